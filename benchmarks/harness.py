@@ -1,0 +1,120 @@
+"""What run_gpu.py and run_cpu.py share: running programs that print figures, and the report."""
+import datetime
+import json
+import os
+import pathlib
+import platform
+import shlex
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+class Report:
+    """Figures by name, and the Markdown page that is made of them."""
+
+    def __init__(self, build_dir):
+        self.build = pathlib.Path(build_dir).resolve()
+        self.figures = {}
+        self.faults = []
+        self.sections = []
+
+    def program(self, name):
+        """The path of one of our benchmark programs; None when the build has none of that name."""
+        path = self.build / "benchmarks" / name
+        return path if path.is_file() else None
+
+    def run(self, command, **environment):
+        """Runs `command`, keeps the figures that it prints and shows the rest as it comes."""
+        print("+", shlex.join(map(str, command)), flush=True)
+        process = subprocess.Popen([str(c) for c in command], stdout=subprocess.PIPE, text=True,
+                                   env=self.environment(command, **environment))
+        for line in process.stdout:
+            print("  " + line, end="", flush=True)
+            try:
+                figure = json.loads(line)
+            except json.JSONDecodeError:
+                continue
+            if isinstance(figure, dict) and "name" in figure and "value" in figure:
+                self.figures[figure["name"]] = figure
+        if process.wait() != 0:
+            self.faults.append(f"{shlex.join(map(str, command))} ended with {process.returncode}")
+
+    def environment(self, command, **more):
+        """The environment of `command`: a packed build's programs find their libraries in it."""
+        libraries = self.build / "lib"
+        if str(command[0]).startswith(str(self.build)) and libraries.is_dir():
+            others = more.get("LD_LIBRARY_PATH")
+            more["LD_LIBRARY_PATH"] = f"{libraries}:{others}" if others else str(libraries)
+        return {**os.environ, **more}
+
+    def seconds_to_output(self, name, command, repeats=5):
+        """Median seconds from the start of `command`'s process to its first line of output, with an
+        empty cache of compiled kernels each time; kept under `name`."""
+        seconds = []
+        for _ in range(repeats):
+            with tempfile.TemporaryDirectory() as cache:
+                start = time.perf_counter()
+                process = subprocess.Popen(
+                    [str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                    env=self.environment(command, CUDA_CACHE_PATH=cache, CUPY_CACHE_DIR=cache))
+                line = process.stdout.readline()
+                seconds.append(time.perf_counter() - start)
+                process.stdout.read()
+                if process.wait() != 0 or not line.strip():
+                    self.faults.append(f"{name}: no result")
+                    return
+        value = round(statistics.median(seconds), 3)
+        self.figures[name] = {"name": name, "value": value, "unit": "s"}
+        print(f"  {name}: {value} s", flush=True)
+
+    def value(self, name):
+        figure = self.figures.get(name)
+        return None if figure is None else figure["value"]
+
+    def table(self, title, header, rows):
+        """Adds a section; None shows as a dash and a float with three digits."""
+        lines = [f"## {title}", "", "| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]
+        lines += ["| " + " | ".join(map(text_of, row)) + " |" for row in rows]
+        self.sections.append("\n".join(lines))
+
+    def write(self, stem, hardware):
+        """Prints the page and writes STEM.md and STEM.json to $OUT, or to the build folder."""
+        out = pathlib.Path(os.environ.get("OUT") or self.build)
+        now = datetime.datetime.now(datetime.timezone.utc)
+        facts = {"date": now.strftime("%Y-%m-%d %H:%M UTC"), "hardware": hardware,
+                 "command": shlex.join([f"benchmarks/{stem}.py", *sys.argv[1:]])}
+        page = "\n\n".join(["\n".join(f"- {key}: {value}" for key, value in facts.items()),
+                            *self.sections]) + "\n"
+        page += "".join(f"\nFAULT: {fault}\n" for fault in self.faults)
+        print("\n" + page)
+        (out / f"{stem}.md").write_text(page)
+        record = {**facts, "faults": self.faults, "figures": list(self.figures.values())}
+        (out / f"{stem}.json").write_text(json.dumps(record, indent=1) + "\n")
+        return 1 if self.faults else 0
+
+
+def text_of(cell):
+    if cell is None:
+        return "–"
+    return f"{cell:.3g}" if isinstance(cell, float) and cell < 100 else (
+        f"{cell:.0f}" if isinstance(cell, float) else str(cell))
+
+
+def ratio(ours, theirs):
+    """How many times theirs ours is; None where one of them is missing."""
+    return None if not ours or not theirs else float(ours) / float(theirs)
+
+
+def cpu_name():
+    try:
+        for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor()

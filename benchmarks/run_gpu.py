@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""Runs the GPU benchmarks next to the peers' on one machine, in one go, and writes the comparison.
+
+    run_gpu.py --build-dir DIR [--python PYTHON] [--only training|startup|host ...]
+The peers (PyTorch, JAX, CuPy) are those of PYTHON; what it lacks shows as a dash. Writes run_gpu.md
+and run_gpu.json to $OUT, or to DIR.
+"""
+import argparse
+import pathlib
+import subprocess
+import sys
+
+from harness import HERE, Report, cpu_name, ratio
+
+# microseconds a step: (batch, precision): (first milestone captured, target captured, target eager)
+GOALS = {(100, "fp32"): (95, 60, 250), (100, "tf32"): (70, 35, 250),
+         (1024, "fp32"): (320, 250, 400), (1024, "tf32"): (155, 85, 250)}
+STARTUP_GOALS = {"add": 0.5, "product": 1.0}
+
+
+def cublas_folders(python):
+    """Where the loader finds cuBLASLt for the step by hand, which links it: the toolkit's folder and
+    those of the packages of `python`."""
+    probe = subprocess.run([python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
+                           capture_output=True, text=True, check=True)
+    found = pathlib.Path(probe.stdout.strip(), "nvidia").glob("**/libcublasLt.so.*")
+    return ":".join(["/usr/local/cuda/lib64", *sorted({str(path.parent) for path in found})])
+
+
+def training(report, python):
+    """The training step of every row, ours, by hand and the peers'."""
+    report.run([report.program("training_step"), "--device", "cuda:0"])
+    if report.program("hand_written_step"):
+        report.run([report.program("hand_written_step")], LD_LIBRARY_PATH=cublas_folders(python))
+    report.run([python, HERE / "peers" / "training_step.py", "gpu"])
+    rows, equal = [], []
+    for (batch, precision), (milestone, target, eager_target) in GOALS.items():
+        row = f"mnist_mlp1000 B={batch} {precision}"
+        eager, captured = (report.value(f"{row} rensa {how}") for how in ("eager", "captured"))
+        peers = [report.value(f"{row} {peer}") for peer in (
+            "torch eager", "torch eager fused sgd", "torch cuda graph", "jax jit",
+            "jax scan over the epoch")]
+        best = min((p for p in peers if p), default=None)
+        rows.append([f"{batch}, {precision}", *peers, report.value(f"{row} by hand"), eager,
+                     captured, milestone, target, eager_target, ratio(captured, best),
+                     ratio(eager, peers[0])])
+        figure = report.figures.get(f"{row} rensa captured", {})
+        equal.append([f"{batch}, {precision}", *(figure.get(key) for key in (
+            "equal_to_eager", "replays", "fallbacks", "operations", "rewritten_operations"))])
+    report.table(
+        "Training step: MLP 784-1000-1000-10, SGD, data on the GPU (µs a step)",
+        ["batch", "PyTorch eager", "PyTorch eager, fused SGD", "PyTorch, CUDA graph", "JAX jit",
+         "JAX scan", "by hand", "Rensa eager", "Rensa captured", "first milestone", "target",
+         "target, eager", "captured / best peer", "eager / PyTorch eager"], rows)
+    report.table("Captured against eager: parameters and losses after 100 steps from one start",
+                 ["batch", "bit-equal", "replays", "fallbacks", "operations", "after rewriting"], equal)
+
+
+def startup(report, python):
+    """Seconds from the start of a process to its first result, kernel caches empty."""
+    rows = []
+    for work, goal in STARTUP_GOALS.items():
+        report.seconds_to_output(f"startup {work} rensa", [report.program("startup"), work, "cuda:0"])
+        for peer in ("torch", "cupy", "jax"):
+            probe = subprocess.run([python, "-c", f"import {peer}"], capture_output=True, check=False)
+            if probe.returncode == 0:
+                report.seconds_to_output(f"startup {work} {peer}",
+                                         [python, HERE / "peers" / "startup.py", peer, work], 3)
+        values = [report.value(f"startup {work} {who}") for who in ("torch", "cupy", "jax", "rensa")]
+        rows.append([work, *values, goal, ratio(values[3], min((v for v in values[:3] if v),
+                                                               default=None))])
+    report.table("Process start to the first result on the GPU (s)",
+                 ["work", "PyTorch", "CuPy", "JAX", "Rensa", "goal", "Rensa / best peer"], rows)
+
+
+def host(report, _):
+    """What the host pays: a small operation, and the pool."""
+    report.run([report.program("eager_overhead"), "cuda:0"])
+    if report.program("pool"):
+        report.run([report.program("pool")])
+    names = [name for name in report.figures if name.startswith(("host cost", "pool"))]
+    report.table("Host costs", ["work", "value", "unit"],
+                 [[name, report.figures[name]["value"], report.figures[name]["unit"]]
+                  for name in names])
+
+
+def hardware():
+    query = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version,clocks.max.sm",
+                            "--format=csv,noheader"], capture_output=True, text=True, check=False)
+    gpus = "; ".join(query.stdout.split("\n")).strip("; ") or "no GPU"
+    return f"{gpus}; {cpu_name()}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build-dir", required=True)
+    parser.add_argument("--python", default=sys.executable)
+    parts = {"training": training, "startup": startup, "host": host}
+    parser.add_argument("--only", nargs="+", choices=parts, default=list(parts))
+    options = parser.parse_args()
+    report = Report(options.build_dir)
+    for part in options.only:
+        parts[part](report, options.python)
+    return report.write("run_gpu", hardware())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

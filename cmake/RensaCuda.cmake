@@ -1,0 +1,46 @@
+# RENSA_HAS_CUDA: whether the CUDA side is compiled. Its programs link nothing of NVIDIA's but the
+# static runtime; the other libraries are opened when first needed.
+set(RENSA_HAS_CUDA OFF)
+if(NOT RENSA_CUDA STREQUAL "OFF")
+  find_package(CUDAToolkit 12.4 QUIET)
+  if(CUDAToolkit_FOUND AND NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
+    set(CMAKE_CUDA_COMPILER ${CUDAToolkit_NVCC_EXECUTABLE})
+  endif()
+  if(CUDAToolkit_FOUND AND (CMAKE_CUDA_COMPILER OR DEFINED ENV{CUDACXX}))
+    set(RENSA_HAS_CUDA ON)
+  elseif(RENSA_CUDA STREQUAL "ON")
+    message(FATAL_ERROR "RENSA_CUDA=ON, but no CUDA toolkit of version 12.4 or newer with its "
+      "nvcc was found: put nvcc on the PATH, set CUDAToolkit_ROOT or CMAKE_CUDA_COMPILER, or build "
+      "with RENSA_CUDA=OFF")
+  endif()
+endif()
+
+# Where the program looks first for libraries that it opens at run time: a folder, or one with lib,
+# lib64 or */lib below it. The environment variable RENSA_LIBRARY_PATH stands before these.
+set(RENSA_CUDA_LIBRARY_ROOT "" CACHE PATH "Root of cuBLASLt, NVRTC and CUPTI")
+set(RENSA_CUDNN_ROOT "" CACHE PATH "Root of cuDNN")
+set(RENSA_NCCL_ROOT "" CACHE PATH "Root of NCCL")
+
+if(RENSA_HAS_CUDA)
+  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+    # The GPU that is there, else a list that covers the last generations.
+    execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader
+      OUTPUT_VARIABLE rensa_gpu_capability ERROR_QUIET RESULT_VARIABLE rensa_smi_result)
+    if(rensa_smi_result EQUAL 0 AND rensa_gpu_capability MATCHES "[0-9]+\\.[0-9]+")
+      set(CMAKE_CUDA_ARCHITECTURES native)
+    else()
+      set(CMAKE_CUDA_ARCHITECTURES 80 90)
+    endif()
+  endif()
+  enable_language(CUDA)
+  if(NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake before 3.26 does not know it
+    set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+    set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=gnu++20)
+  endif()
+  set(CMAKE_CUDA_STANDARD 20)
+  set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+  set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
+  message(STATUS "Rensa: CUDA ${CUDAToolkit_VERSION} for ${CMAKE_CUDA_ARCHITECTURES}")
+else()
+  message(STATUS "Rensa: without CUDA")
+endif()

@@ -1,0 +1,16 @@
+# What the libraries need besides the compiler. All of it is in Debian 12 and Ubuntu 24.04.
+find_package(Threads REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(fmt REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(CURL REQUIRED)
+if(RENSA_BLAS)
+  find_package(Cblas REQUIRED)
+endif()
+if(RENSA_BUILD_TESTS)
+  find_package(GTest REQUIRED)
+  find_package(Python3 COMPONENTS Interpreter REQUIRED)  # runs tools/check_includes.py
+endif()
+if(RENSA_BUILD_EXAMPLES OR RENSA_BUILD_BENCHMARKS)
+  find_package(CLI11 REQUIRED)
+endif()

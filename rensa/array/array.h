@@ -1,0 +1,208 @@
+// Array: a handle to a strided view on shared storage. Copying it is cheap and shares; nothing is
+// waited for but where a function says so.
+#pragma once
+
+#include <concepts>
+#include <initializer_list>
+#include <iosfwd>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "rensa/array/index.h"
+#include "rensa/core/array_view.h"
+#include "rensa/core/scalar.h"
+#include "rensa/device/operation.h"
+#include "rensa/device/storage.h"
+#include "rensa/device/stream.h"
+
+namespace rensa {
+
+class View;
+class Selection;
+
+class Array {
+ public:
+  /// No array: shape(), item() and every operation on it throw; bool(a) is false.
+  Array() = default;
+  Array(StoragePtr storage, ArrayView view) : storage_(std::move(storage)), view_(view) {}
+
+  /// Whether this is an array at all (not whether it is non-zero).
+  bool defined() const { return static_cast<bool>(storage_); }
+  const Shape& shape() const { return view_.shape; }
+  std::int64_t shape(int axis) const;  // throws IndexError; negative axes count from the end
+  const Shape& strides() const { return view_.strides; }  // bytes
+  int ndim() const { return view_.ndim(); }
+  std::int64_t size() const { return view_.size(); }
+  std::int64_t nbytes() const { return view_.nbytes(); }
+  Dtype dtype() const { return view_.dtype; }
+  Device device() const { return view_.device; }
+  bool is_contiguous() const { return view_.is_c_contiguous(); }
+  const ArrayView& view() const { return view_; }
+  const StoragePtr& storage() const { return storage_; }
+  /// What an Operation takes. Throws ValueError for an undefined array.
+  Operand operand() const;
+  /// The first element's address, on the array's device.
+  void* data() const { return view_.data; }
+
+  // --- views: no copy, shared storage (reshape copies where strides do not allow a view) ---------
+  Array reshape(const Shape& shape) const;  // one extent may be -1
+  Array transpose() const;                  // axes reversed
+  Array transpose(const Shape& axes) const;
+  Array T() const { return transpose(); }
+  Array swapaxes(int a, int b) const;
+  Array squeeze() const;
+  Array squeeze(int axis) const;
+  Array expand_dims(int axis) const;
+  Array ravel() const;
+  Array broadcast_to(const Shape& shape) const;
+
+  // --- indexing ------------------------------------------------------------------------------
+  /// Basic indexing gives a view: a[1], a[{Slice(), -1}], a[{ellipsis, newaxis}]. Throws IndexError.
+  View operator[](BasicIndex index) const;
+  View operator[](std::initializer_list<BasicIndex> index) const;
+  /// Indexing by an integer array along axis 0: a lazy gather, assignable as a scatter. A boolean
+  /// mask of this array's shape can be assigned through (a[mask] = 0).
+  Selection operator[](const Array& index) const;
+
+  // --- copies --------------------------------------------------------------------------------
+  Array copy() const;                          // C-contiguous, same device
+  Array astype(Dtype dtype, bool copy = true) const;  // copy = false: this array when it fits
+  Array ascontiguous() const;                  // this array when it is C-contiguous
+  /// This array on `device`: the same array, no copy, when it is there already.
+  Array to(Device device) const;
+  /// Always a new array, on `device`.
+  Array copyto(Device device) const;
+  /// Copies `source` (same shape and dtype, C-contiguous both) into this array on `stream`; with
+  /// pinned host memory it returns at once, else it waits (counted). Throws ShapeError, DtypeError.
+  void set(const Array& source) const;
+  void set(const Array& source, const cuda::Stream& stream) const;
+  /// A new host array with the values; waits. The form with `out` copies into it on `stream` and
+  /// returns at once when `out` is pinned.
+  Array get() const;
+  void get(const Array& out, const cuda::Stream& stream) const;
+
+  // --- to the host: the calls that wait for the device ------------------------------------------
+  /// The one element, converted. Throws ShapeError unless size() == 1.
+  template <class T> T item() const { return item_scalar().template as<T>(); }
+  Scalar item_scalar() const;
+  /// All elements in C order, converted to T.
+  template <class T> std::vector<T> to_vector() const {
+    std::vector<T> values(static_cast<std::size_t>(size()));
+    if constexpr (std::same_as<T, bool>) {
+      Array host = astype(Dtype::bool_).get();
+      for (std::size_t i = 0; i < values.size(); ++i) values[i] = host.view_.as<bool>()[i];
+    } else {
+      copy_to_host(dtype_of<T>, values.data());
+    }
+    return values;
+  }
+  std::string str() const;
+
+  // --- in place --------------------------------------------------------------------------------
+  const Array& fill(Scalar value) const;
+  /// Writes `source`, broadcast and converted ("same_kind"), into this array's elements.
+  void assign(const Array& source) const;
+
+  // --- reductions; `axis` left out means all axes -------------------------------------------------
+  Array sum(Axes axis = {}, bool keepdims = false) const;
+  Array prod(Axes axis = {}, bool keepdims = false) const;
+  Array mean(Axes axis = {}, bool keepdims = false) const;
+  Array max(Axes axis = {}, bool keepdims = false) const;
+  Array min(Axes axis = {}, bool keepdims = false) const;
+  Array any(Axes axis = {}, bool keepdims = false) const;
+  Array all(Axes axis = {}, bool keepdims = false) const;
+  Array argmax() const;  // of the flattened array
+  Array argmax(int axis, bool keepdims = false) const;
+  Array argmin() const;
+  Array argmin(int axis, bool keepdims = false) const;
+  Array dot(const Array& other) const;
+
+#define RENSA_ARRAY_OPERATOR(symbol)                          \
+  friend Array operator symbol(const Array& a, const Array& b); \
+  friend Array operator symbol(const Array& a, Scalar b);       \
+  friend Array operator symbol(Scalar a, const Array& b);
+  RENSA_ARRAY_OPERATOR(+)
+  RENSA_ARRAY_OPERATOR(-)
+  RENSA_ARRAY_OPERATOR(*)
+  RENSA_ARRAY_OPERATOR(/)
+  RENSA_ARRAY_OPERATOR(%)
+  RENSA_ARRAY_OPERATOR(==)
+  RENSA_ARRAY_OPERATOR(!=)
+  RENSA_ARRAY_OPERATOR(<)
+  RENSA_ARRAY_OPERATOR(<=)
+  RENSA_ARRAY_OPERATOR(>)
+  RENSA_ARRAY_OPERATOR(>=)
+  RENSA_ARRAY_OPERATOR(&)
+  RENSA_ARRAY_OPERATOR(|)
+  RENSA_ARRAY_OPERATOR(^)
+#undef RENSA_ARRAY_OPERATOR
+  friend Array operator-(const Array& a);
+  friend Array operator+(const Array& a) { return a; }
+  friend Array operator~(const Array& a);
+
+  // In place, through the storage: other arrays on it see the change. Throws DtypeError where the
+  // result's kind does not fit (int += float).
+#define RENSA_ARRAY_INPLACE(symbol)                \
+  const Array& operator symbol(const Array& b) const; \
+  const Array& operator symbol(Scalar b) const;
+  RENSA_ARRAY_INPLACE(+=)
+  RENSA_ARRAY_INPLACE(-=)
+  RENSA_ARRAY_INPLACE(*=)
+  RENSA_ARRAY_INPLACE(/=)
+  RENSA_ARRAY_INPLACE(%=)
+  RENSA_ARRAY_INPLACE(&=)
+  RENSA_ARRAY_INPLACE(|=)
+  RENSA_ARRAY_INPLACE(^=)
+#undef RENSA_ARRAY_INPLACE
+
+  /// A number does not rebind an array: say a.fill(7), or write through a view: a[{...}] = 7.
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  Array& operator=(T) = delete;
+
+ private:
+  void copy_to_host(Dtype dtype, void* out) const;
+  StoragePtr storage_;
+  ArrayView view_;
+};
+
+/// What basic indexing gives: an Array that, as a temporary, assigns through to its elements.
+class View : public Array {
+ public:
+  explicit View(Array array) : Array(std::move(array)) {}
+  View(const View&) = default;
+  void operator=(const View& source) && { assign(source); }
+  void operator=(const Array& source) && { assign(source); }
+  void operator=(Scalar value) && { fill(value); }
+};
+
+/// a[index]: gathered when read as an Array, scattered to when assigned.
+class Selection {
+ public:
+  Selection(Array base, Array index) : base_(std::move(base)), index_(std::move(index)) {}
+  operator Array() const { return gather(); }
+  /// A new array. Throws IndexError (on a GPU at the next wait), DtypeError for a non-integer index,
+  /// NotImplementedError for reading through a boolean mask.
+  Array gather() const;
+  void operator=(const Array& source) &&;
+  void operator=(Scalar value) &&;
+
+ private:
+  Array base_, index_;
+};
+
+std::ostream& operator<<(std::ostream& os, const Array& a);
+
+/// `a` on GPU `index` (the current GPU, or GPU 0, when left out); the same array when there.
+Array to_gpu(const Array& a);
+Array to_gpu(const Array& a, int index);
+/// `a` in host memory; the same array when there. Waits.
+Array to_cpu(const Array& a);
+/// A page-locked copy of `a` in host memory. Throws DeviceError without a GPU.
+Array to_pinned_memory(const Array& a);
+
+/// Throws DeviceError naming `operation` and both operands unless they are on one device.
+void check_same_device(const char* operation, const Array& a, const Array& b);
+
+}  // namespace rensa

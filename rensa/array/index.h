@@ -1,0 +1,85 @@
+// What stands between the brackets of an array.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <initializer_list>
+#include <limits>
+#include <optional>
+
+namespace rensa {
+
+struct None {};
+inline constexpr None none{};
+
+/// Python's slice(start, stop, step); parts that are `none` take Python's defaults.
+class Slice {
+ public:
+  constexpr Slice() = default;
+  constexpr Slice(std::int64_t stop) : stop_(stop) {}
+  constexpr Slice(std::int64_t start, std::int64_t stop, std::int64_t step = 1)
+      : start_(start), stop_(stop), step_(step) {}
+  constexpr Slice(std::int64_t start, None, std::int64_t step = 1) : start_(start), step_(step) {}
+  constexpr Slice(None, std::int64_t stop, std::int64_t step = 1) : stop_(stop), step_(step) {}
+  constexpr Slice(None, None, std::int64_t step = 1) : step_(step) {}
+
+  /// Python's slice.indices(extent): the first index, the count and the step. Throws ValueError for
+  /// a step of 0.
+  struct Range { std::int64_t start, count, step; };
+  Range over(std::int64_t extent) const;
+
+ private:
+  std::optional<std::int64_t> start_, stop_;
+  std::int64_t step_ = 1;
+};
+
+struct Ellipsis {};
+struct NewAxis {};
+inline constexpr Ellipsis ellipsis{};
+inline constexpr NewAxis newaxis{};
+
+// a[Slice(), -1] without braces would be a comma operator, hence a[-1]: an error instead.
+template <class T>
+concept IndexEntry = std::same_as<T, Slice> || std::same_as<T, Ellipsis> || std::same_as<T, NewAxis>;
+template <IndexEntry T, class U> void operator,(T, U&&) = delete;
+template <std::integral U, IndexEntry T> void operator,(U, T) = delete;
+
+/// One entry of a basic index: an integer, a Slice, `ellipsis` or `newaxis`.
+class BasicIndex {
+ public:
+  enum class Kind : unsigned char { integer, slice, ellipsis, newaxis };
+  BasicIndex(int i) : kind_(Kind::integer), integer_(i) {}
+  BasicIndex(long i) : kind_(Kind::integer), integer_(i) {}
+  BasicIndex(long long i) : kind_(Kind::integer), integer_(i) {}
+  BasicIndex(Slice s) : kind_(Kind::slice), slice_(s) {}
+  BasicIndex(Ellipsis) : kind_(Kind::ellipsis) {}
+  BasicIndex(NewAxis) : kind_(Kind::newaxis) {}
+  Kind kind() const { return kind_; }
+  std::int64_t integer() const { return integer_; }
+  const Slice& slice() const { return slice_; }
+
+ private:
+  Kind kind_;
+  std::int64_t integer_ = 0;
+  Slice slice_;
+};
+
+/// The axes of a reduction: one, several, or all when left out.
+class Axes {
+ public:
+  Axes() = default;
+  Axes(None) {}
+  Axes(int axis) : all_(false), count_(1) { values_[0] = axis; }
+  Axes(std::initializer_list<int> axes);  // throws ShapeError for more than kMaxNdim
+  /// Bit i set for each axis, out-of-range and repeated ones reported as IndexError/ValueError
+  /// naming `operation`.
+  unsigned mask(const char* operation, int ndim) const;
+  bool all() const { return all_; }
+
+ private:
+  bool all_ = true;
+  int count_ = 0;
+  int values_[8] = {};
+};
+
+}  // namespace rensa

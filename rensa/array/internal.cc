@@ -1,0 +1,147 @@
+// Making arrays and views, and the checks in front of a launch.
+#include "rensa/array/internal.h"
+
+#include <fmt/format.h>
+
+#include "rensa/core/error.h"
+#include "rensa/device/launcher.h"
+#include "rensa/device/operations.h"
+
+namespace rensa::detail {
+
+namespace {
+
+std::int64_t checked_nbytes(const Shape& shape, Dtype dtype) {
+  std::int64_t nbytes = itemsize(dtype);
+  bool overflow = false, zero = false;
+  for (std::int64_t extent : shape) {
+    if (extent < 0) {
+      throw ShapeError(fmt::format("empty: shape {} has a negative extent", shape.str()));
+    }
+    zero |= extent == 0;
+    overflow |= __builtin_mul_overflow(nbytes, extent, &nbytes);
+  }
+  if (zero) return 0;
+  if (overflow) {
+    throw OutOfMemoryError(
+        fmt::format("empty: an array of shape {} and dtype {} has more bytes "
+                    "than an address can count",
+                    shape.str(), dtype_name(dtype)));
+  }
+  return nbytes;
+}
+
+Array array_on(StoragePtr storage, const Shape& shape, Dtype dtype, Device device) {
+  ArrayView view;
+  view.data = storage->data();
+  view.dtype = dtype;
+  view.device = device;
+  view.shape = shape;
+  view.strides = contiguous_strides(shape, itemsize(dtype));
+  return Array(std::move(storage), view);
+}
+
+}  // namespace
+
+Array new_array(const Shape& shape, Dtype dtype, Device device) {
+  return array_on(allocate(checked_nbytes(shape, dtype), device), shape, dtype, device);
+}
+
+Array new_pinned_array(const Shape& shape, Dtype dtype) {
+  return array_on(allocate_pinned(checked_nbytes(shape, dtype)), shape, dtype, cpu());
+}
+
+Array new_view(const Array& a, std::int64_t offset, const Shape& shape, const Shape& strides) {
+  ArrayView view = a.view();
+  view.data += offset;
+  view.shape = shape;
+  view.strides = strides;
+  return Array(a.storage(), view);
+}
+
+void check_defined(const char* operation, const Array& a) {
+  if (a.defined()) return;
+  throw ValueError(
+      fmt::format("{}: an operand is not an array (it was default-constructed and "
+                  "never assigned)",
+                  operation));
+}
+
+void check_writable(const char* operation, const Array& out) {
+  const ArrayView& view = out.view();
+  for (int i = 0; i < view.ndim(); ++i) {
+    if (view.strides[i] != 0 || view.shape[i] <= 1) continue;
+    throw ValueError(
+        fmt::format("{}: cannot write into {}: it is a broadcast view, one element "
+                    "standing at many places; copy() it first",
+                    operation, view.describe()));
+  }
+}
+
+void check_same_kind(const char* operation, Dtype from, const Array& out) {
+  if (can_cast_same_kind(from, out.dtype())) return;
+  throw DtypeError(fmt::format(
+      "{}: cannot write {} into {} {} {}: the kind would be lost; cast "
+      "with astype",
+      operation, dtype_name(from), dtype_name(out.dtype()), out.shape().str(), out.device().str()));
+}
+
+bool is_out_of_range(Scalar value, Dtype dtype) {
+  char kind = dtype_kind(dtype);
+  if (!value.is_integral() || (kind != 'i' && kind != 'u')) return false;
+  std::int64_t v = value.integer();
+  bool above_int64 = value.kind() == 'u' && v < 0;
+  int bits = static_cast<int>(itemsize(dtype)) * 8;
+  if (kind == 'u') {
+    if (above_int64) return bits < 64;
+    return v < 0 || (bits < 64 && (v >> bits) != 0);
+  }
+  if (above_int64) return true;
+  return bits < 64 && (v >> (bits - 1)) != 0 && (v >> (bits - 1)) != -1;
+}
+
+void check_in_range(const char* operation, Scalar value, Dtype dtype) {
+  if (!is_out_of_range(value, dtype)) return;
+  std::string text = value.kind() == 'u'
+                         ? fmt::format("{}", static_cast<std::uint64_t>(value.integer()))
+                         : fmt::format("{}", value.integer());
+  throw ValueError(
+      fmt::format("{}: the number {} is out of bounds for {}; cast the array with "
+                  "astype first",
+                  operation, text, dtype_name(dtype)));
+}
+
+bool partly_overlap(const ArrayView& a, const ArrayView& b) {
+  std::int64_t a_begin, a_end, b_begin, b_end;
+  a.byte_range(&a_begin, &a_end);
+  b.byte_range(&b_begin, &b_end);
+  if (a.data + a_begin >= b.data + b_end || b.data + b_begin >= a.data + a_end) return false;
+  if (a.data != b.data || a.dtype != b.dtype || a.shape != b.shape) return true;
+  for (int i = 0; i < a.ndim(); ++i) {
+    if (a.shape[i] > 1 && a.strides[i] != b.strides[i]) return true;
+  }
+  return false;
+}
+
+void copy_elements(const char* operation, const Array& in, const Array& out) {
+  if (out.size() == 0) return;
+  Elementwise op(operation, Ufunc::copy);
+  op.compute = in.dtype();
+  op.num_inputs = 1;
+  op.in[0].array = in.operand();
+  if (in.shape() != out.shape()) op.in[0].array.view = broadcast_view(in.view(), out.shape());
+  op.out = out.operand();
+  launch(op);
+}
+
+void fill_elements(const char* operation, const Array& out, Scalar value) {
+  if (out.size() == 0) return;
+  Elementwise op(operation, Ufunc::copy);
+  op.compute = out.dtype();
+  op.num_inputs = 1;
+  op.in[0].scalar = value;
+  op.out = out.operand();
+  launch(op);
+}
+
+}  // namespace rensa::detail

@@ -1,0 +1,55 @@
+// What the files of array/ share: making arrays and views, and the checks in front of a launch.
+#pragma once
+
+#include "rensa/array/routines.h"
+#include "rensa/core/reductions.h"
+#include "rensa/core/ufunc.h"
+
+namespace rensa::detail {
+
+/// An uninitialized C-contiguous array. Throws ShapeError for a negative extent, OutOfMemoryError
+/// for a size that no memory has.
+Array new_array(const Shape& shape, Dtype dtype, Device device);
+
+/// As new_array, in page-locked host memory.
+Array new_pinned_array(const Shape& shape, Dtype dtype);
+
+/// Other elements of `a`'s storage: `offset` bytes from its first one.
+Array new_view(const Array& a, std::int64_t offset, const Shape& shape, const Shape& strides);
+
+/// Throws ValueError naming `operation` unless `a` is an array.
+void check_defined(const char* operation, const Array& a);
+
+/// Throws ValueError naming `operation` where one element of `out` stands at several places (a
+/// broadcast view), which cannot be written.
+void check_writable(const char* operation, const Array& out);
+
+/// Throws DtypeError naming `operation` unless `from` can be cast to `out`'s dtype with
+/// "same_kind".
+void check_same_kind(const char* operation, Dtype from, const Array& out);
+
+/// Whether an integer number lies outside of an integer dtype.
+bool is_out_of_range(Scalar value, Dtype dtype);
+
+/// Throws ValueError naming `operation` when is_out_of_range.
+void check_in_range(const char* operation, Scalar value, Dtype dtype);
+
+/// Whether the two share memory without being the same elements at the same places, so that a
+/// kernel must not read one while it writes the other.
+bool partly_overlap(const ArrayView& a, const ArrayView& b);
+
+/// out[i] = in[i], converted in whatever way; `in` broadcasts to out's shape. No launch for
+/// nothing.
+void copy_elements(const char* operation, const Array& in, const Array& out);
+
+/// out[i] = value, converted in whatever way.
+void fill_elements(const char* operation, const Array& out, Scalar value);
+
+/// xp::elementwise under another name in errors and timelines.
+Array elementwise(const char* name, Ufunc ufunc,
+                  std::initializer_list<xp::ElementwiseArgument> arguments, const Array* out);
+
+/// `reduction` of `a` over the axes whose bit is set, which stay with extent 1.
+Array reduce_axes(Reduction reduction, const Array& a, unsigned axes);
+
+}  // namespace rensa::detail

@@ -1,0 +1,168 @@
+// Arrays between host and devices: to, copyto, set, get, item and the making from host values.
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "rensa/array/internal.h"
+#include "rensa/core/error.h"
+#include "rensa/core/thread_state.h"
+#include "rensa/device/devices.h"
+#include "rensa/device/launcher.h"
+#include "rensa/device/operations.h"
+
+namespace rensa {
+
+using detail::check_defined;
+using detail::new_array;
+using detail::new_pinned_array;
+
+namespace {
+
+// Host values up to this size go to a GPU by way of pinned memory, which does not wait; larger ones
+// are copied from where they are, which does, instead of doubling them.
+constexpr std::int64_t kMaxStaged = std::int64_t{64} << 20;
+
+// out = in between two devices, both C-contiguous.
+void transfer(const char* name, const Array& in, const Array& out) {
+  if (in.size() == 0) return;
+  Transfer op(name);
+  op.in = in.operand();
+  op.out = out.operand();
+  launch(op);
+}
+
+// A host array over memory of the caller's.
+Array wrap_host(void* data, const Shape& shape, Dtype dtype) {
+  ArrayView view;
+  view.data = static_cast<char*>(data);
+  view.dtype = dtype;
+  view.shape = shape;
+  view.strides = contiguous_strides(shape, itemsize(dtype));
+  auto nothing = [](void*) {};
+  return Array(wrap_storage(data, view.nbytes(), cpu(), nothing, nullptr), view);
+}
+
+// What can be transferred to a GPU: contiguous, and pinned unless it is too large for that.
+Array staged(const Array& host) {
+  bool ready = host.storage()->is_pinned() && host.is_contiguous();
+  if (ready || host.size() == 0 || host.nbytes() > kMaxStaged) return host.ascontiguous();
+  Array pinned = new_pinned_array(host.shape(), host.dtype());
+  detail::copy_elements("copyto", host, pinned);
+  return pinned;
+}
+
+void check_transferable(const char* name, const Array& from, const Array& to) {
+  check_defined(name, from);
+  check_defined(name, to);
+  if (from.shape() != to.shape()) {
+    throw ShapeError(fmt::format("{}: {} does not have the shape of {}", name,
+                                 from.view().describe(), to.view().describe()));
+  }
+  if (from.dtype() != to.dtype()) {
+    throw DtypeError(fmt::format("{}: {} does not have the dtype of {}; cast with astype", name,
+                                 from.view().describe(), to.view().describe()));
+  }
+  if (!from.is_contiguous() || !to.is_contiguous()) {
+    throw ShapeError(fmt::format("{}: {} and {} have to be C-contiguous; use ascontiguous()", name,
+                                 from.view().describe(), to.view().describe()));
+  }
+}
+
+void copy_between(const char* name, const Array& from, const Array& to) {
+  check_transferable(name, from, to);
+  if (from.device() == to.device()) detail::copy_elements(name, from, to);
+  else transfer(name, from, to);
+}
+
+void copy_between(const char* name, const Array& from, const Array& to,
+                  const cuda::Stream& stream) {
+  check_transferable(name, from, to);
+  if (stream.device() != from.device() && stream.device() != to.device()) {
+    throw DeviceError(fmt::format("{}: the stream is on {}, the operands on {} and {}", name,
+                                  stream.device().str(), from.view().describe(),
+                                  to.view().describe()));
+  }
+  cuda::StreamScope scope(stream);
+  copy_between(name, from, to);
+}
+
+}  // namespace
+
+Array Array::to(Device device) const {
+  check_defined("to", *this);
+  return device == view_.device ? *this : copyto(device);
+}
+
+Array Array::copyto(Device device) const {
+  check_defined("copyto", *this);
+  if (device == view_.device) return copy();
+  Array out = new_array(shape(), dtype(), device);
+  transfer("copyto", view_.device.is_cpu() ? staged(*this) : ascontiguous(), out);
+  return out;
+}
+
+void Array::set(const Array& source) const { copy_between("set", source, *this); }
+
+void Array::set(const Array& source, const cuda::Stream& stream) const {
+  copy_between("set", source, *this, stream);
+}
+
+Array Array::get() const {
+  check_defined("get", *this);
+  return copyto(cpu());
+}
+
+void Array::get(const Array& out, const cuda::Stream& stream) const {
+  copy_between("get", *this, out, stream);
+}
+
+void Array::copy_to_host(Dtype dtype, void* out) const {
+  check_defined("to_vector", *this);
+  if (size() == 0) return;
+  Array host = wrap_host(out, shape(), dtype);
+  if (view_.device.is_cpu()) detail::copy_elements("to_vector", *this, host);
+  else transfer("to_vector", astype(dtype, false).ascontiguous(), host);
+}
+
+Scalar Array::item_scalar() const {
+  check_defined("item", *this);
+  if (size() != 1) {
+    throw ShapeError(fmt::format("item: {} has {} elements, not one", view_.describe(), size()));
+  }
+  return visit_dtype(dtype(), [&](auto zero) {
+    decltype(zero) value;
+    if (view_.device.is_cpu()) std::memcpy(&value, view_.data, sizeof(value));
+    else transfer("item", reshape({}), wrap_host(&value, {}, dtype()));
+    return Scalar(value);
+  });
+}
+
+Array to_gpu(const Array& a, int index) { return a.to(gpu(index)); }
+
+Array to_gpu(const Array& a) {
+  Device current = ThreadState::current().device;
+  return a.to(current.is_cuda() ? current : gpu(0));
+}
+
+Array to_cpu(const Array& a) { return a.to(cpu()); }
+
+Array to_pinned_memory(const Array& a) {
+  check_defined("to_pinned_memory", a);
+  Array out = new_pinned_array(a.shape(), a.dtype());
+  copy_between("to_pinned_memory", a.ascontiguous(), out);
+  return out;
+}
+
+Array xp::from_host(const void* data, const Shape& shape, Dtype dtype, Placement placement) {
+  Device device = placement.device();
+  Array out = new_array(shape, dtype, device);
+  if (out.size() == 0) return out;
+  if (device.is_cpu()) {
+    std::memcpy(out.data(), data, static_cast<std::size_t>(out.nbytes()));
+    return out;
+  }
+  transfer("array", staged(wrap_host(const_cast<void*>(data), shape, dtype)), out);
+  return out;
+}
+
+}  // namespace rensa

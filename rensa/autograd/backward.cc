@@ -1,0 +1,301 @@
+// Backward: gradients flow from the outputs to the leaves, function by function, highest rank first.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <memory_resource>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "rensa/autograd/function_node.h"
+#include "rensa/autograd/graph.h"
+#include "rensa/autograd/parameter.h"
+#include "rensa/core/error.h"
+#include "rensa/core/thread_state.h"
+
+namespace rensa {
+
+namespace {
+
+/// One backward pass over a graph. Who derives from it says which gradients are wanted and what
+/// becomes of them. The graph is kept alive by the outputs that the caller holds.
+class BackwardPass {
+ public:
+  virtual ~BackwardPass() = default;
+
+  void seed(VariableNode* node, const Variable& gradient) { accumulate(node, gradient); }
+
+  void run() {
+    while (!functions_.empty()) {
+      std::pop_heap(functions_.begin(), functions_.end());
+      FunctionNode* function = functions_.back().function;
+      functions_.pop_back();
+      step(*function);
+    }
+    for (VariableNode* leaf : leaves_) finish(leaf, gradients_.at(leaf));
+  }
+
+ protected:
+  virtual bool wanted(const VariableNode& node) = 0;
+  /// All of `node`'s gradient has arrived.
+  virtual void finish(VariableNode* node, const Variable& gradient) = 0;
+
+  // Small graphs stay off the heap.
+  std::array<std::byte, 8192> buffer_;
+  std::pmr::monotonic_buffer_resource memory_{buffer_.data(), buffer_.size()};
+
+ private:
+  struct Candidate {
+    int rank, order;
+    FunctionNode* function;
+    bool operator<(const Candidate& other) const {
+      return rank != other.rank ? rank < other.rank : order > other.order;
+    }
+  };
+
+  void step(FunctionNode& function) {
+    Variables grad_outputs(function.outputs().size());
+    Device device;
+    for (std::size_t i = 0; i < grad_outputs.size(); ++i) {
+      auto node = function.outputs()[i].lock();
+      auto found = node ? gradients_.find(node.get()) : gradients_.end();
+      if (found == gradients_.end()) continue;
+      grad_outputs[i] = std::move(found->second);
+      gradients_.erase(found);
+      finish(node.get(), grad_outputs[i]);
+      device = grad_outputs[i].device();
+    }
+    Indexes targets;
+    targets.reserve(function.inputs().size());
+    for (std::size_t i = 0; i < function.inputs().size(); ++i) {
+      if (wanted(*function.inputs()[i])) targets.push_back(static_cast<int>(i));
+    }
+    if (targets.empty()) return;
+    Variables gradients;
+    {
+      autograd::CurrentDevice on(device);
+      gradients = function.backward(targets, grad_outputs);
+    }
+    distribute(function, targets, gradients);
+  }
+
+  void distribute(const FunctionNode& function, const Indexes& targets,
+                  const Variables& gradients) {
+    bool only_targets = gradients.size() == targets.size();
+    if (!only_targets && gradients.size() != function.inputs().size()) {
+      throw ValueError(fmt::format("backward of {}: {} gradients for {} inputs, {} of them asked",
+                                   function.name(), gradients.size(), function.inputs().size(),
+                                   targets.size()));
+    }
+    for (std::size_t k = 0; k < targets.size(); ++k) {
+      auto i = static_cast<std::size_t>(targets[k]);
+      const Variable& gradient = gradients[only_targets ? k : i];
+      if (!gradient.defined()) continue;
+      VariableNode* node = function.inputs()[i].get();
+      const Array& g = gradient.array();
+      if (!(g.shape() == node->shape) || g.dtype() != node->dtype || g.device() != node->device) {
+        std::string name = fmt::format("backward of {}, input {}", function.name(), i);
+        autograd::check_gradient(name.c_str(), node->shape, node->dtype, node->device, g);
+      }
+      if (config().debug) autograd::check_nan("gradient", function.name(), {g});
+      accumulate(node, gradient);
+    }
+  }
+
+  // The first gradient is taken as it is.
+  void accumulate(VariableNode* node, const Variable& gradient) {
+    auto [entry, first] = gradients_.try_emplace(node, gradient);
+    if (!first) {
+      entry->second = entry->second + gradient;
+      return;
+    }
+    FunctionNode* creator = node->creator.get();
+    if (!creator) leaves_.push_back(node);
+    else if (!is_candidate(*creator, node))
+      push(creator);
+  }
+
+  // A function waits for its turn as soon as one of its outputs has a gradient.
+  bool is_candidate(const FunctionNode& function, const VariableNode* except) const {
+    if (function.outputs().size() == 1) return false;
+    for (const auto& output : function.outputs()) {
+      auto node = output.lock();
+      if (node && node.get() != except && gradients_.contains(node.get())) return true;
+    }
+    return false;
+  }
+
+  void push(FunctionNode* function) {
+    functions_.push_back({function->rank(), pushed_++, function});
+    std::push_heap(functions_.begin(), functions_.end());
+  }
+
+  std::pmr::unordered_map<VariableNode*, Variable> gradients_{&memory_};
+  std::pmr::vector<Candidate> functions_{&memory_};
+  std::pmr::vector<VariableNode*> leaves_{&memory_};  // in the order they were reached
+  int pushed_ = 0;
+};
+
+/// Variable::backward: gradients go to the variables themselves.
+class IntoLeaves final : public BackwardPass {
+ public:
+  explicit IntoLeaves(bool retain_grad) : retain_grad_(retain_grad) {}
+  /// Memory that a leaf's gradient must not share.
+  void add_owner(const Array& gradient) { owned_.insert(gradient.storage().get()); }
+
+ private:
+  // A leaf that nobody holds has nowhere to put a gradient, and none is computed.
+  bool wanted(const VariableNode& node) override {
+    return node.requires_grad && (node.creator || !node.body.expired());
+  }
+
+  void finish(VariableNode* node, const Variable& gradient) override {
+    bool is_leaf = !node->creator;
+    if (!is_leaf && !retain_grad_) return;
+    auto body = node->body.lock();
+    if (!body) return;
+    Variable total = gradient;
+    if (is_leaf && body->grad) {
+      autograd::bind_recording(body, [](const VariableBody& b) -> const Storage* {
+        return b.grad ? b.grad->array().storage().get() : nullptr;
+      });
+      total = *body->grad + gradient;
+    } else if (is_leaf && !gradient.creator()) {
+      total = owned(gradient);
+    }
+    owned_.insert(total.array().storage().get());
+    autograd::store_grad(body, std::move(total));
+  }
+
+  // A user may change a leaf's gradient in place: it is C-contiguous and shares memory with no
+  // other gradient of this pass. Most are so already.
+  Variable owned(const Variable& gradient) {
+    const Array& g = gradient.array();
+    if (g.is_contiguous() && !owned_.contains(g.storage().get())) return gradient;
+    return constant(g.copy());
+  }
+
+  bool retain_grad_;
+  std::pmr::unordered_set<const Storage*> owned_{&memory_};
+};
+
+/// grad(): only what lies on a path between `inputs` and the outputs, and the results are collected.
+class OnPaths final : public BackwardPass {
+ public:
+  OnPaths(const Variables& outputs, const Variables& inputs) {
+    std::unordered_map<const VariableNode*, std::vector<FunctionNode*>> users;
+    find_users(outputs, users);
+    std::vector<const VariableNode*> pending;
+    for (const Variable& input : inputs) {
+      results_.try_emplace(input.node().get());
+      pending.push_back(input.node().get());
+    }
+    while (!pending.empty()) {
+      const VariableNode* node = pending.back();
+      pending.pop_back();
+      if (!on_path_.insert(node).second) continue;
+      auto found = users.find(node);
+      if (found == users.end()) continue;
+      for (FunctionNode* function : found->second) {
+        for (const auto& output : function->outputs()) {
+          if (auto y = output.lock()) pending.push_back(y.get());
+        }
+      }
+    }
+  }
+
+  const Variable& result(const Variable& input) const { return results_.at(input.node().get()); }
+
+ private:
+  // users[x]: the functions below `outputs` that take x.
+  static void find_users(
+      const Variables& outputs,
+      std::unordered_map<const VariableNode*, std::vector<FunctionNode*>>& users) {
+    std::unordered_set<FunctionNode*> seen;
+    std::vector<FunctionNode*> pending;
+    auto visit = [&](FunctionNode* function) {
+      if (function && seen.insert(function).second) pending.push_back(function);
+    };
+    for (const Variable& output : outputs) visit(output.node()->creator.get());
+    while (!pending.empty()) {
+      FunctionNode* function = pending.back();
+      pending.pop_back();
+      for (const auto& input : function->inputs()) {
+        if (!input->requires_grad) continue;
+        users[input.get()].push_back(function);
+        visit(input->creator.get());
+      }
+    }
+  }
+
+  bool wanted(const VariableNode& node) override {
+    return node.requires_grad && on_path_.contains(&node);
+  }
+  void finish(VariableNode* node, const Variable& gradient) override {
+    auto found = results_.find(node);
+    if (found != results_.end()) found->second = gradient;
+  }
+
+  std::unordered_set<const VariableNode*> on_path_;
+  std::unordered_map<const VariableNode*, Variable> results_;
+};
+
+Variable ones_like(const Variable& y, double scale) {
+  return constant(xp::full(y.shape(), scale, y.dtype(), y.device()));
+}
+
+// What backward starts from at `output`.
+Variable seed_of(const Variable& output, double loss_scale) {
+  Variable seed = output.grad_var();
+  if (seed.defined()) return seed;
+  if (output.size() != 1) {
+    throw ValueError(fmt::format(
+        "backward: the variable {} has more than one element and no gradient to start from; sum it "
+        "to a loss, or call set_grad first",
+        output.array().view().describe()));
+  }
+  return ones_like(output, loss_scale);
+}
+
+}  // namespace
+
+void backward(const Variables& outputs, const BackwardOptions& options) {
+  UsingConfig<bool> graph(&Config::enable_backprop, options.enable_double_backprop);
+  IntoLeaves pass(options.retain_grad);
+  for (const Variable& output : outputs) {
+    if (!output.creator()) continue;
+    Variable seed = seed_of(output, options.loss_scale);
+    pass.add_owner(seed.array());
+    if (output.body()->grad) output.cleargrad();
+    pass.seed(output.node().get(), seed);
+  }
+  pass.run();
+}
+
+Variables grad(const Variables& outputs, const Variables& inputs, const Variables& grad_outputs,
+               bool enable_double_backprop) {
+  if (!grad_outputs.empty() && grad_outputs.size() != outputs.size()) {
+    throw ValueError(fmt::format("grad: {} outputs and {} grad_outputs", outputs.size(),
+                                 grad_outputs.size()));
+  }
+  UsingConfig<bool> graph(&Config::enable_backprop, enable_double_backprop);
+  OnPaths pass(outputs, inputs);
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const Variable& y = outputs[i];
+    Variable seed = i < grad_outputs.size() ? grad_outputs[i] : Variable();
+    if (!seed.defined()) {
+      seed = ones_like(y, 1);
+    } else {
+      autograd::check_gradient("grad", y.shape(), y.dtype(), y.device(), seed.array());
+    }
+    pass.seed(y.node().get(), seed);
+  }
+  pass.run();
+  Variables results;
+  for (const Variable& input : inputs) results.push_back(pass.result(input));
+  return results;
+}
+
+}  // namespace rensa

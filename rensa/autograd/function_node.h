@@ -1,0 +1,82 @@
+// FunctionNode: a differentiable function, forward on Arrays and backward on Variables side by side.
+// Because backward is made of differentiable functions, higher derivatives come free.
+//
+//   class Exp final : public FunctionNode {
+//    public:
+//     Exp() : FunctionNode("exp") {}
+//     Arrays forward(const Arrays& x) override {
+//       retain_outputs({0});
+//       return {xp::exp(x[0])};
+//     }
+//     Variables backward(const Indexes&, const Variables& gy) override {
+//       return {gy[0] * get_retained_outputs()[0]};
+//     }
+//   };
+//   Variable exp(const Variable& x) { return apply<Exp>({x})[0]; }
+#pragma once
+
+#include <initializer_list>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "rensa/autograd/variable.h"
+
+namespace rensa {
+
+using Arrays = std::vector<Array>;
+using Indexes = std::vector<int>;
+
+class FunctionNode : public std::enable_shared_from_this<FunctionNode> {
+ public:
+  /// `name` is Chainer's label; it stands in errors and graph dumps.
+  explicit FunctionNode(const char* name) : name_(name) {}
+  virtual ~FunctionNode();  // flat: long chains of nodes do not recurse
+  FunctionNode(const FunctionNode&) = delete;
+  FunctionNode& operator=(const FunctionNode&) = delete;
+
+  virtual Arrays forward(const Arrays& inputs) = 0;
+  /// Gradients of the inputs whose indexes are in `targets`, in that order (or of all inputs, with
+  /// undefined ones where not asked). `grad_outputs[i]` is undefined where no gradient reaches
+  /// output i.
+  virtual Variables backward(const Indexes& targets, const Variables& grad_outputs) = 0;
+
+  /// Runs forward on the inputs' device and links the outputs to the inputs, unless backprop is
+  /// off or no input requires a gradient. A node is applied once. Debug mode checks for NaN.
+  Variables apply(const Variables& inputs);
+
+  const char* name() const { return name_; }
+  int rank() const { return rank_; }
+  const std::vector<std::shared_ptr<VariableNode>>& inputs() const { return inputs_; }
+  const std::vector<std::weak_ptr<VariableNode>>& outputs() const { return outputs_; }
+  void unchain();
+
+ protected:
+  // Called in forward; what is not asked for here is not kept.
+  void retain_inputs(std::initializer_list<int> indexes) { retained_inputs_ = indexes; }
+  void retain_outputs(std::initializer_list<int> indexes) { retained_outputs_ = indexes; }
+  // Called in backward: variables linked to the graph, in the order they were asked for.
+  Variables get_retained_inputs();
+  Variables get_retained_outputs();
+
+ private:
+  void link(const Variables& inputs, Arrays& arrays, const Variables& results);
+
+  const char* name_;
+  int rank_ = 0;
+  bool applied_ = false;
+  std::vector<std::shared_ptr<VariableNode>> inputs_;
+  std::vector<std::weak_ptr<VariableNode>> outputs_;
+  Indexes retained_inputs_, retained_outputs_;
+  Arrays retained_;  // of the inputs, then of the outputs
+};
+
+/// Makes a Node of `arguments` and applies it.
+template <class Node, class... Args> Variables apply(const Variables& inputs, Args&&... arguments) {
+  return std::make_shared<Node>(std::forward<Args>(arguments)...)->apply(inputs);
+}
+
+/// Gradients of `outputs` into all leaves, from the gradients already set on them.
+void backward(const Variables& outputs, const BackwardOptions& options = {});
+
+}  // namespace rensa

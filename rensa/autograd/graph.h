@@ -1,0 +1,61 @@
+// What the files of autograd/ share: making variables' bodies, and the one place where gradients
+// are stored.
+#pragma once
+
+#include <memory>
+
+#include "rensa/autograd/variable.h"
+#include "rensa/device/launcher.h"
+
+namespace rensa::autograd {
+
+/// A new leaf; `array` may be undefined (a parameter that waits for its shape).
+std::shared_ptr<VariableBody> make_body(Array array, bool requires_grad);
+/// A variable that stands at `node`.
+std::shared_ptr<VariableBody> make_body(Array array, std::shared_ptr<VariableNode> node);
+
+/// Makes `node` that of an array like this.
+void describe(VariableNode& node, const Array& array);
+
+/// Gives `parameter` another array, of any shape and on any device.
+void set_array(const Variable& parameter, Array array);
+/// Where an uninitialized parameter will be.
+Device home_device(const VariableBody& body);
+
+/// Makes `gradient` (undefined: none) the gradient of `body`: a host effect, done again by each
+/// replay of a recording.
+void store_grad(const std::shared_ptr<VariableBody>& body, Variable gradient);
+
+/// Throws ShapeError, DtypeError or DeviceError, naming `operation`, unless `g` is of that kind.
+void check_gradient(const char* operation, const Shape& shape, Dtype dtype, Device device,
+                    const Array& g);
+
+/// Ties a recording in progress to the memory that `current` gives for `body` now.
+template <class F> void bind_recording(const std::shared_ptr<VariableBody>& body, F current) {
+  if (Recorder* recorder = ThreadState::current().recorder) {
+    recorder->binding([weak = std::weak_ptr(body), current]() -> const Storage* {
+      auto target = weak.lock();
+      return target ? current(*target) : nullptr;
+    });
+  }
+}
+
+/// Debug mode: throws ValueError when one of `arrays` holds a NaN. Waits for the device.
+void check_nan(const char* when, const char* function, const std::vector<Array>& arrays);
+
+/// Makes `device` the thread's current one for a scope, without asking whether it is there: arrays
+/// are on it.
+class CurrentDevice {
+ public:
+  explicit CurrentDevice(Device device)
+      : state_(ThreadState::current()), previous_(std::exchange(state_.device, device)) {}
+  ~CurrentDevice() { state_.device = previous_; }
+  CurrentDevice(const CurrentDevice&) = delete;
+  CurrentDevice& operator=(const CurrentDevice&) = delete;
+
+ private:
+  ThreadState& state_;
+  Device previous_;
+};
+
+}  // namespace rensa::autograd

@@ -1,0 +1,144 @@
+// Parameters, initializers and the modes in which models are copied.
+#include "rensa/autograd/parameter.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <utility>
+
+#include "rensa/autograd/graph.h"
+#include "rensa/core/error.h"
+
+namespace rensa {
+
+/// What a parameter is beyond a variable.
+struct ParameterState {
+  Initializer initializer;
+  Device device;  // where it will be made
+  bool update_enabled = true;
+  std::shared_ptr<UpdateRule> rule;
+};
+
+namespace {
+
+thread_local CopyMode copy_mode = CopyMode::copy;
+
+// A new parameter that differs from `like` only in its array.
+std::shared_ptr<VariableBody> new_parameter(const VariableBody& like, Array array) {
+  auto body = autograd::make_body(std::move(array), true);
+  body->name = like.name;
+  body->parameter = std::make_shared<ParameterState>();
+  body->parameter->initializer = like.parameter->initializer;
+  body->parameter->device = autograd::home_device(like);
+  body->parameter->update_enabled = like.parameter->update_enabled;
+  return body;
+}
+
+std::shared_ptr<VariableBody> copy_parameter(const VariableBody& source) {
+  if (!source.array.defined()) return new_parameter(source, {});
+  if (copy_mode == CopyMode::share) return new_parameter(source, source.array);
+  if (copy_mode == CopyMode::copy) return new_parameter(source, source.array.copy());
+  Array fresh = xp::empty_like(source.array);
+  source.parameter->initializer(fresh);
+  return new_parameter(source, std::move(fresh));
+}
+
+}  // namespace
+
+namespace autograd {
+
+Device home_device(const VariableBody& body) {
+  if (body.array.defined()) return body.array.device();
+  return body.parameter ? body.parameter->device : ThreadState::current().device;
+}
+
+void set_array(const Variable& parameter, Array array) {
+  VariableBody& body = *parameter.body();
+  describe(*body.node, array);
+  body.node->requires_grad = true;
+  body.array = std::move(array);
+  if (body.parameter) body.parameter->device = body.array.device();
+}
+
+}  // namespace autograd
+
+Initializer::Initializer(double constant)
+    : fill_([constant](const Array& out) { out.fill(constant); }) {}
+
+Initializer::Initializer(Array values) : values_(std::move(values)) {
+  if (!values_.defined()) throw ValueError("Initializer: the array is undefined");
+  fill_ = [source = values_](const Array& out) {
+    if (!(source.shape() == out.shape())) {
+      throw ShapeError(fmt::format("initialize: a parameter {} from values {}", out.shape().str(),
+                                   source.view().describe()));
+    }
+    out.assign(source.to(out.device()));
+  };
+}
+
+Parameter::Parameter(Initializer initializer) {
+  if (!initializer) throw ValueError("Parameter: no initializer; pass a constant, an array or an "
+                                     "initializer such as initializers::LeCunNormal()");
+  body_ = autograd::make_body(Array(), true);
+  body_->parameter = std::make_shared<ParameterState>();
+  body_->parameter->device = ThreadState::current().device;
+  body_->parameter->initializer = std::move(initializer);
+  const Array& values = body_->parameter->initializer.values();
+  if (values.defined()) initialize(values.shape());
+}
+
+Parameter::Parameter(Initializer initializer, const Shape& shape)
+    : Parameter(std::move(initializer)) {
+  if (is_initialized() && !(this->shape() == shape)) {
+    throw ShapeError(fmt::format("Parameter: shape {} and values {}", shape.str(),
+                                 array().view().describe()));
+  }
+  initialize(shape);
+}
+
+Parameter::Parameter(const Parameter& other)
+    : ParameterRef(other.body_ ? copy_parameter(*other.body_) : nullptr) {}
+
+Persistent::Persistent(const Persistent& other)
+    : Array(other.defined() && copy_mode != CopyMode::share ? other.copy()
+                                                            : static_cast<const Array&>(other)) {}
+
+CopyModeScope::CopyModeScope(CopyMode mode) : previous_(std::exchange(copy_mode, mode)) {}
+CopyModeScope::~CopyModeScope() { copy_mode = previous_; }
+
+void ParameterRef::initialize(const Shape& shape) const {
+  if (is_initialized()) return;
+  ThreadState& thread = ThreadState::current();
+  if (thread.recorder) thread.recorder->cannot_record("it initializes a parameter");
+  const ParameterState& state = *body_->parameter;
+  const Array& values = state.initializer.values();
+  bool has_dtype = values.defined() && dtype_kind(values.dtype()) == 'f';
+  Array array = xp::empty(shape, has_dtype ? values.dtype() : config().dtype, state.device);
+  state.initializer(array);
+  autograd::set_array(*this, std::move(array));
+}
+
+void ParameterRef::to_device(Device device) const {
+  if (!is_initialized()) {
+    body_->parameter->device = device;
+    return;
+  }
+  if (body_->array.device() == device) return;
+  Array gradient = grad();
+  autograd::set_array(*this, body_->array.to(device));
+  if (gradient.defined()) set_grad(gradient.to(device));
+}
+
+Device ParameterRef::device() const { return autograd::home_device(*body_); }
+
+bool ParameterRef::update_enabled() const { return body_->parameter->update_enabled; }
+void ParameterRef::set_update_enabled(bool on) const { body_->parameter->update_enabled = on; }
+
+const std::shared_ptr<UpdateRule>& ParameterRef::update_rule() const {
+  return body_->parameter->rule;
+}
+void ParameterRef::set_update_rule(std::shared_ptr<UpdateRule> rule) const {
+  body_->parameter->rule = std::move(rule);
+}
+
+}  // namespace rensa

@@ -1,0 +1,103 @@
+// Parameter: a leaf variable that a model owns. It may wait for its shape until the first forward.
+// It lives on the heap: ParameterRef is a shared handle to it, Parameter the member of a model.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "rensa/autograd/variable.h"
+
+namespace rensa {
+
+/// Fills an array in place: initializers::LeCunNormal() and friends, a constant, or any callable.
+class Initializer {
+ public:
+  Initializer() = default;  // none
+  Initializer(double constant);
+  Initializer(int constant) : Initializer(static_cast<double>(constant)) {}
+  Initializer(Array values);
+  template <class F>
+    requires std::invocable<const F&, const Array&>
+  Initializer(F fill) : fill_(std::move(fill)) {}
+  explicit operator bool() const { return static_cast<bool>(fill_); }
+  void operator()(const Array& out) const { fill_(out); }
+  /// The value of a constant initializer's `Array`, whose shape a parameter takes at once.
+  const Array& values() const { return values_; }
+
+ private:
+  std::function<void(const Array&)> fill_;
+  Array values_;
+};
+
+/// How copying a model treats its parameters: Chainer's Link.copy modes.
+enum class CopyMode { share, copy, init };
+
+/// A shared handle to a parameter: what Link::params() gives and optimizers hold.
+class ParameterRef : public Variable {
+ public:
+  ParameterRef() = default;
+
+  bool is_initialized() const { return defined() && body_->array.defined(); }
+  /// Makes the array, on the device the model was last moved to, of config().dtype, and fills it;
+  /// the gradient stays undefined. No-op when initialized. Throws ShapeError where the initializer's
+  /// values have another shape.
+  void initialize(const Shape& shape) const;
+  /// Puts the array (and gradient) on `device`; before initialization, notes it for then.
+  void to_device(Device device) const;
+  /// Where the array is, or will be.
+  Device device() const;
+  /// Left out of optimizer updates when off.
+  bool update_enabled() const;
+  void set_update_enabled(bool on) const;
+
+  /// The optimizer's rule and state for this parameter (optimizers/update_rule.h), null before
+  /// Optimizer::setup.
+  const std::shared_ptr<class UpdateRule>& update_rule() const;
+  void set_update_rule(std::shared_ptr<class UpdateRule> rule) const;
+
+ protected:
+  explicit ParameterRef(std::shared_ptr<VariableBody> body) : Variable(std::move(body)) {}
+};
+
+/// A parameter as a model's member. A value: moving it moves the parameter, copying it makes a new
+/// one, with a deep copy of the array unless a CopyModeScope says otherwise. Gradient, update rule
+/// and graph are not copied.
+class Parameter : public ParameterRef {
+ public:
+  /// No parameter, such as the bias of a layer without one: visitors skip it.
+  Parameter() = default;
+  /// Waits for initialize().
+  explicit Parameter(Initializer initializer);
+  Parameter(Initializer initializer, const Shape& shape);
+  Parameter(const Parameter& other);
+  Parameter& operator=(const Parameter& other) { return *this = Parameter(other); }
+  Parameter(Parameter&&) = default;
+  Parameter& operator=(Parameter&&) = default;
+  ParameterRef ref() const { return *this; }
+};
+
+/// A persistent array as a model's member: saved, moved and copied with it, not optimized. Copying
+/// makes a deep copy (a shared one under CopyMode::share).
+class Persistent : public Array {
+ public:
+  Persistent() = default;
+  explicit Persistent(Array array) : Array(std::move(array)) {}
+  Persistent(const Persistent& other);
+  Persistent& operator=(const Persistent& other) { return *this = Persistent(other); }
+  Persistent(Persistent&&) = default;
+  Persistent& operator=(Persistent&&) = default;
+};
+
+/// What the copies of Parameters and Persistents made in this scope do, on this thread.
+class [[nodiscard]] CopyModeScope {
+ public:
+  explicit CopyModeScope(CopyMode mode);
+  ~CopyModeScope();
+  CopyModeScope(const CopyModeScope&) = delete;
+  CopyModeScope& operator=(const CopyModeScope&) = delete;
+
+ private:
+  CopyMode previous_;
+};
+
+}  // namespace rensa

@@ -1,0 +1,128 @@
+// Variable: an array in a computation that remembers how it was made. A handle: copies share.
+#pragma once
+
+#include <iosfwd>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "rensa/array/routines.h"
+
+namespace rensa {
+
+class FunctionNode;
+class Variable;
+using Variables = std::vector<Variable>;
+
+/// A variable's place in the graph. Function nodes hold their inputs' VariableNodes strongly and
+/// their outputs' weakly, so a graph dies with its outputs. It knows the array's looks; the array
+/// itself is kept by the functions that asked for it.
+struct VariableNode {
+  Shape shape;
+  Dtype dtype = Dtype::float32;
+  Device device;
+  bool requires_grad = true;
+  int rank = 0;
+  std::shared_ptr<FunctionNode> creator;
+  std::weak_ptr<struct VariableBody> body;  // the variable, while somebody holds it
+};
+
+/// What the handles of one variable share.
+struct VariableBody {
+  Array array;
+  std::shared_ptr<VariableNode> node;
+  std::unique_ptr<Variable> grad;  // a Variable, for double backward
+  std::string name;
+  std::shared_ptr<struct ParameterState> parameter;  // set for parameters (autograd/parameter.h)
+};
+
+struct BackwardOptions {
+  bool retain_grad = false;            // keep gradients of intermediate variables
+  bool enable_double_backprop = false;  // record the graph of the backward computation
+  double loss_scale = 1;
+};
+
+class Variable {
+ public:
+  /// No variable: bool-like tests are defined(); everything else throws.
+  Variable() = default;
+  /// A leaf. Only floating and complex variables can require a gradient. One that nobody holds any
+  /// longer when backward runs, such as an Array passed to a function, costs no gradient.
+  Variable(Array array, bool requires_grad = true);
+  Variable(const View& view) : Variable(static_cast<const Array&>(view)) {}
+  Variable(const Selection& selection) : Variable(selection.gather()) {}
+
+  bool defined() const { return body_ != nullptr; }
+  const Array& array() const;
+  const Shape& shape() const { return array().shape(); }
+  std::int64_t shape(int axis) const { return array().shape(axis); }
+  int ndim() const { return array().ndim(); }
+  std::int64_t size() const { return array().size(); }
+  Dtype dtype() const { return array().dtype(); }
+  Device device() const { return array().device(); }
+  template <class T> T item() const { return array().item<T>(); }
+  bool requires_grad() const;
+  const std::string& name() const;
+
+  /// The gradient's array; undefined when there is none.
+  Array grad() const;
+  /// The gradient as a variable, with its own graph after enable_double_backprop.
+  Variable grad_var() const;
+  /// Throws ShapeError, DtypeError, DeviceError when `g` does not match this variable.
+  void set_grad(const Array& g) const;
+  void set_grad_var(const Variable& g) const;
+  void cleargrad() const;
+  /// Adds the other's gradient to this one's, across devices.
+  void addgrad(const Variable& other) const;
+  /// Copies the other's values into this array, across devices.
+  void copydata(const Variable& other) const;
+
+  /// Computes the gradients of all variables that this one depends on, by rank. A variable of one
+  /// element starts from 1; another must have its gradient set (else ValueError).
+  void backward(const BackwardOptions& options = {}) const;
+
+  /// Cuts this variable (unchain) or all that it depends on (unchain_backward) off the graph.
+  void unchain() const;
+  void unchain_backward() const;
+  std::shared_ptr<FunctionNode> creator() const;
+  int rank() const { return node()->rank; }
+
+  Variable reshape(const Shape& shape) const;
+  Variable transpose() const;
+  Variable T() const { return transpose(); }
+  Variable sum(Axes axis = {}, bool keepdims = false) const;
+  Variable mean(Axes axis = {}, bool keepdims = false) const;
+  /// Basic indexing, with a gradient.
+  Variable operator[](BasicIndex index) const;
+  Variable operator[](std::initializer_list<BasicIndex> index) const;
+
+#define RENSA_VARIABLE_OPERATOR(symbol)                                \
+  friend Variable operator symbol(const Variable& a, const Variable& b); \
+  friend Variable operator symbol(const Variable& a, Scalar b);          \
+  friend Variable operator symbol(Scalar a, const Variable& b);
+  RENSA_VARIABLE_OPERATOR(+)
+  RENSA_VARIABLE_OPERATOR(-)
+  RENSA_VARIABLE_OPERATOR(*)
+  RENSA_VARIABLE_OPERATOR(/)
+#undef RENSA_VARIABLE_OPERATOR
+  friend Variable operator-(const Variable& a);
+  friend std::ostream& operator<<(std::ostream& os, const Variable& v);
+
+  const std::shared_ptr<VariableNode>& node() const;
+  const std::shared_ptr<VariableBody>& body() const { return body_; }
+  explicit Variable(std::shared_ptr<VariableBody> body) : body_(std::move(body)) {}
+
+ protected:
+  std::shared_ptr<VariableBody> body_;
+};
+
+/// A variable of `array` that no gradient reaches: labels, masks, constants.
+inline Variable constant(Array array) { return Variable(std::move(array), false); }
+
+/// chainer.grad: gradients of `outputs` with respect to `inputs`, as variables; the inputs' own
+/// grad() is left alone. `grad_outputs` is empty for ones. Undefined where no path leads.
+Variables grad(const Variables& outputs, const Variables& inputs, const Variables& grad_outputs = {},
+               bool enable_double_backprop = false);
+
+}  // namespace rensa

@@ -1,0 +1,126 @@
+// Elementwise operations on the CPU: walks arrays of any dtype and stride and hands contiguous
+// values to the kernels.
+#include "rensa/backend/cpu/elementwise.h"
+
+#include <algorithm>
+#include <complex>
+#include <cstring>
+
+#include "rensa/backend/cpu/copy.h"
+#include "rensa/backend/cpu/strided.h"
+#include "rensa/core/thread_pool.h"
+#include "rensa/device/operations.h"
+
+namespace rensa::host {
+
+namespace {
+
+// Rows of at least this many elements are worked on one by one, so that those which lie in memory
+// as the kernels want them are not copied.
+constexpr std::int64_t kLongRow = 256;
+
+// Elements that are worth waking a thread for.
+std::int64_t grain_of(Ufunc ufunc) {
+  bool costly = ufunc_info(ufunc).rule == DtypeRule::floating || ufunc == Ufunc::power;
+  return costly ? 8 << 10 : 32 << 10;
+}
+
+// The number as a value of the type that is computed in. Integers keep what their dtype cannot
+// hold: comparisons with them stay right.
+void make_value(const Scalar& scalar, Dtype compute, ComputeType type, void* value) {
+  auto put = [value](auto v) { std::memcpy(value, &v, sizeof(v)); };
+  switch (type) {
+    case ComputeType::i64:
+      return put(compute == bool_ ? scalar.as<bool>() : scalar.as<long long>());
+    case ComputeType::u64: return put(scalar.as<unsigned long long>());
+    case ComputeType::f32: return put(scalar.as<float>());
+    case ComputeType::f64: return put(scalar.as<double>());
+    case ComputeType::c64: return put(scalar.as<std::complex<float>>());
+    case ComputeType::c128: return put(scalar.as<std::complex<double>>());
+  }
+}
+
+struct Walk {
+  ElementwiseKernel kernel;
+  int num_inputs;
+  const Reader* in;
+  const Writer* out;
+  std::int64_t row;    // extent of the last common axis
+  std::int64_t chunk;  // most elements at a time
+
+  void run(std::int64_t begin, std::int64_t end) const {
+    Scratch scratch[4];
+    const void* values[3];
+    for (int k = 0; k < num_inputs; ++k) {  // a constant is written out once for all chunks
+      if (in[k].is_constant()) values[k] = in[k].read(0, std::min(chunk, end - begin), scratch[k]);
+    }
+    while (begin < end) {
+      std::int64_t n = std::min(chunk, end - begin);
+      if (row >= kLongRow) n = std::min(n, row - begin % row);
+      for (int k = 0; k < num_inputs; ++k) {
+        if (!in[k].is_constant()) values[k] = in[k].read(begin, n, scratch[k]);
+      }
+      void* target = out->target(begin, n, scratch[3]);
+      kernel(n, values, target);
+      out->write(begin, n, target);
+      begin += n;
+    }
+  }
+};
+
+}  // namespace
+
+void run_elementwise(Ufunc ufunc, Dtype compute, const Input* inputs, int num_inputs,
+                     const ArrayView& output) {
+  if (output.size() == 0) return;
+  bool same_dtype = inputs[0].view.data && inputs[0].view.dtype == output.dtype;
+  if (ufunc == Ufunc::copy && same_dtype) return copy_elements(inputs[0].view, output);
+
+  ComputeType type = compute_type(compute);
+  alignas(kMaxValueSize) char numbers[3][kMaxValueSize];
+  ArrayView out = output, in[3];
+  ArrayView* views[4] = {&out};
+  for (int k = 0; k < num_inputs; ++k) {
+    if (inputs[k].view.data) {
+      in[k] = inputs[k].view;
+    } else {
+      make_value(inputs[k].scalar, compute, type, numbers[k]);
+      in[k] = {numbers[k], value_dtype(type), out.device, out.shape, Shape::filled(out.ndim(), 0)};
+    }
+    views[k + 1] = &in[k];
+  }
+  normalize_axes(views, num_inputs + 1);
+
+  Reader readers[3];
+  Writer writer(out, type);
+  bool direct = writer.is_direct();
+  for (int k = 0; k < num_inputs; ++k) {
+    bool truth = compute == bool_ || (ufunc == Ufunc::where && k == 0);
+    readers[k] = Reader(in[k], type, truth && inputs[k].view.data);
+    direct &= readers[k].is_direct();
+  }
+  std::int64_t n = out.size();
+  Walk walk = {kernels().of(ufunc, type),
+               num_inputs,
+               readers,
+               &writer,
+               out.ndim() > 0 ? out.shape[out.ndim() - 1] : 1,
+               direct ? n : kChunk};
+  parallel_for(n, grain_of(ufunc),
+               [&walk](std::int64_t begin, std::int64_t end) { walk.run(begin, end); });
+}
+
+}  // namespace rensa::host
+
+namespace rensa {
+
+void Elementwise::run_cpu() {
+  host::Input inputs[3];
+  for (int k = 0; k < num_inputs; ++k) {
+    if (in[k].array.present()) inputs[k].view = in[k].array.view;
+    inputs[k].scalar = in[k].scalar;
+  }
+  host::run_elementwise(ufunc, compute, inputs, num_inputs, out.view);
+}
+
+}  // namespace rensa

@@ -1,0 +1,20 @@
+// Elementwise work on views, as other parts of the CPU backend ask for it.
+#pragma once
+
+#include "rensa/core/array_view.h"
+#include "rensa/core/scalar.h"
+#include "rensa/core/ufunc.h"
+
+namespace rensa::host {
+
+/// One input: a view of the output's shape, or a number (view.data null).
+struct Input {
+  ArrayView view;
+  Scalar scalar;
+};
+
+/// out = ufunc(inputs) computed in `compute`; see Elementwise in device/operations.h.
+void run_elementwise(Ufunc ufunc, Dtype compute, const Input* inputs, int num_inputs,
+                     const ArrayView& out);
+
+}  // namespace rensa::host

@@ -1,0 +1,32 @@
+// The elementwise kernels, compiled for AVX-512.
+#include "rensa/backend/cpu/kernel_sources.h"
+
+#if RENSA_X86
+#if defined(__clang__)
+#pragma clang attribute push( \
+    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,fma,f16c"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,fma,f16c,prefer-vector-width=512")
+#endif
+
+namespace rensa::host::avx512 {
+#include "rensa/backend/cpu/elementwise_kernels.inc"
+
+static void add(KernelTable& table) {
+  add_elementwise<float>(table);
+  add_elementwise<double>(table);
+  add_elementwise<long long>(table);
+}
+}  // namespace rensa::host::avx512
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+
+namespace rensa::host {
+void add_elementwise_avx512(KernelTable& table) { avx512::add(table); }
+}  // namespace rensa::host
+#endif

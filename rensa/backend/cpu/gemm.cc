@@ -1,0 +1,347 @@
+// Products in the project's own code, after Goto and van de Geijn, "Anatomy of high-performance
+// matrix multiplication" (2008): c is computed tile by tile with its sums in registers, from a few
+// rows of one operand, read where they are, and a panel of columns of the other, packed so that a
+// tile reads it in order. Which operand is packed is chosen by what it costs.
+#include "rensa/backend/cpu/gemm.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <utility>
+
+#include "rensa/backend/cpu/convert.h"
+#include "rensa/backend/cpu/elementwise.h"
+#include "rensa/backend/cpu/strided.h"
+#include "rensa/core/thread_pool.h"
+
+namespace rensa::host {
+
+namespace {
+
+constexpr std::int64_t kMaxDepth = 1024;         // of k at a time
+constexpr std::int64_t kPackedBytes = 8 << 20;   // of the packed operand at a time
+constexpr std::int64_t kParallelWork = 200'000;  // multiplications worth a second thread
+constexpr std::int64_t kMaxTile = 14 * 2 * 64;   // bytes are sizeof(V) / 4 times as many
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+// Memory that a thread keeps from product to product.
+class Workspace {
+ public:
+  void* get(std::int64_t nbytes) {
+    if (nbytes > nbytes_) {
+      data_.reset();
+      nbytes_ = 0;
+      data_.reset(::operator new(static_cast<std::size_t>(nbytes), std::align_val_t(64)));
+      nbytes_ = nbytes;
+    }
+    return data_.get();
+  }
+
+ private:
+  struct Free {
+    void operator()(void* p) const { ::operator delete(p, std::align_val_t(64)); }
+  };
+  std::unique_ptr<void, Free> data_;
+  std::int64_t nbytes_ = 0;
+};
+
+template <class V> const GemmKernels<V>& gemm_kernels() {
+  static const auto both = [] {
+    std::pair<GemmKernels<float>, GemmKernels<double>> k;
+    InstructionSet set = best_instruction_set();
+    get_gemm_baseline(k.first, k.second);
+#if defined(__x86_64__)
+    if (set == InstructionSet::avx2) get_gemm_avx2(k.first, k.second);
+    if (set == InstructionSet::avx512) get_gemm_avx512(k.first, k.second);
+#else
+    (void)set;
+#endif
+    return k;
+  }();
+  if constexpr (std::is_same_v<V, float>) return both.first;
+  else return both.second;
+}
+
+// Strides here count elements.
+template <class V> struct Strided {
+  V* data;
+  std::int64_t row, column;
+  Strided transposed() const { return {data, column, row}; }
+  Strided at(std::int64_t i, std::int64_t j) const {
+    return {data + i * row + j * column, row, column};
+  }
+};
+
+// Packs columns [0, count) of q, k rows deep: panels of `panel` columns, one behind the other, the
+// last one filled up with zeros to a multiple of `lanes`.
+template <class V>
+void pack(const Strided<V>& q, std::int64_t k, std::int64_t count, std::int64_t panel,
+          std::int64_t lanes, V* packed) {
+  constexpr std::int64_t kBand = 16;
+  for (std::int64_t p = 0; p < k; p += q.column == 1 ? 1 : kBand) {
+    std::int64_t rows = q.column == 1 ? 1 : std::min(kBand, k - p);
+    for (std::int64_t first = 0; first < count; first += panel) {
+      std::int64_t columns = std::min(panel, count - first);
+      std::int64_t width = ceil_div(columns, lanes) * lanes;
+      const V* from = q.data + p * q.row + first * q.column;
+      V* to = packed + first * k + p * width;
+      if (q.column == 1) {
+        __builtin_prefetch(from + 4 * q.row);
+        for (std::int64_t j = 0; j < columns; ++j) to[j] = from[j];
+      } else {
+        for (std::int64_t j = 0; j < columns; ++j) {
+          for (std::int64_t i = 0; i < rows; ++i)
+            to[i * width + j] = from[i * q.row + j * q.column];
+        }
+      }
+      for (std::int64_t j = columns; j < width; ++j) {
+        for (std::int64_t i = 0; i < rows; ++i) to[i * width + j] = V(0);
+      }
+    }
+  }
+}
+
+template <class V> class Product {
+ public:
+  // c = p @ q: p is read in place, q is packed unless it pays not to.
+  Product(std::int64_t m, std::int64_t n, std::int64_t k, const Strided<V>& p, const Strided<V>& q,
+          const Strided<V>& c)
+      : kernels_(gemm_kernels<V>()), m_(m), n_(n), k_(k), p_(p), q_(q), c_(c) {
+    row_blocks_ = ceil_div(m, kernels_.rows);
+    // Rows that lie a multiple of this apart compete for the same places in the cache.
+    constexpr std::int64_t kConflict = 1024;
+    std::int64_t distance =
+        (p.column == 1 ? p.row : p.column) * static_cast<std::int64_t>(sizeof(V));
+    copies_p_ = distance % kConflict == 0 && n > panel_width();
+  }
+
+  // In vector multiplications; the rest by measure.
+  double cost() const {
+    auto work = static_cast<double>(m_) * static_cast<double>(ceil_div(n_, kernels_.lanes)) *
+                static_cast<double>(k_);
+    double packing = static_cast<double>(k_ * n_) * (q_.column == 1 ? (packs() ? 0.6 : 0.1) : 2.5);
+    double storing = static_cast<double>(m_ * n_) * (c_.column == 1 ? 0.1 : 2.0);
+    return work + packing + storing;
+  }
+
+  void run() const {
+    std::int64_t depth = ceil_div(k_, ceil_div(k_, kMaxDepth));
+    std::int64_t columns = n_;
+    if (packs()) {
+      columns = std::max<std::int64_t>(1, kPackedBytes / static_cast<std::int64_t>(sizeof(V)) /
+                                              depth / panel_width()) *
+                panel_width();
+    }
+    for (std::int64_t j = 0; j < n_; j += columns) {
+      for (std::int64_t p = 0; p < k_; p += depth) {
+        run_slab(j, std::min(columns, n_ - j), p, std::min(depth, k_ - p));
+      }
+    }
+  }
+
+ private:
+  std::int64_t lanes() const { return kernels_.lanes; }
+  std::int64_t panel_width() const { return 2 * lanes(); }
+  bool packs() const { return q_.column != 1 || row_blocks_ > 2; }
+
+  // c[:, j...] (+)= p[:, p...] @ q[p..., j...]
+  void run_slab(std::int64_t j, std::int64_t columns, std::int64_t p, std::int64_t depth) const {
+    std::int64_t panels = ceil_div(columns, panel_width());
+    bool parallel = m_ * columns * depth >= kParallelWork;
+    thread_local Workspace workspace;
+    V* packed = nullptr;
+    if (packs()) {
+      packed = static_cast<V*>(
+          workspace.get(panels * panel_width() * depth * static_cast<std::int64_t>(sizeof(V))));
+      // Several panels at a time, so that rows of q are read in longer runs.
+      constexpr std::int64_t kPanels = 8;
+      parallel_for(panels, parallel ? kPanels : panels, [&](std::int64_t begin, std::int64_t end) {
+        std::int64_t first = begin * panel_width();
+        pack(q_.at(p, j + first), depth, std::min(end * panel_width(), columns) - first,
+             panel_width(), lanes(), packed + first * depth);
+      });
+    }
+    // Blocks of rows, and where these are few, groups of panels too.
+    std::int64_t wanted = parallel ? 4 * num_threads() : 1;
+    std::int64_t groups = std::clamp<std::int64_t>(wanted / row_blocks_, 1, panels);
+    parallel_for(row_blocks_ * groups, parallel ? 1 : row_blocks_ * groups,
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for (std::int64_t task = begin; task < end; ++task) {
+                     std::int64_t block = task / groups, group = task % groups;
+                     run_block(m_ * block / row_blocks_, m_ * (block + 1) / row_blocks_,
+                               panels * group / groups, panels * (group + 1) / groups, j, columns,
+                               p, depth, packed);
+                   }
+                 });
+  }
+
+  // A whole number of vectors.
+  std::int64_t padded(std::int64_t count) const {
+    return ceil_div(count, kernels_.lanes) * kernels_.lanes;
+  }
+
+  void run_block(std::int64_t row, std::int64_t row_end, std::int64_t panel, std::int64_t panel_end,
+                 std::int64_t j, std::int64_t columns, std::int64_t p, std::int64_t depth,
+                 const V* packed) const {
+    Strided<V> rows = p_.at(row, p);
+    std::int64_t count = row_end - row;
+    if (copies_p_) rows = copy_rows(rows, count, depth);
+    Ahead ahead = lines_ahead(rows, count, depth, row_end < m_);
+    for (; panel < panel_end; ++panel, ahead = {}) {
+      std::int64_t first = panel * panel_width(), width = std::min(panel_width(), columns - first);
+      Strided<V> target = c_.at(row, j + first);
+      if (packed) {
+        run_tile(count, width, depth, rows, packed + first * depth, padded(width), target, p > 0,
+                 ahead);
+      } else if (width == padded(width)) {
+        run_tile(count, width, depth, rows, q_.at(p, j + first).data, q_.row, target, p > 0, ahead);
+      } else {
+        alignas(64) V last[kMaxDepth * 32];
+        pack(q_.at(p, j + first), depth, width, panel_width(), lanes(), last);
+        run_tile(count, width, depth, rows, last, padded(width), target, p > 0, ahead);
+      }
+    }
+  }
+
+  // What the first tile of a block fetches while it computes: the hardware foresees neither the
+  // step to the next page nor that to the next block of rows.
+  struct Ahead {
+    const char* data = nullptr;
+    std::int64_t step = 0;
+  };
+  Ahead lines_ahead(const Strided<V>& rows, std::int64_t count, std::int64_t depth,
+                    bool more_rows) const {
+    constexpr std::int64_t kStepsAhead = 12, kLine = 64;
+    if (copies_p_) return {};
+    if (rows.column != 1) {
+      return {reinterpret_cast<const char*>(rows.data + kStepsAhead * rows.column),
+              rows.column * static_cast<std::int64_t>(sizeof(V))};
+    }
+    bool dense = rows.row <= depth + depth / 8;
+    if (!dense || !more_rows) return {};
+    return {reinterpret_cast<const char*>(rows.data + count * rows.row), kLine};
+  }
+
+  // Into memory of this thread, whose rows lie better.
+  Strided<V> copy_rows(const Strided<V>& rows, std::int64_t count, std::int64_t depth) const {
+    thread_local Workspace workspace;
+    bool along = rows.column == 1;
+    std::int64_t row = along ? depth + 16 : 1, column = along ? 1 : count;
+    std::int64_t size = along ? count * row : depth * column;
+    auto* copy = static_cast<V*>(workspace.get(size * static_cast<std::int64_t>(sizeof(V))));
+    if (along) {
+      for (std::int64_t i = 0; i < count; ++i) {
+        std::memcpy(copy + i * row, rows.data + i * rows.row,
+                    static_cast<std::size_t>(depth) * sizeof(V));
+      }
+    } else {
+      for (std::int64_t p = 0; p < depth; ++p) {
+        for (std::int64_t i = 0; i < count; ++i) {
+          copy[p * column + i] = rows.data[p * rows.column + i * rows.row];
+        }
+      }
+    }
+    return {copy, row, column};
+  }
+
+  void run_tile(std::int64_t count, std::int64_t width, std::int64_t depth, const Strided<V>& rows,
+                const V* q, std::int64_t q_stride, const Strided<V>& c, bool add,
+                const Ahead& ahead) const {
+    bool wide = width > kernels_.lanes;
+    auto tile = kernels_.tile[count - 1][wide];
+    std::int64_t full = wide ? panel_width() : kernels_.lanes;
+    if (c.column == 1 && width == full) {
+      return tile(depth, rows.data, rows.row, rows.column, q, q_stride, c.data, c.row, add,
+                  ahead.data, ahead.step);
+    }
+    alignas(64) V sums[kMaxTile / sizeof(V)];
+    tile(depth, rows.data, rows.row, rows.column, q, q_stride, sums, full, false, ahead.data,
+         ahead.step);
+    for (std::int64_t j = 0; j < width; ++j) {
+      for (std::int64_t i = 0; i < count; ++i) {
+        V& target = c.data[i * c.row + j * c.column];
+        target = add ? target + sums[i * full + j] : sums[i * full + j];
+      }
+    }
+  }
+
+  const GemmKernels<V>& kernels_;
+  std::int64_t m_, n_, k_, row_blocks_ = 0;
+  Strided<V> p_, q_, c_;
+  bool copies_p_ = false;
+};
+
+template <class V>
+void multiply(std::int64_t m, std::int64_t n, std::int64_t k, const Strided<V>& a,
+              const Strided<V>& b, const Strided<V>& c) {
+  if constexpr (std::is_floating_point_v<V>) {
+    Product<V> plain(m, n, k, a, b, c);
+    Product<V> swapped(n, m, k, b.transposed(), a.transposed(), c.transposed());
+    (plain.cost() <= swapped.cost() ? plain : swapped).run();
+  } else {
+    // Integers and complex numbers: rows of b added to rows of c.
+    std::int64_t grain = std::max<std::int64_t>(1, kParallelWork / 4 / (n * k));
+    parallel_for(m, grain, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        for (std::int64_t j = 0; j < n; ++j) c.data[i * c.row + j * c.column] = V(0);
+        for (std::int64_t p = 0; p < k; ++p) {
+          V x = a.data[i * a.row + p * a.column];
+          for (std::int64_t j = 0; j < n; ++j) {
+            V& sum = c.data[i * c.row + j * c.column];
+            sum = sum + x * b.data[p * b.row + j * b.column];
+          }
+        }
+      }
+    });
+  }
+}
+
+ArrayView view_of(const Matrix& matrix, Dtype dtype, std::int64_t rows, std::int64_t columns) {
+  return {matrix.data, dtype, Device(), {rows, columns}, {matrix.row_stride, matrix.column_stride}};
+}
+
+// The matrix as values V: itself, or a converted copy in `memory`.
+template <class V>
+Strided<V> values_of(const Matrix& matrix, Dtype dtype, std::int64_t rows, std::int64_t columns,
+                     bool convert, std::unique_ptr<V[]>& memory) {
+  constexpr auto kSize = static_cast<std::int64_t>(sizeof(V));
+  Dtype own = value_dtype(compute_type_of<V>);
+  if (dtype == own) {
+    return {reinterpret_cast<V*>(matrix.data), matrix.row_stride / kSize,
+            matrix.column_stride / kSize};
+  }
+  memory = std::make_unique_for_overwrite<V[]>(static_cast<std::size_t>(rows * columns));
+  if (convert) {
+    Input input{view_of(matrix, dtype, rows, columns), {}};
+    Matrix copy = {reinterpret_cast<char*>(memory.get()), columns * kSize, kSize};
+    run_elementwise(Ufunc::copy, dtype, &input, 1, view_of(copy, own, rows, columns));
+  }
+  return {memory.get(), columns, 1};
+}
+
+}  // namespace
+
+void gemm(Dtype dtype, std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a,
+          const Matrix& b, const Matrix& c) {
+  visit_compute_type(compute_type(dtype), [&](auto zero) {
+    using V = decltype(zero);
+    std::unique_ptr<V[]> memory[3];
+    Strided<V> left = values_of<V>(a, dtype, m, k, true, memory[0]);
+    Strided<V> right = values_of<V>(b, dtype, k, n, true, memory[1]);
+    Strided<V> result = values_of<V>(c, dtype, m, n, false, memory[2]);
+    multiply(m, n, k, left, right, result);
+    if (!memory[2]) return;
+    constexpr auto kSize = static_cast<std::int64_t>(sizeof(V));
+    Matrix sums = {reinterpret_cast<char*>(memory[2].get()), n * kSize, kSize};
+    Dtype own = value_dtype(compute_type_of<V>);
+    Input input{view_of(sums, own, m, n), {}};
+    run_elementwise(Ufunc::copy, own, &input, 1, view_of(c, dtype, m, n));
+  });
+}
+
+bool gemm_is_fast() { return best_instruction_set() == InstructionSet::avx512; }
+
+}  // namespace rensa::host

@@ -1,0 +1,34 @@
+// The tile kernels of products, compiled for AVX-512.
+#include <cstdint>
+
+#include "rensa/backend/cpu/gemm.h"
+
+#if defined(__x86_64__)
+#if defined(__clang__)
+#pragma clang attribute push( \
+    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,fma,f16c"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,fma,f16c,prefer-vector-width=512")
+#endif
+
+namespace rensa::host::avx512 {
+constexpr int kVectorBytes = 64, kTileRows = 14;
+#include "rensa/backend/cpu/gemm_kernels.inc"
+
+static void get(GemmKernels<float>& f, GemmKernels<double>& d) {
+  f = make_gemm_kernels<float>();
+  d = make_gemm_kernels<double>();
+}
+}  // namespace rensa::host::avx512
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+
+namespace rensa::host {
+void get_gemm_avx512(GemmKernels<float>& f, GemmKernels<double>& d) { avx512::get(f, d); }
+}  // namespace rensa::host
+#endif

@@ -1,0 +1,95 @@
+// The inner loops of the CPU backend, over contiguous values of one type V, as a table of function
+// pointers. The loops are compiled once for each instruction set and the best set that the machine
+// has is chosen at the first use. What brings arrays of any dtype and stride to them is in
+// elementwise.cc, reduce.cc and so on.
+#pragma once
+
+#include <cstdint>
+
+#include "rensa/core/dtype.h"
+#include "rensa/core/reductions.h"
+#include "rensa/core/ufunc.h"
+#include "rensa/core/update_rules.h"
+
+namespace rensa::host {
+
+inline constexpr int kNumComputeTypes = 6;
+inline constexpr int kNumReductions = static_cast<int>(Reduction::count_);
+inline constexpr int kNumUpdateRules = 0
+#define RENSA_UPDATE_RULE(name, states, ...) +1
+#include "rensa/core/update_rules.def"
+#undef RENSA_UPDATE_RULE
+    ;
+
+/// out[i] = op(in[0][i], in[1][i], ...); out may be an input.
+using ElementwiseKernel = void (*)(std::int64_t n, const void* const* in, void* out);
+/// dst[i] = convert(src at i * stride bytes)
+using LoadKernel = void (*)(std::int64_t n, const char* src, std::int64_t stride, void* dst);
+/// dst at i * stride bytes = convert(src[i])
+using StoreKernel = void (*)(std::int64_t n, const void* src, char* dst, std::int64_t stride);
+
+struct ReduceKernels {
+  /// accumulators[i] = identity
+  void (*identity)(std::int64_t n, void* accumulators);
+  /// accumulator[0] = all of map(in[i]), in lanes that are joined pairwise
+  void (*leaf)(std::int64_t n, const void* in, void* accumulator);
+  /// accumulators[j] = reduce(accumulators[j], map(in[i][j])), row after row; rows lie
+  /// `row_stride` values apart
+  void (*rows)(std::int64_t rows, std::int64_t columns, const void* in, std::int64_t row_stride,
+               void* accumulators);
+  /// accumulators[i] = reduce(accumulators[i], others[i])
+  void (*combine)(std::int64_t n, const void* others, void* accumulators);
+  /// accumulators[i] = post(accumulators[i], count)
+  void (*post)(std::int64_t n, std::int64_t count, void* accumulators);
+};
+
+/// The rule's statements over p, g and the states.
+using UpdateKernel = void (*)(std::int64_t n, void* p, const void* g, void* s0, void* s1,
+                              const double* hyperparameters);
+
+/// words[4 * i ...] = the four words of Philox counter first + i
+using PhiloxKernel = void (*)(unsigned long long seed, unsigned long long first, std::int64_t n,
+                              std::uint32_t* words);
+
+/// Entries are null where no kernel exists (rule_takes).
+struct KernelTable {
+  ElementwiseKernel elementwise[kNumUfuncs][kNumComputeTypes];
+  LoadKernel load[kNumDtypes][kNumComputeTypes];
+  StoreKernel store[kNumDtypes][kNumComputeTypes];
+  ReduceKernels reduce[kNumReductions][kNumComputeTypes];
+  UpdateKernel update[kNumUpdateRules][kNumComputeTypes];  // f32 and f64
+  PhiloxKernel philox;
+
+  ElementwiseKernel of(Ufunc f, ComputeType t) const {
+    return elementwise[static_cast<int>(f)][static_cast<int>(t)];
+  }
+  LoadKernel load_of(Dtype d, ComputeType t) const {
+    return load[static_cast<int>(d)][static_cast<int>(t)];
+  }
+  StoreKernel store_of(Dtype d, ComputeType t) const {
+    return store[static_cast<int>(d)][static_cast<int>(t)];
+  }
+  const ReduceKernels& of(Reduction r, ComputeType t) const {
+    return reduce[static_cast<int>(r)][static_cast<int>(t)];
+  }
+};
+
+enum class InstructionSet { baseline, avx2, avx512 };
+/// The best one that this machine runs.
+InstructionSet best_instruction_set();
+/// The kernels for `set`, which the machine has to have.
+KernelTable make_kernel_table(InstructionSet set);
+/// The kernels for best_instruction_set().
+const KernelTable& kernels();
+
+// Each puts the kernels that were compiled for it into the table, above those that are there.
+void add_elementwise_baseline(KernelTable&);
+void add_elementwise_avx2(KernelTable&);
+void add_elementwise_avx512(KernelTable&);
+void add_elementwise_wide(KernelTable&);  // the value types that have no vector versions
+void add_other_baseline(KernelTable&);
+void add_other_avx2(KernelTable&);
+void add_other_avx512(KernelTable&);
+void add_other_wide(KernelTable&);
+
+}  // namespace rensa::host

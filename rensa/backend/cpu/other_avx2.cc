@@ -1,0 +1,31 @@
+// The conversion, reduction and update kernels, compiled for AVX2.
+#include "rensa/backend/cpu/kernel_sources.h"
+
+#if RENSA_X86
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx2,fma,f16c"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx2,fma,f16c")
+#endif
+
+namespace rensa::host::avx2 {
+#include "rensa/backend/cpu/other_kernels.inc"
+
+static void add(KernelTable& table) {
+  add_other<float>(table);
+  add_other<double>(table);
+  add_other<long long>(table);
+}
+}  // namespace rensa::host::avx2
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+
+namespace rensa::host {
+void add_other_avx2(KernelTable& table) { avx2::add(table); }
+}  // namespace rensa::host
+#endif

@@ -1,0 +1,166 @@
+// Random numbers, dropout and arange on the CPU. What element i gets follows from i alone (see
+// core/philox.h), so the chunks and threads leave no trace.
+#include <algorithm>
+#include <cmath>
+
+#include "rensa/backend/cpu/convert.h"
+#include "rensa/backend/cpu/strided.h"
+#include "rensa/core/philox.h"
+#include "rensa/core/thread_pool.h"
+#include "rensa/device/operations.h"
+
+namespace rensa::host {
+
+namespace {
+
+constexpr std::int64_t kGrain = 8 * kChunk;
+
+// Calls f(begin, n, words) for chunks of [0, size): words[0] is the first word of element `begin`,
+// `per_element` words belong to each.
+template <class F>
+void for_each_chunk(std::int64_t size, int per_element, const HostScalar& seed,
+                    const HostScalar& offset, const F& f) {
+  parallel_for(size, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    std::uint32_t words[2 * kChunk];
+    for (; begin < end; begin += kChunk) {
+      std::int64_t n = std::min(kChunk, end - begin);
+      // kChunk is a multiple of four: a chunk starts at the first word of a counter.
+      kernels().philox(static_cast<unsigned long long>(seed.integer),
+                       static_cast<unsigned long long>(offset.integer + begin * per_element / 4),
+                       (n * per_element + 3) / 4, words);
+      f(begin, n, words);
+    }
+  });
+}
+
+template <class V> V uniform_value(const std::uint32_t* words, std::int64_t i) {
+  if constexpr (sizeof(V) == 8) return uniform_double(words[2 * i], words[2 * i + 1]);
+  else return uniform_float(words[i]);
+}
+
+// Stores a chunk of values into a C-contiguous array of any dtype.
+template <class V> void put(const ArrayView& out, std::int64_t begin, std::int64_t n, const V* v) {
+  std::int64_t size = itemsize(out.dtype);
+  kernels().store_of(out.dtype, compute_type_of<V>)(n, v, out.data + begin * size, size);
+}
+
+template <class V> void fill_uniform(const Random& op) {
+  V low = static_cast<V>(op.a), span = static_cast<V>(op.b) - low;
+  constexpr int kWords = sizeof(V) / 4;
+  for_each_chunk(op.out.view.size(), kWords, op.seed, op.offset,
+                 [&](std::int64_t begin, std::int64_t n, const std::uint32_t* words) {
+                   V values[kChunk];
+                   for (std::int64_t i = 0; i < n; ++i) {
+                     values[i] = low + span * uniform_value<V>(words, i);
+                   }
+                   put(op.out.view, begin, n, values);
+                 });
+}
+
+// Box-Muller: each pair of uniforms gives two elements.
+template <class V> void fill_normal(const Random& op) {
+  constexpr int kWords = sizeof(V) / 4;
+  constexpr ComputeType kType = compute_type_of<V>;
+  constexpr V kTwoPi = V(6.283185307179586476925286766559);
+  V loc = static_cast<V>(op.a), scale = static_cast<V>(op.b);
+  const KernelTable& k = kernels();
+  for_each_chunk(op.out.view.size(), kWords, op.seed, op.offset,
+                 [&](std::int64_t begin, std::int64_t n, const std::uint32_t* words) {
+                   V radius[kChunk / 2], angle[kChunk / 2], cosine[kChunk / 2], values[kChunk];
+                   std::int64_t pairs = (n + 1) / 2;
+                   for (std::int64_t i = 0; i < pairs; ++i) {
+                     radius[i] = V(1) - uniform_value<V>(words, 2 * i);  // in (0, 1]
+                     angle[i] = kTwoPi * uniform_value<V>(words, 2 * i + 1);
+                   }
+                   const void *r[] = {radius}, *a[] = {angle};
+                   k.of(Ufunc::log, kType)(pairs, r, radius);
+                   k.of(Ufunc::cos, kType)(pairs, a, cosine);
+                   k.of(Ufunc::sin, kType)(pairs, a, angle);
+                   for (std::int64_t i = 0; i < pairs; ++i) {
+                     V length = std::sqrt(V(-2) * radius[i]);
+                     values[2 * i] = loc + scale * (length * cosine[i]);
+                     values[2 * i + 1] = loc + scale * (length * angle[i]);
+                   }
+                   put(op.out.view, begin, n, values);
+                 });
+}
+
+void fill_integers(const Random& op) {
+  auto low = static_cast<unsigned long long>(op.low);
+  auto span = static_cast<unsigned long long>(op.high) - low;
+  bool narrow = span < 1ull << 32;
+  for_each_chunk(
+      op.out.view.size(), narrow ? 1 : 2, op.seed, op.offset,
+      [&](std::int64_t begin, std::int64_t n, const std::uint32_t* words) {
+        unsigned long long values[kChunk];
+        for (std::int64_t i = 0; i < n; ++i) {
+          auto wide = [&] {
+            return static_cast<unsigned long long>(words[2 * i]) << 32 | words[2 * i + 1];
+          };
+          values[i] = low + (narrow ? words[i] % static_cast<std::uint32_t>(span) : wide() % span);
+        }
+        put(op.out.view, begin, n, values);
+      });
+}
+
+template <class V> void drop(const Dropout& op) {
+  constexpr ComputeType kType = compute_type_of<V>;
+  V keep = V(1) - static_cast<V>(op.ratio);
+  auto ratio = static_cast<float>(op.ratio);
+  const ArrayView& in = op.in.view;
+  std::int64_t size = itemsize(in.dtype);
+  for_each_chunk(in.size(), 1, op.seed, op.offset,
+                 [&](std::int64_t begin, std::int64_t n, const std::uint32_t* words) {
+                   V values[kChunk];
+                   kernels().load_of(in.dtype, kType)(n, in.data + begin * size, size, values);
+                   for (std::int64_t i = 0; i < n; ++i) {
+                     values[i] = uniform_float(words[i]) >= ratio ? values[i] / keep : V(0);
+                   }
+                   put(op.out.view, begin, n, values);
+                 });
+}
+
+template <class V> void fill_arange(const Arange& op, V start, V step) {
+  const ArrayView& out = op.out.view;
+  StoreKernel store = kernels().store_of(out.dtype, compute_type_of<V>);
+  std::int64_t stride = out.strides[0];
+  parallel_for(out.size(), kGrain, [&](std::int64_t begin, std::int64_t end) {
+    V values[kChunk];
+    for (; begin < end; begin += kChunk) {
+      std::int64_t n = std::min(kChunk, end - begin);
+      for (std::int64_t i = 0; i < n; ++i) values[i] = start + static_cast<V>(begin + i) * step;
+      store(n, values, out.data + begin * stride, stride);
+    }
+  });
+}
+
+}  // namespace
+
+}  // namespace rensa::host
+
+namespace rensa {
+
+void Random::run_cpu() {
+  bool is_double = out.view.dtype == float64;
+  switch (kind) {
+    case Kind::uniform:
+      return is_double ? host::fill_uniform<double>(*this) : host::fill_uniform<float>(*this);
+    case Kind::normal:
+      return is_double ? host::fill_normal<double>(*this) : host::fill_normal<float>(*this);
+    case Kind::integers: return host::fill_integers(*this);
+  }
+}
+
+void Dropout::run_cpu() {
+  in.view.dtype == float64 ? host::drop<double>(*this) : host::drop<float>(*this);
+}
+
+void Arange::run_cpu() {
+  char kind = dtype_kind(out.view.dtype);
+  if (start.is_integral() && step.is_integral() && kind != 'f' && kind != 'c') {
+    return host::fill_arange(*this, start.as<unsigned long long>(), step.as<unsigned long long>());
+  }
+  host::fill_arange(*this, start.real(), step.real());
+}
+
+}  // namespace rensa

@@ -1,0 +1,50 @@
+// The kernels around a captured step.
+#include "rensa/backend/cuda/capture_kernels.h"
+
+#include <algorithm>
+
+#include "rensa/backend/cuda/kernel.cuh"
+
+namespace rensa::cuda {
+
+namespace {
+
+// One copy, by all threads of the grid, in units of 16 bytes where both ends allow it.
+__device__ __forceinline__ void copy_by_grid(const CaptureCopy& copy) {
+  long long thread = blockIdx.x * static_cast<long long>(blockDim.x) + threadIdx.x;
+  long long threads = gridDim.x * static_cast<long long>(blockDim.x);
+  const char* src = static_cast<const char*>(copy.src);
+  char* dst = static_cast<char*>(copy.dst);
+  bool vector = (reinterpret_cast<unsigned long long>(src) |
+                 reinterpret_cast<unsigned long long>(dst)) % 16 == 0;
+  long long vectors = vector ? copy.bytes / 16 : 0;
+  for (long long i = thread; i < vectors; i += threads) {
+    reinterpret_cast<uint4*>(dst)[i] = reinterpret_cast<const uint4*>(src)[i];
+  }
+  for (long long i = 16 * vectors + thread; i < copy.bytes; i += threads) dst[i] = src[i];
+}
+
+__global__ void __launch_bounds__(kBlock) prologue(const __grid_constant__ PrologueParams params) {
+  if (blockIdx.x == 0 && threadIdx.x < params.num_scalars) {
+    static_cast<unsigned long long*>(params.scalar_block)[threadIdx.x] = params.scalars[threadIdx.x];
+  }
+  for (int i = 0; i < params.num_copies; ++i) copy_by_grid(params.copies[i]);
+}
+
+__global__ void __launch_bounds__(kBlock) copy_out(const __grid_constant__ CopyOutParams params) {
+  for (int i = 0; i < params.num_copies; ++i) copy_by_grid(params.copies[i]);
+}
+
+static_assert(kMaxCaptureScalars <= kBlock);
+
+}  // namespace
+
+const void* prologue_kernel() { return reinterpret_cast<const void*>(&prologue); }
+const void* copy_out_kernel() { return reinterpret_cast<const void*>(&copy_out); }
+
+CaptureLaunch capture_launch(long long bytes) {
+  long long blocks = ceil_div(bytes, 16 * kBlock);
+  return {static_cast<unsigned>(std::clamp<long long>(blocks, 1, 8 * kMultiprocessors)), kBlock};
+}
+
+}  // namespace rensa::cuda

@@ -1,0 +1,40 @@
+// The two kernels around a captured step: one brings a replay's inputs and numbers to where the
+// recording reads them, the other takes its results out. Their arguments are set anew for each
+// replay (cudaGraphExecKernelNodeSetParams); one struct by value is each kernel's only argument.
+#pragma once
+
+namespace rensa::cuda {
+
+inline constexpr int kMaxCaptureCopies = 16;
+inline constexpr int kMaxCaptureScalars = 64;
+
+struct CaptureCopy {
+  const void* src;
+  void* dst;
+  long long bytes;
+};
+
+struct PrologueParams {
+  int num_copies;
+  CaptureCopy copies[kMaxCaptureCopies];
+  int num_scalars;
+  unsigned long long scalars[kMaxCaptureScalars];  // the bits of a double or a long long
+  void* scalar_block;                              // where they go, 8 bytes each
+};
+
+struct CopyOutParams {
+  int num_copies;
+  CaptureCopy copies[kMaxCaptureCopies];
+};
+
+/// The kernels, for cudaLaunchKernel and for kernel nodes.
+const void* prologue_kernel();
+const void* copy_out_kernel();
+
+/// The launch for `bytes` of copies in all; any other shape is right as well, only slower.
+struct CaptureLaunch {
+  unsigned grid, block;
+};
+CaptureLaunch capture_launch(long long bytes);
+
+}  // namespace rensa::cuda

@@ -1,0 +1,280 @@
+// Copies that keep the dtype, and fills: they move bits, in units of up to 16 bytes. A transposition
+// goes through tiles in shared memory, so that reads and writes are both in whole lines.
+#include "rensa/backend/cuda/copy.h"
+
+#include <cstring>
+
+#include "rensa/backend/cuda/kernel.cuh"
+
+namespace rensa::cuda {
+
+namespace {
+
+// --- units ---------------------------------------------------------------------------------------
+
+template <int kBytes> struct UnitOf;
+template <> struct UnitOf<1> { using type = unsigned char; };
+template <> struct UnitOf<2> { using type = unsigned short; };
+template <> struct UnitOf<4> { using type = unsigned; };
+template <> struct UnitOf<8> { using type = unsigned long long; };
+template <> struct UnitOf<16> { using type = uint4; };
+
+constexpr int kUnroll = 4;
+
+struct CopyArgs {
+  Indexer<2> indexer;     // 0 is the output; over units
+  const char* in;         // null: the pattern
+  char* out;
+  unsigned count;         // units
+  int unroll;
+  bool straight;          // one contiguous run, full unroll
+  int tail;               // bytes behind the last unit of such a run
+  alignas(16) unsigned char pattern[16];
+};
+
+template <class Unit>
+__global__ void __launch_bounds__(kBlock) copy_units(const __grid_constant__ CopyArgs args) {
+  unsigned begin = blockIdx.x * (kBlock * args.unroll) + threadIdx.x;
+  Unit value[kUnroll];
+  std::int64_t target[kUnroll];
+#pragma unroll
+  for (int u = 0; u < kUnroll; ++u) value[u] = *reinterpret_cast<const Unit*>(args.pattern);
+  if (args.straight && (blockIdx.x + 1ull) * (kBlock * kUnroll) <= args.count) {
+#pragma unroll
+    for (int u = 0; u < kUnroll; ++u) {
+      std::int64_t index = begin + u * kBlock;
+      target[u] = index * sizeof(Unit);
+      if (args.in) value[u] = reinterpret_cast<const Unit*>(args.in)[index];
+    }
+#pragma unroll
+    for (int u = 0; u < kUnroll; ++u) *reinterpret_cast<Unit*>(args.out + target[u]) = value[u];
+  } else {
+#pragma unroll
+    for (int u = 0; u < kUnroll; ++u) {
+      unsigned index = begin + u * kBlock;
+      if (u >= args.unroll || index >= args.count) continue;
+      std::int64_t offset[2];
+      args.indexer.offsets(index, offset);
+      target[u] = offset[0];
+      if (args.in) value[u] = *reinterpret_cast<const Unit*>(args.in + offset[1]);
+    }
+#pragma unroll
+    for (int u = 0; u < kUnroll; ++u) {
+      unsigned index = begin + u * kBlock;
+      if (u >= args.unroll || index >= args.count) continue;
+      *reinterpret_cast<Unit*>(args.out + target[u]) = value[u];
+    }
+  }
+  if (blockIdx.x == 0 && threadIdx.x < args.tail) {
+    std::int64_t at = args.count * static_cast<std::int64_t>(sizeof(Unit)) + threadIdx.x;
+    args.out[at] = args.in ? args.in[at] : static_cast<char>(args.pattern[at % 16]);
+  }
+}
+
+// --- tiles ---------------------------------------------------------------------------------------
+
+// `in` is contiguous along p, `out` along q; both are cut into tiles of kTile * kTile elements.
+struct TileArgs {
+  const char* in;
+  char* out;
+  unsigned extent_p, extent_q;
+  std::int64_t in_stride_q, out_stride_p;  // bytes
+  FastDiv tiles_p, tiles_q;
+  Indexer<2> batch;                        // the other axes; 0 is the output
+};
+
+constexpr int tile_extent(int bytes) { return bytes <= 4 ? 64 : 32; }
+
+template <class Unit>
+__global__ void __launch_bounds__(kBlock) copy_tiles(const __grid_constant__ TileArgs args) {
+  constexpr int kTile = tile_extent(sizeof(Unit));
+  constexpr int kRows = kBlock / kTile;  // rows of a tile that the block moves at a time
+  __shared__ Unit tile[kTile][kTile + 1];
+  unsigned rest = args.tiles_q.divide(blockIdx.x);
+  unsigned q0 = (blockIdx.x - rest * args.tiles_q.divisor) * kTile;
+  unsigned batch = args.tiles_p.divide(rest);
+  unsigned p0 = (rest - batch * args.tiles_p.divisor) * kTile;
+  std::int64_t offset[2];
+  args.batch.offsets(batch, offset);
+  unsigned x = threadIdx.x % kTile, y = threadIdx.x / kTile;
+
+  const char* in = args.in + offset[1] + (p0 + x) * static_cast<std::int64_t>(sizeof(Unit));
+  if (p0 + kTile <= args.extent_p && q0 + kTile <= args.extent_q) {
+    Unit value[kTile / kRows];
+#pragma unroll
+    for (int i = 0; i < kTile / kRows; ++i) {
+      value[i] = *reinterpret_cast<const Unit*>(in + (q0 + y + i * kRows) * args.in_stride_q);
+    }
+#pragma unroll
+    for (int i = 0; i < kTile / kRows; ++i) tile[y + i * kRows][x] = value[i];
+  } else if (p0 + x < args.extent_p) {
+    for (unsigned row = y; row < kTile && q0 + row < args.extent_q; row += kRows) {
+      tile[row][x] = *reinterpret_cast<const Unit*>(in + (q0 + row) * args.in_stride_q);
+    }
+  }
+  __syncthreads();
+  if (q0 + x >= args.extent_q) return;
+  char* out = args.out + offset[0] + (q0 + x) * static_cast<std::int64_t>(sizeof(Unit));
+#pragma unroll 8
+  for (unsigned row = y; row < kTile; row += kRows) {
+    if (p0 + row < args.extent_p) {
+      *reinterpret_cast<Unit*>(out + (p0 + row) * args.out_stride_p) = tile[x][row];
+    }
+  }
+}
+
+// --- the choice ----------------------------------------------------------------------------------
+
+template <class F> void visit_unit(int bytes, F&& f) {
+  switch (bytes) {
+    case 1: return f(UnitOf<1>::type{});
+    case 2: return f(UnitOf<2>::type{});
+    case 4: return f(UnitOf<4>::type{});
+    case 8: return f(UnitOf<8>::type{});
+    default: return f(UnitOf<16>::type{});
+  }
+}
+
+// The largest unit that pointers, strides of outer axes and (but for a single run) the length of the
+// inner run allow. `in` has no data for a fill.
+int unit_of(const ArrayView& in, const ArrayView& out) {
+  int last = out.ndim() - 1;
+  std::int64_t run = out.shape[last] * itemsize(out.dtype);
+  auto bits = reinterpret_cast<std::uintptr_t>(in.data) | reinterpret_cast<std::uintptr_t>(out.data);
+  if (last > 0) bits |= static_cast<std::uintptr_t>(run);
+  for (int axis = 0; axis < last; ++axis) {
+    bits |= static_cast<std::uintptr_t>(out.strides[axis]);
+    if (in.data) bits |= static_cast<std::uintptr_t>(in.strides[axis]);
+  }
+  int unit = 16;
+  while (bits % static_cast<unsigned>(unit) != 0) unit /= 2;
+  return unit;
+}
+
+void launch_units(const char* operation, const LaunchContext& context, const ArrayView& in,
+                  const ArrayView& out, const unsigned char* pattern) {
+  std::int64_t size = itemsize(out.dtype);
+  int last = out.ndim() - 1;
+  bool contiguous = out.strides[last] == size && (!in.data || in.strides[last] == size);
+  int unit = contiguous ? unit_of(in, out) : static_cast<int>(size);
+  std::int64_t run = contiguous ? out.shape[last] * size / unit : out.shape[last];
+
+  CopyArgs args = {};
+  args.in = in.data;
+  args.out = out.data;
+  if (pattern) std::memcpy(args.pattern, pattern, sizeof(args.pattern));
+  std::int64_t count = run;
+  for (int axis = 0; axis <= last; ++axis) {
+    bool inner = contiguous && axis == last;
+    std::int64_t in_stride = in.data ? in.strides[axis] : 0;
+    args.indexer.push_back(axis == last ? std::max<std::int64_t>(run, 1) : out.shape[axis],
+                           {inner ? unit : out.strides[axis], inner ? unit : in_stride});
+    if (axis < last) count *= out.shape[axis];
+  }
+  args.count = static_cast<unsigned>(count);
+  if (contiguous && last == 0) args.tail = static_cast<int>(out.shape[0] * size - run * unit);
+  args.unroll = count >= kUnroll * kBlock * kMultiprocessors ? kUnroll : 1;
+  args.straight = contiguous && last == 0 && args.unroll == kUnroll;
+  std::int64_t grid = std::max<std::int64_t>(ceil_div(count, kBlock * args.unroll), 1);
+  visit_unit(unit, [&](auto type) {
+    launch_kernel(operation, context, copy_units<decltype(type)>, grid, kBlock, args);
+  });
+}
+
+// Copies by tiles if `in` is contiguous along another axis than `out`.
+bool launch_tiles(const char* operation, const LaunchContext& context, const ArrayView& in,
+                  const ArrayView& out) {
+  std::int64_t size = itemsize(out.dtype);
+  int q = out.ndim() - 1, p = -1;
+  for (int axis = 0; axis < q; ++axis) p = in.strides[axis] == size ? axis : p;
+  if (p < 0 || out.strides[q] != size || in.strides[q] == size) return false;
+  if (out.shape[p] < 8 || out.shape[q] < 8) return false;
+
+  int tile = tile_extent(static_cast<int>(size));
+  TileArgs args = {};
+  args.in = in.data;
+  args.out = out.data;
+  args.extent_p = static_cast<unsigned>(out.shape[p]);
+  args.extent_q = static_cast<unsigned>(out.shape[q]);
+  args.in_stride_q = in.strides[q];
+  args.out_stride_p = out.strides[p];
+  args.tiles_p = FastDiv(ceil_div(out.shape[p], tile));
+  args.tiles_q = FastDiv(ceil_div(out.shape[q], tile));
+  std::int64_t grid = std::int64_t{args.tiles_p.divisor} * args.tiles_q.divisor;
+  for (int axis = 0; axis < q; ++axis) {
+    if (axis == p) continue;
+    args.batch.push_back(out.shape[axis], {out.strides[axis], in.strides[axis]});
+    grid *= out.shape[axis];
+  }
+  if (args.batch.ndim == 0) args.batch.push_back(1, {0, 0});
+  visit_unit(static_cast<int>(size), [&](auto type) {
+    launch_kernel(operation, context, copy_tiles<decltype(type)>, grid, kBlock, args);
+  });
+  return true;
+}
+
+void copy_or_fill(const char* operation, const LaunchContext& context, ArrayView in, ArrayView out,
+                  const unsigned char* pattern) {
+  if (out.size() == 0) return;
+  ArrayView* views[2] = {&out, &in};
+  normalize_axes(views, in.data ? 2 : 1);
+  if (out.size() > kMaxCount) {  // two halves along the longest axis
+    int axis = 0;
+    for (int i = 1; i < out.ndim(); ++i) axis = out.shape[i] > out.shape[axis] ? i : axis;
+    std::int64_t half = out.shape[axis] / 2;
+    half -= half >= 64 ? half % 64 : 0;  // units stay aligned
+    ArrayView in_part = in, out_part = out;
+    in_part.shape[axis] = out_part.shape[axis] = half;
+    copy_or_fill(operation, context, in_part, out_part, pattern);
+    out.shape[axis] -= half;
+    out.data += half * out.strides[axis];
+    if (in.data) {
+      in.shape[axis] -= half;
+      in.data += half * in.strides[axis];
+    }
+    return copy_or_fill(operation, context, in, out, pattern);
+  }
+  if (in.data && launch_tiles(operation, context, in, out)) return;
+  launch_units(operation, context, in, out, pattern);
+}
+
+}  // namespace
+
+void copy_elements(const char* operation, const LaunchContext& context, const ArrayView& in,
+                   const ArrayView& out) {
+  copy_or_fill(operation, context, in, out, nullptr);
+}
+
+void fill_elements(const char* operation, const LaunchContext& context, const Scalar& value,
+                   Dtype compute, const ArrayView& out) {
+  alignas(16) unsigned char number[16];
+  make_number(value, compute, number);
+  unsigned char pattern[16];
+  auto write = [&](auto v) {
+    switch (out.dtype) {
+#define RENSA_CASE(d, T)                                                      \
+  case Dtype::d: {                                                            \
+    T element = convert<T>(v);                                                \
+    for (std::size_t i = 0; i < 16; i += sizeof(T)) std::memcpy(pattern + i, &element, sizeof(T)); \
+    break;                                                                    \
+  }
+      RENSA_STORAGE_TYPES(RENSA_CASE)
+#undef RENSA_CASE
+    }
+  };
+  auto as = [&](auto v) {
+    std::memcpy(&v, number, sizeof(v));
+    write(v);
+  };
+  switch (compute_type(compute)) {
+    case ComputeType::i64: as(0ll); break;
+    case ComputeType::u64: as(0ull); break;
+    case ComputeType::f32: as(0.0f); break;
+    case ComputeType::f64: as(0.0); break;
+    case ComputeType::c64: as(complex_t<float>(0)); break;
+    case ComputeType::c128: as(complex_t<double>(0)); break;
+  }
+  copy_or_fill(operation, context, ArrayView{}, out, pattern);
+}
+
+}  // namespace rensa::cuda

@@ -1,0 +1,160 @@
+// Elementwise operations on a GPU: the choice between copies, the vector kernel and the generic one.
+#include "rensa/backend/cuda/elementwise.cuh"
+
+#include <string>
+
+#include "rensa/backend/cuda/copy.h"
+#include "rensa/core/error.h"
+#include "rensa/device/operations.h"
+
+namespace rensa {
+
+namespace cuda {
+namespace {
+
+const ElementwiseKernels& kernels_of(Ufunc f) {
+  static const ElementwiseTable* const tables[kElementwiseGroups] = {
+      &elementwise_table<0>(), &elementwise_table<1>(), &elementwise_table<2>(),
+      &elementwise_table<3>(), &elementwise_table<4>(), &elementwise_table<5>()};
+  int row = static_cast<int>(f);
+  return tables[row % kElementwiseGroups]->row[row];
+}
+
+// One call's operands after broadcasting, axes in order and merged. view[0] is the output; inputs
+// that are numbers have no data.
+struct Operands {
+  int num_inputs;
+  ArrayView view[4];
+};
+
+void normalize(Operands& operands) {
+  ArrayView* present[4] = {&operands.view[0]};
+  int count = 1;
+  for (int k = 1; k <= operands.num_inputs; ++k) {
+    if (operands.view[k].data) present[count++] = &operands.view[k];
+  }
+  normalize_axes(present, count);
+}
+
+// Whether the vector kernel over `width` elements of `type` takes the operands.
+bool takes_vectors(const Elementwise& op, const Operands& operands, Dtype out_dtype, int width) {
+  const ArrayView& out = operands.view[0];
+  int last = out.ndim() - 1;
+  if (out.dtype != out_dtype || (last > 0 && out.shape[last] % width != 0)) return false;
+  for (int k = 0; k <= operands.num_inputs; ++k) {
+    const ArrayView& view = operands.view[k];
+    if (!view.data) continue;
+    bool condition = k == 1 && op.ufunc == Ufunc::where;
+    if (k > 0 && view.dtype != (condition ? bool_ : op.compute)) return false;
+    if (k > 0 && view.strides[last] == 0) continue;  // one element along the last axis
+    std::int64_t size = itemsize(view.dtype), bytes = size * width;
+    if (view.strides[last] != size || !is_aligned(view.data, bytes)) return false;
+    for (int axis = 0; axis < last; ++axis) {
+      if (view.strides[axis] % bytes != 0) return false;
+    }
+  }
+  return true;
+}
+
+void fill_indexer(ElementwiseArgs& args, const Operands& operands, int width) {
+  const Shape& shape = operands.view[0].shape;
+  int last = shape.ndim() - 1;
+  for (int axis = 0; axis <= last; ++axis) {
+    std::int64_t strides[4] = {};
+    for (int k = 0; k <= operands.num_inputs; ++k) {
+      if (operands.view[k].data) {
+        strides[k] = operands.view[k].strides[axis] * (axis == last ? width : 1);
+      }
+    }
+    args.indexer.push_back(axis == last ? ceil_div(shape[axis], width) : shape[axis], strides);
+  }
+}
+
+void launch_part(const Elementwise& op, const LaunchContext& context, Operands operands) {
+  normalize(operands);
+  ArrayView& out = operands.view[0];
+  if (out.size() > kMaxCount) {  // two halves along the longest axis
+    int axis = 0;
+    for (int i = 1; i < out.ndim(); ++i) axis = out.shape[i] > out.shape[axis] ? i : axis;
+    std::int64_t half = out.shape[axis] / 2;
+    half -= half >= 64 ? half % 64 : 0;  // vectors stay aligned
+    Operands part = operands;
+    for (int k = 0; k <= op.num_inputs; ++k) {
+      if (!part.view[k].data) continue;
+      part.view[k].shape[axis] = half;
+      operands.view[k].shape[axis] -= half;
+      operands.view[k].data += half * operands.view[k].strides[axis];
+    }
+    launch_part(op, context, part);
+    return launch_part(op, context, operands);
+  }
+
+  const UfuncInfo& info = ufunc_info(op.ufunc);
+  const ElementwiseKernels& kernels = kernels_of(op.ufunc);
+  bool costly = is_costly(op.ufunc, info.rule);
+  ComputeType compute = compute_type(op.compute);
+  VectorType type = vector_type(op.compute);
+  int size = static_cast<int>(itemsize(op.compute));
+  ElementwiseKernel kernel = type == VectorType::none ? nullptr : kernels.vector[static_cast<int>(type)];
+  int width = vector_width(costly, size < 16 ? size : 16);
+  bool vectors = kernel && takes_vectors(op, operands, gives_bool(info.rule) ? bool_ : op.compute, width);
+  if (!vectors) {
+    kernel = kernels.generic[static_cast<int>(compute)];
+    width = 1;
+  }
+  if (!kernel) {
+    throw DtypeError(std::string(op.name()) + ": no kernel computes it in " +
+                     std::string(dtype_name(op.compute)));
+  }
+
+  ElementwiseArgs args = {};
+  args.size = out.size();
+  args.out = out.data;
+  args.out_dtype = out.dtype;
+  int last = out.ndim() - 1;
+  args.straight = last == 0;
+  for (int k = 0; k < op.num_inputs; ++k) {
+    const ArrayView& view = operands.view[k + 1];
+    ElementwiseArgs::Input& input = args.in[k];
+    input.data = view.data;
+    if (view.data) {
+      input.vector = view.strides[last] != 0;
+      args.straight &= input.vector;
+      input.type = ElementType(view.dtype, compute,
+                               op.compute == bool_ || (op.ufunc == Ufunc::where && k == 0));
+    } else {
+      make_number(op.in[k].scalar, op.compute, input.number);
+    }
+  }
+  fill_indexer(args, operands, width);
+  args.count = static_cast<unsigned>(last == 0 ? ceil_div(args.size, width) : args.size / width);
+  int unroll = vectors ? vector_unroll(costly, op.num_inputs, size) : generic_unroll(costly);
+  // Small arrays are spread over as many threads as there are.
+  args.unroll = args.count >= static_cast<unsigned>(unroll * kBlock * kMultiprocessors) ? unroll : 1;
+  args.straight &= args.unroll == unroll;
+  launch_kernel(op.name(), context, kernel, ceil_div(args.count, kBlock * args.unroll), kBlock, args);
+}
+
+}  // namespace
+}  // namespace cuda
+
+void Elementwise::run_cuda(const cuda::LaunchContext& context) {
+  if (out.view.size() == 0) return;
+  if (ufunc == Ufunc::copy) {
+    if (!in[0].array.present()) {
+      return cuda::fill_elements(name(), context, in[0].scalar, compute, out.view);
+    }
+    if (in[0].array.view.dtype == out.view.dtype) {
+      return cuda::copy_elements(name(), context, in[0].array.view, out.view);
+    }
+  }
+  cuda::Operands operands;
+  operands.num_inputs = num_inputs;
+  operands.view[0] = out.view;
+  for (int k = 0; k < num_inputs; ++k) {
+    if (in[k].array.present()) operands.view[k + 1] = in[k].array.view;
+  }
+  cuda::launch_part(*this, context, operands);
+}
+
+}  // namespace rensa

@@ -1,0 +1,240 @@
+// The elementwise kernels as templates over a row of ops.def, and the table of their instances. Two
+// kernels a row: one for arrays of one common dtype whose last axis is contiguous, in vectors of 16
+// bytes, and one for any dtypes and strides.
+#pragma once
+
+#include "rensa/backend/cuda/kernel.cuh"
+
+namespace rensa::cuda {
+
+struct ElementwiseArgs {
+  struct Input {
+    const char* data;   // null: the number
+    bool vector;        // vector kernel: contiguous along the last axis, not constant
+    ElementType type;   // generic kernel
+    alignas(16) unsigned char number[16];  // a value V
+  };
+  Indexer<4> indexer;   // 0 is the output; over vectors or elements
+  unsigned count;       // vectors or elements
+  int unroll;           // of them a thread, at most what the kernel is made for
+  bool straight;        // vector kernel: one axis, every input contiguous or a number, full unroll
+  std::int64_t size;    // elements
+  char* out;
+  Dtype out_dtype;
+  Input in[3];
+};
+using ElementwiseKernel = void (*)(ElementwiseArgs);
+
+/// Whether a row computes more than it moves; such kernels are unrolled less.
+constexpr bool is_costly(Ufunc f, DtypeRule rule) {
+  return rule == DtypeRule::floating || f == Ufunc::power || f == Ufunc::floor_divide ||
+         f == Ufunc::remainder;
+}
+/// Elements of `itemsize` bytes in one vector of the vector kernel.
+constexpr int vector_width(bool costly, int itemsize) {
+  int width = 16 / itemsize;
+  return costly && width > 4 ? 4 : width;
+}
+/// Vectors, or elements of the generic kernel, that one thread works on.
+constexpr int vector_unroll(bool costly, int inputs, int itemsize) {
+  return costly ? (itemsize == 8 ? 1 : 2) : inputs == 1 ? 4 : 2;
+}
+constexpr int generic_unroll(bool costly) { return costly ? 1 : 4; }
+/// Rows that answer with truth.
+constexpr bool gives_bool(DtypeRule rule) {
+  return rule == DtypeRule::equality || rule == DtypeRule::comparison ||
+         rule == DtypeRule::predicate;
+}
+
+struct ElementwiseKernels {
+  ElementwiseKernel generic[kNumComputeTypes];
+  ElementwiseKernel vector[kNumVectorTypes];  // null where the row does not take the type
+};
+/// The kernels of every kGroups-th row, from elementwise_<group>.cu; other rows are null.
+inline constexpr int kElementwiseGroups = 6;
+struct ElementwiseTable { ElementwiseKernels row[kNumUfuncs]; };
+template <int kGroup> const ElementwiseTable& elementwise_table();
+
+#if defined(__CUDACC__) && defined(RENSA_ELEMENTWISE_GROUP)
+
+template <class Op, class V, int N> __device__ __forceinline__ auto apply(const V (&x)[N]) {
+  if constexpr (N == 1) return Op{}(x[0]);
+  else if constexpr (N == 2) return Op{}(x[0], x[1]);
+  else return Op{}(x[0], x[1], x[2]);
+}
+
+template <class V> __device__ __forceinline__ V number_of(const ElementwiseArgs::Input& input) {
+  return *reinterpret_cast<const V*>(input.number);
+}
+
+/// W elements of one input as values: of a vector, of one element for all, or the number.
+template <class T, int W>
+__device__ __forceinline__ Pack<T, W> load_input(const ElementwiseArgs::Input& input,
+                                                 std::int64_t offset, std::int64_t left) {
+  Pack<T, W> pack = {};
+  if (input.data == nullptr) return pack;
+  const T* p = reinterpret_cast<const T*>(input.data + offset);
+  if (input.vector) return load_pack<T, W>(p, left, true, T{});
+  T one = *p;
+#pragma unroll
+  for (int j = 0; j < W; ++j) pack.value[j] = one;
+  return pack;
+}
+
+// T is the inputs' dtype, First that of the first one (where's condition is bool).
+template <class Op, class T, class First, class Out, int N, int W, int U>
+__global__ void __launch_bounds__(kBlock)
+    elementwise_vector(const __grid_constant__ ElementwiseArgs args) {
+  using V = ComputeOf<T>;
+  unsigned begin = blockIdx.x * (kBlock * args.unroll) + threadIdx.x;
+  Pack<First, W> first[U];
+  Pack<T, W> others[U][N > 1 ? N - 1 : 1];
+  std::int64_t target[U];
+  // Most blocks of most calls load without a branch, so that all loads of a thread are in flight.
+  std::int64_t block_end = (blockIdx.x + std::int64_t{1}) * (kBlock * U * W);
+  if (args.straight && block_end <= args.size) {
+#pragma unroll
+    for (int u = 0; u < U; ++u) {
+      std::int64_t index = begin + u * kBlock;
+      target[u] = index * (W * sizeof(Out));
+      if (args.in[0].data) {
+        first[u] = reinterpret_cast<const Pack<First, W>*>(args.in[0].data)[index];
+      }
+#pragma unroll
+      for (int k = 1; k < N; ++k) {
+        if (args.in[k].data) {
+          others[u][k - 1] = reinterpret_cast<const Pack<T, W>*>(args.in[k].data)[index];
+        }
+      }
+    }
+  } else {
+#pragma unroll
+    for (int u = 0; u < U; ++u) {
+      unsigned index = begin + u * kBlock;
+      if (u >= args.unroll || index >= args.count) continue;
+      std::int64_t left = args.size - static_cast<std::int64_t>(index) * W, offset[4];
+      args.indexer.offsets(index, offset);
+      target[u] = offset[0];
+      first[u] = load_input<First, W>(args.in[0], offset[1], left);
+#pragma unroll
+      for (int k = 1; k < N; ++k) {
+        others[u][k - 1] = load_input<T, W>(args.in[k], offset[k + 1], left);
+      }
+    }
+  }
+#pragma unroll
+  for (int u = 0; u < U; ++u) {
+    unsigned index = begin + u * kBlock;
+    if (u >= args.unroll || index >= args.count) continue;
+    Pack<Out, W> result;
+#pragma unroll
+    for (int j = 0; j < W; ++j) {
+      V x[N];
+      x[0] = args.in[0].data ? convert<V>(first[u].value[j]) : number_of<V>(args.in[0]);
+#pragma unroll
+      for (int k = 1; k < N; ++k) {
+        x[k] = args.in[k].data ? convert<V>(others[u][k - 1].value[j]) : number_of<V>(args.in[k]);
+      }
+      result.value[j] = convert<Out>(apply<Op>(x));
+    }
+    store_pack<Out, W>(reinterpret_cast<Out*>(args.out + target[u]), result,
+                       args.size - static_cast<std::int64_t>(index) * W, true);
+  }
+}
+
+template <class Op, class V, int N, int U>
+__global__ void __launch_bounds__(kBlock)
+    elementwise_generic(const __grid_constant__ ElementwiseArgs args) {
+  unsigned begin = blockIdx.x * (kBlock * args.unroll) + threadIdx.x;
+  Raw<V> raw[U][N];
+  std::int64_t target[U];
+#pragma unroll
+  for (int u = 0; u < U; ++u) {
+    unsigned index = begin + u * kBlock;
+    if (u >= args.unroll || index >= args.count) continue;
+    std::int64_t offset[4];
+    args.indexer.offsets(index, offset);
+    target[u] = offset[0];
+#pragma unroll
+    for (int k = 0; k < N; ++k) {
+      const ElementwiseArgs::Input& input = args.in[k];
+      if (input.data) raw[u][k] = load_raw<V>(input.data + offset[k + 1], input.type.log2_size);
+    }
+  }
+#pragma unroll
+  for (int u = 0; u < U; ++u) {
+    unsigned index = begin + u * kBlock;
+    if (u >= args.unroll || index >= args.count) continue;
+    V x[N];
+#pragma unroll
+    for (int k = 0; k < N; ++k) {
+      const ElementwiseArgs::Input& input = args.in[k];
+      x[k] = input.data ? convert_raw<V>(raw[u][k], input.type) : number_of<V>(input);
+    }
+    store_any<V>(args.out + target[u], args.out_dtype, V(apply<Op>(x)));
+  }
+}
+
+template <class Op, Ufunc kUfunc, DtypeRule kRule, int N, ComputeType C>
+constexpr void add_generic(ElementwiseKernels& kernels) {
+  if constexpr (rule_takes(kRule, C)) {
+    kernels.generic[static_cast<int>(C)] =
+        elementwise_generic<Op, typename ValueOf<C>::type, N,
+                            generic_unroll(is_costly(kUfunc, kRule))>;
+  }
+}
+
+template <class Op, Ufunc kUfunc, DtypeRule kRule, int N, VectorType kType>
+constexpr void add_vector(ElementwiseKernels& kernels) {
+  using T = typename StorageOf<kType>::type;
+  constexpr ComputeType compute = kType == VectorType::f64   ? ComputeType::f64
+                                  : kType >= VectorType::i32 ? ComputeType::i64
+                                                             : ComputeType::f32;
+  if constexpr (rule_takes(kRule, compute) && kUfunc != Ufunc::copy) {  // copies: copy.cu
+    constexpr bool costly = is_costly(kUfunc, kRule);
+    constexpr int size = sizeof(T);
+    using First = std::conditional_t<kRule == DtypeRule::where, bool, T>;
+    using Out = std::conditional_t<gives_bool(kRule), bool, T>;
+    kernels.vector[static_cast<int>(kType)] =
+        elementwise_vector<Op, T, First, Out, N, vector_width(costly, size),
+                           vector_unroll(costly, N, size)>;
+  }
+}
+
+template <class Op, Ufunc kUfunc, DtypeRule kRule, int N>
+constexpr void add_row(ElementwiseTable& table) {
+  constexpr int row = static_cast<int>(kUfunc);
+  if constexpr (row % kElementwiseGroups == RENSA_ELEMENTWISE_GROUP) {
+    ElementwiseKernels& kernels = table.row[row];
+    add_generic<Op, kUfunc, kRule, N, ComputeType::i64>(kernels);
+    add_generic<Op, kUfunc, kRule, N, ComputeType::u64>(kernels);
+    add_generic<Op, kUfunc, kRule, N, ComputeType::f32>(kernels);
+    add_generic<Op, kUfunc, kRule, N, ComputeType::f64>(kernels);
+    add_generic<Op, kUfunc, kRule, N, ComputeType::c64>(kernels);
+    add_generic<Op, kUfunc, kRule, N, ComputeType::c128>(kernels);
+    add_vector<Op, kUfunc, kRule, N, VectorType::f32>(kernels);
+    add_vector<Op, kUfunc, kRule, N, VectorType::f16>(kernels);
+    add_vector<Op, kUfunc, kRule, N, VectorType::bf16>(kernels);
+    add_vector<Op, kUfunc, kRule, N, VectorType::f64>(kernels);
+    add_vector<Op, kUfunc, kRule, N, VectorType::i32>(kernels);
+    add_vector<Op, kUfunc, kRule, N, VectorType::i64>(kernels);
+  }
+}
+
+template <> const ElementwiseTable& elementwise_table<RENSA_ELEMENTWISE_GROUP>() {
+  static constexpr ElementwiseTable table = [] {
+    ElementwiseTable t = {};
+#define RENSA_UFUNC(name, inputs, rule, expression) \
+  add_row<op::name, Ufunc::name, DtypeRule::rule, inputs>(t);
+#define RENSA_KERNEL(name, inputs, rule, expression) RENSA_UFUNC(name, inputs, rule, expression)
+#include "rensa/core/ops.def"
+#undef RENSA_UFUNC
+#undef RENSA_KERNEL
+    return t;
+  }();
+  return table;
+}
+
+#endif
+
+}  // namespace rensa::cuda

@@ -1,0 +1,370 @@
+// What the CUDA kernels share: launches, vectors, index arithmetic, conversions, loads and stores of
+// a dtype known at run time, sums within a block, and the report of bad values.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <type_traits>
+
+#include "rensa/backend/cuda/launch_plan.h"
+#include "rensa/core/array_view.h"
+#include "rensa/core/functors.h"
+#include "rensa/core/scalar.h"
+#include "rensa/core/ufunc.h"
+#include "rensa/device/launcher.h"
+#include "rensa/device/operation.h"
+
+namespace rensa::cuda {
+
+/// Throws CudaError naming `operation` and what the runtime says.
+[[noreturn]] void throw_cuda_error(const char* operation, cudaError_t error);
+
+#define RENSA_CUDA_CHECK(operation, expression)                              \
+  do {                                                                       \
+    if (cudaError_t rensa_error = (expression); rensa_error != cudaSuccess)  \
+      ::rensa::cuda::throw_cuda_error((operation), rensa_error);             \
+  } while (0)
+
+/// Queues `kernel(args)`; every kernel here takes one struct by value.
+template <class Args>
+void launch_kernel(const char* operation, const LaunchContext& context, void (*kernel)(Args),
+                   std::int64_t grid, int block, const Args& args) {
+  void* pointers[] = {const_cast<Args*>(&args)};
+  RENSA_CUDA_CHECK(operation,
+                   cudaLaunchKernel(reinterpret_cast<const void*>(kernel),
+                                    dim3(static_cast<unsigned>(grid)), dim3(block), pointers, 0,
+                                    static_cast<cudaStream_t>(context.handle)));
+}
+
+// --- vectors -------------------------------------------------------------------------------------
+
+/// W elements that move in one load or store.
+template <class T, int W> struct alignas(sizeof(T) * W) Pack { T value[W]; };
+
+inline bool is_aligned(const void* pointer, std::int64_t bytes) {
+  return reinterpret_cast<std::uintptr_t>(pointer) % static_cast<std::uintptr_t>(bytes) == 0;
+}
+
+#if defined(__CUDACC__)
+
+/// `left` elements (at most W are taken) from p, in one load where `vector` allows it; the rest of
+/// the pack is `padding`.
+template <class T, int W>
+__device__ __forceinline__ Pack<T, W> load_pack(const T* p, std::int64_t left, bool vector,
+                                                T padding) {
+  Pack<T, W> pack;
+  if (vector && left >= W) {
+    pack = *reinterpret_cast<const Pack<T, W>*>(p);
+  } else {
+#pragma unroll
+    for (int j = 0; j < W; ++j) pack.value[j] = j < left ? p[j] : padding;
+  }
+  return pack;
+}
+
+template <class T, int W>
+__device__ __forceinline__ void store_pack(T* p, const Pack<T, W>& pack, std::int64_t left,
+                                           bool vector) {
+  if (vector && left >= W) {
+    *reinterpret_cast<Pack<T, W>*>(p) = pack;
+  } else {
+#pragma unroll
+    for (int j = 0; j < W; ++j) {
+      if (j < left) p[j] = pack.value[j];
+    }
+  }
+}
+
+#endif
+
+// --- index arithmetic ----------------------------------------------------------------------------
+
+/// Division by a constant of the launch (Granlund and Montgomery), for numerators below 2^31.
+struct FastDiv {
+  unsigned divisor = 1, magic = 0, shift = 0;
+  FastDiv() = default;
+  explicit FastDiv(std::int64_t d) : divisor(static_cast<unsigned>(d)) {
+    while ((std::uint64_t{1} << shift) < divisor) ++shift;
+    magic = static_cast<unsigned>(((std::uint64_t{1} << 32) *
+                                   ((std::uint64_t{1} << shift) - divisor)) / divisor + 1);
+  }
+#if defined(__CUDACC__)
+  __device__ __forceinline__ unsigned divide(unsigned n) const {
+    return (__umulhi(n, magic) + n) >> shift;
+  }
+#endif
+};
+
+/// From a linear index over `ndim` axes, in C order, to byte offsets into N arrays.
+template <int N> struct Indexer {
+  int ndim = 0;
+  FastDiv extent[kMaxNdim];
+  std::int64_t stride[N][kMaxNdim] = {};
+
+  void push_back(std::int64_t n, const std::int64_t (&strides)[N]) {
+    extent[ndim] = FastDiv(n);
+    for (int k = 0; k < N; ++k) stride[k][ndim] = strides[k];
+    ++ndim;
+  }
+#if defined(__CUDACC__)
+  /// Of the element at `index`.
+  __device__ __forceinline__ void offsets(unsigned index, std::int64_t (&offset)[N]) const {
+#pragma unroll
+    for (int k = 0; k < N; ++k) offset[k] = 0;
+    for (int axis = ndim - 1; axis > 0; --axis) {
+      unsigned quotient = extent[axis].divide(index);
+      unsigned position = index - quotient * extent[axis].divisor;
+#pragma unroll
+      for (int k = 0; k < N; ++k) offset[k] += position * stride[k][axis];
+      index = quotient;
+    }
+#pragma unroll
+    for (int k = 0; k < N; ++k) offset[k] += index * stride[k][0];
+  }
+#endif
+};
+
+// --- conversions ---------------------------------------------------------------------------------
+
+/// The value type of a compute type.
+template <ComputeType C> struct ValueOf;
+template <> struct ValueOf<ComputeType::i64> { using type = long long; };
+template <> struct ValueOf<ComputeType::u64> { using type = unsigned long long; };
+template <> struct ValueOf<ComputeType::f32> { using type = float; };
+template <> struct ValueOf<ComputeType::f64> { using type = double; };
+template <> struct ValueOf<ComputeType::c64> { using type = complex_t<float>; };
+template <> struct ValueOf<ComputeType::c128> { using type = complex_t<double>; };
+
+/// The storage type of a vector type.
+template <VectorType> struct StorageOf;
+template <> struct StorageOf<VectorType::f32> { using type = float; };
+template <> struct StorageOf<VectorType::f16> { using type = half_t; };
+template <> struct StorageOf<VectorType::bf16> { using type = bfloat16_t; };
+template <> struct StorageOf<VectorType::f64> { using type = double; };
+template <> struct StorageOf<VectorType::i32> { using type = std::int32_t; };
+template <> struct StorageOf<VectorType::i64> { using type = std::int64_t; };
+
+/// The value type that stored elements of T are computed in.
+template <class T>
+using ComputeOf = std::conditional_t<
+    std::is_integral_v<T>,
+    std::conditional_t<std::is_unsigned_v<T> && !std::is_same_v<T, bool>, unsigned long long,
+                       long long>,
+    std::conditional_t<std::is_same_v<T, half_t> || std::is_same_v<T, bfloat16_t>, float, T>>;
+
+template <class T> inline constexpr bool is_16bit_float =
+    std::is_same_v<T, half_t> || std::is_same_v<T, bfloat16_t>;
+
+/// NumPy's conversion: truth for bool, truncation and wrap-around for integers, the real part for
+/// real types.
+template <class To, class From> RENSA_FN To convert(From x) {
+  if constexpr (std::is_same_v<To, From>) {
+    return x;
+  } else if constexpr (is_16bit_float<From>) {
+    return convert<To>(static_cast<float>(x));
+  } else if constexpr (m::is_complex<From>::value) {
+    if constexpr (std::is_same_v<To, bool>) {
+      return (x.re != 0) | (x.im != 0);
+    } else if constexpr (m::is_complex<To>::value) {
+      return {static_cast<decltype(To::re)>(x.re), static_cast<decltype(To::im)>(x.im)};
+    } else {
+      return convert<To>(x.re);
+    }
+  } else if constexpr (m::is_complex<To>::value) {
+    return To(static_cast<decltype(To::re)>(x));
+  } else if constexpr (std::is_same_v<To, bool>) {
+    return x != From(0);
+  } else if constexpr (is_16bit_float<To>) {
+    return To(static_cast<float>(x));
+  } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+    if constexpr (sizeof(To) == 8 && std::is_unsigned_v<To>) {
+      return x < From(0) ? static_cast<To>(static_cast<long long>(x)) : static_cast<To>(x);
+    } else {
+      return static_cast<To>(static_cast<long long>(x));
+    }
+  } else {
+    return static_cast<To>(x);
+  }
+}
+
+/// `scalar` as the dtype `compute` would hold it, as a value of its compute type. Integers keep what
+/// does not fit: comparisons with them stay right.
+void make_number(const Scalar& scalar, Dtype compute, unsigned char (&number)[16]);
+
+/// Every dtype with the type that kernels read and write it as.
+#define RENSA_STORAGE_TYPES(X)                                                                 \
+  X(bool_, bool) X(int8, std::int8_t) X(int16, std::int16_t) X(int32, std::int32_t)            \
+  X(int64, std::int64_t) X(uint8, std::uint8_t) X(uint16, std::uint16_t)                       \
+  X(uint32, std::uint32_t) X(uint64, std::uint64_t) X(float16, half_t) X(bfloat16, bfloat16_t) \
+  X(float32, float) X(float64, double) X(complex64, complex_t<float>)                          \
+  X(complex128, complex_t<double>)
+
+template <class V> inline constexpr Dtype native_dtype =
+    std::is_same_v<V, long long>            ? Dtype::int64
+    : std::is_same_v<V, unsigned long long> ? Dtype::uint64
+    : std::is_same_v<V, float>              ? Dtype::float32
+    : std::is_same_v<V, double>             ? Dtype::float64
+    : std::is_same_v<V, complex_t<float>>   ? Dtype::complex64
+                                            : Dtype::complex128;
+
+/// How the elements of an array of any dtype are read.
+struct ElementType {
+  Dtype dtype = Dtype::float32;
+  unsigned char log2_size = 2;
+  bool truth = false;  // read as 0 or 1
+
+  ElementType() = default;
+  /// For values of `compute`; real ones take the first half of a complex element.
+  ElementType(Dtype d, ComputeType compute, bool as_truth) : dtype(d), truth(as_truth) {
+    if (compute < ComputeType::c64) {
+      if (d == Dtype::complex64) dtype = Dtype::float32;
+      if (d == Dtype::complex128) dtype = Dtype::float64;
+    }
+    log2_size = 0;
+    while ((std::int64_t{1} << log2_size) < itemsize(dtype)) ++log2_size;
+  }
+};
+
+#if defined(__CUDACC__)
+
+/// The bits of one element, loaded before it is known what they mean, so that several loads are in
+/// flight.
+template <class V> struct Raw { unsigned long long bits[m::is_complex<V>::value ? 2 : 1]; };
+
+template <class V> __device__ __forceinline__ Raw<V> load_raw(const char* p, int log2_size) {
+  Raw<V> raw;
+  if (log2_size == 2) {
+    raw.bits[0] = *reinterpret_cast<const unsigned*>(p);
+  } else if (log2_size == 3) {
+    raw.bits[0] = *reinterpret_cast<const unsigned long long*>(p);
+  } else if (log2_size == 1) {
+    raw.bits[0] = *reinterpret_cast<const unsigned short*>(p);
+  } else if (log2_size == 0) {
+    raw.bits[0] = *reinterpret_cast<const unsigned char*>(p);
+  } else if constexpr (m::is_complex<V>::value) {
+    raw.bits[0] = reinterpret_cast<const unsigned long long*>(p)[0];
+    raw.bits[1] = reinterpret_cast<const unsigned long long*>(p)[1];
+  }
+  return raw;
+}
+
+template <class T, class V> __device__ __forceinline__ T raw_as(const Raw<V>& raw) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return raw.bits[0] != 0;  // a bool may be any byte
+  } else if constexpr (sizeof(T) <= sizeof(Raw<V>)) {
+    T value;
+    memcpy(&value, raw.bits, sizeof(T));
+    return value;
+  } else {
+    return T(0);  // complex elements of real kernels: ElementType turns them away
+  }
+}
+
+template <class V> __device__ __noinline__ V convert_any_raw(Raw<V> raw, Dtype dtype, bool truth) {
+  switch (dtype) {
+#define RENSA_CASE(d, T) \
+  case Dtype::d: return truth ? V(convert<bool>(raw_as<T>(raw)) ? 1 : 0) : convert<V>(raw_as<T>(raw));
+    RENSA_STORAGE_TYPES(RENSA_CASE)
+#undef RENSA_CASE
+  }
+  return V(0);
+}
+
+template <class V>
+__device__ __forceinline__ V convert_raw(const Raw<V>& raw, const ElementType& type) {
+  if (type.dtype == native_dtype<V> && !type.truth) return raw_as<V>(raw);
+  return convert_any_raw<V>(raw, type.dtype, type.truth);
+}
+
+template <class V> __device__ __forceinline__ V load_any(const char* p, const ElementType& type) {
+  return convert_raw<V>(load_raw<V>(p, type.log2_size), type);
+}
+
+template <class V> __device__ __noinline__ void convert_and_store(char* p, Dtype dtype, V value) {
+  switch (dtype) {
+#define RENSA_CASE(d, T) \
+  case Dtype::d: *reinterpret_cast<T*>(p) = convert<T>(value); break;
+    RENSA_STORAGE_TYPES(RENSA_CASE)
+#undef RENSA_CASE
+  }
+}
+
+template <class V> __device__ __forceinline__ void store_any(char* p, Dtype dtype, V value) {
+  if (dtype == native_dtype<V>) {
+    *reinterpret_cast<V*>(p) = value;
+  } else {
+    convert_and_store<V>(p, dtype, value);
+  }
+}
+
+/// An element of an integer array.
+__device__ __forceinline__ long long load_integer(const char* p, Dtype dtype) {
+  switch (dtype) {
+    case Dtype::int64:
+    case Dtype::uint64: return *reinterpret_cast<const long long*>(p);
+    case Dtype::int32: return *reinterpret_cast<const std::int32_t*>(p);
+    case Dtype::uint32: return *reinterpret_cast<const std::uint32_t*>(p);
+    case Dtype::int16: return *reinterpret_cast<const std::int16_t*>(p);
+    case Dtype::uint16: return *reinterpret_cast<const std::uint16_t*>(p);
+    case Dtype::int8: return *reinterpret_cast<const std::int8_t*>(p);
+    default: return *reinterpret_cast<const std::uint8_t*>(p);
+  }
+}
+
+// --- within a block ------------------------------------------------------------------------------
+
+/// `value` of the lane `offset` above, for types of any size.
+template <class A> __device__ __forceinline__ A shuffle_down(A value, int offset) {
+  static_assert(sizeof(A) % 4 == 0);
+  unsigned words[sizeof(A) / 4];
+  memcpy(words, &value, sizeof(A));
+#pragma unroll
+  for (unsigned& word : words) word = __shfl_down_sync(0xffffffffu, word, offset);
+  memcpy(&value, words, sizeof(A));
+  return value;
+}
+
+template <class A> __device__ __forceinline__ A shuffle_xor(A value, int mask) {
+  static_assert(sizeof(A) % 4 == 0);
+  unsigned words[sizeof(A) / 4];
+  memcpy(words, &value, sizeof(A));
+#pragma unroll
+  for (unsigned& word : words) word = __shfl_xor_sync(0xffffffffu, word, mask);
+  memcpy(&value, words, sizeof(A));
+  return value;
+}
+
+/// Called by every thread of a block after the block has written its part to global memory. True in
+/// all threads of the block that comes last of `blocks`, which then sees what all have written. The
+/// semaphore is back at 0 after that.
+__device__ __forceinline__ bool is_last_block(unsigned* semaphore, unsigned blocks) {
+  __shared__ bool last;
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) last = atomicInc(semaphore, blocks - 1) == blocks - 1;
+  __syncthreads();
+  __threadfence();
+  return last;
+}
+
+// --- bad values ----------------------------------------------------------------------------------
+
+/// Where a kernel reports a value out of range.
+struct ErrorSink {
+  ErrorWord* word;
+  unsigned operation;
+
+  __device__ __forceinline__ void report(long long value, long long bound) const {
+    if (atomicCAS(&word->set, 0u, 1u) == 0u) {
+      word->operation = operation;
+      word->value = value;
+      word->bound = bound;
+      __threadfence_system();
+    }
+  }
+};
+
+#endif  // __CUDACC__
+
+}  // namespace rensa::cuda

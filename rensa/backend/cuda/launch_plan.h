@@ -1,0 +1,84 @@
+// How work is cut into blocks: the host's part of the CUDA kernels, free of CUDA types. Plans depend
+// on shapes, strides and dtypes alone, never on the GPU: so do the results.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "rensa/core/array_view.h"
+#include "rensa/core/ufunc.h"
+#include "rensa/device/operations.h"
+
+namespace rensa::cuda {
+
+inline constexpr int kBlock = 256;  // threads of a block, unless a kernel says otherwise
+
+/// What work is spread for: the multiprocessors of an H100 or H200.
+inline constexpr int kMultiprocessors = 132;
+
+/// Most units of work of one launch: indices are 32-bit and FastDiv takes 31 bits.
+inline constexpr std::int64_t kMaxCount = (std::int64_t{1} << 31) - (1 << 20);
+
+inline constexpr int kNumComputeTypes = 6;
+
+inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// The dtypes that the vector kernels are made for.
+enum class VectorType : unsigned char { f32, f16, bf16, f64, i32, i64, none };
+inline constexpr int kNumVectorTypes = 6;
+VectorType vector_type(Dtype d);
+
+/// Orders the axes of `count` views of one shape by falling stride in the first of them and merges
+/// those that lie behind one another. At least one axis stays.
+void normalize_axes(ArrayView* const* views, int count);
+
+/// Bytes of a partial result, of whatever type.
+inline constexpr std::int64_t kPartialBytes = 16;
+
+/// How outputs that are each reduced from elements lying together are spread over blocks: `group`
+/// threads an output; of long ones each of `slices` blocks takes `slice_vectors`.
+struct RowsPlan {
+  int group = 1;
+  std::int64_t slices = 1;
+  std::int64_t slice_vectors = 0;
+};
+RowsPlan plan_rows(std::int64_t outputs, std::int64_t vectors);
+
+/// How outputs that lie together, reduced over rows, are spread over blocks: a block has `lanes`
+/// threads side by side, one a vector of columns, and kBlock / lanes of them below one another; each
+/// of `slices` blocks takes `slice_rows`.
+struct ColumnsPlan {
+  int lanes = 32;
+  std::int64_t tiles_x = 1, tiles = 1;  // of one outer index, and in all
+  std::int64_t slices = 1;
+  std::int64_t slice_rows = 0;
+};
+ColumnsPlan plan_columns(std::int64_t outer, std::int64_t rows, std::int64_t column_vectors);
+
+/// A reduction taken apart.
+struct ReducePlan {
+  ArrayView kept_in, kept_out, reduced;  // axes in order and merged, at least one each
+  std::int64_t count = 0;                // elements that one output is reduced from
+  VectorType type = VectorType::none;    // none: the kernel for any dtype, of one-element vectors
+  int width = 1;                         // elements in a vector
+  bool by_columns = false;
+  RowsPlan rows;
+  ColumnsPlan columns;
+  std::size_t workspace_bytes = 0;
+};
+/// `out` must not be empty.
+ReducePlan plan_reduce(const Reduce& op);
+
+/// The Reduce that ReluBiasGrad is bit-equal to: the sum of gz over axis 0.
+Reduce bias_sum(const ReluBiasGrad& op);
+
+/// How the rows of a classification are spread over blocks: `group` threads a row (a power of two up
+/// to 32, or all of a block).
+struct ClassRowsPlan {
+  int group = 1;
+  int block = kBlock;
+  std::int64_t blocks = 1;
+};
+ClassRowsPlan plan_class_rows(std::int64_t rows, std::int64_t classes);
+
+}  // namespace rensa::cuda

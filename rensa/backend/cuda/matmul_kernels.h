@@ -1,0 +1,43 @@
+// What products need beside cuBLASLt: products of integers, a bias and relu in a pass of their own,
+// and data to time plans on.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "rensa/core/dtype.h"
+
+namespace rensa::cuda {
+
+/// c(b, i, j) = sum over p of a(b, i, p) * b(b, p, j), strides in elements; for bool the sum is `or`
+/// and the product `and`. Integers wrap around. k = 0 gives zeros.
+struct IntegerMatmulArgs {
+  const void* a;
+  const void* b;
+  void* c;
+  int m, n, k;
+  std::int64_t a_row, a_k, b_k, b_column, c_row;
+  std::int64_t batch, a_batch, b_batch, c_batch;
+};
+void launch_integer_matmul(Dtype dtype, const IntegerMatmulArgs& args, cudaStream_t stream);
+
+/// c(b, i, j) += bias(j), then relu, of any dtype (complex ones have no relu).
+struct EpilogueArgs {
+  void* c;
+  const void* bias;  // null: relu alone
+  std::int64_t bias_stride;
+  std::int64_t batch, m, n, c_batch, c_row;
+  bool relu;
+};
+void launch_matmul_epilogue(Dtype dtype, const EpilogueArgs& args, cudaStream_t stream);
+
+/// Numbers in [-1, 1), the same for the same `seed`; a floating or complex dtype.
+void launch_fill_pattern(Dtype dtype, void* data, std::int64_t size, unsigned seed,
+                         cudaStream_t stream);
+/// Sets *differs to 1 where two pieces of memory differ; nbytes is a multiple of 2.
+void launch_compare(const void* a, const void* b, std::int64_t nbytes, unsigned* differs,
+                    cudaStream_t stream);
+
+}  // namespace rensa::cuda

@@ -1,0 +1,126 @@
+// Plans of products: how a product of given shapes, strides and dtype is computed, chosen once and
+// used by all threads and all GPUs of one model from then on.
+#pragma once
+
+#include <cublasLt.h>
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "rensa/core/device.h"
+#include "rensa/core/dtype.h"
+
+namespace rensa::cuda {
+
+/// Everything that a plan depends on; see MatmulLayout for the dimensions. Whether relu follows is
+/// not part of it where there is a bias: a recording turns the one into the other, and both must
+/// give the same bits.
+struct PlanKey {
+  enum class Bias : std::uint8_t { none, epilogue, separate };
+  enum Aligned : std::uint8_t { aligned_a = 1, aligned_b = 2, aligned_c = 4, aligned_bias = 8 };
+
+  std::int64_t m = 0, n = 0, k = 0;
+  std::int64_t a_ld = 1, b_ld = 1, c_ld = 1;
+  std::int64_t batch = 1, a_stride = 0, b_stride = 0, c_stride = 0;
+  std::int64_t workspace_limit = 0;
+  std::int32_t device_class = 0;  // GPUs of one model share plans
+  Dtype dtype = Dtype::float32;
+  bool a_transposed = false, b_transposed = false;
+  bool tf32 = false, autotune = false;
+  bool relu_alone = false;  // relu without a bias
+  Bias bias = Bias::none;
+  std::uint8_t aligned = 0;  // the operands that start at a multiple of 16 bytes
+  std::uint32_t unused = 0;  // no padding: keys are compared as bytes
+
+  bool operator==(const PlanKey& other) const {
+    return std::memcmp(this, &other, sizeof(PlanKey)) == 0;
+  }
+  std::size_t hash() const {
+    std::uint64_t words[sizeof(PlanKey) / 8], h = 0;
+    std::memcpy(words, this, sizeof(PlanKey));
+    for (std::uint64_t word : words) {
+      h = (h ^ word) * 0x9e3779b97f4a7c15u;
+      h ^= h >> 32;
+    }
+    return h;
+  }
+};
+static_assert(std::has_unique_object_representations_v<PlanKey> && sizeof(PlanKey) % 8 == 0);
+
+/// cublaslt, or one of the kernels of matmul_skinny.h.
+enum class PlanKind : std::uint8_t { cublaslt, dot, columns, outer };
+
+/// What was chosen; with the key, all that a plan file keeps.
+struct PlanChoice {
+  PlanKind kind = PlanKind::cublaslt;
+  bool separate_epilogue = false;  // bias and relu by a kernel of their own
+  std::size_t workspace = 0;
+  cublasLtMatmulAlgo_t algo = {};
+};
+
+/// cuBLASLt's descriptions of a key, and of the product without and with relu. Plain data.
+struct PlanDescriptors {
+  PlanDescriptors(const PlanKey& key, bool separate_epilogue);
+
+  cublasLtMatmulDescOpaque_t plain, relu;
+  cublasLtMatrixLayoutOpaque_t a, b, c;  // cuBLASLt's A is our b: see PlanDescriptors in the .cc
+};
+
+struct MatmulPlan {
+  MatmulPlan(const PlanKey& k, const PlanChoice& c) : key(k), choice(c) {
+    if (c.kind == PlanKind::cublaslt) descriptors.emplace(k, c.separate_epilogue);
+  }
+  PlanKey key;
+  PlanChoice choice;
+  std::optional<PlanDescriptors> descriptors;
+};
+
+/// One run of a plan.
+struct MatmulRun {
+  const char* a = nullptr;
+  const char* b = nullptr;
+  const char* bias = nullptr;  // null: none
+  std::int64_t bias_stride = 1;  // elements
+  char* c = nullptr;
+  double alpha = 1;
+  bool relu = false;
+  void* workspace = nullptr;  // of at least choice.workspace bytes
+  cudaStream_t stream = nullptr;
+};
+
+/// The plan for `key` on `device`, made when it is not there: from a loaded plan file, by timing
+/// (key.autotune) or by cuBLASLt's heuristic. While `stream` is being captured nothing is timed: the
+/// heuristic's plan serves. The plan lives as long as the process.
+const MatmulPlan& matmul_plan(const PlanKey& key, Device device, cudaStream_t stream);
+
+/// Queues the product; the current device must be `device`. Returns cuBLASLt's status, which is
+/// success for other kinds.
+cublasStatus_t run_plan(const MatmulPlan& plan, Device device, const MatmulRun& run);
+
+/// GPUs of one model have one class, named by model and size.
+int device_class(Device device);
+std::string device_class_name(int device_class);
+/// The class of that name, a new one if no GPU had it so far.
+int find_device_class(const std::string& name);
+
+/// At most `count` ways of cuBLASLt's to compute the product, the most promising first, and the
+/// kernel of matmul_skinny.h if there is one; not empty. Their epilogues take a bias with and without
+/// relu alike. Throws CudaError where there is none.
+std::vector<PlanChoice> plan_candidates(const PlanKey& key, Device device, int count);
+
+/// The fastest of `candidates` by timing on scratch memory, among those whose results repeat bit for
+/// bit. Waits for the device.
+PlanChoice tune_plan(const PlanKey& key, Device device, std::span<const PlanChoice> candidates);
+
+/// For plan files: everything chosen so far, and choices that plans made from now on use.
+std::vector<std::pair<PlanKey, PlanChoice>> chosen_plans();
+void use_plans(std::span<const std::pair<PlanKey, PlanChoice>> plans);
+
+}  // namespace rensa::cuda

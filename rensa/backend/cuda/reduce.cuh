@@ -1,0 +1,449 @@
+// The reduction kernels as templates over a reducer (a row of reductions.def, argmax, argmin) and a
+// loader (what an input element is and how it is read), and the table of their instances. Two
+// kernels: reduce_rows for outputs whose elements lie together, reduce_columns for outputs that lie
+// together themselves. The order of the sums follows from the plan (launch_plan.h) alone; alignment
+// decides only how elements are loaded.
+#pragma once
+
+#include "rensa/backend/cuda/kernel.cuh"
+#include "rensa/core/reduction_functors.h"
+
+namespace rensa::cuda {
+
+struct ReduceArgs {
+  const char* in;
+  char* out;
+  Dtype out_dtype;
+  ElementType type;        // of `in`, for the kernels of any dtype
+  bool vector;             // `in` may be read 16 bytes at a time
+  std::int64_t count;      // elements that one output is reduced from
+  Indexer<2> kept;         // outputs (rows) or outer indices (columns); 0 is the output
+  Indexer<1> reduced;      // vectors (rows) or rows (columns)
+  void* partials;          // [output][slice] (rows) or [slice][output] (columns)
+  unsigned* semaphores;
+
+  std::int64_t outputs;
+  std::int64_t slices;
+  // reduce_rows
+  int group;               // threads of an output
+  std::int64_t vectors, slice_vectors;
+  // reduce_columns
+  int lanes;
+  FastDiv tiles, tiles_x;
+  std::int64_t width;      // columns of one outer index
+  std::int64_t in_stride, out_stride;  // bytes from column to column
+  std::int64_t slice_rows;
+  // of relu_bias_grad: `in` is gy
+  const char* relu_y;
+  char* relu_gz;
+};
+using ReduceKernel = void (*)(ReduceArgs);
+
+struct ReduceKernels {
+  struct Pair { ReduceKernel rows, columns; };
+  Pair any[kNumComputeTypes];    // over Raw elements
+  Pair vector[kNumVectorTypes];  // null where the row does not take the type
+};
+inline constexpr int kReduceGroups = 3;
+inline constexpr int kNumReductions = static_cast<int>(Reduction::count_);
+struct ReduceTable { ReduceKernels row[kNumReductions]; };
+/// The kernels of every kReduceGroups-th row, from reduce_<group>.cu.
+template <int kGroup> const ReduceTable& reduce_table();
+
+/// The arguments of the kernel for `plan`; relu_y and relu_gz are left null.
+ReduceArgs reduce_args(const ReducePlan& plan, const LaunchContext& context, ComputeType compute,
+                       bool truth);
+/// Blocks of that kernel.
+std::int64_t reduce_grid(const ReducePlan& plan);
+
+#if defined(__CUDACC__)
+
+// --- reducers ------------------------------------------------------------------------------------
+
+/// A row of reductions.def over V.
+template <class R, class V> struct RowReducer {
+  using Value = V;
+  using Acc = V;
+  static __device__ __forceinline__ Acc identity() { return R::template identity<V>(); }
+  static __device__ __forceinline__ Acc take(Acc acc, V value, std::int64_t) {
+    return R::reduce(acc, R::map(value));
+  }
+  static __device__ __forceinline__ Acc combine(Acc a, Acc b) { return R::reduce(a, b); }
+  static __device__ __forceinline__ void store(char* p, Dtype dtype, Acc acc, std::int64_t count) {
+    store_any<V>(p, dtype, R::post(acc, static_cast<long long>(count)));
+  }
+};
+
+/// The position of the greatest (least) element, the first of equals; NaN beats every number.
+template <class V, bool kMax> struct ArgReducer {
+  using Value = V;
+  struct Acc {
+    V value;
+    long long index;  // -1: none yet
+  };
+  static __device__ __forceinline__ Acc identity() { return {V(0), -1}; }
+  static __device__ __forceinline__ Acc take(Acc acc, V value, std::int64_t index) {
+    return combine(acc, {value, index});
+  }
+  static __device__ __forceinline__ Acc combine(Acc a, Acc b) {
+    if (b.index < 0) return a;
+    if (a.index < 0) return b;
+    bool a_nan = !(a.value == a.value), b_nan = !(b.value == b.value);
+    bool better = kMax ? a.value < b.value : b.value < a.value;
+    bool equal = a_nan | b_nan ? a_nan & b_nan : a.value == b.value;
+    better = a_nan | b_nan ? b_nan & !a_nan : better;
+    return better | (equal & (b.index < a.index)) ? b : a;
+  }
+  static __device__ __forceinline__ void store(char* p, Dtype dtype, Acc acc, std::int64_t) {
+    store_any<long long>(p, dtype, acc.index);
+  }
+};
+
+// --- loaders -------------------------------------------------------------------------------------
+// load<kFull> reads the vector at byte `offset`, of which `left` elements are there; kFull: all of
+// them, in one load. finish (only of reduce_columns) is called once for each vector before its values are asked for.
+
+template <class T, bool kFull>
+__device__ __forceinline__ Pack<T, 16 / sizeof(T)> load_vector(const char* p, std::int64_t left,
+                                                               bool vector) {
+  constexpr int W = 16 / sizeof(T);
+  if constexpr (kFull) return *reinterpret_cast<const Pack<T, W>*>(p);
+  else return load_pack<T, W>(reinterpret_cast<const T*>(p), left, vector, T{});
+}
+
+/// Elements of T, 16 bytes at a time where they lie right.
+template <class T> struct VectorLoader {
+  using Value = ComputeOf<T>;
+  static constexpr int kWidth = 16 / sizeof(T);
+  using Data = Pack<T, kWidth>;
+  template <bool kFull>
+  static __device__ __forceinline__ Data load(const ReduceArgs& args, std::int64_t offset,
+                                              std::int64_t left) {
+    return load_vector<T, kFull>(args.in + offset, left, args.vector);
+  }
+  static __device__ __forceinline__ Value value(const ReduceArgs&, const Data& data, int j) {
+    return convert<Value>(data.value[j]);
+  }
+  static __device__ __forceinline__ void finish(const ReduceArgs&, Data&, std::int64_t, bool,
+                                                std::int64_t) {}
+};
+
+/// Elements of any dtype, one at a time.
+template <class V> struct AnyLoader {
+  using Value = V;
+  static constexpr int kWidth = 1;
+  using Data = Raw<V>;
+  template <bool kFull>
+  static __device__ __forceinline__ Data load(const ReduceArgs& args, std::int64_t offset,
+                                              std::int64_t) {
+    return load_raw<V>(args.in + offset, args.type.log2_size);
+  }
+  static __device__ __forceinline__ V value(const ReduceArgs& args, const Data& data, int) {
+    return convert_raw<V>(data, args.type);
+  }
+  static __device__ __forceinline__ void finish(const ReduceArgs&, Data&, std::int64_t, bool,
+                                                std::int64_t) {}
+};
+
+/// gz = where(y > 0, gy, 0), stored on the way.
+template <class T> struct ReluGradLoader {
+  using Value = ComputeOf<T>;
+  static constexpr int kWidth = 16 / sizeof(T);
+  struct Data { Pack<T, kWidth> gy, y; };
+  template <bool kFull>
+  static __device__ __forceinline__ Data load(const ReduceArgs& args, std::int64_t offset,
+                                              std::int64_t left) {
+    return {load_vector<T, kFull>(args.in + offset, left, args.vector),
+            load_vector<T, kFull>(args.relu_y + offset, left, args.vector)};
+  }
+  /// Turns gy into gz.
+  static __device__ __forceinline__ void finish(const ReduceArgs& args, Data& data,
+                                                std::int64_t offset, bool full,
+                                                std::int64_t left) {
+#pragma unroll
+    for (int j = 0; j < kWidth; ++j) {
+      data.gy.value[j] = convert<T>(
+          op::relu_grad{}(convert<Value>(data.gy.value[j]), convert<Value>(data.y.value[j])));
+    }
+    store_pack<T, kWidth>(reinterpret_cast<T*>(args.relu_gz + offset), data.gy, left,
+                          full || args.vector);
+  }
+  static __device__ __forceinline__ Value value(const ReduceArgs&, const Data& data, int j) {
+    return convert<Value>(data.gy.value[j]);
+  }
+};
+
+// --- outputs whose elements lie together ---------------------------------------------------------
+
+inline constexpr int kReduceUnroll = 4;
+
+/// Joins the accumulators of each `group` threads (a power of two); the group's first thread gets the
+/// result. Called by the whole block.
+template <class Reducer>
+__device__ __forceinline__ typename Reducer::Acc join_group(typename Reducer::Acc acc, int group) {
+  for (int offset = min(group, 32) / 2; offset > 0; offset /= 2) {
+    acc = Reducer::combine(acc, shuffle_down(acc, offset));
+  }
+  if (group <= 32) return acc;
+  __shared__ typename Reducer::Acc warps[kBlock / 32];
+  __syncthreads();  // a second call must not overwrite what the first still reads
+  int warp = threadIdx.x / 32, lane = threadIdx.x % 32, warps_of_group = group / 32;
+  if (lane == 0) warps[warp] = acc;
+  __syncthreads();
+  if (warp % warps_of_group == 0) {
+    acc = lane < warps_of_group ? warps[warp + lane] : Reducer::identity();
+    for (int offset = warps_of_group / 2; offset > 0; offset /= 2) {
+      acc = Reducer::combine(acc, shuffle_down(acc, offset));
+    }
+  }
+  return acc;
+}
+
+__device__ __forceinline__ std::int64_t reduced_offset(const ReduceArgs& args, std::int64_t index) {
+  if (args.reduced.ndim == 1) return index * args.reduced.stride[0][0];
+  std::int64_t offset[1];
+  args.reduced.offsets(static_cast<unsigned>(index), offset);
+  return offset[0];
+}
+
+template <class Reducer, class Loader>
+__device__ __forceinline__ typename Reducer::Acc reduce_slice(const ReduceArgs& args,
+                                                              std::int64_t base, std::int64_t begin,
+                                                              std::int64_t end, int lane) {
+  constexpr int W = Loader::kWidth, U = kReduceUnroll;
+  int group = args.group;
+  typename Reducer::Acc acc[W];
+#pragma unroll
+  for (int j = 0; j < W; ++j) acc[j] = Reducer::identity();
+  std::int64_t k = begin + lane;
+  // Vectors that lie right and are all there need no checks.
+  std::int64_t whole = args.vector ? min(end, args.count / W) : begin;
+  for (; k + (U - 1) * group < whole; k += U * group) {
+    typename Loader::Data data[U];
+#pragma unroll
+    for (int u = 0; u < U; ++u) {
+      data[u] = Loader::template load<true>(args, base + reduced_offset(args, k + u * group), W);
+    }
+#pragma unroll
+    for (int u = 0; u < U; ++u) {
+#pragma unroll
+      for (int j = 0; j < W; ++j) {
+        acc[j] = Reducer::take(acc[j], Loader::value(args, data[u], j), (k + u * group) * W + j);
+      }
+    }
+  }
+  for (; k < end; k += group) {
+    std::int64_t left = args.count - k * W;
+    auto data = Loader::template load<false>(args, base + reduced_offset(args, k), left);
+#pragma unroll
+    for (int j = 0; j < W; ++j) {
+      if (j < left) acc[j] = Reducer::take(acc[j], Loader::value(args, data, j), k * W + j);
+    }
+  }
+#pragma unroll
+  for (int half = W / 2; half > 0; half /= 2) {
+#pragma unroll
+    for (int j = 0; j < half; ++j) acc[j] = Reducer::combine(acc[j], acc[j + half]);
+  }
+  return acc[0];
+}
+
+template <class Reducer, class Loader>
+__global__ void __launch_bounds__(kBlock) reduce_rows(const __grid_constant__ ReduceArgs args) {
+  using Acc = typename Reducer::Acc;
+  int lane = threadIdx.x & (args.group - 1);
+  std::int64_t output, slice = 0;
+  if (args.slices > 1) {  // then a block is one group
+    unsigned slices = static_cast<unsigned>(args.slices);
+    output = blockIdx.x / slices;
+    slice = blockIdx.x % slices;
+  } else {
+    output = (blockIdx.x * static_cast<std::int64_t>(kBlock) + threadIdx.x) / args.group;
+  }
+  Acc acc = Reducer::identity();
+  std::int64_t offset[2] = {};
+  if (output < args.outputs) {
+    args.kept.offsets(static_cast<unsigned>(output), offset);
+    std::int64_t begin = slice * args.slice_vectors;
+    acc = reduce_slice<Reducer, Loader>(args, offset[1], begin,
+                                        min(begin + args.slice_vectors, args.vectors), lane);
+  }
+  acc = join_group<Reducer>(acc, args.group);
+  if (args.slices > 1) {
+    Acc* partials = static_cast<Acc*>(args.partials) + output * args.slices;
+    if (lane == 0) partials[slice] = acc;
+    if (!is_last_block(args.semaphores + output, static_cast<unsigned>(args.slices))) return;
+    acc = Reducer::identity();
+    for (std::int64_t s = lane; s < args.slices; s += kBlock) acc = Reducer::combine(acc, partials[s]);
+    acc = join_group<Reducer>(acc, args.group);
+  }
+  if (lane == 0 && output < args.outputs) {
+    Reducer::store(args.out + offset[0], args.out_dtype, acc, args.count);
+  }
+}
+
+// --- outputs that lie together -------------------------------------------------------------------
+
+/// Joins the columns of all warps; thread x * W + j gets column x * W + j of the tile, for
+/// x < lanes. Called by the whole block.
+template <class Reducer, int W>
+__device__ __forceinline__ typename Reducer::Acc join_columns(typename Reducer::Acc (&acc)[W],
+                                                              int lanes) {
+  using Acc = typename Reducer::Acc;
+  __shared__ Acc warps[kBlock / 32][32 * W];
+  int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+#pragma unroll
+  for (int j = 0; j < W; ++j) {
+    for (int offset = 16; offset >= lanes; offset /= 2) {
+      acc[j] = Reducer::combine(acc[j], shuffle_down(acc[j], offset));
+    }
+    if (lane < lanes) warps[warp][lane * W + j] = acc[j];
+  }
+  __syncthreads();
+  Acc result = Reducer::identity();
+  if (threadIdx.x < lanes * W) {
+    result = warps[0][threadIdx.x];
+#pragma unroll
+    for (int i = 1; i < kBlock / 32; ++i) result = Reducer::combine(result, warps[i][threadIdx.x]);
+  }
+  return result;
+}
+
+/// Takes every `below`-th row of [begin, end); the thread's vector of each starts at `base`.
+template <class Reducer, class Loader, bool kFull>
+__device__ __forceinline__ void add_rows(const ReduceArgs& args, std::int64_t base,
+                                         std::int64_t begin, std::int64_t end, int below,
+                                         std::int64_t left,
+                                         typename Reducer::Acc (&acc)[Loader::kWidth]) {
+  constexpr int W = Loader::kWidth, U = kFull ? kReduceUnroll : 1;
+  for (std::int64_t row = begin; row < end; row += U * below) {
+    typename Loader::Data data[U];
+    std::int64_t offset[U];
+#pragma unroll
+    for (int u = 0; u < U; ++u) {
+      std::int64_t r = row + u * below;
+      offset[u] = base + reduced_offset(args, r);
+      if (r < end) data[u] = Loader::template load<kFull>(args, offset[u], left);
+    }
+#pragma unroll
+    for (int u = 0; u < U; ++u) {
+      std::int64_t r = row + u * below;
+      if (r >= end) continue;
+      Loader::finish(args, data[u], offset[u], kFull, left);
+#pragma unroll
+      for (int j = 0; j < W; ++j) {
+        if (kFull || j < left) acc[j] = Reducer::take(acc[j], Loader::value(args, data[u], j), r);
+      }
+    }
+  }
+}
+
+template <class Reducer, class Loader>
+__global__ void __launch_bounds__(kBlock) reduce_columns(const __grid_constant__ ReduceArgs args) {
+  using Acc = typename Reducer::Acc;
+  constexpr int W = Loader::kWidth;
+  unsigned slice = args.tiles.divide(blockIdx.x);  // neighbouring blocks read neighbouring columns
+  unsigned tile = blockIdx.x - slice * args.tiles.divisor;
+  unsigned outer = args.tiles_x.divide(tile);
+  unsigned tile_x = tile - outer * args.tiles_x.divisor;
+  std::int64_t offset[2];
+  args.kept.offsets(outer, offset);
+  int lanes = args.lanes, below = kBlock / lanes;
+  std::int64_t first = static_cast<std::int64_t>(tile_x) * lanes * W;  // column of the tile
+  std::int64_t column = first + (threadIdx.x & (lanes - 1)) * W;
+  std::int64_t left = args.width - column;
+
+  Acc acc[W];
+#pragma unroll
+  for (int j = 0; j < W; ++j) acc[j] = Reducer::identity();
+  if (left > 0) {
+    std::int64_t base = offset[1] + column * args.in_stride;
+    std::int64_t begin = slice * args.slice_rows + threadIdx.x / lanes;
+    std::int64_t end = min((slice + std::int64_t{1}) * args.slice_rows, args.count);
+    if (args.vector && left >= W) {
+      add_rows<Reducer, Loader, true>(args, base, begin, end, below, W, acc);
+    } else {
+      add_rows<Reducer, Loader, false>(args, base, begin, end, below, left, acc);
+    }
+  }
+  Acc result = join_columns<Reducer, W>(acc, lanes);
+  std::int64_t mine = first + threadIdx.x;  // the column this thread answers for
+  bool answers = threadIdx.x < lanes * W && mine < args.width;
+  if (args.slices > 1) {
+    Acc* partials = static_cast<Acc*>(args.partials) + outer * args.width + mine;
+    if (answers) partials[slice * args.outputs] = result;
+    if (!is_last_block(args.semaphores + tile, static_cast<unsigned>(args.slices))) return;
+    if (!answers) return;
+    result = partials[0];
+#pragma unroll 8
+    for (std::int64_t s = 1; s < args.slices; ++s) {
+      result = Reducer::combine(result, partials[s * args.outputs]);
+    }
+  }
+  if (answers) {
+    Reducer::store(args.out + offset[0] + mine * args.out_stride, args.out_dtype, result, args.count);
+  }
+}
+
+// --- the table -----------------------------------------------------------------------------------
+
+template <class Reducer, class Loader> constexpr ReduceKernels::Pair reduce_pair() {
+  return {reduce_rows<Reducer, Loader>, reduce_columns<Reducer, Loader>};
+}
+
+#if defined(RENSA_REDUCE_GROUP)
+
+// Adds the kernels of one row; ReducerOf<V> is its reducer, kRule says which V it takes.
+template <template <class> class ReducerOf, ReductionRule kRule>
+constexpr void add_reduction(ReduceKernels& kernels) {
+#define RENSA_ANY(C)                                                                          \
+  if constexpr (rule_takes(kRule, ComputeType::C)) {                                          \
+    using V = ValueOf<ComputeType::C>::type;                                                  \
+    kernels.any[static_cast<int>(ComputeType::C)] = reduce_pair<ReducerOf<V>, AnyLoader<V>>(); \
+  }
+  RENSA_ANY(i64) RENSA_ANY(u64) RENSA_ANY(f32) RENSA_ANY(f64) RENSA_ANY(c64) RENSA_ANY(c128)
+#undef RENSA_ANY
+#define RENSA_VECTOR(T, C)                                              \
+  if constexpr (rule_takes(kRule, ComputeType::C)) {                    \
+    using Loader = VectorLoader<typename StorageOf<VectorType::T>::type>; \
+    kernels.vector[static_cast<int>(VectorType::T)] =                   \
+        reduce_pair<ReducerOf<typename Loader::Value>, Loader>();       \
+  }
+  RENSA_VECTOR(f32, f32) RENSA_VECTOR(f16, f32) RENSA_VECTOR(bf16, f32)
+  RENSA_VECTOR(f64, f64) RENSA_VECTOR(i32, i64) RENSA_VECTOR(i64, i64)
+#undef RENSA_VECTOR
+}
+
+#define RENSA_REDUCTION(name, rule, identity, map, reduce, post) \
+  template <class V> using name##_reducer = RowReducer<red::name, V>;
+#include "rensa/core/reductions.def"
+#undef RENSA_REDUCTION
+template <class V> using argmax_reducer = ArgReducer<V, true>;
+template <class V> using argmin_reducer = ArgReducer<V, false>;
+
+template <template <class> class ReducerOf, ReductionRule kRule, Reduction kReduction>
+constexpr void add_reduction_of_group(ReduceTable& table) {
+  constexpr int row = static_cast<int>(kReduction);
+  if constexpr (row % kReduceGroups == RENSA_REDUCE_GROUP) {
+    add_reduction<ReducerOf, kRule>(table.row[row]);
+  }
+}
+
+template <> const ReduceTable& reduce_table<RENSA_REDUCE_GROUP>() {
+  static constexpr ReduceTable table = [] {
+    ReduceTable t = {};
+#define RENSA_REDUCTION(name, rule, identity, map, reduce, post) \
+  add_reduction_of_group<name##_reducer, ReductionRule::rule, Reduction::name>(t);
+#include "rensa/core/reductions.def"
+#undef RENSA_REDUCTION
+    add_reduction_of_group<argmax_reducer, ReductionRule::position, Reduction::argmax>(t);
+    add_reduction_of_group<argmin_reducer, ReductionRule::position, Reduction::argmin>(t);
+    return t;
+  }();
+  return table;
+}
+
+#endif  // RENSA_REDUCE_GROUP
+#endif  // __CUDACC__
+
+}  // namespace rensa::cuda

@@ -1,0 +1,200 @@
+// The CUDA runtime as device/cuda_runtime.h wants it: devices, streams, events, memory of the driver.
+#include <cuda_runtime.h>
+#include <fmt/format.h>
+#include <nvtx3/nvToolsExt.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "rensa/backend/cuda/check.h"
+#include "rensa/backend/cuda/library.h"
+#include "rensa/device/cuda_runtime.h"
+#include "rensa/device/stream.h"
+
+namespace rensa::cuda::runtime {
+
+namespace {
+
+cudaStream_t as_stream(void* handle) { return static_cast<cudaStream_t>(handle); }
+cudaEvent_t as_event(void* handle) { return static_cast<cudaEvent_t>(handle); }
+
+struct DeviceCount {
+  int count = 0;
+  cudaError_t error;
+
+  DeviceCount() : error(cudaGetDeviceCount(&count)) {
+    if (error == cudaSuccess) return;
+    count = 0;
+    (void)cudaGetLastError();
+  }
+  static const DeviceCount& instance() {
+    static const DeviceCount counted;
+    return counted;
+  }
+};
+
+/// For destructors, and for the end of the program, when the driver may be gone already.
+void forgive(cudaError_t error) noexcept {
+  if (error != cudaSuccess) (void)cudaGetLastError();
+}
+
+/// True for done, false for not yet. Whatever a failed device was to do, it is over.
+bool is_over(cudaError_t state) noexcept {
+  forgive(state);
+  return state != cudaErrorNotReady;
+}
+
+}  // namespace
+
+int device_count() noexcept { return DeviceCount::instance().count; }
+
+std::string why_no_device() {
+  cudaError_t error = DeviceCount::instance().error;
+  if (error == cudaSuccess) return "the CUDA driver shows no GPU (see CUDA_VISIBLE_DEVICES)";
+  return fmt::format("CUDA says {} ({}); is the NVIDIA driver installed and loaded?",
+                     cudaGetErrorString(error), cudaGetErrorName(error));
+}
+
+void set_device(Device device) {
+  constinit thread_local int current = -1;
+  if (device.index == current) return;
+  RENSA_CUDA_CHECK(cudaSetDevice(device.index));
+  current = device.index;
+}
+
+MemoryInfo memory_info(Device device) {
+  set_device(device);
+  std::size_t free = 0, total = 0;
+  RENSA_CUDA_CHECK(cudaMemGetInfo(&free, &total));
+  return {static_cast<std::int64_t>(free), static_cast<std::int64_t>(total)};
+}
+
+std::string describe_system() {
+  int driver = 0, runtime = 0;
+  forgive(cudaDriverGetVersion(&driver));
+  forgive(cudaRuntimeGetVersion(&runtime));
+  auto version = [](int v) { return fmt::format("{}.{}", v / 1000, v % 1000 / 10); };
+  std::string text = fmt::format("CUDA runtime: {}, driver for up to: {}\n", version(runtime),
+                                 driver == 0 ? "none" : version(driver));
+  for (int i = 0; i < device_count(); ++i) {
+    cudaDeviceProp properties;
+    if (cudaError_t error = cudaGetDeviceProperties(&properties, i); error != cudaSuccess) {
+      forgive(error);
+      continue;
+    }
+    text += fmt::format("cuda:{}: {}, compute capability {}.{}, {:.1f} GiB\n", i, properties.name,
+                        properties.major, properties.minor,
+                        static_cast<double>(properties.totalGlobalMem) / (1 << 30));
+  }
+  for (const auto* source : {&cublaslt_source(), &nccl_source(), &nvrtc_source(), &cudnn_source(),
+                             &cupti_source()}) {
+    text += describe_library(*source) + "\n";
+  }
+  return text;
+}
+
+// --- streams and events --------------------------------------------------------------------------
+
+void* create_stream(Device device, unsigned flags, int priority) {
+  set_device(device);
+  cudaStream_t stream = nullptr;
+  unsigned kind = (flags & cuda::non_blocking) ? cudaStreamNonBlocking : cudaStreamDefault;
+  RENSA_CUDA_CHECK(cudaStreamCreateWithPriority(&stream, kind, priority));
+  return stream;
+}
+
+void destroy_stream(void* stream) noexcept { forgive(cudaStreamDestroy(as_stream(stream))); }
+void* legacy_stream() noexcept { return cudaStreamLegacy; }
+
+void synchronize_stream(void* stream) {
+  RENSA_CUDA_CHECK(cudaStreamSynchronize(as_stream(stream)));
+}
+
+bool stream_done(void* stream) {
+  cudaError_t state = cudaStreamQuery(as_stream(stream));
+  if (state != cudaErrorNotReady) RENSA_CUDA_CHECK(state);
+  return is_over(state);
+}
+
+void synchronize_device(Device device) {
+  set_device(device);
+  RENSA_CUDA_CHECK(cudaDeviceSynchronize());
+}
+
+void* create_event(Device device, bool timing) {
+  set_device(device);
+  cudaEvent_t event = nullptr;
+  RENSA_CUDA_CHECK(
+      cudaEventCreateWithFlags(&event, timing ? cudaEventDefault : cudaEventDisableTiming));
+  return event;
+}
+
+void destroy_event(void* event) noexcept { forgive(cudaEventDestroy(as_event(event))); }
+
+void record_event(void* event, void* stream) {
+  RENSA_CUDA_CHECK(cudaEventRecord(as_event(event), as_stream(stream)));
+}
+
+void wait_event(void* stream, void* event) {
+  RENSA_CUDA_CHECK(cudaStreamWaitEvent(as_stream(stream), as_event(event), 0));
+}
+
+void synchronize_event(void* event) { RENSA_CUDA_CHECK(cudaEventSynchronize(as_event(event))); }
+
+bool event_done(void* event) {
+  cudaError_t state = cudaEventQuery(as_event(event));
+  if (state != cudaErrorNotReady) RENSA_CUDA_CHECK(state);
+  return is_over(state);
+}
+
+float elapsed_ms(void* start, void* stop) {
+  float ms = 0;
+  RENSA_CUDA_CHECK(cudaEventElapsedTime(&ms, as_event(start), as_event(stop)));
+  return ms;
+}
+
+// --- memory --------------------------------------------------------------------------------------
+
+void* allocate_device(Device device, std::size_t nbytes) {
+  set_device(device);
+  void* data = nullptr;
+  cudaError_t error = cudaMalloc(&data, nbytes);
+  if (error == cudaErrorMemoryAllocation) {
+    forgive(error);
+    return nullptr;
+  }
+  RENSA_CUDA_CHECK(error);
+  return data;
+}
+
+void free_device(void* data) noexcept { forgive(cudaFree(data)); }
+
+void zero_async(void* data, std::size_t nbytes, void* stream) {
+  RENSA_CUDA_CHECK(cudaMemsetAsync(data, 0, nbytes, as_stream(stream)));
+}
+
+ErrorWord* make_error_word(Device device, void** device_address) {
+  set_device(device);
+  void* word = nullptr;
+  RENSA_CUDA_CHECK(
+      cudaHostAlloc(&word, sizeof(ErrorWord), cudaHostAllocMapped | cudaHostAllocPortable));
+  std::memset(word, 0, sizeof(ErrorWord));
+  RENSA_CUDA_CHECK(cudaHostGetDevicePointer(device_address, word, 0));
+  return static_cast<ErrorWord*>(word);
+}
+
+// --- profilers -----------------------------------------------------------------------------------
+
+bool ranges_on() noexcept {
+  static const bool on = [] {
+    const char* asked = std::getenv("RENSA_NVTX");
+    return asked ? std::string_view(asked) == "1" : std::getenv("NVTX_INJECTION64_PATH") != nullptr;
+  }();
+  return on;
+}
+
+void push_range(const char* name) noexcept { nvtxRangePushA(name); }
+void pop_range() noexcept { nvtxRangePop(); }
+
+}  // namespace rensa::cuda::runtime

@@ -1,0 +1,46 @@
+// The CUDA runtime of a build without CUDA: there is no device, and whoever names one hears why.
+#include "rensa/core/error.h"
+#include "rensa/device/cuda_runtime.h"
+
+namespace rensa::cuda::runtime {
+
+namespace {
+constexpr const char* kWhy =
+    "this build of Rensa has no CUDA (configure with RENSA_CUDA=ON where nvcc is found)";
+[[noreturn]] void fail() { throw DeviceError(kWhy); }
+}  // namespace
+
+int device_count() noexcept { return 0; }
+std::string why_no_device() { return kWhy; }
+void set_device(Device) { fail(); }
+MemoryInfo memory_info(Device) { fail(); }
+std::string describe_system() { return {}; }
+
+void* create_stream(Device, unsigned, int) { fail(); }
+void destroy_stream(void*) noexcept {}
+void* legacy_stream() noexcept { return nullptr; }
+void synchronize_stream(void*) { fail(); }
+bool stream_done(void*) { fail(); }
+void synchronize_device(Device) { fail(); }
+
+void* create_event(Device, bool) { fail(); }
+void destroy_event(void*) noexcept {}
+void record_event(void*, void*) { fail(); }
+void wait_event(void*, void*) { fail(); }
+void synchronize_event(void*) { fail(); }
+bool event_done(void*) { fail(); }
+float elapsed_ms(void*, void*) { fail(); }
+
+void* allocate_device(Device, std::size_t) { fail(); }
+void free_device(void*) noexcept {}
+void zero_async(void*, std::size_t, void*) { fail(); }
+
+ErrorWord* make_error_word(Device, void**) { fail(); }
+std::unique_ptr<MemorySource> device_source(Device) { fail(); }
+std::unique_ptr<MemorySource> pinned_source() { fail(); }
+
+bool ranges_on() noexcept { return false; }
+void push_range(const char*) noexcept {}
+void pop_range() noexcept {}
+
+}  // namespace rensa::cuda::runtime

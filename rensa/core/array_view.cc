@@ -1,0 +1,80 @@
+// Layout questions about views: contiguity, extent in memory, broadcasting, collapsing of axes.
+#include "rensa/core/array_view.h"
+
+#include <fmt/format.h>
+
+namespace rensa {
+
+bool ArrayView::is_c_contiguous() const {
+  std::int64_t expected = itemsize(dtype);
+  bool contiguous = true;
+  for (int i = ndim() - 1; i >= 0; --i) {
+    if (shape[i] == 0) return true;
+    if (shape[i] == 1) continue;
+    contiguous &= strides[i] == expected;
+    expected *= shape[i];
+  }
+  return contiguous;
+}
+
+void ArrayView::byte_range(std::int64_t* begin, std::int64_t* end) const {
+  *begin = 0;
+  *end = 0;
+  if (size() == 0) return;
+  for (int i = 0; i < ndim(); ++i) {
+    (strides[i] < 0 ? *begin : *end) += (shape[i] - 1) * strides[i];
+  }
+  *end += itemsize(dtype);
+}
+
+std::string ArrayView::describe() const {
+  return fmt::format("{} {} {}", device.str(), shape.str(), dtype_name(dtype));
+}
+
+ArrayView broadcast_view(const ArrayView& view, const Shape& shape) {
+  ArrayView result = view;
+  result.shape = shape;
+  result.strides = Shape::filled(shape.ndim(), 0);
+  int added = shape.ndim() - view.ndim();
+  for (int i = 0; i < view.ndim(); ++i) {
+    result.strides[added + i] = view.shape[i] == shape[added + i] ? view.strides[i] : 0;
+  }
+  return result;
+}
+
+namespace {
+
+bool mergeable(ArrayView* const* views, int count, int outer, int inner) {
+  for (int v = 0; v < count; ++v) {
+    const ArrayView& view = *views[v];
+    if (view.strides[outer] != view.strides[inner] * view.shape[inner]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void collapse_axes(ArrayView* const* views, int count) {
+  const Shape shape = views[0]->shape;
+  Shape merged;               // the extents that remain
+  int source[kMaxNdim] = {};  // the innermost old axis of each, whose stride it takes
+  for (int i = 0; i < shape.ndim(); ++i) {
+    if (shape[i] == 1) continue;
+    int last = merged.ndim() - 1;
+    if (last >= 0 && mergeable(views, count, source[last], i)) {
+      merged[last] *= shape[i];
+      source[last] = i;
+    } else {
+      source[merged.ndim()] = i;
+      merged.push_back(shape[i]);
+    }
+  }
+  for (int v = 0; v < count; ++v) {
+    Shape strides = merged;
+    for (int i = 0; i < merged.ndim(); ++i) strides[i] = views[v]->strides[source[i]];
+    views[v]->shape = merged;
+    views[v]->strides = strides;
+  }
+}
+
+}  // namespace rensa

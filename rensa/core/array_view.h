@@ -1,0 +1,41 @@
+// ArrayView: what a kernel needs to know of an array. Plain data, owns nothing.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "rensa/core/device.h"
+#include "rensa/core/dtype.h"
+#include "rensa/core/shape.h"
+
+namespace rensa {
+
+struct ArrayView {
+  char* data = nullptr;
+  Dtype dtype = Dtype::float32;
+  Device device;
+  Shape shape;
+  Shape strides;  // in bytes
+
+  int ndim() const { return shape.ndim(); }
+  std::int64_t size() const { return shape.total(); }
+  std::int64_t nbytes() const { return size() * itemsize(dtype); }
+  template <class T> T* as() const { return reinterpret_cast<T*>(data); }
+
+  bool is_c_contiguous() const;
+  /// The half-open byte range, relative to `data`, that the elements lie in (strides may be < 0).
+  void byte_range(std::int64_t* begin, std::int64_t* end) const;
+  /// "cuda:0 (5, 4, 3) float32", the way errors speak of an operand.
+  std::string describe() const;
+};
+
+/// The same elements with `shape`'s broadcast applied: new axes and stretched ones get stride 0.
+/// `view.shape` must broadcast to `shape`.
+ArrayView broadcast_view(const ArrayView& view, const Shape& shape);
+
+/// Drops axes of extent 1 and merges neighbouring axes that lie behind one another in every one of
+/// the `count` views, which have one shape. What remains has the same elements in the same order;
+/// a fully contiguous set becomes one axis.
+void collapse_axes(ArrayView* const* views, int count);
+
+}  // namespace rensa

@@ -1,0 +1,46 @@
+// The reductions as values: identifiers and dtype rules, from reductions.def. argmax and argmin
+// carry positions and stand beside the table.
+#pragma once
+
+#include <cstdint>
+
+#include "rensa/core/dtype.h"
+#include "rensa/core/ufunc.h"
+
+namespace rensa {
+
+enum class ReductionRule : std::uint8_t {
+  sum,       // bool and narrow integers to (u)int64, else same
+  mean,      // integers to float64, else same
+  order,     // b i u f -> same; an empty reduction is an error
+  truth,     // b i u f -> bool
+  position,  // b i u f -> int64; an empty reduction is an error
+};
+
+enum class Reduction : std::uint8_t {
+#define RENSA_REDUCTION(name, rule, identity, map, reduce, post) name,
+#include "rensa/core/reductions.def"
+#undef RENSA_REDUCTION
+  argmax, argmin,
+  count_
+};
+
+struct ReductionInfo {
+  const char* name;
+  ReductionRule rule;
+};
+const ReductionInfo& reduction_info(Reduction reduction);
+
+/// The dtypes that `reduction` of an array of `input` computes in and returns. Throws DtypeError.
+UfuncTypes reduction_types(Reduction reduction, Dtype input);
+
+/// Whether kernels of `rule` exist over `type`: what a backend has to instantiate.
+constexpr bool rule_takes(ReductionRule rule, ComputeType type) {
+  bool complex = type == ComputeType::c64 || type == ComputeType::c128;
+  bool integer = type == ComputeType::i64 || type == ComputeType::u64;
+  if (rule == ReductionRule::sum) return true;
+  if (rule == ReductionRule::mean) return !integer;
+  return !complex;
+}
+
+}  // namespace rensa

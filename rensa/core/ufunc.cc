@@ -1,0 +1,86 @@
+// The dtype rules of the elementwise operations.
+#include "rensa/core/ufunc.h"
+
+#include <fmt/format.h>
+
+#include "rensa/core/error.h"
+
+namespace rensa {
+
+namespace {
+
+constexpr UfuncInfo kInfos[kNumUfuncs] = {
+#define RENSA_UFUNC(name, inputs, rule, expression) {#name, inputs, DtypeRule::rule},
+#define RENSA_KERNEL(name, inputs, rule, expression) {#name, inputs, DtypeRule::rule},
+#include "rensa/core/ops.def"
+#undef RENSA_UFUNC
+#undef RENSA_KERNEL
+};
+
+// The kinds that a rule takes.
+constexpr std::string_view kinds_of(DtypeRule rule) {
+  switch (rule) {
+    case DtypeRule::arithmetic: return "iufc";
+    case DtypeRule::real: return "iuf";
+    case DtypeRule::real_bool:
+    case DtypeRule::floating:
+    case DtypeRule::comparison:
+    case DtypeRule::predicate: return "biuf";
+    case DtypeRule::bitwise: return "biu";
+    case DtypeRule::shift: return "iu";
+    default: return "biufc";
+  }
+}
+
+std::string spell_kinds(std::string_view kinds) {
+  std::string text;
+  for (char kind : kinds) {
+    if (!text.empty()) text += ", ";
+    text += kind == 'b'   ? "bool"
+            : kind == 'i' ? "signed integers"
+            : kind == 'u' ? "unsigned integers"
+            : kind == 'f' ? "floats"
+                          : "complex numbers";
+  }
+  return text;
+}
+
+Dtype real_dtype(Dtype d) { return d == complex64 ? float32 : d == complex128 ? float64 : d; }
+
+}  // namespace
+
+const UfuncInfo& ufunc_info(Ufunc ufunc) { return kInfos[static_cast<int>(ufunc)]; }
+
+UfuncTypes ufunc_types(Ufunc ufunc, Dtype common) {
+  const UfuncInfo& info = ufunc_info(ufunc);
+  char kind = dtype_kind(common);
+  std::string_view kinds = kinds_of(info.rule);
+  if (kinds.find(kind) == kinds.npos) {
+    throw DtypeError(fmt::format("{}: {} is not taken, only {}; cast with astype", info.name,
+                                 dtype_name(common), spell_kinds(kinds)));
+  }
+  switch (info.rule) {
+    case DtypeRule::floating: return {floating_dtype(common), floating_dtype(common)};
+    case DtypeRule::predicate: return {floating_dtype(common), bool_};
+    case DtypeRule::division: {
+      Dtype d = kind == 'f' || kind == 'c' ? common : float64;
+      return {d, d};
+    }
+    case DtypeRule::magnitude: return {common, real_dtype(common)};
+    case DtypeRule::equality:
+    case DtypeRule::comparison: return {common, bool_};
+    default: return {common, common};
+  }
+}
+
+ComputeType compute_type(Dtype d) {
+  switch (dtype_kind(d)) {
+    case 'b':
+    case 'i': return ComputeType::i64;
+    case 'u': return ComputeType::u64;
+    case 'f': return d == float64 ? ComputeType::f64 : ComputeType::f32;
+    default: return d == complex64 ? ComputeType::c64 : ComputeType::c128;
+  }
+}
+
+}  // namespace rensa

@@ -1,0 +1,78 @@
+// The elementwise operations as values: identifiers, arity and dtype rules, from ops.def.
+#pragma once
+
+#include <cstdint>
+
+#include "rensa/core/dtype.h"
+
+namespace rensa {
+
+/// How a ufunc's result dtype follows from its inputs' common dtype, and which kinds it takes.
+enum class DtypeRule : std::uint8_t {
+  any,         // b i u f c -> same
+  arithmetic,  //   i u f c -> same; bool is an error, as in numpy.subtract
+  real,        //   i u f   -> same
+  real_bool,   // b i u f   -> same
+  floating,    // b i u f   -> f by floating_dtype
+  division,    // b i u f c -> integers to float64, else same
+  magnitude,   // b i u f c -> same, complex to its real type
+  equality,    // b i u f c -> bool
+  comparison,  // b i u f   -> bool
+  predicate,   // b i u f   -> bool, computed in floating_dtype
+  bitwise,     // b i u     -> same
+  shift,       //   i u     -> same
+  where,       // the condition is read as truth; the other two decide
+};
+
+enum class Ufunc : std::uint16_t {
+#define RENSA_UFUNC(name, inputs, rule, expression) name,
+#define RENSA_KERNEL(name, inputs, rule, expression) name,
+#include "rensa/core/ops.def"
+#undef RENSA_UFUNC
+#undef RENSA_KERNEL
+  count_
+};
+inline constexpr int kNumUfuncs = static_cast<int>(Ufunc::count_);
+
+struct UfuncInfo {
+  const char* name;
+  int inputs;
+  DtypeRule rule;
+};
+const UfuncInfo& ufunc_info(Ufunc ufunc);
+
+struct UfuncTypes {
+  Dtype compute;  // what every input is converted to
+  Dtype output;
+};
+/// The dtypes that `ufunc` computes in and returns for inputs that meet in `common`. Throws
+/// DtypeError naming the ufunc where it does not take that kind.
+UfuncTypes ufunc_types(Ufunc ufunc, Dtype common);
+
+/// The type V of functors.h that a kernel computes `d` in.
+enum class ComputeType : std::uint8_t { i64, u64, f32, f64, c64, c128 };
+ComputeType compute_type(Dtype d);
+
+/// Whether kernels of `rule` exist over `type`: what a backend has to instantiate.
+constexpr bool rule_takes(DtypeRule rule, ComputeType type) {
+  bool integer = type == ComputeType::i64 || type == ComputeType::u64;
+  bool complex = type == ComputeType::c64 || type == ComputeType::c128;
+  switch (rule) {
+    case DtypeRule::any:
+    case DtypeRule::arithmetic:
+    case DtypeRule::magnitude:
+    case DtypeRule::equality:
+    case DtypeRule::where: return true;
+    case DtypeRule::division: return !integer;
+    case DtypeRule::real:
+    case DtypeRule::real_bool:
+    case DtypeRule::comparison: return !complex;
+    case DtypeRule::floating:
+    case DtypeRule::predicate: return !integer && !complex;
+    case DtypeRule::bitwise:
+    case DtypeRule::shift: return integer;
+  }
+  return false;
+}
+
+}  // namespace rensa

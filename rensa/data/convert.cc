@@ -1,0 +1,277 @@
+// The converter: gathers on the host or on the device, and the ring that batches travel over.
+#include "rensa/data/convert.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "rensa/core/error.h"
+#include "rensa/core/thread_pool.h"
+#include "rensa/device/launcher.h"
+#include "rensa/device/operations.h"
+
+namespace rensa {
+
+namespace {
+
+constexpr std::int64_t kRingBytes = 64_MiB;
+constexpr std::int64_t kMostSlots = 16;
+
+/// What a batch's columns look like, before there is memory for them.
+struct ColumnLayout {
+  Shape shape;
+  Dtype dtype;
+};
+
+/// A batch in host memory: whole columns and rows of them, or examples one by one.
+class HostBatch {
+ public:
+  explicit HostBatch(const Batch& batch) : batch_(batch), columns_(batch.dataset().columns()) {
+    if (columns_) {
+      for (const Array& column : *columns_) {
+        Shape row = column.shape();
+        row.erase(0);
+        add_layout(row, column.dtype());
+      }
+      return;
+    }
+    Array indices = batch.indices().ascontiguous();
+    const auto* numbers = indices.view().as<std::int64_t>();
+    examples_.resize(static_cast<std::size_t>(batch.size()));
+    for (std::size_t i = 0; i < examples_.size(); ++i) {
+      examples_[i] = batch.dataset()[numbers[i]];
+      check_example(i, numbers[i]);
+    }
+    if (examples_.empty()) throw ValueError("converter: a batch of no examples has no shape");
+    for (const Array& a : examples_[0]) add_layout(a.shape(), a.dtype());
+  }
+
+  const std::vector<ColumnLayout>& layout() const { return layout_; }
+
+  /// Writes column `c` into `out` (host memory of the layout's shape).
+  void write(std::size_t c, const Array& out) const {
+    if (columns_) {
+      TakeRows take;
+      take.in = (*columns_)[c].operand();
+      take.indices = batch_.indices().operand();
+      take.out = out.operand();
+      launch(take);
+      return;
+    }
+    std::int64_t row_bytes = out.nbytes() / out.shape()[0];
+    parallel_for(out.shape()[0], 16, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        std::memcpy(static_cast<char*>(out.data()) + i * row_bytes,
+                    examples_[static_cast<std::size_t>(i)][c].data(),
+                    static_cast<std::size_t>(row_bytes));
+      }
+    });
+  }
+
+ private:
+  void add_layout(Shape row, Dtype dtype) {
+    row.insert(0, batch_.size());
+    layout_.push_back({row, dtype});
+  }
+
+  void check_example(std::size_t position, std::int64_t number) {
+    Columns& example = examples_[position];
+    const Columns& first = examples_[0];
+    if (example.size() != first.size()) {
+      throw ShapeError(fmt::format("converter: example {} has {} columns, others of the batch {}",
+                                   number, example.size(), first.size()));
+    }
+    for (std::size_t c = 0; c < example.size(); ++c) {
+      if (!example[c].device().is_cpu()) {
+        throw DeviceError(fmt::format(
+            "converter: example {} is {}; make examples in host memory, or give the dataset as arrays",
+            number, example[c].view().describe()));
+      }
+      if (example[c].shape() != first[c].shape() || example[c].dtype() != first[c].dtype()) {
+        throw ShapeError(fmt::format(
+            "converter: column {} of example {} is {}, of others in the batch {}; make them equal",
+            c, number, example[c].view().describe(), first[c].view().describe()));
+      }
+      example[c] = example[c].ascontiguous();
+    }
+  }
+
+  const Batch& batch_;
+  const Columns* columns_;
+  std::vector<Columns> examples_;
+  std::vector<ColumnLayout> layout_;
+};
+
+/// One place of a ring: pinned memory, memory on the GPU, and when each may be written again.
+struct Slot {
+  Columns pinned, device;
+  std::optional<cuda::Event> copied;    // the copy out of `pinned` is done
+  std::optional<cuda::Event> consumed;  // what read `device` is queued before this
+};
+
+/// The ring of one GPU.
+class Ring {
+ public:
+  explicit Ring(Device device) : device_(device), copies_(device, cuda::non_blocking) {}
+
+  Columns send(const HostBatch& batch) {
+    cuda::Stream compute = cuda::current_stream(device_);
+    if (latest_) {  // all that works on the batch before this one is queued by now
+      if (!latest_->consumed) latest_->consumed.emplace(false);
+      compute.record(*latest_->consumed);
+    }
+    if (slots_.empty()) slots_.resize(static_cast<std::size_t>(num_slots(batch)));
+    Slot& slot = slots_[next_];
+    next_ = (next_ + 1) % slots_.size();
+    latest_ = &slot;
+    if (slot.copied && !slot.copied->done()) slot.copied->synchronize();
+    make_room(slot, batch);
+    if (slot.consumed) copies_.wait(*slot.consumed);
+    for (std::size_t c = 0; c < batch.layout().size(); ++c) {
+      batch.write(c, slot.pinned[c]);
+      slot.device[c].set(slot.pinned[c], copies_);
+    }
+    if (!slot.copied) slot.copied.emplace(false);
+    copies_.record(*slot.copied);
+    compute.wait(*slot.copied);
+    return slot.device;
+  }
+
+ private:
+  static std::int64_t num_slots(const HostBatch& batch) {
+    std::int64_t bytes = 1;
+    for (const ColumnLayout& l : batch.layout()) bytes += l.shape.total() * itemsize(l.dtype);
+    return std::clamp(kRingBytes / bytes, std::int64_t{2}, kMostSlots);
+  }
+
+  /// Memory of the batch's shape in `slot`; anew where the shape changed or somebody still holds the
+  /// arrays of the slot's last batch.
+  void make_room(Slot& slot, const HostBatch& batch) {
+    std::size_t n = batch.layout().size();
+    slot.pinned.resize(n);
+    slot.device.resize(n);
+    for (std::size_t c = 0; c < n; ++c) {
+      const auto& [shape, dtype] = batch.layout()[c];
+      slot.pinned[c] = resized(slot.pinned[c], shape, dtype, true);
+      bool held = slot.device[c].defined() && slot.device[c].storage()->use_count() > 1;
+      slot.device[c] = resized(held ? Array() : slot.device[c], shape, dtype, false);
+    }
+  }
+
+  /// `buffer` as an array of `shape`, where its memory reaches: a short last batch and the long one
+  /// after it use the same.
+  Array resized(const Array& buffer, const Shape& shape, Dtype dtype, bool pinned) const {
+    if (buffer.defined() && buffer.shape() == shape && buffer.dtype() == dtype) return buffer;
+    ArrayView view{nullptr, dtype, pinned ? cpu() : device_, shape,
+                   contiguous_strides(shape, itemsize(dtype))};
+    if (buffer.defined() && buffer.storage()->nbytes() >= view.nbytes()) {
+      view.data = buffer.storage()->data();
+      return Array(buffer.storage(), view);
+    }
+    if (pinned) return xp::empty_pinned(shape, dtype);
+    cuda::StreamScope scope(copies_);
+    return xp::empty(shape, dtype, device_);
+  }
+
+  Device device_;
+  cuda::Stream copies_;
+  std::vector<Slot> slots_;
+  std::size_t next_ = 0;
+  Slot* latest_ = nullptr;
+};
+
+std::int64_t total_bytes(const Columns& columns) {
+  std::int64_t total = 0;
+  for (const Array& column : columns) total += column.nbytes();
+  return total;
+}
+
+Columns host_columns(const Batch& batch) {
+  HostBatch host(batch);
+  Columns result;
+  for (std::size_t c = 0; c < host.layout().size(); ++c) {
+    result.push_back(xp::empty(host.layout()[c].shape, host.layout()[c].dtype, cpu()));
+    host.write(c, result.back());
+  }
+  return result;
+}
+
+Columns moved(Columns columns, Device device) {
+  for (Array& column : columns) column = column.to(device);
+  return columns;
+}
+
+/// The device that a dataset of arrays lies on; the CPU for any other.
+Device home_of(const Dataset& dataset) {
+  return dataset.columns() ? (*dataset.columns())[0].device() : cpu();
+}
+
+}  // namespace
+
+Columns LocatedBatch::gather() const {
+  if (!rows.defined()) return columns;
+  Columns result;
+  for (const Array& column : columns) result.push_back(xp::take(column, rows));
+  return result;
+}
+
+struct Converter::Impl {
+  struct Resident {
+    std::shared_ptr<const DatasetBody> dataset;  // held, so that its address stays its own
+    Columns columns;
+  };
+  ConverterOptions options;
+  std::mutex mutex;  // of the maps; what they hold is one thread's a device
+  std::map<Device, Ring> rings;
+  std::map<std::pair<Device, const DatasetBody*>, Resident> residents;
+
+  Ring& ring(Device device) {
+    std::lock_guard lock(mutex);
+    return rings.try_emplace(device, device).first->second;
+  }
+
+  const Columns& resident(const Dataset& dataset, Device device) {
+    std::lock_guard lock(mutex);
+    auto [place, fresh] = residents.try_emplace({device, dataset.body().get()});
+    if (fresh) {
+      try {
+        place->second = {dataset.body(), moved(*dataset.columns(), device)};
+      } catch (...) {
+        residents.erase(place);
+        throw;
+      }
+    }
+    return place->second.columns;
+  }
+};
+
+Converter::Converter(ConverterOptions options) : impl_(std::make_shared<Impl>()) {
+  impl_->options = options;
+}
+
+LocatedBatch Converter::locate(const Batch& batch, Device device) const {
+  const Columns* columns = batch.dataset().columns();
+  Device home = home_of(batch.dataset());
+  if (columns && home == device) return {*columns, batch.indices_on(device)};
+  if (home.is_cuda()) {  // gathered where the dataset is, moved from there
+    return {moved(LocatedBatch{*columns, batch.indices_on(home)}.gather(), device), {}};
+  }
+  if (device.is_cpu()) return {host_columns(batch), {}};
+  if (columns && total_bytes(*columns) <= impl_->options.resident_limit) {
+    return {impl_->resident(batch.dataset(), device), batch.indices_on(device)};
+  }
+  return {impl_->ring(device).send(HostBatch(batch)), {}};
+}
+
+Columns concat_examples(const Batch& batch, Device device) {
+  Device home = home_of(batch.dataset());
+  if (home.is_cpu()) return moved(host_columns(batch), device);
+  return moved(LocatedBatch{*batch.dataset().columns(), batch.indices_on(home)}.gather(), device);
+}
+
+}  // namespace rensa

@@ -1,0 +1,48 @@
+// From batches to arrays on a device.
+#pragma once
+
+#include <memory>
+
+#include "rensa/data/iterator.h"
+#include "rensa/device/memory_pool.h"
+
+namespace rensa {
+
+struct ConverterOptions {
+  /// A dataset of arrays that takes no more than this many bytes is copied to the device once and
+  /// gathered there, so that a batch costs no copy. 0 turns that off.
+  std::int64_t resident_limit = 1_GiB;
+};
+
+/// A batch on its way: arrays on the device, or where to gather them there.
+struct LocatedBatch {
+  Columns columns;  // the batch's own, or (with `rows`) whole columns of the dataset
+  Array rows;       // defined where the batch is columns[i][rows]
+  /// The batch's arrays. The gather is device work and can be recorded.
+  Columns gather() const;
+};
+
+/// Makes arrays of batches: columns stacked along a new first axis. What it keeps lasts: a GPU gets
+/// its batches from a ring of pinned buffers, over a stream of their own, ordered by events
+/// (Chainer's ConcatWithAsyncTransfer), or from a copy of the dataset that it holds itself. A steady
+/// loop allocates nothing; the host waits only when it is a whole ring ahead of the GPU. Arrays of a
+/// ring may be written again once nobody holds them, so they are for use on the current stream of
+/// the thread that asked. A shared handle; for one thread a device at a time.
+class Converter {
+ public:
+  explicit Converter(ConverterOptions options = {});
+  /// Throws ShapeError for examples that do not match, naming the example and both shapes.
+  Columns operator()(const Batch& batch, Device device) const {
+    return locate(batch, device).gather();
+  }
+  LocatedBatch locate(const Batch& batch, Device device) const;
+
+ private:
+  struct Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+/// The batch's arrays on `device`, freshly allocated. Chainer's concat_examples.
+Columns concat_examples(const Batch& batch, Device device = cpu());
+
+}  // namespace rensa

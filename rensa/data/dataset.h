@@ -1,0 +1,62 @@
+// Datasets: examples by number. A dataset made of arrays can give a whole batch in one gather; any
+// other gives one example after the other. Datasets are shared handles.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "rensa/array/routines.h"
+
+namespace rensa {
+
+/// One example, or a batch of them: an array a column ({x, t} in most cases).
+using Columns = std::vector<Array>;
+
+/// What a dataset does, behind the handles.
+class DatasetBody {
+ public:
+  virtual ~DatasetBody() = default;
+  virtual std::int64_t size() const = 0;
+  /// Example `i` of [0, size()), in host memory. May be called from several threads at once.
+  virtual Columns example(std::int64_t i) const = 0;
+  /// Arrays whose rows are the examples; null where there are none.
+  virtual const Columns* columns() const { return nullptr; }
+};
+
+class Dataset {
+ public:
+  explicit Dataset(std::shared_ptr<const DatasetBody> body) : body_(std::move(body)) {}
+  /// Examples 0 .. size-1 made by a function.
+  Dataset(std::int64_t size, std::function<Columns(std::int64_t)> example);
+
+  std::int64_t size() const { return body_->size(); }
+  /// Throws IndexError outside [0, size()).
+  Columns operator[](std::int64_t i) const;
+  const Columns* columns() const { return body_->columns(); }
+  const std::shared_ptr<const DatasetBody>& body() const { return body_; }
+
+ private:
+  std::shared_ptr<const DatasetBody> body_;
+};
+
+namespace datasets {
+
+/// Examples that are the rows of some arrays of equal length.
+class TupleDataset : public Dataset {
+ public:
+  /// Throws ValueError for no arrays or a 0-d one, ShapeError for lengths that differ, DeviceError
+  /// for arrays on several devices.
+  explicit TupleDataset(Columns columns);
+  template <class... A>
+    requires(std::convertible_to<const A&, Array> && ...)
+  explicit TupleDataset(const Array& first, const A&... more)
+      : TupleDataset(Columns{first, static_cast<Array>(more)...}) {}
+  /// The same examples on `device`: batches are gathered there, and only indices travel.
+  TupleDataset to_device(Device device) const;
+};
+
+}  // namespace datasets
+}  // namespace rensa

@@ -1,0 +1,52 @@
+// EpochOrder: the order of one epoch's examples and its copies on GPUs.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "rensa/array/array.h"
+
+namespace rensa {
+
+/// The GPUs' memory for the orders of one iterator: two places a GPU, used in turn, so that an epoch
+/// after the first allocates nothing.
+class OrderBuffers {
+ public:
+  /// `order` (host, int64, always of one length) on `device`; sent there, on its current stream, when
+  /// the place of `generation` holds another. None where that place is a later one's already.
+  std::optional<Array> on(Device device, std::int64_t generation, const Array& order);
+
+ private:
+  struct Place {
+    std::int64_t generation = -1;
+    Array pinned, device;
+    std::optional<cuda::Event> sent;
+  };
+  struct Pair { Place places[2]; };
+  std::mutex mutex_;  // the threads of a parallel updater ask at the same time
+  std::map<Device, Pair> pairs_;
+};
+
+/// Immutable. `generation` counts the orders that an iterator has drawn.
+class EpochOrder {
+ public:
+  EpochOrder(Array indices, std::int64_t generation, std::shared_ptr<OrderBuffers> buffers)
+      : indices_(std::move(indices)), generation_(generation), buffers_(std::move(buffers)) {}
+  const Array& indices() const { return indices_; }
+  std::optional<Array> on(Device device) const {
+    return buffers_->on(device, generation_, indices_);
+  }
+
+ private:
+  Array indices_;
+  std::int64_t generation_;
+  std::shared_ptr<OrderBuffers> buffers_;
+};
+
+/// The numbers 0..n-1 in the `generation`-th random order of `seed` (Fisher-Yates over Philox).
+void random_order(std::uint64_t seed, std::int64_t generation, std::int64_t n, std::int64_t* out);
+
+}  // namespace rensa

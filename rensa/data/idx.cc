@@ -1,0 +1,96 @@
+// Reading idx through zlib.
+#include "rensa/data/idx.h"
+
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+
+#include "rensa/array/routines.h"
+#include "rensa/core/error.h"
+
+namespace rensa {
+
+namespace {
+
+constexpr std::int64_t kMostExpansion = 1032;  // deflate's limit
+
+class GzipFile {
+ public:
+  explicit GzipFile(const std::string& path) : path_(path), file_(gzopen(path.c_str(), "rb")) {
+    if (!file_) throw SerializationError(path + ": cannot be opened");
+  }
+  ~GzipFile() { gzclose(file_); }
+  GzipFile(const GzipFile&) = delete;
+  GzipFile& operator=(const GzipFile&) = delete;
+
+  /// Reads up to `size` bytes; returns how many there were.
+  std::int64_t read(void* out, std::int64_t size) {
+    std::int64_t done = 0;
+    while (done < size) {
+      auto piece = static_cast<unsigned>(std::min<std::int64_t>(size - done, 1 << 26));
+      int got = gzread(file_, static_cast<char*>(out) + done, piece);
+      if (got < 0) {
+        int code = Z_OK;
+        throw SerializationError(fmt::format("{}: damaged gzip data: {}", path_, gzerror(file_, &code)));
+      }
+      if (got == 0) break;
+      done += got;
+    }
+    return done;
+  }
+
+ private:
+  const std::string& path_;
+  gzFile file_;
+};
+
+std::uint32_t big_endian(const unsigned char* b) {
+  return std::uint32_t{b[0]} << 24 | std::uint32_t{b[1]} << 16 | std::uint32_t{b[2]} << 8 | b[3];
+}
+
+}  // namespace
+
+Array read_idx_gz(const std::string& path, int ndim) {
+  GzipFile file(path);
+  unsigned char header[4 + 4 * kMaxNdim];
+  std::int64_t header_size = 4 + 4 * ndim;
+  if (file.read(header, header_size) != header_size) {
+    throw SerializationError(path + ": truncated: it ends within the idx header");
+  }
+  std::uint32_t magic = big_endian(header), expected = 0x0800u + static_cast<std::uint32_t>(ndim);
+  if (magic != expected) {
+    throw SerializationError(fmt::format("{}: not the idx file wanted: its magic number is {}, not {}",
+                                         path, magic, expected));
+  }
+  Shape shape;
+  std::int64_t total = 1;
+  auto on_disk = static_cast<std::int64_t>(std::filesystem::file_size(path));
+  for (int i = 0; i < ndim; ++i) {
+    shape.push_back(big_endian(header + 4 + 4 * i));
+    if (__builtin_mul_overflow(total, shape[i], &total)) {
+      total = std::numeric_limits<std::int64_t>::max();
+      break;
+    }
+  }
+  if (total / kMostExpansion > on_disk) {
+    throw SerializationError(fmt::format(
+        "{}: it declares {} bytes of data, more than its {} compressed bytes can hold", path, total,
+        on_disk));
+  }
+  Array array = xp::empty(shape, uint8, cpu());
+  std::int64_t got = file.read(array.data(), total);
+  if (got != total) {
+    throw SerializationError(
+        fmt::format("{}: truncated: {} declares {} bytes, {} are there", path, shape.str(), total, got));
+  }
+  char extra;
+  if (file.read(&extra, 1) != 0) {
+    throw SerializationError(fmt::format("{}: it goes on after the {} bytes that it declares", path, total));
+  }
+  return array;
+}
+
+}  // namespace rensa

@@ -1,0 +1,155 @@
+// Batch and SerialIterator: Chainer's state machine over an order that is drawn a whole epoch at a
+// time.
+#include "rensa/data/iterator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "rensa/core/error.h"
+#include "rensa/data/epoch_order.h"
+
+namespace rensa {
+
+Batch::Batch(Dataset dataset, Array indices) : Batch(std::move(dataset), std::move(indices), {}, 0) {}
+
+Batch::Batch(Dataset dataset, Array indices, std::shared_ptr<const EpochOrder> order,
+             std::int64_t begin)
+    : dataset_(std::move(dataset)),
+      indices_(std::move(indices)),
+      order_(std::move(order)),
+      begin_(begin) {
+  if (indices_.ndim() != 1 || indices_.dtype() != int64 || !indices_.device().is_cpu()) {
+    throw ValueError("Batch: indices must be one-dimensional, int64 and in host memory, not " +
+                     indices_.view().describe());
+  }
+}
+
+Array Batch::indices_on(Device device) const {
+  if (device.is_cpu()) return indices_;
+  if (order_) {
+    if (auto order = order_->on(device)) {
+      std::int64_t end = size() ? begin_ + (size() - 1) * step_ + 1 : begin_;
+      return (*order)[{Slice(begin_, end, step_)}];
+    }
+  }
+  return to_pinned_memory(indices_.ascontiguous()).to(device);
+}
+
+Batch Batch::strided(std::int64_t start, std::int64_t step) const {
+  Batch part = *this;
+  part.indices_ = indices_[{Slice(start, none, step)}];
+  part.begin_ = begin_ + start * step_;
+  part.step_ = step_ * step;
+  return part;
+}
+
+namespace iterators {
+
+namespace {
+
+class SerialBody final : public IteratorBody {
+ public:
+  SerialBody(Dataset dataset, std::int64_t batch_size, SerialIteratorOptions options)
+      : dataset_(std::move(dataset)), n_(dataset_.size()), batch_size_(batch_size),
+        options_(options) {
+    if (batch_size < 1) {
+      throw ValueError(fmt::format("SerialIterator: a batch size of {}; give 1 or more", batch_size));
+    }
+    if (n_ == 0 && options.repeat) {
+      throw ValueError("SerialIterator: an empty dataset cannot be repeated; give .repeat = false");
+    }
+    if (!options_.seed) {
+      options_.seed = xp::random::randint(0, std::int64_t{1} << 62, {1}, int64, cpu())
+                          .item<std::int64_t>();
+    }
+    reset();
+  }
+
+  std::optional<Batch> next() override {
+    if (!options_.repeat && (epoch_ > 0 || n_ == 0)) return std::nullopt;
+    previous_epoch_detail_ = epoch_detail();
+    is_new_epoch_ = false;
+    std::int64_t count = options_.repeat ? batch_size_ : std::min(batch_size_, n_ - position_);
+    std::optional<Batch> batch = peek(count);
+    position_ += count;
+    while (position_ >= n_) {
+      position_ -= n_;
+      ++epoch_;
+      is_new_epoch_ = true;
+      if (options_.repeat) advance_order();
+      else position_ = 0;
+    }
+    return batch;
+  }
+
+  void reset() override {
+    epoch_ = 0;
+    position_ = 0;
+    is_new_epoch_ = false;
+    previous_epoch_detail_.reset();
+    if (!order_ || options_.shuffle) advance_order();
+  }
+
+  std::int64_t epoch() const override { return epoch_; }
+  bool is_new_epoch() const override { return is_new_epoch_; }
+  double epoch_detail() const override {
+    return static_cast<double>(epoch_) +
+           (n_ ? static_cast<double>(position_) / static_cast<double>(n_) : 0.0);
+  }
+  std::optional<double> previous_epoch_detail() const override { return previous_epoch_detail_; }
+  const Dataset& dataset() const override { return dataset_; }
+  bool repeats() const override { return options_.repeat; }
+
+ private:
+  /// Examples that an order goes on beyond its epoch, into the next order, so that a batch that
+  /// crosses the end is one piece of it.
+  std::int64_t overhang() const { return options_.repeat ? batch_size_ : 0; }
+
+  Batch peek(std::int64_t count) const {
+    return Batch(dataset_, order_->indices()[{Slice(position_, position_ + count)}], order_,
+                 position_);
+  }
+
+  /// The next order, from the drawn ones: generation g's examples are followed by the first of
+  /// g + 1, g + 2 ... as far as the overhang reaches.
+  void advance_order() {
+    if (order_ && !options_.shuffle) return;
+    if (order_) ++generation_;
+    Array indices = xp::empty({n_ + overhang()}, int64, cpu());
+    auto* out = static_cast<std::int64_t*>(indices.data());
+    std::vector<std::int64_t> drawn(static_cast<std::size_t>(n_));
+    for (std::int64_t g = generation_, done = 0; done < indices.size(); ++g) {
+      if (options_.shuffle) {
+        random_order(*options_.seed, g, n_, drawn.data());
+      } else {
+        for (std::int64_t i = 0; i < n_; ++i) drawn[static_cast<std::size_t>(i)] = i;
+      }
+      std::int64_t take = std::min(n_, indices.size() - done);
+      std::copy_n(drawn.begin(), take, out + done);
+      done += take;
+    }
+    order_ = std::make_shared<EpochOrder>(std::move(indices), generation_, buffers_);
+  }
+
+  Dataset dataset_;
+  std::int64_t n_, batch_size_;
+  SerialIteratorOptions options_;
+  std::shared_ptr<OrderBuffers> buffers_ = std::make_shared<OrderBuffers>();
+  std::shared_ptr<const EpochOrder> order_;
+  std::int64_t generation_ = 0;
+  std::int64_t epoch_ = 0, position_ = 0;
+  bool is_new_epoch_ = false;
+  std::optional<double> previous_epoch_detail_;
+};
+
+}  // namespace
+
+SerialIterator::SerialIterator(Dataset dataset, std::int64_t batch_size,
+                               SerialIteratorOptions options)
+    : Iterator(std::make_shared<SerialBody>(std::move(dataset), batch_size, options)) {}
+
+}  // namespace iterators
+}  // namespace rensa

@@ -1,0 +1,92 @@
+// Iterators: which examples come next. They give a batch as numbers of examples; data/convert.h
+// makes arrays of it. Iterators are shared handles.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "rensa/data/dataset.h"
+
+namespace rensa {
+
+class EpochOrder;
+
+/// Some examples of a dataset, not fetched yet.
+class Batch {
+ public:
+  /// `indices` is a one-dimensional int64 array in host memory.
+  Batch(Dataset dataset, Array indices);
+  Batch(Dataset dataset, Array indices, std::shared_ptr<const EpochOrder> order,
+        std::int64_t begin);
+
+  const Dataset& dataset() const { return dataset_; }
+  std::int64_t size() const { return indices_.size(); }
+  const Array& indices() const { return indices_; }
+  /// The indices on `device`, for use on its current stream. A whole epoch's order is sent there at
+  /// once, from pinned memory, so that most batches cost no copy at all.
+  Array indices_on(Device device) const;
+  /// Python's batch[start::step], as Chainer splits a batch between devices.
+  Batch strided(std::int64_t start, std::int64_t step) const;
+
+ private:
+  Dataset dataset_;
+  Array indices_;
+  std::shared_ptr<const EpochOrder> order_;  // where indices_ is a part of an epoch's order
+  std::int64_t begin_ = 0, step_ = 1;
+};
+
+class IteratorBody {
+ public:
+  virtual ~IteratorBody() = default;
+  virtual std::optional<Batch> next() = 0;
+  virtual void reset() = 0;
+  virtual std::int64_t epoch() const = 0;
+  virtual bool is_new_epoch() const = 0;
+  virtual double epoch_detail() const = 0;
+  virtual std::optional<double> previous_epoch_detail() const = 0;
+  virtual const Dataset& dataset() const = 0;
+  virtual bool repeats() const = 0;
+};
+
+class Iterator {
+ public:
+  explicit Iterator(std::shared_ptr<IteratorBody> body) : body_(std::move(body)) {}
+  /// The next batch; none at the end of an iterator that does not repeat.
+  std::optional<Batch> next() const { return body_->next(); }
+  /// Back to the start.
+  void reset() const { body_->reset(); }
+  /// Epochs completed.
+  std::int64_t epoch() const { return body_->epoch(); }
+  /// Whether the latest batch completed an epoch.
+  bool is_new_epoch() const { return body_->is_new_epoch(); }
+  /// Epochs completed, with the fraction of the current one.
+  double epoch_detail() const { return body_->epoch_detail(); }
+  /// epoch_detail() before the latest batch; none before the first.
+  std::optional<double> previous_epoch_detail() const { return body_->previous_epoch_detail(); }
+  const Dataset& dataset() const { return body_->dataset(); }
+  bool repeats() const { return body_->repeats(); }
+
+ private:
+  std::shared_ptr<IteratorBody> body_;
+};
+
+namespace iterators {
+
+struct SerialIteratorOptions {
+  bool repeat = true;
+  bool shuffle = true;
+  /// Of the orders; drawn from the host's generator (xp::random::seed) when left out.
+  std::optional<std::uint64_t> seed = {};
+};
+
+/// Chainer's SerialIterator. A batch that crosses the epoch's end goes on into the next order when
+/// `repeat`, else the last one is short. The order is drawn on the host. Throws ValueError for
+/// batch_size < 1 and for an empty dataset that shall repeat.
+class SerialIterator : public Iterator {
+ public:
+  SerialIterator(Dataset dataset, std::int64_t batch_size, SerialIteratorOptions options = {});
+};
+
+}  // namespace iterators
+}  // namespace rensa

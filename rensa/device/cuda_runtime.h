@@ -1,0 +1,59 @@
+// What device/ needs of the CUDA runtime, as plain functions: backend/cuda defines them with the
+// runtime's calls, backend/no_cuda so that they throw. Functions that are noexcept swallow errors:
+// they run in destructors and while the program ends.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "rensa/core/device.h"
+#include "rensa/device/devices.h"
+#include "rensa/device/launcher.h"
+#include "rensa/device/memory_pool.h"
+
+namespace rensa::cuda::runtime {
+
+/// GPUs that the driver shows, 0 when there is none or no driver.
+int device_count() noexcept;
+/// Why device_count() is 0: "this build of Rensa has no CUDA ..." or what the driver said.
+std::string why_no_device();
+/// Makes `device` the thread's current one; a cached comparison when it is already.
+void set_device(Device device);
+MemoryInfo memory_info(Device device);
+/// The lines of cuda::diagnose() that come from the driver and the libraries.
+std::string describe_system();
+
+void* create_stream(Device device, unsigned flags, int priority);
+void destroy_stream(void* stream) noexcept;
+/// The handle that stands for a device's legacy stream.
+void* legacy_stream() noexcept;
+void synchronize_stream(void* stream);
+bool stream_done(void* stream);
+void synchronize_device(Device device);
+
+void* create_event(Device device, bool timing);
+void destroy_event(void* event) noexcept;
+void record_event(void* event, void* stream);
+void wait_event(void* stream, void* event);
+void synchronize_event(void* event);
+bool event_done(void* event);
+float elapsed_ms(void* start, void* stop);
+
+/// Memory straight from the driver; null when there is no more.
+void* allocate_device(Device device, std::size_t nbytes);
+void free_device(void* data) noexcept;
+void zero_async(void* data, std::size_t nbytes, void* stream);
+
+/// A zeroed ErrorWord that host and device see, and its address on the device.
+ErrorWord* make_error_word(Device device, void** device_address);
+
+std::unique_ptr<MemorySource> device_source(Device device);
+std::unique_ptr<MemorySource> pinned_source();
+
+/// Named ranges for profilers. Off unless a profiler is attached or RENSA_NVTX=1.
+bool ranges_on() noexcept;
+void push_range(const char* name) noexcept;
+void pop_range() noexcept;
+
+}  // namespace rensa::cuda::runtime

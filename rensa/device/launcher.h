@@ -1,0 +1,83 @@
+// Launcher: the only place where device work starts. It checks that the operands share a device,
+// sets that device, takes its current stream, notes which streams use which storage, and runs the
+// operation's backend; a recording in progress on the thread gets a copy.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "rensa/core/thread_state.h"
+#include "rensa/device/operation.h"
+
+namespace rensa {
+
+/// Runs `operation` on the device of its operands. Throws DeviceError, naming the operation and the
+/// operands, when they are not on one device.
+void launch(Operation& operation);
+
+/// What listens to a thread's launches and host effects while a step is recorded (graph/capture).
+class Recorder {
+ public:
+  virtual ~Recorder() = default;
+  /// Called before the operation runs eagerly.
+  virtual void operation(Operation& operation) = 0;
+  /// A host effect that each replay repeats, in order with the others.
+  virtual void effect(std::function<void()> effect) = 0;
+  /// A number that each replay asks anew, in order with the effects; returns its slot.
+  virtual int scalar(std::function<HostScalar()> source) = 0;
+  /// An array that the step hands out while it runs (a report). `use` was called with it; each replay
+  /// calls it again, after its work is queued, with fresh memory holding that replay's values.
+  virtual void output(const ArrayView& view, Storage* storage,
+                      std::function<void(StoragePtr, const ArrayView&)> use) = 0;
+  /// The recording holds only while `current()` gives what it gives now: the storage of a parameter
+  /// that a step found through a Variable and not through its arguments.
+  virtual void binding(std::function<const Storage*()> current) = 0;
+  /// Something that cannot be recorded was done (a wait for the device): the step stays eager.
+  virtual void cannot_record(const char* reason) = 0;
+};
+
+/// Runs `effect` now, and again in each replay when the step is being recorded.
+template <class F> void host_effect(F&& effect) {
+  if (Recorder* recorder = ThreadState::current().recorder) recorder->effect(effect);
+  effect();
+}
+
+/// A HostScalar of `source()` (double or long long), asked anew in each replay.
+template <class F> HostScalar host_scalar(F&& source) {
+  auto make = [source]() -> HostScalar {
+    HostScalar s;
+    if constexpr (std::is_floating_point_v<decltype(source())>) s.real = source();
+    else s.integer = source();
+    return s;
+  };
+  HostScalar s = make();
+  if (Recorder* recorder = ThreadState::current().recorder) s.slot = recorder->scalar(make);
+  return s;
+}
+
+namespace cuda {
+
+/// What an operation is run with on `stream`, whose device becomes the thread's current one. The
+/// workspace is the stream's: hold stream->lock() while queuing work that uses it.
+LaunchContext make_context(StreamState* stream, std::size_t workspace_bytes);
+
+/// Reported by a kernel when it meets a value that is only known on the device; the next wait
+/// throws it as an IndexError. One per device, in mapped host memory; the first report stays.
+struct ErrorWord {
+  unsigned int set;          // 0 or 1
+  unsigned int operation;    // index into the reported operations' names
+  long long value;           // the index or label
+  long long bound;           // it had to lie in [-bound, bound) or [0, bound)
+};
+/// A small number standing for `name` in ErrorWord::operation.
+unsigned int error_operation(const char* name);
+
+/// Throws the IndexError that a kernel on `device` reported, if any, and clears it. Called by every
+/// wait.
+void throw_reported_error(Device device);
+
+/// Counts one wait for a device or one pageable copy, and tells a recording about it.
+void count_sync(const char* what);
+
+}  // namespace cuda
+}  // namespace rensa

@@ -1,0 +1,128 @@
+// The memory pool, with CuPy's semantics: arenas per stream, 512-byte units, best fit, split and
+// merge, a limit, statistics and hooks. It serves device memory and, with one arena, pinned memory.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "rensa/device/storage.h"
+
+namespace rensa {
+
+inline namespace literals {
+constexpr std::int64_t operator""_KiB(unsigned long long n) { return static_cast<std::int64_t>(n) << 10; }
+constexpr std::int64_t operator""_MiB(unsigned long long n) { return static_cast<std::int64_t>(n) << 20; }
+constexpr std::int64_t operator""_GiB(unsigned long long n) { return static_cast<std::int64_t>(n) << 30; }
+}  // namespace literals
+
+/// Where a pool gets its memory, and what orders frees behind other streams' work. The CUDA sources
+/// stand behind cuda::memory_pool; tests give their own.
+class MemorySource {
+ public:
+  virtual ~MemorySource() = default;
+  /// nullptr when there is no more; anything else that goes wrong throws.
+  virtual void* allocate(std::int64_t nbytes) = 0;
+  virtual void free(void* data) noexcept = 0;
+  /// A ticket that is done once all work queued on `stream` so far is; nullptr: already done.
+  virtual void* record(cuda::StreamState* stream) = 0;
+  virtual bool is_done(void* ticket) = 0;
+  virtual void discard(void* ticket) noexcept = 0;
+  /// Writes a pattern over a freed block in the order of its home stream (the poison mode).
+  virtual void poison(void* data, std::int64_t nbytes, cuda::StreamState* stream) noexcept = 0;
+  /// Waits until the device is idle; the last resort before OutOfMemoryError.
+  virtual void synchronize() = 0;
+};
+
+/// One call of an allocator, as hooks see it. CuPy's MemoryHook.
+struct MemoryEvent {
+  Device device;
+  std::int64_t size;          // bytes asked for
+  std::int64_t rounded_size;  // bytes of the block
+  const void* data;           // null before an allocation
+};
+class MemoryHook {
+ public:
+  virtual ~MemoryHook() = default;
+  virtual void alloc_preprocess(const MemoryEvent&) {}    // memory is asked from the driver
+  virtual void alloc_postprocess(const MemoryEvent&) {}
+  virtual void malloc_preprocess(const MemoryEvent&) {}   // a block is asked from the pool
+  virtual void malloc_postprocess(const MemoryEvent&) {}
+  virtual void free_preprocess(const MemoryEvent&) {}     // a block goes back to the pool
+  virtual void free_postprocess(const MemoryEvent&) {}
+};
+/// Hooks are the calling thread's and last for a scope.
+class [[nodiscard]] MemoryHookScope {
+ public:
+  explicit MemoryHookScope(MemoryHook& hook);
+  ~MemoryHookScope();
+  MemoryHookScope(const MemoryHookScope&) = delete;
+  MemoryHookScope& operator=(const MemoryHookScope&) = delete;
+};
+
+class MemoryPool {
+ public:
+  /// `pinned`: blocks are host memory that work of several streams may use.
+  MemoryPool(Device device, std::unique_ptr<MemorySource> source, bool pinned = false);
+  /// Blocks still alive keep the memory behind them; everything else is freed.
+  ~MemoryPool();
+
+  /// A block for work on `stream` (null for pinned memory). Throws OutOfMemoryError after the
+  /// ladder: free blocks of this arena, of all arenas, then the device made idle.
+  StoragePtr malloc(std::int64_t nbytes, cuda::StreamState* stream);
+
+  std::int64_t used_bytes() const;    // in blocks that are alive
+  std::int64_t free_bytes() const;    // cached
+  std::int64_t total_bytes() const;   // asked from the driver
+  std::int64_t n_free_blocks() const;
+  /// Times the driver was asked for memory since the start.
+  std::int64_t n_allocations() const;
+  /// Gives back every segment that is wholly free (of one stream's arena, or of all).
+  void free_all_blocks();
+  void free_all_blocks(cuda::StreamState* stream);
+  Device device() const;
+  /// Bytes that total_bytes() may reach; 0 is none.
+  void set_limit(std::int64_t bytes);
+  std::int64_t get_limit() const;
+  /// Freed blocks are overwritten, so that a read of one shows. For the checkers.
+  void set_poison(bool on);
+  /// Every malloc goes to the driver and every free back, so that memory checkers see each.
+  void set_caching(bool on);
+  /// A readable account: used, cached, limit, largest free block, the biggest holders.
+  std::string report() const;
+  /// The arena of a stream that is being destroyed: its blocks serve all streams from now on.
+  void release_stream(cuda::StreamState* stream) noexcept;
+
+ private:
+  struct Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+namespace cuda {
+/// The default allocator's pool of a GPU. Set up at the first use.
+MemoryPool& memory_pool(Device device);
+/// The pool of page-locked host memory.
+MemoryPool& pinned_memory_pool();
+/// A further pool of a GPU's memory, for AllocatorScope.
+std::unique_ptr<MemoryPool> make_memory_pool(Device device);
+
+/// Allocations of this thread on `pool`'s device come from `pool` in this scope. cupy.cuda's
+/// using_allocator. Arrays may outlive the pool.
+class [[nodiscard]] AllocatorScope {
+ public:
+  explicit AllocatorScope(MemoryPool& pool);
+  ~AllocatorScope();
+  AllocatorScope(const AllocatorScope&) = delete;
+  AllocatorScope& operator=(const AllocatorScope&) = delete;
+
+ private:
+  int index_;
+  MemoryPool* previous_;
+};
+
+/// Tells every pool that `stream` is at its end (MemoryPool::release_stream).
+void release_from_pools(StreamState* stream) noexcept;
+}  // namespace cuda
+
+}  // namespace rensa

@@ -1,0 +1,77 @@
+// Operation: a typed description of one piece of work: what, with which attributes, on which
+// operands. The Launcher runs it or hands it to a recorder; descriptions can be copied, compared by
+// type, given other operands and run again.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "rensa/core/array_view.h"
+#include "rensa/device/host_scalar.h"
+#include "rensa/device/storage.h"
+
+namespace rensa {
+
+/// An array as an operation holds it: the view, and whose memory it is. Whoever made the operation
+/// keeps the storage alive while it runs; a recorder takes a handle of its own.
+struct Operand {
+  ArrayView view;
+  Storage* storage = nullptr;
+  bool present() const { return storage != nullptr; }
+};
+
+/// What an operation shows its operands to.
+class OperandVisitor {
+ public:
+  virtual ~OperandVisitor() = default;
+  virtual void read(Operand& operand) = 0;
+  virtual void write(Operand& operand) = 0;  // fully or partly overwritten, perhaps read as well
+  virtual void scalar(HostScalar&) {}
+};
+
+namespace cuda {
+/// What a CUDA backend runs an operation with.
+struct LaunchContext {
+  Device device;
+  StreamState* stream;
+  void* handle;               // cudaStream_t
+  void* workspace;            // scratch of Operation::workspace_bytes(), for this call alone
+  std::size_t workspace_bytes;
+  unsigned int* semaphores;   // kSemaphores counters, zero on entry and left zero
+  void* error_word;           // device pointer to the device's ErrorWord
+};
+inline constexpr int kSemaphores = 1024;
+}  // namespace cuda
+
+class Operation {
+ public:
+  /// `name` is NumPy's or Chainer's: it stands in errors, NVTX ranges and timelines.
+  explicit Operation(const char* name) : name_(name) {}
+  virtual ~Operation() = default;
+
+  const char* name() const { return name_; }
+  /// Every operand in a fixed order, absent ones left out; then every HostScalar.
+  virtual void visit(OperandVisitor& visitor) = 0;
+  virtual std::unique_ptr<Operation> clone() const = 0;
+  /// Runs to the end on the calling thread and the CPU pool. Defined in backend/cpu.
+  virtual void run_cpu() = 0;
+  /// Queues the work on `context.stream`; makes no allocation and no wait. Defined in backend/cuda.
+  virtual void run_cuda(const cuda::LaunchContext& context) = 0;
+  /// Scratch that run_cuda wants.
+  virtual std::size_t workspace_bytes() const { return 0; }
+
+ private:
+  const char* name_;
+};
+
+/// Gives an operation its clone().
+template <class Derived> class OperationOf : public Operation {
+ public:
+  using Operation::Operation;
+  std::unique_ptr<Operation> clone() const override {
+    return std::make_unique<Derived>(static_cast<const Derived&>(*this));
+  }
+};
+
+}  // namespace rensa

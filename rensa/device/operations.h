@@ -1,0 +1,238 @@
+// Every kind of operation there is. Elementwise work and reductions are rows of tables
+// (core/ops.def, core/reductions.h); a new kind is needed only for a new shape of work.
+#pragma once
+
+#include <vector>
+
+#include "rensa/core/reductions.h"
+#include "rensa/core/scalar.h"
+#include "rensa/core/ufunc.h"
+#include "rensa/core/update_rules.h"
+#include "rensa/device/operation.h"
+
+namespace rensa {
+
+/// One input of an elementwise operation: an array, or a number.
+struct ElementwiseInput {
+  Operand array;   // absent: the number
+  Scalar scalar;
+};
+
+/// out[i] = ufunc(in0[i], in1[i], in2[i]) in compute_type(compute), every input already broadcast to
+/// out's shape (stride 0) and of any dtype; out of any dtype. Ufunc::copy is astype, fill and the
+/// strided copy. in and out may be the same elements, not partly overlapping ones.
+struct Elementwise final : OperationOf<Elementwise> {
+  Elementwise(const char* name, Ufunc f) : OperationOf(name), ufunc(f) {}
+  Ufunc ufunc;
+  Dtype compute = Dtype::float32;
+  int num_inputs = 0;
+  ElementwiseInput in[3];
+  Operand out;
+
+  void visit(OperandVisitor& v) override;
+  void run_cpu() override;
+  void run_cuda(const cuda::LaunchContext& context) override;
+};
+
+/// out = reduction of `in` over the axes whose bit in `axes` is set; out has those axes with extent
+/// 1 (keepdims), all others as in `in`. Sums of float16, bfloat16 and float32 are carried in float
+/// (pairwise on the CPU). argmax and argmin give int64 positions along the one reduced axis, the
+/// first of equals, and NaN counts as the greatest (least).
+struct Reduce final : OperationOf<Reduce> {
+  Reduce(const char* name, Reduction r) : OperationOf(name), reduction(r) {}
+  Reduction reduction;
+  unsigned axes = 0;
+  Dtype compute = Dtype::float32;
+  Operand in, out;
+
+  void visit(OperandVisitor& v) override;
+  void run_cpu() override;
+  void run_cuda(const cuda::LaunchContext& context) override;
+  std::size_t workspace_bytes() const override;
+};
+
+/// c = alpha * a @ b (+ bias) (then relu). a is (..., m, k), b (..., k, n), c (..., m, n), one dtype,
+/// equal leading axes (stride 0 where broadcast); bias is (n,). The last two axes of a and b may
+/// be transposed views.
+struct Matmul final : OperationOf<Matmul> {
+  Matmul() : OperationOf("matmul") {}
+  explicit Matmul(const char* name) : OperationOf(name) {}
+  double alpha = 1;
+  bool relu = false;
+  bool tf32 = false;      // taken from Config when the operation is made
+  bool autotune = false;
+  Operand a, b, bias, c;
+
+  void visit(OperandVisitor& v) override;
+  void run_cpu() override;
+  void run_cuda(const cuda::LaunchContext& context) override;
+  std::size_t workspace_bytes() const override;
+};
+
+/// out[i, ...] = in[indices[i], ...] for an integer array `indices` of any shape. Negative indices
+/// count from the end; one out of range throws IndexError (on the GPU at the next wait).
+struct TakeRows final : OperationOf<TakeRows> {
+  TakeRows() : OperationOf("getitem") {}
+  Operand in, indices, out;
+
+  void visit(OperandVisitor& v) override;
+  void run_cpu() override;
+  void run_cuda(const cuda::LaunchContext& context) override;
+};
+
+/// out[indices[i], ...] = in[i, ...], or += with `add`. With duplicate indices one of the writes
+/// stays (assignment), or all are added, in the order of i (so that sums are repeatable).
+struct PutRows final : OperationOf<PutRows> {
+  explicit PutRows(bool accumulate) : OperationOf(accumulate ? "scatter_add" : "setitem"),
+                                      add(accumulate) {}
+  bool add;
+  Operand in, indices, out;
+
+  void visit(OperandVisitor& v) override;
+  void run_cpu() override;
+  void run_cuda(const cuda::LaunchContext& context) override;
+};
+
+/// out[i] = start + i * step, out one-dimensional.
+struct Arange final : OperationOf<Arange> {
+  Arange() : OperationOf("arange") {}
+  Scalar start, step;
+  Operand out;
+
+  void visit(OperandVisitor& v) override;
+  void run_cpu() override;
+  void run_cuda(const cuda::LaunchContext& context) override;
+};
+
+/// Fills `out` (C-contiguous) from Philox counter `offset`; see core/philox.h.
+///   uniform: low + (high - low) * u, u in [0, 1); two words an element for float64
+///   normal: loc + scale * z by Box-Muller, two elements from two words (four for float64)
+///   integers: low + word % (high - low) for spans below 2^32, else of two words
+struct Random final : OperationOf<Random> {
+  enum class Kind : unsigned char { uniform, normal, integers };
+  Random(const char* name, Kind k) : OperationOf(name), kind(k) {}
+  Kind kind;
+  double a = 0, b = 1;                    // low, high or loc, scale
+  long long low = 0, high = 0;            // of integers
+  HostScalar seed, offset;                // integers
+  Operand out;
+
+  void visit(OperandVisitor& v) override;
+  void run_cpu() override;
+  void run_cuda(const cuda::LaunchContext& context) override;
+};
+
+/// out[i] = in[i] / (1 - ratio) where uniform_float(word i) >= ratio, else 0: the same mask for the
+/// same seed and offset. in and out are C-contiguous and of one dtype.
+struct Dropout final : OperationOf<Dropout> {
+  Dropout() : OperationOf("dropout") {}
+  double ratio = 0.5;
+  HostScalar seed, offset;
+  Operand in, out;
+
+  void visit(OperandVisitor& v) override;
+  void run_cpu() override;
+  void run_cuda(const cuda::LaunchContext& context) override;
+};
+
+/// order = the permutation that sorts `keys` (uint32 or uint64, one-dimensional) ascending, stable;
+/// order is int64.
+struct ArgsortKeys final : OperationOf<ArgsortKeys> {
+  ArgsortKeys() : OperationOf("permutation") {}
+  Operand keys, order;
+
+  void visit(OperandVisitor& v) override;
+  void run_cpu() override;
+  void run_cuda(const cuda::LaunchContext& context) override;
+  std::size_t workspace_bytes() const override;
+};
+
+/// Chainer's softmax_cross_entropy over x (n, classes) and integer labels t (n,), both C-contiguous:
+///   y = log softmax of x, by row
+///   loss = -sum(y[i, t[i]] over t[i] != ignore_label) / count,
+///   count = the rows counted (at least 1) if `normalize`, else n
+/// y has x's dtype; loss and count are 0-d, loss of x's dtype, count float32. A label outside
+/// [0, classes) that is not `ignore_label` throws IndexError (on the GPU at the next wait).
+struct SoftmaxCrossEntropy final : OperationOf<SoftmaxCrossEntropy> {
+  SoftmaxCrossEntropy() : OperationOf("softmax_cross_entropy") {}
+  bool normalize = true;
+  long long ignore_label = -1;
+  Operand x, t, y, loss, count;
+
+  void visit(OperandVisitor& v) override;
+  void run_cpu() override;
+  void run_cuda(const cuda::LaunchContext& context) override;
+  std::size_t workspace_bytes() const override;
+};
+
+/// gx[i, j] = (exp(y[i, j]) - [j == t[i]]) * gy / count, 0 in ignored rows; gy is 0-d.
+struct SoftmaxCrossEntropyGrad final : OperationOf<SoftmaxCrossEntropyGrad> {
+  SoftmaxCrossEntropyGrad() : OperationOf("softmax_cross_entropy_grad") {}
+  long long ignore_label = -1;
+  Operand y, t, count, gy, gx;
+
+  void visit(OperandVisitor& v) override;
+  void run_cpu() override;
+  void run_cuda(const cuda::LaunchContext& context) override;
+};
+
+/// Chainer's accuracy: the share of rows of y (n, classes) whose greatest element stands at t[i],
+/// rows with `ignore_label` (where has_ignore_label) left out. `accuracy` is 0-d of y's dtype.
+struct Accuracy final : OperationOf<Accuracy> {
+  Accuracy() : OperationOf("accuracy") {}
+  bool has_ignore_label = false;
+  long long ignore_label = 0;
+  Operand y, t, accuracy;
+
+  void visit(OperandVisitor& v) override;
+  void run_cpu() override;
+  void run_cuda(const cuda::LaunchContext& context) override;
+  std::size_t workspace_bytes() const override;
+};
+
+/// gz = where(y > 0, gy, 0) and gb = sum of gz over axis 0, in one pass; y, gy, gz are (n, m)
+/// C-contiguous, gb (m,). gz may be gy. What capture makes of relu's and a bias's gradients; gb is
+/// bit-equal to Reduce's sum over axis 0.
+struct ReluBiasGrad final : OperationOf<ReluBiasGrad> {
+  ReluBiasGrad() : OperationOf("relu_bias_grad") {}
+  Operand gy, y, gz, gb;
+
+  void visit(OperandVisitor& v) override;
+  void run_cpu() override;
+  void run_cuda(const cuda::LaunchContext& context) override;
+  std::size_t workspace_bytes() const override;
+};
+
+/// One parameter of an UpdateParameters: all C-contiguous and of one shape; the states have the
+/// parameter's dtype.
+struct UpdateTarget {
+  Operand parameter, gradient, states[kMaxStates];
+};
+/// Applies one rule of update_rules.def to all targets, on one device, in one launch (a few when
+/// there are very many).
+struct UpdateParameters final : OperationOf<UpdateParameters> {
+  UpdateParameters(const char* name, UpdateRuleId r) : OperationOf(name), rule(r) {}
+  UpdateRuleId rule;
+  int num_states = 0;
+  std::vector<UpdateTarget> targets;
+  HostScalar hyperparameters[kMaxHyperparameters];
+  int num_hyperparameters = 0;
+
+  void visit(OperandVisitor& v) override;
+  void run_cpu() override;
+  void run_cuda(const cuda::LaunchContext& context) override;
+};
+
+/// out = in between two devices, or host and device; both C-contiguous, one dtype and size. Runs on
+/// the destination's current stream after what the source's current stream has queued, and the other
+/// way round for its end. Host memory that is not pinned makes the copy wait (counted).
+struct Transfer final : OperationOf<Transfer> {
+  explicit Transfer(const char* name = "copyto") : OperationOf(name) {}
+  Operand in, out;
+
+  void visit(OperandVisitor& v) override;
+  void run_cpu() override;
+  void run_cuda(const cuda::LaunchContext& context) override;
+};
+
+}  // namespace rensa

@@ -1,0 +1,263 @@
+// Where arrays get their memory: the heap, with a cache of freed blocks; the pools; somebody else.
+#include "rensa/device/storage.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdlib>
+#include <mutex>
+#include <new>
+
+#include "rensa/core/error.h"
+#include "rensa/device/devices.h"
+#include "rensa/device/memory_pool.h"
+#include "rensa/device/pool_options.h"
+#include "rensa/device/spin_lock.h"
+#include "rensa/device/stream.h"
+
+namespace rensa {
+
+namespace {
+
+constexpr std::int64_t kAlignment = 64;
+constexpr std::int64_t kHeader = 64;  // a HeapStorage stands in front of its data
+constexpr std::int64_t kMostAsked = std::int64_t{1} << 50;
+
+/// Twice what the machine has: more is a mistake, though the system might promise it.
+std::int64_t most_asked() {
+  static const std::int64_t most =
+      std::min<std::int64_t>(kMostAsked, 2 * sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE));
+  return most;
+}
+
+/// The capacities that blocks come in: multiples of 64 up to 512, then eight to each doubling.
+constexpr int kClasses = 8 + 8 * 42;
+
+constexpr int size_class(std::int64_t nbytes) {
+  if (nbytes <= 512) return nbytes <= 64 ? 0 : static_cast<int>((nbytes - 1) / 64);
+  auto last = static_cast<std::uint64_t>(nbytes - 1);
+  int doubling = std::bit_width(last) - 1;  // 9 for 512 ... 1023
+  return 8 + 8 * (doubling - 9) + static_cast<int>((last >> (doubling - 3)) & 7);
+}
+
+constexpr std::int64_t class_capacity(int c) {
+  if (c < 8) return (c + 1) * 64;
+  int doubling = (c - 8) / 8 + 9;
+  return std::int64_t{(c - 8) % 8 + 9} << (doubling - 3);
+}
+static_assert(size_class(512) == 7 && size_class(513) == 8 && class_capacity(8) == 576);
+static_assert(size_class(576) == 8 && size_class(577) == 9 && class_capacity(size_class(1024)) == 1024);
+static_assert(size_class(kMostAsked) < kClasses && class_capacity(size_class(kMostAsked)) == kMostAsked);
+
+/// Freed blocks kept for the next allocation of their size class, so that a training loop does not
+/// have the kernel map and zero the same big buffers over and over.
+class HeapCache {
+ public:
+  /// A block's header while it is cached.
+  struct Block {
+    void* raw;              // what malloc gave
+    int size_class;
+    Block *newer, *older;   // of all blocks, in the order of their coming
+    Block *above, *below;   // of those of one class, last in first out
+  };
+  static_assert(sizeof(Block) <= kHeader);
+
+  static HeapCache& instance() {
+    static auto* cache = new HeapCache;  // never destroyed: arrays may be static objects
+    return *cache;
+  }
+
+  /// A cached block of the class, or null.
+  Block* take(int c) {
+    std::lock_guard<SpinLock> hold(lock_);
+    Block* block = top_[static_cast<std::size_t>(c)];
+    if (block) unlink(block);
+    return block;
+  }
+
+  void put(Block* block) {
+    std::int64_t size = class_capacity(block->size_class);
+    if (!enabled_ || size > kLargest) {
+      std::free(block->raw);
+      return;
+    }
+    Block* surplus = nullptr;
+    {
+      std::lock_guard<SpinLock> hold(lock_);
+      link(block);
+      while (bytes_ > kMost) {
+        Block* oldest = oldest_;
+        unlink(oldest);
+        oldest->newer = surplus;
+        surplus = oldest;
+      }
+    }
+    free_list(surplus);
+  }
+
+  void clear() {
+    Block* all = nullptr;
+    {
+      std::lock_guard<SpinLock> hold(lock_);
+      while (Block* block = oldest_) {
+        unlink(block);
+        block->newer = all;
+        all = block;
+      }
+    }
+    free_list(all);
+  }
+
+ private:
+  static constexpr std::int64_t kMost = std::int64_t{1} << 30;
+  static constexpr std::int64_t kLargest = kMost / 4;
+
+  static void free_list(Block* block) {
+    while (block) {
+      void* raw = block->raw;
+      block = block->newer;
+      std::free(raw);
+    }
+  }
+
+  void link(Block* block) {
+    Block*& top = top_[static_cast<std::size_t>(block->size_class)];
+    block->above = nullptr;
+    block->below = top;
+    if (top) top->above = block;
+    top = block;
+    block->newer = nullptr;
+    block->older = newest_;
+    (newest_ ? newest_->newer : oldest_) = block;
+    newest_ = block;
+    bytes_ += class_capacity(block->size_class);
+  }
+
+  void unlink(Block* block) {
+    (block->above ? block->above->below : top_[static_cast<std::size_t>(block->size_class)]) =
+        block->below;
+    if (block->below) block->below->above = block->above;
+    (block->newer ? block->newer->older : newest_) = block->older;
+    (block->older ? block->older->newer : oldest_) = block->newer;
+    bytes_ -= class_capacity(block->size_class);
+  }
+
+#if defined(__SANITIZE_ADDRESS__)
+  const bool enabled_ = false;  // the sanitizer is to see every free
+#else
+  const bool enabled_ = !pool_off();
+#endif
+  SpinLock lock_;
+  std::int64_t bytes_ = 0;
+  Block *newest_ = nullptr, *oldest_ = nullptr;
+  std::array<Block*, kClasses> top_{};
+};
+
+/// Heap memory; the object stands in front of its data.
+class HeapStorage final : public Storage {
+ public:
+  HeapStorage(void* raw, int size_class, std::int64_t nbytes) : raw_(raw), size_class_(size_class) {
+    data_ = reinterpret_cast<char*>(this) + kHeader;
+    nbytes_ = nbytes;
+  }
+
+  static StoragePtr make(std::int64_t nbytes) {
+    if (nbytes < 0 || nbytes > most_asked()) fail(nbytes);
+    int c = size_class(nbytes);
+    if (HeapCache::Block* block = HeapCache::instance().take(c)) {
+      return StoragePtr(new (block) HeapStorage(block->raw, c, nbytes));
+    }
+#if defined(__SANITIZE_ADDRESS__)
+    auto size = static_cast<std::size_t>(kHeader + kAlignment + nbytes);  // ends where it ends
+#else
+    auto size = static_cast<std::size_t>(kHeader + kAlignment + class_capacity(c));
+#endif
+    void* raw = std::malloc(size);
+    if (!raw) {
+      HeapCache::instance().clear();
+      raw = std::malloc(size);
+    }
+    if (!raw) fail(nbytes);
+    auto address = (reinterpret_cast<std::uintptr_t>(raw) + kAlignment - 1) / kAlignment * kAlignment;
+    return StoragePtr(new (reinterpret_cast<void*>(address)) HeapStorage(raw, c, nbytes));
+  }
+
+ private:
+  [[noreturn]] static void fail(std::int64_t nbytes) {
+    throw OutOfMemoryError(
+        fmt::format("out of memory on cpu: asked for {} bytes, which the system does not give; free "
+                    "arrays or work in smaller pieces", nbytes));
+  }
+
+  void destroy() noexcept override {
+    void* raw = raw_;
+    int c = size_class_;
+    this->~HeapStorage();
+    HeapCache::instance().put(new (this) HeapCache::Block{raw, c, {}, {}, {}, {}});
+  }
+
+  void* raw_;
+  int size_class_;
+};
+static_assert(sizeof(HeapStorage) <= kHeader);
+
+/// Memory of somebody else's.
+class ForeignStorage final : public Storage {
+ public:
+  ForeignStorage(void* data, std::int64_t nbytes, Device device, void (*deleter)(void*),
+                 void* context)
+      : deleter_(deleter), context_(context) {
+    data_ = static_cast<char*>(data);
+    nbytes_ = nbytes;
+    device_ = device;
+  }
+
+ private:
+  void destroy() noexcept override {
+    if (deleter_) deleter_(context_);
+    delete this;
+  }
+
+  void (*deleter_)(void*);
+  void* context_;
+};
+
+constinit thread_local std::array<MemoryPool*, kMaxGpus> scoped_pools{};
+
+}  // namespace
+
+StoragePtr allocate(std::int64_t nbytes, Device device) {
+  if (device.is_cpu()) return HeapStorage::make(nbytes);
+  check_device(device);
+  MemoryPool* scoped = scoped_pools[static_cast<std::size_t>(device.index)];
+  MemoryPool& pool = scoped ? *scoped : cuda::memory_pool(device);
+  return pool.malloc(nbytes, cuda::current_stream_state(device));
+}
+
+StoragePtr allocate_pinned(std::int64_t nbytes) {
+  return cuda::pinned_memory_pool().malloc(nbytes, nullptr);
+}
+
+StoragePtr wrap_storage(void* data, std::int64_t nbytes, Device device, void (*deleter)(void*),
+                        void* context) {
+  return StoragePtr(new ForeignStorage(data, nbytes, device, deleter, context));
+}
+
+namespace cuda {
+
+AllocatorScope::AllocatorScope(MemoryPool& pool)
+    : index_(pool.device().index), previous_(scoped_pools[static_cast<std::size_t>(index_)]) {
+  if (pool.device().is_cpu()) {
+    throw DeviceError("AllocatorScope: the pool serves pinned host memory; give one of a GPU");
+  }
+  scoped_pools[static_cast<std::size_t>(index_)] = &pool;
+}
+
+AllocatorScope::~AllocatorScope() { scoped_pools[static_cast<std::size_t>(index_)] = previous_; }
+
+}  // namespace cuda
+
+}  // namespace rensa

@@ -1,0 +1,65 @@
+// Activation functions: forward and backward.
+#include "rensa/functions/activation.h"
+
+#include "rensa/functions/math.h"
+#include "rensa/functions/node_templates.h"
+
+namespace rensa::functions {
+
+namespace {
+
+/// gy where the output of relu is positive. Linear in gy, so its gradient is itself.
+struct ReluGrad {
+  static constexpr const char* name = "relu_grad";
+  static constexpr Keep keep = Keep::nothing;
+  static Array forward(const Array& gy, const Array& y) {
+    return xp::elementwise(Ufunc::relu_grad, {gy, y});
+  }
+  static Variable backward(const Variable&, const Variable& ggx, const Array& y) {
+    return unary<ReluGrad>(ggx, y);
+  }
+};
+
+struct Relu {
+  static constexpr const char* name = "relu";
+  static constexpr Keep keep = Keep::output;
+  static Array forward(const Array& x) { return xp::elementwise(Ufunc::relu, {x}); }
+  static Variable backward(const Variable& y, const Variable& gy) {
+    return unary<ReluGrad>(gy, y.array());
+  }
+};
+
+struct Sigmoid {
+  static constexpr const char* name = "sigmoid";
+  static constexpr Keep keep = Keep::output;
+  static Array forward(const Array& x) { return xp::elementwise(Ufunc::sigmoid, {x}); }
+  static Variable backward(const Variable& y, const Variable& gy) { return gy * y * (1 - y); }
+};
+
+struct Tanh {
+  static constexpr const char* name = "tanh";
+  static constexpr Keep keep = Keep::output;
+  static Array forward(const Array& x) { return xp::tanh(x); }
+  static Variable backward(const Variable& y, const Variable& gy) { return gy * (1 - y * y); }
+};
+
+struct LogSoftmax {
+  static constexpr const char* name = "log_softmax";
+  static constexpr Keep keep = Keep::output;
+  static Array forward(const Array& x, int axis) {
+    Array shifted = x - xp::max(x, axis, true);
+    return shifted - xp::log(xp::sum(xp::exp(shifted), axis, true));
+  }
+  static Variable backward(const Variable& y, const Variable& gy, int axis) {
+    return gy - exp(y) * sum(gy, axis, true);
+  }
+};
+
+}  // namespace
+
+Variable relu(const Variable& x) { return unary<Relu>(x); }
+Variable sigmoid(const Variable& x) { return unary<Sigmoid>(x); }
+Variable tanh(const Variable& x) { return unary<Tanh>(x); }
+Variable log_softmax(const Variable& x, int axis) { return unary<LogSoftmax>(x, axis); }
+
+}  // namespace rensa::functions

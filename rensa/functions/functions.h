@@ -1,0 +1,10 @@
+// F::, the functions of networks.
+#pragma once
+
+#include "rensa/functions/activation.h"
+#include "rensa/functions/array.h"
+#include "rensa/functions/connection.h"
+#include "rensa/functions/evaluation.h"
+#include "rensa/functions/loss.h"
+#include "rensa/functions/math.h"
+#include "rensa/functions/noise.h"

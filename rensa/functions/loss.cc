@@ -1,0 +1,81 @@
+// Loss functions: forward and backward.
+#include "rensa/functions/loss.h"
+
+#include "rensa/autograd/function_node.h"
+#include "rensa/core/thread_state.h"
+#include "rensa/device/launcher.h"
+#include "rensa/device/operations.h"
+#include "rensa/functions/activation.h"
+#include "rensa/functions/array.h"
+#include "rensa/functions/classification.h"
+#include "rensa/functions/math.h"
+
+namespace rensa::functions {
+
+namespace {
+
+class SoftmaxCrossEntropyNode final : public FunctionNode {
+ public:
+  explicit SoftmaxCrossEntropyNode(const SoftmaxCrossEntropyOptions& options)
+      : FunctionNode("softmax_cross_entropy"), options_(options) {}
+
+  Arrays forward(const Arrays& inputs) override {
+    check_scores_and_labels(name(), inputs[0], inputs[1]);
+    retain_inputs({0});
+    Array x = inputs[0].ascontiguous();
+    t_ = inputs[1].ascontiguous();
+    y_ = xp::empty(x.shape(), x.dtype(), x.device());
+    count_ = xp::empty({}, float32, x.device());
+    Array loss = xp::empty({}, x.dtype(), x.device());
+    SoftmaxCrossEntropy op;
+    op.normalize = options_.normalize;
+    op.ignore_label = options_.ignore_label;
+    op.x = x.operand();
+    op.t = t_.operand();
+    op.y = y_.operand();
+    op.loss = loss.operand();
+    op.count = count_.operand();
+    launch(op);
+    return {loss};
+  }
+
+  Variables backward(const Indexes&, const Variables& gy) override {
+    if (config().enable_backprop) return {differentiable_gradient(gy[0]), {}};
+    Array gx = xp::empty(y_.shape(), y_.dtype(), y_.device());
+    Array g = gy[0].array().ascontiguous();
+    SoftmaxCrossEntropyGrad op;
+    op.ignore_label = options_.ignore_label;
+    op.y = y_.operand();
+    op.t = t_.operand();
+    op.count = count_.operand();
+    op.gy = g.operand();
+    op.gx = gx.operand();
+    launch(op);
+    return {constant(gx), {}};
+  }
+
+ private:
+  // The same as the operation above, made of functions that know their gradients:
+  // (softmax(x) - onehot(t)) * gy / count.
+  Variable differentiable_gradient(const Variable& gy) {
+    Variable x = get_retained_inputs()[0];
+    Array labels = t_.reshape({-1, 1});
+    Array one_hot = labels == xp::arange(x.shape(1), int64, x.device());
+    Array counted = labels != options_.ignore_label;
+    Array weight = counted.astype(promote_types(x.dtype(), float32)) / count_;
+    Variable difference = exp(log_softmax(x)) - constant(one_hot.astype(x.dtype()));
+    return difference * constant(weight.astype(x.dtype())) * gy;
+  }
+
+  SoftmaxCrossEntropyOptions options_;
+  Array t_, y_, count_;  // y_ is the log softmax of x
+};
+
+}  // namespace
+
+Variable softmax_cross_entropy(const Variable& x, const Variable& t,
+                               const SoftmaxCrossEntropyOptions& options) {
+  return apply<SoftmaxCrossEntropyNode>({x, t}, options)[0];
+}
+
+}  // namespace rensa::functions

@@ -1,0 +1,26 @@
+// Planning a recorded list: what has to run after what, and where the step's own memory lies.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "rensa/graph/recording.h"
+
+namespace rensa {
+
+struct Plan {
+  /// For each operation, the earlier ones it must follow directly; those behind them are implied.
+  std::vector<std::vector<int>> dependencies;
+  /// One block for all memory of the step's own and all scratch; two of them share a place only
+  /// where every use of the one has to come before the other anyway.
+  StoragePtr arena;
+  std::vector<char*> workspaces;  // one an operation, null where it wants none
+  std::vector<std::size_t> workspace_bytes;
+};
+
+/// Plans `recording` and points its operations' operands into the arena. With `branches` off every
+/// operation follows the one before it. Memory that someone outside of the recording holds stays
+/// where it is.
+Plan make_plan(Recording& recording, bool branches);
+
+}  // namespace rensa

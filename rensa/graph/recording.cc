@@ -1,0 +1,83 @@
+// Recording: collecting what a step does while it runs eagerly.
+#include "rensa/graph/recording.h"
+
+#include <utility>
+
+#include "rensa/device/operations.h"
+
+namespace rensa {
+
+namespace {
+
+/// Calls one function with every operand.
+template <class F> class EachOperand final : public OperandVisitor {
+ public:
+  explicit EachOperand(F f) : f_(std::move(f)) {}
+  void read(Operand& operand) override { f_(operand, false); }
+  void write(Operand& operand) override { f_(operand, true); }
+
+ private:
+  F f_;
+};
+
+}  // namespace
+
+void Recording::operation(Operation& operation) {
+  bool first = operations.empty();
+  EachOperand visitor([&](Operand& operand, bool) {
+    if (first) device_ = operand.view.device;
+    first = false;
+    if (operand.view.device != device_) {
+      cannot_record(operand.view.device.is_cpu() || device_.is_cpu()
+                        ? "it copies between host memory and the GPU"
+                        : "it works on several devices");
+    }
+    storages.try_emplace(operand.storage, operand.storage);
+  });
+  operation.visit(visitor);
+  if (failure_.empty()) operations.push_back(operation.clone());
+}
+
+void Recording::effect(std::function<void()> effect) {
+  actions.push_back({std::move(effect), nullptr, -1});
+}
+
+int Recording::scalar(std::function<HostScalar()> source) {
+  actions.push_back({nullptr, std::move(source), num_slots});
+  return num_slots++;
+}
+
+void Recording::output(const ArrayView& view, Storage* storage,
+                       std::function<void(StoragePtr, const ArrayView&)> use) {
+  if (!view.is_c_contiguous()) cannot_record("it reports an array that is not C-contiguous");
+  outputs.push_back({Array(StoragePtr(storage), view), std::move(use)});
+}
+
+void Recording::binding(std::function<const Storage*()> current) {
+  const Storage* recorded = current();
+  bindings_.push_back({std::move(current), recorded});
+}
+
+void Recording::cannot_record(const char* reason) {
+  if (failure_.empty()) failure_ = reason;
+}
+
+bool Recording::bindings_hold() const {
+  for (const Binding& binding : bindings_) {
+    if (binding.current() != binding.recorded) return false;
+  }
+  return true;
+}
+
+std::vector<Access> accesses(Operation& operation) {
+  std::vector<Access> result;
+  EachOperand visitor([&](Operand& operand, bool write) {
+    std::int64_t begin = 0, end = 0;
+    operand.view.byte_range(&begin, &end);
+    result.push_back({operand.storage, operand.view.data + begin, operand.view.data + end, write});
+  });
+  operation.visit(visitor);
+  return result;
+}
+
+}  // namespace rensa

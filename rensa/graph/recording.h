@@ -1,0 +1,74 @@
+// Recording: what one run of a step did, as data: operations in order, host effects in order, the
+// memory they touched.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "rensa/array/array.h"
+#include "rensa/device/launcher.h"
+
+namespace rensa {
+
+/// What the host does again in each replay: an effect, or a number for a slot.
+struct HostAction {
+  std::function<void()> effect;
+  std::function<HostScalar()> source;  // set instead of `effect`
+  int slot = -1;
+};
+
+/// An array that leaves the step: returned (no `use`) or reported.
+struct RecordedOutput {
+  Array array;
+  std::function<void(StoragePtr, const ArrayView&)> use;
+};
+
+class Recording final : public Recorder {
+ public:
+  void operation(Operation& operation) override;
+  void effect(std::function<void()> effect) override;
+  int scalar(std::function<HostScalar()> source) override;
+  void output(const ArrayView& view, Storage* storage,
+              std::function<void(StoragePtr, const ArrayView&)> use) override;
+  void binding(std::function<const Storage*()> current) override;
+  void cannot_record(const char* reason) override;
+
+  /// Whether every parameter that the step found for itself still has the memory it had.
+  bool bindings_hold() const;
+  /// Why the step cannot be replayed; empty when it can.
+  const std::string& failure() const { return failure_; }
+  /// Where the operations ran. All on one device, else the recording has failed.
+  Device device() const { return device_; }
+
+  std::vector<std::unique_ptr<Operation>> operations;
+  std::vector<HostAction> actions;
+  std::vector<RecordedOutput> outputs;
+  int num_slots = 0;
+  /// A handle to every storage that an operation touches.
+  std::unordered_map<Storage*, StoragePtr> storages;
+  /// Memory of the step's own that holds what a folded operation wrote: not to be reused.
+  std::vector<StoragePtr> constants;
+
+ private:
+  struct Binding {
+    std::function<const Storage*()> current;
+    const Storage* recorded;
+  };
+  std::vector<Binding> bindings_;
+  std::string failure_;
+  Device device_;
+};
+
+/// One operand's memory as an operation uses it.
+struct Access {
+  Storage* storage;
+  const char* begin;  // the byte range that the view's elements lie in
+  const char* end;
+  bool write;
+};
+std::vector<Access> accesses(Operation& operation);
+
+}  // namespace rensa

@@ -1,0 +1,16 @@
+// Rewriting a recorded list of operations into a shorter one with the same results, bit for bit.
+#pragma once
+
+#include "rensa/graph/recording.h"
+
+namespace rensa {
+
+/// Applies every rewrite below until none fits:
+///   fold_constants   an operation that only fills memory of its own with a number ran already
+///   fuse_relu        matmul with bias, then relu: relu as the product's epilogue
+///   fuse_relu_grad   relu's gradient, then its sum over the batch (the bias gradient): one pass
+///   drop_dead        what writes only memory that nobody reads is left out
+/// A storage that only the recording holds is the step's own: nobody else can see it.
+void rewrite(Recording& recording);
+
+}  // namespace rensa

@@ -1,0 +1,41 @@
+// L::Linear: a fully connected layer.
+#pragma once
+
+#include <cstdint>
+
+#include "rensa/array/index.h"
+#include "rensa/links/link.h"
+
+namespace rensa {
+namespace links {
+
+struct LinearOptions {
+  bool nobias = false;
+  Initializer initialW = {};      // LeCunNormal when left out
+  Initializer initial_bias = {};  // 0 when left out
+};
+
+/// y = x @ W.T + b. W is (out, in), b (out,). The input size may be left out, or be `none`: W is
+/// then made at the first call.
+class Linear : public Chain<Linear> {
+ public:
+  explicit Linear(std::int64_t out, const LinearOptions& options = {});
+  Linear(None, std::int64_t out, const LinearOptions& options = {}) : Linear(out, options) {}
+  Linear(std::int64_t in, std::int64_t out, const LinearOptions& options = {});
+  void members(Visitor& v) override;
+
+  /// The first `n_batch_axes` axes of x count samples; the others are flattened. Throws ShapeError,
+  /// DtypeError, DeviceError.
+  Variable operator()(const Variable& x, int n_batch_axes = 1);
+
+  Parameter W, b;
+
+ private:
+  std::int64_t out_;
+};
+
+}  // namespace links
+
+namespace L = links;
+
+}  // namespace rensa

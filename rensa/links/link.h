@@ -1,0 +1,134 @@
+// Link and Chain: models. A model is a value: moving keeps it the same model (an optimizer set up on
+// it follows), copying gives an independent deep copy. Its members are named once, in
+// members(Visitor&); names, devices, copies, gradients and files all derive from that list.
+//
+//   struct MLP : Chain<MLP> {
+//     L::Linear l1, l2, l3;
+//     MLP(int64_t units, int64_t out) : l1(units), l2(units), l3(out) {}
+//     void members(Visitor& v) { v("l1", l1); v("l2", l2); v("l3", l3); }
+//     Variable operator()(const Variable& x) { return l3(F::relu(l2(F::relu(l1(x))))); }
+//   };
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "rensa/autograd/parameter.h"
+#include "rensa/core/error.h"
+
+namespace rensa {
+
+class Link;
+
+/// What members() shows its fields to.
+class Visitor {
+ public:
+  virtual ~Visitor() = default;
+  virtual void operator()(const char* name, Parameter& parameter) = 0;
+  virtual void operator()(const char* name, Link& child) = 0;
+  /// Persistent values: saved, moved and copied with the model, not optimized.
+  virtual void operator()(const char* name, Persistent& persistent) = 0;
+  virtual void operator()(const char* name, std::int64_t& persistent) = 0;
+};
+
+/// How the holder of a reference to a model finds it: follows a move of the model, null once it is
+/// destroyed, fresh in a copy.
+struct LinkAnchor { Link* link; };
+
+/// A named parameter: "/l1/W".
+struct NamedParameter {
+  std::string path;
+  ParameterRef parameter;
+};
+
+class Link {
+ public:
+  Link() = default;
+  Link(const Link&) {}  // the copy gets an anchor of its own
+  Link& operator=(const Link&) { return *this; }
+  Link(Link&& other) noexcept;
+  Link& operator=(Link&& other) noexcept;
+  virtual ~Link();
+
+  virtual void members(Visitor& v) = 0;
+
+  /// Calls the model, for those that know it as a Link: updaters and evaluators. Chain forwards to
+  /// the derived operator() of that many Variables; throws NotImplementedError where there is none.
+  virtual Variable invoke(const Variables&) {
+    throw NotImplementedError("invoke: this link has no operator() of so many variables");
+  }
+  /// A copy on the heap, as the current CopyModeScope says. Throws NotImplementedError for a model
+  /// that cannot be copied.
+  virtual std::unique_ptr<Link> clone() const {
+    throw NotImplementedError("clone: this model cannot be copied");
+  }
+
+  /// All parameters below this link, in the order of their sorted paths, as in Chainer.
+  std::vector<ParameterRef> params();
+  std::vector<NamedParameter> namedparams();
+  /// This link, as "/", and all links below it: "/predictor", "/predictor/l1".
+  std::vector<std::pair<std::string, Link*>> namedlinks();
+  /// Elements of all initialized parameters.
+  std::int64_t count_params();
+
+  /// In place, parameters and persistents. Returns this link (typed in Chain).
+  void move_to(Device device);
+  void cleargrads();
+  /// Adds the gradients of `other`, a link of the same structure, across devices.
+  void addgrads(Link& other);
+  /// Copies parameters (initializing whichever side is not) and persistents from `other`.
+  void copyparams(Link& other);
+
+  std::shared_ptr<LinkAnchor> anchor();
+
+ private:
+  std::shared_ptr<LinkAnchor> anchor_;
+};
+
+/// The base of a user's model. Forgetting members() does not compile.
+template <class Derived> class Chain : public Link {
+ public:
+  Chain() {
+    static_assert(!std::is_same_v<decltype(&Derived::members), void (Link::*)(Visitor&)>,
+                  "a Chain names its parameters and children in members(Visitor&)");
+  }
+  Derived& to_device(Device device) { return move_to(device), self(); }
+  Derived& to_gpu(int index = 0) { return to_device(gpu(index)); }
+  Derived& to_cpu() { return to_device(cpu()); }
+  /// Chainer's Link.copy: `share` shares arrays until one side is moved to another device, `copy` is
+  /// deep (as C++'s own copy is), `init` starts anew from the initializers.
+  Derived copy(CopyMode mode = CopyMode::share) {
+    CopyModeScope scope(mode);
+    return Derived(static_cast<const Derived&>(*this));
+  }
+
+  Variable invoke(const Variables& x) override {
+    using V = const Variable&;
+    if constexpr (std::is_invocable_r_v<Variable, Derived&, V>) {
+      if (x.size() == 1) return self()(x[0]);
+    }
+    if constexpr (std::is_invocable_r_v<Variable, Derived&, V, V>) {
+      if (x.size() == 2) return self()(x[0], x[1]);
+    }
+    if constexpr (std::is_invocable_r_v<Variable, Derived&, V, V, V>) {
+      if (x.size() == 3) return self()(x[0], x[1], x[2]);
+    }
+    return Link::invoke(x);
+  }
+  std::unique_ptr<Link> clone() const override {
+    if constexpr (std::is_copy_constructible_v<Derived>) {
+      return std::make_unique<Derived>(static_cast<const Derived&>(*this));
+    } else {
+      return Link::clone();
+    }
+  }
+
+ private:
+  Derived& self() { return static_cast<Derived&>(*this); }
+};
+
+}  // namespace rensa

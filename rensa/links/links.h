@@ -1,0 +1,8 @@
+// L::, the layers of networks, and what all of them share.
+#pragma once
+
+#include "rensa/links/classifier.h"
+#include "rensa/links/initializers.h"
+#include "rensa/links/linear.h"
+#include "rensa/links/link.h"
+#include "rensa/links/reporter.h"

@@ -1,0 +1,134 @@
+// Reporter, Summary and DictSummary.
+#include "rensa/links/reporter.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "rensa/core/error.h"
+#include "rensa/device/launcher.h"
+
+namespace rensa {
+
+/// What the handles of one reporter share; a training run's threads may report at the same time.
+struct ReporterState {
+  std::mutex mutex;
+  std::vector<std::pair<std::shared_ptr<LinkAnchor>, std::string>> observers;
+  Observation* observation = nullptr;  // set within a Scope
+};
+
+Reporter::Reporter() : state_(std::make_shared<ReporterState>()) {}
+
+void Reporter::add_observer(const std::string& name, Link& link) const {
+  std::shared_ptr<LinkAnchor> anchor = link.anchor();
+  std::lock_guard lock(state_->mutex);
+  for (auto& [known, known_name] : state_->observers) {
+    if (known == anchor) {
+      known_name = name;
+      return;
+    }
+  }
+  state_->observers.emplace_back(std::move(anchor), name);
+}
+
+void Reporter::add_observers(const std::string& name, Link& link) const {
+  for (const auto& [path, child] : link.namedlinks()) {
+    add_observer(path == "/" ? name : name + path, *child);
+  }
+}
+
+Reporter::Scope::Scope(const Reporter& reporter, Observation& observation)
+    : previous_(std::exchange(ThreadState::current().reporter,
+                              std::make_shared<Reporter>(reporter))),
+      state_(reporter.state_) {
+  std::lock_guard lock(state_->mutex);
+  previous_observation_ = std::exchange(state_->observation, &observation);
+}
+
+Reporter::Scope::~Scope() {
+  ThreadState::current().reporter = std::move(previous_);
+  std::lock_guard lock(state_->mutex);
+  state_->observation = previous_observation_;
+}
+
+void Reporter::report(const std::string& name, const Array& value, LinkAnchor* observer) const {
+  std::lock_guard lock(state_->mutex);
+  if (!state_->observation) return;  // a thread that outlived the scope it was started in
+  if (!observer) {
+    (*state_->observation)[name] = value;
+    return;
+  }
+  for (const auto& [known, prefix] : state_->observers) {
+    if (known.get() != observer) continue;
+    (*state_->observation)[prefix + "/" + name] = value;
+    return;
+  }
+  throw ValueError(
+      fmt::format("report: the link that reports \"{}\" is not known to the current reporter; call "
+                  "add_observer(name, link) first",
+                  name));
+}
+
+namespace {
+
+void report_values(std::initializer_list<Report> values,
+                   const std::shared_ptr<LinkAnchor>& observer) {
+  ThreadState& thread = ThreadState::current();
+  for (const Report& r : values) {
+    // The reporter is looked up anew by each replay: it writes into that iteration's observation.
+    auto use = [name = r.name, observer](const Array& value) {
+      if (const auto& reporter = ThreadState::current().reporter) {
+        reporter->report(name, value, observer.get());
+      }
+    };
+    if (thread.recorder && r.is_number) {
+      thread.recorder->effect([use, value = r.value] { use(value); });
+    } else if (thread.recorder) {
+      thread.recorder->output(r.value.view(), r.value.storage().get(),
+                              [use](StoragePtr storage, const ArrayView& view) {
+                                use(Array(std::move(storage), view));
+                              });
+    }
+    use(r.value);
+  }
+}
+
+}  // namespace
+
+void report(std::initializer_list<Report> values, Link& observer) {
+  ThreadState& thread = ThreadState::current();
+  if (thread.recorder || thread.reporter) report_values(values, observer.anchor());
+}
+
+void report(std::initializer_list<Report> values) { report_values(values, nullptr); }
+
+void Summary::add(const Array& value) {
+  if (total_.defined()) {
+    total_ += value.to(total_.device());
+  } else {
+    total_ = value.astype(float64);
+  }
+  ++count_;
+}
+
+double Summary::mean() const {
+  if (count_ == 0) return std::numeric_limits<double>::quiet_NaN();
+  return total_.item<double>() / static_cast<double>(count_);
+}
+
+void DictSummary::add(const Observation& observation) {
+  for (const auto& [key, value] : observation) {
+    if (value.size() == 1) summaries_[key].add(value.reshape({}));
+  }
+}
+
+std::map<std::string, double> DictSummary::compute_mean() const {
+  std::map<std::string, double> means;
+  for (const auto& [key, summary] : summaries_) means[key] = summary.mean();
+  return means;
+}
+
+}  // namespace rensa

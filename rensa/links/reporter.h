@@ -1,0 +1,100 @@
+// Reporter: how a model's values (its loss, its accuracy) find their way to whoever watches a
+// training run. Reported arrays stay on their device; nothing here waits but what says so.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <initializer_list>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "rensa/links/link.h"
+
+namespace rensa {
+
+/// Reported values by key: "main/loss".
+using Observation = std::map<std::string, Array>;
+
+/// A value under the name that its reporter gives it: {"loss", loss}.
+struct Report {
+  Report(std::string n, const Variable& v) : name(std::move(n)), value(v.array()) {}
+  Report(std::string n, Array v) : name(std::move(n)), value(std::move(v)) {}
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  Report(std::string n, T v)
+      : name(std::move(n)), value(xp::array(static_cast<double>(v), cpu())), is_number(true) {}
+  std::string name;
+  Array value;
+  bool is_number = false;
+};
+
+/// Hands `values` to the thread's current reporter, under "<name of the observer>/<name>"; the form
+/// without an observer takes the names as keys. Does nothing where no reporter is current. In a
+/// captured step every replay reports anew. Throws ValueError for a link that the reporter was not
+/// told of.
+void report(std::initializer_list<Report> values, Link& observer);
+void report(std::initializer_list<Report> values);
+
+struct ReporterState;
+
+/// Knows the names of the links that report, and where their values go. A handle: copies share.
+class Reporter {
+ public:
+  Reporter();
+
+  /// `link` reports under `name`; follows a move of the link.
+  void add_observer(const std::string& name, Link& link) const;
+  /// `link` under `name`, and every link below it under its path: "main/predictor/l1".
+  void add_observers(const std::string& name, Link& link) const;
+
+  /// Makes this the thread's current reporter, writing into `observation`, until it goes.
+  class [[nodiscard]] Scope {
+   public:
+    Scope(const Reporter& reporter, Observation& observation);
+    ~Scope();
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    std::shared_ptr<Reporter> previous_;
+    std::shared_ptr<ReporterState> state_;
+    Observation* previous_observation_;
+  };
+  Scope scope(Observation& observation) const { return Scope(*this, observation); }
+
+  /// As rensa::report, to this reporter.
+  void report(const std::string& name, const Array& value, LinkAnchor* observer) const;
+
+ private:
+  std::shared_ptr<ReporterState> state_;
+};
+
+/// A running mean. Values are added up in float64 on their device, without a wait.
+class Summary {
+ public:
+  void add(const Array& value);
+  std::int64_t count() const { return count_; }
+  /// The sum so far, 0-d; undefined when nothing was added.
+  const Array& total() const { return total_; }
+  /// Waits for the device. NaN when nothing was added.
+  double mean() const;
+
+ private:
+  Array total_;
+  std::int64_t count_ = 0;
+};
+
+/// A Summary for each key of the observations added.
+class DictSummary {
+ public:
+  /// Values of more than one element are left out, as in Chainer.
+  void add(const Observation& observation);
+  /// Waits for the device.
+  std::map<std::string, double> compute_mean() const;
+
+ private:
+  std::map<std::string, Summary> summaries_;
+};
+
+}  // namespace rensa

@@ -1,0 +1,177 @@
+// Optimizer: from a model's parameters and gradients to one update operation a device and dtype.
+#include "rensa/optimizers/optimizer.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "rensa/core/error.h"
+#include "rensa/device/launcher.h"
+#include "rensa/device/operations.h"
+
+namespace rensa {
+
+namespace {
+
+/// Parameters that one operation updates: of one device, dtype and number of updates so far.
+struct Group {
+  std::vector<ParameterRef> parameters;
+  std::vector<std::shared_ptr<UpdateRule>> rules;
+  bool takes(const ParameterRef& p, const UpdateRule& rule) const {
+    return p.array().device() == parameters[0].array().device() &&
+           p.dtype() == parameters[0].dtype() && rule.t == rules[0]->t;
+  }
+};
+
+/// The parameter's rule, which belongs to `owner`; a parameter that came into the model after setup
+/// gets one.
+std::shared_ptr<UpdateRule> rule_of(const ParameterRef& p,
+                                    const std::shared_ptr<OptimizerState>& owner) {
+  std::shared_ptr<UpdateRule> rule = p.update_rule();
+  std::shared_ptr<OptimizerState> other = rule ? rule->owner.lock() : nullptr;
+  if (other == owner) return rule;
+  if (other) {
+    throw ValueError(
+        fmt::format("{}: a parameter of the model was since set up with another optimizer ({}); "
+                    "call setup again to take it back",
+                    owner->name(), other->name()));
+  }
+  rule = std::make_shared<UpdateRule>(owner);
+  p.set_update_rule(rule);
+  return rule;
+}
+
+std::vector<Group> make_groups(Link& model, const std::shared_ptr<OptimizerState>& owner) {
+  std::vector<Group> groups;
+  for (ParameterRef& p : model.params()) {
+    if (!p.is_initialized() || !p.update_enabled() || !p.grad().defined()) continue;
+    std::shared_ptr<UpdateRule> rule = rule_of(p, owner);
+    std::size_t i = 0;
+    while (i < groups.size() && !groups[i].takes(p, *rule)) ++i;
+    if (i == groups.size()) groups.emplace_back();
+    groups[i].parameters.push_back(std::move(p));
+    groups[i].rules.push_back(std::move(rule));
+  }
+  return groups;
+}
+
+/// The rule's state arrays, where the parameter is.
+void prepare_states(UpdateRule& rule, const Array& parameter, std::size_t count) {
+  if (rule.states.empty() && count > 0) {
+    if (Recorder* recorder = ThreadState::current().recorder) {
+      recorder->cannot_record("it makes an optimizer's states");
+    }
+    for (std::size_t i = 0; i < count; ++i) rule.states.push_back(xp::zeros_like(parameter));
+  }
+  for (Array& state : rule.states) state = state.to(parameter.device());
+}
+
+/// A recording holds only while parameter and states keep their memory: a model that was moved or
+/// loaded anew is recorded anew.
+void bind_recording(const ParameterRef& p, const std::shared_ptr<UpdateRule>& rule) {
+  Recorder* recorder = ThreadState::current().recorder;
+  if (!recorder) return;
+  recorder->binding([body = std::weak_ptr(p.body())]() -> const Storage* {
+    auto held = body.lock();
+    return held ? held->array.storage().get() : nullptr;
+  });
+  for (std::size_t i = 0; i < rule->states.size(); ++i) {
+    recorder->binding([weak = std::weak_ptr(rule), i]() -> const Storage* {
+      auto held = weak.lock();
+      return held && i < held->states.size() ? held->states[i].storage().get() : nullptr;
+    });
+  }
+}
+
+UpdateTarget make_target(const ParameterRef& p, const UpdateRule& rule, const Array& gradient) {
+  UpdateTarget target;
+  target.parameter = p.array().operand();
+  target.gradient = gradient.operand();
+  for (std::size_t i = 0; i < rule.states.size(); ++i) {
+    target.states[i] = rule.states[i].operand();
+  }
+  return target;
+}
+
+/// The values for this update; in a recording, asked anew by each replay.
+void set_hyperparameters(UpdateParameters& op, const std::shared_ptr<OptimizerState>& optimizer,
+                         const std::shared_ptr<UpdateRule>& rule) {
+  std::vector<double> values = optimizer->hyperparameters(rule->t);
+  op.num_hyperparameters = static_cast<int>(values.size());
+  bool recording = ThreadState::current().recorder != nullptr;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (recording) {
+      op.hyperparameters[i] =
+          host_scalar([optimizer, rule, i] { return optimizer->hyperparameters(rule->t)[i]; });
+    } else {
+      op.hyperparameters[i].real = values[i];
+    }
+  }
+}
+
+void update_group(const Group& group, const std::shared_ptr<OptimizerState>& optimizer) {
+  host_effect([rules = group.rules] {
+    for (const auto& rule : rules) ++rule->t;
+  });
+  UpdateParameters op(optimizer->name(), optimizer->rule());
+  std::size_t num_states = optimizer->state_names().size();
+  op.num_states = static_cast<int>(num_states);
+  op.targets.reserve(group.parameters.size());
+  std::vector<Array> gradients;  // held until the operation is queued
+  gradients.reserve(group.parameters.size());
+  for (std::size_t i = 0; i < group.parameters.size(); ++i) {
+    const ParameterRef& p = group.parameters[i];
+    UpdateRule& rule = *group.rules[i];
+    if (!p.array().is_contiguous()) {
+      throw ValueError(fmt::format("{}: the parameter {} is not C-contiguous", optimizer->name(),
+                                   p.array().view().describe()));
+    }
+    prepare_states(rule, p.array(), num_states);
+    bind_recording(p, group.rules[i]);
+    gradients.push_back(p.grad().ascontiguous());
+    op.targets.push_back(make_target(p, rule, gradients.back()));
+  }
+  set_hyperparameters(op, optimizer, group.rules[0]);
+  launch(op);
+}
+
+}  // namespace
+
+const Optimizer& Optimizer::setup(Link& model) const {
+  state_->target = model.anchor();
+  state_->t = 0;
+  state_->epoch = 0;
+  for (const ParameterRef& p : model.params()) {
+    p.set_update_rule(std::make_shared<UpdateRule>(state_));
+  }
+  return *this;
+}
+
+Link& Optimizer::target() const {
+  if (!state_->target) {
+    throw ValueError(fmt::format("{}: no model yet; call setup(model) first", state_->name()));
+  }
+  if (!state_->target->link) {
+    throw ValueError(
+        fmt::format("{}: the model that this optimizer was set up with is gone (destroyed or "
+                    "assigned over); call setup with the model that took its place",
+                    state_->name()));
+  }
+  return *state_->target->link;
+}
+
+void Optimizer::update() const {
+  Link& model = target();
+  host_effect([state = state_] { ++state->t; });
+  for (const Group& group : make_groups(model, state_)) update_group(group, state_);
+}
+
+double& Optimizer::attribute(const std::string& name) const {
+  double* value = state_->attribute(name);
+  if (!value) {
+    throw ValueError(fmt::format("{}: no hyperparameter \"{}\"", state_->name(), name));
+  }
+  return *value;
+}
+
+}  // namespace rensa

@@ -1,0 +1,70 @@
+// Optimizer: walks a model's parameters and updates all of them in one launch. A shared handle:
+// copies are the same optimizer.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rensa/core/update_rules.h"
+#include "rensa/device/host_scalar.h"
+#include "rensa/links/link.h"
+#include "rensa/optimizers/update_rule.h"
+
+namespace rensa {
+
+/// The part of an optimizer that its handles share. An optimizer is a subclass that says which row
+/// of core/update_rules.def it runs, what its states are called and how the hyperparameters of a
+/// step come about.
+class OptimizerState : public std::enable_shared_from_this<OptimizerState> {
+ public:
+  virtual ~OptimizerState() = default;
+  virtual UpdateRuleId rule() const = 0;
+  virtual const char* name() const = 0;
+  virtual std::vector<const char*> state_names() const = 0;
+  /// The values h[0..] of the rule for a parameter's `t`-th update (1 at the first). Called on the
+  /// host before each update, in replays too.
+  virtual std::vector<double> hyperparameters(std::int64_t t) const = 0;
+  /// The hyperparameter `attribute` ("lr", "alpha"), for extensions and files; null when there is
+  /// none of that name.
+  virtual double* attribute(const std::string& name) = 0;
+
+  std::shared_ptr<LinkAnchor> target;
+  std::int64_t t = 0;      // updates so far
+  std::int64_t epoch = 0;  // new_epoch() calls so far
+};
+
+class Optimizer {
+ public:
+  /// Holds on to `model` (following its moves) and gives every parameter an update rule.
+  const Optimizer& setup(Link& model) const;
+  /// The model. Throws ValueError before setup and after the model is gone.
+  Link& target() const;
+
+  /// Updates all parameters with the gradients they have; those without are left alone. In a
+  /// recording the hyperparameters are asked anew by each replay.
+  void update() const;
+  /// cleargrads, loss = lossfun(args...), backward, update(). Returns the loss.
+  template <class LossFunction, class... Args>
+  Variable update(LossFunction&& lossfun, const Args&... args) const {
+    Variable loss = lossfun(args...);
+    target().cleargrads();
+    loss.backward();
+    update();
+    return loss;
+  }
+
+  std::int64_t t() const { return state_->t; }
+  std::int64_t epoch() const { return state_->epoch; }
+  void new_epoch() const { ++state_->epoch; }
+  /// The named hyperparameter, readable and writable. Throws ValueError for a name there is not.
+  double& attribute(const std::string& name) const;
+  const std::shared_ptr<OptimizerState>& state() const { return state_; }
+
+ protected:
+  explicit Optimizer(std::shared_ptr<OptimizerState> state) : state_(std::move(state)) {}
+  std::shared_ptr<OptimizerState> state_;
+};
+
+}  // namespace rensa

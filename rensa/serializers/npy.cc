@@ -1,0 +1,242 @@
+// Reading and writing .npy.
+#include "rensa/serializers/npy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <string_view>
+
+#include "rensa/array/routines.h"
+#include "rensa/core/error.h"
+
+namespace rensa {
+
+namespace {
+
+constexpr std::string_view kMagic("\x93NUMPY", 6);
+
+/// A reader of the header's literal: {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }.
+class HeaderReader {
+ public:
+  HeaderReader(std::string_view text, const std::string& name) : text_(text), name_(name) {}
+
+  void read(NpyHeader* header) {
+    expect('{');
+    bool descr = false, order = false, shape = false;
+    while (!accept('}')) {
+      std::string_view key = quoted();
+      expect(':');
+      if (key == "descr") {
+        read_descr(header);
+        descr = true;
+      } else if (key == "fortran_order") {
+        header->fortran_order = boolean();
+        order = true;
+      } else if (key == "shape") {
+        read_shape(header);
+        shape = true;
+      } else {
+        fail(fmt::format("unknown header field '{}'", key.substr(0, 32)));
+      }
+      if (!accept(',')) {
+        expect('}');
+        break;
+      }
+    }
+    if (!descr || !order || !shape) fail("the header lacks descr, fortran_order or shape");
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const {
+    throw SerializationError(fmt::format("{}: not a readable .npy: {}", name_, what));
+  }
+  void skip_space() {
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n')) ++at_;
+  }
+  bool accept(char c) {
+    skip_space();
+    if (at_ >= text_.size() || text_[at_] != c) return false;
+    ++at_;
+    return true;
+  }
+  void expect(char c) {
+    if (!accept(c)) fail(fmt::format("'{}' expected at byte {} of the header", c, at_));
+  }
+  std::string_view quoted() {
+    skip_space();
+    char quote = at_ < text_.size() ? text_[at_] : '\0';
+    if (quote != '\'' && quote != '"') fail(fmt::format("a quoted name expected at byte {}", at_));
+    std::size_t end = text_.find(quote, at_ + 1);
+    if (end == std::string_view::npos) fail("an unfinished string in the header");
+    std::string_view value = text_.substr(at_ + 1, end - at_ - 1);
+    at_ = end + 1;
+    return value;
+  }
+  bool boolean() {
+    skip_space();
+    for (std::string_view word : {"True", "False"}) {
+      if (text_.substr(at_, word.size()) == word) {
+        at_ += word.size();
+        return word == "True";
+      }
+    }
+    fail("fortran_order is neither True nor False");
+  }
+  void read_descr(NpyHeader* header) {
+    skip_space();
+    if (at_ < text_.size() && text_[at_] == '[') fail("structured dtypes are not supported");
+    std::string_view descr = quoted();
+    if (descr == "|O" || descr == "O") {
+      header->is_object = true;
+      return;
+    }
+    header->byte_swapped = !descr.empty() && descr[0] == '>';
+    std::string little = (header->byte_swapped ? "<" : "") +
+                         std::string(descr.substr(header->byte_swapped ? 1 : 0));
+    try {
+      header->dtype = parse_dtype(little);
+    } catch (const DtypeError&) {
+      fail(fmt::format("dtype '{}' is not supported", descr.substr(0, 32)));
+    }
+  }
+  void read_shape(NpyHeader* header) {
+    expect('(');
+    std::int64_t bytes = 16;  // the widest element: the descr may come later
+    while (!accept(')')) {
+      if (header->shape.ndim() == kMaxNdim) {
+        fail(fmt::format("more than {} dimensions", kMaxNdim));
+      }
+      std::int64_t extent = integer();
+      header->shape.push_back(extent);
+      if (__builtin_mul_overflow(bytes, std::max<std::int64_t>(extent, 1), &bytes)) {
+        fail("the shape's size overflows");
+      }
+      if (!accept(',')) {
+        expect(')');
+        break;
+      }
+    }
+  }
+  std::int64_t integer() {
+    skip_space();
+    std::size_t start = at_;
+    std::int64_t value = 0;
+    for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_) {
+      if (__builtin_mul_overflow(value, 10, &value) ||
+          __builtin_add_overflow(value, text_[at_] - '0', &value)) {
+        fail("an extent overflows");
+      }
+    }
+    if (at_ == start) fail(fmt::format("an extent expected at byte {} of the header", at_));
+    if (at_ < text_.size() && text_[at_] == 'L') ++at_;  // Python 2
+    return value;
+  }
+
+  std::string_view text_;
+  const std::string& name_;
+  std::size_t at_ = 0;
+};
+
+std::uint32_t little_endian(const char* bytes, int count) {
+  std::uint32_t value = 0;
+  for (int i = count - 1; i >= 0; --i) value = value << 8 | static_cast<unsigned char>(bytes[i]);
+  return value;
+}
+
+/// NumPy's array-protocol string.
+std::string descr_of(Dtype dtype) {
+  char kind = dtype_kind(dtype);
+  std::int64_t size = itemsize(dtype);
+  return fmt::format("{}{}{}", size == 1 ? '|' : '<', kind, size);
+}
+
+/// `descr` and `shape` as a header, padded so that the elements begin at a multiple of 64.
+std::string header_of(const std::string& descr, const Shape& shape) {
+  std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", descr,
+                                 shape.str());
+  std::size_t total = (10 + text.size() + 1 + 63) / 64 * 64;
+  text.resize(total - 11, ' ');
+  text += '\n';
+  std::string file(kMagic);
+  file += '\x01';
+  file += '\0';
+  file += static_cast<char>(text.size() & 255);
+  file += static_cast<char>(text.size() >> 8);
+  return file + text;
+}
+
+void swap_bytes(char* data, std::int64_t nbytes, Dtype dtype) {
+  std::int64_t word = itemsize(dtype) / (dtype_kind(dtype) == 'c' ? 2 : 1);
+  for (std::int64_t i = 0; i < nbytes; i += word) std::reverse(data + i, data + i + word);
+}
+
+}  // namespace
+
+NpyHeader parse_npy_header(std::span<const char> file, const std::string& name) {
+  if (file.size() < 10 || std::string_view(file.data(), 6) != kMagic) {
+    throw SerializationError(name + ": not a .npy: it does not begin with NumPy's magic bytes");
+  }
+  int major = static_cast<unsigned char>(file[6]);
+  if (major < 1 || major > 3) {
+    throw SerializationError(fmt::format("{}: .npy version {} is not supported", name, major));
+  }
+  std::size_t prefix = major == 1 ? 10 : 12;
+  if (file.size() < prefix) throw SerializationError(name + ": truncated .npy header");
+  std::size_t length = little_endian(file.data() + 8, major == 1 ? 2 : 4);
+  if (length > file.size() - prefix) {
+    throw SerializationError(fmt::format("{}: a .npy header of {} bytes, but only {} are there", name,
+                                         length, file.size() - prefix));
+  }
+  NpyHeader header;
+  HeaderReader(std::string_view(file.data() + prefix, length), name).read(&header);
+  header.data_offset = prefix + length;
+  return header;
+}
+
+Array parse_npy(std::span<const char> file, const std::string& name) {
+  NpyHeader header = parse_npy_header(file, name);
+  if (header.is_object) {
+    throw SerializationError(name + ": an array of Python objects; only numbers can be read");
+  }
+  auto there = static_cast<std::int64_t>(file.size() - header.data_offset);
+  if (there != header.nbytes()) {
+    throw SerializationError(fmt::format("{}: {} {} takes {} bytes, but {} are there", name,
+                                         header.shape.str(), dtype_name(header.dtype),
+                                         header.nbytes(), there));
+  }
+  Shape stored = header.shape;
+  if (header.fortran_order) std::reverse(stored.begin(), stored.end());
+  Array array = xp::empty(stored, header.dtype, cpu());
+  if (there > 0) {
+    std::memcpy(array.data(), file.data() + header.data_offset, static_cast<std::size_t>(there));
+  }
+  if (header.byte_swapped) swap_bytes(static_cast<char*>(array.data()), there, header.dtype);
+  if (header.dtype == bool_) {  // any other byte would not be a C++ bool
+    auto* bytes = static_cast<unsigned char*>(array.data());
+    for (std::int64_t i = 0; i < there; ++i) bytes[i] = bytes[i] != 0;
+  }
+  return header.fortran_order ? array.transpose().copy() : array;
+}
+
+std::string format_npy(const Array& array) {
+  Array plain = array.dtype() == bfloat16 ? array.astype(float32) : array;
+  Array host = to_cpu(plain).ascontiguous();
+  std::string file = header_of(descr_of(host.dtype()), host.shape());
+  file.append(static_cast<const char*>(host.data()), static_cast<std::size_t>(host.nbytes()));
+  return file;
+}
+
+std::string npy_of_none() {
+  // pickle.dumps(numpy.asarray(None), protocol=3)
+  static constexpr char pickle[] =
+      "\x80\x03" "cnumpy.core.multiarray\n_reconstruct\nq\x00" "cnumpy\nndarray\nq\x01K\x00\x85q\x02"
+      "C\x01" "bq\x03\x87q\x04Rq\x05(K\x01)cnumpy\ndtype\nq\x06X\x02\x00\x00\x00O8q\x07\x89\x88\x87"
+      "q\x08Rq\x09(K\x03X\x01\x00\x00\x00|q\x0aNNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK?tq\x0b" "b\x89"
+      "]q\x0cNatq\x0d" "b.";
+  return header_of("|O", {}) + std::string(pickle, sizeof(pickle) - 1);
+}
+
+}  // namespace rensa

@@ -1,0 +1,40 @@
+// The .npy format (numpy.lib.format): a header in Python's notation, then the elements. Read with
+// bounds and without evaluating anything.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "rensa/array/array.h"
+
+namespace rensa {
+
+struct NpyHeader {
+  Dtype dtype = Dtype::float32;
+  bool is_object = false;      // pickled Python objects: how Chainer stores None
+  bool fortran_order = false;
+  bool byte_swapped = false;   // big-endian elements
+  Shape shape;
+  std::size_t data_offset = 0;  // bytes before the elements
+  /// Bytes of the elements.
+  std::int64_t nbytes() const { return shape.total() * itemsize(dtype); }
+};
+
+/// Reads the header of `file`; `name` stands in errors. Throws SerializationError for anything but a
+/// .npy of a dtype that arrays have (or object), and for sizes that overflow.
+NpyHeader parse_npy_header(std::span<const char> file, const std::string& name);
+
+/// A host array of the elements of a whole .npy file, in C order; its size must be what the header
+/// declares. Throws SerializationError.
+Array parse_npy(std::span<const char> file, const std::string& name);
+
+/// The .npy file of `array`, which is copied to the host. bfloat16, which NumPy has not, is written
+/// as float32.
+std::string format_npy(const Array& array);
+
+/// The .npy file that numpy.save makes of None.
+std::string npy_of_none();
+
+}  // namespace rensa

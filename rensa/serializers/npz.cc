@@ -1,0 +1,213 @@
+// The walk over a model (or an optimizer) as a flat list of keyed values, and that list's way into
+// and out of an npz file.
+#include "rensa/serializers/npz.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "rensa/core/error.h"
+#include "rensa/core/thread_state.h"
+#include "rensa/serializers/npy.h"
+#include "rensa/serializers/zip.h"
+
+namespace rensa::serializers {
+
+namespace {
+
+/// One value of a file.
+struct Item {
+  std::string key;
+  /// The array to write; undefined for None.
+  std::function<Array()> get;
+  /// What `set` takes: none for any shape.
+  std::optional<Shape> shape;
+  Dtype dtype;
+  std::function<void(const Array&)> set;
+};
+using Items = std::vector<Item>;
+
+/// Writes host values into an array where it lies, so that whoever holds it sees them.
+void store(const Array& target, const Array& values) {
+  Array converted = values.astype(target.dtype(), false);
+  if (target.device().is_cpu() || !target.is_contiguous()) {
+    target.assign(converted.to(target.device()));
+  } else {
+    target.set(converted);
+  }
+}
+
+Item array_item(std::string key, const Array& array) {
+  return {std::move(key), [array] { return array; }, array.shape(), array.dtype(),
+          [array](const Array& values) { store(array, values); }};
+}
+
+Item integer_item(std::string key, std::int64_t& value) {
+  return {std::move(key),
+          [&value] { return xp::array(static_cast<std::int64_t>(value), cpu()); },
+          Shape{}, int64, [&value](const Array& a) { value = a.item<std::int64_t>(); }};
+}
+
+/// The values of a model, keyed by their paths.
+class ModelItems final : public Visitor {
+ public:
+  explicit ModelItems(Items* items) : items_(items) {}
+
+  void operator()(const char* name, Parameter& parameter) override {
+    if (!parameter.defined()) return;  // a layer without a bias
+    ParameterRef ref = parameter.ref();
+    if (ref.is_initialized()) {
+      items_->push_back(array_item(prefix_ + name, ref.array()));
+      return;
+    }
+    items_->push_back({prefix_ + name, [] { return Array(); }, std::nullopt, config().dtype,
+                       [ref](const Array& values) {
+                         ref.initialize(values.shape());
+                         store(ref.array(), values);
+                       }});
+  }
+  void operator()(const char* name, Link& child) override {
+    std::string outer = prefix_;
+    prefix_ += std::string(name) + "/";
+    child.members(*this);
+    prefix_ = outer;
+  }
+  void operator()(const char* name, Persistent& persistent) override {
+    if (persistent.defined()) items_->push_back(array_item(prefix_ + name, persistent));
+  }
+  void operator()(const char* name, std::int64_t& persistent) override {
+    items_->push_back(integer_item(prefix_ + name, persistent));
+  }
+
+ private:
+  Items* items_;
+  std::string prefix_;
+};
+
+Items items_of(Link& model) {
+  Items items;
+  ModelItems visitor(&items);
+  model.members(visitor);
+  return items;
+}
+
+/// The values of an optimizer: its counts, and each parameter's count and states. States that are
+/// not made yet are made, of zeros, where `create` says so.
+Items items_of(const Optimizer& optimizer, bool create) {
+  Items items;
+  OptimizerState& state = *optimizer.state();
+  items.push_back(integer_item("t", state.t));
+  items.push_back(integer_item("epoch", state.epoch));
+  std::vector<const char*> names = state.state_names();
+  for (const NamedParameter& named : optimizer.target().namedparams()) {
+    const std::shared_ptr<UpdateRule>& rule = named.parameter.update_rule();
+    if (!rule) continue;
+    std::string prefix = named.path.substr(1) + "/";
+    items.push_back(integer_item(prefix + "t", rule->t));
+    if (create && rule->states.empty() && named.parameter.is_initialized()) {
+      for (std::size_t i = 0; i < names.size(); ++i) {
+        rule->states.push_back(xp::zeros_like(named.parameter.array()));
+      }
+    }
+    for (std::size_t i = 0; i < rule->states.size(); ++i) {
+      items.push_back(array_item(prefix + names[i], rule->states[i]));
+    }
+  }
+  return items;
+}
+
+void save(const std::string& path, const Items& items, const SaveNpzOptions& options) {
+  ZipWriter zip(path);
+  for (const Item& item : items) {
+    Array array = item.get();
+    zip.add(item.key + ".npy", array.defined() ? format_npy(array) : npy_of_none(),
+            options.compression);
+  }
+  zip.finish();
+}
+
+/// The keys of `archive` below `prefix`, without ".npy".
+std::set<std::string> keys_of(const ZipReader& archive, const std::string& prefix) {
+  std::set<std::string> keys;
+  for (std::string name : archive.names()) {
+    if (name.size() >= 4 && name.compare(name.size() - 4, 4, ".npy") == 0) {
+      name.resize(name.size() - 4);
+    }
+    if (name.compare(0, prefix.size(), prefix) == 0) keys.insert(name.substr(prefix.size()));
+  }
+  return keys;
+}
+
+void check_keys(const std::string& path, const Items& items, const std::set<std::string>& there) {
+  std::vector<std::string> missing;
+  std::set<std::string> extra = there;
+  for (const Item& item : items) {
+    if (!extra.erase(item.key)) missing.push_back(item.key);
+  }
+  if (missing.empty() && extra.empty()) return;
+  throw SerializationError(fmt::format(
+      "{}: not a file of this model: it lacks [{}] and has [{}] that the model has not; "
+      "give .strict = false to load what is in both",
+      path, fmt::join(missing, ", "), fmt::join(extra, ", ")));
+}
+
+/// The array of one key, checked against what the model has there; undefined for None.
+Array read_item(const ZipReader& archive, const std::string& name, const Item& item) {
+  std::string file = archive.read(name);
+  std::string where = archive.path() + ": " + item.key;
+  NpyHeader header = parse_npy_header(file, where);
+  if (header.is_object && header.shape.ndim() == 0) return {};  // None: nothing else is stored so
+  Array array = parse_npy(file, where);
+  if (item.shape && array.shape() != *item.shape) {
+    throw ShapeError(fmt::format("{}: the file has shape {}, the model {}", where,
+                                 array.shape().str(), item.shape->str()));
+  }
+  if (!can_cast_same_kind(array.dtype(), item.dtype)) {
+    throw SerializationError(fmt::format("{}: the file has {}, which does not convert to the model's {}",
+                                         where, dtype_name(array.dtype()), dtype_name(item.dtype)));
+  }
+  return array;
+}
+
+void load(const std::string& path, const Items& items, const LoadNpzOptions& options) {
+  ZipReader archive(path);
+  std::string prefix = options.path;
+  while (!prefix.empty() && prefix.back() == '/') prefix.pop_back();
+  if (!prefix.empty()) prefix += '/';
+  std::set<std::string> there = keys_of(archive, prefix);
+  if (options.strict) check_keys(path, items, there);
+  std::vector<std::pair<const Item*, Array>> read;
+  for (const Item& item : items) {
+    if (!there.count(item.key)) continue;
+    std::string name = prefix + item.key;
+    if (archive.contains(name + ".npy")) name += ".npy";
+    Array array = read_item(archive, name, item);
+    if (array.defined()) read.emplace_back(&item, std::move(array));
+  }
+  for (const auto& [item, array] : read) item->set(array);
+}
+
+}  // namespace
+
+void save_npz(const std::string& path, Link& model, const SaveNpzOptions& options) {
+  save(path, items_of(model), options);
+}
+
+void save_npz(const std::string& path, const Optimizer& optimizer, const SaveNpzOptions& options) {
+  save(path, items_of(optimizer, false), options);
+}
+
+void load_npz(const std::string& path, Link& model, const LoadNpzOptions& options) {
+  load(path, items_of(model), options);
+}
+
+void load_npz(const std::string& path, const Optimizer& optimizer, const LoadNpzOptions& options) {
+  load(path, items_of(optimizer, true), options);
+}
+
+}  // namespace rensa::serializers

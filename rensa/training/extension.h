@@ -1,0 +1,37 @@
+// Extension: what a Trainer calls beside the updates.
+#pragma once
+
+#include <exception>
+#include <string>
+
+#include "rensa/training/trigger.h"
+
+namespace rensa::training {
+
+/// Chainer's priorities: extensions of a higher one are called first, of one priority in the order
+/// in which they were added.
+inline constexpr int kPriorityWriter = 300;  // writes into the observation
+inline constexpr int kPriorityEditor = 200;  // reads and changes it
+inline constexpr int kPriorityReader = 100;  // reads it
+
+class Extension {
+ public:
+  virtual ~Extension() = default;
+  /// Called in each iteration in which its trigger fires, after the update.
+  virtual void operator()(Trainer& trainer) = 0;
+  /// Called before the first iteration.
+  virtual void initialize(Trainer&) {}
+  /// Called at the end of the run, also of one that fails.
+  virtual void finalize() {}
+  /// Called when the run fails with `error`.
+  virtual void on_error(Trainer&, const std::exception&) {}
+
+  virtual std::string default_name() const { return "extension"; }
+  virtual Trigger default_trigger() const { return {1, "iteration"}; }
+  virtual int default_priority() const { return kPriorityReader; }
+
+  /// The name that the trainer gave it.
+  std::string name;
+};
+
+}  // namespace rensa::training

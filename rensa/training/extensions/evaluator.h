@@ -1,0 +1,45 @@
+// Evaluator: the model on a validation set.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "rensa/training/trainer.h"
+
+namespace rensa::extensions {
+
+struct EvaluatorOptions {
+  ConverterOptions converter_options = {};
+  std::function<Columns(const Batch&, Device)> converter = {};
+  /// Called with each batch's columns in place of the model, to report.
+  std::function<void(const Variables&)> eval_func = {};
+};
+
+/// Runs the model over the whole of `iterator` with config().train off and no graph, and reports the
+/// means over the batches as "validation/main/loss" and so on (under the extension's name). Called
+/// at the end of each epoch. Waits for the device once.
+class Evaluator final : public training::Extension {
+ public:
+  /// `device` is where batches are sent: the model's first parameter when left out. Throws
+  /// ValueError for an iterator that repeats.
+  Evaluator(Iterator iterator, Link& model, std::optional<Device> device = {},
+            EvaluatorOptions options = {});
+
+  /// The means by key ("main/loss", with the extension's name before it once it has one).
+  std::map<std::string, double> evaluate();
+  void operator()(training::Trainer& trainer) override;
+  std::string default_name() const override { return "validation"; }
+  training::Trigger default_trigger() const override { return {1, "epoch"}; }
+  int default_priority() const override { return training::kPriorityWriter; }
+
+ private:
+  Link& model() const;
+  Iterator iterator_;
+  std::shared_ptr<LinkAnchor> model_;
+  std::optional<Device> device_;
+  EvaluatorOptions options_;
+  Converter converter_;
+};
+
+}  // namespace rensa::extensions

@@ -1,0 +1,58 @@
+// LogReport.
+#include "rensa/training/extensions/log_report.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "rensa/core/error.h"
+
+namespace rensa::extensions {
+
+bool LogEntry::find(const std::string& key, double* value) const {
+  if (auto found = values.find(key); found != values.end()) *value = found->second;
+  else if (key == "epoch") *value = static_cast<double>(epoch);
+  else if (key == "iteration") *value = static_cast<double>(iteration);
+  else if (key == "elapsed_time") *value = elapsed_time;
+  else return false;
+  return true;
+}
+
+void LogReport::operator()(training::Trainer& trainer) {
+  if (options_.keys.empty()) {
+    summary_.add(trainer.observation());
+  } else {
+    Observation wanted;
+    for (const auto& [key, value] : trainer.observation()) {
+      if (std::count(options_.keys.begin(), options_.keys.end(), key)) wanted[key] = value;
+    }
+    summary_.add(wanted);
+  }
+  if (!options_.trigger(trainer)) return;
+  log_.push_back({summary_.compute_mean(), trainer.updater().epoch(), trainer.updater().iteration(),
+                  trainer.elapsed_time()});
+  summary_ = DictSummary();
+  if (!options_.filename.empty()) write(trainer.out());
+}
+
+void LogReport::write(const std::string& folder) const {
+  nlohmann::ordered_json entries = nlohmann::ordered_json::array();
+  for (const LogEntry& entry : log_) {
+    nlohmann::ordered_json json;
+    for (const auto& [key, value] : entry.values) json[key] = value;
+    json["epoch"] = entry.epoch;
+    json["iteration"] = entry.iteration;
+    json["elapsed_time"] = entry.elapsed_time;
+    entries.push_back(std::move(json));
+  }
+  std::string path = folder + "/" + options_.filename, temporary = path + ".tmp";
+  std::ofstream file(temporary);
+  file << entries.dump(4) << '\n';
+  file.close();
+  if (!file || std::rename(temporary.c_str(), path.c_str()) != 0) {
+    throw SerializationError("LogReport: cannot write " + path);
+  }
+}
+
+}  // namespace rensa::extensions

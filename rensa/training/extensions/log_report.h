@@ -1,0 +1,44 @@
+// LogReport: the means of what was observed, as a JSON file.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "rensa/training/trainer.h"
+
+namespace rensa::extensions {
+
+/// One entry of a log: means by key, and when it was made.
+struct LogEntry {
+  std::map<std::string, double> values;
+  std::int64_t epoch = 0, iteration = 0;
+  double elapsed_time = 0;
+  /// `values`, or one of "epoch", "iteration", "elapsed_time"; false where there is none of `key`.
+  bool find(const std::string& key, double* value) const;
+};
+
+struct LogReportOptions {
+  std::vector<std::string> keys = {};  // all when empty
+  training::Trigger trigger = {1, "epoch"};
+  std::string filename = "log";  // in the trainer's folder; empty: no file
+};
+
+/// Adds up what each iteration observes, on the device; when its trigger fires it takes the means
+/// (that waits for the device), appends them to the log and writes the file anew.
+class LogReport final : public training::Extension {
+ public:
+  explicit LogReport(LogReportOptions options = {}) : options_(std::move(options)) {}
+  const std::vector<LogEntry>& log() const { return log_; }
+  void operator()(training::Trainer& trainer) override;
+  std::string default_name() const override { return "LogReport"; }
+
+ private:
+  void write(const std::string& folder) const;
+  LogReportOptions options_;
+  DictSummary summary_;
+  std::vector<LogEntry> log_;
+};
+
+}  // namespace rensa::extensions

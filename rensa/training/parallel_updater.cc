@@ -1,0 +1,196 @@
+// ParallelUpdater: the replicas, their optimizers and the iteration that they make together.
+#include "rensa/training/parallel_updater.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "rensa/core/error.h"
+#include "rensa/core/thread_state.h"
+#include "rensa/training/gradient_sum.h"
+#include "rensa/training/replica_team.h"
+
+namespace rensa::training {
+
+namespace {
+
+/// The optimizer of a replica: the rule and the hyperparameters of main's, states of its own.
+class ReplicaOptimizerState final : public OptimizerState {
+ public:
+  explicit ReplicaOptimizerState(std::shared_ptr<OptimizerState> main) : main_(std::move(main)) {}
+  UpdateRuleId rule() const override { return main_->rule(); }
+  const char* name() const override { return main_->name(); }
+  std::vector<const char*> state_names() const override { return main_->state_names(); }
+  std::vector<double> hyperparameters(std::int64_t t) const override {
+    return main_->hyperparameters(t);
+  }
+  double* attribute(const std::string& name) override { return main_->attribute(name); }
+
+ private:
+  std::shared_ptr<OptimizerState> main_;
+};
+
+class ReplicaOptimizer final : public Optimizer {
+ public:
+  explicit ReplicaOptimizer(const Optimizer& main)
+      : Optimizer(std::make_shared<ReplicaOptimizerState>(main.state())) {}
+};
+
+struct Replica {
+  std::string name;
+  Device device;
+  std::unique_ptr<Link> model;  // null for main, which is the optimizer's
+  Optimizer optimizer;
+};
+
+/// Gives the optimizer of a replica the counts and states of main's.
+void copy_states(const Optimizer& from, const Optimizer& to) {
+  to.state()->t = from.state()->t;
+  std::vector<ParameterRef> sources = from.target().params(), targets = to.target().params();
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    const auto& source = sources[i].update_rule();
+    const auto& target = targets[i].update_rule();
+    targets[i].set_update_enabled(sources[i].update_enabled());
+    target->t = source->t;
+    target->states.clear();
+    for (const Array& state : source->states) {
+      target->states.push_back(state.copyto(targets[i].device()));
+    }
+  }
+}
+
+void check_options(const ParallelUpdaterOptions& options) {
+  std::set<std::string> names;
+  for (const auto& [name, device] : options.devices) {
+    if (!names.insert(name).second) {
+      throw ValueError(fmt::format("ParallelUpdater: two devices named \"{}\"", name));
+    }
+  }
+  if (!names.count("main")) {
+    throw ValueError("ParallelUpdater: one of its devices has to be named \"main\"");
+  }
+  if (options.reduction != "sum" && options.reduction != "mean") {
+    throw ValueError(fmt::format("ParallelUpdater: the reduction is \"sum\" or \"mean\", not \"{}\"",
+                                 options.reduction));
+  }
+}
+
+/// Main in front.
+ParallelUpdaterOptions ordered(ParallelUpdaterOptions options) {
+  check_options(options);
+  std::stable_partition(options.devices.begin(), options.devices.end(),
+                        [](const auto& device) { return device.first == "main"; });
+  return options;
+}
+
+std::vector<Device> devices_of(const ParallelUpdaterOptions& options) {
+  std::vector<Device> devices;
+  for (const auto& [name, device] : options.devices) devices.push_back(device);
+  return devices;
+}
+
+class ParallelBody final : public UpdaterBody {
+ public:
+  ParallelBody(Iterator iterator, Optimizer optimizer, ParallelUpdaterOptions options)
+      : UpdaterBody(std::move(iterator), std::move(optimizer)),
+        options_(ordered(std::move(options))),
+        converter_(options_.converter_options),
+        sum_(devices_of(options_)),
+        team_(static_cast<int>(options_.devices.size())) {
+    Link& main = this->optimizer().target();
+    main.move_to(options_.devices[0].second);
+    replicas_.push_back({"main", options_.devices[0].second, nullptr, this->optimizer()});
+    CopyModeScope deep(CopyMode::copy);
+    for (std::size_t i = 1; i < options_.devices.size(); ++i) {
+      const auto& [name, device] = options_.devices[i];
+      std::unique_ptr<Link> model = main.clone();
+      model->move_to(device);
+      ReplicaOptimizer replica_optimizer(this->optimizer());
+      replica_optimizer.setup(*model);
+      replicas_.push_back({name, device, std::move(model), replica_optimizer});
+    }
+  }
+
+  Link& model(const std::string& name) {
+    for (Replica& replica : replicas_) {
+      if (replica.name == name) return replica.optimizer.target();
+    }
+    throw ValueError(fmt::format("ParallelUpdater: no device is named \"{}\"", name));
+  }
+  void synchronize() { synchronized_ = false; }
+
+ protected:
+  void update_core(const Batch& batch) override {
+    Variable main_loss;
+    if (!synchronized_) {
+      // Main goes first: its forward pass may give parameters their shapes and values.
+      main_loss = forward(0, batch);
+      for (std::size_t i = 1; i < replicas_.size(); ++i) {
+        replicas_[i].optimizer.target().copyparams(optimizer().target());
+        copy_states(optimizer(), replicas_[i].optimizer);
+      }
+    }
+    synchronized_ = false;  // should a replica fail after another's update
+    team_.run([&](int member) {
+      Link& model = replica(member).optimizer.target();
+      Variable loss = member == 0 && main_loss.defined() ? main_loss : forward(member, batch);
+      DeviceScope on(replica(member).device);
+      model.cleargrads();
+      if (loss.defined()) loss.backward({.loss_scale = weight(member, batch)});
+      sum_(team_, member, model);
+      replica(member).optimizer.update();
+    });
+    synchronized_ = true;
+  }
+
+ private:
+  Replica& replica(int member) { return replicas_[static_cast<std::size_t>(member)]; }
+
+  Batch part(int member, const Batch& batch) const {
+    return batch.strided(member, static_cast<std::int64_t>(replicas_.size()));
+  }
+
+  /// By how much a member's gradients count in the sum.
+  double weight(int member, const Batch& batch) const {
+    if (options_.reduction == "sum") return 1;
+    return static_cast<double>(part(member, batch).size()) / static_cast<double>(batch.size());
+  }
+
+  /// The loss of the member's part of the batch; undefined when there is nothing in it.
+  Variable forward(int member, const Batch& batch) {
+    Batch own = part(member, batch);
+    if (own.size() == 0) return {};
+    Device device = replica(member).device;
+    DeviceScope on(device);
+    force_backprop_mode with_graph;
+    Variables columns;
+    for (Array& column : options_.converter ? options_.converter(own, device)
+                                            : converter_(own, device)) {
+      columns.push_back(constant(std::move(column)));
+    }
+    return replica(member).optimizer.target().invoke(columns);
+  }
+
+  ParallelUpdaterOptions options_;
+  Converter converter_;
+  std::vector<Replica> replicas_;
+  GradientSum sum_;
+  bool synchronized_ = false;
+  ReplicaTeam team_;  // last: its threads end before what they use
+};
+
+}  // namespace
+
+ParallelUpdater::ParallelUpdater(Iterator iterator, Optimizer optimizer,
+                                 ParallelUpdaterOptions options)
+    : Updater(std::make_shared<ParallelBody>(std::move(iterator), std::move(optimizer),
+                                             std::move(options))) {}
+
+Link& ParallelUpdater::model(const std::string& name) const {
+  return static_cast<ParallelBody&>(*body_).model(name);
+}
+
+void ParallelUpdater::synchronize() const { static_cast<ParallelBody&>(*body_).synchronize(); }
+
+}  // namespace rensa::training

@@ -1,0 +1,69 @@
+// Trainer: the training loop.
+#pragma once
+
+#include <concepts>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "rensa/links/reporter.h"
+#include "rensa/training/extension.h"
+#include "rensa/training/updater.h"
+
+namespace rensa::training {
+
+/// What stands in for an extension's own when given.
+struct ExtendOptions {
+  std::string name = {};
+  Trigger trigger = {};
+  std::optional<int> priority = {};
+};
+
+/// Calls the updater until `stop` fires, and after each update the extensions whose triggers fire.
+/// What models report in an iteration (under "main/...") and extensions add is its observation. A
+/// shared handle; runs once.
+class Trainer {
+ public:
+  /// `out` is the folder that extensions write to, made by run().
+  Trainer(Updater updater, Trigger stop, std::string out = "result");
+
+  /// A name taken already gets "_1", "_2" ... appended. Throws ValueError once running.
+  template <std::derived_from<Extension> E>
+  const Trainer& extend(E extension, ExtendOptions options = {}) const {
+    return add(std::make_shared<E>(std::move(extension)), std::move(options));
+  }
+  /// Any function of the trainer.
+  template <std::invocable<Trainer&> F>
+    requires(!std::derived_from<F, Extension>)
+  const Trainer& extend(F function, ExtendOptions options = {}) const {
+    struct Function final : Extension {
+      explicit Function(F f) : call(std::move(f)) {}
+      void operator()(Trainer& trainer) override { call(trainer); }
+      F call;
+    };
+    return add(std::make_shared<Function>(std::move(function)), std::move(options));
+  }
+  /// Throws ValueError for a name there is not.
+  Extension& get_extension(const std::string& name) const;
+
+  /// The whole run. An exception of the updater or an extension is shown to every extension's
+  /// on_error and rethrown after every finalize. Throws ValueError when called again.
+  void run();
+
+  const Updater& updater() const;
+  const Reporter& reporter() const;
+  /// Of the current iteration; arrays on their devices.
+  Observation& observation() const;
+  const std::string& out() const;
+  const Trigger& stop_trigger() const;
+  /// Seconds since the run began.
+  double elapsed_time() const;
+
+ private:
+  const Trainer& add(std::shared_ptr<Extension> extension, ExtendOptions options) const;
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace rensa::training

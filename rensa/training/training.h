@@ -1,0 +1,14 @@
+// Training: updaters, the Trainer and its extensions.
+#pragma once
+
+#include "rensa/training/extensions/evaluator.h"
+#include "rensa/training/extensions/log_report.h"
+#include "rensa/training/extensions/print_report.h"
+#include "rensa/training/extensions/progress_bar.h"
+#include "rensa/training/parallel_updater.h"
+#include "rensa/training/trainer.h"
+#include "rensa/training/updater.h"
+
+namespace rensa::training {
+namespace extensions = rensa::extensions;
+}  // namespace rensa::training

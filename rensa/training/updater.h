@@ -1,0 +1,86 @@
+// Updaters: one training iteration. Shared handles: a factory may return a Trainer made of its
+// locals.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rensa/data/convert.h"
+#include "rensa/graph/capture.h"
+#include "rensa/optimizers/optimizer.h"
+
+namespace rensa::training {
+
+/// What an updater does, behind the handles.
+class UpdaterBody {
+ public:
+  UpdaterBody(Iterator iterator, Optimizer optimizer)
+      : iterator_(std::move(iterator)), optimizer_(std::move(optimizer)) {}
+  virtual ~UpdaterBody() = default;
+  /// One iteration, counted when it succeeds.
+  void update();
+  const Iterator& iterator() const { return iterator_; }
+  const Optimizer& optimizer() const { return optimizer_; }
+  std::int64_t iteration() const { return iteration_; }
+
+ protected:
+  virtual void update_core(const Batch& batch) = 0;
+
+ private:
+  Iterator iterator_;
+  Optimizer optimizer_;
+  std::int64_t iteration_ = 0;
+};
+
+class Updater {
+ public:
+  explicit Updater(std::shared_ptr<UpdaterBody> body) : body_(std::move(body)) {}
+  /// One iteration: a batch, its loss and gradients, the optimizer's update. Throws ValueError when
+  /// the iterator has come to its end.
+  void update() const { body_->update(); }
+  std::int64_t iteration() const { return body_->iteration(); }
+  std::int64_t epoch() const { return body_->iterator().epoch(); }
+  bool is_new_epoch() const { return body_->iterator().is_new_epoch(); }
+  double epoch_detail() const { return body_->iterator().epoch_detail(); }
+  std::optional<double> previous_epoch_detail() const {
+    return body_->iterator().previous_epoch_detail();
+  }
+  const Iterator& iterator() const { return body_->iterator(); }
+  const Optimizer& optimizer() const { return body_->optimizer(); }
+
+ protected:
+  std::shared_ptr<UpdaterBody> body_;
+};
+
+struct StandardUpdaterOptions {
+  /// The model is moved there, and batches are sent there. Left out: the model stays where it is.
+  std::optional<Device> device = {};
+  /// Where batches are sent, if not to `device` or else to the model's first parameter: for a model
+  /// that lies on several devices.
+  std::optional<Device> input_device = {};
+  ConverterOptions converter_options = {};
+  /// Makes arrays of a batch, in place of Converter.
+  std::function<Columns(const Batch&, Device)> converter = {};
+  /// The loss of a batch's columns; the optimizer's model, called with them, when left out.
+  std::function<Variable(const Variables&)> loss_func = {};
+  /// Iterations are recorded and replayed as CUDA graphs (graph/capture.h).
+  bool capture = false;
+  CaptureOptions capture_options = {};
+};
+
+class StandardUpdater : public Updater {
+ public:
+  /// `optimizer` has been set up on its model. Throws ValueError where it has not.
+  StandardUpdater(Iterator iterator, Optimizer optimizer, StandardUpdaterOptions options = {});
+  const CaptureStats& capture_stats() const;
+};
+
+/// Where the parameters of `model` are: the first one's device, the CPU for a model without any.
+Device device_of(Link& model);
+
+}  // namespace rensa::training

@@ -1,0 +1,98 @@
+// What the tests of rensa/array share: arrays read from the files that make_numpy_cases.py writes,
+// and comparison with what is wanted.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <complex>
+#include <cstring>
+#include <limits>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "rensa/array.h"
+#include "tests/testing.h"
+
+namespace rensa::testing {
+
+/// "float32:2,3:0000803f..." as an array on `device`.
+inline Array read_array(const std::string& text, Device device) {
+  std::size_t first = text.find(':'), second = text.find(':', first + 1);
+  Dtype dtype = parse_dtype(text.substr(0, first));
+  std::string extents = text.substr(first + 1, second - first - 1), bytes = text.substr(second + 1);
+  Shape shape;
+  std::istringstream stream(extents == "-" ? "" : extents);
+  for (std::string extent; std::getline(stream, extent, ',');) shape.push_back(std::stoll(extent));
+  std::vector<char> data;
+  for (std::size_t i = 0; i + 1 < bytes.size(); i += 2) {
+    data.push_back(static_cast<char>(std::stoi(bytes.substr(i, 2), nullptr, 16)));
+  }
+  EXPECT_EQ(static_cast<std::int64_t>(data.size()), shape.total() * itemsize(dtype)) << text;
+  return xp::from_host(data.data(), shape, dtype, device);
+}
+
+/// The relative error that a floating function may have.
+inline double tolerance(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::float16: return 1.2e-3;
+    case Dtype::bfloat16: return 9e-3;
+    case Dtype::float32: return 2e-6;
+    case Dtype::complex64: return 1e-5;
+    case Dtype::complex128: return 1e-12;
+    default: return 2e-14;
+  }
+}
+
+struct Closeness {
+  double rtol = 0;
+  double atol = 0;
+  bool zero_signs = false;  // tell -0 from 0
+};
+
+inline bool is_close(double got, double want, Closeness c) {
+  if (std::isnan(want)) return std::isnan(got);
+  if (std::isinf(want)) return got == want;
+  if (want == 0 && got == 0) return !c.zero_signs || std::signbit(got) == std::signbit(want);
+  return std::abs(got - want) <= c.rtol * std::abs(want) + c.atol;
+}
+
+/// Same dtype, shape and values; integers exactly.
+inline ::testing::AssertionResult matches(const Array& got, const Array& want, Closeness c) {
+  auto fail = [&] {
+    return ::testing::AssertionFailure() << "got  " << got.str() << "\nwant " << want.str();
+  };
+  if (got.dtype() != want.dtype() || got.shape() != want.shape()) return fail();
+  char kind = dtype_kind(want.dtype());
+  if (kind == 'c') {
+    auto g = got.to_vector<std::complex<double>>(), w = want.to_vector<std::complex<double>>();
+    for (std::size_t i = 0; i < w.size(); ++i) {
+      double size = std::isfinite(std::abs(w[i])) ? std::abs(w[i]) : 0;
+      Closeness part{0, c.rtol * size + c.atol, false};  // beside the number, not the part
+      if (!is_close(g[i].real(), w[i].real(), part)) return fail();
+      if (!is_close(g[i].imag(), w[i].imag(), part)) return fail();
+    }
+  } else if (kind == 'f') {
+    auto g = got.to_vector<double>(), w = want.to_vector<double>();
+    for (std::size_t i = 0; i < w.size(); ++i) {
+      if (!is_close(g[i], w[i], c)) return fail();
+    }
+  } else if (got.to_vector<std::uint64_t>() != want.to_vector<std::uint64_t>()) {
+    return fail();
+  }
+  return ::testing::AssertionSuccess();
+}
+
+/// The text of what `f` throws; fails the test where it throws nothing.
+template <class Exception, class F> std::string thrown(F&& f) {
+  try {
+    f();
+  } catch (const Exception& e) {
+    return e.what();
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return "";
+}
+
+}  // namespace rensa::testing

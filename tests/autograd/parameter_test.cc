@@ -1,0 +1,125 @@
+// Parameters: shapes that come late, devices, and the modes of copying.
+#include "rensa/autograd/parameter.h"
+
+#include <gtest/gtest.h>
+
+#include "rensa/core/error.h"
+#include "rensa/core/thread_state.h"
+#include "rensa/functions/functions.h"
+#include "tests/testing.h"
+
+namespace rensa {
+namespace {
+
+using Values = std::vector<float>;
+Values values(const Array& a) { return a.to_vector<float>(); }
+
+TEST(Parameter, TakesItsShapeLate) {
+  Parameter p(Initializer(2));
+  EXPECT_TRUE(p.defined());
+  EXPECT_FALSE(p.is_initialized());
+  EXPECT_THROW(p.array(), ValueError);
+  EXPECT_THROW(F::relu(p), ValueError);
+  p.cleargrad();  // nothing to clear, and no error
+  p.initialize({2, 3});
+  EXPECT_EQ(p.shape(), (Shape{2, 3}));
+  EXPECT_EQ(values(p.array()), Values(6, 2));
+  EXPECT_FALSE(p.grad().defined());
+  p.initialize({7});  // no-op
+  EXPECT_EQ(p.shape(), (Shape{2, 3}));
+  F::sum(F::square(p)).backward();
+  EXPECT_EQ(values(p.grad()), Values(6, 4));
+}
+
+TEST(Parameter, FromValues) {
+  Array source = xp::array({1.f, 2.f});
+  Parameter p{Initializer(source)};
+  EXPECT_TRUE(p.is_initialized());
+  source.fill(9);
+  EXPECT_EQ(values(p.array()), (Values{1, 2}));
+  EXPECT_THROW(Parameter(Initializer(source), {3}), ShapeError);
+  Parameter integers{Initializer(xp::array({1, 2}))};
+  EXPECT_EQ(integers.dtype(), float32);
+  Parameter doubles{Initializer(xp::array({1.0, 2.0}))};
+  EXPECT_EQ(doubles.dtype(), float64);
+}
+
+TEST(Parameter, NeedsAnInitializer) { EXPECT_THROW(Parameter{Initializer()}, ValueError); }
+
+TEST(Parameter, DtypeFollowsTheConfiguration) {
+  UsingConfig<Dtype> half(&Config::dtype, float16);
+  Parameter p(Initializer(1), {2});
+  EXPECT_EQ(p.dtype(), float16);
+}
+
+TEST(Parameter, CopyModes) {
+  int fills = 0;
+  Parameter p(Initializer([&fills](const Array& out) { out.fill(++fills); }), {2});
+  p.set_grad(xp::ones({2}));
+  Parameter deep = p;
+  p.array().fill(50);
+  EXPECT_EQ(values(deep.array()), (Values{1, 1}));
+  EXPECT_FALSE(deep.grad().defined());
+  {
+    CopyModeScope scope(CopyMode::share);
+    Parameter shared = p;
+    EXPECT_EQ(shared.array().storage(), p.array().storage());
+    EXPECT_NE(shared.node(), p.node());
+    EXPECT_FALSE(shared.grad().defined());
+  }
+  {
+    CopyModeScope scope(CopyMode::init);
+    Parameter fresh = p;
+    EXPECT_EQ(values(fresh.array()), (Values{2, 2}));
+  }
+  Parameter late(Initializer(3));
+  Parameter late_copy = late;
+  late.initialize({1});
+  EXPECT_FALSE(late_copy.is_initialized());
+  late_copy.initialize({4});
+  EXPECT_EQ(late.shape(), (Shape{1}));
+  Parameter none, none_copy = none;
+  EXPECT_FALSE(none_copy.defined());
+}
+
+TEST(Persistent, CopyModes) {
+  Persistent p(xp::array({1.f, 2.f}));
+  Persistent deep = p;
+  EXPECT_NE(deep.storage(), p.storage());
+  CopyModeScope scope(CopyMode::share);
+  Persistent shared = p;
+  EXPECT_EQ(shared.storage(), p.storage());
+}
+
+TEST(Parameter, MovingKeepsTheHandle) {
+  Parameter p(Initializer(1), {2});
+  ParameterRef ref = p.ref();
+  Parameter moved = std::move(p);
+  EXPECT_EQ(ref.body(), moved.body());
+}
+
+TEST(Parameter, ToDevice) {
+  for (Device device : testing::test_devices()) {
+    Parameter late(Initializer(1)), p(Initializer(1), {2});
+    p.set_grad(xp::ones({2}));
+    late.to_device(device);
+    p.to_device(device);
+    EXPECT_EQ(late.device(), device);
+    late.initialize({3});
+    EXPECT_EQ(late.array().device(), device);
+    EXPECT_EQ(p.array().device(), device);
+    EXPECT_EQ(p.grad().device(), device);
+    F::sum(p * late[0]).backward();
+    EXPECT_EQ(values(p.grad()), (Values{2, 2}));
+  }
+}
+
+TEST(Parameter, CopydataMakesTheArray) {
+  Parameter to(Initializer(0)), from(Initializer(4), {2});
+  to.copydata(from);
+  EXPECT_EQ(values(to.array()), (Values{4, 4}));
+  EXPECT_NE(to.array().storage(), from.array().storage());
+}
+
+}  // namespace
+}  // namespace rensa

@@ -1,0 +1,121 @@
+// Datasets and the converter: every way from a batch to arrays gives the same values.
+#include "rensa/data/convert.h"
+
+#include <gmock/gmock.h>
+
+#include "rensa/core/error.h"
+#include "tests/testing.h"
+
+namespace rensa {
+namespace {
+
+using ::testing::HasSubstr;
+
+Columns sample_columns(std::int64_t n) {
+  return {xp::arange(n * 6, float32, cpu()).reshape({n, 2, 3}), xp::arange(n, int32, cpu())};
+}
+
+Dataset by_example(std::int64_t n) {
+  return Dataset(n, [columns = sample_columns(n)](std::int64_t i) {
+    return Columns{columns[0][i], columns[1][i]};
+  });
+}
+
+void expect_batch(const Columns& columns, const Batch& batch, Device device) {
+  ASSERT_EQ(columns.size(), 2u);
+  Columns all = sample_columns(batch.dataset().size());
+  for (std::size_t c = 0; c < 2; ++c) {
+    EXPECT_EQ(columns[c].device(), device);
+    EXPECT_TRUE(xp::array_equal(columns[c].to(cpu()), xp::take(all[c], batch.indices())));
+  }
+}
+
+TEST(TupleDataset, RowsAndErrors) {
+  datasets::TupleDataset set(xp::arange(6, float32, cpu()).reshape({3, 2}), xp::arange(3, int32, cpu()));
+  EXPECT_EQ(set.size(), 3);
+  EXPECT_EQ(set[1][0].to_vector<float>(), (std::vector<float>{2, 3}));
+  EXPECT_EQ(set[1][1].item<int>(), 1);
+  EXPECT_THROW(set[3], IndexError);
+  EXPECT_THROW(set[-1], IndexError);
+  EXPECT_THROW(datasets::TupleDataset(xp::zeros({3, 2}), xp::zeros({4})), ShapeError);
+  EXPECT_THROW(datasets::TupleDataset(xp::zeros({})), ValueError);
+  EXPECT_THROW(datasets::TupleDataset(Columns{}), ValueError);
+}
+
+TEST(Converter, EveryWayGivesTheSame) {
+  for (Device device : testing::test_devices()) {
+    std::vector<Dataset> sets{datasets::TupleDataset(sample_columns(10)), by_example(10),
+                              datasets::TupleDataset(sample_columns(10)).to_device(device)};
+    for (const Dataset& set : sets) {
+      for (std::int64_t limit : {std::int64_t{0}, 1_GiB}) {
+        Converter convert({.resident_limit = limit});
+        iterators::SerialIterator it(set, 3, {.seed = 1});
+        for (int i = 0; i < 40; ++i) {
+          Batch batch = *it.next();
+          expect_batch(convert(batch, device), batch, device);
+          expect_batch(convert(batch.strided(1, 2), device), batch.strided(1, 2), device);
+        }
+        Batch batch = *it.next();
+        expect_batch(concat_examples(batch, device), batch, device);
+        expect_batch(convert(batch, cpu()), batch, cpu());
+      }
+    }
+  }
+}
+
+TEST(Converter, ArraysThatAreHeldAreNotWrittenAgain) {
+  for (Device device : testing::test_devices()) {
+    Converter convert({.resident_limit = 0});
+    iterators::SerialIterator it(datasets::TupleDataset(sample_columns(50)), 4, {.seed = 1});
+    std::vector<std::pair<Batch, Columns>> held;
+    for (int i = 0; i < 50; ++i) {
+      Batch batch = *it.next();
+      held.emplace_back(batch, convert(batch, device));
+    }
+    for (const auto& [batch, columns] : held) expect_batch(columns, batch, device);
+  }
+}
+
+TEST(Converter, AShortLastBatch) {
+  for (Device device : testing::test_devices()) {
+    Converter convert({.resident_limit = 0});
+    iterators::SerialIterator it(by_example(10), 4, {.repeat = false});
+    for (int run = 0; run < 3; ++run, it.reset()) {
+      while (auto batch = it.next()) expect_batch(convert(*batch, device), *batch, device);
+    }
+  }
+}
+
+TEST(Converter, ExamplesThatDoNotMatchAreNamed) {
+  Dataset ragged(4, [](std::int64_t i) { return Columns{xp::zeros({i == 2 ? 5 : 4}, float32, cpu())}; });
+  iterators::SerialIterator it(ragged, 4, {.shuffle = false});
+  try {
+    concat_examples(*it.next());
+    FAIL();
+  } catch (const ShapeError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("example 2"));
+    EXPECT_THAT(error.what(), HasSubstr("(5,)"));
+    EXPECT_THAT(error.what(), HasSubstr("(4,)"));
+  }
+  Dataset uneven(4, [](std::int64_t i) {
+    return i ? Columns{xp::zeros({1}), xp::zeros({1})} : Columns{xp::zeros({1})};
+  });
+  EXPECT_THROW(concat_examples(*iterators::SerialIterator(uneven, 4).next()), ShapeError);
+}
+
+TEST(Converter, SteadyLoopsAllocateNothingAndWaitForNothing) {
+  RENSA_NEEDS_GPUS(1);
+  Converter convert;
+  iterators::SerialIterator it(datasets::TupleDataset(sample_columns(1000)), 100);
+  for (int i = 0; i < 15; ++i) convert(*it.next(), gpu(0));
+  cuda::synchronize(gpu(0));
+  std::int64_t device = cuda::memory_pool(gpu(0)).n_allocations();
+  std::int64_t pinned = cuda::pinned_memory_pool().n_allocations(), waits = cuda::sync_count();
+  for (int i = 0; i < 100; ++i) convert(*it.next(), gpu(0));
+  EXPECT_EQ(cuda::sync_count(), waits);
+  EXPECT_EQ(cuda::memory_pool(gpu(0)).n_allocations(), device);
+  EXPECT_EQ(cuda::pinned_memory_pool().n_allocations(), pinned);
+}
+
+}  // namespace
+}  // namespace rensa

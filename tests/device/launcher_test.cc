@@ -1,0 +1,193 @@
+// What the launcher checks and tells, and the accounts of waits and of devices.
+#include "rensa/device/launcher.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "rensa/core/error.h"
+#include "rensa/device/operations.h"
+#include "rensa/device/stream.h"
+#include "tests/testing.h"
+
+namespace rensa {
+namespace {
+
+/// Notes whether it ran.
+struct Probe final : OperationOf<Probe> {
+  explicit Probe(int* count) : OperationOf("probe"), ran(count) {}
+  int* ran;
+  std::vector<Operand> operands;
+  void visit(OperandVisitor& v) override {
+    for (Operand& operand : operands) v.read(operand);
+  }
+  void run_cpu() override { ++*ran; }
+  void run_cuda(const cuda::LaunchContext&) override { *ran += 100; }
+};
+
+Operand operand_on(Device device, const StoragePtr& storage, Shape shape) {
+  Operand operand;
+  operand.view.device = device;
+  operand.view.shape = shape;
+  operand.view.strides = contiguous_strides(shape, 4);
+  operand.view.data = storage->data();
+  operand.storage = storage.get();
+  return operand;
+}
+
+class CountingRecorder final : public Recorder {
+ public:
+  void operation(Operation& operation) override { seen += std::string(operation.name()) + " "; }
+  void effect(std::function<void()>) override { seen += "effect "; }
+  int scalar(std::function<HostScalar()>) override { return 7; }
+  void output(const ArrayView&, Storage*,
+              std::function<void(StoragePtr, const ArrayView&)>) override {}
+  void binding(std::function<const Storage*()>) override {}
+  void cannot_record(const char* reason) override { seen += std::string("no: ") + reason; }
+  std::string seen;
+};
+
+TEST(Launcher, RunsWhereTheOperandsAre) {
+  StoragePtr storage = allocate(64, cpu());
+  int ran = 0;
+  Probe probe(&ran);
+  launch(probe);
+  EXPECT_EQ(ran, 0) << "nothing to work on";
+  probe.operands = {operand_on(cpu(), storage, {4}), operand_on(cpu(), storage, {2, 2})};
+  launch(probe);
+  EXPECT_EQ(ran, 1);
+}
+
+TEST(Launcher, OperandsOfTwoDevicesAreNamed) {
+  StoragePtr storage = allocate(1024, cpu());
+  int ran = 0;
+  Probe probe(&ran);
+  probe.operands = {operand_on(cpu(), storage, {5, 4, 3}), operand_on(gpu(0), storage, {4, 3})};
+  try {
+    launch(probe);
+    FAIL();
+  } catch (const DeviceError& error) {
+    EXPECT_STREQ(error.what(),
+                 "probe: operands on cpu (5, 4, 3) float32 and cuda:0 (4, 3) float32; move one with "
+                 ".to(...)");
+  }
+  EXPECT_EQ(ran, 0);
+}
+
+TEST(Launcher, ARecordingSeesOperationsEffectsAndWaits) {
+  StoragePtr storage = allocate(64, cpu());
+  int ran = 0, effects = 0;
+  Probe probe(&ran);
+  probe.operands = {operand_on(cpu(), storage, {4})};
+  CountingRecorder recorder;
+  ThreadState::current().recorder = &recorder;
+  launch(probe);
+  host_effect([&] { ++effects; });
+  HostScalar rate = host_scalar([] { return 0.5; });
+  std::int64_t before = cuda::sync_count();
+  cuda::count_sync("a wait");
+  ThreadState::current().recorder = nullptr;
+  launch(probe);
+  EXPECT_EQ(recorder.seen, "probe effect no: a wait");
+  EXPECT_EQ(ran, 2);
+  EXPECT_EQ(effects, 1);
+  EXPECT_EQ(rate.slot, 7);
+  EXPECT_EQ(rate.real, 0.5);
+  EXPECT_EQ(cuda::sync_count(), before + 1);
+}
+
+TEST(Launcher, ReportingOperationsHaveNumbers) {
+  unsigned a = cuda::error_operation("launcher_test a"), b = cuda::error_operation("launcher_test b");
+  EXPECT_NE(a, b);
+  EXPECT_NE(a, 0u);
+  EXPECT_EQ(cuda::error_operation(std::string("launcher_test a").c_str()), a);
+  cuda::throw_reported_error(cpu());
+}
+
+TEST(Operations, VisitTheirOperandsInAFixedOrder) {
+  StoragePtr storage = allocate(64, cpu());
+  struct Listing final : OperandVisitor {
+    void read(Operand& o) override { text += "r" + std::to_string(o.view.shape[0]); }
+    void write(Operand& o) override { text += "w" + std::to_string(o.view.shape[0]); }
+    void scalar(HostScalar& s) override { text += "s" + std::to_string(s.integer); }
+    std::string text;
+  };
+  auto numbered = [&](std::int64_t n) { return operand_on(cpu(), storage, {n}); };
+  auto listed = [](Operation& operation) {
+    Listing listing;
+    operation.clone()->visit(listing);
+    return listing.text;
+  };
+  Elementwise add("add", Ufunc::add);
+  add.num_inputs = 2;
+  add.in[1].array = numbered(1);  // the other input is a number
+  add.out = numbered(2);
+  EXPECT_EQ(listed(add), "r1w2");
+  Matmul matmul;
+  matmul.a = numbered(1), matmul.b = numbered(2), matmul.c = numbered(4);
+  EXPECT_EQ(listed(matmul), "r1r2w4");
+  matmul.bias = numbered(3);
+  EXPECT_EQ(listed(matmul), "r1r2r3w4");
+  Dropout dropout;
+  dropout.in = numbered(1), dropout.out = numbered(2);
+  dropout.seed.integer = 3, dropout.offset.integer = 4;
+  EXPECT_EQ(listed(dropout), "r1w2s3s4");
+  UpdateParameters update("sgd", UpdateRuleId{});
+  update.num_states = 1;
+  update.num_hyperparameters = 1;
+  update.hyperparameters[0].integer = 9;
+  update.targets.resize(2);
+  for (UpdateTarget& target : update.targets) {
+    target.parameter = numbered(1), target.gradient = numbered(2), target.states[0] = numbered(3);
+  }
+  EXPECT_EQ(listed(update), "r2w1w3r2w1w3s9");
+}
+
+// --- devices -------------------------------------------------------------------------------------
+
+TEST(Devices, WhatIsThere) {
+  EXPECT_GE(num_gpus(), 0);
+  EXPECT_EQ(cuda::is_available(), num_gpus() > 0);
+  EXPECT_EQ(try_gpu(kMaxGpus), cpu());
+  EXPECT_EQ(try_gpu(-1), cpu());
+  EXPECT_EQ(try_gpu(0), num_gpus() > 0 ? gpu(0) : cpu());
+  EXPECT_EQ(try_all_gpus().size(), static_cast<std::size_t>(std::max(num_gpus(), 1)));
+  EXPECT_NE(cuda::diagnose().find("GPUs: "), std::string::npos);
+  check_device(cpu());
+}
+
+TEST(Devices, AnAbsentGpuIsExplained) {
+  Device absent = gpu(num_gpus());
+  std::string text;
+  try {
+    check_device(absent);
+  } catch (const DeviceError& error) {
+    text = error.what();
+  }
+  EXPECT_EQ(text.find(absent.str()), 0u) << text;
+  EXPECT_NE(text.find(num_gpus() == 0 ? "cannot be used: " : "is not there: this machine has"),
+            std::string::npos) << text;
+  EXPECT_THROW(DeviceScope on(absent), DeviceError);
+  EXPECT_THROW(absent.use(), DeviceError);
+  EXPECT_THROW(cuda::mem_info(absent), DeviceError);
+  EXPECT_THROW(cuda::mem_info(cpu()), DeviceError);
+  EXPECT_THROW(cuda::Stream(absent, cuda::default_stream_flags), DeviceError);
+  EXPECT_THROW(cuda::current_stream(absent), DeviceError);
+  EXPECT_EQ(ThreadState::current().device, cpu());
+}
+
+TEST(Devices, AScopeEnds) {
+  Device there = try_gpu();
+  {
+    DeviceScope on(there);
+    EXPECT_EQ(ThreadState::current().device, there);
+    std::thread elsewhere([] { EXPECT_EQ(ThreadState::current().device, cpu()); });
+    elsewhere.join();
+  }
+  EXPECT_EQ(ThreadState::current().device, cpu());
+}
+
+}  // namespace
+}  // namespace rensa

@@ -1,0 +1,205 @@
+// A captured step against the same step run eagerly, bit for bit: on a GPU as a CUDA graph, on the
+// CPU as the rewritten list run operation by operation.
+#include "rensa/graph/capture.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "rensa/core/error.h"
+#include "rensa/functions/functions.h"
+#include "rensa/links/links.h"
+#include "rensa/links/reporter.h"
+#include "rensa/optimizers/optimizers.h"
+#include "tests/testing.h"
+
+namespace rensa {
+namespace {
+
+struct Net : Chain<Net> {
+  L::Linear l1, l2, l3;
+  explicit Net(std::int64_t units) : l1(units), l2(units), l3(10) {}
+  void members(Visitor& v) override { v("l1", l1), v("l2", l2), v("l3", l3); }
+  Variable operator()(const Variable& x) {
+    Variable h = F::dropout(F::relu(l1(x)), 0.25);
+    return l3(F::relu(l2(h)));
+  }
+};
+
+struct Batch {
+  Array x, t;
+};
+
+std::vector<Batch> make_batches(Device device) {
+  xp::random::seed(7);
+  std::vector<Batch> batches;
+  for (int i = 0; i < 12; ++i) {
+    std::int64_t n = i % 4 == 3 ? 5 : 16;  // a short batch at each "epoch's" end
+    batches.push_back({xp::random::uniform(0, 1, {n, 20}, float32, cpu()).to(device),
+                       xp::random::randint(0, 10, {n}, int32, cpu()).to(device)});
+  }
+  return batches;
+}
+
+/// What a training run leaves behind.
+struct Outcome {
+  std::vector<std::vector<float>> parameters, gradients;
+  std::vector<float> losses, accuracies;
+  CaptureStats stats;
+};
+
+CaptureOptions test_options() {
+  CaptureOptions options;
+  options.replay_lists = true;
+  return options;
+}
+
+/// Three epochs with all that tempts a recording to freeze.
+Outcome train(Device device, bool captured, const Optimizer& optimizer,
+              CaptureOptions options = test_options()) {
+  std::vector<Batch> batches = make_batches(device);
+  xp::random::seed(11);
+  auto model = L::Classifier(Net(32));
+  model.to_device(device);
+  optimizer.setup(model);
+  CaptureCache cache(options);
+  CaptureCache::Step step = [&](const Variables& in) {
+    return Variables{optimizer.update(model, in[0], in[1])};
+  };
+  Reporter reporter;
+  reporter.add_observer("main", model);
+  Outcome outcome;
+  auto saved = model.copy(CopyMode::copy);
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    for (std::size_t i = 0; i < batches.size(); ++i) {
+      if (epoch == 1 && i == 2) optimizer.attribute("lr") *= 0.5;
+      if (epoch == 1 && i == 7) saved.copyparams(model);
+      if (epoch == 2 && i == 3) model.copyparams(saved);  // loaded in place, after recording
+      Observation observation;
+      auto scope = reporter.scope(observation);
+      Variables inputs{constant(batches[i].x), constant(batches[i].t)};
+      Variables loss = captured ? cache.call(step, inputs) : step(inputs);
+      outcome.losses.push_back(loss[0].item<float>());
+      EXPECT_EQ(observation.at("main/loss").item<float>(), outcome.losses.back());
+      outcome.accuracies.push_back(observation.at("main/accuracy").item<float>());
+    }
+    UsingConfig<bool> testing(&Config::train, false);
+    no_backprop_mode no_graph;
+    outcome.losses.push_back(model(batches[0].x, batches[0].t).item<float>());
+  }
+  for (const ParameterRef& p : model.params()) {
+    outcome.parameters.push_back(p.array().to_vector<float>());
+    outcome.gradients.push_back(p.grad().to_vector<float>());
+  }
+  outcome.stats = cache.stats();
+  return outcome;
+}
+
+void expect_equal(const Outcome& a, const Outcome& b) {
+  EXPECT_EQ(a.losses, b.losses);
+  EXPECT_EQ(a.accuracies, b.accuracies);
+  EXPECT_EQ(a.parameters, b.parameters);
+  EXPECT_EQ(a.gradients, b.gradients);
+}
+
+class CaptureTest : public ::testing::TestWithParam<Device> {
+ protected:
+  void SetUp() override {
+    if (GetParam().is_cuda()) {
+      RENSA_NEEDS_GPUS(1);
+    }
+  }
+};
+
+TEST_P(CaptureTest, EqualsEagerBitForBit) {
+  Outcome eager = train(GetParam(), false, optimizers::MomentumSGD());
+  Outcome captured = train(GetParam(), true, optimizers::MomentumSGD());
+  expect_equal(eager, captured);
+  EXPECT_EQ(captured.stats.warmups, 2);
+  EXPECT_EQ(captured.stats.recordings, 2);
+  EXPECT_EQ(captured.stats.replays, 36 - 4);
+  EXPECT_EQ(captured.stats.fallbacks, 0);
+  EXPECT_LT(captured.stats.rewritten_operations, captured.stats.operations);
+}
+
+TEST_P(CaptureTest, UnrewrittenListGivesTheSame) {
+  CaptureOptions plain = test_options();
+  plain.rewrite = plain.branches = false;
+  Outcome rewritten = train(GetParam(), true, optimizers::SGD());
+  Outcome unrewritten = train(GetParam(), true, optimizers::SGD(), plain);
+  expect_equal(rewritten, unrewritten);
+  EXPECT_EQ(unrewritten.stats.rewritten_operations, unrewritten.stats.operations);
+}
+
+TEST_P(CaptureTest, ResultsAreFreshMemory) {
+  CaptureCache cache(test_options());
+  CaptureCache::Step step = [](const Variables& in) { return Variables{in[0] * 2 + 1}; };
+  std::vector<Array> results;
+  for (int i = 0; i < 5; ++i) {
+    Array x = xp::full({3}, static_cast<float>(i), float32, GetParam());
+    results.push_back(cache.call(step, {constant(x)})[0].array());
+  }
+  for (int i = 0; i < 5; ++i) {
+    float expected = static_cast<float>(2 * i + 1);
+    EXPECT_EQ(results[static_cast<std::size_t>(i)].to_vector<float>(),
+              (std::vector<float>(3, expected)));
+  }
+  EXPECT_EQ(cache.stats().replays, 3);
+}
+
+TEST_P(CaptureTest, StepThatWaitsStaysEager) {
+  if (GetParam().is_cpu()) GTEST_SKIP() << "nothing waits on the CPU";
+  CaptureCache cache(test_options());
+  CaptureCache::Step step = [](const Variables& in) {
+    float first = in[0].array()[0].item<float>();
+    return Variables{in[0] * first};
+  };
+  for (int i = 1; i < 5; ++i) {
+    Array x = xp::full({3}, static_cast<float>(i), float32, GetParam());
+    Variable y = cache.call(step, {constant(x)})[0];
+    EXPECT_EQ(y.array()[1].item<float>(), static_cast<float>(i * i));
+  }
+  EXPECT_EQ(cache.stats().replays, 0);
+  EXPECT_EQ(cache.stats().fallbacks, 2);
+  EXPECT_FALSE(cache.stats().last_fallback.empty());
+}
+
+TEST_P(CaptureTest, ExceptionInTheStepLeavesTheCacheUsable) {
+  CaptureCache cache(test_options());
+  bool fail = false;
+  CaptureCache::Step step = [&](const Variables& in) {
+    if (fail) throw ValueError("as asked");
+    return Variables{in[0] + 1};
+  };
+  Variables in{constant(xp::ones({2}, float32, GetParam()))};
+  cache.call(step, in);
+  fail = true;
+  EXPECT_THROW(cache.call(step, in), ValueError);
+  EXPECT_EQ(ThreadState::current().recorder, nullptr);
+  fail = false;
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(cache.call(step, in)[0].array()[0].item<float>(), 2.f);
+  EXPECT_EQ(cache.stats().replays, 2);
+}
+
+TEST_P(CaptureTest, KeepsAtMostMaxSignatures) {
+  CaptureOptions options = test_options();
+  options.max_signatures = 2;
+  CaptureCache cache(options);
+  CaptureCache::Step step = [](const Variables& in) { return Variables{in[0] * in[0]}; };
+  for (int round = 0; round < 3; ++round) {
+    for (std::int64_t n = 1; n <= 3; ++n) {
+      Array x = xp::full({n}, 3.f, float32, GetParam());
+      EXPECT_EQ(cache.call(step, {constant(x)})[0].array()[0].item<float>(), 9.f);
+    }
+  }
+  EXPECT_EQ(cache.stats().replays, 0);  // each signature was evicted before its second call
+  EXPECT_EQ(cache.stats().warmups, 9);
+}
+
+std::string device_name(const ::testing::TestParamInfo<Device>& info) {
+  return info.param.is_cpu() ? "cpu" : "cuda";
+}
+INSTANTIATE_TEST_SUITE_P(Devices, CaptureTest, ::testing::Values(cpu(), gpu(0)), device_name);
+
+}  // namespace
+}  // namespace rensa

@@ -1,0 +1,154 @@
+// The planner's order and layout, and the rewrites, on small recorded lists.
+#include "rensa/graph/plan.h"
+
+#include <gtest/gtest.h>
+
+#include "rensa/array/routines.h"
+#include "rensa/device/operations.h"
+#include "rensa/graph/rewrite.h"
+
+namespace rensa {
+namespace {
+
+/// Records what `step` launches.
+template <class F> void record(Recording& recording, F step) {
+  ThreadState::current().recorder = &recording;
+  step();
+  ThreadState::current().recorder = nullptr;
+}
+
+TEST(Plan, IndependentOperationsHaveNoOrder) {
+  Array x = xp::ones({1000});
+  Array a, b, c;
+  Recording recording;
+  record(recording, [&] {
+    a = x + 1;
+    b = x * 3;
+    c = a + b;
+  });
+  Plan plan = make_plan(recording, true);
+  ASSERT_EQ(plan.dependencies.size(), 3u);
+  EXPECT_TRUE(plan.dependencies[0].empty());
+  EXPECT_TRUE(plan.dependencies[1].empty());
+  EXPECT_EQ(plan.dependencies[2], (std::vector<int>{1, 0}));
+}
+
+TEST(Plan, WithoutBranchesEachFollowsTheOneBefore) {
+  Array x = xp::ones({1000});
+  Array a, b;
+  Recording recording;
+  record(recording, [&] {
+    a = x + 1;
+    b = x * 3;
+  });
+  Plan plan = make_plan(recording, false);
+  EXPECT_EQ(plan.dependencies[1], (std::vector<int>{0}));
+}
+
+TEST(Plan, OwnMemoryIsSharedAlongAChain) {
+  Array x = xp::ones({1000});
+  Array y;
+  Recording recording;
+  record(recording, [&] {
+    y = x + 1;
+    for (int i = 0; i < 10; ++i) y = y * 2;
+  });
+  Plan plan = make_plan(recording, true);
+  // Ten intermediates of 4000 bytes; two are alive at a time. The result stays outside.
+  EXPECT_EQ(plan.arena->nbytes(), 2 * 4096);
+}
+
+TEST(Plan, MemoryThatBranchesUseTogetherIsNotShared) {
+  Array x = xp::ones({1000});
+  Array y;
+  Recording recording;
+  record(recording, [&] {
+    Array a = (x + 1) * 2;
+    Array b = (x + 3) * 4;
+    y = a + b;
+  });
+  Plan plan = make_plan(recording, true);
+  EXPECT_EQ(plan.arena->nbytes(), 4 * 4096);
+}
+
+TEST(Plan, ReplannedListGivesTheSameNumbers) {
+  Array x = xp::arange(100, float32);
+  Array y;
+  Recording recording;
+  record(recording, [&] { y = xp::sqrt(x * x + 1) - x.sum() / (x + 2); });
+  std::vector<float> eager = y.to_vector<float>();
+  Plan plan = make_plan(recording, true);
+  y.fill(0);
+  for (auto& operation : recording.operations) launch(*operation);
+  EXPECT_EQ(y.to_vector<float>(), eager);
+}
+
+TEST(Rewrite, ReluBecomesTheProductsEpilogue) {
+  Array x = xp::random::normal(0, 1, {4, 5}), w = xp::random::normal(0, 1, {3, 5});
+  Array b = xp::random::normal(0, 1, {3}), y;
+  Recording recording;
+  record(recording, [&] { y = xp::elementwise(Ufunc::relu, {xp::linear(x, w, b)}); });
+  std::vector<float> eager = y.to_vector<float>();
+  ASSERT_EQ(recording.operations.size(), 2u);
+  rewrite(recording);
+  ASSERT_EQ(recording.operations.size(), 1u);
+  EXPECT_TRUE(dynamic_cast<Matmul&>(*recording.operations[0]).relu);
+  y.fill(0);
+  launch(*recording.operations[0]);
+  EXPECT_EQ(y.to_vector<float>(), eager);
+}
+
+TEST(Rewrite, ReluStaysWhereItsInputIsReadTwice) {
+  Array x = xp::ones({4, 5}), w = xp::ones({3, 5}), b = xp::ones({3}), y, z;
+  Recording recording;
+  record(recording, [&] {
+    Array h = xp::linear(x, w, b);
+    y = xp::elementwise(Ufunc::relu, {h});
+    z = h * 2;
+  });
+  rewrite(recording);
+  EXPECT_EQ(recording.operations.size(), 3u);
+}
+
+TEST(Rewrite, ReluGradAndBiasGradBecomeOnePass) {
+  Array gy = xp::random::normal(0, 1, {37, 65}), y = xp::random::normal(0, 1, {37, 65}), gz, gb;
+  Recording recording;
+  record(recording, [&] {
+    gz = xp::elementwise(Ufunc::relu_grad, {gy, y});
+    gb = gz.sum(0);
+  });
+  std::vector<float> eager_gz = gz.to_vector<float>(), eager_gb = gb.to_vector<float>();
+  rewrite(recording);
+  ASSERT_EQ(recording.operations.size(), 1u);
+  gz.fill(0), gb.fill(0);
+  launch(*recording.operations[0]);
+  EXPECT_EQ(gz.to_vector<float>(), eager_gz);
+  EXPECT_EQ(gb.to_vector<float>(), eager_gb);
+}
+
+TEST(Rewrite, WorkThatNobodySeesIsDropped) {
+  Array x = xp::ones({8}), y;
+  Recording recording;
+  record(recording, [&] {
+    { Array unused = xp::exp(x) * 2; }
+    y = x + 1;
+  });
+  EXPECT_EQ(recording.operations.size(), 3u);
+  rewrite(recording);
+  EXPECT_EQ(recording.operations.size(), 1u);
+}
+
+TEST(Rewrite, AFilledConstantIsKeptAndNotFilledAgain) {
+  Array x = xp::ones({8}), y;
+  Recording recording;
+  record(recording, [&] { y = x * xp::full({8}, 3.f); });
+  rewrite(recording);
+  ASSERT_EQ(recording.operations.size(), 1u);
+  Plan plan = make_plan(recording, true);
+  y.fill(0);
+  launch(*recording.operations[0]);
+  EXPECT_EQ(y.to_vector<float>(), std::vector<float>(8, 3.f));
+}
+
+}  // namespace
+}  // namespace rensa

@@ -1,0 +1,213 @@
+// What a model is: a value with names, devices, copies and an anchor.
+#include "rensa/links/link.h"
+
+#include <gtest/gtest.h>
+
+#include "rensa/core/error.h"
+#include "rensa/functions/functions.h"
+#include "rensa/links/links.h"
+#include "tests/testing.h"
+
+namespace rensa {
+namespace {
+
+using Values = std::vector<float>;
+Values values(const Array& a) { return a.to_vector<float>(); }
+
+struct Inner : Chain<Inner> {
+  Parameter w{Initializer(1), {2}};
+  Persistent mean{xp::zeros({2})};
+  std::int64_t count = 0;
+  void members(Visitor& v) override { v("w", w), v("mean", mean), v("count", count); }
+};
+
+struct Outer : Chain<Outer> {
+  // Named against the alphabet, to see the sorting.
+  L::Linear z{3};
+  Inner a;
+  Parameter scale{Initializer(2), {1}};
+  Parameter absent;
+  void members(Visitor& v) override { v("z", z), v("scale", scale), v("a", a), v("no", absent); }
+};
+
+std::vector<std::string> paths(Link& link) {
+  std::vector<std::string> result;
+  for (const NamedParameter& p : link.namedparams()) result.push_back(p.path);
+  return result;
+}
+
+TEST(Link, NamesAreSortedParametersFirst) {
+  Outer model;
+  EXPECT_EQ(paths(model), (std::vector<std::string>{"/scale", "/a/w", "/z/W", "/z/b"}));
+  std::vector<ParameterRef> params = model.params();
+  ASSERT_EQ(params.size(), 4u);
+  EXPECT_EQ(params[1].body(), model.a.w.body());
+  std::vector<std::string> links;
+  for (const auto& [path, link] : model.namedlinks()) links.push_back(path);
+  EXPECT_EQ(links, (std::vector<std::string>{"/", "/a", "/z"}));
+}
+
+TEST(Link, CountsInitializedParameters) {
+  Outer model;
+  EXPECT_EQ(model.count_params(), 1 + 2 + 3);
+  model.z(xp::ones({1, 5}));
+  EXPECT_EQ(model.count_params(), 1 + 2 + 3 + 15);
+}
+
+TEST(Link, Cleargrads) {
+  Outer model;
+  model.a.w.set_grad(xp::ones({2}));
+  model.cleargrads();
+  EXPECT_FALSE(model.a.w.grad().defined());
+}
+
+TEST(Link, DeepCopyIsIndependent) {
+  Outer model;
+  model.a.count = 7;
+  Outer copy = model;
+  copy.a.w.array().fill(9);
+  copy.a.mean.fill(9);
+  copy.a.count = 9;
+  EXPECT_EQ(values(model.a.w.array()), (Values{1, 1}));
+  EXPECT_EQ(values(model.a.mean), (Values{0, 0}));
+  EXPECT_EQ(model.a.count, 7);
+  copy.z(xp::ones({1, 5}));
+  EXPECT_FALSE(model.z.W.is_initialized());
+}
+
+TEST(Link, CopyShares) {
+  Outer model;
+  Outer shared = model.copy();
+  model.a.w.array().fill(9);
+  EXPECT_EQ(values(shared.a.w.array()), (Values{9, 9}));
+  EXPECT_EQ(shared.a.mean.storage(), model.a.mean.storage());
+  shared.a.w.set_grad(xp::ones({2}));
+  EXPECT_FALSE(model.a.w.grad().defined());
+  Outer deep = model.copy(CopyMode::copy);
+  EXPECT_NE(deep.a.w.array().storage(), model.a.w.array().storage());
+  L::Linear linear(4, 4), fresh = linear.copy(CopyMode::init);
+  EXPECT_FALSE(xp::array_equal(linear.W.array(), fresh.W.array()));
+}
+
+TEST(Link, MovesToADeviceInPlace) {
+  for (Device device : testing::test_devices()) {
+    Outer model;
+    ParameterRef before = model.params()[1];
+    model.to_device(device);
+    EXPECT_EQ(before.array().device(), device);
+    EXPECT_EQ(model.a.mean.device(), device);
+    EXPECT_EQ(model.z.W.device(), device);
+    EXPECT_EQ(model.z(xp::ones({2, 5}, float32, device)).device(), device);
+  }
+}
+
+TEST(Link, SharedUntilMoved) {
+  RENSA_NEEDS_GPUS(1);
+  Outer model;
+  Outer shared = model.copy();
+  shared.to_gpu(0);
+  EXPECT_EQ(model.a.w.array().device(), cpu());
+  EXPECT_EQ(shared.a.w.array().device(), gpu(0));
+}
+
+TEST(Link, Addgrads) {
+  for (Device device : testing::test_devices()) {
+    Outer model, other;
+    other.to_device(device);
+    other.a.w.set_grad(xp::array({1.f, 2.f}, device));
+    model.addgrads(other);
+    EXPECT_EQ(values(model.a.w.grad()), (Values{1, 2}));
+    model.addgrads(other);
+    EXPECT_EQ(values(model.a.w.grad()), (Values{2, 4}));
+    EXPECT_EQ(model.a.w.grad().device(), cpu());
+    EXPECT_EQ(values(other.a.w.grad()), (Values{1, 2}));
+  }
+}
+
+TEST(Link, Copyparams) {
+  for (Device device : testing::test_devices()) {
+    Outer model, other;
+    model.to_device(device);
+    other.z(xp::ones({1, 5}));
+    other.a.w.array().fill(3);
+    other.a.mean.fill(4);
+    other.a.count = 5;
+    StoragePtr memory = model.a.w.array().storage();
+    model.copyparams(other);
+    EXPECT_EQ(model.a.w.array().storage(), memory);
+    EXPECT_EQ(values(model.a.w.array()), (Values{3, 3}));
+    EXPECT_EQ(values(model.a.mean), (Values{4, 4}));
+    EXPECT_EQ(model.a.count, 5);
+    EXPECT_EQ(model.z.W.array().device(), device);
+    EXPECT_EQ(values(model.z.W.array()), values(other.z.W.array()));
+  }
+}
+
+TEST(Link, CopyparamsInitializesTheSource) {
+  Outer model, other;
+  model.z(xp::ones({1, 5}));
+  model.copyparams(other);
+  EXPECT_TRUE(other.z.W.is_initialized());
+  EXPECT_EQ(values(model.z.W.array()), values(other.z.W.array()));
+}
+
+TEST(Link, DifferentStructuresAreNamed) {
+  Outer model;
+  L::Linear other(3);
+  try {
+    model.copyparams(other);
+    FAIL();
+  } catch (const ValueError& e) {
+    EXPECT_NE(std::string(e.what()).find("/W"), std::string::npos) << e.what();
+  }
+  EXPECT_THROW(model.addgrads(other), ValueError);
+}
+
+TEST(LinkAnchor, FollowsMovesAndKnowsTheEnd) {
+  std::shared_ptr<LinkAnchor> anchor;
+  {
+    Outer model;
+    anchor = model.anchor();
+    EXPECT_EQ(anchor->link, &model);
+    Outer moved = std::move(model);
+    EXPECT_EQ(anchor->link, &moved);
+    Outer copy = moved;
+    EXPECT_EQ(anchor->link, &moved);
+    EXPECT_EQ(copy.anchor()->link, &copy);
+    std::vector<Outer> models;
+    models.push_back(std::move(moved));
+    models.emplace_back();  // the vector moves its elements
+    EXPECT_EQ(anchor->link, &models[0]);
+    auto other = models[1].anchor();
+    models[0] = std::move(models[1]);
+    EXPECT_EQ(anchor->link, nullptr);
+    EXPECT_EQ(other->link, &models[0]);
+    anchor = other;
+  }
+  EXPECT_EQ(anchor->link, nullptr);
+}
+
+TEST(Linear, SizesAndOptions) {
+  L::Linear lazy(3), named_lazy(none, 3), eager(5, 3), nobias(5, 3, {.nobias = true});
+  EXPECT_FALSE(lazy.W.is_initialized());
+  EXPECT_FALSE(named_lazy.W.is_initialized());
+  EXPECT_EQ(eager.W.shape(), (Shape{3, 5}));
+  EXPECT_EQ(values(eager.b.array()), (Values{0, 0, 0}));
+  EXPECT_FALSE(nobias.b.defined());
+  EXPECT_EQ(nobias.params().size(), 1u);
+  Variable y = lazy(xp::ones({2, 5, 4}));
+  EXPECT_EQ(lazy.W.shape(), (Shape{3, 20}));
+  EXPECT_EQ(y.shape(), (Shape{2, 3}));
+  L::Linear batched(3);
+  EXPECT_EQ(batched(xp::ones({2, 5, 4}), 2).shape(), (Shape{2, 5, 3}));
+  EXPECT_EQ(batched.W.shape(), (Shape{3, 4}));
+  L::Linear constant(2, 1, {.initialW = 3, .initial_bias = 0.5});
+  EXPECT_EQ(values(constant(xp::ones({1, 2})).array()), (Values{6.5}));
+  L::Linear given(2, 1, {.initialW = xp::array({{1.f, 2.f}})});
+  EXPECT_EQ(values(given(xp::ones({1, 2})).array()), (Values{3}));
+  EXPECT_THROW(L::Linear(-1), ValueError);
+  EXPECT_THROW(eager(xp::ones({1, 6})), ShapeError);
+}
+
+}  // namespace
+}  // namespace rensa

@@ -1,0 +1,29 @@
+// Runs the tests and says how many needed a GPU and how many of those were left out.
+#include <cstdio>
+
+#include "tests/testing.h"
+
+namespace rensa::testing {
+namespace {
+int skipped = 0, ran = 0;
+}
+void count_skipped() { ++skipped; }
+void count_gpu_test() { ++ran; }
+
+std::vector<Device> test_devices() {
+  std::vector<Device> devices{cpu()};
+  if (num_gpus() > 0) devices.push_back(gpu(0));
+  return devices;
+}
+}  // namespace rensa::testing
+
+int main(int argc, char** argv) {
+  ::testing::InitGoogleTest(&argc, argv);
+  int result = RUN_ALL_TESTS();
+  const auto& unit = *::testing::UnitTest::GetInstance();
+  std::printf("GPUs: %d; tests for a GPU: %d run, %d skipped\n", rensa::num_gpus(),
+              rensa::testing::ran, rensa::testing::skipped);
+  std::printf("%d passed, %d failed, %d skipped\n", unit.successful_test_count(),
+              unit.failed_test_count(), unit.skipped_test_count());
+  return result;
+}

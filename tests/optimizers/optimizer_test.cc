@@ -1,0 +1,237 @@
+// Optimizers against their formulas, and what they hold on to.
+#include "rensa/optimizers/optimizer.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "rensa/core/error.h"
+#include "rensa/functions/functions.h"
+#include "rensa/links/links.h"
+#include "rensa/optimizers/optimizers.h"
+#include "tests/testing.h"
+
+namespace rensa {
+namespace {
+
+struct Scalars : Chain<Scalars> {
+  Parameter a, b;
+  Scalars(Dtype dtype, Device device)
+      : a(Initializer(xp::array({1.0, -2.0, 0.5}).astype(dtype))),
+        b(Initializer(xp::full({2, 2}, 3.0, dtype))) {
+    to_device(device);
+  }
+  void members(Visitor& v) override { v("a", a), v("b", b); }
+};
+
+/// The gradient of element `i` at step `t` (from 1): the same for optimizer and reference.
+double gradient(std::size_t i, int t) {
+  return std::sin(static_cast<double>(i) + 0.37 * t) + 0.1 * static_cast<double>(i);
+}
+
+/// One element's update, in double: parameter, states, gradient, step.
+using Reference = void (*)(double& p, double (&s)[2], double g, int t);
+
+struct Case {
+  const char* name;
+  Optimizer optimizer;
+  Reference update;
+};
+
+std::vector<Case> cases() {
+  return {
+      {"SGD", optimizers::SGD(0.1), [](double& p, double (&)[2], double g, int) { p -= 0.1 * g; }},
+      {"MomentumSGD", optimizers::MomentumSGD({.lr = 0.05, .momentum = 0.8}),
+       [](double& p, double (&s)[2], double g, int) {
+         s[0] = 0.8 * s[0] - 0.05 * g;
+         p += s[0];
+       }},
+      {"Adam", optimizers::Adam(),
+       [](double& p, double (&s)[2], double g, int t) {
+         s[0] += (1 - 0.9) * (g - s[0]);
+         s[1] += (1 - 0.999) * (g * g - s[1]);
+         double step = 0.001 * std::sqrt(1 - std::pow(0.999, t)) / (1 - std::pow(0.9, t));
+         p -= step * s[0] / (std::sqrt(s[1]) + 1e-8);
+       }},
+      {"Adam with decay",
+       optimizers::Adam({.alpha = 0.01, .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-4, .eta = 0.5,
+                         .weight_decay_rate = 0.02}),
+       [](double& p, double (&s)[2], double g, int t) {
+         s[0] += (1 - 0.8) * (g - s[0]);
+         s[1] += (1 - 0.95) * (g * g - s[1]);
+         double step = 0.01 * std::sqrt(1 - std::pow(0.95, t)) / (1 - std::pow(0.8, t));
+         p -= 0.5 * (step * s[0] / (std::sqrt(s[1]) + 1e-4) + 0.02 * p);
+       }},
+  };
+}
+
+void set_gradient(const ParameterRef& p, int t) {
+  std::vector<double> g(static_cast<std::size_t>(p.size()));
+  for (std::size_t i = 0; i < g.size(); ++i) g[i] = gradient(i, t);
+  p.set_grad(xp::array(g, p.array().device()).reshape(p.shape()).astype(p.dtype()));
+}
+
+TEST(Optimizer, FollowsTheFormulaForManySteps) {
+  const std::pair<Dtype, double> tolerances[] = {{float64, 1e-12}, {float32, 2e-5}};
+  for (Device device : testing::test_devices()) {
+    for (auto [dtype, tolerance] : tolerances) {
+      for (const Case& c : cases()) {
+        SCOPED_TRACE(std::string(c.name) + " on " + device.str());
+        Scalars model(dtype, device);
+        c.optimizer.setup(model);
+        std::vector<double> expected = model.a.array().to_vector<double>();
+        double states[3][2] = {};
+        for (int t = 1; t <= 200; ++t) {
+          set_gradient(model.a, t);
+          set_gradient(model.b, t);
+          c.optimizer.update();
+          for (std::size_t i = 0; i < 3; ++i) c.update(expected[i], states[i], gradient(i, t), t);
+        }
+        EXPECT_EQ(c.optimizer.t(), 200);
+        std::vector<double> got = model.a.array().to_vector<double>();
+        for (std::size_t i = 0; i < 3; ++i) EXPECT_NEAR(got[i], expected[i], tolerance);
+      }
+    }
+  }
+}
+
+TEST(Optimizer, HalfParametersMove) {
+  for (Device device : testing::test_devices()) {
+    for (Dtype dtype : {float16, bfloat16}) {
+      Scalars model(dtype, device);
+      optimizers::SGD optimizer(0.5);
+      optimizer.setup(model);
+      model.a.set_grad(xp::ones({3}, dtype, device));
+      optimizer.update();
+      EXPECT_EQ(model.a.array().to_vector<float>(), (std::vector<float>{0.5, -2.5, 0}));
+    }
+  }
+}
+
+TEST(Optimizer, LeavesParametersWithoutGradientAlone) {
+  Scalars model(float32, cpu());
+  optimizers::Adam optimizer;
+  optimizer.setup(model);
+  set_gradient(model.a, 1);
+  optimizer.update();
+  EXPECT_EQ(model.b.array().to_vector<float>(), std::vector<float>(4, 3));
+  EXPECT_EQ(model.a.update_rule()->t, 1);
+  EXPECT_EQ(model.b.update_rule()->t, 0);
+  // b's first update is its first, whatever the others have had.
+  set_gradient(model.a, 2);
+  set_gradient(model.b, 1);
+  optimizer.update();
+  float expected = 3 - 0.001f;  // Adam's first step is alpha, against the gradient's sign
+  EXPECT_NEAR(model.b.array()[1][1].item<float>(), expected, 1e-6);
+  model.b.set_update_enabled(false);
+  std::vector<float> before = model.b.array().to_vector<float>();
+  optimizer.update();
+  EXPECT_EQ(model.b.array().to_vector<float>(), before);
+}
+
+TEST(Optimizer, TrainsALazyModel) {
+  for (Device device : testing::test_devices()) {
+    xp::random::seed(2);
+    auto model = L::Classifier(L::Linear(2));
+    model.to_device(device);
+    optimizers::SGD optimizer(1.0);
+    optimizer.setup(model);
+    Array x = xp::random::uniform(-1, 1, {64, 2}, float32, cpu());
+    Array t = (x[{Slice(), 0}] < x[{Slice(), 1}]).astype(int64).to(device);
+    x = x.to(device);
+    float first = optimizer.update(model, x, t).item<float>(), last = first;
+    for (int i = 0; i < 100; ++i) last = optimizer.update(model, x, t).item<float>();
+    EXPECT_LT(last, first / 3);
+    EXPECT_EQ(optimizer.t(), 101);
+  }
+}
+
+TEST(Optimizer, FollowsAMovedModel) {
+  auto optimizer = optimizers::SGD(1.0);
+  {
+    Scalars model(float32, cpu());
+    optimizer.setup(model);
+    Scalars moved = std::move(model);
+    EXPECT_EQ(&optimizer.target(), &moved);
+    moved.a.set_grad(xp::ones({3}));
+    optimizer.update();
+    EXPECT_EQ(moved.a.array().to_vector<float>(), (std::vector<float>{0, -3, -0.5}));
+    // A copy is another model.
+    Scalars copy = moved;
+    copy.a.set_grad(xp::ones({3}));
+    optimizer.update();
+    EXPECT_EQ(copy.a.array().to_vector<float>(), (std::vector<float>{0, -3, -0.5}));
+  }
+  EXPECT_THROW(optimizer.update(), ValueError);
+  EXPECT_THROW(optimizers::Adam().update(), ValueError);
+}
+
+TEST(Optimizer, HandlesShare) {
+  Optimizer optimizer = optimizers::SGD(1.0);
+  Optimizer same = optimizer;
+  same.attribute("lr") = 0.25;
+  EXPECT_EQ(optimizer.attribute("lr"), 0.25);
+  EXPECT_THROW(optimizer.attribute("alpha"), ValueError);
+  same.new_epoch();
+  EXPECT_EQ(optimizer.epoch(), 1);
+}
+
+TEST(Optimizer, TwoOptimizersForOneParameterIsAnError) {
+  Scalars model(float32, cpu());
+  optimizers::SGD first(1.0);
+  optimizers::Adam second;
+  first.setup(model);
+  second.setup(model);
+  set_gradient(model.a, 1);
+  second.update();
+  EXPECT_THROW(first.update(), ValueError);
+  first.setup(model);
+  first.update();
+}
+
+TEST(Optimizer, ReplacedPartsAreTrainedToo) {
+  auto model = L::Classifier(L::Linear(2, 2));
+  optimizers::SGD optimizer(1.0);
+  optimizer.setup(model);
+  model.predictor = L::Linear(2, 3, {.initialW = 0});
+  optimizer.update(model, xp::ones({1, 2}), xp::array({1}));
+  EXPECT_NE(model.predictor.W.array()[1][0].item<float>(), 0);
+}
+
+TEST(Optimizer, GradientsNeedNotBeContiguous) {
+  Scalars model(float32, cpu());
+  optimizers::SGD optimizer(1.0);
+  optimizer.setup(model);
+  model.b.set_grad(xp::array({{1.f, 2.f}, {3.f, 4.f}}).T());
+  optimizer.update();
+  EXPECT_EQ(model.b.array().to_vector<float>(), (std::vector<float>{2, 0, 1, -1}));
+}
+
+TEST(Optimizer, StatesFollowTheModelToItsDevice) {
+  RENSA_NEEDS_GPUS(1);
+  Scalars model(float32, cpu());
+  optimizers::MomentumSGD optimizer;
+  optimizer.setup(model);
+  set_gradient(model.a, 1);
+  optimizer.update();
+  model.to_gpu(0);
+  set_gradient(model.a, 2);
+  optimizer.update();
+  EXPECT_EQ(model.a.update_rule()->states[0].device(), gpu(0));
+}
+
+TEST(Optimizer, ModelsOnTwoDevices) {
+  RENSA_NEEDS_GPUS(1);
+  Scalars model(float32, cpu());
+  model.b.to_device(gpu(0));
+  optimizers::SGD optimizer(1.0);
+  optimizer.setup(model);
+  model.a.set_grad(xp::ones({3}));
+  model.b.set_grad(xp::ones({2, 2}, float32, gpu(0)));
+  optimizer.update();
+  EXPECT_EQ(model.a.array().to_vector<float>(), (std::vector<float>{0, -3, -0.5}));
+  EXPECT_EQ(model.b.array().to_vector<float>(), std::vector<float>(4, 2));
+}
+
+}  // namespace
+}  // namespace rensa

@@ -1,0 +1,89 @@
+// .npy: headers that numpy writes, and headers that nobody should.
+#include "rensa/serializers/npy.h"
+
+#include <gmock/gmock.h>
+
+#include "rensa/array/routines.h"
+#include "rensa/core/error.h"
+#include "tests/testing.h"
+
+namespace rensa {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string npy(const std::string& header, const std::string& data) {
+  std::string file("\x93NUMPY\x01\x00", 8);
+  file += static_cast<char>(header.size());
+  file += '\0';
+  return file + header + data;
+}
+
+Array parse(const std::string& file) { return parse_npy({file.data(), file.size()}, "a"); }
+
+std::string message_of(const std::string& file) {
+  try {
+    parse(file);
+  } catch (const SerializationError& error) {
+    return error.what();
+  }
+  return "no SerializationError";
+}
+
+TEST(Npy, EveryDtypeComesBack) {
+  for (int d = 0; d < kNumDtypes; ++d) {
+    auto dtype = static_cast<Dtype>(d);
+    for (const Shape& shape : {Shape{}, Shape{5}, Shape{2, 3}, Shape{2, 0, 3}}) {
+      Array a = (xp::random::uniform(0, 4, shape, float32, cpu())).astype(dtype);
+      Array b = parse(format_npy(a));
+      EXPECT_EQ(b.dtype(), dtype == bfloat16 ? float32 : dtype);
+      EXPECT_EQ(b.shape(), shape);
+      EXPECT_TRUE(xp::array_equal(a.astype(b.dtype()), b)) << dtype_name(dtype) << shape.str();
+    }
+  }
+}
+
+TEST(Npy, ElementsBeginAtAMultipleOf64) {
+  std::string file = format_npy(xp::zeros({3, 4}, float32, cpu()));
+  NpyHeader header = parse_npy_header({file.data(), file.size()}, "a");
+  EXPECT_EQ(header.data_offset % 64, 0u);
+  EXPECT_EQ(file.size(), header.data_offset + 48);
+}
+
+TEST(Npy, FortranOrderAndBigEndian) {
+  std::string data("\x00\x01\x00\x02\x00\x03\x00\x04\x00\x05\x00\x06", 12);
+  Array a = parse(npy("{'descr': '>i2', 'fortran_order': True, 'shape': (2, 3), }", data));
+  EXPECT_EQ(a.to_vector<int>(), (std::vector<int>{1, 3, 5, 2, 4, 6}));
+  EXPECT_TRUE(a.is_contiguous());
+}
+
+TEST(Npy, AnyOrderAndSpacing) {
+  Array a = parse(npy("{ 'shape':(2L,),\"fortran_order\":False , 'descr':'|u1' }", "ab"));
+  EXPECT_EQ(a.to_vector<int>(), (std::vector<int>{'a', 'b'}));
+}
+
+TEST(Npy, HostileHeaders) {
+  auto with = [](const std::string& descr, const std::string& shape) {
+    return npy("{'descr': " + descr + ", 'fortran_order': False, 'shape': " + shape + ", }", "abcd");
+  };
+  EXPECT_EQ(message_of(with("'|u1'", "(4,)")), "no SerializationError");
+  EXPECT_THAT(message_of(with("'|u1'", "(5,)")), HasSubstr("takes 5 bytes, but 4 are there"));
+  EXPECT_THAT(message_of(with("'|u1'", "(3,)")), HasSubstr("takes 3 bytes, but 4 are there"));
+  EXPECT_THAT(message_of(with("'<f4'", "(4294967296, 4294967296)")), HasSubstr("overflows"));
+  EXPECT_THAT(message_of(with("'<f4'", "(99999999999999999999,)")), HasSubstr("overflows"));
+  EXPECT_THAT(message_of(with("'<f4'", "(0, 4611686018427387904, 4)")), HasSubstr("overflows"));
+  EXPECT_THAT(message_of(with("'<f4'", "(-1,)")), HasSubstr("extent expected"));
+  EXPECT_THAT(message_of(with("'<f4'", "(1,1,1,1,1,1,1,1,1)")), HasSubstr("dimensions"));
+  EXPECT_THAT(message_of(with("'<M8[ns]'", "(4,)")), HasSubstr("not supported"));
+  EXPECT_THAT(message_of(with("[('a', '<f4')]", "(1,)")), HasSubstr("structured"));
+  EXPECT_THAT(message_of(with("'|O'", "(1,)")), HasSubstr("Python objects"));
+  EXPECT_THAT(message_of(with("__import__('os')", "(1,)")), HasSubstr("quoted name expected"));
+  EXPECT_THAT(message_of(npy("{'descr': '|u1', 'shape': (4,)}", "abcd")), HasSubstr("lacks"));
+  EXPECT_THAT(message_of(npy("{'descr': '|u1", "abcd")), HasSubstr("unfinished"));
+  EXPECT_THAT(message_of("\x93NUMPX plainly something else"), HasSubstr("magic"));
+  EXPECT_THAT(message_of(std::string("\x93NUMPY\x01\x00\xff\xff{", 11)), HasSubstr("65535 bytes"));
+  EXPECT_THAT(message_of(std::string("\x93NUMPY\x07\x00\x01\x00{", 11)), HasSubstr("version 7"));
+}
+
+}  // namespace
+}  // namespace rensa

@@ -1,0 +1,227 @@
+// Models and optimizers through npz files, and files that are not what they should be.
+#include "rensa/serializers/npz.h"
+
+#include <gmock/gmock.h>
+
+#include "rensa/core/error.h"
+#include "rensa/serializers/npy.h"
+#include "rensa/serializers/zip.h"
+#include "tests/temporary_folder.h"
+#include "tests/testing.h"
+
+namespace rensa {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::TemporaryFolder;
+
+struct Layer : Chain<Layer> {
+  Parameter W, b;
+  Layer() : W(Initializer(1.0)), b(Initializer(0.5), {3}) {}
+  void members(Visitor& v) override {
+    v("W", W);
+    v("b", b);
+  }
+};
+
+struct Net : Chain<Net> {
+  Layer l1, l2;
+  Persistent mean{xp::zeros({3}, float32, cpu())};
+  std::int64_t count = 0;
+  void members(Visitor& v) override {
+    v("l1", l1);
+    v("l2", l2);
+    v("mean", mean);
+    v("N", count);
+  }
+  void fill(double value) {
+    for (ParameterRef& p : params()) p.array().fill(value);
+    mean.fill(value);
+    count = static_cast<std::int64_t>(value);
+  }
+};
+
+void initialize(Net& net) {
+  net.l1.W.initialize({3, 2});
+  net.l2.W.initialize({3, 3});
+}
+
+template <class E, class F> std::string message_of(F f) {
+  try {
+    f();
+  } catch (const E& error) {
+    return error.what();
+  }
+  return "not thrown";
+}
+
+class NpzTest : public ::testing::Test {
+ protected:
+  std::string path_of(const std::string& name) const { return folder_ / name; }
+  TemporaryFolder folder_;
+};
+
+TEST_F(NpzTest, KeysAreChainers) {
+  Net net;
+  initialize(net);
+  serializers::save_npz(path_of("a.npz"), net);
+  EXPECT_EQ(ZipReader(path_of("a.npz")).names(),
+            (std::vector<std::string>{"N.npy", "l1/W.npy", "l1/b.npy", "l2/W.npy", "l2/b.npy", "mean.npy"}));
+}
+
+TEST_F(NpzTest, ComesBackIntoTheSameMemory) {
+  for (Device device : testing::test_devices()) {
+    for (bool compression : {true, false}) {
+      Net source, target;
+      initialize(source);
+      initialize(target);
+      source.fill(7);
+      source.to_device(device);
+      target.to_device(device);
+      serializers::save_npz(path_of("a.npz"), source, {.compression = compression});
+      Array before = target.l1.W.array();
+      serializers::load_npz(path_of("a.npz"), target);
+      EXPECT_EQ(target.l1.W.array().data(), before.data());
+      EXPECT_EQ(before.to_vector<float>(), std::vector<float>(6, 7));
+      EXPECT_EQ(target.mean.to_vector<float>(), std::vector<float>(3, 7));
+      EXPECT_EQ(target.count, 7);
+    }
+  }
+}
+
+TEST_F(NpzTest, ShapesComeFromTheFile) {
+  Net source, target;
+  initialize(source);
+  source.fill(3);
+  serializers::save_npz(path_of("a.npz"), source);
+  EXPECT_FALSE(target.l1.W.is_initialized());
+  serializers::load_npz(path_of("a.npz"), target);
+  EXPECT_EQ(target.l1.W.shape(), (Shape{3, 2}));
+  EXPECT_EQ(target.l2.W.array().to_vector<float>(), std::vector<float>(9, 3));
+}
+
+TEST_F(NpzTest, AParameterWithoutShapeIsNone) {
+  Net source, target;
+  source.l1.W.initialize({3, 2});
+  serializers::save_npz(path_of("a.npz"), source);
+  initialize(target);
+  target.fill(4);
+  serializers::load_npz(path_of("a.npz"), target);
+  EXPECT_EQ(target.l1.W.array().to_vector<float>(), std::vector<float>(6, 1));
+  EXPECT_EQ(target.l2.W.array().to_vector<float>(), std::vector<float>(9, 4));  // left alone
+}
+
+TEST_F(NpzTest, AFileOfAnotherModelListsTheKeysOfBoth) {
+  Layer layer;
+  layer.W.initialize({3, 2});
+  serializers::save_npz(path_of("a.npz"), layer);
+  Net net;
+  initialize(net);
+  net.fill(5);
+  std::string message =
+      message_of<SerializationError>([&] { serializers::load_npz(path_of("a.npz"), net); });
+  EXPECT_THAT(message, HasSubstr("l1/W, l1/b, l2/W, l2/b, mean, N"));
+  EXPECT_THAT(message, HasSubstr("[W, b]"));
+  serializers::load_npz(path_of("a.npz"), net, {.strict = false});
+  EXPECT_EQ(net.l1.W.array().to_vector<float>(), std::vector<float>(6, 5));
+}
+
+TEST_F(NpzTest, APartOfAFile) {
+  Net net;
+  initialize(net);
+  net.fill(6);
+  serializers::save_npz(path_of("a.npz"), net);
+  Layer layer;
+  serializers::load_npz(path_of("a.npz"), layer, {.path = "l2/"});
+  EXPECT_EQ(layer.W.array().to_vector<float>(), std::vector<float>(9, 6));
+}
+
+TEST_F(NpzTest, AWrongShapeNamesTheParameterAndChangesNothing) {
+  Net source, target;
+  initialize(source);
+  source.fill(2);
+  target.l1.W.initialize({3, 2});
+  target.l2.W.initialize({3, 4});
+  target.fill(5);
+  serializers::save_npz(path_of("a.npz"), source);
+  std::string message = message_of<ShapeError>([&] { serializers::load_npz(path_of("a.npz"), target); });
+  EXPECT_THAT(message, HasSubstr("l2/W: the file has shape (3, 3), the model (3, 4)"));
+  EXPECT_EQ(target.l1.W.array().to_vector<float>(), std::vector<float>(6, 5));
+}
+
+TEST_F(NpzTest, DtypesAreConvertedWithinTheirKind) {
+  Layer layer;
+  layer.W.initialize({2});
+  auto write = [&](const Array& w) {
+    ZipWriter zip(path_of("a.npz"));
+    zip.add("W.npy", format_npy(w), true);
+    zip.add("b.npy", format_npy(xp::zeros({3}, float64, cpu())), true);
+    zip.finish();
+  };
+  write(xp::array({1.5, 2.5}, cpu()));
+  serializers::load_npz(path_of("a.npz"), layer);
+  EXPECT_EQ(layer.W.dtype(), float32);
+  EXPECT_EQ(layer.W.array().to_vector<float>(), (std::vector<float>{1.5f, 2.5f}));
+  write(xp::zeros({2}, complex64, cpu()));
+  EXPECT_THAT(message_of<SerializationError>([&] { serializers::load_npz(path_of("a.npz"), layer); }),
+              HasSubstr("complex64"));
+}
+
+TEST_F(NpzTest, DamagedFilesAreErrorsAtEveryByte) {
+  Layer source;
+  source.W.initialize({2, 2});
+  serializers::save_npz(path_of("a.npz"), source);
+  const std::string whole = testing::read_file(path_of("a.npz"));
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    testing::write_file(path_of("b.npz"), whole.substr(0, size));
+    Layer target;
+    EXPECT_THROW(serializers::load_npz(path_of("b.npz"), target), SerializationError) << size;
+  }
+  int refused = 0;
+  for (std::size_t at = 0; at < whole.size(); ++at) {
+    std::string damaged = whole;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0xff);
+    testing::write_file(path_of("b.npz"), damaged);
+    Layer target;
+    try {
+      serializers::load_npz(path_of("b.npz"), target);  // a date or an attribute does no harm
+      EXPECT_EQ(target.W.array().to_vector<float>(), std::vector<float>(4, 1)) << at;
+    } catch (const Error&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, static_cast<int>(whole.size() / 2));
+  EXPECT_THROW(serializers::load_npz(path_of("none.npz"), source), SerializationError);
+  EXPECT_THROW(serializers::load_npz(folder_.str(), source), SerializationError);
+}
+
+TEST_F(NpzTest, SizesThatTheFileCannotHoldTakeNoMemory) {
+  Layer source;
+  source.W.initialize({2, 2});
+  serializers::save_npz(path_of("a.npz"), source);
+  std::string file = testing::read_file(path_of("a.npz"));
+  // The zip64 field of the first entry in the directory: its uncompressed size.
+  std::size_t entry = file.find("PK\x01\x02"), field = entry + 46 + std::string("W.npy").size() + 4;
+  for (int i = 0; i < 6; ++i) file[field + static_cast<std::size_t>(i)] = '\xff';
+  testing::write_file(path_of("b.npz"), file);
+  Layer target;
+  EXPECT_THAT(message_of<SerializationError>([&] { serializers::load_npz(path_of("b.npz"), target); }),
+              HasSubstr("can hold"));
+}
+
+TEST_F(NpzTest, TheFileIsReplacedAsAWhole) {
+  Layer layer;
+  layer.W.initialize({2});
+  serializers::save_npz(path_of("a.npz"), layer);
+  std::string before = testing::read_file(path_of("a.npz"));
+  {
+    ZipWriter unfinished(path_of("a.npz"));
+    unfinished.add("x", "abc", true);
+  }
+  EXPECT_EQ(testing::read_file(path_of("a.npz")), before);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_.str()), {}), 1);
+  EXPECT_THROW(serializers::save_npz(path_of("no/such/folder.npz"), layer), SerializationError);
+}
+
+}  // namespace
+}  // namespace rensa

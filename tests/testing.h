@@ -1,0 +1,25 @@
+// What the tests share: the devices to run on, and a count of what a missing GPU left out.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "rensa/device/devices.h"
+
+namespace rensa::testing {
+
+/// cpu(), and every GPU test's gpu(0) where there is one.
+std::vector<Device> test_devices();
+
+/// Skips the running test, counted, unless there are `count` GPUs.
+#define RENSA_NEEDS_GPUS(count)                                                     \
+  if (::rensa::num_gpus() < (count)) {                                              \
+    ::rensa::testing::count_skipped();                                              \
+    GTEST_SKIP() << "needs " << (count) << " GPU(s), found " << ::rensa::num_gpus(); \
+  }                                                                                 \
+  ::rensa::testing::count_gpu_test()
+void count_skipped();
+void count_gpu_test();
+
+}  // namespace rensa::testing

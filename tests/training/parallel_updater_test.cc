@@ -1,0 +1,235 @@
+// ParallelUpdater over CPU replicas, and over two GPUs where they are.
+#include "rensa/training/parallel_updater.h"
+
+#include <condition_variable>
+#include <mutex>
+
+#include "rensa/core/error.h"
+#include "rensa/optimizers/optimizers.h"
+#include "tests/testing.h"
+#include "tests/training/models.h"
+
+namespace rensa::training {
+namespace {
+
+using testing::Line;
+using testing::line_data;
+using Devices = std::vector<std::pair<std::string, Device>>;
+
+const Devices kThreeCpus{{"main", cpu()}, {"second", cpu()}, {"third", cpu()}};
+
+iterators::SerialIterator iterator_of(std::int64_t batch_size, std::int64_t n = 20) {
+  return iterators::SerialIterator(line_data(n), batch_size, {.shuffle = false});
+}
+
+/// The weight after each of some iterations on one device.
+std::vector<float> weights_of_one(std::int64_t batch_size, int iterations) {
+  Line model;
+  optimizers::Adam optimizer(0.1);
+  optimizer.setup(model);
+  StandardUpdater updater(iterator_of(batch_size), optimizer);
+  std::vector<float> weights;
+  for (int i = 0; i < iterations; ++i) {
+    updater.update();
+    weights.push_back(model.w.item<float>());
+  }
+  return weights;
+}
+
+void expect_as_one_device(const Devices& devices) {
+  for (std::int64_t batch_size : {6, 7, 2}) {  // even, uneven, fewer examples than replicas
+    std::vector<float> expected = weights_of_one(batch_size, 12);
+    Line model;
+    optimizers::Adam optimizer(0.1);
+    optimizer.setup(model);
+    ParallelUpdater updater(iterator_of(batch_size), optimizer,
+                            {.devices = devices, .reduction = "mean"});
+    for (int i = 0; i < 12; ++i) {
+      updater.update();
+      EXPECT_NEAR(model.w.item<float>(), expected[static_cast<std::size_t>(i)], 1e-4);
+      for (const auto& [name, device] : devices) {
+        EXPECT_EQ(updater.model(name).params()[0].device(), device);
+        EXPECT_EQ(updater.model(name).params()[0].item<float>(), model.w.item<float>());  // bit-equal
+      }
+    }
+    EXPECT_EQ(optimizer.t(), 12);
+  }
+}
+
+TEST(ParallelUpdater, ThreeCpuReplicasLearnAsOneDoes) { expect_as_one_device(kThreeCpus); }
+
+TEST(ParallelUpdater, ReplicasOfOneGpuLearnAsOneDoes) {
+  RENSA_NEEDS_GPUS(1);
+  expect_as_one_device({{"main", gpu(0)}, {"second", gpu(0)}});
+  expect_as_one_device({{"main", gpu(0)}, {"second", cpu()}});
+}
+
+TEST(ParallelUpdater, TwoGpusLearnAsOneDoes) {
+  RENSA_NEEDS_GPUS(2);
+  expect_as_one_device({{"main", gpu(0)}, {"second", gpu(1)}});
+}
+
+TEST(ParallelUpdater, SumAddsTheGradients) {
+  Line model;
+  optimizers::SGD optimizer(0.001);
+  optimizer.setup(model);
+  ParallelUpdater updater(iterator_of(4), optimizer, {.devices = kThreeCpus});
+  updater.update();
+  // Parts {1, 4}, {2}, {3}: each d/dw mean((w x - 2 x)^2) = -4 mean(x^2) at w = 0.
+  double gradient = -4 * ((1 + 16) / 2.0 + 4 + 9);
+  EXPECT_NEAR(model.w.item<double>(), -0.001 * gradient, 1e-6);
+}
+
+/// All replicas stand in forward at the same time, or none gets on.
+class Meeting {
+ public:
+  explicit Meeting(int size) : size_(size) {}
+  bool wait() {
+    std::unique_lock lock(mutex_);
+    std::int64_t round = rounds_;
+    if (++here_ == size_) {
+      here_ = 0;
+      ++rounds_;
+      all_.notify_all();
+      return true;
+    }
+    return all_.wait_for(lock, std::chrono::seconds(60), [&] { return rounds_ != round; });
+  }
+
+ private:
+  int size_, here_ = 0;
+  std::int64_t rounds_ = 0;
+  std::mutex mutex_;
+  std::condition_variable all_;
+};
+
+struct MeetingLine : Chain<MeetingLine> {
+  Parameter w{Initializer(0.0), {}};
+  std::shared_ptr<Meeting> meeting = std::make_shared<Meeting>(3);
+  std::shared_ptr<std::atomic<int>> met = std::make_shared<std::atomic<int>>(0);
+  std::shared_ptr<std::atomic<bool>> meet = std::make_shared<std::atomic<bool>>(false);
+  void members(Visitor& v) override { v("w", w); }
+  Variable operator()(const Variable& x, const Variable& t) {
+    if (*meet && meeting->wait()) ++*met;
+    Variable d = x * w - t;
+    return (d * d).mean();
+  }
+};
+
+TEST(ParallelUpdater, ReplicasRunAtTheSameTime) {
+  MeetingLine model;
+  optimizers::SGD optimizer(0.0001);
+  optimizer.setup(model);
+  ParallelUpdater updater(iterator_of(7), optimizer, {.devices = kThreeCpus});
+  updater.update();  // main goes first, for the parameters' shapes
+  *model.meet = true;
+  for (int i = 0; i < 5; ++i) updater.update();
+  EXPECT_EQ(*model.met, 15);
+}
+
+struct FailingLine : Chain<FailingLine> {
+  Parameter w{Initializer(0.0), {}};
+  std::shared_ptr<std::atomic<int>> fail_at = std::make_shared<std::atomic<int>>(-1);
+  void members(Visitor& v) override { v("w", w); }
+  Variable operator()(const Variable& x, const Variable& t) {
+    if (static_cast<int>(x.array()[0].item<float>()) == *fail_at) throw IndexError("a bad example");
+    Variable d = x * w - t;
+    return (d * d).mean();
+  }
+};
+
+TEST(ParallelUpdater, AnExceptionInOneReplicaEndsTheIterationUnchanged) {
+  FailingLine model;
+  optimizers::Adam optimizer(0.1);
+  optimizer.setup(model);
+  ParallelUpdater updater(iterator_of(3, 300), optimizer, {.devices = kThreeCpus});
+  updater.update();
+  for (int offset = 0; offset < 3; ++offset) {  // main and each of the others
+    auto before = model.w.item<float>();
+    std::int64_t iteration = updater.iteration();
+    auto next = static_cast<int>(updater.epoch_detail() * 300 + 0.5) + 1;
+    *model.fail_at = next + offset;
+    EXPECT_THROW(updater.update(), IndexError);
+    EXPECT_EQ(updater.iteration(), iteration);
+    EXPECT_EQ(model.w.item<float>(), before);
+    updater.update();  // the team goes on
+    for (const auto& [name, device] : kThreeCpus) {
+      EXPECT_EQ(updater.model(name).params()[0].item<float>(), model.w.item<float>());
+    }
+  }
+}
+
+struct Lazy : Chain<Lazy> {
+  L::Linear l1{4}, l2{1};
+  void members(Visitor& v) override {
+    v("l1", l1);
+    v("l2", l2);
+  }
+  Variable operator()(const Variable& x, const Variable& t) {
+    Variable d = l2(F::relu(l1(x.reshape({-1, 1})))) - t.reshape({-1, 1});
+    return (d * d).mean();
+  }
+};
+
+TEST(ParallelUpdater, ReplicasAreEqualAfterLazyInitialization) {
+  Lazy model;
+  optimizers::Adam optimizer;
+  optimizer.setup(model);
+  ParallelUpdater updater(iterator_of(5), optimizer, {.devices = kThreeCpus});
+  for (int i = 0; i < 6; ++i) {
+    updater.update();
+    auto main = model.params(), third = updater.model("third").params();
+    ASSERT_EQ(main.size(), third.size());
+    for (std::size_t p = 0; p < main.size(); ++p) {
+      EXPECT_TRUE(xp::array_equal(main[p].array(), third[p].array())) << "iteration " << i;
+      EXPECT_NE(main[p].array().data(), third[p].array().data());
+    }
+  }
+}
+
+TEST(ParallelUpdater, SynchronizeTakesOverLoadedParametersAndStates) {
+  Line model;
+  optimizers::Adam optimizer(0.1);
+  optimizer.setup(model);
+  ParallelUpdater updater(iterator_of(3), optimizer, {.devices = kThreeCpus});
+  for (int i = 0; i < 3; ++i) updater.update();
+  model.w.array().fill(-5);
+  model.w.update_rule()->states[0].fill(0);
+  updater.synchronize();
+  for (int i = 0; i < 3; ++i) updater.update();
+  EXPECT_EQ(updater.model("second").params()[0].item<float>(), model.w.item<float>());
+  EXPECT_LT(model.w.item<float>(), -4);
+}
+
+TEST(ParallelUpdater, OnlyMainReports) {
+  Line model;
+  optimizers::SGD optimizer(0.0);
+  optimizer.setup(model);
+  ParallelUpdater updater(iterator_of(4), optimizer, {.devices = kThreeCpus});
+  Reporter reporter;
+  reporter.add_observer("main", model);
+  Observation observation;
+  {
+    auto scope = reporter.scope(observation);
+    updater.update();
+  }
+  ASSERT_EQ(observation.size(), 1u);
+  EXPECT_NEAR(observation.at("main/loss").item<double>(), (4 + 64) / 2.0, 1e-4);  // of {1, 4}
+}
+
+TEST(ParallelUpdater, BadArguments) {
+  Line model;
+  optimizers::SGD optimizer;
+  optimizer.setup(model);
+  auto make = [&](Devices devices, const char* reduction = "sum") {
+    ParallelUpdater(iterator_of(4), optimizer, {.devices = std::move(devices), .reduction = reduction});
+  };
+  EXPECT_THROW(make({}), ValueError);
+  EXPECT_THROW(make({{"first", cpu()}}), ValueError);
+  EXPECT_THROW(make({{"main", cpu()}, {"main", cpu()}}), ValueError);
+  EXPECT_THROW(make({{"main", cpu()}}, "median"), ValueError);
+  EXPECT_THROW(make({{"main", gpu(num_gpus())}}), DeviceError);
+}
+
+}  // namespace
+}  // namespace rensa::training

@@ -1,0 +1,211 @@
+// The training loop: triggers, the order of extensions, what happens on an exception, the log.
+#include "rensa/training/trainer.h"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "rensa/core/error.h"
+#include "rensa/optimizers/optimizers.h"
+#include "rensa/training/training.h"
+#include "tests/temporary_folder.h"
+#include "tests/testing.h"
+#include "tests/training/models.h"
+
+namespace rensa::training {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::Line;
+using testing::TemporaryFolder;
+
+class TrainerTest : public ::testing::Test {
+ protected:
+  TrainerTest() { optimizer_.setup(model_); }
+  Trainer make_trainer(Trigger stop, std::int64_t batch_size = 2, std::int64_t n = 4) {
+    iterators::SerialIterator iterator(testing::line_data(n), batch_size, {.shuffle = false});
+    return Trainer(StandardUpdater(iterator, optimizer_), std::move(stop), folder_ / "out");
+  }
+  Line model_;
+  optimizers::SGD optimizer_{0.01};
+  TemporaryFolder folder_;
+};
+
+TEST_F(TrainerTest, LearnsAndStopsAtTheTrigger) {
+  Trainer trainer = make_trainer({30, "epoch"});
+  trainer.run();
+  EXPECT_EQ(trainer.updater().iteration(), 60);
+  EXPECT_EQ(trainer.updater().epoch(), 30);
+  EXPECT_EQ(optimizer_.t(), 60);
+  EXPECT_EQ(optimizer_.epoch(), 30);
+  EXPECT_NEAR(model_.w.item<double>(), 2, 1e-2);
+  EXPECT_GT(trainer.elapsed_time(), 0);
+}
+
+TEST_F(TrainerTest, RunsOnce) {
+  Trainer trainer = make_trainer({1, "iteration"});
+  trainer.run();
+  EXPECT_THROW(trainer.run(), ValueError);
+  EXPECT_THROW(trainer.extend([](Trainer&) {}), ValueError);
+}
+
+TEST_F(TrainerTest, ATrainerMayOutliveTheHandlesItIsMadeOf) {
+  auto factory = [&] { return make_trainer({3, "iteration"}); };
+  Trainer trainer = factory();
+  Line moved = std::move(model_);
+  trainer.run();
+  EXPECT_NE(moved.w.item<double>(), 0);
+}
+
+TEST_F(TrainerTest, ExtensionsAreCalledByPriorityThenInOrder) {
+  std::vector<std::string> calls;
+  Trainer trainer = make_trainer({2, "iteration"});
+  auto note = [&](const char* name) { return [&calls, name](Trainer&) { calls.push_back(name); }; };
+  trainer.extend(note("a"));
+  trainer.extend(note("b"), {.priority = kPriorityWriter});
+  trainer.extend(note("c"));
+  trainer.extend(note("d"), {.trigger = {2, "iteration"}, .priority = kPriorityEditor});
+  trainer.run();
+  EXPECT_THAT(calls, ElementsAre("b", "a", "c", "b", "d", "a", "c"));
+}
+
+TEST_F(TrainerTest, Triggers) {
+  std::vector<std::int64_t> epochs, halves, threes, own;
+  Trainer trainer = make_trainer({5, "epoch"}, 2, 5);  // 12 iterations and a half
+  auto note = [](std::vector<std::int64_t>* at) {
+    return [at](Trainer& t) { at->push_back(t.updater().iteration()); };
+  };
+  trainer.extend(note(&epochs), {.trigger = {1, "epoch"}});
+  trainer.extend(note(&halves), {.trigger = {0.5, "epoch"}});
+  trainer.extend(note(&threes), {.trigger = {3, "iteration"}});
+  trainer.extend(note(&own), {.trigger = [](Trainer& t) { return t.updater().iteration() == 7; }});
+  trainer.run();
+  EXPECT_THAT(epochs, ElementsAre(3, 5, 8, 10, 13));
+  EXPECT_THAT(halves, ElementsAre(2, 3, 4, 5, 7, 8, 9, 10, 12, 13));
+  EXPECT_THAT(threes, ElementsAre(3, 6, 9, 12));
+  EXPECT_THAT(own, ElementsAre(7));
+  EXPECT_THROW(Trigger(0, "epoch"), ValueError);
+  EXPECT_THROW(Trigger(1, "day"), ValueError);
+}
+
+TEST_F(TrainerTest, EqualNamesGetANumber) {
+  Trainer trainer = make_trainer({1, "iteration"});
+  trainer.extend(extensions::LogReport({.keys = {"a"}, .filename = "a"}));
+  trainer.extend(extensions::LogReport({.keys = {"b"}, .filename = "b"}));
+  EXPECT_EQ(trainer.get_extension("LogReport_1").name, "LogReport_1");
+  EXPECT_NE(&trainer.get_extension("LogReport"), &trainer.get_extension("LogReport_1"));
+  EXPECT_THROW(trainer.get_extension("LogReport_2"), ValueError);
+}
+
+struct Watcher final : Extension {
+  explicit Watcher(std::vector<std::string>* c) : calls(c) {}
+  void initialize(Trainer&) override { calls->push_back("initialize"); }
+  void operator()(Trainer&) override { calls->push_back("call"); }
+  void on_error(Trainer&, const std::exception& e) override { calls->push_back(e.what()); }
+  void finalize() override { calls->push_back("finalize"); }
+  std::vector<std::string>* calls;
+};
+
+TEST_F(TrainerTest, AnExceptionIsShownToAllAndRethrown) {
+  std::vector<std::string> calls;
+  Trainer trainer = make_trainer({9, "iteration"});
+  trainer.extend(Watcher(&calls));
+  trainer.extend([](Trainer& t) {
+    if (t.updater().iteration() == 2) throw IndexError("the second");
+  });
+  EXPECT_THROW(trainer.run(), IndexError);
+  EXPECT_THAT(calls, ElementsAre("initialize", "call", "call", "the second", "finalize"));
+  EXPECT_EQ(ThreadState::current().reporter, nullptr);
+}
+
+TEST_F(TrainerTest, AnIteratorThatEndsIsAnError) {
+  iterators::SerialIterator once(testing::line_data(4), 2, {.repeat = false});
+  Trainer trainer(StandardUpdater(once, optimizer_), {3, "iteration"}, folder_ / "out");
+  EXPECT_THROW(trainer.run(), ValueError);
+}
+
+TEST_F(TrainerTest, LogReportWritesMeansOfItsInterval) {
+  Trainer trainer = make_trainer({2, "epoch"});
+  std::vector<double> losses;
+  trainer.extend([&](Trainer& t) { losses.push_back(t.observation().at("main/loss").item<double>()); });
+  trainer.extend([&](Trainer&) { report({{"own", 3}}); }, {.priority = kPriorityWriter});
+  trainer.extend(extensions::LogReport());
+  trainer.run();
+  auto log = nlohmann::json::parse(testing::read_file(folder_ / "out/log"));
+  ASSERT_EQ(log.size(), 2u);
+  for (std::size_t e = 0; e < 2; ++e) {
+    EXPECT_NEAR(log[e]["main/loss"].get<double>(), (losses[2 * e] + losses[2 * e + 1]) / 2, 1e-6);
+    EXPECT_EQ(log[e]["own"], 3);
+    EXPECT_EQ(log[e]["epoch"], e + 1);
+    EXPECT_EQ(log[e]["iteration"], 2 * (e + 1));
+    EXPECT_GT(log[e]["elapsed_time"].get<double>(), 0);
+  }
+}
+
+TEST_F(TrainerTest, PrintReportMakesATable) {
+  Trainer trainer = make_trainer({2, "epoch"});
+  std::ostringstream out;
+  trainer.extend([&](Trainer&) { report({{"own", 0.25}}); }, {.priority = kPriorityWriter});
+  trainer.extend(extensions::LogReport({.filename = ""}));
+  trainer.extend(extensions::PrintReport({"epoch", "own", "missing", "iteration"}, {.out = &out}));
+  trainer.run();
+  EXPECT_EQ(out.str(),
+            "epoch       own         missing     iteration   \n"
+            "1           0.25                    2           \n"
+            "2           0.25                    4           \n");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "out/log"));
+}
+
+TEST_F(TrainerTest, PrintReportNeedsItsLog) {
+  Trainer trainer = make_trainer({1, "iteration"});
+  trainer.extend(extensions::PrintReport({"epoch"}));
+  EXPECT_THROW(trainer.run(), ValueError);
+}
+
+TEST_F(TrainerTest, ProgressBarText) {
+  Trainer trainer = make_trainer({4, "iteration"}, 2, 8);
+  extensions::ProgressBar bar({.bar_length = 10});
+  std::string text;
+  trainer.extend([&](Trainer& t) { if (t.updater().iteration() == 1) text = bar.text(t); });
+  trainer.run();
+  EXPECT_THAT(text, HasSubstr("total [##........]  25.00%"));
+  EXPECT_THAT(text, HasSubstr("1 iter, 0 epoch / 4 iterations"));
+  EXPECT_THROW(extensions::ProgressBar({.update_interval = 0}), ValueError);
+}
+
+TEST_F(TrainerTest, EvaluatorReportsMeansWithoutTraining) {
+  model_.w.array().fill(1);
+  iterators::SerialIterator test(testing::line_data(3), 2, {.repeat = false, .shuffle = false});
+  extensions::Evaluator evaluator(test, model_);
+  for (int run = 0; run < 2; ++run) {  // the iterator is reset
+    auto means = evaluator.evaluate();
+    // (1 + 4) / 2 and 9, each batch counted once, as in Chainer.
+    EXPECT_NEAR(means.at("main/loss"), (2.5 + 9) / 2, 1e-5);
+  }
+  EXPECT_FALSE(model_.w.grad().defined());
+
+  bool train = true, backprop = true;
+  std::string keys;
+  Trainer trainer = make_trainer({1, "epoch"});
+  trainer.extend(extensions::Evaluator(test, model_, cpu(),
+                                       {.eval_func = [&](const Variables& columns) {
+                                         train = config().train;
+                                         backprop = config().enable_backprop;
+                                         model_(columns[0], columns[1]);
+                                       }}));
+  trainer.extend([&](Trainer& t) {
+    for (const auto& [key, value] : t.observation()) keys += key + " ";
+  });
+  trainer.run();
+  EXPECT_FALSE(train || backprop);
+  EXPECT_TRUE(config().train && config().enable_backprop);
+  EXPECT_EQ(keys, "main/loss main/loss validation/main/loss ");
+
+  iterators::SerialIterator endless(testing::line_data(3), 2);
+  EXPECT_THROW(extensions::Evaluator(endless, model_), ValueError);
+}
+
+}  // namespace
+}  // namespace rensa::training

@@ -1,0 +1,142 @@
+// StandardUpdater: devices, converters, loss functions, capture; and a network that learns digits.
+#include "rensa/training/updater.h"
+
+#include "rensa/core/error.h"
+#include "rensa/optimizers/optimizers.h"
+#include "rensa/serializers/npz.h"
+#include "rensa/training/training.h"
+#include "tests/temporary_folder.h"
+#include "tests/testing.h"
+#include "tests/training/models.h"
+
+namespace rensa::training {
+namespace {
+
+using testing::Line;
+using testing::line_data;
+
+struct MLP : Chain<MLP> {
+  L::Linear l1, l2;
+  MLP(std::int64_t units, std::int64_t out) : l1(units), l2(out) {}
+  void members(Visitor& v) override {
+    v("l1", l1);
+    v("l2", l2);
+  }
+  Variable operator()(const Variable& x) { return l2(F::relu(l1(x))); }
+};
+
+TEST(StandardUpdater, MovesTheModelToItsDevice) {
+  for (Device device : testing::test_devices()) {
+    Line model;
+    optimizers::SGD optimizer(0.001);
+    optimizer.setup(model);
+    StandardUpdater updater(iterators::SerialIterator(line_data(8), 4, {.shuffle = false}), optimizer,
+                            {.device = device});
+    EXPECT_EQ(model.w.device(), device);
+    updater.update();
+    // d/dw mean((w x - 2 x)^2) = -4 mean(x^2) at w = 0, x = 1 .. 4.
+    EXPECT_NEAR(model.w.item<double>(), 0.001 * 4 * 7.5, 1e-6);
+  }
+}
+
+TEST(StandardUpdater, OwnConverterAndLoss) {
+  Line model;
+  optimizers::SGD optimizer(0.001);
+  optimizer.setup(model);
+  int conversions = 0;
+  StandardUpdaterOptions options;
+  options.converter = [&](const Batch& batch, Device device) {
+    ++conversions;
+    return concat_examples(batch, device);
+  };
+  options.loss_func = [&](const Variables& columns) { return model(columns[0], columns[1]) * 2; };
+  StandardUpdater updater(iterators::SerialIterator(line_data(8), 4, {.shuffle = false}), optimizer,
+                          options);
+  updater.update();
+  EXPECT_EQ(conversions, 1);
+  EXPECT_NEAR(model.w.item<double>(), 0.001 * 8 * 7.5, 1e-6);
+}
+
+TEST(StandardUpdater, NeedsAnOptimizerThatIsSetUp) {
+  EXPECT_THROW(StandardUpdater(iterators::SerialIterator(line_data(8), 4), optimizers::SGD()), ValueError);
+}
+
+TEST(StandardUpdater, CaptureGivesTheSameNumbers) {
+  for (Device device : testing::test_devices()) {
+    auto train = [&](bool capture) {
+      xp::random::seed(1);
+      auto model = L::Classifier(MLP(16, 10));
+      model.to_device(device);
+      optimizers::Adam optimizer;
+      optimizer.setup(model);
+      auto data = datasets::get_synthetic_digits(230, 10, 3);
+      StandardUpdater updater(iterators::SerialIterator(data.train, 50, {.seed = 2}), optimizer,
+                              {.device = device, .capture = capture});
+      for (int i = 0; i < 20; ++i) updater.update();
+      if (capture && device.is_cuda()) {
+        EXPECT_EQ(updater.capture_stats().fallbacks, 0) << updater.capture_stats().last_fallback;
+        EXPECT_GT(updater.capture_stats().replays, 10);
+      }
+      return model.predictor.l1.W.array().get();
+    };
+    EXPECT_TRUE(xp::array_equal(train(false), train(true)));
+  }
+}
+
+TEST(StandardUpdater, SteadyIterationsWaitForNothing) {
+  RENSA_NEEDS_GPUS(1);
+  for (bool capture : {false, true}) {
+    auto model = L::Classifier(MLP(16, 10));
+    optimizers::Adam optimizer;
+    optimizer.setup(model);
+    auto data = datasets::get_synthetic_digits(500, 10, 3);
+    StandardUpdater updater(iterators::SerialIterator(data.train, 50), optimizer,
+                            {.device = gpu(0), .capture = capture});
+    for (int i = 0; i < 30; ++i) updater.update();
+    cuda::synchronize(gpu(0));
+    std::int64_t waits = cuda::sync_count(), bytes = cuda::memory_pool(gpu(0)).total_bytes();
+    std::int64_t allocations = cuda::memory_pool(gpu(0)).n_allocations();
+    for (int i = 0; i < 50; ++i) updater.update();
+    EXPECT_EQ(cuda::sync_count(), waits);
+    EXPECT_EQ(cuda::memory_pool(gpu(0)).n_allocations(), allocations);
+    EXPECT_EQ(cuda::memory_pool(gpu(0)).total_bytes(), bytes);
+  }
+}
+
+TEST(Training, ANetworkLearnsTheGeneratedDigits) {
+  for (Device device : testing::test_devices()) {
+    xp::random::seed(0);
+    testing::TemporaryFolder folder;
+    auto model = L::Classifier(MLP(64, 10));
+    optimizers::Adam optimizer;
+    optimizer.setup(model);
+    auto [train, test] = datasets::get_synthetic_digits(6000, 500);
+    iterators::SerialIterator train_iter(train, 50, {.seed = 1});
+    iterators::SerialIterator test_iter(test, 100, {.repeat = false, .shuffle = false});
+    Trainer trainer(StandardUpdater(train_iter, optimizer, {.device = device}), {3, "epoch"},
+                    folder.str());
+    trainer.extend(extensions::Evaluator(test_iter, model, device));
+    trainer.extend(extensions::LogReport());
+    trainer.run();
+    const auto& log = static_cast<extensions::LogReport&>(trainer.get_extension("LogReport")).log();
+    ASSERT_EQ(log.size(), 3u);
+    EXPECT_LT(log[2].values.at("main/loss"), log[0].values.at("main/loss"));
+    EXPECT_GT(log[2].values.at("validation/main/accuracy"), 0.9);
+
+    serializers::save_npz(folder / "model.npz", model);
+    serializers::save_npz(folder / "optimizer.npz", optimizer);
+    auto other = L::Classifier(MLP(64, 10));
+    optimizers::Adam other_optimizer;
+    other_optimizer.setup(other);
+    serializers::load_npz(folder / "model.npz", other);
+    serializers::load_npz(folder / "optimizer.npz", other_optimizer);
+    EXPECT_EQ(other_optimizer.t(), optimizer.t());
+    EXPECT_TRUE(xp::array_equal(other.predictor.l1.W.update_rule()->states[1],
+                                model.predictor.l1.W.update_rule()->states[1].get()));
+    auto means = extensions::Evaluator(test_iter, other).evaluate();
+    EXPECT_NEAR(means.at("main/accuracy"), log[2].values.at("validation/main/accuracy"), 0.011);
+  }
+}
+
+}  // namespace
+}  // namespace rensa::training

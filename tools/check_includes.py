@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""Checks who includes whom under rensa/.
+
+A folder includes only from itself and from folders before it in ORDER; public headers include
+nothing but the standard library and public headers of rensa/, so that a user's compile stays short
+and an installed tree is complete. Prints each breach as file:line.
+"""
+import pathlib
+import re
+import sys
+
+# A row's folders know nothing of one another.
+ORDER = [
+    ("core",),
+    ("device",),
+    ("backend/cpu", "backend/cuda", "backend/no_cuda"),
+    ("array",),
+    ("autograd",),
+    ("functions",),
+    ("links",),
+    ("optimizers",),
+    ("graph",),
+    ("data",),
+    ("serializers",),
+    ("training",),
+]
+LEVEL = {folder: level for level, row in enumerate(ORDER) for folder in row}
+INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]')
+# Headers that only .cc files may see.
+HEAVY = re.compile(r"^(fmt|nlohmann|curl|cuda|cublas|cudnn|nccl|cupti|nvrtc|CLI|zlib|gtest|gmock)\b")
+
+
+def folder_of(path):
+    """'core' of 'core/dtype.h', 'backend/cpu' of 'backend/cpu/matmul.cc', '' of 'rensa.h'."""
+    parts = path.split("/")[:-1]
+    return "/".join(parts[:2]) if parts[:1] == ["backend"] else "/".join(parts[:1])
+
+
+def breaches(path, text):
+    """(line number, what is wrong) for each include of `path` (relative to rensa/) that may not be."""
+    folder = folder_of(path)
+    umbrella = folder == ""
+    if not umbrella and folder not in LEVEL:
+        yield 1, f"folder {folder} has no place in ORDER of {pathlib.Path(__file__).name}"
+        return
+    public = path.endswith(".h") and not folder.startswith("backend/")
+    for number, line in enumerate(text.splitlines(), 1):
+        match = INCLUDE.match(line)
+        if not match:
+            continue
+        quote, name = match.groups()
+        if name.startswith("rensa/"):
+            target = folder_of(name[len("rensa/"):])
+            if quote != '"':
+                yield number, f'{name} is our own: include it in quotes'
+            elif target == "":
+                if not umbrella:
+                    yield number, f"{name} is for users: include what is needed of it"
+            elif target not in LEVEL:
+                yield number, f"{name} is in no known folder"
+            elif not umbrella and target != folder and LEVEL[target] >= LEVEL[folder]:
+                yield number, f"{folder} may not include from {target}"
+            elif public and target.startswith("backend/"):
+                yield number, f"{name} is not installed: a public header may not include it"
+        elif quote == '"':
+            yield number, f"{name}: give the path from the root (rensa/...)"
+        elif public and HEAVY.match(name):
+            yield number, f"<{name}> in a public header: include it in the .cc file"
+
+
+def self_test():
+    """The rules catch what they are for."""
+    caught = [
+        ("core/a.h", '#include "rensa/device/stream.h"'),
+        ("backend/cpu/a.cc", '#include "rensa/backend/cuda/b.h"'),
+        ("array/a.h", '#include "rensa/backend/cpu/b.h"'),
+        ("array/a.h", "#include <fmt/format.h>"),
+        ("array/a.cc", '#include "rensa/rensa.h"'),
+        ("array/a.cc", '#include "array.h"'),
+        ("nowhere/a.cc", ""),
+        ("graph/cuda/a.cc", '#include "rensa/training/trainer.h"'),
+    ]
+    fine = [
+        ("array/a.cc", '#include "rensa/backend/cpu/b.h"\n#include <fmt/format.h>'),
+        ("backend/cuda/a.h", "#include <cuda_runtime.h>"),
+        ("training/a.h", '#include <vector>\n#include "rensa/core/dtype.h"'),
+        ("rensa.h", '#include "rensa/training/trainer.h"'),
+        ("graph/cuda/a.cc", '#include "rensa/graph/capture.h"'),
+    ]
+    wrong = [c for c in caught if not list(breaches(*c))] + [f for f in fine if list(breaches(*f))]
+    for case in wrong:
+        print(f"self test: judged wrongly: {case}")
+    return not wrong
+
+
+def main():
+    root = pathlib.Path(__file__).resolve().parent.parent / "rensa"
+    files = [p for p in sorted(root.rglob("*")) if p.suffix in {".h", ".cc", ".cu", ".cuh", ".def"}]
+    failed = 0 if self_test() else 1
+    for path in files:
+        found = list(breaches(path.relative_to(root).as_posix(), path.read_text()))
+        failed += bool(found)
+        for number, what in found:
+            print(f"{path.relative_to(root.parent)}:{number}: {what}")
+    print(f"include direction: {len(files)} files checked, {failed} at fault")
+    return 1 if failed or not files else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
