@@ -29,20 +29,21 @@ class Report:
         return path if path.is_file() else None
 
     def run(self, command, **environment):
-        """Runs `command`, keeps the figures that it prints and shows the rest as it comes."""
+        """Runs `command` and keeps the figures that it prints. Returns its other lines."""
         print("+", shlex.join(map(str, command)), flush=True)
         process = subprocess.Popen([str(c) for c in command], stdout=subprocess.PIPE, text=True,
                                    env=self.environment(command, **environment))
+        others = []
         for line in process.stdout:
             print("  " + line, end="", flush=True)
-            try:
+            if line.startswith("{"):
                 figure = json.loads(line)
-            except json.JSONDecodeError:
-                continue
-            if isinstance(figure, dict) and "name" in figure and "value" in figure:
                 self.figures[figure["name"]] = figure
+            else:
+                others.append(line.rstrip())
         if process.wait() != 0:
             self.faults.append(f"{shlex.join(map(str, command))} ended with {process.returncode}")
+        return others
 
     def environment(self, command, **more):
         """The environment of `command`: a packed build's programs find their libraries in it."""
@@ -81,6 +82,10 @@ class Report:
         lines = [f"## {title}", "", "| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]
         lines += ["| " + " | ".join(map(text_of, row)) + " |" for row in rows]
         self.sections.append("\n".join(lines))
+
+    def verbatim(self, title, lines):
+        """Adds a section of lines as a program printed them."""
+        self.sections.append("\n".join([f"## {title}", "", "```text", *lines, "```"]))
 
     def write(self, stem, hardware):
         """Prints the page and writes STEM.md and STEM.json to $OUT, or to the build folder."""

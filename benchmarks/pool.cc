@@ -101,10 +101,11 @@ void report(const char* where, const char* what, MemoryPool& pool, cuda::StreamS
   double ns = measure(load, steps, 7);
   stop = true;
   busy.join();
-  std::printf("%-8s %-9s %6zu alive, up to %5lld KiB: %9.1f ns for malloc + free, "
-              "%lld driver calls in %zu\n",
-              where, what, alive, static_cast<long long>(most >> 10), ns,
-              static_cast<long long>(pool.n_allocations() - before), 7 * steps);
+  std::printf(
+      "%-8s %-9s %6zu alive, up to %5lld KiB: %9.1f ns for malloc + free, "
+      "%lld driver calls in %zu\n",
+      where, what, alive, static_cast<long long>(most >> 10), ns,
+      static_cast<long long>(pool.n_allocations() - before), 7 * steps);
 }
 
 void on_the_host() {
@@ -126,7 +127,8 @@ void on_gpu(Device device, Device other_device) {
   auto other = cuda::make_memory_pool(other_device);
   auto* stream = cuda::current_stream_state(device);
   auto* other_stream = cuda::current_stream_state(other_device);
-  report(device.str().c_str(), "pool on", *pool, stream, *other, other_stream, 10000, 16_MiB, 300000);
+  report(device.str().c_str(), "pool on", *pool, stream, *other, other_stream, 10000, 16_MiB,
+         300000);
   pool->free_all_blocks();
   other->free_all_blocks();
   pool->set_caching(false);

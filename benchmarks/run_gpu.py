@@ -73,15 +73,15 @@ def startup(report, python):
                  ["work", "PyTorch", "CuPy", "JAX", "Rensa", "goal", "Rensa / best peer"], rows)
 
 
-def host(report, _):
+def host(report, python):
     """What the host pays: a small operation, and the pool."""
     report.run([report.program("eager_overhead"), "cuda:0"])
-    if report.program("pool"):
-        report.run([report.program("pool")])
-    names = [name for name in report.figures if name.startswith(("host cost", "pool"))]
-    report.table("Host costs", ["work", "value", "unit"],
+    report.run([python, HERE / "peers" / "eager_overhead.py"])
+    names = [name for name in report.figures if name.startswith("host cost")]
+    report.table("Host cost of a small operation", ["work", "value", "unit"],
                  [[name, report.figures[name]["value"], report.figures[name]["unit"]]
                   for name in names])
+    report.verbatim("The memory pool", report.run([report.program("pool")]))
 
 
 def hardware():

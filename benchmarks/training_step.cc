@@ -82,6 +82,7 @@ struct Options {
   std::vector<std::int64_t> batch_sizes{100, 1024};
   int eager_steps = 300, captured_steps = 1000, compared_steps = 100;
   bool autotune = false;
+  CaptureOptions capture;
 };
 
 /// Times one row and prints it. Returns whether eager and captured agree and nothing fell back.
@@ -102,14 +103,14 @@ bool run_row(const Options& options, const Data& data, std::int64_t batch) {
 
   Training captured(data, initial);
   Batches captured_batches(data, batch);
-  auto step = capture([&](const Variable& index) { return captured(index); });
+  auto step = capture([&](const Variable& index) { return captured(index); }, options.capture);
   auto captured_step = [&] { step(captured_batches.next()); };
   double seconds = median_seconds(captured_step, options.captured_steps, device);
   const CaptureStats stats = step.stats();
 
   Training one(data, initial), other(data, initial);
   Batches batches(data, batch);
-  auto other_step = capture([&](const Variable& index) { return other(index); });
+  auto other_step = capture([&](const Variable& index) { return other(index); }, options.capture);
   bool losses_equal = true;
   for (int i = 0; i < options.compared_steps; ++i) {
     Array index = batches.next();
@@ -138,6 +139,8 @@ int main(int argc, char** argv) {
   app.add_option("--compared-steps", options.compared_steps, "steps that eager is compared over")
       ->capture_default_str();
   app.add_flag("--autotune", options.autotune, "choose the products' plans by timing");
+  app.add_flag("!--no-branches", options.capture.branches, "captured: one operation after another");
+  app.add_flag("!--no-rewrite", options.capture.rewrite, "captured: the operations as recorded");
   CLI11_PARSE(app, argc, argv);
 
   Device device(options.device);

@@ -4,7 +4,7 @@ set -euo pipefail
 fault=0
 for program in "$@"; do
   # ldd follows the libraries' own needs too; unresolved names show as "not found".
-  if listed=$(ldd "$program" | grep -E 'libcu|libnv|libnccl|libcupti'); then
+  if listed=$(ldd "$program" | grep -E 'lib(cud|cublas|cufft|curand|cusolver|cusparse|cupti|nccl|nv)'); then
     echo "$program needs to start:"
     echo "$listed"
     fault=1

@@ -20,7 +20,7 @@ for program in "${programs[@]}"; do
 done
 # All but what every system of this kind has in a version of its own, and NVIDIA's.
 (cd "$build" && ldd "${programs[@]}") | awk '$2 == "=>" && $3 ~ /^\// {print $3}' | sort -u |
-  grep -vE '/(ld-linux[^/]*|lib(c|m|dl|rt|pthread|resolv|stdc\+\+|gcc_s|mvec|cu.*|nv.*))\.so' |
+  grep -vE '/(ld-linux[^/]*|lib(c|m|dl|rt|pthread|resolv|stdc\+\+|gcc_s|mvec)\.so|lib(cud|cublas|cufft|curand|cusolver|cusparse|cupti|nccl|nv))' |
   while IFS= read -r library; do
     strip -o "$out/lib/$(basename "$library")" "$library"
   done

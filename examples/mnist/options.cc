@@ -11,33 +11,35 @@ namespace {
 struct Data {
   datasets::TrainTest sets;
   std::string description;
+  std::string note;  // why it is not what was looked for first
 };
 
 /// MNIST where it can be had; else, unless it was asked for, the generated digits.
 Data load_data(const std::string& name) {
-  std::string why = "asked for";
   if (name != "synthetic") {
     bool found = !datasets::find_mnist().empty();
     try {
       datasets::TrainTest mnist = datasets::get_mnist();
-      return {mnist, "MNIST from " + datasets::find_mnist()};
+      return {mnist, "MNIST from " + datasets::find_mnist(), ""};
     } catch (const SerializationError& error) {
       if (found || name == "mnist") throw;  // a damaged file is not passed over
-      std::cerr << error.what() << "\n";
-      why = "MNIST is not at hand";
+      return {datasets::get_synthetic_digits(),
+              "generated digits, not MNIST (which is not at hand)", error.what()};
     }
   }
-  return {datasets::get_synthetic_digits(), "generated digits, not MNIST (" + why + ")"};
+  return {datasets::get_synthetic_digits(), "generated digits, not MNIST", ""};
 }
 
 void parse(CLI::App& app, int argc, char** argv, const ProgramOptions& program, Options* options) {
   auto* devices = app.add_option("--device,--devices", options->devices,
                                  "cpu, gpu:0 and so on, separated by commas");
   devices->delimiter(',')->expected(program.num_devices);
-  app.add_option("--epoch,-e", options->epoch, "sweeps over the training set")->check(CLI::PositiveNumber);
+  app.add_option("--epoch,-e", options->epoch, "sweeps over the training set")
+      ->check(CLI::PositiveNumber);
   app.add_option("--batchsize,-b", options->batchsize, "images in a batch");
   app.add_option("--unit,-u", options->unit, "units of a hidden layer")->check(CLI::PositiveNumber);
-  app.add_option("--dataset", options->dataset)->check(CLI::IsMember({"auto", "mnist", "synthetic"}));
+  app.add_option("--dataset", options->dataset)
+      ->check(CLI::IsMember({"auto", "mnist", "synthetic"}));
   app.add_option("--optimizer", options->optimizer)->check(CLI::IsMember({"adam", "sgd"}));
   app.add_option("--out,-o", options->out, "folder of the log");
   app.add_option("--seed", options->seed, "of the initial weights and the order of the examples");
@@ -51,8 +53,8 @@ void parse(CLI::App& app, int argc, char** argv, const ProgramOptions& program, 
   app.parse(argc, argv);
 }
 
-/// The devices asked for, or the first GPUs; a program for one device runs on the CPU where there is
-/// no GPU. Throws DeviceError for one that is not there.
+/// The devices asked for, or the first GPUs; a program for one device runs on the CPU where there
+/// is no GPU. Throws DeviceError for one that is not there.
 std::vector<Device> find_devices(const Options& options, const ProgramOptions& program) {
   std::vector<Device> devices;
   if (!options.devices.empty()) {
@@ -61,8 +63,8 @@ std::vector<Device> find_devices(const Options& options, const ProgramOptions& p
     devices = {try_gpu()};
   } else if (num_gpus() < program.num_devices) {
     throw DeviceError("this program needs " + std::to_string(program.num_devices) + " GPUs, and " +
-                      std::to_string(num_gpus()) +
-                      (num_gpus() == 1 ? " is" : " are") + " there; --devices cpu,cpu runs it without");
+                      std::to_string(num_gpus()) + (num_gpus() == 1 ? " is" : " are") +
+                      " there; --devices cpu,cpu runs it without");
   } else {
     for (int i = 0; i < program.num_devices; ++i) devices.push_back(gpu(i));
   }
@@ -94,9 +96,10 @@ int run_example(int argc, char** argv, const ProgramOptions& program,
     Data data = load_data(options.dataset);
     std::string names;
     for (Device device : devices) names += (names.empty() ? "" : ", ") + device.str();
-    std::cout << "device: " << names << "; data: " << data.description << "; units: " << options.unit
-              << "; batch size: " << options.batchsize << "; optimizer: " << options.optimizer
-              << "; epochs: " << options.epoch << std::endl;
+    std::cout << "device: " << names << "; data: " << data.description
+              << "; units: " << options.unit << "; batch size: " << options.batchsize
+              << "; optimizer: " << options.optimizer << "; epochs: " << options.epoch << std::endl;
+    if (!data.note.empty()) std::cerr << data.note << std::endl;
     return train(options, devices, data.sets);
   } catch (const DeviceError& error) {
     std::cerr << argv[0] << ": " << error.what() << "\n";

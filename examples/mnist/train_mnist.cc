@@ -22,9 +22,9 @@ static int train(const Options& options, const std::vector<Device>& devices,
   training::Trainer trainer(updater, {options.epoch, "epoch"}, options.out);
   trainer.extend(extensions::Evaluator(test_iter, model, device));
   trainer.extend(extensions::LogReport());
-  trainer.extend(extensions::PrintReport({"epoch", "main/loss", "validation/main/loss",
-                                          "main/accuracy", "validation/main/accuracy",
-                                          "elapsed_time"}));
+  trainer.extend(
+      extensions::PrintReport({"epoch", "main/loss", "validation/main/loss", "main/accuracy",
+                               "validation/main/accuracy", "elapsed_time"}));
   trainer.extend(extensions::ProgressBar());
   trainer.run();
   serializers::save_npz(options.out + "/model.npz", model);
@@ -37,5 +37,6 @@ static int train(const Options& options, const std::vector<Device>& devices,
 }
 
 int main(int argc, char** argv) {
-  return run_example(argc, argv, {.description = "Trains a network on MNIST", .capture = true}, train);
+  return run_example(argc, argv, {.description = "Trains a network on MNIST", .capture = true},
+                     train);
 }

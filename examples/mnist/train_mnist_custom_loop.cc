@@ -22,7 +22,8 @@ static void evaluate(Model& model, Iterator iterator, const Converter& convert, 
     images += batch->size();
   }
   std::cout << "  test loss " << loss.item<double>() / static_cast<double>(images)
-            << "  test accuracy " << accuracy.item<double>() / static_cast<double>(images) << std::endl;
+            << "  test accuracy " << accuracy.item<double>() / static_cast<double>(images)
+            << std::endl;
 }
 
 static int train(const Options& options, const std::vector<Device>& devices,
@@ -59,5 +60,6 @@ static int train(const Options& options, const std::vector<Device>& devices,
 
 int main(int argc, char** argv) {
   return run_example(
-      argc, argv, {.description = "Trains a network on MNIST, the loop by hand", .capture = true}, train);
+      argc, argv, {.description = "Trains a network on MNIST, the loop by hand", .capture = true},
+      train);
 }

@@ -15,25 +15,26 @@ static int train(const Options& options, const std::vector<Device>& devices,
   iterators::SerialIterator test_iter(data.test, options.batchsize,
                                       {.repeat = false, .shuffle = false});
   // The one line that differs from train_mnist.cc.
-  training::ParallelUpdater updater(train_iter, optimizer,
-                                    {.devices = {{"main", devices[0]}, {"second", devices[1]}},
-                                     .reduction = options.reduction});
+  training::ParallelUpdater updater(
+      train_iter, optimizer,
+      {.devices = {{"main", devices[0]}, {"second", devices[1]}}, .reduction = options.reduction});
   training::Trainer trainer(updater, {options.epoch, "epoch"}, options.out);
   trainer.extend(extensions::Evaluator(test_iter, model, devices[0]));
   trainer.extend(extensions::LogReport());
-  trainer.extend(extensions::PrintReport({"epoch", "main/loss", "validation/main/loss",
-                                          "main/accuracy", "validation/main/accuracy",
-                                          "elapsed_time"}));
+  trainer.extend(
+      extensions::PrintReport({"epoch", "main/loss", "validation/main/loss", "main/accuracy",
+                               "validation/main/accuracy", "elapsed_time"}));
   trainer.extend(extensions::ProgressBar());
   trainer.run();
   return 0;
 }
 
 int main(int argc, char** argv) {
-  return run_example(argc, argv,
-                     {.description = "Trains a network on MNIST, each batch split between two devices",
-                      .num_devices = 2,
-                      .reduction = true,
-                      .batchsize = 400},
-                     train);
+  return run_example(
+      argc, argv,
+      {.description = "Trains a network on MNIST, each batch split between two devices",
+       .num_devices = 2,
+       .reduction = true,
+       .batchsize = 400},
+      train);
 }

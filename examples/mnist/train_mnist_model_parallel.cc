@@ -9,8 +9,12 @@ struct ParallelMLP : Chain<ParallelMLP> {
   Device device0, device1;
   MLP mlp1_gpu0, mlp1_gpu1, mlp2_gpu0, mlp2_gpu1;
   ParallelMLP(std::int64_t units, std::int64_t out, Device d0, Device d1)
-      : device0(d0), device1(d1), mlp1_gpu0(units, units * 2), mlp1_gpu1(units, units * 2),
-        mlp2_gpu0(units, out), mlp2_gpu1(units, out) {
+      : device0(d0),
+        device1(d1),
+        mlp1_gpu0(units, units * 2),
+        mlp1_gpu1(units, units * 2),
+        mlp2_gpu0(units, out),
+        mlp2_gpu1(units, out) {
     mlp1_gpu0.to_device(d0);
     mlp1_gpu1.to_device(d1);
     mlp2_gpu0.to_device(d0);
@@ -42,9 +46,9 @@ static int train(const Options& options, const std::vector<Device>& devices,
   training::Trainer trainer(updater, {options.epoch, "epoch"}, options.out);
   trainer.extend(extensions::Evaluator(test_iter, model, devices[0]));
   trainer.extend(extensions::LogReport());
-  trainer.extend(extensions::PrintReport({"epoch", "main/loss", "validation/main/loss",
-                                          "main/accuracy", "validation/main/accuracy",
-                                          "elapsed_time"}));
+  trainer.extend(
+      extensions::PrintReport({"epoch", "main/loss", "validation/main/loss", "main/accuracy",
+                               "validation/main/accuracy", "elapsed_time"}));
   trainer.extend(extensions::ProgressBar());
   trainer.run();
   return 0;
@@ -53,5 +57,6 @@ static int train(const Options& options, const std::vector<Device>& devices,
 int main(int argc, char** argv) {
   return run_example(
       argc, argv,
-      {.description = "Trains a network on MNIST that lies on two devices", .num_devices = 2}, train);
+      {.description = "Trains a network on MNIST that lies on two devices", .num_devices = 2},
+      train);
 }

@@ -1,4 +1,5 @@
-// Backward: gradients flow from the outputs to the leaves, function by function, highest rank first.
+// Backward: gradients flow from the outputs to the leaves, function by function, highest rank
+// first.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -113,8 +114,7 @@ class BackwardPass {
     }
     FunctionNode* creator = node->creator.get();
     if (!creator) leaves_.push_back(node);
-    else if (!is_candidate(*creator, node))
-      push(creator);
+    else if (!is_candidate(*creator, node)) push(creator);
   }
 
   // A function waits for its turn as soon as one of its outputs has a gradient.
@@ -181,7 +181,8 @@ class IntoLeaves final : public BackwardPass {
   std::pmr::unordered_set<const Storage*> owned_{&memory_};
 };
 
-/// grad(): only what lies on a path between `inputs` and the outputs, and the results are collected.
+/// grad(): only what lies on a path between `inputs` and the outputs, and the results are
+/// collected.
 class OnPaths final : public BackwardPass {
  public:
   OnPaths(const Variables& outputs, const Variables& inputs) {
@@ -277,8 +278,8 @@ void backward(const Variables& outputs, const BackwardOptions& options) {
 Variables grad(const Variables& outputs, const Variables& inputs, const Variables& grad_outputs,
                bool enable_double_backprop) {
   if (!grad_outputs.empty() && grad_outputs.size() != outputs.size()) {
-    throw ValueError(fmt::format("grad: {} outputs and {} grad_outputs", outputs.size(),
-                                 grad_outputs.size()));
+    throw ValueError(
+        fmt::format("grad: {} outputs and {} grad_outputs", outputs.size(), grad_outputs.size()));
   }
   UsingConfig<bool> graph(&Config::enable_backprop, enable_double_backprop);
   OnPaths pass(outputs, inputs);

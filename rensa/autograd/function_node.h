@@ -1,5 +1,5 @@
-// FunctionNode: a differentiable function, forward on Arrays and backward on Variables side by side.
-// Because backward is made of differentiable functions, higher derivatives come free.
+// FunctionNode: a differentiable function, forward on Arrays and backward on Variables side by
+// side. Because backward is made of differentiable functions, higher derivatives come free.
 //
 //   class Exp final : public FunctionNode {
 //    public:

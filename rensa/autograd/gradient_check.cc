@@ -75,8 +75,8 @@ Arrays numerical_grad(const std::function<Arrays()>& f, const Arrays& inputs,
   Arrays gradients;
   for (const Array& x : inputs) {
     if (!x.is_contiguous()) {
-      throw ValueError(fmt::format("numerical_grad: the input {} is not C-contiguous",
-                                   x.view().describe()));
+      throw ValueError(
+          fmt::format("numerical_grad: the input {} is not C-contiguous", x.view().describe()));
     }
     Array flat = x.reshape({-1});
     std::vector<double> values = flat.to_vector<double>(), gradient(values.size());

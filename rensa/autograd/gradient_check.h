@@ -31,8 +31,7 @@ void check_backward(const Function& f, const Arrays& inputs, const Arrays& grad_
 
 /// check_backward of the gradients of `f` as functions of the inputs, the parameters and
 /// grad_outputs.
-void check_double_backward(const Function& f, const Arrays& inputs,
-                           const Arrays& grad_outputs = {},
+void check_double_backward(const Function& f, const Arrays& inputs, const Arrays& grad_outputs = {},
                            const std::vector<ParameterRef>& params = {},
                            const Options& options = {});
 

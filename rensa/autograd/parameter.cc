@@ -77,8 +77,10 @@ Initializer::Initializer(Array values) : values_(std::move(values)) {
 }
 
 Parameter::Parameter(Initializer initializer) {
-  if (!initializer) throw ValueError("Parameter: no initializer; pass a constant, an array or an "
-                                     "initializer such as initializers::LeCunNormal()");
+  if (!initializer)
+    throw ValueError(
+        "Parameter: no initializer; pass a constant, an array or an "
+        "initializer such as initializers::LeCunNormal()");
   body_ = autograd::make_body(Array(), true);
   body_->parameter = std::make_shared<ParameterState>();
   body_->parameter->device = ThreadState::current().device;
@@ -90,8 +92,8 @@ Parameter::Parameter(Initializer initializer) {
 Parameter::Parameter(Initializer initializer, const Shape& shape)
     : Parameter(std::move(initializer)) {
   if (is_initialized() && !(this->shape() == shape)) {
-    throw ShapeError(fmt::format("Parameter: shape {} and values {}", shape.str(),
-                                 array().view().describe()));
+    throw ShapeError(
+        fmt::format("Parameter: shape {} and values {}", shape.str(), array().view().describe()));
   }
   initialize(shape);
 }

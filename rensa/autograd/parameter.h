@@ -17,8 +17,7 @@ class Initializer {
   Initializer(int constant) : Initializer(static_cast<double>(constant)) {}
   Initializer(Array values);
   template <class F>
-    requires std::invocable<const F&, const Array&>
-  Initializer(F fill) : fill_(std::move(fill)) {}
+  requires std::invocable<const F&, const Array&> Initializer(F fill) : fill_(std::move(fill)) {}
   explicit operator bool() const { return static_cast<bool>(fill_); }
   void operator()(const Array& out) const { fill_(out); }
   /// The value of a constant initializer's `Array`, whose shape a parameter takes at once.
@@ -39,8 +38,8 @@ class ParameterRef : public Variable {
 
   bool is_initialized() const { return defined() && body_->array.defined(); }
   /// Makes the array, on the device the model was last moved to, of config().dtype, and fills it;
-  /// the gradient stays undefined. No-op when initialized. Throws ShapeError where the initializer's
-  /// values have another shape.
+  /// the gradient stays undefined. No-op when initialized. Throws ShapeError where the
+  /// initializer's values have another shape.
   void initialize(const Shape& shape) const;
   /// Puts the array (and gradient) on `device`; before initialization, notes it for then.
   void to_device(Device device) const;

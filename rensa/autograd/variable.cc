@@ -28,9 +28,8 @@ void store_grad(const std::shared_ptr<VariableBody>& body, Variable gradient) {
 void check_gradient(const char* operation, const Shape& shape, Dtype dtype, Device device,
                     const Array& g) {
   if (g.shape() == shape && g.dtype() == dtype && g.device() == device) return;
-  std::string text =
-      fmt::format("{}: a gradient {} for a variable {} {} {}", operation, g.view().describe(),
-                  device.str(), shape.str(), dtype_name(dtype));
+  std::string text = fmt::format("{}: a gradient {} for a variable {} {} {}", operation,
+                                 g.view().describe(), device.str(), shape.str(), dtype_name(dtype));
   if (!(g.shape() == shape)) throw ShapeError(text);
   if (g.dtype() != dtype) throw DtypeError(text);
   throw DeviceError(text + "; move it with .to(...)");
@@ -98,9 +97,7 @@ bool Variable::requires_grad() const { return node()->requires_grad; }
 
 const std::string& Variable::name() const { return body_of(*this, "name").name; }
 
-const std::shared_ptr<VariableNode>& Variable::node() const {
-  return body_of(*this, "node").node;
-}
+const std::shared_ptr<VariableNode>& Variable::node() const { return body_of(*this, "node").node; }
 
 std::shared_ptr<FunctionNode> Variable::creator() const { return node()->creator; }
 
@@ -155,8 +152,8 @@ void Variable::copydata(const Variable& other) const {
   const Array& to = body.array;
   const Array& from = source.array;
   if (!(to.shape() == from.shape())) {
-    throw ShapeError(fmt::format("copydata: from {} into {}", from.view().describe(),
-                                 to.view().describe()));
+    throw ShapeError(
+        fmt::format("copydata: from {} into {}", from.view().describe(), to.view().describe()));
   }
   if (to.device() == from.device()) {
     to.assign(from);
@@ -167,9 +164,7 @@ void Variable::copydata(const Variable& other) const {
   }
 }
 
-void Variable::backward(const BackwardOptions& options) const {
-  rensa::backward({*this}, options);
-}
+void Variable::backward(const BackwardOptions& options) const { rensa::backward({*this}, options); }
 
 void Variable::unchain() const {
   VariableNode& n = *node();

@@ -38,7 +38,7 @@ struct VariableBody {
 };
 
 struct BackwardOptions {
-  bool retain_grad = false;            // keep gradients of intermediate variables
+  bool retain_grad = false;             // keep gradients of intermediate variables
   bool enable_double_backprop = false;  // record the graph of the backward computation
   double loss_scale = 1;
 };
@@ -97,7 +97,7 @@ class Variable {
   Variable operator[](BasicIndex index) const;
   Variable operator[](std::initializer_list<BasicIndex> index) const;
 
-#define RENSA_VARIABLE_OPERATOR(symbol)                                \
+#define RENSA_VARIABLE_OPERATOR(symbol)                                  \
   friend Variable operator symbol(const Variable& a, const Variable& b); \
   friend Variable operator symbol(const Variable& a, Scalar b);          \
   friend Variable operator symbol(Scalar a, const Variable& b);
@@ -122,7 +122,7 @@ inline Variable constant(Array array) { return Variable(std::move(array), false)
 
 /// chainer.grad: gradients of `outputs` with respect to `inputs`, as variables; the inputs' own
 /// grad() is left alone. `grad_outputs` is empty for ones. Undefined where no path leads.
-Variables grad(const Variables& outputs, const Variables& inputs, const Variables& grad_outputs = {},
-               bool enable_double_backprop = false);
+Variables grad(const Variables& outputs, const Variables& inputs,
+               const Variables& grad_outputs = {}, bool enable_double_backprop = false);
 
 }  // namespace rensa

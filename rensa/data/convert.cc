@@ -55,10 +55,12 @@ class HostBatch {
 
   /// Writes column `c` into `out` (host memory of the layout's shape).
   void write(std::size_t c, const Array& out) const {
+    if (out.size() == 0) return;
     if (columns_) {
+      Array rows = batch_.indices().ascontiguous();
       TakeRows take;
       take.in = (*columns_)[c].operand();
-      take.indices = batch_.indices().operand();
+      take.indices = rows.operand();
       take.out = out.operand();
       launch(take);
       return;
@@ -88,9 +90,10 @@ class HostBatch {
     }
     for (std::size_t c = 0; c < example.size(); ++c) {
       if (!example[c].device().is_cpu()) {
-        throw DeviceError(fmt::format(
-            "converter: example {} is {}; make examples in host memory, or give the dataset as arrays",
-            number, example[c].view().describe()));
+        throw DeviceError(
+            fmt::format("converter: example {} is {}; make examples in host memory, or give the "
+                        "dataset as arrays",
+                        number, example[c].view().describe()));
       }
       if (example[c].shape() != first[c].shape() || example[c].dtype() != first[c].dtype()) {
         throw ShapeError(fmt::format(
@@ -149,8 +152,8 @@ class Ring {
     return std::clamp(kRingBytes / bytes, std::int64_t{2}, kMostSlots);
   }
 
-  /// Memory of the batch's shape in `slot`; anew where the shape changed or somebody still holds the
-  /// arrays of the slot's last batch.
+  /// Memory of the batch's shape in `slot`; anew where the shape changed or somebody still holds
+  /// the arrays of the slot's last batch.
   void make_room(Slot& slot, const HostBatch& batch) {
     std::size_t n = batch.layout().size();
     slot.pinned.resize(n);

@@ -51,8 +51,8 @@ class TupleDataset : public Dataset {
   /// for arrays on several devices.
   explicit TupleDataset(Columns columns);
   template <class... A>
-    requires(std::convertible_to<const A&, Array> && ...)
-  explicit TupleDataset(const Array& first, const A&... more)
+  requires(std::convertible_to<const A&, Array>&&...) explicit TupleDataset(const Array& first,
+                                                                            const A&... more)
       : TupleDataset(Columns{first, static_cast<Array>(more)...}) {}
   /// The same examples on `device`: batches are gathered there, and only indices travel.
   TupleDataset to_device(Device device) const;

@@ -56,7 +56,8 @@ Outcome fetch(const std::string& url, const std::string& part) {
 
 }  // namespace
 
-void download(std::span<const std::string> urls, const std::string& sha256, const std::string& path) {
+void download(std::span<const std::string> urls, const std::string& sha256,
+              const std::string& path) {
   std::string part = path + ".part", account;
   for (const std::string& url : urls) {
     // A second try without what was there already: it may be of another file.
@@ -70,8 +71,9 @@ void download(std::span<const std::string> urls, const std::string& sha256, cons
       bool useless = outcome.problem.empty() || (outcome.refused && resuming);
       if (useless) std::filesystem::remove(part, ignored);
       if (useless && resuming) continue;
-      account += fmt::format("\n  {}: {}", url,
-                             outcome.problem.empty() ? "its SHA-256 is not " + sha256 : outcome.problem);
+      account +=
+          fmt::format("\n  {}: {}", url,
+                      outcome.problem.empty() ? "its SHA-256 is not " + sha256 : outcome.problem);
       break;
     }
   }

@@ -1,7 +1,9 @@
 // Drawing an epoch's order and keeping copies of it on GPUs.
 #include "rensa/data/epoch_order.h"
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <numeric>
 #include <utility>
 
@@ -12,25 +14,29 @@ namespace rensa {
 
 std::optional<Array> OrderBuffers::on(Device device, std::int64_t generation, const Array& order) {
   std::lock_guard lock(mutex_);
-  Pair& pair = pairs_[device];
-  Place& place = pair.places[generation % 2];
+  Buffers& buffers = buffers_[device];
+  Place& place = buffers.places[generation % 2];
   if (place.generation == generation) return place.device;
   if (place.generation > generation) return std::nullopt;
-  if (!place.device.defined()) {
-    for (Place& p : pair.places) {
-      p.pinned = xp::empty_pinned(order.shape(), int64);
-      p.device = xp::empty(order.shape(), int64, device);
-    }
-  }
-  // The copy of two epochs ago: done long since, unless an epoch is a step or two.
-  if (place.sent && !place.sent->done()) place.sent->synchronize();
-  std::memcpy(place.pinned.data(), order.data(), static_cast<std::size_t>(order.nbytes()));
+  if (!place.device.defined()) place.device = xp::empty(order.shape(), int64, device);
+  Staging& staging = stage(buffers, order);
+  // Queued behind the work that reads the order of two epochs ago from this place.
   cuda::Stream stream = cuda::current_stream(device);
-  place.device.set(place.pinned, stream);
-  if (!place.sent) place.sent.emplace(false);
-  stream.record(*place.sent);
+  place.device.set(staging.pinned, stream);
+  stream.record(staging.sent);
   place.generation = generation;
   return place.device;
+}
+
+OrderBuffers::Staging& OrderBuffers::stage(Buffers& buffers, const Array& order) {
+  auto idle = std::find_if(buffers.staging.begin(), buffers.staging.end(),
+                           [](const Staging& s) { return s.sent.done(); });
+  if (idle == buffers.staging.end()) {
+    buffers.staging.push_back({xp::empty_pinned(order.shape(), int64)});
+    idle = std::prev(buffers.staging.end());
+  }
+  std::memcpy(idle->pinned.data(), order.data(), static_cast<std::size_t>(order.nbytes()));
+  return *idle;
 }
 
 void random_order(std::uint64_t seed, std::int64_t generation, std::int64_t n, std::int64_t* out) {
@@ -41,7 +47,8 @@ void random_order(std::uint64_t seed, std::int64_t generation, std::int64_t n, s
   for (std::int64_t i = n - 1; i > 0; --i) {
     bool second = (n - 1 - i) % 2;
     if (!second) words = philox(seed, counter++);
-    std::uint64_t word = std::uint64_t{words.word[second ? 2 : 0]} << 32 | words.word[second ? 3 : 1];
+    std::uint64_t word =
+        std::uint64_t{words.word[second ? 2 : 0]} << 32 | words.word[second ? 3 : 1];
     // word / 2^64 * (i + 1), rounded down; the bias is below 2^-32 for any dataset.
     auto j = static_cast<std::int64_t>(
         static_cast<unsigned __int128>(word) * static_cast<unsigned __int128>(i + 1) >> 64);

@@ -6,28 +6,39 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <vector>
 
 #include "rensa/array/array.h"
 
 namespace rensa {
 
-/// The GPUs' memory for the orders of one iterator: two places a GPU, used in turn, so that an epoch
-/// after the first allocates nothing.
+/// The memory for the orders of one iterator: two places on each GPU, used in turn, and as much
+/// page-locked memory as the host is ahead of the GPU, so that in a steady loop an epoch neither
+/// allocates nor waits.
 class OrderBuffers {
  public:
-  /// `order` (host, int64, always of one length) on `device`; sent there, on its current stream, when
-  /// the place of `generation` holds another. None where that place is a later one's already.
+  /// `order` (host, int64, always of one length) on `device`; sent there, on its current stream,
+  /// when the place of `generation` holds another. None where that place is a later one's already.
   std::optional<Array> on(Device device, std::int64_t generation, const Array& order);
 
  private:
   struct Place {
     std::int64_t generation = -1;
-    Array pinned, device;
-    std::optional<cuda::Event> sent;
+    Array device;
   };
-  struct Pair { Place places[2]; };
+  struct Staging {
+    Array pinned;
+    cuda::Event sent{false};
+  };
+  struct Buffers {
+    Place places[2];
+    std::vector<Staging> staging;
+  };
+  /// One whose last copy is done, with a copy of `order`.
+  static Staging& stage(Buffers& buffers, const Array& order);
+
   std::mutex mutex_;  // the threads of a parallel updater ask at the same time
-  std::map<Device, Pair> pairs_;
+  std::map<Device, Buffers> buffers_;
 };
 
 /// Immutable. `generation` counts the orders that an iterator has drawn.

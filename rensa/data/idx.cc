@@ -34,7 +34,8 @@ class GzipFile {
       int got = gzread(file_, static_cast<char*>(out) + done, piece);
       if (got < 0) {
         int code = Z_OK;
-        throw SerializationError(fmt::format("{}: damaged gzip data: {}", path_, gzerror(file_, &code)));
+        throw SerializationError(
+            fmt::format("{}: damaged gzip data: {}", path_, gzerror(file_, &code)));
       }
       if (got == 0) break;
       done += got;
@@ -62,8 +63,8 @@ Array read_idx_gz(const std::string& path, int ndim) {
   }
   std::uint32_t magic = big_endian(header), expected = 0x0800u + static_cast<std::uint32_t>(ndim);
   if (magic != expected) {
-    throw SerializationError(fmt::format("{}: not the idx file wanted: its magic number is {}, not {}",
-                                         path, magic, expected));
+    throw SerializationError(fmt::format(
+        "{}: not the idx file wanted: its magic number is {}, not {}", path, magic, expected));
   }
   Shape shape;
   std::int64_t total = 1;
@@ -76,19 +77,20 @@ Array read_idx_gz(const std::string& path, int ndim) {
     }
   }
   if (total / kMostExpansion > on_disk) {
-    throw SerializationError(fmt::format(
-        "{}: it declares {} bytes of data, more than its {} compressed bytes can hold", path, total,
-        on_disk));
+    throw SerializationError(
+        fmt::format("{}: it declares {} bytes of data, more than its {} compressed bytes can hold",
+                    path, total, on_disk));
   }
   Array array = xp::empty(shape, uint8, cpu());
   std::int64_t got = file.read(array.data(), total);
   if (got != total) {
-    throw SerializationError(
-        fmt::format("{}: truncated: {} declares {} bytes, {} are there", path, shape.str(), total, got));
+    throw SerializationError(fmt::format("{}: truncated: {} declares {} bytes, {} are there", path,
+                                         shape.str(), total, got));
   }
   char extra;
   if (file.read(&extra, 1) != 0) {
-    throw SerializationError(fmt::format("{}: it goes on after the {} bytes that it declares", path, total));
+    throw SerializationError(
+        fmt::format("{}: it goes on after the {} bytes that it declares", path, total));
   }
   return array;
 }

@@ -13,7 +13,8 @@
 
 namespace rensa {
 
-Batch::Batch(Dataset dataset, Array indices) : Batch(std::move(dataset), std::move(indices), {}, 0) {}
+Batch::Batch(Dataset dataset, Array indices)
+    : Batch(std::move(dataset), std::move(indices), {}, 0) {}
 
 Batch::Batch(Dataset dataset, Array indices, std::shared_ptr<const EpochOrder> order,
              std::int64_t begin)
@@ -53,17 +54,20 @@ namespace {
 class SerialBody final : public IteratorBody {
  public:
   SerialBody(Dataset dataset, std::int64_t batch_size, SerialIteratorOptions options)
-      : dataset_(std::move(dataset)), n_(dataset_.size()), batch_size_(batch_size),
+      : dataset_(std::move(dataset)),
+        n_(dataset_.size()),
+        batch_size_(batch_size),
         options_(options) {
     if (batch_size < 1) {
-      throw ValueError(fmt::format("SerialIterator: a batch size of {}; give 1 or more", batch_size));
+      throw ValueError(
+          fmt::format("SerialIterator: a batch size of {}; give 1 or more", batch_size));
     }
     if (n_ == 0 && options.repeat) {
       throw ValueError("SerialIterator: an empty dataset cannot be repeated; give .repeat = false");
     }
     if (!options_.seed) {
-      options_.seed = xp::random::randint(0, std::int64_t{1} << 62, {1}, int64, cpu())
-                          .item<std::int64_t>();
+      options_.seed =
+          xp::random::randint(0, std::int64_t{1} << 62, {1}, int64, cpu()).item<std::int64_t>();
     }
     reset();
   }

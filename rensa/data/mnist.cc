@@ -71,7 +71,8 @@ fs::path download_all() {
   for (const fs::path& folder : candidate_folders()) looked += " " + folder.string();
   fs::path folder = cache_folder();
   if (folder.empty()) {
-    throw SerializationError(looked + "; set RENSA_DATASET_ROOT to the folder of its idx .gz files");
+    throw SerializationError(looked +
+                             "; set RENSA_DATASET_ROOT to the folder of its idx .gz files");
   }
   try {
     fs::create_directories(folder);
@@ -92,7 +93,8 @@ fs::path download_all() {
 
 TupleDataset read_part(const fs::path& folder, const File& images, const File& labels,
                        bool withlabel, int ndim, float scale) {
-  std::string image_path = (folder / images.name).string(), label_path = (folder / labels.name).string();
+  std::string image_path = (folder / images.name).string(),
+              label_path = (folder / labels.name).string();
   Array pixels = read_idx_gz(image_path, 3);
   std::int64_t n = pixels.shape()[0];
   Shape shape = ndim == 1 ? Shape{n, pixels.shape()[1] * pixels.shape()[2]} : pixels.shape();
@@ -113,7 +115,8 @@ TupleDataset read_part(const fs::path& folder, const File& images, const File& l
 std::string find_mnist() { return find_folder().string(); }
 
 TrainTest get_mnist(bool withlabel, int ndim, float scale) {
-  if (ndim < 1 || ndim > 3) throw ValueError(fmt::format("get_mnist: ndim is 1, 2 or 3, not {}", ndim));
+  if (ndim < 1 || ndim > 3)
+    throw ValueError(fmt::format("get_mnist: ndim is 1, 2 or 3, not {}", ndim));
   fs::path folder = find_folder();
   if (folder.empty()) folder = download_all();
   return {read_part(folder, kTrainImages, kTrainLabels, withlabel, ndim, scale),

@@ -45,23 +45,35 @@ Stroke joined(Stroke a, const Stroke& b) {
 std::vector<Glyph> glyphs_of(int d) {
   switch (d) {
     case 0: return {{arc(0, 0, .6f, .9f, -90, 270)}, {arc(0, 0, .45f, .9f, -60, 300)}};
-    case 1: return {{{{0, -.9f}, {0, .9f}}}, {{{-.35f, -.5f}, {.05f, -.9f}, {.05f, .9f}}},
-                    {{{-.3f, -.55f}, {0, -.9f}, {0, .9f}}, {{-.4f, .9f}, {.4f, .9f}}}};
-    case 2: return {{joined(arc(0, -.4f, .55f, .5f, -170, 40), {{-.6f, .9f}, {.65f, .9f}})},
-                    {joined(joined(arc(0, -.45f, .5f, .45f, -180, 30), arc(-.4f, .7f, .2f, .2f, 200, -20)),
-                            {{.65f, .85f}})}};
-    case 3: return {{arc(0, -.45f, .5f, .45f, -160, 90), arc(0, .45f, .6f, .45f, -90, 160)},
-                    {joined({{-.5f, -.9f}, {.5f, -.9f}, {-.05f, -.15f}}, arc(0, .4f, .55f, .5f, -90, 155))}};
-    case 4: return {{{{.1f, -.9f}, {-.6f, .3f}, {.65f, .3f}}, {{.3f, -.3f}, {.3f, .9f}}},
-                    {{{-.5f, -.9f}, {-.5f, 0}, {.5f, 0}}, {{.5f, -.9f}, {.45f, .9f}}}};
-    case 5: return {{joined({{.5f, -.9f}, {-.4f, -.9f}, {-.45f, -.1f}}, arc(0, .35f, .55f, .55f, -125, 150))}};
-    case 6: return {{joined({{.4f, -.9f}, {-.2f, -.4f}, {-.5f, .2f}}, arc(0, .4f, .5f, .5f, 180, -180))},
-                    {joined(arc(.3f, 0, .8f, .9f, -100, -180), arc(0, .4f, .5f, .45f, 180, -180))}};
-    case 7: return {{{{-.6f, -.9f}, {.6f, -.9f}, {-.1f, .9f}}},
-                    {{{-.6f, -.9f}, {.6f, -.9f}, {-.1f, .9f}}, {{-.3f, 0}, {.5f, 0}}}};
+    case 1:
+      return {{{{0, -.9f}, {0, .9f}}},
+              {{{-.35f, -.5f}, {.05f, -.9f}, {.05f, .9f}}},
+              {{{-.3f, -.55f}, {0, -.9f}, {0, .9f}}, {{-.4f, .9f}, {.4f, .9f}}}};
+    case 2:
+      return {
+          {joined(arc(0, -.4f, .55f, .5f, -170, 40), {{-.6f, .9f}, {.65f, .9f}})},
+          {joined(joined(arc(0, -.45f, .5f, .45f, -180, 30), arc(-.4f, .7f, .2f, .2f, 200, -20)),
+                  {{.65f, .85f}})}};
+    case 3:
+      return {
+          {arc(0, -.45f, .5f, .45f, -160, 90), arc(0, .45f, .6f, .45f, -90, 160)},
+          {joined({{-.5f, -.9f}, {.5f, -.9f}, {-.05f, -.15f}}, arc(0, .4f, .55f, .5f, -90, 155))}};
+    case 4:
+      return {{{{.1f, -.9f}, {-.6f, .3f}, {.65f, .3f}}, {{.3f, -.3f}, {.3f, .9f}}},
+              {{{-.5f, -.9f}, {-.5f, 0}, {.5f, 0}}, {{.5f, -.9f}, {.45f, .9f}}}};
+    case 5:
+      return {{joined({{.5f, -.9f}, {-.4f, -.9f}, {-.45f, -.1f}},
+                      arc(0, .35f, .55f, .55f, -125, 150))}};
+    case 6:
+      return {{joined({{.4f, -.9f}, {-.2f, -.4f}, {-.5f, .2f}}, arc(0, .4f, .5f, .5f, 180, -180))},
+              {joined(arc(.3f, 0, .8f, .9f, -100, -180), arc(0, .4f, .5f, .45f, 180, -180))}};
+    case 7:
+      return {{{{-.6f, -.9f}, {.6f, -.9f}, {-.1f, .9f}}},
+              {{{-.6f, -.9f}, {.6f, -.9f}, {-.1f, .9f}}, {{-.3f, 0}, {.5f, 0}}}};
     case 8: return {{arc(0, -.45f, .45f, .42f, 90, 450), arc(0, .45f, .55f, .45f, -90, 270)}};
-    default: return {{joined(arc(0, -.4f, .5f, .48f, 0, 360), {{.45f, .1f}, {.3f, .9f}})},
-                     {joined(arc(0, -.4f, .5f, .48f, 0, 360), arc(-.1f, .3f, .6f, .6f, -30, 110))}};
+    default:
+      return {{joined(arc(0, -.4f, .5f, .48f, 0, 360), {{.45f, .1f}, {.3f, .9f}})},
+              {joined(arc(0, -.4f, .5f, .48f, 0, 360), arc(-.1f, .3f, .6f, .6f, -30, 110))}};
   }
 }
 
@@ -104,7 +116,9 @@ struct Pose {
 /// Ink within `radius` of the segment, with an edge one pixel soft.
 void draw_segment(Point p, Point q, float radius, float* pixels) {
   float reach = radius + 1;
-  auto low = [&](float u, float v) { return std::max(0, static_cast<int>(std::min(u, v) - reach)); };
+  auto low = [&](float u, float v) {
+    return std::max(0, static_cast<int>(std::min(u, v) - reach));
+  };
   auto high = [&](float u, float v) {
     return std::min(kSide - 1, static_cast<int>(std::max(u, v) + reach));
   };
@@ -165,7 +179,8 @@ TupleDataset draw_set(std::int64_t n, std::uint64_t seed, std::uint64_t first_im
 }  // namespace
 
 TrainTest get_synthetic_digits(std::int64_t n_train, std::int64_t n_test, std::uint64_t seed) {
-  if (n_train < 0 || n_test < 0) throw ValueError("get_synthetic_digits: a negative number of digits");
+  if (n_train < 0 || n_test < 0)
+    throw ValueError("get_synthetic_digits: a negative number of digits");
   // The test digits are images of their own, far behind the training ones.
   return {draw_set(n_train, seed, 0), draw_set(n_test, seed, std::uint64_t{1} << 40)};
 }

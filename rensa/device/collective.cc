@@ -26,9 +26,10 @@ AllReduce AllReduceGroup::operation(int rank, std::span<const Operand> arrays) {
       throw DtypeError(fmt::format("all_reduce: sums floating arrays, got {}", view.describe()));
     }
     if (!view.is_c_contiguous()) {
-      throw ShapeError(fmt::format("all_reduce: works in place on C-contiguous arrays, got {} with "
-                                   "strides {}; pass its ascontiguous()",
-                                   view.describe(), view.strides.str()));
+      throw ShapeError(
+          fmt::format("all_reduce: works in place on C-contiguous arrays, got {} with "
+                      "strides {}; pass its ascontiguous()",
+                      view.describe(), view.strides.str()));
     }
   }
   return all_reduce;

@@ -100,9 +100,12 @@ LaunchContext make_context(StreamState* stream, std::size_t workspace_bytes) {
   Device device = stream->device();
   runtime::set_device(device);
   void* workspace = workspace_bytes > 0 ? stream->workspace(workspace_bytes) : nullptr;
-  return {device,          stream,
-          stream->handle(), workspace,
-          workspace_bytes, stream->semaphores(),
+  return {device,
+          stream,
+          stream->handle(),
+          workspace,
+          workspace_bytes,
+          stream->semaphores(),
           device_state(device).error_word_on_device};
 }
 
@@ -133,7 +136,8 @@ std::string report_text(const ErrorWord& word, Device device) {
   return fmt::format(
       "{}: {} (reported by {}; the work queued after it has run)", name,
       label ? fmt::format("label {} is out of bounds for {} classes", word.value, word.bound)
-            : fmt::format("index {} is out of bounds for axis 0 with size {}", word.value, word.bound),
+            : fmt::format("index {} is out of bounds for axis 0 with size {}", word.value,
+                          word.bound),
       device.str());
 }
 

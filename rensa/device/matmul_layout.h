@@ -31,7 +31,9 @@ struct MatmulLayout {
   std::int64_t batch = 1, a_stride = 0, b_stride = 0, c_stride = 0;
 
   /// Axes that do not fold into `batch`; strides in bytes, of a, b and c.
-  struct OuterAxis { std::int64_t extent, strides[3]; };
+  struct OuterAxis {
+    std::int64_t extent, strides[3];
+  };
   int num_outer = 0;
   OuterAxis outer[kMaxNdim];
   std::int64_t outer_count = 1;

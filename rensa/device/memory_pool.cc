@@ -114,8 +114,8 @@ void MemoryPool::release_stream(cuda::StreamState* stream) noexcept {
 
 void MemoryPool::set_limit(std::int64_t bytes) {
   if (bytes < 0) {
-    throw ValueError(fmt::format("set_limit: {} bytes; give a positive number, or 0 for no limit",
-                                 bytes));
+    throw ValueError(
+        fmt::format("set_limit: {} bytes; give a positive number, or 0 for no limit", bytes));
   }
   impl_->limit = bytes;
 }

@@ -1,5 +1,5 @@
-// Which operands and host numbers each kind of operation has, in a fixed order: inputs first, so that
-// errors name them first.
+// Which operands and host numbers each kind of operation has, in a fixed order: inputs first, so
+// that errors name them first.
 #include "rensa/device/operations.h"
 
 namespace rensa {

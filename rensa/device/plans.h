@@ -1,5 +1,5 @@
-// Library plans (how each product is computed) kept in a file, so that a later run chooses alike: the
-// same file, the same bits, and no time spent on choosing.
+// Library plans (how each product is computed) kept in a file, so that a later run chooses alike:
+// the same file, the same bits, and no time spent on choosing.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@ namespace rensa::cuda {
 /// DeviceError without CUDA.
 void save_plans(const std::string& path);
 
-/// Plans made from now on are the file's where it has one. Throws SerializationError for a file that
-/// cannot be read, is no plan file or was written with another cuBLASLt; plans for GPUs of other
-/// models are kept but do nothing. A recorded step keeps the plans it was recorded with.
+/// Plans made from now on are the file's where it has one. Throws SerializationError for a file
+/// that cannot be read, is no plan file or was written with another cuBLASLt; plans for GPUs of
+/// other models are kept but do nothing. A recorded step keeps the plans it was recorded with.
 void load_plans(const std::string& path);
 
 }  // namespace rensa::cuda

@@ -34,8 +34,8 @@ struct Use {
   void* ticket = nullptr;                   // once the block is freed: what to wait for
 };
 
-/// A piece of a segment, and, while it is alive, the Storage that arrays share. Blocks are recycled,
-/// never deleted before their pool.
+/// A piece of a segment, and, while it is alive, the Storage that arrays share. Blocks are
+/// recycled, never deleted before their pool.
 class alignas(64) Block final : public Storage {
  public:
   enum class State : unsigned char { spare, alive, pending, free };
@@ -61,7 +61,7 @@ class alignas(64) Block final : public Storage {
   State state = State::spare;
   std::int64_t size = 0;
   Segment* segment = nullptr;
-  Block *before = nullptr, *after = nullptr;  // neighbours in memory
+  Block *before = nullptr, *after = nullptr;   // neighbours in memory
   Block *previous = nullptr, *next = nullptr;  // of a list: free ones, pending ones, spare ones
   std::vector<Use> uses;
   std::atomic<cuda::StreamState*> last_use{nullptr};  // spares repeated uses the lock
@@ -77,9 +77,9 @@ struct Segment {
   Arena* arena;
   char* data;
   std::int64_t size;
-  bool large;           // serves requests of kLargeRequest and more
+  bool large;  // serves requests of kLargeRequest and more
   Block* first;
-  std::size_t position; // in arena->segments
+  std::size_t position;     // in arena->segments
   Segment* next = nullptr;  // of a list of released ones
 
   bool wholly_free() const { return first->state == Block::State::free && first->size == size; }
@@ -155,7 +155,8 @@ class FreeIndex {
 
   int next_bin(int bin) const {
     int row = bin >> 5;
-    std::uint32_t bits = (bin & 31) ? rows_[index(row)] >> (bin & 31) << (bin & 31) : rows_[index(row)];
+    std::uint32_t bits =
+        (bin & 31) ? rows_[index(row)] >> (bin & 31) << (bin & 31) : rows_[index(row)];
     if (bits == 0) {
       std::uint64_t above = row + 1 < 64 ? row_bits_ >> (row + 1) << (row + 1) : 0;
       if (above == 0) return -1;
@@ -187,7 +188,7 @@ struct Arena {
   std::int64_t busy = 0;                    // blocks alive or pending
   FreeIndex free[2];                        // of small and of large segments
   std::vector<Segment*> segments;
-  std::int64_t small_bytes = 0;             // in small segments
+  std::int64_t small_bytes = 0;  // in small segments
 
   void add(Segment* segment) {
     segment->arena = this;

@@ -22,7 +22,8 @@ void add_to(std::atomic<std::int64_t>& counter, std::int64_t n) {
 
 }  // namespace
 
-// --- the hot path's pieces ------------------------------------------------------------------------
+// --- the hot path's pieces
+// ------------------------------------------------------------------------
 
 inline Block* Core::spare_block() {
   if (!spare_) more_spare_blocks();
@@ -126,8 +127,12 @@ void Block::use_on_other(cuda::StreamState* stream) {
 }
 
 Core::Core(Device on, std::unique_ptr<MemorySource> source, bool is_pinned)
-    : device(on), pinned(is_pinned), source_(std::move(source)), poison_(pool_poison()),
-      caching_(!pool_off()), plain_(caching_ && !poison_) {}
+    : device(on),
+      pinned(is_pinned),
+      source_(std::move(source)),
+      poison_(pool_poison()),
+      caching_(!pool_off()),
+      plain_(caching_ && !poison_) {}
 
 Core::~Core() = default;
 
@@ -256,8 +261,9 @@ Block* Core::grow(std::int64_t segment_size, std::int64_t nbytes, std::int64_t s
     return nullptr;
   }
   Lock hold(lock_);
-  auto* segment = new Segment{this, nullptr, static_cast<char*>(data), segment_size,
-                              size >= kLargeRequest, spare_block(), 0};
+  auto* segment = new Segment{
+      this,          nullptr, static_cast<char*>(data), segment_size, size >= kLargeRequest,
+      spare_block(), 0};
   Arena& arena = arena_of(stream);
   arena.add(segment);
   ++segments_;
@@ -337,9 +343,7 @@ void* Core::ticket_of(cuda::StreamState* stream) noexcept try {
   return nullptr;
 }
 
-bool Core::is_done(void* ticket) noexcept try {
-  return source_->is_done(ticket);
-} catch (...) {
+bool Core::is_done(void* ticket) noexcept try { return source_->is_done(ticket); } catch (...) {
   return true;
 }
 

@@ -123,7 +123,7 @@ class Core {
   std::int64_t segments_ = 0;
   unsigned operations_ = 0;
   bool poison_, caching_;
-  bool plain_;  // caching and no poison: a free is a merge
+  bool plain_;                  // caching and no poison: a free is a merge
   std::shared_ptr<Core> self_;  // set once the pool is gone
 };
 

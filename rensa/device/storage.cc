@@ -22,6 +22,15 @@ namespace rensa {
 
 namespace {
 
+// The address sanitizer is to see where each block ends, and every free.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kAddressSanitizer = true;
+#elif defined(__has_feature)
+constexpr bool kAddressSanitizer = __has_feature(address_sanitizer);
+#else
+constexpr bool kAddressSanitizer = false;
+#endif
+
 constexpr std::int64_t kAlignment = 64;
 constexpr std::int64_t kHeader = 64;  // a HeapStorage stands in front of its data
 constexpr std::int64_t kMostAsked = std::int64_t{1} << 50;
@@ -49,8 +58,10 @@ constexpr std::int64_t class_capacity(int c) {
   return std::int64_t{(c - 8) % 8 + 9} << (doubling - 3);
 }
 static_assert(size_class(512) == 7 && size_class(513) == 8 && class_capacity(8) == 576);
-static_assert(size_class(576) == 8 && size_class(577) == 9 && class_capacity(size_class(1024)) == 1024);
-static_assert(size_class(kMostAsked) < kClasses && class_capacity(size_class(kMostAsked)) == kMostAsked);
+static_assert(size_class(576) == 8 && size_class(577) == 9 &&
+              class_capacity(size_class(1024)) == 1024);
+static_assert(size_class(kMostAsked) < kClasses &&
+              class_capacity(size_class(kMostAsked)) == kMostAsked);
 
 /// Freed blocks kept for the next allocation of their size class, so that a training loop does not
 /// have the kernel map and zero the same big buffers over and over.
@@ -58,10 +69,10 @@ class HeapCache {
  public:
   /// A block's header while it is cached.
   struct Block {
-    void* raw;              // what malloc gave
+    void* raw;  // what malloc gave
     int size_class;
-    Block *newer, *older;   // of all blocks, in the order of their coming
-    Block *above, *below;   // of those of one class, last in first out
+    Block *newer, *older;  // of all blocks, in the order of their coming
+    Block *above, *below;  // of those of one class, last in first out
   };
   static_assert(sizeof(Block) <= kHeader);
 
@@ -145,11 +156,7 @@ class HeapCache {
     bytes_ -= class_capacity(block->size_class);
   }
 
-#if defined(__SANITIZE_ADDRESS__)
-  const bool enabled_ = false;  // the sanitizer is to see every free
-#else
-  const bool enabled_ = !pool_off();
-#endif
+  const bool enabled_ = !kAddressSanitizer && !pool_off();
   SpinLock lock_;
   std::int64_t bytes_ = 0;
   Block *newest_ = nullptr, *oldest_ = nullptr;
@@ -170,26 +177,25 @@ class HeapStorage final : public Storage {
     if (HeapCache::Block* block = HeapCache::instance().take(c)) {
       return StoragePtr(new (block) HeapStorage(block->raw, c, nbytes));
     }
-#if defined(__SANITIZE_ADDRESS__)
-    auto size = static_cast<std::size_t>(kHeader + kAlignment + nbytes);  // ends where it ends
-#else
-    auto size = static_cast<std::size_t>(kHeader + kAlignment + class_capacity(c));
-#endif
+    std::int64_t capacity = kAddressSanitizer ? nbytes : class_capacity(c);
+    auto size = static_cast<std::size_t>(kHeader + kAlignment + capacity);
     void* raw = std::malloc(size);
     if (!raw) {
       HeapCache::instance().clear();
       raw = std::malloc(size);
     }
     if (!raw) fail(nbytes);
-    auto address = (reinterpret_cast<std::uintptr_t>(raw) + kAlignment - 1) / kAlignment * kAlignment;
+    auto address =
+        (reinterpret_cast<std::uintptr_t>(raw) + kAlignment - 1) / kAlignment * kAlignment;
     return StoragePtr(new (reinterpret_cast<void*>(address)) HeapStorage(raw, c, nbytes));
   }
 
  private:
   [[noreturn]] static void fail(std::int64_t nbytes) {
-    throw OutOfMemoryError(
-        fmt::format("out of memory on cpu: asked for {} bytes, which the system does not give; free "
-                    "arrays or work in smaller pieces", nbytes));
+    throw OutOfMemoryError(fmt::format(
+        "out of memory on cpu: asked for {} bytes, which the system does not give; free "
+        "arrays or work in smaller pieces",
+        nbytes));
   }
 
   void destroy() noexcept override {

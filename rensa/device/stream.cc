@@ -24,7 +24,8 @@ std::shared_ptr<StreamState>& current_slot(Device device) {
 
 }  // namespace
 
-Stream::Stream(StreamFlags flags, int priority) : Stream(device_for_new_stream(), flags, priority) {}
+Stream::Stream(StreamFlags flags, int priority)
+    : Stream(device_for_new_stream(), flags, priority) {}
 
 Stream::Stream(Device device, StreamFlags flags, int priority) {
   device_state(device);  // says why it cannot be used
@@ -77,8 +78,10 @@ void Stream::record(const Event& event) const {
     state.device = device();
   }
   if (state.device != device()) {
-    throw DeviceError(fmt::format("record: the event belongs to {}, the stream to {}; use an event "
-                                  "for each device", state.device.str(), device().str()));
+    throw DeviceError(
+        fmt::format("record: the event belongs to {}, the stream to {}; use an event "
+                    "for each device",
+                    state.device.str(), device().str()));
   }
   runtime::record_event(state.handle, handle());
 }

@@ -26,9 +26,9 @@ void* StreamState::from_driver(std::size_t nbytes) {
     data = runtime::allocate_device(device_, nbytes);
   }
   if (!data) {
-    throw OutOfMemoryError(fmt::format(
-        "out of memory on {}: {} bytes of workspace for a stream could not be had", device_.str(),
-        nbytes));
+    throw OutOfMemoryError(
+        fmt::format("out of memory on {}: {} bytes of workspace for a stream could not be had",
+                    device_.str(), nbytes));
   }
   memory_.push_back(data);
   return data;

@@ -197,9 +197,7 @@ Variable reshape(const Variable& x, const Shape& shape) {
   return x.shape() == shape ? x : apply<Reshape>({x}, shape)[0];
 }
 
-Variable transpose(const Variable& x, const Shape& axes) {
-  return apply<Transpose>({x}, axes)[0];
-}
+Variable transpose(const Variable& x, const Shape& axes) { return apply<Transpose>({x}, axes)[0]; }
 
 Variable transpose(const Variable& x) {
   Shape axes = x.shape();

@@ -13,8 +13,8 @@ void check_scores_and_labels(const char* function, const Array& scores, const Ar
   bool fits = scores.ndim() == 2 && labels.ndim() == 1 && scores.shape(0) == labels.shape(0);
   bool types = dtype_kind(scores.dtype()) == 'f' && (kind == 'i' || kind == 'u');
   if (fits && types) return;
-  std::string text = fmt::format("{}: scores {} and labels {}", function,
-                                 scores.view().describe(), labels.view().describe());
+  std::string text = fmt::format("{}: scores {} and labels {}", function, scores.view().describe(),
+                                 labels.view().describe());
   if (!fits) throw ShapeError(text + ": scores must be (n, classes) and labels (n,)");
   throw DtypeError(text + ": scores must be floating and labels integer");
 }

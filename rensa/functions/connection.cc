@@ -18,8 +18,8 @@ void check(const Arrays& x) {
   bool one_dtype = dtype_kind(x[0].dtype()) == 'f' && x[1].dtype() == x[0].dtype() &&
                    (x.size() < 3 || x[2].dtype() == x[0].dtype());
   if (fits && one_dtype) return;
-  std::string text = fmt::format("linear: x {} and W {}", x[0].view().describe(),
-                                 x[1].view().describe());
+  std::string text =
+      fmt::format("linear: x {} and W {}", x[0].view().describe(), x[1].view().describe());
   if (x.size() == 3) text += fmt::format(" and b {}", x[2].view().describe());
   if (!fits) throw ShapeError(text + ": x must be (n, k), W (m, k) and b (m,)");
   throw DtypeError(text + ": all must be of one floating dtype; use F::cast or astype");
@@ -50,8 +50,8 @@ class Linear final : public FunctionNode {
 
 Variable linear(const Variable& x, const Variable& W, const Variable& b, int n_batch_axes) {
   if (n_batch_axes < 1 || n_batch_axes > x.ndim()) {
-    throw ValueError(fmt::format("linear: n_batch_axes {} for x {}", n_batch_axes,
-                                 x.array().view().describe()));
+    throw ValueError(
+        fmt::format("linear: n_batch_axes {} for x {}", n_batch_axes, x.array().view().describe()));
   }
   Variable rows = x;
   std::int64_t n = 1;
@@ -63,8 +63,8 @@ Variable linear(const Variable& x, const Variable& W, const Variable& b, int n_b
   }
   Variable y = b.defined() ? apply<Linear>({rows, W, b})[0] : apply<Linear>({rows, W})[0];
   if (n_batch_axes == 1) return y;
-  Shape shape(std::span<const std::int64_t>(x.shape().data(),
-                                            static_cast<std::size_t>(n_batch_axes)));
+  Shape shape(
+      std::span<const std::int64_t>(x.shape().data(), static_cast<std::size_t>(n_batch_axes)));
   shape.push_back(y.shape()[1]);
   return reshape(y, shape);
 }

@@ -7,8 +7,7 @@
 
 namespace rensa::functions {
 
-Variable accuracy(const Variable& y, const Variable& t,
-                  std::optional<std::int64_t> ignore_label) {
+Variable accuracy(const Variable& y, const Variable& t, std::optional<std::int64_t> ignore_label) {
   check_scores_and_labels("accuracy", y.array(), t.array());
   Array scores = y.array().ascontiguous(), labels = t.array().ascontiguous();
   Array result = xp::empty({}, scores.dtype(), scores.device());

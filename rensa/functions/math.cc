@@ -64,7 +64,8 @@ struct Minimum {
   }
 };
 
-// --- an operand and a number -----------------------------------------------------------------------
+// --- an operand and a number
+// -----------------------------------------------------------------------
 struct AddScalar {
   static constexpr const char* name = "add";
   static constexpr Keep keep = Keep::nothing;
@@ -118,7 +119,8 @@ struct Pow {
   }
 };
 
-// --- one operand -------------------------------------------------------------------------------------
+// --- one operand
+// -------------------------------------------------------------------------------------
 struct Negative {
   static constexpr const char* name = "negative";
   static constexpr Keep keep = Keep::nothing;
@@ -177,7 +179,8 @@ struct Absolute {
   }
 };
 
-// --- sums and products ---------------------------------------------------------------------------------
+// --- sums and products
+// ---------------------------------------------------------------------------------
 /// A sum, or a mean, over some axes.
 class Sum final : public FunctionNode {
  public:

@@ -41,8 +41,8 @@ template <class Op, class... Attributes> class Unary final : public FunctionNode
     Variable kept;
     if (Op::keep == Keep::inputs) kept = get_retained_inputs()[0];
     if (Op::keep == Keep::output) kept = get_retained_outputs()[0];
-    Variable gx = std::apply(
-        [&](const auto&... a) { return Op::backward(kept, gy[0], a...); }, attributes_);
+    Variable gx =
+        std::apply([&](const auto&... a) { return Op::backward(kept, gy[0], a...); }, attributes_);
     return {cast(gx, inputs()[0]->dtype)};
   }
 

@@ -47,8 +47,8 @@ Variable dropout(const Variable& x, double ratio) {
   }
   if (!config().train || ratio == 0) return x;
   constexpr int kWords = 4;  // of one Philox counter; an element takes one word
-  return unary<DropoutNode>(
-      x, ratio, xp::random::take(x.device(), (x.size() + kWords - 1) / kWords));
+  return unary<DropoutNode>(x, ratio,
+                            xp::random::take(x.device(), (x.size() + kWords - 1) / kWords));
 }
 
 }  // namespace rensa::functions

@@ -13,15 +13,15 @@
 namespace rensa {
 
 struct CaptureOptions {
-  bool rewrite = true;      // off: the recorded list as it is, to test the rewritten one against
-  bool branches = true;     // independent work side by side
+  bool rewrite = true;        // off: the recorded list as it is, to test the rewritten one against
+  bool branches = true;       // independent work side by side
   bool replay_lists = false;  // on the CPU, replay the list operation by operation: for tests
-  int max_signatures = 8;   // recordings kept, least recently used go first
+  int max_signatures = 8;     // recordings kept, least recently used go first
 };
 
 struct CaptureStats {
   std::int64_t calls = 0, warmups = 0, recordings = 0, replays = 0, fallbacks = 0;
-  std::string last_fallback;          // why a step stayed eager
+  std::string last_fallback;                              // why a step stayed eager
   std::int64_t operations = 0, rewritten_operations = 0;  // of the latest recording
 };
 

@@ -85,8 +85,9 @@ class Rewriter {
     std::size_t product_index = middle_users[0];
     auto* product = dynamic_cast<Matmul*>(ops_[product_index].get());
     if (!product || product->relu || !product->bias.present() ||
-        !same_view(product->c.view, relu.in[0].array.view) || relu.compute != product->c.view.dtype ||
-        relu.out.view.dtype != product->c.view.dtype || !relu.out.view.is_c_contiguous()) {
+        !same_view(product->c.view, relu.in[0].array.view) ||
+        relu.compute != product->c.view.dtype || relu.out.view.dtype != product->c.view.dtype ||
+        !relu.out.view.is_c_contiguous()) {
       return;
     }
     for (std::size_t j = product_index + 1; j < i; ++j) {

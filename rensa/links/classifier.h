@@ -22,10 +22,10 @@ template <class Predictor> class Classifier : public Chain<Classifier<Predictor>
 
   explicit Classifier(
       Predictor p,
-      Measure loss_function =
-          [](const Variable& y, const Variable& t) { return F::softmax_cross_entropy(y, t); },
-      Measure accuracy_function =
-          [](const Variable& y, const Variable& t) { return F::accuracy(y, t); })
+      Measure loss_function = [](const Variable& y,
+                                 const Variable& t) { return F::softmax_cross_entropy(y, t); },
+      Measure accuracy_function = [](const Variable& y,
+                                     const Variable& t) { return F::accuracy(y, t); })
       : predictor(std::move(p)),
         lossfun(std::move(loss_function)),
         accfun(std::move(accuracy_function)) {}

@@ -10,8 +10,7 @@
 namespace rensa::links {
 
 Linear::Linear(std::int64_t out, const LinearOptions& options)
-    : W(options.initialW ? options.initialW : Initializer(initializers::LeCunNormal())),
-      out_(out) {
+    : W(options.initialW ? options.initialW : Initializer(initializers::LeCunNormal())), out_(out) {
   if (out < 0) throw ValueError(fmt::format("Linear: out size {}", out));
   W.body()->name = "W";
   if (options.nobias) return;

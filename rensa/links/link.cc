@@ -14,8 +14,7 @@ namespace rensa {
 namespace {
 
 /// Shows each member to one of three functions; all children are walked into.
-template <class OnParameter, class OnPersistent, class OnNumber>
-class Walk final : public Visitor {
+template <class OnParameter, class OnPersistent, class OnNumber> class Walk final : public Visitor {
  public:
   Walk(OnParameter on_parameter, OnPersistent on_persistent, OnNumber on_number)
       : on_parameter_(std::move(on_parameter)),
@@ -56,9 +55,8 @@ class Level final : public Visitor {
 
  private:
   template <class T> static void sort(std::vector<std::pair<const char*, T*>>& members) {
-    std::sort(members.begin(), members.end(), [](const auto& a, const auto& b) {
-      return std::strcmp(a.first, b.first) < 0;
-    });
+    std::sort(members.begin(), members.end(),
+              [](const auto& a, const auto& b) { return std::strcmp(a.first, b.first) < 0; });
   }
 };
 
@@ -123,8 +121,7 @@ template <class T> const std::string& path_of(const std::pair<std::string, T*>& 
 }
 
 template <class List> void check_same(const char* operation, const List& mine, const List& theirs) {
-  check_same_members(operation, mine, theirs,
-                     [](const auto& member) { return path_of(member); });
+  check_same_members(operation, mine, theirs, [](const auto& member) { return path_of(member); });
 }
 
 void copy_persistent(const Persistent& from, Persistent& to) {

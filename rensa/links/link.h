@@ -1,5 +1,5 @@
-// Link and Chain: models. A model is a value: moving keeps it the same model (an optimizer set up on
-// it follows), copying gives an independent deep copy. Its members are named once, in
+// Link and Chain: models. A model is a value: moving keeps it the same model (an optimizer set up
+// on it follows), copying gives an independent deep copy. Its members are named once, in
 // members(Visitor&); names, devices, copies, gradients and files all derive from that list.
 //
 //   struct MLP : Chain<MLP> {
@@ -37,7 +37,9 @@ class Visitor {
 
 /// How the holder of a reference to a model finds it: follows a move of the model, null once it is
 /// destroyed, fresh in a copy.
-struct LinkAnchor { Link* link; };
+struct LinkAnchor {
+  Link* link;
+};
 
 /// A named parameter: "/l1/W".
 struct NamedParameter {
@@ -99,8 +101,8 @@ template <class Derived> class Chain : public Link {
   Derived& to_device(Device device) { return move_to(device), self(); }
   Derived& to_gpu(int index = 0) { return to_device(gpu(index)); }
   Derived& to_cpu() { return to_device(cpu()); }
-  /// Chainer's Link.copy: `share` shares arrays until one side is moved to another device, `copy` is
-  /// deep (as C++'s own copy is), `init` starts anew from the initializers.
+  /// Chainer's Link.copy: `share` shares arrays until one side is moved to another device, `copy`
+  /// is deep (as C++'s own copy is), `init` starts anew from the initializers.
   Derived copy(CopyMode mode = CopyMode::share) {
     CopyModeScope scope(mode);
     return Derived(static_cast<const Derived&>(*this));

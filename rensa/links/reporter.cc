@@ -41,8 +41,8 @@ void Reporter::add_observers(const std::string& name, Link& link) const {
 }
 
 Reporter::Scope::Scope(const Reporter& reporter, Observation& observation)
-    : previous_(std::exchange(ThreadState::current().reporter,
-                              std::make_shared<Reporter>(reporter))),
+    : previous_(
+          std::exchange(ThreadState::current().reporter, std::make_shared<Reporter>(reporter))),
       state_(reporter.state_) {
   std::lock_guard lock(state_->mutex);
   previous_observation_ = std::exchange(state_->observation, &observation);

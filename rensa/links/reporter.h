@@ -21,8 +21,7 @@ struct Report {
   Report(std::string n, const Variable& v) : name(std::move(n)), value(v.array()) {}
   Report(std::string n, Array v) : name(std::move(n)), value(std::move(v)) {}
   template <class T>
-    requires std::is_arithmetic_v<T>
-  Report(std::string n, T v)
+  requires std::is_arithmetic_v<T> Report(std::string n, T v)
       : name(std::move(n)), value(xp::array(static_cast<double>(v), cpu())), is_number(true) {}
   std::string name;
   Array value;

@@ -10,8 +10,8 @@ struct AdamOptions {
   double beta1 = 0.9;
   double beta2 = 0.999;
   double eps = 1e-8;
-  double eta = 1;                  // schedule multiplier, of Loshchilov and Hutter
-  double weight_decay_rate = 0;    // decoupled from the gradient, as there
+  double eta = 1;                // schedule multiplier, of Loshchilov and Hutter
+  double weight_decay_rate = 0;  // decoupled from the gradient, as there
 };
 
 /// Kingma and Ba, "Adam: a method for stochastic optimization", in the form that corrects the step

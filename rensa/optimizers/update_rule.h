@@ -17,8 +17,8 @@ class UpdateRule {
  public:
   explicit UpdateRule(std::weak_ptr<OptimizerState> optimizer) : owner(std::move(optimizer)) {}
   std::weak_ptr<OptimizerState> owner;
-  std::int64_t t = 0;          // updates of this parameter so far
-  std::vector<Array> states;   // in the order of the optimizer's state names
+  std::int64_t t = 0;         // updates of this parameter so far
+  std::vector<Array> states;  // in the order of the optimizer's state names
 };
 
 }  // namespace rensa

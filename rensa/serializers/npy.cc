@@ -94,8 +94,8 @@ class HeaderReader {
       return;
     }
     header->byte_swapped = !descr.empty() && descr[0] == '>';
-    std::string little = (header->byte_swapped ? "<" : "") +
-                         std::string(descr.substr(header->byte_swapped ? 1 : 0));
+    std::string little =
+        (header->byte_swapped ? "<" : "") + std::string(descr.substr(header->byte_swapped ? 1 : 0));
     try {
       header->dtype = parse_dtype(little);
     } catch (const DtypeError&) {
@@ -155,8 +155,8 @@ std::string descr_of(Dtype dtype) {
 
 /// `descr` and `shape` as a header, padded so that the elements begin at a multiple of 64.
 std::string header_of(const std::string& descr, const Shape& shape) {
-  std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", descr,
-                                 shape.str());
+  std::string text =
+      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", descr, shape.str());
   std::size_t total = (10 + text.size() + 1 + 63) / 64 * 64;
   text.resize(total - 11, ' ');
   text += '\n';
@@ -187,8 +187,8 @@ NpyHeader parse_npy_header(std::span<const char> file, const std::string& name) 
   if (file.size() < prefix) throw SerializationError(name + ": truncated .npy header");
   std::size_t length = little_endian(file.data() + 8, major == 1 ? 2 : 4);
   if (length > file.size() - prefix) {
-    throw SerializationError(fmt::format("{}: a .npy header of {} bytes, but only {} are there", name,
-                                         length, file.size() - prefix));
+    throw SerializationError(fmt::format("{}: a .npy header of {} bytes, but only {} are there",
+                                         name, length, file.size() - prefix));
   }
   NpyHeader header;
   HeaderReader(std::string_view(file.data() + prefix, length), name).read(&header);
@@ -232,10 +232,15 @@ std::string format_npy(const Array& array) {
 std::string npy_of_none() {
   // pickle.dumps(numpy.asarray(None), protocol=3)
   static constexpr char pickle[] =
-      "\x80\x03" "cnumpy.core.multiarray\n_reconstruct\nq\x00" "cnumpy\nndarray\nq\x01K\x00\x85q\x02"
-      "C\x01" "bq\x03\x87q\x04Rq\x05(K\x01)cnumpy\ndtype\nq\x06X\x02\x00\x00\x00O8q\x07\x89\x88\x87"
-      "q\x08Rq\x09(K\x03X\x01\x00\x00\x00|q\x0aNNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK?tq\x0b" "b\x89"
-      "]q\x0cNatq\x0d" "b.";
+      "\x80\x03"
+      "cnumpy.core.multiarray\n_reconstruct\nq\x00"
+      "cnumpy\nndarray\nq\x01K\x00\x85q\x02"
+      "C\x01"
+      "bq\x03\x87q\x04Rq\x05(K\x01)cnumpy\ndtype\nq\x06X\x02\x00\x00\x00O8q\x07\x89\x88\x87"
+      "q\x08Rq\x09(K\x03X\x01\x00\x00\x00|q\x0aNNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK?tq\x0b"
+      "b\x89"
+      "]q\x0cNatq\x0d"
+      "b.";
   return header_of("|O", {}) + std::string(pickle, sizeof(pickle) - 1);
 }
 

@@ -13,17 +13,17 @@ namespace rensa {
 
 struct NpyHeader {
   Dtype dtype = Dtype::float32;
-  bool is_object = false;      // pickled Python objects: how Chainer stores None
+  bool is_object = false;  // pickled Python objects: how Chainer stores None
   bool fortran_order = false;
-  bool byte_swapped = false;   // big-endian elements
+  bool byte_swapped = false;  // big-endian elements
   Shape shape;
   std::size_t data_offset = 0;  // bytes before the elements
   /// Bytes of the elements.
   std::int64_t nbytes() const { return shape.total() * itemsize(dtype); }
 };
 
-/// Reads the header of `file`; `name` stands in errors. Throws SerializationError for anything but a
-/// .npy of a dtype that arrays have (or object), and for sizes that overflow.
+/// Reads the header of `file`; `name` stands in errors. Throws SerializationError for anything but
+/// a .npy of a dtype that arrays have (or object), and for sizes that overflow.
 NpyHeader parse_npy_header(std::span<const char> file, const std::string& name);
 
 /// A host array of the elements of a whole .npy file, in C order; its size must be what the header

@@ -48,8 +48,7 @@ Item array_item(std::string key, const Array& array) {
 }
 
 Item integer_item(std::string key, std::int64_t& value) {
-  return {std::move(key),
-          [&value] { return xp::array(static_cast<std::int64_t>(value), cpu()); },
+  return {std::move(key), [&value] { return xp::array(static_cast<std::int64_t>(value), cpu()); },
           Shape{}, int64, [&value](const Array& a) { value = a.item<std::int64_t>(); }};
 }
 
@@ -168,8 +167,9 @@ Array read_item(const ZipReader& archive, const std::string& name, const Item& i
                                  array.shape().str(), item.shape->str()));
   }
   if (!can_cast_same_kind(array.dtype(), item.dtype)) {
-    throw SerializationError(fmt::format("{}: the file has {}, which does not convert to the model's {}",
-                                         where, dtype_name(array.dtype()), dtype_name(item.dtype)));
+    throw SerializationError(
+        fmt::format("{}: the file has {}, which does not convert to the model's {}", where,
+                    dtype_name(array.dtype()), dtype_name(item.dtype)));
   }
   return array;
 }

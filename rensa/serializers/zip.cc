@@ -24,7 +24,7 @@ constexpr std::uint32_t kLocal = 0x04034b50, kCentral = 0x02014b50, kEnd = 0x060
 constexpr std::uint32_t kIn64 = 0xffffffff;  // the number stands in the zip64 field
 constexpr int kStored = 0, kDeflated = 8;
 constexpr std::uint64_t kMostExpansion = 1032;  // deflate's limit
-constexpr unsigned kDosDate = 33;  // 1980-01-01: equal contents give equal files
+constexpr unsigned kDosDate = 33;               // 1980-01-01: equal contents give equal files
 
 void put(std::string* out, std::uint64_t value, int bytes) {
   for (int i = 0; i < bytes; ++i) *out += static_cast<char>(value >> (8 * i) & 255);
@@ -51,7 +51,8 @@ void refill(z_stream* stream, std::string_view input, std::size_t* in_used, char
 
 std::string deflated(std::string_view content) {
   z_stream stream{};
-  if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
+  if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY) !=
+      Z_OK) {
     throw SerializationError("zip: zlib cannot start");
   }
   std::string out(deflateBound(&stream, content.size()), '\0');
@@ -109,7 +110,8 @@ struct ZipWriter::Entry {
 };
 
 ZipWriter::ZipWriter(std::string path)
-    : path_(std::move(path)), temporary_(fmt::format("{}.{}.tmp", path_, ::getpid())),
+    : path_(std::move(path)),
+      temporary_(fmt::format("{}.{}.tmp", path_, ::getpid())),
       file_(std::make_unique<File>()) {
   file_->handle = std::fopen(temporary_.c_str(), "wb");
   if (!file_->handle) {
@@ -134,11 +136,12 @@ void ZipWriter::write(std::string_view bytes) {
 void ZipWriter::add(const std::string& name, std::string_view content, bool compress) {
   std::string packed = compress ? deflated(content) : std::string();
   std::string_view body = compress ? std::string_view(packed) : content;
-  Entry entry{name,        compress ? kDeflated : kStored, checksum(content), body.size(),
-              content.size(), offset_};
+  Entry entry{
+      name,   compress ? kDeflated : kStored, checksum(content), body.size(), content.size(),
+      offset_};
   std::string header;
   put(&header, kLocal, 4);
-  put(&header, 45, 2);  // version needed: zip64
+  put(&header, 45, 2);       // version needed: zip64
   put(&header, 1 << 11, 2);  // names are UTF-8
   put(&header, static_cast<std::uint64_t>(entry.method), 2);
   put(&header, 0, 2);
@@ -317,8 +320,8 @@ std::string ZipReader::read(const std::string& name) const {
     content = body;
   } else if (entry.method == kDeflated) {
     if (entry.size / kMostExpansion > entry.compressed_size) {
-      fail(fmt::format("the entry '{}' declares {} bytes, more than {} compressed ones can hold", name,
-                       entry.size, entry.compressed_size));
+      fail(fmt::format("the entry '{}' declares {} bytes, more than {} compressed ones can hold",
+                       name, entry.size, entry.compressed_size));
     }
     content.resize(entry.size);
     if (!inflate_exactly(body, &content)) {
@@ -327,7 +330,8 @@ std::string ZipReader::read(const std::string& name) const {
   } else {
     fail(fmt::format("the entry '{}' is packed by method {}, not deflate", name, entry.method));
   }
-  if (checksum(content) != entry.crc) fail(fmt::format("the entry '{}' has a wrong checksum", name));
+  if (checksum(content) != entry.crc)
+    fail(fmt::format("the entry '{}' has a wrong checksum", name));
   return content;
 }
 

@@ -60,9 +60,8 @@ void GradientSum::operator()(ReplicaTeam& team, int member, Link& model) {
 void GradientSum::fill_missing(int member) {
   auto& own = gradients_[static_cast<std::size_t>(member)];
   for (std::size_t i = 0; i < own.size(); ++i) {
-    bool wanted = std::any_of(gradients_.begin(), gradients_.end(), [&](const auto& gradients) {
-      return gradients[i].present;
-    });
+    bool wanted = std::any_of(gradients_.begin(), gradients_.end(),
+                              [&](const auto& gradients) { return gradients[i].present; });
     if (wanted && !own[i].array.defined()) own[i].array = xp::zeros_like(own[i].parameter.array());
   }
 }
@@ -71,7 +70,8 @@ void GradientSum::sum_by_copies() {
   for (std::size_t i = 0; i < gradients_[0].size(); ++i) {
     Array& sum = gradients_[0][i].array;
     if (!sum.defined()) continue;
-    for (std::size_t m = 1; m < gradients_.size(); ++m) sum += gradients_[m][i].array.to(sum.device());
+    for (std::size_t m = 1; m < gradients_.size(); ++m)
+      sum += gradients_[m][i].array.to(sum.device());
     for (std::size_t m = 1; m < gradients_.size(); ++m) {
       Array& other = gradients_[m][i].array;
       if (other.device() == sum.device()) other.assign(sum);

@@ -71,8 +71,8 @@ void check_options(const ParallelUpdaterOptions& options) {
     throw ValueError("ParallelUpdater: one of its devices has to be named \"main\"");
   }
   if (options.reduction != "sum" && options.reduction != "mean") {
-    throw ValueError(fmt::format("ParallelUpdater: the reduction is \"sum\" or \"mean\", not \"{}\"",
-                                 options.reduction));
+    throw ValueError(fmt::format(
+        "ParallelUpdater: the reduction is \"sum\" or \"mean\", not \"{}\"", options.reduction));
   }
 }
 
@@ -165,8 +165,8 @@ class ParallelBody final : public UpdaterBody {
     DeviceScope on(device);
     force_backprop_mode with_graph;
     Variables columns;
-    for (Array& column : options_.converter ? options_.converter(own, device)
-                                            : converter_(own, device)) {
+    for (Array& column :
+         options_.converter ? options_.converter(own, device) : converter_(own, device)) {
       columns.push_back(constant(std::move(column)));
     }
     return replica(member).optimizer.target().invoke(columns);

@@ -14,16 +14,16 @@ struct ParallelUpdaterOptions {
   /// {"second", gpu(1)}}, or several times the CPU.
   std::vector<std::pair<std::string, Device>> devices = {};
   /// What becomes of the replicas' gradients. "sum" is Chainer's: the learning rate means something
-  /// else than on one device. "mean" weighs each by its share of the batch, so that (for a loss that
-  /// is a mean over its batch) a step is what it would be on one device.
+  /// else than on one device. "mean" weighs each by its share of the batch, so that (for a loss
+  /// that is a mean over its batch) a step is what it would be on one device.
   std::string reduction = "sum";
   ConverterOptions converter_options = {};
   std::function<Columns(const Batch&, Device)> converter = {};
 };
 
-/// Each batch is split between the devices, batch[i::n]; every replica has a thread that lasts (main's
-/// is the caller's), does its part at the same time as the others, takes part in the sum of the
-/// gradients (over NCCL between different GPUs, else by copies) and updates itself by the
+/// Each batch is split between the devices, batch[i::n]; every replica has a thread that lasts
+/// (main's is the caller's), does its part at the same time as the others, takes part in the sum of
+/// the gradients (over NCCL between different GPUs, else by copies) and updates itself by the
 /// optimizer's rule: replicas stay equal bit for bit. Only main's values are reported. An exception
 /// in one replica ends the iteration with it, for all, before any is updated. Parameters are copied
 /// from main once, before the first update; call synchronize() after loading others.

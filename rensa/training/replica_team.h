@@ -1,4 +1,5 @@
-// ReplicaTeam: threads that do one job together, again and again, and never wait for one that failed.
+// ReplicaTeam: threads that do one job together, again and again, and never wait for one that
+// failed.
 #pragma once
 
 #include <condition_variable>
@@ -12,8 +13,8 @@
 
 namespace rensa::training {
 
-/// `size` members: the thread that calls run(), as member 0, and size - 1 threads of the team's own,
-/// which last as long as it does.
+/// `size` members: the thread that calls run(), as member 0, and size - 1 threads of the team's
+/// own, which last as long as it does.
 class ReplicaTeam {
  public:
   explicit ReplicaTeam(int size);
@@ -40,9 +41,9 @@ class ReplicaTeam {
   std::mutex mutex_;
   std::condition_variable changed_;
   const std::function<void(int)>* job_ = nullptr;
-  std::int64_t jobs_ = 0;     // started so far
-  int unfinished_ = 0;        // members still in the current job
-  int waiting_ = 0;           // members at the barrier
+  std::int64_t jobs_ = 0;      // started so far
+  int unfinished_ = 0;         // members still in the current job
+  int waiting_ = 0;            // members at the barrier
   std::int64_t barriers_ = 0;  // passed so far
   bool stopping_ = false;
   std::exception_ptr error_;

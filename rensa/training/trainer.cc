@@ -137,7 +137,8 @@ const Trigger& Trainer::stop_trigger() const { return state_->stop; }
 double Trainer::elapsed_time() const {
   if (!state_->started) return 0;
   return std::chrono::duration<double>((state_->running ? Clock::now() : state_->end) -
-                                       state_->start).count();
+                                       state_->start)
+      .count();
 }
 
 }  // namespace rensa::training

@@ -35,8 +35,8 @@ class Trainer {
   }
   /// Any function of the trainer.
   template <std::invocable<Trainer&> F>
-    requires(!std::derived_from<F, Extension>)
-  const Trainer& extend(F function, ExtendOptions options = {}) const {
+  requires(!std::derived_from<F, Extension>) const Trainer& extend(
+      F function, ExtendOptions options = {}) const {
     struct Function final : Extension {
       explicit Function(F f) : call(std::move(f)) {}
       void operator()(Trainer& trainer) override { call(trainer); }

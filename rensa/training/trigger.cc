@@ -13,7 +13,8 @@ namespace rensa::training {
 Trigger Trigger::interval(double period, const std::string& unit) {
   if (!(period > 0)) throw ValueError(fmt::format("Trigger: a period of {} {}s", period, unit));
   if (unit != "epoch" && unit != "iteration") {
-    throw ValueError(fmt::format("Trigger: the unit is \"epoch\" or \"iteration\", not \"{}\"", unit));
+    throw ValueError(
+        fmt::format("Trigger: the unit is \"epoch\" or \"iteration\", not \"{}\"", unit));
   }
   Trigger trigger([period, epochs = unit == "epoch", reached = 0.0](Trainer& trainer) mutable {
     const Updater& updater = trainer.updater();

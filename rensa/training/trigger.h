@@ -19,11 +19,12 @@ class Trigger {
   /// {20, "epoch"} or {100, "iteration"}: fires whenever a multiple of `period` has been reached.
   /// Throws ValueError for a period that is not positive and for another unit.
   template <class T>
-    requires std::is_arithmetic_v<T>
-  Trigger(T period, std::string unit) : Trigger(interval(static_cast<double>(period), unit)) {}
+  requires std::is_arithmetic_v<T> Trigger(T period, std::string unit)
+      : Trigger(interval(static_cast<double>(period), unit)) {}
   template <class F>
-    requires(std::predicate<F&, Trainer&> && !std::same_as<std::remove_cvref_t<F>, Trigger>)
-  Trigger(F function) : fires_(std::move(function)) {}
+  requires(std::predicate<F&, Trainer&> && !std::same_as<std::remove_cvref_t<F>, Trigger>)
+      Trigger(F function)
+      : fires_(std::move(function)) {}
 
   explicit operator bool() const { return static_cast<bool>(fires_); }
   bool operator()(Trainer& trainer) { return fires_(trainer); }

@@ -39,9 +39,8 @@ class StandardBody final : public UpdaterBody {
 
  protected:
   void update_core(const Batch& batch) override {
-    LocatedBatch located = options_.converter
-                               ? LocatedBatch{options_.converter(batch, device_), {}}
-                               : converter_.locate(batch, device_);
+    LocatedBatch located = options_.converter ? LocatedBatch{options_.converter(batch, device_), {}}
+                                              : converter_.locate(batch, device_);
     // Where the dataset lies on the device, the batch's indices are the step's only input.
     Variables inputs;
     if (located.rows.defined()) {

@@ -31,7 +31,8 @@ void expect_batch(const Columns& columns, const Batch& batch, Device device) {
 }
 
 TEST(TupleDataset, RowsAndErrors) {
-  datasets::TupleDataset set(xp::arange(6, float32, cpu()).reshape({3, 2}), xp::arange(3, int32, cpu()));
+  datasets::TupleDataset set(xp::arange(6, float32, cpu()).reshape({3, 2}),
+                             xp::arange(3, int32, cpu()));
   EXPECT_EQ(set.size(), 3);
   EXPECT_EQ(set[1][0].to_vector<float>(), (std::vector<float>{2, 3}));
   EXPECT_EQ(set[1][1].item<int>(), 1);
@@ -87,7 +88,8 @@ TEST(Converter, AShortLastBatch) {
 }
 
 TEST(Converter, ExamplesThatDoNotMatchAreNamed) {
-  Dataset ragged(4, [](std::int64_t i) { return Columns{xp::zeros({i == 2 ? 5 : 4}, float32, cpu())}; });
+  Dataset ragged(
+      4, [](std::int64_t i) { return Columns{xp::zeros({i == 2 ? 5 : 4}, float32, cpu())}; });
   iterators::SerialIterator it(ragged, 4, {.shuffle = false});
   try {
     concat_examples(*it.next());

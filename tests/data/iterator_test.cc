@@ -135,12 +135,14 @@ TEST(Batch, IndicesOnAGpuAreThoseOfTheHost) {
   for (int i = 0; i < 20; ++i) {
     Batch batch = *it.next();
     for (const Batch& b : {batch, batch.strided(1, 3)}) {
-      EXPECT_EQ(b.indices_on(gpu(0)).to_vector<std::int64_t>(), b.indices().to_vector<std::int64_t>());
+      EXPECT_EQ(b.indices_on(gpu(0)).to_vector<std::int64_t>(),
+                b.indices().to_vector<std::int64_t>());
     }
     held.push_back(batch);
   }
   for (const Batch& b : held) {  // epochs later
-    EXPECT_EQ(b.indices_on(gpu(0)).to_vector<std::int64_t>(), b.indices().to_vector<std::int64_t>());
+    EXPECT_EQ(b.indices_on(gpu(0)).to_vector<std::int64_t>(),
+              b.indices().to_vector<std::int64_t>());
   }
 }
 

@@ -68,7 +68,8 @@ TEST_F(IdxTest, BadFilesAreNamed) {
   EXPECT_THAT(read(idx(2049, {5}, "abc")), HasSubstr("declares 5 bytes, 3 are there"));
   EXPECT_THAT(read(idx(2049, {2}, "abc")), HasSubstr("goes on after"));
   EXPECT_THAT(read("ab"), HasSubstr("within the idx header"));
-  EXPECT_THAT(message_of([&] { read_idx_gz(folder_ / "none.gz", 1); }), HasSubstr("cannot be opened"));
+  EXPECT_THAT(message_of([&] { read_idx_gz(folder_ / "none.gz", 1); }),
+              HasSubstr("cannot be opened"));
 }
 
 TEST_F(IdxTest, TakesNoMemoryForSizesThatTheFileCannotHold) {
@@ -78,7 +79,7 @@ TEST_F(IdxTest, TakesNoMemoryForSizesThatTheFileCannotHold) {
 }
 
 TEST_F(IdxTest, DamagedGzip) {
-  write_gz(folder_ / "a.gz", idx(2049, {1000}, std::string(1000, 'x') ));
+  write_gz(folder_ / "a.gz", idx(2049, {1000}, std::string(1000, 'x')));
   std::string bytes = testing::read_file(folder_ / "a.gz");
   testing::write_file(folder_ / "a.gz", bytes.substr(0, bytes.size() - 12));
   EXPECT_NE(message_of([&] { read_idx_gz(folder_ / "a.gz", 1); }), "no SerializationError");

@@ -69,9 +69,10 @@ TEST(Launcher, OperandsOfTwoDevicesAreNamed) {
     launch(probe);
     FAIL();
   } catch (const DeviceError& error) {
-    EXPECT_STREQ(error.what(),
-                 "probe: operands on cpu (5, 4, 3) float32 and cuda:0 (4, 3) float32; move one with "
-                 ".to(...)");
+    EXPECT_STREQ(
+        error.what(),
+        "probe: operands on cpu (5, 4, 3) float32 and cuda:0 (4, 3) float32; move one with "
+        ".to(...)");
   }
   EXPECT_EQ(ran, 0);
 }
@@ -99,7 +100,8 @@ TEST(Launcher, ARecordingSeesOperationsEffectsAndWaits) {
 }
 
 TEST(Launcher, ReportingOperationsHaveNumbers) {
-  unsigned a = cuda::error_operation("launcher_test a"), b = cuda::error_operation("launcher_test b");
+  unsigned a = cuda::error_operation("launcher_test a"),
+           b = cuda::error_operation("launcher_test b");
   EXPECT_NE(a, b);
   EXPECT_NE(a, 0u);
   EXPECT_EQ(cuda::error_operation(std::string("launcher_test a").c_str()), a);
@@ -168,7 +170,8 @@ TEST(Devices, AnAbsentGpuIsExplained) {
   }
   EXPECT_EQ(text.find(absent.str()), 0u) << text;
   EXPECT_NE(text.find(num_gpus() == 0 ? "cannot be used: " : "is not there: this machine has"),
-            std::string::npos) << text;
+            std::string::npos)
+      << text;
   EXPECT_THROW(DeviceScope on(absent), DeviceError);
   EXPECT_THROW(absent.use(), DeviceError);
   EXPECT_THROW(cuda::mem_info(absent), DeviceError);

@@ -60,7 +60,8 @@ TEST(Storage, WhatCannotBeHadIsAnError) {
       FAIL() << bytes;
     } catch (const OutOfMemoryError& error) {
       EXPECT_NE(std::string(error.what()).find("cpu: asked for " + std::to_string(bytes)),
-                std::string::npos) << error.what();
+                std::string::npos)
+          << error.what();
     }
   }
   EXPECT_EQ(allocate(10, cpu())->nbytes(), 10);

@@ -37,7 +37,8 @@ void copy(const StoragePtr& from, const StoragePtr& to) {
 }
 
 void fill(const StoragePtr& storage) {
-  for (std::int64_t i = 0; i < storage->nbytes(); ++i) storage->data()[i] = static_cast<char>(i * 7);
+  for (std::int64_t i = 0; i < storage->nbytes(); ++i)
+    storage->data()[i] = static_cast<char>(i * 7);
 }
 
 bool same(const StoragePtr& a, const StoragePtr& b) {
@@ -85,9 +86,11 @@ TEST(Stream, AReportedErrorIsThrownAtTheNextWaitAndOnce) {
     cuda::synchronize(gpu(0));
     FAIL();
   } catch (const IndexError& error) {
-    EXPECT_EQ(std::string(error.what()).find(
-                  "getitem: index 12 is out of bounds for axis 0 with size 10 (reported by cuda:0"),
-              0u) << error.what();
+    EXPECT_EQ(
+        std::string(error.what())
+            .find("getitem: index 12 is out of bounds for axis 0 with size 10 (reported by cuda:0"),
+        0u)
+        << error.what();
   }
   cuda::synchronize(gpu(0));
 }

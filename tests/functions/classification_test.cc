@@ -35,7 +35,8 @@ TEST(SoftmaxCrossEntropy, Values) {
         Variable x(scores(device, dtype));
         Array t = xp::array({2, 0, 2}, device).astype(label_dtype);
         double expected = (cross_entropy(kScores[0], 2) + cross_entropy(kScores[1], 0) +
-                           cross_entropy(kScores[2], 2)) / 3;
+                           cross_entropy(kScores[2], 2)) /
+                          3;
         Variable loss = F::softmax_cross_entropy(x, t);
         EXPECT_EQ(loss.dtype(), dtype);
         EXPECT_EQ(loss.ndim(), 0);
@@ -133,8 +134,7 @@ TEST(Classification, BadInputIsNamed) {
   EXPECT_THROW(F::softmax_cross_entropy(x, xp::array({1, 2})), ShapeError);
   EXPECT_THROW(F::softmax_cross_entropy(x, xp::ones({3})), DtypeError);
   EXPECT_THROW(F::softmax_cross_entropy(xp::ones({3}), xp::array({1, 2, 3})), ShapeError);
-  EXPECT_THROW(F::softmax_cross_entropy(xp::ones({3, 4}, int32), xp::array({1, 2, 3})),
-               DtypeError);
+  EXPECT_THROW(F::softmax_cross_entropy(xp::ones({3, 4}, int32), xp::array({1, 2, 3})), DtypeError);
   EXPECT_THROW(F::accuracy(x, xp::array({1, 2})), ShapeError);
   EXPECT_THROW(F::accuracy(x, xp::ones({3})), DtypeError);
 }

@@ -46,8 +46,8 @@ TEST(DeviceErrors, LabelOutOfRange) {
     Array x = xp::zeros({3, 4}, float32, device);
     for (int bad : {4, -2}) {
       Array t = xp::array({0, bad, 1}, device).astype(int32);
-      std::string text = error_text<IndexError>(
-          [&] { F::softmax_cross_entropy(x, t).item<float>(); });
+      std::string text =
+          error_text<IndexError>([&] { F::softmax_cross_entropy(x, t).item<float>(); });
       EXPECT_NE(text.find("softmax_cross_entropy"), std::string::npos) << text;
       EXPECT_NE(text.find(std::to_string(bad)), std::string::npos) << text;
     }
@@ -63,8 +63,7 @@ TEST(DeviceErrors, AllocationBeyondTheLimit) {
   std::int64_t before = pool.total_bytes();
   pool.set_limit(before + 64_MiB);
   Array kept = xp::ones({1 << 20}, float32, gpu(0));
-  std::string text =
-      error_text<OutOfMemoryError>([&] { xp::empty({1 << 26}, float32, gpu(0)); });
+  std::string text = error_text<OutOfMemoryError>([&] { xp::empty({1 << 26}, float32, gpu(0)); });
   pool.set_limit(0);
   EXPECT_NE(text.find("cuda:0"), std::string::npos) << text;
   EXPECT_NE(text.find("limit"), std::string::npos) << text;
@@ -74,8 +73,8 @@ TEST(DeviceErrors, AllocationBeyondTheLimit) {
 
 TEST(DeviceErrors, AllocationBeyondTheDevice) {
   RENSA_NEEDS_GPUS(1);
-  std::string text = error_text<OutOfMemoryError>(
-      [&] { xp::empty({std::int64_t{1} << 40}, float64, gpu(0)); });
+  std::string text =
+      error_text<OutOfMemoryError>([&] { xp::empty({std::int64_t{1} << 40}, float64, gpu(0)); });
   EXPECT_NE(text.find("8796093022208"), std::string::npos) << text;
   EXPECT_EQ(xp::ones({4}, float32, gpu(0)).sum().item<float>(), 4.f);
 }

@@ -23,8 +23,7 @@ struct Case {
   Reference reference = nullptr;  // of elementwise functions: of the first two inputs
 };
 
-#define RENSA_CASE(expression) \
-  [](const Variables& x) -> Variables { return {expression}; }
+#define RENSA_CASE(expression) [](const Variables& x) -> Variables { return {expression}; }
 
 const Shape kSquare{3, 4};
 
@@ -33,29 +32,68 @@ std::vector<Case> cases() {
   return {
       // elementwise, one input
       {"negative", RENSA_CASE(-x[0]), {kSquare}, -2, 2, [](double a, double) { return -a; }},
-      {"square", RENSA_CASE(F::square(x[0])), {kSquare}, -2, 2,
+      {"square",
+       RENSA_CASE(F::square(x[0])),
+       {kSquare},
+       -2,
+       2,
        [](double a, double) { return a * a; }},
-      {"sqrt", RENSA_CASE(F::sqrt(x[0])), {kSquare}, 0.5, 2,
+      {"sqrt",
+       RENSA_CASE(F::sqrt(x[0])),
+       {kSquare},
+       0.5,
+       2,
        [](double a, double) { return std::sqrt(a); }},
-      {"exp", RENSA_CASE(F::exp(x[0])), {kSquare}, -2, 2,
+      {"exp",
+       RENSA_CASE(F::exp(x[0])),
+       {kSquare},
+       -2,
+       2,
        [](double a, double) { return std::exp(a); }},
-      {"log", RENSA_CASE(F::log(x[0])), {kSquare}, 0.5, 2,
+      {"log",
+       RENSA_CASE(F::log(x[0])),
+       {kSquare},
+       0.5,
+       2,
        [](double a, double) { return std::log(a); }},
-      {"sin", RENSA_CASE(F::sin(x[0])), {kSquare}, -2, 2,
+      {"sin",
+       RENSA_CASE(F::sin(x[0])),
+       {kSquare},
+       -2,
+       2,
        [](double a, double) { return std::sin(a); }},
-      {"cos", RENSA_CASE(F::cos(x[0])), {kSquare}, -2, 2,
+      {"cos",
+       RENSA_CASE(F::cos(x[0])),
+       {kSquare},
+       -2,
+       2,
        [](double a, double) { return std::cos(a); }},
-      {"absolute", RENSA_CASE(F::absolute(x[0])), {kSquare}, 0.5, 2,
+      {"absolute",
+       RENSA_CASE(F::absolute(x[0])),
+       {kSquare},
+       0.5,
+       2,
        [](double a, double) { return std::abs(a); }},
-      {"absolute of negatives", RENSA_CASE(F::absolute(x[0])), {kSquare}, -2, -0.5,
+      {"absolute of negatives",
+       RENSA_CASE(F::absolute(x[0])),
+       {kSquare},
+       -2,
+       -0.5,
        [](double a, double) { return std::abs(a); }},
-      {"pow 3", RENSA_CASE(F::pow(x[0], 3)), {kSquare}, 0.5, 2,
+      {"pow 3",
+       RENSA_CASE(F::pow(x[0], 3)),
+       {kSquare},
+       0.5,
+       2,
        [](double a, double) { return a * a * a; }},
-      {"pow -0.5", RENSA_CASE(F::pow(x[0], -0.5)), {kSquare}, 0.5, 2,
+      {"pow -0.5",
+       RENSA_CASE(F::pow(x[0], -0.5)),
+       {kSquare},
+       0.5,
+       2,
        [](double a, double) { return 1 / std::sqrt(a); }},
       {"x + c", RENSA_CASE(x[0] + 2), {kSquare}, -2, 2, [](double a, double) { return a + 2; }},
-      {"c + x", RENSA_CASE(2.5 + x[0]), {kSquare}, -2, 2,
-       [](double a, double) { return a + 2.5; }},
+      {"c + x", RENSA_CASE(2.5 + x[0]), {kSquare}, -2, 2, [](double a, double) { return a + 2.5; }},
       {"x - c", RENSA_CASE(x[0] - 2), {kSquare}, -2, 2, [](double a, double) { return a - 2; }},
       {"c - x", RENSA_CASE(2 - x[0]), {kSquare}, -2, 2, [](double a, double) { return 2 - a; }},
       {"x * c", RENSA_CASE(x[0] * 3), {kSquare}, -2, 2, [](double a, double) { return a * 3; }},
@@ -63,27 +101,62 @@ std::vector<Case> cases() {
       {"x / c", RENSA_CASE(x[0] / 4), {kSquare}, -2, 2, [](double a, double) { return a / 4; }},
       {"c / x", RENSA_CASE(3 / x[0]), {kSquare}, 0.5, 2, [](double a, double) { return 3 / a; }},
       {"relu", RENSA_CASE(F::relu(x[0])), {kSquare}, 0.1, 2, [](double a, double) { return a; }},
-      {"relu of negatives", RENSA_CASE(F::relu(x[0])), {kSquare}, -2, -0.1,
+      {"relu of negatives",
+       RENSA_CASE(F::relu(x[0])),
+       {kSquare},
+       -2,
+       -0.1,
        [](double, double) { return 0.0; }},
-      {"sigmoid", RENSA_CASE(F::sigmoid(x[0])), {kSquare}, -2, 2,
+      {"sigmoid",
+       RENSA_CASE(F::sigmoid(x[0])),
+       {kSquare},
+       -2,
+       2,
        [](double a, double) { return 1 / (1 + std::exp(-a)); }},
-      {"tanh", RENSA_CASE(F::tanh(x[0])), {kSquare}, -2, 2,
+      {"tanh",
+       RENSA_CASE(F::tanh(x[0])),
+       {kSquare},
+       -2,
+       2,
        [](double a, double) { return std::tanh(a); }},
       // elementwise, two inputs
-      {"add", RENSA_CASE(x[0] + x[1]), {kSquare, kSquare}, -2, 2,
+      {"add",
+       RENSA_CASE(x[0] + x[1]),
+       {kSquare, kSquare},
+       -2,
+       2,
        [](double a, double b) { return a + b; }},
-      {"subtract", RENSA_CASE(x[0] - x[1]), {kSquare, kSquare}, -2, 2,
+      {"subtract",
+       RENSA_CASE(x[0] - x[1]),
+       {kSquare, kSquare},
+       -2,
+       2,
        [](double a, double b) { return a - b; }},
-      {"multiply", RENSA_CASE(x[0] * x[1]), {kSquare, kSquare}, -2, 2,
+      {"multiply",
+       RENSA_CASE(x[0] * x[1]),
+       {kSquare, kSquare},
+       -2,
+       2,
        [](double a, double b) { return a * b; }},
-      {"divide", RENSA_CASE(x[0] / x[1]), {kSquare, kSquare}, 0.5, 2,
+      {"divide",
+       RENSA_CASE(x[0] / x[1]),
+       {kSquare, kSquare},
+       0.5,
+       2,
        [](double a, double b) { return a / b; }},
-      {"maximum", RENSA_CASE(F::maximum(x[0], x[1])), {kSquare, kSquare}, -2, 2,
+      {"maximum",
+       RENSA_CASE(F::maximum(x[0], x[1])),
+       {kSquare, kSquare},
+       -2,
+       2,
        [](double a, double b) { return std::max(a, b); }},
-      {"minimum", RENSA_CASE(F::minimum(x[0], x[1])), {kSquare, kSquare}, -2, 2,
+      {"minimum",
+       RENSA_CASE(F::minimum(x[0], x[1])),
+       {kSquare, kSquare},
+       -2,
+       2,
        [](double a, double b) { return std::min(a, b); }},
-      {"x * x", RENSA_CASE(x[0] * x[0]), {kSquare}, -2, 2,
-       [](double a, double) { return a * a; }},
+      {"x * x", RENSA_CASE(x[0] * x[0]), {kSquare}, -2, 2, [](double a, double) { return a * a; }},
       // broadcasting
       {"add a row", RENSA_CASE(x[0] + x[1]), {kSquare, {4}}},
       {"multiply by a column", RENSA_CASE(x[0] * x[1]), {{3, 1}, kSquare}},
@@ -92,9 +165,11 @@ std::vector<Case> cases() {
       {"maximum with a row", RENSA_CASE(F::maximum(x[0], x[1])), {kSquare, {4}}},
       {"broadcast_to", RENSA_CASE(F::broadcast_to(x[0], {2, 3, 4})), {{3, 1}}},
       {"sum_to", RENSA_CASE(F::sum_to(x[0], {3, 1})), {{2, 3, 4}}},
-      {"where", [mask](const Variables& x) -> Variables {
+      {"where",
+       [mask](const Variables& x) -> Variables {
          return {F::where(mask.to(x[0].device()), x[0], x[1])};
-       }, {kSquare, {4}}},
+       },
+       {kSquare, {4}}},
       // reductions
       {"sum", RENSA_CASE(F::sum(x[0])), {kSquare}},
       {"sum axis 0", RENSA_CASE(F::sum(x[0], 0)), {kSquare}},
@@ -106,12 +181,13 @@ std::vector<Case> cases() {
       // products
       {"matmul", RENSA_CASE(F::matmul(x[0], x[1])), {{3, 4}, {4, 5}}},
       {"matmul, first transposed", RENSA_CASE(F::matmul(x[0], x[1], true)), {{4, 3}, {4, 5}}},
-      {"matmul, second transposed", RENSA_CASE(F::matmul(x[0], x[1], false, true)),
+      {"matmul, second transposed",
+       RENSA_CASE(F::matmul(x[0], x[1], false, true)),
        {{3, 4}, {5, 4}}},
-      {"matmul, both transposed", RENSA_CASE(F::matmul(x[0], x[1], true, true)),
-       {{4, 3}, {5, 4}}},
+      {"matmul, both transposed", RENSA_CASE(F::matmul(x[0], x[1], true, true)), {{4, 3}, {5, 4}}},
       {"matmul, batched", RENSA_CASE(F::matmul(x[0], x[1])), {{2, 3, 4}, {2, 4, 5}}},
-      {"matmul, batch broadcast", RENSA_CASE(F::matmul(x[0], x[1], true, true)),
+      {"matmul, batch broadcast",
+       RENSA_CASE(F::matmul(x[0], x[1], true, true)),
        {{2, 4, 3}, {5, 4}}},
       {"matmul, row", RENSA_CASE(F::matmul(x[0], x[1])), {{4}, {4, 5}}},
       {"matmul, column", RENSA_CASE(F::matmul(x[0], x[1])), {{3, 4}, {4}}},
@@ -119,7 +195,8 @@ std::vector<Case> cases() {
       {"linear", RENSA_CASE(F::linear(x[0], x[1], x[2])), {{3, 4}, {5, 4}, {5}}},
       {"linear without bias", RENSA_CASE(F::linear(x[0], x[1])), {{3, 4}, {5, 4}}},
       {"linear, flattened", RENSA_CASE(F::linear(x[0], x[1], x[2])), {{3, 2, 2}, {5, 4}, {5}}},
-      {"linear, two batch axes", RENSA_CASE(F::linear(x[0], x[1], x[2], 2)),
+      {"linear, two batch axes",
+       RENSA_CASE(F::linear(x[0], x[1], x[2], 2)),
        {{2, 3, 4}, {5, 4}, {5}}},
       // moving values
       {"reshape", RENSA_CASE(F::reshape(x[0], {2, -1})), {kSquare}},
@@ -130,7 +207,8 @@ std::vector<Case> cases() {
        RENSA_CASE((x[0][std::initializer_list<BasicIndex>{Slice(), Slice(1, none, 2)}])),
        {kSquare}},
       {"get_item, backwards with a new axis",
-       RENSA_CASE(F::get_item(x[0], {newaxis, Slice(none, none, -1), -1})), {kSquare}},
+       RENSA_CASE(F::get_item(x[0], {newaxis, Slice(none, none, -1), -1})),
+       {kSquare}},
       {"concat", RENSA_CASE(F::concat({x[0], x[1], x[0]})), {{3, 2}, {3, 4}}},
       {"concat axis 0", RENSA_CASE(F::concat({x[0], x[1]}, 0)), {{3, 2}, {1, 2}}},
       {"copy", RENSA_CASE(F::copy(x[0], cpu())), {kSquare}},
@@ -191,8 +269,7 @@ TEST_F(FunctionsTest, FirstAndSecondDerivatives) {
 }
 
 // Values and gradients of sum(f(x) * w) in `dtype`.
-Arrays values_and_gradients(const Case& c, const Arrays& inputs, const Array& weight,
-                            Dtype dtype) {
+Arrays values_and_gradients(const Case& c, const Arrays& inputs, const Array& weight, Dtype dtype) {
   Variables x;
   for (const Array& a : inputs) x.emplace_back(a.astype(dtype));
   Variable y = c.f(x)[0];
@@ -213,8 +290,8 @@ Arrays values_and_gradients(const Case& c, const Arrays& inputs, const Array& we
 }
 
 TEST_F(FunctionsTest, OtherDtypes) {
-  const std::pair<Dtype, double> tolerances[] = {{float32, 1e-5}, {float16, 2e-2},
-                                                 {bfloat16, 1.5e-1}};
+  const std::pair<Dtype, double> tolerances[] = {
+      {float32, 1e-5}, {float16, 2e-2}, {bfloat16, 1.5e-1}};
   for (Device device : testing::test_devices()) {
     for (const Case& c : cases()) {
       for (auto [dtype, tolerance] : tolerances) {
@@ -226,7 +303,8 @@ TEST_F(FunctionsTest, OtherDtypes) {
         Arrays got = values_and_gradients(c, inputs, weight, dtype);
         for (std::size_t i = 0; i < got.size(); ++i) {
           EXPECT_TRUE(xp::allclose(got[i].astype(float64), expected[i], tolerance, tolerance))
-              << got[i] << "\n" << expected[i];
+              << got[i] << "\n"
+              << expected[i];
         }
       }
     }
@@ -326,8 +404,8 @@ TEST_F(FunctionsTest, CopyGoesToTheOtherDeviceAndBack) {
   F::sum(gx).backward();
   EXPECT_EQ(x.grad().to_vector<double>(), (std::vector<double>{6, 12}));
   auto f = [](const Variables& v) { return Variables{F::square(F::copy(v[0], gpu(0)))}; };
-  EXPECT_NO_THROW(gradient_check::check_double_backward(
-      f, {xp::array({1.0, 2.0})}, {xp::array({1.0, 1.0}, gpu(0))}));
+  EXPECT_NO_THROW(gradient_check::check_double_backward(f, {xp::array({1.0, 2.0})},
+                                                        {xp::array({1.0, 1.0}, gpu(0))}));
 }
 
 TEST_F(FunctionsTest, CopyBetweenGpus) {

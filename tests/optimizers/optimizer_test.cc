@@ -40,23 +40,27 @@ struct Case {
 
 std::vector<Case> cases() {
   return {
-      {"SGD", optimizers::SGD(0.1), [](double& p, double (&)[2], double g, int) { p -= 0.1 * g; }},
+      {"SGD", optimizers::SGD(0.1), [](double& p, double(&)[2], double g, int) { p -= 0.1 * g; }},
       {"MomentumSGD", optimizers::MomentumSGD({.lr = 0.05, .momentum = 0.8}),
-       [](double& p, double (&s)[2], double g, int) {
+       [](double& p, double(&s)[2], double g, int) {
          s[0] = 0.8 * s[0] - 0.05 * g;
          p += s[0];
        }},
       {"Adam", optimizers::Adam(),
-       [](double& p, double (&s)[2], double g, int t) {
+       [](double& p, double(&s)[2], double g, int t) {
          s[0] += (1 - 0.9) * (g - s[0]);
          s[1] += (1 - 0.999) * (g * g - s[1]);
          double step = 0.001 * std::sqrt(1 - std::pow(0.999, t)) / (1 - std::pow(0.9, t));
          p -= step * s[0] / (std::sqrt(s[1]) + 1e-8);
        }},
       {"Adam with decay",
-       optimizers::Adam({.alpha = 0.01, .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-4, .eta = 0.5,
+       optimizers::Adam({.alpha = 0.01,
+                         .beta1 = 0.8,
+                         .beta2 = 0.95,
+                         .eps = 1e-4,
+                         .eta = 0.5,
                          .weight_decay_rate = 0.02}),
-       [](double& p, double (&s)[2], double g, int t) {
+       [](double& p, double(&s)[2], double g, int t) {
          s[0] += (1 - 0.8) * (g - s[0]);
          s[1] += (1 - 0.95) * (g * g - s[1]);
          double step = 0.01 * std::sqrt(1 - std::pow(0.95, t)) / (1 - std::pow(0.8, t));

@@ -64,7 +64,8 @@ TEST(Npy, AnyOrderAndSpacing) {
 
 TEST(Npy, HostileHeaders) {
   auto with = [](const std::string& descr, const std::string& shape) {
-    return npy("{'descr': " + descr + ", 'fortran_order': False, 'shape': " + shape + ", }", "abcd");
+    return npy("{'descr': " + descr + ", 'fortran_order': False, 'shape': " + shape + ", }",
+               "abcd");
   };
   EXPECT_EQ(message_of(with("'|u1'", "(4,)")), "no SerializationError");
   EXPECT_THAT(message_of(with("'|u1'", "(5,)")), HasSubstr("takes 5 bytes, but 4 are there"));

@@ -66,7 +66,8 @@ TEST_F(NpzTest, KeysAreChainers) {
   initialize(net);
   serializers::save_npz(path_of("a.npz"), net);
   EXPECT_EQ(ZipReader(path_of("a.npz")).names(),
-            (std::vector<std::string>{"N.npy", "l1/W.npy", "l1/b.npy", "l2/W.npy", "l2/b.npy", "mean.npy"}));
+            (std::vector<std::string>{"N.npy", "l1/W.npy", "l1/b.npy", "l2/W.npy", "l2/b.npy",
+                                      "mean.npy"}));
 }
 
 TEST_F(NpzTest, ComesBackIntoTheSameMemory) {
@@ -144,7 +145,8 @@ TEST_F(NpzTest, AWrongShapeNamesTheParameterAndChangesNothing) {
   target.l2.W.initialize({3, 4});
   target.fill(5);
   serializers::save_npz(path_of("a.npz"), source);
-  std::string message = message_of<ShapeError>([&] { serializers::load_npz(path_of("a.npz"), target); });
+  std::string message =
+      message_of<ShapeError>([&] { serializers::load_npz(path_of("a.npz"), target); });
   EXPECT_THAT(message, HasSubstr("l2/W: the file has shape (3, 3), the model (3, 4)"));
   EXPECT_EQ(target.l1.W.array().to_vector<float>(), std::vector<float>(6, 5));
 }
@@ -163,8 +165,9 @@ TEST_F(NpzTest, DtypesAreConvertedWithinTheirKind) {
   EXPECT_EQ(layer.W.dtype(), float32);
   EXPECT_EQ(layer.W.array().to_vector<float>(), (std::vector<float>{1.5f, 2.5f}));
   write(xp::zeros({2}, complex64, cpu()));
-  EXPECT_THAT(message_of<SerializationError>([&] { serializers::load_npz(path_of("a.npz"), layer); }),
-              HasSubstr("complex64"));
+  EXPECT_THAT(
+      message_of<SerializationError>([&] { serializers::load_npz(path_of("a.npz"), layer); }),
+      HasSubstr("complex64"));
 }
 
 TEST_F(NpzTest, DamagedFilesAreErrorsAtEveryByte) {
@@ -205,8 +208,9 @@ TEST_F(NpzTest, SizesThatTheFileCannotHoldTakeNoMemory) {
   for (int i = 0; i < 6; ++i) file[field + static_cast<std::size_t>(i)] = '\xff';
   testing::write_file(path_of("b.npz"), file);
   Layer target;
-  EXPECT_THAT(message_of<SerializationError>([&] { serializers::load_npz(path_of("b.npz"), target); }),
-              HasSubstr("can hold"));
+  EXPECT_THAT(
+      message_of<SerializationError>([&] { serializers::load_npz(path_of("b.npz"), target); }),
+      HasSubstr("can hold"));
 }
 
 TEST_F(NpzTest, TheFileIsReplacedAsAWhole) {

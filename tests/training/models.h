@@ -2,9 +2,9 @@
 #pragma once
 
 #include "rensa/data/data.h"
+#include "rensa/functions/functions.h"
 #include "rensa/links/links.h"
 #include "rensa/links/reporter.h"
-#include "rensa/functions/functions.h"
 
 namespace rensa::testing {
 

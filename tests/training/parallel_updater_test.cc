@@ -49,7 +49,8 @@ void expect_as_one_device(const Devices& devices) {
       EXPECT_NEAR(model.w.item<float>(), expected[static_cast<std::size_t>(i)], 1e-4);
       for (const auto& [name, device] : devices) {
         EXPECT_EQ(updater.model(name).params()[0].device(), device);
-        EXPECT_EQ(updater.model(name).params()[0].item<float>(), model.w.item<float>());  // bit-equal
+        EXPECT_EQ(updater.model(name).params()[0].item<float>(),
+                  model.w.item<float>());  // bit-equal
       }
     }
     EXPECT_EQ(optimizer.t(), 12);
@@ -222,7 +223,8 @@ TEST(ParallelUpdater, BadArguments) {
   optimizers::SGD optimizer;
   optimizer.setup(model);
   auto make = [&](Devices devices, const char* reduction = "sum") {
-    ParallelUpdater(iterator_of(4), optimizer, {.devices = std::move(devices), .reduction = reduction});
+    ParallelUpdater(iterator_of(4), optimizer,
+                    {.devices = std::move(devices), .reduction = reduction});
   };
   EXPECT_THROW(make({}), ValueError);
   EXPECT_THROW(make({{"first", cpu()}}), ValueError);

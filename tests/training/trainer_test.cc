@@ -129,7 +129,8 @@ TEST_F(TrainerTest, AnIteratorThatEndsIsAnError) {
 TEST_F(TrainerTest, LogReportWritesMeansOfItsInterval) {
   Trainer trainer = make_trainer({2, "epoch"});
   std::vector<double> losses;
-  trainer.extend([&](Trainer& t) { losses.push_back(t.observation().at("main/loss").item<double>()); });
+  trainer.extend(
+      [&](Trainer& t) { losses.push_back(t.observation().at("main/loss").item<double>()); });
   trainer.extend([&](Trainer&) { report({{"own", 3}}); }, {.priority = kPriorityWriter});
   trainer.extend(extensions::LogReport());
   trainer.run();
@@ -168,7 +169,9 @@ TEST_F(TrainerTest, ProgressBarText) {
   Trainer trainer = make_trainer({4, "iteration"}, 2, 8);
   extensions::ProgressBar bar({.bar_length = 10});
   std::string text;
-  trainer.extend([&](Trainer& t) { if (t.updater().iteration() == 1) text = bar.text(t); });
+  trainer.extend([&](Trainer& t) {
+    if (t.updater().iteration() == 1) text = bar.text(t);
+  });
   trainer.run();
   EXPECT_THAT(text, HasSubstr("total [##........]  25.00%"));
   EXPECT_THAT(text, HasSubstr("1 iter, 0 epoch / 4 iterations"));
@@ -189,12 +192,12 @@ TEST_F(TrainerTest, EvaluatorReportsMeansWithoutTraining) {
   bool train = true, backprop = true;
   std::string keys;
   Trainer trainer = make_trainer({1, "epoch"});
-  trainer.extend(extensions::Evaluator(test, model_, cpu(),
-                                       {.eval_func = [&](const Variables& columns) {
-                                         train = config().train;
-                                         backprop = config().enable_backprop;
-                                         model_(columns[0], columns[1]);
-                                       }}));
+  trainer.extend(
+      extensions::Evaluator(test, model_, cpu(), {.eval_func = [&](const Variables& columns) {
+                              train = config().train;
+                              backprop = config().enable_backprop;
+                              model_(columns[0], columns[1]);
+                            }}));
   trainer.extend([&](Trainer& t) {
     for (const auto& [key, value] : t.observation()) keys += key + " ";
   });

@@ -30,8 +30,8 @@ TEST(StandardUpdater, MovesTheModelToItsDevice) {
     Line model;
     optimizers::SGD optimizer(0.001);
     optimizer.setup(model);
-    StandardUpdater updater(iterators::SerialIterator(line_data(8), 4, {.shuffle = false}), optimizer,
-                            {.device = device});
+    StandardUpdater updater(iterators::SerialIterator(line_data(8), 4, {.shuffle = false}),
+                            optimizer, {.device = device});
     EXPECT_EQ(model.w.device(), device);
     updater.update();
     // d/dw mean((w x - 2 x)^2) = -4 mean(x^2) at w = 0, x = 1 .. 4.
@@ -58,7 +58,8 @@ TEST(StandardUpdater, OwnConverterAndLoss) {
 }
 
 TEST(StandardUpdater, NeedsAnOptimizerThatIsSetUp) {
-  EXPECT_THROW(StandardUpdater(iterators::SerialIterator(line_data(8), 4), optimizers::SGD()), ValueError);
+  EXPECT_THROW(StandardUpdater(iterators::SerialIterator(line_data(8), 4), optimizers::SGD()),
+               ValueError);
 }
 
 TEST(StandardUpdater, CaptureGivesTheSameNumbers) {

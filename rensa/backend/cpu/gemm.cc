@@ -20,10 +20,11 @@ namespace rensa::host {
 
 namespace {
 
-constexpr std::int64_t kMaxDepth = 1024;         // of k at a time
-constexpr std::int64_t kPackedBytes = 8 << 20;   // of the packed operand at a time
+constexpr std::int64_t kMaxDepth = 1024;  // of k at a time
+// Of packed columns: they stay in a core's cache.
+constexpr std::int64_t kPackedBytes = 512 << 10;
 constexpr std::int64_t kParallelWork = 200'000;  // multiplications worth a second thread
-constexpr std::int64_t kMaxTile = 14 * 2 * 64;   // bytes are sizeof(V) / 4 times as many
+constexpr std::int64_t kMaxTileBytes = 14 * 2 * 64;
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -111,11 +112,11 @@ template <class V> class Product {
           const Strided<V>& c)
       : kernels_(gemm_kernels<V>()), m_(m), n_(n), k_(k), p_(p), q_(q), c_(c) {
     row_blocks_ = ceil_div(m, kernels_.rows);
-    // Rows that lie a multiple of this apart compete for the same places in the cache.
+    // Rows that lie a multiple of this apart compete for the same places in the cache; and each
+    // step from column to column needs a page of its own.
     constexpr std::int64_t kConflict = 1024;
-    std::int64_t distance =
-        (p.column == 1 ? p.row : p.column) * static_cast<std::int64_t>(sizeof(V));
-    copies_p_ = distance % kConflict == 0 && n > panel_width();
+    bool conflict = p.row * static_cast<std::int64_t>(sizeof(V)) % kConflict == 0;
+    copies_p_ = p.column == 1 ? conflict && n > panel_width() : n > 4 * panel_width();
   }
 
   // In vector multiplications; the rest by measure.
@@ -128,54 +129,69 @@ template <class V> class Product {
   }
 
   void run() const {
-    std::int64_t depth = ceil_div(k_, ceil_div(k_, kMaxDepth));
-    std::int64_t columns = n_;
-    if (packs()) {
-      columns = std::max<std::int64_t>(1, kPackedBytes / static_cast<std::int64_t>(sizeof(V)) /
-                                              depth / panel_width()) *
-                panel_width();
-    }
-    for (std::int64_t j = 0; j < n_; j += columns) {
-      for (std::int64_t p = 0; p < k_; p += depth) {
-        run_slab(j, std::min(columns, n_ - j), p, std::min(depth, k_ - p));
-      }
-    }
+    bool parallel = m_ * n_ * k_ >= kParallelWork;
+    std::int64_t threads = parallel ? num_threads() : 1;
+    std::int64_t panels = ceil_div(n_, panel_width());
+    // Each thread packs for itself what it needs, unless that would be nearly all of q.
+    panels >= 2 * threads || !packs() ? run_by_columns(panels, threads)
+                                      : run_by_rows(panels, threads);
   }
 
  private:
   std::int64_t lanes() const { return kernels_.lanes; }
   std::int64_t panel_width() const { return 2 * lanes(); }
   bool packs() const { return q_.column != 1 || row_blocks_ > 2; }
-
-  // c[:, j...] (+)= p[:, p...] @ q[p..., j...]
-  void run_slab(std::int64_t j, std::int64_t columns, std::int64_t p, std::int64_t depth) const {
-    std::int64_t panels = ceil_div(columns, panel_width());
-    bool parallel = m_ * columns * depth >= kParallelWork;
+  // The most steps of k, of equal slabs, that `columns` packed columns leave room for.
+  std::int64_t depth_for(std::int64_t columns) const {
+    constexpr std::int64_t kLeast = 256;
+    std::int64_t most = kPackedBytes / static_cast<std::int64_t>(sizeof(V)) / columns;
+    return ceil_div(k_, ceil_div(k_, std::clamp(most, kLeast, kMaxDepth)));
+  }
+  V* packing_memory(std::int64_t columns, std::int64_t depth) const {
     thread_local Workspace workspace;
-    V* packed = nullptr;
-    if (packs()) {
-      packed = static_cast<V*>(
-          workspace.get(panels * panel_width() * depth * static_cast<std::int64_t>(sizeof(V))));
-      // Several panels at a time, so that rows of q are read in longer runs.
-      constexpr std::int64_t kPanels = 8;
-      parallel_for(panels, parallel ? kPanels : panels, [&](std::int64_t begin, std::int64_t end) {
+    return static_cast<V*>(workspace.get(columns * depth * static_cast<std::int64_t>(sizeof(V))));
+  }
+
+  // Groups of panels are shared out.
+  void run_by_columns(std::int64_t panels, std::int64_t threads) const {
+    constexpr std::int64_t kMostPanels = 16;
+    std::int64_t groups = std::min(panels, std::max(2 * threads, ceil_div(panels, kMostPanels)));
+    if (threads == 1) groups = ceil_div(panels, kMostPanels);
+    parallel_for(groups, threads == 1 ? groups : 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t group = begin; group < end; ++group) {
+        std::int64_t first = panels * group / groups * panel_width();
+        std::int64_t last = std::min(n_, panels * (group + 1) / groups * panel_width());
+        std::int64_t columns = last - first, depth = depth_for(padded(columns));
+        V* packed = packs() ? packing_memory(padded(columns), depth) : nullptr;
+        for (std::int64_t p = 0; p < k_; p += depth) {
+          std::int64_t steps = std::min(depth, k_ - p);
+          if (packed) pack(q_.at(p, first), steps, columns, panel_width(), lanes(), packed);
+          for (std::int64_t block = 0; block < row_blocks_; ++block) {
+            run_block(block, {first, columns, p, steps, packed, p + steps < k_});
+          }
+        }
+      }
+    });
+  }
+
+  // All threads use one packed copy of q; blocks of rows are shared out.
+  void run_by_rows(std::int64_t panels, std::int64_t threads) const {
+    std::int64_t depth = depth_for(padded(n_));
+    V* packed = packing_memory(padded(n_), depth);
+    for (std::int64_t p = 0; p < k_; p += depth) {
+      std::int64_t steps = std::min(depth, k_ - p);
+      parallel_for(panels, threads == 1 ? panels : 1, [&](std::int64_t begin, std::int64_t end) {
         std::int64_t first = begin * panel_width();
-        pack(q_.at(p, j + first), depth, std::min(end * panel_width(), columns) - first,
-             panel_width(), lanes(), packed + first * depth);
+        pack(q_.at(p, first), steps, std::min(end * panel_width(), n_) - first, panel_width(),
+             lanes(), packed + first * steps);
+      });
+      std::int64_t grain = threads == 1 ? row_blocks_ : ceil_div(row_blocks_, 4 * threads);
+      parallel_for(row_blocks_, grain, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t block = begin; block < end; ++block) {
+          run_block(block, {0, n_, p, steps, packed, false});
+        }
       });
     }
-    // Blocks of rows, and where these are few, groups of panels too.
-    std::int64_t wanted = parallel ? 4 * num_threads() : 1;
-    std::int64_t groups = std::clamp<std::int64_t>(wanted / row_blocks_, 1, panels);
-    parallel_for(row_blocks_ * groups, parallel ? 1 : row_blocks_ * groups,
-                 [&](std::int64_t begin, std::int64_t end) {
-                   for (std::int64_t task = begin; task < end; ++task) {
-                     std::int64_t block = task / groups, group = task % groups;
-                     run_block(m_ * block / row_blocks_, m_ * (block + 1) / row_blocks_,
-                               panels * group / groups, panels * (group + 1) / groups, j, columns,
-                               p, depth, packed);
-                   }
-                 });
   }
 
   // A whole number of vectors.
@@ -183,46 +199,57 @@ template <class V> class Product {
     return ceil_div(count, kernels_.lanes) * kernels_.lanes;
   }
 
-  void run_block(std::int64_t row, std::int64_t row_end, std::int64_t panel, std::int64_t panel_end,
-                 std::int64_t j, std::int64_t columns, std::int64_t p, std::int64_t depth,
-                 const V* packed) const {
-    Strided<V> rows = p_.at(row, p);
-    std::int64_t count = row_end - row;
-    if (copies_p_) rows = copy_rows(rows, count, depth);
-    Ahead ahead = lines_ahead(rows, count, depth, row_end < m_);
-    for (; panel < panel_end; ++panel, ahead = {}) {
-      std::int64_t first = panel * panel_width(), width = std::min(panel_width(), columns - first);
-      Strided<V> target = c_.at(row, j + first);
-      if (packed) {
-        run_tile(count, width, depth, rows, packed + first * depth, padded(width), target, p > 0,
-                 ahead);
-      } else if (width == padded(width)) {
-        run_tile(count, width, depth, rows, q_.at(p, j + first).data, q_.row, target, p > 0, ahead);
-      } else {
-        alignas(64) V last[kMaxDepth * 32];
-        pack(q_.at(p, j + first), depth, width, panel_width(), lanes(), last);
-        run_tile(count, width, depth, rows, last, padded(width), target, p > 0, ahead);
+  // Some steps of k for some columns of q, packed or (null) where they are.
+  struct Slab {
+    std::int64_t column, columns, step, steps;
+    const V* packed;
+    bool more_steps;  // of the same columns follow
+  };
+
+  void run_block(std::int64_t block, const Slab& slab) const {
+    std::int64_t row = m_ * block / row_blocks_, count = m_ * (block + 1) / row_blocks_ - row;
+    Strided<V> rows = p_.at(row, slab.step);
+    if (copies_p_) rows = copy_rows(rows, count, slab.steps);
+    bool add = slab.step > 0;
+    for (std::int64_t first = 0; first < slab.columns; first += panel_width()) {
+      Ahead ahead = lines_ahead(rows, count, block, slab, first);
+      std::int64_t width = std::min(panel_width(), slab.columns - first);
+      Strided<V> target = c_.at(row, slab.column + first);
+      Strided<V> q = q_.at(slab.step, slab.column + first);
+      const V* panel = q.data;
+      std::int64_t stride = q.row;
+      alignas(64) V last[kMaxDepth * 32];
+      if (slab.packed) {
+        panel = slab.packed + first * slab.steps;
+        stride = padded(width);
+      } else if (width != padded(width)) {
+        pack(q, slab.steps, width, panel_width(), lanes(), last);
+        panel = last;
+        stride = padded(width);
       }
+      run_tile(count, width, slab.steps, rows, panel, stride, target, add, ahead);
     }
   }
 
-  // What the first tile of a block fetches while it computes: the hardware foresees neither the
-  // step to the next page nor that to the next block of rows.
+  // What a tile fetches while it computes, a line with each step: the hardware foresees neither
+  // the next page nor the next block of rows.
   struct Ahead {
-    const char* data = nullptr;
-    std::int64_t step = 0;
+    const V* data = nullptr;
+    std::int64_t step = 0;  // in bytes
   };
-  Ahead lines_ahead(const Strided<V>& rows, std::int64_t count, std::int64_t depth,
-                    bool more_rows) const {
-    constexpr std::int64_t kStepsAhead = 12, kLine = 64;
-    if (copies_p_) return {};
-    if (rows.column != 1) {
-      return {reinterpret_cast<const char*>(rows.data + kStepsAhead * rows.column),
-              rows.column * static_cast<std::int64_t>(sizeof(V))};
+  Ahead lines_ahead(const Strided<V>& rows, std::int64_t count, std::int64_t block,
+                    const Slab& slab, std::int64_t first) const {
+    constexpr std::int64_t kSize = sizeof(V), kStepsAhead = 12, kLine = 64;
+    if (slab.packed && slab.more_steps && q_.column == 1 && block * kLine < panel_width() * kSize) {
+      // The lines of this panel that will be packed next: a column of them a block.
+      return {q_.at(slab.step + slab.steps, slab.column + first).data + block * kLine / kSize,
+              q_.row * kSize};
     }
-    bool dense = rows.row <= depth + depth / 8;
-    if (!dense || !more_rows) return {};
-    return {reinterpret_cast<const char*>(rows.data + count * rows.row), kLine};
+    if (first > 0 || copies_p_) return {};
+    if (rows.column != 1) return {rows.data + kStepsAhead * rows.column, rows.column * kSize};
+    // The next block, where rows lie close behind one another.
+    bool dense = rows.row <= slab.steps + slab.steps / 8 && block + 1 < row_blocks_;
+    return dense ? Ahead{rows.data + count * rows.row, kLine} : Ahead{};
   }
 
   // Into memory of this thread, whose rows lie better.
@@ -255,11 +282,14 @@ template <class V> class Product {
     std::int64_t full = wide ? panel_width() : kernels_.lanes;
     if (c.column == 1 && width == full) {
       return tile(depth, rows.data, rows.row, rows.column, q, q_stride, c.data, c.row, add,
-                  ahead.data, ahead.step);
+                  reinterpret_cast<const char*>(ahead.data), ahead.step);
     }
-    alignas(64) V sums[kMaxTile / sizeof(V)];
-    tile(depth, rows.data, rows.row, rows.column, q, q_stride, sums, full, false, ahead.data,
-         ahead.step);
+    for (std::int64_t j = 0; j < width && c.row == 1; ++j) {
+      __builtin_prefetch(c.data + j * c.column, 1);
+    }
+    alignas(64) V sums[kMaxTileBytes / sizeof(V)];
+    tile(depth, rows.data, rows.row, rows.column, q, q_stride, sums, full, false,
+         reinterpret_cast<const char*>(ahead.data), ahead.step);
     for (std::int64_t j = 0; j < width; ++j) {
       for (std::int64_t i = 0; i < count; ++i) {
         V& target = c.data[i * c.row + j * c.column];

@@ -15,8 +15,10 @@ __device__ __forceinline__ void copy_by_grid(const CaptureCopy& copy) {
   long long threads = gridDim.x * static_cast<long long>(blockDim.x);
   const char* src = static_cast<const char*>(copy.src);
   char* dst = static_cast<char*>(copy.dst);
-  bool vector = (reinterpret_cast<unsigned long long>(src) |
-                 reinterpret_cast<unsigned long long>(dst)) % 16 == 0;
+  bool vector =
+      (reinterpret_cast<unsigned long long>(src) | reinterpret_cast<unsigned long long>(dst)) %
+          16 ==
+      0;
   long long vectors = vector ? copy.bytes / 16 : 0;
   for (long long i = thread; i < vectors; i += threads) {
     reinterpret_cast<uint4*>(dst)[i] = reinterpret_cast<const uint4*>(src)[i];
@@ -26,7 +28,8 @@ __device__ __forceinline__ void copy_by_grid(const CaptureCopy& copy) {
 
 __global__ void __launch_bounds__(kBlock) prologue(const __grid_constant__ PrologueParams params) {
   if (blockIdx.x == 0 && threadIdx.x < params.num_scalars) {
-    static_cast<unsigned long long*>(params.scalar_block)[threadIdx.x] = params.scalars[threadIdx.x];
+    static_cast<unsigned long long*>(params.scalar_block)[threadIdx.x] =
+        params.scalars[threadIdx.x];
   }
   for (int i = 0; i < params.num_copies; ++i) copy_by_grid(params.copies[i]);
 }

@@ -138,8 +138,8 @@ AllReduceGroup::~AllReduceGroup() {
 
 void AllReduceGroup::sum_all(std::span<const std::vector<Operand>> arrays) {
   if (static_cast<int>(arrays.size()) != size()) {
-    throw ShapeError(fmt::format("all_reduce: {} lists of arrays for a group of {}", arrays.size(),
-                                 size()));
+    throw ShapeError(
+        fmt::format("all_reduce: {} lists of arrays for a group of {}", arrays.size(), size()));
   }
   // All checks come before the first rank is queued: it would wait for the others for ever.
   std::vector<AllReduce> operations;

@@ -1,5 +1,6 @@
-// Copies that keep the dtype, and fills: they move bits, in units of up to 16 bytes. A transposition
-// goes through tiles in shared memory, so that reads and writes are both in whole lines.
+// Copies that keep the dtype, and fills: they move bits, in units of up to 16 bytes. A
+// transposition goes through tiles in shared memory, so that reads and writes are both in whole
+// lines.
 #include "rensa/backend/cuda/copy.h"
 
 #include <cstring>
@@ -22,13 +23,13 @@ template <> struct UnitOf<16> { using type = uint4; };
 constexpr int kUnroll = 4;
 
 struct CopyArgs {
-  Indexer<2> indexer;     // 0 is the output; over units
-  const char* in;         // null: the pattern
+  Indexer<2> indexer;  // 0 is the output; over units
+  const char* in;      // null: the pattern
   char* out;
-  unsigned count;         // units
+  unsigned count;  // units
   int unroll;
-  bool straight;          // one contiguous run, full unroll
-  int tail;               // bytes behind the last unit of such a run
+  bool straight;  // one contiguous run, full unroll
+  int tail;       // bytes behind the last unit of such a run
   alignas(16) unsigned char pattern[16];
 };
 
@@ -80,7 +81,7 @@ struct TileArgs {
   unsigned extent_p, extent_q;
   std::int64_t in_stride_q, out_stride_p;  // bytes
   FastDiv tiles_p, tiles_q;
-  Indexer<2> batch;                        // the other axes; 0 is the output
+  Indexer<2> batch;  // the other axes; 0 is the output
 };
 
 constexpr int tile_extent(int bytes) { return bytes <= 4 ? 64 : 32; }
@@ -135,12 +136,13 @@ template <class F> void visit_unit(int bytes, F&& f) {
   }
 }
 
-// The largest unit that pointers, strides of outer axes and (but for a single run) the length of the
-// inner run allow. `in` has no data for a fill.
+// The largest unit that pointers, strides of outer axes and (but for a single run) the length of
+// the inner run allow. `in` has no data for a fill.
 int unit_of(const ArrayView& in, const ArrayView& out) {
   int last = out.ndim() - 1;
   std::int64_t run = out.shape[last] * itemsize(out.dtype);
-  auto bits = reinterpret_cast<std::uintptr_t>(in.data) | reinterpret_cast<std::uintptr_t>(out.data);
+  auto bits =
+      reinterpret_cast<std::uintptr_t>(in.data) | reinterpret_cast<std::uintptr_t>(out.data);
   if (last > 0) bits |= static_cast<std::uintptr_t>(run);
   for (int axis = 0; axis < last; ++axis) {
     bits |= static_cast<std::uintptr_t>(out.strides[axis]);
@@ -252,11 +254,11 @@ void fill_elements(const char* operation, const LaunchContext& context, const Sc
   unsigned char pattern[16];
   auto write = [&](auto v) {
     switch (out.dtype) {
-#define RENSA_CASE(d, T)                                                      \
-  case Dtype::d: {                                                            \
-    T element = convert<T>(v);                                                \
+#define RENSA_CASE(d, T)                                                                           \
+  case Dtype::d: {                                                                                 \
+    T element = convert<T>(v);                                                                     \
     for (std::size_t i = 0; i < 16; i += sizeof(T)) std::memcpy(pattern + i, &element, sizeof(T)); \
-    break;                                                                    \
+    break;                                                                                         \
   }
       RENSA_STORAGE_TYPES(RENSA_CASE)
 #undef RENSA_CASE

@@ -1,4 +1,5 @@
-// Elementwise operations on a GPU: the choice between copies, the vector kernel and the generic one.
+// Elementwise operations on a GPU: the choice between copies, the vector kernel and the generic
+// one.
 #include "rensa/backend/cuda/elementwise.cuh"
 
 #include <string>
@@ -95,9 +96,11 @@ void launch_part(const Elementwise& op, const LaunchContext& context, Operands o
   ComputeType compute = compute_type(op.compute);
   VectorType type = vector_type(op.compute);
   int size = static_cast<int>(itemsize(op.compute));
-  ElementwiseKernel kernel = type == VectorType::none ? nullptr : kernels.vector[static_cast<int>(type)];
+  ElementwiseKernel kernel =
+      type == VectorType::none ? nullptr : kernels.vector[static_cast<int>(type)];
   int width = vector_width(costly, size < 16 ? size : 16);
-  bool vectors = kernel && takes_vectors(op, operands, gives_bool(info.rule) ? bool_ : op.compute, width);
+  bool vectors =
+      kernel && takes_vectors(op, operands, gives_bool(info.rule) ? bool_ : op.compute, width);
   if (!vectors) {
     kernel = kernels.generic[static_cast<int>(compute)];
     width = 1;
@@ -130,9 +133,11 @@ void launch_part(const Elementwise& op, const LaunchContext& context, Operands o
   args.count = static_cast<unsigned>(last == 0 ? ceil_div(args.size, width) : args.size / width);
   int unroll = vectors ? vector_unroll(costly, op.num_inputs, size) : generic_unroll(costly);
   // Small arrays are spread over as many threads as there are.
-  args.unroll = args.count >= static_cast<unsigned>(unroll * kBlock * kMultiprocessors) ? unroll : 1;
+  args.unroll =
+      args.count >= static_cast<unsigned>(unroll * kBlock * kMultiprocessors) ? unroll : 1;
   args.straight &= args.unroll == unroll;
-  launch_kernel(op.name(), context, kernel, ceil_div(args.count, kBlock * args.unroll), kBlock, args);
+  launch_kernel(op.name(), context, kernel, ceil_div(args.count, kBlock * args.unroll), kBlock,
+                args);
 }
 
 }  // namespace

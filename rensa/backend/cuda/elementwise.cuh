@@ -3,22 +3,27 @@
 // bytes, and one for any dtypes and strides.
 #pragma once
 
+#if defined(__CUDACC__)
+// Rows are written for signed values and instantiated for unsigned ones too.
+#pragma nv_diag_suppress 186  // pointless comparison of unsigned integer with zero
+#endif
+
 #include "rensa/backend/cuda/kernel.cuh"
 
 namespace rensa::cuda {
 
 struct ElementwiseArgs {
   struct Input {
-    const char* data;   // null: the number
-    bool vector;        // vector kernel: contiguous along the last axis, not constant
-    ElementType type;   // generic kernel
+    const char* data;  // null: the number
+    bool vector;       // vector kernel: contiguous along the last axis, not constant
+    ElementType type;  // generic kernel
     alignas(16) unsigned char number[16];  // a value V
   };
-  Indexer<4> indexer;   // 0 is the output; over vectors or elements
-  unsigned count;       // vectors or elements
-  int unroll;           // of them a thread, at most what the kernel is made for
-  bool straight;        // vector kernel: one axis, every input contiguous or a number, full unroll
-  std::int64_t size;    // elements
+  Indexer<4> indexer;  // 0 is the output; over vectors or elements
+  unsigned count;      // vectors or elements
+  int unroll;          // of them a thread, at most what the kernel is made for
+  bool straight;       // vector kernel: one axis, every input contiguous or a number, full unroll
+  std::int64_t size;   // elements
   char* out;
   Dtype out_dtype;
   Input in[3];
@@ -52,8 +57,16 @@ struct ElementwiseKernels {
 };
 /// The kernels of every kGroups-th row, from elementwise_<group>.cu; other rows are null.
 inline constexpr int kElementwiseGroups = 6;
-struct ElementwiseTable { ElementwiseKernels row[kNumUfuncs]; };
+struct ElementwiseTable {
+  ElementwiseKernels row[kNumUfuncs];
+};
 template <int kGroup> const ElementwiseTable& elementwise_table();
+template <> const ElementwiseTable& elementwise_table<0>();
+template <> const ElementwiseTable& elementwise_table<1>();
+template <> const ElementwiseTable& elementwise_table<2>();
+template <> const ElementwiseTable& elementwise_table<3>();
+template <> const ElementwiseTable& elementwise_table<4>();
+template <> const ElementwiseTable& elementwise_table<5>();
 
 #if defined(__CUDACC__) && defined(RENSA_ELEMENTWISE_GROUP)
 

@@ -1,5 +1,5 @@
-// What the CUDA kernels share: launches, vectors, index arithmetic, conversions, loads and stores of
-// a dtype known at run time, sums within a block, and the report of bad values.
+// What the CUDA kernels share: launches, vectors, index arithmetic, conversions, loads and stores
+// of a dtype known at run time, sums within a block, and the report of bad values.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -20,10 +20,12 @@ namespace rensa::cuda {
 /// Throws CudaError naming `operation` and what the runtime says.
 [[noreturn]] void throw_cuda_error(const char* operation, cudaError_t error);
 
-#define RENSA_CUDA_CHECK(operation, expression)                              \
-  do {                                                                       \
-    if (cudaError_t rensa_error = (expression); rensa_error != cudaSuccess)  \
-      ::rensa::cuda::throw_cuda_error((operation), rensa_error);             \
+#define RENSA_CUDA_CHECK(operation, expression)                                 \
+  do {                                                                          \
+    if (cudaError_t rensa_error = (expression); rensa_error != cudaSuccess) {   \
+      (void)cudaGetLastError(); /* later calls shall not report it once more */ \
+      ::rensa::cuda::throw_cuda_error((operation), rensa_error);                \
+    }                                                                           \
   } while (0)
 
 /// Queues `kernel(args)`; every kernel here takes one struct by value.
@@ -31,10 +33,10 @@ template <class Args>
 void launch_kernel(const char* operation, const LaunchContext& context, void (*kernel)(Args),
                    std::int64_t grid, int block, const Args& args) {
   void* pointers[] = {const_cast<Args*>(&args)};
-  RENSA_CUDA_CHECK(operation,
-                   cudaLaunchKernel(reinterpret_cast<const void*>(kernel),
-                                    dim3(static_cast<unsigned>(grid)), dim3(block), pointers, 0,
-                                    static_cast<cudaStream_t>(context.handle)));
+  RENSA_CUDA_CHECK(
+      operation,
+      cudaLaunchKernel(reinterpret_cast<const void*>(kernel), dim3(static_cast<unsigned>(grid)),
+                       dim3(block), pointers, 0, static_cast<cudaStream_t>(context.handle)));
 }
 
 // --- vectors -------------------------------------------------------------------------------------
@@ -86,8 +88,8 @@ struct FastDiv {
   FastDiv() = default;
   explicit FastDiv(std::int64_t d) : divisor(static_cast<unsigned>(d)) {
     while ((std::uint64_t{1} << shift) < divisor) ++shift;
-    magic = static_cast<unsigned>(((std::uint64_t{1} << 32) *
-                                   ((std::uint64_t{1} << shift) - divisor)) / divisor + 1);
+    magic = static_cast<unsigned>(
+        ((std::uint64_t{1} << 32) * ((std::uint64_t{1} << shift) - divisor)) / divisor + 1);
   }
 #if defined(__CUDACC__)
   __device__ __forceinline__ unsigned divide(unsigned n) const {
@@ -153,8 +155,8 @@ using ComputeOf = std::conditional_t<
                        long long>,
     std::conditional_t<std::is_same_v<T, half_t> || std::is_same_v<T, bfloat16_t>, float, T>>;
 
-template <class T> inline constexpr bool is_16bit_float =
-    std::is_same_v<T, half_t> || std::is_same_v<T, bfloat16_t>;
+template <class T>
+inline constexpr bool is_16bit_float = std::is_same_v<T, half_t> || std::is_same_v<T, bfloat16_t>;
 
 /// NumPy's conversion: truth for bool, truncation and wrap-around for integers, the real part for
 /// real types.
@@ -188,25 +190,25 @@ template <class To, class From> RENSA_FN To convert(From x) {
   }
 }
 
-/// `scalar` as the dtype `compute` would hold it, as a value of its compute type. Integers keep what
-/// does not fit: comparisons with them stay right.
+/// `scalar` as the dtype `compute` would hold it, as a value of its compute type. Integers keep
+/// what does not fit: comparisons with them stay right.
 void make_number(const Scalar& scalar, Dtype compute, unsigned char (&number)[16]);
 
 /// Every dtype with the type that kernels read and write it as.
-#define RENSA_STORAGE_TYPES(X)                                                                 \
-  X(bool_, bool) X(int8, std::int8_t) X(int16, std::int16_t) X(int32, std::int32_t)            \
-  X(int64, std::int64_t) X(uint8, std::uint8_t) X(uint16, std::uint16_t)                       \
-  X(uint32, std::uint32_t) X(uint64, std::uint64_t) X(float16, half_t) X(bfloat16, bfloat16_t) \
-  X(float32, float) X(float64, double) X(complex64, complex_t<float>)                          \
-  X(complex128, complex_t<double>)
+#define RENSA_STORAGE_TYPES(X)                                                                  \
+  X(bool_, bool)                                                                                \
+  X(int8, std::int8_t) X(int16, std::int16_t) X(int32, std::int32_t) X(int64, std::int64_t)     \
+      X(uint8, std::uint8_t) X(uint16, std::uint16_t) X(uint32, std::uint32_t)                  \
+          X(uint64, std::uint64_t) X(float16, half_t) X(bfloat16, bfloat16_t) X(float32, float) \
+              X(float64, double) X(complex64, complex_t<float>) X(complex128, complex_t<double>)
 
-template <class V> inline constexpr Dtype native_dtype =
-    std::is_same_v<V, long long>            ? Dtype::int64
-    : std::is_same_v<V, unsigned long long> ? Dtype::uint64
-    : std::is_same_v<V, float>              ? Dtype::float32
-    : std::is_same_v<V, double>             ? Dtype::float64
-    : std::is_same_v<V, complex_t<float>>   ? Dtype::complex64
-                                            : Dtype::complex128;
+template <class V>
+inline constexpr Dtype native_dtype = std::is_same_v<V, long long>            ? Dtype::int64
+                                      : std::is_same_v<V, unsigned long long> ? Dtype::uint64
+                                      : std::is_same_v<V, float>              ? Dtype::float32
+                                      : std::is_same_v<V, double>             ? Dtype::float64
+                                      : std::is_same_v<V, complex_t<float>>   ? Dtype::complex64
+                                                                              : Dtype::complex128;
 
 /// How the elements of an array of any dtype are read.
 struct ElementType {
@@ -264,7 +266,8 @@ template <class T, class V> __device__ __forceinline__ T raw_as(const Raw<V>& ra
 template <class V> __device__ __noinline__ V convert_any_raw(Raw<V> raw, Dtype dtype, bool truth) {
   switch (dtype) {
 #define RENSA_CASE(d, T) \
-  case Dtype::d: return truth ? V(convert<bool>(raw_as<T>(raw)) ? 1 : 0) : convert<V>(raw_as<T>(raw));
+  case Dtype::d:         \
+    return truth ? V(convert<bool>(raw_as<T>(raw)) ? 1 : 0) : convert<V>(raw_as<T>(raw));
     RENSA_STORAGE_TYPES(RENSA_CASE)
 #undef RENSA_CASE
   }

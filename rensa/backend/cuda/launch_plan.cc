@@ -17,7 +17,8 @@ std::int64_t round_up(std::int64_t n, std::int64_t multiple) {
 }
 
 int power_of_two_above(std::int64_t n) {
-  return static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(std::clamp<std::int64_t>(n, 1, kBlock))));
+  return static_cast<int>(
+      std::bit_ceil(static_cast<std::uint64_t>(std::clamp<std::int64_t>(n, 1, kBlock))));
 }
 
 std::int64_t densest_stride(const ArrayView& view) {
@@ -65,8 +66,8 @@ RowsPlan plan_rows(std::int64_t outputs, std::int64_t vectors) {
   plan.group = power_of_two_above(outputs <= 1024 ? vectors : ceil_div(vectors, 4));
   constexpr std::int64_t kLeast = kBlock * 8;  // vectors that are worth a block
   if (outputs < 512 && vectors > kLeast) {
-    std::int64_t slices = std::min(ceil_div(vectors, kLeast),
-                                   ceil_div(16 * kMultiprocessors, outputs));
+    std::int64_t slices =
+        std::min(ceil_div(vectors, kLeast), ceil_div(16 * kMultiprocessors, outputs));
     plan.slice_vectors = round_up(ceil_div(vectors, slices), kBlock * 4);
     plan.slices = ceil_div(vectors, plan.slice_vectors);
   }
@@ -82,8 +83,8 @@ ColumnsPlan plan_columns(std::int64_t outer, std::int64_t rows, std::int64_t col
   plan.slice_rows = rows;
   std::int64_t below = kBlock / plan.lanes;
   if (plan.tiles <= kSemaphores) {
-    std::int64_t slices = std::min(ceil_div(rows, below * 8),
-                                   ceil_div(16 * kMultiprocessors, plan.tiles));
+    std::int64_t slices =
+        std::min(ceil_div(rows, below * 8), ceil_div(16 * kMultiprocessors, plan.tiles));
     if (slices > 1) {
       plan.slice_rows = round_up(ceil_div(rows, slices), below * 4);
       plan.slices = ceil_div(rows, plan.slice_rows);

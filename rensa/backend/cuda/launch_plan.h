@@ -1,5 +1,5 @@
-// How work is cut into blocks: the host's part of the CUDA kernels, free of CUDA types. Plans depend
-// on shapes, strides and dtypes alone, never on the GPU: so do the results.
+// How work is cut into blocks: the host's part of the CUDA kernels, free of CUDA types. Plans
+// depend on shapes, strides and dtypes alone, never on the GPU: so do the results.
 #pragma once
 
 #include <cstddef>
@@ -45,8 +45,8 @@ struct RowsPlan {
 RowsPlan plan_rows(std::int64_t outputs, std::int64_t vectors);
 
 /// How outputs that lie together, reduced over rows, are spread over blocks: a block has `lanes`
-/// threads side by side, one a vector of columns, and kBlock / lanes of them below one another; each
-/// of `slices` blocks takes `slice_rows`.
+/// threads side by side, one a vector of columns, and kBlock / lanes of them below one another;
+/// each of `slices` blocks takes `slice_rows`.
 struct ColumnsPlan {
   int lanes = 32;
   std::int64_t tiles_x = 1, tiles = 1;  // of one outer index, and in all
@@ -72,8 +72,8 @@ ReducePlan plan_reduce(const Reduce& op);
 /// The Reduce that ReluBiasGrad is bit-equal to: the sum of gz over axis 0.
 Reduce bias_sum(const ReluBiasGrad& op);
 
-/// How the rows of a classification are spread over blocks: `group` threads a row (a power of two up
-/// to 32, or all of a block).
+/// How the rows of a classification are spread over blocks: `group` threads a row (a power of two
+/// up to 32, or all of a block).
 struct ClassRowsPlan {
   int group = 1;
   int block = kBlock;

@@ -27,7 +27,8 @@ std::vector<fs::path> folders_of(const fs::path& root) {
   std::vector<fs::path> folders{root, root / "lib", root / "lib64"};
   std::vector<fs::path> packages;
   std::error_code ignored;  // a root that is not there has no folders
-  for (fs::directory_iterator it(root, ignored), end; !ignored && it != end; it.increment(ignored)) {
+  for (fs::directory_iterator it(root, ignored), end; !ignored && it != end;
+       it.increment(ignored)) {
     std::error_code no_folder;
     if (fs::is_directory(it->path() / "lib", no_folder)) packages.push_back(it->path() / "lib");
   }
@@ -128,7 +129,9 @@ const LibrarySource& cublaslt_source() {
 
 const LibrarySource& nccl_source() {
   static const LibrarySource source{
-      "NCCL", {"libnccl.so.2"}, RENSA_NCCL_ROOT,
+      "NCCL",
+      {"libnccl.so.2"},
+      RENSA_NCCL_ROOT,
       "install it (the package libnccl2, or pip's nvidia-nccl-cu13) and point RENSA_LIBRARY_PATH "
       "at its folder if it lies elsewhere"};
   return source;
@@ -144,7 +147,9 @@ const LibrarySource& nvrtc_source() {
 
 const LibrarySource& cudnn_source() {
   static const LibrarySource source{
-      "cuDNN", {"libcudnn.so.9"}, RENSA_CUDNN_ROOT,
+      "cuDNN",
+      {"libcudnn.so.9"},
+      RENSA_CUDNN_ROOT,
       "install it (the package libcudnn9-cuda-13, or pip's nvidia-cudnn-cu13) and point "
       "RENSA_LIBRARY_PATH at its folder if it lies elsewhere"};
   return source;

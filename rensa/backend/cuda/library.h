@@ -9,10 +9,10 @@ namespace rensa::cuda {
 
 /// What to look for, and what to tell a user who lacks it.
 struct LibrarySource {
-  const char* name;                   // "cuBLASLt"
-  std::vector<const char*> sonames;   // the wanted one first
-  const char* configured_root;        // where the build was told to look, or ""
-  const char* advice;                 // "install the package ..."
+  const char* name;                  // "cuBLASLt"
+  std::vector<const char*> sonames;  // the wanted one first
+  const char* configured_root;       // where the build was told to look, or ""
+  const char* advice;                // "install the package ..."
 };
 
 const LibrarySource& cublaslt_source();
@@ -30,8 +30,8 @@ class Library {
   /// and in the toolkit's folder. Throws CudaError that names the places and the way out.
   explicit Library(const LibrarySource& source);
 
-  /// Sets `function` to the library's `symbol`; with decltype(&::symbol) from its header as F, calls
-  /// are checked. Throws CudaError.
+  /// Sets `function` to the library's `symbol`; with decltype(&::symbol) from its header as F,
+  /// calls are checked. Throws CudaError.
   template <class F> void bind(const char* symbol, F*& function) const {
     function = reinterpret_cast<F*>(address(symbol));
   }

@@ -56,7 +56,8 @@ struct Plus {
   template <class V> static __device__ __forceinline__ V join(V a, V b) { return a + b; }
 };
 
-// All threads of a group get the same result; a group is up to a warp, or a block of kBlock threads.
+// All threads of a group get the same result; a group is up to a warp, or a block of kBlock
+// threads.
 template <class Op, class V> __device__ __forceinline__ V join_all(V value, int group) {
   for (int mask = min(group, 32) / 2; mask > 0; mask /= 2) {
     value = Op::join(value, shuffle_xor(value, mask));
@@ -90,8 +91,9 @@ struct LossArgs {
 
 constexpr int kCached = 4;  // elements of a row that a thread keeps; what is beyond is read again
 
-// y = log softmax of one row; gives what the row adds to the loss in the thread that has the label's
-// element. A group's threads call it together; those of rows that are not there with no classes.
+// y = log softmax of one row; gives what the row adds to the loss in the thread that has the
+// label's element. A group's threads call it together; those of rows that are not there with no
+// classes.
 template <class T, class V>
 __device__ __forceinline__ V log_softmax(const T* x, T* y, std::int64_t classes, long long label,
                                          int lane, int group) {
@@ -155,7 +157,8 @@ __global__ void __launch_bounds__(kMostThreads)
     sums = sums + Sums{static_cast<double>(loss), counted && lane == 0 ? 1.0 : 0.0};
   }
   if (!grid_sum(sums, args.workspace, args.semaphores)) return;
-  double count = args.normalize ? (sums.count < 1 ? 1 : sums.count) : static_cast<double>(args.rows);
+  double count =
+      args.normalize ? (sums.count < 1 ? 1 : sums.count) : static_cast<double>(args.rows);
   store_any<V>(args.loss, args.loss_dtype, static_cast<V>(sums.value / count));
   store_any<float>(args.count, args.count_dtype, static_cast<float>(count));
 }
@@ -203,7 +206,8 @@ struct AccuracyArgs {
 };
 
 template <class V>
-__global__ void __launch_bounds__(kMostThreads) accuracy(const __grid_constant__ AccuracyArgs args) {
+__global__ void __launch_bounds__(kMostThreads)
+    accuracy(const __grid_constant__ AccuracyArgs args) {
   using Reducer = ArgReducer<V, true>;
   int lane = threadIdx.x & (args.group - 1);
   std::int64_t rows_of_block = blockDim.x / args.group;
@@ -236,7 +240,9 @@ void run_grad(const SoftmaxCrossEntropyGrad& op, const LaunchContext& context, L
               std::int64_t rows, std::int64_t classes) {
   args.size = static_cast<unsigned>(rows * classes);
   std::int64_t grid = ceil_div(args.size, kBlock);
-  auto launch_as = [&](auto kernel) { launch_kernel(op.name(), context, kernel, grid, kBlock, args); };
+  auto launch_as = [&](auto kernel) {
+    launch_kernel(op.name(), context, kernel, grid, kBlock, args);
+  };
   switch (op.y.view.dtype) {
     case Dtype::float16: return launch_as(softmax_cross_entropy_grad<half_t>);
     case Dtype::bfloat16: return launch_as(softmax_cross_entropy_grad<bfloat16_t>);

@@ -87,8 +87,8 @@ cuda::EpilogueArgs epilogue_args(const Matmul& op, const MatmulLayout& layout, c
 /// Integers, which cuBLASLt lacks.
 void run_integers(const Matmul& op, const MatmulLayout& layout, cudaStream_t stream) {
   if (op.alpha != 1) {
-    throw NotImplementedError(fmt::format("{}: a product of integers takes no factor, got {}",
-                                          op.name(), op.alpha));
+    throw NotImplementedError(
+        fmt::format("{}: a product of integers takes no factor, got {}", op.name(), op.alpha));
   }
   cuda::IntegerMatmulArgs args{};
   args.m = static_cast<int>(layout.m);
@@ -143,8 +143,7 @@ std::size_t Matmul::workspace_bytes() const {
   if (c.view.device.is_cpu() || is_integral(c.view.dtype)) return 0;
   MatmulLayout layout = matmul_layout(a.view, b.view, c.view);
   if (layout.empty() || layout.k == 0) return 0;
-  auto stream =
-      static_cast<cudaStream_t>(cuda::current_stream_state(c.view.device)->handle());
+  auto stream = static_cast<cudaStream_t>(cuda::current_stream_state(c.view.device)->handle());
   return cuda::matmul_plan(plan_key(*this, layout), c.view.device, stream).choice.workspace;
 }
 

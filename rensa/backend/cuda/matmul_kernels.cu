@@ -1,4 +1,5 @@
-// The kernels of matmul_kernels.h: none of them is in the way of a float product of ordinary layout.
+// The kernels of matmul_kernels.h: none of them is in the way of a float product of ordinary
+// layout.
 #include "rensa/backend/cuda/kernel.cuh"
 #include "rensa/backend/cuda/matmul_kernels.h"
 #include "rensa/core/error.h"
@@ -10,11 +11,11 @@ namespace {
 constexpr int kTile = 16;
 
 /// Wrap-around is the same whatever width it is carried in; unsigned, because only that may wrap.
-template <class T> using Accumulator =
-    std::conditional_t<sizeof(T) == 8, unsigned long long, unsigned int>;
+template <class T>
+using Accumulator = std::conditional_t<sizeof(T) == 8, unsigned long long, unsigned int>;
 
-template <class T> __global__ void __launch_bounds__(kTile * kTile)
-    integer_matmul_kernel(IntegerMatmulArgs p) {
+template <class T>
+__global__ void __launch_bounds__(kTile* kTile) integer_matmul_kernel(IntegerMatmulArgs p) {
   using A = Accumulator<T>;
   __shared__ A a_tile[kTile][kTile + 1], b_tile[kTile][kTile + 1];
   int x = threadIdx.x % kTile, y = threadIdx.x / kTile;
@@ -118,10 +119,8 @@ void launch_integer_matmul(Dtype dtype, const IntegerMatmulArgs& args, cudaStrea
 void launch_matmul_epilogue(Dtype dtype, const EpilogueArgs& args, cudaStream_t stream) {
   unsigned blocks = grid_for(args.batch * args.m * args.n);
   switch (dtype) {
-#define RENSA_CASE(d, T)                                      \
-  case Dtype::d:                                              \
-    epilogue_kernel<T><<<blocks, kBlock, 0, stream>>>(args); \
-    break;
+#define RENSA_CASE(d, T) \
+  case Dtype::d: epilogue_kernel<T><<<blocks, kBlock, 0, stream>>>(args); break;
     RENSA_STORAGE_TYPES(RENSA_CASE)
 #undef RENSA_CASE
   }
@@ -150,9 +149,8 @@ void launch_fill_pattern(Dtype dtype, void* data, std::int64_t size, unsigned se
 void launch_compare(const void* a, const void* b, std::int64_t nbytes, unsigned* differs,
                     cudaStream_t stream) {
   std::int64_t count = nbytes / 2;
-  compare_kernel<<<grid_for(count), kBlock, 0, stream>>>(static_cast<const unsigned short*>(a),
-                                                         static_cast<const unsigned short*>(b),
-                                                         count, differs);
+  compare_kernel<<<grid_for(count), kBlock, 0, stream>>>(
+      static_cast<const unsigned short*>(a), static_cast<const unsigned short*>(b), count, differs);
   RENSA_CUDA_CHECK("matmul", cudaGetLastError());
 }
 

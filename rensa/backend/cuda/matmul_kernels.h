@@ -11,8 +11,8 @@
 
 namespace rensa::cuda {
 
-/// c(b, i, j) = sum over p of a(b, i, p) * b(b, p, j), strides in elements; for bool the sum is `or`
-/// and the product `and`. Integers wrap around. k = 0 gives zeros.
+/// c(b, i, j) = sum over p of a(b, i, p) * b(b, p, j), strides in elements; for bool the sum is
+/// `or` and the product `and`. Integers wrap around. k = 0 gives zeros.
 struct IntegerMatmulArgs {
   const void* a;
   const void* b;

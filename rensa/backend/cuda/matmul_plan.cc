@@ -32,22 +32,22 @@ Types types_of(const PlanKey& key) {
     case Dtype::float16: return {CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F};
     case Dtype::bfloat16: return {CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F};
     case Dtype::float32:
-      return {CUDA_R_32F, CUDA_R_32F,
-              key.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F};
+      return {CUDA_R_32F, CUDA_R_32F, key.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F};
     case Dtype::float64: return {CUDA_R_64F, CUDA_R_64F, CUBLAS_COMPUTE_64F};
     case Dtype::complex64: return {CUDA_C_32F, CUDA_C_32F, CUBLAS_COMPUTE_32F};
     default: return {CUDA_C_64F, CUDA_C_64F, CUBLAS_COMPUTE_64F};
   }
 }
 
-cublasLtMatrixLayoutOpaque_t make_layout(const PlanKey& key, std::int64_t rows, std::int64_t columns,
-                                         std::int64_t ld, std::int64_t stride) {
+cublasLtMatrixLayoutOpaque_t make_layout(const PlanKey& key, std::int64_t rows,
+                                         std::int64_t columns, std::int64_t ld,
+                                         std::int64_t stride) {
   const CublasLt& lt = cublaslt();
   cublasLtMatrixLayoutOpaque_t layout;
-  check_cublas("cublasLtMatrixLayoutInit",
-               lt.layout_init(&layout, sizeof(layout), types_of(key).data,
-                              static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns),
-                              ld));
+  check_cublas(
+      "cublasLtMatrixLayoutInit",
+      lt.layout_init(&layout, sizeof(layout), types_of(key).data, static_cast<std::uint64_t>(rows),
+                     static_cast<std::uint64_t>(columns), ld));
   if (key.batch > 1) {
     auto count = static_cast<std::int32_t>(key.batch);
     check_cublas("cublasLtMatrixLayoutSetAttribute",
@@ -89,7 +89,9 @@ cublasLtMatmulDescOpaque_t make_desc(const PlanKey& key, std::int32_t epilogue) 
   return desc;
 }
 
-struct Epilogues { std::int32_t plain, relu; };
+struct Epilogues {
+  std::int32_t plain, relu;
+};
 
 Epilogues epilogues_of(const PlanKey& key, bool separate) {
   if (separate || key.bias == PlanKey::Bias::separate) {
@@ -105,18 +107,20 @@ Epilogues epilogues_of(const PlanKey& key, bool separate) {
 cublasLtMatmulPreferenceOpaque_t make_preference(const PlanKey& key) {
   const CublasLt& lt = cublaslt();
   cublasLtMatmulPreferenceOpaque_t preference;
-  check_cublas("cublasLtMatmulPreferenceInit",
-               lt.preference_init(&preference, sizeof(preference)));
+  check_cublas("cublasLtMatmulPreferenceInit", lt.preference_init(&preference, sizeof(preference)));
   auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, auto value) {
     check_cublas("cublasLtMatmulPreferenceSetAttribute",
                  lt.preference_set(&preference, attribute, &value, sizeof(value)));
   };
   prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<std::uint64_t>(key.workspace_limit));
-  // Parts of a sum are added up in a step of their own, in the type it is computed in, so that the
-  // order is fixed.
+  // Parts of a sum are added up in a fixed order and in the type it is computed in: in a step of their
+  // own, or one after the other in the output where that has the type.
+  Types types = types_of(key);
+  bool same_type = types.data == types.scale;
   prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
          static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_NONE |
-                                    CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
+                                    CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE |
+                                    (same_type ? CUBLASLT_REDUCTION_SCHEME_INPLACE : 0)));
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment(key, PlanKey::aligned_b));
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment(key, PlanKey::aligned_a));
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment(key, PlanKey::aligned_c));
@@ -129,8 +133,8 @@ std::optional<std::size_t> check_algo(const PlanKey& key, Device device, PlanDes
                                       cublasLtMatmulDescOpaque_t& desc,
                                       const cublasLtMatmulAlgo_t& algo) {
   cublasLtMatmulHeuristicResult_t result{};
-  cublasStatus_t status = cublaslt().algo_check(cublaslt_handle(device), &desc, &d.a, &d.b, &d.c,
-                                                &d.c, &algo, &result);
+  cublasStatus_t status =
+      cublaslt().algo_check(cublaslt_handle(device), &desc, &d.a, &d.b, &d.c, &d.c, &algo, &result);
   if (status != CUBLAS_STATUS_SUCCESS ||
       result.workspaceSize > static_cast<std::size_t>(key.workspace_limit)) {
     return std::nullopt;
@@ -145,9 +149,8 @@ std::vector<PlanChoice> proposals(const PlanKey& key, Device device, int count, 
   cublasLtMatmulPreferenceOpaque_t preference = make_preference(key);
   std::vector<cublasLtMatmulHeuristicResult_t> results(static_cast<std::size_t>(count));
   int found = 0;
-  cublasStatus_t status =
-      cublaslt().heuristic(cublaslt_handle(device), &d.relu, &d.a, &d.b, &d.c, &d.c, &preference,
-                           count, results.data(), &found);
+  cublasStatus_t status = cublaslt().heuristic(cublaslt_handle(device), &d.relu, &d.a, &d.b, &d.c,
+                                               &d.c, &preference, count, results.data(), &found);
   std::vector<PlanChoice> choices;
   if (status != CUBLAS_STATUS_SUCCESS) return choices;  // usually: no such epilogue for this dtype
   for (int i = 0; i < found; ++i) {
@@ -155,8 +158,8 @@ std::vector<PlanChoice> proposals(const PlanKey& key, Device device, int count, 
     if (result.state != CUBLAS_STATUS_SUCCESS) continue;
     auto plain = check_algo(key, device, d, d.plain, result.algo);
     if (!plain) continue;
-    choices.push_back({PlanKind::cublaslt, separate, std::max(*plain, result.workspaceSize),
-                       result.algo});
+    choices.push_back(
+        {PlanKind::cublaslt, separate, std::max(*plain, result.workspaceSize), result.algo});
   }
   return choices;
 }
@@ -289,9 +292,10 @@ std::vector<PlanChoice> plan_candidates(const PlanKey& key, Device device, int c
     choices.push_back({skinny, false, 0, {}});
   }
   if (choices.empty()) {
-    throw CudaError(fmt::format("matmul: cuBLASLt {} has no way to compute {} on {}; a contiguous "
-                                "copy of the operands may help",
-                                cublaslt().version(), describe(key), device.str()));
+    throw CudaError(
+        fmt::format("matmul: cuBLASLt {} has no way to compute {} on {}; a contiguous "
+                    "copy of the operands may help",
+                    cublaslt().version(), describe(key), device.str()));
   }
   return choices;
 }
@@ -336,14 +340,14 @@ cublasStatus_t run_plan(const MatmulPlan& plan, Device device, const MatmulRun& 
   bool is_double = key.dtype == Dtype::float64 || key.dtype == Dtype::complex128;
   double alpha64[2] = {run.alpha, 0}, beta64[2] = {0, 0};
   float alpha32[2] = {static_cast<float>(run.alpha), 0}, beta32[2] = {0, 0};
-  cublasStatus_t status = lt.matmul(
-      cublaslt_handle(device), &desc, is_double ? static_cast<void*>(alpha64) : alpha32, run.b,
-      shared(d.a), run.a, shared(d.b), is_double ? static_cast<void*>(beta64) : beta32, run.c,
-      shared(d.c), run.c, shared(d.c), &plan.choice.algo, run.workspace, plan.choice.workspace,
-      run.stream);
+  cublasStatus_t status =
+      lt.matmul(cublaslt_handle(device), &desc, is_double ? static_cast<void*>(alpha64) : alpha32,
+                run.b, shared(d.a), run.a, shared(d.b),
+                is_double ? static_cast<void*>(beta64) : beta32, run.c, shared(d.c), run.c,
+                shared(d.c), &plan.choice.algo, run.workspace, plan.choice.workspace, run.stream);
   if (status == CUBLAS_STATUS_SUCCESS && separate && (run.bias || run.relu)) {
-    EpilogueArgs args{run.c, run.bias, run.bias_stride, key.batch,  key.m,
-                      key.n, key.c_stride, key.c_ld,    run.relu};
+    EpilogueArgs args{run.c, run.bias,     run.bias_stride, key.batch, key.m,
+                      key.n, key.c_stride, key.c_ld,        run.relu};
     launch_matmul_epilogue(key.dtype, args, run.stream);
   }
   return status;
@@ -353,7 +357,8 @@ std::vector<std::pair<PlanKey, PlanChoice>> chosen_plans() { return plan_cache()
 
 void use_plans(std::span<const std::pair<PlanKey, PlanChoice>> plans) { plan_cache().use(plans); }
 
-// --- classes of GPUs -------------------------------------------------------------------------------
+// --- classes of GPUs
+// -------------------------------------------------------------------------------
 
 namespace {
 

@@ -86,7 +86,7 @@ struct MatmulPlan {
 struct MatmulRun {
   const char* a = nullptr;
   const char* b = nullptr;
-  const char* bias = nullptr;  // null: none
+  const char* bias = nullptr;    // null: none
   std::int64_t bias_stride = 1;  // elements
   char* c = nullptr;
   double alpha = 1;
@@ -96,8 +96,8 @@ struct MatmulRun {
 };
 
 /// The plan for `key` on `device`, made when it is not there: from a loaded plan file, by timing
-/// (key.autotune) or by cuBLASLt's heuristic. While `stream` is being captured nothing is timed: the
-/// heuristic's plan serves. The plan lives as long as the process.
+/// (key.autotune) or by cuBLASLt's heuristic. While `stream` is being captured nothing is timed:
+/// the heuristic's plan serves. The plan lives as long as the process.
 const MatmulPlan& matmul_plan(const PlanKey& key, Device device, cudaStream_t stream);
 
 /// Queues the product; the current device must be `device`. Returns cuBLASLt's status, which is
@@ -111,12 +111,12 @@ std::string device_class_name(int device_class);
 int find_device_class(const std::string& name);
 
 /// At most `count` ways of cuBLASLt's to compute the product, the most promising first, and the
-/// kernel of matmul_skinny.h if there is one; not empty. Their epilogues take a bias with and without
-/// relu alike. Throws CudaError where there is none.
+/// kernel of matmul_skinny.h if there is one; not empty. Their epilogues take a bias with and
+/// without relu alike. Throws CudaError where there is none.
 std::vector<PlanChoice> plan_candidates(const PlanKey& key, Device device, int count);
 
-/// The fastest of `candidates` by timing on scratch memory, among those whose results repeat bit for
-/// bit. Waits for the device.
+/// The fastest of `candidates` by timing on scratch memory, among those whose results repeat bit
+/// for bit. Waits for the device.
 PlanChoice tune_plan(const PlanKey& key, Device device, std::span<const PlanChoice> candidates);
 
 /// For plan files: everything chosen so far, and choices that plans made from now on use.

@@ -15,13 +15,14 @@ __device__ __forceinline__ float finish(float sum, float alpha, const float* bia
   return value;
 }
 
-// --- dot: k is contiguous in x ---------------------------------------------------------------------
+// --- dot: k is contiguous in x
+// ---------------------------------------------------------------------
 
 constexpr int kMaxWarps = 8;
 
 /// Sums each of N <= 32 values over groups of 2 * Mask lanes; a lane gets the sum of
-/// v[lane / (2 * Mask / N)]. Lanes trade halves of their values, so N sums take about N shuffles and
-/// not 5 N.
+/// v[lane / (2 * Mask / N)]. Lanes trade halves of their values, so N sums take about N shuffles
+/// and not 5 N.
 template <int N, int Mask = 16> __device__ __forceinline__ float reduce_transposed(float (&v)[N]) {
   if constexpr (Mask == 0) {
     return v[0];
@@ -43,8 +44,8 @@ template <int N, int Mask = 16> __device__ __forceinline__ float reduce_transpos
 
 /// A block computes R rows of the long operand: its threads take every blockDim-th pack of W
 /// elements along k.
-template <int S, int R, int W> __global__ void __launch_bounds__(kMaxWarps * 32, 2)
-    dot_kernel(SkinnyArgs p) {
+template <int S, int R, int W>
+__global__ void __launch_bounds__(kMaxWarps * 32, 2) dot_kernel(SkinnyArgs p) {
   constexpr int kPadded = S <= 4 ? 4 : S <= 8 ? 8 : 16;  // a power of two
   constexpr int kValues = R * kPadded, kGroup = kValues < 32 ? kValues : 32;
   __shared__ float partial[kMaxWarps][kValues];
@@ -105,11 +106,12 @@ template <int S> void launch_dot_of(const SkinnyArgs& args, bool vectors, cudaSt
   RENSA_CUDA_CHECK("matmul", cudaGetLastError());
 }
 
-// --- columns: the long dimension is contiguous in x ------------------------------------------------
+// --- columns: the long dimension is contiguous in x
+// ------------------------------------------------
 
-constexpr int kColumns = 32;   // of a block, one a lane
-constexpr int kSlices = 16;    // of k, one a warp
-constexpr int kDepth = 8;      // loads that a thread has in flight
+constexpr int kColumns = 32;  // of a block, one a lane
+constexpr int kSlices = 16;   // of k, one a warp
+constexpr int kDepth = 8;     // loads that a thread has in flight
 constexpr int kChunk = kSlices * kDepth;
 
 template <int S> __global__ void __launch_bounds__(kSlices * 32) columns_kernel(SkinnyArgs p) {
@@ -157,7 +159,8 @@ template <int S> __global__ void __launch_bounds__(kSlices * 32) columns_kernel(
   }
 }
 
-// --- outer: k is short -----------------------------------------------------------------------------
+// --- outer: k is short
+// -----------------------------------------------------------------------------
 
 constexpr int kOuterThreads = 128;  // one a column
 constexpr int kOuterRows = 8;

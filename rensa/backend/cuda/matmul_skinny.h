@@ -15,12 +15,12 @@ inline constexpr int kMaxSkinny = 16;
 
 /// out(l, s) = sum over i < k of x(l, i) * short(s, i), for `count` <= kMaxSkinny values of s.
 struct SkinnyArgs {
-  const float* x;      // the long operand
-  const float* s;      // the short one
-  const float* bias;   // null, or a value for each column of c
+  const float* x;     // the long operand
+  const float* s;     // the short one
+  const float* bias;  // null, or a value for each column of c
   float* c;
-  std::int64_t x_ld;            // elements between rows of x as it lies in memory
-  std::int64_t s_row, s_k;      // strides of the short operand
+  std::int64_t x_ld;               // elements between rows of x as it lies in memory
+  std::int64_t s_row, s_k;         // strides of the short operand
   std::int64_t c_length, c_count;  // strides of c along l and along s
   int length, count, k;
   bool bias_by_count;  // the columns of c are s, not l

@@ -226,9 +226,8 @@ PlanChoice tune_plan(const PlanKey& key, Device device, std::span<const PlanChoi
                                 candidates.size(), key.m, key.k, key.k, key.n,
                                 dtype_name(key.dtype)));
   }
-  std::sort(timed.begin(), timed.end(), [](const Timed& a, const Timed& b) {
-    return a.time < b.time;
-  });
+  std::sort(timed.begin(), timed.end(),
+            [](const Timed& a, const Timed& b) { return a.time < b.time; });
   timed.resize(std::min<std::size_t>(timed.size(), 4));
   for (Timed& t : timed) t.time = bench->time(MatmulPlan(key, *t.choice), 21);
   return *std::min_element(timed.begin(), timed.end(), [](const Timed& a, const Timed& b) {

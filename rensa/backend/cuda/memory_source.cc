@@ -63,9 +63,7 @@ class EventSource : public MemorySource {
     RENSA_CUDA_CHECK(error);
     return nullptr;
   }
-  bool is_done(void* ticket) override {
-    return event_done(static_cast<Ticket*>(ticket)->event);
-  }
+  bool is_done(void* ticket) override { return event_done(static_cast<Ticket*>(ticket)->event); }
   void discard(void* ticket) noexcept override {
     auto* known = static_cast<Ticket*>(ticket);
     TicketStock::of(known->device).put(known);

@@ -76,8 +76,10 @@ void load_plans(const std::string& path) {
     throw SerializationError("load_plans: " + path + " is not a file of save_plans");
   }
   if (!std::getline(file, line) || line != version_line()) {
-    throw SerializationError(fmt::format("load_plans: {} was written with {}, this is {}; save the "
-                                         "plans anew", path, line, version_line()));
+    throw SerializationError(
+        fmt::format("load_plans: {} was written with {}, this is {}; save the "
+                    "plans anew",
+                    path, line, version_line()));
   }
   std::vector<std::pair<PlanKey, PlanChoice>> plans;
   int device_class = -1;

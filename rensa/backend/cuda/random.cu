@@ -39,8 +39,7 @@ __device__ __forceinline__ Words<kWords> words_of(const HostScalar& seed, const 
 
 template <class V> inline constexpr int kWordsOf = sizeof(V) == 8 ? 2 : 1;
 
-template <class V>
-__device__ __forceinline__ V uniform_of(const Words<kWordsOf<V>>& words, int i) {
+template <class V> __device__ __forceinline__ V uniform_of(const Words<kWordsOf<V>>& words, int i) {
   if constexpr (sizeof(V) == 8) return uniform_double(words.word[2 * i], words.word[2 * i + 1]);
   else return uniform_float(words.word[i]);
 }
@@ -50,11 +49,11 @@ struct RandomArgs {
   char* out;
   Dtype dtype;
   std::int64_t size;
-  double a, b;                    // low, high or loc, scale
-  unsigned long long low, span;   // of integers
-  const char* in;                 // of dropout
+  double a, b;                   // low, high or loc, scale
+  unsigned long long low, span;  // of integers
+  const char* in;                // of dropout
   float ratio;
-  bool vector;                    // four elements move in one load or store
+  bool vector;  // four elements move in one load or store
 };
 using RandomKernel = void (*)(RandomArgs);
 

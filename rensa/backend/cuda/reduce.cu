@@ -41,8 +41,8 @@ void check_extent(const char* operation, const ReducePlan& plan) {
                                        : plan.kept_in.size() * plan.rows.slices;
   bool fits = units <= kMaxCount && (plan.reduced.ndim() == 1 || plan.count <= kMaxCount);
   if (fits) return;
-  throw NotImplementedError(std::string(operation) + ": " + plan.kept_in.describe() + " reduced over " +
-                            plan.reduced.shape.str() +
+  throw NotImplementedError(std::string(operation) + ": " + plan.kept_in.describe() +
+                            " reduced over " + plan.reduced.shape.str() +
                             " is too large for one kernel; reduce one axis after the other");
 }
 
@@ -118,8 +118,7 @@ void Reduce::run_cuda(const cuda::LaunchContext& context) {
 
 namespace {
 
-template <class T>
-cuda::ReduceKernel relu_bias_kernel() {
+template <class T> cuda::ReduceKernel relu_bias_kernel() {
   using Reducer = cuda::RowReducer<red::sum, cuda::ComputeOf<T>>;
   return cuda::reduce_columns<Reducer, cuda::ReluGradLoader<T>>;
 }

@@ -14,23 +14,23 @@ struct ReduceArgs {
   const char* in;
   char* out;
   Dtype out_dtype;
-  ElementType type;        // of `in`, for the kernels of any dtype
-  bool vector;             // `in` may be read 16 bytes at a time
-  std::int64_t count;      // elements that one output is reduced from
-  Indexer<2> kept;         // outputs (rows) or outer indices (columns); 0 is the output
-  Indexer<1> reduced;      // vectors (rows) or rows (columns)
-  void* partials;          // [output][slice] (rows) or [slice][output] (columns)
+  ElementType type;    // of `in`, for the kernels of any dtype
+  bool vector;         // `in` may be read 16 bytes at a time
+  std::int64_t count;  // elements that one output is reduced from
+  Indexer<2> kept;     // outputs (rows) or outer indices (columns); 0 is the output
+  Indexer<1> reduced;  // vectors (rows) or rows (columns)
+  void* partials;      // [output][slice] (rows) or [slice][output] (columns)
   unsigned* semaphores;
 
   std::int64_t outputs;
   std::int64_t slices;
   // reduce_rows
-  int group;               // threads of an output
+  int group;  // threads of an output
   std::int64_t vectors, slice_vectors;
   // reduce_columns
   int lanes;
   FastDiv tiles, tiles_x;
-  std::int64_t width;      // columns of one outer index
+  std::int64_t width;                  // columns of one outer index
   std::int64_t in_stride, out_stride;  // bytes from column to column
   std::int64_t slice_rows;
   // of relu_bias_grad: `in` is gy
@@ -40,15 +40,22 @@ struct ReduceArgs {
 using ReduceKernel = void (*)(ReduceArgs);
 
 struct ReduceKernels {
-  struct Pair { ReduceKernel rows, columns; };
+  struct Pair {
+    ReduceKernel rows, columns;
+  };
   Pair any[kNumComputeTypes];    // over Raw elements
   Pair vector[kNumVectorTypes];  // null where the row does not take the type
 };
 inline constexpr int kReduceGroups = 3;
 inline constexpr int kNumReductions = static_cast<int>(Reduction::count_);
-struct ReduceTable { ReduceKernels row[kNumReductions]; };
+struct ReduceTable {
+  ReduceKernels row[kNumReductions];
+};
 /// The kernels of every kReduceGroups-th row, from reduce_<group>.cu.
 template <int kGroup> const ReduceTable& reduce_table();
+template <> const ReduceTable& reduce_table<0>();
+template <> const ReduceTable& reduce_table<1>();
+template <> const ReduceTable& reduce_table<2>();
 
 /// The arguments of the kernel for `plan`; relu_y and relu_gz are left null.
 ReduceArgs reduce_args(const ReducePlan& plan, const LaunchContext& context, ComputeType compute,
@@ -101,7 +108,8 @@ template <class V, bool kMax> struct ArgReducer {
 
 // --- loaders -------------------------------------------------------------------------------------
 // load<kFull> reads the vector at byte `offset`, of which `left` elements are there; kFull: all of
-// them, in one load. finish (only of reduce_columns) is called once for each vector before its values are asked for.
+// them, in one load. finish (only of reduce_columns) is called once for each vector before its
+// values are asked for.
 
 template <class T, bool kFull>
 __device__ __forceinline__ Pack<T, 16 / sizeof(T)> load_vector(const char* p, std::int64_t left,
@@ -149,7 +157,9 @@ template <class V> struct AnyLoader {
 template <class T> struct ReluGradLoader {
   using Value = ComputeOf<T>;
   static constexpr int kWidth = 16 / sizeof(T);
-  struct Data { Pack<T, kWidth> gy, y; };
+  struct Data {
+    Pack<T, kWidth> gy, y;
+  };
   template <bool kFull>
   static __device__ __forceinline__ Data load(const ReduceArgs& args, std::int64_t offset,
                                               std::int64_t left) {
@@ -158,8 +168,7 @@ template <class T> struct ReluGradLoader {
   }
   /// Turns gy into gz.
   static __device__ __forceinline__ void finish(const ReduceArgs& args, Data& data,
-                                                std::int64_t offset, bool full,
-                                                std::int64_t left) {
+                                                std::int64_t offset, bool full, std::int64_t left) {
 #pragma unroll
     for (int j = 0; j < kWidth; ++j) {
       data.gy.value[j] = convert<T>(
@@ -177,8 +186,8 @@ template <class T> struct ReluGradLoader {
 
 inline constexpr int kReduceUnroll = 4;
 
-/// Joins the accumulators of each `group` threads (a power of two); the group's first thread gets the
-/// result. Called by the whole block.
+/// Joins the accumulators of each `group` threads (a power of two); the group's first thread gets
+/// the result. Called by the whole block.
 template <class Reducer>
 __device__ __forceinline__ typename Reducer::Acc join_group(typename Reducer::Acc acc, int group) {
   for (int offset = min(group, 32) / 2; offset > 0; offset /= 2) {
@@ -274,7 +283,8 @@ __global__ void __launch_bounds__(kBlock) reduce_rows(const __grid_constant__ Re
     if (lane == 0) partials[slice] = acc;
     if (!is_last_block(args.semaphores + output, static_cast<unsigned>(args.slices))) return;
     acc = Reducer::identity();
-    for (std::int64_t s = lane; s < args.slices; s += kBlock) acc = Reducer::combine(acc, partials[s]);
+    for (std::int64_t s = lane; s < args.slices; s += kBlock)
+      acc = Reducer::combine(acc, partials[s]);
     acc = join_group<Reducer>(acc, args.group);
   }
   if (lane == 0 && output < args.outputs) {
@@ -381,7 +391,8 @@ __global__ void __launch_bounds__(kBlock) reduce_columns(const __grid_constant__
     }
   }
   if (answers) {
-    Reducer::store(args.out + offset[0] + mine * args.out_stride, args.out_dtype, result, args.count);
+    Reducer::store(args.out + offset[0] + mine * args.out_stride, args.out_dtype, result,
+                   args.count);
   }
 }
 
@@ -396,21 +407,22 @@ template <class Reducer, class Loader> constexpr ReduceKernels::Pair reduce_pair
 // Adds the kernels of one row; ReducerOf<V> is its reducer, kRule says which V it takes.
 template <template <class> class ReducerOf, ReductionRule kRule>
 constexpr void add_reduction(ReduceKernels& kernels) {
-#define RENSA_ANY(C)                                                                          \
-  if constexpr (rule_takes(kRule, ComputeType::C)) {                                          \
-    using V = ValueOf<ComputeType::C>::type;                                                  \
+#define RENSA_ANY(C)                                                                           \
+  if constexpr (rule_takes(kRule, ComputeType::C)) {                                           \
+    using V = ValueOf<ComputeType::C>::type;                                                   \
     kernels.any[static_cast<int>(ComputeType::C)] = reduce_pair<ReducerOf<V>, AnyLoader<V>>(); \
   }
-  RENSA_ANY(i64) RENSA_ANY(u64) RENSA_ANY(f32) RENSA_ANY(f64) RENSA_ANY(c64) RENSA_ANY(c128)
+  RENSA_ANY(i64)
+  RENSA_ANY(u64) RENSA_ANY(f32) RENSA_ANY(f64) RENSA_ANY(c64) RENSA_ANY(c128)
 #undef RENSA_ANY
-#define RENSA_VECTOR(T, C)                                              \
-  if constexpr (rule_takes(kRule, ComputeType::C)) {                    \
+#define RENSA_VECTOR(T, C)                                                \
+  if constexpr (rule_takes(kRule, ComputeType::C)) {                      \
     using Loader = VectorLoader<typename StorageOf<VectorType::T>::type>; \
-    kernels.vector[static_cast<int>(VectorType::T)] =                   \
-        reduce_pair<ReducerOf<typename Loader::Value>, Loader>();       \
+    kernels.vector[static_cast<int>(VectorType::T)] =                     \
+        reduce_pair<ReducerOf<typename Loader::Value>, Loader>();         \
   }
-  RENSA_VECTOR(f32, f32) RENSA_VECTOR(f16, f32) RENSA_VECTOR(bf16, f32)
-  RENSA_VECTOR(f64, f64) RENSA_VECTOR(i32, i64) RENSA_VECTOR(i64, i64)
+      RENSA_VECTOR(f32, f32) RENSA_VECTOR(f16, f32) RENSA_VECTOR(bf16, f32) RENSA_VECTOR(f64, f64)
+          RENSA_VECTOR(i32, i64) RENSA_VECTOR(i64, i64)
 #undef RENSA_VECTOR
 }
 

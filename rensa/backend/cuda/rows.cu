@@ -25,7 +25,7 @@ struct RowsArgs {
   Indexer<2> list;                  // over the indices: 0 listed, 1 indices
   Indexer<2> row;                   // over the units of a row: 0 listed, 1 indexed
   FastDiv row_units;
-  unsigned count;                   // units in all
+  unsigned count;  // units in all
   ErrorSink errors;
 };
 
@@ -62,15 +62,17 @@ ArrayView axes_of(const ArrayView& view, int begin, int end) {
 }
 
 struct RowViews {
-  ArrayView list, indices;        // the indices' axes
-  ArrayView row, indexed;         // a row's axes
+  ArrayView list, indices;  // the indices' axes
+  ArrayView row, indexed;   // a row's axes
   std::int64_t extent, row_stride;
 
   RowViews(const ArrayView& indexed_array, const ArrayView& index_array, const ArrayView& listed)
-      : list(axes_of(listed, 0, index_array.ndim())), indices(index_array),
+      : list(axes_of(listed, 0, index_array.ndim())),
+        indices(index_array),
         row(axes_of(listed, index_array.ndim(), listed.ndim())),
         indexed(axes_of(indexed_array, 1, indexed_array.ndim())),
-        extent(indexed_array.shape[0]), row_stride(indexed_array.strides[0]) {
+        extent(indexed_array.shape[0]),
+        row_stride(indexed_array.strides[0]) {
     ArrayView* lists[] = {&list, &indices};
     ArrayView* rows[] = {&row, &indexed};
     normalize_axes(lists, 2);
@@ -119,13 +121,14 @@ void launch_move(const char* operation, const LaunchContext& context, const Arra
   args.errors = {static_cast<ErrorWord*>(context.error_word), error_operation(operation)};
   std::int64_t list_count = views.list.size(), units = 1;
   for (int axis = 0; axis < views.list.ndim(); ++axis) {
-    args.list.push_back(views.list.shape[axis], {views.list.strides[axis], views.indices.strides[axis]});
+    args.list.push_back(views.list.shape[axis],
+                        {views.list.strides[axis], views.indices.strides[axis]});
   }
   for (int axis = 0; axis <= last; ++axis) {
     bool run = axis == last && unit != size;
     std::int64_t extent = run ? views.row.shape[axis] * size / unit : views.row.shape[axis];
-    args.row.push_back(extent, {run ? unit : views.row.strides[axis],
-                                run ? unit : views.indexed.strides[axis]});
+    args.row.push_back(
+        extent, {run ? unit : views.row.strides[axis], run ? unit : views.indexed.strides[axis]});
     units *= extent;
   }
   check_count(operation, list_count * units, listed);
@@ -133,11 +136,14 @@ void launch_move(const char* operation, const LaunchContext& context, const Arra
   args.count = static_cast<unsigned>(list_count * units);
   std::int64_t grid = ceil_div(args.count, kBlock);
   switch (unit) {
-    case 1: return launch_kernel(operation, context, move_rows<unsigned char, kPut>, grid, kBlock, args);
-    case 2: return launch_kernel(operation, context, move_rows<unsigned short, kPut>, grid, kBlock, args);
+    case 1:
+      return launch_kernel(operation, context, move_rows<unsigned char, kPut>, grid, kBlock, args);
+    case 2:
+      return launch_kernel(operation, context, move_rows<unsigned short, kPut>, grid, kBlock, args);
     case 4: return launch_kernel(operation, context, move_rows<unsigned, kPut>, grid, kBlock, args);
     case 8:
-      return launch_kernel(operation, context, move_rows<unsigned long long, kPut>, grid, kBlock, args);
+      return launch_kernel(operation, context, move_rows<unsigned long long, kPut>, grid, kBlock,
+                           args);
     default: return launch_kernel(operation, context, move_rows<uint4, kPut>, grid, kBlock, args);
   }
 }
@@ -168,8 +174,8 @@ struct AddRowsArgs {
 };
 
 // One block an index. The block of an index's first occurrence adds all its occurrences, in their
-// order, so that sums are repeatable; the others leave. That takes n^2 comparisons of indices, which
-// for the n of a batch cost less than a sort.
+// order, so that sums are repeatable; the others leave. That takes n^2 comparisons of indices,
+// which for the n of a batch cost less than a sort.
 template <class V>
 __global__ void __launch_bounds__(kBlock) add_rows(const __grid_constant__ AddRowsArgs args) {
   constexpr unsigned kLook = 8;  // indices a thread compares between two meetings of the block
@@ -229,10 +235,12 @@ void launch_add(const char* operation, const LaunchContext& context, const Array
   args.columns = static_cast<unsigned>(columns);
   args.errors = {static_cast<ErrorWord*>(context.error_word), error_operation(operation)};
   for (int axis = 0; axis < views.list.ndim(); ++axis) {
-    args.list.push_back(views.list.shape[axis], {views.list.strides[axis], views.indices.strides[axis]});
+    args.list.push_back(views.list.shape[axis],
+                        {views.list.strides[axis], views.indices.strides[axis]});
   }
   for (int axis = 0; axis < views.row.ndim(); ++axis) {
-    args.row.push_back(views.row.shape[axis], {views.row.strides[axis], views.indexed.strides[axis]});
+    args.row.push_back(views.row.shape[axis],
+                       {views.row.strides[axis], views.indexed.strides[axis]});
   }
   auto launch_as = [&](auto v) {
     launch_kernel(operation, context, add_rows<decltype(v)>, list_count, kBlock, args);

@@ -1,4 +1,5 @@
-// The CUDA runtime as device/cuda_runtime.h wants it: devices, streams, events, memory of the driver.
+// The CUDA runtime as device/cuda_runtime.h wants it: devices, streams, events, memory of the
+// driver.
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 #include <nvtx3/nvToolsExt.h>
@@ -87,8 +88,8 @@ std::string describe_system() {
                         properties.major, properties.minor,
                         static_cast<double>(properties.totalGlobalMem) / (1 << 30));
   }
-  for (const auto* source : {&cublaslt_source(), &nccl_source(), &nvrtc_source(), &cudnn_source(),
-                             &cupti_source()}) {
+  for (const auto* source :
+       {&cublaslt_source(), &nccl_source(), &nvrtc_source(), &cudnn_source(), &cupti_source()}) {
     text += describe_library(*source) + "\n";
   }
   return text;

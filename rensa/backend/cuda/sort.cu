@@ -68,11 +68,11 @@ void ArgsortKeys::run_cuda(const cuda::LaunchContext& context) {
   cuda::launch_kernel(name(), context, cuda::prepare_keys, cuda::ceil_div(n, cuda::kBlock),
                       cuda::kBlock, args);
   std::size_t bytes = context.workspace_bytes - 3 * array;
-  RENSA_CUDA_CHECK(name(), cub::DeviceRadixSort::SortPairs(
-                               workspace + 3 * array, bytes, before, after, positions,
-                               order.view.as<std::int64_t>(), n, 0,
-                               static_cast<int>(8 * itemsize(keys.view.dtype)),
-                               static_cast<cudaStream_t>(context.handle)));
+  RENSA_CUDA_CHECK(name(),
+                   cub::DeviceRadixSort::SortPairs(workspace + 3 * array, bytes, before, after,
+                                                   positions, order.view.as<std::int64_t>(), n, 0,
+                                                   static_cast<int>(8 * itemsize(keys.view.dtype)),
+                                                   static_cast<cudaStream_t>(context.handle)));
 }
 
 }  // namespace rensa

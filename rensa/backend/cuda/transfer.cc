@@ -26,7 +26,8 @@ namespace {
 using cuda::LaunchContext;
 
 constexpr std::int64_t kPiece = std::int64_t{4} << 20;
-constexpr std::int64_t kCopyGrain = std::int64_t{256} << 10;  // bytes that are worth a thread's while
+constexpr std::int64_t kCopyGrain = std::int64_t{256}
+                                    << 10;  // bytes that are worth a thread's while
 
 cudaStream_t stream_of(const LaunchContext& context) {
   return static_cast<cudaStream_t>(context.handle);
@@ -77,8 +78,8 @@ struct Nothing {
   void operator()(char*, std::int64_t, std::int64_t) const {}
 };
 
-/// Cuts `nbytes` into pieces that two page-locked buffers hold in turn: `fill` queues the copy of one
-/// in, `drain` is called when it is there.
+/// Cuts `nbytes` into pieces that two page-locked buffers hold in turn: `fill` queues the copy of
+/// one in, `drain` is called when it is there.
 template <class Fill, class Drain>
 void in_pieces(const LaunchContext& context, std::int64_t nbytes, Fill&& fill, Drain&& drain) {
   std::array<std::optional<Piece>, 2> pieces;
@@ -138,8 +139,8 @@ void copy_pageable(const char* name, const LaunchContext& context, const Operand
   cuda::throw_reported_error(context.device);
 }
 
-/// Lets two GPUs read each other's memory where the hardware can. Where it cannot, the driver copies
-/// through the host.
+/// Lets two GPUs read each other's memory where the hardware can. Where it cannot, the driver
+/// copies through the host.
 void connect_peers(Device a, Device b) {
   static std::mutex mutex;
   static std::array<std::array<bool, kMaxGpus>, kMaxGpus> connected{};
@@ -168,10 +169,9 @@ void copy_between_gpus(const LaunchContext& context, const Operand& in, const Op
   out.storage->use_on(context.stream);
   context.stream->wait_for(*source);
   cuda::runtime::set_device(context.device);
-  RENSA_CUDA_CHECK(cudaMemcpyPeerAsync(out.view.data, out.view.device.index, in.view.data,
-                                       in.view.device.index,
-                                       static_cast<std::size_t>(out.view.nbytes()),
-                                       stream_of(context)));
+  RENSA_CUDA_CHECK(
+      cudaMemcpyPeerAsync(out.view.data, out.view.device.index, in.view.data, in.view.device.index,
+                          static_cast<std::size_t>(out.view.nbytes()), stream_of(context)));
   // The source may change, and its memory go to others, only after the copy.
   source->wait_for(*context.stream);
 }

@@ -72,7 +72,8 @@ template <class T, int kStates> struct Elements {
     } else {
       for (int j = 0; j < W; ++j) {
         std::int64_t at = (index + j) << target.gradient_type.log2_size;
-        other_gradient[j] = j < left ? load_any<V>(target.gradient + at, target.gradient_type) : V(0);
+        other_gradient[j] =
+            j < left ? load_any<V>(target.gradient + at, target.gradient_type) : V(0);
       }
     }
 #pragma unroll
@@ -159,8 +160,8 @@ TargetArgs target_args(const UpdateTarget& target, int num_states) {
 }
 
 template <class Rule, class T, int kTargets>
-void launch_some(const UpdateParameters& op, const LaunchContext& context, const TargetArgs* targets,
-                 int count) {
+void launch_some(const UpdateParameters& op, const LaunchContext& context,
+                 const TargetArgs* targets, int count) {
   constexpr std::int64_t kChunk = kBlock * 16 / sizeof(T);  // elements of a block, not unrolled
   UpdateArgs<kTargets> args = {};
   for (int i = 0; i < op.num_hyperparameters; ++i) {

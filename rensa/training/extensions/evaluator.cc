@@ -34,8 +34,8 @@ std::map<std::string, double> Evaluator::evaluate() {
   iterator_.reset();
   while (std::optional<Batch> batch = iterator_.next()) {
     Variables columns;
-    for (Array& column : options_.converter ? options_.converter(*batch, device)
-                                            : converter_(*batch, device)) {
+    for (Array& column :
+         options_.converter ? options_.converter(*batch, device) : converter_(*batch, device)) {
       columns.push_back(constant(std::move(column)));
     }
     Observation observation;

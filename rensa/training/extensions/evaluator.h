@@ -16,9 +16,9 @@ struct EvaluatorOptions {
   std::function<void(const Variables&)> eval_func = {};
 };
 
-/// Runs the model over the whole of `iterator` with config().train off and no graph, and reports the
-/// means over the batches as "validation/main/loss" and so on (under the extension's name). Called
-/// at the end of each epoch. Waits for the device once.
+/// Runs the model over the whole of `iterator` with config().train off and no graph, and reports
+/// the means over the batches as "validation/main/loss" and so on (under the extension's name).
+/// Called at the end of each epoch. Waits for the device once.
 class Evaluator final : public training::Extension {
  public:
   /// `device` is where batches are sent: the model's first parameter when left out. Throws

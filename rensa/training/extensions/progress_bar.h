@@ -13,8 +13,8 @@ struct ProgressBarOptions {
   int bar_length = 50;
 };
 
-/// Draws the run's and the epoch's progress, the speed and the time to go. Where the standard output
-/// is no terminal it draws nothing. Waits for nothing.
+/// Draws the run's and the epoch's progress, the speed and the time to go. Where the standard
+/// output is no terminal it draws nothing. Waits for nothing.
 class ProgressBar final : public training::Extension {
  public:
   /// Throws ValueError for an interval or a length that is not positive.

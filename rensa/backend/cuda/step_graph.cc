@@ -1,0 +1,253 @@
+// StepGraph: capturing a list of operations with the order that the caller gives, and its launches.
+#include "rensa/device/step_graph.h"
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "rensa/backend/cuda/capture_kernels.h"
+#include "rensa/backend/cuda/kernel.cuh"
+#include "rensa/core/error.h"
+#include "rensa/device/launcher.h"
+#include "rensa/device/stream.h"
+
+namespace rensa::cuda {
+
+namespace {
+
+void check(cudaError_t error) { RENSA_CUDA_CHECK("capture", error); }
+
+/// Points the operations' host numbers at the slots of the device block.
+class BindScalars final : public OperandVisitor {
+ public:
+  explicit BindScalars(const char* block) : block_(block) {}
+  void read(Operand&) override {}
+  void write(Operand&) override {}
+  void scalar(HostScalar& scalar) override {
+    if (scalar.slot >= 0) scalar.device = block_ + scalar.slot * 8;
+  }
+
+ private:
+  const char* block_;
+};
+
+/// Owns the stream that a graph is captured on.
+class CaptureStream {
+ public:
+  CaptureStream() { check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
+  ~CaptureStream() { cudaStreamDestroy(stream_); }
+  CaptureStream(const CaptureStream&) = delete;
+  CaptureStream& operator=(const CaptureStream&) = delete;
+  cudaStream_t get() const { return stream_; }
+
+  /// What is queued next runs after `nodes`.
+  void depend_on(std::vector<cudaGraphNode_t>& nodes) {
+    check(cudaStreamUpdateCaptureDependencies(stream_, nodes.data(),
+#if CUDART_VERSION >= 13000
+                                              nullptr,
+#endif
+                                              nodes.size(), cudaStreamSetCaptureDependencies));
+  }
+
+  /// The nodes that what is queued next would run after.
+  std::vector<cudaGraphNode_t> frontier() {
+    cudaStreamCaptureStatus status;
+    const cudaGraphNode_t* nodes = nullptr;
+    std::size_t count = 0;
+#if CUDART_VERSION >= 13000
+    check(cudaStreamGetCaptureInfo(stream_, &status, nullptr, nullptr, &nodes, nullptr, &count));
+#else
+    check(cudaStreamGetCaptureInfo_v2(stream_, &status, nullptr, nullptr, &nodes, &count));
+#endif
+    return std::vector<cudaGraphNode_t>(nodes, nodes + count);
+  }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+using Nodes = std::vector<cudaGraphNode_t>;
+
+void append(Nodes& nodes, const Nodes& more) {
+  for (cudaGraphNode_t node : more) nodes.push_back(node);
+}
+
+void sort_unique(Nodes& nodes) {
+  std::sort(nodes.begin(), nodes.end());
+  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+}
+
+long long total_bytes(const std::vector<StepPlace>& places) {
+  long long total = 0;
+  for (const StepPlace& place : places) total += place.nbytes;
+  return total;
+}
+
+template <class Params>
+void queue(const void* kernel, CaptureLaunch dims, Params& params, cudaStream_t stream) {
+  void* arguments[] = {&params};
+  check(cudaLaunchKernel(kernel, dim3(dims.grid), dim3(dims.block), arguments, 0, stream));
+}
+
+}  // namespace
+
+struct StepGraph::Impl {
+  Device device;
+  std::vector<StepPlace> inputs, results;
+  int num_slots;
+  StoragePtr scalar_block, semaphores;
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t exec = nullptr;
+  cudaGraphNode_t prologue_node = nullptr, copy_out_node = nullptr;
+  CaptureLaunch prologue_dims{}, copy_out_dims{};
+  cudaStream_t last_stream = nullptr;
+  cudaEvent_t done = nullptr;
+
+  // A launch may still be running: its memory goes back through the stream's order, and the driver
+  // keeps the graph until it is done.
+  ~Impl() {
+    if (exec) cudaGraphExecDestroy(exec);
+    if (graph) cudaGraphDestroy(graph);
+    if (done) cudaEventDestroy(done);
+  }
+
+  PrologueParams prologue(const std::uint64_t* slots) const {
+    PrologueParams params{};
+    params.num_scalars = num_slots;
+    if (slots) std::copy_n(slots, num_slots, params.scalars);
+    params.scalar_block = scalar_block->data();
+    return params;
+  }
+
+  void add_nodes(CaptureStream& capturing, const std::vector<StepNode>& steps,
+                 LaunchContext context) {
+    context.handle = capturing.get();
+    PrologueParams first = prologue(nullptr);
+    prologue_dims = capture_launch(total_bytes(inputs));
+    queue(prologue_kernel(), prologue_dims, first, capturing.get());
+    prologue_node = capturing.frontier().at(0);
+    std::vector<Nodes> last;  // of each operation
+    BindScalars bind(scalar_block->data());
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      Nodes before;
+      for (int j : steps[i].dependencies) append(before, last[static_cast<std::size_t>(j)]);
+      if (before.empty()) before.push_back(prologue_node);
+      capturing.depend_on(before);
+      steps[i].operation->visit(bind);
+      context.workspace = steps[i].workspace;
+      context.workspace_bytes = steps[i].workspace_bytes;
+      context.semaphores = reinterpret_cast<unsigned*>(semaphores->data()) + i * kSemaphores;
+      steps[i].operation->run_cuda(context);
+      last.push_back(capturing.frontier());
+    }
+    Nodes all;  // the stream ends after every branch
+    for (const Nodes& nodes : last) append(all, nodes);
+    if (!results.empty()) {
+      add_copy_out(capturing, last);
+      all.push_back(copy_out_node);
+    }
+    sort_unique(all);
+    capturing.depend_on(all);
+  }
+
+  /// The results leave as soon as they are there, beside what still runs.
+  void add_copy_out(CaptureStream& capturing, const std::vector<Nodes>& last) {
+    Nodes before{prologue_node};
+    for (const StepPlace& result : results) {
+      for (int writer : result.writers) append(before, last[static_cast<std::size_t>(writer)]);
+    }
+    sort_unique(before);
+    capturing.depend_on(before);
+    CopyOutParams params{};
+    copy_out_dims = capture_launch(total_bytes(results));
+    queue(copy_out_kernel(), copy_out_dims, params, capturing.get());
+    copy_out_node = capturing.frontier().at(0);
+  }
+
+  template <class Params>
+  void set_params(cudaGraphNode_t node, const void* kernel, CaptureLaunch dims, Params& params) {
+    void* arguments[] = {&params};
+    cudaKernelNodeParams node_params{};
+    node_params.func = const_cast<void*>(kernel);
+    node_params.gridDim = dim3(dims.grid);
+    node_params.blockDim = dim3(dims.block);
+    node_params.kernelParams = arguments;
+    check(cudaGraphExecKernelNodeSetParams(exec, node, &node_params));
+  }
+
+  /// Launches share the graph's memory: one on another stream waits for the one before.
+  void follow_last(StreamState* stream, cudaStream_t handle) {
+    if (last_stream == handle) return;
+    if (!done) check(cudaEventCreateWithFlags(&done, cudaEventDisableTiming));
+    check(cudaEventRecord(done, last_stream));
+    check(cudaStreamWaitEvent(handle, done, 0));
+    scalar_block->use_on(stream);
+    semaphores->use_on(stream);
+    last_stream = handle;
+  }
+};
+
+StepGraph::StepGraph(Device device, const std::vector<StepNode>& nodes,
+                     std::vector<StepPlace> inputs, std::vector<StepPlace> results, int num_slots)
+    : impl_(std::make_unique<Impl>()) {
+  if (inputs.size() > kMaxCaptureCopies || results.size() > kMaxCaptureCopies) {
+    throw NotImplementedError("it takes or gives more than " + std::to_string(kMaxCaptureCopies) +
+                              " arrays");
+  }
+  if (num_slots > kMaxCaptureScalars) {
+    throw NotImplementedError("the host computes more than " + std::to_string(kMaxCaptureScalars) +
+                              " numbers for it");
+  }
+  impl_->device = device;
+  impl_->inputs = std::move(inputs);
+  impl_->results = std::move(results);
+  impl_->num_slots = num_slots;
+  impl_->scalar_block = allocate(8 * std::max(num_slots, 1), device);
+  impl_->semaphores = allocate(static_cast<std::int64_t>(nodes.size()) * kSemaphores * 4, device);
+  LaunchContext context = make_context(current_stream_state(device), 0);
+  impl_->last_stream = static_cast<cudaStream_t>(context.handle);
+  check(cudaMemsetAsync(impl_->semaphores->data(), 0,
+                        static_cast<std::size_t>(impl_->semaphores->nbytes()), impl_->last_stream));
+  CaptureStream capturing;
+  check(cudaStreamBeginCapture(capturing.get(), cudaStreamCaptureModeRelaxed));
+  try {
+    impl_->add_nodes(capturing, nodes, context);
+  } catch (...) {
+    cudaGraph_t broken = nullptr;
+    cudaStreamEndCapture(capturing.get(), &broken);
+    if (broken) cudaGraphDestroy(broken);
+    cudaGetLastError();
+    throw;
+  }
+  check(cudaStreamEndCapture(capturing.get(), &impl_->graph));
+  check(cudaGraphInstantiate(&impl_->exec, impl_->graph, 0));
+  check(cudaGraphUpload(impl_->exec, impl_->last_stream));
+}
+
+StepGraph::~StepGraph() = default;
+
+void StepGraph::launch(const std::vector<const void*>& inputs,
+                       const std::vector<std::uint64_t>& slots, const std::vector<void*>& results) {
+  StreamState* stream = current_stream_state(impl_->device);
+  auto handle = static_cast<cudaStream_t>(make_context(stream, 0).handle);
+  PrologueParams prologue = impl_->prologue(slots.data());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    prologue.copies[prologue.num_copies++] = {inputs[i], impl_->inputs[i].data,
+                                              impl_->inputs[i].nbytes};
+  }
+  impl_->set_params(impl_->prologue_node, prologue_kernel(), impl_->prologue_dims, prologue);
+  if (impl_->copy_out_node) {
+    CopyOutParams copy_out{};
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      copy_out.copies[copy_out.num_copies++] = {impl_->results[i].data, results[i],
+                                                impl_->results[i].nbytes};
+    }
+    impl_->set_params(impl_->copy_out_node, copy_out_kernel(), impl_->copy_out_dims, copy_out);
+  }
+  impl_->follow_last(stream, handle);
+  check(cudaGraphLaunch(impl_->exec, handle));
+}
+
+}  // namespace rensa::cuda

@@ -1,0 +1,161 @@
+// Random numbers, dropout and arange of the CPU backend.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "rensa/core/philox.h"
+#include "rensa/device/operations.h"
+#include "tests/backend/cpu/test_array.h"
+
+namespace rensa::testing {
+namespace {
+
+constexpr long long kSeed = 77, kOffset = 1000;
+
+void draw(Random op, const TestArray& out, long long offset = kOffset) {
+  op.seed.integer = kSeed;
+  op.offset.integer = offset;
+  op.out = out.operand();
+  op.run_cpu();
+}
+
+unsigned word(std::int64_t index) {
+  return philox(kSeed, kOffset + static_cast<unsigned long long>(index / 4)).word[index % 4];
+}
+
+TEST(CpuRandom, UniformFollowsTheWords) {
+  Random op("uniform", Random::Kind::uniform);
+  op.a = -2;
+  op.b = 3;
+  TestArray f({5003}, float32), d({5003}, float64), h({5003}, float16);
+  draw(op, f);
+  draw(op, d);
+  draw(op, h);
+  for (std::int64_t i = 0; i < 5003; ++i) {
+    float single = -2.0f + 5.0f * uniform_float(word(i));
+    ASSERT_EQ(f.real(i), single);
+    ASSERT_EQ(h.real(i), static_cast<float>(half_t(single)));
+    ASSERT_EQ(d.real(i), -2.0 + 5.0 * uniform_double(word(2 * i), word(2 * i + 1)));
+  }
+}
+
+TEST(CpuRandom, IntegersFollowTheWords) {
+  Random op("randint", Random::Kind::integers);
+  op.low = -5;
+  op.high = 95;
+  TestArray narrow({3001}, int32);
+  draw(op, narrow);
+  for (std::int64_t i = 0; i < 3001; ++i) ASSERT_EQ(narrow.real(i), -5.0 + word(i) % 100);
+  op.low = 0;
+  op.high = 1ll << 40;
+  TestArray wide({3001}, int64);
+  draw(op, wide);
+  for (std::int64_t i = 0; i < 3001; ++i) {
+    unsigned long long both = static_cast<unsigned long long>(word(2 * i)) << 32 | word(2 * i + 1);
+    ASSERT_EQ(wide.real(i), static_cast<double>(both % (1ull << 40)));
+  }
+}
+
+TEST(CpuRandom, NormalIsBoxMuller) {
+  Random op("normal", Random::Kind::normal);
+  op.a = 1;
+  op.b = 2;
+  TestArray f({2051}, float32), d({2051}, float64);
+  draw(op, f);
+  draw(op, d);
+  for (std::int64_t i = 0; i < 2051; ++i) {
+    std::int64_t pair = i / 2 * 2;
+    auto normal = [&](double u, double v) {
+      double radius = std::sqrt(-2 * std::log(1 - u)), angle = 2 * M_PI * v;
+      return 1 + 2 * radius * (i % 2 ? std::sin(angle) : std::cos(angle));
+    };
+    ASSERT_NEAR(f.real(i), normal(uniform_float(word(pair)), uniform_float(word(pair + 1))), 1e-5);
+    ASSERT_NEAR(d.real(i),
+                normal(uniform_double(word(2 * pair), word(2 * pair + 1)),
+                       uniform_double(word(2 * pair + 2), word(2 * pair + 3))),
+                1e-13);
+  }
+}
+
+TEST(CpuRandom, NormalHasItsMoments) {
+  TestArray x({400'000}, float32);
+  draw(Random("normal", Random::Kind::normal), x);
+  double sum = 0, squares = 0;
+  for (std::int64_t i = 0; i < x.size(); ++i) {
+    ASSERT_TRUE(std::isfinite(x.real(i)));
+    sum += x.real(i);
+    squares += x.real(i) * x.real(i);
+  }
+  double n = static_cast<double>(x.size());
+  EXPECT_NEAR(sum / n, 0, 5 / std::sqrt(n));
+  EXPECT_NEAR(squares / n, 1, 10 / std::sqrt(n));
+}
+
+TEST(CpuRandom, ThreadsAndLengthLeaveNoTrace) {
+  for (Random::Kind kind : {Random::Kind::uniform, Random::Kind::normal}) {
+    TestArray whole({100'001}, float32), start({1501}, float32);
+    draw(Random("x", kind), start);
+    for_thread_counts([&](int) {
+      draw(Random("x", kind), whole);
+      std::vector<char> head = whole.bytes();
+      head.resize(1501 * 4);
+      EXPECT_EQ(head, start.bytes());
+    });
+    // The offset counts counters, of four words each.
+    TestArray later({1001}, float32);
+    draw(Random("x", kind), later, kOffset + 125);
+    for (std::int64_t i = 0; i < 1001; ++i) ASSERT_EQ(later.real(i), start.real(500 + i));
+  }
+}
+
+TEST(CpuDropout, DropsByTheWords) {
+  for (Dtype d : {float32, float64, float16}) {
+    TestArray in({3000}, d), out({3000}, d);
+    in.fill(1);
+    Dropout op;
+    op.ratio = 0.25;
+    op.seed.integer = kSeed;
+    op.offset.integer = kOffset;
+    op.in = in.operand();
+    op.out = out.operand();
+    op.run_cpu();
+    int dropped = 0;
+    for (std::int64_t i = 0; i < 3000; ++i) {
+      bool kept = uniform_float(word(i)) >= 0.25f;
+      dropped += !kept;
+      double tolerance = d == float16 ? 5e-3 : 1e-6;
+      ASSERT_NEAR(out.real(i), kept ? in.real(i) / 0.75 : 0, tolerance);
+    }
+    EXPECT_NEAR(dropped, 750, 120);
+  }
+}
+
+TEST(CpuArange, CountsInEveryDtype) {
+  for (Dtype d : all_dtypes()) {
+    if (d == bool_) continue;
+    for (Layout layout : {Layout::contiguous, Layout::spread, Layout::reversed}) {
+      bool is_signed = dtype_kind(d) != 'u';
+      TestArray out({9}, d, layout);
+      Arange op;
+      op.start = is_signed ? Scalar(-4) : Scalar(4);
+      op.step = 2;
+      op.out = out.operand();
+      op.run_cpu();
+      for (std::int64_t i = 0; i < 9; ++i) {
+        ASSERT_EQ(out.real(i), static_cast<double>((is_signed ? -4 : 4) + 2 * i)) << dtype_name(d);
+      }
+    }
+  }
+  TestArray out({5000}, float64);
+  Arange op;
+  op.start = 0.5;
+  op.step = -0.25;
+  op.out = out.operand();
+  op.run_cpu();
+  for (std::int64_t i = 0; i < 5000; ++i) {
+    ASSERT_EQ(out.real(i), 0.5 - 0.25 * static_cast<double>(i));
+  }
+}
+
+}  // namespace
+}  // namespace rensa::testing

@@ -1,0 +1,253 @@
+// The CUDA kernels of arrays against the CPU's: sizes, strides and alignments that take every path
+// of elementwise operations, copies and reductions. Values are small integers, so that sums are
+// exact in any order and results have to be equal.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "rensa/array.h"
+#include "tests/testing.h"
+
+namespace rensa {
+namespace {
+
+// Integers in [-3, 3], or [0, 3] for unsigned dtypes and bool.
+Array sample(const Shape& shape, Dtype dtype = float32, int salt = 0) {
+  std::int64_t n = shape.total();
+  Array values = (xp::arange(n, int64) * 7 + salt) % 13 % 7;
+  if (dtype_kind(dtype) == 'u' || dtype == bool_) values = values % 4;
+  else values = values - 3;
+  return values.astype(dtype).reshape(shape);
+}
+
+// A copy on gpu(0) that starts `skip` elements behind an aligned address.
+Array on_gpu(const Array& a, std::int64_t skip = 0) {
+  Array room = xp::empty({a.size() + skip}, a.dtype(), gpu(0));
+  Array target = room[Slice(skip, none)];
+  target.assign(a.ravel().to(gpu(0)));
+  return target.reshape(a.shape());
+}
+
+void expect_equal(const Array& got, const Array& want, const std::string& what) {
+  Array host = to_cpu(got);
+  ASSERT_EQ(host.shape(), want.shape()) << what;
+  ASSERT_EQ(host.dtype(), want.dtype()) << what;
+  EXPECT_TRUE(xp::array_equal(host, want)) << what;
+}
+
+using Function = std::function<Array(const std::vector<Array>&)>;
+
+// f of copies on the GPU, aligned and not, equals f on the CPU.
+void check(const std::string& what, const std::vector<Array>& inputs, const Function& f) {
+  Array want = f(inputs);
+  for (std::int64_t skip : {0, 1}) {
+    std::vector<Array> copies;
+    for (const Array& input : inputs) copies.push_back(on_gpu(input, skip));
+    expect_equal(f(copies), want, what + (skip ? " (not aligned)" : ""));
+  }
+}
+
+const std::vector<Dtype> kDtypes = {bool_,    int8,    int16,   int32,     int64,
+                                    uint8,    uint16,  uint32,  uint64,    float16,
+                                    bfloat16, float32, float64, complex64, complex128};
+
+TEST(CudaElementwise, ContiguousOfAllSizes) {
+  RENSA_NEEDS_GPUS(1);
+  for (std::int64_t n : {0, 1, 3, 4, 5, 255, 1000, 4099, 270337, 3000001}) {
+    check("add " + std::to_string(n), {sample({n}), sample({n}, float32, 5)},
+          [](const auto& x) { return x[0] + x[1]; });
+    check("multiply by a number " + std::to_string(n), {sample({n}, float16)},
+          [](const auto& x) { return 2.5 * x[0]; });
+    check("less " + std::to_string(n), {sample({n}), sample({n}, float32, 2)},
+          [](const auto& x) { return x[0] < x[1]; });
+    check("where " + std::to_string(n), {sample({n}, bool_), sample({n}), sample({n}, float32, 1)},
+          [](const auto& x) { return xp::where(x[0], x[1], x[2]); });
+  }
+}
+
+TEST(CudaElementwise, Dtypes) {
+  RENSA_NEEDS_GPUS(1);
+  for (Dtype a : kDtypes) {
+    for (Dtype b : kDtypes) {
+      std::string what = std::string(dtype_name(a)) + ", " + std::string(dtype_name(b));
+      check("add " + what, {sample({3, 37}, a), sample({3, 37}, b, 4)},
+            [](const auto& x) { return x[0] + x[1]; });
+      check("astype " + what, {sample({3, 37}, a)},
+            [b](const auto& x) { return xp::abs(x[0]).astype(b); });
+    }
+  }
+}
+
+TEST(CudaElementwise, Layouts) {
+  RENSA_NEEDS_GPUS(1);
+  for (Dtype dtype : {float32, float64, bfloat16, int32, int8}) {
+    for (std::int64_t m : {1, 10, 64, 1000}) {
+      Array matrix = sample({100, m}, dtype), row = sample({m}, dtype, 3);
+      Array column = sample({100, 1}, dtype, 2), turned = sample({m, 100}, dtype, 1);
+      check("row", {matrix, row}, [](const auto& x) { return x[0] + x[1]; });
+      check("column", {matrix, column}, [](const auto& x) { return x[0] * x[1]; });
+      check("outer", {row, column}, [](const auto& x) { return x[0] + x[1]; });
+      check("turned", {matrix, turned}, [](const auto& x) { return x[0] + x[1].T(); });
+      check("both turned", {matrix, turned.T().copy()},
+            [](const auto& x) { return x[0].T() + x[1].T(); });
+      check("steps", {matrix}, [](const auto& x) { return x[0][{Slice(none, none, 3)}] + 1; });
+      check("backwards", {matrix}, [](const auto& x) { return x[0][{Slice(none, none, -1)}] + 1; });
+    }
+    Array cube = sample({6, 35, 48}, dtype), plane = sample({35, 1}, dtype, 4);
+    check("channels", {cube, plane}, [](const auto& x) { return x[0] + x[1]; });
+    check("axes", {cube}, [](const auto& x) {
+      return x[0].transpose({2, 0, 1}) + x[0].T()[0][0][0];
+    });
+  }
+}
+
+TEST(CudaElementwise, InPlaceAndThroughViews) {
+  RENSA_NEEDS_GPUS(1);
+  check("in place", {sample({57, 33}), sample({33})}, [](const auto& x) {
+    Array a = x[0].copy();
+    a += x[1];
+    a[{Slice(1, 40, 2), Slice(3, 20)}] += 5;
+    a[{Slice(), 2}] = 7;
+    return a;
+  });
+}
+
+TEST(CudaCopy, Transpositions) {
+  RENSA_NEEDS_GPUS(1);
+  for (Dtype dtype : {int8, float16, float32, float64, complex128}) {
+    for (Shape shape :
+         {Shape{64, 64}, Shape{8, 9}, Shape{1000, 33}, Shape{70, 130}, Shape{3, 500}}) {
+      check("transpose", {sample(shape, dtype)}, [](const auto& x) { return x[0].T().copy(); });
+      check("into a transpose", {sample(shape, dtype)}, [](const auto& x) {
+        Array out = xp::zeros({x[0].shape()[1], x[0].shape()[0]}, x[0].dtype(), x[0].device());
+        out.T().assign(x[0]);
+        return out;
+      });
+    }
+    for (Shape axes :
+         {Shape{0, 2, 1}, Shape{2, 0, 1}, Shape{1, 2, 0}, Shape{2, 1, 0}, Shape{1, 0, 2}}) {
+      check("axes " + axes.str(), {sample({5, 40, 67}, dtype)},
+            [&](const auto& x) { return x[0].transpose(axes).copy(); });
+    }
+    check("steps", {sample({40, 66}, dtype)}, [](const auto& x) {
+      return x[0][{Slice(none, none, 3), Slice(1, none, 2)}].copy();
+    });
+    check("rows of a slice", {sample({40, 66}, dtype)}, [](const auto& x) {
+      return x[0][{Slice(), Slice(4, 40)}].copy();
+    });
+    check("broadcast", {sample({66}, dtype)}, [](const auto& x) {
+      return x[0].broadcast_to({30, 66}).copy();
+    });
+  }
+}
+
+TEST(CudaCopy, Fills) {
+  RENSA_NEEDS_GPUS(1);
+  for (Dtype dtype : kDtypes) {
+    for (std::int64_t n : {1, 7, 64, 1000003}) {
+      expect_equal(xp::full({n}, 3, dtype, gpu(0)), xp::full({n}, 3, dtype, cpu()), "full");
+      check("fill a slice", {sample({n}, dtype)}, [n](const auto& x) {
+        Array a = x[0].copy();
+        a[Slice(n / 3, none)].fill(1);
+        return a;
+      });
+    }
+  }
+}
+
+struct Reduction {
+  const char* name;
+  Array (*run)(const Array&, Axes, bool);
+};
+const std::vector<Reduction> kReductions = {{"sum", xp::sum}, {"mean", xp::mean}, {"max", xp::max},
+                                            {"min", xp::min}, {"any", xp::any},   {"all", xp::all}};
+
+TEST(CudaReduce, ShapesAndAxes) {
+  RENSA_NEEDS_GPUS(1);
+  struct Case {
+    Shape shape;
+    std::vector<Axes> axes;
+  };
+  const std::vector<Case> cases = {
+      {{1}, {{}, {0}}},
+      {{5000017}, {{}}},
+      {{100, 10}, {{}, {0}, {1}}},
+      {{100, 1000}, {{}, {0}, {1}}},
+      {{1024, 1000}, {{}, {0}, {1}}},
+      {{3, 200000}, {{0}, {1}}},
+      {{200000, 3}, {{0}, {1}}},
+      {{40000, 132}, {{0}, {1}}},
+      {{33, 1}, {{0}, {1}}},
+      {{1, 33}, {{0}, {1}}},
+      {{7, 50, 36}, {{0}, {1}, {2}, {0, 2}, {1, 2}, {0, 1}}},
+      {{2, 3, 1100, 40}, {{0, 2, 3}, {1, 3}, {2}}},
+      {{0, 4}, {{0}}},
+  };
+  for (const Reduction& reduction : kReductions) {
+    for (Dtype dtype : {float32, float16, float64, int64, int32, uint8, bool_}) {
+      for (const Case& c : cases) {
+        if (c.shape.total() == 0 && std::string(reduction.name) != "sum") continue;
+        if (c.shape.total() > 1000000 && dtype != float32 && dtype != uint8) continue;
+        Array x = sample(c.shape, dtype);
+        for (const Axes& axes : c.axes) {
+          check(std::string(reduction.name) + " " + x.view().describe(), {x},
+                [&](const auto& v) { return reduction.run(v[0], axes, false); });
+        }
+      }
+    }
+  }
+}
+
+TEST(CudaReduce, Views) {
+  RENSA_NEEDS_GPUS(1);
+  for (Dtype dtype : {float32, bfloat16, int16}) {
+    Array x = sample({90, 70, 11}, dtype);
+    for (int axis = 0; axis < 3; ++axis) {
+      check("transposed", {x}, [axis](const auto& v) { return v[0].T().sum(axis, true); });
+      check("sliced", {x}, [axis](const auto& v) {
+        return v[0][{Slice(1, none, 2), Slice(none, none, -1), Slice(2, 9)}].max(axis);
+      });
+    }
+    check("broadcast", {sample({70}, dtype)}, [](const auto& v) {
+      return v[0].broadcast_to({30, 70}).sum(0);
+    });
+  }
+}
+
+TEST(CudaReduce, Positions) {
+  RENSA_NEEDS_GPUS(1);
+  for (Dtype dtype : {float32, float16, float64, int32, uint8}) {
+    for (Shape shape : {Shape{100, 10}, Shape{7, 5000}, Shape{5000, 7}, Shape{3, 300001}}) {
+      Array x = sample(shape, dtype);
+      for (int axis : {0, 1}) {
+        check("argmax", {x}, [axis](const auto& v) { return xp::argmax(v[0], axis); });
+        check("argmin", {x}, [axis](const auto& v) { return xp::argmin(v[0], axis); });
+      }
+      check("argmax of all", {x}, [](const auto& v) { return xp::argmax(v[0]); });
+    }
+  }
+  std::vector<float> values(70000, 1.0f);
+  values[60001] = values[60007] = std::numeric_limits<float>::quiet_NaN();
+  check("NaN", {xp::array(values)}, [](const auto& v) { return xp::argmax(v[0]); });
+  check("NaN", {xp::array(values)}, [](const auto& v) { return xp::argmin(v[0]); });
+}
+
+TEST(CudaReduce, SameBitsWhateverTheAlignment) {
+  RENSA_NEEDS_GPUS(1);
+  xp::random::seed(1);
+  for (Dtype dtype : {float32, float16, float64}) {
+    for (Shape shape : {Shape{3000000}, Shape{100, 1000}, Shape{1000, 1001}, Shape{20000, 40}}) {
+      Array x = xp::random::normal(0, 1, shape, dtype);
+      for (int axis = 0; axis < shape.ndim(); ++axis) {
+        Array first = to_cpu(on_gpu(x).sum(axis));
+        for (std::int64_t skip : {0, 1, 3}) expect_equal(on_gpu(x, skip).sum(axis), first, "sum");
+        EXPECT_TRUE(xp::allclose(first.astype(float64), x.sum(axis).astype(float64), 2e-3, 1e-2));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rensa

@@ -1,0 +1,260 @@
+// Products on a GPU: every way they can be computed gives the right numbers, the same bits each
+// time, and the same bits whether relu follows in the product or after it.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "rensa/array.h"
+#include "rensa/core/error.h"
+#include "rensa/device/launcher.h"
+#include "rensa/device/operations.h"
+#include "rensa/device/plans.h"
+#include "tests/device/driver_calls.h"
+#include "tests/testing.h"
+
+namespace rensa {
+namespace {
+
+struct Product {
+  std::int64_t m, n, k;
+  bool a_transposed = false, b_transposed = false;
+  std::int64_t pad = 0;  // elements after each row, and before the first
+};
+
+std::vector<double> numbers(std::int64_t count, unsigned seed) {
+  std::mt19937 engine(seed);
+  std::uniform_real_distribution<double> distribution(-1, 1);
+  std::vector<double> v(static_cast<std::size_t>(count));
+  for (double& x : v) x = distribution(engine);
+  return v;
+}
+
+/// A (rows, columns) array on the GPU of random numbers, stored as asked.
+Array operand(std::int64_t rows, std::int64_t columns, bool transposed, std::int64_t pad,
+              Dtype dtype, unsigned seed) {
+  std::int64_t lines = transposed ? columns : rows, width = transposed ? rows : columns;
+  Array all = xp::array(numbers(lines * (width + pad), seed), gpu())
+                  .reshape({lines, width + pad})
+                  .astype(dtype);
+  Array part = all[{Slice(), Slice(pad, pad + width)}];
+  return transposed ? part.T() : part;
+}
+
+struct Operands {
+  Array a, b, bias;
+};
+
+Operands operands(const Product& p, Dtype dtype) {
+  return {operand(p.m, p.k, p.a_transposed, p.pad, dtype, 1),
+          operand(p.k, p.n, p.b_transposed, p.pad, dtype, 2),
+          xp::array(numbers(p.n, 3), gpu()).astype(dtype)};
+}
+
+struct Options {
+  bool bias = false, relu = false, autotune = false;
+  double alpha = 1;
+};
+
+Array multiply(const Operands& o, Options options) {
+  Array c = xp::empty({o.a.shape(0), o.b.shape(1)}, o.a.dtype(), gpu());
+  Matmul op;
+  op.a = o.a.operand();
+  op.b = o.b.operand();
+  op.c = c.operand();
+  if (options.bias) op.bias = o.bias.operand();
+  op.relu = options.relu;
+  op.alpha = options.alpha;
+  op.autotune = options.autotune;
+  launch(op);
+  return c;
+}
+
+/// a @ b in double.
+std::vector<double> plain_product(const Operands& o) {
+  auto a = o.a.to_vector<double>(), b = o.b.to_vector<double>();
+  auto m = static_cast<std::size_t>(o.a.shape(0)), k = static_cast<std::size_t>(o.a.shape(1)),
+       n = static_cast<std::size_t>(o.b.shape(1));
+  std::vector<double> c(m * n);
+  for (std::size_t i = 0; i < m; ++i) {
+    for (std::size_t p = 0; p < k; ++p) {
+      for (std::size_t j = 0; j < n; ++j) c[i * n + j] += a[i * k + p] * b[p * n + j];
+    }
+  }
+  return c;
+}
+
+/// What `options` make of it.
+std::vector<double> finished(std::vector<double> c, const Operands& o, Options options) {
+  auto bias = o.bias.to_vector<double>();
+  for (std::size_t i = 0; i < c.size(); ++i) {
+    c[i] = options.alpha * c[i] + (options.bias ? bias[i % bias.size()] : 0);
+    if (options.relu) c[i] = std::max(c[i], 0.0);
+  }
+  return c;
+}
+
+/// Of numbers in [-1, 1): the error of an element's sum grows with the root of k.
+double tolerance(Dtype dtype, std::int64_t k) {
+  double unit = dtype == Dtype::float16    ? 1e-3
+                : dtype == Dtype::bfloat16 ? 8e-3
+                : dtype == Dtype::float32  ? 1e-6
+                                           : 1e-14;
+  return 2 * unit * std::sqrt(static_cast<double>(k + 1));
+}
+
+void expect_close(const Array& got, const std::vector<double>& want, double tolerance,
+                  const std::string& what) {
+  auto values = got.to_vector<double>();
+  ASSERT_EQ(values.size(), want.size()) << what;
+  double worst = 0;
+  for (std::size_t i = 0; i < want.size(); ++i) {
+    double error = std::abs(values[i] - want[i]);
+    if (!(error <= worst)) worst = error;  // NaN stays
+  }
+  EXPECT_LE(worst, tolerance) << what;
+}
+
+/// Shapes of a classifier's last layer and its gradients (kernels of our own), of its other layers,
+/// of vectors, and odd ones; each stored in four ways, packed and not.
+std::vector<Product> products() {
+  const Product shapes[] = {{100, 10, 1000}, {10, 1000, 100}, {100, 1000, 10}, {1024, 10, 1000},
+                            {100, 200, 784}, {200, 784, 100}, {1, 1000, 64},   {64, 1, 333},
+                            {1, 1, 1},       {7, 13, 5},      {33, 17, 31},    {300, 16, 129},
+                            {16, 300, 16}};
+  std::vector<Product> result;
+  for (Product p : shapes) {
+    for (int form = 0; form < 4; ++form) {
+      p.a_transposed = form & 1;
+      p.b_transposed = form & 2;
+      for (std::int64_t pad : {0, 3}) {
+        p.pad = pad;
+        result.push_back(p);
+      }
+    }
+  }
+  return result;
+}
+
+std::string describe(const Product& p, Dtype dtype) {
+  return "(" + std::to_string(p.m) + ", " + std::to_string(p.k) + ") @ (" + std::to_string(p.k) +
+         ", " + std::to_string(p.n) + ") " + std::string(dtype_name(dtype)) +
+         (p.a_transposed ? " a transposed" : "") + (p.b_transposed ? " b transposed" : "") +
+         " pad " + std::to_string(p.pad);
+}
+
+TEST(CudaMatmul, GivesTheRightNumbers) {
+  RENSA_NEEDS_GPUS(1);
+  for (Dtype dtype : {float32, float16, bfloat16, float64}) {
+    for (const Product& p : products()) {
+      Operands o = operands(p, dtype);
+      auto want = plain_product(o);
+      for (Options options : {Options{}, Options{.bias = true, .alpha = 0.5},
+                              Options{.bias = true, .relu = true}, Options{.relu = true}}) {
+        expect_close(
+            multiply(o, options), finished(want, o, options), tolerance(dtype, p.k),
+            describe(p, dtype) + (options.bias ? " bias" : "") + (options.relu ? " relu" : ""));
+      }
+    }
+  }
+}
+
+TEST(CudaMatmul, ReluInTheProductAndAfterItGiveTheSameBits) {
+  RENSA_NEEDS_GPUS(1);
+  for (bool autotune : {false, true}) {
+    for (Dtype dtype : {float32, float16}) {
+      for (const Product& p : products()) {
+        if (autotune && p.pad != 0) continue;
+        Operands o = operands(p, dtype);
+        Array apart = multiply(o, {.bias = true, .autotune = autotune});
+        Array zero = xp::zeros(apart.shape(), dtype, gpu());
+        Array fused = multiply(o, {.bias = true, .relu = true, .autotune = autotune});
+        EXPECT_TRUE(xp::array_equal(fused, xp::maximum(apart, zero))) << describe(p, dtype);
+        EXPECT_TRUE(xp::array_equal(apart, multiply(o, {.bias = true, .autotune = autotune})))
+            << describe(p, dtype);
+      }
+    }
+  }
+}
+
+TEST(CudaMatmul, TunedPlansAreRightAndAreTimedOnce) {
+  RENSA_NEEDS_GPUS(1);
+  for (Product p : {Product{100, 10, 1000}, Product{100, 1000, 784}}) {
+    Operands o = operands(p, float32);
+    Options options{.bias = true, .autotune = true};
+    expect_close(multiply(o, options), finished(plain_product(o), o, options),
+                 tolerance(float32, p.k), describe(p, float32));
+    std::int64_t waits = cuda::sync_count();
+    multiply(o, options);
+    EXPECT_EQ(cuda::sync_count(), waits);
+  }
+}
+
+TEST(CudaMatmul, WaitsAllocatesAndLoadsNothingOnceItIsWarm) {
+  RENSA_NEEDS_GPUS(1);
+  Operands o = operands({100, 1000, 784}, float32), small = operands({100, 10, 1000}, float32);
+  auto work = [&] {
+    multiply(o, {.bias = true});
+    multiply(small, {.bias = true});
+  };
+  work();
+  work();
+  cuda::synchronize(gpu());
+  testing::DriverCallCounter counter;
+  auto before = counter.snapshot();
+  for (int i = 0; i < 10; ++i) work();
+  auto calls = counter.snapshot() - before;
+  EXPECT_EQ(calls.waits() + calls.waiting_copies() + calls.allocations() + calls.module_loads(), 0)
+      << calls.str();
+  EXPECT_FALSE(calls.calls.empty());  // the counter sees the launches
+}
+
+TEST(CudaMatmul, OneBForABatchAndIntegers) {
+  RENSA_NEEDS_GPUS(1);
+  for (Dtype dtype : {bool_, int8, uint16, int64, float32, complex64}) {
+    Array a = xp::arange(2 * 3 * 4, int64, gpu()).reshape({2, 3, 4}).astype(dtype);
+    Array b = xp::arange(4 * 5, int64, gpu()).reshape({4, 5}).astype(dtype);
+    Array c = xp::matmul(a, b), back = xp::matmul(a[{Slice(none, none, -1)}], b);
+    for (int i = 0; i < 2; ++i) {
+      EXPECT_TRUE(xp::array_equal(c[i], xp::matmul(a[i].copy(), b))) << dtype_name(dtype);
+      EXPECT_TRUE(xp::array_equal(back[i], c[1 - i])) << dtype_name(dtype);
+      EXPECT_TRUE(xp::array_equal(c[i].to(cpu()), xp::matmul(a[i].to(cpu()), b.to(cpu()))))
+          << dtype_name(dtype);
+    }
+  }
+}
+
+TEST(CudaMatmul, EmptySumsAreTheBias) {
+  RENSA_NEEDS_GPUS(1);
+  Operands o{xp::empty({3, 0}, float32, gpu()), xp::empty({0, 2}, float32, gpu()),
+             xp::array({1.f, -2.f}, gpu())};
+  EXPECT_EQ(multiply(o, {}).to_vector<float>(), std::vector<float>(6, 0.f));
+  EXPECT_EQ(multiply(o, {.bias = true, .relu = true}).to_vector<float>(),
+            (std::vector<float>{1, 0, 1, 0, 1, 0}));
+}
+
+TEST(CudaMatmul, PlansSurviveAFile) {
+  RENSA_NEEDS_GPUS(1);
+  Operands o = operands({96, 130, 257}, float32);
+  Array tuned = multiply(o, {.bias = true, .autotune = true});
+  std::string path = ::testing::TempDir() + "/rensa_plans.txt";
+  cuda::save_plans(path);
+  cuda::load_plans(path);
+  std::int64_t waits = cuda::sync_count();
+  Array again = multiply(o, {.bias = true, .autotune = true});
+  EXPECT_EQ(cuda::sync_count(), waits);  // nothing is timed anew
+  EXPECT_TRUE(xp::array_equal(tuned, again));
+  std::ofstream(path, std::ios::app) << "matmul 1 2 3\n";
+  EXPECT_THROW(cuda::load_plans(path), SerializationError);
+  std::ofstream(path) << "something else\n";
+  EXPECT_THROW(cuda::load_plans(path), SerializationError);
+  std::remove(path.c_str());
+  EXPECT_THROW(cuda::load_plans(path), SerializationError);
+}
+
+}  // namespace
+}  // namespace rensa

@@ -1,0 +1,83 @@
+// The guide's model-parallel net: its halves on two devices, against the same net on one.
+#include <gtest/gtest.h>
+
+#include "rensa/rensa.h"
+#include "tests/testing.h"
+
+namespace rensa {
+namespace {
+
+struct MLP : Chain<MLP> {
+  L::Linear l1, l2, l3;
+  MLP(std::int64_t units, std::int64_t out) : l1(units), l2(units), l3(out) {}
+  void members(Visitor& v) override { v("l1", l1), v("l2", l2), v("l3", l3); }
+  Variable operator()(const Variable& x) { return l3(F::relu(l2(F::relu(l1(x))))); }
+};
+
+/// TOUR's ParallelMLP with the devices as arguments.
+struct ParallelMLP : Chain<ParallelMLP> {
+  MLP mlp1_gpu0{20, 24}, mlp1_gpu1{20, 24}, mlp2_gpu0{20, 10}, mlp2_gpu1{20, 10};
+  Device first, second;
+  ParallelMLP(Device a, Device b) : first(a), second(b) { place(); }
+  void place() {
+    mlp1_gpu0.to_device(first), mlp1_gpu1.to_device(second);
+    mlp2_gpu0.to_device(first), mlp2_gpu1.to_device(second);
+  }
+  void members(Visitor& v) override {
+    v("mlp1_gpu0", mlp1_gpu0), v("mlp1_gpu1", mlp1_gpu1);
+    v("mlp2_gpu0", mlp2_gpu0), v("mlp2_gpu1", mlp2_gpu1);
+  }
+  Variable operator()(const Variable& x) {
+    Variable z0 = mlp1_gpu0(x), z1 = mlp1_gpu1(F::copy(x, second));
+    Variable h0 = F::relu(z0 + F::copy(z1, first)), h1 = F::relu(z1 + F::copy(z0, second));
+    return mlp2_gpu0(h0) + F::copy(mlp2_gpu1(h1), first);
+  }
+};
+
+/// Losses of the first steps of a net whose halves start from the same numbers whatever the
+/// devices.
+std::vector<float> losses(Device first, Device second) {
+  auto model = L::Classifier(ParallelMLP(first, second));
+  optimizers::SGD optimizer(0.2);
+  optimizer.setup(model);
+  xp::random::seed(5, cpu());
+  auto draw = [&](const Shape& shape, double scale) {
+    return xp::random::normal(0, scale, shape, float32, cpu());
+  };
+  Array probe = xp::zeros({1, 30}, float32, first);
+  model.predictor(probe);  // gives the parameters their shapes
+  for (const ParameterRef& p : model.params()) {
+    p.array().assign(draw(p.shape(), 0.2).to(p.device()));
+  }
+  std::vector<float> result;
+  for (int i = 0; i < 60; ++i) {
+    Array x = draw({64, 30}, 1).to(first);
+    Array t = xp::argmax(x[{Slice(), Slice(10)}], 1);  // something to learn
+    result.push_back(optimizer.update(model, constant(x), constant(t)).item<float>());
+  }
+  for (const ParameterRef& p : model.params()) EXPECT_TRUE(p.grad().defined());
+  return result;
+}
+
+TEST(ModelParallel, OnOneDeviceItLearns) {
+  for (Device device : testing::test_devices()) {
+    std::vector<float> l = losses(device, device);
+    EXPECT_LT(l.back(), l.front()) << device;
+  }
+}
+
+TEST(ModelParallel, TwoGpusLearnAsOneDoes) {
+  RENSA_NEEDS_GPUS(2);
+  std::vector<float> one = losses(gpu(0), gpu(0)), two = losses(gpu(0), gpu(1));
+  for (std::size_t i = 0; i < one.size(); ++i) EXPECT_NEAR(one[i], two[i], 1e-4) << "step " << i;
+}
+
+TEST(ModelParallel, OperandsOnTwoGpusAreRefused) {
+  RENSA_NEEDS_GPUS(2);
+  Variable a(xp::ones({2}, float32, gpu(0))), b(xp::ones({2}, float32, gpu(1)));
+  EXPECT_THROW(a + b, DeviceError);
+  EXPECT_EQ((a + F::copy(b, gpu(0))).array().to_vector<float>(), (std::vector<float>{2, 2}));
+}
+
+}  // namespace
+}  // namespace rensa
