@@ -13,11 +13,11 @@ namespace rensa::testing {
 std::vector<Device> test_devices();
 
 /// Skips the running test, counted, unless there are `count` GPUs.
-#define RENSA_NEEDS_GPUS(count)                                                     \
-  if (::rensa::num_gpus() < (count)) {                                              \
-    ::rensa::testing::count_skipped();                                              \
+#define RENSA_NEEDS_GPUS(count)                                                      \
+  if (::rensa::num_gpus() < (count)) {                                               \
+    ::rensa::testing::count_skipped();                                               \
     GTEST_SKIP() << "needs " << (count) << " GPU(s), found " << ::rensa::num_gpus(); \
-  }                                                                                 \
+  }                                                                                  \
   ::rensa::testing::count_gpu_test()
 void count_skipped();
 void count_gpu_test();

@@ -58,7 +58,8 @@ class Array {
   Array broadcast_to(const Shape& shape) const;
 
   // --- indexing ------------------------------------------------------------------------------
-  /// Basic indexing gives a view: a[1], a[{Slice(), -1}], a[{ellipsis, newaxis}]. Throws IndexError.
+  /// Basic indexing gives a view: a[1], a[{Slice(), -1}], a[{ellipsis, newaxis}]. Throws
+  /// IndexError.
   View operator[](BasicIndex index) const;
   View operator[](std::initializer_list<BasicIndex> index) const;
   /// Indexing by an integer array along axis 0: a lazy gather, assignable as a scatter. A boolean
@@ -66,9 +67,9 @@ class Array {
   Selection operator[](const Array& index) const;
 
   // --- copies --------------------------------------------------------------------------------
-  Array copy() const;                          // C-contiguous, same device
+  Array copy() const;                                 // C-contiguous, same device
   Array astype(Dtype dtype, bool copy = true) const;  // copy = false: this array when it fits
-  Array ascontiguous() const;                  // this array when it is C-contiguous
+  Array ascontiguous() const;                         // this array when it is C-contiguous
   /// This array on `device`: the same array, no copy, when it is there already.
   Array to(Device device) const;
   /// Always a new array, on `device`.
@@ -104,7 +105,8 @@ class Array {
   /// Writes `source`, broadcast and converted ("same_kind"), into this array's elements.
   void assign(const Array& source) const;
 
-  // --- reductions; `axis` left out means all axes -------------------------------------------------
+  // --- reductions; `axis` left out means all axes
+  // -------------------------------------------------
   Array sum(Axes axis = {}, bool keepdims = false) const;
   Array prod(Axes axis = {}, bool keepdims = false) const;
   Array mean(Axes axis = {}, bool keepdims = false) const;
@@ -118,7 +120,7 @@ class Array {
   Array argmin(int axis, bool keepdims = false) const;
   Array dot(const Array& other) const;
 
-#define RENSA_ARRAY_OPERATOR(symbol)                          \
+#define RENSA_ARRAY_OPERATOR(symbol)                            \
   friend Array operator symbol(const Array& a, const Array& b); \
   friend Array operator symbol(const Array& a, Scalar b);       \
   friend Array operator symbol(Scalar a, const Array& b);
@@ -143,7 +145,7 @@ class Array {
 
   // In place, through the storage: other arrays on it see the change. Throws DtypeError where the
   // result's kind does not fit (int += float).
-#define RENSA_ARRAY_INPLACE(symbol)                \
+#define RENSA_ARRAY_INPLACE(symbol)                   \
   const Array& operator symbol(const Array& b) const; \
   const Array& operator symbol(Scalar b) const;
   RENSA_ARRAY_INPLACE(+=)
@@ -158,8 +160,7 @@ class Array {
 
   /// A number does not rebind an array: say a.fill(7), or write through a view: a[{...}] = 7.
   template <class T>
-    requires std::is_arithmetic_v<T>
-  Array& operator=(T) = delete;
+  requires std::is_arithmetic_v<T> Array& operator=(T) = delete;
 
  private:
   void copy_to_host(Dtype dtype, void* out) const;
@@ -182,8 +183,8 @@ class Selection {
  public:
   Selection(Array base, Array index) : base_(std::move(base)), index_(std::move(index)) {}
   operator Array() const { return gather(); }
-  /// A new array. Throws IndexError (on a GPU at the next wait), DtypeError for a non-integer index,
-  /// NotImplementedError for reading through a boolean mask.
+  /// A new array. Throws IndexError (on a GPU at the next wait), DtypeError for a non-integer
+  /// index, NotImplementedError for reading through a boolean mask.
   Array gather() const;
   void operator=(const Array& source) &&;
   void operator=(Scalar value) &&;

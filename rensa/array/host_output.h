@@ -8,14 +8,13 @@
 
 namespace rensa {
 
-/// Calls use(array) now; a recorded step calls it again in each replay with an array of that replay's
-/// values in fresh memory, so that what keeps it never sees it change.
+/// Calls use(array) now; a recorded step calls it again in each replay with an array of that
+/// replay's values in fresh memory, so that what keeps it never sees it change.
 template <class F> void host_output(const Array& array, F&& use) {
   if (Recorder* recorder = ThreadState::current().recorder) {
-    recorder->output(array.view(), array.storage().get(),
-                     [use](StoragePtr storage, const ArrayView& view) {
-                       use(Array(std::move(storage), view));
-                     });
+    recorder->output(
+        array.view(), array.storage().get(),
+        [use](StoragePtr storage, const ArrayView& view) { use(Array(std::move(storage), view)); });
   }
   use(array);
 }

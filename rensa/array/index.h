@@ -25,7 +25,9 @@ class Slice {
 
   /// Python's slice.indices(extent): the first index, the count and the step. Throws ValueError for
   /// a step of 0.
-  struct Range { std::int64_t start, count, step; };
+  struct Range {
+    std::int64_t start, count, step;
+  };
   Range over(std::int64_t extent) const;
 
  private:
@@ -40,7 +42,8 @@ inline constexpr NewAxis newaxis{};
 
 // a[Slice(), -1] without braces would be a comma operator, hence a[-1]: an error instead.
 template <class T>
-concept IndexEntry = std::same_as<T, Slice> || std::same_as<T, Ellipsis> || std::same_as<T, NewAxis>;
+concept IndexEntry =
+    std::same_as<T, Slice> || std::same_as<T, Ellipsis> || std::same_as<T, NewAxis>;
 template <IndexEntry T, class U> void operator,(T, U&&) = delete;
 template <std::integral U, IndexEntry T> void operator,(U, T) = delete;
 

@@ -61,7 +61,8 @@ template <> struct ElementOf<int> { using type = std::int64_t; };
 template <class T> Array array(std::span<const T> values, Placement device = {}) {
   using E = typename detail::ElementOf<T>::type;
   if constexpr (std::same_as<E, T>) {
-    return from_host(values.data(), {static_cast<std::int64_t>(values.size())}, dtype_of<E>, device);
+    return from_host(values.data(), {static_cast<std::int64_t>(values.size())}, dtype_of<E>,
+                     device);
   } else {
     std::vector<E> converted(values.begin(), values.end());
     return from_host(converted.data(), {static_cast<std::int64_t>(values.size())}, dtype_of<E>,
@@ -69,8 +70,7 @@ template <class T> Array array(std::span<const T> values, Placement device = {})
   }
 }
 template <class T>
-  requires(!std::same_as<T, bool>)
-Array array(const std::vector<T>& values, Placement device = {}) {
+requires(!std::same_as<T, bool>) Array array(const std::vector<T>& values, Placement device = {}) {
   return array(std::span<const T>(values), device);
 }
 template <class T> Array array(std::initializer_list<T> values, Placement device = {}) {
@@ -90,19 +90,18 @@ Array array(std::initializer_list<std::initializer_list<T>> rows, Placement devi
 }
 /// A 0-d array.
 template <class T>
-  requires std::is_arithmetic_v<T>
-Array array(T value, Placement device = {}) {
+requires std::is_arithmetic_v<T> Array array(T value, Placement device = {}) {
   return array(std::span<const T>(&value, 1), device).reshape({});
 }
 Array asarray(const Array& a, Dtype dtype);
 
 // --- elementwise: one function a row of ops.def (array/elementwise.cc) ---------------------------
 #define RENSA_DECLARE_1(name) Array name(const Array& a);
-#define RENSA_DECLARE_2(name)                  \
+#define RENSA_DECLARE_2(name)                 \
   Array name(const Array& a, const Array& b); \
   Array name(const Array& a, Scalar b);       \
   Array name(Scalar a, const Array& b);
-#define RENSA_DECLARE_3(name)                                  \
+#define RENSA_DECLARE_3(name)                                 \
   Array name(const Array& a, const Array& b, const Array& c); \
   Array name(const Array& a, const Array& b, Scalar c);       \
   Array name(const Array& a, Scalar b, const Array& c);       \
@@ -143,7 +142,8 @@ Array sum_to(const Array& a, const Shape& shape);
 Array take(const Array& a, const Array& indices);
 void scatter_add(const Array& a, const Array& indices, const Array& values);
 
-// --- reductions (array/reduce.cc) ------------------------------------------------------------------
+// --- reductions (array/reduce.cc)
+// ------------------------------------------------------------------
 Array sum(const Array& a, Axes axis = {}, bool keepdims = false);
 Array prod(const Array& a, Axes axis = {}, bool keepdims = false);
 Array mean(const Array& a, Axes axis = {}, bool keepdims = false);
@@ -159,8 +159,10 @@ Array argmin(const Array& a, int axis, bool keepdims = false);
 bool array_equal(const Array& a, const Array& b);
 bool allclose(const Array& a, const Array& b, double rtol = 1e-5, double atol = 1e-8);
 
-// --- products (array/linalg.cc) ---------------------------------------------------------------------
-/// NumPy's matmul: 1-d operands are promoted, leading axes broadcast. Throws ShapeError, DtypeError.
+// --- products (array/linalg.cc)
+// ---------------------------------------------------------------------
+/// NumPy's matmul: 1-d operands are promoted, leading axes broadcast. Throws ShapeError,
+/// DtypeError.
 Array matmul(const Array& a, const Array& b);
 Array dot(const Array& a, const Array& b);
 /// x @ w.T + bias for x (n, k), w (m, k), bias (m,) or undefined; the products of functions/linear.
@@ -170,7 +172,8 @@ Array linear(const Array& x, const Array& w, const Array& bias);
 
 namespace rensa::xp::random {
 
-// --- random numbers (array/random.cc): Philox, one generator a device ------------------------------
+// --- random numbers (array/random.cc): Philox, one generator a device
+// ------------------------------
 /// Restarts the generators of all devices (or of one) from `seed`. Unseeded, RENSA_SEED or entropy.
 void seed(std::uint64_t seed);
 void seed(std::uint64_t seed, Device device);
@@ -184,9 +187,11 @@ Array randint(std::int64_t low, std::int64_t high, const Shape& shape, Dtype dty
 /// A random order of 0..n-1 (int64): a stable sort by key, so equal on CPU and GPU for one seed.
 Array permutation(std::int64_t n, Placement device = {});
 
-/// Seed and position of a device's generator, as numbers that a captured step asks anew each replay.
-/// `count` Philox counters are taken.
-struct GeneratorPosition { HostScalar seed, offset; };
+/// Seed and position of a device's generator, as numbers that a captured step asks anew each
+/// replay. `count` Philox counters are taken.
+struct GeneratorPosition {
+  HostScalar seed, offset;
+};
 GeneratorPosition take(Device device, std::int64_t count);
 
 }  // namespace rensa::xp::random

@@ -25,7 +25,8 @@ struct Device {
   /// "cpu" or "cuda:0".
   std::string str() const;
 
-  /// Makes this the calling thread's current device. Throws DeviceError for a GPU that is not there.
+  /// Makes this the calling thread's current device. Throws DeviceError for a GPU that is not
+  /// there.
   void use() const;
 
   constexpr auto operator<=>(const Device&) const = default;

@@ -10,8 +10,21 @@
 namespace rensa {
 
 enum class Dtype : std::uint8_t {
-  bool_, int8, int16, int32, int64, uint8, uint16, uint32, uint64,
-  float16, bfloat16, float32, float64, complex64, complex128,
+  bool_,
+  int8,
+  int16,
+  int32,
+  int64,
+  uint8,
+  uint16,
+  uint32,
+  uint64,
+  float16,
+  bfloat16,
+  float32,
+  float64,
+  complex64,
+  complex128,
 };
 inline constexpr int kNumDtypes = 15;
 
@@ -81,7 +94,9 @@ template <> struct DtypeOf<half_t> { static constexpr Dtype value = Dtype::float
 template <> struct DtypeOf<bfloat16_t> { static constexpr Dtype value = Dtype::bfloat16; };
 template <> struct DtypeOf<float> { static constexpr Dtype value = Dtype::float32; };
 template <> struct DtypeOf<double> { static constexpr Dtype value = Dtype::float64; };
-template <> struct DtypeOf<std::complex<float>> { static constexpr Dtype value = Dtype::complex64; };
+template <> struct DtypeOf<std::complex<float>> {
+  static constexpr Dtype value = Dtype::complex64;
+};
 template <> struct DtypeOf<std::complex<double>> {
   static constexpr Dtype value = Dtype::complex128;
 };

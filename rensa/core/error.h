@@ -12,23 +12,50 @@ class Error : public std::runtime_error {
 };
 
 /// Shapes, axes or sizes that do not fit.
-class ShapeError : public Error { public: using Error::Error; };
+class ShapeError : public Error {
+ public:
+  using Error::Error;
+};
 /// A dtype that an operation does not take, or a cast that would lose the kind.
-class DtypeError : public Error { public: using Error::Error; };
+class DtypeError : public Error {
+ public:
+  using Error::Error;
+};
 /// Operands on different devices, or a device that is not there.
-class DeviceError : public Error { public: using Error::Error; };
+class DeviceError : public Error {
+ public:
+  using Error::Error;
+};
 /// An index or a label out of range.
-class IndexError : public Error { public: using Error::Error; };
+class IndexError : public Error {
+ public:
+  using Error::Error;
+};
 /// An argument outside what the call takes (a batch size of 0, a ratio above 1).
-class ValueError : public Error { public: using Error::Error; };
+class ValueError : public Error {
+ public:
+  using Error::Error;
+};
 /// A failure reported by the CUDA driver or one of NVIDIA's libraries.
-class CudaError : public Error { public: using Error::Error; };
+class CudaError : public Error {
+ public:
+  using Error::Error;
+};
 /// Something that this build, device or dtype cannot do.
-class NotImplementedError : public Error { public: using Error::Error; };
+class NotImplementedError : public Error {
+ public:
+  using Error::Error;
+};
 /// A file or an archive that cannot be read as what it claims to be.
-class SerializationError : public Error { public: using Error::Error; };
+class SerializationError : public Error {
+ public:
+  using Error::Error;
+};
 
 /// Memory that could not be had; the process and the pool stay usable.
-class OutOfMemoryError : public Error { public: using Error::Error; };
+class OutOfMemoryError : public Error {
+ public:
+  using Error::Error;
+};
 
 }  // namespace rensa

@@ -46,10 +46,10 @@ template <class V> RENSA_FN V infinity() {
   else return V(__builtin_huge_valf());
 }
 
-#define RENSA_MATH_1(name, suffix_name)                    \
+#define RENSA_MATH_1(name, suffix_name)                        \
   RENSA_FN float name(float a) { return ::suffix_name##f(a); } \
   RENSA_FN double name(double a) { return ::suffix_name(a); }
-#define RENSA_MATH_2(name, suffix_name)                                      \
+#define RENSA_MATH_2(name, suffix_name)                                    \
   RENSA_FN float name(float a, float b) { return ::suffix_name##f(a, b); } \
   RENSA_FN double name(double a, double b) { return ::suffix_name(a, b); }
 RENSA_MATH_1(exp, exp)
@@ -97,7 +97,9 @@ RENSA_FN double rint(double a) { return ::rint(a); }
 
 RENSA_FN float abs(float a) { return ::fabsf(a); }
 RENSA_FN double abs(double a) { return ::fabs(a); }
-RENSA_FN long long abs(long long a) { return a < 0 ? (long long)(0ull - (unsigned long long)a) : a; }
+RENSA_FN long long abs(long long a) {
+  return a < 0 ? (long long)(0ull - (unsigned long long)a) : a;
+}
 RENSA_FN unsigned long long abs(unsigned long long a) { return a; }
 template <class T> RENSA_FN complex_t<T> abs(complex_t<T> a) { return {hypot(a.re, a.im)}; }
 
@@ -205,7 +207,7 @@ template <class T> RENSA_FN complex_t<T> pow(complex_t<T> a, complex_t<T> b) {
   bool zero_power = b.re == T(0) && b.im == T(0);
   // A power of zero is zero, or nothing where the exponent does not lie right of zero.
   T power_of_zero = T(0) < b.re ? T(0) : T(__builtin_nanf(""));
-  return zero_power         ? complex_t<T>(1)
+  return zero_power       ? complex_t<T>(1)
          : radius == T(0) ? complex_t<T>(power_of_zero, power_of_zero)
                           : result;
 }
@@ -218,12 +220,18 @@ template <class T> RENSA_FN complex_t<T> operator/(complex_t<T> a, complex_t<T> 
 
 /// One functor a row of ops.def: op::exp{}(a).
 namespace op {
-#define RENSA_UFUNC_1(name, expression) \
-  struct name { template <class V> RENSA_FN V operator()(V a) const { return expression; } };
-#define RENSA_UFUNC_2(name, expression) \
-  struct name { template <class V> RENSA_FN V operator()(V a, V b) const { return expression; } };
-#define RENSA_UFUNC_3(name, expression) \
-  struct name { template <class V> RENSA_FN V operator()(V a, V b, V c) const { return expression; } };
+#define RENSA_UFUNC_1(name, expression)                                        \
+  struct name {                                                                \
+    template <class V> RENSA_FN V operator()(V a) const { return expression; } \
+  };
+#define RENSA_UFUNC_2(name, expression)                                             \
+  struct name {                                                                     \
+    template <class V> RENSA_FN V operator()(V a, V b) const { return expression; } \
+  };
+#define RENSA_UFUNC_3(name, expression)                                                  \
+  struct name {                                                                          \
+    template <class V> RENSA_FN V operator()(V a, V b, V c) const { return expression; } \
+  };
 #define RENSA_UFUNC(name, inputs, rule, expression) RENSA_UFUNC_##inputs(name, expression)
 #define RENSA_KERNEL(name, inputs, rule, expression) RENSA_UFUNC_##inputs(name, expression)
 #include "rensa/core/ops.def"

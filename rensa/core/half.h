@@ -1,6 +1,6 @@
-// float16 and bfloat16 as storage types: 16 bits, converted to float to compute. The header includes
-// nothing, so that the host compiler, nvcc and NVRTC read the same text; the arithmetic is done on
-// float, rounding to nearest even on the way back.
+// float16 and bfloat16 as storage types: 16 bits, converted to float to compute. The header
+// includes nothing, so that the host compiler, nvcc and NVRTC read the same text; the arithmetic is
+// done on float, rounding to nearest even on the way back.
 #pragma once
 
 #if defined(__CUDACC__) || defined(__CUDACC_RTC__)
@@ -45,8 +45,7 @@ RENSA_FN unsigned short float_to_half_bits(float f) {
   unsigned int sign = (bits >> 16) & 0x8000u;
   unsigned int magnitude = bits & 0x7fffffffu;
   // Subnormal halves: adding 0.5 lines the float's last bits up with a half's and rounds.
-  unsigned int subnormal =
-      bit_cast<unsigned int>(bit_cast<float>(magnitude) + 0.5f) - 0x3f000000u;
+  unsigned int subnormal = bit_cast<unsigned int>(bit_cast<float>(magnitude) + 0.5f) - 0x3f000000u;
   // Normal halves: rebias by -112 and round to nearest even in integers.
   unsigned int normal = (magnitude + 0xc8000fffu + ((magnitude >> 13) & 1u)) >> 13;
   unsigned int h = magnitude < 0x38800000u ? subnormal : normal;

@@ -1,6 +1,6 @@
-// Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011), and what is
-// made of its words. Element i of a call comes from counter offset + i / 4, word i % 4, whatever the
-// grid or the vector width, so integers and uniforms are bit-equal on every device. Includes
+// Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011), and what
+// is made of its words. Element i of a call comes from counter offset + i / 4, word i % 4, whatever
+// the grid or the vector width, so integers and uniforms are bit-equal on every device. Includes
 // nothing but half.h: read by the host compiler, nvcc and NVRTC.
 #pragma once
 
@@ -8,7 +8,9 @@
 
 namespace rensa {
 
-struct PhiloxWords { unsigned int word[4]; };
+struct PhiloxWords {
+  unsigned int word[4];
+};
 
 RENSA_FN PhiloxWords philox(unsigned long long seed, unsigned long long counter) {
   unsigned int c0 = (unsigned int)counter, c1 = (unsigned int)(counter >> 32), c2 = 0, c3 = 0;
@@ -26,7 +28,9 @@ RENSA_FN PhiloxWords philox(unsigned long long seed, unsigned long long counter)
 }
 
 /// Uniform in [0, 1) with 24 bits.
-RENSA_FN float uniform_float(unsigned int word) { return (float)(word >> 8) * 5.9604644775390625e-8f; }
+RENSA_FN float uniform_float(unsigned int word) {
+  return (float)(word >> 8) * 5.9604644775390625e-8f;
+}
 /// Uniform in [0, 1) with 53 bits, as NumPy combines two words.
 RENSA_FN double uniform_double(unsigned int high, unsigned int low) {
   return ((double)(high >> 5) * 67108864.0 + (double)(low >> 6)) * 1.1102230246251565e-16;

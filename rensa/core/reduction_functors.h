@@ -21,11 +21,11 @@ template <> RENSA_FN double highest<double>() { return (double)__builtin_huge_va
 
 /// One functor a row: red::sum::map(a), reduce(a, b), post(a, n), identity<V>().
 namespace red {
-#define RENSA_REDUCTION(name, rule, identity_value, map_value, reduce_value, post_value)     \
-  struct name {                                                                              \
-    template <class V> static RENSA_FN V identity() { return identity_value; }               \
-    template <class V> static RENSA_FN V map(V a) { return map_value; }                      \
-    template <class V> static RENSA_FN V reduce(V a, V b) { return reduce_value; }           \
+#define RENSA_REDUCTION(name, rule, identity_value, map_value, reduce_value, post_value)        \
+  struct name {                                                                                 \
+    template <class V> static RENSA_FN V identity() { return identity_value; }                  \
+    template <class V> static RENSA_FN V map(V a) { return map_value; }                         \
+    template <class V> static RENSA_FN V reduce(V a, V b) { return reduce_value; }              \
     template <class V> static RENSA_FN V post(V a, long long n) { return (void)n, post_value; } \
   };
 #include "rensa/core/reductions.def"

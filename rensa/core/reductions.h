@@ -21,7 +21,8 @@ enum class Reduction : std::uint8_t {
 #define RENSA_REDUCTION(name, rule, identity, map, reduce, post) name,
 #include "rensa/core/reductions.def"
 #undef RENSA_REDUCTION
-  argmax, argmin,
+  argmax,
+  argmin,
   count_
 };
 

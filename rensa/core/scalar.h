@@ -16,8 +16,8 @@ class Scalar {
   constexpr Scalar(bool v) : kind_('b'), int_(v) {}
   template <std::signed_integral T> constexpr Scalar(T v) : kind_('i'), int_(v) {}
   template <std::unsigned_integral T>
-    requires(!std::same_as<T, bool>)
-  constexpr Scalar(T v) : kind_('u'), int_(static_cast<std::int64_t>(v)) {}
+  requires(!std::same_as<T, bool>) constexpr Scalar(T v)
+      : kind_('u'), int_(static_cast<std::int64_t>(v)) {}
   template <std::floating_point T> constexpr Scalar(T v) : kind_('f'), real_(v) {}
   Scalar(half_t v) : kind_('f'), real_(static_cast<float>(v)) {}
   Scalar(bfloat16_t v) : kind_('f'), real_(static_cast<float>(v)) {}

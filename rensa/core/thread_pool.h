@@ -9,7 +9,8 @@ namespace rensa {
 /// A borrowed reference to a callable void(int64 begin, int64 end).
 class RangeFunction {
  public:
-  template <class F> RangeFunction(const F& f)
+  template <class F>
+  RangeFunction(const F& f)
       : object_(&f), call_([](const void* object, std::int64_t begin, std::int64_t end) {
           (*static_cast<const F*>(object))(begin, end);
         }) {}
@@ -26,8 +27,8 @@ class RangeFunction {
 /// call from several threads at once.
 void parallel_for(std::int64_t n, std::int64_t grain, RangeFunction f);
 
-/// Threads that parallel_for uses, the caller's included: RENSA_NUM_THREADS, else the cores that the
-/// process may run on.
+/// Threads that parallel_for uses, the caller's included: RENSA_NUM_THREADS, else the cores that
+/// the process may run on.
 int num_threads();
 /// Throws ValueError for n < 1.
 void set_num_threads(int n);

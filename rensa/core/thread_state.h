@@ -10,19 +10,21 @@
 
 namespace rensa {
 
-class Recorder;   // device/launcher.h
-class Reporter;   // training/reporter.h
-namespace cuda { class StreamState; }  // device/stream.h
+class Recorder;  // device/launcher.h
+class Reporter;  // training/reporter.h
+namespace cuda {
+class StreamState;
+}  // namespace cuda
 
 /// Chainer's configuration (chainer.config), with the fields' defaults.
 struct Config {
-  bool train = true;              // dropout and friends behave as in training
-  bool enable_backprop = true;    // functions link their outputs into a graph
-  bool debug = false;             // NaN checks after each forward and backward
+  bool train = true;            // dropout and friends behave as in training
+  bool enable_backprop = true;  // functions link their outputs into a graph
+  bool debug = false;           // NaN checks after each forward and backward
   bool keep_graph_on_report = false;
-  bool tf32 = false;              // float32 products on the GPU may round inputs to TF32
-  bool autotune = false;          // library plans are chosen by timing instead of by heuristic
-  Dtype dtype = Dtype::float32;   // of parameters and random numbers
+  bool tf32 = false;             // float32 products on the GPU may round inputs to TF32
+  bool autotune = false;         // library plans are chosen by timing instead of by heuristic
+  Dtype dtype = Dtype::float32;  // of parameters and random numbers
 };
 
 struct ThreadState {
@@ -46,7 +48,7 @@ inline Config& config() { return ThreadState::current().config; }
 /// Sets one field of the configuration for a scope: `UsingConfig off(&Config::train, false);`
 template <class T> class [[nodiscard]] UsingConfig {
  public:
-  UsingConfig(T Config::* field, T value) : field_(field), previous_(config().*field) {
+  UsingConfig(T Config::*field, T value) : field_(field), previous_(config().*field) {
     config().*field_ = value;
   }
   ~UsingConfig() { config().*field_ = previous_; }
@@ -54,7 +56,7 @@ template <class T> class [[nodiscard]] UsingConfig {
   UsingConfig& operator=(const UsingConfig&) = delete;
 
  private:
-  T Config::* field_;
+  T Config::*field_;
   T previous_;
 };
 

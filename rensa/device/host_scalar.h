@@ -1,6 +1,6 @@
 // HostScalar: a number that the host computes anew for every step (a learning rate, a bias
-// correction, a random offset). Eagerly it travels in the kernel's arguments; in a recording it is a
-// slot that each replay fills. Plain data, read by nvcc and NVRTC too.
+// correction, a random offset). Eagerly it travels in the kernel's arguments; in a recording it is
+// a slot that each replay fills. Plain data, read by nvcc and NVRTC too.
 #pragma once
 
 namespace rensa {

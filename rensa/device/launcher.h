@@ -25,8 +25,9 @@ class Recorder {
   virtual void effect(std::function<void()> effect) = 0;
   /// A number that each replay asks anew, in order with the effects; returns its slot.
   virtual int scalar(std::function<HostScalar()> source) = 0;
-  /// An array that the step hands out while it runs (a report). `use` was called with it; each replay
-  /// calls it again, after its work is queued, with fresh memory holding that replay's values.
+  /// An array that the step hands out while it runs (a report). `use` was called with it; each
+  /// replay calls it again, after its work is queued, with fresh memory holding that replay's
+  /// values.
   virtual void output(const ArrayView& view, Storage* storage,
                       std::function<void(StoragePtr, const ArrayView&)> use) = 0;
   /// The recording holds only while `current()` gives what it gives now: the storage of a parameter
@@ -64,10 +65,10 @@ LaunchContext make_context(StreamState* stream, std::size_t workspace_bytes);
 /// Reported by a kernel when it meets a value that is only known on the device; the next wait
 /// throws it as an IndexError. One per device, in mapped host memory; the first report stays.
 struct ErrorWord {
-  unsigned int set;          // 0 or 1
-  unsigned int operation;    // index into the reported operations' names
-  long long value;           // the index or label
-  long long bound;           // it had to lie in [-bound, bound) or [0, bound)
+  unsigned int set;        // 0 or 1
+  unsigned int operation;  // index into the reported operations' names
+  long long value;         // the index or label
+  long long bound;         // it had to lie in [-bound, bound) or [0, bound)
 };
 /// A small number standing for `name` in ErrorWord::operation.
 unsigned int error_operation(const char* name);

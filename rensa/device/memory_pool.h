@@ -12,9 +12,15 @@
 namespace rensa {
 
 inline namespace literals {
-constexpr std::int64_t operator""_KiB(unsigned long long n) { return static_cast<std::int64_t>(n) << 10; }
-constexpr std::int64_t operator""_MiB(unsigned long long n) { return static_cast<std::int64_t>(n) << 20; }
-constexpr std::int64_t operator""_GiB(unsigned long long n) { return static_cast<std::int64_t>(n) << 30; }
+constexpr std::int64_t operator""_KiB(unsigned long long n) {
+  return static_cast<std::int64_t>(n) << 10;
+}
+constexpr std::int64_t operator""_MiB(unsigned long long n) {
+  return static_cast<std::int64_t>(n) << 20;
+}
+constexpr std::int64_t operator""_GiB(unsigned long long n) {
+  return static_cast<std::int64_t>(n) << 30;
+}
 }  // namespace literals
 
 /// Where a pool gets its memory, and what orders frees behind other streams' work. The CUDA sources
@@ -45,11 +51,11 @@ struct MemoryEvent {
 class MemoryHook {
  public:
   virtual ~MemoryHook() = default;
-  virtual void alloc_preprocess(const MemoryEvent&) {}    // memory is asked from the driver
+  virtual void alloc_preprocess(const MemoryEvent&) {}  // memory is asked from the driver
   virtual void alloc_postprocess(const MemoryEvent&) {}
-  virtual void malloc_preprocess(const MemoryEvent&) {}   // a block is asked from the pool
+  virtual void malloc_preprocess(const MemoryEvent&) {}  // a block is asked from the pool
   virtual void malloc_postprocess(const MemoryEvent&) {}
-  virtual void free_preprocess(const MemoryEvent&) {}     // a block goes back to the pool
+  virtual void free_preprocess(const MemoryEvent&) {}  // a block goes back to the pool
   virtual void free_postprocess(const MemoryEvent&) {}
 };
 /// Hooks are the calling thread's and last for a scope.
@@ -72,9 +78,9 @@ class MemoryPool {
   /// ladder: free blocks of this arena, of all arenas, then the device made idle.
   StoragePtr malloc(std::int64_t nbytes, cuda::StreamState* stream);
 
-  std::int64_t used_bytes() const;    // in blocks that are alive
-  std::int64_t free_bytes() const;    // cached
-  std::int64_t total_bytes() const;   // asked from the driver
+  std::int64_t used_bytes() const;   // in blocks that are alive
+  std::int64_t free_bytes() const;   // cached
+  std::int64_t total_bytes() const;  // asked from the driver
   std::int64_t n_free_blocks() const;
   /// Times the driver was asked for memory since the start.
   std::int64_t n_allocations() const;

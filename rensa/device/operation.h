@@ -35,11 +35,11 @@ namespace cuda {
 struct LaunchContext {
   Device device;
   StreamState* stream;
-  void* handle;               // cudaStream_t
-  void* workspace;            // scratch of Operation::workspace_bytes(), for this call alone
+  void* handle;     // cudaStream_t
+  void* workspace;  // scratch of Operation::workspace_bytes(), for this call alone
   std::size_t workspace_bytes;
-  unsigned int* semaphores;   // kSemaphores counters, zero on entry and left zero
-  void* error_word;           // device pointer to the device's ErrorWord
+  unsigned int* semaphores;  // kSemaphores counters, zero on entry and left zero
+  void* error_word;          // device pointer to the device's ErrorWord
 };
 inline constexpr int kSemaphores = 1024;
 }  // namespace cuda

@@ -14,13 +14,13 @@ namespace rensa {
 
 /// One input of an elementwise operation: an array, or a number.
 struct ElementwiseInput {
-  Operand array;   // absent: the number
+  Operand array;  // absent: the number
   Scalar scalar;
 };
 
-/// out[i] = ufunc(in0[i], in1[i], in2[i]) in compute_type(compute), every input already broadcast to
-/// out's shape (stride 0) and of any dtype; out of any dtype. Ufunc::copy is astype, fill and the
-/// strided copy. in and out may be the same elements, not partly overlapping ones.
+/// out[i] = ufunc(in0[i], in1[i], in2[i]) in compute_type(compute), every input already broadcast
+/// to out's shape (stride 0) and of any dtype; out of any dtype. Ufunc::copy is astype, fill and
+/// the strided copy. in and out may be the same elements, not partly overlapping ones.
 struct Elementwise final : OperationOf<Elementwise> {
   Elementwise(const char* name, Ufunc f) : OperationOf(name), ufunc(f) {}
   Ufunc ufunc;
@@ -51,15 +51,15 @@ struct Reduce final : OperationOf<Reduce> {
   std::size_t workspace_bytes() const override;
 };
 
-/// c = alpha * a @ b (+ bias) (then relu). a is (..., m, k), b (..., k, n), c (..., m, n), one dtype,
-/// equal leading axes (stride 0 where broadcast); bias is (n,). The last two axes of a and b may
-/// be transposed views.
+/// c = alpha * a @ b (+ bias) (then relu). a is (..., m, k), b (..., k, n), c (..., m, n), one
+/// dtype, equal leading axes (stride 0 where broadcast); bias is (n,). The last two axes of a and b
+/// may be transposed views.
 struct Matmul final : OperationOf<Matmul> {
   Matmul() : OperationOf("matmul") {}
   explicit Matmul(const char* name) : OperationOf(name) {}
   double alpha = 1;
   bool relu = false;
-  bool tf32 = false;      // taken from Config when the operation is made
+  bool tf32 = false;  // taken from Config when the operation is made
   bool autotune = false;
   Operand a, b, bias, c;
 
@@ -83,8 +83,8 @@ struct TakeRows final : OperationOf<TakeRows> {
 /// out[indices[i], ...] = in[i, ...], or += with `add`. With duplicate indices one of the writes
 /// stays (assignment), or all are added, in the order of i (so that sums are repeatable).
 struct PutRows final : OperationOf<PutRows> {
-  explicit PutRows(bool accumulate) : OperationOf(accumulate ? "scatter_add" : "setitem"),
-                                      add(accumulate) {}
+  explicit PutRows(bool accumulate)
+      : OperationOf(accumulate ? "scatter_add" : "setitem"), add(accumulate) {}
   bool add;
   Operand in, indices, out;
 
@@ -112,9 +112,9 @@ struct Random final : OperationOf<Random> {
   enum class Kind : unsigned char { uniform, normal, integers };
   Random(const char* name, Kind k) : OperationOf(name), kind(k) {}
   Kind kind;
-  double a = 0, b = 1;                    // low, high or loc, scale
-  long long low = 0, high = 0;            // of integers
-  HostScalar seed, offset;                // integers
+  double a = 0, b = 1;          // low, high or loc, scale
+  long long low = 0, high = 0;  // of integers
+  HostScalar seed, offset;      // integers
   Operand out;
 
   void visit(OperandVisitor& v) override;
@@ -147,7 +147,8 @@ struct ArgsortKeys final : OperationOf<ArgsortKeys> {
   std::size_t workspace_bytes() const override;
 };
 
-/// Chainer's softmax_cross_entropy over x (n, classes) and integer labels t (n,), both C-contiguous:
+/// Chainer's softmax_cross_entropy over x (n, classes) and integer labels t (n,), both
+/// C-contiguous:
 ///   y = log softmax of x, by row
 ///   loss = -sum(y[i, t[i]] over t[i] != ignore_label) / count,
 ///   count = the rows counted (at least 1) if `normalize`, else n
@@ -224,8 +225,8 @@ struct UpdateParameters final : OperationOf<UpdateParameters> {
 };
 
 /// out = in between two devices, or host and device; both C-contiguous, one dtype and size. Runs on
-/// the destination's current stream after what the source's current stream has queued, and the other
-/// way round for its end. Host memory that is not pinned makes the copy wait (counted).
+/// the destination's current stream after what the source's current stream has queued, and the
+/// other way round for its end. Host memory that is not pinned makes the copy wait (counted).
 struct Transfer final : OperationOf<Transfer> {
   explicit Transfer(const char* name = "copyto") : OperationOf(name) {}
   Operand in, out;

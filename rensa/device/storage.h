@@ -10,7 +10,9 @@
 
 namespace rensa {
 
-namespace cuda { class StreamState; }
+namespace cuda {
+class StreamState;
+}
 
 class Storage {
  public:

@@ -113,8 +113,8 @@ cublasLtMatmulPreferenceOpaque_t make_preference(const PlanKey& key) {
                  lt.preference_set(&preference, attribute, &value, sizeof(value)));
   };
   prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<std::uint64_t>(key.workspace_limit));
-  // Parts of a sum are added up in a fixed order and in the type it is computed in: in a step of their
-  // own, or one after the other in the output where that has the type.
+  // Parts of a sum are added up in a fixed order and in the type it is computed in: in a step of
+  // their own, or one after the other in the output where that has the type.
   Types types = types_of(key);
   bool same_type = types.data == types.scale;
   prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,

@@ -413,7 +413,8 @@ constexpr void add_reduction(ReduceKernels& kernels) {
     kernels.any[static_cast<int>(ComputeType::C)] = reduce_pair<ReducerOf<V>, AnyLoader<V>>(); \
   }
   RENSA_ANY(i64)
-  RENSA_ANY(u64) RENSA_ANY(f32) RENSA_ANY(f64) RENSA_ANY(c64) RENSA_ANY(c128)
+  RENSA_ANY(u64)
+  RENSA_ANY(f32) RENSA_ANY(f64) RENSA_ANY(c64) RENSA_ANY(c128)
 #undef RENSA_ANY
 #define RENSA_VECTOR(T, C)                                                \
   if constexpr (rule_takes(kRule, ComputeType::C)) {                      \
