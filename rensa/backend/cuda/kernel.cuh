@@ -195,13 +195,14 @@ template <class To, class From> RENSA_FN To convert(From x) {
 void make_number(const Scalar& scalar, Dtype compute, unsigned char (&number)[16]);
 
 /// Every dtype with the type that kernels read and write it as.
-#define RENSA_STORAGE_TYPES(X)                                                                \
-  X(bool_, bool)                                                                              \
-  X(int8, std::int8_t)                                                                        \
-  X(int16, std::int16_t) X(int32, std::int32_t) X(int64, std::int64_t) X(uint8, std::uint8_t) \
-      X(uint16, std::uint16_t) X(uint32, std::uint32_t) X(uint64, std::uint64_t)              \
-          X(float16, half_t) X(bfloat16, bfloat16_t) X(float32, float) X(float64, double)     \
-              X(complex64, complex_t<float>) X(complex128, complex_t<double>)
+// clang-format off
+#define RENSA_STORAGE_TYPES(X)                                                              \
+  X(bool_, bool) X(int8, std::int8_t) X(int16, std::int16_t) X(int32, std::int32_t)         \
+  X(int64, std::int64_t) X(uint8, std::uint8_t) X(uint16, std::uint16_t)                    \
+  X(uint32, std::uint32_t) X(uint64, std::uint64_t) X(float16, half_t)                      \
+  X(bfloat16, bfloat16_t) X(float32, float) X(float64, double)                              \
+  X(complex64, complex_t<float>) X(complex128, complex_t<double>)
+// clang-format on
 
 template <class V>
 inline constexpr Dtype native_dtype = std::is_same_v<V, long long>            ? Dtype::int64

@@ -40,4 +40,15 @@ void launch_fill_pattern(Dtype dtype, void* data, std::int64_t size, unsigned se
 void launch_compare(const void* a, const void* b, std::int64_t nbytes, unsigned* differs,
                     cudaStream_t stream);
 
+#if defined(__CUDACC__)
+/// What a product of float32 stores for a sum.
+__device__ __forceinline__ float finish(float sum, float alpha, bool has_bias, float bias,
+                                        bool relu) {
+  float value = alpha * sum;
+  if (has_bias) value += bias;
+  if (relu) value = value <= 0.0f ? 0.0f : value;
+  return value;
+}
+#endif
+
 }  // namespace rensa::cuda

@@ -1,6 +1,7 @@
 // The kernels of products with one short dimension. A short dimension is rounded up to S (or K), a
 // multiple of four; what is added reads the last row again, or zeros, and is not stored.
 #include "rensa/backend/cuda/kernel.cuh"
+#include "rensa/backend/cuda/matmul_kernels.h"
 #include "rensa/backend/cuda/matmul_skinny.h"
 
 namespace rensa::cuda {
@@ -9,10 +10,7 @@ namespace {
 
 __device__ __forceinline__ float finish(float sum, float alpha, const float* bias, int column,
                                         bool relu) {
-  float value = alpha * sum;
-  if (bias) value += bias[column];
-  if (relu) value = value <= 0.0f ? 0.0f : value;
-  return value;
+  return cuda::finish(sum, alpha, bias != nullptr, bias ? bias[column] : 0.0f, relu);
 }
 
 // --- dot: k is contiguous in x

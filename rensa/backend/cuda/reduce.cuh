@@ -414,7 +414,10 @@ constexpr void add_reduction(ReduceKernels& kernels) {
   }
   RENSA_ANY(i64)
   RENSA_ANY(u64)
-  RENSA_ANY(f32) RENSA_ANY(f64) RENSA_ANY(c64) RENSA_ANY(c128)
+  RENSA_ANY(f32)
+  RENSA_ANY(f64)
+  RENSA_ANY(c64)
+  RENSA_ANY(c128)
 #undef RENSA_ANY
 #define RENSA_VECTOR(T, C)                                                \
   if constexpr (rule_takes(kRule, ComputeType::C)) {                      \
@@ -422,8 +425,9 @@ constexpr void add_reduction(ReduceKernels& kernels) {
     kernels.vector[static_cast<int>(VectorType::T)] =                     \
         reduce_pair<ReducerOf<typename Loader::Value>, Loader>();         \
   }
-      RENSA_VECTOR(f32, f32) RENSA_VECTOR(f16, f32) RENSA_VECTOR(bf16, f32) RENSA_VECTOR(f64, f64)
-          RENSA_VECTOR(i32, i64) RENSA_VECTOR(i64, i64)
+  RENSA_VECTOR(f32, f32)
+  RENSA_VECTOR(f16, f32)
+  RENSA_VECTOR(bf16, f32) RENSA_VECTOR(f64, f64) RENSA_VECTOR(i32, i64) RENSA_VECTOR(i64, i64)
 #undef RENSA_VECTOR
 }
 
