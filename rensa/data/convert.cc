@@ -128,7 +128,10 @@ class Ring {
       if (!latest_->consumed) latest_->consumed.emplace(false);
       compute.record(*latest_->consumed);
     }
-    if (slots_.empty()) slots_.resize(static_cast<std::size_t>(num_slots(batch)));
+    if (slots_.empty()) {  // all at once: a steady loop never grows
+      slots_.resize(static_cast<std::size_t>(num_slots(batch)));
+      for (Slot& slot : slots_) make_room(slot, batch);
+    }
     Slot& slot = slots_[next_];
     next_ = (next_ + 1) % slots_.size();
     latest_ = &slot;

@@ -76,30 +76,74 @@ template <class V> struct Strided {
   }
 };
 
+// to[0, count) = from[0, count), which is mostly as wide as a panel.
+template <class V> void copy_values(const V* from, std::int64_t count, V* to) {
+  constexpr std::int64_t kFull = 32;
+  if (count == kFull) {
+    std::memcpy(to, from, kFull * sizeof(V));
+  } else {
+    std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(V));
+  }
+}
+
+// to[i][j] = from[j][i], four by four.
+template <class V>
+void transpose_4x4(const V* from, std::int64_t from_stride, V* to, std::int64_t to_stride) {
+  typedef V Four __attribute__((vector_size(4 * sizeof(V)), aligned(sizeof(V)), may_alias));
+  auto row = [&](int j) { return reinterpret_cast<const Four*>(from + j * from_stride); };
+  Four a = *row(0), b = *row(1), c = *row(2), d = *row(3);
+  Four ab = __builtin_shufflevector(a, b, 0, 4, 1, 5),
+       cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+  Four ef = __builtin_shufflevector(a, b, 2, 6, 3, 7),
+       gh = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+  auto put = [&](int i, const Four& v) { *reinterpret_cast<Four*>(to + i * to_stride) = v; };
+  put(0, __builtin_shufflevector(ab, cd, 0, 1, 4, 5));
+  put(1, __builtin_shufflevector(ab, cd, 2, 3, 6, 7));
+  put(2, __builtin_shufflevector(ef, gh, 0, 1, 4, 5));
+  put(3, __builtin_shufflevector(ef, gh, 2, 3, 6, 7));
+}
+
+// Packs columns [0, count) of q, k rows deep, into a panel of `width` columns.
+template <class V>
+void pack_columns(const Strided<V>& q, std::int64_t k, std::int64_t count, std::int64_t width,
+                  V* panel) {
+  std::int64_t j = 0;
+  for (; q.row == 1 && j + 4 <= count; j += 4) {
+    const V* columns = q.data + j * q.column;
+    std::int64_t p = 0;
+    for (; p + 4 <= k; p += 4) {
+      transpose_4x4(columns + p, q.column, panel + p * width + j, width);
+    }
+    for (; p < k; ++p) {
+      for (int i = 0; i < 4; ++i) panel[p * width + j + i] = columns[p + i * q.column];
+    }
+  }
+  for (; j < width; ++j) {
+    for (std::int64_t p = 0; p < k; ++p) {
+      panel[p * width + j] = j < count ? q.data[p * q.row + j * q.column] : V(0);
+    }
+  }
+}
+
 // Packs columns [0, count) of q, k rows deep: panels of `panel` columns, one behind the other, the
 // last one filled up with zeros to a multiple of `lanes`.
 template <class V>
 void pack(const Strided<V>& q, std::int64_t k, std::int64_t count, std::int64_t panel,
           std::int64_t lanes, V* packed) {
-  constexpr std::int64_t kBand = 16;
-  for (std::int64_t p = 0; p < k; p += q.column == 1 ? 1 : kBand) {
-    std::int64_t rows = q.column == 1 ? 1 : std::min(kBand, k - p);
+  // Rows in runs as long as they come, columns in bands that the cache holds.
+  std::int64_t band = q.column == 1 ? 1 : 64;
+  for (std::int64_t p = 0; p < k; p += band) {
+    std::int64_t rows = std::min(band, k - p);
     for (std::int64_t first = 0; first < count; first += panel) {
       std::int64_t columns = std::min(panel, count - first);
       std::int64_t width = ceil_div(columns, lanes) * lanes;
-      const V* from = q.data + p * q.row + first * q.column;
+      Strided<V> part = q.at(p, first);
       V* to = packed + first * k + p * width;
       if (q.column == 1) {
-        __builtin_prefetch(from + 4 * q.row);
-        for (std::int64_t j = 0; j < columns; ++j) to[j] = from[j];
+        copy_values(part.data, columns, to);
+        std::fill(to + columns, to + width, V(0));
       } else {
-        for (std::int64_t j = 0; j < columns; ++j) {
-          for (std::int64_t i = 0; i < rows; ++i)
-            to[i * width + j] = from[i * q.row + j * q.column];
-        }
-      }
-      for (std::int64_t j = columns; j < width; ++j) {
-        for (std::int64_t i = 0; i < rows; ++i) to[i * width + j] = V(0);
+        pack_columns(part, rows, columns, width, to);
       }
     }
   }
@@ -114,7 +158,7 @@ template <class V> class Product {
     row_blocks_ = ceil_div(m, kernels_.rows);
     // Rows that lie a multiple of this apart compete for the same places in the cache; and each
     // step from column to column needs a page of its own.
-    constexpr std::int64_t kConflict = 1024;
+    constexpr std::int64_t kConflict = 4096;
     bool conflict = p.row * static_cast<std::int64_t>(sizeof(V)) % kConflict == 0;
     copies_p_ = p.column == 1 ? conflict && n > panel_width() : n > 4 * panel_width();
   }
@@ -209,7 +253,7 @@ template <class V> class Product {
   void run_block(std::int64_t block, const Slab& slab) const {
     std::int64_t row = m_ * block / row_blocks_, count = m_ * (block + 1) / row_blocks_ - row;
     Strided<V> rows = p_.at(row, slab.step);
-    if (copies_p_) rows = copy_rows(rows, count, slab.steps);
+    if (copies_p_) rows = copy_rows(rows, count, m_ - row, slab.steps);
     bool add = slab.step > 0;
     for (std::int64_t first = 0; first < slab.columns; first += panel_width()) {
       Ahead ahead = lines_ahead(rows, count, block, slab, first);
@@ -253,22 +297,27 @@ template <class V> class Product {
   }
 
   // Into memory of this thread, whose rows lie better.
-  Strided<V> copy_rows(const Strided<V>& rows, std::int64_t count, std::int64_t depth) const {
+  // The matrix has `rows_left` rows from the first one on.
+  Strided<V> copy_rows(const Strided<V>& rows, std::int64_t count, std::int64_t rows_left,
+                       std::int64_t depth) const {
     thread_local Workspace workspace;
     bool along = rows.column == 1;
-    std::int64_t row = along ? depth + 16 : 1, column = along ? 1 : count;
+    // Steps of whole lines where the matrix has something to read there.
+    constexpr std::int64_t kStep = 16;
+    bool whole = !along && rows.row == 1 && rows_left >= kStep;
+    std::int64_t row = along ? depth + kStep : 1, column = along ? 1 : kStep;
     std::int64_t size = along ? count * row : depth * column;
     auto* copy = static_cast<V*>(workspace.get(size * static_cast<std::int64_t>(sizeof(V))));
-    if (along) {
+    for (std::int64_t i = 0; i < count && along; ++i) {
+      std::memcpy(copy + i * row, rows.data + i * rows.row,
+                  static_cast<std::size_t>(depth) * sizeof(V));
+    }
+    for (std::int64_t p = 0; p < depth && whole; ++p) {
+      std::memcpy(copy + p * column, rows.data + p * rows.column, kStep * sizeof(V));
+    }
+    for (std::int64_t p = 0; p < depth && !along && !whole; ++p) {
       for (std::int64_t i = 0; i < count; ++i) {
-        std::memcpy(copy + i * row, rows.data + i * rows.row,
-                    static_cast<std::size_t>(depth) * sizeof(V));
-      }
-    } else {
-      for (std::int64_t p = 0; p < depth; ++p) {
-        for (std::int64_t i = 0; i < count; ++i) {
-          copy[p * column + i] = rows.data[p * rows.column + i * rows.row];
-        }
+        copy[p * column + i] = rows.data[p * rows.column + i * rows.row];
       }
     }
     return {copy, row, column};
