@@ -161,24 +161,34 @@ template <class V> class Product {
     constexpr std::int64_t kConflict = 4096;
     bool conflict = p.row * static_cast<std::int64_t>(sizeof(V)) % kConflict == 0;
     copies_p_ = p.column == 1 ? conflict && n > panel_width() : n > 4 * panel_width();
+    // A few last columns would leave most of a vector empty.
+    std::int64_t rest = n % lanes();
+    if (p.column == 1 && q.row == 1 && rest <= kernels_.kDotColumns && k >= lanes()) dotted_ = rest;
+    n_ -= dotted_;
   }
 
   // In vector multiplications; the rest by measure.
   double cost() const {
     auto work = static_cast<double>(m_) * static_cast<double>(ceil_div(n_, kernels_.lanes)) *
                 static_cast<double>(k_);
+    work += 0.3 * static_cast<double>(m_ * dotted_ * k_) / kernels_.kDotColumns;
     double packing = static_cast<double>(k_ * n_) * (q_.column == 1 ? (packs() ? 0.6 : 0.1) : 2.5);
-    double storing = static_cast<double>(m_ * n_) * (c_.column == 1 ? 0.1 : 2.0);
+    double storing = static_cast<double>(m_ * (n_ + dotted_)) * (c_.column == 1 ? 0.1 : 2.0);
     return work + packing + storing;
   }
 
   void run() const {
-    bool parallel = m_ * n_ * k_ >= kParallelWork;
+    bool parallel = m_ * (n_ + dotted_) * k_ >= kParallelWork;
     std::int64_t threads = parallel ? num_threads() : 1;
     std::int64_t panels = ceil_div(n_, panel_width());
-    // Each thread packs for itself what it needs, unless that would be nearly all of q.
-    panels >= 2 * threads || !packs() ? run_by_columns(panels, threads)
-                                      : run_by_rows(panels, threads);
+    // By columns each thread packs for itself, and reads all of p; by rows they share what is
+    // packed and each reads its part of p: better where p is the larger one, if not by much.
+    constexpr std::int64_t kManyColumns = 1024, kManyRows = 512;
+    bool by_columns = panels >= 2 * threads && (n_ > m_ || n_ > kManyColumns || m_ > kManyRows);
+    if (!by_columns && packs()) return run_by_rows(panels, threads);
+    run_by_columns(panels, threads);
+    parallel_for(row_blocks_, threads == 1 ? row_blocks_ : 1,
+                 [&](std::int64_t begin, std::int64_t end) { run_dots(begin, end); });
   }
 
  private:
@@ -220,7 +230,7 @@ template <class V> class Product {
 
   // All threads use one packed copy of q; blocks of rows are shared out.
   void run_by_rows(std::int64_t panels, std::int64_t threads) const {
-    std::int64_t depth = depth_for(padded(n_));
+    std::int64_t depth = depth_for(std::max(padded(n_), lanes()));
     V* packed = packing_memory(padded(n_), depth);
     for (std::int64_t p = 0; p < k_; p += depth) {
       std::int64_t steps = std::min(depth, k_ - p);
@@ -233,8 +243,25 @@ template <class V> class Product {
       parallel_for(row_blocks_, grain, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t block = begin; block < end; ++block) {
           run_block(block, {0, n_, p, steps, packed, false});
+          if (p + steps == k_) run_dots(block, block + 1);  // p's rows are at hand
         }
       });
+    }
+  }
+
+  // The last columns of some blocks of rows, over all of k.
+  void run_dots(std::int64_t block, std::int64_t last_block) const {
+    if (dotted_ == 0) return;
+    constexpr int kRows = GemmKernels<V>::kDotRows, kColumns = GemmKernels<V>::kDotColumns;
+    std::int64_t end = m_ * last_block / row_blocks_;
+    for (std::int64_t row = m_ * block / row_blocks_; row < end; row += kRows) {
+      int rows = static_cast<int>(std::min<std::int64_t>(kRows, end - row));
+      V results[kRows * kColumns];
+      kernels_.dots(k_, p_.at(row, 0).data, p_.row, rows, q_.at(0, n_).data, q_.column,
+                    static_cast<int>(dotted_), results);
+      for (int i = 0; i < rows; ++i) {
+        for (int j = 0; j < dotted_; ++j) *c_.at(row + i, n_ + j).data = results[i * kColumns + j];
+      }
     }
   }
 
@@ -289,11 +316,23 @@ template <class V> class Product {
       return {q_.at(slab.step + slab.steps, slab.column + first).data + block * kLine / kSize,
               q_.row * kSize};
     }
-    if (first > 0 || copies_p_) return {};
-    if (rows.column != 1) return {rows.data + kStepsAhead * rows.column, rows.column * kSize};
-    // The next block, where rows lie close behind one another.
+    std::int64_t next = m_ * (block + 1) / row_blocks_;
+    if (copies_p_) {  // the lines that the next block is copied from: its last ones, then its first
+      if (p_.row != 1 || block + 1 == row_blocks_ || first > panel_width()) return {};
+      std::int64_t row = first == 0 ? std::min(m_, next + count) - 1 : next;
+      return {p_.at(row, slab.step).data, p_.column * kSize};
+    }
+    if (rows.column != 1) {
+      return first > 0 ? Ahead{}
+                       : Ahead{rows.data + kStepsAhead * rows.column, rows.column * kSize};
+    }
+    // The next block, where rows lie close behind one another, spread over the tiles of this one.
     bool dense = rows.row <= slab.steps + slab.steps / 8 && block + 1 < row_blocks_;
-    return dense ? Ahead{rows.data + count * rows.row, kLine} : Ahead{};
+    if (!dense) return {};
+    std::int64_t tiles = ceil_div(slab.columns, panel_width()), tile = first / panel_width();
+    std::int64_t values = count * rows.row;
+    return {rows.data + values + values * tile / tiles,
+            ceil_div(values * kSize, slab.steps * tiles)};
   }
 
   // Into memory of this thread, whose rows lie better.
@@ -337,19 +376,26 @@ template <class V> class Product {
       __builtin_prefetch(c.data + j * c.column, 1);
     }
     alignas(64) V sums[kMaxTileBytes / sizeof(V)];
-    tile(depth, rows.data, rows.row, rows.column, q, q_stride, sums, full, false,
-         reinterpret_cast<const char*>(ahead.data), ahead.step);
-    for (std::int64_t j = 0; j < width; ++j) {
-      for (std::int64_t i = 0; i < count; ++i) {
-        V& target = c.data[i * c.row + j * c.column];
-        target = add ? target + sums[i * full + j] : sums[i * full + j];
+    auto for_each = [&](const auto& f) {
+      for (std::int64_t j = 0; j < width; ++j) {
+        for (std::int64_t i = 0; i < count; ++i) {
+          f(c.data[i * c.row + j * c.column], sums[i * full + j]);
+        }
       }
+    };
+    if (add) {
+      std::fill_n(sums, count * full, V(0));
+      for_each([](const V& element, V& sum) { sum = element; });
     }
+    tile(depth, rows.data, rows.row, rows.column, q, q_stride, sums, full, add,
+         reinterpret_cast<const char*>(ahead.data), ahead.step);
+    for_each([](V& element, const V& sum) { element = sum; });
   }
 
   const GemmKernels<V>& kernels_;
   std::int64_t m_, n_, k_, row_blocks_ = 0;
   Strided<V> p_, q_, c_;
+  std::int64_t dotted_ = 0;  // last columns, not counted in n_, that are left to dot products
   bool copies_p_ = false;
 };
 
