@@ -1,5 +1,6 @@
 // Runs the tests and says how many needed a GPU and how many of those were left out.
 #include <cstdio>
+#include <cstdlib>
 
 #include "tests/testing.h"
 
@@ -9,6 +10,11 @@ int skipped = 0, ran = 0;
 }
 void count_skipped() { ++skipped; }
 void count_gpu_test() { ++ran; }
+
+bool quick() {
+  const char* value = std::getenv("RENSA_TEST_QUICK");
+  return value && *value == '1';
+}
 
 std::vector<Device> test_devices() {
   std::vector<Device> devices{cpu()};

@@ -22,4 +22,8 @@ std::vector<Device> test_devices();
 void count_skipped();
 void count_gpu_test();
 
+/// Whether fewer sizes and steps will do (RENSA_TEST_QUICK=1): for checkers that slow every kernel
+/// a hundredfold and keep an account of each of its accesses.
+bool quick();
+
 }  // namespace rensa::testing

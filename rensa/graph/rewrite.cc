@@ -28,6 +28,7 @@ class Rewriter {
       compact();
     }
     drop_dead();
+    split_updates();
   }
 
  private:
@@ -145,6 +146,50 @@ class Rewriter {
         needed = needed || read_later;
       }
       if (!needed) remove(i), compact();
+    }
+  }
+
+  /// The operation before `i` that writes `storage` last; 0 where none does.
+  std::size_t writer_before(std::size_t i, Storage* storage) const {
+    while (i-- > 1) {
+      if (touches(i, storage, true)) return i;
+    }
+    return 0;
+  }
+
+  /// One update of all parameters waits for the last gradient. In parts, by the order in which the
+  /// gradients come, most of it is done beside the rest of backward.
+  void split_updates() {
+    constexpr int kMostParts = 4;
+    constexpr std::int64_t kLeastBytes = std::int64_t{1} << 20;  // what is worth a launch
+    for (std::size_t i = ops_.size(); i-- > 0;) {
+      auto* update = dynamic_cast<UpdateParameters*>(ops_[i].get());
+      if (!update) continue;
+      std::vector<std::pair<std::size_t, UpdateTarget>> targets;
+      std::int64_t bytes = 0;
+      for (const UpdateTarget& target : update->targets) {
+        targets.emplace_back(writer_before(i, target.gradient.storage), target);
+        bytes += target.parameter.view.nbytes();
+      }
+      std::stable_sort(targets.begin(), targets.end(),
+                       [](const auto& a, const auto& b) { return a.first < b.first; });
+      std::int64_t share = std::max(bytes / kMostParts, kLeastBytes);
+      std::vector<std::unique_ptr<Operation>> parts;
+      UpdateParameters part(*update);
+      part.targets.clear();
+      std::int64_t part_bytes = 0;
+      for (auto& [ready, target] : targets) {
+        if (part_bytes >= share) {
+          parts.push_back(part.clone());
+          part.targets.clear();
+          part_bytes = 0;
+        }
+        part_bytes += target.parameter.view.nbytes();
+        part.targets.push_back(std::move(target));
+      }
+      *update = part;
+      ops_.insert(ops_.begin() + static_cast<std::ptrdiff_t>(i),
+                  std::make_move_iterator(parts.begin()), std::make_move_iterator(parts.end()));
     }
   }
 

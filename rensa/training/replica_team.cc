@@ -1,8 +1,10 @@
 // ReplicaTeam.
 #include "rensa/training/replica_team.h"
 
+#include <chrono>
 #include <utility>
 
+#include "rensa/core/thread_pool.h"
 #include "rensa/core/thread_state.h"
 
 namespace rensa::training {
@@ -11,7 +13,9 @@ struct ReplicaTeam::Shared {
   ThreadState state;
 };
 
-ReplicaTeam::ReplicaTeam(int size) : size_(size), shared_(std::make_unique<Shared>()) {
+// Spinning is for machines with cores to spare: the members' own, and as many for what they start.
+ReplicaTeam::ReplicaTeam(int size)
+    : size_(size), spins_(num_threads() >= 2 * size), shared_(std::make_unique<Shared>()) {
   try {
     for (int member = 1; member < size; ++member) {
       threads_.emplace_back([this, member] { work(member); });
@@ -29,8 +33,28 @@ void ReplicaTeam::stop() {
     std::lock_guard lock(mutex_);
     stopping_ = true;
   }
-  changed_.notify_all();
+  notify();
   for (std::thread& thread : threads_) thread.join();
+}
+
+void ReplicaTeam::notify() {
+  changes_.fetch_add(1, std::memory_order_release);
+  changed_.notify_all();
+}
+
+template <class Done> void ReplicaTeam::wait(std::unique_lock<std::mutex>& lock, Done done) {
+  using Clock = std::chrono::steady_clock;
+  auto patience = Clock::now() + std::chrono::microseconds(200);
+  while (!done()) {
+    if (!spins_ || Clock::now() >= patience) {
+      changed_.wait(lock);
+      continue;
+    }
+    std::int64_t seen = changes_.load(std::memory_order_acquire);
+    lock.unlock();
+    while (changes_.load(std::memory_order_acquire) == seen && Clock::now() < patience) {}
+    lock.lock();
+  }
 }
 
 void ReplicaTeam::run(const std::function<void(int)>& job) {
@@ -44,10 +68,10 @@ void ReplicaTeam::run(const std::function<void(int)>& job) {
     error_ = nullptr;
     ++jobs_;
   }
-  changed_.notify_all();
+  notify();
   do_job(0);
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return unfinished_ == 0; });
+  wait(lock, [&] { return unfinished_ == 0; });
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
 }
 
@@ -55,7 +79,7 @@ void ReplicaTeam::work(int member) {
   for (std::int64_t seen = 0;;) {
     {
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return stopping_ || jobs_ != seen; });
+      wait(lock, [&] { return stopping_ || jobs_ != seen; });
       if (stopping_) return;
       seen = jobs_;
       ThreadState::install(shared_->state.snapshot());
@@ -77,7 +101,7 @@ void ReplicaTeam::do_job(int member) {
     if (error && !error_) error_ = std::move(error);
     --unfinished_;
   }
-  changed_.notify_all();
+  notify();
 }
 
 void ReplicaTeam::barrier() {
@@ -87,10 +111,10 @@ void ReplicaTeam::barrier() {
     waiting_ = 0;
     ++barriers_;
     lock.unlock();
-    changed_.notify_all();
+    notify();
     return;
   }
-  changed_.wait(lock, [&] { return barriers_ != passed || error_; });
+  wait(lock, [&] { return barriers_ != passed || error_; });
   if (barriers_ == passed) throw Aborted();
 }
 

@@ -2,6 +2,7 @@
 // failed.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
@@ -35,11 +36,16 @@ class ReplicaTeam {
   void work(int member);
   void do_job(int member);
   void stop();
+  /// Wakes those that wait, after a change under the mutex.
+  void notify();
+  template <class Done> void wait(std::unique_lock<std::mutex>& lock, Done done);
 
   int size_;
+  bool spins_;  // before a thread sleeps: waking it takes longer than what it waits for
   std::vector<std::thread> threads_;
   std::mutex mutex_;
   std::condition_variable changed_;
+  std::atomic<std::int64_t> changes_{0};
   const std::function<void(int)>* job_ = nullptr;
   std::int64_t jobs_ = 0;      // started so far
   int unfinished_ = 0;         // members still in the current job

@@ -115,6 +115,7 @@ TEST(NumpyCases, Agree) {
   std::ifstream file(RENSA_TEST_DATA "/numpy_cases.txt");
   int count = 0, failures = 0;
   for (std::string line; std::getline(file, line) && failures < 20; ++count) {
+    if (testing::quick() && count % 4 != 0) continue;
     Case c = read_case(line);
     for (Device device : testing::test_devices()) {
       SCOPED_TRACE(line);

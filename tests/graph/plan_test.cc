@@ -150,5 +150,41 @@ TEST(Rewrite, AFilledConstantIsKeptAndNotFilledAgain) {
   EXPECT_EQ(y.to_vector<float>(), std::vector<float>(8, 3.f));
 }
 
+TEST(Rewrite, UpdatesGoInPartsAsTheirGradientsCome) {
+  constexpr std::int64_t kSize = 400000;  // 1.6 MB each
+  std::vector<Array> parameters, gradients(3);
+  for (int i = 0; i < 3; ++i) parameters.push_back(xp::ones({kSize}, float32) * float(i + 1));
+  Array x = xp::random::normal(0, 1, {kSize}, float32);
+  auto step = [&] {
+    for (int i : {2, 0, 1}) gradients[static_cast<std::size_t>(i)] = x * float(i + 2);
+    UpdateParameters update("SGD", UpdateRuleId::sgd);
+    update.num_hyperparameters = 1;
+    update.hyperparameters[0].real = 0.5;
+    for (std::size_t i = 0; i < 3; ++i) {
+      update.targets.push_back({parameters[i].operand(), gradients[i].operand(), {}});
+    }
+    launch(update);
+  };
+  Recording recording;
+  record(recording, step);
+  std::vector<std::vector<float>> once, twice;
+  for (const Array& p : parameters) once.push_back(p.to_vector<float>());
+  step();
+  for (const Array& p : parameters) twice.push_back(p.to_vector<float>());
+  rewrite(recording);
+  std::vector<const char*> updated;
+  for (std::size_t i = 0; i < 3; ++i) parameters[i].assign(xp::array(once[i]));
+  for (auto& operation : recording.operations) {
+    if (auto* part = dynamic_cast<UpdateParameters*>(operation.get())) {
+      ASSERT_EQ(part->targets.size(), 1u);
+      updated.push_back(part->targets[0].parameter.view.data);
+    }
+    launch(*operation);
+  }
+  auto data = [&](std::size_t i) { return static_cast<const char*>(parameters[i].data()); };
+  EXPECT_EQ(updated, (std::vector<const char*>{data(2), data(0), data(1)}));
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(parameters[i].to_vector<float>(), twice[i]);
+}
+
 }  // namespace
 }  // namespace rensa

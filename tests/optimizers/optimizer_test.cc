@@ -77,6 +77,7 @@ void set_gradient(const ParameterRef& p, int t) {
 
 TEST(Optimizer, FollowsTheFormulaForManySteps) {
   const std::pair<Dtype, double> tolerances[] = {{float64, 1e-12}, {float32, 2e-5}};
+  const int steps = testing::quick() ? 20 : 200;
   for (Device device : testing::test_devices()) {
     for (auto [dtype, tolerance] : tolerances) {
       for (const Case& c : cases()) {
@@ -85,13 +86,13 @@ TEST(Optimizer, FollowsTheFormulaForManySteps) {
         c.optimizer.setup(model);
         std::vector<double> expected = model.a.array().to_vector<double>();
         double states[3][2] = {};
-        for (int t = 1; t <= 200; ++t) {
+        for (int t = 1; t <= steps; ++t) {
           set_gradient(model.a, t);
           set_gradient(model.b, t);
           c.optimizer.update();
           for (std::size_t i = 0; i < 3; ++i) c.update(expected[i], states[i], gradient(i, t), t);
         }
-        EXPECT_EQ(c.optimizer.t(), 200);
+        EXPECT_EQ(c.optimizer.t(), steps);
         std::vector<double> got = model.a.array().to_vector<double>();
         for (std::size_t i = 0; i < 3; ++i) EXPECT_NEAR(got[i], expected[i], tolerance);
       }

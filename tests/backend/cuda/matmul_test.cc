@@ -2,6 +2,7 @@
 // time, and the same bits whether relu follows in the product or after it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
@@ -114,7 +115,7 @@ void expect_close(const Array& got, const std::vector<double>& want, double tole
   double worst = 0;
   for (std::size_t i = 0; i < want.size(); ++i) {
     double error = std::abs(values[i] - want[i]);
-    if (!(error <= worst)) worst = error;  // NaN stays
+    worst = std::isnan(error) ? 1e300 : std::max(worst, error);
   }
   EXPECT_LE(worst, tolerance) << what;
 }
@@ -128,6 +129,7 @@ std::vector<Product> products() {
                             {16, 300, 16}};
   std::vector<Product> result;
   for (Product p : shapes) {
+    if (testing::quick() && p.m * p.n * p.k > 1000000) continue;
     for (int form = 0; form < 4; ++form) {
       p.a_transposed = form & 1;
       p.b_transposed = form & 2;
