@@ -6,6 +6,8 @@
 
 #include <CLI/CLI.hpp>
 #include <cmath>
+#include <cstdio>
+#include <exception>
 #include <vector>
 
 #include "benchmarks/timing.h"
@@ -61,7 +63,7 @@ double median_microseconds(const training::Updater& updater, const Options& opti
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   Options options;
   CLI::App app("Times ParallelUpdater on two devices against StandardUpdater on one.");
   app.add_option("--batchsize", options.batch, "of both devices together")->capture_default_str();
@@ -101,4 +103,7 @@ int main(int argc, char** argv) {
     fine = fine && equal;
   }
   return fine ? 0 : 1;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "%s\n", error.what());
+  return 1;
 }

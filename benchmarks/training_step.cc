@@ -5,7 +5,9 @@
 #include <rensa/rensa.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <cstring>
+#include <exception>
 #include <vector>
 
 #include "benchmarks/timing.h"
@@ -18,7 +20,7 @@ constexpr std::int64_t kSamples = 60000;
 
 struct MLP : Chain<MLP> {
   L::Linear l1{784, 1000}, l2{1000, 1000}, l3{1000, 10};
-  void members(Visitor& v) {
+  void members(Visitor& v) override {
     v("l1", l1);
     v("l2", l2);
     v("l3", l3);
@@ -128,7 +130,7 @@ bool run_row(const Options& options, const Data& data, std::int64_t batch) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   Options options;
   CLI::App app("Times the training step of the guide's MLP, eager and captured.");
   app.add_option("--device", options.device, "cpu or cuda:N")->capture_default_str();
@@ -157,4 +159,7 @@ int main(int argc, char** argv) {
     for (std::int64_t batch : options.batch_sizes) fine &= run_row(options, data, batch);
   }
   return fine ? 0 : 1;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "%s\n", error.what());
+  return 1;
 }

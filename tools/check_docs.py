@@ -1,18 +1,53 @@
 #!/usr/bin/env python3
 """Checks README.md and docs/: what they show is in the tree.
 
+    python3 tools/check_docs.py
+    python3 tools/check_docs.py --write-diffs FOLDER   only writes the diffs there, as 1.diff, ...
+
 A C++ block stands after a comment that names the program it comes from,
     <!-- tests/consumer/network.cc -->
 and every line of it must be in that file, in this order, spaces at either end aside; the file is
-built and run by the tests. Relative links must lead somewhere. Prints each fault as file:line.
+built and run by the tests. A diff must apply to the tree. It may stand after a comment that says how
+long it may be, files aside that are named:
+    <!-- at most 15 added lines outside tests/array/op_table_test.cc -->
+Relative links must lead somewhere. Prints each fault as file:line.
 """
+import os
 import pathlib
 import re
+import shutil
+import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCE = re.compile(r"^<!-- (\S+) -->$")
+LENGTH = re.compile(r"^<!-- at most (\d+) added lines outside (.+) -->$")
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)[^)]*\)")
+
+
+def pages():
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def parts(text):
+    """The blocks and the other lines of Markdown `text`.
+
+    Gives (line number, kind, the line before, lines); kind is "text" for a line outside blocks, of
+    a block what follows its opening ```.
+    """
+    lines = text.splitlines()
+    number = 0
+    while number < len(lines):
+        line = lines[number]
+        number += 1
+        if not line.startswith("```"):
+            yield number, "text", "", [line]
+            continue
+        start = number
+        while number < len(lines) and lines[number] != "```":
+            number += 1
+        yield start, line[3:].strip(), lines[start - 2] if start > 1 else "", lines[start:number]
+        number += 1
 
 
 def missing_lines(block, source):
@@ -21,42 +56,85 @@ def missing_lines(block, source):
     return [line for line in map(str.strip, block) if line and line not in lines]
 
 
-def faults(page, text):
-    """(line number, what is wrong) in the Markdown `text` of the file `page`."""
-    lines = text.splitlines()
-    number = 0
-    while number < len(lines):
-        line = lines[number]
-        number += 1
-        if line.startswith("```"):
-            start = number
-            while number < len(lines) and lines[number] != "```":
-                number += 1
-            block = lines[start:number]
-            number += 1
-            if line.strip() != "```cpp":
-                continue
-            source = SOURCE.match(lines[start - 2]) if start > 1 else None
-            if not source:
-                yield start, "a C++ block after no comment that names its program"
-            elif not (ROOT / source[1]).is_file():
-                yield start, f"{source[1]} is not there"
-            elif missing := missing_lines(block, (ROOT / source[1]).read_text()):
-                yield start, f"not in {source[1]}: {missing[0]}"
-            continue
-        for target in LINK.findall(line):
-            if "://" not in target and not (page.parent / target).exists():
-                yield number, f"{target} is not there"
+def program_faults(before, block):
+    source = SOURCE.match(before)
+    if not source:
+        yield "a C++ block after no comment that names its program"
+    elif not (ROOT / source[1]).is_file():
+        yield f"{source[1]} is not there"
+    elif missing := missing_lines(block, (ROOT / source[1]).read_text()):
+        yield f"not in {source[1]}: {missing[0]}"
+
+
+def git_apply(option, diff):
+    """Runs `git apply` on the tree. It needs no repository, and must not find one around the tree:
+    in a subfolder of that it would leave the diff's files out."""
+    environment = {**os.environ, "GIT_CEILING_DIRECTORIES": str(ROOT.parent)}
+    return subprocess.run(["git", "apply", option, "--whitespace=nowarn", "-"], cwd=ROOT,
+                          env=environment, input=diff, capture_output=True, text=True)
+
+
+def diff_faults(before, block):
+    diff = "\n".join(block) + "\n"
+    check = git_apply("--check", diff)
+    if check.returncode != 0:
+        yield "the diff does not apply: " + check.stderr.strip().replace("\n", "; ")
+        return
+    limit = LENGTH.match(before)
+    if not limit:
+        return
+    added = {}
+    for line in git_apply("--numstat", diff).stdout.splitlines():
+        count, _, path = line.split("\t")
+        added[path] = int(count)
+    for path in limit[2].split():
+        if path not in added:
+            yield f"the diff has no {path}"
+        added.pop(path, None)
+    if sum(added.values()) > int(limit[1]):
+        yield (f"the diff adds {sum(added.values())} lines outside {limit[2]}, "
+               f"at most {limit[1]} are meant")
+
+
+def link_faults(page, line):
+    for target in LINK.findall(line):
+        if "://" not in target and not (page.parent / target).exists():
+            yield f"{target} is not there"
+
+
+def write_diffs(folder):
+    diffs = [block for page in pages() for _, kind, _, block in parts(page.read_text())
+             if kind == "diff"]
+    for i, block in enumerate(diffs, 1):
+        (folder / f"{i}.diff").write_text("\n".join(block) + "\n")
 
 
 def main():
-    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    found = [(page, *fault) for page in pages for fault in faults(page, page.read_text())]
-    for page, number, what in found:
-        print(f"{page.relative_to(ROOT)}:{number}: {what}")
-    print(f"docs: {len(pages)} pages checked, {len(found)} faults")
-    return 1 if found else 0
+    has_git = shutil.which("git") is not None
+    faults = diffs = 0
+    for page in pages():
+        for number, kind, before, block in parts(page.read_text()):
+            found = []
+            if kind == "text":
+                found = link_faults(page, block[0])
+            elif kind == "cpp":
+                found = program_faults(before, block)
+            elif kind == "diff":
+                diffs += 1
+                found = diff_faults(before, block) if has_git else []
+            for what in found:
+                faults += 1
+                print(f"{page.relative_to(ROOT)}:{number}: {what}")
+    if diffs and not has_git:
+        print(f"docs: {diffs} diffs not checked: there is no git to apply them with")
+    print(f"docs: {len(pages())} pages checked, {faults} faults")
+    return 1 if faults else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    if len(sys.argv) == 3 and sys.argv[1] == "--write-diffs":
+        write_diffs(pathlib.Path(sys.argv[2]))
+    elif len(sys.argv) > 1:
+        sys.exit(__doc__)
+    else:
+        sys.exit(main())

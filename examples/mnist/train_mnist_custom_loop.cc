@@ -8,7 +8,8 @@ using namespace rensa;
 
 /// The mean loss and accuracy over a whole dataset, waiting for the device once.
 template <class Model>
-static void evaluate(Model& model, Iterator iterator, const Converter& convert, Device device) {
+static void evaluate(Model& model, const Iterator& iterator, const Converter& convert,
+                     Device device) {
   UsingConfig not_training(&Config::train, false);
   no_backprop_mode no_graph;
   Array loss = xp::zeros({}, float64, device), accuracy = xp::zeros({}, float64, device);

@@ -90,9 +90,7 @@ Dtype common_dtype(const char* name, Ufunc ufunc, Arguments arguments) {
   bool compares = rule == DtypeRule::comparison || rule == DtypeRule::equality;
   for (const auto* argument = begin; argument != arguments.end(); ++argument) {
     if (argument->array) continue;
-    if (arrays == 0) {
-      common = promote_types(common, argument->scalar.default_dtype());
-    } else if (compares && detail::is_out_of_range(argument->scalar, common)) {
+    if (arrays == 0 || (compares && detail::is_out_of_range(argument->scalar, common))) {
       common = promote_types(common, argument->scalar.default_dtype());
     } else {
       common = argument->scalar.result_type(common);

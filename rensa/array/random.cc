@@ -6,6 +6,7 @@
 #include <limits>
 #include <mutex>
 #include <random>
+#include <utility>
 
 #include "rensa/array/internal.h"
 #include "rensa/core/error.h"
@@ -88,7 +89,7 @@ Array draw(Random op, const Shape& shape, Dtype dtype, Placement placement, int 
 
 Array draw_floats(Random op, const Shape& shape, Dtype dtype, Placement placement) {
   check_floating(op.name(), dtype);
-  return draw(op, shape, dtype, placement, dtype == float64 ? 2 : 1);
+  return draw(std::move(op), shape, dtype, placement, dtype == float64 ? 2 : 1);
 }
 
 }  // namespace

@@ -1,10 +1,11 @@
 // Reductions, and the comparisons of whole arrays made of them.
 #include <fmt/format.h>
 
-#include <limits>
+#include <cmath>
 
 #include "rensa/array/internal.h"
 #include "rensa/core/error.h"
+#include "rensa/core/reduction_functors.h"
 #include "rensa/device/launcher.h"
 #include "rensa/device/operations.h"
 
@@ -12,19 +13,21 @@ namespace rensa {
 
 namespace {
 
-// What a reduction of no elements gives. Throws ValueError for those that have no answer.
+// What a reduction of no elements gives: what its row makes of the identity. Throws ValueError for
+// those that have no answer.
 Scalar value_of_nothing(Reduction reduction, const Array& a) {
+  const ReductionInfo& info = reduction_info(reduction);
+  if (info.rule == ReductionRule::order || info.rule == ReductionRule::position) {
+    throw ValueError(fmt::format("{}: {} is empty along a reduced axis, which has no {}", info.name,
+                                 a.view().describe(), info.name));
+  }
   switch (reduction) {
-    case Reduction::sum:
-    case Reduction::sum_of_squares: return 0;
-    case Reduction::prod: return 1;
-    case Reduction::mean: return std::numeric_limits<double>::quiet_NaN();
-    case Reduction::any: return false;
-    case Reduction::all: return true;
-    default:
-      throw ValueError(fmt::format("{}: {} is empty along a reduced axis, which has no {}",
-                                   reduction_info(reduction).name, a.view().describe(),
-                                   reduction_info(reduction).name));
+#define RENSA_REDUCTION(name, ...) \
+  case Reduction::name:            \
+    return red::name::post(red::name::identity<double>(), 0);
+#include "rensa/core/reductions.def"
+#undef RENSA_REDUCTION
+    default: return 0;  // argmax and argmin, which have thrown
   }
 }
 
@@ -66,10 +69,6 @@ Array detail::reduce_axes(Reduction reduction, const Array& a, unsigned axes) {
   if (out.size() == 0) return out;
   if (a.size() == 0) {
     fill_elements(name, out, value_of_nothing(reduction, a));
-    return out;
-  }
-  if (axes == 0) {  // each element alone: its sum, mean, maximum or truth
-    copy_elements(name, a, out);
     return out;
   }
   Reduce op(name, reduction);

@@ -212,10 +212,8 @@ Columns moved(Columns columns, Device device) {
   return columns;
 }
 
-/// The device that a dataset of arrays lies on; the CPU for any other.
-Device home_of(const Dataset& dataset) {
-  return dataset.columns() ? (*dataset.columns())[0].device() : cpu();
-}
+/// The device that a dataset's arrays lie on; the CPU for a dataset without.
+Device home_of(const Columns* columns) { return columns ? (*columns)[0].device() : cpu(); }
 
 }  // namespace
 
@@ -262,9 +260,9 @@ Converter::Converter(ConverterOptions options) : impl_(std::make_shared<Impl>())
 
 LocatedBatch Converter::locate(const Batch& batch, Device device) const {
   const Columns* columns = batch.dataset().columns();
-  Device home = home_of(batch.dataset());
+  Device home = home_of(columns);
   if (columns && home == device) return {*columns, batch.indices_on(device)};
-  if (home.is_cuda()) {  // gathered where the dataset is, moved from there
+  if (columns && home.is_cuda()) {  // gathered where the dataset is, moved from there
     return {moved(LocatedBatch{*columns, batch.indices_on(home)}.gather(), device), {}};
   }
   if (device.is_cpu()) return {host_columns(batch), {}};
@@ -275,9 +273,10 @@ LocatedBatch Converter::locate(const Batch& batch, Device device) const {
 }
 
 Columns concat_examples(const Batch& batch, Device device) {
-  Device home = home_of(batch.dataset());
-  if (home.is_cpu()) return moved(host_columns(batch), device);
-  return moved(LocatedBatch{*batch.dataset().columns(), batch.indices_on(home)}.gather(), device);
+  const Columns* columns = batch.dataset().columns();
+  Device home = home_of(columns);
+  if (!columns || home.is_cpu()) return moved(host_columns(batch), device);
+  return moved(LocatedBatch{*columns, batch.indices_on(home)}.gather(), device);
 }
 
 }  // namespace rensa

@@ -56,7 +56,7 @@ std::uint32_t big_endian(const unsigned char* b) {
 
 Array read_idx_gz(const std::string& path, int ndim) {
   GzipFile file(path);
-  unsigned char header[4 + 4 * kMaxNdim];
+  unsigned char header[4 + 4 * kMaxNdim] = {};
   std::int64_t header_size = 4 + 4 * ndim;
   if (file.read(header, header_size) != header_size) {
     throw SerializationError(path + ": truncated: it ends within the idx header");

@@ -8,6 +8,7 @@
 #include <array>
 #include <bit>
 #include <cstdlib>
+#include <memory>
 #include <mutex>
 #include <new>
 
@@ -185,9 +186,9 @@ class HeapStorage final : public Storage {
       raw = std::malloc(size);
     }
     if (!raw) fail(nbytes);
-    auto address =
-        (reinterpret_cast<std::uintptr_t>(raw) + kAlignment - 1) / kAlignment * kAlignment;
-    return StoragePtr(new (reinterpret_cast<void*>(address)) HeapStorage(raw, c, nbytes));
+    void* aligned = raw;
+    std::align(kAlignment, size - kAlignment, aligned, size);
+    return StoragePtr(new (aligned) HeapStorage(raw, c, nbytes));
   }
 
  private:

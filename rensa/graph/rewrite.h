@@ -10,7 +10,8 @@ namespace rensa {
 ///   fuse_relu        matmul with bias, then relu: relu as the product's epilogue
 ///   fuse_relu_grad   relu's gradient, then its sum over the batch (the bias gradient): one pass
 ///   drop_dead        what writes only memory that nobody reads is left out
-///   split_updates    the update of many parameters goes in parts, each when its gradients are there
+///   split_updates    the update of many parameters goes in parts, each when its gradients are
+///   there
 /// A storage that only the recording holds is the step's own: nobody else can see it.
 void rewrite(Recording& recording);
 

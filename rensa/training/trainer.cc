@@ -83,7 +83,8 @@ Trainer::Trainer(Updater updater, Trigger stop, std::string out) {
   state_->reporter.add_observers("main", state_->updater.optimizer().target());
 }
 
-const Trainer& Trainer::add(std::shared_ptr<Extension> extension, ExtendOptions options) const {
+const Trainer& Trainer::add(std::shared_ptr<Extension> extension,
+                            const ExtendOptions& options) const {
   if (state_->started) throw ValueError("Trainer.extend: the run has begun");
   std::string base = options.name.empty() ? extension->default_name() : options.name, name = base;
   auto taken = [&](const std::string& n) {
@@ -92,7 +93,7 @@ const Trainer& Trainer::add(std::shared_ptr<Extension> extension, ExtendOptions 
   };
   for (int i = 1; taken(name); ++i) name = fmt::format("{}_{}", base, i);
   extension->name = name;
-  Trigger trigger = options.trigger ? std::move(options.trigger) : extension->default_trigger();
+  Trigger trigger = options.trigger ? options.trigger : extension->default_trigger();
   int priority = options.priority.value_or(extension->default_priority());
   state_->entries.push_back({std::move(extension), std::move(trigger), priority});
   return *this;

@@ -30,19 +30,19 @@ class Trainer {
 
   /// A name taken already gets "_1", "_2" ... appended. Throws ValueError once running.
   template <std::derived_from<Extension> E>
-  const Trainer& extend(E extension, ExtendOptions options = {}) const {
-    return add(std::make_shared<E>(std::move(extension)), std::move(options));
+  const Trainer& extend(E extension, const ExtendOptions& options = {}) const {
+    return add(std::make_shared<E>(std::move(extension)), options);
   }
   /// Any function of the trainer.
   template <std::invocable<Trainer&> F>
   requires(!std::derived_from<F, Extension>) const Trainer& extend(
-      F function, ExtendOptions options = {}) const {
+      F function, const ExtendOptions& options = {}) const {
     struct Function final : Extension {
       explicit Function(F f) : call(std::move(f)) {}
       void operator()(Trainer& trainer) override { call(trainer); }
       F call;
     };
-    return add(std::make_shared<Function>(std::move(function)), std::move(options));
+    return add(std::make_shared<Function>(std::move(function)), options);
   }
   /// Throws ValueError for a name there is not.
   Extension& get_extension(const std::string& name) const;
@@ -61,7 +61,7 @@ class Trainer {
   double elapsed_time() const;
 
  private:
-  const Trainer& add(std::shared_ptr<Extension> extension, ExtendOptions options) const;
+  const Trainer& add(std::shared_ptr<Extension> extension, const ExtendOptions& options) const;
   struct State;
   std::shared_ptr<State> state_;
 };

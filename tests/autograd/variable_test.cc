@@ -253,7 +253,6 @@ TEST(Backward, SecondDerivative) {
 TEST(Backward, ThirdDerivativeThroughForgottenOutputs) {
   // exp keeps its output, which nobody else holds.
   Variable x(floats({0.5f}));
-  Variable g = x;
   Variable y = F::exp(x * 2) + 0;
   for (int i = 0; i < 3; ++i) {
     y = grad({y}, {x}, {}, true)[0];

@@ -45,7 +45,7 @@ TEST(Storage, HandlesCount) {
     EXPECT_EQ(b, a);
     StoragePtr d = std::move(c);
     EXPECT_EQ(a->use_count(), 3);
-    EXPECT_FALSE(c);
+    EXPECT_FALSE(c);  // NOLINT(bugprone-use-after-move): a move leaves null
   }
   EXPECT_EQ(a->use_count(), 1);
   StoragePtr adopted = StoragePtr::adopt(a.get());

@@ -34,7 +34,7 @@ TEST(DeviceErrors, IndexOutOfRange) {
       });
       EXPECT_NE(text.find("getitem"), std::string::npos) << text;
       EXPECT_NE(text.find(std::to_string(bad)), std::string::npos) << text;
-      EXPECT_NE(text.find("5"), std::string::npos) << text;
+      EXPECT_NE(text.find('5'), std::string::npos) << text;
     }
     Array good = x[xp::array<std::int64_t>({-1, 0}, device)];
     EXPECT_EQ(good.to_vector<float>(), (std::vector<float>{8, 9, 0, 1})) << device;

@@ -1,6 +1,7 @@
 // ParallelUpdater over CPU replicas, and over two GPUs where they are.
 #include "rensa/training/parallel_updater.h"
 
+#include <cmath>
 #include <condition_variable>
 #include <mutex>
 
@@ -148,7 +149,7 @@ TEST(ParallelUpdater, AnExceptionInOneReplicaEndsTheIterationUnchanged) {
   for (int offset = 0; offset < 3; ++offset) {  // main and each of the others
     auto before = model.w.item<float>();
     std::int64_t iteration = updater.iteration();
-    auto next = static_cast<int>(updater.epoch_detail() * 300 + 0.5) + 1;
+    auto next = static_cast<int>(std::lround(updater.epoch_detail() * 300)) + 1;
     *model.fail_at = next + offset;
     EXPECT_THROW(updater.update(), IndexError);
     EXPECT_EQ(updater.iteration(), iteration);

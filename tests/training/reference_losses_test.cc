@@ -71,7 +71,7 @@ struct Net : Chain<Net> {
   Parameter b2{Initializer(uniform(13, {kUnits}, 0.125f))};
   Parameter w3{Initializer(uniform(14, {kClasses, kUnits}, 0x1p-3f))};
   Parameter b3{Initializer(uniform(15, {kClasses}, 0.125f))};
-  void members(Visitor& v) {
+  void members(Visitor& v) override {
     v("w1", w1), v("b1", b1), v("w2", w2), v("b2", b2), v("w3", w3), v("b3", b3);
   }
   Variable operator()(const Variable& x, const Variable& t) {

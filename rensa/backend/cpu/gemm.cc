@@ -203,6 +203,8 @@ template <class V> class Product {
   }
   V* packing_memory(std::int64_t columns, std::int64_t depth) const {
     thread_local Workspace workspace;
+    // The analyzer ends a thread_local's life with the block.
+    // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDelete)
     return static_cast<V*>(workspace.get(columns * depth * static_cast<std::int64_t>(sizeof(V))));
   }
 

@@ -200,7 +200,7 @@ TEST(CpuUpdate, RulesOverManyTargets) {
         for (int k = 0; k < rule.states; ++k) target.states[k] = first[2 + k].operand();
         op.targets.push_back(target);
       }
-      auto width = static_cast<std::size_t>(2 + rule.states);
+      auto width = static_cast<std::size_t>(rule.states) + 2;
       std::vector<std::vector<double>> before;
       for (const TestArray& array : arrays) {
         std::vector<double>& values = before.emplace_back();
