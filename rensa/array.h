@@ -14,3 +14,5 @@
 #include "rensa/device/devices.h"
 #include "rensa/device/memory_pool.h"
 #include "rensa/device/stream.h"
+#include "rensa/kernel/elementwise_kernel.h"
+#include "rensa/kernel/raw_kernel.h"

@@ -15,6 +15,7 @@ ORDER = [
     ("device",),
     ("backend/cpu", "backend/cuda", "backend/no_cuda"),
     ("array",),
+    ("kernel",),
     ("autograd",),
     ("functions",),
     ("links",),

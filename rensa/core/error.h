@@ -51,6 +51,11 @@ class SerializationError : public Error {
  public:
   using Error::Error;
 };
+/// A kernel's source that does not compile; the text holds the compiler's.
+class CompileError : public Error {
+ public:
+  using Error::Error;
+};
 
 /// Memory that could not be had; the process and the pool stay usable.
 class OutOfMemoryError : public Error {

@@ -15,7 +15,11 @@ namespace detail {
 template <class To, class From> RENSA_FN To bit_cast(From from) {
   static_assert(sizeof(To) == sizeof(From));
   To to;
+#if defined(__CUDACC_RTC__)
+  memcpy(&to, &from, sizeof(to));
+#else
   __builtin_memcpy(&to, &from, sizeof(to));
+#endif
   return to;
 }
 

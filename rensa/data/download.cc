@@ -10,7 +10,7 @@
 #include <mutex>
 
 #include "rensa/core/error.h"
-#include "rensa/data/sha256.h"
+#include "rensa/core/sha256.h"
 
 namespace rensa {
 

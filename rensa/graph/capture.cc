@@ -119,12 +119,12 @@ struct CaptureCache::Impl {
     entry.num_results = outputs.size();
     for (auto& output : recording->outputs) outputs.push_back(std::move(output));
     recording->outputs = std::move(outputs);
-    finish(entry, std::move(recording), std::move(held));
+    finish(entry, recording, std::move(held));
     return fresh;
   }
 
   /// Rewrites, plans and emits what was recorded, or marks the signature as eager.
-  void finish(Entry& entry, std::shared_ptr<Recording> recording, std::vector<Array> held) {
+  void finish(Entry& entry, const std::shared_ptr<Recording>& recording, std::vector<Array> held) {
     std::string failure = recording->failure();
     if (failure.empty() && recording->operations.empty()) failure = "it queues no work";
     if (failure.empty()) {

@@ -14,5 +14,10 @@ int main() {
   Array c = (a + 2 * b).sum(1);       // NumPy's broadcasting, dtype and axis rules
   a[{Slice(0, 1), Slice(1, 3)}] = 7;  // writes through a view
   std::cout << a << "\n" << c << "\n" << softplus(b) << "\n";
-  return c[0].item<float>() == 15 && a.sum().item<float>() == 26 ? 0 : 1;
+
+  // A kernel of one's own, compiled now.
+  ElementwiseKernel squared_diff("T x, T y", "T z", "z = (x - y) * (x - y)", "squared_diff");
+  std::cout << squared_diff(b, c.reshape({2, 1})) << "\n";
+  bool fine = squared_diff(b, c.reshape({2, 1})).max().item<float>() == 38 * 38;
+  return fine && c[0].item<float>() == 15 && a.sum().item<float>() == 26 ? 0 : 1;
 }

@@ -7,10 +7,10 @@
 #include <cstdlib>
 
 #include "rensa/core/error.h"
+#include "rensa/core/sha256.h"
 #include "rensa/core/thread_pool.h"
 #include "rensa/data/download.h"
 #include "rensa/data/idx.h"
-#include "rensa/data/sha256.h"
 #include "tests/temporary_folder.h"
 #include "tests/testing.h"
 

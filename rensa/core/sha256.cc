@@ -1,5 +1,5 @@
 // SHA-256 as FIPS 180-4 section 6.2 writes it.
-#include "rensa/data/sha256.h"
+#include "rensa/core/sha256.h"
 
 #include <algorithm>
 #include <bit>

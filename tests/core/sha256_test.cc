@@ -1,5 +1,5 @@
 // SHA-256 against the examples of FIPS 180-4.
-#include "rensa/data/sha256.h"
+#include "rensa/core/sha256.h"
 
 #include "tests/testing.h"
 

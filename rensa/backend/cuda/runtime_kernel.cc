@@ -1,0 +1,253 @@
+// Kernels compiled at run time: NVRTC, the driver's modules, and their launch.
+#include "rensa/device/runtime_kernel.h"
+
+#include <cuda_runtime.h>
+#include <fmt/format.h>
+#include <nvrtc.h>
+
+#include <algorithm>
+#include <mutex>
+
+#include "rensa/backend/cuda/check.h"
+#include "rensa/backend/cuda/driver.h"
+#include "rensa/backend/cuda/library.h"
+#include "rensa/core/error.h"
+#include "rensa/device/kernel_headers.h"
+
+namespace rensa {
+
+namespace cuda {
+
+namespace {
+
+// --- NVRTC ---------------------------------------------------------------------------------------
+
+struct Nvrtc {
+  decltype(&::nvrtcVersion) version;
+  decltype(&::nvrtcCreateProgram) create;
+  decltype(&::nvrtcDestroyProgram) destroy;
+  decltype(&::nvrtcAddNameExpression) add_name;
+  decltype(&::nvrtcCompileProgram) compile;
+  decltype(&::nvrtcGetLoweredName) lowered_name;
+  decltype(&::nvrtcGetProgramLogSize) log_size;
+  decltype(&::nvrtcGetProgramLog) log;
+  decltype(&::nvrtcGetCUBINSize) cubin_size;
+  decltype(&::nvrtcGetCUBIN) cubin;
+  decltype(&::nvrtcGetErrorString) error_string;
+};
+
+const Nvrtc& nvrtc() {
+  static const Nvrtc table = [] {
+    Library library(nvrtc_source());
+    Nvrtc t;
+    library.bind("nvrtcVersion", t.version);
+    library.bind("nvrtcCreateProgram", t.create);
+    library.bind("nvrtcDestroyProgram", t.destroy);
+    library.bind("nvrtcAddNameExpression", t.add_name);
+    library.bind("nvrtcCompileProgram", t.compile);
+    library.bind("nvrtcGetLoweredName", t.lowered_name);
+    library.bind("nvrtcGetProgramLogSize", t.log_size);
+    library.bind("nvrtcGetProgramLog", t.log);
+    library.bind("nvrtcGetCUBINSize", t.cubin_size);
+    library.bind("nvrtcGetCUBIN", t.cubin);
+    library.bind("nvrtcGetErrorString", t.error_string);
+    return t;
+  }();
+  return table;
+}
+
+void check_nvrtc(const char* what, nvrtcResult result) {
+  if (result == NVRTC_SUCCESS) return;
+  throw CudaError(fmt::format("{} says {}", what, nvrtc().error_string(result)));
+}
+
+class Program {
+ public:
+  explicit Program(const GpuSource& source) {
+    std::vector<const char*> names, texts;
+    for (int i = 0; i < kNumKernelHeaders; ++i) {
+      names.push_back(kKernelHeaders[i].name);
+      texts.push_back(kKernelHeaders[i].text);
+    }
+    check_nvrtc("nvrtcCreateProgram",
+                nvrtc().create(&program_, source.text.c_str(), source.name.c_str(),
+                               kNumKernelHeaders, texts.data(), names.data()));
+  }
+  ~Program() { nvrtc().destroy(&program_); }
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+  nvrtcProgram get() const { return program_; }
+
+  std::string log() const {
+    std::size_t size = 0;
+    if (nvrtc().log_size(program_, &size) != NVRTC_SUCCESS || size == 0) return {};
+    std::string text(size, '\0');
+    if (nvrtc().log(program_, text.data()) != NVRTC_SUCCESS) return {};
+    text.resize(size - 1);  // its end mark
+    return text;
+  }
+
+ private:
+  nvrtcProgram program_ = nullptr;
+};
+
+}  // namespace
+
+GpuCode compile_gpu_code(const GpuSource& source, int architecture) {
+  Program program(source);
+  for (const std::string& name : source.name_expressions) {
+    check_nvrtc("nvrtcAddNameExpression", nvrtc().add_name(program.get(), name.c_str()));
+  }
+  std::string target = fmt::format("--gpu-architecture=sm_{}", architecture);
+  std::vector<const char*> options{target.c_str(), "--std=c++17"};
+  for (const std::string& option : source.options) options.push_back(option.c_str());
+  nvrtcResult result =
+      nvrtc().compile(program.get(), static_cast<int>(options.size()), options.data());
+  if (result != NVRTC_SUCCESS) {
+    std::string log = program.log();
+    throw CompileError(fmt::format("{}: NVRTC {} does not compile it for sm_{}: {}", source.name,
+                                   nvrtc_version(), architecture,
+                                   log.empty() ? nvrtc().error_string(result) : "\n" + log));
+  }
+  GpuCode code;
+  std::size_t size = 0;
+  check_nvrtc("nvrtcGetCUBINSize", nvrtc().cubin_size(program.get(), &size));
+  code.image.resize(size);
+  check_nvrtc("nvrtcGetCUBIN", nvrtc().cubin(program.get(), code.image.data()));
+  for (const std::string& name : source.name_expressions) {
+    const char* lowered = nullptr;
+    check_nvrtc("nvrtcGetLoweredName", nvrtc().lowered_name(program.get(), name.c_str(), &lowered));
+    code.names.emplace_back(name, lowered);
+  }
+  return code;
+}
+
+std::string nvrtc_version() {
+  int major = 0, minor = 0;
+  check_nvrtc("nvrtcVersion", nvrtc().version(&major, &minor));
+  return fmt::format("{}.{}", major, minor);
+}
+
+int architecture(Device device) {
+  int major = 0, minor = 0;
+  RENSA_CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device.index));
+  RENSA_CUDA_CHECK(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device.index));
+  return 10 * major + minor;
+}
+
+// --- the driver ----------------------------------------------------------------------------------
+
+namespace {
+
+template <class F> void bind_driver(const char* symbol, F*& function) {
+  void* address = nullptr;
+  cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
+#if CUDART_VERSION >= 12050
+  cudaError_t error =
+      cudaGetDriverEntryPointByVersion(symbol, &address, 12000, cudaEnableDefault, &found);
+#else
+  cudaError_t error = cudaGetDriverEntryPoint(symbol, &address, cudaEnableDefault, &found);
+#endif
+  if (error != cudaSuccess || found != cudaDriverEntryPointSuccess || !address) {
+    (void)cudaGetLastError();
+    throw CudaError(fmt::format(
+        "the CUDA driver has no {}: kernels compiled at run time need one of CUDA 12 or newer",
+        symbol));
+  }
+  function = reinterpret_cast<F*>(address);
+}
+
+void check_driver(const std::string& what, CUresult result) {
+  if (result == CUDA_SUCCESS) return;
+  throw CudaError(fmt::format("{}: the CUDA driver says {}", what, driver_error_text(result)));
+}
+
+}  // namespace
+
+const Driver& driver() {
+  static const Driver table = [] {
+    Driver t;
+    bind_driver("cuLibraryLoadData", t.library_load_data);
+    bind_driver("cuLibraryGetKernel", t.library_get_kernel);
+    bind_driver("cuKernelSetAttribute", t.kernel_set_attribute);
+    bind_driver("cuLaunchKernel", t.launch_kernel);
+    bind_driver("cuGetErrorString", t.error_string);
+    return t;
+  }();
+  return table;
+}
+
+const char* driver_error_text(CUresult result) {
+  const char* text = nullptr;
+  return driver().error_string(result, &text) == CUDA_SUCCESS && text ? text : "an unknown error";
+}
+
+struct GpuModule::Impl {
+  std::string image;  // the driver reads it as it loads kernels
+  std::vector<std::pair<std::string, std::string>> names;
+  CUlibrary library = nullptr;
+};
+
+GpuModule::GpuModule(const GpuCode& code) : impl_(std::make_unique<Impl>()) {
+  impl_->image = code.image;
+  impl_->names = code.names;
+  check_driver("loading a kernel",
+               driver().library_load_data(&impl_->library, impl_->image.data(), nullptr, nullptr, 0,
+                                          nullptr, nullptr, 0));
+}
+
+GpuModule::~GpuModule() = default;
+
+const void* GpuModule::function(const std::string& name) const {
+  auto known = std::find_if(impl_->names.begin(), impl_->names.end(),
+                            [&](const auto& pair) { return pair.first == name; });
+  const std::string& symbol = known == impl_->names.end() ? name : known->second;
+  CUkernel kernel = nullptr;
+  CUresult result = driver().library_get_kernel(&kernel, impl_->library, symbol.c_str());
+  if (result == CUDA_ERROR_NOT_FOUND) {
+    throw ValueError(fmt::format(
+        "{}: the module has no kernel of that name; declare it extern \"C\" __global__, or give "
+        "templates as name expressions",
+        name));
+  }
+  check_driver(name, result);
+  return kernel;
+}
+
+void GpuModule::allow_shared_bytes(const void* function, Device device, unsigned bytes) const {
+  int most = 0;
+  RENSA_CUDA_CHECK(
+      cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device.index));
+  if (bytes > static_cast<unsigned>(most)) {
+    throw ValueError(fmt::format("a kernel asks for {} bytes of shared memory, {} gives a block {}",
+                                 bytes, device.str(), most));
+  }
+  auto* kernel = static_cast<CUkernel>(const_cast<void*>(function));
+  check_driver("shared memory of a kernel",
+               driver().kernel_set_attribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                             static_cast<int>(bytes), kernel, device.index));
+}
+
+}  // namespace cuda
+
+void RuntimeKernel::run_cuda(const cuda::LaunchContext& context) {
+  if (!function) {
+    throw DeviceError(fmt::format("{}: it is a kernel for the CPU, its arrays are on {}", name(),
+                                  context.device.str()));
+  }
+  std::vector<void*> addresses = argument_addresses();
+  // The driver takes a kernel of a library for a function of the current context.
+  auto* kernel = static_cast<CUfunction>(const_cast<void*>(function));
+  CUresult result = cuda::driver().launch_kernel(
+      kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared_bytes,
+      static_cast<CUstream>(context.handle), addresses.data(), nullptr);
+  if (result != CUDA_SUCCESS) {
+    throw CudaError(fmt::format(
+        "{}: the CUDA driver says {} for a grid of ({}, {}, {}), blocks of ({}, {}, {}) and {} "
+        "bytes of shared memory",
+        name(), cuda::driver_error_text(result), grid.x, grid.y, grid.z, block.x, block.y, block.z,
+        shared_bytes));
+  }
+}
+
+}  // namespace rensa

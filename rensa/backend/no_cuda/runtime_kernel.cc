@@ -1,0 +1,30 @@
+// Kernels compiled at run time in a build without CUDA.
+#include "rensa/device/runtime_kernel.h"
+
+#include "rensa/core/error.h"
+
+namespace rensa {
+
+namespace cuda {
+
+namespace {
+[[noreturn]] void absent() {
+  throw NotImplementedError("this build of Rensa has no CUDA (RENSA_CUDA=OFF)");
+}
+}  // namespace
+
+GpuCode compile_gpu_code(const GpuSource&, int) { absent(); }
+std::string nvrtc_version() { absent(); }
+int architecture(Device) { absent(); }
+
+struct GpuModule::Impl {};
+GpuModule::GpuModule(const GpuCode&) { absent(); }
+GpuModule::~GpuModule() = default;
+const void* GpuModule::function(const std::string&) const { absent(); }
+void GpuModule::allow_shared_bytes(const void*, Device, unsigned) const { absent(); }
+
+}  // namespace cuda
+
+void RuntimeKernel::run_cuda(const cuda::LaunchContext&) { cuda::absent(); }
+
+}  // namespace rensa

@@ -1,0 +1,47 @@
+// What a RuntimeKernel is on every device.
+#include "rensa/device/runtime_kernel.h"
+
+#include <cstring>
+#include <mutex>
+#include <set>
+
+namespace rensa {
+
+namespace {
+
+/// Operations carry their names as plain pointers.
+const char* keep(const std::string& name) {
+  static std::mutex& mutex = *new std::mutex;
+  static auto& names = *new std::set<std::string>;  // never destroyed: recordings may end later
+  std::lock_guard<std::mutex> hold(mutex);
+  return names.insert(name).first->c_str();
+}
+
+}  // namespace
+
+RuntimeKernel::RuntimeKernel(const std::string& name) : OperationOf(keep(name)) {}
+
+void RuntimeKernel::visit(OperandVisitor& v) {
+  for (bool written : {false, true}) {  // inputs first, as in every operation
+    for (KernelArgument& argument : arguments) {
+      for (KernelArgument::Pointer& pointer : argument.pointers) {
+        if (pointer.written != written) continue;
+        written ? v.write(pointer.array) : v.read(pointer.array);
+      }
+    }
+  }
+}
+
+std::vector<void*> RuntimeKernel::argument_addresses() {
+  std::vector<void*> addresses;
+  for (KernelArgument& argument : arguments) {
+    for (const KernelArgument::Pointer& pointer : argument.pointers) {
+      std::memcpy(argument.bytes.data() + pointer.offset, &pointer.array.view.data,
+                  sizeof(pointer.array.view.data));
+    }
+    addresses.push_back(argument.bytes.data());
+  }
+  return addresses;
+}
+
+}  // namespace rensa

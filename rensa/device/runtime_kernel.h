@@ -1,0 +1,105 @@
+// RuntimeKernel: a function that was compiled while the program runs, with its arguments: what
+// ElementwiseKernel, RawKernel and their like launch.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rensa/device/operation.h"
+
+namespace rensa {
+
+/// The extents of a grid or a block of threads.
+struct Dim3 {
+  unsigned x = 1, y = 1, z = 1;
+};
+
+/// One argument, by value. Where its bytes hold the address of an array's first element, that is
+/// filled in when the kernel runs: a recording may have moved the array.
+struct KernelArgument {
+  struct Pointer {
+    std::size_t offset;
+    bool written;
+    Operand array;
+  };
+  std::vector<std::byte> bytes;
+  std::vector<Pointer> pointers;
+};
+
+namespace cuda {
+
+/// CUDA C++ as NVRTC is given it.
+struct GpuSource {
+  std::string text;
+  std::string name;                           // what the compiler calls the file
+  std::vector<std::string> options;           // besides the architecture
+  std::vector<std::string> name_expressions;  // "f<float>": instantiated, and found by that name
+};
+
+/// Machine code for one architecture, and what the name expressions are called in it.
+struct GpuCode {
+  std::string image;
+  std::vector<std::pair<std::string, std::string>> names;
+};
+
+/// Compiles by NVRTC for compute capability `architecture` (90 is 9.0); needs no GPU. The headers
+/// of rensa/core that kernels may include are at hand as "rensa/core/half.h" and so on. Throws
+/// CompileError with the compiler's log, CudaError where NVRTC is missing.
+GpuCode compile_gpu_code(const GpuSource& source, int architecture);
+/// The version of NVRTC, as "13.0".
+std::string nvrtc_version();
+/// The compute capability of a GPU: 90 is 9.0.
+int architecture(Device device);
+
+/// Loaded machine code, for every GPU of its architecture. The driver keeps it for good: work that
+/// uses it may be queued, or part of a graph.
+class GpuModule {
+ public:
+  /// Throws CudaError where the driver does not take the image.
+  explicit GpuModule(const GpuCode& code);
+  ~GpuModule();
+  GpuModule(const GpuModule&) = delete;
+  GpuModule& operator=(const GpuModule&) = delete;
+
+  /// The kernel of that name or name expression. Throws ValueError where there is none.
+  const void* function(const std::string& name) const;
+  /// Lets a kernel have that much dynamic shared memory on `device`. Throws ValueError, CudaError.
+  void allow_shared_bytes(const void* function, Device device, unsigned bytes) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace cuda
+
+/// Runs the GPU's function, or the host's over pieces of [0, size) on all cores: it gets the
+/// addresses of its arguments.
+struct RuntimeKernel final : OperationOf<RuntimeKernel> {
+  using HostFunction = void (*)(const void* const* arguments, long long begin, long long end);
+
+  /// `name` is kept for good.
+  explicit RuntimeKernel(const std::string& name);
+
+  std::shared_ptr<const cuda::GpuModule> module;
+  const void* function = nullptr;
+  Dim3 grid, block;
+  unsigned shared_bytes = 0;
+  HostFunction host_function = nullptr;
+  std::int64_t size = 0;
+  std::vector<KernelArgument> arguments;
+
+  void visit(OperandVisitor& v) override;
+  void run_cpu() override;
+  void run_cuda(const cuda::LaunchContext& context) override;
+
+ private:
+  /// Fills in the addresses of arrays; gives those of the arguments.
+  std::vector<void*> argument_addresses();
+};
+
+}  // namespace rensa

@@ -1,0 +1,20 @@
+// From a kernel's source to something that can be launched: compiled once a process, kept on disk.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "rensa/device/runtime_kernel.h"
+
+namespace rensa::detail {
+
+/// The module that NVRTC makes of `source` for `device`'s architecture. Throws CompileError,
+/// CudaError.
+std::shared_ptr<const cuda::GpuModule> gpu_module(const cuda::GpuSource& source, Device device);
+
+/// The function `name` that the machine's C++ compiler ($CXX, c++, g++ or clang++) makes of `text`,
+/// with its arguments `extern "C" void name(const void* const*, long long, long long)`. Throws
+/// CompileError, NotImplementedError where there is no compiler.
+RuntimeKernel::HostFunction host_function(const std::string& text, const std::string& name);
+
+}  // namespace rensa::detail

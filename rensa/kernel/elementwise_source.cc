@@ -1,0 +1,281 @@
+// ElementwiseKernel: from CuPy's strings to C++ for NVRTC or the machine's compiler.
+#include "rensa/kernel/elementwise_source.h"
+
+#include <fmt/format.h>
+
+#include <cctype>
+#include <sstream>
+
+#include "rensa/core/error.h"
+
+namespace rensa::detail {
+
+namespace {
+
+bool is_identifier(const std::string& text) {
+  if (text.empty() || std::isdigit(static_cast<unsigned char>(text[0]))) return false;
+  for (char c : text) {
+    if (c != '_' && !std::isalnum(static_cast<unsigned char>(c))) return false;
+  }
+  return true;
+}
+
+/// NumPy's name of the type, also where C's was written. Throws ValueError.
+std::string checked_type(const std::string& kernel, const std::string& type) {
+  if (type.size() == 1 && std::isalpha(static_cast<unsigned char>(type[0]))) return type;
+  if (type == "float") return "float32";
+  if (type == "double") return "float64";
+  if (type == "int") return "int32";
+  try {
+    if (type.size() > 1) return std::string(dtype_name(parse_dtype(type)));
+  } catch (const DtypeError&) {}
+  throw ValueError(fmt::format(
+      "{}: \"{}\" is no type; give a NumPy name (float32) or a letter that stands for a dtype (T)",
+      kernel, type));
+}
+
+/// A number's place: where alignas(16) puts it.
+constexpr const char* kNumberAlignment = "alignas(16) ";
+
+class Writer {
+ public:
+  Writer(const ElementwiseText& text, const ElementwiseLayout& layout)
+      : text_(text), layout_(layout) {}
+
+  std::string run() {
+    out_ = kernel_prelude(layout_.host);
+    placeholders();
+    arguments();
+    out_ += fmt::format("typedef {} rensa_index;\n", layout_.small ? "int" : "long long");
+    out_ +=
+        "struct rensa_indexer {\n  rensa_index n;\n"
+        "  RENSA_FN rensa_index size() const { return n; }\n};\n";
+    user("preamble", text_.preamble);
+    function();
+    return out_;
+  }
+
+ private:
+  const KernelParameter& parameter(std::size_t k) const {
+    auto inputs = static_cast<std::size_t>(layout_.num_inputs);
+    return k < inputs ? text_.inputs[k] : text_.outputs[k - inputs];
+  }
+  bool is_input(std::size_t k) const { return k < static_cast<std::size_t>(layout_.num_inputs); }
+  bool is_number(std::size_t k) const {
+    return layout_.arguments[k].kind == ArgumentLayout::Kind::number;
+  }
+  bool has_strides(std::size_t k) const {
+    return layout_.arguments[k].kind == ArgumentLayout::Kind::element && !layout_.straight;
+  }
+  bool is_strided_raw(std::size_t k) const {
+    return layout_.arguments[k].kind == ArgumentLayout::Kind::raw &&
+           !layout_.arguments[k].contiguous;
+  }
+  std::string type(std::size_t k) const { return kernel_type_name(layout_.arguments[k].dtype); }
+
+  /// A text of the user's, by whose name the compiler counts its lines.
+  void user(const char* what, const std::string& text) {
+    if (text.empty()) return;
+    out_ += fmt::format("\n#line 1 \"{} of {}\"\n{}\n", what, text_.name, text);
+  }
+
+  void placeholders() {
+    std::string known;
+    for (std::size_t k = 0; k < layout_.arguments.size(); ++k) {
+      const KernelParameter& p = parameter(k);
+      if (!is_placeholder(p) || known.find(p.type) != std::string::npos) continue;
+      known += p.type;
+      out_ += fmt::format("typedef {} {};\n", type(k), p.type);
+    }
+  }
+
+  void arguments() {
+    out_ +=
+        "template <class T, int N> struct rensa_raw {\n  char* data;\n"
+        "  const long long *extents, *strides;\n"
+        "  RENSA_FN T& operator[](long long i) const {\n"
+        "    char* at = data;\n"
+        "    for (int axis = N - 1; axis >= 0; --axis) {\n"
+        "      at += i % extents[axis] * strides[axis];\n      i /= extents[axis];\n    }\n"
+        "    return *reinterpret_cast<T*>(at);\n  }\n};\n";
+    out_ += "struct rensa_arguments {\n";
+    for (std::size_t k = 0; k < layout_.arguments.size(); ++k) {
+      if (is_number(k)) continue;
+      out_ += fmt::format("  char* data{};\n", k);
+      if (has_strides(k)) out_ += fmt::format("  long long strides{}[{}];\n", k, layout_.ndim);
+      if (is_strided_raw(k)) {
+        out_ += fmt::format("  long long extents{0}[{1}], strides{0}[{1}];\n", k,
+                            layout_.arguments[k].ndim);
+      }
+    }
+    out_ += fmt::format("  long long extents[{}];\n  long long size;\n", layout_.ndim);
+    for (std::size_t k = 0; k < layout_.arguments.size(); ++k) {
+      if (is_number(k)) out_ += fmt::format("  {}{} number{};\n", kNumberAlignment, type(k), k);
+    }
+    out_ += "};\n";
+  }
+
+  void function() {
+    if (layout_.host) {
+      out_ += fmt::format(
+          "extern \"C\" void {}(const void* const* rensa_given, long long rensa_begin, "
+          "long long rensa_end) {{\n"
+          "  const rensa_arguments& rensa_a = "
+          "*static_cast<const rensa_arguments*>(rensa_given[0]);\n",
+          text_.name);
+    } else {
+      out_ += fmt::format(
+          "extern \"C\" __global__ void __launch_bounds__(256) {}(const __grid_constant__ "
+          "rensa_arguments rensa_a) {{\n",
+          text_.name);
+    }
+    out_ +=
+        "  [[maybe_unused]] const rensa_index n = (rensa_index)rensa_a.size;\n"
+        "  [[maybe_unused]] const rensa_indexer _ind{n};\n";
+    raw_arguments();
+    user("loop_prep", text_.loop_prep);
+    if (layout_.host) {
+      out_ +=
+          "\n  for (rensa_index i = (rensa_index)rensa_begin; i < (rensa_index)rensa_end; ++i) {\n";
+    } else {
+      out_ +=
+          "\n  for (rensa_index i = blockIdx.x * (rensa_index)blockDim.x + threadIdx.x; i < n;\n"
+          "       i += (rensa_index)gridDim.x * blockDim.x) {\n";
+    }
+    elements();
+    out_ += "    {";
+    user("operation", text_.operation);
+    out_ += "    ;}\n  }\n";
+    user("after_loop", text_.after_loop);
+    out_ += "}\n";
+  }
+
+  /// What holds for all elements: numbers and raw arrays.
+  void raw_arguments() {
+    for (std::size_t k = 0; k < layout_.arguments.size(); ++k) {
+      const std::string& name = parameter(k).name;
+      std::string element = (is_input(k) ? "const " : "") + type(k);
+      if (is_number(k)) {
+        out_ += fmt::format("  const {} {} = rensa_a.number{};\n", type(k), name, k);
+      } else if (is_strided_raw(k)) {
+        out_ += fmt::format(
+            "  const rensa_raw<{0}, {1}> {2}{{rensa_a.data{3}, rensa_a.extents{3}, "
+            "rensa_a.strides{3}}};\n",
+            element, layout_.arguments[k].ndim, name, k);
+      } else if (layout_.arguments[k].kind == ArgumentLayout::Kind::raw) {
+        out_ += fmt::format("  {0}* const {1} = reinterpret_cast<{0}*>(rensa_a.data{2});\n",
+                            element, name, k);
+      }
+    }
+  }
+
+  void elements() {
+    if (!layout_.straight) offsets();
+    for (std::size_t k = 0; k < layout_.arguments.size(); ++k) {
+      if (layout_.arguments[k].kind != ArgumentLayout::Kind::element) continue;
+      std::string at =
+          layout_.straight
+              ? fmt::format("reinterpret_cast<{}*>(rensa_a.data{})[i]", type(k), k)
+              : fmt::format("*reinterpret_cast<{}*>(rensa_a.data{} + rensa_o{})", type(k), k, k);
+      out_ +=
+          fmt::format("    {}{} = {};\n", is_input(k) ? "const " + type(k) + " " : type(k) + "& ",
+                      parameter(k).name, at);
+    }
+  }
+
+  /// Where element i stands in each array.
+  void offsets() {
+    for (std::size_t k = 0; k < layout_.arguments.size(); ++k) {
+      if (has_strides(k)) out_ += fmt::format("    long long rensa_o{} = 0;\n", k);
+    }
+    out_ += "    rensa_index rensa_rest = i;\n";
+    for (int axis = layout_.ndim - 1; axis >= 0; --axis) {
+      if (axis > 0) {
+        out_ += fmt::format(
+            "    rensa_index rensa_q{0} = rensa_rest / (rensa_index)rensa_a.extents[{0}], "
+            "rensa_r{0} = rensa_rest - rensa_q{0} * (rensa_index)rensa_a.extents[{0}];\n"
+            "    rensa_rest = rensa_q{0};\n",
+            axis);
+      } else {
+        out_ += "    rensa_index rensa_r0 = rensa_rest;\n";
+      }
+      for (std::size_t k = 0; k < layout_.arguments.size(); ++k) {
+        if (!has_strides(k)) continue;
+        out_ += fmt::format("    rensa_o{0} += rensa_r{1} * rensa_a.strides{0}[{1}];\n", k, axis);
+      }
+    }
+  }
+
+  const ElementwiseText& text_;
+  const ElementwiseLayout& layout_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::vector<KernelParameter> parse_parameters(const std::string& kernel, const std::string& text) {
+  std::vector<KernelParameter> parameters;
+  std::istringstream list(text);
+  for (std::string item; std::getline(list, item, ',');) {
+    std::istringstream words(item);
+    KernelParameter p;
+    std::string rest;
+    words >> p.type;
+    if (p.type == "raw") p.raw = true, p.type.clear(), words >> p.type;
+    words >> p.name;
+    if (words >> rest || !is_identifier(p.name)) {
+      throw ValueError(
+          fmt::format("{}: \"{}\" is no parameter; write a type and a name, \"T x\" or \"raw T x\"",
+                      kernel, item));
+    }
+    p.type = checked_type(kernel, p.type);
+    for (const KernelParameter& other : parameters) {
+      if (other.name == p.name) {
+        throw ValueError(fmt::format("{}: two parameters are called {}", kernel, p.name));
+      }
+    }
+    parameters.push_back(std::move(p));
+  }
+  return parameters;
+}
+
+std::string ElementwiseLayout::key() const {
+  std::string key;
+  for (const ArgumentLayout& a : arguments) {
+    key += static_cast<char>('A' + static_cast<int>(a.dtype));
+    key += static_cast<char>('0' + static_cast<int>(a.kind));
+    key += a.contiguous ? '-' : static_cast<char>('0' + a.ndim);
+  }
+  key += static_cast<char>('0' + ndim);
+  key += straight ? 's' : 'g';
+  key += small ? 'i' : 'l';
+  key += host ? 'h' : 'd';
+  return key;
+}
+
+std::string elementwise_source(const ElementwiseText& text, const ElementwiseLayout& layout) {
+  return Writer(text, layout).run();
+}
+
+std::string kernel_type_name(Dtype dtype) {
+  return dtype == Dtype::bool_ ? "bool" : std::string(dtype_name(dtype));
+}
+
+std::string kernel_prelude(bool host) {
+  // The 16-bit floats compute as float; assigning one rounds to nearest even.
+  std::string text = host ? "#include <algorithm>\n#include <cmath>\nusing namespace std;\n" : "";
+  return text +
+         "#include \"rensa/core/functors.h\"\n"
+         "typedef signed char int8;\ntypedef short int16;\ntypedef int int32;\n"
+         "typedef long long int64;\ntypedef unsigned char uint8;\ntypedef unsigned short uint16;\n"
+         "typedef unsigned int uint32;\ntypedef unsigned long long uint64;\n"
+         "typedef float float32;\ntypedef double float64;\n"
+         "typedef rensa::complex_t<float> complex64;\n"
+         "typedef rensa::complex_t<double> complex128;\n"
+         "struct float16 : rensa::half_t {\n  float16() = default;\n"
+         "  RENSA_FN float16(float f) : rensa::half_t(f) {}\n};\n"
+         "struct bfloat16 : rensa::bfloat16_t {\n  bfloat16() = default;\n"
+         "  RENSA_FN bfloat16(float f) : rensa::bfloat16_t(f) {}\n};\n";
+}
+
+}  // namespace rensa::detail

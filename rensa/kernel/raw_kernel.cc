@@ -1,0 +1,82 @@
+// RawModule and RawKernel.
+#include "rensa/kernel/raw_kernel.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "rensa/core/error.h"
+#include "rensa/device/launcher.h"
+#include "rensa/kernel/compiler.h"
+
+namespace rensa {
+
+struct RawModule::Impl {
+  std::string code;
+  Options options;
+};
+
+RawModule::RawModule(std::string code) : RawModule(std::move(code), Options{}) {}
+
+RawModule::RawModule(std::string code, Options options)
+    : impl_(std::make_shared<Impl>(Impl{std::move(code), std::move(options)})) {}
+
+RawKernel RawModule::get_function(const std::string& name) const { return RawKernel(*this, name); }
+
+RawKernel::RawKernel(std::string code, std::string name)
+    : RawKernel(RawModule(std::move(code)), std::move(name)) {}
+
+RawKernel::RawKernel(std::string code, std::string name, RawModule::Options options)
+    : RawKernel(RawModule(std::move(code), std::move(options)), std::move(name)) {}
+
+RawKernel::RawKernel(RawModule module, std::string name)
+    : module_(std::move(module)), name_(std::move(name)) {}
+
+void RawKernel::launch(Dim3 grid, Dim3 block, const std::vector<KernelInput>& arguments,
+                       unsigned shared_bytes) const {
+  for (unsigned extent : {grid.x, grid.y, grid.z, block.x, block.y, block.z}) {
+    if (extent == 0) {
+      throw ValueError(
+          fmt::format("{}: a grid of ({}, {}, {}) and blocks of ({}, {}, {}) have no "
+                      "threads",
+                      name_, grid.x, grid.y, grid.z, block.x, block.y, block.z));
+    }
+  }
+  RuntimeKernel kernel(name_);
+  const Array* first = nullptr;
+  for (const KernelInput& input : arguments) {
+    KernelArgument argument;
+    if (input.is_array()) {
+      if (first) check_same_device(name_.c_str(), *first, input.array());
+      first = &input.array();
+      argument.bytes.resize(sizeof(void*));
+      argument.pointers.push_back({0, true, input.array().operand()});
+    } else {
+      argument.bytes.assign(input.bytes(), input.bytes() + input.size());
+    }
+    kernel.arguments.push_back(std::move(argument));
+  }
+  if (!first) {
+    throw ValueError(name_ + ": a RawKernel runs on the device of its arrays; it was given none");
+  }
+  Device device = first->device();
+  if (device.is_cpu()) {
+    throw DeviceError(name_ +
+                      ": a RawKernel runs on a GPU and its arrays are on the CPU; move them "
+                      "with .to(gpu(0))");
+  }
+  const RawModule::Impl& source = *module_.impl_;
+  kernel.module = detail::gpu_module(
+      {source.code, "kernel.cu", source.options.options, source.options.name_expressions}, device);
+  kernel.function = kernel.module->function(name_);
+  kernel.grid = grid;
+  kernel.block = block;
+  kernel.shared_bytes = shared_bytes;
+  constexpr unsigned kAlwaysAllowed = 48 << 10;
+  if (shared_bytes > kAlwaysAllowed) {
+    kernel.module->allow_shared_bytes(kernel.function, device, shared_bytes);
+  }
+  rensa::launch(kernel);
+}
+
+}  // namespace rensa

@@ -1,0 +1,165 @@
+// ElementwiseKernel on every device: dtypes, layouts, raw parameters, and what is refused.
+#include "rensa/kernel/elementwise_kernel.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "rensa/array/routines.h"
+#include "rensa/core/error.h"
+#include "rensa/device/runtime_kernel.h"
+#include "tests/testing.h"
+
+namespace rensa {
+namespace {
+
+template <class T> std::vector<T> values(const Array& a) { return a.to_vector<T>(); }
+
+class ElementwiseKernelTest : public ::testing::TestWithParam<Device> {
+ protected:
+  Device device() const { return GetParam(); }
+  Array arange(const Shape& shape, Dtype dtype = float32) const {
+    return xp::arange(shape.total(), int64, device()).reshape(shape).astype(dtype);
+  }
+};
+
+TEST_P(ElementwiseKernelTest, ComputesBroadcastsAndInfersTheDtype) {
+  ElementwiseKernel squared_diff("T x, T y", "T z", "z = (x - y) * (x - y)", "squared_diff");
+  for (Dtype dtype : {float32, float64, int32, int64, uint8, float16, bfloat16}) {
+    Array a = arange({2, 3}, dtype), b = arange({3}, dtype);
+    Array z = squared_diff(a, b);
+    EXPECT_EQ(z.dtype(), dtype);
+    EXPECT_EQ(z.shape(), (Shape{2, 3}));
+    EXPECT_EQ(values<double>(z), (std::vector<double>{0, 0, 0, 9, 9, 9})) << dtype_name(dtype);
+  }
+}
+
+TEST_P(ElementwiseKernelTest, AnyLayout) {
+  ElementwiseKernel add("T x, T y", "T z", "z = x + 2 * y", "add2");
+  Array base = arange({4, 6, 5}, float64);
+  Array views[] = {base,
+                   base.transpose({0, 1, 2}),
+                   base[{Slice(none, none, -1)}],
+                   base[{Slice(), Slice(1, none, 2)}],
+                   base.T(),
+                   base[{2}],
+                   base[{1, 2, 3}],
+                   base[{Slice(0, 0)}]};
+  for (const Array& v : views) {
+    EXPECT_TRUE(xp::array_equal(add(v, v), v * 3)) << v.view().describe();
+    Array out = xp::zeros(v.shape(), float64, device());
+    EXPECT_EQ(add(v, 1.0, out).data(), out.data());
+    EXPECT_TRUE(xp::array_equal(out, v + 2)) << v.view().describe();
+  }
+}
+
+TEST_P(ElementwiseKernelTest, NumbersTakeTheArraysDtype) {
+  ElementwiseKernel scale("T x, T factor, int32 shift", "T y", "y = x * factor + shift", "scale");
+  Array x = arange({4}, float32);
+  Array y = scale(x, 0.5, 3);
+  EXPECT_EQ(y.dtype(), float32);
+  EXPECT_EQ(values<float>(y), (std::vector<float>{3, 3.5, 4, 4.5}));
+}
+
+TEST_P(ElementwiseKernelTest, SeveralOutputsAndMathFunctions) {
+  ElementwiseKernel polar("T x, T y", "T r, T phi, bool right",
+                          "r = sqrt(x * x + y * y); phi = atan2(y, x); right = x > 0;", "polar");
+  Array x = xp::array({3.0, -1.0}, device()), y = xp::array({4.0, 0.0}, device());
+  std::vector<Array> out = polar.call({x, y});
+  ASSERT_EQ(out.size(), 3u);
+  EXPECT_EQ(values<double>(out[0]), (std::vector<double>{5, 1}));
+  EXPECT_NEAR(values<double>(out[1])[0], std::atan2(4.0, 3.0), 1e-15);
+  EXPECT_EQ(out[2].dtype(), bool_);
+  EXPECT_EQ(values<bool>(out[2]), (std::vector<bool>{true, false}));
+}
+
+TEST_P(ElementwiseKernelTest, RawParametersAreIndexed) {
+  ElementwiseKernel reversed("raw T x", "T y", "y = x[_ind.size() - 1 - i] + n", "reversed");
+  Array x = arange({5}, int64);
+  EXPECT_EQ(values<int>(reversed.call({x}, {.size = 5})[0]), (std::vector<int>{9, 8, 7, 6, 5}));
+  Array strided = arange({3, 5}, int64)[{Slice(), Slice(none, none, 2)}];  // 0 2 4 5 7 9 10 12 14
+  EXPECT_EQ(values<int>(reversed.call({strided}, {.size = 2})[0]), (std::vector<int>{4, 2}));
+  ElementwiseKernel scatter("T x, int64 at", "raw T out", "out[at] = x", "scatter");
+  Array out = xp::zeros({4}, int64, device());
+  scatter(arange({3}, int64), xp::array({3, 0, 2}, device()), out);
+  EXPECT_EQ(values<int>(out), (std::vector<int>{1, 0, 2, 0}));
+}
+
+TEST_P(ElementwiseKernelTest, PreambleAndLoopTexts) {
+  ElementwiseKernel kernel(
+      "T x", "T y", "y = twice(x) + offset", "with_texts",
+      {.preamble = "template <class T> RENSA_FN T twice(T x) { return 2 * x; }",
+       .loop_prep = "const int offset = 1;",
+       .after_loop = ""});
+  EXPECT_EQ(values<float>(kernel(arange({3}))), (std::vector<float>{1, 3, 5}));
+}
+
+TEST_P(ElementwiseKernelTest, ManyElementsOnAllCores) {
+  ElementwiseKernel index("T x", "int64 y", "y = i + (int64)x", "index");
+  Array x = xp::ones({3000001}, float32, device());
+  EXPECT_TRUE(xp::array_equal(index(x), xp::arange(1, 3000002, 1, int64, device())));
+}
+
+TEST_P(ElementwiseKernelTest, WhatDoesNotFitIsRefused) {
+  ElementwiseKernel add("T x, T y", "T z", "z = x + y", "add");
+  Array f = arange({3}), i = arange({3}, int32);
+  EXPECT_THROW(add(f, i), DtypeError);
+  EXPECT_THROW(add(f, arange({4})), ShapeError);
+  EXPECT_THROW(add(f), ValueError);
+  EXPECT_THROW(add(f, f, arange({4})), ShapeError);
+  EXPECT_THROW(add(f, f, i), DtypeError);
+  EXPECT_THROW(add(f, Array()), ValueError);
+  ElementwiseKernel only_out("float32 x", "T y", "y = x", "only_out");
+  EXPECT_THROW(only_out(f), DtypeError);
+  ElementwiseKernel raw("raw T x", "T y", "y = x[i]", "raw");
+  EXPECT_THROW(raw(f), ValueError);                                    // no size
+  EXPECT_EQ(values<float>(add(f, f)), (std::vector<float>{0, 2, 4}));  // still usable
+}
+
+TEST_P(ElementwiseKernelTest, WhatDoesNotCompileSaysWhereAndWhy) {
+  ElementwiseKernel wrong("T x", "T y", "y = x;\ny = nonsense(x);", "wrong");
+  try {
+    wrong(arange({3}));
+    FAIL() << "it compiled";
+  } catch (const CompileError& error) {
+    std::string text = error.what();
+    EXPECT_NE(text.find("nonsense"), std::string::npos) << text;
+    EXPECT_NE(text.find("operation of wrong"), std::string::npos) << text;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, ElementwiseKernelTest,
+                         ::testing::ValuesIn(testing::test_devices()),
+                         [](const auto& info) { return info.param.is_cpu() ? "cpu" : "cuda"; });
+
+TEST(ElementwiseKernel, ParametersThatCannotBeRead) {
+  auto make = [](const char* in, const char* out) { ElementwiseKernel(in, out, "", "k"); };
+  EXPECT_THROW(make("T", "T y"), ValueError);
+  EXPECT_THROW(make("T x y", "T y"), ValueError);
+  EXPECT_THROW(make("thing x", "T y"), ValueError);
+  EXPECT_THROW(make("T x, T x", "T y"), ValueError);
+  EXPECT_THROW(make("T x", "T x"), ValueError);
+  EXPECT_THROW(make("T x", ""), ValueError);
+  EXPECT_THROW(make("T 1x", "T y"), ValueError);
+  EXPECT_NO_THROW(make("raw T x, float y, int n", "double z"));
+}
+
+#if RENSA_HAS_CUDA
+TEST(ElementwiseKernel, ItsCudaSourceCompilesWithoutAGpu) {
+  ElementwiseKernel kernel("T x, raw U y, float32 f", "T z, bool b",
+                           "z = x * T(f) + T(y[i]); b = isnan(f)", "mixed");
+  for (Dtype dtype : {float32, float16, bfloat16, float64, int8, uint64}) {
+    Array x = xp::zeros({4, 5}, dtype), y = xp::zeros({5, 4}, float32);
+    for (const Array& operand : {x, xp::zeros({5, 4}, dtype).T()}) {
+      for (const Array& raw : {y, y.T()}) {
+        auto code =
+            cuda::compile_gpu_code({kernel.source({operand, raw, 1.5}), "mixed", {}, {}}, 90);
+        EXPECT_GT(code.image.size(), 100u) << dtype_name(dtype);
+      }
+    }
+  }
+}
+#endif
+
+}  // namespace
+}  // namespace rensa
