@@ -39,6 +39,21 @@ struct Prepared {
   Device device;
 };
 
+constexpr int kMostWidth = 8;
+
+/// How many elements a thread takes at once: 16 bytes of the widest, where all arrays are aligned
+/// to their share.
+int pack_width(const std::vector<ArrayView*>& views) {
+  std::int64_t widest = 2;
+  for (const ArrayView* view : views) widest = std::max(widest, itemsize(view->dtype));
+  std::int64_t width = std::min<std::int64_t>(16 / widest, kMostWidth);
+  for (const ArrayView* view : views) {
+    auto bytes = static_cast<std::uintptr_t>(width * itemsize(view->dtype));
+    if (reinterpret_cast<std::uintptr_t>(view->data) % bytes != 0) return 1;
+  }
+  return static_cast<int>(width);
+}
+
 /// The bytes of elementwise_source's struct.
 class ArgumentWriter {
  public:
@@ -82,6 +97,7 @@ struct ElementwiseKernel::Impl {
   };
 
   detail::ElementwiseText text;
+  std::vector<bool> assigned;  // of the outputs: surely_assigned
   mutable std::mutex mutex;
   mutable std::map<std::pair<std::string, int>, Compiled> compiled;  // by layout and GPU, -1: host
 
@@ -179,6 +195,7 @@ void ElementwiseKernel::Impl::find_shape(Prepared& p, const CallOptions& options
 
 void ElementwiseKernel::Impl::make_outputs(Prepared& p) const {
   for (std::size_t k = text.inputs.size(); k < p.arrays.size(); ++k) {
+    p.layout.arguments[k].loaded = p.arrays[k].defined() && !assigned[k - text.inputs.size()];
     if (p.arrays[k].defined()) {
       detail::check_writable(text.name.c_str(), p.arrays[k]);
     } else if (parameter(k).raw) {
@@ -221,9 +238,10 @@ void ElementwiseKernel::Impl::find_layout(Prepared& p) const {
     for (ArrayView* view : loop) view->strides = Shape{0};
   }
   p.layout.ndim = p.extents.ndim();
+  if (p.layout.straight) p.layout.width = pack_width(loop);
   // A thread's index goes beyond the size by at most the whole grid.
-  p.layout.small =
-      p.shape.total() < std::numeric_limits<std::int32_t>::max() - kMostBlocks * kBlock;
+  p.layout.small = p.shape.total() <
+                   std::numeric_limits<std::int32_t>::max() - kMostBlocks * kBlock * kMostWidth;
 }
 
 Prepared ElementwiseKernel::Impl::prepare(const std::vector<KernelInput>& given,
@@ -257,7 +275,6 @@ Prepared ElementwiseKernel::Impl::prepare(const std::vector<KernelInput>& given,
   find_shape(p, options);
   make_outputs(p);
   find_layout(p);
-  p.layout.host = p.device.is_cpu();
   return p;
 }
 
@@ -322,6 +339,9 @@ ElementwiseKernel::ElementwiseKernel(const std::string& in_params, const std::st
   if (impl->text.outputs.empty()) {
     throw ValueError(name + ": a kernel needs an output parameter");
   }
+  for (const KernelParameter& output : impl->text.outputs) {
+    impl->assigned.push_back(detail::surely_assigned(operation, output.name));
+  }
   for (const KernelParameter& input : impl->text.inputs) {
     for (const KernelParameter& output : impl->text.outputs) {
       if (input.name == output.name) {
@@ -337,6 +357,8 @@ std::vector<Array> ElementwiseKernel::call(const std::vector<KernelInput>& argum
   Prepared p = impl_->prepare(arguments, options);
   std::vector<Array> outputs(p.arrays.begin() + p.layout.num_inputs, p.arrays.end());
   if (p.shape.total() == 0) return outputs;
+  p.layout.host = p.device.is_cpu();
+  if (p.layout.host) p.layout.width = 1;  // the compiler finds the processor's own vectors
   Impl::Compiled compiled = impl_->compile(p);
   RuntimeKernel kernel(impl_->text.name);
   kernel.module = compiled.module;
@@ -344,7 +366,8 @@ std::vector<Array> ElementwiseKernel::call(const std::vector<KernelInput>& argum
   kernel.host_function = compiled.host;
   kernel.size = p.shape.total();
   kernel.block.x = kBlock;
-  kernel.grid.x = static_cast<unsigned>(std::min((kernel.size + kBlock - 1) / kBlock, kMostBlocks));
+  std::int64_t block = std::int64_t{kBlock} * p.layout.width;
+  kernel.grid.x = static_cast<unsigned>(std::min((kernel.size + block - 1) / block, kMostBlocks));
   kernel.arguments.push_back(impl_->pack(p));
   launch(kernel);
   return outputs;
@@ -353,7 +376,6 @@ std::vector<Array> ElementwiseKernel::call(const std::vector<KernelInput>& argum
 std::string ElementwiseKernel::source(const std::vector<KernelInput>& arguments,
                                       CallOptions options) const {
   Prepared p = impl_->prepare(arguments, options);
-  p.layout.host = false;
   return detail::elementwise_source(impl_->text, p.layout);
 }
 

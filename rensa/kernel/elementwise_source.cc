@@ -98,6 +98,18 @@ class Writer {
         "    for (int axis = N - 1; axis >= 0; --axis) {\n"
         "      at += i % extents[axis] * strides[axis];\n      i /= extents[axis];\n    }\n"
         "    return *reinterpret_cast<T*>(at);\n  }\n};\n";
+    if (layout_.width > 1) {
+      out_ +=
+          "template <class T, int N> struct alignas(N * sizeof(T)) rensa_pack {\n  T values[N];\n"
+          "  RENSA_FN void load(const char* data, long long pack, int count) {\n"
+          "    const T* at = reinterpret_cast<const T*>(data) + pack * N;\n"
+          "    if (count == N) *this = *reinterpret_cast<const rensa_pack*>(at);\n"
+          "    else for (int i = 0; i < count; ++i) values[i] = at[i];\n  }\n"
+          "  RENSA_FN void store(char* data, long long pack, int count) const {\n"
+          "    T* at = reinterpret_cast<T*>(data) + pack * N;\n"
+          "    if (count == N) *reinterpret_cast<rensa_pack*>(at) = *this;\n"
+          "    else for (int i = 0; i < count; ++i) at[i] = values[i];\n  }\n};\n";
+    }
     out_ += "struct rensa_arguments {\n";
     for (std::size_t k = 0; k < layout_.arguments.size(); ++k) {
       if (is_number(k)) continue;
@@ -134,6 +146,14 @@ class Writer {
         "  [[maybe_unused]] const rensa_indexer _ind{n};\n";
     raw_arguments();
     user("loop_prep", text_.loop_prep);
+    if (layout_.width > 1) packs();
+    else loop();
+    user("after_loop", text_.after_loop);
+    out_ += "}\n";
+  }
+
+  /// Element after element, each where it stands.
+  void loop() {
     if (layout_.host) {
       out_ +=
           "\n  for (rensa_index i = (rensa_index)rensa_begin; i < (rensa_index)rensa_end; ++i) {\n";
@@ -143,11 +163,53 @@ class Writer {
           "       i += (rensa_index)gridDim.x * blockDim.x) {\n";
     }
     elements();
+    operation();
+    out_ += "  }\n";
+  }
+
+  void operation() {
     out_ += "    {";
     user("operation", text_.operation);
-    out_ += "    ;}\n  }\n";
-    user("after_loop", text_.after_loop);
-    out_ += "}\n";
+    out_ += "    ;}\n";
+  }
+
+  /// `width` elements at once: arrays are read and written by packs, what is left at the end by
+  /// elements.
+  void packs() {
+    out_ += fmt::format(
+        "\n  constexpr int rensa_w = {};\n"
+        "  for (rensa_index rensa_v = blockIdx.x * (rensa_index)blockDim.x + threadIdx.x;\n"
+        "       rensa_v * rensa_w < n; rensa_v += (rensa_index)gridDim.x * blockDim.x) {{\n"
+        "    const int rensa_count = n - rensa_v * rensa_w < rensa_w ? n - rensa_v * rensa_w : "
+        "rensa_w;\n",
+        layout_.width);
+    for_each_element([&](std::size_t k) {
+      out_ += fmt::format("    rensa_pack<{0}, rensa_w> rensa_p{1};\n", type(k), k);
+      if (layout_.arguments[k].loaded) {
+        out_ += fmt::format("    rensa_p{0}.load(rensa_a.data{0}, rensa_v, rensa_count);\n", k);
+      }
+    });
+    out_ +=
+        "#pragma unroll\n    for (int rensa_e = 0; rensa_e < rensa_w; ++rensa_e) {\n"
+        "    if (rensa_e >= rensa_count) break;\n"
+        "    [[maybe_unused]] const rensa_index i = rensa_v * rensa_w + rensa_e;\n";
+    for_each_element([&](std::size_t k) {
+      out_ += fmt::format("    {}{}& {} = rensa_p{}.values[rensa_e];\n",
+                          is_input(k) ? "const " : "", type(k), parameter(k).name, k);
+    });
+    operation();
+    out_ += "    }\n";
+    for_each_element([&](std::size_t k) {
+      if (is_input(k)) return;
+      out_ += fmt::format("    rensa_p{0}.store(rensa_a.data{0}, rensa_v, rensa_count);\n", k);
+    });
+    out_ += "  }\n";
+  }
+
+  template <class F> void for_each_element(F&& f) const {
+    for (std::size_t k = 0; k < layout_.arguments.size(); ++k) {
+      if (layout_.arguments[k].kind == ArgumentLayout::Kind::element) f(k);
+    }
   }
 
   /// What holds for all elements: numbers and raw arrays.
@@ -239,16 +301,48 @@ std::vector<KernelParameter> parse_parameters(const std::string& kernel, const s
   return parameters;
 }
 
+bool surely_assigned(const std::string& operation, const std::string& name) {
+  auto is_word = [](char c) { return c == '_' || std::isalnum(static_cast<unsigned char>(c)); };
+  auto next_visible = [&](std::size_t at) { return operation.find_first_not_of(" \t\n", at); };
+  bool starts = true;  // a statement
+  for (std::size_t at = next_visible(0); at != std::string::npos; at = next_visible(at)) {
+    char c = operation[at];
+    if (!is_word(c)) {
+      if (std::string("{}#/\"'?").find(c) != std::string::npos) return false;  // not worth knowing
+      starts = c == ';';
+      ++at;
+      continue;
+    }
+    std::size_t end = at;
+    while (end < operation.size() && is_word(operation[end])) ++end;
+    std::string word = operation.substr(at, end - at);
+    if (word == name) {
+      std::size_t equals = next_visible(end);
+      return starts && equals != std::string::npos && operation[equals] == '=' &&
+             operation.compare(equals, 2, "==") != 0;
+    }
+    for (const char* jump :
+         {"if", "else", "for", "while", "do", "switch", "goto", "return", "continue", "break"}) {
+      if (word == jump) return false;
+    }
+    starts = false;
+    at = end;
+  }
+  return false;
+}
+
 std::string ElementwiseLayout::key() const {
   std::string key;
   for (const ArgumentLayout& a : arguments) {
     key += static_cast<char>('A' + static_cast<int>(a.dtype));
     key += static_cast<char>('0' + static_cast<int>(a.kind));
     key += a.contiguous ? '-' : static_cast<char>('0' + a.ndim);
+    key += a.loaded ? 'r' : 'w';
   }
   key += static_cast<char>('0' + ndim);
   key += straight ? 's' : 'g';
   key += small ? 'i' : 'l';
+  key += static_cast<char>('0' + width);
   key += host ? 'h' : 'd';
   return key;
 }

@@ -27,6 +27,7 @@ struct ArgumentLayout {
   Kind kind = Kind::element;
   Dtype dtype = Dtype::float32;
   bool contiguous = true;  // raw: its elements lie in C order without gaps
+  bool loaded = true;      // not so: an output whose earlier values do not matter
   int ndim = 1;            // raw and not contiguous
 };
 
@@ -38,8 +39,14 @@ struct ElementwiseLayout {
   bool straight = true;     // every element stands at i
   bool small = true;        // indices are 32-bit
   bool host = false;        // for the machine's compiler
+  int width = 1;            // elements that a thread of a GPU takes at once; needs `straight`
   std::string key() const;  // distinct for distinct layouts
 };
+
+/// Whether `operation` gives `name` a value for every element before it looks at it: where it first
+/// stands begins a statement "name = ...", outside of braces and not behind anything that may jump.
+/// What an output held before is then not read.
+bool surely_assigned(const std::string& operation, const std::string& name);
 
 /// The user's text of a kernel.
 struct ElementwiseText {

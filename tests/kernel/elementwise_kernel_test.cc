@@ -8,6 +8,7 @@
 #include "rensa/array/routines.h"
 #include "rensa/core/error.h"
 #include "rensa/device/runtime_kernel.h"
+#include "rensa/kernel/elementwise_source.h"
 #include "tests/testing.h"
 
 namespace rensa {
@@ -85,6 +86,17 @@ TEST_P(ElementwiseKernelTest, RawParametersAreIndexed) {
   EXPECT_EQ(values<int>(out), (std::vector<int>{1, 0, 2, 0}));
 }
 
+TEST_P(ElementwiseKernelTest, AGivenOutputKeepsWhatTheOperationLeaves) {
+  Array x = arange({1001}), out = xp::ones({1001}, float32, device());
+  ElementwiseKernel("T x", "T y", "y += x", "accumulate")(x, out);
+  EXPECT_TRUE(xp::array_equal(out, x + 1));
+  ElementwiseKernel("T x", "T y", "if (x < 10) y = 0", "clear_some")(x, out);
+  EXPECT_TRUE(xp::array_equal(out, xp::where(x < 10, xp::zeros_like(x), x + 1)));
+  ElementwiseKernel("T x", "T y", "if (x > 20) continue; y = 7", "leave_some")(x, out);
+  EXPECT_EQ(out[20].item<float>(), 7);
+  EXPECT_EQ(out[21].item<float>(), 22);
+}
+
 TEST_P(ElementwiseKernelTest, PreambleAndLoopTexts) {
   ElementwiseKernel kernel(
       "T x", "T y", "y = twice(x) + offset", "with_texts",
@@ -131,6 +143,17 @@ TEST_P(ElementwiseKernelTest, WhatDoesNotCompileSaysWhereAndWhy) {
 INSTANTIATE_TEST_SUITE_P(Devices, ElementwiseKernelTest,
                          ::testing::ValuesIn(testing::test_devices()),
                          [](const auto& info) { return info.param.is_cpu() ? "cpu" : "cuda"; });
+
+TEST(ElementwiseKernel, KnowsWhichOutputsAreSurelyAssigned) {
+  for (const char* text : {"y = x", " y=x;", "T d = x - 1; y = d * d", "x2 = y2; y = 1"}) {
+    EXPECT_TRUE(detail::surely_assigned(text, "y")) << text;
+  }
+  for (const char* text :
+       {"", "y += x", "y == x", "z = y; y = 1", "if (x > 0) y = x", "f(x, y)", "x > 0 ? y = x : 0",
+        "{ y = x; }", "if (x) continue; y = x", "*&y = x", "// y\ny = x", "T d = y", "z = y = x"}) {
+    EXPECT_FALSE(detail::surely_assigned(text, "y")) << text;
+  }
+}
 
 TEST(ElementwiseKernel, ParametersThatCannotBeRead) {
   auto make = [](const char* in, const char* out) { ElementwiseKernel(in, out, "", "k"); };
