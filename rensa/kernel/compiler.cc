@@ -173,7 +173,7 @@ std::string compile_for_host(const std::string& compiler, const std::string& tex
   }
   std::vector<std::string> command{compiler, "-I" + fs::path(source).parent_path().string()};
   command.insert(command.end(), host_options().begin(), host_options().end());
-  command.insert(command.end(), {source, "-o", library});
+  command.insert(command.end(), {source, "-o", library, "-lmvec", "-lm"});
   if (run(command, log) != 0) {
     throw CompileError(
         fmt::format("{}: {} does not compile it:\n{}", name, compiler, contents(log)));

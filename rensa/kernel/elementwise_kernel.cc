@@ -112,6 +112,7 @@ struct ElementwiseKernel::Impl {
                                            const std::vector<KernelInput>& given) const;
   void find_shape(Prepared& p, const CallOptions& options) const;
   void make_outputs(Prepared& p) const;
+  void part_overlaps(Prepared& p) const;
   void find_layout(Prepared& p) const;
   KernelArgument pack(const Prepared& p) const;
   Compiled compile(const Prepared& p) const;
@@ -207,6 +208,19 @@ void ElementwiseKernel::Impl::make_outputs(Prepared& p) const {
   }
 }
 
+// An input that shares memory with an output, and not element by element, is read from a copy.
+void ElementwiseKernel::Impl::part_overlaps(Prepared& p) const {
+  for (std::size_t k = 0; k < text.inputs.size(); ++k) {
+    if (!p.arrays[k].defined() || parameter(k).raw) continue;
+    ArrayView input = broadcast_view(p.arrays[k].view(), p.shape);
+    for (std::size_t out = text.inputs.size(); out < p.arrays.size(); ++out) {
+      if (parameter(out).raw || !detail::partly_overlap(input, p.arrays[out].view())) continue;
+      p.arrays[k] = p.arrays[k].copy();
+      break;
+    }
+  }
+}
+
 // The loop's axes, merged where all arrays allow it.
 void ElementwiseKernel::Impl::find_layout(Prepared& p) const {
   std::vector<ArrayView*> loop;
@@ -274,6 +288,7 @@ Prepared ElementwiseKernel::Impl::prepare(const std::vector<KernelInput>& given,
   }
   find_shape(p, options);
   make_outputs(p);
+  part_overlaps(p);
   find_layout(p);
   return p;
 }

@@ -155,6 +155,10 @@ class Writer {
   /// Element after element, each where it stands.
   void loop() {
     if (layout_.host) {
+      bool raw = false;
+      for (const ArgumentLayout& a : layout_.arguments) raw |= a.kind == ArgumentLayout::Kind::raw;
+      // An output is an input's very elements or none of them: each stands for itself.
+      if (!raw) out_ += "\n#pragma GCC ivdep";
       out_ +=
           "\n  for (rensa_index i = (rensa_index)rensa_begin; i < (rensa_index)rensa_end; ++i) {\n";
     } else {
@@ -357,7 +361,9 @@ std::string kernel_type_name(Dtype dtype) {
 
 std::string kernel_prelude(bool host) {
   // The 16-bit floats compute as float; assigning one rounds to nearest even.
-  std::string text = host ? "#include <algorithm>\n#include <cmath>\nusing namespace std;\n" : "";
+  std::string text = host ? "#include <algorithm>\n#include "
+                            "\"rensa/backend/cpu/vector_math.h\"\nusing namespace std;\n"
+                          : "";
   return text +
          "#include \"rensa/core/functors.h\"\n"
          "typedef signed char int8;\ntypedef short int16;\ntypedef int int32;\n"

@@ -97,6 +97,16 @@ TEST_P(ElementwiseKernelTest, AGivenOutputKeepsWhatTheOperationLeaves) {
   EXPECT_EQ(out[21].item<float>(), 22);
 }
 
+TEST_P(ElementwiseKernelTest, AnOutputMayOverlapAnInput) {
+  ElementwiseKernel twice("T x", "T y", "y = 2 * x", "twice");
+  Array a = arange({1000}), same = arange({1000});
+  Array want = a[{Slice(0, 999)}].copy() * 2;
+  twice(Array(a[{Slice(0, 999)}]), Array(a[{Slice(1, 1000)}]));
+  EXPECT_TRUE(xp::array_equal(a[{Slice(1, 1000)}], want));
+  twice(same, same);
+  EXPECT_TRUE(xp::array_equal(same, arange({1000}) * 2));
+}
+
 TEST_P(ElementwiseKernelTest, PreambleAndLoopTexts) {
   ElementwiseKernel kernel(
       "T x", "T y", "y = twice(x) + offset", "with_texts",
