@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <map>
+#include <mutex>
 #include <utility>
 
 #include "rensa/core/error.h"
@@ -12,14 +14,28 @@
 namespace rensa {
 
 struct RawModule::Impl {
-  std::string code;
-  Options options;
+  Impl(std::string c, Options o) : code(std::move(c)), options(std::move(o)) {}
+
+  std::shared_ptr<const cuda::GpuModule> on(Device device) const {
+    std::lock_guard<std::mutex> hold(mutex);
+    auto& module = modules[device.index];
+    if (!module) {
+      module = detail::gpu_module({code, "kernel.cu", options.options, options.name_expressions},
+                                  device);
+    }
+    return module;
+  }
+
+  const std::string code;
+  const Options options;
+  mutable std::mutex mutex;
+  mutable std::map<int, std::shared_ptr<const cuda::GpuModule>> modules;  // by GPU
 };
 
 RawModule::RawModule(std::string code) : RawModule(std::move(code), Options{}) {}
 
 RawModule::RawModule(std::string code, Options options)
-    : impl_(std::make_shared<Impl>(Impl{std::move(code), std::move(options)})) {}
+    : impl_(std::make_shared<Impl>(std::move(code), std::move(options))) {}
 
 RawKernel RawModule::get_function(const std::string& name) const { return RawKernel(*this, name); }
 
@@ -65,9 +81,7 @@ void RawKernel::launch(Dim3 grid, Dim3 block, const std::vector<KernelInput>& ar
                       ": a RawKernel runs on a GPU and its arrays are on the CPU; move them "
                       "with .to(gpu(0))");
   }
-  const RawModule::Impl& source = *module_.impl_;
-  kernel.module = detail::gpu_module(
-      {source.code, "kernel.cu", source.options.options, source.options.name_expressions}, device);
+  kernel.module = module_.impl_->on(device);
   kernel.function = kernel.module->function(name_);
   kernel.grid = grid;
   kernel.block = block;
