@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "rensa/core/error.h"
+#include "rensa/core/user_cache.h"
 #include "rensa/data/download.h"
 #include "rensa/data/idx.h"
 
@@ -35,21 +36,15 @@ constexpr std::array kFiles{kTrainImages, kTrainLabels, kTestImages, kTestLabels
 constexpr std::array kMirrors{"https://ossci-datasets.s3.amazonaws.com/mnist/",
                               "https://storage.googleapis.com/cvdf-datasets/mnist/"};
 
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
-
 /// The user's cache; empty when no variable says where that is.
 fs::path cache_folder() {
-  std::string cache = environment("XDG_CACHE_HOME"), home = environment("HOME");
-  if (cache.empty() && home.empty()) return {};
-  return (cache.empty() ? fs::path(home) / ".cache" : fs::path(cache)) / "rensa" / "mnist";
+  std::string cache = user_cache_folder();
+  return cache.empty() ? fs::path() : fs::path(cache) / "mnist";
 }
 
 std::vector<fs::path> candidate_folders() {
   std::vector<fs::path> folders;
-  if (std::string root = environment("RENSA_DATASET_ROOT"); !root.empty()) {
+  if (const char* root = std::getenv("RENSA_DATASET_ROOT"); root && *root) {
     folders = {fs::path(root) / "mnist", fs::path(root)};
   }
   if (fs::path cache = cache_folder(); !cache.empty()) folders.push_back(cache);

@@ -7,19 +7,12 @@
 
 namespace rensa {
 
-namespace {
-
-/// Operations carry their names as plain pointers.
-const char* keep(const std::string& name) {
+const char* keep_name(const std::string& name) {
   static std::mutex& mutex = *new std::mutex;
   static auto& names = *new std::set<std::string>;  // never destroyed: recordings may end later
   std::lock_guard<std::mutex> hold(mutex);
   return names.insert(name).first->c_str();
 }
-
-}  // namespace
-
-RuntimeKernel::RuntimeKernel(const std::string& name) : OperationOf(keep(name)) {}
 
 void RuntimeKernel::visit(OperandVisitor& v) {
   for (bool written : {false, true}) {  // inputs first, as in every operation

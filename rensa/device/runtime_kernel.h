@@ -13,6 +13,10 @@
 
 namespace rensa {
 
+/// A copy of `name` that is kept for good: operations carry their names as plain pointers, and may
+/// outlive who made them.
+const char* keep_name(const std::string& name);
+
 /// The extents of a grid or a block of threads.
 struct Dim3 {
   unsigned x = 1, y = 1, z = 1;
@@ -82,8 +86,8 @@ class GpuModule {
 struct RuntimeKernel final : OperationOf<RuntimeKernel> {
   using HostFunction = void (*)(const void* const* arguments, long long begin, long long end);
 
-  /// `name` is kept for good.
-  explicit RuntimeKernel(const std::string& name);
+  /// `name` from keep_name().
+  explicit RuntimeKernel(const char* name) : OperationOf(name) {}
 
   std::shared_ptr<const cuda::GpuModule> module;
   const void* function = nullptr;

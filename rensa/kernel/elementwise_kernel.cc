@@ -72,14 +72,7 @@ class ArgumentWriter {
   }
   void number(Scalar value, Dtype dtype) {
     align();
-    visit_dtype(dtype, [&](auto zero) {
-      using T = decltype(zero);
-      if constexpr (std::is_same_v<T, half_t> || std::is_same_v<T, bfloat16_t>) {
-        put(T(static_cast<float>(value.real())));
-      } else {
-        put(value.as<T>());
-      }
-    });
+    visit_dtype(dtype, [&](auto zero) { put(value.as<decltype(zero)>()); });
   }
   void align() { argument_.bytes.resize((argument_.bytes.size() + 15) / 16 * 16); }
 
@@ -97,6 +90,7 @@ struct ElementwiseKernel::Impl {
   };
 
   detail::ElementwiseText text;
+  const char* kept_name = nullptr;
   std::vector<bool> assigned;  // of the outputs: surely_assigned
   mutable std::mutex mutex;
   mutable std::map<std::pair<std::string, int>, Compiled> compiled;  // by layout and GPU, -1: host
@@ -141,17 +135,16 @@ std::map<std::string, Dtype> ElementwiseKernel::Impl::find_dtypes(
   for (std::size_t k = 0; k < p.arrays.size(); ++k) {
     if (!p.arrays[k].defined()) continue;
     Dtype dtype = p.arrays[k].dtype();
-    Dtype wanted = is_placeholder(parameter(k))
-                       ? dtypes.try_emplace(parameter(k).type, dtype).first->second
-                       : parse_dtype(parameter(k).type);
+    Dtype wanted = parameter(k).dtype ? *parameter(k).dtype
+                                      : dtypes.try_emplace(parameter(k).type, dtype).first->second;
     if (dtype != wanted) fail_dtype(k, wanted, dtype);
   }
   for (std::size_t k = 0; k < text.inputs.size(); ++k) {
-    if (p.arrays[k].defined() || !is_placeholder(parameter(k))) continue;
+    if (p.arrays[k].defined() || parameter(k).dtype) continue;
     dtypes.try_emplace(parameter(k).type, given[k].scalar().default_dtype());
   }
   for (std::size_t k = text.inputs.size(); k < p.arrays.size(); ++k) {
-    if (is_placeholder(parameter(k)) && !dtypes.count(parameter(k).type)) {
+    if (!parameter(k).dtype && !dtypes.count(parameter(k).type)) {
       throw DtypeError(
           fmt::format("{}: nothing says what {} of the output \"{} {}\" is; give the output array",
                       text.name, parameter(k).type, parameter(k).type, parameter(k).name));
@@ -283,8 +276,8 @@ Prepared ElementwiseKernel::Impl::prepare(const std::vector<KernelInput>& given,
   find_device(p);
   auto dtypes = find_dtypes(p, given);
   for (std::size_t k = 0; k < all; ++k) {
-    p.layout.arguments[k].dtype = is_placeholder(parameter(k)) ? dtypes.at(parameter(k).type)
-                                                               : parse_dtype(parameter(k).type);
+    p.layout.arguments[k].dtype =
+        parameter(k).dtype ? *parameter(k).dtype : dtypes.at(parameter(k).type);
   }
   find_shape(p, options);
   make_outputs(p);
@@ -351,6 +344,7 @@ ElementwiseKernel::ElementwiseKernel(const std::string& in_params, const std::st
                 std::move(options.preamble),
                 std::move(options.loop_prep),
                 std::move(options.after_loop)};
+  impl->kept_name = keep_name(name);
   if (impl->text.outputs.empty()) {
     throw ValueError(name + ": a kernel needs an output parameter");
   }
@@ -375,7 +369,7 @@ std::vector<Array> ElementwiseKernel::call(const std::vector<KernelInput>& argum
   p.layout.host = p.device.is_cpu();
   if (p.layout.host) p.layout.width = 1;  // the compiler finds the processor's own vectors
   Impl::Compiled compiled = impl_->compile(p);
-  RuntimeKernel kernel(impl_->text.name);
+  RuntimeKernel kernel(impl_->kept_name);
   kernel.module = compiled.module;
   kernel.function = compiled.function;
   kernel.host_function = compiled.host;

@@ -1,7 +1,6 @@
 // ElementwiseKernel: the user's expression as one kernel, compiled when the program runs.
 #pragma once
 
-#include <initializer_list>
 #include <memory>
 #include <string>
 #include <vector>

@@ -20,22 +20,39 @@ bool is_identifier(const std::string& text) {
   return true;
 }
 
-/// NumPy's name of the type, also where C's was written. Throws ValueError.
-std::string checked_type(const std::string& kernel, const std::string& type) {
-  if (type.size() == 1 && std::isalpha(static_cast<unsigned char>(type[0]))) return type;
-  if (type == "float") return "float32";
-  if (type == "double") return "float64";
-  if (type == "int") return "int32";
+/// The dtype that a type names, by NumPy or in C; none for a letter. Throws ValueError.
+std::optional<Dtype> dtype_of_type(const std::string& kernel, const std::string& type) {
+  if (type.size() == 1 && std::isalpha(static_cast<unsigned char>(type[0]))) return std::nullopt;
+  if (type == "float") return float32;
+  if (type == "double") return float64;
+  if (type == "int") return int32;
   try {
-    if (type.size() > 1) return std::string(dtype_name(parse_dtype(type)));
+    if (type.size() > 1) return parse_dtype(type);
   } catch (const DtypeError&) {}
   throw ValueError(fmt::format(
       "{}: \"{}\" is no type; give a NumPy name (float32) or a letter that stands for a dtype (T)",
       kernel, type));
 }
 
-/// A number's place: where alignas(16) puts it.
-constexpr const char* kNumberAlignment = "alignas(16) ";
+/// What stands in front of every kernel: the types by NumPy's names.
+std::string kernel_prelude(bool host) {
+  // The 16-bit floats compute as float; assigning one rounds to nearest even.
+  std::string text = host ? "#include <algorithm>\n#include "
+                            "\"rensa/backend/cpu/vector_math.h\"\nusing namespace std;\n"
+                          : "";
+  return text +
+         "#include \"rensa/core/functors.h\"\n"
+         "typedef signed char int8;\ntypedef short int16;\ntypedef int int32;\n"
+         "typedef long long int64;\ntypedef unsigned char uint8;\ntypedef unsigned short uint16;\n"
+         "typedef unsigned int uint32;\ntypedef unsigned long long uint64;\n"
+         "typedef float float32;\ntypedef double float64;\n"
+         "typedef rensa::complex_t<float> complex64;\n"
+         "typedef rensa::complex_t<double> complex128;\n"
+         "struct float16 : rensa::half_t {\n  float16() = default;\n"
+         "  RENSA_FN float16(float f) : rensa::half_t(f) {}\n};\n"
+         "struct bfloat16 : rensa::bfloat16_t {\n  bfloat16() = default;\n"
+         "  RENSA_FN bfloat16(float f) : rensa::bfloat16_t(f) {}\n};\n";
+}
 
 class Writer {
  public:
@@ -71,7 +88,9 @@ class Writer {
     return layout_.arguments[k].kind == ArgumentLayout::Kind::raw &&
            !layout_.arguments[k].contiguous;
   }
-  std::string type(std::size_t k) const { return kernel_type_name(layout_.arguments[k].dtype); }
+  std::string type(std::size_t k) const {
+    return std::string(dtype_name(layout_.arguments[k].dtype));
+  }
 
   /// A text of the user's, by whose name the compiler counts its lines.
   void user(const char* what, const std::string& text) {
@@ -83,7 +102,7 @@ class Writer {
     std::string known;
     for (std::size_t k = 0; k < layout_.arguments.size(); ++k) {
       const KernelParameter& p = parameter(k);
-      if (!is_placeholder(p) || known.find(p.type) != std::string::npos) continue;
+      if (p.dtype || known.find(p.type) != std::string::npos) continue;
       known += p.type;
       out_ += fmt::format("typedef {} {};\n", type(k), p.type);
     }
@@ -122,7 +141,7 @@ class Writer {
     }
     out_ += fmt::format("  long long extents[{}];\n  long long size;\n", layout_.ndim);
     for (std::size_t k = 0; k < layout_.arguments.size(); ++k) {
-      if (is_number(k)) out_ += fmt::format("  {}{} number{};\n", kNumberAlignment, type(k), k);
+      if (is_number(k)) out_ += fmt::format("  alignas(16) {} number{};\n", type(k), k);
     }
     out_ += "};\n";
   }
@@ -237,8 +256,7 @@ class Writer {
 
   void elements() {
     if (!layout_.straight) offsets();
-    for (std::size_t k = 0; k < layout_.arguments.size(); ++k) {
-      if (layout_.arguments[k].kind != ArgumentLayout::Kind::element) continue;
+    for_each_element([&](std::size_t k) {
       std::string at =
           layout_.straight
               ? fmt::format("reinterpret_cast<{}*>(rensa_a.data{})[i]", type(k), k)
@@ -246,7 +264,7 @@ class Writer {
       out_ +=
           fmt::format("    {}{} = {};\n", is_input(k) ? "const " + type(k) + " " : type(k) + "& ",
                       parameter(k).name, at);
-    }
+    });
   }
 
   /// Where element i stands in each array.
@@ -294,7 +312,7 @@ std::vector<KernelParameter> parse_parameters(const std::string& kernel, const s
           fmt::format("{}: \"{}\" is no parameter; write a type and a name, \"T x\" or \"raw T x\"",
                       kernel, item));
     }
-    p.type = checked_type(kernel, p.type);
+    p.dtype = dtype_of_type(kernel, p.type);
     for (const KernelParameter& other : parameters) {
       if (other.name == p.name) {
         throw ValueError(fmt::format("{}: two parameters are called {}", kernel, p.name));
@@ -353,29 +371,6 @@ std::string ElementwiseLayout::key() const {
 
 std::string elementwise_source(const ElementwiseText& text, const ElementwiseLayout& layout) {
   return Writer(text, layout).run();
-}
-
-std::string kernel_type_name(Dtype dtype) {
-  return dtype == Dtype::bool_ ? "bool" : std::string(dtype_name(dtype));
-}
-
-std::string kernel_prelude(bool host) {
-  // The 16-bit floats compute as float; assigning one rounds to nearest even.
-  std::string text = host ? "#include <algorithm>\n#include "
-                            "\"rensa/backend/cpu/vector_math.h\"\nusing namespace std;\n"
-                          : "";
-  return text +
-         "#include \"rensa/core/functors.h\"\n"
-         "typedef signed char int8;\ntypedef short int16;\ntypedef int int32;\n"
-         "typedef long long int64;\ntypedef unsigned char uint8;\ntypedef unsigned short uint16;\n"
-         "typedef unsigned int uint32;\ntypedef unsigned long long uint64;\n"
-         "typedef float float32;\ntypedef double float64;\n"
-         "typedef rensa::complex_t<float> complex64;\n"
-         "typedef rensa::complex_t<double> complex128;\n"
-         "struct float16 : rensa::half_t {\n  float16() = default;\n"
-         "  RENSA_FN float16(float f) : rensa::half_t(f) {}\n};\n"
-         "struct bfloat16 : rensa::bfloat16_t {\n  bfloat16() = default;\n"
-         "  RENSA_FN bfloat16(float f) : rensa::bfloat16_t(f) {}\n};\n";
 }
 
 }  // namespace rensa::detail

@@ -1,6 +1,7 @@
 // The source of an ElementwiseKernel for given dtypes and layouts.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,16 +11,14 @@ namespace rensa::detail {
 
 /// "raw T x" taken apart.
 struct KernelParameter {
-  std::string type;  // a NumPy name, or a letter that stands for a dtype
+  std::string type;            // a NumPy name, or a letter that stands for a dtype
+  std::optional<Dtype> dtype;  // none for a letter
   std::string name;
   bool raw = false;
 };
 
 /// The parameters of "T x, raw float32 y". Throws ValueError naming `kernel` and what is wrong.
 std::vector<KernelParameter> parse_parameters(const std::string& kernel, const std::string& text);
-
-/// Whether the type is a letter that stands for a dtype.
-inline bool is_placeholder(const KernelParameter& parameter) { return parameter.type.size() == 1; }
 
 /// How one argument reaches the kernel.
 struct ArgumentLayout {
@@ -58,11 +57,5 @@ struct ElementwiseText {
 /// of `ndim` axes (a raw one that is not contiguous: extents and strides of its own); then the
 /// extents, the size, and the numbers at multiples of 16 bytes. ElementwiseKernel::call writes it.
 std::string elementwise_source(const ElementwiseText& text, const ElementwiseLayout& layout);
-
-/// The dtype's name in a kernel's source.
-std::string kernel_type_name(Dtype dtype);
-
-/// What stands in front of every kernel: the types by NumPy's names.
-std::string kernel_prelude(bool host);
 
 }  // namespace rensa::detail

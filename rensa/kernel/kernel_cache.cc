@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "rensa/core/sha256.h"
+#include "rensa/core/user_cache.h"
 
 namespace rensa::detail {
 
@@ -71,10 +72,8 @@ void write_whole(const fs::path& path, const std::string& content) {
 
 std::string kernel_cache_folder() {
   if (const char* folder = std::getenv("RENSA_KERNEL_CACHE")) return folder;
-  const char *cache = std::getenv("XDG_CACHE_HOME"), *home = std::getenv("HOME");
-  if (cache && *cache) return (fs::path(cache) / "rensa" / "kernels").string();
-  if (home && *home) return (fs::path(home) / ".cache" / "rensa" / "kernels").string();
-  return {};
+  std::string cache = user_cache_folder();
+  return cache.empty() ? cache : (fs::path(cache) / "kernels").string();
 }
 
 std::string cached(const std::vector<std::string>& key, const std::function<std::string()>& make) {

@@ -39,14 +39,14 @@ RawModule::RawModule(std::string code, Options options)
 
 RawKernel RawModule::get_function(const std::string& name) const { return RawKernel(*this, name); }
 
-RawKernel::RawKernel(std::string code, std::string name)
-    : RawKernel(RawModule(std::move(code)), std::move(name)) {}
+RawKernel::RawKernel(std::string code, const std::string& name)
+    : RawKernel(RawModule(std::move(code)), name) {}
 
-RawKernel::RawKernel(std::string code, std::string name, RawModule::Options options)
-    : RawKernel(RawModule(std::move(code), std::move(options)), std::move(name)) {}
+RawKernel::RawKernel(std::string code, const std::string& name, RawModule::Options options)
+    : RawKernel(RawModule(std::move(code), std::move(options)), name) {}
 
-RawKernel::RawKernel(RawModule module, std::string name)
-    : module_(std::move(module)), name_(std::move(name)) {}
+RawKernel::RawKernel(RawModule module, const std::string& name)
+    : module_(std::move(module)), name_(keep_name(name)) {}
 
 void RawKernel::launch(Dim3 grid, Dim3 block, const std::vector<KernelInput>& arguments,
                        unsigned shared_bytes) const {
@@ -63,7 +63,7 @@ void RawKernel::launch(Dim3 grid, Dim3 block, const std::vector<KernelInput>& ar
   for (const KernelInput& input : arguments) {
     KernelArgument argument;
     if (input.is_array()) {
-      if (first) check_same_device(name_.c_str(), *first, input.array());
+      if (first) check_same_device(name_, *first, input.array());
       first = &input.array();
       argument.bytes.resize(sizeof(void*));
       argument.pointers.push_back({0, true, input.array().operand()});
@@ -73,11 +73,12 @@ void RawKernel::launch(Dim3 grid, Dim3 block, const std::vector<KernelInput>& ar
     kernel.arguments.push_back(std::move(argument));
   }
   if (!first) {
-    throw ValueError(name_ + ": a RawKernel runs on the device of its arrays; it was given none");
+    throw ValueError(std::string(name_) +
+                     ": a RawKernel runs on the device of its arrays; it was given none");
   }
   Device device = first->device();
   if (device.is_cpu()) {
-    throw DeviceError(name_ +
+    throw DeviceError(std::string(name_) +
                       ": a RawKernel runs on a GPU and its arrays are on the CPU; move them "
                       "with .to(gpu(0))");
   }

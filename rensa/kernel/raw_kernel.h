@@ -39,8 +39,8 @@ class RawModule {
 /// recorded by capture(). Which arrays are written is not known: all count as both.
 class RawKernel {
  public:
-  RawKernel(std::string code, std::string name);
-  RawKernel(std::string code, std::string name, RawModule::Options options);
+  RawKernel(std::string code, const std::string& name);
+  RawKernel(std::string code, const std::string& name, RawModule::Options options);
 
   template <class... A> void operator()(Dim3 grid, Dim3 block, const A&... arguments) const {
     launch(grid, block, {KernelInput(arguments)...}, 0);
@@ -52,9 +52,9 @@ class RawKernel {
 
  private:
   friend class RawModule;
-  RawKernel(RawModule module, std::string name);
+  RawKernel(RawModule module, const std::string& name);
   RawModule module_;
-  std::string name_;
+  const char* name_;  // kept for good
 };
 
 }  // namespace rensa

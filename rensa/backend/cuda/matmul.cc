@@ -1,8 +1,6 @@
 // Matmul on a GPU: from the operands to a plan, and its run.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "rensa/backend/cuda/cublaslt.h"
 #include "rensa/backend/cuda/kernel.cuh"
 #include "rensa/backend/cuda/matmul_kernels.h"

@@ -6,7 +6,6 @@
 #include <nvrtc.h>
 
 #include <algorithm>
-#include <mutex>
 
 #include "rensa/backend/cuda/check.h"
 #include "rensa/backend/cuda/driver.h"
