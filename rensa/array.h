@@ -5,6 +5,7 @@
 #include "rensa/array/host_output.h"
 #include "rensa/array/index.h"
 #include "rensa/array/routines.h"
+#include "rensa/array/softmax.h"
 #include "rensa/core/device.h"
 #include "rensa/core/dtype.h"
 #include "rensa/core/error.h"
