@@ -2,10 +2,15 @@
 #pragma once
 
 #include "rensa/array/array.h"
+#include "rensa/array/calculus.h"
+#include "rensa/array/functional.h"
 #include "rensa/array/host_output.h"
 #include "rensa/array/index.h"
+#include "rensa/array/index_grids.h"
+#include "rensa/array/polynomial.h"
 #include "rensa/array/routines.h"
 #include "rensa/array/softmax.h"
+#include "rensa/array/signal.h"
 #include "rensa/core/device.h"
 #include "rensa/core/dtype.h"
 #include "rensa/core/error.h"

@@ -1,4 +1,6 @@
-// Routines that make arrays.
+// Routines that make arrays: of one value, ranges, and copies.
+#include "rensa/array/creation.h"
+
 #include <fmt/format.h>
 
 #include <cmath>
@@ -42,17 +44,19 @@ Array full(const Shape& shape, Scalar value, Placement device) {
   return full(shape, value, value.default_dtype(), device);
 }
 
-Array empty_like(const Array& a) {
+Array empty_like(const Array& a, const Like& like) {
   check_defined("empty_like", a);
-  return new_array(a.shape(), a.dtype(), a.device());
+  return new_array(like.shape.value_or(a.shape()), like.dtype.value_or(a.dtype()),
+                   like.device.value_or(a.device()));
 }
 
-Array zeros_like(const Array& a) { return full_like(a, 0); }
-Array ones_like(const Array& a) { return full_like(a, 1); }
+Array zeros_like(const Array& a, const Like& like) { return full_like(a, 0, like); }
+Array ones_like(const Array& a, const Like& like) { return full_like(a, 1, like); }
 
-Array full_like(const Array& a, Scalar value) {
+Array full_like(const Array& a, Scalar value, const Like& like) {
   check_defined("full_like", a);
-  return full(a.shape(), value, a.dtype(), a.device());
+  return full(like.shape.value_or(a.shape()), value, like.dtype.value_or(a.dtype()),
+              like.device.value_or(a.device()));
 }
 
 Array empty_pinned(const Shape& shape, Dtype dtype) {
@@ -109,26 +113,140 @@ Array arange(Scalar stop, Dtype dtype, Placement device) {
 
 Array arange(Scalar stop, Placement device) { return arange(0, stop, 1, device); }
 
-Array linspace(double start, double stop, std::int64_t num, Dtype dtype, Placement device) {
-  if (num < 0) throw ValueError(fmt::format("linspace: {} samples are fewer than none", num));
-  // A few values, made on the host as NumPy makes them: the last one is `stop` exactly.
+namespace {
+
+// Up to here samples are made on the host, as NumPy makes them: one copy instead of four launches.
+constexpr std::int64_t kHostSamples = 1 << 16;
+
+void check_samples(const char* operation, std::int64_t num) {
+  if (num >= 0) return;
+  throw ValueError(fmt::format("{}: {} samples are fewer than none", operation, num));
+}
+
+double step_of(double start, double stop, std::int64_t num, bool endpoint) {
+  std::int64_t steps = endpoint ? num - 1 : num;
+  return steps > 0 ? (stop - start) / static_cast<double>(steps) : std::nan("");
+}
+
+std::vector<double> host_samples(double start, double stop, std::int64_t num, bool endpoint) {
   std::vector<double> values(static_cast<std::size_t>(num));
-  double step = num > 1 ? (stop - start) / static_cast<double>(num - 1) : 0;
+  double step = step_of(start, stop, num, endpoint);
+  auto steps = static_cast<double>(endpoint ? num - 1 : num);
   for (std::int64_t i = 0; i < num; ++i) {
-    values[static_cast<std::size_t>(i)] = static_cast<double>(i) * step + start;
+    auto at = static_cast<double>(i);
+    // A step too small for a number goes the long way round.
+    double way = steps < 1 ? 0 : step == 0 ? at / steps * (stop - start) : at * step;
+    values[static_cast<std::size_t>(i)] = way + start;
   }
-  if (num > 1) values.back() = stop;
+  if (endpoint && num > 1) values.back() = stop;
+  return values;
+}
+
+// `values` as `dtype`, rounded down where that has no fractions.
+Array floored(const Array& values, Dtype dtype) {
+  bool integral = dtype_kind(dtype) == 'i' || dtype_kind(dtype) == 'u';
+  return (integral ? floor(values) : values).astype(dtype, false);
+}
+
+}  // namespace
+
+Array linspace(double start, double stop, std::int64_t num, Dtype dtype, Placement device) {
+  return linspace(start, stop, num, true, dtype, device);
+}
+
+Array linspace(double start, double stop, std::int64_t num, bool endpoint, Dtype dtype,
+               Placement device) {
+  check_samples("linspace", num);
+  if (num <= kHostSamples) {
+    std::vector<double> values = host_samples(start, stop, num, endpoint);
+    bool integral = dtype_kind(dtype) == 'i' || dtype_kind(dtype) == 'u';
+    for (double& value : values) value = integral ? std::floor(value) : value;
+    return array(values, device).astype(dtype, false);
+  }
+  Array values = arange(0, num, 1, float64, device);
+  values *= step_of(start, stop, num, endpoint);
+  values += start;
+  if (endpoint) values[-1].fill(stop);
+  return floored(values, dtype);
+}
+
+std::pair<Array, double> linspace_retstep(double start, double stop, std::int64_t num,
+                                          bool endpoint, Dtype dtype, Placement device) {
+  Array values = linspace(start, stop, num, endpoint, dtype, device);
+  return {values, step_of(start, stop, num, endpoint)};
+}
+
+Array linspace(const Array& start, const Array& stop, std::int64_t num, bool endpoint,
+               std::optional<Dtype> dtype, int axis) {
+  check_samples("linspace", num);
+  check_defined("linspace", start);
+  check_defined("linspace", stop);
+  check_same_device("linspace", start, stop);
+  Dtype wide = promote_types(promote_types(start.dtype(), stop.dtype()), float64);
+  Array first = start.astype(wide, false), last = stop.astype(wide, false);
+  Array distance = last - first;
+  Shape column = Shape::filled(distance.ndim() + 1, 1);
+  column[0] = num;
+  std::int64_t steps = endpoint ? num - 1 : num;
+  Array values = arange(0, num, 1, float64, start.device()).reshape(column);
+  values = steps > 0 ? values * (distance / static_cast<double>(steps)) : values * distance;
+  values += first;
+  if (endpoint && num > 1) values[-1].assign(last);
+  return moveaxis(floored(values, dtype.value_or(wide)), 0, axis);
+}
+
+Array logspace(double start, double stop, std::int64_t num, bool endpoint, double base, Dtype dtype,
+               Placement device) {
+  check_samples("logspace", num);
+  if (num > kHostSamples) {
+    return power(base, linspace(start, stop, num, endpoint, float64, device)).astype(dtype, false);
+  }
+  std::vector<double> values = host_samples(start, stop, num, endpoint);
+  for (double& value : values) value = std::pow(base, value);
   return array(values, device).astype(dtype, false);
 }
 
-Array eye(std::int64_t n, Dtype dtype, Placement device) {
-  Array out = zeros({n, n}, dtype, device);
-  Array diagonal = rensa::detail::new_view(out, 0, {n}, {(n + 1) * itemsize(dtype)});
-  fill_elements("eye", diagonal, 1);
-  return out;
+Array geomspace(double start, double stop, std::int64_t num, bool endpoint, Dtype dtype,
+                Placement device) {
+  check_samples("geomspace", num);
+  if (start == 0 || stop == 0) {
+    throw ValueError("geomspace: a geometric progression cannot include zero");
+  }
+  double sign = start < 0 ? -1 : 1;
+  Array values = logspace(std::log10(start * sign), std::log10(stop * sign), num, endpoint, 10,
+                          float64, device);
+  if (num > 0) values[0].fill(start * sign);
+  if (num > 1 && endpoint) values[-1].fill(stop * sign);
+  return (sign < 0 ? values * sign : values).astype(dtype, false);
+}
+
+Array array(const Array& a) { return a.copy(); }
+Array array(const Array& a, Dtype dtype) { return a.astype(dtype); }
+
+Array asarray(const Array& a) {
+  check_defined("asarray", a);
+  return a;
 }
 
 Array asarray(const Array& a, Dtype dtype) { return a.astype(dtype, false); }
+Array asarray(const Array& a, Dtype dtype, Device device) {
+  // What is narrower travels.
+  bool widens = rensa::itemsize(dtype) > rensa::itemsize(a.dtype());
+  return widens ? a.to(device).astype(dtype, false) : a.astype(dtype, false).to(device);
+}
+
+Array ascontiguousarray(const Array& a) {
+  check_defined("ascontiguousarray", a);
+  return a.ndim() == 0 ? a.reshape({1}) : a.ascontiguous();
+}
+
+Array ascontiguousarray(const Array& a, Dtype dtype) {
+  check_defined("ascontiguousarray", a);
+  return ascontiguousarray(a.astype(dtype, false));
+}
+
+Array copy(const Array& a) { return a.copy(); }
+Array astype(const Array& a, Dtype dtype, bool copy) { return a.astype(dtype, copy); }
 
 void detail::throw_ragged(std::size_t expected, std::size_t row, std::size_t got) {
   throw ShapeError(

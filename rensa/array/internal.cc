@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"
 #include "rensa/device/operations.h"
@@ -59,6 +61,29 @@ Array new_view(const Array& a, std::int64_t offset, const Shape& shape, const Sh
   return Array(a.storage(), view);
 }
 
+Array slice_along(const Array& a, int axis, std::int64_t start, std::int64_t count,
+                  std::int64_t step) {
+  Shape shape = a.shape(), strides = a.strides();
+  std::int64_t offset = count > 0 ? start * strides[axis] : 0;
+  shape[axis] = count;
+  strides[axis] *= step;
+  return new_view(a, offset, shape, strides);
+}
+
+Array diagonal_view(const Array& a, std::int64_t k) {
+  int row = a.ndim() - 2, column = a.ndim() - 1;
+  Shape shape = a.shape(), strides = a.strides();
+  std::int64_t rows = shape[row], columns = shape[column];
+  std::int64_t length = k >= 0 ? std::min(rows, columns - std::min(k, columns))
+                               : std::min(rows + std::max(k, -rows), columns);
+  std::int64_t offset = k >= 0 ? k * strides[column] : -k * strides[row];
+  shape[row] = length;
+  strides[row] += strides[column];
+  shape.erase(column);
+  strides.erase(column);
+  return new_view(a, length > 0 ? offset : 0, shape, strides);
+}
+
 void check_defined(const char* operation, const Array& a) {
   if (a.defined()) return;
   throw ValueError(
@@ -84,6 +109,23 @@ void check_same_kind(const char* operation, Dtype from, const Array& out) {
       "{}: cannot write {} into {} {} {}: the kind would be lost; cast "
       "with astype",
       operation, dtype_name(from), dtype_name(out.dtype()), out.shape().str(), out.device().str()));
+}
+
+void check_casting(const char* operation, Dtype from, Dtype to, std::string_view casting) {
+  bool allowed = casting == "unsafe";
+  if (casting == "no" || casting == "equiv") allowed = from == to;
+  else if (casting == "safe") allowed = promote_types(from, to) == to;
+  else if (casting == "same_kind") allowed = can_cast_same_kind(from, to);
+  else if (!allowed) {
+    throw ValueError(
+        fmt::format("{}: casting is \"{}\"; it has to be \"no\", \"equiv\", \"safe\", "
+                    "\"same_kind\" or \"unsafe\"",
+                    operation, casting));
+  }
+  if (allowed) return;
+  throw DtypeError(
+      fmt::format("{}: {} cannot be cast to {} under the rule \"{}\"; cast with astype", operation,
+                  dtype_name(from), dtype_name(to), casting));
 }
 
 bool is_out_of_range(Scalar value, Dtype dtype) {

@@ -1,6 +1,8 @@
 // What the files of array/ share: making arrays and views, and the checks in front of a launch.
 #pragma once
 
+#include <string_view>
+
 #include "rensa/array/routines.h"
 #include "rensa/core/reductions.h"
 #include "rensa/core/ufunc.h"
@@ -17,6 +19,20 @@ Array new_pinned_array(const Shape& shape, Dtype dtype);
 /// Other elements of `a`'s storage: `offset` bytes from its first one.
 Array new_view(const Array& a, std::int64_t offset, const Shape& shape, const Shape& strides);
 
+/// `count` sub-arrays along `axis` (not negative), from `start` on, `step` apart: a view.
+Array slice_along(const Array& a, int axis, std::int64_t start, std::int64_t count,
+                  std::int64_t step = 1);
+
+/// Diagonal k (k > 0: above the main one) of the last two axes, as the last axis: a view.
+Array diagonal_view(const Array& a, std::int64_t k);
+
+/// What an operation along one axis works on: `a` and the axis, or `a` flattened and 0 for `none`.
+std::pair<Array, int> working_axis(const char* operation, const Array& a, OptionalAxis axis);
+
+/// The sub-arrays of `a` along `axis` (not negative) at `indices`, all in range: a new array.
+Array gather_along(const char* operation, const Array& a, int axis,
+                   const std::vector<std::int64_t>& indices);
+
 /// Throws ValueError naming `operation` unless `a` is an array.
 void check_defined(const char* operation, const Array& a);
 
@@ -27,6 +43,10 @@ void check_writable(const char* operation, const Array& out);
 /// Throws DtypeError naming `operation` unless `from` can be cast to `out`'s dtype with
 /// "same_kind".
 void check_same_kind(const char* operation, Dtype from, const Array& out);
+
+/// Throws DtypeError naming `operation` unless `from` can be cast to `to` with `casting`, one of
+/// NumPy's words ("no", "equiv", "safe", "same_kind", "unsafe"); ValueError for another word.
+void check_casting(const char* operation, Dtype from, Dtype to, std::string_view casting);
 
 /// Whether an integer number lies outside of an integer dtype.
 bool is_out_of_range(Scalar value, Dtype dtype);

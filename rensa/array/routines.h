@@ -1,99 +1,16 @@
-// The routines of namespace xp, NumPy's names. Every creation routine takes a device, the current
-// one when left out; every other runs on the device of its operands.
+// The routines of namespace xp, NumPy's names; each runs on the device of its operands.
 #pragma once
 
 #include <initializer_list>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "rensa/array/array.h"
+#include "rensa/array/creation.h"
+#include "rensa/array/manipulation.h"
 #include "rensa/core/ufunc.h"
 
-namespace rensa {
-
-/// Where a creation routine puts its array: a Device, or the thread's current one.
-class Placement {
- public:
-  Placement() = default;
-  Placement(Device device) : device_(device), given_(true) {}
-  Device device() const;
-
- private:
-  Device device_;
-  bool given_ = false;
-};
-
-}  // namespace rensa
-
 namespace rensa::xp {
-
-// --- creation (array/creation.cc) --------------------------------------------------------------
-Array empty(const Shape& shape, Dtype dtype = float32, Placement device = {});
-Array zeros(const Shape& shape, Dtype dtype = float32, Placement device = {});
-Array ones(const Shape& shape, Dtype dtype = float32, Placement device = {});
-Array full(const Shape& shape, Scalar value, Dtype dtype, Placement device = {});
-Array full(const Shape& shape, Scalar value, Placement device = {});  // the value's own dtype
-Array empty_like(const Array& a);
-Array zeros_like(const Array& a);
-Array ones_like(const Array& a);
-Array full_like(const Array& a, Scalar value);
-/// Page-locked host memory.
-Array empty_pinned(const Shape& shape, Dtype dtype = float32);
-/// Evenly spaced values in [start, stop). Integers give int64 and floats float64 unless said.
-Array arange(Scalar stop, Dtype dtype, Placement device = {});
-Array arange(Scalar stop, Placement device = {});
-Array arange(Scalar start, Scalar stop, Scalar step, Dtype dtype, Placement device = {});
-Array arange(Scalar start, Scalar stop, Scalar step = 1, Placement device = {});
-Array linspace(double start, double stop, std::int64_t num = 50, Dtype dtype = float64,
-               Placement device = {});
-Array eye(std::int64_t n, Dtype dtype = float32, Placement device = {});
-
-/// An array of host values: xp::array({1.f, 2.f}), xp::array({{1, 2}, {3, 4}}), xp::array(vector).
-/// int gives int64, as in NumPy; other types their own dtype. The values are copied before the call
-/// returns.
-Array from_host(const void* data, const Shape& shape, Dtype dtype, Placement device = {});
-namespace detail {
-template <class T> struct ElementOf { using type = T; };
-template <> struct ElementOf<int> { using type = std::int64_t; };
-[[noreturn]] void throw_ragged(std::size_t expected, std::size_t row, std::size_t got);
-}  // namespace detail
-template <class T> Array array(std::span<const T> values, Placement device = {}) {
-  using E = typename detail::ElementOf<T>::type;
-  if constexpr (std::same_as<E, T>) {
-    return from_host(values.data(), {static_cast<std::int64_t>(values.size())}, dtype_of<E>,
-                     device);
-  } else {
-    std::vector<E> converted(values.begin(), values.end());
-    return from_host(converted.data(), {static_cast<std::int64_t>(values.size())}, dtype_of<E>,
-                     device);
-  }
-}
-template <class T>
-requires(!std::same_as<T, bool>) Array array(const std::vector<T>& values, Placement device = {}) {
-  return array(std::span<const T>(values), device);
-}
-template <class T> Array array(std::initializer_list<T> values, Placement device = {}) {
-  return array(std::span<const T>(values.begin(), values.size()), device);
-}
-template <class T>
-Array array(std::initializer_list<std::initializer_list<T>> rows, Placement device = {}) {
-  std::vector<T> values;
-  std::size_t columns = rows.size() ? rows.begin()->size() : 0, row = 0;
-  for (const auto& r : rows) {
-    if (r.size() != columns) detail::throw_ragged(columns, row, r.size());
-    values.insert(values.end(), r.begin(), r.end());
-    ++row;
-  }
-  return array(std::span<const T>(values), device)
-      .reshape({static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(columns)});
-}
-/// A 0-d array.
-template <class T>
-requires std::is_arithmetic_v<T> Array array(T value, Placement device = {}) {
-  return array(std::span<const T>(&value, 1), device).reshape({});
-}
-Array asarray(const Array& a, Dtype dtype);
 
 // --- elementwise: one function a row of ops.def (array/elementwise.cc) ---------------------------
 #define RENSA_DECLARE_1(name) Array name(const Array& a);
@@ -128,16 +45,7 @@ struct ElementwiseArgument {
 Array elementwise(Ufunc ufunc, std::initializer_list<ElementwiseArgument> arguments,
                   const Array* out = nullptr);
 
-// --- joining and shaping (array/manipulation.cc) -------------------------------------------------
-Array reshape(const Array& a, const Shape& shape);
-Array transpose(const Array& a);
-Array transpose(const Array& a, const Shape& axes);
-Array broadcast_to(const Array& a, const Shape& shape);
-Array concatenate(std::span<const Array> arrays, int axis = 0);
-Array concatenate(std::initializer_list<Array> arrays, int axis = 0);
-Array stack(std::span<const Array> arrays, int axis = 0);
-/// `a` summed to `shape`, the reverse of broadcasting.
-Array sum_to(const Array& a, const Shape& shape);
+// --- indexing (array/indexing.cc) ----------------------------------------------------------------
 /// Rows of `a` by an integer array, and their counterpart.
 Array take(const Array& a, const Array& indices);
 void scatter_add(const Array& a, const Array& indices, const Array& values);

@@ -72,7 +72,7 @@ struct Matmul final : OperationOf<Matmul> {
 /// out[i, ...] = in[indices[i], ...] for an integer array `indices` of any shape. Negative indices
 /// count from the end; one out of range throws IndexError (on the GPU at the next wait).
 struct TakeRows final : OperationOf<TakeRows> {
-  TakeRows() : OperationOf("getitem") {}
+  explicit TakeRows(const char* name = "getitem") : OperationOf(name) {}
   Operand in, indices, out;
 
   void visit(OperandVisitor& v) override;

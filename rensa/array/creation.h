@@ -1,0 +1,199 @@
+// Routines that make arrays. Every one takes a device, the current one when left out; what is made
+// from an array is made on that array's device.
+#pragma once
+
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "rensa/array/array.h"
+
+namespace rensa {
+
+/// Where a creation routine puts its array: a Device, or the thread's current one.
+class Placement {
+ public:
+  Placement() = default;
+  Placement(Device device) : device_(device), given_(true) {}
+  Device device() const;
+
+ private:
+  Device device_;
+  bool given_ = false;
+};
+
+}  // namespace rensa
+
+namespace rensa::xp {
+
+// --- of one value (array/creation.cc) ------------------------------------------------------------
+Array empty(const Shape& shape, Dtype dtype = float32, Placement device = {});
+Array zeros(const Shape& shape, Dtype dtype = float32, Placement device = {});
+Array ones(const Shape& shape, Dtype dtype = float32, Placement device = {});
+Array full(const Shape& shape, Scalar value, Dtype dtype, Placement device = {});
+Array full(const Shape& shape, Scalar value, Placement device = {});  // the value's own dtype
+/// Where a ..._like routine differs from its model: zeros_like(a, {.dtype = float64}).
+struct Like {
+  std::optional<Dtype> dtype = {};
+  std::optional<Shape> shape = {};
+  std::optional<Device> device = {};
+};
+Array empty_like(const Array& a, const Like& like = {});
+Array zeros_like(const Array& a, const Like& like = {});
+Array ones_like(const Array& a, const Like& like = {});
+Array full_like(const Array& a, Scalar value, const Like& like = {});
+/// Page-locked host memory.
+Array empty_pinned(const Shape& shape, Dtype dtype = float32);
+
+// --- ranges (array/creation.cc) ------------------------------------------------------------------
+/// Evenly spaced values in [start, stop). Integers give int64 and floats float64 unless said.
+Array arange(Scalar stop, Dtype dtype, Placement device = {});
+Array arange(Scalar stop, Placement device = {});
+Array arange(Scalar start, Scalar stop, Scalar step, Dtype dtype, Placement device = {});
+Array arange(Scalar start, Scalar stop, Scalar step = 1, Placement device = {});
+/// `num` values from start to stop, the latter included unless `endpoint` is false; integer dtypes
+/// take the floor. Throws ValueError for num < 0.
+Array linspace(double start, double stop, std::int64_t num = 50, Dtype dtype = float64,
+               Placement device = {});
+Array linspace(double start, double stop, std::int64_t num, bool endpoint, Dtype dtype = float64,
+               Placement device = {});
+/// linspace(retstep=True): the values, and the distance between two of them (NaN for one value).
+std::pair<Array, double> linspace_retstep(double start, double stop, std::int64_t num = 50,
+                                          bool endpoint = true, Dtype dtype = float64,
+                                          Placement device = {});
+/// Between the elements of two arrays, which broadcast; the samples lie along a new axis `axis`.
+/// dtype: float64 or wider, unless given.
+Array linspace(const Array& start, const Array& stop, std::int64_t num = 50, bool endpoint = true,
+               std::optional<Dtype> dtype = {}, int axis = 0);
+/// base ** linspace(start, stop, num, endpoint).
+Array logspace(double start, double stop, std::int64_t num = 50, bool endpoint = true,
+               double base = 10, Dtype dtype = float64, Placement device = {});
+/// A geometric progression from start to stop, of one sign both and not 0 (else ValueError).
+Array geomspace(double start, double stop, std::int64_t num = 50, bool endpoint = true,
+                Dtype dtype = float64, Placement device = {});
+
+// --- from host values and other arrays -----------------------------------------------------------
+/// An array of host values: xp::array({1.f, 2.f}), xp::array({{1, 2}, {3, 4}}), xp::array(vector).
+/// int gives int64, as in NumPy; other types their own dtype. The values are copied before the call
+/// returns.
+Array from_host(const void* data, const Shape& shape, Dtype dtype, Placement device = {});
+namespace detail {
+template <class T> struct ElementOf { using type = T; };
+template <> struct ElementOf<int> { using type = std::int64_t; };
+[[noreturn]] void throw_ragged(std::size_t expected, std::size_t row, std::size_t got);
+}  // namespace detail
+template <class T> Array array(std::span<const T> values, Placement device = {}) {
+  using E = typename detail::ElementOf<T>::type;
+  if constexpr (std::same_as<E, T>) {
+    return from_host(values.data(), {static_cast<std::int64_t>(values.size())}, dtype_of<E>,
+                     device);
+  } else {
+    std::vector<E> converted(values.begin(), values.end());
+    return from_host(converted.data(), {static_cast<std::int64_t>(values.size())}, dtype_of<E>,
+                     device);
+  }
+}
+template <class T>
+requires(!std::same_as<T, bool>) Array array(const std::vector<T>& values, Placement device = {}) {
+  return array(std::span<const T>(values), device);
+}
+template <class T> Array array(std::initializer_list<T> values, Placement device = {}) {
+  return array(std::span<const T>(values.begin(), values.size()), device);
+}
+template <class T>
+Array array(std::initializer_list<std::initializer_list<T>> rows, Placement device = {}) {
+  std::vector<T> values;
+  std::size_t columns = rows.size() ? rows.begin()->size() : 0, row = 0;
+  for (const auto& r : rows) {
+    if (r.size() != columns) detail::throw_ragged(columns, row, r.size());
+    values.insert(values.end(), r.begin(), r.end());
+    ++row;
+  }
+  return array(std::span<const T>(values), device)
+      .reshape({static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(columns)});
+}
+/// A 0-d array.
+template <class T>
+requires std::is_arithmetic_v<T> Array array(T value, Placement device = {}) {
+  return array(std::span<const T>(&value, 1), device).reshape({});
+}
+/// A copy of `a`, of another dtype where one is given.
+Array array(const Array& a);
+Array array(const Array& a, Dtype dtype);
+/// `a` itself where it has the dtype and lies on the device already, else a copy that does.
+Array asarray(const Array& a);
+Array asarray(const Array& a, Dtype dtype);
+Array asarray(const Array& a, Dtype dtype, Device device);
+/// As array(), of host values.
+template <class T>
+requires(!std::same_as<T, bool>) Array asarray(const std::vector<T>& v, Placement device = {}) {
+  return array(v, device);
+}
+template <class T> Array asarray(std::initializer_list<T> v, Placement device = {}) {
+  return array(v, device);
+}
+/// `a` itself where it is C-contiguous and of the dtype. A 0-d array becomes one of shape (1,).
+Array ascontiguousarray(const Array& a);
+Array ascontiguousarray(const Array& a, Dtype dtype);
+Array copy(const Array& a);
+/// Throws nothing: any dtype converts into any other, complex ones by their real part.
+Array astype(const Array& a, Dtype dtype, bool copy = true);
+
+// --- matrices (array/matrix_creation.cc) ---------------------------------------------------------
+Array eye(std::int64_t n, Dtype dtype = float32, Placement device = {});
+/// n rows and m columns with ones on diagonal k (k > 0: above the main one).
+Array eye(std::int64_t n, std::int64_t m, std::int64_t k = 0, Dtype dtype = float32,
+          Placement device = {});
+Array identity(std::int64_t n, Dtype dtype = float32, Placement device = {});
+/// Of a 1-d `v` the matrix that has it on diagonal k; of a 2-d one its diagonal k, a view. Throws
+/// ShapeError for other arrays.
+Array diag(const Array& v, std::int64_t k = 0);
+/// diag(v.ravel(), k).
+Array diagflat(const Array& v, std::int64_t k = 0);
+/// Ones at and below diagonal k, n rows and m columns.
+Array tri(std::int64_t n, std::int64_t m, std::int64_t k = 0, Dtype dtype = float32,
+          Placement device = {});
+Array tri(std::int64_t n, Dtype dtype = float32, Placement device = {});
+/// The last two axes of `a` with zeros above (tril) or below (triu) diagonal k; of a 1-d array the
+/// square matrix whose rows are it. A new array. Throws ShapeError for a 0-d array.
+Array tril(const Array& a, std::int64_t k = 0);
+Array triu(const Array& a, std::int64_t k = 0);
+/// The powers of a 1-d x as columns, n of them (as many as x has elements when left out), falling
+/// unless `increasing`.
+Array vander(const Array& x, std::optional<std::int64_t> n = {}, bool increasing = false);
+
+// --- grids (array/matrix_creation.cc) ------------------------------------------------------------
+/// One coordinate array for each 1-d (or 0-d) array: x[i] along axis i for indexing "ij", with the
+/// first two axes exchanged for "xy". With `sparse` other axes have extent 1; without `copy` the
+/// results are views. Throws ValueError for another word, ShapeError for other arrays.
+std::vector<Array> meshgrid(std::span<const Array> arrays, std::string_view indexing = "xy",
+                            bool sparse = false, bool copy = true);
+std::vector<Array> meshgrid(std::initializer_list<Array> arrays, std::string_view indexing = "xy",
+                            bool sparse = false, bool copy = true);
+/// One axis of mgrid and ogrid: Python's start:stop:step, or with points() start:stop:num*1j, which
+/// includes stop.
+class GridAxis {
+ public:
+  GridAxis(Scalar stop) : stop_(stop) {}
+  GridAxis(Scalar start, Scalar stop, Scalar step = 1) : start_(start), stop_(stop), step_(step) {}
+  static GridAxis points(double start, double stop, std::int64_t num) {
+    GridAxis axis(start, stop);
+    axis.num_ = num;
+    return axis;
+  }
+  bool is_integral() const;
+  Array values(Dtype dtype, Device device) const;
+
+ private:
+  Scalar start_ = 0, stop_, step_ = 1;
+  std::int64_t num_ = -1;
+};
+/// numpy.mgrid: the dense coordinates stacked along a new first axis; of one axis the 1-d values.
+/// int64 where all numbers are integers, else float64.
+Array mgrid(std::initializer_list<GridAxis> axes, Placement device = {});
+/// numpy.ogrid: coordinates that broadcast against one another.
+std::vector<Array> ogrid(std::initializer_list<GridAxis> axes, Placement device = {});
+
+}  // namespace rensa::xp

@@ -1,0 +1,264 @@
+#include "rensa/array/index_grids.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "rensa/array/internal.h"
+#include "rensa/core/error.h"
+
+namespace rensa::xp {
+
+using rensa::detail::check_defined;
+using rensa::detail::copy_elements;
+using rensa::detail::diagonal_view;
+using rensa::detail::fill_elements;
+using rensa::detail::new_view;
+using rensa::detail::slice_along;
+
+// --- parts of a matrix --------------------------------------------------------------------------
+namespace {
+
+// The coordinates of [begin(row), end(row)) of each row.
+template <class Begin, class End>
+std::vector<Array> indices_of_rows(std::int64_t rows, Begin begin, End end, Device device) {
+  std::vector<std::int64_t> row_indices, column_indices;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    for (std::int64_t column = begin(row); column < end(row); ++column) {
+      row_indices.push_back(row);
+      column_indices.push_back(column);
+    }
+  }
+  return {array(row_indices, device), array(column_indices, device)};
+}
+
+void check_matrix(const char* name, const Array& a) {
+  check_defined(name, a);
+  if (a.ndim() == 2) return;
+  throw ShapeError(fmt::format("{}: {} is not a matrix", name, a.view().describe()));
+}
+
+void check_equal_extents(const char* name, const Array& a) {
+  const Shape& shape = a.shape();
+  if (a.ndim() >= 2 && std::all_of(shape.begin(), shape.end(),
+                                   [&](std::int64_t extent) { return extent == shape[0]; })) {
+    return;
+  }
+  throw ShapeError(fmt::format("{}: the extents of {} are not two or more equal ones", name,
+                               a.view().describe()));
+}
+
+void check_indices(const char* name, const Array& indices) {
+  check_defined(name, indices);
+  if (dtype_kind(indices.dtype()) == 'i' || dtype_kind(indices.dtype()) == 'u') return;
+  throw DtypeError(fmt::format("{}: {} are not indices: they have to be of an integer dtype", name,
+                               indices.view().describe()));
+}
+
+// Waits for the device.
+void check_in_range(const char* name, const Array& indices, std::int64_t extent) {
+  if (indices.size() == 0) return;
+  Array outside = less(indices, 0) | greater_equal(indices, extent);
+  if (!any(outside).item<bool>()) return;
+  throw IndexError(fmt::format("{}: some of {} are outside of [0, {})", name,
+                               indices.view().describe(), extent));
+}
+
+void check_order(const char* name, char order) {
+  if (order == 'C' || order == 'F') return;
+  throw ValueError(fmt::format("{}: order is '{}'; it has to be 'C' or 'F'", name, order));
+}
+
+}  // namespace
+
+std::vector<Array> diag_indices(std::int64_t n, int ndim, Placement device) {
+  Array places = arange(0, n, 1, int64, device);
+  return std::vector<Array>(static_cast<std::size_t>(std::max(ndim, 0)), places);
+}
+
+std::vector<Array> diag_indices_from(const Array& a) {
+  check_defined("diag_indices_from", a);
+  check_equal_extents("diag_indices_from", a);
+  return diag_indices(a.shape(0), a.ndim(), a.device());
+}
+
+std::vector<Array> tril_indices(std::int64_t n, std::int64_t k, std::optional<std::int64_t> m,
+                                Placement device) {
+  std::int64_t columns = m.value_or(n);
+  return indices_of_rows(
+      n, [](std::int64_t) { return std::int64_t{0}; },
+      [=](std::int64_t row) { return std::min(row + k + 1, columns); }, device.device());
+}
+
+std::vector<Array> triu_indices(std::int64_t n, std::int64_t k, std::optional<std::int64_t> m,
+                                Placement device) {
+  std::int64_t columns = m.value_or(n);
+  return indices_of_rows(
+      n, [=](std::int64_t row) { return std::max<std::int64_t>(row + k, 0); },
+      [=](std::int64_t) { return columns; }, device.device());
+}
+
+std::vector<Array> tril_indices_from(const Array& a, std::int64_t k) {
+  check_matrix("tril_indices_from", a);
+  return tril_indices(a.shape(0), k, a.shape(1), a.device());
+}
+
+std::vector<Array> triu_indices_from(const Array& a, std::int64_t k) {
+  check_matrix("triu_indices_from", a);
+  return triu_indices(a.shape(0), k, a.shape(1), a.device());
+}
+
+Array indices(const Shape& shape, Dtype dtype, Placement device) {
+  Shape all = shape;
+  all.insert(0, shape.ndim());
+  Array out = empty(all, dtype, device);
+  for (int i = 0; i < shape.ndim(); ++i) {
+    Shape along = Shape::filled(shape.ndim(), 1);
+    along[i] = shape[i];
+    copy_elements("indices", arange(0, shape[i], 1, dtype, out.device()).reshape(along), out[i]);
+  }
+  return out;
+}
+
+std::vector<Array> ix_(std::span<const Array> arrays) {
+  std::vector<Array> places;
+  for (const Array& a : arrays) {
+    check_defined("ix_", a);
+    if (a.ndim() != 1) {
+      throw ShapeError(fmt::format("ix_: {} does not have one dimension", a.view().describe()));
+    }
+    if (a.dtype() != bool_) {
+      places.push_back(a);
+      continue;
+    }
+    std::vector<bool> mask = a.to_vector<bool>();
+    std::vector<std::int64_t> marked;
+    for (std::size_t i = 0; i < mask.size(); ++i) {
+      if (mask[i]) marked.push_back(static_cast<std::int64_t>(i));
+    }
+    places.push_back(array(marked, a.device()));
+  }
+  return meshgrid(places, "ij", true, false);
+}
+
+std::vector<Array> ix_(std::initializer_list<Array> arrays) {
+  return ix_(std::span<const Array>(arrays.begin(), arrays.size()));
+}
+
+// --- flat and n-dimensional indices -------------------------------------------------------------
+std::vector<Array> unravel_index(const Array& indices, const Shape& shape, char order) {
+  check_indices("unravel_index", indices);
+  check_order("unravel_index", order);
+  check_in_range("unravel_index", indices, shape.total());
+  std::vector<Array> coordinates(static_cast<std::size_t>(shape.ndim()));
+  Array rest = indices.astype(int64, false);
+  for (int step = 0; step < shape.ndim(); ++step) {
+    int axis = order == 'C' ? shape.ndim() - 1 - step : step;
+    bool last = step == shape.ndim() - 1;
+    std::int64_t extent = std::max<std::int64_t>(shape[axis], 1);
+    coordinates[static_cast<std::size_t>(axis)] = last ? rest.copy() : remainder(rest, extent);
+    if (!last) rest = floor_divide(rest, extent);
+  }
+  return coordinates;
+}
+
+Array ravel_multi_index(std::span<const Array> coordinates, const Shape& shape,
+                        std::string_view mode, char order) {
+  check_order("ravel_multi_index", order);
+  if (mode != "raise" && mode != "wrap" && mode != "clip") {
+    throw ValueError(
+        fmt::format("ravel_multi_index: mode is \"{}\"; it has to be \"raise\", \"wrap\" or "
+                    "\"clip\"",
+                    mode));
+  }
+  if (coordinates.empty() || static_cast<int>(coordinates.size()) != shape.ndim()) {
+    throw ShapeError(fmt::format("ravel_multi_index: {} coordinate arrays for shape {}",
+                                 coordinates.size(), shape.str()));
+  }
+  Array flat;
+  std::int64_t stride = 1;
+  for (int step = 0; step < shape.ndim(); ++step) {
+    int axis = order == 'C' ? shape.ndim() - 1 - step : step;
+    Array at = coordinates[static_cast<std::size_t>(axis)];
+    std::int64_t extent = shape[axis];
+    check_indices("ravel_multi_index", at);
+    if (mode == "raise") check_in_range("ravel_multi_index", at, extent);
+    at = at.astype(int64, false);
+    if (mode == "wrap") at = remainder(at, extent);
+    if (mode == "clip") at = clip(at, 0, std::max<std::int64_t>(extent - 1, 0));
+    flat = flat.defined() ? flat + at * stride : at;
+    stride *= extent;
+  }
+  return shape.ndim() == 1 && mode == "raise" ? flat.copy() : flat;
+}
+
+Array ravel_multi_index(std::initializer_list<Array> coordinates, const Shape& shape,
+                        std::string_view mode, char order) {
+  return ravel_multi_index(std::span<const Array>(coordinates.begin(), coordinates.size()), shape,
+                           mode, order);
+}
+
+// --- diagonals ----------------------------------------------------------------------------------
+Array diagonal(const Array& a, std::int64_t offset, int axis1, int axis2) {
+  check_defined("diagonal", a);
+  int row = normalize_axis("diagonal", axis1, a.ndim());
+  int column = normalize_axis("diagonal", axis2, a.ndim());
+  if (row == column) {
+    throw ValueError(fmt::format("diagonal: axes {} and {} of {} are one axis", axis1, axis2,
+                                 a.view().describe()));
+  }
+  return diagonal_view(moveaxis(a, {row, column}, {-2, -1}), offset);
+}
+
+Array trace(const Array& a, std::int64_t offset, int axis1, int axis2, std::optional<Dtype> dtype) {
+  Array values = diagonal(a, offset, axis1, axis2);
+  if (!dtype) return values.sum(-1);
+  return values.astype(*dtype, false).sum(-1).astype(*dtype, false);
+}
+
+namespace {
+
+// The diagonals that fill_diagonal writes, in their order.
+std::vector<Array> main_diagonals(const Array& a, bool wrap) {
+  check_defined("fill_diagonal", a);
+  rensa::detail::check_writable("fill_diagonal", a);
+  if (a.ndim() != 2) {
+    check_equal_extents("fill_diagonal", a);
+    std::int64_t step = 0;
+    for (std::int64_t stride : a.strides()) step += stride;
+    return {new_view(a, 0, {a.shape(0)}, {step})};
+  }
+  std::vector<Array> parts;
+  std::int64_t rows = a.shape(0), columns = a.shape(1);
+  for (std::int64_t top = 0; top < rows && columns > 0; top += columns + 1) {
+    std::int64_t count = std::min(columns, rows - top);
+    parts.push_back(diagonal_view(slice_along(a, 0, top, count), 0));
+    if (!wrap) break;
+  }
+  return parts;
+}
+
+}  // namespace
+
+void fill_diagonal(const Array& a, Scalar value, bool wrap) {
+  std::vector<Array> parts = main_diagonals(a, wrap);
+  rensa::detail::check_in_range("fill_diagonal", value, a.dtype());
+  for (const Array& part : parts) fill_elements("fill_diagonal", part, value);
+}
+
+void fill_diagonal(const Array& a, const Array& values, bool wrap) {
+  std::vector<Array> parts = main_diagonals(a, wrap);
+  check_defined("fill_diagonal", values);
+  check_same_device("fill_diagonal", a, values);
+  std::int64_t total = 0, start = 0;
+  for (const Array& part : parts) total += part.size();
+  if (total == 0) return;
+  if (values.size() == 0) throw ShapeError("fill_diagonal: there are no values to write");
+  Array all = resize(values, {total});
+  for (const Array& part : parts) {
+    copy_elements("fill_diagonal", slice_along(all, 0, start, part.size()), part);
+    start += part.size();
+  }
+}
+
+}  // namespace rensa::xp

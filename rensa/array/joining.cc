@@ -1,0 +1,276 @@
+// Joining arrays and splitting them.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "rensa/array/internal.h"
+#include "rensa/core/error.h"
+
+namespace rensa::xp {
+
+using rensa::detail::check_defined;
+using rensa::detail::copy_elements;
+using rensa::detail::slice_along;
+
+namespace {
+
+std::span<const Array> span_of(std::initializer_list<Array> arrays) {
+  return {arrays.begin(), arrays.size()};
+}
+
+// The shape of the arrays joined along `along`, after checking that they fit.
+Shape joined_shape(const char* name, std::span<const Array> arrays, int along) {
+  const Array& first = arrays[0];
+  Shape shape = first.shape();
+  for (const Array& a : arrays.subspan(1)) {
+    check_same_device(name, first, a);
+    bool fits = a.ndim() == first.ndim();
+    for (int i = 0; i < first.ndim() && fits; ++i) {
+      fits = i == along || a.shape()[i] == first.shape()[i];
+    }
+    if (!fits) {
+      throw ShapeError(fmt::format("{}: {} and {} differ outside of axis {}", name,
+                                   first.view().describe(), a.view().describe(), along));
+    }
+    shape[along] += a.shape()[along];
+  }
+  return shape;
+}
+
+// Where the joined array goes: the caller's `out`, or a new one.
+Array destination(const char* name, std::span<const Array> arrays, const Shape& shape,
+                  const JoinOptions& options) {
+  const Array& out = options.out;
+  if (out.defined() && options.dtype) {
+    throw ValueError(
+        fmt::format("{}: out has a dtype already, dtype cannot be given as well", name));
+  }
+  Dtype dtype = arrays[0].dtype();
+  for (const Array& a : arrays.subspan(1)) dtype = promote_types(dtype, a.dtype());
+  Dtype stored = out.defined() ? out.dtype() : options.dtype.value_or(dtype);
+  for (const Array& a : arrays) {
+    rensa::detail::check_casting(name, a.dtype(), stored, options.casting);
+  }
+  if (!out.defined()) return rensa::detail::new_array(shape, stored, arrays[0].device());
+  check_same_device(name, arrays[0], out);
+  rensa::detail::check_writable(name, out);
+  if (out.shape() != shape) {
+    throw ShapeError(fmt::format("{}: the result of shape {} does not fit into {}", name,
+                                 shape.str(), out.view().describe()));
+  }
+  return out;
+}
+
+Array join(const char* name, std::span<const Array> arrays, int axis, const JoinOptions& options) {
+  int along = normalize_axis(name, axis, arrays[0].ndim());
+  Array out = destination(name, arrays, joined_shape(name, arrays, along), options);
+  std::int64_t start = 0;
+  for (const Array& a : arrays) {
+    std::int64_t count = a.shape()[along];
+    copy_elements(name, a, slice_along(out, along, start, count));
+    start += count;
+  }
+  return out;
+}
+
+void check_arrays(const char* name, std::span<const Array> arrays) {
+  if (arrays.empty()) throw ValueError(fmt::format("{}: there is no array to join", name));
+  for (const Array& a : arrays) check_defined(name, a);
+}
+
+// The arrays, each of at least one dimension or as rows or planes.
+std::vector<Array> raised(const char* name, std::span<const Array> arrays,
+                          Array (*raise)(const Array&)) {
+  check_arrays(name, arrays);
+  std::vector<Array> result;
+  for (const Array& a : arrays) result.push_back(raise(a));
+  return result;
+}
+
+}  // namespace
+
+// --- joining ------------------------------------------------------------------------------------
+Array concatenate(std::span<const Array> arrays, OptionalAxis axis, const JoinOptions& options) {
+  check_arrays("concatenate", arrays);
+  if (!axis.given()) return concatenate(raised("concatenate", arrays, ravel), 0, options);
+  if (!options.out.defined()) return join("concatenate", arrays, axis.axis(), options);
+  std::vector<Array> apart;  // an operand in out's memory must not change while another is written
+  for (const Array& a : arrays) {
+    apart.push_back(may_share_memory(a, options.out) ? a.copy() : a);
+  }
+  return join("concatenate", apart, axis.axis(), options);
+}
+
+Array concatenate(std::initializer_list<Array> arrays, OptionalAxis axis,
+                  const JoinOptions& options) {
+  return concatenate(span_of(arrays), axis, options);
+}
+
+Array concat(std::span<const Array> arrays, OptionalAxis axis, const JoinOptions& options) {
+  return concatenate(arrays, axis, options);
+}
+
+Array concat(std::initializer_list<Array> arrays, OptionalAxis axis, const JoinOptions& options) {
+  return concatenate(span_of(arrays), axis, options);
+}
+
+Array stack(std::span<const Array> arrays, int axis, const JoinOptions& options) {
+  check_arrays("stack", arrays);
+  int along = normalize_axis("stack", axis, arrays[0].ndim() + 1);
+  std::vector<Array> expanded;
+  for (const Array& a : arrays) {
+    if (a.shape() != arrays[0].shape()) {
+      throw ShapeError(fmt::format("stack: {} and {} differ in shape", arrays[0].view().describe(),
+                                   a.view().describe()));
+    }
+    expanded.push_back(a.expand_dims(along));
+  }
+  return concatenate(expanded, along, options);
+}
+
+Array stack(std::initializer_list<Array> arrays, int axis, const JoinOptions& options) {
+  return stack(span_of(arrays), axis, options);
+}
+
+Array vstack(std::span<const Array> arrays, const JoinOptions& options) {
+  return concatenate(raised("vstack", arrays, atleast_2d), 0, options);
+}
+
+Array vstack(std::initializer_list<Array> arrays, const JoinOptions& options) {
+  return vstack(span_of(arrays), options);
+}
+
+Array hstack(std::span<const Array> arrays, const JoinOptions& options) {
+  std::vector<Array> rows = raised("hstack", arrays, atleast_1d);
+  return concatenate(rows, rows[0].ndim() == 1 ? 0 : 1, options);
+}
+
+Array hstack(std::initializer_list<Array> arrays, const JoinOptions& options) {
+  return hstack(span_of(arrays), options);
+}
+
+Array dstack(std::span<const Array> arrays) {
+  return concatenate(raised("dstack", arrays, atleast_3d), 2);
+}
+
+Array dstack(std::initializer_list<Array> arrays) { return dstack(span_of(arrays)); }
+
+Array column_stack(std::span<const Array> arrays) {
+  auto column = [](const Array& a) { return a.ndim() < 2 ? a.reshape({-1, 1}) : a; };
+  return concatenate(raised("column_stack", arrays, column), 1);
+}
+
+Array column_stack(std::initializer_list<Array> arrays) { return column_stack(span_of(arrays)); }
+
+Array append(const Array& a, const Array& values, OptionalAxis axis) {
+  return concatenate({a, values}, axis);
+}
+
+// --- splitting ----------------------------------------------------------------------------------
+namespace {
+
+// Python's a[begin:end] along an axis, where the places count from the end if negative.
+Array between(const Array& a, int axis, std::int64_t begin, std::int64_t end) {
+  Slice::Range range = Slice(begin, end).over(a.shape()[axis]);
+  return slice_along(a, axis, range.start, range.count);
+}
+
+std::vector<Array> cut(const char* name, const Array& a, std::span<const std::int64_t> indices,
+                       int axis) {
+  check_defined(name, a);
+  int along = normalize_axis(name, axis, a.ndim());
+  std::vector<Array> parts;
+  std::int64_t begin = 0;
+  for (std::int64_t end : indices) {
+    parts.push_back(between(a, along, begin, end));
+    begin = end;
+  }
+  Slice::Range rest = Slice(begin, none).over(a.shape()[along]);
+  parts.push_back(slice_along(a, along, rest.start, rest.count));
+  return parts;
+}
+
+std::vector<Array> cut_evenly(const char* name, const Array& a, std::int64_t sections, int axis,
+                              bool equal) {
+  check_defined(name, a);
+  int along = normalize_axis(name, axis, a.ndim());
+  std::int64_t extent = a.shape()[along];
+  if (sections < 1) {
+    throw ValueError(fmt::format("{}: {} sections are fewer than one", name, sections));
+  }
+  if (equal && extent % sections != 0) {
+    throw ShapeError(fmt::format("{}: axis {} of {} does not make {} equal parts; use array_split",
+                                 name, along, a.view().describe(), sections));
+  }
+  std::vector<Array> parts;
+  std::int64_t start = 0;
+  for (std::int64_t i = 0; i < sections; ++i) {
+    std::int64_t count = extent / sections + (i < extent % sections ? 1 : 0);
+    parts.push_back(slice_along(a, along, start, count));
+    start += count;
+  }
+  return parts;
+}
+
+// The axis of hsplit, vsplit and dsplit, after the check that `a` has it.
+int axis_of(const char* name, const Array& a, int axis, int least) {
+  check_defined(name, a);
+  if (a.ndim() >= least) return axis;
+  throw ShapeError(
+      fmt::format("{}: {} has fewer than {} dimensions", name, a.view().describe(), least));
+}
+
+std::span<const std::int64_t> list_of(std::initializer_list<std::int64_t> indices) {
+  return {indices.begin(), indices.size()};
+}
+
+}  // namespace
+
+std::vector<Array> split(const Array& a, std::int64_t sections, int axis) {
+  return cut_evenly("split", a, sections, axis, true);
+}
+
+std::vector<Array> split(const Array& a, std::span<const std::int64_t> indices, int axis) {
+  return cut("split", a, indices, axis);
+}
+
+std::vector<Array> split(const Array& a, std::initializer_list<std::int64_t> indices, int axis) {
+  return cut("split", a, list_of(indices), axis);
+}
+
+std::vector<Array> array_split(const Array& a, std::int64_t sections, int axis) {
+  return cut_evenly("array_split", a, sections, axis, false);
+}
+
+std::vector<Array> array_split(const Array& a, std::span<const std::int64_t> indices, int axis) {
+  return cut("array_split", a, indices, axis);
+}
+
+std::vector<Array> array_split(const Array& a, std::initializer_list<std::int64_t> indices,
+                               int axis) {
+  return cut("array_split", a, list_of(indices), axis);
+}
+
+#define RENSA_SPLIT(name, axis, least)                                                   \
+  std::vector<Array> name(const Array& a, std::int64_t sections) {                       \
+    return cut_evenly(#name, a, sections, axis_of(#name, a, axis, least), true);         \
+  }                                                                                      \
+  std::vector<Array> name(const Array& a, std::initializer_list<std::int64_t> indices) { \
+    return cut(#name, a, list_of(indices), axis_of(#name, a, axis, least));              \
+  }
+RENSA_SPLIT(hsplit, (a.ndim() > 1 ? 1 : 0), 1)
+RENSA_SPLIT(vsplit, 0, 2)
+RENSA_SPLIT(dsplit, 2, 3)
+#undef RENSA_SPLIT
+
+std::vector<Array> unstack(const Array& a, int axis) {
+  check_defined("unstack", a);
+  int along = normalize_axis("unstack", axis, a.ndim());
+  std::vector<Array> parts;
+  for (std::int64_t i = 0; i < a.shape()[along]; ++i) {
+    parts.push_back(slice_along(a, along, i, 1).squeeze(along));
+  }
+  return parts;
+}
+
+}  // namespace rensa::xp

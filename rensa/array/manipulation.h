@@ -1,0 +1,239 @@
+// Routines that reshape, join, split and rearrange arrays. What is called a view shares its
+// argument's memory; everything else is new. None waits for the device unless it says so.
+#pragma once
+
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "rensa/array/array.h"
+
+namespace rensa {
+
+/// An axis, or `none`: the flattened array.
+class OptionalAxis {
+ public:
+  OptionalAxis(None) {}
+  OptionalAxis(int axis) : axis_(axis), given_(true) {}
+  bool given() const { return given_; }
+  int axis() const { return axis_; }
+
+ private:
+  int axis_ = 0;
+  bool given_ = false;
+};
+
+}  // namespace rensa
+
+namespace rensa::xp {
+
+// --- shapes and axes (array/manipulation.cc): views ----------------------------------------------
+int ndim(const Array& a);
+Shape shape(const Array& a);
+std::int64_t size(const Array& a);
+std::int64_t size(const Array& a, int axis);
+
+Array reshape(const Array& a, const Shape& shape);  // copies where strides do not allow a view
+Array ravel(const Array& a);                        // likewise
+Array transpose(const Array& a);
+Array transpose(const Array& a, const Shape& axes);
+Array permute_dims(const Array& a, const Shape& axes);
+/// The last two axes exchanged. Throws ShapeError for fewer than two.
+Array matrix_transpose(const Array& a);
+Array swapaxes(const Array& a, int axis1, int axis2);
+Array moveaxis(const Array& a, int source, int destination);
+Array moveaxis(const Array& a, const Shape& source, const Shape& destination);
+/// Axis `axis` moved in front of axis `start`.
+Array rollaxis(const Array& a, int axis, int start = 0);
+Array atleast_1d(const Array& a);
+Array atleast_2d(const Array& a);
+Array atleast_3d(const Array& a);
+std::vector<Array> atleast_1d(std::span<const Array> arrays);
+std::vector<Array> atleast_2d(std::span<const Array> arrays);
+std::vector<Array> atleast_3d(std::span<const Array> arrays);
+Array expand_dims(const Array& a, int axis);
+Array expand_dims(const Array& a, const Shape& axes);  // places in the result
+Array squeeze(const Array& a);
+Array squeeze(const Array& a, int axis);
+Array squeeze(const Array& a, const Shape& axes);
+
+Array broadcast_to(const Array& a, const Shape& shape);
+std::vector<Array> broadcast_arrays(std::span<const Array> arrays);
+std::vector<Array> broadcast_arrays(std::initializer_list<Array> arrays);
+/// The shape that arrays, or shapes, broadcast to. Throws ShapeError.
+Shape broadcast_shapes(std::initializer_list<Shape> shapes);
+/// numpy.broadcast: the common shape and the arrays as views of it.
+class broadcast {
+ public:
+  explicit broadcast(std::span<const Array> arrays);
+  broadcast(std::initializer_list<Array> arrays);
+  const Shape& shape() const { return shape_; }
+  int ndim() const { return shape_.ndim(); }
+  int nd() const { return shape_.ndim(); }
+  std::int64_t size() const { return shape_.total(); }
+  const std::vector<Array>& values() const { return values_; }
+
+ private:
+  Shape shape_;
+  std::vector<Array> values_;
+};
+
+/// Whether `a` is Fortran-contiguous and not C-contiguous.
+bool isfortran(const Array& a);
+/// A Fortran-contiguous array of the same values; `a` itself where it is one.
+Array asfortranarray(const Array& a);
+
+// --- joining (array/joining.cc) ------------------------------------------------------------------
+/// How a joined array is stored: into `out`, or as `dtype`; not both. `casting` is "no", "equiv",
+/// "safe", "same_kind" or "unsafe".
+struct JoinOptions {
+  Array out = {};
+  std::optional<Dtype> dtype = {};
+  std::string_view casting = "same_kind";
+};
+/// Arrays joined along an axis, `none`: each flattened first. One launch an array. Throws
+/// ShapeError where other axes differ, DtypeError where the cast is not allowed.
+Array concatenate(std::span<const Array> arrays, OptionalAxis axis = 0,
+                  const JoinOptions& options = {});
+Array concatenate(std::initializer_list<Array> arrays, OptionalAxis axis = 0,
+                  const JoinOptions& options = {});
+Array concat(std::span<const Array> arrays, OptionalAxis axis = 0, const JoinOptions& options = {});
+Array concat(std::initializer_list<Array> arrays, OptionalAxis axis = 0,
+             const JoinOptions& options = {});
+/// Arrays of one shape along a new axis.
+Array stack(std::span<const Array> arrays, int axis = 0, const JoinOptions& options = {});
+Array stack(std::initializer_list<Array> arrays, int axis = 0, const JoinOptions& options = {});
+Array vstack(std::span<const Array> arrays, const JoinOptions& options = {});
+Array vstack(std::initializer_list<Array> arrays, const JoinOptions& options = {});
+Array hstack(std::span<const Array> arrays, const JoinOptions& options = {});
+Array hstack(std::initializer_list<Array> arrays, const JoinOptions& options = {});
+Array dstack(std::span<const Array> arrays);
+Array dstack(std::initializer_list<Array> arrays);
+/// 1-d arrays as columns beside the columns of 2-d ones.
+Array column_stack(std::span<const Array> arrays);
+Array column_stack(std::initializer_list<Array> arrays);
+/// `values` behind `a`; `none` flattens both.
+Array append(const Array& a, const Array& values, OptionalAxis axis = none);
+
+// --- splitting (array/joining.cc): views ---------------------------------------------------------
+/// `sections` equal parts (ShapeError where they do not come out), or parts cut at `indices`.
+std::vector<Array> split(const Array& a, std::int64_t sections, int axis = 0);
+std::vector<Array> split(const Array& a, std::span<const std::int64_t> indices, int axis = 0);
+std::vector<Array> split(const Array& a, std::initializer_list<std::int64_t> indices, int axis = 0);
+/// As split; the first parts are longer by one where `sections` does not divide the extent.
+std::vector<Array> array_split(const Array& a, std::int64_t sections, int axis = 0);
+std::vector<Array> array_split(const Array& a, std::span<const std::int64_t> indices, int axis = 0);
+std::vector<Array> array_split(const Array& a, std::initializer_list<std::int64_t> indices,
+                               int axis = 0);
+std::vector<Array> hsplit(const Array& a, std::int64_t sections);
+std::vector<Array> hsplit(const Array& a, std::initializer_list<std::int64_t> indices);
+std::vector<Array> vsplit(const Array& a, std::int64_t sections);
+std::vector<Array> vsplit(const Array& a, std::initializer_list<std::int64_t> indices);
+std::vector<Array> dsplit(const Array& a, std::int64_t sections);
+std::vector<Array> dsplit(const Array& a, std::initializer_list<std::int64_t> indices);
+/// The sub-arrays along an axis, which falls away.
+std::vector<Array> unstack(const Array& a, int axis = 0);
+
+// --- repeating and turning (array/rearranging.cc) ------------------------------------------------
+Array tile(const Array& a, const Shape& repetitions);
+Array tile(const Array& a, std::int64_t repetitions);
+/// Each element, or sub-array along `axis`, `repeats` times.
+Array repeat(const Array& a, std::int64_t repeats, OptionalAxis axis = none);
+/// Element i counts[i] times; one count goes for all.
+Array repeat(const Array& a, std::span<const std::int64_t> counts, OptionalAxis axis = none);
+Array repeat(const Array& a, std::initializer_list<std::int64_t> counts, OptionalAxis axis = none);
+/// Waits for the device: the counts decide on the shape.
+Array repeat(const Array& a, const Array& counts, OptionalAxis axis = none);
+/// `a` backwards along the axes, all when left out: a view.
+Array flip(const Array& a, Axes axis = {});
+Array fliplr(const Array& a);
+Array flipud(const Array& a);
+/// Elements shifted in a circle; without an axis those of the flattened array.
+Array roll(const Array& a, std::int64_t shift);
+Array roll(const Array& a, std::int64_t shift, int axis);
+Array roll(const Array& a, const Shape& shifts, const Shape& axes);
+/// k quarter turns from the first of the two axes to the second: a view.
+Array rot90(const Array& a, std::int64_t k = 1, const Shape& axes = {0, 1});
+/// The elements of `a` in a new shape, repeated, or cut off, as often as it takes.
+Array resize(const Array& a, const Shape& shape);
+
+// --- removing and inserting (array/rearranging.cc) -----------------------------------------------
+/// numpy.delete: `a` without the sub-arrays at an index, a slice or a list of indices (which may
+/// name one twice). Throws IndexError.
+Array delete_(const Array& a, std::int64_t index, OptionalAxis axis = none);
+Array delete_(const Array& a, const Slice& slice, OptionalAxis axis = none);
+Array delete_(const Array& a, std::span<const std::int64_t> indices, OptionalAxis axis = none);
+Array delete_(const Array& a, std::initializer_list<std::int64_t> indices,
+              OptionalAxis axis = none);
+/// Indices, or a mask, in an array. Waits for the device.
+Array delete_(const Array& a, const Array& indices, OptionalAxis axis = none);
+/// `values`, broadcast and converted, in front of an index of `a`, or one each in front of several.
+Array insert(const Array& a, std::int64_t index, const Array& values, OptionalAxis axis = none);
+Array insert(const Array& a, std::span<const std::int64_t> indices, const Array& values,
+             OptionalAxis axis = none);
+Array insert(const Array& a, std::initializer_list<std::int64_t> indices, const Array& values,
+             OptionalAxis axis = none);
+/// Without the zeros at the front ('f' in `trim`) and the back ('b') of every axis, or of one: a
+/// view. Waits for the device.
+Array trim_zeros(const Array& a, std::string_view trim = "fb", OptionalAxis axis = none);
+
+// --- padding (array/pad.cc) ----------------------------------------------------------------------
+/// Two numbers for each axis: one for all sides, (before, after) for all axes, or a pair an axis.
+template <class T> class PadPairs {
+ public:
+  PadPairs(T both) : pairs_{{both, both}} {}
+  template <std::convertible_to<T> U> PadPairs(U both) : PadPairs(static_cast<T>(both)) {}
+  PadPairs(T before, T after) : pairs_{{before, after}} {}
+  PadPairs(std::pair<T, T> all) : pairs_{all} {}
+  PadPairs(std::initializer_list<std::pair<T, T>> pairs) : pairs_(pairs) {}
+  PadPairs(std::vector<std::pair<T, T>> pairs) : pairs_(std::move(pairs)) {}
+  const std::vector<std::pair<T, T>>& pairs() const { return pairs_; }
+
+ private:
+  std::vector<std::pair<T, T>> pairs_;
+};
+using PadWidth = PadPairs<std::int64_t>;
+struct PadOptions {
+  PadPairs<Scalar> constant_values = Scalar(0);  // of "constant"
+  PadPairs<Scalar> end_values = Scalar(0);       // of "linear_ramp"
+  /// Of "maximum", "mean", "minimum": the elements at each end that count, all when left out.
+  std::optional<PadPairs<std::int64_t>> stat_length = {};
+  bool odd = false;  // "reflect" and "symmetric": reflect_type="odd", mirrored in the edge value
+};
+/// `a` with a border. Modes: "constant", "edge", "empty", "linear_ramp", "maximum", "mean",
+/// "minimum", "reflect", "symmetric", "wrap". Throws ValueError for another mode, negative widths,
+/// or values of nothing.
+Array pad(const Array& a, const PadWidth& width, std::string_view mode = "constant",
+          const PadOptions& options = {});
+
+// --- copying and memory (array/manipulation.cc) --------------------------------------------------
+/// Writes `source`, broadcast, into `destination`, where `where` (a bool array, broadcast) is true.
+/// Throws DtypeError where `casting` does not allow the cast.
+void copyto(const Array& destination, const Array& source, std::string_view casting = "same_kind",
+            const Array& where = {});
+void copyto(const Array& destination, Scalar source, std::string_view casting = "same_kind",
+            const Array& where = {});
+/// The first byte of the elements' memory and the one behind the last.
+std::pair<const char*, const char*> byte_bounds(const Array& a);
+/// Whether two arrays' memory ranges overlap; shares_memory says whether an element does.
+bool may_share_memory(const Array& a, const Array& b);
+bool shares_memory(const Array& a, const Array& b);
+
+/// `a` summed to `shape`, the reverse of broadcasting.
+Array sum_to(const Array& a, const Shape& shape);
+
+namespace lib::stride_tricks {
+/// A view of `a`'s memory with any shape and strides (in bytes). Unlike NumPy's it throws
+/// ShapeError where an element would lie outside of that memory.
+Array as_strided(const Array& a, const Shape& shape, const Shape& strides);
+/// All windows of a shape over the axes, all axes when left out; the windows' axes come last. A
+/// view. Throws ShapeError.
+Array sliding_window_view(const Array& a, const Shape& window);
+Array sliding_window_view(const Array& a, const Shape& window, const Shape& axes);
+Array sliding_window_view(const Array& a, std::int64_t window, int axis);
+}  // namespace lib::stride_tricks
+
+}  // namespace rensa::xp

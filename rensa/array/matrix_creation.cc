@@ -1,0 +1,159 @@
+// Routines that make matrices and coordinate grids.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "rensa/array/internal.h"
+#include "rensa/core/error.h"
+
+namespace rensa::xp {
+
+using rensa::detail::check_defined;
+using rensa::detail::copy_elements;
+using rensa::detail::diagonal_view;
+using rensa::detail::fill_elements;
+using rensa::detail::new_array;
+
+Array eye(std::int64_t n, Dtype dtype, Placement device) { return eye(n, n, 0, dtype, device); }
+
+Array eye(std::int64_t n, std::int64_t m, std::int64_t k, Dtype dtype, Placement device) {
+  Array out = zeros({n, m}, dtype, device);
+  fill_elements("eye", diagonal_view(out, k), 1);
+  return out;
+}
+
+Array identity(std::int64_t n, Dtype dtype, Placement device) {
+  return eye(n, n, 0, dtype, device);
+}
+
+Array diag(const Array& v, std::int64_t k) {
+  check_defined("diag", v);
+  if (v.ndim() == 2) return diagonal_view(v, k);
+  if (v.ndim() != 1) {
+    throw ShapeError(
+        fmt::format("diag: {} has neither one dimension nor two", v.view().describe()));
+  }
+  std::int64_t n = v.size() + std::abs(k);
+  Array out = zeros({n, n}, v.dtype(), v.device());
+  copy_elements("diag", v, diagonal_view(out, k));
+  return out;
+}
+
+Array diagflat(const Array& v, std::int64_t k) {
+  check_defined("diagflat", v);
+  return diag(v.ravel(), k);
+}
+
+namespace {
+
+// The bool matrix with the truth at and below diagonal k.
+Array lower_triangle(std::int64_t n, std::int64_t m, std::int64_t k, Device device) {
+  Array rows = arange(0, n, 1, int64, device), columns = arange(-k, m - k, 1, int64, device);
+  return greater_equal(rows.reshape({n, 1}), columns);
+}
+
+// tril for lower, else triu.
+Array triangle(const char* name, const Array& a, std::int64_t k, bool lower) {
+  check_defined(name, a);
+  if (a.ndim() == 0) {
+    throw ShapeError(fmt::format("{}: {} is not a matrix", name, a.view().describe()));
+  }
+  std::int64_t m = a.shape(-1), n = a.ndim() == 1 ? m : a.shape(-2);
+  // The triangle above diagonal k is what does not lie at or below k - 1.
+  Array mask = lower_triangle(n, m, lower ? k : k - 1, a.device());
+  Array zero = full({}, 0, a.dtype(), a.device());
+  return rensa::detail::elementwise(name, Ufunc::where, {mask, lower ? a : zero, lower ? zero : a},
+                                    nullptr);
+}
+
+}  // namespace
+
+Array tri(std::int64_t n, std::int64_t m, std::int64_t k, Dtype dtype, Placement device) {
+  if (n < 0 || m < 0) {
+    throw ShapeError(fmt::format("tri: {} rows and {} columns do not make a matrix", n, m));
+  }
+  return lower_triangle(n, m, k, device.device()).astype(dtype, false);
+}
+
+Array tri(std::int64_t n, Dtype dtype, Placement device) { return tri(n, n, 0, dtype, device); }
+
+Array tril(const Array& a, std::int64_t k) { return triangle("tril", a, k, true); }
+Array triu(const Array& a, std::int64_t k) { return triangle("triu", a, k, false); }
+
+Array vander(const Array& x, std::optional<std::int64_t> n, bool increasing) {
+  check_defined("vander", x);
+  if (x.ndim() != 1) {
+    throw ShapeError(fmt::format("vander: {} does not have one dimension", x.view().describe()));
+  }
+  std::int64_t columns = n.value_or(x.size());
+  Dtype dtype = promote_types(x.dtype(), int64);
+  Array out = new_array({x.size(), columns}, dtype, x.device());
+  if (out.size() == 0) return out;
+  Array in = x.astype(dtype, false), previous;
+  for (std::int64_t i = 0; i < columns; ++i) {
+    Array column = rensa::detail::slice_along(out, 1, increasing ? i : columns - 1 - i, 1).ravel();
+    if (i == 0) fill_elements("vander", column, 1);
+    else if (i == 1) copy_elements("vander", in, column);
+    else rensa::detail::elementwise("vander", Ufunc::multiply, {previous, in}, &column);
+    previous = column;
+  }
+  return out;
+}
+
+std::vector<Array> meshgrid(std::span<const Array> arrays, std::string_view indexing, bool sparse,
+                            bool copy) {
+  if (indexing != "xy" && indexing != "ij") {
+    throw ValueError(
+        fmt::format("meshgrid: indexing is \"{}\"; it has to be \"xy\" or \"ij\"", indexing));
+  }
+  auto ndim = static_cast<int>(arrays.size());
+  Shape common = Shape::filled(ndim, 1);
+  std::vector<Array> grids;
+  for (int i = 0; i < ndim; ++i) {
+    const Array& a = arrays[static_cast<std::size_t>(i)];
+    check_defined("meshgrid", a);
+    check_same_device("meshgrid", arrays[0], a);
+    int along = indexing == "xy" && ndim > 1 && i < 2 ? 1 - i : i;
+    Shape shape = Shape::filled(ndim, 1);
+    shape[along] = common[along] = a.size();
+    grids.push_back(a.reshape(shape));
+  }
+  for (Array& grid : grids) {
+    if (!sparse) grid = grid.broadcast_to(common);
+    if (copy) grid = grid.copy();
+  }
+  return grids;
+}
+
+std::vector<Array> meshgrid(std::initializer_list<Array> arrays, std::string_view indexing,
+                            bool sparse, bool copy) {
+  return meshgrid(std::span<const Array>(arrays.begin(), arrays.size()), indexing, sparse, copy);
+}
+
+bool GridAxis::is_integral() const {
+  return num_ < 0 && start_.is_integral() && stop_.is_integral() && step_.is_integral();
+}
+
+Array GridAxis::values(Dtype dtype, Device device) const {
+  if (num_ >= 0) return linspace(start_.real(), stop_.real(), num_, true, dtype, device);
+  return arange(start_, stop_, step_, dtype, device);
+}
+
+std::vector<Array> ogrid(std::initializer_list<GridAxis> axes, Placement device) {
+  bool integral = true;
+  for (const GridAxis& axis : axes) integral &= axis.is_integral();
+  std::vector<Array> values;
+  for (const GridAxis& axis : axes) {
+    values.push_back(axis.values(integral ? int64 : float64, device.device()));
+  }
+  return meshgrid(values, "ij", true, false);
+}
+
+Array mgrid(std::initializer_list<GridAxis> axes, Placement device) {
+  std::vector<Array> grids = ogrid(axes, device);
+  if (grids.empty()) throw ValueError("mgrid: there is no axis");
+  if (grids.size() == 1) return grids[0];
+  return stack(broadcast_arrays(grids));
+}
+
+}  // namespace rensa::xp
