@@ -138,9 +138,6 @@ Array concatenate(std::initializer_list<Array> arrays, int axis = 0);
 Array stack(std::span<const Array> arrays, int axis = 0);
 /// `a` summed to `shape`, the reverse of broadcasting.
 Array sum_to(const Array& a, const Shape& shape);
-/// Rows of `a` by an integer array, and their counterpart.
-Array take(const Array& a, const Array& indices);
-void scatter_add(const Array& a, const Array& indices, const Array& values);
 
 // --- reductions (array/reduce.cc)
 // ------------------------------------------------------------------
