@@ -8,6 +8,7 @@
 #include "rensa/array/index.h"
 #include "rensa/array/index_grids.h"
 #include "rensa/array/polynomial.h"
+#include "rensa/array/indexing_routines.h"
 #include "rensa/array/routines.h"
 #include "rensa/array/softmax.h"
 #include "rensa/array/signal.h"

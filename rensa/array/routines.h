@@ -45,10 +45,6 @@ struct ElementwiseArgument {
 Array elementwise(Ufunc ufunc, std::initializer_list<ElementwiseArgument> arguments,
                   const Array* out = nullptr);
 
-// --- indexing (array/indexing.cc) ----------------------------------------------------------------
-/// Rows of `a` by an integer array, and their counterpart.
-Array take(const Array& a, const Array& indices);
-void scatter_add(const Array& a, const Array& indices, const Array& values);
 
 // --- reductions (array/reduce.cc)
 // ------------------------------------------------------------------

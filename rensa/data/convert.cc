@@ -13,7 +13,7 @@
 #include "rensa/core/error.h"
 #include "rensa/core/thread_pool.h"
 #include "rensa/device/launcher.h"
-#include "rensa/device/operations.h"
+#include "rensa/device/indexing_operations.h"
 
 namespace rensa {
 
@@ -57,10 +57,12 @@ class HostBatch {
   void write(std::size_t c, const Array& out) const {
     if (out.size() == 0) return;
     if (columns_) {
-      Array rows = batch_.indices().ascontiguous();
-      TakeRows take;
+      const Array& rows = batch_.indices();
+      Gather take;
+      take.by.count = 1;
+      take.by.indices[0] = rows.operand();
+      take.by.list_shape = rows.shape();
       take.in = (*columns_)[c].operand();
-      take.indices = rows.operand();
       take.out = out.operand();
       launch(take);
       return;
@@ -220,7 +222,7 @@ Device home_of(const Columns* columns) { return columns ? (*columns)[0].device()
 Columns LocatedBatch::gather() const {
   if (!rows.defined()) return columns;
   Columns result;
-  for (const Array& column : columns) result.push_back(xp::take(column, rows));
+  for (const Array& column : columns) result.push_back(xp::take(column, rows, 0));
   return result;
 }
 

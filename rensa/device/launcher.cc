@@ -136,7 +136,7 @@ std::string report_text(const ErrorWord& word, Device device) {
   return fmt::format(
       "{}: {} (reported by {}; the work queued after it has run)", name,
       label ? fmt::format("label {} is out of bounds for {} classes", word.value, word.bound)
-            : fmt::format("index {} is out of bounds for axis 0 with size {}", word.value,
+            : fmt::format("index {} is out of bounds for an axis of size {}", word.value,
                           word.bound),
       device.str());
 }

@@ -69,30 +69,6 @@ struct Matmul final : OperationOf<Matmul> {
   std::size_t workspace_bytes() const override;
 };
 
-/// out[i, ...] = in[indices[i], ...] for an integer array `indices` of any shape. Negative indices
-/// count from the end; one out of range throws IndexError (on the GPU at the next wait).
-struct TakeRows final : OperationOf<TakeRows> {
-  explicit TakeRows(const char* name = "getitem") : OperationOf(name) {}
-  Operand in, indices, out;
-
-  void visit(OperandVisitor& v) override;
-  void run_cpu() override;
-  void run_cuda(const cuda::LaunchContext& context) override;
-};
-
-/// out[indices[i], ...] = in[i, ...], or += with `add`. With duplicate indices one of the writes
-/// stays (assignment), or all are added, in the order of i (so that sums are repeatable).
-struct PutRows final : OperationOf<PutRows> {
-  explicit PutRows(bool accumulate)
-      : OperationOf(accumulate ? "scatter_add" : "setitem"), add(accumulate) {}
-  bool add;
-  Operand in, indices, out;
-
-  void visit(OperandVisitor& v) override;
-  void run_cpu() override;
-  void run_cuda(const cuda::LaunchContext& context) override;
-};
-
 /// out[i] = start + i * step, out one-dimensional.
 struct Arange final : OperationOf<Arange> {
   Arange() : OperationOf("arange") {}

@@ -87,36 +87,35 @@ TEST_P(Indexing, GathersRows) {
     EXPECT_EQ(rows.shape(), Shape({3, 3}));
     EXPECT_EQ(values(rows), V({6, 7, 8, 0, 1, 2, 6, 7, 8}));
   }
-  EXPECT_EQ(values(xp::take(a, xp::array({-1}))), V({9, 10, 11}));
+  EXPECT_EQ(values(xp::take(a, xp::array({-1}), 0)), V({9, 10, 11}));
   Array grid = a[xp::array({{0, 1}, {3, 2}})];
   EXPECT_EQ(grid.shape(), Shape({2, 2, 3}));
-  EXPECT_EQ(values(xp::take(a, xp::array(1))), V({3, 4, 5}));
+  EXPECT_EQ(values(xp::take(a, xp::array(1), 0)), V({3, 4, 5}));
   EXPECT_EQ(Array(a[xp::zeros({0}, int64)]).shape(), Shape({0, 3}));
   // Strided arrays and index arrays, and every element size.
-  EXPECT_EQ(values(xp::take(a.T(), xp::arange(4)[Slice(none, none, 2)])),
+  EXPECT_EQ(values(xp::take(a.T(), xp::arange(4)[Slice(none, none, 2)], 0)),
             values(a.T()[Slice(none, none, 2)]));
   for (int d = 0; d < kNumDtypes; ++d) {
     Array b = a.astype(static_cast<Dtype>(d));
-    EXPECT_EQ(values(xp::take(b, xp::array({3, 1}))),
+    EXPECT_EQ(values(xp::take(b, xp::array({3, 1}), 0)),
               values(xp::concatenate({Array(b[Slice(3, 4)]), Array(b[Slice(1, 2)])})));
   }
 }
 
 TEST_P(Indexing, GatherErrors) {
   Array a = xp::arange(12).reshape({4, 3});
-  EXPECT_THROW(xp::take(a, xp::array({0.5})), DtypeError);
-  EXPECT_THROW(a[xp::ones({4, 3}, bool_)].gather(), NotImplementedError);
-  EXPECT_THROW(xp::take(xp::array(1), xp::array({0})), IndexError);
-  EXPECT_THROW(xp::take(xp::zeros({0, 3}), xp::array({0})), IndexError);
+  EXPECT_THROW(xp::take(a, xp::array({0.5}), 0), DtypeError);
+  EXPECT_THROW(xp::take(xp::array(1), xp::array({0}), 0), IndexError);
+  EXPECT_THROW(xp::take(xp::zeros({0, 3}), xp::array({0}), 0), IndexError);
   // On a GPU the wait tells.
   for (std::int64_t bad : {std::int64_t{4}, std::int64_t{-5}}) {
     std::string text = thrown<IndexError>([&] {
-      xp::take(a, xp::array({std::int64_t{0}, bad})).get();
+      xp::take(a, xp::array({std::int64_t{0}, bad}), 0).get();
     });
-    EXPECT_NE(text.find("getitem"), text.npos) << text;
+    EXPECT_NE(text.find("take"), text.npos) << text;
     EXPECT_NE(text.find(std::to_string(bad)), text.npos) << text;
   }
-  EXPECT_EQ(values(xp::take(a, xp::array({0}))), V({0, 1, 2}));  // still usable
+  EXPECT_EQ(values(xp::take(a, xp::array({0}), 0)), V({0, 1, 2}));  // still usable
 }
 
 TEST_P(Indexing, ScattersRows) {
@@ -156,7 +155,7 @@ TEST_P(Indexing, Masks) {
   a[xp::array({false, true})] = xp::array({1, 2, 3});
   EXPECT_EQ(values(a), V({8, 8, 8, 1, 2, 3}));
   EXPECT_THROW(a[xp::ones({3, 2}, bool_)] = 1, IndexError);
-  EXPECT_THROW(a[xp::ones({2, 3}, bool_)] = xp::ones({6}), NotImplementedError);
+  EXPECT_THROW(a[xp::ones({2, 3}, bool_)] = xp::ones({5}), ShapeError);
   EXPECT_THROW(xp::zeros({2}, int32)[xp::ones({2}, bool_)] = 0.5, DtypeError);
 }
 

@@ -88,7 +88,7 @@ TEST(Stream, AReportedErrorIsThrownAtTheNextWaitAndOnce) {
   } catch (const IndexError& error) {
     EXPECT_EQ(
         std::string(error.what())
-            .find("getitem: index 12 is out of bounds for axis 0 with size 10 (reported by cuda:0"),
+            .find("getitem: index 12 is out of bounds for an axis of size 10 (reported by cuda:0"),
         0u)
         << error.what();
   }
