@@ -4,6 +4,7 @@
 #include "rensa/array/array.h"
 #include "rensa/array/host_output.h"
 #include "rensa/array/index.h"
+#include "rensa/array/random.h"
 #include "rensa/array/routines.h"
 #include "rensa/core/device.h"
 #include "rensa/core/dtype.h"
