@@ -9,6 +9,7 @@
 #include "rensa/array/index_grids.h"
 #include "rensa/array/polynomial.h"
 #include "rensa/array/indexing_routines.h"
+#include "rensa/array/random.h"
 #include "rensa/array/routines.h"
 #include "rensa/array/softmax.h"
 #include "rensa/array/signal.h"

@@ -73,29 +73,3 @@ Array dot(const Array& a, const Array& b);
 Array linear(const Array& x, const Array& w, const Array& bias);
 
 }  // namespace rensa::xp
-
-namespace rensa::xp::random {
-
-// --- random numbers (array/random.cc): Philox, one generator a device
-// ------------------------------
-/// Restarts the generators of all devices (or of one) from `seed`. Unseeded, RENSA_SEED or entropy.
-void seed(std::uint64_t seed);
-void seed(std::uint64_t seed, Device device);
-Array uniform(double low, double high, const Shape& shape, Dtype dtype = float32,
-              Placement device = {});
-Array random(const Shape& shape, Dtype dtype = float32, Placement device = {});  // [0, 1)
-Array normal(double loc, double scale, const Shape& shape, Dtype dtype = float32,
-             Placement device = {});
-Array randint(std::int64_t low, std::int64_t high, const Shape& shape, Dtype dtype = int64,
-              Placement device = {});
-/// A random order of 0..n-1 (int64): a stable sort by key, so equal on CPU and GPU for one seed.
-Array permutation(std::int64_t n, Placement device = {});
-
-/// Seed and position of a device's generator, as numbers that a captured step asks anew each
-/// replay. `count` Philox counters are taken.
-struct GeneratorPosition {
-  HostScalar seed, offset;
-};
-GeneratorPosition take(Device device, std::int64_t count);
-
-}  // namespace rensa::xp::random

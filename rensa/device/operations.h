@@ -83,14 +83,27 @@ struct Arange final : OperationOf<Arange> {
 /// Fills `out` (C-contiguous) from Philox counter `offset`; see core/philox.h.
 ///   uniform: low + (high - low) * u, u in [0, 1); two words an element for float64
 ///   normal: loc + scale * z by Box-Muller, two elements from two words (four for float64)
-///   integers: low + word % (high - low) for spans below 2^32, else of two words
+///   exponential to cauchy: loc + scale * the inverse distribution function of a uniform in (0, 1)
+///   integers: low + word % span, the word made of one, two or four; of two or four a span of 0
+///   stands for 2^64
 struct Random final : OperationOf<Random> {
-  enum class Kind : unsigned char { uniform, normal, integers };
+  enum class Kind : unsigned char {
+    uniform,
+    normal,
+    exponential,
+    gumbel,
+    laplace,
+    logistic,
+    cauchy,
+    integers
+  };
   Random(const char* name, Kind k) : OperationOf(name), kind(k) {}
   Kind kind;
-  double a = 0, b = 1;          // low, high or loc, scale
-  long long low = 0, high = 0;  // of integers
-  HostScalar seed, offset;      // integers
+  double a = 0, b = 1;  // low, high or loc, scale
+  long long low = 0;    // of integers
+  unsigned long long span = 1;
+  int words = 1;
+  HostScalar seed, offset;  // integers
   Operand out;
 
   void visit(OperandVisitor& v) override;
