@@ -1,6 +1,6 @@
-// The reductions that are compiled at run time for a CPU: rows, each output by itself in leaves that
-// are joined pairwise, and columns, rows of outputs together. Templates over a generated type R
-// (reduction_source.h). What is added to what is as in backend/cpu/reduce.cc, so that a fused
+// The reductions that are compiled at run time for a CPU: rows, each output by itself in leaves
+// that are joined pairwise, and columns, rows of outputs together. Templates over a generated type
+// R (reduction_source.h). What is added to what is as in backend/cpu/reduce.cc, so that a fused
 // reduction gives the bits of the library's own.
 #pragma once
 
@@ -28,7 +28,8 @@ inline void split(long long index, const divisor64 (&extents)[N], long long (&po
   position[0] = index;
 }
 
-/// Calls f(position, begin, run) for the pieces of [begin, end) that lie on one row of the last axis.
+/// Calls f(position, begin, run) for the pieces of [begin, end) that lie on one row of the last
+/// axis.
 template <int N, class F>
 inline void for_runs(const divisor64 (&extents)[N], long long begin, long long end, F&& f) {
   while (begin < end) {
@@ -85,7 +86,7 @@ inline typename R::acc reduce_part(const typename R::arguments& a,
   for (; begin < end; begin += kLeaf, ++count) {
     long long n = end - begin < kLeaf ? end - begin : kLeaf;
     for_runs(a.reduced_extents, begin, begin + n,
-             [&](const long long (&position)[R::kReduced], long long at, long long run) {
+             [&](const long long(&position)[R::kReduced], long long at, long long run) {
                long long offset[R::kInputs];
                R::reduced_offsets(a, position, base, offset);
                R::run(a, offset, run, at, i, values + (at - begin));
@@ -101,12 +102,13 @@ template <class R>
 inline void finish_outputs(const typename R::arguments& a, long long first, long long n,
                            const typename R::acc* values) {
   for_runs(a.kept_extents, first, first + n,
-           [&](const long long (&position)[R::kKept], long long at, long long run) {
+           [&](const long long(&position)[R::kKept], long long at, long long run) {
              R::post(a, position, 0, run, at, values + (at - first));
            });
 }
 
-template <class R> inline void rows(const typename R::arguments& a, long long begin, long long end) {
+template <class R>
+inline void rows(const typename R::arguments& a, long long begin, long long end) {
   using acc = typename R::acc;
   long long parts = a.slices, items = a.outputs * parts;
   acc* partials = static_cast<acc*>(a.partials);
