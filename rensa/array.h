@@ -24,3 +24,4 @@
 #include "rensa/device/stream.h"
 #include "rensa/kernel/elementwise_kernel.h"
 #include "rensa/kernel/raw_kernel.h"
+#include "rensa/kernel/reduction_kernel.h"
