@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "rensa/array/indexing_routines.h"
 #include "rensa/array/internal.h"
 #include "rensa/array/random_internal.h"
 #include "rensa/core/error.h"
@@ -82,7 +83,7 @@ Array draw_distinct(const Generator& generator, const Array& p, std::int64_t n,
 
 Array Generator::permutation(const Array& a) const {
   check_rows("permutation", a);
-  return xp::take(a, permutation(a.shape(0)));
+  return xp::take(a, permutation(a.shape(0)), 0);
 }
 
 void Generator::shuffle(const Array& a) const {
@@ -111,7 +112,7 @@ Array Generator::choice(std::int64_t n, const Shape& size, bool replace, const A
 
 Array Generator::choice(const Array& a, const Shape& size, bool replace, const Array& p) const {
   check_rows("choice", a);
-  return xp::take(a, choice(a.shape(0), size, replace, p));
+  return xp::take(a, choice(a.shape(0), size, replace, p), 0);
 }
 
 Array Generator::multinomial(std::int64_t n, const Array& pvals, const Shape& size,

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "rensa/array/routines.h"
+#include "rensa/array.h"
 #include "rensa/core/error.h"
 #include "rensa/device/runtime_kernel.h"
 #include "tests/testing.h"
