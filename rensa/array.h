@@ -2,8 +2,10 @@
 #pragma once
 
 #include "rensa/array/array.h"
+#include "rensa/array/fft.h"
 #include "rensa/array/host_output.h"
 #include "rensa/array/index.h"
+#include "rensa/array/linalg.h"
 #include "rensa/array/routines.h"
 #include "rensa/core/device.h"
 #include "rensa/core/dtype.h"
