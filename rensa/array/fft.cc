@@ -79,7 +79,10 @@ Array cut(const Array& a, const Shape& shape) {
 
 // The values of `a` in a C-contiguous array of `shape`, cut and filled up with zeros.
 Array fitted(const char* name, const Array& a, const Shape& shape, Dtype dtype, bool own) {
-  if (!own && a.shape() == shape && a.dtype() == dtype && a.is_contiguous()) return a;
+  // cuFFT wants real numbers aligned as pairs.
+  bool aligned = reinterpret_cast<std::uintptr_t>(a.data()) % 16 == 0;
+  bool fits = a.shape() == shape && a.dtype() == dtype && a.is_contiguous() && aligned;
+  if (fits && !own) return a;
   Array out = new_array(shape, dtype, a.device());
   Array part = cut(a, shape);
   if (part.shape() != shape) rensa::detail::fill_elements(name, out, 0);
