@@ -36,6 +36,12 @@ class ValueError : public Error {
  public:
   using Error::Error;
 };
+/// A matrix that a routine of xp::linalg cannot take: singular, not positive definite, or with
+/// eigenvalues that were not found.
+class LinAlgError : public ValueError {
+ public:
+  using ValueError::ValueError;
+};
 /// A failure reported by the CUDA driver or one of NVIDIA's libraries.
 class CudaError : public Error {
  public:

@@ -12,6 +12,7 @@
 #include "rensa/core/error.h"
 #include "rensa/device/cuda_runtime.h"
 #include "rensa/device/device_state.h"
+#include "rensa/device/linalg_operations.h"
 #include "rensa/device/operations.h"
 #include "rensa/device/stream.h"
 
@@ -125,13 +126,13 @@ ReportedOperations& reported_operations() {
   return table;
 }
 
-std::string report_text(const ErrorWord& word, Device device) {
+const char* reported_name(const ErrorWord& word) {
   auto& table = reported_operations();
-  const char* name;
-  {
-    std::lock_guard<SpinLock> hold(table.lock);
-    name = table.names[word.operation < table.count ? word.operation : 0];
-  }
+  std::lock_guard<SpinLock> hold(table.lock);
+  return table.names[word.operation < table.count ? word.operation : 0];
+}
+
+std::string report_text(const char* name, const ErrorWord& word, Device device) {
   bool label = std::string_view(name).starts_with("softmax_cross_entropy");
   return fmt::format(
       "{}: {} (reported by {}; the work queued after it has run)", name,
@@ -161,7 +162,11 @@ void throw_reported_error(Device device) {
   if (set.load(std::memory_order_acquire) == 0) return;
   ErrorWord copy = word;
   set.store(0, std::memory_order_release);
-  throw IndexError(report_text(copy, device));
+  const char* name = reported_name(copy);
+  if (std::string_view(name).starts_with("linalg.")) {
+    throw_linalg_error(name, copy.value, copy.bound, device);
+  }
+  throw IndexError(report_text(name, copy, device));
 }
 
 void count_sync(const char* what) {

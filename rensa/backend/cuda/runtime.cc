@@ -89,7 +89,8 @@ std::string describe_system() {
                         static_cast<double>(properties.totalGlobalMem) / (1 << 30));
   }
   for (const auto* source :
-       {&cublaslt_source(), &nccl_source(), &nvrtc_source(), &cudnn_source(), &cupti_source()}) {
+       {&cublaslt_source(), &cublas_source(), &cusolver_source(), &cufft_source(), &nccl_source(),
+        &nvrtc_source(), &cudnn_source(), &cupti_source()}) {
     text += describe_library(*source) + "\n";
   }
   return text;
