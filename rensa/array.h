@@ -2,9 +2,14 @@
 #pragma once
 
 #include "rensa/array/array.h"
+#include "rensa/array/histogram.h"
 #include "rensa/array/host_output.h"
 #include "rensa/array/index.h"
+#include "rensa/array/order_statistics.h"
 #include "rensa/array/routines.h"
+#include "rensa/array/scan.h"
+#include "rensa/array/sets.h"
+#include "rensa/array/sorting.h"
 #include "rensa/core/device.h"
 #include "rensa/core/dtype.h"
 #include "rensa/core/error.h"

@@ -12,6 +12,7 @@
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"
 #include "rensa/device/operations.h"
+#include "rensa/device/sort_operations.h"
 
 namespace rensa::xp::random {
 
@@ -159,8 +160,8 @@ Array permutation(std::int64_t n, Placement device) {
   if (n == 0) return order;
   // Keys of 63 bits: two of a million are equal once in 18 million permutations.
   Array keys = randint(0, std::numeric_limits<std::int64_t>::max(), {n}, uint64, device);
-  ArgsortKeys op;
-  op.keys = keys.operand();
+  Sort op("permutation");
+  op.in = keys.reshape({1, n}).operand();
   op.order = order.operand();
   launch(op);
   return order;
