@@ -15,6 +15,7 @@
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"
 #include "rensa/device/operations.h"
+#include "rensa/device/sort_operations.h"
 
 namespace rensa::xp::random {
 
@@ -363,8 +364,9 @@ namespace detail {
 Array order_of(const Array& keys) {
   Array order = rensa::detail::new_array(keys.shape(), int64, keys.device());
   if (order.size() == 0) return order;
-  ArgsortKeys op;
-  op.keys = keys.operand();
+  Array rows = keys.ascontiguous().reshape({1, keys.size()});
+  Sort op("permutation");
+  op.in = rows.operand();
   op.order = order.operand();
   launch(op);
   return order;

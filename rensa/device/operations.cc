@@ -48,11 +48,6 @@ void Dropout::visit(OperandVisitor& v) {
   v.scalar(offset);
 }
 
-void ArgsortKeys::visit(OperandVisitor& v) {
-  read(v, keys);
-  write(v, order);
-}
-
 void SoftmaxCrossEntropy::visit(OperandVisitor& v) {
   read(v, x);
   read(v, t);

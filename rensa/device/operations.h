@@ -124,18 +124,6 @@ struct Dropout final : OperationOf<Dropout> {
   void run_cuda(const cuda::LaunchContext& context) override;
 };
 
-/// order = the permutation that sorts `keys` (uint32 or uint64, one-dimensional) ascending, stable;
-/// order is int64.
-struct ArgsortKeys final : OperationOf<ArgsortKeys> {
-  ArgsortKeys() : OperationOf("permutation") {}
-  Operand keys, order;
-
-  void visit(OperandVisitor& v) override;
-  void run_cpu() override;
-  void run_cuda(const cuda::LaunchContext& context) override;
-  std::size_t workspace_bytes() const override;
-};
-
 /// Chainer's softmax_cross_entropy over x (n, classes) and integer labels t (n,), both
 /// C-contiguous:
 ///   y = log softmax of x, by row

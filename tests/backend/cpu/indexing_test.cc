@@ -8,6 +8,7 @@
 #include "rensa/core/error.h"
 #include "rensa/device/indexing_operations.h"
 #include "rensa/device/operations.h"
+#include "rensa/device/sort_operations.h"
 #include "tests/backend/cpu/test_array.h"
 
 namespace rensa::testing {
@@ -141,11 +142,11 @@ TEST(CpuScatter, SumsAreRepeatable) {
 TEST(CpuArgsort, IsStable) {
   for (Dtype d : {uint32, uint64}) {
     for (std::int64_t n : {0, 1, 2, 1000, 5000}) {
-      TestArray keys({n}, d), order({n}, int64);
+      TestArray keys({1, n}, d), order({n}, int64);
       std::mt19937 random(7);
       for (std::int64_t i = 0; i < n; ++i) keys.set(i, static_cast<double>(random() % 50) * 8e7);
-      ArgsortKeys op;
-      op.keys = keys.operand();
+      Sort op("argsort");
+      op.in = keys.operand();
       op.order = order.operand();
       op.run_cpu();
       std::vector<std::int64_t> want(static_cast<std::size_t>(n));
