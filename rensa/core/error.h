@@ -63,6 +63,12 @@ class CompileError : public Error {
   using Error::Error;
 };
 
+/// A wait for a device where none may be: under cuda::ForbidSync, or while a stream is captured.
+class SyncError : public Error {
+ public:
+  using Error::Error;
+};
+
 /// Memory that could not be had; the process and the pool stay usable.
 class OutOfMemoryError : public Error {
  public:

@@ -3,6 +3,7 @@
 // operation's backend; a recording in progress on the thread gets a copy.
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <memory>
 
@@ -74,11 +75,16 @@ struct ErrorWord {
 /// A small number standing for `name` in ErrorWord::operation.
 unsigned int error_operation(const char* name);
 
-/// Throws the error that a kernel on `device` reported, if any, and clears it. Called by every
-/// wait.
+/// Throws what a host function threw, or the error that a kernel on `device` reported, if any, and
+/// clears it. Called by every wait.
 void throw_reported_error(Device device);
 
-/// Counts one wait for a device or one pageable copy, and tells a recording about it.
+/// What a host function threw; the next wait for `device` throws it.
+void report_host_error(Device device, std::exception_ptr error);
+
+/// Counts one wait for a device or one pageable copy, and tells a recording about it. Called before
+/// the wait: throws SyncError, naming `what`, under ForbidSync and while the thread captures a
+/// stream.
 void count_sync(const char* what);
 
 }  // namespace cuda
