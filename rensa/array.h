@@ -2,9 +2,12 @@
 #pragma once
 
 #include "rensa/array/array.h"
+#include "rensa/array/dtype_info.h"
 #include "rensa/array/host_output.h"
 #include "rensa/array/index.h"
+#include "rensa/array/math.h"
 #include "rensa/array/routines.h"
+#include "rensa/array/statistics.h"
 #include "rensa/core/device.h"
 #include "rensa/core/dtype.h"
 #include "rensa/core/error.h"
