@@ -142,6 +142,8 @@ class Array {
   RENSA_ARRAY_OPERATOR(&)
   RENSA_ARRAY_OPERATOR(|)
   RENSA_ARRAY_OPERATOR(^)
+  RENSA_ARRAY_OPERATOR(<<)
+  RENSA_ARRAY_OPERATOR(>>)
 #undef RENSA_ARRAY_OPERATOR
   friend Array operator-(const Array& a);
   friend Array operator+(const Array& a) { return a; }
@@ -160,6 +162,8 @@ class Array {
   RENSA_ARRAY_INPLACE(&=)
   RENSA_ARRAY_INPLACE(|=)
   RENSA_ARRAY_INPLACE(^=)
+  RENSA_ARRAY_INPLACE(<<=)
+  RENSA_ARRAY_INPLACE(>>=)
 #undef RENSA_ARRAY_INPLACE
 
   /// A number does not rebind an array: say a.fill(7), or write through a view: a[{...}] = 7.
