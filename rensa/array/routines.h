@@ -7,8 +7,10 @@
 
 #include "rensa/array/array.h"
 #include "rensa/array/creation.h"
+#include "rensa/array/indexing_routines.h"
 #include "rensa/array/manipulation.h"
 #include "rensa/array/options.h"
+#include "rensa/array/random.h"
 #include "rensa/core/ufunc.h"
 
 namespace rensa::xp {
