@@ -183,7 +183,7 @@ RENSA_DECLARE_REDUCTION(nansum)
 RENSA_DECLARE_REDUCTION(nanprod)
 RENSA_DECLARE_REDUCTION(nanmax)
 RENSA_DECLARE_REDUCTION(nanmin)
-/// How many are not 0 (NaN is not), as int64.
+/// How many are not 0, as int64; NaN is one of them.
 Array count_nonzero(const Array& a, Axes axis = {}, bool keepdims = false);
 Array argmax(const Array& a);
 Array argmax(const Array& a, int axis, bool keepdims = false);
