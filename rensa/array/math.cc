@@ -195,4 +195,9 @@ Array float_power(Scalar a, const Array& b) {
   return power(a, b, {.dtype = widest(a.default_dtype(), b.dtype())});
 }
 
+Array amax(const Array& a, Axes axis, bool keepdims) { return max(a, axis, keepdims); }
+Array amax(const Array& a, const ReduceOptions& options) { return max(a, options); }
+Array amin(const Array& a, Axes axis, bool keepdims) { return min(a, axis, keepdims); }
+Array amin(const Array& a, const ReduceOptions& options) { return min(a, options); }
+
 }  // namespace rensa::xp

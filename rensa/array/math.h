@@ -69,11 +69,6 @@ Array float_power(Scalar a, const Array& b);
   inline Array name(const Array& a, const Array& b, const UfuncOptions& o) { return of(a, b, o); } \
   inline Array name(const Array& a, Scalar b, const UfuncOptions& o) { return of(a, b, o); }       \
   inline Array name(Scalar a, const Array& b, const UfuncOptions& o) { return of(a, b, o); }
-#define RENSA_ALIAS_REDUCTION(name, of)                                      \
-  inline Array name(const Array& a, Axes axis = {}, bool keepdims = false) { \
-    return of(a, axis, keepdims);                                            \
-  }                                                                          \
-  inline Array name(const Array& a, const ReduceOptions& options) { return of(a, options); }
 RENSA_ALIAS_1(abs, absolute)
 RENSA_ALIAS_1(conj, conjugate)
 RENSA_ALIAS_1(bitwise_not, invert)
@@ -92,10 +87,9 @@ RENSA_ALIAS_2(true_divide, divide)
 RENSA_ALIAS_2(mod, remainder)
 RENSA_ALIAS_2(bitwise_left_shift, left_shift)
 RENSA_ALIAS_2(bitwise_right_shift, right_shift)
-RENSA_ALIAS_REDUCTION(amax, max)
-RENSA_ALIAS_REDUCTION(amin, min)
 #undef RENSA_ALIAS_1
 #undef RENSA_ALIAS_2
-#undef RENSA_ALIAS_REDUCTION
+RENSA_DECLARE_REDUCTION(amax)
+RENSA_DECLARE_REDUCTION(amin)
 
 }  // namespace rensa::xp
