@@ -2,9 +2,11 @@
 // from an array is made on that array's device.
 #pragma once
 
+#include <concepts>
 #include <initializer_list>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -176,7 +178,7 @@ std::vector<Array> meshgrid(std::initializer_list<Array> arrays, std::string_vie
 /// includes stop.
 class GridAxis {
  public:
-  GridAxis(Scalar stop) : stop_(stop) {}
+  template <std::convertible_to<Scalar> T> GridAxis(T stop) : stop_(Scalar(stop)) {}
   GridAxis(Scalar start, Scalar stop, Scalar step = 1) : start_(start), stop_(stop), step_(step) {}
   static GridAxis points(double start, double stop, std::int64_t num) {
     GridAxis axis(start, stop);
