@@ -66,7 +66,7 @@ std::pair<Array, double> linspace_retstep(double start, double stop, std::int64_
                                           bool endpoint = true, Dtype dtype = float64,
                                           Placement device = {});
 /// Between the elements of two arrays, which broadcast; the samples lie along a new axis `axis`.
-/// dtype: float64 or wider, unless given.
+/// Integers give float64, unless `dtype` says otherwise.
 Array linspace(const Array& start, const Array& stop, std::int64_t num = 50, bool endpoint = true,
                std::optional<Dtype> dtype = {}, int axis = 0);
 /// base ** linspace(start, stop, num, endpoint).

@@ -73,15 +73,15 @@ bool as_rows(const CopyParts::Part& part, Rows* rows) {
   ArrayView* views[] = {&out, &in};
   collapse_axes(views, 2);
   std::int64_t size = itemsize(out.dtype);
-  int n = out.ndim();
-  if (n > 2 || (n > 0 && (in.strides[n - 1] != size || out.strides[n - 1] != size))) return false;
-  bool plane = n == 2;
-  *rows = {in.data,
-           out.data,
-           plane ? out.shape[0] : 1,
-           n == 0 ? size : out.shape[n - 1] * size,
-           plane ? in.strides[0] : 0,
-           plane ? out.strides[0] : 0};
+  *rows = {in.data, out.data, 1, size, 0, 0};
+  if (out.ndim() == 0) return true;
+  int last = out.ndim() - 1;
+  rows->bytes *= out.shape[last];
+  if (last > 1 || in.strides[last] != size || out.strides[last] != size) return false;
+  if (last == 0) return true;
+  rows->count = out.shape[0];
+  rows->in_stride = in.strides[0];
+  rows->out_stride = out.strides[0];
   return true;
 }
 
