@@ -77,6 +77,25 @@ class Report:
         figure = self.figures.get(name)
         return None if figure is None else figure["value"]
 
+    def routines(self, device, python, peers, **environment):
+        """Every timed array routine on `device` beside the peers', the worst first."""
+        self.run([self.program("array_routines"), device], **environment)
+        self.run([python, HERE / "peers" / "array_routines.py",
+                  "cpu" if device == "cpu" else "gpu"], **environment)
+        names = [name[6:-6] for name in self.figures
+                 if name.startswith("array ") and name.endswith(" rensa")]
+        rows = []
+        for name in names:
+            ours = self.value(f"array {name} rensa")
+            theirs = [self.value(f"array {name} {peer}") for peer in peers]
+            best = min((value for value in theirs if value), default=None)
+            rows.append([f"`{name}`", *theirs, ours, ratio(ours, best)])
+        rows.sort(key=lambda row: -(row[-1] or 0))
+        slower = sum(1 for row in rows if row[-1] and row[-1] > 1.1)
+        self.table(f"Array routines on {device} (µs a call), the worst first: {slower} of {len(rows)} "
+                   "take more than 1.1 times the best peer's", ["routine", *peers, "Rensa",
+                                                               "Rensa / best peer"], rows)
+
     def table(self, title, header, rows):
         """Adds a section; None shows as a dash and a float with three digits."""
         lines = [f"## {title}", "", "| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Runs the training step on the CPU next to PyTorch's, on the same cores, and writes the comparison.
+"""Runs the CPU benchmarks next to the peers' on the same cores, and writes the comparison.
 
-    run_cpu.py --build-dir DIR [--python PYTHON] [--threads N]
-PYTHON is one that has PyTorch. Writes run_cpu.md and run_cpu.json to $OUT, or to DIR.
+    run_cpu.py --build-dir DIR [--python PYTHON] [--threads N] [--only training|routines ...]
+PYTHON is one that has PyTorch and NumPy. Writes run_cpu.md and run_cpu.json to $OUT, or to DIR.
 """
 import argparse
 import os
@@ -11,26 +11,38 @@ import sys
 from harness import HERE, Report, cpu_name, ratio
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build-dir", required=True)
-    parser.add_argument("--python", default=sys.executable)
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
-    options = parser.parse_args()
-    report = Report(options.build_dir)
-    threads = str(options.threads)
+def training(report, python, threads):
+    """The training step, beside PyTorch's."""
     rows = []
     # Both twice, in turns: what else the machine does shows as a difference.
     for turn in (1, 2):
         report.run([report.program("training_step"), "--device", "cpu"],
                    RENSA_NUM_THREADS=threads, OPENBLAS_NUM_THREADS=threads)
-        report.run([options.python, HERE / "peers" / "training_step.py", "cpu", "--threads", threads])
+        report.run([python, HERE / "peers" / "training_step.py", "cpu", "--threads", threads])
         for batch in (100, 1024):
             ours = report.value(f"mnist_mlp1000 B={batch} fp32 cpu rensa eager")
             theirs = report.value(f"mnist_mlp1000 B={batch} fp32 cpu torch eager")
             rows.append([batch, turn, theirs, ours, ratio(ours, theirs)])
     report.table(f"Training step on the CPU, {threads} threads: MLP 784-1000-1000-10, SGD (µs a step)",
                  ["batch", "turn", "PyTorch eager", "Rensa", "Rensa / PyTorch"], rows)
+
+
+def routines(report, python, threads):
+    report.routines("cpu", python, ["numpy", "torch"], RENSA_NUM_THREADS=threads,
+                    OPENBLAS_NUM_THREADS=threads, OMP_NUM_THREADS=threads)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build-dir", required=True)
+    parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parts = {"training": training, "routines": routines}
+    parser.add_argument("--only", nargs="+", choices=parts, default=list(parts))
+    options = parser.parse_args()
+    report = Report(options.build_dir)
+    for part in options.only:
+        parts[part](report, options.python, str(options.threads))
     return report.write("run_cpu", cpu_name())
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the GPU benchmarks next to the peers' on one machine, in one go, and writes the comparison.
 
-    run_gpu.py --build-dir DIR [--python PYTHON] [--only training|startup|host ...]
+    run_gpu.py --build-dir DIR [--python PYTHON] [--only training|startup|host|arrays|routines ...]
 The peers (PyTorch, JAX, CuPy) are those of PYTHON; what it lacks shows as a dash. Writes run_gpu.md
 and run_gpu.json to $OUT, or to DIR.
 """
@@ -15,6 +15,20 @@ from harness import HERE, Report, cpu_name, ratio
 # microseconds a step: (batch, precision): (first milestone captured, target captured, target eager)
 GOALS = {(100, "fp32"): (95, 60, 250), (100, "tf32"): (70, 35, 250),
          (1024, "fp32"): (320, 250, 400), (1024, "tf32"): (155, 85, 250)}
+# array work: (unit, target), a time where the unit is ms
+ARRAY_GOALS = {
+    "device copy": ("GB/s", 4100), "a + b": ("GB/s", 4250), "softplus, eager": ("GB/s", 640),
+    "softplus, fused": ("GB/s", 3950), "sum of all": ("GB/s", 4050),
+    "sum over axis 0": ("GB/s", 3900), "sum over axis 1": ("GB/s", 3900),
+    "transposed copy": ("GB/s", 3000), "softmax over rows": ("GB/s", 3600),
+    "cumsum": ("GB/s", 3500), "normal random numbers": ("GB/s", 3000), "sort": ("Gkeys/s", 37),
+    "matmul 8192, float32": ("TFLOP/s", None), "matmul 8192, TF32": ("TFLOP/s", None),
+    "matmul 8192, bfloat16": ("TFLOP/s", None), "80 MB pinned, host to device": ("GB/s", 55),
+    "80 MB pinned, device to host": ("GB/s", 55), "80 MB pageable, host to device": ("GB/s", 12),
+    "80 MB pageable, device to host": ("GB/s", 12),
+    "1000 products with norm, each to the host": ("ms", 15),
+    "1000 products with norm, log on the device": ("ms", None),
+    "1000 products with norm, captured": ("ms", 3)}
 STARTUP_GOALS = {"add": 0.5, "product": 1.0}
 
 
@@ -84,6 +98,24 @@ def host(report, python):
     report.verbatim("The memory pool", report.run([report.program("pool")]))
 
 
+def arrays(report, python):
+    """Array work that memory, the bus or the host bounds."""
+    report.run([report.program("arrays"), "cuda:0"])
+    report.run([python, HERE / "peers" / "arrays.py"])
+    rows = []
+    for work, (unit, target) in ARRAY_GOALS.items():
+        torch, cupy, ours = (report.value(f"{work} {who}") for who in ("torch", "cupy", "rensa"))
+        peers = [peer for peer in (torch, cupy) if peer]
+        best = (min if unit == "ms" else max)(peers, default=None)
+        rows.append([work, unit, torch, cupy, ours, target, ratio(ours, best)])
+    report.table("Array work: float32, 64 Mi elements unless said",
+                 ["work", "unit", "PyTorch", "CuPy", "Rensa", "target", "Rensa / best peer"], rows)
+
+
+def routines(report, python):
+    report.routines("cuda:0", python, ["torch", "cupy"])
+
+
 def hardware():
     query = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version,clocks.max.sm",
                             "--format=csv,noheader"], capture_output=True, text=True, check=False)
@@ -95,7 +127,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build-dir", required=True)
     parser.add_argument("--python", default=sys.executable)
-    parts = {"training": training, "startup": startup, "host": host}
+    parts = {"training": training, "startup": startup, "host": host, "arrays": arrays,
+             "routines": routines}
     parser.add_argument("--only", nargs="+", choices=parts, default=list(parts))
     options = parser.parse_args()
     report = Report(options.build_dir)

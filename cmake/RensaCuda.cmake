@@ -17,7 +17,7 @@ endif()
 
 # Where the program looks first for libraries that it opens at run time: a folder, or one with lib,
 # lib64 or */lib below it. The environment variable RENSA_LIBRARY_PATH stands before these.
-set(RENSA_CUDA_LIBRARY_ROOT "" CACHE PATH "Root of cuBLASLt, NVRTC and CUPTI")
+set(RENSA_CUDA_LIBRARY_ROOT "" CACHE PATH "Root of cuBLAS, cuSOLVER, cuFFT, NVRTC and CUPTI")
 set(RENSA_CUDNN_ROOT "" CACHE PATH "Root of cuDNN")
 set(RENSA_NCCL_ROOT "" CACHE PATH "Root of NCCL")
 

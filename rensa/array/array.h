@@ -19,10 +19,12 @@
 namespace rensa {
 
 class View;
-class Selection;
+class Index;
 
 class Array {
  public:
+  class Selection;
+
   /// No array: shape(), item() and every operation on it throw; bool(a) is false.
   Array() = default;
   Array(StoragePtr storage, ArrayView view) : storage_(std::move(storage)), view_(view) {}
@@ -62,9 +64,11 @@ class Array {
   /// IndexError.
   View operator[](BasicIndex index) const;
   View operator[](std::initializer_list<BasicIndex> index) const;
-  /// Indexing by an integer array along axis 0: a lazy gather, assignable as a scatter. A boolean
-  /// mask of this array's shape can be assigned through (a[mask] = 0).
+  /// Indexing by integer arrays and boolean masks, alone or mixed with the above, as NumPy's:
+  /// a[rows], a[mask], a[{rows, Slice(), columns}]. A copy when it is read as an Array, a scatter
+  /// when it is assigned to. (A template, so that an index without arrays means the view.)
   Selection operator[](const Array& index) const;
+  template <class = void> Selection operator[](std::initializer_list<Index> index) const;
 
   // --- copies --------------------------------------------------------------------------------
   Array copy() const;                                 // C-contiguous, same device
@@ -138,6 +142,8 @@ class Array {
   RENSA_ARRAY_OPERATOR(&)
   RENSA_ARRAY_OPERATOR(|)
   RENSA_ARRAY_OPERATOR(^)
+  RENSA_ARRAY_OPERATOR(<<)
+  RENSA_ARRAY_OPERATOR(>>)
 #undef RENSA_ARRAY_OPERATOR
   friend Array operator-(const Array& a);
   friend Array operator+(const Array& a) { return a; }
@@ -156,6 +162,8 @@ class Array {
   RENSA_ARRAY_INPLACE(&=)
   RENSA_ARRAY_INPLACE(|=)
   RENSA_ARRAY_INPLACE(^=)
+  RENSA_ARRAY_INPLACE(<<=)
+  RENSA_ARRAY_INPLACE(>>=)
 #undef RENSA_ARRAY_INPLACE
 
   /// A number does not rebind an array: say a.fill(7), or write through a view: a[{...}] = 7.
@@ -178,20 +186,66 @@ class View : public Array {
   void operator=(Scalar value) && { fill(value); }
 };
 
-/// a[index]: gathered when read as an Array, scattered to when assigned.
-class Selection {
+/// One entry of a full index: an entry of a basic one, an integer array (0-d ones too) or a boolean
+/// mask, which stands for as many axes as it has.
+class Index {
  public:
-  Selection(Array base, Array index) : base_(std::move(base)), index_(std::move(index)) {}
+  template <std::convertible_to<BasicIndex> T> Index(T basic) : basic_(basic) {}
+  Index(const Array& array) : is_array_(true), array_(array) {}
+  Index(const Array::Selection& selection);
+  bool is_array() const { return is_array_; }
+  const BasicIndex& basic() const { return basic_; }
+  const Array& array() const { return array_; }
+
+ private:
+  bool is_array_ = false;
+  BasicIndex basic_ = newaxis;
+  Array array_;
+};
+
+/// a[index] with arrays in the index: gathered where an Array is wanted, scattered to when assigned
+/// to. Throws IndexError (for integer arrays on a GPU at the next wait), DtypeError for an index
+/// that is neither integer nor bool, ShapeError. What goes through a mask waits for the device,
+/// which alone knows how many elements are true; only to assign the same to all of them does not.
+///
+/// Of equal indices the last one's value stays. a[index] += v reads, adds and assigns, as NumPy
+/// does: equal indices add once (xp::scatter_add adds them all).
+class Array::Selection {
+ public:
+  Selection(Array base, std::vector<Index> index)
+      : base_(std::move(base)), index_(std::move(index)) {}
+  Selection(const Selection&) = default;
   operator Array() const { return gather(); }
-  /// A new array. Throws IndexError (on a GPU at the next wait), DtypeError for a non-integer
-  /// index, NotImplementedError for reading through a boolean mask.
   Array gather() const;
+  void operator=(const Selection& source) && { std::move(*this) = source.gather(); }
   void operator=(const Array& source) &&;
   void operator=(Scalar value) &&;
 
+#define RENSA_SELECTION_INPLACE(symbol)   \
+  void operator symbol(const Array& b)&&; \
+  void operator symbol(Scalar b)&&;
+  RENSA_SELECTION_INPLACE(+=)
+  RENSA_SELECTION_INPLACE(-=)
+  RENSA_SELECTION_INPLACE(*=)
+  RENSA_SELECTION_INPLACE(/=)
+  RENSA_SELECTION_INPLACE(%=)
+  RENSA_SELECTION_INPLACE(&=)
+  RENSA_SELECTION_INPLACE(|=)
+  RENSA_SELECTION_INPLACE(^=)
+#undef RENSA_SELECTION_INPLACE
+
  private:
-  Array base_, index_;
+  template <class B, class F> void update(const B& b, F in_place);
+  bool is_leading_mask() const;
+
+  Array base_;
+  std::vector<Index> index_;
 };
+using Selection = Array::Selection;
+
+template <class> Selection Array::operator[](std::initializer_list<Index> index) const {
+  return Selection(*this, index);
+}
 
 std::ostream& operator<<(std::ostream& os, const Array& a);
 

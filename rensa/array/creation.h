@@ -20,6 +20,8 @@ class Placement {
   Placement() = default;
   Placement(Device device) : device_(device), given_(true) {}
   Device device() const;
+  /// Whether a device was named.
+  bool given() const { return given_; }
 
  private:
   Device device_;

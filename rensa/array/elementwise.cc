@@ -73,7 +73,8 @@ Dtype common_dtype_of_arrays(DtypeRule rule, const xp::ElementwiseArgument* begi
     if (!argument->array) continue;
     Dtype d = argument->array->dtype();
     if (++*count == 1) common = d;
-    else if (rule != DtypeRule::floating) common = promote_types(common, d);
+    else if (rule != DtypeRule::floating && rule != DtypeRule::analytic)
+      common = promote_types(common, d);
     else common = promote_types(floating_dtype(common), floating_dtype(d));
   }
   return common;
@@ -169,20 +170,132 @@ bool needs_truth(const Array& condition, Dtype compute) {
   return (kind == 'f' || kind == 'c') && condition.dtype() != compute;
 }
 
+bool is_order(Ufunc ufunc) {
+  return ufunc_info(ufunc).rule == DtypeRule::comparison || ufunc == Ufunc::equal ||
+         ufunc == Ufunc::not_equal;
+}
+
+// Whether a signed and an unsigned operand of a comparison meet in float64, which does not hold
+// their every value.
+bool is_inexact(Ufunc ufunc, Dtype common, Arguments arguments) {
+  if (common != float64 || !is_order(ufunc)) return false;
+  char kinds[2];
+  for (std::size_t i = 0; i < 2; ++i) {
+    const xp::ElementwiseArgument& a = arguments.begin()[i];
+    kinds[i] = a.array ? dtype_kind(a.array->dtype()) : a.scalar.kind();
+  }
+  return (kinds[0] == 'i' && kinds[1] == 'u') || (kinds[0] == 'u' && kinds[1] == 'i');
+}
+
+Ufunc turned_around(Ufunc ufunc) {
+  switch (ufunc) {
+    case Ufunc::less: return Ufunc::greater;
+    case Ufunc::less_equal: return Ufunc::greater_equal;
+    case Ufunc::greater: return Ufunc::less;
+    case Ufunc::greater_equal: return Ufunc::less_equal;
+    default: return ufunc;
+  }
+}
+
+// Signed with unsigned, exactly: a negative number is below every other, and the rest meets in
+// uint64.
+Array compare_exactly(const char* name, Ufunc ufunc, Arguments arguments, const Array& first,
+                      const Array* out) {
+  auto array_of = [&](const xp::ElementwiseArgument& a) {
+    return a.array ? *a.array : xp::full({}, a.scalar, first.device());
+  };
+  Array a = array_of(arguments.begin()[0]), b = array_of(arguments.begin()[1]);
+  if (dtype_kind(a.dtype()) == 'u') {
+    std::swap(a, b);
+    ufunc = turned_around(ufunc);
+  }
+  bool below = ufunc == Ufunc::less || ufunc == Ufunc::less_equal || ufunc == Ufunc::not_equal;
+  Array sign = below ? xp::less(a, 0) : xp::greater_equal(a, 0);
+  Array rest = detail::elementwise(name, ufunc, {a.astype(uint64), b.astype(uint64)}, nullptr);
+  return detail::elementwise(name, below ? Ufunc::logical_or : Ufunc::logical_and, {sign, rest},
+                             out);
+}
+
+// elementwise() once it is known what the arguments meet in.
+Array compute_in(Dtype common, const char* name, Ufunc ufunc, Arguments arguments,
+                 const Array& first, const Array* out);
+
+// An operand for a computation in `dtype`: as it is where the kernel's conversion is exact.
+Array prepared(const char* name, const Array& a, Dtype dtype) {
+  if (!can_cast_same_kind(a.dtype(), dtype)) {
+    throw DtypeError(
+        fmt::format("{}: {} cannot be computed in {} (\"same_kind\"); cast with astype", name,
+                    a.view().describe(), dtype_name(dtype)));
+  }
+  return promote_types(a.dtype(), dtype) == dtype ? a : a.astype(dtype);
+}
+
+Array compute_as(Dtype dtype, const char* name, Ufunc ufunc, Arguments arguments,
+                 const Array* out) {
+  const Array& first = check_operands(name, arguments);
+  if (ufunc_types(ufunc, dtype).compute != dtype) {
+    throw DtypeError(fmt::format("{}: is not computed in {}", name, dtype_name(dtype)));
+  }
+  Array converted[3];
+  xp::ElementwiseArgument a[3] = {0, 0, 0};
+  bool condition = ufunc == Ufunc::where;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    a[i] = arguments.begin()[i];
+    if (!a[i].array || (condition && i == 0)) continue;
+    converted[i] = prepared(name, *a[i].array, dtype);
+    a[i] = converted[i];
+  }
+  switch (arguments.size()) {
+    case 1: return compute_in(dtype, name, ufunc, {a[0]}, first, out);
+    case 2: return compute_in(dtype, name, ufunc, {a[0], a[1]}, first, out);
+    default: return compute_in(dtype, name, ufunc, {a[0], a[1], a[2]}, first, out);
+  }
+}
+
 }  // namespace
 
 Array detail::elementwise(const char* name, Ufunc ufunc, Arguments arguments, const Array* out) {
-  const xp::ElementwiseArgument* a = arguments.begin();
   const Array& first = check_operands(name, arguments);
   Dtype common = common_dtype(name, ufunc, arguments);
+  if (is_inexact(ufunc, common, arguments)) {
+    return compare_exactly(name, ufunc, arguments, first, out);
+  }
+  return compute_in(common, name, ufunc, arguments, first, out);
+}
+
+Array detail::elementwise(const char* name, Ufunc ufunc, Arguments arguments,
+                          const xp::UfuncOptions& options) {
+  auto compute = [&](const Array* out) {
+    return options.dtype ? compute_as(*options.dtype, name, ufunc, arguments, out)
+                         : elementwise(name, ufunc, arguments, out);
+  };
+  if (!options.where) return compute(options.out.get());
+  const Array& mask = *options.where;
+  check_defined(name, mask);
+  if (mask.dtype() != bool_) {
+    throw DtypeError(fmt::format("{}: where takes bool, not {}", name, mask.view().describe()));
+  }
+  Array result = compute(nullptr);
+  if (!options.out) {
+    return elementwise(name, Ufunc::where, {mask, result, xp::zeros_like(result)}, nullptr);
+  }
+  check_output(name, result, result.shape(), result.dtype(), *options.out);
+  return elementwise(name, Ufunc::where, {mask, result, *options.out}, options.out.get());
+}
+
+namespace {
+
+Array compute_in(Dtype common, const char* name, Ufunc ufunc, Arguments arguments,
+                 const Array& first, const Array* out) {
+  const xp::ElementwiseArgument* a = arguments.begin();
   UfuncTypes types = ufunc_types(ufunc, common);
   if (ufunc == Ufunc::where && a[0].array && needs_truth(*a[0].array, types.compute)) {
     Array truth = a[0].array->astype(bool_);
-    return elementwise(name, ufunc, {truth, a[1], a[2]}, out);
+    return compute_in(common, name, ufunc, {truth, a[1], a[2]}, first, out);
   }
   Shape shape = result_shape(name, first, arguments);
   if (!out) {
-    Array result = new_array(shape, types.output, first.device());
+    Array result = detail::new_array(shape, types.output, first.device());
     if (shape.total() != 0) run(name, ufunc, types.compute, arguments, result);
     return result;
   }
@@ -190,6 +303,8 @@ Array detail::elementwise(const char* name, Ufunc ufunc, Arguments arguments, co
   if (out->size() != 0) run_into(name, ufunc, types.compute, arguments, *out);
   return *out;
 }
+
+}  // namespace
 
 namespace xp {
 
@@ -205,9 +320,15 @@ Array elementwise(Ufunc ufunc, Arguments arguments, const Array* out) {
 #define RENSA_DEFINE_1(name)                                             \
   Array name(const Array& a) {                                           \
     return rensa::detail::elementwise(#name, Ufunc::name, {a}, nullptr); \
+  }                                                                      \
+  Array name(const Array& a, const UfuncOptions& options) {              \
+    return rensa::detail::elementwise(#name, Ufunc::name, {a}, options); \
   }
-#define RENSA_BINARY(name, A, B) \
-  Array name(A a, B b) { return rensa::detail::elementwise(#name, Ufunc::name, {a, b}, nullptr); }
+#define RENSA_BINARY(name, A, B)                                                                   \
+  Array name(A a, B b) { return rensa::detail::elementwise(#name, Ufunc::name, {a, b}, nullptr); } \
+  Array name(A a, B b, const UfuncOptions& options) {                                              \
+    return rensa::detail::elementwise(#name, Ufunc::name, {a, b}, options);                        \
+  }
 #define RENSA_DEFINE_2(name)                     \
   RENSA_BINARY(name, const Array&, const Array&) \
   RENSA_BINARY(name, const Array&, Scalar)       \
@@ -215,6 +336,9 @@ Array elementwise(Ufunc ufunc, Arguments arguments, const Array* out) {
 #define RENSA_TERNARY(name, B, C)                                              \
   Array name(const Array& a, B b, C c) {                                       \
     return rensa::detail::elementwise(#name, Ufunc::name, {a, b, c}, nullptr); \
+  }                                                                            \
+  Array name(const Array& a, B b, C c, const UfuncOptions& options) {          \
+    return rensa::detail::elementwise(#name, Ufunc::name, {a, b, c}, options); \
   }
 #define RENSA_DEFINE_3(name)                      \
   RENSA_TERNARY(name, const Array&, const Array&) \
@@ -253,18 +377,25 @@ RENSA_OPERATOR(>=, greater_equal)
 RENSA_OPERATOR(&, bitwise_and)
 RENSA_OPERATOR(|, bitwise_or)
 RENSA_OPERATOR(^, bitwise_xor)
+RENSA_OPERATOR(<<, left_shift)
+RENSA_OPERATOR(>>, right_shift)
 #undef RENSA_OPERATOR
 
 Array operator-(const Array& a) { return xp::negative(a); }
 
-Array operator~(const Array& a) {
-  detail::check_defined("invert", a);
+Array operator~(const Array& a) { return xp::invert(a, {}); }
+
+Array xp::invert(const Array& a, const UfuncOptions& options) {
+  rensa::detail::check_defined("invert", a);
+  auto flip = [&](Ufunc ufunc, std::initializer_list<ElementwiseArgument> arguments) {
+    return rensa::detail::elementwise("invert", ufunc, arguments, options);
+  };
   switch (dtype_kind(a.dtype())) {
-    case 'b': return detail::elementwise("invert", Ufunc::logical_not, {a}, nullptr);
-    case 'i': return detail::elementwise("invert", Ufunc::bitwise_xor, {a, Scalar(-1)}, nullptr);
+    case 'b': return flip(Ufunc::logical_not, {a});
+    case 'i': return flip(Ufunc::bitwise_xor, {a, Scalar(-1)});
     case 'u': {
       std::uint64_t ones = ~std::uint64_t{0} >> (64 - 8 * itemsize(a.dtype()));
-      return detail::elementwise("invert", Ufunc::bitwise_xor, {a, Scalar(ones)}, nullptr);
+      return flip(Ufunc::bitwise_xor, {a, Scalar(ones)});
     }
     default:
       throw DtypeError(
@@ -289,6 +420,8 @@ RENSA_INPLACE(%=, remainder)
 RENSA_INPLACE(&=, bitwise_and)
 RENSA_INPLACE(|=, bitwise_or)
 RENSA_INPLACE(^=, bitwise_xor)
+RENSA_INPLACE(<<=, left_shift)
+RENSA_INPLACE(>>=, right_shift)
 #undef RENSA_INPLACE
 
 }  // namespace rensa

@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <limits>
 #include <optional>
+#include <type_traits>
 
 namespace rensa {
 
@@ -45,7 +46,8 @@ template <class T>
 concept IndexEntry =
     std::same_as<T, Slice> || std::same_as<T, Ellipsis> || std::same_as<T, NewAxis>;
 template <IndexEntry T, class U> void operator,(T, U&&) = delete;
-template <std::integral U, IndexEntry T> void operator,(U, T) = delete;
+template <class U, IndexEntry T>
+requires(!IndexEntry<std::remove_cvref_t<U>>) void operator,(U&&, T) = delete;
 
 /// One entry of a basic index: an integer, a Slice, `ellipsis` or `newaxis`.
 class BasicIndex {

@@ -1,10 +1,10 @@
-// Indexing: views by basic indexes, gathers and scatters by index arrays and masks.
+// Indexing: views by basic indexes, selections by index arrays and masks.
+#include "rensa/array/indexing.h"
+
 #include <fmt/format.h>
 
 #include "rensa/array/internal.h"
 #include "rensa/core/error.h"
-#include "rensa/device/launcher.h"
-#include "rensa/device/operations.h"
 
 namespace rensa {
 
@@ -79,57 +79,15 @@ Array basic_index(const Array& a, const BasicIndex* begin, const BasicIndex* end
   return indexer.finish();
 }
 
-bool is_integer(Dtype d) { return dtype_kind(d) == 'i' || dtype_kind(d) == 'u'; }
-
-void check_row_index(const char* operation, const Array& base, const Array& index) {
-  check_defined(operation, base);
-  check_defined(operation, index);
-  if (!is_integer(index.dtype())) {
-    throw DtypeError(fmt::format("{}: {} is not an index: it has to be of an integer dtype",
-                                 operation, index.view().describe()));
-  }
-  if (base.ndim() == 0) {
-    throw IndexError(fmt::format("{}: {} has no axis to index", operation, base.view().describe()));
-  }
-  check_same_device(operation, base, index);
-}
-
-// index.shape + base.shape[1:]
-Shape rows_shape(const Array& base, const Array& index) {
-  Shape shape = index.shape();
-  for (int i = 1; i < base.ndim(); ++i) shape.push_back(base.shape()[i]);
-  return shape;
-}
-
-void put_rows(bool add, const Array& base, const Array& index, const Array& source) {
-  const char* name = add ? "scatter_add" : "setitem";
-  check_row_index(name, base, index);
-  check_defined(name, source);
-  detail::check_writable(name, base);
-  check_same_device(name, base, source);
-  detail::check_same_kind(name, source.dtype(), base);
-  Shape shape = rows_shape(base, index);
-  Array in = source.broadcast_to(shape).astype(base.dtype(), false).ascontiguous();
-  if (in.storage() == base.storage()) in = in.copy();
-  if (in.size() == 0) return;
-  PutRows op(add);
-  Array indices = index.ascontiguous();
-  op.in = in.operand();
-  op.indices = indices.operand();
-  op.out = base.operand();
-  launch(op);
-}
-
-// A mask of base's shape, or of its leading axes: with axes of extent 1 it broadcasts.
+// The mask with axes of extent 1 for the others of `base`, over which it broadcasts.
 Array aligned_mask(const Array& base, const Array& mask) {
-  check_defined("setitem", base);
-  check_same_device("setitem", base, mask);
   bool fits = mask.ndim() <= base.ndim();
   for (int i = 0; i < mask.ndim() && fits; ++i) fits = mask.shape()[i] == base.shape()[i];
   if (!fits) {
     throw IndexError(fmt::format("setitem: the mask {} does not have the shape of {}",
                                  mask.view().describe(), base.view().describe()));
   }
+  check_same_device("setitem", base, mask);
   Shape shape = mask.shape();
   while (shape.ndim() < base.ndim()) shape.push_back(1);
   return mask.reshape(shape);
@@ -145,70 +103,76 @@ View Array::operator[](std::initializer_list<BasicIndex> index) const {
   return View(basic_index(*this, index.begin(), index.end()));
 }
 
-Selection Array::operator[](const Array& index) const { return Selection(*this, index); }
+Selection Array::operator[](const Array& index) const { return Selection(*this, {Index(index)}); }
+
+Index::Index(const Selection& selection) : is_array_(true), array_(selection.gather()) {}
 
 Array Selection::gather() const {
-  check_defined("getitem", index_);
-  if (index_.dtype() == bool_) {
-    throw NotImplementedError(fmt::format(
-        "getitem: reading {} through a boolean mask, whose count only the device knows; use "
-        "xp::where, or assign through it",
-        base_.view().describe()));
-  }
-  return xp::take(base_, index_);
+  return detail::gather("getitem", detail::apply_index("getitem", base_, index_));
+}
+
+// One mask over the first axes: what is the same for all elements is written without counting them.
+bool Selection::is_leading_mask() const {
+  check_defined("setitem", base_);
+  return index_.size() == 1 && index_[0].is_array() && index_[0].array().defined() &&
+         index_[0].array().dtype() == bool_;
 }
 
 void Selection::operator=(const Array& source) && {
-  check_defined("setitem", index_);
-  if (index_.dtype() != bool_) return put_rows(false, base_, index_, source);
-  Array mask = aligned_mask(base_, index_);
   check_defined("setitem", source);
-  Array value = source.size() == 1 ? source.reshape({}) : source;
-  if (value.ndim() > base_.ndim() - index_.ndim()) {
-    throw NotImplementedError(fmt::format(
-        "setitem: {} through a mask of {} dimensions: a value for each element of the mask is not "
-        "taken; use xp::where",
-        source.view().describe(), index_.ndim()));
+  if (is_leading_mask()) {
+    Array value = source.size() == 1 ? source.reshape({}) : source;
+    if (value.ndim() <= base_.ndim() - index_[0].array().ndim()) {
+      Array mask = aligned_mask(base_, index_[0].array());
+      detail::elementwise("setitem", Ufunc::where, {mask, value, base_}, &base_);
+      return;
+    }
   }
-  detail::elementwise("setitem", Ufunc::where, {mask, value, base_}, &base_);
+  detail::scatter("setitem", ScatterMode::assign, detail::apply_index("setitem", base_, index_),
+                  source);
 }
 
 void Selection::operator=(Scalar value) && {
-  check_defined("setitem", index_);
-  if (index_.dtype() == bool_) {
-    detail::elementwise("setitem", Ufunc::where, {aligned_mask(base_, index_), value, base_},
-                        &base_);
+  if (is_leading_mask()) {
+    Array mask = aligned_mask(base_, index_[0].array());
+    detail::elementwise("setitem", Ufunc::where, {mask, value, base_}, &base_);
     return;
   }
   check_defined("setitem", base_);
-  put_rows(false, base_, index_,
-           xp::full({}, value, value.result_type(base_.dtype()), base_.device()));
+  detail::scatter("setitem", ScatterMode::assign, detail::apply_index("setitem", base_, index_),
+                  detail::filled_scalar(value, base_.dtype(), base_.device()));
 }
 
-namespace xp {
-
-Array take(const Array& a, const Array& indices) {
-  check_row_index("getitem", a, indices);
-  Shape shape = rows_shape(a, indices);
-  if (a.shape()[0] == 0 && indices.size() > 0) {
-    throw IndexError(
-        fmt::format("getitem: axis 0 of {} is empty, no index is in range", a.view().describe()));
+template <class B, class F> void Selection::update(const B& b, F in_place) {
+  if constexpr (std::same_as<B, Scalar>) {
+    if (is_leading_mask()) {
+      Array mask = aligned_mask(base_, index_[0].array()), changed = base_.copy();
+      in_place(changed, b);
+      detail::elementwise("setitem", Ufunc::where, {mask, changed, base_}, &base_);
+      return;
+    }
   }
-  Array out = rensa::detail::new_array(shape, a.dtype(), a.device());
-  if (out.size() == 0) return out;
-  Array index = indices.ascontiguous();
-  TakeRows op;
-  op.in = a.operand();
-  op.indices = index.operand();
-  op.out = out.operand();
-  launch(op);
-  return out;
+  detail::IndexedElements elements = detail::apply_index("setitem", base_, index_);
+  Array changed = detail::gather("getitem", elements);
+  in_place(changed, b);
+  detail::scatter("setitem", ScatterMode::assign, elements, changed);
 }
 
-void scatter_add(const Array& a, const Array& indices, const Array& values) {
-  put_rows(true, a, indices, values);
-}
-
-}  // namespace xp
+#define RENSA_SELECTION_INPLACE(symbol)                            \
+  void Selection::operator symbol(const Array& b)&& {              \
+    update(b, [](const Array& x, const Array& y) { x symbol y; }); \
+  }                                                                \
+  void Selection::operator symbol(Scalar b)&& {                    \
+    update(b, [](const Array& x, Scalar y) { x symbol y; });       \
+  }
+RENSA_SELECTION_INPLACE(+=)
+RENSA_SELECTION_INPLACE(-=)
+RENSA_SELECTION_INPLACE(*=)
+RENSA_SELECTION_INPLACE(/=)
+RENSA_SELECTION_INPLACE(%=)
+RENSA_SELECTION_INPLACE(&=)
+RENSA_SELECTION_INPLACE(|=)
+RENSA_SELECTION_INPLACE(^=)
+#undef RENSA_SELECTION_INPLACE
 
 }  // namespace rensa

@@ -77,6 +77,10 @@ void fill_elements(const char* operation, const Array& out, Scalar value);
 Array elementwise(const char* name, Ufunc ufunc,
                   std::initializer_list<xp::ElementwiseArgument> arguments, const Array* out);
 
+Array elementwise(const char* name, Ufunc ufunc,
+                  std::initializer_list<xp::ElementwiseArgument> arguments,
+                  const xp::UfuncOptions& options);
+
 /// `reduction` of `a` over the axes whose bit is set, which stay with extent 1.
 Array reduce_axes(Reduction reduction, const Array& a, unsigned axes);
 

@@ -1,60 +1,77 @@
-// Random numbers: a Philox generator a device, whose only state is a seed and a counter.
+// Generators and their states; uniforms, integers and what comes of one uniform by a formula.
+#include "rensa/array/random.h"
+
 #include <fmt/format.h>
 
 #include <atomic>
+#include <charconv>
 #include <cstdlib>
 #include <limits>
-#include <mutex>
 #include <random>
 #include <utility>
 
 #include "rensa/array/internal.h"
+#include "rensa/array/random_internal.h"
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"
 #include "rensa/device/operations.h"
+#include "rensa/device/sort_operations.h"
 
 namespace rensa::xp::random {
 
+namespace detail {
+
+struct GeneratorSource {
+  std::atomic<std::uint64_t> seed{0};
+  std::atomic<std::int64_t> offset{0};
+
+  void restart(std::uint64_t new_seed, std::int64_t new_offset = 0) {
+    seed.store(new_seed, std::memory_order_relaxed);
+    offset.store(new_offset, std::memory_order_relaxed);
+  }
+};
+
+}  // namespace detail
+
+using detail::GeneratorSource;
+
 namespace {
 
-struct Generator {
-  std::atomic<std::uint64_t> seed{0};
-  std::atomic<std::int64_t> offset{0};  // Philox counters handed out
-};
+std::uint64_t entropy() {
+  std::random_device device;
+  std::uint64_t high = device();
+  return high << 32 | device();
+}
 
 // The generators of this process. Those that nobody seeded start from RENSA_SEED or from entropy.
 class Generators {
  public:
   Generators() {
+    for (auto& source : sources_) source = std::make_shared<GeneratorSource>();
     const char* text = std::getenv("RENSA_SEED");
-    if (text && *text) {
-      char* end = nullptr;
-      std::uint64_t value = std::strtoull(text, &end, 10);
-      if (*end != '\0') {
-        throw ValueError(fmt::format("random: RENSA_SEED=\"{}\" is not a number", text));
-      }
-      seed(value);
-    } else {
-      std::random_device entropy;
-      seed(std::uint64_t{entropy()} << 32 | entropy());
+    if (!text || !*text) {
+      seed(entropy());
+      return;
     }
+    char* end = nullptr;
+    std::uint64_t value = std::strtoull(text, &end, 10);
+    if (*end != '\0') {
+      throw ValueError(fmt::format("random: RENSA_SEED=\"{}\" is not a number", text));
+    }
+    seed(value);
   }
-  Generator& of(Device device) { return generators_[device.is_cpu() ? kMaxGpus : device.index]; }
-  // The CPU and GPU 0 draw the same numbers; further GPUs draw others, so that the replicas of a
-  // data-parallel run do not drop the same units.
+  const std::shared_ptr<GeneratorSource>& of(Device device) {
+    return sources_[device.is_cpu() ? kMaxGpus : device.index];
+  }
   void seed(std::uint64_t seed) {
     for (int i = 0; i < kMaxGpus; ++i) {
-      restart(generators_[i], seed + static_cast<std::uint64_t>(i) * 0x9E3779B97F4A7C15u);
+      sources_[i]->restart(seed + static_cast<std::uint64_t>(i) * 0x9E3779B97F4A7C15u);
     }
-    restart(generators_[kMaxGpus], seed);
-  }
-  static void restart(Generator& generator, std::uint64_t seed) {
-    generator.seed.store(seed, std::memory_order_relaxed);
-    generator.offset.store(0, std::memory_order_relaxed);
+    sources_[kMaxGpus]->restart(seed);
   }
 
  private:
-  Generator generators_[kMaxGpus + 1];
+  std::shared_ptr<GeneratorSource> sources_[kMaxGpus + 1];
 };
 
 Generators& generators() {
@@ -68,18 +85,17 @@ void check_gpu_index(Device device) {
   }
 }
 
-void check_floating(const char* name, Dtype dtype) {
-  if (dtype_kind(dtype) == 'f') return;
-  throw DtypeError(fmt::format("{}: {} is not taken, only float16, bfloat16, float32 and float64",
-                               name, dtype_name(dtype)));
+void check_state(const GeneratorState& state) {
+  if (state.offset >= 0) return;
+  throw ValueError(fmt::format("set_random_state: the offset {} is negative", state.offset));
 }
 
 // Runs `op` into a new array, each element of which takes `words` of the four words of a counter.
-Array draw(Random op, const Shape& shape, Dtype dtype, Placement placement, int words) {
-  Array out = rensa::detail::new_array(shape, dtype, placement.device());
+Array draw(const Generator& generator, Random op, const Shape& shape, Dtype dtype, int words) {
+  Array out = rensa::detail::new_array(shape, dtype, generator.device());
   std::int64_t size = out.size();
   if (size == 0) return out;
-  GeneratorPosition position = take(out.device(), (size - 1) / (4 / words) + 1);
+  GeneratorPosition position = generator.take((size - 1) / (4 / words) + 1);
   op.seed = position.seed;
   op.offset = position.offset;
   op.out = out.operand();
@@ -87,83 +103,282 @@ Array draw(Random op, const Shape& shape, Dtype dtype, Placement placement, int 
   return out;
 }
 
-Array draw_floats(Random op, const Shape& shape, Dtype dtype, Placement placement) {
-  check_floating(op.name(), dtype);
-  return draw(std::move(op), shape, dtype, placement, dtype == float64 ? 2 : 1);
+Array draw_floats(const Generator& generator, const char* name, Random::Kind kind, double a,
+                  double b, const Shape& shape, Dtype dtype) {
+  detail::check_floating(name, dtype);
+  Random op(name, kind);
+  op.a = a;
+  op.b = b;
+  return draw(generator, std::move(op), shape, dtype, dtype == float64 ? 2 : 1);
+}
+
+// loc + scale * the standard variates of `kind`; arrays take a pass more.
+Array located(const Generator& generator, const char* name, Random::Kind kind, const Parameter& loc,
+              const Parameter& scale, const Size& size, Dtype dtype) {
+  detail::check_number(name, "scale", scale, detail::Domain::non_negative);
+  Shape shape = detail::joint_shape(name, {}, loc);
+  shape = detail::fit_size(name, detail::joint_shape(name, shape, scale), size);
+  if (!loc.is_array() && !scale.is_array()) {
+    return draw_floats(generator, name, kind, loc.number(), scale.number(), shape, dtype);
+  }
+  Array out = draw_floats(generator, name, kind, 0, 1, shape, dtype);
+  detail::combine(name, Ufunc::multiply, out, scale);
+  detail::combine(name, Ufunc::add, out, loc);
+  return out;
+}
+
+// Integers of [low, low + span); a span of 0 stands for all of 2^64.
+Array draw_integers(const Generator& generator, const char* name, std::int64_t low,
+                    std::uint64_t span, int words, const Shape& shape, Dtype dtype) {
+  Random op(name, Random::Kind::integers);
+  op.low = low;
+  op.span = span;
+  op.words = words;
+  return draw(generator, std::move(op), shape, dtype, words);
+}
+
+// So many that what the remainder prefers some numbers by stays below 2^-16.
+int words_for(std::uint64_t span) {
+  if (span == 0 || (span & (span - 1)) == 0) return span == 0 || span >> 32 ? 2 : 1;
+  return span >> 48 ? 4 : span >> 16 ? 2 : 1;
+}
+
+void check_integer_dtype(const char* name, Dtype dtype) {
+  if (dtype_kind(dtype) == 'i' || dtype_kind(dtype) == 'u') return;
+  throw DtypeError(fmt::format("{}: {} is not an integer dtype", name, dtype_name(dtype)));
 }
 
 }  // namespace
 
-void seed(std::uint64_t seed) { generators().seed(seed); }
+// --- state
+// -----------------------------------------------------------------------------------------
 
-void seed(std::uint64_t seed, Device device) {
-  check_gpu_index(device);
-  Generators::restart(generators().of(device), seed);
+std::string GeneratorState::str() const { return fmt::format("philox4x32-10 {} {}", seed, offset); }
+
+GeneratorState GeneratorState::parse(std::string_view text) {
+  constexpr std::string_view kName = "philox4x32-10 ";
+  GeneratorState state;
+  if (text.starts_with(kName)) {
+    const char *begin = text.data() + kName.size(), *end = text.data() + text.size();
+    auto [middle, error] = std::from_chars(begin, end, state.seed);
+    if (error == std::errc() && middle < end && *middle == ' ') {
+      auto [last, offset_error] = std::from_chars(middle + 1, end, state.offset);
+      if (offset_error == std::errc() && last == end && state.offset >= 0) return state;
+    }
+  }
+  throw ValueError(fmt::format("GeneratorState: \"{}\" is no state of a generator", text));
 }
 
-GeneratorPosition take(Device device, std::int64_t count) {
-  check_gpu_index(device);
-  Generator& generator = generators().of(device);
+Array GeneratorState::to_array() const {
+  return array({seed, static_cast<std::uint64_t>(offset)}, cpu());
+}
+
+GeneratorState GeneratorState::from_array(const Array& state) {
+  rensa::detail::check_defined("GeneratorState", state);
+  if (state.dtype() != uint64) {
+    throw DtypeError(
+        fmt::format("GeneratorState: uint64 is wanted, not {}", dtype_name(state.dtype())));
+  }
+  if (state.shape() != Shape{2}) {
+    throw ShapeError(fmt::format("GeneratorState: (2,) is wanted, not {}", state.shape().str()));
+  }
+  auto values = state.to_vector<std::uint64_t>();
+  GeneratorState result{values[0], static_cast<std::int64_t>(values[1])};
+  check_state(result);
+  return result;
+}
+
+Generator::Generator(Philox4x3210 bits, Placement device)
+    : source_(std::make_shared<GeneratorSource>()), device_(device.device()) {
+  check_gpu_index(device_);
+  source_->restart(bits.seed);
+}
+
+Generator::Generator(std::shared_ptr<GeneratorSource> source, Device device)
+    : source_(std::move(source)), device_(device) {}
+
+GeneratorState Generator::get_state() const {
+  return {source_->seed.load(std::memory_order_relaxed),
+          source_->offset.load(std::memory_order_relaxed)};
+}
+
+void Generator::set_state(const GeneratorState& state) const {
+  check_state(state);
+  source_->restart(state.seed, state.offset);
+}
+
+GeneratorPosition Generator::take(std::int64_t count) const {
   // Both are read in the source, so that a replay sees a new seed and takes counters of its own.
   return {
-      host_scalar([&generator] {
-        return static_cast<long long>(generator.seed.load(std::memory_order_relaxed));
+      host_scalar([source = source_] {
+        return static_cast<long long>(source->seed.load(std::memory_order_relaxed));
       }),
-      host_scalar([&generator, count] {
-        return static_cast<long long>(generator.offset.fetch_add(count, std::memory_order_relaxed));
+      host_scalar([source = source_, count] {
+        return static_cast<long long>(source->offset.fetch_add(count, std::memory_order_relaxed));
       })};
 }
 
-Array uniform(double low, double high, const Shape& shape, Dtype dtype, Placement device) {
-  Random op("uniform", Random::Kind::uniform);
-  op.a = low;
-  op.b = high;
-  return draw_floats(op, shape, dtype, device);
+Generator default_rng(std::uint64_t seed, Placement device) {
+  return Generator(Philox4x3210{seed}, device);
+}
+Generator default_rng(Placement device) { return default_rng(entropy(), device); }
+
+Generator generator(Placement device) {
+  Device on = device.device();
+  check_gpu_index(on);
+  return Generator(generators().of(on), on);
 }
 
-Array random(const Shape& shape, Dtype dtype, Placement device) {
-  Random op("random", Random::Kind::uniform);
-  op.a = 0;
-  op.b = 1;
-  return draw_floats(op, shape, dtype, device);
+void seed(std::uint64_t seed) { generators().seed(seed); }
+void seed(std::uint64_t seed, Device device) { generator(device).set_state({seed, 0}); }
+
+GeneratorState get_random_state(Placement device) { return generator(device).get_state(); }
+void set_random_state(const GeneratorState& state, Placement device) {
+  generator(device).set_state(state);
+}
+GeneratorPosition take(Device device, std::int64_t count) { return generator(device).take(count); }
+
+// --- uniforms and integers
+// -------------------------------------------------------------------------
+
+Array Generator::random(const Shape& size, Dtype dtype) const {
+  return draw_floats(*this, "random", Random::Kind::uniform, 0, 1, size, dtype);
 }
 
-Array normal(double loc, double scale, const Shape& shape, Dtype dtype, Placement device) {
-  if (!(scale >= 0)) throw ValueError(fmt::format("normal: scale {} is negative", scale));
-  Random op("normal", Random::Kind::normal);
-  op.a = loc;
-  op.b = scale;
-  return draw_floats(op, shape, dtype, device);
-}
-
-Array randint(std::int64_t low, std::int64_t high, const Shape& shape, Dtype dtype,
-              Placement device) {
-  if (dtype_kind(dtype) != 'i' && dtype_kind(dtype) != 'u') {
-    throw DtypeError(fmt::format("randint: {} is not an integer dtype", dtype_name(dtype)));
+Array Generator::uniform(const Parameter& low, const Parameter& high, const Size& size,
+                         Dtype dtype) const {
+  Shape shape = detail::joint_shape("uniform", {}, low);
+  shape = detail::fit_size("uniform", detail::joint_shape("uniform", shape, high), size);
+  if (!low.is_array() && !high.is_array()) {
+    return draw_floats(*this, "uniform", Random::Kind::uniform, low.number(), high.number(), shape,
+                       dtype);
   }
+  Array out = draw_floats(*this, "uniform", Random::Kind::uniform, 0, 1, shape, dtype);
+  // The span in the result's dtype, as for numbers.
+  auto as_array = [&](const Parameter& p) {
+    return p.is_array() ? p.array().astype(dtype, false) : full({}, p.number(), dtype, device_);
+  };
+  detail::combine("uniform", Ufunc::multiply, out, as_array(high) - as_array(low));
+  detail::combine("uniform", Ufunc::add, out, low);
+  return out;
+}
+
+Array Generator::randint(std::int64_t low, std::int64_t high, const Shape& size,
+                         Dtype dtype) const {
+  check_integer_dtype("randint", dtype);
   if (low >= high) {
     throw ValueError(fmt::format("randint: [{}, {}) holds no integer", low, high));
   }
-  rensa::detail::check_in_range("randint", low, dtype);
-  rensa::detail::check_in_range("randint", high - 1, dtype);
-  Random op("randint", Random::Kind::integers);
-  op.low = low;
-  op.high = high;
-  auto span = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
-  return draw(op, shape, dtype, device, span < (std::uint64_t{1} << 32) ? 1 : 2);
+  return integers(low, high - 1, size, dtype, true);
 }
 
-Array permutation(std::int64_t n, Placement device) {
-  if (n < 0) throw ValueError(fmt::format("permutation: of {} elements", n));
-  Array order = rensa::detail::new_array({n}, int64, device.device());
-  if (n == 0) return order;
-  // Keys of 63 bits: two of a million are equal once in 18 million permutations.
-  Array keys = randint(0, std::numeric_limits<std::int64_t>::max(), {n}, uint64, device);
-  ArgsortKeys op;
-  op.keys = keys.operand();
+Array Generator::integers(std::int64_t low, std::int64_t high, const Shape& size, Dtype dtype,
+                          bool endpoint) const {
+  check_integer_dtype("integers", dtype);
+  if (low > high || (low == high && !endpoint)) {
+    throw ValueError(
+        fmt::format("integers: [{}, {}{} holds no integer", low, high, endpoint ? ']' : ')'));
+  }
+  std::int64_t last = endpoint ? high : high - 1;
+  rensa::detail::check_in_range("randint", low, dtype);
+  rensa::detail::check_in_range("randint", last, dtype);
+  std::uint64_t span = static_cast<std::uint64_t>(last) - static_cast<std::uint64_t>(low) + 1;
+  return draw_integers(*this, "randint", low, span, words_for(span), size, dtype);
+}
+
+Array Generator::randint(const Array& low, const Array& high, const Size& size, Dtype dtype) const {
+  check_integer_dtype("randint", dtype);
+  for (const Array* bound : {&low, &high}) {
+    rensa::detail::check_defined("randint", *bound);
+    if (dtype_kind(bound->dtype()) == 'f' || dtype_kind(bound->dtype()) == 'c') {
+      throw DtypeError(
+          fmt::format("randint: bounds of {} are no integers", dtype_name(bound->dtype())));
+    }
+  }
+  Shape shape = broadcast_shapes("randint", low.shape(), high.shape());
+  shape = detail::fit_size("randint", shape, size);
+  Array words = draw_integers(*this, "randint", 0, 0, 2, shape, uint64);
+  Array from = low.astype(int64, false).astype(uint64, false);
+  Array spans = high.astype(int64, false).astype(uint64, false) - from;
+  return (words % spans + from).astype(dtype, false);
+}
+
+std::vector<std::uint8_t> Generator::bytes(std::int64_t length) const {
+  if (length < 0) throw ValueError(fmt::format("bytes: of {} bytes", length));
+  Array words = draw_integers(*this, "bytes", 0, 0, 2, {(length + 7) / 8}, uint64).get();
+  const auto* first = reinterpret_cast<const std::uint8_t*>(words.data());
+  return std::vector<std::uint8_t>(first, first + length);
+}
+
+// --- location and scale
+// ------------------------------------------------------------------------------
+
+Array Generator::standard_normal(const Shape& size, Dtype dtype) const {
+  return draw_floats(*this, "standard_normal", Random::Kind::normal, 0, 1, size, dtype);
+}
+
+Array Generator::normal(const Parameter& loc, const Parameter& scale, const Size& size,
+                        Dtype dtype) const {
+  return located(*this, "normal", Random::Kind::normal, loc, scale, size, dtype);
+}
+
+Array Generator::lognormal(const Parameter& mean, const Parameter& sigma, const Size& size,
+                           Dtype dtype) const {
+  detail::check_number("lognormal", "sigma", sigma, detail::Domain::non_negative);
+  Array out = located(*this, "lognormal", Random::Kind::normal, mean, sigma, size, dtype);
+  return rensa::detail::elementwise("lognormal", Ufunc::exp, {out}, &out);
+}
+
+Array Generator::standard_exponential(const Shape& size, Dtype dtype) const {
+  return draw_floats(*this, "standard_exponential", Random::Kind::exponential, 0, 1, size, dtype);
+}
+
+Array Generator::exponential(const Parameter& scale, const Size& size, Dtype dtype) const {
+  return located(*this, "exponential", Random::Kind::exponential, 0, scale, size, dtype);
+}
+
+Array Generator::gumbel(const Parameter& loc, const Parameter& scale, const Size& size,
+                        Dtype dtype) const {
+  return located(*this, "gumbel", Random::Kind::gumbel, loc, scale, size, dtype);
+}
+
+Array Generator::laplace(const Parameter& loc, const Parameter& scale, const Size& size,
+                         Dtype dtype) const {
+  return located(*this, "laplace", Random::Kind::laplace, loc, scale, size, dtype);
+}
+
+Array Generator::logistic(const Parameter& loc, const Parameter& scale, const Size& size,
+                          Dtype dtype) const {
+  return located(*this, "logistic", Random::Kind::logistic, loc, scale, size, dtype);
+}
+
+Array Generator::standard_cauchy(const Shape& size, Dtype dtype) const {
+  return draw_floats(*this, "standard_cauchy", Random::Kind::cauchy, 0, 1, size, dtype);
+}
+
+// --- orders
+// ------------------------------------------------------------------------------------------
+
+namespace detail {
+
+Array order_of(const Array& keys) {
+  Array order = rensa::detail::new_array(keys.shape(), int64, keys.device());
+  if (order.size() == 0) return order;
+  Array rows = keys.ascontiguous().reshape({1, keys.size()});
+  Sort op("permutation");
+  op.in = rows.operand();
   op.order = order.operand();
   launch(op);
   return order;
+}
+
+}  // namespace detail
+
+Array Generator::permutation(std::int64_t n) const {
+  if (n < 0) throw ValueError(fmt::format("permutation: of {} elements", n));
+  // Keys of 63 bits: two of a million are equal once in 18 million permutations.
+  constexpr std::uint64_t kSpan = std::numeric_limits<std::int64_t>::max();
+  return detail::order_of(draw_integers(*this, "permutation", 0, kSpan, 2, {n}, uint64));
 }
 
 }  // namespace rensa::xp::random

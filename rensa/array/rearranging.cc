@@ -6,7 +6,7 @@
 #include "rensa/array/internal.h"
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"
-#include "rensa/device/operations.h"
+#include "rensa/device/indexing_operations.h"
 
 namespace rensa {
 
@@ -18,9 +18,12 @@ Array detail::gather_along(const char* operation, const Array& a, int axis,
   if (out.size() == 0) return out;
   Array rows = xp::moveaxis(a, axis, 0), places = xp::moveaxis(out, axis, 0);
   Array index = xp::array(indices, a.device());
-  TakeRows op(operation);
+  Gather op(operation);
+  op.by.count = 1;
+  op.by.indices[0] = index.operand();
+  op.by.axes[0] = axis;
+  op.by.list_shape = index.shape();
   op.in = rows.operand();
-  op.indices = index.operand();
   op.out = places.operand();
   launch(op);
   return out;

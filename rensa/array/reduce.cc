@@ -1,6 +1,7 @@
 // Reductions, and the comparisons of whole arrays made of them.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "rensa/array/internal.h"
@@ -17,7 +18,8 @@ namespace {
 // those that have no answer.
 Scalar value_of_nothing(Reduction reduction, const Array& a) {
   const ReductionInfo& info = reduction_info(reduction);
-  if (info.rule == ReductionRule::order || info.rule == ReductionRule::position) {
+  if (info.rule == ReductionRule::order || info.rule == ReductionRule::nan_order ||
+      info.rule == ReductionRule::position) {
     throw ValueError(fmt::format("{}: {} is empty along a reduced axis, which has no {}", info.name,
                                  a.view().describe(), info.name));
   }
@@ -39,12 +41,190 @@ Shape without_axes(const Shape& shape, unsigned axes) {
   return result;
 }
 
+bool is_complex(const Array& a) { return dtype_kind(a.dtype()) == 'c'; }
+bool is_floating(const Array& a) { return dtype_kind(a.dtype()) == 'f' || is_complex(a); }
+
+// The reduction that does the work: only floats have NaN to leave out.
+Reduction row_for(Reduction reduction, const Array& a) {
+  if (is_floating(a)) return reduction;
+  switch (reduction) {
+    case Reduction::nansum: return Reduction::sum;
+    case Reduction::nanprod: return Reduction::prod;
+    case Reduction::nanmax: return Reduction::max;
+    case Reduction::nanmin: return Reduction::min;
+    default: return reduction;
+  }
+}
+
+void run_reduction(const char* name, Reduction reduction, const Array& a, unsigned axes,
+                   Dtype compute, const Array& out) {
+  if (out.size() == 0) return;
+  if (a.size() == 0) {
+    detail::fill_elements(name, out, value_of_nothing(reduction, a));
+    return;
+  }
+  Reduce op(name, reduction);
+  op.axes = axes;
+  op.compute = compute;
+  op.in = a.operand();
+  op.out = out.operand();
+  launch(op);
+}
+
+Shape with_ones(Shape shape, unsigned axes) {
+  for (int i = 0; i < shape.ndim(); ++i) {
+    if (axes >> i & 1) shape[i] = 1;
+  }
+  return shape;
+}
+
 Array reduce(Reduction reduction, const Array& a, Axes axis, bool keepdims) {
   const char* name = reduction_info(reduction).name;
   detail::check_defined(name, a);
   unsigned axes = axis.mask(name, a.ndim());
   Array out = detail::reduce_axes(reduction, a, axes);
   return keepdims ? out : out.reshape(without_axes(out.shape(), axes));
+}
+
+// --- with options --------------------------------------------------------------------------------
+
+bool is_order(ReductionRule rule) {
+  return rule == ReductionRule::order || rule == ReductionRule::nan_order;
+}
+
+// `out` with the reduced axes as extents of 1.
+Array expanded_out(const char* name, const Array& a, unsigned axes, bool keepdims,
+                   const Array& out) {
+  detail::check_defined(name, out);
+  check_same_device(name, a, out);
+  detail::check_writable(name, out);
+  Shape kept = with_ones(a.shape(), axes), want = keepdims ? kept : without_axes(kept, axes);
+  if (out.shape() != want) {
+    throw ShapeError(fmt::format("{}: the result of shape {} does not fit into {}", name,
+                                 want.str(), out.view().describe()));
+  }
+  if (keepdims) return out;
+  Shape strides;
+  for (int i = 0, j = 0; i < a.ndim(); ++i) {
+    strides.push_back(axes >> i & 1 ? 0 : out.strides()[j++]);
+  }
+  return detail::new_view(out, 0, kept, strides);
+}
+
+// What a masked element counts as.
+Scalar neutral_of(const char* name, Reduction reduction, const std::optional<Scalar>& initial) {
+  switch (reduction) {
+    case Reduction::sum:
+    case Reduction::nansum: return 0;
+    case Reduction::prod:
+    case Reduction::nanprod: return 1;
+    case Reduction::any: return false;
+    case Reduction::all: return true;
+    default: break;
+  }
+  if (!initial) {
+    throw ValueError(
+        fmt::format("{}: has no answer where the mask leaves nothing; give `initial`", name));
+  }
+  return *initial;
+}
+
+Array masked(const char* name, Reduction reduction, const Array& a,
+             const xp::ReduceOptions& options) {
+  const Array& mask = *options.where;
+  detail::check_defined(name, mask);
+  if (mask.dtype() != bool_) {
+    throw DtypeError(fmt::format("{}: where takes bool, not {}", name, mask.view().describe()));
+  }
+  Scalar neutral = neutral_of(name, reduction, options.initial);
+  Array result = detail::elementwise(name, Ufunc::where, {mask, a, neutral}, nullptr);
+  if (result.shape() == a.shape()) return result;
+  throw ShapeError(fmt::format("{}: the mask {} does not broadcast to {}", name,
+                               mask.view().describe(), a.view().describe()));
+}
+
+// out = initial joined with out.
+void start_with(const char* name, Reduction reduction, Scalar initial, const Array& out) {
+  Ufunc join = Ufunc::add;
+  switch (reduction) {
+    case Reduction::prod:
+    case Reduction::nanprod: join = Ufunc::multiply; break;
+    case Reduction::max: join = Ufunc::maximum; break;
+    case Reduction::min: join = Ufunc::minimum; break;
+    case Reduction::nanmax: join = Ufunc::fmax; break;
+    case Reduction::nanmin: join = Ufunc::fmin; break;
+    case Reduction::any: join = Ufunc::logical_or; break;
+    case Reduction::all: join = Ufunc::logical_and; break;
+    default: break;
+  }
+  detail::elementwise(name, join, {out, initial}, &out);
+}
+
+UfuncTypes types_of(const char* name, Reduction reduction, const Array& a,
+                    const std::optional<Dtype>& dtype) {
+  UfuncTypes types = reduction_types(reduction, a.dtype());
+  if (!dtype) return types;
+  ReductionRule rule = reduction_info(reduction).rule;
+  bool adds =
+      rule == ReductionRule::sum || rule == ReductionRule::mean || rule == ReductionRule::nan_sum;
+  if (!adds || !rule_takes(rule, compute_type(*dtype))) {
+    throw DtypeError(fmt::format("{}: is not computed in {}", name, dtype_name(*dtype)));
+  }
+  return {*dtype, *dtype};
+}
+
+Array mean_where(const Array& a, xp::ReduceOptions options);
+
+Array reduce(Reduction asked, const Array& a, const xp::ReduceOptions& options) {
+  const char* name = reduction_info(asked).name;
+  detail::check_defined(name, a);
+  unsigned axes = options.axis.mask(name, a.ndim());
+  if (asked == Reduction::mean && options.where) return mean_where(a, options);
+  if (reduction_info(asked).rule == ReductionRule::mean && options.initial) {
+    throw ValueError(fmt::format("{}: takes no `initial`", name));
+  }
+  Reduction reduction = row_for(asked, a);
+  bool as_truth = reduction_info(reduction).rule == ReductionRule::truth && is_complex(a);
+  Array in = as_truth ? xp::not_equal(a, 0) : a;
+  if (options.where) in = masked(name, reduction, in, options);
+  UfuncTypes types = types_of(name, reduction, in, options.dtype);
+  Array target;
+  if (options.out) {
+    target = expanded_out(name, a, axes, options.keepdims, *options.out);
+    detail::check_same_kind(name, types.output, *options.out);
+  }
+  // An output beside the input, and numbers that it does not round before `initial` joins them.
+  bool direct = options.out && (*options.out).storage() != in.storage() && !options.initial;
+  Array result =
+      direct ? target : detail::new_array(with_ones(a.shape(), axes), types.output, a.device());
+  if (in.size() == 0 && options.initial && is_order(reduction_info(reduction).rule)) {
+    detail::fill_elements(name, result, *options.initial);
+  } else {
+    run_reduction(name, reduction, in, axes, types.compute, result);
+    if (options.initial && result.size() != 0)
+      start_with(name, reduction, *options.initial, result);
+  }
+  if (options.out) {
+    if (!direct) detail::copy_elements(name, result, target);
+    return *options.out;
+  }
+  return options.keepdims ? result : result.reshape(without_axes(result.shape(), axes));
+}
+
+// The mean of the elements that a mask leaves.
+Array mean_where(const Array& a, xp::ReduceOptions options) {
+  Dtype dtype = options.dtype ? *options.dtype : reduction_types(Reduction::mean, a.dtype()).output;
+  Array counts = Array(*options.where).broadcast_to(a.shape());
+  counts = xp::sum(counts, options.axis, options.keepdims).astype(dtype);
+  ArrayOption out = options.out;
+  options.out = {};
+  // 16 bits do not hold the sums of many.
+  options.dtype = itemsize(dtype) == 2 ? float32 : dtype;
+  Array total = reduce(Reduction::sum, a, options);
+  Array result = (total / counts.astype(*options.dtype)).astype(dtype, false);
+  if (!out) return result;
+  detail::check_same_kind("mean", dtype, *out);
+  return xp::positive(result, {.out = *out});
 }
 
 Array position(Reduction reduction, const Array& a, int axis, bool keepdims) {
@@ -58,33 +238,26 @@ Array position_of_all(Reduction reduction, const Array& a) {
 
 }  // namespace
 
-Array detail::reduce_axes(Reduction reduction, const Array& a, unsigned axes) {
-  const char* name = reduction_info(reduction).name;
+Array detail::reduce_axes(Reduction asked, const Array& a, unsigned axes) {
+  const char* name = reduction_info(asked).name;
+  Reduction reduction = row_for(asked, a);
+  if (reduction_info(reduction).rule == ReductionRule::truth && is_complex(a)) {
+    return reduce_axes(reduction, xp::not_equal(a, 0), axes);
+  }
   UfuncTypes types = reduction_types(reduction, a.dtype());
-  Shape shape = a.shape();
-  for (int i = 0; i < a.ndim(); ++i) {
-    if (axes >> i & 1) shape[i] = 1;
-  }
-  Array out = new_array(shape, types.output, a.device());
-  if (out.size() == 0) return out;
-  if (a.size() == 0) {
-    fill_elements(name, out, value_of_nothing(reduction, a));
-    return out;
-  }
-  Reduce op(name, reduction);
-  op.axes = axes;
-  op.compute = types.compute;
-  op.in = a.operand();
-  op.out = out.operand();
-  launch(op);
+  Array out = new_array(with_ones(a.shape(), axes), types.output, a.device());
+  run_reduction(name, reduction, a, axes, types.compute, out);
   return out;
 }
 
 namespace xp {
 
-#define RENSA_REDUCE(name)                               \
-  Array name(const Array& a, Axes axis, bool keepdims) { \
-    return reduce(Reduction::name, a, axis, keepdims);   \
+#define RENSA_REDUCE(name)                                   \
+  Array name(const Array& a, Axes axis, bool keepdims) {     \
+    return reduce(Reduction::name, a, axis, keepdims);       \
+  }                                                          \
+  Array name(const Array& a, const ReduceOptions& options) { \
+    return reduce(Reduction::name, a, options);              \
   }
 RENSA_REDUCE(sum)
 RENSA_REDUCE(prod)
@@ -93,7 +266,15 @@ RENSA_REDUCE(max)
 RENSA_REDUCE(min)
 RENSA_REDUCE(any)
 RENSA_REDUCE(all)
+RENSA_REDUCE(nansum)
+RENSA_REDUCE(nanprod)
+RENSA_REDUCE(nanmax)
+RENSA_REDUCE(nanmin)
 #undef RENSA_REDUCE
+
+Array count_nonzero(const Array& a, Axes axis, bool keepdims) {
+  return reduce(Reduction::count_nonzero, a, axis, keepdims);
+}
 
 Array argmax(const Array& a) { return position_of_all(Reduction::argmax, a); }
 Array argmin(const Array& a) { return position_of_all(Reduction::argmin, a); }
@@ -104,18 +285,41 @@ Array argmin(const Array& a, int axis, bool keepdims) {
   return position(Reduction::argmin, a, axis, keepdims);
 }
 
-bool array_equal(const Array& a, const Array& b) {
+bool array_equal(const Array& a, const Array& b, bool equal_nan) {
   rensa::detail::check_defined("array_equal", a);
   rensa::detail::check_defined("array_equal", b);
-  return a.shape() == b.shape() && all(equal(a, b)).item<bool>();
+  if (a.shape() != b.shape()) return false;
+  Array same = equal(a, b);
+  if (equal_nan) same |= isnan(a) & isnan(b);
+  return all(same).item<bool>();
 }
 
-bool allclose(const Array& a, const Array& b, double rtol, double atol) {
+bool array_equiv(const Array& a, const Array& b) {
+  rensa::detail::check_defined("array_equiv", a);
+  rensa::detail::check_defined("array_equiv", b);
+  const Shape &s = a.shape(), &t = b.shape();
+  for (int i = 1; i <= std::min(s.ndim(), t.ndim()); ++i) {
+    std::int64_t x = s[s.ndim() - i], y = t[t.ndim() - i];
+    if (x != y && x != 1 && y != 1) return false;
+  }
+  return all(equal(a, b)).item<bool>();
+}
+
+Array isclose(const Array& a, const Array& b, double rtol, double atol, bool equal_nan) {
+  rensa::detail::check_defined("isclose", a);
+  rensa::detail::check_defined("isclose", b);
   Dtype wide = promote_types(promote_types(a.dtype(), b.dtype()), float64);
   Array x = a.astype(wide, false), y = b.astype(wide, false);
   Array size = absolute(y);
   Array close = less_equal(absolute(x - y), size * rtol + atol);
-  return all(equal(x, y) | (close & isfinite(size))).item<bool>();
+  close &= isfinite(size);
+  close |= equal(x, y);
+  if (equal_nan) close |= isnan(x) & isnan(y);
+  return close;
+}
+
+bool allclose(const Array& a, const Array& b, double rtol, double atol, bool equal_nan) {
+  return all(isclose(a, b, rtol, atol, equal_nan)).item<bool>();
 }
 
 }  // namespace xp

@@ -8,21 +8,32 @@
 #include "rensa/array/array.h"
 #include "rensa/array/creation.h"
 #include "rensa/array/manipulation.h"
+#include "rensa/array/options.h"
 #include "rensa/core/ufunc.h"
 
 namespace rensa::xp {
 
 // --- elementwise: one function a row of ops.def (array/elementwise.cc) ---------------------------
-#define RENSA_DECLARE_1(name) Array name(const Array& a);
-#define RENSA_DECLARE_2(name)                 \
-  Array name(const Array& a, const Array& b); \
-  Array name(const Array& a, Scalar b);       \
-  Array name(Scalar a, const Array& b);
-#define RENSA_DECLARE_3(name)                                 \
-  Array name(const Array& a, const Array& b, const Array& c); \
-  Array name(const Array& a, const Array& b, Scalar c);       \
-  Array name(const Array& a, Scalar b, const Array& c);       \
-  Array name(const Array& a, Scalar b, Scalar c);
+#define RENSA_OPTIONS const UfuncOptions& options
+#define RENSA_DECLARE_1(name) \
+  Array name(const Array& a); \
+  Array name(const Array& a, RENSA_OPTIONS);
+#define RENSA_DECLARE_2(name)                                \
+  Array name(const Array& a, const Array& b);                \
+  Array name(const Array& a, Scalar b);                      \
+  Array name(Scalar a, const Array& b);                      \
+  Array name(const Array& a, const Array& b, RENSA_OPTIONS); \
+  Array name(const Array& a, Scalar b, RENSA_OPTIONS);       \
+  Array name(Scalar a, const Array& b, RENSA_OPTIONS);
+#define RENSA_DECLARE_3(name)                                                \
+  Array name(const Array& a, const Array& b, const Array& c);                \
+  Array name(const Array& a, const Array& b, Scalar c);                      \
+  Array name(const Array& a, Scalar b, const Array& c);                      \
+  Array name(const Array& a, Scalar b, Scalar c);                            \
+  Array name(const Array& a, const Array& b, const Array& c, RENSA_OPTIONS); \
+  Array name(const Array& a, const Array& b, Scalar c, RENSA_OPTIONS);       \
+  Array name(const Array& a, Scalar b, const Array& c, RENSA_OPTIONS);       \
+  Array name(const Array& a, Scalar b, Scalar c, RENSA_OPTIONS);
 #define RENSA_UFUNC(name, inputs, rule, expression) RENSA_DECLARE_##inputs(name)
 #define RENSA_KERNEL(name, inputs, rule, expression)
 #include "rensa/core/ops.def"
@@ -31,8 +42,10 @@ namespace rensa::xp {
 #undef RENSA_DECLARE_1
 #undef RENSA_DECLARE_2
 #undef RENSA_DECLARE_3
-inline Array abs(const Array& a) { return absolute(a); }
+#undef RENSA_OPTIONS
+/// The bits of integers turned over, and logical_not of bool.
 inline Array invert(const Array& a) { return ~a; }
+Array invert(const Array& a, const UfuncOptions& options);
 
 /// An operand of `elementwise`: an array or a number.
 struct ElementwiseArgument {
@@ -45,27 +58,40 @@ struct ElementwiseArgument {
 Array elementwise(Ufunc ufunc, std::initializer_list<ElementwiseArgument> arguments,
                   const Array* out = nullptr);
 
-// --- indexing (array/indexing.cc) ----------------------------------------------------------------
-/// Rows of `a` by an integer array, and their counterpart.
-Array take(const Array& a, const Array& indices);
-void scatter_add(const Array& a, const Array& indices, const Array& values);
 
 // --- reductions (array/reduce.cc)
 // ------------------------------------------------------------------
-Array sum(const Array& a, Axes axis = {}, bool keepdims = false);
-Array prod(const Array& a, Axes axis = {}, bool keepdims = false);
-Array mean(const Array& a, Axes axis = {}, bool keepdims = false);
-Array max(const Array& a, Axes axis = {}, bool keepdims = false);
-Array min(const Array& a, Axes axis = {}, bool keepdims = false);
-Array any(const Array& a, Axes axis = {}, bool keepdims = false);
-Array all(const Array& a, Axes axis = {}, bool keepdims = false);
+#define RENSA_DECLARE_REDUCTION(name)                                \
+  Array name(const Array& a, Axes axis = {}, bool keepdims = false); \
+  Array name(const Array& a, const ReduceOptions& options);
+RENSA_DECLARE_REDUCTION(sum)
+RENSA_DECLARE_REDUCTION(prod)
+RENSA_DECLARE_REDUCTION(mean)
+RENSA_DECLARE_REDUCTION(max)
+RENSA_DECLARE_REDUCTION(min)
+RENSA_DECLARE_REDUCTION(any)
+RENSA_DECLARE_REDUCTION(all)
+// NaN left out; where nothing else is, nansum gives 0, nanprod 1, nanmax and nanmin NaN.
+RENSA_DECLARE_REDUCTION(nansum)
+RENSA_DECLARE_REDUCTION(nanprod)
+RENSA_DECLARE_REDUCTION(nanmax)
+RENSA_DECLARE_REDUCTION(nanmin)
+/// How many are not 0 (NaN is not), as int64.
+Array count_nonzero(const Array& a, Axes axis = {}, bool keepdims = false);
 Array argmax(const Array& a);
 Array argmax(const Array& a, int axis, bool keepdims = false);
 Array argmin(const Array& a);
 Array argmin(const Array& a, int axis, bool keepdims = false);
 /// Waits for the device.
-bool array_equal(const Array& a, const Array& b);
-bool allclose(const Array& a, const Array& b, double rtol = 1e-5, double atol = 1e-8);
+bool array_equal(const Array& a, const Array& b, bool equal_nan = false);
+/// array_equal of what the two broadcast to; false where they do not. Waits for the device.
+bool array_equiv(const Array& a, const Array& b);
+/// |a - b| <= atol + rtol * |b|, as bool; infinities are close to themselves.
+Array isclose(const Array& a, const Array& b, double rtol = 1e-5, double atol = 1e-8,
+              bool equal_nan = false);
+/// all(isclose). Waits for the device.
+bool allclose(const Array& a, const Array& b, double rtol = 1e-5, double atol = 1e-8,
+              bool equal_nan = false);
 
 // --- products (array/linalg.cc)
 // ---------------------------------------------------------------------
@@ -77,29 +103,3 @@ Array dot(const Array& a, const Array& b);
 Array linear(const Array& x, const Array& w, const Array& bias);
 
 }  // namespace rensa::xp
-
-namespace rensa::xp::random {
-
-// --- random numbers (array/random.cc): Philox, one generator a device
-// ------------------------------
-/// Restarts the generators of all devices (or of one) from `seed`. Unseeded, RENSA_SEED or entropy.
-void seed(std::uint64_t seed);
-void seed(std::uint64_t seed, Device device);
-Array uniform(double low, double high, const Shape& shape, Dtype dtype = float32,
-              Placement device = {});
-Array random(const Shape& shape, Dtype dtype = float32, Placement device = {});  // [0, 1)
-Array normal(double loc, double scale, const Shape& shape, Dtype dtype = float32,
-             Placement device = {});
-Array randint(std::int64_t low, std::int64_t high, const Shape& shape, Dtype dtype = int64,
-              Placement device = {});
-/// A random order of 0..n-1 (int64): a stable sort by key, so equal on CPU and GPU for one seed.
-Array permutation(std::int64_t n, Placement device = {});
-
-/// Seed and position of a device's generator, as numbers that a captured step asks anew each
-/// replay. `count` Philox counters are taken.
-struct GeneratorPosition {
-  HostScalar seed, offset;
-};
-GeneratorPosition take(Device device, std::int64_t count);
-
-}  // namespace rensa::xp::random

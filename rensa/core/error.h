@@ -36,6 +36,12 @@ class ValueError : public Error {
  public:
   using Error::Error;
 };
+/// A matrix that a routine of xp::linalg cannot take: singular, not positive definite, or with
+/// eigenvalues that were not found.
+class LinAlgError : public ValueError {
+ public:
+  using ValueError::ValueError;
+};
 /// A failure reported by the CUDA driver or one of NVIDIA's libraries.
 class CudaError : public Error {
  public:
@@ -53,6 +59,12 @@ class SerializationError : public Error {
 };
 /// A kernel's source that does not compile; the text holds the compiler's.
 class CompileError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// A wait for a device where none may be: under cuda::ForbidSync, or while a stream is captured.
+class SyncError : public Error {
  public:
   using Error::Error;
 };

@@ -78,6 +78,7 @@ RENSA_MATH_2(atan2, atan2)
 RENSA_MATH_2(hypot, hypot)
 RENSA_MATH_2(copysign, copysign)
 RENSA_MATH_2(fmod, fmod)
+RENSA_MATH_2(nextafter, nextafter)
 #undef RENSA_MATH_1
 #undef RENSA_MATH_2
 
@@ -119,6 +120,13 @@ template <class V> RENSA_FN V sign(V a) {
   return a == a ? s : a;
 }
 
+template <class V> RENSA_FN bool isinf(V a) { return abs(a) == infinity<V>(); }
+template <class V> RENSA_FN bool isfinite(V a) { return abs(a) < infinity<V>(); }
+template <class T> RENSA_FN bool isinf(complex_t<T> a) { return isinf(a.re) | isinf(a.im); }
+template <class T> RENSA_FN bool isfinite(complex_t<T> a) {
+  return isfinite(a.re) & isfinite(a.im);
+}
+
 // maximum and minimum give NaN when either operand is one; fmax and fmin prefer the number.
 template <class V> RENSA_FN V maximum(V a, V b) { return ((b < a) | !(a == a)) ? a : b; }
 template <class V> RENSA_FN V minimum(V a, V b) { return ((a < b) | !(a == a)) ? a : b; }
@@ -158,6 +166,41 @@ template <class V> RENSA_FN V floor_divide(V a, V b) {  // numpy's npy_floor_div
   return b == V(0) ? a / b : result;
 }
 
+RENSA_FN long long fmod(long long a, long long b) {  // C's: the sign of a
+  return b == 0 || b == -1 ? 0 : a % b;
+}
+RENSA_FN unsigned long long fmod(unsigned long long a, unsigned long long b) {
+  return b == 0 ? 0 : a % b;
+}
+
+RENSA_FN unsigned long long gcd(unsigned long long a, unsigned long long b) {
+  while (b != 0) {
+    unsigned long long rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+RENSA_FN long long gcd(long long a, long long b) {
+  return (long long)gcd((unsigned long long)abs(a), (unsigned long long)abs(b));
+}
+RENSA_FN unsigned long long lcm(unsigned long long a, unsigned long long b) {
+  unsigned long long divisor = gcd(a, b);
+  return divisor == 0 ? 0 : a / divisor * b;
+}
+RENSA_FN long long lcm(long long a, long long b) {
+  return (long long)lcm((unsigned long long)abs(a), (unsigned long long)abs(b));
+}
+
+/// Bits that are set in the magnitude.
+template <class V> RENSA_FN V bit_count(V a) {
+  unsigned long long x = (unsigned long long)abs(a);
+  x -= x >> 1 & 0x5555555555555555ull;
+  x = (x & 0x3333333333333333ull) + (x >> 2 & 0x3333333333333333ull);
+  x = (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0full;
+  return V(x * 0x0101010101010101ull >> 56);
+}
+
 RENSA_FN float pow(float a, float b) { return ::powf(a, b); }
 RENSA_FN double pow(double a, double b) { return ::pow(a, b); }
 RENSA_FN unsigned long long pow(unsigned long long base, unsigned long long exponent) {
@@ -179,6 +222,46 @@ RENSA_FN float logaddexp(float a, float b) {
 }
 RENSA_FN double logaddexp(double a, double b) {
   return a == b ? a + 0.693147180559945309417 : maximum(a, b) + log1p(exp(-abs(a - b)));
+}
+
+template <class V> RENSA_FN V logaddexp2(V a, V b) {
+  constexpr V kLog2E = V(1.44269504088896340736);
+  return a == b ? a + V(1) : maximum(a, b) + log1p(exp2(-abs(a - b))) * kLog2E;
+}
+
+/// What is left of `a` behind the point, with its sign.
+template <class V> RENSA_FN V fraction(V a) { return copysign(isinf(a) ? V(0) : a - trunc(a), a); }
+/// `a` rounded to a multiple of 1 / scale, or of -scale where that is negative.
+template <class V> RENSA_FN V round_scaled(V a, V scale) {
+  return scale < V(0) ? rint(a / -scale) * -scale : rint(a * scale) / scale;
+}
+template <class V> RENSA_FN V heaviside(V a, V at_zero) {
+  V step = a == V(0) ? at_zero : V(V(0) < a);
+  return a == a ? step : a;
+}
+/// NaN gives b, the infinities c and -c.
+template <class V> RENSA_FN V finite_or(V a, V b, V c) {
+  V number = a == infinity<V>() ? c : a == -infinity<V>() ? -c : a;
+  return a == a ? number : b;
+}
+
+RENSA_FN int exponent_of(double b) { return b > 10000 ? 10000 : b < -10000 ? -10000 : (int)b; }
+RENSA_FN float ldexp(float a, float b) { return ::ldexpf(a, exponent_of(b)); }
+RENSA_FN double ldexp(double a, double b) { return ::ldexp(a, exponent_of(b)); }
+
+// The next number in a 16-bit type.
+template <class Half> RENSA_FN float next_half(float a, float b) {
+  unsigned short bits = detail::bit_cast<unsigned short>(Half(a));
+  unsigned short smallest = signbit(b) ? 0x8001 : 0x0001;
+  unsigned short next = (a < b) == (0 < a) ? bits + 1 : bits - 1;
+  float moved = float(detail::bit_cast<Half>(a == 0 ? smallest : next));
+  return !(a == a) ? a : !(b == b) ? b : a == b ? b : moved;
+}
+/// The next number after `a` towards `b`, in V, float16 (kind 1) or bfloat16 (kind 2).
+template <class V> RENSA_FN V next_value(V a, V b, V kind) {
+  if (kind == V(1)) return V(next_half<half_t>(float(a), float(b)));
+  if (kind == V(2)) return V(next_half<bfloat16_t>(float(a), float(b)));
+  return nextafter(a, b);
 }
 
 template <class V> RENSA_FN V left_shift(V a, V b) {
@@ -210,6 +293,128 @@ template <class T> RENSA_FN complex_t<T> pow(complex_t<T> a, complex_t<T> b) {
   return zero_power       ? complex_t<T>(1)
          : radius == T(0) ? complex_t<T>(power_of_zero, power_of_zero)
                           : result;
+}
+
+// Complex floating functions, after Kahan's "Branch cuts for complex elementary functions".
+template <class T> RENSA_FN complex_t<T> times_i(complex_t<T> z) { return {-z.im, z.re}; }
+template <class T> RENSA_FN complex_t<T> over_i(complex_t<T> z) { return {z.im, -z.re}; }
+/// size * direction, where a direction of zero stays one beside an infinite size.
+template <class T> RENSA_FN T directed(T size, T direction) {
+  T zero = signbit(size) ? -direction : direction;
+  return direction == T(0) ? zero : size * direction;
+}
+
+template <class T> RENSA_FN complex_t<T> exp(complex_t<T> z) {
+  T size = exp(z.re);
+  if (z.im == T(0)) return {size, z.im};
+  if (size == T(0) && !isfinite(z.im)) return {size, size};
+  return {size * cos(z.im), size * sin(z.im)};
+}
+template <class T> RENSA_FN complex_t<T> exp2(complex_t<T> z) {
+  constexpr T kLn2 = T(0.693147180559945309417);
+  return exp(complex_t<T>{z.re * kLn2, z.im * kLn2});
+}
+template <class T> RENSA_FN complex_t<T> expm1(complex_t<T> z) {
+  T s = sin(z.im / T(2));
+  return {expm1(z.re) * cos(z.im) - T(2) * s * s, directed(exp(z.re), sin(z.im))};
+}
+template <class T> RENSA_FN complex_t<T> log(complex_t<T> z) {
+  T x = abs(z.re), y = abs(z.im), big = maximum(x, y), small = minimum(x, y);
+  // Numbers near the greatest are made smaller; near the unit circle the size itself says little.
+  bool huge = T(1e30f) < big;
+  T size = huge ? hypot(x * T(0x1p-20f), y * T(0x1p-20f)) : hypot(x, y);
+  T log_size = log(size) + (huge ? T(13.8629436111989061883) : T(0));
+  bool near = T(0.5) < size && size < T(2);
+  T precise = log1p((big - T(1)) * (big + T(1)) + small * small) / T(2);
+  return {near && !huge ? precise : log_size, atan2(z.im, z.re)};
+}
+template <class T> RENSA_FN complex_t<T> log2(complex_t<T> z) {
+  constexpr T kLog2E = T(1.44269504088896340736);
+  complex_t<T> w = log(z);
+  return {w.re * kLog2E, w.im * kLog2E};
+}
+template <class T> RENSA_FN complex_t<T> log10(complex_t<T> z) {
+  constexpr T kLog10E = T(0.434294481903251827651);
+  complex_t<T> w = log(z);
+  return {w.re * kLog10E, w.im * kLog10E};
+}
+template <class T> RENSA_FN complex_t<T> log1p(complex_t<T> z) {
+  T grown = z.re * (T(2) + z.re) + z.im * z.im;  // |1 + z|^2 - 1
+  T size = T(-0.5) < grown && grown < T(1) ? log1p(grown) / T(2) : log(hypot(T(1) + z.re, z.im));
+  return {size, atan2(z.im, T(1) + z.re)};
+}
+template <class T> RENSA_FN complex_t<T> sqrt(complex_t<T> z) {
+  if (isinf(z.im)) return {abs(z.im), z.im};
+  // An eighth of it, so that nothing overflows on the way.
+  T x = abs(z.re) * T(0.125), y = z.im * T(0.125);
+  T root = T(2) * sqrt(x + hypot(x, y));
+  if (root == T(0)) return {T(0), z.im};
+  T other = abs(z.im) / (T(2) * root);
+  return signbit(z.re) ? complex_t<T>{other, copysign(root, z.im)}
+                       : complex_t<T>{root, copysign(other, z.im)};
+}
+
+template <class T> RENSA_FN complex_t<T> sinh(complex_t<T> z) {
+  return {directed(sinh(z.re), cos(z.im)), directed(cosh(z.re), sin(z.im))};
+}
+template <class T> RENSA_FN complex_t<T> cosh(complex_t<T> z) {
+  return {directed(cosh(z.re), cos(z.im)), directed(sinh(z.re), sin(z.im))};
+}
+template <class T> RENSA_FN complex_t<T> tanh(complex_t<T> z) {
+  T x = abs(z.re);
+  if (T(sizeof(T) == 4 ? 11 : 22) < x) {  // 1 but for the sign; what is imaginary vanishes
+    T im = isfinite(z.im) ? T(4) * sin(z.im) * cos(z.im) * exp(T(-2) * x) : T(0);
+    return {copysign(T(1), z.re), im};
+  }
+  T t = tan(z.im), s = sinh(z.re), beta = T(1) + t * t;
+  T rho = sqrt(T(1) + s * s), denominator = T(1) + beta * s * s;
+  return {beta * rho * s / denominator, t / denominator};
+}
+template <class T> RENSA_FN complex_t<T> sin(complex_t<T> z) { return over_i(sinh(times_i(z))); }
+template <class T> RENSA_FN complex_t<T> cos(complex_t<T> z) { return cosh(times_i(z)); }
+template <class T> RENSA_FN complex_t<T> tan(complex_t<T> z) { return over_i(tanh(times_i(z))); }
+
+template <class T> RENSA_FN complex_t<T> asin(complex_t<T> z) {
+  complex_t<T> a = sqrt(complex_t<T>{T(1) - z.re, -z.im});
+  complex_t<T> b = sqrt(complex_t<T>{T(1) + z.re, z.im});
+  return {atan2(z.re, a.re * b.re - a.im * b.im), asinh(a.re * b.im - a.im * b.re)};
+}
+template <class T> RENSA_FN complex_t<T> acos(complex_t<T> z) {
+  complex_t<T> a = sqrt(complex_t<T>{T(1) - z.re, -z.im});
+  complex_t<T> b = sqrt(complex_t<T>{T(1) + z.re, z.im});
+  return {T(2) * atan2(a.re, b.re), asinh(b.re * a.im - b.im * a.re)};
+}
+template <class T> RENSA_FN complex_t<T> acosh(complex_t<T> z) {
+  complex_t<T> a = sqrt(complex_t<T>{z.re - T(1), z.im});
+  complex_t<T> b = sqrt(complex_t<T>{z.re + T(1), z.im});
+  return {asinh(a.re * b.re + a.im * b.im), T(2) * atan2(a.im, b.re)};
+}
+template <class T> RENSA_FN complex_t<T> atanh(complex_t<T> z) {
+  T x = abs(z.re), y = z.im, below = T(1) - x;
+  T re = log1p(T(4) * x / (below * below + y * y)) / T(4);
+  return {copysign(re, z.re), atan2(T(2) * y, below * (T(1) + x) - y * y) / T(2)};
+}
+template <class T> RENSA_FN complex_t<T> asinh(complex_t<T> z) { return over_i(asin(times_i(z))); }
+template <class T> RENSA_FN complex_t<T> atan(complex_t<T> z) { return over_i(atanh(times_i(z))); }
+
+template <class T> RENSA_FN complex_t<T> rint(complex_t<T> z) { return {rint(z.re), rint(z.im)}; }
+/// z / |z|; 0 stays.
+template <class T> RENSA_FN complex_t<T> sign(complex_t<T> z) {
+  T size = hypot(z.re, z.im);
+  bool both = isinf(z.re) & isinf(z.im);
+  complex_t<T> axis = {isinf(z.re) ? copysign(T(1), z.re) : T(0),
+                       isinf(z.im) ? copysign(T(1), z.im) : T(0)};
+  complex_t<T> nan = {T(__builtin_nanf("")), T(__builtin_nanf(""))};
+  if (isinf(size)) return both ? nan : axis;
+  return size == T(0) ? complex_t<T>(0) : complex_t<T>{z.re / size, z.im / size};
+}
+
+/// sin(pi a) / (pi a).
+template <class V> RENSA_FN V sinc(V a) {
+  V x = V(3.14159265358979323846) * a;
+  if (a == V(0)) return V(1);
+  if constexpr (is_complex<V>::value) return divide(sin(x), x);
+  else return sin(x) / x;
 }
 
 }  // namespace m

@@ -12,8 +12,12 @@ struct PhiloxWords {
   unsigned int word[4];
 };
 
-RENSA_FN PhiloxWords philox(unsigned long long seed, unsigned long long counter) {
-  unsigned int c0 = (unsigned int)counter, c1 = (unsigned int)(counter >> 32), c2 = 0, c3 = 0;
+/// `block` is the counter's upper half: what a sampler that needs more words for one element
+/// counts.
+RENSA_FN PhiloxWords philox(unsigned long long seed, unsigned long long counter,
+                            unsigned long long block = 0) {
+  unsigned int c0 = (unsigned int)counter, c1 = (unsigned int)(counter >> 32);
+  unsigned int c2 = (unsigned int)block, c3 = (unsigned int)(block >> 32);
   unsigned int k0 = (unsigned int)seed, k1 = (unsigned int)(seed >> 32);
   for (int round = 0; round < 10; ++round) {
     unsigned long long p0 = 0xD2511F53ull * c0, p1 = 0xCD9E8D57ull * c2;
@@ -34,6 +38,14 @@ RENSA_FN float uniform_float(unsigned int word) {
 /// Uniform in [0, 1) with 53 bits, as NumPy combines two words.
 RENSA_FN double uniform_double(unsigned int high, unsigned int low) {
   return ((double)(high >> 5) * 67108864.0 + (double)(low >> 6)) * 1.1102230246251565e-16;
+}
+
+/// Uniform in (0, 1), symmetric about 1/2, with 23 and 52 bits: what logarithms are taken of.
+RENSA_FN float open_float(unsigned int word) {
+  return ((float)(word >> 9) + 0.5f) * 1.1920928955078125e-7f;
+}
+RENSA_FN double open_double(unsigned int high, unsigned int low) {
+  return ((double)(high >> 6) * 67108864.0 + (double)(low >> 6) + 0.5) * 2.220446049250313e-16;
 }
 
 }  // namespace rensa

@@ -31,6 +31,15 @@ UfuncTypes reduction_types(Reduction reduction, Dtype input) {
     Dtype d = kind == 'u' ? uint64 : integer ? int64 : input;
     return {d, d};
   }
+  if (info.rule == ReductionRule::count) {
+    return {kind == 'u' ? uint64 : integer ? int64 : kind == 'f' ? float64 : complex128, int64};
+  }
+  bool skips = info.rule == ReductionRule::nan_sum || info.rule == ReductionRule::nan_order;
+  if (skips && integer) {
+    throw DtypeError(fmt::format("{}: {} is not taken, only floats and complex numbers", info.name,
+                                 dtype_name(input)));
+  }
+  if (info.rule == ReductionRule::nan_sum) return {input, input};
   if (info.rule == ReductionRule::mean) {
     Dtype d = integer ? float64 : input;
     return {d, d};

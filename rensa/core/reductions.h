@@ -10,11 +10,14 @@
 namespace rensa {
 
 enum class ReductionRule : std::uint8_t {
-  sum,       // bool and narrow integers to (u)int64, else same
-  mean,      // integers to float64, else same
-  order,     // b i u f -> same; an empty reduction is an error
-  truth,     // b i u f -> bool
-  position,  // b i u f -> int64; an empty reduction is an error
+  sum,        // bool and narrow integers to (u)int64, else same
+  mean,       // integers to float64, else same
+  order,      // b i u f -> same; an empty reduction is an error
+  nan_sum,    //     f c -> same; numbers alone count
+  nan_order,  //     f   -> same; numbers alone count; an empty reduction is an error
+  count,      // all -> int64, counted in 64 bits
+  truth,      // b i u f -> bool
+  position,   // b i u f -> int64; an empty reduction is an error
 };
 
 enum class Reduction : std::uint8_t {
@@ -39,9 +42,14 @@ UfuncTypes reduction_types(Reduction reduction, Dtype input);
 constexpr bool rule_takes(ReductionRule rule, ComputeType type) {
   bool complex = type == ComputeType::c64 || type == ComputeType::c128;
   bool integer = type == ComputeType::i64 || type == ComputeType::u64;
-  if (rule == ReductionRule::sum) return true;
-  if (rule == ReductionRule::mean) return !integer;
-  return !complex;
+  switch (rule) {
+    case ReductionRule::sum: return true;
+    case ReductionRule::mean:
+    case ReductionRule::nan_sum: return !integer;
+    case ReductionRule::nan_order: return !integer && !complex;
+    case ReductionRule::count: return type != ComputeType::f32 && type != ComputeType::c64;
+    default: return !complex;
+  }
 }
 
 }  // namespace rensa

@@ -56,7 +56,8 @@ template <class T> class [[nodiscard]] UsingConfig {
   UsingConfig& operator=(const UsingConfig&) = delete;
 
  private:
-  T Config::*field_;
+  using Field = T Config::*;  // nvcc warns of the declarator that it makes of it without a name
+  Field field_;
   T previous_;
 };
 

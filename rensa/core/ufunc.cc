@@ -25,7 +25,8 @@ constexpr std::string_view kinds_of(DtypeRule rule) {
     case DtypeRule::real_bool:
     case DtypeRule::floating:
     case DtypeRule::comparison:
-    case DtypeRule::predicate: return "biuf";
+    case DtypeRule::real_predicate: return "biuf";
+    case DtypeRule::bit_count:
     case DtypeRule::bitwise: return "biu";
     case DtypeRule::shift: return "iu";
     default: return "biufc";
@@ -60,7 +61,10 @@ UfuncTypes ufunc_types(Ufunc ufunc, Dtype common) {
                                  dtype_name(common), spell_kinds(kinds)));
   }
   switch (info.rule) {
-    case DtypeRule::floating: return {floating_dtype(common), floating_dtype(common)};
+    case DtypeRule::floating:
+    case DtypeRule::analytic: return {floating_dtype(common), floating_dtype(common)};
+    case DtypeRule::bit_count: return {common, uint8};
+    case DtypeRule::real_predicate:
     case DtypeRule::predicate: return {floating_dtype(common), bool_};
     case DtypeRule::division: {
       Dtype d = kind == 'f' || kind == 'c' ? common : float64;

@@ -9,19 +9,22 @@ namespace rensa {
 
 /// How a ufunc's result dtype follows from its inputs' common dtype, and which kinds it takes.
 enum class DtypeRule : std::uint8_t {
-  any,         // b i u f c -> same
-  arithmetic,  //   i u f c -> same; bool is an error, as in numpy.subtract
-  real,        //   i u f   -> same
-  real_bool,   // b i u f   -> same
-  floating,    // b i u f   -> f by floating_dtype
-  division,    // b i u f c -> integers to float64, else same
-  magnitude,   // b i u f c -> same, complex to its real type
-  equality,    // b i u f c -> bool
-  comparison,  // b i u f   -> bool
-  predicate,   // b i u f   -> bool, computed in floating_dtype
-  bitwise,     // b i u     -> same
-  shift,       //   i u     -> same
-  where,       // the condition is read as truth; the other two decide
+  any,             // b i u f c -> same
+  arithmetic,      //   i u f c -> same; bool is an error, as in numpy.subtract
+  real,            //   i u f   -> same
+  real_bool,       // b i u f   -> same
+  floating,        // b i u f   -> f by floating_dtype
+  analytic,        // b i u f c -> f or c by floating_dtype
+  division,        // b i u f c -> integers to float64, else same
+  magnitude,       // b i u f c -> same, complex to its real type
+  equality,        // b i u f c -> bool
+  comparison,      // b i u f   -> bool
+  predicate,       // b i u f c -> bool, computed in floating_dtype
+  real_predicate,  // b i u f -> bool, computed in floating_dtype
+  bitwise,         // b i u     -> same
+  shift,           //   i u     -> same
+  bit_count,       // b i u     -> uint8
+  where,           // the condition is read as truth; the other two decide
 };
 
 enum class Ufunc : std::uint16_t {
@@ -63,13 +66,16 @@ constexpr bool rule_takes(DtypeRule rule, ComputeType type) {
     case DtypeRule::magnitude:
     case DtypeRule::equality:
     case DtypeRule::where: return true;
-    case DtypeRule::division: return !integer;
+    case DtypeRule::division:
+    case DtypeRule::analytic:
+    case DtypeRule::predicate: return !integer;
     case DtypeRule::real:
     case DtypeRule::real_bool:
     case DtypeRule::comparison: return !complex;
     case DtypeRule::floating:
-    case DtypeRule::predicate: return !integer && !complex;
+    case DtypeRule::real_predicate: return !integer && !complex;
     case DtypeRule::bitwise:
+    case DtypeRule::bit_count:
     case DtypeRule::shift: return integer;
   }
   return false;

@@ -10,10 +10,11 @@
 #include <optional>
 #include <utility>
 
+#include "rensa/array/indexing_routines.h"
 #include "rensa/core/error.h"
 #include "rensa/core/thread_pool.h"
+#include "rensa/device/indexing_operations.h"
 #include "rensa/device/launcher.h"
-#include "rensa/device/operations.h"
 
 namespace rensa {
 
@@ -57,10 +58,12 @@ class HostBatch {
   void write(std::size_t c, const Array& out) const {
     if (out.size() == 0) return;
     if (columns_) {
-      Array rows = batch_.indices().ascontiguous();
-      TakeRows take;
+      const Array& rows = batch_.indices();
+      Gather take;
+      take.by.count = 1;
+      take.by.indices[0] = rows.operand();
+      take.by.list_shape = rows.shape();
       take.in = (*columns_)[c].operand();
-      take.indices = rows.operand();
       take.out = out.operand();
       launch(take);
       return;
@@ -220,7 +223,7 @@ Device home_of(const Columns* columns) { return columns ? (*columns)[0].device()
 Columns LocatedBatch::gather() const {
   if (!rows.defined()) return columns;
   Columns result;
-  for (const Array& column : columns) result.push_back(xp::take(column, rows));
+  for (const Array& column : columns) result.push_back(xp::take(column, rows, 0));
   return result;
 }
 

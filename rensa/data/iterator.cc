@@ -8,6 +8,7 @@
 #include <cstring>
 #include <vector>
 
+#include "rensa/array/random.h"
 #include "rensa/core/error.h"
 #include "rensa/data/epoch_order.h"
 

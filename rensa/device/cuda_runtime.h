@@ -3,6 +3,7 @@
 // they run in destructors and while the program ends.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -11,6 +12,7 @@
 #include "rensa/device/devices.h"
 #include "rensa/device/launcher.h"
 #include "rensa/device/memory_pool.h"
+#include "rensa/device/stream.h"
 
 namespace rensa::cuda::runtime {
 
@@ -31,8 +33,32 @@ void* legacy_stream() noexcept;
 void synchronize_stream(void* stream);
 bool stream_done(void* stream);
 void synchronize_device(Device device);
+int stream_priority(void* stream);
+bool stream_non_blocking(void* stream);
+PriorityRange priority_range(Device device);
+/// Calls function(argument) on a thread of the driver's, in the stream's order.
+void launch_host_func(void* stream, void (*function)(void*), void* argument);
 
-void* create_event(Device device, bool timing);
+/// Capturing in CUDA's relaxed mode: allocations go on meanwhile.
+void begin_capture(void* stream);
+/// The cudaGraph_t; throws CudaError, after which the stream captures no more.
+void* end_capture(void* stream);
+bool stream_capturing(void* stream);
+/// destroy(object) is called once neither the graph, nor what is made of it, nor a launch is left;
+/// at once when this throws.
+void give_to_graph(void* graph, void* object, void (*destroy)(void*));
+/// A cudaGraphExec_t.
+void* instantiate_graph(void* graph);
+void upload_graph(void* executable, void* stream);
+void launch_graph(void* executable, void* stream);
+void destroy_graph(void* graph, void* executable) noexcept;
+std::size_t graph_nodes(void* graph);
+/// The graph in the language of Graphviz.
+std::string graph_dot(void* graph);
+
+void* create_event(Device device, EventOptions options);
+std::string event_ipc_handle(void* event);
+void* open_event(Device device, const std::string& ipc_handle);
 void destroy_event(void* event) noexcept;
 void record_event(void* event, void* stream);
 void wait_event(void* stream, void* event);
@@ -49,6 +75,10 @@ void zero_async(void* data, std::size_t nbytes, void* stream);
 ErrorWord* make_error_word(Device device, void** device_address);
 
 std::unique_ptr<MemorySource> device_source(Device device);
+/// cudaMallocAsync on a pool of the driver's own, which keeps up to `release_threshold` bytes.
+std::unique_ptr<MemorySource> async_source(Device device, std::uint64_t release_threshold);
+/// Memory that moves between host and device by itself.
+std::unique_ptr<MemorySource> managed_source(Device device);
 std::unique_ptr<MemorySource> pinned_source();
 
 /// Named ranges for profilers. Off unless a profiler is attached or RENSA_NVTX=1.

@@ -3,7 +3,6 @@
 
 #include <array>
 #include <atomic>
-#include <cstdlib>
 #include <mutex>
 
 #include "rensa/core/error.h"
@@ -31,9 +30,7 @@ std::shared_ptr<StreamState> make_legacy_stream(Device device) {
 
 DeviceState* make_state(Device device) {
   auto state = std::make_unique<DeviceState>(device);
-  if (const char* limit = std::getenv("RENSA_GPU_MEMORY_LIMIT")) {
-    state->pool.set_limit(parse_memory_limit(limit, runtime::memory_info(device).total));
-  }
+  limit_from_environment(state->pool);
   return state.release();
 }
 

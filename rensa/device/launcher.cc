@@ -8,12 +8,16 @@
 #include <cstring>
 #include <mutex>
 #include <string_view>
+#include <utility>
 
 #include "rensa/core/error.h"
 #include "rensa/device/cuda_runtime.h"
 #include "rensa/device/device_state.h"
+#include "rensa/device/linalg_operations.h"
 #include "rensa/device/operations.h"
 #include "rensa/device/stream.h"
+#include "rensa/device/stream_capture.h"
+#include "rensa/device/timeline_span.h"
 
 namespace rensa {
 
@@ -62,11 +66,13 @@ class NamedRange {
 
 void run_on(cuda::StreamState* stream, Operation& operation) {
   NamedRange range(operation.name());
+  timeline::Span span(timeline::Kind::operation, operation.name(), stream->device());
   std::size_t scratch = operation.workspace_bytes();
   // Threads may share a stream: the kernels of one operation must not find another's in between
   // that uses the same workspace.
   std::unique_lock<SpinLock> hold(stream->lock(), std::defer_lock);
   if (scratch > 0) hold.lock();
+  if (cuda::Capture* capture = stream->capture()) capture->keep(operation);
   operation.run_cuda(cuda::make_context(stream, scratch));
 }
 
@@ -90,6 +96,7 @@ void launch(Operation& operation) {
   if (placement.stream) {
     run_on(placement.stream, operation);
   } else {
+    timeline::Span span(timeline::Kind::operation, operation.name(), cpu());
     operation.run_cpu();
   }
 }
@@ -97,6 +104,7 @@ void launch(Operation& operation) {
 namespace cuda {
 
 LaunchContext make_context(StreamState* stream, std::size_t workspace_bytes) {
+  if (Capture* capture = stream->capture()) return capture->context(stream, workspace_bytes);
   Device device = stream->device();
   runtime::set_device(device);
   void* workspace = workspace_bytes > 0 ? stream->workspace(workspace_bytes) : nullptr;
@@ -125,20 +133,47 @@ ReportedOperations& reported_operations() {
   return table;
 }
 
-std::string report_text(const ErrorWord& word, Device device) {
+const char* reported_name(const ErrorWord& word) {
   auto& table = reported_operations();
-  const char* name;
-  {
-    std::lock_guard<SpinLock> hold(table.lock);
-    name = table.names[word.operation < table.count ? word.operation : 0];
-  }
+  std::lock_guard<SpinLock> hold(table.lock);
+  return table.names[word.operation < table.count ? word.operation : 0];
+}
+
+std::string report_text(const char* name, const ErrorWord& word, Device device) {
   bool label = std::string_view(name).starts_with("softmax_cross_entropy");
   return fmt::format(
       "{}: {} (reported by {}; the work queued after it has run)", name,
       label ? fmt::format("label {} is out of bounds for {} classes", word.value, word.bound)
-            : fmt::format("index {} is out of bounds for axis 0 with size {}", word.value,
+            : fmt::format("index {} is out of bounds for an axis of size {}", word.value,
                           word.bound),
       device.str());
+}
+
+constinit thread_local bool sync_forbidden = false;
+
+/// The first exception of a host function on each device since it was last thrown.
+struct HostErrors {
+  std::mutex mutex;
+  std::array<std::exception_ptr, kMaxGpus> first;
+  std::atomic<bool> any{false};
+};
+
+HostErrors& host_errors() {
+  static auto* errors = new HostErrors;
+  return *errors;
+}
+
+void throw_host_error(Device device) {
+  HostErrors& errors = host_errors();
+  std::exception_ptr error;
+  {
+    std::lock_guard<std::mutex> hold(errors.mutex);
+    error = std::exchange(errors.first[static_cast<std::size_t>(device.index)], nullptr);
+    bool more = false;
+    for (const auto& other : errors.first) more = more || other;
+    errors.any.store(more, std::memory_order_release);
+  }
+  if (error) std::rethrow_exception(error);
 }
 
 }  // namespace
@@ -156,15 +191,44 @@ unsigned int error_operation(const char* name) {
 
 void throw_reported_error(Device device) {
   if (device.is_cpu()) return;
+  if (host_errors().any.load(std::memory_order_acquire)) throw_host_error(device);
   ErrorWord& word = *device_state(device).error_word;
   std::atomic_ref<unsigned int> set(word.set);
   if (set.load(std::memory_order_acquire) == 0) return;
   ErrorWord copy = word;
   set.store(0, std::memory_order_release);
-  throw IndexError(report_text(copy, device));
+  const char* name = reported_name(copy);
+  if (std::string_view(name).starts_with("linalg.")) {
+    throw_linalg_error(name, copy.value, copy.bound, device);
+  }
+  throw IndexError(report_text(name, copy, device));
+}
+
+ForbidSync::ForbidSync() : previous_(std::exchange(sync_forbidden, true)) {}
+ForbidSync::~ForbidSync() { sync_forbidden = previous_; }
+AllowSync::AllowSync() : previous_(std::exchange(sync_forbidden, false)) {}
+AllowSync::~AllowSync() { sync_forbidden = previous_; }
+
+void report_host_error(Device device, std::exception_ptr error) {
+  HostErrors& errors = host_errors();
+  std::lock_guard<std::mutex> hold(errors.mutex);
+  auto& first = errors.first[static_cast<std::size_t>(device.index)];
+  if (!first) first = std::move(error);
+  errors.any.store(true, std::memory_order_release);
 }
 
 void count_sync(const char* what) {
+  if (sync_forbidden) {
+    throw SyncError(
+        fmt::format("{} waits for the device, which cuda::ForbidSync forbids here", what));
+  }
+  if (Capture::current()) {
+    throw SyncError(
+        fmt::format("{} waits for the device, but this thread is capturing a stream: what is "
+                    "recorded runs only "
+                    "when its graph is launched; do it before begin_capture or after end_capture",
+                    what));
+  }
   sync_counter.fetch_add(1, std::memory_order_relaxed);
   if (Recorder* recorder = ThreadState::current().recorder) recorder->cannot_record(what);
 }

@@ -3,6 +3,7 @@
 // operation's backend; a recording in progress on the thread gets a copy.
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <memory>
 
@@ -63,21 +64,27 @@ namespace cuda {
 LaunchContext make_context(StreamState* stream, std::size_t workspace_bytes);
 
 /// Reported by a kernel when it meets a value that is only known on the device; the next wait
-/// throws it as an IndexError. One per device, in mapped host memory; the first report stays.
+/// throws it as an IndexError, or as a LinAlgError for the operations "linalg.*". One per device,
+/// in mapped host memory; the first report stays.
 struct ErrorWord {
   unsigned int set;        // 0 or 1
   unsigned int operation;  // index into the reported operations' names
-  long long value;         // the index or label
-  long long bound;         // it had to lie in [-bound, bound) or [0, bound)
+  long long value;         // the index or label; which matrix of a batch
+  long long bound;         // it had to lie in [-bound, bound) or [0, bound); the batch's size
 };
 /// A small number standing for `name` in ErrorWord::operation.
 unsigned int error_operation(const char* name);
 
-/// Throws the IndexError that a kernel on `device` reported, if any, and clears it. Called by every
-/// wait.
+/// Throws what a host function threw, or the error that a kernel on `device` reported, if any, and
+/// clears it. Called by every wait.
 void throw_reported_error(Device device);
 
-/// Counts one wait for a device or one pageable copy, and tells a recording about it.
+/// What a host function threw; the next wait for `device` throws it.
+void report_host_error(Device device, std::exception_ptr error);
+
+/// Counts one wait for a device or one pageable copy, and tells a recording about it. Called before
+/// the wait: throws SyncError, naming `what`, under ForbidSync and while the thread captures a
+/// stream.
 void count_sync(const char* what);
 
 }  // namespace cuda

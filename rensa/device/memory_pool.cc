@@ -10,6 +10,7 @@
 #include "rensa/core/error.h"
 #include "rensa/device/cuda_runtime.h"
 #include "rensa/device/pool_core.h"
+#include "rensa/device/pool_options.h"
 
 namespace rensa {
 
@@ -52,6 +53,14 @@ struct Registry {
 
 void call_hooks(void (MemoryHook::*event)(const MemoryEvent&), const MemoryEvent& what) {
   for (MemoryHook* hook : hooks()) (hook->*event)(what);
+}
+
+void free_cached_elsewhere(const Core& core) {
+  for (const auto& other : Registry::instance().all()) {
+    if (other.get() != &core && other->device == core.device && other->pinned == core.pinned) {
+      other->free_all_blocks();
+    }
+  }
 }
 
 }  // namespace pool
@@ -105,6 +114,13 @@ std::int64_t MemoryPool::n_allocations() const { return impl_->driver_calls; }
 void MemoryPool::free_all_blocks() { impl_->free_all_blocks(); }
 void MemoryPool::free_all_blocks(cuda::StreamState* stream) { impl_->free_all_blocks(stream); }
 std::int64_t MemoryPool::get_limit() const { return impl_->limit; }
+std::int64_t MemoryPool::peak_used_bytes() const { return impl_->peak_used; }
+std::int64_t MemoryPool::peak_total_bytes() const { return impl_->peak_total; }
+void MemoryPool::reset_peaks() { impl_->reset_peaks(); }
+MemoryStatistics MemoryPool::statistics() const { return impl_->statistics(); }
+std::int64_t MemoryPool::capacity() const { return impl_->source().capacity(); }
+void MemoryPool::set_retaining(bool on) { impl_->set_retaining(on); }
+void MemoryPool::set_name(std::string name) { impl_->set_name(std::move(name)); }
 void MemoryPool::set_poison(bool on) { impl_->set_poison(on); }
 void MemoryPool::set_caching(bool on) { impl_->set_caching(on); }
 std::string MemoryPool::report() const { return impl_->report(); }
@@ -120,12 +136,31 @@ void MemoryPool::set_limit(std::int64_t bytes) {
   impl_->limit = bytes;
 }
 
+void MemoryPool::set_limit(std::string_view text) {
+  set_limit(parse_memory_limit("set_limit", text, capacity()));
+}
+
+void MemoryPool::set_limit_fraction(double fraction) {
+  if (!(fraction >= 0 && fraction <= 1)) {
+    throw ValueError(fmt::format(
+        "set_limit_fraction: {}; give a share from 0 (no limit) to 1 (all of it)", fraction));
+  }
+  set_limit(memory_share("set_limit_fraction", fraction, capacity()));
+}
+
+bool MemoryPool::owns(const Storage* storage) const {
+  const auto* block = dynamic_cast<const pool::Block*>(storage);
+  return block && block->segment && block->segment->pool == impl_.get();
+}
+
 namespace cuda {
 
 std::unique_ptr<MemoryPool> make_memory_pool(Device device) {
   if (device.is_cpu()) throw DeviceError("make_memory_pool: cpu has no pool; name a GPU");
   check_device(device);
-  return std::make_unique<MemoryPool>(device, runtime::device_source(device));
+  auto pool = std::make_unique<MemoryPool>(device, runtime::device_source(device));
+  limit_from_environment(*pool);
+  return pool;
 }
 
 void release_from_pools(StreamState* stream) noexcept {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "rensa/device/storage.h"
 
@@ -31,6 +32,14 @@ class MemorySource {
   /// nullptr when there is no more; anything else that goes wrong throws.
   virtual void* allocate(std::int64_t nbytes) = 0;
   virtual void free(void* data) noexcept = 0;
+  /// As allocate and free, in the order of a stream's work, where the source can do that. `stream`
+  /// is null for pinned memory and for memory of a stream that is gone and done.
+  virtual void* allocate_on(std::int64_t nbytes, cuda::StreamState*) { return allocate(nbytes); }
+  virtual void free_on(void* data, cuda::StreamState*) noexcept { free(data); }
+  /// Gives back what the source itself caches.
+  virtual void trim() noexcept {}
+  /// Bytes that there are in all, for limits that are shares of it; 0: not known.
+  virtual std::int64_t capacity() { return 0; }
   /// A ticket that is done once all work queued on `stream` so far is; nullptr: already done.
   virtual void* record(cuda::StreamState* stream) = 0;
   virtual bool is_done(void* ticket) = 0;
@@ -67,6 +76,19 @@ class [[nodiscard]] MemoryHookScope {
   MemoryHookScope& operator=(const MemoryHookScope&) = delete;
 };
 
+/// What a pool holds at one moment, in bytes and counts.
+struct MemoryStatistics {
+  std::int64_t used, peak_used;    // in blocks that are alive; the most since reset_peaks()
+  std::int64_t total, peak_total;  // asked from the driver; likewise
+  std::int64_t cached;             // total - used
+  std::int64_t limit;              // 0: none
+  std::int64_t largest_free;       // of the free blocks
+  std::int64_t blocks, free_blocks;
+  std::int64_t pending_blocks;  // freed, but work of other streams may still use them
+  std::int64_t segments;        // pieces of the driver's
+  std::int64_t allocations;     // times that the driver was asked, since the start
+};
+
 class MemoryPool {
  public:
   /// `pinned`: blocks are host memory that work of several streams may use.
@@ -84,17 +106,37 @@ class MemoryPool {
   std::int64_t n_free_blocks() const;
   /// Times the driver was asked for memory since the start.
   std::int64_t n_allocations() const;
+  /// The most that used_bytes() and total_bytes() have been since the start or reset_peaks().
+  std::int64_t peak_used_bytes() const;
+  std::int64_t peak_total_bytes() const;
+  void reset_peaks();
+  /// All of it, at one moment.
+  MemoryStatistics statistics() const;
   /// Gives back every segment that is wholly free (of one stream's arena, or of all).
   void free_all_blocks();
   void free_all_blocks(cuda::StreamState* stream);
   Device device() const;
   /// Bytes that total_bytes() may reach; 0 is none.
   void set_limit(std::int64_t bytes);
+  /// "90%" of the device's memory, or a number of bytes, as RENSA_GPU_MEMORY_LIMIT has it (which
+  /// every pool of a GPU starts with). Throws ValueError.
+  void set_limit(std::string_view text);
+  /// A share, 0 to 1, of the device's memory; 0 is no limit. Throws ValueError.
+  void set_limit_fraction(double fraction);
   std::int64_t get_limit() const;
   /// Freed blocks are overwritten, so that a read of one shows. For the checkers.
   void set_poison(bool on);
   /// Every malloc goes to the driver and every free back, so that memory checkers see each.
   void set_caching(bool on);
+  /// Segments are kept until the pool ends, whoever asks for them: the memory behind addresses that
+  /// a recording holds.
+  void set_retaining(bool on);
+  /// Bytes that the device has in all; 0 where the source does not know.
+  std::int64_t capacity() const;
+  /// What reports and errors call this pool.
+  void set_name(std::string name);
+  /// Whether `storage` is a block of this pool.
+  bool owns(const Storage* storage) const;
   /// A readable account: used, cached, limit, largest free block, the biggest holders.
   std::string report() const;
   /// The arena of a stream that is being destroyed: its blocks serve all streams from now on.
@@ -110,22 +152,8 @@ namespace cuda {
 MemoryPool& memory_pool(Device device);
 /// The pool of page-locked host memory.
 MemoryPool& pinned_memory_pool();
-/// A further pool of a GPU's memory, for AllocatorScope.
+/// A further pool of a GPU's memory, for AllocatorScope (allocators.h).
 std::unique_ptr<MemoryPool> make_memory_pool(Device device);
-
-/// Allocations of this thread on `pool`'s device come from `pool` in this scope. cupy.cuda's
-/// using_allocator. Arrays may outlive the pool.
-class [[nodiscard]] AllocatorScope {
- public:
-  explicit AllocatorScope(MemoryPool& pool);
-  ~AllocatorScope();
-  AllocatorScope(const AllocatorScope&) = delete;
-  AllocatorScope& operator=(const AllocatorScope&) = delete;
-
- private:
-  int index_;
-  MemoryPool* previous_;
-};
 
 /// Tells every pool that `stream` is at its end (MemoryPool::release_stream).
 void release_from_pools(StreamState* stream) noexcept;

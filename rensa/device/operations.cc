@@ -33,18 +33,6 @@ void Matmul::visit(OperandVisitor& v) {
   write(v, c);
 }
 
-void TakeRows::visit(OperandVisitor& v) {
-  read(v, in);
-  read(v, indices);
-  write(v, out);
-}
-
-void PutRows::visit(OperandVisitor& v) {
-  read(v, in);
-  read(v, indices);
-  write(v, out);
-}
-
 void Arange::visit(OperandVisitor& v) { write(v, out); }
 
 void Random::visit(OperandVisitor& v) {
@@ -58,11 +46,6 @@ void Dropout::visit(OperandVisitor& v) {
   write(v, out);
   v.scalar(seed);
   v.scalar(offset);
-}
-
-void ArgsortKeys::visit(OperandVisitor& v) {
-  read(v, keys);
-  write(v, order);
 }
 
 void SoftmaxCrossEntropy::visit(OperandVisitor& v) {

@@ -69,30 +69,6 @@ struct Matmul final : OperationOf<Matmul> {
   std::size_t workspace_bytes() const override;
 };
 
-/// out[i, ...] = in[indices[i], ...] for an integer array `indices` of any shape. Negative indices
-/// count from the end; one out of range throws IndexError (on the GPU at the next wait).
-struct TakeRows final : OperationOf<TakeRows> {
-  explicit TakeRows(const char* name = "getitem") : OperationOf(name) {}
-  Operand in, indices, out;
-
-  void visit(OperandVisitor& v) override;
-  void run_cpu() override;
-  void run_cuda(const cuda::LaunchContext& context) override;
-};
-
-/// out[indices[i], ...] = in[i, ...], or += with `add`. With duplicate indices one of the writes
-/// stays (assignment), or all are added, in the order of i (so that sums are repeatable).
-struct PutRows final : OperationOf<PutRows> {
-  explicit PutRows(bool accumulate)
-      : OperationOf(accumulate ? "scatter_add" : "setitem"), add(accumulate) {}
-  bool add;
-  Operand in, indices, out;
-
-  void visit(OperandVisitor& v) override;
-  void run_cpu() override;
-  void run_cuda(const cuda::LaunchContext& context) override;
-};
-
 /// out[i] = start + i * step, out one-dimensional.
 struct Arange final : OperationOf<Arange> {
   Arange() : OperationOf("arange") {}
@@ -107,14 +83,27 @@ struct Arange final : OperationOf<Arange> {
 /// Fills `out` (C-contiguous) from Philox counter `offset`; see core/philox.h.
 ///   uniform: low + (high - low) * u, u in [0, 1); two words an element for float64
 ///   normal: loc + scale * z by Box-Muller, two elements from two words (four for float64)
-///   integers: low + word % (high - low) for spans below 2^32, else of two words
+///   exponential to cauchy: loc + scale * the inverse distribution function of a uniform in (0, 1)
+///   integers: low + word % span, the word made of one, two or four; of two or four a span of 0
+///   stands for 2^64
 struct Random final : OperationOf<Random> {
-  enum class Kind : unsigned char { uniform, normal, integers };
+  enum class Kind : unsigned char {
+    uniform,
+    normal,
+    exponential,
+    gumbel,
+    laplace,
+    logistic,
+    cauchy,
+    integers
+  };
   Random(const char* name, Kind k) : OperationOf(name), kind(k) {}
   Kind kind;
-  double a = 0, b = 1;          // low, high or loc, scale
-  long long low = 0, high = 0;  // of integers
-  HostScalar seed, offset;      // integers
+  double a = 0, b = 1;  // low, high or loc, scale
+  long long low = 0;    // of integers
+  unsigned long long span = 1;
+  int words = 1;
+  HostScalar seed, offset;  // integers
   Operand out;
 
   void visit(OperandVisitor& v) override;
@@ -133,18 +122,6 @@ struct Dropout final : OperationOf<Dropout> {
   void visit(OperandVisitor& v) override;
   void run_cpu() override;
   void run_cuda(const cuda::LaunchContext& context) override;
-};
-
-/// order = the permutation that sorts `keys` (uint32 or uint64, one-dimensional) ascending, stable;
-/// order is int64.
-struct ArgsortKeys final : OperationOf<ArgsortKeys> {
-  ArgsortKeys() : OperationOf("permutation") {}
-  Operand keys, order;
-
-  void visit(OperandVisitor& v) override;
-  void run_cpu() override;
-  void run_cuda(const cuda::LaunchContext& context) override;
-  std::size_t workspace_bytes() const override;
 };
 
 /// Chainer's softmax_cross_entropy over x (n, classes) and integer labels t (n,), both

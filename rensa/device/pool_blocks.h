@@ -79,8 +79,9 @@ struct Segment {
   std::int64_t size;
   bool large;  // serves requests of kLargeRequest and more
   Block* first;
-  std::size_t position;     // in arena->segments
-  Segment* next = nullptr;  // of a list of released ones
+  std::size_t position;                       // in arena->segments
+  Segment* next = nullptr;                    // of a list of released ones
+  std::shared_ptr<cuda::StreamState> stream;  // of a released one: whose order its free follows
 
   bool wholly_free() const { return first->state == Block::State::free && first->size == size; }
 };

@@ -19,11 +19,15 @@ constexpr unsigned kLookEvery = 16;
 void add_to(std::atomic<std::int64_t>& counter, std::int64_t n) {
   counter.store(counter.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
 }
+void add_to(std::atomic<std::int64_t>& counter, std::int64_t n, std::atomic<std::int64_t>& peak) {
+  std::int64_t now = counter.load(std::memory_order_relaxed) + n;
+  counter.store(now, std::memory_order_relaxed);
+  if (now > peak.load(std::memory_order_relaxed)) peak.store(now, std::memory_order_relaxed);
+}
 
 }  // namespace
 
-// --- the hot path's pieces
-// ------------------------------------------------------------------------
+// --- the hot path's pieces -----------------------------------------------------------------------
 
 inline Block* Core::spare_block() {
   if (!spare_) more_spare_blocks();
@@ -70,7 +74,7 @@ inline void Core::open(Block* block, std::int64_t nbytes, cuda::StreamState* str
   Arena& arena = *block->segment->arena;
   if (arena.busy++ == 0 && arena.stream) arena.keep = arena.stream->weak_from_this().lock();
   block->open(nbytes, stream);
-  add_to(used, block->size);
+  add_to(used, block->size, peak_used);
 }
 
 inline Block* Core::take(Arena& arena, std::int64_t size, Cut cut) {
@@ -195,6 +199,8 @@ Block* Core::malloc_slowly(std::int64_t nbytes, std::int64_t size, cuda::StreamS
   if (Block* block = grow(size, nbytes, size, stream)) return block;
   free_all_blocks();
   if (Block* block = grow(size, nbytes, size, stream)) return block;
+  free_cached_elsewhere(*this);
+  if (Block* block = grow(size, nbytes, size, stream)) return block;
   source_->synchronize();
   if (Block* block = try_cached(nbytes, size, stream, Cut::any)) return block;
   free_all_blocks();
@@ -231,7 +237,7 @@ bool Core::reserve(std::int64_t bytes) {
   Lock hold(lock_);
   std::int64_t most = limit.load(std::memory_order_relaxed);
   if (most > 0 && total.load(std::memory_order_relaxed) + bytes > most) return false;
-  add_to(total, bytes);
+  add_to(total, bytes, peak_total);
   return true;
 }
 
@@ -248,11 +254,12 @@ Block* Core::grow(std::int64_t segment_size, std::int64_t nbytes, std::int64_t s
     MemoryEvent event{device, nbytes, segment_size, nullptr};
     if (hook_count > 0) call_hooks(&MemoryHook::alloc_preprocess, event);
     // Without caching the source sees what was asked for, so that checkers know where it ends.
-    data = source_->allocate(caching_ ? segment_size : std::max<std::int64_t>(nbytes, 1));
+    std::int64_t asked = caching_ ? segment_size : std::max<std::int64_t>(nbytes, 1);
+    data = source_->allocate_on(asked, stream);
     event.data = data;
     if (data && hook_count > 0) call_hooks(&MemoryHook::alloc_postprocess, event);
   } catch (...) {
-    if (data) source_->free(data);
+    if (data) source_->free_on(data, stream);
     give_up();
     throw;
   }
@@ -261,9 +268,15 @@ Block* Core::grow(std::int64_t segment_size, std::int64_t nbytes, std::int64_t s
     return nullptr;
   }
   Lock hold(lock_);
-  auto* segment = new Segment{
-      this,          nullptr, static_cast<char*>(data), segment_size, size >= kLargeRequest,
-      spare_block(), 0};
+  auto* segment = new Segment{this,
+                              nullptr,
+                              static_cast<char*>(data),
+                              segment_size,
+                              size >= kLargeRequest,
+                              spare_block(),
+                              0,
+                              nullptr,
+                              nullptr};
   Arena& arena = arena_of(stream);
   arena.add(segment);
   ++segments_;
@@ -379,6 +392,7 @@ void Core::look_at_pending(int most, Dropped& dropped) noexcept {
 
 void Core::release_segment(Segment* segment, Dropped& dropped) noexcept {
   Arena& arena = *segment->arena;
+  if (arena.stream) segment->stream = arena.stream->weak_from_this().lock();
   arena.free[segment->large].remove(segment->first);
   recycle(segment->first);
   arena.remove(segment);
@@ -389,6 +403,7 @@ void Core::release_segment(Segment* segment, Dropped& dropped) noexcept {
 }
 
 void Core::release_free_segments(Arena& arena, Dropped& dropped) noexcept {
+  if (retaining_ && !self_) return;
   for (std::size_t i = arena.segments.size(); i-- > 0;) {
     if (arena.segments[i]->wholly_free()) release_segment(arena.segments[i], dropped);
   }
@@ -404,7 +419,7 @@ void Core::release_all(Dropped& dropped) noexcept {
 void Core::let_go(Dropped& dropped) noexcept {
   while (Segment* segment = dropped.segments) {
     dropped.segments = segment->next;
-    source_->free(segment->data);
+    source_->free_on(segment->data, segment->stream.get());
     delete segment;
   }
 }
@@ -416,6 +431,7 @@ void Core::free_all_blocks() {
     release_all(dropped);
   }
   let_go(dropped);
+  source_->trim();
 }
 
 void Core::free_all_blocks(cuda::StreamState* stream) {
@@ -512,6 +528,22 @@ void Core::set_caching(bool on) {
     plain_ = caching_ && !poison_;
   }
   if (!on) free_all_blocks();
+}
+
+void Core::set_retaining(bool on) {
+  Lock hold(lock_);
+  retaining_ = on;
+}
+
+void Core::set_name(std::string name) {
+  Lock hold(lock_);
+  name_ = std::move(name);
+}
+
+void Core::reset_peaks() {
+  Lock hold(lock_);
+  peak_used.store(used.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  peak_total.store(total.load(std::memory_order_relaxed), std::memory_order_relaxed);
 }
 
 }  // namespace rensa::pool

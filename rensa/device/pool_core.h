@@ -50,6 +50,11 @@ class Core {
   void close(std::shared_ptr<Core> self) noexcept;
   void set_poison(bool on);
   void set_caching(bool on);
+  void set_retaining(bool on);
+  void set_name(std::string name);
+  void reset_peaks();
+  MemoryStatistics statistics() const;
+  MemorySource& source() { return *source_; }
   std::string report() const;
   std::string out_of_memory_text(std::int64_t nbytes) const;
   std::int64_t n_free_blocks() const;
@@ -58,6 +63,7 @@ class Core {
   const bool pinned;
   // Written under the lock, read without it.
   std::atomic<std::int64_t> used{0}, total{0}, limit{0}, driver_calls{0};
+  std::atomic<std::int64_t> peak_used{0}, peak_total{0};
 
  private:
   using Lock = std::unique_lock<SpinLock>;
@@ -98,6 +104,8 @@ class Core {
   Block* spare_block();
   void recycle(Block* block);
   template <class F> void for_each_arena(F&& f) const;
+  MemoryStatistics count() const;
+  std::string title() const;
   std::string holders() const;
   std::int64_t largest_free() const;
 
@@ -123,12 +131,16 @@ class Core {
   std::int64_t segments_ = 0;
   unsigned operations_ = 0;
   bool poison_, caching_;
-  bool plain_;                  // caching and no poison: a free is a merge
+  bool plain_;              // caching and no poison: a free is a merge
+  bool retaining_ = false;  // no segment goes back before the end
+  std::string name_;
   std::shared_ptr<Core> self_;  // set once the pool is gone
 };
 
 /// How many memory hooks the calling thread has: one predictable branch where there are none.
 extern constinit thread_local int hook_count;
+/// Gives back what other pools of `core`'s kind of memory cache.
+void free_cached_elsewhere(const Core& core);
 /// Calls `event` of each of them.
 void call_hooks(void (MemoryHook::*event)(const MemoryEvent&), const MemoryEvent& what);
 

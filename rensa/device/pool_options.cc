@@ -7,10 +7,19 @@
 #include <cstdlib>
 
 #include "rensa/core/error.h"
+#include "rensa/device/memory_pool.h"
 
 namespace rensa {
 
-std::int64_t parse_memory_limit(std::string_view text, std::int64_t total) {
+std::int64_t memory_share(const char* who, double fraction, std::int64_t total) {
+  if (total <= 0 && fraction > 0) {
+    throw ValueError(fmt::format(
+        "{}: how much memory there is in all is not known; give the limit in bytes", who));
+  }
+  return static_cast<std::int64_t>(fraction * static_cast<double>(total));
+}
+
+std::int64_t parse_memory_limit(const char* who, std::string_view text, std::int64_t total) {
   bool percent = text.ends_with('%');
   std::string_view digits = percent ? text.substr(0, text.size() - 1) : text;
   double value = 0;
@@ -19,10 +28,15 @@ std::int64_t parse_memory_limit(std::string_view text, std::int64_t total) {
   bool good = error == std::errc() && stopped == end && value >= 0 && value < 9e18;
   if (!good || (percent && value > 100)) {
     throw ValueError(fmt::format(
-        "RENSA_GPU_MEMORY_LIMIT: \"{}\" is no limit; write bytes (8589934592) or a share (90%)",
-        text));
+        "{}: \"{}\" is no limit; write bytes (8589934592) or a share (90%)", who, text));
   }
-  return static_cast<std::int64_t>(percent ? value / 100 * static_cast<double>(total) : value);
+  return percent ? memory_share(who, value / 100, total) : static_cast<std::int64_t>(value);
+}
+
+void limit_from_environment(MemoryPool& pool) {
+  if (const char* text = std::getenv("RENSA_GPU_MEMORY_LIMIT")) {
+    pool.set_limit(parse_memory_limit("RENSA_GPU_MEMORY_LIMIT", text, pool.capacity()));
+  }
 }
 
 namespace {

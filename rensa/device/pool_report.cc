@@ -5,14 +5,11 @@
 #include <map>
 
 #include "rensa/device/pool_core.h"
+#include "rensa/device/pool_options.h"
 
-namespace rensa::pool {
+namespace rensa {
 
-namespace {
-
-constexpr int kHoldersShown = 5;
-
-std::string amount(std::int64_t bytes) {
+std::string readable_bytes(std::int64_t bytes) {
   const char* units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
   auto value = static_cast<double>(bytes);
   int unit = 0;
@@ -20,7 +17,13 @@ std::string amount(std::int64_t bytes) {
   return unit == 0 ? fmt::format("{} bytes", bytes) : fmt::format("{:.2f} {}", value, units[unit]);
 }
 
-std::string limit_text(std::int64_t limit) { return limit > 0 ? amount(limit) : "none"; }
+namespace pool {
+
+namespace {
+
+constexpr int kHoldersShown = 5;
+
+std::string limit_text(std::int64_t limit) { return limit > 0 ? readable_bytes(limit) : "none"; }
 
 }  // namespace
 
@@ -56,28 +59,56 @@ std::string Core::holders() const {
   int shown = 0;
   for (auto [bytes, size] : by_bytes) {
     if (shown++ == kHoldersShown) break;
-    text += fmt::format("{}{} x {}", text.empty() ? "" : ", ", bytes / size, amount(size));
+    text += fmt::format("{}{} x {}", text.empty() ? "" : ", ", bytes / size, readable_bytes(size));
   }
   return text.empty() ? "nothing" : text;
 }
 
+/// Under the lock.
+MemoryStatistics Core::count() const {
+  MemoryStatistics s{};
+  s.used = used;
+  s.peak_used = peak_used;
+  s.total = total;
+  s.peak_total = peak_total;
+  s.cached = s.total - s.used;
+  s.limit = limit;
+  s.largest_free = largest_free();
+  for_each_arena([&](const Arena& arena) {
+    s.free_blocks += arena.free[0].count() + arena.free[1].count();
+    s.blocks += arena.busy;
+  });
+  for (Block* block = pending_first_; block; block = block->next) ++s.pending_blocks;
+  s.blocks -= s.pending_blocks;
+  s.segments = segments_;
+  s.allocations = driver_calls;
+  return s;
+}
+
+MemoryStatistics Core::statistics() const {
+  Lock hold(lock_);
+  return count();
+}
+
+std::string Core::title() const {
+  std::string text = pinned ? "pinned host memory" : device.str();
+  return name_.empty() ? text : fmt::format("{} (pool \"{}\")", text, name_);
+}
+
 std::string Core::report() const {
   Lock hold(lock_);
-  std::int64_t free_blocks = 0, busy = 0, pending = 0;
-  for_each_arena([&](const Arena& arena) {
-    free_blocks += arena.free[0].count() + arena.free[1].count();
-    busy += arena.busy;
-  });
-  for (Block* block = pending_first_; block; block = block->next) ++pending;
+  MemoryStatistics s = count();
+  std::string name = name_.empty() ? "" : fmt::format(" \"{}\"", name_);
   return fmt::format(
-      "{} memory pool\n"
-      "  used    {} in {} blocks\n"
+      "{} memory pool{}\n"
+      "  used    {} in {} blocks, {} at most\n"
       "  cached  {} in {} free blocks, the largest {}; {} blocks wait for other streams\n"
-      "  total   {} in {} segments, limit {}; the driver was asked {} times\n"
+      "  total   {} in {} segments, {} at most, limit {}; the driver was asked {} times\n"
       "  biggest holders: {}\n",
-      pinned ? "pinned host" : device.str(), amount(used), busy - pending, amount(total - used),
-      free_blocks, amount(largest_free()), pending, amount(total), segments_, limit_text(limit),
-      driver_calls.load(), holders());
+      pinned ? "pinned host" : device.str(), name, readable_bytes(s.used), s.blocks,
+      readable_bytes(s.peak_used), readable_bytes(s.cached), s.free_blocks,
+      readable_bytes(s.largest_free), s.pending_blocks, readable_bytes(s.total), s.segments,
+      readable_bytes(s.peak_total), limit_text(s.limit), s.allocations, holders());
 }
 
 std::string Core::out_of_memory_text(std::int64_t nbytes) const {
@@ -86,8 +117,8 @@ std::string Core::out_of_memory_text(std::int64_t nbytes) const {
       "out of memory on {}: asked for {} ({} bytes); used {}, cached {}, limit {}, largest free "
       "block {}; biggest holders: {}; free arrays, take a smaller batch, or raise the limit "
       "(memory_pool(device).set_limit, RENSA_GPU_MEMORY_LIMIT)",
-      pinned ? "pinned host memory" : device.str(), amount(nbytes), nbytes, amount(used),
-      amount(total - used), limit_text(limit), amount(largest_free()), holders());
+      title(), readable_bytes(nbytes), nbytes, readable_bytes(used), readable_bytes(total - used),
+      limit_text(limit), readable_bytes(largest_free()), holders());
 }
 
 std::int64_t Core::n_free_blocks() const {
@@ -98,4 +129,5 @@ std::int64_t Core::n_free_blocks() const {
   return count;
 }
 
-}  // namespace rensa::pool
+}  // namespace pool
+}  // namespace rensa

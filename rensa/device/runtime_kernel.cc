@@ -25,14 +25,20 @@ void RuntimeKernel::visit(OperandVisitor& v) {
   }
 }
 
-std::vector<void*> RuntimeKernel::argument_addresses() {
+std::vector<void*> RuntimeKernel::argument_addresses(void* scratch, void* semaphores) {
   std::vector<void*> addresses;
+  addresses.reserve(arguments.size());
   for (KernelArgument& argument : arguments) {
     for (const KernelArgument::Pointer& pointer : argument.pointers) {
       std::memcpy(argument.bytes.data() + pointer.offset, &pointer.array.view.data,
                   sizeof(pointer.array.view.data));
     }
     addresses.push_back(argument.bytes.data());
+  }
+  if (scratch_bytes > 0) {
+    std::byte* at = arguments.front().bytes.data() + scratch_offset;
+    std::memcpy(at, &scratch, sizeof(scratch));
+    std::memcpy(at + sizeof(scratch), &semaphores, sizeof(semaphores));
   }
   return addresses;
 }

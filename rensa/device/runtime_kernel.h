@@ -81,8 +81,8 @@ class GpuModule {
 
 }  // namespace cuda
 
-/// Runs the GPU's function, or the host's over pieces of [0, size) on all cores: it gets the
-/// addresses of its arguments.
+/// Runs the GPU's function, or the host's over pieces of [0, size), and then of
+/// [size, size + second_size), on all cores: it gets the addresses of its arguments.
 struct RuntimeKernel final : OperationOf<RuntimeKernel> {
   using HostFunction = void (*)(const void* const* arguments, long long begin, long long end);
 
@@ -94,16 +94,21 @@ struct RuntimeKernel final : OperationOf<RuntimeKernel> {
   Dim3 grid, block;
   unsigned shared_bytes = 0;
   HostFunction host_function = nullptr;
-  std::int64_t size = 0;
+  std::int64_t size = 0, second_size = 0;
+  std::int64_t grain = 16384;  // of `size`: what is worth waking a thread for
   std::vector<KernelArgument> arguments;
+  /// Scratch for the call. Where there is some, its address and, on a GPU, that of the stream's
+  /// semaphores are filled in at `scratch_offset` of the first argument.
+  std::size_t scratch_bytes = 0, scratch_offset = 0;
 
   void visit(OperandVisitor& v) override;
   void run_cpu() override;
   void run_cuda(const cuda::LaunchContext& context) override;
+  std::size_t workspace_bytes() const override { return scratch_bytes; }
 
  private:
-  /// Fills in the addresses of arrays; gives those of the arguments.
-  std::vector<void*> argument_addresses();
+  /// Fills in the addresses of arrays and scratch; gives those of the arguments.
+  std::vector<void*> argument_addresses(void* scratch, void* semaphores);
 };
 
 }  // namespace rensa

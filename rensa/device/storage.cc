@@ -13,6 +13,7 @@
 #include <new>
 
 #include "rensa/core/error.h"
+#include "rensa/device/allocators.h"
 #include "rensa/device/devices.h"
 #include "rensa/device/memory_pool.h"
 #include "rensa/device/pool_options.h"
@@ -232,16 +233,13 @@ class ForeignStorage final : public Storage {
   void* context_;
 };
 
-constinit thread_local std::array<MemoryPool*, kMaxGpus> scoped_pools{};
-
 }  // namespace
 
 StoragePtr allocate(std::int64_t nbytes, Device device) {
   if (device.is_cpu()) return HeapStorage::make(nbytes);
   check_device(device);
-  MemoryPool* scoped = scoped_pools[static_cast<std::size_t>(device.index)];
-  MemoryPool& pool = scoped ? *scoped : cuda::memory_pool(device);
-  return pool.malloc(nbytes, cuda::current_stream_state(device));
+  cuda::StreamState* stream = cuda::current_stream_state(device);
+  return cuda::current_pool(device).malloc(nbytes, stream);
 }
 
 StoragePtr allocate_pinned(std::int64_t nbytes) {
@@ -252,19 +250,5 @@ StoragePtr wrap_storage(void* data, std::int64_t nbytes, Device device, void (*d
                         void* context) {
   return StoragePtr(new ForeignStorage(data, nbytes, device, deleter, context));
 }
-
-namespace cuda {
-
-AllocatorScope::AllocatorScope(MemoryPool& pool)
-    : index_(pool.device().index), previous_(scoped_pools[static_cast<std::size_t>(index_)]) {
-  if (pool.device().is_cpu()) {
-    throw DeviceError("AllocatorScope: the pool serves pinned host memory; give one of a GPU");
-  }
-  scoped_pools[static_cast<std::size_t>(index_)] = &pool;
-}
-
-AllocatorScope::~AllocatorScope() { scoped_pools[static_cast<std::size_t>(index_)] = previous_; }
-
-}  // namespace cuda
 
 }  // namespace rensa

@@ -9,6 +9,7 @@
 #include "rensa/core/error.h"
 #include "rensa/device/cuda_runtime.h"
 #include "rensa/device/memory_pool.h"
+#include "rensa/device/stream.h"
 
 namespace rensa::cuda {
 
@@ -16,6 +17,7 @@ StreamState::~StreamState() {
   release_from_pools(this);
   for (void* piece : memory_) runtime::free_device(piece);
   if (order_event_) runtime::destroy_event(order_event_);
+  if (stand_in_) runtime::destroy_stream(stand_in_);
   if (owned_) runtime::destroy_stream(handle_);
 }
 
@@ -61,10 +63,26 @@ void StreamState::wait_for(StreamState& earlier) {
   if (&earlier == this) return;
   std::lock_guard<SpinLock> hold(earlier.lock_);
   runtime::set_device(earlier.device_);
-  if (!earlier.order_event_) earlier.order_event_ = runtime::create_event(earlier.device_, false);
+  if (!earlier.order_event_)
+    earlier.order_event_ = runtime::create_event(earlier.device_, {.timing = false});
   runtime::record_event(earlier.order_event_, earlier.handle_);
   runtime::set_device(device_);
   runtime::wait_event(handle_, earlier.order_event_);
+}
+
+void StreamState::enter_capture(Capture* capture) {
+  if (!stand_in_) stand_in_ = runtime::create_stream(device_, non_blocking, 0);
+  void* before = runtime::create_event(device_, {.timing = false});
+  runtime::record_event(before, handle_);
+  runtime::wait_event(stand_in_, before);
+  runtime::destroy_event(before);
+  order_handle_.store(stand_in_, std::memory_order_release);
+  capture_.store(capture, std::memory_order_relaxed);
+}
+
+void StreamState::leave_capture() noexcept {
+  capture_.store(nullptr, std::memory_order_relaxed);
+  order_handle_.store(handle_, std::memory_order_release);
 }
 
 }  // namespace rensa::cuda

@@ -3,6 +3,7 @@
 // allocated on it, is gone.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <vector>
@@ -13,11 +14,13 @@
 
 namespace rensa::cuda {
 
+class Capture;  // device/stream_capture.h
+
 class StreamState : public std::enable_shared_from_this<StreamState> {
  public:
   /// `owned`: the driver's stream is destroyed with this object.
   StreamState(Device device, void* handle, bool owned)
-      : device_(device), handle_(handle), owned_(owned) {}
+      : device_(device), handle_(handle), owned_(owned), order_handle_(handle) {}
   ~StreamState();
   StreamState(const StreamState&) = delete;
   StreamState& operator=(const StreamState&) = delete;
@@ -35,6 +38,15 @@ class StreamState : public std::enable_shared_from_this<StreamState> {
   void reserve();
   SpinLock& lock() { return lock_; }
 
+  /// The stream whose work so far is this one's: itself, or, while it is captured, a stream that
+  /// waits for what was queued before (an event recorded on this one would be captured as well).
+  void* order_handle() const { return order_handle_.load(std::memory_order_acquire); }
+  /// The capture in progress; null usually.
+  Capture* capture() const { return capture_.load(std::memory_order_relaxed); }
+  /// Before the driver is told of a capture, and after it has ended.
+  void enter_capture(Capture* capture);
+  void leave_capture() noexcept;
+
   /// Work queued on this stream from now on starts after what `earlier` has queued so far.
   void wait_for(StreamState& earlier);
 
@@ -50,6 +62,9 @@ class StreamState : public std::enable_shared_from_this<StreamState> {
   std::vector<void*> memory_;  // every piece had from the driver: running work may use old ones
   unsigned int* semaphores_ = nullptr;
   void* order_event_ = nullptr;
+  void* stand_in_ = nullptr;  // the stream for order_handle() while this one is captured
+  std::atomic<void*> order_handle_;
+  std::atomic<Capture*> capture_{nullptr};
 };
 
 }  // namespace rensa::cuda

@@ -1,6 +1,7 @@
 // Activation functions: forward and backward.
 #include "rensa/functions/activation.h"
 
+#include "rensa/array/softmax.h"
 #include "rensa/functions/math.h"
 #include "rensa/functions/node_templates.h"
 
@@ -43,12 +44,20 @@ struct Tanh {
   static Variable backward(const Variable& y, const Variable& gy) { return gy * (1 - y * y); }
 };
 
+struct Softmax {
+  static constexpr const char* name = "softmax";
+  static constexpr Keep keep = Keep::output;
+  static Array forward(const Array& x, int axis) { return xp::softmax(x, axis); }
+  static Variable backward(const Variable& y, const Variable& gy, int axis) {
+    return y * (gy - sum(gy * y, axis, true));
+  }
+};
+
 struct LogSoftmax {
   static constexpr const char* name = "log_softmax";
   static constexpr Keep keep = Keep::output;
   static Array forward(const Array& x, int axis) {
-    Array shifted = x - xp::max(x, axis, true);
-    return shifted - xp::log(xp::sum(xp::exp(shifted), axis, true));
+    return xp::log_softmax(x, axis);
   }
   static Variable backward(const Variable& y, const Variable& gy, int axis) {
     return gy - exp(y) * sum(gy, axis, true);
@@ -60,6 +69,7 @@ struct LogSoftmax {
 Variable relu(const Variable& x) { return unary<Relu>(x); }
 Variable sigmoid(const Variable& x) { return unary<Sigmoid>(x); }
 Variable tanh(const Variable& x) { return unary<Tanh>(x); }
+Variable softmax(const Variable& x, int axis) { return unary<Softmax>(x, axis); }
 Variable log_softmax(const Variable& x, int axis) { return unary<LogSoftmax>(x, axis); }
 
 }  // namespace rensa::functions

@@ -4,55 +4,12 @@
 #include <fmt/format.h>
 
 #include <cctype>
-#include <sstream>
 
-#include "rensa/core/error.h"
+#include "rensa/kernel/source_parts.h"
 
 namespace rensa::detail {
 
 namespace {
-
-bool is_identifier(const std::string& text) {
-  if (text.empty() || std::isdigit(static_cast<unsigned char>(text[0]))) return false;
-  for (char c : text) {
-    if (c != '_' && !std::isalnum(static_cast<unsigned char>(c))) return false;
-  }
-  return true;
-}
-
-/// The dtype that a type names, by NumPy or in C; none for a letter. Throws ValueError.
-std::optional<Dtype> dtype_of_type(const std::string& kernel, const std::string& type) {
-  if (type.size() == 1 && std::isalpha(static_cast<unsigned char>(type[0]))) return std::nullopt;
-  if (type == "float") return float32;
-  if (type == "double") return float64;
-  if (type == "int") return int32;
-  try {
-    if (type.size() > 1) return parse_dtype(type);
-  } catch (const DtypeError&) {}
-  throw ValueError(fmt::format(
-      "{}: \"{}\" is no type; give a NumPy name (float32) or a letter that stands for a dtype (T)",
-      kernel, type));
-}
-
-/// What stands in front of every kernel: the types by NumPy's names.
-std::string kernel_prelude(bool host) {
-  // The 16-bit floats compute as float; assigning one rounds to nearest even.
-  std::string text = host ? "#include <algorithm>\n#include "
-                            "\"rensa/backend/cpu/vector_math.h\"\nusing namespace std;\n"
-                          : "";
-  return text +
-         "#include \"rensa/core/functors.h\"\n"
-         "typedef signed char int8;\ntypedef short int16;\ntypedef int int32;\n"
-         "typedef long long int64;\ntypedef unsigned char uint8;\ntypedef unsigned short uint16;\n"
-         "typedef unsigned int uint32;\ntypedef unsigned long long uint64;\n"
-         "typedef float float32;\ntypedef double float64;\n"
-         "typedef rensa::complex_t<float> complex64;\n"
-         "typedef rensa::complex_t<double> complex128;\n"
-         "struct float16 : rensa::half_t {\n  float16() = default;\n"
-         "  RENSA_FN float16(float f) : rensa::half_t(f) {}\n};\n"
-         "struct bfloat16 : rensa::bfloat16_t {\n  bfloat16() = default;\n"
-         "  RENSA_FN bfloat16(float f) : rensa::bfloat16_t(f) {}\n};\n";
-}
 
 class Writer {
  public:
@@ -60,75 +17,35 @@ class Writer {
       : text_(text), layout_(layout) {}
 
   std::string run() {
-    out_ = kernel_prelude(layout_.host);
-    placeholders();
+    std::vector<Dtype> dtypes;
+    for (const ArgumentLayout& a : layout_.arguments) dtypes.push_back(a.dtype);
+    out_ = kernel_prelude(layout_.host, layout_.small);
+    out_ += placeholder_types(text_.signature, dtypes);
     arguments();
-    out_ += fmt::format("typedef {} rensa_index;\n", layout_.small ? "int" : "long long");
-    out_ +=
-        "struct rensa_indexer {\n  rensa_index n;\n"
-        "  RENSA_FN rensa_index size() const { return n; }\n};\n";
     user("preamble", text_.preamble);
     function();
     return out_;
   }
 
  private:
-  const KernelParameter& parameter(std::size_t k) const {
-    auto inputs = static_cast<std::size_t>(layout_.num_inputs);
-    return k < inputs ? text_.inputs[k] : text_.outputs[k - inputs];
-  }
-  bool is_input(std::size_t k) const { return k < static_cast<std::size_t>(layout_.num_inputs); }
-  bool is_number(std::size_t k) const {
-    return layout_.arguments[k].kind == ArgumentLayout::Kind::number;
-  }
+  const KernelParameter& parameter(std::size_t k) const { return text_.signature.parameter(k); }
+  bool is_input(std::size_t k) const { return text_.signature.is_input(k); }
+  bool is_number(std::size_t k) const { return layout_.arguments[k].kind == ArgumentKind::number; }
   bool has_strides(std::size_t k) const {
-    return layout_.arguments[k].kind == ArgumentLayout::Kind::element && !layout_.straight;
+    return layout_.arguments[k].kind == ArgumentKind::element && !layout_.straight;
   }
   bool is_strided_raw(std::size_t k) const {
-    return layout_.arguments[k].kind == ArgumentLayout::Kind::raw &&
-           !layout_.arguments[k].contiguous;
+    return layout_.arguments[k].kind == ArgumentKind::raw && !layout_.arguments[k].contiguous;
   }
   std::string type(std::size_t k) const {
     return std::string(dtype_name(layout_.arguments[k].dtype));
   }
 
-  /// A text of the user's, by whose name the compiler counts its lines.
   void user(const char* what, const std::string& text) {
-    if (text.empty()) return;
-    out_ += fmt::format("\n#line 1 \"{} of {}\"\n{}\n", what, text_.name, text);
-  }
-
-  void placeholders() {
-    std::string known;
-    for (std::size_t k = 0; k < layout_.arguments.size(); ++k) {
-      const KernelParameter& p = parameter(k);
-      if (p.dtype || known.find(p.type) != std::string::npos) continue;
-      known += p.type;
-      out_ += fmt::format("typedef {} {};\n", type(k), p.type);
-    }
+    out_ += user_text(what, text_.signature.name, text);
   }
 
   void arguments() {
-    out_ +=
-        "template <class T, int N> struct rensa_raw {\n  char* data;\n"
-        "  const long long *extents, *strides;\n"
-        "  RENSA_FN T& operator[](long long i) const {\n"
-        "    char* at = data;\n"
-        "    for (int axis = N - 1; axis >= 0; --axis) {\n"
-        "      at += i % extents[axis] * strides[axis];\n      i /= extents[axis];\n    }\n"
-        "    return *reinterpret_cast<T*>(at);\n  }\n};\n";
-    if (layout_.width > 1) {
-      out_ +=
-          "template <class T, int N> struct alignas(N * sizeof(T)) rensa_pack {\n  T values[N];\n"
-          "  RENSA_FN void load(const char* data, long long pack, int count) {\n"
-          "    const T* at = reinterpret_cast<const T*>(data) + pack * N;\n"
-          "    if (count == N) *this = *reinterpret_cast<const rensa_pack*>(at);\n"
-          "    else for (int i = 0; i < count; ++i) values[i] = at[i];\n  }\n"
-          "  RENSA_FN void store(char* data, long long pack, int count) const {\n"
-          "    T* at = reinterpret_cast<T*>(data) + pack * N;\n"
-          "    if (count == N) *reinterpret_cast<rensa_pack*>(at) = *this;\n"
-          "    else for (int i = 0; i < count; ++i) at[i] = values[i];\n  }\n};\n";
-    }
     out_ += "struct rensa_arguments {\n";
     for (std::size_t k = 0; k < layout_.arguments.size(); ++k) {
       if (is_number(k)) continue;
@@ -153,19 +70,20 @@ class Writer {
           "long long rensa_end) {{\n"
           "  const rensa_arguments& rensa_a = "
           "*static_cast<const rensa_arguments*>(rensa_given[0]);\n",
-          text_.name);
+          text_.signature.name);
     } else {
       out_ += fmt::format(
           "extern \"C\" __global__ void __launch_bounds__(256) {}(const __grid_constant__ "
           "rensa_arguments rensa_a) {{\n",
-          text_.name);
+          text_.signature.name);
     }
     out_ +=
         "  [[maybe_unused]] const rensa_index n = (rensa_index)rensa_a.size;\n"
         "  [[maybe_unused]] const rensa_indexer _ind{n};\n";
     raw_arguments();
     user("loop_prep", text_.loop_prep);
-    if (layout_.width > 1) packs();
+    if (layout_.host && !text_.blocks.empty()) blocks();
+    else if (layout_.width > 1) packs();
     else loop();
     user("after_loop", text_.after_loop);
     out_ += "}\n";
@@ -175,7 +93,7 @@ class Writer {
   void loop() {
     if (layout_.host) {
       bool raw = false;
-      for (const ArgumentLayout& a : layout_.arguments) raw |= a.kind == ArgumentLayout::Kind::raw;
+      for (const ArgumentLayout& a : layout_.arguments) raw |= a.kind == ArgumentKind::raw;
       // An output is an input's very elements or none of them: each stands for itself.
       if (!raw) out_ += "\n#pragma GCC ivdep";
       out_ +=
@@ -229,9 +147,52 @@ class Writer {
     out_ += "  }\n";
   }
 
+  /// kHostBlock elements at once, of one row: read to where the operation finds them, padded at the
+  /// end, and written back.
+  void blocks() {
+    out_ += fmt::format(
+        "\n  constexpr int rensa_w = {};\n"
+        "  for (rensa_index i = (rensa_index)rensa_begin, rensa_n; i < (rensa_index)rensa_end; "
+        "i += rensa_n) {{\n"
+        "    rensa_n = min<rensa_index>(rensa_w, (rensa_index)rensa_end - i);\n",
+        kHostBlock);
+    if (!layout_.straight) {
+      offsets();
+      out_ += fmt::format(
+          "    rensa_n = min<rensa_index>(rensa_n, (rensa_index)rensa_a.extents[{0}] - "
+          "rensa_r{0});\n",
+          layout_.ndim - 1);
+    }
+    for_each_element([&](std::size_t k) {
+      out_ += fmt::format("    {} {}[rensa_w];\n", type(k), parameter(k).name);
+      if (!layout_.arguments[k].loaded) return;
+      out_ += fmt::format(
+          "    for (int e = 0; e < rensa_n; ++e) {0}[e] = {1};\n"
+          "    for (int e = (int)rensa_n; e < rensa_w; ++e) {0}[e] = {0}[0];\n",
+          parameter(k).name, element_of_block(k));
+    });
+    out_ += text_.blocks;
+    for_each_element([&](std::size_t k) {
+      if (is_input(k)) return;
+      out_ += fmt::format("    for (int e = 0; e < rensa_n; ++e) {} = {}[e];\n",
+                          element_of_block(k), parameter(k).name);
+    });
+    out_ += "  }\n";
+  }
+
+  std::string element_of_block(std::size_t k) const {
+    if (layout_.straight) {
+      return fmt::format("reinterpret_cast<{}*>(rensa_a.data{})[i + e]", type(k), k);
+    }
+    return fmt::format(
+        "*reinterpret_cast<{0}*>(rensa_a.data{1} + rensa_o{1} + e * "
+        "rensa_a.strides{1}[{2}])",
+        type(k), k, layout_.ndim - 1);
+  }
+
   template <class F> void for_each_element(F&& f) const {
     for (std::size_t k = 0; k < layout_.arguments.size(); ++k) {
-      if (layout_.arguments[k].kind == ArgumentLayout::Kind::element) f(k);
+      if (layout_.arguments[k].kind == ArgumentKind::element) f(k);
     }
   }
 
@@ -247,7 +208,7 @@ class Writer {
             "  const rensa_raw<{0}, {1}> {2}{{rensa_a.data{3}, rensa_a.extents{3}, "
             "rensa_a.strides{3}}};\n",
             element, layout_.arguments[k].ndim, name, k);
-      } else if (layout_.arguments[k].kind == ArgumentLayout::Kind::raw) {
+      } else if (layout_.arguments[k].kind == ArgumentKind::raw) {
         out_ += fmt::format("  {0}* const {1} = reinterpret_cast<{0}*>(rensa_a.data{2});\n",
                             element, name, k);
       }
@@ -296,32 +257,6 @@ class Writer {
 };
 
 }  // namespace
-
-std::vector<KernelParameter> parse_parameters(const std::string& kernel, const std::string& text) {
-  std::vector<KernelParameter> parameters;
-  std::istringstream list(text);
-  for (std::string item; std::getline(list, item, ',');) {
-    std::istringstream words(item);
-    KernelParameter p;
-    std::string rest;
-    words >> p.type;
-    if (p.type == "raw") p.raw = true, p.type.clear(), words >> p.type;
-    words >> p.name;
-    if (words >> rest || !is_identifier(p.name)) {
-      throw ValueError(
-          fmt::format("{}: \"{}\" is no parameter; write a type and a name, \"T x\" or \"raw T x\"",
-                      kernel, item));
-    }
-    p.dtype = dtype_of_type(kernel, p.type);
-    for (const KernelParameter& other : parameters) {
-      if (other.name == p.name) {
-        throw ValueError(fmt::format("{}: two parameters are called {}", kernel, p.name));
-      }
-    }
-    parameters.push_back(std::move(p));
-  }
-  return parameters;
-}
 
 bool surely_assigned(const std::string& operation, const std::string& name) {
   auto is_word = [](char c) { return c == '_' || std::isalnum(static_cast<unsigned char>(c)); };

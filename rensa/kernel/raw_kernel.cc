@@ -16,20 +16,29 @@ namespace rensa {
 struct RawModule::Impl {
   Impl(std::string c, Options o) : code(std::move(c)), options(std::move(o)) {}
 
-  std::shared_ptr<const cuda::GpuModule> on(Device device) const {
+  struct Loaded {
+    std::shared_ptr<const cuda::GpuModule> module;
+    std::map<const char*, const void*> functions;  // by kept name
+  };
+
+  /// Sets the kernel's module and function.
+  void find(RuntimeKernel& kernel, const char* name, Device device) const {
     std::lock_guard<std::mutex> hold(mutex);
-    auto& module = modules[device.index];
-    if (!module) {
-      module = detail::gpu_module({code, "kernel.cu", options.options, options.name_expressions},
-                                  device);
+    Loaded& on_gpu = loaded[device.index];
+    if (!on_gpu.module) {
+      on_gpu.module = detail::gpu_module(
+          {code, "kernel.cu", options.options, options.name_expressions}, device);
     }
-    return module;
+    const void*& function = on_gpu.functions[name];
+    if (!function) function = on_gpu.module->function(name);
+    kernel.module = on_gpu.module;
+    kernel.function = function;
   }
 
   const std::string code;
   const Options options;
   mutable std::mutex mutex;
-  mutable std::map<int, std::shared_ptr<const cuda::GpuModule>> modules;  // by GPU
+  mutable std::map<int, Loaded> loaded;  // by GPU
 };
 
 RawModule::RawModule(std::string code) : RawModule(std::move(code), Options{}) {}
@@ -82,8 +91,7 @@ void RawKernel::launch(Dim3 grid, Dim3 block, const std::vector<KernelInput>& ar
                       ": a RawKernel runs on a GPU and its arrays are on the CPU; move them "
                       "with .to(gpu(0))");
   }
-  kernel.module = module_.impl_->on(device);
-  kernel.function = kernel.module->function(name_);
+  module_.impl_->find(kernel, name_, device);
   kernel.grid = grid;
   kernel.block = block;
   kernel.shared_bytes = shared_bytes;

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "rensa/array/random.h"
 #include "rensa/core/error.h"
 
 namespace rensa::initializers {

@@ -1,7 +1,9 @@
 // Every row of core/ops.def over dtypes, layouts and devices, against formulas of the standard
 // library. A new row of ops.def needs a row in op_table() below.
+#include <bit>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <random>
 
 #include "tests/array/arrays.h"
@@ -56,6 +58,14 @@ template <class F, class G> OpRow real2(Ufunc u, F f, G g, Domain d = {}) {
 template <class F> OpRow float1(Ufunc u, F f, double low = -3, double high = 3) {
   return {u, unary<double>(f), nullptr, nullptr, low, high, true, false};
 }
+// Floating functions of complex numbers too.
+template <class F> OpRow analytic(Ufunc u, F f, double low = -3, double high = 3) {
+  return {u, unary<double>(f), nullptr, unary<Complex>(f), low, high, true, false};
+}
+template <class F, class G>
+OpRow analytic2(Ufunc u, F f, G complex, double low = -3, double high = 3) {
+  return {u, unary<double>(f), nullptr, unary<Complex>(complex), low, high, true, false};
+}
 template <class F> OpRow float2(Ufunc u, F f, Domain d = {}) {
   return {u, binary<double>(f), nullptr, nullptr, d.low, d.high, d.specials, d.any_zero};
 }
@@ -99,6 +109,11 @@ double log_add(double a, double b) {
   return a == b ? a + std::log(2.0) : std::max(a, b) + std::log1p(std::exp(-std::abs(a - b)));
 }
 
+double heaviside(double a, double at_zero) {
+  if (std::isnan(a)) return a;
+  return a == 0 ? at_zero : a > 0;
+}
+
 template <class T> std::function<T(const T*)> choose() {
   return [](const T* x) { return truth(x[0]) ? x[1] : x[2]; };
 }
@@ -119,6 +134,9 @@ std::vector<OpRow> make_table() {
   t.push_back({Ufunc::divide, binary<double>(divide), nullptr, binary<Complex>(divide), -3, 3});
   t.push_back(real2(Ufunc::floor_divide, floor_div, floor_div_i));
   t.push_back(real2(Ufunc::remainder, floor_mod, floor_mod_i));
+  t.push_back(real2(
+      Ufunc::fmod, [](double a, double b) { return std::fmod(a, b); },
+      [](I a, I b) { return b == 0 ? 0 : a % b; }));
   t.push_back({Ufunc::power, binary<double>([](double a, double b) { return std::pow(a, b); }),
                binary<I>(power_i),
                binary<Complex>([](Complex a, Complex b) { return std::exp(b * std::log(a)); }), 0.1,
@@ -129,7 +147,8 @@ std::vector<OpRow> make_table() {
                unary<Complex>([](Complex a) { return 1.0 / a; }), -3, 3});
   t.push_back(all1(Ufunc::absolute, [](auto a) { return std::abs(a); }));
   t.push_back(float1(Ufunc::fabs, [](double a) { return std::fabs(a); }));
-  t.push_back(real1(Ufunc::sign, sign, [](I a) { return (a > 0) - (a < 0); }));
+  t.push_back({Ufunc::sign, unary<double>(sign), unary<I>([](I a) { return (a > 0) - (a < 0); }),
+               unary<Complex>([](Complex a) { return a / std::abs(a); })});
   t.push_back(all1(Ufunc::square, [](auto a) { return a * a; }));
   t.push_back({Ufunc::conjugate, unary<double>(same), unary<I>(same),
                unary<Complex>([](Complex a) { return std::conj(a); })});
@@ -157,9 +176,14 @@ std::vector<OpRow> make_table() {
   t.push_back(all2(Ufunc::logical_or, [](auto a, auto b) { return truth(a) || truth(b); }));
   t.push_back(all2(Ufunc::logical_xor, [](auto a, auto b) { return truth(a) != truth(b); }));
   t.push_back(all1(Ufunc::logical_not, [](auto a) { return !truth(a); }));
-  t.push_back(float1(Ufunc::isnan, [](double a) { return std::isnan(a); }));
-  t.push_back(float1(Ufunc::isinf, [](double a) { return std::isinf(a); }));
-  t.push_back(float1(Ufunc::isfinite, [](double a) { return std::isfinite(a); }));
+  t.push_back(analytic2(
+      Ufunc::isnan, [](double a) { return std::isnan(a); }, [](Complex) { return 0.0; }));
+  t.push_back(analytic2(
+      Ufunc::isinf, [](double a) { return std::isinf(a); }, [](Complex) { return 0.0; }));
+  t.push_back(analytic2(
+      Ufunc::isfinite, [](double a) { return std::isfinite(a); }, [](Complex) { return 1.0; }));
+  t.push_back(float1(Ufunc::isposinf, [kInf](double a) { return a == kInf; }));
+  t.push_back(float1(Ufunc::isneginf, [kInf](double a) { return a == -kInf; }));
   t.push_back(float1(Ufunc::signbit, [](double a) { return std::signbit(a); }));
 
   t.push_back(bits(Ufunc::bitwise_and, [](I a, I b) { return a & b; }));
@@ -167,45 +191,61 @@ std::vector<OpRow> make_table() {
   t.push_back(bits(Ufunc::bitwise_xor, [](I a, I b) { return a ^ b; }));
   t.push_back(bits(Ufunc::left_shift, [](I a, I b) { return a * (I{1} << b); }, {0, 6}));
   t.push_back(bits(Ufunc::right_shift, [](I a, I b) { return a >> b; }, {0, 6}));
+  t.push_back({Ufunc::bitwise_count, nullptr,
+               unary<I>([](I a) { return std::popcount(static_cast<std::uint64_t>(std::abs(a))); }),
+               nullptr, -100, 100});
+  t.push_back(bits(Ufunc::gcd, [](I a, I b) { return std::gcd(a, b); }, {-9, 9}));
+  t.push_back(bits(Ufunc::lcm, [](I a, I b) { return std::lcm(a, b); }, {-9, 9}));
 
-  t.push_back(float1(Ufunc::exp, [](double a) { return std::exp(a); }));
-  t.push_back(float1(Ufunc::exp2, [](double a) { return std::exp2(a); }));
-  t.push_back(float1(Ufunc::expm1, [](double a) { return std::expm1(a); }));
-  t.push_back(float1(
-      Ufunc::log, [](double a) { return std::log(a); }, 0.01));
-  t.push_back(float1(
-      Ufunc::log2, [](double a) { return std::log2(a); }, 0.01));
-  t.push_back(float1(
-      Ufunc::log10, [](double a) { return std::log10(a); }, 0.01));
-  t.push_back(float1(
-      Ufunc::log1p, [](double a) { return std::log1p(a); }, -0.9));
+  t.push_back(analytic(Ufunc::exp, [](auto a) { return std::exp(a); }));
+  t.push_back(analytic2(
+      Ufunc::exp2, [](double a) { return std::exp2(a); },
+      [](Complex a) { return std::exp(a * std::log(2.0)); }));
+  t.push_back(analytic2(
+      Ufunc::expm1, [](double a) { return std::expm1(a); },
+      [](Complex a) { return std::exp(a) - 1.0; }));
+  t.push_back(analytic(
+      Ufunc::log, [](auto a) { return std::log(a); }, 0.01));
+  t.push_back(analytic2(
+      Ufunc::log2, [](double a) { return std::log2(a); },
+      [](Complex a) { return std::log(a) / std::log(2.0); }, 0.01));
+  t.push_back(analytic(
+      Ufunc::log10, [](auto a) { return std::log10(a); }, 0.01));
+  t.push_back(analytic2(
+      Ufunc::log1p, [](double a) { return std::log1p(a); },
+      [](Complex a) { return std::log(1.0 + a); }, -0.9));
   t.push_back(float2(Ufunc::logaddexp, log_add, kPositive));
-  t.push_back(float1(
-      Ufunc::sqrt, [](double a) { return std::sqrt(a); }, 0));
-  t.push_back(float1(
-      Ufunc::rsqrt, [](double a) { return 1 / std::sqrt(a); }, 0.01));
+  t.push_back(float2(
+      Ufunc::logaddexp2, [](double a, double b) { return std::log2(std::exp2(a) + std::exp2(b)); },
+      kPositive));
+  t.push_back(analytic(
+      Ufunc::sqrt, [](auto a) { return std::sqrt(a); }, 0));
+  t.push_back(analytic(
+      Ufunc::rsqrt, [](auto a) { return 1.0 / std::sqrt(a); }, 0.01));
   t.push_back(float1(Ufunc::cbrt, [](double a) { return std::cbrt(a); }));
   t.push_back(float2(Ufunc::hypot, [](double a, double b) { return std::hypot(a, b); }));
 
-  t.push_back(float1(Ufunc::sin, [](double a) { return std::sin(a); }));
-  t.push_back(float1(
-      Ufunc::cos, [](double a) { return std::cos(a); }, -1.4, 1.4));
-  t.push_back(float1(
-      Ufunc::tan, [](double a) { return std::tan(a); }, -1.4, 1.4));
-  t.push_back(float1(
-      Ufunc::arcsin, [](double a) { return std::asin(a); }, -1, 1));
-  t.push_back(float1(
-      Ufunc::arccos, [](double a) { return std::acos(a); }, -1, 1));
-  t.push_back(float1(Ufunc::arctan, [](double a) { return std::atan(a); }));
+  t.push_back(analytic(Ufunc::sin, [](auto a) { return std::sin(a); }));
+  t.push_back(analytic(
+      Ufunc::cos, [](auto a) { return std::cos(a); }, -1.4, 1.4));
+  t.push_back(analytic(
+      Ufunc::tan, [](auto a) { return std::tan(a); }, -1.4, 1.4));
+  t.push_back(analytic(
+      Ufunc::arcsin, [](auto a) { return std::asin(a); }, -1, 1));
+  t.push_back(analytic(
+      Ufunc::arccos, [](auto a) { return std::acos(a); }, -1, 1));
+  t.push_back(analytic(Ufunc::arctan, [](auto a) { return std::atan(a); }));
   t.push_back(float2(Ufunc::arctan2, [](double a, double b) { return std::atan2(a, b); }));
-  t.push_back(float1(Ufunc::sinh, [](double a) { return std::sinh(a); }));
-  t.push_back(float1(Ufunc::cosh, [](double a) { return std::cosh(a); }));
-  t.push_back(float1(Ufunc::tanh, [](double a) { return std::tanh(a); }));
-  t.push_back(float1(Ufunc::arcsinh, [](double a) { return std::asinh(a); }));
-  t.push_back(float1(
-      Ufunc::arccosh, [](double a) { return std::acosh(a); }, 1));
-  t.push_back(float1(
-      Ufunc::arctanh, [](double a) { return std::atanh(a); }, -0.99, 0.99));
+  t.push_back(analytic(Ufunc::sinh, [](auto a) { return std::sinh(a); }));
+  t.push_back(analytic(Ufunc::cosh, [](auto a) { return std::cosh(a); }));
+  t.push_back(analytic(Ufunc::tanh, [](auto a) { return std::tanh(a); }));
+  t.push_back(analytic(Ufunc::arcsinh, [](auto a) { return std::asinh(a); }));
+  t.push_back(analytic(
+      Ufunc::arccosh, [](auto a) { return std::acosh(a); }, 1));
+  t.push_back(analytic(
+      Ufunc::arctanh, [](auto a) { return std::atanh(a); }, -0.99, 0.99));
+  t.push_back(float1(Ufunc::degrees, [](double a) { return a * 180 / M_PI; }));
+  t.push_back(float1(Ufunc::radians, [](double a) { return a * M_PI / 180; }));
   t.push_back(float1(Ufunc::erf, [](double a) { return std::erf(a); }));
 
   auto whole = [](I a) { return a; };
@@ -215,8 +255,33 @@ std::vector<OpRow> make_table() {
       Ufunc::ceil, [](double a) { return std::ceil(a); }, whole));
   t.push_back(real1(
       Ufunc::trunc, [](double a) { return std::trunc(a); }, whole));
-  t.push_back(float1(Ufunc::rint, [](double a) { return std::rint(a); }));
+  t.push_back(analytic2(
+      Ufunc::rint, [](double a) { return std::rint(a); },
+      [](Complex a) { return Complex(std::rint(a.real()), std::rint(a.imag())); }));
   t.push_back(float2(Ufunc::copysign, [](double a, double b) { return std::copysign(a, b); }));
+  t.push_back(float2(Ufunc::heaviside, heaviside));
+
+  auto sinc = [](auto a) { return a == 0.0 ? a + 1.0 : std::sin(M_PI * a) / (M_PI * a); };
+  t.push_back({Ufunc::sinc, unary<double>(sinc), nullptr, unary<Complex>(sinc), -0.4, 0, false});
+  t.push_back(float1(Ufunc::fraction, [](double a) {
+    double whole;
+    return std::modf(a, &whole);
+  }));
+  t.push_back(float2(Ufunc::round_scaled, [](double a, double b) {
+    return b < 0 ? std::rint(a / -b) * -b : std::rint(a * b) / b;
+  }));
+  t.push_back(float2(Ufunc::ldexp,
+                     [](double a, double b) { return std::ldexp(a, static_cast<int>(b)); },
+                     {-3, 3, false}));
+  // Third operands of 1 and 2 mean another type; math_test.cc has what is next in each.
+  t.push_back({Ufunc::next_value, [](const double* x) { return std::nextafter(x[0], x[1]); },
+               nullptr, nullptr, 2.5, 3, false});
+  t.push_back({Ufunc::finite_or,
+               [kInf](const double* x) {
+                 if (std::isnan(x[0])) return x[1];
+                 return x[0] == kInf ? x[2] : x[0] == -kInf ? -x[2] : x[0];
+               },
+               nullptr, nullptr});
 
   t.push_back(real1(
       Ufunc::relu, [](double a) { return a <= 0 ? 0 : a; }, [](I a) { return std::max<I>(a, 0); }));
@@ -240,9 +305,12 @@ bool takes(DtypeRule rule, Dtype d) {
   switch (rule) {
     case DtypeRule::arithmetic: return k != 'b';
     case DtypeRule::real: return k != 'b' && k != 'c';
-    case DtypeRule::bitwise: return k == 'b' || k == 'i' || k == 'u';
+    case DtypeRule::bitwise:
+    case DtypeRule::bit_count: return k == 'b' || k == 'i' || k == 'u';
     case DtypeRule::shift: return k == 'i' || k == 'u';
     case DtypeRule::any:
+    case DtypeRule::analytic:
+    case DtypeRule::predicate:
     case DtypeRule::division:
     case DtypeRule::magnitude:
     case DtypeRule::equality:
@@ -259,11 +327,14 @@ Dtype float_of(Dtype d) {
 Dtype result_dtype(DtypeRule rule, Dtype d) {
   bool integral = dtype_kind(d) != 'f' && dtype_kind(d) != 'c';
   switch (rule) {
+    case DtypeRule::analytic:
     case DtypeRule::floating: return float_of(d);
+    case DtypeRule::bit_count: return uint8;
     case DtypeRule::division: return integral ? float64 : d;
     case DtypeRule::magnitude: return d == complex64 ? float32 : d == complex128 ? float64 : d;
     case DtypeRule::equality:
     case DtypeRule::comparison:
+    case DtypeRule::real_predicate:
     case DtypeRule::predicate: return bool_;
     default: return d;
   }

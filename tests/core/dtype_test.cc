@@ -113,18 +113,11 @@ std::map<std::string, Ufunc> ufuncs() {
 // kernels of their own, and bool, which has no arithmetic but what ops.def says.
 bool differs(const std::string& name, Dtype d) {
   char kind = dtype_kind(d);
-  bool integer = kind == 'i' || kind == 'u';
   if (kind == 'b') {
     return name == "square" || name == "conjugate" || name == "reciprocal" || name == "power" ||
-           name == "floor_divide" || name == "remainder" || name == "left_shift" ||
-           name == "floor" || name == "sign";
+           name == "floor_divide" || name == "remainder" || name == "left_shift";
   }
-  if (name == "floor" && integer) return false;
-  if (kind == 'c') {
-    return name == "exp" || name == "log" || name == "sqrt" || name == "sin" || name == "sign" ||
-           name == "isnan" || name == "maximum" || name == "less";
-  }
-  return false;
+  return kind == 'c' && (name == "maximum" || name == "less");
 }
 
 TEST(Ufunc, TypesAsNumpy) {

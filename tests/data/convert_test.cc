@@ -26,7 +26,7 @@ void expect_batch(const Columns& columns, const Batch& batch, Device device) {
   Columns all = sample_columns(batch.dataset().size());
   for (std::size_t c = 0; c < 2; ++c) {
     EXPECT_EQ(columns[c].device(), device);
-    EXPECT_TRUE(xp::array_equal(columns[c].to(cpu()), xp::take(all[c], batch.indices())));
+    EXPECT_TRUE(xp::array_equal(columns[c].to(cpu()), xp::take(all[c], batch.indices(), 0)));
   }
 }
 

@@ -19,8 +19,9 @@ OPS = HERE.parent.parent / "rensa" / "core" / "ops.def"
 DTYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
           "float16", "float32", "float64", "complex64", "complex128"]
 KINDS = {"any": "biufc", "arithmetic": "iufc", "real": "iuf", "real_bool": "biuf",
-         "floating": "biuf", "division": "biufc", "magnitude": "biufc", "equality": "biufc",
-         "comparison": "biuf", "predicate": "biuf", "bitwise": "biu", "shift": "iu",
+         "floating": "biuf", "analytic": "biufc", "real_predicate": "biuf", "bit_count": "biu",
+         "division": "biufc", "magnitude": "biufc", "equality": "biufc",
+         "comparison": "biuf", "predicate": "biufc", "bitwise": "biu", "shift": "iu",
          "where": "biufc"}
 # NumPy has no loop for bool here and answers in int8.
 NO_BOOL = {"square", "conjugate"}

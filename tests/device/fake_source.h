@@ -24,6 +24,8 @@ class FakeDevice {
 
   struct Counts {
     int allocations = 0, frees = 0, tickets = 0, discarded = 0, poisoned = 0, synchronized = 0;
+    int trims = 0;
+    cuda::StreamState *allocated_on = nullptr, *freed_on = nullptr;  // at the last call
     std::int64_t bytes = 0, last_size = 0;
   };
   Counts counts() {
@@ -82,6 +84,22 @@ class FakeSource final : public MemorySource {
     ++device_.counts_.frees;
     std::free(data);
   }
+  void* allocate_on(std::int64_t nbytes, cuda::StreamState* stream) override {
+    void* data = allocate(nbytes);
+    std::lock_guard<std::mutex> hold(device_.mutex_);
+    device_.counts_.allocated_on = stream;
+    return data;
+  }
+  void free_on(void* data, cuda::StreamState* stream) noexcept override {
+    free(data);
+    std::lock_guard<std::mutex> hold(device_.mutex_);
+    device_.counts_.freed_on = stream;
+  }
+  void trim() noexcept override {
+    std::lock_guard<std::mutex> hold(device_.mutex_);
+    ++device_.counts_.trims;
+  }
+  std::int64_t capacity() override { return device_.capacity_; }
   void* record(cuda::StreamState* stream) override {
     std::lock_guard<std::mutex> hold(device_.mutex_);
     FakeDevice::Work& work = device_.work_[stream];

@@ -3,12 +3,18 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
 #include <numeric>
+#include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "rensa/array/array.h"
+#include "rensa/array/routines.h"
 #include "rensa/core/error.h"
+#include "rensa/device/allocators.h"
 #include "rensa/device/device_state.h"
 #include "rensa/device/launcher.h"
 #include "rensa/device/memory_pool.h"
@@ -78,6 +84,141 @@ TEST(Stream, WaitsAreCounted) {
   EXPECT_EQ(cuda::sync_count(), before + 3);
 }
 
+TEST(Stream, PrioritiesAndKinds) {
+  RENSA_NEEDS_GPUS(1);
+  cuda::PriorityRange range = cuda::Stream::priority_range(gpu(0));
+  EXPECT_LE(range.first, range.last);
+  cuda::Stream first(gpu(0), cuda::non_blocking, range.first), usual(gpu(0));
+  EXPECT_EQ(first.priority(), range.first);
+  EXPECT_TRUE(first.is_non_blocking());
+  EXPECT_EQ(usual.priority(), 0);
+  EXPECT_FALSE(usual.is_non_blocking());
+}
+
+TEST(Stream, OneThatSomebodyElseMade) {
+  RENSA_NEEDS_GPUS(1);
+  cuda::Stream theirs(gpu(0), cuda::non_blocking);
+  {
+    cuda::Stream ours = cuda::Stream::external(theirs.handle(), gpu(0));
+    EXPECT_EQ(ours, theirs) << "the same stream of the driver";
+    EXPECT_EQ(cuda::Stream::external(theirs.handle(), gpu(0)).state(), ours.state());
+    cuda::StreamScope on(ours);
+    Array a = xp::full({1000}, 3, float32, gpu(0));
+    EXPECT_EQ(a.storage()->home_stream(), ours.state());
+    EXPECT_EQ((a * a).sum().item<float>(), 9000.f);
+  }
+  theirs.synchronize();  // it is still there
+  EXPECT_TRUE(theirs.done());
+}
+
+TEST(Stream, AThreadsOwnDefault) {
+  RENSA_NEEDS_GPUS(1);
+  cuda::Stream shared = cuda::current_stream(gpu(0));
+  cuda::Stream mine = cuda::Stream::per_thread(gpu(0));
+  EXPECT_EQ(mine, cuda::Stream::per_thread(gpu(0)));
+  EXPECT_NE(mine, shared);
+  cuda::set_per_thread_streams(true);
+  EXPECT_EQ(cuda::current_stream(gpu(0)), mine);
+  EXPECT_EQ(cuda::current_stream_state(gpu(0)), mine.state());
+  std::thread elsewhere([&] {
+    EXPECT_NE(cuda::current_stream(gpu(0)), mine);
+    EXPECT_NE(cuda::current_stream(gpu(0)), shared);
+    EXPECT_EQ(xp::ones({10}, float32, gpu(0)).sum().item<float>(), 10.f);
+  });
+  elsewhere.join();
+  cuda::set_per_thread_streams(false);
+  EXPECT_EQ(cuda::current_stream(gpu(0)), shared);
+}
+
+TEST(Stream, HostFunctionsRunInOrder) {
+  RENSA_NEEDS_GPUS(1);
+  cuda::Stream stream(gpu(0), cuda::non_blocking);
+  std::atomic<int> seen{0};
+  std::int64_t before = cuda::sync_count();
+  for (int i = 0; i < 10; ++i) {
+    stream.launch_host_func([&seen, i] { seen = seen == i ? i + 1 : -100; });
+  }
+  EXPECT_EQ(cuda::sync_count(), before);
+  stream.synchronize();
+  EXPECT_EQ(seen, 10);
+  stream.launch_host_func([] { throw std::runtime_error("from the host function"); });
+  stream.launch_host_func([&] { seen = 11; });
+  try {
+    stream.synchronize();
+    FAIL();
+  } catch (const std::runtime_error& error) {
+    EXPECT_STREQ(error.what(), "from the host function");
+  }
+  EXPECT_EQ(seen, 11) << "the stream goes on";
+  stream.synchronize();
+}
+
+TEST(Stream, EventsOfEveryKind) {
+  RENSA_NEEDS_GPUS(1);
+  cuda::Event usual, untimed(false), sleeping({.blocking = true});
+  cuda::Event shared({.timing = false, .interprocess = true});
+  EXPECT_THROW(cuda::Event({.interprocess = true}), ValueError);
+  EXPECT_THROW(shared.ipc_handle(), ValueError) << "not recorded";
+  for (const cuda::Event* event : {&usual, &untimed, &sleeping, &shared}) {
+    event->record(gpu(0));
+    event->synchronize();
+    EXPECT_TRUE(event->done());
+  }
+  EXPECT_EQ(shared.ipc_handle().size(), 64u);
+  EXPECT_THROW(usual.ipc_handle(), ValueError);
+  EXPECT_THROW(cuda::elapsed_time(usual, untimed), ValueError);
+  EXPECT_GE(cuda::elapsed_time(usual, sleeping), 0.f);
+}
+
+TEST(ForbidSync, AWaitThrowsAndNamesTheOperation) {
+  std::int64_t before = cuda::sync_count();
+  {
+    cuda::ForbidSync strict;
+    try {
+      cuda::count_sync("item");
+      FAIL();
+    } catch (const SyncError& error) {
+      EXPECT_EQ(std::string(error.what()),
+                "item waits for the device, which cuda::ForbidSync forbids here");
+    }
+    EXPECT_EQ(cuda::sync_count(), before) << "it has not waited";
+    {
+      cuda::AllowSync relaxed;
+      cuda::count_sync("item");
+      cuda::ForbidSync again;
+      EXPECT_THROW(cuda::count_sync("item"), SyncError);
+    }
+    EXPECT_THROW(cuda::count_sync("item"), SyncError);
+    std::thread elsewhere([] { cuda::count_sync("item"); });  // a thread's own
+    elsewhere.join();
+  }
+  cuda::count_sync("item");
+  EXPECT_EQ(cuda::sync_count(), before + 3);
+}
+
+TEST(ForbidSync, TheCpuHasNothingToWaitFor) {
+  cuda::ForbidSync strict;
+  Array a = xp::ones({4}, float32, cpu());
+  EXPECT_EQ(a.sum().item<float>(), 4.f);
+  EXPECT_EQ(a.to_vector<float>().size(), 4u);
+  cuda::synchronize(cpu());
+}
+
+TEST(ForbidSync, FindsTheHiddenWaits) {
+  RENSA_NEEDS_GPUS(1);
+  Array a = xp::ones({4}, float32, gpu(0)), b;
+  {
+    cuda::ForbidSync strict;
+    b = xp::exp(a) + a;
+    EXPECT_THROW(b.sum().item<float>(), SyncError);
+    EXPECT_THROW(b.to_vector<float>(), SyncError);
+    EXPECT_THROW(b.str(), SyncError);
+    EXPECT_THROW(cuda::synchronize(gpu(0)), SyncError);
+    EXPECT_THROW(cuda::current_stream(gpu(0)).synchronize(), SyncError);
+  }
+  EXPECT_NEAR(b.sum().item<float>(), 4 * 3.7182817f, 1e-4);
+}
+
 TEST(Stream, AReportedErrorIsThrownAtTheNextWaitAndOnce) {
   RENSA_NEEDS_GPUS(1);
   cuda::ErrorWord& word = *cuda::device_state(gpu(0)).error_word;
@@ -88,7 +229,7 @@ TEST(Stream, AReportedErrorIsThrownAtTheNextWaitAndOnce) {
   } catch (const IndexError& error) {
     EXPECT_EQ(
         std::string(error.what())
-            .find("getitem: index 12 is out of bounds for axis 0 with size 10 (reported by cuda:0"),
+            .find("getitem: index 12 is out of bounds for an axis of size 10 (reported by cuda:0"),
         0u)
         << error.what();
   }

@@ -109,6 +109,7 @@ std::vector<Case> cases() {
       {"sum two axes", RENSA_CASE(x[0].sum({0, 2})), {{2, 3, 4}}},
       {"mean", RENSA_CASE(F::mean(x[0])), {kSquare}},
       {"mean axis 1", RENSA_CASE(x[0].mean(1)), {kSquare}},
+      {"softmax", RENSA_CASE(F::softmax(x[0])), {kSquare}},
       {"log_softmax", RENSA_CASE(F::log_softmax(x[0])), {kSquare}},
       // products
       {"matmul", RENSA_CASE(F::matmul(x[0], x[1])), {{3, 4}, {4, 5}}},

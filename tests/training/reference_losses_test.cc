@@ -47,7 +47,7 @@ Array labels() {
 /// Half the label's prototype and half noise.
 Array samples(const Array& t) {
   Array prototypes = uniform(2, {kClasses, kInputs}, 1);
-  return (xp::take(prototypes, t) + uniform(3, {kSamples, kInputs}, 1)) * 0.5f;
+  return (xp::take(prototypes, t, 0) + uniform(3, {kSamples, kInputs}, 1)) * 0.5f;
 }
 
 /// The rows of a step's batch: each epoch in the order of its hashes.

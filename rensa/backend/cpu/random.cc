@@ -21,7 +21,7 @@ template <class F>
 void for_each_chunk(std::int64_t size, int per_element, const HostScalar& seed,
                     const HostScalar& offset, const F& f) {
   parallel_for(size, kGrain, [&](std::int64_t begin, std::int64_t end) {
-    std::uint32_t words[2 * kChunk];
+    std::uint32_t words[4 * kChunk];
     for (; begin < end; begin += kChunk) {
       std::int64_t n = std::min(kChunk, end - begin);
       // kChunk is a multiple of four: a chunk starts at the first word of a counter.
@@ -85,22 +85,93 @@ template <class V> void fill_normal(const Random& op) {
                  });
 }
 
+// u in (0, 1) to the standard variate of the kind, in place: the inverse distribution functions.
+template <class V> void invert(Random::Kind kind, std::int64_t n, V* u) {
+  constexpr ComputeType kType = compute_type_of<V>;
+  ElementwiseKernel log = kernels().of(Ufunc::log, kType);
+  const void* in[] = {u};
+  V other[kChunk], sine[kChunk];
+  switch (kind) {
+    case Random::Kind::exponential:
+    case Random::Kind::gumbel:
+      log(n, in, u);
+      for (std::int64_t i = 0; i < n; ++i) u[i] = -u[i];
+      if (kind == Random::Kind::exponential) return;
+      log(n, in, u);
+      for (std::int64_t i = 0; i < n; ++i) u[i] = -u[i];
+      return;
+    case Random::Kind::logistic:
+      for (std::int64_t i = 0; i < n; ++i) u[i] = u[i] / (V(1) - u[i]);
+      return log(n, in, u);
+    case Random::Kind::laplace: {
+      const void* size[] = {other};
+      for (std::int64_t i = 0; i < n; ++i) other[i] = V(2) * std::min(u[i], V(1) - u[i]);
+      log(n, size, other);
+      for (std::int64_t i = 0; i < n; ++i) u[i] = u[i] < V(0.5) ? other[i] : -other[i];
+      return;
+    }
+    default: {  // cauchy: minus the cotangent of pi * u
+      const void* angle[] = {other};
+      for (std::int64_t i = 0; i < n; ++i) {
+        other[i] = V(3.141592653589793238) * std::min(u[i], V(1) - u[i]);
+      }
+      kernels().of(Ufunc::sin, kType)(n, angle, sine);
+      kernels().of(Ufunc::cos, kType)(n, angle, other);
+      for (std::int64_t i = 0; i < n; ++i) {
+        V size = other[i] / sine[i];
+        u[i] = u[i] < V(0.5) ? -size : size;
+      }
+    }
+  }
+}
+
+template <class V> void fill_inverse(const Random& op) {
+  constexpr int kWords = sizeof(V) / 4;
+  V loc = static_cast<V>(op.a), scale = static_cast<V>(op.b);
+  for_each_chunk(op.out.view.size(), kWords, op.seed, op.offset,
+                 [&](std::int64_t begin, std::int64_t n, const std::uint32_t* words) {
+                   V values[kChunk];
+                   for (std::int64_t i = 0; i < n; ++i) {
+                     if constexpr (kWords == 2) {
+                       values[i] = open_double(words[2 * i], words[2 * i + 1]);
+                     } else {
+                       values[i] = open_float(words[i]);
+                     }
+                   }
+                   invert(op.kind, n, values);
+                   for (std::int64_t i = 0; i < n; ++i) values[i] = loc + scale * values[i];
+                   put(op.out.view, begin, n, values);
+                 });
+}
+
+// A whole number of the `count` words at `words`.
+template <class W> W join(const std::uint32_t* words, int count) {
+  W result = 0;
+  for (int i = 0; i < count; ++i) result = result << 32 | words[i];
+  return result;
+}
+
 void fill_integers(const Random& op) {
-  auto low = static_cast<unsigned long long>(op.low);
-  auto span = static_cast<unsigned long long>(op.high) - low;
-  bool narrow = span < 1ull << 32;
-  for_each_chunk(
-      op.out.view.size(), narrow ? 1 : 2, op.seed, op.offset,
-      [&](std::int64_t begin, std::int64_t n, const std::uint32_t* words) {
-        unsigned long long values[kChunk];
-        for (std::int64_t i = 0; i < n; ++i) {
-          auto wide = [&] {
-            return static_cast<unsigned long long>(words[2 * i]) << 32 | words[2 * i + 1];
-          };
-          values[i] = low + (narrow ? words[i] % static_cast<std::uint32_t>(span) : wide() % span);
-        }
-        put(op.out.view, begin, n, values);
-      });
+  auto low = static_cast<unsigned long long>(op.low), span = op.span;
+  for_each_chunk(op.out.view.size(), op.words, op.seed, op.offset,
+                 [&](std::int64_t begin, std::int64_t n, const std::uint32_t* words) {
+                   unsigned long long values[kChunk];
+                   if (op.words == 1) {
+                     auto narrow = static_cast<std::uint32_t>(span);
+                     for (std::int64_t i = 0; i < n; ++i) values[i] = low + words[i] % narrow;
+                   } else if (op.words == 2) {
+                     for (std::int64_t i = 0; i < n; ++i) {
+                       auto word = join<unsigned long long>(words + 2 * i, 2);
+                       values[i] = low + (span ? word % span : word);
+                     }
+                   } else {
+                     for (std::int64_t i = 0; i < n; ++i) {
+                       auto word = join<unsigned __int128>(words + 4 * i, 4);
+                       values[i] = low + static_cast<unsigned long long>(span ? word % span : word);
+                     }
+                   }
+                   put(op.out.view, begin, n, values);
+                 });
 }
 
 template <class V> void drop(const Dropout& op) {
@@ -148,6 +219,8 @@ void Random::run_cpu() {
     case Kind::normal:
       return is_double ? host::fill_normal<double>(*this) : host::fill_normal<float>(*this);
     case Kind::integers: return host::fill_integers(*this);
+    default:
+      return is_double ? host::fill_inverse<double>(*this) : host::fill_inverse<float>(*this);
   }
 }
 

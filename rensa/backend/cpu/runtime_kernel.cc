@@ -11,10 +11,17 @@ void RuntimeKernel::run_cpu() {
     throw DeviceError(std::string(name()) +
                       ": it is a kernel for a GPU, its arrays are on the CPU");
   }
-  constexpr std::int64_t kGrain = 16384;
-  std::vector<void*> addresses = argument_addresses();
-  parallel_for(size, kGrain, [&](std::int64_t begin, std::int64_t end) {
+  struct alignas(64) Line {
+    char bytes[64];
+  };
+  std::vector<Line> scratch((scratch_bytes + sizeof(Line) - 1) / sizeof(Line));
+  std::vector<void*> addresses = argument_addresses(scratch.data(), nullptr);
+  parallel_for(size, grain, [&](std::int64_t begin, std::int64_t end) {
     host_function(addresses.data(), begin, end);
+  });
+  if (second_size == 0) return;
+  parallel_for(second_size, 1, [&](std::int64_t begin, std::int64_t end) {
+    host_function(addresses.data(), size + begin, size + end);
   });
 }
 

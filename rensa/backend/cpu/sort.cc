@@ -1,32 +1,226 @@
-// The stable order of keys on the CPU.
+// Sorting on the CPU: elements become unsigned keys in the order wanted. Short rows are sorted by
+// comparison, long ones by a radix sort of eight bits at a time, whose counting and moving is cut
+// into chunks for the threads.
 #include <algorithm>
-#include <utility>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <type_traits>
 #include <vector>
 
-#include "rensa/backend/cpu/strided.h"
-#include "rensa/device/operations.h"
+#include "rensa/core/sort_keys.h"
+#include "rensa/core/thread_pool.h"
+#include "rensa/device/sort_operations.h"
+
+namespace rensa::host {
+
+namespace {
+
+__extension__ typedef unsigned __int128 Key128;
+
+constexpr std::int64_t kLongRow = 1 << 17;  // rows that all threads share
+constexpr std::int64_t kGrain = 16 << 10;   // elements that are worth waking a thread for
+constexpr int kBuckets = 256;
+
+// --- keys ----------------------------------------------------------------------------------------
+
+template <class T> struct KeyType { using type = KeyOf<T>; };
+template <> struct KeyType<complex_t<float>> { using type = std::uint64_t; };
+template <> struct KeyType<complex_t<double>> { using type = Key128; };
+
+template <class T> auto key_of(const T* x, bool merge_zeros) {
+  using Key = typename KeyType<T>::type;
+  if constexpr (m::is_complex<T>::value) {
+    auto key = sort_key(*x);
+    return static_cast<Key>(static_cast<Key>(key.high) << (4 * sizeof(T)) | key.low);
+  } else if constexpr (std::is_same_v<T, bool>) {
+    return static_cast<Key>(*reinterpret_cast<const unsigned char*>(x) != 0);
+  } else {
+    return static_cast<Key>(sort_key(*x, merge_zeros));
+  }
+}
+
+// --- one row -------------------------------------------------------------------------------------
+
+// The keys of a row, with their places where those are wanted, and room to move them to.
+template <class Key> class Row {
+ public:
+  Row(std::int64_t n, bool with_places) : n_(n), room_(make<Key>(2 * n)), keys_(room_.get()) {
+    other_keys_ = keys_ + n;
+    if (!with_places) return;
+    places_room_ = make<std::int64_t>(2 * n);
+    places_ = places_room_.get();
+    other_places_ = places_ + n;
+  }
+  Key* keys() { return keys_; }
+  std::int64_t* places() { return places_; }
+
+  void sort(bool shared) {
+    // Below, the passes over all buckets cost more than comparisons.
+    if (n_ >= static_cast<std::int64_t>(64 * sizeof(Key))) return radix_sort(shared);
+    if (!places_) return std::sort(keys_, keys_ + n_);
+    std::stable_sort(places_, places_ + n_,
+                     [&](std::int64_t a, std::int64_t b) { return keys_[a] < keys_[b]; });
+  }
+  void select(std::int64_t kth) {
+    if (!places_) return std::nth_element(keys_, keys_ + kth, keys_ + n_);
+    std::nth_element(places_, places_ + kth, places_ + n_,
+                     [&](std::int64_t a, std::int64_t b) { return keys_[a] < keys_[b]; });
+  }
+
+ private:
+  template <class T> static std::unique_ptr<T[]> make(std::int64_t n) {
+    return std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(n));
+  }
+
+  void radix_sort(bool shared) {
+    std::int64_t chunk = shared ? std::max<std::int64_t>(1 << 16, n_ / 64 + 1) : n_;
+    std::int64_t chunks = (n_ + chunk - 1) / chunk;
+    std::vector<std::int64_t> offsets(static_cast<std::size_t>(chunks) * kBuckets);
+    for (int shift = 0; shift < static_cast<int>(8 * sizeof(Key)); shift += 8) {
+      parallel_for(chunks, 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t c = begin; c < end; ++c) {
+          count(shift, c * chunk, std::min(n_, (c + 1) * chunk), &offsets[c * kBuckets]);
+        }
+      });
+      if (!place_buckets(chunks, offsets)) continue;  // all in one bucket
+      parallel_for(chunks, 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t c = begin; c < end; ++c) {
+          move(shift, c * chunk, std::min(n_, (c + 1) * chunk), &offsets[c * kBuckets]);
+        }
+      });
+      std::swap(keys_, other_keys_);
+      std::swap(places_, other_places_);
+    }
+  }
+
+  void count(int shift, std::int64_t begin, std::int64_t end, std::int64_t* counts) const {
+    std::int64_t two[2][kBuckets] = {};  // neighbours that are equal do not wait for one another
+    std::int64_t i = begin;
+    for (; i + 1 < end; i += 2) {
+      ++two[0][static_cast<unsigned char>(keys_[i] >> shift)];
+      ++two[1][static_cast<unsigned char>(keys_[i + 1] >> shift)];
+    }
+    if (i < end) ++two[0][static_cast<unsigned char>(keys_[i] >> shift)];
+    for (int b = 0; b < kBuckets; ++b) counts[b] = two[0][b] + two[1][b];
+  }
+
+  // Turns counts into where each chunk's part of each bucket begins.
+  bool place_buckets(std::int64_t chunks, std::vector<std::int64_t>& offsets) const {
+    std::int64_t at = 0;
+    for (int b = 0; b < kBuckets; ++b) {
+      std::int64_t first = at;
+      for (std::int64_t c = 0; c < chunks; ++c) {
+        std::int64_t count = offsets[static_cast<std::size_t>(c * kBuckets + b)];
+        offsets[static_cast<std::size_t>(c * kBuckets + b)] = at;
+        at += count;
+      }
+      if (at - first == n_) return false;
+    }
+    return true;
+  }
+
+  void move(int shift, std::int64_t begin, std::int64_t end, std::int64_t* offsets) const {
+    for (std::int64_t i = begin; i < end; ++i) {
+      std::int64_t to = offsets[static_cast<unsigned char>(keys_[i] >> shift)]++;
+      other_keys_[to] = keys_[i];
+      if (places_) other_places_[to] = places_[i];
+    }
+  }
+
+  std::int64_t n_;
+  std::unique_ptr<Key[]> room_;
+  std::unique_ptr<std::int64_t[]> places_room_;
+  Key *keys_, *other_keys_;
+  std::int64_t *places_ = nullptr, *other_places_ = nullptr;
+};
+
+// --- all rows ------------------------------------------------------------------------------------
+
+template <class T> class Sorter {
+ public:
+  explicit Sorter(const Sort& op)
+      : op_(op),
+        n_(op.in.view.shape[1]),
+        with_places_(op.order.present() || m::is_complex<T>::value) {}
+
+  void run() const {
+    std::int64_t rows = op_.in.view.shape[0];
+    if (n_ >= kLongRow) {
+      for (std::int64_t row = 0; row < rows; ++row) sort_row(row, true);
+      return;
+    }
+    std::int64_t grain = std::max<std::int64_t>(1, kGrain / n_);
+    parallel_for(rows, grain, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t row = begin; row < end; ++row) sort_row(row, false);
+    });
+  }
+
+ private:
+  using Key = typename KeyType<T>::type;
+
+  // Calls f(begin, end) over the row, with all threads where they share it.
+  template <class F> void over_row(bool shared, const F& f) const {
+    shared ? parallel_for(n_, kGrain, f) : f(0, n_);
+  }
+
+  void sort_row(std::int64_t row, bool shared) const {
+    const T* in = op_.in.view.as<T>() + row * n_;
+    Row<Key> sorted(n_, with_places_);
+    Key flip = op_.descending ? static_cast<Key>(~Key(0)) : Key(0);
+    over_row(shared, [&](std::int64_t begin, std::int64_t end) {
+      Key* keys = sorted.keys();
+      for (std::int64_t i = begin; i < end; ++i) {
+        keys[i] = static_cast<Key>(key_of(in + i, with_places_) ^ flip);
+      }
+      if (with_places_) std::iota(sorted.places() + begin, sorted.places() + end, begin);
+    });
+    op_.kth >= 0 ? sorted.select(op_.kth) : sorted.sort(shared);
+    over_row(shared, [&](std::int64_t begin, std::int64_t end) {
+      write(sorted, row * n_, begin, end, in, flip);
+    });
+  }
+
+  void write(Row<Key>& sorted, std::int64_t to, std::int64_t begin, std::int64_t end, const T* in,
+             Key flip) const {
+    const std::int64_t* places = sorted.places();
+    if (op_.order.present()) {
+      std::copy(places + begin, places + end, op_.order.view.as<std::int64_t>() + to + begin);
+    }
+    if (!op_.values.present()) return;
+    T* values = op_.values.view.as<T>() + to;
+    if (with_places_) {
+      for (std::int64_t i = begin; i < end; ++i) values[i] = in[places[i]];
+    } else if constexpr (!m::is_complex<T>::value) {
+      const Key* keys = sorted.keys();
+      for (std::int64_t i = begin; i < end; ++i) {
+        values[i] = key_value<T>(static_cast<Key>(keys[i] ^ flip));
+      }
+    }
+  }
+
+  const Sort& op_;
+  std::int64_t n_;
+  bool with_places_;
+};
+
+}  // namespace
+
+}  // namespace rensa::host
 
 namespace rensa {
 
-void ArgsortKeys::run_cpu() {
-  std::int64_t n = keys.view.size();
-  // Pairs with their position order equal keys as they came.
-  std::vector<std::pair<std::uint64_t, std::int64_t>> pairs(static_cast<std::size_t>(n));
-  host::Reader reader(keys.view, ComputeType::u64);
-  host::Scratch scratch;
-  for (std::int64_t begin = 0; begin < n; begin += host::kChunk) {
-    std::int64_t count = std::min(host::kChunk, n - begin);
-    const auto* values = static_cast<const std::uint64_t*>(reader.read(begin, count, scratch));
-    for (std::int64_t i = 0; i < count; ++i) {
-      pairs[static_cast<std::size_t>(begin + i)] = {values[i], begin + i};
+void Sort::run_cpu() {
+  if (in.view.size() == 0) return;
+  visit_dtype(in.view.dtype, [&](auto element) {
+    using T = decltype(element);
+    if constexpr (requires { typename T::value_type; }) {
+      host::Sorter<complex_t<typename T::value_type>>(*this).run();
+    } else {
+      host::Sorter<T>(*this).run();
     }
-  }
-  std::sort(pairs.begin(), pairs.end());
-  char* out = order.view.data;
-  for (const auto& [key, position] : pairs) {
-    *reinterpret_cast<std::int64_t*>(out) = position;
-    out += order.view.strides[0];
-  }
+  });
 }
 
 }  // namespace rensa

@@ -102,7 +102,10 @@ void launch_part(const Elementwise& op, const LaunchContext& context, Operands o
   bool vectors =
       kernel && takes_vectors(op, operands, gives_bool(info.rule) ? bool_ : op.compute, width);
   if (!vectors) {
-    kernel = kernels.generic[static_cast<int>(compute)];
+    bool complex = compute >= ComputeType::c64;
+    kernel = complex && info.rule == DtypeRule::analytic
+                 ? complex_functions(compute)
+                 : kernels.generic[static_cast<int>(compute)];
     width = 1;
   }
   if (!kernel) {
@@ -112,6 +115,7 @@ void launch_part(const Elementwise& op, const LaunchContext& context, Operands o
 
   ElementwiseArgs args = {};
   args.size = out.size();
+  args.ufunc = op.ufunc;
   args.out = out.data;
   args.out_dtype = out.dtype;
   int last = out.ndim() - 1;

@@ -21,6 +21,7 @@ struct ElementwiseArgs {
   };
   Indexer<4> indexer;  // 0 is the output; over vectors or elements
   unsigned count;      // vectors or elements
+  Ufunc ufunc;         // complex_functions
   int unroll;          // of them a thread, at most what the kernel is made for
   bool straight;       // vector kernel: one axis, every input contiguous or a number, full unroll
   std::int64_t size;   // elements
@@ -32,8 +33,8 @@ using ElementwiseKernel = void (*)(ElementwiseArgs);
 
 /// Whether a row computes more than it moves; such kernels are unrolled less.
 constexpr bool is_costly(Ufunc f, DtypeRule rule) {
-  return rule == DtypeRule::floating || f == Ufunc::power || f == Ufunc::floor_divide ||
-         f == Ufunc::remainder;
+  return rule == DtypeRule::floating || rule == DtypeRule::analytic || f == Ufunc::power ||
+         f == Ufunc::floor_divide || f == Ufunc::remainder;
 }
 /// Elements of `itemsize` bytes in one vector of the vector kernel.
 constexpr int vector_width(bool costly, int itemsize) {
@@ -48,7 +49,7 @@ constexpr int generic_unroll(bool costly) { return costly ? 1 : 4; }
 /// Rows that answer with truth.
 constexpr bool gives_bool(DtypeRule rule) {
   return rule == DtypeRule::equality || rule == DtypeRule::comparison ||
-         rule == DtypeRule::predicate;
+         rule == DtypeRule::predicate || rule == DtypeRule::real_predicate;
 }
 
 struct ElementwiseKernels {
@@ -60,6 +61,9 @@ inline constexpr int kElementwiseGroups = 6;
 struct ElementwiseTable {
   ElementwiseKernels row[kNumUfuncs];
 };
+/// The kernel over c64 or c128 of every row whose rule is analytic: one for all of them, which are
+/// too much code for a kernel each (elementwise_complex.cu).
+ElementwiseKernel complex_functions(ComputeType type);
 template <int kGroup> const ElementwiseTable& elementwise_table();
 template <> const ElementwiseTable& elementwise_table<0>();
 template <> const ElementwiseTable& elementwise_table<1>();
@@ -68,7 +72,7 @@ template <> const ElementwiseTable& elementwise_table<3>();
 template <> const ElementwiseTable& elementwise_table<4>();
 template <> const ElementwiseTable& elementwise_table<5>();
 
-#if defined(__CUDACC__) && defined(RENSA_ELEMENTWISE_GROUP)
+#if defined(__CUDACC__)
 
 template <class Op, class V, int N> __device__ __forceinline__ auto apply(const V (&x)[N]) {
   if constexpr (N == 1) return Op{}(x[0]);
@@ -188,9 +192,12 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
+#if defined(RENSA_ELEMENTWISE_GROUP)
+
 template <class Op, Ufunc kUfunc, DtypeRule kRule, int N, ComputeType C>
 constexpr void add_generic(ElementwiseKernels& kernels) {
-  if constexpr (rule_takes(kRule, C)) {
+  constexpr bool complex = C == ComputeType::c64 || C == ComputeType::c128;
+  if constexpr (rule_takes(kRule, C) && !(complex && kRule == DtypeRule::analytic)) {
     kernels.generic[static_cast<int>(C)] =
         elementwise_generic<Op, typename ValueOf<C>::type, N,
                             generic_unroll(is_costly(kUfunc, kRule))>;
@@ -203,7 +210,9 @@ constexpr void add_vector(ElementwiseKernels& kernels) {
   constexpr ComputeType compute = kType == VectorType::f64   ? ComputeType::f64
                                   : kType >= VectorType::i32 ? ComputeType::i64
                                                              : ComputeType::f32;
-  if constexpr (rule_takes(kRule, compute) && kUfunc != Ufunc::copy) {  // copies: copy.cu
+  // Copies are in copy.cu; a result in uint8 has no vectors.
+  constexpr bool has_vectors = kUfunc != Ufunc::copy && kRule != DtypeRule::bit_count;
+  if constexpr (rule_takes(kRule, compute) && has_vectors) {
     constexpr bool costly = is_costly(kUfunc, kRule);
     constexpr int size = sizeof(T);
     using First = std::conditional_t<kRule == DtypeRule::where, bool, T>;
@@ -248,6 +257,7 @@ template <> const ElementwiseTable& elementwise_table<RENSA_ELEMENTWISE_GROUP>()
   return table;
 }
 
-#endif
+#endif  // RENSA_ELEMENTWISE_GROUP
+#endif  // __CUDACC__
 
 }  // namespace rensa::cuda

@@ -127,6 +127,30 @@ const LibrarySource& cublaslt_source() {
   return source;
 }
 
+const LibrarySource& cublas_source() {
+  static const LibrarySource source{
+      "cuBLAS", of_toolkit("libcublas.so.13", "libcublas.so.12"), RENSA_CUDA_LIBRARY_ROOT,
+      "install it (CUDA's package libcublas-13-0, or pip's nvidia-cublas) and point "
+      "RENSA_LIBRARY_PATH at its folder if it lies elsewhere"};
+  return source;
+}
+
+const LibrarySource& cusolver_source() {
+  static const LibrarySource source{
+      "cuSOLVER", of_toolkit("libcusolver.so.12", "libcusolver.so.11"), RENSA_CUDA_LIBRARY_ROOT,
+      "install it (CUDA's package libcusolver-13-0, or pip's nvidia-cusolver) and point "
+      "RENSA_LIBRARY_PATH at its folder if it lies elsewhere"};
+  return source;
+}
+
+const LibrarySource& cufft_source() {
+  static const LibrarySource source{
+      "cuFFT", of_toolkit("libcufft.so.12", "libcufft.so.11"), RENSA_CUDA_LIBRARY_ROOT,
+      "install it (CUDA's package libcufft-13-0, or pip's nvidia-cufft) and point "
+      "RENSA_LIBRARY_PATH at its folder if it lies elsewhere"};
+  return source;
+}
+
 const LibrarySource& nccl_source() {
   static const LibrarySource source{
       "NCCL",
@@ -171,8 +195,10 @@ Library::Library(const LibrarySource& source) : name_(source.name) {
   path_ = dlinfo(handle_, RTLD_DI_LINKMAP, &map) == 0 ? map->l_name : source.sonames.front();
 }
 
+void* Library::find(const char* symbol) const { return dlsym(handle_, symbol); }
+
 void* Library::address(const char* symbol) const {
-  void* found = dlsym(handle_, symbol);
+  void* found = find(symbol);
   if (!found) {
     throw CudaError(fmt::format("{}: {} has no {}; it is too old or not what its name says", name_,
                                 path_, symbol));

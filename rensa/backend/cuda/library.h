@@ -16,6 +16,9 @@ struct LibrarySource {
 };
 
 const LibrarySource& cublaslt_source();
+const LibrarySource& cublas_source();
+const LibrarySource& cusolver_source();
+const LibrarySource& cufft_source();
 const LibrarySource& nccl_source();
 const LibrarySource& nvrtc_source();
 const LibrarySource& cudnn_source();
@@ -35,10 +38,15 @@ class Library {
   template <class F> void bind(const char* symbol, F*& function) const {
     function = reinterpret_cast<F*>(address(symbol));
   }
+  /// As bind; null where the library, an older one, does not have it.
+  template <class F> void bind_if_there(const char* symbol, F*& function) const {
+    function = reinterpret_cast<F*>(find(symbol));
+  }
   /// The file it was opened from.
   const std::string& path() const { return path_; }
 
  private:
+  void* find(const char* symbol) const;
   void* address(const char* symbol) const;
 
   const char* name_;

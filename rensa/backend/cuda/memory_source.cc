@@ -3,6 +3,7 @@
 #include <cuda_runtime.h>
 
 #include <array>
+#include <cstdint>
 #include <cstring>
 #include <mutex>
 
@@ -38,7 +39,8 @@ class TicketStock {
         return ticket;
       }
     }
-    return new Ticket{static_cast<cudaEvent_t>(create_event(device, false)), device.index, nullptr};
+    return new Ticket{static_cast<cudaEvent_t>(create_event(device, {.timing = false})),
+                      device.index, nullptr};
   }
   void put(Ticket* ticket) {
     std::lock_guard<SpinLock> hold(lock_);
@@ -57,7 +59,8 @@ class EventSource : public MemorySource {
   void* record(StreamState* stream) override {
     set_device(stream->device());
     Ticket* ticket = TicketStock::of(stream->device().index).take(stream->device());
-    cudaError_t error = cudaEventRecord(ticket->event, static_cast<cudaStream_t>(stream->handle()));
+    cudaError_t error =
+        cudaEventRecord(ticket->event, static_cast<cudaStream_t>(stream->order_handle()));
     if (error == cudaSuccess) return ticket;
     TicketStock::of(ticket->device).put(ticket);
     RENSA_CUDA_CHECK(error);
@@ -70,7 +73,7 @@ class EventSource : public MemorySource {
   }
 };
 
-class DeviceSource final : public EventSource {
+class DeviceSource : public EventSource {
  public:
   explicit DeviceSource(Device device) : device_(device) {}
   void* allocate(std::int64_t nbytes) override {
@@ -79,14 +82,85 @@ class DeviceSource final : public EventSource {
   void free(void* data) noexcept override { free_device(data); }
   void poison(void* data, std::int64_t nbytes, StreamState* stream) noexcept override {
     if (cudaMemsetAsync(data, kPoison, static_cast<std::size_t>(nbytes),
-                        static_cast<cudaStream_t>(stream->handle())) != cudaSuccess) {
+                        static_cast<cudaStream_t>(stream->order_handle())) != cudaSuccess) {
       (void)cudaGetLastError();
     }
   }
   void synchronize() override { synchronize_device(device_); }
+  std::int64_t capacity() override { return memory_info(device_).total; }
+
+ protected:
+  Device device_;
+};
+
+/// A pool of the driver's. Nothing is cached above it: its order is that of the streams.
+class AsyncSource final : public DeviceSource {
+ public:
+  AsyncSource(Device device, std::uint64_t release_threshold) : DeviceSource(device) {
+    set_device(device);
+    cudaMemPoolProps properties{};
+    properties.allocType = cudaMemAllocationTypePinned;
+    properties.location.type = cudaMemLocationTypeDevice;
+    properties.location.id = device.index;
+    RENSA_CUDA_CHECK(cudaMemPoolCreate(&pool_, &properties));
+    RENSA_CUDA_CHECK(
+        cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &release_threshold));
+  }
+  ~AsyncSource() override { forgive(cudaMemPoolDestroy(pool_)); }
+  AsyncSource(const AsyncSource&) = delete;
+  AsyncSource& operator=(const AsyncSource&) = delete;
+
+  void* allocate(std::int64_t nbytes) override { return allocate_on(nbytes, nullptr); }
+  void* allocate_on(std::int64_t nbytes, StreamState* stream) override {
+    set_device(device_);
+    void* data = nullptr;
+    cudaError_t error =
+        cudaMallocFromPoolAsync(&data, static_cast<std::size_t>(nbytes), pool_, handle_of(stream));
+    if (error == cudaErrorMemoryAllocation) {
+      forgive(error);
+      return nullptr;
+    }
+    RENSA_CUDA_CHECK(error);
+    return data;
+  }
+  void free(void* data) noexcept override { free_on(data, nullptr); }
+  void free_on(void* data, StreamState* stream) noexcept override {
+    try {
+      set_device(device_);  // the legacy stream is the current device's
+    } catch (...) {
+      return;  // the device is gone, and the memory with it
+    }
+    forgive(cudaFreeAsync(data, handle_of(stream)));
+  }
+  void trim() noexcept override { forgive(cudaMemPoolTrimTo(pool_, 0)); }
 
  private:
-  Device device_;
+  static void forgive(cudaError_t error) noexcept {
+    if (error != cudaSuccess) (void)cudaGetLastError();
+  }
+  static cudaStream_t handle_of(StreamState* stream) {
+    // Of a stream that is gone, all work is done: any order will do.
+    return static_cast<cudaStream_t>(stream ? stream->order_handle() : legacy_stream());
+  }
+
+  cudaMemPool_t pool_ = nullptr;
+};
+
+class ManagedSource final : public DeviceSource {
+ public:
+  using DeviceSource::DeviceSource;
+  void* allocate(std::int64_t nbytes) override {
+    set_device(device_);
+    void* data = nullptr;
+    cudaError_t error =
+        cudaMallocManaged(&data, static_cast<std::size_t>(nbytes), cudaMemAttachGlobal);
+    if (error == cudaErrorMemoryAllocation) {
+      (void)cudaGetLastError();
+      return nullptr;
+    }
+    RENSA_CUDA_CHECK(error);
+    return data;
+  }
 };
 
 class PinnedSource final : public EventSource {
@@ -117,6 +191,14 @@ class PinnedSource final : public EventSource {
 
 std::unique_ptr<MemorySource> device_source(Device device) {
   return std::make_unique<DeviceSource>(device);
+}
+
+std::unique_ptr<MemorySource> async_source(Device device, std::uint64_t release_threshold) {
+  return std::make_unique<AsyncSource>(device, release_threshold);
+}
+
+std::unique_ptr<MemorySource> managed_source(Device device) {
+  return std::make_unique<ManagedSource>(device);
 }
 
 std::unique_ptr<MemorySource> pinned_source() { return std::make_unique<PinnedSource>(); }

@@ -3,13 +3,19 @@
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 #include <nvtx3/nvToolsExt.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string_view>
 
 #include "rensa/backend/cuda/check.h"
 #include "rensa/backend/cuda/library.h"
+#include "rensa/core/error.h"
 #include "rensa/device/cuda_runtime.h"
 #include "rensa/device/stream.h"
 
@@ -89,7 +95,8 @@ std::string describe_system() {
                         static_cast<double>(properties.totalGlobalMem) / (1 << 30));
   }
   for (const auto* source :
-       {&cublaslt_source(), &nccl_source(), &nvrtc_source(), &cudnn_source(), &cupti_source()}) {
+       {&cublaslt_source(), &cublas_source(), &cusolver_source(), &cufft_source(), &nccl_source(),
+        &nvrtc_source(), &cudnn_source(), &cupti_source()}) {
     text += describe_library(*source) + "\n";
   }
   return text;
@@ -123,11 +130,53 @@ void synchronize_device(Device device) {
   RENSA_CUDA_CHECK(cudaDeviceSynchronize());
 }
 
-void* create_event(Device device, bool timing) {
+int stream_priority(void* stream) {
+  int priority = 0;
+  RENSA_CUDA_CHECK(cudaStreamGetPriority(as_stream(stream), &priority));
+  return priority;
+}
+
+bool stream_non_blocking(void* stream) {
+  unsigned flags = 0;
+  RENSA_CUDA_CHECK(cudaStreamGetFlags(as_stream(stream), &flags));
+  return (flags & cudaStreamNonBlocking) != 0;
+}
+
+PriorityRange priority_range(Device device) {
   set_device(device);
+  PriorityRange range{};
+  RENSA_CUDA_CHECK(cudaDeviceGetStreamPriorityRange(&range.last, &range.first));
+  return range;
+}
+
+void launch_host_func(void* stream, void (*function)(void*), void* argument) {
+  RENSA_CUDA_CHECK(cudaLaunchHostFunc(as_stream(stream), function, argument));
+}
+
+void* create_event(Device device, EventOptions options) {
+  set_device(device);
+  unsigned flags = cudaEventDefault;
+  if (!options.timing) flags |= cudaEventDisableTiming;
+  if (options.blocking) flags |= cudaEventBlockingSync;
+  if (options.interprocess) flags |= cudaEventInterprocess;
   cudaEvent_t event = nullptr;
-  RENSA_CUDA_CHECK(
-      cudaEventCreateWithFlags(&event, timing ? cudaEventDefault : cudaEventDisableTiming));
+  RENSA_CUDA_CHECK(cudaEventCreateWithFlags(&event, flags));
+  return event;
+}
+
+std::string event_ipc_handle(void* event) {
+  cudaIpcEventHandle_t handle;
+  RENSA_CUDA_CHECK(cudaIpcGetEventHandle(&handle, as_event(event)));
+  return std::string(handle.reserved, sizeof(handle.reserved));
+}
+
+void* open_event(Device device, const std::string& ipc_handle) {
+  set_device(device);
+  cudaIpcEventHandle_t handle{};
+  std::memcpy(handle.reserved, ipc_handle.data(),
+              std::min(ipc_handle.size(), sizeof(handle.reserved)));
+  cudaEvent_t event = nullptr;
+  RENSA_CUDA_CHECK(cudaIpcOpenEventHandle(&event, handle));
   return event;
 }
 
@@ -153,6 +202,75 @@ float elapsed_ms(void* start, void* stop) {
   float ms = 0;
   RENSA_CUDA_CHECK(cudaEventElapsedTime(&ms, as_event(start), as_event(stop)));
   return ms;
+}
+
+// --- graphs --------------------------------------------------------------------------------------
+
+void begin_capture(void* stream) {
+  RENSA_CUDA_CHECK(cudaStreamBeginCapture(as_stream(stream), cudaStreamCaptureModeRelaxed));
+}
+
+void* end_capture(void* stream) {
+  cudaGraph_t graph = nullptr;
+  cudaError_t error = cudaStreamEndCapture(as_stream(stream), &graph);
+  if (error != cudaSuccess && graph) forgive(cudaGraphDestroy(graph));
+  RENSA_CUDA_CHECK(error);
+  return graph;
+}
+
+bool stream_capturing(void* stream) {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  RENSA_CUDA_CHECK(cudaStreamIsCapturing(as_stream(stream), &status));
+  return status != cudaStreamCaptureStatusNone;
+}
+
+void give_to_graph(void* graph, void* object, void (*destroy)(void*)) {
+  cudaUserObject_t counted = nullptr;
+  cudaError_t error =
+      cudaUserObjectCreate(&counted, object, destroy, 1, cudaUserObjectNoDestructorSync);
+  if (error != cudaSuccess) destroy(object);
+  RENSA_CUDA_CHECK(error);
+  RENSA_CUDA_CHECK(cudaGraphRetainUserObject(static_cast<cudaGraph_t>(graph), counted, 1,
+                                             cudaGraphUserObjectMove));
+}
+
+void* instantiate_graph(void* graph) {
+  cudaGraphExec_t executable = nullptr;
+  RENSA_CUDA_CHECK(cudaGraphInstantiate(&executable, static_cast<cudaGraph_t>(graph), 0));
+  return executable;
+}
+
+void upload_graph(void* executable, void* stream) {
+  RENSA_CUDA_CHECK(cudaGraphUpload(static_cast<cudaGraphExec_t>(executable), as_stream(stream)));
+}
+
+void launch_graph(void* executable, void* stream) {
+  RENSA_CUDA_CHECK(cudaGraphLaunch(static_cast<cudaGraphExec_t>(executable), as_stream(stream)));
+}
+
+void destroy_graph(void* graph, void* executable) noexcept {
+  if (executable) forgive(cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(executable)));
+  if (graph) forgive(cudaGraphDestroy(static_cast<cudaGraph_t>(graph)));
+}
+
+std::size_t graph_nodes(void* graph) {
+  std::size_t count = 0;
+  RENSA_CUDA_CHECK(cudaGraphGetNodes(static_cast<cudaGraph_t>(graph), nullptr, &count));
+  return count;
+}
+
+std::string graph_dot(void* graph) {
+  std::string path = (std::filesystem::temp_directory_path() / "rensa_graph_XXXXXX").string();
+  int file = mkstemp(path.data());
+  if (file < 0) throw Error("debug_dot: no file could be made for the graph's text");
+  close(file);
+  cudaError_t error = cudaGraphDebugDotPrint(static_cast<cudaGraph_t>(graph), path.c_str(),
+                                             cudaGraphDebugDotFlagsVerbose);
+  std::ifstream in(path);
+  std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  unlink(path.c_str());
+  RENSA_CUDA_CHECK(error);
+  return text;
 }
 
 // --- memory --------------------------------------------------------------------------------------

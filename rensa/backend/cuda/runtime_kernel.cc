@@ -234,7 +234,7 @@ void RuntimeKernel::run_cuda(const cuda::LaunchContext& context) {
     throw DeviceError(fmt::format("{}: it is a kernel for the CPU, its arrays are on {}", name(),
                                   context.device.str()));
   }
-  std::vector<void*> addresses = argument_addresses();
+  std::vector<void*> addresses = argument_addresses(context.workspace, context.semaphores);
   // The driver takes a kernel of a library for a function of the current context.
   auto* kernel = static_cast<CUfunction>(const_cast<void*>(function));
   CUresult result = cuda::driver().launch_kernel(

@@ -12,6 +12,7 @@
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"
 #include "rensa/device/stream.h"
+#include "rensa/device/timeline_span.h"
 
 namespace rensa::cuda {
 
@@ -247,6 +248,7 @@ void StepGraph::launch(const std::vector<const void*>& inputs,
     impl_->set_params(impl_->copy_out_node, copy_out_kernel(), impl_->copy_out_dims, copy_out);
   }
   impl_->follow_last(stream, handle);
+  timeline::Span span(timeline::Kind::operation, "recorded step", impl_->device);
   check(cudaGraphLaunch(impl_->exec, handle));
 }
 

@@ -51,7 +51,7 @@ class Piece {
       : context_(context), memory_(allocate_pinned(nbytes)) {
     // An exception may leave copies running: the pool then waits for them.
     memory_->use_on(context.stream);
-    event_ = cuda::runtime::create_event(context.device, false);
+    event_ = cuda::runtime::create_event(context.device, {.timing = false});
   }
   ~Piece() { cuda::runtime::destroy_event(event_); }
   Piece(const Piece&) = delete;

@@ -16,12 +16,9 @@ namespace {
 void Elementwise::run_cuda(const cuda::LaunchContext&) { absent(*this); }
 void Reduce::run_cuda(const cuda::LaunchContext&) { absent(*this); }
 void Matmul::run_cuda(const cuda::LaunchContext&) { absent(*this); }
-void TakeRows::run_cuda(const cuda::LaunchContext&) { absent(*this); }
-void PutRows::run_cuda(const cuda::LaunchContext&) { absent(*this); }
 void Arange::run_cuda(const cuda::LaunchContext&) { absent(*this); }
 void Random::run_cuda(const cuda::LaunchContext&) { absent(*this); }
 void Dropout::run_cuda(const cuda::LaunchContext&) { absent(*this); }
-void ArgsortKeys::run_cuda(const cuda::LaunchContext&) { absent(*this); }
 void SoftmaxCrossEntropy::run_cuda(const cuda::LaunchContext&) { absent(*this); }
 void SoftmaxCrossEntropyGrad::run_cuda(const cuda::LaunchContext&) { absent(*this); }
 void Accuracy::run_cuda(const cuda::LaunchContext&) { absent(*this); }
@@ -31,7 +28,6 @@ void Transfer::run_cuda(const cuda::LaunchContext&) { absent(*this); }
 
 std::size_t Reduce::workspace_bytes() const { return 0; }
 std::size_t Matmul::workspace_bytes() const { return 0; }
-std::size_t ArgsortKeys::workspace_bytes() const { return 0; }
 std::size_t SoftmaxCrossEntropy::workspace_bytes() const { return 0; }
 std::size_t Accuracy::workspace_bytes() const { return 0; }
 std::size_t ReluBiasGrad::workspace_bytes() const { return 0; }

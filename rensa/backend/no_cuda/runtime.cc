@@ -22,8 +22,25 @@ void* legacy_stream() noexcept { return nullptr; }
 void synchronize_stream(void*) { fail(); }
 bool stream_done(void*) { fail(); }
 void synchronize_device(Device) { fail(); }
+int stream_priority(void*) { fail(); }
+bool stream_non_blocking(void*) { fail(); }
+PriorityRange priority_range(Device) { fail(); }
+void launch_host_func(void*, void (*)(void*), void*) { fail(); }
 
-void* create_event(Device, bool) { fail(); }
+void begin_capture(void*) { fail(); }
+void* end_capture(void*) { fail(); }
+bool stream_capturing(void*) { fail(); }
+void give_to_graph(void*, void*, void (*)(void*)) { fail(); }
+void* instantiate_graph(void*) { fail(); }
+void upload_graph(void*, void*) { fail(); }
+void launch_graph(void*, void*) { fail(); }
+void destroy_graph(void*, void*) noexcept {}
+std::size_t graph_nodes(void*) { fail(); }
+std::string graph_dot(void*) { fail(); }
+
+void* create_event(Device, EventOptions) { fail(); }
+std::string event_ipc_handle(void*) { fail(); }
+void* open_event(Device, const std::string&) { fail(); }
 void destroy_event(void*) noexcept {}
 void record_event(void*, void*) { fail(); }
 void wait_event(void*, void*) { fail(); }
@@ -37,6 +54,8 @@ void zero_async(void*, std::size_t, void*) { fail(); }
 
 ErrorWord* make_error_word(Device, void**) { fail(); }
 std::unique_ptr<MemorySource> device_source(Device) { fail(); }
+std::unique_ptr<MemorySource> async_source(Device, std::uint64_t) { fail(); }
+std::unique_ptr<MemorySource> managed_source(Device) { fail(); }
 std::unique_ptr<MemorySource> pinned_source() { fail(); }
 
 bool ranges_on() noexcept { return false; }

@@ -53,7 +53,7 @@ std::vector<std::complex<double>> inputs_of(const TestArray& in, unsigned axes,
 
 std::complex<double> expected(Reduction reduction,
                               const std::vector<std::complex<double>>& values) {
-  std::complex<double> sum = 0, prod = 1, squares = 0;
+  std::complex<double> sum = 0, prod = 1, squares = 0, count = 0;
   std::size_t greatest = 0, least = 0;
   bool any = false, all = true;
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -61,6 +61,7 @@ std::complex<double> expected(Reduction reduction,
     prod *= values[i];
     squares += values[i] * values[i];
     any |= values[i] != 0.0;
+    count += values[i] != 0.0;
     all &= values[i] != 0.0;
     if (values[i].real() > values[greatest].real()) greatest = i;
     if (values[i].real() < values[least].real()) least = i;
@@ -74,6 +75,11 @@ std::complex<double> expected(Reduction reduction,
     case Reduction::any: return any;
     case Reduction::all: return all;
     case Reduction::sum_of_squares: return squares;
+    case Reduction::count_nonzero: return count;
+    case Reduction::nansum: return sum;
+    case Reduction::nanprod: return prod;
+    case Reduction::nanmax: return values[greatest];
+    case Reduction::nanmin: return values[least];
     case Reduction::argmax: return static_cast<double>(greatest);
     default: return static_cast<double>(least);
   }
@@ -81,7 +87,15 @@ std::complex<double> expected(Reduction reduction,
 
 bool takes(Reduction reduction, Dtype d) {
   ReductionRule rule = reduction_info(reduction).rule;
-  return rule == ReductionRule::sum || rule == ReductionRule::mean || dtype_kind(d) != 'c';
+  char kind = dtype_kind(d);
+  switch (rule) {
+    case ReductionRule::sum:
+    case ReductionRule::mean:
+    case ReductionRule::count: return true;
+    case ReductionRule::nan_sum: return kind == 'f' || kind == 'c';
+    case ReductionRule::nan_order: return kind == 'f';
+    default: return kind != 'c';
+  }
 }
 
 void check(Reduction reduction, const TestArray& in, unsigned axes, Layout out_layout) {

@@ -42,10 +42,10 @@ TEST(CudaRows, GatherAndScatter) {
       Array gx = x.to(gpu(0));
       for (Dtype index_dtype : {int64, int32, int8, uint8}) {
         Array index = xp::array({3, 49, 0, 3, 17, 3}).astype(index_dtype);
-        expect_equal(xp::take(gx, index.to(gpu(0))), xp::take(x, index), "take");
+        expect_equal(xp::take(gx, index.to(gpu(0)), 0), xp::take(x, index, 0), "take");
         Array grid = index.reshape({2, 3});
-        expect_equal(xp::take(gx, grid.to(gpu(0))), xp::take(x, grid), "take by a grid");
-        Array sums = x.copy(), gpu_sums = gx.copy(), values = xp::take(x, index);
+        expect_equal(xp::take(gx, grid.to(gpu(0)), 0), xp::take(x, grid, 0), "take by a grid");
+        Array sums = x.copy(), gpu_sums = gx.copy(), values = xp::take(x, index, 0);
         xp::scatter_add(sums, index, values);
         xp::scatter_add(gpu_sums, index.to(gpu(0)), values.to(gpu(0)));
         expect_equal(gpu_sums, sums, "scatter_add");
@@ -55,10 +55,10 @@ TEST(CudaRows, GatherAndScatter) {
       target[xp::array({3, -1, 0, 5, 17})] = values;
       gpu_target[xp::array({3, -1, 0, 5, 17}).to(gpu(0))] = values.to(gpu(0));
       expect_equal(gpu_target, target, "setitem");
-      expect_equal(xp::take(gx, index.to(gpu(0))), xp::take(x, index), "negative indices");
+      expect_equal(xp::take(gx, index.to(gpu(0)), 0), xp::take(x, index, 0), "negative indices");
       if (row.ndim() == 2) {
-        expect_equal(xp::take(gx.transpose({0, 2, 1}), index.to(gpu(0))),
-                     xp::take(x.transpose({0, 2, 1}), index), "rows with strides");
+        expect_equal(xp::take(gx.transpose({0, 2, 1}), index.to(gpu(0)), 0),
+                     xp::take(x.transpose({0, 2, 1}), index, 0), "rows with strides");
       }
     }
   }
@@ -79,7 +79,7 @@ TEST(CudaRows, IndexOutOfRangeIsReported) {
   Array x = xp::ones({10, 4}, float32, gpu(0));
   for (std::int64_t bad : {10, -11}) {
     Array index = xp::array(std::vector<std::int64_t>{1, bad}).to(gpu(0));
-    Array taken = xp::take(x, index);
+    Array taken = xp::take(x, index, 0);
     EXPECT_THROW(to_cpu(taken), IndexError);
     expect_equal(taken[0], xp::ones({4}), "the row in range");
     expect_equal(taken[1], xp::zeros({4}), "the row out of range");

@@ -6,7 +6,9 @@
 #include <string>
 
 #include "rensa/core/error.h"
+#include "rensa/device/indexing_operations.h"
 #include "rensa/device/operations.h"
+#include "rensa/device/sort_operations.h"
 #include "tests/backend/cpu/test_array.h"
 
 namespace rensa::testing {
@@ -22,22 +24,26 @@ TestArray indices_of(const Shape& shape, const std::vector<int>& values, Dtype d
 }
 
 void take(const TestArray& in, const TestArray& indices, const TestArray& out) {
-  TakeRows op;
+  Gather op;
+  op.by.count = 1;
+  op.by.indices[0] = indices.operand();
+  op.by.list_shape = indices.view().shape;
   op.in = in.operand();
-  op.indices = indices.operand();
   op.out = out.operand();
   op.run_cpu();
 }
 
 void put(bool add, const TestArray& in, const TestArray& indices, const TestArray& out) {
-  PutRows op(add);
+  Scatter op("scatter", add ? ScatterMode::add : ScatterMode::assign);
+  op.by.count = 1;
+  op.by.indices[0] = indices.operand();
+  op.by.list_shape = indices.view().shape;
   op.in = in.operand();
-  op.indices = indices.operand();
   op.out = out.operand();
   op.run_cpu();
 }
 
-TEST(CpuTakeRows, EveryDtypeAndLayout) {
+TEST(CpuGather, EveryDtypeAndLayout) {
   for (Dtype d : all_dtypes()) {
     for (Dtype index_dtype : {int64, int32, int8, uint8, uint64}) {
       for (Layout layout : kLayouts) {
@@ -56,7 +62,7 @@ TEST(CpuTakeRows, EveryDtypeAndLayout) {
   }
 }
 
-TEST(CpuTakeRows, EdgesOfShapes) {
+TEST(CpuGather, EdgesOfShapes) {
   TestArray vector({4}, float32), one({}, float32);
   vector.fill(1);
   take(vector, indices_of({}, {2}), one);
@@ -67,7 +73,7 @@ TEST(CpuTakeRows, EdgesOfShapes) {
   take(wide, indices_of({2}, {3, 1}), taken);
 }
 
-TEST(CpuTakeRows, OutOfRange) {
+TEST(CpuGather, OutOfRange) {
   TestArray in({10, 2}, float32), out({2, 2}, float32);
   out.fill(1);
   std::vector<char> before = out.bytes();
@@ -83,7 +89,7 @@ TEST(CpuTakeRows, OutOfRange) {
   EXPECT_EQ(out.bytes(), before);
 }
 
-TEST(CpuPutRows, AssignsAndAdds) {
+TEST(CpuScatter, AssignsAndAdds) {
   for (bool add : {false, true}) {
     for (Dtype d : {float32, float16, int16, int64, complex64}) {
       for (Layout layout : kLayouts) {
@@ -108,7 +114,7 @@ TEST(CpuPutRows, AssignsAndAdds) {
   }
 }
 
-TEST(CpuPutRows, OutOfRangeChangesNothing) {
+TEST(CpuScatter, OutOfRangeChangesNothing) {
   TestArray in({2, 3}, float32), out({4, 3}, float32);
   in.fill(1);
   out.fill(2);
@@ -117,7 +123,7 @@ TEST(CpuPutRows, OutOfRangeChangesNothing) {
   EXPECT_EQ(out.bytes(), before);
 }
 
-TEST(CpuPutRows, SumsAreRepeatable) {
+TEST(CpuScatter, SumsAreRepeatable) {
   TestArray in({500, 3000}, float32);
   std::mt19937 random(1);
   for (std::int64_t i = 0; i < in.size(); ++i) in.set(i, static_cast<double>(random()) * 1e-7);
@@ -136,11 +142,11 @@ TEST(CpuPutRows, SumsAreRepeatable) {
 TEST(CpuArgsort, IsStable) {
   for (Dtype d : {uint32, uint64}) {
     for (std::int64_t n : {0, 1, 2, 1000, 5000}) {
-      TestArray keys({n}, d), order({n}, int64);
+      TestArray keys({1, n}, d), order({n}, int64);
       std::mt19937 random(7);
       for (std::int64_t i = 0; i < n; ++i) keys.set(i, static_cast<double>(random() % 50) * 8e7);
-      ArgsortKeys op;
-      op.keys = keys.operand();
+      Sort op("argsort");
+      op.in = keys.operand();
       op.order = order.operand();
       op.run_cpu();
       std::vector<std::int64_t> want(static_cast<std::size_t>(n));

@@ -1,0 +1,46 @@
+// Devices: where arrays are made, how they move, and what is refused. Runs with no GPU, one or two.
+#include <rensa/rensa.h>
+
+#include <iostream>
+
+using namespace rensa;
+
+int main() {
+  std::cout << "GPUs: " << num_gpus() << "\n";
+  std::cout << "try_gpu(): " << try_gpu() << ", try_gpu(10): " << try_gpu(10) << "\n";
+  for (Device device : try_all_gpus()) std::cout << "one of try_all_gpus(): " << device << "\n";
+
+  // Arrays are on the current device, the CPU unless changed; every creation routine takes another.
+  Array x = xp::array({1, 2, 3});
+  std::cout << "x is on " << x.device() << "\n";
+  Device device = try_gpu();
+  Array ones = xp::ones({2, 3}, float32, device);
+  std::cout << ones << "\n";
+  {
+    DeviceScope on(device);
+    std::cout << "made in the scope of " << device << ": " << xp::random::random({2, 3}).device()
+              << "\n";
+  }
+
+  // to() gives the same array where it is there already; copyto() always makes a new one.
+  Array same = ones.to(device), copy = ones.copyto(device);
+  std::cout << "to() shares: " << std::boolalpha << (same.data() == ones.data())
+            << ", copyto() shares: " << (copy.data() == ones.data()) << "\n";
+
+  // Nothing is moved behind one's back: operands on two devices are an error that names both.
+  if (num_gpus() > 0) {
+    try {
+      Array sum = ones + xp::ones({2, 3});
+    } catch (const DeviceError& error) {
+      std::cout << "refused: " << error.what() << "\n";
+    }
+    std::cout << "moved first: " << (ones + xp::ones({2, 3}).to(device)).sum().item<float>()
+              << "\n";
+  }
+
+  // A model computes where its parameters are.
+  L::Linear layer(1);
+  layer.move_to(device);
+  Variable y = layer(Variable(ones));
+  std::cout << "layer(ones) has shape " << y.shape().str() << " on " << y.array().device() << "\n";
+}

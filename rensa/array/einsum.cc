@@ -1,0 +1,340 @@
+// Einstein's sums: subscripts to labelled views, pairs of operands to products of matrices.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include "rensa/array/internal.h"
+#include "rensa/array/linalg.h"
+#include "rensa/core/error.h"
+
+namespace rensa {
+
+namespace {
+
+// A letter's code, or 256 + i for the i-th axis from the right among those of "...".
+using Label = int;
+using Labels = std::vector<Label>;
+constexpr Label kEllipsis = -1;  // in a term as it was written
+constexpr Label kBroadcast = 256;
+
+bool holds(const Labels& labels, Label label) {
+  return std::find(labels.begin(), labels.end(), label) != labels.end();
+}
+
+// An array whose axes have names, each once.
+struct Term {
+  Array array;
+  Labels labels;
+
+  std::int64_t extent(Label label) const {
+    auto at = std::find(labels.begin(), labels.end(), label);
+    return array.shape()[static_cast<int>(at - labels.begin())];
+  }
+};
+
+[[noreturn]] void throw_subscripts(std::string_view subscripts, const std::string& what) {
+  throw ValueError(fmt::format("einsum: \"{}\": {}", subscripts, what));
+}
+
+Labels parse_term(std::string_view subscripts, std::string_view text) {
+  Labels labels;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    char c = text[i];
+    if (c == ' ') continue;
+    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) {
+      labels.push_back(c);
+    } else if (text.substr(i, 3) == "..." && !holds(labels, kEllipsis)) {
+      labels.push_back(kEllipsis);
+      i += 2;
+    } else {
+      throw_subscripts(subscripts, fmt::format("'{}' is neither a letter nor part of one \"...\" "
+                                               "a term",
+                                               c));
+    }
+  }
+  return labels;
+}
+
+// What is left and right of "->".
+struct Subscripts {
+  std::vector<Labels> inputs;
+  Labels output;
+  bool explicit_output = false;
+
+  explicit Subscripts(std::string_view text) {
+    std::size_t arrow = text.find("->");
+    std::string_view left = text.substr(0, arrow);
+    while (true) {
+      std::size_t comma = left.find(',');
+      inputs.push_back(parse_term(text, left.substr(0, comma)));
+      if (comma == left.npos) break;
+      left.remove_prefix(comma + 1);
+    }
+    explicit_output = arrow != text.npos;
+    if (explicit_output) output = parse_term(text, text.substr(arrow + 2));
+  }
+};
+
+// `labels` with "..." spelled out as `count` axes.
+Labels expanded(const Labels& labels, int count) {
+  Labels result;
+  for (Label label : labels) {
+    if (label != kEllipsis) {
+      result.push_back(label);
+      continue;
+    }
+    for (int i = count; i-- > 0;) result.push_back(kBroadcast + i);
+  }
+  return result;
+}
+
+// `a` with its axes named; an axis of a repeated label becomes part of the diagonal.
+Term labelled(std::string_view subscripts, const Array& a, const Labels& written) {
+  bool ellipsis = holds(written, kEllipsis);
+  int letters = static_cast<int>(written.size()) - ellipsis;
+  if (letters > a.ndim() || (!ellipsis && letters < a.ndim())) {
+    throw_subscripts(subscripts, fmt::format("{} labels do not name the axes of {}", letters,
+                                             a.view().describe()));
+  }
+  Term term;
+  Shape shape, strides;
+  int axis = 0;
+  for (Label label : expanded(written, a.ndim() - letters)) {
+    auto at = std::find(term.labels.begin(), term.labels.end(), label);
+    if (at == term.labels.end()) {
+      term.labels.push_back(label);
+      shape.push_back(a.shape()[axis]);
+      strides.push_back(a.strides()[axis]);
+    } else {
+      int first = static_cast<int>(at - term.labels.begin());
+      if (shape[first] != a.shape()[axis]) {
+        throw ShapeError(fmt::format(
+            "einsum: \"{}\": label '{}' stands for extents {} and {} of {}", subscripts,
+            static_cast<char>(label), shape[first], a.shape()[axis], a.view().describe()));
+      }
+      strides[first] += a.strides()[axis];
+    }
+    ++axis;
+  }
+  term.array = detail::new_view(a, 0, shape, strides);
+  return term;
+}
+
+// Without "->": the broadcast axes, then the labels that stand once, in order of the alphabet.
+Labels implicit_output(const std::vector<Labels>& inputs, int broadcast) {
+  std::array<int, 128> count{};
+  for (const Labels& labels : inputs) {
+    for (Label label : labels) {
+      if (label != kEllipsis) ++count[static_cast<std::size_t>(label)];
+    }
+  }
+  Labels output = expanded({kEllipsis}, broadcast);
+  for (Label label = 'A'; label <= 'z'; ++label) {
+    if (count[static_cast<std::size_t>(label)] == 1) output.push_back(label);
+  }
+  return output;
+}
+
+Labels explicit_output(std::string_view subscripts, const Labels& written,
+                       const std::vector<Term>& terms, int broadcast) {
+  if (broadcast > 0 && !holds(written, kEllipsis)) {
+    throw_subscripts(subscripts, "\"...\" stands for axes that the result does not name");
+  }
+  Labels output = expanded(written, broadcast);
+  for (std::size_t i = 0; i < output.size(); ++i) {
+    bool known = std::any_of(terms.begin(), terms.end(),
+                             [&](const Term& term) { return holds(term.labels, output[i]); });
+    bool again = std::find(output.begin(), output.begin() + static_cast<std::ptrdiff_t>(i),
+                           output[i]) != output.begin() + static_cast<std::ptrdiff_t>(i);
+    if (known && !again) continue;
+    throw_subscripts(subscripts,
+                     fmt::format("the result's label '{}' {}", static_cast<char>(output[i]),
+                                 again ? "stands twice" : "names no operand's axis"));
+  }
+  return output;
+}
+
+// Axes of extent 1 that stand for a longer one elsewhere are dropped: products broadcast.
+void drop_stretched(std::string_view subscripts, std::vector<Term>& terms) {
+  for (Term& term : terms) {
+    for (std::size_t i = 0; i < term.labels.size();) {
+      Label label = term.labels[i];
+      std::int64_t extent = term.extent(label), longest = extent;
+      for (const Term& other : terms) {
+        if (!holds(other.labels, label)) continue;
+        std::int64_t theirs = other.extent(label);
+        if (theirs != extent && theirs != 1 && extent != 1) {
+          throw ShapeError(fmt::format(
+              "einsum: \"{}\": {} stands for extents {} and {}: {} and {}", subscripts,
+              label < kBroadcast ? fmt::format("label '{}'", static_cast<char>(label))
+                                 : "an axis of \"...\"",
+              extent, theirs, term.array.view().describe(), other.array.view().describe()));
+        }
+        if (longest == 1) longest = theirs;
+      }
+      if (extent == 1 && longest != 1) {
+        term.array = term.array.squeeze(static_cast<int>(i));
+        term.labels.erase(term.labels.begin() + static_cast<std::ptrdiff_t>(i));
+      } else {
+        ++i;
+      }
+    }
+  }
+}
+
+// The sum over all labels outside of `kept`, in the term's own dtype.
+Term summed(const Term& term, const Labels& kept) {
+  unsigned axes = 0;
+  Shape shape;
+  Term result;
+  for (std::size_t i = 0; i < term.labels.size(); ++i) {
+    if (!holds(kept, term.labels[i])) {
+      axes |= 1u << i;
+      continue;
+    }
+    shape.push_back(term.array.shape()[static_cast<int>(i)]);
+    result.labels.push_back(term.labels[i]);
+  }
+  if (axes == 0) return term;
+  bool truth = term.array.dtype() == bool_;
+  Array sum = detail::reduce_axes(truth ? Reduction::any : Reduction::sum, term.array, axes);
+  result.array = sum.reshape(shape).astype(term.array.dtype(), false);
+  return result;
+}
+
+// A view with the axes in the order of `labels`; those that the term lacks get extent 1.
+Array arranged(const Term& term, const Labels& labels) {
+  Shape shape, strides;
+  for (Label label : labels) {
+    auto at = std::find(term.labels.begin(), term.labels.end(), label);
+    bool there = at != term.labels.end();
+    int axis = static_cast<int>(at - term.labels.begin());
+    shape.push_back(there ? term.array.shape()[axis] : 1);
+    strides.push_back(there ? term.array.strides()[axis] : 0);
+  }
+  return detail::new_view(term.array, 0, shape, strides);
+}
+
+Shape extents_of(const Term& term, const Labels& labels) {
+  Shape shape;
+  for (Label label : labels) shape.push_back(term.extent(label));
+  return shape;
+}
+
+Labels joined(const Labels& a, const Labels& b) {
+  Labels all = a;
+  all.insert(all.end(), b.begin(), b.end());
+  return all;
+}
+
+// Sums of products over the labels of both that are not `kept`.
+Term contract(const Term& left, const Term& right, const Labels& kept) {
+  Term a = summed(left, joined(kept, right.labels)), b = summed(right, joined(kept, left.labels));
+  Labels batch, sums, rows, columns;
+  for (Label label : a.labels) {
+    bool both = holds(b.labels, label);
+    (!both ? rows : holds(kept, label) ? batch : sums).push_back(label);
+  }
+  for (Label label : b.labels) {
+    if (!holds(a.labels, label)) columns.push_back(label);
+  }
+  Term result;
+  result.labels = joined(batch, joined(rows, columns));
+  if (sums.empty()) {
+    result.array = xp::multiply(arranged(a, result.labels), arranged(b, result.labels));
+    return result;
+  }
+  Shape outer = extents_of(a, batch), m = extents_of(a, rows), n = extents_of(b, columns);
+  std::int64_t k = extents_of(a, sums).total();
+  Array x = arranged(a, joined(batch, joined(rows, sums))).reshape({outer.total(), m.total(), k});
+  Array y =
+      arranged(b, joined(batch, joined(sums, columns))).reshape({outer.total(), k, n.total()});
+  if (batch.empty()) {
+    x = x.squeeze(0);
+    y = y.squeeze(0);
+  }
+  Shape shape = outer;
+  for (std::int64_t extent : m) shape.push_back(extent);
+  for (std::int64_t extent : n) shape.push_back(extent);
+  result.array = xp::matmul(x, y).reshape(shape);
+  return result;
+}
+
+// How many elements the product of two terms has more than they have themselves.
+double growth(const Term& a, const Term& b, const Labels& kept) {
+  double result = 1;
+  for (Label label : a.labels) {
+    if (holds(kept, label)) result *= static_cast<double>(a.extent(label));
+  }
+  for (Label label : b.labels) {
+    if (holds(kept, label) && !holds(a.labels, label))
+      result *= static_cast<double>(b.extent(label));
+  }
+  return result - static_cast<double>(a.array.size()) - static_cast<double>(b.array.size());
+}
+
+// What the result and the terms other than i and j still need.
+Labels kept_beside(const std::vector<Term>& terms, std::size_t i, std::size_t j,
+                   const Labels& output) {
+  Labels kept = output;
+  for (std::size_t k = 0; k < terms.size(); ++k) {
+    if (k != i && k != j) kept = joined(kept, terms[k].labels);
+  }
+  return kept;
+}
+
+Term contract_all(std::vector<Term> terms, const Labels& output) {
+  while (terms.size() > 1) {
+    std::size_t first = 0, second = 1;
+    double least = 0;
+    for (std::size_t i = 0; terms.size() > 2 && i < terms.size(); ++i) {
+      for (std::size_t j = i + 1; j < terms.size(); ++j) {
+        double cost = growth(terms[i], terms[j], kept_beside(terms, i, j, output));
+        if ((i > 0 || j > 1) && cost >= least) continue;
+        least = cost;
+        first = i;
+        second = j;
+      }
+    }
+    Term product = contract(terms[first], terms[second], kept_beside(terms, first, second, output));
+    terms.erase(terms.begin() + static_cast<std::ptrdiff_t>(second));
+    terms[first] = product;
+  }
+  return summed(terms[0], output);
+}
+
+}  // namespace
+
+Array xp::einsum(std::string_view subscripts, std::span<const Array> operands) {
+  Subscripts parsed(subscripts);
+  if (operands.empty() || parsed.inputs.size() != operands.size()) {
+    throw_subscripts(
+        subscripts, fmt::format("{} terms for {} operands", parsed.inputs.size(), operands.size()));
+  }
+  std::vector<Term> terms;
+  int broadcast = 0;
+  Dtype dtype = operands[0].dtype();
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    rensa::detail::check_defined("einsum", operands[i]);
+    check_same_device("einsum", operands[0], operands[i]);
+    dtype = promote_types(dtype, operands[i].dtype());
+    terms.push_back(labelled(subscripts, operands[i], parsed.inputs[i]));
+    for (Label label : terms.back().labels) broadcast = std::max(broadcast, label - kBroadcast + 1);
+  }
+  Labels output = parsed.explicit_output
+                      ? explicit_output(subscripts, parsed.output, terms, broadcast)
+                      : implicit_output(parsed.inputs, broadcast);
+  for (Term& term : terms) term.array = term.array.astype(dtype, false);
+  drop_stretched(subscripts, terms);
+  Term result = contract_all(std::move(terms), output);
+  return arranged(result, output);
+}
+
+Array xp::einsum(std::string_view subscripts, std::initializer_list<Array> operands) {
+  return einsum(subscripts, std::span<const Array>(operands.begin(), operands.size()));
+}
+
+}  // namespace rensa

@@ -1,0 +1,329 @@
+// Fourier transforms: axes and lengths to runs along the last axis, or on a GPU along up to three
+// of them at once.
+#include "rensa/array/fft.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "rensa/array/internal.h"
+#include "rensa/core/error.h"
+#include "rensa/device/fft_operations.h"
+#include "rensa/device/launcher.h"
+
+namespace rensa::xp::fft {
+
+using rensa::detail::check_defined;
+using rensa::detail::new_array;
+using rensa::detail::new_view;
+
+namespace {
+
+constexpr int kMaxRank = 3;  // axes that cuFFT transforms at once
+
+// What every step of a transform needs to know.
+struct Transform {
+  const char* name;
+  FftKind kind;
+  bool inverse;
+  Norm norm;
+
+  Transform as(FftKind other) const { return {name, other, inverse, norm}; }
+  // The factor for `count` values transformed.
+  double scale(double count) const {
+    if (norm == Norm::ortho) return 1 / std::sqrt(count);
+    return (norm == Norm::backward) == inverse ? 1 / count : 1;
+  }
+};
+
+bool is_single(Dtype dtype) {
+  return dtype == float32 || dtype == complex64 || dtype == float16 || dtype == bfloat16;
+}
+
+Dtype input_dtype(const Transform& t, const Array& a) {
+  bool single = is_single(a.dtype());
+  if (t.kind != FftKind::real_to_complex) return single ? complex64 : complex128;
+  if (dtype_kind(a.dtype()) == 'c') {
+    throw DtypeError(
+        fmt::format("{}: {} is complex; it takes real operands only", t.name, a.view().describe()));
+  }
+  return single ? float32 : float64;
+}
+
+Dtype output_dtype(const Transform& t, Dtype input) {
+  bool single = is_single(input);
+  if (t.kind == FftKind::complex_to_real) return single ? float32 : float64;
+  return single ? complex64 : complex128;
+}
+
+// Extents of the last axis before and after a transform of `n` values.
+std::int64_t input_extent(const Transform& t, std::int64_t n) {
+  return t.kind == FftKind::complex_to_real ? n / 2 + 1 : n;
+}
+std::int64_t output_extent(const Transform& t, std::int64_t n) {
+  return t.kind == FftKind::real_to_complex ? n / 2 + 1 : n;
+}
+
+void check_length(const Transform& t, std::int64_t n) {
+  if (n >= 1) return;
+  throw ValueError(fmt::format("{}: {} values cannot be transformed; at least 1 can", t.name, n));
+}
+
+// The part of `a` inside of `shape`.
+Array cut(const Array& a, const Shape& shape) {
+  Shape smaller = a.shape();
+  for (int i = 0; i < a.ndim(); ++i) smaller[i] = std::min(smaller[i], shape[i]);
+  return new_view(a, 0, smaller, a.strides());
+}
+
+// The values of `a` in a C-contiguous array of `shape`, cut and filled up with zeros.
+Array fitted(const char* name, const Array& a, const Shape& shape, Dtype dtype, bool own) {
+  // cuFFT wants real numbers aligned as pairs.
+  bool aligned = reinterpret_cast<std::uintptr_t>(a.data()) % 16 == 0;
+  bool fits = a.shape() == shape && a.dtype() == dtype && a.is_contiguous() && aligned;
+  if (fits && !own) return a;
+  Array out = new_array(shape, dtype, a.device());
+  Array part = cut(a, shape);
+  if (part.shape() != shape) rensa::detail::fill_elements(name, out, 0);
+  rensa::detail::copy_elements(name, part, new_view(out, 0, part.shape(), out.strides()));
+  return out;
+}
+
+void refuse_recording(const Transform& t) {
+  // A replay would need the plan, which may be gone.
+  if (Recorder* recorder = ThreadState::current().recorder) recorder->cannot_record(t.name);
+}
+
+// Over the last `rank` axes of `a`, whose lengths are `lengths`, on a GPU.
+Array transform_last(const Transform& t, const Array& a, const Shape& lengths) {
+  int rank = lengths.size(), first = a.ndim() - rank;
+  Shape in_shape = a.shape(), out_shape = a.shape();
+  double count = 1;
+  for (int i = 0; i < rank; ++i) {
+    in_shape[first + i] = out_shape[first + i] = lengths[i];
+    count *= static_cast<double>(lengths[i]);
+  }
+  in_shape[a.ndim() - 1] = input_extent(t, lengths[rank - 1]);
+  out_shape[a.ndim() - 1] = output_extent(t, lengths[rank - 1]);
+  Dtype dtype = input_dtype(t, a);
+  Array out = new_array(out_shape, output_dtype(t, dtype), a.device());
+  if (out.size() == 0) return out;
+  refuse_recording(t);
+  Array in = fitted(t.name, a, in_shape, dtype, t.kind == FftKind::complex_to_real);
+  Fft op(t.name, t.kind);
+  op.inverse = t.inverse;
+  op.rank = rank;
+  op.length = lengths[rank - 1];
+  op.in = in.operand();
+  op.out = out.operand();
+  launch(op);
+  if (double scale = t.scale(count); scale != 1) out *= scale;
+  return out;
+}
+
+// Along one axis.
+Array transform_axis(const Transform& t, const Array& a, std::int64_t n, int axis) {
+  check_length(t, n);
+  Dtype dtype = input_dtype(t, a);
+  if (a.device().is_cuda()) return transform_last(t, a.swapaxes(axis, -1), {n}).swapaxes(axis, -1);
+  Shape shape = a.shape();
+  shape[axis] = output_extent(t, n);
+  Array in = a.astype(dtype, false), out = new_array(shape, output_dtype(t, dtype), a.device());
+  if (out.size() == 0) return out;
+  if (in.size() == 0) {
+    rensa::detail::fill_elements(t.name, out, 0);
+    return out;
+  }
+  Array rows = out.swapaxes(axis, -1);
+  Fft op(t.name, t.kind);
+  op.inverse = t.inverse;
+  op.length = n;
+  op.scale = t.scale(static_cast<double>(n));
+  in = in.swapaxes(axis, -1);
+  op.in = in.operand();
+  op.out = rows.operand();
+  launch(op);
+  return out;
+}
+
+// As NumPy: 16-bit floats that go straight to real ones stay what they are.
+Array transform(const Transform& t, const Array& a, std::int64_t n, int axis) {
+  Array result = transform_axis(t, a, n, axis);
+  bool narrow = t.kind == FftKind::complex_to_real && itemsize(a.dtype()) == 2 &&
+                dtype_kind(a.dtype()) == 'f';
+  return narrow ? result.astype(a.dtype()) : result;
+}
+
+Array along_axis(const Transform& t, const Array& a, Length n, int axis) {
+  check_defined(t.name, a);
+  axis = normalize_axis(t.name, axis, a.ndim());
+  std::int64_t extent = a.shape()[axis];
+  bool real_result = t.kind == FftKind::complex_to_real;
+  return transform(t, a, n.value_or(real_result ? 2 * (extent - 1) : extent), axis);
+}
+
+// The axes of a transform of several, with a length each.
+struct AxisLengths {
+  Shape axes, lengths;
+};
+
+AxisLengths resolve(const Transform& t, const Array& a, const AxisList& s, const AxisList& axes) {
+  check_defined(t.name, a);
+  AxisLengths result;
+  if (axes.given()) {
+    for (std::int64_t axis : axes.values()) {
+      result.axes.push_back(normalize_axis(t.name, axis, a.ndim()));
+    }
+  } else {
+    int count = s.given() ? s.values().size() : a.ndim();
+    for (int i = 0; i < count; ++i) {
+      result.axes.push_back(normalize_axis(t.name, i - count, a.ndim()));
+    }
+  }
+  if (s.given() && s.values().size() != result.axes.size()) {
+    throw ValueError(fmt::format("{}: s = {} does not have a length for each of the axes {}",
+                                 t.name, s.values().str(), result.axes.str()));
+  }
+  for (int i = 0; i < result.axes.size(); ++i) {
+    std::int64_t extent = a.shape()[static_cast<int>(result.axes[i])];
+    bool last = i + 1 == result.axes.size();
+    if (!s.given() && last && t.kind == FftKind::complex_to_real) extent = 2 * (extent - 1);
+    std::int64_t length = s.given() && s.values()[i] != -1 ? s.values()[i] : extent;
+    check_length(t, length);
+    result.lengths.push_back(length);
+  }
+  return result;
+}
+
+bool are_last(const Shape& axes, int ndim) {
+  for (int i = 0; i < axes.size(); ++i) {
+    if (axes[i] != ndim - axes.size() + i) return false;
+  }
+  return true;
+}
+
+Array along_axes(const Transform& t, const Array& a, const AxisList& s, const AxisList& axes) {
+  AxisLengths over = resolve(t, a, s, axes);
+  int count = over.axes.size();
+  if (count == 0 && t.kind != FftKind::complex) {
+    throw ValueError(
+        fmt::format("{}: there is no axis to transform: {}", t.name, a.view().describe()));
+  }
+  if (count == 0) return a.astype(output_dtype(t, a.dtype()), true);
+  if (a.device().is_cuda() && count > 1 && count <= kMaxRank && are_last(over.axes, a.ndim())) {
+    return transform_last(t, a, over.lengths);
+  }
+  // The real axis is the first to go and the last to come back.
+  Array result = a;
+  auto run = [&](FftKind kind, int i) {
+    result = transform(t.as(kind), result, over.lengths[i], static_cast<int>(over.axes[i]));
+  };
+  if (t.kind == FftKind::complex_to_real) {
+    for (int i = 0; i + 1 < count; ++i) run(FftKind::complex, i);
+    run(t.kind, count - 1);
+  } else {
+    run(t.kind, count - 1);
+    for (int i = count - 1; i-- > 0;) run(FftKind::complex, i);
+  }
+  return result;
+}
+
+Norm swapped(Norm norm) {
+  if (norm == Norm::ortho) return norm;
+  return norm == Norm::backward ? Norm::forward : Norm::backward;
+}
+
+// `a` rolled by half an axis, for each of `axes`.
+Array shifted(const char* name, const Array& a, const AxisList& axes, bool back) {
+  check_defined(name, a);
+  Shape all;
+  for (int i = 0; i < a.ndim(); ++i) all.push_back(i);
+  Array result = a;
+  for (std::int64_t axis : axes.given() ? axes.values() : all) {
+    int i = normalize_axis(name, axis, a.ndim());
+    std::int64_t n = a.shape()[i], head = back ? n / 2 : n - n / 2;
+    if (n < 2) continue;
+    Shape front = result.shape(), rest = result.shape();
+    front[i] = head;
+    rest[i] = n - head;
+    result = concatenate({new_view(result, head * result.strides()[i], rest, result.strides()),
+                          new_view(result, 0, front, result.strides())},
+                         i);
+  }
+  return result.view().data == a.view().data ? a.copy() : result;
+}
+
+double spacing(const char* name, std::int64_t n, double d) {
+  if (n < 1) throw ValueError(fmt::format("{}: {} values have no frequencies", name, n));
+  return 1 / (static_cast<double>(n) * d);
+}
+
+constexpr FftKind kComplex = FftKind::complex;
+constexpr FftKind kToComplex = FftKind::real_to_complex;
+constexpr FftKind kToReal = FftKind::complex_to_real;
+
+}  // namespace
+
+Array fft(const Array& a, Length n, int axis, Norm norm) {
+  return along_axis({"fft.fft", kComplex, false, norm}, a, n, axis);
+}
+Array ifft(const Array& a, Length n, int axis, Norm norm) {
+  return along_axis({"fft.ifft", kComplex, true, norm}, a, n, axis);
+}
+Array fft2(const Array& a, AxisList s, AxisList axes, Norm norm) {
+  return along_axes({"fft.fft2", kComplex, false, norm}, a, s, axes);
+}
+Array ifft2(const Array& a, AxisList s, AxisList axes, Norm norm) {
+  return along_axes({"fft.ifft2", kComplex, true, norm}, a, s, axes);
+}
+Array fftn(const Array& a, AxisList s, AxisList axes, Norm norm) {
+  return along_axes({"fft.fftn", kComplex, false, norm}, a, s, axes);
+}
+Array ifftn(const Array& a, AxisList s, AxisList axes, Norm norm) {
+  return along_axes({"fft.ifftn", kComplex, true, norm}, a, s, axes);
+}
+
+Array rfft(const Array& a, Length n, int axis, Norm norm) {
+  return along_axis({"fft.rfft", kToComplex, false, norm}, a, n, axis);
+}
+Array irfft(const Array& a, Length n, int axis, Norm norm) {
+  return along_axis({"fft.irfft", kToReal, true, norm}, a, n, axis);
+}
+Array rfft2(const Array& a, AxisList s, AxisList axes, Norm norm) {
+  return along_axes({"fft.rfft2", kToComplex, false, norm}, a, s, axes);
+}
+Array irfft2(const Array& a, AxisList s, AxisList axes, Norm norm) {
+  return along_axes({"fft.irfft2", kToReal, true, norm}, a, s, axes);
+}
+Array rfftn(const Array& a, AxisList s, AxisList axes, Norm norm) {
+  return along_axes({"fft.rfftn", kToComplex, false, norm}, a, s, axes);
+}
+Array irfftn(const Array& a, AxisList s, AxisList axes, Norm norm) {
+  return along_axes({"fft.irfftn", kToReal, true, norm}, a, s, axes);
+}
+
+Array hfft(const Array& a, Length n, int axis, Norm norm) {
+  check_defined("fft.hfft", a);
+  Array conjugate = dtype_kind(a.dtype()) == 'c' ? xp::conjugate(a) : a;
+  return along_axis({"fft.hfft", kToReal, true, swapped(norm)}, conjugate, n, axis);
+}
+Array ihfft(const Array& a, Length n, int axis, Norm norm) {
+  return xp::conjugate(along_axis({"fft.ihfft", kToComplex, false, swapped(norm)}, a, n, axis));
+}
+
+Array fftfreq(std::int64_t n, double d, Placement device) {
+  double step = spacing("fft.fftfreq", n, d);
+  Array whole = concatenate(
+      {arange(0, (n - 1) / 2 + 1, 1, float64, device), arange(-(n / 2), 0, 1, float64, device)});
+  return xp::multiply(whole, step);
+}
+Array rfftfreq(std::int64_t n, double d, Placement device) {
+  double step = spacing("fft.rfftfreq", n, d);
+  return xp::multiply(arange(0, n / 2 + 1, 1, float64, device), step);
+}
+
+Array fftshift(const Array& a, AxisList axes) { return shifted("fft.fftshift", a, axes, false); }
+Array ifftshift(const Array& a, AxisList axes) { return shifted("fft.ifftshift", a, axes, true); }
+
+}  // namespace rensa::xp::fft

@@ -1,0 +1,51 @@
+// Inside of array/: an index applied to an array, ready to be gathered or scattered.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "rensa/array/array.h"
+#include "rensa/device/indexing_operations.h"
+
+namespace rensa::detail {
+
+/// Elements of an array that index arrays choose. What they are read into has the shape of the
+/// index arrays (all broadcast to `list_shape`) at `position` of the shape of the other axes.
+struct IndexedElements {
+  Array base;                  // the steered axes first; slices and integers are applied already
+  std::vector<Array> indices;  // one a steered axis
+  std::vector<int> axes;       // the steered axes' numbers in the array that was indexed
+  Shape list_shape;
+  int position = 0;
+  int along = -1;         // see IndexedBy
+  bool distinct = false;  // surely no element is chosen twice
+  IndexMode mode = IndexMode::raise;
+
+  Shape result_shape() const;
+};
+
+/// NumPy's rules for a full index. Waits for the device when there is a mask. Throws IndexError,
+/// DtypeError, DeviceError.
+IndexedElements apply_index(const char* operation, const Array& a, std::span<const Index> index);
+
+/// `a` indexed by `indices` along one axis.
+IndexedElements apply_take(const char* operation, const Array& a, const Array& indices, int axis,
+                           IndexMode mode);
+
+Array gather(const char* operation, const IndexedElements& elements);
+/// `source` broadcasts to the elements' shape and is cast with "same_kind".
+void scatter(const char* operation, ScatterMode mode, const IndexedElements& elements,
+             const Array& source);
+
+/// Throws DtypeError naming `operation` unless `index` is an integer array.
+void check_integer(const char* operation, const Array& index);
+
+/// A 0-d array of `dtype` holding `value`, under the rules of Array::fill.
+Array filled_scalar(Scalar value, Dtype dtype, Device device);
+
+/// The coordinates of the non-zero elements of `a` as int64 (a.ndim, number), or with `flat` their
+/// positions in C order as (1, number). With `by_row` they lie in memory as (number, a.ndim). Waits
+/// for the device.
+Array true_coordinates(const char* operation, const Array& a, bool flat, bool by_row = false);
+
+}  // namespace rensa::detail

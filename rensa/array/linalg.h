@@ -1,0 +1,180 @@
+// Linear algebra: the products of namespace xp beside matmul and dot (routines.h), and xp::linalg.
+//
+// Factorizations work on the last two axes, all others being a batch. They compute in the dtype of
+// their operand (bool and integers in float64); float16 and bfloat16 throw DtypeError, shapes that
+// do not fit ShapeError. A matrix that cannot be factored (singular, not positive definite, no
+// convergence) throws LinAlgError: on the CPU at once, on a GPU at the next wait. On the CPU they
+// need a build with RENSA_BLAS. Nothing here waits for the device but where it says so.
+#pragma once
+
+#include <concepts>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "rensa/array/axis_list.h"
+#include "rensa/array/routines.h"
+
+namespace rensa::xp {
+
+// --- products (array/products.cc)
+// ------------------------------------------------------------------
+/// The sum of conj(a) * b over all elements, both flattened: 0-d.
+Array vdot(const Array& a, const Array& b);
+/// Sums of products over the last axes of both.
+Array inner(const Array& a, const Array& b);
+/// a[i] * b[j] of the flattened operands: (a.size(), b.size()).
+Array outer(const Array& a, const Array& b);
+/// Sums of products over the last `axes` axes of `a` and the first of `b`.
+Array tensordot(const Array& a, const Array& b, int axes = 2);
+/// Sums of products over a_axes[i] of `a` and b_axes[i] of `b`, for all i.
+Array tensordot(const Array& a, const Array& b, const Shape& a_axes, const Shape& b_axes);
+/// Kronecker's product.
+Array kron(const Array& a, const Array& b);
+/// The sum of conj(a) * b along one axis, the others broadcast.
+Array vecdot(const Array& a, const Array& b, int axis = -1);
+/// (..., m, n) times (..., n), and (..., n), conjugated, times (..., n, m).
+Array matvec(const Array& a, const Array& x);
+Array vecmat(const Array& x, const Array& a);
+
+// --- einsum (array/einsum.cc)
+// --------------------------------------------------------------------------
+/// Einstein's sums in NumPy's notation: einsum("ij,jk->ik", {a, b}), with "..." for broadcast axes,
+/// repeated labels for diagonals, and without "->" the labels that stand once, sorted. Several
+/// operands are contracted in pairs, the pair with the smallest result first, as matrix products
+/// where labels are summed over. One operand without sums gives a view. Throws ValueError for
+/// subscripts that say nothing or do not fit the operands, ShapeError for extents that do not.
+Array einsum(std::string_view subscripts, std::span<const Array> operands);
+Array einsum(std::string_view subscripts, std::initializer_list<Array> operands);
+template <class... Operands>
+requires(sizeof...(Operands) > 0 && (std::convertible_to<const Operands&, Array> && ...)) Array
+    einsum(std::string_view subscripts, const Operands&... operands) {
+  return einsum(subscripts, std::initializer_list<Array>{Array(operands)...});
+}
+
+}  // namespace rensa::xp
+
+namespace rensa::xp::linalg {
+
+using xp::matmul;
+using xp::outer;
+using xp::tensordot;
+using xp::vecdot;
+
+// --- products and views (array/products.cc)
+// --------------------------------------------------------------
+/// a multiplied with itself n - 1 times; the inverse's power for n < 0, the identity for 0.
+Array matrix_power(const Array& a, std::int64_t n);
+/// The product of all arrays, in the order that takes the fewest multiplications; the first and the
+/// last may be vectors.
+Array multi_dot(std::span<const Array> arrays);
+Array multi_dot(std::initializer_list<Array> arrays);
+/// A view with the last two axes exchanged.
+Array matrix_transpose(const Array& a);
+/// A view of the diagonals of the last two axes; `offset` > 0 lies above the main one.
+Array diagonal(const Array& a, std::int64_t offset = 0);
+/// Their sums, in `dtype` or in what xp::sum gives.
+Array trace(const Array& a, std::int64_t offset = 0);
+Array trace(const Array& a, std::int64_t offset, Dtype dtype);
+
+// --- factorizations (array/decompositions.cc)
+// ------------------------------------------------------
+/// L with a = L @ L^H, of the lower triangle of `a`; `upper`: U with a = U^H @ U, of the upper one.
+Array cholesky(const Array& a, bool upper = false);
+
+struct QRResult {
+  Array Q, R;
+};
+enum class QrMode { reduced, complete, r };
+/// a = Q @ R: (m, k) and (k, n) with k = min(m, n), or `complete` (m, m) and (m, n). With `r` there
+/// is no Q.
+QRResult qr(const Array& a, QrMode mode = QrMode::reduced);
+/// "reduced", "complete" or "r". Throws ValueError.
+QRResult qr(const Array& a, std::string_view mode);
+
+struct SVDResult {
+  Array U, S, Vh;
+};
+/// a = U @ diag(S) @ Vh with S falling; U (m, m) and Vh (n, n), or (m, k) and (k, n) without
+/// `full_matrices`. Without `compute_uv` there is S alone.
+SVDResult svd(const Array& a, bool full_matrices = true, bool compute_uv = true);
+Array svdvals(const Array& a);
+
+struct EigResult {
+  Array eigenvalues, eigenvectors;
+};
+/// Eigenvalues (rising) and eigenvectors (columns) of a symmetric or Hermitian matrix, of which the
+/// triangle `uplo` ('L' or 'U') is read.
+EigResult eigh(const Array& a, char uplo = 'L');
+Array eigvalsh(const Array& a, char uplo = 'L');
+/// Of any square matrix. The results are always complex, as their dtype would else depend on the
+/// values. On a GPU it needs cuSOLVER of CUDA 12.6 or newer; throws NotImplementedError.
+EigResult eig(const Array& a);
+Array eigvals(const Array& a);
+
+// --- equations (array/solve.cc)
+// --------------------------------------------------------------------
+/// x with a @ x = b; b is (n,) or (..., n, k).
+Array solve(const Array& a, const Array& b);
+Array inv(const Array& a);
+Array det(const Array& a);
+struct SlogdetResult {
+  Array sign, logabsdet;
+};
+/// det(a) = sign * exp(logabsdet); 0 and -inf for singular matrices.
+SlogdetResult slogdet(const Array& a);
+
+struct LstsqResult {
+  Array x, residuals;
+  std::int64_t rank = 0;
+  Array s;
+};
+/// x that makes |b - a @ x| least, of those the shortest, for a (m, n) and b (m,) or (m, k).
+/// Singular values below rcond (default: epsilon * max(m, n)) times the greatest count as 0. The
+/// residuals are there only for rank == n < m. Waits for the device.
+LstsqResult lstsq(const Array& a, const Array& b, std::optional<double> rcond = std::nullopt);
+/// The inverse of Moore and Penrose; singular values up to rcond times the greatest count as 0.
+Array pinv(const Array& a, double rcond = 1e-15, bool hermitian = false);
+/// Singular values above `tol` (default: greatest * max(m, n) * epsilon), counted: int64.
+Array matrix_rank(const Array& a, std::optional<double> tol = std::nullopt, bool hermitian = false);
+/// x with tensordot(a, x, x.ndim()) = b, the axes of `a` in `axes` moved to its end first.
+Array tensorsolve(const Array& a, const Array& b, AxisList axes = {});
+/// The inverse of a as a map of tensors: tensordot(tensorinv(a, ind), b, ind) is tensorsolve(a, b).
+Array tensorinv(const Array& a, int ind = 2);
+
+// --- norms (array/norm.cc)
+// -------------------------------------------------------------------------
+/// The order of a norm: a number (infinity too), "fro" or "nuc"; none is the 2-norm of vectors and
+/// Frobenius' of matrices.
+class Ord {
+ public:
+  enum class Kind : unsigned char { none, number, fro, nuc };
+  Ord() = default;
+  Ord(None) {}
+  template <class T>
+  requires std::is_arithmetic_v<T> Ord(T value)
+      : kind_(Kind::number), value_(static_cast<double>(value)) {}
+  Ord(const char* name);  // throws ValueError for others
+  Kind kind() const { return kind_; }
+  double value() const { return value_; }
+  bool is(double number) const { return kind_ == Kind::number && value_ == number; }
+
+ private:
+  Kind kind_ = Kind::none;
+  double value_ = 0;
+};
+
+/// The norm of vectors (one axis) or matrices (two axes); without `axis` that of the whole array:
+/// of its elements for no `ord`, else of a vector or a matrix. Orders 2, -2 and "nuc" of matrices
+/// take singular values. float16 and bfloat16 are fine elsewhere.
+Array norm(const Array& x, Ord ord = {}, AxisList axis = {}, bool keepdims = false);
+/// Of the elements along any axes (all by default).
+Array vector_norm(const Array& x, AxisList axis = {}, bool keepdims = false, Ord ord = 2);
+/// Of the last two axes.
+Array matrix_norm(const Array& x, bool keepdims = false, Ord ord = "fro");
+/// norm(x) * norm(inv(x)) for p != 2, infinity for singular x; for 2 (default) and -2 the quotient
+/// of the singular values.
+Array cond(const Array& x, Ord p = {});
+
+}  // namespace rensa::xp::linalg

@@ -1,0 +1,255 @@
+// Medians and quantiles: elements of sorted rows, and between them.
+#include "rensa/array/order_statistics.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+
+#include "rensa/array/internal.h"
+#include "rensa/array/rows.h"
+#include "rensa/core/error.h"
+
+namespace rensa {
+
+namespace {
+
+bool has_nan(Dtype dtype) { return dtype_kind(dtype) == 'f' || dtype_kind(dtype) == 'c'; }
+
+// What a statistic is made of: a row for each of its results, sorted.
+struct SortedRows {
+  Array rows;
+  Shape shape;  // of the results
+
+  SortedRows(const char* operation, const Array& a, Axes axis, bool keepdims) {
+    detail::check_defined(operation, a);
+    unsigned reduced = axis.mask(operation, a.ndim());
+    Shape axes, gone;
+    std::int64_t count = 1, n = 1;
+    for (int i = 0; i < a.ndim(); ++i) {
+      bool kept = !(reduced >> i & 1);
+      (kept ? axes : gone).push_back(i);
+      (kept ? count : n) *= a.shape()[i];
+      if (kept || keepdims) shape.push_back(kept ? a.shape()[i] : 1);
+    }
+    for (std::int64_t i : gone) axes.push_back(i);
+    rows = detail::sorted_rows(operation, a.transpose(axes).ascontiguous().reshape({count, n}));
+  }
+
+  std::int64_t count() const { return rows.shape()[0]; }
+  std::int64_t n() const { return rows.shape()[1]; }
+  // Element `place` of every row.
+  Array at(std::int64_t place) const { return rows[{Slice(), place}]; }
+  // Element places[r] of row r.
+  Array at(const Array& places) const {
+    return detail::take_places(rows, places.astype(int64, false).reshape({count(), 1}))
+        .reshape({count()});
+  }
+  // How many elements of each row are not NaN: those in front.
+  Array numbers() const { return xp::sum(xp::equal(rows, rows), 1); }
+  // `result` where no element of the row is NaN, which would have come last.
+  Array or_nan(const Array& result) const {
+    if (!has_nan(rows.dtype())) return result;
+    Array last = at(n() - 1);
+    return xp::where(xp::equal(last, last), result, last.astype(result.dtype(), false));
+  }
+};
+
+Dtype mean_dtype(Dtype dtype) { return has_nan(dtype) ? dtype : float64; }
+
+Array nan_results(const SortedRows& sorted, Dtype dtype) {
+  double nan = std::nan("");
+  Scalar value = dtype_kind(dtype) == 'c' ? Scalar(std::complex<double>(nan, nan)) : Scalar(nan);
+  return xp::full({sorted.count()}, value, dtype, sorted.rows.device());
+}
+
+// --- quantiles -----------------------------------------------------------------------------------
+
+enum class Method { linear, lower, higher, midpoint, nearest, continuous };
+
+struct MethodInfo {
+  Method method;
+  double alpha = 1, beta = 1;  // of Hyndman and Fan's continuous ones
+};
+
+MethodInfo method_of(const char* operation, std::string_view name) {
+  static const std::pair<std::string_view, MethodInfo> methods[] = {
+      {"linear", {Method::linear}},
+      {"lower", {Method::lower}},
+      {"higher", {Method::higher}},
+      {"midpoint", {Method::midpoint}},
+      {"nearest", {Method::nearest}},
+      {"interpolated_inverted_cdf", {Method::continuous, 0, 1}},
+      {"hazen", {Method::continuous, 0.5, 0.5}},
+      {"weibull", {Method::continuous, 0, 0}},
+      {"median_unbiased", {Method::continuous, 1 / 3., 1 / 3.}},
+      {"normal_unbiased", {Method::continuous, 3 / 8., 3 / 8.}},
+  };
+  for (const auto& [known, info] : methods) {
+    if (known == name) return info;
+  }
+  throw ValueError(fmt::format(
+      "{}: the method '{}' is not one of linear, lower, higher, midpoint, nearest, hazen, weibull, "
+      "median_unbiased, normal_unbiased, interpolated_inverted_cdf",
+      operation, name));
+}
+
+double floor_of(double x) { return std::floor(x); }
+double ceil_of(double x) { return std::ceil(x); }
+double rint_of(double x) { return std::rint(x); }
+Array floor_of(const Array& x) { return xp::floor(x); }
+Array ceil_of(const Array& x) { return xp::ceil(x); }
+Array rint_of(const Array& x) { return xp::rint(x); }
+
+// Where among n sorted elements (a double, or an array of them) the share q lies.
+template <class N> N virtual_place(const MethodInfo& info, const N& n, double q) {
+  switch (info.method) {
+    case Method::lower: return floor_of((n - 1.) * q);
+    case Method::higher: return ceil_of((n - 1.) * q);
+    case Method::nearest: return rint_of((n - 1.) * q);
+    case Method::midpoint: return (floor_of((n - 1.) * q) + ceil_of((n - 1.) * q)) * 0.5;
+    case Method::continuous: return n * q + (info.alpha + q * (1 - info.alpha - info.beta)) - 1.;
+    default: return (n - 1.) * q;
+  }
+}
+
+bool is_between(Method method) {
+  return method != Method::lower && method != Method::higher && method != Method::nearest;
+}
+
+// b - a as `dtype`. NumPy rounds it to the elements' dtype; where that is an integer one it wraps
+// around, here it does not.
+Array difference(const Array& a, const Array& b, Dtype dtype) {
+  if (has_nan(a.dtype())) return (b - a).astype(dtype);
+  return b.astype(dtype) - a.astype(dtype);
+}
+
+Array quantile_of(const SortedRows& sorted, const MethodInfo& info, double q, Dtype dtype) {
+  auto last = static_cast<double>(sorted.n() - 1);
+  double place = virtual_place(info, last + 1, q);
+  double before = std::clamp(std::floor(place), 0., last);
+  Array a = sorted.at(static_cast<std::int64_t>(before));
+  if (!is_between(info.method)) return sorted.or_nan(a.copy());
+  double after = place < 0 ? 0 : std::min(before + 1, last);
+  double share = std::clamp(place - before, 0., 1.);
+  Array b = sorted.at(static_cast<std::int64_t>(after)), step = difference(a, b, dtype);
+  a = a.astype(dtype);
+  b = b.astype(dtype);
+  // Near b from b, so that a share of 1 gives b.
+  return sorted.or_nan(share >= 0.5 ? b - step * (1 - share) : a + step * share);
+}
+
+Array nanquantile_of(const SortedRows& sorted, const MethodInfo& info, double q, Dtype dtype) {
+  if (sorted.n() == 0) return nan_results(sorted, dtype);
+  Array n = sorted.numbers().astype(float64);
+  // A row of NaN alone gives its first.
+  Array last = xp::maximum(n - 1., 0.), place = virtual_place(info, n, q);
+  Array before = xp::minimum(xp::maximum(xp::floor(place), 0.), last);
+  Array a = sorted.at(before);
+  if (!is_between(info.method)) return a;
+  Array after = xp::where(xp::less(place, 0.), before, xp::minimum(before + 1., last));
+  Array share = xp::minimum(xp::maximum(place - before, 0.), 1.);
+  Array b = sorted.at(after), step = difference(a, b, dtype);
+  a = a.astype(dtype);
+  b = b.astype(dtype);
+  Array far = (1. - share).astype(dtype), near = share.astype(dtype);
+  return xp::where(xp::greater_equal(share, 0.5), b - step * far, a + step * near);
+}
+
+struct QuantileCall {
+  const char* operation;
+  bool ignore_nan, percent;
+  Axes axis;
+  std::string_view method;
+  bool keepdims;
+};
+
+// The results for each q, along a first axis.
+std::vector<Array> quantiles(const QuantileCall& call, const Array& a, const std::vector<double>& q,
+                             bool several) {
+  MethodInfo info = method_of(call.operation, call.method);
+  detail::check_defined(call.operation, a);
+  char kind = dtype_kind(a.dtype());
+  if (kind == 'c' || (kind == 'b' && is_between(info.method))) {
+    throw DtypeError(fmt::format("{}: {} is not taken: there is nothing between its elements",
+                                 call.operation, a.view().describe()));
+  }
+  for (double share : q) {
+    if (share >= 0 && share <= (call.percent ? 100 : 1)) continue;
+    throw ValueError(fmt::format("{}: q has to lie in [0, {}], {} does not", call.operation,
+                                 call.percent ? 100 : 1, share));
+  }
+  SortedRows sorted(call.operation, a, call.axis, call.keepdims);
+  bool ignore_nan = call.ignore_nan && kind == 'f';
+  if (sorted.n() == 0 && !ignore_nan && sorted.count() > 0) {
+    throw ValueError(fmt::format("{}: {} has no elements to take a quantile of", call.operation,
+                                 a.view().describe()));
+  }
+  Dtype dtype = mean_dtype(a.dtype());
+  if (several) dtype = promote_types(dtype, float64);
+  std::vector<Array> results;
+  for (double share : q) {
+    double of_one = call.percent ? share / 100 : share;
+    Array result = sorted.count() == 0 ? nan_results(sorted, dtype)
+                   : ignore_nan        ? nanquantile_of(sorted, info, of_one, dtype)
+                                       : quantile_of(sorted, info, of_one, dtype);
+    results.push_back(result.reshape(sorted.shape));
+  }
+  return results;
+}
+
+Array one_quantile(const QuantileCall& call, const Array& a, double q) {
+  return quantiles(call, a, {q}, false)[0];
+}
+
+Array all_quantiles(const QuantileCall& call, const Array& a, const std::vector<double>& q) {
+  if (q.empty()) {
+    throw ValueError(fmt::format("{}: there is no q to take a quantile for", call.operation));
+  }
+  return xp::stack(quantiles(call, a, q, true));
+}
+
+}  // namespace
+
+namespace xp {
+
+Array median(const Array& a, Axes axis, bool keepdims) {
+  SortedRows sorted("median", a, axis, keepdims);
+  std::int64_t n = sorted.n();
+  if (n == 0) return nan_results(sorted, mean_dtype(a.dtype())).reshape(sorted.shape);
+  Array middle = sorted.rows[{Slice(), Slice((n - 1) / 2, n / 2 + 1)}];
+  return sorted.or_nan(mean(middle, 1)).reshape(sorted.shape);
+}
+
+Array nanmedian(const Array& a, Axes axis, bool keepdims) {
+  rensa::detail::check_defined("nanmedian", a);
+  if (!has_nan(a.dtype())) return median(a, axis, keepdims);
+  SortedRows sorted("nanmedian", a, axis, keepdims);
+  if (sorted.n() == 0) return nan_results(sorted, a.dtype()).reshape(sorted.shape);
+  Array n = sorted.numbers();
+  Array low = maximum(floor_divide(n - 1, 2), 0);
+  Array high = maximum(low, minimum(floor_divide(n, 2), sorted.n() - 1));
+  Array even = equal(remainder(n, 2), 0) & greater(n, 0);
+  Array a_low = sorted.at(low);
+  Array pair = rensa::xp::stack(std::vector<Array>{a_low, sorted.at(high)});
+  return where(even, mean(pair, 0), a_low).reshape(sorted.shape);
+}
+
+#define RENSA_QUANTILE(name, ignore_nan, percent)                                              \
+  Array name(const Array& a, double q, Axes axis, std::string_view method, bool keepdims) {    \
+    return one_quantile({#name, ignore_nan, percent, axis, method, keepdims}, a, q);           \
+  }                                                                                            \
+  Array name(const Array& a, const std::vector<double>& q, Axes axis, std::string_view method, \
+             bool keepdims) {                                                                  \
+    return all_quantiles({#name, ignore_nan, percent, axis, method, keepdims}, a, q);          \
+  }
+RENSA_QUANTILE(quantile, false, false)
+RENSA_QUANTILE(percentile, false, true)
+RENSA_QUANTILE(nanquantile, true, false)
+RENSA_QUANTILE(nanpercentile, true, true)
+#undef RENSA_QUANTILE
+
+}  // namespace xp
+
+}  // namespace rensa

@@ -1,0 +1,314 @@
+// Random numbers: Philox generators, whose only state is a seed and a count of counters, and
+// NumPy's distributions, as methods of a Generator and as functions of namespace xp::random, which
+// draw from the generator of the device that they name.
+//
+// What element i of a call gets follows from (seed, offset, i) alone: not from the threads, the
+// grid or the dtype of other calls. Integers and uniforms are bit-equal on the CPU and on GPUs.
+// float32 normals lie within 2e-6 standard deviations of each other (float64: 1e-14), what comes of
+// other logarithms within a few units of the last place. Samplers that reject compute in double;
+// there a last bit may in principle decide about an attempt.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rensa/array/routines.h"
+#include "rensa/device/host_scalar.h"
+
+namespace rensa::xp::random {
+
+/// A distribution's parameter: a number, or an array that broadcasts with the others and the size.
+/// Numbers are checked (ValueError); elements of arrays out of their domain give NaN in a floating
+/// result and an unspecified value in an integer one.
+class Parameter {
+ public:
+  template <class T>
+  requires std::is_arithmetic_v<T> Parameter(T number) : number_(static_cast<double>(number)) {}
+  Parameter(const Array& array) : array_(array) {}
+
+  bool is_array() const { return array_.defined(); }
+  const Array& array() const { return array_; }
+  double number() const { return number_; }
+
+ private:
+  Array array_;
+  double number_ = 0;
+};
+
+/// NumPy's `size`: a shape, or nothing, which stands for the shape of the parameters.
+class Size {
+ public:
+  Size() = default;
+  Size(const Shape& shape) : shape_(shape), given_(true) {}
+  Size(std::initializer_list<std::int64_t> shape) : Size(Shape(shape)) {}
+
+  bool given() const { return given_; }
+  const Shape& shape() const { return shape_; }
+
+ private:
+  Shape shape_;
+  bool given_ = false;
+};
+
+/// All there is to know of a generator: plain data, which a file can hold.
+struct GeneratorState {
+  std::uint64_t seed = 0;
+  std::int64_t offset = 0;  // Philox counters handed out
+
+  /// "philox4x32-10 <seed> <offset>", and back. Throws ValueError for another text.
+  std::string str() const;
+  static GeneratorState parse(std::string_view text);
+  /// uint64 of shape (2,) on the CPU, and back. Throws ShapeError, DtypeError; waits for the
+  /// device.
+  Array to_array() const;
+  static GeneratorState from_array(const Array& state);
+  friend bool operator==(const GeneratorState&, const GeneratorState&) = default;
+};
+
+/// Seed and position of a generator, as numbers that a captured step asks anew each replay.
+struct GeneratorPosition {
+  HostScalar seed, offset;
+};
+
+/// The bit generator: Philox4x32-10. (NumPy's and CuPy's other ones make their numbers one after
+/// the other, so that what an element gets would depend on the grid; they are left out.)
+struct Philox4x3210 {
+  std::uint64_t seed = 0;
+};
+
+namespace detail {
+struct GeneratorSource;
+}
+
+/// A handle: copies draw from one stream of numbers. Safe to use from several threads, which then
+/// take their counters in any order. Results are on device(); no method waits unless it says so.
+class Generator {
+ public:
+  explicit Generator(Philox4x3210 bits, Placement device = {});
+  /// A handle to state that somebody else has as well.
+  Generator(std::shared_ptr<detail::GeneratorSource> source, Device device);
+
+  Device device() const { return device_; }
+  GeneratorState get_state() const;
+  void set_state(const GeneratorState& state) const;
+  /// Takes `count` Philox counters.
+  GeneratorPosition take(std::int64_t count) const;
+
+  // --- uniforms and integers -------------------------------------------------------------------
+  /// Floats in [0, 1): 24 bits, float64 53 bits.
+  Array random(const Shape& size = {}, Dtype dtype = float32) const;
+  Array uniform(const Parameter& low = 0, const Parameter& high = 1, const Size& size = {},
+                Dtype dtype = float32) const;
+  /// Integers in [low, high). Throws ValueError for an empty range and for bounds outside of the
+  /// dtype.
+  Array randint(std::int64_t low, std::int64_t high, const Shape& size = {},
+                Dtype dtype = int64) const;
+  /// The same with bounds that broadcast (integer arrays); where one is an array an element whose
+  /// range is empty gives its low.
+  Array randint(const Array& low, const Array& high, const Size& size = {},
+                Dtype dtype = int64) const;
+  /// As randint from 0, with `endpoint` up to and with `high`: NumPy's Generator.integers.
+  Array integers(std::int64_t low, std::int64_t high, const Shape& size = {}, Dtype dtype = int64,
+                 bool endpoint = false) const;
+  /// `length` random bytes. Waits for the device.
+  std::vector<std::uint8_t> bytes(std::int64_t length) const;
+
+  // --- location and scale ------------------------------------------------------------------------
+  Array standard_normal(const Shape& size = {}, Dtype dtype = float32) const;
+  Array normal(const Parameter& loc = 0, const Parameter& scale = 1, const Size& size = {},
+               Dtype dtype = float32) const;
+  Array lognormal(const Parameter& mean = 0, const Parameter& sigma = 1, const Size& size = {},
+                  Dtype dtype = float32) const;
+  Array standard_exponential(const Shape& size = {}, Dtype dtype = float32) const;
+  Array exponential(const Parameter& scale = 1, const Size& size = {}, Dtype dtype = float32) const;
+  Array gumbel(const Parameter& loc = 0, const Parameter& scale = 1, const Size& size = {},
+               Dtype dtype = float32) const;
+  Array laplace(const Parameter& loc = 0, const Parameter& scale = 1, const Size& size = {},
+                Dtype dtype = float32) const;
+  Array logistic(const Parameter& loc = 0, const Parameter& scale = 1, const Size& size = {},
+                 Dtype dtype = float32) const;
+  Array standard_cauchy(const Shape& size = {}, Dtype dtype = float32) const;
+
+  // --- shape parameters ------------------------------------------------------------------------
+  Array standard_gamma(const Parameter& shape, const Size& size = {}, Dtype dtype = float32) const;
+  Array gamma(const Parameter& shape, const Parameter& scale = 1, const Size& size = {},
+              Dtype dtype = float32) const;
+  Array beta(const Parameter& a, const Parameter& b, const Size& size = {},
+             Dtype dtype = float32) const;
+  Array chisquare(const Parameter& df, const Size& size = {}, Dtype dtype = float32) const;
+  Array noncentral_chisquare(const Parameter& df, const Parameter& nonc, const Size& size = {},
+                             Dtype dtype = float32) const;
+  Array f(const Parameter& dfnum, const Parameter& dfden, const Size& size = {},
+          Dtype dtype = float32) const;
+  Array noncentral_f(const Parameter& dfnum, const Parameter& dfden, const Parameter& nonc,
+                     const Size& size = {}, Dtype dtype = float32) const;
+  Array standard_t(const Parameter& df, const Size& size = {}, Dtype dtype = float32) const;
+  Array pareto(const Parameter& a, const Size& size = {}, Dtype dtype = float32) const;
+  Array power(const Parameter& a, const Size& size = {}, Dtype dtype = float32) const;
+  Array rayleigh(const Parameter& scale = 1, const Size& size = {}, Dtype dtype = float32) const;
+  Array weibull(const Parameter& a, const Size& size = {}, Dtype dtype = float32) const;
+  Array triangular(const Parameter& left, const Parameter& mode, const Parameter& right,
+                   const Size& size = {}, Dtype dtype = float32) const;
+  Array wald(const Parameter& mean, const Parameter& scale, const Size& size = {},
+             Dtype dtype = float32) const;
+  Array vonmises(const Parameter& mu, const Parameter& kappa, const Size& size = {},
+                 Dtype dtype = float32) const;
+
+  // --- counts: any integer dtype, or a floating one --------------------------------------------
+  Array poisson(const Parameter& lam = 1, const Size& size = {}, Dtype dtype = int64) const;
+  Array binomial(const Parameter& n, const Parameter& p, const Size& size = {},
+                 Dtype dtype = int64) const;
+  Array negative_binomial(const Parameter& n, const Parameter& p, const Size& size = {},
+                          Dtype dtype = int64) const;
+  Array geometric(const Parameter& p, const Size& size = {}, Dtype dtype = int64) const;
+  Array hypergeometric(const Parameter& ngood, const Parameter& nbad, const Parameter& nsample,
+                       const Size& size = {}, Dtype dtype = int64) const;
+  Array zipf(const Parameter& a, const Size& size = {}, Dtype dtype = int64) const;
+  Array logseries(const Parameter& p, const Size& size = {}, Dtype dtype = int64) const;
+
+  // --- vectors: the last axis of the result is one variate ---------------------------------------
+  /// `alpha` is one-dimensional and positive (checked on the CPU only).
+  Array dirichlet(const Array& alpha, const Shape& size = {}, Dtype dtype = float32) const;
+  /// How often each of pvals.size() outcomes comes in n trials; the last outcome takes what the
+  /// others leave. Waits for the device where pvals lies on one.
+  Array multinomial(std::int64_t n, const Array& pvals, const Shape& size = {},
+                    Dtype dtype = int64) const;
+
+  // --- orders and choices
+  // --------------------------------------------------------------------------
+  /// A random order of 0..n-1 (int64): a stable sort by key, so equal on CPU and GPU for one seed.
+  Array permutation(std::int64_t n) const;
+  /// The rows of `a` in a random order: a copy.
+  Array permutation(const Array& a) const;
+  /// The same in place.
+  void shuffle(const Array& a) const;
+  /// Numbers of 0..n-1, or rows of `a`, with the probabilities `p` (one-dimensional, of sum 1; all
+  /// equal when undefined), each at most once without `replace`. Waits for the device where p lies
+  /// on one. Throws ValueError.
+  Array choice(std::int64_t n, const Shape& size = {}, bool replace = true,
+               const Array& p = {}) const;
+  Array choice(const Array& a, const Shape& size = {}, bool replace = true,
+               const Array& p = {}) const;
+
+ private:
+  std::shared_ptr<detail::GeneratorSource> source_;
+  Device device_;
+};
+
+/// A generator of its own: from `seed`, the same numbers on every device; from entropy without.
+Generator default_rng(std::uint64_t seed, Placement device = {});
+Generator default_rng(Placement device = {});
+
+/// The generator of a device that the functions below draw from. The CPU and GPU 0 draw the same
+/// numbers; further GPUs draw others, so that the replicas of a data-parallel run do not drop the
+/// same units.
+Generator generator(Placement device = {});
+
+/// Restarts the generators of all devices (or of one) from `seed`. Unseeded, RENSA_SEED or entropy.
+void seed(std::uint64_t seed);
+void seed(std::uint64_t seed, Device device);
+/// State of a device's generator.
+GeneratorState get_random_state(Placement device = {});
+void set_random_state(const GeneratorState& state, Placement device = {});
+/// Takes `count` Philox counters of a device's generator.
+GeneratorPosition take(Device device, std::int64_t count);
+
+// The methods of generator(device) of the same names; see there.
+Array random(const Shape& size = {}, Dtype dtype = float32, Placement device = {});
+Array uniform(const Parameter& low = 0, const Parameter& high = 1, const Size& size = {},
+              Dtype dtype = float32, Placement device = {});
+Array randint(std::int64_t low, std::int64_t high, const Shape& size = {}, Dtype dtype = int64,
+              Placement device = {});
+Array randint(const Array& low, const Array& high, const Size& size = {}, Dtype dtype = int64);
+Array integers(std::int64_t low, std::int64_t high, const Shape& size = {}, Dtype dtype = int64,
+               bool endpoint = false, Placement device = {});
+std::vector<std::uint8_t> bytes(std::int64_t length, Placement device = {});
+Array standard_normal(const Shape& size = {}, Dtype dtype = float32, Placement device = {});
+Array normal(const Parameter& loc = 0, const Parameter& scale = 1, const Size& size = {},
+             Dtype dtype = float32, Placement device = {});
+Array lognormal(const Parameter& mean = 0, const Parameter& sigma = 1, const Size& size = {},
+                Dtype dtype = float32, Placement device = {});
+Array standard_exponential(const Shape& size = {}, Dtype dtype = float32, Placement device = {});
+Array exponential(const Parameter& scale = 1, const Size& size = {}, Dtype dtype = float32,
+                  Placement device = {});
+Array gumbel(const Parameter& loc = 0, const Parameter& scale = 1, const Size& size = {},
+             Dtype dtype = float32, Placement device = {});
+Array laplace(const Parameter& loc = 0, const Parameter& scale = 1, const Size& size = {},
+              Dtype dtype = float32, Placement device = {});
+Array logistic(const Parameter& loc = 0, const Parameter& scale = 1, const Size& size = {},
+               Dtype dtype = float32, Placement device = {});
+Array standard_cauchy(const Shape& size = {}, Dtype dtype = float32, Placement device = {});
+Array standard_gamma(const Parameter& shape, const Size& size = {}, Dtype dtype = float32,
+                     Placement device = {});
+Array gamma(const Parameter& shape, const Parameter& scale = 1, const Size& size = {},
+            Dtype dtype = float32, Placement device = {});
+Array beta(const Parameter& a, const Parameter& b, const Size& size = {}, Dtype dtype = float32,
+           Placement device = {});
+Array chisquare(const Parameter& df, const Size& size = {}, Dtype dtype = float32,
+                Placement device = {});
+Array noncentral_chisquare(const Parameter& df, const Parameter& nonc, const Size& size = {},
+                           Dtype dtype = float32, Placement device = {});
+Array f(const Parameter& dfnum, const Parameter& dfden, const Size& size = {},
+        Dtype dtype = float32, Placement device = {});
+Array noncentral_f(const Parameter& dfnum, const Parameter& dfden, const Parameter& nonc,
+                   const Size& size = {}, Dtype dtype = float32, Placement device = {});
+Array standard_t(const Parameter& df, const Size& size = {}, Dtype dtype = float32,
+                 Placement device = {});
+Array pareto(const Parameter& a, const Size& size = {}, Dtype dtype = float32,
+             Placement device = {});
+Array power(const Parameter& a, const Size& size = {}, Dtype dtype = float32,
+            Placement device = {});
+Array rayleigh(const Parameter& scale = 1, const Size& size = {}, Dtype dtype = float32,
+               Placement device = {});
+Array weibull(const Parameter& a, const Size& size = {}, Dtype dtype = float32,
+              Placement device = {});
+Array triangular(const Parameter& left, const Parameter& mode, const Parameter& right,
+                 const Size& size = {}, Dtype dtype = float32, Placement device = {});
+Array wald(const Parameter& mean, const Parameter& scale, const Size& size = {},
+           Dtype dtype = float32, Placement device = {});
+Array vonmises(const Parameter& mu, const Parameter& kappa, const Size& size = {},
+               Dtype dtype = float32, Placement device = {});
+Array poisson(const Parameter& lam = 1, const Size& size = {}, Dtype dtype = int64,
+              Placement device = {});
+Array binomial(const Parameter& n, const Parameter& p, const Size& size = {}, Dtype dtype = int64,
+               Placement device = {});
+Array negative_binomial(const Parameter& n, const Parameter& p, const Size& size = {},
+                        Dtype dtype = int64, Placement device = {});
+Array geometric(const Parameter& p, const Size& size = {}, Dtype dtype = int64,
+                Placement device = {});
+Array hypergeometric(const Parameter& ngood, const Parameter& nbad, const Parameter& nsample,
+                     const Size& size = {}, Dtype dtype = int64, Placement device = {});
+Array zipf(const Parameter& a, const Size& size = {}, Dtype dtype = int64, Placement device = {});
+Array logseries(const Parameter& p, const Size& size = {}, Dtype dtype = int64,
+                Placement device = {});
+Array dirichlet(const Array& alpha, const Shape& size = {}, Dtype dtype = float32);
+Array multinomial(std::int64_t n, const Array& pvals, const Shape& size = {}, Dtype dtype = int64,
+                  Placement device = {});
+Array permutation(std::int64_t n, Placement device = {});
+Array permutation(const Array& a);
+void shuffle(const Array& a);
+Array choice(std::int64_t n, const Shape& size = {}, bool replace = true, const Array& p = {},
+             Placement device = {});
+Array choice(const Array& a, const Shape& size = {}, bool replace = true, const Array& p = {});
+/// [0, 1): NumPy's other names of `random`.
+Array random_sample(const Shape& size = {}, Dtype dtype = float32, Placement device = {});
+Array ranf(const Shape& size = {}, Dtype dtype = float32, Placement device = {});
+Array sample(const Shape& size = {}, Dtype dtype = float32, Placement device = {});
+Array rand(const Shape& size, Dtype dtype = float32, Placement device = {});
+Array randn(const Shape& size, Dtype dtype = float32, Placement device = {});
+/// rand(2, 3) and randn(2, 3), as in NumPy.
+template <std::integral... N> Array rand(N... extents) {
+  return rand(Shape{static_cast<std::int64_t>(extents)...});
+}
+template <std::integral... N> Array randn(N... extents) {
+  return randn(Shape{static_cast<std::int64_t>(extents)...});
+}
+/// Integers in [low, high].
+Array random_integers(std::int64_t low, std::int64_t high, const Shape& size = {},
+                      Placement device = {});
+
+}  // namespace rensa::xp::random

@@ -1,0 +1,128 @@
+// Running sums and products.
+#include "rensa/array/scan.h"
+
+#include <fmt/format.h>
+
+#include "rensa/array/internal.h"
+#include "rensa/array/rows.h"
+#include "rensa/core/error.h"
+#include "rensa/device/launcher.h"
+#include "rensa/device/sort_operations.h"
+
+namespace rensa {
+
+namespace {
+
+// What running sums of `dtype` are carried in.
+Dtype carrier(Dtype dtype) {
+  switch (dtype_kind(dtype)) {
+    case 'b':
+    case 'i': return int64;
+    case 'u': return uint64;
+    case 'f': return dtype == float64 ? float64 : float32;
+    default: return dtype;
+  }
+}
+
+// The dtype of a result that nothing is said about.
+Dtype default_dtype(Dtype dtype) {
+  char kind = dtype_kind(dtype);
+  return kind == 'f' || kind == 'c' ? dtype : carrier(dtype);
+}
+
+Array cumulate(const char* operation, bool product, const Array& a, Axes axis,
+               std::optional<Dtype> dtype, const Array* out) {
+  detail::check_defined(operation, a);
+  auto [array, along] = detail::along_one_axis(operation, a.ndim() == 0 ? a.reshape({1}) : a, axis);
+  Dtype result_dtype = dtype.value_or(default_dtype(a.dtype()));
+  if (out) {
+    detail::check_defined(operation, *out);
+    check_same_device(operation, a, *out);
+    detail::check_writable(operation, *out);
+    detail::check_same_kind(operation, result_dtype, *out);
+    if (out->shape() != array.shape()) {
+      throw ShapeError(fmt::format("{}: out {} has to have the shape {} of the result", operation,
+                                   out->view().describe(), array.shape().str()));
+    }
+  }
+  Array result = detail::running(operation, product, array, along, result_dtype);
+  if (!out) return result;
+  detail::copy_elements(operation, result, *out);
+  return *out;
+}
+
+Array cumulate_numbers(const char* operation, bool product, const Array& a, Axes axis,
+                       std::optional<Dtype> dtype, const Array* out) {
+  detail::check_defined(operation, a);
+  char kind = dtype_kind(a.dtype());
+  if (kind != 'f' && kind != 'c') return cumulate(operation, product, a, axis, dtype, out);
+  Array neutral = xp::full({}, product ? 1 : 0, a.dtype(), a.device());
+  return cumulate(operation, product, xp::where(xp::equal(a, a), a, neutral), axis, dtype, out);
+}
+
+Array cumulative(const char* operation, bool product, const Array& a, Axes axis,
+                 std::optional<Dtype> dtype, bool include_initial) {
+  detail::check_defined(operation, a);
+  if (axis.all() && a.ndim() > 1) {
+    throw ValueError(fmt::format("{}: {} has several axes, say along which one", operation,
+                                 a.view().describe()));
+  }
+  Array sums = cumulate(operation, product, a, axis, dtype, nullptr);
+  if (!include_initial) return sums;
+  int along = axis.all() || a.ndim() == 0 ? 0 : detail::along_one_axis(operation, a, axis).axis;
+  Shape shape = sums.shape(), first = sums.shape();
+  std::int64_t step = shape[along]++;
+  first[along] = 1;
+  Array result = detail::new_array(shape, sums.dtype(), sums.device());
+  detail::fill_elements(operation, detail::new_view(result, 0, first, result.strides()),
+                        product ? 1 : 0);
+  if (step > 0) {
+    detail::copy_elements(
+        operation, sums,
+        detail::new_view(result, result.strides()[along], sums.shape(), result.strides()));
+  }
+  return result;
+}
+
+}  // namespace
+
+Array detail::running(const char* operation, bool product, const Array& a, int axis, Dtype dtype) {
+  Dtype wide = carrier(dtype);
+  Array in = a.astype(dtype, false).astype(wide, false).ascontiguous();
+  Array out = new_array(a.shape(), wide, a.device());
+  if (out.size() > 0) {
+    std::int64_t outer = 1, inner = 1;
+    for (int i = 0; i < a.ndim(); ++i) (i < axis ? outer : inner) *= i == axis ? 1 : a.shape()[i];
+    Shape shape = {outer, a.shape()[axis], inner};
+    Scan op(operation, product);
+    op.in = in.reshape(shape).operand();
+    op.out = out.reshape(shape).operand();
+    launch(op);
+  }
+  return out.astype(dtype, false);
+}
+
+namespace xp {
+
+Array cumsum(const Array& a, Axes axis, std::optional<Dtype> dtype, const Array* out) {
+  return cumulate("cumsum", false, a, axis, dtype, out);
+}
+Array cumprod(const Array& a, Axes axis, std::optional<Dtype> dtype, const Array* out) {
+  return cumulate("cumprod", true, a, axis, dtype, out);
+}
+Array nancumsum(const Array& a, Axes axis, std::optional<Dtype> dtype, const Array* out) {
+  return cumulate_numbers("nancumsum", false, a, axis, dtype, out);
+}
+Array nancumprod(const Array& a, Axes axis, std::optional<Dtype> dtype, const Array* out) {
+  return cumulate_numbers("nancumprod", true, a, axis, dtype, out);
+}
+Array cumulative_sum(const Array& a, Axes axis, std::optional<Dtype> dtype, bool include_initial) {
+  return cumulative("cumulative_sum", false, a, axis, dtype, include_initial);
+}
+Array cumulative_prod(const Array& a, Axes axis, std::optional<Dtype> dtype, bool include_initial) {
+  return cumulative("cumulative_prod", true, a, axis, dtype, include_initial);
+}
+
+}  // namespace xp
+
+}  // namespace rensa

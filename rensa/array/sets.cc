@@ -1,0 +1,192 @@
+// Sets: sorts, and comparisons of neighbours.
+#include "rensa/array/sets.h"
+
+#include <fmt/format.h>
+
+#include "rensa/array/internal.h"
+#include "rensa/array/rows.h"
+#include "rensa/core/error.h"
+
+namespace rensa {
+
+using detail::check_defined;
+using xp::UniqueOptions;
+using xp::UniqueResult;
+
+Array detail::places_where(const Array& mask) {
+  std::int64_t n = mask.size();
+  if (n == 0) return new_array({0}, int64, mask.device());
+  // The k-th true element is the first at which the running count is k.
+  Array count = running("nonzero", false, mask, 0, int64);
+  auto total = count[{Slice(-1, none)}].item<std::int64_t>();
+  Array wanted = xp::arange(1, total + 1, 1, int64, mask.device());
+  return places_in("nonzero", count, wanted, false);
+}
+
+namespace {
+
+// Where a sorted 1-d array begins another value: true, then whether each differs from the one
+// before it.
+Array begins(const char* operation, const Array& sorted, bool equal_nan) {
+  std::int64_t n = sorted.size();
+  Array mask = detail::new_array({n}, bool_, sorted.device());
+  detail::fill_elements(operation, mask[Slice(0, 1)], true);
+  if (n == 1) return mask;
+  Array before = sorted[Slice(0, n - 1)], after = sorted[Slice(1, none)];
+  Array differs = xp::not_equal(before, after);
+  char kind = dtype_kind(sorted.dtype());
+  if (equal_nan && (kind == 'f' || kind == 'c')) {
+    differs = differs & (xp::equal(before, before) | xp::equal(after, after));
+  }
+  mask[Slice(1, none)] = differs;
+  return mask;
+}
+
+Array raveled(const char* operation, const Array& a) {
+  check_defined(operation, a);
+  return a.ravel().ascontiguous();
+}
+
+UniqueResult unique_of(const char* operation, const Array& a, const UniqueOptions& options) {
+  Array flat = raveled(operation, a);
+  std::int64_t n = flat.size();
+  Array row = flat.reshape({1, n}), order, sorted;
+  UniqueResult result;
+  if (options.return_index || options.return_inverse) {
+    order = detail::order_of_rows(operation, row);
+    sorted = detail::take_places(row, order).reshape({n});
+    order = order.reshape({n});
+  } else {
+    sorted = detail::sorted_rows(operation, row).reshape({n});
+  }
+  Array mask = n > 0 ? begins(operation, sorted, options.equal_nan)
+                     : detail::new_array({0}, bool_, a.device());
+  Array first = detail::places_where(mask);
+  result.values = xp::take(sorted, first);
+  if (options.return_index) result.indices = xp::take(order, first);
+  if (options.return_inverse) {
+    Array inverse = detail::new_array({n}, int64, a.device());
+    if (n > 0) inverse[order] = detail::running(operation, false, mask, 0, int64) - 1;
+    result.inverse = inverse.reshape(a.shape());
+  }
+  if (options.return_counts) {
+    Array last = xp::concatenate({first[Slice(1, none)], xp::full({n > 0}, n, int64, a.device())});
+    result.counts = last - first;
+  }
+  return result;
+}
+
+// The elements of a 1-d array where the mask is true.
+Array where_true(const Array& a, const Array& mask) {
+  return xp::take(a, detail::places_where(mask));
+}
+
+Array unique_or_raveled(const char* operation, const Array& a, bool assume_unique) {
+  return assume_unique ? raveled(operation, a) : unique_of(operation, a, {}).values;
+}
+
+// Both, one behind the other, sorted: where a value stands twice in it, both have it.
+Array merged(const char* operation, const Array& a, const Array& b) {
+  Array both = xp::concatenate({a, b});
+  return detail::sorted_rows(operation, both.reshape({1, both.size()})).reshape({both.size()});
+}
+
+}  // namespace
+
+namespace xp {
+
+UniqueResult unique(const Array& a, const UniqueOptions& options) {
+  return unique_of("unique", a, options);
+}
+Array unique(const Array& a) { return unique_of("unique", a, {}).values; }
+UniqueResult unique_all(const Array& a) {
+  return unique_of("unique_all", a, {true, true, true, false});
+}
+UniqueResult unique_counts(const Array& a) {
+  return unique_of("unique_counts", a, {.return_counts = true, .equal_nan = false});
+}
+UniqueResult unique_inverse(const Array& a) {
+  return unique_of("unique_inverse", a, {.return_inverse = true, .equal_nan = false});
+}
+Array unique_values(const Array& a) {
+  return unique_of("unique_values", a, {.equal_nan = false}).values;
+}
+
+Array isin(const Array& a, const Array& test, bool, bool invert) {
+  check_defined("isin", a);
+  Array set = raveled("isin", test);
+  check_same_device("isin", a, set);
+  std::int64_t n = set.size();
+  if (n == 0 || a.size() == 0) return full(a.shape(), invert, bool_, a.device());
+  Dtype common = promote_types(a.dtype(), set.dtype());
+  Array values = a.astype(common, false);
+  set = rensa::detail::sorted_rows("isin", set.astype(common, false).reshape({1, n})).reshape({n});
+  Array place = minimum(rensa::detail::places_in("isin", set, values, false), n - 1);
+  Array found = take(set, place);
+  return invert ? not_equal(found, values) : equal(found, values);
+}
+
+Array in1d(const Array& a, const Array& test, bool assume_unique, bool invert) {
+  check_defined("in1d", a);
+  return isin(a.ravel(), test, assume_unique, invert);
+}
+
+Array intersect1d(const Array& a, const Array& b, bool assume_unique) {
+  check_same_device("intersect1d", a, b);
+  Array both = merged("intersect1d", unique_or_raveled("intersect1d", a, assume_unique),
+                      unique_or_raveled("intersect1d", b, assume_unique));
+  std::int64_t n = both.size();
+  if (n < 2) return both[Slice(0, 0)].copy();
+  Array before = both[Slice(0, n - 1)];
+  return where_true(before, equal(before, both[Slice(1, none)]));
+}
+
+IntersectResult intersect1d_indices(const Array& a, const Array& b, bool assume_unique) {
+  check_same_device("intersect1d", a, b);
+  auto of = [&](const Array& x) -> UniqueResult {
+    if (!assume_unique) return unique_of("intersect1d", x, {.return_index = true});
+    Array flat = raveled("intersect1d", x);
+    return {flat, arange(flat.size(), int64, x.device()), {}, {}};
+  };
+  UniqueResult left = of(a), right = of(b);
+  Array both = concatenate({left.values, right.values});
+  Array row = both.reshape({1, both.size()});
+  std::int64_t n = both.size(), n_left = left.values.size();
+  if (n < 2) return {both[Slice(0, 0)].copy(), arange(0, a.device()), arange(0, a.device())};
+  // The sort is stable: of two equal values the first comes from a.
+  Array order = rensa::detail::order_of_rows("intersect1d", row);
+  Array sorted = rensa::detail::take_places(row, order).reshape({n});
+  order = order.reshape({n});
+  Array before = sorted[Slice(0, n - 1)];
+  Array place = rensa::detail::places_where(equal(before, sorted[Slice(1, none)]));
+  return {take(sorted, place), take(left.indices, take(order, place)),
+          take(right.indices, take(order, place + 1) - n_left)};
+}
+
+Array setdiff1d(const Array& a, const Array& b, bool assume_unique) {
+  check_same_device("setdiff1d", a, b);
+  Array values = unique_or_raveled("setdiff1d", a, assume_unique);
+  return where_true(values, isin(values, b, assume_unique, true));
+}
+
+Array union1d(const Array& a, const Array& b) {
+  check_same_device("union1d", a, b);
+  return unique_of("union1d", concatenate({raveled("union1d", a), raveled("union1d", b)}), {})
+      .values;
+}
+
+Array setxor1d(const Array& a, const Array& b, bool assume_unique) {
+  check_same_device("setxor1d", a, b);
+  Array both = merged("setxor1d", unique_or_raveled("setxor1d", a, assume_unique),
+                      unique_or_raveled("setxor1d", b, assume_unique));
+  std::int64_t n = both.size();
+  if (n < 2) return both;
+  // Neither equal to the one before nor to the one behind.
+  Array differs = not_equal(both[Slice(0, n - 1)], both[Slice(1, none)]);
+  Array edge = ones({1}, bool_, a.device());
+  return where_true(both, concatenate({edge, differs}) & concatenate({differs, edge}));
+}
+
+}  // namespace xp
+
+}  // namespace rensa

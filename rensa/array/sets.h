@@ -1,0 +1,45 @@
+// Sets of an array's elements, NumPy's names. What gives an array whose size depends on values
+// waits for the device.
+#pragma once
+
+#include "rensa/array/routines.h"
+
+namespace rensa::xp {
+
+/// What unique and its relatives give: the values in ascending order, and where asked for the place
+/// (int64) of the first of each in the raveled array, the place of each element's value in `values`
+/// (of the array's shape), and how often each occurs.
+struct UniqueResult {
+  Array values, indices, inverse, counts;
+};
+struct UniqueOptions {
+  bool return_index = false, return_inverse = false, return_counts = false;
+  bool equal_nan = true;  // all NaNs are one value
+};
+/// Any dtype. Waits for the device.
+UniqueResult unique(const Array& a, const UniqueOptions& options);
+Array unique(const Array& a);
+/// The array API's, to which each NaN is a value of its own. They wait for the device.
+UniqueResult unique_all(const Array& a);
+UniqueResult unique_counts(const Array& a);
+UniqueResult unique_inverse(const Array& a);
+Array unique_values(const Array& a);
+
+/// Whether each element of `a` is one of `test` (any shape): bool, of a's shape. NaN is in no set.
+Array isin(const Array& a, const Array& test, bool assume_unique = false, bool invert = false);
+Array in1d(const Array& a, const Array& test, bool assume_unique = false, bool invert = false);
+/// The values that both have, ascending. Waits for the device.
+Array intersect1d(const Array& a, const Array& b, bool assume_unique = false);
+/// Those with where the first of each stands in the raveled `a` and `b`.
+struct IntersectResult {
+  Array values, a_indices, b_indices;
+};
+IntersectResult intersect1d_indices(const Array& a, const Array& b, bool assume_unique = false);
+/// The values of `a` that are not in `b`: ascending, or with `assume_unique` in a's order. Waits
+/// for the device.
+Array setdiff1d(const Array& a, const Array& b, bool assume_unique = false);
+/// The values of either, or of exactly one of the two. They wait for the device.
+Array union1d(const Array& a, const Array& b);
+Array setxor1d(const Array& a, const Array& b, bool assume_unique = false);
+
+}  // namespace rensa::xp

@@ -1,0 +1,286 @@
+// Sorting and searching.
+#include "rensa/array/sorting.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "rensa/array/internal.h"
+#include "rensa/array/rows.h"
+#include "rensa/core/error.h"
+#include "rensa/device/launcher.h"
+#include "rensa/device/sort_operations.h"
+
+namespace rensa {
+
+namespace detail {
+
+AlongAxis along_one_axis(const char* operation, const Array& a, Axes axis) {
+  check_defined(operation, a);
+  if (axis.all()) return {a.ravel(), 0};
+  unsigned mask = axis.mask(operation, a.ndim());
+  int first = 0;
+  while (first < a.ndim() && !(mask >> first & 1)) ++first;
+  if (mask != 1u << first) {
+    throw ValueError(
+        fmt::format("{}: takes one axis of {}, or none for all", operation, a.view().describe()));
+  }
+  return {a, first};
+}
+
+namespace {
+
+// The axes of `ndim` dimensions with `from` put at `to`.
+Shape moved_axes(int ndim, int from, int to) {
+  Shape axes;
+  for (int i = 0; i < ndim; ++i) {
+    if (i != from) axes.push_back(i);
+  }
+  axes.insert(to, from);
+  return axes;
+}
+
+// Sorts `rows` into `out`, the values or the order.
+void sort_into(const char* operation, const Array& rows, const Array& out, Operand Sort::*result,
+               bool descending, std::int64_t kth) {
+  if (out.size() == 0) return;
+  Sort op(operation);
+  op.descending = descending;
+  op.kth = kth;
+  op.in = rows.operand();
+  op.*result = out.operand();
+  launch(op);
+}
+
+}  // namespace
+
+Array rows_along(const Array& a, int axis) {
+  int last = a.ndim() - 1;
+  Array moved = axis == last ? a : a.transpose(moved_axes(a.ndim(), axis, last));
+  std::int64_t n = a.shape()[axis], rows = 1;
+  for (int i = 0; i < a.ndim(); ++i) rows *= i == axis ? 1 : a.shape()[i];
+  return moved.ascontiguous().reshape({rows, n});
+}
+
+Array from_rows(const Array& rows, Shape shape, int axis) {
+  int last = shape.ndim() - 1;
+  Shape moved = shape;
+  moved.erase(axis);
+  moved.push_back(rows.shape()[1]);
+  Array result = rows.reshape(moved);
+  return axis == last ? result : result.transpose(moved_axes(shape.ndim(), last, axis)).copy();
+}
+
+Array sorted_rows(const char* operation, const Array& rows, bool descending, std::int64_t kth) {
+  Array out = new_array(rows.shape(), rows.dtype(), rows.device());
+  sort_into(operation, rows, out, &Sort::values, descending, kth);
+  return out;
+}
+
+Array order_of_rows(const char* operation, const Array& rows, bool descending, std::int64_t kth) {
+  Array out = new_array(rows.shape(), int64, rows.device());
+  sort_into(operation, rows, out, &Sort::order, descending, kth);
+  return out;
+}
+
+Array take_places(const Array& rows, const Array& places) {
+  if (places.size() == 0) return new_array(places.shape(), rows.dtype(), rows.device());
+  std::int64_t count = rows.shape()[0], n = rows.shape()[1];
+  Array flat = places;
+  if (count > 1) flat = flat + xp::arange(0, count * n, n, int64, rows.device()).reshape({-1, 1});
+  return xp::take(rows.reshape({-1}), flat);
+}
+
+Array places_in(const char* operation, const Array& sorted, const Array& values, bool right,
+                const Array* sorter, bool either_way) {
+  check_same_device(operation, sorted, values);
+  Dtype common = promote_types(sorted.dtype(), values.dtype());
+  Array a = sorted.astype(common, false).ascontiguous();
+  Array v = values.astype(common, false).ascontiguous(), order;
+  Array out = new_array(values.shape(), int64, values.device());
+  if (out.size() == 0) return out;
+  SearchSorted op(operation);
+  op.right = right;
+  op.either_way = either_way;
+  op.sorted = a.operand();
+  op.values = v.operand();
+  if (sorter) {
+    order = sorter->astype(int64, false).ascontiguous();
+    op.sorter = order.operand();
+  }
+  op.positions = out.operand();
+  launch(op);
+  return out;
+}
+
+void sort_in_place(const Array& a, int axis, bool descending, bool stable) {
+  check_defined("sort", a);
+  check_writable("sort", a);
+  a.assign(xp::sort(a, axis, descending, stable));
+}
+
+}  // namespace detail
+
+namespace xp {
+
+using rensa::detail::along_one_axis;
+using rensa::detail::check_defined;
+using rensa::detail::from_rows;
+using rensa::detail::rows_along;
+
+namespace {
+
+// What sorts rows: sorted_rows or order_of_rows.
+using RowSort = Array(const char*, const Array&, bool, std::int64_t);
+
+Array sort_along(const char* operation, RowSort sort_rows, const Array& a, Axes axis,
+                 bool descending, std::int64_t kth) {
+  auto [array, along] = along_one_axis(operation, a, axis);
+  Array rows = sort_rows(operation, rows_along(array, along), descending, kth);
+  return from_rows(rows, array.shape(), along);
+}
+
+Array partition_along(const char* operation, RowSort sort_rows, const Array& a,
+                      std::initializer_list<std::int64_t> kth, Axes axis) {
+  auto [array, along] = along_one_axis(operation, a, axis);
+  std::int64_t n = array.shape()[along], place = -1;
+  for (std::int64_t k : kth) {
+    if (k < -n || k >= n) {
+      throw ValueError(fmt::format("{}: kth {} is out of bounds for axis {} of {}", operation, k,
+                                   along, array.view().describe()));
+    }
+    place = k < 0 ? k + n : k;
+  }
+  if (kth.size() == 0) return array.copy();
+  if (kth.size() > 1) place = -1;  // sorted, every place is right
+  return sort_along(operation, sort_rows, array, along, false, place);
+}
+
+// NumPy lets a 0-d array pass as one of one element.
+Array at_least_1d(const char* operation, const Array& a) {
+  check_defined(operation, a);
+  return a.ndim() == 0 ? a.reshape({1}) : a;
+}
+
+void check_1d(const char* operation, const char* argument, const Array& a) {
+  check_defined(operation, a);
+  if (a.ndim() == 1) return;
+  throw ShapeError(fmt::format("{}: {} has to be one-dimensional, not {}", operation, argument,
+                               a.view().describe()));
+}
+
+}  // namespace
+
+Array sort(const Array& a, Axes axis, bool descending, bool) {
+  return sort_along("sort", rensa::detail::sorted_rows, a, axis, descending, -1);
+}
+
+Array argsort(const Array& a, Axes axis, bool descending, bool) {
+  return sort_along("argsort", rensa::detail::order_of_rows, at_least_1d("argsort", a), axis,
+                    descending, -1);
+}
+
+Array lexsort(std::span<const Array> keys, int axis) {
+  if (keys.empty()) throw ValueError("lexsort: there is no key to sort by");
+  for (const Array& key : keys) {
+    check_defined("lexsort", key);
+    if (key.shape() == keys[0].shape()) continue;
+    throw ShapeError(fmt::format("lexsort: {} and {} differ in shape", keys[0].view().describe(),
+                                 key.view().describe()));
+  }
+  if (keys[0].ndim() == 0) return zeros({}, int64, keys[0].device());
+  int along = normalize_axis("lexsort", axis, keys[0].ndim());
+  // Sorted by the keys one after another: the last one decides, what it leaves open stays.
+  Array order;
+  for (const Array& key : keys) {
+    check_same_device("lexsort", keys[0], key);
+    Array rows = rows_along(key, along);
+    if (!order.defined()) {
+      order = rensa::detail::order_of_rows("lexsort", rows);
+      continue;
+    }
+    Array next = rensa::detail::order_of_rows("lexsort", rensa::detail::take_places(rows, order));
+    order = rensa::detail::take_places(order, next);
+  }
+  return from_rows(order, keys[0].shape(), along);
+}
+
+Array lexsort(std::initializer_list<Array> keys, int axis) {
+  return lexsort(std::span<const Array>(keys.begin(), keys.size()), axis);
+}
+
+Array lexsort(const Array& keys, int axis) {
+  check_defined("lexsort", keys);
+  std::vector<Array> rows;
+  for (std::int64_t i = 0; keys.ndim() > 0 && i < keys.shape()[0]; ++i) rows.push_back(keys[i]);
+  return lexsort(rows, axis);
+}
+
+Array msort(const Array& a) { return sort(a, 0); }
+
+Array sort_complex(const Array& a) {
+  check_defined("sort_complex", a);
+  bool narrow = dtype_kind(a.dtype()) != 'f' && itemsize(a.dtype()) <= 2;
+  bool complex = dtype_kind(a.dtype()) == 'c';
+  return sort(complex ? a : a.astype(narrow && a.dtype() != bool_ ? complex64 : complex128));
+}
+
+Array partition(const Array& a, std::initializer_list<std::int64_t> kth, Axes axis) {
+  return partition_along("partition", rensa::detail::sorted_rows, a, kth, axis);
+}
+Array partition(const Array& a, std::int64_t kth, Axes axis) { return partition(a, {kth}, axis); }
+
+Array argpartition(const Array& a, std::initializer_list<std::int64_t> kth, Axes axis) {
+  return partition_along("argpartition", rensa::detail::order_of_rows,
+                         at_least_1d("argpartition", a), kth, axis);
+}
+Array argpartition(const Array& a, std::int64_t kth, Axes axis) {
+  return argpartition(a, {kth}, axis);
+}
+
+Array searchsorted(const Array& a, const Array& v, std::string_view side, const Array& sorter) {
+  check_1d("searchsorted", "the sorted array", a);
+  check_defined("searchsorted", v);
+  if (side != "left" && side != "right") {
+    throw ValueError(fmt::format("searchsorted: side is 'left' or 'right', not '{}'", side));
+  }
+  if (!sorter.defined()) return rensa::detail::places_in("searchsorted", a, v, side == "right");
+  check_same_device("searchsorted", a, sorter);
+  if (dtype_kind(sorter.dtype()) != 'i' && dtype_kind(sorter.dtype()) != 'u') {
+    throw DtypeError(fmt::format("searchsorted: the sorter {} has to be of an integer dtype",
+                                 sorter.view().describe()));
+  }
+  if (sorter.shape() != a.shape()) {
+    throw ShapeError(fmt::format("searchsorted: the sorter {} has to be of the shape of {}",
+                                 sorter.view().describe(), a.view().describe()));
+  }
+  return rensa::detail::places_in("searchsorted", a, v, side == "right", &sorter);
+}
+
+Array searchsorted(const Array& a, Scalar v, std::string_view side, const Array& sorter) {
+  check_defined("searchsorted", a);
+  return searchsorted(a, full({}, v, a.device()), side, sorter);
+}
+
+Array digitize(const Array& x, const Array& bins, bool right) {
+  check_defined("digitize", x);
+  check_1d("digitize", "the bins", bins);
+  if (dtype_kind(x.dtype()) == 'c') {
+    throw DtypeError(
+        fmt::format("digitize: x {} is complex, which has no order", x.view().describe()));
+  }
+  std::int64_t n = bins.size();
+  if (bins.device().is_cpu() && n > 2) {
+    Array low = bins[Slice(none, n - 1)], high = bins[Slice(1, none)];
+    if (!all(less_equal(low, high)).item<bool>() && !all(greater_equal(low, high)).item<bool>()) {
+      throw ValueError(
+          fmt::format("digitize: the bins {} neither rise nor fall", bins.view().describe()));
+    }
+  }
+  return rensa::detail::places_in("digitize", bins, x, !right, nullptr, true);
+}
+
+}  // namespace xp
+
+}  // namespace rensa

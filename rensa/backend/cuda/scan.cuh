@@ -1,0 +1,218 @@
+// Running sums and products on a GPU, for the files that make them. A long row is CUB's scan with
+// look-back, one read and one write an element; shorter rows are a block's or a warp's; lines
+// across rows are a thread's each, cut into pieces where there are few of them.
+#pragma once
+
+#include <algorithm>
+#include <cub/device/device_scan.cuh>
+
+#include "rensa/backend/cuda/kernel.cuh"
+#include "rensa/backend/cuda/scan.h"
+#include "rensa/device/cuda_runtime.h"
+
+namespace rensa::cuda {
+
+struct Sum {
+  template <class V> static RENSA_FN V identity() { return V(0); }
+  template <class V> RENSA_FN V operator()(V a, V b) const { return a + b; }
+};
+struct Product {
+  template <class V> static RENSA_FN V identity() { return V(1); }
+  template <class V> RENSA_FN V operator()(V a, V b) const { return a * b; }
+};
+
+template <class V> struct ScanArgs {
+  const V* in;
+  V* out;
+  V* totals;  // of the pieces, piece by piece
+  std::int64_t outer, n, inner;
+  std::int64_t pieces, piece;  // and the elements of one
+};
+
+template <class A> __device__ __forceinline__ A shuffle_up(A value, int offset) {
+  static_assert(sizeof(A) % 4 == 0);
+  unsigned words[sizeof(A) / 4];
+  memcpy(words, &value, sizeof(A));
+#pragma unroll
+  for (unsigned& word : words) word = __shfl_up_sync(0xffffffffu, word, offset);
+  memcpy(&value, words, sizeof(A));
+  return value;
+}
+
+/// The scan over the lanes of a warp.
+template <class F, class V> __device__ __forceinline__ V scan_lanes(V value) {
+  int lane = threadIdx.x % 32;
+#pragma unroll
+  for (int offset = 1; offset < 32; offset *= 2) {
+    V other = shuffle_up(value, offset);
+    if (lane >= offset) value = F()(other, value);
+  }
+  return value;
+}
+
+// --- rows ----------------------------------------------------------------------------------------
+
+template <class V, class F>
+__global__ void __launch_bounds__(kBlock) scan_by_warp(const __grid_constant__ ScanArgs<V> args) {
+  std::int64_t row = blockIdx.x * static_cast<std::int64_t>(kBlock / 32) + threadIdx.x / 32;
+  if (row >= args.outer) return;
+  int lane = threadIdx.x % 32;
+  const V* in = args.in + row * args.n;
+  V* out = args.out + row * args.n;
+  V carry = F::template identity<V>();
+  for (std::int64_t begin = 0; begin < args.n; begin += 32) {
+    bool inside = begin + lane < args.n;
+    V value = inside ? in[begin + lane] : F::template identity<V>();
+    value = F()(carry, scan_lanes<F>(value));
+    if (inside) out[begin + lane] = value;
+    unsigned words[sizeof(V) / 4];
+    memcpy(words, &value, sizeof(V));
+#pragma unroll
+    for (unsigned& word : words) word = __shfl_sync(0xffffffffu, word, 31);
+    memcpy(&carry, words, sizeof(V));
+  }
+}
+
+template <class V, class F>
+__global__ void __launch_bounds__(kBlock) scan_by_block(const __grid_constant__ ScanArgs<V> args) {
+  constexpr int kItems = 4, kWarps = kBlock / 32;
+  __shared__ alignas(16) char warp_bytes[kWarps * sizeof(V)];
+  V* warp_totals = reinterpret_cast<V*>(warp_bytes);
+  int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const V* in = args.in + blockIdx.x * args.n;
+  V* out = args.out + blockIdx.x * args.n;
+  V carry = F::template identity<V>();
+  for (std::int64_t begin = 0; begin < args.n; begin += kItems * kBlock) {
+    std::int64_t first = begin + threadIdx.x * kItems;
+    V value[kItems];
+#pragma unroll
+    for (int k = 0; k < kItems; ++k) {
+      value[k] = first + k < args.n ? in[first + k] : F::template identity<V>();
+      if (k > 0) value[k] = F()(value[k - 1], value[k]);
+    }
+    V upto = scan_lanes<F>(value[kItems - 1]);
+    if (lane == 31) warp_totals[warp] = upto;
+    V before = shuffle_up(upto, 1);
+    if (lane == 0) before = F::template identity<V>();
+    __syncthreads();
+    V ahead = carry;
+#pragma unroll
+    for (int w = 0; w < kWarps; ++w) {
+      if (w == warp) before = F()(ahead, before);
+      ahead = F()(ahead, warp_totals[w]);
+    }
+    carry = ahead;
+#pragma unroll
+    for (int k = 0; k < kItems; ++k) {
+      if (first + k < args.n) out[first + k] = F()(before, value[k]);
+    }
+    __syncthreads();  // before the totals are written again
+  }
+}
+
+// --- lines ---------------------------------------------------------------------------------------
+
+// Whether this thread has a piece of a line, and where that begins and ends.
+template <class V>
+__device__ __forceinline__ bool find_piece(const ScanArgs<V>& args, std::int64_t& at,
+                                           std::int64_t& count, std::int64_t& item) {
+  item = blockIdx.x * static_cast<std::int64_t>(kBlock) + threadIdx.x;
+  std::int64_t lines = args.outer * args.inner;
+  if (item >= lines * args.pieces) return false;
+  std::int64_t line = item % lines, first = item / lines * args.piece;
+  count = args.n - first < args.piece ? args.n - first : args.piece;
+  at = (line / args.inner * args.n + first) * args.inner + line % args.inner;
+  return true;
+}
+
+template <class V, class F>
+__global__ void __launch_bounds__(kBlock) piece_totals(const __grid_constant__ ScanArgs<V> args) {
+  std::int64_t at, count, item;
+  if (!find_piece(args, at, count, item)) return;
+  V total = F::template identity<V>();
+  for (std::int64_t i = 0; i < count; ++i) total = F()(total, args.in[at + i * args.inner]);
+  args.totals[item] = total;
+}
+
+// Turns each line's totals into what stands before its pieces.
+template <class V, class F>
+__global__ void __launch_bounds__(kBlock) before_pieces(const __grid_constant__ ScanArgs<V> args) {
+  std::int64_t lines = args.outer * args.inner;
+  std::int64_t line = blockIdx.x * static_cast<std::int64_t>(kBlock) + threadIdx.x;
+  if (line >= lines) return;
+  V running = F::template identity<V>();
+  for (std::int64_t piece = 0; piece < args.pieces; ++piece) {
+    V next = F()(running, args.totals[piece * lines + line]);
+    args.totals[piece * lines + line] = running;
+    running = next;
+  }
+}
+
+template <class V, class F>
+__global__ void __launch_bounds__(kBlock) scan_pieces(const __grid_constant__ ScanArgs<V> args) {
+  std::int64_t at, count, item;
+  if (!find_piece(args, at, count, item)) return;
+  V running = args.pieces > 1 ? args.totals[item] : F::template identity<V>();
+  for (std::int64_t i = 0; i < count; ++i) {
+    running = F()(running, args.in[at + i * args.inner]);
+    args.out[at + i * args.inner] = running;
+  }
+}
+
+// --- the scans -----------------------------------------------------------------------------------
+
+template <class V, class F>
+void scan_row(const char* name, const V* in, V* out, std::int64_t n, void* temp, std::size_t& bytes,
+              void* stream) {
+  auto s = static_cast<cudaStream_t>(stream);
+  if constexpr (std::is_same_v<F, Sum>) {
+    RENSA_CUDA_CHECK(name, cub::DeviceScan::InclusiveSum(temp, bytes, in, out, n, s));
+  } else {
+    RENSA_CUDA_CHECK(name, cub::DeviceScan::InclusiveScan(temp, bytes, in, out, F(), n, s));
+  }
+}
+
+template <class V, class F> std::size_t scan_bytes(const char* name, const ScanPlan& plan) {
+  if (plan.way == ScanWay::device) {
+    std::size_t bytes = 0;
+    scan_row<V, F>(name, nullptr, nullptr, plan.n, nullptr, bytes, nullptr);
+    return bytes;
+  }
+  if (plan.pieces == 1) return 0;
+  return static_cast<std::size_t>(plan.outer * plan.inner * plan.pieces) * sizeof(V);
+}
+
+template <class V, class F>
+void run_scan(const Scan& op, const ScanPlan& plan, const LaunchContext& context) {
+  ScanArgs<V> args = {op.in.view.as<V>(),
+                      op.out.view.as<V>(),
+                      static_cast<V*>(context.workspace),
+                      plan.outer,
+                      plan.n,
+                      plan.inner,
+                      plan.pieces,
+                      plan.piece};
+  auto launch = [&](void (*kernel)(ScanArgs<V>), std::int64_t blocks) {
+    launch_kernel(op.name(), context, kernel, blocks, kBlock, args);
+  };
+  switch (plan.way) {
+    case ScanWay::device:
+      for (std::int64_t row = 0; row < plan.outer; ++row) {
+        std::size_t bytes = context.workspace_bytes;
+        scan_row<V, F>(op.name(), args.in + row * plan.n, args.out + row * plan.n, plan.n,
+                       context.workspace, bytes, context.handle);
+      }
+      return;
+    case ScanWay::block: return launch(scan_by_block<V, F>, plan.outer);
+    case ScanWay::warp: return launch(scan_by_warp<V, F>, ceil_div(plan.outer, kBlock / 32));
+    case ScanWay::line: break;
+  }
+  std::int64_t lines = plan.outer * plan.inner;
+  if (plan.pieces > 1) {
+    launch(piece_totals<V, F>, ceil_div(lines * plan.pieces, kBlock));
+    launch(before_pieces<V, F>, ceil_div(lines, kBlock));
+  }
+  launch(scan_pieces<V, F>, ceil_div(lines * plan.pieces, kBlock));
+}
+
+}  // namespace rensa::cuda

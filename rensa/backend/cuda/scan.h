@@ -1,0 +1,26 @@
+// How a scan is spread over a GPU.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "rensa/device/sort_operations.h"
+
+namespace rensa::cuda {
+
+enum class ScanWay : unsigned char { device, block, warp, line };
+
+struct ScanPlan {
+  std::int64_t outer, n, inner;
+  ScanWay way;
+  std::int64_t pieces = 1, piece;  // of a line, and the elements of one
+  explicit ScanPlan(const Scan& op);
+};
+
+/// The sides of Scan for one kind each (scan_sum.cu, scan_product.cu).
+std::size_t sum_scan_bytes(const Scan& op, const ScanPlan& plan);
+std::size_t product_scan_bytes(const Scan& op, const ScanPlan& plan);
+void run_sum_scan(const Scan& op, const ScanPlan& plan, const LaunchContext& context);
+void run_product_scan(const Scan& op, const ScanPlan& plan, const LaunchContext& context);
+
+}  // namespace rensa::cuda

@@ -1,0 +1,38 @@
+// Discrete Fourier transforms.
+#pragma once
+
+#include <cstdint>
+
+#include "rensa/device/operation.h"
+
+namespace rensa {
+
+enum class FftKind : unsigned char {
+  complex,          // complex in and out
+  real_to_complex,  // the n / 2 + 1 first values of a real signal's transform
+  complex_to_real,  // back: the real signal of those
+};
+
+/// out = scale * the transform of `in` along its last axis, with exp(-2 pi i ...) or, `inverse`,
+/// exp(+2 pi i ...); the other axes are equal. The length of the transform is `length`: elements
+/// of `in` beyond it (beyond length / 2 + 1 for complex_to_real) are left out, missing ones are 0.
+///
+/// On a GPU both are C-contiguous, `in` has all its elements, `scale` is 1, and the transform runs
+/// over the last `rank` (up to 3) axes at once, of which `length` is the last one's; `in` may be
+/// overwritten by complex_to_real. On the CPU `rank` is 1.
+struct Fft final : OperationOf<Fft> {
+  Fft(const char* name, FftKind k) : OperationOf(name), kind(k) {}
+  FftKind kind;
+  bool inverse = false;
+  int rank = 1;
+  std::int64_t length = 0;
+  double scale = 1;
+  Operand in, out;
+
+  void visit(OperandVisitor& v) override;
+  void run_cpu() override;
+  void run_cuda(const cuda::LaunchContext& context) override;
+  std::size_t workspace_bytes() const override;
+};
+
+}  // namespace rensa

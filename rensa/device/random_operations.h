@@ -1,0 +1,25 @@
+// The operation that draws from the distributions of core/distributions.def.
+#pragma once
+
+#include "rensa/core/distributions.h"
+#include "rensa/device/operations.h"
+
+namespace rensa {
+
+/// out[i] = a variate of `distribution` from Philox counter offset + i, computed in double and
+/// narrowed to out's dtype (integers: towards zero). out is C-contiguous; the parameters are
+/// numbers or arrays of any real dtype, broadcast to out's shape (stride 0). `table` (float64,
+/// C-contiguous, cumulated, ending in 1) belongs to `categorical`.
+struct Variates final : OperationOf<Variates> {
+  Variates(const char* name, Distribution d) : OperationOf(name), distribution(d) {}
+  Distribution distribution;
+  ElementwiseInput parameters[3];
+  Operand table, out;
+  HostScalar seed, offset;  // integers
+
+  void visit(OperandVisitor& v) override;
+  void run_cpu() override;
+  void run_cuda(const cuda::LaunchContext& context) override;
+};
+
+}  // namespace rensa

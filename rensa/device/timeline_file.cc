@@ -1,0 +1,174 @@
+// Timelines in Chrome's trace format: JSON, times in microseconds, a process for the host and for
+// each GPU, a thread for each row.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "rensa/core/error.h"
+#include "rensa/device/timeline.h"
+
+namespace rensa::timeline {
+
+namespace {
+
+constexpr std::array<std::pair<Kind, const char*>, 8> kCategories{{
+    {Kind::operation, "operation"},
+    {Kind::kernel, "kernel"},
+    {Kind::copy_to_device, "copy to device"},
+    {Kind::copy_to_host, "copy to host"},
+    {Kind::copy_on_device, "copy on device"},
+    {Kind::memset, "memset"},
+    {Kind::wait, "wait"},
+    {Kind::range, "range"},
+}};
+
+const char* category(Kind kind) {
+  for (auto [known, name] : kCategories) {
+    if (known == kind) return name;
+  }
+  return "operation";
+}
+
+Kind kind_of(std::string_view category) {
+  for (auto [kind, name] : kCategories) {
+    if (name == category) return kind;
+  }
+  return category == "gpu_memset" ? Kind::memset : Kind::operation;
+}
+
+std::string quoted(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+int process_of(Device device) { return device.is_cuda() ? device.index + 1 : 0; }
+
+std::string row_name(const Record& record) {
+  if (record.device.is_cuda()) return fmt::format("stream {}", record.row);
+  return record.row == 0 ? "waits" : fmt::format("thread {}", record.row);
+}
+
+std::string event_text(const Record& r) {
+  std::string more;
+  auto add = [&](const char* name, const std::string& value) {
+    more += fmt::format("{}\"{}\": {}", more.empty() ? "" : ", ", name, value);
+  };
+  if (!r.operation.empty()) add("operation", quoted(r.operation));
+  if (!r.detail.empty()) add("kernel", quoted(r.detail));
+  if (r.bytes > 0) add("bytes", std::to_string(r.bytes));
+  return fmt::format(
+      "{{\"ph\": \"X\", \"name\": {}, \"cat\": \"{}\", \"pid\": {}, \"tid\": {}, \"ts\": {:.3f}, "
+      "\"dur\": {:.3f}, \"args\": {{{}}}}}",
+      quoted(r.name), category(r.kind), process_of(r.device), r.row,
+      static_cast<double>(r.begin_ns) / 1e3, static_cast<double>(r.end_ns - r.begin_ns) / 1e3,
+      more);
+}
+
+/// "cuda:1" is gpu(1); all else is the host.
+Device device_of(std::string_view process) {
+  constexpr std::string_view kGpu = "cuda:";
+  if (process.substr(0, kGpu.size()) != kGpu) return cpu();
+  int index = std::atoi(std::string(process.substr(kGpu.size())).c_str());
+  return gpu(std::clamp(index, 0, kMaxGpus - 1));
+}
+
+std::int64_t integer(const nlohmann::json& event, const char* name) {
+  auto found = event.find(name);
+  return found != event.end() && found->is_number() ? found->get<std::int64_t>() : 0;
+}
+
+std::string text(const nlohmann::json& event, const char* name) {
+  auto found = event.find(name);
+  return found != event.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+double number(const nlohmann::json& event, const char* name) {
+  auto found = event.find(name);
+  return found != event.end() && found->is_number() ? found->get<double>() : 0;
+}
+
+}  // namespace
+
+void write(const std::vector<Record>& records, const std::string& path) {
+  std::ofstream out(path);
+  out << "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [";
+  const char* separator = "\n";
+  auto line = [&](const std::string& text) {
+    out << separator << text;
+    separator = ",\n";
+  };
+  std::set<int> processes;
+  std::set<std::pair<int, std::int64_t>> rows;
+  for (const Record& record : records) {
+    int process = process_of(record.device);
+    if (processes.insert(process).second) {
+      std::string name = record.device.is_cuda() ? record.device.str() : "host";
+      line(
+          fmt::format("{{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": {}, \"args\": "
+                      "{{\"name\": \"{}\"}}}}",
+                      process, name));
+    }
+    if (rows.insert({process, record.row}).second) {
+      line(
+          fmt::format("{{\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": {}, \"tid\": {}, "
+                      "\"args\": {{\"name\": \"{}\"}}}}",
+                      process, record.row, row_name(record)));
+    }
+    line(event_text(record));
+  }
+  out << "\n]}\n";
+  out.close();
+  if (!out) throw Error(fmt::format("timeline: {} cannot be written", path));
+}
+
+std::vector<Record> read(const std::string& path) {
+  std::ifstream in(path);
+  if (!in) throw SerializationError(fmt::format("timeline: {} cannot be opened", path));
+  nlohmann::json trace = nlohmann::json::parse(in, nullptr, false);
+  const nlohmann::json* events = &trace;
+  if (trace.is_object()) {
+    auto found = trace.find("traceEvents");
+    events = found == trace.end() ? nullptr : &*found;
+  }
+  if (!events || !events->is_array()) {
+    throw SerializationError(fmt::format(
+        "timeline: {} is no trace: a JSON object with \"traceEvents\" is wanted", path));
+  }
+  std::map<std::int64_t, Device> devices;
+  for (const auto& event : *events) {
+    if (!event.is_object() || text(event, "name") != "process_name") continue;
+    if (auto args = event.find("args"); args != event.end() && args->is_object()) {
+      devices[integer(event, "pid")] = device_of(text(*args, "name"));
+    }
+  }
+  std::vector<Record> records;
+  for (const auto& event : *events) {
+    if (!event.is_object() || text(event, "ph") != "X") continue;
+    Record record;
+    record.kind = kind_of(text(event, "cat"));
+    record.name = text(event, "name");
+    record.begin_ns = std::llround(number(event, "ts") * 1e3);
+    record.end_ns = record.begin_ns + std::llround(number(event, "dur") * 1e3);
+    record.row = integer(event, "tid");
+    if (auto known = devices.find(integer(event, "pid")); known != devices.end()) {
+      record.device = known->second;
+    }
+    if (auto args = event.find("args"); args != event.end() && args->is_object()) {
+      record.operation = text(*args, "operation");
+      record.detail = text(*args, "kernel");
+      record.bytes = integer(*args, "bytes");
+    }
+    records.push_back(std::move(record));
+  }
+  return records;
+}
+
+}  // namespace rensa::timeline

@@ -1,0 +1,117 @@
+// From a call's arguments to the kernel's struct and its launch.
+#include "rensa/kernel/elementwise_launch.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "rensa/device/launcher.h"
+
+namespace rensa::detail {
+
+namespace {
+
+constexpr int kBlock = 256;
+constexpr std::int64_t kMostBlocks = 132 * 32;  // beyond, a thread takes several elements
+constexpr int kMostWidth = 8;
+
+/// How many elements a thread takes at once: 16 bytes of the widest, where all arrays are aligned
+/// to their share.
+int pack_width(const std::vector<ArrayView*>& views) {
+  std::int64_t widest = 2;
+  for (const ArrayView* view : views) widest = std::max(widest, itemsize(view->dtype));
+  std::int64_t width = std::min<std::int64_t>(16 / widest, kMostWidth);
+  for (const ArrayView* view : views) {
+    auto bytes = static_cast<std::uintptr_t>(width * itemsize(view->dtype));
+    if (reinterpret_cast<std::uintptr_t>(view->data) % bytes != 0) return 1;
+  }
+  return static_cast<int>(width);
+}
+
+KernelArgument pack(const ElementwiseLayout& layout, const std::vector<KernelOperand>& operands,
+                    const std::vector<ArrayView>& views, const Shape& extents, std::int64_t size) {
+  KernelArgument argument;
+  ArgumentWriter writer(argument);
+  for (std::size_t k = 0; k < operands.size(); ++k) {
+    const ArgumentLayout& a = layout.arguments[k];
+    if (a.kind == ArgumentKind::number) continue;
+    writer.pointer(operands[k].array, operands[k].written);
+    if (a.kind == ArgumentKind::element && !layout.straight) writer.integers(views[k].strides);
+    if (a.kind == ArgumentKind::raw && !a.contiguous) {
+      writer.integers(views[k].shape);
+      writer.integers(views[k].strides);
+    }
+  }
+  writer.integers(extents);
+  writer.put(size);
+  for (const KernelOperand& operand : operands) {
+    if (operand.kind == ArgumentKind::number) writer.number(operand.number, operand.dtype);
+  }
+  writer.align();
+  return argument;
+}
+
+}  // namespace
+
+ElementwiseLayout find_layout(const std::vector<KernelOperand>& operands, const Shape& shape,
+                              bool host, std::vector<ArrayView>* views, Shape* extents) {
+  ElementwiseLayout layout;
+  layout.host = host;
+  layout.arguments.resize(operands.size());
+  views->resize(operands.size());
+  std::vector<ArrayView*> loop;
+  for (std::size_t k = 0; k < operands.size(); ++k) {
+    ArgumentLayout& argument = layout.arguments[k];
+    argument.kind = operands[k].kind;
+    argument.dtype = operands[k].dtype;
+    argument.loaded = operands[k].loaded;
+    if (argument.kind == ArgumentKind::number) continue;
+    ArrayView& view = (*views)[k] = operands[k].array.view;
+    if (argument.kind == ArgumentKind::raw) {
+      argument.contiguous = view.is_c_contiguous();
+      argument.ndim = std::max(view.ndim(), 1);
+    } else {
+      if (view.shape != shape) view = broadcast_view(view, shape);
+      loop.push_back(&view);
+    }
+  }
+  std::int64_t size = shape.total();
+  if (!loop.empty()) collapse_axes(loop.data(), static_cast<int>(loop.size()));
+  *extents = loop.empty() ? Shape{size} : loop[0]->shape;
+  layout.straight = extents->ndim() <= 1;
+  for (ArrayView* view : loop) {
+    layout.straight &= view->shape.empty() || view->strides[0] == itemsize(view->dtype);
+  }
+  if (extents->empty()) {  // one element
+    *extents = Shape{size};
+    for (ArrayView* view : loop) view->strides = Shape{0};
+  }
+  layout.ndim = extents->ndim();
+  // On a CPU the compiler finds the processor's own vectors.
+  if (layout.straight && !host) layout.width = pack_width(loop);
+  // A thread's index goes beyond the size by at most the whole grid.
+  layout.small =
+      size < std::numeric_limits<std::int32_t>::max() - kMostBlocks * kBlock * kMostWidth;
+  return layout;
+}
+
+void launch_elementwise(const ElementwiseText& text, CompiledKernels& compiled,
+                        const char* kept_name, const std::vector<KernelOperand>& operands,
+                        const Shape& shape, Device device) {
+  std::vector<ArrayView> views;
+  Shape extents;
+  ElementwiseLayout layout = find_layout(operands, shape, device.is_cpu(), &views, &extents);
+  CompiledKernel function = compiled.get(layout.key(), device, text.signature.name, {},
+                                         [&] { return elementwise_source(text, layout); });
+  RuntimeKernel kernel(kept_name);
+  kernel.module = function.module;
+  kernel.function = function.function;
+  kernel.host_function = function.host;
+  kernel.size = shape.total();
+  kernel.block.x = kBlock;
+  std::int64_t block = std::int64_t{kBlock} * layout.width;
+  kernel.grid.x = static_cast<unsigned>(std::min((kernel.size + block - 1) / block, kMostBlocks));
+  kernel.arguments.push_back(pack(layout, operands, views, extents, kernel.size));
+  launch(kernel);
+}
+
+}  // namespace rensa::detail

@@ -1,0 +1,23 @@
+// The launch of an elementwise kernel: its layout found, its function compiled, its arguments
+// packed.
+#pragma once
+
+#include <vector>
+
+#include "rensa/kernel/compiled_kernels.h"
+#include "rensa/kernel/elementwise_source.h"
+
+namespace rensa::detail {
+
+/// The layout of a call over `shape`; elements broadcast to it. `views` are left as the loop sees
+/// them: broadcast, with merged axes of `extents`.
+ElementwiseLayout find_layout(const std::vector<KernelOperand>& operands, const Shape& shape,
+                              bool host, std::vector<ArrayView>* views, Shape* extents);
+
+/// Runs the kernel over `shape`, which has elements. `kept_name` is from keep_name(). Throws
+/// CompileError, NotImplementedError, CudaError.
+void launch_elementwise(const ElementwiseText& text, CompiledKernels& compiled,
+                        const char* kept_name, const std::vector<KernelOperand>& operands,
+                        const Shape& shape, Device device);
+
+}  // namespace rensa::detail

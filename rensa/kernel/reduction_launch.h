@@ -1,0 +1,36 @@
+// The launch of a reduction kernel: how it is spread over a device, its function compiled, its
+// arguments packed.
+#pragma once
+
+#include <vector>
+
+#include "rensa/kernel/compiled_kernels.h"
+#include "rensa/kernel/reduction_source.h"
+
+namespace rensa::detail {
+
+/// How a reduction is run.
+struct ReductionPlan {
+  ReductionLayout layout;
+  ReductionCounts counts;
+  Shape kept_extents, reduced_extents;
+  std::vector<Shape> kept, reduced;                     // strides of each operand
+  std::vector<std::int64_t> along;                      // with columns: from column to column
+  std::int64_t blocks = 1;                              // of a GPU
+  std::int64_t items = 1, second_items = 0, grain = 1;  // of the host
+  std::int64_t partials = 0, acc_bytes = 16;
+};
+
+/// `operands` in the order of the signature: elements broadcast to `shape`, which is reduced over
+/// the axes whose bit in `axes` is set; kept ones have its shape with these at extent 1 (or stride
+/// 0).
+ReductionPlan plan_reduction(const ReductionText& text, const std::vector<KernelOperand>& operands,
+                             const Shape& shape, unsigned axes, bool host);
+
+/// Runs the kernel; the outputs must have elements. `kept_name` is from keep_name(). Throws
+/// CompileError, NotImplementedError, CudaError.
+void launch_reduction(const ReductionText& text, CompiledKernels& compiled, const char* kept_name,
+                      const std::vector<KernelOperand>& operands, const Shape& shape, unsigned axes,
+                      Device device);
+
+}  // namespace rensa::detail
