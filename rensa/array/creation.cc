@@ -182,13 +182,14 @@ Array linspace(const Array& start, const Array& stop, std::int64_t num, bool end
   check_defined("linspace", start);
   check_defined("linspace", stop);
   check_same_device("linspace", start, stop);
-  Dtype wide = promote_types(promote_types(start.dtype(), stop.dtype()), float64);
+  Dtype wide = promote_types(start.dtype(), stop.dtype());
+  if (dtype_kind(wide) != 'f' && dtype_kind(wide) != 'c') wide = float64;
   Array first = start.astype(wide, false), last = stop.astype(wide, false);
   Array distance = last - first;
   Shape column = Shape::filled(distance.ndim() + 1, 1);
   column[0] = num;
   std::int64_t steps = endpoint ? num - 1 : num;
-  Array values = arange(0, num, 1, float64, start.device()).reshape(column);
+  Array values = arange(0, num, 1, wide, start.device()).reshape(column);
   values = steps > 0 ? values * (distance / static_cast<double>(steps)) : values * distance;
   values += first;
   if (endpoint && num > 1) values[-1].assign(last);

@@ -2,9 +2,11 @@
 // from an array is made on that array's device.
 #pragma once
 
+#include <concepts>
 #include <initializer_list>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -66,7 +68,7 @@ std::pair<Array, double> linspace_retstep(double start, double stop, std::int64_
                                           bool endpoint = true, Dtype dtype = float64,
                                           Placement device = {});
 /// Between the elements of two arrays, which broadcast; the samples lie along a new axis `axis`.
-/// dtype: float64 or wider, unless given.
+/// Integers give float64, unless `dtype` says otherwise.
 Array linspace(const Array& start, const Array& stop, std::int64_t num = 50, bool endpoint = true,
                std::optional<Dtype> dtype = {}, int axis = 0);
 /// base ** linspace(start, stop, num, endpoint).
@@ -178,7 +180,7 @@ std::vector<Array> meshgrid(std::initializer_list<Array> arrays, std::string_vie
 /// includes stop.
 class GridAxis {
  public:
-  GridAxis(Scalar stop) : stop_(stop) {}
+  template <std::convertible_to<Scalar> T> GridAxis(T stop) : stop_(Scalar(stop)) {}
   GridAxis(Scalar start, Scalar stop, Scalar step = 1) : start_(start), stop_(stop), step_(step) {}
   static GridAxis points(double start, double stop, std::int64_t num) {
     GridAxis axis(start, stop);

@@ -10,7 +10,7 @@
 namespace rensa::xp {
 
 using rensa::detail::check_defined;
-using rensa::detail::copy_elements;
+using rensa::detail::copy_parts;
 using rensa::detail::gather_along;
 using rensa::detail::new_array;
 using rensa::detail::slice_along;
@@ -35,9 +35,9 @@ Array without(const Array& a, int axis, std::int64_t begin, std::int64_t end) {
   Shape shape = a.shape();
   shape[axis] -= end - begin;
   Array out = new_array(shape, a.dtype(), a.device());
-  copy_elements("delete", slice_along(a, axis, 0, begin), slice_along(out, axis, 0, begin));
-  copy_elements("delete", slice_along(a, axis, end, extent - end),
-                slice_along(out, axis, begin, extent - end));
+  copy_parts("delete", {{slice_along(a, axis, 0, begin), slice_along(out, axis, 0, begin)},
+                        {slice_along(a, axis, end, extent - end),
+                         slice_along(out, axis, begin, extent - end)}});
   return out;
 }
 
@@ -124,10 +124,10 @@ Array insert(const Array& a, std::int64_t index, const Array& values, OptionalAx
   shape[place] += inserted[place];
   added = added.broadcast_to(inserted);
   Array out = new_array(shape, in.dtype(), in.device());
-  copy_elements("insert", slice_along(in, place, 0, at), slice_along(out, place, 0, at));
-  copy_elements("insert", added, slice_along(out, place, at, inserted[place]));
-  copy_elements("insert", slice_along(in, place, at, extent - at),
-                slice_along(out, place, at + inserted[place], extent - at));
+  copy_parts("insert", {{slice_along(in, place, 0, at), slice_along(out, place, 0, at)},
+                        {added, slice_along(out, place, at, inserted[place])},
+                        {slice_along(in, place, at, extent - at),
+                         slice_along(out, place, at + inserted[place], extent - at)}});
   return out;
 }
 
@@ -177,12 +177,12 @@ Array trim_zeros(const Array& a, std::string_view trim, OptionalAxis axis) {
         fmt::format("trim_zeros: trim is \"{}\"; it has to be \"f\", \"b\" or \"fb\"", trim));
   }
   int only = axis.given() ? normalize_axis("trim_zeros", axis.axis(), a.ndim()) : -1;
-  Array result = a;
+  Array result = a, truth = a.astype(bool_, false);
   for (int i = 0; i < a.ndim(); ++i) {
     if (only >= 0 && i != only) continue;
     unsigned others = ((1u << a.ndim()) - 1) & ~(1u << i);
-    Array truth = rensa::detail::reduce_axes(Reduction::any, a, others);
-    std::vector<bool> marked = truth.to_vector<bool>();
+    std::vector<bool> marked =
+        rensa::detail::reduce_axes(Reduction::any, truth, others).to_vector<bool>();
     auto first = std::find(marked.begin(), marked.end(), true);
     auto last = std::find(marked.rbegin(), marked.rend(), true);
     std::int64_t begin = 0, end = a.shape()[i];

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "rensa/core/error.h"
+#include "rensa/device/copy_operations.h"
 #include "rensa/device/launcher.h"
 #include "rensa/device/operations.h"
 
@@ -174,6 +175,22 @@ void copy_elements(const char* operation, const Array& in, const Array& out) {
   if (in.shape() != out.shape()) op.in[0].array.view = broadcast_view(in.view(), out.shape());
   op.out = out.operand();
   launch(op);
+}
+
+void copy_parts(const char* operation, const std::vector<CopyPair>& parts) {
+  CopyParts op(operation);
+  const CopyPair* last = nullptr;
+  for (const CopyPair& part : parts) {
+    if (part.out.size() == 0) continue;
+    if (part.in.dtype() == part.out.dtype()) {
+      op.parts.push_back({part.in.operand(), part.out.operand()});
+      last = &part;
+    } else {
+      copy_elements(operation, part.in, part.out);
+    }
+  }
+  if (op.parts.size() == 1) copy_elements(operation, last->in, last->out);
+  else if (op.parts.size() > 1) launch(op);
 }
 
 void fill_elements(const char* operation, const Array& out, Scalar value) {

@@ -62,6 +62,14 @@ bool partly_overlap(const ArrayView& a, const ArrayView& b);
 /// nothing.
 void copy_elements(const char* operation, const Array& in, const Array& out);
 
+/// An array and where it goes, of one shape.
+struct CopyPair {
+  Array in, out;
+};
+/// copy_elements of every pair, no `in` sharing memory with an `out`; small ones of equal dtype
+/// together. No launch for nothing.
+void copy_parts(const char* operation, const std::vector<CopyPair>& parts);
+
 /// out[i] = value, converted in whatever way.
 void fill_elements(const char* operation, const Array& out, Scalar value);
 

@@ -9,7 +9,6 @@
 namespace rensa::xp {
 
 using rensa::detail::check_defined;
-using rensa::detail::copy_elements;
 using rensa::detail::slice_along;
 
 namespace {
@@ -65,11 +64,13 @@ Array join(const char* name, std::span<const Array> arrays, int axis, const Join
   int along = normalize_axis(name, axis, arrays[0].ndim());
   Array out = destination(name, arrays, joined_shape(name, arrays, along), options);
   std::int64_t start = 0;
+  std::vector<rensa::detail::CopyPair> parts;
   for (const Array& a : arrays) {
     std::int64_t count = a.shape()[along];
-    copy_elements(name, a, slice_along(out, along, start, count));
+    parts.push_back({a, slice_along(out, along, start, count)});
     start += count;
   }
+  rensa::detail::copy_parts(name, parts);
   return out;
 }
 

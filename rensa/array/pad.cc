@@ -32,13 +32,12 @@ std::vector<std::pair<T, T>> pairs_for(const char* what, const PadPairs<T>& pair
 std::vector<std::pair<std::int64_t, std::int64_t>> counts_for(const char* what,
                                                               const PadWidth& pairs,
                                                               const Array& a) {
-  auto counts = pairs_for(what, pairs, a);
-  for (const auto& [before, after] : counts) {
+  for (const auto& [before, after] : pairs.pairs()) {
     if (before < 0 || after < 0) {
       throw ValueError(fmt::format("pad: {} ({}, {}) is negative", what, before, after));
     }
   }
-  return counts;
+  return pairs_for(what, pairs, a);
 }
 
 // One axis of the padded array while its two borders are filled. `area` has the borders of earlier

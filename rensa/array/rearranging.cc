@@ -40,6 +40,8 @@ namespace xp {
 
 using rensa::detail::check_defined;
 using rensa::detail::copy_elements;
+using rensa::detail::copy_parts;
+using rensa::detail::CopyPair;
 using rensa::detail::new_array;
 using rensa::detail::new_view;
 using rensa::detail::slice_along;
@@ -109,7 +111,7 @@ Array tile(const Array& a, std::int64_t repetitions) { return tile(a, Shape{repe
 
 Array repeat(const Array& a, std::int64_t repeats, OptionalAxis axis) {
   check_repeats("repeat", repeats);
-  auto [in, place] = working_axis("repeat", a, axis);
+  auto [in, place] = working_axis("repeat", atleast_1d(a), axis);
   Shape shape = in.shape();
   shape[place] *= repeats;
   Array out = new_array(shape, in.dtype(), in.device());
@@ -128,7 +130,7 @@ Array repeat(const Array& a, std::int64_t repeats, OptionalAxis axis) {
 
 Array repeat(const Array& a, std::span<const std::int64_t> counts, OptionalAxis axis) {
   if (counts.size() == 1) return repeat(a, counts[0], axis);
-  auto [in, place] = working_axis("repeat", a, axis);
+  auto [in, place] = working_axis("repeat", atleast_1d(a), axis);
   if (static_cast<std::int64_t>(counts.size()) != in.shape()[place]) {
     throw ShapeError(fmt::format("repeat: {} counts for axis {} of {}", counts.size(), place,
                                  in.view().describe()));
@@ -216,6 +218,7 @@ Array roll(const Array& a, const Shape& shifts, const Shape& axes) {
   }
   Array out = new_array(a.shape(), a.dtype(), a.device());
   // Every axis that is shifted has two parts: one copy for each combination.
+  std::vector<CopyPair> parts;
   for (unsigned part = 0; part < 1u << a.ndim(); ++part) {
     Array from = a, to = out;
     bool exists = true;
@@ -226,8 +229,9 @@ Array roll(const Array& a, const Shape& shifts, const Shape& axes) {
       from = slice_along(from, i, piece.from, piece.count);
       to = slice_along(to, i, piece.to, piece.count);
     }
-    if (exists) copy_elements("roll", from, to);
+    if (exists) parts.push_back({from, to});
   }
+  copy_parts("roll", parts);
   return out;
 }
 
@@ -257,10 +261,10 @@ Array resize(const Array& a, const Shape& shape) {
   if (n == 0) rensa::detail::fill_elements("resize", out, 0);
   if (n == 0 || total == 0) return out;
   Array flat = a.ravel(), to = out.reshape({total});
-  std::int64_t whole = total / n * n;
-  copy_elements("resize", flat, slice_along(to, 0, 0, whole).reshape({total / n, n}));
-  copy_elements("resize", slice_along(flat, 0, 0, total - whole),
-                slice_along(to, 0, whole, total - whole));
+  std::int64_t whole = total / n * n, rest = total - whole;
+  copy_parts("resize", {{flat.broadcast_to({total / n, n}),
+                         slice_along(to, 0, 0, whole).reshape({total / n, n})},
+                        {slice_along(flat, 0, 0, rest), slice_along(to, 0, whole, rest)}});
   return out;
 }
 

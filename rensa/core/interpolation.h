@@ -6,7 +6,7 @@
 namespace rensa {
 
 /// Where `x` lies among the `n` rising `points`: the last one that is not greater, -1 in front of
-/// the first, n behind the last. A NaN is nowhere: do not ask.
+/// the first, n behind the last. A NaN is at 0.
 RENSA_FN long long find_interval(const double* points, long long n, double x) {
   if (x < points[0]) return -1;
   if (x > points[n - 1]) return n;

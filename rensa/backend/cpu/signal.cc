@@ -85,7 +85,7 @@ void Interpolate::run_cpu() {
   double last[] = {has_after ? after.real() : end[0], has_after ? after.imag() : end[width - 1]};
   parallel_for(x.view.size(), host::kPoints, [&](std::int64_t begin, std::int64_t stop) {
     for (std::int64_t i = begin; i < stop; ++i) {
-      bool nan = in[i] != in[i];
+      bool nan = in[i] != in[i] && n > 1;  // one point has one value
       std::int64_t k = nan ? 0 : find_interval(at, n, in[i]);
       for (std::int64_t c = 0; c < width; ++c) {
         double value = nan ? in[i] : k < 0 ? first[c] : last[c];

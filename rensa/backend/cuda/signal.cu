@@ -101,8 +101,8 @@ __global__ void __launch_bounds__(kBlock)
   std::int64_t i = blockIdx.x * static_cast<std::int64_t>(kBlock) + threadIdx.x;
   if (i >= args.size) return;
   double x = args.x[i];
-  bool nan = x != x;
   long long n = args.count, width = args.width;
+  bool nan = x != x && n > 1;  // one point has one value
   long long k = nan ? 0 : find_interval(args.points, n, x);
   for (int c = 0; c < width; ++c) {
     double value;
