@@ -4,7 +4,6 @@
 #include "rensa/array/array.h"
 #include "rensa/array/host_output.h"
 #include "rensa/array/index.h"
-#include "rensa/array/indexing_routines.h"
 #include "rensa/array/routines.h"
 #include "rensa/core/device.h"
 #include "rensa/core/dtype.h"

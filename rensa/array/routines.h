@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rensa/array/array.h"
+#include "rensa/array/indexing_routines.h"
 #include "rensa/core/ufunc.h"
 
 namespace rensa {
