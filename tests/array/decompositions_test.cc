@@ -224,6 +224,24 @@ TEST_P(Decompositions, EinsumOfLargeOperands) {
             1e-10);
 }
 
+TEST_P(Decompositions, SumsOfManyShortProducts) {
+  Array a = noise({20000, 3}, float64, 16), b = noise({20000, 3}, float64, 17);
+  Array want = xp::sum(xp::multiply(a, b), 1);
+  EXPECT_LT(distance(xp::einsum("ij,ij->i", a, b), want), 1e-14);
+  EXPECT_LT(distance(xp::vecdot(a, b), want), 1e-14);
+  EXPECT_LT(distance(xp::vecdot(a.T(), b.T(), 0), want), 1e-14);
+}
+
+TEST(DecompositionsOnTheCpu, NaNDoesNotConverge) {
+  DeviceScope scope{cpu()};
+  Array a = xp::ones({2, 3, 3}, float64);
+  a[{1, 2, 2}].fill(std::numeric_limits<double>::quiet_NaN());
+  std::string text = thrown<LinAlgError>([&] { la::svd(a); });
+  EXPECT_NE(text.find("linalg.svd: matrix 1 of 2 has values that were not found"),
+            std::string::npos)
+      << text;
+}
+
 TEST_P(Decompositions, EinsumOf16BitFloats) {
   Array a = xp::array({{1.f, 2.f}, {3.f, 4.f}}).astype(bfloat16);
   Array sum = xp::einsum("ij,ij->i", a, a);
