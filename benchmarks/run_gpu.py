@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the GPU benchmarks next to the peers' on one machine, in one go, and writes the comparison.
 
-    run_gpu.py --build-dir DIR [--python PYTHON] [--only training|startup|host ...]
+    run_gpu.py --build-dir DIR [--python PYTHON] [--only training|startup|host|fragmentation ...]
 The peers (PyTorch, JAX, CuPy) are those of PYTHON; what it lacks shows as a dash. Writes run_gpu.md
 and run_gpu.json to $OUT, or to DIR.
 """
@@ -84,6 +84,23 @@ def host(report, python):
     report.verbatim("The memory pool", report.run([report.program("pool")]))
 
 
+def fragmentation(report, python):
+    """What the pools hold beyond what is asked of them."""
+    report.run([report.program("pool_fragmentation")])
+    report.run([python, HERE / "peers" / "pool_fragmentation.py"])
+    rows = []
+    for pattern in ("growing", "mixed", "lifetimes"):
+        names = [f"fragmentation {pattern} {who}"
+                 for who in ("cupy gpu", "torch gpu", "rensa gpu", "rensa counting")]
+        values = [report.value(name) for name in names]
+        rows.append([pattern, *values,
+                     ratio(values[2], min((v for v in values[:2] if v), default=None)),
+                     *(report.figures.get(name, {}).get("again_ms") for name in names[:3])])
+    report.table("Pools: most memory reserved / most asked for at once, and ms for the requests",
+                 ["requests", "CuPy", "PyTorch", "Rensa", "Rensa, no GPU", "Rensa / best peer",
+                  "CuPy (ms)", "PyTorch (ms)", "Rensa (ms)"], rows)
+
+
 def hardware():
     query = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version,clocks.max.sm",
                             "--format=csv,noheader"], capture_output=True, text=True, check=False)
@@ -95,7 +112,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build-dir", required=True)
     parser.add_argument("--python", default=sys.executable)
-    parts = {"training": training, "startup": startup, "host": host}
+    parts = {"training": training, "startup": startup, "host": host,
+             "fragmentation": fragmentation}
     parser.add_argument("--only", nargs="+", choices=parts, default=list(parts))
     options = parser.parse_args()
     report = Report(options.build_dir)

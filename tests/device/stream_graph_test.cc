@@ -108,7 +108,7 @@ TEST(StreamGraph, WaitsThrowMeanwhile) {
   cuda::Graph graph = cuda::capture_graph(stream, [&] {
     y = x + x;
     EXPECT_THROW(y.sum().item<float>(), SyncError);
-    EXPECT_THROW(host.to(gpu(0)), SyncError) << "from pageable memory";
+    EXPECT_THROW(y.set(host), SyncError) << "from pageable memory";
     EXPECT_THROW(other.synchronize(), SyncError);
     EXPECT_THROW(cuda::synchronize(gpu(0)), SyncError);
     EXPECT_THROW(stream.begin_capture(), ValueError);
