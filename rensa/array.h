@@ -15,5 +15,6 @@
 #include "rensa/device/memory_pool.h"
 #include "rensa/device/stream.h"
 #include "rensa/kernel/elementwise_kernel.h"
+#include "rensa/kernel/fuse.h"
 #include "rensa/kernel/raw_kernel.h"
 #include "rensa/kernel/reduction_kernel.h"

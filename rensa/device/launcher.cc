@@ -14,6 +14,7 @@
 #include "rensa/device/device_state.h"
 #include "rensa/device/operations.h"
 #include "rensa/device/stream.h"
+#include "rensa/device/tracer.h"
 
 namespace rensa {
 
@@ -86,7 +87,10 @@ void launch(Operation& operation) {
     Device destination = placement.stranger->view.device;
     if (destination.is_cuda()) placement.stream = cuda::current_stream_state(destination);
   }
-  if (Recorder* recorder = ThreadState::current().recorder) recorder->operation(operation);
+  if (Recorder* recorder = ThreadState::current().recorder) {
+    recorder->operation(operation);
+    if (current_tracer) return;
+  }
   if (placement.stream) {
     run_on(placement.stream, operation);
   } else {
