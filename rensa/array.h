@@ -45,5 +45,6 @@
 #include "rensa/device/stream_graph.h"
 #include "rensa/device/timeline.h"
 #include "rensa/kernel/elementwise_kernel.h"
+#include "rensa/kernel/fuse.h"
 #include "rensa/kernel/raw_kernel.h"
 #include "rensa/kernel/reduction_kernel.h"

@@ -11,6 +11,7 @@
 #include <ostream>
 
 #include "rensa/array/internal.h"
+#include "rensa/device/tracer.h"
 
 namespace rensa {
 
@@ -330,6 +331,7 @@ Array edges(const Array& a) {
 }  // namespace
 
 std::string Array::str() const {
+  refuse_in_trace("str");
   if (!defined()) return "array(undefined)";
   static const std::string kPrefix = "array(";
   bool summarized = size() > kThreshold;
