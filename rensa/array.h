@@ -2,8 +2,12 @@
 #pragma once
 
 #include "rensa/array/array.h"
+#include "rensa/array/dlpack.h"
+#include "rensa/array/exchange.h"
 #include "rensa/array/host_output.h"
 #include "rensa/array/index.h"
+#include "rensa/array/io.h"
+#include "rensa/array/print.h"
 #include "rensa/array/random.h"
 #include "rensa/array/routines.h"
 #include "rensa/core/device.h"

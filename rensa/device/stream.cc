@@ -53,6 +53,17 @@ bool Stream::done() const {
 
 void Stream::use() const { current_slot(device()) = state_; }
 
+void order_foreign_stream(void* consumer, const Stream& producer) {
+  if (consumer == producer.handle()) return;
+  runtime::set_device(producer.device());
+  struct Handle {
+    void* event;
+    ~Handle() { runtime::destroy_event(event); }  // once the driver is done with it
+  } handle{runtime::create_event(producer.device(), false)};
+  runtime::record_event(handle.event, producer.handle());
+  runtime::wait_event(consumer, handle.event);
+}
+
 struct Event::State {
   explicit State(bool with_timing) : timing(with_timing) {}
   ~State() {
