@@ -25,6 +25,13 @@ std::pair<Array, Array> divmod(const Array& a, const Array& b);
 std::pair<Array, Array> divmod(const Array& a, Scalar b);
 std::pair<Array, Array> divmod(Scalar a, const Array& b);
 
+// --- bounds --------------------------------------------------------------------------------------
+// clip with one bound.
+inline Array clip(const Array& a, None, const Array& most) { return minimum(a, most); }
+inline Array clip(const Array& a, None, Scalar most) { return minimum(a, most); }
+inline Array clip(const Array& a, const Array& least, None) { return maximum(a, least); }
+inline Array clip(const Array& a, Scalar least, None) { return maximum(a, least); }
+
 // --- parts of numbers ----------------------------------------------------------------------------
 /// A view of the real parts; `a` itself where it is real.
 Array real(const Array& a);
@@ -38,6 +45,8 @@ Array isreal(const Array& a);
 /// Whether the dtype is complex (is not).
 bool iscomplexobj(const Array& a);
 bool isrealobj(const Array& a);
+/// Whether the elements lie in memory in Fortran's order and not in C's.
+bool isfortran(const Array& a);
 /// NaN made `nan`, infinities the dtype's greatest and least numbers or what is given; complex
 /// numbers by their parts. Integers are copied.
 Array nan_to_num(const Array& a, double nan = 0, std::optional<double> posinf = {},

@@ -252,6 +252,18 @@ TEST_P(MathTest, ReductionsWriteTheirOutputs) {
             V({1}));
 }
 
+TEST_P(MathTest, OneBoundAndOrder) {
+  Array a = xp::array({1., 2., 3.});
+  EXPECT_EQ(values(xp::clip(a, none, 2)), V({1, 2, 2}));
+  EXPECT_EQ(values(xp::clip(a, 2, none)), V({2, 2, 3}));
+  EXPECT_EQ(values(xp::clip(a, none, xp::array({0., 5., 1.}))), V({0, 2, 1}));
+  EXPECT_EQ(values(xp::clip(a, 1.5, 2.5, {.out = a})), V({1.5, 2, 2.5}));
+  Array table = xp::zeros({2, 3});
+  EXPECT_FALSE(xp::isfortran(table));
+  EXPECT_TRUE(xp::isfortran(table.T()));
+  EXPECT_FALSE(xp::isfortran(a));
+}
+
 TEST_P(MathTest, BracesMeanAxesOrOptions) {
   Array a = xp::ones({2, 3}, float32);
   Axes axes = 1;
