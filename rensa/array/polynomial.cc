@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "rensa/array/internal.h"
+#include "rensa/array/linalg.h"
 #include "rensa/array/signal.h"
 #include "rensa/core/error.h"
 
@@ -81,6 +84,44 @@ Array polyint(const Array& p, int m) {
     result = pad(result / powers, {std::int64_t{0}, std::int64_t{1}});
   }
   return result;
+}
+
+Array polyfit(const Array& x, const Array& y, int degree) {
+  check_defined("polyfit", x);
+  check_defined("polyfit", y);
+  check_same_device("polyfit", x, y);
+  if (degree < 0) throw ValueError(fmt::format("polyfit: a degree of {}", degree));
+  bool fits = x.ndim() == 1 && (y.ndim() == 1 || y.ndim() == 2) && x.size() > 0;
+  if (!fits || x.shape(0) != y.shape(0)) {
+    throw ShapeError(fmt::format("polyfit: x is {} and y {}; x has to be (n,) and y (n,) or (n, k)",
+                                 x.view().describe(), y.view().describe()));
+  }
+  Array points = x + 0.0;
+  Array powers = vander(points, degree + 1);
+  // Columns of one length, so that high powers do not drown the others.
+  Array lengths = sqrt(square(powers).sum(0));
+  double epsilon = points.dtype() == float64 ? std::numeric_limits<double>::epsilon()
+                                             : std::numeric_limits<float>::epsilon();
+  double rcond = static_cast<double>(x.size()) * epsilon;
+  Array c = linalg::lstsq(powers / lengths, y + 0.0, rcond).x;
+  return c / (y.ndim() == 1 ? lengths : lengths.expand_dims(1));
+}
+
+Array roots(const Array& p) {
+  Array factors = trim_zeros(coefficients("roots", p), "f");
+  Array whole = trim_zeros(factors, "b");
+  std::int64_t zero_roots = factors.size() - whole.size();
+  bool single = p.dtype() == float32 || p.dtype() == complex64;
+  Dtype dtype = single ? complex64 : complex128;
+  Array zero = zeros({zero_roots}, dtype, p.device());
+  std::int64_t n = whole.size() - 1;
+  if (n < 1) return zero;
+  // The eigenvalues of the companion matrix.
+  Dtype computed = dtype_kind(p.dtype()) == 'c' ? dtype : single ? float32 : float64;
+  whole = whole.astype(computed, false);
+  Array companion = eye(n, n, -1, computed, p.device());
+  companion[0] = -slice_along(whole, 0, 1, n) / Array(whole[0]);
+  return concatenate({linalg::eigvals(companion), zero});
 }
 
 poly1d::poly1d(const Array& values)

@@ -17,6 +17,12 @@ Array polymul(const Array& a, const Array& b);
 /// The m-th derivative, and the m-th integral with the constant 0.
 Array polyder(const Array& p, int m = 1);
 Array polyint(const Array& p, int m = 1);
+/// The coefficients (degree + 1,) of the polynomial that is nearest to y (n,) at x (n,) in the sum
+/// of squares; (degree + 1, k) for y (n, k). Throws ShapeError. Waits for the device.
+Array polyfit(const Array& x, const Array& y, int degree);
+/// The roots, always complex, those at 0 last: eigenvalues of the companion matrix. Waits for the
+/// device.
+Array roots(const Array& p);
 
 /// numpy.poly1d: a polynomial as a value. Making one drops leading zeros and waits for the device.
 class poly1d {
