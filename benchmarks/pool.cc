@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "benchmarks/counting_source.h"
 #include "rensa/device/devices.h"
 #include "rensa/device/memory_pool.h"
 #include "rensa/device/stream.h"
@@ -20,24 +21,7 @@
 namespace {
 
 using namespace rensa;
-
-/// Addresses without memory behind them.
-class CountingSource final : public MemorySource {
- public:
-  void* allocate(std::int64_t nbytes) override {
-    // NOLINTNEXTLINE(performance-no-int-to-ptr): nothing is behind them
-    return reinterpret_cast<void*>(next_.fetch_add((nbytes + 511) / 512 * 512));
-  }
-  void free(void*) noexcept override {}
-  void* record(cuda::StreamState*) override { return nullptr; }
-  bool is_done(void*) override { return true; }
-  void discard(void*) noexcept override {}
-  void poison(void*, std::int64_t, cuda::StreamState*) noexcept override {}
-  void synchronize() override {}
-
- private:
-  std::atomic<std::uintptr_t> next_{std::uintptr_t{1} << 40};
-};
+using benchmarks::CountingSource;
 
 /// 512 bytes to `most`, every power of two as likely.
 std::vector<std::int64_t> mixed_sizes(std::size_t count, std::int64_t most, unsigned seed) {

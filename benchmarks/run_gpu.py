@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Runs the GPU benchmarks next to the peers' on one machine, in one go, and writes the comparison.
 
-    run_gpu.py --build-dir DIR [--python PYTHON] [--only training|startup|host|arrays|routines ...]
+    run_gpu.py --build-dir DIR [--python PYTHON] [--only PART ...]
+PART is training, startup, host, arrays, routines or fragmentation.
 The peers (PyTorch, JAX, CuPy) are those of PYTHON; what it lacks shows as a dash. Writes run_gpu.md
 and run_gpu.json to $OUT, or to DIR.
 """
@@ -116,6 +117,23 @@ def routines(report, python):
     report.routines("cuda:0", python, ["torch", "cupy"])
 
 
+def fragmentation(report, python):
+    """What the pools hold beyond what is asked of them."""
+    report.run([report.program("pool_fragmentation")])
+    report.run([python, HERE / "peers" / "pool_fragmentation.py"])
+    rows = []
+    for pattern in ("growing", "mixed", "lifetimes"):
+        names = [f"fragmentation {pattern} {who}"
+                 for who in ("cupy gpu", "torch gpu", "rensa gpu", "rensa counting")]
+        values = [report.value(name) for name in names]
+        rows.append([pattern, *values,
+                     ratio(values[2], min((v for v in values[:2] if v), default=None)),
+                     *(report.figures.get(name, {}).get("again_ms") for name in names[:3])])
+    report.table("Pools: most memory reserved / most asked for at once, and ms for the requests",
+                 ["requests", "CuPy", "PyTorch", "Rensa", "Rensa, no GPU", "Rensa / best peer",
+                  "CuPy (ms)", "PyTorch (ms)", "Rensa (ms)"], rows)
+
+
 def hardware():
     query = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version,clocks.max.sm",
                             "--format=csv,noheader"], capture_output=True, text=True, check=False)
@@ -128,7 +146,7 @@ def main():
     parser.add_argument("--build-dir", required=True)
     parser.add_argument("--python", default=sys.executable)
     parts = {"training": training, "startup": startup, "host": host, "arrays": arrays,
-             "routines": routines}
+             "routines": routines, "fragmentation": fragmentation}
     parser.add_argument("--only", nargs="+", choices=parts, default=list(parts))
     options = parser.parse_args()
     report = Report(options.build_dir)

@@ -74,24 +74,25 @@ class Array {
   Array copy() const;                                 // C-contiguous, same device
   Array astype(Dtype dtype, bool copy = true) const;  // copy = false: this array when it fits
   Array ascontiguous() const;                         // this array when it is C-contiguous
-  /// This array on `device`: the same array, no copy, when it is there already.
+  /// This array on `device`: the same array, no copy, when it is there already; else copyto.
   Array to(Device device) const;
-  /// Always a new array, on `device`.
+  /// Always a new array, on `device`. Waits (counted) towards the host, and towards a GPU from
+  /// pageable memory of more than 64 MiB.
   Array copyto(Device device) const;
   /// Copies `source` (same shape and dtype, C-contiguous both) into this array on `stream`; with
   /// pinned host memory it returns at once, else it waits (counted). Throws ShapeError, DtypeError.
   void set(const Array& source) const;
   void set(const Array& source, const cuda::Stream& stream) const;
-  /// A new host array with the values; waits. The form with `out` copies into it on `stream` and
+  /// A new host array with the values; waits (counted). The form with `out` copies into it on `stream` and
   /// returns at once when `out` is pinned.
   Array get() const;
   void get(const Array& out, const cuda::Stream& stream) const;
 
   // --- to the host: the calls that wait for the device ------------------------------------------
-  /// The one element, converted. Throws ShapeError unless size() == 1.
+  /// The one element, converted. Waits (counted). Throws ShapeError unless size() == 1.
   template <class T> T item() const { return item_scalar().template as<T>(); }
   Scalar item_scalar() const;
-  /// All elements in C order, converted to T.
+  /// All elements in C order, converted to T. Waits (counted).
   template <class T> std::vector<T> to_vector() const {
     std::vector<T> values(static_cast<std::size_t>(size()));
     if constexpr (std::same_as<T, bool>) {
@@ -102,6 +103,7 @@ class Array {
     }
     return values;
   }
+  /// As operator<< prints it. Waits (counted).
   std::string str() const;
 
   // --- in place --------------------------------------------------------------------------------
@@ -247,6 +249,7 @@ template <class> Selection Array::operator[](std::initializer_list<Index> index)
   return Selection(*this, index);
 }
 
+/// NumPy's text. Waits for the device (counted).
 std::ostream& operator<<(std::ostream& os, const Array& a);
 
 /// `a` on GPU `index` (the current GPU, or GPU 0, when left out); the same array when there.

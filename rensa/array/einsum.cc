@@ -230,6 +230,8 @@ Labels joined(const Labels& a, const Labels& b) {
   return all;
 }
 
+bool is_narrow_float(Dtype dtype) { return itemsize(dtype) == 2 && dtype_kind(dtype) == 'f'; }
+
 // Sums of products over the labels of both that are not `kept`.
 Term contract(const Term& left, const Term& right, const Labels& kept) {
   Term a = summed(left, joined(kept, right.labels)), b = summed(right, joined(kept, left.labels));
@@ -246,6 +248,11 @@ Term contract(const Term& left, const Term& right, const Labels& kept) {
   if (sums.empty()) {
     result.array = xp::multiply(arranged(a, result.labels), arranged(b, result.labels));
     return result;
+  }
+  // Many small sums are no products of matrices; the 16-bit floats would round each term.
+  if (rows.empty() && columns.empty() && !batch.empty() && !is_narrow_float(a.array.dtype())) {
+    Labels all = joined(batch, sums);
+    return summed({xp::multiply(arranged(a, all), arranged(b, all)), all}, batch);
   }
   Shape outer = extents_of(a, batch), m = extents_of(a, rows), n = extents_of(b, columns);
   std::int64_t k = extents_of(a, sums).total();

@@ -9,6 +9,7 @@
 #include "rensa/device/copy_operations.h"
 #include "rensa/device/launcher.h"
 #include "rensa/device/operations.h"
+#include "rensa/device/tracer.h"
 
 namespace rensa::detail {
 
@@ -47,7 +48,10 @@ Array array_on(StoragePtr storage, const Shape& shape, Dtype dtype, Device devic
 }  // namespace
 
 Array new_array(const Shape& shape, Dtype dtype, Device device) {
-  return array_on(allocate(checked_nbytes(shape, dtype), device), shape, dtype, device);
+  std::int64_t nbytes = checked_nbytes(shape, dtype);
+  StoragePtr storage =
+      current_tracer ? current_tracer->allocate(nbytes, device) : allocate(nbytes, device);
+  return array_on(std::move(storage), shape, dtype, device);
 }
 
 Array new_pinned_array(const Shape& shape, Dtype dtype) {

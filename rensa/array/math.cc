@@ -117,6 +117,11 @@ bool iscomplexobj(const Array& a) {
 }
 bool isrealobj(const Array& a) { return !iscomplexobj(a); }
 
+bool isfortran(const Array& a) {
+  rensa::detail::check_defined("isfortran", a);
+  return !a.is_contiguous() && a.transpose().is_contiguous();
+}
+
 namespace {
 
 Array real_nan_to_num(const Array& a, double nan, std::optional<double> posinf,
@@ -194,5 +199,10 @@ Array float_power(const Array& a, Scalar b) {
 Array float_power(Scalar a, const Array& b) {
   return power(a, b, {.dtype = widest(a.default_dtype(), b.dtype())});
 }
+
+Array amax(const Array& a, Axes axis, bool keepdims) { return max(a, axis, keepdims); }
+Array amax(const Array& a, const ReduceOptions& options) { return max(a, options); }
+Array amin(const Array& a, Axes axis, bool keepdims) { return min(a, axis, keepdims); }
+Array amin(const Array& a, const ReduceOptions& options) { return min(a, options); }
 
 }  // namespace rensa::xp

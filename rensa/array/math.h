@@ -25,6 +25,13 @@ std::pair<Array, Array> divmod(const Array& a, const Array& b);
 std::pair<Array, Array> divmod(const Array& a, Scalar b);
 std::pair<Array, Array> divmod(Scalar a, const Array& b);
 
+// --- bounds --------------------------------------------------------------------------------------
+// clip with one bound.
+inline Array clip(const Array& a, None, const Array& most) { return minimum(a, most); }
+inline Array clip(const Array& a, None, Scalar most) { return minimum(a, most); }
+inline Array clip(const Array& a, const Array& least, None) { return maximum(a, least); }
+inline Array clip(const Array& a, Scalar least, None) { return maximum(a, least); }
+
 // --- parts of numbers ----------------------------------------------------------------------------
 /// A view of the real parts; `a` itself where it is real.
 Array real(const Array& a);
@@ -38,6 +45,8 @@ Array isreal(const Array& a);
 /// Whether the dtype is complex (is not).
 bool iscomplexobj(const Array& a);
 bool isrealobj(const Array& a);
+/// Whether the elements lie in memory in Fortran's order and not in C's.
+bool isfortran(const Array& a);
 /// NaN made `nan`, infinities the dtype's greatest and least numbers or what is given; complex
 /// numbers by their parts. Integers are copied.
 Array nan_to_num(const Array& a, double nan = 0, std::optional<double> posinf = {},
@@ -69,11 +78,6 @@ Array float_power(Scalar a, const Array& b);
   inline Array name(const Array& a, const Array& b, const UfuncOptions& o) { return of(a, b, o); } \
   inline Array name(const Array& a, Scalar b, const UfuncOptions& o) { return of(a, b, o); }       \
   inline Array name(Scalar a, const Array& b, const UfuncOptions& o) { return of(a, b, o); }
-#define RENSA_ALIAS_REDUCTION(name, of)                                      \
-  inline Array name(const Array& a, Axes axis = {}, bool keepdims = false) { \
-    return of(a, axis, keepdims);                                            \
-  }                                                                          \
-  inline Array name(const Array& a, const ReduceOptions& options) { return of(a, options); }
 RENSA_ALIAS_1(abs, absolute)
 RENSA_ALIAS_1(conj, conjugate)
 RENSA_ALIAS_1(bitwise_not, invert)
@@ -92,10 +96,9 @@ RENSA_ALIAS_2(true_divide, divide)
 RENSA_ALIAS_2(mod, remainder)
 RENSA_ALIAS_2(bitwise_left_shift, left_shift)
 RENSA_ALIAS_2(bitwise_right_shift, right_shift)
-RENSA_ALIAS_REDUCTION(amax, max)
-RENSA_ALIAS_REDUCTION(amin, min)
 #undef RENSA_ALIAS_1
 #undef RENSA_ALIAS_2
-#undef RENSA_ALIAS_REDUCTION
+RENSA_DECLARE_REDUCTION(amax)
+RENSA_DECLARE_REDUCTION(amin)
 
 }  // namespace rensa::xp

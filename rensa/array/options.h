@@ -41,6 +41,9 @@ struct UfuncOptions {
   std::optional<Dtype> dtype = {};
 };
 
+template <class T>
+concept AxisLike = std::convertible_to<T, Axes>;
+
 /// NumPy's keywords of reductions.
 struct ReduceOptions {
   rensa::detail::NamedOptions named = {};

@@ -11,12 +11,15 @@
 #include <ostream>
 
 #include "rensa/array/internal.h"
+#include "rensa/device/tracer.h"
+#include "rensa/array/print.h"
+#include "rensa/core/error.h"
 
 namespace rensa {
 
 namespace {
 
-constexpr int kPrecision = 8, kThreshold = 1000, kEdge = 3, kLineWidth = 75;
+constexpr int kLineWidth = 75;
 
 // --- one number ---------------------------------------------------------------------------------
 // The fewest decimal digits that give `value` back in its dtype: 0.d1d2d3... * 10^exponent.
@@ -77,11 +80,11 @@ std::string signed_digits(double value, std::string digits) {
   return digits;
 }
 
-template <class T> Parts positional(double value) {
+template <class T> Parts positional(double value, int precision) {
   Decimal d = decimal<T>(value);
   int point = value == 0 ? 1 : d.exponent;
   int fraction_digits = static_cast<int>(d.digits.size()) - point;
-  if (fraction_digits > kPrecision) return split(fmt::format("{:.{}f}", value, kPrecision));
+  if (fraction_digits > precision) return split(fmt::format("{:.{}f}", value, precision));
   Parts parts;
   std::string digits = d.digits;
   if (point <= 0) {
@@ -95,10 +98,10 @@ template <class T> Parts positional(double value) {
   return parts;
 }
 
-template <class T> Parts scientific(double value) {
+template <class T> Parts scientific(double value, int precision) {
   Decimal d = decimal<T>(value);
-  if (static_cast<int>(d.digits.size()) - 1 > kPrecision) {
-    return split(fmt::format("{:.{}e}", value, kPrecision));
+  if (static_cast<int>(d.digits.size()) - 1 > precision) {
+    return split(fmt::format("{:.{}e}", value, precision));
   }
   int exponent = value == 0 ? 0 : d.exponent - 1;
   Parts parts;
@@ -118,7 +121,8 @@ std::string left_padded(std::string text, std::size_t width) {
 // How the real numbers of one array are written, so that their points stand below one another.
 template <class T> class FloatFormat {
  public:
-  FloatFormat(const std::vector<double>& values, bool plus) : plus_(plus) {
+  FloatFormat(const std::vector<double>& values, bool plus, const xp::PrintOptions& options)
+      : precision_(options.precision), plus_(plus) {
     bool negative_infinity = false, all_finite = true;
     std::vector<double> finite;
     for (double v : values) {
@@ -126,7 +130,7 @@ template <class T> class FloatFormat {
       else all_finite = false;
       negative_infinity |= std::isinf(v) && v < 0;
     }
-    choose_notation(finite);
+    choose_notation(finite, options.suppress_small);
     for (double v : finite) measure(parts(v));
     if (scientific_) right_ = exponent_ + 1 + fraction_;
     else right_ = fraction_;
@@ -160,7 +164,7 @@ template <class T> class FloatFormat {
   }
 
  private:
-  void choose_notation(const std::vector<double>& finite) {
+  void choose_notation(const std::vector<double>& finite, bool suppress_small) {
     double greatest = 0, least = std::numeric_limits<double>::infinity();
     for (double v : finite) {
       if (v == 0) continue;
@@ -169,13 +173,15 @@ template <class T> class FloatFormat {
     }
     // NumPy divides in the array's own type.
     scientific_ =
-        greatest > 0 && (greatest >= kLargest || least < 1e-4 || ratio(greatest, least) > 1e3);
+        greatest > 0 && (greatest >= kLargest ||
+                         (!suppress_small && (least < 1e-4 || ratio(greatest, least) > 1e3)));
   }
   static double ratio(double a, double b) {
     return static_cast<double>(T(static_cast<float>(a / b)));
   }
   Parts parts(double v) const {
-    return signed_parts(scientific_ ? scientific<T>(v) : positional<T>(v), v);
+    return signed_parts(scientific_ ? scientific<T>(v, precision_) : positional<T>(v, precision_),
+                        v);
   }
   Parts signed_parts(Parts p, double v) const {
     if (plus_ && !std::signbit(v)) p.integer.insert(p.integer.begin(), '+');
@@ -190,28 +196,32 @@ template <class T> class FloatFormat {
   // 10 to the decimal digits of the type, at most 1e8.
   static constexpr double kLargest = sizeof(T) == 2 ? 1e3 : sizeof(T) == 4 ? 1e6 : 1e8;
 
+  int precision_;
   bool plus_, scientific_ = false;
   std::size_t left_ = 0, fraction_ = 0, exponent_ = 0, right_ = 0;
 };
 
 template <> double FloatFormat<double>::ratio(double a, double b) { return a / b; }
 
-template <class T> std::vector<std::string> format_floats(const T* data, std::size_t count) {
+template <class T>
+std::vector<std::string> format_floats(const T* data, std::size_t count,
+                                       const xp::PrintOptions& options) {
   std::vector<double> values(data, data + count);
-  FloatFormat<T> format(values, false);
+  FloatFormat<T> format(values, false, options);
   std::vector<std::string> texts;
   for (double v : values) texts.push_back(format(v));
   return texts;
 }
 
 template <class T>
-std::vector<std::string> format_complex(const std::complex<T>* data, std::size_t count) {
+std::vector<std::string> format_complex(const std::complex<T>* data, std::size_t count,
+                                        const xp::PrintOptions& options) {
   std::vector<double> real, imag;
   for (std::size_t i = 0; i < count; ++i) {
     real.push_back(static_cast<double>(data[i].real()));
     imag.push_back(static_cast<double>(data[i].imag()));
   }
-  FloatFormat<T> format_real(real, false), format_imag(imag, true);
+  FloatFormat<T> format_real(real, false, options), format_imag(imag, true, options);
   std::vector<std::string> texts;
   for (std::size_t i = 0; i < count; ++i) {
     std::string j = format_imag(imag[i]);
@@ -241,15 +251,16 @@ std::vector<std::string> format_bools(const bool* data, std::size_t count, bool 
 }
 
 // All elements of a contiguous host array.
-std::vector<std::string> format_elements(const Array& host) {
+std::vector<std::string> format_elements(const Array& host, const xp::PrintOptions& options) {
   return visit_dtype(host.dtype(), [&](auto zero) {
     using T = decltype(zero);
     const T* data = host.view().as<T>();
     auto count = static_cast<std::size_t>(host.size());
     if constexpr (std::same_as<T, bool>) return format_bools(data, count, host.ndim() > 0);
     else if constexpr (std::integral<T>) return format_integers(data, count);
-    else if constexpr (requires { typename T::value_type; }) return format_complex(data, count);
-    else return format_floats(data, count);
+    else if constexpr (requires { typename T::value_type; })
+      return format_complex(data, count, options);
+    else return format_floats(data, count, options);
   });
 }
 
@@ -257,8 +268,11 @@ std::vector<std::string> format_elements(const Array& host) {
 class Layout {
  public:
   /// `shown` are the extents of what is written, `whole` those of the array.
-  Layout(std::vector<std::string> texts, const Shape& shown, const Shape& whole)
-      : texts_(std::move(texts)), shown_(shown), whole_(whole) {}
+  Layout(std::vector<std::string> texts, const Shape& shown, const Shape& whole, int edge,
+         const std::string& separator)
+      : texts_(std::move(texts)), shown_(shown), whole_(whole), edge_(edge), separator_(separator) {
+    line_end_ = separator.substr(0, separator.find_last_not_of(' ') + 1);
+  }
 
   std::string write(const std::string& indent, int width) {
     if (shown_.ndim() == 0) return texts_[0];
@@ -275,7 +289,8 @@ class Layout {
   std::string write_row(const std::string& indent, int width) {
     std::string text, line = indent;
     auto extend = [&](const std::string& word) {
-      bool full = static_cast<int>(line.size() + word.size()) > width - 1;
+      bool full = static_cast<int>(line.size() + word.size()) >
+                  width - std::max(static_cast<int>(line_end_.size()), 1);
       if (full && line.size() > indent.size()) {
         text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
         line = indent;
@@ -284,10 +299,10 @@ class Layout {
     };
     int axis = shown_.ndim() - 1;
     for (std::int64_t i = 0; i < shown_[axis]; ++i) {
-      if (i > 0) line += ", ";
+      if (i > 0) line += separator_;
       if (gap_before(axis, i)) {
         extend("...");
-        line += ", ";
+        line += separator_;
       }
       extend(texts_[next_++]);
     }
@@ -297,7 +312,7 @@ class Layout {
   std::string write_block(int axis, const std::string& indent, int width) {
     std::string text;
     std::string separator =
-        "," + std::string(static_cast<std::size_t>(shown_.ndim() - axis - 1), '\n');
+        line_end_ + std::string(static_cast<std::size_t>(shown_.ndim() - axis - 1), '\n');
     for (std::int64_t i = 0; i < shown_[axis]; ++i) {
       if (i > 0) text += separator;
       if (gap_before(axis, i)) text += indent + "..." + separator;
@@ -307,47 +322,79 @@ class Layout {
   }
 
   bool gap_before(int axis, std::int64_t i) const {
-    return whole_[axis] != shown_[axis] && i == kEdge;
+    return whole_[axis] != shown_[axis] && i == edge_;
   }
 
   std::vector<std::string> texts_;
   Shape shown_, whole_;
+  int edge_;
+  std::string separator_, line_end_;
   std::size_t next_ = 0;
 };
 
-// The first and last kEdge of each axis.
-Array edges(const Array& a) {
+// The first and last `edge` of each axis.
+Array edges(const Array& a, int edge) {
   Array result = a;
   for (int axis = 0; axis < a.ndim(); ++axis) {
-    if (result.shape(axis) <= 2 * kEdge) continue;
+    if (result.shape(axis) <= 2 * edge) continue;
     Array front = result.swapaxes(0, axis);
-    result = xp::concatenate({Array(front[Slice(kEdge)]), Array(front[Slice(-kEdge, none)])})
+    result = xp::concatenate(
+                 {Array(front[Slice(edge)]), Array(front[Slice(front.shape(0) - edge, none)])})
                  .swapaxes(0, axis);
   }
   return result;
 }
 
+// The brackets and what is in them, lines indented by `indent` blanks and of `width` characters.
+std::string body_of(const Array& a, const xp::PrintOptions& options, std::size_t indent,
+                    int width) {
+  if (a.size() == 0) return "[]";
+  bool summarized = a.size() > options.threshold;
+  Array host = (summarized ? edges(a, options.edgeitems) : a).to(cpu()).ascontiguous();
+  return Layout(format_elements(host, options), host.shape(), a.shape(), options.edgeitems,
+                options.separator)
+      .write(std::string(indent + 1, ' '), width);
+}
+
 }  // namespace
 
 std::string Array::str() const {
+  refuse_in_trace("str");
   if (!defined()) return "array(undefined)";
-  static const std::string kPrefix = "array(";
-  bool summarized = size() > kThreshold;
-  Array host = (summarized ? edges(*this) : *this).to(cpu()).ascontiguous();
-  std::string body = "[]";
-  if (size() > 0) {
-    body = Layout(format_elements(host), host.shape(), shape())
-               .write(std::string(kPrefix.size() + 1, ' '), kLineWidth - 1);
+  return xp::array_repr(*this);
+}
+
+namespace xp {
+
+std::string array2string(const Array& a, const PrintOptions& options) {
+  rensa::detail::check_defined("array2string", a);
+  if (options.precision < 0 || options.precision > 100 || options.edgeitems < 1) {
+    throw ValueError(fmt::format("array2string: a precision of {} and {} edgeitems",
+                                 options.precision, options.edgeitems));
   }
-  std::string text = kPrefix + body + ",";
+  return body_of(a, options, options.prefix.size(), options.max_line_width);
+}
+
+std::string array_str(const Array& a) { return array2string(a); }
+
+std::string array_repr(const Array& a) {
+  rensa::detail::check_defined("array_repr", a);
+  static const std::string kPrefix = "array(";
+  PrintOptions options;
+  options.separator = ", ";
+  std::string text = kPrefix + body_of(a, options, kPrefix.size(), kLineWidth - 1) + ",";
   std::string suffix;
   // Where the brackets do not tell the shape.
-  if (summarized || (size() == 0 && ndim() != 1)) suffix = "shape=" + shape().str() + ", ";
-  suffix += fmt::format("dtype={}, device='{}')", dtype_name(dtype()), device().str());
+  if (a.size() > options.threshold || (a.size() == 0 && a.ndim() != 1)) {
+    suffix = "shape=" + a.shape().str() + ", ";
+  }
+  suffix += fmt::format("dtype={}, device='{}')", dtype_name(a.dtype()), a.device().str());
   std::size_t last_line = text.size() - (text.rfind('\n') + 1);
   bool fits = last_line + suffix.size() + 1 <= static_cast<std::size_t>(kLineWidth);
   return text + (fits ? " " : "\n" + std::string(kPrefix.size(), ' ')) + suffix;
 }
+
+}  // namespace xp
 
 std::ostream& operator<<(std::ostream& os, const Array& a) { return os << a.str(); }
 

@@ -159,8 +159,8 @@ Array vecdot(const Array& a, const Array& b, int axis) {
   Array left = a.swapaxes(normalize_axis("vecdot", axis, a.ndim()), -1);
   Array right = b.swapaxes(normalize_axis("vecdot", axis, b.ndim()), -1);
   if (left.shape(-1) != right.shape(-1)) throw_misfit("vecdot", a, b);
-  Array sums = xp::matmul(conjugated(left).expand_dims(-2), right.expand_dims(-1));
-  return sums.squeeze(-1).squeeze(-1);
+  (void)broadcast_shapes("vecdot", left.shape(), right.shape());
+  return einsum("...i,...i->...", conjugated(left), right);
 }
 
 Array matvec(const Array& a, const Array& x) {

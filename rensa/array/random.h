@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "rensa/array/routines.h"
+#include "rensa/array/creation.h"
 #include "rensa/device/host_scalar.h"
 
 namespace rensa::xp::random {

@@ -23,6 +23,9 @@ Scalar value_of_nothing(Reduction reduction, const Array& a) {
     throw ValueError(fmt::format("{}: {} is empty along a reduced axis, which has no {}", info.name,
                                  a.view().describe(), info.name));
   }
+  if (info.rule == ReductionRule::mean && dtype_kind(a.dtype()) == 'c') {
+    return std::complex<double>(std::nan(""), std::nan(""));
+  }
   switch (reduction) {
 #define RENSA_REDUCTION(name, ...) \
   case Reduction::name:            \

@@ -7,8 +7,10 @@
 
 #include "rensa/array/array.h"
 #include "rensa/array/creation.h"
+#include "rensa/array/indexing_routines.h"
 #include "rensa/array/manipulation.h"
 #include "rensa/array/options.h"
+#include "rensa/array/random.h"
 #include "rensa/core/ufunc.h"
 
 namespace rensa::xp {
@@ -61,9 +63,20 @@ Array elementwise(Ufunc ufunc, std::initializer_list<ElementwiseArgument> argume
 
 // --- reductions (array/reduce.cc)
 // ------------------------------------------------------------------
-#define RENSA_DECLARE_REDUCTION(name)                                \
-  Array name(const Array& a, Axes axis = {}, bool keepdims = false); \
-  Array name(const Array& a, const ReduceOptions& options);
+// The forms of a reduction: sum(a), sum(a, 1), sum(a, {0, 1}), sum(a, axes, keepdims) and
+// sum(a, {.axis = 1, ...}). The templates are there for the sake of braces: names in them mean
+// options, and integers axes.
+#define RENSA_DECLARE_REDUCTION(name)                                                      \
+  Array name(const Array& a, Axes axis, bool keepdims);                                    \
+  Array name(const Array& a, const ReduceOptions& options);                                \
+  inline Array name(const Array& a) { return name(a, Axes(), false); }                     \
+  template <AxisLike T> Array name(const Array& a, const T& axis, bool keepdims = false) { \
+    return name(a, Axes(axis), keepdims);                                                  \
+  }                                                                                        \
+  template <std::same_as<int> I>                                                           \
+  Array name(const Array& a, std::initializer_list<I> axes, bool keepdims = false) {       \
+    return name(a, Axes(axes), keepdims);                                                  \
+  }
 RENSA_DECLARE_REDUCTION(sum)
 RENSA_DECLARE_REDUCTION(prod)
 RENSA_DECLARE_REDUCTION(mean)
@@ -76,7 +89,7 @@ RENSA_DECLARE_REDUCTION(nansum)
 RENSA_DECLARE_REDUCTION(nanprod)
 RENSA_DECLARE_REDUCTION(nanmax)
 RENSA_DECLARE_REDUCTION(nanmin)
-/// How many are not 0 (NaN is not), as int64.
+/// How many are not 0, as int64; NaN is one of them.
 Array count_nonzero(const Array& a, Axes axis = {}, bool keepdims = false);
 Array argmax(const Array& a);
 Array argmax(const Array& a, int axis, bool keepdims = false);

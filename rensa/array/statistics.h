@@ -17,13 +17,22 @@ struct VarianceOptions {
   ArrayOption where = {};  // bool: which elements count
 };
 
+// var(a), var(a, 1), var(a, {0, 1}), var(a, axes, ddof, keepdims), var(a, {.axis = 1, ...}).
+#define RENSA_DECLARE_VARIANCE(name)                                                         \
+  Array name(const Array& a, Axes axis, double ddof, bool keepdims = false);                 \
+  Array name(const Array& a, const VarianceOptions& options);                                \
+  inline Array name(const Array& a) { return name(a, Axes(), 0); }                           \
+  template <AxisLike T> Array name(const Array& a, const T& axis) {                          \
+    return name(a, Axes(axis), 0);                                                           \
+  }                                                                                          \
+  template <std::same_as<int> I> Array name(const Array& a, std::initializer_list<I> axes) { \
+    return name(a, Axes(axes), 0);                                                           \
+  }
 /// The mean of |a - mean(a)|^2, in two passes; of complex numbers it is real. 16-bit floats are
 /// computed in float32.
-Array var(const Array& a, Axes axis = {}, double ddof = 0, bool keepdims = false);
-Array var(const Array& a, const VarianceOptions& options);
+RENSA_DECLARE_VARIANCE(var)
 /// The square root of var. (The name hides nothing: `std::` still is the namespace.)
-Array std(const Array& a, Axes axis = {}, double ddof = 0, bool keepdims = false);
-Array std(const Array& a, const VarianceOptions& options);
+RENSA_DECLARE_VARIANCE(std)
 
 // NaN left out; NaN where nothing else is (for var and std: not more than ddof numbers).
 Array nanmean(const Array& a, Axes axis = {}, bool keepdims = false);

@@ -9,6 +9,7 @@
 #include "rensa/device/devices.h"
 #include "rensa/device/launcher.h"
 #include "rensa/device/operations.h"
+#include "rensa/device/tracer.h"
 
 namespace rensa {
 
@@ -109,6 +110,7 @@ void Array::set(const Array& source, const cuda::Stream& stream) const {
 
 Array Array::get() const {
   check_defined("get", *this);
+  refuse_in_trace("get");
   return copyto(cpu());
 }
 
@@ -118,6 +120,7 @@ void Array::get(const Array& out, const cuda::Stream& stream) const {
 
 void Array::copy_to_host(Dtype dtype, void* out) const {
   check_defined("to_vector", *this);
+  refuse_in_trace("to_vector");
   if (size() == 0) return;
   Array host = wrap_host(out, shape(), dtype);
   if (view_.device.is_cpu()) detail::copy_elements("to_vector", *this, host);
@@ -126,6 +129,7 @@ void Array::copy_to_host(Dtype dtype, void* out) const {
 
 Scalar Array::item_scalar() const {
   check_defined("item", *this);
+  refuse_in_trace("item");
   if (size() != 1) {
     throw ShapeError(fmt::format("item: {} has {} elements, not one", view_.describe(), size()));
   }
@@ -154,6 +158,7 @@ Array to_pinned_memory(const Array& a) {
 }
 
 Array xp::from_host(const void* data, const Shape& shape, Dtype dtype, Placement placement) {
+  Untraced real;
   Device device = placement.device();
   Array out = new_array(shape, dtype, device);
   if (out.size() == 0) return out;

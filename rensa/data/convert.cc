@@ -10,7 +10,6 @@
 #include <optional>
 #include <utility>
 
-#include "rensa/array/indexing_routines.h"
 #include "rensa/core/error.h"
 #include "rensa/core/thread_pool.h"
 #include "rensa/device/indexing_operations.h"

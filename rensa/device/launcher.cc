@@ -18,6 +18,7 @@
 #include "rensa/device/stream.h"
 #include "rensa/device/stream_capture.h"
 #include "rensa/device/timeline_span.h"
+#include "rensa/device/tracer.h"
 
 namespace rensa {
 
@@ -92,7 +93,10 @@ void launch(Operation& operation) {
     Device destination = placement.stranger->view.device;
     if (destination.is_cuda()) placement.stream = cuda::current_stream_state(destination);
   }
-  if (Recorder* recorder = ThreadState::current().recorder) recorder->operation(operation);
+  if (Recorder* recorder = ThreadState::current().recorder) {
+    recorder->operation(operation);
+    if (current_tracer) return;
+  }
   if (placement.stream) {
     run_on(placement.stream, operation);
   } else {

@@ -97,7 +97,8 @@ class MemoryPool {
   ~MemoryPool();
 
   /// A block for work on `stream` (null for pinned memory). Throws OutOfMemoryError after the
-  /// ladder: free blocks of this arena, of all arenas, then the device made idle.
+  /// ladder: free blocks of this arena, of all arenas, of other pools, then the device made idle,
+  /// which is the only wait here (counted by cuda::sync_count()).
   StoragePtr malloc(std::int64_t nbytes, cuda::StreamState* stream);
 
   std::int64_t used_bytes() const;   // in blocks that are alive
@@ -112,7 +113,8 @@ class MemoryPool {
   void reset_peaks();
   /// All of it, at one moment.
   MemoryStatistics statistics() const;
-  /// Gives back every segment that is wholly free (of one stream's arena, or of all).
+  /// Gives back every segment that is wholly free (of one stream's arena, or of all). The driver
+  /// may wait for the device while it takes memory back; that is not counted.
   void free_all_blocks();
   void free_all_blocks(cuda::StreamState* stream);
   Device device() const;

@@ -1,6 +1,7 @@
 // The memory pool's way of handing out, taking back, merging and waiting.
 #include "rensa/device/pool_core.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "rensa/core/error.h"
@@ -192,6 +193,7 @@ void Core::note_use(Block* block, cuda::StreamState* stream) {
 Block* Core::malloc_slowly(std::int64_t nbytes, std::int64_t size, cuda::StreamState* stream) {
   if (Block* block = try_cached(nbytes, size, stream, Cut::sparing)) return block;
   std::int64_t wanted = segment_size_for(size, stream);
+  trim_for(wanted, stream);
   if (Block* block = grow(wanted, nbytes, size, stream)) return block;
   if (Block* block = try_cached(nbytes, size, stream, Cut::any)) return block;
   if (Block* block = wanted > size ? grow(size, nbytes, size, stream) : nullptr) return block;
@@ -231,6 +233,33 @@ std::int64_t Core::segment_size_for(std::int64_t size, cuda::StreamState* stream
   if (size >= kLargeRequest) return round_up(size, kSegmentUnit);
   std::int64_t more = round_up(arena_of(stream).small_bytes, kSegmentUnit);
   return std::clamp(more, kSegmentUnit, kMostSmallSegment);
+}
+
+/// A miss means that every wholly free segment is too small, but for the precious ones, which are
+/// larger and stay. So what goes back is not missed by this size again: a loop of the same requests
+/// ends up with segments that serve it.
+void Core::trim_for(std::int64_t size, cuda::StreamState* stream) {
+  Dropped dropped;
+  {
+    Lock hold(lock_);
+    std::int64_t in_use = used.load(std::memory_order_relaxed);
+    std::int64_t cached = total.load(std::memory_order_relaxed) - in_use;
+    if (size < kLargeRequest || retaining_ || cached <= std::max(in_use, 2 * size)) return;
+    std::vector<Segment*> small;
+    for (Segment* segment : arena_of(stream).segments) {
+      if (segment->large && segment->size < size && segment->wholly_free()) {
+        small.push_back(segment);
+      }
+    }
+    std::sort(small.begin(), small.end(),
+              [](const Segment* a, const Segment* b) { return a->size < b->size; });
+    std::int64_t released = 0;
+    for (std::size_t i = 0; i < small.size() && released < size; ++i) {
+      released += small[i]->size;
+      release_segment(small[i], dropped);
+    }
+  }
+  let_go(dropped);
 }
 
 bool Core::reserve(std::int64_t bytes) {

@@ -9,6 +9,9 @@
 //   a quarter of it or less while the driver still has memory: it would be missing whole later.
 // - A freed block merges with its free neighbours, at once if only its home stream used it, else
 //   when the events recorded on the other streams are done ("pending").
+// - Before more is had for a large request, free segments too small for it go back, as much as it
+//   asks for, while the pool caches more than is in use and more than twice the request: sizes that
+//   grow step by step do not leave all their forerunners behind.
 // - Where nothing fits: pending blocks are looked at; the driver is asked; any larger block is cut;
 //   the arena's free segments, then all arenas', go back to the driver; the device is made idle.
 #pragma once
@@ -117,6 +120,7 @@ class Core {
   Block* try_cached(std::int64_t nbytes, std::int64_t size, cuda::StreamState* stream, Cut cut);
   Block* grow(std::int64_t segment_size, std::int64_t nbytes, std::int64_t size,
               cuda::StreamState* stream);
+  void trim_for(std::int64_t size, cuda::StreamState* stream);
   bool reserve(std::int64_t bytes);
   std::int64_t segment_size_for(std::int64_t size, cuda::StreamState* stream);
 

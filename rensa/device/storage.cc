@@ -11,14 +11,17 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <vector>
 
 #include "rensa/core/error.h"
 #include "rensa/device/allocators.h"
+#include "rensa/device/cuda_runtime.h"
 #include "rensa/device/devices.h"
 #include "rensa/device/memory_pool.h"
 #include "rensa/device/pool_options.h"
 #include "rensa/device/spin_lock.h"
 #include "rensa/device/stream.h"
+#include "rensa/device/stream_state.h"
 
 namespace rensa {
 
@@ -224,13 +227,34 @@ class ForeignStorage final : public Storage {
   }
 
  private:
+  void use_on_other(cuda::StreamState* stream) override {
+    std::lock_guard<SpinLock> hold(lock_);
+    for (const auto& used : streams_) {
+      if (used.get() == stream) return;
+    }
+    streams_.push_back(stream->shared_from_this());
+  }
+
   void destroy() noexcept override {
+    for (const auto& stream : streams_) wait_for(*stream);
     if (deleter_) deleter_(context_);
     delete this;
   }
 
+  static void wait_for(cuda::StreamState& stream) noexcept {
+    try {
+      if (cuda::runtime::stream_done(stream.handle())) return;
+      cuda::count_sync("the release of foreign memory");
+      cuda::runtime::synchronize_stream(stream.handle());
+    } catch (...) {
+      // A failed device runs nothing any more, and a destructor has nobody to tell.
+    }
+  }
+
   void (*deleter_)(void*);
   void* context_;
+  SpinLock lock_;
+  std::vector<std::shared_ptr<cuda::StreamState>> streams_;
 };
 
 }  // namespace

@@ -98,7 +98,8 @@ StoragePtr allocate(std::int64_t nbytes, Device device);
 /// Page-locked host memory from the pinned pool. Throws DeviceError without a GPU.
 StoragePtr allocate_pinned(std::int64_t nbytes);
 
-/// Memory of somebody else's: `deleter(context)` is called when the last handle goes.
+/// Memory of somebody else's: `deleter(context)` is called when the last handle goes; on a GPU once
+/// the streams that used it are done, which waits (counted).
 StoragePtr wrap_storage(void* data, std::int64_t nbytes, Device device, void (*deleter)(void*),
                         void* context);
 

@@ -131,6 +131,10 @@ Stream current_stream(Device device);
 /// As current_stream, without a counted handle: the launcher's way.
 StreamState* current_stream_state(Device device);
 
+/// Work queued from now on on `consumer`, a cudaStream_t of another library's on the same device,
+/// starts after what `producer` has queued so far. Does not wait.
+void order_foreign_stream(void* consumer, const Stream& producer);
+
 class [[nodiscard]] StreamScope {
  public:
   explicit StreamScope(const Stream& stream);

@@ -139,11 +139,15 @@ Recording::Recording(std::string path, Options options) : path_(std::move(path))
 }
 
 const std::vector<Record>& Recording::stop() {
-  if (!running_) return records_;
+  if (running_) end(true);
+  return records_;
+}
+
+void Recording::end(bool wait) {
   std::lock_guard<std::mutex> hold(state_mutex());
   Session& session = Session::instance();
   for (int i = 0; i < kMaxGpus; ++i) {
-    if (!session.used[static_cast<std::size_t>(i)]) continue;
+    if (!wait || !session.used[static_cast<std::size_t>(i)]) continue;
     cuda::count_sync("timeline: Recording.stop");
     cuda::runtime::synchronize_device(gpu(i));
   }
@@ -170,14 +174,18 @@ const std::vector<Record>& Recording::stop() {
     }
   }
   if (!path_.empty()) write(records_, path_);
-  return records_;
 }
 
 Recording::~Recording() {
-  try {
-    stop();
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "timeline: %s\n", error.what());
+  // In the middle of a capture nothing can be waited for: what GPUs have not done yet is left out.
+  for (bool wait : {true, false}) {
+    if (!running_) return;
+    try {
+      cuda::AllowSync allowed;
+      end(wait);
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "timeline: %s\n", error.what());
+    }
   }
 }
 

@@ -44,7 +44,7 @@ class [[nodiscard]] Recording {
  public:
   /// Starts. `path` may be "": nothing is written then. Throws ValueError while another one runs.
   explicit Recording(std::string path, Options options = {});
-  /// stop(), but an error is only printed.
+  /// stop(), under ForbidSync too; an error is only printed.
   ~Recording();
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
@@ -57,6 +57,8 @@ class [[nodiscard]] Recording {
   const std::string& note() const { return note_; }
 
  private:
+  void end(bool wait);
+
   std::string path_, note_;
   bool running_ = false;
   std::vector<Record> records_;

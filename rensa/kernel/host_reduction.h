@@ -42,25 +42,34 @@ inline void for_runs(const divisor64 (&extents)[N], long long begin, long long e
   }
 }
 
-template <class R> inline typename R::acc leaf(long long n, const typename R::acc* x) {
+template <class R>
+__attribute__((noinline)) typename R::acc leaf(long long n, const typename R::acc* x) {
   using acc = typename R::acc;
   constexpr int L = kLanes<acc>;
   acc lanes[L];
+  // Loops as they stand make vector code; unrolled ones cost the compiler seconds.
+#pragma GCC unroll 1
   for (int l = 0; l < L; ++l) lanes[l] = R::identity();
   long long k = 0;
   for (; k + L <= n; k += L) {
+#pragma GCC unroll 1
     for (int l = 0; l < L; ++l) lanes[l] = R::combine(lanes[l], x[k + l]);
   }
+#pragma GCC unroll 1
   for (int l = 0; k + l < n; ++l) lanes[l] = R::combine(lanes[l], x[k + l]);
+#pragma GCC unroll 1
   for (int width = L / 2; width > 0; width /= 2) {
+#pragma GCC unroll 1
     for (int l = 0; l < width; ++l) lanes[l] = R::combine(lanes[l], lanes[l + width]);
   }
   return lanes[0];
 }
 
 template <class R>
-inline void combine_rows(long long n, const typename R::acc* others, typename R::acc* values) {
+__attribute__((noinline)) void combine_rows(long long n, const typename R::acc* others,
+                                            typename R::acc* values) {
 #pragma GCC ivdep
+#pragma GCC unroll 1
   for (long long k = 0; k < n; ++k) values[k] = R::combine(values[k], others[k]);
 }
 
@@ -76,9 +85,9 @@ template <class R> inline void join(long long count, long long n, typename R::ac
 // --- each output by itself -----------------------------------------------------------------------
 
 template <class R>
-inline typename R::acc reduce_part(const typename R::arguments& a,
-                                   const long long (&base)[R::kInputs], long long begin,
-                                   long long end, long long i) {
+__attribute__((noinline)) typename R::acc reduce_part(const typename R::arguments& a,
+                                                      const long long (&base)[R::kInputs],
+                                                      long long begin, long long end, long long i) {
   using acc = typename R::acc;
   acc leaves[kPart / kLeaf + 1], values[kLeaf];
   long long count = 0;
@@ -144,9 +153,10 @@ inline void rows(const typename R::arguments& a, long long begin, long long end)
 
 /// values = rows [begin, end) of n columns.
 template <class R>
-inline void reduce_tile(const typename R::arguments& a, const long long (&base)[R::kInputs],
-                        long long n, long long i, long long begin, long long end,
-                        typename R::acc* values) {
+__attribute__((noinline)) void reduce_tile(const typename R::arguments& a,
+                                           const long long (&base)[R::kInputs], long long n,
+                                           long long i, long long begin, long long end,
+                                           typename R::acc* values) {
   using acc = typename R::acc;
   long long blocks = (end - begin + kRowBlock - 1) / kRowBlock;
   acc others[kColumns];

@@ -262,7 +262,8 @@ class Writer {
 
   void host_map() {
     out_ +=
-        "  static void run(const arguments& rensa_a, [[maybe_unused]] const long long* rensa_o, "
+        "  __attribute__((noinline)) static void run(const arguments& rensa_a, [[maybe_unused]] "
+        "const long long* rensa_o, "
         "const index rensa_n, [[maybe_unused]] const index rensa_J, [[maybe_unused]] const index "
         "rensa_i, acc* __restrict rensa_values) {\n";
     constants();
@@ -294,7 +295,8 @@ class Writer {
 
   void host_post() {
     out_ +=
-        "  static void post(const arguments& rensa_a, const index* position, [[maybe_unused]] "
+        "  __attribute__((noinline)) static void post(const arguments& rensa_a, const index* "
+        "position, [[maybe_unused]] "
         "index column, const index rensa_n, [[maybe_unused]] const index rensa_i, const acc* "
         "__restrict rensa_values) {\n";
     constants();

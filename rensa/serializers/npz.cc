@@ -13,8 +13,8 @@
 
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
-#include "rensa/serializers/npy.h"
-#include "rensa/serializers/zip.h"
+#include "rensa/array/npy.h"
+#include "rensa/array/zip.h"
 
 namespace rensa::serializers {
 

@@ -123,7 +123,7 @@ Complex value_of(const std::vector<double>& x, std::int64_t k) {
 
 // Powers of two, products of small primes, primes, products of a large prime.
 TEST_P(FftTest, AnyLengthIsTheSumThatDefinesIt) {
-  for (std::int64_t n : {64, 67, 122, 128, 211, 1000, 1009, 2 * 1009, 4096, 30030, 65537, 131072}) {
+  for (std::int64_t n : {64, 67, 122, 128, 211, 1000, 1009, 2 * 1009, 4096, 30030, 32768, 65537, 90090, 131072}) {
     std::vector<double> values = noise(n);
     Array x = xp::array(values);
     auto whole = fft::fft(x).to_vector<Complex>(), half = fft::rfft(x).to_vector<Complex>();

@@ -262,7 +262,8 @@ std::vector<OpRow> make_table() {
   t.push_back(float2(Ufunc::heaviside, heaviside));
 
   auto sinc = [](auto a) { return a == 0.0 ? a + 1.0 : std::sin(M_PI * a) / (M_PI * a); };
-  t.push_back({Ufunc::sinc, unary<double>(sinc), nullptr, unary<Complex>(sinc), -0.4, 0, false});
+  t.push_back(
+      {Ufunc::sinc, unary<double>(sinc), nullptr, unary<Complex>(sinc), -0.4, 0, false, true});
   t.push_back(float1(Ufunc::fraction, [](double a) {
     double whole;
     return std::modf(a, &whole);

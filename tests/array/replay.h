@@ -113,6 +113,7 @@ inline void replay(const std::string& file, const Routines& routines, int at_lea
         bool raised = false, raises = line.ends_with("| raises");
         try {
           got = routine->second(call);
+          if (device.is_cuda()) cuda::synchronize(device);  // throws what the device has found
         } catch (const Error& e) {
           raised = true;
           EXPECT_TRUE(raises) << e.what();

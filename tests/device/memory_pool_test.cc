@@ -269,6 +269,28 @@ TEST_F(MemoryPoolTest, Statistics) {
   EXPECT_EQ(pool.statistics().peak_total, 2_MiB);
 }
 
+TEST_F(MemoryPoolTest, GrowingSizesDoNotLeaveTheirForerunnersBehind) {
+  StoragePtr last = get(1_MiB);
+  for (int i = 1; i <= 200; ++i) {
+    StoragePtr next = get(1_MiB + i * 256_KiB);
+    last = next;
+  }
+  // 101 MiB are in use at most; kept, all the sizes would be above 5 GiB.
+  EXPECT_LT(pool.peak_total_bytes(), 320_MiB);
+  EXPECT_EQ(device.counts().synchronized, 0);
+  // A loop over such sizes soon asks for nothing.
+  auto loop = [&] {
+    for (int i = 1; i <= 200; i += 7) {
+      StoragePtr a = get(1_MiB + i * 256_KiB), b = get(1_MiB + i * 128_KiB);
+    }
+  };
+  loop();
+  loop();
+  std::int64_t calls = pool.n_allocations();
+  for (int i = 0; i < 10; ++i) loop();
+  EXPECT_EQ(pool.n_allocations(), calls);
+}
+
 TEST_F(MemoryPoolTest, ARetainingPoolKeepsItsSegments) {
   pool.set_retaining(true);
   StoragePtr a = get(4_MiB);

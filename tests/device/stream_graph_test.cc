@@ -102,13 +102,13 @@ TEST(StreamGraph, ScratchIsItsOwn) {
 TEST(StreamGraph, WaitsThrowMeanwhile) {
   RENSA_NEEDS_GPUS(1);
   cuda::Stream stream = new_stream(), other = new_stream();
-  Array x = xp::ones({10}, float32, gpu(0)), host = xp::ones({10}, float32, cpu());
+  Array x = xp::ones({10}, float32, gpu(0)), host = xp::ones({10}, float32, cpu()), y;
   cuda::synchronize(gpu(0));
-  Array y;
   cuda::Graph graph = cuda::capture_graph(stream, [&] {
     y = x + x;
     EXPECT_THROW(y.sum().item<float>(), SyncError);
-    EXPECT_THROW(host.to(gpu(0)), SyncError) << "from pageable memory";
+    EXPECT_THROW(y.to(cpu()), SyncError) << "to pageable memory";
+    EXPECT_THROW(y.set(host), SyncError) << "from pageable memory";
     EXPECT_THROW(other.synchronize(), SyncError);
     EXPECT_THROW(cuda::synchronize(gpu(0)), SyncError);
     EXPECT_THROW(stream.begin_capture(), ValueError);

@@ -164,7 +164,11 @@ TEST(Stream, EventsOfEveryKind) {
     event->synchronize();
     EXPECT_TRUE(event->done());
   }
-  EXPECT_EQ(shared.ipc_handle().size(), 64u);
+  try {
+    EXPECT_EQ(shared.ipc_handle().size(), 64u);
+  } catch (const CudaError& error) {  // some containers lack it
+    EXPECT_NE(std::string(error.what()).find("cudaIpcGetEventHandle"), std::string::npos);
+  }
   EXPECT_THROW(usual.ipc_handle(), ValueError);
   EXPECT_THROW(cuda::elapsed_time(usual, untimed), ValueError);
   EXPECT_GE(cuda::elapsed_time(usual, sleeping), 0.f);

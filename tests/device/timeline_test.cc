@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -237,6 +238,32 @@ TEST(Timeline, ATraceBecomesAPicture) {
   }
   timeline::draw(trace, picture);
   EXPECT_NE(contents(picture).find("<title>exp: "), std::string::npos);
+}
+
+TEST(TimelineDeathTest, TheEnvironmentRecordsAWholeProgram) {
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";  // a process that has launched nothing
+  testing::TemporaryFolder folder;
+  // The other process runs this test again: it is to write where this one reads.
+  setenv("RENSA_TEST_TRACE", (folder / "trace.json").c_str(), 0);
+  std::string path = std::getenv("RENSA_TEST_TRACE");
+  auto program = [&] {
+    setenv("RENSA_TIMELINE", path.c_str(), 1);
+    Array a = xp::exp(xp::ones({100}, float32, cpu()));
+    std::exit(a.size() == 100 ? 0 : 1);
+  };
+  EXPECT_EXIT(program(), ::testing::ExitedWithCode(0), "");
+  unsetenv("RENSA_TEST_TRACE");
+  EXPECT_TRUE(find(timeline::read(path), Kind::operation, "exp"));
+}
+
+TEST(Timeline, AnEndUnderForbidSyncIsAnEnd) {
+  Array a = xp::ones({10}, float32, testing::test_devices().back());
+  {
+    cuda::ForbidSync strict;
+    timeline::Recording recording("");
+    xp::exp(a);
+  }
+  EXPECT_FALSE(timeline::is_recording());
 }
 
 TEST(Timeline, ShowsWhatGpusDo) {

@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 
 #include "rensa/core/error.h"
-#include "rensa/serializers/npy.h"
-#include "rensa/serializers/zip.h"
+#include "rensa/array/npy.h"
+#include "rensa/array/zip.h"
 #include "tests/temporary_folder.h"
 #include "tests/testing.h"
 

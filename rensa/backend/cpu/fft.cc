@@ -22,6 +22,8 @@ namespace {
 
 constexpr std::int64_t kLargePrime = 64;       // factors from here on are Bluestein's
 constexpr std::int64_t kGrain = 1 << 14;       // values that are worth a task
+constexpr std::int64_t kLongLength = 1 << 15;  // worth more than one thread
+constexpr std::int64_t kLeastRows = 32;        // of such a length taken apart
 constexpr std::int64_t kKeptLength = 1 << 18;  // plans up to here stay with their thread
 
 template <class R> using Complex = std::complex<R>;
@@ -94,23 +96,113 @@ class Bluestein {
   kissfft<double> forward_, backward_;
 };
 
+// The divisor of n nearest below its square root.
+std::int64_t balanced_divisor(std::int64_t n) {
+  auto divisor = static_cast<std::int64_t>(std::sqrt(static_cast<double>(n)));
+  while (n % divisor != 0) --divisor;
+  return divisor;
+}
+
+// A long transform by all threads: n = rows * columns, transforms of the columns, a turn of every
+// value, transforms of the rows. Both parts go over kLanes neighbours at a time, whose values lie
+// together in memory.
+template <class R> class LongTransform {
+ public:
+  LongTransform(std::int64_t n, std::int64_t rows, bool inverse)
+      : rows_(rows),
+        columns_(n / rows),
+        of_columns_(static_cast<std::size_t>(rows), inverse),
+        of_rows_(static_cast<std::size_t>(n / rows), inverse) {
+    for (std::int64_t i = 0; i < columns_; ++i) fine_.emplace_back(unit(inverse ? i : -i, n));
+    for (std::int64_t i = 0; i < rows_; ++i) {
+      coarse_.emplace_back(unit(inverse ? i * columns_ : -i * columns_, n));
+    }
+  }
+
+  // `in` is lost.
+  void run(Complex<R>* in, Complex<R>* out) const {
+    parallel_for(columns_, kLanes, [&](std::int64_t begin, std::int64_t end) {
+      transform_columns(in, begin, end - begin);
+    });
+    parallel_for(rows_, kLanes, [&](std::int64_t begin, std::int64_t end) {
+      transform_rows(in, out, begin, end - begin);
+    });
+  }
+
+ private:
+  static constexpr std::int64_t kLanes = 8;
+
+  // exp(2 pi i turns / n), the other way round for forward transforms.
+  Complex<R> turn(std::int64_t turns) const {
+    return coarse_[static_cast<std::size_t>(turns / columns_)] *
+           fine_[static_cast<std::size_t>(turns % columns_)];
+  }
+
+  // In place: value k of column j becomes the column's transform, turned by j * k.
+  void transform_columns(Complex<R>* values, std::int64_t column, std::int64_t lanes) const {
+    kissfft<R> transform = of_columns_;  // it has scratch of its own
+    std::vector<Complex<R>> in(static_cast<std::size_t>(lanes * rows_)), out(in.size());
+    for (std::int64_t k = 0; k < rows_; ++k) {
+      for (std::int64_t j = 0; j < lanes; ++j) {
+        in[static_cast<std::size_t>(j * rows_ + k)] = values[k * columns_ + column + j];
+      }
+    }
+    for (std::int64_t j = 0; j < lanes; ++j) {
+      transform.transform(in.data() + j * rows_, out.data() + j * rows_);
+    }
+    for (std::int64_t k = 0; k < rows_; ++k) {
+      for (std::int64_t j = 0; j < lanes; ++j) {
+        values[k * columns_ + column + j] =
+            out[static_cast<std::size_t>(j * rows_ + k)] * turn((column + j) * k);
+      }
+    }
+  }
+
+  // Value k of row i's transform is value i + rows * k of the whole.
+  void transform_rows(const Complex<R>* values, Complex<R>* result, std::int64_t row,
+                      std::int64_t lanes) const {
+    kissfft<R> transform = of_rows_;
+    std::vector<Complex<R>> out(static_cast<std::size_t>(lanes * columns_));
+    for (std::int64_t i = 0; i < lanes; ++i) {
+      transform.transform(values + (row + i) * columns_, out.data() + i * columns_);
+    }
+    for (std::int64_t k = 0; k < columns_; ++k) {
+      for (std::int64_t i = 0; i < lanes; ++i) {
+        result[k * rows_ + row + i] = out[static_cast<std::size_t>(i * columns_ + k)];
+      }
+    }
+  }
+
+  std::int64_t rows_, columns_;
+  kissfft<R> of_columns_, of_rows_;
+  std::vector<Complex<R>> fine_, coarse_;
+};
+
 // A complex transform between contiguous values. One thread at a time.
 template <class R> class ComplexTransform {
  public:
   ComplexTransform(std::int64_t n, bool inverse) {
-    if (largest_prime_factor(n) < kLargePrime) {
-      smooth_ = std::make_unique<kissfft<R>>(static_cast<std::size_t>(n), inverse);
-    } else {
+    if (largest_prime_factor(n) >= kLargePrime) {
       rough_ = std::make_unique<Bluestein>(n, inverse);
+      return;
+    }
+    std::int64_t rows = n >= kLongLength ? balanced_divisor(n) : 1;
+    if (rows >= kLeastRows) {
+      long_ = std::make_unique<LongTransform<R>>(n, rows, inverse);
+    } else {
+      smooth_ = std::make_unique<kissfft<R>>(static_cast<std::size_t>(n), inverse);
     }
   }
-  void run(const Complex<R>* in, Complex<R>* out) {
-    if (smooth_) smooth_->transform(in, out);
+  // `in` may be lost.
+  void run(Complex<R>* in, Complex<R>* out) {
+    if (long_) long_->run(in, out);
+    else if (smooth_) smooth_->transform(in, out);
     else rough_->run(in, out);
   }
 
  private:
   std::unique_ptr<kissfft<R>> smooth_;
+  std::unique_ptr<LongTransform<R>> long_;
   std::unique_ptr<Bluestein> rough_;
 };
 
@@ -266,7 +358,10 @@ template <class R> void transform_rows(const Fft& op) {
       }
     });
   };
-  parallel_for(rows, std::max<std::int64_t>(1, kGrain / op.length), task);
+  // Of few long ones each is shared out.
+  std::int64_t grain = std::max<std::int64_t>(1, kGrain / op.length);
+  if (op.length >= kLongLength && rows < num_threads()) grain = rows;
+  parallel_for(rows, grain, task);
 }
 
 }  // namespace

@@ -19,30 +19,22 @@ constexpr std::int64_t kGrain = 32 << 10;  // elements that are worth waking a t
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-// The byte offsets of a view's elements, one after the other in C order.
-class Walker {
- public:
-  Walker(const ArrayView& view, std::int64_t begin) : view_(view) {
-    for (int i = view.ndim() - 1; i >= 0; --i) {
-      index_[i] = begin % view.shape[i];
-      begin /= view.shape[i];
-      offset_ += index_[i] * view.strides[i];
-    }
+// Calls f(i, offset, count, stride) for the elements [begin, end) of a view in C order, by runs of
+// `count` along the last axis: number i lies `offset` bytes from the first, the next `stride` on.
+template <class F>
+void for_each_run(const ArrayView& view, std::int64_t begin, std::int64_t end, const F& f) {
+  int last = view.ndim() - 1;
+  if (last <= 0) {
+    std::int64_t stride = last < 0 ? 0 : view.strides[0];
+    return f(begin, begin * stride, end - begin, stride);
   }
-  std::int64_t offset() const { return offset_; }
-  void next() {
-    for (int i = view_.ndim() - 1; i >= 0; --i) {
-      offset_ += view_.strides[i];
-      if (++index_[i] < view_.shape[i]) return;
-      offset_ -= view_.shape[i] * view_.strides[i];
-      index_[i] = 0;
-    }
+  std::int64_t inner = view.shape[last], stride = view.strides[last];
+  while (begin < end) {
+    std::int64_t at = begin % inner, count = std::min(inner - at, end - begin);
+    f(begin, offset_of(view, begin), count, stride);
+    begin += count;
   }
-
- private:
-  const ArrayView& view_;
-  std::int64_t index_[kMaxNdim] = {}, offset_ = 0;
-};
+}
 
 [[noreturn]] void throw_out_of_range(const char* operation, std::int64_t index, int axis,
                                      std::int64_t extent) {
@@ -68,10 +60,12 @@ std::vector<std::int64_t> read_offsets(const char* operation, const IndexedBy& b
   parallel_for(n, 16 * kChunk, [&](std::int64_t first, std::int64_t last) {
     Scratch scratch;
     if (along) {
-      Walker walker(plan.along, first);
-      for (std::int64_t i = first; i < last; ++i, walker.next()) {
-        offsets[static_cast<std::size_t>(i)] = walker.offset();
-      }
+      for_each_run(
+          plan.along, first, last,
+          [&](std::int64_t i, std::int64_t offset, std::int64_t count, std::int64_t stride) {
+            std::int64_t* out = offsets.data() + i;
+            for (std::int64_t c = 0; c < count; ++c) out[c] = offset + c * stride;
+          });
     }
     for (int k = 0; k < plan.count; ++k) {
       Reader reader(plan.indices[k], ComputeType::i64);
@@ -131,53 +125,76 @@ struct Rows {
   }
 };
 
-template <class Unit>
-void gather(const IndexPlan& plan, const std::vector<std::int64_t>& offsets, const Rows& rows) {
-  auto n = static_cast<std::int64_t>(offsets.size());
-  bool contiguous = rows.is_contiguous();
-  // Long rows are shared out among threads, too.
-  std::int64_t parts = contiguous ? ceil_div(rows.inner, kGrain) : 1;
-  std::int64_t part = ceil_div(rows.inner, parts), row = rows.outer * part;
-  parallel_for(n * parts, std::max<std::int64_t>(1, kGrain / row),
-               [&](std::int64_t begin, std::int64_t end) {
-                 Walker list(plan.list, begin / parts);
-                 for (std::int64_t job = begin; job < end; ++job) {
-                   std::int64_t i = parts == 1 ? job : job / parts, at = (job - i * parts) * part;
-                   const char* in = plan.indexed.data + offsets[static_cast<std::size_t>(i)];
-                   char* out = plan.list.data + list.offset();
-                   if (job - i * parts == parts - 1) list.next();
-                   if (contiguous) {
-                     std::int64_t count = std::min(part, rows.inner - at);
-                     auto* to = reinterpret_cast<Unit*>(out) + at;
-                     if (count == 1) *to = reinterpret_cast<const Unit*>(in)[at];
-                     else if (count > 0) {
-                       std::memcpy(to, reinterpret_cast<const Unit*>(in) + at,
-                                   static_cast<std::size_t>(count) * sizeof(Unit));
-                     }
-                     continue;
-                   }
-                   Walker from(rows.outer_indexed, 0), to(rows.outer_listed, 0);
-                   for (std::int64_t o = 0; o < rows.outer; ++o, from.next(), to.next()) {
-                     const char* source = in + from.offset();
-                     char* target = out + to.offset();
-                     for (std::int64_t c = 0; c < rows.inner; ++c) {
-                       *reinterpret_cast<Unit*>(target + c * rows.listed_stride) =
-                           *reinterpret_cast<const Unit*>(source + c * rows.indexed_stride);
-                     }
-                   }
-                 }
+// One row, whatever its strides.
+template <class Unit> void copy_row(const Rows& rows, const char* in, char* out) {
+  for (std::int64_t o = 0; o < rows.outer; ++o) {
+    const char* source = in + offset_of(rows.outer_indexed, o);
+    char* target = out + offset_of(rows.outer_listed, o);
+    for (std::int64_t c = 0; c < rows.inner; ++c) {
+      *reinterpret_cast<Unit*>(target + c * rows.listed_stride) =
+          *reinterpret_cast<const Unit*>(source + c * rows.indexed_stride);
+    }
+  }
+}
+
+// Calls f(indexed, listed) with the rows of the indices [begin, end).
+template <class F>
+void for_each_row(const IndexPlan& plan, const std::vector<std::int64_t>& offsets,
+                  std::int64_t begin, std::int64_t end, const F& f) {
+  const char* indexed = plan.indexed.data;
+  for_each_run(plan.list, begin, end,
+               [&](std::int64_t i, std::int64_t offset, std::int64_t count, std::int64_t stride) {
+                 char* listed = plan.list.data + offset;
+                 const std::int64_t* to = offsets.data() + i;
+                 for (std::int64_t c = 0; c < count; ++c) f(indexed + to[c], listed + c * stride);
                });
 }
 
+template <class Unit>
+void gather(const IndexPlan& plan, const std::vector<std::int64_t>& offsets, const Rows& rows) {
+  auto n = static_cast<std::int64_t>(offsets.size());
+  std::int64_t size = rows.inner * rows.outer;
+  if (!rows.is_contiguous() || size < kGrain) {
+    parallel_for(
+        n, std::max<std::int64_t>(1, kGrain / size), [&](std::int64_t begin, std::int64_t end) {
+          if (size == 1) {
+            for_each_row(plan, offsets, begin, end, [](const char* in, char* out) {
+              *reinterpret_cast<Unit*>(out) = *reinterpret_cast<const Unit*>(in);
+            });
+          } else if (rows.is_contiguous()) {
+            std::size_t bytes = static_cast<std::size_t>(size) * sizeof(Unit);
+            for_each_row(plan, offsets, begin, end,
+                         [&](const char* in, char* out) { std::memcpy(out, in, bytes); });
+          } else {
+            for_each_row(plan, offsets, begin, end,
+                         [&](const char* in, char* out) { copy_row<Unit>(rows, in, out); });
+          }
+        });
+    return;
+  }
+  std::int64_t parts = ceil_div(size, kGrain);  // long rows are shared out among threads, too
+  parallel_for(n * parts, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t job = begin; job < end; ++job) {
+      std::int64_t i = job / parts, at = job % parts * kGrain;
+      for_each_row(plan, offsets, i, i + 1, [&](const char* in, char* out) {
+        std::memcpy(reinterpret_cast<Unit*>(out) + at, reinterpret_cast<const Unit*>(in) + at,
+                    static_cast<std::size_t>(std::min(kGrain, size - at)) * sizeof(Unit));
+      });
+    }
+  });
+}
+
 // Work that keeps the order of equal indices: threads share out the columns of the rows and, where
-// rows are short, the places that are written to.
+// rows are short and threads many, the places that are written to.
 template <class T, class F>
 void scatter(const IndexPlan& plan, const std::vector<std::int64_t>& offsets, const Rows& rows,
              F combine) {
   auto n = static_cast<std::int64_t>(offsets.size());
   std::int64_t width = std::clamp<std::int64_t>(kGrain / n, 64, kGrain);
   std::int64_t chunks = ceil_div(rows.inner, width), columns = rows.outer * chunks;
-  std::int64_t places = columns >= 16 || n * rows.inner * rows.outer < kGrain ? 1 : 8;
+  // Every place's thread looks at all indices.
+  bool narrow = columns < 8 && n * rows.inner * rows.outer >= kGrain && num_threads() >= 4;
+  std::int64_t places = narrow ? std::min(num_threads(), 16) : 1;
   auto [lowest, highest] = std::minmax_element(offsets.begin(), offsets.end());
   std::int64_t low = *lowest, share = (*highest - low) / places + 1;
   parallel_for(columns * places, 1, [&](std::int64_t first, std::int64_t last) {
@@ -185,20 +202,23 @@ void scatter(const IndexPlan& plan, const std::vector<std::int64_t>& offsets, co
       std::int64_t place = job % places, column = job / places;
       std::int64_t outer = column / chunks, begin = column % chunks * width;
       std::int64_t count = std::min(width, rows.inner - begin);
-      std::int64_t place_begin = low + place * share;
       std::int64_t in_row = offset_of(rows.outer_listed, outer) + begin * rows.listed_stride;
-      char* out_row =
-          plan.indexed.data + offset_of(rows.outer_indexed, outer) + begin * rows.indexed_stride;
-      Walker list(plan.list, 0);
-      for (std::int64_t i = 0; i < n; ++i, list.next()) {
-        std::int64_t offset = offsets[static_cast<std::size_t>(i)];
-        if (offset < place_begin || offset - place_begin >= share) continue;
-        const char* in = plan.list.data + list.offset() + in_row;
-        char* out = out_row + offset;
+      std::int64_t out_row = offset_of(rows.outer_indexed, outer) + begin * rows.indexed_stride;
+      char* own_begin = plan.indexed.data + low + place * share;
+      auto put = [&](const char* target, const char* source) {
+        char* out = const_cast<char*>(target) + out_row;
+        const char* in = source + in_row;
         for (std::int64_t c = 0; c < count; ++c) {
-          T* target = reinterpret_cast<T*>(out + c * rows.indexed_stride);
-          *target = combine(*target, *reinterpret_cast<const T*>(in + c * rows.listed_stride));
+          T* element = reinterpret_cast<T*>(out + c * rows.indexed_stride);
+          *element = combine(*element, *reinterpret_cast<const T*>(in + c * rows.listed_stride));
         }
+      };
+      if (places == 1) {
+        for_each_row(plan, offsets, 0, n, put);
+      } else {
+        for_each_row(plan, offsets, 0, n, [&](const char* target, const char* source) {
+          if (target >= own_begin && target - own_begin < share) put(target, source);
+        });
       }
     }
   });

@@ -14,26 +14,37 @@ namespace {
 
 constexpr std::int64_t kTilesATime = 8;
 
-// Calls f(position) for the non-zero elements of each tile, tiles shared out among threads.
-template <class Begin, class F>
-void for_each_true(const ArrayView& in, const Begin& begin_tile, const F& f) {
+// Calls f(tile, at, truth, count) for pieces of the tiles, tiles shared out among threads: truth[i]
+// is not zero where element at + i is not.
+template <class F> void for_each_piece(const ArrayView& in, const F& f) {
   std::int64_t n = in.size();
+  bool bytes = itemsize(in.dtype) == 1 && in.is_c_contiguous();
   Reader reader(in, ComputeType::i64, true);
   parallel_for(
       (n + kTrueTile - 1) / kTrueTile, kTilesATime, [&](std::int64_t first, std::int64_t last) {
         Scratch scratch;
         for (std::int64_t tile = first; tile < last; ++tile) {
-          auto state = begin_tile(tile);
           std::int64_t end = std::min(n, (tile + 1) * kTrueTile);
           for (std::int64_t at = tile * kTrueTile; at < end; at += kChunk) {
             std::int64_t count = std::min(kChunk, end - at);
-            const auto* truth = static_cast<const std::int64_t*>(reader.read(at, count, scratch));
-            for (std::int64_t i = 0; i < count; ++i) {
-              if (truth[i] != 0) f(state, at + i);
+            if (bytes) {
+              f(tile, at, in.as<const std::uint8_t>() + at, count);
+            } else {
+              f(tile, at, static_cast<const std::int64_t*>(reader.read(at, count, scratch)), count);
             }
           }
         }
       });
+}
+
+// Position in C order as coordinates.
+void write_coordinates(std::int64_t position, const Shape& shape, char* row, std::int64_t column) {
+  for (int axis = shape.ndim() - 1; axis > 0; --axis) {
+    std::int64_t rest = position / shape[axis];
+    *reinterpret_cast<std::int64_t*>(row + axis * column) = position - rest * shape[axis];
+    position = rest;
+  }
+  *reinterpret_cast<std::int64_t*>(row) = position;
 }
 
 }  // namespace
@@ -44,9 +55,12 @@ void CountTrue::run_cpu() {
   auto* counts = offsets.view.as<std::int64_t>();
   std::int64_t tiles = offsets.view.size() - 1;
   std::fill_n(counts, tiles + 1, 0);
-  host::for_each_true(
-      in.view, [&](std::int64_t tile) { return counts + tile; },
-      [](std::int64_t* count, std::int64_t) { ++*count; });
+  host::for_each_piece(in.view,
+                       [&](std::int64_t tile, std::int64_t, const auto* truth, std::int64_t count) {
+                         std::int64_t sum = 0;
+                         for (std::int64_t i = 0; i < count; ++i) sum += truth[i] != 0;
+                         counts[tile] += sum;
+                       });
   std::int64_t total = 0;
   for (std::int64_t tile = 0; tile <= tiles; ++tile) {
     std::int64_t count = counts[tile];
@@ -56,21 +70,24 @@ void CountTrue::run_cpu() {
 }
 
 void FindTrue::run_cpu() {
-  const auto* before = offsets.view.as<std::int64_t>();
   const ArrayView& to = out.view;
-  std::int64_t step = to.strides[0];
-  int columns = static_cast<int>(to.shape[1]);
-  const Shape& shape = in.view.shape;
-  host::for_each_true(
-      in.view, [&](std::int64_t tile) { return to.data + before[tile] * step; },
-      [&](char*& row, std::int64_t position) {
-        for (int axis = columns - 1; axis >= 0; --axis) {
-          std::int64_t rest = axis > 0 ? position / shape[axis] : 0;
-          *reinterpret_cast<std::int64_t*>(row + axis * to.strides[1]) =
-              position - rest * (axis > 0 ? shape[axis] : 0);
-          position = rest;
+  std::int64_t step = to.strides[0], column = to.strides[1];
+  // Where each tile goes on: its pieces follow one another.
+  std::vector<std::int64_t> next(offsets.view.as<std::int64_t>(),
+                                 offsets.view.as<std::int64_t>() + offsets.view.size());
+  Shape shape = in.view.shape;
+  if (to.shape[1] == 1) shape = {in.view.size()};
+  host::for_each_piece(
+      in.view, [&](std::int64_t tile, std::int64_t at, const auto* truth, std::int64_t count) {
+        std::int64_t found[host::kChunk + 1], number = 0;
+        for (std::int64_t i = 0; i < count; ++i) {  // no branch: truth is hard to foretell
+          found[number] = at + i;
+          number += truth[i] != 0;
         }
-        row += step;
+        std::int64_t& written = next[static_cast<std::size_t>(tile)];
+        for (std::int64_t i = 0; i < number; ++i, ++written) {
+          host::write_coordinates(found[i], shape, to.data + written * step, column);
+        }
       });
 }
 

@@ -1,7 +1,8 @@
-// Sorting on the CPU: elements become unsigned keys in the order wanted. Short rows are sorted by
-// comparison, long ones by a radix sort of eight bits at a time, whose counting and moving is cut
-// into chunks for the threads.
+// Sorting on the CPU: elements become unsigned keys in the order wanted. Keys alone are sorted by
+// vector instructions where the processor has them. Else short rows are sorted by comparison, long
+// ones by a radix sort of eight bits at a time. Of long rows the threads take parts each.
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -9,6 +10,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "rensa/backend/cpu/wide_sort.h"
 #include "rensa/core/sort_keys.h"
 #include "rensa/core/thread_pool.h"
 #include "rensa/device/sort_operations.h"
@@ -46,6 +48,9 @@ template <class T> auto key_of(const T* x, bool merge_zeros) {
 // The keys of a row, with their places where those are wanted, and room to move them to.
 template <class Key> class Row {
  public:
+  static constexpr bool kMayBeWide =
+      std::is_same_v<Key, unsigned> || std::is_same_v<Key, unsigned long long>;
+
   Row(std::int64_t n, bool with_places) : n_(n), room_(make<Key>(2 * n)), keys_(room_.get()) {
     other_keys_ = keys_ + n;
     if (!with_places) return;
@@ -57,13 +62,19 @@ template <class Key> class Row {
   std::int64_t* places() { return places_; }
 
   void sort(bool shared) {
+    if constexpr (kMayBeWide) {
+      if (!places_ && has_wide_sort()) return shared ? sort_parts() : sort_wide(keys_, n_);
+    }
     // Below, the passes over all buckets cost more than comparisons.
-    if (n_ >= static_cast<std::int64_t>(64 * sizeof(Key))) return radix_sort(shared);
+    if (n_ >= static_cast<std::int64_t>(16 * sizeof(Key))) return radix_sort(shared);
     if (!places_) return std::sort(keys_, keys_ + n_);
     std::stable_sort(places_, places_ + n_,
                      [&](std::int64_t a, std::int64_t b) { return keys_[a] < keys_[b]; });
   }
   void select(std::int64_t kth) {
+    if constexpr (kMayBeWide) {
+      if (!places_ && has_wide_sort()) return select_wide(keys_, n_, kth);
+    }
     if (!places_) return std::nth_element(keys_, keys_ + kth, keys_ + n_);
     std::nth_element(places_, places_ + kth, places_ + n_,
                      [&](std::int64_t a, std::int64_t b) { return keys_[a] < keys_[b]; });
@@ -73,6 +84,62 @@ template <class Key> class Row {
   template <class T> static std::unique_ptr<T[]> make(std::int64_t n) {
     return std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(n));
   }
+
+  // --- parts sorted by vector instructions, then merged ---
+
+  void sort_parts() {
+    auto threads = static_cast<std::uint64_t>(num_threads());
+    std::int64_t parts =
+        static_cast<std::int64_t>(std::bit_ceil(std::min<std::uint64_t>(threads, 64)));
+    auto border = [&](std::int64_t part) { return n_ / parts * part + n_ % parts * part / parts; };
+    parallel_for(parts, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t p = begin; p < end; ++p) {
+        if constexpr (kMayBeWide) sort_wide(keys_ + border(p), border(p + 1) - border(p));
+      }
+    });
+    for (std::int64_t width = 1; width < parts; width *= 2) {
+      // Each pair of runs is merged in as many pieces as it has parts.
+      parallel_for(parts, 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t p = begin; p < end; ++p) {
+          std::int64_t pair = p / (2 * width) * (2 * width);
+          std::int64_t first = border(pair), middle = border(pair + width);
+          merge(keys_ + first, middle - first, keys_ + middle, border(pair + 2 * width) - middle,
+                border(p) - first, border(p + 1) - first, other_keys_ + first);
+        }
+      });
+      std::swap(keys_, other_keys_);
+    }
+  }
+
+  // How many of the first `count` elements of the merged runs come from a.
+  static std::int64_t from_first(const Key* a, std::int64_t a_size, const Key* b,
+                                 std::int64_t b_size, std::int64_t count) {
+    std::int64_t low = std::max<std::int64_t>(0, count - b_size), high = std::min(count, a_size);
+    while (low < high) {
+      std::int64_t middle = low + (high - low) / 2;
+      if (a[middle] <= b[count - middle - 1]) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  // Elements [begin, end) of the merged runs a and b.
+  static void merge(const Key* a, std::int64_t a_size, const Key* b, std::int64_t b_size,
+                    std::int64_t begin, std::int64_t end, Key* out) {
+    std::int64_t i = from_first(a, a_size, b, b_size, begin), k = begin - i;
+    std::int64_t i_end = from_first(a, a_size, b, b_size, end), k_end = end - i_end;
+    out += begin;
+    while (i < i_end && k < k_end) {
+      bool second = b[k] < a[i];
+      *out++ = second ? b[k] : a[i];
+      k += second;
+      i += !second;
+    }
+    out = std::copy(a + i, a + i_end, out);
+    std::copy(b + k, b + k_end, out);
+  }
+
+  // --- eight bits at a time ---
 
   void radix_sort(bool shared) {
     std::int64_t chunk = shared ? std::max<std::int64_t>(1 << 16, n_ / 64 + 1) : n_;

@@ -45,8 +45,13 @@ void normalize_axes(ArrayView* const* views, int count) {
 RowsPlan plan_rows(std::int64_t outputs, std::int64_t vectors) {
   RowsPlan plan;
   plan.slice_vectors = vectors;
-  // Few outputs get many threads, many outputs threads with some loads in flight each.
-  plan.group = power_of_two_above(outputs <= 1024 ? vectors : ceil_div(vectors, 4));
+  // Few outputs get many threads, many outputs threads with some vectors each: with more of them
+  // the less there is to join, as long as warps stay together and the GPU is full.
+  constexpr std::int64_t kThreads = kMultiprocessors * 2048;
+  std::int64_t each = outputs <= 1024 ? 1 : 4;
+  auto fills = [&](std::int64_t threads) { return threads >= 32 && outputs * threads >= kThreads; };
+  while (each > 1 && each < 32 && fills(ceil_div(vectors, 2 * each))) each *= 2;
+  plan.group = power_of_two_above(ceil_div(vectors, each));
   constexpr std::int64_t kLeast = kBlock * 8;  // vectors that are worth a block
   if (outputs < 512 && vectors > kLeast) {
     std::int64_t slices =

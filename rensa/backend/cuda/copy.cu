@@ -124,6 +124,70 @@ __global__ void __launch_bounds__(kBlock) copy_tiles(const __grid_constant__ Til
   }
 }
 
+// Elements of 1 and 2 bytes move as words of N of them: a thread turns N * N elements in registers.
+constexpr int packed_words(int n) { return n == 4 ? 32 : 64; }  // of a tile's row
+
+__device__ __forceinline__ void turn(unsigned (&w)[2]) {
+  unsigned a = w[0], b = w[1];
+  w[0] = __byte_perm(a, b, 0x5410);
+  w[1] = __byte_perm(a, b, 0x7632);
+}
+__device__ __forceinline__ void turn(unsigned (&w)[4]) {
+  unsigned ab = __byte_perm(w[0], w[1], 0x5140), ab_high = __byte_perm(w[0], w[1], 0x7362);
+  unsigned cd = __byte_perm(w[2], w[3], 0x5140), cd_high = __byte_perm(w[2], w[3], 0x7362);
+  w[0] = __byte_perm(ab, cd, 0x5410);
+  w[1] = __byte_perm(ab, cd, 0x7632);
+  w[2] = __byte_perm(ab_high, cd_high, 0x5410);
+  w[3] = __byte_perm(ab_high, cd_high, 0x7632);
+}
+
+// Extents are multiples of N, addresses and strides of 4 bytes.
+template <int N>
+__global__ void __launch_bounds__(kBlock) copy_packed_tiles(const __grid_constant__ TileArgs args) {
+  constexpr int kWords = packed_words(N), kTile = kWords * N, kBatch = 16 / N, kSize = 4 / N;
+  // Row p of the output's tile; its words are rotated by p / N, so that the threads of a warp,
+  // whose p lie N apart, write to different banks.
+  __shared__ unsigned tile[kTile * kWords];
+  unsigned rest = args.tiles_q.divide(blockIdx.x);
+  unsigned q0 = (blockIdx.x - rest * args.tiles_q.divisor) * kTile;
+  unsigned batch = args.tiles_p.divide(rest);
+  unsigned p0 = (rest - batch * args.tiles_p.divisor) * kTile;
+  std::int64_t offset[2];
+  args.batch.offsets(batch, offset);
+
+  const char* in = args.in + offset[1];
+  for (unsigned first = threadIdx.x; first < kWords * kWords; first += kBatch * kBlock) {
+    unsigned words[kBatch][N] = {};
+#pragma unroll
+    for (int i = 0; i < kBatch; ++i) {
+      unsigned index = first + i * kBlock;
+      unsigned p = p0 + index % kWords * N, q = q0 + index / kWords * N;
+      if (p >= args.extent_p || q >= args.extent_q) continue;
+#pragma unroll
+      for (int r = 0; r < N; ++r) {
+        words[i][r] = *reinterpret_cast<const unsigned*>(in + p * std::int64_t{kSize} +
+                                                         (q + r) * args.in_stride_q);
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < kBatch; ++i) {
+      unsigned index = first + i * kBlock, x = index % kWords, y = index / kWords;
+      turn(words[i]);
+#pragma unroll
+      for (int r = 0; r < N; ++r) tile[(x * N + r) * kWords + (x + y) % kWords] = words[i][r];
+    }
+  }
+  __syncthreads();
+  char* out = args.out + offset[0];
+#pragma unroll 8
+  for (unsigned index = threadIdx.x; index < kTile * kWords; index += kBlock) {
+    unsigned row = index / kWords, x = index % kWords, p = p0 + row, q = q0 + x * N;
+    if (p >= args.extent_p || q >= args.extent_q) continue;
+    *reinterpret_cast<unsigned*>(out + p * args.out_stride_p + q * std::int64_t{kSize}) =
+        tile[row * kWords + (x + row / N) % kWords];
+  }
+}
+
 // --- the choice ----------------------------------------------------------------------------------
 
 template <class F> void visit_unit(int bytes, F&& f) {
@@ -183,6 +247,21 @@ void launch_units(const char* operation, const LaunchContext& context, const Arr
   });
 }
 
+// Whether copy_packed_tiles takes a transposition of axes p and q.
+bool takes_words(const ArrayView& in, const ArrayView& out, int p, int q) {
+  std::int64_t size = itemsize(out.dtype);
+  if (size > 2) return false;
+  auto bits =
+      reinterpret_cast<std::uintptr_t>(in.data) | reinterpret_cast<std::uintptr_t>(out.data);
+  bits |= static_cast<std::uintptr_t>(out.shape[p] * size);
+  bits |= static_cast<std::uintptr_t>(out.shape[q] * size);
+  for (int axis = 0; axis < out.ndim(); ++axis) {
+    if (axis != p) bits |= static_cast<std::uintptr_t>(in.strides[axis]);
+    if (axis != q) bits |= static_cast<std::uintptr_t>(out.strides[axis]);
+  }
+  return bits % 4 == 0;
+}
+
 // Copies by tiles if `in` is contiguous along another axis than `out`.
 bool launch_tiles(const char* operation, const LaunchContext& context, const ArrayView& in,
                   const ArrayView& out) {
@@ -192,7 +271,9 @@ bool launch_tiles(const char* operation, const LaunchContext& context, const Arr
   if (p < 0 || out.strides[q] != size || in.strides[q] == size) return false;
   if (out.shape[p] < 8 || out.shape[q] < 8) return false;
 
-  int tile = tile_extent(static_cast<int>(size));
+  bool words = takes_words(in, out, p, q);
+  int per_word = static_cast<int>(4 / size);
+  int tile = words ? packed_words(per_word) * per_word : tile_extent(static_cast<int>(size));
   TileArgs args = {};
   args.in = in.data;
   args.out = out.data;
@@ -209,6 +290,11 @@ bool launch_tiles(const char* operation, const LaunchContext& context, const Arr
     grid *= out.shape[axis];
   }
   if (args.batch.ndim == 0) args.batch.push_back(1, {0, 0});
+  if (words) {
+    launch_kernel(operation, context, per_word == 2 ? copy_packed_tiles<2> : copy_packed_tiles<4>,
+                  grid, kBlock, args);
+    return true;
+  }
   visit_unit(static_cast<int>(size), [&](auto type) {
     launch_kernel(operation, context, copy_tiles<decltype(type)>, grid, kBlock, args);
   });

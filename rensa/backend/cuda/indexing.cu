@@ -327,13 +327,13 @@ __global__ void __launch_bounds__(kBlock) combine_runs(const __grid_constant__ C
       offset[r] = args.list.listed_offset(sorted.order[at + r]);
       rows = r + 1;
     }
-    V value[kAhead][kColumns];
+    Raw<V> value[kAhead][kColumns];
 #pragma unroll
     for (int r = 0; r < kAhead; ++r) {
 #pragma unroll
       for (int c = 0; c < kColumns; ++c) {
         if (r >= rows || work.column + c * work.step >= args.columns) continue;
-        value[r][c] = load_any<V>(args.listed + offset[r] + row[c][0], args.type);
+        value[r][c] = load_raw<V>(args.listed + offset[r] + row[c][0], args.type.log2_size);
       }
     }
 #pragma unroll
@@ -341,7 +341,8 @@ __global__ void __launch_bounds__(kBlock) combine_runs(const __grid_constant__ C
 #pragma unroll
       for (int c = 0; c < kColumns; ++c) {
         if (r >= rows || work.column + c * work.step >= args.columns) continue;
-        sum[c] = rounded(F{}(sum[c], value[r][c]), args.type.dtype);
+        V next = convert_raw(value[r][c], args.type);
+        sum[c] = rounded(F{}(sum[c], next), args.type.dtype);
       }
     }
     if (rows < kAhead) break;

@@ -1,5 +1,5 @@
 // Reading and writing .npy.
-#include "rensa/serializers/npy.h"
+#include "rensa/array/npy.h"
 
 #include <fmt/format.h>
 
@@ -93,6 +93,10 @@ class HeaderReader {
       header->is_object = true;
       return;
     }
+    if (descr == "<V2" || descr == "|V2" || descr == "V2") {
+      header->dtype = bfloat16;
+      return;
+    }
     header->byte_swapped = !descr.empty() && descr[0] == '>';
     std::string little =
         (header->byte_swapped ? "<" : "") + std::string(descr.substr(header->byte_swapped ? 1 : 0));
@@ -148,6 +152,7 @@ std::uint32_t little_endian(const char* bytes, int count) {
 
 /// NumPy's array-protocol string.
 std::string descr_of(Dtype dtype) {
+  if (dtype == bfloat16) return "<V2";
   char kind = dtype_kind(dtype);
   std::int64_t size = itemsize(dtype);
   return fmt::format("{}{}{}", size == 1 ? '|' : '<', kind, size);
@@ -222,8 +227,7 @@ Array parse_npy(std::span<const char> file, const std::string& name) {
 }
 
 std::string format_npy(const Array& array) {
-  Array plain = array.dtype() == bfloat16 ? array.astype(float32) : array;
-  Array host = to_cpu(plain).ascontiguous();
+  Array host = to_cpu(array).ascontiguous();
   std::string file = header_of(descr_of(host.dtype()), host.shape());
   file.append(static_cast<const char*>(host.data()), static_cast<std::size_t>(host.nbytes()));
   return file;

@@ -38,6 +38,8 @@ class ZipReader {
  public:
   /// Throws SerializationError, naming `path`, for a file that is not a whole zip archive.
   explicit ZipReader(std::string path);
+  /// Reads an archive that is in memory already; `name` stands in errors.
+  ZipReader(std::string name, std::string bytes);
   const std::string& path() const { return path_; }
   std::vector<std::string> names() const;
   bool contains(const std::string& name) const { return entries_.count(name) != 0; }

@@ -1,5 +1,5 @@
 // The zip format (PKWARE APPNOTE 6.3): local headers, the central directory, zip64.
-#include "rensa/serializers/zip.h"
+#include "rensa/array/zip.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -232,6 +232,11 @@ ZipReader::ZipReader(std::string path) : path_(std::move(path)) {
     fail("it is too large to be read");
   }
   if (!file.read(bytes_.data(), length)) fail("it cannot be read; is it a file?");
+  read_directory();
+}
+
+ZipReader::ZipReader(std::string name, std::string bytes)
+    : path_(std::move(name)), bytes_(std::move(bytes)) {
   read_directory();
 }
 

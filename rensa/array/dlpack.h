@@ -1,0 +1,99 @@
+// Arrays to and from other libraries by DLPack (github.com/dmlc/dlpack), without a copy. The
+// structs have the layout of its version 1: a pointer to them is the pointer that other libraries
+// mean, with a reinterpret_cast where their header names the type. A Python capsule named
+// "dltensor" holds a DLManagedTensor, one named "dltensor_versioned" a DLManagedTensorVersioned.
+//
+// Streams: DLPack has whoever takes an array say on which stream it will use it, and whoever gives
+// one order its own work before that stream's. So give to_dlpack the consumer's stream; and before
+// from_dlpack, ask the producer for an array that is ready on cuda::current_stream(device).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "rensa/array/routines.h"
+
+namespace rensa {
+
+namespace dlpack {
+
+inline constexpr std::uint32_t kMajorVersion = 1, kMinorVersion = 0;
+
+enum DLDeviceType : std::int32_t { kDLCPU = 1, kDLCUDA = 2, kDLCUDAHost = 3, kDLCUDAManaged = 13 };
+
+enum DLDataTypeCode : std::uint8_t {
+  kDLInt = 0,
+  kDLUInt = 1,
+  kDLFloat = 2,
+  kDLBfloat = 4,
+  kDLComplex = 5,
+  kDLBool = 6,
+};
+
+struct DLDevice {
+  DLDeviceType device_type;
+  std::int32_t device_id;
+};
+
+struct DLDataType {
+  std::uint8_t code;
+  std::uint8_t bits;
+  std::uint16_t lanes;
+};
+
+struct DLTensor {
+  void* data;
+  DLDevice device;
+  std::int32_t ndim;
+  DLDataType dtype;
+  std::int64_t* shape;
+  std::int64_t* strides;  // in elements; null stands for C order
+  std::uint64_t byte_offset;
+};
+
+/// What libraries exchanged before version 1.
+struct DLManagedTensor {
+  DLTensor dl_tensor;
+  void* manager_ctx;
+  void (*deleter)(DLManagedTensor* self);
+};
+
+struct DLPackVersion {
+  std::uint32_t major, minor;
+};
+
+inline constexpr std::uint64_t kReadOnly = 1, kIsCopied = 2;
+
+struct DLManagedTensorVersioned {
+  DLPackVersion version;
+  void* manager_ctx;
+  void (*deleter)(DLManagedTensorVersioned* self);
+  std::uint64_t flags;
+  DLTensor dl_tensor;
+};
+
+}  // namespace dlpack
+
+struct ToDlpackOptions {
+  /// The cudaStream_t that the consumer will use the array on, which is made to wait for what is
+  /// queued on the array's current stream; nothing: the consumer orders its work itself.
+  std::optional<void*> stream = {};
+};
+/// A tensor that shares `a`'s memory and keeps it until its deleter is called, by whoever has taken
+/// it. Does not wait. Throws ValueError where a stride is no multiple of the element's size.
+dlpack::DLManagedTensorVersioned* to_dlpack(const Array& a, const ToDlpackOptions& options = {});
+/// The same for consumers that know no versions.
+dlpack::DLManagedTensor* to_dlpack_unversioned(const Array& a, const ToDlpackOptions& options = {});
+
+namespace xp {
+
+/// An array on a tensor's memory; the tensor's deleter is called with its last handle (see xp::wrap
+/// about GPUs), or at once where the tensor is read-only, which is copied. Ownership passes when
+/// this returns: where it throws (DtypeError, DeviceError, ValueError), the tensor is still the
+/// caller's.
+Array from_dlpack(dlpack::DLManagedTensorVersioned* tensor);
+Array from_dlpack(dlpack::DLManagedTensor* tensor);
+
+}  // namespace xp
+
+}  // namespace rensa

@@ -1,0 +1,104 @@
+// Arrays over foreign memory.
+#include "rensa/array/exchange.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "rensa/array/internal.h"
+#include "rensa/core/error.h"
+#include "rensa/device/devices.h"
+
+namespace rensa::xp {
+
+namespace {
+
+// The bytes [begin, end), relative to the first element, that the elements lie in. Throws
+// ShapeError where they are more than an address counts.
+std::pair<std::int64_t, std::int64_t> checked_range(const ArrayView& view) {
+  std::int64_t begin = 0, end = itemsize(view.dtype);
+  for (int i = 0; i < view.ndim(); ++i) {
+    std::int64_t reach = 0;
+    std::int64_t& side = view.strides[i] < 0 ? begin : end;
+    if (__builtin_mul_overflow(view.shape[i] - 1, view.strides[i], &reach) ||
+        __builtin_add_overflow(side, reach, &side)) {
+      throw ShapeError(
+          fmt::format("wrap: {} with strides {} reaches further than an address counts",
+                      view.shape.str(), view.strides.str()));
+    }
+  }
+  return {begin, end};
+}
+
+void check_layout(const ArrayView& view) {
+  std::int64_t count = 1;
+  for (std::int64_t extent : view.shape) {
+    if (extent < 0) {
+      throw ShapeError(fmt::format("wrap: shape {} has a negative extent", view.shape.str()));
+    }
+    if (extent > 0 && __builtin_mul_overflow(count, extent, &count)) {
+      throw ShapeError(
+          fmt::format("wrap: shape {} has more elements than int64 counts", view.shape.str()));
+    }
+  }
+  if (view.strides.ndim() != view.ndim()) {
+    throw ShapeError(fmt::format("wrap: shape {} and strides {} differ in length", view.shape.str(),
+                                 view.strides.str()));
+  }
+}
+
+// Complex numbers are aligned as their parts.
+std::int64_t alignment_of(Dtype dtype) {
+  return itemsize(dtype) / (dtype_kind(dtype) == 'c' ? 2 : 1);
+}
+
+}  // namespace
+
+Array wrap(void* data, const Shape& shape, const Shape& strides, Dtype dtype, Device device,
+           std::shared_ptr<void> owner) {
+  if (device.is_cuda()) check_device(device);
+  ArrayView view;
+  view.data = static_cast<char*>(data);
+  view.dtype = dtype;
+  view.device = device;
+  view.shape = shape;
+  view.strides = strides;
+  check_layout(view);
+  std::pair<std::int64_t, std::int64_t> range{0, 0};
+  if (view.size() > 0) {
+    if (!data) throw ValueError(fmt::format("wrap: a null address for {}", view.describe()));
+    std::int64_t alignment = alignment_of(dtype);
+    bool aligned =
+        reinterpret_cast<std::uintptr_t>(data) % static_cast<std::uintptr_t>(alignment) == 0;
+    for (int i = 0; i < view.ndim(); ++i) {
+      aligned &= view.shape[i] == 1 || view.strides[i] % alignment == 0;
+    }
+    if (!aligned) {
+      throw ValueError(fmt::format("wrap: the elements of {} do not lie at multiples of {} bytes",
+                                   view.describe(), alignment));
+    }
+    range = checked_range(view);
+  }
+  // The handle on the owner is the storage's context.
+  auto holder = std::make_unique<std::shared_ptr<void>>(std::move(owner));
+  StoragePtr storage = wrap_storage(
+      view.data + range.first, range.second - range.first, device,
+      [](void* context) { delete static_cast<std::shared_ptr<void>*>(context); }, holder.get());
+  (void)holder.release();
+  return Array(std::move(storage), view);
+}
+
+Array wrap(void* data, const Shape& shape, Dtype dtype, Device device,
+           std::shared_ptr<void> owner) {
+  std::int64_t bytes = itemsize(dtype);
+  for (std::int64_t extent : shape) {
+    if (__builtin_mul_overflow(bytes, std::max<std::int64_t>(extent, 1), &bytes)) {
+      throw ShapeError(fmt::format("wrap: shape {} has more bytes than int64 counts", shape.str()));
+    }
+  }
+  return wrap(data, shape, contiguous_strides(shape, itemsize(dtype)), dtype, device,
+              std::move(owner));
+}
+
+}  // namespace rensa::xp

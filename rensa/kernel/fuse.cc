@@ -1,0 +1,176 @@
+// Calls of fused functions: traced, planned, launched.
+#include "rensa/kernel/fuse.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+
+#include "rensa/array/internal.h"
+#include "rensa/core/error.h"
+#include "rensa/core/thread_state.h"
+#include "rensa/kernel/elementwise_launch.h"
+#include "rensa/kernel/fused_plan.h"
+#include "rensa/kernel/reduction_launch.h"
+
+namespace rensa::detail {
+
+class FusedState {
+ public:
+  using Steps = std::shared_ptr<const std::vector<FusedStep>>;
+
+  /// The kernels for a trace.
+  Steps plan(const Trace& trace, const std::vector<int>& outputs) {
+    std::string key = trace.key(outputs);
+    std::lock_guard<std::mutex> hold(mutex_);
+    auto known = plans_.find(key);
+    if (known != plans_.end()) return known->second;
+    auto steps = std::make_shared<const std::vector<FusedStep>>(
+        plan_fusion(trace.values(), outputs, programs_));
+    constexpr std::size_t kMost = 1024;  // plans are by shape, and quickly made
+    if (plans_.size() >= kMost) plans_.clear();
+    plans_.emplace(std::move(key), steps);
+    return steps;
+  }
+
+  std::atomic<int> kernels{0};  // of the latest call
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<std::string, Steps> plans_;
+  FusedPrograms programs_;
+};
+
+std::shared_ptr<FusedState> make_fused_state() { return std::make_shared<FusedState>(); }
+int kernels_of(const FusedState& state) { return state.kernels; }
+bool is_tracing() { return current_tracer != nullptr; }
+
+struct FusedCall::Impl {
+  FusedState& state;
+  Trace trace;
+  bool tracing = true;
+
+  explicit Impl(FusedState& s) : state(s), trace(ThreadState::current().recorder) {
+    current_tracer = &trace;
+    ThreadState::current().recorder = &trace;
+  }
+  ~Impl() { stop(); }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  void stop() {
+    if (!tracing) return;
+    tracing = false;
+    current_tracer = nullptr;
+    ThreadState::current().recorder = trace.outer();
+  }
+};
+
+namespace {
+
+/// The arrays that kernels make, by value.
+using Made = std::vector<Array>;
+
+KernelOperand operand_of(const FusedInput& input, const std::vector<TracedValue>& values,
+                         const Made& made) {
+  KernelOperand operand;
+  operand.kind = input.kind;
+  operand.dtype = input.dtype;
+  if (input.value >= 0) {
+    operand.array = made[static_cast<std::size_t>(input.value)].operand();
+    operand.array.view.data += input.offset;
+  } else {
+    const TracedInput& read = values[static_cast<std::size_t>(input.from)].in[input.input];
+    operand.number = read.number;
+    operand.array = read.array;
+  }
+  if (input.kind == ArgumentKind::number) {
+    Dtype compute = values[static_cast<std::size_t>(input.from)].compute;
+    if (compute == bool_) operand.number = Scalar(operand.number.as<bool>());
+    return operand;
+  }
+  operand.array.view.shape = input.shape;
+  operand.array.view.strides = input.strides;
+  return operand;
+}
+
+void run_step(const FusedStep& step, const std::vector<TracedValue>& values, Made& made) {
+  Device device = values[static_cast<std::size_t>(step.outputs.front())].device;
+  std::vector<KernelOperand> operands;
+  operands.reserve(step.inputs.size() + step.outputs.size());
+  for (const FusedInput& input : step.inputs) operands.push_back(operand_of(input, values, made));
+  for (int output : step.outputs) {
+    const TracedValue& value = values[static_cast<std::size_t>(output)];
+    Array& out = made[static_cast<std::size_t>(output)];
+    out = new_array(value.shape, value.dtype, device);
+    KernelOperand operand;
+    operand.dtype = value.dtype;
+    operand.written = true;
+    operand.loaded = false;
+    operand.array = out.operand();
+    if (step.reduction) {  // as the reduction leaves it, whatever shape the result has
+      operand.kind = ArgumentKind::kept;
+      ArrayView& view = operand.array.view;
+      view.shape = step.shape;
+      for (int axis = 0; axis < step.shape.ndim(); ++axis) {
+        if (step.axes >> axis & 1) view.shape[axis] = 1;
+      }
+      view.strides = step.kept_strides;
+    }
+    operands.push_back(operand);
+  }
+  FusedProgram& program = *step.program;
+  if (step.reduction) {
+    launch_reduction(program.reduction, program.compiled, program.name, operands, step.shape,
+                     step.axes, device);
+  } else {
+    launch_elementwise(program.elementwise, program.compiled, program.name, operands, step.shape,
+                       device);
+  }
+}
+
+}  // namespace
+
+FusedCall::FusedCall(FusedState& state) : impl_(std::make_unique<Impl>(state)) {}
+FusedCall::~FusedCall() = default;
+
+void FusedCall::finish(const std::vector<Array*>& results) {
+  impl_->stop();
+  const Trace& trace = impl_->trace;
+  std::vector<int> outputs;
+  for (Array* result : results) {
+    if (!result->defined() || !trace.is_symbolic(*result)) continue;
+    int value = trace.value_of(*result);
+    if (value < 0 && result->size() != 0) {
+      throw NotImplementedError("fuse: the function returns an array that it wrote nothing to");
+    }
+    if (value >= 0 && std::find(outputs.begin(), outputs.end(), value) == outputs.end()) {
+      outputs.push_back(value);
+    }
+  }
+  Made made(trace.values().size());
+  int kernels = 0;
+  if (!outputs.empty()) {
+    FusedState::Steps steps = impl_->state.plan(trace, outputs);
+    for (const FusedStep& step : *steps) run_step(step, trace.values(), made);
+    kernels = static_cast<int>(steps->size());
+  }
+  impl_->state.kernels = kernels;
+  for (Array* result : results) {
+    if (!result->defined() || !trace.is_symbolic(*result)) continue;
+    int value = trace.value_of(*result);
+    if (value < 0) {
+      *result = new_array(result->shape(), result->dtype(), result->device());
+      continue;
+    }
+    const Array& whole = made[static_cast<std::size_t>(value)];
+    ArrayView view = result->view();
+    view.data = whole.view().data + trace.offset_of(*result);
+    *result = Array(whole.storage(), view);
+  }
+}
+
+}  // namespace rensa::detail

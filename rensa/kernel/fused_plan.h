@@ -1,0 +1,50 @@
+// A trace cut into kernels.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rensa/kernel/compiled_kernels.h"
+#include "rensa/kernel/elementwise_source.h"
+#include "rensa/kernel/reduction_source.h"
+#include "rensa/kernel/trace.h"
+
+namespace rensa::detail {
+
+/// The text of one kernel and what it was compiled to; plans of other shapes share it.
+struct FusedProgram {
+  ElementwiseText elementwise;  // or
+  ReductionText reduction;
+  const char* name = nullptr;
+  CompiledKernels compiled;
+};
+using FusedPrograms = std::map<std::string, std::shared_ptr<FusedProgram>>;
+
+/// What a kernel reads.
+struct FusedInput {
+  ArgumentKind kind = ArgumentKind::element;
+  Dtype dtype = Dtype::float32;
+  int value = -1;           // that an earlier kernel made; else
+  int from = 0, input = 0;  // what this operation of the trace reads there: an array or a number
+  Shape shape, strides;     // of an array, as the kernel reads it
+  std::int64_t offset = 0;  // bytes from its first element
+};
+
+/// One kernel: chains of elementwise operations, or such a chain, a reduction and another chain.
+struct FusedStep {
+  std::shared_ptr<FusedProgram> program;
+  bool reduction = false;
+  unsigned axes = 0;
+  Shape shape;  // that is walked
+  std::vector<FusedInput> inputs;
+  std::vector<int> outputs;  // the values it makes
+  Shape kept_strides;        // of a reduction: its output's, by the axes of `shape`
+};
+
+/// The kernels that make `outputs`, values of the trace, in order.
+std::vector<FusedStep> plan_fusion(const std::vector<TracedValue>& values,
+                                   const std::vector<int>& outputs, FusedPrograms& programs);
+
+}  // namespace rensa::detail

@@ -1,0 +1,229 @@
+// Operations of a trace as expressions of functors.h, rounded between them as arrays would be.
+#include "rensa/kernel/fused_source.h"
+
+#include <fmt/format.h>
+
+#include <tuple>
+
+namespace rensa::detail {
+
+AxisMap walk_axes(const Shape& shape) {
+  AxisMap axes;
+  axes.fill(-1);
+  for (int i = 0; i < shape.ndim(); ++i) {
+    if (shape[i] > 1) axes[static_cast<std::size_t>(i)] = static_cast<signed char>(i);
+  }
+  return axes;
+}
+
+AxisMap join_axes(const AxisMap& outer, const AxisMap& inner) {
+  AxisMap axes;
+  axes.fill(-1);
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    if (outer[i] >= 0) axes[i] = inner[static_cast<std::size_t>(outer[i])];
+  }
+  return axes;
+}
+
+bool find_axes(const TracedInput& in, const TracedValue& value, AxisMap* axes) {
+  const ArrayView& view = in.array.view;
+  if (view.data != nullptr) return false;  // does not begin where the value does
+  Shape strides = contiguous_strides(value.shape, itemsize(value.dtype));
+  axes->fill(-1);
+  for (int axis = 0; axis < view.ndim(); ++axis) {
+    if (view.shape[axis] == 1 || view.strides[axis] == 0) continue;
+    int found = -1;
+    for (int own = 0; own < value.shape.ndim(); ++own) {
+      if (value.shape[own] == view.shape[axis] && value.shape[own] > 1 &&
+          strides[own] == view.strides[axis]) {
+        found = own;
+      }
+    }
+    if (found < 0) return false;
+    (*axes)[static_cast<std::size_t>(axis)] = static_cast<signed char>(found);
+  }
+  for (int own = 0; own < value.shape.ndim(); ++own) {  // or only a part of it is shown
+    int shown = 0;
+    for (signed char axis : *axes) shown += axis == own;
+    if (shown != (value.shape[own] > 1 ? 1 : 0)) return false;
+  }
+  return true;
+}
+
+std::string input_name(std::size_t k) { return fmt::format("x{}", k); }
+
+Dtype native_dtype(Dtype d) {
+  switch (compute_type(d)) {
+    case ComputeType::i64: return int64;
+    case ComputeType::u64: return uint64;
+    case ComputeType::f32: return float32;
+    case ComputeType::f64: return float64;
+    case ComputeType::c64: return complex64;
+    default: return complex128;
+  }
+}
+
+std::string FusedSource::spell(const std::string& expression, bool block) {
+  std::string text;
+  for (char c : expression) {
+    if (c != '@') text += c;
+    else if (block) text += "[e]";
+  }
+  return text;
+}
+
+void FusedSource::assign(const std::string& name, const std::string& expression) {
+  statements_ += fmt::format("    {} = {};\n", name, spell(expression, false));
+  blocks_ +=
+      fmt::format("\n#pragma GCC unroll 1\n    for (int e = 0; e < rensa_w; ++e) {}[e] = {};\n",
+                  name, spell(expression, true));
+}
+
+std::string FusedSource::define(std::string_view type, const std::string& expression) {
+  // The kernel may have two of these, one after the other.
+  std::string name = fmt::format("{}{}", kind_ == ArgumentKind::kept ? 'w' : 'v', count_++);
+  statements_ += fmt::format("    {} {};\n", type, name);
+  blocks_ += fmt::format("    {} {}[rensa_w];\n", type, name);
+  assign(name, expression);
+  return name + "@";
+}
+
+std::string FusedSource::array(FusedInput input) {
+  input.kind = kind_;
+  input.shape = shape_;
+  auto identity = [](const FusedInput& i) {
+    return std::tie(i.kind, i.value, i.from, i.input, i.dtype, i.offset);
+  };
+  for (std::size_t k = 0; k < inputs_.size(); ++k) {
+    if (identity(inputs_[k]) == identity(input) && inputs_[k].strides == input.strides) {
+      return input_name(k) + "@";
+    }
+  }
+  inputs_.push_back(std::move(input));
+  return input_name(inputs_.size() - 1) + "@";
+}
+
+std::string FusedSource::stored(int from, int input, const AxisMap& axes) {
+  const TracedInput& in = values_[static_cast<std::size_t>(from)].in[input];
+  const ArrayView& view = in.array.view;
+  AxisMap inner;
+  if (in.kind == TracedInput::Kind::value &&
+      find_axes(in, values_[static_cast<std::size_t>(in.value)], &inner)) {
+    return value(in.value, join_axes(axes, inner));
+  }
+  FusedInput leaf;
+  leaf.dtype = view.dtype;
+  leaf.strides = walked(view.strides, axes);
+  if (in.kind == TracedInput::Kind::value) {
+    leaf.value = in.value;
+    leaf.offset = reinterpret_cast<std::intptr_t>(view.data);
+  } else {
+    std::tie(leaf.from, leaf.input) = first_reader(from, input);
+  }
+  return array(std::move(leaf));
+}
+
+// One array is one input, whoever reads it.
+std::pair<int, int> FusedSource::first_reader(int from, int input) const {
+  const Operand& array = values_[static_cast<std::size_t>(from)].in[input].array;
+  for (int v = 0; v < from; ++v) {
+    const TracedValue& other = values_[static_cast<std::size_t>(v)];
+    for (int k = 0; k < other.num_inputs; ++k) {
+      const Operand& read = other.in[k].array;
+      if (other.in[k].kind == TracedInput::Kind::array && read.storage == array.storage &&
+          read.view.data == array.view.data && read.view.dtype == array.view.dtype) {
+        return {v, k};
+      }
+    }
+  }
+  return {from, input};
+}
+
+Shape FusedSource::walked(const Shape& strides, const AxisMap& axes) const {
+  Shape result;
+  for (int t = 0; t < shape_.ndim(); ++t) {
+    int own = axes[static_cast<std::size_t>(t)];
+    result.push_back(own < 0 ? 0 : strides[own]);
+  }
+  return result;
+}
+
+std::string FusedSource::read(int from, int input, const AxisMap& axes, bool truth) {
+  const TracedValue& reader = values_[static_cast<std::size_t>(from)];
+  const TracedInput& in = reader.in[input];
+  Dtype native = native_dtype(reader.compute);
+  if (in.kind == TracedInput::Kind::number) {
+    FusedInput number;
+    number.kind = ArgumentKind::number;
+    number.dtype = native;
+    number.from = from;
+    number.input = input;
+    inputs_.push_back(std::move(number));
+    return input_name(inputs_.size() - 1);
+  }
+  std::string name = stored(from, input, axes);
+  Dtype dtype = in.array.view.dtype;
+  bool as_truth = truth && dtype != bool_;
+  if (dtype == native && !as_truth) return name;
+  return define(dtype_name(native),
+                fmt::format("rensa::fused::{}<{}>({})", as_truth ? "truth" : "convert",
+                            dtype_name(native), name));
+}
+
+std::string FusedSource::value(int v, const AxisMap& axes) {
+  auto known = known_.find({v, axes});
+  if (known != known_.end()) return known->second;
+  const TracedValue& value = values_[static_cast<std::size_t>(v)];
+  if (!in_memory_[static_cast<std::size_t>(v)]) return compute(v, axes);
+  FusedInput leaf;
+  leaf.value = v;
+  leaf.dtype = value.dtype;
+  leaf.strides = walked(contiguous_strides(value.shape, itemsize(value.dtype)), axes);
+  return known_[{v, axes}] = array(std::move(leaf));
+}
+
+std::string FusedSource::compute(int v, const AxisMap& axes) {
+  auto known = known_.find({v, axes});
+  if (known != known_.end()) return known->second;
+  const TracedValue& value = values_[static_cast<std::size_t>(v)];
+  auto ufunc = static_cast<Ufunc>(value.operation);
+  const TracedInput& first = value.in[0];
+  bool moves = ufunc == Ufunc::copy && first.kind != TracedInput::Kind::number &&
+               first.array.view.dtype == value.dtype;
+  Dtype native = native_dtype(value.compute);
+  std::string arguments, name;
+  if (moves) return known_[{v, axes}] = stored(v, 0, axes);  // as bytes
+  for (int k = 0; k < value.num_inputs; ++k) {
+    bool truth = value.compute == bool_ || (ufunc == Ufunc::where && k == 0);
+    if (k > 0) arguments += ", ";
+    arguments += read(v, k, axes, truth);
+  }
+  name = define(dtype_name(native),
+                fmt::format("rensa::op::{}{{}}({})", ufunc_info(ufunc).name, arguments));
+  if (native != value.dtype) {
+    name = define(dtype_name(value.dtype),
+                  fmt::format("rensa::fused::convert<{}>({})", dtype_name(value.dtype), name));
+  }
+  known_[{v, axes}] = name;
+  return name;
+}
+
+std::string FusedSource::reduced_input(int reduction) {
+  const TracedValue& value = values_[static_cast<std::size_t>(reduction)];
+  return read(reduction, 0, walk_axes(shape_), value.compute == bool_);
+}
+
+void FusedSource::start_from(int v) {
+  const TracedValue& value = values_[static_cast<std::size_t>(v)];
+  Dtype native = native_dtype(value.compute);
+  const char* name = reduction_info(static_cast<Reduction>(value.operation)).name;
+  std::string result =
+      define(dtype_name(native), fmt::format("rensa::red::{}::post(a@, rensa_a.count)", name));
+  if (native != value.dtype) {
+    result = define(dtype_name(value.dtype),
+                    fmt::format("rensa::fused::convert<{}>({})", dtype_name(value.dtype), result));
+  }
+  known_[{v, walk_axes(shape_)}] = result;
+}
+
+}  // namespace rensa::detail

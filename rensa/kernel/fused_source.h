@@ -1,0 +1,72 @@
+// The text of a fused kernel, written value by value.
+#pragma once
+
+#include <array>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rensa/kernel/fused_plan.h"
+
+namespace rensa::detail {
+
+/// Which axis of a value each axis of a kernel walks; -1: none, the value is the same along it.
+using AxisMap = std::array<signed char, kMaxNdim>;
+AxisMap walk_axes(const Shape& shape);  // its own, but for those of one element
+/// What `outer` walks by `inner`'s axes.
+AxisMap join_axes(const AxisMap& outer, const AxisMap& inner);
+
+/// How an operation's input lies in the value that it shows: by axes of the operation. False where
+/// the view cannot be told so; it needs the value in memory then.
+bool find_axes(const TracedInput& in, const TracedValue& value, AxisMap* axes);
+
+/// Statements that compute values of a trace at the elements of `shape`.
+class FusedSource {
+ public:
+  /// Values with `in_memory` are read from it. `inputs` are those of the whole kernel; arrays read
+  /// here are of `kind`.
+  FusedSource(const std::vector<TracedValue>& values, const std::vector<bool>& in_memory,
+              ArgumentKind kind, const Shape& shape, std::vector<FusedInput>& inputs)
+      : values_(values), in_memory_(in_memory), kind_(kind), shape_(shape), inputs_(inputs) {}
+
+  /// The name of a value's element, after the statements that make it.
+  std::string value(int v, const AxisMap& axes);
+  /// Makes the operation's value even where it is otherwise read from memory.
+  std::string compute(int v, const AxisMap& axes);
+  /// What the reduction's map takes: its input, as a value of its compute type.
+  std::string reduced_input(int reduction);
+  /// `name` as the value of the reduction `v`, made from the accumulator `a`.
+  void start_from(int v);
+  /// name = expression, in which '@' stands behind what is one value an element.
+  void assign(const std::string& name, const std::string& expression);
+
+  const std::string& statements() const { return statements_; }  // of an element
+  const std::string& blocks() const { return blocks_; }          // of kHostBlock elements
+  /// `expression` for an element, or element e of a block.
+  static std::string spell(const std::string& expression, bool block);
+
+ private:
+  std::string define(std::string_view type, const std::string& expression);
+  std::string stored(int from, int input, const AxisMap& axes);
+  std::string read(int from, int input, const AxisMap& axes, bool truth);
+  std::pair<int, int> first_reader(int from, int input) const;
+  Shape walked(const Shape& strides, const AxisMap& axes) const;
+  std::string array(FusedInput input);
+
+  const std::vector<TracedValue>& values_;
+  const std::vector<bool>& in_memory_;
+  ArgumentKind kind_;
+  const Shape& shape_;
+  std::vector<FusedInput>& inputs_;
+  std::map<std::pair<int, AxisMap>, std::string> known_;
+  std::string statements_, blocks_;
+  int count_ = 0;
+};
+
+/// The name by which a kernel's text knows its k-th input.
+std::string input_name(std::size_t k);
+/// The dtype whose elements are values of the type that `d` computes in.
+Dtype native_dtype(Dtype d);
+
+}  // namespace rensa::detail

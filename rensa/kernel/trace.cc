@@ -1,0 +1,179 @@
+// Operations into values.
+#include "rensa/kernel/trace.h"
+
+#include <fmt/format.h>
+
+#include "rensa/core/error.h"
+
+namespace rensa::detail {
+
+namespace {
+
+constexpr const char* kTaken =
+    "fuse takes the elementwise routines, astype, sum, prod, mean, max, min, any and all, and "
+    "views";
+
+/// Memory that is none.
+class SymbolicStorage final : public Storage {
+ public:
+  SymbolicStorage(std::uintptr_t address, std::int64_t nbytes, Device device) {
+    data_ = reinterpret_cast<char*>(address);
+    nbytes_ = nbytes;
+    device_ = device;
+  }
+
+ private:
+  void destroy() noexcept override { delete this; }
+};
+
+template <class T> void put(std::string& bytes, T value) {
+  bytes.append(reinterpret_cast<const char*>(&value), sizeof(value));
+}
+
+void put(std::string& bytes, const Shape& shape) {
+  put(bytes, shape.ndim());
+  bytes.append(reinterpret_cast<const char*>(shape.data()),
+               static_cast<std::size_t>(shape.ndim()) * sizeof(std::int64_t));
+}
+
+}  // namespace
+
+StoragePtr Trace::allocate(std::int64_t nbytes, Device device) {
+  StoragePtr storage(new SymbolicStorage(next_address_, nbytes, device));
+  next_address_ += static_cast<std::uintptr_t>(nbytes / 512 + 1) * 512;
+  bases_.emplace(storage.get(), -1);
+  kept_.push_back(storage);
+  return storage;
+}
+
+void Trace::refuse(const char* what) {
+  throw NotImplementedError(fmt::format(
+      "{}: it asks for values inside of a function that is being fused, which are not computed "
+      "yet; {}. Return the array and look at it outside",
+      what, kTaken));
+}
+
+TracedInput Trace::input_of(const char* name, const Operand& operand) const {
+  TracedInput in;
+  in.array = operand;
+  auto base = bases_.find(operand.storage);
+  in.kind = base == bases_.end() ? TracedInput::Kind::array : TracedInput::Kind::value;
+  if (in.kind == TracedInput::Kind::array) return in;
+  in.value = base->second;
+  if (in.value < 0) {
+    throw NotImplementedError(
+        fmt::format("{}: in a function that is being fused it reads {}, which nothing was written "
+                    "to",
+                    name, operand.view.describe()));
+  }
+  in.array.view.data =
+      reinterpret_cast<char*>(operand.view.data - operand.storage->data());  // an offset
+  in.array.storage = nullptr;
+  return in;
+}
+
+void Trace::define(const char* name, const Operand& out, TracedValue value) {
+  auto base = bases_.find(out.storage);
+  bool whole = base != bases_.end() && out.view.is_c_contiguous() &&
+               out.view.nbytes() == out.storage->nbytes();
+  if (!whole) {
+    throw NotImplementedError(fmt::format(
+        "{}: in a function that is being fused it writes into {}, {}; return a new array instead",
+        name, out.view.describe(),
+        base == bases_.end() ? "which the function was given" : "a part of an array"));
+  }
+  value.dtype = out.view.dtype;
+  value.shape = out.view.shape;
+  value.device = out.view.device;
+  base->second = static_cast<int>(values_.size());
+  values_.push_back(std::move(value));
+}
+
+void Trace::operation(Operation& operation) {
+  TracedValue value;
+  if (auto* e = dynamic_cast<Elementwise*>(&operation)) {
+    value.operation = static_cast<int>(e->ufunc);
+    value.compute = e->compute;
+    value.num_inputs = e->num_inputs;
+    for (int k = 0; k < e->num_inputs; ++k) {
+      if (e->in[k].array.present()) {
+        value.in[k] = input_of(e->name(), e->in[k].array);
+        if (value.in[k].kind == TracedInput::Kind::array) {
+          kept_.emplace_back(e->in[k].array.storage);
+        }
+      } else {
+        value.in[k].number = e->in[k].scalar;
+      }
+    }
+    return define(e->name(), e->out, std::move(value));
+  }
+  auto* r = dynamic_cast<Reduce*>(&operation);
+  if (r && r->reduction != Reduction::argmax && r->reduction != Reduction::argmin) {
+    value.reduction = true;
+    value.operation = static_cast<int>(r->reduction);
+    value.axes = r->axes;
+    value.compute = r->compute;
+    value.num_inputs = 1;
+    value.in[0] = input_of(r->name(), r->in);
+    if (value.in[0].kind == TracedInput::Kind::array) kept_.emplace_back(r->in.storage);
+    return define(r->name(), r->out, std::move(value));
+  }
+  throw NotImplementedError(
+      fmt::format("{}: it cannot be part of a function that is being fused; {}. Call it outside",
+                  operation.name(), kTaken));
+}
+
+void Trace::effect(std::function<void()> effect) {
+  if (outer_) outer_->effect(std::move(effect));
+}
+int Trace::scalar(std::function<HostScalar()>) { refuse("a number of the host's"); }
+void Trace::output(const ArrayView&, Storage*, std::function<void(StoragePtr, const ArrayView&)>) {
+  refuse("a report");
+}
+void Trace::binding(std::function<const Storage*()> current) {
+  if (outer_) outer_->binding(std::move(current));
+}
+
+int Trace::value_of(const Array& a) const { return bases_.at(a.storage().get()); }
+
+std::int64_t Trace::offset_of(const Array& a) const { return a.view().data - a.storage()->data(); }
+
+std::string Trace::key(const std::vector<int>& outputs) const {
+  std::string bytes;
+  std::vector<const Operand*> arrays;  // equal ones are one input
+  auto place_of = [&](const Operand& operand) {
+    for (std::size_t k = 0; k < arrays.size(); ++k) {
+      if (arrays[k]->storage == operand.storage && arrays[k]->view.data == operand.view.data) {
+        return k;
+      }
+    }
+    arrays.push_back(&operand);
+    return arrays.size() - 1;
+  };
+  for (const TracedValue& v : values_) {
+    put(bytes, v.reduction);
+    put(bytes, v.operation);
+    put(bytes, v.axes);
+    put(bytes, v.compute);
+    put(bytes, v.dtype);
+    put(bytes, v.shape);
+    for (int k = 0; k < v.num_inputs; ++k) {
+      put(bytes, v.in[k].kind);
+      if (v.in[k].kind == TracedInput::Kind::number) continue;
+      const ArrayView& view = v.in[k].array.view;
+      if (v.in[k].kind == TracedInput::Kind::array) {
+        put(bytes, place_of(v.in[k].array));
+      } else {
+        put(bytes, v.in[k].value);
+        put(bytes, view.data);
+      }
+      put(bytes, view.dtype);
+      put(bytes, view.shape);
+      put(bytes, view.strides);
+    }
+  }
+  for (int output : outputs) put(bytes, output);
+  return bytes;
+}
+
+}  // namespace rensa::detail

@@ -1,0 +1,73 @@
+// Trace: the operations of a function, as fuse() sees them: a graph of values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "rensa/array/array.h"
+#include "rensa/device/operations.h"
+#include "rensa/device/tracer.h"
+
+namespace rensa::detail {
+
+/// What an operation of a trace reads.
+struct TracedInput {
+  enum class Kind : unsigned char { number, array, value };
+  Kind kind = Kind::number;
+  Scalar number;
+  Operand array;  // broadcast to the operation's shape; of a value: its view, data an offset
+  int value = -1;
+};
+
+/// One value: what an operation makes, C-contiguous.
+struct TracedValue {
+  bool reduction = false;
+  int operation = 0;  // Ufunc or Reduction
+  unsigned axes = 0;  // of a reduction: its input has this value's shape but for these
+  Dtype compute = Dtype::float32, dtype = Dtype::float32;
+  Shape shape;
+  Device device;
+  int num_inputs = 0;
+  TracedInput in[3];
+};
+
+class Trace final : public Tracer {
+ public:
+  explicit Trace(Recorder* outer) : outer_(outer) {}
+
+  void operation(Operation& operation) override;
+  void effect(std::function<void()> effect) override;
+  int scalar(std::function<HostScalar()> source) override;
+  void output(const ArrayView& view, Storage* storage,
+              std::function<void(StoragePtr, const ArrayView&)> use) override;
+  void binding(std::function<const Storage*()> current) override;
+  [[noreturn]] void cannot_record(const char* reason) override { refuse(reason); }
+  StoragePtr allocate(std::int64_t nbytes, Device device) override;
+  [[noreturn]] void refuse(const char* what) override;
+  Recorder* outer() const override { return outer_; }
+
+  /// Whether the array stands for a value of this trace.
+  bool is_symbolic(const Array& a) const { return bases_.count(a.storage().get()) != 0; }
+  /// The value that a symbolic array, or view of one, shows; -1: none was written.
+  int value_of(const Array& a) const;
+  /// Bytes from the value's first element to the view's.
+  std::int64_t offset_of(const Array& a) const;
+
+  const std::vector<TracedValue>& values() const { return values_; }
+  /// Everything that a plan depends on: equal for traces that differ in addresses and numbers only.
+  std::string key(const std::vector<int>& outputs) const;
+
+ private:
+  TracedInput input_of(const char* name, const Operand& operand) const;
+  void define(const char* name, const Operand& out, TracedValue value);
+
+  Recorder* outer_;
+  std::vector<TracedValue> values_;
+  std::unordered_map<const Storage*, int> bases_;  // symbolic memory, by its present value or -1
+  std::vector<StoragePtr> kept_;                   // what operations touch stays
+  std::uintptr_t next_address_ = std::uintptr_t{1} << 60;  // no machine has memory there
+};
+
+}  // namespace rensa::detail
