@@ -144,6 +144,7 @@ std::vector<double> host_samples(double start, double stop, std::int64_t num, bo
 
 // `values` as `dtype`, rounded down where that has no fractions.
 Array floored(const Array& values, Dtype dtype) {
+  if (values.dtype() == dtype) return values;
   bool integral = dtype_kind(dtype) == 'i' || dtype_kind(dtype) == 'u';
   return (integral ? floor(values) : values).astype(dtype, false);
 }
@@ -163,10 +164,16 @@ Array linspace(double start, double stop, std::int64_t num, bool endpoint, Dtype
     for (double& value : values) value = integral ? std::floor(value) : value;
     return array(values, device).astype(dtype, false);
   }
-  Array values = arange(0, num, 1, float64, device);
-  values *= step_of(start, stop, num, endpoint);
-  values += start;
-  if (endpoint) values[-1].fill(stop);
+  bool whole = dtype_kind(dtype) == 'i' || dtype_kind(dtype) == 'u';
+  // A positive number is rounded down on the store.
+  bool rounds = whole && std::min(start, stop) < 0;
+  Array values = new_array({num}, rounds ? float64 : dtype, device.device());
+  Arange op;
+  op.start = start;
+  op.step = step_of(start, stop, num, endpoint);
+  op.out = values.operand();
+  launch(op);
+  if (endpoint) fill_elements("linspace", rensa::detail::slice_along(values, 0, num - 1, 1), stop);
   return floored(values, dtype);
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "rensa/array/indexing_routines.h"
 #include "rensa/array/internal.h"
 #include "rensa/core/error.h"
 
@@ -11,7 +12,6 @@ namespace rensa::xp {
 
 using rensa::detail::check_defined;
 using rensa::detail::copy_parts;
-using rensa::detail::gather_along;
 using rensa::detail::new_array;
 using rensa::detail::slice_along;
 using rensa::detail::working_axis;
@@ -46,7 +46,7 @@ Array keep_marked(const Array& a, int axis, const std::vector<bool>& keep) {
   for (std::size_t i = 0; i < keep.size(); ++i) {
     if (keep[i]) kept.push_back(static_cast<std::int64_t>(i));
   }
-  return gather_along("delete", a, axis, kept);
+  return take(a, array(kept, a.device()), axis);
 }
 
 std::vector<bool> marks(const Array& a, int axis) {
@@ -160,7 +160,7 @@ Array insert(const Array& a, std::span<const std::int64_t> indices, const Array&
     if (i < extent) rows.push_back(i);
   }
   Array added = values.astype(in.dtype(), false).broadcast_to(inserted);
-  return gather_along("insert", concatenate({in, added}, place), place, rows);
+  return take(concatenate({in, added}, place), array(rows, in.device()), place);
 }
 
 Array insert(const Array& a, std::initializer_list<std::int64_t> indices, const Array& values,

@@ -4,8 +4,12 @@
 
 #include <algorithm>
 
+#include "rensa/array/indexing_routines.h"
 #include "rensa/array/internal.h"
 #include "rensa/core/error.h"
+#include "rensa/core/triangle.h"
+#include "rensa/device/launcher.h"
+#include "rensa/device/triangle_operations.h"
 
 namespace rensa::xp {
 
@@ -19,17 +23,26 @@ using rensa::detail::slice_along;
 // --- parts of a matrix --------------------------------------------------------------------------
 namespace {
 
-// The coordinates of [begin(row), end(row)) of each row.
-template <class Begin, class End>
-std::vector<Array> indices_of_rows(std::int64_t rows, Begin begin, End end, Device device) {
-  std::vector<std::int64_t> row_indices, column_indices;
-  for (std::int64_t row = 0; row < rows; ++row) {
-    for (std::int64_t column = begin(row); column < end(row); ++column) {
-      row_indices.push_back(row);
-      column_indices.push_back(column);
-    }
+// The coordinates of the lower, or upper, triangle of a matrix.
+std::vector<Array> triangle_indices(const char* name, bool lower, std::int64_t n, std::int64_t k,
+                                    std::int64_t m, Device device) {
+  if (n < 0 || m < 0) {
+    throw ShapeError(fmt::format("{}: {} rows and {} columns do not make a matrix", name, n, m));
   }
-  return {array(row_indices, device), array(column_indices, device)};
+  // Beyond these diagonals there is all of the matrix, or nothing.
+  k = std::clamp(k, -n - 1, m + 1);
+  std::int64_t count = TriangleShape{lower, k, n, m}.before(n);
+  Array rows = empty({count}, int64, device), columns = empty({count}, int64, device);
+  if (count == 0) return {rows, columns};
+  TriangleIndices op(name);
+  op.lower = lower;
+  op.k = k;
+  op.rows = n;
+  op.columns = m;
+  op.row_indices = rows.operand();
+  op.column_indices = columns.operand();
+  launch(op);
+  return {rows, columns};
 }
 
 void check_matrix(const char* name, const Array& a) {
@@ -58,8 +71,9 @@ void check_indices(const char* name, const Array& indices) {
 // Waits for the device.
 void check_in_range(const char* name, const Array& indices, std::int64_t extent) {
   if (indices.size() == 0) return;
-  Array outside = less(indices, 0) | greater_equal(indices, extent);
-  if (!any(outside).item<bool>()) return;
+  // The quotient is 0 in range and nowhere else; one too large for int64 wraps to a negative one.
+  Array outside = floor_divide(indices.astype(int64, false), std::max<std::int64_t>(extent, 1));
+  if (extent > 0 && !any(outside).item<bool>()) return;
   throw IndexError(fmt::format("{}: some of {} are outside of [0, {})", name,
                                indices.view().describe(), extent));
 }
@@ -84,18 +98,12 @@ std::vector<Array> diag_indices_from(const Array& a) {
 
 std::vector<Array> tril_indices(std::int64_t n, std::int64_t k, std::optional<std::int64_t> m,
                                 Placement device) {
-  std::int64_t columns = m.value_or(n);
-  return indices_of_rows(
-      n, [](std::int64_t) { return std::int64_t{0}; },
-      [=](std::int64_t row) { return std::min(row + k + 1, columns); }, device.device());
+  return triangle_indices("tril_indices", true, n, k, m.value_or(n), device.device());
 }
 
 std::vector<Array> triu_indices(std::int64_t n, std::int64_t k, std::optional<std::int64_t> m,
                                 Placement device) {
-  std::int64_t columns = m.value_or(n);
-  return indices_of_rows(
-      n, [=](std::int64_t row) { return std::max<std::int64_t>(row + k, 0); },
-      [=](std::int64_t) { return columns; }, device.device());
+  return triangle_indices("triu_indices", false, n, k, m.value_or(n), device.device());
 }
 
 std::vector<Array> tril_indices_from(const Array& a, std::int64_t k) {
@@ -127,16 +135,7 @@ std::vector<Array> ix_(std::span<const Array> arrays) {
     if (a.ndim() != 1) {
       throw ShapeError(fmt::format("ix_: {} does not have one dimension", a.view().describe()));
     }
-    if (a.dtype() != bool_) {
-      places.push_back(a);
-      continue;
-    }
-    std::vector<bool> mask = a.to_vector<bool>();
-    std::vector<std::int64_t> marked;
-    for (std::size_t i = 0; i < mask.size(); ++i) {
-      if (mask[i]) marked.push_back(static_cast<std::int64_t>(i));
-    }
-    places.push_back(array(marked, a.device()));
+    places.push_back(a.dtype() == bool_ ? flatnonzero(a) : a);
   }
   return meshgrid(places, "ij", true, false);
 }

@@ -29,10 +29,6 @@ Array diagonal_view(const Array& a, std::int64_t k);
 /// What an operation along one axis works on: `a` and the axis, or `a` flattened and 0 for `none`.
 std::pair<Array, int> working_axis(const char* operation, const Array& a, OptionalAxis axis);
 
-/// The sub-arrays of `a` along `axis` (not negative) at `indices`, all in range: a new array.
-Array gather_along(const char* operation, const Array& a, int axis,
-                   const std::vector<std::int64_t>& indices);
-
 /// Throws ValueError naming `operation` unless `a` is an array.
 void check_defined(const char* operation, const Array& a);
 

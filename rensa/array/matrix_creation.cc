@@ -1,10 +1,13 @@
 // Routines that make matrices and coordinate grids.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "rensa/array/internal.h"
 #include "rensa/core/error.h"
+#include "rensa/device/launcher.h"
+#include "rensa/device/triangle_operations.h"
 
 namespace rensa::xp {
 
@@ -52,18 +55,30 @@ Array lower_triangle(std::int64_t n, std::int64_t m, std::int64_t k, Device devi
   return greater_equal(rows.reshape({n, 1}), columns);
 }
 
+// As many rows as a kernel counts.
+constexpr std::int64_t kMaxLines = (std::int64_t{1} << 31) - 1;
+
 // tril for lower, else triu.
 Array triangle(const char* name, const Array& a, std::int64_t k, bool lower) {
   check_defined(name, a);
   if (a.ndim() == 0) {
     throw ShapeError(fmt::format("{}: {} is not a matrix", name, a.view().describe()));
   }
-  std::int64_t m = a.shape(-1), n = a.ndim() == 1 ? m : a.shape(-2);
-  // The triangle above diagonal k is what does not lie at or below k - 1.
-  Array mask = lower_triangle(n, m, lower ? k : k - 1, a.device());
-  Array zero = full({}, 0, a.dtype(), a.device());
-  return rensa::detail::elementwise(name, Ufunc::where, {mask, lower ? a : zero, lower ? zero : a},
-                                    nullptr);
+  Array in = a.ndim() == 1 ? a.broadcast_to({a.size(), a.size()}) : a;
+  Array out = new_array(in.shape(), a.dtype(), a.device());
+  if (out.size() == 0) return out;
+  std::int64_t lines = out.size() / out.shape(-1);
+  if (lines > kMaxLines) {
+    throw NotImplementedError(fmt::format("{}: {} has more than {} rows; split it", name,
+                                          a.view().describe(), kMaxLines));
+  }
+  Triangle op(name);
+  op.lower = lower;
+  op.k = std::clamp(k, -in.shape(-2) - 1, in.shape(-1) + 1);
+  op.in = in.operand();
+  op.out = out.operand();
+  launch(op);
+  return out;
 }
 
 }  // namespace

@@ -3,31 +3,13 @@
 
 #include <algorithm>
 
+#include "rensa/array/indexing_routines.h"
 #include "rensa/array/internal.h"
 #include "rensa/core/error.h"
-#include "rensa/device/launcher.h"
 #include "rensa/device/indexing_operations.h"
+#include "rensa/device/launcher.h"
 
 namespace rensa {
-
-Array detail::gather_along(const char* operation, const Array& a, int axis,
-                           const std::vector<std::int64_t>& indices) {
-  Shape shape = a.shape();
-  shape[axis] = static_cast<std::int64_t>(indices.size());
-  Array out = new_array(shape, a.dtype(), a.device());
-  if (out.size() == 0) return out;
-  Array rows = xp::moveaxis(a, axis, 0), places = xp::moveaxis(out, axis, 0);
-  Array index = xp::array(indices, a.device());
-  Gather op(operation);
-  op.by.count = 1;
-  op.by.indices[0] = index.operand();
-  op.by.axes[0] = axis;
-  op.by.list_shape = index.shape();
-  op.in = rows.operand();
-  op.out = places.operand();
-  launch(op);
-  return out;
-}
 
 std::pair<Array, int> detail::working_axis(const char* operation, const Array& a,
                                            OptionalAxis axis) {
@@ -141,7 +123,7 @@ Array repeat(const Array& a, std::span<const std::int64_t> counts, OptionalAxis 
     indices.insert(indices.end(), static_cast<std::size_t>(counts[i]),
                    static_cast<std::int64_t>(i));
   }
-  return rensa::detail::gather_along("repeat", in, place, indices);
+  return take(in, array(indices, in.device()), place);
 }
 
 Array repeat(const Array& a, std::initializer_list<std::int64_t> counts, OptionalAxis axis) {

@@ -183,6 +183,28 @@ TEST(Creation, TrianglesOfManyMatrices) {
   }
 }
 
+TEST(Creation, TriangleIndicesAreThoseOfTheTriangle) {
+  for (Device device : test_devices()) {
+    for (auto [n, m] : {std::pair{300, 217}, {40, 1000}, {1, 600}, {700, 2}}) {
+      for (std::int64_t k : {0, 1, -1, 150, -250, 5000, -5000}) {
+        std::vector<Array> lower = xp::tril_indices(n, k, m, device);
+        std::vector<Array> upper = xp::triu_indices(n, k, m, device);
+        std::vector<Array> want = xp::nonzero(xp::tri(n, m, k, bool_, device));
+        std::vector<Array> rest = xp::nonzero(~xp::tri(n, m, k - 1, bool_, device));
+        for (std::size_t axis : {0, 1}) {
+          EXPECT_TRUE(xp::array_equal(lower[axis], want[axis])) << n << " " << m << " " << k;
+          EXPECT_TRUE(xp::array_equal(upper[axis], rest[axis])) << n << " " << m << " " << k;
+        }
+      }
+    }
+    Array a = xp::ones({3, 4}, complex128, device);
+    constexpr std::int64_t kFar = std::numeric_limits<std::int64_t>::max();
+    EXPECT_TRUE(xp::array_equal(xp::tril(a, kFar), a));
+    EXPECT_TRUE(xp::array_equal(xp::triu(a, -kFar), a));
+    EXPECT_EQ(xp::triu_indices(5, kFar, 6, device)[0].size(), 0);
+  }
+}
+
 TEST(Creation, DiagonalsAreViews) {
   for (Device device : test_devices()) {
     Array a = xp::zeros({3, 4}, int32, device);
