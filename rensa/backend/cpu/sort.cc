@@ -51,12 +51,15 @@ template <class Key> class Row {
   static constexpr bool kMayBeWide =
       std::is_same_v<Key, unsigned> || std::is_same_v<Key, unsigned long long>;
 
-  Row(std::int64_t n, bool with_places) : n_(n), room_(make<Key>(2 * n)), keys_(room_.get()) {
-    other_keys_ = keys_ + n;
+  /// Where `keys` and `places` are not null they are memory to sort in; the result may lie
+  /// elsewhere.
+  Row(std::int64_t n, Key* keys, std::int64_t* places, bool with_places)
+      : n_(n), room_(make<Key>(keys ? n : 2 * n)), other_keys_(room_.get()) {
+    keys_ = keys ? keys : other_keys_ + n;
     if (!with_places) return;
-    places_room_ = make<std::int64_t>(2 * n);
-    places_ = places_room_.get();
-    other_places_ = places_ + n;
+    places_room_ = make<std::int64_t>(places ? n : 2 * n);
+    other_places_ = places_room_.get();
+    places_ = places ? places : other_places_ + n;
   }
   Key* keys() { return keys_; }
   std::int64_t* places() { return places_; }
@@ -199,7 +202,7 @@ template <class Key> class Row {
   std::int64_t n_;
   std::unique_ptr<Key[]> room_;
   std::unique_ptr<std::int64_t[]> places_room_;
-  Key *keys_, *other_keys_;
+  Key *other_keys_, *keys_;
   std::int64_t *places_ = nullptr, *other_places_ = nullptr;
 };
 
@@ -234,7 +237,9 @@ template <class T> class Sorter {
 
   void sort_row(std::int64_t row, bool shared) const {
     const T* in = op_.in.view.as<T>() + row * n_;
-    Row<Key> sorted(n_, with_places_);
+    std::int64_t* order =
+        op_.order.present() ? op_.order.view.as<std::int64_t>() + row * n_ : nullptr;
+    Row<Key> sorted(n_, with_places_ ? nullptr : keys_in_values(row), order, with_places_);
     Key flip = op_.descending ? static_cast<Key>(~Key(0)) : Key(0);
     over_row(shared, [&](std::int64_t begin, std::int64_t end) {
       Key* keys = sorted.keys();
@@ -245,24 +250,27 @@ template <class T> class Sorter {
     });
     op_.kth >= 0 ? sorted.select(op_.kth) : sorted.sort(shared);
     over_row(shared, [&](std::int64_t begin, std::int64_t end) {
-      write(sorted, row * n_, begin, end, in, flip);
+      if (order && sorted.places() != order) {
+        std::copy(sorted.places() + begin, sorted.places() + end, order + begin);
+      }
+      if (op_.values.present()) write_values(sorted, row, begin, end, in, flip);
     });
   }
 
-  void write(Row<Key>& sorted, std::int64_t to, std::int64_t begin, std::int64_t end, const T* in,
-             Key flip) const {
-    const std::int64_t* places = sorted.places();
-    if (op_.order.present()) {
-      std::copy(places + begin, places + end, op_.order.view.as<std::int64_t>() + to + begin);
-    }
-    if (!op_.values.present()) return;
-    T* values = op_.values.view.as<T>() + to;
+  // Keys have the size of the elements that they stand for: they are sorted where these shall be.
+  Key* keys_in_values(std::int64_t row) const { return op_.values.view.as<Key>() + row * n_; }
+
+  void write_values(Row<Key>& sorted, std::int64_t row, std::int64_t begin, std::int64_t end,
+                    const T* in, Key flip) const {
     if (with_places_) {
+      const std::int64_t* places = sorted.places();
+      T* values = op_.values.view.as<T>() + row * n_;
       for (std::int64_t i = begin; i < end; ++i) values[i] = in[places[i]];
     } else if constexpr (!m::is_complex<T>::value) {
       const Key* keys = sorted.keys();
+      Key* values = keys_in_values(row);
       for (std::int64_t i = begin; i < end; ++i) {
-        values[i] = key_value<T>(static_cast<Key>(keys[i] ^ flip));
+        values[i] = detail::bit_cast<Key>(key_value<T>(static_cast<Key>(keys[i] ^ flip)));
       }
     }
   }
