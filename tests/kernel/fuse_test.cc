@@ -6,7 +6,7 @@
 #include <cstring>
 #include <limits>
 
-#include "rensa/array/routines.h"
+#include "rensa/array.h"
 #include "rensa/core/error.h"
 #include "rensa/device/runtime_kernel.h"
 #include "rensa/kernel/elementwise_kernel.h"
