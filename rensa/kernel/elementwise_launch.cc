@@ -88,9 +88,9 @@ ElementwiseLayout find_layout(const std::vector<KernelOperand>& operands, const 
   layout.ndim = extents->ndim();
   // On a CPU the compiler finds the processor's own vectors.
   if (layout.straight && !host) layout.width = pack_width(loop);
-  // A thread's index goes beyond the size by at most the whole grid.
+  // A thread's index goes beyond the size by at most the whole grid, and looks as far ahead.
   layout.small =
-      size < std::numeric_limits<std::int32_t>::max() - kMostBlocks * kBlock * kMostWidth;
+      size < std::numeric_limits<std::int32_t>::max() - 2 * kMostBlocks * kBlock * kMostWidth;
   return layout;
 }
 

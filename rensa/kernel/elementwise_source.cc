@@ -82,7 +82,7 @@ class Writer {
         "  [[maybe_unused]] const rensa_indexer _ind{n};\n";
     raw_arguments();
     user("loop_prep", text_.loop_prep);
-    if (layout_.host && !text_.blocks.empty()) blocks();
+    if (layout_.host && is_pure()) blocks();
     else if (layout_.width > 1) packs();
     else loop();
     user("after_loop", text_.after_loop);
@@ -114,26 +114,62 @@ class Writer {
     out_ += "    ;}\n";
   }
 
+  /// Whether the operation does nothing but compute outputs from inputs, for any values.
+  bool is_pure() const { return !text_.blocks.empty(); }
+
+  void declare_packs(char name) {
+    for_each_element([&](std::size_t k) {
+      if (name == 'q' && !layout_.arguments[k].loaded) return;
+      out_ += fmt::format("    rensa_pack<{}, rensa_w> rensa_{}{}{};\n", type(k), name, k,
+                          is_pure() ? " = {}" : "");
+    });
+  }
+
+  void load_packs(char name, const char* at) {
+    for_each_element([&](std::size_t k) {
+      if (!layout_.arguments[k].loaded) return;
+      out_ += fmt::format("    rensa_{0}{1}.load(rensa_a.data{1}, {2}, rensa_left({2}));\n", name,
+                          k, at);
+    });
+  }
+
   /// `width` elements at once: arrays are read and written by packs, what is left at the end by
   /// elements.
   void packs() {
     out_ += fmt::format(
         "\n  constexpr int rensa_w = {};\n"
-        "  for (rensa_index rensa_v = blockIdx.x * (rensa_index)blockDim.x + threadIdx.x;\n"
-        "       rensa_v * rensa_w < n; rensa_v += (rensa_index)gridDim.x * blockDim.x) {{\n"
-        "    const int rensa_count = n - rensa_v * rensa_w < rensa_w ? n - rensa_v * rensa_w : "
-        "rensa_w;\n",
+        "  const auto rensa_left = [&](rensa_index v) {{\n"
+        "    return n - v * rensa_w < rensa_w ? (int)(n - v * rensa_w) : rensa_w;\n  }};\n"
+        "  const rensa_index rensa_step = (rensa_index)gridDim.x * blockDim.x;\n"
+        "  rensa_index rensa_v = blockIdx.x * (rensa_index)blockDim.x + threadIdx.x;\n",
         layout_.width);
-    for_each_element([&](std::size_t k) {
-      out_ += fmt::format("    rensa_pack<{0}, rensa_w> rensa_p{1};\n", type(k), k);
-      if (layout_.arguments[k].loaded) {
-        out_ += fmt::format("    rensa_p{0}.load(rensa_a.data{0}, rensa_v, rensa_count);\n", k);
-      }
-    });
-    out_ +=
-        "#pragma unroll\n    for (int rensa_e = 0; rensa_e < rensa_w; ++rensa_e) {\n"
-        "    if (rensa_e >= rensa_count) break;\n"
-        "    [[maybe_unused]] const rensa_index i = rensa_v * rensa_w + rensa_e;\n";
+    // Ahead of a pure operation the next pack is on its way: memory does not wait for arithmetic.
+    int loads = 0;
+    for_each_element([&](std::size_t k) { loads += layout_.arguments[k].loaded; });
+    bool ahead = is_pure() && loads <= 4;
+    if (ahead) {
+      declare_packs('q');
+      out_ += "  if (rensa_v * rensa_w < n) {\n";
+      load_packs('q', "rensa_v");
+      out_ += "  }\n";
+    }
+    out_ += "  for (; rensa_v * rensa_w < n; rensa_v += rensa_step) {\n";
+    declare_packs('p');
+    if (ahead) {
+      for_each_element([&](std::size_t k) {
+        if (layout_.arguments[k].loaded) out_ += fmt::format("    rensa_p{0} = rensa_q{0};\n", k);
+      });
+      out_ += "    if ((rensa_v + rensa_step) * rensa_w < n) {\n";
+      load_packs('q', "rensa_v + rensa_step");
+      out_ += "    }\n";
+    } else {
+      load_packs('p', "rensa_v");
+    }
+    out_ += "    const int rensa_count = rensa_left(rensa_v);\n";
+    out_ += "#pragma unroll\n    for (int rensa_e = 0; rensa_e < rensa_w; ++rensa_e) {\n";
+    // Without branches the elements of a pack go side by side.
+    if (!is_pure()) out_ += "    if (rensa_e >= rensa_count) break;\n";
+    out_ += "    [[maybe_unused]] const rensa_index i = rensa_v * rensa_w + rensa_e;\n";
     for_each_element([&](std::size_t k) {
       out_ += fmt::format("    {}{}& {} = rensa_p{}.values[rensa_e];\n",
                           is_input(k) ? "const " : "", type(k), parameter(k).name, k);

@@ -212,6 +212,9 @@ class Planner {
     text.identity = fmt::format("rensa::red::{}::identity<{}>()", row, native);
     text.preamble = kIncludes;
     text.signature = signature(step);
+    // The vectors that the library's own reduction of floats would have: the same order of sums.
+    Dtype reduced = value(r).in[0].array.view.dtype;
+    if (dtype_kind(reduced) == 'f') text.width = static_cast<int>(16 / itemsize(reduced));
     std::string key = key_of(text.signature) + row + text.map_blocks + text.post;
     step.program = program(key, [&](FusedProgram& p) { p.reduction = std::move(text); });
     scheduled_[index(v)] = true;

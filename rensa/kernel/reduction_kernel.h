@@ -25,7 +25,8 @@ struct ReductionOptions {
 /// `post` statements that give the outputs from the reduced a. `identity` is what a reduction of
 /// nothing starts from; where it is empty, that throws. What is reduced in is `reduce_type`, the
 /// first output's dtype unless said (float for float16 and bfloat16): a NumPy name, a letter of the
-/// parameters, or a type of the preamble of at most 64 bytes that can be copied as bytes.
+/// parameters, or a type of the preamble of at most 64 bytes with a trivial default constructor
+/// that can be copied as bytes.
 ///
 /// Inputs broadcast; a letter stands for one dtype, which the arrays give. In `map`, `i` is the
 /// output's index, `_J` the position among the reduced elements and `_j` = i + _J *

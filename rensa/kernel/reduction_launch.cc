@@ -129,7 +129,7 @@ void plan_host(ReductionPlan& p) {
 }
 
 /// Elements of a vector of a GPU's thread.
-int vector_width(const ReductionPlan& p, std::int64_t extent) {
+int vector_width(const ReductionPlan& p, std::int64_t extent, int wanted) {
   std::int64_t widest = 0;
   for (const ReductionArgument& a : p.layout.arguments) {
     if (a.kind != ArgumentKind::element) continue;
@@ -137,8 +137,9 @@ int vector_width(const ReductionPlan& p, std::int64_t extent) {
     if (a.along == Along::dense) widest = std::max(widest, itemsize(a.dtype));
   }
   if (widest == 0) return 1;
-  std::int64_t width = std::min<std::int64_t>(
-      {std::max<std::int64_t>(16 / widest, 1), kMostWidth, 2 * kMostAccBytes / p.acc_bytes});
+  std::int64_t width =
+      std::min<std::int64_t>({wanted > 0 ? wanted : std::max<std::int64_t>(16 / widest, 1),
+                              kMostWidth, 2 * kMostAccBytes / p.acc_bytes});
   // An output's vectors must not run over the end of an axis.
   bool fits = p.layout.columns || p.layout.reduced_ndim == 1 || extent % width == 0;
   return fits ? static_cast<int>(width) : 1;
@@ -163,11 +164,11 @@ bool vectors_are_aligned(const ReductionPlan& p, const SplitOperands& split) {
   return true;
 }
 
-void plan_gpu(ReductionPlan& p, const SplitOperands& split, const std::string& name) {
+void plan_gpu(ReductionPlan& p, const SplitOperands& split, const ReductionText& text) {
   ReductionCounts& c = p.counts;
   ReductionLayout& layout = p.layout;
   std::int64_t inner = last(p.reduced_extents);
-  layout.width = vector_width(p, inner);
+  layout.width = vector_width(p, inner, text.width);
   layout.aligned = vectors_are_aligned(p, split);
   if (layout.columns) {
     cuda::ColumnsPlan plan =
@@ -194,8 +195,8 @@ void plan_gpu(ReductionPlan& p, const SplitOperands& split, const std::string& n
   layout.small = std::max({c.outputs, c.count, c.size}) < cuda::kMaxCount;
   if (p.blocks > cuda::kMaxCount) {
     throw NotImplementedError(fmt::format(
-        "{}: {} outputs of {} elements each are too many for one kernel; reduce in parts", name,
-        c.outputs, c.count));
+        "{}: {} outputs of {} elements each are too many for one kernel; reduce in parts",
+        text.signature.name, c.outputs, c.count));
   }
 }
 
@@ -305,7 +306,7 @@ ReductionPlan plan_reduction(const ReductionText& text, const std::vector<Kernel
     layout.arguments.push_back(a);
   }
   p.acc_bytes = bytes_of_type(text.reduce_type);
-  host ? plan_host(p) : plan_gpu(p, split, text.signature.name);
+  host ? plan_host(p) : plan_gpu(p, split, text);
   return p;
 }
 

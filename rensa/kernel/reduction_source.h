@@ -22,6 +22,7 @@ struct ReductionText {
   /// Where there are some, what a CPU does instead of map and post: statements over whole blocks of
   /// kHostBlock values, in which an element's name is an array. The map's fill rensa_mapped.
   std::string map_blocks, post_blocks;
+  int width = 0;         // elements of a GPU's vectors; 0: 16 bytes of the widest array
   bool ordered = false;  // the text asks for positions: axes are not put into another order
 };
 

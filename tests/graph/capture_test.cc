@@ -8,6 +8,8 @@
 
 #include "rensa/core/error.h"
 #include "rensa/functions/functions.h"
+#include "rensa/kernel/fuse.h"
+#include "rensa/kernel/reduction_kernel.h"
 #include "rensa/links/links.h"
 #include "rensa/links/reporter.h"
 #include "rensa/optimizers/optimizers.h"
@@ -194,6 +196,27 @@ TEST_P(CaptureTest, KeepsAtMostMaxSignatures) {
   }
   EXPECT_EQ(cache.stats().replays, 0);  // each signature was evicted before its second call
   EXPECT_EQ(cache.stats().warmups, 9);
+}
+
+TEST_P(CaptureTest, KernelsMadeAtRunTimeAreReplayed) {
+  CaptureCache cache(test_options());
+  ReductionKernel largest("T x", "T y", "x", "max(a, b)", "y = a", "-1e30", "largest");
+  auto scaled = fuse([](const Array& x, const Array& top) {
+    return xp::exp(x - top) / xp::sum(xp::exp(x - top), 1, true);
+  });
+  CaptureCache::Step step = [&](const Variables& in) {
+    const Array& x = in[0].array();
+    Array y = scaled(x, largest(x, {.axis = 1, .keepdims = true}));
+    return Variables{constant(y), constant(largest(y))};  // in parts, by way of scratch memory
+  };
+  for (int i = 0; i < 5; ++i) {
+    Array x = xp::random::normal(0, i + 1, {300, 1000}, float32, GetParam());
+    Variables results = cache.call(step, {constant(x)});
+    Array e = xp::exp(x - x.max(1, true)), want = e / e.sum(1, true);
+    EXPECT_TRUE(xp::array_equal(results[0].array(), want)) << i;
+    EXPECT_TRUE(xp::array_equal(results[1].array(), want.max())) << i;
+  }
+  EXPECT_EQ(cache.stats().replays, 3) << cache.stats().last_fallback;
 }
 
 std::string device_name(const ::testing::TestParamInfo<Device>& info) {
