@@ -100,6 +100,10 @@ TEST(Sets, AgreeWithNumPy) {
        [](const Call& c) {
          return all_of(xp::unique(c.in[0], {true, true, true, c.integer("equal_nan", 1) != 0}));
        }},
+      {"unique_axis",
+       [](const Call& c) {
+         return all_of(xp::unique(c.in[0], {true, true, true, true, c.axis()}));
+       }},
       {"unique_all", [](const Call& c) { return all_of(xp::unique_all(c.in[0])); }},
       {"unique_counts", [](const Call& c) { return all_of(xp::unique_counts(c.in[0])); }},
       {"unique_inverse", [](const Call& c) { return all_of(xp::unique_inverse(c.in[0])); }},
