@@ -5,6 +5,7 @@
 
 #include "rensa/array/internal.h"
 #include "rensa/array/rows.h"
+#include "rensa/array/sorting.h"
 #include "rensa/core/error.h"
 
 namespace rensa {
@@ -47,11 +48,26 @@ Array raveled(const char* operation, const Array& a) {
   return a.ravel().ascontiguous();
 }
 
+// What is asked for of the groups of equal elements that begin, in `order`, where `mask` is true.
+// `order` is undefined where nothing needs it.
+void describe_groups(const char* operation, const Array& mask, const Array& first,
+                     const Array& order, const UniqueOptions& options, UniqueResult& result) {
+  std::int64_t n = mask.size();
+  if (options.return_index) result.indices = xp::take(order, first);
+  if (options.return_inverse) {
+    result.inverse = detail::new_array({n}, int64, mask.device());
+    if (n > 0) result.inverse[order] = detail::running(operation, false, mask, 0, int64) - 1;
+  }
+  if (options.return_counts) {
+    Array end = xp::full({n > 0}, n, int64, mask.device());
+    result.counts = xp::concatenate({first[Slice(1, none)], end}) - first;
+  }
+}
+
 UniqueResult unique_of(const char* operation, const Array& a, const UniqueOptions& options) {
   Array flat = raveled(operation, a);
   std::int64_t n = flat.size();
   Array row = flat.reshape({1, n}), order, sorted;
-  UniqueResult result;
   if (options.return_index || options.return_inverse) {
     order = detail::order_of_rows(operation, row);
     sorted = detail::take_places(row, order).reshape({n});
@@ -62,17 +78,38 @@ UniqueResult unique_of(const char* operation, const Array& a, const UniqueOption
   Array mask = n > 0 ? begins(operation, sorted, options.equal_nan)
                      : detail::new_array({0}, bool_, a.device());
   Array first = detail::places_where(mask);
+  UniqueResult result;
   result.values = xp::take(sorted, first);
-  if (options.return_index) result.indices = xp::take(order, first);
-  if (options.return_inverse) {
-    Array inverse = detail::new_array({n}, int64, a.device());
-    if (n > 0) inverse[order] = detail::running(operation, false, mask, 0, int64) - 1;
-    result.inverse = inverse.reshape(a.shape());
+  describe_groups(operation, mask, first, order, options, result);
+  if (options.return_inverse) result.inverse = result.inverse.reshape(a.shape());
+  return result;
+}
+
+// The unique subarrays along an axis.
+UniqueResult unique_along(const char* operation, const Array& a, const UniqueOptions& options) {
+  check_defined(operation, a);
+  int axis = normalize_axis(operation, *options.axis, a.ndim());
+  Array columns = detail::rows_along(a, axis);  // a column is an element
+  std::int64_t n = columns.shape()[1], keys = columns.shape()[0];
+  if (n == 0) {
+    throw ValueError(
+        fmt::format("{}: {} has no subarray along axis {}", operation, a.view().describe(), axis));
   }
-  if (options.return_counts) {
-    Array last = xp::concatenate({first[Slice(1, none)], xp::full({n > 0}, n, int64, a.device())});
-    result.counts = last - first;
+  Array order = xp::arange(n, int64, a.device());
+  std::vector<Array> by_last;
+  for (std::int64_t key = keys; key-- > 0;) by_last.push_back(columns[key]);
+  if (keys > 0) order = xp::lexsort(by_last);
+  Array sorted = xp::take(columns.transpose(), order);
+  Array mask = detail::new_array({n}, bool_, a.device());
+  detail::fill_elements(operation, mask[Slice(0, 1)], true);
+  if (n > 1) {
+    mask[Slice(1, none)] =
+        xp::any(xp::not_equal(sorted[Slice(1, none)], sorted[Slice(0, n - 1)]), 1);
   }
+  Array first = detail::places_where(mask);
+  UniqueResult result;
+  result.values = detail::from_rows(xp::take(sorted, first).transpose(), a.shape(), axis);
+  describe_groups(operation, mask, first, order, options, result);
   return result;
 }
 
@@ -96,7 +133,7 @@ Array merged(const char* operation, const Array& a, const Array& b) {
 namespace xp {
 
 UniqueResult unique(const Array& a, const UniqueOptions& options) {
-  return unique_of("unique", a, options);
+  return options.axis ? unique_along("unique", a, options) : unique_of("unique", a, options);
 }
 Array unique(const Array& a) { return unique_of("unique", a, {}).values; }
 UniqueResult unique_all(const Array& a) {

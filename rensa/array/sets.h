@@ -2,6 +2,8 @@
 // waits for the device.
 #pragma once
 
+#include <optional>
+
 #include "rensa/array/routines.h"
 
 namespace rensa::xp {
@@ -15,8 +17,11 @@ struct UniqueResult {
 struct UniqueOptions {
   bool return_index = false, return_inverse = false, return_counts = false;
   bool equal_nan = true;  // all NaNs are one value
+  /// The subarrays along this axis are the elements: in lexicographic order, by as many sorts as
+  /// they have elements; a NaN equals none. `inverse` is 1-d.
+  std::optional<int> axis = {};
 };
-/// Any dtype. Waits for the device.
+/// Any dtype. Waits for the device. Throws IndexError for the axis.
 UniqueResult unique(const Array& a, const UniqueOptions& options);
 Array unique(const Array& a);
 /// The array API's, to which each NaN is a value of its own. They wait for the device.

@@ -100,6 +100,10 @@ TEST(Sets, AgreeWithNumPy) {
        [](const Call& c) {
          return all_of(xp::unique(c.in[0], {true, true, true, c.integer("equal_nan", 1) != 0}));
        }},
+      {"unique_axis",
+       [](const Call& c) {
+         return all_of(xp::unique(c.in[0], {true, true, true, true, c.axis()}));
+       }},
       {"unique_all", [](const Call& c) { return all_of(xp::unique_all(c.in[0])); }},
       {"unique_counts", [](const Call& c) { return all_of(xp::unique_counts(c.in[0])); }},
       {"unique_inverse", [](const Call& c) { return all_of(xp::unique_inverse(c.in[0])); }},
@@ -464,6 +468,55 @@ TEST(Histograms, LargeArrays) {
   }
 }
 
+TEST(Histograms, OfSeveralCoordinates) {
+  for (Device device : testing::test_devices()) {
+    Array x = xp::array({0.5, 1.5, 1.5, 9., std::nan(""), 2.}).to(device);
+    Array y = xp::array({0.5, 0.5, 1., 1., 1., -1.}).to(device);
+    Array z = xp::array({1., 1., 1., 1., 1., 1.}).to(device);
+    Array weights = xp::array({1., 2., 3., 4., 5., 6.}).to(device);
+    Array sample = xp::stack(std::vector<Array>{x, y, z}, 1);
+    Array thirds = xp::array({0., 1., 2., 3.}).to(device), pair = xp::array({0., 1.}).to(device);
+    auto r = xp::histogramdd(sample, {thirds, pair, pair}, weights);
+    EXPECT_EQ(r.hist.shape(), (Shape{3, 1, 1}));
+    EXPECT_EQ(r.hist.to_vector<double>(), (std::vector<double>{1, 5, 0}));
+    auto density = xp::histogramdd(sample, {thirds, pair, pair}, {}, true);
+    EXPECT_EQ(density.hist.to_vector<float>(), (std::vector<float>{1 / 3.f, 2 / 3.f, 0}));
+    EXPECT_EQ(xp::histogram2d(x, y, thirds, pair).hist.to_vector<int>(),
+              (std::vector<int>{1, 2, 0}));
+    Array edges = xp::histogram_bin_edges(xp::array({1, 5}).to(device), 4);
+    EXPECT_EQ(edges.to_vector<double>(), (std::vector<double>{1, 2, 3, 4, 5}));
+    EXPECT_EQ(edges.dtype(), float64);
+  }
+}
+
+TEST(Sets, OfBfloatAndOldNames) {
+  for (Device device : testing::test_devices()) {
+    Array a = xp::array({{1.f, 2.f}, {3.f, 1.f}}).to(device).astype(bfloat16);
+    Array test = xp::array({1., 7.}).to(device);
+    EXPECT_EQ(xp::in1d(a, test).to_vector<int>(), (std::vector<int>{1, 0, 0, 1}));
+    EXPECT_EQ(xp::searchsorted(xp::sort(a, none), test).to_vector<int>(), (std::vector<int>{0, 4}));
+    EXPECT_EQ(xp::union1d(a, test).dtype(), float64);
+  }
+}
+
+TEST(Sorting, LexsortOfLargeArrays) {
+  for (Device device : testing::test_devices()) {
+    std::int64_t n = testing::quick() ? 3000 : 100000;
+    Array first = xp::remainder(xp::arange(n, int64, device) * 7919, 10);
+    Array second = numbers(n, float32, device);
+    Array order = xp::lexsort({second, first});
+    auto places = order.to_vector<std::int64_t>();
+    auto major = first.to_vector<int>();
+    auto minor = xp::argsort(xp::argsort(second)).to_vector<std::int64_t>();  // ranks
+    auto at = [](const auto& v, std::int64_t i) { return v[static_cast<std::size_t>(i)]; };
+    for (std::size_t i = 1; i < places.size(); ++i) {
+      std::int64_t p = places[i - 1], q = places[i];
+      ASSERT_TRUE(at(major, p) < at(major, q) ||
+                  (at(major, p) == at(major, q) && at(minor, p) < at(minor, q)));
+    }
+  }
+}
+
 TEST(OrderStatistics, BfloatAndLargeArrays) {
   for (Device device : testing::test_devices()) {
     Array a = xp::array({3.f, 1.f, 2.f, 4.f}).to(device).astype(bfloat16);
@@ -503,7 +556,10 @@ TEST(Sorting, ErrorsNameTheRoutine) {
   EXPECT_TRUE(names(thrown<ValueError>([&] { xp::quantile(a, 2); }), "quantile"));
   EXPECT_TRUE(names(thrown<DtypeError>([&] { xp::bincount(a[0]); }), "bincount"));
   EXPECT_TRUE(names(thrown<ValueError>([&] { xp::histogram(a, 0); }), "histogram"));
-  EXPECT_TRUE(names(thrown<ValueError>([&] { xp::histogram(xp::array({1., HUGE_VAL})); }), "histogram"));
+  EXPECT_TRUE(names(thrown<ValueError>([&] {
+                      xp::histogram(xp::array({1., HUGE_VAL}));
+                    }),
+                    "histogram"));
   EXPECT_TRUE(names(thrown<ValueError>([&] { xp::histogram(a, xp::array({2, 1})); }), "histogram"));
   EXPECT_TRUE(names(thrown<ShapeError>([&] { xp::histogramdd(a, {2, 2}); }), "histogramdd"));
 }

@@ -145,6 +145,11 @@ def sets(values):
                     f.add("setdiff1d", [a, b], np.setdiff1d)
                     f.add("union1d", [a, b], np.union1d)
                     f.add("setxor1d", [a, b], np.setxor1d)
+        for shape in ((6, 2), (3, 2, 3)):
+            a = np.round(values(dtype, shape, 0, 1)).astype(dtype)
+            for axis in (0, -1, 3):
+                f.add("unique_axis", [a], lambda x: np.unique(x, True, True, True, axis=axis),
+                      axis=axis)
         u, v = np.unique(np.round(values(dtype, (6,)))), np.unique(np.round(values(dtype, (6,))))
         for name in ("intersect1d", "setdiff1d", "setxor1d"):
             f.add(name, [u[::-1].copy(), v],
