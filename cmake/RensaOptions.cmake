@@ -16,3 +16,8 @@ if(RENSA_SANITIZE)
   add_compile_options(-fsanitize=${RENSA_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${RENSA_SANITIZE})
 endif()
+if(RENSA_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link,address,undefined -fno-omit-frame-pointer
+    -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=address,undefined)
+endif()

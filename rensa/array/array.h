@@ -83,8 +83,8 @@ class Array {
   /// pinned host memory it returns at once, else it waits (counted). Throws ShapeError, DtypeError.
   void set(const Array& source) const;
   void set(const Array& source, const cuda::Stream& stream) const;
-  /// A new host array with the values; waits (counted). The form with `out` copies into it on `stream` and
-  /// returns at once when `out` is pinned.
+  /// A new host array with the values; waits (counted). The form with `out` copies into it on
+  /// `stream` and returns at once when `out` is pinned.
   Array get() const;
   void get(const Array& out, const cuda::Stream& stream) const;
 

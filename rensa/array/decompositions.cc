@@ -71,10 +71,11 @@ xp::linalg::SVDResult detail::svd(const char* operation, const Array& a, bool fu
   std::int64_t batch = work.shape(0), n = work.shape(1), m = work.shape(2);
   Array s = new_array({batch, n}, real_dtype(dtype), a.device()), u, vt;
   Svd op(operation);
+  op.jacobi = a.device().is_cuda() && batch > 1 && m <= Svd::kJacobiRows;
   op.a = work.operand();
   op.s = s.operand();
-  if (compute_uv) {
-    u = new_array({batch, full_matrices ? m : n, m}, dtype, a.device());
+  if (compute_uv || op.jacobi) {
+    u = new_array({batch, full_matrices || op.jacobi ? m : n, m}, dtype, a.device());
     vt = new_array({batch, n, n}, dtype, a.device());
     op.u = u.operand();
     op.vt = vt.operand();
@@ -83,6 +84,10 @@ xp::linalg::SVDResult detail::svd(const char* operation, const Array& a, bool fu
   xp::linalg::SVDResult result;
   result.S = unbatch(s, a);
   if (!compute_uv) return result;
+  if (op.jacobi) {
+    vt = conjugated(vt).swapaxes(1, 2);
+    if (!full_matrices) u = u[{Slice(), Slice(n)}];
+  }
   result.U = unbatch(tall ? u.swapaxes(1, 2) : vt, a);
   result.Vh = unbatch(tall ? vt.swapaxes(1, 2) : u, a);
   return result;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "rensa/array/internal.h"
+#include "rensa/array/linalg.h"
 #include "rensa/array/random_internal.h"
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"
@@ -303,6 +304,29 @@ Array Generator::dirichlet(const Array& alpha, const Shape& size, Dtype dtype) c
                     shape, float64);
   Array shares = exp(logs - logs.max(-1, true));
   return (shares / shares.sum(-1, true)).astype(dtype, false);
+}
+
+Array Generator::multivariate_normal(const Array& mean, const Array& cov, const Shape& size,
+                                     Dtype dtype) const {
+  rensa::detail::check_defined("multivariate_normal", mean);
+  rensa::detail::check_defined("multivariate_normal", cov);
+  check_same_device("multivariate_normal", mean, cov);
+  detail::check_floating("multivariate_normal", dtype);
+  std::int64_t n = mean.size();
+  if (mean.ndim() != 1 || cov.shape() != Shape{n, n}) {
+    throw ShapeError(
+        fmt::format("multivariate_normal: mean is {} and cov {}; they have to be (n,) "
+                    "and (n, n)",
+                    mean.view().describe(), cov.view().describe()));
+  }
+  Shape shape = size;
+  shape.push_back(n);
+  // cov = V diag(w) V^T, whose square root serves where cov is not of full rank as well.
+  linalg::EigResult eig = linalg::eigh(cov.astype(float64, false));
+  Array root = eig.eigenvectors * sqrt(maximum(eig.eigenvalues, 0));
+  Array z = standard_normal({size.total(), n}, float64);
+  Array variates = matmul(z, root.T()) + mean.astype(float64, false);
+  return variates.reshape(shape).astype(dtype, false);
 }
 
 }  // namespace rensa::xp::random

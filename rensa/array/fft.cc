@@ -20,7 +20,7 @@ using rensa::detail::new_view;
 
 namespace {
 
-constexpr int kMaxRank = 3;  // axes that cuFFT transforms at once
+constexpr int kMaxRank = 3;  // axes that cuFFT transforms at once, towards complex values
 
 // What every step of a transform needs to know.
 struct Transform {
@@ -95,6 +95,19 @@ void refuse_recording(const Transform& t) {
   if (Recorder* recorder = ThreadState::current().recorder) recorder->cannot_record(t.name);
 }
 
+// The spectrum of a real signal of `n` values is real at both ends; NumPy does not look at what
+// else stands there, cuFFT may.
+void make_ends_real(const char* name, const Array& spectrum, std::int64_t n) {
+  ArrayView ends = spectrum.view();
+  int last = ends.ndim() - 1;
+  std::int64_t size = itemsize(ends.dtype);
+  ends.dtype = ends.dtype == complex64 ? float32 : float64;
+  ends.data += size / 2;
+  ends.shape[last] = n % 2 == 0 ? 2 : 1;
+  ends.strides[last] = n / 2 * size;
+  rensa::detail::fill_elements(name, Array(spectrum.storage(), ends), 0);
+}
+
 // Over the last `rank` axes of `a`, whose lengths are `lengths`, on a GPU.
 Array transform_last(const Transform& t, const Array& a, const Shape& lengths) {
   int rank = lengths.size(), first = a.ndim() - rank;
@@ -110,7 +123,9 @@ Array transform_last(const Transform& t, const Array& a, const Shape& lengths) {
   Array out = new_array(out_shape, output_dtype(t, dtype), a.device());
   if (out.size() == 0) return out;
   refuse_recording(t);
-  Array in = fitted(t.name, a, in_shape, dtype, t.kind == FftKind::complex_to_real);
+  bool to_real = t.kind == FftKind::complex_to_real;
+  Array in = fitted(t.name, a, in_shape, dtype, to_real);
+  if (to_real) make_ends_real(t.name, in, lengths[rank - 1]);
   Fft op(t.name, t.kind);
   op.inverse = t.inverse;
   op.rank = rank;
@@ -211,7 +226,8 @@ Array along_axes(const Transform& t, const Array& a, const AxisList& s, const Ax
         fmt::format("{}: there is no axis to transform: {}", t.name, a.view().describe()));
   }
   if (count == 0) return a.astype(output_dtype(t, a.dtype()), true);
-  if (a.device().is_cuda() && count > 1 && count <= kMaxRank && are_last(over.axes, a.ndim())) {
+  bool at_once = a.device().is_cuda() && count > 1 && count <= kMaxRank;
+  if (at_once && t.kind != FftKind::complex_to_real && are_last(over.axes, a.ndim())) {
     return transform_last(t, a, over.lengths);
   }
   // The real axis is the first to go and the last to come back.

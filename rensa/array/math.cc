@@ -117,11 +117,6 @@ bool iscomplexobj(const Array& a) {
 }
 bool isrealobj(const Array& a) { return !iscomplexobj(a); }
 
-bool isfortran(const Array& a) {
-  rensa::detail::check_defined("isfortran", a);
-  return !a.is_contiguous() && a.transpose().is_contiguous();
-}
-
 namespace {
 
 Array real_nan_to_num(const Array& a, double nan, std::optional<double> posinf,

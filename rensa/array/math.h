@@ -45,8 +45,6 @@ Array isreal(const Array& a);
 /// Whether the dtype is complex (is not).
 bool iscomplexobj(const Array& a);
 bool isrealobj(const Array& a);
-/// Whether the elements lie in memory in Fortran's order and not in C's.
-bool isfortran(const Array& a);
 /// NaN made `nan`, infinities the dtype's greatest and least numbers or what is given; complex
 /// numbers by their parts. Integers are copied.
 Array nan_to_num(const Array& a, double nan = 0, std::optional<double> posinf = {},

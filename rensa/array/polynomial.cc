@@ -116,6 +116,7 @@ Array polyfit(const Array& x, const Array& y, int degree, std::optional<double> 
               const Array& w) {
   check_defined("polyfit", x);
   check_defined("polyfit", y);
+  check_same_device("polyfit", x, y);
   if (degree < 0) throw ValueError(fmt::format("polyfit: degree {} is negative", degree));
   bool fits = x.ndim() == 1 && x.size() > 0 && (y.ndim() == 1 || y.ndim() == 2);
   if (!fits || y.shape(0) != x.size()) {

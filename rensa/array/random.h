@@ -173,6 +173,10 @@ class Generator {
   // --- vectors: the last axis of the result is one variate ---------------------------------------
   /// `alpha` is one-dimensional and positive (checked on the CPU only).
   Array dirichlet(const Array& alpha, const Shape& size = {}, Dtype dtype = float32) const;
+  /// Normal variates around `mean` (n,) with covariances `cov` (n, n), symmetric and not negative
+  /// definite. Waits for the device.
+  Array multivariate_normal(const Array& mean, const Array& cov, const Shape& size = {},
+                            Dtype dtype = float32) const;
   /// How often each of pvals.size() outcomes comes in n trials; the last outcome takes what the
   /// others leave. Waits for the device where pvals lies on one.
   Array multinomial(std::int64_t n, const Array& pvals, const Shape& size = {},
@@ -286,6 +290,8 @@ Array zipf(const Parameter& a, const Size& size = {}, Dtype dtype = int64, Place
 Array logseries(const Parameter& p, const Size& size = {}, Dtype dtype = int64,
                 Placement device = {});
 Array dirichlet(const Array& alpha, const Shape& size = {}, Dtype dtype = float32);
+Array multivariate_normal(const Array& mean, const Array& cov, const Shape& size = {},
+                          Dtype dtype = float32);
 Array multinomial(std::int64_t n, const Array& pvals, const Shape& size = {}, Dtype dtype = int64,
                   Placement device = {});
 Array permutation(std::int64_t n, Placement device = {});

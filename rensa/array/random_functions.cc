@@ -192,6 +192,11 @@ Array logseries(const Parameter& p, const Size& size, Dtype dtype, Placement dev
   return generator(place(device, {&p})).logseries(p, size, dtype);
 }
 
+Array multivariate_normal(const Array& mean, const Array& cov, const Shape& size, Dtype dtype) {
+  return generator(device_of("multivariate_normal", mean))
+      .multivariate_normal(mean, cov, size, dtype);
+}
+
 Array dirichlet(const Array& alpha, const Shape& size, Dtype dtype) {
   return generator(device_of("dirichlet", alpha)).dirichlet(alpha, size, dtype);
 }

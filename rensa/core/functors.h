@@ -245,7 +245,7 @@ template <class V> RENSA_FN V finite_or(V a, V b, V c) {
   return a == a ? number : b;
 }
 
-RENSA_FN int exponent_of(double b) { return b > 10000 ? 10000 : b < -10000 ? -10000 : (int)b; }
+RENSA_FN int exponent_of(double b) { return 10000 < b ? 10000 : -10000 < b ? (int)b : -10000; }
 RENSA_FN float ldexp(float a, float b) { return ::ldexpf(a, exponent_of(b)); }
 RENSA_FN double ldexp(double a, double b) { return ::ldexp(a, exponent_of(b)); }
 

@@ -18,8 +18,9 @@ enum class FftKind : unsigned char {
 /// of `in` beyond it (beyond length / 2 + 1 for complex_to_real) are left out, missing ones are 0.
 ///
 /// On a GPU both are C-contiguous, `in` has all its elements, `scale` is 1, and the transform runs
-/// over the last `rank` (up to 3) axes at once, of which `length` is the last one's; `in` may be
-/// overwritten by complex_to_real. On the CPU `rank` is 1.
+/// over the last `rank` (up to 3) axes at once, of which `length` is the last one's. For
+/// complex_to_real `rank` is 1, the spectrum's ends have to be real, and `in` may be overwritten.
+/// On the CPU `rank` is 1.
 struct Fft final : OperationOf<Fft> {
   Fft(const char* name, FftKind k) : OperationOf(name), kind(k) {}
   FftKind kind;

@@ -12,8 +12,8 @@
 
 namespace rensa {
 
-/// Runs `operation` on the device of its operands; on a GPU it is queued. Only a Transfer from or to
-/// pageable host memory waits (counted). Throws DeviceError, naming the operation and the
+/// Runs `operation` on the device of its operands; on a GPU it is queued. Only a Transfer from or
+/// to pageable host memory waits (counted). Throws DeviceError, naming the operation and the
 /// operands, when they are not on one device.
 void launch(Operation& operation);
 

@@ -161,7 +161,7 @@ void order_foreign_stream(void* consumer, const Stream& producer) {
   struct Handle {
     void* event;
     ~Handle() { runtime::destroy_event(event); }  // once the driver is done with it
-  } handle{runtime::create_event(producer.device(), false)};
+  } handle{runtime::create_event(producer.device(), {.timing = false})};
   runtime::record_event(handle.event, producer.handle());
   runtime::wait_event(consumer, handle.event);
 }

@@ -63,8 +63,8 @@ class ActivitySource {
   /// Ends it; all work that matters is done.
   virtual std::vector<Activity> finish() = 0;
 };
-/// Starts it. Null, with the reason in `note`, where there is no way to listen to GPUs. It lives for
-/// ever: threads may be in the middle of a push. Defined in backend/cuda and backend/no_cuda.
+/// Starts it. Null, with the reason in `note`, where there is no way to listen to GPUs. It lives
+/// for ever: threads may be in the middle of a push. Defined in backend/cuda and backend/no_cuda.
 ActivitySource* start_activity_source(std::string& note);
 
 }  // namespace rensa::timeline

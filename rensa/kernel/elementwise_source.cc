@@ -164,30 +164,31 @@ class Writer {
           layout_.ndim - 1);
     }
     for_each_element([&](std::size_t k) {
-      out_ += fmt::format("    {} {}[rensa_w];\n", type(k), parameter(k).name);
+      std::string at = layout_.straight ? fmt::format("(long long)i * (int)sizeof({})", type(k))
+                                        : fmt::format("rensa_o{}", k);
+      out_ += fmt::format(
+          "    {0} {1}[rensa_w];\n    char* const rensa_d{2} = rensa_a.data{2} + {3};\n", type(k),
+          parameter(k).name, k, at);
       if (!layout_.arguments[k].loaded) return;
       out_ += fmt::format(
-          "    for (int e = 0; e < rensa_n; ++e) {0}[e] = {1};\n"
+          "\n#pragma GCC unroll 1\n    for (int e = 0; e < rensa_n; ++e) {0}[e] = {1};\n"
           "    for (int e = (int)rensa_n; e < rensa_w; ++e) {0}[e] = {0}[0];\n",
           parameter(k).name, element_of_block(k));
     });
     out_ += text_.blocks;
     for_each_element([&](std::size_t k) {
       if (is_input(k)) return;
-      out_ += fmt::format("    for (int e = 0; e < rensa_n; ++e) {} = {}[e];\n",
-                          element_of_block(k), parameter(k).name);
+      out_ +=
+          fmt::format("\n#pragma GCC unroll 1\n    for (int e = 0; e < rensa_n; ++e) {} = {}[e];\n",
+                      element_of_block(k), parameter(k).name);
     });
     out_ += "  }\n";
   }
 
   std::string element_of_block(std::size_t k) const {
-    if (layout_.straight) {
-      return fmt::format("reinterpret_cast<{}*>(rensa_a.data{})[i + e]", type(k), k);
-    }
-    return fmt::format(
-        "*reinterpret_cast<{0}*>(rensa_a.data{1} + rensa_o{1} + e * "
-        "rensa_a.strides{1}[{2}])",
-        type(k), k, layout_.ndim - 1);
+    if (layout_.straight) return fmt::format("reinterpret_cast<{}*>(rensa_d{})[e]", type(k), k);
+    return fmt::format("*reinterpret_cast<{0}*>(rensa_d{1} + e * rensa_a.strides{1}[{2}])", type(k),
+                       k, layout_.ndim - 1);
   }
 
   template <class F> void for_each_element(F&& f) const {

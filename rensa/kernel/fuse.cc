@@ -97,15 +97,16 @@ KernelOperand operand_of(const FusedInput& input, const std::vector<TracedValue>
   return operand;
 }
 
-void run_step(const FusedStep& step, const std::vector<TracedValue>& values, Made& made) {
-  Device device = values[static_cast<std::size_t>(step.outputs.front())].device;
+/// What a step's kernel is launched with; makes its outputs.
+std::vector<KernelOperand> prepare(const FusedStep& step, const std::vector<TracedValue>& values,
+                                   Made& made) {
   std::vector<KernelOperand> operands;
   operands.reserve(step.inputs.size() + step.outputs.size());
   for (const FusedInput& input : step.inputs) operands.push_back(operand_of(input, values, made));
   for (int output : step.outputs) {
     const TracedValue& value = values[static_cast<std::size_t>(output)];
     Array& out = made[static_cast<std::size_t>(output)];
-    out = new_array(value.shape, value.dtype, device);
+    out = new_array(value.shape, value.dtype, value.device);
     KernelOperand operand;
     operand.dtype = value.dtype;
     operand.written = true;
@@ -122,6 +123,12 @@ void run_step(const FusedStep& step, const std::vector<TracedValue>& values, Mad
     }
     operands.push_back(operand);
   }
+  return operands;
+}
+
+void run_step(const FusedStep& step, const std::vector<TracedValue>& values, Made& made) {
+  std::vector<KernelOperand> operands = prepare(step, values, made);
+  Device device = values[static_cast<std::size_t>(step.outputs.front())].device;
   FusedProgram& program = *step.program;
   if (step.reduction) {
     launch_reduction(program.reduction, program.compiled, program.name, operands, step.shape,
@@ -132,16 +139,23 @@ void run_step(const FusedStep& step, const std::vector<TracedValue>& values, Mad
   }
 }
 
-}  // namespace
+std::string source_of(const FusedStep& step, const std::vector<TracedValue>& values, Made& made) {
+  std::vector<KernelOperand> operands = prepare(step, values, made);
+  if (step.reduction) {
+    const ReductionText& text = step.program->reduction;
+    ReductionPlan plan = plan_reduction(text, operands, step.shape, step.axes, false);
+    return reduction_source(text, plan.layout);
+  }
+  std::vector<ArrayView> views;
+  Shape extents;
+  ElementwiseLayout layout = find_layout(operands, step.shape, false, &views, &extents);
+  return elementwise_source(step.program->elementwise, layout);
+}
 
-FusedCall::FusedCall(FusedState& state) : impl_(std::make_unique<Impl>(state)) {}
-FusedCall::~FusedCall() = default;
-
-void FusedCall::finish(const std::vector<Array*>& results) {
-  impl_->stop();
-  const Trace& trace = impl_->trace;
+/// The values that the results show.
+std::vector<int> outputs_of(const Trace& trace, const std::vector<Array*>& results) {
   std::vector<int> outputs;
-  for (Array* result : results) {
+  for (const Array* result : results) {
     if (!result->defined() || !trace.is_symbolic(*result)) continue;
     int value = trace.value_of(*result);
     if (value < 0 && result->size() != 0) {
@@ -151,6 +165,18 @@ void FusedCall::finish(const std::vector<Array*>& results) {
       outputs.push_back(value);
     }
   }
+  return outputs;
+}
+
+}  // namespace
+
+FusedCall::FusedCall(FusedState& state) : impl_(std::make_unique<Impl>(state)) {}
+FusedCall::~FusedCall() = default;
+
+void FusedCall::finish(const std::vector<Array*>& results) {
+  impl_->stop();
+  const Trace& trace = impl_->trace;
+  std::vector<int> outputs = outputs_of(trace, results);
   Made made(trace.values().size());
   int kernels = 0;
   if (!outputs.empty()) {
@@ -171,6 +197,18 @@ void FusedCall::finish(const std::vector<Array*>& results) {
     view.data = whole.view().data + trace.offset_of(*result);
     *result = Array(whole.storage(), view);
   }
+}
+
+std::vector<std::string> FusedCall::sources(const std::vector<Array*>& results) {
+  impl_->stop();
+  const Trace& trace = impl_->trace;
+  std::vector<std::string> sources;
+  std::vector<int> outputs = outputs_of(trace, results);
+  if (outputs.empty()) return sources;
+  Made made(trace.values().size());
+  FusedState::Steps steps = impl_->state.plan(trace, outputs);
+  for (const FusedStep& step : *steps) sources.push_back(source_of(step, trace.values(), made));
+  return sources;
 }
 
 }  // namespace rensa::detail

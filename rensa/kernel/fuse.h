@@ -3,6 +3,7 @@
 
 #include <array>
 #include <memory>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -27,6 +28,8 @@ class FusedCall {
   FusedCall& operator=(const FusedCall&) = delete;
   /// Runs what was traced, as far as `results` need it, and gives them their values.
   void finish(const std::vector<Array*>& results);
+  /// The CUDA C++ of the kernels that finish() would launch.
+  std::vector<std::string> sources(const std::vector<Array*>& results);
 
  private:
   struct Impl;
@@ -72,6 +75,14 @@ template <class F> class Fused {
   }
   /// The kernels that the latest call launched.
   int kernels() const { return detail::kernels_of(*state_); }
+  /// The CUDA C++ of a call's kernels, wherever its arrays are; compiles and runs nothing.
+  template <class... A> std::vector<std::string> sources(A&&... arguments) const {
+    detail::FusedCall call(*state_);
+    auto result = f_(std::forward<A>(arguments)...);
+    std::vector<Array*> arrays;
+    detail::collect(result, arrays);
+    return call.sources(arrays);
+  }
 
  private:
   F f_;

@@ -140,6 +140,7 @@ std::int64_t Trace::offset_of(const Array& a) const { return a.view().data - a.s
 
 std::string Trace::key(const std::vector<int>& outputs) const {
   std::string bytes;
+  bytes.reserve(512 * values_.size());
   std::vector<const Operand*> arrays;  // equal ones are one input
   auto place_of = [&](const Operand& operand) {
     for (std::size_t k = 0; k < arrays.size(); ++k) {

@@ -35,7 +35,10 @@ struct TracedValue {
 
 class Trace final : public Tracer {
  public:
-  explicit Trace(Recorder* outer) : outer_(outer) {}
+  explicit Trace(Recorder* outer) : outer_(outer) {
+    values_.reserve(16);
+    kept_.reserve(32);
+  }
 
   void operation(Operation& operation) override;
   void effect(std::function<void()> effect) override;

@@ -123,7 +123,8 @@ Complex value_of(const std::vector<double>& x, std::int64_t k) {
 
 // Powers of two, products of small primes, primes, products of a large prime.
 TEST_P(FftTest, AnyLengthIsTheSumThatDefinesIt) {
-  for (std::int64_t n : {64, 67, 122, 128, 211, 1000, 1009, 2 * 1009, 4096, 30030, 32768, 65537, 90090, 131072}) {
+  for (std::int64_t n :
+       {64, 67, 122, 128, 211, 1000, 1009, 2 * 1009, 4096, 30030, 32768, 65537, 90090, 131072}) {
     std::vector<double> values = noise(n);
     Array x = xp::array(values);
     auto whole = fft::fft(x).to_vector<Complex>(), half = fft::rfft(x).to_vector<Complex>();
@@ -176,6 +177,17 @@ TEST_P(FftTest, SixteenBitFloatsGiveComplex64) {
     EXPECT_EQ(fft::fft(xp::ones({4}, d)).dtype(), complex64);
     EXPECT_EQ(fft::rfft(xp::ones({4}, d)).dtype(), complex64);
     EXPECT_EQ(fft::irfft(xp::ones({4}, d)).dtype(), d);
+  }
+}
+
+TEST_P(FftTest, TheEndsOfARealSignalsSpectrumAreReadAsReal) {
+  for (std::int64_t n : {8, 9}) {
+    Array spectrum = fft::rfft(xp::array(noise(2 * n)).reshape({2, n}));
+    Array bent = spectrum.copy();
+    Complex turn(0, 5);
+    bent[{Slice(), 0}].assign(xp::add(bent[{Slice(), 0}], turn));
+    if (n % 2 == 0) bent[{Slice(), -1}].assign(xp::add(bent[{Slice(), -1}], turn));
+    EXPECT_TRUE(testing::matches(fft::irfft(bent, n), fft::irfft(spectrum, n), {0, 1e-13})) << n;
   }
 }
 

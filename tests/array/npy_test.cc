@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "rensa/array/random.h"
+#include "rensa/array.h"
 #include "rensa/core/error.h"
 #include "tests/testing.h"
 

@@ -55,5 +55,28 @@ TEST(Print, ViewsAreWrittenInTheirOwnOrder) {
   EXPECT_EQ(Array(a[{Slice(), Slice(none, none, -1)}]).str().substr(0, 17), "array([[2, 1, 0],");
 }
 
+TEST(Print, Array2StringAsNumpy) {
+  Array a = xp::arange(6, float64).reshape({2, 3}) / 7;
+  EXPECT_EQ(xp::array_str(a),
+            "[[0.         0.14285714 0.28571429]\n [0.42857143 0.57142857 0.71428571]]");
+  EXPECT_EQ(xp::array2string(a, {.precision = 3, .separator = ", ", .prefix = "x = "}),
+            "[[0.   , 0.143, 0.286],\n     [0.429, 0.571, 0.714]]");
+  EXPECT_EQ(xp::array2string(xp::arange(40), {.max_line_width = 40}),
+            "[ 0  1  2  3  4  5  6  7  8  9 10 11 12\n 13 14 15 16 17 18 19 20 21 22 23 24 25\n"
+            " 26 27 28 29 30 31 32 33 34 35 36 37 38\n 39]");
+  Array wide = xp::array({1e-10, 1.0});
+  EXPECT_EQ(xp::array2string(wide), "[1.e-10 1.e+00]");
+  EXPECT_EQ(xp::array2string(wide, {.suppress_small = true}), "[0. 1.]");
+  EXPECT_EQ(xp::array2string(xp::arange(20).reshape({4, 5}), {.threshold = 3, .edgeitems = 1}),
+            "[[ 0 ...  4]\n ...\n [15 ... 19]]");
+  EXPECT_EQ(xp::array2string(xp::array(1.5)), "1.5");
+  EXPECT_EQ(xp::array2string(xp::zeros({0})), "[]");
+  EXPECT_EQ(xp::array2string(xp::array({1, 0}).astype(bool_)), "[ True False]");
+  EXPECT_EQ(xp::array2string(xp::arange(3), {.separator = ""}), "[012]");
+  EXPECT_EQ(xp::array_repr(a), a.str());
+  EXPECT_THROW(xp::array2string(a, {.precision = -1}), ValueError);
+  EXPECT_THROW(xp::array2string(Array()), ValueError);
+}
+
 }  // namespace
 }  // namespace rensa

@@ -18,6 +18,10 @@ int main() {
   // A kernel of one's own, compiled now.
   ElementwiseKernel squared_diff("T x, T y", "T z", "z = (x - y) * (x - y)", "squared_diff");
   std::cout << squared_diff(b, c.reshape({2, 1})) << "\n";
-  bool fine = squared_diff(b, c.reshape({2, 1})).max().item<float>() == 38 * 38;
+  ReductionKernel l2norm("T x", "T y", "x * x", "a + b", "y = sqrt(a)", "0", "l2norm");
+  auto fast = fuse(softplus);  // one kernel instead of six
+  std::cout << l2norm(b, {.axis = 1}) << "\n" << fast(b) << "\n";
+  bool fine = xp::array_equal(fast(b), softplus(b)) && fast.kernels() == 1;
+  fine &= squared_diff(b, c.reshape({2, 1})).max().item<float>() == 38 * 38;
   return fine && c[0].item<float>() == 15 && a.sum().item<float>() == 26 ? 0 : 1;
 }

@@ -49,7 +49,7 @@ def products(file, v):
         for n in (0, 2, 5):
             file.add("matrix_power", [v(d, (3, 3), -2, 2)], lambda a: la.matrix_power(a, n), n=n)
     well = v("float64", (2, 3, 3)) + 4 * np.eye(3)
-    for n in (-1, -3):
+    for n in (-1, -2):
         file.add("matrix_power", [well], lambda a: la.matrix_power(a, n), n=n)
     file.add("matrix_power", [v("float64", (2, 3))], lambda a: la.matrix_power(a, 2), n=2)
     for shape in [(2, 3), (2, 3, 2), (0, 2)]:
@@ -83,7 +83,7 @@ def einsums(file, v):
         ("1->", [(2,)]), ("...i...", [(2, 2)]), ("...ij->...ji", [(3,)]), ("ii", [(1, 3)]), ("...,...->...", [(2,), (3,)]),
     ]
     for i, (subscripts, shapes) in enumerate(cases):
-        for d in ("float64", ["int32", "float32", "complex64", "bool", "int8", "complex128", "uint16"][i % 7]):
+        for d in ("float32", ["int32", "float64", "complex64", "bool", "int8", "complex128", "uint16"][i % 7]):
             file.add("einsum", [v(d, s) for s in shapes], lambda *a: np.einsum(subscripts, *a), subscripts=subscripts)
     for d in DTYPES:
         file.add("einsum", [v(d, (2, 3)), v(d, (3, 2))], lambda *a: np.einsum("ij,jk", *a), subscripts="ij,jk")
@@ -142,7 +142,7 @@ def factorizations(file, v):
                 continue
             file.add("cholesky", [positive(v(d, shape, -2, 2))], la.cholesky)
             a = hermitian(v(d, shape))
-            for uplo in "LU":
+            for uplo in "LU" if len(shape) < 3 else "L":
                 file.add("eigh", [v(d, shape)], lambda x: eigh_answer(x, uplo), uplo=uplo)
                 file.add("eigvalsh", [a], lambda x: la.eigvalsh(x, uplo), uplo=uplo)
         for shape in [(3, 3), (4, 2), (2, 4), (2, 3, 2), (3, 1), (2, 0), (0, 2), (0, 3, 2)]:

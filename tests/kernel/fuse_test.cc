@@ -6,8 +6,9 @@
 #include <cstring>
 #include <limits>
 
-#include "rensa/array/routines.h"
+#include "rensa/array.h"
 #include "rensa/core/error.h"
+#include "rensa/device/runtime_kernel.h"
 #include "rensa/kernel/elementwise_kernel.h"
 #include "tests/testing.h"
 
@@ -289,6 +290,38 @@ TEST_P(FuseTest, WhatCannotBeFusedSaysSo) {
 
 INSTANTIATE_TEST_SUITE_P(Devices, FuseTest, ::testing::ValuesIn(testing::test_devices()),
                          [](const auto& info) { return info.param.is_cpu() ? "cpu" : "cuda"; });
+
+#if RENSA_HAS_CUDA
+TEST(Fuse, ItsCudaSourceCompilesWithoutAGpu) {
+  auto compile = [](const std::vector<std::string>& sources) {
+    for (const std::string& source : sources) {
+      auto code = cuda::compile_gpu_code({source, "fused", {"-fmad=false"}, {}}, 90);
+      EXPECT_GT(code.image.size(), 100u);
+    }
+    return sources.size();
+  };
+  for (Dtype dtype :
+       {float32, float64, float16, bfloat16, int64, int8, uint64, bool_, complex64, complex128}) {
+    Array a = xp::ones({7, 37}, dtype), b = xp::ones({37}, dtype), c = xp::ones({7, 1}, dtype);
+    EXPECT_EQ(compile(fuse(all_operations).sources(a, b, c)), 1u) << dtype_name(dtype);
+  }
+  auto softmax = [](const Array& x) {
+    Array e = xp::exp(x - xp::max(x, 1, true));
+    return e / xp::sum(e, 1, true);
+  };
+  auto moments = [](const Array& x, const Array& w) {
+    return std::vector{xp::mean(x, 1) * w + 1, xp::any(x > 0), xp::sum(x * 2, 0).astype(float64)};
+  };
+  for (Dtype dtype : {float32, float16, int8}) {
+    Array x = xp::ones({20, 333}, dtype), w = xp::ones({20}, dtype);
+    EXPECT_EQ(compile(fuse(moments).sources(x, w)), 3u) << dtype_name(dtype);
+    EXPECT_EQ(compile(fuse(moments).sources(xp::ones({333, 20}, dtype).T(), w)), 3u);
+    if (dtype != int8) {
+      EXPECT_EQ(compile(fuse(softmax).sources(x)), 3u);
+    }
+  }
+}
+#endif
 
 }  // namespace
 }  // namespace rensa

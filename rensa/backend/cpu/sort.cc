@@ -2,7 +2,6 @@
 // vector instructions where the processor has them. Else short rows are sorted by comparison, long
 // ones by a radix sort of eight bits at a time. Of long rows the threads take parts each.
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -51,12 +50,15 @@ template <class Key> class Row {
   static constexpr bool kMayBeWide =
       std::is_same_v<Key, unsigned> || std::is_same_v<Key, unsigned long long>;
 
-  Row(std::int64_t n, bool with_places) : n_(n), room_(make<Key>(2 * n)), keys_(room_.get()) {
-    other_keys_ = keys_ + n;
+  /// Where `keys` and `places` are not null they are memory to sort in; the result may lie
+  /// elsewhere.
+  Row(std::int64_t n, Key* keys, std::int64_t* places, bool with_places)
+      : n_(n), room_(make<Key>(keys ? n : 2 * n)), other_keys_(room_.get()) {
+    keys_ = keys ? keys : other_keys_ + n;
     if (!with_places) return;
-    places_room_ = make<std::int64_t>(2 * n);
-    places_ = places_room_.get();
-    other_places_ = places_ + n;
+    places_room_ = make<std::int64_t>(places ? n : 2 * n);
+    other_places_ = places_room_.get();
+    places_ = places ? places : other_places_ + n;
   }
   Key* keys() { return keys_; }
   std::int64_t* places() { return places_; }
@@ -85,58 +87,32 @@ template <class Key> class Row {
     return std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(n));
   }
 
-  // --- parts sorted by vector instructions, then merged ---
+  // --- by vector instructions, in parts for the threads ---
 
   void sort_parts() {
-    auto threads = static_cast<std::uint64_t>(num_threads());
-    std::int64_t parts =
-        static_cast<std::int64_t>(std::bit_ceil(std::min<std::uint64_t>(threads, 64)));
-    auto border = [&](std::int64_t part) { return n_ / parts * part + n_ % parts * part / parts; };
-    parallel_for(parts, 1, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t p = begin; p < end; ++p) {
-        if constexpr (kMayBeWide) sort_wide(keys_ + border(p), border(p + 1) - border(p));
+    if constexpr (kMayBeWide) {
+      constexpr std::int64_t kPart = 32 << 10;
+      auto wanted = std::min<std::int64_t>(4 * num_threads(), n_ / kPart);
+      std::vector<std::int64_t> borders = {0, n_};
+      // Each part is split into two around a pivot, until there are enough for the threads.
+      while (static_cast<std::int64_t>(borders.size()) <= wanted) {
+        auto parts = static_cast<std::int64_t>(borders.size()) - 1;
+        std::vector<std::int64_t> halves(static_cast<std::size_t>(2 * parts + 1), n_);
+        parallel_for(parts, 1, [&](std::int64_t begin, std::int64_t end) {
+          for (auto p = static_cast<std::size_t>(begin); p < static_cast<std::size_t>(end); ++p) {
+            std::int64_t first = borders[p], size = borders[p + 1] - first;
+            halves[2 * p] = first;
+            halves[2 * p + 1] = first + split_wide(keys_ + first, size);
+          }
+        });
+        borders = std::move(halves);
       }
-    });
-    for (std::int64_t width = 1; width < parts; width *= 2) {
-      // Each pair of runs is merged in as many pieces as it has parts.
-      parallel_for(parts, 1, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t p = begin; p < end; ++p) {
-          std::int64_t pair = p / (2 * width) * (2 * width);
-          std::int64_t first = border(pair), middle = border(pair + width);
-          merge(keys_ + first, middle - first, keys_ + middle, border(pair + 2 * width) - middle,
-                border(p) - first, border(p + 1) - first, other_keys_ + first);
+      parallel_for(static_cast<std::int64_t>(borders.size()) - 1, 1, [&](auto begin, auto end) {
+        for (auto p = static_cast<std::size_t>(begin); p < static_cast<std::size_t>(end); ++p) {
+          sort_wide(keys_ + borders[p], borders[p + 1] - borders[p]);
         }
       });
-      std::swap(keys_, other_keys_);
     }
-  }
-
-  // How many of the first `count` elements of the merged runs come from a.
-  static std::int64_t from_first(const Key* a, std::int64_t a_size, const Key* b,
-                                 std::int64_t b_size, std::int64_t count) {
-    std::int64_t low = std::max<std::int64_t>(0, count - b_size), high = std::min(count, a_size);
-    while (low < high) {
-      std::int64_t middle = low + (high - low) / 2;
-      if (a[middle] <= b[count - middle - 1]) low = middle + 1;
-      else high = middle;
-    }
-    return low;
-  }
-
-  // Elements [begin, end) of the merged runs a and b.
-  static void merge(const Key* a, std::int64_t a_size, const Key* b, std::int64_t b_size,
-                    std::int64_t begin, std::int64_t end, Key* out) {
-    std::int64_t i = from_first(a, a_size, b, b_size, begin), k = begin - i;
-    std::int64_t i_end = from_first(a, a_size, b, b_size, end), k_end = end - i_end;
-    out += begin;
-    while (i < i_end && k < k_end) {
-      bool second = b[k] < a[i];
-      *out++ = second ? b[k] : a[i];
-      k += second;
-      i += !second;
-    }
-    out = std::copy(a + i, a + i_end, out);
-    std::copy(b + k, b + k_end, out);
   }
 
   // --- eight bits at a time ---
@@ -199,7 +175,7 @@ template <class Key> class Row {
   std::int64_t n_;
   std::unique_ptr<Key[]> room_;
   std::unique_ptr<std::int64_t[]> places_room_;
-  Key *keys_, *other_keys_;
+  Key *other_keys_, *keys_;
   std::int64_t *places_ = nullptr, *other_places_ = nullptr;
 };
 
@@ -234,7 +210,9 @@ template <class T> class Sorter {
 
   void sort_row(std::int64_t row, bool shared) const {
     const T* in = op_.in.view.as<T>() + row * n_;
-    Row<Key> sorted(n_, with_places_);
+    std::int64_t* order =
+        op_.order.present() ? op_.order.view.as<std::int64_t>() + row * n_ : nullptr;
+    Row<Key> sorted(n_, with_places_ ? nullptr : keys_in_values(row), order, with_places_);
     Key flip = op_.descending ? static_cast<Key>(~Key(0)) : Key(0);
     over_row(shared, [&](std::int64_t begin, std::int64_t end) {
       Key* keys = sorted.keys();
@@ -245,24 +223,27 @@ template <class T> class Sorter {
     });
     op_.kth >= 0 ? sorted.select(op_.kth) : sorted.sort(shared);
     over_row(shared, [&](std::int64_t begin, std::int64_t end) {
-      write(sorted, row * n_, begin, end, in, flip);
+      if (order && sorted.places() != order) {
+        std::copy(sorted.places() + begin, sorted.places() + end, order + begin);
+      }
+      if (op_.values.present()) write_values(sorted, row, begin, end, in, flip);
     });
   }
 
-  void write(Row<Key>& sorted, std::int64_t to, std::int64_t begin, std::int64_t end, const T* in,
-             Key flip) const {
-    const std::int64_t* places = sorted.places();
-    if (op_.order.present()) {
-      std::copy(places + begin, places + end, op_.order.view.as<std::int64_t>() + to + begin);
-    }
-    if (!op_.values.present()) return;
-    T* values = op_.values.view.as<T>() + to;
+  // Keys have the size of the elements that they stand for: they are sorted where these shall be.
+  Key* keys_in_values(std::int64_t row) const { return op_.values.view.as<Key>() + row * n_; }
+
+  void write_values(Row<Key>& sorted, std::int64_t row, std::int64_t begin, std::int64_t end,
+                    const T* in, Key flip) const {
     if (with_places_) {
+      const std::int64_t* places = sorted.places();
+      T* values = op_.values.view.as<T>() + row * n_;
       for (std::int64_t i = begin; i < end; ++i) values[i] = in[places[i]];
     } else if constexpr (!m::is_complex<T>::value) {
       const Key* keys = sorted.keys();
+      Key* values = keys_in_values(row);
       for (std::int64_t i = begin; i < end; ++i) {
-        values[i] = key_value<T>(static_cast<Key>(keys[i] ^ flip));
+        values[i] = detail::bit_cast<Key>(key_value<T>(static_cast<Key>(keys[i] ^ flip)));
       }
     }
   }

@@ -72,6 +72,10 @@ template <class K> class WideSort {
     sort_few(keys, keys, n);
   }
 
+  static std::int64_t halve(Key* keys, std::int64_t n) {
+    return n > kFew ? split(keys, n, [](std::int64_t) {}) : 0;
+  }
+
   static void select(Key* keys, std::int64_t n, std::int64_t kth, int depth) {
     while (n > kFew) {
       if (depth-- == 0) return std::nth_element(keys, keys + kth, keys + n);
@@ -208,6 +212,12 @@ static void sort(unsigned* keys, std::int64_t n) { WideSort<Keys32>::sort(keys, 
 static void sort(unsigned long long* keys, std::int64_t n) {
   WideSort<Keys64>::sort(keys, n, depth_for(n));
 }
+static std::int64_t halve(unsigned* keys, std::int64_t n) {
+  return WideSort<Keys32>::halve(keys, n);
+}
+static std::int64_t halve(unsigned long long* keys, std::int64_t n) {
+  return WideSort<Keys64>::halve(keys, n);
+}
 static void select(unsigned* keys, std::int64_t n, std::int64_t kth) {
   WideSort<Keys32>::select(keys, n, kth, depth_for(n));
 }
@@ -231,6 +241,8 @@ bool has_wide_sort() {
 }
 void sort_wide(unsigned* keys, std::int64_t n) { avx512::sort(keys, n); }
 void sort_wide(unsigned long long* keys, std::int64_t n) { avx512::sort(keys, n); }
+std::int64_t split_wide(unsigned* keys, std::int64_t n) { return avx512::halve(keys, n); }
+std::int64_t split_wide(unsigned long long* keys, std::int64_t n) { return avx512::halve(keys, n); }
 void select_wide(unsigned* keys, std::int64_t n, std::int64_t kth) { avx512::select(keys, n, kth); }
 void select_wide(unsigned long long* keys, std::int64_t n, std::int64_t kth) {
   avx512::select(keys, n, kth);
@@ -245,6 +257,8 @@ namespace rensa::host {
 bool has_wide_sort() { return false; }
 void sort_wide(unsigned*, std::int64_t) { std::abort(); }
 void sort_wide(unsigned long long*, std::int64_t) { std::abort(); }
+std::int64_t split_wide(unsigned*, std::int64_t) { std::abort(); }
+std::int64_t split_wide(unsigned long long*, std::int64_t) { std::abort(); }
 void select_wide(unsigned*, std::int64_t, std::int64_t) { std::abort(); }
 void select_wide(unsigned long long*, std::int64_t, std::int64_t) { std::abort(); }
 

@@ -33,6 +33,12 @@ Cusolver load_cusolver() {
 #define RENSA_BIND(T, t) library.bind("cusolverDn" #T "potrfBatched", table.potrf_batched_##t);
   RENSA_CUSOLVER_TYPES(RENSA_BIND)
 #undef RENSA_BIND
+  library.bind("cusolverDnCreateGesvdjInfo", table.create_gesvdj_info);
+#define RENSA_BIND(T, t)                                                                   \
+  library.bind("cusolverDn" #T "gesvdjBatched_bufferSize", table.gesvdj_batched_size_##t); \
+  library.bind("cusolverDn" #T "gesvdjBatched", table.gesvdj_batched_##t);
+  RENSA_CUSOLVER_TYPES(RENSA_BIND)
+#undef RENSA_BIND
   library.bind("cusolverDnSorgqr_bufferSize", table.orgqr_size_s);
   library.bind("cusolverDnDorgqr_bufferSize", table.orgqr_size_d);
   library.bind("cusolverDnCungqr_bufferSize", table.orgqr_size_c);
@@ -66,6 +72,7 @@ template <class Handle> struct Slot {
   std::mutex mutex;
   Handle handle = nullptr;
   cusolverDnParams_t params = nullptr;
+  gesvdjInfo_t jacobi = nullptr;
 };
 
 template <class Handle> Slot<Handle>& slot_of(Device device) {
@@ -92,11 +99,16 @@ CusolverHandle::CusolverHandle(const char* operation, Device device, cudaStream_
   if (!slot.params) {
     check_cusolver(operation, "cusolverDnCreateParams", cusolver().create_params(&slot.params));
   }
+  if (!slot.jacobi) {
+    check_cusolver(operation, "cusolverDnCreateGesvdjInfo",
+                   cusolver().create_gesvdj_info(&slot.jacobi));
+  }
   if (!slot.handle) {
     check_cusolver(operation, "cusolverDnCreate", cusolver().create(&slot.handle));
   }
   handle_ = slot.handle;
   params_ = slot.params;
+  jacobi_ = slot.jacobi;
   check_cusolver(operation, "cusolverDnSetStream", cusolver().set_stream(handle_, stream));
 }
 

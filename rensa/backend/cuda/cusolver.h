@@ -31,6 +31,12 @@ struct Cusolver {
 #define RENSA_MEMBER(T, t) decltype(&::cusolverDn##T##potrfBatched) potrf_batched_##t;
   RENSA_CUSOLVER_TYPES(RENSA_MEMBER)
 #undef RENSA_MEMBER
+  decltype(&::cusolverDnCreateGesvdjInfo) create_gesvdj_info;
+#define RENSA_MEMBER(T, t)                                                      \
+  decltype(&::cusolverDn##T##gesvdjBatched_bufferSize) gesvdj_batched_size_##t; \
+  decltype(&::cusolverDn##T##gesvdjBatched) gesvdj_batched_##t;
+  RENSA_CUSOLVER_TYPES(RENSA_MEMBER)
+#undef RENSA_MEMBER
   decltype(&::cusolverDnSorgqr_bufferSize) orgqr_size_s;
   decltype(&::cusolverDnDorgqr_bufferSize) orgqr_size_d;
   decltype(&::cusolverDnCungqr_bufferSize) orgqr_size_c;
@@ -86,11 +92,14 @@ class CusolverHandle {
   CusolverHandle(const char* operation, Device device, cudaStream_t stream);
   cusolverDnHandle_t handle() const { return handle_; }
   cusolverDnParams_t params() const { return params_; }
+  /// Jacobi's defaults: as exact as the dtype allows, values in falling order.
+  gesvdjInfo_t jacobi() const { return jacobi_; }
 
  private:
   std::unique_lock<std::mutex> hold_;
   cusolverDnHandle_t handle_;
   cusolverDnParams_t params_;
+  gesvdjInfo_t jacobi_;
 };
 
 class CublasHandle {

@@ -289,6 +289,13 @@ struct Work {
   }
 };
 
+// Whether the position is the kRun-th, or a multiple of that, after its place's first.
+__device__ __forceinline__ bool begins_later_run(const SortedList& sorted, unsigned j,
+                                                 unsigned long long key) {
+  if (j < kRun || sorted.key(j - kRun) != key) return false;
+  return (j - sorted.bound(key, 0, j - kRun, false)) % kRun == 0;
+}
+
 // One thread a position and kColumns columns. Those at the first occurrence of a place, and at
 // every kRun-th one after it, combine the kRun occurrences from theirs on; the others leave. The
 // first run goes on from the place's own value, the others go to `partials`.
@@ -300,12 +307,8 @@ __global__ void __launch_bounds__(kBlock) combine_runs(const __grid_constant__ C
   unsigned j = work.position;
   if (j >= sorted.count) return;
   unsigned long long key = sorted.key(j);
-  if (key == sorted.invalid) return;
   bool first = j == 0 || sorted.key(j - 1) != key;
-  if (!first) {
-    if (j < kRun || sorted.key(j - kRun) != key) return;
-    if ((j - sorted.bound(key, 0, j - kRun, false)) % kRun != 0) return;
-  }
+  if (key == sorted.invalid || (!first && !begins_later_run(sorted, j, key))) return;
   std::int64_t listed, indexed, row[kColumns][2];
   args.list.locate(sorted.order[j], false, &listed, &indexed);
   V sum[kColumns];

@@ -279,8 +279,51 @@ struct SvdCall {
   }
 };
 
+// What the batched routine takes; s is real.
+#define RENSA_REAL_s float
+#define RENSA_REAL_d double
+#define RENSA_REAL_c float
+#define RENSA_REAL_z double
+
+int jacobi_length(const Svd& op, const CusolverHandle& use) {
+  int m = static_cast<int>(op.a.view.shape[2]), n = static_cast<int>(op.a.view.shape[1]);
+  int count = small_size(op, op.a.view.shape[0]), length = 0;
+#define RENSA_SIZE(t, T)                                                                          \
+  check_cusolver(op.name(), "cusolverDn<t>gesvdjBatched_bufferSize",                              \
+                 cusolver().gesvdj_batched_size_##t(                                              \
+                     use.handle(), CUSOLVER_EIG_MODE_VECTOR, m, n, op.a.view.as<T>(), m,          \
+                     op.s.view.as<RENSA_REAL_##t>(), op.u.view.as<T>(), m, op.vt.view.as<T>(), n, \
+                     &length, use.jacobi(), count))
+  RENSA_BY_TYPE(op.a.view.dtype, RENSA_SIZE)
+#undef RENSA_SIZE
+  return length;
+}
+
+void run_jacobi(const Svd& op, const CusolverHandle& use, const Workspace& work) {
+  int m = static_cast<int>(op.a.view.shape[2]), n = static_cast<int>(op.a.view.shape[1]);
+  int count = small_size(op, op.a.view.shape[0]), length = jacobi_length(op, use);
+#define RENSA_FACTOR(t, T)                                                                        \
+  check_cusolver(op.name(), "cusolverDn<t>gesvdjBatched",                                         \
+                 cusolver().gesvdj_batched_##t(                                                   \
+                     use.handle(), CUSOLVER_EIG_MODE_VECTOR, m, n, op.a.view.as<T>(), m,          \
+                     op.s.view.as<RENSA_REAL_##t>(), op.u.view.as<T>(), m, op.vt.view.as<T>(), n, \
+                     static_cast<T*>(work.routine), length, work.info, use.jacobi(), count))
+  RENSA_BY_TYPE(op.a.view.dtype, RENSA_FACTOR)
+#undef RENSA_FACTOR
+}
+
+#undef RENSA_REAL_s
+#undef RENSA_REAL_d
+#undef RENSA_REAL_c
+#undef RENSA_REAL_z
+
 Scratch scratch_of(const Svd& op, const CusolverHandle& use) {
   Scratch scratch;
+  if (op.jacobi) {
+    scratch.device = static_cast<std::size_t>(jacobi_length(op, use)) *
+                     static_cast<std::size_t>(itemsize(op.a.view.dtype));
+    return scratch;
+  }
   SvdCall c(op);
   check_cusolver(op.name(), "cusolverDnXgesvd_bufferSize",
                  cusolver().gesvd_size(use.handle(), use.params(), c.job, c.job, c.m, c.n, c.type,
@@ -425,8 +468,10 @@ void Eigh::run_cuda(const cuda::LaunchContext& context) {
 void Svd::run_cuda(const cuda::LaunchContext& context) {
   Batch matrices(a), values(s), left(u), right(vt);
   Workspace work(context, matrices.count);
-  SvdCall c(*this);
-  {
+  if (jacobi) {
+    run_jacobi(*this, CusolverHandle(name(), context.device, stream_of(context)), work);
+  } else {
+    SvdCall c(*this);
     CusolverHandle use(name(), context.device, stream_of(context));
     std::vector<char> host(scratch_of(*this, use).host);
     for (std::int64_t i = 0; i < matrices.count; ++i) {
