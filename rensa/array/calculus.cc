@@ -307,7 +307,7 @@ Array check_weights(const Array& weights, const Array& x) {
   return weights.astype(float64, false);
 }
 
-// (x * w) @ conj(x.T) / fact of centered rows. `fact`, a number or 0-d, counts as 0 if negative.
+// x @ conj(x * w).T of centered rows.
 Array scatter(const Array& x, const Array& w) {
   Array other = dtype_kind(x.dtype()) == 'c' ? conjugate(x) : x;
   return matmul(x, (w.defined() ? other * w : other).transpose());

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <limits>
-
 #include "rensa/array/internal.h"
 #include "rensa/array/linalg.h"
 #include "rensa/array/signal.h"
@@ -32,6 +30,17 @@ std::pair<Array, Array> aligned(const char* name, const Array& a, const Array& b
   if (missing > 0) y = pad(y, {missing, std::int64_t{0}});
   if (missing < 0) x = pad(x, {-missing, std::int64_t{0}});
   return {x, y};
+}
+
+// The distance from 1 to the next number.
+double epsilon_of(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::float16: return 0x1p-10;
+    case Dtype::bfloat16: return 0x1p-7;
+    case Dtype::float32:
+    case Dtype::complex64: return 0x1p-23;
+    default: return 0x1p-52;
+  }
 }
 
 void check_times(const char* name, int m) {
@@ -86,42 +95,50 @@ Array polyint(const Array& p, int m) {
   return result;
 }
 
-Array polyfit(const Array& x, const Array& y, int degree) {
+Array roots(const Array& p) {
+  Array host = coefficients("roots", p).to(cpu());
+  Dtype dtype = promote_types(host.dtype(), float32);
+  if (dtype_kind(host.dtype()) != 'f' && dtype_kind(host.dtype()) != 'c') dtype = float64;
+  Dtype result = promote_types(dtype, complex64);
+  host = trim_zeros(host.astype(dtype, false), "f");
+  Array inner = trim_zeros(host, "b");
+  std::int64_t n = inner.size(), zeros_at_0 = host.size() - n;
+  Array found = zeros({std::max<std::int64_t>(n - 1, 0) + zeros_at_0}, result, cpu());
+  if (n > 1) {
+    Array companion = eye(n - 1, n - 1, -1, dtype, cpu());
+    companion[0].assign(negative(slice_along(inner, 0, 1, n - 1)) / Array(inner[0]));
+    slice_along(found, 0, 0, n - 1).assign(linalg::eigvals(companion));
+  }
+  return found.to(p.device());
+}
+
+Array polyfit(const Array& x, const Array& y, int degree, std::optional<double> rcond,
+              const Array& w) {
   check_defined("polyfit", x);
   check_defined("polyfit", y);
   check_same_device("polyfit", x, y);
-  if (degree < 0) throw ValueError(fmt::format("polyfit: a degree of {}", degree));
-  bool fits = x.ndim() == 1 && (y.ndim() == 1 || y.ndim() == 2) && x.size() > 0;
-  if (!fits || x.shape(0) != y.shape(0)) {
-    throw ShapeError(fmt::format("polyfit: x is {} and y {}; x has to be (n,) and y (n,) or (n, k)",
-                                 x.view().describe(), y.view().describe()));
+  if (degree < 0) throw ValueError(fmt::format("polyfit: degree {} is negative", degree));
+  bool fits = x.ndim() == 1 && x.size() > 0 && (y.ndim() == 1 || y.ndim() == 2);
+  if (!fits || y.shape(0) != x.size()) {
+    throw ShapeError(
+        fmt::format("polyfit: {} and {} are not points", x.view().describe(), y.view().describe()));
   }
-  Array points = x + 0.0;
-  Array powers = vander(points, degree + 1);
-  // Columns of one length, so that high powers do not drown the others.
-  Array lengths = sqrt(square(powers).sum(0));
-  double epsilon = points.dtype() == float64 ? std::numeric_limits<double>::epsilon()
-                                             : std::numeric_limits<float>::epsilon();
-  double rcond = static_cast<double>(x.size()) * epsilon;
-  Array c = linalg::lstsq(powers / lengths, y + 0.0, rcond).x;
-  return c / (y.ndim() == 1 ? lengths : lengths.expand_dims(1));
-}
-
-Array roots(const Array& p) {
-  Array factors = trim_zeros(coefficients("roots", p), "f");
-  Array whole = trim_zeros(factors, "b");
-  std::int64_t zero_roots = factors.size() - whole.size();
-  bool single = p.dtype() == float32 || p.dtype() == complex64;
-  Dtype dtype = single ? complex64 : complex128;
-  Array zero = zeros({zero_roots}, dtype, p.device());
-  std::int64_t n = whole.size() - 1;
-  if (n < 1) return zero;
-  // The eigenvalues of the companion matrix.
-  Dtype computed = dtype_kind(p.dtype()) == 'c' ? dtype : single ? float32 : float64;
-  whole = whole.astype(computed, false);
-  Array companion = eye(n, n, -1, computed, p.device());
-  companion[0] = -slice_along(whole, 0, 1, n) / Array(whole[0]);
-  return concatenate({linalg::eigvals(companion), zero});
+  Array at = x + 0.0, lhs = vander(at, degree + 1), rhs = y + 0.0;
+  double epsilon = epsilon_of(at.dtype());
+  if (w.defined()) {
+    if (w.ndim() != 1 || w.size() != x.size()) {
+      throw ShapeError(fmt::format("polyfit: {} are not weights of {}", w.view().describe(),
+                                   x.view().describe()));
+    }
+    Array weights = (w + 0.0).expand_dims(1);
+    lhs = lhs * weights;
+    rhs = rhs.ndim() == 1 ? rhs * weights.squeeze(1) : rhs * weights;
+  }
+  // Columns of one size keep the small powers in sight.
+  Array scale = sqrt(sum(lhs * lhs, 0));
+  Array c =
+      linalg::lstsq(lhs / scale, rhs, rcond.value_or(static_cast<double>(x.size()) * epsilon)).x;
+  return c / (c.ndim() == 2 ? scale.expand_dims(1) : scale);
 }
 
 poly1d::poly1d(const Array& values)

@@ -17,12 +17,15 @@ Array polymul(const Array& a, const Array& b);
 /// The m-th derivative, and the m-th integral with the constant 0.
 Array polyder(const Array& p, int m = 1);
 Array polyint(const Array& p, int m = 1);
-/// The coefficients (degree + 1,) of the polynomial that is nearest to y (n,) at x (n,) in the sum
-/// of squares; (degree + 1, k) for y (n, k). Throws ShapeError. Waits for the device.
-Array polyfit(const Array& x, const Array& y, int degree);
-/// The roots, always complex, those at 0 last: eigenvalues of the companion matrix. Waits for the
-/// device.
+
+/// The places where p is 0, always complex (their dtype would else depend on the values), the
+/// eigenvalues of a matrix made of the coefficients. Worked out on the host: waits for the device.
 Array roots(const Array& p);
+/// The polynomial of degree `degree` nearest to the points (x, y) in the sum of squares; y is (m,)
+/// or (m, k), of k polynomials. `w` weights the points' distances. rcond as in linalg::lstsq, m
+/// times epsilon when left out. Throws ShapeError, ValueError. Waits for the device.
+Array polyfit(const Array& x, const Array& y, int degree, std::optional<double> rcond = {},
+              const Array& w = {});
 
 /// numpy.poly1d: a polynomial as a value. Making one drops leading zeros and waits for the device.
 class poly1d {
@@ -37,6 +40,8 @@ class poly1d {
   Array operator[](int power) const;
   Array operator()(const Array& x) const { return polyval(coefficients_, x); }
   poly1d operator()(const poly1d& x) const;
+  Array roots() const { return xp::roots(coefficients_); }
+  Array r() const { return roots(); }
   poly1d deriv(int m = 1) const { return poly1d(polyder(coefficients_, m)); }
   poly1d integ(int m = 1) const { return poly1d(polyint(coefficients_, m)); }
 

@@ -5,7 +5,9 @@
 #include <cmath>
 #include <numbers>
 
+#include "rensa/array/indexing_routines.h"
 #include "rensa/array/internal.h"
+#include "rensa/array/sorting.h"
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"
 #include "rensa/device/signal_operations.h"
@@ -82,6 +84,24 @@ Array correlate(const Array& a, const Array& v, std::string_view mode) {
 }
 
 // --- interpolation ------------------------------------------------------------------------------
+namespace {
+
+// All points in one period, in order, with the last one once more in front and the first behind.
+Array interp_round(const Array& x, const Array& points, const Array& values, double period) {
+  if (period == 0) throw ValueError("interp: the period cannot be 0");
+  period = std::abs(period);
+  Array known = remainder(points.astype(float64, false), period), order = argsort(known);
+  known = take(known, order, 0);
+  Array heights = take(values, order, 0);
+  std::int64_t last = known.size() - 1;
+  auto point = [](const Array& a, std::int64_t i) { return slice_along(a, 0, i, 1); };
+  return interp(remainder(x.astype(float64, false), period),
+                concatenate({point(known, last) - period, known, point(known, 0) + period}),
+                concatenate({point(heights, last), heights, point(heights, 0)}));
+}
+
+}  // namespace
+
 Array interp(const Array& x, const Array& points, const Array& values,
              const InterpOptions& options) {
   for (const Array* a : {&x, &points, &values}) {
@@ -99,6 +119,7 @@ Array interp(const Array& x, const Array& points, const Array& values,
     throw DtypeError(fmt::format("interp: {} or {} has no order", x.view().describe(),
                                  points.view().describe()));
   }
+  if (options.period) return interp_round(x, points, values, *options.period);
   Dtype dtype = dtype_kind(values.dtype()) == 'c' ? complex128 : float64;
   Array at = x.astype(float64, false).ascontiguous();
   Array known = points.astype(float64, false).ascontiguous();

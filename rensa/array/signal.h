@@ -18,6 +18,9 @@ Array correlate(const Array& a, const Array& v, std::string_view mode = "valid")
 /// What interp gives in front of the first point and behind the last; their values when left out.
 struct InterpOptions {
   std::optional<Scalar> left = {}, right = {};
+  /// x is an angle, say: it goes round after this much, and xp may stand in any order. Without left
+  /// and right.
+  std::optional<double> period = {};
 };
 /// The polygon through the points (xp, fp) at `x`: float64, complex128 for a complex fp. xp rises,
 /// which is not looked at. Throws ShapeError unless xp and fp are 1-d and of one length, not 0.

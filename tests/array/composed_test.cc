@@ -83,6 +83,9 @@ Routines signals() {
       RENSA_ROUTINE(interp, xp::interp(c.in[0], c.in[1], c.in[2])),
       RENSA_ROUTINE(interp_ends, xp::interp(c.in[0], c.in[1], c.in[2],
                                             {.left = c.real("left"), .right = c.real("right")})),
+      RENSA_ROUTINE(interp_round,
+                    xp::interp(c.in[0], c.in[1], c.in[2], {.period = c.real("period")})),
+      RENSA_ROUTINE(polyfit, xp::polyfit(c.in[0], c.in[1], small(c, "degree"), {}, operand(c, 2))),
       RENSA_ROUTINE(bartlett, xp::bartlett(c.integer("m"), c.device)),
       RENSA_ROUTINE(blackman, xp::blackman(c.integer("m"), c.device)),
       RENSA_ROUTINE(hamming, xp::hamming(c.integer("m"), c.device)),
@@ -201,6 +204,38 @@ TEST(Composed, PolynomialsAreValues) {
     EXPECT_EQ((p - p).order(), 0);
     EXPECT_EQ(xp::poly1d(xp::zeros({0}, int64, device)).c().to_vector<int>(), std::vector<int>{0});
     EXPECT_EQ(p(xp::array(5, device)).item<int>(), 4);
+  }
+}
+
+// The roots in an order of their own.
+std::vector<std::complex<double>> sorted_roots(const Array& p) {
+  Array found = xp::roots(p);
+  EXPECT_EQ(dtype_kind(found.dtype()), 'c');
+  EXPECT_EQ(found.device(), p.device());
+  auto roots = found.to_vector<std::complex<double>>();
+  std::sort(roots.begin(), roots.end(), [](auto a, auto b) {
+    return std::abs(a.real() - b.real()) > 1e-6 ? a.real() < b.real() : a.imag() < b.imag();
+  });
+  return roots;
+}
+
+void expect_roots(const Array& p, const std::vector<std::complex<double>>& want) {
+  auto got = sorted_roots(p);
+  ASSERT_EQ(got.size(), want.size());
+  for (std::size_t i = 0; i < want.size(); ++i) EXPECT_LT(std::abs(got[i] - want[i]), 2e-5) << i;
+}
+
+TEST(Composed, RootsOfPolynomials) {
+  for (Device device : test_devices()) {
+    expect_roots(xp::array({1, -6, 11, -6}, device), {1, 2, 3});
+    expect_roots(xp::array({0.0, 2.0, 0.0, 8.0}, device), {{0, -2}, {0, 2}});
+    expect_roots(xp::array({1.f, -3.f, 0.f, 0.f}, device), {0, 0, 3});
+    expect_roots(xp::array({5, 0}, device), {0});
+    expect_roots(xp::array({7}, device), {});
+    expect_roots(xp::array({0, 0}, device), {});
+    expect_roots(xp::array({1.0, 0.0, 1.0}, device).astype(complex64), {{0, -1}, {0, 1}});
+    EXPECT_EQ(xp::roots(xp::array({1.f, 2.f}, device)).dtype(), complex64);
+    EXPECT_EQ(xp::poly1d(xp::array({1, -3, 2}, device)).roots().size(), 2);
   }
 }
 

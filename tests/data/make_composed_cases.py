@@ -87,7 +87,7 @@ def signals():
         for other in sorted({dtype, "float32", "int8"}):
             for n, m in [(5, 3), (2, 4), (4, 4), (1, 1)]:
                 for mode in ("full", "same", "valid"):
-                    if dtype not in SOME and (n, m) != (5, 3):
+                    if (dtype not in SOME or other == "int8") and (n, m) != (5, 3):
                         continue
                     operands = [values(dtype, (n,)), values(other, (m,))]
                     file.add("convolve", operands, lambda a, v: np.convolve(a, v, mode), mode=mode)
@@ -147,6 +147,28 @@ def polynomials():
                            np.poly1d(a)[0], np.poly1d(a)[9], np.poly1d(b)(np.arange(3))])
 
 
+def fits():
+    for dtype in DTYPES:
+        x, y = np.array([0, 1, 2, 4, 5]).astype(dtype), values(dtype, (5,))
+        if dtype in ("bool", "float16", "complex64", "complex128"):
+            continue
+        for degree in (0, 2, -1):
+            file.add("polyfit", [x, y], lambda x, y: np.polyfit(x, y, degree), degree=degree)
+        file.add("polyfit", [x, values("float64", (5, 2))], lambda x, y: np.polyfit(x, y, 1), degree=1)
+        # NumPy multiplies y by the weights in place, in y's dtype.
+        weights = values("float32" if dtype == "float32" else "float64", (5,), 1, 2)
+        file.add("polyfit", [x, y, weights],
+                 lambda x, y, w: np.polyfit(x, y, 2, w=w), degree=2)
+    file.add("polyfit", [x, y[:4]], lambda x, y: np.polyfit(x, y, 1), degree=1)
+    points = np.array([350, 10, -30, 200.5])
+    for dtype in ("int64", "float32"):
+        x = np.array([-370, -30, 0, 9, 190, 359, 721]).astype(dtype)
+        for heights in (values("float64", (4,)), values("int8", (4,)), values("complex64", (4,))):
+            for period in (360, -360, 100.5, 0):
+                file.add("interp_round", [x, points, heights],
+                         lambda x, p, f: np.interp(x, p, f, period=period), period=float(period))
+
+
 def functions():
     for dtype in DTYPES:
         for axis in (0, 1, -1, 4):
@@ -168,5 +190,6 @@ differences()
 vectors()
 signals()
 polynomials()
+fits()
 functions()
 file.write()
