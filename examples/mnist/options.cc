@@ -1,6 +1,8 @@
 // The command line, the data and the first line of the MNIST examples.
 #include "options.h"
 
+#include "rensa/array/random.h"
+
 #include <CLI/CLI.hpp>
 #include <iostream>
 
