@@ -1,10 +1,10 @@
 // The command line, the data and the first line of the MNIST examples.
 #include "options.h"
 
-#include "rensa/array/random.h"
-
 #include <CLI/CLI.hpp>
 #include <iostream>
+
+#include "rensa/array/random.h"
 
 using namespace rensa;
 
