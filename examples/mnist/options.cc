@@ -4,6 +4,8 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 
+#include "rensa/array/random.h"
+
 using namespace rensa;
 
 namespace {

@@ -29,6 +29,10 @@ class HeaderReader {
     while (!accept('}')) {
       std::string_view key = quoted();
       expect(':');
+      if ((descr && key == "descr") || (order && key == "fortran_order") ||
+          (shape && key == "shape")) {
+        fail(fmt::format("the header field '{}' comes twice", key));
+      }
       if (key == "descr") {
         read_descr(header);
         descr = true;

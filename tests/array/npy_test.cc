@@ -80,6 +80,10 @@ TEST(Npy, HostileHeaders) {
   EXPECT_THAT(message_of(with("'|O'", "(1,)")), HasSubstr("Python objects"));
   EXPECT_THAT(message_of(with("__import__('os')", "(1,)")), HasSubstr("quoted name expected"));
   EXPECT_THAT(message_of(npy("{'descr': '|u1', 'shape': (4,)}", "abcd")), HasSubstr("lacks"));
+  // Two shapes would add up to one that nobody has checked.
+  EXPECT_THAT(
+      message_of(npy("{'descr': '|u1', 'shape': (4294967296,), 'shape': (4294967296,)}", "")),
+      HasSubstr("'shape' comes twice"));
   EXPECT_THAT(message_of(npy("{'descr': '|u1", "abcd")), HasSubstr("unfinished"));
   EXPECT_THAT(message_of("\x93NUMPX plainly something else"), HasSubstr("magic"));
   EXPECT_THAT(message_of(std::string("\x93NUMPY\x01\x00\xff\xff{", 11)), HasSubstr("65535 bytes"));

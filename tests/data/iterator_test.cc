@@ -3,6 +3,7 @@
 
 #include <numeric>
 
+#include "rensa/array/random.h"
 #include "rensa/core/error.h"
 #include "tests/testing.h"
 

@@ -6,6 +6,7 @@
 
 #include <functional>
 
+#include "rensa/array/random.h"
 #include "rensa/core/error.h"
 #include "rensa/functions/functions.h"
 #include "rensa/kernel/fuse.h"

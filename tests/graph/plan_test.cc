@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "rensa/array/random.h"
 #include "rensa/array/routines.h"
 #include "rensa/device/operations.h"
 #include "rensa/graph/rewrite.h"
