@@ -4,6 +4,7 @@
 
 #include "rensa/array/linalg.h"
 #include "tests/array/arrays.h"
+#include "tests/optional_parts.h"
 
 namespace rensa {
 namespace {
@@ -15,7 +16,8 @@ class Decompositions : public ::testing::TestWithParam<Device> {
  protected:
   DeviceScope scope_{GetParam()};
 };
-INSTANTIATE_TEST_SUITE_P(Devices, Decompositions, ::testing::ValuesIn(testing::test_devices()),
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Decompositions);
+INSTANTIATE_TEST_SUITE_P(Devices, Decompositions, ::testing::ValuesIn(testing::linalg_devices()),
                          [](const auto& info) { return info.param.is_cpu() ? "cpu" : "cuda"; });
 
 const Dtype kDtypes[] = {float32, float64, complex64, complex128};
@@ -186,6 +188,7 @@ TEST_P(Decompositions, TheyDoNotWait) {
 }
 
 TEST(DecompositionThreads, SeveralAtOnce) {
+  if (!testing::has_lapack()) GTEST_SKIP() << "this build has no LAPACK";
   DeviceScope scope{cpu()};
   Array large = noise({230, 230}, float64, 10), small = noise({200, 5, 5}, float64, 11);
   Array want_large = la::svdvals(large), want_small = la::svdvals(small);
@@ -232,7 +235,28 @@ TEST_P(Decompositions, SumsOfManyShortProducts) {
   EXPECT_LT(distance(xp::vecdot(a.T(), b.T(), 0), want), 1e-14);
 }
 
+TEST(DecompositionsOnTheCpu, ABuildWithoutLapackSaysSo) {
+  if (testing::has_lapack()) GTEST_SKIP() << "this build has LAPACK";
+  DeviceScope scope{cpu()};
+  Array a = xp::eye(2, float64);
+  auto says_so = [](const char* name, auto call) {
+    std::string text = thrown<NotImplementedError>(call);
+    EXPECT_EQ(text.find(std::string("linalg.") + name + ": "), 0u) << text;
+    EXPECT_TRUE(testing::left_out(text)) << text;
+  };
+  says_so("cholesky", [&] { la::cholesky(a); });
+  says_so("qr", [&] { la::qr(a); });
+  says_so("svd", [&] { la::svd(a); });
+  says_so("eigh", [&] { la::eigh(a); });
+  says_so("eig", [&] { la::eig(a); });
+  says_so("inv", [&] { la::inv(a); });
+  says_so("solve", [&] { la::solve(a, a); });
+  says_so("det", [&] { la::det(a); });
+  EXPECT_EQ(la::norm(a, 1).item<double>(), 1);
+}
+
 TEST(DecompositionsOnTheCpu, NaNDoesNotConverge) {
+  if (!testing::has_lapack()) GTEST_SKIP() << "this build has no LAPACK";
   DeviceScope scope{cpu()};
   Array a = xp::ones({2, 3, 3}, float64);
   a[{1, 2, 2}].fill(std::numeric_limits<double>::quiet_NaN());
