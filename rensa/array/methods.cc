@@ -3,8 +3,14 @@
 
 #include <algorithm>
 
-#include "rensa/array.h"
+#include "rensa/array/index_grids.h"
 #include "rensa/array/internal.h"
+#include "rensa/array/io.h"
+#include "rensa/array/math.h"
+#include "rensa/array/order_statistics.h"
+#include "rensa/array/scan.h"
+#include "rensa/array/sorting.h"
+#include "rensa/array/statistics.h"
 #include "rensa/core/error.h"
 
 namespace rensa {
