@@ -77,7 +77,9 @@ Array elementwise(const char* name, Ufunc ufunc,
                   std::initializer_list<xp::ElementwiseArgument> arguments,
                   const xp::UfuncOptions& options);
 
-/// `reduction` of `a` over the axes whose bit is set, which stay with extent 1.
-Array reduce_axes(Reduction reduction, const Array& a, unsigned axes);
+/// `reduction` of `a` over the axes whose bit is set, which stay with extent 1; computed in `dtype`
+/// where it is given.
+Array reduce_axes(Reduction reduction, const Array& a, unsigned axes,
+                  std::optional<Dtype> dtype = {});
 
 }  // namespace rensa::detail

@@ -7,8 +7,10 @@
 #include "rensa/array/internal.h"
 #include "rensa/core/error.h"
 #include "rensa/core/reduction_functors.h"
+#include "rensa/device/compare_operations.h"
 #include "rensa/device/launcher.h"
 #include "rensa/device/operations.h"
+#include "rensa/device/tracer.h"
 
 namespace rensa {
 
@@ -26,13 +28,17 @@ Scalar value_of_nothing(Reduction reduction, const Array& a) {
   if (info.rule == ReductionRule::mean && dtype_kind(a.dtype()) == 'c') {
     return std::complex<double>(std::nan(""), std::nan(""));
   }
+  if (info.rule == ReductionRule::nan_mean) {
+    double nan = std::nan("");
+    return dtype_kind(a.dtype()) == 'c' ? Scalar(std::complex<double>(nan, nan)) : Scalar(nan);
+  }
   switch (reduction) {
 #define RENSA_REDUCTION(name, ...) \
   case Reduction::name:            \
     return red::name::post(red::name::identity<double>(), 0);
 #include "rensa/core/reductions.def"
 #undef RENSA_REDUCTION
-    default: return 0;  // argmax and argmin, which have thrown
+    default: return 0;  // deviations; argmax and argmin have thrown
   }
 }
 
@@ -241,13 +247,14 @@ Array position_of_all(Reduction reduction, const Array& a) {
 
 }  // namespace
 
-Array detail::reduce_axes(Reduction asked, const Array& a, unsigned axes) {
+Array detail::reduce_axes(Reduction asked, const Array& a, unsigned axes,
+                          std::optional<Dtype> dtype) {
   const char* name = reduction_info(asked).name;
   Reduction reduction = row_for(asked, a);
   if (reduction_info(reduction).rule == ReductionRule::truth && is_complex(a)) {
     return reduce_axes(reduction, xp::not_equal(a, 0), axes);
   }
-  UfuncTypes types = reduction_types(reduction, a.dtype());
+  UfuncTypes types = dtype ? UfuncTypes{*dtype, *dtype} : reduction_types(reduction, a.dtype());
   Array out = new_array(with_ones(a.shape(), axes), types.output, a.device());
   run_reduction(name, reduction, a, axes, types.compute, out);
   return out;
@@ -288,10 +295,42 @@ Array argmin(const Array& a, int axis, bool keepdims) {
   return position(Reduction::argmin, a, axis, keepdims);
 }
 
+namespace {
+
+// Whether all elements are close, in one pass: of contiguous arrays of one dtype.
+bool all_close(const char* name, const Array& a, const Array& b, const Closeness& closeness,
+               bool bits) {
+  AllClose op(name);
+  op.closeness = closeness;
+  op.bits = bits;
+  Array out = rensa::detail::new_array({}, bool_, a.device());
+  op.a = a.operand();
+  op.b = b.operand();
+  op.out = out.operand();
+  launch(op);
+  return out.item<bool>();
+}
+
+bool are_contiguous_alike(const Array& a, const Array& b) {
+  return a.dtype() == b.dtype() && a.shape() == b.shape() && a.size() != 0 && a.is_contiguous() &&
+         b.is_contiguous() && !current_tracer;
+}
+
+bool is_integer(const Array& a) {
+  return dtype_kind(a.dtype()) == 'i' || dtype_kind(a.dtype()) == 'u';
+}
+
+}  // namespace
+
 bool array_equal(const Array& a, const Array& b, bool equal_nan) {
   rensa::detail::check_defined("array_equal", a);
   rensa::detail::check_defined("array_equal", b);
   if (a.shape() != b.shape()) return false;
+  check_same_device("array_equal", a, b);
+  bool real = dtype_kind(a.dtype()) == 'f', integer = is_integer(a);
+  if (are_contiguous_alike(a, b) && (real || integer)) {
+    return all_close("array_equal", a, b, {0, 0, equal_nan}, integer);
+  }
   Array same = equal(a, b);
   if (equal_nan) same |= isnan(a) & isnan(b);
   return all(same).item<bool>();
@@ -311,6 +350,21 @@ bool array_equiv(const Array& a, const Array& b) {
 Array isclose(const Array& a, const Array& b, double rtol, double atol, bool equal_nan) {
   rensa::detail::check_defined("isclose", a);
   rensa::detail::check_defined("isclose", b);
+  bool real = dtype_kind(a.dtype()) != 'c' && dtype_kind(b.dtype()) != 'c';
+  if (real && !current_tracer) {
+    check_same_device("isclose", a, b);
+    IsClose op;
+    op.closeness = {rtol, atol, equal_nan};
+    Shape shape = broadcast_shapes("isclose", a.shape(), b.shape());
+    Array out = rensa::detail::new_array(shape, bool_, a.device());
+    if (out.size() == 0) return out;
+    Array x = a.broadcast_to(shape), y = b.broadcast_to(shape);
+    op.a = x.operand();
+    op.b = y.operand();
+    op.out = out.operand();
+    launch(op);
+    return out;
+  }
   Dtype wide = promote_types(promote_types(a.dtype(), b.dtype()), float64);
   Array x = a.astype(wide, false), y = b.astype(wide, false);
   Array size = absolute(y);
@@ -322,6 +376,12 @@ Array isclose(const Array& a, const Array& b, double rtol, double atol, bool equ
 }
 
 bool allclose(const Array& a, const Array& b, double rtol, double atol, bool equal_nan) {
+  rensa::detail::check_defined("allclose", a);
+  rensa::detail::check_defined("allclose", b);
+  if (are_contiguous_alike(a, b) && dtype_kind(a.dtype()) == 'f') {
+    check_same_device("allclose", a, b);
+    return all_close("allclose", a, b, {rtol, atol, equal_nan}, false);
+  }
   return all(isclose(a, b, rtol, atol, equal_nan)).item<bool>();
 }
 

@@ -8,6 +8,7 @@
 #include "rensa/array/internal.h"
 #include "rensa/array/math.h"
 #include "rensa/core/error.h"
+#include "rensa/device/tracer.h"
 
 namespace rensa::xp {
 
@@ -37,6 +38,17 @@ Shape without_axes(const Shape& shape, unsigned axes) {
     if (!(axes >> i & 1)) result.push_back(shape[i]);
   }
   return result;
+}
+
+// The sum of |a - mean|^2 in one pass, with the reduced axes kept.
+Array deviations(const Array& a, unsigned axes, Dtype dtype) {
+  auto sum = [axes, dtype](const Array& x) {
+    return rensa::detail::reduce_axes(Reduction::deviations, x, axes, real_of(dtype));
+  };
+  if (dtype_kind(a.dtype()) != 'c') return sum(a);
+  Array total = sum(real(a));
+  total += sum(imag(a));
+  return total;
 }
 
 // The sum of |a|^2 with the reduced axes kept.
@@ -72,21 +84,26 @@ Array variance(const char* name, const Array& a, const VarianceOptions& options,
     throw DtypeError(fmt::format("{}: is not computed in {}", name, dtype_name(given)));
   }
   Dtype carried = carried_in(given);
-  Array mean = xp::mean(
-      a, {.axis = options.axis, .keepdims = true, .dtype = carried, .where = options.where});
-  Array difference = subtract(a, mean, {.dtype = carried});
-  Array counts, result;
+  bool one_pass = !options.where && !current_tracer &&
+                  (dtype_kind(a.dtype()) == 'c') == (dtype_kind(given) == 'c');
+  Array difference, result;
+  if (!one_pass) {
+    Array mean = xp::mean(
+        a, {.axis = options.axis, .keepdims = true, .dtype = carried, .where = options.where});
+    difference = subtract(a, mean, {.dtype = carried});
+  }
   if (options.where) {
     const Array& mask = *options.where;
     difference = xp::where(mask, difference, 0);
-    counts = sum(mask.broadcast_to(a.shape()), options.axis, true).astype(real_of(carried));
+    Array counts = sum(mask.broadcast_to(a.shape()), options.axis, true).astype(real_of(carried));
     result = squares(difference, axes) / maximum(counts - options.ddof, 0);
     if (few_is_nan) {
       result = xp::where(counts <= options.ddof, std::numeric_limits<double>::quiet_NaN(), result);
     }
   } else {
     auto count = static_cast<double>(count_along(name, a, options.axis));
-    result = squares(difference, axes) / std::max(count - options.ddof, 0.0);
+    result = one_pass ? deviations(a, axes, carried) : squares(difference, axes);
+    result = result / std::max(count - options.ddof, 0.0);
   }
   if (root) result = sqrt(result);
   if (!options.keepdims) result = result.reshape(without_axes(result.shape(), axes));
@@ -123,6 +140,11 @@ Array std(const Array& a, const VarianceOptions& options) {
 Array nanmean(const Array& a, Axes axis, bool keepdims) {
   rensa::detail::check_defined("nanmean", a);
   if (!is_floating(a)) return mean(a, axis, keepdims);
+  if (!current_tracer) {
+    unsigned axes = axis.mask("nanmean", a.ndim());
+    Array result = rensa::detail::reduce_axes(Reduction::nanmean, a, axes);
+    return keepdims ? result : result.reshape(without_axes(result.shape(), axes));
+  }
   Dtype carried = carried_in(a.dtype());
   Array total = nansum(a, {.axis = axis, .keepdims = keepdims, .dtype = carried});
   Array missing = sum(isnan(a), axis, keepdims);

@@ -15,6 +15,8 @@ constexpr ReductionInfo kInfos[static_cast<int>(Reduction::count_)] = {
 #undef RENSA_REDUCTION
     {"argmax", ReductionRule::position},
     {"argmin", ReductionRule::position},
+    {"deviations", ReductionRule::deviations},
+    {"nanmean", ReductionRule::nan_mean},
 };
 
 }  // namespace
@@ -34,12 +36,15 @@ UfuncTypes reduction_types(Reduction reduction, Dtype input) {
   if (info.rule == ReductionRule::count) {
     return {kind == 'u' ? uint64 : integer ? int64 : kind == 'f' ? float64 : complex128, int64};
   }
-  bool skips = info.rule == ReductionRule::nan_sum || info.rule == ReductionRule::nan_order;
+  bool skips = info.rule == ReductionRule::nan_sum || info.rule == ReductionRule::nan_order ||
+               info.rule == ReductionRule::nan_mean;
   if (skips && integer) {
     throw DtypeError(fmt::format("{}: {} is not taken, only floats and complex numbers", info.name,
                                  dtype_name(input)));
   }
-  if (info.rule == ReductionRule::nan_sum) return {input, input};
+  if (info.rule == ReductionRule::nan_sum || info.rule == ReductionRule::nan_mean) {
+    return {input, input};
+  }
   if (info.rule == ReductionRule::mean) {
     Dtype d = integer ? float64 : input;
     return {d, d};
@@ -50,6 +55,7 @@ UfuncTypes reduction_types(Reduction reduction, Dtype input) {
                     "real part, the imaginary part or the absolute value",
                     info.name, dtype_name(input)));
   }
+  if (info.rule == ReductionRule::deviations && integer) return {float64, float64};
   if (info.rule == ReductionRule::truth) return {input, bool_};
   if (info.rule == ReductionRule::position) return {input, int64};
   return {input, input};

@@ -108,7 +108,7 @@ void Trace::operation(Operation& operation) {
     return define(e->name(), e->out, std::move(value));
   }
   auto* r = dynamic_cast<Reduce*>(&operation);
-  if (r && r->reduction != Reduction::argmax && r->reduction != Reduction::argmin) {
+  if (r && is_table_row(r->reduction)) {
     value.reduction = true;
     value.operation = static_cast<int>(r->reduction);
     value.axes = r->axes;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "rensa/backend/cpu/argreduce.h"
+#include "rensa/backend/cpu/moments.h"
 #include "rensa/backend/cpu/strided.h"
 #include "rensa/core/thread_pool.h"
 #include "rensa/device/operations.h"
@@ -235,6 +236,7 @@ void run_reduce(Reduction reduction, unsigned axes, Dtype compute, const ArrayVi
   SplitAxes split(in, axes, out, positions);
   ComputeType type = compute_type(compute);
   if (positions) return run_argreduce(reduction, type, split);
+  if (!is_table_row(reduction)) return run_moments(reduction, type, split);
   Values values = {kernels().of(reduction, type), kernels().store_of(out.dtype, type),
                    itemsize(value_dtype(type)), type};
   std::int64_t n = split.reduced.size();

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "rensa/backend/cuda/convert.h"
 #include "rensa/backend/cuda/copy.h"
 #include "rensa/core/error.h"
 #include "rensa/device/operations.h"
@@ -48,11 +49,17 @@ bool takes_vectors(const Elementwise& op, const Operands& operands, Dtype out_dt
     bool condition = k == 1 && op.ufunc == Ufunc::where;
     if (k > 0 && view.dtype != (condition ? bool_ : op.compute)) return false;
     if (k > 0 && view.strides[last] == 0) continue;  // one element along the last axis
-    std::int64_t size = itemsize(view.dtype), bytes = size * width;
-    if (view.strides[last] != size || !is_aligned(view.data, bytes)) return false;
-    for (int axis = 0; axis < last; ++axis) {
-      if (view.strides[axis] % bytes != 0) return false;
-    }
+    if (view.strides[last] != itemsize(view.dtype)) return false;
+  }
+  return true;
+}
+
+// Whether every vector of `width` elements lies at a multiple of its size.
+bool vectors_are_aligned(const ArrayView& view, int width) {
+  std::int64_t bytes = itemsize(view.dtype) * width;
+  if (!is_aligned(view.data, bytes)) return false;
+  for (int axis = 0; axis < view.ndim() - 1; ++axis) {
+    if (view.strides[axis] % bytes != 0) return false;
   }
   return true;
 }
@@ -120,13 +127,17 @@ void launch_part(const Elementwise& op, const LaunchContext& context, Operands o
   args.out_dtype = out.dtype;
   int last = out.ndim() - 1;
   args.straight = last == 0;
+  args.aligned = true;
+  args.out_aligned = vectors_are_aligned(out, width);
   for (int k = 0; k < op.num_inputs; ++k) {
     const ArrayView& view = operands.view[k + 1];
     ElementwiseArgs::Input& input = args.in[k];
     input.data = view.data;
     if (view.data) {
       input.vector = view.strides[last] != 0;
+      input.aligned = vectors_are_aligned(view, width);
       args.straight &= input.vector;
+      args.aligned &= input.aligned;
       input.type = ElementType(view.dtype, compute,
                                op.compute == bool_ || (op.ufunc == Ufunc::where && k == 0));
     } else {
@@ -155,6 +166,10 @@ void Elementwise::run_cuda(const cuda::LaunchContext& context) {
     }
     if (in[0].array.view.dtype == out.view.dtype) {
       return cuda::copy_elements(name(), context, in[0].array.view, out.view);
+    }
+    if (in[0].array.view.dtype == compute &&
+        cuda::convert_elements(name(), context, in[0].array.view, out.view)) {
+      return;
     }
   }
   cuda::Operands operands;

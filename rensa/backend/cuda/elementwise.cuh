@@ -16,6 +16,7 @@ struct ElementwiseArgs {
   struct Input {
     const char* data;  // null: the number
     bool vector;       // vector kernel: contiguous along the last axis, not constant
+    bool aligned;      // and its vectors move in one load
     ElementType type;  // generic kernel
     alignas(16) unsigned char number[16];  // a value V
   };
@@ -24,7 +25,9 @@ struct ElementwiseArgs {
   Ufunc ufunc;         // complex_functions
   int unroll;          // of them a thread, at most what the kernel is made for
   bool straight;       // vector kernel: one axis, every input contiguous or a number, full unroll
-  std::int64_t size;   // elements
+  bool aligned;        // and so are all inputs
+  bool out_aligned;
+  std::int64_t size;  // elements
   char* out;
   Dtype out_dtype;
   Input in[3];
@@ -46,6 +49,11 @@ constexpr int vector_unroll(bool costly, int inputs, int itemsize) {
   return costly ? (itemsize == 8 ? 1 : 2) : inputs == 1 ? 4 : 2;
 }
 constexpr int generic_unroll(bool costly) { return costly ? 1 : 4; }
+/// Rows whose kernels also take vectors of bool.
+constexpr bool takes_bool_vectors(DtypeRule rule) {
+  return rule == DtypeRule::any || rule == DtypeRule::real_bool || rule == DtypeRule::equality ||
+         rule == DtypeRule::comparison || rule == DtypeRule::bitwise || rule == DtypeRule::where;
+}
 /// Rows that answer with truth.
 constexpr bool gives_bool(DtypeRule rule) {
   return rule == DtypeRule::equality || rule == DtypeRule::comparison ||
@@ -84,19 +92,53 @@ template <class V> __device__ __forceinline__ V number_of(const ElementwiseArgs:
   return *reinterpret_cast<const V*>(input.number);
 }
 
-/// W elements of one input as values: of a vector, of one element for all, or the number.
+/// W elements of one input: of a vector, or of one element for all; of a number none.
 template <class T, int W>
-__device__ __forceinline__ Pack<T, W> load_input(const ElementwiseArgs::Input& input,
-                                                 std::int64_t offset, std::int64_t left) {
-  Pack<T, W> pack = {};
-  if (input.data == nullptr) return pack;
-  const T* p = reinterpret_cast<const T*>(input.data + offset);
-  if (input.vector) return load_pack<T, W>(p, left, true, T{});
-  T one = *p;
+__device__ __forceinline__ Elements<T, W> load_input(const ElementwiseArgs::Input& input,
+                                                     std::int64_t offset, std::int64_t left) {
+  Elements<T, W> elements = {};
+  if (input.data == nullptr) return elements;
+  if (input.vector) return load_elements<T, W>(input.data + offset, left, input.aligned);
 #pragma unroll
-  for (int j = 0; j < W; ++j) pack.value[j] = one;
-  return pack;
+  for (int j = 0; j < W; ++j) elements.set(j, input.data + offset);
+  return elements;
 }
+
+/// The same of vector `index` of a contiguous input, all of which is there.
+template <class T, int W, bool kAligned>
+__device__ __forceinline__ Elements<T, W> load_straight(const ElementwiseArgs::Input& input,
+                                                        std::int64_t index) {
+  Elements<T, W> elements = {};
+  if (input.data == nullptr) return elements;
+  const char* p = input.data + index * static_cast<std::int64_t>(W * sizeof(T));
+  if (kAligned || input.aligned) {
+    elements.load(p);
+  } else {
+#pragma unroll
+    for (int j = 0; j < W; ++j) elements.set(j, p + j * sizeof(T));
+  }
+  return elements;
+}
+
+/// What a thread of the vector kernel loads before it computes.
+template <class T, class First, int N, int W, int U> struct VectorInputs {
+  Elements<First, W> first[U];
+  Elements<T, W> others[U][N > 1 ? N - 1 : 1];
+
+  // Without a branch between the loads, so that all of them are in flight.
+  template <bool kAligned>
+  __device__ __forceinline__ void load_all(const ElementwiseArgs& args, unsigned begin) {
+#pragma unroll
+    for (int u = 0; u < U; ++u) {
+      std::int64_t index = begin + u * kBlock;
+      first[u] = load_straight<First, W, kAligned>(args.in[0], index);
+#pragma unroll
+      for (int k = 1; k < N; ++k) {
+        others[u][k - 1] = load_straight<T, W, kAligned>(args.in[k], index);
+      }
+    }
+  }
+};
 
 // T is the inputs' dtype, First that of the first one (where's condition is bool).
 template <class Op, class T, class First, class Out, int N, int W, int U>
@@ -104,26 +146,16 @@ __global__ void __launch_bounds__(kBlock)
     elementwise_vector(const __grid_constant__ ElementwiseArgs args) {
   using V = ComputeOf<T>;
   unsigned begin = blockIdx.x * (kBlock * args.unroll) + threadIdx.x;
-  Pack<First, W> first[U];
-  Pack<T, W> others[U][N > 1 ? N - 1 : 1];
+  VectorInputs<T, First, N, W, U> in;
   std::int64_t target[U];
-  // Most blocks of most calls load without a branch, so that all loads of a thread are in flight.
   std::int64_t block_end = (blockIdx.x + std::int64_t{1}) * (kBlock * U * W);
-  if (args.straight && block_end <= args.size) {
+  if (args.straight && block_end <= args.size) {  // most blocks of most calls
 #pragma unroll
     for (int u = 0; u < U; ++u) {
-      std::int64_t index = begin + u * kBlock;
-      target[u] = index * (W * sizeof(Out));
-      if (args.in[0].data) {
-        first[u] = reinterpret_cast<const Pack<First, W>*>(args.in[0].data)[index];
-      }
-#pragma unroll
-      for (int k = 1; k < N; ++k) {
-        if (args.in[k].data) {
-          others[u][k - 1] = reinterpret_cast<const Pack<T, W>*>(args.in[k].data)[index];
-        }
-      }
+      target[u] = (begin + std::int64_t{u} * kBlock) * (W * sizeof(Out));
     }
+    if (args.aligned) in.template load_all<true>(args, begin);
+    else in.template load_all<false>(args, begin);
   } else {
 #pragma unroll
     for (int u = 0; u < U; ++u) {
@@ -132,10 +164,10 @@ __global__ void __launch_bounds__(kBlock)
       std::int64_t left = args.size - static_cast<std::int64_t>(index) * W, offset[4];
       args.indexer.offsets(index, offset);
       target[u] = offset[0];
-      first[u] = load_input<First, W>(args.in[0], offset[1], left);
+      in.first[u] = load_input<First, W>(args.in[0], offset[1], left);
 #pragma unroll
       for (int k = 1; k < N; ++k) {
-        others[u][k - 1] = load_input<T, W>(args.in[k], offset[k + 1], left);
+        in.others[u][k - 1] = load_input<T, W>(args.in[k], offset[k + 1], left);
       }
     }
   }
@@ -147,15 +179,15 @@ __global__ void __launch_bounds__(kBlock)
 #pragma unroll
     for (int j = 0; j < W; ++j) {
       V x[N];
-      x[0] = args.in[0].data ? convert<V>(first[u].value[j]) : number_of<V>(args.in[0]);
+      x[0] = args.in[0].data ? in.first[u].template get<V>(j) : number_of<V>(args.in[0]);
 #pragma unroll
       for (int k = 1; k < N; ++k) {
-        x[k] = args.in[k].data ? convert<V>(others[u][k - 1].value[j]) : number_of<V>(args.in[k]);
+        x[k] = args.in[k].data ? in.others[u][k - 1].template get<V>(j) : number_of<V>(args.in[k]);
       }
       result.value[j] = convert<Out>(apply<Op>(x));
     }
     store_pack<Out, W>(reinterpret_cast<Out*>(args.out + target[u]), result,
-                       args.size - static_cast<std::int64_t>(index) * W, true);
+                       args.size - static_cast<std::int64_t>(index) * W, args.out_aligned);
   }
 }
 
@@ -211,7 +243,8 @@ constexpr void add_vector(ElementwiseKernels& kernels) {
                                   : kType >= VectorType::i32 ? ComputeType::i64
                                                              : ComputeType::f32;
   // Copies are in copy.cu; a result in uint8 has no vectors.
-  constexpr bool has_vectors = kUfunc != Ufunc::copy && kRule != DtypeRule::bit_count;
+  constexpr bool has_vectors = kUfunc != Ufunc::copy && kRule != DtypeRule::bit_count &&
+                               (kType != VectorType::b8 || takes_bool_vectors(kRule));
   if constexpr (rule_takes(kRule, compute) && has_vectors) {
     constexpr bool costly = is_costly(kUfunc, kRule);
     constexpr int size = sizeof(T);
@@ -240,6 +273,7 @@ constexpr void add_row(ElementwiseTable& table) {
     add_vector<Op, kUfunc, kRule, N, VectorType::f64>(kernels);
     add_vector<Op, kUfunc, kRule, N, VectorType::i32>(kernels);
     add_vector<Op, kUfunc, kRule, N, VectorType::i64>(kernels);
+    add_vector<Op, kUfunc, kRule, N, VectorType::b8>(kernels);
   }
 }
 

@@ -146,6 +146,7 @@ template <> struct StorageOf<VectorType::bf16> { using type = bfloat16_t; };
 template <> struct StorageOf<VectorType::f64> { using type = double; };
 template <> struct StorageOf<VectorType::i32> { using type = std::int32_t; };
 template <> struct StorageOf<VectorType::i64> { using type = std::int64_t; };
+template <> struct StorageOf<VectorType::b8> { using type = bool; };
 
 /// The value type that stored elements of T are computed in.
 template <class T>
@@ -231,6 +232,59 @@ struct ElementType {
 };
 
 #if defined(__CUDACC__)
+
+/// W elements of T on their way from memory to values.
+template <class T, int W> struct Elements {
+  Pack<T, W> pack;
+  __device__ __forceinline__ void load(const char* p) {
+    pack = *reinterpret_cast<const Pack<T, W>*>(p);
+  }
+  /// Element j, which has not been set before, is the one at p.
+  __device__ __forceinline__ void set(int j, const char* p) {
+    pack.value[j] = *reinterpret_cast<const T*>(p);
+  }
+  template <class V> __device__ __forceinline__ V get(int j) const {
+    return convert<V>(pack.value[j]);
+  }
+};
+
+/// A bool may be any byte; four of them stay in one register.
+template <int W> struct Elements<bool, W> {
+  static constexpr int kWords = (W + 3) / 4;
+  unsigned word[kWords];
+  __device__ __forceinline__ void load(const char* p) {
+    if constexpr (W % 4 == 0) {
+      auto pack = *reinterpret_cast<const Pack<unsigned, kWords>*>(p);
+#pragma unroll
+      for (int i = 0; i < kWords; ++i) word[i] = pack.value[i];
+    } else {
+#pragma unroll
+      for (int j = 0; j < W; ++j) set(j, p + j);
+    }
+  }
+  __device__ __forceinline__ void set(int j, const char* p) {
+    word[j / 4] |= static_cast<unsigned>(static_cast<unsigned char>(*p)) << (j % 4 * 8);
+  }
+  template <class V> __device__ __forceinline__ V get(int j) const {
+    return V((word[j / 4] >> (j % 4 * 8) & 0xffu) != 0 ? 1 : 0);
+  }
+};
+
+/// `left` elements (at most W) from p, in one load where `vector` allows it; the others are 0.
+template <class T, int W>
+__device__ __forceinline__ Elements<T, W> load_elements(const char* p, std::int64_t left,
+                                                        bool vector) {
+  Elements<T, W> elements = {};
+  if (vector && left >= W) {
+    elements.load(p);
+  } else {
+#pragma unroll
+    for (int j = 0; j < W; ++j) {
+      if (j < left) elements.set(j, p + j * sizeof(T));
+    }
+  }
+  return elements;
+}
 
 /// The bits of one element, loaded before it is known what they mean, so that several loads are in
 /// flight.

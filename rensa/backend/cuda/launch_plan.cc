@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "rensa/device/compare_operations.h"
+
 namespace rensa {
 
 namespace cuda {
@@ -35,8 +37,14 @@ VectorType vector_type(Dtype d) {
     case Dtype::float64: return VectorType::f64;
     case Dtype::int32: return VectorType::i32;
     case Dtype::int64: return VectorType::i64;
+    case Dtype::bool_: return VectorType::b8;
     default: return VectorType::none;
   }
+}
+
+std::size_t flat_workspace_bytes(std::int64_t nbytes) {
+  RowsPlan plan = plan_rows(1, ceil_div(nbytes, 16));
+  return static_cast<std::size_t>(plan.slices > 1 ? plan.slices * kPartialBytes : 0);
 }
 
 ReducePlan plan_reduce(const Reduce& op) {
@@ -71,6 +79,8 @@ ReducePlan plan_reduce(const Reduce& op) {
   const ArrayView& along = plan.by_columns ? plan.kept_in : plan.reduced;
   int axis = plan.by_columns ? last : inner;
   VectorType type = vector_type(in.dtype);
+  ReductionRule rule = reduction_info(op.reduction).rule;
+  if (type == VectorType::b8 && rule == ReductionRule::position) type = VectorType::none;
   bool dense = plan.count > 0 && type != VectorType::none && along.strides[axis] == size &&
                compute_type(in.dtype) == compute_type(op.compute);
   // An output's vectors must not run over the end of an axis.
@@ -87,7 +97,8 @@ ReducePlan plan_reduce(const Reduce& op) {
     plan.rows = plan_rows(outputs, ceil_div(plan.count, plan.width));
     partials = plan.rows.slices > 1 ? plan.rows.slices * outputs : 0;
   }
-  plan.workspace_bytes = static_cast<std::size_t>(partials * kPartialBytes);
+  bool wide = rule == ReductionRule::deviations || rule == ReductionRule::nan_mean;
+  plan.workspace_bytes = static_cast<std::size_t>(partials * kPartialBytes * (wide ? 2 : 1));
   return plan;
 }
 
@@ -125,6 +136,10 @@ ClassRowsPlan plan_class_rows(std::int64_t rows, std::int64_t classes) {
 
 std::size_t Reduce::workspace_bytes() const {
   return out.view.size() == 0 ? 0 : cuda::plan_reduce(*this).workspace_bytes;
+}
+
+std::size_t AllClose::workspace_bytes() const {
+  return cuda::flat_workspace_bytes(a.view.nbytes());
 }
 
 std::size_t ReluBiasGrad::workspace_bytes() const {

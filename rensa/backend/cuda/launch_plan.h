@@ -24,15 +24,15 @@ inline constexpr int kNumComputeTypes = 6;
 inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 /// The dtypes that the vector kernels are made for.
-enum class VectorType : unsigned char { f32, f16, bf16, f64, i32, i64, none };
-inline constexpr int kNumVectorTypes = 6;
+enum class VectorType : unsigned char { f32, f16, bf16, f64, i32, i64, b8, none };
+inline constexpr int kNumVectorTypes = 7;
 VectorType vector_type(Dtype d);
 
 /// Orders the axes of `count` views of one shape by falling stride in the first of them and merges
 /// those that lie behind one another. At least one axis stays.
 void normalize_axes(ArrayView* const* views, int count);
 
-/// Bytes of a partial result, of whatever type.
+/// Bytes of a partial result; those of `deviations` and `nanmean` take two times as many.
 inline constexpr std::int64_t kPartialBytes = 16;
 
 /// How outputs that are each reduced from elements lying together are spread over blocks: `group`
@@ -68,6 +68,9 @@ struct ReducePlan {
 };
 /// `out` must not be empty.
 ReducePlan plan_reduce(const Reduce& op);
+
+/// Scratch of a reduction of `nbytes` contiguous bytes to one result, made by plan_rows.
+std::size_t flat_workspace_bytes(std::int64_t nbytes);
 
 /// The Reduce that ReluBiasGrad is bit-equal to: the sum of gz over axis 0.
 Reduce bias_sum(const ReluBiasGrad& op);

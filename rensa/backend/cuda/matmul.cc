@@ -5,6 +5,7 @@
 #include "rensa/backend/cuda/kernel.cuh"
 #include "rensa/backend/cuda/matmul_kernels.h"
 #include "rensa/backend/cuda/matmul_plan.h"
+#include "rensa/backend/cuda/pairs.h"
 #include "rensa/core/error.h"
 #include "rensa/device/matmul_layout.h"
 #include "rensa/device/operations.h"
@@ -140,6 +141,7 @@ std::size_t Matmul::workspace_bytes() const {
   if (c.view.device.is_cpu() || is_integral(c.view.dtype)) return 0;
   MatmulLayout layout = matmul_layout(a.view, b.view, c.view);
   if (layout.empty() || layout.k == 0) return 0;
+  if (cuda::is_long_dot(*this, layout)) return cuda::long_dot_workspace_bytes(*this, layout);
   auto stream = static_cast<cudaStream_t>(cuda::current_stream_state(c.view.device)->handle());
   return cuda::matmul_plan(plan_key(*this, layout), c.view.device, stream).choice.workspace;
 }
@@ -150,6 +152,7 @@ void Matmul::run_cuda(const cuda::LaunchContext& context) {
   if (layout.empty()) return;
   if (is_integral(c.view.dtype)) return run_integers(*this, layout, stream);
   if (layout.k == 0) return run_empty_sums(*this, layout, stream);
+  if (cuda::is_long_dot(*this, layout)) return cuda::run_long_dot(*this, layout, context);
 
   PlanKey key = plan_key(*this, layout);
   const cuda::MatmulPlan* plan = &cuda::matmul_plan(key, context.device, stream);

@@ -155,7 +155,7 @@ void ReluBiasGrad::run_cuda(const cuda::LaunchContext& context) {
   cuda::ReduceArgs args = cuda::reduce_args(plan, context, compute_type(sum.compute), false);
   args.vector &= cuda::is_aligned(gy.view.data, 16) && cuda::is_aligned(y.view.data, 16);
   args.in = gy.view.data;
-  args.relu_y = y.view.data;
+  args.second = y.view.data;
   args.relu_gz = gz.view.data;
   cuda::launch_kernel(name(), context, kernel, cuda::reduce_grid(plan), cuda::kBlock, args);
 }

@@ -7,6 +7,7 @@
 
 #include "rensa/backend/cuda/kernel.cuh"
 #include "rensa/core/reduction_functors.h"
+#include "rensa/device/compare_operations.h"
 
 namespace rensa::cuda {
 
@@ -33,8 +34,10 @@ struct ReduceArgs {
   std::int64_t width;                  // columns of one outer index
   std::int64_t in_stride, out_stride;  // bytes from column to column
   std::int64_t slice_rows;
-  // of relu_bias_grad: `in` is gy
-  const char* relu_y;
+  // of two inputs, elements of both at the same offsets
+  const char* second;
+  Closeness closeness;
+  // of relu_bias_grad: `in` is gy, `second` y
   char* relu_gz;
 };
 using ReduceKernel = void (*)(ReduceArgs);
@@ -57,7 +60,7 @@ template <> const ReduceTable& reduce_table<0>();
 template <> const ReduceTable& reduce_table<1>();
 template <> const ReduceTable& reduce_table<2>();
 
-/// The arguments of the kernel for `plan`; relu_y and relu_gz are left null.
+/// The arguments of the kernel for `plan`; `second` and relu_gz are left null.
 ReduceArgs reduce_args(const ReducePlan& plan, const LaunchContext& context, ComputeType compute,
                        bool truth);
 /// Blocks of that kernel.
@@ -67,10 +70,13 @@ std::int64_t reduce_grid(const ReducePlan& plan);
 
 // --- reducers ------------------------------------------------------------------------------------
 
+// kBlockwise: several values are taken at once where they are there, into one accumulator.
+
 /// A row of reductions.def over V.
 template <class R, class V> struct RowReducer {
   using Value = V;
   using Acc = V;
+  static constexpr bool kBlockwise = false;
   static __device__ __forceinline__ Acc identity() { return R::template identity<V>(); }
   static __device__ __forceinline__ Acc take(Acc acc, V value, std::int64_t) {
     return R::reduce(acc, R::map(value));
@@ -88,9 +94,13 @@ template <class V, bool kMax> struct ArgReducer {
     V value;
     long long index;  // -1: none yet
   };
+  static constexpr bool kBlockwise = false;
   static __device__ __forceinline__ Acc identity() { return {V(0), -1}; }
+  /// `index` is greater than those taken before.
   static __device__ __forceinline__ Acc take(Acc acc, V value, std::int64_t index) {
-    return combine(acc, {value, index});
+    bool better = kMax ? acc.value < value : value < acc.value;
+    better |= (acc.index < 0) | (!(value == value) & (acc.value == acc.value));
+    return {better ? value : acc.value, better ? index : acc.index};
   }
   static __device__ __forceinline__ Acc combine(Acc a, Acc b) {
     if (b.index < 0) return a;
@@ -106,7 +116,78 @@ template <class V, bool kMax> struct ArgReducer {
   }
 };
 
+/// What is made of how many elements are not 0.
+enum class TruthPost { count, any, all };
+template <TruthPost kPost> struct TruthReducer {
+  using Value = long long;
+  using Acc = long long;
+  static constexpr bool kBlockwise = false;
+  static __device__ __forceinline__ Acc identity() { return 0; }
+  static __device__ __forceinline__ Acc take(Acc acc, Value value, std::int64_t) {
+    return acc + value;
+  }
+  static __device__ __forceinline__ Acc combine(Acc a, Acc b) { return a + b; }
+  static __device__ __forceinline__ void store(char* p, Dtype dtype, Acc acc, std::int64_t count) {
+    long long result = kPost == TruthPost::count ? acc
+                       : kPost == TruthPost::any ? acc != 0
+                                                 : acc == static_cast<long long>(count);
+    store_any<long long>(p, dtype, result);
+  }
+};
+
+/// The sum of (value - mean)^2: means and squares of blocks of values, joined as Chan, Golub and
+/// LeVeque do.
+template <class V> struct DeviationsReducer {
+  using Value = V;
+  struct Acc {
+    V mean, squares, n;  // n is a weight alone and may be rounded
+  };
+  static constexpr bool kBlockwise = true;
+  static __device__ __forceinline__ Acc identity() { return {V(0), V(0), V(0)}; }
+  static __device__ __forceinline__ Acc take(Acc acc, V value, std::int64_t) {
+    return combine(acc, {value, value - value, V(1)});
+  }
+  template <int n> static __device__ __forceinline__ Acc take_all(Acc acc, const V (&x)[n]) {
+    V sum = x[0], squares = V(0);
+#pragma unroll
+    for (int i = 1; i < n; ++i) sum += x[i];
+    V mean = sum * (V(1) / V(n));
+#pragma unroll
+    for (int i = 0; i < n; ++i) squares += (x[i] - mean) * (x[i] - mean);
+    return combine(acc, {mean, squares, V(n)});
+  }
+  static __device__ __forceinline__ Acc combine(Acc a, Acc b) {
+    if (b.n == V(0)) return a;
+    if (a.n == V(0)) return b;
+    V n = a.n + b.n, share = b.n / n, apart = b.mean - a.mean;
+    return {a.mean + apart * share, a.squares + b.squares + apart * apart * a.n * share, n};
+  }
+  static __device__ __forceinline__ void store(char* p, Dtype dtype, Acc acc, std::int64_t) {
+    store_any<V>(p, dtype, acc.squares);
+  }
+};
+
+/// The mean of what is not NaN.
+template <class V> struct NanMeanReducer {
+  using Value = V;
+  struct Acc {
+    V sum;
+    long long n;
+  };
+  static constexpr bool kBlockwise = false;
+  static __device__ __forceinline__ Acc identity() { return {V(0), 0}; }
+  static __device__ __forceinline__ Acc take(Acc acc, V value, std::int64_t) {
+    bool number = value == value;
+    return {acc.sum + (number ? value : V(0)), acc.n + number};
+  }
+  static __device__ __forceinline__ Acc combine(Acc a, Acc b) { return {a.sum + b.sum, a.n + b.n}; }
+  static __device__ __forceinline__ void store(char* p, Dtype dtype, Acc acc, std::int64_t) {
+    store_any<V>(p, dtype, acc.sum / V(acc.n));
+  }
+};
+
 // --- loaders -------------------------------------------------------------------------------------
+// A vector has kWidth elements and gives kValues values: its elements, or one for all of them.
 // load<kFull> reads the vector at byte `offset`, of which `left` elements are there; kFull: all of
 // them, in one load. finish (only of reduce_columns) is called once for each vector before its
 // values are asked for.
@@ -122,15 +203,18 @@ __device__ __forceinline__ Pack<T, 16 / sizeof(T)> load_vector(const char* p, st
 /// Elements of T, 16 bytes at a time where they lie right.
 template <class T> struct VectorLoader {
   using Value = ComputeOf<T>;
-  static constexpr int kWidth = 16 / sizeof(T);
-  using Data = Pack<T, kWidth>;
+  static constexpr int kWidth = 16 / sizeof(T), kValues = kWidth;
+  using Data = Elements<T, kWidth>;
   template <bool kFull>
   static __device__ __forceinline__ Data load(const ReduceArgs& args, std::int64_t offset,
                                               std::int64_t left) {
-    return load_vector<T, kFull>(args.in + offset, left, args.vector);
+    if constexpr (!kFull) return load_elements<T, kWidth>(args.in + offset, left, args.vector);
+    Data data = {};
+    data.load(args.in + offset);
+    return data;
   }
   static __device__ __forceinline__ Value value(const ReduceArgs&, const Data& data, int j) {
-    return convert<Value>(data.value[j]);
+    return data.template get<Value>(j);
   }
   static __device__ __forceinline__ void finish(const ReduceArgs&, Data&, std::int64_t, bool,
                                                 std::int64_t) {}
@@ -139,7 +223,7 @@ template <class T> struct VectorLoader {
 /// Elements of any dtype, one at a time.
 template <class V> struct AnyLoader {
   using Value = V;
-  static constexpr int kWidth = 1;
+  static constexpr int kWidth = 1, kValues = 1;
   using Data = Raw<V>;
   template <bool kFull>
   static __device__ __forceinline__ Data load(const ReduceArgs& args, std::int64_t offset,
@@ -153,10 +237,35 @@ template <class V> struct AnyLoader {
                                                 std::int64_t) {}
 };
 
+/// 16 elements of bool at a time, of which the value is how many are not 0.
+struct TruthLoader {
+  using Value = long long;
+  static constexpr int kWidth = 16, kValues = 1;
+  struct Data {
+    uint4 bytes;
+  };
+  template <bool kFull>
+  static __device__ __forceinline__ Data load(const ReduceArgs& args, std::int64_t offset,
+                                              std::int64_t left) {
+    auto pack = load_vector<unsigned char, kFull>(args.in + offset, left, args.vector);
+    Data data;
+    memcpy(&data.bytes, &pack, sizeof(pack));
+    return data;
+  }
+  /// The highest bit of every byte that is not 0.
+  static __device__ __forceinline__ unsigned marks(unsigned word) {
+    return (((word & 0x7f7f7f7fu) + 0x7f7f7f7fu) | word) & 0x80808080u;
+  }
+  static __device__ __forceinline__ Value value(const ReduceArgs&, const Data& data, int) {
+    return __popc(marks(data.bytes.x) | marks(data.bytes.y) >> 1 | marks(data.bytes.z) >> 2 |
+                  marks(data.bytes.w) >> 3);
+  }
+};
+
 /// gz = where(y > 0, gy, 0), stored on the way.
 template <class T> struct ReluGradLoader {
   using Value = ComputeOf<T>;
-  static constexpr int kWidth = 16 / sizeof(T);
+  static constexpr int kWidth = 16 / sizeof(T), kValues = kWidth;
   struct Data {
     Pack<T, kWidth> gy, y;
   };
@@ -164,7 +273,7 @@ template <class T> struct ReluGradLoader {
   static __device__ __forceinline__ Data load(const ReduceArgs& args, std::int64_t offset,
                                               std::int64_t left) {
     return {load_vector<T, kFull>(args.in + offset, left, args.vector),
-            load_vector<T, kFull>(args.relu_y + offset, left, args.vector)};
+            load_vector<T, kFull>(args.second + offset, left, args.vector)};
   }
   /// Turns gy into gz.
   static __device__ __forceinline__ void finish(const ReduceArgs& args, Data& data,
@@ -219,11 +328,12 @@ template <class Reducer, class Loader>
 __device__ __forceinline__ typename Reducer::Acc reduce_slice(const ReduceArgs& args,
                                                               std::int64_t base, std::int64_t begin,
                                                               std::int64_t end, int lane) {
-  constexpr int W = Loader::kWidth, U = kReduceUnroll;
+  constexpr int W = Loader::kWidth, N = Loader::kValues, U = kReduceUnroll;
+  constexpr int A = Reducer::kBlockwise ? 1 : N;  // accumulators; a value's is j % A
   int group = args.group;
-  typename Reducer::Acc acc[W];
+  typename Reducer::Acc acc[A];
 #pragma unroll
-  for (int j = 0; j < W; ++j) acc[j] = Reducer::identity();
+  for (int j = 0; j < A; ++j) acc[j] = Reducer::identity();
   std::int64_t k = begin + lane;
   // Vectors that lie right and are all there need no checks.
   std::int64_t whole = args.vector ? min(end, args.count / W) : begin;
@@ -233,11 +343,18 @@ __device__ __forceinline__ typename Reducer::Acc reduce_slice(const ReduceArgs& 
     for (int u = 0; u < U; ++u) {
       data[u] = Loader::template load<true>(args, base + reduced_offset(args, k + u * group), W);
     }
+    if constexpr (Reducer::kBlockwise) {
+      typename Reducer::Value values[U * N];
 #pragma unroll
-    for (int u = 0; u < U; ++u) {
+      for (int i = 0; i < U * N; ++i) values[i] = Loader::value(args, data[i / N], i % N);
+      acc[0] = Reducer::take_all(acc[0], values);
+    } else {
 #pragma unroll
-      for (int j = 0; j < W; ++j) {
-        acc[j] = Reducer::take(acc[j], Loader::value(args, data[u], j), (k + u * group) * W + j);
+      for (int u = 0; u < U; ++u) {
+#pragma unroll
+        for (int j = 0; j < N; ++j) {
+          acc[j] = Reducer::take(acc[j], Loader::value(args, data[u], j), (k + u * group) * W + j);
+        }
       }
     }
   }
@@ -245,12 +362,13 @@ __device__ __forceinline__ typename Reducer::Acc reduce_slice(const ReduceArgs& 
     std::int64_t left = args.count - k * W;
     auto data = Loader::template load<false>(args, base + reduced_offset(args, k), left);
 #pragma unroll
-    for (int j = 0; j < W; ++j) {
-      if (j < left) acc[j] = Reducer::take(acc[j], Loader::value(args, data, j), k * W + j);
+    for (int j = 0; j < N; ++j) {
+      if (j >= left) continue;
+      acc[j % A] = Reducer::take(acc[j % A], Loader::value(args, data, j), k * W + j);
     }
   }
 #pragma unroll
-  for (int half = W / 2; half > 0; half /= 2) {
+  for (int half = A / 2; half > 0; half /= 2) {
 #pragma unroll
     for (int j = 0; j < half; ++j) acc[j] = Reducer::combine(acc[j], acc[j + half]);
   }
@@ -334,6 +452,18 @@ __device__ __forceinline__ void add_rows(const ReduceArgs& args, std::int64_t ba
       std::int64_t r = row + u * below;
       offset[u] = base + reduced_offset(args, r);
       if (r < end) data[u] = Loader::template load<kFull>(args, offset[u], left);
+    }
+    if constexpr (Reducer::kBlockwise && kFull) {
+      if (row + (U - 1) * below < end) {
+#pragma unroll
+        for (int j = 0; j < W; ++j) {
+          typename Reducer::Value values[U];
+#pragma unroll
+          for (int u = 0; u < U; ++u) values[u] = Loader::value(args, data[u], j);
+          acc[j] = Reducer::take_all(acc[j], values);
+        }
+        continue;
+      }
     }
 #pragma unroll
     for (int u = 0; u < U; ++u) {
@@ -438,11 +568,31 @@ constexpr void add_reduction(ReduceKernels& kernels) {
 template <class V> using argmax_reducer = ArgReducer<V, true>;
 template <class V> using argmin_reducer = ArgReducer<V, false>;
 
+// Adds the kernels over bool of a row that computes in integers: they count what is not 0.
+template <TruthPost kPost> constexpr void add_truth(ReduceKernels& kernels) {
+  using Reducer = TruthReducer<kPost>;
+  kernels.vector[static_cast<int>(VectorType::b8)] = {reduce_rows<Reducer, TruthLoader>,
+                                                      reduce_columns<Reducer, VectorLoader<bool>>};
+}
+
+template <Reduction kReduction> constexpr void add_truth_of(ReduceKernels& kernels) {
+  constexpr Reduction r = kReduction;
+  if constexpr (r == Reduction::any || r == Reduction::max) {
+    add_truth<TruthPost::any>(kernels);
+  } else if constexpr (r == Reduction::all || r == Reduction::min || r == Reduction::prod) {
+    add_truth<TruthPost::all>(kernels);
+  } else if constexpr (r == Reduction::sum || r == Reduction::sum_of_squares ||
+                       r == Reduction::count_nonzero) {
+    add_truth<TruthPost::count>(kernels);
+  }
+}
+
 template <template <class> class ReducerOf, ReductionRule kRule, Reduction kReduction>
 constexpr void add_reduction_of_group(ReduceTable& table) {
   constexpr int row = static_cast<int>(kReduction);
   if constexpr (row % kReduceGroups == RENSA_REDUCE_GROUP) {
     add_reduction<ReducerOf, kRule>(table.row[row]);
+    add_truth_of<kReduction>(table.row[row]);
   }
 }
 
@@ -455,6 +605,8 @@ template <> const ReduceTable& reduce_table<RENSA_REDUCE_GROUP>() {
 #undef RENSA_REDUCTION
     add_reduction_of_group<argmax_reducer, ReductionRule::position, Reduction::argmax>(t);
     add_reduction_of_group<argmin_reducer, ReductionRule::position, Reduction::argmin>(t);
+    add_reduction_of_group<DeviationsReducer, ReductionRule::deviations, Reduction::deviations>(t);
+    add_reduction_of_group<NanMeanReducer, ReductionRule::nan_mean, Reduction::nanmean>(t);
     return t;
   }();
   return table;

@@ -69,7 +69,13 @@ std::complex<double> expected(Reduction reduction,
   switch (reduction) {
     case Reduction::sum: return sum;
     case Reduction::prod: return prod;
-    case Reduction::mean: return sum / static_cast<double>(values.size());
+    case Reduction::mean:
+    case Reduction::nanmean: return sum / static_cast<double>(values.size());
+    case Reduction::deviations: {
+      double mean = sum.real() / static_cast<double>(values.size()), total = 0;
+      for (std::complex<double> x : values) total += (x.real() - mean) * (x.real() - mean);
+      return total;
+    }
     case Reduction::max: return values[greatest];
     case Reduction::min: return values[least];
     case Reduction::any: return any;
@@ -92,6 +98,7 @@ bool takes(Reduction reduction, Dtype d) {
     case ReductionRule::sum:
     case ReductionRule::mean:
     case ReductionRule::count: return true;
+    case ReductionRule::nan_mean:
     case ReductionRule::nan_sum: return kind == 'f' || kind == 'c';
     case ReductionRule::nan_order: return kind == 'f';
     default: return kind != 'c';
