@@ -106,6 +106,52 @@ TEST_P(Decompositions, TallAndWideMatrices) {
   }
 }
 
+// Of rank 1, of equal values, of values that fall by many powers of ten, and nothing at all.
+TEST_P(Decompositions, SingularVectorsOfDegenerateMatrices) {
+  constexpr std::int64_t n = 100;
+  for (Dtype d : {float32, float64, complex64}) {
+    Array graded = xp::multiply(noise({n, n}, d, 20), xp::logspace(0, -12, n).astype(d));
+    Array repeated = noise({150, 45}, d, 21);
+    repeated = xp::concatenate({repeated, repeated}, 1);
+    for (const Array& a : {xp::ones({n, n}, d), xp::eye(n, d), xp::zeros({n, n}, d), graded,
+                           repeated, Array(repeated.T())}) {
+      la::SVDResult svd = la::svd(a, false), full = la::svd(a);
+      double near = limit(d);
+      EXPECT_LT(distance(xp::matmul(xp::multiply(svd.U, svd.S.expand_dims(-2)), svd.Vh), a), near);
+      EXPECT_LT(from_identity(svd.U), near);
+      EXPECT_LT(from_identity(adjoint(svd.Vh)), near);
+      EXPECT_LT(from_identity(full.U), near);
+      EXPECT_LT(from_identity(adjoint(full.Vh)), near);
+      EXPECT_LT(distance(la::svdvals(a), svd.S), near);
+    }
+  }
+}
+
+TEST_P(Decompositions, SingularVectorsOfNaN) {
+  Array a = noise({2, 80, 70}, float32, 22);
+  a[{1, 2, 2}].fill(std::numeric_limits<float>::quiet_NaN());
+  std::string text = thrown<LinAlgError>([&] { la::svd(a).S.get(); });
+  EXPECT_NE(text.find("linalg.svd: matrix 1 of 2 has values that were not found"),
+            std::string::npos)
+      << text;
+}
+
+// Either triangle alone is read.
+TEST_P(Decompositions, CholeskyOfOneTriangle) {
+  for (Dtype d : kDtypes) {
+    for (Shape shape : {Shape{90, 90}, Shape{3, 20, 20}}) {
+      Array a = noise(shape, d, 23), one = xp::eye(shape[shape.ndim() - 1], d);
+      Array whole = xp::add(xp::matmul(a, adjoint(a)), one), wrong = xp::full(shape, 7, d);
+      Array l = la::cholesky(xp::tril(whole) + xp::triu(wrong, 1));
+      Array u = la::cholesky(xp::triu(whole) + xp::tril(wrong, -1), true);
+      EXPECT_LT(distance(xp::matmul(l, adjoint(l)), whole), 10 * limit(d));
+      EXPECT_LT(distance(xp::matmul(adjoint(u), u), whole), 10 * limit(d));
+      EXPECT_EQ(distance(xp::triu(l, 1), xp::zeros(shape, d)), 0);
+      EXPECT_TRUE(l.is_contiguous());
+    }
+  }
+}
+
 TEST_P(Decompositions, GeneralEigenvalues) {
   for (Dtype d : {float64, complex128}) {
     Array a = noise({2, 40, 40}, d, 6);
@@ -164,6 +210,31 @@ TEST_P(Decompositions, ErrorsBeforeTheLaunch) {
   has(thrown<ValueError>([&] { xp::einsum("ij->k", a); }), "names no operand's axis");
   has(thrown<ValueError>([&] { xp::einsum("i?", a); }), "'?'");
   has(thrown<ShapeError>([&] { xp::tensordot(a, a, 1); }), "tensordot: axes (1,) of");
+}
+
+TEST_P(Decompositions, NormsOfEveryDtypeAndLayout) {
+  Array wide = noise({6, 10, 4}, complex128, 24);
+  Array a = wide[{Slice(none, none, 2), Slice(none, none, -3)}];
+  double squares = xp::sum(xp::square(xp::absolute(a))).item<double>();
+  EXPECT_NEAR(la::norm(a).item<double>(), std::sqrt(squares), 1e-13);
+  EXPECT_EQ(la::norm(a).dtype(), float64);
+  EXPECT_EQ(la::norm(a.astype(complex64)).dtype(), float32);
+  EXPECT_NEAR(la::norm(xp::imag(a)).item<double>(),
+              std::sqrt(xp::sum(xp::square(xp::imag(a))).item<double>()), 1e-13);
+  EXPECT_EQ(la::norm(a, {}, 1, true).shape(), Shape({3, 1, 4}));
+  EXPECT_LT(
+      distance(la::norm(a, {}, {0, 2}), xp::sqrt(xp::sum(xp::square(xp::absolute(a)), {0, 2}))),
+      1e-13);
+  Array eight = noise({1, 2, 1, 2, 1, 2, 1, 2}, complex128, 25);
+  EXPECT_NEAR(la::norm(eight).item<double>(),
+              std::sqrt(xp::sum(xp::square(xp::absolute(eight))).item<double>()), 1e-13);
+  for (Dtype d : {bool_, uint8, int64}) {
+    Array norm = la::norm(xp::array({0, 1, 1, 1, 1}).astype(d));
+    EXPECT_EQ(norm.dtype(), float64);
+    EXPECT_EQ(norm.item<double>(), 2);
+  }
+  EXPECT_EQ(la::norm(xp::zeros({0}, complex64)).item<float>(), 0);
+  EXPECT_EQ(la::norm(xp::zeros({0})).item<float>(), 0);
 }
 
 TEST_P(Decompositions, NormsOf16BitFloats) {
