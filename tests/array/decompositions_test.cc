@@ -56,7 +56,8 @@ void check_all(const Array& a) {
   la::SVDResult svd = la::svd(a);
   EXPECT_LT(distance(xp::matmul(xp::multiply(svd.U, svd.S.expand_dims(-2)), svd.Vh), a), near);
   EXPECT_LT(from_identity(svd.U), near);
-  EXPECT_LT(distance(la::svdvals(a), svd.S), near);
+  // Another algorithm than with vectors, so as near as the greatest of them allows.
+  EXPECT_LT(distance(la::svdvals(a), svd.S), near * std::max(1.0, svd.S.max().item<double>()));
   Array hermitian = xp::add(a, adjoint(a));
   la::EigResult eigh = la::eigh(hermitian);
   const Array& v = eigh.eigenvectors;
