@@ -94,7 +94,7 @@ class ArrayWork {
     Array a = xp::random::normal(0, 1, {kCount, 100, 100}, float32, device_);
     Array b = xp::random::normal(0, 1, {100, 100}, float32, device_);
     auto norm_of = [&](const Array& whole, std::int64_t i) {
-      return xp::sqrt(xp::square(xp::matmul(whole[i], b)).sum());
+      return xp::linalg::norm(xp::matmul(whole[i], b));
     };
     auto log_norms = [&](const Variable& whole) {
       Array log = xp::empty({kCount}, float32, device_);

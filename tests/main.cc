@@ -2,7 +2,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "tests/testing.h"
+#include "tests/optional_parts.h"
 
 namespace rensa::testing {
 namespace {
@@ -20,6 +20,24 @@ std::vector<Device> test_devices() {
   std::vector<Device> devices{cpu()};
   if (num_gpus() > 0) devices.push_back(gpu(0));
   return devices;
+}
+
+namespace {
+std::vector<Device> devices_with(bool on_the_cpu) {
+  std::vector<Device> devices = test_devices();
+  if (!on_the_cpu) devices.erase(devices.begin());
+  return devices;
+}
+}  // namespace
+bool has_lapack() { return RENSA_TEST_LAPACK; }
+bool has_fft() { return RENSA_TEST_FFT; }
+std::vector<Device> linalg_devices() { return devices_with(has_lapack()); }
+std::vector<Device> fft_devices() { return devices_with(has_fft()); }
+
+bool left_out(std::string_view message) {
+  auto names = [&](const char* option) { return message.find(option) != message.npos; };
+  return (!has_lapack() && names("build with RENSA_BLAS=ON")) ||
+         (!has_fft() && names("build with RENSA_FFT=ON"));
 }
 }  // namespace rensa::testing
 

@@ -69,7 +69,7 @@ bool view_strides(const ArrayView& view, const Shape& shape, Shape* strides) {
     old_shape.push_back(view.shape[i]);
     old_strides.push_back(view.strides[i]);
   }
-  *strides = Shape::filled(shape.ndim(), itemsize(view.dtype));
+  *strides = Shape::filled(shape.ndim(), rensa::itemsize(view.dtype));
   int new_begin = 0, old_begin = 0;
   while (old_begin < old_shape.ndim()) {
     int new_end = new_begin + 1, old_end = old_begin + 1;
@@ -98,7 +98,7 @@ Array Array::reshape(const Shape& shape) const {
   Shape resolved = resolve_shape(*this, shape);
   Shape strides;
   if (is_contiguous()) {
-    return new_view(*this, 0, resolved, contiguous_strides(resolved, itemsize(dtype())));
+    return new_view(*this, 0, resolved, contiguous_strides(resolved, rensa::itemsize(dtype())));
   }
   if (view_strides(view_, resolved, &strides)) return new_view(*this, 0, resolved, strides);
   return copy().reshape(resolved);
@@ -172,7 +172,7 @@ Array Array::expand_dims(int axis) const {
   check_defined("expand_dims", *this);
   axis = normalize_axis("expand_dims", axis, ndim() + 1);
   Shape shape = view_.shape, strides = view_.strides;
-  std::int64_t stride = axis < ndim() ? shape[axis] * strides[axis] : itemsize(dtype());
+  std::int64_t stride = axis < ndim() ? shape[axis] * strides[axis] : rensa::itemsize(dtype());
   shape.insert(axis, 1);
   strides.insert(axis, stride);
   return new_view(*this, 0, shape, strides);

@@ -7,6 +7,7 @@
 #include <iosfwd>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rensa/array/index.h"
@@ -125,6 +126,49 @@ class Array {
   Array argmin() const;
   Array argmin(int axis, bool keepdims = false) const;
   Array dot(const Array& other) const;
+
+  // --- the routines of namespace xp of the same names (array/methods.cc) ------------------------
+  Array var(Axes axis = {}, double ddof = 0, bool keepdims = false) const;
+  Array std(Axes axis = {}, double ddof = 0, bool keepdims = false) const;
+  Array ptp(Axes axis = {}, bool keepdims = false) const;
+  Array cumsum(Axes axis = {}) const;
+  Array cumprod(Axes axis = {}) const;
+  Array trace(std::int64_t offset = 0, int axis1 = 0, int axis2 = 1) const;
+  Array conj() const;
+  Array real() const;  // a view where this array is complex
+  Array imag() const;
+  Array round(int decimals = 0) const;
+  Array clip(Scalar least, Scalar most) const;
+  Array clip(const Array& least, const Array& most) const;
+  void sort(int axis = -1) const;  // in place
+  Array argsort(int axis = -1) const;
+  void partition(std::int64_t kth, int axis = -1) const;  // in place
+  Array argpartition(std::int64_t kth, int axis = -1) const;
+  Array searchsorted(const Array& values, std::string_view side = "left") const;
+  std::vector<Array> nonzero() const;  // waits
+  Array take(const Array& indices) const;
+  Array take(const Array& indices, int axis) const;
+  void put(const Array& indices, const Array& values) const;
+  Array choose(std::initializer_list<Array> choices) const;
+  Array compress(const Array& condition) const;  // waits
+  Array compress(const Array& condition, int axis) const;
+  void scatter_add(const Array& indices, const Array& values) const;
+  void scatter_max(const Array& indices, const Array& values) const;
+  void scatter_min(const Array& indices, const Array& values) const;
+  Array repeat(std::int64_t repeats) const;
+  Array repeat(std::int64_t repeats, int axis) const;
+  Array diagonal(std::int64_t offset = 0, int axis1 = 0, int axis2 = 1) const;  // a view
+  /// A flat copy.
+  Array flatten() const;
+  /// The last two axes exchanged: a view.
+  Array mT() const;
+  /// The same bytes as elements of `dtype`, a view. Where the sizes differ the last axis has to be
+  /// contiguous; it grows or shrinks. Throws ShapeError.
+  Array view(Dtype dtype) const;
+  std::int64_t itemsize() const { return rensa::itemsize(view_.dtype); }
+  /// The elements in C order. Waits.
+  std::string tobytes() const;
+  void tofile(const std::string& path) const;
 
 #define RENSA_ARRAY_OPERATOR(symbol)                            \
   friend Array operator symbol(const Array& a, const Array& b); \

@@ -71,11 +71,12 @@ xp::linalg::SVDResult detail::svd(const char* operation, const Array& a, bool fu
   std::int64_t batch = work.shape(0), n = work.shape(1), m = work.shape(2);
   Array s = new_array({batch, n}, real_dtype(dtype), a.device()), u, vt;
   Svd op(operation);
-  op.jacobi = a.device().is_cuda() && batch > 1 && m <= Svd::kJacobiRows;
+  bool small = batch > 1 && m <= Svd::kJacobiRows;
+  op.jacobi = a.device().is_cuda() && (small || (compute_uv && m >= Svd::kLargeJacobiRows));
   op.a = work.operand();
   op.s = s.operand();
   if (compute_uv || op.jacobi) {
-    u = new_array({batch, full_matrices || op.jacobi ? m : n, m}, dtype, a.device());
+    u = new_array({batch, full_matrices || (op.jacobi && small) ? m : n, m}, dtype, a.device());
     vt = new_array({batch, n, n}, dtype, a.device());
     op.u = u.operand();
     op.vt = vt.operand();
@@ -145,15 +146,19 @@ EigResult general_eig(const char* operation, const Array& a, bool vectors) {
 Array cholesky(const Array& a, bool upper) {
   const char* name = "linalg.cholesky";
   check_square(name, a);
-  Array work = matrix_batch(a, linalg_dtype(name, a));
+  // In C order the lower triangle is to the library the upper one, which cuSOLVER factors in twice
+  // the time of a lower one.
+  bool turned = a.device().is_cuda() && !upper;
+  Array work = matrix_batch(turned ? a.swapaxes(-1, -2) : a, linalg_dtype(name, a));
   if (a.size() != 0) {
     rensa::detail::refuse_recording(name, a);
     CholeskyFactor op(name);
-    op.upper = !upper;
+    op.upper = !upper && !turned;
     op.a = work.operand();
     launch(op);
   }
-  return unbatch(rensa::detail::triangle(work, !upper), a);
+  Array factor = turned ? work.swapaxes(1, 2) : work;
+  return unbatch(upper ? xp::triu(factor) : xp::tril(factor), a);
 }
 
 QRResult qr(const Array& a, QrMode mode) {
@@ -180,7 +185,7 @@ QRResult qr(const Array& a, QrMode mode) {
   factor.tau = tau.operand();
   launch(factor);
   Array upper = work.swapaxes(1, 2)[{Slice(), Slice(columns)}];
-  result.R = unbatch(rensa::detail::triangle(upper, false), a);
+  result.R = unbatch(xp::triu(upper), a);
   if (mode == QrMode::r) return result;
   Array q = new_array({batch, columns, m}, dtype, a.device());
   rensa::detail::copy_elements(name, work[{Slice(), Slice(k)}], q[{Slice(), Slice(k)}]);

@@ -73,13 +73,6 @@ Array unbatch(const Array& batch, const Array& a) {
   return new_view(batch, 0, shape, strides);
 }
 
-Array triangle(const Array& a, bool lower) {
-  Array rows = xp::arange(a.shape(-2), a.device()).expand_dims(1);
-  Array columns = xp::arange(a.shape(-1), a.device());
-  Array inside = lower ? xp::greater_equal(rows, columns) : xp::less_equal(rows, columns);
-  return xp::where(inside, a, 0);
-}
-
 void refuse_recording(const char* operation, const Array& a) {
   if (a.device().is_cpu()) return;
   if (Recorder* recorder = ThreadState::current().recorder) recorder->cannot_record(operation);

@@ -24,9 +24,6 @@ Array matrix_batch(const Array& a, Dtype dtype);
 /// `batch`, (batch, ...), with the leading axes of `a` in place of its first one.
 Array unbatch(const Array& batch, const Array& a);
 
-/// `a` where `row + offset >= column` (lower) or `row + offset <= column`, else 0.
-Array triangle(const Array& a, bool lower);
-
 /// Tells a recording of a step that `operation` on `a`, a GPU array, cannot be replayed.
 void refuse_recording(const char* operation, const Array& a);
 

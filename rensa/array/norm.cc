@@ -34,9 +34,19 @@ Array inexact(const Array& x) {
   return kind == 'f' || kind == 'c' ? x : x.astype(float64);
 }
 
+// Complex numbers as pairs of real ones, along one more axis.
+Array pairs(const Array& x) {
+  ArrayView view = x.view();
+  view.dtype = real_dtype(x.dtype());
+  view.shape.push_back(2);
+  view.strides.push_back(itemsize(view.dtype));
+  return Array(x.storage(), view);
+}
+
 Array euclidean(const Array& x, unsigned axes) {
-  Array sizes = dtype_kind(x.dtype()) == 'c' ? xp::absolute(x) : x;
-  return xp::sqrt(rensa::detail::reduce_axes(Reduction::sum_of_squares, sizes, axes));
+  if (dtype_kind(x.dtype()) != 'c') return rensa::detail::reduce_axes(Reduction::norm, x, axes);
+  if (x.ndim() == kMaxNdim) return euclidean(xp::absolute(x), axes);
+  return rensa::detail::reduce_axes(Reduction::norm, pairs(x), axes | 1u << x.ndim()).squeeze(-1);
 }
 
 // The greatest (least) along one axis, which stays; the greatest of nothing is 0.
@@ -104,11 +114,11 @@ Shape all_axes(const Array& x) {
 
 Array norm_named(const char* name, const Array& x, Ord ord, const AxisList& axis, bool keepdims) {
   rensa::detail::check_defined(name, x);
-  Array values = inexact(x);
   if (!axis.given() && ord.kind() == Ord::Kind::none) {
-    Array result = euclidean(values, (1u << x.ndim()) - 1);
+    Array result = euclidean(x, (1u << x.ndim()) - 1);
     return without(result, x, all_axes(x), keepdims);
   }
+  Array values = inexact(x);
   Shape axes;
   for (std::int64_t i : axis.given() ? axis.values() : all_axes(x)) {
     axes.push_back(normalize_axis(name, i, x.ndim()));

@@ -11,9 +11,9 @@
 #include <ostream>
 
 #include "rensa/array/internal.h"
-#include "rensa/device/tracer.h"
 #include "rensa/array/print.h"
 #include "rensa/core/error.h"
+#include "rensa/device/tracer.h"
 
 namespace rensa {
 

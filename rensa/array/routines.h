@@ -60,7 +60,6 @@ struct ElementwiseArgument {
 Array elementwise(Ufunc ufunc, std::initializer_list<ElementwiseArgument> arguments,
                   const Array* out = nullptr);
 
-
 // --- reductions (array/reduce.cc)
 // ------------------------------------------------------------------
 // The forms of a reduction: sum(a), sum(a, 1), sum(a, {0, 1}), sum(a, axes, keepdims) and

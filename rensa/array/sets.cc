@@ -99,7 +99,7 @@ UniqueResult unique_along(const char* operation, const Array& a, const UniqueOpt
   std::vector<Array> by_last;
   for (std::int64_t key = keys; key-- > 0;) by_last.push_back(columns[key]);
   if (keys > 0) order = xp::lexsort(by_last);
-  Array sorted = xp::take(columns.transpose(), order);
+  Array sorted = xp::take(columns.transpose(), order, 0);
   Array mask = detail::new_array({n}, bool_, a.device());
   detail::fill_elements(operation, mask[Slice(0, 1)], true);
   if (n > 1) {
@@ -108,7 +108,7 @@ UniqueResult unique_along(const char* operation, const Array& a, const UniqueOpt
   }
   Array first = detail::places_where(mask);
   UniqueResult result;
-  result.values = detail::from_rows(xp::take(sorted, first).transpose(), a.shape(), axis);
+  result.values = detail::from_rows(xp::take(sorted, first, 0).transpose(), a.shape(), axis);
   describe_groups(operation, mask, first, order, options, result);
   return result;
 }

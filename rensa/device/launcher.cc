@@ -147,9 +147,9 @@ std::string report_text(const char* name, const ErrorWord& word, Device device) 
   bool label = std::string_view(name).starts_with("softmax_cross_entropy");
   return fmt::format(
       "{}: {} (reported by {}; the work queued after it has run)", name,
-      label ? fmt::format("label {} is out of bounds for {} classes", word.value, word.bound)
-            : fmt::format("index {} is out of bounds for an axis of size {}", word.value,
-                          word.bound),
+      label
+          ? fmt::format("label {} is out of bounds for {} classes", word.value, word.bound)
+          : fmt::format("index {} is out of bounds for an axis of size {}", word.value, word.bound),
       device.str());
 }
 

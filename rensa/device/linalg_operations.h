@@ -84,12 +84,13 @@ struct Eigh final : OperationOf<Eigh> {
 };
 
 /// a = u s vt for `a` (batch, n, m) with m >= n, which is lost: s (batch, n) falling, u
-/// (batch, n or m, m), vt (batch, n, n); u and vt both present or both absent. With `jacobi`, for
-/// many matrices of at most kJacobiRows rows on a GPU, they are present, u is (batch, m, m) and vt
-/// holds v instead.
+/// (batch, n or m, m), vt (batch, n, n); u and vt both present or both absent. With `jacobi`, on a
+/// GPU, they are present and vt holds v instead; many matrices of at most kJacobiRows rows are then
+/// factored side by side, for which u is (batch, m, m).
 struct Svd final : OperationOf<Svd> {
   using OperationOf::OperationOf;
   static constexpr std::int64_t kJacobiRows = 32;
+  static constexpr std::int64_t kLargeJacobiRows = 64;  // from here on Jacobi's way is the faster
   bool jacobi = false;
   Operand a, s, u, vt;
 

@@ -199,7 +199,7 @@ class Picture {
           "</text>\n",
           x_of(tick), kTop - 4, y, y + 14, tick, decimals);
     }
-    body_ += fmt::format("<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">ms</text>\n", kLeft - 8,
+    body_ += fmt::format("<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">ms</text>\n", kLeft - 22,
                          y + 14);
   }
 

@@ -56,9 +56,7 @@ struct Softmax {
 struct LogSoftmax {
   static constexpr const char* name = "log_softmax";
   static constexpr Keep keep = Keep::output;
-  static Array forward(const Array& x, int axis) {
-    return xp::log_softmax(x, axis);
-  }
+  static Array forward(const Array& x, int axis) { return xp::log_softmax(x, axis); }
   static Variable backward(const Variable& y, const Variable& gy, int axis) {
     return gy - exp(y) * sum(gy, axis, true);
   }

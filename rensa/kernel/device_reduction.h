@@ -161,6 +161,7 @@ template <class R> __device__ __forceinline__ void rows(const typename R::argume
     for (unsigned s = lane; s < slices; s += kBlock) value = R::combine(value, partials[s]);
     value = join_group<R>(value, group);
   }
+  if (a.count == 0) value = R::identity();  // of nothing, not of many
   if (lane == 0 && output < outputs) R::post(a, position, 0, output, value);
 }
 
@@ -265,6 +266,7 @@ template <class R> __device__ __forceinline__ void columns(const typename R::arg
       result = R::combine(result, partials[s * a.outputs]);
     }
   }
+  if (a.count == 0) result = R::identity();
   if (answers) R::post(a, position, mine, output + mine, result);
 }
 

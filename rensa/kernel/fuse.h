@@ -101,8 +101,9 @@ template <class F> class Fused {
 /// Elementwise routines, operators, astype, and sum, prod, mean, max, min, any and all may be used,
 /// with views, broadcasting and full arrays; the results equal the plain call's, bit for bit
 /// (float16 and bfloat16 round after each operation as they do there); but for sums of floats over
-/// arrays that are not C-contiguous, which may be added in another order. One kernel takes
-/// elementwise work, a reduction, and elementwise work on its result; what needs more becomes
+/// arrays that are not C-contiguous, which may be added in another order, and on the CPU for the
+/// last bits of libm's functions, of which the machine's compiler takes what it likes. One kernel
+/// takes elementwise work, a reduction, and elementwise work on its result; what needs more becomes
 /// several kernels, see kernels(). Asking for values (item, to_vector, str, get), writing into an
 /// argument, and other routines throw NotImplementedError. A fused function called inside another
 /// is part of it. Works for arrays on the CPU where the machine has a C++ compiler.

@@ -11,10 +11,10 @@
 #include <set>
 #include <vector>
 
-#include "rensa/core/error.h"
-#include "rensa/core/thread_state.h"
 #include "rensa/array/npy.h"
 #include "rensa/array/zip.h"
+#include "rensa/core/error.h"
+#include "rensa/core/thread_state.h"
 
 namespace rensa::serializers {
 

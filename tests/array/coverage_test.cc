@@ -1,7 +1,7 @@
 // Every routine of routines.def runs on every device and leaves nothing wrong behind.
 #include "tests/array/routines.h"
+#include "tests/optional_parts.h"
 #include "tests/temporary_folder.h"
-#include "tests/testing.h"
 
 namespace rensa::testing {
 namespace {
@@ -13,10 +13,12 @@ TEST(ArrayRoutines, AllRunOnEveryDevice) {
     RoutineTable table(256, 16, 8, device, folder / "routine");
     for (const RoutineTable::Row& row : table.rows()) {
       SCOPED_TRACE(std::string(row.name) + " on " + device.str());
-      EXPECT_NO_THROW({
+      try {
         row.call();
         if (device.is_cuda()) cuda::synchronize(device);
-      });
+      } catch (const std::exception& e) {
+        EXPECT_TRUE(left_out(e.what())) << e.what();
+      }
     }
     EXPECT_GT(table.rows().size(), 400u);
   }

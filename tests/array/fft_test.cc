@@ -94,7 +94,8 @@ class FftTest : public ::testing::TestWithParam<Device> {
  protected:
   DeviceScope scope_{GetParam()};
 };
-INSTANTIATE_TEST_SUITE_P(Devices, FftTest, ::testing::ValuesIn(testing::test_devices()),
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(FftTest);
+INSTANTIATE_TEST_SUITE_P(Devices, FftTest, ::testing::ValuesIn(testing::fft_devices()),
                          [](const auto& info) { return info.param.is_cpu() ? "cpu" : "cuda"; });
 
 // Numbers in [-1, 1) without a period.
@@ -197,6 +198,13 @@ TEST_P(FftTest, TheOperandStaysAsItWas) {
   fft::irfftn(x);
   fft::fft(x);
   EXPECT_TRUE(testing::matches(x, before, {0, 0}));
+}
+
+TEST(FftOnTheCpu, ABuildWithoutItSaysSo) {
+  if (testing::has_fft()) GTEST_SKIP() << "this build has Fourier transforms";
+  std::string text = thrown<NotImplementedError>([] { fft::rfft(xp::ones({4}, float32, cpu())); });
+  EXPECT_EQ(text.find("fft.rfft: "), 0u) << text;
+  EXPECT_TRUE(testing::left_out(text)) << text;
 }
 
 TEST_P(FftTest, ErrorsNameTheRoutine) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "tests/array/arrays.h"
+#include "tests/optional_parts.h"
 
 namespace rensa {
 namespace {
@@ -12,7 +13,7 @@ using testing::Closeness;
 using testing::matches;
 
 TEST(Polyfit, FindsTheCoefficients) {
-  for (Device device : testing::test_devices()) {
+  for (Device device : testing::linalg_devices()) {
     Array x = xp::linspace(-2, 3, 30, float64, device),
           p = xp::array({2.0, -1.0, 0.5, 7.0}, device);
     Array fit = xp::polyfit(x, xp::polyval(p, x), 3);
@@ -32,7 +33,7 @@ TEST(Polyfit, FindsTheCoefficients) {
 }
 
 TEST(Roots, OfProductsOfFactors) {
-  for (Device device : testing::test_devices()) {
+  for (Device device : testing::linalg_devices()) {
     // 0 x^5 + (x - 1)(x - 2)(x + 3) x
     Array p = xp::array({0.0, 1.0, 0.0, -7.0, 6.0, 0.0}, device), roots;
     try {
@@ -58,7 +59,7 @@ TEST(Roots, OfProductsOfFactors) {
 TEST(MultivariateNormal, HasItsMeanAndCovariance) {
   Array cov = xp::array({{2.0, 0.6, 0.0}, {0.6, 1.0, 0.0}, {0.0, 0.0, 0.0}});  // of rank 2
   Array mean = xp::array({1.0, -2.0, 5.0});
-  for (Device device : testing::test_devices()) {
+  for (Device device : testing::linalg_devices()) {
     auto g = xp::random::default_rng(4, device);
     Array v = g.multivariate_normal(mean.to(device), cov.to(device), {200, 1000}, float64);
     EXPECT_EQ(v.shape(), Shape({200, 1000, 3}));

@@ -3,9 +3,9 @@
 
 #include <gmock/gmock.h>
 
-#include "rensa/core/error.h"
 #include "rensa/array/npy.h"
 #include "rensa/array/zip.h"
+#include "rensa/core/error.h"
 #include "tests/temporary_folder.h"
 #include "tests/testing.h"
 

@@ -367,6 +367,17 @@ void copy_or_fill(const char* operation, const LaunchContext& context, ArrayView
   launch_units(operation, context, in, out, pattern);
 }
 
+struct BytesArgs {
+  const char* in;
+  char* out;
+  std::int64_t count;
+};
+
+// One warp.
+__global__ void __launch_bounds__(32) copy_bytes(const __grid_constant__ BytesArgs args) {
+  for (std::int64_t i = threadIdx.x; i < args.count; i += 32) args.out[i] = args.in[i];
+}
+
 }  // namespace
 
 void copy_elements(const char* operation, const LaunchContext& context, const ArrayView& in,
@@ -404,6 +415,12 @@ void fill_elements(const char* operation, const LaunchContext& context, const Sc
     case ComputeType::c128: as(complex_t<double>(0)); break;
   }
   copy_or_fill(operation, context, ArrayView{}, out, pattern);
+}
+
+void copy_few_bytes(const char* operation, const LaunchContext& context, const void* from, void* to,
+                    std::int64_t nbytes) {
+  BytesArgs args{static_cast<const char*>(from), static_cast<char*>(to), nbytes};
+  launch_kernel(operation, context, copy_bytes, 1, 32, args);
 }
 
 }  // namespace rensa::cuda

@@ -15,4 +15,9 @@ void copy_elements(const char* operation, const LaunchContext& context, const Ar
 void fill_elements(const char* operation, const LaunchContext& context, const Scalar& value,
                    Dtype compute, const ArrayView& out);
 
+/// to = from, a few bytes, by a kernel: towards page-locked memory it starts behind other kernels
+/// sooner than a copy engine does.
+void copy_few_bytes(const char* operation, const LaunchContext& context, const void* from, void* to,
+                    std::int64_t nbytes);
+
 }  // namespace rensa::cuda

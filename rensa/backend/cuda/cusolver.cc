@@ -13,6 +13,9 @@ namespace rensa::cuda {
 
 namespace {
 
+// Some ten do; where rounding keeps the rest from falling below the tolerance more do not help.
+constexpr int kMaxSweeps = 30;
+
 Cusolver load_cusolver() {
   Library library(cusolver_source());
   Cusolver table;
@@ -34,7 +37,10 @@ Cusolver load_cusolver() {
   RENSA_CUSOLVER_TYPES(RENSA_BIND)
 #undef RENSA_BIND
   library.bind("cusolverDnCreateGesvdjInfo", table.create_gesvdj_info);
+  library.bind("cusolverDnXgesvdjSetMaxSweeps", table.set_gesvdj_sweeps);
 #define RENSA_BIND(T, t)                                                                   \
+  library.bind("cusolverDn" #T "gesvdj_bufferSize", table.gesvdj_size_##t);                \
+  library.bind("cusolverDn" #T "gesvdj", table.gesvdj_##t);                                \
   library.bind("cusolverDn" #T "gesvdjBatched_bufferSize", table.gesvdj_batched_size_##t); \
   library.bind("cusolverDn" #T "gesvdjBatched", table.gesvdj_batched_##t);
   RENSA_CUSOLVER_TYPES(RENSA_BIND)
@@ -102,6 +108,8 @@ CusolverHandle::CusolverHandle(const char* operation, Device device, cudaStream_
   if (!slot.jacobi) {
     check_cusolver(operation, "cusolverDnCreateGesvdjInfo",
                    cusolver().create_gesvdj_info(&slot.jacobi));
+    check_cusolver(operation, "cusolverDnXgesvdjSetMaxSweeps",
+                   cusolver().set_gesvdj_sweeps(slot.jacobi, kMaxSweeps));
   }
   if (!slot.handle) {
     check_cusolver(operation, "cusolverDnCreate", cusolver().create(&slot.handle));

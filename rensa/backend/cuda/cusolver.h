@@ -32,7 +32,10 @@ struct Cusolver {
   RENSA_CUSOLVER_TYPES(RENSA_MEMBER)
 #undef RENSA_MEMBER
   decltype(&::cusolverDnCreateGesvdjInfo) create_gesvdj_info;
+  decltype(&::cusolverDnXgesvdjSetMaxSweeps) set_gesvdj_sweeps;
 #define RENSA_MEMBER(T, t)                                                      \
+  decltype(&::cusolverDn##T##gesvdj_bufferSize) gesvdj_size_##t;                \
+  decltype(&::cusolverDn##T##gesvdj) gesvdj_##t;                                \
   decltype(&::cusolverDn##T##gesvdjBatched_bufferSize) gesvdj_batched_size_##t; \
   decltype(&::cusolverDn##T##gesvdjBatched) gesvdj_batched_##t;
   RENSA_CUSOLVER_TYPES(RENSA_MEMBER)
@@ -92,7 +95,7 @@ class CusolverHandle {
   CusolverHandle(const char* operation, Device device, cudaStream_t stream);
   cusolverDnHandle_t handle() const { return handle_; }
   cusolverDnParams_t params() const { return params_; }
-  /// Jacobi's defaults: as exact as the dtype allows, values in falling order.
+  /// Jacobi's way as exact as the dtype allows, values in falling order.
   gesvdjInfo_t jacobi() const { return jacobi_; }
 
  private:

@@ -285,23 +285,42 @@ struct SvdCall {
 #define RENSA_REAL_c float
 #define RENSA_REAL_z double
 
+// Whether Jacobi's matrices are factored side by side.
+bool is_batched(const Svd& op) {
+  return op.a.view.shape[0] > 1 && op.a.view.shape[2] <= Svd::kJacobiRows;
+}
+
+// u has as many columns as the matrix.
+int is_economic(const Svd& op) { return op.u.view.shape[1] == op.a.view.shape[1]; }
+
 int jacobi_length(const Svd& op, const CusolverHandle& use) {
-  int m = static_cast<int>(op.a.view.shape[2]), n = static_cast<int>(op.a.view.shape[1]);
+  int m = small_size(op, op.a.view.shape[2]), n = small_size(op, op.a.view.shape[1]);
   int count = small_size(op, op.a.view.shape[0]), length = 0;
-#define RENSA_SIZE(t, T)                                                                          \
+#define RENSA_BATCHED_SIZE(t, T)                                                                  \
   check_cusolver(op.name(), "cusolverDn<t>gesvdjBatched_bufferSize",                              \
                  cusolver().gesvdj_batched_size_##t(                                              \
                      use.handle(), CUSOLVER_EIG_MODE_VECTOR, m, n, op.a.view.as<T>(), m,          \
                      op.s.view.as<RENSA_REAL_##t>(), op.u.view.as<T>(), m, op.vt.view.as<T>(), n, \
                      &length, use.jacobi(), count))
-  RENSA_BY_TYPE(op.a.view.dtype, RENSA_SIZE)
+#define RENSA_SIZE(t, T)                                                                          \
+  check_cusolver(op.name(), "cusolverDn<t>gesvdj_bufferSize",                                     \
+                 cusolver().gesvdj_size_##t(use.handle(), CUSOLVER_EIG_MODE_VECTOR,               \
+                                            is_economic(op), m, n, op.a.view.as<T>(), m,          \
+                                            op.s.view.as<RENSA_REAL_##t>(), op.u.view.as<T>(), m, \
+                                            op.vt.view.as<T>(), n, &length, use.jacobi()))
+  if (is_batched(op)) {
+    RENSA_BY_TYPE(op.a.view.dtype, RENSA_BATCHED_SIZE)
+  } else {
+    RENSA_BY_TYPE(op.a.view.dtype, RENSA_SIZE)
+  }
+#undef RENSA_BATCHED_SIZE
 #undef RENSA_SIZE
   return length;
 }
 
-void run_jacobi(const Svd& op, const CusolverHandle& use, const Workspace& work) {
+void run_jacobi_batched(const Svd& op, const CusolverHandle& use, const Workspace& work) {
   int m = static_cast<int>(op.a.view.shape[2]), n = static_cast<int>(op.a.view.shape[1]);
-  int count = small_size(op, op.a.view.shape[0]), length = jacobi_length(op, use);
+  int count = static_cast<int>(op.a.view.shape[0]), length = jacobi_length(op, use);
 #define RENSA_FACTOR(t, T)                                                                        \
   check_cusolver(op.name(), "cusolverDn<t>gesvdjBatched",                                         \
                  cusolver().gesvdj_batched_##t(                                                   \
@@ -310,6 +329,23 @@ void run_jacobi(const Svd& op, const CusolverHandle& use, const Workspace& work)
                      static_cast<T*>(work.routine), length, work.info, use.jacobi(), count))
   RENSA_BY_TYPE(op.a.view.dtype, RENSA_FACTOR)
 #undef RENSA_FACTOR
+}
+
+void run_jacobi_each(const Svd& op, const CusolverHandle& use, const Workspace& work) {
+  Batch matrices(op.a), values(op.s), left(op.u), right(op.vt);
+  int m = static_cast<int>(op.a.view.shape[2]), n = static_cast<int>(op.a.view.shape[1]);
+  int length = jacobi_length(op, use);
+  for (std::int64_t i = 0; i < matrices.count; ++i) {
+#define RENSA_FACTOR(t, T)                                                                     \
+  check_cusolver(op.name(), "cusolverDn<t>gesvdj",                                             \
+                 cusolver().gesvdj_##t(                                                        \
+                     use.handle(), CUSOLVER_EIG_MODE_VECTOR, is_economic(op), m, n,            \
+                     static_cast<T*>(matrices[i]), m, static_cast<RENSA_REAL_##t*>(values[i]), \
+                     static_cast<T*>(left[i]), m, static_cast<T*>(right[i]), n,                \
+                     static_cast<T*>(work.routine), length, work.info + i, use.jacobi()))
+    RENSA_BY_TYPE(op.a.view.dtype, RENSA_FACTOR)
+#undef RENSA_FACTOR
+  }
 }
 
 #undef RENSA_REAL_s
@@ -469,7 +505,13 @@ void Svd::run_cuda(const cuda::LaunchContext& context) {
   Batch matrices(a), values(s), left(u), right(vt);
   Workspace work(context, matrices.count);
   if (jacobi) {
-    run_jacobi(*this, CusolverHandle(name(), context.device, stream_of(context)), work);
+    {
+      CusolverHandle use(name(), context.device, stream_of(context));
+      (is_batched(*this) ? run_jacobi_batched : run_jacobi_each)(*this, use, work);
+    }
+    // Beyond the last sweep the rest is as small as rounding lets it be, or nothing is a number.
+    cuda::launch_check_values(name(), context, s.view.data, real_type(a.view.dtype) == CUDA_R_64F,
+                              a.view.shape[1], matrices.count);
   } else {
     SvdCall c(*this);
     CusolverHandle use(name(), context.device, stream_of(context));
@@ -481,8 +523,8 @@ void Svd::run_cuda(const cuda::LaunchContext& context) {
                                       c.type, right[i], c.n, c.type, work.routine,
                                       work.routine_bytes, host.data(), host.size(), work.info + i));
     }
+    cuda::launch_check_info(name(), context, work.info, matrices.count);
   }
-  cuda::launch_check_info(name(), context, work.info, matrices.count);
 }
 
 void Eig::run_cuda(const cuda::LaunchContext& context) {

@@ -15,4 +15,9 @@ void launch_batch_pointers(const char* operation, const LaunchContext& context, 
 void launch_check_info(const char* operation, const LaunchContext& context, const int* info,
                        std::int64_t count);
 
+/// Reports the first of `count` matrices whose `n` values, float64 or float32 in falling order, are
+/// not finite.
+void launch_check_values(const char* operation, const LaunchContext& context, const void* values,
+                         bool wide, std::int64_t n, std::int64_t count);
+
 }  // namespace rensa::cuda

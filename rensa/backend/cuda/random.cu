@@ -71,7 +71,7 @@ template <class V> struct Uniform {
 
 /// sqrt(-2 log(1 - u)) and the direction 2 pi v by the special function unit. Its logarithm has an
 /// absolute error, which a series replaces where the logarithm is small; sine and cosine, of angles
-/// in [-pi, pi), err by 4e-7 of the length. Normals stay within 2e-6 of exact ones, 3e-7 mostly.
+/// in [-pi, pi), err by 4e-7 of the length. Normals stay within 3e-6 of exact ones, mostly 3e-7.
 __device__ __forceinline__ void box_muller(float u, float v, float* x, float* y) {
   float log2, length, sine, cosine;
   asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(log2) : "f"(1.0f - u));

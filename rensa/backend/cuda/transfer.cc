@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "rensa/backend/cuda/check.h"
+#include "rensa/backend/cuda/copy.h"
 #include "rensa/core/error.h"
 #include "rensa/core/thread_pool.h"
 #include "rensa/device/cuda_runtime.h"
@@ -26,6 +27,7 @@ namespace {
 using cuda::LaunchContext;
 
 constexpr std::int64_t kPiece = std::int64_t{4} << 20;
+constexpr std::int64_t kFewBytes = 256;  // up to here a kernel brings them to the host
 constexpr std::int64_t kCopyGrain = std::int64_t{256}
                                     << 10;  // bytes that are worth a thread's while
 
@@ -125,13 +127,27 @@ void download_pageable(const LaunchContext& context, char* to, const char* from,
   in_pieces(context, nbytes, fill, drain);
 }
 
+// What item() comes to: two calls of the driver.
+void download_few(const char* name, const LaunchContext& context, char* to, const char* from,
+                  std::int64_t nbytes) {
+  thread_local StoragePtr landing;
+  if (!landing) landing = allocate_pinned(kFewBytes);
+  cuda::copy_few_bytes(name, context, from, landing->data(), nbytes);
+  cuda::runtime::synchronize_stream(context.handle);
+  std::memcpy(to, landing->data(), static_cast<std::size_t>(nbytes));
+}
+
 void copy_pageable(const char* name, const LaunchContext& context, const Operand& in,
                    const Operand& out) {
   cuda::count_sync(name);
   bool upload = in.view.device.is_cpu();
   std::int64_t nbytes = out.view.nbytes();
   try {
-    (upload ? upload_pageable : download_pageable)(context, out.view.data, in.view.data, nbytes);
+    if (!upload && nbytes <= kFewBytes) {
+      download_few(name, context, out.view.data, in.view.data, nbytes);
+    } else {
+      (upload ? upload_pageable : download_pageable)(context, out.view.data, in.view.data, nbytes);
+    }
   } catch (const OutOfMemoryError&) {  // no page-locked memory is left: the driver has its own way
     copy_async(context, out.view.data, in.view.data, nbytes);
     cuda::runtime::synchronize_stream(context.handle);

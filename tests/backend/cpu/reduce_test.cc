@@ -86,6 +86,7 @@ std::complex<double> expected(Reduction reduction,
     case Reduction::nanprod: return prod;
     case Reduction::nanmax: return values[greatest];
     case Reduction::nanmin: return values[least];
+    case Reduction::norm: return std::sqrt(squares);
     case Reduction::argmax: return static_cast<double>(greatest);
     default: return static_cast<double>(least);
   }

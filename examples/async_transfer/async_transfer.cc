@@ -1,0 +1,91 @@
+// Sending the next array to the GPU while it works on the one before. From pageable memory a copy
+// waits, so nothing overlaps; from page-locked memory, on a stream of its own, it runs beside the
+// kernels. Both runs are recorded, drawn and measured.
+//
+//   async_transfer [FOLDER]      writes pageable.svg, pinned.svg and the traces there
+#include <rensa/array.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+using namespace rensa;
+
+constexpr int kMultiplications = 25;  // about as long as one copy of 80 MB
+
+/// One round: two arrays are sent, and the first is worked on as soon as it is there.
+static void send_and_compute(const Array& host1, const Array& host2) {
+  Array array1 = xp::empty(host1.shape(), host1.dtype(), gpu(0)), array2 = xp::empty_like(array1);
+  cuda::Stream stream1(gpu(0), cuda::non_blocking), stream2(gpu(0), cuda::non_blocking);
+  array1.set(host1, stream1);
+  array2.set(host2, stream2);
+  stream1.synchronize();
+  {
+    cuda::StreamScope on(stream1);
+    for (int i = 0; i < kMultiplications; ++i) array1 *= 2;
+  }
+  stream1.synchronize();
+  stream2.synchronize();
+}
+
+/// The share of the shorter of the last copy and the kernels that ran beside the other, and the
+/// whole round's milliseconds.
+struct Overlap {
+  double share, milliseconds;
+};
+
+static Overlap measure(const std::vector<timeline::Record>& records) {
+  std::int64_t copy_begin = 0, copy_end = 0, both = 0, computed = 0, begin = INT64_MAX, end = 0;
+  const timeline::Record* last = nullptr;
+  for (const timeline::Record& r : records) {
+    bool later = r.kind == timeline::Kind::copy_to_device && (!last || r.begin_ns > last->begin_ns);
+    if (later) last = &r;
+  }
+  for (const timeline::Record& r : records) {  // the second array's copy: the pieces on its stream
+    if (!last || r.kind != last->kind || r.row != last->row) continue;
+    copy_begin = copy_begin == 0 ? r.begin_ns : std::min(copy_begin, r.begin_ns);
+    copy_end = std::max(copy_end, r.end_ns);
+  }
+  for (const timeline::Record& r : records) {
+    bool kernel = r.kind == timeline::Kind::kernel;
+    if (!kernel && r.kind != timeline::Kind::copy_to_device) continue;
+    begin = std::min(begin, r.begin_ns);
+    end = std::max(end, r.end_ns);
+    if (!kernel) continue;
+    computed += r.end_ns - r.begin_ns;
+    both +=
+        std::max<std::int64_t>(0, std::min(r.end_ns, copy_end) - std::max(r.begin_ns, copy_begin));
+  }
+  double shorter = static_cast<double>(std::min(computed, copy_end - copy_begin));
+  return {shorter > 0 ? static_cast<double>(both) / shorter : 0,
+          1e-6 * static_cast<double>(end - begin)};
+}
+
+static Overlap run(const char* name, const std::string& folder, const Array& host1,
+                   const Array& host2) {
+  send_and_compute(host1, host2);  // kernels are loaded and memory is pooled from here on
+  auto recording = timeline::record(folder + "/" + name + ".json");
+  send_and_compute(host1, host2);
+  const std::vector<timeline::Record>& records = recording.stop();
+  if (!recording.note().empty()) std::printf("not recorded: %s\n", recording.note().c_str());
+  timeline::draw(records, folder + "/" + name + ".svg");
+  Overlap overlap = measure(records);
+  std::printf("%-9s %6.2f ms, overlap %3.0f %%: %s/%s.svg\n", name, overlap.milliseconds,
+              100 * overlap.share, folder.c_str(), name);
+  return overlap;
+}
+
+int main(int argc, char** argv) {
+  std::string folder = argc > 1 ? argv[1] : ".";
+  if (num_gpus() == 0) {
+    std::printf("there is no GPU here to send arrays to\n");
+    return 0;
+  }
+  Array host = xp::ones({1000, 10000}, float64, cpu());
+  Array pinned1 = to_pinned_memory(host), pinned2 = to_pinned_memory(host);
+  Overlap pageable = run("pageable", folder, host, host);
+  Overlap pinned = run("pinned", folder, pinned1, pinned2);
+  // The last piece of a pageable copy may still be on its way when the call returns.
+  return pageable.share < 0.2 && pinned.share > 0.8 ? 0 : 1;
+}
