@@ -294,7 +294,7 @@ bool launch_tiles(const char* operation, const LaunchContext& context, const Arr
   std::int64_t size = itemsize(out.dtype);
   int q = out.ndim() - 1, p = -1;
   for (int axis = 0; axis < q; ++axis) p = in.strides[axis] == size ? axis : p;
-  if (p < 0 || out.strides[q] != size || in.strides[q] == size) return false;
+  if (p < 0 || out.strides[q] != size || in.strides[q] == size || in.strides[q] == 0) return false;
   if (out.shape[p] < 8 || out.shape[q] < 8) return false;
 
   bool words = takes_words(in, out, p, q);

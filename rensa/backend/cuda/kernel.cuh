@@ -258,8 +258,8 @@ template <int W> struct Elements<bool, W> {
 #pragma unroll
       for (int i = 0; i < kWords; ++i) word[i] = pack.value[i];
     } else {
-#pragma unroll
-      for (int j = 0; j < W; ++j) set(j, p + j);
+      static_assert(W == 2);
+      word[0] = *reinterpret_cast<const unsigned short*>(p);
     }
   }
   __device__ __forceinline__ void set(int j, const char* p) {

@@ -87,6 +87,7 @@ ReducePlan plan_reduce(const Reduce& op) {
   if (dense && (plan.by_columns || inner == 0 || along.shape[axis] % (16 / size) == 0)) {
     plan.type = type;
     plan.width = static_cast<int>(16 / size);
+    if (plan.by_columns && type == VectorType::b8) plan.width = kBoolColumns;
   }
   std::int64_t partials = 0;
   if (plan.by_columns) {

@@ -55,6 +55,9 @@ struct ColumnsPlan {
 };
 ColumnsPlan plan_columns(std::int64_t outer, std::int64_t rows, std::int64_t column_vectors);
 
+/// Columns of bool that are one vector: a tile's columns must not be more than a block's threads.
+inline constexpr int kBoolColumns = 8;
+
 /// A reduction taken apart.
 struct ReducePlan {
   ArrayView kept_in, kept_out, reduced;  // axes in order and merged, at least one each

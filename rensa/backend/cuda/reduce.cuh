@@ -203,7 +203,7 @@ __device__ __forceinline__ Pack<T, 16 / sizeof(T)> load_vector(const char* p, st
 /// Elements of T, 16 bytes at a time where they lie right.
 template <class T> struct VectorLoader {
   using Value = ComputeOf<T>;
-  static constexpr int kWidth = 16 / sizeof(T), kValues = kWidth;
+  static constexpr int kWidth = sizeof(T) == 1 ? kBoolColumns : 16 / sizeof(T), kValues = kWidth;
   using Data = Elements<T, kWidth>;
   template <bool kFull>
   static __device__ __forceinline__ Data load(const ReduceArgs& args, std::int64_t offset,
