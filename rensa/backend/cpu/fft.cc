@@ -29,7 +29,7 @@ constexpr std::int64_t kGrain = 1 << 14;       // values that are worth a task
 constexpr std::int64_t kLongLength = 1 << 15;  // worth more than one thread
 constexpr std::int64_t kSideBySide = 1 << 12;  // the longest rows whose blocks fit the cache
 constexpr std::int64_t kLeastLength = 64;      // worth taking apart
-constexpr std::int64_t kKeptLength = 1 << 18;  // plans up to here stay with their thread
+constexpr std::int64_t kKeptLength = 1 << 20;  // plans up to here stay with their thread
 
 template <class R> using Complex = std::complex<R>;
 
@@ -262,8 +262,6 @@ template <class R> class RowTransform {
         count_(key.complex_length()),
         transform_(count_, key.kind == FftKind::complex ? key.inverse
                                                         : key.kind == FftKind::complex_to_real),
-        in_(static_cast<std::size_t>(count_) + 1),
-        out_(static_cast<std::size_t>(count_) + 1),
         turns_(pair_turns<R>(key)) {}
 
   const PlanKey& key() const { return key_; }
@@ -287,7 +285,7 @@ template <class R> class RowTransform {
         have == n && from.stride == (real ? kReal : kComplex) && (!real || key_.in_pairs());
     bool direct = to.stride == kComplex && results >= count_;
     const auto* source = reinterpret_cast<const Complex<R>*>(in);
-    auto* result = direct ? reinterpret_cast<Complex<R>*>(out) : out_.data();
+    auto* result = direct ? reinterpret_cast<Complex<R>*>(out) : room(out_);
     if (!ready) {
       if (real) load_real(in, from.stride, have);
       else load(in, from.stride, have, n);
@@ -306,7 +304,7 @@ template <class R> class RowTransform {
       in_[static_cast<std::size_t>(count_)].imag(0);
       join();
       bool direct = to.stride == kReal;
-      auto* result = direct ? reinterpret_cast<Complex<R>*>(out) : out_.data();
+      auto* result = direct ? reinterpret_cast<Complex<R>*>(out) : room(out_);
       transform_.run(in_.data(), result, scale);
       if (!direct) store(reinterpret_cast<const R*>(result), out, to.stride, n);
       return;
@@ -314,13 +312,21 @@ template <class R> class RowTransform {
     for (auto k = static_cast<std::size_t>(n / 2); k > 0; --k) {
       in_[static_cast<std::size_t>(n) - k] = std::conj(in_[k]);
     }
+    const Complex<R>* result = room(out_);
     transform_.run(in_.data(), out_.data(), scale);
     for (std::int64_t k = 0; k < n; ++k, out += to.stride) {
-      *reinterpret_cast<R*>(out) = out_[static_cast<std::size_t>(k)].real();
+      *reinterpret_cast<R*>(out) = result[k].real();
     }
   }
 
+  // A buffer, which those rows have no need of that are contiguous.
+  Complex<R>* room(std::vector<Complex<R>>& buffer) const {
+    buffer.resize(static_cast<std::size_t>(count_) + 1);
+    return buffer.data();
+  }
+
   void load(const char* in, std::int64_t stride, std::int64_t count, std::int64_t length) {
+    room(in_);
     for (std::int64_t k = 0; k < count; ++k, in += stride) {
       in_[static_cast<std::size_t>(k)] = *reinterpret_cast<const Complex<R>*>(in);
     }
@@ -328,6 +334,7 @@ template <class R> class RowTransform {
   }
 
   void load_real(const char* in, std::int64_t stride, std::int64_t count) {
+    room(in_);
     std::fill(in_.begin(), in_.end(), Complex<R>(0));
     R* values = reinterpret_cast<R*>(in_.data());
     std::int64_t step = key_.in_pairs() ? 1 : 2;
