@@ -22,22 +22,16 @@ std::vector<Device> test_devices() {
   return devices;
 }
 
-namespace {
-std::vector<Device> devices_with(bool on_the_cpu) {
+bool has_lapack() { return RENSA_TEST_LAPACK; }
+
+std::vector<Device> linalg_devices() {
   std::vector<Device> devices = test_devices();
-  if (!on_the_cpu) devices.erase(devices.begin());
+  if (!has_lapack()) devices.erase(devices.begin());
   return devices;
 }
-}  // namespace
-bool has_lapack() { return RENSA_TEST_LAPACK; }
-bool has_fft() { return RENSA_TEST_FFT; }
-std::vector<Device> linalg_devices() { return devices_with(has_lapack()); }
-std::vector<Device> fft_devices() { return devices_with(has_fft()); }
 
 bool left_out(std::string_view message) {
-  auto names = [&](const char* option) { return message.find(option) != message.npos; };
-  return (!has_lapack() && names("build with RENSA_BLAS=ON")) ||
-         (!has_fft() && names("build with RENSA_FFT=ON"));
+  return !has_lapack() && message.find("build with RENSA_BLAS=ON") != message.npos;
 }
 }  // namespace rensa::testing
 

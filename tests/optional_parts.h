@@ -1,5 +1,4 @@
-// What a build may leave out on the CPU: factorizations of matrices (RENSA_BLAS) and Fourier
-// transforms (RENSA_FFT).
+// What a build may leave out on the CPU: factorizations of matrices (RENSA_BLAS).
 #pragma once
 
 #include <string_view>
@@ -10,11 +9,9 @@
 namespace rensa::testing {
 
 bool has_lapack();
-bool has_fft();
 
-/// The test_devices() that can factor, and that can transform.
+/// The test_devices() that can factor.
 std::vector<Device> linalg_devices();
-std::vector<Device> fft_devices();
 
 /// Whether `message` says that a routine is not in this build, which is so.
 bool left_out(std::string_view message);
