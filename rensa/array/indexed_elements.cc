@@ -344,17 +344,41 @@ Array filled_scalar(Scalar value, Dtype dtype, Device device) {
   return number;
 }
 
+namespace {
+
+// The counts before each tile of `a`, and in `number` that of all.
+Array count_true(const char* operation, const Array& a, std::int64_t* number) {
+  *number = 0;
+  if (a.size() == 0) return {};
+  Array offsets = new_array({(a.size() - 1) / kTrueTile + 2}, int64, a.device());
+  CountTrue count(operation);
+  count.in = a.operand();
+  count.offsets = offsets.operand();
+  launch(count);
+  *number = offsets[-1].item<std::int64_t>();
+  return offsets;
+}
+
+}  // namespace
+
+Array true_elements(const char* operation, const Array& a, const Array& mask) {
+  std::int64_t number;
+  Array offsets = count_true(operation, mask, &number);
+  Array out = new_array({number}, a.dtype(), a.device());
+  if (number == 0) return out;
+  Array from = a.ascontiguous();
+  FindTrue find(operation);
+  find.in = mask.operand();
+  find.offsets = offsets.operand();
+  find.from = from.operand();
+  find.out = out.operand();
+  launch(find);
+  return out;
+}
+
 Array true_coordinates(const char* operation, const Array& a, bool flat, bool by_row) {
-  std::int64_t columns = flat ? 1 : a.ndim(), number = 0;
-  Array offsets;
-  if (a.size() > 0) {
-    offsets = new_array({(a.size() - 1) / kTrueTile + 2}, int64, a.device());
-    CountTrue count(operation);
-    count.in = a.operand();
-    count.offsets = offsets.operand();
-    launch(count);
-    number = offsets[-1].item<std::int64_t>();
-  }
+  std::int64_t columns = flat ? 1 : a.ndim(), number;
+  Array offsets = count_true(operation, a, &number);
   Array out = by_row ? new_array({number, columns}, int64, a.device())
                      : new_array({columns, number}, int64, a.device()).transpose();
   if (out.size() > 0) {

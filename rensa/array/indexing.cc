@@ -108,6 +108,15 @@ Selection Array::operator[](const Array& index) const { return Selection(*this, 
 Index::Index(const Selection& selection) : is_array_(true), array_(selection.gather()) {}
 
 Array Selection::gather() const {
+  check_defined("getitem", base_);
+  // One mask over all elements: nobody needs to know their positions.
+  if (index_.size() == 1 && index_[0].is_array() && index_[0].array().defined()) {
+    const Array& mask = index_[0].array();
+    if (mask.dtype() == bool_ && mask.ndim() > 0 && mask.shape() == base_.shape()) {
+      check_same_device("getitem", base_, mask);
+      return detail::true_elements("getitem", base_, mask);
+    }
+  }
   return detail::gather("getitem", detail::apply_index("getitem", base_, index_));
 }
 

@@ -117,6 +117,9 @@ Array extract(const Array& condition, const Array& a) {
   check_defined("extract", condition);
   check_defined("extract", a);
   check_same_device("extract", a, condition);
+  if (condition.size() == a.size()) {
+    return rensa::detail::true_elements("extract", a, condition);
+  }
   Array positions = rensa::detail::true_coordinates("extract", condition, true)[0];
   return rensa::detail::gather("extract",
                                apply_take("extract", a.ravel(), positions, 0, IndexMode::raise));

@@ -143,6 +143,10 @@ int words_for(std::uint64_t span) {
   return span >> 48 ? 4 : span >> 16 ? 2 : 1;
 }
 
+// Orders of up to so many things come of sorted keys, which makes each as likely as the others;
+// larger ones of a keyed one-to-one map, which costs no sort.
+constexpr std::int64_t kMostSorted = 1 << 16;
+
 void check_integer_dtype(const char* name, Dtype dtype) {
   if (dtype_kind(dtype) == 'i' || dtype_kind(dtype) == 'u') return;
   throw DtypeError(fmt::format("{}: {} is not an integer dtype", name, dtype_name(dtype)));
@@ -376,7 +380,11 @@ Array order_of(const Array& keys) {
 
 Array Generator::permutation(std::int64_t n) const {
   if (n < 0) throw ValueError(fmt::format("permutation: of {} elements", n));
-  // Keys of 63 bits: two of a million are equal once in 18 million permutations.
+  if (n > kMostSorted) {
+    Random op("permutation", Random::Kind::order);
+    return draw(*this, std::move(op), {n}, int64, 1);
+  }
+  // Keys of 63 bits: two of them are equal once in 4 billion permutations.
   constexpr std::uint64_t kSpan = std::numeric_limits<std::int64_t>::max();
   return detail::order_of(draw_integers(*this, "permutation", 0, kSpan, 2, {n}, uint64));
 }

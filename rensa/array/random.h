@@ -184,7 +184,8 @@ class Generator {
 
   // --- orders and choices
   // --------------------------------------------------------------------------
-  /// A random order of 0..n-1 (int64): a stable sort by key, so equal on CPU and GPU for one seed.
+  /// A random order of 0..n-1 (int64), equal on CPU and GPU for one seed. Up to 65536 each order is
+  /// as likely as the others; above, a keyed one-to-one map (a Feistel network) makes it.
   Array permutation(std::int64_t n) const;
   /// The rows of `a` in a random order: a copy.
   Array permutation(const Array& a) const;

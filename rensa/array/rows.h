@@ -36,7 +36,8 @@ Array running(const char* operation, bool product, const Array& a, int axis, Dty
 Array places_in(const char* operation, const Array& sorted, const Array& values, bool right,
                 const Array* sorter = nullptr, bool either_way = false);
 
-/// The places where the 1-d bool array `mask` is true. Waits for the device.
-Array places_where(const Array& mask);
+/// Whether each of `values` equals an element of the 1-d array `sorted`, of its dtype; no NaN does.
+/// The other way round with `invert`.
+Array found_in(const char* operation, const Array& sorted, const Array& values, bool invert);
 
 }  // namespace rensa::detail

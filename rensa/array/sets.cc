@@ -3,10 +3,13 @@
 
 #include <fmt/format.h>
 
+#include "rensa/array/indexing.h"
 #include "rensa/array/internal.h"
 #include "rensa/array/rows.h"
 #include "rensa/array/sorting.h"
 #include "rensa/core/error.h"
+#include "rensa/device/launcher.h"
+#include "rensa/device/sort_operations.h"
 
 namespace rensa {
 
@@ -14,17 +17,11 @@ using detail::check_defined;
 using xp::UniqueOptions;
 using xp::UniqueResult;
 
-Array detail::places_where(const Array& mask) {
-  std::int64_t n = mask.size();
-  if (n == 0) return new_array({0}, int64, mask.device());
-  // The k-th true element is the first at which the running count is k.
-  Array count = running("nonzero", false, mask, 0, int64);
-  auto total = count[{Slice(-1, none)}].item<std::int64_t>();
-  Array wanted = xp::arange(1, total + 1, 1, int64, mask.device());
-  return places_in("nonzero", count, wanted, false);
-}
-
 namespace {
+
+Array places_where(const char* operation, const Array& mask) {
+  return detail::true_coordinates(operation, mask, true)[0];
+}
 
 // Where a sorted 1-d array begins another value: true, then whether each differs from the one
 // before it.
@@ -34,12 +31,12 @@ Array begins(const char* operation, const Array& sorted, bool equal_nan) {
   detail::fill_elements(operation, mask[Slice(0, 1)], true);
   if (n == 1) return mask;
   Array before = sorted[Slice(0, n - 1)], after = sorted[Slice(1, none)];
-  Array differs = xp::not_equal(before, after);
+  Array differs = mask[Slice(1, none)];
+  detail::elementwise(operation, Ufunc::not_equal, {before, after}, &differs);
   char kind = dtype_kind(sorted.dtype());
   if (equal_nan && (kind == 'f' || kind == 'c')) {
-    differs = differs & (xp::equal(before, before) | xp::equal(after, after));
+    differs &= xp::equal(before, before) | xp::equal(after, after);
   }
-  mask[Slice(1, none)] = differs;
   return mask;
 }
 
@@ -64,9 +61,36 @@ void describe_groups(const char* operation, const Array& mask, const Array& firs
   }
 }
 
+// From where it pays to look at an integer array's range before it is sorted.
+constexpr std::int64_t kRangeFrom = 4096;
+
+// The values of an integer array in order, where its range is much smaller than its size: marked in
+// a table. Undefined where it is not.
+Array unique_by_table(const char* operation, const Array& flat) {
+  char kind = dtype_kind(flat.dtype());
+  if ((kind != 'i' && kind != 'u') || flat.size() < kRangeFrom) return {};
+  auto bits = [&](const Array& x) {  // modulo 2^64
+    return flat.dtype() == uint64 ? x.item<std::uint64_t>()
+                                  : static_cast<std::uint64_t>(x.item<std::int64_t>());
+  };
+  std::uint64_t low = bits(flat.min()), last = bits(flat.max()) - low;
+  if (last >= static_cast<std::uint64_t>(flat.size() / 8)) return {};
+  Array flags = detail::new_array({static_cast<std::int64_t>(last) + 1}, bool_, flat.device());
+  MarkPresent op(operation);
+  op.low = static_cast<long long>(low);
+  op.in = flat.operand();
+  op.flags = flags.operand();
+  launch(op);
+  return (places_where(operation, flags) + static_cast<std::int64_t>(low)).astype(flat.dtype());
+}
+
 UniqueResult unique_of(const char* operation, const Array& a, const UniqueOptions& options) {
   Array flat = raveled(operation, a);
   std::int64_t n = flat.size();
+  if (!options.return_index && !options.return_inverse && !options.return_counts) {
+    if (Array values = unique_by_table(operation, flat); values.defined())
+      return {values, {}, {}, {}};
+  }
   Array row = flat.reshape({1, n}), order, sorted;
   if (options.return_index || options.return_inverse) {
     order = detail::order_of_rows(operation, row);
@@ -77,9 +101,10 @@ UniqueResult unique_of(const char* operation, const Array& a, const UniqueOption
   }
   Array mask = n > 0 ? begins(operation, sorted, options.equal_nan)
                      : detail::new_array({0}, bool_, a.device());
-  Array first = detail::places_where(mask);
   UniqueResult result;
-  result.values = xp::take(sorted, first);
+  result.values = detail::true_elements(operation, sorted, mask);
+  Array first =
+      options.return_index || options.return_counts ? places_where(operation, mask) : Array();
   describe_groups(operation, mask, first, order, options, result);
   if (options.return_inverse) result.inverse = result.inverse.reshape(a.shape());
   return result;
@@ -106,16 +131,11 @@ UniqueResult unique_along(const char* operation, const Array& a, const UniqueOpt
     mask[Slice(1, none)] =
         xp::any(xp::not_equal(sorted[Slice(1, none)], sorted[Slice(0, n - 1)]), 1);
   }
-  Array first = detail::places_where(mask);
+  Array first = places_where(operation, mask);
   UniqueResult result;
   result.values = detail::from_rows(xp::take(sorted, first, 0).transpose(), a.shape(), axis);
   describe_groups(operation, mask, first, order, options, result);
   return result;
-}
-
-// The elements of a 1-d array where the mask is true.
-Array where_true(const Array& a, const Array& mask) {
-  return xp::take(a, detail::places_where(mask));
 }
 
 Array unique_or_raveled(const char* operation, const Array& a, bool assume_unique) {
@@ -158,9 +178,7 @@ Array isin(const Array& a, const Array& test, bool, bool invert) {
   Dtype common = promote_types(a.dtype(), set.dtype());
   Array values = a.astype(common, false);
   set = rensa::detail::sorted_rows("isin", set.astype(common, false).reshape({1, n})).reshape({n});
-  Array place = minimum(rensa::detail::places_in("isin", set, values, false), n - 1);
-  Array found = take(set, place);
-  return invert ? not_equal(found, values) : equal(found, values);
+  return rensa::detail::found_in("isin", set, values, invert);
 }
 
 Array in1d(const Array& a, const Array& test, bool assume_unique, bool invert) {
@@ -175,7 +193,7 @@ Array intersect1d(const Array& a, const Array& b, bool assume_unique) {
   std::int64_t n = both.size();
   if (n < 2) return both[Slice(0, 0)].copy();
   Array before = both[Slice(0, n - 1)];
-  return where_true(before, equal(before, both[Slice(1, none)]));
+  return rensa::detail::true_elements("intersect1d", before, equal(before, both[Slice(1, none)]));
 }
 
 IntersectResult intersect1d_indices(const Array& a, const Array& b, bool assume_unique) {
@@ -195,7 +213,7 @@ IntersectResult intersect1d_indices(const Array& a, const Array& b, bool assume_
   Array sorted = rensa::detail::take_places(row, order).reshape({n});
   order = order.reshape({n});
   Array before = sorted[Slice(0, n - 1)];
-  Array place = rensa::detail::places_where(equal(before, sorted[Slice(1, none)]));
+  Array place = places_where("intersect1d", equal(before, sorted[Slice(1, none)]));
   return {take(sorted, place), take(left.indices, take(order, place)),
           take(right.indices, take(order, place + 1) - n_left)};
 }
@@ -203,7 +221,7 @@ IntersectResult intersect1d_indices(const Array& a, const Array& b, bool assume_
 Array setdiff1d(const Array& a, const Array& b, bool assume_unique) {
   check_same_device("setdiff1d", a, b);
   Array values = unique_or_raveled("setdiff1d", a, assume_unique);
-  return where_true(values, isin(values, b, assume_unique, true));
+  return rensa::detail::true_elements("setdiff1d", values, isin(values, b, assume_unique, true));
 }
 
 Array union1d(const Array& a, const Array& b) {
@@ -221,7 +239,8 @@ Array setxor1d(const Array& a, const Array& b, bool assume_unique) {
   // Neither equal to the one before nor to the one behind.
   Array differs = not_equal(both[Slice(0, n - 1)], both[Slice(1, none)]);
   Array edge = ones({1}, bool_, a.device());
-  return where_true(both, concatenate({edge, differs}) & concatenate({differs, edge}));
+  return rensa::detail::true_elements("setxor1d", both,
+                                      concatenate({edge, differs}) & concatenate({differs, edge}));
 }
 
 }  // namespace xp

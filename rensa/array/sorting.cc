@@ -114,6 +114,18 @@ Array places_in(const char* operation, const Array& sorted, const Array& values,
   return out;
 }
 
+Array found_in(const char* operation, const Array& sorted, const Array& values, bool invert) {
+  Array v = values.ascontiguous(), out = new_array(values.shape(), bool_, values.device());
+  if (out.size() == 0) return out;
+  SearchSorted op(operation);
+  op.invert = invert;
+  op.sorted = sorted.operand();
+  op.values = v.operand();
+  op.found = out.operand();
+  launch(op);
+  return out;
+}
+
 void sort_in_place(const Array& a, int axis, bool descending, bool stable) {
   check_defined("sort", a);
   check_writable("sort", a);

@@ -42,6 +42,7 @@ void CountTrue::visit(OperandVisitor& v) {
 void FindTrue::visit(OperandVisitor& v) {
   v.read(in);
   v.read(offsets);
+  if (from.present()) v.read(from);
   v.write(out);
 }
 

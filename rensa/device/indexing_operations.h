@@ -71,10 +71,11 @@ struct CountTrue final : OperationOf<CountTrue> {
 };
 
 /// out[n] = the coordinates of the n-th non-zero element of `in`; out is int64 of shape (number,
-/// in.ndim), or (number, 1) for its position in C order.
+/// in.ndim), or (number, 1) for its position in C order. With `from` (of in's size, C-contiguous)
+/// out is of its dtype, C-contiguous of shape (number,), and gets its elements at those positions.
 struct FindTrue final : OperationOf<FindTrue> {
   explicit FindTrue(const char* name = "nonzero") : OperationOf(name) {}
-  Operand in, offsets, out;  // offsets as CountTrue gives them
+  Operand in, offsets, from, out;  // offsets as CountTrue gives them; from may be absent
 
   void visit(OperandVisitor& v) override;
   void run_cpu() override;

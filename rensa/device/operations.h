@@ -84,8 +84,9 @@ struct Arange final : OperationOf<Arange> {
 ///   uniform: low + (high - low) * u, u in [0, 1); two words an element for float64
 ///   normal: loc + scale * z by Box-Muller, two elements from two words (four for float64)
 ///   exponential to cauchy: loc + scale * the inverse distribution function of a uniform in (0, 1)
-///   integers: low + word % span, the word made of one, two or four; of two or four a span of 0
-///   stands for 2^64
+///   integers: low + floor(word * span / 2^bits), the word made of one, two or four; of two a span
+///   of 0 stands for 2^64
+///   order: a permutation of [0, size) by core/random_integers.h's PseudoOrder, int64
 struct Random final : OperationOf<Random> {
   enum class Kind : unsigned char {
     uniform,
@@ -95,7 +96,8 @@ struct Random final : OperationOf<Random> {
     laplace,
     logistic,
     cauchy,
-    integers
+    integers,
+    order
   };
   Random(const char* name, Kind k) : OperationOf(name), kind(k) {}
   Kind kind;

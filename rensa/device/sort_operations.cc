@@ -13,12 +13,17 @@ void SearchSorted::visit(OperandVisitor& v) {
   v.read(sorted);
   v.read(values);
   if (sorter.present()) v.read(sorter);
-  v.write(positions);
+  v.write(found.present() ? found : positions);
 }
 
 void Scan::visit(OperandVisitor& v) {
   v.read(in);
   v.write(out);
+}
+
+void MarkPresent::visit(OperandVisitor& v) {
+  v.read(in);
+  v.write(flags);
 }
 
 void Histogram::visit(OperandVisitor& v) {

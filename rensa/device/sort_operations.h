@@ -26,11 +26,12 @@ struct Sort final : OperationOf<Sort> {
 /// that are less, with `right` those that are not greater. Both have one dtype, positions is int64.
 /// `sorter` (int64, may be absent) lists the places of `sorted`'s elements in ascending order;
 /// those out of range are taken for the nearest. `either_way`: where the last element is less than
-/// the first, `sorted` falls.
+/// the first, `sorted` falls. With `found` (bool) in place of positions: found[i] = whether an
+/// element of `sorted` equals values[i], which no NaN does; the other way round with `invert`.
 struct SearchSorted final : OperationOf<SearchSorted> {
   using OperationOf::OperationOf;
-  bool right = false, either_way = false;
-  Operand sorted, values, sorter, positions;
+  bool right = false, either_way = false, invert = false;
+  Operand sorted, values, sorter, positions, found;
 
   void visit(OperandVisitor& v) override;
   void run_cpu() override;
@@ -61,6 +62,18 @@ struct Histogram final : OperationOf<Histogram> {
   using OperationOf::OperationOf;
   bool uniform = false;
   Operand in, edges, weights, counts;
+
+  void visit(OperandVisitor& v) override;
+  void run_cpu() override;
+  void run_cuda(const cuda::LaunchContext& context) override;
+};
+
+/// flags[k] = whether the array `in`, of integers in [low, low + flags' size), holds low + k; flags
+/// is bool. (Differences are taken modulo 2^64, so `low` may stand for a uint64.)
+struct MarkPresent final : OperationOf<MarkPresent> {
+  using OperationOf::OperationOf;
+  long long low = 0;
+  Operand in, flags;
 
   void visit(OperandVisitor& v) override;
   void run_cpu() override;

@@ -250,7 +250,7 @@ def write_philox():
         singles = np.array([(w >> 8) * 2.0**-24 for w in words], "float32")
         doubles = np.array([((h >> 5) * 2.0**26 + (l >> 6)) * 2.0**-53
                             for h, l in zip(words[::2], words[1::2])])
-        integers = np.array([w % 1000 - 500 for w in words])
+        integers = np.array([(int(w) * 1000 >> 32) - 500 for w in words])
         lines += [f"{seed} uniform {text_of(singles)}", f"{seed} uniform {text_of(doubles)}",
                   f"{seed} randint {text_of(integers)}"]
     (HERE / "philox.txt").write_text("\n".join(lines) + "\n")

@@ -1,5 +1,6 @@
 // The positions of an array's non-zero elements on the CPU: counted by tile, then written.
 #include <algorithm>
+#include <complex>
 #include <vector>
 
 #include "rensa/backend/cpu/strided.h"
@@ -37,6 +38,43 @@ template <class F> void for_each_piece(const ArrayView& in, const F& f) {
       });
 }
 
+// Calls f(found, number, at) for pieces of the result: the positions found[0, number) are those
+// from the at-th on.
+template <class F> void for_each_found(const FindTrue& op, const F& f) {
+  // Where each tile goes on: its pieces follow one another.
+  const auto* offsets = op.offsets.view.as<const std::int64_t>();
+  std::vector<std::int64_t> next(offsets, offsets + op.offsets.view.size());
+  for_each_piece(
+      op.in.view, [&](std::int64_t tile, std::int64_t at, const auto* truth, std::int64_t count) {
+        std::int64_t found[kChunk + 1], number = 0;
+        for (std::int64_t i = 0; i < count; ++i) {  // no branch: truth is hard to foretell
+          found[number] = at + i;
+          number += truth[i] != 0;
+        }
+        std::int64_t& written = next[static_cast<std::size_t>(tile)];
+        f(found, number, written);
+        written += number;
+      });
+}
+
+template <class T> void take_true_as(const FindTrue& op) {
+  const T* in = op.from.view.as<const T>();
+  T* out = op.out.view.as<T>();
+  for_each_found(op, [&](const std::int64_t* found, std::int64_t number, std::int64_t at) {
+    for (std::int64_t i = 0; i < number; ++i) out[at + i] = in[found[i]];
+  });
+}
+
+void take_true(const FindTrue& op) {
+  switch (itemsize(op.out.view.dtype)) {
+    case 1: return take_true_as<std::uint8_t>(op);
+    case 2: return take_true_as<std::uint16_t>(op);
+    case 4: return take_true_as<std::uint32_t>(op);
+    case 8: return take_true_as<std::uint64_t>(op);
+    default: return take_true_as<std::complex<double>>(op);
+  }
+}
+
 // Position in C order as coordinates.
 void write_coordinates(std::int64_t position, const Shape& shape, char* row, std::int64_t column) {
   for (int axis = shape.ndim() - 1; axis > 0; --axis) {
@@ -70,25 +108,16 @@ void CountTrue::run_cpu() {
 }
 
 void FindTrue::run_cpu() {
+  if (from.present()) return host::take_true(*this);
   const ArrayView& to = out.view;
   std::int64_t step = to.strides[0], column = to.strides[1];
-  // Where each tile goes on: its pieces follow one another.
-  std::vector<std::int64_t> next(offsets.view.as<std::int64_t>(),
-                                 offsets.view.as<std::int64_t>() + offsets.view.size());
   Shape shape = in.view.shape;
   if (to.shape[1] == 1) shape = {in.view.size()};
-  host::for_each_piece(
-      in.view, [&](std::int64_t tile, std::int64_t at, const auto* truth, std::int64_t count) {
-        std::int64_t found[host::kChunk + 1], number = 0;
-        for (std::int64_t i = 0; i < count; ++i) {  // no branch: truth is hard to foretell
-          found[number] = at + i;
-          number += truth[i] != 0;
-        }
-        std::int64_t& written = next[static_cast<std::size_t>(tile)];
-        for (std::int64_t i = 0; i < number; ++i, ++written) {
-          host::write_coordinates(found[i], shape, to.data + written * step, column);
-        }
-      });
+  host::for_each_found(*this, [&](const std::int64_t* found, std::int64_t number, std::int64_t at) {
+    for (std::int64_t i = 0; i < number; ++i) {
+      host::write_coordinates(found[i], shape, to.data + (at + i) * step, column);
+    }
+  });
 }
 
 }  // namespace rensa

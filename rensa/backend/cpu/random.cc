@@ -5,7 +5,7 @@
 
 #include "rensa/backend/cpu/convert.h"
 #include "rensa/backend/cpu/strided.h"
-#include "rensa/core/philox.h"
+#include "rensa/core/random_integers.h"
 #include "rensa/core/thread_pool.h"
 #include "rensa/device/operations.h"
 
@@ -144,11 +144,9 @@ template <class V> void fill_inverse(const Random& op) {
                  });
 }
 
-// A whole number of the `count` words at `words`.
-template <class W> W join(const std::uint32_t* words, int count) {
-  W result = 0;
-  for (int i = 0; i < count; ++i) result = result << 32 | words[i];
-  return result;
+// A whole number of the two words at `words`.
+unsigned long long join(const std::uint32_t* words) {
+  return static_cast<unsigned long long>(words[0]) << 32 | words[1];
 }
 
 void fill_integers(const Random& op) {
@@ -158,20 +156,33 @@ void fill_integers(const Random& op) {
                    unsigned long long values[kChunk];
                    if (op.words == 1) {
                      auto narrow = static_cast<std::uint32_t>(span);
-                     for (std::int64_t i = 0; i < n; ++i) values[i] = low + words[i] % narrow;
+                     for (std::int64_t i = 0; i < n; ++i)
+                       values[i] = low + scaled(words[i], narrow);
                    } else if (op.words == 2) {
                      for (std::int64_t i = 0; i < n; ++i) {
-                       auto word = join<unsigned long long>(words + 2 * i, 2);
-                       values[i] = low + (span ? word % span : word);
+                       auto word = join(words + 2 * i);
+                       values[i] = low + (span ? scaled(word, span) : word);
                      }
                    } else {
                      for (std::int64_t i = 0; i < n; ++i) {
-                       auto word = join<unsigned __int128>(words + 4 * i, 4);
-                       values[i] = low + static_cast<unsigned long long>(span ? word % span : word);
+                       const std::uint32_t* word = words + 4 * i;
+                       values[i] = low + scaled(join(word), join(word + 2), span);
                      }
                    }
                    put(op.out.view, begin, n, values);
                  });
+}
+
+void fill_order(const Random& op) {
+  PseudoOrder order;
+  order.set_size(static_cast<unsigned long long>(op.out.view.size()));
+  kernels().philox(static_cast<unsigned long long>(op.seed.integer),
+                   static_cast<unsigned long long>(op.offset.integer), PseudoOrder::kCounters,
+                   order.key);
+  auto* out = op.out.view.as<std::uint64_t>();
+  parallel_for(op.out.view.size(), kGrain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) out[i] = order(static_cast<unsigned long long>(i));
+  });
 }
 
 template <class V> void drop(const Dropout& op) {
@@ -219,6 +230,7 @@ void Random::run_cpu() {
     case Kind::normal:
       return is_double ? host::fill_normal<double>(*this) : host::fill_normal<float>(*this);
     case Kind::integers: return host::fill_integers(*this);
+    case Kind::order: return host::fill_order(*this);
     default:
       return is_double ? host::fill_inverse<double>(*this) : host::fill_inverse<float>(*this);
   }

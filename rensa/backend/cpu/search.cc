@@ -27,7 +27,8 @@ template <class T> void search(const SearchSorted& op) {
   const T* sorted = op.sorted.view.as<T>();
   const T* values = op.values.view.as<T>();
   const auto* sorter = op.sorter.present() ? op.sorter.view.as<std::int64_t>() : nullptr;
-  auto* positions = op.positions.view.as<std::int64_t>();
+  bool* found = op.found.present() ? op.found.view.as<bool>() : nullptr;
+  auto* positions = found ? nullptr : op.positions.view.as<std::int64_t>();
   auto at = [&](std::int64_t i) {
     return comparable(sorted[sorter ? std::clamp<std::int64_t>(sorter[i], 0, n - 1) : i]);
   };
@@ -42,7 +43,8 @@ template <class T> void search(const SearchSorted& op) {
         bool before = op.right ? !sorts_before(value, element) : sorts_before(element, value);
         (before ? low : high) = before ? middle + 1 : middle;
       }
-      positions[i] = falls ? n - low : low;
+      if (found) found[i] = (low < n && at(low) == value) != op.invert;
+      else positions[i] = falls ? n - low : low;
     }
   });
 }

@@ -143,6 +143,7 @@ template <int K> struct MoveArgs {
   FastDiv row_units;
   unsigned count;     // units in all
   SortedList sorted;  // of an ordered scatter
+  bool by_key;        // a sorted key is the number that its index gives
 };
 
 template <class Unit, int K, bool kPut, int kUnroll>
@@ -157,13 +158,20 @@ __global__ void __launch_bounds__(kBlock) move_rows(const __grid_constant__ Move
     unsigned at = begin + u * kBlock;
     if (at >= args.count) continue;
     unsigned i = args.row_units.divide(at), unit = at - i * args.row_units.divisor;
+    std::int64_t listed, indexed, row[2];
+    bool valid = true, located = false;
     if (kPut && args.sorted.order) {
       unsigned long long key = args.sorted.key(i);
       if (i + 1 < args.sorted.count && args.sorted.key(i + 1) == key) continue;
       i = args.sorted.order[i];
+      if (args.by_key) {  // the index itself lies somewhere far off
+        located = true;
+        valid = key != args.sorted.invalid;
+        listed = args.list.listed_offset(i);
+        indexed = static_cast<std::int64_t>(key) * args.list.strides[0];
+      }
     }
-    std::int64_t listed, indexed, row[2];
-    bool valid = args.list.locate(i, unit == 0, &listed, &indexed);
+    if (!located) valid = args.list.locate(i, unit == 0, &listed, &indexed);
     args.row.offsets(unit, row);
     char* in_list = args.listed + listed + row[0];
     char* in_array = args.indexed + indexed + row[1];
@@ -219,7 +227,10 @@ void launch_move(const char* operation, const LaunchContext& context, const Inde
   normalize_axes(rows, 2);
   int size = static_cast<int>(itemsize(listed.dtype)), unit = unit_of(plan, listed, indexed);
   MoveArgs<K> args = {
-      ListArgs<K>(plan, operation, context), listed.data, indexed.data, {}, {}, 0, sorted};
+      ListArgs<K>(plan, operation, context), listed.data, indexed.data, {}, {}, 0, sorted, false};
+  // make_keys numbered the places by the index alone, and has reported what is out of range.
+  args.by_key = plan.count == 1 && std::all_of(plan.along.strides.begin(), plan.along.strides.end(),
+                                               [](std::int64_t s) { return s == 0; });
   std::int64_t units = 1;
   for (int axis = 0; axis < listed.ndim(); ++axis) {
     bool run = axis == listed.ndim() - 1 && unit != size;

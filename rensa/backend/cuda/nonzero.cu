@@ -1,5 +1,5 @@
 // The positions of an array's non-zero elements on a GPU: counted by tile, the counts summed up by
-// CUB's scan, then every tile writes from its own place on.
+// CUB's scan, then every tile lists its own in shared memory and writes them side by side.
 #include <cub/device/device_scan.cuh>
 
 #include "rensa/backend/cuda/kernel.cuh"
@@ -20,6 +20,7 @@ struct TrueArgs {
   std::int64_t size;
   int ndim = 0;
   bool contiguous, small;  // small: FastDiv counts the elements
+  bool vector;             // elements move 16 bytes at a time
   int log2_size;
   unsigned long long magnitude;  // the bits of a word that are not a sign
   FastDiv fast_extent[kMaxNdim];
@@ -28,6 +29,8 @@ struct TrueArgs {
   char* out;
   std::int64_t out_row, out_column;  // strides
   int columns = 0;
+  const char* from;  // whose elements are wanted, not the positions
+  int log2_from;
 
 #if defined(__CUDACC__)
   /// position / extent[axis], and in `rest` what is left.
@@ -47,6 +50,26 @@ struct TrueArgs {
     }
     return in + offset + position * stride[0];
   }
+  /// out[to] = from[position]
+  __device__ __forceinline__ void move(std::int64_t position, std::int64_t to) const {
+    const char* source = from + (position << log2_from);
+    char* target = out + (to << log2_from);
+    switch (log2_from) {
+      case 0: *target = *source; return;
+      case 1:
+        *reinterpret_cast<unsigned short*>(target) =
+            *reinterpret_cast<const unsigned short*>(source);
+        return;
+      case 2:
+        *reinterpret_cast<unsigned*>(target) = *reinterpret_cast<const unsigned*>(source);
+        return;
+      default:  // 8 bytes, or 16 that are aligned to 8
+        for (int word = 0; word < 1 << (log2_from - 3); ++word) {
+          reinterpret_cast<unsigned long long*>(target)[word] =
+              reinterpret_cast<const unsigned long long*>(source)[word];
+        }
+    }
+  }
   __device__ __forceinline__ bool is_true(const char* p) const {
     switch (log2_size) {
       case 0: return (*reinterpret_cast<const unsigned char*>(p) & magnitude) != 0;
@@ -59,18 +82,31 @@ struct TrueArgs {
       }
     }
   }
+  /// Of kPerThread elements that lie side by side, at an aligned address.
+  template <class T> __device__ __forceinline__ unsigned vector_truths(std::int64_t begin) const {
+    constexpr int kWidth = 16 / sizeof(T);
+    auto* packs = reinterpret_cast<const Pack<T, kWidth>*>(in + begin * sizeof(T));
+    unsigned bits = 0;
+#pragma unroll
+    for (int e = 0; e < kPerThread; e += kWidth) {
+      Pack<T, kWidth> pack = packs[e / kWidth];
+#pragma unroll
+      for (int j = 0; j < kWidth; ++j) {
+        bits |= ((pack.value[j] & static_cast<T>(magnitude)) != 0 ? 1u : 0u) << (e + j);
+      }
+    }
+    return bits;
+  }
   /// Bit e for element `begin` + e, of this thread's kPerThread elements.
   __device__ __forceinline__ unsigned truths(std::int64_t begin) const {
     unsigned bits = 0;
-    if (contiguous && log2_size == 0 && begin + kPerThread <= size &&
-        reinterpret_cast<unsigned long long>(in) % 16 == 0) {
-      uint4 words = *reinterpret_cast<const uint4*>(in + begin);
-      unsigned word[4] = {words.x, words.y, words.z, words.w};
-#pragma unroll
-      for (int e = 0; e < kPerThread; ++e) {
-        bits |= ((word[e / 4] >> (e % 4 * 8) & 0xffu) != 0 ? 1u : 0u) << e;
+    if (vector && begin + kPerThread <= size) {
+      switch (log2_size) {
+        case 0: return vector_truths<unsigned char>(begin);
+        case 1: return vector_truths<unsigned short>(begin);
+        case 2: return vector_truths<unsigned>(begin);
+        default: return vector_truths<unsigned long long>(begin);
       }
-      return bits;
     }
     for (int e = 0; e < kPerThread && begin + e < size; ++e) {
       bits |= (is_true(address(begin + e)) ? 1u : 0u) << e;
@@ -112,12 +148,22 @@ __global__ void __launch_bounds__(kBlock) count_true(const __grid_constant__ Tru
 }
 
 __global__ void __launch_bounds__(kBlock) find_true(const __grid_constant__ TrueArgs args) {
-  std::int64_t begin = thread_begin();
-  unsigned bits = args.truths(begin), total;
-  unsigned before = sum_before(static_cast<unsigned>(__popc(bits)), &total);
-  char* row = args.out + (args.offsets[blockIdx.x] + before) * args.out_row;
-  for (; bits != 0; bits &= bits - 1, row += args.out_row) {
-    std::int64_t position = begin + __ffs(bits) - 1, coordinate;
+  __shared__ unsigned short found[kTrueTile];  // within the tile
+  unsigned bits = args.truths(thread_begin()), total;
+  unsigned at = sum_before(static_cast<unsigned>(__popc(bits)), &total);
+  for (; bits != 0; bits &= bits - 1) {
+    found[at++] = static_cast<unsigned short>(threadIdx.x * kPerThread + __ffs(bits) - 1);
+  }
+  __syncthreads();
+  std::int64_t tile = blockIdx.x * static_cast<std::int64_t>(kTrueTile);
+  std::int64_t first = args.offsets[blockIdx.x];
+  for (unsigned k = threadIdx.x; k < total; k += kBlock) {
+    std::int64_t position = tile + found[k], coordinate;
+    if (args.from) {
+      args.move(position, first + k);
+      continue;
+    }
+    char* row = args.out + (first + k) * args.out_row;
     for (int axis = args.columns - 1; axis > 0; --axis) {
       position = args.split(position, axis, &coordinate);
       *reinterpret_cast<std::int64_t*>(row + axis * args.out_column) = coordinate;
@@ -138,6 +184,12 @@ unsigned long long magnitude_bits(Dtype dtype) {
   }
 }
 
+int log2_itemsize(Dtype dtype) {
+  int result = 0;
+  while ((std::int64_t{1} << result) < itemsize(dtype)) ++result;
+  return result;
+}
+
 TrueArgs true_args(const ArrayView& in, const Operand& offsets) {
   TrueArgs args = {};
   args.in = in.data;
@@ -150,7 +202,8 @@ TrueArgs true_args(const ArrayView& in, const Operand& offsets) {
     args.stride[axis] = in.strides[axis];
     if (args.small) args.fast_extent[axis] = FastDiv(in.shape[axis]);
   }
-  while ((std::int64_t{1} << args.log2_size) < itemsize(in.dtype)) ++args.log2_size;
+  args.log2_size = log2_itemsize(in.dtype);
+  args.vector = args.contiguous && args.log2_size <= 3 && is_aligned(args.in, 16);
   args.magnitude = magnitude_bits(in.dtype);
   args.offsets = offsets.view.as<std::int64_t>();
   return args;
@@ -185,9 +238,14 @@ void CountTrue::run_cuda(const cuda::LaunchContext& context) {
 void FindTrue::run_cuda(const cuda::LaunchContext& context) {
   cuda::TrueArgs args = cuda::true_args(in.view, offsets);
   args.out = out.view.data;
-  args.out_row = out.view.strides[0];
-  args.out_column = out.view.strides[1];
-  args.columns = static_cast<int>(out.view.shape[1]);
+  if (from.present()) {
+    args.from = from.view.data;
+    args.log2_from = cuda::log2_itemsize(from.view.dtype);
+  } else {
+    args.out_row = out.view.strides[0];
+    args.out_column = out.view.strides[1];
+    args.columns = static_cast<int>(out.view.shape[1]);
+  }
   cuda::launch_kernel(name(), context, cuda::find_true, offsets.view.size() - 1, cuda::kBlock,
                       args);
 }

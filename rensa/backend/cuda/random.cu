@@ -4,7 +4,7 @@
 
 #include "rensa/backend/cuda/kernel.cuh"
 #include "rensa/backend/cuda/random.cuh"
-#include "rensa/core/philox.h"
+#include "rensa/core/random_integers.h"
 #include "rensa/device/operations.h"
 
 namespace rensa {
@@ -15,6 +15,7 @@ namespace {
 
 constexpr int kElements = 4;  // of one pack, whatever their words
 constexpr int kPacks = 2;     // of one thread, so that its key schedule is made once
+constexpr int kPlaces = 4;    // of one thread that makes an order
 
 template <int kWords> struct Words { unsigned int word[kElements * kWords]; };
 
@@ -69,18 +70,27 @@ template <class V> struct Uniform {
   }
 };
 
-/// sqrt(-2 log(1 - u)) and the direction 2 pi v by the special function unit. Its logarithm has an
-/// absolute error, which a series replaces where the logarithm is small; sine and cosine, of angles
-/// in [-pi, pi), err by 4e-7 of the length. Normals stay within 3e-6 of exact ones, mostly 3e-7.
-__device__ __forceinline__ void box_muller(float u, float v, float* x, float* y) {
-  float log2, length, sine, cosine;
-  asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(log2) : "f"(1.0f - u));
-  float series =
-      __fmaf_rn(u, __fmaf_rn(u, __fmaf_rn(u, __fmaf_rn(u, 0.4f, 0.5f), 0.66666667f), 1.0f), 2.0f) *
-      u;
-  float square = u < 0.03125f ? series : log2 * -1.3862943611198906f;
-  asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(length) : "f"(square));
-  float angle = (v - 0.5f) * 6.2831853071795865f;  // half a turn on: both change their signs
+/// -log(1 - x) * kFactor for x in [0, 1) by the special function unit. Its logarithm has an
+/// absolute error of 2e-7, which a series replaces where the logarithm is small.
+template <int kFactor> __device__ __forceinline__ float minus_log_below_1(float x) {
+  float log2, series = 0;
+  asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(log2) : "f"(1.0f - x));
+#pragma unroll
+  for (int k = 8; k > 0; --k) series = __fmaf_rn(series, x, static_cast<float>(kFactor) / k);
+  return x < 0.125f ? series * x : log2 * (kFactor * -0.6931471805599453f);
+}
+
+/// sqrt(-2 log(1 - u)) and the direction 2 pi v, v = uniform_float(word), by the special function
+/// unit. Sine and cosine, of angles in [-pi, pi), err by 4e-7 of the length. Normals stay within
+/// 3e-6 of exact ones, mostly 3e-7.
+__device__ __forceinline__ void box_muller(float u, unsigned word, float* x, float* y) {
+  float length, sine, cosine;
+  asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(length) : "f"(minus_log_below_1<2>(u)));
+  // 2 v - 1 without a conversion, which would be one more piece of work for that unit. This is half
+  // a turn on: both change their signs.
+  float half_turns = __uint_as_float((word >> 8 & 0x7fffffu) | 0x3f800000u) -
+                     (static_cast<int>(word) < 0 ? 1.0f : 2.0f);
+  float angle = half_turns * 3.1415926535897932f;
   asm("cos.approx.ftz.f32 %0, %1;" : "=f"(cosine) : "f"(angle));
   asm("sin.approx.ftz.f32 %0, %1;" : "=f"(sine) : "f"(angle));
   *x = -length * cosine;
@@ -105,7 +115,11 @@ template <class V> struct Normal {
 #pragma unroll
     for (int j = 0; j < kElements; j += 2) {
       V x, y;
-      box_muller(uniform_of<V>(words, j), uniform_of<V>(words, j + 1), &x, &y);
+      if constexpr (sizeof(V) == 8) {
+        box_muller(uniform_of<V>(words, j), uniform_of<V>(words, j + 1), &x, &y);
+      } else {
+        box_muller(uniform_float(words.word[j]), words.word[j + 1], &x, &y);
+      }
       pack.value[j] = convert<T>(loc + scale * x);
       pack.value[j + 1] = convert<T>(loc + scale * y);
     }
@@ -116,7 +130,8 @@ template <class V> struct Normal {
 template <Random::Kind kKind, class V> __device__ __forceinline__ V inverse(V u) {
   V nearer = u < V(0.5) ? u : V(1) - u;  // exact, as u is symmetric about 1/2
   if constexpr (kKind == Random::Kind::exponential) {
-    return -m::log(u);
+    if constexpr (sizeof(V) == 4) return minus_log_below_1<1>(1.0f - u);
+    else return -m::log(u);
   } else if constexpr (kKind == Random::Kind::gumbel) {
     return -m::log(-m::log(u));
   } else if constexpr (kKind == Random::Kind::laplace) {
@@ -151,7 +166,6 @@ template <Random::Kind kKind> struct Inverse {
 
 template <int kCount> struct Integers {
   static constexpr int kWords = kCount;
-  using Word = std::conditional_t<kCount == 4, unsigned __int128, unsigned long long>;
   template <class T>
   static __device__ __forceinline__ void fill(const RandomArgs& args, std::int64_t,
                                               const Words<kWords>& words,
@@ -160,12 +174,16 @@ template <int kCount> struct Integers {
     for (int j = 0; j < kElements; ++j) {
       unsigned long long value;
       if constexpr (kWords == 1) {
-        value = words.word[j] % static_cast<unsigned>(args.span);
+        value = scaled(words.word[j], static_cast<unsigned>(args.span));
       } else {
-        Word word = 0;
+        unsigned long long pair[kWords / 2];
 #pragma unroll
-        for (int k = 0; k < kWords; ++k) word = word << 32 | words.word[kWords * j + k];
-        value = static_cast<unsigned long long>(args.span != 0 ? word % args.span : word);
+        for (int k = 0; k < kWords / 2; ++k) {
+          const unsigned* word = words.word + kWords * j + 2 * k;
+          pair[k] = static_cast<unsigned long long>(word[0]) << 32 | word[1];
+        }
+        if constexpr (kWords == 4) value = scaled(pair[0], pair[1], args.span);
+        else value = args.span != 0 ? scaled(pair[0], args.span) : pair[0];
       }
       pack.value[j] = convert<T>(args.low + value);
     }
@@ -201,6 +219,27 @@ __global__ void __launch_bounds__(kBlock) fill_random(const __grid_constant__ Ra
     Filler::template fill<T>(args, i, words_of<Filler::kWords>(seed, offset, i), pack);
     store_pack<T, kElements>(reinterpret_cast<T*>(args.out) + begin, pack, args.size - begin,
                              args.vector);
+  }
+}
+
+__global__ void __launch_bounds__(kBlock) fill_order(const __grid_constant__ RandomArgs args) {
+  __shared__ unsigned keys[PseudoOrder::kRounds];
+  if (threadIdx.x < PseudoOrder::kCounters) {
+    PhiloxWords words = philox(integer_of(args.seed), integer_of(args.offset) + threadIdx.x);
+#pragma unroll
+    for (int j = 0; j < 4; ++j) keys[4 * threadIdx.x + j] = words.word[j];
+  }
+  __syncthreads();
+  PseudoOrder order;
+  order.set_size(static_cast<unsigned long long>(args.size));
+#pragma unroll
+  for (int round = 0; round < PseudoOrder::kRounds; ++round) order.key[round] = keys[round];
+  auto* out = reinterpret_cast<unsigned long long*>(args.out);
+  std::int64_t first = blockIdx.x * static_cast<std::int64_t>(kBlock * kPlaces) + threadIdx.x;
+#pragma unroll
+  for (int k = 0; k < kPlaces; ++k) {
+    std::int64_t i = first + k * kBlock;
+    if (i < args.size) out[i] = order(static_cast<unsigned long long>(i));
   }
 }
 
@@ -290,6 +329,10 @@ void Random::run_cuda(const cuda::LaunchContext& context) {
                : words == 2 ? cuda::integer_kernel<2>(args.dtype)
                             : cuda::integer_kernel<4>(args.dtype);
       break;
+    case Kind::order:
+      return cuda::launch_kernel(name(), context, cuda::fill_order,
+                                 cuda::ceil_div(args.size, cuda::kPlaces * cuda::kBlock),
+                                 cuda::kBlock, args);
   }
   cuda::launch_random(name(), context, kernel, args);
 }

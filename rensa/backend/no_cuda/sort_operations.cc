@@ -16,6 +16,7 @@ namespace {
 void Sort::run_cuda(const cuda::LaunchContext&) { absent(*this); }
 void SearchSorted::run_cuda(const cuda::LaunchContext&) { absent(*this); }
 void Scan::run_cuda(const cuda::LaunchContext&) { absent(*this); }
+void MarkPresent::run_cuda(const cuda::LaunchContext&) { absent(*this); }
 void Histogram::run_cuda(const cuda::LaunchContext&) { absent(*this); }
 
 std::size_t Sort::workspace_bytes() const { return 0; }
