@@ -43,8 +43,8 @@ void check_integer(const char* operation, const Array& index);
 /// A 0-d array of `dtype` holding `value`, under the rules of Array::fill.
 Array filled_scalar(Scalar value, Dtype dtype, Device device);
 
-/// The elements of `a` where `mask`, of its size and on its device, is not zero, both in C order; of
-/// one dimension. Waits for the device.
+/// The elements of `a` where `mask`, of its size and on its device, is not zero, both in C order;
+/// of one dimension. Waits for the device.
 Array true_elements(const char* operation, const Array& a, const Array& mask);
 
 /// The coordinates of the non-zero elements of `a` as int64 (a.ndim, number), or with `flat` their
