@@ -231,6 +231,45 @@ RENSA_DRAW double binomial(VariateStream& s, double n, double p) {
   return p <= 0.5 ? binomial_below_half(s, n, p) : n - binomial_below_half(s, n, 1 - p);
 }
 
+/// The distribution function of one n and p, for the same variates as binomial_below_half's
+/// inversion: many draws look them up.
+struct BinomialTable {
+  static constexpr int kMost = 64;
+  double upto[kMost];
+  int counts = 0;        // entries
+  bool flipped = false;  // n less the count looked up is the variate
+  double n = 0;
+
+  /// False where the variates do not come of inversion. For the host.
+  bool fill(double size, double p) {
+    n = size;
+    flipped = p > 0.5;
+    if (flipped) p = 1 - p;
+    double q = 1 - p, mean = n * p;
+    if (!(n > 0 && p > 0 && mean < 10)) return false;
+    double bound = mean + 10 * m::sqrt(mean * q + 1), px = m::exp(n * m::log1p(-p)), sum = px;
+    if (bound > n) bound = n;
+    upto[0] = sum;
+    for (counts = 1; counts <= bound && counts < kMost; ++counts) {
+      px = (n - counts + 1) * p * px / (counts * q);
+      sum += px;
+      upto[counts] = sum;
+    }
+    return true;
+  }
+  /// With `entries` a copy of upto, or itself.
+  RENSA_FN double draw(VariateStream& s, const double* entries) const {
+    for (;;) {
+      double u = s.uniform();
+      int x = 0;
+      for (int half = kMost / 2; half > 0; half /= 2) {
+        if (x + half <= counts && entries[x + half - 1] < u) x += half;
+      }
+      if (x < counts) return flipped ? n - x : x;
+    }
+  }
+};
+
 RENSA_DRAW double noncentral_chisquare(VariateStream& s, double df, double nonc) {
   return 2 * standard_gamma(s, df / 2 + poisson(s, nonc / 2));
 }

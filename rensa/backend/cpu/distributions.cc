@@ -35,32 +35,58 @@ class Parameter {
   Reader reader_;
 };
 
-template <Distribution D> void fill_variates(const Variates& op) {
+// Calls f(begin, n, values) for chunks of the output and stores the values that it makes.
+template <class F> void store_chunks(const Variates& op, const F& f) {
   const ArrayView& out = op.out.view;
+  StoreKernel store = kernels().store_of(out.dtype, ComputeType::f64);
+  std::int64_t size = itemsize(out.dtype);
+  parallel_for(out.size(), kGrain, [&](std::int64_t begin, std::int64_t end) {
+    double values[kChunk];
+    for (; begin < end; begin += kChunk) {
+      std::int64_t n = std::min(kChunk, end - begin);
+      f(begin, n, values);
+      store(n, values, out.data + begin * size, size);
+    }
+  });
+}
+
+VariateStream stream_of(const Variates& op, std::int64_t i) {
+  return VariateStream(static_cast<unsigned long long>(op.seed.integer),
+                       static_cast<unsigned long long>(op.offset.integer + i));
+}
+
+// Of one n and p whose distribution function can be tabled; false where it is not so.
+bool fill_binomial(const Variates& op) {
+  draw::BinomialTable table;
+  if (op.distribution != Distribution::binomial || op.parameters[0].array.present() ||
+      op.parameters[1].array.present() ||
+      !table.fill(op.parameters[0].scalar.real(), op.parameters[1].scalar.real())) {
+    return false;
+  }
+  store_chunks(op, [&](std::int64_t begin, std::int64_t n, double* values) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      VariateStream stream = stream_of(op, begin + i);
+      values[i] = table.draw(stream, table.upto);
+    }
+  });
+  return true;
+}
+
+template <Distribution D> void fill_variates(const Variates& op) {
   Parameter parameters[3];
   for (int k = 0; k < 3; ++k) parameters[k] = Parameter(op.parameters[k]);
   const auto* table = op.table.view.as<const double>();
   std::int64_t table_size = table ? op.table.view.size() : 0;
-  StoreKernel store = kernels().store_of(out.dtype, ComputeType::f64);
-  std::int64_t size = itemsize(out.dtype);
-  auto seed = static_cast<unsigned long long>(op.seed.integer);
-  auto offset = static_cast<unsigned long long>(op.offset.integer);
-  parallel_for(out.size(), kGrain, [&](std::int64_t begin, std::int64_t end) {
+  store_chunks(op, [&](std::int64_t begin, std::int64_t n, double* values) {
     Scratch scratch[3];
-    double values[kChunk];
-    for (; begin < end; begin += kChunk) {
-      std::int64_t n = std::min(kChunk, end - begin);
-      const double* arrays[3];
-      for (int k = 0; k < 3; ++k) arrays[k] = parameters[k].read(begin, n, scratch[k]);
-      auto value = [&](int k, std::int64_t i) {
-        return arrays[k] ? arrays[k][i] : parameters[k].number();
-      };
-      for (std::int64_t i = 0; i < n; ++i) {
-        VariateStream stream(seed, offset + static_cast<unsigned long long>(begin + i));
-        values[i] =
-            draw_variate<D>(stream, value(0, i), value(1, i), value(2, i), table, table_size);
-      }
-      store(n, values, out.data + begin * size, size);
+    const double* arrays[3];
+    for (int k = 0; k < 3; ++k) arrays[k] = parameters[k].read(begin, n, scratch[k]);
+    auto value = [&](int k, std::int64_t i) {
+      return arrays[k] ? arrays[k][i] : parameters[k].number();
+    };
+    for (std::int64_t i = 0; i < n; ++i) {
+      VariateStream stream = stream_of(op, begin + i);
+      values[i] = draw_variate<D>(stream, value(0, i), value(1, i), value(2, i), table, table_size);
     }
   });
 }
@@ -72,6 +98,7 @@ template <Distribution D> void fill_variates(const Variates& op) {
 namespace rensa {
 
 void Variates::run_cpu() {
+  if (host::fill_binomial(*this)) return;
   switch (distribution) {
 #define RENSA_DISTRIBUTION(name, expression) \
   case Distribution::name:                   \

@@ -1,5 +1,5 @@
 // A quicksort whose partitions compare and move a vector of keys at a time, down to a few vectors,
-// in which each key is put at its rank: the count of those that are less.
+// which a bitonic network sorts.
 #include "rensa/backend/cpu/wide_sort.h"
 
 #include <algorithm>
@@ -12,11 +12,12 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 #if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,popcnt"))), \
-                             apply_to = function)
+#pragma clang attribute push(                                                  \
+    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,bmi2,popcnt"))), \
+    apply_to = function)
 #else
 #pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,popcnt,prefer-vector-width=512")
+#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,bmi2,popcnt,prefer-vector-width=512")
 #endif
 
 namespace rensa::host::avx512 {
@@ -26,6 +27,8 @@ namespace {
 struct Keys32 {
   using Key = unsigned;
   static constexpr int kLanes = 16;
+  // GCC takes what the forms without a mask leave undefined for a mistake.
+  static constexpr __mmask16 kEach = 0xffff;
   static __m512i all(Key key) { return _mm512_set1_epi32(static_cast<int>(key)); }
   static unsigned less(__m512i a, __m512i b) { return _mm512_cmplt_epu32_mask(a, b); }
   static unsigned less_equal(__m512i a, __m512i b) { return _mm512_cmple_epu32_mask(a, b); }
@@ -35,6 +38,18 @@ struct Keys32 {
   static void store_some(Key* to, unsigned lanes, __m512i v) {
     _mm512_mask_storeu_epi32(to, static_cast<__mmask16>(lanes), v);
   }
+  static __m512i min(__m512i a, __m512i b) { return _mm512_maskz_min_epu32(kEach, a, b); }
+  static __m512i max(__m512i a, __m512i b) { return _mm512_maskz_max_epu32(kEach, a, b); }
+  // `least`, but in `lanes` the greater of v and w.
+  static __m512i max_in(__m512i least, unsigned lanes, __m512i v, __m512i w) {
+    return _mm512_mask_max_epu32(least, static_cast<__mmask16>(lanes), v, w);
+  }
+  static __m512i permute(__m512i lanes, __m512i v) {
+    return _mm512_maskz_permutexvar_epi32(kEach, lanes, v);
+  }
+  static __m512i numbers() {
+    return _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  }
   static __m512i load_some(const Key* from, unsigned lanes) {
     return _mm512_mask_loadu_epi32(_mm512_set1_epi32(-1), static_cast<__mmask16>(lanes), from);
   }
@@ -43,6 +58,7 @@ struct Keys32 {
 struct Keys64 {
   using Key = unsigned long long;
   static constexpr int kLanes = 8;
+  static constexpr __mmask8 kEach = 0xff;
   static __m512i all(Key key) { return _mm512_set1_epi64(static_cast<long long>(key)); }
   static unsigned less(__m512i a, __m512i b) { return _mm512_cmplt_epu64_mask(a, b); }
   static unsigned less_equal(__m512i a, __m512i b) { return _mm512_cmple_epu64_mask(a, b); }
@@ -52,6 +68,15 @@ struct Keys64 {
   static void store_some(Key* to, unsigned lanes, __m512i v) {
     _mm512_mask_storeu_epi64(to, static_cast<__mmask8>(lanes), v);
   }
+  static __m512i min(__m512i a, __m512i b) { return _mm512_maskz_min_epu64(kEach, a, b); }
+  static __m512i max(__m512i a, __m512i b) { return _mm512_maskz_max_epu64(kEach, a, b); }
+  static __m512i max_in(__m512i least, unsigned lanes, __m512i v, __m512i w) {
+    return _mm512_mask_max_epu64(least, static_cast<__mmask8>(lanes), v, w);
+  }
+  static __m512i permute(__m512i lanes, __m512i v) {
+    return _mm512_maskz_permutexvar_epi64(kEach, lanes, v);
+  }
+  static __m512i numbers() { return _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7); }
   static __m512i load_some(const Key* from, unsigned lanes) {
     return _mm512_mask_loadu_epi64(_mm512_set1_epi64(-1), static_cast<__mmask8>(lanes), from);
   }
@@ -110,31 +135,74 @@ template <class K> class WideSort {
 
   static __m512i load(const Key* from) { return _mm512_loadu_si512(from); }
 
-  // out = n <= kFew keys, sorted.
-  static void sort_few(const Key* keys, Key* out, std::int64_t n) {
-    constexpr unsigned kAll = (1u << kLanes) - 1;
-    Key copy[kFew];
-    __m512i v[kVectors];
-    for (int k = 0; k < kVectors; ++k) {
-      std::int64_t left = std::clamp<std::int64_t>(n - k * kLanes, 0, kLanes);
-      v[k] = left > 0 ? K::load_some(keys + k * kLanes, (1u << left) - 1) : K::all(Key(~Key(0)));
-      _mm512_storeu_si512(copy + k * kLanes, v[k]);
+  // Orders each lane and the one whose number differs by the bits of kApart.
+  template <unsigned kApart> static __m512i exchange(__m512i v) {
+    constexpr unsigned kUpper = [] {  // the lanes that get the greater one
+      unsigned upper = 0;
+      for (unsigned lane = 0; lane < kLanes; ++lane)
+        upper |= (lane ^ kApart) < lane ? 1u << lane : 0;
+      return upper;
+    }();
+    __m512i partner = K::permute(_mm512_xor_si512(K::numbers(), K::all(Key(kApart))), v);
+    return K::max_in(K::min(v, partner), kUpper, v, partner);
+  }
+  // Exchanges kApart, kApart / 2, ..., 1 apart: sorts runs of 2 kApart that rise and then fall.
+  template <unsigned kApart> static __m512i smooth(__m512i v) {
+    if constexpr (kApart == 0) return v;
+    else return smooth<kApart / 2>(exchange<kApart>(v));
+  }
+  // From sorted runs of kSize lanes to a sorted vector.
+  template <unsigned kSize> static __m512i sort_lanes(__m512i v) {
+    if constexpr (kSize == kLanes) return v;
+    else return sort_lanes<2 * kSize>(smooth<kSize / 2>(exchange<2 * kSize - 1>(v)));
+  }
+  // From two sorted halves of kCount vectors to a sorted whole.
+  template <int kCount> static void merge(__m512i* v) {
+    constexpr int kHalf = kCount / 2;
+    __m512i upper[kHalf];
+    for (int k = 0; k < kHalf; ++k) {
+      __m512i turned =
+          K::permute(_mm512_xor_si512(K::numbers(), K::all(Key(kLanes - 1))), v[kCount - 1 - k]);
+      upper[k] = K::max(v[k], turned);
+      v[k] = K::min(v[k], turned);
     }
-    auto used = static_cast<int>((n + kLanes - 1) / kLanes);
-    for (int own = 0; own < used; ++own) {
-      int lanes = static_cast<int>(std::min<std::int64_t>(kLanes, n - own * kLanes));
-      for (int lane = 0; lane < lanes; ++lane) {
-        __m512i key = K::all(copy[own * kLanes + lane]);
-        // Of equal keys the first has the lower rank.
-        unsigned before = (1u << lane) - 1;
-        unsigned mixed =
-            (K::less_equal(v[own], key) & before) | (K::less(v[own], key) & ~before & kAll);
-        int rank = std::popcount(mixed);
-        for (int k = 0; k < own; ++k) rank += std::popcount(K::less_equal(v[k], key));
-        for (int k = own + 1; k < used; ++k) rank += std::popcount(K::less(v[k], key));
-        out[rank] = copy[own * kLanes + lane];
+    for (int k = 0; k < kHalf; ++k) v[kHalf + k] = upper[k];
+    for (int apart = kHalf / 2; apart > 0; apart /= 2) {
+      for (int k = 0; k < kCount; ++k) {
+        if (k & apart) continue;
+        __m512i least = K::min(v[k], v[k + apart]);
+        v[k + apart] = K::max(v[k], v[k + apart]);
+        v[k] = least;
       }
     }
+    for (int k = 0; k < kCount; ++k) v[k] = smooth<kLanes / 2>(v[k]);
+  }
+
+  template <int kCount> static void sort_vectors(__m512i* v) {
+    if constexpr (kCount == 1) {
+      v[0] = sort_lanes<1>(v[0]);
+    } else {
+      sort_vectors<kCount / 2>(v);
+      sort_vectors<kCount / 2>(v + kCount / 2);
+      merge<kCount>(v);
+    }
+  }
+  template <int kCount> static void sort_into(const Key* keys, Key* out, std::int64_t n) {
+    __m512i v[kCount];
+    unsigned lanes[kCount];
+    for (int k = 0; k < kCount; ++k) {
+      std::int64_t left = std::clamp<std::int64_t>(n - k * kLanes, 0, kLanes);
+      lanes[k] = (1u << left) - 1;
+      v[k] = K::load_some(keys + k * kLanes, lanes[k]);
+    }
+    sort_vectors<kCount>(v);
+    for (int k = 0; k < kCount; ++k) K::store_some(out + k * kLanes, lanes[k], v[k]);
+  }
+  // out = n <= kFew keys, sorted.
+  static void sort_few(const Key* keys, Key* out, std::int64_t n) {
+    if (n <= kLanes) sort_into<1>(keys, out, n);
+    else if (n <= 2 * kLanes) sort_into<2>(keys, out, n);
+    else sort_into<4>(keys, out, n);
   }
 
   // The middle one of a sample.
@@ -158,7 +226,8 @@ template <class K> class WideSort {
   }
 
   static std::int64_t partition(Key* keys, std::int64_t n, Key pivot) {
-    return n >= 64 * kFew ? partition_by<4>(keys, n, pivot) : partition_by<1>(keys, n, pivot);
+    if (n >= 16 * kFew) return partition_by<8>(keys, n, pivot);
+    return n >= 4 * kFew ? partition_by<4>(keys, n, pivot) : partition_by<2>(keys, n, pivot);
   }
 
   // Keys below the pivot to the front, kBlock vectors at a time; returns their count. There are two
@@ -166,14 +235,10 @@ template <class K> class WideSort {
   template <int kBlock> static std::int64_t partition_by(Key* keys, std::int64_t n, Key pivot_key) {
     constexpr std::int64_t kStep = kBlock * kLanes;
     Key *low = keys, *high = keys + n;
-    for (std::int64_t rest = n % kStep; rest > 0; --rest) {
-      if (*low < pivot_key) ++low;
-      else std::swap(*low, *--high);
-    }
     __m512i pivot = K::all(pivot_key), first[kBlock], last[kBlock], v[kBlock];
-    auto put_all = [&](const __m512i* block) {
-      for (int k = 0; k < kBlock; ++k) {
-        std::int64_t above = put(low, high, block[k], pivot);
+    auto put_vectors = [&](const __m512i* vectors, std::int64_t count) {
+      for (std::int64_t k = 0; k < count; ++k) {
+        std::int64_t above = put(low, high, vectors[k], pivot);
         high -= above;
         low += kLanes - above;
       }
@@ -181,11 +246,15 @@ template <class K> class WideSort {
     auto load_all = [](const Key* from, __m512i* block) {
       for (int k = 0; k < kBlock; ++k) block[k] = load(from + k * kLanes);
     };
+    // What is left over by the blocks is kept until the end: whole vectors, and a part of one.
+    std::int64_t rest = n % kStep, over = rest / kLanes, some = rest % kLanes;
+    __m512i left_over[kBlock] = {}, part = K::load_some(low + over * kLanes, (1u << some) - 1);
+    for (std::int64_t k = 0; k < over; ++k) left_over[k] = load(low + k * kLanes);
     // A block taken from each end leaves the room that the next ones are put into. The next one is
     // taken where less room is left, so that then there is a block's at both ends.
-    load_all(low, first);
+    load_all(low + rest, first);
     load_all(high - kStep, last);
-    Key *unread = low + kStep, *unread_end = high - kStep;
+    Key *unread = low + rest + kStep, *unread_end = high - kStep;
     while (unread != unread_end) {
       if (high - unread_end < unread - low) {
         unread_end -= kStep;
@@ -194,11 +263,17 @@ template <class K> class WideSort {
         load_all(unread, v);
         unread += kStep;
       }
-      put_all(v);
+      put_vectors(v, kBlock);
     }
-    put_all(first);
-    put_all(last);
-    return low - keys;
+    put_vectors(first, kBlock);
+    put_vectors(last, kBlock);
+    put_vectors(left_over, over);
+    unsigned less = K::less(part, pivot) & ((1u << some) - 1);
+    int below = std::popcount(less);
+    K::store_some(low, (1u << below) - 1, K::compress(less, part));
+    K::store_some(low + below, (1u << (some - below)) - 1,
+                  K::compress(~less & ((1u << some) - 1), part));
+    return low + below - keys;
   }
 };
 

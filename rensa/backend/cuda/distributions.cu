@@ -76,62 +76,33 @@ __global__ void __launch_bounds__(kBlock) fill_variates(const __grid_constant__ 
 
 // --- binomial variates of one n and p ------------------------------------------------------------
 
-constexpr int kMostCounts = 64;
-
-/// n and p of all elements, such that binomial_below_half inverts the distribution function.
 struct BinomialArgs {
   HostScalar seed, offset;
   char* out;
   Dtype dtype;
   std::int64_t item, size;
-  double n, p;   // p at most 1/2
-  bool flipped;  // n less the variates is wanted
+  draw::BinomialTable table;
 };
 
-// The same variates as draw::binomial's, from a table of the distribution function.
 __global__ void __launch_bounds__(kBlock) fill_binomial(const __grid_constant__ BinomialArgs args) {
-  __shared__ double upto[kMostCounts];
-  __shared__ int counts;
-  if (threadIdx.x == 0) {
-    double n = args.n, p = args.p, q = 1 - p, mean = n * p;
-    double bound = mean + 10 * ::sqrt(mean * q + 1), px = ::exp(n * ::log1p(-p));
-    if (bound > n) bound = n;
-    double sum = upto[0] = px;
-    int x = 1;
-    for (; x <= bound && x < kMostCounts; ++x) {
-      px = (n - x + 1) * p * px / (x * q);
-      upto[x] = sum += px;
-    }
-    counts = x;
-  }
+  __shared__ double upto[draw::BinomialTable::kMost];
+  if (threadIdx.x < args.table.counts) upto[threadIdx.x] = args.table.upto[threadIdx.x];
   __syncthreads();
   unsigned long long seed = integer_of(args.seed), offset = integer_of(args.offset);
   std::int64_t step = static_cast<std::int64_t>(gridDim.x) * kBlock;
   for (std::int64_t i = blockIdx.x * static_cast<std::int64_t>(kBlock) + threadIdx.x; i < args.size;
        i += step) {
     VariateStream stream(seed, offset + i);
-    int x;
-    do {
-      double u = stream.uniform();
-      x = 0;
-#pragma unroll
-      for (int half = kMostCounts / 2; half > 0; half /= 2) {
-        if (x + half <= counts && upto[x + half - 1] < u) x += half;
-      }
-    } while (x >= counts);
-    long long value = args.flipped ? static_cast<long long>(args.n) - x : x;
-    store_any<long long>(args.out + i * args.item, args.dtype, value);
+    store_any<long long>(args.out + i * args.item, args.dtype,
+                         static_cast<long long>(args.table.draw(stream, upto)));
   }
 }
 
 /// False where the variates are drawn otherwise.
 bool run_binomial(const Variates& op, const LaunchContext& context, const VariatesArgs& from) {
   if (op.distribution != Distribution::binomial || from.arrays) return false;
-  double n = from.parameters[0].number, p = from.parameters[1].number;
-  BinomialArgs args = {from.seed, from.offset, from.out, from.dtype, from.item,
-                       from.size, n,           p,        p > 0.5};
-  if (args.flipped) args.p = 1 - p;
-  if (!(n > 0 && n < 1e15 && args.p > 0 && n * args.p < 10)) return false;
+  BinomialArgs args = {from.seed, from.offset, from.out, from.dtype, from.item, from.size, {}};
+  if (!args.table.fill(from.parameters[0].number, from.parameters[1].number)) return false;
   std::int64_t blocks = std::min(ceil_div(args.size, kBlock), std::int64_t{8} * kMultiprocessors);
   launch_kernel(op.name(), context, fill_binomial, blocks, kBlock, args);
   return true;
