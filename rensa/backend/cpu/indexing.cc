@@ -195,8 +195,12 @@ void scatter(const IndexPlan& plan, const std::vector<std::int64_t>& offsets, co
   // Every place's thread looks at all indices.
   bool narrow = columns < 8 && n * rows.inner * rows.outer >= kGrain && num_threads() >= 4;
   std::int64_t places = narrow ? std::min(num_threads(), 16) : 1;
-  auto [lowest, highest] = std::minmax_element(offsets.begin(), offsets.end());
-  std::int64_t low = *lowest, share = (*highest - low) / places + 1;
+  std::int64_t low = 0, share = 0;
+  if (places > 1) {
+    auto [lowest, highest] = std::minmax_element(offsets.begin(), offsets.end());
+    low = *lowest;
+    share = (*highest - low) / places + 1;
+  }
   parallel_for(columns * places, 1, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t job = first; job < last; ++job) {
       std::int64_t place = job % places, column = job / places;
@@ -213,7 +217,12 @@ void scatter(const IndexPlan& plan, const std::vector<std::int64_t>& offsets, co
           *element = combine(*element, *reinterpret_cast<const T*>(in + c * rows.listed_stride));
         }
       };
-      if (places == 1) {
+      if (places == 1 && count == 1) {
+        for_each_row(plan, offsets, 0, n, [&](const char* target, const char* source) {
+          T* element = reinterpret_cast<T*>(const_cast<char*>(target) + out_row);
+          *element = combine(*element, *reinterpret_cast<const T*>(source + in_row));
+        });
+      } else if (places == 1) {
         for_each_row(plan, offsets, 0, n, put);
       } else {
         for_each_row(plan, offsets, 0, n, [&](const char* target, const char* source) {

@@ -113,7 +113,12 @@ void FindTrue::run_cpu() {
   std::int64_t step = to.strides[0], column = to.strides[1];
   Shape shape = in.view.shape;
   if (to.shape[1] == 1) shape = {in.view.size()};
+  bool positions = to.shape[1] == 1 && step == static_cast<std::int64_t>(sizeof(std::int64_t));
   host::for_each_found(*this, [&](const std::int64_t* found, std::int64_t number, std::int64_t at) {
+    if (positions) {
+      std::copy_n(found, number, to.as<std::int64_t>() + at);
+      return;
+    }
     for (std::int64_t i = 0; i < number; ++i) {
       host::write_coordinates(found[i], shape, to.data + (at + i) * step, column);
     }
