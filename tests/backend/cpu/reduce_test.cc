@@ -69,13 +69,7 @@ std::complex<double> expected(Reduction reduction,
   switch (reduction) {
     case Reduction::sum: return sum;
     case Reduction::prod: return prod;
-    case Reduction::mean:
-    case Reduction::nanmean: return sum / static_cast<double>(values.size());
-    case Reduction::deviations: {
-      double mean = sum.real() / static_cast<double>(values.size()), total = 0;
-      for (std::complex<double> x : values) total += (x.real() - mean) * (x.real() - mean);
-      return total;
-    }
+    case Reduction::mean: return sum / static_cast<double>(values.size());
     case Reduction::max: return values[greatest];
     case Reduction::min: return values[least];
     case Reduction::any: return any;
@@ -86,6 +80,12 @@ std::complex<double> expected(Reduction reduction,
     case Reduction::nanprod: return prod;
     case Reduction::nanmax: return values[greatest];
     case Reduction::nanmin: return values[least];
+    case Reduction::nanmean: return sum / static_cast<double>(values.size());
+    case Reduction::deviations: {
+      double mean = sum.real() / static_cast<double>(values.size()), total = 0;
+      for (std::complex<double> x : values) total += (x.real() - mean) * (x.real() - mean);
+      return total;
+    }
     case Reduction::norm: return std::sqrt(squares);
     case Reduction::argmax: return static_cast<double>(greatest);
     default: return static_cast<double>(least);
