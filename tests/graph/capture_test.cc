@@ -214,8 +214,11 @@ TEST_P(CaptureTest, KernelsMadeAtRunTimeAreReplayed) {
     Array x = xp::random::normal(0, i + 1, {300, 1000}, float32, GetParam());
     Variables results = cache.call(step, {constant(x)});
     Array e = xp::exp(x - x.max(1, true)), want = e / e.sum(1, true);
-    EXPECT_TRUE(xp::array_equal(results[0].array(), want)) << i;
-    EXPECT_TRUE(xp::array_equal(results[1].array(), want.max())) << i;
+    const Array &got = results[0].array(), &top = results[1].array();
+    // On the CPU the last bits of exp are those of the libm function that the compiler chose.
+    bool near = x.device().is_cpu() && xp::allclose(got, want, 1e-6);
+    EXPECT_TRUE(near || xp::array_equal(got, want)) << i;
+    EXPECT_TRUE(xp::array_equal(top, got.max())) << i;
   }
   EXPECT_EQ(cache.stats().replays, 3) << cache.stats().last_fallback;
 }
