@@ -11,7 +11,7 @@ namespace rensa::detail {
 namespace {
 
 constexpr int kBlock = 256;
-constexpr std::int64_t kMostBlocks = 132 * 32;  // beyond, a thread takes several elements
+constexpr std::int64_t kMostBlocks = 132 * 256;  // beyond, a thread takes several elements
 constexpr int kMostWidth = 8;
 
 /// How many elements a thread takes at once: 16 bytes of the widest, where all arrays are aligned

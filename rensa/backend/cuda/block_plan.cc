@@ -72,7 +72,7 @@ ColumnsPlan plan_columns(std::int64_t outer, std::int64_t rows, std::int64_t col
   std::int64_t below = kBlock / plan.lanes;
   if (plan.tiles <= kSemaphores) {
     std::int64_t slices =
-        std::min(ceil_div(rows, below * 8), ceil_div(16 * kMultiprocessors, plan.tiles));
+        std::min(ceil_div(rows, below * 8), ceil_div(8 * kMultiprocessors, plan.tiles));
     if (slices > 1) {
       plan.slice_rows = round_up(ceil_div(rows, slices), below * 4);
       plan.slices = ceil_div(rows, plan.slice_rows);

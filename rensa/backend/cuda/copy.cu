@@ -371,11 +371,16 @@ struct BytesArgs {
   const char* in;
   char* out;
   std::int64_t count;
+  unsigned* flag;
+  unsigned turn;
 };
 
 // One warp.
 __global__ void __launch_bounds__(32) copy_bytes(const __grid_constant__ BytesArgs args) {
   for (std::int64_t i = threadIdx.x; i < args.count; i += 32) args.out[i] = args.in[i];
+  __threadfence_system();
+  __syncwarp();
+  if (threadIdx.x == 0) *static_cast<volatile unsigned*>(args.flag) = args.turn;
 }
 
 }  // namespace
@@ -418,8 +423,8 @@ void fill_elements(const char* operation, const LaunchContext& context, const Sc
 }
 
 void copy_few_bytes(const char* operation, const LaunchContext& context, const void* from, void* to,
-                    std::int64_t nbytes) {
-  BytesArgs args{static_cast<const char*>(from), static_cast<char*>(to), nbytes};
+                    std::int64_t nbytes, unsigned* flag, unsigned turn) {
+  BytesArgs args{static_cast<const char*>(from), static_cast<char*>(to), nbytes, flag, turn};
   launch_kernel(operation, context, copy_bytes, 1, 32, args);
 }
 

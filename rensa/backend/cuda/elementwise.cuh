@@ -44,10 +44,9 @@ constexpr int vector_width(bool costly, int itemsize) {
   int width = 16 / itemsize;
   return costly && width > 4 ? 4 : width;
 }
-/// Vectors, or elements of the generic kernel, that one thread works on.
-constexpr int vector_unroll(bool costly, int inputs, int itemsize) {
-  return costly ? (itemsize == 8 ? 1 : 2) : inputs == 1 ? 4 : 2;
-}
+/// Vectors, or elements of the generic kernel, that one thread works on. With one input or much to
+/// compute, many short blocks keep the memory busier than few long ones.
+constexpr int vector_unroll(bool costly, int inputs) { return costly || inputs == 1 ? 1 : 2; }
 constexpr int generic_unroll(bool costly) { return costly ? 1 : 4; }
 /// Rows whose kernels also take vectors of bool.
 constexpr bool takes_bool_vectors(DtypeRule rule) {
@@ -120,6 +119,32 @@ __device__ __forceinline__ Elements<T, W> load_straight(const ElementwiseArgs::I
   return elements;
 }
 
+/// What a row comes to on bools, as an operation on the bits of bytes that are 0 or 1; 0: none.
+template <class Op> inline constexpr char kBitRule = 0;
+template <> inline constexpr char kBitRule<op::logical_and> = '&';
+template <> inline constexpr char kBitRule<op::bitwise_and> = '&';
+template <> inline constexpr char kBitRule<op::multiply> = '&';
+template <> inline constexpr char kBitRule<op::minimum> = '&';
+template <> inline constexpr char kBitRule<op::logical_or> = '|';
+template <> inline constexpr char kBitRule<op::bitwise_or> = '|';
+template <> inline constexpr char kBitRule<op::add> = '|';
+template <> inline constexpr char kBitRule<op::maximum> = '|';
+template <> inline constexpr char kBitRule<op::logical_xor> = '^';
+template <> inline constexpr char kBitRule<op::bitwise_xor> = '^';
+template <> inline constexpr char kBitRule<op::not_equal> = '^';
+template <> inline constexpr char kBitRule<op::equal> = '=';
+
+/// Such a row on four bools.
+template <class Op> __device__ __forceinline__ unsigned apply_bits(unsigned a, unsigned b) {
+  constexpr char kRule = kBitRule<Op>;
+  a = truth_marks(a), b = truth_marks(b);
+  if constexpr (kRule == '&') a &= b;
+  else if constexpr (kRule == '|') a |= b;
+  else if constexpr (kRule == '^') a ^= b;
+  else a ^= b ^ 0x80808080u;
+  return a >> 7;
+}
+
 /// What a thread of the vector kernel loads before it computes.
 template <class T, class First, int N, int W, int U> struct VectorInputs {
   Elements<First, W> first[U];
@@ -145,6 +170,11 @@ template <class Op, class T, class First, class Out, int N, int W, int U>
 __global__ void __launch_bounds__(kBlock)
     elementwise_vector(const __grid_constant__ ElementwiseArgs args) {
   using V = ComputeOf<T>;
+  constexpr bool kOnBits = std::is_same_v<T, bool> && N == 2 && kBitRule<Op> != 0;
+  unsigned number[2];
+  if constexpr (kOnBits) {
+    for (int k = 0; k < 2; ++k) number[k] = number_of<V>(args.in[k]) != 0 ? 0x01010101u : 0;
+  }
   unsigned begin = blockIdx.x * (kBlock * args.unroll) + threadIdx.x;
   VectorInputs<T, First, N, W, U> in;
   std::int64_t target[U];
@@ -176,8 +206,17 @@ __global__ void __launch_bounds__(kBlock)
     unsigned index = begin + u * kBlock;
     if (u >= args.unroll || index >= args.count) continue;
     Pack<Out, W> result;
+    if constexpr (kOnBits) {
+      unsigned word[W / 4];
 #pragma unroll
-    for (int j = 0; j < W; ++j) {
+      for (int i = 0; i < W / 4; ++i) {
+        word[i] = apply_bits<Op>(args.in[0].data ? in.first[u].word[i] : number[0],
+                                 args.in[1].data ? in.others[u][0].word[i] : number[1]);
+      }
+      memcpy(&result, word, sizeof(result));
+    }
+#pragma unroll
+    for (int j = 0; j < (kOnBits ? 0 : W); ++j) {
       V x[N];
       x[0] = args.in[0].data ? in.first[u].template get<V>(j) : number_of<V>(args.in[0]);
 #pragma unroll
@@ -252,7 +291,7 @@ constexpr void add_vector(ElementwiseKernels& kernels) {
     using Out = std::conditional_t<gives_bool(kRule), bool, T>;
     kernels.vector[static_cast<int>(kType)] =
         elementwise_vector<Op, T, First, Out, N, vector_width(costly, size),
-                           vector_unroll(costly, N, size)>;
+                           vector_unroll(costly, N)>;
   }
 }
 

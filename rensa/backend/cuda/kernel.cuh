@@ -248,6 +248,11 @@ template <class T, int W> struct Elements {
   }
 };
 
+/// The highest bit of every byte that is not 0.
+__device__ __forceinline__ unsigned truth_marks(unsigned word) {
+  return (((word & 0x7f7f7f7fu) + 0x7f7f7f7fu) | word) & 0x80808080u;
+}
+
 /// A bool may be any byte; four of them stay in one register.
 template <int W> struct Elements<bool, W> {
   static constexpr int kWords = (W + 3) / 4;

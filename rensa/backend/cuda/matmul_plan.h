@@ -55,7 +55,7 @@ struct PlanKey {
 static_assert(std::has_unique_object_representations_v<PlanKey> && sizeof(PlanKey) % 8 == 0);
 
 /// cublaslt, or one of the kernels of matmul_skinny.h.
-enum class PlanKind : std::uint8_t { cublaslt, dot, columns, outer };
+enum class PlanKind : std::uint8_t { cublaslt, dot, columns, outer, small };
 
 /// What was chosen; with the key, all that a plan file keeps.
 struct PlanChoice {

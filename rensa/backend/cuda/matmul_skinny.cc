@@ -1,4 +1,4 @@
-// Which products have a kernel for a short dimension, and its arguments.
+// Which products have a kernel for a short dimension or small operands, and its arguments.
 #include "rensa/backend/cuda/matmul_skinny.h"
 
 #include <algorithm>
@@ -53,6 +53,8 @@ PlanKind skinny_kind(const PlanKey& key) {
   if (key.k <= kMaxSkinny && !key.b_transposed) return PlanKind::outer;
   if (long_operand(key, true) != Long::none) return PlanKind::dot;
   if (long_operand(key, false) != Long::none) return PlanKind::columns;
+  constexpr std::int64_t kSmall = 256;
+  if (std::max({key.m, key.n, key.k}) <= kSmall) return PlanKind::small;
   return PlanKind::cublaslt;
 }
 
@@ -65,11 +67,36 @@ bool skinny_is_likely_faster(const PlanKey& key) {
     // Four rows at a time read all of the short operand.
     case PlanKind::dot: return longer * key.k * (1 + shorter / 4) <= 16 * kMega;
     case PlanKind::columns: return longer <= 32768 && key.k <= 2048;
+    case PlanKind::small: return true;  // cuBLASLt's sums in parts are two launches
     default: return false;
   }
 }
 
+namespace {
+
+void run_small(const PlanKey& key, const MatmulRun& run) {
+  SmallArgs args{};
+  args.a = reinterpret_cast<const float*>(run.a);
+  args.b = reinterpret_cast<const float*>(run.b);
+  args.bias = reinterpret_cast<const float*>(run.bias);
+  args.c = reinterpret_cast<float*>(run.c);
+  args.a_row = key.a_transposed ? 1 : key.a_ld;
+  args.a_k = key.a_transposed ? key.a_ld : 1;
+  args.b_k = key.b_transposed ? 1 : key.b_ld;
+  args.b_column = key.b_transposed ? key.b_ld : 1;
+  args.c_ld = key.c_ld;
+  args.m = static_cast<int>(key.m);
+  args.n = static_cast<int>(key.n);
+  args.k = static_cast<int>(key.k);
+  args.relu = run.relu;
+  args.alpha = static_cast<float>(run.alpha);
+  launch_small(args, run.stream);
+}
+
+}  // namespace
+
 void run_skinny(const PlanKey& key, PlanKind kind, const MatmulRun& run) {
+  if (kind == PlanKind::small) return run_small(key, run);
   if (kind == PlanKind::outer) {
     OuterArgs args{};
     args.a = reinterpret_cast<const float*>(run.a);

@@ -1,6 +1,6 @@
-// Float32 products with one short dimension (at most kMaxSkinny), which cuBLASLt does at several
-// times their cost: the last layer of a classifier and its gradients. Sums run in an order that
-// depends on the shape alone.
+// Float32 products that cuBLASLt does at several times their cost: with one short dimension (at
+// most kMaxSkinny), as the last layer of a classifier and its gradients, and small in all of them.
+// Sums run in an order that depends on the shape alone.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -40,6 +40,18 @@ struct OuterArgs {
   float alpha;
 };
 
+/// c(i, j) = sum over p < k of a(i, p) * b(p, j), all of them small.
+struct SmallArgs {
+  const float* a;
+  const float* b;
+  const float* bias;
+  float* c;
+  std::int64_t a_row, a_k, b_k, b_column, c_ld;
+  int m, n, k;
+  bool relu;
+  float alpha;
+};
+
 /// The kernel that can compute `key`, or PlanKind::cublaslt where none can.
 PlanKind skinny_kind(const PlanKey& key);
 /// Whether skinny_kind's kernel is the better one, as far as the shape tells.
@@ -53,5 +65,6 @@ void run_skinny(const PlanKey& key, PlanKind kind, const MatmulRun& run);
 void launch_dot(const SkinnyArgs& args, bool vectors, cudaStream_t stream);
 void launch_columns(const SkinnyArgs& args, cudaStream_t stream);
 void launch_outer(const OuterArgs& args, cudaStream_t stream);
+void launch_small(const SmallArgs& args, cudaStream_t stream);  // matmul_small.cu
 
 }  // namespace rensa::cuda

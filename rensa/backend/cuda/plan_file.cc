@@ -41,8 +41,8 @@ bool parse_plan(std::istringstream& in, PlanKey& key, PlanChoice& choice) {
       choice.separate_epilogue >> choice.workspace >> std::hex;
   for (std::uint64_t& word : choice.algo.data) in >> word;
   bool sane = !in.fail() && key.m > 0 && key.n > 0 && key.k > 0 && key.batch > 0 && bias >= 0 &&
-              bias <= 2 && aligned >= 0 && aligned < 16 && kind >= 0 && kind <= 3 &&
-              key.workspace_limit >= 0 &&
+              bias <= 2 && aligned >= 0 && aligned < 16 && kind >= 0 &&
+              kind <= static_cast<int>(PlanKind::small) && key.workspace_limit >= 0 &&
               choice.workspace <= static_cast<std::size_t>(key.workspace_limit);
   std::string rest;
   if (!sane || in >> rest) return false;

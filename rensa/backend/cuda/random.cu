@@ -14,7 +14,7 @@ namespace cuda {
 namespace {
 
 constexpr int kElements = 4;  // of one pack, whatever their words
-constexpr int kPacks = 2;     // of one thread, so that its key schedule is made once
+constexpr int kPacks = 4;     // of one thread
 constexpr int kPlaces = 4;    // of one thread that makes an order
 
 template <int kWords> struct Words { unsigned int word[kElements * kWords]; };
@@ -71,37 +71,43 @@ template <class V> struct Uniform {
 };
 
 /// -log(1 - x) * kFactor for x in [0, 1) by the special function unit. Its logarithm has an
-/// absolute error of 2e-7, which a series replaces where the logarithm is small.
-template <int kFactor> __device__ __forceinline__ float minus_log_below_1(float x) {
+/// absolute error of 2e-7, which a series of kTerms replaces below 1 / kBelow.
+template <int kFactor, int kTerms, int kBelow>
+__device__ __forceinline__ float minus_log_below_1(float x) {
   float log2, series = 0;
   asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(log2) : "f"(1.0f - x));
 #pragma unroll
-  for (int k = 8; k > 0; --k) series = __fmaf_rn(series, x, static_cast<float>(kFactor) / k);
-  return x < 0.125f ? series * x : log2 * (kFactor * -0.6931471805599453f);
+  for (int k = kTerms; k > 0; --k) series = __fmaf_rn(series, x, static_cast<float>(kFactor) / k);
+  return x < 1.0f / kBelow ? series * x : log2 * (kFactor * -0.6931471805599453f);
 }
 
-/// sqrt(-2 log(1 - u)) and the direction 2 pi v, v = uniform_float(word), by the special function
-/// unit. Sine and cosine, of angles in [-pi, pi), err by 4e-7 of the length. Normals stay within
-/// 3e-6 of exact ones, mostly 3e-7.
-__device__ __forceinline__ void box_muller(float u, unsigned word, float* x, float* y) {
+// loc + scale * sqrt(-2 log(1 - u)) * (cos(2 pi v), sin(2 pi v)).
+
+/// v = uniform_float(word); by the special function unit. Sine and cosine, of angles in [-pi, pi),
+/// err by 4e-7 of the length, the angle by 4e-7, the length by 1e-6 where it is about 0.2 and less
+/// elsewhere. Standard normals stay within 3e-6 of exact ones, mostly 3e-7.
+__device__ __forceinline__ void box_muller(float u, unsigned word, float loc, float scale, float* x,
+                                           float* y) {
   float length, sine, cosine;
-  asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(length) : "f"(minus_log_below_1<2>(u)));
-  // 2 v - 1 without a conversion, which would be one more piece of work for that unit. This is half
-  // a turn on: both change their signs.
-  float half_turns = __uint_as_float((word >> 8 & 0x7fffffu) | 0x3f800000u) -
-                     (static_cast<int>(word) < 0 ? 1.0f : 2.0f);
-  float angle = half_turns * 3.1415926535897932f;
+  asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(length) : "f"(minus_log_below_1<2, 3, 64>(u)));
+  length *= -scale;
+  // 2 v - 1 to 23 bits, and half of the 24th, without a conversion, which would be one more piece
+  // of work for that unit. This is half a turn on: both change their signs.
+  constexpr float kPi = 3.1415926535897932f;
+  float angle =
+      __fmaf_rn(__uint_as_float(word >> 9 | 0x40000000u) - 3.0f, kPi, kPi * 5.9604644775390625e-8f);
   asm("cos.approx.ftz.f32 %0, %1;" : "=f"(cosine) : "f"(angle));
   asm("sin.approx.ftz.f32 %0, %1;" : "=f"(sine) : "f"(angle));
-  *x = -length * cosine;
-  *y = -length * sine;
+  *x = __fmaf_rn(length, cosine, loc);
+  *y = __fmaf_rn(length, sine, loc);
 }
 
-__device__ __forceinline__ void box_muller(double u, double v, double* x, double* y) {
-  double length = ::sqrt(-2.0 * ::log(1.0 - u)), sine, cosine;
+__device__ __forceinline__ void box_muller(double u, double v, double loc, double scale, double* x,
+                                           double* y) {
+  double length = scale * ::sqrt(-2.0 * ::log(1.0 - u)), sine, cosine;
   ::sincospi(2.0 * v, &sine, &cosine);
-  *x = length * cosine;
-  *y = length * sine;
+  *x = loc + length * cosine;
+  *y = loc + length * sine;
 }
 
 // Box-Muller: each pair of uniforms gives two elements.
@@ -116,12 +122,12 @@ template <class V> struct Normal {
     for (int j = 0; j < kElements; j += 2) {
       V x, y;
       if constexpr (sizeof(V) == 8) {
-        box_muller(uniform_of<V>(words, j), uniform_of<V>(words, j + 1), &x, &y);
+        box_muller(uniform_of<V>(words, j), uniform_of<V>(words, j + 1), loc, scale, &x, &y);
       } else {
-        box_muller(uniform_float(words.word[j]), words.word[j + 1], &x, &y);
+        box_muller(uniform_float(words.word[j]), words.word[j + 1], loc, scale, &x, &y);
       }
-      pack.value[j] = convert<T>(loc + scale * x);
-      pack.value[j + 1] = convert<T>(loc + scale * y);
+      pack.value[j] = convert<T>(x);
+      pack.value[j + 1] = convert<T>(y);
     }
   }
 };
@@ -130,7 +136,7 @@ template <class V> struct Normal {
 template <Random::Kind kKind, class V> __device__ __forceinline__ V inverse(V u) {
   V nearer = u < V(0.5) ? u : V(1) - u;  // exact, as u is symmetric about 1/2
   if constexpr (kKind == Random::Kind::exponential) {
-    if constexpr (sizeof(V) == 4) return minus_log_below_1<1>(1.0f - u);
+    if constexpr (sizeof(V) == 4) return minus_log_below_1<1, 8, 8>(1.0f - u);
     else return -m::log(u);
   } else if constexpr (kKind == Random::Kind::gumbel) {
     return -m::log(-m::log(u));
@@ -207,18 +213,55 @@ template <class V> struct Drop {
   }
 };
 
+/// Stores packs of 32 bytes, next to each other in a warp all of which calls this: each two threads
+/// store one pack and then the other, half of it each. A thread's own halves one after the other
+/// would be written to memory in twice as many pieces.
+template <class T> __device__ __forceinline__ void store_pair(T* out, const Pack<T, 4>& pack) {
+  Pack<ulonglong2, 2> halves;
+  memcpy(&halves, &pack, sizeof(pack));
+  bool odd = threadIdx.x % 2 != 0;
+  ulonglong2 give = odd ? halves.value[0] : halves.value[1], got;
+  got.x = __shfl_xor_sync(0xffffffffu, give.x, 1);
+  got.y = __shfl_xor_sync(0xffffffffu, give.y, 1);
+  auto* pair = reinterpret_cast<ulonglong2*>(out) - (odd ? 2 : 0);
+  pair[odd] = odd ? got : halves.value[0];
+  pair[2 + odd] = odd ? halves.value[1] : got;
+}
+
+template <class Filler, class T>
+__device__ __forceinline__ void fill_pack(const RandomArgs& args, std::int64_t i,
+                                          const Words<Filler::kWords>& words) {
+  std::int64_t begin = i * kElements;
+  if (begin >= args.size) return;
+  Pack<T, kElements> pack;
+  Filler::template fill<T>(args, i, words, pack);
+  T* out = reinterpret_cast<T*>(args.out) + begin;
+  if constexpr (sizeof(pack) == 32) {
+    // All of the warp has a whole pack.
+    if (args.vector && begin - threadIdx.x % 32 * kElements + 32 * kElements <= args.size) {
+      return store_pair(out, pack);
+    }
+  }
+  store_pack<T, kElements>(out, pack, args.size - begin, args.vector);
+}
+
 template <class Filler, class T>
 __global__ void __launch_bounds__(kBlock) fill_random(const __grid_constant__ RandomArgs args) {
   unsigned long long seed = integer_of(args.seed), offset = integer_of(args.offset);
   std::int64_t first = blockIdx.x * static_cast<std::int64_t>(kBlock * kPacks) + threadIdx.x;
+  // Words of several packs side by side, without a branch between, share one key schedule.
+  constexpr int kTogether = kPacks / Filler::kWords;
 #pragma unroll
-  for (int k = 0; k < kPacks; ++k) {
-    std::int64_t i = first + k * kBlock, begin = i * kElements;
-    if (begin >= args.size) return;
-    Pack<T, kElements> pack;
-    Filler::template fill<T>(args, i, words_of<Filler::kWords>(seed, offset, i), pack);
-    store_pack<T, kElements>(reinterpret_cast<T*>(args.out) + begin, pack, args.size - begin,
-                             args.vector);
+  for (int k = 0; k < kPacks; k += kTogether) {
+    Words<Filler::kWords> words[kTogether];
+#pragma unroll
+    for (int j = 0; j < kTogether; ++j) {
+      words[j] = words_of<Filler::kWords>(seed, offset, first + (k + j) * kBlock);
+    }
+#pragma unroll
+    for (int j = 0; j < kTogether; ++j) {
+      fill_pack<Filler, T>(args, first + (k + j) * kBlock, words[j]);
+    }
   }
 }
 

@@ -107,13 +107,16 @@ void Reduce::run_cuda(const cuda::LaunchContext& context) {
   cuda::ReduceKernels::Pair pair = plan.type == cuda::VectorType::none
                                        ? kernels.any[static_cast<int>(type)]
                                        : kernels.vector[static_cast<int>(plan.type)];
+  cuda::ReduceArgs args = cuda::reduce_args(plan, context, type, compute == bool_);
   cuda::ReduceKernel kernel = plan.by_columns ? pair.columns : pair.rows;
+  bool flat =
+      args.vector && args.slices > 1 && args.reduced.ndim == 1 && args.reduced.stride[0][0] == 16;
+  if (!plan.by_columns && flat && pair.flat) kernel = pair.flat;
   if (!kernel) {
     throw DtypeError(std::string(name()) + ": no kernel computes it in " +
                      std::string(dtype_name(compute)));
   }
-  cuda::launch_kernel(name(), context, kernel, cuda::reduce_grid(plan), cuda::kBlock,
-                      cuda::reduce_args(plan, context, type, compute == bool_));
+  cuda::launch_kernel(name(), context, kernel, cuda::reduce_grid(plan), cuda::kBlock, args);
 }
 
 namespace {

@@ -44,6 +44,7 @@ using ReduceKernel = void (*)(ReduceArgs);
 struct ReduceKernels {
   struct Pair {
     ReduceKernel rows, columns;
+    ReduceKernel flat;  // rows of vectors that lie right, in slices; null: as any rows
   };
   Pair any[kNumComputeTypes];    // over Raw elements
   Pair vector[kNumVectorTypes];  // null where the row does not take the type
@@ -133,13 +134,9 @@ struct TruthLoader {
     memcpy(&data.bytes, &pack, sizeof(pack));
     return data;
   }
-  /// The highest bit of every byte that is not 0.
-  static __device__ __forceinline__ unsigned marks(unsigned word) {
-    return (((word & 0x7f7f7f7fu) + 0x7f7f7f7fu) | word) & 0x80808080u;
-  }
   static __device__ __forceinline__ Value value(const ReduceArgs&, const Data& data, int) {
-    return __popc(marks(data.bytes.x) | marks(data.bytes.y) >> 1 | marks(data.bytes.z) >> 2 |
-                  marks(data.bytes.w) >> 3);
+    return __popc(truth_marks(data.bytes.x) | truth_marks(data.bytes.y) >> 1 |
+                  truth_marks(data.bytes.z) >> 2 | truth_marks(data.bytes.w) >> 3);
   }
 };
 
@@ -198,6 +195,17 @@ __device__ __forceinline__ typename Reducer::Acc join_group(typename Reducer::Ac
   return acc;
 }
 
+template <class Reducer, int A>
+__device__ __forceinline__ typename Reducer::Acc join_accumulators(
+    typename Reducer::Acc (&acc)[A]) {
+#pragma unroll
+  for (int half = A / 2; half > 0; half /= 2) {
+#pragma unroll
+    for (int j = 0; j < half; ++j) acc[j] = Reducer::combine(acc[j], acc[j + half]);
+  }
+  return acc[0];
+}
+
 __device__ __forceinline__ std::int64_t reduced_offset(const ReduceArgs& args, std::int64_t index) {
   if (args.reduced.ndim == 1) return index * args.reduced.stride[0][0];
   std::int64_t offset[1];
@@ -248,34 +256,15 @@ __device__ __forceinline__ typename Reducer::Acc reduce_slice(const ReduceArgs& 
       acc[j % A] = Reducer::take(acc[j % A], Loader::value(args, data, j), k * W + j);
     }
   }
-#pragma unroll
-  for (int half = A / 2; half > 0; half /= 2) {
-#pragma unroll
-    for (int j = 0; j < half; ++j) acc[j] = Reducer::combine(acc[j], acc[j + half]);
-  }
-  return acc[0];
+  return join_accumulators<Reducer>(acc);
 }
 
-template <class Reducer, class Loader>
-__global__ void __launch_bounds__(kBlock) reduce_rows(const __grid_constant__ ReduceArgs args) {
+/// Stores what the output's threads, of this slice of it, have; `offset` is the output's.
+template <class Reducer>
+__device__ __forceinline__ void finish_row(const ReduceArgs& args, typename Reducer::Acc acc,
+                                           std::int64_t output, std::int64_t slice, int lane,
+                                           std::int64_t offset) {
   using Acc = typename Reducer::Acc;
-  int lane = threadIdx.x & (args.group - 1);
-  std::int64_t output, slice = 0;
-  if (args.slices > 1) {  // then a block is one group
-    unsigned slices = static_cast<unsigned>(args.slices);
-    output = blockIdx.x / slices;
-    slice = blockIdx.x % slices;
-  } else {
-    output = (blockIdx.x * static_cast<std::int64_t>(kBlock) + threadIdx.x) / args.group;
-  }
-  Acc acc = Reducer::identity();
-  std::int64_t offset[2] = {};
-  if (output < args.outputs) {
-    args.kept.offsets(static_cast<unsigned>(output), offset);
-    std::int64_t begin = slice * args.slice_vectors;
-    acc = reduce_slice<Reducer, Loader>(args, offset[1], begin,
-                                        min(begin + args.slice_vectors, args.vectors), lane);
-  }
   acc = join_group<Reducer>(acc, args.group);
   if (args.slices > 1) {
     Acc* partials = static_cast<Acc*>(args.partials) + output * args.slices;
@@ -287,8 +276,75 @@ __global__ void __launch_bounds__(kBlock) reduce_rows(const __grid_constant__ Re
     acc = join_group<Reducer>(acc, args.group);
   }
   if (lane == 0 && output < args.outputs) {
-    Reducer::store(args.out + offset[0], args.out_dtype, acc, args.count);
+    Reducer::store(args.out + offset, args.out_dtype, acc, args.count);
   }
+}
+
+template <class Reducer, class Loader>
+__global__ void __launch_bounds__(kBlock) reduce_rows(const __grid_constant__ ReduceArgs args) {
+  int lane = threadIdx.x & (args.group - 1);
+  std::int64_t output, slice = 0;
+  if (args.slices > 1) {  // then a block is one group
+    unsigned slices = static_cast<unsigned>(args.slices);
+    output = blockIdx.x / slices;
+    slice = blockIdx.x % slices;
+  } else {
+    output = (blockIdx.x * static_cast<std::int64_t>(kBlock) + threadIdx.x) / args.group;
+  }
+  typename Reducer::Acc acc = Reducer::identity();
+  std::int64_t offset[2] = {};
+  if (output < args.outputs) {
+    args.kept.offsets(static_cast<unsigned>(output), offset);
+    std::int64_t begin = slice * args.slice_vectors;
+    acc = reduce_slice<Reducer, Loader>(args, offset[1], begin,
+                                        min(begin + args.slice_vectors, args.vectors), lane);
+  }
+  finish_row<Reducer>(args, acc, output, slice, lane, offset[0]);
+}
+
+/// reduce_rows for few outputs of many vectors that lie right and next to each other: so little to
+/// keep in registers that all threads of a multiprocessor are resident.
+template <class Reducer, class Loader>
+__global__ void __launch_bounds__(kBlock, 8) reduce_flat(const __grid_constant__ ReduceArgs args) {
+  constexpr int W = Loader::kWidth, U = kReduceUnroll;
+  unsigned slices = static_cast<unsigned>(args.slices);
+  unsigned output = blockIdx.x / slices, slice = blockIdx.x % slices;
+  std::int64_t offset[2];
+  args.kept.offsets(output, offset);
+  std::int64_t first = slice * args.slice_vectors, base = offset[1] + first * 16;
+  int vectors = static_cast<int>(min(args.slice_vectors, args.count / W - first));
+  typename Reducer::Acc acc[W];
+#pragma unroll
+  for (int j = 0; j < W; ++j) acc[j] = Reducer::identity();
+  auto take = [&](const typename Loader::Data& data) {
+#pragma unroll
+    for (int j = 0; j < W; ++j) acc[j] = Reducer::take(acc[j], Loader::value(args, data, j), 0);
+  };
+  int k = threadIdx.x;
+#pragma unroll 1
+  for (; k + (U - 1) * kBlock < vectors; k += U * kBlock) {
+    typename Loader::Data data[U];
+#pragma unroll
+    for (int u = 0; u < U; ++u) {
+      data[u] = Loader::template load<true>(args, base + (k + u * kBlock) * std::int64_t{16}, W);
+    }
+#pragma unroll
+    for (int u = 0; u < U; ++u) take(data[u]);
+  }
+#pragma unroll 1
+  for (; k < vectors; k += kBlock) {
+    take(Loader::template load<true>(args, base + k * std::int64_t{16}, W));
+  }
+  int left = static_cast<int>(args.count % W);
+  // The thread whose turn it is, as in reduce_slice: fused reductions have the same order.
+  if (left > 0 && slice == slices - 1 && threadIdx.x == vectors % kBlock) {
+    auto data = Loader::template load<false>(args, offset[1] + args.count / W * 16, left);
+#pragma unroll
+    for (int j = 0; j < W; ++j) {
+      if (j < left) acc[j] = Reducer::take(acc[j], Loader::value(args, data, j), 0);
+    }
+  }
+  finish_row<Reducer>(args, join_accumulators<Reducer>(acc), output, slice, threadIdx.x, offset[0]);
 }
 
 // --- outputs that lie together -------------------------------------------------------------------
@@ -410,7 +466,15 @@ __global__ void __launch_bounds__(kBlock) reduce_columns(const __grid_constant__
 // --- the table -----------------------------------------------------------------------------------
 
 template <class Reducer, class Loader> constexpr ReduceKernels::Pair reduce_pair() {
-  return {reduce_rows<Reducer, Loader>, reduce_columns<Reducer, Loader>};
+  return {reduce_rows<Reducer, Loader>, reduce_columns<Reducer, Loader>, nullptr};
+}
+/// With a kernel for flat rows, where its registers leave room for all threads. It does not count
+/// positions.
+template <class Reducer, class Loader> constexpr ReduceKernels::Pair vector_pair() {
+  ReduceKernels::Pair pair = reduce_pair<Reducer, Loader>();
+  constexpr bool kFew = Loader::kWidth * sizeof(typename Reducer::Acc) <= 16;
+  if constexpr (kFew && !Reducer::kBlockwise) pair.flat = reduce_flat<Reducer, Loader>;
+  return pair;
 }
 
 #if defined(RENSA_REDUCE_GROUP)
@@ -434,7 +498,7 @@ constexpr void add_reduction(ReduceKernels& kernels) {
   if constexpr (rule_takes(kRule, ComputeType::C)) {                      \
     using Loader = VectorLoader<typename StorageOf<VectorType::T>::type>; \
     kernels.vector[static_cast<int>(VectorType::T)] =                     \
-        reduce_pair<ReducerOf<typename Loader::Value>, Loader>();         \
+        vector_pair<ReducerOf<typename Loader::Value>, Loader>();         \
   }
   RENSA_VECTOR(f32, f32)
   RENSA_VECTOR(f16, f32)
@@ -452,8 +516,8 @@ template <class V> using argmin_reducer = ArgReducer<V, false>;
 // Adds the kernels over bool of a row that computes in integers: they count what is not 0.
 template <TruthPost kPost> constexpr void add_truth(ReduceKernels& kernels) {
   using Reducer = TruthReducer<kPost>;
-  kernels.vector[static_cast<int>(VectorType::b8)] = {reduce_rows<Reducer, TruthLoader>,
-                                                      reduce_columns<Reducer, VectorLoader<bool>>};
+  kernels.vector[static_cast<int>(VectorType::b8)] = {
+      reduce_rows<Reducer, TruthLoader>, reduce_columns<Reducer, VectorLoader<bool>>, nullptr};
 }
 
 template <Reduction kReduction> constexpr void add_truth_of(ReduceKernels& kernels) {

@@ -1,10 +1,12 @@
 // Scan on a GPU: how it is spread.
 #include "rensa/backend/cuda/scan.h"
 
+#include <cuda_runtime.h>
+
 #include <algorithm>
 
+#include "rensa/backend/cuda/check.h"
 #include "rensa/backend/cuda/launch_plan.h"
-#include "rensa/device/cuda_runtime.h"
 
 namespace rensa {
 
@@ -32,13 +34,18 @@ ScanPlan::ScanPlan(const Scan& op)
   pieces = ceil_div(n, piece);
 }
 
+int multiprocessors(Device device) {
+  int count = 0;
+  RENSA_CUDA_CHECK(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device.index));
+  return count;
+}
+
 }  // namespace cuda
 
 std::size_t Scan::workspace_bytes() const {
   if (in.view.size() == 0) return 0;
-  cuda::runtime::set_device(in.view.device);
   cuda::ScanPlan plan(*this);
-  return product ? cuda::product_scan_bytes(*this, plan) : cuda::sum_scan_bytes(*this, plan);
+  return cuda::scan_bytes(*this, plan);
 }
 
 void Scan::run_cuda(const cuda::LaunchContext& context) {

@@ -1,25 +1,13 @@
-// Running sums and products on a GPU, for the files that make them. A long row is CUB's scan with
-// look-back, one read and one write an element; shorter rows are a block's or a warp's; lines
-// across rows are a thread's each, cut into pieces where there are few of them.
+// Running sums and products on a GPU, for the files that make them. A long row is spread over all
+// blocks (scan_row.cuh); shorter rows are a block's or a warp's; lines across rows are a thread's
+// each, cut into pieces where there are few of them.
 #pragma once
-
-#include <algorithm>
-#include <cub/device/device_scan.cuh>
 
 #include "rensa/backend/cuda/kernel.cuh"
 #include "rensa/backend/cuda/scan.h"
-#include "rensa/device/cuda_runtime.h"
+#include "rensa/backend/cuda/scan_row.cuh"
 
 namespace rensa::cuda {
-
-struct Sum {
-  template <class V> static RENSA_FN V identity() { return V(0); }
-  template <class V> RENSA_FN V operator()(V a, V b) const { return a + b; }
-};
-struct Product {
-  template <class V> static RENSA_FN V identity() { return V(1); }
-  template <class V> RENSA_FN V operator()(V a, V b) const { return a * b; }
-};
 
 template <class V> struct ScanArgs {
   const V* in;
@@ -28,27 +16,6 @@ template <class V> struct ScanArgs {
   std::int64_t outer, n, inner;
   std::int64_t pieces, piece;  // and the elements of one
 };
-
-template <class A> __device__ __forceinline__ A shuffle_up(A value, int offset) {
-  static_assert(sizeof(A) % 4 == 0);
-  unsigned words[sizeof(A) / 4];
-  memcpy(words, &value, sizeof(A));
-#pragma unroll
-  for (unsigned& word : words) word = __shfl_up_sync(0xffffffffu, word, offset);
-  memcpy(&value, words, sizeof(A));
-  return value;
-}
-
-/// The scan over the lanes of a warp.
-template <class F, class V> __device__ __forceinline__ V scan_lanes(V value) {
-  int lane = threadIdx.x % 32;
-#pragma unroll
-  for (int offset = 1; offset < 32; offset *= 2) {
-    V other = shuffle_up(value, offset);
-    if (lane >= offset) value = F()(other, value);
-  }
-  return value;
-}
 
 // --- rows ----------------------------------------------------------------------------------------
 
@@ -161,23 +128,8 @@ __global__ void __launch_bounds__(kBlock) scan_pieces(const __grid_constant__ Sc
 
 // --- the scans -----------------------------------------------------------------------------------
 
-template <class V, class F>
-void scan_row(const char* name, const V* in, V* out, std::int64_t n, void* temp, std::size_t& bytes,
-              void* stream) {
-  auto s = static_cast<cudaStream_t>(stream);
-  if constexpr (std::is_same_v<F, Sum>) {
-    RENSA_CUDA_CHECK(name, cub::DeviceScan::InclusiveSum(temp, bytes, in, out, n, s));
-  } else {
-    RENSA_CUDA_CHECK(name, cub::DeviceScan::InclusiveScan(temp, bytes, in, out, F(), n, s));
-  }
-}
-
-template <class V, class F> std::size_t scan_bytes(const char* name, const ScanPlan& plan) {
-  if (plan.way == ScanWay::device) {
-    std::size_t bytes = 0;
-    scan_row<V, F>(name, nullptr, nullptr, plan.n, nullptr, bytes, nullptr);
-    return bytes;
-  }
+template <class V> std::size_t scan_bytes(Device device, const ScanPlan& plan) {
+  if (plan.way == ScanWay::device) return scan_row_bytes<V>(device);
   if (plan.pieces == 1) return 0;
   return static_cast<std::size_t>(plan.outer * plan.inner * plan.pieces) * sizeof(V);
 }
@@ -198,9 +150,8 @@ void run_scan(const Scan& op, const ScanPlan& plan, const LaunchContext& context
   switch (plan.way) {
     case ScanWay::device:
       for (std::int64_t row = 0; row < plan.outer; ++row) {
-        std::size_t bytes = context.workspace_bytes;
-        scan_row<V, F>(op.name(), args.in + row * plan.n, args.out + row * plan.n, plan.n,
-                       context.workspace, bytes, context.handle);
+        launch_scan_row<V, F>(op.name(), args.in + row * plan.n, args.out + row * plan.n, plan.n,
+                              context);
       }
       return;
     case ScanWay::block: return launch(scan_by_block<V, F>, plan.outer);
@@ -213,6 +164,22 @@ void run_scan(const Scan& op, const ScanPlan& plan, const LaunchContext& context
     launch(before_pieces<V, F>, ceil_div(lines, kBlock));
   }
   launch(scan_pieces<V, F>, ceil_div(lines * plan.pieces, kBlock));
+}
+
+/// f of a value of the type that `dtype` is scanned in; integers of all kinds wrap around alike.
+template <class F> decltype(auto) with_scan_value(Dtype dtype, const F& f) {
+  switch (dtype) {
+    case Dtype::float32: return f(0.0f);
+    case Dtype::float64: return f(0.0);
+    case Dtype::complex64: return f(complex_t<float>(0));
+    case Dtype::complex128: return f(complex_t<double>(0));
+    default: return f(0ull);
+  }
+}
+
+template <class F>
+void run_scan(const Scan& op, const ScanPlan& plan, const LaunchContext& context) {
+  with_scan_value(op.in.view.dtype, [&](auto v) { run_scan<decltype(v), F>(op, plan, context); });
 }
 
 }  // namespace rensa::cuda

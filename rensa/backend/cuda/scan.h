@@ -17,9 +17,10 @@ struct ScanPlan {
   explicit ScanPlan(const Scan& op);
 };
 
-/// The sides of Scan for one kind each (scan_sum.cu, scan_product.cu).
-std::size_t sum_scan_bytes(const Scan& op, const ScanPlan& plan);
-std::size_t product_scan_bytes(const Scan& op, const ScanPlan& plan);
+int multiprocessors(Device device);
+
+std::size_t scan_bytes(const Scan& op, const ScanPlan& plan);
+/// Scan of one kind each (scan_sum.cu, scan_product.cu).
 void run_sum_scan(const Scan& op, const ScanPlan& plan, const LaunchContext& context);
 void run_product_scan(const Scan& op, const ScanPlan& plan, const LaunchContext& context);
 

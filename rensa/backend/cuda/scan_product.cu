@@ -3,27 +3,8 @@
 
 namespace rensa::cuda {
 
-namespace {
-
-template <class F> decltype(auto) with_type(Dtype dtype, const F& f) {
-  switch (dtype) {
-    case Dtype::float32: return f(0.0f);
-    case Dtype::float64: return f(0.0);
-    case Dtype::complex64: return f(complex_t<float>(0));
-    case Dtype::complex128: return f(complex_t<double>(0));
-    default: return f(0ull);
-  }
-}
-
-}  // namespace
-
-std::size_t product_scan_bytes(const Scan& op, const ScanPlan& plan) {
-  return with_type(op.in.view.dtype,
-                   [&](auto v) { return scan_bytes<decltype(v), Product>(op.name(), plan); });
-}
-
 void run_product_scan(const Scan& op, const ScanPlan& plan, const LaunchContext& context) {
-  with_type(op.in.view.dtype, [&](auto v) { run_scan<decltype(v), Product>(op, plan, context); });
+  run_scan<Product>(op, plan, context);
 }
 
 }  // namespace rensa::cuda

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <cstring>
 #include <mutex>
 #include <optional>
@@ -127,14 +129,35 @@ void download_pageable(const LaunchContext& context, char* to, const char* from,
   in_pieces(context, nbytes, fill, drain);
 }
 
-// What item() comes to: two calls of the driver.
+/// Whether *flag becomes `turn` soon. Work that takes longer, or has failed, is the driver's to
+/// wait for and to report.
+bool arrives(unsigned* flag, unsigned turn) {
+  constexpr auto kPatience = std::chrono::microseconds(200);
+  std::atomic_ref<unsigned> seen(*flag);
+  auto until = std::chrono::steady_clock::now() + kPatience;
+  do {
+    for (int i = 0; i < 100; ++i) {
+      if (seen.load(std::memory_order_acquire) == turn) return true;
+    }
+  } while (std::chrono::steady_clock::now() < until);
+  return false;
+}
+
+// What item() comes to.
 void download_few(const char* name, const LaunchContext& context, char* to, const char* from,
                   std::int64_t nbytes) {
-  thread_local StoragePtr landing;
-  if (!landing) landing = allocate_pinned(kFewBytes);
-  cuda::copy_few_bytes(name, context, from, landing->data(), nbytes);
-  cuda::runtime::synchronize_stream(context.handle);
-  std::memcpy(to, landing->data(), static_cast<std::size_t>(nbytes));
+  struct Landing {
+    StoragePtr memory = allocate_pinned(kFewBytes + sizeof(unsigned));
+    unsigned turn = 0;
+    Landing() { *flag() = 0; }
+    unsigned* flag() const { return reinterpret_cast<unsigned*>(memory->data() + kFewBytes); }
+  };
+  thread_local std::optional<Landing> landing;
+  if (!landing) landing.emplace();
+  char* data = landing->memory->data();
+  cuda::copy_few_bytes(name, context, from, data, nbytes, landing->flag(), ++landing->turn);
+  if (!arrives(landing->flag(), landing->turn)) cuda::runtime::synchronize_stream(context.handle);
+  std::memcpy(to, data, static_cast<std::size_t>(nbytes));
 }
 
 void copy_pageable(const char* name, const LaunchContext& context, const Operand& in,
