@@ -12,6 +12,17 @@ struct PhiloxWords {
   unsigned int word[4];
 };
 
+/// a * b in full. (ptxas spends an addition of zero on a 64-bit product of widened factors.)
+RENSA_FN unsigned long long wide_product(unsigned int a, unsigned int b) {
+#if defined(__CUDA_ARCH__)
+  unsigned long long product;
+  asm("mul.wide.u32 %0, %1, %2;" : "=l"(product) : "r"(a), "r"(b));
+  return product;
+#else
+  return (unsigned long long)a * b;
+#endif
+}
+
 /// `block` is the counter's upper half: what a sampler that needs more words for one element
 /// counts.
 RENSA_FN PhiloxWords philox(unsigned long long seed, unsigned long long counter,
@@ -20,7 +31,7 @@ RENSA_FN PhiloxWords philox(unsigned long long seed, unsigned long long counter,
   unsigned int c2 = (unsigned int)block, c3 = (unsigned int)(block >> 32);
   unsigned int k0 = (unsigned int)seed, k1 = (unsigned int)(seed >> 32);
   for (int round = 0; round < 10; ++round) {
-    unsigned long long p0 = 0xD2511F53ull * c0, p1 = 0xCD9E8D57ull * c2;
+    unsigned long long p0 = wide_product(0xD2511F53u, c0), p1 = wide_product(0xCD9E8D57u, c2);
     c0 = (unsigned int)(p1 >> 32) ^ c1 ^ k0;
     c1 = (unsigned int)p1;
     c2 = (unsigned int)(p0 >> 32) ^ c3 ^ k1;

@@ -261,9 +261,17 @@ template <class R> __device__ __forceinline__ void columns(const typename R::arg
     if (!is_last_block(a.semaphores + tile, static_cast<unsigned>(a.slices))) return;
     if (!answers) return;
     result = partials[0];
-#pragma unroll 8
-    for (long long s = 1; s < a.slices; ++s) {
-      result = R::combine(result, partials[s * a.outputs]);
+    constexpr int kAtOnce = 16;  // loads in flight
+    for (long long s = 1; s < a.slices; s += kAtOnce) {
+      acc part[kAtOnce];
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) {
+        if (s + k < a.slices) part[k] = partials[(s + k) * a.outputs];
+      }
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) {
+        if (s + k < a.slices) result = R::combine(result, part[k]);
+      }
     }
   }
   if (a.count == 0) result = R::identity();

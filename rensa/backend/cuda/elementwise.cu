@@ -146,13 +146,12 @@ void launch_part(const Elementwise& op, const LaunchContext& context, Operands o
   }
   fill_indexer(args, operands, width);
   args.count = static_cast<unsigned>(last == 0 ? ceil_div(args.size, width) : args.size / width);
-  int unroll = vectors ? vector_unroll(costly, op.num_inputs) : generic_unroll(costly);
+  int unroll = vectors ? vector_unroll(costly, size) : generic_unroll(costly);
   // Small arrays are spread over as many threads as there are.
-  args.unroll =
-      args.count >= static_cast<unsigned>(unroll * kBlock * kMultiprocessors) ? unroll : 1;
+  int block = vectors ? kVectorBlock : kBlock;
+  args.unroll = args.count >= static_cast<unsigned>(unroll * block * kMultiprocessors) ? unroll : 1;
   args.straight &= args.unroll == unroll;
-  launch_kernel(op.name(), context, kernel, ceil_div(args.count, kBlock * args.unroll), kBlock,
-                args);
+  launch_kernel(op.name(), context, kernel, ceil_div(args.count, block * args.unroll), block, args);
 }
 
 }  // namespace

@@ -44,9 +44,10 @@ constexpr int vector_width(bool costly, int itemsize) {
   int width = 16 / itemsize;
   return costly && width > 4 ? 4 : width;
 }
-/// Vectors, or elements of the generic kernel, that one thread works on. With one input or much to
-/// compute, many short blocks keep the memory busier than few long ones.
-constexpr int vector_unroll(bool costly, int inputs) { return costly || inputs == 1 ? 1 : 2; }
+/// Threads of a block of the vector kernel, and vectors, or elements of the generic kernel, that
+/// one of them works on. Many short blocks keep the memory busier than few long ones.
+inline constexpr int kVectorBlock = 128;
+constexpr int vector_unroll(bool costly, int itemsize) { return costly && itemsize == 8 ? 1 : 2; }
 constexpr int generic_unroll(bool costly) { return costly ? 1 : 4; }
 /// Rows whose kernels also take vectors of bool.
 constexpr bool takes_bool_vectors(DtypeRule rule) {
@@ -133,6 +134,7 @@ template <> inline constexpr char kBitRule<op::logical_xor> = '^';
 template <> inline constexpr char kBitRule<op::bitwise_xor> = '^';
 template <> inline constexpr char kBitRule<op::not_equal> = '^';
 template <> inline constexpr char kBitRule<op::equal> = '=';
+template <> inline constexpr char kBitRule<op::logical_not> = '!';
 
 /// Such a row on four bools.
 template <class Op> __device__ __forceinline__ unsigned apply_bits(unsigned a, unsigned b) {
@@ -141,7 +143,8 @@ template <class Op> __device__ __forceinline__ unsigned apply_bits(unsigned a, u
   if constexpr (kRule == '&') a &= b;
   else if constexpr (kRule == '|') a |= b;
   else if constexpr (kRule == '^') a ^= b;
-  else a ^= b ^ 0x80808080u;
+  else if constexpr (kRule == '=') a ^= b ^ 0x80808080u;
+  else a ^= 0x80808080u;
   return a >> 7;
 }
 
@@ -155,7 +158,7 @@ template <class T, class First, int N, int W, int U> struct VectorInputs {
   __device__ __forceinline__ void load_all(const ElementwiseArgs& args, unsigned begin) {
 #pragma unroll
     for (int u = 0; u < U; ++u) {
-      std::int64_t index = begin + u * kBlock;
+      std::int64_t index = begin + u * kVectorBlock;
       first[u] = load_straight<First, W, kAligned>(args.in[0], index);
 #pragma unroll
       for (int k = 1; k < N; ++k) {
@@ -167,29 +170,29 @@ template <class T, class First, int N, int W, int U> struct VectorInputs {
 
 // T is the inputs' dtype, First that of the first one (where's condition is bool).
 template <class Op, class T, class First, class Out, int N, int W, int U>
-__global__ void __launch_bounds__(kBlock)
+__global__ void __launch_bounds__(kVectorBlock)
     elementwise_vector(const __grid_constant__ ElementwiseArgs args) {
   using V = ComputeOf<T>;
-  constexpr bool kOnBits = std::is_same_v<T, bool> && N == 2 && kBitRule<Op> != 0;
+  constexpr bool kOnBits = std::is_same_v<T, bool> && N <= 2 && kBitRule<Op> != 0;
   unsigned number[2];
   if constexpr (kOnBits) {
-    for (int k = 0; k < 2; ++k) number[k] = number_of<V>(args.in[k]) != 0 ? 0x01010101u : 0;
+    for (int k = 0; k < N; ++k) number[k] = number_of<V>(args.in[k]) != 0 ? 0x01010101u : 0;
   }
-  unsigned begin = blockIdx.x * (kBlock * args.unroll) + threadIdx.x;
+  unsigned begin = blockIdx.x * (kVectorBlock * args.unroll) + threadIdx.x;
   VectorInputs<T, First, N, W, U> in;
   std::int64_t target[U];
-  std::int64_t block_end = (blockIdx.x + std::int64_t{1}) * (kBlock * U * W);
+  std::int64_t block_end = (blockIdx.x + std::int64_t{1}) * (kVectorBlock * U * W);
   if (args.straight && block_end <= args.size) {  // most blocks of most calls
 #pragma unroll
     for (int u = 0; u < U; ++u) {
-      target[u] = (begin + std::int64_t{u} * kBlock) * (W * sizeof(Out));
+      target[u] = (begin + std::int64_t{u} * kVectorBlock) * (W * sizeof(Out));
     }
     if (args.aligned) in.template load_all<true>(args, begin);
     else in.template load_all<false>(args, begin);
   } else {
 #pragma unroll
     for (int u = 0; u < U; ++u) {
-      unsigned index = begin + u * kBlock;
+      unsigned index = begin + u * kVectorBlock;
       if (u >= args.unroll || index >= args.count) continue;
       std::int64_t left = args.size - static_cast<std::int64_t>(index) * W, offset[4];
       args.indexer.offsets(index, offset);
@@ -203,15 +206,16 @@ __global__ void __launch_bounds__(kBlock)
   }
 #pragma unroll
   for (int u = 0; u < U; ++u) {
-    unsigned index = begin + u * kBlock;
+    unsigned index = begin + u * kVectorBlock;
     if (u >= args.unroll || index >= args.count) continue;
     Pack<Out, W> result;
     if constexpr (kOnBits) {
       unsigned word[W / 4];
 #pragma unroll
       for (int i = 0; i < W / 4; ++i) {
-        word[i] = apply_bits<Op>(args.in[0].data ? in.first[u].word[i] : number[0],
-                                 args.in[1].data ? in.others[u][0].word[i] : number[1]);
+        unsigned x[2] = {args.in[0].data ? in.first[u].word[i] : number[0]};
+        if constexpr (N == 2) x[1] = args.in[1].data ? in.others[u][0].word[i] : number[1];
+        word[i] = apply_bits<Op>(x[0], x[1]);
       }
       memcpy(&result, word, sizeof(result));
     }
@@ -291,7 +295,7 @@ constexpr void add_vector(ElementwiseKernels& kernels) {
     using Out = std::conditional_t<gives_bool(kRule), bool, T>;
     kernels.vector[static_cast<int>(kType)] =
         elementwise_vector<Op, T, First, Out, N, vector_width(costly, size),
-                           vector_unroll(costly, N)>;
+                           vector_unroll(costly, size)>;
   }
 }
 

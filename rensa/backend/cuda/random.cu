@@ -74,10 +74,11 @@ template <class V> struct Uniform {
 /// absolute error of 2e-7, which a series of kTerms replaces below 1 / kBelow.
 template <int kFactor, int kTerms, int kBelow>
 __device__ __forceinline__ float minus_log_below_1(float x) {
-  float log2, series = 0;
+  float log2, series = static_cast<float>(kFactor) / kTerms;
   asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(log2) : "f"(1.0f - x));
 #pragma unroll
-  for (int k = kTerms; k > 0; --k) series = __fmaf_rn(series, x, static_cast<float>(kFactor) / k);
+  for (int k = kTerms - 1; k > 0; --k)
+    series = __fmaf_rn(series, x, static_cast<float>(kFactor) / k);
   return x < 1.0f / kBelow ? series * x : log2 * (kFactor * -0.6931471805599453f);
 }
 

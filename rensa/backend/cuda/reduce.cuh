@@ -320,20 +320,27 @@ __global__ void __launch_bounds__(kBlock, 8) reduce_flat(const __grid_constant__
 #pragma unroll
     for (int j = 0; j < W; ++j) acc[j] = Reducer::take(acc[j], Loader::value(args, data, j), 0);
   };
+  auto load_once = [&](std::int64_t at) {
+    uint4 bytes = __ldcs(reinterpret_cast<const uint4*>(args.in + at));
+    typename Loader::Data data;
+    static_assert(sizeof(data) == sizeof(bytes));
+    memcpy(&data, &bytes, sizeof(data));
+    return data;
+  };
   int k = threadIdx.x;
 #pragma unroll 1
   for (; k + (U - 1) * kBlock < vectors; k += U * kBlock) {
     typename Loader::Data data[U];
 #pragma unroll
     for (int u = 0; u < U; ++u) {
-      data[u] = Loader::template load<true>(args, base + (k + u * kBlock) * std::int64_t{16}, W);
+      data[u] = load_once(base + (k + u * kBlock) * std::int64_t{16});
     }
 #pragma unroll
     for (int u = 0; u < U; ++u) take(data[u]);
   }
 #pragma unroll 1
   for (; k < vectors; k += kBlock) {
-    take(Loader::template load<true>(args, base + k * std::int64_t{16}, W));
+    take(load_once(base + k * std::int64_t{16}));
   }
   int left = static_cast<int>(args.count % W);
   // The thread whose turn it is, as in reduce_slice: fused reductions have the same order.
@@ -452,9 +459,17 @@ __global__ void __launch_bounds__(kBlock) reduce_columns(const __grid_constant__
     if (!is_last_block(args.semaphores + tile, static_cast<unsigned>(args.slices))) return;
     if (!answers) return;
     result = partials[0];
-#pragma unroll 8
-    for (std::int64_t s = 1; s < args.slices; ++s) {
-      result = Reducer::combine(result, partials[s * args.outputs]);
+    constexpr int kAtOnce = 16;  // loads in flight
+    for (std::int64_t s = 1; s < args.slices; s += kAtOnce) {
+      Acc part[kAtOnce];
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i) {
+        if (s + i < args.slices) part[i] = partials[(s + i) * args.outputs];
+      }
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i) {
+        if (s + i < args.slices) result = Reducer::combine(result, part[i]);
+      }
     }
   }
   if (answers) {

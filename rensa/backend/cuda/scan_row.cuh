@@ -1,8 +1,10 @@
 // The scan of one long row, one read and one write an element, for the files that make scans. The
-// blocks of one wave take tiles in turn, block by block and round by round. A tile waits for the
-// totals of the tiles since its block's last one, which all threads look up at once: no chain of
-// blocks that wait for each other's sums (as in decoupled look-back: Merrill and Garland,
-// "Single-pass parallel prefix scan with decoupled look-back", 2016), and the same bits every time.
+// blocks of one wave take tiles in turn, block by block and round by round. A tile needs the totals
+// of the tiles since its block's last one, which all threads look up at once: no chain of blocks
+// that wait for each other's sums (as in decoupled look-back: Merrill and Garland, "Single-pass
+// parallel prefix scan with decoupled look-back", 2016), and the same bits every time. A block
+// tells the total of its next tile, which has come to shared memory meanwhile, before it looks for
+// what stands before the current one, so that hardly anyone waits.
 #pragma once
 
 #include <cuda_pipeline_primitives.h>
@@ -19,7 +21,9 @@ namespace rensa::cuda {
 
 inline constexpr int kRowThreads = 512, kRowBlocks = 2;  // of a block; blocks of a multiprocessor
 inline constexpr int kRowVectors = 8;                    // of 16 bytes that a thread has of a tile
-inline constexpr int kRowRounds = 4;  // rounds whose totals are kept; a block is never 3 ahead
+inline constexpr int kRowRounds = 8;  // rounds whose totals are kept; a block is never 5 ahead
+
+inline constexpr unsigned kRowPause = 100;  // ns between two looks; they burden the L2 cache
 
 /// The total of a tile, with its round + 1.
 template <class V> struct TileTotal {
@@ -36,7 +40,7 @@ template <class V> struct ScanRowArgs {
   const V* in;
   V* out;
   TileTotal<V>* totals;  // [kRowRounds][blocks], zero
-  std::int64_t n, tiles;
+  std::int64_t n;
   bool vector;      // both may be accessed 16 bytes at a time
   bool prefetches;  // there is shared memory for a tile
 };
@@ -56,14 +60,14 @@ template <class V> __device__ __forceinline__ void publish(TileTotal<V>* slot, T
 /// The total that `slot` gets in `round`, once it is there.
 template <class V> __device__ __forceinline__ V await(const TileTotal<V>* slot, unsigned round) {
   if constexpr (sizeof(V) == 4) {
-    TileTotal<V> total;
-    do {
+    for (;; __nanosleep(kRowPause)) {
+      TileTotal<V> total;
       unsigned long long word = *reinterpret_cast<const volatile unsigned long long*>(slot);
       memcpy(&total, &word, 8);
-    } while (total.round != round);
-    return total.value;
+      if (total.round == round) return total.value;
+    }
   } else {
-    while (*const_cast<const volatile unsigned*>(&slot->round) != round) {}
+    while (*const_cast<const volatile unsigned*>(&slot->round) != round) __nanosleep(kRowPause);
     __threadfence();
     unsigned words[sizeof(V) / 4];
 #pragma unroll
@@ -99,8 +103,20 @@ template <class V, class F> struct TilePart {
     }
     __pipeline_commit();
   }
-  __device__ __forceinline__ void take_prefetched(const uint4* shared) {
+  /// What the warp has there once it has come.
+  __device__ __forceinline__ static V total(const uint4* shared) {
     __pipeline_wait_prior(0);
+    V sum = F::template identity<V>();
+#pragma unroll
+    for (int i = 0; i < kRowVectors; ++i) {
+      Pack<V, W> vector;
+      memcpy(&vector, shared + i * kRowThreads + threadIdx.x, 16);
+#pragma unroll
+      for (int j = 0; j < W; ++j) sum = F()(sum, vector.value[j]);
+    }
+    return from_lane(scan_lanes<F>(sum), 31);
+  }
+  __device__ __forceinline__ void take(const uint4* shared) {
 #pragma unroll
     for (int i = 0; i < kRowVectors; ++i) {
       memcpy(&vectors[i], shared + i * kRowThreads + threadIdx.x, 16);
@@ -163,6 +179,22 @@ template <class V, class F> __device__ __forceinline__ V join_warps(V* shared, V
   return total;
 }
 
+/// The totals of the tiles from the block's one of the last round to the one before its tile of
+/// this round, joined over each warp.
+template <class V, class F>
+__device__ __forceinline__ V tiles_between(const TileTotal<V>* totals, unsigned round) {
+  int blocks = gridDim.x, block = blockIdx.x;
+  V sum = F::template identity<V>();
+  for (int other = threadIdx.x; other < blocks; other += kRowThreads) {
+    int at = block + other < blocks ? block + other : block + other - blocks;
+    bool this_round = at < block;
+    if (!this_round && round == 0) continue;
+    unsigned from = this_round ? round : round - 1;
+    sum = F()(sum, await(totals + from % kRowRounds * blocks + at, from + 1));
+  }
+  return from_lane(scan_lanes<F>(sum), 31);
+}
+
 template <class V, class F>
 __global__ void __launch_bounds__(kRowThreads, kRowBlocks)
     scan_row(const __grid_constant__ ScanRowArgs<V> args) {
@@ -170,41 +202,38 @@ __global__ void __launch_bounds__(kRowThreads, kRowBlocks)
   constexpr int kWarps = kRowThreads / 32, kPart = Part::W * kRowVectors * 32;
   constexpr std::int64_t kTile = kPart * kWarps;
   // V may have a constructor, which shared memory cannot run.
-  __shared__ alignas(16) char shared_bytes[2][kWarps * sizeof(V)];
-  V* tile_shared = reinterpret_cast<V*>(shared_bytes[0]);
-  V* ahead_shared = reinterpret_cast<V*>(shared_bytes[1]);
+  __shared__ alignas(16) char shared_bytes[3][kWarps * sizeof(V)];
+  auto shared = [&](int i) { return reinterpret_cast<V*>(shared_bytes[i]); };
   extern __shared__ uint4 next_tile[];
-  int blocks = gridDim.x, block = blockIdx.x, thread = threadIdx.x;
-  V ahead = F::template identity<V>();                     // of all tiles before the block's
-  int mine = thread / 32 * kPart + thread % 32 * Part::W;  // of a tile
-  bool prefetched = false;
-  for (unsigned round = 0; block + std::int64_t{round} * blocks < args.tiles; ++round) {
-    std::int64_t tile = block + std::int64_t{round} * blocks, first = tile * kTile + mine;
-    Part part;
-    if (prefetched) part.take_prefetched(next_tile);
-    else part.load(args.in + first, args.n - first, args.vector);
-    V before, part_total = part.scan_warp();
-    // While this tile waits and is stored, the next one is on its way.
-    prefetched = args.prefetches && (tile + blocks + 1) * kTile <= args.n;
-    if (prefetched) Part::prefetch(next_tile, args.in + first + blocks * kTile);
-    V total = join_warps<V, F>(tile_shared, part_total, &before);
-    TileTotal<V>* current = args.totals + round % kRowRounds * blocks;
-    if (thread == 0) publish(current + block, {total, round + 1});
-    // The tiles since this block's last one: of the last round from it on, and of this one.
-    V others = F::template identity<V>();
-    for (int other = thread; other < blocks; other += kRowThreads) {
-      int at = block + other < blocks ? block + other : block + other - blocks;
-      bool this_round = at < block;
-      if (!this_round && round == 0) continue;
-      const TileTotal<V>* slots =
-          this_round ? current : args.totals + (round - 1) % kRowRounds * blocks;
-      others = F()(others, await(slots + at, this_round ? round + 1 : round));
-    }
-    V unused;
-    ahead =
-        F()(ahead, join_warps<V, F>(ahead_shared, from_lane(scan_lanes<F>(others), 31), &unused));
+  std::int64_t round_size = gridDim.x * kTile;
+  std::int64_t first = blockIdx.x * kTile + threadIdx.x / 32 * kPart + threadIdx.x % 32 * Part::W;
+  std::int64_t end = (blockIdx.x + 1) * kTile;  // of the tile
+  auto tell = [&](unsigned round, V total) {
+    TileTotal<V>* slots = args.totals + round % kRowRounds * gridDim.x;
+    if (threadIdx.x == 0) publish(slots + blockIdx.x, {total, round + 1});
+  };
+  Part part;
+  part.load(args.in + first, args.n - first, args.vector);
+  V unused, before, ahead = F::template identity<V>();  // of the tile; of all before the tile
+  tell(0, join_warps<V, F>(shared(0), part.scan_warp(), &before));
+  bool fetched = args.prefetches && end + round_size <= args.n;
+  if (fetched) Part::prefetch(next_tile, args.in + first + round_size);
+  for (unsigned round = 0;; ++round) {
+    if (fetched) tell(round + 1, join_warps<V, F>(shared(1), Part::total(next_tile), &unused));
+    V between = tiles_between<V, F>(args.totals, round);
+    ahead = F()(ahead, join_warps<V, F>(shared(2), between, &unused));
     part.add(F()(ahead, before));
     part.store(args.out + first, args.n - first, args.vector);
+    first += round_size, end += round_size;
+    if (end - kTile >= args.n) return;
+    if (fetched) part.take(next_tile);
+    else part.load(args.in + first, args.n - first, args.vector);
+    bool told = fetched;
+    V of_warp = part.scan_warp();
+    fetched = args.prefetches && end + round_size <= args.n;
+    if (fetched) Part::prefetch(next_tile, args.in + first + round_size);
+    V total = join_warps<V, F>(shared(0), of_warp, &before);
+    if (!told) tell(round + 1, total);
   }
 }
 
@@ -252,11 +281,11 @@ void launch_scan_row(const char* name, const V* in, V* out, std::int64_t n,
   args.out = out;
   args.totals = static_cast<TileTotal<V>*>(context.workspace);
   args.n = n;
-  args.tiles = ceil_div(n, kTile);
   args.vector = is_aligned(in, 16) && is_aligned(out, 16);
   args.prefetches = args.vector && wave.shared_bytes > 0;
   cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(static_cast<unsigned>(std::min<std::int64_t>(args.tiles, wave.blocks)));
+  config.gridDim =
+      dim3(static_cast<unsigned>(std::min<std::int64_t>(ceil_div(n, kTile), wave.blocks)));
   config.blockDim = dim3(kRowThreads);
   config.dynamicSmemBytes = static_cast<std::size_t>(wave.shared_bytes);
   config.stream = static_cast<cudaStream_t>(context.handle);
