@@ -51,6 +51,11 @@ using UpdateKernel = void (*)(std::int64_t n, void* p, const void* g, void* s0, 
 using PhiloxKernel = void (*)(unsigned long long seed, unsigned long long first, std::int64_t n,
                               std::uint32_t* words);
 
+/// offsets[i] += stride * (indices[i], counted from the end where negative); bounds[0] and [1] are
+/// the least and the greatest of what is multiplied, in [0, extent) where all indices are good.
+using ResolveKernel = void (*)(std::int64_t n, const std::int64_t* indices, std::int64_t extent,
+                               std::int64_t stride, std::int64_t* offsets, std::int64_t* bounds);
+
 /// Entries are null where no kernel exists (rule_takes).
 struct KernelTable {
   ElementwiseKernel elementwise[kNumUfuncs][kNumComputeTypes];
@@ -59,6 +64,7 @@ struct KernelTable {
   ReduceKernels reduce[kNumReductions][kNumComputeTypes];
   UpdateKernel update[kNumUpdateRules][kNumComputeTypes];  // f32 and f64
   PhiloxKernel philox;
+  ResolveKernel resolve;
 
   ElementwiseKernel of(Ufunc f, ComputeType t) const {
     return elementwise[static_cast<int>(f)][static_cast<int>(t)];
