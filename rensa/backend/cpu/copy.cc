@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::int64_t kCopyGrain = 256 << 10;  // bytes that are worth a thread's while
 constexpr std::int64_t kTile = 32;
+constexpr std::int64_t kNarrow = 8;  // columns
 
 void copy_bytes(const char* in, char* out, std::int64_t nbytes) {
   if (in == out) return;
@@ -121,6 +122,10 @@ void copy_elements(const ArrayView& source, const ArrayView& destination) {
   Plane plane = {n > 1 ? out.shape[row] : 1,   out.shape[column],
                  n > 1 ? in.strides[row] : 0,  in.strides[column],
                  n > 1 ? out.strides[row] : 0, out.strides[column]};
+  if (plane.columns < kNarrow && plane.rows > plane.columns) {  // a row is not worth a loop
+    plane = {plane.columns, plane.rows,       plane.in_column,
+             plane.in_row,  plane.out_column, plane.out_row};
+  }
   // The work is cut into bands of rows and, where those are long, into segments of their columns,
   // numbered over all planes.
   std::int64_t bands = (plane.rows + kTile - 1) / kTile, height = std::min(plane.rows, kTile);

@@ -53,6 +53,9 @@ TEST(LargeArrays, AreStackedBetweenEachOther) {
   Array a = xp::arange(3 * kMany, float32, cpu()), b = a + 1, both = xp::stack({a, b}, 1);
   EXPECT_TRUE(xp::array_equal(both[{Slice(), 0}], a));
   EXPECT_TRUE(xp::array_equal(both[{Slice(), 1}], b));
+  Array twice = xp::repeat(a, 2);
+  EXPECT_TRUE(xp::array_equal(twice[Slice(none, none, 2)], a));
+  EXPECT_TRUE(xp::array_equal(twice[Slice(1, none, 2)], a));
   Array rows = a.reshape({kMany, 3}), wide = xp::concatenate({rows, rows + 1}, 1);
   EXPECT_TRUE(xp::array_equal(wide[{Slice(), Slice(3)}], rows));
   EXPECT_TRUE(xp::array_equal(wide[{Slice(), Slice(3, 6)}], rows + 1));
