@@ -58,6 +58,10 @@ class Offsets {
       low += std::min(least * stride, most * stride);
       high += std::max(least * stride, most * stride);
     }
+    void join(const Range& other) {
+      low = std::min(low, other.low);
+      high = std::max(high, other.high);
+    }
   };
 
   /// Those of [begin, begin + n), n <= kChunk, and bounds of them. Throws where an index is out of
@@ -88,16 +92,18 @@ class Offsets {
 
   /// Bounds of all. Checks every index.
   Range range() const {
-    Range all = {std::numeric_limits<std::int64_t>::max(),
-                 std::numeric_limits<std::int64_t>::min()};
+    constexpr Range kNone = {std::numeric_limits<std::int64_t>::max(),
+                             std::numeric_limits<std::int64_t>::min()};
+    Range all = kNone;
     std::mutex mutex;
     parallel_for(plan_.list.size(), 16 * kChunk, [&](std::int64_t begin, std::int64_t end) {
       Chunk chunk;
+      Range mine = kNone;
       for (; begin < end; begin += kChunk) {
-        Range part = read(begin, std::min(kChunk, end - begin), chunk);
-        std::lock_guard hold(mutex);
-        all = {std::min(all.low, part.low), std::max(all.high, part.high)};
+        mine.join(read(begin, std::min(kChunk, end - begin), chunk));
       }
+      std::lock_guard hold(mutex);
+      all.join(mine);
     });
     return all;
   }
