@@ -232,6 +232,17 @@ Labels joined(const Labels& a, const Labels& b) {
 
 bool is_narrow_float(Dtype dtype) { return itemsize(dtype) == 2 && dtype_kind(dtype) == 'f'; }
 
+// Whether the CPU sums products along the last axis faster than it makes an array of them.
+bool is_fast_dot(const Array& x, const Array& y) {
+  constexpr std::int64_t kLong = 256;
+  bool fits = x.device().is_cpu() && x.dtype() == y.dtype() && x.shape(-1) >= kLong;
+  for (const Array* array : {&x, &y}) {
+    std::int64_t size = itemsize(array->dtype());
+    fits &= dtype_kind(array->dtype()) == 'f' && array->strides()[array->ndim() - 1] == size;
+  }
+  return fits;
+}
+
 // Sums of products over the labels of both that are not `kept`.
 Term contract(const Term& left, const Term& right, const Labels& kept) {
   Term a = summed(left, joined(kept, right.labels)), b = summed(right, joined(kept, left.labels));
@@ -252,7 +263,8 @@ Term contract(const Term& left, const Term& right, const Labels& kept) {
   // Many small sums are no products of matrices; the 16-bit floats would round each term.
   if (rows.empty() && columns.empty() && !batch.empty() && !is_narrow_float(a.array.dtype())) {
     Labels all = joined(batch, sums);
-    return summed({xp::multiply(arranged(a, all), arranged(b, all)), all}, batch);
+    Array x = arranged(a, all), y = arranged(b, all);
+    if (!is_fast_dot(x, y)) return summed({xp::multiply(x, y), all}, batch);
   }
   Shape outer = extents_of(a, batch), m = extents_of(a, rows), n = extents_of(b, columns);
   std::int64_t k = extents_of(a, sums).total();

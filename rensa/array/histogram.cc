@@ -149,8 +149,11 @@ Array bincount(const Array& x, const Array& weights, std::int64_t minlength) {
   }
   if (x.size() == 0) return zeros({minlength}, int64, x.device());  // with weights too
   std::int64_t bins = minlength;
-  Array values = x.astype(int64, false);
-  auto range = stack(std::vector<Array>{min(values), max(values)}).to_vector<std::int64_t>();
+  // Read as it is where int64 holds it.
+  bool fits = x.dtype() != uint64 && x.dtype() != bool_;
+  Array values = fits ? x : x.astype(int64),
+        ends = stack(std::vector<Array>{min(values), max(values)});
+  auto range = ends.astype(int64, false).to_vector<std::int64_t>();
   if (range[0] < 0) {
     throw ValueError(fmt::format("bincount: {} holds {}, values have to be 0 or more",
                                  x.view().describe(), range[0]));

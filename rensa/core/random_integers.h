@@ -42,15 +42,18 @@ struct PseudoOrder {
     x = (x ^ x >> 15) * 0x846ca68bu;
     return x ^ x >> 16;
   }
-  RENSA_FN unsigned long long operator()(unsigned long long i) const {
+  /// One walk of i through the network.
+  RENSA_FN unsigned long long step(unsigned long long i) const {
     unsigned int low = (unsigned int)i & low_mask, high = (unsigned int)(i >> low_bits);
-    do {
-      for (int round = 0; round < kRounds; round += 2) {
-        high ^= mix(low, key[round]) & high_mask;
-        low ^= mix(high, key[round + 1]) & low_mask;
-      }
-      i = (unsigned long long)high << low_bits | low;
-    } while (i >= n);
+    for (int round = 0; round < kRounds; round += 2) {
+      high ^= mix(low, key[round]) & high_mask;
+      low ^= mix(high, key[round + 1]) & low_mask;
+    }
+    return (unsigned long long)high << low_bits | low;
+  }
+  RENSA_FN unsigned long long operator()(unsigned long long i) const {
+    do i = step(i);
+    while (i >= n);
     return i;
   }
 };

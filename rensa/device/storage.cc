@@ -2,11 +2,13 @@
 #include "rensa/device/storage.h"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <mutex>
@@ -67,6 +69,19 @@ static_assert(size_class(576) == 8 && size_class(577) == 9 &&
               class_capacity(size_class(1024)) == 1024);
 static_assert(size_class(kMostAsked) < kClasses &&
               class_capacity(size_class(kMostAsked)) == kMostAsked);
+
+/// Asks for large pages under a block that spans some: a walk at random through small ones looks
+/// each page's address up anew. A hint, which the system may leave aside.
+void advise_large_pages(void* block, std::size_t nbytes) {
+#ifdef MADV_HUGEPAGE
+  constexpr std::size_t kLarge = std::size_t{4} << 20, kPage = 4096;
+  if (nbytes < kLarge) return;
+  std::size_t before = kPage - reinterpret_cast<std::uintptr_t>(block) % kPage;
+  (void)madvise(static_cast<char*>(block) + before, nbytes - before, MADV_HUGEPAGE);
+#else
+  (void)block, (void)nbytes;
+#endif
+}
 
 /// Freed blocks kept for the next allocation of their size class, so that a training loop does not
 /// have the kernel map and zero the same big buffers over and over.
@@ -190,6 +205,7 @@ class HeapStorage final : public Storage {
       raw = std::malloc(size);
     }
     if (!raw) fail(nbytes);
+    advise_large_pages(raw, size);
     void* aligned = raw;
     std::align(kAlignment, size - kAlignment, aligned, size);
     return StoragePtr(new (aligned) HeapStorage(raw, c, nbytes));

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <complex>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "rensa/backend/cpu/strided.h"
@@ -18,10 +19,41 @@ namespace {
 constexpr std::int64_t kPart = 64 << 10;  // elements worth a part of their own
 constexpr std::int64_t kMaxParts = 32;
 
+// Counts the values of elements [begin, end), which are their bins.
+void count_values(const Histogram& op, std::int64_t begin, std::int64_t end, std::int64_t* counts) {
+  constexpr std::int64_t kFewBins = 512;
+  constexpr int kTables = 4;
+  auto bins = static_cast<std::uint64_t>(op.counts.view.size());
+  bool is_unsigned = dtype_kind(op.in.view.dtype) == 'u';
+  Reader reader(op.in.view, is_unsigned ? ComputeType::u64 : ComputeType::i64);
+  // Values that follow each other often fall into one bin: in tables of their own they do not wait
+  // for each other. What falls outside goes to a bin after the last.
+  bool few = op.counts.view.size() <= kFewBins && end - begin >= kTables * kFewBins;
+  std::int64_t tables[kTables][kFewBins + 1];
+  if (few) std::fill_n(&tables[0][0], kTables * (kFewBins + 1), 0);
+  Scratch scratch;
+  for (std::int64_t at = begin; at < end; at += kChunk) {
+    std::int64_t n = std::min(kChunk, end - at), i = 0;
+    const auto* values = static_cast<const std::uint64_t*>(reader.read(at, n, scratch));
+    for (; few && i + kTables <= n; i += kTables) {
+      for (int t = 0; t < kTables; ++t) ++tables[t][std::min(values[i + t], bins)];
+    }
+    for (; i < n; ++i) {
+      if (values[i] < bins) ++counts[values[i]];
+    }
+  }
+  for (std::uint64_t bin = 0; few && bin < bins; ++bin) {
+    for (const auto& table : tables) counts[bin] += table[bin];
+  }
+}
+
 // Counts, or adds up the weights of, elements [begin, end).
 template <class W>
 void count_part(const Histogram& op, std::int64_t begin, std::int64_t end, W* counts) {
   bool by_edges = op.edges.present();
+  if constexpr (std::is_same_v<W, std::int64_t>) {
+    if (!by_edges) return count_values(op, begin, end, counts);
+  }
   std::int64_t bins = op.counts.view.size();
   HistogramBins of_value = {by_edges ? op.edges.view.as<double>() : nullptr, bins, op.uniform};
   const W* weights = op.weights.present() ? op.weights.view.as<W>() : nullptr;

@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <vector>
+#include <limits>
+#include <mutex>
 
 #include "rensa/backend/cpu/convert.h"
 #include "rensa/backend/cpu/strided.h"
@@ -36,53 +37,103 @@ void for_each_run(const ArrayView& view, std::int64_t begin, std::int64_t end, c
   }
 }
 
-[[noreturn]] void throw_out_of_range(const char* operation, std::int64_t index, int axis,
-                                     std::int64_t extent) {
-  throw IndexError(fmt::format("{}: index {} is out of bounds for axis {} with size {}", operation,
-                               index, axis, extent));
-}
+// Where the indices of the list lead, in bytes: made a chunk at a time, where they are used.
+class Offsets {
+ public:
+  Offsets(const char* operation, const IndexedBy& by, const IndexPlan& plan)
+      : operation_(operation), by_(by), plan_(plan) {
+    for (int k = 0; k < plan.count; ++k) readers_[k] = Reader(plan.indices[k], ComputeType::i64);
+    for (int axis = 0; axis < plan.along.ndim(); ++axis) {
+      along_.add(0, plan.along.shape[axis] - 1, plan.along.strides[axis]);
+    }
+  }
 
-// An index as one in [0, extent); -1 where it is out of range.
-std::int64_t resolve(std::int64_t index, std::int64_t extent, IndexMode mode) {
-  if (mode == IndexMode::clip) return std::clamp<std::int64_t>(index, 0, extent - 1);
-  if (mode == IndexMode::wrap) return (index % extent + extent) % extent;
-  if (index < 0) index += extent;
-  return index >= 0 && index < extent ? index : -1;
-}
-
-// Where each index of the list leads, in bytes; all are checked before anything is written.
-std::vector<std::int64_t> read_offsets(const char* operation, const IndexedBy& by,
-                                       const IndexPlan& plan) {
-  std::int64_t n = plan.list.size();
-  std::vector<std::int64_t> offsets(static_cast<std::size_t>(n), 0);
-  bool along = std::any_of(plan.along.strides.begin(), plan.along.strides.end(),
-                           [](std::int64_t stride) { return stride != 0; });
-  parallel_for(n, 16 * kChunk, [&](std::int64_t first, std::int64_t last) {
+  struct Chunk {
     Scratch scratch;
-    if (along) {
+    std::int64_t offsets[kChunk];
+  };
+  struct Range {
+    std::int64_t low = 0, high = 0;
+    void add(std::int64_t least, std::int64_t most, std::int64_t stride) {
+      low += std::min(least * stride, most * stride);
+      high += std::max(least * stride, most * stride);
+    }
+    void join(const Range& other) {
+      low = std::min(low, other.low);
+      high = std::max(high, other.high);
+    }
+  };
+
+  /// Those of [begin, begin + n), n <= kChunk, and bounds of them. Throws where an index is out of
+  /// range.
+  Range read(std::int64_t begin, std::int64_t n, Chunk& chunk) const {
+    std::int64_t* out = chunk.offsets;
+    Range range = along_;
+    if (range.low == range.high) {
+      std::fill_n(out, n, 0);
+    } else {
       for_each_run(
-          plan.along, first, last,
+          plan_.along, begin, begin + n,
           [&](std::int64_t i, std::int64_t offset, std::int64_t count, std::int64_t stride) {
-            std::int64_t* out = offsets.data() + i;
-            for (std::int64_t c = 0; c < count; ++c) out[c] = offset + c * stride;
+            for (std::int64_t c = 0; c < count; ++c) out[i - begin + c] = offset + c * stride;
           });
     }
-    for (int k = 0; k < plan.count; ++k) {
-      Reader reader(plan.indices[k], ComputeType::i64);
-      for (std::int64_t begin = first; begin < last; begin += kChunk) {
-        std::int64_t count = std::min(kChunk, last - begin);
-        const auto* values = static_cast<const std::int64_t*>(reader.read(begin, count, scratch));
-        std::int64_t* out = offsets.data() + begin;
-        for (std::int64_t i = 0; i < count; ++i) {
-          std::int64_t index = resolve(values[i], plan.extents[k], plan.mode);
-          if (index < 0) throw_out_of_range(operation, values[i], by.axes[k], plan.extents[k]);
-          out[i] += index * plan.strides[k];
-        }
-      }
+    for (int k = 0; k < plan_.count; ++k) {
+      const void* values = readers_[k].read(begin, n, chunk.scratch);
+      std::int64_t inside[kChunk], bounds[2];
+      const auto* indices = static_cast<const std::int64_t*>(values);
+      if (plan_.mode != IndexMode::raise) indices = brought_inside(k, n, indices, inside);
+      kernels().resolve(n, indices, plan_.extents[k], plan_.strides[k], out, bounds);
+      if (bounds[0] < 0 || bounds[1] >= plan_.extents[k]) throw_out_of_range(k, n, indices);
+      range.add(bounds[0], bounds[1], plan_.strides[k]);
     }
-  });
-  return offsets;
-}
+    return range;
+  }
+
+  /// Bounds of all. Checks every index.
+  Range range() const {
+    constexpr Range kNone = {std::numeric_limits<std::int64_t>::max(),
+                             std::numeric_limits<std::int64_t>::min()};
+    Range all = kNone;
+    std::mutex mutex;
+    parallel_for(plan_.list.size(), 16 * kChunk, [&](std::int64_t begin, std::int64_t end) {
+      Chunk chunk;
+      Range mine = kNone;
+      for (; begin < end; begin += kChunk) {
+        mine.join(read(begin, std::min(kChunk, end - begin), chunk));
+      }
+      std::lock_guard hold(mutex);
+      all.join(mine);
+    });
+    return all;
+  }
+
+ private:
+  const std::int64_t* brought_inside(int k, std::int64_t n, const std::int64_t* indices,
+                                     std::int64_t* inside) const {
+    std::int64_t extent = plan_.extents[k];
+    bool clip = plan_.mode == IndexMode::clip;
+    for (std::int64_t i = 0; i < n; ++i) {
+      inside[i] = clip ? std::clamp<std::int64_t>(indices[i], 0, extent - 1)
+                       : (indices[i] % extent + extent) % extent;
+    }
+    return inside;
+  }
+
+  [[noreturn]] void throw_out_of_range(int k, std::int64_t n, const std::int64_t* indices) const {
+    std::int64_t extent = plan_.extents[k];
+    const std::int64_t* first = std::find_if(
+        indices, indices + n, [=](std::int64_t i) { return i < -extent || i >= extent; });
+    throw IndexError(fmt::format("{}: index {} is out of bounds for axis {} with size {}",
+                                 operation_, *first, by_.axes[k], extent));
+  }
+
+  const char* operation_;
+  const IndexedBy& by_;
+  const IndexPlan& plan_;
+  Reader readers_[kMaxNdim];
+  Range along_;
+};
 
 struct alignas(16) Unit16 {
   std::uint64_t words[2];
@@ -137,40 +188,72 @@ template <class Unit> void copy_row(const Rows& rows, const char* in, char* out)
   }
 }
 
+// Calls f(count, to, listed, stride) for the indices [begin, end) by runs: number i leads to
+// plan.indexed.data + to[i], and stands for the row at listed + i * stride.
+template <class F>
+void for_each_run(const IndexPlan& plan, const Offsets& offsets, std::int64_t begin,
+                  std::int64_t end, const F& f) {
+  Offsets::Chunk chunk;
+  for (std::int64_t at = begin; at < end; at += kChunk) {
+    std::int64_t n = std::min(kChunk, end - at);
+    offsets.read(at, n, chunk);
+    for_each_run(plan.list, at, at + n,
+                 [&](std::int64_t i, std::int64_t offset, std::int64_t count, std::int64_t stride) {
+                   f(count, chunk.offsets + (i - at), plan.list.data + offset, stride);
+                 });
+  }
+}
+
 // Calls f(indexed, listed) with the rows of the indices [begin, end).
 template <class F>
-void for_each_row(const IndexPlan& plan, const std::vector<std::int64_t>& offsets,
-                  std::int64_t begin, std::int64_t end, const F& f) {
-  const char* indexed = plan.indexed.data;
-  for_each_run(plan.list, begin, end,
-               [&](std::int64_t i, std::int64_t offset, std::int64_t count, std::int64_t stride) {
-                 char* listed = plan.list.data + offset;
-                 const std::int64_t* to = offsets.data() + i;
+void for_each_row(const IndexPlan& plan, const Offsets& offsets, std::int64_t begin,
+                  std::int64_t end, const F& f) {
+  char* indexed = plan.indexed.data;
+  for_each_run(plan, offsets, begin, end,
+               [&](std::int64_t count, const std::int64_t* to, char* listed, std::int64_t stride) {
                  for (std::int64_t c = 0; c < count; ++c) f(indexed + to[c], listed + c * stride);
                });
 }
 
-template <class Unit>
-void gather(const IndexPlan& plan, const std::vector<std::int64_t>& offsets, const Rows& rows) {
-  auto n = static_cast<std::int64_t>(offsets.size());
-  std::int64_t size = rows.inner * rows.outer;
-  if (!rows.is_contiguous() || size < kGrain) {
-    parallel_for(
-        n, std::max<std::int64_t>(1, kGrain / size), [&](std::int64_t begin, std::int64_t end) {
-          if (size == 1) {
-            for_each_row(plan, offsets, begin, end, [](const char* in, char* out) {
-              *reinterpret_cast<Unit*>(out) = *reinterpret_cast<const Unit*>(in);
-            });
-          } else if (rows.is_contiguous()) {
-            std::size_t bytes = static_cast<std::size_t>(size) * sizeof(Unit);
-            for_each_row(plan, offsets, begin, end,
-                         [&](const char* in, char* out) { std::memcpy(out, in, bytes); });
-          } else {
-            for_each_row(plan, offsets, begin, end,
-                         [&](const char* in, char* out) { copy_row<Unit>(rows, in, out); });
-          }
-        });
-    return;
+// The same for those rows whose offsets lie in [low, low + share).
+template <class F>
+void for_each_row_within(const IndexPlan& plan, const Offsets& offsets, std::int64_t low,
+                         std::int64_t share, const F& f) {
+  char* indexed = plan.indexed.data;
+  std::int64_t mine[kChunk];
+  for_each_run(plan, offsets, 0, plan.list.size(),
+               [&](std::int64_t count, const std::int64_t* to, char* listed, std::int64_t stride) {
+                 std::int64_t found = 0;
+                 for (std::int64_t c = 0; c < count;
+                      ++c) {  // without a branch that nobody can foresee
+                   mine[found] = c;
+                   found += static_cast<int>(to[c] >= low) & static_cast<int>(to[c] - low < share);
+                 }
+                 for (std::int64_t m = 0; m < found; ++m) {
+                   f(indexed + to[mine[m]], listed + mine[m] * stride);
+                 }
+               });
+}
+
+template <class Unit> void gather(const IndexPlan& plan, const Offsets& offsets, const Rows& rows) {
+  std::int64_t n = plan.list.size(), size = rows.inner * rows.outer;
+  auto move_rows = [&](const auto& move) {
+    parallel_for(n, std::max<std::int64_t>(1, kGrain / size),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for_each_row(plan, offsets, begin, end, move);
+                 });
+  };
+  if (size == 1) {
+    return move_rows([](const char* in, char* out) {
+      *reinterpret_cast<Unit*>(out) = *reinterpret_cast<const Unit*>(in);
+    });
+  }
+  if (!rows.is_contiguous()) {
+    return move_rows([&](const char* in, char* out) { copy_row<Unit>(rows, in, out); });
+  }
+  if (size < kGrain) {
+    std::size_t bytes = static_cast<std::size_t>(size) * sizeof(Unit);
+    return move_rows([=](const char* in, char* out) { std::memcpy(out, in, bytes); });
   }
   std::int64_t parts = ceil_div(size, kGrain);  // long rows are shared out among threads, too
   parallel_for(n * parts, 1, [&](std::int64_t begin, std::int64_t end) {
@@ -185,22 +268,21 @@ void gather(const IndexPlan& plan, const std::vector<std::int64_t>& offsets, con
 }
 
 // Work that keeps the order of equal indices: threads share out the columns of the rows and, where
-// rows are short and threads many, the places that are written to.
+// rows are short, the places that are written to, which lie in `range`.
 template <class T, class F>
-void scatter(const IndexPlan& plan, const std::vector<std::int64_t>& offsets, const Rows& rows,
-             F combine) {
-  auto n = static_cast<std::int64_t>(offsets.size());
+void scatter(const IndexPlan& plan, const Offsets& offsets, const Offsets::Range& range,
+             const Rows& rows, F combine) {
+  constexpr std::int64_t kLeastShare = 16 << 10;  // bytes: threads keep out of each other's lines
+  std::int64_t n = plan.list.size();
   std::int64_t width = std::clamp<std::int64_t>(kGrain / n, 64, kGrain);
   std::int64_t chunks = ceil_div(rows.inner, width), columns = rows.outer * chunks;
-  // Every place's thread looks at all indices.
-  bool narrow = columns < 8 && n * rows.inner * rows.outer >= kGrain && num_threads() >= 4;
-  std::int64_t places = narrow ? std::min(num_threads(), 16) : 1;
-  std::int64_t low = 0, share = 0;
-  if (places > 1) {
-    auto [lowest, highest] = std::minmax_element(offsets.begin(), offsets.end());
-    low = *lowest;
-    share = (*highest - low) / places + 1;
+  std::int64_t places = 1;
+  if (columns < 8 && n * rows.inner * rows.outer >= kGrain) {
+    // Every place's thread looks at all indices.
+    places = std::min<std::int64_t>({num_threads(), 16, (range.high - range.low) / kLeastShare});
+    places = std::max<std::int64_t>(places, 1);
   }
+  std::int64_t share = (range.high - range.low) / places + 1;
   parallel_for(columns * places, 1, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t job = first; job < last; ++job) {
       std::int64_t place = job % places, column = job / places;
@@ -208,25 +290,21 @@ void scatter(const IndexPlan& plan, const std::vector<std::int64_t>& offsets, co
       std::int64_t count = std::min(width, rows.inner - begin);
       std::int64_t in_row = offset_of(rows.outer_listed, outer) + begin * rows.listed_stride;
       std::int64_t out_row = offset_of(rows.outer_indexed, outer) + begin * rows.indexed_stride;
-      char* own_begin = plan.indexed.data + low + place * share;
-      auto put = [&](const char* target, const char* source) {
-        char* out = const_cast<char*>(target) + out_row;
-        const char* in = source + in_row;
-        for (std::int64_t c = 0; c < count; ++c) {
-          T* element = reinterpret_cast<T*>(out + c * rows.indexed_stride);
-          *element = combine(*element, *reinterpret_cast<const T*>(in + c * rows.listed_stride));
-        }
+      auto put_each = [&](const auto& put) {
+        if (places == 1) return for_each_row(plan, offsets, 0, n, put);
+        for_each_row_within(plan, offsets, range.low + place * share, share, put);
       };
-      if (places == 1 && count == 1) {
-        for_each_row(plan, offsets, 0, n, [&](const char* target, const char* source) {
-          T* element = reinterpret_cast<T*>(const_cast<char*>(target) + out_row);
-          *element = combine(*element, *reinterpret_cast<const T*>(source + in_row));
-        });
-      } else if (places == 1) {
-        for_each_row(plan, offsets, 0, n, put);
+      auto put_one = [&](char* target, const char* source) {
+        T* element = reinterpret_cast<T*>(target);
+        *element = combine(*element, *reinterpret_cast<const T*>(source));
+      };
+      if (count == 1) {
+        put_each([&](char* out, const char* in) { put_one(out + out_row, in + in_row); });
       } else {
-        for_each_row(plan, offsets, 0, n, [&](const char* target, const char* source) {
-          if (target >= own_begin && target - own_begin < share) put(target, source);
+        put_each([&](char* out, const char* in) {
+          for (std::int64_t c = 0; c < count; ++c) {
+            put_one(out + out_row + c * rows.indexed_stride, in + in_row + c * rows.listed_stride);
+          }
         });
       }
     }
@@ -241,18 +319,18 @@ template <> struct ValueOf<half_t> { using type = float; };
 template <> struct ValueOf<bfloat16_t> { using type = float; };
 
 template <class F>
-void combine(Dtype dtype, const IndexPlan& plan, const std::vector<std::int64_t>& offsets,
-             const Rows& rows, F f) {
+void combine(Dtype dtype, const IndexPlan& plan, const Offsets& offsets,
+             const Offsets::Range& range, const Rows& rows, F f) {
   switch (dtype) {
-#define RENSA_CASE(d, T)                                            \
-  case Dtype::d: {                                                  \
-    using V = typename ValueOf<T>::type;                            \
-    if constexpr (std::is_invocable_v<F, V, V>) {                   \
-      scatter<T>(plan, offsets, rows, [f](const T& a, const T& b) { \
-        return convert<T>(f(convert<V>(a), convert<V>(b)));         \
-      });                                                           \
-    }                                                               \
-    return;                                                         \
+#define RENSA_CASE(d, T)                                                   \
+  case Dtype::d: {                                                         \
+    using V = typename ValueOf<T>::type;                                   \
+    if constexpr (std::is_invocable_v<F, V, V>) {                          \
+      scatter<T>(plan, offsets, range, rows, [f](const T& a, const T& b) { \
+        return convert<T>(f(convert<V>(a), convert<V>(b)));                \
+      });                                                                  \
+    }                                                                      \
+    return;                                                                \
   }
     RENSA_STORAGE_TYPES(RENSA_CASE)
 #undef RENSA_CASE
@@ -278,8 +356,8 @@ namespace rensa {
 
 void Gather::run_cpu() {
   IndexPlan plan(by, in.view, out.view);
-  std::vector<std::int64_t> offsets = host::read_offsets(name(), by, plan);
-  if (out.view.size() == 0) return;
+  host::Offsets offsets(name(), by, plan);
+  if (out.view.size() == 0) return (void)offsets.range();  // for its checks
   host::Rows rows(plan);
   host::visit_unit(itemsize(out.view.dtype),
                    [&](auto unit) { host::gather<decltype(unit)>(plan, offsets, rows); });
@@ -287,7 +365,8 @@ void Gather::run_cpu() {
 
 void Scatter::run_cpu() {
   IndexPlan plan(by, out.view, in.view);
-  std::vector<std::int64_t> offsets = host::read_offsets(name(), by, plan);
+  host::Offsets offsets(name(), by, plan);
+  host::Offsets::Range range = offsets.range();  // all are checked before anything is written
   if (in.view.size() == 0) return;
   host::Rows rows(plan);
   Dtype dtype = out.view.dtype;
@@ -295,11 +374,12 @@ void Scatter::run_cpu() {
     case ScatterMode::assign:
       return host::visit_unit(itemsize(dtype), [&](auto unit) {
         using Unit = decltype(unit);
-        host::scatter<Unit>(plan, offsets, rows, [](const Unit&, const Unit& v) { return v; });
+        host::scatter<Unit>(plan, offsets, range, rows,
+                            [](const Unit&, const Unit& v) { return v; });
       });
-    case ScatterMode::add: return host::combine(dtype, plan, offsets, rows, op::add{});
-    case ScatterMode::max: return host::combine(dtype, plan, offsets, rows, host::Greater{});
-    case ScatterMode::min: return host::combine(dtype, plan, offsets, rows, host::Less{});
+    case ScatterMode::add: return host::combine(dtype, plan, offsets, range, rows, op::add{});
+    case ScatterMode::max: return host::combine(dtype, plan, offsets, range, rows, host::Greater{});
+    case ScatterMode::min: return host::combine(dtype, plan, offsets, range, rows, host::Less{});
   }
 }
 

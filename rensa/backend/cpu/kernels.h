@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "rensa/core/dtype.h"
+#include "rensa/core/random_integers.h"
 #include "rensa/core/reductions.h"
 #include "rensa/core/ufunc.h"
 #include "rensa/core/update_rules.h"
@@ -51,6 +52,14 @@ using UpdateKernel = void (*)(std::int64_t n, void* p, const void* g, void* s0, 
 using PhiloxKernel = void (*)(unsigned long long seed, unsigned long long first, std::int64_t n,
                               std::uint32_t* words);
 
+/// i = order.step(i) for each
+using WalkKernel = void (*)(const PseudoOrder& order, std::int64_t n, std::uint64_t* i);
+
+/// offsets[i] += stride * (indices[i], counted from the end where negative); bounds[0] and [1] are
+/// the least and the greatest of what is multiplied, in [0, extent) where all indices are good.
+using ResolveKernel = void (*)(std::int64_t n, const std::int64_t* indices, std::int64_t extent,
+                               std::int64_t stride, std::int64_t* offsets, std::int64_t* bounds);
+
 /// Entries are null where no kernel exists (rule_takes).
 struct KernelTable {
   ElementwiseKernel elementwise[kNumUfuncs][kNumComputeTypes];
@@ -59,6 +68,8 @@ struct KernelTable {
   ReduceKernels reduce[kNumReductions][kNumComputeTypes];
   UpdateKernel update[kNumUpdateRules][kNumComputeTypes];  // f32 and f64
   PhiloxKernel philox;
+  WalkKernel walk;
+  ResolveKernel resolve;
 
   ElementwiseKernel of(Ufunc f, ComputeType t) const {
     return elementwise[static_cast<int>(f)][static_cast<int>(t)];

@@ -1,6 +1,9 @@
 // Matmul on the CPU: batches of products, and what follows them (scale, bias, relu) while the
 // result is still in the cache.
 #include <algorithm>
+#include <complex>
+#include <numeric>
+#include <vector>
 
 #include "rensa/backend/cpu/blas.h"
 #include "rensa/backend/cpu/elementwise.h"
@@ -14,6 +17,8 @@ namespace rensa::host {
 namespace {
 
 constexpr std::int64_t kSmallProduct = 1 << 20;  // multiplications of one thread's share of a batch
+constexpr std::int64_t kElementCost = 8;         // of reading an element, in multiplications
+constexpr std::int64_t kPart = 64 << 10;         // products of one sum that are worth a thread
 
 struct Extents {
   std::int64_t m, n, k;
@@ -33,9 +38,41 @@ ArrayView leading_axes(ArrayView view) {
   return view;
 }
 
-void multiply(Dtype dtype, const Extents& e, const Matrix& a, const Matrix& b, const Matrix& c) {
+void multiply_whole(Dtype dtype, const Extents& e, const Matrix& a, const Matrix& b,
+                    const Matrix& c) {
   bool own = gemm_is_fast() && (dtype == float32 || dtype == float64);
   if (own || !blas_gemm(dtype, e.m, e.n, e.k, a, b, c)) gemm(dtype, e.m, e.n, e.k, a, b, c);
+}
+
+// A long sum: the threads sum parts of it, whose sums are added in their order.
+template <class T>
+void dot_in_parts(Dtype dtype, std::int64_t k, const Matrix& a, const Matrix& b, T* c) {
+  std::int64_t parts = (k + kPart - 1) / kPart;
+  std::vector<T> sums(static_cast<std::size_t>(parts));
+  parallel_for(parts, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      std::int64_t first = i * kPart;
+      Matrix left = a, right = b;
+      left.data += first * a.column_stride;
+      right.data += first * b.row_stride;
+      multiply_whole(
+          dtype, {1, 1, std::min(kPart, k - first)}, left, right,
+          {reinterpret_cast<char*>(&sums[static_cast<std::size_t>(i)]), sizeof(T), sizeof(T)});
+    }
+  });
+  *c = std::accumulate(sums.begin(), sums.end(), T(0));
+}
+
+void multiply(Dtype dtype, const Extents& e, const Matrix& a, const Matrix& b, const Matrix& c) {
+  auto dot = [&](auto zero) {
+    dot_in_parts(dtype, e.k, a, b, reinterpret_cast<decltype(zero)*>(c.data));
+  };
+  bool is_long = e.m == 1 && e.n == 1 && e.k >= 2 * kPart;
+  if (is_long && dtype == float32) return dot(float());
+  if (is_long && dtype == float64) return dot(double());
+  if (is_long && dtype == complex64) return dot(std::complex<float>());
+  if (is_long && dtype == complex128) return dot(std::complex<double>());
+  multiply_whole(dtype, e, a, b, c);
 }
 
 void multiply_batch(const Matmul& op, const Extents& e) {
@@ -43,8 +80,9 @@ void multiply_batch(const Matmul& op, const Extents& e) {
   ArrayView outer_a = leading_axes(a), outer_b = leading_axes(b), outer_c = leading_axes(c);
   std::int64_t batch = outer_c.size();
   // Small products are shared out whole; of large ones each is shared out.
-  bool small = e.m * e.n * e.k < kSmallProduct && batch > 1;
-  std::int64_t grain = small ? std::max<std::int64_t>(1, kSmallProduct / (e.m * e.n * e.k)) : batch;
+  std::int64_t work = e.m * e.n * e.k, cost = work + kElementCost * e.k * (e.m + e.n);
+  bool small = work < kSmallProduct && batch > 1;
+  std::int64_t grain = small ? std::max<std::int64_t>(1, kSmallProduct / cost) : batch;
   parallel_for(batch, grain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       multiply(c.dtype, e, matrix_at(a, outer_a, i), matrix_at(b, outer_b, i),

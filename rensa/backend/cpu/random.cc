@@ -180,8 +180,28 @@ void fill_order(const Random& op) {
                    static_cast<unsigned long long>(op.offset.integer), PseudoOrder::kCounters,
                    order.key);
   auto* out = op.out.view.as<std::uint64_t>();
-  parallel_for(op.out.view.size(), kGrain, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) out[i] = order(static_cast<unsigned long long>(i));
+  parallel_for(op.out.view.size(), kGrain, [&](std::int64_t first, std::int64_t end) {
+    for (std::int64_t begin = first; begin < end; begin += kChunk) {
+      // Those that come to lie above the size go round again, together.
+      std::uint64_t walking[kChunk];
+      std::int64_t places[kChunk], n = std::min(kChunk, end - begin);
+      for (std::int64_t i = 0; i < n; ++i) {
+        walking[i] = static_cast<std::uint64_t>(begin + i);
+        places[i] = begin + i;
+      }
+      while (n > 0) {
+        kernels().walk(order, n, walking);
+        std::int64_t left = 0;
+        for (std::int64_t i = 0; i < n; ++i) {
+          std::uint64_t at = walking[i];
+          out[places[i]] = at;
+          walking[left] = at;
+          places[left] = places[i];
+          left += at >= order.n;
+        }
+        n = left;
+      }
+    }
   });
 }
 
@@ -202,15 +222,28 @@ template <class V> void drop(const Dropout& op) {
                  });
 }
 
+// values[i] = start + (begin + i) * step
+template <class V> void count_up(std::int64_t begin, std::int64_t n, V start, V step, V* values) {
+  if constexpr (std::is_integral_v<V>) {
+    V value = start + static_cast<V>(begin) * step;
+    for (std::int64_t i = 0; i < n; ++i, value += step) values[i] = value;
+  } else {
+    for (std::int64_t i = 0; i < n; ++i) values[i] = start + static_cast<V>(begin + i) * step;
+  }
+}
+
 template <class V> void fill_arange(const Arange& op, V start, V step) {
   const ArrayView& out = op.out.view;
   StoreKernel store = kernels().store_of(out.dtype, compute_type_of<V>);
   std::int64_t stride = out.strides[0];
+  bool whole = std::is_integral_v<V> && itemsize(out.dtype) == sizeof(V);  // of either sign
+  bool in_place = stride == sizeof(V) && (whole || out.dtype == value_dtype(compute_type_of<V>));
   parallel_for(out.size(), kGrain, [&](std::int64_t begin, std::int64_t end) {
+    if (in_place) return count_up(begin, end - begin, start, step, out.as<V>() + begin);
     V values[kChunk];
     for (; begin < end; begin += kChunk) {
       std::int64_t n = std::min(kChunk, end - begin);
-      for (std::int64_t i = 0; i < n; ++i) values[i] = start + static_cast<V>(begin + i) * step;
+      count_up(begin, n, start, step, values);
       store(n, values, out.data + begin * stride, stride);
     }
   });
