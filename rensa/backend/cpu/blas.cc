@@ -29,20 +29,24 @@ namespace {
 constexpr double kParallelWork = 200e3;  // multiplications that are worth a second thread
 
 // An OpenBLAS older than the processor takes it for a Prescott of 2004, and its LAPACK runs at half
-// the speed: it is made to choose again, as for a Haswell, whose kernels suit every processor with
-// AVX2 (those for AVX-512 are faster from a thousand rows on, by a fifth, and slower below 500, by
-// a half). Before main(): it must not happen under another thread's product, nor beside a getenv.
+// the speed: it is made to choose again, by the name of a processor that it knows. Whether main()
+// has begun or not decides if that is safe: it must not happen under another thread's product, nor
+// beside a getenv.
 [[maybe_unused]] const bool chosen_again = [] {
+#if defined(__x86_64__)
   constexpr const char* kChoice = "OPENBLAS_CORETYPE";
   bool able = &openblas_get_corename && &gotoblas_dynamic_quit && &gotoblas_dynamic_init;
-  bool has_avx2 = best_instruction_set() >= InstructionSet::avx2;
-  if (!able || !has_avx2 || std::getenv(kChoice)) return false;
+  InstructionSet set = best_instruction_set();
+  if (!able || set == InstructionSet::baseline || std::getenv(kChoice)) return false;
   if (std::strcmp(openblas_get_corename(), "Prescott") != 0) return false;
-  setenv(kChoice, "Haswell", 1);
+  setenv(kChoice, set == InstructionSet::avx512 ? "SkylakeX" : "Haswell", 1);
   gotoblas_dynamic_quit();
   gotoblas_dynamic_init();
   unsetenv(kChoice);
   return true;
+#else
+  return false;
+#endif
 }();
 
 // Other libraries keep their own threads, and are called once for the whole product.
