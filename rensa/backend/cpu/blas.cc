@@ -7,47 +7,18 @@
 #include <cblas.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
 #include <limits>
 
-#include "rensa/backend/cpu/kernels.h"
 #include "rensa/core/thread_pool.h"
 
-// Only OpenBLAS has these, the latter two where it was built for many processors.
-extern "C" {
-void openblas_set_num_threads(int) __attribute__((weak));
-char* openblas_get_corename() __attribute__((weak));
-void gotoblas_dynamic_quit() __attribute__((weak));
-void gotoblas_dynamic_init() __attribute__((weak));
-}
+// Only OpenBLAS has it.
+extern "C" void openblas_set_num_threads(int) __attribute__((weak));
 
 namespace rensa::host {
 
 namespace {
 
 constexpr double kParallelWork = 200e3;  // multiplications that are worth a second thread
-
-// An OpenBLAS older than the processor takes it for a Prescott of 2004, and its LAPACK runs at half
-// the speed: it is made to choose again, by the name of a processor that it knows. Whether main()
-// has begun or not decides if that is safe: it must not happen under another thread's product, nor
-// beside a getenv.
-[[maybe_unused]] const bool chosen_again = [] {
-#if defined(__x86_64__)
-  constexpr const char* kChoice = "OPENBLAS_CORETYPE";
-  bool able = &openblas_get_corename && &gotoblas_dynamic_quit && &gotoblas_dynamic_init;
-  InstructionSet set = best_instruction_set();
-  if (!able || set == InstructionSet::baseline || std::getenv(kChoice)) return false;
-  if (std::strcmp(openblas_get_corename(), "Prescott") != 0) return false;
-  setenv(kChoice, set == InstructionSet::avx512 ? "SkylakeX" : "Haswell", 1);
-  gotoblas_dynamic_quit();
-  gotoblas_dynamic_init();
-  unsetenv(kChoice);
-  return true;
-#else
-  return false;
-#endif
-}();
 
 // Other libraries keep their own threads, and are called once for the whole product.
 bool is_single_threaded() {
