@@ -2,28 +2,12 @@
 """What arrays.cc does, in PyTorch and CuPy on one GPU. Prints a JSON object a figure."""
 import importlib
 import json
-import statistics
-import time
 
 import numpy
+from timing import median_seconds as seconds
 
 SIZE, SIDE = 1 << 26, 8192
 GIGA = SIZE * 4 / 1e9  # bytes of an array
-
-
-def seconds(call, wait, count=20):
-    """Median seconds a call over five timings."""
-    for _ in range(3):
-        call()
-    values = []
-    for _ in range(5):
-        wait()
-        start = time.perf_counter()
-        for _ in range(count):
-            call()
-        wait()
-        values.append((time.perf_counter() - start) / count)
-    return statistics.median(values)
 
 
 def emit(name, peer, value, unit):
@@ -72,7 +56,7 @@ def run_torch(torch):
             ("80 MB pinned, device to host", lambda: pinned.copy_(gpu, non_blocking=True)),
             ("80 MB pageable, host to device", lambda: gpu.copy_(pageable)),
             ("80 MB pageable, device to host", lambda: pageable.copy_(gpu))):
-        emit(name, "torch", 0.08 / seconds(call, wait), "GB/s")
+        emit(name, "torch", 0.08 / seconds(call, wait, 20), "GB/s")
     xs, y = torch.randn(1000, 100, 100, device="cuda"), torch.randn(100, 100, device="cuda")
 
     def each():
@@ -115,9 +99,9 @@ def run_cupy(cupy):
     emit("sort", "cupy", SIZE / seconds(lambda: cupy.sort(a), wait, 3) / 1e9, "Gkeys/s")
     host = numpy.ones((1000, 10000))
     gpu = cupy.asarray(host)
-    emit("80 MB pageable, host to device", "cupy", 0.08 / seconds(lambda: gpu.set(host), wait), "GB/s")
+    emit("80 MB pageable, host to device", "cupy", 0.08 / seconds(lambda: gpu.set(host), wait, 20), "GB/s")
     emit("80 MB pageable, device to host", "cupy",
-         0.08 / seconds(lambda: gpu.get(out=host), wait), "GB/s")
+         0.08 / seconds(lambda: gpu.get(out=host), wait, 20), "GB/s")
 
 
 def main():

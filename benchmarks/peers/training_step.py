@@ -8,30 +8,15 @@ inside the step. Prints a JSON object a figure, as the C++ program does.
 import json
 import math
 import os
-import statistics
 import sys
-import time
+
+from timing import median_seconds as median
 
 SAMPLES = 60000
 
 
 def emit(name, seconds):
     print(json.dumps({"name": name, "value": round(seconds * 1e6, 1), "unit": "us/step"}), flush=True)
-
-
-def median(step, count, wait, warm_up=3):
-    """Median seconds a call over five timings of `count` calls."""
-    for _ in range(warm_up):
-        step()
-    seconds = []
-    for _ in range(5):
-        wait()
-        start = time.perf_counter()
-        for _ in range(count):
-            step()
-        wait()
-        seconds.append((time.perf_counter() - start) / count)
-    return statistics.median(seconds)
 
 
 class TorchStep:

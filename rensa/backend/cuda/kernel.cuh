@@ -197,11 +197,13 @@ void make_number(const Scalar& scalar, Dtype compute, unsigned char (&number)[16
 
 /// Every dtype with the type that kernels read and write it as.
 // clang-format off
-#define RENSA_STORAGE_TYPES(X)                                                              \
-  X(bool_, bool) X(int8, std::int8_t) X(int16, std::int16_t) X(int32, std::int32_t)         \
-  X(int64, std::int64_t) X(uint8, std::uint8_t) X(uint16, std::uint16_t)                    \
-  X(uint32, std::uint32_t) X(uint64, std::uint64_t) X(float16, half_t)                      \
-  X(bfloat16, bfloat16_t) X(float32, float) X(float64, double)                              \
+#define RENSA_NUMBER_TYPES(X) /* the real ones but bool */                                  \
+  X(int8, std::int8_t) X(int16, std::int16_t) X(int32, std::int32_t) X(int64, std::int64_t) \
+  X(uint8, std::uint8_t) X(uint16, std::uint16_t) X(uint32, std::uint32_t)                  \
+  X(uint64, std::uint64_t) X(float16, half_t) X(bfloat16, bfloat16_t) X(float32, float)     \
+  X(float64, double)
+#define RENSA_STORAGE_TYPES(X)           \
+  X(bool_, bool) RENSA_NUMBER_TYPES(X)   \
   X(complex64, complex_t<float>) X(complex128, complex_t<double>)
 // clang-format on
 
@@ -378,25 +380,28 @@ __device__ __forceinline__ long long load_integer(const char* p, Dtype dtype) {
 
 // --- within a block ------------------------------------------------------------------------------
 
-/// `value` of the lane `offset` above, for types of any size.
-template <class A> __device__ __forceinline__ A shuffle_down(A value, int offset) {
+/// `value` as lanes of a warp send it to each other, word by word: send(word) is one word's way.
+template <class A, class Send> __device__ __forceinline__ A shuffle(A value, Send&& send) {
   static_assert(sizeof(A) % 4 == 0);
   unsigned words[sizeof(A) / 4];
   memcpy(words, &value, sizeof(A));
 #pragma unroll
-  for (unsigned& word : words) word = __shfl_down_sync(0xffffffffu, word, offset);
+  for (unsigned& word : words) word = send(word);
   memcpy(&value, words, sizeof(A));
   return value;
 }
-
+/// Of the lane `offset` above, `offset` below, `lane`, and lane ^ mask.
+template <class A> __device__ __forceinline__ A shuffle_down(A value, int offset) {
+  return shuffle(value, [&](unsigned w) { return __shfl_down_sync(0xffffffffu, w, offset); });
+}
+template <class A> __device__ __forceinline__ A shuffle_up(A value, int offset) {
+  return shuffle(value, [&](unsigned w) { return __shfl_up_sync(0xffffffffu, w, offset); });
+}
+template <class A> __device__ __forceinline__ A from_lane(A value, int lane) {
+  return shuffle(value, [&](unsigned w) { return __shfl_sync(0xffffffffu, w, lane); });
+}
 template <class A> __device__ __forceinline__ A shuffle_xor(A value, int mask) {
-  static_assert(sizeof(A) % 4 == 0);
-  unsigned words[sizeof(A) / 4];
-  memcpy(words, &value, sizeof(A));
-#pragma unroll
-  for (unsigned& word : words) word = __shfl_xor_sync(0xffffffffu, word, mask);
-  memcpy(&value, words, sizeof(A));
-  return value;
+  return shuffle(value, [&](unsigned w) { return __shfl_xor_sync(0xffffffffu, w, mask); });
 }
 
 /// Called by every thread of a block after the block has written its part to global memory. True in

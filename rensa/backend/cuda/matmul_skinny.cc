@@ -42,6 +42,25 @@ SkinnyArgs skinny_args(const PlanKey& key, Long which, const MatmulRun& run) {
   return args;
 }
 
+ProductArgs product_args(const PlanKey& key, const MatmulRun& run) {
+  ProductArgs args{};
+  args.a = reinterpret_cast<const float*>(run.a);
+  args.b = reinterpret_cast<const float*>(run.b);
+  args.bias = reinterpret_cast<const float*>(run.bias);
+  args.c = reinterpret_cast<float*>(run.c);
+  args.a_row = key.a_transposed ? 1 : key.a_ld;
+  args.a_k = key.a_transposed ? key.a_ld : 1;
+  args.b_k = key.b_transposed ? 1 : key.b_ld;
+  args.b_column = key.b_transposed ? key.b_ld : 1;
+  args.c_ld = key.c_ld;
+  args.m = static_cast<int>(key.m);
+  args.n = static_cast<int>(key.n);
+  args.k = static_cast<int>(key.k);
+  args.relu = run.relu;
+  args.alpha = static_cast<float>(run.alpha);
+  return args;
+}
+
 }  // namespace
 
 PlanKind skinny_kind(const PlanKey& key) {
@@ -72,49 +91,9 @@ bool skinny_is_likely_faster(const PlanKey& key) {
   }
 }
 
-namespace {
-
-void run_small(const PlanKey& key, const MatmulRun& run) {
-  SmallArgs args{};
-  args.a = reinterpret_cast<const float*>(run.a);
-  args.b = reinterpret_cast<const float*>(run.b);
-  args.bias = reinterpret_cast<const float*>(run.bias);
-  args.c = reinterpret_cast<float*>(run.c);
-  args.a_row = key.a_transposed ? 1 : key.a_ld;
-  args.a_k = key.a_transposed ? key.a_ld : 1;
-  args.b_k = key.b_transposed ? 1 : key.b_ld;
-  args.b_column = key.b_transposed ? key.b_ld : 1;
-  args.c_ld = key.c_ld;
-  args.m = static_cast<int>(key.m);
-  args.n = static_cast<int>(key.n);
-  args.k = static_cast<int>(key.k);
-  args.relu = run.relu;
-  args.alpha = static_cast<float>(run.alpha);
-  launch_small(args, run.stream);
-}
-
-}  // namespace
-
 void run_skinny(const PlanKey& key, PlanKind kind, const MatmulRun& run) {
-  if (kind == PlanKind::small) return run_small(key, run);
-  if (kind == PlanKind::outer) {
-    OuterArgs args{};
-    args.a = reinterpret_cast<const float*>(run.a);
-    args.b = reinterpret_cast<const float*>(run.b);
-    args.bias = reinterpret_cast<const float*>(run.bias);
-    args.c = reinterpret_cast<float*>(run.c);
-    args.a_row = key.a_transposed ? 1 : key.a_ld;
-    args.a_k = key.a_transposed ? key.a_ld : 1;
-    args.b_ld = key.b_ld;
-    args.c_ld = key.c_ld;
-    args.m = static_cast<int>(key.m);
-    args.n = static_cast<int>(key.n);
-    args.k = static_cast<int>(key.k);
-    args.relu = run.relu;
-    args.alpha = static_cast<float>(run.alpha);
-    launch_outer(args, run.stream);
-    return;
-  }
+  if (kind == PlanKind::small) return launch_small(product_args(key, run), run.stream);
+  if (kind == PlanKind::outer) return launch_outer(product_args(key, run), run.stream);
   Long which = long_operand(key, kind == PlanKind::dot);
   SkinnyArgs args = skinny_args(key, which, run);
   if (kind == PlanKind::columns) {

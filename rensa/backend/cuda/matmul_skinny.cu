@@ -163,7 +163,7 @@ template <int S> __global__ void __launch_bounds__(kSlices * 32) columns_kernel(
 constexpr int kOuterThreads = 128;  // one a column
 constexpr int kOuterRows = 8;
 
-template <int K> __global__ void __launch_bounds__(kOuterThreads) outer_kernel(OuterArgs p) {
+template <int K> __global__ void __launch_bounds__(kOuterThreads) outer_kernel(ProductArgs p) {
   __shared__ alignas(16) float tile[kOuterRows][K];  // of a
   static_assert(kOuterRows * K <= kOuterThreads);
   int column_blocks = (p.n + kOuterThreads - 1) / kOuterThreads;
@@ -171,7 +171,7 @@ template <int K> __global__ void __launch_bounds__(kOuterThreads) outer_kernel(O
   int j = static_cast<int>(blockIdx.x) % column_blocks * kOuterThreads + threadIdx.x;
   float b[K];
 #pragma unroll
-  for (int k = 0; k < K; ++k) b[k] = k < p.k && j < p.n ? p.b[k * p.b_ld + j] : 0.0f;
+  for (int k = 0; k < K; ++k) b[k] = k < p.k && j < p.n ? p.b[k * p.b_k + j] : 0.0f;
   if (threadIdx.x < kOuterRows * K) {
     int i = row0 + threadIdx.x / K, k = threadIdx.x % K;
     tile[threadIdx.x / K][k] = i < p.m && k < p.k ? p.a[i * p.a_row + k * p.a_k] : 0.0f;
@@ -192,7 +192,7 @@ template <int K> __global__ void __launch_bounds__(kOuterThreads) outer_kernel(O
   }
 }
 
-template <int K> void launch_outer_of(const OuterArgs& args, cudaStream_t stream) {
+template <int K> void launch_outer_of(const ProductArgs& args, cudaStream_t stream) {
   auto blocks = ceil_div(args.n, kOuterThreads) * ceil_div(args.m, kOuterRows);
   outer_kernel<K><<<static_cast<unsigned>(blocks), kOuterThreads, 0, stream>>>(args);
   RENSA_CUDA_CHECK("matmul", cudaGetLastError());
@@ -220,7 +220,7 @@ void launch_columns(const SkinnyArgs& args, cudaStream_t stream) {
   else launch_columns_of<16>(args, stream);
 }
 
-void launch_outer(const OuterArgs& args, cudaStream_t stream) {
+void launch_outer(const ProductArgs& args, cudaStream_t stream) {
   if (args.k <= 4) launch_outer_of<4>(args, stream);
   else if (args.k <= 8) launch_outer_of<8>(args, stream);
   else if (args.k <= 12) launch_outer_of<12>(args, stream);

@@ -28,20 +28,8 @@ struct SkinnyArgs {
   float alpha;
 };
 
-/// c(i, j) = sum over p < k of a(i, p) * b(p, j), for k <= kMaxSkinny.
-struct OuterArgs {
-  const float* a;
-  const float* b;
-  const float* bias;
-  float* c;
-  std::int64_t a_row, a_k, b_ld, c_ld;
-  int m, n, k;
-  bool relu;
-  float alpha;
-};
-
-/// c(i, j) = sum over p < k of a(i, p) * b(p, j), all of them small.
-struct SmallArgs {
+/// c(i, j) = sum over p < k of a(i, p) * b(p, j).
+struct ProductArgs {
   const float* a;
   const float* b;
   const float* bias;
@@ -61,10 +49,11 @@ bool skinny_is_likely_faster(const PlanKey& key);
 void run_skinny(const PlanKey& key, PlanKind kind, const MatmulRun& run);
 
 /// The kernels (matmul_skinny.cu). dot: x is (length, k), k contiguous; columns: x lies as
-/// (k, length), length contiguous.
+/// (k, length), length contiguous. outer: k <= kMaxSkinny, b_column 1. small: whatever it is, all
+/// of k at once.
 void launch_dot(const SkinnyArgs& args, bool vectors, cudaStream_t stream);
 void launch_columns(const SkinnyArgs& args, cudaStream_t stream);
-void launch_outer(const OuterArgs& args, cudaStream_t stream);
-void launch_small(const SmallArgs& args, cudaStream_t stream);  // matmul_small.cu
+void launch_outer(const ProductArgs& args, cudaStream_t stream);
+void launch_small(const ProductArgs& args, cudaStream_t stream);  // matmul_small.cu
 
 }  // namespace rensa::cuda

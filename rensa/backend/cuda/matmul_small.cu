@@ -42,7 +42,7 @@ struct TileLoader {
   }
 };
 
-__global__ void __launch_bounds__(kBlock) small_kernel(const __grid_constant__ SmallArgs p) {
+__global__ void __launch_bounds__(kBlock) small_kernel(const __grid_constant__ ProductArgs p) {
   __shared__ alignas(8) float a_tile[kDepth][kTile + 2], b_tile[kDepth][kTile + 2];
   int row0 = static_cast<int>(blockIdx.y) * kTile, column0 = static_cast<int>(blockIdx.x) * kTile;
   TileLoader a(p.a + row0 * p.a_row, p.a_row, p.a_k, p.m - row0, p.k);
@@ -79,7 +79,7 @@ __global__ void __launch_bounds__(kBlock) small_kernel(const __grid_constant__ S
 
 }  // namespace
 
-void launch_small(const SmallArgs& args, cudaStream_t stream) {
+void launch_small(const ProductArgs& args, cudaStream_t stream) {
   dim3 grid(static_cast<unsigned>(ceil_div(args.n, kTile)),
             static_cast<unsigned>(ceil_div(args.m, kTile)));
   small_kernel<<<grid, kBlock, 0, stream>>>(args);

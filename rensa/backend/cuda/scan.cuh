@@ -32,11 +32,7 @@ __global__ void __launch_bounds__(kBlock) scan_by_warp(const __grid_constant__ S
     V value = inside ? in[begin + lane] : F::template identity<V>();
     value = F()(carry, scan_lanes<F>(value));
     if (inside) out[begin + lane] = value;
-    unsigned words[sizeof(V) / 4];
-    memcpy(words, &value, sizeof(V));
-#pragma unroll
-    for (unsigned& word : words) word = __shfl_sync(0xffffffffu, word, 31);
-    memcpy(&carry, words, sizeof(V));
+    carry = from_lane(value, 31);
   }
 }
 

@@ -80,15 +80,6 @@ template <class V> __device__ __forceinline__ V await(const TileTotal<V>* slot, 
   }
 }
 
-template <class V> __device__ __forceinline__ V from_lane(V value, int lane) {
-  unsigned words[sizeof(V) / 4];
-  memcpy(words, &value, sizeof(V));
-#pragma unroll
-  for (unsigned& word : words) word = __shfl_sync(0xffffffffu, word, lane);
-  memcpy(&value, words, sizeof(V));
-  return value;
-}
-
 /// What a thread has of a tile: kRowVectors vectors, a warp's next to each other.
 template <class V, class F> struct TilePart {
   static constexpr int W = 16 / sizeof(V);

@@ -154,18 +154,7 @@ bool search_by_tree(const char* operation, const LaunchContext& context, SearchA
   switch (dtype) {
 #define RENSA_CASE(d, T) \
   case Dtype::d: launch_tree<T>(operation, context, args); return true;
-    RENSA_CASE(int8, signed char)
-    RENSA_CASE(int16, short)
-    RENSA_CASE(int32, int)
-    RENSA_CASE(int64, long long)
-    RENSA_CASE(uint8, unsigned char)
-    RENSA_CASE(uint16, unsigned short)
-    RENSA_CASE(uint32, unsigned)
-    RENSA_CASE(uint64, unsigned long long)
-    RENSA_CASE(float16, half_t)
-    RENSA_CASE(bfloat16, bfloat16_t)
-    RENSA_CASE(float32, float)
-    RENSA_CASE(float64, double)
+    RENSA_NUMBER_TYPES(RENSA_CASE)
 #undef RENSA_CASE
     default: return false;
   }

@@ -124,18 +124,7 @@ __device__ __forceinline__ Word key_word(const char* in, Dtype dtype, std::int64
     }
 #define RENSA_CASE(d, T) \
   case Dtype::d: return sort_key(reinterpret_cast<const T*>(in)[i], merge_zeros);
-      RENSA_CASE(int8, signed char)
-      RENSA_CASE(int16, short)
-      RENSA_CASE(int32, int)
-      RENSA_CASE(int64, long long)
-      RENSA_CASE(uint8, unsigned char)
-      RENSA_CASE(uint16, unsigned short)
-      RENSA_CASE(uint32, unsigned)
-      RENSA_CASE(uint64, unsigned long long)
-      RENSA_CASE(float16, half_t)
-      RENSA_CASE(bfloat16, bfloat16_t)
-      RENSA_CASE(float32, float)
-      RENSA_CASE(float64, double)
+      RENSA_NUMBER_TYPES(RENSA_CASE)
 #undef RENSA_CASE
   }
   return 0;
@@ -147,18 +136,7 @@ __device__ __forceinline__ void store_value(char* out, Dtype dtype, std::int64_t
     case Dtype::bool_: reinterpret_cast<unsigned char*>(out)[i] = key != 0; return;
 #define RENSA_CASE(d, T) \
   case Dtype::d: reinterpret_cast<T*>(out)[i] = key_value<T>(static_cast<KeyOf<T>>(key)); return;
-      RENSA_CASE(int8, signed char)
-      RENSA_CASE(int16, short)
-      RENSA_CASE(int32, int)
-      RENSA_CASE(int64, long long)
-      RENSA_CASE(uint8, unsigned char)
-      RENSA_CASE(uint16, unsigned short)
-      RENSA_CASE(uint32, unsigned)
-      RENSA_CASE(uint64, unsigned long long)
-      RENSA_CASE(float16, half_t)
-      RENSA_CASE(bfloat16, bfloat16_t)
-      RENSA_CASE(float32, float)
-      RENSA_CASE(float64, double)
+      RENSA_NUMBER_TYPES(RENSA_CASE)
 #undef RENSA_CASE
     default: return;  // complex elements are moved
   }

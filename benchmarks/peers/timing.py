@@ -1,0 +1,18 @@
+"""How the peers' scripts time a call."""
+import statistics
+import time
+
+
+def median_seconds(call, wait, count, warm_up=3):
+    """Median seconds a call over five timings of `count` calls each, the work of which wait() awaits."""
+    for _ in range(warm_up):
+        call()
+    seconds = []
+    for _ in range(5):
+        wait()
+        start = time.perf_counter()
+        for _ in range(count):
+            call()
+        wait()
+        seconds.append((time.perf_counter() - start) / count)
+    return statistics.median(seconds)
