@@ -19,7 +19,7 @@ def run_torch(torch):
     wait = torch.cuda.synchronize
 
     def rate(name, arrays, call, count=20):
-        emit(name, "torch", arrays * GIGA / seconds(call, wait, count), "GB/s")
+        emit(name, "torch", arrays * GIGA / seconds(call, count, wait), "GB/s")
     a, b = torch.rand(SIZE, device="cuda"), torch.rand(SIZE, device="cuda")
     out, square = torch.empty_like(a), a.reshape(SIDE, SIDE)
     rate("device copy", 2, lambda: out.copy_(a))
@@ -40,15 +40,15 @@ def run_torch(torch):
     rate("softmax over rows", 2, lambda: torch.softmax(square, 1))
     rate("cumsum", 2, lambda: torch.cumsum(a, 0))
     rate("normal random numbers", 1, lambda: torch.randn(SIZE, device="cuda"))
-    emit("sort", "torch", SIZE / seconds(lambda: torch.sort(a), wait, 3) / 1e9, "Gkeys/s")
+    emit("sort", "torch", SIZE / seconds(lambda: torch.sort(a), 3, wait) / 1e9, "Gkeys/s")
     m = torch.randn(SIDE, SIDE, device="cuda")
     tera = 2 * SIDE**3 / 1e12
-    emit("matmul 8192, float32", "torch", tera / seconds(lambda: m @ m, wait, 10), "TFLOP/s")
+    emit("matmul 8192, float32", "torch", tera / seconds(lambda: m @ m, 10, wait), "TFLOP/s")
     torch.backends.cuda.matmul.allow_tf32 = True
-    emit("matmul 8192, TF32", "torch", tera / seconds(lambda: m @ m, wait, 10), "TFLOP/s")
+    emit("matmul 8192, TF32", "torch", tera / seconds(lambda: m @ m, 10, wait), "TFLOP/s")
     torch.backends.cuda.matmul.allow_tf32 = False
     half = m.bfloat16()
-    emit("matmul 8192, bfloat16", "torch", tera / seconds(lambda: half @ half, wait, 10), "TFLOP/s")
+    emit("matmul 8192, bfloat16", "torch", tera / seconds(lambda: half @ half, 10, wait), "TFLOP/s")
     pageable = torch.ones(1000, 10000, dtype=torch.float64)
     pinned, gpu = pageable.pin_memory(), torch.empty(1000, 10000, dtype=torch.float64, device="cuda")
     for name, call in (
@@ -56,7 +56,7 @@ def run_torch(torch):
             ("80 MB pinned, device to host", lambda: pinned.copy_(gpu, non_blocking=True)),
             ("80 MB pageable, host to device", lambda: gpu.copy_(pageable)),
             ("80 MB pageable, device to host", lambda: pageable.copy_(gpu))):
-        emit(name, "torch", 0.08 / seconds(call, wait, 20), "GB/s")
+        emit(name, "torch", 0.08 / seconds(call, 20, wait), "GB/s")
     xs, y = torch.randn(1000, 100, 100, device="cuda"), torch.randn(100, 100, device="cuda")
 
     def each():
@@ -67,15 +67,15 @@ def run_torch(torch):
         for i, x in enumerate(xs):
             log[i] = torch.linalg.norm(x @ y)
         return log
-    emit("1000 products with norm, each to the host", "torch", seconds(each, wait, 1) * 1e3, "ms")
-    emit("1000 products with norm, log on the device", "torch", seconds(logged, wait, 1) * 1e3, "ms")
+    emit("1000 products with norm, each to the host", "torch", seconds(each, 1, wait) * 1e3, "ms")
+    emit("1000 products with norm, log on the device", "torch", seconds(logged, 1, wait) * 1e3, "ms")
 
 
 def run_cupy(cupy):
     wait = cupy.cuda.Device().synchronize
 
     def rate(name, arrays, call, count=20):
-        emit(name, "cupy", arrays * GIGA / seconds(call, wait, count), "GB/s")
+        emit(name, "cupy", arrays * GIGA / seconds(call, count, wait), "GB/s")
     a = cupy.random.rand(SIZE, dtype=cupy.float32)
     b, out, square = cupy.random.rand(SIZE, dtype=cupy.float32), cupy.empty_like(a), a.reshape(SIDE, SIDE)
     rate("device copy", 2, lambda: cupy.copyto(out, a))
@@ -96,12 +96,12 @@ def run_cupy(cupy):
     rate("cumsum", 2, lambda: cupy.cumsum(a))
     rate("normal random numbers", 1,
          lambda: cupy.random.standard_normal(SIZE, dtype=cupy.float32))
-    emit("sort", "cupy", SIZE / seconds(lambda: cupy.sort(a), wait, 3) / 1e9, "Gkeys/s")
+    emit("sort", "cupy", SIZE / seconds(lambda: cupy.sort(a), 3, wait) / 1e9, "Gkeys/s")
     host = numpy.ones((1000, 10000))
     gpu = cupy.asarray(host)
-    emit("80 MB pageable, host to device", "cupy", 0.08 / seconds(lambda: gpu.set(host), wait, 20), "GB/s")
+    emit("80 MB pageable, host to device", "cupy", 0.08 / seconds(lambda: gpu.set(host), 20, wait), "GB/s")
     emit("80 MB pageable, device to host", "cupy",
-         0.08 / seconds(lambda: gpu.get(out=host), wait, 20), "GB/s")
+         0.08 / seconds(lambda: gpu.get(out=host), 20, wait), "GB/s")
 
 
 def main():

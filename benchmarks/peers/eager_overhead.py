@@ -17,7 +17,7 @@ def main():
             a, wait = module.ones(16, device="cuda"), module.cuda.synchronize
         else:
             a, wait = module.ones(16, dtype=module.float32), module.cuda.Device().synchronize
-        value = round(median_seconds(lambda: a + a, wait, 3000, warm_up=10) * 1e6, 2)
+        value = round(median_seconds(lambda: a + a, 3000, wait, warm_up=10) * 1e6, 2)
         print(json.dumps({"name": f"host cost of a small add, cuda:0 {peer}", "value": value,
                           "unit": "us"}), flush=True)
 

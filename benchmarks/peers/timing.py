@@ -3,7 +3,7 @@ import statistics
 import time
 
 
-def median_seconds(call, wait, count, warm_up=3):
+def median_seconds(call, count, wait, warm_up=3):
     """Median seconds a call over five timings of `count` calls each, the work of which wait() awaits."""
     for _ in range(warm_up):
         call()
