@@ -276,11 +276,15 @@ template <class Half> RENSA_FN float next_half(float a, float b) {
   return next_of<Half>(a, b, detail::bit_cast<unsigned short>(Half(a)));
 }
 
+template <class V> struct unsigned_of { using type = unsigned long long; };
+template <> struct unsigned_of<int> { using type = unsigned int; };
 template <class V> RENSA_FN V left_shift(V a, V b) {
-  return (unsigned long long)b < 64 ? V((unsigned long long)a << b) : V(0);
+  using U = typename unsigned_of<V>::type;
+  return U(b) < 8 * sizeof(V) ? V(U(a) << U(b)) : V(0);
 }
 template <class V> RENSA_FN V right_shift(V a, V b) {
-  return (unsigned long long)b < 64 ? V(a >> b) : (a < V(0) ? ~V(0) : V(0));
+  using U = typename unsigned_of<V>::type;
+  return U(b) < 8 * sizeof(V) ? V(a >> U(b)) : (a < V(0) ? ~V(0) : V(0));
 }
 
 // Complex numbers: Smith's division, powers and reciprocals from it.

@@ -43,6 +43,9 @@ struct ReduceKernels {
   void (*post)(std::int64_t n, std::int64_t count, void* accumulators);
 };
 
+/// What of n bools is true, each a byte: any of them, all of them, how many.
+using TruthKernel = long long (*)(std::int64_t n, const char* bools);
+
 /// The rule's statements over p, g and the states.
 using UpdateKernel = void (*)(std::int64_t n, void* p, const void* g, void* s0, void* s1,
                               const double* hyperparameters);
@@ -54,14 +57,22 @@ using PhiloxKernel = void (*)(unsigned long long seed, unsigned long long first,
 /// Entries are null where no kernel exists (rule_takes).
 struct KernelTable {
   ElementwiseKernel elementwise[kNumUfuncs][kNumComputeTypes];
+  // The same over elements as they are stored, where that is worth it.
+  ElementwiseKernel on_bool[kNumUfuncs], on_int32[kNumUfuncs];
   LoadKernel load[kNumDtypes][kNumComputeTypes];
   StoreKernel store[kNumDtypes][kNumComputeTypes];
   ReduceKernels reduce[kNumReductions][kNumComputeTypes];
+  TruthKernel truths[kNumReductions];  // null where bools are nothing special
   UpdateKernel update[kNumUpdateRules][kNumComputeTypes];  // f32 and f64
   PhiloxKernel philox;
 
   ElementwiseKernel of(Ufunc f, ComputeType t) const {
     return elementwise[static_cast<int>(f)][static_cast<int>(t)];
+  }
+  ElementwiseKernel over_stored(Ufunc f, Dtype d) const {
+    return d == bool_   ? on_bool[static_cast<int>(f)]
+           : d == int32 ? on_int32[static_cast<int>(f)]
+                        : nullptr;
   }
   LoadKernel load_of(Dtype d, ComputeType t) const {
     return load[static_cast<int>(d)][static_cast<int>(t)];

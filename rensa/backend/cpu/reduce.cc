@@ -6,7 +6,9 @@
 #include "rensa/backend/cpu/reduce.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -30,6 +32,13 @@ struct Values {
   StoreKernel store;
   std::int64_t size;  // bytes of a value
   ComputeType type;
+  TruthKernel truths = nullptr;  // for bools that lie side by side
+  bool has_last_word = false;    // any and all: a value that no other changes
+  alignas(kMaxValueSize) char last_word[kMaxValueSize] = {};
+
+  bool is_decided(const char* value) const {
+    return has_last_word && std::memcmp(value, last_word, static_cast<std::size_t>(size)) == 0;
+  }
 };
 
 // Joins `count` neighbouring rows of n accumulators pairwise into the first.
@@ -46,16 +55,55 @@ void join(const Values& v, std::int64_t count, std::int64_t n, char* rows) {
 // At most kPart values from `begin` on.
 void reduce_part(const Values& v, const Reader& in, std::int64_t begin, std::int64_t end,
                  char* result) {
+  if (v.truths) {
+    long long found = v.truths(end - begin, in.data() + begin);
+    return static_cast<void>(std::memcpy(result, &found, sizeof(found)));
+  }
   Scratch scratch;
   alignas(64) char leaves[kPart / kChunk * kMaxValueSize];
   std::int64_t count = 0;
-  for (; begin < end; begin += kChunk, ++count) {
+  for (bool decided = false; begin < end && !decided; begin += kChunk, ++count) {
     std::int64_t n = std::min(kChunk, end - begin);
-    v.kernels.leaf(n, in.read(begin, n, scratch), leaves + count * v.size);
+    char* leaf = leaves + count * v.size;
+    v.kernels.leaf(n, in.read(begin, n, scratch), leaf);
+    decided = v.is_decided(leaf);
   }
   join(v, count, 1, leaves);
   std::copy_n(leaves, v.size, result);
 }
+
+// Which outputs are known before all of their parts are: those of any and all, from one value on.
+class Decided {
+ public:
+  Decided(const Values& v, const SplitAxes& s, std::int64_t parts)
+      : outputs_(static_cast<std::size_t>(v.has_last_word && parts > 1 ? s.kept_in.size() : 0)) {
+    if (outputs_.empty()) return;
+    // A first look, which often settles it, is not worth waking a thread.
+    Reader reader(s.reduced, v.type);
+    for (std::int64_t i = 0; i < s.kept_in.size(); ++i) {
+      reader.move_to(s.reduced.data + offset_of(s.kept_in, i));
+      alignas(kMaxValueSize) char value[kMaxValueSize];
+      reduce_part(v, reader, 0, kChunk, value);
+      if (v.is_decided(value)) set(i);
+    }
+  }
+  bool operator[](std::int64_t output) const {
+    return !outputs_.empty() &&
+           outputs_[static_cast<std::size_t>(output)].load(std::memory_order_relaxed);
+  }
+  void set(std::int64_t output) {
+    if (!outputs_.empty()) {
+      outputs_[static_cast<std::size_t>(output)].store(true, std::memory_order_relaxed);
+    }
+  }
+  bool all() const {
+    return !outputs_.empty() &&
+           std::all_of(outputs_.begin(), outputs_.end(), [](const auto& is) { return is.load(); });
+  }
+
+ private:
+  std::vector<std::atomic<bool>> outputs_;
+};
 
 void reduce_outputs(const Values& v, const SplitAxes& s) {
   std::int64_t n = s.reduced.size(), outputs = s.kept_in.size();
@@ -64,15 +112,19 @@ void reduce_outputs(const Values& v, const SplitAxes& s) {
     v.kernels.post(1, n, value);
     v.store(1, value, s.kept_out.data + offset_of(s.kept_out, output), 0);
   };
+  Decided decided(v, s, parts);
   std::vector<char> partials(static_cast<std::size_t>(parts > 1 ? outputs * parts * v.size : 0));
   std::int64_t grain = parts > 1 ? 1 : std::max<std::int64_t>(1, kGrain / n);
-  parallel_for(outputs * parts, grain, [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(decided.all() ? 0 : outputs * parts, grain, [&](std::int64_t begin,
+                                                               std::int64_t end) {
     Reader reader(s.reduced, v.type);
     for (std::int64_t item = begin; item < end; ++item) {
       std::int64_t output = item / parts, first = item % parts * kPart;
+      if (decided[output]) continue;
       reader.move_to(s.reduced.data + offset_of(s.kept_in, output));
       alignas(kMaxValueSize) char value[kMaxValueSize];
       reduce_part(v, reader, first, std::min(n, first + kPart), value);
+      if (v.is_decided(value)) decided.set(output);
       if (parts == 1) {
         finish(output, value);
       } else {
@@ -84,6 +136,7 @@ void reduce_outputs(const Values& v, const SplitAxes& s) {
   for (std::int64_t output = 0; output < outputs; ++output) {
     char* first = partials.data() + output * parts * v.size;
     join(v, parts, 1, first);
+    if (decided[output]) std::copy_n(v.last_word, v.size, first);
     finish(output, first);
   }
 }
@@ -239,6 +292,15 @@ void run_reduce(Reduction reduction, unsigned axes, Dtype compute, const ArrayVi
   if (!is_table_row(reduction)) return run_moments(reduction, type, split);
   Values values = {kernels().of(reduction, type), kernels().store_of(out.dtype, type),
                    itemsize(value_dtype(type)), type};
+  if (reduction == Reduction::any || reduction == Reduction::all) {
+    Reduction other = reduction == Reduction::any ? Reduction::all : Reduction::any;
+    kernels().of(other, type).identity(1, values.last_word);
+    values.has_last_word = true;
+  }
+  if (in.dtype == bool_ && type == ComputeType::i64 && split.reduced.ndim() == 1 &&
+      split.reduced.strides[0] == 1) {
+    values.truths = kernels().truths[static_cast<int>(reduction)];
+  }
   std::int64_t n = split.reduced.size();
   if (n == 0) return reduce_nothing(values, split);
   constexpr std::int64_t kShort = 16;  // a leaf of fewer values is not worth its lanes
