@@ -128,17 +128,18 @@ template <class T> RENSA_FN bool isfinite(complex_t<T> a) {
   return isfinite(a.re) & isfinite(a.im);
 }
 
-// maximum and minimum give NaN when either operand is one; fmax and fmin prefer the number.
-template <class V> RENSA_FN V maximum(V a, V b) { return ((b < a) | !(a == a)) ? a : b; }
-template <class V> RENSA_FN V minimum(V a, V b) { return ((a < b) | !(a == a)) ? a : b; }
+// maximum and minimum give NaN when either operand is one; fmax and fmin prefer the number. In two
+// steps, since GCC makes branches of a selection by both conditions where calls are nested.
+template <class V> RENSA_FN V maximum(V a, V b) {
+  V greater = b < a ? a : b;
+  return !(a == a) ? a : greater;
+}
+template <class V> RENSA_FN V minimum(V a, V b) {
+  V less = a < b ? a : b;
+  return !(a == a) ? a : less;
+}
 template <class V> RENSA_FN V fmax(V a, V b) { return ((b < a) | !(b == b)) ? a : b; }
 template <class V> RENSA_FN V fmin(V a, V b) { return ((a < b) | !(b == b)) ? a : b; }
-/// minimum(maximum(a, low), high). That the first is NaN is asked of its operands: GCC makes
-/// branches of the two calls as they stand.
-template <class V> RENSA_FN V clip(V a, V low, V high) {
-  V raised = maximum(a, low);
-  return ((raised < high) | !(a == a) | !(low == low)) ? raised : high;
-}
 
 // Integer division by zero gives 0, as NumPy's does (it also warns).
 RENSA_FN long long floor_divide(long long a, long long b) {

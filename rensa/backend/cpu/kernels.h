@@ -62,7 +62,9 @@ struct KernelTable {
   LoadKernel load[kNumDtypes][kNumComputeTypes];
   StoreKernel store[kNumDtypes][kNumComputeTypes];
   ReduceKernels reduce[kNumReductions][kNumComputeTypes];
-  TruthKernel truths[kNumReductions];  // null where bools are nothing special
+  // The same of bools as they are stored, a byte each; null where that is nothing special.
+  TruthKernel truths[kNumReductions];
+  ReduceKernels reduce_bools[kNumReductions];
   UpdateKernel update[kNumUpdateRules][kNumComputeTypes];  // f32 and f64
   PhiloxKernel philox;
 

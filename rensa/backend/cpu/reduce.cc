@@ -32,7 +32,8 @@ struct Values {
   StoreKernel store;
   std::int64_t size;  // bytes of a value
   ComputeType type;
-  TruthKernel truths = nullptr;  // for bools that lie side by side
+  Dtype dtype;                   // whose elements are stored as values are
+  TruthKernel truths = nullptr;  // for runs of bools
   bool has_last_word = false;    // any and all: a value that no other changes
   alignas(kMaxValueSize) char last_word[kMaxValueSize] = {};
 
@@ -52,13 +53,23 @@ void join(const Values& v, std::int64_t count, std::int64_t n, char* rows) {
 
 // --- each output by itself -----------------------------------------------------------------------
 
+// Bools, the last axis of which lies side by side: they are counted as they are.
+void reduce_bools(const Values& v, const ArrayView& in, std::int64_t begin, std::int64_t end,
+                  char* result) {
+  std::int64_t length = in.shape[in.ndim() - 1];
+  v.kernels.identity(1, result);
+  while (begin < end && !v.is_decided(result)) {
+    std::int64_t run = std::min(end - begin, length - begin % length);
+    long long found = v.truths(run, in.data + offset_of(in, begin));
+    v.kernels.combine(1, &found, result);
+    begin += run;
+  }
+}
+
 // At most kPart values from `begin` on.
 void reduce_part(const Values& v, const Reader& in, std::int64_t begin, std::int64_t end,
                  char* result) {
-  if (v.truths) {
-    long long found = v.truths(end - begin, in.data() + begin);
-    return static_cast<void>(std::memcpy(result, &found, sizeof(found)));
-  }
+  if (v.truths) return reduce_bools(v, in.view(), begin, end, result);
   Scratch scratch;
   alignas(64) char leaves[kPart / kChunk * kMaxValueSize];
   std::int64_t count = 0;
@@ -154,7 +165,7 @@ class Tile {
         columns_(columns),
         stride_(column_stride),
         load_(kernels().load_of(dtype, values.type)),
-        in_place_(dtype == value_dtype(values.type) &&
+        in_place_(dtype == values.dtype &&
                   (column_stride == values.size || columns == 1)) {}
 
   // accumulators = rows [begin, end)
@@ -251,6 +262,18 @@ std::int64_t densest_stride(const ArrayView& view) {
   return std::abs(view.strides[view.ndim() - 1]);
 }
 
+// Whether all is bools that can be reduced a byte each: rows of them, of which each column is one.
+bool are_rows_of_bools(const Values& v, Reduction reduction, const SplitAxes& s) {
+  int last = s.kept_in.ndim() - 1;
+  return s.kept_in.dtype == bool_ && s.kept_out.dtype == bool_ && v.type == ComputeType::i64 &&
+         last >= 0 && s.kept_in.strides[last] == 1 &&
+         kernels().reduce_bools[static_cast<int>(reduction)].rows;
+}
+
+void store_bools(std::int64_t n, const void* src, char* dst, std::int64_t stride) {
+  for (std::int64_t i = 0; i < n; ++i) dst[i * stride] = static_cast<const char*>(src)[i];
+}
+
 void reduce_nothing(const Values& v, const SplitAxes& s) {
   alignas(kMaxValueSize) char value[kMaxValueSize];
   v.kernels.identity(1, value);
@@ -291,22 +314,32 @@ void run_reduce(Reduction reduction, unsigned axes, Dtype compute, const ArrayVi
   if (positions) return run_argreduce(reduction, type, split);
   if (!is_table_row(reduction)) return run_moments(reduction, type, split);
   Values values = {kernels().of(reduction, type), kernels().store_of(out.dtype, type),
-                   itemsize(value_dtype(type)), type};
-  if (reduction == Reduction::any || reduction == Reduction::all) {
-    Reduction other = reduction == Reduction::any ? Reduction::all : Reduction::any;
-    kernels().of(other, type).identity(1, values.last_word);
-    values.has_last_word = true;
-  }
-  if (in.dtype == bool_ && type == ComputeType::i64 && split.reduced.ndim() == 1 &&
-      split.reduced.strides[0] == 1) {
-    values.truths = kernels().truths[static_cast<int>(reduction)];
-  }
+                   itemsize(value_dtype(type)), type, value_dtype(type)};
   std::int64_t n = split.reduced.size();
   if (n == 0) return reduce_nothing(values, split);
   constexpr std::int64_t kShort = 16;  // a leaf of fewer values is not worth its lanes
   bool by_output = split.kept_in.ndim() == 0 ||
                    (n >= kShort && densest_stride(split.reduced) <= densest_stride(split.kept_in));
-  by_output ? reduce_outputs(values, split) : reduce_columns(values, split);
+  if (!by_output) {
+    if (are_rows_of_bools(values, reduction, split)) {
+      values.kernels = kernels().reduce_bools[static_cast<int>(reduction)];
+      values.store = store_bools;
+      values.size = 1;
+      values.dtype = bool_;
+    }
+    return reduce_columns(values, split);
+  }
+  if (reduction == Reduction::any || reduction == Reduction::all) {
+    Reduction other = reduction == Reduction::any ? Reduction::all : Reduction::any;
+    kernels().of(other, type).identity(1, values.last_word);
+    values.has_last_word = true;
+  }
+  const ArrayView& reduced = split.reduced;
+  if (in.dtype == bool_ && type == ComputeType::i64 && reduced.ndim() > 0 &&
+      reduced.strides[reduced.ndim() - 1] == 1 && reduced.shape[reduced.ndim() - 1] >= kShort) {
+    values.truths = kernels().truths[static_cast<int>(reduction)];
+  }
+  reduce_outputs(values, split);
 }
 
 }  // namespace rensa::host
