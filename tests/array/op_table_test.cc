@@ -287,8 +287,8 @@ std::vector<OpRow> make_table() {
                      {2.5, 3, false}));
   t.push_back(float2(Ufunc::next_float16, [](double a, double b) { return next_in(a, b, 11, -14); },
                      {2.5, 3, false}));
-  t.push_back(float2(Ufunc::next_bfloat16, [](double a, double b) { return next_in(a, b, 8, -126); },
-                     {2.5, 3, false}));
+  t.push_back(float2(Ufunc::next_bfloat16,
+                     [](double a, double b) { return next_in(a, b, 8, -126); }, {2.5, 3, false}));
   t.push_back({Ufunc::finite_or,
                [kInf](const double* x) {
                  if (std::isnan(x[0])) return x[1];

@@ -56,8 +56,7 @@ template <class V, class F> bool all_pairs(const Operand& a, const Operand& b, c
 
 // Equality in a type of one's own, which tolerances of zero come to.
 template <class V> bool all_equal(const Operand& a, const Operand& b, bool equal_nan) {
-  return equal_nan ? all_pairs<V>(
-                         a, b, [](V x, V y) { return (x == y) | (!(x == x) & !(y == y)); })
+  return equal_nan ? all_pairs<V>(a, b, [](V x, V y) { return (x == y) | (!(x == x) & !(y == y)); })
                    : all_pairs<V>(a, b, [](V x, V y) { return x == y; });
 }
 
@@ -69,10 +68,10 @@ void IsClose::run_cpu() {
   Closeness close = closeness;
   parallel_for(out.view.size(), kGrain, [&](std::int64_t begin, std::int64_t end) {
     for_chunks<double>(left, right, begin, end,
-               [&](std::int64_t at, std::int64_t n, const double* x, const double* y) {
-                 for (std::int64_t i = 0; i < n; ++i) results[at + i] = close(x[i], y[i]);
-                 return true;
-               });
+                       [&](std::int64_t at, std::int64_t n, const double* x, const double* y) {
+                         for (std::int64_t i = 0; i < n; ++i) results[at + i] = close(x[i], y[i]);
+                         return true;
+                       });
   });
 }
 

@@ -95,7 +95,8 @@ struct StoredWalk {
   }
 
   // Whether the operands are such: side by side in memory and of the dtype that is computed in.
-  bool prepare(Ufunc ufunc, Dtype compute, const ArrayView& output, const ArrayView* inputs, int n) {
+  bool prepare(Ufunc ufunc, Dtype compute, const ArrayView& output, const ArrayView* inputs,
+               int n) {
     kernel = kernels().over_stored(ufunc, compute);
     size = itemsize(compute);
     if (!kernel || output.dtype != compute || output.ndim() != 1 || output.strides[0] != size) {

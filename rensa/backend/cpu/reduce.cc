@@ -126,23 +126,23 @@ void reduce_outputs(const Values& v, const SplitAxes& s) {
   Decided decided(v, s, parts);
   std::vector<char> partials(static_cast<std::size_t>(parts > 1 ? outputs * parts * v.size : 0));
   std::int64_t grain = parts > 1 ? 1 : std::max<std::int64_t>(1, kGrain / n);
-  parallel_for(decided.all() ? 0 : outputs * parts, grain, [&](std::int64_t begin,
-                                                               std::int64_t end) {
-    Reader reader(s.reduced, v.type);
-    for (std::int64_t item = begin; item < end; ++item) {
-      std::int64_t output = item / parts, first = item % parts * kPart;
-      if (decided[output]) continue;
-      reader.move_to(s.reduced.data + offset_of(s.kept_in, output));
-      alignas(kMaxValueSize) char value[kMaxValueSize];
-      reduce_part(v, reader, first, std::min(n, first + kPart), value);
-      if (v.is_decided(value)) decided.set(output);
-      if (parts == 1) {
-        finish(output, value);
-      } else {
-        std::copy_n(value, v.size, partials.data() + item * v.size);
-      }
-    }
-  });
+  parallel_for(decided.all() ? 0 : outputs * parts, grain,
+               [&](std::int64_t begin, std::int64_t end) {
+                 Reader reader(s.reduced, v.type);
+                 for (std::int64_t item = begin; item < end; ++item) {
+                   std::int64_t output = item / parts, first = item % parts * kPart;
+                   if (decided[output]) continue;
+                   reader.move_to(s.reduced.data + offset_of(s.kept_in, output));
+                   alignas(kMaxValueSize) char value[kMaxValueSize];
+                   reduce_part(v, reader, first, std::min(n, first + kPart), value);
+                   if (v.is_decided(value)) decided.set(output);
+                   if (parts == 1) {
+                     finish(output, value);
+                   } else {
+                     std::copy_n(value, v.size, partials.data() + item * v.size);
+                   }
+                 }
+               });
   if (parts == 1) return;
   for (std::int64_t output = 0; output < outputs; ++output) {
     char* first = partials.data() + output * parts * v.size;
@@ -165,8 +165,7 @@ class Tile {
         columns_(columns),
         stride_(column_stride),
         load_(kernels().load_of(dtype, values.type)),
-        in_place_(dtype == values.dtype &&
-                  (column_stride == values.size || columns == 1)) {}
+        in_place_(dtype == values.dtype && (column_stride == values.size || columns == 1)) {}
 
   // accumulators = rows [begin, end)
   void reduce(std::int64_t begin, std::int64_t end, char* accumulators) const {
