@@ -316,7 +316,8 @@ void run_reduce(Reduction reduction, unsigned axes, Dtype compute, const ArrayVi
                    itemsize(value_dtype(type)), type, value_dtype(type)};
   std::int64_t n = split.reduced.size();
   if (n == 0) return reduce_nothing(values, split);
-  constexpr std::int64_t kShort = 16;  // a leaf of fewer values is not worth its lanes
+  constexpr std::int64_t kShort = 16;    // a leaf of fewer values is not worth its lanes
+  constexpr std::int64_t kLongRun = 64;  // bools that are worth a call of their own
   bool by_output = split.kept_in.ndim() == 0 ||
                    (n >= kShort && densest_stride(split.reduced) <= densest_stride(split.kept_in));
   if (!by_output) {
@@ -335,7 +336,7 @@ void run_reduce(Reduction reduction, unsigned axes, Dtype compute, const ArrayVi
   }
   const ArrayView& reduced = split.reduced;
   if (in.dtype == bool_ && type == ComputeType::i64 && reduced.ndim() > 0 &&
-      reduced.strides[reduced.ndim() - 1] == 1 && reduced.shape[reduced.ndim() - 1] >= kShort) {
+      reduced.strides[reduced.ndim() - 1] == 1 && reduced.shape[reduced.ndim() - 1] >= kLongRun) {
     values.truths = kernels().truths[static_cast<int>(reduction)];
   }
   reduce_outputs(values, split);
