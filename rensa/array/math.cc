@@ -145,11 +145,13 @@ Array nan_to_num(const Array& a, double nan, std::optional<double> posinf,
 
 namespace {
 
-// `value` of a row of ops.def takes a number that says in which of the types it is.
+// The 16-bit types have rows of their own: all three compute in float.
 template <class A, class B> Array next(const A& a, const B& b, Dtype meets_in) {
   Dtype d = floating_dtype(meets_in);
-  int kind = d == float16 ? 1 : d == bfloat16 ? 2 : 0;
-  return rensa::detail::elementwise("nextafter", Ufunc::next_value, {a, b, kind}, nullptr);
+  Ufunc ufunc = d == float16    ? Ufunc::next_float16
+                : d == bfloat16 ? Ufunc::next_bfloat16
+                                : Ufunc::next_value;
+  return rensa::detail::elementwise("nextafter", ufunc, {a, b}, nullptr);
 }
 
 }  // namespace

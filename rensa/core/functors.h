@@ -40,6 +40,8 @@ template <> struct is_integer<unsigned long long> { static constexpr bool value 
 
 template <class V> RENSA_FN V select(bool condition, V a, V b) { return condition ? a : b; }
 template <class V> RENSA_FN bool truth(V a) { return !(a == V(0)); }
+/// 1 or 0. A conversion of the bool would say the same, but GCC leaves many loops over it scalar.
+template <class V> RENSA_FN V flag(bool condition) { return condition ? V(1) : V(0); }
 
 template <class V> RENSA_FN V infinity() {
   if constexpr (is_integer<V>::value) return ~V(0);
@@ -78,7 +80,6 @@ RENSA_MATH_2(atan2, atan2)
 RENSA_MATH_2(hypot, hypot)
 RENSA_MATH_2(copysign, copysign)
 RENSA_MATH_2(fmod, fmod)
-RENSA_MATH_2(nextafter, nextafter)
 #undef RENSA_MATH_1
 #undef RENSA_MATH_2
 
@@ -127,9 +128,16 @@ template <class T> RENSA_FN bool isfinite(complex_t<T> a) {
   return isfinite(a.re) & isfinite(a.im);
 }
 
-// maximum and minimum give NaN when either operand is one; fmax and fmin prefer the number.
-template <class V> RENSA_FN V maximum(V a, V b) { return ((b < a) | !(a == a)) ? a : b; }
-template <class V> RENSA_FN V minimum(V a, V b) { return ((a < b) | !(a == a)) ? a : b; }
+// maximum and minimum give NaN when either operand is one; fmax and fmin prefer the number. In two
+// steps, since GCC makes branches of a selection by both conditions where calls are nested.
+template <class V> RENSA_FN V maximum(V a, V b) {
+  V greater = b < a ? a : b;
+  return !(a == a) ? a : greater;
+}
+template <class V> RENSA_FN V minimum(V a, V b) {
+  V less = a < b ? a : b;
+  return !(a == a) ? a : less;
+}
 template <class V> RENSA_FN V fmax(V a, V b) { return ((b < a) | !(b == b)) ? a : b; }
 template <class V> RENSA_FN V fmin(V a, V b) { return ((a < b) | !(b == b)) ? a : b; }
 
@@ -151,13 +159,12 @@ RENSA_FN long long remainder(long long a, long long b) {
 RENSA_FN unsigned long long remainder(unsigned long long a, unsigned long long b) {
   return b == 0 ? 0 : a % b;
 }
-template <class V> RENSA_FN V remainder(V a, V b) {  // Python's: the sign of b
-  V r = fmod(a, b);
-  V wrapped = (r < V(0)) != (b < V(0)) ? r + b : r;
-  return r == V(0) ? copysign(V(0), b) : wrapped;
+// Both from what fmod(a, b) leaves: the CPU's kernels have a faster one over float.
+template <class V> RENSA_FN V remainder_of(V mod, V b) {  // Python's: the sign of b
+  V wrapped = (mod < V(0)) != (b < V(0)) ? mod + b : mod;
+  return mod == V(0) ? copysign(V(0), b) : wrapped;
 }
-template <class V> RENSA_FN V floor_divide(V a, V b) {  // numpy's npy_floor_divide
-  V mod = fmod(a, b);
+template <class V> RENSA_FN V floor_divide_of(V mod, V a, V b) {  // numpy's npy_floor_divide
   V div = (a - mod) / b;
   div = mod != V(0) && (b < V(0)) != (mod < V(0)) ? div - V(1) : div;
   V floored = floor(div);
@@ -165,6 +172,8 @@ template <class V> RENSA_FN V floor_divide(V a, V b) {  // numpy's npy_floor_div
   V result = div == V(0) ? copysign(V(0), a / b) : floored;
   return b == V(0) ? a / b : result;
 }
+template <class V> RENSA_FN V remainder(V a, V b) { return remainder_of(fmod(a, b), b); }
+template <class V> RENSA_FN V floor_divide(V a, V b) { return floor_divide_of(fmod(a, b), a, b); }
 
 RENSA_FN long long fmod(long long a, long long b) {  // C's: the sign of a
   return b == 0 || b == -1 ? 0 : a % b;
@@ -249,26 +258,34 @@ RENSA_FN int exponent_of(double b) { return 10000 < b ? 10000 : -10000 < b ? (in
 RENSA_FN float ldexp(float a, float b) { return ::ldexpf(a, exponent_of(b)); }
 RENSA_FN double ldexp(double a, double b) { return ::ldexp(a, exponent_of(b)); }
 
-// The next number in a 16-bit type.
-template <class Half> RENSA_FN float next_half(float a, float b) {
-  unsigned short bits = detail::bit_cast<unsigned short>(Half(a));
-  unsigned short smallest = signbit(b) ? 0x8001 : 0x0001;
-  unsigned short next = (a < b) == (0 < a) ? bits + 1 : bits - 1;
-  float moved = float(detail::bit_cast<Half>(a == 0 ? smallest : next));
+// The next number after `a` towards `b`, whose bits are `bits` in T: one up or down in them.
+template <class T, class Bits, class V> RENSA_FN V next_of(V a, V b, Bits bits) {
+  constexpr Bits kSign = Bits(Bits(1) << (8 * sizeof(Bits) - 1));
+  Bits smallest = Bits(signbit(b) ? kSign | 1 : 1);
+  Bits next = Bits((a < b) == (V(0) < a) ? bits + 1 : bits - 1);
+  V moved = V(detail::bit_cast<T>(a == V(0) ? smallest : next));
   return !(a == a) ? a : !(b == b) ? b : a == b ? b : moved;
 }
-/// The next number after `a` towards `b`, in V, float16 (kind 1) or bfloat16 (kind 2).
-template <class V> RENSA_FN V next_value(V a, V b, V kind) {
-  if (kind == V(1)) return V(next_half<half_t>(float(a), float(b)));
-  if (kind == V(2)) return V(next_half<bfloat16_t>(float(a), float(b)));
-  return nextafter(a, b);
+RENSA_FN float nextafter(float a, float b) {
+  return next_of<float>(a, b, detail::bit_cast<unsigned int>(a));
+}
+RENSA_FN double nextafter(double a, double b) {
+  return next_of<double>(a, b, detail::bit_cast<unsigned long long>(a));
+}
+/// The same in a 16-bit type.
+template <class Half> RENSA_FN float next_half(float a, float b) {
+  return next_of<Half>(a, b, detail::bit_cast<unsigned short>(Half(a)));
 }
 
+template <class V> struct unsigned_of { using type = unsigned long long; };
+template <> struct unsigned_of<int> { using type = unsigned int; };
 template <class V> RENSA_FN V left_shift(V a, V b) {
-  return (unsigned long long)b < 64 ? V((unsigned long long)a << b) : V(0);
+  using U = typename unsigned_of<V>::type;
+  return U(b) < 8 * sizeof(V) ? V(U(a) << U(b)) : V(0);
 }
 template <class V> RENSA_FN V right_shift(V a, V b) {
-  return (unsigned long long)b < 64 ? V(a >> b) : (a < V(0) ? ~V(0) : V(0));
+  using U = typename unsigned_of<V>::type;
+  return U(b) < 8 * sizeof(V) ? V(a >> U(b)) : (a < V(0) ? ~V(0) : V(0));
 }
 
 // Complex numbers: Smith's division, powers and reciprocals from it.

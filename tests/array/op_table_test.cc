@@ -105,6 +105,15 @@ I power_i(I a, I b) {
 }
 double sign(double a) { return std::isnan(a) ? a : (a > 0) - (a < 0); }
 template <class T> bool truth(T a) { return a != T(0); }
+// The next number after `a`, rounded, in a type of `digits` bits whose least exponent is `least`.
+double next_in(double a, double b, int digits, int least) {
+  if (a == b) return b;
+  int exponent = a == 0 ? least : std::max(std::ilogb(a), least);
+  double ulp = std::ldexp(1, exponent - digits + 1), rounded = std::rint(a / ulp) * ulp;
+  if (a < b) return rounded + ulp;
+  bool into_finer = rounded == std::ldexp(1, exponent) && exponent > least;
+  return rounded - (into_finer ? ulp / 2 : ulp);
+}
 double log_add(double a, double b) {
   return a == b ? a + std::log(2.0) : std::max(a, b) + std::log1p(std::exp(-std::abs(a - b)));
 }
@@ -274,9 +283,12 @@ std::vector<OpRow> make_table() {
   t.push_back(float2(Ufunc::ldexp,
                      [](double a, double b) { return std::ldexp(a, static_cast<int>(b)); },
                      {-3, 3, false}));
-  // Third operands of 1 and 2 mean another type; math_test.cc has what is next in each.
-  t.push_back({Ufunc::next_value, [](const double* x) { return std::nextafter(x[0], x[1]); },
-               nullptr, nullptr, 2.5, 3, false});
+  t.push_back(float2(Ufunc::next_value, [](double a, double b) { return std::nextafter(a, b); },
+                     {2.5, 3, false}));
+  t.push_back(float2(Ufunc::next_float16, [](double a, double b) { return next_in(a, b, 11, -14); },
+                     {2.5, 3, false}));
+  t.push_back(float2(Ufunc::next_bfloat16,
+                     [](double a, double b) { return next_in(a, b, 8, -126); }, {2.5, 3, false}));
   t.push_back({Ufunc::finite_or,
                [kInf](const double* x) {
                  if (std::isnan(x[0])) return x[1];

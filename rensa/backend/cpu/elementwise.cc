@@ -69,6 +69,65 @@ struct Walk {
   }
 };
 
+// A walk over elements as they are stored; operands that are one number are written out.
+struct StoredWalk {
+  static constexpr std::int64_t kFilled = 4096;  // bytes
+
+  ElementwiseKernel kernel = nullptr;
+  int num_inputs = 0;
+  std::int64_t size = 1;  // bytes of an element
+  char* out = nullptr;
+  const char* in[3] = {};
+  bool is_filled[3] = {};
+  alignas(64) char filled[3][kFilled];
+
+  bool fill(int k, std::int64_t n, long long number) {
+    if (size == 1) {
+      std::memset(filled[k], number != 0, static_cast<std::size_t>(std::min(n, kFilled)));
+    } else if (number == static_cast<std::int32_t>(number)) {
+      auto* values = reinterpret_cast<std::int32_t*>(filled[k]);
+      std::fill_n(values, std::min(n, kFilled / size), static_cast<std::int32_t>(number));
+    } else {
+      return false;
+    }
+    in[k] = filled[k];
+    return is_filled[k] = true;
+  }
+
+  // Whether the operands are such: side by side in memory and of the dtype that is computed in.
+  bool prepare(Ufunc ufunc, Dtype compute, const ArrayView& output, const ArrayView* inputs,
+               int n) {
+    kernel = kernels().over_stored(ufunc, compute);
+    size = itemsize(compute);
+    if (!kernel || output.dtype != compute || output.ndim() != 1 || output.strides[0] != size) {
+      return false;
+    }
+    out = output.data;
+    num_inputs = n;
+    for (int k = 0; k < n; ++k) {
+      in[k] = inputs[k].data;
+      if (inputs[k].strides[0] == 0) {
+        long long number;
+        kernels().load_of(inputs[k].dtype, ComputeType::i64)(1, in[k], 0, &number);
+        if (!fill(k, output.size(), number)) return false;
+      } else if (inputs[k].dtype != compute || inputs[k].strides[0] != size) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  void run(std::int64_t begin, std::int64_t end) const {
+    bool all_stored = std::none_of(is_filled, is_filled + 3, [](bool is) { return is; });
+    std::int64_t chunk = all_stored ? end - begin : kFilled / size;
+    for (; begin < end; begin += chunk) {
+      const void* values[3];
+      for (int k = 0; k < num_inputs; ++k) values[k] = is_filled[k] ? in[k] : in[k] + begin * size;
+      kernel(std::min(chunk, end - begin), values, out + begin * size);
+    }
+  }
+};
+
 }  // namespace
 
 void run_elementwise(Ufunc ufunc, Dtype compute, const Input* inputs, int num_inputs,
@@ -91,6 +150,12 @@ void run_elementwise(Ufunc ufunc, Dtype compute, const Input* inputs, int num_in
     views[k + 1] = &in[k];
   }
   normalize_axes(views, num_inputs + 1);
+
+  StoredWalk stored;
+  if (stored.prepare(ufunc, compute, out, in, num_inputs)) {
+    return parallel_for(out.size(), grain_of(ufunc) * 8 / stored.size,
+                        [&](std::int64_t begin, std::int64_t end) { stored.run(begin, end); });
+  }
 
   Reader readers[3];
   Writer writer(out, type);

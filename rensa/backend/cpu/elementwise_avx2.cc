@@ -16,6 +16,7 @@ static void add(KernelTable& table) {
   add_elementwise<float>(table);
   add_elementwise<double>(table);
   add_elementwise<long long>(table);
+  add_stored(table);
 }
 }  // namespace rensa::host::avx2
 

@@ -10,5 +10,6 @@ void add_elementwise_baseline(KernelTable& table) {
   baseline::add_elementwise<float>(table);
   baseline::add_elementwise<double>(table);
   baseline::add_elementwise<long long>(table);
+  baseline::add_stored(table);
 }
 }  // namespace rensa::host

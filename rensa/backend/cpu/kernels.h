@@ -44,6 +44,9 @@ struct ReduceKernels {
   void (*post)(std::int64_t n, std::int64_t count, void* accumulators);
 };
 
+/// What of n bools is true, each a byte: any of them, all of them, how many.
+using TruthKernel = long long (*)(std::int64_t n, const char* bools);
+
 /// The rule's statements over p, g and the states.
 using UpdateKernel = void (*)(std::int64_t n, void* p, const void* g, void* s0, void* s1,
                               const double* hyperparameters);
@@ -63,9 +66,14 @@ using ResolveKernel = void (*)(std::int64_t n, const std::int64_t* indices, std:
 /// Entries are null where no kernel exists (rule_takes).
 struct KernelTable {
   ElementwiseKernel elementwise[kNumUfuncs][kNumComputeTypes];
+  // The same over elements as they are stored, where that is worth it.
+  ElementwiseKernel on_bool[kNumUfuncs], on_int32[kNumUfuncs];
   LoadKernel load[kNumDtypes][kNumComputeTypes];
   StoreKernel store[kNumDtypes][kNumComputeTypes];
   ReduceKernels reduce[kNumReductions][kNumComputeTypes];
+  // The same of bools as they are stored, a byte each; null where that is nothing special.
+  TruthKernel truths[kNumReductions];
+  ReduceKernels reduce_bools[kNumReductions];
   UpdateKernel update[kNumUpdateRules][kNumComputeTypes];  // f32 and f64
   PhiloxKernel philox;
   WalkKernel walk;
@@ -73,6 +81,11 @@ struct KernelTable {
 
   ElementwiseKernel of(Ufunc f, ComputeType t) const {
     return elementwise[static_cast<int>(f)][static_cast<int>(t)];
+  }
+  ElementwiseKernel over_stored(Ufunc f, Dtype d) const {
+    return d == bool_   ? on_bool[static_cast<int>(f)]
+           : d == int32 ? on_int32[static_cast<int>(f)]
+                        : nullptr;
   }
   LoadKernel load_of(Dtype d, ComputeType t) const {
     return load[static_cast<int>(d)][static_cast<int>(t)];

@@ -16,6 +16,7 @@ static void add(KernelTable& table) {
   add_other<float>(table);
   add_other<double>(table);
   add_other<long long>(table);
+  add_truths(table);
 }
 }  // namespace rensa::host::avx2
 

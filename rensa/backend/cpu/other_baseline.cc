@@ -10,5 +10,6 @@ void add_other_baseline(KernelTable& table) {
   baseline::add_other<float>(table);
   baseline::add_other<double>(table);
   baseline::add_other<long long>(table);
+  baseline::add_truths(table);
 }
 }  // namespace rensa::host

@@ -6,7 +6,9 @@
 #include "rensa/backend/cpu/reduce.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -30,6 +32,14 @@ struct Values {
   StoreKernel store;
   std::int64_t size;  // bytes of a value
   ComputeType type;
+  Dtype dtype;                   // whose elements are stored as values are
+  TruthKernel truths = nullptr;  // for runs of bools
+  bool has_last_word = false;    // any and all: a value that no other changes
+  alignas(kMaxValueSize) char last_word[kMaxValueSize] = {};
+
+  bool is_decided(const char* value) const {
+    return has_last_word && std::memcmp(value, last_word, static_cast<std::size_t>(size)) == 0;
+  }
 };
 
 // Joins `count` neighbouring rows of n accumulators pairwise into the first.
@@ -43,19 +53,68 @@ void join(const Values& v, std::int64_t count, std::int64_t n, char* rows) {
 
 // --- each output by itself -----------------------------------------------------------------------
 
+// Bools, the last axis of which lies side by side: they are counted as they are.
+void reduce_bools(const Values& v, const ArrayView& in, std::int64_t begin, std::int64_t end,
+                  char* result) {
+  std::int64_t length = in.shape[in.ndim() - 1];
+  v.kernels.identity(1, result);
+  while (begin < end && !v.is_decided(result)) {
+    std::int64_t run = std::min(end - begin, length - begin % length);
+    long long found = v.truths(run, in.data + offset_of(in, begin));
+    v.kernels.combine(1, &found, result);
+    begin += run;
+  }
+}
+
 // At most kPart values from `begin` on.
 void reduce_part(const Values& v, const Reader& in, std::int64_t begin, std::int64_t end,
                  char* result) {
+  if (v.truths) return reduce_bools(v, in.view(), begin, end, result);
   Scratch scratch;
   alignas(64) char leaves[kPart / kChunk * kMaxValueSize];
   std::int64_t count = 0;
-  for (; begin < end; begin += kChunk, ++count) {
+  for (bool decided = false; begin < end && !decided; begin += kChunk, ++count) {
     std::int64_t n = std::min(kChunk, end - begin);
-    v.kernels.leaf(n, in.read(begin, n, scratch), leaves + count * v.size);
+    char* leaf = leaves + count * v.size;
+    v.kernels.leaf(n, in.read(begin, n, scratch), leaf);
+    decided = v.is_decided(leaf);
   }
   join(v, count, 1, leaves);
   std::copy_n(leaves, v.size, result);
 }
+
+// Which outputs are known before all of their parts are: those of any and all, from one value on.
+class Decided {
+ public:
+  Decided(const Values& v, const SplitAxes& s, std::int64_t parts)
+      : outputs_(static_cast<std::size_t>(v.has_last_word && parts > 1 ? s.kept_in.size() : 0)) {
+    if (outputs_.empty()) return;
+    // A first look, which often settles it, is not worth waking a thread.
+    Reader reader(s.reduced, v.type);
+    for (std::int64_t i = 0; i < s.kept_in.size(); ++i) {
+      reader.move_to(s.reduced.data + offset_of(s.kept_in, i));
+      alignas(kMaxValueSize) char value[kMaxValueSize];
+      reduce_part(v, reader, 0, kChunk, value);
+      if (v.is_decided(value)) set(i);
+    }
+  }
+  bool operator[](std::int64_t output) const {
+    return !outputs_.empty() &&
+           outputs_[static_cast<std::size_t>(output)].load(std::memory_order_relaxed);
+  }
+  void set(std::int64_t output) {
+    if (!outputs_.empty()) {
+      outputs_[static_cast<std::size_t>(output)].store(true, std::memory_order_relaxed);
+    }
+  }
+  bool all() const {
+    return !outputs_.empty() &&
+           std::all_of(outputs_.begin(), outputs_.end(), [](const auto& is) { return is.load(); });
+  }
+
+ private:
+  std::vector<std::atomic<bool>> outputs_;
+};
 
 void reduce_outputs(const Values& v, const SplitAxes& s) {
   std::int64_t n = s.reduced.size(), outputs = s.kept_in.size();
@@ -64,26 +123,31 @@ void reduce_outputs(const Values& v, const SplitAxes& s) {
     v.kernels.post(1, n, value);
     v.store(1, value, s.kept_out.data + offset_of(s.kept_out, output), 0);
   };
+  Decided decided(v, s, parts);
   std::vector<char> partials(static_cast<std::size_t>(parts > 1 ? outputs * parts * v.size : 0));
   std::int64_t grain = parts > 1 ? 1 : std::max<std::int64_t>(1, kGrain / n);
-  parallel_for(outputs * parts, grain, [&](std::int64_t begin, std::int64_t end) {
-    Reader reader(s.reduced, v.type);
-    for (std::int64_t item = begin; item < end; ++item) {
-      std::int64_t output = item / parts, first = item % parts * kPart;
-      reader.move_to(s.reduced.data + offset_of(s.kept_in, output));
-      alignas(kMaxValueSize) char value[kMaxValueSize];
-      reduce_part(v, reader, first, std::min(n, first + kPart), value);
-      if (parts == 1) {
-        finish(output, value);
-      } else {
-        std::copy_n(value, v.size, partials.data() + item * v.size);
-      }
-    }
-  });
+  parallel_for(decided.all() ? 0 : outputs * parts, grain,
+               [&](std::int64_t begin, std::int64_t end) {
+                 Reader reader(s.reduced, v.type);
+                 for (std::int64_t item = begin; item < end; ++item) {
+                   std::int64_t output = item / parts, first = item % parts * kPart;
+                   if (decided[output]) continue;
+                   reader.move_to(s.reduced.data + offset_of(s.kept_in, output));
+                   alignas(kMaxValueSize) char value[kMaxValueSize];
+                   reduce_part(v, reader, first, std::min(n, first + kPart), value);
+                   if (v.is_decided(value)) decided.set(output);
+                   if (parts == 1) {
+                     finish(output, value);
+                   } else {
+                     std::copy_n(value, v.size, partials.data() + item * v.size);
+                   }
+                 }
+               });
   if (parts == 1) return;
   for (std::int64_t output = 0; output < outputs; ++output) {
     char* first = partials.data() + output * parts * v.size;
     join(v, parts, 1, first);
+    if (decided[output]) std::copy_n(v.last_word, v.size, first);
     finish(output, first);
   }
 }
@@ -101,8 +165,7 @@ class Tile {
         columns_(columns),
         stride_(column_stride),
         load_(kernels().load_of(dtype, values.type)),
-        in_place_(dtype == value_dtype(values.type) &&
-                  (column_stride == values.size || columns == 1)) {}
+        in_place_(dtype == values.dtype && (column_stride == values.size || columns == 1)) {}
 
   // accumulators = rows [begin, end)
   void reduce(std::int64_t begin, std::int64_t end, char* accumulators) const {
@@ -198,6 +261,18 @@ std::int64_t densest_stride(const ArrayView& view) {
   return std::abs(view.strides[view.ndim() - 1]);
 }
 
+// Whether all is bools that can be reduced a byte each: rows of them, of which each column is one.
+bool are_rows_of_bools(const Values& v, Reduction reduction, const SplitAxes& s) {
+  int last = s.kept_in.ndim() - 1;
+  return s.kept_in.dtype == bool_ && s.kept_out.dtype == bool_ && v.type == ComputeType::i64 &&
+         last >= 0 && s.kept_in.strides[last] == 1 &&
+         kernels().reduce_bools[static_cast<int>(reduction)].rows;
+}
+
+void store_bools(std::int64_t n, const void* src, char* dst, std::int64_t stride) {
+  for (std::int64_t i = 0; i < n; ++i) dst[i * stride] = static_cast<const char*>(src)[i];
+}
+
 void reduce_nothing(const Values& v, const SplitAxes& s) {
   alignas(kMaxValueSize) char value[kMaxValueSize];
   v.kernels.identity(1, value);
@@ -238,13 +313,33 @@ void run_reduce(Reduction reduction, unsigned axes, Dtype compute, const ArrayVi
   if (positions) return run_argreduce(reduction, type, split);
   if (!is_table_row(reduction)) return run_moments(reduction, type, split);
   Values values = {kernels().of(reduction, type), kernels().store_of(out.dtype, type),
-                   itemsize(value_dtype(type)), type};
+                   itemsize(value_dtype(type)), type, value_dtype(type)};
   std::int64_t n = split.reduced.size();
   if (n == 0) return reduce_nothing(values, split);
-  constexpr std::int64_t kShort = 16;  // a leaf of fewer values is not worth its lanes
+  constexpr std::int64_t kShort = 16;    // a leaf of fewer values is not worth its lanes
+  constexpr std::int64_t kLongRun = 64;  // bools that are worth a call of their own
   bool by_output = split.kept_in.ndim() == 0 ||
                    (n >= kShort && densest_stride(split.reduced) <= densest_stride(split.kept_in));
-  by_output ? reduce_outputs(values, split) : reduce_columns(values, split);
+  if (!by_output) {
+    if (are_rows_of_bools(values, reduction, split)) {
+      values.kernels = kernels().reduce_bools[static_cast<int>(reduction)];
+      values.store = store_bools;
+      values.size = 1;
+      values.dtype = bool_;
+    }
+    return reduce_columns(values, split);
+  }
+  if (reduction == Reduction::any || reduction == Reduction::all) {
+    Reduction other = reduction == Reduction::any ? Reduction::all : Reduction::any;
+    kernels().of(other, type).identity(1, values.last_word);
+    values.has_last_word = true;
+  }
+  const ArrayView& reduced = split.reduced;
+  if (in.dtype == bool_ && type == ComputeType::i64 && reduced.ndim() > 0 &&
+      reduced.strides[reduced.ndim() - 1] == 1 && reduced.shape[reduced.ndim() - 1] >= kLongRun) {
+    values.truths = kernels().truths[static_cast<int>(reduction)];
+  }
+  reduce_outputs(values, split);
 }
 
 }  // namespace rensa::host

@@ -41,6 +41,8 @@ class Reader {
   bool is_constant() const { return constant_; }
   /// The same view at another place.
   void move_to(char* data) { view_.data = data; }
+  /// What is read, its axes collapsed.
+  const ArrayView& view() const { return view_; }
   /// Elements [begin, begin + n): in place, else converted into `scratch` (n <= kChunk).
   const void* read(std::int64_t begin, std::int64_t n, Scratch& scratch) const;
 
