@@ -169,8 +169,10 @@ template <class V> RENSA_FN V floor_divide_of(V mod, V a, V b) {  // numpy's npy
   div = mod != V(0) && (b < V(0)) != (mod < V(0)) ? div - V(1) : div;
   V floored = floor(div);
   floored = V(0.5) < div - floored ? floored + V(1) : floored;
-  V result = div == V(0) ? copysign(V(0), a / b) : floored;
-  return b == V(0) ? a / b : result;
+  // a / b where b is 0, and the sign of a / b where that rounds to 0, without two more divisions.
+  V zero = signbit(a) != signbit(b) ? -V(0) : V(0);
+  V result = div == V(0) ? zero : floored;
+  return b == V(0) ? a * copysign(infinity<V>(), b) : result;
 }
 template <class V> RENSA_FN V remainder(V a, V b) { return remainder_of(fmod(a, b), b); }
 template <class V> RENSA_FN V floor_divide(V a, V b) { return floor_divide_of(fmod(a, b), a, b); }
