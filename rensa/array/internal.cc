@@ -193,7 +193,7 @@ void copy_parts(const char* operation, const std::vector<CopyPair>& parts) {
       copy_elements(operation, part.in, part.out);
     }
   }
-  if (op.parts.size() == 1) copy_elements(operation, last->in, last->out);
+  if (last && op.parts.size() == 1) copy_elements(operation, last->in, last->out);
   else if (op.parts.size() > 1) launch(op);
 }
 

@@ -59,7 +59,7 @@ RENSA_DRAW double normal(VariateStream& s) {
 /// What Stirling's formula leaves out: log(k!) - ((k + 1/2) log(k + 1) - (k + 1) + log(2 pi) / 2).
 RENSA_DRAW double stirling_rest(double k) {
   double shift = 0;
-  for (; k < 10; k += 1) {
+  for (; k < 10; k += 1) {  // NOLINT(clang-analyzer-security.FloatLoopCounter): whole numbers
     // rest(k) = rest(k + 1) + the step of Stirling's formula - log(k + 1)
     shift += (k + 1.5) * m::log1p(1 / (k + 1)) - 1;
   }
@@ -291,6 +291,7 @@ RENSA_DRAW double hypergeometric(VariateStream& s, double good, double bad, doub
   if (!(good >= 0 && bad >= 0 && sample >= 0 && sample <= total)) return nan();
   bool rest = sample > total / 2;
   double drawn = rest ? total - sample : sample, left = good, of = total, hits = 0;
+  // NOLINTNEXTLINE(clang-analyzer-security.FloatLoopCounter): whole numbers
   for (double i = 0; i < drawn; i += 1, of -= 1) {
     if (s.uniform() * of < left) hits += 1, left -= 1;
     if (left <= 0) break;

@@ -2,7 +2,7 @@
 // NumPy's order (NaN last) where sort_key(a) < sort_key(b). Read by the host compiler and by nvcc.
 #pragma once
 
-#include <math.h>
+#include <cmath>
 
 #include "rensa/core/functors.h"
 

@@ -53,7 +53,7 @@ class OwnPools final : public Allocator {
 };
 
 AllocatorPtr own_pools(const char* name, bool caching,
-                       std::function<std::unique_ptr<MemorySource>(Device)> source) {
+                       const std::function<std::unique_ptr<MemorySource>(Device)>& source) {
   return std::make_shared<OwnPools>([=](Device device) {
     auto pool = std::make_unique<MemoryPool>(device, source(device));
     pool->set_name(name);

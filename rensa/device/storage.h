@@ -79,7 +79,8 @@ class StoragePtr {
     return *this;
   }
   ~StoragePtr() {
-    if (storage_) storage_->release();
+    // The analyzer loses sight of members of std::pair.
+    if (storage_) storage_->release();  // NOLINT(clang-analyzer-core.uninitialized.Branch)
   }
   Storage* get() const { return storage_; }
   Storage* operator->() const { return storage_; }

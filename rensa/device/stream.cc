@@ -151,7 +151,7 @@ void Stream::launch_host_func(std::function<void()> function) const {
   if (capture) {
     capture->keep(std::move(call));
   } else {
-    call.release();  // run_host_call deletes it
+    (void)call.release();  // run_host_call deletes it
   }
 }
 

@@ -98,8 +98,9 @@ struct DrawOptions {
 };
 /// Draws a picture (SVG): a row for each thread and each stream, bars coloured by kind, names where
 /// they fit, an axis in ms, a legend. Throws Error when the file cannot be written.
-void draw(const std::vector<Record>& records, const std::string& picture, DrawOptions options = {});
+void draw(const std::vector<Record>& records, const std::string& picture,
+          const DrawOptions& options = {});
 /// As draw(read(trace), picture).
-void draw(const std::string& trace, const std::string& picture, DrawOptions options = {});
+void draw(const std::string& trace, const std::string& picture, const DrawOptions& options = {});
 
 }  // namespace rensa::timeline

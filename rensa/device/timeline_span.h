@@ -43,11 +43,11 @@ class Span {
 
  private:
   const bool on_;
-  Kind kind_;
-  const char* name_;
+  Kind kind_ = {};
+  const char* name_ = nullptr;
   Device device_;
-  std::uint64_t id_;
-  std::int64_t begin_ns_;
+  std::uint64_t id_ = 0;
+  std::int64_t begin_ns_ = 0;
 };
 
 /// What GPUs do. Its times are now_ns()'s.

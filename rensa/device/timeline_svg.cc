@@ -190,8 +190,10 @@ class Picture {
   void draw_axis(double y) {
     double step = tick_step(to_ms_ - from_ms_);
     int decimals = std::max(0, static_cast<int>(-std::floor(std::log10(step) + 1e-9)));
-    for (double tick = std::ceil(from_ms_ / step) * step; tick <= to_ms_ + step * 1e-6;
-         tick += step) {
+    auto first = static_cast<std::int64_t>(std::ceil(from_ms_ / step));
+    auto last = static_cast<std::int64_t>(std::floor(to_ms_ / step + 1e-6));
+    for (std::int64_t i = first; i <= last; ++i) {
+      double tick = static_cast<double>(i) * step;
       body_ += fmt::format(
           "<line x1=\"{0:.1f}\" y1=\"{1}\" x2=\"{0:.1f}\" y2=\"{2:.1f}\" "
           "stroke=\"#cccccc\" stroke-width=\"0.5\"/>"
@@ -212,14 +214,15 @@ class Picture {
 
 }  // namespace
 
-void draw(const std::vector<Record>& records, const std::string& picture, DrawOptions options) {
+void draw(const std::vector<Record>& records, const std::string& picture,
+          const DrawOptions& options) {
   std::ofstream out(picture);
   out << Picture(records, options).text();
   out.close();
   if (!out) throw Error(fmt::format("timeline: {} cannot be written", picture));
 }
 
-void draw(const std::string& trace, const std::string& picture, DrawOptions options) {
+void draw(const std::string& trace, const std::string& picture, const DrawOptions& options) {
   draw(read(trace), picture, std::move(options));
 }
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include <math.h>
+#include <cmath>
 
 #include "rensa/core/functors.h"
 #include "rensa/core/thread_pool.h"
