@@ -22,7 +22,8 @@ struct IndexedBy {
   IndexMode mode = IndexMode::raise;
 };
 
-/// out[i, ...] = in[indices[i]..., ...], of one dtype.
+/// out[i, ...] = in[indices[i]..., ...], of one dtype. When an index is out of range, part of out
+/// may have been written.
 struct Gather final : OperationOf<Gather> {
   explicit Gather(const char* name = "getitem") : OperationOf(name) {}
   IndexedBy by;
@@ -38,8 +39,8 @@ enum class ScatterMode : unsigned char { assign, add, max, min };
 /// out[indices[i]..., ...] = in[i, ...] in the order of i, so that the last of equal indices stays;
 /// or out is added to, or becomes the greater or the lesser of the two, in that order and rounded
 /// each time, so that results are repeatable. (A GPU combines the occurrences of one index by
-/// kScatterRun at a time.) in and out are of one dtype. Nothing is written on the CPU when an index
-/// is out of range; a GPU leaves that one out.
+/// kScatterRun at a time.) in and out are of one dtype; out shares no memory with in and the
+/// indices. Nothing is written on the CPU when an index is out of range; a GPU leaves that one out.
 struct Scatter final : OperationOf<Scatter> {
   Scatter(const char* name, ScatterMode m) : OperationOf(name), mode(m) {}
   ScatterMode mode;

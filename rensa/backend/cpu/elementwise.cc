@@ -107,6 +107,8 @@ struct StoredWalk {
     for (int k = 0; k < n; ++k) {
       in[k] = inputs[k].data;
       if (inputs[k].strides[0] == 0) {
+        char kind = dtype_kind(inputs[k].dtype);
+        if (kind == 'f' || kind == 'c') return false;  // 0.5 is true, and no integer
         long long number;
         kernels().load_of(inputs[k].dtype, ComputeType::i64)(1, in[k], 0, &number);
         if (!fill(k, output.size(), number)) return false;

@@ -88,8 +88,9 @@ class Decided {
  public:
   Decided(const Values& v, const SplitAxes& s, std::int64_t parts)
       : outputs_(static_cast<std::size_t>(v.has_last_word && parts > 1 ? s.kept_in.size() : 0)) {
-    if (outputs_.empty()) return;
-    // A first look, which often settles it, is not worth waking a thread.
+    // A first look at few outputs, which often settles them, is not worth waking a thread.
+    constexpr std::size_t kFew = 8;
+    if (outputs_.empty() || outputs_.size() > kFew) return;
     Reader reader(s.reduced, v.type);
     for (std::int64_t i = 0; i < s.kept_in.size(); ++i) {
       reader.move_to(s.reduced.data + offset_of(s.kept_in, i));

@@ -2,9 +2,9 @@
 // blocks of one wave take tiles in turn, block by block and round by round. A tile needs the totals
 // of the tiles since its block's last one, which all threads look up at once: no chain of blocks
 // that wait for each other's sums (as in decoupled look-back: Merrill and Garland, "Single-pass
-// parallel prefix scan with decoupled look-back", 2016), and the same bits every time. A block
-// tells the total of its next tile, which has come to shared memory meanwhile, before it looks for
-// what stands before the current one, so that hardly anyone waits.
+// parallel prefix scan with decoupled look-back", 2016), and the same bits every time for arrays
+// that lie alike. A block tells the total of its next tile, which has come to shared memory
+// meanwhile, before it looks for what stands before the current one, so that hardly anyone waits.
 #pragma once
 
 #include <cuda_pipeline_primitives.h>
