@@ -2,12 +2,7 @@
 #include "rensa/backend/cpu/kernel_sources.h"
 
 #if RENSA_X86
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2,fma,f16c"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2,fma,f16c")
-#endif
+#include "rensa/backend/cpu/target_avx2.inc"
 
 namespace rensa::host::avx2 {
 #include "rensa/backend/cpu/elementwise_kernels.inc"
@@ -20,11 +15,7 @@ static void add(KernelTable& table) {
 }
 }  // namespace rensa::host::avx2
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+#include "rensa/backend/cpu/target_end.inc"
 
 namespace rensa::host {
 void add_elementwise_avx2(KernelTable& table) { avx2::add(table); }

@@ -2,13 +2,7 @@
 #include "rensa/backend/cpu/fft_kernels.h"
 
 #if defined(__x86_64__)
-#if defined(__clang__)
-#pragma clang attribute push( \
-    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,fma,f16c"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,fma,f16c,prefer-vector-width=512")
-#endif
+#include "rensa/backend/cpu/target_avx512.inc"
 
 namespace rensa::host::avx512 {
 constexpr int kVectorBytes = 64;
@@ -20,11 +14,7 @@ static void get(FftKernels<float>& f, FftKernels<double>& d) {
 }
 }  // namespace rensa::host::avx512
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+#include "rensa/backend/cpu/target_end.inc"
 
 namespace rensa::host {
 void get_fft_avx512(FftKernels<float>& f, FftKernels<double>& d) { avx512::get(f, d); }

@@ -4,12 +4,7 @@
 #include "rensa/backend/cpu/gemm.h"
 
 #if defined(__x86_64__)
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2,fma,f16c"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2,fma,f16c")
-#endif
+#include "rensa/backend/cpu/target_avx2.inc"
 
 namespace rensa::host::avx2 {
 constexpr int kVectorBytes = 32, kTileRows = 6;
@@ -21,11 +16,7 @@ static void get(GemmKernels<float>& f, GemmKernels<double>& d) {
 }
 }  // namespace rensa::host::avx2
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+#include "rensa/backend/cpu/target_end.inc"
 
 namespace rensa::host {
 void get_gemm_avx2(GemmKernels<float>& f, GemmKernels<double>& d) { avx2::get(f, d); }

@@ -4,13 +4,7 @@
 #include "rensa/backend/cpu/gemm.h"
 
 #if defined(__x86_64__)
-#if defined(__clang__)
-#pragma clang attribute push( \
-    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,fma,f16c"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,fma,f16c,prefer-vector-width=512")
-#endif
+#include "rensa/backend/cpu/target_avx512.inc"
 
 namespace rensa::host::avx512 {
 constexpr int kVectorBytes = 64, kTileRows = 14;
@@ -22,11 +16,7 @@ static void get(GemmKernels<float>& f, GemmKernels<double>& d) {
 }
 }  // namespace rensa::host::avx512
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+#include "rensa/backend/cpu/target_end.inc"
 
 namespace rensa::host {
 void get_gemm_avx512(GemmKernels<float>& f, GemmKernels<double>& d) { avx512::get(f, d); }

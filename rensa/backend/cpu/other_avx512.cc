@@ -2,13 +2,7 @@
 #include "rensa/backend/cpu/kernel_sources.h"
 
 #if RENSA_X86
-#if defined(__clang__)
-#pragma clang attribute push( \
-    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,fma,f16c"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,fma,f16c,prefer-vector-width=512")
-#endif
+#include "rensa/backend/cpu/target_avx512.inc"
 
 namespace rensa::host::avx512 {
 #include "rensa/backend/cpu/other_kernels.inc"
@@ -21,11 +15,7 @@ static void add(KernelTable& table) {
 }
 }  // namespace rensa::host::avx512
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+#include "rensa/backend/cpu/target_end.inc"
 
 namespace rensa::host {
 void add_other_avx512(KernelTable& table) { avx512::add(table); }

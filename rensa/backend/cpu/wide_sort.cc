@@ -302,11 +302,7 @@ static void select(unsigned long long* keys, std::int64_t n, std::int64_t kth) {
 
 }  // namespace rensa::host::avx512
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+#include "rensa/backend/cpu/target_end.inc"
 
 namespace rensa::host {
 
