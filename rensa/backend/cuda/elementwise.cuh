@@ -120,30 +120,22 @@ __device__ __forceinline__ Elements<T, W> load_straight(const ElementwiseArgs::I
   return elements;
 }
 
-/// What a row comes to on bools, as an operation on the bits of bytes that are 0 or 1; 0: none.
-template <class Op> inline constexpr char kBitRule = 0;
-template <> inline constexpr char kBitRule<op::logical_and> = '&';
-template <> inline constexpr char kBitRule<op::bitwise_and> = '&';
-template <> inline constexpr char kBitRule<op::multiply> = '&';
-template <> inline constexpr char kBitRule<op::minimum> = '&';
-template <> inline constexpr char kBitRule<op::logical_or> = '|';
-template <> inline constexpr char kBitRule<op::bitwise_or> = '|';
-template <> inline constexpr char kBitRule<op::add> = '|';
-template <> inline constexpr char kBitRule<op::maximum> = '|';
-template <> inline constexpr char kBitRule<op::logical_xor> = '^';
-template <> inline constexpr char kBitRule<op::bitwise_xor> = '^';
-template <> inline constexpr char kBitRule<op::not_equal> = '^';
-template <> inline constexpr char kBitRule<op::equal> = '=';
-template <> inline constexpr char kBitRule<op::logical_not> = '!';
+/// What a row comes to on bools (bool_rows.def).
+enum class BoolRule { none, both, either, one, alike, opposite };
+template <class Op> inline constexpr BoolRule kBoolRule = BoolRule::none;
+#define RENSA_BOOL_ROW(name, inputs, rule) \
+  template <> inline constexpr BoolRule kBoolRule<op::name> = BoolRule::rule;
+#include "rensa/core/bool_rows.def"
+#undef RENSA_BOOL_ROW
 
-/// Such a row on four bools.
+/// Such a row on four bools, by the bits of their bytes.
 template <class Op> __device__ __forceinline__ unsigned apply_bits(unsigned a, unsigned b) {
-  constexpr char kRule = kBitRule<Op>;
+  constexpr BoolRule kRule = kBoolRule<Op>;
   a = truth_marks(a), b = truth_marks(b);
-  if constexpr (kRule == '&') a &= b;
-  else if constexpr (kRule == '|') a |= b;
-  else if constexpr (kRule == '^') a ^= b;
-  else if constexpr (kRule == '=') a ^= b ^ 0x80808080u;
+  if constexpr (kRule == BoolRule::both) a &= b;
+  else if constexpr (kRule == BoolRule::either) a |= b;
+  else if constexpr (kRule == BoolRule::one) a ^= b;
+  else if constexpr (kRule == BoolRule::alike) a ^= b ^ 0x80808080u;
   else a ^= 0x80808080u;
   return a >> 7;
 }
@@ -173,7 +165,7 @@ template <class Op, class T, class First, class Out, int N, int W, int U>
 __global__ void __launch_bounds__(kVectorBlock)
     elementwise_vector(const __grid_constant__ ElementwiseArgs args) {
   using V = ComputeOf<T>;
-  constexpr bool kOnBits = std::is_same_v<T, bool> && N <= 2 && kBitRule<Op> != 0;
+  constexpr bool kOnBits = std::is_same_v<T, bool> && N <= 2 && kBoolRule<Op> != BoolRule::none;
   unsigned number[2];
   if constexpr (kOnBits) {
     for (int k = 0; k < N; ++k) number[k] = number_of<V>(args.in[k]) != 0 ? 0x01010101u : 0;
