@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "rensa/array/internal.h"
+#include "rensa/array/linalg_internal.h"
 #include "rensa/core/error.h"
 
 namespace rensa::xp {
@@ -358,19 +359,13 @@ Array corrcoef(const Array& x, const Array& y, bool rowvar, std::optional<Dtype>
   options.dtype = dtype;
   Array c = cov(x, y, options);
   if (c.ndim() == 0) return c / c;
-  bool is_complex = dtype_kind(c.dtype()) == 'c';
-  Dtype real = c.dtype() == complex64 ? float32 : is_complex ? float64 : c.dtype();
+  Dtype real = rensa::detail::real_dtype(c.dtype());
   Array deviation = sqrt(diag(c).astype(real, false));  // the diagonal is real
   c /= deviation.expand_dims(1);
   c /= deviation;
-  if (!is_complex) return clip(c, -1, 1);
-  // Real and imaginary parts, side by side in memory, are clipped each.
-  ArrayView parts = c.view();
-  parts.dtype = real;
-  parts.shape.push_back(2);
-  parts.strides.push_back(itemsize(real));
-  Array numbers(c.storage(), parts);
-  numbers.assign(clip(numbers, -1, 1));
+  if (c.dtype() == real) return clip(c, -1, 1);
+  Array parts = rensa::detail::real_pairs(c);  // which are clipped each
+  parts.assign(clip(parts, -1, 1));
   return c;
 }
 

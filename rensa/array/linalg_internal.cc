@@ -85,4 +85,12 @@ Array real_view(const Array& a) {
   return Array(a.storage(), view);
 }
 
+Array real_pairs(const Array& a) {
+  ArrayView view = a.view();
+  view.dtype = real_dtype(a.dtype());
+  view.shape.push_back(2);
+  view.strides.push_back(itemsize(view.dtype));
+  return Array(a.storage(), view);
+}
+
 }  // namespace rensa::detail

@@ -37,5 +37,7 @@ xp::linalg::EigResult eigh(const char* operation, const Array& a, bool upper, bo
 
 /// The real part as a view; `a` itself where it is real.
 Array real_view(const Array& a);
+/// Complex numbers as pairs of real ones, along one more axis: a view.
+Array real_pairs(const Array& a);
 
 }  // namespace rensa::detail

@@ -11,6 +11,7 @@
 namespace rensa::xp::linalg {
 
 using rensa::detail::real_dtype;
+using rensa::detail::real_pairs;
 
 Ord::Ord(const char* name) {
   std::string_view text = name;
@@ -34,19 +35,11 @@ Array inexact(const Array& x) {
   return kind == 'f' || kind == 'c' ? x : x.astype(float64);
 }
 
-// Complex numbers as pairs of real ones, along one more axis.
-Array pairs(const Array& x) {
-  ArrayView view = x.view();
-  view.dtype = real_dtype(x.dtype());
-  view.shape.push_back(2);
-  view.strides.push_back(itemsize(view.dtype));
-  return Array(x.storage(), view);
-}
-
 Array euclidean(const Array& x, unsigned axes) {
   if (dtype_kind(x.dtype()) != 'c') return rensa::detail::reduce_axes(Reduction::norm, x, axes);
   if (x.ndim() == kMaxNdim) return euclidean(xp::absolute(x), axes);
-  return rensa::detail::reduce_axes(Reduction::norm, pairs(x), axes | 1u << x.ndim()).squeeze(-1);
+  return rensa::detail::reduce_axes(Reduction::norm, real_pairs(x), axes | 1u << x.ndim())
+      .squeeze(-1);
 }
 
 // The greatest (least) along one axis, which stays; the greatest of nothing is 0.
