@@ -6,9 +6,9 @@
 import json
 import pathlib
 import re
-import statistics
 import sys
-import time
+
+from timing import median_seconds
 
 ROWS = pathlib.Path(__file__).resolve().parents[2] / "tests" / "array" / "routines.def"
 PATTERN = re.compile(r'^RENSA_ROUTINE\("([^"]*)", "([^"]*)", "([^"]*)", (.*)\)$', re.M)
@@ -22,17 +22,9 @@ def rows():
 
 def microseconds(call, wait):
     """Median microseconds a call over five timings of 20 ms."""
-    def timing(count):
-        wait()
-        start = time.perf_counter()
-        for _ in range(count):
-            call()
-        wait()
-        return (time.perf_counter() - start) / count
-    call()
-    once = statistics.median(timing(1) for _ in range(5))
+    once = median_seconds(call, 1, wait, warm_up=1)
     count = int(min(max(0.02 / once, 1), 1000))
-    return statistics.median(timing(count) for _ in range(5)) * 1e6
+    return median_seconds(call, count, wait, warm_up=0) * 1e6
 
 
 def setitem(array, index, value):
