@@ -1,6 +1,7 @@
 // Sorts, searches, scans, sets, quantiles and histograms: NumPy's answers
 // (tests/data/make_sorting_cases.py), and what their files are too small for.
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <random>
 
@@ -414,8 +415,36 @@ TEST(Scans, RowsOfManyRounds) {
         all = xp::remainder(xp::arange(n + 1, int64, device), 3).astype(dtype);
       }
     }
-    Array noise = xp::random::normal(0, 1, {n}, float32, device);
-    ASSERT_TRUE(xp::array_equal(xp::cumsum(noise), xp::cumsum(noise))) << "another order of sums";
+    for (Dtype dtype : {float32, float64}) {
+      Array noise = xp::random::normal(0, 1, {n}, dtype, device);
+      Array sums = xp::cumsum(noise);
+      ASSERT_TRUE(xp::array_equal(sums, xp::cumsum(noise))) << "another order of sums";
+      Array odd = xp::empty({n + 1}, dtype, device)[Slice(1, none)];  // not 16 bytes at a time
+      odd.assign(noise);
+      ASSERT_TRUE(xp::array_equal(sums, xp::cumsum(odd))) << "another order where it lies oddly";
+    }
+  }
+}
+
+TEST(Scans, WhatComesFirstStaysAsItIs) {
+  const double inf = std::numeric_limits<double>::infinity();
+  for (Device device : testing::test_devices()) {
+    for (std::int64_t n :
+         {std::int64_t{1}, std::int64_t{40}, std::int64_t{3000}, std::int64_t{300007}}) {
+      for (Dtype dtype : {float16, float32, float64, complex64, complex128}) {
+        for (Shape shape : {Shape{n}, Shape{n, 3}}) {
+          Array sums = xp::cumsum(xp::full(shape, -0.0, dtype, device), 0);
+          EXPECT_TRUE(xp::signbit(xp::real(sums)).all().item<bool>())
+              << shape.str() << dtype_name(dtype) << device.str();
+        }
+        if (dtype_kind(dtype) != 'c') continue;
+        Array ones = xp::ones({n}, dtype, device);
+        ones[Slice(0, 1)] = inf;
+        Array products = xp::cumprod(ones);
+        EXPECT_TRUE((products == xp::full({n}, inf, dtype, device)).all().item<bool>())
+            << n << dtype_name(dtype) << device.str();
+      }
+    }
   }
 }
 

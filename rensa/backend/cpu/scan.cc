@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "rensa/core/functors.h"
+#include "rensa/core/scan_functors.h"
 #include "rensa/core/thread_pool.h"
 #include "rensa/device/sort_operations.h"
 
@@ -17,15 +17,6 @@ namespace {
 constexpr std::int64_t kChunk = 64 << 10;  // elements of a row that one thread scans
 constexpr std::int64_t kGrain = 16 << 10;  // elements that are worth waking a thread for
 constexpr std::int64_t kColumns = 512;     // columns that one thread takes
-
-struct Sum {
-  template <class V> static V identity() { return V(0); }
-  template <class V> V operator()(V a, V b) const { return a + b; }
-};
-struct Product {
-  template <class V> static V identity() { return V(1); }
-  template <class V> V operator()(V a, V b) const { return a * b; }
-};
 
 template <class V, class F> class Scanner {
  public:
@@ -111,7 +102,7 @@ template <class V, class F> class Scanner {
 };
 
 template <class V> void scan(const Scan& op) {
-  op.product ? Scanner<V, Product>(op).run() : Scanner<V, Sum>(op).run();
+  op.product ? Scanner<V, RunningProduct>(op).run() : Scanner<V, RunningSum>(op).run();
 }
 
 }  // namespace

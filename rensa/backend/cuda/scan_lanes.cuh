@@ -1,18 +1,10 @@
-// What the scan kernels share: what they do to two values, and the scan over a warp's lanes.
+// The scan over a warp's lanes, which the scan kernels share.
 #pragma once
 
 #include "rensa/backend/cuda/kernel.cuh"
+#include "rensa/core/scan_functors.h"
 
 namespace rensa::cuda {
-
-struct Sum {
-  template <class V> static RENSA_FN V identity() { return V(0); }
-  template <class V> RENSA_FN V operator()(V a, V b) const { return a + b; }
-};
-struct Product {
-  template <class V> static RENSA_FN V identity() { return V(1); }
-  template <class V> RENSA_FN V operator()(V a, V b) const { return a * b; }
-};
 
 /// The scan over the lanes of a warp.
 template <class F, class V> __device__ __forceinline__ V scan_lanes(V value) {

@@ -4,7 +4,7 @@
 namespace rensa::cuda {
 
 void run_product_scan(const Scan& op, const ScanPlan& plan, const LaunchContext& context) {
-  run_scan<Product>(op, plan, context);
+  run_scan<RunningProduct>(op, plan, context);
 }
 
 }  // namespace rensa::cuda

@@ -2,9 +2,9 @@
 // blocks of one wave take tiles in turn, block by block and round by round. A tile needs the totals
 // of the tiles since its block's last one, which all threads look up at once: no chain of blocks
 // that wait for each other's sums (as in decoupled look-back: Merrill and Garland, "Single-pass
-// parallel prefix scan with decoupled look-back", 2016), and the same bits every time for arrays
-// that lie alike. A block tells the total of its next tile, which has come to shared memory
-// meanwhile, before it looks for what stands before the current one, so that hardly anyone waits.
+// parallel prefix scan with decoupled look-back", 2016), and the same bits every time. A block
+// tells the total of its next tile, which has come to shared memory meanwhile, before it looks for
+// what stands before the current one, so that hardly anyone waits.
 #pragma once
 
 #include <cuda_pipeline_primitives.h>
@@ -94,14 +94,24 @@ template <class V, class F> struct TilePart {
     }
     __pipeline_commit();
   }
-  /// What the warp has there once it has come.
+  /// The warp's total of a tile that is told ahead: of what it has in shared memory once that has
+  /// come, or in `vectors`. The same bits both ways.
   __device__ __forceinline__ static V total(const uint4* shared) {
     __pipeline_wait_prior(0);
+    return total_of([&](int i) {
+      Pack<V, W> vector;
+      memcpy(&vector, shared + i * kRowThreads + threadIdx.x, 16);
+      return vector;
+    });
+  }
+  __device__ __forceinline__ V total() const {
+    return total_of([&](int i) { return vectors[i]; });
+  }
+  template <class Vector> __device__ __forceinline__ static V total_of(Vector&& vector_at) {
     V sum = F::template identity<V>();
 #pragma unroll
     for (int i = 0; i < kRowVectors; ++i) {
-      Pack<V, W> vector;
-      memcpy(&vector, shared + i * kRowThreads + threadIdx.x, 16);
+      Pack<V, W> vector = vector_at(i);
 #pragma unroll
       for (int j = 0; j < W; ++j) sum = F()(sum, vector.value[j]);
     }
@@ -157,14 +167,15 @@ template <class V, class F> struct TilePart {
 };
 
 /// The values of all warps, one each, joined; `before` gets those of the warps before the thread's.
-template <class V, class F> __device__ __forceinline__ V join_warps(V* shared, V value, V* before) {
+template <class V, class F>
+__device__ __forceinline__ V join_warps(V* shared, V value, V* before = nullptr) {
   int warp = threadIdx.x / 32;
   if (threadIdx.x % 32 == 0) shared[warp] = value;
   __syncthreads();
   V total = F::template identity<V>();
 #pragma unroll
   for (int w = 0; w < kRowThreads / 32; ++w) {
-    if (w == warp) *before = total;
+    if (before && w == warp) *before = total;
     total = F()(total, shared[w]);
   }
   return total;
@@ -205,26 +216,28 @@ __global__ void __launch_bounds__(kRowThreads, kRowBlocks)
   };
   Part part;
   part.load(args.in + first, args.n - first, args.vector);
-  V unused, before, ahead = F::template identity<V>();  // of the tile; of all before the tile
+  V before, ahead = F::template identity<V>();  // of the tile; of all before the tile
   tell(0, join_warps<V, F>(shared(0), part.scan_warp(), &before));
   bool fetched = args.prefetches && end + round_size <= args.n;
   if (fetched) Part::prefetch(next_tile, args.in + first + round_size);
   for (unsigned round = 0;; ++round) {
-    if (fetched) tell(round + 1, join_warps<V, F>(shared(1), Part::total(next_tile), &unused));
+    if (fetched) tell(round + 1, join_warps<V, F>(shared(1), Part::total(next_tile)));
     V between = tiles_between<V, F>(args.totals, round);
-    ahead = F()(ahead, join_warps<V, F>(shared(2), between, &unused));
+    ahead = F()(ahead, join_warps<V, F>(shared(2), between));
     part.add(F()(ahead, before));
     part.store(args.out + first, args.n - first, args.vector);
     first += round_size, end += round_size;
     if (end - kTile >= args.n) return;
-    if (fetched) part.take(next_tile);
-    else part.load(args.in + first, args.n - first, args.vector);
-    bool told = fetched;
+    if (fetched) {
+      part.take(next_tile);
+    } else {
+      part.load(args.in + first, args.n - first, args.vector);
+      tell(round + 1, join_warps<V, F>(shared(1), part.total()));
+    }
     V of_warp = part.scan_warp();
     fetched = args.prefetches && end + round_size <= args.n;
     if (fetched) Part::prefetch(next_tile, args.in + first + round_size);
-    V total = join_warps<V, F>(shared(0), of_warp, &before);
-    if (!told) tell(round + 1, total);
+    join_warps<V, F>(shared(0), of_warp, &before);
   }
 }
 

@@ -9,7 +9,7 @@ std::size_t scan_bytes(const Scan& op, const ScanPlan& plan) {
 }
 
 void run_sum_scan(const Scan& op, const ScanPlan& plan, const LaunchContext& context) {
-  run_scan<Sum>(op, plan, context);
+  run_scan<RunningSum>(op, plan, context);
 }
 
 }  // namespace rensa::cuda
