@@ -2,7 +2,7 @@
 """Runs the GPU benchmarks next to the peers' on one machine, in one go, and writes the comparison.
 
     run_gpu.py --build-dir DIR [--python PYTHON] [--only PART ...]
-PART is training, startup, host, arrays, routines or fragmentation.
+PART is training, startup, host, arrays, routines, chains or fragmentation.
 The peers (PyTorch, JAX, CuPy) are those of PYTHON; what it lacks shows as a dash. Writes run_gpu.md
 and run_gpu.json to $OUT, or to DIR.
 """
@@ -117,6 +117,27 @@ def routines(report, python):
     report.routines("cuda:0", python, ["torch", "cupy"])
 
 
+def chains(report, python):
+    """A captured step's elementwise chains as joint kernels."""
+    report.run([report.program("captured_chains"), "cuda:0"])
+    report.run([python, HERE / "peers" / "captured_chains.py"])
+    rows = []
+    for shape in ("(8192, 8192)", "(1024, 1000)", "(100, 1000)"):
+        row = f"gelu and its gradient, {shape}"
+        peers = [report.value(f"{row} {who}") for who in (
+            "torch eager", "torch cuda graph", "torch compile", "jax jit")]
+        ours = [report.value(f"{row} rensa {how}") for how in (
+            "eager", "captured, apart", "captured, joined")]
+        figure = report.figures.get(f"{row} rensa captured, joined", {})
+        rows.append([shape, *peers, *ours, figure.get("operations"),
+                     figure.get("rewritten_operations"),
+                     ratio(ours[2], min((p for p in peers if p), default=None))])
+    report.table("GELU of elementwise operations, forward and backward (µs)",
+                 ["shape", "PyTorch eager", "PyTorch, CUDA graph", "PyTorch compiled", "JAX jit",
+                  "Rensa eager", "captured, chains apart", "captured", "operations",
+                  "after rewriting", "captured / best peer"], rows)
+
+
 def fragmentation(report, python):
     """What the pools hold beyond what is asked of them."""
     report.run([report.program("pool_fragmentation")])
@@ -146,7 +167,7 @@ def main():
     parser.add_argument("--build-dir", required=True)
     parser.add_argument("--python", default=sys.executable)
     parts = {"training": training, "startup": startup, "host": host, "arrays": arrays,
-             "routines": routines, "fragmentation": fragmentation}
+             "routines": routines, "chains": chains, "fragmentation": fragmentation}
     parser.add_argument("--only", nargs="+", choices=parts, default=list(parts))
     options = parser.parse_args()
     report = Report(options.build_dir)

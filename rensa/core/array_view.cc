@@ -31,6 +31,10 @@ std::string ArrayView::describe() const {
   return fmt::format("{} {} {}", device.str(), shape.str(), dtype_name(dtype));
 }
 
+bool same_view(const ArrayView& a, const ArrayView& b) {
+  return a.data == b.data && a.dtype == b.dtype && a.shape == b.shape && a.strides == b.strides;
+}
+
 ArrayView broadcast_view(const ArrayView& view, const Shape& shape) {
   ArrayView result = view;
   result.shape = shape;

@@ -29,6 +29,9 @@ struct ArrayView {
   std::string describe() const;
 };
 
+/// Whether element i of the one is element i of the other.
+bool same_view(const ArrayView& a, const ArrayView& b);
+
 /// The same elements with `shape`'s broadcast applied: new axes and stretched ones get stride 0.
 /// `view.shape` must broadcast to `shape`.
 ArrayView broadcast_view(const ArrayView& view, const Shape& shape);

@@ -129,7 +129,13 @@ struct CaptureCache::Impl {
     if (failure.empty() && recording->operations.empty()) failure = "it queues no work";
     if (failure.empty()) {
       stats.operations = static_cast<std::int64_t>(recording->operations.size());
-      if (options.rewrite) rewrite(*recording);
+      JoinedChains joined;
+      if (options.rewrite) joined = rewrite(*recording);
+      if (!joined.failure.empty()) {
+        std::fprintf(stderr, "rensa: capture: elementwise operations stay apart: %s\n",
+                     joined.failure.c_str());
+      }
+      stats.joined_operations = joined.operations;
       stats.rewritten_operations = static_cast<std::int64_t>(recording->operations.size());
       Plan plan = make_plan(*recording, options.branches);
       entry.recording = recording;

@@ -23,6 +23,7 @@ struct CaptureStats {
   std::int64_t calls = 0, warmups = 0, recordings = 0, replays = 0, fallbacks = 0;
   std::string last_fallback;                              // why a step stayed eager
   std::int64_t operations = 0, rewritten_operations = 0;  // of the latest recording
+  std::int64_t joined_operations = 0;  // of those: elementwise ones that went into joint kernels
 };
 
 /// The recordings of one step function; what Captured and the updaters hold.

@@ -9,15 +9,6 @@ namespace {
 
 constexpr std::int64_t kAlignment = 512;
 
-bool conflict(const std::vector<Access>& a, const std::vector<Access>& b) {
-  for (const Access& x : a) {
-    for (const Access& y : b) {
-      if ((x.write || y.write) && x.begin < y.end && y.begin < x.end) return true;
-    }
-  }
-  return false;
-}
-
 /// Which operations come before which, directly and at all.
 struct Order {
   std::vector<std::vector<int>> direct;
@@ -154,6 +145,9 @@ Plan make_plan(Recording& recording, bool branches) {
     }
   }
   for (Storage* storage : own) recording.storages.erase(storage);
+  std::erase_if(recording.storages, [&](const auto& held) {  // of operations that were rewritten
+    return held.first->use_count() == 1 && seen.count(held.first) == 0;
+  });
   plan.dependencies = std::move(ordered.direct);
   return plan;
 }

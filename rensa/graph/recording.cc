@@ -80,4 +80,13 @@ std::vector<Access> accesses(Operation& operation) {
   return result;
 }
 
+bool conflict(const std::vector<Access>& a, const std::vector<Access>& b) {
+  for (const Access& x : a) {
+    for (const Access& y : b) {
+      if ((x.write || y.write) && x.begin < y.end && y.begin < x.end) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace rensa

@@ -70,5 +70,7 @@ struct Access {
   bool write;
 };
 std::vector<Access> accesses(Operation& operation);
+/// Whether the order of two operations matters: one writes bytes that the other reads or writes.
+bool conflict(const std::vector<Access>& a, const std::vector<Access>& b);
 
 }  // namespace rensa

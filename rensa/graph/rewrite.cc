@@ -10,15 +10,11 @@ namespace rensa {
 
 namespace {
 
-bool same_view(const ArrayView& a, const ArrayView& b) {
-  return a.data == b.data && a.dtype == b.dtype && a.shape == b.shape && a.strides == b.strides;
-}
-
 class Rewriter {
  public:
   explicit Rewriter(Recording& recording) : recording_(recording), ops_(recording.operations) {}
 
-  void run() {
+  JoinedChains run() {
     fold_constants();
     for (std::size_t i = ops_.size(); i-- > 0;) {  // backwards: removals shift only what is done
       if (auto* elementwise = dynamic_cast<Elementwise*>(ops_[i].get())) {
@@ -28,7 +24,11 @@ class Rewriter {
       compact();
     }
     drop_dead();
+    // A CPU's recordings are for tests, and a compiler's vector functions may round otherwise.
+    JoinedChains joined;
+    if (recording_.device().is_cuda()) joined = join_chains(recording_);
     split_updates();
+    return joined;
   }
 
  private:
@@ -201,6 +201,6 @@ class Rewriter {
 
 }  // namespace
 
-void rewrite(Recording& recording) { Rewriter(recording).run(); }
+JoinedChains rewrite(Recording& recording) { return Rewriter(recording).run(); }
 
 }  // namespace rensa

@@ -1,6 +1,7 @@
 // Rewriting a recorded list of operations into a shorter one with the same results, bit for bit.
 #pragma once
 
+#include "rensa/graph/join_chains.h"
 #include "rensa/graph/recording.h"
 
 namespace rensa {
@@ -10,9 +11,11 @@ namespace rensa {
 ///   fuse_relu        matmul with bias, then relu: relu as the product's epilogue
 ///   fuse_relu_grad   relu's gradient, then its sum over the batch (the bias gradient): one pass
 ///   drop_dead        what writes only memory that nobody reads is left out
+///   join_chains      elementwise operations that go on with each other's results: one kernel (on a
+///                    GPU)
 ///   split_updates    the update of many parameters goes in parts, each when its gradients are
-///   there
+///                    there
 /// A storage that only the recording holds is the step's own: nobody else can see it.
-void rewrite(Recording& recording);
+JoinedChains rewrite(Recording& recording);
 
 }  // namespace rensa

@@ -94,9 +94,9 @@ ElementwiseLayout find_layout(const std::vector<KernelOperand>& operands, const 
   return layout;
 }
 
-void launch_elementwise(const ElementwiseText& text, CompiledKernels& compiled,
-                        const char* kept_name, const std::vector<KernelOperand>& operands,
-                        const Shape& shape, Device device) {
+RuntimeKernel make_elementwise(const ElementwiseText& text, CompiledKernels& compiled,
+                               const char* kept_name, const std::vector<KernelOperand>& operands,
+                               const Shape& shape, Device device) {
   std::vector<ArrayView> views;
   Shape extents;
   ElementwiseLayout layout = find_layout(operands, shape, device.is_cpu(), &views, &extents);
@@ -111,6 +111,13 @@ void launch_elementwise(const ElementwiseText& text, CompiledKernels& compiled,
   std::int64_t block = std::int64_t{kBlock} * layout.width;
   kernel.grid.x = static_cast<unsigned>(std::min((kernel.size + block - 1) / block, kMostBlocks));
   kernel.arguments.push_back(pack(layout, operands, views, extents, kernel.size));
+  return kernel;
+}
+
+void launch_elementwise(const ElementwiseText& text, CompiledKernels& compiled,
+                        const char* kept_name, const std::vector<KernelOperand>& operands,
+                        const Shape& shape, Device device) {
+  RuntimeKernel kernel = make_elementwise(text, compiled, kept_name, operands, shape, device);
   launch(kernel);
 }
 

@@ -74,56 +74,18 @@ namespace {
 /// The arrays that kernels make, by value.
 using Made = std::vector<Array>;
 
-KernelOperand operand_of(const FusedInput& input, const std::vector<TracedValue>& values,
-                         const Made& made) {
-  KernelOperand operand;
-  operand.kind = input.kind;
-  operand.dtype = input.dtype;
-  if (input.value >= 0) {
-    operand.array = made[static_cast<std::size_t>(input.value)].operand();
-    operand.array.view.data += input.offset;
-  } else {
-    const TracedInput& read = values[static_cast<std::size_t>(input.from)].in[input.input];
-    operand.number = read.number;
-    operand.array = read.array;
-  }
-  if (input.kind == ArgumentKind::number) {
-    Dtype compute = values[static_cast<std::size_t>(input.from)].compute;
-    if (compute == bool_) operand.number = Scalar(operand.number.as<bool>());
-    return operand;
-  }
-  operand.array.view.shape = input.shape;
-  operand.array.view.strides = input.strides;
-  return operand;
-}
-
 /// What a step's kernel is launched with; makes its outputs.
 std::vector<KernelOperand> prepare(const FusedStep& step, const std::vector<TracedValue>& values,
                                    Made& made) {
-  std::vector<KernelOperand> operands;
-  operands.reserve(step.inputs.size() + step.outputs.size());
-  for (const FusedInput& input : step.inputs) operands.push_back(operand_of(input, values, made));
   for (int output : step.outputs) {
     const TracedValue& value = values[static_cast<std::size_t>(output)];
-    Array& out = made[static_cast<std::size_t>(output)];
-    out = new_array(value.shape, value.dtype, value.device);
-    KernelOperand operand;
-    operand.dtype = value.dtype;
-    operand.written = true;
-    operand.loaded = false;
-    operand.array = out.operand();
-    if (step.reduction) {  // as the reduction leaves it, whatever shape the result has
-      operand.kind = ArgumentKind::kept;
-      ArrayView& view = operand.array.view;
-      view.shape = step.shape;
-      for (int axis = 0; axis < step.shape.ndim(); ++axis) {
-        if (step.axes >> axis & 1) view.shape[axis] = 1;
-      }
-      view.strides = step.kept_strides;
-    }
-    operands.push_back(operand);
+    made[static_cast<std::size_t>(output)] = new_array(value.shape, value.dtype, value.device);
   }
-  return operands;
+  std::vector<Operand> places(made.size());
+  for (std::size_t v = 0; v < made.size(); ++v) {
+    if (made[v].defined()) places[v] = made[v].operand();
+  }
+  return operands_of(step, values, places);
 }
 
 void run_step(const FusedStep& step, const std::vector<TracedValue>& values, Made& made) {

@@ -15,6 +15,29 @@ namespace {
 constexpr const char* kIncludes =
     "#include \"rensa/kernel/conversion.h\"\n#include \"rensa/core/reduction_functors.h\"\n";
 
+KernelOperand operand_of(const FusedInput& input, const std::vector<TracedValue>& values,
+                         const std::vector<Operand>& places) {
+  KernelOperand operand;
+  operand.kind = input.kind;
+  operand.dtype = input.dtype;
+  if (input.value >= 0) {
+    operand.array = places[static_cast<std::size_t>(input.value)];
+    operand.array.view.data += input.offset;
+  } else {
+    const TracedInput& read = values[static_cast<std::size_t>(input.from)].in[input.input];
+    operand.number = read.number;
+    operand.array = read.array;
+  }
+  if (input.kind == ArgumentKind::number) {
+    Dtype compute = values[static_cast<std::size_t>(input.from)].compute;
+    if (compute == bool_) operand.number = Scalar(operand.number.as<bool>());
+    return operand;
+  }
+  operand.array.view.shape = input.shape;
+  operand.array.view.strides = input.strides;
+  return operand;
+}
+
 class Planner {
  public:
   Planner(const std::vector<TracedValue>& values, FusedPrograms& programs)
@@ -272,6 +295,32 @@ class Planner {
 std::vector<FusedStep> plan_fusion(const std::vector<TracedValue>& values,
                                    const std::vector<int>& outputs, FusedPrograms& programs) {
   return Planner(values, programs).run(outputs);
+}
+
+std::vector<KernelOperand> operands_of(const FusedStep& step,
+                                       const std::vector<TracedValue>& values,
+                                       const std::vector<Operand>& places) {
+  std::vector<KernelOperand> operands;
+  operands.reserve(step.inputs.size() + step.outputs.size());
+  for (const FusedInput& input : step.inputs) operands.push_back(operand_of(input, values, places));
+  for (int output : step.outputs) {
+    KernelOperand operand;
+    operand.dtype = values[static_cast<std::size_t>(output)].dtype;
+    operand.written = true;
+    operand.loaded = false;
+    operand.array = places[static_cast<std::size_t>(output)];
+    if (step.reduction) {  // as the reduction leaves it, whatever shape the result has
+      operand.kind = ArgumentKind::kept;
+      ArrayView& view = operand.array.view;
+      view.shape = step.shape;
+      for (int axis = 0; axis < step.shape.ndim(); ++axis) {
+        if (step.axes >> axis & 1) view.shape[axis] = 1;
+      }
+      view.strides = step.kept_strides;
+    }
+    operands.push_back(operand);
+  }
+  return operands;
 }
 
 }  // namespace rensa::detail

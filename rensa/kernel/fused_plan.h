@@ -47,4 +47,10 @@ struct FusedStep {
 std::vector<FusedStep> plan_fusion(const std::vector<TracedValue>& values,
                                    const std::vector<int>& outputs, FusedPrograms& programs);
 
+/// What the step's kernel is given. `places` says where values of the trace stand: those that it
+/// makes and those that it reads from memory.
+std::vector<KernelOperand> operands_of(const FusedStep& step,
+                                       const std::vector<TracedValue>& values,
+                                       const std::vector<Operand>& places);
+
 }  // namespace rensa::detail

@@ -1,0 +1,262 @@
+// Which elementwise operations make a chain, and the kernel of one.
+#include "rensa/graph/join_chains.h"
+
+#include <algorithm>
+
+#include "rensa/core/error.h"
+#include "rensa/device/operations.h"
+#include "rensa/kernel/elementwise_launch.h"
+#include "rensa/kernel/fused_plan.h"
+
+namespace rensa {
+
+namespace {
+
+using detail::FusedPrograms;
+using detail::TracedInput;
+using detail::TracedValue;
+
+constexpr std::size_t kMostArrays = 48;  // of a kernel: its parameters stay below 4 KiB
+constexpr std::size_t kLookAhead = 256;  // operations that a chain may span
+
+bool overlap(const ArrayView& a, const ArrayView& b) {
+  std::int64_t a_begin = 0, a_end = 0, b_begin = 0, b_end = 0;
+  a.byte_range(&a_begin, &a_end);
+  b.byte_range(&b_begin, &b_end);
+  return a.data + a_begin < b.data + b_end && b.data + b_begin < a.data + a_end;
+}
+
+/// Element i of the one is element i of the other, or the two have nothing in common.
+bool same_or_apart(const ArrayView& a, const ArrayView& b) {
+  return same_view(a, b) || !overlap(a, b);
+}
+
+/// Whether the elements stand in the order in which a kernel walks them. Others are left to the
+/// library's kernels, which take them tile by tile.
+bool in_c_order(const ArrayView& view) {
+  std::int64_t inner = 0;
+  for (int axis = view.ndim(); axis-- > 0;) {
+    if (view.shape[axis] == 1 || view.strides[axis] == 0) continue;
+    if (view.strides[axis] < inner) return false;
+    inner = view.strides[axis];
+  }
+  return true;
+}
+
+/// The operation, if it can be part of a chain.
+const Elementwise* chainable(const Operation& operation) {
+  const auto* e = dynamic_cast<const Elementwise*>(&operation);
+  if (!e || e->out.view.size() == 0 || !e->out.view.is_c_contiguous()) return nullptr;
+  for (int k = 0; k < e->num_inputs; ++k) {
+    if (!e->in[k].array.present()) continue;
+    const ArrayView& in = e->in[k].array.view;
+    if (!in_c_order(in) || !same_or_apart(in, e->out.view)) return nullptr;
+  }
+  return e;
+}
+
+/// Operations of one shape that go on with each other's results, found one after the other. All
+/// read before any writes, each thread its own elements. What may come to belong to them (another
+/// branch that a later operation joins) is a part of its own until then.
+class Chain {
+ public:
+  Chain(std::size_t index, const Elementwise& first) : shape_(first.out.view.shape) {
+    add(index, first, 0);
+  }
+
+  /// Adds the operation, which comes after all others, if one kernel can do it with them.
+  bool take(std::size_t index, const Elementwise& op) {
+    const ArrayView& out = op.out.view;
+    if (out.shape != shape_ || arrays_ + 4 > kMostArrays) return false;
+    std::vector<int> read_parts;
+    bool writes_theirs = false;
+    for (const Entry& entry : entries_) {
+      std::vector<const ArrayView*> theirs{&entry.op->out.view};
+      for (const ArrayView* read : reads(*entry.op)) theirs.push_back(read);
+      for (const ArrayView* view : theirs) {
+        if (!same_or_apart(out, *view)) return false;
+        writes_theirs = writes_theirs || same_view(out, *view);
+      }
+      for (const ArrayView* read : reads(op)) {
+        if (!same_or_apart(*read, entry.op->out.view)) return false;
+        if (same_view(*read, entry.op->out.view)) read_parts.push_back(entry.part);
+      }
+    }
+    int part = read_parts.empty() ? next_part_++ : *std::ranges::min_element(read_parts);
+    if (part != 0 && writes_theirs) return false;  // were it left behind, nobody could pass it
+    for (Entry& entry : entries_) {
+      if (std::ranges::count(read_parts, entry.part) != 0) entry.part = part;
+    }
+    add(index, op, part);
+    return true;
+  }
+
+  /// Something else runs now. Leaves out the parts that it must not come before; false where that
+  /// is the chain itself, which then ends.
+  template <class Conflicts> bool pass(Conflicts&& conflicts) {
+    for (std::size_t k = 0; k < entries_.size(); ++k) {
+      if (!conflicts(entries_[k].index)) continue;
+      int part = entries_[k].part;
+      if (part == 0) return false;
+      std::erase_if(entries_, [&](const Entry& entry) { return entry.part == part; });
+      k = 0;  // nothing conflicts with the first
+    }
+    return true;
+  }
+
+  /// Leaves out what has not come to belong to the chain.
+  void close() {
+    std::erase_if(entries_, [](const Entry& entry) { return entry.part != 0; });
+  }
+  std::vector<std::size_t> members() const {
+    std::vector<std::size_t> indices;
+    for (const Entry& entry : entries_) indices.push_back(entry.index);
+    return indices;
+  }
+
+  /// One kernel for all of a closed chain; `needed` tells whose memory somebody else may read.
+  template <class Needed> RuntimeKernel kernel(Needed&& needed, FusedPrograms& programs) const {
+    std::vector<TracedValue> values;
+    std::vector<int> outputs;
+    std::vector<Operand> places;
+    for (const Entry& entry : entries_) {
+      const Operand& out = entry.op->out;
+      auto v = static_cast<int>(values.size());
+      values.push_back(value_of(*entry.op, values.size()));
+      places.push_back(out);
+      if (maker_of(out.view, entries_.size()) == v && needed(out.storage)) outputs.push_back(v);
+    }
+    auto steps = detail::plan_fusion(values, outputs, programs);
+    if (steps.size() != 1) throw NotImplementedError("a chain needs several kernels");
+    detail::FusedProgram& program = *steps[0].program;
+    return detail::make_elementwise(program.elementwise, program.compiled, program.name,
+                                    detail::operands_of(steps[0], values, places), steps[0].shape,
+                                    values[0].device);
+  }
+
+ private:
+  struct Entry {
+    std::size_t index;
+    const Elementwise* op;
+    int part;  // 0: the chain's own
+  };
+
+  static std::vector<const ArrayView*> reads(const Elementwise& op) {
+    std::vector<const ArrayView*> views;
+    for (int k = 0; k < op.num_inputs; ++k) {
+      if (op.in[k].array.present()) views.push_back(&op.in[k].array.view);
+    }
+    return views;
+  }
+
+  void add(std::size_t index, const Elementwise& op, int part) {
+    ++arrays_;
+    for (const ArrayView* read : reads(op)) arrays_ += maker_of(*read, entries_.size()) < 0;
+    entries_.push_back({index, &op, part});
+  }
+
+  /// The latest of the first `count` entries that wrote there; -1 where none did.
+  int maker_of(const ArrayView& view, std::size_t count) const {
+    while (count-- > 0) {
+      if (same_view(entries_[count].op->out.view, view)) return static_cast<int>(count);
+    }
+    return -1;
+  }
+
+  TracedValue value_of(const Elementwise& op, std::size_t v) const {
+    TracedValue value;
+    value.operation = static_cast<int>(op.ufunc);
+    value.compute = op.compute;
+    value.dtype = op.out.view.dtype;
+    value.shape = op.out.view.shape;
+    value.device = op.out.view.device;
+    value.num_inputs = op.num_inputs;
+    for (int k = 0; k < op.num_inputs; ++k) {
+      TracedInput& in = value.in[k];
+      in.number = op.in[k].scalar;
+      in.array = op.in[k].array;
+      if (!in.array.present()) continue;
+      in.kind = TracedInput::Kind::array;
+      in.value = maker_of(in.array.view, v);
+      if (in.value < 0) continue;
+      in.kind = TracedInput::Kind::value;
+      in.array.storage = nullptr;
+      in.array.view.data = nullptr;  // from the value's first element on
+    }
+    return value;
+  }
+
+  Shape shape_;
+  std::vector<Entry> entries_;
+  int next_part_ = 1;
+  std::size_t arrays_ = 0;  // that a kernel for all would have, at most
+};
+
+class Joiner {
+ public:
+  explicit Joiner(Recording& recording) : ops_(recording.operations) {
+    for (const auto& operation : ops_) uses_.push_back(accesses(*operation));
+  }
+
+  JoinedChains run() {
+    for (std::size_t i = 0; i < ops_.size() && result_.failure.empty(); ++i) {
+      const Elementwise* first = ops_[i] ? chainable(*ops_[i]) : nullptr;
+      if (!first) continue;
+      Chain chain(i, *first);
+      grow(chain, i + 1);
+      if (chain.members().size() > 1) join(chain);
+    }
+    std::erase(ops_, nullptr);
+    return std::move(result_);
+  }
+
+ private:
+  /// The kernel runs where the last member ran: no one that a member has to come before is passed.
+  void grow(Chain& chain, std::size_t begin) const {
+    for (std::size_t j = begin; j < std::min(ops_.size(), begin + kLookAhead); ++j) {
+      if (!ops_[j]) continue;
+      const Elementwise* next = chainable(*ops_[j]);
+      if (next && chain.take(j, *next)) continue;
+      auto conflicts = [&](std::size_t member) { return conflict(uses_[member], uses_[j]); };
+      if (!chain.pass(conflicts)) break;
+    }
+    chain.close();
+  }
+
+  void join(const Chain& chain) {
+    std::vector<std::size_t> members = chain.members();
+    std::size_t last = members.back();
+    auto needed = [&](Storage* storage) {
+      if (storage->use_count() != 1) return true;  // someone outside of the recording holds it
+      for (std::size_t j = last + 1; j < ops_.size(); ++j) {
+        if (!ops_[j]) continue;
+        for (const Access& use : uses_[j]) {
+          if (use.storage == storage) return true;
+        }
+      }
+      return false;
+    };
+    try {
+      auto kernel = std::make_unique<RuntimeKernel>(chain.kernel(needed, programs_));
+      for (std::size_t member : members) ops_[member] = nullptr;
+      uses_[last] = accesses(*kernel);
+      ops_[last] = std::move(kernel);
+    } catch (const Error& error) {  // no compiler on this machine, say: the operations do as well
+      result_.failure = error.what();
+      return;
+    }
+    ++result_.kernels;
+    result_.operations += static_cast<std::int64_t>(members.size());
+  }
+
+  std::vector<std::unique_ptr<Operation>>& ops_;  // null: part of a later kernel
+  std::vector<std::vector<Access>> uses_;
+  FusedPrograms programs_;
+  JoinedChains result_;
+};
+
+}  // namespace
+
+JoinedChains join_chains(Recording& recording) { return Joiner(recording).run(); }
+
+}  // namespace rensa

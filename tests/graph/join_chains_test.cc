@@ -1,0 +1,224 @@
+// Joined chains of recorded lists against the lists as they were recorded.
+#include "rensa/graph/join_chains.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+
+#include "rensa/array.h"
+#include "rensa/device/operations.h"
+#include "rensa/functions/functions.h"
+#include "rensa/graph/plan.h"
+#include "rensa/graph/rewrite.h"
+#include "tests/testing.h"
+
+namespace rensa {
+namespace {
+
+std::string bytes_of(const Array& a) {
+  Array host = a.ascontiguous().get();
+  return std::string(static_cast<const char*>(host.data()),
+                     static_cast<std::size_t>(host.nbytes()));
+}
+
+/// What a program works on: arrays that it was given, and those that it made.
+struct Memory {
+  std::vector<Array> given, made;
+  std::vector<std::string> bytes() const {
+    std::vector<std::string> result;
+    for (const Array& a : given) result.push_back(bytes_of(a));
+    for (const Array& a : made) result.push_back(bytes_of(a));
+    return result;
+  }
+};
+
+class JoinChains : public ::testing::TestWithParam<Device> {
+ protected:
+  void SetUp() override {
+    if (GetParam().is_cuda()) {
+      RENSA_NEEDS_GPUS(1);
+    }
+  }
+  Device device() const { return GetParam(); }
+  Array numbers(const Shape& shape, Dtype dtype = float32) const {
+    return xp::random::normal(0, 4, shape, float64, device()).astype(dtype);
+  }
+
+  /// Records `program`, joins its chains, runs what is left on what the program was given, and
+  /// holds all memory against the first run's, bit for bit. Returns what was joined;
+  /// `operations_left` is the length of the list then.
+  template <class Program> JoinedChains check(Memory& memory, Program&& program) {
+    memory.made.clear();
+    std::vector<Array> before;
+    for (const Array& a : memory.given) before.push_back(a.copy());
+    Recording recording;
+    ThreadState::current().recorder = &recording;
+    program(memory);
+    ThreadState::current().recorder = nullptr;
+    EXPECT_EQ(recording.failure(), "");
+    std::vector<std::string> want = memory.bytes();
+    JoinedChains joined = rewrite(recording);
+    if (device().is_cpu()) joined = join_chains(recording);
+    EXPECT_EQ(joined.failure, "");
+    operations_left = recording.operations.size();
+    Plan plan = make_plan(recording, true);
+    for (std::size_t k = 0; k < before.size(); ++k) memory.given[k].assign(before[k]);
+    for (Array& a : memory.made) a.fill(0);
+    for (const auto& operation : recording.operations) launch(*operation);
+    std::vector<std::string> got = memory.bytes();
+    for (std::size_t k = 0; k < want.size(); ++k) EXPECT_TRUE(got[k] == want[k]) << "array " << k;
+    return joined;
+  }
+
+  std::size_t operations_left = 0;
+};
+
+TEST_P(JoinChains, AChainIsOneKernelAndWritesOneArray) {
+  for (Dtype dtype : {float32, float64, float16, int32, complex64}) {
+    Memory memory{{numbers({3, 1001}, dtype)}, {}};
+    JoinedChains joined = check(memory, [](Memory& m) {
+      const Array& x = m.given[0];
+      m.made = {(x * 2 + x) * x - 7};
+    });
+    EXPECT_EQ(joined.kernels, 1) << dtype_name(dtype);
+    EXPECT_EQ(joined.operations, 4);
+    EXPECT_EQ(operations_left, 1u);
+  }
+}
+
+TEST_P(JoinChains, WhatOthersReadIsWritten) {
+  Memory memory{{numbers({40, 50}), numbers({50})}, {}};
+  JoinedChains joined = check(memory, [](Memory& m) {
+    Array twice = m.given[0] * 2;
+    Array shifted = twice + m.given[1];  // along the rows
+    Array sums = twice.sum(0);           // ends the chain: it waits for `twice`
+    Array positive = shifted > 0;
+    m.made = {sums, xp::where(positive, twice, shifted)};
+  });
+  EXPECT_EQ(joined.operations, 4);
+  EXPECT_EQ(joined.kernels, 2);
+  EXPECT_EQ(operations_left, 3u);
+}
+
+TEST_P(JoinChains, NothingIsMovedPastWhatItNeeds) {
+  Memory memory{{numbers({30, 30})}, {}};
+  JoinedChains joined = check(memory, [](Memory& m) {
+    Array a = m.given[0] * 2;
+    Array sum = a.sum();
+    m.made = {a - sum};  // reads both
+  });
+  EXPECT_EQ(joined.kernels, 0);
+  // Memory that is written in between, and read before.
+  joined = check(memory, [](Memory& m) {
+    Array a = m.given[0] * 2;
+    m.given[0].assign(xp::matmul(a, a));
+    m.made = {a + 1};
+  });
+  EXPECT_EQ(joined.kernels, 0);
+}
+
+TEST_P(JoinChains, InPlace) {
+  Memory memory{{numbers({999}), numbers({999})}, {}};
+  JoinedChains joined = check(memory, [](Memory& m) {
+    Array &sum = m.given[0], &x = m.given[1];
+    sum += x;
+    sum *= 3;
+    m.made = {sum + x};
+    sum -= 1;
+    x += sum;
+  });
+  EXPECT_EQ(joined.kernels, 1);
+  EXPECT_EQ(joined.operations, 5);
+}
+
+TEST_P(JoinChains, ViewsThatOverlapOddlyStayApart) {
+  Memory memory{{numbers({1001}), numbers({40, 40})}, {}};
+  JoinedChains joined = check(memory, [](Memory& m) {
+    Array head = m.given[0][Slice(0, 1000)], tail = m.given[0][Slice(1, 1001)];
+    head += 1;
+    tail *= 2;                               // 999 elements of it are head's
+    m.made = {m.given[1] + m.given[1].T()};  // not in the order of memory
+    m.given[1] += 1;                         // which the transpose was to see as it had been
+  });
+  EXPECT_EQ(joined.kernels, 0);
+  // Chains but for one operand, of which another thread has an element.
+  joined = check(memory, [](Memory& m) {
+    Array head = m.given[0][Slice(0, 1000)], tail = m.given[0][Slice(1, 1001)];
+    Array twice = head * 2;
+    tail += twice;
+  });
+  EXPECT_EQ(joined.kernels, 0);
+  joined = check(memory, [](Memory& m) {
+    Array head = m.given[0][Slice(0, 1000)], tail = m.given[0][Slice(1, 1001)];
+    head += 1;
+    m.made = {head * 3 + tail};
+  });
+  EXPECT_EQ(joined.operations, 2);  // head += 1 and head * 3
+}
+
+TEST_P(JoinChains, ConversionsAndBoolsOnTheWay) {
+  Memory memory{{numbers({777}), numbers({777}, float16), numbers({777}, int32)}, {}};
+  JoinedChains joined = check(memory, [](Memory& m) {
+    const Array &x = m.given[0], &half = m.given[1], &i = m.given[2];
+    Array mixed = (x + half).astype(float16) * half;  // rounded in between
+    m.made = {xp::logical_and(mixed > 1, i < 3), (mixed.astype(float64) * i).astype(bfloat16)};
+  });
+  EXPECT_EQ(joined.kernels, 1);
+  EXPECT_EQ(operations_left, 1u);
+}
+
+TEST_P(JoinChains, ForwardAndBackwardOfElementwiseFunctions) {
+  Memory memory{{numbers({65, 33}), numbers({65, 33})}, {}};
+  JoinedChains joined = check(memory, [](Memory& m) {
+    Variable x(m.given[0], true);
+    Variable y = 0.5f * x * (1 + F::absolute(x + 0.25f * x * x * x));
+    y.set_grad(m.given[1]);
+    y.backward();
+    m.made = {y.array(), x.grad()};
+  });
+  EXPECT_GT(joined.operations, 15);
+  EXPECT_EQ(operations_left, 1u);
+}
+
+// Arrays and parts of them, read and written in random order, with sums and products in between.
+TEST_P(JoinChains, RandomPrograms) {
+  int programs = device().is_cpu() ? 6 : 25;  // each is compiled
+  std::int64_t joined = 0;
+  for (int seed = 0; seed < programs; ++seed) {
+    SCOPED_TRACE(seed);
+    Memory memory;
+    for (int k = 0; k < 3; ++k) memory.given.push_back(numbers({24, 24}));
+    memory.given.push_back(numbers({24}));
+    auto run = [&](Memory& m) {
+      std::mt19937 random(static_cast<unsigned>(seed));
+      auto below = [&](std::size_t n) { return random() % n; };
+      std::vector<Array> all(m.given.begin(), m.given.begin() + 3);
+      auto any = [&]() -> Array& { return all[below(all.size())]; };
+      for (int step = 0; step < 24; ++step) {
+        Array a = any(), b = any();
+        switch (below(9)) {
+          case 0: all.push_back(a + b); break;
+          case 1: all.push_back(a * 0.5 - b); break;
+          case 2: all.push_back(xp::minimum(a, b) + m.given[3]); break;
+          case 3: any() += a; break;
+          case 4: any() *= 0.25; break;
+          case 5: all.push_back(xp::abs(a)); break;
+          case 6: all.push_back(xp::broadcast_to(a.sum(0, true) * 0.1, {24, 24}) + b); break;
+          case 7: any()[Slice(0, 12)] += xp::sqrt(xp::abs(a))[Slice(0, 12)]; break;
+          default: all.push_back(xp::matmul(a, b) * 0.01);
+        }
+      }
+      for (std::size_t k = 3; k < all.size(); k += 1 + below(4)) m.made.push_back(all[k]);
+    };
+    joined += check(memory, run).operations;
+  }
+  EXPECT_GT(joined, 4 * programs);
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, JoinChains, ::testing::Values(cpu(), gpu(0)),
+                         [](const auto& info) { return info.param.is_cpu() ? "cpu" : "cuda"; });
+
+}  // namespace
+}  // namespace rensa
