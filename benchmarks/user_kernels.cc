@@ -52,6 +52,12 @@ void run(Device device) {
   print_rate("softplus of the guide, eager", device, 2, [&] { plain_softplus(a); });
   print_rate("softplus of the guide, fused", device, 2, [&] { fused_softplus(a); });
   print_rate("softplus by ElementwiseKernel", device, 2, [&] { softplus(a, out); });
+  ElementwiseKernel normalize("T x, T mean, T scale", "T y", "y = (x - mean) * scale", "normalize");
+  Array rows = a.reshape({8192, kSize / 8192}), mean = xp::ones({8192, 1}, float32, device);
+  Array scale = xp::ones({kSize / 8192}, float32, device);
+  print_rate("(x - mean of the row) * scale, eager", device, 2, [&] { (rows - mean) * scale; });
+  print_rate("(x - mean of the row) * scale by ElementwiseKernel", device, 2,
+             [&] { normalize(rows, mean, scale); });
   Array small = xp::ones({16}, float32, device);
   double seconds = benchmarks::median_seconds([&] { add(small, small); }, 3000, device);
   benchmarks::print_figure("host cost of a small ElementwiseKernel, " + device.str(), seconds * 1e6,

@@ -14,16 +14,36 @@ constexpr int kBlock = 256;
 constexpr std::int64_t kMostBlocks = 132 * 256;  // beyond, a thread takes several elements
 constexpr int kMostWidth = 8;
 
-/// How many elements a thread takes at once: 16 bytes of the widest, where all arrays are aligned
-/// to their share.
-int pack_width(const std::vector<ArrayView*>& views) {
-  std::int64_t widest = 2;
-  for (const ArrayView* view : views) widest = std::max(widest, itemsize(view->dtype));
-  std::int64_t width = std::min<std::int64_t>(16 / widest, kMostWidth);
-  for (const ArrayView* view : views) {
-    auto bytes = static_cast<std::uintptr_t>(width * itemsize(view->dtype));
-    if (reinterpret_cast<std::uintptr_t>(view->data) % bytes != 0) return 1;
+/// Whether packs of `width` elements of a row are one load each, or one element for all.
+bool takes_packs(const ArrayView& view, std::int64_t width) {
+  std::int64_t size = itemsize(view.dtype), inner = view.strides[view.ndim() - 1];
+  if (view.shape[view.ndim() - 1] % width != 0 || (inner != size && inner != 0)) return false;
+  if (inner == 0) return true;
+  bool aligned = reinterpret_cast<std::uintptr_t>(view.data) % (width * size) == 0;
+  for (int axis = 0; axis + 1 < view.ndim(); ++axis) {
+    aligned &= view.strides[axis] % (width * size) == 0;
   }
+  return aligned;
+}
+
+/// How many elements a thread takes at once: 16 bytes of the widest, where all arrays are aligned
+/// to their share; elements of one row.
+int pack_width(const std::vector<ArrayView*>& views, bool straight) {
+  std::int64_t widest = 2;
+  for (const ArrayView* view : views) {
+    bool constant = !straight && view->strides[view->ndim() - 1] == 0;
+    if (!constant) widest = std::max(widest, itemsize(view->dtype));
+  }
+  std::int64_t width = std::min<std::int64_t>(16 / widest, kMostWidth);
+  if (straight) {
+    for (const ArrayView* view : views) {
+      auto bytes = static_cast<std::uintptr_t>(width * itemsize(view->dtype));
+      if (reinterpret_cast<std::uintptr_t>(view->data) % bytes != 0) return 1;
+    }
+    return static_cast<int>(width);
+  }
+  auto fits = [&](const ArrayView* view) { return takes_packs(*view, width); };
+  while (width > 1 && !std::all_of(views.begin(), views.end(), fits)) width /= 2;
   return static_cast<int>(width);
 }
 
@@ -35,7 +55,7 @@ KernelArgument pack(const ElementwiseLayout& layout, const std::vector<KernelOpe
     const ArgumentLayout& a = layout.arguments[k];
     if (a.kind == ArgumentKind::number) continue;
     writer.pointer(operands[k].array, operands[k].written);
-    if (a.kind == ArgumentKind::element && !layout.straight) writer.integers(views[k].strides);
+    if (layout.has_strides(k)) writer.integers(views[k].strides);
     if (a.kind == ArgumentKind::raw && !a.contiguous) {
       writer.integers(views[k].shape);
       writer.integers(views[k].strides);
@@ -48,6 +68,17 @@ KernelArgument pack(const ElementwiseLayout& layout, const std::vector<KernelOpe
   }
   writer.align();
   return argument;
+}
+
+/// Which arguments need no strides, and which have one element for a pack.
+void find_rows(const std::vector<KernelOperand>& operands, const std::vector<ArrayView>& views,
+               ElementwiseLayout& layout) {
+  if (layout.straight) return;
+  for (std::size_t k = 0; k < operands.size(); ++k) {
+    if (operands[k].kind != ArgumentKind::element) continue;
+    layout.arguments[k].flat = views[k].is_c_contiguous();
+    layout.arguments[k].constant = layout.width > 1 && views[k].strides[layout.ndim - 1] == 0;
+  }
 }
 
 }  // namespace
@@ -87,7 +118,10 @@ ElementwiseLayout find_layout(const std::vector<KernelOperand>& operands, const 
   }
   layout.ndim = extents->ndim();
   // On a CPU the compiler finds the processor's own vectors.
-  if (layout.straight && !host) layout.width = pack_width(loop);
+  if (!host && !loop.empty()) {
+    layout.width = pack_width(loop, layout.straight);
+    find_rows(operands, *views, layout);
+  }
   // A thread's index goes beyond the size by at most the whole grid, and looks as far ahead.
   layout.small =
       size < std::numeric_limits<std::int32_t>::max() - 2 * kMostBlocks * kBlock * kMostWidth;

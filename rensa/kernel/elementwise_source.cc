@@ -31,9 +31,6 @@ class Writer {
   const KernelParameter& parameter(std::size_t k) const { return text_.signature.parameter(k); }
   bool is_input(std::size_t k) const { return text_.signature.is_input(k); }
   bool is_number(std::size_t k) const { return layout_.arguments[k].kind == ArgumentKind::number; }
-  bool has_strides(std::size_t k) const {
-    return layout_.arguments[k].kind == ArgumentKind::element && !layout_.straight;
-  }
   bool is_strided_raw(std::size_t k) const {
     return layout_.arguments[k].kind == ArgumentKind::raw && !layout_.arguments[k].contiguous;
   }
@@ -50,7 +47,8 @@ class Writer {
     for (std::size_t k = 0; k < layout_.arguments.size(); ++k) {
       if (is_number(k)) continue;
       out_ += fmt::format("  char* data{};\n", k);
-      if (has_strides(k)) out_ += fmt::format("  long long strides{}[{}];\n", k, layout_.ndim);
+      if (layout_.has_strides(k))
+        out_ += fmt::format("  long long strides{}[{}];\n", k, layout_.ndim);
       if (is_strided_raw(k)) {
         out_ += fmt::format("  long long extents{0}[{1}], strides{0}[{1}];\n", k,
                             layout_.arguments[k].ndim);
@@ -126,15 +124,39 @@ class Writer {
   }
 
   void load_packs(char name, const char* at) {
+    if (!layout_.straight) offsets(at, true);
     for_each_element([&](std::size_t k) {
       if (!layout_.arguments[k].loaded) return;
-      out_ += fmt::format("    rensa_{0}{1}.load(rensa_a.data{1}, {2}, rensa_left({2}));\n", name,
-                          k, at);
+      if (layout_.arguments[k].constant) {
+        out_ += fmt::format(
+            "    rensa_{0}{1}.fill(*reinterpret_cast<const {2}*>(rensa_a.data{1} + rensa_o{1}));\n",
+            name, k, type(k));
+      } else if (layout_.has_strides(k)) {
+        out_ += fmt::format("    rensa_{0}{1}.load(rensa_a.data{1} + rensa_o{1}, 0, rensa_w);\n",
+                            name, k);
+      } else {
+        out_ += fmt::format("    rensa_{0}{1}.load(rensa_a.data{1}, {2}, rensa_left({2}));\n", name,
+                            k, at);
+      }
     });
   }
 
-  /// `width` elements at once: arrays are read and written by packs, what is left at the end by
-  /// elements.
+  void store_packs() {
+    bool strided = false;  // an output is a part of something
+    for_each_element([&](std::size_t k) { strided |= !is_input(k) && layout_.has_strides(k); });
+    if (strided) offsets("rensa_v", true);
+    for_each_element([&](std::size_t k) {
+      if (is_input(k)) return;
+      if (layout_.has_strides(k)) {
+        out_ += fmt::format("    rensa_p{0}.store(rensa_a.data{0} + rensa_o{0}, 0, rensa_w);\n", k);
+      } else {
+        out_ += fmt::format("    rensa_p{0}.store(rensa_a.data{0}, rensa_v, rensa_count);\n", k);
+      }
+    });
+  }
+
+  /// `width` elements at once, all of one row: arrays are read and written by packs, what is left
+  /// at the end of straight ones by elements.
   void packs() {
     out_ += fmt::format(
         "\n  constexpr int rensa_w = {};\n"
@@ -163,7 +185,9 @@ class Writer {
       load_packs('q', "rensa_v + rensa_step");
       out_ += "    }\n";
     } else {
+      out_ += "    {\n";
       load_packs('p', "rensa_v");
+      out_ += "    }\n";
     }
     out_ += "    const int rensa_count = rensa_left(rensa_v);\n";
     out_ += "#pragma unroll\n    for (int rensa_e = 0; rensa_e < rensa_w; ++rensa_e) {\n";
@@ -176,10 +200,7 @@ class Writer {
     });
     operation();
     out_ += "    }\n";
-    for_each_element([&](std::size_t k) {
-      if (is_input(k)) return;
-      out_ += fmt::format("    rensa_p{0}.store(rensa_a.data{0}, rensa_v, rensa_count);\n", k);
-    });
+    store_packs();
     out_ += "  }\n";
   }
 
@@ -193,7 +214,7 @@ class Writer {
         "    rensa_n = min<rensa_index>(rensa_w, (rensa_index)rensa_end - i);\n",
         kHostBlock);
     if (!layout_.straight) {
-      offsets();
+      offsets("i", false);
       out_ += fmt::format(
           "    rensa_n = min<rensa_index>(rensa_n, (rensa_index)rensa_a.extents[{0}] - "
           "rensa_r{0});\n",
@@ -253,10 +274,10 @@ class Writer {
   }
 
   void elements() {
-    if (!layout_.straight) offsets();
+    if (!layout_.straight) offsets("i", false);
     for_each_element([&](std::size_t k) {
       std::string at =
-          layout_.straight
+          !layout_.has_strides(k)
               ? fmt::format("reinterpret_cast<{}*>(rensa_a.data{})[i]", type(k), k)
               : fmt::format("*reinterpret_cast<{}*>(rensa_a.data{} + rensa_o{})", type(k), k, k);
       out_ +=
@@ -265,25 +286,28 @@ class Writer {
     });
   }
 
-  /// Where element i stands in each array.
-  void offsets() {
+  /// Where element `index` stands in each array; with `packs` the index-th pack.
+  void offsets(const char* index, bool packs) {
     for (std::size_t k = 0; k < layout_.arguments.size(); ++k) {
-      if (has_strides(k)) out_ += fmt::format("    long long rensa_o{} = 0;\n", k);
+      if (layout_.has_strides(k)) out_ += fmt::format("    long long rensa_o{} = 0;\n", k);
     }
-    out_ += "    rensa_index rensa_rest = i;\n";
+    out_ += fmt::format("    rensa_index rensa_rest = {};\n", index);
     for (int axis = layout_.ndim - 1; axis >= 0; --axis) {
+      bool by_packs = packs && axis == layout_.ndim - 1;
       if (axis > 0) {
         out_ += fmt::format(
-            "    rensa_index rensa_q{0} = rensa_rest / (rensa_index)rensa_a.extents[{0}], "
-            "rensa_r{0} = rensa_rest - rensa_q{0} * (rensa_index)rensa_a.extents[{0}];\n"
-            "    rensa_rest = rensa_q{0};\n",
-            axis);
+            "    rensa_index rensa_extent{0} = (rensa_index)rensa_a.extents[{0}]{1},\n"
+            "                rensa_rows{0} = rensa_rest / rensa_extent{0},\n"
+            "                rensa_r{0} = rensa_rest - rensa_rows{0} * rensa_extent{0};\n"
+            "    rensa_rest = rensa_rows{0};\n",
+            axis, by_packs ? " / rensa_w" : "");
       } else {
         out_ += "    rensa_index rensa_r0 = rensa_rest;\n";
       }
       for (std::size_t k = 0; k < layout_.arguments.size(); ++k) {
-        if (!has_strides(k)) continue;
-        out_ += fmt::format("    rensa_o{0} += rensa_r{1} * rensa_a.strides{0}[{1}];\n", k, axis);
+        if (!layout_.has_strides(k)) continue;
+        out_ += fmt::format("    rensa_o{0} += rensa_r{1} * rensa_a.strides{0}[{1}]{2};\n", k, axis,
+                            by_packs ? " * rensa_w" : "");
       }
     }
   }
@@ -332,6 +356,7 @@ std::string ElementwiseLayout::key() const {
     key += static_cast<char>('0' + static_cast<int>(a.kind));
     key += a.contiguous ? '-' : static_cast<char>('0' + a.ndim);
     key += a.loaded ? 'r' : 'w';
+    key += a.constant ? 'c' : a.flat ? 'f' : '-';
   }
   key += static_cast<char>('0' + ndim);
   key += straight ? 's' : 'g';

@@ -15,6 +15,8 @@ struct ArgumentLayout {
   Dtype dtype = Dtype::float32;
   bool contiguous = true;  // raw: its elements lie in C order without gaps
   bool loaded = true;      // not so: an output whose earlier values do not matter
+  bool flat = false;       // element i stands at i, whatever others do; of a GPU's kernel
+  bool constant = false;   // one element along the last axis of the loop
   int ndim = 1;            // raw and not contiguous
 };
 
@@ -25,8 +27,14 @@ struct ElementwiseLayout {
   bool straight = true;                   // every element stands at i
   bool small = true;                      // indices are 32-bit
   bool host = false;                      // for the machine's compiler
-  int width = 1;            // elements that a thread of a GPU takes at once; needs `straight`
+  /// Elements that a thread of a GPU takes at once. They are of one row: where it is not
+  /// `straight`, the last axis is a multiple of it, along which an array is dense or constant.
+  int width = 1;
   std::string key() const;  // distinct for distinct layouts
+  /// Whether the kernel finds the argument's elements by strides.
+  bool has_strides(std::size_t k) const {
+    return arguments[k].kind == ArgumentKind::element && !straight && !arguments[k].flat;
+  }
 };
 
 /// Whether `operation` gives `name` a value for every element before it looks at it: where it first
@@ -46,7 +54,7 @@ struct ElementwiseText {
   std::string blocks;
 };
 
-/// The kernel's one argument is a struct: per array its address and, unless `straight`, its strides
+/// The kernel's one argument is a struct: per array its address and, where it has them, its strides
 /// of `ndim` axes (a raw one that is not contiguous: extents and strides of its own); then the
 /// extents, the size, and the numbers at multiples of 16 bytes. launch_elementwise writes it.
 std::string elementwise_source(const ElementwiseText& text, const ElementwiseLayout& layout);

@@ -154,7 +154,7 @@ class Planner {
     finished.axes.fill(-1);
     for (int t = 0; t < value(v).shape.ndim(); ++t) {
       int own = (*way)[index(t)];
-      if (own >= 0) finished.axes[index(own)] = static_cast<signed char>(t);
+      if (own >= 0) finished.axes[index(own)] = t;
     }
     return finished;
   }

@@ -11,7 +11,7 @@ AxisMap walk_axes(const Shape& shape) {
   AxisMap axes;
   axes.fill(-1);
   for (int i = 0; i < shape.ndim(); ++i) {
-    if (shape[i] > 1) axes[static_cast<std::size_t>(i)] = static_cast<signed char>(i);
+    if (shape[i] > 1) axes[static_cast<std::size_t>(i)] = i;
   }
   return axes;
 }
@@ -40,11 +40,11 @@ bool find_axes(const TracedInput& in, const TracedValue& value, AxisMap* axes) {
       }
     }
     if (found < 0) return false;
-    (*axes)[static_cast<std::size_t>(axis)] = static_cast<signed char>(found);
+    (*axes)[static_cast<std::size_t>(axis)] = found;
   }
   for (int own = 0; own < value.shape.ndim(); ++own) {  // or only a part of it is shown
     int shown = 0;
-    for (signed char axis : *axes) shown += axis == own;
+    for (int axis : *axes) shown += axis == own;
     if (shown != (value.shape[own] > 1 ? 1 : 0)) return false;
   }
   return true;

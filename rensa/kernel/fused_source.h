@@ -12,7 +12,7 @@
 namespace rensa::detail {
 
 /// Which axis of a value each axis of a kernel walks; -1: none, the value is the same along it.
-using AxisMap = std::array<signed char, kMaxNdim>;
+using AxisMap = std::array<int, kMaxNdim>;
 AxisMap walk_axes(const Shape& shape);  // its own, but for those of one element
 /// What `outer` walks by `inner`'s axes.
 AxisMap join_axes(const AxisMap& outer, const AxisMap& inner);

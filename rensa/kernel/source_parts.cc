@@ -38,6 +38,7 @@ std::string kernel_prelude(bool host, bool small) {
       "    const T* at = reinterpret_cast<const T*>(data) + pack * N;\n"
       "    if (count == N) *this = *reinterpret_cast<const rensa_pack*>(at);\n"
       "    else for (int i = 0; i < count; ++i) values[i] = at[i];\n  }\n"
+      "  RENSA_FN void fill(T value) {\n    for (int i = 0; i < N; ++i) values[i] = value;\n  }\n"
       "  RENSA_FN void store(char* data, long long pack, int count) const {\n"
       "    T* at = reinterpret_cast<T*>(data) + pack * N;\n"
       "    if (count == N) *reinterpret_cast<rensa_pack*>(at) = *this;\n"

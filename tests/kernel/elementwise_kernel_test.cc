@@ -54,6 +54,39 @@ TEST_P(ElementwiseKernelTest, AnyLayout) {
   }
 }
 
+// A GPU takes several elements of a row at once where all arrays allow it.
+TEST_P(ElementwiseKernelTest, RowsThatBroadcast) {
+  ElementwiseKernel kernel("T x, T row, U column", "T z, T w",
+                           "z = x * row + T(column); w = z - T(i % 8)", "rows");
+  auto small = [&](const Shape& shape, int modulus, Dtype dtype) {
+    return xp::remainder(arange(shape, int64), modulus).astype(dtype);
+  };
+  // Each layout is compiled; a CPU's kernels are not told such rows.
+  bool all = device().is_cuda();
+  for (Dtype dtype : all ? std::vector{float32, float16, uint8} : std::vector{float32}) {
+    for (std::int64_t n : all ? std::vector{1, 7, 8, 1000} : std::vector{7}) {
+      Array wide = small({3, 5, n + 16}, 11, dtype), row = small({n}, 3, dtype);
+      Array column = small({5, 1}, 5, float32), head = small({3, 1, 1}, 4, float64);
+      Array numbers = small({3, 5, n}, 8, dtype);
+      for (std::int64_t first : {0, 1, 8}) {
+        for (const Array& by : {column, head}) {
+          Array x = wide[{Slice(), Slice(), Slice(first, first + n)}];
+          Array want = x * row + by.astype(dtype);
+          Array whole = xp::zeros({3, 5, n + 16}, dtype, device()), w = xp::zeros_like(numbers);
+          Array z = whole[{Slice(), Slice(), Slice(first, first + n)}];
+          kernel(x, row, by, z, w);
+          EXPECT_TRUE(xp::array_equal(z, want)) << dtype_name(dtype) << n << " " << first;
+          EXPECT_TRUE(xp::array_equal(w, want - numbers)) << dtype_name(dtype) << n << " " << first;
+          EXPECT_TRUE(xp::array_equal(whole.astype(float64).sum(), z.astype(float64).sum()))
+              << "wrote beside its output";
+          Array rows = xp::ascontiguousarray(x);
+          EXPECT_TRUE(xp::array_equal(kernel.call({rows, row, by})[0], want));
+        }
+      }
+    }
+  }
+}
+
 TEST_P(ElementwiseKernelTest, NumbersTakeTheArraysDtype) {
   ElementwiseKernel scale("T x, T factor, int32 shift", "T y", "y = x * factor + shift", "scale");
   Array x = arange({4}, float32);
@@ -183,7 +216,11 @@ TEST(ElementwiseKernel, ItsCudaSourceCompilesWithoutAGpu) {
                            "z = x * T(f) + T(y[i]); b = isnan(f)", "mixed");
   for (Dtype dtype : {float32, float16, bfloat16, float64, int8, uint64}) {
     Array x = xp::zeros({4, 5}, dtype), y = xp::zeros({5, 4}, float32);
-    for (const Array& operand : {x, xp::zeros({5, 4}, dtype).T()}) {
+    // Straight, strided, and rows of packs: dense, of a part, of one element each.
+    Array wide = xp::zeros({4, 24}, dtype);
+    for (const Array& operand :
+         {x, xp::zeros({5, 4}, dtype).T(), wide[{Slice(), Slice(8, 16)}],
+          wide[{Slice(), Slice(0, 1)}].broadcast_to({4, 24}), wide[0].broadcast_to({4, 24})}) {
       for (const Array& raw : {y, y.T()}) {
         auto code =
             cuda::compile_gpu_code({kernel.source({operand, raw, 1.5}), "mixed", {}, {}}, 90);
