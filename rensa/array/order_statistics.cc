@@ -9,6 +9,7 @@
 
 #include "rensa/array/internal.h"
 #include "rensa/array/rows.h"
+#include "rensa/array/scan.h"
 #include "rensa/core/error.h"
 
 namespace rensa {
@@ -22,19 +23,43 @@ struct SortedRows {
   Array rows;
   Shape shape;  // of the results
 
+  // The shares of the weights up to each element; undefined where there are no weights.
+  Array shares;
+
   SortedRows(const char* operation, const Array& a, Axes axis, bool keepdims) {
     detail::check_defined(operation, a);
     unsigned reduced = axis.mask(operation, a.ndim());
+    for (int i = 0; i < a.ndim(); ++i) {
+      bool kept = !(reduced >> i & 1);
+      if (kept || keepdims) shape.push_back(kept ? a.shape()[i] : 1);
+    }
+    rows = detail::sorted_rows(operation, rows_of(a, reduced));
+  }
+
+  // With NaN left out of account where `ignore_nan`.
+  SortedRows(const char* operation, const Array& a, Axes axis, bool keepdims, const Array& weights,
+             bool ignore_nan)
+      : SortedRows(operation, a, axis, keepdims) {
+    unsigned reduced = axis.mask(operation, a.ndim());
+    Array given = detail::weights_along(operation, a, weights, reduced).broadcast_to(a.shape());
+    Array order = detail::order_of_rows(operation, rows_of(a, reduced));
+    Array sorted = detail::take_places(rows_of(given.astype(float64), reduced), order);
+    if (ignore_nan) sorted = xp::where(xp::equal(rows, rows), sorted, 0.);
+    shares = xp::cumsum(sorted, 1);
+    if (n() > 0) shares = shares / shares[{Slice(), Slice(n() - 1, n())}];
+  }
+
+  // The axes in `reduced` as the rows of a matrix.
+  static Array rows_of(const Array& a, unsigned reduced) {
     Shape axes, gone;
     std::int64_t count = 1, n = 1;
     for (int i = 0; i < a.ndim(); ++i) {
       bool kept = !(reduced >> i & 1);
       (kept ? axes : gone).push_back(i);
       (kept ? count : n) *= a.shape()[i];
-      if (kept || keepdims) shape.push_back(kept ? a.shape()[i] : 1);
     }
     for (std::int64_t i : gone) axes.push_back(i);
-    rows = detail::sorted_rows(operation, a.transpose(axes).ascontiguous().reshape({count, n}));
+    return a.transpose(axes).ascontiguous().reshape({count, n});
   }
 
   std::int64_t count() const { return rows.shape()[0]; }
@@ -66,7 +91,17 @@ Array nan_results(const SortedRows& sorted, Dtype dtype) {
 
 // --- quantiles -----------------------------------------------------------------------------------
 
-enum class Method { linear, lower, higher, midpoint, nearest, continuous };
+enum class Method {
+  linear,
+  lower,
+  higher,
+  midpoint,
+  nearest,
+  continuous,
+  inverted_cdf,
+  averaged_inverted_cdf,
+  closest_observation
+};
 
 struct MethodInfo {
   Method method;
@@ -80,6 +115,9 @@ MethodInfo method_of(const char* operation, std::string_view name) {
       {"higher", {Method::higher}},
       {"midpoint", {Method::midpoint}},
       {"nearest", {Method::nearest}},
+      {"inverted_cdf", {Method::inverted_cdf}},
+      {"averaged_inverted_cdf", {Method::averaged_inverted_cdf}},
+      {"closest_observation", {Method::closest_observation}},
       {"interpolated_inverted_cdf", {Method::continuous, 0, 1}},
       {"hazen", {Method::continuous, 0.5, 0.5}},
       {"weibull", {Method::continuous, 0, 0}},
@@ -90,17 +128,20 @@ MethodInfo method_of(const char* operation, std::string_view name) {
     if (known == name) return info;
   }
   throw ValueError(fmt::format(
-      "{}: the method '{}' is not one of linear, lower, higher, midpoint, nearest, hazen, weibull, "
-      "median_unbiased, normal_unbiased, interpolated_inverted_cdf",
+      "{}: the method '{}' is not one of linear, lower, higher, midpoint, nearest, inverted_cdf, "
+      "averaged_inverted_cdf, closest_observation, interpolated_inverted_cdf, hazen, weibull, "
+      "median_unbiased, normal_unbiased",
       operation, name));
 }
 
 double floor_of(double x) { return std::floor(x); }
 double ceil_of(double x) { return std::ceil(x); }
 double rint_of(double x) { return std::rint(x); }
+double ones_where(bool x) { return x ? 1 : 0; }
 Array floor_of(const Array& x) { return xp::floor(x); }
 Array ceil_of(const Array& x) { return xp::ceil(x); }
 Array rint_of(const Array& x) { return xp::rint(x); }
+Array ones_where(const Array& x) { return x.astype(float64); }
 
 // Where among n sorted elements (a double, or an array of them) the share q lies.
 template <class N> N virtual_place(const MethodInfo& info, const N& n, double q) {
@@ -109,13 +150,29 @@ template <class N> N virtual_place(const MethodInfo& info, const N& n, double q)
     case Method::higher: return ceil_of((n - 1.) * q);
     case Method::nearest: return rint_of((n - 1.) * q);
     case Method::midpoint: return (floor_of((n - 1.) * q) + ceil_of((n - 1.) * q)) * 0.5;
+    case Method::inverted_cdf: {  // the first element that the share is not beyond
+      N place = n * q - 1., before = floor_of(place);
+      return before + 1. - ones_where(place == before);
+    }
+    case Method::closest_observation: {  // of two that are as near the even one, counted from 1
+      N place = n * q - 1.5, before = floor_of(place), odd = before - floor_of(before * 0.5) * 2.;
+      return before + 1. - ones_where(place == before) * odd;
+    }
+    case Method::averaged_inverted_cdf: return n * q - 1.;
     case Method::continuous: return n * q + (info.alpha + q * (1 - info.alpha - info.beta)) - 1.;
     default: return (n - 1.) * q;
   }
 }
 
 bool is_between(Method method) {
-  return method != Method::lower && method != Method::higher && method != Method::nearest;
+  return method == Method::linear || method == Method::midpoint || method == Method::continuous ||
+         method == Method::averaged_inverted_cdf;
+}
+
+// How far behind the element before it the place lies, as `info` counts that.
+template <class N> N share_of(const MethodInfo& info, const N& distance) {
+  if (info.method != Method::averaged_inverted_cdf) return distance;
+  return 1. - ones_where(distance == 0.) * 0.5;
 }
 
 // b - a as `dtype`. NumPy rounds it to the elements' dtype; where that is an integer one it wraps
@@ -132,7 +189,7 @@ Array quantile_of(const SortedRows& sorted, const MethodInfo& info, double q, Dt
   Array a = sorted.at(static_cast<std::int64_t>(before));
   if (!is_between(info.method)) return sorted.or_nan(a.copy());
   double after = place < 0 ? 0 : std::min(before + 1, last);
-  double share = std::clamp(place - before, 0., 1.);
+  double share = share_of(info, std::clamp(place - before, 0., 1.));
   Array b = sorted.at(static_cast<std::int64_t>(after)), step = difference(a, b, dtype);
   a = a.astype(dtype);
   b = b.astype(dtype);
@@ -149,12 +206,21 @@ Array nanquantile_of(const SortedRows& sorted, const MethodInfo& info, double q,
   Array a = sorted.at(before);
   if (!is_between(info.method)) return a;
   Array after = xp::where(xp::less(place, 0.), before, xp::minimum(before + 1., last));
-  Array share = xp::minimum(xp::maximum(place - before, 0.), 1.);
+  Array share = share_of(info, xp::minimum(xp::maximum(place - before, 0.), 1.));
   Array b = sorted.at(after), step = difference(a, b, dtype);
   a = a.astype(dtype);
   b = b.astype(dtype);
   Array far = (1. - share).astype(dtype), near = share.astype(dtype);
   return xp::where(xp::greater_equal(share, 0.5), b - step * far, a + step * near);
+}
+
+// The first element up to which the weights come to the share q.
+Array weighted_quantile_of(const SortedRows& sorted, double q, Dtype dtype, bool ignore_nan) {
+  if (sorted.n() == 0) return nan_results(sorted, dtype);
+  const Array& shares = sorted.shares;
+  Array before = xp::sum(q == 0 ? xp::less_equal(shares, 0.) : xp::less(shares, q), 1);
+  Array result = sorted.at(xp::minimum(before, sorted.n() - 1));
+  return ignore_nan ? result : sorted.or_nan(result);
 }
 
 struct QuantileCall {
@@ -163,7 +229,13 @@ struct QuantileCall {
   Axes axis;
   std::string_view method;
   bool keepdims;
+  ArrayOption weights;
 };
+
+SortedRows sorted_rows_of(const QuantileCall& call, const Array& a, bool ignore_nan) {
+  if (!call.weights) return {call.operation, a, call.axis, call.keepdims};
+  return {call.operation, a, call.axis, call.keepdims, *call.weights, ignore_nan};
+}
 
 // The results for each q, along a first axis.
 std::vector<Array> quantiles(const QuantileCall& call, const Array& a, const std::vector<double>& q,
@@ -180,8 +252,12 @@ std::vector<Array> quantiles(const QuantileCall& call, const Array& a, const std
     throw ValueError(fmt::format("{}: q has to lie in [0, {}], {} does not", call.operation,
                                  call.percent ? 100 : 1, share));
   }
-  SortedRows sorted(call.operation, a, call.axis, call.keepdims);
+  if (call.weights && info.method != Method::inverted_cdf) {
+    throw ValueError(fmt::format("{}: weights are for the method inverted_cdf, not for {}",
+                                 call.operation, call.method));
+  }
   bool ignore_nan = call.ignore_nan && kind == 'f';
+  SortedRows sorted = sorted_rows_of(call, a, ignore_nan);
   if (sorted.n() == 0 && !ignore_nan && sorted.count() > 0) {
     throw ValueError(fmt::format("{}: {} has no elements to take a quantile of", call.operation,
                                  a.view().describe()));
@@ -192,6 +268,7 @@ std::vector<Array> quantiles(const QuantileCall& call, const Array& a, const std
   for (double share : q) {
     double of_one = call.percent ? share / 100 : share;
     Array result = sorted.count() == 0 ? nan_results(sorted, dtype)
+                   : call.weights      ? weighted_quantile_of(sorted, of_one, dtype, ignore_nan)
                    : ignore_nan        ? nanquantile_of(sorted, info, of_one, dtype)
                                        : quantile_of(sorted, info, of_one, dtype);
     results.push_back(result.reshape(sorted.shape));
@@ -237,12 +314,13 @@ Array nanmedian(const Array& a, Axes axis, bool keepdims) {
 }
 
 #define RENSA_QUANTILE(name, ignore_nan, percent)                                              \
-  Array name(const Array& a, double q, Axes axis, std::string_view method, bool keepdims) {    \
-    return one_quantile({#name, ignore_nan, percent, axis, method, keepdims}, a, q);           \
+  Array name(const Array& a, double q, Axes axis, std::string_view method, bool keepdims,      \
+             const ArrayOption& weights) {                                                     \
+    return one_quantile({#name, ignore_nan, percent, axis, method, keepdims, weights}, a, q);  \
   }                                                                                            \
   Array name(const Array& a, const std::vector<double>& q, Axes axis, std::string_view method, \
-             bool keepdims) {                                                                  \
-    return all_quantiles({#name, ignore_nan, percent, axis, method, keepdims}, a, q);          \
+             bool keepdims, const ArrayOption& weights) {                                      \
+    return all_quantiles({#name, ignore_nan, percent, axis, method, keepdims, weights}, a, q); \
   }
 RENSA_QUANTILE(quantile, false, false)
 RENSA_QUANTILE(percentile, false, true)

@@ -20,6 +20,10 @@ Array rows_along(const Array& a, int axis);
 /// The reverse: rows (rows, m) as an array of `shape` but for extent m at `axis`, C-contiguous.
 Array from_rows(const Array& rows, Shape shape, int axis);
 
+/// `weights` as an array that broadcasts to `a`: of its shape, or of that of the axes whose bit in
+/// `axes` is set. Throws ShapeError naming `operation`.
+Array weights_along(const char* operation, const Array& a, const Array& weights, unsigned axes);
+
 /// The rows of `rows` (C-contiguous), each sorted; with `kth` >= 0 only partitioned around it.
 Array sorted_rows(const char* operation, const Array& rows, bool descending = false,
                   std::int64_t kth = -1);

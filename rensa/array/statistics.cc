@@ -7,8 +7,28 @@
 
 #include "rensa/array/internal.h"
 #include "rensa/array/math.h"
+#include "rensa/array/rows.h"
 #include "rensa/core/error.h"
 #include "rensa/device/tracer.h"
+
+namespace rensa::detail {
+
+Array weights_along(const char* operation, const Array& a, const Array& weights, unsigned axes) {
+  check_defined(operation, weights);
+  if (weights.shape() == a.shape()) return weights;
+  Shape reduced, shape = a.shape();
+  for (int i = 0; i < a.ndim(); ++i) {
+    if (axes >> i & 1) reduced.push_back(shape[i]);
+    else shape[i] = 1;
+  }
+  bool all = reduced.ndim() == a.ndim();
+  if (weights.shape() == reduced && !all) return weights.reshape(shape);
+  throw ShapeError(
+      fmt::format("{}: the weights {} have neither the shape of {} nor that of its reduced axes",
+                  operation, weights.view().describe(), a.view().describe()));
+}
+
+}  // namespace rensa::detail
 
 namespace rensa::xp {
 
@@ -193,26 +213,6 @@ Array ptp(const Array& a, Axes axis, bool keepdims) {
   return result;
 }
 
-namespace {
-
-// The weights as an array that broadcasts to `a`.
-Array laid_along(const Array& a, const Array& weights, unsigned axes) {
-  if (weights.shape() == a.shape()) return weights;
-  Shape reduced, shape = a.shape();
-  for (int i = 0; i < a.ndim(); ++i) {
-    if (axes >> i & 1) reduced.push_back(shape[i]);
-    else shape[i] = 1;
-  }
-  bool all = reduced.ndim() == a.ndim();
-  if (weights.shape() == reduced && !all) return weights.reshape(shape);
-  throw ShapeError(
-      fmt::format("average: the weights {} have neither the shape of {} nor that of "
-                  "its reduced axes",
-                  weights.view().describe(), a.view().describe()));
-}
-
-}  // namespace
-
 Array average(const Array& a, const AverageOptions& options) {
   rensa::detail::check_defined("average", a);
   Axes axis = options.axis;
@@ -222,9 +222,8 @@ Array average(const Array& a, const AverageOptions& options) {
     if (options.returned) *options.returned = full_like(result, count);
     return result;
   }
-  rensa::detail::check_defined("average", *options.weights);
   unsigned axes = axis.mask("average", a.ndim());
-  Array weights = laid_along(a, *options.weights, axes);
+  Array weights = rensa::detail::weights_along("average", a, *options.weights, axes);
   Dtype dtype = promote_types(a.dtype(), weights.dtype());
   if (dtype_kind(a.dtype()) != 'f' && dtype_kind(a.dtype()) != 'c') {
     dtype = promote_types(dtype, float64);

@@ -130,16 +130,23 @@ TEST(OrderStatistics, AgreeWithNumPy) {
       return Arrays{routine(c.in[0], axes_of(c), c.flag("keepdims"))};
     };
   };
-  using One = Array (*)(const Array&, double, Axes, std::string_view, bool);
-  using Several = Array (*)(const Array&, const std::vector<double>&, Axes, std::string_view, bool);
+  using One = Array (*)(const Array&, double, Axes, std::string_view, bool, const ArrayOption&);
+  using Several = Array (*)(const Array&, const std::vector<double>&, Axes, std::string_view, bool,
+                            const ArrayOption&);
   auto quantile = [](One one, Several several) {
     return [one, several](const Call& c) {
       if (c.in[1].ndim() == 0) {
-        return Arrays{
-            one(c.in[0], c.numbers[1].real(), axes_of(c), c.text("method"), c.flag("keepdims"))};
+        return Arrays{one(c.in[0], c.numbers[1].real(), axes_of(c), c.text("method"),
+                          c.flag("keepdims"), {})};
       }
       return Arrays{several(c.in[0], c.in[1].to_vector<double>(), axes_of(c), c.text("method"),
-                            c.flag("keepdims"))};
+                            c.flag("keepdims"), {})};
+    };
+  };
+  auto weighted = [](Several several) {
+    return [several](const Call& c) {
+      return Arrays{several(c.in[0], c.in[1].to_vector<double>(), axes_of(c), "inverted_cdf", false,
+                            c.in[2])};
     };
   };
   Routines routines = {
@@ -149,6 +156,8 @@ TEST(OrderStatistics, AgreeWithNumPy) {
       {"percentile", quantile(xp::percentile, xp::percentile)},
       {"nanquantile", quantile(xp::nanquantile, xp::nanquantile)},
       {"nanpercentile", quantile(xp::nanpercentile, xp::nanpercentile)},
+      {"weighted_quantile", weighted(xp::quantile)},
+      {"weighted_nanquantile", weighted(xp::nanquantile)},
   };
   replay("numpy_order_statistics.txt", routines, 1000, [](const Call&, Dtype d) {
     return Closeness{4 * testing::tolerance(d), 8 * testing::tolerance(d), false};

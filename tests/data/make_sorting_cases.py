@@ -158,7 +158,8 @@ def sets(values):
 
 
 METHODS = ["linear", "lower", "higher", "midpoint", "nearest", "hazen", "weibull",
-           "median_unbiased", "normal_unbiased", "interpolated_inverted_cdf"]
+           "median_unbiased", "normal_unbiased", "interpolated_inverted_cdf", "inverted_cdf",
+           "averaged_inverted_cdf", "closest_observation"]
 
 
 def statistics(values):
@@ -210,7 +211,29 @@ def statistics(values):
         if dtype not in COMPLEX + BOOL:
             f.add("quantile", [a, 0.6], lambda x, y: np.quantile(x, y, axis=(2, 1)), axes=(2, 1),
                   method="linear")
+    # At shares that fall on an element, and weights.
+    for dtype in REAL:
+        for n in (4, 5, 8):
+            a = values(dtype, (n,))
+            for method in METHODS[-4:]:
+                f.add("quantile", [a, np.array([0.125, 0.2, 0.25, 0.375, 0.5, 0.625, 0.8])],
+                      lambda x, y: np.quantile(x, y, method=method), method=method)
+    for dtype in REAL:
+        a = values(dtype, (3, 6))
+        of_all, of_axis = np.abs(values("float32", (3, 6))), np.array([0.0, 1, 2, 0, 0.5, 3])
+        q = np.array([0.0, 0.3, 0.75, 1.0])
+        for weights in (of_all, of_axis, of_axis.astype("int16")):
+            f.add("weighted_quantile", [a, q, weights],
+                  lambda x, y, w: np.quantile(x, y, axis=1, weights=w, method="inverted_cdf"), axis=1)
+        if dtype in FLOATS:
+            a[1, [2, 5]] = np.nan
+            for name in ("quantile", "nanquantile"):
+                f.add("weighted_" + name, [a, q, of_all],
+                      lambda x, y, w: getattr(np, name)(x, y, axis=1, weights=w,
+                                                        method="inverted_cdf"), axis=1)
     x = np.arange(5.0)
+    f.add("weighted_quantile", [x, np.array([0.5]), np.arange(4.0)],
+          lambda a, q, w: np.quantile(a, q, axis=0, weights=w, method="inverted_cdf"), axis=0)
     f.add("quantile", [x, 1.5], np.quantile, method="linear")
     f.add("percentile", [x, 101.0], np.percentile, method="linear")
     f.add("quantile", [x, 0.5], lambda a, q: np.quantile(a, q, method="none"), method="none")
