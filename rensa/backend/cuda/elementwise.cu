@@ -78,57 +78,44 @@ void fill_indexer(ElementwiseArgs& args, const Operands& operands, int width) {
   }
 }
 
-void launch_part(const Elementwise& op, const LaunchContext& context, Operands operands) {
-  normalize(operands);
-  ArrayView& out = operands.view[0];
-  if (out.size() > kMaxCount) {  // two halves along the longest axis
-    int axis = 0;
-    for (int i = 1; i < out.ndim(); ++i) axis = out.shape[i] > out.shape[axis] ? i : axis;
-    std::int64_t half = out.shape[axis] / 2;
-    half -= half >= 64 ? half % 64 : 0;  // vectors stay aligned
-    Operands part = operands;
-    for (int k = 0; k <= op.num_inputs; ++k) {
-      if (!part.view[k].data) continue;
-      part.view[k].shape[axis] = half;
-      operands.view[k].shape[axis] -= half;
-      operands.view[k].data += half * operands.view[k].strides[axis];
-    }
-    launch_part(op, context, part);
-    return launch_part(op, context, operands);
-  }
+// The kernel for an operation, and how it walks.
+struct Choice {
+  ElementwiseKernel kernel;
+  bool vectors;
+  int width, unroll, block;
+};
 
+Choice choose_kernel(const Elementwise& op, const Operands& operands) {
   const UfuncInfo& info = ufunc_info(op.ufunc);
   const ElementwiseKernels& kernels = kernels_of(op.ufunc);
   bool costly = is_costly(op.ufunc, info.rule);
-  ComputeType compute = compute_type(op.compute);
   VectorType type = vector_type(op.compute);
   int size = static_cast<int>(itemsize(op.compute));
-  ElementwiseKernel kernel =
-      type == VectorType::none ? nullptr : kernels.vector[static_cast<int>(type)];
-  int width = vector_width(costly, size < 16 ? size : 16);
-  bool vectors =
-      kernel && takes_vectors(op, operands, gives_bool(info.rule) ? bool_ : op.compute, width);
-  if (!vectors) {
-    bool complex = compute >= ComputeType::c64;
-    kernel = complex && info.rule == DtypeRule::analytic
-                 ? complex_functions(compute)
-                 : kernels.generic[static_cast<int>(compute)];
-    width = 1;
+  if (type != VectorType::none) {
+    ElementwiseKernel kernel = kernels.vector[static_cast<int>(type)];
+    int width = vector_width(costly, size < 16 ? size : 16);
+    Dtype out_dtype = gives_bool(info.rule) ? bool_ : op.compute;
+    if (kernel && takes_vectors(op, operands, out_dtype, width)) {
+      return {kernel, true, width, vector_unroll(costly, size), kVectorBlock};
+    }
   }
+  ComputeType compute = compute_type(op.compute);
+  bool complex = compute >= ComputeType::c64;
+  ElementwiseKernel kernel = complex && info.rule == DtypeRule::analytic
+                                 ? complex_functions(compute)
+                                 : kernels.generic[static_cast<int>(compute)];
   if (!kernel) {
     throw DtypeError(std::string(op.name()) + ": no kernel computes it in " +
                      std::string(dtype_name(op.compute)));
   }
+  return {kernel, false, 1, generic_unroll(costly), kBlock};
+}
 
-  ElementwiseArgs args = {};
-  args.size = out.size();
-  args.ufunc = op.ufunc;
-  args.out = out.data;
-  args.out_dtype = out.dtype;
-  int last = out.ndim() - 1;
+void fill_inputs(ElementwiseArgs& args, const Elementwise& op, const Operands& operands,
+                 int width) {
+  int last = operands.view[0].ndim() - 1;
   args.straight = last == 0;
   args.aligned = true;
-  args.out_aligned = vectors_are_aligned(out, width);
   for (int k = 0; k < op.num_inputs; ++k) {
     const ArrayView& view = operands.view[k + 1];
     ElementwiseArgs::Input& input = args.in[k];
@@ -138,20 +125,54 @@ void launch_part(const Elementwise& op, const LaunchContext& context, Operands o
       input.aligned = vectors_are_aligned(view, width);
       args.straight &= input.vector;
       args.aligned &= input.aligned;
-      input.type = ElementType(view.dtype, compute,
+      input.type = ElementType(view.dtype, compute_type(op.compute),
                                op.compute == bool_ || (op.ufunc == Ufunc::where && k == 0));
     } else {
       make_number(op.in[k].scalar, op.compute, input.number);
     }
   }
-  fill_indexer(args, operands, width);
-  args.count = static_cast<unsigned>(last == 0 ? ceil_div(args.size, width) : args.size / width);
-  int unroll = vectors ? vector_unroll(costly, size) : generic_unroll(costly);
+}
+
+void launch_part(const Elementwise& op, const LaunchContext& context, const Operands& operands) {
+  const ArrayView& out = operands.view[0];
+  Choice choice = choose_kernel(op, operands);
+  ElementwiseArgs args = {};
+  args.size = out.size();
+  args.ufunc = op.ufunc;
+  args.out = out.data;
+  args.out_dtype = out.dtype;
+  args.out_aligned = vectors_are_aligned(out, choice.width);
+  fill_inputs(args, op, operands, choice.width);
+  fill_indexer(args, operands, choice.width);
+  bool one_row = out.ndim() == 1;
+  args.count =
+      static_cast<unsigned>(one_row ? ceil_div(args.size, choice.width) : args.size / choice.width);
   // Small arrays are spread over as many threads as there are.
-  int block = vectors ? kVectorBlock : kBlock;
-  args.unroll = args.count >= static_cast<unsigned>(unroll * block * kMultiprocessors) ? unroll : 1;
-  args.straight &= args.unroll == unroll;
-  launch_kernel(op.name(), context, kernel, ceil_div(args.count, block * args.unroll), block, args);
+  int most = choice.unroll * choice.block * kMultiprocessors;
+  args.unroll = args.count >= static_cast<unsigned>(most) ? choice.unroll : 1;
+  args.straight &= args.unroll == choice.unroll;
+  launch_kernel(op.name(), context, choice.kernel, ceil_div(args.count, choice.block * args.unroll),
+                choice.block, args);
+}
+
+// In as many parts as indices of 32 bits want.
+void launch_parts(const Elementwise& op, const LaunchContext& context, Operands operands) {
+  normalize(operands);
+  const ArrayView& out = operands.view[0];
+  if (out.size() <= kMaxCount) return launch_part(op, context, operands);
+  int axis = 0;  // two halves along the longest one
+  for (int i = 1; i < out.ndim(); ++i) axis = out.shape[i] > out.shape[axis] ? i : axis;
+  std::int64_t half = out.shape[axis] / 2;
+  half -= half >= 64 ? half % 64 : 0;  // vectors stay aligned
+  Operands part = operands;
+  for (int k = 0; k <= op.num_inputs; ++k) {
+    if (!part.view[k].data) continue;
+    part.view[k].shape[axis] = half;
+    operands.view[k].shape[axis] -= half;
+    operands.view[k].data += half * operands.view[k].strides[axis];
+  }
+  launch_parts(op, context, part);
+  launch_parts(op, context, operands);
 }
 
 }  // namespace
@@ -177,7 +198,7 @@ void Elementwise::run_cuda(const cuda::LaunchContext& context) {
   for (int k = 0; k < num_inputs; ++k) {
     if (in[k].array.present()) operands.view[k + 1] = in[k].array.view;
   }
-  cuda::launch_part(*this, context, operands);
+  cuda::launch_parts(*this, context, operands);
 }
 
 }  // namespace rensa
