@@ -158,6 +158,19 @@ template <class T, class First, int N, int W, int U> struct VectorInputs {
       }
     }
   }
+
+  // The u-th group of elements, wherever they lie; returns where the output's do.
+  __device__ __forceinline__ std::int64_t load_one(const ElementwiseArgs& args, int u,
+                                                   unsigned index) {
+    std::int64_t left = args.size - static_cast<std::int64_t>(index) * W, offset[4];
+    args.indexer.offsets(index, offset);
+    first[u] = load_input<First, W>(args.in[0], offset[1], left);
+#pragma unroll
+    for (int k = 1; k < N; ++k) {
+      others[u][k - 1] = load_input<T, W>(args.in[k], offset[k + 1], left);
+    }
+    return offset[0];
+  }
 };
 
 // T is the inputs' dtype, First that of the first one (where's condition is bool).
@@ -186,14 +199,7 @@ __global__ void __launch_bounds__(kVectorBlock)
     for (int u = 0; u < U; ++u) {
       unsigned index = begin + u * kVectorBlock;
       if (u >= args.unroll || index >= args.count) continue;
-      std::int64_t left = args.size - static_cast<std::int64_t>(index) * W, offset[4];
-      args.indexer.offsets(index, offset);
-      target[u] = offset[0];
-      in.first[u] = load_input<First, W>(args.in[0], offset[1], left);
-#pragma unroll
-      for (int k = 1; k < N; ++k) {
-        in.others[u][k - 1] = load_input<T, W>(args.in[k], offset[k + 1], left);
-      }
+      target[u] = in.load_one(args, u, index);
     }
   }
 #pragma unroll
