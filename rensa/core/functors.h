@@ -1,5 +1,5 @@
 // The functors of ops.def, over one value type V. Read by the host compiler (after <cmath>), by
-// nvcc and by NVRTC; it includes only the table and half.h, which include nothing.
+// nvcc and by NVRTC; it includes only the table, half.h and power.h, which include nothing else.
 //
 // V is one of: long long (bool and signed integers), unsigned long long, float (float16, bfloat16
 // and float32), double, complex_t<float>, complex_t<double>. Results are narrowed to the output's
@@ -7,6 +7,7 @@
 #pragma once
 
 #include "rensa/core/half.h"
+#include "rensa/core/power.h"
 
 namespace rensa {
 
@@ -212,7 +213,13 @@ template <class V> RENSA_FN V bit_count(V a) {
   return V(x * 0x0101010101010101ull >> 56);
 }
 
-RENSA_FN float pow(float a, float b) { return ::powf(a, b); }
+RENSA_FN float pow(float a, float b) {
+#if RENSA_HAS_FMA
+  return power::pow(a, b);
+#else
+  return ::powf(a, b);
+#endif
+}
 RENSA_FN double pow(double a, double b) { return ::pow(a, b); }
 RENSA_FN unsigned long long pow(unsigned long long base, unsigned long long exponent) {
   unsigned long long result = 1;

@@ -1,4 +1,5 @@
 // The path that all elementwise routines share: operators, weak numbers, broadcasting and errors.
+#include "rensa/backend/cpu/kernels.h"
 #include "tests/array/arrays.h"
 
 namespace rensa {
@@ -134,6 +135,20 @@ TEST_P(ElementwiseTest, WhereReadsAnyConditionAsTruth) {
   EXPECT_EQ(values(xp::where(xp::array({1e-300, 0.}), f1, f2)), V({1, 2}));
   EXPECT_EQ(values(xp::where(xp::array({256, 0}), f1.astype(uint8), f2.astype(uint8))), V({1, 2}));
   EXPECT_EQ(values(xp::where(xp::array({std::nan(""), 0.}), one, two)), V({1, 2}));
+}
+
+// Where the CPU has fused multiply-adds (tests/core/power_test.cc has the values).
+TEST(ElementwiseDevices, FloatPowersHaveTheSameBits) {
+  RENSA_NEEDS_GPUS(1);
+  if (host::best_instruction_set() == host::InstructionSet::baseline) GTEST_SKIP();
+  xp::random::seed(1);
+  Array base = xp::random::uniform(0, 4, {100000}, float32, cpu());
+  Array exponent = xp::random::uniform(-60, 60, {100000}, float32, cpu());
+  Array chance = xp::random::uniform(0, 1, {100000}, float32, cpu());
+  Array a = xp::where(chance < 0.1, -base, base);
+  Array b = xp::where(chance < 0.2, xp::rint(exponent), exponent);
+  Array there = xp::power(a.to(gpu(0)), b.to(gpu(0))).to(cpu());
+  EXPECT_TRUE(xp::array_equal(xp::power(a, b), there));
 }
 
 TEST(ElementwiseDevices, DoNotMix) {
