@@ -218,9 +218,9 @@ TEST(ElementwiseKernel, ItsCudaSourceCompilesWithoutAGpu) {
     Array x = xp::zeros({4, 5}, dtype), y = xp::zeros({5, 4}, float32);
     // Straight, strided, and rows of packs: dense, of a part, of one element each.
     Array wide = xp::zeros({4, 24}, dtype);
-    for (const Array& operand :
-         {x, xp::zeros({5, 4}, dtype).T(), wide[{Slice(), Slice(8, 16)}],
-          wide[{Slice(), Slice(0, 1)}].broadcast_to({4, 24}), wide[0].broadcast_to({4, 24})}) {
+    for (const Array& operand : std::vector<Array>{
+             x, xp::zeros({5, 4}, dtype).T(), wide[{Slice(), Slice(8, 16)}],
+             wide[{Slice(), Slice(0, 1)}].broadcast_to({4, 24}), wide[0].broadcast_to({4, 24})}) {
       for (const Array& raw : {y, y.T()}) {
         auto code =
             cuda::compile_gpu_code({kernel.source({operand, raw, 1.5}), "mixed", {}, {}}, 90);
