@@ -19,6 +19,7 @@ class CountingSource final : public MemorySource {
   void* record(cuda::StreamState*) override { return nullptr; }
   bool is_done(void*) override { return true; }
   void discard(void*) noexcept override {}
+  bool order(cuda::StreamState*, cuda::StreamState*) override { return true; }
   void poison(void*, std::int64_t, cuda::StreamState*) noexcept override {}
   void synchronize() override {}
 

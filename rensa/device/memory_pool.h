@@ -44,6 +44,9 @@ class MemorySource {
   virtual void* record(cuda::StreamState* stream) = 0;
   virtual bool is_done(void* ticket) = 0;
   virtual void discard(void* ticket) noexcept = 0;
+  /// Work queued on `later` from now on starts after all that is queued on `earlier` so far. False
+  /// where that cannot be had: `later` is being captured, and `earlier` not with it.
+  virtual bool order(cuda::StreamState* earlier, cuda::StreamState* later) = 0;
   /// Writes a pattern over a freed block in the order of its home stream (the poison mode).
   virtual void poison(void* data, std::int64_t nbytes, cuda::StreamState* stream) noexcept = 0;
   /// Waits until the device is idle; the last resort before OutOfMemoryError.

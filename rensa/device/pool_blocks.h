@@ -32,6 +32,7 @@ struct Use {
   cuda::StreamState* stream;
   std::shared_ptr<cuda::StreamState> keep;  // null when nobody shares the stream's state
   void* ticket = nullptr;                   // once the block is freed: what to wait for
+  bool ordered = false;                     // it runs after what the home stream had queued
 };
 
 /// A piece of a segment, and, while it is alive, the Storage that arrays share. Blocks are

@@ -174,18 +174,29 @@ Block* Core::take_shared(Arena& arena, std::int64_t size, Cut cut) {
   Block* block = take(shared_, size, cut);
   // It goes back to memory that every stream may take, so only after this stream's work.
   if (block && arena.stream) {
-    block->uses.push_back({arena.stream, arena.stream->weak_from_this().lock()});
+    block->uses.push_back({arena.stream, arena.stream->weak_from_this().lock(), nullptr, true});
   }
   return block;
 }
 
+/// Memory is handed out in the order of its home stream, on which work for whoever had it before
+/// may still wait. Another stream's first use therefore comes after all that the home stream has
+/// queued.
 void Core::note_use(Block* block, cuda::StreamState* stream) {
   Lock hold(lock_);
-  block->last_use.store(stream, std::memory_order_relaxed);
-  for (const Use& use : block->uses) {
-    if (use.stream == stream) return;
+  auto known = std::find_if(block->uses.begin(), block->uses.end(),
+                            [=](const Use& use) { return use.stream == stream; });
+  if (known == block->uses.end()) {
+    block->uses.push_back({stream, stream->weak_from_this().lock()});
+    known = block->uses.end() - 1;
   }
-  block->uses.push_back({stream, stream->weak_from_this().lock()});
+  if (!known->ordered) {
+    cuda::StreamState* home = block->home_stream();
+    // A capture that cannot have it leaves it to the launches of its graph, which note their uses.
+    if (home && !source_->order(home, stream)) return;
+    known->ordered = true;
+  }
+  block->last_use.store(stream, std::memory_order_relaxed);
 }
 
 // --- where nothing fits --------------------------------------------------------------------------

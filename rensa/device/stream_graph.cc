@@ -41,6 +41,9 @@ class CaptureSource final : public MemorySource {
   void discard(void* ticket) noexcept override {
     if (ticket != recording_.get()) source_->discard(ticket);
   }
+  bool order(StreamState* earlier, StreamState* later) override {
+    return source_->order(earlier, later);
+  }
   void poison(void*, std::int64_t, StreamState*) noexcept override {}  // it would be recorded
   void synchronize() override {
     if (!*recording_) source_->synchronize();

@@ -119,6 +119,41 @@ TEST(TransferGpu, PinnedSetAndGetOnStreams) {
   EXPECT_EQ(pageable.sum().item<double>(), 300000);
 }
 
+// Work that is queued for an array that is gone must not reach into the one that has its memory
+// now.
+TEST(TransferGpu, ReusedMemoryOnAnotherStreamWaitsForWhatIsQueuedForItsFormerArray) {
+  RENSA_NEEDS_GPUS(1);
+  constexpr std::int64_t kSize = 1 << 20;
+  Array pinned = to_pinned_memory(xp::ones({kSize})), wanted = pinned.to(gpu(0));
+  Array m = xp::full({2048, 2048}, 1e-3, float32, gpu(0)), product = xp::matmul(m, m);
+  DeviceScope on(gpu(0));
+  cuda::Stream side(cuda::non_blocking);
+  Array landing = xp::empty({kSize}, float32, gpu(0));
+  landing.set(pinned, side);  // the stream's first work, so that it is at hand
+  side.synchronize();
+  for (bool first_use_by_a_kernel : {false, true}) {
+    cuda::synchronize(gpu(0));
+    const void* memory = nullptr;
+    {
+      Array former = xp::empty({kSize}, float32, gpu(0));
+      memory = former.data();
+      for (int i = 0; i < 30; ++i) product = xp::matmul(m, product);  // takes a while
+      former.fill(7);
+    }
+    Array fresh = xp::empty({kSize}, float32, gpu(0));
+    EXPECT_EQ(fresh.data(), memory) << "the test wants the same memory";
+    if (first_use_by_a_kernel) {
+      cuda::StreamScope scope(side);
+      fresh.fill(1);
+    } else {
+      fresh.set(pinned, side);
+    }
+    side.synchronize();
+    cuda::synchronize(gpu(0));
+    EXPECT_TRUE(xp::array_equal(fresh, wanted)) << first_use_by_a_kernel;
+  }
+}
+
 TEST(TransferGpu, BetweenGpus) {
   RENSA_NEEDS_GPUS(2);
   Array a = xp::arange(6, float32, gpu(0)).reshape({2, 3});

@@ -24,7 +24,8 @@ class FakeDevice {
 
   struct Counts {
     int allocations = 0, frees = 0, tickets = 0, discarded = 0, poisoned = 0, synchronized = 0;
-    int trims = 0;
+    int trims = 0, orders = 0;
+    cuda::StreamState *earlier = nullptr, *later = nullptr;  // at the last order
     cuda::StreamState *allocated_on = nullptr, *freed_on = nullptr;  // at the last call
     std::int64_t bytes = 0, last_size = 0;
   };
@@ -116,6 +117,14 @@ class FakeSource final : public MemorySource {
     std::lock_guard<std::mutex> hold(device_.mutex_);
     ++device_.counts_.discarded;
     delete static_cast<FakeDevice::Ticket*>(ticket);
+  }
+  bool order(cuda::StreamState* earlier, cuda::StreamState* later) override {
+    std::lock_guard<std::mutex> hold(device_.mutex_);
+    if (later->capture()) return false;
+    ++device_.counts_.orders;
+    device_.counts_.earlier = earlier;
+    device_.counts_.later = later;
+    return true;
   }
   void poison(void* data, std::int64_t nbytes, cuda::StreamState*) noexcept override {
     std::lock_guard<std::mutex> hold(device_.mutex_);

@@ -233,6 +233,29 @@ TEST_F(MemoryPoolTest, ABlockUsedOnAnotherStreamWaitsForIt) {
   EXPECT_EQ(get(4_MiB)->data(), data);
 }
 
+// Whoever had the memory before may still have work queued on the home stream.
+TEST_F(MemoryPoolTest, TheFirstUseOnAnotherStreamComesAfterTheHomeStreamsWork) {
+  StoragePtr a = get(4_MiB);
+  a->use_on(stream.get());
+  EXPECT_EQ(device.counts().orders, 0);
+  a->use_on(other.get());
+  EXPECT_EQ(device.counts().orders, 1);
+  EXPECT_EQ(device.counts().earlier, stream.get());
+  EXPECT_EQ(device.counts().later, other.get());
+  a->use_on(stream.get());
+  a->use_on(other.get());
+  EXPECT_EQ(device.counts().orders, 1);
+  auto third = fake_stream();
+  a->use_on(third.get());
+  a->use_on(other.get());
+  a->use_on(third.get());
+  EXPECT_EQ(device.counts().orders, 2);
+  a = StoragePtr();
+  a = get(4_MiB);  // the same memory, for somebody new
+  a->use_on(other.get());
+  EXPECT_EQ(device.counts().orders, 3);
+}
+
 TEST_F(MemoryPoolTest, PendingBlocksAreFoundByLaterFrees) {
   StoragePtr a = get(1000);
   a->use_on(other.get());

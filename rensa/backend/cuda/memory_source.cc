@@ -71,6 +71,22 @@ class EventSource : public MemorySource {
     auto* known = static_cast<Ticket*>(ticket);
     TicketStock::of(known->device).put(known);
   }
+  bool order(StreamState* earlier, StreamState* later) override {
+    bool captured = later->capture() != nullptr;
+    if (captured && earlier->capture() != later->capture()) return false;
+    TicketStock& stock = TicketStock::of(earlier->device().index);
+    set_device(earlier->device());
+    Ticket* ticket = stock.take(earlier->device());
+    void* from = captured ? earlier->handle() : earlier->order_handle();
+    cudaError_t error = cudaEventRecord(ticket->event, static_cast<cudaStream_t>(from));
+    if (error == cudaSuccess) {
+      set_device(later->device());
+      error = cudaStreamWaitEvent(static_cast<cudaStream_t>(later->handle()), ticket->event, 0);
+    }
+    stock.put(ticket);
+    RENSA_CUDA_CHECK(error);
+    return true;
+  }
 };
 
 /// The pools' last resort waits whatever ForbidSync says: the alternative is to fail.
