@@ -1,4 +1,5 @@
 // Arrays between host and devices, and the waits that that takes.
+#include "rensa/device/allocators.h"
 #include "rensa/device/pool_options.h"
 #include "tests/array/arrays.h"
 
@@ -132,29 +133,31 @@ TEST(TransferGpu, ReusedMemoryOnAnotherStreamWaitsForWhatIsQueuedForItsFormerArr
   Array landing = xp::empty({kSize}, float32, gpu(0));
   landing.set(pinned, side);  // the stream's first work, so that it is at hand
   side.synchronize();
-  for (bool first_use_by_a_kernel : {false, true}) {
+  for (const char* first_use : {"a copy", "a kernel"}) {
     cuda::synchronize(gpu(0));
+    for (int i = 0; i < 30; ++i) product = xp::matmul(m, product);  // takes a while
+    cuda::PoolScope pool(first_use);  // with nothing but the two in it
     const void* memory = nullptr;
     {
       Array former = xp::empty({kSize}, float32, gpu(0));
       memory = former.data();
-      for (int i = 0; i < 30; ++i) product = xp::matmul(m, product);  // takes a while
       former.fill(7);
     }
     Array fresh = xp::empty({kSize}, float32, gpu(0));
     if (!pool_off()) {
       ASSERT_EQ(fresh.data(), memory) << "the test wants the same memory";
     }
-    if (first_use_by_a_kernel) {
+    if (first_use == std::string("a copy")) {
+      fresh.set(pinned, side);
+    } else {
       cuda::StreamScope scope(side);
       fresh.fill(1);
-    } else {
-      fresh.set(pinned, side);
     }
     side.synchronize();
     cuda::synchronize(gpu(0));
-    EXPECT_TRUE(xp::array_equal(fresh, wanted)) << first_use_by_a_kernel;
+    EXPECT_TRUE(xp::array_equal(fresh, wanted)) << first_use;
   }
+  for (const char* pool : {"a copy", "a kernel"}) cuda::drop_named_pool(pool, gpu(0));
 }
 
 TEST(TransferGpu, BetweenGpus) {
