@@ -93,6 +93,7 @@ template <class Managed> Managed* give(const Array& a, const ToDlpackOptions& op
   tensor.shape = exported->shape.begin();
   tensor.strides = exported->strides.begin();
   if (a.device().is_cuda() && options.stream) {
+    a.storage()->use_on(cuda::current_stream_state(a.device()));
     cuda::order_foreign_stream(*options.stream, cuda::current_stream(a.device()));
   }
   managed.manager_ctx = exported.get();

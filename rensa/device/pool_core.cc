@@ -183,6 +183,16 @@ Block* Core::take_shared(Arena& arena, std::int64_t size, Cut cut) {
 /// may still wait. Another stream's first use therefore comes after all that the home stream has
 /// queued.
 void Core::note_use(Block* block, cuda::StreamState* stream) {
+  cuda::StreamState* home = block->home_stream();
+  // Without the lock: the driver may wait for room in a queue whose work frees memory of this pool.
+  // Of threads that come at once each asks for the order. A capture that cannot have it leaves it
+  // to the launches of its graph, which note their uses.
+  bool ordered = note_use(block, stream, !home);
+  if (!ordered && source_->order(home, stream)) note_use(block, stream, true);
+}
+
+/// Whether the use is ordered; `now` it is.
+bool Core::note_use(Block* block, cuda::StreamState* stream, bool now) {
   Lock hold(lock_);
   auto known = std::find_if(block->uses.begin(), block->uses.end(),
                             [=](const Use& use) { return use.stream == stream; });
@@ -190,13 +200,9 @@ void Core::note_use(Block* block, cuda::StreamState* stream) {
     block->uses.push_back({stream, stream->weak_from_this().lock()});
     known = block->uses.end() - 1;
   }
-  if (!known->ordered) {
-    cuda::StreamState* home = block->home_stream();
-    // A capture that cannot have it leaves it to the launches of its graph, which note their uses.
-    if (home && !source_->order(home, stream)) return;
-    known->ordered = true;
-  }
-  block->last_use.store(stream, std::memory_order_relaxed);
+  known->ordered = known->ordered || now;
+  if (known->ordered) block->last_use.store(stream, std::memory_order_relaxed);
+  return known->ordered;
 }
 
 // --- where nothing fits --------------------------------------------------------------------------

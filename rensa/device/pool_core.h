@@ -112,6 +112,8 @@ class Core {
   std::string holders() const;
   std::int64_t largest_free() const;
 
+  bool note_use(Block* block, cuda::StreamState* stream, bool now);
+
   // Without the lock.
   void take_back(Block* block) noexcept;
   void take_back_slowly(Block* block) noexcept;

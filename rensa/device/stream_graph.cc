@@ -41,8 +41,15 @@ class CaptureSource final : public MemorySource {
   void discard(void* ticket) noexcept override {
     if (ticket != recording_.get()) source_->discard(ticket);
   }
+  /// Within the capture by an edge of the graph: what had a block before is part of it as well.
   bool order(StreamState* earlier, StreamState* later) override {
-    return source_->order(earlier, later);
+    if (!later->capture()) return source_->order(earlier, later);
+    if (earlier->capture() != later->capture()) return false;
+    void* event = runtime::create_event(earlier->device(), {.timing = false});
+    runtime::record_event(event, earlier->handle());
+    runtime::wait_event(later->handle(), event);
+    runtime::destroy_event(event);
+    return true;
   }
   void poison(void*, std::int64_t, StreamState*) noexcept override {}  // it would be recorded
   void synchronize() override {
@@ -93,6 +100,7 @@ Capture::Capture(std::shared_ptr<StreamState> stream)
   runtime::set_device(first.device());
   StoragePtr semaphores = pool_->malloc(kSemaphoreBytes, &first);
   runtime::zero_async(semaphores->data(), kSemaphoreBytes, first.handle());
+  kept_.push_back(semaphores);  // a launch on another stream comes after they are zeroed
   scratch_[&first].semaphores = std::move(semaphores);
   first.enter_capture(this);
   try {

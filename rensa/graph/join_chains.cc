@@ -2,6 +2,7 @@
 #include "rensa/graph/join_chains.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "rensa/core/error.h"
 #include "rensa/device/operations.h"
@@ -16,8 +17,8 @@ using detail::FusedPrograms;
 using detail::TracedInput;
 using detail::TracedValue;
 
-constexpr std::size_t kMostArrays = 48;  // of a kernel: its parameters stay below 4 KiB
-constexpr std::size_t kLookAhead = 256;  // operations that a chain may span
+constexpr std::size_t kMostArguments = 48;  // of a kernel: their struct stays below 4 KiB
+constexpr std::size_t kLookAhead = 256;     // operations that a chain may span
 
 bool overlap(const ArrayView& a, const ArrayView& b) {
   std::int64_t a_begin = 0, a_end = 0, b_begin = 0, b_end = 0;
@@ -67,7 +68,7 @@ class Chain {
   /// Adds the operation, which comes after all others, if one kernel can do it with them.
   bool take(std::size_t index, const Elementwise& op) {
     const ArrayView& out = op.out.view;
-    if (out.shape != shape_ || arrays_ + 4 > kMostArrays) return false;
+    if (out.shape != shape_ || arguments_ + 4 > kMostArguments) return false;
     std::vector<int> read_parts;
     bool writes_theirs = false;
     for (const Entry& entry : entries_) {
@@ -99,7 +100,7 @@ class Chain {
       int part = entries_[k].part;
       if (part == 0) return false;
       std::erase_if(entries_, [&](const Entry& entry) { return entry.part == part; });
-      k = 0;  // nothing conflicts with the first
+      k = 0;  // the first is looked at already, and is of the chain
     }
     return true;
   }
@@ -150,8 +151,11 @@ class Chain {
   }
 
   void add(std::size_t index, const Elementwise& op, int part) {
-    ++arrays_;
-    for (const ArrayView* read : reads(op)) arrays_ += maker_of(*read, entries_.size()) < 0;
+    ++arguments_;
+    for (int k = 0; k < op.num_inputs; ++k) {
+      const Operand& read = op.in[k].array;
+      arguments_ += !read.present() || maker_of(read.view, entries_.size()) < 0;
+    }
     entries_.push_back({index, &op, part});
   }
 
@@ -189,13 +193,20 @@ class Chain {
   Shape shape_;
   std::vector<Entry> entries_;
   int next_part_ = 1;
-  std::size_t arrays_ = 0;  // that a kernel for all would have, at most
+  std::size_t arguments_ = 0;  // that a kernel for all would have, at most
 };
 
 class Joiner {
  public:
   explicit Joiner(Recording& recording) : ops_(recording.operations) {
-    for (const auto& operation : ops_) uses_.push_back(accesses(*operation));
+    std::unordered_set<Storage*> seen;
+    for (const auto& operation : ops_) {
+      uses_.push_back(accesses(*operation));
+      for (const Access& use : uses_.back()) {
+        if (!use.write && seen.count(use.storage) == 0) carried_over_.insert(use.storage);
+      }
+      for (const Access& use : uses_.back()) seen.insert(use.storage);
+    }
   }
 
   JoinedChains run() {
@@ -227,7 +238,7 @@ class Joiner {
     std::vector<std::size_t> members = chain.members();
     std::size_t last = members.back();
     auto needed = [&](Storage* storage) {
-      if (storage->use_count() != 1) return true;  // someone outside of the recording holds it
+      if (!is_own(*storage) || carried_over_.count(storage) != 0) return true;
       for (std::size_t j = last + 1; j < ops_.size(); ++j) {
         if (!ops_[j]) continue;
         for (const Access& use : uses_[j]) {
@@ -251,6 +262,7 @@ class Joiner {
 
   std::vector<std::unique_ptr<Operation>>& ops_;  // null: part of a later kernel
   std::vector<std::vector<Access>> uses_;
+  std::unordered_set<Storage*> carried_over_;  // read before it is written: from run to run
   FusedPrograms programs_;
   JoinedChains result_;
 };

@@ -40,11 +40,14 @@ struct Block {
   std::int64_t offset = 0;
 };
 
-/// Whether every use of `a` comes before `b`'s first.
+/// Whether every use of `a` comes before every one of `b`, of which several may be the first: they
+/// may write parts of it.
 bool done_before(const Block& a, const Block& b, const Order& order) {
-  const auto& ancestors = order.ancestor[static_cast<std::size_t>(b.users.front())];
-  return std::all_of(a.users.begin(), a.users.end(),
-                     [&](int user) { return ancestors[static_cast<std::size_t>(user)]; });
+  return std::all_of(b.users.begin(), b.users.end(), [&](int later) {
+    const auto& ancestors = order.ancestor[static_cast<std::size_t>(later)];
+    return std::all_of(a.users.begin(), a.users.end(),
+                       [&](int user) { return ancestors[static_cast<std::size_t>(user)]; });
+  });
 }
 
 /// Gives every block the lowest offset free of the blocks it must not share with; returns the size.
@@ -103,7 +106,7 @@ Plan make_plan(Recording& recording, bool branches) {
   for (std::size_t i = 0; i < n; ++i) {
     auto uses = accesses(*recording.operations[i]);
     for (const Access& use : uses) {
-      if (use.storage->use_count() != 1) continue;
+      if (!is_own(*use.storage)) continue;
       bool reads = std::any_of(uses.begin(), uses.end(), [&](const Access& other) {
         return other.storage == use.storage && !other.write;
       });

@@ -80,6 +80,11 @@ std::vector<Access> accesses(Operation& operation) {
   return result;
 }
 
+bool is_own(const Storage& storage) {
+  return storage.use_count() == 1 &&
+         (storage.device().is_cpu() || storage.home_stream() != nullptr);
+}
+
 bool conflict(const std::vector<Access>& a, const std::vector<Access>& b) {
   for (const Access& x : a) {
     for (const Access& y : b) {

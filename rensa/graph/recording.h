@@ -70,6 +70,9 @@ struct Access {
   bool write;
 };
 std::vector<Access> accesses(Operation& operation);
+/// Whether only the recording holds the memory, and nobody else can see it. Memory of somebody
+/// else's, which has no home stream on a GPU, is never its own.
+bool is_own(const Storage& storage);
 /// Whether the order of two operations matters: one writes bytes that the other reads or writes.
 bool conflict(const std::vector<Access>& a, const std::vector<Access>& b);
 

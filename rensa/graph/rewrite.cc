@@ -32,9 +32,6 @@ class Rewriter {
   }
 
  private:
-  /// Memory that nobody but the recording holds.
-  bool is_own(Storage* storage) const { return storage->use_count() == 1; }
-
   bool touches(std::size_t i, Storage* storage, bool writes_only) const {
     for (const Access& access : accesses(*ops_[i])) {
       if (access.storage == storage && (access.write || !writes_only)) return true;
@@ -64,7 +61,7 @@ class Rewriter {
       auto* op = dynamic_cast<Elementwise*>(ops_[i].get());
       if (!op || op->ufunc != Ufunc::copy || op->in[0].array.present()) continue;
       Storage* storage = op->out.storage;
-      if (!is_own(storage)) continue;
+      if (!is_own(*storage)) continue;
       bool only_writer = true;
       for (std::size_t user : users(storage)) {
         only_writer = only_writer && (user == i || !touches(user, storage, true));
@@ -80,7 +77,7 @@ class Rewriter {
 
   void fuse_relu(std::size_t i, const Elementwise& relu) {
     Storage* middle = relu.in[0].array.storage;
-    if (!relu.in[0].array.present() || !is_own(middle)) return;
+    if (!relu.in[0].array.present() || !is_own(*middle)) return;
     auto middle_users = users(middle);
     if (middle_users.size() != 2 || middle_users[1] != i) return;
     std::size_t product_index = middle_users[0];
@@ -139,7 +136,7 @@ class Rewriter {
       bool needed = false;
       for (const Access& access : accesses(*ops_[i])) {
         if (!access.write) continue;
-        bool read_later = !is_own(access.storage);
+        bool read_later = !is_own(*access.storage);
         for (std::size_t j = i + 1; j < ops_.size() && !read_later; ++j) {
           read_later = touches(j, access.storage, false);
         }

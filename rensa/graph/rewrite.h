@@ -6,7 +6,7 @@
 
 namespace rensa {
 
-/// Applies every rewrite below until none fits:
+/// Applies the rewrites, in this order:
 ///   fold_constants   an operation that only fills memory of its own with a number ran already
 ///   fuse_relu        matmul with bias, then relu: relu as the product's epilogue
 ///   fuse_relu_grad   relu's gradient, then its sum over the batch (the bias gradient): one pass

@@ -119,6 +119,10 @@ std::string FusedSource::stored(int from, int input, const AxisMap& axes) {
     leaf.offset = reinterpret_cast<std::intptr_t>(view.data);
   } else {
     std::tie(leaf.from, leaf.input) = first_reader(from, input);
+    if (leaf.dtype == bool_) {  // any byte but 0 is true
+      leaf.dtype = uint8;
+      return define("bool", array(std::move(leaf)) + " != 0");
+    }
   }
   return array(std::move(leaf));
 }

@@ -133,7 +133,7 @@ TEST(TransferGpu, ReusedMemoryOnAnotherStreamWaitsForWhatIsQueuedForItsFormerArr
   Array landing = xp::empty({kSize}, float32, gpu(0));
   landing.set(pinned, side);  // the stream's first work, so that it is at hand
   side.synchronize();
-  for (const char* first_use : {"a copy", "a kernel"}) {
+  for (const char* first_use : {"a copy", "a pageable copy", "a kernel"}) {
     cuda::synchronize(gpu(0));
     for (int i = 0; i < 30; ++i) product = xp::matmul(m, product);  // takes a while
     cuda::PoolScope pool(first_use);  // with nothing but the two in it
@@ -149,6 +149,8 @@ TEST(TransferGpu, ReusedMemoryOnAnotherStreamWaitsForWhatIsQueuedForItsFormerArr
     }
     if (first_use == std::string("a copy")) {
       fresh.set(pinned, side);
+    } else if (first_use == std::string("a pageable copy")) {
+      fresh.set(xp::ones({kSize}), side);
     } else {
       cuda::StreamScope scope(side);
       fresh.fill(1);
@@ -157,7 +159,8 @@ TEST(TransferGpu, ReusedMemoryOnAnotherStreamWaitsForWhatIsQueuedForItsFormerArr
     cuda::synchronize(gpu(0));
     EXPECT_TRUE(xp::array_equal(fresh, wanted)) << first_use;
   }
-  for (const char* pool : {"a copy", "a kernel"}) cuda::drop_named_pool(pool, gpu(0));
+  for (const char* pool : {"a copy", "a pageable copy", "a kernel"})
+    cuda::drop_named_pool(pool, gpu(0));
 }
 
 TEST(TransferGpu, BetweenGpus) {

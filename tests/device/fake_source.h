@@ -25,7 +25,7 @@ class FakeDevice {
   struct Counts {
     int allocations = 0, frees = 0, tickets = 0, discarded = 0, poisoned = 0, synchronized = 0;
     int trims = 0, orders = 0;
-    cuda::StreamState *earlier = nullptr, *later = nullptr;  // at the last order
+    cuda::StreamState *earlier = nullptr, *later = nullptr;          // at the last order
     cuda::StreamState *allocated_on = nullptr, *freed_on = nullptr;  // at the last call
     std::int64_t bytes = 0, last_size = 0;
   };
@@ -36,6 +36,10 @@ class FakeDevice {
   void fail_allocations(bool on) {
     std::lock_guard<std::mutex> hold(mutex_);
     failing_ = on;
+  }
+  void refuse_orders(bool on) {
+    std::lock_guard<std::mutex> hold(mutex_);
+    refusing_ = on;
   }
   std::unique_ptr<MemorySource> source();
 
@@ -58,7 +62,7 @@ class FakeDevice {
 
   std::mutex mutex_;
   std::int64_t capacity_;
-  bool failing_ = false;
+  bool failing_ = false, refusing_ = false;
   Counts counts_;
   std::map<void*, std::int64_t> sizes_;
   std::map<cuda::StreamState*, Work> work_;
@@ -120,7 +124,7 @@ class FakeSource final : public MemorySource {
   }
   bool order(cuda::StreamState* earlier, cuda::StreamState* later) override {
     std::lock_guard<std::mutex> hold(device_.mutex_);
-    if (later->capture()) return false;
+    if (device_.refusing_) return false;
     ++device_.counts_.orders;
     device_.counts_.earlier = earlier;
     device_.counts_.later = later;

@@ -251,7 +251,12 @@ TEST_F(MemoryPoolTest, TheFirstUseOnAnotherStreamComesAfterTheHomeStreamsWork) {
   a->use_on(third.get());
   EXPECT_EQ(device.counts().orders, 2);
   a = StoragePtr();
-  a = get(4_MiB);  // the same memory, for somebody new
+  a = get(4_MiB);              // the same memory, for somebody new
+  device.refuse_orders(true);  // as a capture does
+  a->use_on(other.get());
+  a->use_on(other.get());
+  EXPECT_EQ(device.counts().orders, 2);
+  device.refuse_orders(false);
   a->use_on(other.get());
   EXPECT_EQ(device.counts().orders, 3);
 }

@@ -182,6 +182,39 @@ TEST_P(JoinChains, ForwardAndBackwardOfElementwiseFunctions) {
   EXPECT_EQ(operations_left, 1u);
 }
 
+// A step that holds the last handle of memory which it updates from run to run.
+TEST_P(JoinChains, WhatIsCarriedOverIsWritten) {
+  Array state = numbers({100}), x = numbers({100}), y;
+  const Storage* memory = state.storage().get();
+  std::vector<double> want = (state * 0.5f).to_vector<double>();
+  Recording recording;
+  ThreadState::current().recorder = &recording;
+  Array first = state;
+  state = Array();
+  first *= 0.5f;
+  y = first + x;
+  first = Array();
+  ThreadState::current().recorder = nullptr;
+  rewrite(recording);
+  if (device().is_cpu()) join_chains(recording);
+  ASSERT_EQ(recording.operations.size(), 1u);
+  bool written = false;
+  for (const Access& use : accesses(*recording.operations[0])) {
+    written = written || (use.write && use.storage == memory);
+  }
+  EXPECT_TRUE(written);
+}
+
+TEST_P(JoinChains, AnyByteButZeroIsTrue) {
+  Array bytes = xp::remainder(xp::arange(600, int64, device()), 5).astype(uint8);
+  Memory memory{{bytes.view(bool_), bytes, numbers({600})}, {}};
+  JoinedChains joined = check(memory, [](Memory& m) {
+    const Array &flags = m.given[0], &bytes = m.given[1], &x = m.given[2];
+    m.made = {(flags == (bytes > 0)).astype(float32) * x, flags.astype(int32) + 1};
+  });
+  EXPECT_EQ(joined.kernels, 2);
+}
+
 // Arrays and parts of them, read and written in random order, with sums and products in between.
 TEST_P(JoinChains, RandomPrograms) {
   int programs = device().is_cpu() ? 6 : 25;  // each is compiled

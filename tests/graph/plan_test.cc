@@ -72,6 +72,31 @@ TEST(Plan, MemoryThatBranchesUseTogetherIsNotShared) {
   EXPECT_EQ(plan.arena->nbytes(), 4 * 4096);
 }
 
+TEST(Plan, MemoryThatIsWrittenInPartsIsSharedWithNothingThatAnyPartMayPass) {
+  Array x = xp::ones({1000}), y;
+  Recording recording;
+  record(recording, [&] {
+    Array first = xp::exp(x);
+    Array second = xp::sqrt(first);
+    Array parts = xp::empty({1000});
+    parts[Slice(0, 500)] = second[Slice(0, 500)];
+    parts[Slice(500, 1000)] = x[Slice(500, 1000)];  // waits for nothing
+    y = parts * 2;
+  });
+  std::vector<float> eager = y.to_vector<float>();
+  Plan plan = make_plan(recording, true);
+  std::vector<const char*> written;
+  for (auto& operation : recording.operations) {
+    for (const Access& access : accesses(*operation)) {
+      if (access.write) written.push_back(access.begin);
+    }
+  }
+  ASSERT_EQ(written.size(), 5u);
+  auto apart = [](const char* a, const char* b) { return std::abs(a - b) >= 4000; };
+  EXPECT_TRUE(apart(written[2], written[0])) << "the other part may be written before `first`";
+  EXPECT_TRUE(apart(written[2], written[1]));
+}
+
 TEST(Plan, ReplannedListGivesTheSameNumbers) {
   Array x = xp::arange(100, float32);
   Array y;

@@ -72,13 +72,14 @@ class EventSource : public MemorySource {
     TicketStock::of(known->device).put(known);
   }
   bool order(StreamState* earlier, StreamState* later) override {
-    bool captured = later->capture() != nullptr;
-    if (captured && earlier->capture() != later->capture()) return false;
+    if (later->capture() || is_captured(later->handle()) || is_captured(earlier->order_handle())) {
+      return false;
+    }
     TicketStock& stock = TicketStock::of(earlier->device().index);
     set_device(earlier->device());
     Ticket* ticket = stock.take(earlier->device());
-    void* from = captured ? earlier->handle() : earlier->order_handle();
-    cudaError_t error = cudaEventRecord(ticket->event, static_cast<cudaStream_t>(from));
+    cudaError_t error =
+        cudaEventRecord(ticket->event, static_cast<cudaStream_t>(earlier->order_handle()));
     if (error == cudaSuccess) {
       set_device(later->device());
       error = cudaStreamWaitEvent(static_cast<cudaStream_t>(later->handle()), ticket->event, 0);
@@ -86,6 +87,18 @@ class EventSource : public MemorySource {
     stock.put(ticket);
     RENSA_CUDA_CHECK(error);
     return true;
+  }
+
+ private:
+  /// Whether somebody else captures the stream (one of another library's, say), or the legacy
+  /// stream is not to be touched since another one is captured.
+  static bool is_captured(void* stream) {
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    if (cudaStreamIsCapturing(static_cast<cudaStream_t>(stream), &status) != cudaSuccess) {
+      (void)cudaGetLastError();
+      return true;
+    }
+    return status != cudaStreamCaptureStatusNone;
   }
 };
 

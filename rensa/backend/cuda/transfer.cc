@@ -227,6 +227,7 @@ void Transfer::run_cuda(const LaunchContext& context) {
                     in.view.describe(), out.view.describe()));
   }
   if (host && !host->storage->is_pinned()) {
+    (host == &in ? out : in).storage->use_on(context.stream);
     copy_pageable(name(), context, in, out);
   } else if (!host && in.view.device != out.view.device) {
     copy_between_gpus(context, in, out);
