@@ -364,6 +364,8 @@ inline void Core::take_back(Block* block) noexcept {
 /// Freed memory that others wait for, or whose freeing ends something.
 void Core::take_back_slowly(Block* block) noexcept {
   Dropped dropped;
+  // Nobody else holds the block any more. Without the lock, as in note_use.
+  for (Use& use : block->uses) use.ticket = ticket_of(use.stream);
   {
     Lock hold(lock_);
     add_to(used, -block->size);
@@ -388,7 +390,6 @@ void Core::settle(Block* block, Dropped& dropped) noexcept {
 }
 
 void Core::pend(Block* block) noexcept {
-  for (Use& use : block->uses) use.ticket = ticket_of(use.stream);
   block->state = Block::State::pending;
   block->next = nullptr;
   (pending_first_ ? pending_last_->next : pending_first_) = block;
