@@ -1,5 +1,5 @@
 """NumPy's answers to sorts, searches, scans, sets, quantiles and histograms, for
-tests/array/sorting_test.cc."""
+tests/array/sorting_test.cc and scan_test.cc."""
 import numpy as np
 
 from case_file import (BOOL, COMPLEX, DTYPES, FLOATS, REAL, SIGNED, UNSIGNED, CaseFile, Values)
