@@ -163,11 +163,7 @@ bool partly_overlap(const ArrayView& a, const ArrayView& b) {
   a.byte_range(&a_begin, &a_end);
   b.byte_range(&b_begin, &b_end);
   if (a.data + a_begin >= b.data + b_end || b.data + b_begin >= a.data + a_end) return false;
-  if (a.data != b.data || a.dtype != b.dtype || a.shape != b.shape) return true;
-  for (int i = 0; i < a.ndim(); ++i) {
-    if (a.shape[i] > 1 && a.strides[i] != b.strides[i]) return true;
-  }
-  return false;
+  return !same_view(a, b);
 }
 
 void copy_elements(const char* operation, const Array& in, const Array& out) {

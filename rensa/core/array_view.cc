@@ -32,7 +32,11 @@ std::string ArrayView::describe() const {
 }
 
 bool same_view(const ArrayView& a, const ArrayView& b) {
-  return a.data == b.data && a.dtype == b.dtype && a.shape == b.shape && a.strides == b.strides;
+  if (a.data != b.data || a.dtype != b.dtype || a.shape != b.shape) return false;
+  for (int i = 0; i < a.ndim(); ++i) {
+    if (a.shape[i] > 1 && a.strides[i] != b.strides[i]) return false;
+  }
+  return true;
 }
 
 ArrayView broadcast_view(const ArrayView& view, const Shape& shape) {

@@ -2,8 +2,8 @@
 #include "rensa/graph/join_chains.h"
 
 #include <algorithm>
-#include <unordered_set>
 
+#include "rensa/array/internal.h"
 #include "rensa/core/error.h"
 #include "rensa/device/operations.h"
 #include "rensa/kernel/elementwise_launch.h"
@@ -14,23 +14,12 @@ namespace rensa {
 namespace {
 
 using detail::FusedPrograms;
+using detail::partly_overlap;
 using detail::TracedInput;
 using detail::TracedValue;
 
 constexpr std::size_t kMostArguments = 48;  // of a kernel: their struct stays below 4 KiB
 constexpr std::size_t kLookAhead = 256;     // operations that a chain may span
-
-bool overlap(const ArrayView& a, const ArrayView& b) {
-  std::int64_t a_begin = 0, a_end = 0, b_begin = 0, b_end = 0;
-  a.byte_range(&a_begin, &a_end);
-  b.byte_range(&b_begin, &b_end);
-  return a.data + a_begin < b.data + b_end && b.data + b_begin < a.data + a_end;
-}
-
-/// Element i of the one is element i of the other, or the two have nothing in common.
-bool same_or_apart(const ArrayView& a, const ArrayView& b) {
-  return same_view(a, b) || !overlap(a, b);
-}
 
 /// Whether the elements stand in the order in which a kernel walks them. Others are left to the
 /// library's kernels, which take them tile by tile.
@@ -51,7 +40,7 @@ const Elementwise* chainable(const Operation& operation) {
   for (int k = 0; k < e->num_inputs; ++k) {
     if (!e->in[k].array.present()) continue;
     const ArrayView& in = e->in[k].array.view;
-    if (!in_c_order(in) || !same_or_apart(in, e->out.view)) return nullptr;
+    if (!in_c_order(in) || partly_overlap(in, e->out.view)) return nullptr;
   }
   return e;
 }
@@ -75,11 +64,11 @@ class Chain {
       std::vector<const ArrayView*> theirs{&entry.op->out.view};
       for (const ArrayView* read : reads(*entry.op)) theirs.push_back(read);
       for (const ArrayView* view : theirs) {
-        if (!same_or_apart(out, *view)) return false;
+        if (partly_overlap(out, *view)) return false;
         writes_theirs = writes_theirs || same_view(out, *view);
       }
       for (const ArrayView* read : reads(op)) {
-        if (!same_or_apart(*read, entry.op->out.view)) return false;
+        if (partly_overlap(*read, entry.op->out.view)) return false;
         if (same_view(*read, entry.op->out.view)) read_parts.push_back(entry.part);
       }
     }
@@ -199,14 +188,8 @@ class Chain {
 class Joiner {
  public:
   explicit Joiner(Recording& recording) : ops_(recording.operations) {
-    std::unordered_set<Storage*> seen;
-    for (const auto& operation : ops_) {
-      uses_.push_back(accesses(*operation));
-      for (const Access& use : uses_.back()) {
-        if (!use.write && seen.count(use.storage) == 0) carried_over_.insert(use.storage);
-      }
-      for (const Access& use : uses_.back()) seen.insert(use.storage);
-    }
+    for (const auto& operation : ops_) uses_.push_back(accesses(*operation));
+    carried_over_ = carried_over(uses_);
   }
 
   JoinedChains run() {
@@ -262,7 +245,7 @@ class Joiner {
 
   std::vector<std::unique_ptr<Operation>>& ops_;  // null: part of a later kernel
   std::vector<std::vector<Access>> uses_;
-  std::unordered_set<Storage*> carried_over_;  // read before it is written: from run to run
+  std::unordered_set<Storage*> carried_over_;
   FusedPrograms programs_;
   JoinedChains result_;
 };

@@ -15,10 +15,8 @@ struct Order {
   std::vector<std::vector<bool>> ancestor;  // ancestor[i][j]: j is done before i starts
 };
 
-Order order(const Recording& recording, bool branches) {
-  std::size_t n = recording.operations.size();
-  std::vector<std::vector<Access>> uses;
-  for (const auto& operation : recording.operations) uses.push_back(accesses(*operation));
+Order order(const std::vector<std::vector<Access>>& uses, bool branches) {
+  std::size_t n = uses.size();
   Order result{std::vector<std::vector<int>>(n),
                std::vector<std::vector<bool>>(n, std::vector<bool>(n, false))};
   for (std::size_t i = 0; i < n; ++i) {
@@ -95,30 +93,26 @@ class Retarget final : public OperandVisitor {
 
 Plan make_plan(Recording& recording, bool branches) {
   std::size_t n = recording.operations.size();
-  Order ordered = order(recording, branches);
+  std::vector<std::vector<Access>> uses;
+  for (const auto& operation : recording.operations) uses.push_back(accesses(*operation));
+  Order ordered = order(uses, branches);
 
-  // The step's own storages, in the order of their first use. One that is read before it is written
-  // holds something from before the recording and stays.
+  // The step's own storages, in the order of their first use. What is carried over stays.
+  std::unordered_set<Storage*> stays = carried_over(uses), touched;
   std::vector<Storage*> own;
   std::unordered_map<Storage*, std::size_t> block_of;
-  std::unordered_map<Storage*, bool> seen;
   std::vector<Block> blocks;
   for (std::size_t i = 0; i < n; ++i) {
-    auto uses = accesses(*recording.operations[i]);
-    for (const Access& use : uses) {
-      if (!is_own(*use.storage)) continue;
-      bool reads = std::any_of(uses.begin(), uses.end(), [&](const Access& other) {
-        return other.storage == use.storage && !other.write;
-      });
-      if (seen.try_emplace(use.storage, true).second && !reads) {
+    for (const Access& use : uses[i]) {
+      touched.insert(use.storage);
+      if (!is_own(*use.storage) || stays.count(use.storage) != 0) continue;
+      auto [block, is_new] = block_of.try_emplace(use.storage, blocks.size());
+      if (is_new) {
         std::int64_t bytes = (use.storage->nbytes() + kAlignment - 1) / kAlignment * kAlignment;
-        block_of[use.storage] = blocks.size();
         blocks.push_back({std::max(bytes, kAlignment), {}});
         own.push_back(use.storage);
       }
-      if (auto found = block_of.find(use.storage); found != block_of.end()) {
-        blocks[found->second].users.push_back(static_cast<int>(i));
-      }
+      blocks[block->second].users.push_back(static_cast<int>(i));
     }
   }
   Plan plan;
@@ -149,7 +143,7 @@ Plan make_plan(Recording& recording, bool branches) {
   }
   for (Storage* storage : own) recording.storages.erase(storage);
   std::erase_if(recording.storages, [&](const auto& held) {  // of operations that were rewritten
-    return held.first->use_count() == 1 && seen.count(held.first) == 0;
+    return held.first->use_count() == 1 && touched.count(held.first) == 0;
   });
   plan.dependencies = std::move(ordered.direct);
   return plan;

@@ -85,6 +85,17 @@ bool is_own(const Storage& storage) {
          (storage.device().is_cpu() || storage.home_stream() != nullptr);
 }
 
+std::unordered_set<Storage*> carried_over(const std::vector<std::vector<Access>>& uses) {
+  std::unordered_set<Storage*> result, seen;
+  for (const std::vector<Access>& of_one : uses) {
+    for (const Access& use : of_one) {
+      if (!use.write && seen.count(use.storage) == 0) result.insert(use.storage);
+    }
+    for (const Access& use : of_one) seen.insert(use.storage);
+  }
+  return result;
+}
+
 bool conflict(const std::vector<Access>& a, const std::vector<Access>& b) {
   for (const Access& x : a) {
     for (const Access& y : b) {

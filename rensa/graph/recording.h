@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "rensa/array/array.h"
@@ -73,6 +74,9 @@ std::vector<Access> accesses(Operation& operation);
 /// Whether only the recording holds the memory, and nobody else can see it. Memory of somebody
 /// else's, which has no home stream on a GPU, is never its own.
 bool is_own(const Storage& storage);
+/// The memory that holds something from run to run: an operation reads it before any has written
+/// it. `uses` are those of a list of operations.
+std::unordered_set<Storage*> carried_over(const std::vector<std::vector<Access>>& uses);
 /// Whether the order of two operations matters: one writes bytes that the other reads or writes.
 bool conflict(const std::vector<Access>& a, const std::vector<Access>& b);
 
