@@ -26,23 +26,23 @@ struct SortedRows {
   // The shares of the weights up to each element; undefined where there are no weights.
   Array shares;
 
-  SortedRows(const char* operation, const Array& a, Axes axis, bool keepdims) {
+  // `weights` of NaN count nothing where `ignore_nan`.
+  SortedRows(const char* operation, const Array& a, Axes axis, bool keepdims,
+             const ArrayOption& weights = {}, bool ignore_nan = false) {
     detail::check_defined(operation, a);
     unsigned reduced = axis.mask(operation, a.ndim());
     for (int i = 0; i < a.ndim(); ++i) {
       bool kept = !(reduced >> i & 1);
       if (kept || keepdims) shape.push_back(kept ? a.shape()[i] : 1);
     }
-    rows = detail::sorted_rows(operation, rows_of(a, reduced));
-  }
-
-  // With NaN left out of account where `ignore_nan`.
-  SortedRows(const char* operation, const Array& a, Axes axis, bool keepdims, const Array& weights,
-             bool ignore_nan)
-      : SortedRows(operation, a, axis, keepdims) {
-    unsigned reduced = axis.mask(operation, a.ndim());
-    Array given = detail::weights_along(operation, a, weights, reduced).broadcast_to(a.shape());
-    Array order = detail::order_of_rows(operation, rows_of(a, reduced));
+    Array unsorted = rows_of(a, reduced);
+    if (!weights) {
+      rows = detail::sorted_rows(operation, unsorted);
+      return;
+    }
+    Array given = detail::weights_along(operation, a, *weights, reduced).broadcast_to(a.shape());
+    Array order = detail::order_of_rows(operation, unsorted);
+    rows = detail::take_places(unsorted, order);
     Array sorted = detail::take_places(rows_of(given.astype(float64), reduced), order);
     if (ignore_nan) sorted = xp::where(xp::equal(rows, rows), sorted, 0.);
     shares = xp::cumsum(sorted, 1);
@@ -232,11 +232,6 @@ struct QuantileCall {
   ArrayOption weights;
 };
 
-SortedRows sorted_rows_of(const QuantileCall& call, const Array& a, bool ignore_nan) {
-  if (!call.weights) return {call.operation, a, call.axis, call.keepdims};
-  return {call.operation, a, call.axis, call.keepdims, *call.weights, ignore_nan};
-}
-
 // The results for each q, along a first axis.
 std::vector<Array> quantiles(const QuantileCall& call, const Array& a, const std::vector<double>& q,
                              bool several) {
@@ -257,7 +252,7 @@ std::vector<Array> quantiles(const QuantileCall& call, const Array& a, const std
                                  call.operation, call.method));
   }
   bool ignore_nan = call.ignore_nan && kind == 'f';
-  SortedRows sorted = sorted_rows_of(call, a, ignore_nan);
+  SortedRows sorted(call.operation, a, call.axis, call.keepdims, call.weights, ignore_nan);
   if (sorted.n() == 0 && !ignore_nan && sorted.count() > 0) {
     throw ValueError(fmt::format("{}: {} has no elements to take a quantile of", call.operation,
                                  a.view().describe()));

@@ -157,13 +157,7 @@ void Stream::launch_host_func(std::function<void()> function) const {
 
 void order_foreign_stream(void* consumer, const Stream& producer) {
   if (consumer == producer.handle()) return;
-  runtime::set_device(producer.device());
-  struct Handle {
-    void* event;
-    ~Handle() { runtime::destroy_event(event); }  // once the driver is done with it
-  } handle{runtime::create_event(producer.device(), {.timing = false})};
-  runtime::record_event(handle.event, producer.handle());
-  runtime::wait_event(consumer, handle.event);
+  order_handles(producer.device(), producer.handle(), consumer);
 }
 
 struct Event::State {

@@ -45,10 +45,7 @@ class CaptureSource final : public MemorySource {
   bool order(StreamState* earlier, StreamState* later) override {
     if (!later->capture()) return source_->order(earlier, later);
     if (earlier->capture() != later->capture()) return false;
-    void* event = runtime::create_event(earlier->device(), {.timing = false});
-    runtime::record_event(event, earlier->handle());
-    runtime::wait_event(later->handle(), event);
-    runtime::destroy_event(event);
+    order_handles(earlier->device(), earlier->handle(), later->handle());
     return true;
   }
   void poison(void*, std::int64_t, StreamState*) noexcept override {}  // it would be recorded

@@ -13,6 +13,16 @@
 
 namespace rensa::cuda {
 
+void order_handles(Device device, void* earlier, void* later) {
+  runtime::set_device(device);
+  struct Handle {
+    void* event;
+    ~Handle() { runtime::destroy_event(event); }  // once the driver is done with it
+  } handle{runtime::create_event(device, {.timing = false})};
+  runtime::record_event(handle.event, earlier);
+  runtime::wait_event(later, handle.event);
+}
+
 StreamState::~StreamState() {
   release_from_pools(this);
   for (void* piece : memory_) runtime::free_device(piece);
@@ -72,10 +82,7 @@ void StreamState::wait_for(StreamState& earlier) {
 
 void StreamState::enter_capture(Capture* capture) {
   if (!stand_in_) stand_in_ = runtime::create_stream(device_, non_blocking, 0);
-  void* before = runtime::create_event(device_, {.timing = false});
-  runtime::record_event(before, handle_);
-  runtime::wait_event(stand_in_, before);
-  runtime::destroy_event(before);
+  order_handles(device_, handle_, stand_in_);
   order_handle_.store(stand_in_, std::memory_order_release);
   capture_.store(capture, std::memory_order_relaxed);
 }

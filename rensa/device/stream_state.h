@@ -16,6 +16,10 @@ namespace rensa::cuda {
 
 class Capture;  // device/stream_capture.h
 
+/// Work queued on the driver's stream `later` from now on starts after what is queued on `earlier`,
+/// of `device`, so far. Both may be of one capture: then it is an edge of the graph.
+void order_handles(Device device, void* earlier, void* later);
+
 class StreamState : public std::enable_shared_from_this<StreamState> {
  public:
   /// `owned`: the driver's stream is destroyed with this object.

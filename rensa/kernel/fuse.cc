@@ -71,21 +71,22 @@ struct FusedCall::Impl {
 
 namespace {
 
-/// The arrays that kernels make, by value.
-using Made = std::vector<Array>;
+/// The arrays that kernels make, and where these stand, by value.
+struct Made {
+  explicit Made(std::size_t values) : arrays(values), places(values) {}
+  std::vector<Array> arrays;
+  std::vector<Operand> places;
+};
 
 /// What a step's kernel is launched with; makes its outputs.
 std::vector<KernelOperand> prepare(const FusedStep& step, const std::vector<TracedValue>& values,
                                    Made& made) {
   for (int output : step.outputs) {
-    const TracedValue& value = values[static_cast<std::size_t>(output)];
-    made[static_cast<std::size_t>(output)] = new_array(value.shape, value.dtype, value.device);
+    auto v = static_cast<std::size_t>(output);
+    made.arrays[v] = new_array(values[v].shape, values[v].dtype, values[v].device);
+    made.places[v] = made.arrays[v].operand();
   }
-  std::vector<Operand> places(made.size());
-  for (std::size_t v = 0; v < made.size(); ++v) {
-    if (made[v].defined()) places[v] = made[v].operand();
-  }
-  return operands_of(step, values, places);
+  return operands_of(step, values, made.places);
 }
 
 void run_step(const FusedStep& step, const std::vector<TracedValue>& values, Made& made) {
@@ -154,7 +155,7 @@ void FusedCall::finish(const std::vector<Array*>& results) {
       *result = new_array(result->shape(), result->dtype(), result->device());
       continue;
     }
-    const Array& whole = made[static_cast<std::size_t>(value)];
+    const Array& whole = made.arrays[static_cast<std::size_t>(value)];
     ArrayView view = result->view();
     view.data = whole.view().data + trace.offset_of(*result);
     *result = Array(whole.storage(), view);

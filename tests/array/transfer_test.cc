@@ -1,4 +1,6 @@
 // Arrays between host and devices, and the waits that that takes.
+#include <functional>
+
 #include "rensa/device/allocators.h"
 #include "rensa/device/pool_options.h"
 #include "tests/array/arrays.h"
@@ -133,10 +135,19 @@ TEST(TransferGpu, ReusedMemoryOnAnotherStreamWaitsForWhatIsQueuedForItsFormerArr
   Array landing = xp::empty({kSize}, float32, gpu(0));
   landing.set(pinned, side);  // the stream's first work, so that it is at hand
   side.synchronize();
-  for (const char* first_use : {"a copy", "a pageable copy", "a kernel"}) {
+  const std::pair<const char*, std::function<void(const Array&)>> first_uses[] = {
+      {"a copy", [&](const Array& a) { a.set(pinned, side); }},
+      {"a pageable copy", [&](const Array& a) { a.set(xp::ones({kSize}), side); }},
+      {"a kernel",
+       [&](const Array& a) {
+         cuda::StreamScope scope(side);
+         a.fill(1);
+       }},
+  };
+  for (const auto& [name, first_use] : first_uses) {
     cuda::synchronize(gpu(0));
     for (int i = 0; i < 30; ++i) product = xp::matmul(m, product);  // takes a while
-    cuda::PoolScope pool(first_use);  // with nothing but the two in it
+    cuda::PoolScope pool(name);  // with nothing but the two in it
     const void* memory = nullptr;
     {
       Array former = xp::empty({kSize}, float32, gpu(0));
@@ -147,20 +158,12 @@ TEST(TransferGpu, ReusedMemoryOnAnotherStreamWaitsForWhatIsQueuedForItsFormerArr
     if (!pool_off()) {
       ASSERT_EQ(fresh.data(), memory) << "the test wants the same memory";
     }
-    if (first_use == std::string("a copy")) {
-      fresh.set(pinned, side);
-    } else if (first_use == std::string("a pageable copy")) {
-      fresh.set(xp::ones({kSize}), side);
-    } else {
-      cuda::StreamScope scope(side);
-      fresh.fill(1);
-    }
+    first_use(fresh);
     side.synchronize();
     cuda::synchronize(gpu(0));
-    EXPECT_TRUE(xp::array_equal(fresh, wanted)) << first_use;
+    EXPECT_TRUE(xp::array_equal(fresh, wanted)) << name;
   }
-  for (const char* pool : {"a copy", "a pageable copy", "a kernel"})
-    cuda::drop_named_pool(pool, gpu(0));
+  for (const auto& [name, first_use] : first_uses) cuda::drop_named_pool(name, gpu(0));
 }
 
 TEST(TransferGpu, BetweenGpus) {
