@@ -240,6 +240,7 @@ class ForeignStorage final : public Storage {
     data_ = static_cast<char*>(data);
     nbytes_ = nbytes;
     device_ = device;
+    foreign_ = true;
   }
 
  private:

@@ -26,6 +26,8 @@ class Storage {
   Device device() const { return device_; }
   /// Page-locked host memory: copies to and from it are asynchronous.
   bool is_pinned() const { return pinned_; }
+  /// Somebody else's memory (wrap_storage): others may read and write it, whoever holds this.
+  bool is_foreign() const { return foreign_; }
 
   /// Notes that work on `stream` reads or writes this memory, so that it is not handed out again
   /// before that work is done. Cheap when `stream` is the one the memory was allocated on.
@@ -57,6 +59,7 @@ class Storage {
   std::atomic<int> refs_{0};
   Device device_;
   bool pinned_ = false;
+  bool foreign_ = false;
 };
 
 /// A counted handle.

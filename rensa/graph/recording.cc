@@ -80,10 +80,7 @@ std::vector<Access> accesses(Operation& operation) {
   return result;
 }
 
-bool is_own(const Storage& storage) {
-  return storage.use_count() == 1 &&
-         (storage.device().is_cpu() || storage.home_stream() != nullptr);
-}
+bool is_own(const Storage& storage) { return storage.use_count() == 1 && !storage.is_foreign(); }
 
 std::unordered_set<Storage*> carried_over(const std::vector<std::vector<Access>>& uses) {
   std::unordered_set<Storage*> result, seen;

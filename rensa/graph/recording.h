@@ -72,7 +72,7 @@ struct Access {
 };
 std::vector<Access> accesses(Operation& operation);
 /// Whether only the recording holds the memory, and nobody else can see it. Memory of somebody
-/// else's, which has no home stream on a GPU, is never its own.
+/// else's is never its own.
 bool is_own(const Storage& storage);
 /// The memory that holds something from run to run: an operation reads it before any has written
 /// it. `uses` are those of a list of operations.

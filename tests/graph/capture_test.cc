@@ -6,6 +6,7 @@
 
 #include <functional>
 
+#include "rensa/array/exchange.h"
 #include "rensa/array/random.h"
 #include "rensa/core/error.h"
 #include "rensa/functions/functions.h"
@@ -239,6 +240,27 @@ TEST_P(CaptureTest, KernelsMadeAtRunTimeAreReplayed) {
     bool near = x.device().is_cpu() && xp::allclose(got, want, 1e-6);
     EXPECT_TRUE(near || xp::array_equal(got, want)) << i;
     EXPECT_TRUE(xp::array_equal(top, got.max())) << i;
+  }
+  EXPECT_EQ(cache.stats().replays, 3) << cache.stats().last_fallback;
+}
+
+TEST_P(CaptureTest, MemoryOfSomebodyElseIsWrittenInEachReplay) {
+  CaptureCache cache(test_options());
+  Array counts = xp::zeros({40}, float32, GetParam()),
+        doubled = xp::zeros({40}, float32, GetParam());
+  // Only the recording knows of these wrappers once the step is over.
+  auto theirs = [](const Array& a) { return xp::wrap(a.data(), a.shape(), float32, a.device()); };
+  CaptureCache::Step step = [&](const Variables& in) {
+    Array count = theirs(counts), last = theirs(doubled);
+    count += 1.f;                         // reads what the last run left
+    last[Slice()] = in[0].array() * 2.f;  // leaves something that no operation reads
+    return Variables{in[0] + 1.f};
+  };
+  for (int i = 1; i <= 5; ++i) {
+    Variables result = cache.call(step, {constant(xp::full({40}, i, float32, GetParam()))});
+    EXPECT_TRUE(xp::array_equal(result[0].array(), xp::full_like(counts, i + 1)));
+    EXPECT_TRUE(xp::array_equal(counts, xp::full_like(counts, i))) << i;
+    EXPECT_TRUE(xp::array_equal(doubled, xp::full_like(doubled, 2 * i))) << i;
   }
   EXPECT_EQ(cache.stats().replays, 3) << cache.stats().last_fallback;
 }
