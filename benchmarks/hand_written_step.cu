@@ -9,19 +9,12 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <random>
 #include <vector>
 
-namespace {
+#include "hand_written.cuh"
 
-#define CHECK(call)                                                                        \
-  do {                                                                                     \
-    if (auto status = (call); static_cast<int>(status) != 0) {                             \
-      std::fprintf(stderr, "%s:%d: %s gave %d\n", __FILE__, __LINE__, #call, int(status)); \
-      std::exit(1);                                                                        \
-    }                                                                                      \
-  } while (false)
+namespace {
 
 constexpr int kSamples = 60000, kInputs = 784, kUnits = 1000, kClasses = 10, kPlans = 64;
 constexpr std::size_t kWorkspace = 32 << 20;

@@ -103,14 +103,18 @@ def arrays(report, python):
     """Array work that memory, the bus or the host bounds."""
     report.run([report.program("arrays"), "cuda:0"])
     report.run([python, HERE / "peers" / "arrays.py"])
+    if report.program("hand_written_products"):
+        report.run([report.program("hand_written_products")])
     rows = []
     for work, (unit, target) in ARRAY_GOALS.items():
-        torch, cupy, ours = (report.value(f"{work} {who}") for who in ("torch", "cupy", "rensa"))
+        torch, cupy, hand, ours = (report.value(f"{work} {who}") for who in (
+            "torch", "cupy", "by hand, overlapped", "rensa"))
         peers = [peer for peer in (torch, cupy) if peer]
         best = (min if unit == "ms" else max)(peers, default=None)
-        rows.append([work, unit, torch, cupy, ours, target, ratio(ours, best)])
+        rows.append([work, unit, torch, cupy, hand, ours, target, ratio(ours, best)])
     report.table("Array work: float32, 64 Mi elements unless said",
-                 ["work", "unit", "PyTorch", "CuPy", "Rensa", "target", "Rensa / best peer"], rows)
+                 ["work", "unit", "PyTorch", "CuPy", "by hand", "Rensa", "target",
+                  "Rensa / best peer"], rows)
 
 
 def routines(report, python):

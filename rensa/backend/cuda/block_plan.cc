@@ -53,7 +53,8 @@ RowsPlan plan_rows(std::int64_t outputs, std::int64_t vectors) {
   while (each > 1 && each < 32 && fills(ceil_div(vectors, 2 * each))) each *= 2;
   plan.group = power_of_two_above(ceil_div(vectors, each));
   constexpr std::int64_t kLeast = kBlock * 8;  // vectors that are worth a block
-  if (outputs < 512 && vectors > kLeast) {
+  // Joining the slices of two blocks takes as long as one block takes for these.
+  if (outputs < kFewOutputs && vectors > 2 * kLeast) {
     std::int64_t slices =
         std::min(ceil_div(vectors, kLeast), ceil_div(16 * kMultiprocessors, outputs));
     plan.slice_vectors = round_up(ceil_div(vectors, slices), kBlock * 4);

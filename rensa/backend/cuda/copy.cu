@@ -377,6 +377,7 @@ struct BytesArgs {
 
 // One warp.
 __global__ void __launch_bounds__(32) copy_bytes(const __grid_constant__ BytesArgs args) {
+  wait_for_previous();
   for (std::int64_t i = threadIdx.x; i < args.count; i += 32) args.out[i] = args.in[i];
   __threadfence_system();
   __syncwarp();
@@ -425,7 +426,7 @@ void fill_elements(const char* operation, const LaunchContext& context, const Sc
 void copy_few_bytes(const char* operation, const LaunchContext& context, const void* from, void* to,
                     std::int64_t nbytes, unsigned* flag, unsigned turn) {
   BytesArgs args{static_cast<const char*>(from), static_cast<char*>(to), nbytes, flag, turn};
-  launch_kernel(operation, context, copy_bytes, 1, 32, args);
+  launch_overlapped(operation, context, copy_bytes, 1, 32, args);
 }
 
 }  // namespace rensa::cuda

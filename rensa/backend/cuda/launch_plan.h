@@ -35,6 +35,9 @@ void normalize_axes(ArrayView* const* views, int count);
 /// Bytes of a partial result; those of `deviations` and `nanmean` take two times as many.
 inline constexpr std::int64_t kPartialBytes = 16;
 
+/// Fewer outputs than this leave multiprocessors idle, with a block each.
+inline constexpr std::int64_t kFewOutputs = 512;
+
 /// How outputs that are each reduced from elements lying together are spread over blocks: `group`
 /// threads an output; of long ones each of `slices` blocks takes `slice_vectors`.
 struct RowsPlan {

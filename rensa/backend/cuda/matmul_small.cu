@@ -57,6 +57,7 @@ __global__ void __launch_bounds__(kBlock) small_kernel(const __grid_constant__ P
     a.store(a_tile, a_values);
     b.store(b_tile, b_values);
     __syncthreads();
+    if (k0 + kDepth >= p.k) let_next_come();
     int depth = min(kDepth, p.k - k0);
 #pragma unroll 8
     for (int d = 0; d < depth; ++d) {

@@ -109,14 +109,14 @@ void Reduce::run_cuda(const cuda::LaunchContext& context) {
                                        : kernels.vector[static_cast<int>(plan.type)];
   cuda::ReduceArgs args = cuda::reduce_args(plan, context, type, compute == bool_);
   cuda::ReduceKernel kernel = plan.by_columns ? pair.columns : pair.rows;
-  bool flat =
-      args.vector && args.slices > 1 && args.reduced.ndim == 1 && args.reduced.stride[0][0] == 16;
+  bool blocks = args.slices > 1 || (args.group == cuda::kBlock && args.outputs < cuda::kFewOutputs);
+  bool flat = args.vector && blocks && args.reduced.ndim == 1 && args.reduced.stride[0][0] == 16;
   if (!plan.by_columns && flat && pair.flat) kernel = pair.flat;
   if (!kernel) {
     throw DtypeError(std::string(name()) + ": no kernel computes it in " +
                      std::string(dtype_name(compute)));
   }
-  cuda::launch_kernel(name(), context, kernel, cuda::reduce_grid(plan), cuda::kBlock, args);
+  cuda::launch_overlapped(name(), context, kernel, cuda::reduce_grid(plan), cuda::kBlock, args);
 }
 
 namespace {
@@ -160,7 +160,7 @@ void ReluBiasGrad::run_cuda(const cuda::LaunchContext& context) {
   args.in = gy.view.data;
   args.second = y.view.data;
   args.relu_gz = gz.view.data;
-  cuda::launch_kernel(name(), context, kernel, cuda::reduce_grid(plan), cuda::kBlock, args);
+  cuda::launch_overlapped(name(), context, kernel, cuda::reduce_grid(plan), cuda::kBlock, args);
 }
 
 }  // namespace rensa

@@ -44,7 +44,7 @@ using ReduceKernel = void (*)(ReduceArgs);
 struct ReduceKernels {
   struct Pair {
     ReduceKernel rows, columns;
-    ReduceKernel flat;  // rows of vectors that lie right, in slices; null: as any rows
+    ReduceKernel flat;  // few rows of vectors that lie right, in blocks; null: as any rows
   };
   Pair any[kNumComputeTypes];    // over Raw elements
   Pair vector[kNumVectorTypes];  // null where the row does not take the type
@@ -265,6 +265,7 @@ __device__ __forceinline__ void finish_row(const ReduceArgs& args, typename Redu
                                            std::int64_t output, std::int64_t slice, int lane,
                                            std::int64_t offset) {
   using Acc = typename Reducer::Acc;
+  let_next_come();
   acc = join_group<Reducer>(acc, args.group);
   if (args.slices > 1) {
     Acc* partials = static_cast<Acc*>(args.partials) + output * args.slices;
@@ -282,6 +283,7 @@ __device__ __forceinline__ void finish_row(const ReduceArgs& args, typename Redu
 
 template <class Reducer, class Loader>
 __global__ void __launch_bounds__(kBlock) reduce_rows(const __grid_constant__ ReduceArgs args) {
+  wait_for_previous();
   int lane = threadIdx.x & (args.group - 1);
   std::int64_t output, slice = 0;
   if (args.slices > 1) {  // then a block is one group
@@ -306,6 +308,7 @@ __global__ void __launch_bounds__(kBlock) reduce_rows(const __grid_constant__ Re
 /// keep in registers that all threads of a multiprocessor are resident.
 template <class Reducer, class Loader>
 __global__ void __launch_bounds__(kBlock, 8) reduce_flat(const __grid_constant__ ReduceArgs args) {
+  wait_for_previous();
   constexpr int W = Loader::kWidth, U = kReduceUnroll;
   unsigned slices = static_cast<unsigned>(args.slices);
   unsigned output = blockIdx.x / slices, slice = blockIdx.x % slices;
@@ -338,9 +341,16 @@ __global__ void __launch_bounds__(kBlock, 8) reduce_flat(const __grid_constant__
 #pragma unroll
     for (int u = 0; u < U; ++u) take(data[u]);
   }
-#pragma unroll 1
-  for (; k < vectors; k += kBlock) {
-    take(load_once(base + k * std::int64_t{16}));
+  if (k < vectors) {
+    typename Loader::Data data[U - 1];
+#pragma unroll
+    for (int u = 0; u < U - 1; ++u) {
+      if (k + u * kBlock < vectors) data[u] = load_once(base + (k + u * kBlock) * std::int64_t{16});
+    }
+#pragma unroll
+    for (int u = 0; u < U - 1; ++u) {
+      if (k + u * kBlock < vectors) take(data[u]);
+    }
   }
   int left = static_cast<int>(args.count % W);
   // The thread whose turn it is, as in reduce_slice: fused reductions have the same order.
@@ -424,6 +434,7 @@ __device__ __forceinline__ void add_rows(const ReduceArgs& args, std::int64_t ba
 
 template <class Reducer, class Loader>
 __global__ void __launch_bounds__(kBlock) reduce_columns(const __grid_constant__ ReduceArgs args) {
+  wait_for_previous();
   using Acc = typename Reducer::Acc;
   constexpr int W = Loader::kWidth;
   unsigned slice = args.tiles.divide(blockIdx.x);  // neighbouring blocks read neighbouring columns
@@ -450,6 +461,7 @@ __global__ void __launch_bounds__(kBlock) reduce_columns(const __grid_constant__
       add_rows<Reducer, Loader, false>(args, base, begin, end, below, left, acc);
     }
   }
+  let_next_come();
   Acc result = join_columns<Reducer, W>(acc, lanes);
   std::int64_t mine = first + threadIdx.x;  // the column this thread answers for
   bool answers = threadIdx.x < lanes * W && mine < args.width;
