@@ -53,27 +53,54 @@ Shape leading_axes(const Shape& shape) {
       std::span<const std::int64_t>(shape.data(), static_cast<std::size_t>(shape.ndim() - 2)));
 }
 
-// Of at least two dimensions each.
-Array matrix_product(const char* name, const Array& a, const Array& b) {
-  if (a.shape(-1) != b.shape(-2)) throw_no_product(name, a, b);
-  Dtype dtype = promote_types(a.dtype(), b.dtype());
+Shape with_matrix(Shape leading, std::int64_t rows, std::int64_t columns) {
+  leading.push_back(rows);
+  leading.push_back(columns);
+  return leading;
+}
+
+// Of the product of operands that fit, of at least two dimensions each.
+Shape product_shape(const char* name, const Array& a, const Array& b) {
+  return with_matrix(broadcast_shapes(name, leading_axes(a.shape()), leading_axes(b.shape())),
+                     a.shape(-2), b.shape(-1));
+}
+
+// c = a @ b, c being contiguous and of the product's shape.
+void matrix_product(const char* name, const Array& a, const Array& b, const Array& c) {
+  if (c.size() == 0) return;
   std::int64_t m = a.shape(-2), k = a.shape(-1), n = b.shape(-1);
   if (b.ndim() == 2 && a.ndim() > 2 && a.is_contiguous() && a.size() != 0) {
     // One product over all rows instead of one for each matrix of a.
-    Shape shape = a.shape();
-    shape[a.ndim() - 1] = n;
-    return matrix_product(name, a.reshape({-1, k}), b).reshape(shape);
+    return multiply_into(name, a.reshape({-1, k}), b, Array(), c.reshape({-1, n}));
   }
-  Shape leading = broadcast_shapes(name, leading_axes(a.shape()), leading_axes(b.shape()));
-  auto with = [&](std::int64_t rows, std::int64_t columns) {
-    Shape shape = leading;
-    shape.push_back(rows);
-    shape.push_back(columns);
-    return shape;
-  };
-  Array c = rensa::detail::new_array(with(m, n), dtype, a.device());
-  multiply_into(name, a.broadcast_to(with(m, k)), b.broadcast_to(with(k, n)), Array(), c);
-  return c;
+  Shape leading = leading_axes(c.shape());
+  multiply_into(name, a.broadcast_to(with_matrix(leading, m, k)),
+                b.broadcast_to(with_matrix(leading, k, n)), Array(), c);
+}
+
+// Calls multiply(c) for a contiguous c of the shape and dtype of a @ b, and returns it: `out` or
+// what is copied there.
+template <class Multiply>
+Array product_into(const char* name, const Array& a, const Array& b, const Shape& shape,
+                   const Array* out, Multiply&& multiply) {
+  Dtype dtype = promote_types(a.dtype(), b.dtype());
+  if (out) {
+    rensa::detail::check_defined(name, *out);
+    check_same_device(name, a, *out);
+    rensa::detail::check_writable(name, *out);
+    rensa::detail::check_same_kind(name, dtype, *out);
+    if (out->shape() != shape) {
+      throw ShapeError(fmt::format("{}: the product has the shape {}, out is {}", name, shape.str(),
+                                   out->view().describe()));
+    }
+  }
+  bool direct = out && out->dtype() == dtype && out->is_contiguous() &&
+                !xp::may_share_memory(a, *out) && !xp::may_share_memory(b, *out);
+  Array c = direct ? *out : rensa::detail::new_array(shape, dtype, a.device());
+  multiply(c);
+  if (!out || direct) return c;
+  rensa::detail::copy_elements(name, c, *out);
+  return *out;
 }
 
 void check_pair(const char* name, const Array& a, const Array& b) {
@@ -86,21 +113,23 @@ void check_pair(const char* name, const Array& a, const Array& b) {
 
 namespace xp {
 
-Array matmul(const Array& a, const Array& b) {
+Array matmul(const Array& a, const Array& b, const ProductOptions& options) {
   check_pair("matmul", a, b);
   if (a.ndim() == 0 || b.ndim() == 0) throw_no_product("matmul", a, b);
   bool row = a.ndim() == 1, column = b.ndim() == 1;
   Array left = row ? a.expand_dims(0) : a, right = column ? b.expand_dims(1) : b;
   if (left.shape(-1) != right.shape(-2)) throw_no_product("matmul", a, b);
-  Array c = matrix_product("matmul", left, right);
-  if (column) c = c.squeeze(-1);
-  if (row) c = c.squeeze(column ? -1 : -2);
-  return c;
+  Shape whole = product_shape("matmul", left, right), shape = whole;
+  if (column) shape.erase(shape.ndim() - 1);
+  if (row) shape.erase(shape.ndim() - (column ? 1 : 2));
+  return product_into("matmul", a, b, shape, options.out.get(), [&](const Array& c) {
+    matrix_product("matmul", left, right, row || column ? c.reshape(whole) : c);
+  });
 }
 
-Array dot(const Array& a, const Array& b) {
+Array dot(const Array& a, const Array& b, const ProductOptions& options) {
   check_pair("dot", a, b);
-  if (a.ndim() == 0 || b.ndim() == 0) return xp::multiply(a, b);
+  if (a.ndim() == 0 || b.ndim() == 0) return xp::multiply(a, b, {.out = options.out});
   int summed = b.ndim() == 1 ? 0 : b.ndim() - 2;
   if (a.shape(-1) != b.shape(summed)) throw_no_product("dot", a, b);
   // (M, k) @ (k, N), M and N being all other axes of a and of b.
@@ -115,8 +144,10 @@ Array dot(const Array& a, const Array& b) {
   }
   std::int64_t rows = 1;
   for (int i = 0; i + 1 < a.ndim(); ++i) rows *= a.shape(i);
-  return matrix_product("dot", a.reshape({rows, k}), b.transpose(order).reshape({k, others}))
-      .reshape(shape);
+  return product_into("dot", a, b, shape, options.out.get(), [&](const Array& c) {
+    matrix_product("dot", a.reshape({rows, k}), b.transpose(order).reshape({k, others}),
+                   c.reshape({rows, others}));
+  });
 }
 
 Array linear(const Array& x, const Array& w, const Array& bias) {

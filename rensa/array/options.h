@@ -1,4 +1,4 @@
-// The options of elementwise routines and reductions, named where they are given:
+// The options of elementwise routines, reductions and products, named where they are given:
 // xp::add(a, b, {.out = c}), xp::sum(a, {.axis = 1, .dtype = float64}).
 #pragma once
 
@@ -39,6 +39,14 @@ struct UfuncOptions {
   ArrayOption where = {};
   /// What to compute in, and so the result's dtype; operands convert to it ("same_kind").
   std::optional<Dtype> dtype = {};
+};
+
+/// NumPy's keywords of matmul and dot.
+struct ProductOptions {
+  /// Where the product goes, converted ("same_kind"); what the call returns. Of the product's
+  /// shape; it may share memory with an operand. Written in place where it is C-contiguous, of the
+  /// product's dtype and apart from the operands.
+  ArrayOption out = {};
 };
 
 template <class T>

@@ -109,8 +109,8 @@ bool allclose(const Array& a, const Array& b, double rtol = 1e-5, double atol = 
 // ---------------------------------------------------------------------
 /// NumPy's matmul: 1-d operands are promoted, leading axes broadcast. Throws ShapeError,
 /// DtypeError.
-Array matmul(const Array& a, const Array& b);
-Array dot(const Array& a, const Array& b);
+Array matmul(const Array& a, const Array& b, const ProductOptions& options = {});
+Array dot(const Array& a, const Array& b, const ProductOptions& options = {});
 /// x @ w.T + bias for x (n, k), w (m, k), bias (m,) or undefined; the products of functions/linear.
 Array linear(const Array& x, const Array& w, const Array& bias);
 

@@ -88,6 +88,7 @@ RENSA_FN Exponential exponential(float b, HalfLog log) {
   // Cody and Waite's reduction. x is rounded to a multiple of 2^-24 at least, by way of 1.5, and so
   // is ln(2) / 2: then so is what n leaves of x, and 1 + 2 head is exact.
   constexpr double kHalfLn2 = 0.34657359027997265471;
+  // NOLINTNEXTLINE(bugprone-incorrect-roundings): a constant, rounded when this is compiled
   constexpr float kLn2Head = float(int(kHalfLn2 * 0x1p24 + 0.5)) * 0x1p-24f;
   constexpr float kLn2Tail = float(kHalfLn2 - kLn2Head);
   float x = ::fmaf(b, log.head, 1.5f) - 1.5f;

@@ -111,6 +111,42 @@ TEST_P(Linalg, Sizes) {
   EXPECT_EQ(xp::matmul(xp::ones({0, 2}), xp::ones({2, 3})).shape(), Shape({0, 3}));
 }
 
+TEST_P(Linalg, Into) {
+  Array a = random_array({5, 3}, float32, 1), b = random_array({3, 4}, float32, 2);
+  for (const Array& out : layouts(xp::full({5, 4}, -7, float32))) {
+    EXPECT_EQ(xp::matmul(a, b, {.out = out}).data(), out.data());
+    EXPECT_EQ(values(out), product(a, b));
+  }
+  Array wide = xp::empty({5, 4}, float64);
+  EXPECT_EQ(values(xp::dot(a, b, {.out = wide})), product(a, b));
+  EXPECT_EQ(xp::dot(a, b, {.out = wide}).dtype(), float64);
+  // Operands that are written over.
+  Array square = random_array({4, 4}, float32, 3), before = square.copy();
+  xp::matmul(square, square, {.out = square});
+  EXPECT_EQ(values(square), product(before, before));
+  // One dimension, many matrices, and a number.
+  Array row = xp::empty({4}, float32), number = xp::empty({}, float32);
+  EXPECT_EQ(values(xp::matmul(a[2], b, {.out = row})), values(xp::matmul(a[2], b)));
+  EXPECT_EQ(values(xp::dot(a[1], a[2], {.out = number})), values(xp::dot(a[1], a[2])));
+  EXPECT_EQ(values(xp::dot(a[1], xp::array(2.f), {.out = row[Slice(0, 3)]})), values(a[1] * 2));
+  Array many = random_array({2, 5, 3}, float32, 4), all = xp::empty({2, 5, 4}, float32);
+  EXPECT_EQ(values(xp::matmul(many, b, {.out = all})), values(xp::matmul(many, b)));
+  EXPECT_EQ(xp::matmul(many, xp::empty({3, 0}, float32)).shape(), Shape({2, 5, 0}));
+}
+
+TEST_P(Linalg, IntoWhatDoesNotFit) {
+  Array a = xp::ones({5, 3}, float32), b = xp::ones({3, 4}, float32);
+  auto into = [&](const Array& out) {
+    return thrown<Error>([&] { xp::matmul(a, b, {.out = out}); });
+  };
+  EXPECT_EQ(into(xp::empty({4, 5}, float32)), "matmul: the product has the shape (5, 4), out is " +
+                                                  xp::empty({4, 5}, float32).view().describe());
+  EXPECT_THROW(xp::matmul(a, b, {.out = xp::empty({1, 5, 4}, float32)}), ShapeError);
+  EXPECT_THROW(xp::matmul(a, b, {.out = xp::empty({5, 4}, int32)}), DtypeError);
+  EXPECT_THROW(xp::matmul(a, b, {.out = xp::empty({4}, float32).broadcast_to({5, 4})}), ValueError);
+  EXPECT_THROW(xp::matmul(a, b, {.out = Array()}), ValueError);
+}
+
 TEST_P(Linalg, MixedDtypes) {
   Array a = random_array({2, 3}, int32, 1), b = random_array({3, 2}, float32, 2);
   EXPECT_EQ(xp::matmul(a, b).dtype(), float64);

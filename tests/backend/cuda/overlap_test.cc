@@ -31,7 +31,8 @@ TEST_P(Overlap, SumsSeeTheKernelBefore) {
     row += table.sum(0)[Slice(0, 4)];  // a sum of a sum of what is being written
     EXPECT_EQ(x.sum().item<float>(), static_cast<float>(round << 24));
     EXPECT_EQ(table.sum(1).max().item<float>(), static_cast<float>(round * 4096));
-    EXPECT_EQ(row.sum().item<float>(), static_cast<float>(round * (round + 1) / 2 * 4096 * 4));
+    int all_rounds = round * (round + 1) / 2;
+    EXPECT_EQ(row.sum().item<float>(), static_cast<float>(all_rounds * 4096 * 4));
   }
 }
 
