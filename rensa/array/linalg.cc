@@ -78,22 +78,24 @@ void matrix_product(const char* name, const Array& a, const Array& b, const Arra
                 b.broadcast_to(with_matrix(leading, k, n)), Array(), c);
 }
 
+void check_out(const char* name, const Array& a, const Shape& shape, Dtype dtype,
+               const Array& out) {
+  rensa::detail::check_defined(name, out);
+  check_same_device(name, a, out);
+  rensa::detail::check_writable(name, out);
+  rensa::detail::check_same_kind(name, dtype, out);
+  if (out.shape() == shape) return;
+  throw ShapeError(fmt::format("{}: the product has the shape {}, out is {}", name, shape.str(),
+                               out.view().describe()));
+}
+
 // Calls multiply(c) for a contiguous c of the shape and dtype of a @ b, and returns it: `out` or
 // what is copied there.
 template <class Multiply>
 Array product_into(const char* name, const Array& a, const Array& b, const Shape& shape,
                    const Array* out, Multiply&& multiply) {
   Dtype dtype = promote_types(a.dtype(), b.dtype());
-  if (out) {
-    rensa::detail::check_defined(name, *out);
-    check_same_device(name, a, *out);
-    rensa::detail::check_writable(name, *out);
-    rensa::detail::check_same_kind(name, dtype, *out);
-    if (out->shape() != shape) {
-      throw ShapeError(fmt::format("{}: the product has the shape {}, out is {}", name, shape.str(),
-                                   out->view().describe()));
-    }
-  }
+  if (out) check_out(name, a, shape, dtype, *out);
   bool direct = out && out->dtype() == dtype && out->is_contiguous() &&
                 !xp::may_share_memory(a, *out) && !xp::may_share_memory(b, *out);
   Array c = direct ? *out : rensa::detail::new_array(shape, dtype, a.device());
@@ -129,7 +131,13 @@ Array matmul(const Array& a, const Array& b, const ProductOptions& options) {
 
 Array dot(const Array& a, const Array& b, const ProductOptions& options) {
   check_pair("dot", a, b);
-  if (a.ndim() == 0 || b.ndim() == 0) return xp::multiply(a, b, {.out = options.out});
+  if (a.ndim() == 0 || b.ndim() == 0) {
+    if (options.out) {
+      const Shape& shape = a.ndim() == 0 ? b.shape() : a.shape();
+      check_out("dot", a, shape, promote_types(a.dtype(), b.dtype()), *options.out);
+    }
+    return rensa::detail::elementwise("dot", Ufunc::multiply, {a, b}, options.out.get());
+  }
   int summed = b.ndim() == 1 ? 0 : b.ndim() - 2;
   if (a.shape(-1) != b.shape(summed)) throw_no_product("dot", a, b);
   // (M, k) @ (k, N), M and N being all other axes of a and of b.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <fstream>
 #include <map>
@@ -12,9 +13,11 @@
 #include <set>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "rensa/core/error.h"
 #include "rensa/device/timeline.h"
+#include "rensa/device/timeline_rows.h"
 
 namespace rensa::timeline {
 
@@ -51,12 +54,36 @@ std::string quoted(const std::string& text) {
 
 int process_of(Device device) { return device.is_cuda() ? device.index + 1 : 0; }
 
-std::string row_name(const Record& record) {
-  if (record.device.is_cuda()) return fmt::format("stream {}", record.row);
+/// Events of one tid must not overlap, or viewers drop some: a kernel that is brought to the
+/// processors while the one before it ends, and branches of a graph, stand on rows beside their
+/// stream's.
+constexpr std::int64_t kBeside = 1'000'000;  // streams have smaller numbers
+
+/// The tid of each record that does not stand on its stream's row.
+std::map<const Record*, std::int64_t> rows_beside(const std::vector<Record>& records) {
+  std::map<std::pair<int, std::int64_t>, std::vector<const Record*>> rows;
+  for (const Record& record : records) {
+    if (record.device.is_cuda()) rows[{record.device.index, record.row}].push_back(&record);
+  }
+  std::map<const Record*, std::int64_t> beside;
+  for (auto& [place, row] : rows) {
+    std::vector<std::size_t> lanes = arrange_lanes(row);
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (lanes[i] == 0) continue;
+      beside[row[i]] = place.second + static_cast<std::int64_t>(lanes[i]) * kBeside;
+    }
+  }
+  return beside;
+}
+
+std::string row_name(const Record& record, std::int64_t tid) {
+  if (record.device.is_cuda()) {
+    return fmt::format("stream {}{}", record.row, tid == record.row ? "" : ", beside");
+  }
   return record.row == 0 ? "waits" : fmt::format("thread {}", record.row);
 }
 
-std::string event_text(const Record& r) {
+std::string event_text(const Record& r, std::int64_t tid) {
   std::string more;
   auto add = [&](const char* name, const std::string& value) {
     more += fmt::format("{}\"{}\": {}", more.empty() ? "" : ", ", name, value);
@@ -64,10 +91,11 @@ std::string event_text(const Record& r) {
   if (!r.operation.empty()) add("operation", quoted(r.operation));
   if (!r.detail.empty()) add("kernel", quoted(r.detail));
   if (r.bytes > 0) add("bytes", std::to_string(r.bytes));
+  if (tid != r.row) add("stream", std::to_string(r.row));
   return fmt::format(
       "{{\"ph\": \"X\", \"name\": {}, \"cat\": \"{}\", \"pid\": {}, \"tid\": {}, \"ts\": {:.3f}, "
       "\"dur\": {:.3f}, \"args\": {{{}}}}}",
-      quoted(r.name), category(r.kind), process_of(r.device), r.row,
+      quoted(r.name), category(r.kind), process_of(r.device), tid,
       static_cast<double>(r.begin_ns) / 1e3, static_cast<double>(r.end_ns - r.begin_ns) / 1e3,
       more);
 }
@@ -97,6 +125,22 @@ double number(const nlohmann::json& event, const char* name) {
 
 }  // namespace
 
+std::vector<std::size_t> arrange_lanes(std::vector<const Record*>& records) {
+  std::stable_sort(records.begin(), records.end(), [](const Record* a, const Record* b) {
+    return std::pair(a->begin_ns, -a->end_ns) < std::pair(b->begin_ns, -b->end_ns);
+  });
+  std::vector<std::size_t> lane;
+  std::vector<std::int64_t> ends;
+  for (const Record* record : records) {
+    std::size_t free = 0;
+    while (free < ends.size() && ends[free] > record->begin_ns) ++free;
+    if (free == ends.size()) ends.push_back(0);
+    ends[free] = record->end_ns;
+    lane.push_back(free);
+  }
+  return lane;
+}
+
 void write(const std::vector<Record>& records, const std::string& path) {
   std::ofstream out(path);
   out << "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [";
@@ -107,7 +151,10 @@ void write(const std::vector<Record>& records, const std::string& path) {
   };
   std::set<int> processes;
   std::set<std::pair<int, std::int64_t>> rows;
+  std::map<const Record*, std::int64_t> beside = rows_beside(records);
   for (const Record& record : records) {
+    auto moved = beside.find(&record);
+    std::int64_t tid = moved == beside.end() ? record.row : moved->second;
     int process = process_of(record.device);
     if (processes.insert(process).second) {
       std::string name = record.device.is_cuda() ? record.device.str() : "host";
@@ -116,13 +163,13 @@ void write(const std::vector<Record>& records, const std::string& path) {
                       "{{\"name\": \"{}\"}}}}",
                       process, name));
     }
-    if (rows.insert({process, record.row}).second) {
+    if (rows.insert({process, tid}).second) {
       line(
           fmt::format("{{\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": {}, \"tid\": {}, "
                       "\"args\": {{\"name\": \"{}\"}}}}",
-                      process, record.row, row_name(record)));
+                      process, tid, row_name(record, tid)));
     }
-    line(event_text(record));
+    line(event_text(record, tid));
   }
   out << "\n]}\n";
   out.close();
@@ -165,6 +212,7 @@ std::vector<Record> read(const std::string& path) {
       record.operation = text(*args, "operation");
       record.detail = text(*args, "kernel");
       record.bytes = integer(*args, "bytes");
+      if (args->contains("stream")) record.row = integer(*args, "stream");
     }
     records.push_back(std::move(record));
   }

@@ -11,6 +11,7 @@
 
 #include "rensa/core/error.h"
 #include "rensa/device/timeline.h"
+#include "rensa/device/timeline_rows.h"
 
 namespace rensa::timeline {
 
@@ -78,18 +79,8 @@ struct Row {
   std::size_t lanes = 1;
 
   void arrange() {
-    std::stable_sort(records.begin(), records.end(), [](const Record* a, const Record* b) {
-      return std::pair(a->begin_ns, -a->end_ns) < std::pair(b->begin_ns, -b->end_ns);
-    });
-    std::vector<std::int64_t> ends;
-    for (const Record* record : records) {
-      std::size_t free = 0;
-      while (free < ends.size() && ends[free] > record->begin_ns) ++free;
-      if (free == ends.size()) ends.push_back(0);
-      ends[free] = record->end_ns;
-      lane.push_back(free);
-    }
-    lanes = std::max<std::size_t>(ends.size(), 1);
+    lane = arrange_lanes(records);
+    for (std::size_t used : lane) lanes = std::max(lanes, used + 1);
   }
 };
 

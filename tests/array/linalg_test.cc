@@ -132,6 +132,20 @@ TEST_P(Linalg, Into) {
   Array many = random_array({2, 5, 3}, float32, 4), all = xp::empty({2, 5, 4}, float32);
   EXPECT_EQ(values(xp::matmul(many, b, {.out = all})), values(xp::matmul(many, b)));
   EXPECT_EQ(xp::matmul(many, xp::empty({3, 0}, float32)).shape(), Shape({2, 5, 0}));
+  Array few = random_array({2, 1, 3, 4}, float32, 5), parts = xp::empty({2, 2, 5, 4}, float32);
+  EXPECT_EQ(values(xp::matmul(many, few, {.out = parts})), values(xp::matmul(many, few)));
+  Array crossed = xp::empty({2, 5, 2, 1, 4}, float32);
+  EXPECT_EQ(values(xp::dot(many, few, {.out = crossed})), values(xp::dot(many, few)));
+  Array tall = xp::full({5, 4}, 9, float32);
+  xp::matmul(xp::empty({5, 0}, float32), xp::empty({0, 4}, float32), {.out = tall});
+  EXPECT_EQ(values(tall), V(20, 0)) << "sums of nothing";
+}
+
+TEST_P(Linalg, IntoWhatIsReadAsWell) {
+  Array table = random_array({6, 4}, float32, 6), b = random_array({4, 4}, float32, 7);
+  V want = product(table[Slice(0, 5)].copy(), b);
+  xp::matmul(table[Slice(0, 5)], b, {.out = table[Slice(1, 6)]});
+  EXPECT_EQ(values(table[Slice(1, 6)]), want);
 }
 
 TEST_P(Linalg, IntoWhatDoesNotFit) {
@@ -145,6 +159,8 @@ TEST_P(Linalg, IntoWhatDoesNotFit) {
   EXPECT_THROW(xp::matmul(a, b, {.out = xp::empty({5, 4}, int32)}), DtypeError);
   EXPECT_THROW(xp::matmul(a, b, {.out = xp::empty({4}, float32).broadcast_to({5, 4})}), ValueError);
   EXPECT_THROW(xp::matmul(a, b, {.out = Array()}), ValueError);
+  Array vector = xp::ones({3}, float32), number = xp::array(2.f);
+  EXPECT_THROW(xp::dot(vector, number, {.out = xp::empty({2, 3}, float32)}), ShapeError);
 }
 
 TEST_P(Linalg, MixedDtypes) {

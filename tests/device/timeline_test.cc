@@ -7,6 +7,8 @@
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -164,6 +166,37 @@ TEST(Timeline, ATraceHoldsEverythingOfARecord) {
   for (const char* name :
        {"\"host\"", "\"cuda:0\"", "\"cuda:1\"", "\"stream 13\"", "\"thread 1\"", "\"waits\""}) {
     EXPECT_NE(text.find(name), std::string::npos) << name;
+  }
+}
+
+TEST(Timeline, KernelsOfAStreamThatOverlapStandBesideEachOther) {
+  testing::TemporaryFolder folder;
+  std::string path = folder / "trace.json";
+  std::vector<Record> records{
+      bar(Kind::kernel, "first", 0, 2, gpu(0), 7), bar(Kind::kernel, "second", 1.5, 3, gpu(0), 7),
+      bar(Kind::kernel, "third", 2, 4, gpu(0), 7), bar(Kind::kernel, "other", 1, 3, gpu(0), 8),
+      bar(Kind::operation, "outer", 0, 4),         bar(Kind::operation, "inner", 1, 2)};
+  timeline::write(records, path);
+  nlohmann::json trace = nlohmann::json::parse(contents(path));
+  std::map<std::string, std::int64_t> tids;
+  std::map<std::int64_t, double> ends;  // of the GPU's rows
+  for (const auto& event : trace["traceEvents"]) {
+    if (event["ph"] != "X") continue;
+    std::int64_t tid = tids[event["name"]] = event["tid"];
+    if (event["pid"] == 0) continue;
+    EXPECT_GE(event["ts"], ends[tid]) << event["name"];
+    ends[tid] = event["ts"].get<double>() + event["dur"].get<double>();
+  }
+  EXPECT_EQ(tids["first"], 7);
+  EXPECT_EQ(tids["third"], 7);
+  EXPECT_NE(tids["second"], 7);
+  EXPECT_EQ(tids["other"], 8);
+  EXPECT_EQ(tids["outer"], tids["inner"]) << "what lies within may";
+  EXPECT_EQ(count_of(contents(path), "\"stream 7, beside\""), 1);
+  for (const Record& record : timeline::read(path)) {
+    if (record.device.is_cuda()) {
+      EXPECT_EQ(record.row, record.name == "other" ? 8 : 7);
+    }
   }
 }
 

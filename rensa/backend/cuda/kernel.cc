@@ -38,7 +38,8 @@ bool can_overlap(const LaunchContext& context, const void* kernel) {
   return state == yes;
 }
 
-/// Whether what is queued becomes part of a graph.
+/// Whether what is queued becomes part of a graph of the library's. In somebody else's, of an
+/// external stream that they capture, the dependence is an edge of that kind.
 bool is_recorded(const LaunchContext& context) {
   return context.handle != context.stream->handle() || context.stream->capture();
 }

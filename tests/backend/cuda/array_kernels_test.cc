@@ -239,13 +239,29 @@ TEST(CudaReduce, SameBitsWhateverTheAlignment) {
   RENSA_NEEDS_GPUS(1);
   xp::random::seed(1);
   for (Dtype dtype : {float32, float16, float64}) {
-    for (Shape shape : {Shape{3000000}, Shape{100, 1000}, Shape{1000, 1001}, Shape{20000, 40}}) {
+    for (Shape shape : {Shape{3000000}, Shape{100, 1000}, Shape{1000, 1001}, Shape{20000, 40},
+                        Shape{10001}, Shape{3, 16384}, Shape{3, 16387}}) {
       Array x = xp::random::normal(0, 1, shape, dtype);
       for (int axis = 0; axis < shape.ndim(); ++axis) {
         Array first = to_cpu(on_gpu(x).sum(axis));
         for (std::int64_t skip : {0, 1, 3}) expect_equal(on_gpu(x, skip).sum(axis), first, "sum");
         EXPECT_TRUE(xp::allclose(first.astype(float64), x.sum(axis).astype(float64), 2e-3, 1e-2));
       }
+    }
+  }
+}
+
+// Rows that begin at a multiple of 16 bytes and end within a vector.
+TEST(CudaReduce, SameBitsWhereRowsEndWithinAVector) {
+  RENSA_NEEDS_GPUS(1);
+  xp::random::seed(2);
+  for (std::int64_t rows : {1, 511, 512}) {
+    for (std::int64_t width : {129, 517, 1001, 4097, 16385}) {
+      Array x = xp::random::normal(0, 1, {rows, width + 3}, float32, cpu());
+      Array part = x[{Slice(), Slice(0, width)}];
+      Array want = to_cpu(on_gpu(part.copy(), 1).sum(1));
+      expect_equal(x.to(gpu())[{Slice(), Slice(0, width)}].sum(1), want, "sum");
+      EXPECT_TRUE(xp::allclose(want, part.sum(1), 1e-4, 1e-2)) << rows << " " << width;
     }
   }
 }
