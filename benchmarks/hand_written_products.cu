@@ -24,24 +24,20 @@ struct Args {
   unsigned turn;
 };
 
-/// Both do nothing in code for GPUs before Hopper, nor where a kernel is launched as usual.
-__device__ __forceinline__ void wait_for_previous() {
-#if __CUDA_ARCH__ >= 900
-  cudaGridDependencySynchronize();
-#endif
-}
-__device__ __forceinline__ void let_next_come() {
+/// Lets the next kernel come, and waits for the one before this to be done. Nothing in code for
+/// GPUs before Hopper, nor where kernels are launched as usual.
+__device__ __forceinline__ void overlap() {
 #if __CUDA_ARCH__ >= 900
   cudaTriggerProgrammaticLaunchCompletion();
+  cudaGridDependencySynchronize();
 #endif
 }
 
 /// c = a b, a tile of 32 x 32 in a block of 256: all of k is read at once.
 __global__ void __launch_bounds__(256) product(const __grid_constant__ Args p) {
-  let_next_come();
   __shared__ alignas(8) float a[kSide][kTile + 2], b[kSide][kTile + 2];
   int row0 = int(blockIdx.y) * kTile, column0 = int(blockIdx.x) * kTile;
-  wait_for_previous();
+  overlap();
   for (int i = int(threadIdx.x); i < kTile * kSide; i += 256) {
     int line = i / kSide, d = i % kSide, column = i % kTile, e = i / kTile;
     a[d][line] = row0 + line < kSide ? p.a[(row0 + line) * kSide + d] : 0.f;
@@ -63,10 +59,9 @@ __global__ void __launch_bounds__(256) product(const __grid_constant__ Args p) {
 
 /// The root of the sum of c's squares, in one block.
 __global__ void __launch_bounds__(1024) norm(const __grid_constant__ Args p) {
-  let_next_come();
   __shared__ float parts[32];
   float sum = 0;
-  wait_for_previous();
+  overlap();
 #pragma unroll
   for (int k = 0; k < (kSide * kSide / 4 + 1023) / 1024; ++k) {
     int i = int(threadIdx.x) + k * 1024;
@@ -84,7 +79,7 @@ __global__ void __launch_bounds__(1024) norm(const __grid_constant__ Args p) {
 }
 
 __global__ void bring(const __grid_constant__ Args p) {
-  wait_for_previous();
+  overlap();
   *p.landing = *p.norm;
   __threadfence_system();
   *static_cast<volatile unsigned*>(p.flag) = p.turn;

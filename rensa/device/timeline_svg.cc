@@ -214,7 +214,7 @@ void draw(const std::vector<Record>& records, const std::string& picture,
 }
 
 void draw(const std::string& trace, const std::string& picture, const DrawOptions& options) {
-  draw(read(trace), picture, std::move(options));
+  draw(read(trace), picture, options);
 }
 
 }  // namespace rensa::timeline

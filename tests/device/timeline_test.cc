@@ -278,7 +278,9 @@ TEST(TimelineDeathTest, TheEnvironmentRecordsAWholeProgram) {
   testing::TemporaryFolder folder;
   // The other process runs this test again: it is to write where this one reads.
   setenv("RENSA_TEST_TRACE", (folder / "trace.json").c_str(), 0);
-  std::string path = std::getenv("RENSA_TEST_TRACE");
+  const char* known = std::getenv("RENSA_TEST_TRACE");
+  ASSERT_NE(known, nullptr);
+  std::string path = known;
   auto program = [&] {
     setenv("RENSA_TIMELINE", path.c_str(), 1);
     Array a = xp::exp(xp::ones({100}, float32, cpu()));
