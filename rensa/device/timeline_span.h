@@ -27,7 +27,7 @@ void end_operation(std::uint64_t id, Kind kind, const char* name, Device device,
 class Span {
  public:
   // Where it is off, nothing else is read, nor written: this is on the way of every operation.
-  // NOLINTNEXTLINE(clang-analyzer-optin.cplusplus.UninitializedObject)
+  // NOLINTBEGIN(clang-analyzer-optin.cplusplus.UninitializedObject)
   Span(Kind kind, const char* name, Device device)
       : on_(state.load(std::memory_order_relaxed) != State::off && look()) {
     if (!on_) return;
@@ -37,6 +37,7 @@ class Span {
     id_ = begin_operation(device);
     begin_ns_ = now_ns();
   }
+  // NOLINTEND(clang-analyzer-optin.cplusplus.UninitializedObject)
   ~Span() {
     if (on_) end_operation(id_, kind_, name_, device_, begin_ns_);
   }
