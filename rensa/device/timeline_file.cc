@@ -59,21 +59,21 @@ int process_of(Device device) { return device.is_cuda() ? device.index + 1 : 0; 
 /// stream's.
 constexpr std::int64_t kBeside = 1'000'000;  // streams have smaller numbers
 
-/// The tid of each record that does not stand on its stream's row.
-std::map<const Record*, std::int64_t> rows_beside(const std::vector<Record>& records) {
+std::vector<std::int64_t> tids_of(const std::vector<Record>& records) {
+  std::vector<std::int64_t> tids;
   std::map<std::pair<int, std::int64_t>, std::vector<const Record*>> rows;
   for (const Record& record : records) {
+    tids.push_back(record.row);
     if (record.device.is_cuda()) rows[{record.device.index, record.row}].push_back(&record);
   }
-  std::map<const Record*, std::int64_t> beside;
   for (auto& [place, row] : rows) {
     std::vector<std::size_t> lanes = arrange_lanes(row);
     for (std::size_t i = 0; i < row.size(); ++i) {
-      if (lanes[i] == 0) continue;
-      beside[row[i]] = place.second + static_cast<std::int64_t>(lanes[i]) * kBeside;
+      tids[static_cast<std::size_t>(row[i] - records.data())] +=
+          static_cast<std::int64_t>(lanes[i]) * kBeside;
     }
   }
-  return beside;
+  return tids;
 }
 
 std::string row_name(const Record& record, std::int64_t tid) {
@@ -125,22 +125,6 @@ double number(const nlohmann::json& event, const char* name) {
 
 }  // namespace
 
-std::vector<std::size_t> arrange_lanes(std::vector<const Record*>& records) {
-  std::stable_sort(records.begin(), records.end(), [](const Record* a, const Record* b) {
-    return std::pair(a->begin_ns, -a->end_ns) < std::pair(b->begin_ns, -b->end_ns);
-  });
-  std::vector<std::size_t> lane;
-  std::vector<std::int64_t> ends;
-  for (const Record* record : records) {
-    std::size_t free = 0;
-    while (free < ends.size() && ends[free] > record->begin_ns) ++free;
-    if (free == ends.size()) ends.push_back(0);
-    ends[free] = record->end_ns;
-    lane.push_back(free);
-  }
-  return lane;
-}
-
 void write(const std::vector<Record>& records, const std::string& path) {
   std::ofstream out(path);
   out << "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [";
@@ -151,10 +135,10 @@ void write(const std::vector<Record>& records, const std::string& path) {
   };
   std::set<int> processes;
   std::set<std::pair<int, std::int64_t>> rows;
-  std::map<const Record*, std::int64_t> beside = rows_beside(records);
-  for (const Record& record : records) {
-    auto moved = beside.find(&record);
-    std::int64_t tid = moved == beside.end() ? record.row : moved->second;
+  std::vector<std::int64_t> tids = tids_of(records);
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    const Record& record = records[i];
+    std::int64_t tid = tids[i];
     int process = process_of(record.device);
     if (processes.insert(process).second) {
       std::string name = record.device.is_cuda() ? record.device.str() : "host";
