@@ -110,9 +110,7 @@ Scalar rounded(Scalar value, Dtype dtype) {
 
 void check_output(const char* name, const Array& first, const Shape& shape, Dtype dtype,
                   const Array& out) {
-  detail::check_defined(name, out);
-  check_same_device(name, first, out);
-  detail::check_writable(name, out);
+  detail::check_destination(name, first, out);
   detail::check_same_kind(name, dtype, out);
   Shape written = shape;
   if (!broadcast_into(&written, out.shape()) || written != out.shape()) {

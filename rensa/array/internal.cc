@@ -108,6 +108,12 @@ void check_writable(const char* operation, const Array& out) {
   }
 }
 
+void check_destination(const char* operation, const Array& beside, const Array& out) {
+  check_defined(operation, out);
+  check_same_device(operation, beside, out);
+  check_writable(operation, out);
+}
+
 void check_same_kind(const char* operation, Dtype from, const Array& out) {
   if (can_cast_same_kind(from, out.dtype())) return;
   throw DtypeError(fmt::format(

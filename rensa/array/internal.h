@@ -36,6 +36,10 @@ void check_defined(const char* operation, const Array& a);
 /// broadcast view), which cannot be written.
 void check_writable(const char* operation, const Array& out);
 
+/// What `out` has to be whatever goes there: defined, on `beside`'s device (DeviceError) and
+/// writable.
+void check_destination(const char* operation, const Array& beside, const Array& out);
+
 /// Throws DtypeError naming `operation` unless `from` can be cast to `out`'s dtype with
 /// "same_kind".
 void check_same_kind(const char* operation, Dtype from, const Array& out);

@@ -51,8 +51,7 @@ Array destination(const char* name, std::span<const Array> arrays, const Shape& 
     rensa::detail::check_casting(name, a.dtype(), stored, options.casting);
   }
   if (!out.defined()) return rensa::detail::new_array(shape, stored, arrays[0].device());
-  check_same_device(name, arrays[0], out);
-  rensa::detail::check_writable(name, out);
+  rensa::detail::check_destination(name, arrays[0], out);
   if (out.shape() != shape) {
     throw ShapeError(fmt::format("{}: the result of shape {} does not fit into {}", name,
                                  shape.str(), out.view().describe()));

@@ -67,11 +67,11 @@ Shape product_shape(const char* name, const Array& a, const Array& b) {
 
 // c = a @ b, c being contiguous and of the product's shape.
 void matrix_product(const char* name, const Array& a, const Array& b, const Array& c) {
-  if (c.size() == 0) return;
   std::int64_t m = a.shape(-2), k = a.shape(-1), n = b.shape(-1);
   if (b.ndim() == 2 && a.ndim() > 2 && a.is_contiguous() && a.size() != 0) {
     // One product over all rows instead of one for each matrix of a.
-    return multiply_into(name, a.reshape({-1, k}), b, Array(), c.reshape({-1, n}));
+    std::int64_t rows = a.size() / k;
+    return multiply_into(name, a.reshape({rows, k}), b, Array(), c.reshape({rows, n}));
   }
   Shape leading = leading_axes(c.shape());
   multiply_into(name, a.broadcast_to(with_matrix(leading, m, k)),
@@ -80,9 +80,7 @@ void matrix_product(const char* name, const Array& a, const Array& b, const Arra
 
 void check_out(const char* name, const Array& a, const Shape& shape, Dtype dtype,
                const Array& out) {
-  rensa::detail::check_defined(name, out);
-  check_same_device(name, a, out);
-  rensa::detail::check_writable(name, out);
+  rensa::detail::check_destination(name, a, out);
   rensa::detail::check_same_kind(name, dtype, out);
   if (out.shape() == shape) return;
   throw ShapeError(fmt::format("{}: the product has the shape {}, out is {}", name, shape.str(),

@@ -104,9 +104,7 @@ bool is_order(ReductionRule rule) {
 // `out` with the reduced axes as extents of 1.
 Array expanded_out(const char* name, const Array& a, unsigned axes, bool keepdims,
                    const Array& out) {
-  detail::check_defined(name, out);
-  check_same_device(name, a, out);
-  detail::check_writable(name, out);
+  detail::check_destination(name, a, out);
   Shape kept = with_ones(a.shape(), axes), want = keepdims ? kept : without_axes(kept, axes);
   if (out.shape() != want) {
     throw ShapeError(fmt::format("{}: the result of shape {} does not fit into {}", name,
