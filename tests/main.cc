@@ -1,6 +1,8 @@
 // Runs the tests and says how many needed a GPU and how many of those were left out.
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <stdexcept>
 
 #include "tests/optional_parts.h"
 
@@ -32,6 +34,22 @@ std::vector<Device> linalg_devices() {
 
 bool left_out(std::string_view message) {
   return !has_lapack() && message.find("build with RENSA_BLAS=ON") != message.npos;
+}
+
+std::string data_file(const std::string& name) {
+  std::vector<std::filesystem::path> folders;
+  if (const char* set = std::getenv("RENSA_TEST_DATA"); set && *set) {
+    folders = {set};
+  } else {
+    folders = {std::filesystem::read_symlink("/proc/self/exe").parent_path() / "data",
+               RENSA_TEST_SOURCES "/data", RENSA_TEST_SOURCES "/../docs"};
+  }
+  std::string tried;
+  for (const auto& folder : folders) {
+    if (std::filesystem::exists(folder / name)) return folder / name;
+    tried += " " + folder.string();
+  }
+  throw std::runtime_error("no " + name + " in" + tried + "; RENSA_TEST_DATA names its folder");
 }
 }  // namespace rensa::testing
 

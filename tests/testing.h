@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
 #include <vector>
 
 #include "rensa/device/devices.h"
@@ -25,5 +26,11 @@ void count_gpu_test();
 /// Whether fewer sizes and steps will do (RENSA_TEST_QUICK=1): for checkers that slow every kernel
 /// a hundredfold and keep an account of each of its accesses.
 bool quick();
+
+/// The path of a file of tests/data, or of docs/ where a test reads a page: in $RENSA_TEST_DATA if
+/// that is set, else in the folder `data` beside the test program (tools/pack.sh puts it there),
+/// else in the tree that the program was built from. Throws std::runtime_error naming the folders
+/// where it is in none.
+std::string data_file(const std::string& name);
 
 }  // namespace rensa::testing

@@ -79,7 +79,7 @@ struct Law {
 
 std::vector<Law> laws() {
   std::vector<Law> result;
-  std::ifstream file(RENSA_TEST_DATA "/distribution_tables.txt");
+  std::ifstream file(testing::data_file("distribution_tables.txt"));
   for (std::string line; std::getline(file, line);) {
     std::istringstream words(line);
     Law law;

@@ -29,7 +29,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, IoTest, ::testing::ValuesIn(testing::test_devi
                          [](const auto& info) { return info.param.is_cpu() ? "cpu" : "cuda"; });
 
 TEST_P(IoTest, ReadsWhatNumpyWrites) {
-  xp::NpzFile file(RENSA_TEST_DATA "/numpy_arrays.npz");
+  xp::NpzFile file(testing::data_file("numpy_arrays.npz"));
   EXPECT_GE(file.files().size(), 18u);
   for (const std::string& name : file.files()) {
     Array a = file[name];
@@ -95,7 +95,7 @@ TEST_P(IoTest, FilesThatCannotBe) {
   EXPECT_THROW(xp::load(folder_.str()), SerializationError);
   EXPECT_THROW(xp::save(folder_ / "no/such/folder.npy", xp::ones({2})), SerializationError);
   EXPECT_THROW(xp::save(folder_ / "a", Array()), ValueError);
-  write_file(folder_ / "short.npy", read_file(RENSA_TEST_DATA "/numpy_savetxt.txt"));
+  write_file(folder_ / "short.npy", read_file(testing::data_file("numpy_savetxt.txt")));
   EXPECT_THROW(xp::load(folder_ / "short.npy"), SerializationError);
 }
 
@@ -123,11 +123,11 @@ TEST_P(IoTest, SavetxtWritesAsNumpy) {
   Array values = xp::array({{1.5, -2.0, 3e300}, {std::nan(""), HUGE_VAL, 0.0}});
   xp::savetxt(folder_ / "a", values,
               {.fmt = "%10.4g", .delimiter = ",", .header = "a\nb", .footer = "end"});
-  EXPECT_EQ(read_file(folder_ / "a"), read_file(RENSA_TEST_DATA "/numpy_savetxt.txt"));
+  EXPECT_EQ(read_file(folder_ / "a"), read_file(testing::data_file("numpy_savetxt.txt")));
   using C = std::complex<double>;
   Array c = xp::array(std::vector<C>{C(1, 2), C(-3.5, -1e-3)});
   xp::savetxt(folder_ / "c", c);
-  EXPECT_EQ(read_file(folder_ / "c"), read_file(RENSA_TEST_DATA "/numpy_savetxt_complex.txt"));
+  EXPECT_EQ(read_file(folder_ / "c"), read_file(testing::data_file("numpy_savetxt_complex.txt")));
   EXPECT_TRUE(xp::array_equal(xp::loadtxt(folder_ / "c", {.dtype = complex128}), c));
   xp::savetxt(folder_ / "i", xp::array({{1, -20}, {300, 4}}).astype(bfloat16),
               {.fmt = "<%+5d>%%", .newline = ";"});

@@ -112,7 +112,7 @@ Closeness closeness(const Case& c, Dtype dtype) {
 }
 
 TEST(NumpyCases, Agree) {
-  std::ifstream file(RENSA_TEST_DATA "/numpy_cases.txt");
+  std::ifstream file(testing::data_file("numpy_cases.txt"));
   int count = 0, failures = 0;
   for (std::string line; std::getline(file, line) && failures < 20; ++count) {
     if (testing::quick() && count % 4 != 0) continue;

@@ -18,7 +18,7 @@ std::string before_dtype(std::string text) {
 }
 
 TEST(Print, AsNumpy) {
-  std::ifstream file(RENSA_TEST_DATA "/numpy_reprs.txt");
+  std::ifstream file(testing::data_file("numpy_reprs.txt"));
   int count = 0;
   for (std::string head, line; std::getline(file, head); ++count) {
     std::string want;

@@ -19,7 +19,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, RandomTest, ::testing::ValuesIn(testing::test_
                          [](const auto& info) { return info.param.is_cpu() ? "cpu" : "cuda"; });
 
 TEST_P(RandomTest, FirstValuesAreThoseOfAnIndependentPhilox) {
-  std::ifstream file(RENSA_TEST_DATA "/philox.txt");
+  std::ifstream file(testing::data_file("philox.txt"));
   int count = 0;
   for (std::string seed, what, text; file >> seed >> what >> text; ++count) {
     Array want = testing::read_array(text, cpu());

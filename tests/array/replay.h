@@ -98,7 +98,7 @@ inline Call read_call(const std::string& line, Device device, int layout,
 /// fewer than `at_least` lines are there, and after 20 failures.
 inline void replay(const std::string& file, const Routines& routines, int at_least,
                    std::function<Closeness(const Call&, Dtype)> closeness = nullptr) {
-  std::ifstream stream(std::string(RENSA_TEST_DATA "/") + file);
+  std::ifstream stream(testing::data_file(file));
   int count = 0, failures = 0;
   for (std::string line; std::getline(stream, line) && failures < 20; ++count) {
     if (quick() && count % 4 != 0) continue;

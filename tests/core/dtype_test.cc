@@ -13,13 +13,14 @@
 #include "rensa/core/reductions.h"
 #include "rensa/core/scalar.h"
 #include "rensa/core/ufunc.h"
+#include "tests/testing.h"
 
 namespace rensa {
 namespace {
 
 // The rows of the table that begin with `question`, without that word.
 std::vector<std::vector<std::string>> rows_of(const std::string& question) {
-  std::ifstream file(RENSA_TEST_DATA "/dtype_tables.txt");
+  std::ifstream file(testing::data_file("dtype_tables.txt"));
   std::vector<std::vector<std::string>> rows;
   for (std::string line; std::getline(file, line);) {
     std::istringstream words(line);

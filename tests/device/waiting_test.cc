@@ -16,7 +16,7 @@ namespace {
 
 /// The table's first two columns.
 std::map<std::string, bool> documented() {
-  std::ifstream page(std::string(RENSA_TEST_DATA) + "/../../docs/waiting.md");
+  std::ifstream page(testing::data_file("waiting.md"));
   std::map<std::string, bool> rows;
   for (std::string line; std::getline(page, line);) {
     if (line.rfind("| `", 0) != 0) continue;
