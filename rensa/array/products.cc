@@ -156,8 +156,8 @@ Array kron(const Array& a, const Array& b) {
 Array vecdot(const Array& a, const Array& b, int axis) {
   check_pair("vecdot", a, b);
   if (a.ndim() == 0 || b.ndim() == 0) throw_misfit("vecdot", a, b);
-  Array left = a.swapaxes(normalize_axis("vecdot", axis, a.ndim()), -1);
-  Array right = b.swapaxes(normalize_axis("vecdot", axis, b.ndim()), -1);
+  Array left = moveaxis(a, normalize_axis("vecdot", axis, a.ndim()), -1);
+  Array right = moveaxis(b, normalize_axis("vecdot", axis, b.ndim()), -1);
   if (left.shape(-1) != right.shape(-1)) throw_misfit("vecdot", a, b);
   (void)broadcast_shapes("vecdot", left.shape(), right.shape());
   return einsum("...i,...i->...", conjugated(left), right);

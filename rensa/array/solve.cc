@@ -158,7 +158,10 @@ LstsqResult lstsq(const Array& a, const Array& b, std::optional<double> rcond) {
     Array scaled =
         xp::multiply(xp::matmul(xp::conjugate(parts.U).transpose(), right), inverse.expand_dims(1));
     x = xp::matmul(xp::conjugate(parts.Vh).transpose(), scaled);
-    result.rank = xp::sum(large).item<std::int64_t>();
+    // Infinities in `a` leave no singular values.
+    Array rank = xp::where(xp::isnan(xp::max(parts.S)), -1, xp::sum(large));
+    result.rank = rank.item<std::int64_t>();
+    if (result.rank < 0) throw_linalg_error(name, 0, 1, a.device());
   }
   result.x = vector ? x.squeeze(1) : x;
   if (result.rank == n && m > n) {

@@ -11,6 +11,11 @@
 
 namespace rensa {
 
+/// What there is in a matrix, better to worse. The iterations for eigenvalues and singular values
+/// take none but finite numbers: of others some releases of LAPACK never return, or write where
+/// they must not. So the operations look first.
+enum class MatrixContent { finite, infinite, nan };
+
 /// Throws the LinAlgError of `operation` for matrix `index` of `batch` on `device`; the name says
 /// what a failure of the operation means.
 [[noreturn]] void throw_linalg_error(const char* operation, std::int64_t index, std::int64_t batch,
@@ -70,7 +75,8 @@ struct QrForm final : OperationOf<QrForm> {
 };
 
 /// The eigenvalues `w` (batch, n), rising, of symmetric or Hermitian `a` (batch, n, n), of which
-/// one triangle is read; `a` becomes the eigenvectors, or is lost without `vectors`.
+/// one triangle is read; `a` becomes the eigenvectors, or is lost without `vectors`. Where the
+/// triangle holds an infinity all results are NaN; NaN is an error.
 struct Eigh final : OperationOf<Eigh> {
   using OperationOf::OperationOf;
   bool upper = false;
@@ -86,7 +92,8 @@ struct Eigh final : OperationOf<Eigh> {
 /// a = u s vt for `a` (batch, n, m) with m >= n, which is lost: s (batch, n) falling, u
 /// (batch, n or m, m), vt (batch, n, n); u and vt both present or both absent. With `jacobi`, on a
 /// GPU, they are present and vt holds v instead; many matrices of at most kJacobiRows rows are then
-/// factored side by side, for which u is (batch, m, m).
+/// factored side by side, for which u is (batch, m, m). Of a matrix with an infinity all results
+/// are NaN; NaN is an error.
 struct Svd final : OperationOf<Svd> {
   using OperationOf::OperationOf;
   static constexpr std::int64_t kJacobiRows = 32;
@@ -101,7 +108,7 @@ struct Svd final : OperationOf<Svd> {
 };
 
 /// The eigenvalues `w` (batch, n) of complex `a` (batch, n, n), which is lost, and where `v`
-/// (batch, n, n) is present the eigenvectors as its columns.
+/// (batch, n, n) is present the eigenvectors as its columns. What is not finite is an error.
 struct Eig final : OperationOf<Eig> {
   using OperationOf::OperationOf;
   Operand a, w, v;

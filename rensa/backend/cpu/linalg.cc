@@ -8,6 +8,7 @@
 
 #if RENSA_BLAS
 
+#include <cmath>
 #include <complex>
 #include <limits>
 #include <mutex>
@@ -77,6 +78,36 @@ template <class T> struct Batch {
   }
   T* operator[](std::int64_t i) const { return data + i * matrix; }
 };
+
+template <class R> MatrixContent content_of(const R* values, std::int64_t n) {
+  bool infinite = false, nan = false;
+  for (std::int64_t i = 0; i < n; ++i) {
+    infinite |= std::abs(values[i]) > std::numeric_limits<R>::max();
+    nan |= values[i] != values[i];
+  }
+  return nan ? MatrixContent::nan : infinite ? MatrixContent::infinite : MatrixContent::finite;
+}
+
+template <class R> MatrixContent content_of(const std::complex<R>* values, std::int64_t n) {
+  return content_of(reinterpret_cast<const R*>(values), 2 * n);
+}
+
+// Of one triangle of an n x n matrix.
+template <class T> MatrixContent content_of(const T* matrix, std::int64_t n, bool upper) {
+  MatrixContent worst = MatrixContent::finite;
+  for (std::int64_t j = 0; j < n; ++j) {
+    const T* column = matrix + j * n;
+    worst = std::max(worst, upper ? content_of(column, j + 1) : content_of(column + j, n - j));
+  }
+  return worst;
+}
+
+template <class T> void fill_with_nan(const Batch<T>& batch, std::int64_t i) {
+  real_of<T> nan = std::numeric_limits<real_of<T>>::quiet_NaN();
+  auto* values = reinterpret_cast<real_of<T>*>(batch[i]);
+  std::int64_t width = sizeof(T) / sizeof(nan);
+  if (batch.data) std::fill_n(values, batch.matrix * width, nan);
+}
 
 int lapack_size(const Operation& operation, const ArrayView& view, int axis) {
   std::int64_t extent = view.shape[axis];
@@ -179,6 +210,12 @@ void Eigh::run_cpu() {
     Batch<T> matrices(a);
     Batch<real_of<T>> values(w);
     for_each_matrix<T>(*this, a.view, true, [&](std::int64_t i, Work<T>& work) {
+      MatrixContent content = content_of(matrices[i], n, upper);
+      if (content != MatrixContent::finite) {
+        fill_with_nan(matrices, i);
+        fill_with_nan(values, i);
+        return content == MatrixContent::nan ? 1 : 0;
+      }
       return host::lapack::syevd(vectors ? 'V' : 'N', upper ? 'U' : 'L', n, matrices[i], values[i],
                                  work);
     });
@@ -193,6 +230,13 @@ void Svd::run_cpu() {
     Batch<T> matrices(a), left(u), right(vt);
     Batch<real_of<T>> values(s);
     for_each_matrix<T>(*this, a.view, true, [&](std::int64_t i, Work<T>& work) {
+      MatrixContent content = content_of(matrices[i], matrices.matrix);
+      if (content != MatrixContent::finite) {
+        fill_with_nan(values, i);
+        fill_with_nan(left, i);
+        fill_with_nan(right, i);
+        return content == MatrixContent::nan ? 1 : 0;
+      }
       return host::lapack::gesdd(job, m, n, matrices[i], values[i], left[i], right[i],
                                  std::max(n, 1), work);
     });
@@ -205,6 +249,7 @@ void Eig::run_cpu() {
     using T = decltype(element);
     Batch<T> matrices(a), values(w), columns(v);
     for_each_matrix<T>(*this, a.view, true, [&](std::int64_t i, Work<T>& work) {
+      if (content_of(matrices[i], matrices.matrix) != MatrixContent::finite) return 1;
       return host::lapack::geev(v.present() ? 'V' : 'N', n, matrices[i], values[i], columns[i],
                                 work);
     });

@@ -30,13 +30,8 @@ template <class V> void convert(const ArrayView& in, ComputeType type, V* values
 
 template <class V> void correlate(const Correlate& op, ComputeType type) {
   std::int64_t n = op.out.view.size(), count = op.taps.view.size(), size = op.in.view.size();
-  // The zeros around `in` are there in memory, so that every output is the same sum.
-  std::vector<V> in(static_cast<std::size_t>(n + count - 1), V(0));
-  std::vector<V> taps(static_cast<std::size_t>(count));
-  std::int64_t room = static_cast<std::int64_t>(in.size()) - op.offset;
-  ArrayView used = op.in.view;
-  used.shape = {std::min(size, room)};
-  convert(used, type, in.data() + op.offset);
+  std::vector<V> in(static_cast<std::size_t>(size)), taps(static_cast<std::size_t>(count));
+  convert(op.in.view, type, in.data());
   convert(op.taps.view, type, taps.data());
   StoreKernel store = kernels().store_of(op.out.view.dtype, type);
   std::int64_t stride = op.out.view.strides[0];
@@ -47,9 +42,14 @@ template <class V> void correlate(const Correlate& op, ComputeType type) {
       std::int64_t block = std::min(kBlock, end - begin);
       std::fill_n(sums, block, V(0));
       for (std::int64_t j = 0; j < count; ++j) {
-        const V* shifted = in.data() + begin + j;
-        V tap = taps[static_cast<std::size_t>(j)];
-        for (std::int64_t i = 0; i < block; ++i) sums[i] = sums[i] + shifted[i] * tap;
+        // The outputs that meet an element with this tap: a zero beside `in` times NaN were NaN.
+        std::int64_t shift = begin + j - op.offset;
+        std::int64_t first = std::max<std::int64_t>(0, -shift),
+                     last = std::min(block, size - shift);
+        if (first >= last) continue;
+        const V* shifted = in.data() + (shift + first);
+        V tap = taps[static_cast<std::size_t>(j)], *into = sums + first;
+        for (std::int64_t i = 0; i < last - first; ++i) into[i] = into[i] + shifted[i] * tap;
       }
       store(block, sums, op.out.view.data + begin * stride, stride);
     }

@@ -62,19 +62,19 @@ struct Scratch {
   std::size_t device = 0, host = 0;
 };
 
-// The workspace of an operation: an info a matrix (and one spare), two tables of pointers, and the
-// routine's own part.
+// The workspace of an operation: an info a matrix (and one spare), what each matrix holds, two
+// tables of pointers, and the routine's own part.
 struct Layout {
   std::size_t info, table;
 
   explicit Layout(std::int64_t count)
-      : info(aligned(static_cast<std::size_t>(count + 1) * sizeof(int))),
+      : info(aligned(static_cast<std::size_t>(2 * count + 1) * sizeof(int))),
         table(aligned(static_cast<std::size_t>(count) * sizeof(void*))) {}
   std::size_t bytes(std::size_t routine) const { return info + 2 * table + aligned(routine); }
 };
 
 struct Workspace {
-  int* info;
+  int *info, *contents;
   void **first, **second;
   void* routine;
   std::size_t routine_bytes;
@@ -83,6 +83,7 @@ struct Workspace {
     Layout layout(count);
     char* base = static_cast<char*>(context.workspace);
     info = reinterpret_cast<int*>(base);
+    contents = info + count + 1;
     first = reinterpret_cast<void**>(base + layout.info);
     second = reinterpret_cast<void**>(base + layout.info + layout.table);
     routine = base + layout.info + 2 * layout.table;
@@ -99,6 +100,42 @@ cudaStream_t stream_of(const cuda::LaunchContext& context) {
 cudaStream_t current_stream(Device device) {
   return static_cast<cudaStream_t>(cuda::current_stream_state(device)->handle());
 }
+
+// Around the iterations for eigenvalues and singular values, which take none but finite numbers: a
+// matrix with others is factored as zeros, and what is found becomes NaN.
+class Screen {
+ public:
+  Screen(const Operation& op, const cuda::LaunchContext& context, const Workspace& work,
+         const Operand& a, cuda::MatrixPart part = cuda::MatrixPart::all)
+      : name_(op.name()), context_(context), work_(work), count_(a.view.shape[0]) {
+    cuda::launch_look(name_, context_, batch_of(a), part, work_.contents);
+    cuda::launch_fill_marked(name_, context_, work_.contents, batch_of(a), 0);
+  }
+
+  void spoil(const Operand& found) const {
+    if (!found.present()) return;
+    cuda::launch_fill_marked(name_, context_, work_.contents, batch_of(found),
+                             std::numeric_limits<double>::quiet_NaN());
+  }
+
+  // Reports the first matrix that is `bad` or that the routine could not factor.
+  void check(MatrixContent bad, bool with_info = true) const {
+    cuda::launch_check_contents(name_, context_, with_info ? work_.info : nullptr, work_.contents,
+                                bad, count_);
+  }
+
+ private:
+  static cuda::MatrixBatch batch_of(const Operand& operand) {
+    const ArrayView& view = operand.view;
+    std::int64_t columns = view.ndim() > 2 ? view.shape[1] : 1;
+    return {view.data, view.dtype, view.shape[view.ndim() - 1], columns, view.shape[0]};
+  }
+
+  const char* name_;
+  const cuda::LaunchContext& context_;
+  const Workspace& work_;
+  std::int64_t count_;
+};
 
 cublasFillMode_t fill_mode(bool upper) {
   return upper ? CUBLAS_FILL_MODE_UPPER : CUBLAS_FILL_MODE_LOWER;
@@ -479,6 +516,7 @@ void Eigh::run_cuda(const cuda::LaunchContext& context) {
   Workspace work(context, matrices.count);
   std::int64_t n = a.view.shape[1];
   cudaDataType type = data_type(a.view.dtype), real = real_type(a.view.dtype);
+  Screen screen(*this, context, work, a, upper ? cuda::MatrixPart::upper : cuda::MatrixPart::lower);
   {
     CusolverHandle use(name(), context.device, stream_of(context));
     std::vector<char> host(scratch_of(*this, use).host);
@@ -498,20 +536,18 @@ void Eigh::run_cuda(const cuda::LaunchContext& context) {
       }
     }
   }
-  cuda::launch_check_info(name(), context, work.info, matrices.count);
+  screen.spoil(w);
+  screen.spoil(a);
+  screen.check(MatrixContent::nan);
 }
 
 void Svd::run_cuda(const cuda::LaunchContext& context) {
   Batch matrices(a), values(s), left(u), right(vt);
   Workspace work(context, matrices.count);
+  Screen screen(*this, context, work, a);
   if (jacobi) {
-    {
-      CusolverHandle use(name(), context.device, stream_of(context));
-      (is_batched(*this) ? run_jacobi_batched : run_jacobi_each)(*this, use, work);
-    }
-    // Beyond the last sweep the rest is as small as rounding lets it be, or nothing is a number.
-    cuda::launch_check_values(name(), context, s.view.data, real_type(a.view.dtype) == CUDA_R_64F,
-                              a.view.shape[1], matrices.count);
+    CusolverHandle use(name(), context.device, stream_of(context));
+    (is_batched(*this) ? run_jacobi_batched : run_jacobi_each)(*this, use, work);
   } else {
     SvdCall c(*this);
     CusolverHandle use(name(), context.device, stream_of(context));
@@ -523,8 +559,10 @@ void Svd::run_cuda(const cuda::LaunchContext& context) {
                                       c.type, right[i], c.n, c.type, work.routine,
                                       work.routine_bytes, host.data(), host.size(), work.info + i));
     }
-    cuda::launch_check_info(name(), context, work.info, matrices.count);
   }
+  for (const Operand* found : {&s, &u, &vt}) screen.spoil(*found);
+  // Beyond Jacobi's last sweep the rest is as small as rounding lets it be: his info is not asked.
+  screen.check(MatrixContent::nan, !jacobi);
 }
 
 void Eig::run_cuda(const cuda::LaunchContext& context) {
@@ -532,6 +570,7 @@ void Eig::run_cuda(const cuda::LaunchContext& context) {
   Workspace work(context, matrices.count);
   std::int64_t n = a.view.shape[1];
   cudaDataType type = data_type(a.view.dtype);
+  Screen screen(*this, context, work, a);
   {
     CusolverHandle use(name(), context.device, stream_of(context));
     std::vector<char> host(scratch_of(*this, use).host);
@@ -544,7 +583,9 @@ void Eig::run_cuda(const cuda::LaunchContext& context) {
                           work.info + i));
     }
   }
-  cuda::launch_check_info(name(), context, work.info, matrices.count);
+  screen.spoil(w);
+  screen.spoil(v);
+  screen.check(MatrixContent::infinite);
 }
 
 #undef RENSA_BY_TYPE

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "rensa/device/operation.h"
+#include "rensa/device/linalg_operations.h"
 
 namespace rensa::cuda {
 
@@ -11,13 +11,32 @@ namespace rensa::cuda {
 void launch_batch_pointers(const char* operation, const LaunchContext& context, void* base,
                            std::int64_t stride, std::int64_t count, void** pointers);
 
+/// Which elements of a matrix count.
+enum class MatrixPart { all, upper, lower };
+
+/// `count` matrices of `rows` x `columns` one behind the other, column by column, of a float or
+/// complex dtype.
+struct MatrixBatch {
+  void* data = nullptr;
+  Dtype dtype = Dtype::float32;
+  std::int64_t rows = 0, columns = 0, count = 0;
+};
+
+/// contents[i] = the worst MatrixContent of matrix i; all are `finite` before.
+void launch_look(const char* operation, const LaunchContext& context, const MatrixBatch& matrices,
+                 MatrixPart part, int* contents);
+
+/// Fills the matrices whose contents are not finite with `value`.
+void launch_fill_marked(const char* operation, const LaunchContext& context, int* contents,
+                        const MatrixBatch& matrices, double value);
+
 /// Reports the first of `count` matrices whose info is not 0 to the device's error word.
 void launch_check_info(const char* operation, const LaunchContext& context, const int* info,
                        std::int64_t count);
 
-/// Reports the first of `count` matrices whose `n` values, float64 or float32 in falling order, are
-/// not finite.
-void launch_check_values(const char* operation, const LaunchContext& context, const void* values,
-                         bool wide, std::int64_t n, std::int64_t count);
+/// Likewise of the first matrix whose info is not 0 or whose content is `bad` or worse; there may
+/// be no `info`.
+void launch_check_contents(const char* operation, const LaunchContext& context, const int* info,
+                           const int* contents, MatrixContent bad, std::int64_t count);
 
 }  // namespace rensa::cuda

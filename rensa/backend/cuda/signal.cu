@@ -34,6 +34,7 @@ __global__ void __launch_bounds__(kBlock) correlate(const __grid_constant__ Corr
   V* in = reinterpret_cast<V*>(in_bytes);
   V* taps = reinterpret_cast<V*>(tap_bytes);
   std::int64_t first = blockIdx.x * static_cast<std::int64_t>(kSums);
+  bool inner = first >= args.offset && first + kSums + args.count - args.offset <= args.size;
   V sums[kOutputs];
 #pragma unroll
   for (int k = 0; k < kOutputs; ++k) sums[k] = V(0);
@@ -49,11 +50,24 @@ __global__ void __launch_bounds__(kBlock) correlate(const __grid_constant__ Corr
         at < args.count ? load_any<V>(args.taps + at * args.taps_stride, args.taps_type) : V(0);
     __syncthreads();
     int left = args.count - tap < kBlock ? static_cast<int>(args.count - tap) : kBlock;
+    if (inner) {
+      for (int j = 0; j < left; ++j) {
+        V weight = taps[j];
+#pragma unroll
+        for (int k = 0; k < kOutputs; ++k) {
+          sums[k] = sums[k] + in[threadIdx.x + k * kBlock + j] * weight;
+        }
+      }
+      continue;
+    }
+    // A zero beside the elements is left out: times NaN it were NaN.
+    std::int64_t start = args.offset - first - tap;
     for (int j = 0; j < left; ++j) {
       V weight = taps[j];
 #pragma unroll
       for (int k = 0; k < kOutputs; ++k) {
-        sums[k] = sums[k] + in[threadIdx.x + k * kBlock + j] * weight;
+        int i = threadIdx.x + k * kBlock + j;
+        if (i >= start && i - start < args.size) sums[k] = sums[k] + in[i] * weight;
       }
     }
   }

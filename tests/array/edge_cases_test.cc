@@ -1,0 +1,154 @@
+// Replays what NumPy answers at the edges of routines that are not elementwise
+// (make_edge_cases.py), and what it leaves open there by hand.
+#include "rensa/array/linalg.h"
+#include "tests/array/replay.h"
+
+namespace rensa {
+namespace {
+
+namespace la = xp::linalg;
+using testing::Call;
+using testing::Closeness;
+using testing::Routines;
+using testing::thrown;
+
+std::vector<Array> one(Array a) { return {std::move(a)}; }
+
+la::Ord norm_order(const Call& c) { return c.text("ord") == "nuc" ? la::Ord("nuc") : la::Ord(2); }
+
+#define RENSA_ROUTINE(name, ...) \
+  Routines::value_type(#name, [](const Call& c) { return one(__VA_ARGS__); })
+
+Routines calls() {
+  return {
+      RENSA_ROUTINE(vecdot, xp::vecdot(c.in[0], c.in[1], c.axis())),
+      RENSA_ROUTINE(convolve, xp::convolve(c.in[0], c.in[1], c.text("mode"))),
+      RENSA_ROUTINE(correlate, xp::correlate(c.in[0], c.in[1], c.text("mode"))),
+      RENSA_ROUTINE(svdvals, la::svdvals(c.in[0])),
+      RENSA_ROUTINE(cond, la::cond(c.in[0])),
+      RENSA_ROUTINE(matrix_rank, la::matrix_rank(c.in[0])),
+      RENSA_ROUTINE(matrix_norm, la::matrix_norm(c.in[0], false, norm_order(c))),
+      RENSA_ROUTINE(eigvals, la::eigvals(c.in[0])),
+      RENSA_ROUTINE(eig, la::eig(c.in[0]).eigenvectors),
+      RENSA_ROUTINE(eigvalsh, la::eigvalsh(c.in[0])),
+      RENSA_ROUTINE(lstsq, la::lstsq(c.in[0], c.in[1]).x),
+      RENSA_ROUTINE(pinv, la::pinv(c.in[0])),
+  };
+}
+
+// What a GPU finds out is thrown at a wait, which each call here ends with.
+Routines waiting_calls() {
+  Routines table = calls();
+  for (auto& [name, call] : table) {
+    call = [call = call](const Call& c) {
+      std::vector<Array> results = call(c);
+      for (const Array& result : results) result.get();
+      return results;
+    };
+  }
+  return table;
+}
+
+// NumPy computes float32 of linalg in double; sums of products cancel.
+Closeness closeness(const Call&, Dtype dtype) {
+  if (dtype == float16) return {4e-3, 4e-3, false};
+  double near = dtype == float32 || dtype == complex64 ? 5e-5 : 1e-12;
+  return {near, near, false};
+}
+
+TEST(EdgeCases, AgreeWithNumPy) {
+  testing::replay("numpy_edges.txt", waiting_calls(), 400, closeness);
+}
+
+// --- matrices that are not finite ----------------------------------------------------------------
+
+class NotFinite : public ::testing::TestWithParam<Device> {
+ protected:
+  DeviceScope scope_{GetParam()};
+};
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(NotFinite);
+INSTANTIATE_TEST_SUITE_P(Devices, NotFinite, ::testing::ValuesIn(testing::linalg_devices()),
+                         [](const auto& info) { return info.param.is_cpu() ? "cpu" : "cuda"; });
+
+const Dtype kDtypes[] = {float32, float64, complex64, complex128};
+constexpr double kInf = std::numeric_limits<double>::infinity();
+const double kNaN = std::nan("");
+
+// (..., n, n), in place (row, column) of the last matrix alone `value`.
+Array spoiled(const Shape& shape, Dtype dtype, int row, int column, double value) {
+  xp::random::seed(7);
+  Array a = xp::random::uniform(-1, 1, shape, float64).astype(dtype);
+  Array last = a.ndim() > 2 ? Array(a[-1]) : a;
+  last[{row, column}].fill(value);
+  return a;
+}
+
+bool all_nan(const Array& a) { return xp::all(xp::isnan(a)).item<bool>(); }
+bool all_finite(const Array& a) { return xp::all(xp::isfinite(a)).item<bool>(); }
+
+// Wherever the infinity stands: LAPACK has never returned for some of these places.
+TEST_P(NotFinite, AnInfinityLeavesNoSingularValues) {
+  for (Dtype d : kDtypes) {
+    for (Shape shape : {Shape{3, 3}, Shape{5, 3}, Shape{3, 5}, Shape{70, 65}}) {
+      for (auto [row, column] : {std::pair{0, 0}, {0, 2}, {2, 0}, {2, 2}}) {
+        Array a = spoiled(shape, d, row, column, -kInf);
+        for (bool full : {false, true}) {
+          la::SVDResult parts = la::svd(a, full);
+          EXPECT_TRUE(all_nan(parts.S) && all_nan(parts.U) && all_nan(parts.Vh)) << shape.str();
+        }
+        EXPECT_TRUE(all_nan(la::svdvals(a)));
+        EXPECT_TRUE(all_nan(la::pinv(a)));
+        EXPECT_EQ(la::matrix_rank(a).item<int>(), 0);
+        thrown<LinAlgError>([&] { la::lstsq(a, xp::ones({shape[0]}, d)); });
+      }
+    }
+  }
+}
+
+TEST_P(NotFinite, OnlyTheMatrixThatHoldsIt) {
+  for (Dtype d : kDtypes) {
+    for (std::int64_t n : {3, 40, 300}) {
+      Array a = spoiled({2, n, n}, d, 1, 0, kInf);
+      la::SVDResult parts = la::svd(a);
+      for (const Array& part : {parts.S, parts.U, parts.Vh}) {
+        EXPECT_TRUE(all_finite(part[0]) && all_nan(part[1])) << n;
+      }
+      EXPECT_TRUE(xp::allclose(parts.S[0], la::svdvals(a[0]), 1e-3, 1e-4));
+      la::EigResult eigh = la::eigh(a);
+      for (const Array& part : {eigh.eigenvalues, eigh.eigenvectors}) {
+        EXPECT_TRUE(all_finite(part[0]) && all_nan(part[1])) << n;
+      }
+      EXPECT_TRUE(all_finite(la::eigh(a, 'U').eigenvectors)) << "the other triangle is not read";
+      Array inverse = la::pinv(a);
+      EXPECT_TRUE(all_finite(inverse[0]) && all_nan(inverse[1]));
+    }
+  }
+}
+
+// An infinity is an error to eig alone, NaN to all of them; the text names the matrix.
+TEST_P(NotFinite, WhatCannotBeFoundIsAnError) {
+  ::testing::internal::CaptureStderr();
+  for (Dtype d : kDtypes) {
+    Array infinite = spoiled({3, 4, 4}, d, 1, 0, kInf), nan = spoiled({3, 4, 4}, d, 1, 0, kNaN);
+    auto fails = [](const char* name, auto f) {
+      std::string text = thrown<LinAlgError>([&] { f().get(); });
+      EXPECT_NE(text.find(std::string(name) + ": matrix 2 of 3"), text.npos) << text;
+    };
+    for (const Array& a : {infinite, nan}) {
+      fails("linalg.eig", [&] { return la::eig(a).eigenvectors; });
+      fails("linalg.eigvals", [&] { return la::eigvals(a); });
+    }
+    nan[{2, 0, 0}].fill(kInf);  // NaN is the worse
+    fails("linalg.svd", [&] { return la::svd(nan).U; });
+    fails("linalg.svdvals", [&] { return la::svdvals(nan); });
+    fails("linalg.eigh", [&] { return la::eigh(nan).eigenvalues; });
+    fails("linalg.eigvalsh", [&] { return la::eigvalsh(nan); });
+    fails("linalg.pinv", [&] { return la::pinv(nan); });
+    fails("linalg.cond", [&] { return la::cond(nan); });
+    fails("linalg.matrix_rank", [&] { return la::matrix_rank(nan); });
+  }
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "") << "LAPACK speaks";
+}
+
+}  // namespace
+}  // namespace rensa
