@@ -33,6 +33,7 @@
 #include "rensa/core/scalar.h"
 #include "rensa/core/shape.h"
 #include "rensa/core/thread_state.h"
+#include "rensa/core/version.h"
 #include "rensa/device/allocators.h"
 #include "rensa/device/devices.h"
 #include "rensa/device/memory_hooks.h"
