@@ -1,12 +1,11 @@
 // The compiled functions of one generated kernel, by layout and device.
 #pragma once
 
-#include <map>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "rensa/core/once_per_key.h"
 #include "rensa/kernel/compiler.h"
 
 namespace rensa::detail {
@@ -24,26 +23,22 @@ class CompiledKernels {
   template <class Source>
   CompiledKernel get(const std::string& layout, Device device, const std::string& function,
                      const std::vector<std::string>& options, Source&& source) {
-    auto key = std::make_pair(layout, device.is_cpu() ? -1 : device.index);
-    std::lock_guard<std::mutex> hold(mutex_);
-    auto it = compiled_.find(key);
-    if (it != compiled_.end()) return it->second;
-    CompiledKernel made;
-    if (device.is_cpu()) {
-      made.host = host_function(source(), function);
-    } else {
-      std::vector<std::string> all{"-fmad=false"};  // rounds as the library's own kernels do
-      all.insert(all.end(), options.begin(), options.end());
-      made.module = gpu_module({source(), function, std::move(all), {}}, device);
-      made.function = made.module->function(function);
-    }
-    compiled_.emplace(std::move(key), made);
-    return made;
+    return compiled_.get({layout, device.is_cpu() ? -1 : device.index}, [&] {
+      CompiledKernel made;
+      if (device.is_cpu()) {
+        made.host = host_function(source(), function);
+      } else {
+        std::vector<std::string> all{"-fmad=false"};  // rounds as the library's own kernels do
+        all.insert(all.end(), options.begin(), options.end());
+        made.module = gpu_module({source(), function, std::move(all), {}}, device);
+        made.function = made.module->function(function);
+      }
+      return made;
+    });
   }
 
  private:
-  std::mutex mutex_;
-  std::map<std::pair<std::string, int>, CompiledKernel> compiled_;  // by layout and GPU, -1: host
+  OncePerKey<std::pair<std::string, int>, CompiledKernel> compiled_;  // by layout and GPU, -1: host
 };
 
 }  // namespace rensa::detail

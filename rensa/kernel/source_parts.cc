@@ -62,7 +62,7 @@ std::string placeholder_types(const KernelSignature& signature, const std::vecto
 
 std::string user_text(const char* what, const std::string& kernel, const std::string& text) {
   if (text.empty()) return {};
-  return fmt::format("\n#line 1 \"{} of {}\"\n{}\n", what, kernel, text);
+  return fmt::format("\n#line 1 \"{0} of {1}\"\n{2}\n#line 1 \"kernel {1}\"\n", what, kernel, text);
 }
 
 bool has_word(const std::string& text, const std::string& word) {

@@ -15,7 +15,8 @@ std::string kernel_prelude(bool host, bool small);
 /// The letters of a signature as the types that they stand for.
 std::string placeholder_types(const KernelSignature& signature, const std::vector<Dtype>& dtypes);
 
-/// A text of the user's, by whose name ("operation of f") the compiler counts its lines.
+/// A text of the user's, by whose name ("operation of f") the compiler counts its lines; what comes
+/// after it is the kernel's again.
 std::string user_text(const char* what, const std::string& kernel, const std::string& text);
 
 /// Whether `word` stands in `text`, by itself.

@@ -168,7 +168,9 @@ TEST_P(ReductionKernelTest, WhatDoesNotFitIsRefused) {
     wrong(f);
     FAIL() << "it compiled";
   } catch (const CompileError& error) {
-    EXPECT_NE(std::string(error.what()).find("reduce of wrong"), std::string::npos) << error.what();
+    std::string text = error.what();
+    EXPECT_NE(text.find("reduce of wrong"), std::string::npos) << text;
+    EXPECT_EQ(text.find("identity of wrong"), std::string::npos) << text;
   }
 }
 

@@ -3,19 +3,16 @@
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 #include <nvtx3/nvToolsExt.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string_view>
 
 #include "rensa/backend/cuda/check.h"
 #include "rensa/backend/cuda/library.h"
 #include "rensa/core/error.h"
+#include "rensa/core/memory_file.h"
 #include "rensa/device/cuda_runtime.h"
 #include "rensa/device/stream.h"
 
@@ -260,17 +257,10 @@ std::size_t graph_nodes(void* graph) {
 }
 
 std::string graph_dot(void* graph) {
-  std::string path = (std::filesystem::temp_directory_path() / "rensa_graph_XXXXXX").string();
-  int file = mkstemp(path.data());
-  if (file < 0) throw Error("debug_dot: no file could be made for the graph's text");
-  close(file);
-  cudaError_t error = cudaGraphDebugDotPrint(static_cast<cudaGraph_t>(graph), path.c_str(),
-                                             cudaGraphDebugDotFlagsVerbose);
-  std::ifstream in(path);
-  std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  unlink(path.c_str());
-  RENSA_CUDA_CHECK(error);
-  return text;
+  MemoryFile file("rensa graph");
+  RENSA_CUDA_CHECK(cudaGraphDebugDotPrint(static_cast<cudaGraph_t>(graph), file.path().c_str(),
+                                          cudaGraphDebugDotFlagsVerbose));
+  return file.contents();
 }
 
 // --- memory --------------------------------------------------------------------------------------
