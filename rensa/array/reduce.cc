@@ -51,11 +51,11 @@ Shape without_axes(const Shape& shape, unsigned axes) {
 }
 
 bool is_complex(const Array& a) { return dtype_kind(a.dtype()) == 'c'; }
-bool is_floating(const Array& a) { return dtype_kind(a.dtype()) == 'f' || is_complex(a); }
+bool is_integral(Dtype dtype) { return dtype_kind(dtype) != 'f' && dtype_kind(dtype) != 'c'; }
 
 // The reduction that does the work: only floats have NaN to leave out.
 Reduction row_for(Reduction reduction, const Array& a) {
-  if (is_floating(a)) return reduction;
+  if (!is_integral(a.dtype())) return reduction;
   switch (reduction) {
     case Reduction::nansum: return Reduction::sum;
     case Reduction::nanprod: return Reduction::prod;
@@ -67,11 +67,12 @@ Reduction row_for(Reduction reduction, const Array& a) {
 
 void run_reduction(const char* name, Reduction reduction, const Array& a, unsigned axes,
                    Dtype compute, const Array& out) {
-  if (out.size() == 0) return;
-  if (a.size() == 0) {
+  for (int i = 0; i < a.ndim(); ++i) {
+    if (!(axes >> i & 1) || a.shape()[i] != 0) continue;
     detail::fill_elements(name, out, value_of_nothing(reduction, a));
     return;
   }
+  if (out.size() == 0) return;
   Reduce op(name, reduction);
   op.axes = axes;
   op.compute = compute;
@@ -167,39 +168,90 @@ void start_with(const char* name, Reduction reduction, Scalar initial, const Arr
   detail::elementwise(name, join, {out, initial}, &out);
 }
 
-UfuncTypes types_of(const char* name, Reduction reduction, const Array& a,
-                    const std::optional<Dtype>& dtype) {
+// What a reduction whose results go into `out` computes in: the dtype in which its elements and
+// those of `out` meet, unless they are integers that meet in floats.
+UfuncTypes types_into(Reduction reduction, const Array& a, const Array& out) {
   UfuncTypes types = reduction_types(reduction, a.dtype());
-  if (!dtype) return types;
+  ReductionRule rule = reduction_info(reduction).rule;
+  bool mean_of_integers = rule == ReductionRule::mean && is_integral(a.dtype());
+  if (rule == ReductionRule::truth || mean_of_integers) return types;
+  Dtype common = promote_types(a.dtype(), out.dtype());
+  bool leaves_integers = is_integral(out.dtype()) && !is_integral(common);
+  if (leaves_integers || !rule_takes(rule, compute_type(common))) return types;
+  return {common, common};
+}
+
+UfuncTypes types_of(const char* name, Reduction reduction, const Array& a,
+                    const xp::ReduceOptions& options) {
+  const std::optional<Dtype>& dtype = options.dtype;
+  if (!dtype) {
+    if (!options.out) return reduction_types(reduction, a.dtype());
+    detail::check_same_kind(name, reduction_types(reduction, a.dtype()).output, *options.out);
+    return types_into(reduction, a, *options.out);
+  }
   ReductionRule rule = reduction_info(reduction).rule;
   bool adds =
       rule == ReductionRule::sum || rule == ReductionRule::mean || rule == ReductionRule::nan_sum;
   if (!adds || !rule_takes(rule, compute_type(*dtype))) {
     throw DtypeError(fmt::format("{}: is not computed in {}", name, dtype_name(*dtype)));
   }
+  if (options.out) detail::check_same_kind(name, *dtype, *options.out);
   return {*dtype, *dtype};
 }
 
-Array mean_where(const Array& a, xp::ReduceOptions options);
+// `a` as elements of `dtype`, which a reduction in `dtype` is one of; kernels that compute in a
+// wider type than it come to the same, but for truth and 16-bit floats.
+Array rounded_elements(const Array& a, const std::optional<Dtype>& dtype) {
+  if (!dtype || a.dtype() == *dtype) return a;
+  bool narrow = itemsize(*dtype) == 2 && dtype_kind(*dtype) == 'f';
+  return narrow || *dtype == bool_ ? a.astype(*dtype) : a;
+}
 
-Array reduce(Reduction asked, const Array& a, const xp::ReduceOptions& options) {
+// `initial` as an element of `dtype`. Throws DtypeError for a complex number where `dtype` is real,
+// ValueError for one that no element of `dtype` can hold.
+std::optional<Scalar> typed_initial(const char* name, const std::optional<Scalar>& initial,
+                                    Dtype dtype) {
+  if (!initial) return {};
+  if (initial->kind() == 'c' && dtype_kind(dtype) != 'c') {
+    throw DtypeError(fmt::format("{}: starts with a complex number, which {} does not hold", name,
+                                 dtype_name(dtype)));
+  }
+  if (dtype == bool_) return initial->as<bool>();
+  if (!is_integral(dtype)) return initial;
+  Scalar whole = *initial;
+  if (!whole.is_integral()) {
+    double value = std::trunc(whole.real());
+    bool fits = value >= -0x1p63 && value < 0x1p64;  // not NaN either
+    if (!fits) {
+      throw ValueError(fmt::format("{}: starts with {}, which {} does not hold", name, value,
+                                   dtype_name(dtype)));
+    }
+    whole = value < 0 ? Scalar(static_cast<std::int64_t>(value))
+                      : Scalar(static_cast<std::uint64_t>(value));
+  }
+  detail::check_in_range(name, whole, dtype);
+  return whole;
+}
+
+Array mean_by_division(const Array& a, xp::ReduceOptions options);
+
+Array reduce(Reduction asked, const Array& a, xp::ReduceOptions options) {
   const char* name = reduction_info(asked).name;
   detail::check_defined(name, a);
   unsigned axes = options.axis.mask(name, a.ndim());
-  if (asked == Reduction::mean && options.where) return mean_where(a, options);
   if (reduction_info(asked).rule == ReductionRule::mean && options.initial) {
     throw ValueError(fmt::format("{}: takes no `initial`", name));
   }
+  bool whole = options.dtype && is_integral(*options.dtype);
+  if (asked == Reduction::mean && (options.where || whole)) return mean_by_division(a, options);
   Reduction reduction = row_for(asked, a);
   bool as_truth = reduction_info(reduction).rule == ReductionRule::truth && is_complex(a);
-  Array in = as_truth ? xp::not_equal(a, 0) : a;
-  if (options.where) in = masked(name, reduction, in, options);
-  UfuncTypes types = types_of(name, reduction, in, options.dtype);
+  Array in = as_truth ? xp::not_equal(a, 0) : rounded_elements(a, options.dtype);
   Array target;
-  if (options.out) {
-    target = expanded_out(name, a, axes, options.keepdims, *options.out);
-    detail::check_same_kind(name, types.output, *options.out);
-  }
+  if (options.out) target = expanded_out(name, a, axes, options.keepdims, *options.out);
+  UfuncTypes types = types_of(name, reduction, in, options);
+  options.initial = typed_initial(name, options.initial, types.output);
+  if (options.where) in = masked(name, reduction, in, options);
   // An output beside the input, and numbers that it does not round before `initial` joins them.
   bool direct = options.out && (*options.out).storage() != in.storage() && !options.initial;
   Array result =
@@ -218,20 +270,28 @@ Array reduce(Reduction asked, const Array& a, const xp::ReduceOptions& options) 
   return options.keepdims ? result : result.reshape(without_axes(result.shape(), axes));
 }
 
-// The mean of the elements that a mask leaves.
-Array mean_where(const Array& a, xp::ReduceOptions options) {
+// The mean of the elements that a mask leaves, or in integers, whose sums wrap around.
+Array mean_by_division(const Array& a, xp::ReduceOptions options) {
   Dtype dtype = options.dtype ? *options.dtype : reduction_types(Reduction::mean, a.dtype()).output;
-  Array counts = Array(*options.where).broadcast_to(a.shape());
-  counts = xp::sum(counts, options.axis, options.keepdims).astype(dtype);
+  Array counts = options.where ? Array(*options.where) : xp::full({}, true, a.device());
+  counts = xp::sum(counts.broadcast_to(a.shape()), options.axis, options.keepdims);
   ArrayOption out = options.out;
   options.out = {};
   // 16 bits do not hold the sums of many.
-  options.dtype = itemsize(dtype) == 2 ? float32 : dtype;
-  Array total = reduce(Reduction::sum, a, options);
-  Array result = (total / counts.astype(*options.dtype)).astype(dtype, false);
+  bool narrow = itemsize(dtype) == 2 && !is_integral(dtype);
+  options.dtype = narrow ? float32 : dtype;
+  Array total = reduce(Reduction::sum, rounded_elements(a, dtype), options);
+  if (!is_integral(dtype)) counts = counts.astype(*options.dtype);
+  Array result = (total / counts).astype(dtype, false);
   if (!out) return result;
+  detail::check_destination("mean", a, *out);
   detail::check_same_kind("mean", dtype, *out);
-  return xp::positive(result, {.out = *out});
+  if (result.shape() != (*out).shape()) {
+    throw ShapeError(fmt::format("mean: the result of shape {} does not fit into {}",
+                                 result.shape().str(), (*out).view().describe()));
+  }
+  detail::copy_elements("mean", result, *out);
+  return *out;
 }
 
 Array position(Reduction reduction, const Array& a, int axis, bool keepdims) {

@@ -13,6 +13,8 @@ namespace rensa {
 
 namespace {
 
+bool is_floating(Dtype dtype) { return dtype_kind(dtype) == 'f' || dtype_kind(dtype) == 'c'; }
+
 // What running sums of `dtype` are carried in.
 Dtype carrier(Dtype dtype) {
   switch (dtype_kind(dtype)) {
@@ -25,16 +27,18 @@ Dtype carrier(Dtype dtype) {
 }
 
 // The dtype of a result that nothing is said about.
-Dtype default_dtype(Dtype dtype) {
-  char kind = dtype_kind(dtype);
-  return kind == 'f' || kind == 'c' ? dtype : carrier(dtype);
-}
+Dtype default_dtype(Dtype dtype) { return is_floating(dtype) ? dtype : carrier(dtype); }
 
 Array cumulate(const char* operation, bool product, const Array& a, Axes axis,
                std::optional<Dtype> dtype, const Array* out) {
   detail::check_defined(operation, a);
   auto [array, along] = detail::along_one_axis(operation, a.ndim() == 0 ? a.reshape({1}) : a, axis);
+  // Without a dtype the elements meet in that of `out`.
   Dtype result_dtype = dtype.value_or(default_dtype(a.dtype()));
+  Dtype computed = result_dtype;
+  if (out && !dtype && out->defined() && is_floating(out->dtype())) {
+    computed = promote_types(a.dtype(), out->dtype());
+  }
   if (out) {
     detail::check_defined(operation, *out);
     check_same_device(operation, a, *out);
@@ -45,7 +49,7 @@ Array cumulate(const char* operation, bool product, const Array& a, Axes axis,
                                    out->view().describe(), array.shape().str()));
     }
   }
-  Array result = detail::running(operation, product, array, along, result_dtype);
+  Array result = detail::running(operation, product, array, along, computed);
   if (!out) return result;
   detail::copy_elements(operation, result, *out);
   return *out;
@@ -54,8 +58,7 @@ Array cumulate(const char* operation, bool product, const Array& a, Axes axis,
 Array cumulate_numbers(const char* operation, bool product, const Array& a, Axes axis,
                        std::optional<Dtype> dtype, const Array* out) {
   detail::check_defined(operation, a);
-  char kind = dtype_kind(a.dtype());
-  if (kind != 'f' && kind != 'c') return cumulate(operation, product, a, axis, dtype, out);
+  if (!is_floating(a.dtype())) return cumulate(operation, product, a, axis, dtype, out);
   Array neutral = xp::full({}, product ? 1 : 0, a.dtype(), a.device());
   return cumulate(operation, product, xp::where(xp::equal(a, a), a, neutral), axis, dtype, out);
 }

@@ -69,7 +69,7 @@ class CaseFile:
                 results = call(*operands)
                 results = results if isinstance(results, (tuple, list)) else [results]
                 results = " ".join(map(text_of, map(np.asarray, results)))
-            except (ValueError, TypeError, IndexError, np.linalg.LinAlgError):
+            except (ValueError, TypeError, IndexError, OverflowError, np.linalg.LinAlgError):
                 results = "raises"
         head = " ".join([routine, *(f"{k}={attribute(v)}" for k, v in attributes.items())])
         self.lines.append(f"{head} | {' '.join(map(text_of, operands))} | {results}")

@@ -2,7 +2,7 @@
 rare: axes in the middle, infinities and NaN, nothing at all."""
 import numpy as np
 
-from case_file import CaseFile, Values
+from case_file import BOOL, COMPLEX, FLOATS, SIGNED, UNSIGNED, CaseFile, Values
 
 file, values = CaseFile("edges"), Values(1109)
 la = np.linalg
@@ -71,7 +71,98 @@ def linear_algebra():
         file.add("pinv", [a], la.pinv)
 
 
+def number(value):
+    letter = {bool: "b", int: "i", float: "f"}[type(value)]
+    return f"{letter}{int(value) if letter == 'b' else value}"
+
+
+def reduction(name, a, axis=None, keepdims=False, **options):
+    """options: dtype, initial, where, and `out` as its dtype."""
+    operands, attributes = [a], {"of": name, "keepdims": keepdims}
+    if axis is not None:
+        attributes["axes"] = axis if isinstance(axis, tuple) else (axis,)
+    if "where" in options:
+        operands.append(options["where"])
+    for key in ("dtype", "out"):
+        if key in options:
+            attributes[key] = options[key]
+    if "initial" in options:
+        attributes["initial"] = number(options["initial"])
+
+    def call(a, *where):
+        given = {k: v for k, v in options.items() if k not in ("where", "out")}
+        if where:
+            given["where"] = where[0]
+        if "out" in options:
+            shape = np.any(a, axis=axis, keepdims=keepdims).shape
+            given["out"] = np.zeros(shape, options["out"])
+        return getattr(np, name)(a, axis=axis, keepdims=keepdims, **given)
+    file.add("reduce", operands, call, **attributes)
+
+
+def reductions():
+    for dtype in BOOL + SIGNED + UNSIGNED + FLOATS + COMPLEX:
+        a, kind = values(dtype, (2, 3)), np.dtype(dtype).kind
+        mask = values("bool", (2, 3))
+        for name in ("sum", "prod", "max", "min", "nansum", "nanprod", "nanmax", "nanmin"):
+            orders = name[-3:] in ("max", "min")
+            if kind == "c" and orders:
+                continue
+            for initial in (True, 2, 1.5, -1, 300, 2.0**70, float("inf"), float("nan")):
+                if kind == "f" and initial == 2.0**70 and dtype == "float16":
+                    continue
+                if kind == "c" and name[-4:] == "prod" and initial == float("inf"):
+                    continue  # which part of the product is NaN is left open
+                reduction(name, a, 1, initial=initial)
+                reduction(name, a, initial=initial, where=mask)
+            if kind == "f":
+                reduction(name, a, 0, out="float64")
+        for to in ("float32", "float64", "complex64"):
+            if kind == "c" and to != "complex64" or (kind == "f" and a.itemsize > 4):
+                continue
+            for name in ("sum", "prod"):
+                reduction(name, a, 1, out=to)
+                for along in (name.replace("sum", "cumsum").replace("prod", "cumprod"),):
+                    file.add(along, [a], lambda a: getattr(np, along)(a, axis=1, out=np.zeros((2, 3), to)),
+                             axis=1, out=to)
+        if kind in "biuf":
+            for to in ("int8", "uint8", "int64", "bool", "float16", "float32"):
+                if to == "uint8" and kind == "f":
+                    continue  # what a negative number becomes is left open
+                reduction("mean", a, 1, dtype=to)
+                reduction("mean", a, keepdims=True, dtype=to)
+                if to != "float16" or kind != "f":
+                    reduction("sum", a, 0, dtype=to)
+                    reduction("prod", a, 0, dtype=to)
+    steps = np.array([16777216, 1, 1], "float32")
+    for name in ("cumsum", "cumprod", "nancumsum"):
+        file.add(name, [steps], lambda a: getattr(np, name)(a, axis=0, out=np.zeros(3)), axis=0, out="float64")
+    for name in ("sum", "mean", "nansum"):
+        reduction(name, steps, out="float64")
+    huge = np.array([3e38, 3e38, 1e38], "float32")
+    for name in ("sum", "prod", "mean"):
+        reduction(name, huge, 0, out="float64")
+    reduction("max", np.array([1, 2], "int8"), initial=300, out="int16")
+    reduction("max", np.array([1, 2], "int8"), initial=2.5, out="float32")
+    reduction("sum", np.array([1, -1]), dtype="bool")
+    reduction("sum", np.array([1e5, -1e5]), dtype="float16")
+    reduction("mean", np.array([100, 100, 7], "int16"), dtype="int8")
+    reduction("mean", np.array([[1, 2, 40], [3, 5, 6]]), 0, dtype="int8", where=np.array([[True, False, True]] * 2))
+    for shape in ((0, 0), (0, 3), (3, 0), (2, 0, 0)):
+        for axis in (0, 1, -1, (0, 1)):
+            for name in ("max", "min", "nanmax", "argmax", "argmin", "ptp", "sum", "any", "mean", "prod"):
+                if name[:3] == "arg":
+                    if not isinstance(axis, tuple):
+                        file.add(name, [np.zeros(shape)], lambda a: getattr(np, name)(a, axis=axis), axis=axis)
+                elif name == "ptp":
+                    file.add(name, [np.zeros(shape)], lambda a: np.ptp(a, axis=axis), axes=axis if isinstance(axis, tuple) else (axis,))
+                else:
+                    reduction(name, np.zeros(shape), axis)
+            reduction("max", np.zeros(shape), axis, initial=2.5)
+
+
 products()
 signals()
 linear_algebra()
+reductions()
 file.write()
