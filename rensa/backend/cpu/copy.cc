@@ -2,6 +2,10 @@
 // along different axes (a transposition), rows otherwise.
 #include "rensa/backend/cpu/copy.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -16,12 +20,13 @@ namespace {
 
 constexpr std::int64_t kCopyGrain = 256 << 10;  // bytes that are worth a thread's while
 constexpr std::int64_t kTile = 32;
+constexpr std::int64_t kBand = 64;   // rows of a thread's piece
 constexpr std::int64_t kNarrow = 8;  // columns
 
 void copy_bytes(const char* in, char* out, std::int64_t nbytes) {
   if (in == out) return;
   parallel_for(nbytes, kCopyGrain, [=](std::int64_t begin, std::int64_t end) {
-    std::memcpy(out + begin, in + begin, static_cast<std::size_t>(end - begin));
+    copy_run(out + begin, in + begin, end - begin);
   });
 }
 
@@ -45,8 +50,7 @@ void copy_row(std::int64_t n, const char* in, std::int64_t in_stride, char* out,
   constexpr auto kSize = static_cast<std::int64_t>(sizeof(T));
   if (out_stride == kSize) {
     if (in_stride == kSize) {
-      std::memcpy(out, in, static_cast<std::size_t>(n) * sizeof(T));
-      return;
+      return copy_run(out, in, n * kSize);
     }
     if (in_stride == 0) return copy_stepped<T, 0>(n, in, out);
     if (in_stride == -kSize) return copy_stepped<T, -1>(n, in, out);
@@ -62,7 +66,45 @@ struct Block {
   std::int64_t row, row_end, column, column_end;
 };
 
+// A transposition of elements that lie side by side in columns of `in` and in rows of `out`, by
+// squares whose sides are a cache line. A square is read into a buffer of its own first: its lines
+// in `in` are often a power of two apart, and then share a few places of the first-level cache.
+template <class T>
+void transpose_block(const Plane& p, const char* in, char* out, const Block& block) {
+  constexpr auto kSize = static_cast<std::int64_t>(sizeof(T));
+  constexpr std::int64_t kSide = 64 / kSize;
+  T square[kSide][kSide];
+  for (std::int64_t row = block.row; row < block.row_end; row += kSide) {
+    std::int64_t rows = std::min(kSide, block.row_end - row);
+    for (std::int64_t column = block.column; column < block.column_end; column += kSide) {
+      std::int64_t columns = std::min(kSide, block.column_end - column);
+      const char* from = in + row * kSize + column * p.in_column;
+      char* to = out + row * p.out_row + column * kSize;
+      for (std::int64_t j = 0; j < columns; ++j) {
+        std::memcpy(square[j], from + j * p.in_column, static_cast<std::size_t>(rows * kSize));
+      }
+      if (rows == kSide && columns == kSide) {
+        for (std::int64_t i = 0; i < kSide; ++i) {
+          T line[kSide];
+          for (std::int64_t j = 0; j < kSide; ++j) line[j] = square[j][i];
+          std::memcpy(to + i * p.out_row, line, sizeof(line));
+        }
+      } else {
+        for (std::int64_t i = 0; i < rows; ++i) {
+          for (std::int64_t j = 0; j < columns; ++j) {
+            std::memcpy(to + i * p.out_row + j * kSize, &square[j][i], sizeof(T));
+          }
+        }
+      }
+    }
+  }
+}
+
 template <class T> void copy_block(const Plane& p, const char* in, char* out, const Block& block) {
+  constexpr auto kSize = static_cast<std::int64_t>(sizeof(T));
+  if (p.in_row == kSize && p.out_column == kSize && p.in_column != kSize && p.in_column != 0) {
+    return transpose_block<T>(p, in, out, block);
+  }
   bool tiled = std::abs(p.in_row) < std::abs(p.in_column) && p.in_row != 0;
   std::int64_t tile = tiled ? kTile : p.columns;
   for (std::int64_t column = block.column; column < block.column_end; column += tile) {
@@ -105,7 +147,45 @@ void bring_dense_axis_in(ArrayView& in, ArrayView& out) {
   }
 }
 
+// Whether "rep movsb" is slow where source and destination lie differently against a cache line: on
+// AMD's processors before family 1Ah (Zen 5).
+bool copies_slowly_by_rep() {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  if (!__builtin_cpu_is("amd") || !__get_cpuid(1, &eax, &ebx, &ecx, &edx)) return false;
+  return (eax >> 8 & 0xf) + (eax >> 20 & 0xff) < 0x1a;
+#else
+  return false;
+#endif
+}
+
 }  // namespace
+
+void copy_long_run(char* out, const char* in, std::int64_t nbytes) {
+  static const bool by_vectors = copies_slowly_by_rep();
+  if (by_vectors) {
+    copy_by_vectors(out, in, nbytes);
+  } else {
+    std::memcpy(out, in, static_cast<std::size_t>(nbytes));
+  }
+}
+
+void copy_by_vectors(char* out, const char* in, std::int64_t nbytes) {
+  using Vector = char __attribute__((vector_size(16), aligned(1), may_alias));
+  constexpr std::int64_t kLine = 64;
+  std::int64_t i = 0;
+  for (; i + kLine <= nbytes; i += kLine) {
+    const auto* from = reinterpret_cast<const Vector*>(in + i);
+    auto* to = reinterpret_cast<Vector*>(out + i);
+    Vector a = from[0], b = from[1], c = from[2], d = from[3];
+#if defined(__x86_64__)
+    asm("" : "+x"(a), "+x"(b), "+x"(c), "+x"(d));  // else the compiler calls memcpy for the loop
+#endif
+    to[0] = a, to[1] = b, to[2] = c, to[3] = d;
+  }
+  std::memcpy(out + i, in + i, static_cast<std::size_t>(nbytes - i));
+}
 
 void copy_elements(const ArrayView& source, const ArrayView& destination) {
   ArrayView in = source, out = destination;
@@ -128,8 +208,8 @@ void copy_elements(const ArrayView& source, const ArrayView& destination) {
   }
   // The work is cut into bands of rows and, where those are long, into segments of their columns,
   // numbered over all planes.
-  std::int64_t bands = (plane.rows + kTile - 1) / kTile, height = std::min(plane.rows, kTile);
-  std::int64_t width = std::min(plane.columns, std::max(kTile, kCopyGrain / (height * size)));
+  std::int64_t bands = (plane.rows + kBand - 1) / kBand, height = std::min(plane.rows, kBand);
+  std::int64_t width = std::min(plane.columns, std::max(kBand, kCopyGrain / (height * size)));
   std::int64_t segments = (plane.columns + width - 1) / width, blocks = bands * segments;
   std::int64_t planes = out.size() / (plane.rows * plane.columns);
   CopyBlock copy = copy_block_of(size);
@@ -144,9 +224,9 @@ void copy_elements(const ArrayView& source, const ArrayView& destination) {
         to += rest % out.shape[i] * out.strides[i];
         rest /= out.shape[i];
       }
-      std::int64_t row = number % blocks / segments * kTile, at = number % segments * width;
+      std::int64_t row = number % blocks / segments * kBand, at = number % segments * width;
       copy(plane, from, to,
-           {row, std::min(plane.rows, row + kTile), at, std::min(plane.columns, at + width)});
+           {row, std::min(plane.rows, row + kBand), at, std::min(plane.columns, at + width)});
     }
   });
 }

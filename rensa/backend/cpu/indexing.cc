@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "rensa/backend/cpu/convert.h"
+#include "rensa/backend/cpu/copy.h"
 #include "rensa/backend/cpu/strided.h"
 #include "rensa/core/error.h"
 #include "rensa/core/thread_pool.h"
@@ -252,16 +253,16 @@ template <class Unit> void gather(const IndexPlan& plan, const Offsets& offsets,
     return move_rows([&](const char* in, char* out) { copy_row<Unit>(rows, in, out); });
   }
   if (size < kGrain) {
-    std::size_t bytes = static_cast<std::size_t>(size) * sizeof(Unit);
-    return move_rows([=](const char* in, char* out) { std::memcpy(out, in, bytes); });
+    std::int64_t bytes = size * static_cast<std::int64_t>(sizeof(Unit));
+    return move_rows([=](const char* in, char* out) { copy_run(out, in, bytes); });
   }
   std::int64_t parts = ceil_div(size, kGrain);  // long rows are shared out among threads, too
   parallel_for(n * parts, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t job = begin; job < end; ++job) {
       std::int64_t i = job / parts, at = job % parts * kGrain;
       for_each_row(plan, offsets, i, i + 1, [&](const char* in, char* out) {
-        std::memcpy(reinterpret_cast<Unit*>(out) + at, reinterpret_cast<const Unit*>(in) + at,
-                    static_cast<std::size_t>(std::min(kGrain, size - at)) * sizeof(Unit));
+        constexpr auto kSize = static_cast<std::int64_t>(sizeof(Unit));
+        copy_run(out + at * kSize, in + at * kSize, std::min(kGrain, size - at) * kSize);
       });
     }
   });

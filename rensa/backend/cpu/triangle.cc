@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "rensa/backend/cpu/copy.h"
 #include "rensa/backend/cpu/strided.h"
 #include "rensa/core/thread_pool.h"
 #include "rensa/core/triangle.h"
@@ -13,26 +14,24 @@ namespace {
 
 constexpr std::int64_t kGrain = 64 << 10;  // elements that are worth waking a thread for
 
-template <class T> void copy_run(const char* in, std::int64_t stride, char* out, std::int64_t n) {
-  if (stride == sizeof(T)) {
-    std::memcpy(out, in, static_cast<std::size_t>(n) * sizeof(T));
-    return;
-  }
+template <class T> void copy_part(const char* in, std::int64_t stride, char* out, std::int64_t n) {
+  constexpr auto kSize = static_cast<std::int64_t>(sizeof(T));
+  if (stride == kSize) return host::copy_run(out, in, n * kSize);
   for (std::int64_t i = 0; i < n; ++i) std::memcpy(out + i * sizeof(T), in + i * stride, sizeof(T));
 }
 
-using CopyRun = void (*)(const char*, std::int64_t, char*, std::int64_t);
+using CopyPart = void (*)(const char*, std::int64_t, char*, std::int64_t);
 
-CopyRun copy_run_of(std::int64_t size) {
+CopyPart copy_part_of(std::int64_t size) {
   struct Bytes16 {
     char bytes[16];
   };
   switch (size) {
-    case 1: return copy_run<std::uint8_t>;
-    case 2: return copy_run<std::uint16_t>;
-    case 4: return copy_run<std::uint32_t>;
-    case 8: return copy_run<std::uint64_t>;
-    default: return copy_run<Bytes16>;
+    case 1: return copy_part<std::uint8_t>;
+    case 2: return copy_part<std::uint16_t>;
+    case 4: return copy_part<std::uint32_t>;
+    case 8: return copy_part<std::uint64_t>;
+    default: return copy_part<Bytes16>;
   }
 }
 
@@ -46,7 +45,7 @@ void Triangle::run_cpu() {
   ArrayView lines = in.view;  // the first elements of all rows
   lines.shape.erase(last);
   lines.strides.erase(last);
-  CopyRun copy = copy_run_of(size);
+  CopyPart copy = copy_part_of(size);
   std::int64_t grain = std::max<std::int64_t>(1, kGrain / columns);
   parallel_for(lines.size(), grain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t line = begin; line < end; ++line) {
