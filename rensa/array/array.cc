@@ -104,7 +104,10 @@ Array Array::reshape(const Shape& shape) const {
   return copy().reshape(resolved);
 }
 
-Array Array::ravel() const { return size() == 0 ? reshape({0}) : reshape({-1}); }
+Array Array::ravel() const {
+  check_defined("ravel", *this);
+  return (is_contiguous() ? *this : copy()).reshape({size()});
+}
 
 // --- the other views ----------------------------------------------------------------------------
 Array Array::transpose() const {

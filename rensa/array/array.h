@@ -57,7 +57,7 @@ class Array {
   Array squeeze() const;
   Array squeeze(int axis) const;
   Array expand_dims(int axis) const;
-  Array ravel() const;
+  Array ravel() const;  // a copy unless contiguous
   Array broadcast_to(const Shape& shape) const;
 
   // --- indexing ------------------------------------------------------------------------------

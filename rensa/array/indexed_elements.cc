@@ -20,6 +20,10 @@ int axes_named(const Index& entry) {
   return kind == BasicIndex::Kind::integer || kind == BasicIndex::Kind::slice;
 }
 
+[[noreturn]] void throw_empty(const char* operation, int axis) {
+  throw IndexError(fmt::format("{}: axis {} is empty, no index is in range", operation, axis));
+}
+
 // Walks the axes of an array while the entries of an index are applied to it.
 class FullIndexer {
  public:
@@ -102,6 +106,7 @@ class FullIndexer {
     note_steered();
     ++arrays_;
     if (entry.dtype() != bool_) {
+      if (entry.ndim() == 0 && extent() == 0) throw_empty(operation_, axis_);
       lists_.push_back(entry);
       push_steered(extent(), stride());
       ++axis_;
@@ -218,8 +223,7 @@ void check_extents(const char* operation, const IndexedElements& elements) {
   if (elements.list_shape.total() == 0) return;
   for (std::size_t i = 0; i < elements.indices.size(); ++i) {
     if (elements.base.shape()[static_cast<int>(i)] > 0) continue;
-    throw IndexError(
-        fmt::format("{}: axis {} is empty, no index is in range", operation, elements.axes[i]));
+    throw_empty(operation, elements.axes[i]);
   }
 }
 

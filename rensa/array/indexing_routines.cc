@@ -26,7 +26,7 @@ void check_size(const char* operation, const Array& a, const Array& mask) {
 
 // `count` of the flattened values, from the first on again where there are fewer.
 Array repeated(const char* operation, const Array& values, std::int64_t count) {
-  Array flat = values.ravel();
+  Array flat = values.reshape({values.size()});
   if (flat.size() >= count) return flat[Slice(count)];
   if (flat.size() == 1) return flat.broadcast_to({count});
   Array positions = arange(count, int64, values.device());
@@ -39,7 +39,7 @@ void put_flat(const char* operation, const Array& a, const Array& indices, const
               IndexMode mode, bool distinct) {
   rensa::detail::check_writable(operation, a);
   rensa::detail::check_same_kind(operation, values.dtype(), a);
-  Array flat = a.ravel();  // a copy where strides do not allow a view
+  Array flat = a.reshape({a.size()});  // a copy where strides do not allow a view
   IndexedElements elements = apply_take(operation, flat, indices.ravel(), 0, mode);
   elements.distinct = distinct;
   rensa::detail::scatter(operation, ScatterMode::assign, elements,
@@ -121,13 +121,13 @@ Array extract(const Array& condition, const Array& a) {
     return rensa::detail::true_elements("extract", a, condition);
   }
   Array positions = rensa::detail::true_coordinates("extract", condition, true)[0];
-  return rensa::detail::gather("extract",
-                               apply_take("extract", a.ravel(), positions, 0, IndexMode::raise));
+  return rensa::detail::gather(
+      "extract", apply_take("extract", a.reshape({a.size()}), positions, 0, IndexMode::raise));
 }
 
 Array compress(const Array& condition, const Array& a) {
   check_defined("compress", a);
-  return compress(condition, a.ravel(), 0);
+  return compress(condition, a.reshape({a.size()}), 0);
 }
 
 Array compress(const Array& condition, const Array& a, int axis) {
@@ -153,11 +153,17 @@ void place(const Array& a, const Array& mask, const Array& values) {
 // --- by integer arrays --------------------------------------------------------------------------
 Array take(const Array& a, const Array& indices, IndexMode mode) {
   check_defined("take", a);
-  return rensa::detail::gather("take", apply_take("take", a.ravel(), indices, 0, mode));
+  return take(a.reshape({a.size()}), indices, 0, mode);
 }
 
 Array take(const Array& a, const Array& indices, int axis, IndexMode mode) {
-  return rensa::detail::gather("take", apply_take("take", a, indices, axis, mode));
+  IndexedElements elements = apply_take("take", a, indices, axis, mode);
+  // Of no blocks nothing is taken, wherever the indices lead.
+  for (int i = 0; i < elements.position; ++i) {
+    if (a.shape()[i] == 0)
+      return rensa::detail::new_array(elements.result_shape(), a.dtype(), a.device());
+  }
+  return rensa::detail::gather("take", elements);
 }
 
 Array take_along_axis(const Array& a, const Array& indices, int axis) {

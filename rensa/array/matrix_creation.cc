@@ -106,7 +106,8 @@ Array vander(const Array& x, std::optional<std::int64_t> n, bool increasing) {
   if (out.size() == 0) return out;
   Array in = x.astype(dtype, false), previous;
   for (std::int64_t i = 0; i < columns; ++i) {
-    Array column = rensa::detail::slice_along(out, 1, increasing ? i : columns - 1 - i, 1).ravel();
+    Array column =
+        rensa::detail::slice_along(out, 1, increasing ? i : columns - 1 - i, 1).squeeze(1);
     if (i == 0) fill_elements("vander", column, 1);
     else if (i == 1) copy_elements("vander", in, column);
     else rensa::detail::elementwise("vander", Ufunc::multiply, {previous, in}, &column);

@@ -198,7 +198,6 @@ Array quantile_of(const SortedRows& sorted, const MethodInfo& info, double q, Dt
 }
 
 Array nanquantile_of(const SortedRows& sorted, const MethodInfo& info, double q, Dtype dtype) {
-  if (sorted.n() == 0) return nan_results(sorted, dtype);
   Array n = sorted.numbers().astype(float64);
   // A row of NaN alone gives its first.
   Array last = xp::maximum(n - 1., 0.), place = virtual_place(info, n, q);
@@ -215,8 +214,7 @@ Array nanquantile_of(const SortedRows& sorted, const MethodInfo& info, double q,
 }
 
 // The first element up to which the weights come to the share q.
-Array weighted_quantile_of(const SortedRows& sorted, double q, Dtype dtype, bool ignore_nan) {
-  if (sorted.n() == 0) return nan_results(sorted, dtype);
+Array weighted_quantile_of(const SortedRows& sorted, double q, bool ignore_nan) {
   const Array& shares = sorted.shares;
   Array before = xp::sum(q == 0 ? xp::less_equal(shares, 0.) : xp::less(shares, q), 1);
   Array result = sorted.at(xp::minimum(before, sorted.n() - 1));
@@ -253,17 +251,22 @@ std::vector<Array> quantiles(const QuantileCall& call, const Array& a, const std
   }
   bool ignore_nan = call.ignore_nan && kind == 'f';
   SortedRows sorted(call.operation, a, call.axis, call.keepdims, call.weights, ignore_nan);
-  if (sorted.n() == 0 && !ignore_nan && sorted.count() > 0) {
+  if (sorted.n() == 0 && !call.ignore_nan && sorted.count() > 0) {
     throw ValueError(fmt::format("{}: {} has no elements to take a quantile of", call.operation,
                                  a.view().describe()));
   }
   Dtype dtype = mean_dtype(a.dtype());
   if (several) dtype = promote_types(dtype, float64);
   std::vector<Array> results;
+  // Of nothing nanquantile gives what nanmean does.
+  Dtype of_nothing = call.ignore_nan           ? mean_dtype(a.dtype())
+                     : is_between(info.method) ? dtype
+                                               : a.dtype();
   for (double share : q) {
     double of_one = call.percent ? share / 100 : share;
-    Array result = sorted.count() == 0 ? nan_results(sorted, dtype)
-                   : call.weights      ? weighted_quantile_of(sorted, of_one, dtype, ignore_nan)
+    Array result = sorted.count() == 0 ? detail::new_array({0}, of_nothing, a.device())
+                   : sorted.n() == 0   ? nan_results(sorted, of_nothing)
+                   : call.weights      ? weighted_quantile_of(sorted, of_one, ignore_nan)
                    : ignore_nan        ? nanquantile_of(sorted, info, of_one, dtype)
                                        : quantile_of(sorted, info, of_one, dtype);
     results.push_back(result.reshape(sorted.shape));

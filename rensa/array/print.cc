@@ -112,6 +112,28 @@ template <class T> Parts scientific(double value, int precision) {
   return parts;
 }
 
+// A number by itself, as Python writes it: with all its digits, one that is `whole` without ".0".
+template <class T> std::string written(double value, bool whole) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
+  constexpr int kAllDigits = 400;
+  double size = std::abs(value);
+  bool point = size == 0 || (size >= 1e-4 && size < 1e16);
+  Parts parts = point ? positional<T>(value, kAllDigits) : scientific<T>(value, kAllDigits);
+  std::string text = parts.integer;
+  if (!parts.fraction.empty()) text += "." + parts.fraction;
+  else if (point && !whole) text += ".0";
+  return point ? text : text + "e" + parts.exponent;
+}
+
+template <class T> std::string written(std::complex<T> value) {
+  auto real = static_cast<double>(value.real()), imag = static_cast<double>(value.imag());
+  std::string text = written<T>(imag, true) + "j";
+  if (real == 0 && !std::signbit(real)) return text;
+  if (text[0] != '-') text.insert(0, "+");
+  return fmt::format("({}{})", written<T>(real, true), text);
+}
+
 std::string left_padded(std::string text, std::size_t width) {
   if (text.size() < width) text.insert(0, width - text.size(), ' ');
   return text;
@@ -375,7 +397,19 @@ std::string array2string(const Array& a, const PrintOptions& options) {
   return body_of(a, options, options.prefix.size(), options.max_line_width);
 }
 
-std::string array_str(const Array& a) { return array2string(a); }
+std::string array_str(const Array& a) {
+  rensa::detail::check_defined("array_str", a);
+  if (a.ndim() > 0) return array2string(a);
+  Array host = a.to(cpu());
+  return visit_dtype(host.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    T value = *host.view().as<T>();
+    if constexpr (std::same_as<T, bool>) return std::string(value ? "True" : "False");
+    else if constexpr (std::integral<T>) return fmt::format("{}", value);
+    else if constexpr (requires { typename T::value_type; }) return written(value);
+    else return written<T>(static_cast<double>(value), false);
+  });
+}
 
 std::string array_repr(const Array& a) {
   rensa::detail::check_defined("array_repr", a);

@@ -20,7 +20,7 @@ struct PrintOptions {
 
 /// The elements in brackets. Waits for the device, as the others. Throws ValueError.
 std::string array2string(const Array& a, const PrintOptions& options = {});
-/// What array2string makes of it: "[0 1 2]".
+/// What array2string makes of it: "[0 1 2]"; of a 0-d array the number: "2.0", "(1+2j)".
 std::string array_str(const Array& a);
 /// With the dtype and the device, what Array::str() gives: "array([0, 1, 2], dtype=int64,
 /// device='cpu')".

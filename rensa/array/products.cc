@@ -92,7 +92,7 @@ namespace xp {
 Array vdot(const Array& a, const Array& b) {
   check_pair("vdot", a, b);
   if (a.size() != b.size()) throw_misfit("vdot", a, b);
-  return xp::matmul(conjugated(a.ravel()), b.ravel());
+  return xp::matmul(conjugated(a.reshape({a.size()})), b.reshape({b.size()}));
 }
 
 Array inner(const Array& a, const Array& b) {

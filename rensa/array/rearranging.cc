@@ -14,7 +14,7 @@ namespace rensa {
 std::pair<Array, int> detail::working_axis(const char* operation, const Array& a,
                                            OptionalAxis axis) {
   check_defined(operation, a);
-  if (!axis.given()) return {a.ndim() == 1 ? a : a.ravel(), 0};
+  if (!axis.given()) return {a.reshape({a.size()}), 0};
   return {a, normalize_axis(operation, axis.axis(), a.ndim())};
 }
 
@@ -178,7 +178,7 @@ Array flipud(const Array& a) {
 
 Array roll(const Array& a, std::int64_t shift) {
   check_defined("roll", a);
-  return roll(a.ravel(), shift, 0).reshape(a.shape());
+  return roll(a.reshape({a.size()}), shift, 0).reshape(a.shape());
 }
 
 Array roll(const Array& a, std::int64_t shift, int axis) {

@@ -300,7 +300,7 @@ Array position(Reduction reduction, const Array& a, int axis, bool keepdims) {
 
 Array position_of_all(Reduction reduction, const Array& a) {
   detail::check_defined(reduction_info(reduction).name, a);
-  return reduce(reduction, a.ravel(), 0, false);
+  return reduce(reduction, a.reshape({a.size()}), 0, false);
 }
 
 }  // namespace

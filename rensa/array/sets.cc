@@ -111,15 +111,10 @@ UniqueResult unique_of(const char* operation, const Array& a, const UniqueOption
 }
 
 // The unique subarrays along an axis.
-UniqueResult unique_along(const char* operation, const Array& a, const UniqueOptions& options) {
-  check_defined(operation, a);
-  int axis = normalize_axis(operation, *options.axis, a.ndim());
+UniqueResult unique_along(const Array& a, int axis, const UniqueOptions& options) {
+  const char* operation = "unique";
   Array columns = detail::rows_along(a, axis);  // a column is an element
   std::int64_t n = columns.shape()[1], keys = columns.shape()[0];
-  if (n == 0) {
-    throw ValueError(
-        fmt::format("{}: {} has no subarray along axis {}", operation, a.view().describe(), axis));
-  }
   Array order = xp::arange(n, int64, a.device());
   std::vector<Array> by_last;
   for (std::int64_t key = keys; key-- > 0;) by_last.push_back(columns[key]);
@@ -153,7 +148,10 @@ Array merged(const char* operation, const Array& a, const Array& b) {
 namespace xp {
 
 UniqueResult unique(const Array& a, const UniqueOptions& options) {
-  return options.axis ? unique_along("unique", a, options) : unique_of("unique", a, options);
+  check_defined("unique", a);
+  if (!options.axis) return unique_of("unique", a, options);
+  int axis = normalize_axis("unique", *options.axis, a.ndim());
+  return a.ndim() == 1 ? unique_of("unique", a, options) : unique_along(a, axis, options);
 }
 Array unique(const Array& a) { return unique_of("unique", a, {}).values; }
 UniqueResult unique_all(const Array& a) {

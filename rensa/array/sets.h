@@ -18,7 +18,7 @@ struct UniqueOptions {
   bool return_index = false, return_inverse = false, return_counts = false;
   bool equal_nan = true;  // all NaNs are one value
   /// The subarrays along this axis are the elements: in lexicographic order, by as many sorts as
-  /// they have elements; a NaN equals none. `inverse` is 1-d.
+  /// they have elements; a NaN in one equals none. `inverse` is 1-d.
   std::optional<int> axis = {};
 };
 /// Any dtype. Waits for the device. Throws IndexError for the axis.

@@ -18,7 +18,7 @@ namespace detail {
 
 AlongAxis along_one_axis(const char* operation, const Array& a, Axes axis) {
   check_defined(operation, a);
-  if (axis.all()) return {a.ravel(), 0};
+  if (axis.all()) return {a.reshape({a.size()}), 0};
   unsigned mask = axis.mask(operation, a.ndim());
   int first = 0;
   while (first < a.ndim() && !(mask >> first & 1)) ++first;
@@ -156,6 +156,7 @@ Array sort_along(const char* operation, RowSort sort_rows, const Array& a, Axes 
 Array partition_along(const char* operation, RowSort sort_rows, const Array& a,
                       std::initializer_list<std::int64_t> kth, Axes axis) {
   auto [array, along] = along_one_axis(operation, a, axis);
+  if (array.size() == 0) return sort_along(operation, sort_rows, array, along, false, -1);
   std::int64_t n = array.shape()[along], place = -1;
   for (std::int64_t k : kth) {
     if (k < -n || k >= n) {
@@ -164,8 +165,7 @@ Array partition_along(const char* operation, RowSort sort_rows, const Array& a,
     }
     place = k < 0 ? k + n : k;
   }
-  if (kth.size() == 0) return array.copy();
-  if (kth.size() > 1) place = -1;  // sorted, every place is right
+  if (kth.size() != 1) place = -1;  // sorted, every place is right
   return sort_along(operation, sort_rows, array, along, false, place);
 }
 

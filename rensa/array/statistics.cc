@@ -204,8 +204,8 @@ Array nanargmin(const Array& a, int axis, bool keepdims) {
   return nan_position(a, axis, keepdims, kInfinity,
                       [](const Array& x, int along, bool keep) { return argmin(x, along, keep); });
 }
-Array nanargmax(const Array& a) { return nanargmax(a.ravel(), 0); }
-Array nanargmin(const Array& a) { return nanargmin(a.ravel(), 0); }
+Array nanargmax(const Array& a) { return nanargmax(a.reshape({a.size()}), 0); }
+Array nanargmin(const Array& a) { return nanargmin(a.reshape({a.size()}), 0); }
 
 Array ptp(const Array& a, Axes axis, bool keepdims) {
   Array result = max(a, axis, keepdims);

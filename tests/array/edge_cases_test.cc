@@ -55,6 +55,49 @@ Array into(const Call& c, Array (*scan)(const Array&, Axes, std::optional<Dtype>
   return scan(c.in[0], c.axis(), {}, &out);
 }
 
+Array quantile(const Call& c, bool ignore_nan) {
+  const std::string& method = c.text("method");
+  if (c.in[1].ndim() > 0) {
+    std::vector<double> q = c.in[1].to_vector<double>();
+    return ignore_nan ? xp::nanquantile(c.in[0], q, c.axis(), method)
+                      : xp::quantile(c.in[0], q, c.axis(), method);
+  }
+  double q = c.numbers[1].real();
+  return ignore_nan ? xp::nanquantile(c.in[0], q, c.axis(), method)
+                    : xp::quantile(c.in[0], q, c.axis(), method);
+}
+
+std::vector<Array> unique_along(const Call& c) {
+  xp::UniqueResult result = xp::unique(
+      c.in[0],
+      {.return_index = true, .return_inverse = true, .return_counts = true, .axis = c.axis()});
+  return {result.values, result.indices, result.inverse, result.counts};
+}
+
+// What a view of the operand holds after what ravel or reshape makes of it was written.
+Array flattened(const Call& c) {
+  Slice all, back(none, none, -1);
+  Array a = c.in[0].copy(), matrix = a.reshape({3, 4});
+  std::map<std::string, Array> views = {
+      {"plain", a},
+      {"reversed", a[back]},
+      {"steps", a[Slice(none, none, 2)]},
+      {"matrix", matrix},
+      {"turned", matrix.T()},
+      {"rows", matrix[back]},
+      {"columns", matrix[{all, back}]},
+      {"inner", matrix[Slice(1, none)]},
+      {"narrow", matrix[{all, Slice(1, 3)}]},
+      {"one", Array(a[Slice(3, 4)])[back]},
+      {"column", matrix[{all, Slice(1, 2)}]},
+      {"backwards", Array(a[back]).reshape({3, 4})},
+  };
+  const Array& view = views.at(c.text("view"));
+  Array flat = c.has("shape") ? view.reshape(c.shape("shape")) : view.ravel();
+  flat.fill(77);
+  return view;
+}
+
 #define RENSA_ROUTINE(name, ...) \
   Routines::value_type(#name, [](const Call& c) { return one(__VA_ARGS__); })
 
@@ -79,6 +122,18 @@ Routines calls() {
       RENSA_ROUTINE(argmax, xp::argmax(c.in[0], c.axis())),
       RENSA_ROUTINE(argmin, xp::argmin(c.in[0], c.axis())),
       RENSA_ROUTINE(ptp, xp::ptp(c.in[0], axes_of(c))),
+      {"unique_axis", unique_along},
+      RENSA_ROUTINE(partition, xp::partition(c.in[0], c.integer("k"), c.axis())),
+      RENSA_ROUTINE(argpartition, xp::argpartition(c.in[0], c.integer("k"), c.axis())),
+      RENSA_ROUTINE(quantile, quantile(c, false)),
+      RENSA_ROUTINE(nanquantile, quantile(c, true)),
+      RENSA_ROUTINE(take, xp::take(c.in[0], c.in[1], c.axis())),
+      RENSA_ROUTINE(index, c.in[0][c.in[1]]),
+      RENSA_ROUTINE(index_empty,
+                    c.in[0].ndim() > 1 ? c.in[0][{Slice(0, 0), c.in[1]}] : c.in[0][c.in[1]]),
+      RENSA_ROUTINE(index_last, c.in[0][{ellipsis, c.in[1]}]),
+      RENSA_ROUTINE(index_both, c.in[0][{c.in[1], c.in[2]}]),
+      RENSA_ROUTINE(flattened, flattened(c)),
   };
 }
 

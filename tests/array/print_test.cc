@@ -78,5 +78,34 @@ TEST(Print, Array2StringAsNumpy) {
   EXPECT_THROW(xp::array2string(Array()), ValueError);
 }
 
+// numpy.array_str of arrays of no axes: Python's numbers.
+TEST(Print, ANumberByItself) {
+  using C = std::complex<double>;
+  auto text = [](Scalar value, Dtype dtype) { return xp::array_str(xp::full({}, value, dtype)); };
+  double inf = std::numeric_limits<double>::infinity(), nan = std::nan("");
+  EXPECT_EQ(text(2, float64), "2.0");
+  EXPECT_EQ(text(-0.0, float32), "-0.0");
+  EXPECT_EQ(text(0.1, float32), "0.1");
+  EXPECT_EQ(text(0.1, float16), "0.1");
+  EXPECT_EQ(text(1 / 3., float64), "0.3333333333333333");
+  EXPECT_EQ(text(123456789.123, float64), "123456789.123");
+  EXPECT_EQ(text(1e-5, float64), "1e-05");
+  EXPECT_EQ(text(1e-4, float64), "0.0001");
+  EXPECT_EQ(text(1e15, float64), "1000000000000000.0");
+  EXPECT_EQ(text(1.5e16, float64), "1.5e+16");
+  EXPECT_EQ(text(5e-324, float64), "5e-324");
+  EXPECT_EQ(text(nan, float64), "nan");
+  EXPECT_EQ(text(-inf, float32), "-inf");
+  EXPECT_EQ(text(C(2, 0), complex128), "(2+0j)");
+  EXPECT_EQ(text(C(0, 2), complex128), "2j");
+  EXPECT_EQ(text(C(0, -2.5), complex64), "-2.5j");
+  EXPECT_EQ(text(C(-0.0, 1e20), complex128), "(-0+1e+20j)");
+  EXPECT_EQ(text(C(1 / 3., 2), complex64), "(0.33333334+2j)");
+  EXPECT_EQ(text(C(1, nan), complex128), "(1+nanj)");
+  EXPECT_EQ(text(C(-inf, -inf), complex128), "(-inf-infj)");
+  EXPECT_EQ(text(7, uint8), "7");
+  EXPECT_EQ(text(true, bool_), "True");
+}
+
 }  // namespace
 }  // namespace rensa

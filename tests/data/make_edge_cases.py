@@ -161,8 +161,68 @@ def reductions():
             reduction("max", np.zeros(shape), axis, initial=2.5)
 
 
+def selections():
+    """Sets, orders, quantiles and indices of nothing, and of NaN."""
+    nan = np.nan
+    for a in [np.zeros((0, 3)), np.zeros((3, 0)), np.zeros((0, 0)), np.zeros((0,)), np.zeros((2, 0, 3), "int32"),
+              np.array([nan, nan]), np.array([nan, 1, nan, 1]), np.array([[nan, 1], [nan, 1]]), np.array([3, 1, 3]),
+              np.array([2j, complex(nan, 1), complex(nan, 1)])]:
+        for axis in range(a.ndim):
+            file.add("unique_axis", [a], lambda a: np.unique(a, True, True, True, axis=axis), axis=axis)
+    file.add("unique_axis", [np.array(1.0)], lambda a: np.unique(a, True, True, True, axis=0), axis=0)
+    for shape in [(0,), (3, 0), (0, 3), (0, 0)]:
+        a = np.zeros(shape, "float32")
+        for axis in range(-1, len(shape)):
+            for k in (0, 5, -7):
+                file.add("partition", [a], lambda a: np.partition(a, k, axis=axis), axis=axis, k=k)
+                file.add("argpartition", [a], lambda a: np.argpartition(a, k, axis=axis), axis=axis, k=k)
+    for shape in [(5, 1, 0), (0, 3), (3, 0), (5, 1)]:
+        for dtype in ("float16", "float32", "float64", "int16", "uint8"):
+            for method in ("linear", "higher", "nearest", "midpoint", "inverted_cdf", "hazen"):
+                for axis in (0, 1):
+                    for q in (np.array([0.1, 0.7]), 0.3):
+                        for name in ("quantile", "nanquantile"):
+                            if 0 in shape and name == "nanquantile" and not isinstance(q, float):
+                                continue  # NumPy forgets the axis of q
+                            file.add(name, [np.ones(shape, dtype), q],
+                                     lambda a, q: getattr(np, name)(a, q, axis=axis, method=method),
+                                     axis=axis, method=method)
+    for shape in [(0, 3), (3, 0), (0, 0), (2, 0, 2), (0,)]:
+        for indices in ([], [0], [1], [3], [-1], [[2, 0]], 0):
+            for axis in range(len(shape)):
+                file.add("take", [np.zeros(shape), np.array(indices, int)], lambda a, i: np.take(a, i, axis=axis), axis=axis)
+            i = np.array(indices, int)
+            file.add("index", [np.zeros(shape), i], lambda a, i: a[i])
+            file.add("index_empty", [np.zeros(shape), i], lambda a, i: a[0:0, i] if a.ndim > 1 else a[i])
+            file.add("index_last", [np.zeros(shape), i], lambda a, i: a[..., i])
+            if len(shape) > 1 and (i.ndim > 0 or shape[1] == 0):  # a 0-d array is an index array here
+                file.add("index_both", [np.zeros(shape), np.zeros(0, int), i.ravel()[:1] if i.ndim else i],
+                         lambda a, i, j: a[i, j])
+
+
+def flattened():
+    """Whether writing into what ravel and reshape give is seen in the array."""
+    a = np.arange(12)
+    views = {"plain": lambda a: a, "reversed": lambda a: a[::-1], "steps": lambda a: a[::2], "matrix": lambda a: a.reshape(3, 4),
+             "turned": lambda a: a.reshape(3, 4).T, "rows": lambda a: a.reshape(3, 4)[::-1], "columns": lambda a: a.reshape(3, 4)[:, ::-1],
+             "inner": lambda a: a.reshape(3, 4)[1:], "narrow": lambda a: a.reshape(3, 4)[:, 1:3], "one": lambda a: a[3:4][::-1],
+             "column": lambda a: a.reshape(3, 4)[:, 1:2], "backwards": lambda a: a[::-1].reshape(3, 4)}
+    for name, view in views.items():
+        for shape in ("ravel", (-1,), (2, -1), (1, -1)):
+            def call(a):
+                v = view(a.copy())
+                if isinstance(shape, tuple) and v.size % 2 and shape[0] == 2:
+                    raise ValueError
+                flat = v.ravel() if shape == "ravel" else v.reshape(shape)
+                flat[...] = 77
+                return v
+            file.add("flattened", [a], call, view=name, **({} if shape == "ravel" else {"shape": shape}))
+
+
 products()
 signals()
 linear_algebra()
 reductions()
+selections()
+flattened()
 file.write()
