@@ -6,6 +6,8 @@
 #include <mutex>
 #include <optional>
 
+#include "rensa/core/fork.h"
+
 namespace rensa {
 
 /// Values by key. One that is missing is made by the first thread that asks; others that ask for it
@@ -18,7 +20,9 @@ template <class Key, class T> class OncePerKey {
     {
       std::lock_guard<std::mutex> hold(mutex_);
       std::shared_ptr<Slot>& found = slots_[key];
-      if (!found) found = std::make_shared<Slot>();
+      // What a thread of the parent was making when the process forked, nobody makes here.
+      bool left_behind = found && !found->value && found->generation != fork_generation();
+      if (!found || left_behind) found = std::make_shared<Slot>();
       if (found->value) return *found->value;
       slot = found;
     }
@@ -33,8 +37,13 @@ template <class Key, class T> class OncePerKey {
     return value;
   }
 
+  /// Held over a fork: hold_over_fork(*this).
+  void lock() { mutex_.lock(); }
+  void unlock() { mutex_.unlock(); }
+
  private:
   struct Slot {
+    const int generation = fork_generation();
     std::mutex making;
     std::optional<T> value;  // guarded by mutex_
   };

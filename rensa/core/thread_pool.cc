@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 #include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -16,10 +15,12 @@
 #include <exception>
 #include <mutex>
 #include <string_view>
+#include <system_error>
 #include <thread>
 #include <vector>
 
 #include "rensa/core/error.h"
+#include "rensa/core/fork.h"
 
 namespace rensa {
 
@@ -118,16 +119,7 @@ int threads_of_environment() {
 
 class Pool {
  public:
-  static Pool& get() {
-    // Never destroyed, since destructors of the program's own statics may still compute; the
-    // threads are joined when the program exits.
-    static Pool* pool = [] {
-      auto* made = new Pool;
-      std::atexit([] { get().stop(); });
-      return made;
-    }();
-    return *pool;
-  }
+  static Pool& get() { return *current().load(std::memory_order_acquire); }
 
   int num_threads() const { return num_threads_.load(std::memory_order_relaxed); }
   void set_num_threads(int n) { num_threads_.store(n, std::memory_order_relaxed); }
@@ -140,7 +132,26 @@ class Pool {
   }
 
  private:
-  Pool() : num_threads_(threads_of_environment()), process_(getpid()) {}
+  explicit Pool(int threads) : num_threads_(threads) {}
+
+  // Never destroyed, since destructors of the program's own statics may still compute; the threads
+  // are joined when the program exits.
+  static std::atomic<Pool*>& current() {
+    static std::atomic<Pool*>& pool = *[] {
+      auto* made = new std::atomic<Pool*>(new Pool(threads_of_environment()));
+      std::atexit([] { get().stop(); });
+      at_fork(
+          ForkOrder::inner, made, [](void*) { get().mutex_.lock(); },
+          [](void*, bool in_child) {
+            Pool& old = get();
+            // The child has none of the threads, and nobody waits for the jobs.
+            if (in_child) current().store(new Pool(old.num_threads()), std::memory_order_release);
+            old.mutex_.unlock();
+          });
+      return made;
+    }();
+    return pool;
+  }
 
   int wanted_helpers(const Job& job) const {
     return static_cast<int>(std::min<std::int64_t>(num_threads() - 1, job.pieces() - 1));
@@ -150,14 +161,27 @@ class Pool {
     int sleepers;
     {
       std::lock_guard lock(mutex_);
-      while (!stopping_ && static_cast<int>(threads_.size()) < wanted_helpers(job)) {
-        threads_.emplace_back([this] { serve(); });
-      }
+      if (static_cast<int>(threads_.size()) < wanted_helpers(job))
+        start_threads(wanted_helpers(job));
       jobs_.push_back(&job);
       open_jobs_.store(static_cast<int>(jobs_.size()), std::memory_order_release);
       sleepers = std::min(sleeping_, wanted_helpers(job));
     }
     for (int i = 0; i < sleepers; ++i) work_.notify_one();
+  }
+
+  // Until there are `count`, or the system gives no more: then those that there are do the work, at
+  // the least the caller alone, and a later job asks again.
+  void start_threads(int count) {
+    auto now = std::chrono::steady_clock::now();
+    if (now < next_try_) return;
+    try {
+      while (!stopping_ && static_cast<int>(threads_.size()) < count) {
+        threads_.emplace_back([this] { serve(); });
+      }
+    } catch (const std::system_error&) {
+      next_try_ = now + std::chrono::seconds(1);
+    }
   }
 
   void wait_for_helpers(Job& job) {
@@ -228,19 +252,18 @@ class Pool {
     }
     work_.notify_all();
     for (std::thread& thread : threads) {
-      // A child of fork has no such threads, and a worker that calls exit cannot wait for itself.
-      bool ours = process_ == getpid() && thread.get_id() != std::this_thread::get_id();
-      ours ? thread.join() : thread.detach();
+      // A worker that calls exit cannot wait for itself.
+      thread.get_id() != std::this_thread::get_id() ? thread.join() : thread.detach();
     }
   }
 
   std::atomic<int> num_threads_;
-  const pid_t process_;
   std::mutex mutex_;
   std::condition_variable work_;
   std::vector<Job*> jobs_;         // those that a worker may join
   std::atomic<int> open_jobs_{0};  // jobs_.size(), for spinning workers
   std::vector<std::thread> threads_;
+  std::chrono::steady_clock::time_point next_try_{};  // to start a thread, after a failure
   int sleeping_ = 0;
   bool stopping_ = false;
 };

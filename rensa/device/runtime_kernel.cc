@@ -5,10 +5,12 @@
 #include <mutex>
 #include <set>
 
+#include "rensa/core/fork.h"
+
 namespace rensa {
 
 const char* keep_name(const std::string& name) {
-  static std::mutex& mutex = *new std::mutex;
+  static auto& mutex = make_held_over_fork<std::mutex>();
   static auto& names = *new std::set<std::string>;  // never destroyed: recordings may end later
   std::lock_guard<std::mutex> hold(mutex);
   return names.insert(name).first->c_str();

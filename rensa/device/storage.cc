@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "rensa/core/error.h"
+#include "rensa/core/fork.h"
 #include "rensa/device/allocators.h"
 #include "rensa/device/cuda_runtime.h"
 #include "rensa/device/devices.h"
@@ -97,7 +98,11 @@ class HeapCache {
   static_assert(sizeof(Block) <= kHeader);
 
   static HeapCache& instance() {
-    static auto* cache = new HeapCache;  // never destroyed: arrays may be static objects
+    static auto* cache = [] {
+      auto* made = new HeapCache;  // never destroyed: arrays may be static objects
+      hold_over_fork(made->lock_);
+      return made;
+    }();
     return *cache;
   }
 

@@ -73,7 +73,7 @@ std::optional<std::string> nvrtc() {
 
 std::shared_ptr<const cuda::GpuModule> gpu_module(const cuda::GpuSource& source, Device device) {
   using Module = std::shared_ptr<const cuda::GpuModule>;
-  static auto& made = *new OncePerKey<std::vector<std::string>, Module>;  // never destroyed
+  static auto& made = make_held_over_fork<OncePerKey<std::vector<std::string>, Module>>();
   int architecture = cuda::architecture(device);
   std::vector<std::string> key{"cuda", std::to_string(architecture), source.text, source.name};
   key.insert(key.end(), source.options.begin(), source.options.end());
@@ -95,7 +95,7 @@ std::shared_ptr<const cuda::GpuModule> gpu_module(const cuda::GpuSource& source,
 
 RuntimeKernel::HostFunction host_function(const std::string& text, const std::string& name) {
   using Function = RuntimeKernel::HostFunction;
-  static auto& made = *new OncePerKey<std::vector<std::string>, Function>;
+  static auto& made = make_held_over_fork<OncePerKey<std::vector<std::string>, Function>>();
   return made.get({text, name}, [&] {
     Function function = nullptr;
     std::optional<HostCompiler> compiler = find_host_compiler();

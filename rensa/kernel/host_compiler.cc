@@ -196,7 +196,7 @@ bool is_whole_library(const std::string& bytes) {
 
 /// The version of the program at `path`, asked once for each file.
 std::string version_of(const std::string& path) {
-  static auto& versions = *new OncePerKey<std::string, std::string>;  // never destroyed
+  static auto& versions = make_held_over_fork<OncePerKey<std::string, std::string>>();
   struct stat s {};
   (void)stat(path.c_str(), &s);
   std::string file = fmt::format("{} {}:{} {} {}.{}", path, s.st_dev, s.st_ino, s.st_size,

@@ -24,6 +24,7 @@
 #include <utility>
 
 #include "rensa/core/error.h"
+#include "rensa/core/fork.h"
 #include "rensa/core/sha256.h"
 #include "rensa/core/user_cache.h"
 
@@ -74,7 +75,7 @@ bool is_trusted(const struct stat& s) {
 }
 
 void say_once(const std::string& text) {
-  static std::mutex& mutex = *new std::mutex;
+  static auto& mutex = make_held_over_fork<std::mutex>();
   static auto& said = *new std::set<std::string>;
   std::lock_guard<std::mutex> hold(mutex);
   if (said.insert(text).second) std::fprintf(stderr, "%s\n", text.c_str());

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "rensa/backend/cpu/lapack.h"
+#include "rensa/core/fork.h"
 #include "rensa/core/thread_pool.h"
 
 // Only OpenBLAS has it.
@@ -50,7 +51,8 @@ class LibraryThreads {
 
  private:
   static std::mutex& mutex() {
-    static std::mutex one_at_a_time;
+    // Matrices are allocated meanwhile.
+    static auto& one_at_a_time = make_held_over_fork<std::mutex>(ForkOrder::outer);
     return one_at_a_time;
   }
   std::unique_lock<std::mutex> hold_;
