@@ -34,6 +34,16 @@ Array repeated(const char* operation, const Array& values, std::int64_t count) {
                                apply_take(operation, flat, positions, 0, IndexMode::wrap));
 }
 
+Array taken(const char* operation, const Array& a, const Array& indices, int axis, IndexMode mode) {
+  IndexedElements elements = apply_take(operation, a, indices, axis, mode);
+  // Of no blocks nothing is taken, wherever the indices lead.
+  for (int i = 0; i < elements.position; ++i) {
+    if (a.shape()[i] != 0) continue;
+    return rensa::detail::new_array(elements.result_shape(), a.dtype(), a.device());
+  }
+  return rensa::detail::gather(operation, elements);
+}
+
 // Writes into the flattened array.
 void put_flat(const char* operation, const Array& a, const Array& indices, const Array& values,
               IndexMode mode, bool distinct) {
@@ -137,8 +147,7 @@ Array compress(const Array& condition, const Array& a, int axis) {
                                  condition.view().describe()));
   }
   Array positions = rensa::detail::true_coordinates("compress", condition, true)[0];
-  return rensa::detail::gather("compress",
-                               apply_take("compress", a, positions, axis, IndexMode::raise));
+  return taken("compress", a, positions, axis, IndexMode::raise);
 }
 
 void place(const Array& a, const Array& mask, const Array& values) {
@@ -157,13 +166,7 @@ Array take(const Array& a, const Array& indices, IndexMode mode) {
 }
 
 Array take(const Array& a, const Array& indices, int axis, IndexMode mode) {
-  IndexedElements elements = apply_take("take", a, indices, axis, mode);
-  // Of no blocks nothing is taken, wherever the indices lead.
-  for (int i = 0; i < elements.position; ++i) {
-    if (a.shape()[i] == 0)
-      return rensa::detail::new_array(elements.result_shape(), a.dtype(), a.device());
-  }
-  return rensa::detail::gather("take", elements);
+  return taken("take", a, indices, axis, mode);
 }
 
 Array take_along_axis(const Array& a, const Array& indices, int axis) {

@@ -16,21 +16,19 @@ namespace rensa {
 
 namespace {
 
-// What a reduction of no elements gives: what its row makes of the identity. Throws ValueError for
-// those that have no answer.
-Scalar value_of_nothing(Reduction reduction, const Array& a) {
+// What a reduction of no elements in `compute` gives: what its row makes of the identity. Throws
+// ValueError for those that have no answer.
+Scalar value_of_nothing(Reduction reduction, const Array& a, Dtype compute) {
   const ReductionInfo& info = reduction_info(reduction);
   if (info.rule == ReductionRule::order || info.rule == ReductionRule::nan_order ||
       info.rule == ReductionRule::position) {
     throw ValueError(fmt::format("{}: {} is empty along a reduced axis, which has no {}", info.name,
                                  a.view().describe(), info.name));
   }
-  if (info.rule == ReductionRule::mean && dtype_kind(a.dtype()) == 'c') {
-    return std::complex<double>(std::nan(""), std::nan(""));
-  }
-  if (info.rule == ReductionRule::nan_mean) {
+  bool complex_mean = info.rule == ReductionRule::mean && dtype_kind(compute) == 'c';
+  if (complex_mean || info.rule == ReductionRule::nan_mean) {
     double nan = std::nan("");
-    return dtype_kind(a.dtype()) == 'c' ? Scalar(std::complex<double>(nan, nan)) : Scalar(nan);
+    return dtype_kind(compute) == 'c' ? Scalar(std::complex<double>(nan, nan)) : Scalar(nan);
   }
   switch (reduction) {
 #define RENSA_REDUCTION(name, ...) \
@@ -69,7 +67,7 @@ void run_reduction(const char* name, Reduction reduction, const Array& a, unsign
                    Dtype compute, const Array& out) {
   for (int i = 0; i < a.ndim(); ++i) {
     if (!(axes >> i & 1) || a.shape()[i] != 0) continue;
-    detail::fill_elements(name, out, value_of_nothing(reduction, a));
+    detail::fill_elements(name, out, value_of_nothing(reduction, a, compute));
     return;
   }
   if (out.size() == 0) return;
@@ -176,8 +174,10 @@ UfuncTypes types_into(Reduction reduction, const Array& a, const Array& out) {
   bool mean_of_integers = rule == ReductionRule::mean && is_integral(a.dtype());
   if (rule == ReductionRule::truth || mean_of_integers) return types;
   Dtype common = promote_types(a.dtype(), out.dtype());
-  bool leaves_integers = is_integral(out.dtype()) && !is_integral(common);
-  if (leaves_integers || !rule_takes(rule, compute_type(common))) return types;
+  if (is_integral(out.dtype()) && !is_integral(common)) return types;
+  if (dtype_kind(common) == 'c' && !rule_takes(rule, compute_type(common))) {
+    common = common == complex64 ? float32 : float64;  // real elements have an order
+  }
   return {common, common};
 }
 
@@ -197,6 +197,11 @@ UfuncTypes types_of(const char* name, Reduction reduction, const Array& a,
   }
   if (options.out) detail::check_same_kind(name, *dtype, *options.out);
   return {*dtype, *dtype};
+}
+
+// Whether kernels compute in `dtype` itself and not in a wider one.
+bool is_carried(Dtype dtype) {
+  return itemsize(dtype) == 8 || dtype == float32 || dtype == complex128;
 }
 
 // `a` as elements of `dtype`, which a reduction in `dtype` is one of; kernels that compute in a
@@ -252,8 +257,9 @@ Array reduce(Reduction asked, const Array& a, xp::ReduceOptions options) {
   UfuncTypes types = types_of(name, reduction, in, options);
   options.initial = typed_initial(name, options.initial, types.output);
   if (options.where) in = masked(name, reduction, in, options);
-  // An output beside the input, and numbers that it does not round before `initial` joins them.
-  bool direct = options.out && (*options.out).storage() != in.storage() && !options.initial;
+  // An output beside the input, and numbers that are rounded once, after `initial` joined them.
+  bool direct = options.out && (*options.out).storage() != in.storage() && !options.initial &&
+                ((*options.out).dtype() == types.output || is_carried(types.output));
   Array result =
       direct ? target : detail::new_array(with_ones(a.shape(), axes), types.output, a.device());
   if (in.size() == 0 && options.initial && is_order(reduction_info(reduction).rule)) {
@@ -272,7 +278,8 @@ Array reduce(Reduction asked, const Array& a, xp::ReduceOptions options) {
 
 // The mean of the elements that a mask leaves, or in integers, whose sums wrap around.
 Array mean_by_division(const Array& a, xp::ReduceOptions options) {
-  Dtype dtype = options.dtype ? *options.dtype : reduction_types(Reduction::mean, a.dtype()).output;
+  Dtype dtype =
+      options.dtype ? *options.dtype : types_of("mean", Reduction::mean, a, options).output;
   Array counts = options.where ? Array(*options.where) : xp::full({}, true, a.device());
   counts = xp::sum(counts.broadcast_to(a.shape()), options.axis, options.keepdims);
   ArrayOption out = options.out;
@@ -282,8 +289,8 @@ Array mean_by_division(const Array& a, xp::ReduceOptions options) {
   options.dtype = narrow ? float32 : dtype;
   Array total = reduce(Reduction::sum, rounded_elements(a, dtype), options);
   if (!is_integral(dtype)) counts = counts.astype(*options.dtype);
-  Array result = (total / counts).astype(dtype, false);
-  if (!out) return result;
+  Array result = total / counts;
+  if (!out) return result.astype(dtype, false);
   detail::check_destination("mean", a, *out);
   detail::check_same_kind("mean", dtype, *out);
   if (result.shape() != (*out).shape()) {

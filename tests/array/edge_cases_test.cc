@@ -128,6 +128,7 @@ Routines calls() {
       RENSA_ROUTINE(quantile, quantile(c, false)),
       RENSA_ROUTINE(nanquantile, quantile(c, true)),
       RENSA_ROUTINE(take, xp::take(c.in[0], c.in[1], c.axis())),
+      RENSA_ROUTINE(compress, xp::compress(c.in[0], c.in[1], c.axis())),
       RENSA_ROUTINE(index, c.in[0][c.in[1]]),
       RENSA_ROUTINE(index_empty,
                     c.in[0].ndim() > 1 ? c.in[0][{Slice(0, 0), c.in[1]}] : c.in[0][c.in[1]]),

@@ -144,6 +144,13 @@ def reductions():
         reduction(name, huge, 0, out="float64")
     reduction("max", np.array([1, 2], "int8"), initial=300, out="int16")
     reduction("max", np.array([1, 2], "int8"), initial=2.5, out="float32")
+    reduction("prod", np.array([7, 200, 50], "uint8"), dtype="uint16", out="int64")
+    reduction("sum", np.array([-2, 1], "int32"), dtype="uint32", out="float32")
+    reduction("mean", np.array([[1, 2], [3, 5]], "int8"), 1, dtype="int64", out="float64")
+    reduction("mean", np.zeros((0, 3), "int8"), dtype="complex64")
+    reduction("min", np.array([3], "uint64"), initial=-1.25, out="complex128")
+    reduction("nanmax", np.array([[-2]], "int32"), 0, initial=1.5, out="complex128")
+    reduction("mean", np.array([16777216, 1, 1, 7], "float32"), where=np.array([True, True, True, False]), out="float64")
     reduction("sum", np.array([1, -1]), dtype="bool")
     reduction("sum", np.array([1e5, -1e5]), dtype="float16")
     reduction("mean", np.array([100, 100, 7], "int16"), dtype="int8")
@@ -191,6 +198,8 @@ def selections():
         for indices in ([], [0], [1], [3], [-1], [[2, 0]], 0):
             for axis in range(len(shape)):
                 file.add("take", [np.zeros(shape), np.array(indices, int)], lambda a, i: np.take(a, i, axis=axis), axis=axis)
+                mask = np.array([True, False, False, True])
+                file.add("compress", [mask, np.zeros(shape)], lambda m, a: np.compress(m, a, axis=axis), axis=axis)
             i = np.array(indices, int)
             file.add("index", [np.zeros(shape), i], lambda a, i: a[i])
             file.add("index_empty", [np.zeros(shape), i], lambda a, i: a[0:0, i] if a.ndim > 1 else a[i])
