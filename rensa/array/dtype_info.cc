@@ -34,13 +34,14 @@ bool can_cast(const Array& from, Dtype to, Casting casting) {
 
 Dtype result_type(std::initializer_list<TypeArgument> arguments) {
   if (arguments.size() == 0) throw ValueError("result_type: no arguments");
-  Dtype common = bool_;
+  DtypeSet dtypes;
   bool any = false;
   for (const TypeArgument& a : arguments) {
     if (a.weak()) continue;
-    common = any ? promote_types(common, a.dtype()) : a.dtype();
+    dtypes.add(a.dtype());
     any = true;
   }
+  Dtype common = dtypes.promoted();
   for (const TypeArgument& a : arguments) {
     if (!a.weak()) continue;
     common =

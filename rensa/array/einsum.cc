@@ -335,17 +335,18 @@ Array xp::einsum(std::string_view subscripts, std::span<const Array> operands) {
   }
   std::vector<Term> terms;
   int broadcast = 0;
-  Dtype dtype = operands[0].dtype();
+  DtypeSet dtypes;
   for (std::size_t i = 0; i < operands.size(); ++i) {
     rensa::detail::check_defined("einsum", operands[i]);
     check_same_device("einsum", operands[0], operands[i]);
-    dtype = promote_types(dtype, operands[i].dtype());
+    dtypes.add(operands[i].dtype());
     terms.push_back(labelled(subscripts, operands[i], parsed.inputs[i]));
     for (Label label : terms.back().labels) broadcast = std::max(broadcast, label - kBroadcast + 1);
   }
   Labels output = parsed.explicit_output
                       ? explicit_output(subscripts, parsed.output, terms, broadcast)
                       : implicit_output(parsed.inputs, broadcast);
+  Dtype dtype = dtypes.promoted();
   for (Term& term : terms) term.array = term.array.astype(dtype, false);
   drop_stretched(subscripts, terms);
   Term result = contract_all(std::move(terms), output);

@@ -67,51 +67,98 @@ Shape result_shape(const char* name, const Array& first, Arguments arguments) {
 // through float16, though they meet in int16.
 Dtype common_dtype_of_arrays(DtypeRule rule, const xp::ElementwiseArgument* begin,
                              const xp::ElementwiseArgument* end, int* count) {
+  bool floating = rule == DtypeRule::floating || rule == DtypeRule::analytic;
   Dtype common = bool_;
+  DtypeSet all;
   *count = 0;
   for (const auto* argument = begin; argument != end; ++argument) {
     if (!argument->array) continue;
     Dtype d = argument->array->dtype();
-    if (++*count == 1) common = d;
-    else if (rule != DtypeRule::floating && rule != DtypeRule::analytic)
-      common = promote_types(common, d);
-    else common = promote_types(floating_dtype(common), floating_dtype(d));
+    all.add(d);
+    if (++*count == 1 || d == common) common = d;
+    else if (floating) common = promote_types(floating_dtype(common), floating_dtype(d));
+    else common = *count == 2 ? promote_types(common, d) : all.promoted();
   }
   return common;
 }
 
-// What the inputs meet in: arrays by promotion, then numbers as weak ones. An integer that the
-// arrays' integer dtype cannot hold is an error, but for comparisons, which are exact about it.
+// A bound of `clip` that no number of the dtype reaches does nothing.
+bool is_idle_bound(Ufunc ufunc, const xp::ElementwiseArgument* begin,
+                   const xp::ElementwiseArgument* argument) {
+  if (ufunc != Ufunc::clip || argument == begin) return false;
+  bool negative = argument->scalar.kind() == 'i' && argument->scalar.integer() < 0;
+  return negative == (argument == begin + 1);
+}
+
+// What the inputs meet in: arrays by promotion, then numbers as weak ones. An integer that an
+// integer dtype which is computed in cannot hold is an error, but for comparisons, which are exact
+// about it, and `where`, which wraps it around.
 Dtype common_dtype(const char* name, Ufunc ufunc, Arguments arguments) {
   DtypeRule rule = ufunc_info(ufunc).rule;
-  // The condition of `where` has no say.
+  // The condition of `where` has no say, nor have exponents.
   const auto* begin = arguments.begin() + (rule == DtypeRule::where ? 1 : 0);
+  const auto* end = rule == DtypeRule::exponent ? begin + 1 : arguments.end();
   int arrays = 0;
-  Dtype common = common_dtype_of_arrays(rule, begin, arguments.end(), &arrays);
+  Dtype common = common_dtype_of_arrays(rule, begin, end, &arrays);
+  if (arrays == end - begin) return common;
   bool compares = rule == DtypeRule::comparison || rule == DtypeRule::equality;
-  for (const auto* argument = begin; argument != arguments.end(); ++argument) {
+  for (const auto* argument = begin; argument != end; ++argument) {
     if (argument->array) continue;
     if (arrays == 0 || (compares && detail::is_out_of_range(argument->scalar, common))) {
       common = promote_types(common, argument->scalar.default_dtype());
     } else {
       common = argument->scalar.result_type(common);
-      detail::check_in_range(name, argument->scalar, common);
+      if (rule == DtypeRule::where || !detail::is_out_of_range(argument->scalar, common)) continue;
+      if (is_idle_bound(ufunc, begin, argument)) continue;
+      detail::check_in_range(name, argument->scalar, ufunc_types(ufunc, common).compute);
     }
   }
+  // An integer alone, before its exponents: float16 is enough.
+  if (rule == DtypeRule::exponent && arrays == 0 && common == int64) return int8;
   return common;
 }
 
-// A number as the 16-bit floats hold it, which kernels compute in float.
-Scalar rounded(Scalar value, Dtype dtype) {
+void check_exponents(const char* name, const xp::ElementwiseArgument& exponents) {
+  bool fits = exponents.array ? can_cast_same_kind(exponents.array->dtype(), int64) &&
+                                    exponents.array->dtype() != uint64
+                              : exponents.scalar.is_integral();
+  if (fits) return;
+  std::string what = exponents.array ? exponents.array->view().describe() : "a number";
+  throw DtypeError(
+      fmt::format("{}: the exponents ({}) are not integers of up to 64 bits with a "
+                  "sign; cast with astype",
+                  name, what));
+}
+
+// The least or the greatest number of an integer dtype, whichever `value` lies beyond.
+Scalar nearest_integer(Scalar value, Dtype dtype) {
+  int bits = static_cast<int>(itemsize(dtype)) * 8;
+  bool below = value.kind() == 'i' && value.integer() < 0;
+  if (dtype_kind(dtype) == 'u') return below ? std::uint64_t{0} : ~std::uint64_t{0} >> (64 - bits);
+  std::int64_t greatest = static_cast<std::int64_t>(~std::uint64_t{0} >> (65 - bits));
+  return below ? -greatest - 1 : greatest;
+}
+
+// A number as a kernel of `dtype` gets it: rounded to the 16-bit floats, which compute in float,
+// and the nearest bound of the integers that `clip` may be given one beyond.
+Scalar operand_number(Ufunc ufunc, Scalar value, Dtype dtype) {
+  if (ufunc == Ufunc::clip && detail::is_out_of_range(value, dtype)) {
+    return nearest_integer(value, dtype);
+  }
   if (dtype == float16) return half_t(static_cast<float>(value.real()));
   if (dtype == bfloat16) return bfloat16_t(static_cast<float>(value.real()));
   return value;
 }
 
+// What casts into `out` may do, and casts of operands where NumPy's word says more than promotion
+// does.
+using Casting = std::string_view;
+
 void check_output(const char* name, const Array& first, const Shape& shape, Dtype dtype,
-                  const Array& out) {
+                  const Array& out, Casting casting) {
   detail::check_destination(name, first, out);
-  detail::check_same_kind(name, dtype, out);
+  if (casting == "same_kind") detail::check_same_kind(name, dtype, out);
+  else detail::check_casting(name, dtype, out.dtype(), casting);
   Shape written = shape;
   if (!broadcast_into(&written, out.shape()) || written != out.shape()) {
     throw ShapeError(fmt::format("{}: the result of shape {} does not fit into {}", name,
@@ -120,7 +167,7 @@ void check_output(const char* name, const Array& first, const Shape& shape, Dtyp
 }
 
 void run(const char* name, Ufunc ufunc, Dtype compute, Arguments arguments, const Array& out) {
-  Elementwise op(name, ufunc);
+  Elementwise op(name, kernel_row(ufunc, compute));
   op.compute = compute;
   op.num_inputs = static_cast<int>(arguments.size());
   op.out = out.operand();
@@ -132,7 +179,7 @@ void run(const char* name, Ufunc ufunc, Dtype compute, Arguments arguments, cons
                            ? argument.array->view()
                            : broadcast_view(argument.array->view(), out.shape());
     } else {
-      in->scalar = rounded(argument.scalar, compute);
+      in->scalar = operand_number(ufunc, argument.scalar, compute);
     }
     ++in;
   }
@@ -214,95 +261,134 @@ Array compare_exactly(const char* name, Ufunc ufunc, Arguments arguments, const 
                              out);
 }
 
-// elementwise() once it is known what the arguments meet in.
+// Whether a kernel's value is always one of its output's dtype, so that any other dtype may take it
+// from the kernel at once: not so of narrow integers and floats, bool sums among them, which wrap
+// around or round first.
+bool stores_exactly(Ufunc ufunc, const UfuncTypes& types) {
+  if (types.output != types.compute || ufunc == Ufunc::copy || ufunc == Ufunc::where) return true;
+  switch (types.output) {
+    case int64:
+    case uint64:
+    case float32:
+    case float64:
+    case complex64:
+    case complex128: return true;
+    default: return false;
+  }
+}
+
+// A call once it is known what the arguments meet in.
 Array compute_in(Dtype common, const char* name, Ufunc ufunc, Arguments arguments,
-                 const Array& first, const Array* out);
+                 const Array& first, const Array* out, Casting casting) {
+  const xp::ElementwiseArgument* a = arguments.begin();
+  UfuncTypes types = ufunc_types(ufunc, common);
+  if (ufunc == Ufunc::where && a[0].array && needs_truth(*a[0].array, types.compute)) {
+    Array truth = a[0].array->astype(bool_);
+    return compute_in(common, name, ufunc, {truth, a[1], a[2]}, first, out, casting);
+  }
+  if (casting == "no" || casting == "equiv") {
+    for (const auto& argument : arguments) {
+      bool apart = (ufunc == Ufunc::where && &argument == a) ||
+                   (ufunc == Ufunc::ldexp && &argument == a + 1);
+      if (!argument.array || apart) continue;
+      detail::check_casting(name, argument.array->dtype(), types.compute, casting);
+    }
+  }
+  Shape shape = result_shape(name, first, arguments);
+  if (out) check_output(name, first, shape, types.output, *out, casting);
+  if (!out || (out->dtype() != types.output && !stores_exactly(ufunc, types))) {
+    Array result = detail::new_array(shape, types.output, first.device());
+    if (shape.total() != 0) run(name, ufunc, types.compute, arguments, result);
+    if (!out) return result;
+    detail::copy_elements(name, result, *out);
+  } else if (out->size() != 0) {
+    run_into(name, ufunc, types.compute, arguments, *out);
+  }
+  return *out;
+}
 
 // An operand for a computation in `dtype`: as it is where the kernel's conversion is exact.
-Array prepared(const char* name, const Array& a, Dtype dtype) {
-  if (!can_cast_same_kind(a.dtype(), dtype)) {
-    throw DtypeError(
-        fmt::format("{}: {} cannot be computed in {} (\"same_kind\"); cast with astype", name,
-                    a.view().describe(), dtype_name(dtype)));
-  }
+Array prepared(const char* name, const Array& a, Dtype dtype, Casting casting) {
+  detail::check_casting(name, a.dtype(), dtype, casting);
   return promote_types(a.dtype(), dtype) == dtype ? a : a.astype(dtype);
 }
 
-Array compute_as(Dtype dtype, const char* name, Ufunc ufunc, Arguments arguments,
-                 const Array* out) {
+void check_number(const char* name, Scalar number, Dtype dtype, Casting casting) {
+  if (casting != "unsafe" && number.result_type(dtype) != dtype) {
+    throw DtypeError(
+        fmt::format("{}: a number of dtype {} cannot be cast to {} under the rule "
+                    "\"{}\"",
+                    name, dtype_name(number.default_dtype()), dtype_name(dtype), casting));
+  }
+  detail::check_in_range(name, number, dtype);
+}
+
+Array compute_as(Dtype dtype, const char* name, Ufunc ufunc, Arguments arguments, const Array* out,
+                 Casting casting) {
   const Array& first = check_operands(name, arguments);
   if (ufunc_types(ufunc, dtype).compute != dtype) {
     throw DtypeError(fmt::format("{}: is not computed in {}", name, dtype_name(dtype)));
   }
   Array converted[3];
   xp::ElementwiseArgument a[3] = {0, 0, 0};
-  bool condition = ufunc == Ufunc::where;
+  DtypeRule rule = ufunc_info(ufunc).rule;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     a[i] = arguments.begin()[i];
-    if (!a[i].array || (condition && i == 0)) continue;
-    converted[i] = prepared(name, *a[i].array, dtype);
+    if (rule == DtypeRule::where && i == 0) continue;
+    if (rule == DtypeRule::exponent && i == 1) continue;
+    if (!a[i].array) {
+      check_number(name, a[i].scalar, dtype, casting);
+      continue;
+    }
+    converted[i] = prepared(name, *a[i].array, dtype, casting);
     a[i] = converted[i];
   }
   switch (arguments.size()) {
-    case 1: return compute_in(dtype, name, ufunc, {a[0]}, first, out);
-    case 2: return compute_in(dtype, name, ufunc, {a[0], a[1]}, first, out);
-    default: return compute_in(dtype, name, ufunc, {a[0], a[1], a[2]}, first, out);
+    case 1: return compute_in(dtype, name, ufunc, {a[0]}, first, out, casting);
+    case 2: return compute_in(dtype, name, ufunc, {a[0], a[1]}, first, out, casting);
+    default: return compute_in(dtype, name, ufunc, {a[0], a[1], a[2]}, first, out, casting);
   }
 }
 
-}  // namespace
-
-Array detail::elementwise(const char* name, Ufunc ufunc, Arguments arguments, const Array* out) {
+Array compute(const char* name, Ufunc ufunc, Arguments arguments, const Array* out,
+              Casting casting) {
   const Array& first = check_operands(name, arguments);
   Dtype common = common_dtype(name, ufunc, arguments);
   if (is_inexact(ufunc, common, arguments)) {
     return compare_exactly(name, ufunc, arguments, first, out);
   }
-  return compute_in(common, name, ufunc, arguments, first, out);
+  return compute_in(common, name, ufunc, arguments, first, out, casting);
+}
+
+}  // namespace
+
+Array detail::elementwise(const char* name, Ufunc ufunc, Arguments arguments, const Array* out) {
+  if (ufunc == Ufunc::ldexp) check_exponents(name, arguments.begin()[1]);
+  return compute(name, ufunc, arguments, out, "same_kind");
 }
 
 Array detail::elementwise(const char* name, Ufunc ufunc, Arguments arguments,
                           const xp::UfuncOptions& options) {
-  auto compute = [&](const Array* out) {
-    return options.dtype ? compute_as(*options.dtype, name, ufunc, arguments, out)
-                         : elementwise(name, ufunc, arguments, out);
+  if (ufunc == Ufunc::ldexp) check_exponents(name, arguments.begin()[1]);
+  check_casting(name, bool_, bool_, options.casting);  // one of NumPy's words
+  auto result_in = [&](const Array* out) {
+    return options.dtype ? compute_as(*options.dtype, name, ufunc, arguments, out, options.casting)
+                         : compute(name, ufunc, arguments, out, options.casting);
   };
-  if (!options.where) return compute(options.out.get());
+  if (!options.where) return result_in(options.out.get());
   const Array& mask = *options.where;
   check_defined(name, mask);
   if (mask.dtype() != bool_) {
     throw DtypeError(fmt::format("{}: where takes bool, not {}", name, mask.view().describe()));
   }
-  Array result = compute(nullptr);
+  Array result = result_in(nullptr);
   if (!options.out) {
     return elementwise(name, Ufunc::where, {mask, result, xp::zeros_like(result)}, nullptr);
   }
-  check_output(name, result, result.shape(), result.dtype(), *options.out);
-  return elementwise(name, Ufunc::where, {mask, result, *options.out}, options.out.get());
+  const Array& out = *options.out;
+  check_output(name, result, result.shape(), result.dtype(), out, options.casting);
+  return elementwise(name, Ufunc::where, {mask, result.astype(out.dtype(), false), out}, &out);
 }
-
-namespace {
-
-Array compute_in(Dtype common, const char* name, Ufunc ufunc, Arguments arguments,
-                 const Array& first, const Array* out) {
-  const xp::ElementwiseArgument* a = arguments.begin();
-  UfuncTypes types = ufunc_types(ufunc, common);
-  if (ufunc == Ufunc::where && a[0].array && needs_truth(*a[0].array, types.compute)) {
-    Array truth = a[0].array->astype(bool_);
-    return compute_in(common, name, ufunc, {truth, a[1], a[2]}, first, out);
-  }
-  Shape shape = result_shape(name, first, arguments);
-  if (!out) {
-    Array result = detail::new_array(shape, types.output, first.device());
-    if (shape.total() != 0) run(name, ufunc, types.compute, arguments, result);
-    return result;
-  }
-  check_output(name, first, shape, types.output, *out);
-  if (out->size() != 0) run_into(name, ufunc, types.compute, arguments, *out);
-  return *out;
-}
-
-}  // namespace
 
 namespace xp {
 
@@ -315,22 +401,6 @@ Array elementwise(Ufunc ufunc, Arguments arguments, const Array* out) {
   return rensa::detail::elementwise(info.name, ufunc, arguments, out);
 }
 
-#define RENSA_DEFINE_1(name)                                             \
-  Array name(const Array& a) {                                           \
-    return rensa::detail::elementwise(#name, Ufunc::name, {a}, nullptr); \
-  }                                                                      \
-  Array name(const Array& a, const UfuncOptions& options) {              \
-    return rensa::detail::elementwise(#name, Ufunc::name, {a}, options); \
-  }
-#define RENSA_BINARY(name, A, B)                                                                   \
-  Array name(A a, B b) { return rensa::detail::elementwise(#name, Ufunc::name, {a, b}, nullptr); } \
-  Array name(A a, B b, const UfuncOptions& options) {                                              \
-    return rensa::detail::elementwise(#name, Ufunc::name, {a, b}, options);                        \
-  }
-#define RENSA_DEFINE_2(name)                     \
-  RENSA_BINARY(name, const Array&, const Array&) \
-  RENSA_BINARY(name, const Array&, Scalar)       \
-  RENSA_BINARY(name, Scalar, const Array&)
 #define RENSA_TERNARY(name, B, C)                                              \
   Array name(const Array& a, B b, C c) {                                       \
     return rensa::detail::elementwise(#name, Ufunc::name, {a, b, c}, nullptr); \
@@ -338,6 +408,8 @@ Array elementwise(Ufunc ufunc, Arguments arguments, const Array* out) {
   Array name(const Array& a, B b, C c, const UfuncOptions& options) {          \
     return rensa::detail::elementwise(#name, Ufunc::name, {a, b, c}, options); \
   }
+#define RENSA_DEFINE_1(name)
+#define RENSA_DEFINE_2(name)
 #define RENSA_DEFINE_3(name)                      \
   RENSA_TERNARY(name, const Array&, const Array&) \
   RENSA_TERNARY(name, const Array&, Scalar)       \
@@ -351,7 +423,6 @@ Array elementwise(Ufunc ufunc, Arguments arguments, const Array* out) {
 #undef RENSA_DEFINE_1
 #undef RENSA_DEFINE_2
 #undef RENSA_DEFINE_3
-#undef RENSA_BINARY
 #undef RENSA_TERNARY
 
 }  // namespace xp
@@ -381,25 +452,7 @@ RENSA_OPERATOR(>>, right_shift)
 
 Array operator-(const Array& a) { return xp::negative(a); }
 
-Array operator~(const Array& a) { return xp::invert(a, {}); }
-
-Array xp::invert(const Array& a, const UfuncOptions& options) {
-  rensa::detail::check_defined("invert", a);
-  auto flip = [&](Ufunc ufunc, std::initializer_list<ElementwiseArgument> arguments) {
-    return rensa::detail::elementwise("invert", ufunc, arguments, options);
-  };
-  switch (dtype_kind(a.dtype())) {
-    case 'b': return flip(Ufunc::logical_not, {a});
-    case 'i': return flip(Ufunc::bitwise_xor, {a, Scalar(-1)});
-    case 'u': {
-      std::uint64_t ones = ~std::uint64_t{0} >> (64 - 8 * itemsize(a.dtype()));
-      return flip(Ufunc::bitwise_xor, {a, Scalar(ones)});
-    }
-    default:
-      throw DtypeError(
-          fmt::format("invert: {} is not taken, only bool and integers", a.view().describe()));
-  }
-}
+Array operator~(const Array& a) { return xp::invert(a); }
 
 #define RENSA_INPLACE(symbol, name)                            \
   const Array& Array::operator symbol(const Array& b) const {  \

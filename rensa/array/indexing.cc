@@ -144,6 +144,7 @@ void Selection::operator=(const Array& source) && {
 void Selection::operator=(Scalar value) && {
   if (is_leading_mask()) {
     Array mask = aligned_mask(base_, index_[0].array());
+    detail::check_in_range("setitem", value, base_.dtype());
     detail::elementwise("setitem", Ufunc::where, {mask, value, base_}, &base_);
     return;
   }

@@ -208,8 +208,9 @@ Array choose(const Array& a, std::span<const Array> choices, IndexMode mode) {
     indices =
         rensa::detail::elementwise("choose", Ufunc::where, {indices < 0, beyond, indices}, nullptr);
   }
-  Dtype dtype = choices[0].dtype();
-  for (const Array& choice : choices) dtype = promote_types(dtype, choice.dtype());
+  DtypeSet dtypes;
+  for (const Array& choice : choices) dtypes.add(choice.dtype());
+  Dtype dtype = dtypes.promoted();
   Shape shape = common_shape("choose", a.shape(), choices, a), stacked_shape = shape;
   stacked_shape.insert(0, static_cast<std::int64_t>(choices.size()));
   Array stacked = rensa::detail::new_array(stacked_shape, dtype, a.device());
@@ -243,12 +244,12 @@ Array select(std::span<const Array> conditions, std::span<const Array> choices, 
     throw DtypeError(
         fmt::format("select: the condition {} is not of dtype bool", condition.view().describe()));
   }
-  Dtype dtype = choices[0].dtype();
+  DtypeSet dtypes;
   for (const Array& choice : choices) {
     check_defined("select", choice);
-    dtype = promote_types(dtype, choice.dtype());
+    dtypes.add(choice.dtype());
   }
-  dtype = otherwise.result_type(dtype);
+  Dtype dtype = otherwise.result_type(dtypes.promoted());
   rensa::detail::check_in_range("select", otherwise, dtype);
   Array result;
   for (std::size_t i = choices.size(); i-- > 0;) {

@@ -44,8 +44,9 @@ Array destination(const char* name, std::span<const Array> arrays, const Shape& 
     throw ValueError(
         fmt::format("{}: out has a dtype already, dtype cannot be given as well", name));
   }
-  Dtype dtype = arrays[0].dtype();
-  for (const Array& a : arrays.subspan(1)) dtype = promote_types(dtype, a.dtype());
+  DtypeSet dtypes;
+  for (const Array& a : arrays) dtypes.add(a.dtype());
+  Dtype dtype = dtypes.promoted();
   Dtype stored = out.defined() ? out.dtype() : options.dtype.value_or(dtype);
   for (const Array& a : arrays) {
     rensa::detail::check_casting(name, a.dtype(), stored, options.casting);

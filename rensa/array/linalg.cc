@@ -159,13 +159,15 @@ Array dot(const Array& a, const Array& b, const ProductOptions& options) {
 Array linear(const Array& x, const Array& w, const Array& bias) {
   check_pair("linear", x, w);
   if (x.ndim() != 2 || w.ndim() != 2 || x.shape(1) != w.shape(1)) throw_no_product("linear", x, w);
-  Dtype dtype = promote_types(x.dtype(), w.dtype());
+  DtypeSet dtypes;
+  dtypes.add(x.dtype());
+  dtypes.add(w.dtype());
   if (bias.defined()) {
     check_same_device("linear", x, bias);
     if (bias.ndim() != 1 || bias.shape(0) != w.shape(0)) throw_no_product("linear", w, bias);
-    dtype = promote_types(dtype, bias.dtype());
+    dtypes.add(bias.dtype());
   }
-  Array y = rensa::detail::new_array({x.shape(0), w.shape(0)}, dtype, x.device());
+  Array y = rensa::detail::new_array({x.shape(0), w.shape(0)}, dtypes.promoted(), x.device());
   multiply_into("linear", x, w.transpose(), bias, y);
   return y;
 }

@@ -1,11 +1,17 @@
 // Elementwise routines made of rows of ops.def.
 #include "rensa/array/math.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
+#include "rensa/array/calculus.h"
 #include "rensa/array/dtype_info.h"
 #include "rensa/array/internal.h"
+#include "rensa/array/scan.h"
 #include "rensa/core/error.h"
 
 namespace rensa::xp {
@@ -60,29 +66,78 @@ Array round(const Array& a, int decimals) {
   }
   if (a.dtype() == bool_ || !is_integral(a)) return round_real(a, decimals, nullptr);
   if (decimals >= 0) return a.copy();
-  return round_real(a.astype(float64), decimals, nullptr).astype(a.dtype());
+  Array rounded = round_real(a.astype(float64), decimals, nullptr);
+  // Beyond 32 bits NumPy's conversion gives the least number.
+  if (a.dtype() == int32) rounded = where(absolute(rounded) < 0x1p31, rounded, -0x1p31);
+  return rounded.astype(a.dtype());
 }
 
 Array round(const Array& a, int decimals, const UfuncOptions& options) {
   return given_out("round", round(a, decimals), options);
 }
 
-std::pair<Array, Array> modf(const Array& a) {
-  rensa::detail::check_defined("modf", a);
-  Array fraction = rensa::detail::elementwise("modf", Ufunc::fraction, {a}, nullptr);
-  Array whole = rensa::detail::elementwise("modf", Ufunc::trunc,
-                                           {a.astype(fraction.dtype(), false)}, nullptr);
-  return {fraction, whole};
+namespace {
+
+// Both results as the options want them, once both are computed: an output may be an operand.
+std::pair<Array, Array> given_outs(const char* name, const Array& first, const Array& second,
+                                   const PairOptions& options) {
+  auto given = [&](const Array& result, const ArrayOption& out) {
+    if (!out && !options.where) return result;
+    return rensa::detail::elementwise(
+        name, Ufunc::copy, {result},
+        UfuncOptions{.out = out, .where = options.where, .casting = options.casting});
+  };
+  return {given(first, options.out.first), given(second, options.out.second)};
 }
 
-std::pair<Array, Array> divmod(const Array& a, const Array& b) {
-  return {floor_divide(a, b), remainder(a, b)};
+UfuncOptions computing(const PairOptions& options) {
+  return {.dtype = options.dtype, .casting = options.casting};
 }
-std::pair<Array, Array> divmod(const Array& a, Scalar b) {
-  return {floor_divide(a, b), remainder(a, b)};
+
+template <class A, class B>
+std::pair<Array, Array> divide_both(const A& a, const B& b, const PairOptions& options) {
+  UfuncOptions computed = computing(options);
+  Array quotient = rensa::detail::elementwise("divmod", Ufunc::floor_divide, {a, b}, computed);
+  Array rest = rensa::detail::elementwise("divmod", Ufunc::remainder, {a, b}, computed);
+  return given_outs("divmod", quotient, rest, options);
 }
-std::pair<Array, Array> divmod(Scalar a, const Array& b) {
-  return {floor_divide(a, b), remainder(a, b)};
+
+}  // namespace
+
+std::pair<Array, Array> modf(const Array& a, const PairOptions& options) {
+  UfuncOptions computed = computing(options);
+  Array fraction = rensa::detail::elementwise("modf", Ufunc::fraction, {a}, computed);
+  Array whole = rensa::detail::elementwise("modf", Ufunc::trunc,
+                                           {a.astype(fraction.dtype(), false)}, nullptr);
+  return given_outs("modf", fraction, whole, options);
+}
+
+std::pair<Array, Array> divmod(const Array& a, const Array& b, const PairOptions& options) {
+  return divide_both(a, b, options);
+}
+std::pair<Array, Array> divmod(const Array& a, Scalar b, const PairOptions& options) {
+  return divide_both(a, b, options);
+}
+std::pair<Array, Array> divmod(Scalar a, const Array& b, const PairOptions& options) {
+  return divide_both(a, b, options);
+}
+
+std::pair<Array, Array> frexp(const Array& a, const PairOptions& options) {
+  UfuncOptions computed = computing(options);
+  Array mantissa = rensa::detail::elementwise("frexp", Ufunc::mantissa, {a}, computed);
+  Array exponent = rensa::detail::elementwise("frexp", Ufunc::exponent, {a}, computed);
+  return given_outs("frexp", mantissa, exponent.astype(int32), options);
+}
+
+Array clip(const Array& a, None, Scalar most) {
+  rensa::detail::check_defined("clip", a);
+  bool idle = rensa::detail::is_out_of_range(most, a.dtype()) && 0 < most.real();
+  return idle ? a.copy() : minimum(a, most);
+}
+Array clip(const Array& a, Scalar least, None) {
+  rensa::detail::check_defined("clip", a);
+  bool idle = rensa::detail::is_out_of_range(least, a.dtype()) && least.real() < 0;
+  return idle ? a.copy() : maximum(a, least);
 }
 
 Array real(const Array& a) {
@@ -143,58 +198,142 @@ Array nan_to_num(const Array& a, double nan, std::optional<double> posinf,
   });
 }
 
-namespace {
-
-// The 16-bit types have rows of their own: all three compute in float.
-template <class A, class B> Array next(const A& a, const B& b, Dtype meets_in) {
-  Dtype d = floating_dtype(meets_in);
-  Ufunc ufunc = d == float16    ? Ufunc::next_float16
-                : d == bfloat16 ? Ufunc::next_bfloat16
-                                : Ufunc::next_value;
-  return rensa::detail::elementwise("nextafter", ufunc, {a, b}, nullptr);
-}
-
-}  // namespace
-
-Array nextafter(const Array& a, const Array& b) {
-  return next(a, b, promote_types(floating_dtype(a.dtype()), floating_dtype(b.dtype())));
-}
-Array nextafter(const Array& a, Scalar b) { return next(a, b, b.result_type(a.dtype())); }
-Array nextafter(Scalar a, const Array& b) { return next(a, b, a.result_type(b.dtype())); }
-
-Array ldexp(const Array& a, const Array& b) {
-  rensa::detail::check_defined("ldexp", a);
-  rensa::detail::check_defined("ldexp", b);
-  if (!is_integral(b)) {
-    throw DtypeError("ldexp: the exponents " + b.view().describe() + " are no integers");
-  }
-  Dtype d = floating_dtype(a.dtype());
-  return rensa::detail::elementwise("ldexp", Ufunc::ldexp, {a, b.astype(d)}, nullptr);
-}
-Array ldexp(const Array& a, Scalar b) {
-  return rensa::detail::elementwise("ldexp", Ufunc::ldexp, {a, b}, nullptr);
-}
-
 Array sinc(const Array& a) {
   rensa::detail::check_defined("sinc", a);
   Array x = is_integral(a) ? a.astype(float64) : a;
   return rensa::detail::elementwise("sinc", Ufunc::sinc, {x}, nullptr);
 }
 
-namespace {
-Dtype widest(Dtype a, Dtype b) {
-  return dtype_kind(a) == 'c' || dtype_kind(b) == 'c' ? complex128 : float64;
+Array i0(const Array& a) {
+  rensa::detail::check_defined("i0", a);
+  Array x = is_integral(a) ? a.astype(float64) : a;
+  return rensa::detail::elementwise("i0", Ufunc::bessel_i0, {x}, nullptr);
 }
+
+Array real_if_close(const Array& a, double tol) {
+  if (!iscomplexobj(a)) return a;
+  double least = tol > 1 ? tol * finfo(a.dtype()).eps : tol;
+  Array close = all(less(absolute(part(a, 1)), least));
+  return close.item<bool>() ? part(a, 0) : a;
+}
+
+Array unwrap(const Array& p, const UnwrapOptions& options) {
+  rensa::detail::check_defined("unwrap", p);
+  int axis = normalize_axis("unwrap", options.axis, p.ndim());
+  Scalar period = options.period;
+  Array change = diff(p, 1, axis);
+  Dtype dtype = period.result_type(change.dtype());
+  char kind = dtype_kind(dtype);
+  bool whole = kind == 'i' || kind == 'u';
+  Scalar high = whole ? Scalar(period.integer() / 2) : Scalar(period.real() / 2);
+  Scalar low = whole ? Scalar(-high.integer()) : Scalar(-high.real());
+  bool ambiguous = !whole || period.integer() % 2 == 0;
+  double jump = options.discont.value_or(period.real() / 2);
+  Array nearest = add(remainder(subtract(change, low), period), low);
+  if (ambiguous) {
+    Array rises = logical_and(equal(nearest, low), greater(change, 0));
+    nearest = where(rises, high, nearest);
+  }
+  Array correction = where(less(absolute(change), jump), 0, subtract(nearest, change));
+  Array result = p.astype(dtype);
+  std::int64_t n = p.shape()[axis];
+  if (n < 2) return result;
+  Array rest = rensa::detail::slice_along(result, axis, 1, n - 1);
+  rest += cumsum(correction, axis);
+  return result;
+}
+
+namespace {
+
+bool is_little(const char* name, std::string_view bitorder) {
+  if (bitorder == "little") return true;
+  if (bitorder == "big") return false;
+  throw ValueError(
+      fmt::format("{}: bitorder is \"{}\"; it has to be \"big\" or \"little\"", name, bitorder));
+}
+
+// A number alone is an array of one.
+std::pair<Array, int> packing_axis(const char* name, const Array& a, OptionalAxis axis) {
+  return rensa::detail::working_axis(name, a.ndim() == 0 ? a.reshape({1}) : a, axis);
+}
+
+// The values of a byte's bits in their order, and how far each is shifted.
+Array bit_values(bool little, Device device) {
+  std::vector<std::uint8_t> values;
+  for (int i = 0; i < 8; ++i)
+    values.push_back(static_cast<std::uint8_t>(1 << (little ? i : 7 - i)));
+  return array(values, device);
+}
+
 }  // namespace
 
-Array float_power(const Array& a, const Array& b) {
-  return power(a, b, {.dtype = widest(a.dtype(), b.dtype())});
+Array packbits(const Array& a, OptionalAxis axis, std::string_view bitorder) {
+  rensa::detail::check_defined("packbits", a);
+  bool little = is_little("packbits", bitorder);
+  if (!is_integral(a)) {
+    throw DtypeError("packbits: " + a.view().describe() + " is neither bool nor of integers");
+  }
+  auto [in, along] = packing_axis("packbits", a, axis);
+  Array bits = moveaxis(not_equal(in, 0), along, -1);
+  std::int64_t n = bits.shape(-1), bytes = n / 8 + (n % 8 != 0);
+  Shape shape = bits.shape();
+  shape[shape.ndim() - 1] = bytes * 8;
+  Array filled = zeros(shape, uint8, a.device());
+  rensa::detail::slice_along(filled, shape.ndim() - 1, 0, n).assign(bits);
+  shape[shape.ndim() - 1] = bytes;
+  shape.push_back(8);
+  Array weighed = multiply(filled.reshape(shape), bit_values(little, a.device()));
+  return moveaxis(sum(weighed, {.axis = -1, .dtype = uint8}), -1, along).ascontiguous();
 }
-Array float_power(const Array& a, Scalar b) {
-  return power(a, b, {.dtype = widest(a.dtype(), b.default_dtype())});
+
+Array unpackbits(const Array& a, OptionalAxis axis, std::optional<std::int64_t> count,
+                 std::string_view bitorder) {
+  rensa::detail::check_defined("unpackbits", a);
+  bool little = is_little("unpackbits", bitorder);
+  if (a.dtype() != uint8) {
+    throw DtypeError("unpackbits: " + a.view().describe() + " is not of dtype uint8");
+  }
+  auto [in, along] = packing_axis("unpackbits", a, axis);
+  Array bytes = moveaxis(in, along, -1);
+  Shape shape = bytes.shape(), one = shape;
+  one.push_back(1);
+  Array truths = not_equal(bitwise_and(bytes.reshape(one), bit_values(little, a.device())), 0);
+  shape[shape.ndim() - 1] *= 8;
+  Array bits = truths.astype(uint8).reshape(shape);
+  std::int64_t n = shape[shape.ndim() - 1];
+  std::int64_t wanted = !count ? n : *count < 0 ? n + *count : *count;
+  if (wanted < 0) {
+    throw ValueError(
+        fmt::format("unpackbits: a count of {} leaves less than none of {} bits", *count, n));
+  }
+  Array kept = rensa::detail::slice_along(bits, shape.ndim() - 1, 0, std::min(n, wanted));
+  if (wanted > n) {
+    shape[shape.ndim() - 1] = wanted;
+    Array longer = zeros(shape, uint8, a.device());
+    rensa::detail::slice_along(longer, shape.ndim() - 1, 0, n).assign(kept);
+    kept = longer;
+  }
+  return moveaxis(kept, -1, along).ascontiguous();
 }
-Array float_power(Scalar a, const Array& b) {
-  return power(a, b, {.dtype = widest(a.default_dtype(), b.dtype())});
+
+std::string binary_repr(std::int64_t number, std::optional<int> width) {
+  if (number == 0)
+    return std::string(static_cast<std::size_t>(std::max(width.value_or(1), 1)), '0');
+  auto bits = static_cast<std::uint64_t>(number);
+  bool complement = number < 0 && width;
+  std::string digits = fmt::format("{:b}", number < 0 && !complement ? 0 - bits : bits);
+  if (number < 0 && !width) return "-" + digits;
+  // Of the ones in front of a complement one is enough.
+  if (complement) digits.erase(0, static_cast<std::size_t>(std::countl_one(bits) - 1));
+  if (!width) return digits;
+  auto wanted = static_cast<std::ptrdiff_t>(*width);
+  if (std::ssize(digits) > wanted) {
+    throw ValueError(fmt::format("binary_repr: {} has {} digits, more than the width {}", number,
+                                 digits.size(), *width));
+  }
+  return std::string(static_cast<std::size_t>(wanted - std::ssize(digits)),
+                     complement ? '1' : '0') +
+         digits;
 }
 
 Array amax(const Array& a, Axes axis, bool keepdims) { return max(a, axis, keepdims); }

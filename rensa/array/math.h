@@ -3,6 +3,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "rensa/array/routines.h"
@@ -15,22 +17,33 @@ namespace rensa::xp {
 Array round(const Array& a, int decimals = 0);
 Array round(const Array& a, int decimals, const UfuncOptions& options);
 inline Array around(const Array& a, int decimals = 0) { return round(a, decimals); }
-/// Towards zero: trunc.
-inline Array fix(const Array& a) { return trunc(a); }
-inline Array fix(const Array& a, const UfuncOptions& options) { return trunc(a, options); }
+inline Array around(const Array& a, int decimals, const UfuncOptions& options) {
+  return round(a, decimals, options);
+}
+
+/// NumPy's keywords of ufuncs with two results: as UfuncOptions, with an `out` for each.
+struct PairOptions {
+  std::pair<ArrayOption, ArrayOption> out = {};
+  ArrayOption where = {};
+  std::optional<Dtype> dtype = {};
+  std::string_view casting = "same_kind";
+};
 /// {the part behind the point, the part before it}, both with a's sign; floats as of exp.
-std::pair<Array, Array> modf(const Array& a);
+std::pair<Array, Array> modf(const Array& a, const PairOptions& options = {});
 /// {floor_divide, remainder}
-std::pair<Array, Array> divmod(const Array& a, const Array& b);
-std::pair<Array, Array> divmod(const Array& a, Scalar b);
-std::pair<Array, Array> divmod(Scalar a, const Array& b);
+std::pair<Array, Array> divmod(const Array& a, const Array& b, const PairOptions& options = {});
+std::pair<Array, Array> divmod(const Array& a, Scalar b, const PairOptions& options = {});
+std::pair<Array, Array> divmod(Scalar a, const Array& b, const PairOptions& options = {});
+/// {mantissa, exponent}, a = mantissa * 2^exponent with 0.5 <= |mantissa| < 1: floats as of exp and
+/// int32. The exponent of 0, infinities and NaN is 0.
+std::pair<Array, Array> frexp(const Array& a, const PairOptions& options = {});
 
 // --- bounds --------------------------------------------------------------------------------------
-// clip with one bound.
+// clip with one bound. A number that no element reaches, as 300 of uint8, is none.
 inline Array clip(const Array& a, None, const Array& most) { return minimum(a, most); }
-inline Array clip(const Array& a, None, Scalar most) { return minimum(a, most); }
+Array clip(const Array& a, None, Scalar most);
 inline Array clip(const Array& a, const Array& least, None) { return maximum(a, least); }
-inline Array clip(const Array& a, Scalar least, None) { return maximum(a, least); }
+Array clip(const Array& a, Scalar least, None);
 
 // --- parts of numbers ----------------------------------------------------------------------------
 /// A view of the real parts; `a` itself where it is real.
@@ -51,51 +64,48 @@ Array nan_to_num(const Array& a, double nan = 0, std::optional<double> posinf = 
                  std::optional<double> neginf = {});
 
 // --- floating functions --------------------------------------------------------------------------
-/// The next number of the result's dtype after `a` towards `b`; exact in the 16-bit types too.
-Array nextafter(const Array& a, const Array& b);
-Array nextafter(const Array& a, Scalar b);
-Array nextafter(Scalar a, const Array& b);
-/// a * 2 ** b for integers b.
-Array ldexp(const Array& a, const Array& b);
-Array ldexp(const Array& a, Scalar b);
 /// sin(pi a) / (pi a), 1 at 0. bool and integers give float64.
 Array sinc(const Array& a);
-/// power in float64 or complex128.
-Array float_power(const Array& a, const Array& b);
-Array float_power(const Array& a, Scalar b);
-Array float_power(Scalar a, const Array& b);
+/// The modified Bessel function of the first kind and order 0. bool and integers give float64;
+/// throws DtypeError for complex numbers.
+Array i0(const Array& a);
+/// The real part (a view) where every imaginary part is smaller than `tol` times the dtype's eps,
+/// or than `tol` itself where that is 1 or less; else `a`. Real arrays come back as they are. Waits
+/// for the device where `a` is complex.
+Array real_if_close(const Array& a, double tol = 100);
+
+/// What unwrap takes for a jump, and along which axis.
+struct UnwrapOptions {
+  std::optional<double> discont = {};  // half a period where it is left out
+  int axis = -1;
+  Scalar period = 6.283185307179586477;
+};
+/// Changes of more than `discont` from an element to the next made the change, by whole periods,
+/// that is nearest to 0. Integers stay integers where the period is one.
+Array unwrap(const Array& p, const UnwrapOptions& options = {});
+
+// --- bits ----------------------------------------------------------------------------------------
+/// The elements' truths as the bits of uint8, eight to each and the last one filled up with zeros,
+/// along `axis` or of the flattened array; the first one is the highest bit, or the lowest for
+/// `bitorder` "little". Throws DtypeError unless `a` is bool or of integers, ValueError.
+Array packbits(const Array& a, OptionalAxis axis = none, std::string_view bitorder = "big");
+/// The reverse, uint8 zeros and ones of a uint8 array: the first `count` of them (filled up with
+/// zeros), or all but the last -count where that is negative. Throws DtypeError, ValueError.
+Array unpackbits(const Array& a, OptionalAxis axis = none, std::optional<std::int64_t> count = {},
+                 std::string_view bitorder = "big");
+/// A number's binary digits, with zeros in front up to `width`; negative ones with a minus, or as
+/// two's complement of `width` digits. Throws ValueError where the width is too small.
+std::string binary_repr(std::int64_t number, std::optional<int> width = {});
 
 // --- NumPy's other names -------------------------------------------------------------------------
-#define RENSA_ALIAS_1(name, of)                       \
-  inline Array name(const Array& a) { return of(a); } \
-  inline Array name(const Array& a, const UfuncOptions& options) { return of(a, options); }
-#define RENSA_ALIAS_2(name, of)                                                                    \
-  inline Array name(const Array& a, const Array& b) { return of(a, b); }                           \
-  inline Array name(const Array& a, Scalar b) { return of(a, b); }                                 \
-  inline Array name(Scalar a, const Array& b) { return of(a, b); }                                 \
-  inline Array name(const Array& a, const Array& b, const UfuncOptions& o) { return of(a, b, o); } \
-  inline Array name(const Array& a, Scalar b, const UfuncOptions& o) { return of(a, b, o); }       \
-  inline Array name(Scalar a, const Array& b, const UfuncOptions& o) { return of(a, b, o); }
-RENSA_ALIAS_1(abs, absolute)
-RENSA_ALIAS_1(conj, conjugate)
-RENSA_ALIAS_1(bitwise_not, invert)
-RENSA_ALIAS_1(bitwise_invert, invert)
-RENSA_ALIAS_1(rad2deg, degrees)
-RENSA_ALIAS_1(deg2rad, radians)
-RENSA_ALIAS_1(asin, arcsin)
-RENSA_ALIAS_1(acos, arccos)
-RENSA_ALIAS_1(atan, arctan)
-RENSA_ALIAS_1(asinh, arcsinh)
-RENSA_ALIAS_1(acosh, arccosh)
-RENSA_ALIAS_1(atanh, arctanh)
-RENSA_ALIAS_2(atan2, arctan2)
-RENSA_ALIAS_2(pow, power)
-RENSA_ALIAS_2(true_divide, divide)
-RENSA_ALIAS_2(mod, remainder)
-RENSA_ALIAS_2(bitwise_left_shift, left_shift)
-RENSA_ALIAS_2(bitwise_right_shift, right_shift)
-#undef RENSA_ALIAS_1
-#undef RENSA_ALIAS_2
+inline constexpr UnaryUfunc abs = absolute, conj = conjugate;
+inline constexpr UnaryUfunc bitwise_not = invert, bitwise_invert = invert;
+inline constexpr UnaryUfunc rad2deg = degrees, deg2rad = radians;
+inline constexpr UnaryUfunc asin = arcsin, acos = arccos, atan = arctan;
+inline constexpr UnaryUfunc asinh = arcsinh, acosh = arccosh, atanh = arctanh;
+inline constexpr UnaryUfunc fix = trunc;  // towards zero
+inline constexpr BinaryUfunc atan2 = arctan2, pow = power, true_divide = divide, mod = remainder;
+inline constexpr BinaryUfunc bitwise_left_shift = left_shift, bitwise_right_shift = right_shift;
 RENSA_DECLARE_REDUCTION(amax)
 RENSA_DECLARE_REDUCTION(amin)
 

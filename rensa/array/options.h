@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 
 #include "rensa/array/array.h"
 
@@ -39,6 +40,9 @@ struct UfuncOptions {
   ArrayOption where = {};
   /// What to compute in, and so the result's dtype; operands convert to it ("same_kind").
   std::optional<Dtype> dtype = {};
+  /// What conversions of operands and into `out` may do: "no", "equiv", "safe", "same_kind" or
+  /// "unsafe".
+  std::string_view casting = "same_kind";
 };
 
 /// NumPy's keywords of matmul and dot.

@@ -11,31 +11,23 @@
 #include "rensa/array/manipulation.h"
 #include "rensa/array/options.h"
 #include "rensa/array/random.h"
+#include "rensa/array/ufunc.h"
 #include "rensa/core/ufunc.h"
 
 namespace rensa::xp {
 
-// --- elementwise: one function a row of ops.def (array/elementwise.cc) ---------------------------
-#define RENSA_OPTIONS const UfuncOptions& options
-#define RENSA_DECLARE_1(name) \
-  Array name(const Array& a); \
-  Array name(const Array& a, RENSA_OPTIONS);
-#define RENSA_DECLARE_2(name)                                \
-  Array name(const Array& a, const Array& b);                \
-  Array name(const Array& a, Scalar b);                      \
-  Array name(Scalar a, const Array& b);                      \
-  Array name(const Array& a, const Array& b, RENSA_OPTIONS); \
-  Array name(const Array& a, Scalar b, RENSA_OPTIONS);       \
-  Array name(Scalar a, const Array& b, RENSA_OPTIONS);
-#define RENSA_DECLARE_3(name)                                                \
-  Array name(const Array& a, const Array& b, const Array& c);                \
-  Array name(const Array& a, const Array& b, Scalar c);                      \
-  Array name(const Array& a, Scalar b, const Array& c);                      \
-  Array name(const Array& a, Scalar b, Scalar c);                            \
-  Array name(const Array& a, const Array& b, const Array& c, RENSA_OPTIONS); \
-  Array name(const Array& a, const Array& b, Scalar c, RENSA_OPTIONS);       \
-  Array name(const Array& a, Scalar b, const Array& c, RENSA_OPTIONS);       \
-  Array name(const Array& a, Scalar b, Scalar c, RENSA_OPTIONS);
+// --- elementwise: a row of ops.def each, an object (array/ufunc.h) or, of three inputs, a function
+// (array/elementwise.cc)
+#define RENSA_TERNARY(name, B, C)       \
+  Array name(const Array& a, B b, C c); \
+  Array name(const Array& a, B b, C c, const UfuncOptions& options);
+#define RENSA_DECLARE_1(name) inline constexpr UnaryUfunc name(Ufunc::name);
+#define RENSA_DECLARE_2(name) inline constexpr BinaryUfunc name(Ufunc::name);
+#define RENSA_DECLARE_3(name)                     \
+  RENSA_TERNARY(name, const Array&, const Array&) \
+  RENSA_TERNARY(name, const Array&, Scalar)       \
+  RENSA_TERNARY(name, Scalar, const Array&)       \
+  RENSA_TERNARY(name, Scalar, Scalar)
 #define RENSA_UFUNC(name, inputs, rule, expression) RENSA_DECLARE_##inputs(name)
 #define RENSA_KERNEL(name, inputs, rule, expression)
 #include "rensa/core/ops.def"
@@ -44,10 +36,7 @@ namespace rensa::xp {
 #undef RENSA_DECLARE_1
 #undef RENSA_DECLARE_2
 #undef RENSA_DECLARE_3
-#undef RENSA_OPTIONS
-/// The bits of integers turned over, and logical_not of bool.
-inline Array invert(const Array& a) { return ~a; }
-Array invert(const Array& a, const UfuncOptions& options);
+#undef RENSA_TERNARY
 
 /// An operand of `elementwise`: an array or a number.
 struct ElementwiseArgument {

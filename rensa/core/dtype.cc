@@ -104,6 +104,23 @@ Dtype promote_types(Dtype a, Dtype b) {
   return complex_of_size(std::max(complex_size(a, a_complex), complex_size(b, b_complex)));
 }
 
+Dtype DtypeSet::promoted() const {
+  auto each = [&](auto f) {
+    for (int i = 0; i < kNumDtypes; ++i) {
+      if (bits_ >> i & 1u) f(static_cast<Dtype>(i));
+    }
+  };
+  Dtype widest = bool_;  // of the floats and complex numbers
+  each([&](Dtype d) {
+    if (d >= float16) widest = promote_types(widest, d);
+  });
+  Dtype result = widest;
+  each([&](Dtype d) {
+    result = promote_types(result, widest == bool_ ? d : promote_types(widest, d));
+  });
+  return result;
+}
+
 Dtype floating_dtype(Dtype d) {
   if (dtype_kind(d) == 'f' || dtype_kind(d) == 'c') return d;
   return itemsize(d) == 1 ? float16 : itemsize(d) == 2 ? float32 : float64;

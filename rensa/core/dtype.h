@@ -70,6 +70,19 @@ Dtype parse_dtype(std::string_view text);
 /// float16 does; the two of them meet in float32.
 Dtype promote_types(Dtype a, Dtype b);
 
+/// The dtype that several meet in, in whatever order they come, as numpy.result_type: integers meet
+/// the widest float each on its own, and not first one another. {uint16, int8, float32} meet in
+/// float32.
+class DtypeSet {
+ public:
+  void add(Dtype d) { bits_ |= 1u << static_cast<unsigned>(d); }
+  /// bool of an empty set.
+  Dtype promoted() const;
+
+ private:
+  unsigned bits_ = 0;
+};
+
 /// What NumPy computes floating functions (exp, sqrt, true_divide) of `d` in: floats and complex
 /// stay, bool and 8-bit integers give float16, 16-bit float32, wider ones float64.
 Dtype floating_dtype(Dtype d);

@@ -21,14 +21,16 @@ constexpr UfuncInfo kInfos[kNumUfuncs] = {
 constexpr std::string_view kinds_of(DtypeRule rule) {
   switch (rule) {
     case DtypeRule::arithmetic: return "iufc";
-    case DtypeRule::real: return "iuf";
+    case DtypeRule::real:
     case DtypeRule::real_bool:
     case DtypeRule::floating:
+    case DtypeRule::exponent:
     case DtypeRule::comparison:
     case DtypeRule::real_predicate: return "biuf";
     case DtypeRule::bit_count:
-    case DtypeRule::bitwise: return "biu";
-    case DtypeRule::shift: return "iu";
+    case DtypeRule::bitwise:
+    case DtypeRule::shift: return "biu";
+    case DtypeRule::integer: return "iu";
     default: return "biufc";
   }
 }
@@ -52,16 +54,30 @@ Dtype real_dtype(Dtype d) { return d == complex64 ? float32 : d == complex128 ? 
 
 const UfuncInfo& ufunc_info(Ufunc ufunc) { return kInfos[static_cast<int>(ufunc)]; }
 
+bool ufunc_takes(Ufunc ufunc, Dtype common) {
+  return kinds_of(ufunc_info(ufunc).rule).find(dtype_kind(common)) != std::string_view::npos;
+}
+
 UfuncTypes ufunc_types(Ufunc ufunc, Dtype common) {
   const UfuncInfo& info = ufunc_info(ufunc);
   char kind = dtype_kind(common);
-  std::string_view kinds = kinds_of(info.rule);
-  if (kinds.find(kind) == kinds.npos) {
+  if (!ufunc_takes(ufunc, common)) {
     throw DtypeError(fmt::format("{}: {} is not taken, only {}; cast with astype", info.name,
-                                 dtype_name(common), spell_kinds(kinds)));
+                                 dtype_name(common), spell_kinds(kinds_of(info.rule))));
   }
   switch (info.rule) {
+    case DtypeRule::number:
+    case DtypeRule::real:
+    case DtypeRule::shift: {
+      Dtype d = kind == 'b' ? int8 : common;
+      return {d, d};
+    }
+    case DtypeRule::doubles: {
+      Dtype d = kind == 'c' ? complex128 : float64;
+      return {d, d};
+    }
     case DtypeRule::floating:
+    case DtypeRule::exponent:
     case DtypeRule::analytic: return {floating_dtype(common), floating_dtype(common)};
     case DtypeRule::bit_count: return {common, uint8};
     case DtypeRule::real_predicate:
@@ -75,6 +91,12 @@ UfuncTypes ufunc_types(Ufunc ufunc, Dtype common) {
     case DtypeRule::comparison: return {common, bool_};
     default: return {common, common};
   }
+}
+
+Ufunc kernel_row(Ufunc ufunc, Dtype compute) {
+  if (ufunc == Ufunc::nextafter && compute == float16) return Ufunc::next_float16;
+  if (ufunc == Ufunc::nextafter && compute == bfloat16) return Ufunc::next_bfloat16;
+  return ufunc == Ufunc::invert && compute == bool_ ? Ufunc::logical_not : ufunc;
 }
 
 ComputeType compute_type(Dtype d) {

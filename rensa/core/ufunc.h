@@ -10,10 +10,13 @@ namespace rensa {
 /// How a ufunc's result dtype follows from its inputs' common dtype, and which kinds it takes.
 enum class DtypeRule : std::uint8_t {
   any,             // b i u f c -> same
+  number,          // b i u f c -> same, bool to int8
   arithmetic,      //   i u f c -> same; bool is an error, as in numpy.subtract
-  real,            //   i u f   -> same
+  real,            // b i u f   -> same, bool to int8
   real_bool,       // b i u f   -> same
   floating,        // b i u f   -> f by floating_dtype
+  exponent,        // b i u f   -> f by floating_dtype of the first; the second is an integer
+  doubles,         // b i u f c -> float64, complex to complex128
   analytic,        // b i u f c -> f or c by floating_dtype
   division,        // b i u f c -> integers to float64, else same
   magnitude,       // b i u f c -> same, complex to its real type
@@ -22,7 +25,8 @@ enum class DtypeRule : std::uint8_t {
   predicate,       // b i u f c -> bool, computed in floating_dtype
   real_predicate,  // b i u f -> bool, computed in floating_dtype
   bitwise,         // b i u     -> same
-  shift,           //   i u     -> same
+  shift,           // b i u     -> same, bool to int8
+  integer,         //   i u     -> same
   bit_count,       // b i u     -> uint8
   where,           // the condition is read as truth; the other two decide
 };
@@ -52,6 +56,13 @@ struct UfuncTypes {
 /// DtypeError naming the ufunc where it does not take that kind.
 UfuncTypes ufunc_types(Ufunc ufunc, Dtype common);
 
+/// Whether ufunc_types() has an answer for `common`.
+bool ufunc_takes(Ufunc ufunc, Dtype common);
+
+/// The row whose kernel computes `ufunc` in `compute`: mostly itself. nextafter has rows of its own
+/// for the 16-bit floats, which compute in float, and invert of bool is logical_not.
+Ufunc kernel_row(Ufunc ufunc, Dtype compute);
+
 /// The type V of functors.h that a kernel computes `d` in.
 enum class ComputeType : std::uint8_t { i64, u64, f32, f64, c64, c128 };
 ComputeType compute_type(Dtype d);
@@ -62,6 +73,7 @@ constexpr bool rule_takes(DtypeRule rule, ComputeType type) {
   bool complex = type == ComputeType::c64 || type == ComputeType::c128;
   switch (rule) {
     case DtypeRule::any:
+    case DtypeRule::number:
     case DtypeRule::arithmetic:
     case DtypeRule::magnitude:
     case DtypeRule::equality:
@@ -73,9 +85,12 @@ constexpr bool rule_takes(DtypeRule rule, ComputeType type) {
     case DtypeRule::real_bool:
     case DtypeRule::comparison: return !complex;
     case DtypeRule::floating:
+    case DtypeRule::exponent:
     case DtypeRule::real_predicate: return !integer && !complex;
+    case DtypeRule::doubles: return type == ComputeType::f64 || type == ComputeType::c128;
     case DtypeRule::bitwise:
     case DtypeRule::bit_count:
+    case DtypeRule::integer:
     case DtypeRule::shift: return integer;
   }
   return false;

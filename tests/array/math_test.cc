@@ -8,8 +8,8 @@
 namespace rensa::testing {
 namespace {
 
-using One = Array (*)(const Array&);
-using Two = Array (*)(const Array&, const Array&);
+using One = std::function<Array(const Array&)>;
+using Two = std::function<Array(const Array&, const Array&)>;
 using List = std::vector<Array>;
 
 Axes axes_of(const Call& c) {
@@ -103,11 +103,10 @@ void add_options(Routines& table) {
       return {f(c.in[0], {.axis = axes_of(c), .dtype = parse_dtype(c.text("dtype"))})};
     };
   }
-  using F = Array (*)(const Array&, const Array&, const xp::UfuncOptions&);
-  const std::map<std::string, F> ufuncs = {{"add", xp::add},
-                                           {"multiply", xp::multiply},
-                                           {"divide", xp::divide},
-                                           {"arctan2", xp::arctan2}};
+  const std::map<std::string, xp::BinaryUfunc> ufuncs = {{"add", xp::add},
+                                                         {"multiply", xp::multiply},
+                                                         {"divide", xp::divide},
+                                                         {"arctan2", xp::arctan2}};
   for (const auto& [name, f] : ufuncs) {
     table["dtype_" + name] = [f = f](const Call& c) -> List {
       return {f(c.in[0], c.in[1], {.dtype = parse_dtype(c.text("dtype"))})};

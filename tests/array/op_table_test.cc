@@ -150,9 +150,13 @@ std::vector<OpRow> make_table() {
                binary<I>(power_i),
                binary<Complex>([](Complex a, Complex b) { return std::exp(b * std::log(a)); }), 0.1,
                3});
+  t.push_back({Ufunc::float_power,
+               binary<double>([](double a, double b) { return std::pow(a, b); }), nullptr,
+               binary<Complex>([](Complex a, Complex b) { return std::exp(b * std::log(a)); }), 0.1,
+               3});
   t.push_back(all1(Ufunc::negative, [](auto a) { return -a; }));
   t.push_back({Ufunc::reciprocal, unary<double>([](double a) { return 1 / a; }),
-               unary<I>([](I a) { return a == 0 ? 0 : floor_div_i(1, a); }),
+               unary<I>([](I a) { return a == 0 ? 0 : 1 / a; }),
                unary<Complex>([](Complex a) { return 1.0 / a; }), -3, 3});
   t.push_back(all1(Ufunc::absolute, [](auto a) { return std::abs(a); }));
   t.push_back(float1(Ufunc::fabs, [](double a) { return std::fabs(a); }));
@@ -198,6 +202,7 @@ std::vector<OpRow> make_table() {
   t.push_back(bits(Ufunc::bitwise_and, [](I a, I b) { return a & b; }));
   t.push_back(bits(Ufunc::bitwise_or, [](I a, I b) { return a | b; }));
   t.push_back(bits(Ufunc::bitwise_xor, [](I a, I b) { return a ^ b; }));
+  t.push_back({Ufunc::invert, nullptr, unary<I>([](I a) { return ~a; }), nullptr});
   t.push_back(bits(Ufunc::left_shift, [](I a, I b) { return a * (I{1} << b); }, {0, 6}));
   t.push_back(bits(Ufunc::right_shift, [](I a, I b) { return a >> b; }, {0, 6}));
   t.push_back({Ufunc::bitwise_count, nullptr,
@@ -269,6 +274,11 @@ std::vector<OpRow> make_table() {
       [](Complex a) { return Complex(std::rint(a.real()), std::rint(a.imag())); }));
   t.push_back(float2(Ufunc::copysign, [](double a, double b) { return std::copysign(a, b); }));
   t.push_back(float2(Ufunc::heaviside, heaviside));
+  t.push_back(float2(Ufunc::nextafter, [](double a, double b) { return std::nextafter(a, b); },
+                     {2.5, 3, false}));
+  t.push_back(float2(Ufunc::ldexp,
+                     [](double a, double b) { return std::ldexp(a, static_cast<int>(b)); },
+                     {-3, 3, false}));
 
   auto sinc = [](auto a) { return a == 0.0 ? a + 1.0 : std::sin(M_PI * a) / (M_PI * a); };
   t.push_back(
@@ -280,11 +290,18 @@ std::vector<OpRow> make_table() {
   t.push_back(float2(Ufunc::round_scaled, [](double a, double b) {
     return b < 0 ? std::rint(a / -b) * -b : std::rint(a * b) / b;
   }));
-  t.push_back(float2(Ufunc::ldexp,
-                     [](double a, double b) { return std::ldexp(a, static_cast<int>(b)); },
-                     {-3, 3, false}));
-  t.push_back(float2(Ufunc::next_value, [](double a, double b) { return std::nextafter(a, b); },
-                     {2.5, 3, false}));
+  t.push_back(float1(Ufunc::mantissa, [](double a) {
+    int power;
+    return std::frexp(a, &power);
+  }));
+  t.push_back(float1(Ufunc::exponent, [](double a) {
+    int power = 0;
+    std::frexp(std::isfinite(a) ? a : 0, &power);
+    return power;
+  }));
+  t.push_back({Ufunc::bessel_i0,
+               unary<double>([](double a) { return std::cyl_bessel_i(0, std::abs(a)); }), nullptr,
+               nullptr, -3, 3, false});
   t.push_back(float2(Ufunc::next_float16, [](double a, double b) { return next_in(a, b, 11, -14); },
                      {2.5, 3, false}));
   t.push_back(float2(Ufunc::next_bfloat16,
@@ -317,11 +334,14 @@ bool takes(DtypeRule rule, Dtype d) {
   char k = dtype_kind(d);
   switch (rule) {
     case DtypeRule::arithmetic: return k != 'b';
-    case DtypeRule::real: return k != 'b' && k != 'c';
     case DtypeRule::bitwise:
+    case DtypeRule::shift:
     case DtypeRule::bit_count: return k == 'b' || k == 'i' || k == 'u';
-    case DtypeRule::shift: return k == 'i' || k == 'u';
+    case DtypeRule::exponent: return (k == 'b' || k == 'i' || k == 'u') && d != uint64;
+    case DtypeRule::integer: return k == 'i' || k == 'u';
     case DtypeRule::any:
+    case DtypeRule::number:
+    case DtypeRule::doubles:
     case DtypeRule::analytic:
     case DtypeRule::predicate:
     case DtypeRule::division:
@@ -340,7 +360,12 @@ Dtype float_of(Dtype d) {
 Dtype result_dtype(DtypeRule rule, Dtype d) {
   bool integral = dtype_kind(d) != 'f' && dtype_kind(d) != 'c';
   switch (rule) {
+    case DtypeRule::number:
+    case DtypeRule::real:
+    case DtypeRule::shift: return d == bool_ ? int8 : d;
+    case DtypeRule::doubles: return dtype_kind(d) == 'c' ? complex128 : float64;
     case DtypeRule::analytic:
+    case DtypeRule::exponent:
     case DtypeRule::floating: return float_of(d);
     case DtypeRule::bit_count: return uint8;
     case DtypeRule::division: return integral ? float64 : d;
@@ -435,6 +460,7 @@ Array reference(const OpRow& row, const std::vector<Array>& operands, const Shap
   DeviceScope on_host(cpu());
   if (kind == 'c') return apply<Complex>(row.complex, operands, shape, output);
   if (kind == 'f' || !row.integer) return apply<double>(row.real, operands, shape, output);
+  if (row.ufunc == Ufunc::invert && kind == 'b') return xp::logical_not(operands[0].to(cpu()));
   return apply<I>(row.integer, operands, shape, output);
 }
 

@@ -3,6 +3,7 @@
 
     python3 tests/data/make_dtype_tables.py > tests/data/dtype_tables.txt
 """
+import itertools
 import warnings
 
 import numpy as np
@@ -22,6 +23,9 @@ for a in NAMES:
     for b in NAMES:
         print("promote", a, b, np.promote_types(a, b))
         print("cast", a, b, int(np.can_cast(a, b, "same_kind")))
+    for b, c in itertools.combinations_with_replacement(NAMES[NAMES.index(a):], 2):
+        (result,) = {np.result_type(*order) for order in itertools.permutations((a, b, c))}
+        print("promote3", a, b, c, result)
     for kind, value in SCALARS.items():
         print("scalar", kind, a, np.result_type(np.dtype(a), value))
     one = np.ones(1, a)

@@ -59,8 +59,7 @@ def parts_of_numbers():
     for dtype in DTYPES:
         x = values(dtype, (2, 4), -40, 40, specials=True)
         for name in ("real", "imag", "iscomplex", "isreal", "conj", "nan_to_num"):
-            if (name, dtype) != ("conj", "bool"):  # int8 in NumPy
-                cases.add(name, [x], getattr(np, name))
+            cases.add(name, [x], getattr(np, name))
         cases.add("angle", [x], np.angle)
         cases.add("angle", [x], lambda a: np.angle(a, deg=True), deg=1)
         if dtype != "float16":  # NumPy rounds pi * x to 16 bits
@@ -101,8 +100,7 @@ def integers():
             cases.add(name, [x], getattr(np, name))
         for name in ("isposinf", "isneginf"):
             cases.add(name, [x], getattr(np, name))
-        cases.add("ldexp", [np.array([1.5, -0.75]), np.array([3, 5], dtype)],
-                  lambda a, n: np.ldexp(a, n.astype(np.int32)))
+        cases.add("ldexp", [np.array([1.5, -0.75]), np.array([3, 5], dtype)], np.ldexp)
     for big in (2**53 + 1, 2**63 - 1, -1, 0):
         for other in (2**53, 2**63, 2**64 - 1, 2**63 - 1, 0):
             a, b = np.array([big], np.int64), np.array([other], np.uint64)

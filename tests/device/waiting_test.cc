@@ -64,6 +64,11 @@ std::map<std::string, Call> array_calls() {
       {"a[mask] = 0", [](Things& t) { t.a[t.mask] = 0; }},
       {"a + b", [](Things& t) { (void)(t.a + t.b); }},
       {"a.sum()", [](Things& t) { (void)t.a.sum(); }},
+      {"xp::hypot.reduce(a)", [](Things& t) { (void)xp::hypot.reduce(t.a); }},
+      {"xp::add.at(a, indices, b)", [](Things& t) { xp::add.at(t.a, t.indices, t.b[Slice(4)]); }},
+      {"xp::multiply.at(a, indices, b)",
+       [](Things& t) { xp::multiply.at(t.a, t.indices, t.b[Slice(4)]); }},
+      {"xp::add.reduceat(a, indices)", [](Things& t) { (void)xp::add.reduceat(t.a, t.indices); }},
       {"xp::concatenate({a, b})",
        [](Things& t) {
          (void)xp::concatenate({t.a, t.b});

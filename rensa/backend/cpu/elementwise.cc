@@ -22,7 +22,8 @@ constexpr std::int64_t kLongRow = 256;
 // Elements that are worth waking a thread for.
 std::int64_t grain_of(Ufunc ufunc) {
   DtypeRule rule = ufunc_info(ufunc).rule;
-  bool costly = rule == DtypeRule::floating || rule == DtypeRule::analytic || ufunc == Ufunc::power;
+  bool costly = rule == DtypeRule::floating || rule == DtypeRule::exponent ||
+                rule == DtypeRule::analytic || rule == DtypeRule::doubles || ufunc == Ufunc::power;
   return costly ? 8 << 10 : 32 << 10;
 }
 

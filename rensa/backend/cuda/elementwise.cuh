@@ -36,7 +36,8 @@ using ElementwiseKernel = void (*)(ElementwiseArgs);
 
 /// Whether a row computes more than it moves; such kernels are unrolled less.
 constexpr bool is_costly(Ufunc f, DtypeRule rule) {
-  return rule == DtypeRule::floating || rule == DtypeRule::analytic || f == Ufunc::power ||
+  return rule == DtypeRule::floating || rule == DtypeRule::exponent ||
+         rule == DtypeRule::analytic || rule == DtypeRule::doubles || f == Ufunc::power ||
          f == Ufunc::floor_divide || f == Ufunc::remainder;
 }
 /// Elements of `itemsize` bytes in one vector of the vector kernel.

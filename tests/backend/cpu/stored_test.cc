@@ -123,7 +123,7 @@ TEST(CpuStored, QuotientsOfFloatsAreLibms) {
     check(Ufunc::fmod, [](float x, float y) { return std::fmod(x, y); });
     check(Ufunc::remainder, [](float x, float y) { return m::remainder(x, y); });
     check(Ufunc::floor_divide, [](float x, float y) { return m::floor_divide(x, y); });
-    check(Ufunc::next_value, [](float x, float y) { return std::nextafter(x, y); });
+    check(Ufunc::nextafter, [](float x, float y) { return std::nextafter(x, y); });
   }
 }
 
