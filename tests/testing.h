@@ -23,6 +23,17 @@ std::vector<Device> test_devices();
 void count_skipped();
 void count_gpu_test();
 
+/// The text of the exception of that type that `f` throws; a failure where it throws none.
+template <class Exception, class F> std::string thrown(F&& f) {
+  try {
+    f();
+  } catch (const Exception& error) {
+    return error.what();
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return "";
+}
+
 /// Whether fewer sizes and steps will do (RENSA_TEST_QUICK=1): for checkers that slow every kernel
 /// a hundredfold and keep an account of each of its accesses.
 bool quick();

@@ -21,9 +21,9 @@ class Extension {
   virtual void operator()(Trainer& trainer) = 0;
   /// Called before the first iteration.
   virtual void initialize(Trainer&) {}
-  /// Called at the end of the run, also of one that fails.
+  /// Called at the end of the run, also of one that fails or is ended by Ctrl-C.
   virtual void finalize() {}
-  /// Called when the run fails with `error`.
+  /// Called when the run fails with `error`, before finalize.
   virtual void on_error(Trainer&, const std::exception&) {}
 
   virtual std::string default_name() const { return "extension"; }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "rensa/core/error.h"
+#include "rensa/training/interrupt.h"
 
 namespace rensa::training {
 
@@ -21,6 +22,23 @@ struct Entry {
   Trigger trigger;
   int priority;
 };
+
+/// Calls `use` with the exception being handled, or with what stands for one of another kind.
+template <class F> void as_std_exception(F use) {
+  try {
+    throw;
+  } catch (const std::exception& error) {
+    use(error);
+  } catch (...) {
+    use(Error("an exception that is no std::exception"));
+  }
+}
+
+void print_exception(const std::string& where) {
+  as_std_exception([&](const std::exception& error) {
+    std::fprintf(stderr, "Exception in %s: %s\n", where.c_str(), error.what());
+  });
+}
 }  // namespace
 
 struct Trainer::State {
@@ -37,9 +55,12 @@ struct Trainer::State {
   Clock::time_point start, end;
   bool running = false;
 
-  void loop(Trainer& trainer) {
+  /// Until `stop` fires or Ctrl-C comes; returns whether it came.
+  bool loop(Trainer& trainer) {
+    InterruptScope interrupt;
     for (Entry& entry : entries) entry.extension->initialize(trainer);
     while (!stop(trainer)) {
+      if (interrupt.interrupted()) return true;
       observation.clear();
       Reporter::Scope scope = reporter.scope(observation);
       updater.update();
@@ -47,6 +68,7 @@ struct Trainer::State {
         if (entry.trigger(trainer)) (*entry.extension)(trainer);
       }
     }
+    return false;
   }
 
   /// Every finalize is called, whatever the others do; the first exception is rethrown.
@@ -64,15 +86,22 @@ struct Trainer::State {
     if (first) std::rethrow_exception(first);
   }
 
-  void report_error(Trainer& trainer, const std::exception& error) {
-    std::fprintf(stderr, "Exception in the training loop: %s\n", error.what());
-    for (Entry& entry : entries) {
-      try {
-        entry.extension->on_error(trainer, error);
-      } catch (const std::exception& another) {
-        std::fprintf(stderr, "Exception in on_error of %s: %s\n", entry.extension->name.c_str(),
-                     another.what());
+  /// Ends a run that failed with the exception being handled; other exceptions are only printed.
+  void fail(Trainer& trainer) {
+    as_std_exception([&](const std::exception& error) {
+      std::fprintf(stderr, "Exception in the training loop: %s\n", error.what());
+      for (Entry& entry : entries) {
+        try {
+          entry.extension->on_error(trainer, error);
+        } catch (...) {
+          print_exception("on_error of " + entry.extension->name);
+        }
       }
+    });
+    try {
+      finalize();
+    } catch (...) {
+      print_exception("finalize");
     }
   }
 };
@@ -109,24 +138,29 @@ Extension& Trainer::get_extension(const std::string& name) const {
 void Trainer::run() {
   State& state = *state_;
   if (state.started) throw ValueError("Trainer.run: a trainer runs once; make another one");
+  std::error_code error;
+  std::filesystem::create_directories(state.out, error);
+  if (error) {
+    throw SerializationError(fmt::format("Trainer.run: the folder \"{}\" cannot be made: {}",
+                                         state.out, error.message()));
+  }
   state.started = true;
-  std::filesystem::create_directories(state.out);
   std::stable_sort(state.entries.begin(), state.entries.end(),
                    [](const Entry& a, const Entry& b) { return a.priority > b.priority; });
   state.start = Clock::now();
   state.running = true;
+  bool interrupted = false;
   try {
-    state.loop(*this);
-  } catch (const std::exception& error) {
-    state.report_error(*this, error);
-    try {
-      state.finalize();
-    } catch (const std::exception& another) {
-      std::fprintf(stderr, "Exception in finalize: %s\n", another.what());
-    }
+    interrupted = state.loop(*this);
+  } catch (...) {
+    state.fail(*this);
     throw;
   }
   state.finalize();
+  if (interrupted) {
+    throw Interrupted(fmt::format("training ended by Ctrl-C after iteration {} ({} epochs)",
+                                  state.updater.iteration(), state.updater.epoch()));
+  }
 }
 
 const Updater& Trainer::updater() const { return state_->updater; }

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "rensa/core/error.h"
 #include "rensa/links/reporter.h"
 #include "rensa/training/extension.h"
 #include "rensa/training/updater.h"
@@ -18,6 +19,12 @@ struct ExtendOptions {
   std::string name = {};
   Trigger trigger = {};
   std::optional<int> priority = {};
+};
+
+/// Ctrl-C ended a run before its stop trigger fired.
+class Interrupted : public Error {
+ public:
+  using Error::Error;
 };
 
 /// Calls the updater until `stop` fires, and after each update the extensions whose triggers fire.
@@ -48,7 +55,10 @@ class Trainer {
   Extension& get_extension(const std::string& name) const;
 
   /// The whole run. An exception of the updater or an extension is shown to every extension's
-  /// on_error and rethrown after every finalize. Throws ValueError when called again.
+  /// on_error (one that is no std::exception as an Error that says so) and rethrown after every
+  /// finalize. After Ctrl-C the iteration is finished and every finalize called, then Interrupted
+  /// is thrown; a second Ctrl-C ends the process. Throws SerializationError where the folder `out`
+  /// cannot be made, ValueError when called again.
   void run();
 
   const Updater& updater() const;

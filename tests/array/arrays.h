@@ -84,15 +84,4 @@ inline ::testing::AssertionResult matches(const Array& got, const Array& want, C
   return ::testing::AssertionSuccess();
 }
 
-/// The text of what `f` throws; fails the test where it throws nothing.
-template <class Exception, class F> std::string thrown(F&& f) {
-  try {
-    f();
-  } catch (const Exception& e) {
-    return e.what();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return "";
-}
-
 }  // namespace rensa::testing

@@ -2,6 +2,7 @@
 #include "rensa/training/trainer.h"
 
 #include <gmock/gmock.h>
+#include <signal.h>
 
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -120,6 +121,97 @@ TEST_F(TrainerTest, AnExceptionIsShownToAllAndRethrown) {
   EXPECT_EQ(ThreadState::current().reporter, nullptr);
 }
 
+TEST_F(TrainerTest, AnExceptionOfAnyKindIsShownToAllAndRethrown) {
+  std::vector<std::string> calls;
+  Trainer trainer = make_trainer({9, "iteration"});
+  trainer.extend(Watcher(&calls));
+  struct Throws final : Extension {
+    void operator()(Trainer&) override { throw 7; }
+    void on_error(Trainer&, const std::exception&) override { throw 8; }
+    void finalize() override { throw 9; }
+  };
+  trainer.extend(Throws());
+  ::testing::internal::CaptureStderr();
+  int thrown = 0;
+  try {
+    trainer.run();
+  } catch (int number) {
+    thrown = number;
+  }
+  std::string text = ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(thrown, 7);
+  EXPECT_THAT(calls, ElementsAre("initialize", "call", "an exception that is no std::exception",
+                                 "finalize"));
+  EXPECT_THAT(text, HasSubstr("Exception in the training loop: an exception that is no"));
+  EXPECT_THAT(text, HasSubstr("Exception in on_error of extension"));
+  EXPECT_THAT(text, HasSubstr("Exception in finalize"));
+}
+
+TEST_F(TrainerTest, AFolderThatCannotBeMadeIsNamed) {
+  testing::write_file(folder_ / "out", "a file");
+  Trainer trainer = make_trainer({1, "iteration"});
+  EXPECT_THAT(testing::thrown<SerializationError>([&] { trainer.run(); }),
+              HasSubstr(folder_ / "out"));
+}
+
+extern "C" {
+static void ignore_the_signal(int) {}
+}
+
+TEST_F(TrainerTest, CtrlCFinishesTheIterationAndFinalizes) {
+  std::vector<std::string> calls;
+  Trainer trainer = make_trainer({9, "iteration"});
+  trainer.extend(
+      [&](Trainer& t) {
+        if (t.updater().iteration() == 2) ::raise(SIGINT);
+      },
+      {.priority = kPriorityWriter});
+  trainer.extend(Watcher(&calls));
+  ::testing::internal::CaptureStderr();
+  std::string text = testing::thrown<Interrupted>([&] { trainer.run(); });
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("Ctrl-C again"));
+  EXPECT_EQ(text, "training ended by Ctrl-C after iteration 2 (1 epochs)");
+  EXPECT_THAT(calls, ElementsAre("initialize", "call", "call", "finalize"));
+  EXPECT_EQ(optimizer_.t(), 2);
+  struct sigaction now = {};
+  ::sigaction(SIGINT, nullptr, &now);
+  EXPECT_EQ(now.sa_handler, SIG_DFL);
+
+  // The next run is ended by its own Ctrl-C only.
+  Trainer next = make_trainer({2, "iteration"});
+  EXPECT_NO_THROW(next.run());
+}
+
+TEST_F(TrainerTest, CtrlCAtTheLastIterationChangesNothing) {
+  Trainer trainer = make_trainer({2, "iteration"});
+  trainer.extend([&](Trainer& t) {
+    if (t.updater().iteration() == 2) ::raise(SIGINT);
+  });
+  EXPECT_NO_THROW(trainer.run());
+}
+
+TEST_F(TrainerTest, AHandlerOfTheProgramsOwnIsLeftAlone) {
+  struct sigaction own = {}, before = {};
+  own.sa_handler = ignore_the_signal;
+  ::sigaction(SIGINT, &own, &before);
+  Trainer trainer = make_trainer({3, "iteration"});
+  trainer.extend([](Trainer&) { ::raise(SIGINT); });
+  EXPECT_NO_THROW(trainer.run());
+  ::sigaction(SIGINT, &before, nullptr);
+}
+
+using TrainerDeathTest = TrainerTest;
+TEST_F(TrainerDeathTest, ASecondCtrlCEndsTheProcess) {
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(
+      {
+        Trainer trainer = make_trainer({9, "iteration"});
+        trainer.extend([](Trainer&) { ::raise(SIGINT), ::raise(SIGINT); });
+        trainer.run();
+      },
+      ::testing::KilledBySignal(SIGINT), "Ctrl-C again");
+}
+
 TEST_F(TrainerTest, AnIteratorThatEndsIsAnError) {
   iterators::SerialIterator once(testing::line_data(4), 2, {.repeat = false});
   Trainer trainer(StandardUpdater(once, optimizer_), {3, "iteration"}, folder_ / "out");
@@ -151,12 +243,26 @@ TEST_F(TrainerTest, PrintReportMakesATable) {
   trainer.extend([&](Trainer&) { report({{"own", 0.25}}); }, {.priority = kPriorityWriter});
   trainer.extend(extensions::LogReport({.filename = ""}));
   trainer.extend(extensions::PrintReport({"epoch", "own", "missing", "iteration"}, {.out = &out}));
+  ::testing::internal::CaptureStderr();
   trainer.run();
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "PrintReport: nobody has reported \"missing\" so far; there are: epoch, iteration, "
+            "elapsed_time, main/loss, own\n");
   EXPECT_EQ(out.str(),
             "epoch       own         missing     iteration   \n"
             "1           0.25                    2           \n"
             "2           0.25                    4           \n");
   EXPECT_FALSE(std::filesystem::exists(folder_ / "out/log"));
+}
+
+TEST_F(TrainerTest, LogReportTellsOfAKeyThatNobodyReports) {
+  Trainer trainer = make_trainer({2, "epoch"});
+  trainer.extend(extensions::LogReport({.keys = {"main/los", "main/loss"}, .filename = ""}));
+  ::testing::internal::CaptureStderr();
+  trainer.run();
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "LogReport: nobody has reported \"main/los\" so far; there are: epoch, iteration, "
+            "elapsed_time, main/loss\n");
 }
 
 TEST_F(TrainerTest, PrintReportNeedsItsLog) {

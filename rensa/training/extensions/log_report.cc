@@ -19,6 +19,18 @@ bool LogEntry::find(const std::string& key, double* value) const {
   return true;
 }
 
+void MissingKeys::tell(const char* extension, const std::vector<std::string>& wanted,
+                       const LogEntry& entry) {
+  for (const std::string& key : wanted) {
+    double ignored = 0;
+    if (entry.find(key, &ignored) || !told_.insert(key).second) continue;
+    std::string there = "epoch, iteration, elapsed_time";
+    for (const auto& [name, value] : entry.values) there += ", " + name;
+    std::fprintf(stderr, "%s: nobody has reported \"%s\" so far; there are: %s\n", extension,
+                 key.c_str(), there.c_str());
+  }
+}
+
 void LogReport::operator()(training::Trainer& trainer) {
   if (options_.keys.empty()) {
     summary_.add(trainer.observation());
@@ -32,6 +44,7 @@ void LogReport::operator()(training::Trainer& trainer) {
   if (!options_.trigger(trainer)) return;
   log_.push_back({summary_.compute_mean(), trainer.updater().epoch(), trainer.updater().iteration(),
                   trainer.elapsed_time()});
+  missing_.tell("LogReport", options_.keys, log_.back());
   summary_ = DictSummary();
   if (!options_.filename.empty()) write(trainer.out());
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,8 +20,17 @@ struct LogEntry {
   bool find(const std::string& key, double* value) const;
 };
 
+/// Tells on stderr, once for each key, what was asked for and is not in a log.
+class MissingKeys {
+ public:
+  void tell(const char* extension, const std::vector<std::string>& wanted, const LogEntry& entry);
+
+ private:
+  std::set<std::string> told_;
+};
+
 struct LogReportOptions {
-  std::vector<std::string> keys = {};  // all when empty
+  std::vector<std::string> keys = {};  // all when empty; one that nobody reports is told of
   training::Trigger trigger = {1, "epoch"};
   std::string filename = "log";  // in the trainer's folder; empty: no file
 };
@@ -38,6 +48,7 @@ class LogReport final : public training::Extension {
   void write(const std::string& folder) const;
   LogReportOptions options_;
   DictSummary summary_;
+  MissingKeys missing_;
   std::vector<LogEntry> log_;
 };
 

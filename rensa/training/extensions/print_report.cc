@@ -8,7 +8,6 @@
 #include <iostream>
 
 #include "rensa/core/error.h"
-#include "rensa/training/extensions/log_report.h"
 
 namespace rensa::extensions {
 
@@ -47,6 +46,7 @@ void PrintReport::operator()(training::Trainer& trainer) {
       row += fmt::format("{:<{}}  ", there ? fmt::format("{:g}", value) : "", width_of(entry));
     }
     out << row << '\n' << std::flush;
+    missing_.tell("PrintReport", entries_, log[printed_]);
   }
 }
 

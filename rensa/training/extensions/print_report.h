@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "rensa/training/trainer.h"
+#include "rensa/training/extensions/log_report.h"
 
 namespace rensa::extensions {
 
@@ -14,7 +14,8 @@ struct PrintReportOptions {
   std::ostream* out = nullptr;           // std::cout when null
 };
 
-/// Prints a row for each new entry of the trainer's LogReport.
+/// Prints a row for each new entry of the trainer's LogReport. An entry that nobody has reported is
+/// left blank, and told of once on stderr with the names that there are.
 class PrintReport final : public training::Extension {
  public:
   explicit PrintReport(std::vector<std::string> entries, PrintReportOptions options = {});
@@ -26,6 +27,7 @@ class PrintReport final : public training::Extension {
   std::vector<std::string> entries_;
   PrintReportOptions options_;
   std::size_t printed_ = 0;
+  MissingKeys missing_;
 };
 
 }  // namespace rensa::extensions
