@@ -1,13 +1,12 @@
 // Conjugate gradients for Poisson's equation on a square, -u'' = f with u = 0 at the border: the
 // matrix is never formed, its product is a five-point stencil of views. The scalars of the
 // iteration stay on the device; the host reads the residual every 50 iterations.
-//
-//   conjugate_gradient [N]
 #include <rensa/array.h>
 
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
+
+#include "arguments.h"
 
 using namespace rensa;
 
@@ -23,8 +22,10 @@ static Array laplacian(const Array& u) {
 static Array product(const Array& a, const Array& b) { return (a * b).sum(); }
 
 int main(int argc, char** argv) {
-  std::int64_t n = argc > 1 ? std::atoll(argv[1]) : 1024;
-  Device device = try_gpu();
+  std::int64_t n;
+  Device device = Arguments("Conjugate gradients for Poisson's equation on a square")
+                      .number("n", &n, 1024, 256, "points along a side")
+                      .parse(argc, argv)[0];
   DeviceScope on(device);
   double h = 1.0 / static_cast<double>(n + 1);
 
@@ -52,6 +53,7 @@ int main(int argc, char** argv) {
       rr = next;
     }
     residual = rr.item<double>();
+    if (iterations % 500 == 0) std::printf("%6d iterations, residual %.1e\n", iterations, residual);
   }
   std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   double error = xp::abs(u - exact).max().item<double>();

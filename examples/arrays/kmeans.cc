@@ -1,12 +1,11 @@
 // k-means by Lloyd's algorithm: the distances are one product, the new centres a scatter_add. All
 // on the device of the points; the host looks only at the number of points that moved.
-//
-//   kmeans [POINTS [CLUSTERS]]
 #include <rensa/array.h>
 
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
+
+#include "arguments.h"
 
 using namespace rensa;
 
@@ -58,9 +57,11 @@ static double spread(const Array& points, const Clustering& c) {
 }
 
 int main(int argc, char** argv) {
-  std::int64_t count = argc > 1 ? std::atoll(argv[1]) : 1000000;
-  std::int64_t clusters = argc > 2 ? std::atoll(argv[2]) : 5;
-  Device device = try_gpu();
+  std::int64_t count = 1000000, clusters = 5;
+  Device device = Arguments("k-means by Lloyd's algorithm")
+                      .number("points", &count, "points in the plane")
+                      .number("clusters", &clusters, "clusters to find")
+                      .parse(argc, argv)[0];
   DeviceScope on(device);
   xp::random::seed(1);
 

@@ -1,12 +1,11 @@
 // softplus, log(1 + exp(x)), in three ways: one generic function for any device, the same function
 // fused into one kernel, and a kernel of one's own.
-//
-//   softplus [SIZE]
 #include <rensa/array.h>
 
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
+
+#include "arguments.h"
 
 using namespace rensa;
 
@@ -28,8 +27,11 @@ template <class F> static double milliseconds(Device device, F&& work) {
 }
 
 int main(int argc, char** argv) {
-  std::int64_t size = argc > 1 ? std::atoll(argv[1]) : std::int64_t{64} << 20;
-  Device device = try_gpu();
+  std::int64_t size;
+  Device device = Arguments("softplus in three ways")
+                      .number("size", &size, std::int64_t{64} << 20, std::int64_t{8} << 20,
+                              "elements of the array")
+                      .parse(argc, argv)[0];
   auto fused = fuse(softplus);
   ElementwiseKernel own("T x", "T y", "y = max(T(0), x) + log1p(exp(-abs(x)))", "softplus");
 
@@ -38,9 +40,9 @@ int main(int argc, char** argv) {
   std::printf("%s\n%s\n", extremes.str().c_str(), softplus(extremes).str().c_str());
 
   Array x = xp::random::normal(0, 3, {size}, float32, device);
-  double generic_ms = milliseconds(device, [&] { softplus(x); });
-  double fused_ms = milliseconds(device, [&] { fused(x); });
-  double own_ms = milliseconds(device, [&] { own(x); });
+  double generic_ms = milliseconds(device, [&] { (void)softplus(x); });
+  double fused_ms = milliseconds(device, [&] { (void)fused(x); });
+  double own_ms = milliseconds(device, [&] { (void)own(x); });
   std::printf("%lld elements on %s\n", static_cast<long long>(size), device.str().c_str());
   std::printf("generic %9.3f ms\nfused   %9.3f ms\nkernel  %9.3f ms\n", generic_ms, fused_ms,
               own_ms);

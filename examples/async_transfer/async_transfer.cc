@@ -1,8 +1,7 @@
 // Sending the next array to the GPU while it works on the one before. From pageable memory a copy
 // waits, so nothing overlaps; from page-locked memory, on a stream of its own, it runs beside the
 // kernels. Both runs are recorded, drawn and measured.
-//
-//   async_transfer [FOLDER]      writes pageable.svg, pinned.svg and the traces there
+// (With --device cpu nothing is sent: only the work is done.)
 #include <rensa/array.h>
 
 #include <algorithm>
@@ -10,14 +9,16 @@
 #include <string>
 #include <vector>
 
+#include "arguments.h"
+
 using namespace rensa;
 
 constexpr int kMultiplications = 25;  // about as long as one copy of 80 MB
 
 /// One round: two arrays are sent, and the first is worked on as soon as it is there.
-static void send_and_compute(const Array& host1, const Array& host2) {
-  Array array1 = xp::empty(host1.shape(), host1.dtype(), gpu(0)), array2 = xp::empty_like(array1);
-  cuda::Stream stream1(gpu(0), cuda::non_blocking), stream2(gpu(0), cuda::non_blocking);
+static void send_and_compute(const Array& host1, const Array& host2, Device device) {
+  Array array1 = xp::empty(host1.shape(), host1.dtype(), device), array2 = xp::empty_like(array1);
+  cuda::Stream stream1(device, cuda::non_blocking), stream2(device, cuda::non_blocking);
   array1.set(host1, stream1);
   array2.set(host2, stream2);
   stream1.synchronize();
@@ -63,10 +64,10 @@ static Overlap measure(const std::vector<timeline::Record>& records) {
 }
 
 static Overlap run(const char* name, const std::string& folder, const Array& host1,
-                   const Array& host2) {
-  send_and_compute(host1, host2);  // kernels are loaded and memory is pooled from here on
+                   const Array& host2, Device device) {
+  send_and_compute(host1, host2, device);  // kernels are loaded and memory is pooled from here on
   auto recording = timeline::record(folder + "/" + name + ".json");
-  send_and_compute(host1, host2);
+  send_and_compute(host1, host2, device);
   const std::vector<timeline::Record>& records = recording.stop();
   if (!recording.note().empty()) std::printf("not recorded: %s\n", recording.note().c_str());
   timeline::draw(records, folder + "/" + name + ".svg");
@@ -77,15 +78,21 @@ static Overlap run(const char* name, const std::string& folder, const Array& hos
 }
 
 int main(int argc, char** argv) {
-  std::string folder = argc > 1 ? argv[1] : ".";
-  if (num_gpus() == 0) {
-    std::printf("there is no GPU here to send arrays to\n");
+  std::string folder = ".";
+  Device device =
+      Arguments("Copies to a GPU beside kernels", 1)
+          .text("folder", &folder, "where pageable.svg, pinned.svg and the traces are written")
+          .parse(argc, argv)[0];
+  Array host = xp::ones({1000, 10000}, float64, cpu());
+  if (device.is_cpu()) {
+    for (int i = 0; i < kMultiplications; ++i) host *= 2;
+    std::printf("%d multiplications on the CPU; there is nothing to send and nothing to record\n",
+                kMultiplications);
     return 0;
   }
-  Array host = xp::ones({1000, 10000}, float64, cpu());
   Array pinned1 = to_pinned_memory(host), pinned2 = to_pinned_memory(host);
-  Overlap pageable = run("pageable", folder, host, host);
-  Overlap pinned = run("pinned", folder, pinned1, pinned2);
+  Overlap pageable = run("pageable", folder, host, host, device);
+  Overlap pinned = run("pinned", folder, pinned1, pinned2, device);
   // The last piece of a pageable copy may still be on its way when the call returns.
   return pageable.share < 0.2 && pinned.share > 0.8 ? 0 : 1;
 }

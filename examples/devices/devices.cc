@@ -3,9 +3,12 @@
 
 #include <iostream>
 
+#include "arguments.h"
+
 using namespace rensa;
 
-int main() {
+int main(int argc, char** argv) {
+  Device device = Arguments("Where arrays are made and how they move").parse(argc, argv)[0];
   std::cout << "GPUs: " << num_gpus() << "\n";
   std::cout << "try_gpu(): " << try_gpu() << ", try_gpu(10): " << try_gpu(10) << "\n";
   for (Device device : try_all_gpus()) std::cout << "one of try_all_gpus(): " << device << "\n";
@@ -13,7 +16,6 @@ int main() {
   // Arrays are on the current device, the CPU unless changed; every creation routine takes another.
   Array x = xp::array({1, 2, 3});
   std::cout << "x is on " << x.device() << "\n";
-  Device device = try_gpu();
   Array ones = xp::ones({2, 3}, float32, device);
   std::cout << ones << "\n";
   {
@@ -22,10 +24,10 @@ int main() {
               << "\n";
   }
 
-  // to() gives the same array where it is there already; copyto() always makes a new one.
-  Array same = ones.to(device), copy = ones.copyto(device);
+  // to() gives the same array where it is there already; copy(device) always makes a new one.
+  Array same = ones.to(device), copy = ones.copy(device);
   std::cout << "to() shares: " << std::boolalpha << (same.data() == ones.data())
-            << ", copyto() shares: " << (copy.data() == ones.data()) << "\n";
+            << ", copy(device) shares: " << (copy.data() == ones.data()) << "\n";
 
   // Nothing is moved behind one's back: operands on two devices are an error that names both.
   if (num_gpus() > 0) {
@@ -40,7 +42,7 @@ int main() {
 
   // A model computes where its parameters are.
   L::Linear layer(1);
-  layer.move_to(device);
+  layer.to(device);
   Variable y = layer(Variable(ones));
   std::cout << "layer(ones) has shape " << y.shape().str() << " on " << y.array().device() << "\n";
 }

@@ -1,20 +1,20 @@
 // Exercise 3: many small products whose norms are logged. Bringing each norm to the host waits for
 // the device each time; a log on the device is brought over once, and the whole loop can be
 // recorded.
-//
-//   log_on_device [COUNT]
 #include <rensa/rensa.h>
 
 #include <cstdio>
-#include <cstdlib>
 
+#include "arguments.h"
 #include "timing.h"
 
 using namespace rensa;
 
 int main(int argc, char** argv) {
-  std::int64_t count = argc > 1 ? std::atoll(argv[1]) : 1000;
-  Device device = try_gpu();
+  std::int64_t count = 1000;
+  Device device = Arguments("Many small products whose norms are logged")
+                      .number("count", &count, "products")
+                      .parse(argc, argv)[0];
   Array a = xp::random::normal(0, 1, {count, 100, 100}, float32, device);
   Array b = xp::random::normal(0, 1, {100, 100}, float32, device);
   auto norm_of = [&](std::int64_t i) { return xp::linalg::norm(xp::matmul(a[i], b)); };

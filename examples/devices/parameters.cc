@@ -4,12 +4,14 @@
 #include <filesystem>
 #include <iostream>
 
+#include "arguments.h"
+
 using namespace rensa;
 
-int main() {
-  Device device = try_gpu();
+int main(int argc, char** argv) {
+  Device device = Arguments("Reading and writing a model's parameters").parse(argc, argv)[0];
   L::Linear layer(3, 2);
-  layer.move_to(device);
+  layer.to(device);
 
   // Reading: the parameter's array is on its device; printing or to_vector() brings it to the host.
   for (const NamedParameter& p : layer.namedparams()) {

@@ -10,6 +10,7 @@
 
 struct Options {
   std::vector<std::string> devices;  // empty: as many GPUs as the program wants
+  std::int64_t images = 0;           // of the training set, a sixth as many for the test; 0: all
   bool capture = false;
   int epoch = 20;
   std::int64_t batchsize = 100;
@@ -24,14 +25,14 @@ struct Options {
 /// What a program takes beside the common options.
 struct ProgramOptions {
   const char* description;
-  int num_devices = 1;
+  int num_gpus = 0;  // that it cannot do without, unless told to; 0: one device of any kind
   bool capture = false;
   bool reduction = false;
   std::int64_t batchsize = 100;
 };
 
 /// Parses the command line, reads the data, prints the first line and calls `train`. Returns the
-/// exit status: 2 where a device that is needed is not there.
+/// exit status: 2 where a device that is needed is not there, 130 after Ctrl-C, as shells have it.
 int run_example(int argc, char** argv, const ProgramOptions& program,
                 int (*train)(const Options& options, const std::vector<rensa::Device>& devices,
                              const rensa::datasets::TrainTest& data));

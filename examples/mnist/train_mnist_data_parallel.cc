@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
   return run_example(
       argc, argv,
       {.description = "Trains a network on MNIST, each batch split between two devices",
-       .num_devices = 2,
+       .num_gpus = 2,
        .reduction = true,
        .batchsize = 400},
       train);

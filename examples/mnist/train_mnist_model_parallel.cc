@@ -57,6 +57,5 @@ static int train(const Options& options, const std::vector<Device>& devices,
 int main(int argc, char** argv) {
   return run_example(
       argc, argv,
-      {.description = "Trains a network on MNIST that lies on two devices", .num_devices = 2},
-      train);
+      {.description = "Trains a network on MNIST that lies on two devices", .num_gpus = 2}, train);
 }
