@@ -2,7 +2,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <stdexcept>
+#include <string>
 
 #include "tests/optional_parts.h"
 
@@ -51,6 +53,26 @@ std::string data_file(const std::string& name) {
   }
   throw std::runtime_error("no " + name + " in" + tried + "; RENSA_TEST_DATA names its folder");
 }
+
+namespace {
+/// How many tests were skipped for each reason.
+std::map<std::string, int> skips(const ::testing::UnitTest& unit) {
+  std::map<std::string, int> counts;
+  for (int i = 0; i < unit.total_test_suite_count(); ++i) {
+    const auto& suite = *unit.GetTestSuite(i);
+    for (int j = 0; j < suite.total_test_count(); ++j) {
+      const auto& result = *suite.GetTestInfo(j)->result();
+      if (!result.Skipped()) continue;
+      std::string why;
+      for (int k = 0; k < result.total_part_count(); ++k) {
+        if (result.GetTestPartResult(k).skipped()) why = result.GetTestPartResult(k).message();
+      }
+      ++counts[why.substr(0, why.find('\n'))];
+    }
+  }
+  return counts;
+}
+}  // namespace
 }  // namespace rensa::testing
 
 int main(int argc, char** argv) {
@@ -59,6 +81,9 @@ int main(int argc, char** argv) {
   const auto& unit = *::testing::UnitTest::GetInstance();
   std::printf("GPUs: %d; tests for a GPU: %d run, %d skipped\n", rensa::num_gpus(),
               rensa::testing::ran, rensa::testing::skipped);
+  for (const auto& [why, count] : rensa::testing::skips(unit)) {
+    std::printf("skipped: %d: %s\n", count, why.c_str());
+  }
   std::printf("%d passed, %d failed, %d skipped\n", unit.successful_test_count(),
               unit.failed_test_count(), unit.skipped_test_count());
   return result;

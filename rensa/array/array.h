@@ -72,14 +72,18 @@ class Array {
   template <class = void> Selection operator[](std::initializer_list<Index> index) const;
 
   // --- copies --------------------------------------------------------------------------------
-  Array copy() const;                                 // C-contiguous, same device
+  Array copy() const;  // C-contiguous, same device
+  /// A new array on `device`, also where this one is there already. Waits as to() does.
+  Array copy(Device device) const;
   Array astype(Dtype dtype, bool copy = true) const;  // copy = false: this array when it fits
   Array ascontiguous() const;                         // this array when it is C-contiguous
-  /// This array on `device`: the same array, no copy, when it is there already; else copyto.
+  /// This array on `device`: the same array, no copy, when it is there already, else a new one
+  /// (xp::copyto writes into an array that there is). Waits (counted) towards the host, and towards
+  /// a GPU from pageable memory of more than 64 MiB.
   Array to(Device device) const;
-  /// Always a new array, on `device`. Waits (counted) towards the host, and towards a GPU from
-  /// pageable memory of more than 64 MiB.
-  Array copyto(Device device) const;
+  Array to_cpu() const { return to(cpu()); }
+  Array to_gpu() const { return to(current_gpu()); }
+  Array to_gpu(int index) const { return to(gpu(index)); }
   /// Copies `source` (same shape and dtype, C-contiguous both) into this array on `stream`; with
   /// pinned host memory it returns at once, else it waits (counted). Throws ShapeError, DtypeError.
   void set(const Array& source) const;
@@ -296,11 +300,10 @@ template <class> Selection Array::operator[](std::initializer_list<Index> index)
 /// NumPy's text. Waits for the device (counted).
 std::ostream& operator<<(std::ostream& os, const Array& a);
 
-/// `a` on GPU `index` (the current GPU, or GPU 0, when left out); the same array when there.
-Array to_gpu(const Array& a);
-Array to_gpu(const Array& a, int index);
-/// `a` in host memory; the same array when there. Waits.
-Array to_cpu(const Array& a);
+/// Chainer's cuda.to_gpu and cuda.to_cpu: a.to_gpu(), a.to_gpu(index) and a.to_cpu().
+inline Array to_gpu(const Array& a) { return a.to_gpu(); }
+inline Array to_gpu(const Array& a, int index) { return a.to_gpu(index); }
+inline Array to_cpu(const Array& a) { return a.to_cpu(); }
 /// A page-locked copy of `a` in host memory. Throws DeviceError without a GPU.
 Array to_pinned_memory(const Array& a);
 

@@ -91,14 +91,14 @@ void copy_between(const char* name, const Array& from, const Array& to,
 
 Array Array::to(Device device) const {
   check_defined("to", *this);
-  return device == view_.device ? *this : copyto(device);
+  return device == view_.device ? *this : copy(device);
 }
 
-Array Array::copyto(Device device) const {
-  check_defined("copyto", *this);
+Array Array::copy(Device device) const {
+  check_defined("copy", *this);
   if (device == view_.device) return copy();
   Array out = new_array(shape(), dtype(), device);
-  transfer("copyto", view_.device.is_cpu() ? staged(*this) : ascontiguous(), out);
+  transfer("copy", view_.device.is_cpu() ? staged(*this) : ascontiguous(), out);
   return out;
 }
 
@@ -111,7 +111,7 @@ void Array::set(const Array& source, const cuda::Stream& stream) const {
 Array Array::get() const {
   check_defined("get", *this);
   refuse_in_trace("get");
-  return copyto(cpu());
+  return copy(cpu());
 }
 
 void Array::get(const Array& out, const cuda::Stream& stream) const {
@@ -140,15 +140,6 @@ Scalar Array::item_scalar() const {
     return Scalar(value);
   });
 }
-
-Array to_gpu(const Array& a, int index) { return a.to(gpu(index)); }
-
-Array to_gpu(const Array& a) {
-  Device current = ThreadState::current().device;
-  return a.to(current.is_cuda() ? current : gpu(0));
-}
-
-Array to_cpu(const Array& a) { return a.to(cpu()); }
 
 Array to_pinned_memory(const Array& a) {
   check_defined("to_pinned_memory", a);

@@ -166,6 +166,7 @@ class IntoLeaves final : public BackwardPass {
       total = owned(gradient);
     }
     owned_.insert(total.array().storage().get());
+    if (body->parameter) autograd::note_gradient(body);
     autograd::store_grad(body, std::move(total));
   }
 
@@ -260,11 +261,27 @@ Variable seed_of(const Variable& output, double loss_scale) {
   return ones_like(output, loss_scale);
 }
 
+[[noreturn]] void throw_no_graph(const Variables& outputs) {
+  if (outputs.empty()) throw ValueError("backward: no variable to start from");
+  const Variable& y = outputs[0];
+  const char* why =
+      !autograd::is_differentiable(y.dtype())
+          ? "a dtype without gradients; cast what it is made of to a floating one"
+      : !y.requires_grad()
+          ? "made of variables that require no gradient, such as constants and integers"
+          : "a variable that no function gave, or one made under no_backprop_mode";
+  throw ValueError(fmt::format("backward: nothing leads back from {}: it is {}",
+                               y.array().view().describe(), why));
+}
+
 }  // namespace
 
 void backward(const Variables& outputs, const BackwardOptions& options) {
   UsingConfig<bool> graph(&Config::enable_backprop, options.enable_double_backprop);
   IntoLeaves pass(options.retain_grad);
+  bool any = false;
+  for (const Variable& output : outputs) any = any || output.creator();
+  if (!any) throw_no_graph(outputs);
   for (const Variable& output : outputs) {
     if (!output.creator()) continue;
     Variable seed = seed_of(output, options.loss_scale);

@@ -88,6 +88,14 @@ Variables FunctionNode::apply(const Variables& inputs) {
   return results;
 }
 
+const Array& KeptArray::get(const char* function, const char* what) const {
+  if (!array_.defined() || array_.storage()->version() == version_) return array_;
+  throw ValueError(fmt::format(
+      "backward of {}: its {} {} was changed in place after the forward pass, which needs the old "
+      "values; change a copy instead (x.copy()), or change it after backward",
+      function, what, array_.view().describe()));
+}
+
 void FunctionNode::link(const Variables& inputs, Arrays& arrays, const Variables& results) {
   inputs_.reserve(inputs.size());
   for (const Variable& input : inputs) {
@@ -103,9 +111,9 @@ void FunctionNode::link(const Variables& inputs, Arrays& arrays, const Variables
     outputs_.push_back(result.node());
   }
   retained_.reserve(retained_inputs_.size() + retained_outputs_.size());
-  for (int i : retained_inputs_) retained_.push_back(arrays.at(static_cast<std::size_t>(i)));
+  for (int i : retained_inputs_) retained_.emplace_back(arrays.at(static_cast<std::size_t>(i)));
   for (int i : retained_outputs_) {
-    retained_.push_back(results.at(static_cast<std::size_t>(i)).array());
+    retained_.emplace_back(results.at(static_cast<std::size_t>(i)).array());
   }
 }
 
@@ -113,7 +121,8 @@ Variables FunctionNode::get_retained_inputs() {
   Variables result;
   result.reserve(retained_inputs_.size());
   for (int i : retained_inputs_) {
-    result.push_back(variable_at(inputs_[static_cast<std::size_t>(i)], retained_[result.size()]));
+    const Array& array = retained_[result.size()].get(name_, "input");
+    result.push_back(variable_at(inputs_[static_cast<std::size_t>(i)], array));
   }
   return result;
 }
@@ -122,7 +131,7 @@ Variables FunctionNode::get_retained_outputs() {
   Variables result;
   result.reserve(retained_outputs_.size());
   for (int i : retained_outputs_) {
-    const Array& array = retained_[retained_inputs_.size() + result.size()];
+    const Array& array = retained_[retained_inputs_.size() + result.size()].get(name_, "output");
     std::weak_ptr<VariableNode>& output = outputs_[static_cast<std::size_t>(i)];
     auto node = output.lock();
     if (!node) {  // nobody held the output: it comes back, at the same place of the graph

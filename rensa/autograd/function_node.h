@@ -15,6 +15,7 @@
 //   Variable exp(const Variable& x) { return apply<Exp>({x})[0]; }
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
 #include <memory>
 #include <utility>
@@ -26,6 +27,21 @@ namespace rensa {
 
 using Arrays = std::vector<Array>;
 using Indexes = std::vector<int>;
+
+/// An array that a function keeps for its backward: the values of now, not what an operation in
+/// place makes of them later.
+class KeptArray {
+ public:
+  explicit KeptArray(Array array)
+      : array_(std::move(array)), version_(array_.defined() ? array_.storage()->version() : 0) {}
+  /// The array. Throws ValueError, with the `function` that kept `what`, when its memory has been
+  /// written to since; an optimizer's update does not count.
+  const Array& get(const char* function, const char* what) const;
+
+ private:
+  Array array_;
+  std::uint32_t version_;
+};
 
 class FunctionNode : public std::enable_shared_from_this<FunctionNode> {
  public:
@@ -55,7 +71,8 @@ class FunctionNode : public std::enable_shared_from_this<FunctionNode> {
   // Called in forward; what is not asked for here is not kept.
   void retain_inputs(std::initializer_list<int> indexes) { retained_inputs_ = indexes; }
   void retain_outputs(std::initializer_list<int> indexes) { retained_outputs_ = indexes; }
-  // Called in backward: variables linked to the graph, in the order they were asked for.
+  // Called in backward: variables linked to the graph, in the order they were asked for. Throw
+  // ValueError where the array was changed in place since forward.
   Variables get_retained_inputs();
   Variables get_retained_outputs();
 
@@ -68,7 +85,7 @@ class FunctionNode : public std::enable_shared_from_this<FunctionNode> {
   std::vector<std::shared_ptr<VariableNode>> inputs_;
   std::vector<std::weak_ptr<VariableNode>> outputs_;
   Indexes retained_inputs_, retained_outputs_;
-  Arrays retained_;  // of the inputs, then of the outputs
+  std::vector<KeptArray> retained_;  // of the inputs, then of the outputs
 };
 
 /// Makes a Node of `arguments` and applies it.

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "rensa/autograd/variable.h"
+#include "rensa/autograd/parameter.h"
 #include "rensa/device/launcher.h"
 
 namespace rensa::autograd {
@@ -13,6 +13,11 @@ namespace rensa::autograd {
 std::shared_ptr<VariableBody> make_body(Array array, bool requires_grad);
 /// A variable that stands at `node`.
 std::shared_ptr<VariableBody> make_body(Array array, std::shared_ptr<VariableNode> node);
+
+/// Whether variables of `dtype` can have gradients.
+inline bool is_differentiable(Dtype dtype) {
+  return dtype_kind(dtype) == 'f' || dtype_kind(dtype) == 'c';
+}
 
 /// Makes `node` that of an array like this.
 void describe(VariableNode& node, const Array& array);
@@ -25,6 +30,15 @@ Device home_device(const VariableBody& body);
 /// Makes `gradient` (undefined: none) the gradient of `body`: a host effect, done again by each
 /// replay of a recording.
 void store_grad(const std::shared_ptr<VariableBody>& body, Variable gradient);
+
+/// A model's members() names `parameter`: optimizers find it.
+void note_named(const ParameterRef& parameter);
+/// Backward gave the parameter `body` a gradient. One that no model has named yet is remembered for
+/// the thread's next update.
+void note_gradient(const std::shared_ptr<VariableBody>& body);
+/// The parameters with a gradient of backward on this thread that no model names, those left out
+/// whose updates are off.
+std::vector<ParameterRef> unnamed_with_gradient();
 
 /// Throws ShapeError, DtypeError or DeviceError, naming `operation`, unless `g` is of that kind.
 void check_gradient(const char* operation, const Shape& shape, Dtype dtype, Device device,

@@ -16,12 +16,16 @@ struct ParameterState {
   Initializer initializer;
   Device device;  // where it will be made
   bool update_enabled = true;
+  bool named = false;            // by some model's members()
+  bool awaits_its_name = false;  // it is in unnamed_parameters
   std::shared_ptr<UpdateRule> rule;
 };
 
 namespace {
 
 thread_local CopyMode copy_mode = CopyMode::copy;
+/// Parameters that got a gradient before any model named them.
+thread_local std::vector<std::weak_ptr<VariableBody>> unnamed_parameters;
 
 // A new parameter that differs from `like` only in its array.
 std::shared_ptr<VariableBody> new_parameter(const VariableBody& like, Array array) {
@@ -58,6 +62,30 @@ void set_array(const Variable& parameter, Array array) {
   body.node->requires_grad = true;
   body.array = std::move(array);
   if (body.parameter) body.parameter->device = body.array.device();
+}
+
+void note_named(const ParameterRef& parameter) { parameter.body()->parameter->named = true; }
+
+void note_gradient(const std::shared_ptr<VariableBody>& body) {
+  ParameterState& state = *body->parameter;
+  if (state.named || state.awaits_its_name) return;
+  state.awaits_its_name = true;
+  auto& list = unnamed_parameters;
+  if (list.size() == list.capacity()) {
+    std::erase_if(list, [](const auto& known) { return known.expired(); });
+  }
+  list.push_back(body);
+}
+
+std::vector<ParameterRef> unnamed_with_gradient() {
+  std::vector<ParameterRef> found;
+  std::erase_if(unnamed_parameters, [&](const std::weak_ptr<VariableBody>& known) {
+    auto body = known.lock();
+    if (!body || body->parameter->named) return true;
+    if (body->grad && body->parameter->update_enabled) found.emplace_back(body);
+    return false;
+  });
+  return found;
 }
 
 }  // namespace autograd
@@ -120,15 +148,16 @@ void ParameterRef::initialize(const Shape& shape) const {
   autograd::set_array(*this, std::move(array));
 }
 
-void ParameterRef::to_device(Device device) const {
+const ParameterRef& ParameterRef::to(Device device) const {
   if (!is_initialized()) {
     body_->parameter->device = device;
-    return;
+    return *this;
   }
-  if (body_->array.device() == device) return;
+  if (body_->array.device() == device) return *this;
   Array gradient = grad();
   autograd::set_array(*this, body_->array.to(device));
   if (gradient.defined()) set_grad(gradient.to(device));
+  return *this;
 }
 
 Device ParameterRef::device() const { return autograd::home_device(*body_); }

@@ -41,8 +41,13 @@ class ParameterRef : public Variable {
   /// the gradient stays undefined. No-op when initialized. Throws ShapeError where the
   /// initializer's values have another shape.
   void initialize(const Shape& shape) const;
-  /// Puts the array (and gradient) on `device`; before initialization, notes it for then.
-  void to_device(Device device) const;
+  /// Puts the array (and gradient) on `device`; before initialization, notes it for then. Unlike a
+  /// Variable, of which to() gives another one, a parameter moves itself, and gives itself.
+  const ParameterRef& to(Device device) const;
+  const ParameterRef& to_device(Device device) const { return to(device); }
+  const ParameterRef& to_gpu() const { return to(current_gpu()); }
+  const ParameterRef& to_gpu(int index) const { return to(gpu(index)); }
+  const ParameterRef& to_cpu() const { return to(cpu()); }
   /// Where the array is, or will be.
   Device device() const;
   /// Left out of optimizer updates when off.
@@ -54,7 +59,12 @@ class ParameterRef : public Variable {
   const std::shared_ptr<class UpdateRule>& update_rule() const;
   void set_update_rule(std::shared_ptr<class UpdateRule> rule) const;
 
- protected:
+  // A sum is no parameter. In place: p.array() += 1; else: Variable y = p; y += 1.
+  void operator+=(const auto&) const = delete;
+  void operator-=(const auto&) const = delete;
+  void operator*=(const auto&) const = delete;
+  void operator/=(const auto&) const = delete;
+
   explicit ParameterRef(std::shared_ptr<VariableBody> body) : Variable(std::move(body)) {}
 };
 
@@ -90,7 +100,7 @@ class Persistent : public Array {
 /// What the copies of Parameters and Persistents made in this scope do, on this thread.
 class [[nodiscard]] CopyModeScope {
  public:
-  explicit CopyModeScope(CopyMode mode);
+  [[nodiscard]] explicit CopyModeScope(CopyMode mode);
   ~CopyModeScope();
   CopyModeScope(const CopyModeScope&) = delete;
   CopyModeScope& operator=(const CopyModeScope&) = delete;

@@ -6,6 +6,7 @@
 #include <ostream>
 #include <utility>
 
+#include "rensa/array/print.h"
 #include "rensa/autograd/function_node.h"
 #include "rensa/autograd/graph.h"
 #include "rensa/autograd/parameter.h"
@@ -38,8 +39,6 @@ void check_gradient(const char* operation, const Shape& shape, Dtype dtype, Devi
 }  // namespace autograd
 
 namespace {
-
-bool is_differentiable(Dtype dtype) { return dtype_kind(dtype) == 'f' || dtype_kind(dtype) == 'c'; }
 
 [[noreturn]] void throw_undefined(const char* what) {
   throw ValueError(fmt::format("{}: this Variable is undefined (default-constructed)", what));
@@ -137,7 +136,7 @@ void Variable::addgrad(const Variable& other) const {
   if (mine.defined()) {
     set_grad(mine + theirs.to(mine.device()));
   } else {
-    set_grad(theirs.copyto(device()));
+    set_grad(theirs.copy(device()));
   }
 }
 
@@ -146,7 +145,7 @@ void Variable::copydata(const Variable& other) const {
   const VariableBody& source = body_of(other, "copydata");
   if (!source.array.defined()) return;
   if (!body.array.defined()) {
-    autograd::set_array(*this, source.array.copyto(autograd::home_device(body)));
+    autograd::set_array(*this, source.array.copy(autograd::home_device(body)));
     return;
   }
   const Array& to = body.array;
@@ -185,10 +184,15 @@ void Variable::unchain_backward() const {
   }
 }
 
-std::ostream& operator<<(std::ostream& os, const Variable& v) {
-  if (!v.defined()) return os << "variable(undefined)";
-  if (!v.body_->array.defined()) return os << "variable(uninitialized)";
-  return os << "variable(" << v.array().str() << ")";
+std::string Variable::str() const {
+  if (!defined()) return "variable(undefined)";
+  std::string start = body_->name.empty() ? "variable(" : "variable " + body_->name + "(";
+  if (!body_->array.defined()) return start + "not initialized)";
+  std::string values = xp::array2string(body_->array, {.separator = ", ", .prefix = start});
+  auto function = creator();
+  return start + values + (function ? fmt::format(", creator={})", function->name()) : ")");
 }
+
+std::ostream& operator<<(std::ostream& os, const Variable& v) { return os << v.str(); }
 
 }  // namespace rensa

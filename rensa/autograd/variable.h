@@ -62,6 +62,9 @@ class Variable {
   Dtype dtype() const { return array().dtype(); }
   Device device() const { return array().device(); }
   template <class T> T item() const { return array().item<T>(); }
+  /// "variable([1., 2.], creator=exp)": the name, the values, the function that gave it. Waits
+  /// (counted).
+  std::string str() const;
   bool requires_grad() const;
   const std::string& name() const;
 
@@ -93,6 +96,21 @@ class Variable {
   Variable T() const { return transpose(); }
   Variable sum(Axes axis = {}, bool keepdims = false) const;
   Variable mean(Axes axis = {}, bool keepdims = false) const;
+  // F's functions of the same names, with gradients.
+  Variable astype(Dtype dtype) const;  // F::cast
+  Variable ravel() const;
+  Variable flatten() const { return ravel(); }
+  Variable squeeze() const;
+  Variable squeeze(int axis) const;
+  Variable expand_dims(int axis) const;
+  Variable swapaxes(int a, int b) const;
+  Variable broadcast_to(const Shape& shape) const;
+  /// This variable's values on `device`: itself when they are there already, else F::copy, with a
+  /// gradient that goes back.
+  Variable to(Device device) const;
+  Variable to_cpu() const { return to(cpu()); }
+  Variable to_gpu() const { return to(current_gpu()); }
+  Variable to_gpu(int index) const { return to(gpu(index)); }
   /// Basic indexing, with a gradient.
   Variable operator[](BasicIndex index) const;
   Variable operator[](std::initializer_list<BasicIndex> index) const;
@@ -107,6 +125,33 @@ class Variable {
   RENSA_VARIABLE_OPERATOR(/)
 #undef RENSA_VARIABLE_OPERATOR
   friend Variable operator-(const Variable& a);
+  friend Variable operator+(const Variable& a) { return a; }
+
+  // A function's result in place of this variable, as in Chainer: this handle stands for it from
+  // now on; the array, and other handles of the old variable, stay as they are.
+  Variable& operator+=(const Variable& b) { return *this = *this + b; }
+  Variable& operator-=(const Variable& b) { return *this = *this - b; }
+  Variable& operator*=(const Variable& b) { return *this = *this * b; }
+  Variable& operator/=(const Variable& b) { return *this = *this / b; }
+  Variable& operator+=(Scalar b) { return *this = *this + b; }
+  Variable& operator-=(Scalar b) { return *this = *this - b; }
+  Variable& operator*=(Scalar b) { return *this = *this * b; }
+  Variable& operator/=(Scalar b) { return *this = *this / b; }
+
+  // Of the values: arrays of bool, without a gradient.
+#define RENSA_VARIABLE_COMPARISON(symbol)                                                  \
+  friend Array operator symbol(const Variable& a, const Variable& b) {                     \
+    return a.array() symbol b.array();                                                     \
+  }                                                                                        \
+  friend Array operator symbol(const Variable& a, Scalar b) { return a.array() symbol b; } \
+  friend Array operator symbol(Scalar a, const Variable& b) { return a symbol b.array(); }
+  RENSA_VARIABLE_COMPARISON(==)
+  RENSA_VARIABLE_COMPARISON(!=)
+  RENSA_VARIABLE_COMPARISON(<)
+  RENSA_VARIABLE_COMPARISON(<=)
+  RENSA_VARIABLE_COMPARISON(>)
+  RENSA_VARIABLE_COMPARISON(>=)
+#undef RENSA_VARIABLE_COMPARISON
   friend std::ostream& operator<<(std::ostream& os, const Variable& v);
 
   const std::shared_ptr<VariableNode>& node() const;

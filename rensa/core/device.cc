@@ -7,6 +7,7 @@
 #include <ostream>
 
 #include "rensa/core/error.h"
+#include "rensa/core/thread_state.h"
 
 namespace rensa {
 
@@ -44,6 +45,11 @@ Device::Device(std::string_view text) {
 }
 
 std::string Device::str() const { return is_cpu() ? "cpu" : fmt::format("cuda:{}", index); }
+
+Device current_gpu() {
+  Device current = ThreadState::current().device;
+  return current.is_cuda() ? current : gpu(0);
+}
 
 std::ostream& operator<<(std::ostream& os, const Device& device) { return os << device.str(); }
 

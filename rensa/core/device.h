@@ -34,6 +34,8 @@ struct Device {
 
 constexpr Device cpu() { return {DeviceType::cpu, 0}; }
 constexpr Device gpu(int index = 0) { return {DeviceType::cuda, index}; }
+/// The calling thread's current device where that is a GPU, else GPU 0: what to_gpu() means.
+Device current_gpu();
 
 std::ostream& operator<<(std::ostream& os, const Device& device);
 

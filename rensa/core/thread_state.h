@@ -48,7 +48,7 @@ inline Config& config() { return ThreadState::current().config; }
 /// Sets one field of the configuration for a scope: `UsingConfig off(&Config::train, false);`
 template <class T> class [[nodiscard]] UsingConfig {
  public:
-  UsingConfig(T Config::*field, T value) : field_(field), previous_(config().*field) {
+  [[nodiscard]] UsingConfig(T Config::*field, T value) : field_(field), previous_(config().*field) {
     config().*field_ = value;
   }
   ~UsingConfig() { config().*field_ = previous_; }
@@ -64,19 +64,19 @@ template <class T> class [[nodiscard]] UsingConfig {
 /// Functions applied in this scope link no graph.
 class [[nodiscard]] no_backprop_mode : UsingConfig<bool> {
  public:
-  no_backprop_mode() : UsingConfig(&Config::enable_backprop, false) {}
+  [[nodiscard]] no_backprop_mode() : UsingConfig(&Config::enable_backprop, false) {}
 };
 /// Functions applied in this scope link a graph, whatever the scope around says.
 class [[nodiscard]] force_backprop_mode : UsingConfig<bool> {
  public:
-  force_backprop_mode() : UsingConfig(&Config::enable_backprop, true) {}
+  [[nodiscard]] force_backprop_mode() : UsingConfig(&Config::enable_backprop, true) {}
 };
 
 /// `with device:` creation routines of this scope put arrays on `device`.
 class [[nodiscard]] DeviceScope {
  public:
   /// Throws DeviceError for a GPU that is not there.
-  explicit DeviceScope(Device device);
+  [[nodiscard]] explicit DeviceScope(Device device);
   ~DeviceScope() { ThreadState::current().device = previous_; }
   DeviceScope(const DeviceScope&) = delete;
   DeviceScope& operator=(const DeviceScope&) = delete;

@@ -67,7 +67,7 @@ namespace datasets {
 
 TupleDataset::TupleDataset(Columns columns) : Dataset(make_array_body(std::move(columns))) {}
 
-TupleDataset TupleDataset::to_device(Device device) const {
+TupleDataset TupleDataset::to(Device device) const {
   Columns moved;
   for (const Array& column : *columns()) moved.push_back(column.to(device));
   return TupleDataset(std::move(moved));

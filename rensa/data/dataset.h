@@ -55,7 +55,7 @@ class TupleDataset : public Dataset {
                                                                             const A&... more)
       : TupleDataset(Columns{first, static_cast<Array>(more)...}) {}
   /// The same examples on `device`: batches are gathered there, and only indices travel.
-  TupleDataset to_device(Device device) const;
+  TupleDataset to(Device device) const;
 };
 
 }  // namespace datasets

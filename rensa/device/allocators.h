@@ -52,8 +52,8 @@ MemoryPool& current_pool(Device device);
 class [[nodiscard]] AllocatorScope {
  public:
   /// Throws DeviceError for a pool of pinned memory.
-  explicit AllocatorScope(MemoryPool& pool);
-  explicit AllocatorScope(AllocatorPtr allocator);
+  [[nodiscard]] explicit AllocatorScope(MemoryPool& pool);
+  [[nodiscard]] explicit AllocatorScope(AllocatorPtr allocator);
   ~AllocatorScope();
   AllocatorScope(const AllocatorScope&) = delete;
   AllocatorScope& operator=(const AllocatorScope&) = delete;
@@ -81,7 +81,8 @@ void drop_named_pool(std::string_view name, Device device);
 /// the CPU, which has no pools, nothing changes.
 class [[nodiscard]] PoolScope {
  public:
-  explicit PoolScope(std::string_view name, Device device = ThreadState::current().device);
+  [[nodiscard]] explicit PoolScope(std::string_view name,
+                                   Device device = ThreadState::current().device);
   ~PoolScope();
   PoolScope(const PoolScope&) = delete;
   PoolScope& operator=(const PoolScope&) = delete;

@@ -24,11 +24,16 @@ namespace rensa {
 
 namespace {
 
-/// Finds the device of an operation and notes on which stream its operands are used.
+/// Finds the device of an operation, notes on which stream its operands are used and counts the
+/// writes to their storages.
 class Placement final : public OperandVisitor {
  public:
   void read(Operand& operand) override { see(operand); }
-  void write(Operand& operand) override { see(operand); }
+  void write(Operand& operand) override {
+    see(operand);
+    operand.storage->count_write();
+  }
+  void update(Operand& operand) override { see(operand); }
 
   Device device;
   cuda::StreamState* stream = nullptr;  // null on the CPU

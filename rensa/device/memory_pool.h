@@ -73,7 +73,7 @@ class MemoryHook {
 /// Hooks are the calling thread's and last for a scope.
 class [[nodiscard]] MemoryHookScope {
  public:
-  explicit MemoryHookScope(MemoryHook& hook);
+  [[nodiscard]] explicit MemoryHookScope(MemoryHook& hook);
   ~MemoryHookScope();
   MemoryHookScope(const MemoryHookScope&) = delete;
   MemoryHookScope& operator=(const MemoryHookScope&) = delete;

@@ -27,6 +27,8 @@ class OperandVisitor {
   virtual ~OperandVisitor() = default;
   virtual void read(Operand& operand) = 0;
   virtual void write(Operand& operand) = 0;  // fully or partly overwritten, perhaps read as well
+  /// A parameter that its optimizer writes to: graphs that were made before may still be used.
+  virtual void update(Operand& operand) { write(operand); }
   virtual void scalar(HostScalar&) {}
 };
 

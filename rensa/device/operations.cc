@@ -80,7 +80,7 @@ void ReluBiasGrad::visit(OperandVisitor& v) {
 void UpdateParameters::visit(OperandVisitor& v) {
   for (UpdateTarget& target : targets) {
     read(v, target.gradient);
-    write(v, target.parameter);
+    v.update(target.parameter);
     for (int i = 0; i < num_states; ++i) write(v, target.states[i]);
   }
   for (int i = 0; i < num_hyperparameters; ++i) v.scalar(hyperparameters[i]);

@@ -36,6 +36,11 @@ class Storage {
   }
   cuda::StreamState* home_stream() const { return home_; }
 
+  /// How often operations have written here. Who keeps an array for later sees by it whether the
+  /// values are still those (two threads that write at the same time may count as one).
+  std::uint32_t version() const { return version_.load(std::memory_order_relaxed); }
+  void count_write() { version_.store(version() + 1, std::memory_order_relaxed); }
+
   void retain() { refs_.fetch_add(1, std::memory_order_relaxed); }
   void release() {
     // The only handle's owner needs no read-modify-write: nobody else can make another.
@@ -57,6 +62,7 @@ class Storage {
   std::int64_t nbytes_ = 0;
   cuda::StreamState* home_ = nullptr;
   std::atomic<int> refs_{0};
+  std::atomic<std::uint32_t> version_{0};
   Device device_;
   bool pinned_ = false;
   bool foreign_ = false;

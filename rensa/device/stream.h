@@ -137,7 +137,7 @@ void order_foreign_stream(void* consumer, const Stream& producer);
 
 class [[nodiscard]] StreamScope {
  public:
-  explicit StreamScope(const Stream& stream);
+  [[nodiscard]] explicit StreamScope(const Stream& stream);
   ~StreamScope();
   StreamScope(const StreamScope&) = delete;
   StreamScope& operator=(const StreamScope&) = delete;
@@ -162,7 +162,7 @@ std::int64_t sync_count();
 /// operation, instead: finds what holds a program up.
 class [[nodiscard]] ForbidSync {
  public:
-  ForbidSync();
+  [[nodiscard]] ForbidSync();
   ~ForbidSync();
   ForbidSync(const ForbidSync&) = delete;
   ForbidSync& operator=(const ForbidSync&) = delete;
@@ -173,7 +173,7 @@ class [[nodiscard]] ForbidSync {
 /// Lets waits through again inside a ForbidSync scope.
 class [[nodiscard]] AllowSync {
  public:
-  AllowSync();
+  [[nodiscard]] AllowSync();
   ~AllowSync();
   AllowSync(const AllowSync&) = delete;
   AllowSync& operator=(const AllowSync&) = delete;

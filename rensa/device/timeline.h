@@ -43,7 +43,7 @@ struct Options {
 class [[nodiscard]] Recording {
  public:
   /// Starts. `path` may be "": nothing is written then. Throws ValueError while another one runs.
-  explicit Recording(std::string path, Options options = {});
+  [[nodiscard]] explicit Recording(std::string path, Options options = {});
   /// stop(), under ForbidSync too; an error is only printed.
   ~Recording();
   Recording(const Recording&) = delete;
@@ -76,7 +76,7 @@ bool is_recording();
 /// nothing is recorded.
 class [[nodiscard]] Range {
  public:
-  explicit Range(std::string name);
+  [[nodiscard]] explicit Range(std::string name);
   ~Range();
   Range(const Range&) = delete;
   Range& operator=(const Range&) = delete;

@@ -13,10 +13,10 @@ namespace {
 struct ReluGrad {
   static constexpr const char* name = "relu_grad";
   static constexpr Keep keep = Keep::nothing;
-  static Array forward(const Array& gy, const Array& y) {
-    return xp::elementwise(Ufunc::relu_grad, {gy, y});
+  static Array forward(const Array& gy, const KeptArray& y) {
+    return xp::elementwise(Ufunc::relu_grad, {gy, y.get("relu", "output")});
   }
-  static Variable backward(const Variable&, const Variable& ggx, const Array& y) {
+  static Variable backward(const Variable&, const Variable& ggx, const KeptArray& y) {
     return unary<ReluGrad>(ggx, y);
   }
 };
@@ -26,7 +26,7 @@ struct Relu {
   static constexpr Keep keep = Keep::output;
   static Array forward(const Array& x) { return xp::elementwise(Ufunc::relu, {x}); }
   static Variable backward(const Variable& y, const Variable& gy) {
-    return unary<ReluGrad>(gy, y.array());
+    return unary<ReluGrad>(gy, KeptArray(y.array()));
   }
 };
 

@@ -89,19 +89,22 @@ class Copy final : public FunctionNode {
 class Where final : public FunctionNode {
  public:
   explicit Where(Array condition) : FunctionNode("where"), condition_(std::move(condition)) {}
-  Arrays forward(const Arrays& x) override { return {xp::where(condition_, x[0], x[1])}; }
+  Arrays forward(const Arrays& x) override {
+    return {xp::where(condition_.get(name(), "condition"), x[0], x[1])};
+  }
   Variables backward(const Indexes& targets, const Variables& gy) override {
     Variable zero = constant(xp::zeros({}, gy[0].dtype(), gy[0].device()));
     Variables gx;
     for (int i : targets) {
-      Variable g = i == 0 ? where(condition_, gy[0], zero) : where(condition_, zero, gy[0]);
+      const Array& condition = condition_.get(name(), "condition");
+      Variable g = i == 0 ? where(condition, gy[0], zero) : where(condition, zero, gy[0]);
       gx.push_back(fit(g, *inputs()[static_cast<std::size_t>(i)]));
     }
     return gx;
   }
 
  private:
-  Array condition_;
+  KeptArray condition_;
 };
 
 /// Which elements of a C-contiguous array a basic index selects.
@@ -238,6 +241,24 @@ namespace rensa {
 
 Variable Variable::reshape(const Shape& shape) const { return F::reshape(*this, shape); }
 Variable Variable::transpose() const { return F::transpose(*this); }
+Variable Variable::astype(Dtype dtype) const { return F::cast(*this, dtype); }
+Variable Variable::ravel() const { return reshape({-1}); }
+Variable Variable::squeeze() const { return reshape(array().squeeze().shape()); }
+Variable Variable::squeeze(int axis) const { return reshape(array().squeeze(axis).shape()); }
+Variable Variable::expand_dims(int axis) const {
+  return reshape(array().expand_dims(axis).shape());
+}
+Variable Variable::swapaxes(int a, int b) const {
+  Shape axes;
+  for (int i = 0; i < ndim(); ++i) axes.push_back(i);
+  std::swap(axes[normalize_axis("swapaxes", a, ndim())],
+            axes[normalize_axis("swapaxes", b, ndim())]);
+  return F::transpose(*this, axes);
+}
+Variable Variable::broadcast_to(const Shape& shape) const { return F::broadcast_to(*this, shape); }
+Variable Variable::to(Device device) const {
+  return this->device() == device ? *this : F::copy(*this, device);
+}
 Variable Variable::operator[](BasicIndex index) const { return F::get_item(*this, {index}); }
 Variable Variable::operator[](std::initializer_list<BasicIndex> index) const {
   return F::get_item(*this, index);

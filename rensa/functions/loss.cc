@@ -1,6 +1,8 @@
 // Loss functions: forward and backward.
 #include "rensa/functions/loss.h"
 
+#include <optional>
+
 #include "rensa/autograd/function_node.h"
 #include "rensa/core/thread_state.h"
 #include "rensa/device/launcher.h"
@@ -23,7 +25,8 @@ class SoftmaxCrossEntropyNode final : public FunctionNode {
     check_scores_and_labels(name(), inputs[0], inputs[1]);
     retain_inputs({0});
     Array x = inputs[0].ascontiguous();
-    t_ = inputs[1].ascontiguous();
+    Array t = inputs[1].ascontiguous();
+    t_.emplace(t);
     y_ = xp::empty(x.shape(), x.dtype(), x.device());
     count_ = xp::empty({}, float32, x.device());
     Array loss = xp::empty({}, x.dtype(), x.device());
@@ -31,7 +34,7 @@ class SoftmaxCrossEntropyNode final : public FunctionNode {
     op.normalize = options_.normalize;
     op.ignore_label = options_.ignore_label;
     op.x = x.operand();
-    op.t = t_.operand();
+    op.t = t.operand();
     op.y = y_.operand();
     op.loss = loss.operand();
     op.count = count_.operand();
@@ -46,7 +49,7 @@ class SoftmaxCrossEntropyNode final : public FunctionNode {
     SoftmaxCrossEntropyGrad op;
     op.ignore_label = options_.ignore_label;
     op.y = y_.operand();
-    op.t = t_.operand();
+    op.t = labels().operand();
     op.count = count_.operand();
     op.gy = g.operand();
     op.gx = gx.operand();
@@ -59,7 +62,7 @@ class SoftmaxCrossEntropyNode final : public FunctionNode {
   // (softmax(x) - onehot(t)) * gy / count.
   Variable differentiable_gradient(const Variable& gy) {
     Variable x = get_retained_inputs()[0];
-    Array labels = t_.reshape({-1, 1});
+    Array labels = this->labels().reshape({-1, 1});
     Array one_hot = labels == xp::arange(x.shape(1), int64, x.device());
     Array counted = labels != options_.ignore_label;
     Array weight = counted.astype(promote_types(x.dtype(), float32)) / count_;
@@ -67,8 +70,11 @@ class SoftmaxCrossEntropyNode final : public FunctionNode {
     return difference * constant(weight.astype(x.dtype())) * gy;
   }
 
+  const Array& labels() const { return t_->get(name(), "labels"); }
+
   SoftmaxCrossEntropyOptions options_;
-  Array t_, y_, count_;  // y_ is the log softmax of x
+  std::optional<KeptArray> t_;
+  Array y_, count_;  // y_ is the log softmax of x
 };
 
 }  // namespace

@@ -52,7 +52,8 @@ struct Entry {
   bool eager_only = false;
   std::shared_ptr<Recording> recording;  // null until the second call
   std::unique_ptr<Replay> replay;
-  std::size_t num_results = 0;  // the first outputs; the others are reports
+  std::size_t num_results = 0;    // the first outputs; the others are reports
+  std::vector<Storage*> changed;  // what each replay writes to that others see
 };
 
 }  // namespace
@@ -137,6 +138,7 @@ struct CaptureCache::Impl {
       }
       stats.joined_operations = joined.operations;
       stats.rewritten_operations = static_cast<std::int64_t>(recording->operations.size());
+      entry.changed = recording->changed();
       Plan plan = make_plan(*recording, options.branches);
       entry.recording = recording;
       try {
@@ -175,6 +177,7 @@ struct CaptureCache::Impl {
       results.push_back(xp::empty_like(output.array));
     }
     entry.replay->launch(arrays, slots, results);
+    for (Storage* storage : entry.changed) storage->count_write();
     ++stats.replays;
     Variables values;
     for (std::size_t i = 0; i < results.size(); ++i) {

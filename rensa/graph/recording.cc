@@ -69,6 +69,18 @@ bool Recording::bindings_hold() const {
   return true;
 }
 
+std::vector<Storage*> Recording::changed() const {
+  struct Written final : OperandVisitor {
+    void read(Operand&) override {}
+    void write(Operand& operand) override { storages.insert(operand.storage); }
+    void update(Operand&) override {}
+    std::unordered_set<Storage*> storages;
+  } written;
+  for (const auto& operation : operations) operation->visit(written);
+  std::erase_if(written.storages, [](const Storage* storage) { return is_own(*storage); });
+  return {written.storages.begin(), written.storages.end()};
+}
+
 std::vector<Access> accesses(Operation& operation) {
   std::vector<Access> result;
   EachOperand visitor([&](Operand& operand, bool write) {

@@ -48,6 +48,8 @@ class Recording final : public Recorder {
   std::vector<HostAction> actions;
   std::vector<RecordedOutput> outputs;
   int num_slots = 0;
+  /// Memory that others can see and that every run writes to, parameters under update left out.
+  std::vector<Storage*> changed() const;
   /// A handle to every storage that an operation touches.
   std::unordered_map<Storage*, StoragePtr> storages;
   /// Memory of the step's own that holds what a folded operation wrote: not to be reused.

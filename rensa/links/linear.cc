@@ -26,7 +26,7 @@ Linear::Linear(std::int64_t in, std::int64_t out, const LinearOptions& options)
 
 void Linear::members(Visitor& v) { v("W", W), v("b", b); }
 
-Variable Linear::operator()(const Variable& x, int n_batch_axes) {
+Variable Linear::operator()(const Variable& x, int n_batch_axes) const {
   if (!W.is_initialized()) {
     std::int64_t features = 1;
     for (int i = n_batch_axes; i < x.ndim(); ++i) features *= x.shape()[i];

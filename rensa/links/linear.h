@@ -26,7 +26,7 @@ class Linear : public Chain<Linear> {
 
   /// The first `n_batch_axes` axes of x count samples; the others are flattened. Throws ShapeError,
   /// DtypeError, DeviceError.
-  Variable operator()(const Variable& x, int n_batch_axes = 1);
+  Variable operator()(const Variable& x, int n_batch_axes = 1) const;
 
   Parameter W, b;
 

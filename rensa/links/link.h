@@ -10,9 +10,10 @@
 //   };
 #pragma once
 
-#include <functional>
+#include <iosfwd>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -57,12 +58,15 @@ class Link {
   virtual ~Link();
 
   virtual void members(Visitor& v) = 0;
+  /// members() of a link that may be const: `v` changes nothing then but what is a handle.
+  void show_members(Visitor& v) const { self()->members(v); }
+  /// Throws ValueError, with the paths, where members() gives one name to two of them, or names a
+  /// link or a parameter twice (it would be updated twice). Optimizer::setup and files ask.
+  void check_members() const;
 
   /// Calls the model, for those that know it as a Link: updaters and evaluators. Chain forwards to
   /// the derived operator() of that many Variables; throws NotImplementedError where there is none.
-  virtual Variable invoke(const Variables&) {
-    throw NotImplementedError("invoke: this link has no operator() of so many variables");
-  }
+  virtual Variable invoke(const Variables& x) { throw_not_callable(x, 0); }
   /// A copy on the heap, as the current CopyModeScope says. Throws NotImplementedError for a model
   /// that cannot be copied.
   virtual std::unique_ptr<Link> clone() const {
@@ -70,26 +74,48 @@ class Link {
   }
 
   /// All parameters below this link, in the order of their sorted paths, as in Chainer.
-  std::vector<ParameterRef> params();
-  std::vector<NamedParameter> namedparams();
+  /// Handles: of a const link too they can be written through.
+  std::vector<ParameterRef> params() const;
+  std::vector<NamedParameter> namedparams() const;
   /// This link, as "/", and all links below it: "/predictor", "/predictor/l1".
   std::vector<std::pair<std::string, Link*>> namedlinks();
+  std::vector<std::pair<std::string, const Link*>> namedlinks() const;
   /// Elements of all initialized parameters.
-  std::int64_t count_params();
+  std::int64_t count_params() const;
+  /// A table: name, shape, dtype and number of elements of all parameters and persistents.
+  std::string str() const;
+  /// The class: "Classifier<MLP>".
+  std::string type_name() const;
 
-  /// In place, parameters and persistents. Returns this link (typed in Chain).
-  void move_to(Device device);
+  // Moving: the model's own parameters and persistents go there, and it returns itself (in its own
+  // type where that is a Chain). to_device() is Chainer's word for to(); to_gpu() means the current
+  // device, or GPU 0 where that is the CPU.
+  Link& to(Device device);
+  Link& to_device(Device device) { return to(device); }
+  Link& to_gpu() { return to(current_gpu()); }
+  Link& to_gpu(int index) { return to(gpu(index)); }
+  Link& to_cpu() { return to(cpu()); }
   void cleargrads();
   /// Adds the gradients of `other`, a link of the same structure, across devices.
-  void addgrads(Link& other);
+  void addgrads(const Link& other);
   /// Copies parameters (initializing whichever side is not) and persistents from `other`.
-  void copyparams(Link& other);
+  void copyparams(const Link& other);
 
-  std::shared_ptr<LinkAnchor> anchor();
+  std::shared_ptr<LinkAnchor> anchor() const;
+
+ protected:
+  /// Throws NotImplementedError: the operator() takes other numbers of Variables than x.size(),
+  /// those whose bit (1 << number) is set.
+  [[noreturn]] void throw_not_callable(const Variables& x, unsigned numbers) const;
 
  private:
-  std::shared_ptr<LinkAnchor> anchor_;
+  // members() is not const, so that one function shows what is read and what is written.
+  Link* self() const { return const_cast<Link*>(this); }
+  mutable std::shared_ptr<LinkAnchor> anchor_;
 };
+
+/// link.str().
+std::ostream& operator<<(std::ostream& os, const Link& link);
 
 /// The base of a user's model. Forgetting members() does not compile.
 template <class Derived> class Chain : public Link {
@@ -98,12 +124,14 @@ template <class Derived> class Chain : public Link {
     static_assert(!std::is_same_v<decltype(&Derived::members), void (Link::*)(Visitor&)>,
                   "a Chain names its parameters and children in members(Visitor&)");
   }
-  Derived& to_device(Device device) { return move_to(device), self(); }
-  Derived& to_gpu(int index = 0) { return to_device(gpu(index)); }
-  Derived& to_cpu() { return to_device(cpu()); }
+  Derived& to(Device device) { return Link::to(device), self(); }
+  Derived& to_device(Device device) { return to(device); }
+  Derived& to_gpu() { return to(current_gpu()); }
+  Derived& to_gpu(int index) { return to(gpu(index)); }
+  Derived& to_cpu() { return to(cpu()); }
   /// Chainer's Link.copy: `share` shares arrays until one side is moved to another device, `copy`
   /// is deep (as C++'s own copy is), `init` starts anew from the initializers.
-  Derived copy(CopyMode mode = CopyMode::share) {
+  Derived copy(CopyMode mode = CopyMode::share) const {
     CopyModeScope scope(mode);
     return Derived(static_cast<const Derived&>(*this));
   }
@@ -119,7 +147,9 @@ template <class Derived> class Chain : public Link {
     if constexpr (std::is_invocable_r_v<Variable, Derived&, V, V, V>) {
       if (x.size() == 3) return self()(x[0], x[1], x[2]);
     }
-    return Link::invoke(x);
+    throw_not_callable(x, std::is_invocable_r_v<Variable, Derived&, V> * 2u |
+                              std::is_invocable_r_v<Variable, Derived&, V, V> * 4u |
+                              std::is_invocable_r_v<Variable, Derived&, V, V, V> * 8u);
   }
   std::unique_ptr<Link> clone() const override {
     if constexpr (std::is_copy_constructible_v<Derived>) {

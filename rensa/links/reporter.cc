@@ -98,7 +98,7 @@ void report_values(std::initializer_list<Report> values,
 
 }  // namespace
 
-void report(std::initializer_list<Report> values, Link& observer) {
+void report(std::initializer_list<Report> values, const Link& observer) {
   ThreadState& thread = ThreadState::current();
   if (thread.recorder || thread.reporter) report_values(values, observer.anchor());
 }

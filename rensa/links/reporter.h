@@ -32,7 +32,7 @@ struct Report {
 /// without an observer takes the names as keys. Does nothing where no reporter is current. In a
 /// captured step every replay reports anew. Throws ValueError for a link that the reporter was not
 /// told of.
-void report(std::initializer_list<Report> values, Link& observer);
+void report(std::initializer_list<Report> values, const Link& observer);
 void report(std::initializer_list<Report> values);
 
 struct ReporterState;
@@ -50,7 +50,7 @@ class Reporter {
   /// Makes this the thread's current reporter, writing into `observation`, until it goes.
   class [[nodiscard]] Scope {
    public:
-    Scope(const Reporter& reporter, Observation& observation);
+    [[nodiscard]] Scope(const Reporter& reporter, Observation& observation);
     ~Scope();
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "rensa/autograd/graph.h"
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"
 #include "rensa/device/operations.h"
@@ -135,9 +136,34 @@ void update_group(const Group& group, const std::shared_ptr<OptimizerState>& opt
   launch(op);
 }
 
+void check_unnamed(const char* optimizer) {
+  for (const ParameterRef& p : autograd::unnamed_with_gradient()) {
+    throw ValueError(fmt::format(
+        "{}.update: a parameter{} {} has a gradient, but no model names it, so that nothing would "
+        "update it; name it in its link's members(Visitor&), or call set_update_enabled(false) on "
+        "it",
+        optimizer, p.name().empty() ? "" : " \"" + p.name() + "\"", p.array().view().describe()));
+  }
+}
+
 }  // namespace
 
+void Optimizer::check_loss(const Variable& loss, const std::string& giver) const {
+  if (!loss.defined()) {
+    throw ValueError(
+        fmt::format("{}.update: {} gave an undefined Variable", state_->name(), giver));
+  }
+  if (loss.size() == 1) return;
+  throw ValueError(fmt::format(
+      "{}.update: {} gave {}, which is no loss: that has one element. L::Classifier(model) makes a "
+      "loss of a model's output and labels, as does a function that ends in "
+      "F::softmax_cross_entropy "
+      "or F::mean",
+      state_->name(), giver, loss.array().view().describe()));
+}
+
 const Optimizer& Optimizer::setup(Link& model) const {
+  model.check_members();
   state_->target = model.anchor();
   state_->t = 0;
   state_->epoch = 0;
@@ -162,8 +188,10 @@ Link& Optimizer::target() const {
 
 void Optimizer::update() const {
   Link& model = target();
+  std::vector<Group> groups = make_groups(model, state_);
+  check_unnamed(state_->name());
   host_effect([state = state_] { ++state->t; });
-  for (const Group& group : make_groups(model, state_)) update_group(group, state_);
+  for (const Group& group : groups) update_group(group, state_);
 }
 
 double& Optimizer::attribute(const std::string& name) const {

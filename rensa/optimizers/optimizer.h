@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "rensa/core/update_rules.h"
@@ -37,18 +38,31 @@ class OptimizerState : public std::enable_shared_from_this<OptimizerState> {
 
 class Optimizer {
  public:
-  /// Holds on to `model` (following its moves) and gives every parameter an update rule.
+  /// Holds on to `model` (following its moves) and gives every parameter an update rule. Throws
+  /// ValueError where the model's members() names something twice (Link::check_members).
   const Optimizer& setup(Link& model) const;
   /// The model. Throws ValueError before setup and after the model is gone.
   Link& target() const;
 
   /// Updates all parameters with the gradients they have; those without are left alone. In a
-  /// recording the hyperparameters are asked anew by each replay.
+  /// recording the hyperparameters are asked anew by each replay. Throws ValueError where backward
+  /// gave a gradient to a parameter that no model's members() names: nothing would ever update it.
   void update() const;
-  /// cleargrads, loss = lossfun(args...), backward, update(). Returns the loss.
+  /// cleargrads, loss = lossfun(args...), backward, update(). Returns the loss. `lossfun` is a
+  /// function or a model that gives a loss of one element, else ValueError.
   template <class LossFunction, class... Args>
   Variable update(LossFunction&& lossfun, const Args&... args) const {
+    static_assert(
+        std::is_invocable_r_v<Variable, LossFunction&, const Args&...>,
+        "optimizer.update(lossfun, x, t): lossfun(x, t) gives the loss as a Variable; of a "
+        "model of x alone L::Classifier(model) makes such a function, or write one: "
+        "[&](const Variable& x, const Variable& t) { return F::...(model(x), t); }");
     Variable loss = lossfun(args...);
+    if constexpr (std::is_base_of_v<Link, std::remove_cvref_t<LossFunction>>) {
+      check_loss(loss, lossfun.type_name());
+    } else {
+      check_loss(loss, "the loss function");
+    }
     target().cleargrads();
     loss.backward();
     update();
@@ -65,6 +79,10 @@ class Optimizer {
  protected:
   explicit Optimizer(std::shared_ptr<OptimizerState> state) : state_(std::move(state)) {}
   std::shared_ptr<OptimizerState> state_;
+
+ private:
+  /// Throws ValueError unless `loss`, which `giver` gave, is of one element.
+  void check_loss(const Variable& loss, const std::string& giver) const;
 };
 
 }  // namespace rensa

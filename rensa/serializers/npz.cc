@@ -88,10 +88,11 @@ class ModelItems final : public Visitor {
   std::string prefix_;
 };
 
-Items items_of(Link& model) {
+Items items_of(const Link& model) {
+  model.check_members();
   Items items;
   ModelItems visitor(&items);
-  model.members(visitor);
+  model.show_members(visitor);
   return items;
 }
 
@@ -194,7 +195,7 @@ void load(const std::string& path, const Items& items, const LoadNpzOptions& opt
 
 }  // namespace
 
-void save_npz(const std::string& path, Link& model, const SaveNpzOptions& options) {
+void save_npz(const std::string& path, const Link& model, const SaveNpzOptions& options) {
   save(path, items_of(model), options);
 }
 

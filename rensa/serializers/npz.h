@@ -14,8 +14,8 @@ struct SaveNpzOptions {
 };
 /// Writes all parameters and persistents. The file appears whole or not at all. A parameter that
 /// waits for its shape is written as None, as Chainer does. Waits for the device. Throws
-/// SerializationError.
-void save_npz(const std::string& path, Link& model, const SaveNpzOptions& options = {});
+/// SerializationError, and ValueError for a model that names something twice (Link::check_members).
+void save_npz(const std::string& path, const Link& model, const SaveNpzOptions& options = {});
 void save_npz(const std::string& path, const Optimizer& optimizer,
               const SaveNpzOptions& options = {});
 

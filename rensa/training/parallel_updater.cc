@@ -55,7 +55,7 @@ void copy_states(const Optimizer& from, const Optimizer& to) {
     target->t = source->t;
     target->states.clear();
     for (const Array& state : source->states) {
-      target->states.push_back(state.copyto(targets[i].device()));
+      target->states.push_back(state.copy(targets[i].device()));
     }
   }
 }
@@ -99,13 +99,13 @@ class ParallelBody final : public UpdaterBody {
         sum_(devices_of(options_)),
         team_(static_cast<int>(options_.devices.size())) {
     Link& main = this->optimizer().target();
-    main.move_to(options_.devices[0].second);
+    main.to(options_.devices[0].second);
     replicas_.push_back({"main", options_.devices[0].second, nullptr, this->optimizer()});
     CopyModeScope deep(CopyMode::copy);
     for (std::size_t i = 1; i < options_.devices.size(); ++i) {
       const auto& [name, device] = options_.devices[i];
       std::unique_ptr<Link> model = main.clone();
-      model->move_to(device);
+      model->to(device);
       ReplicaOptimizer replica_optimizer(this->optimizer());
       replica_optimizer.setup(*model);
       replicas_.push_back({name, device, std::move(model), replica_optimizer});

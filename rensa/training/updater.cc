@@ -16,7 +16,7 @@ void UpdaterBody::update() {
   if (iterator_.is_new_epoch()) optimizer_.new_epoch();
 }
 
-Device device_of(Link& model) {
+Device device_of(const Link& model) {
   std::vector<ParameterRef> parameters = model.params();
   return parameters.empty() ? cpu() : parameters[0].device();
 }
@@ -31,7 +31,7 @@ class StandardBody final : public UpdaterBody {
         converter_(options_.converter_options),
         cache_(options_.capture_options) {
     Link& model = this->optimizer().target();
-    if (options_.device) model.move_to(*options_.device);
+    if (options_.device) model.to(*options_.device);
     device_ = options_.input_device.value_or(options_.device.value_or(device_of(model)));
   }
 

@@ -81,6 +81,6 @@ class StandardUpdater : public Updater {
 };
 
 /// Where the parameters of `model` are: the first one's device, the CPU for a model without any.
-Device device_of(Link& model);
+Device device_of(const Link& model);
 
 }  // namespace rensa::training

@@ -23,7 +23,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, TransferTest, ::testing::ValuesIn(testing::tes
 TEST_P(TransferTest, ToIsTheSameArrayWhereItIs) {
   Array a = xp::arange(6).reshape({2, 3});
   EXPECT_EQ(a.to(GetParam()).storage(), a.storage());
-  Array copy = a.copyto(GetParam());
+  Array copy = a.copy(GetParam());
   EXPECT_NE(copy.storage(), a.storage());
   EXPECT_EQ(values(copy), values(a));
   EXPECT_EQ(to_cpu(a).device(), cpu());

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "rensa/autograd/function_node.h"
+#include "rensa/autograd/parameter.h"
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
 #include "rensa/functions/functions.h"
@@ -67,6 +68,95 @@ TEST(Variable, IsAHandle) {
   std::ostringstream text;
   text << a;
   EXPECT_EQ(text.str().substr(0, 9), "variable(");
+}
+
+TEST(Variable, PrintsItsNameItsValuesAndItsCreator) {
+  Variable a(floats({1, 2}));
+  EXPECT_EQ(a.str(), "variable([1., 2.])");
+  EXPECT_EQ(F::square(a).str(), "variable([1., 4.], creator=square)");
+  a.body()->name = "W";
+  EXPECT_EQ(a.str(), "variable W([1., 2.])");
+  EXPECT_EQ(Variable().str(), "variable(undefined)");
+  EXPECT_EQ(Parameter(Initializer(0)).str(), "variable(not initialized)");
+  EXPECT_EQ(F::exp(Variable(xp::zeros({2, 2}))).str(),
+            "variable([[1., 1.],\n          [1., 1.]], creator=exp)");
+  std::ostringstream text;
+  text << a;
+  EXPECT_EQ(text.str(), a.str());
+}
+
+TEST(Variable, ComparisonsGiveArraysOfBool) {
+  for (Device device : testing::test_devices()) {
+    Variable a(xp::array({1.f, 2.f, 3.f}, device)), b(xp::array({3.f, 2.f, 1.f}, device));
+    using Bools = std::vector<bool>;
+    auto bools = [](const Array& x) { return x.to_vector<bool>(); };
+    EXPECT_EQ(bools(a == b), (Bools{false, true, false}));
+    EXPECT_EQ(bools(a != b), (Bools{true, false, true}));
+    EXPECT_EQ(bools(a < b), (Bools{true, false, false}));
+    EXPECT_EQ(bools(a <= b), (Bools{true, true, false}));
+    EXPECT_EQ(bools(a > b), (Bools{false, false, true}));
+    EXPECT_EQ(bools(a >= b), (Bools{false, true, true}));
+    EXPECT_EQ(bools(a > 1.5), (Bools{false, true, true}));
+    EXPECT_EQ(bools(2 == a), (Bools{false, true, false}));
+    EXPECT_EQ(bools(a == b.array()), (Bools{false, true, false}));
+    EXPECT_EQ(bools(b.array() < a), (Bools{false, false, true}));
+    // A mask for F::where, with gradients on both sides.
+    Variable chosen = F::sum(F::where(a > b, a, -1 * b));
+    chosen.backward();
+    EXPECT_EQ(values(a.grad()), (Values{0, 0, 1}));
+    EXPECT_EQ(values(b.grad()), (Values{-1, -1, 0}));
+  }
+}
+
+template <class T>
+concept AddsInPlace = requires(T& a) {
+  a += 1;
+};
+
+TEST(Variable, InPlaceOperatorsGoOnWithAnotherVariable) {
+  for (Device device : testing::test_devices()) {
+    Variable x(xp::array({1.f, 2.f}, device)), y = x, old = x;
+    y += x;                               // 2 x
+    y *= x;                               // 2 x^2
+    y -= 1;                               // 2 x^2 - 1
+    y /= 2;                               // x^2 - 1/2
+    y *= xp::array({1.f, 10.f}, device);  // of an array
+    EXPECT_EQ(values(x.array()), (Values{1, 2}));
+    EXPECT_EQ(old.body(), x.body());
+    EXPECT_EQ(values(y.array()), (Values{0.5, 35}));
+    F::sum(y).backward();
+    EXPECT_EQ(values(x.grad()), (Values{2, 40}));
+    EXPECT_EQ((+x).body(), x.body());
+  }
+  static_assert(AddsInPlace<Variable> && !AddsInPlace<Parameter> && !AddsInPlace<ParameterRef>);
+}
+
+TEST(Variable, ShapesAsOfArrays) {
+  Variable x(xp::arange(6, float32).reshape({1, 2, 3}));
+  EXPECT_EQ(x.squeeze().shape(), (Shape{2, 3}));
+  EXPECT_EQ(x.squeeze(0).shape(), (Shape{2, 3}));
+  EXPECT_EQ(x.expand_dims(-1).shape(), (Shape{1, 2, 3, 1}));
+  EXPECT_EQ(x.ravel().shape(), (Shape{6}));
+  EXPECT_EQ(x.flatten().shape(), (Shape{6}));
+  EXPECT_EQ(x.swapaxes(0, -1).shape(), (Shape{3, 2, 1}));
+  EXPECT_EQ(x.broadcast_to({4, 2, 3}).shape(), (Shape{4, 2, 3}));
+  EXPECT_EQ(x.astype(float64).dtype(), float64);
+  Array weights = xp::arange(6, float64).reshape({3, 2, 1});
+  F::sum(x.astype(float64).swapaxes(0, 2) * weights).backward();
+  EXPECT_EQ(values(x.grad()), (Values{0, 2, 4, 1, 3, 5}));
+}
+
+TEST(Variable, MovesByGivingAnother) {
+  for (Device device : testing::test_devices()) {
+    Variable x(xp::ones({2}));
+    Variable there = x.to(device);
+    EXPECT_EQ(there.device(), device);
+    EXPECT_EQ(there.body() == x.body(), device.is_cpu());
+    F::sum(there * 3).backward();
+    EXPECT_EQ(values(x.grad()), (Values{3, 3}));
+    EXPECT_EQ(x.grad().device(), cpu());
+    EXPECT_EQ(there.to_cpu().device(), cpu());
+  }
 }
 
 TEST(Variable, UndefinedThrows) {
@@ -231,12 +321,34 @@ TEST(Backward, NoBackpropModeLinksNothing) {
     no_backprop_mode scope;
     Variable y = x * 2;
     EXPECT_EQ(y.creator(), nullptr);
-    y.backward();
+    EXPECT_THROW(y.backward(), ValueError);
     EXPECT_FALSE(x.grad().defined());
     force_backprop_mode inner;
     EXPECT_NE((x * 2).creator(), nullptr);
   }
   EXPECT_NE((x * 2).creator(), nullptr);
+}
+
+TEST(Backward, NothingToGoBackTo) {
+  Parameter w(Initializer(1), {});
+  auto text = [](const Variable& y) { return testing::thrown<ValueError>([&] { y.backward(); }); };
+  auto holds = [](const std::string& text, const char* part) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  };
+  holds(text(Variable(xp::array({3}))), "a dtype without gradients");
+  holds(text(constant(xp::ones({})) * 2), "no gradient");
+  holds(text(Variable(xp::ones({}))), "no function gave");
+  Variable unlinked;
+  {
+    no_backprop_mode off;
+    unlinked = w * 2;
+  }
+  holds(text(unlinked), "no_backprop_mode");
+  EXPECT_FALSE(w.grad().defined());
+  EXPECT_THROW(backward({}), ValueError);
+  // One of several that has no graph is left aside.
+  backward({w * 3, constant(xp::ones({}))});
+  EXPECT_EQ(w.grad().item<float>(), 3);
 }
 
 TEST(Backward, SecondDerivative) {
@@ -314,7 +426,7 @@ TEST(Unchain, BackwardCutsAllBelow) {
   y.unchain_backward();
   EXPECT_EQ(y.creator(), nullptr);
   EXPECT_EQ(h.creator(), nullptr);
-  y.backward();
+  EXPECT_THROW(y.backward({}), ValueError);
   EXPECT_FALSE(x.grad().defined());
 }
 

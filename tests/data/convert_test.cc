@@ -46,7 +46,7 @@ TEST(TupleDataset, RowsAndErrors) {
 TEST(Converter, EveryWayGivesTheSame) {
   for (Device device : testing::test_devices()) {
     std::vector<Dataset> sets{datasets::TupleDataset(sample_columns(10)), by_example(10),
-                              datasets::TupleDataset(sample_columns(10)).to_device(device)};
+                              datasets::TupleDataset(sample_columns(10)).to(device)};
     for (const Dataset& set : sets) {
       for (std::int64_t limit : {std::int64_t{0}, 1_GiB}) {
         Converter convert({.resident_limit = limit});

@@ -56,7 +56,7 @@ std::map<std::string, Call> array_calls() {
       {"xp::array(values)",
        [](Things& t) { (void)xp::array(std::vector<float>(100, 1.f), t.device); }},
       {"a.copy()", [](Things& t) { (void)t.a.copy(); }},
-      {"a.copyto(gpu(0))", [](Things& t) { (void)t.a.copyto(t.device); }},
+      {"a.copy(gpu(0))", [](Things& t) { (void)t.a.copy(t.device); }},
       {"a.astype(dtype)", [](Things& t) { (void)t.a.astype(float64); }},
       {"a.fill(value)", [](Things& t) { t.a.fill(3); }},
       {"a[Slice(1, 3)]", [](Things& t) { (void)Array(t.a[Slice(1, 3)]); }},

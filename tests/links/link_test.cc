@@ -1,16 +1,24 @@
 // What a model is: a value with names, devices, copies and an anchor.
 #include "rensa/links/link.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <sstream>
+#include <type_traits>
 
 #include "rensa/core/error.h"
 #include "rensa/functions/functions.h"
 #include "rensa/links/links.h"
+#include "rensa/optimizers/optimizers.h"
+#include "rensa/serializers/npz.h"
+#include "tests/temporary_folder.h"
 #include "tests/testing.h"
 
 namespace rensa {
 namespace {
 
+using ::testing::HasSubstr;
 using Values = std::vector<float>;
 Values values(const Array& a) { return a.to_vector<float>(); }
 
@@ -108,6 +116,162 @@ TEST(Link, SharedUntilMoved) {
   shared.to_gpu(0);
   EXPECT_EQ(model.a.w.array().device(), cpu());
   EXPECT_EQ(shared.a.w.array().device(), gpu(0));
+}
+
+TEST(Link, MovingGivesTheModelItself) {
+  static_assert(std::is_same_v<decltype(std::declval<Outer&>().to_gpu()), Outer&>);
+  static_assert(std::is_same_v<decltype(std::declval<Link&>().to_gpu()), Link&>);
+  for (Device device : testing::test_devices()) {
+    Outer model;
+    Link& link = model;
+    EXPECT_EQ(&model.to(device), &model);
+    EXPECT_EQ(&model.to_device(device), &model);
+    EXPECT_EQ(&link.to(device), &model);
+    EXPECT_EQ(&model.a.w.to(device), &model.a.w);
+    EXPECT_EQ(&model.to_cpu(), &model);
+    EXPECT_EQ(model.a.w.device(), cpu());
+    EXPECT_EQ(model.z.W.device(), cpu());
+    if (device.is_cpu()) continue;
+    EXPECT_EQ(&model.to_gpu(), &model);
+    EXPECT_EQ(model.a.mean.device(), device);
+    EXPECT_EQ(&model.to_gpu(0), &model);
+  }
+}
+
+TEST(Link, ToGpuMeansTheCurrentOne) {
+  EXPECT_EQ(current_gpu(), gpu(0));
+  if (num_gpus() == 0) {
+    Outer model;
+    EXPECT_THROW(model.to_gpu(), DeviceError);
+    EXPECT_THROW((void)Variable(xp::ones({2})).to_gpu(), DeviceError);
+    EXPECT_THROW((void)xp::ones({2}).to_gpu(), DeviceError);
+  }
+  RENSA_NEEDS_GPUS(2);
+  DeviceScope on(gpu(1));
+  EXPECT_EQ(current_gpu(), gpu(1));
+  Outer model;
+  model.to_gpu();
+  EXPECT_EQ(model.a.w.device(), gpu(1));
+  Array host = xp::ones({2}, float32, cpu());
+  EXPECT_EQ(host.to_gpu().device(), gpu(1));
+  EXPECT_EQ(to_gpu(host).device(), gpu(1));
+  EXPECT_EQ(Variable(host).to_gpu().device(), gpu(1));
+  EXPECT_EQ(model.to_gpu(0).a.w.device(), gpu(0));
+}
+
+struct SameNames : Chain<SameNames> {
+  L::Linear l1{2, 2}, l2{2, 2};
+  void members(Visitor& v) override { v("l1", l1), v("l1", l2); }
+  Variable operator()(const Variable& x) { return l2(l1(x)).mean(); }
+};
+struct SameNameOfTwoKinds : Chain<SameNameOfTwoKinds> {
+  L::Linear w{2, 2};
+  std::int64_t count = 0;
+  void members(Visitor& v) override { v("w", w), v("w", count); }
+};
+struct LinkTwice : Chain<LinkTwice> {
+  L::Linear l1{2, 2};
+  void members(Visitor& v) override { v("l1", l1), v("again", l1); }
+};
+struct ParameterTwice : Chain<ParameterTwice> {
+  Parameter w{Initializer(1), {2}};
+  void members(Visitor& v) override { v("w", w), v("b", w); }
+};
+struct Itself : Chain<Itself> {
+  void members(Visitor& v) override { v("self", *this); }
+};
+template <class Model> struct Nested : Chain<Nested<Model>> {
+  Model part;
+  void members(Visitor& v) override { v("part", part); }
+};
+
+template <class Model> void refused(const std::string& text) {
+  Nested<Model> model;
+  optimizers::SGD optimizer;
+  std::string path = ::testing::TempDir() + "rensa_named_twice.npz";
+  EXPECT_THAT(testing::thrown<ValueError>([&] { optimizer.setup(model); }), HasSubstr(text));
+  EXPECT_THAT(testing::thrown<ValueError>([&] { serializers::save_npz(path, model); }),
+              HasSubstr(text));
+  EXPECT_THAT(testing::thrown<ValueError>([&] { serializers::load_npz(path, model); }),
+              HasSubstr(text));
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST(Link, WhatIsNamedTwiceIsRefused) {
+  refused<SameNames>("two members are named \"/part/l1\"");
+  refused<SameNameOfTwoKinds>("two members are named \"/part/w\"");
+  refused<LinkTwice>("the link \"/part/again\" is \"/part/l1\" again");
+  refused<ParameterTwice>("the parameter \"/part/b\" is \"/part/w\" again");
+  refused<Itself>("the link \"/part/self\" is \"/part\" again");
+  Itself model;
+  EXPECT_THAT(testing::thrown<ValueError>([&] { model.check_members(); }),
+              HasSubstr("\"/self\" is the model itself"));
+  Outer fine;
+  EXPECT_NO_THROW(fine.check_members());
+}
+
+TEST(Link, AConstModelIsReadCalledCopiedAndSaved) {
+  testing::TemporaryFolder folder;
+  Outer original;
+  (void)original.z(xp::ones({1, 5}));
+  const Outer& model = original;
+  EXPECT_EQ(model.count_params(), 1 + 2 + 3 + 15);
+  EXPECT_EQ(model.params().size(), 4u);
+  EXPECT_EQ(model.namedparams()[1].path, "/a/w");
+  const Link* found = model.namedlinks()[1].second;
+  EXPECT_EQ(found, &model.a);
+  EXPECT_EQ(model.z(xp::ones({2, 5})).shape(), (Shape{2, 3}));
+  EXPECT_EQ(model.anchor()->link, &original);
+  EXPECT_FALSE(model.str().empty());
+  serializers::save_npz(folder / "model.npz", model);
+  Outer other = model.copy(CopyMode::copy), read;
+  other.a.w.array().fill(8);
+  other.copyparams(model);
+  other.addgrads(model);
+  EXPECT_EQ(values(other.a.w.array()), (Values{1, 1}));
+  serializers::load_npz(folder / "model.npz", read);
+  EXPECT_EQ(values(read.z.W.array()), values(model.z.W.array()));
+}
+
+TEST(Link, PrintsATable) {
+  Outer model;
+  std::ostringstream text;
+  text << model;
+  EXPECT_EQ(text.str(), model.str());
+  EXPECT_EQ(model.str(),
+            "Outer\n"
+            "name                   shape            dtype    elements\n"
+            "/z/W                   not initialized\n"
+            "/z/b                   (3,)             float32         3\n"
+            "/scale                 (1,)             float32         1\n"
+            "/a/w                   (2,)             float32         2\n"
+            "/a/mean (persistent)   (2,)             float32         2\n"
+            "/a/count (persistent)  0                int64\n"
+            "parameters on cpu                                       6");
+  EXPECT_EQ(L::Classifier(L::Linear(2, 1)).type_name(), "Classifier<Linear>");
+}
+
+struct Labelled : Chain<Labelled> {
+  void members(Visitor&) override {}
+  Variable operator()(const Variable& x, const Variable&, const Variable&) { return x; }
+  Variable operator()(const Variable& x) { return x; }
+};
+struct Uncallable : Chain<Uncallable> {
+  void members(Visitor&) override {}
+};
+
+TEST(Link, InvokeSaysWhatWasCalledWithWhat) {
+  Labelled model;
+  Uncallable other;
+  Variable x(xp::ones({2, 3}));
+  EXPECT_EQ(model.invoke({x}).body(), x.body());
+  std::string text = testing::thrown<NotImplementedError>([&] { (void)model.invoke({x, x}); });
+  EXPECT_THAT(text, HasSubstr("Labelled was called with 2 variables (cpu (2, 3) float32"));
+  EXPECT_THAT(text, HasSubstr("takes 1 or 3"));
+  EXPECT_THAT(text, HasSubstr("L::Classifier(model)"));
+  text = testing::thrown<NotImplementedError>([&] { (void)other.invoke({x}); });
+  EXPECT_THAT(text, HasSubstr("Uncallable was called with 1 variable (cpu (2, 3) float32"));
+  EXPECT_THAT(text, HasSubstr("no operator()"));
 }
 
 TEST(Link, Addgrads) {

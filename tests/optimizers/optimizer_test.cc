@@ -204,6 +204,73 @@ TEST(Optimizer, ReplacedPartsAreTrainedToo) {
   EXPECT_NE(model.predictor.W.array()[1][0].item<float>(), 0);
 }
 
+struct Forgetful : Chain<Forgetful> {
+  L::Linear l1{2, 2}, l2{2, 1};
+  void members(Visitor& v) override { v("l1", l1); }
+  Variable operator()(const Variable& x) { return F::mean(l2(l1(x))); }
+};
+
+TEST(Optimizer, AParameterThatNobodyNamesIsFound) {
+  Forgetful model;
+  optimizers::SGD optimizer(1.0);
+  optimizer.setup(model);
+  Array before = model.l1.W.array().copy();
+  auto update = [&] { (void)optimizer.update(model, xp::ones({3, 2})); };
+  for (int i = 0; i < 2; ++i) {
+    std::string text = testing::thrown<ValueError>(update);
+    EXPECT_NE(text.find("SGD.update: a parameter \"W\" cpu (1, 2) float32"), std::string::npos)
+        << text;
+    EXPECT_NE(text.find("members(Visitor&)"), std::string::npos) << text;
+  }
+  EXPECT_TRUE(xp::array_equal(model.l1.W.array(), before));
+  EXPECT_EQ(optimizer.t(), 0);
+  model.l2.W.set_update_enabled(false);
+  EXPECT_NE(testing::thrown<ValueError>(update).find("\"b\""), std::string::npos);
+  model.l2.b.set_update_enabled(false);
+  EXPECT_NO_THROW(update());
+  EXPECT_EQ(optimizer.t(), 1);
+}
+
+TEST(Optimizer, AnotherModelsParametersAreNamed) {
+  // A fixed network in front, which nobody trains, and a critic with an optimizer of its own.
+  L::Linear fixed(2, 2), critic(2, 1);
+  Scalars model(float32, cpu());
+  fixed.to(cpu());
+  optimizers::SGD optimizer(0.1), other;
+  optimizer.setup(model);
+  other.setup(critic);
+  Variable loss = F::mean(critic(fixed(xp::ones({1, 2})))) * model.a.sum();
+  model.cleargrads();
+  loss.backward();
+  ASSERT_TRUE(fixed.W.grad().defined() && critic.W.grad().defined());
+  EXPECT_NO_THROW(optimizer.update());
+  // One that is gone, or whose gradient was cleared, is nobody's mistake.
+  {
+    Parameter alone(Initializer(1), {});
+    (alone * alone).backward();
+  }
+  Parameter cleared(Initializer(1), {});
+  (cleared * cleared).backward();
+  cleared.cleargrad();
+  EXPECT_NO_THROW(optimizer.update());
+}
+
+TEST(Optimizer, WhatIsNoLossIsRefused) {
+  L::Linear model(2, 3);
+  optimizers::Adam optimizer;
+  optimizer.setup(model);
+  std::string text = testing::thrown<ValueError>([&] {
+    (void)optimizer.update(model, xp::ones({4, 2}));
+  });
+  EXPECT_NE(text.find("Adam.update: Linear gave cpu (4, 3) float32"), std::string::npos) << text;
+  EXPECT_NE(text.find("L::Classifier(model)"), std::string::npos) << text;
+  auto nothing = [] { return Variable(); };
+  EXPECT_THROW((void)optimizer.update(nothing), ValueError);
+  auto constant_loss = [] { return constant(xp::ones({})); };
+  EXPECT_THROW((void)optimizer.update(constant_loss), ValueError);
+  EXPECT_EQ(optimizer.t(), 0);
+}
+
 TEST(Optimizer, GradientsNeedNotBeContiguous) {
   Scalars model(float32, cpu());
   optimizers::SGD optimizer(1.0);

@@ -280,7 +280,7 @@ TEST(CudaUpdate, RulesOverManyTargets) {
         for (int k = 0; k < 4; ++k) arrays.push_back(xp::abs(normal({n}, dtype)));
         if (i % 11 == 5) arrays[1] = arrays[1].astype(float32);  // a gradient of another dtype
         host.push_back(arrays);
-        for (Array& a : arrays) a = a.copyto(gpu(0));
+        for (Array& a : arrays) a = a.copy(gpu(0));
         device.push_back(arrays);
       }
       update(rule, host);
