@@ -6,8 +6,8 @@
 
 A C++ block stands after a comment that names the program it comes from,
     <!-- tests/consumer/network.cc -->
-and every line of it must be in that file, in this order, spaces at either end aside; the file is
-built and run by the tests. A diff must apply to the tree. It may stand after a comment that says how
+In README.md it is that whole file; in docs/ every line of it must be in that file, in this order, spaces
+at either end aside. The file is built and run by the tests. A diff must apply to the tree. It may stand after a comment that says how
 long it may be, files aside that are named:
     <!-- at most 15 added lines outside tests/array/op_table_test.cc -->
 Relative links must lead somewhere. Prints each fault as file:line.
@@ -56,12 +56,14 @@ def missing_lines(block, source):
     return [line for line in map(str.strip, block) if line and line not in lines]
 
 
-def program_faults(before, block):
+def program_faults(before, block, whole):
     source = SOURCE.match(before)
     if not source:
         yield "a C++ block after no comment that names its program"
     elif not (ROOT / source[1]).is_file():
         yield f"{source[1]} is not there"
+    elif whole and "\n".join(block) + "\n" != (ROOT / source[1]).read_text():
+        yield f"it is not the whole of {source[1]}"
     elif missing := missing_lines(block, (ROOT / source[1]).read_text()):
         yield f"not in {source[1]}: {missing[0]}"
 
@@ -118,7 +120,7 @@ def main():
             if kind == "text":
                 found = link_faults(page, block[0])
             elif kind == "cpp":
-                found = program_faults(before, block)
+                found = program_faults(before, block, page.name == "README.md")
             elif kind == "diff":
                 diffs += 1
                 found = diff_faults(before, block) if has_git else []

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "rensa/core/error.h"
-#include "rensa/training/interrupt.h"
+#include "rensa/training/interrupt_internal.h"
 
 namespace rensa::training {
 

@@ -1,4 +1,4 @@
-// A network trained by hand, against an installed rensa::rensa.
+// A network and its training.
 #include <rensa/rensa.h>
 
 #include <iostream>
@@ -8,12 +8,12 @@ using namespace rensa;
 struct MLP : Chain<MLP> {
   L::Linear l1, l2, l3;
   MLP(int64_t units, int64_t out) : l1(units), l2(units), l3(out) {}  // input sizes are inferred
-  void members(Visitor& v) {
+  void members(Visitor& v) override {
     v("l1", l1);
     v("l2", l2);
     v("l3", l3);
   }
-  Variable operator()(const Variable& x) { return l3(F::relu(l2(F::relu(l1(x))))); }
+  Variable operator()(const Variable& x) const { return l3(F::relu(l2(F::relu(l1(x))))); }
 };
 
 int main() {
@@ -29,6 +29,7 @@ int main() {
     last = optimizer.update(model, x, t).item<float>();  // cleargrads, forward, backward, update
     if (step == 0) first = last;
   }
+  std::cout << model << "\n";  // a table of its parameters
   std::cout << "loss " << first << " -> " << last << "\n";
   return last < first / 2 ? 0 : 1;
 }

@@ -26,8 +26,9 @@ set(configure ${CMAKE_COMMAND} -G ${generator} -D CMAKE_CXX_COMPILER=${compiler}
 run(${configure} -S ${source_dir} -B ${work_dir}/build -D CMAKE_BUILD_TYPE=Release
   -D CMAKE_PREFIX_PATH=${prefix})
 run(${CMAKE_COMMAND} --build ${work_dir}/build)
-run(${work_dir}/build/arrays)
-run(${work_dir}/build/network)
+foreach(program arrays kernels network)
+  run(${work_dir}/build/${program})
+endforeach()
 # Arrays alone need neither what networks need nor their library.
 run(${configure} -S ${source_dir} -B ${work_dir}/only_arrays -D ONLY_ARRAYS=ON
   -D CMAKE_PREFIX_PATH=${prefix} -D CMAKE_DISABLE_FIND_PACKAGE_CURL=ON
