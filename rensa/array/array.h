@@ -49,16 +49,16 @@ class Array {
   void* data() const { return view_.data; }
 
   // --- views: no copy, shared storage (reshape copies where strides do not allow a view) ---------
-  Array reshape(const Shape& shape) const;  // one extent may be -1
-  Array transpose() const;                  // axes reversed
-  Array transpose(const Shape& axes) const;
-  Array T() const { return transpose(); }
-  Array swapaxes(int a, int b) const;
+  [[nodiscard]] Array reshape(const Shape& shape) const;  // one extent may be -1
+  [[nodiscard]] Array transpose() const;                  // axes reversed
+  [[nodiscard]] Array transpose(const Shape& axes) const;
+  [[nodiscard]] Array T() const { return transpose(); }
+  [[nodiscard]] Array swapaxes(int a, int b) const;
   Array squeeze() const;
   Array squeeze(int axis) const;
   Array expand_dims(int axis) const;
   Array ravel() const;  // a copy unless contiguous
-  Array broadcast_to(const Shape& shape) const;
+  [[nodiscard]] Array broadcast_to(const Shape& shape) const;
 
   // --- indexing ------------------------------------------------------------------------------
   /// Basic indexing gives a view: a[1], a[{Slice(), -1}], a[{ellipsis, newaxis}]. Throws
@@ -72,18 +72,19 @@ class Array {
   template <class = void> Selection operator[](std::initializer_list<Index> index) const;
 
   // --- copies --------------------------------------------------------------------------------
-  Array copy() const;  // C-contiguous, same device
+  [[nodiscard]] Array copy() const;  // C-contiguous, same device
   /// A new array on `device`, also where this one is there already. Waits as to() does.
-  Array copy(Device device) const;
-  Array astype(Dtype dtype, bool copy = true) const;  // copy = false: this array when it fits
-  Array ascontiguous() const;                         // this array when it is C-contiguous
+  [[nodiscard]] Array copy(Device device) const;
+  [[nodiscard]] Array astype(Dtype dtype,
+                             bool copy = true) const;  // copy = false: this array when it fits
+  [[nodiscard]] Array ascontiguous() const;            // this array when it is C-contiguous
   /// This array on `device`: the same array, no copy, when it is there already, else a new one
   /// (xp::copyto writes into an array that there is). Waits (counted) towards the host, and towards
   /// a GPU from pageable memory of more than 64 MiB.
-  Array to(Device device) const;
-  Array to_cpu() const { return to(cpu()); }
-  Array to_gpu() const { return to(current_gpu()); }
-  Array to_gpu(int index) const { return to(gpu(index)); }
+  [[nodiscard]] Array to(Device device) const;
+  [[nodiscard]] Array to_cpu() const { return to(cpu()); }
+  [[nodiscard]] Array to_gpu() const { return to(current_gpu()); }
+  [[nodiscard]] Array to_gpu(int index) const { return to(gpu(index)); }
   /// Copies `source` (same shape and dtype, C-contiguous both) into this array on `stream`; with
   /// pinned host memory it returns at once, else it waits (counted). Throws ShapeError, DtypeError.
   void set(const Array& source) const;
@@ -227,7 +228,7 @@ class Array {
 };
 
 /// What basic indexing gives: an Array that, as a temporary, assigns through to its elements.
-class View : public Array {
+class [[nodiscard]] View : public Array {
  public:
   explicit View(Array array) : Array(std::move(array)) {}
   View(const View&) = default;
@@ -260,7 +261,7 @@ class Index {
 ///
 /// Of equal indices the last one's value stays. a[index] += v reads, adds and assigns, as NumPy
 /// does: equal indices add once (xp::scatter_add adds them all).
-class Array::Selection {
+class [[nodiscard]] Array::Selection {
  public:
   Selection(Array base, std::vector<Index> index)
       : base_(std::move(base)), index_(std::move(index)) {}

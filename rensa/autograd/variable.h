@@ -69,9 +69,9 @@ class Variable {
   const std::string& name() const;
 
   /// The gradient's array; undefined when there is none.
-  Array grad() const;
+  [[nodiscard]] Array grad() const;
   /// The gradient as a variable, with its own graph after enable_double_backprop.
-  Variable grad_var() const;
+  [[nodiscard]] Variable grad_var() const;
   /// Throws ShapeError, DtypeError, DeviceError when `g` does not match this variable.
   void set_grad(const Array& g) const;
   void set_grad_var(const Variable& g) const;
@@ -91,29 +91,29 @@ class Variable {
   std::shared_ptr<FunctionNode> creator() const;
   int rank() const { return node()->rank; }
 
-  Variable reshape(const Shape& shape) const;
-  Variable transpose() const;
-  Variable T() const { return transpose(); }
-  Variable sum(Axes axis = {}, bool keepdims = false) const;
-  Variable mean(Axes axis = {}, bool keepdims = false) const;
+  [[nodiscard]] Variable reshape(const Shape& shape) const;
+  [[nodiscard]] Variable transpose() const;
+  [[nodiscard]] Variable T() const { return transpose(); }
+  [[nodiscard]] Variable sum(Axes axis = {}, bool keepdims = false) const;
+  [[nodiscard]] Variable mean(Axes axis = {}, bool keepdims = false) const;
   // F's functions of the same names, with gradients.
-  Variable astype(Dtype dtype) const;  // F::cast
-  Variable ravel() const;
-  Variable flatten() const { return ravel(); }
-  Variable squeeze() const;
-  Variable squeeze(int axis) const;
-  Variable expand_dims(int axis) const;
-  Variable swapaxes(int a, int b) const;
-  Variable broadcast_to(const Shape& shape) const;
+  [[nodiscard]] Variable astype(Dtype dtype) const;  // F::cast
+  [[nodiscard]] Variable ravel() const;
+  [[nodiscard]] Variable flatten() const { return ravel(); }
+  [[nodiscard]] Variable squeeze() const;
+  [[nodiscard]] Variable squeeze(int axis) const;
+  [[nodiscard]] Variable expand_dims(int axis) const;
+  [[nodiscard]] Variable swapaxes(int a, int b) const;
+  [[nodiscard]] Variable broadcast_to(const Shape& shape) const;
   /// This variable's values on `device`: itself when they are there already, else F::copy, with a
   /// gradient that goes back.
-  Variable to(Device device) const;
-  Variable to_cpu() const { return to(cpu()); }
-  Variable to_gpu() const { return to(current_gpu()); }
-  Variable to_gpu(int index) const { return to(gpu(index)); }
+  [[nodiscard]] Variable to(Device device) const;
+  [[nodiscard]] Variable to_cpu() const { return to(cpu()); }
+  [[nodiscard]] Variable to_gpu() const { return to(current_gpu()); }
+  [[nodiscard]] Variable to_gpu(int index) const { return to(gpu(index)); }
   /// Basic indexing, with a gradient.
-  Variable operator[](BasicIndex index) const;
-  Variable operator[](std::initializer_list<BasicIndex> index) const;
+  [[nodiscard]] Variable operator[](BasicIndex index) const;
+  [[nodiscard]] Variable operator[](std::initializer_list<BasicIndex> index) const;
 
 #define RENSA_VARIABLE_OPERATOR(symbol)                                  \
   friend Variable operator symbol(const Variable& a, const Variable& b); \
@@ -139,12 +139,16 @@ class Variable {
   Variable& operator/=(Scalar b) { return *this = *this / b; }
 
   // Of the values: arrays of bool, without a gradient.
-#define RENSA_VARIABLE_COMPARISON(symbol)                                                  \
-  friend Array operator symbol(const Variable& a, const Variable& b) {                     \
-    return a.array() symbol b.array();                                                     \
-  }                                                                                        \
-  friend Array operator symbol(const Variable& a, Scalar b) { return a.array() symbol b; } \
-  friend Array operator symbol(Scalar a, const Variable& b) { return a symbol b.array(); }
+#define RENSA_VARIABLE_COMPARISON(symbol)                                            \
+  [[nodiscard]] friend Array operator symbol(const Variable& a, const Variable& b) { \
+    return a.array() symbol b.array();                                               \
+  }                                                                                  \
+  [[nodiscard]] friend Array operator symbol(const Variable& a, Scalar b) {          \
+    return a.array() symbol b;                                                       \
+  }                                                                                  \
+  [[nodiscard]] friend Array operator symbol(Scalar a, const Variable& b) {          \
+    return a symbol b.array();                                                       \
+  }
   RENSA_VARIABLE_COMPARISON(==)
   RENSA_VARIABLE_COMPARISON(!=)
   RENSA_VARIABLE_COMPARISON(<)
@@ -163,11 +167,12 @@ class Variable {
 };
 
 /// A variable of `array` that no gradient reaches: labels, masks, constants.
-inline Variable constant(Array array) { return Variable(std::move(array), false); }
+[[nodiscard]] inline Variable constant(Array array) { return Variable(std::move(array), false); }
 
 /// chainer.grad: gradients of `outputs` with respect to `inputs`, as variables; the inputs' own
 /// grad() is left alone. `grad_outputs` is empty for ones. Undefined where no path leads.
-Variables grad(const Variables& outputs, const Variables& inputs,
-               const Variables& grad_outputs = {}, bool enable_double_backprop = false);
+[[nodiscard]] Variables grad(const Variables& outputs, const Variables& inputs,
+                             const Variables& grad_outputs = {},
+                             bool enable_double_backprop = false);
 
 }  // namespace rensa

@@ -11,8 +11,8 @@ namespace functions {
 
 /// The share of rows of y (n, classes) whose greatest element stands at the label t (n,), rows
 /// labelled `ignore_label` left out; 0-d of y's dtype. Throws ShapeError, DtypeError, DeviceError.
-Variable accuracy(const Variable& y, const Variable& t,
-                  std::optional<std::int64_t> ignore_label = {});
+[[nodiscard]] Variable accuracy(const Variable& y, const Variable& t,
+                                std::optional<std::int64_t> ignore_label = {});
 
 }  // namespace functions
 

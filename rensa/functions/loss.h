@@ -16,8 +16,8 @@ struct SoftmaxCrossEntropyOptions {
 /// The mean over samples of -log softmax(x)[t]: x (n, classes) floating, t (n,) integer; 0-d. A
 /// label outside [0, classes) throws IndexError, on a GPU at the next wait. Throws ShapeError,
 /// DtypeError, DeviceError.
-Variable softmax_cross_entropy(const Variable& x, const Variable& t,
-                               const SoftmaxCrossEntropyOptions& options = {});
+[[nodiscard]] Variable softmax_cross_entropy(const Variable& x, const Variable& t,
+                                             const SoftmaxCrossEntropyOptions& options = {});
 
 }  // namespace functions
 

@@ -8,7 +8,7 @@ namespace functions {
 
 /// Zeroes each element with probability `ratio` and scales the others by 1 / (1 - ratio); x itself
 /// when config().train is off. Throws ValueError for a ratio outside [0, 1).
-Variable dropout(const Variable& x, double ratio = 0.5);
+[[nodiscard]] Variable dropout(const Variable& x, double ratio = 0.5);
 
 }  // namespace functions
 

@@ -131,7 +131,7 @@ template <class Derived> class Chain : public Link {
   Derived& to_cpu() { return to(cpu()); }
   /// Chainer's Link.copy: `share` shares arrays until one side is moved to another device, `copy`
   /// is deep (as C++'s own copy is), `init` starts anew from the initializers.
-  Derived copy(CopyMode mode = CopyMode::share) const {
+  [[nodiscard]] Derived copy(CopyMode mode = CopyMode::share) const {
     CopyModeScope scope(mode);
     return Derived(static_cast<const Derived&>(*this));
   }
