@@ -30,7 +30,7 @@ class DebugPrintHook : public MemoryHook {
 /// `auto label = memory_label("forward");`. Labels nest. Costs a push and a pop where nobody looks.
 class [[nodiscard]] MemoryLabel {
  public:
-  explicit MemoryLabel(std::string name);
+  [[nodiscard]] explicit MemoryLabel(std::string name);
   ~MemoryLabel();
   MemoryLabel(const MemoryLabel&) = delete;
   MemoryLabel& operator=(const MemoryLabel&) = delete;

@@ -1,0 +1,27 @@
+# Compiles warned.cc beside this file and holds the compiler's warnings against its comments.
+#   cmake -D compiler= -D include_dir= -P warned.cmake
+set(source ${CMAKE_CURRENT_LIST_DIR}/warned.cc)
+execute_process(COMMAND ${compiler} -std=c++20 -Wall -fsyntax-only -I${include_dir} ${source}
+  ERROR_VARIABLE text RESULT_VARIABLE status)
+if(NOT status EQUAL 0)
+  message(FATAL_ERROR "warned.cc does not compile:\n${text}")
+endif()
+file(READ ${source} lines)
+string(REPLACE ";" "," lines "${lines}")  # a list's separator
+string(REPLACE "[" "(" lines "${lines}")
+string(REPLACE "]" ")" lines "${lines}")
+string(REPLACE "\n" ";" lines "${lines}")
+set(number 0)
+set(faults "")
+foreach(line IN LISTS lines)
+  math(EXPR number "${number} + 1")
+  string(REGEX MATCH "warned\\.cc:${number}:[0-9]+: warning: " warning "${text}")
+  if(line MATCHES "// warned$" AND NOT warning)
+    string(APPEND faults "no warning of line ${number}: ${line}\n")
+  elseif(warning AND NOT line MATCHES "// warned$")
+    string(APPEND faults "a warning of line ${number}: ${line}\n")
+  endif()
+endforeach()
+if(faults)
+  message(FATAL_ERROR "${faults}\n${text}")
+endif()
