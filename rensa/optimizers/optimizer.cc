@@ -148,18 +148,18 @@ void check_unnamed(const char* optimizer) {
 
 }  // namespace
 
-void Optimizer::check_loss(const Variable& loss, const std::string& giver) const {
+void Optimizer::check_loss(const Variable& loss, const Link* giver) const {
+  if (loss.defined() && loss.size() == 1) return;
+  std::string name = giver ? giver->type_name() : "the loss function";
   if (!loss.defined()) {
-    throw ValueError(
-        fmt::format("{}.update: {} gave an undefined Variable", state_->name(), giver));
+    throw ValueError(fmt::format("{}.update: {} gave an undefined Variable", state_->name(), name));
   }
-  if (loss.size() == 1) return;
   throw ValueError(fmt::format(
       "{}.update: {} gave {}, which is no loss: that has one element. L::Classifier(model) makes a "
       "loss of a model's output and labels, as does a function that ends in "
       "F::softmax_cross_entropy "
       "or F::mean",
-      state_->name(), giver, loss.array().view().describe()));
+      state_->name(), name, loss.array().view().describe()));
 }
 
 const Optimizer& Optimizer::setup(Link& model) const {

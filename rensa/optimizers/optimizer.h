@@ -59,9 +59,9 @@ class Optimizer {
         "[&](const Variable& x, const Variable& t) { return F::...(model(x), t); }");
     Variable loss = lossfun(args...);
     if constexpr (std::is_base_of_v<Link, std::remove_cvref_t<LossFunction>>) {
-      check_loss(loss, lossfun.type_name());
+      check_loss(loss, &lossfun);
     } else {
-      check_loss(loss, "the loss function");
+      check_loss(loss, nullptr);
     }
     target().cleargrads();
     loss.backward();
@@ -81,8 +81,8 @@ class Optimizer {
   std::shared_ptr<OptimizerState> state_;
 
  private:
-  /// Throws ValueError unless `loss`, which `giver` gave, is of one element.
-  void check_loss(const Variable& loss, const std::string& giver) const;
+  /// Throws ValueError unless `loss`, which `giver` (null: a function) gave, is of one element.
+  void check_loss(const Variable& loss, const Link* giver) const;
 };
 
 }  // namespace rensa
