@@ -75,7 +75,7 @@ Dtype common_dtype_of_arrays(DtypeRule rule, const xp::ElementwiseArgument* begi
     if (!argument->array) continue;
     Dtype d = argument->array->dtype();
     all.add(d);
-    if (++*count == 1 || d == common) common = d;
+    if (++*count == 1) common = d;
     else if (floating) common = promote_types(floating_dtype(common), floating_dtype(d));
     else common = *count == 2 ? promote_types(common, d) : all.promoted();
   }
@@ -94,6 +94,9 @@ bool is_idle_bound(Ufunc ufunc, const xp::ElementwiseArgument* begin,
 // integer dtype which is computed in cannot hold is an error, but for comparisons, which are exact
 // about it, and `where`, which wraps it around.
 Dtype common_dtype(const char* name, Ufunc ufunc, Arguments arguments) {
+  const xp::ElementwiseArgument* a = arguments.begin();
+  bool two_arrays = arguments.size() == 2 && a[0].array && a[1].array;
+  if (two_arrays && a[0].array->dtype() == a[1].array->dtype()) return a[0].array->dtype();
   DtypeRule rule = ufunc_info(ufunc).rule;
   // The condition of `where` has no say, nor have exponents.
   const auto* begin = arguments.begin() + (rule == DtypeRule::where ? 1 : 0);

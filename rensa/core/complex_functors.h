@@ -194,7 +194,7 @@ RENSA_COLD Complex acosh(Complex z) {
 }
 RENSA_COLD Complex atanh(Complex z) {
   double x = abs(z.re), y = abs(z.im), quarter = copysign(kPi / 2, z.im);
-  if (isinf(z.im)) return {copysign(0.0, z.re), quarter};
+  if (isinf(z.im)) return {z.re == z.re ? copysign(0.0, z.re) : 0.0, quarter};
   if (!(z.im == z.im)) return {isinf(z.re) || z.re == 0 ? copysign(0.0, z.re) : nan(), nan()};
   if (isinf(z.re)) return {copysign(0.0, z.re), quarter};
   if (!(z.re == z.re)) return {nan(), nan()};
@@ -347,7 +347,11 @@ template <class T> RENSA_FN complex_t<T> atanh(complex_t<T> z) {
   RENSA_EDGE(atanh, z);
 }
 template <class T> RENSA_FN complex_t<T> asinh(complex_t<T> z) { return over_i(asin(times_i(z))); }
-template <class T> RENSA_FN complex_t<T> atan(complex_t<T> z) { return over_i(atanh(times_i(z))); }
+template <class T> RENSA_FN complex_t<T> atan(complex_t<T> z) {
+  complex_t<T> w = over_i(atanh(times_i(z)));
+  // A zero beside NaN is positive: a NaN that is negated has its own sign on a GPU.
+  return {w.re, z.im == z.im ? w.im : abs(w.im)};
+}
 #undef RENSA_EDGE
 
 // A power of zero is zero, or nothing where the exponent does not lie right of zero.
