@@ -4,10 +4,9 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <fstream>
 #include <vector>
 
-#include "rensa/core/error.h"
+#include "rensa/core/files.h"
 
 namespace rensa {
 
@@ -82,14 +81,12 @@ std::string Sha256::hex_digest() {
 }
 
 std::string sha256_of_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw SerializationError("sha256: cannot open " + path);
+  FileReader file(path);
   Sha256 hash;
   std::vector<char> buffer(1 << 16);
-  while (file.read(buffer.data(), static_cast<std::streamsize>(buffer.size())) || file.gcount()) {
-    hash.update(buffer.data(), static_cast<std::size_t>(file.gcount()));
+  while (std::size_t size = file.read(buffer.data(), buffer.size())) {
+    hash.update(buffer.data(), size);
   }
-  if (file.bad()) throw SerializationError("sha256: cannot read " + path);
   return hash.hex_digest();
 }
 

@@ -2,17 +2,19 @@
 #include "rensa/core/user_cache.h"
 
 #include <cstdlib>
-#include <filesystem>
 
 namespace rensa {
 
 std::string user_cache_folder() {
-  const char *cache = std::getenv("XDG_CACHE_HOME"), *home = std::getenv("HOME");
-  std::filesystem::path folder;
-  if (cache && *cache) folder = cache;
-  else if (home && *home) folder = std::filesystem::path(home) / ".cache";
-  else return {};
-  return (folder / "rensa").string();
+  // Relative paths are ignored, as the specification has it: a program that is started in somebody
+  // else's folder must not find its cache there.
+  auto absolute = [](const char* name) {
+    const char* value = std::getenv(name);
+    return value && *value == '/' ? std::string(value) : std::string();
+  };
+  if (std::string cache = absolute("XDG_CACHE_HOME"); !cache.empty()) return cache + "/rensa";
+  if (std::string home = absolute("HOME"); !home.empty()) return home + "/.cache/rensa";
+  return {};
 }
 
 }  // namespace rensa

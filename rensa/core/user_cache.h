@@ -5,7 +5,7 @@
 
 namespace rensa {
 
-/// $XDG_CACHE_HOME/rensa, else ~/.cache/rensa; empty when no variable says where that is.
+/// $XDG_CACHE_HOME/rensa, else $HOME/.cache/rensa; empty when neither variable is an absolute path.
 std::string user_cache_folder();
 
 }  // namespace rensa
