@@ -55,6 +55,11 @@ std::uint32_t big_endian(const unsigned char* b) {
 }  // namespace
 
 Array read_idx_gz(const std::string& path, int ndim) {
+  std::error_code unknown;
+  bool regular = std::filesystem::is_regular_file(path, unknown);
+  if (std::filesystem::exists(path, unknown) && !regular) {
+    throw SerializationError(path + ": no regular file");
+  }
   GzipFile file(path);
   unsigned char header[4 + 4 * kMaxNdim] = {};
   std::int64_t header_size = 4 + 4 * ndim;
@@ -68,7 +73,7 @@ Array read_idx_gz(const std::string& path, int ndim) {
   }
   Shape shape;
   std::int64_t total = 1;
-  auto on_disk = static_cast<std::int64_t>(std::filesystem::file_size(path));
+  auto on_disk = static_cast<std::int64_t>(std::filesystem::file_size(path, unknown));
   for (int i = 0; i < ndim; ++i) {
     shape.push_back(big_endian(header + 4 + 4 * i));
     if (__builtin_mul_overflow(total, shape[i], &total)) {

@@ -3,12 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <vector>
 
 #include "rensa/core/error.h"
+#include "rensa/core/files.h"
 #include "rensa/core/user_cache.h"
 #include "rensa/data/download.h"
 #include "rensa/data/idx.h"
@@ -22,15 +24,21 @@ namespace fs = std::filesystem;
 struct File {
   const char* name;
   const char* sha256;
+  std::int64_t size;
+  FileIdentity identity() const { return {sha256, size}; }
 };
 constexpr File kTrainImages{"train-images-idx3-ubyte.gz",
-                            "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609"};
+                            "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+                            9912422};
 constexpr File kTrainLabels{"train-labels-idx1-ubyte.gz",
-                            "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c"};
+                            "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+                            28881};
 constexpr File kTestImages{"t10k-images-idx3-ubyte.gz",
-                           "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6"};
+                           "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
+                           1648877};
 constexpr File kTestLabels{"t10k-labels-idx1-ubyte.gz",
-                           "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6"};
+                           "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
+                           4542};
 constexpr std::array kFiles{kTrainImages, kTrainLabels, kTestImages, kTestLabels};
 
 constexpr std::array kMirrors{"https://ossci-datasets.s3.amazonaws.com/mnist/",
@@ -52,11 +60,15 @@ std::vector<fs::path> candidate_folders() {
 }
 
 fs::path find_folder() {
+  fs::path cache = cache_folder();
   for (const fs::path& folder : candidate_folders()) {
-    std::error_code ignored;
-    bool whole = true;
-    for (const File& file : kFiles) whole = whole && fs::exists(folder / file.name, ignored);
-    if (whole) return folder;
+    // What the user has put somewhere is taken as it is, what was downloaded is verified.
+    auto is_there = [&](const File& file) {
+      std::error_code ignored;
+      fs::path path = folder / file.name;
+      return folder == cache ? is_file(path.string(), file.identity()) : fs::exists(path, ignored);
+    };
+    if (std::all_of(kFiles.begin(), kFiles.end(), is_there)) return folder;
   }
   return {};
 }
@@ -70,12 +82,11 @@ fs::path download_all() {
                              "; set RENSA_DATASET_ROOT to the folder of its idx .gz files");
   }
   try {
-    fs::create_directories(folder);
+    rensa::detail::make_folders(folder.string());
     for (const File& file : kFiles) {
-      if (fs::exists(folder / file.name)) continue;
       std::vector<std::string> urls;
       for (const char* mirror : kMirrors) urls.push_back(std::string(mirror) + file.name);
-      download(urls, file.sha256, (folder / file.name).string());
+      download(urls, file.identity(), (folder / file.name).string());
     }
   } catch (const std::exception& error) {
     throw SerializationError(fmt::format(

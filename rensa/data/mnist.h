@@ -15,8 +15,9 @@ struct TrainTest {
 /// MNIST: 60,000 and 10,000 digits of 28 x 28, float32 in [0, scale], labels int32. `ndim` 1 gives
 /// rows of 784, 2 gives (28, 28), 3 gives (1, 28, 28); without labels the datasets have one column.
 /// The four idx .gz files are looked for in $RENSA_DATASET_ROOT/mnist, $RENSA_DATASET_ROOT and the
-/// user's cache ($XDG_CACHE_HOME/rensa/mnist, ~/.cache/rensa/mnist), else downloaded into that
-/// cache. Throws SerializationError saying where it looked, or which file is damaged.
+/// user's cache ($XDG_CACHE_HOME/rensa/mnist, ~/.cache/rensa/mnist), where they have to be the
+/// published ones (SHA-256), else downloaded into that cache. Throws SerializationError saying
+/// where it looked, or which file is damaged.
 TrainTest get_mnist(bool withlabel = true, int ndim = 1, float scale = 1.f);
 
 /// The folder that get_mnist would read without a download; empty when there is none.

@@ -2,9 +2,16 @@
 #include "rensa/data/mnist.h"
 
 #include <gmock/gmock.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <zlib.h>
 
+#include <atomic>
 #include <cstdlib>
+#include <filesystem>
+#include <thread>
 
 #include "rensa/core/error.h"
 #include "rensa/core/sha256.h"
@@ -72,6 +79,13 @@ TEST_F(IdxTest, BadFilesAreNamed) {
               HasSubstr("cannot be opened"));
 }
 
+TEST_F(IdxTest, NoFilesAreNamed) {
+  ASSERT_EQ(::mkfifo((folder_ / "pipe").c_str(), 0600), 0);
+  for (const std::string& path : {folder_ / "pipe", folder_.str()}) {
+    EXPECT_THAT(message_of([&] { read_idx_gz(path, 1); }), HasSubstr("no regular file"));
+  }
+}
+
 TEST_F(IdxTest, TakesNoMemoryForSizesThatTheFileCannotHold) {
   EXPECT_THAT(read(idx(2049, {0xfffffff0}, "ab")), HasSubstr("compressed bytes can hold"));
   write_gz(folder_ / "b.gz", idx(2051, {0xffffffff, 0xffffffff, 0xffffffff}, "ab"));
@@ -111,12 +125,12 @@ void write_small_mnist(const std::string& folder) {
   write_gz(folder + "/t10k-labels-idx1-ubyte.gz", idx(2049, {1}, std::string("\x07", 1)));
 }
 
-TEST(Mnist, IsFoundInTheDatasetRootAndInTheCache) {
+TEST(Mnist, IsFoundInTheDatasetRootAndTheCacheIsVerified) {
   TemporaryFolder root, cache;
   Environment a("RENSA_DATASET_ROOT", root.str()), b("XDG_CACHE_HOME", cache.str());
   EXPECT_EQ(datasets::find_mnist(), "");
   write_small_mnist(cache / "rensa/mnist");
-  EXPECT_EQ(datasets::find_mnist(), cache / "rensa/mnist");
+  EXPECT_EQ(datasets::find_mnist(), "") << "a cache holds the published files or none";
   write_small_mnist(root.str());
   EXPECT_EQ(datasets::find_mnist(), root.str());
   write_small_mnist(root / "mnist");
@@ -156,32 +170,184 @@ std::string sha256_of(const std::string& text) {
   return hash.hex_digest();
 }
 
-TEST(Download, PassesOverWrongMirrorsAndGoesOnWithWhatIsThere) {
-  TemporaryFolder folder;
-  std::string content(5000, 'q');
-  testing::write_file(folder / "wrong", "something else");
-  testing::write_file(folder / "right", content);
-  std::vector<std::string> urls{"file://" + (folder / "missing"), "file://" + (folder / "wrong"),
-                                "file://" + (folder / "right")};
-  download(urls, sha256_of(content), folder / "a");
-  EXPECT_EQ(testing::read_file(folder / "a"), content);
-  testing::write_file(folder / "b.part", content.substr(0, 3000));
-  download(std::vector<std::string>{urls[2]}, sha256_of(content), folder / "b");
-  EXPECT_EQ(testing::read_file(folder / "b"), content);
-  EXPECT_FALSE(std::filesystem::exists(folder / "b.part"));
-  testing::write_file(folder / "c.part", "of another file");
-  download(std::vector<std::string>{urls[2]}, sha256_of(content), folder / "c");
-  EXPECT_EQ(testing::read_file(folder / "c"), content);
+FileIdentity identity_of(const std::string& text) {
+  return {sha256_of(text), static_cast<std::int64_t>(text.size())};
 }
 
-TEST(Download, SaysWhatEachAddressAnswered) {
-  TemporaryFolder folder;
-  testing::write_file(folder / "wrong", "something else");
-  std::vector<std::string> urls{"file://" + (folder / "missing"), "file://" + (folder / "wrong")};
-  std::string message = message_of([&] { download(urls, sha256_of("x"), folder / "a"); });
+class DownloadTest : public ::testing::Test {
+ protected:
+  std::string url(const std::string& name) const { return "file://" + (folder_ / name); }
+  std::string failure(std::vector<std::string> urls, const FileIdentity& wanted) const {
+    return message_of([&] { download(urls, wanted, folder_ / "a"); });
+  }
+  std::ptrdiff_t count() const {
+    return std::distance(std::filesystem::directory_iterator(folder_.str()), {});
+  }
+  TemporaryFolder folder_;
+  std::string content_ = std::string(5000, 'q');
+};
+
+TEST_F(DownloadTest, PassesOverWrongMirrorsAndGoesOnWithWhatIsThere) {
+  testing::write_file(folder_ / "wrong", "something else");
+  testing::write_file(folder_ / "right", content_);
+  std::vector<std::string> urls{url("missing"), url("wrong"), url("right")};
+  download(urls, identity_of(content_), folder_ / "a");
+  EXPECT_EQ(testing::read_file(folder_ / "a"), content_);
+  for (const std::string& part :
+       {content_.substr(0, 3000), content_, std::string("of another file"), content_ + "more",
+        std::string(5000, 'x'), std::string(4999, 'x')}) {
+    std::filesystem::remove(folder_ / "b");
+    testing::write_file(folder_ / "b.part", part);
+    download(std::vector<std::string>{urls[2]}, identity_of(content_), folder_ / "b");
+    EXPECT_EQ(testing::read_file(folder_ / "b"), content_);
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "b.part"));
+  }
+}
+
+TEST_F(DownloadTest, AWholeFileIsKeptAndADamagedOneReplaced) {
+  testing::write_file(folder_ / "a", content_);
+  download(std::vector<std::string>{url("missing")}, identity_of(content_), folder_ / "a");
+  testing::write_file(folder_ / "a", std::string(5000, 'x'));
+  EXPECT_FALSE(is_file(folder_ / "a", identity_of(content_)));
+  EXPECT_NE(failure({url("missing")}, identity_of(content_)), "no SerializationError");
+  testing::write_file(folder_ / "right", content_);
+  download(std::vector<std::string>{url("right")}, identity_of(content_), folder_ / "a");
+  EXPECT_TRUE(is_file(folder_ / "a", identity_of(content_)));
+}
+
+TEST_F(DownloadTest, SaysWhatEachAddressAnswered) {
+  testing::write_file(folder_ / "wrong", "something else");
+  testing::write_file(folder_ / "short", "x");
+  std::string message =
+      failure({url("missing"), url("wrong"), url("short"), "gopher://x/y"}, identity_of("yy"));
   EXPECT_THAT(message, HasSubstr("missing: "));
-  EXPECT_THAT(message, HasSubstr("wrong: its SHA-256 is not"));
-  EXPECT_FALSE(std::filesystem::exists(folder / "a"));
+  EXPECT_THAT(message, HasSubstr("wrong: it sends more than the file has"));
+  EXPECT_THAT(message, HasSubstr("short: its SHA-256 is not"));
+  EXPECT_THAT(message, HasSubstr("gopher://x/y: "));
+  EXPECT_EQ(count(), 2);
+}
+
+TEST_F(DownloadTest, TakesNoMoreThanTheFileHas) {
+  EXPECT_THAT(failure({"file:///dev/zero"}, identity_of(content_)), HasSubstr("sends more"));
+  EXPECT_EQ(count(), 0);
+}
+
+TEST_F(DownloadTest, PlacesThatCannotBe) {
+  testing::write_file(folder_ / "right", content_);
+  std::filesystem::create_directories(folder_ / "a");
+  EXPECT_THAT(failure({url("right")}, identity_of(content_)), HasSubstr("Is a directory"));
+  std::filesystem::remove(folder_ / "a");
+  testing::write_file(folder_ / "victim", "precious");
+  std::filesystem::create_symlink("victim", folder_ / "a.part");
+  EXPECT_NE(failure({url("right")}, identity_of(content_)), "no SerializationError");
+  EXPECT_EQ(testing::read_file(folder_ / "victim"), "precious");
+  std::filesystem::remove(folder_ / "a.part");
+  ASSERT_EQ(::mkfifo((folder_ / "a.part").c_str(), 0600), 0);
+  EXPECT_NE(failure({url("right")}, identity_of(content_)), "no SerializationError");
+  EXPECT_NE(message_of([&] {
+              download(std::vector<std::string>{url("right")}, identity_of(content_),
+                       folder_ / "no/a");
+            }),
+            "no SerializationError");
+}
+
+TEST_F(DownloadTest, ManyAtOnceFetchOneWholeFile) {
+  std::string content(3 << 20, 'r');
+  testing::write_file(folder_ / "right", content);
+  FileIdentity wanted = identity_of(content);
+  auto fetch = [&] {
+    std::vector<std::string> urls{url("right")};
+    return message_of([&] { download(urls, wanted, folder_ / "a"); }) == "no SerializationError" &&
+           is_file(folder_ / "a", wanted);
+  };
+  std::vector<pid_t> processes;
+  for (int i = 0; i < 4; ++i) {
+    processes.push_back(::fork());
+    if (processes.back() == 0) ::_exit(fetch() ? 0 : 1);
+  }
+  std::vector<std::thread> threads;
+  std::atomic<int> failures{0};
+  for (int i = 0; i < 4; ++i) threads.emplace_back([&] { failures += !fetch(); });
+  for (std::thread& thread : threads) thread.join();
+  for (pid_t process : processes) {
+    int status = -1;
+    ::waitpid(process, &status, 0);
+    EXPECT_EQ(status, 0);
+  }
+  EXPECT_EQ(failures, 0);
+  EXPECT_EQ(count(), 2);
+}
+
+/// An HTTP server on this machine that gives the same answer to whoever connects.
+class Server {
+ public:
+  explicit Server(std::string answer) : answer_(std::move(answer)) {
+    socket_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(address);
+    auto* at = reinterpret_cast<sockaddr*>(&address);
+    if (::bind(socket_, at, size) != 0 || ::listen(socket_, 8) != 0 ||
+        ::getsockname(socket_, at, &size) != 0) {
+      throw std::runtime_error("no server on this machine");
+    }
+    port_ = ntohs(address.sin_port);
+    thread_ = std::thread([this] { serve(); });
+  }
+  ~Server() {
+    ::shutdown(socket_, SHUT_RDWR);
+    thread_.join();
+    ::close(socket_);
+  }
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+  std::string url() const { return "http://127.0.0.1:" + std::to_string(port_) + "/file"; }
+  int visits() const { return visits_; }
+
+ private:
+  void serve() {
+    for (int client; (client = ::accept(socket_, nullptr, nullptr)) >= 0; ::close(client)) {
+      ++visits_;
+      char request[4096];
+      (void)!::recv(client, request, sizeof(request), 0);
+      (void)!::send(client, answer_.data(), answer_.size(), MSG_NOSIGNAL);
+    }
+  }
+  std::string answer_;
+  int socket_ = -1, port_ = 0;
+  std::atomic<int> visits_{0};
+  std::thread thread_;
+};
+
+std::string answer(const std::string& status, const std::string& headers, const std::string& body) {
+  return "HTTP/1.1 " + status + "\r\nConnection: close\r\n" + headers + "\r\n" + body;
+}
+
+TEST_F(DownloadTest, OverHttp) {
+  Environment direct("no_proxy", "127.0.0.1");
+  Server good(answer("200 OK", "", content_));
+  Server longer(answer("200 OK", "Content-Length: 999999999\r\n", content_));
+  Server missing(answer("404 Not Found", "", "nothing here"));
+  download(std::vector<std::string>{missing.url(), longer.url(), good.url()}, identity_of(content_),
+           folder_ / "a");
+  EXPECT_EQ(testing::read_file(folder_ / "a"), content_);
+  // A server that does not go on from the middle: all of it once more.
+  testing::write_file(folder_ / "b.part", content_.substr(0, 100));
+  download(std::vector<std::string>{good.url()}, identity_of(content_), folder_ / "b");
+  EXPECT_EQ(testing::read_file(folder_ / "b"), content_);
+}
+
+TEST_F(DownloadTest, RedirectsLeadToHttpsAlone) {
+  Environment direct("no_proxy", "127.0.0.1");
+  Server good(answer("200 OK", "", content_));
+  testing::write_file(folder_ / "right", content_);
+  for (const std::string& target : {good.url(), url("right")}) {
+    Server redirects(answer("302 Found", "Location: " + target + "\r\n", ""));
+    EXPECT_THAT(failure({redirects.url()}, identity_of(content_)), HasSubstr("rotocol"));
+    EXPECT_EQ(redirects.visits(), 1);
+  }
+  EXPECT_EQ(good.visits(), 0);
 }
 
 TEST(SyntheticDigits, AreTheSameOnAnyNumberOfThreads) {
