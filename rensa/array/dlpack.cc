@@ -130,11 +130,10 @@ template <class Managed> Array adopt(Managed* managed, bool read_only) {
         throw ShapeError("from_dlpack: a stride overflows");
       }
     }
-    array = xp::wrap(data, shape, strides, dtype, device, owner);
+    array = rensa::detail::wrap(data, shape, strides, dtype, device, owner, read_only);
   } else {
-    array = xp::wrap(data, shape, dtype, device, owner);
+    array = rensa::detail::wrap(data, shape, dtype, device, owner, read_only);
   }
-  if (read_only) array = array.copy();
   owner->managed = managed;
   return array;
 }
@@ -144,10 +143,17 @@ template <class Managed> Array adopt(Managed* managed, bool read_only) {
 DLManagedTensorVersioned* to_dlpack(const Array& a, const ToDlpackOptions& options) {
   auto* tensor = give<DLManagedTensorVersioned>(a, options);
   tensor->version = {kMajorVersion, kMinorVersion};
+  if (a.storage()->is_read_only()) tensor->flags = kReadOnly;
   return tensor;
 }
 
 DLManagedTensor* to_dlpack_unversioned(const Array& a, const ToDlpackOptions& options) {
+  if (a.defined() && a.storage()->is_read_only()) {
+    throw ValueError(fmt::format(
+        "to_dlpack_unversioned: {} is read-only, which such a tensor cannot say; copy() "
+        "it first, or use to_dlpack",
+        a.view().describe()));
+  }
   return give<DLManagedTensor>(a, options);
 }
 

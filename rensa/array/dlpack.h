@@ -82,15 +82,16 @@ struct ToDlpackOptions {
 /// A tensor that shares `a`'s memory and keeps it until its deleter is called, by whoever has taken
 /// it. Does not wait. Throws ValueError where a stride is no multiple of the element's size.
 dlpack::DLManagedTensorVersioned* to_dlpack(const Array& a, const ToDlpackOptions& options = {});
-/// The same for consumers that know no versions.
+/// The same for consumers that know no versions. Throws ValueError for read-only memory, which such
+/// a tensor cannot say.
 dlpack::DLManagedTensor* to_dlpack_unversioned(const Array& a, const ToDlpackOptions& options = {});
 
 namespace xp {
 
 /// An array on a tensor's memory; the tensor's deleter is called with its last handle (see xp::wrap
-/// about GPUs), or at once where the tensor is read-only, which is copied. Ownership passes when
-/// this returns: where it throws (DtypeError, DeviceError, ValueError), the tensor is still the
-/// caller's.
+/// about GPUs). Of a read-only tensor it is read-only too: what would write it throws ValueError.
+/// Ownership passes when this returns: where it throws (DtypeError, DeviceError, ValueError), the
+/// tensor is still the caller's.
 Array from_dlpack(dlpack::DLManagedTensorVersioned* tensor);
 Array from_dlpack(dlpack::DLManagedTensor* tensor);
 

@@ -10,7 +10,7 @@
 #include "rensa/core/error.h"
 #include "rensa/device/devices.h"
 
-namespace rensa::xp {
+namespace rensa {
 
 namespace {
 
@@ -55,8 +55,8 @@ std::int64_t alignment_of(Dtype dtype) {
 
 }  // namespace
 
-Array wrap(void* data, const Shape& shape, const Shape& strides, Dtype dtype, Device device,
-           std::shared_ptr<void> owner) {
+Array detail::wrap(void* data, const Shape& shape, const Shape& strides, Dtype dtype, Device device,
+                   std::shared_ptr<void> owner, bool read_only) {
   if (device.is_cuda()) check_device(device);
   ArrayView view;
   view.data = static_cast<char*>(data);
@@ -84,13 +84,14 @@ Array wrap(void* data, const Shape& shape, const Shape& strides, Dtype dtype, De
   auto holder = std::make_unique<std::shared_ptr<void>>(std::move(owner));
   StoragePtr storage = wrap_storage(
       view.data + range.first, range.second - range.first, device,
-      [](void* context) { delete static_cast<std::shared_ptr<void>*>(context); }, holder.get());
+      [](void* context) { delete static_cast<std::shared_ptr<void>*>(context); }, holder.get(),
+      read_only);
   (void)holder.release();
   return Array(std::move(storage), view);
 }
 
-Array wrap(void* data, const Shape& shape, Dtype dtype, Device device,
-           std::shared_ptr<void> owner) {
+Array detail::wrap(void* data, const Shape& shape, Dtype dtype, Device device,
+                   std::shared_ptr<void> owner, bool read_only) {
   std::int64_t bytes = itemsize(dtype);
   for (std::int64_t extent : shape) {
     if (__builtin_mul_overflow(bytes, std::max<std::int64_t>(extent, 1), &bytes)) {
@@ -98,7 +99,21 @@ Array wrap(void* data, const Shape& shape, Dtype dtype, Device device,
     }
   }
   return wrap(data, shape, contiguous_strides(shape, itemsize(dtype)), dtype, device,
-              std::move(owner));
+              std::move(owner), read_only);
 }
 
-}  // namespace rensa::xp
+namespace xp {
+
+Array wrap(void* data, const Shape& shape, const Shape& strides, Dtype dtype, Device device,
+           std::shared_ptr<void> owner) {
+  return rensa::detail::wrap(data, shape, strides, dtype, device, std::move(owner), false);
+}
+
+Array wrap(void* data, const Shape& shape, Dtype dtype, Device device,
+           std::shared_ptr<void> owner) {
+  return rensa::detail::wrap(data, shape, dtype, device, std::move(owner), false);
+}
+
+}  // namespace xp
+
+}  // namespace rensa

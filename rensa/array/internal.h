@@ -1,6 +1,7 @@
 // What the files of array/ share: making arrays and views, and the checks in front of a launch.
 #pragma once
 
+#include <memory>
 #include <string_view>
 
 #include "rensa/array/routines.h"
@@ -15,6 +16,12 @@ Array new_array(const Shape& shape, Dtype dtype, Device device);
 
 /// As new_array, in page-locked host memory.
 Array new_pinned_array(const Shape& shape, Dtype dtype);
+
+/// xp::wrap; with `read_only` of memory that launch() lets no operation write.
+Array wrap(void* data, const Shape& shape, const Shape& strides, Dtype dtype, Device device,
+           std::shared_ptr<void> owner, bool read_only);
+Array wrap(void* data, const Shape& shape, Dtype dtype, Device device, std::shared_ptr<void> owner,
+           bool read_only);
 
 /// Other elements of `a`'s storage: `offset` bytes from its first one.
 Array new_view(const Array& a, std::int64_t offset, const Shape& shape, const Shape& strides);

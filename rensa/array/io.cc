@@ -1,61 +1,16 @@
-// .npy, .npz and plain bytes.
+// .npy and plain bytes.
 #include "rensa/array/io.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <fstream>
-#include <set>
+#include <map>
 
-#include "rensa/array/files.h"
 #include "rensa/array/internal.h"
 #include "rensa/array/npy.h"
-#include "rensa/array/zip.h"
 #include "rensa/core/error.h"
+#include "rensa/core/files.h"
 
 namespace rensa {
-
-namespace detail {
-
-std::string read_whole_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file) {
-    throw SerializationError(fmt::format("cannot open {}: {}", path, std::strerror(errno)));
-  }
-  auto fail = [&](const char* what) {
-    throw SerializationError(fmt::format("cannot read {}: {}", path, what));
-  };
-  auto length = static_cast<std::streamoff>(file.tellg());
-  if (length < 0) fail("is it a file?");
-  file.seekg(0);
-  std::string content;
-  try {
-    content.resize(static_cast<std::size_t>(length));
-  } catch (const std::exception&) {
-    fail("it is too large");
-  }
-  if (!file.read(content.data(), length)) fail("is it a file?");
-  return content;
-}
-
-void write_whole_file(const std::string& path, std::string_view content) {
-  std::string temporary = fmt::format("{}.{}.tmp", path, ::getpid());
-  std::FILE* file = std::fopen(temporary.c_str(), "wb");
-  if (!file) {
-    throw SerializationError(fmt::format("cannot write {}: {}", temporary, std::strerror(errno)));
-  }
-  bool written = std::fwrite(content.data(), 1, content.size(), file) == content.size();
-  written &= std::fclose(file) == 0;
-  if (written && std::rename(temporary.c_str(), path.c_str()) == 0) return;
-  int error = errno;
-  std::remove(temporary.c_str());
-  throw SerializationError(fmt::format("cannot write {}: {}", path, std::strerror(error)));
-}
-
-}  // namespace detail
 
 namespace xp {
 
@@ -65,89 +20,63 @@ std::string with_ending(const std::string& path, std::string_view ending) {
   return path.ends_with(ending) ? path : path + std::string(ending);
 }
 
-void write_npz(const std::string& path, std::span<const NamedArray> arrays, bool compress) {
-  std::set<std::string> names;
-  for (const NamedArray& named : arrays) {
-    rensa::detail::check_defined("savez", named.array);
-    if (!names.insert(named.name).second) {
-      throw ValueError(fmt::format("savez: two arrays are named '{}'", named.name));
-    }
-  }
-  ZipWriter zip(with_ending(path, ".npz"));
-  for (const NamedArray& named : arrays) {
-    zip.add(named.name + ".npy", format_npy(named.array), compress);
-  }
-  zip.finish();
-}
-
-std::vector<NamedArray> numbered(std::initializer_list<Array> arrays) {
-  std::vector<NamedArray> named;
-  for (const Array& array : arrays) {
-    named.push_back({fmt::format("arr_{}", named.size()), array});
-  }
-  return named;
+// The elements on the host, one after the other.
+Array on_host(const char* operation, const Array& a) {
+  rensa::detail::check_defined(operation, a);
+  return to_cpu(a).ascontiguous();
 }
 
 }  // namespace
 
 void save(const std::string& path, const Array& a) {
-  rensa::detail::check_defined("save", a);
-  rensa::detail::write_whole_file(with_ending(path, ".npy"), format_npy(a));
+  Array host = on_host("save", a);
+  FileWriter file(with_ending(path, ".npy"));
+  write_npy(file, host);
+  file.finish();
+}
+
+void save(std::ostream& stream, const Array& a) {
+  Array host = on_host("save", a);
+  FileWriter file(stream);
+  write_npy(file, host);
+  file.finish();
 }
 
 Array load(const std::string& path, Placement device) {
-  std::string content = rensa::detail::read_whole_file(path);
-  if (content.starts_with("PK")) {
-    throw SerializationError(fmt::format("{}: an .npz of several arrays: say load_npz", path));
+  FileReader file(path);
+  Array a = read_npy(file);
+  char beyond;
+  if (file.read(&beyond, 1) != 0) {
+    throw SerializationError(fmt::format("{}: it goes on after the {} bytes of {} {}", path,
+                                         a.nbytes(), a.shape().str(), dtype_name(a.dtype())));
   }
-  return parse_npy(content, path).to(device.device());
+  return a.to(device.device());
 }
 
-void savez(const std::string& path, std::span<const NamedArray> arrays) {
-  write_npz(path, arrays, false);
-}
-void savez(const std::string& path, std::initializer_list<NamedArray> arrays) {
-  write_npz(path, {arrays.begin(), arrays.size()}, false);
-}
-void savez(const std::string& path, std::initializer_list<Array> arrays) {
-  write_npz(path, numbered(arrays), false);
-}
-void savez_compressed(const std::string& path, std::span<const NamedArray> arrays) {
-  write_npz(path, arrays, true);
-}
-void savez_compressed(const std::string& path, std::initializer_list<NamedArray> arrays) {
-  write_npz(path, {arrays.begin(), arrays.size()}, true);
-}
-void savez_compressed(const std::string& path, std::initializer_list<Array> arrays) {
-  write_npz(path, numbered(arrays), true);
+Array load(std::istream& stream, Placement device) {
+  FileReader file(stream);
+  return read_npy(file).to(device.device());
 }
 
-NpzFile::NpzFile(const std::string& path) : zip_(std::make_shared<ZipReader>(path)) {}
-
-std::vector<std::string> NpzFile::files() const {
-  std::vector<std::string> names = zip_->names();
-  for (std::string& name : names) {
-    if (name.ends_with(".npy")) name.resize(name.size() - 4);
+Array load(const std::string& path, const LoadOptions& options) {
+  if (options.mmap_mode.empty()) return load(path, options.device);
+  static const std::map<std::string_view, FileMapping::Mode> modes{
+      {"r", FileMapping::Mode::read},
+      {"c", FileMapping::Mode::copy},
+      {"r+", FileMapping::Mode::read_write}};
+  auto mode = modes.find(options.mmap_mode);
+  if (mode == modes.end()) {
+    throw ValueError(fmt::format("load: mmap_mode is \"{}\"; it has to be \"r\", \"r+\" or \"c\"",
+                                 options.mmap_mode));
   }
-  return names;
-}
-
-std::string NpzFile::entry_of(const std::string& name) const {
-  if (zip_->contains(name + ".npy")) return name + ".npy";
-  return zip_->contains(name) ? name : std::string();
-}
-
-bool NpzFile::contains(const std::string& name) const { return !entry_of(name).empty(); }
-
-Array NpzFile::get(const std::string& name, Placement device) const {
-  std::string entry = entry_of(name);
-  if (entry.empty()) {
-    throw IndexError(fmt::format("{}: it has no array '{}'", zip_->path(), name));
+  if (options.device.given() && !options.device.device().is_cpu()) {
+    throw ValueError(
+        fmt::format("load: a mapped file lies in host memory and not on {}; leave "
+                    "mmap_mode out, or the device",
+                    options.device.device().str()));
   }
-  return parse_npy(zip_->read(entry), zip_->path() + ": " + name).to(device.device());
+  return map_npy(path, mode->second);
 }
-
-NpzFile load_npz(const std::string& path) { return NpzFile(path); }
 
 // --- bytes
 // -----------------------------------------------------------------------------------------
@@ -182,29 +111,47 @@ Array frombuffer(std::string_view buffer, Dtype dtype, std::int64_t count, std::
                     device);
 }
 
+namespace {
+
+Array read_elements(FileReader& file, Dtype dtype, std::int64_t count, std::int64_t offset,
+                    Placement device) {
+  if (offset < 0 || file.skip(offset) < offset) {
+    throw ValueError(
+        fmt::format("fromfile: the offset {} lies outside of {}", offset, file.name()));
+  }
+  std::int64_t wanted = 0;
+  bool all = count < 0 || __builtin_mul_overflow(count, itemsize(dtype), &wanted);
+  std::string content = all ? file.read_rest() : file.read(static_cast<std::size_t>(wanted));
+  return frombuffer(content, dtype, static_cast<std::int64_t>(content.size()) / itemsize(dtype), 0,
+                    device);
+}
+
+}  // namespace
+
 Array fromfile(const std::string& path, Dtype dtype, std::int64_t count, std::int64_t offset,
                Placement device) {
-  std::string content = rensa::detail::read_whole_file(path);
-  auto size = static_cast<std::int64_t>(content.size());
-  if (offset < 0 || offset > size) {
-    throw ValueError(fmt::format("fromfile: the offset {} lies outside of the {} bytes of {}",
-                                 offset, size, path));
-  }
-  std::int64_t there = (size - offset) / itemsize(dtype);
-  if (count < 0 || count > there) count = there;
-  return frombuffer(content, dtype, count, offset, device);
+  FileReader file(path);
+  return read_elements(file, dtype, count, offset, device);
 }
 
-std::string tobytes(const Array& a) {
-  rensa::detail::check_defined("tobytes", a);
-  Array host = to_cpu(a).ascontiguous();
-  return std::string(static_cast<const char*>(host.data()),
-                     static_cast<std::size_t>(host.nbytes()));
+Array fromfile(std::istream& stream, Dtype dtype, std::int64_t count, std::int64_t offset,
+               Placement device) {
+  FileReader file(stream);
+  return read_elements(file, dtype, count, offset, device);
 }
+
+std::string tobytes(const Array& a) { return std::string(bytes_of(on_host("tobytes", a))); }
 
 void tofile(const Array& a, const std::string& path) {
-  rensa::detail::check_defined("tofile", a);
-  rensa::detail::write_whole_file(path, tobytes(a));
+  Array host = on_host("tofile", a);
+  rensa::detail::write_whole_file(path, bytes_of(host));
+}
+
+void tofile(const Array& a, std::ostream& stream) {
+  Array host = on_host("tofile", a);
+  FileWriter file(stream);
+  file.write(bytes_of(host));
+  file.finish();
 }
 
 }  // namespace xp

@@ -6,11 +6,15 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string_view>
 
+#include "rensa/array/exchange.h"
+#include "rensa/array/internal.h"
 #include "rensa/array/routines.h"
 #include "rensa/core/error.h"
+#include "rensa/device/tracer.h"
 
 namespace rensa {
 
@@ -177,14 +181,14 @@ std::string header_of(const std::string& descr, const Shape& shape) {
   return file + text;
 }
 
-void swap_bytes(char* data, std::int64_t nbytes, Dtype dtype) {
-  std::int64_t word = itemsize(dtype) / (dtype_kind(dtype) == 'c' ? 2 : 1);
-  for (std::int64_t i = 0; i < nbytes; i += word) std::reverse(data + i, data + i + word);
-}
+/// Bytes of what stands in one piece: of complex numbers, a part.
+std::int64_t word_size(Dtype dtype) { return itemsize(dtype) / (dtype_kind(dtype) == 'c' ? 2 : 1); }
 
-}  // namespace
-
-NpyHeader parse_npy_header(std::span<const char> file, const std::string& name) {
+/// How many bytes stand before the header's text, its length among them.
+std::size_t prefix_size(std::span<const char> file, const std::string& name) {
+  if (file.size() >= 2 && file[0] == 'P' && file[1] == 'K') {
+    throw SerializationError(name + ": an .npz of several arrays: say load_npz");
+  }
   if (file.size() < 10 || std::string_view(file.data(), 6) != kMagic) {
     throw SerializationError(name + ": not a .npy: it does not begin with NumPy's magic bytes");
   }
@@ -192,9 +196,55 @@ NpyHeader parse_npy_header(std::span<const char> file, const std::string& name) 
   if (major < 1 || major > 3) {
     throw SerializationError(fmt::format("{}: .npy version {} is not supported", name, major));
   }
-  std::size_t prefix = major == 1 ? 10 : 12;
+  return major == 1 ? 10 : 12;
+}
+
+std::size_t header_length(const char* file, std::size_t prefix) {
+  return little_endian(file + 8, prefix == 10 ? 2 : 4);
+}
+
+void check_numbers(const NpyHeader& header, const std::string& name) {
+  if (!header.is_object) return;
+  throw SerializationError(name + ": an array of Python objects; only numbers can be read");
+}
+
+void check_size(const NpyHeader& header, std::int64_t there, const std::string& name) {
+  if (there == header.nbytes()) return;
+  throw SerializationError(fmt::format("{}: {} {} takes {} bytes, but {} are there", name,
+                                       header.shape.str(), dtype_name(header.dtype),
+                                       header.nbytes(), there));
+}
+
+/// Host memory for the elements in the file's order.
+Array empty_as_stored(const NpyHeader& header) {
+  Untraced real;  // a function that fuse() traces takes it as an input
+  Shape stored = header.shape;
+  if (header.fortran_order) std::reverse(stored.begin(), stored.end());
+  return xp::empty(stored, header.dtype, cpu());
+}
+
+/// The array whose elements stand in `stored` as they stood in the file.
+Array decoded(const NpyHeader& header, const Array& stored) {
+  Untraced real;
+  auto* bytes = static_cast<char*>(stored.data());
+  if (header.byte_swapped) {
+    std::int64_t word = word_size(header.dtype);
+    for (char* end = bytes + stored.nbytes(); bytes != end; bytes += word) {
+      std::reverse(bytes, bytes + word);
+    }
+  }
+  if (header.dtype == bool_) {  // any other byte would not be a C++ bool
+    for (std::int64_t i = 0; i < stored.nbytes(); ++i) bytes[i] = bytes[i] != 0;
+  }
+  return header.fortran_order ? stored.transpose().copy() : stored;
+}
+
+}  // namespace
+
+NpyHeader parse_npy_header(std::span<const char> file, const std::string& name) {
+  std::size_t prefix = prefix_size(file, name);
   if (file.size() < prefix) throw SerializationError(name + ": truncated .npy header");
-  std::size_t length = little_endian(file.data() + 8, major == 1 ? 2 : 4);
+  std::size_t length = header_length(file.data(), prefix);
   if (length > file.size() - prefix) {
     throw SerializationError(fmt::format("{}: a .npy header of {} bytes, but only {} are there",
                                          name, length, file.size() - prefix));
@@ -207,34 +257,84 @@ NpyHeader parse_npy_header(std::span<const char> file, const std::string& name) 
 
 Array parse_npy(std::span<const char> file, const std::string& name) {
   NpyHeader header = parse_npy_header(file, name);
-  if (header.is_object) {
-    throw SerializationError(name + ": an array of Python objects; only numbers can be read");
-  }
+  check_numbers(header, name);
   auto there = static_cast<std::int64_t>(file.size() - header.data_offset);
-  if (there != header.nbytes()) {
-    throw SerializationError(fmt::format("{}: {} {} takes {} bytes, but {} are there", name,
-                                         header.shape.str(), dtype_name(header.dtype),
-                                         header.nbytes(), there));
+  check_size(header, there, name);
+  Array stored = empty_as_stored(header);
+  if (there > 0) {
+    std::memcpy(stored.data(), file.data() + header.data_offset, static_cast<std::size_t>(there));
+  }
+  return decoded(header, stored);
+}
+
+Array read_npy(FileReader& file) {
+  std::string begin = file.read(10);
+  std::size_t prefix = prefix_size(begin, file.name());
+  begin += file.read(prefix - begin.size());
+  if (begin.size() == prefix) begin += file.read(header_length(begin.data(), prefix));
+  NpyHeader header = parse_npy_header(begin, file.name());
+  check_numbers(header, file.name());
+  std::int64_t size = header.nbytes();
+  if (auto left = file.remaining()) {
+    check_size(header, std::min(*left, size), file.name());
+    Array stored = empty_as_stored(header);
+    std::size_t got = file.read(stored.data(), static_cast<std::size_t>(size));
+    check_size(header, static_cast<std::int64_t>(got), file.name());
+    return decoded(header, stored);
+  }
+  std::string elements = file.read(static_cast<std::size_t>(size));
+  check_size(header, static_cast<std::int64_t>(elements.size()), file.name());
+  Array stored = empty_as_stored(header);
+  if (size > 0) std::memcpy(stored.data(), elements.data(), elements.size());
+  return decoded(header, stored);
+}
+
+Array map_npy(const std::string& path, FileMapping::Mode mode) {
+  auto fail = [&](const std::string& what) {
+    throw SerializationError(
+        fmt::format("{}: it cannot be mapped: {}; load it without mmap_mode", path, what));
+  };
+  auto file = std::make_shared<FileMapping>(path, mode);
+  std::span<const char> bytes(file->data(), file->size());
+  NpyHeader header = parse_npy_header(bytes, path);
+  check_numbers(header, path);
+  check_size(header, static_cast<std::int64_t>(bytes.size() - header.data_offset), path);
+  if (header.byte_swapped) fail("its elements are of the other byte order");
+  std::int64_t word = word_size(header.dtype);
+  if (header.data_offset % static_cast<std::size_t>(word) != 0) {
+    fail(fmt::format("its elements do not lie at multiples of {} bytes", word));
+  }
+  if (header.dtype == bool_) {
+    auto beyond = [](char c) { return c != 0 && c != 1; };
+    if (std::any_of(bytes.begin() + static_cast<std::ptrdiff_t>(header.data_offset), bytes.end(),
+                    beyond)) {
+      fail("it has bools that are neither 0 nor 1");
+    }
   }
   Shape stored = header.shape;
   if (header.fortran_order) std::reverse(stored.begin(), stored.end());
-  Array array = xp::empty(stored, header.dtype, cpu());
-  if (there > 0) {
-    std::memcpy(array.data(), file.data() + header.data_offset, static_cast<std::size_t>(there));
-  }
-  if (header.byte_swapped) swap_bytes(static_cast<char*>(array.data()), there, header.dtype);
-  if (header.dtype == bool_) {  // any other byte would not be a C++ bool
-    auto* bytes = static_cast<unsigned char*>(array.data());
-    for (std::int64_t i = 0; i < there; ++i) bytes[i] = bytes[i] != 0;
-  }
-  return header.fortran_order ? array.transpose().copy() : array;
+  Array array = detail::wrap(file->data() + header.data_offset, stored,
+                             contiguous_strides(stored, itemsize(header.dtype)), header.dtype,
+                             cpu(), file, mode == FileMapping::Mode::read);
+  return header.fortran_order ? array.transpose() : array;
+}
+
+std::string npy_header(const Array& array) {
+  return header_of(descr_of(array.dtype()), array.shape());
+}
+
+std::string_view bytes_of(const Array& array) {
+  return {static_cast<const char*>(array.data()), static_cast<std::size_t>(array.nbytes())};
+}
+
+void write_npy(FileWriter& file, const Array& array) {
+  file.write(npy_header(array));
+  file.write(bytes_of(array));
 }
 
 std::string format_npy(const Array& array) {
   Array host = to_cpu(array).ascontiguous();
-  std::string file = header_of(descr_of(host.dtype()), host.shape());
-  file.append(static_cast<const char*>(host.data()), static_cast<std::size_t>(host.nbytes()));
-  return file;
+  return npy_header(host).append(bytes_of(host));
 }
 
 std::string npy_of_none() {

@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "rensa/array/array.h"
+#include "rensa/core/files.h"
 
 namespace rensa {
 
@@ -30,9 +32,28 @@ NpyHeader parse_npy_header(std::span<const char> file, const std::string& name);
 /// declares. Throws SerializationError.
 Array parse_npy(std::span<const char> file, const std::string& name);
 
-/// The .npy file of `array`, which is copied to the host. bfloat16, which NumPy has not, is written
-/// as numpy.save does it with ml_dtypes, '<V2': in Python say a.view(ml_dtypes.bfloat16). Every
-/// void of two bytes is read as bfloat16.
+/// The same of what stands next in `file`, which is left behind the elements. Memory is taken only
+/// for what the file bears out.
+Array read_npy(FileReader& file);
+
+/// A host array over the elements as they lie in the file, without a copy; of a file in Fortran
+/// order the array is too. Throws SerializationError for a file that is no .npy, and for elements
+/// that cannot be used where they lie: of the other byte order, misaligned, bools other than 0
+/// and 1.
+Array map_npy(const std::string& path, FileMapping::Mode mode);
+
+/// Writes the .npy file of a host array in C order. bfloat16, which NumPy has not, is written as
+/// numpy.save does it with ml_dtypes, '<V2': in Python say a.view(ml_dtypes.bfloat16). Every void
+/// of two bytes is read as bfloat16.
+void write_npy(FileWriter& file, const Array& array);
+
+/// What write_npy puts in front of the elements.
+std::string npy_header(const Array& array);
+
+/// The bytes of the elements of a host array in C order.
+std::string_view bytes_of(const Array& array);
+
+/// The .npy file of `array`, which is copied to the host.
 std::string format_npy(const Array& array);
 
 /// The .npy file that numpy.save makes of None.

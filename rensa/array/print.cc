@@ -38,7 +38,9 @@ template <class T> std::string shortest_scientific(double value) {
     std::string text;
     for (int digits = 0; digits <= 8; ++digits) {
       text = fmt::format("{:.{}e}", value, digits);
-      if (static_cast<float>(T(std::strtof(text.c_str(), nullptr))) == value) break;
+      float read = 0;  // not by strtof, which takes the point from the locale
+      std::from_chars(text.data(), text.data() + text.size(), read);
+      if (static_cast<float>(T(read)) == value) break;
     }
     return text;
   }

@@ -1,22 +1,41 @@
-// Arrays as lines of numbers.
+// Arrays as lines of numbers, whatever the program's locale.
 #include <fmt/format.h>
+#include <locale.h>  // NOLINT(modernize-deprecated-headers): newlocale, uselocale
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <complex>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <optional>
 
-#include "rensa/array/files.h"
 #include "rensa/array/internal.h"
 #include "rensa/array/io.h"
 #include "rensa/core/error.h"
+#include "rensa/core/files.h"
 
 namespace rensa::xp {
 
 namespace {
+
+// printf and strtod take the C locale's point while this stands, on this thread alone.
+class PlainNumbers {
+ public:
+  PlainNumbers() : before_(uselocale(plain())) {}
+  ~PlainNumbers() { uselocale(before_); }
+  PlainNumbers(const PlainNumbers&) = delete;
+  PlainNumbers& operator=(const PlainNumbers&) = delete;
+
+ private:
+  static locale_t plain() {
+    static const locale_t locale = newlocale(LC_ALL_MASK, "C", nullptr);
+    return locale;
+  }
+  locale_t before_;
+};
 
 // --- one field
 // ---------------------------------------------------------------------------------------
@@ -38,6 +57,7 @@ bool take_real(std::string_view* text, double* value) {
   auto [rest, error] = std::from_chars(begin, end, *value);
   if (error == std::errc::result_out_of_range) {
     // Infinity or nearly nothing, which strtod tells apart.
+    PlainNumbers plain;
     *value = std::strtod(std::string(begin, rest).c_str(), nullptr);
   } else if (error != std::errc()) {
     return false;
@@ -105,21 +125,26 @@ template <class T> bool append(std::string_view text, std::vector<char>* bytes) 
   return true;
 }
 
-template <class T> void append_number(double number, std::vector<char>* bytes) {
-  T element;
-  if constexpr (requires { typename T::value_type; }) {
-    element = T(static_cast<typename T::value_type>(number), 0);
-  } else if constexpr (std::integral<T>) {
-    bool fits = number >= -9.2e18 && number <= 9.2e18;
-    element = fits ? static_cast<T>(static_cast<std::int64_t>(number))
-                   : T(std::same_as<T, bool> ? 0 : -1);
-  } else if constexpr (std::floating_point<T>) {
-    element = static_cast<T>(number);
-  } else {
-    element = T(static_cast<float>(number));
+// Appends the number that stands for what is missing; false where T has no such number.
+template <class T> bool append_filling(Scalar filling, std::vector<char>* bytes) {
+  if constexpr (std::integral<T> && !std::same_as<T, bool>) {
+    double real = filling.real();
+    bool fits = filling.is_integral()
+                    ? !rensa::detail::is_out_of_range(filling, dtype_of<T>)
+                    : std::trunc(real) >= static_cast<double>(std::numeric_limits<T>::min()) &&
+                          real < std::ldexp(1.0, std::numeric_limits<T>::digits);
+    if (!fits) return false;
+    if (!filling.is_integral()) {
+      auto element = static_cast<T>(real);
+      const char* first = reinterpret_cast<const char*>(&element);
+      bytes->insert(bytes->end(), first, first + sizeof(T));
+      return true;
+    }
   }
+  T element = filling.as<T>();
   const char* first = reinterpret_cast<const char*>(&element);
   bytes->insert(bytes->end(), first, first + sizeof(T));
+  return true;
 }
 
 // --- lines
@@ -131,7 +156,7 @@ struct TableOptions {
   std::string_view comments, delimiter;
   const std::vector<std::int64_t>& usecols;
   std::int64_t max_rows;
-  std::optional<double> filling;  // for what is no number
+  std::optional<Scalar> filling;  // for what is no number
 };
 
 class TableReader {
@@ -214,7 +239,13 @@ class TableReader {
     visit_dtype(options_.dtype, [&](auto zero) {
       using T = decltype(zero);
       if (append<T>(field, &bytes_)) return;
-      if (options_.filling) return append_number<T>(*options_.filling, &bytes_);
+      if (options_.filling) {
+        if (append_filling<T>(*options_.filling, &bytes_)) return;
+        throw ValueError(fmt::format(
+            "{}: line {}, field {} is missing, and the filling_value {} is no {}; give another one",
+            options_.operation, line_, i + 1, options_.filling->real(),
+            dtype_name(options_.dtype)));
+      }
       throw ValueError(fmt::format("{}: line {}, field {}: '{}' is no {}", options_.operation,
                                    line_, i + 1, field.substr(0, 40), dtype_name(options_.dtype)));
     });
@@ -277,13 +308,40 @@ Array loadtxt(const std::string& path, const LoadtxtOptions& options) {
   return parse_text(rensa::detail::read_whole_file(path), options);
 }
 
-Array genfromtxt(const std::string& path, const GenfromtxtOptions& options) {
-  std::string text = rensa::detail::read_whole_file(path);
+Array loadtxt(std::istream& stream, const LoadtxtOptions& options) {
+  return parse_text(FileReader(stream).read_rest(), options);
+}
+
+namespace {
+
+// What stands for a field that is missing unless the caller says: NumPy's choice.
+Scalar default_filling(Dtype dtype) {
+  switch (dtype_kind(dtype)) {
+    case 'b': return false;
+    case 'i':
+    case 'u': return -1;
+    default: return std::numeric_limits<double>::quiet_NaN();
+  }
+}
+
+Array table_of(FileReader&& file, const GenfromtxtOptions& options) {
+  std::string text = file.read_rest();
   TableReader reader({"genfromtxt", options.dtype, options.comments, options.delimiter,
-                      options.usecols, options.max_rows, options.filling_value});
+                      options.usecols, options.max_rows,
+                      options.filling_value.value_or(default_filling(options.dtype))});
   reader.read(without_ends(lines_of(text), options.skip_header, options.skip_footer),
               options.skip_header);
   return squeezed(reader.array(options.device), 0, options.unpack, reader.rows() == 0);
+}
+
+}  // namespace
+
+Array genfromtxt(const std::string& path, const GenfromtxtOptions& options) {
+  return table_of(FileReader(path), options);
+}
+
+Array genfromtxt(std::istream& stream, const GenfromtxtOptions& options) {
+  return table_of(FileReader(stream), options);
 }
 
 // --- writing
@@ -320,6 +378,7 @@ class NumberFormat {
       fail("has no conversion of the kinds e, f, g, E, F, G, d, i, u, x, X and o");
     }
     conversion_ = fmt.substr(start, i - start);
+    large_ = conversion_.substr(0, conversion_.find('.')) + ".0f";
     kind_ = fmt[i++];
     literal(&after_);
     if (i < fmt.size()) fail("has more than one conversion");
@@ -329,25 +388,34 @@ class NumberFormat {
   }
 
   std::string operator()(double value) const {
-    return is_float_ ? print(value) : print(static_cast<long long>(value));
+    if (is_float_) return print(value);
+    double whole = std::trunc(value);
+    bool is_signed = kind_ == 'd' || kind_ == 'i';
+    if (whole >= -0x1p63 && whole < 0x1p63) return print(static_cast<long long>(whole));
+    if (is_signed && std::isfinite(whole)) return print(large_, whole);  // exact, as in Python
+    throw ValueError(
+        fmt::format("savetxt: {} is no integer that the format '{}' could write", value, kind_));
   }
   std::string operator()(std::int64_t value) const {
     return is_float_ ? print(static_cast<double>(value)) : print(static_cast<long long>(value));
   }
   std::string operator()(std::uint64_t value) const {
-    if (!is_float_ && (kind_ == 'd' || kind_ == 'i') && value >> 63)
-      return before_ + std::to_string(value) + after_;
+    if (value >> 63 && (kind_ == 'd' || kind_ == 'i')) {
+      return print(conversion_.substr(0, conversion_.size() - 1) + 'u', value);
+    }
     return is_float_ ? print(static_cast<double>(value)) : print(static_cast<long long>(value));
   }
 
  private:
-  template <class T> std::string print(T value) const {
+  template <class T> std::string print(T value) const { return print(conversion_, value); }
+  template <class T> std::string print(const std::string& conversion, T value) const {
     char buffer[2048];  // 309 digits and 999 places fit
-    int size = std::snprintf(buffer, sizeof(buffer), conversion_.c_str(), value);
+    int size = std::snprintf(buffer, sizeof(buffer), conversion.c_str(), value);
     return before_ + std::string(buffer, static_cast<std::size_t>(std::max(size, 0))) + after_;
   }
 
   std::string before_, conversion_, after_;
+  std::string large_;  // for whole numbers beyond 64 bits
   char kind_ = 'e';
   bool is_float_ = true;
 };
@@ -369,21 +437,21 @@ template <> std::string format_element(const NumberFormat& format, const double&
   return format(value);
 }
 
-void append_lines(std::string_view text, const SavetxtOptions& options, std::string* out) {
+void write_lines(std::string_view text, const SavetxtOptions& options, FileWriter* file) {
   if (text.empty()) return;
   for (;;) {
     std::size_t end = text.find('\n');
-    *out += options.comments;
-    *out += text.substr(0, end);
-    *out += options.newline;
+    file->write(options.comments);
+    file->write(text.substr(0, end));
+    file->write(options.newline);
     if (end == text.npos) return;
     text.remove_prefix(end + 1);
   }
 }
 
-}  // namespace
-
-void savetxt(const std::string& path, const Array& a, const SavetxtOptions& options) {
+// `target` is a path or a stream.
+template <class Target>
+void write_table(Target& target, const Array& a, const SavetxtOptions& options) {
   rensa::detail::check_defined("savetxt", a);
   if (a.ndim() != 1 && a.ndim() != 2) {
     throw ShapeError(
@@ -392,21 +460,32 @@ void savetxt(const std::string& path, const Array& a, const SavetxtOptions& opti
   NumberFormat format(options.fmt);
   Array host = to_cpu(a).ascontiguous();
   std::int64_t columns = a.ndim() == 2 ? a.shape(1) : 1;
-  std::string text;
-  append_lines(options.header, options, &text);
+  FileWriter file(target);
+  write_lines(options.header, options, &file);
+  PlainNumbers plain;
   visit_dtype(a.dtype(), [&](auto zero) {
     using T = decltype(zero);
     const T* data = host.view().template as<T>();
     for (std::int64_t i = 0; i < a.shape(0); ++i) {
       for (std::int64_t j = 0; j < columns; ++j) {
-        if (j > 0) text += options.delimiter;
-        text += format_element(format, data[i * columns + j]);
+        if (j > 0) file.write(options.delimiter);
+        file.write(format_element(format, data[i * columns + j]));
       }
-      text += options.newline;
+      file.write(options.newline);
     }
   });
-  append_lines(options.footer, options, &text);
-  rensa::detail::write_whole_file(path, text);
+  write_lines(options.footer, options, &file);
+  file.finish();
+}
+
+}  // namespace
+
+void savetxt(const std::string& path, const Array& a, const SavetxtOptions& options) {
+  write_table(path, a, options);
+}
+
+void savetxt(std::ostream& stream, const Array& a, const SavetxtOptions& options) {
+  write_table(stream, a, options);
 }
 
 }  // namespace rensa::xp

@@ -2,15 +2,11 @@
 #include "rensa/array/zip.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <fstream>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "rensa/core/error.h"
@@ -25,6 +21,28 @@ constexpr std::uint32_t kIn64 = 0xffffffff;  // the number stands in the zip64 f
 constexpr int kStored = 0, kDeflated = 8;
 constexpr std::uint64_t kMostExpansion = 1032;  // deflate's limit
 constexpr unsigned kDosDate = 33;               // 1980-01-01: equal contents give equal files
+constexpr std::size_t kLongestName = 0xffff;
+
+/// Whether `text` is well-formed UTF-8: no overlong forms, no surrogates, nothing past U+10FFFF.
+bool is_utf8(std::string_view text) {
+  for (std::size_t i = 0; i < text.size();) {
+    auto first = static_cast<unsigned char>(text[i++]);
+    if (first < 0x80) continue;
+    int more = first >= 0xf0 ? 3 : first >= 0xe0 ? 2 : 1;
+    if (first < 0xc2 || first > 0xf4 || text.size() - i < static_cast<std::size_t>(more)) {
+      return false;
+    }
+    auto second = static_cast<unsigned char>(text[i]);
+    if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
+        (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f)) {
+      return false;
+    }
+    for (; more > 0; --more, ++i) {
+      if ((static_cast<unsigned char>(text[i]) & 0xc0) != 0x80) return false;
+    }
+  }
+  return true;
+}
 
 void put(std::string* out, std::uint64_t value, int bytes) {
   for (int i = 0; i < bytes; ++i) *out += static_cast<char>(value >> (8 * i) & 255);
@@ -49,26 +67,29 @@ void refill(z_stream* stream, std::string_view input, std::size_t* in_used, char
   stream->avail_out = static_cast<uInt>(std::min(most, out_size - out_used));
 }
 
-std::string deflated(std::string_view content) {
+std::string deflated(std::span<const std::string_view> pieces) {
   z_stream stream{};
   if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY) !=
       Z_OK) {
     throw SerializationError("zip: zlib cannot start");
   }
-  std::string out(deflateBound(&stream, content.size()), '\0');
-  std::size_t in_used = 0, out_used = 0;
-  for (int status = Z_OK; status != Z_STREAM_END;) {
-    refill(&stream, content, &in_used, out.data(), out.size(), out_used);
-    uInt room = stream.avail_out;
-    status = deflate(&stream, in_used == content.size() ? Z_FINISH : Z_NO_FLUSH);
-    out_used += room - stream.avail_out;
-    if (status != Z_OK && status != Z_STREAM_END) {
-      deflateEnd(&stream);
-      throw SerializationError("zip: zlib failed to compress");
-    }
-  }
+  std::string out, buffer(std::size_t{1} << 16, '\0');
+  auto feed = [&](std::string_view piece, bool last) {
+    std::size_t in_used = 0;
+    do {
+      refill(&stream, piece, &in_used, buffer.data(), buffer.size(), 0);
+      int status = deflate(&stream, last && in_used == piece.size() ? Z_FINISH : Z_NO_FLUSH);
+      out.append(buffer, 0, buffer.size() - stream.avail_out);
+      if (status == Z_STREAM_END) return;
+      if (status != Z_OK && status != Z_BUF_ERROR) {
+        deflateEnd(&stream);
+        throw SerializationError("zip: zlib failed to compress");
+      }
+    } while (last || in_used < piece.size() || stream.avail_in > 0 || stream.avail_out == 0);
+  };
+  for (std::string_view piece : pieces) feed(piece, false);
+  feed({}, true);
   deflateEnd(&stream);
-  out.resize(out_used);
   return out;
 }
 
@@ -93,14 +114,19 @@ bool inflate_exactly(std::string_view input, std::string* out) {
   return status == Z_STREAM_END && out_used == out->size();
 }
 
-}  // namespace
-
-struct ZipWriter::File {
-  std::FILE* handle = nullptr;
-  ~File() {
-    if (handle) std::fclose(handle);
+/// The beginning of a name, as an error can say it: bytes that are no text as \\xNN.
+std::string shown(const std::string& name) {
+  std::string text;
+  bool readable = is_utf8(name.substr(0, 40));
+  for (char c : name.substr(0, 40)) {
+    auto byte = static_cast<unsigned char>(c);
+    bool plain = byte >= 0x80 ? readable : byte >= 0x20 && byte != 0x7f;
+    text += plain ? std::string(1, c) : fmt::format("\\x{:02x}", byte);
   }
-};
+  return text;
+}
+
+}  // namespace
 
 struct ZipWriter::Entry {
   std::string name;
@@ -109,36 +135,43 @@ struct ZipWriter::Entry {
   std::uint64_t compressed_size, size, offset;
 };
 
-ZipWriter::ZipWriter(std::string path)
-    : path_(std::move(path)),
-      temporary_(fmt::format("{}.{}.tmp", path_, ::getpid())),
-      file_(std::make_unique<File>()) {
-  file_->handle = std::fopen(temporary_.c_str(), "wb");
-  if (!file_->handle) {
-    throw SerializationError(fmt::format("cannot write {}: {}", temporary_, std::strerror(errno)));
-  }
-}
+ZipWriter::ZipWriter(FileWriter& file) : file_(file) {}
+ZipWriter::~ZipWriter() = default;
 
-ZipWriter::~ZipWriter() {
-  if (file_) {
-    file_.reset();
-    std::remove(temporary_.c_str());
+void ZipWriter::check_names(const char* operation, std::span<const std::string> names) {
+  auto refuse = [&](const std::string& name, const char* why) {
+    throw ValueError(fmt::format("{}: the name '{}' {}", operation, shown(name), why));
+  };
+  std::set<std::string_view> seen;
+  for (const std::string& name : names) {
+    if (name.size() > kLongestName)
+      refuse(name, "has more than the 65535 bytes that an entry's may");
+    if (name.find('\0') != name.npos) refuse(name, "holds a NUL");
+    if (!is_utf8(name)) refuse(name, "is not UTF-8");
+    if (!seen.insert(name).second) refuse(name, "comes twice");
   }
 }
 
 void ZipWriter::write(std::string_view bytes) {
-  if (std::fwrite(bytes.data(), 1, bytes.size(), file_->handle) != bytes.size()) {
-    throw SerializationError(fmt::format("cannot write {}: {}", temporary_, std::strerror(errno)));
-  }
+  file_.write(bytes);
   offset_ += bytes.size();
 }
 
-void ZipWriter::add(const std::string& name, std::string_view content, bool compress) {
-  std::string packed = compress ? deflated(content) : std::string();
-  std::string_view body = compress ? std::string_view(packed) : content;
-  Entry entry{
-      name,   compress ? kDeflated : kStored, checksum(content), body.size(), content.size(),
-      offset_};
+void ZipWriter::add(const std::string& name, std::initializer_list<std::string_view> pieces,
+                    bool compress) {
+  std::string packed = compress ? deflated(pieces) : std::string();
+  std::uint64_t size = 0;
+  uLong crc = 0;
+  for (std::string_view piece : pieces) {
+    size += piece.size();
+    crc = crc32_z(crc, reinterpret_cast<const Bytef*>(piece.data()), piece.size());
+  }
+  Entry entry{name,
+              compress ? kDeflated : kStored,
+              static_cast<std::uint32_t>(crc),
+              compress ? packed.size() : size,
+              size,
+              offset_};
   std::string header;
   put(&header, kLocal, 4);
   put(&header, 45, 2);       // version needed: zip64
@@ -157,7 +190,11 @@ void ZipWriter::add(const std::string& name, std::string_view content, bool comp
   put(&header, entry.size, 8);
   put(&header, entry.compressed_size, 8);
   write(header);
-  write(body);
+  if (compress) {
+    write(packed);
+  } else {
+    for (std::string_view piece : pieces) write(piece);
+  }
   entries_.push_back(std::move(entry));
 }
 
@@ -211,29 +248,9 @@ void ZipWriter::finish() {
   put(&end, std::min<std::uint64_t>(start, kIn64), 4);
   put(&end, 0, 2);
   write(end);
-  bool closed = std::fclose(std::exchange(file_->handle, nullptr)) == 0;
-  if (!closed || std::rename(temporary_.c_str(), path_.c_str()) != 0) {
-    throw SerializationError(fmt::format("cannot write {}: {}", path_, std::strerror(errno)));
-  }
-  file_.reset();
 }
 
-ZipReader::ZipReader(std::string path) : path_(std::move(path)) {
-  std::ifstream file(path_, std::ios::binary | std::ios::ate);
-  if (!file) {
-    throw SerializationError(fmt::format("cannot open {}: {}", path_, std::strerror(errno)));
-  }
-  auto length = static_cast<std::streamoff>(file.tellg());
-  if (length < 0) fail("it cannot be read; is it a file?");
-  file.seekg(0);
-  try {
-    bytes_.resize(static_cast<std::size_t>(length));
-  } catch (const std::exception&) {
-    fail("it is too large to be read");
-  }
-  if (!file.read(bytes_.data(), length)) fail("it cannot be read; is it a file?");
-  read_directory();
-}
+ZipReader::ZipReader(FileReader& file) : ZipReader(file.name(), file.read_rest()) {}
 
 ZipReader::ZipReader(std::string name, std::string bytes)
     : path_(std::move(name)), bytes_(std::move(bytes)) {
@@ -313,6 +330,9 @@ std::string ZipReader::read(const std::string& name) const {
   if (number(h, 4) != kLocal) fail(fmt::format("the entry '{}' is not where it should be", name));
   if (number(h + 6, 2) & 1) fail(fmt::format("the entry '{}' is encrypted", name));
   std::uint64_t data = h + 30 + number(h + 26, 2) + number(h + 28, 2);
+  if (number(h + 26, 2) != name.size() || bytes_.compare(h + 30, name.size(), name) != 0) {
+    fail(fmt::format("the entry '{}' has another name where it begins", name));
+  }
   if (data > bytes_.size() || bytes_.size() - data < entry.compressed_size) {
     fail(fmt::format("the entry '{}' is truncated", name));
   }

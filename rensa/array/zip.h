@@ -2,33 +2,40 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <map>
-#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "rensa/core/files.h"
+
 namespace rensa {
 
-/// Writes an archive to a temporary file beside `path`, renamed over `path` by finish(), so that
-/// what was there stays whole until the new file is. Throws SerializationError.
+/// Writes an archive. Throws SerializationError.
 class ZipWriter {
  public:
-  explicit ZipWriter(std::string path);
-  ~ZipWriter();  // without finish() the temporary file is removed
+  /// Entries go to `file`, which has to live as long and is not finished by this.
+  explicit ZipWriter(FileWriter& file);
+  ~ZipWriter();
   ZipWriter(const ZipWriter&) = delete;
   ZipWriter& operator=(const ZipWriter&) = delete;
 
-  void add(const std::string& name, std::string_view content, bool compress);
+  /// Throws ValueError naming `operation` for names that an archive cannot hold: longer than 65,535
+  /// bytes, not UTF-8, with a NUL, or there twice. To be asked before a file is opened.
+  static void check_names(const char* operation, std::span<const std::string> names);
+
+  /// An entry of the bytes of `pieces`, one after the other.
+  void add(const std::string& name, std::initializer_list<std::string_view> pieces, bool compress);
+  /// Writes the directory.
   void finish();
 
  private:
-  struct File;
   struct Entry;
   void write(std::string_view bytes);
 
-  std::string path_, temporary_;
-  std::unique_ptr<File> file_;
+  FileWriter& file_;
   std::vector<Entry> entries_;
   std::uint64_t offset_ = 0;
 };
@@ -36,8 +43,8 @@ class ZipWriter {
 /// Reads an archive. Sizes are believed only as far as the file bears them out.
 class ZipReader {
  public:
-  /// Throws SerializationError, naming `path`, for a file that is not a whole zip archive.
-  explicit ZipReader(std::string path);
+  /// Reads all of `file`. Throws SerializationError naming it where it is no whole zip archive.
+  explicit ZipReader(FileReader& file);
   /// Reads an archive that is in memory already; `name` stands in errors.
   ZipReader(std::string name, std::string bytes);
   const std::string& path() const { return path_; }

@@ -32,13 +32,18 @@ class Placement final : public OperandVisitor {
   void write(Operand& operand) override {
     see(operand);
     operand.storage->count_write();
+    if (operand.storage->is_read_only()) read_only = &operand;
   }
-  void update(Operand& operand) override { see(operand); }
+  void update(Operand& operand) override {
+    see(operand);
+    if (operand.storage->is_read_only()) read_only = &operand;
+  }
 
   Device device;
   cuda::StreamState* stream = nullptr;  // null on the CPU
   const Operand* first = nullptr;
-  const Operand* stranger = nullptr;  // the first operand on another device
+  const Operand* stranger = nullptr;   // the first operand on another device
+  const Operand* read_only = nullptr;  // one that is to be written and may not be
 
  private:
   void see(const Operand& operand) {
@@ -97,6 +102,11 @@ void launch(Operation& operation) {
     // A transfer runs on its destination's stream, or on its source's towards the host.
     Device destination = placement.stranger->view.device;
     if (destination.is_cuda()) placement.stream = cuda::current_stream_state(destination);
+  }
+  if (placement.read_only) {
+    throw ValueError(
+        fmt::format("{}: cannot write into {}: its memory is read-only; copy() it first",
+                    operation.name(), placement.read_only->view.describe()));
   }
   if (Recorder* recorder = ThreadState::current().recorder) {
     recorder->operation(operation);

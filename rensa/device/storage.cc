@@ -240,12 +240,13 @@ static_assert(sizeof(HeapStorage) <= kHeader);
 class ForeignStorage final : public Storage {
  public:
   ForeignStorage(void* data, std::int64_t nbytes, Device device, void (*deleter)(void*),
-                 void* context)
+                 void* context, bool read_only)
       : deleter_(deleter), context_(context) {
     data_ = static_cast<char*>(data);
     nbytes_ = nbytes;
     device_ = device;
     foreign_ = true;
+    read_only_ = read_only;
   }
 
  private:
@@ -293,8 +294,8 @@ StoragePtr allocate_pinned(std::int64_t nbytes) {
 }
 
 StoragePtr wrap_storage(void* data, std::int64_t nbytes, Device device, void (*deleter)(void*),
-                        void* context) {
-  return StoragePtr(new ForeignStorage(data, nbytes, device, deleter, context));
+                        void* context, bool read_only) {
+  return StoragePtr(new ForeignStorage(data, nbytes, device, deleter, context, read_only));
 }
 
 }  // namespace rensa

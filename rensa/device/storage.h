@@ -28,6 +28,9 @@ class Storage {
   bool is_pinned() const { return pinned_; }
   /// Somebody else's memory (wrap_storage): others may read and write it, whoever holds this.
   bool is_foreign() const { return foreign_; }
+  /// Memory that no operation may write (launch() refuses): of a mapped file, or of somebody
+  /// else's.
+  bool is_read_only() const { return read_only_; }
 
   /// Notes that work on `stream` reads or writes this memory, so that it is not handed out again
   /// before that work is done. Cheap when `stream` is the one the memory was allocated on.
@@ -66,6 +69,7 @@ class Storage {
   Device device_;
   bool pinned_ = false;
   bool foreign_ = false;
+  bool read_only_ = false;
 };
 
 /// A counted handle.
@@ -111,6 +115,6 @@ StoragePtr allocate_pinned(std::int64_t nbytes);
 /// Memory of somebody else's: `deleter(context)` is called when the last handle goes; on a GPU once
 /// the streams that used it are done, which waits (counted).
 StoragePtr wrap_storage(void* data, std::int64_t nbytes, Device device, void (*deleter)(void*),
-                        void* context);
+                        void* context, bool read_only = false);
 
 }  // namespace rensa

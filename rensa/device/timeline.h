@@ -50,7 +50,8 @@ class [[nodiscard]] Recording {
   Recording& operator=(const Recording&) = delete;
 
   /// Ends the recording, writes the trace, returns what it holds. Waits for the GPUs that have
-  /// worked. Throws Error when the file cannot be written. A second call only returns.
+  /// worked. Throws SerializationError where the file cannot be written. A second call only
+  /// returns.
   const std::vector<Record>& stop();
   /// Why the GPUs are not in it ("CUPTI was not found in ..."); empty when they are, or there are
   /// none.
@@ -86,7 +87,7 @@ class [[nodiscard]] Range {
   std::int64_t begin_ns_ = -1;
 };
 
-/// The trace as a file of Chrome's format. Throws Error when it cannot be written.
+/// The trace as a file of Chrome's format. Throws SerializationError where it cannot be written.
 void write(const std::vector<Record>& records, const std::string& path);
 /// The complete events of such a file, this library's or another's. Throws SerializationError.
 std::vector<Record> read(const std::string& path);
@@ -97,7 +98,7 @@ struct DrawOptions {
   std::string title{};
 };
 /// Draws a picture (SVG): a row for each thread and each stream, bars coloured by kind, names where
-/// they fit, an axis in ms, a legend. Throws Error when the file cannot be written.
+/// they fit, an axis in ms, a legend. Throws SerializationError where the file cannot be written.
 void draw(const std::vector<Record>& records, const std::string& picture,
           const DrawOptions& options = {});
 /// As draw(read(trace), picture).

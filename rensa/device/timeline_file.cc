@@ -4,10 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "rensa/core/error.h"
+#include "rensa/core/files.h"
 #include "rensa/device/timeline.h"
 #include "rensa/device/timeline_rows.h"
 
@@ -33,6 +33,8 @@ constexpr std::array<std::pair<Kind, const char*>, 8> kCategories{{
     {Kind::wait, "wait"},
     {Kind::range, "range"},
 }};
+
+constexpr double kMostTime = 1e15;  // microseconds that a trace may tell of: thirty years
 
 const char* category(Kind kind) {
   for (auto [known, name] : kCategories) {
@@ -104,13 +106,17 @@ std::string event_text(const Record& r, std::int64_t tid) {
 Device device_of(std::string_view process) {
   constexpr std::string_view kGpu = "cuda:";
   if (process.substr(0, kGpu.size()) != kGpu) return cpu();
-  int index = std::atoi(std::string(process.substr(kGpu.size())).c_str());
+  int index = 0;  // too many digits leave it so
+  std::from_chars(process.data() + kGpu.size(), process.data() + process.size(), index);
   return gpu(std::clamp(index, 0, kMaxGpus - 1));
 }
 
 std::int64_t integer(const nlohmann::json& event, const char* name) {
   auto found = event.find(name);
-  return found != event.end() && found->is_number() ? found->get<std::int64_t>() : 0;
+  if (found == event.end() || !found->is_number()) return 0;
+  if (!found->is_number_float()) return found->get<std::int64_t>();
+  auto value = found->get<double>();
+  return std::abs(value) < 0x1p63 ? static_cast<std::int64_t>(value) : 0;
 }
 
 std::string text(const nlohmann::json& event, const char* name) {
@@ -118,19 +124,24 @@ std::string text(const nlohmann::json& event, const char* name) {
   return found != event.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-double number(const nlohmann::json& event, const char* name) {
+/// Microseconds as nanoseconds.
+std::int64_t nanoseconds(const nlohmann::json& event, const char* name, const std::string& path) {
   auto found = event.find(name);
-  return found != event.end() && found->is_number() ? found->get<double>() : 0;
+  double us = found != event.end() && found->is_number() ? found->get<double>() : 0;
+  if (std::abs(us) <= kMostTime) return std::llround(us * 1e3);
+  throw SerializationError(
+      fmt::format("timeline: {}: the \"{}\" of an event is {} microseconds", path, name, us));
 }
 
 }  // namespace
 
 void write(const std::vector<Record>& records, const std::string& path) {
-  std::ofstream out(path);
-  out << "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [";
+  FileWriter out(path);
+  out.write("{\"displayTimeUnit\": \"ms\", \"traceEvents\": [");
   const char* separator = "\n";
   auto line = [&](const std::string& text) {
-    out << separator << text;
+    out.write(separator);
+    out.write(text);
     separator = ",\n";
   };
   std::set<int> processes;
@@ -155,15 +166,12 @@ void write(const std::vector<Record>& records, const std::string& path) {
     }
     line(event_text(record, tid));
   }
-  out << "\n]}\n";
-  out.close();
-  if (!out) throw Error(fmt::format("timeline: {} cannot be written", path));
+  out.write("\n]}\n");
+  out.finish();
 }
 
 std::vector<Record> read(const std::string& path) {
-  std::ifstream in(path);
-  if (!in) throw SerializationError(fmt::format("timeline: {} cannot be opened", path));
-  nlohmann::json trace = nlohmann::json::parse(in, nullptr, false);
+  nlohmann::json trace = nlohmann::json::parse(detail::read_whole_file(path), nullptr, false);
   const nlohmann::json* events = &trace;
   if (trace.is_object()) {
     auto found = trace.find("traceEvents");
@@ -186,8 +194,8 @@ std::vector<Record> read(const std::string& path) {
     Record record;
     record.kind = kind_of(text(event, "cat"));
     record.name = text(event, "name");
-    record.begin_ns = std::llround(number(event, "ts") * 1e3);
-    record.end_ns = record.begin_ns + std::llround(number(event, "dur") * 1e3);
+    record.begin_ns = nanoseconds(event, "ts", path);
+    record.end_ns = record.begin_ns + nanoseconds(event, "dur", path);
     record.row = integer(event, "tid");
     if (auto known = devices.find(integer(event, "pid")); known != devices.end()) {
       record.device = known->second;

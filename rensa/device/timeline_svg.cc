@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <fstream>
 #include <map>
 #include <set>
 #include <tuple>
 
 #include "rensa/core/error.h"
+#include "rensa/core/files.h"
 #include "rensa/device/timeline.h"
 #include "rensa/device/timeline_rows.h"
 
@@ -207,10 +207,7 @@ class Picture {
 
 void draw(const std::vector<Record>& records, const std::string& picture,
           const DrawOptions& options) {
-  std::ofstream out(picture);
-  out << Picture(records, options).text();
-  out.close();
-  if (!out) throw Error(fmt::format("timeline: {} cannot be written", picture));
+  detail::write_whole_file(picture, Picture(records, options).text());
 }
 
 void draw(const std::string& trace, const std::string& picture, const DrawOptions& options) {

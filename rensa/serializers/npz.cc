@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "rensa/array/npy.h"
+#include "rensa/array/npz.h"
 #include "rensa/array/zip.h"
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
@@ -122,13 +123,11 @@ Items items_of(const Optimizer& optimizer, bool create) {
 }
 
 void save(const std::string& path, const Items& items, const SaveNpzOptions& options) {
-  ZipWriter zip(path);
-  for (const Item& item : items) {
-    Array array = item.get();
-    zip.add(item.key + ".npy", array.defined() ? format_npy(array) : npy_of_none(),
-            options.compression);
-  }
-  zip.finish();
+  std::vector<xp::NamedArray> arrays;
+  for (const Item& item : items) arrays.push_back({item.key, item.get()});
+  rensa::detail::check_npz_names("save_npz", arrays);
+  FileWriter file(path);
+  rensa::detail::write_npz(file, arrays, options.compression);
 }
 
 /// The keys of `archive` below `prefix`, without ".npy".
@@ -176,7 +175,8 @@ Array read_item(const ZipReader& archive, const std::string& name, const Item& i
 }
 
 void load(const std::string& path, const Items& items, const LoadNpzOptions& options) {
-  ZipReader archive(path);
+  FileReader file(path);
+  ZipReader archive(file);
   std::string prefix = options.path;
   while (!prefix.empty() && prefix.back() == '/') prefix.pop_back();
   if (!prefix.empty()) prefix += '/';

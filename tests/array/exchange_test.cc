@@ -129,10 +129,18 @@ TEST(Dlpack, ForeignTensors) {
   EXPECT_EQ(xp::from_dlpack(&tensor).to_vector<double>(), V({1, 2, 3, 4, 5}));
   EXPECT_EQ(deleted, 1);
   tensor.flags = kReadOnly;
-  Array copy = xp::from_dlpack(&tensor);
+  {
+    Array read_only = xp::from_dlpack(&tensor);
+    EXPECT_EQ(read_only.data(), values + 1);
+    EXPECT_THROW(read_only.fill(9), ValueError);
+    EXPECT_THROW(to_dlpack_unversioned(read_only), ValueError);
+    DLManagedTensorVersioned* again = to_dlpack(read_only);
+    EXPECT_EQ(again->flags, kReadOnly);
+    EXPECT_THROW(xp::from_dlpack(again) += 1, ValueError);
+    EXPECT_EQ(values[1], 1);
+    EXPECT_EQ(deleted, 1);
+  }
   EXPECT_EQ(deleted, 2);
-  copy.fill(9);
-  EXPECT_EQ(values[1], 1);
 
   auto refused = [&](auto change) {
     DLManagedTensorVersioned bad = tensor;

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <complex>
+#include <sstream>
 
 #include "rensa/array/npy.h"
 #include "tests/array/arrays.h"
@@ -138,6 +139,28 @@ TEST_P(IoTest, SavetxtWritesAsNumpy) {
   EXPECT_THROW(xp::savetxt(folder_ / "x", xp::array(1)), ShapeError);
 }
 
+TEST_P(IoTest, SavetxtWritesIntegersExactlyOrNotAtAll) {
+  auto text = [](const Array& a, const char* fmt) {
+    std::ostringstream out;
+    xp::savetxt(out, a, {.fmt = fmt, .newline = ";"});
+    return out.str();
+  };
+  EXPECT_EQ(text(xp::array({1e30, -1e19, 1.9, -1.9}), "%d"),
+            "1000000000000000019884624838656;-10000000000000000000;1;-1;");
+  EXPECT_EQ(text(xp::array({1e20}), "%+24d"), "  +100000000000000000000;");
+  EXPECT_EQ(text(xp::array({std::uint64_t{1} << 63}), "%22d"), "   9223372036854775808;");
+  for (double value : {std::nan(""), HUGE_VAL, -HUGE_VAL}) {
+    Array a = xp::array({1.0, value});
+    EXPECT_THAT(thrown<ValueError>([&] { text(a, "%d"); }), HasSubstr("no integer"));
+    EXPECT_THROW(text(a.astype(float16), "%i"), ValueError);
+    EXPECT_THROW(text(a.astype(complex64), "%d"), ValueError);
+  }
+  EXPECT_THROW(text(xp::array({1e300}), "%x"), ValueError);
+  write_file(folder_ / "a", "old");
+  EXPECT_THROW(xp::savetxt(folder_ / "a", xp::array({1.0, HUGE_VAL}), {.fmt = "%d"}), ValueError);
+  EXPECT_EQ(read_file(folder_ / "a"), "old");
+}
+
 TEST_P(IoTest, TextComesBack) {
   for (Dtype d : {int8, uint64, float16, bfloat16, float32, float64, complex64, bool_}) {
     Array a = (xp::arange(6, float64) / 3 + 100).reshape({2, 3}).astype(d);
@@ -214,6 +237,34 @@ TEST_P(IoTest, GenfromtxtFillsWhatIsMissing) {
             V({-7, -7, 4}));
   write_file(folder_ / "b", "1 2\n3\n");
   EXPECT_THROW(xp::genfromtxt(folder_ / "b"), ValueError);
+}
+
+TEST(Genfromtxt, FillingsAreNumbersOfTheDtype) {
+  auto filled = [](Dtype dtype, std::optional<Scalar> filling) {
+    std::istringstream text("1,\n0,1\n");
+    return xp::genfromtxt(text, {.dtype = dtype, .delimiter = ",", .filling_value = filling})
+        .to_vector<double>()[1];
+  };
+  EXPECT_EQ(filled(int8, {}), -1);
+  EXPECT_EQ(filled(bool_, {}), 0);
+  EXPECT_TRUE(std::isnan(filled(float16, {})));
+  EXPECT_EQ(filled(uint8, 255), 255);
+  EXPECT_EQ(filled(uint8, 1.9), 1);
+  EXPECT_EQ(filled(uint8, -0.5), 0);
+  EXPECT_EQ(filled(int8, -128.5), -128);
+  EXPECT_EQ(filled(bool_, 300), 1);
+  EXPECT_EQ(filled(float32, 300), 300);
+  EXPECT_EQ(filled(uint64, std::uint64_t{1} << 63), 0x1p63);
+  for (Dtype dtype : {uint8, uint64}) {
+    EXPECT_THAT(thrown<ValueError>([&] { filled(dtype, {}); }),
+                HasSubstr("line 1, field 2 is missing, and the filling_value -1 is no uint"));
+  }
+  EXPECT_THROW(filled(uint8, 300), ValueError);
+  EXPECT_THROW(filled(uint8, -1), ValueError);
+  EXPECT_THROW(filled(int8, 128.0), ValueError);
+  EXPECT_THROW(filled(int32, std::nan("")), ValueError);
+  EXPECT_THROW(filled(int64, 0x1p63), ValueError);
+  EXPECT_THROW(filled(int64, HUGE_VAL), ValueError);
 }
 
 }  // namespace

@@ -134,6 +134,28 @@ TEST(Timeline, ManyThreadsRecord) {
   EXPECT_EQ(adds, 800);
 }
 
+TEST(Timeline, NumbersThatNoTraceHasAreRefusedOrLeftOut) {
+  testing::TemporaryFolder folder;
+  std::string path = folder / "trace.json";
+  auto read = [&](const std::string& fields) {
+    testing::write_file(path, R"([{"ph": "X", "name": "a", )" + fields + "}]");
+    return timeline::read(path);
+  };
+  EXPECT_EQ(read(R"("ts": 1.5, "dur": 2)")[0].end_ns, 3500);
+  for (const char* time : {R"("ts": 1e300)", R"("ts": -1e300)", R"("dur": 9e18)"}) {
+    EXPECT_THROW(read(time), SerializationError) << time;
+  }
+  EXPECT_EQ(read(R"("tid": 1e300, "args": {"bytes": -1e300})")[0].row, 0);
+  EXPECT_EQ(read(R"("tid": 18446744073709551615)").size(), 1u);
+  testing::write_file(path, R"([{"ph": "M", "name": "process_name", "pid": 1,
+                                 "args": {"name": "cuda:99999999999999999999"}},
+                                {"ph": "X", "name": "a", "pid": 1}])");
+  EXPECT_EQ(timeline::read(path)[0].device, gpu(0));
+  EXPECT_THROW(timeline::read(folder.str()), SerializationError);
+  EXPECT_THROW(timeline::write({}, folder / "no/trace"), SerializationError);
+  EXPECT_THROW(timeline::draw(std::vector<Record>(), folder.str()), SerializationError);
+}
+
 TEST(Timeline, ATraceHoldsEverythingOfARecord) {
   testing::TemporaryFolder folder;
   std::string path = folder / "trace.json";

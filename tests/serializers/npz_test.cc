@@ -65,7 +65,8 @@ TEST_F(NpzTest, KeysAreChainers) {
   Net net;
   initialize(net);
   serializers::save_npz(path_of("a.npz"), net);
-  EXPECT_EQ(ZipReader(path_of("a.npz")).names(),
+  FileReader file(path_of("a.npz"));
+  EXPECT_EQ(ZipReader(file).names(),
             (std::vector<std::string>{"N.npy", "l1/W.npy", "l1/b.npy", "l2/W.npy", "l2/b.npy",
                                       "mean.npy"}));
 }
@@ -155,10 +156,12 @@ TEST_F(NpzTest, DtypesAreConvertedWithinTheirKind) {
   Layer layer;
   layer.W.initialize({2});
   auto write = [&](const Array& w) {
-    ZipWriter zip(path_of("a.npz"));
-    zip.add("W.npy", format_npy(w), true);
-    zip.add("b.npy", format_npy(xp::zeros({3}, float64, cpu())), true);
+    FileWriter file(path_of("a.npz"));
+    ZipWriter zip(file);
+    zip.add("W.npy", {format_npy(w)}, true);
+    zip.add("b.npy", {format_npy(xp::zeros({3}, float64, cpu()))}, true);
     zip.finish();
+    file.finish();
   };
   write(xp::array({1.5, 2.5}, cpu()));
   serializers::load_npz(path_of("a.npz"), layer);
@@ -219,12 +222,41 @@ TEST_F(NpzTest, TheFileIsReplacedAsAWhole) {
   serializers::save_npz(path_of("a.npz"), layer);
   std::string before = testing::read_file(path_of("a.npz"));
   {
-    ZipWriter unfinished(path_of("a.npz"));
-    unfinished.add("x", "abc", true);
+    FileWriter unfinished(path_of("a.npz"));
+    ZipWriter(unfinished).add("x", {"abc"}, true);
   }
   EXPECT_EQ(testing::read_file(path_of("a.npz")), before);
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_.str()), {}), 1);
   EXPECT_THROW(serializers::save_npz(path_of("no/such/folder.npz"), layer), SerializationError);
+}
+
+struct NamedLayer : Chain<NamedLayer> {
+  explicit NamedLayer(std::string n) : name(std::move(n)), W(Initializer(1.0), {2}) {}
+  void members(Visitor& v) override { v(name.c_str(), W); }
+  std::string name;
+  Parameter W;
+};
+
+TEST_F(NpzTest, NamesThatNoArchiveHoldsLeaveTheFileAsItIs) {
+  NamedLayer layer("W");
+  serializers::save_npz(path_of("a.npz"), layer);
+  std::string before = testing::read_file(path_of("a.npz"));
+  NamedLayer too_long(std::string(70000, 'x')), no_text("\xff");
+  EXPECT_THAT(message_of<ValueError>([&] { serializers::save_npz(path_of("a.npz"), too_long); }),
+              HasSubstr("65535"));
+  EXPECT_THAT(message_of<ValueError>([&] { serializers::save_npz(path_of("a.npz"), no_text); }),
+              HasSubstr("UTF-8"));
+  EXPECT_EQ(testing::read_file(path_of("a.npz")), before);
+}
+
+TEST_F(NpzTest, TheModeOfTheFileStays) {
+  NamedLayer layer("W");
+  serializers::save_npz(path_of("a.npz"), layer);
+  namespace fs = std::filesystem;
+  fs::permissions(path_of("a.npz"), fs::perms::owner_read | fs::perms::owner_write);
+  serializers::save_npz(path_of("a.npz"), layer);
+  EXPECT_EQ(fs::status(path_of("a.npz")).permissions(),
+            fs::perms::owner_read | fs::perms::owner_write);
 }
 
 }  // namespace

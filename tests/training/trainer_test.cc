@@ -4,12 +4,14 @@
 #include <gmock/gmock.h>
 #include <signal.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "rensa/core/error.h"
 #include "rensa/optimizers/optimizers.h"
 #include "rensa/training/training.h"
+#include "tests/comma_locale.h"
 #include "tests/temporary_folder.h"
 #include "tests/testing.h"
 #include "tests/training/models.h"
@@ -17,10 +19,20 @@
 namespace rensa::training {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::Line;
 using testing::TemporaryFolder;
+
+template <class E, class F> std::string message_of(F f) {
+  try {
+    f();
+  } catch (const E& error) {
+    return error.what();
+  }
+  return "nothing of this type was thrown";
+}
 
 class TrainerTest : public ::testing::Test {
  protected:
@@ -235,6 +247,44 @@ TEST_F(TrainerTest, LogReportWritesMeansOfItsInterval) {
     EXPECT_EQ(log[e]["iteration"], 2 * (e + 1));
     EXPECT_GT(log[e]["elapsed_time"].get<double>(), 0);
   }
+}
+
+TEST_F(TrainerTest, AKeyThatIsNoTextIsReplacedInTheLog) {
+  Trainer trainer = make_trainer({1, "epoch"});
+  trainer.extend(
+      [&](Trainer&) {
+        report(
+            {{"bad\xff"
+              "key",
+              3}});
+      },
+      {.priority = kPriorityWriter});
+  trainer.extend(extensions::LogReport());
+  trainer.run();
+  auto log = nlohmann::json::parse(testing::read_file(folder_ / "out/log"));
+  EXPECT_EQ(log[0]["bad\uFFFDkey"], 3);
+}
+
+TEST_F(TrainerTest, ALogThatCannotBeWrittenSaysWhy) {
+  std::filesystem::create_directories(folder_ / "out");
+  std::filesystem::create_symlink("/dev/full", folder_ / "out/log");
+  Trainer trainer = make_trainer({1, "epoch"});
+  trainer.extend(extensions::LogReport());
+  EXPECT_THAT(message_of<SerializationError>([&] { trainer.run(); }),
+              AllOf(HasSubstr("LogReport"), HasSubstr("out/log"), HasSubstr("No space left")));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_ / "out"), {}), 1);
+}
+
+TEST_F(TrainerTest, LogsAreTheSameInEveryLocale) {
+  testing::CommaLocale comma;
+  Trainer trainer = make_trainer({1, "epoch"});
+  trainer.extend([&](Trainer&) { report({{"own", 1234567.5}}); }, {.priority = kPriorityWriter});
+  trainer.extend(extensions::LogReport());
+  std::ostringstream out;
+  trainer.extend(extensions::PrintReport({"iteration", "own"}, {.out = &out}));
+  trainer.run();
+  EXPECT_THAT(testing::read_file(folder_ / "out/log"), HasSubstr("\"own\": 1234567.5"));
+  EXPECT_THAT(out.str(), HasSubstr("1.23457e+06"));
 }
 
 TEST_F(TrainerTest, PrintReportMakesATable) {

@@ -2,14 +2,15 @@
 // nothing to another version, then a line "gpu <name>" and the plans of GPUs of that model.
 #include <fmt/format.h>
 
-#include <fstream>
 #include <limits>
+#include <locale>
 #include <map>
 #include <sstream>
 
 #include "rensa/backend/cuda/cublaslt.h"
 #include "rensa/backend/cuda/matmul_plan.h"
 #include "rensa/core/error.h"
+#include "rensa/core/files.h"
 #include "rensa/device/plans.h"
 
 namespace rensa::cuda {
@@ -61,17 +62,14 @@ void save_plans(const std::string& path) {
   for (const auto& [key, choice] : chosen_plans()) {
     lines[device_class_name(key.device_class)] += plan_line(key, choice) + "\n";
   }
-  std::ofstream file(path);
-  file << kMagic << "\n" << version_line() << "\n";
-  for (const auto& [gpu, text] : lines) file << "gpu " << gpu << "\n" << text;
-  file.close();
-  if (!file) throw SerializationError("save_plans: " + path + " cannot be written");
+  std::string text = fmt::format("{}\n{}\n", kMagic, version_line());
+  for (const auto& [gpu, plans] : lines) text += fmt::format("gpu {}\n{}", gpu, plans);
+  detail::write_whole_file(path, text);
 }
 
 void load_plans(const std::string& path) {
-  std::ifstream file(path);
+  std::istringstream file(detail::read_whole_file(path));
   std::string line;
-  if (!file) throw SerializationError("load_plans: " + path + " cannot be read");
   if (!std::getline(file, line) || line != kMagic) {
     throw SerializationError("load_plans: " + path + " is not a file of save_plans");
   }
@@ -89,6 +87,7 @@ void load_plans(const std::string& path) {
       continue;
     }
     std::istringstream words(line);
+    words.imbue(std::locale::classic());  // the numbers' digits stand together
     std::string what;
     auto& [key, choice] = plans.emplace_back();
     key.device_class = device_class;

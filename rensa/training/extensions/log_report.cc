@@ -2,11 +2,10 @@
 #include "rensa/training/extensions/log_report.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "rensa/core/error.h"
+#include "rensa/core/files.h"
 
 namespace rensa::extensions {
 
@@ -59,12 +58,13 @@ void LogReport::write(const std::string& folder) const {
     json["elapsed_time"] = entry.elapsed_time;
     entries.push_back(std::move(json));
   }
-  std::string path = folder + "/" + options_.filename, temporary = path + ".tmp";
-  std::ofstream file(temporary);
-  file << entries.dump(4) << '\n';
-  file.close();
-  if (!file || std::rename(temporary.c_str(), path.c_str()) != 0) {
-    throw SerializationError("LogReport: cannot write " + path);
+  // Keys may be any bytes; JSON holds UTF-8 alone.
+  constexpr auto replace = nlohmann::ordered_json::error_handler_t::replace;
+  try {
+    rensa::detail::write_whole_file(folder + "/" + options_.filename,
+                                    entries.dump(4, ' ', false, replace) + '\n');
+  } catch (const SerializationError& error) {
+    throw SerializationError(std::string("LogReport: ") + error.what());
   }
 }
 
