@@ -34,15 +34,20 @@ std::vector<std::string> UfuncObject::types() const {
     }
     return '-';
   };
+  DtypeRule rule = ufunc_info(row_).rule;
   std::vector<std::string> result;
   for (auto [dtype, letter] : kLetters) {
     if (!ufunc_takes(row_, dtype)) continue;
     UfuncTypes types = ufunc_types(row_, dtype);
-    if (types.compute != dtype) continue;
-    bool exponents = ufunc_info(row_).rule == DtypeRule::exponent;
-    std::string inputs =
-        exponents ? std::string{letter, 'l'} : std::string(static_cast<std::size_t>(nin()), letter);
-    result.push_back(inputs + "->" + letter_of(types.output));
+    // isnan of integers needs no conversion; bits of bool are counted as int8's.
+    bool loop = types.compute == dtype || rule == DtypeRule::predicate;
+    if (!loop || (rule == DtypeRule::bit_count && dtype == bool_)) continue;
+    std::string end = std::string("->") + letter_of(types.output);
+    if (rule != DtypeRule::exponent) {
+      result.push_back(std::string(static_cast<std::size_t>(nin()), letter) + end);
+      continue;
+    }
+    for (char exponents : {'i', 'l'}) result.push_back(std::string{letter, exponents} + end);
   }
   return result;
 }

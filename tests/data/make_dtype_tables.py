@@ -4,12 +4,15 @@
     python3 tests/data/make_dtype_tables.py > tests/data/dtype_tables.txt
 """
 import itertools
+import pathlib
+import re
 import warnings
 
 import numpy as np
 
 NAMES = ("bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 "
          "complex64 complex128").split()
+OPS = pathlib.Path(__file__).parent.parent.parent / "rensa" / "core" / "ops.def"
 SCALARS = {"b": True, "i": 1, "f": 1.0, "c": 1j}
 UNARY = ("negative positive absolute fabs sign square conjugate reciprocal exp log sqrt sin floor "
          "isnan signbit logical_not").split()
@@ -18,6 +21,7 @@ BINARY = ("add subtract multiply divide floor_divide remainder power maximum equ
 REDUCTIONS = "sum prod mean max any argmax".split()
 
 warnings.simplefilter("ignore")
+UFUNCS = re.findall(r"^RENSA_UFUNC\((\w+),\s*[12]", OPS.read_text(), re.M)
 print(f"# NumPy {np.__version__}")
 for a in NAMES:
     for b in NAMES:
@@ -38,3 +42,10 @@ for a in NAMES:
     for name in REDUCTIONS:
         print("reduction", name, a, getattr(np, name)(one).dtype)
     print("names", a, np.dtype(a).char, np.dtype(a).str)
+for name in UFUNCS:
+    ufunc = getattr(np, name, None)
+    if not isinstance(ufunc, np.ufunc):
+        continue
+    # Without long double, dates, objects and a second name for 64 bits.
+    loops = [loop for loop in dict.fromkeys(ufunc.types) if not set(loop) & set("gGmMOqQ")]
+    print("types", name, ufunc.identity, *loops)
