@@ -129,15 +129,15 @@ std::pair<Array, Array> frexp(const Array& a, const PairOptions& options) {
   return given_outs("frexp", mantissa, exponent.astype(int32), options);
 }
 
-Array clip(const Array& a, None, Scalar most) {
+Array clip(const Array& a, None, Scalar most, const UfuncOptions& options) {
   rensa::detail::check_defined("clip", a);
   bool idle = rensa::detail::is_out_of_range(most, a.dtype()) && 0 < most.real();
-  return idle ? a.copy() : minimum(a, most);
+  return idle ? positive(a, options) : minimum(a, most, options);
 }
-Array clip(const Array& a, Scalar least, None) {
+Array clip(const Array& a, Scalar least, None, const UfuncOptions& options) {
   rensa::detail::check_defined("clip", a);
   bool idle = rensa::detail::is_out_of_range(least, a.dtype()) && least.real() < 0;
-  return idle ? a.copy() : maximum(a, least);
+  return idle ? positive(a, options) : maximum(a, least, options);
 }
 
 Array real(const Array& a) {

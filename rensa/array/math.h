@@ -40,10 +40,14 @@ std::pair<Array, Array> frexp(const Array& a, const PairOptions& options = {});
 
 // --- bounds --------------------------------------------------------------------------------------
 // clip with one bound. A number that no element reaches, as 300 of uint8, is none.
-inline Array clip(const Array& a, None, const Array& most) { return minimum(a, most); }
-Array clip(const Array& a, None, Scalar most);
-inline Array clip(const Array& a, const Array& least, None) { return maximum(a, least); }
-Array clip(const Array& a, Scalar least, None);
+inline Array clip(const Array& a, None, const Array& most, const UfuncOptions& options = {}) {
+  return minimum(a, most, options);
+}
+Array clip(const Array& a, None, Scalar most, const UfuncOptions& options = {});
+inline Array clip(const Array& a, const Array& least, None, const UfuncOptions& options = {}) {
+  return maximum(a, least, options);
+}
+Array clip(const Array& a, Scalar least, None, const UfuncOptions& options = {});
 
 // --- parts of numbers ----------------------------------------------------------------------------
 /// A view of the real parts; `a` itself where it is real.

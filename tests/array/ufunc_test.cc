@@ -363,6 +363,11 @@ TEST_P(UfuncTest, OptionsOfFormerFunctions) {
   xp::ldexp(a, xp::array({3, 4}), {.out = out});
   EXPECT_EQ(values(out), V({8, 32}));
   EXPECT_EQ(values(xp::float_power(a, 3, {.where = xp::array({false, true})})), V({0, 8}));
+  Array bytes = xp::array({1, 200}).astype(uint8);
+  xp::clip(bytes, none, 300, {.out = out});
+  EXPECT_EQ(values(out), V({1, 200}));
+  xp::clip(bytes, 7, none, {.out = out});
+  EXPECT_EQ(values(out), V({7, 200}));
   // uint64 holds what float64 would round on the way.
   Array big = xp::full({1}, (1ull << 53) + 1, uint64), signed_out = xp::zeros({1}, int64);
   xp::add(big, xp::zeros({1}, uint64), {.out = signed_out, .where = xp::array({true})});
