@@ -103,9 +103,7 @@ Array variance(const char* name, const Array& a, const VarianceOptions& options,
   if (dtype_kind(given) != 'f' && dtype_kind(given) != 'c') {
     throw DtypeError(fmt::format("{}: is not computed in {}", name, dtype_name(given)));
   }
-  // Without a dtype the elements meet in that of `out`.
-  bool wider = !options.dtype && options.out && dtype_kind((*options.out).dtype()) == 'f';
-  Dtype carried = carried_in(wider ? promote_types(given, (*options.out).dtype()) : given);
+  Dtype carried = carried_in(given);
   bool one_pass = !options.where && !current_tracer &&
                   (dtype_kind(a.dtype()) == 'c') == (dtype_kind(given) == 'c');
   Array difference, result;

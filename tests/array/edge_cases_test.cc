@@ -55,11 +55,6 @@ Array into(const Call& c, Array (*scan)(const Array&, Axes, std::optional<Dtype>
   return scan(c.in[0], c.axis(), {}, &out);
 }
 
-Array spread(const Call& c, Array (*function)(const Array&, const xp::VarianceOptions&)) {
-  Array out = xp::empty({c.in[0].shape(0)}, parse_dtype(c.text("out")), c.device);
-  return function(c.in[0], {.axis = c.axis(), .out = out});
-}
-
 Array quantile(const Call& c, bool ignore_nan) {
   const std::string& method = c.text("method");
   if (c.in[1].ndim() > 0) {
@@ -127,8 +122,6 @@ Routines calls() {
       RENSA_ROUTINE(argmax, xp::argmax(c.in[0], c.axis())),
       RENSA_ROUTINE(argmin, xp::argmin(c.in[0], c.axis())),
       RENSA_ROUTINE(ptp, xp::ptp(c.in[0], axes_of(c))),
-      RENSA_ROUTINE(var, spread(c, xp::var)),
-      RENSA_ROUTINE(std, spread(c, xp::std)),
       {"unique_axis", unique_along},
       RENSA_ROUTINE(partition, xp::partition(c.in[0], c.integer("k"), c.axis())),
       RENSA_ROUTINE(argpartition, xp::argpartition(c.in[0], c.integer("k"), c.axis())),

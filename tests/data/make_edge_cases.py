@@ -134,9 +134,6 @@ def reductions():
                 if to != "float16" or kind != "f":
                     reduction("sum", a, 0, dtype=to)
                     reduction("prod", a, 0, dtype=to)
-        if kind == "f":
-            for name in ("var", "std"):
-                file.add(name, [a], lambda a: getattr(np, name)(a, axis=1, out=np.zeros(2)), axis=1, out="float64")
     steps = np.array([16777216, 1, 1], "float32")
     for name in ("cumsum", "cumprod", "nancumsum"):
         file.add(name, [steps], lambda a: getattr(np, name)(a, axis=0, out=np.zeros(3)), axis=0, out="float64")
