@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "rensa/core/error.h"
 #include "rensa/device/copy_operations.h"
@@ -199,12 +201,31 @@ void copy_parts(const char* operation, const std::vector<CopyPair>& parts) {
   else if (op.parts.size() > 1) launch(op);
 }
 
+namespace {
+
+// A number of floating kind as an integer dtype takes it: what lies beyond its range, and NaN,
+// becomes what NumPy's conversion makes of it on a common processor (through 32 or 64 bits, of
+// which the least number stands for all those).
+Scalar fitted(Scalar value, Dtype dtype) {
+  char kind = dtype_kind(dtype);
+  if (value.kind() != 'f' || (kind != 'i' && kind != 'u')) return value;
+  double x = std::trunc(value.real());
+  bool narrow = itemsize(dtype) < 4 || dtype == int32;
+  double limit = narrow ? 0x1p31 : 0x1p63;
+  if (-limit <= x && x < limit) return value;
+  if (dtype == uint64 && limit <= x) return x < 0x1p64 ? static_cast<std::uint64_t>(x) : 0ull;
+  if (narrow) return std::numeric_limits<std::int32_t>::min();
+  return std::numeric_limits<std::int64_t>::min();
+}
+
+}  // namespace
+
 void fill_elements(const char* operation, const Array& out, Scalar value) {
   if (out.size() == 0) return;
   Elementwise op(operation, Ufunc::copy);
   op.compute = out.dtype();
   op.num_inputs = 1;
-  op.in[0].scalar = value;
+  op.in[0].scalar = fitted(value, out.dtype());
   op.out = out.operand();
   launch(op);
 }

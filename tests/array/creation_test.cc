@@ -214,6 +214,37 @@ TEST(Creation, DiagonalsAreViews) {
   }
 }
 
+// np.full(1, value, dtype), of int32 first and then of the others.
+TEST(Creation, FullOfWhatAnIntegerDoesNotHold) {
+  const double kInf = std::numeric_limits<double>::infinity();
+  constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
+  struct Row {
+    double value;
+    std::int64_t as_int64;
+    std::uint64_t as_uint32, as_uint64;
+  };
+  const Row rows[] = {{NAN, kLeast, 0, 1ull << 63},
+                      {kInf, kLeast, 0, 0},
+                      {-kInf, kLeast, 0, 1ull << 63},
+                      {3e9, 3000000000, 3000000000, 3000000000},
+                      {-3e9, -3000000000, 1294967296, 18446744070709551616ull},
+                      {1e19, kLeast, 0, 10000000000000000000ull},
+                      {1e20, kLeast, 0, 0}};
+  for (Device device : test_devices()) {
+    for (const Row& row : rows) {
+      auto full = [&](Dtype dtype) { return xp::full({1}, row.value, dtype, device); };
+      EXPECT_EQ(full(int32).item<std::int64_t>(), std::numeric_limits<std::int32_t>::min());
+      EXPECT_EQ(full(int8).item<int>(), 0);
+      EXPECT_EQ(full(uint16).item<int>(), 0);
+      EXPECT_EQ(full(int64).item<std::int64_t>(), row.as_int64);
+      EXPECT_EQ(full(uint32).item<std::uint64_t>(), row.as_uint32);
+      EXPECT_EQ(full(uint64).item<std::uint64_t>(), row.as_uint64);
+    }
+    EXPECT_EQ(xp::full({1}, 2147483647.9, int32, device).item<int>(), 2147483647);
+    EXPECT_EQ(xp::full({1}, -3.5, uint8, device).item<int>(), 253);
+  }
+}
+
 TEST(Creation, ErrorsNameTheRoutine) {
   Array a = xp::zeros({2, 3});
   EXPECT_NE(thrown<ShapeError>([&] {
