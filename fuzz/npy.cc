@@ -1,9 +1,10 @@
-// .npy files: whatever the bytes, an array or a SerializationError. What was read can be written
-// and read again.
+// .npy files: whatever the bytes, an array or a SerializationError, the same from memory and from a
+// stream. What was read can be written and read again.
 #include "rensa/array/npy.h"
 
 #include <cstdint>
 #include <cstdlib>
+#include <sstream>
 
 #include "rensa/core/error.h"
 
@@ -14,6 +15,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::string again = format_npy(a);
     Array b = parse_npy(again, "again");
     if (b.shape() != a.shape() || b.dtype() != a.dtype()) std::abort();
-  } catch (const SerializationError&) {}
+    std::istringstream stream(std::string(reinterpret_cast<const char*>(data), size));
+    FileReader file(stream);
+    if (format_npy(read_npy(file)) != again) std::abort();
+  } catch (const SerializationError&) {
+    std::istringstream stream(std::string(reinterpret_cast<const char*>(data), size));
+    FileReader file(stream);
+    try {
+      read_npy(file);
+      if (stream.peek() == std::istringstream::traits_type::eof()) std::abort();
+    } catch (const SerializationError&) {}
+  }
   return 0;
 }
