@@ -28,7 +28,8 @@ Array Array::cumprod(Axes axis) const { return xp::cumprod(*this, axis); }
 Array Array::trace(std::int64_t offset, int axis1, int axis2) const {
   return xp::trace(*this, offset, axis1, axis2);
 }
-Array Array::conj() const { return xp::conj(*this); }
+// Bool stays bool here, as in NumPy: xp::conj gives int8.
+Array Array::conj() const { return dtype() == bool_ ? copy() : xp::conj(*this); }
 Array Array::real() const { return xp::real(*this); }
 Array Array::imag() const { return xp::imag(*this); }
 Array Array::round(int decimals) const { return xp::round(*this, decimals); }

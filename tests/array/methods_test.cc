@@ -25,6 +25,7 @@ TEST_P(MethodsTest, StatisticsAndMathematics) {
   expect_equal(a.cumprod()[-1], a.prod());
   expect_equal(a.trace(), xp::trace(a));
   expect_equal(c.conj(), xp::conjugate(c));
+  EXPECT_EQ(xp::array({true}).conj().dtype(), bool_);
   expect_equal(c.real(), a);
   expect_equal(c.imag(), 2 * a);
   expect_equal(a.round(1), xp::round(a, 1));
