@@ -127,7 +127,6 @@ struct Receiver {
     std::size_t size = one * count;
     if (size > static_cast<std::size_t>(receiver.room)) {
       receiver.too_much = true;
-      receiver.problem = "it sends more than the file has";
     } else if (!receiver.part.append(bytes, size)) {
       receiver.problem = fmt::format("cannot write: {}", std::strerror(errno));
     } else {
@@ -171,10 +170,13 @@ Outcome fetch(const std::string& url, const PartFile& part, std::int64_t size) {
   curl_easy_setopt(curl, CURLOPT_RESUME_FROM_LARGE, static_cast<curl_off_t>(there));
   CURLcode code = curl_easy_perform(curl);
   if (code == CURLE_OK) return {};
-  if (!receiver.problem.empty()) return {receiver.problem, receiver.too_much};
-  return {reason[0] ? reason : curl_easy_strerror(code), code == CURLE_HTTP_RETURNED_ERROR ||
-                                                             code == CURLE_RANGE_ERROR ||
-                                                             code == CURLE_FILESIZE_EXCEEDED};
+  // Whichever saw it first: newer versions of libcurl count what has come as well.
+  if (receiver.too_much || code == CURLE_FILESIZE_EXCEEDED) {
+    return {"it sends more than the file has", true};
+  }
+  if (!receiver.problem.empty()) return {receiver.problem};
+  return {reason[0] ? reason : curl_easy_strerror(code),
+          code == CURLE_HTTP_RETURNED_ERROR || code == CURLE_RANGE_ERROR};
 }
 
 }  // namespace
