@@ -27,6 +27,8 @@ foreach(header ${rensa_headers})
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${folder} COMPONENT development)
 endforeach()
 
+install(FILES ${PROJECT_SOURCE_DIR}/tools/gdb/rensa_printers.py
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/rensa/gdb COMPONENT development)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/README.md
   DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT development)
 

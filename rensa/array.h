@@ -3,6 +3,7 @@
 
 #include "rensa/array/array.h"
 #include "rensa/array/calculus.h"
+#include "rensa/array/constants.h"
 #include "rensa/array/dlpack.h"
 #include "rensa/array/dtype_info.h"
 #include "rensa/array/exchange.h"
@@ -32,6 +33,7 @@
 #include "rensa/core/error.h"
 #include "rensa/core/scalar.h"
 #include "rensa/core/shape.h"
+#include "rensa/core/thread_pool.h"
 #include "rensa/core/thread_state.h"
 #include "rensa/core/version.h"
 #include "rensa/device/allocators.h"
@@ -41,6 +43,7 @@
 #include "rensa/device/stream.h"
 #include "rensa/device/stream_graph.h"
 #include "rensa/device/timeline.h"
+#include "rensa/device/transfer_stats.h"
 #include "rensa/kernel/elementwise_kernel.h"
 #include "rensa/kernel/fuse.h"
 #include "rensa/kernel/raw_kernel.h"

@@ -14,10 +14,6 @@ using detail::check_defined;
 using detail::new_array;
 using detail::new_view;
 
-std::int64_t Array::shape(int axis) const {
-  return view_.shape[normalize_axis("shape", axis, ndim())];
-}
-
 Operand Array::operand() const {
   check_defined("operand", *this);
   return {view_, storage_.get()};
@@ -93,125 +89,127 @@ bool view_strides(const ArrayView& view, const Shape& shape, Shape* strides) {
 
 }  // namespace
 
-Array Array::reshape(const Shape& shape) const {
-  check_defined("reshape", *this);
-  Shape resolved = resolve_shape(*this, shape);
+namespace xp {
+
+Array reshape(const Array& a, const Shape& shape) {
+  check_defined("reshape", a);
+  Shape resolved = resolve_shape(a, shape);
   Shape strides;
-  if (is_contiguous()) {
-    return new_view(*this, 0, resolved, contiguous_strides(resolved, rensa::itemsize(dtype())));
+  if (a.is_contiguous()) {
+    return new_view(a, 0, resolved, contiguous_strides(resolved, rensa::itemsize(a.dtype())));
   }
-  if (view_strides(view_, resolved, &strides)) return new_view(*this, 0, resolved, strides);
-  return copy().reshape(resolved);
+  if (view_strides(a.view(), resolved, &strides)) return new_view(a, 0, resolved, strides);
+  return reshape(copy(a), resolved);
 }
 
-Array Array::ravel() const {
-  check_defined("ravel", *this);
-  return (is_contiguous() ? *this : copy()).reshape({size()});
+Array ravel(const Array& a) {
+  check_defined("ravel", a);
+  return reshape(a.is_contiguous() ? a : copy(a), a.size());
 }
 
 // --- the other views ----------------------------------------------------------------------------
-Array Array::transpose() const {
-  check_defined("transpose", *this);
-  Shape shape = view_.shape, strides = view_.strides;
-  for (int i = 0; i < ndim(); ++i) {
-    shape[i] = view_.shape[ndim() - 1 - i];
-    strides[i] = view_.strides[ndim() - 1 - i];
+Array transpose(const Array& a) {
+  check_defined("transpose", a);
+  Shape shape = a.view().shape, strides = a.view().strides;
+  for (int i = 0; i < a.ndim(); ++i) {
+    shape[i] = a.view().shape[a.ndim() - 1 - i];
+    strides[i] = a.view().strides[a.ndim() - 1 - i];
   }
-  return new_view(*this, 0, shape, strides);
+  return new_view(a, 0, shape, strides);
 }
 
-Array Array::transpose(const Shape& axes) const {
-  check_defined("transpose", *this);
-  Shape shape = view_.shape, strides = view_.strides;
+Array transpose(const Array& a, const Shape& axes) {
+  check_defined("transpose", a);
+  Shape shape = a.view().shape, strides = a.view().strides;
   unsigned seen = 0;
-  for (int i = 0; i < axes.ndim() && axes.ndim() == ndim(); ++i) {
-    int axis = normalize_axis("transpose", axes[i], ndim());
+  for (int i = 0; i < axes.ndim() && axes.ndim() == a.ndim(); ++i) {
+    int axis = normalize_axis("transpose", axes[i], a.ndim());
     seen |= 1u << axis;
-    shape[i] = view_.shape[axis];
-    strides[i] = view_.strides[axis];
+    shape[i] = a.view().shape[axis];
+    strides[i] = a.view().strides[axis];
   }
-  if (axes.ndim() != ndim() || seen != (1u << ndim()) - 1) {
+  if (axes.ndim() != a.ndim() || seen != (1u << a.ndim()) - 1) {
     throw ShapeError(fmt::format("transpose: {} are not the {} axes of {}, each once", axes.str(),
-                                 ndim(), view_.describe()));
+                                 a.ndim(), a.view().describe()));
   }
-  return new_view(*this, 0, shape, strides);
+  return new_view(a, 0, shape, strides);
 }
 
-Array Array::swapaxes(int a, int b) const {
-  check_defined("swapaxes", *this);
-  a = normalize_axis("swapaxes", a, ndim());
-  b = normalize_axis("swapaxes", b, ndim());
-  Shape shape = view_.shape, strides = view_.strides;
-  std::swap(shape[a], shape[b]);
-  std::swap(strides[a], strides[b]);
-  return new_view(*this, 0, shape, strides);
+Array swapaxes(const Array& a, int axis1, int axis2) {
+  check_defined("swapaxes", a);
+  axis1 = normalize_axis("swapaxes", axis1, a.ndim());
+  axis2 = normalize_axis("swapaxes", axis2, a.ndim());
+  Shape shape = a.view().shape, strides = a.view().strides;
+  std::swap(shape[axis1], shape[axis2]);
+  std::swap(strides[axis1], strides[axis2]);
+  return new_view(a, 0, shape, strides);
 }
 
-Array Array::squeeze() const {
-  check_defined("squeeze", *this);
+Array squeeze(const Array& a) {
+  check_defined("squeeze", a);
   Shape shape, strides;
-  for (int i = 0; i < ndim(); ++i) {
-    if (view_.shape[i] == 1) continue;
-    shape.push_back(view_.shape[i]);
-    strides.push_back(view_.strides[i]);
+  for (int i = 0; i < a.ndim(); ++i) {
+    if (a.view().shape[i] == 1) continue;
+    shape.push_back(a.view().shape[i]);
+    strides.push_back(a.view().strides[i]);
   }
-  return new_view(*this, 0, shape, strides);
+  return new_view(a, 0, shape, strides);
 }
 
-Array Array::squeeze(int axis) const {
-  check_defined("squeeze", *this);
-  axis = normalize_axis("squeeze", axis, ndim());
-  if (view_.shape[axis] != 1) {
+Array squeeze(const Array& a, int axis) {
+  check_defined("squeeze", a);
+  axis = normalize_axis("squeeze", axis, a.ndim());
+  if (a.view().shape[axis] != 1) {
     throw ShapeError(fmt::format("squeeze: axis {} of {} has extent {}, not 1", axis,
-                                 view_.describe(), view_.shape[axis]));
+                                 a.view().describe(), a.view().shape[axis]));
   }
-  Shape shape = view_.shape, strides = view_.strides;
+  Shape shape = a.view().shape, strides = a.view().strides;
   shape.erase(axis);
   strides.erase(axis);
-  return new_view(*this, 0, shape, strides);
+  return new_view(a, 0, shape, strides);
 }
 
-Array Array::expand_dims(int axis) const {
-  check_defined("expand_dims", *this);
-  axis = normalize_axis("expand_dims", axis, ndim() + 1);
-  Shape shape = view_.shape, strides = view_.strides;
-  std::int64_t stride = axis < ndim() ? shape[axis] * strides[axis] : rensa::itemsize(dtype());
+Array expand_dims(const Array& a, int axis) {
+  check_defined("expand_dims", a);
+  axis = normalize_axis("expand_dims", axis, a.ndim() + 1);
+  Shape shape = a.view().shape, strides = a.view().strides;
+  std::int64_t stride = axis < a.ndim() ? shape[axis] * strides[axis] : rensa::itemsize(a.dtype());
   shape.insert(axis, 1);
   strides.insert(axis, stride);
-  return new_view(*this, 0, shape, strides);
+  return new_view(a, 0, shape, strides);
 }
 
-Array Array::broadcast_to(const Shape& shape) const {
-  check_defined("broadcast_to", *this);
-  int added = shape.ndim() - ndim();
+Array broadcast_to(const Array& a, const Shape& shape) {
+  check_defined("broadcast_to", a);
+  int added = shape.ndim() - a.ndim();
   bool fits = added >= 0;
-  for (int i = 0; i < ndim() && fits; ++i) {
-    fits = view_.shape[i] == shape[added + i] || view_.shape[i] == 1;
+  for (int i = 0; i < a.ndim() && fits; ++i) {
+    fits = a.view().shape[i] == shape[added + i] || a.view().shape[i] == 1;
   }
   if (!fits) {
     throw ShapeError(fmt::format("broadcast_to: {} does not broadcast to shape {}",
-                                 view_.describe(), shape.str()));
+                                 a.view().describe(), shape.str()));
   }
-  return Array(storage_, broadcast_view(view_, shape));
+  return Array(a.storage(), broadcast_view(a.view(), shape));
 }
 
 // --- copies -------------------------------------------------------------------------------------
-Array Array::copy() const {
-  check_defined("copy", *this);
-  Array out = new_array(shape(), dtype(), device());
-  detail::copy_elements("copy", *this, out);
+Array copy(const Array& a) {
+  check_defined("copy", a);
+  Array out = new_array(a.shape(), a.dtype(), a.device());
+  rensa::detail::copy_elements("copy", a, out);
   return out;
 }
 
-Array Array::astype(Dtype dtype, bool copy) const {
-  check_defined("astype", *this);
-  if (!copy && dtype == this->dtype()) return *this;
-  Array out = new_array(shape(), dtype, device());
-  detail::copy_elements("astype", *this, out);
+Array astype(const Array& a, Dtype dtype, bool copy) {
+  check_defined("astype", a);
+  if (!copy && dtype == a.dtype()) return a;
+  Array out = new_array(a.shape(), dtype, a.device());
+  rensa::detail::copy_elements("astype", a, out);
   return out;
 }
 
-Array Array::ascontiguous() const { return is_contiguous() ? *this : copy(); }
+}  // namespace xp
 
 // --- in place -----------------------------------------------------------------------------------
 const Array& Array::fill(Scalar value) const {

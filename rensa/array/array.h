@@ -3,8 +3,11 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <initializer_list>
 #include <iosfwd>
+#include <iterator>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,40 +22,44 @@
 
 namespace rensa {
 
+class Array;
 class View;
 class Index;
+class Selector;
+#ifdef __cpp_multidimensional_subscript
+class LastIndex;
+#endif
+class FirstAxisIterator;
 
-class Array {
+/// The methods that read an array: those of an Array, and those of a Selection, which is gathered
+/// for them (array/methods.cc).
+template <class Self> class ArrayMethods {
  public:
-  class Selection;
-
-  /// No array: shape(), item() and every operation on it throw; bool(a) is false.
-  Array() = default;
-  Array(StoragePtr storage, ArrayView view) : storage_(std::move(storage)), view_(view) {}
-
+  // --- what it is ------------------------------------------------------------------------------
   /// Whether this is an array at all (not whether it is non-zero).
-  bool defined() const { return static_cast<bool>(storage_); }
-  const Shape& shape() const { return view_.shape; }
+  bool defined() const { return static_cast<bool>(array().storage()); }
+  const Shape& shape() const { return array().view().shape; }
   std::int64_t shape(int axis) const;  // throws IndexError; negative axes count from the end
-  const Shape& strides() const { return view_.strides; }  // bytes
-  int ndim() const { return view_.ndim(); }
-  std::int64_t size() const { return view_.size(); }
-  std::int64_t nbytes() const { return view_.nbytes(); }
-  Dtype dtype() const { return view_.dtype; }
-  Device device() const { return view_.device; }
-  bool is_contiguous() const { return view_.is_c_contiguous(); }
-  const ArrayView& view() const { return view_; }
-  const StoragePtr& storage() const { return storage_; }
-  /// What an Operation takes. Throws ValueError for an undefined array.
-  Operand operand() const;
+  const Shape& strides() const { return array().view().strides; }  // bytes
+  int ndim() const { return array().view().ndim(); }
+  std::int64_t size() const { return array().view().size(); }
+  std::int64_t nbytes() const { return array().view().nbytes(); }
+  std::int64_t itemsize() const { return rensa::itemsize(dtype()); }
+  Dtype dtype() const { return array().view().dtype; }
+  Device device() const { return array().view().device; }
+  bool is_contiguous() const { return array().view().is_c_contiguous(); }
   /// The first element's address, on the array's device.
-  void* data() const { return view_.data; }
+  void* data() const { return array().view().data; }
 
   // --- views: no copy, shared storage (reshape copies where strides do not allow a view) ---------
   [[nodiscard]] Array reshape(const Shape& shape) const;  // one extent may be -1
-  [[nodiscard]] Array transpose() const;                  // axes reversed
+  template <std::integral... N>
+  requires(sizeof...(N) > 1) [[nodiscard]] Array reshape(N... extents) const;
+  [[nodiscard]] Array transpose() const;  // axes reversed
   [[nodiscard]] Array transpose(const Shape& axes) const;
-  [[nodiscard]] Array T() const { return transpose(); }
+  template <std::integral... N>
+  requires(sizeof...(N) > 1) [[nodiscard]] Array transpose(N... axes) const;
+  [[nodiscard]] Array T() const;
   [[nodiscard]] Array swapaxes(int a, int b) const;
   Array squeeze() const;
   Array squeeze(int axis) const;
@@ -60,35 +67,26 @@ class Array {
   Array ravel() const;  // a copy unless contiguous
   [[nodiscard]] Array broadcast_to(const Shape& shape) const;
 
-  // --- indexing ------------------------------------------------------------------------------
-  /// Basic indexing gives a view: a[1], a[{Slice(), -1}], a[{ellipsis, newaxis}]. Throws
-  /// IndexError.
-  View operator[](BasicIndex index) const;
-  View operator[](std::initializer_list<BasicIndex> index) const;
-  /// Indexing by integer arrays and boolean masks, alone or mixed with the above, as NumPy's:
-  /// a[rows], a[mask], a[{rows, Slice(), columns}]. A copy when it is read as an Array, a scatter
-  /// when it is assigned to. (A template, so that an index without arrays means the view.)
-  Selection operator[](const Array& index) const;
-  template <class = void> Selection operator[](std::initializer_list<Index> index) const;
-
   // --- copies --------------------------------------------------------------------------------
   [[nodiscard]] Array copy() const;  // C-contiguous, same device
   /// A new array on `device`, also where this one is there already. Waits as to() does.
   [[nodiscard]] Array copy(Device device) const;
   [[nodiscard]] Array astype(Dtype dtype,
                              bool copy = true) const;  // copy = false: this array when it fits
-  [[nodiscard]] Array ascontiguous() const;            // this array when it is C-contiguous
+  template <std::convertible_to<std::string_view> T> auto astype(const T&) const {
+    static_assert(
+        detail::kWrong<T>,
+        "a dtype is no text: write a.astype(float32), or parse_dtype(text) for the dtype");
+    return array();
+  }
+  [[nodiscard]] Array ascontiguous() const;  // this array when it is C-contiguous
   /// This array on `device`: the same array, no copy, when it is there already, else a new one
   /// (xp::copyto writes into an array that there is). Waits (counted) towards the host, and towards
   /// a GPU from pageable memory of more than 64 MiB.
   [[nodiscard]] Array to(Device device) const;
-  [[nodiscard]] Array to_cpu() const { return to(cpu()); }
-  [[nodiscard]] Array to_gpu() const { return to(current_gpu()); }
-  [[nodiscard]] Array to_gpu(int index) const { return to(gpu(index)); }
-  /// Copies `source` (same shape and dtype, C-contiguous both) into this array on `stream`; with
-  /// pinned host memory it returns at once, else it waits (counted). Throws ShapeError, DtypeError.
-  void set(const Array& source) const;
-  void set(const Array& source, const cuda::Stream& stream) const;
+  [[nodiscard]] Array to_cpu() const;
+  [[nodiscard]] Array to_gpu() const;
+  [[nodiscard]] Array to_gpu(int index) const;
   /// A new host array with the values; waits (counted). The form with `out` copies into it on
   /// `stream` and returns at once when `out` is pinned.
   Array get() const;
@@ -96,26 +94,32 @@ class Array {
 
   // --- to the host: the calls that wait for the device ------------------------------------------
   /// The one element, converted. Waits (counted). Throws ShapeError unless size() == 1.
-  template <class T> T item() const { return item_scalar().template as<T>(); }
+  template <class T = void> auto item() const {
+    static_assert(!std::is_void_v<T>, "say the type: a.item<float>()");
+    return item_scalar().template as<T>();
+  }
   Scalar item_scalar() const;
   /// All elements in C order, converted to T. Waits (counted).
-  template <class T> std::vector<T> to_vector() const {
+  template <class T = void> auto to_vector() const {
+    static_assert(!std::is_void_v<T>, "say the type: a.to_vector<float>()");
     std::vector<T> values(static_cast<std::size_t>(size()));
     if constexpr (std::same_as<T, bool>) {
-      Array host = astype(Dtype::bool_).get();
-      for (std::size_t i = 0; i < values.size(); ++i) values[i] = host.view_.as<bool>()[i];
+      auto host = astype(Dtype::bool_).get();
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        values[i] = static_cast<const bool*>(host.data())[i];
+      }
     } else {
       copy_to_host(dtype_of<T>, values.data());
     }
     return values;
   }
-  /// As operator<< prints it. Waits (counted).
+  /// As operator<< prints it: array_repr(), or the number of a 0-d array. Waits (counted).
   std::string str() const;
 
-  // --- in place --------------------------------------------------------------------------------
-  const Array& fill(Scalar value) const;
-  /// Writes `source`, broadcast and converted ("same_kind"), into this array's elements.
-  void assign(const Array& source) const;
+  // --- iteration over the first axis -----------------------------------------------------------
+  /// `for (Array row : a)`: the views a[0], a[1], ... Throws ShapeError for a 0-d array.
+  FirstAxisIterator begin() const;
+  FirstAxisIterator end() const;
 
   // --- reductions; `axis` left out means all axes
   // -------------------------------------------------
@@ -145,21 +149,15 @@ class Array {
   Array round(int decimals = 0) const;
   Array clip(Scalar least, Scalar most) const;
   Array clip(const Array& least, const Array& most) const;
-  void sort(int axis = -1) const;  // in place
   Array argsort(int axis = -1) const;
-  void partition(std::int64_t kth, int axis = -1) const;  // in place
   Array argpartition(std::int64_t kth, int axis = -1) const;
   Array searchsorted(const Array& values, std::string_view side = "left") const;
   std::vector<Array> nonzero() const;  // waits
   Array take(const Array& indices) const;
   Array take(const Array& indices, int axis) const;
-  void put(const Array& indices, const Array& values) const;
   Array choose(std::initializer_list<Array> choices) const;
   Array compress(const Array& condition) const;  // waits
   Array compress(const Array& condition, int axis) const;
-  void scatter_add(const Array& indices, const Array& values) const;
-  void scatter_max(const Array& indices, const Array& values) const;
-  void scatter_min(const Array& indices, const Array& values) const;
   Array repeat(std::int64_t repeats) const;
   Array repeat(std::int64_t repeats, int axis) const;
   Array diagonal(std::int64_t offset = 0, int axis1 = 0, int axis2 = 1) const;  // a view
@@ -170,10 +168,72 @@ class Array {
   /// The same bytes as elements of `dtype`, a view. Where the sizes differ the last axis has to be
   /// contiguous; it grows or shrinks. Throws ShapeError.
   Array view(Dtype dtype) const;
-  std::int64_t itemsize() const { return rensa::itemsize(view_.dtype); }
   /// The elements in C order. Waits.
   std::string tobytes() const;
   void tofile(const std::string& path) const;
+
+ private:
+  const Array& array() const { return static_cast<const Self&>(*this).self(); }
+  void copy_to_host(Dtype dtype, void* out) const;
+};
+
+class Array : public ArrayMethods<Array> {
+ public:
+  class Selection;
+
+  /// No array: shape(), item() and every operation on it throw; defined() is false.
+  Array() = default;
+  Array(StoragePtr storage, ArrayView view) : storage_(std::move(storage)), view_(view) {}
+
+  const ArrayView& view() const { return view_; }
+  using ArrayMethods<Array>::view;
+  const StoragePtr& storage() const { return storage_; }
+  /// What an Operation takes. Throws ValueError for an undefined array.
+  Operand operand() const;
+
+  Array(const Array&) = default;
+  Array(Array&&) = default;
+  Array& operator=(const Array&) & = default;
+  Array& operator=(Array&&) & = default;
+
+  // --- indexing ------------------------------------------------------------------------------
+  /// Basic indexing gives a view: a[1], a[{Slice(), -1}], a[{ellipsis, newaxis}], or a list made at
+  /// run time (std::vector<BasicIndex>). Throws IndexError.
+  View operator[](BasicIndex index) const;
+  View operator[](std::initializer_list<BasicIndex> index) const;
+  View operator[](std::span<const BasicIndex> index) const;
+  /// Indexing by integer arrays and boolean masks, alone or mixed with the above, as NumPy's:
+  /// a[rows], a[mask], a[{rows, Slice(), columns}], or a list made at run time
+  /// (std::vector<Index>). A copy when it is read, a scatter when it is assigned to.
+  Selection operator[](const Selector& index) const;
+#ifdef __cpp_multidimensional_subscript
+  // From C++23 on without braces: a[i, Slice()], a[rows, 1]. (In C++20 a[i, j] of plain integers
+  // means a[j], by the comma operator.)
+  template <std::convertible_to<BasicIndex>... I>
+  requires(sizeof...(I) > 1) View operator[](const I&... entries) const;
+#define RENSA_SUBSCRIPT(...) Selection operator[](__VA_ARGS__, const LastIndex& last) const;
+  RENSA_SUBSCRIPT(const Index& a)
+  RENSA_SUBSCRIPT(const Index& a, const Index& b)
+  RENSA_SUBSCRIPT(const Index& a, const Index& b, const Index& c)
+  RENSA_SUBSCRIPT(const Index& a, const Index& b, const Index& c, const Index& d)
+  RENSA_SUBSCRIPT(const Index& a, const Index& b, const Index& c, const Index& d, const Index& e)
+#undef RENSA_SUBSCRIPT
+#endif
+
+  // --- in place --------------------------------------------------------------------------------
+  const Array& fill(Scalar value) const;
+  /// Writes `source`, broadcast and converted ("same_kind"), into this array's elements.
+  void assign(const Array& source) const;
+  /// Copies `source` (same shape and dtype, C-contiguous both) into this array on `stream`; with
+  /// pinned host memory it returns at once, else it waits (counted). Throws ShapeError, DtypeError.
+  void set(const Array& source) const;
+  void set(const Array& source, const cuda::Stream& stream) const;
+  void sort(int axis = -1) const;
+  void partition(std::int64_t kth, int axis = -1) const;
+  void put(const Array& indices, const Array& values) const;
+  void scatter_add(const Array& indices, const Array& values) const;
+  void scatter_max(const Array& indices, const Array& values) const;
+  void scatter_min(const Array& indices, const Array& values) const;
 
 #define RENSA_ARRAY_OPERATOR(symbol)                            \
   friend Array operator symbol(const Array& a, const Array& b); \
@@ -217,12 +277,37 @@ class Array {
   RENSA_ARRAY_INPLACE(>>=)
 #undef RENSA_ARRAY_INPLACE
 
-  /// A number does not rebind an array: say a.fill(7), or write through a view: a[{...}] = 7.
+  // What is written by mistake, told by what to write instead.
   template <class T>
-  requires std::is_arithmetic_v<T> Array& operator=(T) = delete;
+  requires(std::floating_point<T> || std::same_as<T, bool>) auto operator[](T) const {
+    static_assert(detail::kWrong<T>,
+                  "an index is an integer, a Slice, ellipsis, newaxis, or an array of integers or "
+                  "bools (made by a & b, a | b and ~a, not by &&, || and !)");
+    return *this;
+  }
+  template <class T>
+  requires std::is_arithmetic_v<T>
+  void operator=(T) {
+    static_assert(detail::kWrong<T>,
+                  "a number does not rebind an array: write a.fill(7), or a[{...}] = 7 for a part");
+  }
+  template <std::convertible_to<Array> T> void operator=(const T&) && {
+    static_assert(detail::kWrong<T>,
+                  "this array is a temporary, whose elements = does not write: "
+                  "write a.T().assign(values), or a[{...}] = values");
+  }
+  template <class T = void> explicit operator bool() const {  // also what && || ! and if ask for
+    static_assert(detail::kWrong<T>,
+                  "an array is no truth: write a.any() or a.all() and .item<bool>(); a & b, a | b "
+                  "and ~a instead of &&, || and !; xp::array_equal(a, b) for one answer; "
+                  "a.defined() for whether it is an array");
+    return false;
+  }
 
  private:
-  void copy_to_host(Dtype dtype, void* out) const;
+  friend class ArrayMethods<Array>;
+  const Array& self() const { return *this; }
+
   StoragePtr storage_;
   ArrayView view_;
 };
@@ -235,6 +320,41 @@ class [[nodiscard]] View : public Array {
   void operator=(const View& source) && { assign(source); }
   void operator=(const Array& source) && { assign(source); }
   void operator=(Scalar value) && { fill(value); }
+  template <class T> void operator=(const T&) & {
+    static_assert(detail::kWrong<T>,
+                  "a view with a name is not written by =, nor bound anew: write row.fill(5), "
+                  "row.assign(values), or a[0] = values");
+  }
+};
+
+/// What range-for walks: the views a[0], a[1], ... of an array that outlives it.
+class FirstAxisIterator {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = View;
+  using reference = View;
+  using pointer = void;
+  using difference_type = std::ptrdiff_t;
+
+  FirstAxisIterator() = default;
+  FirstAxisIterator(const Array& array, std::int64_t i) : array_(&array), i_(i) {}
+  View operator*() const;
+  FirstAxisIterator& operator++() {
+    ++i_;
+    return *this;
+  }
+  FirstAxisIterator operator++(int) {
+    FirstAxisIterator before = *this;
+    ++i_;
+    return before;
+  }
+  friend bool operator==(const FirstAxisIterator& a, const FirstAxisIterator& b) {
+    return a.i_ == b.i_;
+  }
+
+ private:
+  const Array* array_ = nullptr;
+  std::int64_t i_ = 0;
 };
 
 /// One entry of a full index: an entry of a basic one, an integer array (0-d ones too) or a boolean
@@ -254,23 +374,65 @@ class Index {
   Array array_;
 };
 
-/// a[index] with arrays in the index: gathered where an Array is wanted, scattered to when assigned
-/// to. Throws IndexError (for integer arrays on a GPU at the next wait), DtypeError for an index
-/// that is neither integer nor bool, ShapeError. What goes through a mask waits for the device,
-/// which alone knows how many elements are true; only to assign the same to all of them does not.
+/// An index with arrays, as it stands between the brackets. It lives as long as the expression that
+/// it stands in, which is how a Selection knows where that expression ends.
+class Selector {
+ public:
+  Selector(const Array& index) : own_(index), entries_(&own_, 1) {}
+  Selector(const Array::Selection& index);
+  Selector(std::initializer_list<Index> index) : entries_(index.begin(), index.size()) {}
+  Selector(std::span<const Index> index) : entries_(index) {}
+  Selector(const std::vector<Index>& index) : entries_(index) {}
+  Selector(const Selector&) = delete;
+  Selector& operator=(const Selector&) = delete;
+  /// Has the selection gathered if it is still there: it was given a name. Throws what that throws.
+  ~Selector() noexcept(false) {
+    if (selection_) end_expression();
+  }
+  std::span<const Index> entries() const { return entries_; }
+
+ private:
+  friend class Array::Selection;
+  void begin_expression(const Array::Selection* selection) const;
+  void end_expression();
+
+  Index own_ = newaxis;
+  std::span<const Index> entries_;
+  mutable const Array::Selection* selection_ = nullptr;
+  mutable int exceptions_ = 0;
+};
+
+/// a[index] with arrays in the index: an Array when it is read, gathered by the first to read it
+/// and at the latest where the expression ends (`auto s = a[mask]` does not see what is written
+/// later); scattered to, and not gathered, when it is assigned to. Throws IndexError (for integer
+/// arrays on a GPU at the next wait), DtypeError for an index that is neither integer nor bool,
+/// ShapeError. What goes through a mask waits for the device, which alone knows how many elements
+/// are true; only to assign the same to all of them does not.
 ///
 /// Of equal indices the last one's value stays. a[index] += v reads, adds and assigns, as NumPy
 /// does: equal indices add once (xp::scatter_add adds them all).
-class [[nodiscard]] Array::Selection {
+class [[nodiscard]] Array::Selection : public ArrayMethods<Array::Selection> {
  public:
-  Selection(Array base, std::vector<Index> index)
-      : base_(std::move(base)), index_(std::move(index)) {}
-  Selection(const Selection&) = default;
-  operator Array() const { return gather(); }
-  Array gather() const;
-  void operator=(const Selection& source) && { std::move(*this) = source.gather(); }
+  Selection(const Selection& other) : array_(other.self()) {}
+  ~Selection() {
+    if (selector_) selector_->selection_ = nullptr;
+  }
+  operator Array() const { return self(); }
+
+  // Elements of the gathered copy. They are no View: what is written there would be lost.
+  Array operator[](BasicIndex index) const;
+  Array operator[](std::initializer_list<BasicIndex> index) const;
+  Array operator[](std::span<const BasicIndex> index) const;
+  Array operator[](const Selector& index) const;
+
+  void operator=(const Selection& source) && { std::move(*this) = source.self(); }
   void operator=(const Array& source) &&;
   void operator=(Scalar value) &&;
+  template <class T> void operator=(const T&) & {
+    static_assert(
+        detail::kWrong<T>,
+        "a selection with a name is a copy, which is not written by =: write a[mask] = 5");
+  }
 
 #define RENSA_SELECTION_INPLACE(symbol)   \
   void operator symbol(const Array& b)&&; \
@@ -286,19 +448,85 @@ class [[nodiscard]] Array::Selection {
 #undef RENSA_SELECTION_INPLACE
 
  private:
+  friend class Array;
+  friend class Selector;
+  friend class ArrayMethods<Selection>;
+  Selection(const Array& base, const Selector& selector);
+  const Array& self() const {
+    if (selector_) gather();
+    return array_;
+  }
+  void gather() const;
+  const Array& base() const;
   template <class B, class F> void update(const B& b, F in_place);
   bool is_leading_mask() const;
 
-  Array base_;
-  std::vector<Index> index_;
+  // What is indexed, and by what; once gathered the elements, and null.
+  mutable Array array_;
+  mutable const Selector* selector_ = nullptr;
 };
 using Selection = Array::Selection;
 
-template <class> Selection Array::operator[](std::initializer_list<Index> index) const {
-  return Selection(*this, index);
-}
+#ifdef __cpp_multidimensional_subscript
+/// The last of several entries without braces; keeps the Selector of all of them.
+class LastIndex {
+ public:
+  template <class T>
+  requires std::convertible_to<const T&, Index> LastIndex(const T& entry) : entries_{entry} {}
+  const Selector& after(std::initializer_list<Index> entries) const {
+    entries_.insert(entries_.begin(), entries);
+    return selector_.emplace(entries_);
+  }
 
-/// NumPy's text. Waits for the device (counted).
+ private:
+  mutable std::vector<Index> entries_;
+  mutable std::optional<Selector> selector_;
+};
+
+template <std::convertible_to<BasicIndex>... I>
+requires(sizeof...(I) > 1) View Array::operator[](const I&... entries) const {
+  return (*this)[{BasicIndex(entries)...}];
+}
+inline Selection Array::operator[](const Index& a, const LastIndex& last) const {
+  return (*this)[last.after({a})];
+}
+inline Selection Array::operator[](const Index& a, const Index& b, const LastIndex& last) const {
+  return (*this)[last.after({a, b})];
+}
+inline Selection Array::operator[](const Index& a, const Index& b, const Index& c,
+                                   const LastIndex& last) const {
+  return (*this)[last.after({a, b, c})];
+}
+inline Selection Array::operator[](const Index& a, const Index& b, const Index& c, const Index& d,
+                                   const LastIndex& last) const {
+  return (*this)[last.after({a, b, c, d})];
+}
+inline Selection Array::operator[](const Index& a, const Index& b, const Index& c, const Index& d,
+                                   const Index& e, const LastIndex& last) const {
+  return (*this)[last.after({a, b, c, d, e})];
+}
+#endif
+
+inline Index::Index(const Selection& selection) : Index(Array(selection)) {}
+inline Selector::Selector(const Selection& index) : Selector(Array(index)) {}
+
+inline View FirstAxisIterator::operator*() const { return (*array_)[i_]; }
+
+template <class Self> Array ArrayMethods<Self>::T() const { return transpose(); }
+template <class Self> Array ArrayMethods<Self>::to_cpu() const { return to(cpu()); }
+template <class Self> Array ArrayMethods<Self>::to_gpu() const { return to(current_gpu()); }
+template <class Self> Array ArrayMethods<Self>::to_gpu(int index) const { return to(gpu(index)); }
+template <class Self> template <std::integral... N>
+requires(sizeof...(N) > 1) Array ArrayMethods<Self>::reshape(N... extents)
+const { return reshape(Shape{extents...}); }
+template <class Self> template <std::integral... N>
+requires(sizeof...(N) > 1) Array ArrayMethods<Self>::transpose(N... axes)
+const { return transpose(Shape{axes...}); }
+
+extern template class ArrayMethods<Array>;
+extern template class ArrayMethods<Selection>;
+
+/// NumPy's text, a.str(). Waits for the device (counted).
 std::ostream& operator<<(std::ostream& os, const Array& a);
 
 /// Chainer's cuda.to_gpu and cuda.to_cpu: a.to_gpu(), a.to_gpu(index) and a.to_cpu().

@@ -228,16 +228,26 @@ Array geomspace(double start, double stop, std::int64_t num, bool endpoint, Dtyp
   return (sign < 0 ? values * sign : values).astype(dtype, false);
 }
 
-Array array(const Array& a) { return a.copy(); }
-Array array(const Array& a, Dtype dtype) { return a.astype(dtype); }
-
-Array asarray(const Array& a) {
-  check_defined("asarray", a);
-  return a;
+Array array(const HostValues& values, Placement device) { return values.copy_to(device.device()); }
+Array array(const HostValues& values, Dtype dtype, Placement device) {
+  return values.copy_to(dtype, device.device());
 }
 
-Array asarray(const Array& a, Dtype dtype) { return a.astype(dtype, false); }
-Array asarray(const Array& a, Dtype dtype, Device device) {
+Array asarray(const HostValues& values, Placement device) { return array(values, device); }
+Array asarray(const HostValues& values, Dtype dtype, Placement device) {
+  return array(values, dtype, device);
+}
+
+Array asarray(const Array& a, const AsarrayOptions& options) {
+  check_defined("asarray", a);
+  Dtype dtype = options.dtype.value_or(a.dtype());
+  Device device = options.device.value_or(a.device());
+  bool fits = dtype == a.dtype() && device == a.device();
+  if (fits) return options.copy.value_or(false) ? a.copy() : a;
+  if (!options.copy.value_or(true)) {
+    throw ValueError(fmt::format("asarray: {} cannot be {} on {} without a copy",
+                                 a.view().describe(), dtype_name(dtype), device.str()));
+  }
   // What is narrower travels.
   bool widens = rensa::itemsize(dtype) > rensa::itemsize(a.dtype());
   return widens ? a.to(device).astype(dtype, false) : a.astype(dtype, false).to(device);
@@ -251,14 +261,6 @@ Array ascontiguousarray(const Array& a) {
 Array ascontiguousarray(const Array& a, Dtype dtype) {
   check_defined("ascontiguousarray", a);
   return ascontiguousarray(a.astype(dtype, false));
-}
-
-Array copy(const Array& a) { return a.copy(); }
-Array astype(const Array& a, Dtype dtype, bool copy) { return a.astype(dtype, copy); }
-
-void detail::throw_ragged(std::size_t expected, std::size_t row, std::size_t got) {
-  throw ShapeError(
-      fmt::format("array: row {} has {} values where the first row has {}", row, got, expected));
 }
 
 }  // namespace xp

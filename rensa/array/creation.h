@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "rensa/array/array.h"
+#include "rensa/array/host_values.h"
 
 namespace rensa {
 
@@ -33,6 +34,7 @@ class Placement {
 namespace rensa::xp {
 
 // --- of one value (array/creation.cc) ------------------------------------------------------------
+/// A shape is {3, 4}, or n for {n}.
 Array empty(const Shape& shape, Dtype dtype = float32, Placement device = {});
 Array zeros(const Shape& shape, Dtype dtype = float32, Placement device = {});
 Array ones(const Shape& shape, Dtype dtype = float32, Placement device = {});
@@ -48,6 +50,25 @@ Array empty_like(const Array& a, const Like& like = {});
 Array zeros_like(const Array& a, const Like& like = {});
 Array ones_like(const Array& a, const Like& like = {});
 Array full_like(const Array& a, Scalar value, const Like& like = {});
+// What is written by mistake, told by what to write instead.
+#define RENSA_CREATION_SLIPS(name)                                          \
+  template <std::integral... N>                                             \
+  requires(sizeof...(N) > 1) auto name(N...) {                              \
+    static_assert(rensa::detail::kWrong<N...>,                              \
+                  "a shape is one argument: write xp::" #name "({3, 4})");  \
+    return Array();                                                         \
+  }                                                                         \
+  template <std::convertible_to<std::string_view> T>                        \
+  auto name(const Shape&, const T&, Placement = {}) {                       \
+    static_assert(rensa::detail::kWrong<T>,                                 \
+                  "a dtype is no text: write xp::" #name                    \
+                  "({3, 4}, float64), or parse_dtype(text) for the dtype"); \
+    return Array();                                                         \
+  }
+RENSA_CREATION_SLIPS(empty)
+RENSA_CREATION_SLIPS(zeros)
+RENSA_CREATION_SLIPS(ones)
+#undef RENSA_CREATION_SLIPS
 /// Page-locked host memory.
 Array empty_pinned(const Shape& shape, Dtype dtype = float32);
 
@@ -79,65 +100,45 @@ Array geomspace(double start, double stop, std::int64_t num = 50, bool endpoint 
                 Dtype dtype = float64, Placement device = {});
 
 // --- from host values and other arrays -----------------------------------------------------------
-/// An array of host values: xp::array({1.f, 2.f}), xp::array({{1, 2}, {3, 4}}), xp::array(vector).
-/// int gives int64, as in NumPy; other types their own dtype. The values are copied before the call
-/// returns.
+/// `data`'s values, C-contiguous, copied before the call returns.
 Array from_host(const void* data, const Shape& shape, Dtype dtype, Placement device = {});
-namespace detail {
-template <class T> struct ElementOf { using type = T; };
-template <> struct ElementOf<int> { using type = std::int64_t; };
-[[noreturn]] void throw_ragged(std::size_t expected, std::size_t row, std::size_t got);
-}  // namespace detail
-template <class T> Array array(std::span<const T> values, Placement device = {}) {
-  using E = typename detail::ElementOf<T>::type;
-  if constexpr (std::same_as<E, T>) {
-    return from_host(values.data(), {static_cast<std::int64_t>(values.size())}, dtype_of<E>,
-                     device);
-  } else {
-    std::vector<E> converted(values.begin(), values.end());
-    return from_host(converted.data(), {static_cast<std::int64_t>(values.size())}, dtype_of<E>,
-                     device);
-  }
+/// An array of host values (rensa/array/host_values.h): xp::array(2.5), xp::array({{1, 2.5}, {3,
+/// 4}}), xp::array(vector), of the values' own dtype (int gives int64, as in NumPy) or another. The
+/// values are copied before the call returns. Throws ValueError for ragged lists and for integers
+/// that the dtype cannot hold.
+Array array(const HostValues& values, Placement device = {});
+Array array(const HostValues& values, Dtype dtype, Placement device = {});
+/// A copy of `a`, where it lies unless a device is given. (Templates, so that braces never mean an
+/// Array.)
+template <rensa::detail::ArrayLike A> Array array(const A& a, Placement device = {}) {
+  const Array& from = a;
+  return from.copy(device.given() ? device.device() : from.device());
 }
-template <class T>
-requires(!std::same_as<T, bool>) Array array(const std::vector<T>& values, Placement device = {}) {
-  return array(std::span<const T>(values), device);
+template <rensa::detail::ArrayLike A> Array array(const A& a, Dtype dtype, Placement device = {}) {
+  const Array& from = a;
+  Array cast = from.astype(dtype);
+  return device.given() ? cast.to(device.device()) : cast;
 }
-template <class T> Array array(std::initializer_list<T> values, Placement device = {}) {
-  return array(std::span<const T>(values.begin(), values.size()), device);
-}
-template <class T>
-Array array(std::initializer_list<std::initializer_list<T>> rows, Placement device = {}) {
-  std::vector<T> values;
-  std::size_t columns = rows.size() ? rows.begin()->size() : 0, row = 0;
-  for (const auto& r : rows) {
-    if (r.size() != columns) detail::throw_ragged(columns, row, r.size());
-    values.insert(values.end(), r.begin(), r.end());
-    ++row;
-  }
-  return array(std::span<const T>(values), device)
-      .reshape({static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(columns)});
-}
-/// A 0-d array.
-template <class T>
-requires std::is_arithmetic_v<T> Array array(T value, Placement device = {}) {
-  return array(std::span<const T>(&value, 1), device).reshape({});
-}
-/// A copy of `a`, of another dtype where one is given.
-Array array(const Array& a);
-Array array(const Array& a, Dtype dtype);
+
+/// What asarray is to make: the array-API standard's keywords.
+struct AsarrayOptions {
+  std::optional<Dtype> dtype = {};
+  std::optional<Device> device = {};
+  /// true: always a new array. false: never one, ValueError where it would take one.
+  std::optional<bool> copy = {};
+};
 /// `a` itself where it has the dtype and lies on the device already, else a copy that does.
-Array asarray(const Array& a);
-Array asarray(const Array& a, Dtype dtype);
-Array asarray(const Array& a, Dtype dtype, Device device);
-/// As array(), of host values.
-template <class T>
-requires(!std::same_as<T, bool>) Array asarray(const std::vector<T>& v, Placement device = {}) {
-  return array(v, device);
+Array asarray(const Array& a, const AsarrayOptions& options);
+template <rensa::detail::ArrayLike A> Array asarray(const A& a) {
+  return asarray(a, AsarrayOptions{});
 }
-template <class T> Array asarray(std::initializer_list<T> v, Placement device = {}) {
-  return array(v, device);
+template <rensa::detail::ArrayLike A>
+Array asarray(const A& a, Dtype dtype, std::optional<Device> device = {}) {
+  return asarray(a, AsarrayOptions{dtype, device, {}});
 }
+/// As array(), of host values, which always takes a copy (xp::wrap does not).
+Array asarray(const HostValues& values, Placement device = {});
+Array asarray(const HostValues& values, Dtype dtype, Placement device = {});
 /// `a` itself where it is C-contiguous and of the dtype. A 0-d array becomes one of shape (1,).
 Array ascontiguousarray(const Array& a);
 Array ascontiguousarray(const Array& a, Dtype dtype);

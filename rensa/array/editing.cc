@@ -23,8 +23,8 @@ std::int64_t place_of(const char* name, std::int64_t index, std::int64_t last, c
                       int axis) {
   std::int64_t extent = a.shape()[axis];
   if (index < -extent || index > last) {
-    throw IndexError(fmt::format("{}: index {} is out of range for axis {} of {}", name, index,
-                                 axis, a.view().describe()));
+    throw IndexError(fmt::format("{}: index {} is out of bounds for axis {} with size {}: {}", name,
+                                 index, axis, extent, a.view().describe()));
   }
   return index < 0 ? index + extent : index;
 }

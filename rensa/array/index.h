@@ -17,6 +17,7 @@ inline constexpr None none{};
 class Slice {
  public:
   constexpr Slice() = default;
+  constexpr Slice(None) {}
   constexpr Slice(std::int64_t stop) : stop_(stop) {}
   constexpr Slice(std::int64_t start, std::int64_t stop, std::int64_t step = 1)
       : start_(start), stop_(stop), step_(step) {}
@@ -41,21 +42,40 @@ struct NewAxis {};
 inline constexpr Ellipsis ellipsis{};
 inline constexpr NewAxis newaxis{};
 
-// a[Slice(), -1] without braces would be a comma operator, hence a[-1]: an error instead.
+namespace detail {
+/// False, but known only when a template is used: a static_assert of it says what to write instead.
+template <class...> inline constexpr bool kWrong = false;
+}  // namespace detail
+
+// a[Slice(), -1] without braces would be a comma operator, hence a[-1]: an error instead. (The
+// return types are deduced so that it is the first one.)
 template <class T>
 concept IndexEntry =
     std::same_as<T, Slice> || std::same_as<T, Ellipsis> || std::same_as<T, NewAxis>;
-template <IndexEntry T, class U> void operator,(T, U&&) = delete;
+#define RENSA_NEEDS_BRACES(T)                                                             \
+  static_assert(detail::kWrong<T>, "an index of several entries stands in braces: a[{i, " \
+                                   "Slice()}]")
+template <IndexEntry T, class U> auto operator,(T entry, U&&) {
+  RENSA_NEEDS_BRACES(T);
+  return entry;
+}
 template <class U, IndexEntry T>
-requires(!IndexEntry<std::remove_cvref_t<U>>) void operator,(U&&, T) = delete;
+requires(!IndexEntry<std::remove_cvref_t<U>>) auto operator,(U&&, T entry) {
+  RENSA_NEEDS_BRACES(T);
+  return entry;
+}
+#undef RENSA_NEEDS_BRACES
 
 /// One entry of a basic index: an integer, a Slice, `ellipsis` or `newaxis`.
 class BasicIndex {
  public:
   enum class Kind : unsigned char { integer, slice, ellipsis, newaxis };
-  BasicIndex(int i) : kind_(Kind::integer), integer_(i) {}
-  BasicIndex(long i) : kind_(Kind::integer), integer_(i) {}
-  BasicIndex(long long i) : kind_(Kind::integer), integer_(i) {}
+  template <std::integral T>
+  requires(!std::same_as<T, bool>) BasicIndex(T i)
+      : kind_(Kind::integer), integer_(static_cast<std::int64_t>(i)) {
+    // What is beyond int64 is beyond every axis, and not its two's complement.
+    if (std::is_unsigned_v<T> && integer_ < 0) integer_ = std::numeric_limits<std::int64_t>::max();
+  }
   BasicIndex(Slice s) : kind_(Kind::slice), slice_(s) {}
   BasicIndex(Ellipsis) : kind_(Kind::ellipsis) {}
   BasicIndex(NewAxis) : kind_(Kind::newaxis) {}

@@ -36,13 +36,7 @@ class FullIndexer {
       named += axes_named(entry);
       ellipses += !entry.is_array() && entry.basic().kind() == BasicIndex::Kind::ellipsis;
     }
-    if (named > array_.ndim()) {
-      throw IndexError(fmt::format("{}: {} indices are too many for {}", operation_, named,
-                                   array_.view().describe()));
-    }
-    if (ellipses > 1) {
-      throw IndexError(fmt::format("{}: an index can have only one ellipsis", operation_));
-    }
+    check_index_count(operation_, array_, named, ellipses);
     for (const Index& entry : index) {
       if (entry.is_array()) steer(entry.array());
       else apply_basic(entry.basic(), array_.ndim() - named);
@@ -93,12 +87,8 @@ class FullIndexer {
 
   // An integer beside index arrays is one of them as to where the result's axes go.
   void take(std::int64_t i) {
-    if (i < -extent() || i >= extent()) {
-      throw IndexError(fmt::format("{}: index {} is out of range for axis {} of {}", operation_, i,
-                                   axis_, array_.view().describe()));
-    }
     note_steered();
-    offset_ += (i < 0 ? i + extent() : i) * stride();
+    offset_ += normalize_index(operation_, i, array_, axis_) * stride();
     ++axis_;
   }
 
@@ -270,6 +260,26 @@ void check_integer(const char* operation, const Array& index) {
   if (kind == 'i' || kind == 'u') return;
   throw DtypeError(fmt::format("{}: {} is not an index: it has to be of an integer dtype",
                                operation, index.view().describe()));
+}
+
+std::int64_t normalize_index(const char* operation, std::int64_t i, const Array& a, int axis) {
+  std::int64_t extent = a.shape()[axis];
+  if (i < -extent || i >= extent) {
+    throw IndexError(fmt::format("{}: index {} is out of bounds for axis {} with size {}: {}",
+                                 operation, i, axis, extent, a.view().describe()));
+  }
+  return i < 0 ? i + extent : i;
+}
+
+void check_index_count(const char* operation, const Array& a, int count, int ellipses) {
+  if (count > a.ndim()) {
+    throw IndexError(
+        fmt::format("{}: too many indices: the array is {}-dimensional, but {} were indexed: {}",
+                    operation, a.ndim(), count, a.view().describe()));
+  }
+  if (ellipses > 1) {
+    throw IndexError(fmt::format("{}: an index can have only one ellipsis", operation));
+  }
 }
 
 IndexedElements apply_index(const char* operation, const Array& a, std::span<const Index> index) {

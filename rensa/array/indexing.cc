@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <exception>
+
 #include "rensa/array/internal.h"
 #include "rensa/core/error.h"
 
@@ -35,11 +37,7 @@ class Indexer {
   std::int64_t stride() const { return array_.strides()[axis_]; }
 
   void take(std::int64_t i) {
-    if (i < -extent() || i >= extent()) {
-      throw IndexError(fmt::format("getitem: index {} is out of range for axis {} of {}", i, axis_,
-                                   array_.view().describe()));
-    }
-    offset_ += (i < 0 ? i + extent() : i) * stride();
+    offset_ += detail::normalize_index("getitem", i, array_, axis_) * stride();
     ++axis_;
   }
   void slice(const Slice& s) {
@@ -69,14 +67,16 @@ Array basic_index(const Array& a, const BasicIndex* begin, const BasicIndex* end
     named += i->kind() == BasicIndex::Kind::integer || i->kind() == BasicIndex::Kind::slice;
     ellipses += i->kind() == BasicIndex::Kind::ellipsis;
   }
-  if (named > a.ndim()) {
-    throw IndexError(
-        fmt::format("getitem: {} indices are too many for {}", named, a.view().describe()));
-  }
-  if (ellipses > 1) throw IndexError("getitem: an index can have only one ellipsis");
+  detail::check_index_count("getitem", a, named, ellipses);
   Indexer indexer(a);
   for (const BasicIndex* i = begin; i != end; ++i) indexer.apply(*i, named);
   return indexer.finish();
+}
+
+Array basic_view(const Array& a, std::span<const Index> index) {
+  std::vector<BasicIndex> entries;
+  for (const Index& entry : index) entries.push_back(entry.basic());
+  return basic_index(a, entries.data(), entries.data() + entries.size());
 }
 
 // The mask with axes of extent 1 for the others of `base`, over which it broadcasts.
@@ -103,66 +103,121 @@ View Array::operator[](std::initializer_list<BasicIndex> index) const {
   return View(basic_index(*this, index.begin(), index.end()));
 }
 
-Selection Array::operator[](const Array& index) const { return Selection(*this, {Index(index)}); }
+View Array::operator[](std::span<const BasicIndex> index) const {
+  return View(basic_index(*this, index.data(), index.data() + index.size()));
+}
 
-Index::Index(const Selection& selection) : is_array_(true), array_(selection.gather()) {}
+Selection Array::operator[](const Selector& index) const { return Selection(*this, index); }
 
-Array Selection::gather() const {
-  check_defined("getitem", base_);
+// --- selections: read --------------------------------------------------------------------------
+// A Selector is an argument of operator[], so it lives until the end of the whole expression,
+// longer than a Selection that is a temporary in it. One that is still there was given a name.
+Selection::Selection(const Array& base, const Selector& selector)
+    : array_(base), selector_(&selector) {
+  selector.begin_expression(this);
+}
+
+void Selector::begin_expression(const Selection* selection) const {
+  selection_ = selection;
+  exceptions_ = std::uncaught_exceptions();
+}
+
+void Selector::end_expression() {
+  // Where the expression ends by an exception, the selection goes with it.
+  if (std::uncaught_exceptions() > exceptions_) selection_->selector_ = nullptr;
+  else selection_->gather();
+}
+
+void Selection::gather() const {
+  std::span<const Index> index = selector_->entries();
+  Array base = std::move(array_);
+  array_ = Array();
+  selector_->selection_ = nullptr;
+  selector_ = nullptr;
+  check_defined("getitem", base);
+  bool basic = true;
+  for (const Index& entry : index) basic &= !entry.is_array();
+  if (basic) {
+    array_ = basic_view(base, index);
+    return;
+  }
   // One mask over all elements: nobody needs to know their positions.
-  if (index_.size() == 1 && index_[0].is_array() && index_[0].array().defined()) {
-    const Array& mask = index_[0].array();
-    if (mask.dtype() == bool_ && mask.ndim() > 0 && mask.shape() == base_.shape()) {
-      check_same_device("getitem", base_, mask);
-      return detail::true_elements("getitem", base_, mask);
+  if (index.size() == 1 && index[0].array().defined()) {
+    const Array& mask = index[0].array();
+    if (mask.dtype() == bool_ && mask.ndim() > 0 && mask.shape() == base.shape()) {
+      check_same_device("getitem", base, mask);
+      array_ = detail::true_elements("getitem", base, mask);
+      return;
     }
   }
-  return detail::gather("getitem", detail::apply_index("getitem", base_, index_));
+  array_ = detail::gather("getitem", detail::apply_index("getitem", base, index));
+}
+
+Array Selection::operator[](BasicIndex index) const { return self()[index]; }
+Array Selection::operator[](std::initializer_list<BasicIndex> index) const {
+  return self()[std::span<const BasicIndex>(index.begin(), index.size())];
+}
+Array Selection::operator[](std::span<const BasicIndex> index) const { return self()[index]; }
+Array Selection::operator[](const Selector& index) const { return self()[index]; }
+
+// --- selections: written -----------------------------------------------------------------------
+const Array& Selection::base() const {
+  if (!selector_) {
+    throw ValueError(
+        "setitem: this selection has been read, so that it is a copy; assign to a[index] itself");
+  }
+  check_defined("setitem", array_);
+  return array_;
 }
 
 // One mask over the first axes: what is the same for all elements is written without counting them.
 bool Selection::is_leading_mask() const {
-  check_defined("setitem", base_);
-  return index_.size() == 1 && index_[0].is_array() && index_[0].array().defined() &&
-         index_[0].array().dtype() == bool_;
+  std::span<const Index> index = selector_->entries();
+  return index.size() == 1 && index[0].is_array() && index[0].array().defined() &&
+         index[0].array().dtype() == bool_;
 }
 
 void Selection::operator=(const Array& source) && {
+  const Array& target = base();
   check_defined("setitem", source);
+  std::span<const Index> index = selector_->entries();
   if (is_leading_mask()) {
     Array value = source.size() == 1 ? source.reshape({}) : source;
-    if (value.ndim() <= base_.ndim() - index_[0].array().ndim()) {
-      Array mask = aligned_mask(base_, index_[0].array());
-      detail::elementwise("setitem", Ufunc::where, {mask, value, base_}, &base_);
+    if (value.ndim() <= target.ndim() - index[0].array().ndim()) {
+      Array mask = aligned_mask(target, index[0].array());
+      detail::elementwise("setitem", Ufunc::where, {mask, value, target}, &target);
       return;
     }
   }
-  detail::scatter("setitem", ScatterMode::assign, detail::apply_index("setitem", base_, index_),
+  detail::scatter("setitem", ScatterMode::assign, detail::apply_index("setitem", target, index),
                   source);
 }
 
 void Selection::operator=(Scalar value) && {
+  const Array& target = base();
+  std::span<const Index> index = selector_->entries();
   if (is_leading_mask()) {
-    Array mask = aligned_mask(base_, index_[0].array());
-    detail::check_in_range("setitem", value, base_.dtype());
-    detail::elementwise("setitem", Ufunc::where, {mask, value, base_}, &base_);
+    Array mask = aligned_mask(target, index[0].array());
+    detail::check_in_range("setitem", value, target.dtype());
+    detail::elementwise("setitem", Ufunc::where, {mask, value, target}, &target);
     return;
   }
-  check_defined("setitem", base_);
-  detail::scatter("setitem", ScatterMode::assign, detail::apply_index("setitem", base_, index_),
-                  detail::filled_scalar(value, base_.dtype(), base_.device()));
+  detail::scatter("setitem", ScatterMode::assign, detail::apply_index("setitem", target, index),
+                  detail::filled_scalar(value, target.dtype(), target.device()));
 }
 
 template <class B, class F> void Selection::update(const B& b, F in_place) {
+  const Array& target = base();
+  std::span<const Index> index = selector_->entries();
   if constexpr (std::same_as<B, Scalar>) {
     if (is_leading_mask()) {
-      Array mask = aligned_mask(base_, index_[0].array()), changed = base_.copy();
+      Array mask = aligned_mask(target, index[0].array()), changed = target.copy();
       in_place(changed, b);
-      detail::elementwise("setitem", Ufunc::where, {mask, changed, base_}, &base_);
+      detail::elementwise("setitem", Ufunc::where, {mask, changed, target}, &target);
       return;
     }
   }
-  detail::IndexedElements elements = detail::apply_index("setitem", base_, index_);
+  detail::IndexedElements elements = detail::apply_index("setitem", target, index);
   Array changed = detail::gather("getitem", elements);
   in_place(changed, b);
   detail::scatter("setitem", ScatterMode::assign, elements, changed);

@@ -37,6 +37,12 @@ Array gather(const char* operation, const IndexedElements& elements);
 void scatter(const char* operation, ScatterMode mode, const IndexedElements& elements,
              const Array& source);
 
+/// Index `i` of an axis of `a`, counted from the front. Throws IndexError naming `operation`.
+std::int64_t normalize_index(const char* operation, std::int64_t i, const Array& a, int axis);
+
+/// Throws IndexError naming `operation` where `count` indices, or several ellipses, are too many.
+void check_index_count(const char* operation, const Array& a, int count, int ellipses);
+
 /// Throws DtypeError naming `operation` unless `index` is an integer array.
 void check_integer(const char* operation, const Array& index);
 

@@ -77,6 +77,15 @@ struct CopyPair {
 /// together. No launch for nothing.
 void copy_parts(const char* operation, const std::vector<CopyPair>& parts);
 
+// Between devices and the host (array/transfer.cc): Array's methods of these names.
+Array to(const Array& a, Device device);
+Array copy(const Array& a, Device device);
+Array get(const Array& a);
+void get(const Array& a, const Array& out, const cuda::Stream& stream);
+Scalar item(const Array& a);
+/// a.to_vector(): all elements, converted, into `out`.
+void copy_to_host(const Array& a, Dtype dtype, void* out);
+
 /// out[i] = value, converted in whatever way.
 void fill_elements(const char* operation, const Array& out, Scalar value);
 

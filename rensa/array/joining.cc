@@ -23,13 +23,18 @@ Shape joined_shape(const char* name, std::span<const Array> arrays, int along) {
   Shape shape = first.shape();
   for (const Array& a : arrays.subspan(1)) {
     check_same_device(name, first, a);
-    bool fits = a.ndim() == first.ndim();
-    for (int i = 0; i < first.ndim() && fits; ++i) {
-      fits = i == along || a.shape()[i] == first.shape()[i];
+    if (a.ndim() != first.ndim()) {
+      throw ShapeError(fmt::format("{}: {} and {} have {} and {} dimensions; they have to be equal",
+                                   name, first.view().describe(), a.view().describe(), first.ndim(),
+                                   a.ndim()));
     }
-    if (!fits) {
-      throw ShapeError(fmt::format("{}: {} and {} differ outside of axis {}", name,
-                                   first.view().describe(), a.view().describe(), along));
+    for (int i = 0; i < first.ndim(); ++i) {
+      if (i == along || a.shape()[i] == first.shape()[i]) continue;
+      throw ShapeError(
+          fmt::format("{}: {} and {} have extents {} and {} along axis {}; only along "
+                      "axis {} may they differ",
+                      name, first.view().describe(), a.view().describe(), first.shape()[i],
+                      a.shape()[i], i, along));
     }
     shape[along] += a.shape()[along];
   }

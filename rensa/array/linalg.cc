@@ -18,6 +18,16 @@ namespace {
                                b.view().describe()));
 }
 
+// Checks that axis i of `a` is as long as axis k of `b`, over which products are summed.
+void check_summed(const char* name, const Array& a, int i, const Array& b, int k) {
+  std::int64_t in_a = a.shape(i), in_b = b.shape(k);
+  if (in_a == in_b) return;
+  throw ShapeError(fmt::format(
+      "{}: axis {} of {} has extent {}, axis {} of {} has extent {}; they have to be equal", name,
+      normalize_axis(name, i, a.ndim()), a.view().describe(), in_a,
+      normalize_axis(name, k, b.ndim()), b.view().describe(), in_b));
+}
+
 // `a` in the dtype of the product, laid out so that the libraries take it.
 Array product_operand(const Array& a, Dtype dtype) {
   Array converted = a.astype(dtype, false);
@@ -118,7 +128,7 @@ Array matmul(const Array& a, const Array& b, const ProductOptions& options) {
   if (a.ndim() == 0 || b.ndim() == 0) throw_no_product("matmul", a, b);
   bool row = a.ndim() == 1, column = b.ndim() == 1;
   Array left = row ? a.expand_dims(0) : a, right = column ? b.expand_dims(1) : b;
-  if (left.shape(-1) != right.shape(-2)) throw_no_product("matmul", a, b);
+  check_summed("matmul", a, -1, b, column ? 0 : -2);
   Shape whole = product_shape("matmul", left, right), shape = whole;
   if (column) shape.erase(shape.ndim() - 1);
   if (row) shape.erase(shape.ndim() - (column ? 1 : 2));
@@ -137,7 +147,7 @@ Array dot(const Array& a, const Array& b, const ProductOptions& options) {
     return rensa::detail::elementwise("dot", Ufunc::multiply, {a, b}, options.out.get());
   }
   int summed = b.ndim() == 1 ? 0 : b.ndim() - 2;
-  if (a.shape(-1) != b.shape(summed)) throw_no_product("dot", a, b);
+  check_summed("dot", a, -1, b, summed);
   // (M, k) @ (k, N), M and N being all other axes of a and of b.
   std::int64_t k = a.shape(-1), others = 1;
   Shape shape = a.shape(), order = {summed};
@@ -158,13 +168,15 @@ Array dot(const Array& a, const Array& b, const ProductOptions& options) {
 
 Array linear(const Array& x, const Array& w, const Array& bias) {
   check_pair("linear", x, w);
-  if (x.ndim() != 2 || w.ndim() != 2 || x.shape(1) != w.shape(1)) throw_no_product("linear", x, w);
+  if (x.ndim() != 2 || w.ndim() != 2) throw_no_product("linear", x, w);
+  check_summed("linear", x, 1, w, 1);
   DtypeSet dtypes;
   dtypes.add(x.dtype());
   dtypes.add(w.dtype());
   if (bias.defined()) {
     check_same_device("linear", x, bias);
-    if (bias.ndim() != 1 || bias.shape(0) != w.shape(0)) throw_no_product("linear", w, bias);
+    if (bias.ndim() != 1) throw_no_product("linear", w, bias);
+    check_summed("linear", w, 0, bias, 0);
     dtypes.add(bias.dtype());
   }
   Array y = rensa::detail::new_array({x.shape(0), w.shape(0)}, dtypes.promoted(), x.device());
@@ -173,7 +185,5 @@ Array linear(const Array& x, const Array& w, const Array& bias) {
 }
 
 }  // namespace xp
-
-Array Array::dot(const Array& other) const { return xp::dot(*this, other); }
 
 }  // namespace rensa

@@ -47,15 +47,6 @@ Shape shape(const Array& a) { return a.shape(); }
 std::int64_t size(const Array& a) { return a.size(); }
 std::int64_t size(const Array& a, int axis) { return a.shape(axis); }
 
-Array reshape(const Array& a, const Shape& shape) { return a.reshape(shape); }
-
-Array ravel(const Array& a) {
-  check_defined("ravel", a);
-  return a.ravel();
-}
-
-Array transpose(const Array& a) { return a.transpose(); }
-Array transpose(const Array& a, const Shape& axes) { return a.transpose(axes); }
 Array permute_dims(const Array& a, const Shape& axes) { return a.transpose(axes); }
 
 Array matrix_transpose(const Array& a) {
@@ -66,8 +57,6 @@ Array matrix_transpose(const Array& a) {
   }
   return a.swapaxes(-1, -2);
 }
-
-Array swapaxes(const Array& a, int axis1, int axis2) { return a.swapaxes(axis1, axis2); }
 
 Array moveaxis(const Array& a, int source, int destination) {
   return moveaxis(a, Shape{source}, Shape{destination});
@@ -122,8 +111,6 @@ std::vector<Array> atleast_1d(std::span<const Array> arrays) { return each(array
 std::vector<Array> atleast_2d(std::span<const Array> arrays) { return each(arrays, atleast_2d); }
 std::vector<Array> atleast_3d(std::span<const Array> arrays) { return each(arrays, atleast_3d); }
 
-Array expand_dims(const Array& a, int axis) { return a.expand_dims(axis); }
-
 Array expand_dims(const Array& a, const Shape& axes) {
   check_defined("expand_dims", a);
   int total = a.ndim() + axes.size();
@@ -134,9 +121,6 @@ Array expand_dims(const Array& a, const Shape& axes) {
   }
   return result;
 }
-
-Array squeeze(const Array& a) { return a.squeeze(); }
-Array squeeze(const Array& a, int axis) { return a.squeeze(axis); }
 
 Array squeeze(const Array& a, const Shape& axes) {
   check_defined("squeeze", a);
@@ -159,7 +143,6 @@ Array asfortranarray(const Array& a) {
 }
 
 // --- broadcasting -------------------------------------------------------------------------------
-Array broadcast_to(const Array& a, const Shape& shape) { return a.broadcast_to(shape); }
 
 Shape broadcast_shapes(std::initializer_list<Shape> shapes) {
   Shape common;

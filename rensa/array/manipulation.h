@@ -30,14 +30,21 @@ class OptionalAxis {
 
 namespace rensa::xp {
 
-// --- shapes and axes (array/manipulation.cc): views ----------------------------------------------
+// --- shapes and axes (array/array.cc, array/manipulation.cc): views
+// ----------------------------------------------
 int ndim(const Array& a);
 Shape shape(const Array& a);
 std::int64_t size(const Array& a);
 std::int64_t size(const Array& a, int axis);
 
 Array reshape(const Array& a, const Shape& shape);  // copies where strides do not allow a view
-Array ravel(const Array& a);                        // likewise
+template <std::integral... N>
+requires(sizeof...(N) > 1) auto reshape(const Array& a, N...) {
+  static_assert(rensa::detail::kWrong<N...>,
+                "a shape is one argument: write xp::reshape(a, {3, 2})");
+  return a;
+}
+Array ravel(const Array& a);  // likewise
 Array transpose(const Array& a);
 Array transpose(const Array& a, const Shape& axes);
 Array permute_dims(const Array& a, const Shape& axes);

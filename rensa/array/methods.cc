@@ -1,4 +1,4 @@
-// The methods of Array that are routines of namespace xp.
+// The methods of Array and Selection, which are routines of namespace xp.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,60 +8,255 @@
 #include "rensa/array/io.h"
 #include "rensa/array/math.h"
 #include "rensa/array/order_statistics.h"
+#include "rensa/array/print.h"
 #include "rensa/array/scan.h"
 #include "rensa/array/sorting.h"
 #include "rensa/array/statistics.h"
 #include "rensa/core/error.h"
+#include "rensa/device/tracer.h"
 
 namespace rensa {
 
+namespace {
+
+// The same bytes as elements of `dtype`.
+Array reinterpreted(const Array& a, Dtype dtype) {
+  detail::check_defined("view", a);
+  ArrayView result = a.view();
+  result.dtype = dtype;
+  std::int64_t from = a.itemsize(), to = rensa::itemsize(dtype),
+               alignment = std::min<std::int64_t>(to, 8);
+  bool aligned =
+      reinterpret_cast<std::uintptr_t>(a.view().data) % static_cast<std::uintptr_t>(alignment) == 0;
+  for (int i = 0; i < a.ndim(); ++i) {
+    bool is_walked = a.view().shape[i] > 1 && (i < a.ndim() - 1 || from == to);
+    aligned &= !is_walked || a.view().strides[i] % alignment == 0;
+  }
+  if (!aligned) {
+    throw ShapeError(
+        fmt::format("view: the elements of {} do not lie where {} may; copy() it first",
+                    a.view().describe(), dtype_name(dtype)));
+  }
+  if (from != to) {
+    int last = a.ndim() - 1;
+    std::int64_t bytes = a.ndim() > 0 ? a.view().shape[last] * from : 0;
+    if (a.ndim() == 0 || (a.view().shape[last] > 1 && a.view().strides[last] != from) ||
+        bytes % to != 0) {
+      throw ShapeError(
+          fmt::format("view: {} cannot be seen as {}: the last axis has to be contiguous and hold "
+                      "whole elements",
+                      a.view().describe(), dtype_name(dtype)));
+    }
+    result.shape[last] = bytes / to;
+    result.strides[last] = to;
+  }
+  return Array(a.storage(), result);
+}
+
+}  // namespace
+
+// --- what an array is ----------------------------------------------------------------------------
+template <class Self> std::int64_t ArrayMethods<Self>::shape(int axis) const {
+  return shape()[normalize_axis("shape", axis, ndim())];
+}
+
+template <class Self> FirstAxisIterator ArrayMethods<Self>::begin() const {
+  const Array& a = array();
+  detail::check_defined("iteration", a);
+  if (a.ndim() == 0) {
+    throw ShapeError(
+        fmt::format("iteration: {} has no axis to go along; take its item()", a.view().describe()));
+  }
+  return {a, 0};
+}
+template <class Self> FirstAxisIterator ArrayMethods<Self>::end() const {
+  return {array(), ndim() == 0 ? 0 : shape()[0]};
+}
+
+template <class Self> std::string ArrayMethods<Self>::str() const {
+  refuse_in_trace("str");
+  if (!defined()) return "array(undefined)";
+  const Array& a = array();
+  return a.ndim() == 0 ? xp::array_str(a) : xp::array_repr(a);
+}
+
+// --- views and copies ----------------------------------------------------------------------------
+template <class Self> Array ArrayMethods<Self>::reshape(const Shape& shape) const {
+  return xp::reshape(array(), shape);
+}
+template <class Self> Array ArrayMethods<Self>::transpose() const { return xp::transpose(array()); }
+template <class Self> Array ArrayMethods<Self>::transpose(const Shape& axes) const {
+  return xp::transpose(array(), axes);
+}
+template <class Self> Array ArrayMethods<Self>::swapaxes(int a, int b) const {
+  return xp::swapaxes(array(), a, b);
+}
+template <class Self> Array ArrayMethods<Self>::squeeze() const { return xp::squeeze(array()); }
+template <class Self> Array ArrayMethods<Self>::squeeze(int axis) const {
+  return xp::squeeze(array(), axis);
+}
+template <class Self> Array ArrayMethods<Self>::expand_dims(int axis) const {
+  return xp::expand_dims(array(), axis);
+}
+template <class Self> Array ArrayMethods<Self>::ravel() const { return xp::ravel(array()); }
+template <class Self> Array ArrayMethods<Self>::broadcast_to(const Shape& shape) const {
+  return xp::broadcast_to(array(), shape);
+}
+template <class Self> Array ArrayMethods<Self>::view(Dtype dtype) const {
+  return reinterpreted(array(), dtype);
+}
+template <class Self> Array ArrayMethods<Self>::copy() const { return xp::copy(array()); }
+template <class Self> Array ArrayMethods<Self>::astype(Dtype dtype, bool copy) const {
+  return xp::astype(array(), dtype, copy);
+}
+template <class Self> Array ArrayMethods<Self>::ascontiguous() const {
+  return is_contiguous() ? array() : copy();
+}
+
+// --- to other devices and to the host ------------------------------------------------------------
+template <class Self> Array ArrayMethods<Self>::to(Device device) const {
+  return detail::to(array(), device);
+}
+template <class Self> Array ArrayMethods<Self>::copy(Device device) const {
+  return detail::copy(array(), device);
+}
+template <class Self> Array ArrayMethods<Self>::get() const { return detail::get(array()); }
+template <class Self>
+void ArrayMethods<Self>::get(const Array& out, const cuda::Stream& stream) const {
+  detail::get(array(), out, stream);
+}
+template <class Self> Scalar ArrayMethods<Self>::item_scalar() const {
+  return detail::item(array());
+}
+template <class Self> void ArrayMethods<Self>::copy_to_host(Dtype dtype, void* out) const {
+  detail::copy_to_host(array(), dtype, out);
+}
+
+// --- reductions ----------------------------------------------------------------------------------
+#define RENSA_REDUCE_METHOD(name)                                                        \
+  template <class Self> Array ArrayMethods<Self>::name(Axes axis, bool keepdims) const { \
+    return xp::name(array(), axis, keepdims);                                            \
+  }
+RENSA_REDUCE_METHOD(sum)
+RENSA_REDUCE_METHOD(prod)
+RENSA_REDUCE_METHOD(mean)
+RENSA_REDUCE_METHOD(max)
+RENSA_REDUCE_METHOD(min)
+RENSA_REDUCE_METHOD(any)
+RENSA_REDUCE_METHOD(all)
+#undef RENSA_REDUCE_METHOD
+
+template <class Self> Array ArrayMethods<Self>::argmax() const { return xp::argmax(array()); }
+template <class Self> Array ArrayMethods<Self>::argmin() const { return xp::argmin(array()); }
+template <class Self> Array ArrayMethods<Self>::argmax(int axis, bool keepdims) const {
+  return xp::argmax(array(), axis, keepdims);
+}
+template <class Self> Array ArrayMethods<Self>::argmin(int axis, bool keepdims) const {
+  return xp::argmin(array(), axis, keepdims);
+}
+template <class Self> Array ArrayMethods<Self>::dot(const Array& other) const {
+  return xp::dot(array(), other);
+}
+
 // --- statistics and mathematics -----------------------------------------------------------------
-Array Array::var(Axes axis, double ddof, bool keepdims) const {
-  return xp::var(*this, axis, ddof, keepdims);
+template <class Self> Array ArrayMethods<Self>::var(Axes axis, double ddof, bool keepdims) const {
+  return xp::var(array(), axis, ddof, keepdims);
 }
-Array Array::std(Axes axis, double ddof, bool keepdims) const {
-  return xp::std(*this, axis, ddof, keepdims);
+template <class Self> Array ArrayMethods<Self>::std(Axes axis, double ddof, bool keepdims) const {
+  return xp::std(array(), axis, ddof, keepdims);
 }
-Array Array::ptp(Axes axis, bool keepdims) const { return xp::ptp(*this, axis, keepdims); }
-Array Array::cumsum(Axes axis) const { return xp::cumsum(*this, axis); }
-Array Array::cumprod(Axes axis) const { return xp::cumprod(*this, axis); }
-Array Array::trace(std::int64_t offset, int axis1, int axis2) const {
-  return xp::trace(*this, offset, axis1, axis2);
+template <class Self> Array ArrayMethods<Self>::ptp(Axes axis, bool keepdims) const {
+  return xp::ptp(array(), axis, keepdims);
+}
+template <class Self> Array ArrayMethods<Self>::cumsum(Axes axis) const {
+  return xp::cumsum(array(), axis);
+}
+template <class Self> Array ArrayMethods<Self>::cumprod(Axes axis) const {
+  return xp::cumprod(array(), axis);
+}
+template <class Self>
+Array ArrayMethods<Self>::trace(std::int64_t offset, int axis1, int axis2) const {
+  return xp::trace(array(), offset, axis1, axis2);
 }
 // Bool stays bool here, as in NumPy: xp::conj gives int8.
-Array Array::conj() const { return dtype() == bool_ ? copy() : xp::conj(*this); }
-Array Array::real() const { return xp::real(*this); }
-Array Array::imag() const { return xp::imag(*this); }
-Array Array::round(int decimals) const { return xp::round(*this, decimals); }
-Array Array::clip(Scalar least, Scalar most) const { return xp::clip(*this, least, most); }
-Array Array::clip(const Array& least, const Array& most) const {
-  return xp::clip(*this, least, most);
+template <class Self> Array ArrayMethods<Self>::conj() const {
+  return dtype() == bool_ ? array().copy() : xp::conj(array());
+}
+template <class Self> Array ArrayMethods<Self>::real() const { return xp::real(array()); }
+template <class Self> Array ArrayMethods<Self>::imag() const { return xp::imag(array()); }
+template <class Self> Array ArrayMethods<Self>::round(int decimals) const {
+  return xp::round(array(), decimals);
+}
+template <class Self> Array ArrayMethods<Self>::clip(Scalar least, Scalar most) const {
+  return xp::clip(array(), least, most);
+}
+template <class Self> Array ArrayMethods<Self>::clip(const Array& least, const Array& most) const {
+  return xp::clip(array(), least, most);
 }
 
 // --- sorting and searching ----------------------------------------------------------------------
-void Array::sort(int axis) const { detail::sort_in_place(*this, axis); }
-Array Array::argsort(int axis) const { return xp::argsort(*this, axis); }
-void Array::partition(std::int64_t kth, int axis) const { assign(xp::partition(*this, kth, axis)); }
-Array Array::argpartition(std::int64_t kth, int axis) const {
-  return xp::argpartition(*this, kth, axis);
+template <class Self> Array ArrayMethods<Self>::argsort(int axis) const {
+  return xp::argsort(array(), axis);
 }
-Array Array::searchsorted(const Array& values, std::string_view side) const {
-  return xp::searchsorted(*this, values, side);
+template <class Self> Array ArrayMethods<Self>::argpartition(std::int64_t kth, int axis) const {
+  return xp::argpartition(array(), kth, axis);
 }
-std::vector<Array> Array::nonzero() const { return xp::nonzero(*this); }
+template <class Self>
+Array ArrayMethods<Self>::searchsorted(const Array& values, std::string_view side) const {
+  return xp::searchsorted(array(), values, side);
+}
+template <class Self> std::vector<Array> ArrayMethods<Self>::nonzero() const {
+  return xp::nonzero(array());
+}
 
 // --- indexing -----------------------------------------------------------------------------------
-Array Array::take(const Array& indices) const { return xp::take(*this, indices); }
-Array Array::take(const Array& indices, int axis) const { return xp::take(*this, indices, axis); }
+template <class Self> Array ArrayMethods<Self>::take(const Array& indices) const {
+  return xp::take(array(), indices);
+}
+template <class Self> Array ArrayMethods<Self>::take(const Array& indices, int axis) const {
+  return xp::take(array(), indices, axis);
+}
+template <class Self> Array ArrayMethods<Self>::choose(std::initializer_list<Array> choices) const {
+  return xp::choose(array(), choices);
+}
+template <class Self> Array ArrayMethods<Self>::compress(const Array& condition) const {
+  return xp::compress(condition, array());
+}
+template <class Self> Array ArrayMethods<Self>::compress(const Array& condition, int axis) const {
+  return xp::compress(condition, array(), axis);
+}
+
+// --- shapes and bytes ---------------------------------------------------------------------------
+template <class Self> Array ArrayMethods<Self>::repeat(std::int64_t repeats) const {
+  return xp::repeat(array(), repeats);
+}
+template <class Self> Array ArrayMethods<Self>::repeat(std::int64_t repeats, int axis) const {
+  return xp::repeat(array(), repeats, axis);
+}
+template <class Self>
+Array ArrayMethods<Self>::diagonal(std::int64_t offset, int axis1, int axis2) const {
+  return xp::diagonal(array(), offset, axis1, axis2);
+}
+template <class Self> Array ArrayMethods<Self>::flatten() const {
+  return xp::copy(array()).reshape(-1);
+}
+template <class Self> Array ArrayMethods<Self>::mT() const { return xp::matrix_transpose(array()); }
+
+template <class Self> std::string ArrayMethods<Self>::tobytes() const {
+  return xp::tobytes(array());
+}
+template <class Self> void ArrayMethods<Self>::tofile(const std::string& path) const {
+  xp::tofile(array(), path);
+}
+
+template class ArrayMethods<Array>;
+template class ArrayMethods<Selection>;
+
+// --- in place ------------------------------------------------------------------------------------
+void Array::sort(int axis) const { detail::sort_in_place(*this, axis); }
+void Array::partition(std::int64_t kth, int axis) const { assign(xp::partition(*this, kth, axis)); }
 void Array::put(const Array& indices, const Array& values) const {
   xp::put(*this, indices, values);
-}
-Array Array::choose(std::initializer_list<Array> choices) const {
-  return xp::choose(*this, choices);
-}
-Array Array::compress(const Array& condition) const { return xp::compress(condition, *this); }
-Array Array::compress(const Array& condition, int axis) const {
-  return xp::compress(condition, *this, axis);
 }
 void Array::scatter_add(const Array& indices, const Array& values) const {
   xp::scatter_add(*this, indices, values);
@@ -72,51 +267,5 @@ void Array::scatter_max(const Array& indices, const Array& values) const {
 void Array::scatter_min(const Array& indices, const Array& values) const {
   xp::scatter_min(*this, indices, values);
 }
-
-// --- shapes and bytes ---------------------------------------------------------------------------
-Array Array::repeat(std::int64_t repeats) const { return xp::repeat(*this, repeats); }
-Array Array::repeat(std::int64_t repeats, int axis) const {
-  return xp::repeat(*this, repeats, axis);
-}
-Array Array::diagonal(std::int64_t offset, int axis1, int axis2) const {
-  return xp::diagonal(*this, offset, axis1, axis2);
-}
-Array Array::flatten() const { return copy().reshape({-1}); }
-Array Array::mT() const { return xp::matrix_transpose(*this); }
-
-Array Array::view(Dtype dtype) const {
-  detail::check_defined("view", *this);
-  ArrayView result = view_;
-  result.dtype = dtype;
-  std::int64_t from = itemsize(), to = rensa::itemsize(dtype),
-               alignment = std::min<std::int64_t>(to, 8);
-  bool aligned =
-      reinterpret_cast<std::uintptr_t>(view_.data) % static_cast<std::uintptr_t>(alignment) == 0;
-  for (int i = 0; i < ndim(); ++i) {
-    bool is_walked = view_.shape[i] > 1 && (i < ndim() - 1 || from == to);
-    aligned &= !is_walked || view_.strides[i] % alignment == 0;
-  }
-  if (!aligned) {
-    throw ShapeError(
-        fmt::format("view: the elements of {} do not lie where {} may; copy() it first",
-                    view_.describe(), dtype_name(dtype)));
-  }
-  if (from != to) {
-    int last = ndim() - 1;
-    std::int64_t bytes = ndim() > 0 ? view_.shape[last] * from : 0;
-    if (ndim() == 0 || (view_.shape[last] > 1 && view_.strides[last] != from) || bytes % to != 0) {
-      throw ShapeError(
-          fmt::format("view: {} cannot be seen as {}: the last axis has to be contiguous and hold "
-                      "whole elements",
-                      view_.describe(), dtype_name(dtype)));
-    }
-    result.shape[last] = bytes / to;
-    result.strides[last] = to;
-  }
-  return Array(storage_, result);
-}
-
-std::string Array::tobytes() const { return xp::tobytes(*this); }
-void Array::tofile(const std::string& path) const { xp::tofile(*this, path); }
 
 }  // namespace rensa

@@ -9,17 +9,15 @@
 #include <functional>
 #include <limits>
 #include <ostream>
+#include <utility>
 
 #include "rensa/array/internal.h"
 #include "rensa/array/print.h"
 #include "rensa/core/error.h"
-#include "rensa/device/tracer.h"
 
 namespace rensa {
 
 namespace {
-
-constexpr int kLineWidth = 75;
 
 // --- one number ---------------------------------------------------------------------------------
 // The fewest decimal digits that give `value` back in its dtype: 0.d1d2d3... * 10^exponent.
@@ -120,7 +118,8 @@ template <class T> std::string written(double value, bool whole) {
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
   constexpr int kAllDigits = 400;
   double size = std::abs(value);
-  bool point = size == 0 || (size >= 1e-4 && size < 1e16);
+  constexpr double kLargest = sizeof(T) == 2 ? 1e3 : sizeof(T) == 4 ? 1e6 : 1e16;
+  bool point = size == 0 || (size >= 1e-4 && size < kLargest);
   Parts parts = point ? positional<T>(value, kAllDigits) : scientific<T>(value, kAllDigits);
   std::string text = parts.integer;
   if (!parts.fraction.empty()) text += "." + parts.fraction;
@@ -142,41 +141,47 @@ std::string left_padded(std::string text, std::size_t width) {
 }
 
 // --- the numbers of an array --------------------------------------------------------------------
+// What a text is made by: the thread's options and the separator of a call.
+struct Style : xp::PrintOptions {
+  std::string separator = " ";
+};
+
 // How the real numbers of one array are written, so that their points stand below one another.
 template <class T> class FloatFormat {
  public:
-  FloatFormat(const std::vector<double>& values, bool plus, const xp::PrintOptions& options)
-      : precision_(options.precision), plus_(plus) {
-    bool negative_infinity = false, all_finite = true;
+  FloatFormat(const std::vector<double>& values, char sign, const Style& style)
+      : style_(style), sign_(sign), precision_(style.precision) {
+    if (style.floatmode == "unique") precision_ = kMaxPrecision;
+    bool negative_infinity = false, negative = false;
     std::vector<double> finite;
     for (double v : values) {
       if (std::isfinite(v)) finite.push_back(v);
-      else all_finite = false;
       negative_infinity |= std::isinf(v) && v < 0;
+      negative |= std::isfinite(v) && std::signbit(v);
     }
-    choose_notation(finite, options.suppress_small);
+    choose_notation(finite);
     for (double v : finite) measure(parts(v));
-    if (scientific_) right_ = exponent_ + 1 + fraction_;
-    else right_ = fraction_;
-    if (all_finite) return;
+    if (sign == ' ' && !negative) ++left_;
+    right_ = scientific_ ? exponent_ + 1 + fraction_ : fraction_;
+    if (finite.size() == values.size()) return;
     // "nan" and "inf" take the room of a whole number, its point included.
     auto widen = [&](std::size_t width) {
       if (width > right_ + 1) left_ = std::max(left_, width - right_ - 1);
     };
-    widen(3);
-    widen(3 + (negative_infinity || plus_));
+    widen(style.nanstr.size());
+    widen(style.infstr.size() + (negative_infinity || sign != '-'));
   }
 
   std::string operator()(double v) const {
     if (!std::isfinite(v)) {
-      std::string text = std::isnan(v) ? "nan" : "inf";
-      if (std::isinf(v) && v < 0) text = "-inf";
-      else if (plus_) text.insert(text.begin(), '+');
+      std::string text = std::isnan(v) ? style_.nanstr : style_.infstr;
+      if (std::isinf(v) && v < 0) text.insert(text.begin(), '-');
+      else if (sign_ == '+') text.insert(text.begin(), '+');
       return left_padded(text, left_ + right_ + 1);
     }
     if (!scientific_) {
       Parts p = parts(v);
-      p.fraction.resize(fraction_, ' ');
+      p.fraction.resize(fraction_, is_equal() ? '0' : ' ');
       return left_padded(p.integer, left_) + "." + p.fraction;
     }
     // All with as many digits as the longest, exact ones where fewer would do.
@@ -188,7 +193,10 @@ template <class T> class FloatFormat {
   }
 
  private:
-  void choose_notation(const std::vector<double>& finite, bool suppress_small) {
+  bool is_fixed() const { return style_.floatmode == "fixed"; }
+  bool is_equal() const { return is_fixed() || style_.floatmode == "maxprec_equal"; }
+
+  void choose_notation(const std::vector<double>& finite) {
     double greatest = 0, least = std::numeric_limits<double>::infinity();
     for (double v : finite) {
       if (v == 0) continue;
@@ -198,17 +206,22 @@ template <class T> class FloatFormat {
     // NumPy divides in the array's own type.
     scientific_ =
         greatest > 0 && (greatest >= kLargest ||
-                         (!suppress_small && (least < 1e-4 || ratio(greatest, least) > 1e3)));
+                         (!style_.suppress && (least < 1e-4 || ratio(greatest, least) > 1e3)));
   }
   static double ratio(double a, double b) {
     return static_cast<double>(T(static_cast<float>(a / b)));
   }
   Parts parts(double v) const {
+    if (is_fixed()) {
+      std::string text = scientific_ ? fmt::format("{:.{}e}", v, precision_)
+                                     : fmt::format("{:.{}f}", v, precision_);
+      return signed_parts(split(text, false), v);
+    }
     return signed_parts(scientific_ ? scientific<T>(v, precision_) : positional<T>(v, precision_),
                         v);
   }
   Parts signed_parts(Parts p, double v) const {
-    if (plus_ && !std::signbit(v)) p.integer.insert(p.integer.begin(), '+');
+    if (sign_ == '+' && !std::signbit(v)) p.integer.insert(p.integer.begin(), '+');
     return p;
   }
   void measure(const Parts& p) {
@@ -219,19 +232,21 @@ template <class T> class FloatFormat {
 
   // 10 to the decimal digits of the type, at most 1e8.
   static constexpr double kLargest = sizeof(T) == 2 ? 1e3 : sizeof(T) == 4 ? 1e6 : 1e8;
+  static constexpr int kMaxPrecision = 400;  // more than the longest unique text has
 
+  const Style& style_;
+  char sign_;
   int precision_;
-  bool plus_, scientific_ = false;
+  bool scientific_ = false;
   std::size_t left_ = 0, fraction_ = 0, exponent_ = 0, right_ = 0;
 };
 
 template <> double FloatFormat<double>::ratio(double a, double b) { return a / b; }
 
 template <class T>
-std::vector<std::string> format_floats(const T* data, std::size_t count,
-                                       const xp::PrintOptions& options) {
+std::vector<std::string> format_floats(const T* data, std::size_t count, const Style& style) {
   std::vector<double> values(data, data + count);
-  FloatFormat<T> format(values, false, options);
+  FloatFormat<T> format(values, style.sign, style);
   std::vector<std::string> texts;
   for (double v : values) texts.push_back(format(v));
   return texts;
@@ -239,13 +254,13 @@ std::vector<std::string> format_floats(const T* data, std::size_t count,
 
 template <class T>
 std::vector<std::string> format_complex(const std::complex<T>* data, std::size_t count,
-                                        const xp::PrintOptions& options) {
+                                        const Style& style) {
   std::vector<double> real, imag;
   for (std::size_t i = 0; i < count; ++i) {
     real.push_back(static_cast<double>(data[i].real()));
     imag.push_back(static_cast<double>(data[i].imag()));
   }
-  FloatFormat<T> format_real(real, false, options), format_imag(imag, true, options);
+  FloatFormat<T> format_real(real, style.sign, style), format_imag(imag, '+', style);
   std::vector<std::string> texts;
   for (std::size_t i = 0; i < count; ++i) {
     std::string j = format_imag(imag[i]);
@@ -255,11 +270,17 @@ std::vector<std::string> format_complex(const std::complex<T>* data, std::size_t
   return texts;
 }
 
-template <class T> std::vector<std::string> format_integers(const T* data, std::size_t count) {
+template <class T>
+std::vector<std::string> format_integers(const T* data, std::size_t count, const Style& style) {
   std::vector<std::string> texts;
   std::size_t width = 0;
+  auto is_negative = [](T value) { return std::cmp_less(value, 0); };
+  // A blank is the place of a minus where there is none.
+  bool marked =
+      style.sign == '+' || (style.sign == ' ' && std::none_of(data, data + count, is_negative));
   for (std::size_t i = 0; i < count; ++i) {
     texts.push_back(fmt::format("{}", data[i]));
+    if (marked && !is_negative(data[i])) texts.back().insert(0, 1, style.sign);
     width = std::max(width, texts.back().size());
   }
   for (std::string& text : texts) text = left_padded(text, width);
@@ -275,16 +296,16 @@ std::vector<std::string> format_bools(const bool* data, std::size_t count, bool 
 }
 
 // All elements of a contiguous host array.
-std::vector<std::string> format_elements(const Array& host, const xp::PrintOptions& options) {
+std::vector<std::string> format_elements(const Array& host, const Style& style) {
   return visit_dtype(host.dtype(), [&](auto zero) {
     using T = decltype(zero);
     const T* data = host.view().as<T>();
     auto count = static_cast<std::size_t>(host.size());
     if constexpr (std::same_as<T, bool>) return format_bools(data, count, host.ndim() > 0);
-    else if constexpr (std::integral<T>) return format_integers(data, count);
+    else if constexpr (std::integral<T>) return format_integers(data, count, style);
     else if constexpr (requires { typename T::value_type; })
-      return format_complex(data, count, options);
-    else return format_floats(data, count, options);
+      return format_complex(data, count, style);
+    else return format_floats(data, count, style);
   });
 }
 
@@ -370,63 +391,110 @@ Array edges(const Array& a, int edge) {
 }
 
 // The brackets and what is in them, lines indented by `indent` blanks and of `width` characters.
-std::string body_of(const Array& a, const xp::PrintOptions& options, std::size_t indent,
-                    int width) {
+std::string body_of(const Array& a, const Style& style, std::size_t indent, int width) {
   if (a.size() == 0) return "[]";
-  bool summarized = a.size() > options.threshold;
-  Array host = (summarized ? edges(a, options.edgeitems) : a).to(cpu()).ascontiguous();
-  return Layout(format_elements(host, options), host.shape(), a.shape(), options.edgeitems,
-                options.separator)
+  bool summarized = a.size() > style.threshold;
+  Array host = (summarized ? edges(a, style.edgeitems) : a).to(cpu()).ascontiguous();
+  return Layout(format_elements(host, style), host.shape(), a.shape(), style.edgeitems,
+                style.separator)
       .write(std::string(indent + 1, ' '), width);
 }
 
-}  // namespace
-
-std::string Array::str() const {
-  refuse_in_trace("str");
-  if (!defined()) return "array(undefined)";
-  return xp::array_repr(*this);
-}
-
-namespace xp {
-
-std::string array2string(const Array& a, const PrintOptions& options) {
-  rensa::detail::check_defined("array2string", a);
-  if (options.precision < 0 || options.precision > 100 || options.edgeitems < 1) {
-    throw ValueError(fmt::format("array2string: a precision of {} and {} edgeitems",
-                                 options.precision, options.edgeitems));
-  }
-  return body_of(a, options, options.prefix.size(), options.max_line_width);
-}
-
-std::string array_str(const Array& a) {
-  rensa::detail::check_defined("array_str", a);
-  if (a.ndim() > 0) return array2string(a);
-  Array host = a.to(cpu());
-  return visit_dtype(host.dtype(), [&](auto zero) {
+// Of a 0-d array.
+std::string number_text(const Array& a) {
+  return visit_dtype(a.dtype(), [&](auto zero) -> std::string {
     using T = decltype(zero);
-    T value = *host.view().as<T>();
-    if constexpr (std::same_as<T, bool>) return std::string(value ? "True" : "False");
+    T value = a.item<T>();
+    if constexpr (std::same_as<T, bool>) return value ? "True" : "False";
     else if constexpr (std::integral<T>) return fmt::format("{}", value);
     else if constexpr (requires { typename T::value_type; }) return written(value);
     else return written<T>(static_cast<double>(value), false);
   });
 }
 
+// --- the thread's options ------------------------------------------------------------------------
+xp::PrintOptions& current_options() {
+  static thread_local xp::PrintOptions options;
+  return options;
+}
+
+void check_options(const char* operation, const xp::PrintOptions& o) {
+  if (o.precision < 0 || o.precision > 100 || o.edgeitems < 1 || o.linewidth < 1) {
+    throw ValueError(fmt::format("{}: a precision of {}, {} edgeitems and lines of {} characters",
+                                 operation, o.precision, o.edgeitems, o.linewidth));
+  }
+  if (o.sign != '-' && o.sign != '+' && o.sign != ' ') {
+    throw ValueError(
+        fmt::format("{}: the sign is '{}'; it has to be '-', '+' or ' '", operation, o.sign));
+  }
+  for (const char* mode : {"fixed", "unique", "maxprec", "maxprec_equal"}) {
+    if (o.floatmode == mode) return;
+  }
+  throw ValueError(
+      fmt::format("{}: floatmode is \"{}\"; it has to be \"fixed\", \"unique\", "
+                  "\"maxprec\" or \"maxprec_equal\"",
+                  operation, o.floatmode));
+}
+
+template <class T, class U> void change_to(T* value, const std::optional<U>& given) {
+  if (given) *value = *given;
+}
+
+}  // namespace
+
+namespace xp {
+
+PrintOptions get_printoptions() { return current_options(); }
+
+void set_printoptions(const PrintOptionsChange& change) {
+  PrintOptions options = current_options();
+  change_to(&options.precision, change.precision);
+  change_to(&options.threshold, change.threshold);
+  change_to(&options.edgeitems, change.edgeitems);
+  change_to(&options.linewidth, change.linewidth);
+  change_to(&options.suppress, change.suppress);
+  change_to(&options.nanstr, change.nanstr);
+  change_to(&options.infstr, change.infstr);
+  change_to(&options.sign, change.sign);
+  change_to(&options.floatmode, change.floatmode);
+  check_options("set_printoptions", options);
+  current_options() = std::move(options);
+}
+
+printoptions::~printoptions() { current_options() = std::move(before_); }
+
+std::string array2string(const Array& a, const Array2StringOptions& options) {
+  rensa::detail::check_defined("array2string", a);
+  Style style{current_options(), options.separator};
+  change_to(&style.linewidth, options.max_line_width);
+  change_to(&style.precision, options.precision);
+  change_to(&style.suppress, options.suppress_small);
+  change_to(&style.threshold, options.threshold);
+  change_to(&style.edgeitems, options.edgeitems);
+  change_to(&style.sign, options.sign);
+  change_to(&style.floatmode, options.floatmode);
+  check_options("array2string", style);
+  return body_of(a, style, options.prefix.size(), style.linewidth);
+}
+
+std::string array_str(const Array& a) {
+  rensa::detail::check_defined("array_str", a);
+  return a.ndim() == 0 ? number_text(a) : array2string(a);
+}
+
 std::string array_repr(const Array& a) {
   rensa::detail::check_defined("array_repr", a);
   static const std::string kPrefix = "array(";
-  PrintOptions options;
-  options.separator = ", ";
-  std::string text = kPrefix + body_of(a, options, kPrefix.size(), kLineWidth - 1) + ",";
+  Style style{current_options(), ", "};
+  std::string text = kPrefix + body_of(a, style, kPrefix.size(), style.linewidth - 1) + ",";
   std::string suffix;
   // Where the brackets do not tell the shape.
-  if (a.size() > options.threshold || (a.size() == 0 && a.ndim() != 1)) {
+  if (a.size() > style.threshold || (a.size() == 0 && a.ndim() != 1)) {
     suffix = "shape=" + a.shape().str() + ", ";
   }
   suffix += fmt::format("dtype={}, device='{}')", dtype_name(a.dtype()), a.device().str());
   std::size_t last_line = text.size() - (text.rfind('\n') + 1);
-  bool fits = last_line + suffix.size() + 1 <= static_cast<std::size_t>(kLineWidth);
+  bool fits = last_line + suffix.size() + 1 <= static_cast<std::size_t>(style.linewidth);
   return text + (fits ? " " : "\n" + std::string(kPrefix.size(), ' ')) + suffix;
 }
 

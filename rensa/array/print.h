@@ -1,29 +1,78 @@
 // Arrays as text.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "rensa/array/array.h"
 
 namespace rensa::xp {
 
-/// numpy.array2string's arguments.
+/// How the calling thread's arrays are written: numpy.get_printoptions.
 struct PrintOptions {
-  int max_line_width = 75;
-  int precision = 8;  // digits after the point, fewer where they tell the numbers apart
-  bool suppress_small = false;
-  std::string separator = " ";
-  std::string prefix = {};        // what the caller writes in front: later lines are indented by it
+  int precision = 8;              // digits after the point, see floatmode
   std::int64_t threshold = 1000;  // more elements are shown by the edges
   int edgeitems = 3;
+  int linewidth = 75;
+  bool suppress = false;  // small numbers never in scientific notation
+  std::string nanstr = "nan";
+  std::string infstr = "inf";
+  char sign = '-';  // '+': in front of positive numbers too; ' ': a blank there
+  /// "fixed": all with `precision` digits; "unique": as many as tell a number from its neighbours;
+  /// "maxprec": these, `precision` at most; "maxprec_equal": that, as many for all.
+  std::string floatmode = "maxprec";
+};
+PrintOptions get_printoptions();
+
+/// What set_printoptions changes: set_printoptions({.precision = 3}).
+struct PrintOptionsChange {
+  std::optional<int> precision = {};
+  std::optional<std::int64_t> threshold = {};
+  std::optional<int> edgeitems = {};
+  std::optional<int> linewidth = {};
+  std::optional<bool> suppress = {};
+  std::optional<std::string> nanstr = {};
+  std::optional<std::string> infstr = {};
+  std::optional<char> sign = {};
+  std::optional<std::string> floatmode = {};
+};
+/// For the calling thread. Throws ValueError, and changes nothing then.
+void set_printoptions(const PrintOptionsChange& change);
+
+/// numpy.printoptions: the options in a scope.
+///     xp::printoptions scope({.precision = 3});
+class [[nodiscard]] printoptions {
+ public:
+  explicit printoptions(const PrintOptionsChange& change) : before_(get_printoptions()) {
+    set_printoptions(change);
+  }
+  ~printoptions();
+  printoptions(const printoptions&) = delete;
+  printoptions& operator=(const printoptions&) = delete;
+
+ private:
+  PrintOptions before_;
+};
+
+/// numpy.array2string's arguments; what is left out is as in get_printoptions().
+struct Array2StringOptions {
+  std::optional<int> max_line_width = {};
+  std::optional<int> precision = {};
+  std::optional<bool> suppress_small = {};
+  std::string separator = " ";
+  std::string prefix = {};  // what the caller writes in front: later lines are indented by it
+  std::optional<std::int64_t> threshold = {};
+  std::optional<int> edgeitems = {};
+  std::optional<char> sign = {};
+  std::optional<std::string> floatmode = {};
 };
 
 /// The elements in brackets. Waits for the device, as the others. Throws ValueError.
-std::string array2string(const Array& a, const PrintOptions& options = {});
-/// What array2string makes of it: "[0 1 2]"; of a 0-d array the number: "2.0", "(1+2j)".
+std::string array2string(const Array& a, const Array2StringOptions& options = {});
+/// What array2string makes of it, "[0 1 2]"; a 0-d array is its number, as Python writes it: "2.0".
 std::string array_str(const Array& a);
-/// With the dtype and the device, what Array::str() gives: "array([0, 1, 2], dtype=int64,
-/// device='cpu')".
+/// With the dtype and the device: "array([0, 1, 2], dtype=int64, device='cpu')".
 std::string array_repr(const Array& a);
 
 }  // namespace rensa::xp

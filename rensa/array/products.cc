@@ -49,13 +49,17 @@ std::vector<std::int64_t> joined(const Shape& a, const Shape& b) {
 // Sums of products over the given axes of each, counted from the front.
 Array contract(const char* name, const Array& a, const Array& b, const Shape& a_axes,
                const Shape& b_axes) {
-  bool fits = a_axes.size() == b_axes.size();
-  for (int i = 0; i < a_axes.size() && fits; ++i) {
-    fits = a.shape()[static_cast<int>(a_axes[i])] == b.shape()[static_cast<int>(b_axes[i])];
-  }
-  if (!fits) {
+  if (a_axes.size() != b_axes.size()) {
     throw ShapeError(fmt::format("{}: axes {} of {} do not fit axes {} of {}", name, a_axes.str(),
                                  a.view().describe(), b_axes.str(), b.view().describe()));
+  }
+  for (int i = 0; i < a_axes.size(); ++i) {
+    std::int64_t in_a = a.shape()[static_cast<int>(a_axes[i])],
+                 in_b = b.shape()[static_cast<int>(b_axes[i])];
+    if (in_a == in_b) continue;
+    throw ShapeError(fmt::format(
+        "{}: axis {} of {} has extent {}, axis {} of {} has extent {}; they have to be equal", name,
+        a_axes[i], a.view().describe(), in_a, b_axes[i], b.view().describe(), in_b));
   }
   Shape a_rest = other_axes(a, a_axes), b_rest = other_axes(b, b_axes);
   Shape rows = extents(a, a_rest), columns = extents(b, b_rest);

@@ -452,22 +452,4 @@ bool allclose(const Array& a, const Array& b, double rtol, double atol, bool equ
 
 }  // namespace xp
 
-#define RENSA_REDUCE_METHOD(name)                          \
-  Array Array::name(Axes axis, bool keepdims) const {      \
-    return reduce(Reduction::name, *this, axis, keepdims); \
-  }
-RENSA_REDUCE_METHOD(sum)
-RENSA_REDUCE_METHOD(prod)
-RENSA_REDUCE_METHOD(mean)
-RENSA_REDUCE_METHOD(max)
-RENSA_REDUCE_METHOD(min)
-RENSA_REDUCE_METHOD(any)
-RENSA_REDUCE_METHOD(all)
-#undef RENSA_REDUCE_METHOD
-
-Array Array::argmax() const { return xp::argmax(*this); }
-Array Array::argmin() const { return xp::argmin(*this); }
-Array Array::argmax(int axis, bool keepdims) const { return xp::argmax(*this, axis, keepdims); }
-Array Array::argmin(int axis, bool keepdims) const { return xp::argmin(*this, axis, keepdims); }
-
 }  // namespace rensa

@@ -56,7 +56,7 @@ void describe_groups(const char* operation, const Array& mask, const Array& firs
     if (n > 0) result.inverse[order] = detail::running(operation, false, mask, 0, int64) - 1;
   }
   if (options.return_counts) {
-    Array end = xp::full({n > 0}, n, int64, mask.device());
+    Array end = xp::full({n > 0 ? 1 : 0}, n, int64, mask.device());
     result.counts = xp::concatenate({first[Slice(1, none)], end}) - first;
   }
 }

@@ -89,16 +89,16 @@ void copy_between(const char* name, const Array& from, const Array& to,
 
 }  // namespace
 
-Array Array::to(Device device) const {
-  check_defined("to", *this);
-  return device == view_.device ? *this : copy(device);
+Array detail::to(const Array& a, Device device) {
+  check_defined("to", a);
+  return device == a.device() ? a : copy(a, device);
 }
 
-Array Array::copy(Device device) const {
-  check_defined("copy", *this);
-  if (device == view_.device) return copy();
-  Array out = new_array(shape(), dtype(), device);
-  transfer("copy", view_.device.is_cpu() ? staged(*this) : ascontiguous(), out);
+Array detail::copy(const Array& a, Device device) {
+  check_defined("copy", a);
+  if (device == a.device()) return a.copy();
+  Array out = new_array(a.shape(), a.dtype(), device);
+  transfer("copy", a.device().is_cpu() ? staged(a) : a.ascontiguous(), out);
   return out;
 }
 
@@ -108,35 +108,36 @@ void Array::set(const Array& source, const cuda::Stream& stream) const {
   copy_between("set", source, *this, stream);
 }
 
-Array Array::get() const {
-  check_defined("get", *this);
+Array detail::get(const Array& a) {
+  check_defined("get", a);
   refuse_in_trace("get");
-  return copy(cpu());
+  return copy(a, cpu());
 }
 
-void Array::get(const Array& out, const cuda::Stream& stream) const {
-  copy_between("get", *this, out, stream);
+void detail::get(const Array& a, const Array& out, const cuda::Stream& stream) {
+  copy_between("get", a, out, stream);
 }
 
-void Array::copy_to_host(Dtype dtype, void* out) const {
-  check_defined("to_vector", *this);
+void detail::copy_to_host(const Array& a, Dtype dtype, void* out) {
+  check_defined("to_vector", a);
   refuse_in_trace("to_vector");
-  if (size() == 0) return;
-  Array host = wrap_host(out, shape(), dtype);
-  if (view_.device.is_cpu()) detail::copy_elements("to_vector", *this, host);
-  else transfer("to_vector", astype(dtype, false).ascontiguous(), host);
+  if (a.size() == 0) return;
+  Array host = wrap_host(out, a.shape(), dtype);
+  if (a.device().is_cpu()) copy_elements("to_vector", a, host);
+  else transfer("to_vector", a.astype(dtype, false).ascontiguous(), host);
 }
 
-Scalar Array::item_scalar() const {
-  check_defined("item", *this);
+Scalar detail::item(const Array& a) {
+  check_defined("item", a);
   refuse_in_trace("item");
-  if (size() != 1) {
-    throw ShapeError(fmt::format("item: {} has {} elements, not one", view_.describe(), size()));
+  if (a.size() != 1) {
+    throw ShapeError(
+        fmt::format("item: {} has {} elements, not one", a.view().describe(), a.size()));
   }
-  return visit_dtype(dtype(), [&](auto zero) {
+  return visit_dtype(a.dtype(), [&](auto zero) {
     decltype(zero) value;
-    if (view_.device.is_cpu()) std::memcpy(&value, view_.data, sizeof(value));
-    else transfer("item", reshape({}), wrap_host(&value, {}, dtype()));
+    if (a.device().is_cpu()) std::memcpy(&value, a.data(), sizeof(value));
+    else transfer("item", a.reshape({}), wrap_host(&value, {}, a.dtype()));
     return Scalar(value);
   });
 }

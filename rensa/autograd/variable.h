@@ -51,7 +51,7 @@ class Variable {
   /// longer when backward runs, such as an Array passed to a function, costs no gradient.
   Variable(Array array, bool requires_grad = true);
   Variable(const View& view) : Variable(static_cast<const Array&>(view)) {}
-  Variable(const Selection& selection) : Variable(selection.gather()) {}
+  Variable(const Selection& selection) : Variable(Array(selection)) {}
 
   bool defined() const { return body_ != nullptr; }
   const Array& array() const;

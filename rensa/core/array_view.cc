@@ -64,6 +64,7 @@ bool mergeable(ArrayView* const* views, int count, int outer, int inner) {
 
 void collapse_axes(ArrayView* const* views, int count) {
   const Shape shape = views[0]->shape;
+  if (shape.ndim() == 0 || (shape.ndim() == 1 && shape[0] != 1)) return;
   Shape merged;               // the extents that remain
   int source[kMaxNdim] = {};  // the innermost old axis of each, whose stride it takes
   for (int i = 0; i < shape.ndim(); ++i) {

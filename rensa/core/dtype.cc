@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ostream>
 #include <utility>
 
 #include "rensa/core/error.h"
@@ -69,6 +70,7 @@ int kind_order(Dtype d) {
 }  // namespace
 
 std::string_view dtype_name(Dtype d) { return kNames[static_cast<int>(d)].name; }
+std::ostream& operator<<(std::ostream& os, Dtype d) { return os << dtype_name(d); }
 
 Dtype parse_dtype(std::string_view text) {
   std::string_view rest = text;

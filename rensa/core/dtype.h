@@ -3,6 +3,7 @@
 
 #include <complex>
 #include <cstdint>
+#include <iosfwd>
 #include <string_view>
 
 #include "rensa/core/half.h"
@@ -61,6 +62,7 @@ constexpr std::int64_t itemsize(Dtype d) {
 
 /// NumPy's name, "float32" for instance.
 std::string_view dtype_name(Dtype d);
+std::ostream& operator<<(std::ostream& os, Dtype d);
 
 /// The dtype of a NumPy name ("float32"), one-letter code ("f") or array-protocol string ("<f4").
 /// Throws DtypeError for anything else, and for big-endian types.

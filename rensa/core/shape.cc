@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ostream>
 
 #include "rensa/core/error.h"
 
@@ -19,6 +20,16 @@ namespace {
 
 }  // namespace
 
+void Extent::throw_beyond_int64() {
+  throw ShapeError("shape: an extent is beyond int64, more than can be counted");
+}
+
+Shape::Shape(std::initializer_list<Extent> values) {
+  if (values.size() > static_cast<std::size_t>(kMaxNdim)) too_many(values.size());
+  std::copy(values.begin(), values.end(), values_);
+  ndim_ = static_cast<int>(values.size());
+}
+
 Shape::Shape(std::span<const std::int64_t> values) {
   if (values.size() > static_cast<std::size_t>(kMaxNdim)) too_many(values.size());
   std::copy(values.begin(), values.end(), values_);
@@ -31,6 +42,14 @@ Shape Shape::filled(int count, std::int64_t value) {
   std::fill_n(shape.values_, count, value);
   shape.ndim_ = count;
   return shape;
+}
+
+int Shape::place_from_end(int i) const {
+  if (i < -ndim_ || i >= ndim_) {
+    throw IndexError(
+        fmt::format("shape: index {} is out of bounds for {} of length {}", i, str(), ndim_));
+  }
+  return i + ndim_;
 }
 
 void Shape::push_back(std::int64_t value) { insert(ndim_, value); }
@@ -65,6 +84,8 @@ std::string Shape::str() const {
   return fmt::format("({})", fmt::join(begin(), end(), ", "));
 }
 
+std::ostream& operator<<(std::ostream& os, const Shape& shape) { return os << shape.str(); }
+
 bool operator==(const Shape& a, const Shape& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end());
 }
@@ -88,7 +109,7 @@ Shape broadcast_shapes(const char* operation, const Shape& a, const Shape& b) {
 
 int normalize_axis(const char* operation, std::int64_t axis, int ndim) {
   if (axis < -ndim || axis >= ndim) {
-    throw IndexError(fmt::format("{}: axis {} is out of bounds for an array of {} dimensions",
+    throw IndexError(fmt::format("{}: axis {} is out of bounds for array of dimension {}",
                                  operation, axis, ndim));
   }
   return static_cast<int>(axis < 0 ? axis + ndim : axis);

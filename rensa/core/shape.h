@@ -1,31 +1,52 @@
 // Shape: up to eight extents, stored inline.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
+#include <iosfwd>
 #include <span>
 #include <string>
+#include <type_traits>
 
 namespace rensa {
 
 inline constexpr int kMaxNdim = 8;
 
+/// One number of a Shape, of any integral type. Throws ShapeError for one beyond int64.
+class Extent {
+ public:
+  template <std::integral T>
+  requires(!std::same_as<T, bool>) constexpr Extent(T value)
+      : value_(static_cast<std::int64_t>(value)) {
+    if (std::is_unsigned_v<T> && value_ < 0) throw_beyond_int64();
+  }
+  constexpr operator std::int64_t() const { return value_; }
+
+ private:
+  [[noreturn]] static void throw_beyond_int64();
+  std::int64_t value_;
+};
+
 /// A list of at most kMaxNdim integers: the extents of an array, its strides or some axes.
 class Shape {
  public:
   Shape() = default;
-  Shape(std::initializer_list<std::int64_t> values)
-      : Shape(std::span<const std::int64_t>(values.begin(), values.size())) {}
-  /// Throws ShapeError for more than kMaxNdim values.
+  /// Throws ShapeError for more than kMaxNdim values, as the next one does.
+  Shape(std::initializer_list<Extent> values);
   explicit Shape(std::span<const std::int64_t> values);
+  /// One integer n is (n,), as in NumPy.
+  template <std::integral T>
+  requires(!std::same_as<T, bool>) Shape(T n) : Shape({Extent(n)}) {}
   /// `count` times `value`.
   static Shape filled(int count, std::int64_t value);
 
   int ndim() const { return ndim_; }
   int size() const { return ndim_; }
   bool empty() const { return ndim_ == 0; }
-  std::int64_t& operator[](int i) { return values_[i]; }
-  std::int64_t operator[](int i) const { return values_[i]; }
+  /// A negative i counts from the end. Throws IndexError.
+  std::int64_t& operator[](int i) { return values_[place(i)]; }
+  std::int64_t operator[](int i) const { return values_[place(i)]; }
   std::int64_t* begin() { return values_; }
   std::int64_t* end() { return values_ + ndim_; }
   const std::int64_t* begin() const { return values_; }
@@ -43,9 +64,16 @@ class Shape {
   friend bool operator==(const Shape& a, const Shape& b);
 
  private:
+  int place(int i) const {
+    return static_cast<unsigned>(i) < static_cast<unsigned>(ndim_) ? i : place_from_end(i);
+  }
+  int place_from_end(int i) const;
+
   std::int64_t values_[kMaxNdim] = {};
   int ndim_ = 0;
 };
+
+std::ostream& operator<<(std::ostream& os, const Shape& shape);
 
 /// NumPy's broadcast of two shapes; throws ShapeError naming `operation` and both.
 Shape broadcast_shapes(const char* operation, const Shape& a, const Shape& b);

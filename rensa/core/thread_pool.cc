@@ -281,7 +281,7 @@ void parallel_for(std::int64_t n, std::int64_t grain, RangeFunction f) {
   Pool::get().run(job);
 }
 
-int num_threads() { return Pool::get().num_threads(); }
+int get_num_threads() { return Pool::get().num_threads(); }
 
 void set_num_threads(int n) {
   if (n < 1 || n > kMaxThreads) {

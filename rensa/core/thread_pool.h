@@ -29,7 +29,7 @@ void parallel_for(std::int64_t n, std::int64_t grain, RangeFunction f);
 
 /// Threads that parallel_for uses, the caller's included: RENSA_NUM_THREADS, else the cores that
 /// the process may run on.
-int num_threads();
+int get_num_threads();
 /// Throws ValueError for n < 1.
 void set_num_threads(int n);
 

@@ -58,7 +58,7 @@ Dataset::Dataset(std::int64_t size, std::function<Columns(std::int64_t)> example
 
 Columns Dataset::operator[](std::int64_t i) const {
   if (i < 0 || i >= size()) {
-    throw IndexError(fmt::format("Dataset: index {} is out of range for {} examples", i, size()));
+    throw IndexError(fmt::format("Dataset: index {} is out of bounds for {} examples", i, size()));
   }
   return body_->example(i);
 }

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -23,6 +24,10 @@ std::string why_no_device();
 /// Makes `device` the thread's current one; a cached comparison when it is already.
 void set_device(Device device);
 MemoryInfo memory_info(Device device);
+std::string device_name(Device device);
+std::string pci_bus_id(Device device);
+/// By the names of cudaDevAttr..., without that.
+std::map<std::string, int> device_attributes(Device device);
 /// The lines of cuda::diagnose() that come from the driver and the libraries.
 std::string describe_system();
 

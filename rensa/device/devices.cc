@@ -8,6 +8,7 @@
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
 #include "rensa/device/cuda_runtime.h"
+#include "rensa/device/stream.h"
 
 namespace rensa {
 
@@ -41,6 +42,43 @@ void Device::use() const {
   ThreadState::current().device = *this;
 }
 
+namespace {
+
+void check_gpu(const char* operation, Device device) {
+  check_device(device);
+  if (device.is_cpu()) {
+    throw DeviceError(fmt::format("{}: cpu is no GPU; name one with gpu(i)", operation));
+  }
+}
+
+}  // namespace
+
+void Device::synchronize() const {
+  if (is_cuda()) cuda::synchronize(*this);
+}
+
+std::string Device::name() const {
+  check_gpu("name", *this);
+  return cuda::runtime::device_name(*this);
+}
+
+std::string Device::compute_capability() const {
+  std::map<std::string, int> known = attributes();
+  return fmt::format("{}{}", known["ComputeCapabilityMajor"], known["ComputeCapabilityMinor"]);
+}
+
+std::string Device::pci_bus_id() const {
+  check_gpu("pci_bus_id", *this);
+  return cuda::runtime::pci_bus_id(*this);
+}
+
+cuda::MemoryInfo Device::mem_info() const { return cuda::mem_info(*this); }
+
+std::map<std::string, int> Device::attributes() const {
+  check_gpu("attributes", *this);
+  return cuda::runtime::device_attributes(*this);
+}
+
 DeviceScope::DeviceScope(Device device) : previous_(ThreadState::current().device) { device.use(); }
 
 namespace cuda {
@@ -54,8 +92,7 @@ std::string diagnose() {
 }
 
 MemoryInfo mem_info(Device device) {
-  check_device(device);
-  if (device.is_cpu()) throw DeviceError("mem_info: cpu is no GPU; name one with gpu(i)");
+  check_gpu("mem_info", device);
   return runtime::memory_info(device);
 }
 

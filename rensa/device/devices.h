@@ -24,9 +24,6 @@ namespace cuda {
 bool is_available();
 /// A readable account of driver, GPUs, libraries found and what is missing.
 std::string diagnose();
-struct MemoryInfo {
-  std::int64_t free, total;
-};
 MemoryInfo mem_info(Device device);
 }  // namespace cuda
 

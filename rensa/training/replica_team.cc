@@ -15,7 +15,7 @@ struct ReplicaTeam::Shared {
 
 // Spinning is for machines with cores to spare: the members' own, and as many for what they start.
 ReplicaTeam::ReplicaTeam(int size)
-    : size_(size), spins_(num_threads() >= 2 * size), shared_(std::make_unique<Shared>()) {
+    : size_(size), spins_(get_num_threads() >= 2 * size), shared_(std::make_unique<Shared>()) {
   try {
     for (int member = 1; member < size; ++member) {
       threads_.emplace_back([this, member] { work(member); });

@@ -9,29 +9,12 @@ using V = std::vector<double>;
 
 V values(const Array& a) { return a.to_vector<double>(); }
 
-// --- what must not compile ----------------------------------------------------------------------
-static_assert(!std::is_assignable_v<Array&, int>, "a = 7 would rebind, not fill");
-static_assert(!std::is_assignable_v<Array&, float>);
+// --- what must not compile (tests/slips has what the compiler says of more) ---------------------
 static_assert(!std::is_convertible_v<int, Array>);
-static_assert(!std::is_assignable_v<View&, View>, "only a temporary view assigns through");
-static_assert(!std::is_assignable_v<View&, Array>);
-static_assert(!std::is_assignable_v<View&, int>);
 static_assert(std::is_assignable_v<View, int>);
 static_assert(std::is_assignable_v<View, Array>);
 static_assert(std::is_assignable_v<View, View>);
-static_assert(!std::is_assignable_v<Selection&, int>);
 static_assert(std::is_assignable_v<Selection, int>);
-template <class S>
-concept HasComma = requires(S s) {
-  s, -1;
-};
-static_assert(!HasComma<Slice>, "a[Slice(), -1] without braces would be a comma");
-static_assert(!HasComma<Ellipsis> && !HasComma<NewAxis>);
-template <class S>
-concept HasCommaAfterInt = requires(S s) {
-  0, s;
-};
-static_assert(!HasCommaAfterInt<Slice>);
 
 class ArrayTest : public ::testing::TestWithParam<Device> {
  protected:
@@ -76,7 +59,7 @@ TEST_P(ArrayTest, CreationValues) {
   EXPECT_EQ(values(xp::linspace(1, 2, 1)), V({1}));
   EXPECT_EQ(values(xp::eye(2)), V({1, 0, 0, 1}));
   EXPECT_EQ(values(xp::full_like(xp::zeros({2}), 4)), V({4, 4}));
-  EXPECT_THROW(xp::array({{1, 2}, {3}}), ShapeError);
+  EXPECT_THROW(xp::array({{1, 2}, {3}}), ValueError);
   EXPECT_THROW(xp::arange(0, 1, 0), ValueError);
   EXPECT_THROW(xp::empty({2, -1}), ShapeError);
   EXPECT_THROW(xp::full({2}, 300, uint8), ValueError);

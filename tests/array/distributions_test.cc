@@ -190,7 +190,7 @@ TEST_P(DistributionTest, ParametersBroadcast) {
 }
 
 TEST_P(DistributionTest, ElementsDependOnTheirIndexAlone) {
-  int before = num_threads();
+  int before = get_num_threads();
   for (const Law& law : laws()) {
     Dtype d = is_float(law.name) ? float32 : int64;
     Draw draw = draw_of(law.name);

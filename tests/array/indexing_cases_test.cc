@@ -95,19 +95,16 @@ auto scatter_typed(Scatter scatter) {
 
 testing::Routines expressions() {
   return {
-      {"get",
-       [](const Call& call) {
-         return waited(Selection(base_of(call), parse_index(call)).gather());
-       }},
+      {"get", [](const Call& call) { return waited(base_of(call)[parse_index(call)]); }},
       {"set",
        [](const Call& call) {
          Array a = base_of(call);
-         return written(a, [&] { Selection(a, parse_index(call)) = call.in.back(); });
+         return written(a, [&] { a[parse_index(call)] = call.in.back(); });
        }},
       {"iadd",
        [](const Call& call) {
          Array a = base_of(call);
-         return written(a, [&] { Selection(a, parse_index(call)) += call.in.back(); });
+         return written(a, [&] { a[parse_index(call)] += call.in.back(); });
        }},
       {"add_at", scatter_expression(xp::scatter_add)},
       {"max_at", scatter_expression(xp::scatter_max)},

@@ -32,6 +32,31 @@ TEST(Shape, Edits) {
   EXPECT_EQ(full, Shape::filled(kMaxNdim, 1));
 }
 
+TEST(Shape, CountsFromTheEndOrThrows) {
+  Shape s = {2, 3, 4};
+  EXPECT_EQ(s[0], 2);
+  EXPECT_EQ(s[-1], 4);
+  EXPECT_EQ(s[-3], 2);
+  s[-2] = 9;
+  EXPECT_EQ(s, Shape({2, 9, 4}));
+  for (int i : {3, -4, 8, 100}) EXPECT_THROW((void)s[i], IndexError) << i;
+  EXPECT_THROW((void)Shape()[0], IndexError);
+}
+
+TEST(Shape, OfAnyIntegralType) {
+  EXPECT_EQ(Shape(5), Shape({5}));
+  EXPECT_EQ(Shape(std::size_t{5}).ndim(), 1);
+  EXPECT_EQ(Shape({std::size_t{2}, 3u, std::int8_t{4}}), Shape({2, 3, 4}));
+  EXPECT_THROW(Shape({~std::uint64_t{0}}), ShapeError);
+  EXPECT_THROW(Shape(~std::uint64_t{0}), ShapeError);
+}
+
+TEST(Shape, AndDtypesPrintToStreams) {
+  std::ostringstream os;
+  os << Shape({2, 3}) << " " << float32;
+  EXPECT_EQ(os.str(), "(2, 3) float32");
+}
+
 TEST(Shape, TotalNeverOverflowsUnseen) {
   EXPECT_EQ(Shape().total(), 1);
   EXPECT_EQ(Shape({3, 0, 4}).total(), 0);

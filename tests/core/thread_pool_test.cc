@@ -21,7 +21,7 @@ namespace rensa {
 namespace {
 
 struct Threads {  // for a scope
-  explicit Threads(int n) : previous(num_threads()) { set_num_threads(n); }
+  explicit Threads(int n) : previous(get_num_threads()) { set_num_threads(n); }
   ~Threads() { set_num_threads(previous); }
   int previous;
 };
@@ -136,7 +136,7 @@ TEST(ParallelFor, ExitDoesNotHang) {
 }
 
 TEST(NumThreads, IsChecked) {
-  EXPECT_GE(num_threads(), 1);
+  EXPECT_GE(get_num_threads(), 1);
   EXPECT_THROW(set_num_threads(0), ValueError);
   EXPECT_THROW(set_num_threads(-1), ValueError);
 }

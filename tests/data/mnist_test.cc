@@ -352,7 +352,7 @@ TEST_F(DownloadTest, RedirectsLeadToHttpsAlone) {
 
 TEST(SyntheticDigits, AreTheSameOnAnyNumberOfThreads) {
   auto first = datasets::get_synthetic_digits(300, 20, 7);
-  int threads = num_threads();
+  int threads = get_num_threads();
   set_num_threads(threads + 2);
   auto second = datasets::get_synthetic_digits(300, 20, 7);
   set_num_threads(threads);

@@ -507,7 +507,7 @@ template <class R> void transform_rows(const Fft& op) {
     run(std::type_identity<LaneTransform<R>>{}, (grain + lanes - 1) / lanes * lanes);
   } else {
     // Of few long ones each is shared out.
-    if (op.length >= kLongLength && rows < num_threads()) grain = rows;
+    if (op.length >= kLongLength && rows < get_num_threads()) grain = rows;
     run(std::type_identity<RowTransform<R>>{}, grain);
   }
 }

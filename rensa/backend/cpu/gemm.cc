@@ -179,7 +179,7 @@ template <class V> class Product {
 
   void run() const {
     bool parallel = m_ * (n_ + dotted_) * k_ >= kParallelWork;
-    std::int64_t threads = parallel ? num_threads() : 1;
+    std::int64_t threads = parallel ? get_num_threads() : 1;
     std::int64_t panels = ceil_div(n_, panel_width());
     // By columns each thread packs for itself, and reads all of p; by rows they share what is
     // packed and each reads its part of p: better where p is the larger one, if not by much.

@@ -39,9 +39,9 @@ class LibraryThreads {
     if (&openblas_set_num_threads == nullptr) return;
     static std::once_flag once;
     std::call_once(once, [] { openblas_set_num_threads(1); });
-    if (!many || num_threads() == 1) return;
+    if (!many || get_num_threads() == 1) return;
     hold_ = std::unique_lock(mutex());
-    openblas_set_num_threads(num_threads());
+    openblas_set_num_threads(get_num_threads());
   }
   ~LibraryThreads() {
     if (hold_.owns_lock()) openblas_set_num_threads(1);

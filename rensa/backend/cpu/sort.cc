@@ -92,7 +92,7 @@ template <class Key> class Row {
   void sort_parts() {
     if constexpr (kMayBeWide) {
       constexpr std::int64_t kPart = 32 << 10;
-      auto wanted = std::min<std::int64_t>(4 * num_threads(), n_ / kPart);
+      auto wanted = std::min<std::int64_t>(4 * get_num_threads(), n_ / kPart);
       std::vector<std::int64_t> borders = {0, n_};
       // Each part is split into two around a pivot, until there are enough for the threads.
       while (static_cast<std::int64_t>(borders.size()) <= wanted) {

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <map>
+#include <string>
 #include <string_view>
 
 #include "rensa/backend/cuda/check.h"
@@ -72,6 +74,81 @@ MemoryInfo memory_info(Device device) {
   std::size_t free = 0, total = 0;
   RENSA_CUDA_CHECK(cudaMemGetInfo(&free, &total));
   return {static_cast<std::int64_t>(free), static_cast<std::int64_t>(total)};
+}
+
+std::string device_name(Device device) {
+  cudaDeviceProp properties;
+  RENSA_CUDA_CHECK(cudaGetDeviceProperties(&properties, device.index));
+  return properties.name;
+}
+
+std::string pci_bus_id(Device device) {
+  char text[32];
+  RENSA_CUDA_CHECK(cudaDeviceGetPCIBusId(text, sizeof(text), device.index));
+  return text;
+}
+
+std::map<std::string, int> device_attributes(Device device) {
+  std::map<std::string, int> attributes;
+  auto ask = [&](const char* name, cudaDeviceAttr attribute) {
+    RENSA_CUDA_CHECK(cudaDeviceGetAttribute(&attributes[name], attribute, device.index));
+  };
+#define RENSA_ATTRIBUTE(name) ask(#name, cudaDevAttr##name);
+  RENSA_ATTRIBUTE(AsyncEngineCount)
+  RENSA_ATTRIBUTE(CanMapHostMemory)
+  RENSA_ATTRIBUTE(ClockRate)
+  RENSA_ATTRIBUTE(ComputeCapabilityMajor)
+  RENSA_ATTRIBUTE(ComputeCapabilityMinor)
+  RENSA_ATTRIBUTE(ComputeMode)
+  RENSA_ATTRIBUTE(ComputePreemptionSupported)
+  RENSA_ATTRIBUTE(ConcurrentKernels)
+  RENSA_ATTRIBUTE(ConcurrentManagedAccess)
+  RENSA_ATTRIBUTE(CooperativeLaunch)
+  RENSA_ATTRIBUTE(DirectManagedMemAccessFromHost)
+  RENSA_ATTRIBUTE(EccEnabled)
+  RENSA_ATTRIBUTE(GlobalL1CacheSupported)
+  RENSA_ATTRIBUTE(GlobalMemoryBusWidth)
+  RENSA_ATTRIBUTE(HostNativeAtomicSupported)
+  RENSA_ATTRIBUTE(Integrated)
+  RENSA_ATTRIBUTE(IsMultiGpuBoard)
+  RENSA_ATTRIBUTE(KernelExecTimeout)
+  RENSA_ATTRIBUTE(L2CacheSize)
+  RENSA_ATTRIBUTE(LocalL1CacheSupported)
+  RENSA_ATTRIBUTE(ManagedMemory)
+  RENSA_ATTRIBUTE(MaxBlockDimX)
+  RENSA_ATTRIBUTE(MaxBlockDimY)
+  RENSA_ATTRIBUTE(MaxBlockDimZ)
+  RENSA_ATTRIBUTE(MaxBlocksPerMultiprocessor)
+  RENSA_ATTRIBUTE(MaxGridDimX)
+  RENSA_ATTRIBUTE(MaxGridDimY)
+  RENSA_ATTRIBUTE(MaxGridDimZ)
+  RENSA_ATTRIBUTE(MaxPitch)
+  RENSA_ATTRIBUTE(MaxRegistersPerBlock)
+  RENSA_ATTRIBUTE(MaxRegistersPerMultiprocessor)
+  RENSA_ATTRIBUTE(MaxSharedMemoryPerBlock)
+  RENSA_ATTRIBUTE(MaxSharedMemoryPerBlockOptin)
+  RENSA_ATTRIBUTE(MaxSharedMemoryPerMultiprocessor)
+  RENSA_ATTRIBUTE(MaxThreadsPerBlock)
+  RENSA_ATTRIBUTE(MaxThreadsPerMultiProcessor)
+  RENSA_ATTRIBUTE(MemoryClockRate)
+  RENSA_ATTRIBUTE(MemoryPoolsSupported)
+  RENSA_ATTRIBUTE(MultiGpuBoardGroupID)
+  RENSA_ATTRIBUTE(MultiProcessorCount)
+  RENSA_ATTRIBUTE(PageableMemoryAccess)
+  RENSA_ATTRIBUTE(PciBusId)
+  RENSA_ATTRIBUTE(PciDeviceId)
+  RENSA_ATTRIBUTE(PciDomainId)
+  RENSA_ATTRIBUTE(ReservedSharedMemoryPerBlock)
+  RENSA_ATTRIBUTE(SingleToDoublePrecisionPerfRatio)
+  RENSA_ATTRIBUTE(StreamPrioritiesSupported)
+  RENSA_ATTRIBUTE(TccDriver)
+  RENSA_ATTRIBUTE(TextureAlignment)
+  RENSA_ATTRIBUTE(TexturePitchAlignment)
+  RENSA_ATTRIBUTE(TotalConstantMemory)
+  RENSA_ATTRIBUTE(UnifiedAddressing)
+  RENSA_ATTRIBUTE(WarpSize)
+#undef RENSA_ATTRIBUTE
+  return attributes;
 }
 
 std::string describe_system() {

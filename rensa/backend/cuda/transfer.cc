@@ -21,6 +21,7 @@
 #include "rensa/device/operations.h"
 #include "rensa/device/stream.h"
 #include "rensa/device/stream_state.h"
+#include "rensa/device/transfer_stats.h"
 
 namespace rensa {
 
@@ -226,6 +227,7 @@ void Transfer::run_cuda(const LaunchContext& context) {
         fmt::format("{}: a copy from {} to {} cannot be part of a recorded step", name(),
                     in.view.describe(), out.view.describe()));
   }
+  if (!captured) cuda::count_transfer(in.view.device, out.view.device, out.view.nbytes());
   if (host && !host->storage->is_pinned()) {
     (host == &in ? out : in).storage->use_on(context.stream);
     copy_pageable(name(), context, in, out);

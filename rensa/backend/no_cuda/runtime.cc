@@ -14,6 +14,9 @@ int device_count() noexcept { return 0; }
 std::string why_no_device() { return kWhy; }
 void set_device(Device) { fail(); }
 MemoryInfo memory_info(Device) { fail(); }
+std::string device_name(Device) { fail(); }
+std::string pci_bus_id(Device) { fail(); }
+std::map<std::string, int> device_attributes(Device) { fail(); }
 std::string describe_system() { return {}; }
 
 void* create_stream(Device, unsigned, int) { fail(); }

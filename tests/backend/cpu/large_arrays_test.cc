@@ -87,9 +87,9 @@ TEST(LargeArrays, AreNotWrittenWhereAnIndexIsOutOfRange) {
   j[{kMany - 1}] = kMany;
   EXPECT_THROW(x[j] = xp::ones({kMany}, float32, cpu()), IndexError);
   EXPECT_FALSE(xp::any(x).item<bool>());
-  EXPECT_THROW(x[j].gather(), IndexError);
+  EXPECT_THROW((void)x[j].sum(), IndexError);
   j[{kMany - 1}] = -kMany - 1;
-  EXPECT_THROW(x[j].gather(), IndexError);
+  EXPECT_THROW((void)x[j].sum(), IndexError);
 }
 
 TEST(LargeArrays, HaveDotProducts) {

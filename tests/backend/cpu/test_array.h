@@ -122,7 +122,7 @@ inline std::vector<Dtype> all_dtypes() {
 
 /// Runs `body` with each of these numbers of threads.
 inline void for_thread_counts(const std::function<void(int)>& body) {
-  int previous = num_threads();
+  int previous = get_num_threads();
   for (int threads : {1, 2, 3}) {
     set_num_threads(threads);
     body(threads);

@@ -1,0 +1,27 @@
+// The texts that rensa/fmt.h and rensa/format.h put into format strings.
+#pragma once
+
+#include <concepts>
+#include <string>
+
+#include "rensa/array/array.h"
+
+namespace rensa {
+
+class Variable;  // rensa/autograd/variable.h
+
+namespace detail {
+
+template <class T>
+concept Printable =
+    std::derived_from<T, Array> || std::same_as<T, Array::Selection> || std::same_as<T, Shape> ||
+    std::same_as<T, Variable> || std::same_as<T, Device> || std::same_as<T, Dtype>;
+
+template <Printable T> std::string text_of(const T& value) {
+  if constexpr (std::same_as<T, Dtype>) return std::string(dtype_name(value));
+  else return value.str();
+}
+
+}  // namespace detail
+
+}  // namespace rensa
