@@ -10,6 +10,7 @@
 #include "rensa/array/internal.h"
 #include "rensa/core/error.h"
 #include "rensa/device/stream.h"
+#include "rensa/device/tracer.h"
 
 namespace rensa {
 
@@ -84,6 +85,8 @@ template <class Managed> Managed* give(const Array& a, const ToDlpackOptions& op
   Managed& managed = exported->tensor;
   managed = {};
   DLTensor& tensor = managed.dl_tensor;
+  refuse_in_trace("to_dlpack");
+  if (a.device().is_cpu()) a.storage()->use_on(nullptr);
   tensor.data = a.data();
   bool pinned = a.device().is_cpu() && a.storage()->is_pinned();
   tensor.device = a.device().is_cuda() ? DLDevice{kDLCUDA, a.device().index}

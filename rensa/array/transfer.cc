@@ -91,6 +91,7 @@ void copy_between(const char* name, const Array& from, const Array& to,
 
 Array detail::to(const Array& a, Device device) {
   check_defined("to", a);
+  if (a.device().is_cpu()) a.storage()->use_on(nullptr);  // the host may be about to read it
   return device == a.device() ? a : copy(a, device);
 }
 
@@ -136,8 +137,12 @@ Scalar detail::item(const Array& a) {
   }
   return visit_dtype(a.dtype(), [&](auto zero) {
     decltype(zero) value;
-    if (a.device().is_cpu()) std::memcpy(&value, a.data(), sizeof(value));
-    else transfer("item", a.reshape({}), wrap_host(&value, {}, a.dtype()));
+    if (a.device().is_cpu()) {
+      a.storage()->use_on(nullptr);
+      std::memcpy(&value, a.data(), sizeof(value));
+      return Scalar(value);
+    }
+    transfer("item", a.reshape({}), wrap_host(&value, {}, a.dtype()));
     return Scalar(value);
   });
 }

@@ -12,6 +12,7 @@
 #include "rensa/core/device.h"
 #include "rensa/device/devices.h"
 #include "rensa/device/launcher.h"
+#include "rensa/device/limits.h"
 #include "rensa/device/memory_pool.h"
 #include "rensa/device/stream.h"
 
@@ -86,9 +87,25 @@ std::unique_ptr<MemorySource> async_source(Device device, std::uint64_t release_
 std::unique_ptr<MemorySource> managed_source(Device device);
 std::unique_ptr<MemorySource> pinned_source();
 
-/// Named ranges for profilers. Off unless a profiler is attached or RENSA_NVTX=1.
+/// The bytes that another process opens, and how far `data` lies behind the beginning of the memory
+/// that they stand for.
+std::string memory_ipc_handle(Device device, const void* data, std::int64_t* offset);
+/// The beginning of the memory; close_memory() as often as opened.
+void* open_memory(Device device, const std::string& ipc_handle);
+void close_memory(Device device, void* memory) noexcept;
+
+std::size_t get_limit(Device device, Limit limit);
+void set_limit(Device device, Limit limit, std::size_t value);
+
+/// Named ranges for profilers, around operations. Off unless a profiler is attached or
+/// RENSA_NVTX=1.
 bool ranges_on() noexcept;
 void push_range(const char* name) noexcept;
 void pop_range() noexcept;
+/// What the user asks of profilers; without one, and in a build without CUDA, nothing.
+void push_range(const char* name, std::uint32_t argb) noexcept;
+void mark(const char* message) noexcept;
+void start_profiler();
+void stop_profiler();
 
 }  // namespace rensa::cuda::runtime

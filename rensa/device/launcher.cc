@@ -55,7 +55,7 @@ class Placement final : public OperandVisitor {
       if (!stranger) stranger = &operand;
       return;
     }
-    if (stream) operand.storage->use_on(stream);
+    operand.storage->use_on(stream);
   }
 };
 

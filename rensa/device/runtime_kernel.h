@@ -59,11 +59,26 @@ std::string nvrtc_version();
 /// The compute capability of a GPU: 90 is 9.0.
 int architecture(Device device);
 
+/// What the driver knows of a kernel on a GPU; the names are CUDA's.
+struct KernelAttributes {
+  int max_threads_per_block = 0;
+  int num_regs = 0;           // of a thread
+  int shared_size_bytes = 0;  // of a block, without what a launch adds
+  int const_size_bytes = 0;   // of the user's constants
+  int local_size_bytes = 0;   // of a thread
+  int ptx_version = 0;        // 75 is 7.5
+  int binary_version = 0;     // 90 is 9.0
+  int cache_mode_ca = 0;
+  int max_dynamic_shared_size_bytes = 0;      // what a launch may add
+  int preferred_shared_memory_carveout = -1;  // percent of the shared memory; -1: as it likes
+};
+enum class KernelAttribute { max_dynamic_shared_size_bytes, preferred_shared_memory_carveout };
+
 /// Loaded machine code, for every GPU of its architecture. The driver keeps it for good: work that
 /// uses it may be queued, or part of a graph.
 class GpuModule {
  public:
-  /// Throws CudaError where the driver does not take the image.
+  /// The image is a cubin, a fat binary or PTX. Throws CudaError where the driver does not take it.
   explicit GpuModule(const GpuCode& code);
   ~GpuModule();
   GpuModule(const GpuModule&) = delete;
@@ -71,8 +86,21 @@ class GpuModule {
 
   /// The kernel of that name or name expression. Throws ValueError where there is none.
   const void* function(const std::string& name) const;
+  KernelAttributes attributes(const void* function, Device device) const;
+  /// Throws CudaError for a value that the device does not take.
+  void set_attribute(const void* function, Device device, KernelAttribute which, int value) const;
   /// Lets a kernel have that much dynamic shared memory on `device`. Throws ValueError, CudaError.
   void allow_shared_bytes(const void* function, Device device, unsigned bytes) const;
+  /// Blocks of `threads` and so much dynamic shared memory that a multiprocessor runs at once.
+  int max_active_blocks(const void* function, Device device, int threads, unsigned bytes) const;
+
+  struct Global {
+    void* data;
+    std::int64_t nbytes;
+  };
+  /// The __device__ or __constant__ variable of that name, or name expression ("&variable"), as it
+  /// stands on `device`. Throws ValueError where there is none.
+  Global global(const std::string& name, Device device) const;
 
  private:
   struct Impl;
@@ -93,6 +121,7 @@ struct RuntimeKernel final : OperationOf<RuntimeKernel> {
   const void* function = nullptr;
   Dim3 grid, block;
   unsigned shared_bytes = 0;
+  bool cooperative = false;  // all blocks run at once, and may wait for each other
   HostFunction host_function = nullptr;
   std::int64_t size = 0, second_size = 0;
   std::int64_t grain = 16384;  // of `size`: what is worth waking a thread for

@@ -55,5 +55,36 @@ template <class To, class From> RENSA_FN To convert(From x) {
 /// A stored element as 0 or 1.
 template <class V, class T> RENSA_FN V truth(T x) { return convert<V>(convert<bool>(x)); }
 
+// The same as objects.
+template <class To> struct to {
+  template <class From> RENSA_FN To operator()(From x) const { return convert<To>(x); }
+};
+template <class V> struct truth_as {
+  template <class T> RENSA_FN V operator()(T x) const { return truth<V>(x); }
+};
+struct is_set {
+  RENSA_FN bool operator()(unsigned char x) const { return x != 0; }
+};
+
+#if !defined(__CUDACC__) && !defined(__CUDACC_RTC__)
+template <class T> inline T element(T number, int) { return number; }
+template <class T, int N> inline T element(const T (&block)[N], int e) { return block[e]; }
+
+// Compilers take far longer for one function of many loops than for many functions: in a long
+// kernel the statements of a kind call one. That costs cheap operations a third of their speed.
+#ifdef RENSA_LONG_KERNEL
+#define RENSA_EACH __attribute__((noinline))
+#else
+#define RENSA_EACH __attribute__((always_inline)) inline
+#endif
+/// out[e] = f(a[e]...) for a whole block.
+template <class F, class R, int N, class... A>
+RENSA_EACH void each(F f, R (&__restrict out)[N], const A&... a) {
+#pragma GCC unroll 1
+  for (int e = 0; e < N; ++e) out[e] = f(element(a, e)...);
+}
+#undef RENSA_EACH
+#endif
+
 }  // namespace fused
 }  // namespace rensa

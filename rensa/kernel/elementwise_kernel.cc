@@ -135,11 +135,12 @@ ElementwiseKernel::ElementwiseKernel(const std::string& in_params, const std::st
   auto impl = std::make_shared<Impl>();
   impl->text.signature = {name, detail::parse_parameters(name, in_params),
                           detail::parse_parameters(name, out_params)};
-  impl->text.signature.check();
+  impl->text.signature.check({"i", "n", "_ind"});
   impl->text.operation = operation;
   impl->text.preamble = std::move(options.preamble);
   impl->text.loop_prep = std::move(options.loop_prep);
   impl->text.after_loop = std::move(options.after_loop);
+  impl->text.options = std::move(options.options);
   impl->kept_name = keep_name(name);
   for (const detail::KernelParameter& output : impl->text.signature.outputs) {
     impl->assigned.push_back(detail::surely_assigned(operation, output.name));

@@ -21,15 +21,17 @@ namespace rensa {
 class ElementwiseKernel {
  public:
   struct Options {
-    std::string preamble;    // in front of the kernel
-    std::string loop_prep;   // before a thread's loop over its elements
-    std::string after_loop;  // after it
+    std::string preamble;                   // in front of the kernel
+    std::string loop_prep;                  // before a thread's loop over its elements
+    std::string after_loop;                 // after it
+    std::vector<std::string> options = {};  // NVRTC's, for arrays on a GPU
   };
   struct CallOptions {
     std::int64_t size = -1;  // elements, where no parameter that broadcasts says how many
   };
 
-  /// Throws ValueError for parameters that cannot be read.
+  /// Throws ValueError for parameters that cannot be read, and for names that the kernel has for
+  /// other things.
   ElementwiseKernel(const std::string& in_params, const std::string& out_params,
                     const std::string& operation, const std::string& name = "kernel");
   ElementwiseKernel(const std::string& in_params, const std::string& out_params,

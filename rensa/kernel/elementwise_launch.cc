@@ -134,7 +134,7 @@ RuntimeKernel make_elementwise(const ElementwiseText& text, CompiledKernels& com
   std::vector<ArrayView> views;
   Shape extents;
   ElementwiseLayout layout = find_layout(operands, shape, device.is_cpu(), &views, &extents);
-  CompiledKernel function = compiled.get(layout.key(), device, text.signature.name, {},
+  CompiledKernel function = compiled.get(layout.key(), device, text.signature.name, text.options,
                                          [&] { return elementwise_source(text, layout); });
   RuntimeKernel kernel(kept_name);
   kernel.module = function.module;

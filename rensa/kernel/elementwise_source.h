@@ -48,6 +48,7 @@ inline constexpr int kHostBlock = 64;
 struct ElementwiseText {
   KernelSignature signature;
   std::string operation, preamble, loop_prep, after_loop;
+  std::vector<std::string> options;  // NVRTC's
   /// Where there is one, what a CPU does instead of `operation`: statements over whole blocks, in
   /// which an element's name is an array of kHostBlock values. Math functions then always run as
   /// vector code, wherever in an array a value stands.

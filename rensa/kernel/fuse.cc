@@ -7,11 +7,14 @@
 #include <atomic>
 #include <mutex>
 #include <optional>
+#include <system_error>
+#include <thread>
 #include <unordered_map>
 
 #include "rensa/array/internal.h"
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
+#include "rensa/device/launcher.h"
 #include "rensa/kernel/elementwise_launch.h"
 #include "rensa/kernel/fused_plan.h"
 #include "rensa/kernel/reduction_launch.h"
@@ -22,12 +25,14 @@ class FusedState {
  public:
   using Steps = std::shared_ptr<const std::vector<FusedStep>>;
 
-  /// The kernels for a trace.
-  Steps plan(const Trace& trace, const std::vector<int>& outputs) {
+  /// The kernels for a trace; `fresh` where these were not asked for lately.
+  Steps plan(const Trace& trace, const std::vector<int>& outputs, bool& fresh) {
+    fresh = false;
     std::string key = trace.key(outputs);
     std::lock_guard<std::mutex> hold(mutex_);
     auto known = plans_.find(key);
     if (known != plans_.end()) return known->second;
+    fresh = true;
     auto steps = std::make_shared<const std::vector<FusedStep>>(
         plan_fusion(trace.values(), outputs, programs_));
     constexpr std::size_t kMost = 1024;  // plans are by shape, and quickly made
@@ -64,6 +69,7 @@ struct FusedCall::Impl {
   void stop() {
     if (!tracing) return;
     tracing = false;
+    trace.end();
     current_tracer = nullptr;
     ThreadState::current().recorder = trace.outer();
   }
@@ -78,6 +84,10 @@ struct Made {
   std::vector<Operand> places;
 };
 
+Device device_of(const FusedStep& step, const std::vector<TracedValue>& values) {
+  return values[static_cast<std::size_t>(step.outputs.front())].device;
+}
+
 /// What a step's kernel is launched with; makes its outputs.
 std::vector<KernelOperand> prepare(const FusedStep& step, const std::vector<TracedValue>& values,
                                    Made& made) {
@@ -89,17 +99,48 @@ std::vector<KernelOperand> prepare(const FusedStep& step, const std::vector<Trac
   return operands_of(step, values, made.places);
 }
 
-void run_step(const FusedStep& step, const std::vector<TracedValue>& values, Made& made) {
-  std::vector<KernelOperand> operands = prepare(step, values, made);
-  Device device = values[static_cast<std::size_t>(step.outputs.front())].device;
+RuntimeKernel kernel_of(const FusedStep& step, const std::vector<KernelOperand>& operands,
+                        Device device) {
   FusedProgram& program = *step.program;
   if (step.reduction) {
-    launch_reduction(program.reduction, program.compiled, program.name, operands, step.shape,
-                     step.axes, device);
-  } else {
-    launch_elementwise(program.elementwise, program.compiled, program.name, operands, step.shape,
-                       device);
+    return make_reduction(program.reduction, program.compiled, program.name, operands, step.shape,
+                          step.axes, device);
   }
+  return make_elementwise(program.elementwise, program.compiled, program.name, operands, step.shape,
+                          device);
+}
+
+/// Has the steps' kernels compiled, side by side, as those of results that lie as new arrays do.
+/// Whatever fails fails once more when the step runs.
+void compile(const std::vector<FusedStep>& steps, const std::vector<TracedValue>& values) {
+  std::vector<Operand> places(values.size());
+  for (std::size_t v = 0; v < values.size(); ++v) {
+    const TracedValue& value = values[v];
+    places[v].view = {reinterpret_cast<char*>(4096), value.dtype, value.device, value.shape,
+                      contiguous_strides(value.shape, itemsize(value.dtype))};
+  }
+  std::atomic<std::size_t> next{0};
+  auto work = [&] {
+    for (std::size_t k = next++; k < steps.size(); k = next++) {
+      try {
+        kernel_of(steps[k], operands_of(steps[k], values, places), device_of(steps[k], values));
+      } catch (const Error&) {}
+    }
+  };
+  std::vector<std::thread> helpers;
+  try {
+    std::size_t wanted = std::min<std::size_t>(std::thread::hardware_concurrency(), steps.size());
+    while (helpers.size() + 1 < wanted) helpers.emplace_back(work);
+  } catch (const std::system_error&) {}  // no more threads to be had
+  work();
+  for (std::thread& helper : helpers) helper.join();
+}
+
+void run_step(const FusedStep& step, const std::vector<TracedValue>& values, Made& made) {
+  std::vector<KernelOperand> operands = prepare(step, values, made);
+  RuntimeKernel kernel = kernel_of(step, operands, device_of(step, values));
+  launch(kernel);
+  for (int v : step.finished) made.arrays[static_cast<std::size_t>(v)] = Array();
 }
 
 std::string source_of(const FusedStep& step, const std::vector<TracedValue>& values, Made& made) {
@@ -143,7 +184,9 @@ void FusedCall::finish(const std::vector<Array*>& results) {
   Made made(trace.values().size());
   int kernels = 0;
   if (!outputs.empty()) {
-    FusedState::Steps steps = impl_->state.plan(trace, outputs);
+    bool fresh = false;
+    FusedState::Steps steps = impl_->state.plan(trace, outputs, fresh);
+    if (fresh && steps->size() > 1) compile(*steps, trace.values());
     for (const FusedStep& step : *steps) run_step(step, trace.values(), made);
     kernels = static_cast<int>(steps->size());
   }
@@ -169,7 +212,8 @@ std::vector<std::string> FusedCall::sources(const std::vector<Array*>& results) 
   std::vector<int> outputs = outputs_of(trace, results);
   if (outputs.empty()) return sources;
   Made made(trace.values().size());
-  FusedState::Steps steps = impl_->state.plan(trace, outputs);
+  bool fresh = false;
+  FusedState::Steps steps = impl_->state.plan(trace, outputs, fresh);
   for (const FusedStep& step : *steps) sources.push_back(source_of(step, trace.values(), made));
   return sources;
 }

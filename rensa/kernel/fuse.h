@@ -104,9 +104,12 @@ template <class F> class Fused {
 /// arrays that are not C-contiguous, which may be added in another order, and on the CPU for the
 /// last bits of libm's functions, of which the machine's compiler takes what it likes. One kernel
 /// takes elementwise work, a reduction, and elementwise work on its result; what needs more becomes
-/// several kernels, see kernels(). Asking for values (item, to_vector, str, get), writing into an
-/// argument, and other routines throw NotImplementedError. A fused function called inside another
-/// is part of it. Works for arrays on the CPU where the machine has a C++ compiler.
+/// several kernels, see kernels(); long functions are cut into kernels of some tens of operations,
+/// which are compiled side by side. Asking for values (item, to_vector, str, get), writing into an
+/// argument, and other routines throw NotImplementedError. An array that is kept from within `f` by
+/// other ways than its result has no values: to use it later throws ValueError. A fused function
+/// called inside another is part of it. Works for arrays on the CPU where the machine has a C++
+/// compiler.
 template <class F> Fused<std::decay_t<F>> fuse(F&& f) {
   return Fused<std::decay_t<F>>(std::forward<F>(f));
 }

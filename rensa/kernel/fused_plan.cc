@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include "rensa/kernel/fused_source.h"
 
@@ -14,6 +16,7 @@ namespace {
 
 constexpr const char* kIncludes =
     "#include \"rensa/kernel/conversion.h\"\n#include \"rensa/core/reduction_functors.h\"\n";
+constexpr std::size_t kMostInlined = 16;  // operations of a CPU's kernel that is one function
 
 KernelOperand operand_of(const FusedInput& input, const std::vector<TracedValue>& values,
                          const std::vector<Operand>& places) {
@@ -43,12 +46,88 @@ class Planner {
   Planner(const std::vector<TracedValue>& values, FusedPrograms& programs)
       : values_(values),
         programs_(programs),
+        first_readers_(values),
+        last_reader_(values.size(), -1),
         in_memory_(values.size(), false),
         needed_whole_(values.size(), false),
         scheduled_(values.size(), false),
         readers_(values.size(), 0) {}
 
   std::vector<FusedStep> run(const std::vector<int>& outputs) {
+    std::vector<int> needed = find_needed(outputs);
+    for (std::size_t begin = 0, end = 0; begin < needed.size(); begin = end) {
+      end = part_end(needed, begin);
+      std::vector<int> results;
+      for (std::size_t k = begin; k < end; ++k) {
+        if (last_reader_[index(needed[k])] > needed[end - 1]) results.push_back(needed[k]);
+      }
+      preamble_ = end - begin > kMostInlined ? std::string("#define RENSA_LONG_KERNEL\n") : "";
+      preamble_ += kIncludes;
+      plan_part(results);
+    }
+    note_last_reads(outputs);
+    return std::move(steps_);
+  }
+
+ private:
+  static std::size_t index(int v) { return static_cast<std::size_t>(v); }
+  const TracedValue& value(int v) const { return values_[index(v)]; }
+
+  /// The values that `outputs` are made of, in their order; notes who reads each last.
+  std::vector<int> find_needed(const std::vector<int>& outputs) {
+    for (int output : outputs) last_reader_[index(output)] = static_cast<int>(values_.size());
+    std::vector<int> needed;
+    for (int v = static_cast<int>(values_.size()); v-- > 0;) {
+      if (last_reader_[index(v)] < 0) continue;
+      needed.push_back(v);
+      for (int k = 0; k < value(v).num_inputs; ++k) {
+        const TracedInput& in = value(v).in[k];
+        if (in.kind != TracedInput::Kind::value) continue;
+        int& last = last_reader_[index(in.value)];
+        last = std::max(last, v);
+      }
+    }
+    std::reverse(needed.begin(), needed.end());
+    return needed;
+  }
+
+  static std::size_t argument_bytes(const Shape& shape) {
+    return 2 * sizeof(std::int64_t) + static_cast<std::size_t>(shape.ndim()) * sizeof(std::int64_t);
+  }
+
+  /// Where the part that begins with needed[begin] ends: as many operations as one kernel may have,
+  /// with as many arguments.
+  std::size_t part_end(const std::vector<int>& needed, std::size_t begin) const {
+    std::set<std::pair<int, int>> read;  // values before the part (with -1), readers of arrays
+    std::size_t reads = 0, best = begin + 1;
+    std::size_t limit = std::min(needed.size(), begin + kMostFusedOperations);
+    for (std::size_t end = begin; end < limit; ++end) {
+      const TracedValue& next = value(needed[end]);
+      for (int k = 0; k < next.num_inputs; ++k) {
+        const TracedInput& in = next.in[k];
+        if (in.kind == TracedInput::Kind::number) {
+          reads += argument_bytes({});
+        } else if (in.kind == TracedInput::Kind::array) {
+          if (read.insert(first_readers_.of(in.array)).second) reads += argument_bytes(next.shape);
+        } else if (in.value < needed[begin]) {
+          if (read.insert({in.value, -1}).second) reads += argument_bytes(next.shape);
+        }
+      }
+      std::size_t written = 0;
+      for (std::size_t k = begin; k <= end; ++k) {
+        if (last_reader_[index(needed[k])] > needed[end]) {
+          written += argument_bytes(value(needed[k]).shape);
+        }
+      }
+      if (reads > kMostArgumentBytes) break;
+      if (reads + written <= kMostArgumentBytes) best = end + 1;
+    }
+    return best;
+  }
+
+  /// Plans the kernels for values of one part. What they are made of besides is of the part, or
+  /// stands in memory by then.
+  void plan_part(const std::vector<int>& outputs) {
     std::vector<bool> seen(values_.size(), false);
     for (int output : outputs) {
       in_memory_[index(output)] = true;
@@ -71,16 +150,27 @@ class Planner {
       if (!group.empty()) schedule_elementwise(group);
       left = others;
     }
-    return std::move(steps_);
   }
 
- private:
-  static std::size_t index(int v) { return static_cast<std::size_t>(v); }
-  const TracedValue& value(int v) const { return values_[index(v)]; }
+  /// Tells each step which values nobody reads after it.
+  void note_last_reads(const std::vector<int>& outputs) {
+    std::vector<bool> kept(values_.size(), false);
+    for (int output : outputs) kept[index(output)] = true;
+    for (std::size_t k = steps_.size(); k-- > 0;) {
+      auto ends = [&](int v) {
+        if (!kept[index(v)]) steps_[k].finished.push_back(v);
+        kept[index(v)] = true;
+      };
+      for (const FusedInput& input : steps_[k].inputs) {
+        if (input.value >= 0) ends(input.value);
+      }
+      for (int output : steps_[k].outputs) ends(output);
+    }
+  }
 
   /// Counts readers of all that `v` needs, and finds what has to stand in memory.
   void mark(int v, std::vector<bool>& seen) {
-    if (seen[index(v)]) return;
+    if (seen[index(v)] || scheduled_[index(v)]) return;
     seen[index(v)] = true;
     for (int k = 0; k < value(v).num_inputs; ++k) {
       const TracedInput& in = value(v).in[k];
@@ -115,7 +205,8 @@ class Planner {
   /// How the axes of `v` walk those of `r`, which it comes from by elementwise operations. Sets
   /// `unlike` where there are two ways, and counts how often r is read.
   void find_way(int v, int r, const AxisMap& axes, std::optional<AxisMap>& way, bool& unlike,
-                int& reads) const {
+                std::set<std::pair<int, AxisMap>>& seen, int& reads) const {
+    if (!seen.insert({v, axes}).second) return;
     for (int k = 0; k < value(v).num_inputs; ++k) {
       const TracedInput& in = value(v).in[k];
       AxisMap inner;
@@ -126,7 +217,7 @@ class Planner {
         unlike |= way && *way != joined;
         way = joined;
       } else if (!in_memory_[index(in.value)]) {
-        find_way(in.value, r, joined, way, unlike, reads);
+        find_way(in.value, r, joined, way, unlike, seen, reads);
       }
     }
   }
@@ -148,7 +239,8 @@ class Planner {
     std::optional<AxisMap> way;
     bool unlike = false;
     int reads = 0;
-    find_way(v, r, walk_axes(value(v).shape), way, unlike, reads);
+    std::set<std::pair<int, AxisMap>> seen;
+    find_way(v, r, walk_axes(value(v).shape), way, unlike, seen, reads);
     if (!way || unlike || reads != readers_[index(r)]) return std::nullopt;
     Finished finished{r, {}};
     finished.axes.fill(-1);
@@ -182,7 +274,8 @@ class Planner {
     FusedStep step;
     step.shape = value(group.front()).shape;
     for (int v : group) in_memory_[index(v)] = false;  // one may be made of another
-    FusedSource source(values_, in_memory_, ArgumentKind::element, step.shape, step.inputs);
+    FusedSource source(values_, first_readers_, in_memory_, ArgumentKind::element, step.shape,
+                       step.inputs);
     for (int v : group) {
       std::string made = source.compute(v, walk_axes(step.shape));
       source.assign(output_name(step.outputs.size()), made);
@@ -192,10 +285,10 @@ class Planner {
     for (int v : group) in_memory_[index(v)] = true;
     ElementwiseText text;
     text.signature = signature(step);
-    text.preamble = kIncludes;
+    text.preamble = preamble_;
     text.operation = source.statements();
     text.blocks = source.blocks();
-    std::string key = key_of(text.signature) + text.operation;
+    std::string key = key_of(text.signature) + text.preamble + text.operation;
     step.program = program(key, [&](FusedProgram& p) { p.elementwise = std::move(text); });
     steps_.push_back(std::move(step));
   }
@@ -214,7 +307,8 @@ class Planner {
       int own = axes[index(axis)];
       step.kept_strides.push_back(own < 0 ? 0 : strides[own]);
     }
-    FusedSource map(values_, in_memory_, ArgumentKind::element, step.shape, step.inputs);
+    FusedSource map(values_, first_readers_, in_memory_, ArgumentKind::element, step.shape,
+                    step.inputs);
     const char* row = reduction_info(static_cast<Reduction>(value(r).operation)).name;
     std::string mapped = fmt::format("rensa::red::{}::map({})", row, map.reduced_input(r));
     ReductionText text;
@@ -223,7 +317,8 @@ class Planner {
     map.assign("rensa_mapped", mapped);
     text.map_blocks = map.blocks();
     in_memory_[index(v)] = false;
-    FusedSource post(values_, in_memory_, ArgumentKind::kept, value(r).shape, step.inputs);
+    FusedSource post(values_, first_readers_, in_memory_, ArgumentKind::kept, value(r).shape,
+                     step.inputs);
     post.start_from(r);
     post.assign(output_name(0), post.value(v, axes));
     in_memory_[index(v)] = true;
@@ -233,12 +328,12 @@ class Planner {
     text.reduce_type = native;
     text.reduce = fmt::format("rensa::red::{}::reduce(a, b)", row);
     text.identity = fmt::format("rensa::red::{}::identity<{}>()", row, native);
-    text.preamble = kIncludes;
+    text.preamble = preamble_;
     text.signature = signature(step);
     // The vectors that the library's own reduction of floats would have: the same order of sums.
     Dtype reduced = value(r).in[0].array.view.dtype;
     if (dtype_kind(reduced) == 'f') text.width = static_cast<int>(16 / itemsize(reduced));
-    std::string key = key_of(text.signature) + row + text.map_blocks + text.post;
+    std::string key = key_of(text.signature) + text.preamble + row + text.map_blocks + text.post;
     step.program = program(key, [&](FusedProgram& p) { p.reduction = std::move(text); });
     scheduled_[index(v)] = true;
     steps_.push_back(std::move(step));
@@ -285,6 +380,9 @@ class Planner {
 
   const std::vector<TracedValue>& values_;
   FusedPrograms& programs_;
+  FirstReaders first_readers_;
+  std::string preamble_;          // of the part's kernels
+  std::vector<int> last_reader_;  // values_.size(): the caller; -1: nobody
   std::vector<bool> in_memory_, needed_whole_, scheduled_;
   std::vector<int> readers_;
   std::vector<FusedStep> steps_;

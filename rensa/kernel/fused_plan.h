@@ -32,6 +32,12 @@ struct FusedInput {
   std::int64_t offset = 0;  // bytes from its first element
 };
 
+/// What one kernel may have: beyond some tens of operations a compiler's time grows faster than
+/// their number, and the arguments of a GPU's kernel are at most 4 KiB, of which this is for those
+/// that depend on the operations.
+inline constexpr std::size_t kMostFusedOperations = 64;
+inline constexpr std::size_t kMostArgumentBytes = 3840;
+
 /// One kernel: chains of elementwise operations, or such a chain, a reduction and another chain.
 struct FusedStep {
   std::shared_ptr<FusedProgram> program;
@@ -39,11 +45,14 @@ struct FusedStep {
   unsigned axes = 0;
   Shape shape;  // that is walked
   std::vector<FusedInput> inputs;
-  std::vector<int> outputs;  // the values it makes
-  Shape kept_strides;        // of a reduction: its output's, by the axes of `shape`
+  std::vector<int> outputs;   // the values it makes
+  std::vector<int> finished;  // the values in memory that nobody reads after it
+  Shape kept_strides;         // of a reduction: its output's, by the axes of `shape`
 };
 
-/// The kernels that make `outputs`, values of the trace, in order.
+/// The kernels that make `outputs`, values of the trace, in order. A long trace is cut into parts
+/// of kMostFusedOperations, one after the other; what later ones read of a part is written to
+/// memory. One part, elementwise and of one shape, is one kernel.
 std::vector<FusedStep> plan_fusion(const std::vector<TracedValue>& values,
                                    const std::vector<int>& outputs, FusedPrograms& programs);
 

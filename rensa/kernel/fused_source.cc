@@ -7,6 +7,16 @@
 
 namespace rensa::detail {
 
+FirstReaders::FirstReaders(const std::vector<TracedValue>& values) {
+  for (std::size_t v = 0; v < values.size(); ++v) {
+    for (int k = 0; k < values[v].num_inputs; ++k) {
+      const TracedInput& in = values[v].in[k];
+      if (in.kind != TracedInput::Kind::array) continue;
+      first_.try_emplace(identity(in.array), static_cast<int>(v), k);
+    }
+  }
+}
+
 AxisMap walk_axes(const Shape& shape) {
   AxisMap axes;
   axes.fill(-1);
@@ -79,12 +89,25 @@ void FusedSource::assign(const std::string& name, const std::string& expression)
                   name, spell(expression, true));
 }
 
-std::string FusedSource::define(std::string_view type, const std::string& expression) {
+std::string FusedSource::name_new(std::string_view type) {
   // The kernel may have two of these, one after the other.
   std::string name = fmt::format("{}{}", kind_ == ArgumentKind::kept ? 'w' : 'v', count_++);
   statements_ += fmt::format("    {} {};\n", type, name);
   blocks_ += fmt::format("    {} {}[rensa_w];\n", type, name);
+  return name;
+}
+
+std::string FusedSource::define(std::string_view type, const std::string& expression) {
+  std::string name = name_new(type);
   assign(name, expression);
+  return name + "@";
+}
+
+std::string FusedSource::apply(std::string_view type, const std::string& function,
+                               const std::string& arguments) {
+  std::string name = name_new(type), plain = spell(arguments, false);
+  statements_ += fmt::format("    {} = {}({});\n", name, function, plain);
+  blocks_ += fmt::format("    rensa::fused::each({}, {}, {});\n", function, name, plain);
   return name + "@";
 }
 
@@ -118,29 +141,13 @@ std::string FusedSource::stored(int from, int input, const AxisMap& axes) {
     leaf.value = in.value;
     leaf.offset = reinterpret_cast<std::intptr_t>(view.data);
   } else {
-    std::tie(leaf.from, leaf.input) = first_reader(from, input);
+    std::tie(leaf.from, leaf.input) = readers_.of(in.array);
     if (leaf.dtype == bool_) {  // any byte but 0 is true
       leaf.dtype = uint8;
-      return define("bool", array(std::move(leaf)) + " != 0");
+      return apply("bool", "rensa::fused::is_set{}", array(std::move(leaf)));
     }
   }
   return array(std::move(leaf));
-}
-
-// One array is one input, whoever reads it.
-std::pair<int, int> FusedSource::first_reader(int from, int input) const {
-  const Operand& array = values_[static_cast<std::size_t>(from)].in[input].array;
-  for (int v = 0; v < from; ++v) {
-    const TracedValue& other = values_[static_cast<std::size_t>(v)];
-    for (int k = 0; k < other.num_inputs; ++k) {
-      const Operand& read = other.in[k].array;
-      if (other.in[k].kind == TracedInput::Kind::array && read.storage == array.storage &&
-          read.view.data == array.view.data && read.view.dtype == array.view.dtype) {
-        return {v, k};
-      }
-    }
-  }
-  return {from, input};
 }
 
 Shape FusedSource::walked(const Shape& strides, const AxisMap& axes) const {
@@ -169,9 +176,10 @@ std::string FusedSource::read(int from, int input, const AxisMap& axes, bool tru
   Dtype dtype = in.array.view.dtype;
   bool as_truth = truth && dtype != bool_;
   if (dtype == native && !as_truth) return name;
-  return define(dtype_name(native),
-                fmt::format("rensa::fused::{}<{}>({})", as_truth ? "truth" : "convert",
-                            dtype_name(native), name));
+  return apply(
+      dtype_name(native),
+      fmt::format("rensa::fused::{}<{}>{{}}", as_truth ? "truth_as" : "to", dtype_name(native)),
+      name);
 }
 
 std::string FusedSource::value(int v, const AxisMap& axes) {
@@ -202,11 +210,11 @@ std::string FusedSource::compute(int v, const AxisMap& axes) {
     if (k > 0) arguments += ", ";
     arguments += read(v, k, axes, truth);
   }
-  name = define(dtype_name(native),
-                fmt::format("rensa::op::{}{{}}({})", ufunc_info(ufunc).name, arguments));
+  name = apply(dtype_name(native), fmt::format("rensa::op::{}{{}}", ufunc_info(ufunc).name),
+               arguments);
   if (native != value.dtype) {
-    name = define(dtype_name(value.dtype),
-                  fmt::format("rensa::fused::convert<{}>({})", dtype_name(value.dtype), name));
+    name = apply(dtype_name(value.dtype),
+                 fmt::format("rensa::fused::to<{}>{{}}", dtype_name(value.dtype)), name);
   }
   known_[{v, axes}] = name;
   return name;
@@ -224,8 +232,8 @@ void FusedSource::start_from(int v) {
   std::string result =
       define(dtype_name(native), fmt::format("rensa::red::{}::post(a@, rensa_a.count)", name));
   if (native != value.dtype) {
-    result = define(dtype_name(value.dtype),
-                    fmt::format("rensa::fused::convert<{}>({})", dtype_name(value.dtype), result));
+    result = apply(dtype_name(value.dtype),
+                   fmt::format("rensa::fused::to<{}>{{}}", dtype_name(value.dtype)), result);
   }
   known_[{v, walk_axes(shape_)}] = result;
 }

@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -21,14 +22,35 @@ AxisMap join_axes(const AxisMap& outer, const AxisMap& inner);
 /// the view cannot be told so; it needs the value in memory then.
 bool find_axes(const TracedInput& in, const TracedValue& value, AxisMap* axes);
 
+/// For each array that the operations of a trace read, the first that does, and as which input: one
+/// array is one input of a kernel, whoever reads it.
+class FirstReaders {
+ public:
+  explicit FirstReaders(const std::vector<TracedValue>& values);
+  std::pair<int, int> of(const Operand& array) const { return first_.at(identity(array)); }
+
+ private:
+  using Identity = std::tuple<const Storage*, const char*, Dtype>;
+  static Identity identity(const Operand& array) {
+    return {array.storage, array.view.data, array.view.dtype};
+  }
+  std::map<Identity, std::pair<int, int>> first_;
+};
+
 /// Statements that compute values of a trace at the elements of `shape`.
 class FusedSource {
  public:
   /// Values with `in_memory` are read from it. `inputs` are those of the whole kernel; arrays read
   /// here are of `kind`.
-  FusedSource(const std::vector<TracedValue>& values, const std::vector<bool>& in_memory,
-              ArgumentKind kind, const Shape& shape, std::vector<FusedInput>& inputs)
-      : values_(values), in_memory_(in_memory), kind_(kind), shape_(shape), inputs_(inputs) {}
+  FusedSource(const std::vector<TracedValue>& values, const FirstReaders& readers,
+              const std::vector<bool>& in_memory, ArgumentKind kind, const Shape& shape,
+              std::vector<FusedInput>& inputs)
+      : values_(values),
+        readers_(readers),
+        in_memory_(in_memory),
+        kind_(kind),
+        shape_(shape),
+        inputs_(inputs) {}
 
   /// The name of a value's element, after the statements that make it.
   std::string value(int v, const AxisMap& axes);
@@ -47,14 +69,17 @@ class FusedSource {
   static std::string spell(const std::string& expression, bool block);
 
  private:
+  std::string name_new(std::string_view type);
   std::string define(std::string_view type, const std::string& expression);
+  std::string apply(std::string_view type, const std::string& function,
+                    const std::string& arguments);
   std::string stored(int from, int input, const AxisMap& axes);
   std::string read(int from, int input, const AxisMap& axes, bool truth);
-  std::pair<int, int> first_reader(int from, int input) const;
   Shape walked(const Shape& strides, const AxisMap& axes) const;
   std::string array(FusedInput input);
 
   const std::vector<TracedValue>& values_;
+  const FirstReaders& readers_;
   const std::vector<bool>& in_memory_;
   ArgumentKind kind_;
   const Shape& shape_;

@@ -7,22 +7,26 @@
 #include <cstddef>
 #include <cstring>
 #include <type_traits>
+#include <vector>
 
 #include "rensa/array/array.h"
 
 namespace rensa {
 
-/// An array, a number, or any other value that can be copied as bytes.
+/// An array, a number, or any other value that can be copied as bytes: a struct, of at most 4000.
 class KernelInput {
  public:
   KernelInput(const Array& a) : array_(a), is_array_(true) {}
   template <class T>
   requires(std::is_trivially_copyable_v<T> && !std::derived_from<T, Array>)
-      KernelInput(const T& value)
-      : size_(sizeof(T)) {
-    static_assert(sizeof(T) <= sizeof(bytes_), "give larger values by an array");
-    std::memcpy(bytes_.data(), &value, sizeof(T));
-    if constexpr (std::is_arithmetic_v<T>) scalar_ = Scalar(value), is_number_ = true;
+      KernelInput(const T& value) {
+    static_assert(sizeof(T) <= 4000,
+                  "a kernel's arguments have 4 KiB; give larger values by an array");
+    copy(&value, sizeof(T));
+    if constexpr (std::is_arithmetic_v<T> || std::same_as<T, half_t> ||
+                  std::same_as<T, bfloat16_t>) {
+      scalar_ = Scalar(value), is_number_ = true;
+    }
   }
   KernelInput(std::complex<float> value) : KernelInput(Scalar(value), value) {}
   KernelInput(std::complex<double> value) : KernelInput(Scalar(value), value) {}
@@ -31,19 +35,24 @@ class KernelInput {
   bool is_number() const { return is_number_; }
   const Array& array() const { return array_; }
   const Scalar& scalar() const { return scalar_; }
-  const std::byte* bytes() const { return bytes_.data(); }
+  const std::byte* bytes() const { return size_ > bytes_.size() ? large_.data() : bytes_.data(); }
   std::size_t size() const { return size_; }
 
  private:
   template <class T>
-  KernelInput(Scalar scalar, const T& value) : scalar_(scalar), size_(sizeof(T)) {
-    std::memcpy(bytes_.data(), &value, sizeof(T));
-    is_number_ = true;
+  KernelInput(Scalar scalar, const T& value) : scalar_(scalar), is_number_(true) {
+    copy(&value, sizeof(T));
+  }
+  void copy(const void* value, std::size_t size) {
+    size_ = size;
+    if (size > bytes_.size()) large_.resize(size);
+    std::memcpy(size > bytes_.size() ? large_.data() : bytes_.data(), value, size);
   }
 
   Array array_;
   Scalar scalar_;
   alignas(16) std::array<std::byte, 64> bytes_{};
+  std::vector<std::byte> large_;  // what has no room there
   std::size_t size_ = 0;
   bool is_array_ = false, is_number_ = false;
 };

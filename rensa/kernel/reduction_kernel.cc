@@ -160,7 +160,8 @@ ReductionKernel::ReductionKernel(const std::string& in_params, const std::string
   detail::ReductionText& text = impl->text;
   text.signature = {name, detail::parse_parameters(name, in_params),
                     detail::parse_parameters(name, out_params)};
-  text.signature.check();
+  text.signature.check({"i", "a", "b", "_J", "_j", "_ind", "_in_ind", "_out_ind", "acc", "index",
+                        "position", "column"});
   for (const detail::KernelParameter& output : text.signature.outputs) {
     if (!output.raw) continue;
     throw ValueError(fmt::format("{}: the output {} is raw; a reduction gives one element each",

@@ -42,7 +42,8 @@ class ReductionKernel {
     std::string preamble;              // in front of the kernel
   };
 
-  /// Throws ValueError for parameters that cannot be read.
+  /// Throws ValueError for parameters that cannot be read, and for names that the kernel has for
+  /// other things.
   ReductionKernel(const std::string& in_params, const std::string& out_params,
                   const std::string& map, const std::string& reduce, const std::string& post,
                   const std::string& identity, const std::string& name = "reduction");

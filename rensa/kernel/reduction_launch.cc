@@ -310,9 +310,9 @@ ReductionPlan plan_reduction(const ReductionText& text, const std::vector<Kernel
   return p;
 }
 
-void launch_reduction(const ReductionText& text, CompiledKernels& compiled, const char* kept_name,
-                      const std::vector<KernelOperand>& operands, const Shape& shape, unsigned axes,
-                      Device device) {
+RuntimeKernel make_reduction(const ReductionText& text, CompiledKernels& compiled,
+                             const char* kept_name, const std::vector<KernelOperand>& operands,
+                             const Shape& shape, unsigned axes, Device device) {
   ReductionPlan plan = plan_reduction(text, operands, shape, axes, device.is_cpu());
   CompiledKernel function =
       compiled.get(plan.layout.key(), device, text.signature.name, text.options,
@@ -328,6 +328,13 @@ void launch_reduction(const ReductionText& text, CompiledKernels& compiled, cons
   kernel.grid.x = static_cast<unsigned>(plan.blocks);
   kernel.scratch_bytes = static_cast<std::size_t>(plan.partials * plan.acc_bytes);
   kernel.arguments.push_back(pack(plan, operands, &kernel.scratch_offset));
+  return kernel;
+}
+
+void launch_reduction(const ReductionText& text, CompiledKernels& compiled, const char* kept_name,
+                      const std::vector<KernelOperand>& operands, const Shape& shape, unsigned axes,
+                      Device device) {
+  RuntimeKernel kernel = make_reduction(text, compiled, kept_name, operands, shape, axes, device);
   launch(kernel);
 }
 

@@ -2,7 +2,9 @@
 #include "rensa/kernel/signature.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <sstream>
@@ -21,6 +23,12 @@ bool is_identifier(const std::string& text) {
     if (c != '_' && !std::isalnum(static_cast<unsigned char>(c))) return false;
   }
   return true;
+}
+
+bool is_type(const std::string& name) {
+  bool found = false;
+  for (int d = 0; d < kNumDtypes; ++d) found |= dtype_name(static_cast<Dtype>(d)) == name;
+  return found;
 }
 
 /// What each letter stands for.
@@ -78,9 +86,19 @@ std::vector<KernelParameter> parse_parameters(const std::string& kernel, const s
   return parameters;
 }
 
-void KernelSignature::check() const {
+void KernelSignature::check(std::initializer_list<std::string_view> reserved) const {
   if (outputs.empty()) throw ValueError(name + ": a kernel needs an output parameter");
   for (std::size_t k = 0; k < size(); ++k) {
+    const std::string& own = parameter(k).name;
+    bool taken = own.starts_with("rensa_") || is_type(own) ||
+                 std::find(reserved.begin(), reserved.end(), own) != reserved.end();
+    for (std::size_t other = 0; other < size(); ++other) taken |= parameter(other).type == own;
+    if (taken) {
+      throw ValueError(fmt::format(
+          "{}: a parameter cannot be called {}, for the kernel has that name for something else; "
+          "reserved are {}, the types' names and what begins with rensa_",
+          name, own, fmt::join(reserved, ", ")));
+    }
     for (std::size_t other = 0; other < k; ++other) {
       if (parameter(k).name != parameter(other).name) continue;
       throw ValueError(fmt::format("{}: two parameters are called {}", name, parameter(k).name));

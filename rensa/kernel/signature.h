@@ -2,8 +2,10 @@
 // them.
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rensa/core/dtype.h"
@@ -43,8 +45,9 @@ struct KernelSignature {
     return is_input(k) ? inputs[k] : outputs[k - inputs.size()];
   }
 
-  /// Throws ValueError where there is no output, or two parameters have one name.
-  void check() const;
+  /// Throws ValueError where there is no output, two parameters have one name, or one has a name
+  /// of `reserved`, of a type, or of the kernel's own ("rensa_...").
+  void check(std::initializer_list<std::string_view> reserved) const;
   /// Checks the inputs, and after them perhaps outputs to write: their number, what they are, their
   /// device; finds the dtypes that letters stand for. Throws ValueError, DtypeError, DeviceError.
   KernelArguments bind(const std::vector<KernelInput>& given) const;

@@ -13,19 +13,6 @@ constexpr const char* kTaken =
     "fuse takes the elementwise routines, astype, sum, prod, mean, max, min, any and all, and "
     "views";
 
-/// Memory that is none.
-class SymbolicStorage final : public Storage {
- public:
-  SymbolicStorage(std::uintptr_t address, std::int64_t nbytes, Device device) {
-    data_ = reinterpret_cast<char*>(address);
-    nbytes_ = nbytes;
-    device_ = device;
-  }
-
- private:
-  void destroy() noexcept override { delete this; }
-};
-
 template <class T> void put(std::string& bytes, T value) {
   bytes.append(reinterpret_cast<const char*>(&value), sizeof(value));
 }
@@ -38,8 +25,39 @@ void put(std::string& bytes, const Shape& shape) {
 
 }  // namespace
 
+/// Memory that is none.
+class Trace::SymbolicStorage final : public Storage {
+ public:
+  SymbolicStorage(const Tracer* owner, std::uintptr_t address, std::int64_t nbytes, Device device)
+      : owner_(owner) {
+    data_ = reinterpret_cast<char*>(address);
+    nbytes_ = nbytes;
+    device_ = device;
+    home_ = reinterpret_cast<cuda::StreamState*>(this);  // no stream's: all uses are asked about
+  }
+  void end() { owner_ = nullptr; }
+
+ private:
+  void use_on_other(cuda::StreamState*) override {
+    if (owner_ && current_tracer == owner_) return;
+    throw ValueError(fmt::format(
+        "an array that was made inside of a fused function is used outside of it (it has {} bytes "
+        "on {}): its values were never computed. Return it from the function, or make it outside",
+        nbytes_, device_.str()));
+  }
+  void destroy() noexcept override { delete this; }
+
+  const Tracer* owner_;
+};
+
+void Trace::end() {
+  for (SymbolicStorage* storage : symbolic_) storage->end();
+  symbolic_.clear();
+}
+
 StoragePtr Trace::allocate(std::int64_t nbytes, Device device) {
-  StoragePtr storage(new SymbolicStorage(next_address_, nbytes, device));
+  symbolic_.push_back(new SymbolicStorage(this, next_address_, nbytes, device));
+  StoragePtr storage(symbolic_.back());
   next_address_ += static_cast<std::uintptr_t>(nbytes / 512 + 1) * 512;
   bases_.emplace(storage.get(), -1);
   kept_.push_back(storage);

@@ -51,6 +51,9 @@ class Trace final : public Tracer {
   [[noreturn]] void refuse(const char* what) override;
   Recorder* outer() const override { return outer_; }
 
+  /// The function has run: whoever still holds one of its arrays has nothing that can be read.
+  void end();
+
   /// Whether the array stands for a value of this trace.
   bool is_symbolic(const Array& a) const { return bases_.count(a.storage().get()) != 0; }
   /// The value that a symbolic array, or view of one, shows; -1: none was written.
@@ -63,6 +66,7 @@ class Trace final : public Tracer {
   std::string key(const std::vector<int>& outputs) const;
 
  private:
+  class SymbolicStorage;
   TracedInput input_of(const char* name, const Operand& operand) const;
   void define(const char* name, const Operand& out, TracedValue value);
 
@@ -70,6 +74,7 @@ class Trace final : public Tracer {
   std::vector<TracedValue> values_;
   std::unordered_map<const Storage*, int> bases_;  // symbolic memory, by its present value or -1
   std::vector<StoragePtr> kept_;                   // what operations touch stays
+  std::vector<SymbolicStorage*> symbolic_;         // of kept_, until the end
   std::uintptr_t next_address_ = std::uintptr_t{1} << 60;  // no machine has memory there
 };
 

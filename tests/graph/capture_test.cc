@@ -244,6 +244,24 @@ TEST_P(CaptureTest, KernelsMadeAtRunTimeAreReplayed) {
   EXPECT_EQ(cache.stats().replays, 3) << cache.stats().last_fallback;
 }
 
+// Unlike a fused function's, the arrays of a captured step are real: who keeps one sees each
+// replay.
+TEST_P(CaptureTest, AnArrayThatOutlivesTheStepHoldsTheLatestValues) {
+  Array kept;
+  auto step = capture(
+      [&](const Variable& x) {
+        Variable y = x * 2;
+        kept = y.array();
+        return F::exp(y) + 1;
+      },
+      test_options());
+  for (float value : {1.f, 2.f, 3.f, 4.f}) {
+    step(Variable(xp::full({5}, value, float32, GetParam())));
+    EXPECT_TRUE(xp::array_equal(kept, xp::full({5}, 2 * value, float32, GetParam()))) << value;
+  }
+  EXPECT_EQ(step.stats().replays, 2);
+}
+
 TEST_P(CaptureTest, MemoryOfSomebodyElseIsWrittenInEachReplay) {
   CaptureCache cache(test_options());
   Array counts = xp::zeros({40}, float32, GetParam()),

@@ -9,6 +9,7 @@
 #include "rensa/core/error.h"
 #include "rensa/device/runtime_kernel.h"
 #include "rensa/kernel/elementwise_source.h"
+#include "rensa/kernel/reduction_kernel.h"
 #include "tests/testing.h"
 
 namespace rensa {
@@ -207,7 +208,43 @@ TEST(ElementwiseKernel, ParametersThatCannotBeRead) {
   EXPECT_THROW(make("T x", "T x"), ValueError);
   EXPECT_THROW(make("T x", ""), ValueError);
   EXPECT_THROW(make("T 1x", "T y"), ValueError);
-  EXPECT_NO_THROW(make("raw T x, float y, int n", "double z"));
+  EXPECT_NO_THROW(make("raw T x, float y, int m", "double z"));
+}
+
+TEST(ElementwiseKernel, ReservedNamesAreRefusedByName) {
+  auto refused = [](const std::string& name, auto make) {
+    try {
+      make();
+      ADD_FAILURE() << name << " was taken";
+    } catch (const ValueError& error) {
+      EXPECT_NE(std::string(error.what()).find("cannot be called " + name), std::string::npos)
+          << error.what();
+    }
+  };
+  for (const std::string name : {"i", "n", "_ind", "rensa_a", "float32", "T"}) {
+    refused(name, [&] { ElementwiseKernel("T " + name, "T y", "y = 0", "k"); });
+    refused(name, [&] { ElementwiseKernel("T x", "T " + name, "", "k"); });
+  }
+  for (const std::string name : {"a", "b", "i", "_j", "_J", "_in_ind", "_out_ind", "acc", "T"}) {
+    refused(name, [&] { ReductionKernel("T " + name, "T y", "0", "a + b", "y = a", "0", "k"); });
+  }
+}
+
+TEST_P(ElementwiseKernelTest, SixteenBitAndComplexNumbers) {
+  ElementwiseKernel scale("T x, T factor", "T y", "y = x * factor", "scale_by");
+  Array half = arange({3}, float16), z = arange({3}, complex64);
+  EXPECT_EQ(values<float>(scale(half, half_t(0.5f))), (std::vector<float>{0, 0.5f, 1}));
+  EXPECT_EQ(values<float>(scale(arange({3}, bfloat16), bfloat16_t(2.f))),
+            (std::vector<float>{0, 2, 4}));
+  Array got = scale(z, std::complex<float>(0, 2));
+  EXPECT_TRUE(xp::array_equal(got, z * std::complex<float>(0, 2)));
+}
+
+TEST_P(ElementwiseKernelTest, OptionsGoToTheCompilerOfGpus) {
+  ElementwiseKernel kernel(
+      "T x", "T y", "#ifdef __CUDACC__\ny = VALUE;\n#else\ny = 7;\n#endif", "with_option",
+      {.preamble = "", .loop_prep = "", .after_loop = "", .options = {"-DVALUE=7"}});
+  EXPECT_EQ(values<float>(kernel(arange({2}))), (std::vector<float>{7, 7}));
 }
 
 #if RENSA_HAS_CUDA

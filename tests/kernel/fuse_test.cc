@@ -124,7 +124,7 @@ TEST_P(FuseTest, EveryOperationOfTheTable) {
     };
     auto fused = fuse(all);
     std::vector<Array> got = fused(a, b, c), want = all(a, b, c);
-    EXPECT_EQ(fused.kernels(), 1);
+    EXPECT_LE(fused.kernels(), 3);
     ASSERT_EQ(got.size(), rows.size());
     for (std::size_t k = 0; k < rows.size(); ++k) {
       EXPECT_TRUE(same(got[k], want[k])) << ufunc_info(rows[k]).name << " of " << dtype_name(dtype);
@@ -250,6 +250,114 @@ TEST_P(FuseTest, NumbersAreNotBuiltIn) {
   EXPECT_TRUE(same(fused(x, 1.0), f(x, 1.0)));
   slope = -2;
   EXPECT_TRUE(same(fused(x, 3.25), f(x, 3.25)));
+}
+
+// Functions that one kernel would be too much for.
+TEST_P(FuseTest, LongFunctionsAreCut) {
+  auto many = [](const Array& x, const Array& row, const Array& column) {
+    Array y = x, z = x * 0.5f, w = row;  // several values that go on, of several shapes
+    for (int i = 0; i < 60; ++i) {
+      y = xp::tanh(y) * 0.75f + z;
+      z = z - y / (2 + i);
+      w = xp::maximum(w * 1.25f, column);
+      if (i % 20 == 10) y = y - xp::mean(y, 1, true);
+      if (i % 20 == 15) z = (z + w).astype(float16).astype(float32);
+    }
+    return std::tuple{y + z, w, xp::sum(xp::abs(z), 0) + row, xp::max(y)};
+  };
+  auto fused = fuse(many);
+  xp::random::seed(8);
+  Array x = xp::random::normal(0, 1, {70, 90}, float32, device());
+  Array row = xp::random::normal(0, 1, {90}, float32, device());
+  Array column = xp::random::normal(0, 1, {70, 1}, float32, device());
+  auto got = fused(x, row, column), want = many(x, row, column);
+  expect_same(got, want);
+  EXPECT_GT(fused.kernels(), 4);
+  EXPECT_LT(fused.kernels(), 40);
+}
+
+TEST_P(FuseTest, ManyArgumentsAreSharedOut) {
+  std::vector<Array> given;
+  for (int i = 0; i < 300; ++i) given.push_back(xp::full({2, 3}, i, float32, device()));
+  auto total = [&](const Array& x) {
+    Array sum = x;
+    for (const Array& a : given) sum = sum + a.T().T() * 0.5f;
+    return sum;
+  };
+  auto fused = fuse(total);
+  Array x = numbers({2, 3});
+  EXPECT_TRUE(same(fused(x), total(x)));
+  EXPECT_GT(fused.kernels(), 3);
+}
+
+TEST_P(FuseTest, TwentyThousandOperations) {
+  auto chain = [](const Array& x) {
+    Array y = x;
+    for (int i = 0; i < 10000; ++i) y = y * 0.5f + x;
+    return y;
+  };
+  auto fused = fuse(chain);
+  Array x = numbers({100});
+  EXPECT_TRUE(same(fused(x), chain(x)));
+  EXPECT_EQ(fused.kernels(), (20000 + 63) / 64);
+  EXPECT_TRUE(same(fused(x), chain(x)));
+}
+
+// A way from a reduction to a result is looked for once through each value, not along each path.
+TEST_P(FuseTest, ManyPathsFromAReduction) {
+  auto doubled = [](const Array& x) {
+    Array y = xp::sum(x, 1);
+    for (int i = 0; i < 50; ++i) y = (y + y) * 0.5f;
+    return y;
+  };
+  auto fused = fuse(doubled);
+  Array x = xp::ones({4, 5}, float32, device());
+  EXPECT_TRUE(same(fused(x), doubled(x)));
+}
+
+// What leaves a traced function by other ways than its result has no values.
+TEST_P(FuseTest, ArraysThatOutliveTheFunctionSaySo) {
+  Array leak, part;
+  auto f = fuse([&](const Array& a) {
+    leak = a + 1;
+    part = leak[{Slice(1, 3)}];
+    return leak * 2;
+  });
+  Array x = numbers({4});
+  EXPECT_TRUE(same(f(x), (x + 1) * 2));
+  auto says = [](auto use) {
+    try {
+      use();
+      ADD_FAILURE() << "it was used";
+    } catch (const ValueError& error) {
+      std::string text = error.what();
+      EXPECT_NE(text.find("Return it from the function"), std::string::npos) << text;
+    }
+  };
+  for (const Array& kept : {leak, part}) {
+    says([&] { kept.str(); });
+    says([&] { kept[0].item<float>(); });
+    says([&] { kept.to_vector<double>(); });
+    says([&] { kept.get(); });
+    says([&] { kept + 1; });
+    says([&] { x[{Slice(0, 2)}] + kept[{Slice(0, 2)}]; });
+    says([&] { kept.fill(0); });
+    says([&] { xp::savez("nowhere.npz", {{"a", kept}}); });
+    says([&] { fuse(softplus)(kept); });
+    says([&] { fuse([&](const Array& a) { return a + kept[0]; })(x); });
+    says([&] { to_dlpack(kept); });
+    if (kept.device().is_cpu()) says([&] { kept.to(cpu()); });
+  }
+  Array thrown;
+  auto failing = fuse([&](const Array& a) {
+    thrown = a + 1;
+    if (thrown.defined()) throw std::runtime_error("as it likes");
+    return thrown;
+  });
+  EXPECT_THROW(failing(x), std::runtime_error);
+  says([&] { thrown.str(); });
+  leak = Array();
+  EXPECT_TRUE(same(f(x), (x + 1) * 2));
 }
 
 TEST_P(FuseTest, AFusedFunctionInsideAnotherIsPartOfIt) {

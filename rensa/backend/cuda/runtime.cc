@@ -1,5 +1,6 @@
 // The CUDA runtime as device/cuda_runtime.h wants it: devices, streams, events, memory of the
 // driver.
+#include <cuda_profiler_api.h>
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 #include <nvtx3/nvToolsExt.h>
@@ -12,6 +13,7 @@
 #include <string_view>
 
 #include "rensa/backend/cuda/check.h"
+#include "rensa/backend/cuda/driver.h"
 #include "rensa/backend/cuda/library.h"
 #include "rensa/core/error.h"
 #include "rensa/core/memory_file.h"
@@ -370,6 +372,67 @@ ErrorWord* make_error_word(Device device, void** device_address) {
   return static_cast<ErrorWord*>(word);
 }
 
+std::string memory_ipc_handle(Device device, const void* data, std::int64_t* offset) {
+  set_device(device);
+  CUdeviceptr begin = 0, at = reinterpret_cast<CUdeviceptr>(data);
+  std::size_t nbytes = 0;
+  if (CUresult result = driver().mem_get_address_range(&begin, &nbytes, at);
+      result != CUDA_SUCCESS) {
+    throw CudaError(fmt::format("ipc_handle: the CUDA driver says {}", driver_error_text(result)));
+  }
+  *offset = static_cast<std::int64_t>(at - begin);
+  cudaIpcMemHandle_t handle;
+  RENSA_CUDA_CHECK(cudaIpcGetMemHandle(&handle, reinterpret_cast<void*>(begin)));
+  return std::string(handle.reserved, sizeof(handle.reserved));
+}
+
+void* open_memory(Device device, const std::string& ipc_handle) {
+  set_device(device);
+  cudaIpcMemHandle_t handle{};
+  std::memcpy(handle.reserved, ipc_handle.data(),
+              std::min(ipc_handle.size(), sizeof(handle.reserved)));
+  void* memory = nullptr;
+  RENSA_CUDA_CHECK(cudaIpcOpenMemHandle(&memory, handle, cudaIpcMemLazyEnablePeerAccess));
+  return memory;
+}
+
+void close_memory(Device device, void* memory) noexcept {
+  try {
+    set_device(device);
+  } catch (const Error&) {}  // it has failed: there is nothing left to close
+  forgive(cudaIpcCloseMemHandle(memory));
+}
+
+// --- limits --------------------------------------------------------------------------------------
+
+namespace {
+
+cudaLimit limit_of(Limit limit) {
+  switch (limit) {
+    case Limit::stack_size: return cudaLimitStackSize;
+    case Limit::printf_fifo_size: return cudaLimitPrintfFifoSize;
+    case Limit::malloc_heap_size: return cudaLimitMallocHeapSize;
+    case Limit::dev_runtime_pending_launch_count: return cudaLimitDevRuntimePendingLaunchCount;
+    case Limit::max_l2_fetch_granularity: return cudaLimitMaxL2FetchGranularity;
+    case Limit::persisting_l2_cache_size: return cudaLimitPersistingL2CacheSize;
+  }
+  throw ValueError("no such limit");
+}
+
+}  // namespace
+
+std::size_t get_limit(Device device, Limit limit) {
+  set_device(device);
+  std::size_t value = 0;
+  RENSA_CUDA_CHECK(cudaDeviceGetLimit(&value, limit_of(limit)));
+  return value;
+}
+
+void set_limit(Device device, Limit limit, std::size_t value) {
+  set_device(device);
+  RENSA_CUDA_CHECK(cudaDeviceSetLimit(limit_of(limit), value));
+}
+
 // --- profilers -----------------------------------------------------------------------------------
 
 bool ranges_on() noexcept {
@@ -382,5 +445,22 @@ bool ranges_on() noexcept {
 
 void push_range(const char* name) noexcept { nvtxRangePushA(name); }
 void pop_range() noexcept { nvtxRangePop(); }
+
+void push_range(const char* name, std::uint32_t argb) noexcept {
+  nvtxEventAttributes_t attributes{};
+  attributes.version = NVTX_VERSION;
+  attributes.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+  attributes.messageType = NVTX_MESSAGE_TYPE_ASCII;
+  attributes.message.ascii = name;
+  if (argb != 0) {
+    attributes.colorType = NVTX_COLOR_ARGB;
+    attributes.color = argb;
+  }
+  nvtxRangePushEx(&attributes);
+}
+
+void mark(const char* message) noexcept { nvtxMarkA(message); }
+void start_profiler() { RENSA_CUDA_CHECK(cudaProfilerStart()); }
+void stop_profiler() { RENSA_CUDA_CHECK(cudaProfilerStop()); }
 
 }  // namespace rensa::cuda::runtime

@@ -11,6 +11,7 @@
 #include "rensa/backend/cuda/driver.h"
 #include "rensa/backend/cuda/library.h"
 #include "rensa/core/error.h"
+#include "rensa/device/cuda_runtime.h"
 #include "rensa/device/kernel_headers.h"
 
 namespace rensa {
@@ -168,8 +169,13 @@ const Driver& driver() {
     Driver t;
     bind_driver("cuLibraryLoadData", t.library_load_data);
     bind_driver("cuLibraryGetKernel", t.library_get_kernel);
+    bind_driver("cuLibraryGetGlobal", t.library_get_global);
+    bind_driver("cuKernelGetAttribute", t.kernel_get_attribute);
     bind_driver("cuKernelSetAttribute", t.kernel_set_attribute);
     bind_driver("cuLaunchKernel", t.launch_kernel);
+    bind_driver("cuLaunchCooperativeKernel", t.launch_cooperative_kernel);
+    bind_driver("cuOccupancyMaxActiveBlocksPerMultiprocessor", t.max_active_blocks);
+    bind_driver("cuMemGetAddressRange", t.mem_get_address_range);
     bind_driver("cuGetErrorString", t.error_string);
     return t;
   }();
@@ -185,24 +191,42 @@ struct GpuModule::Impl {
   std::string image;  // the driver reads it as it loads kernels
   std::vector<std::pair<std::string, std::string>> names;
   CUlibrary library = nullptr;
+
+  /// What `name` is called in the image.
+  const std::string& symbol(const std::string& name) const {
+    auto known = std::find_if(names.begin(), names.end(),
+                              [&](const auto& pair) { return pair.first == name; });
+    return known == names.end() ? name : known->second;
+  }
 };
+
+namespace {
+
+CUkernel as_kernel(const void* function) {
+  return static_cast<CUkernel>(const_cast<void*>(function));
+}
+
+}  // namespace
 
 GpuModule::GpuModule(const GpuCode& code) : impl_(std::make_unique<Impl>()) {
   impl_->image = code.image;
   impl_->names = code.names;
-  check_driver("loading a kernel",
-               driver().library_load_data(&impl_->library, impl_->image.data(), nullptr, nullptr, 0,
-                                          nullptr, nullptr, 0));
+  // PTX is compiled by the driver, which says here what is wrong with it.
+  std::string log(4096, '\0');
+  CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  void* values[] = {log.data(), reinterpret_cast<void*>(log.size())};
+  CUresult result = driver().library_load_data(&impl_->library, impl_->image.c_str(), options,
+                                               values, 2, nullptr, nullptr, 0);
+  log.resize(std::min(log.find('\0'), log.size()));
+  check_driver("loading a kernel" + (log.empty() ? log : ": " + log), result);
 }
 
 GpuModule::~GpuModule() = default;
 
 const void* GpuModule::function(const std::string& name) const {
-  auto known = std::find_if(impl_->names.begin(), impl_->names.end(),
-                            [&](const auto& pair) { return pair.first == name; });
-  const std::string& symbol = known == impl_->names.end() ? name : known->second;
   CUkernel kernel = nullptr;
-  CUresult result = driver().library_get_kernel(&kernel, impl_->library, symbol.c_str());
+  CUresult result =
+      driver().library_get_kernel(&kernel, impl_->library, impl_->symbol(name).c_str());
   if (result == CUDA_ERROR_NOT_FOUND) {
     throw ValueError(fmt::format(
         "{}: the module has no kernel of that name; declare it extern \"C\" __global__, or give "
@@ -213,6 +237,39 @@ const void* GpuModule::function(const std::string& name) const {
   return kernel;
 }
 
+KernelAttributes GpuModule::attributes(const void* function, Device device) const {
+  auto get = [&](CUfunction_attribute which) {
+    int value = 0;
+    check_driver("attributes of a kernel",
+                 driver().kernel_get_attribute(&value, which, as_kernel(function), device.index));
+    return value;
+  };
+  KernelAttributes a;
+  a.max_threads_per_block = get(CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+  a.num_regs = get(CU_FUNC_ATTRIBUTE_NUM_REGS);
+  a.shared_size_bytes = get(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
+  a.const_size_bytes = get(CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES);
+  a.local_size_bytes = get(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
+  a.ptx_version = get(CU_FUNC_ATTRIBUTE_PTX_VERSION);
+  a.binary_version = get(CU_FUNC_ATTRIBUTE_BINARY_VERSION);
+  a.cache_mode_ca = get(CU_FUNC_ATTRIBUTE_CACHE_MODE_CA);
+  a.max_dynamic_shared_size_bytes = get(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
+  a.preferred_shared_memory_carveout = get(CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT);
+  return a;
+}
+
+void GpuModule::set_attribute(const void* function, Device device, KernelAttribute which,
+                              int value) const {
+  bool bytes = which == KernelAttribute::max_dynamic_shared_size_bytes;
+  check_driver(
+      fmt::format("setting {} to {}",
+                  bytes ? "max_dynamic_shared_size_bytes" : "preferred_shared_memory_carveout",
+                  value),
+      driver().kernel_set_attribute(bytes ? CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+                                          : CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+                                    value, as_kernel(function), device.index));
+}
+
 void GpuModule::allow_shared_bytes(const void* function, Device device, unsigned bytes) const {
   int most = 0;
   RENSA_CUDA_CHECK(
@@ -221,10 +278,34 @@ void GpuModule::allow_shared_bytes(const void* function, Device device, unsigned
     throw ValueError(fmt::format("a kernel asks for {} bytes of shared memory, {} gives a block {}",
                                  bytes, device.str(), most));
   }
-  auto* kernel = static_cast<CUkernel>(const_cast<void*>(function));
-  check_driver("shared memory of a kernel",
-               driver().kernel_set_attribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                             static_cast<int>(bytes), kernel, device.index));
+  set_attribute(function, device, KernelAttribute::max_dynamic_shared_size_bytes,
+                static_cast<int>(bytes));
+}
+
+int GpuModule::max_active_blocks(const void* function, Device device, int threads,
+                                 unsigned bytes) const {
+  runtime::set_device(device);  // the driver takes a kernel for a function of the current context
+  int blocks = 0;
+  check_driver("max_active_blocks",
+               driver().max_active_blocks(
+                   &blocks, reinterpret_cast<CUfunction>(as_kernel(function)), threads, bytes));
+  return blocks;
+}
+
+GpuModule::Global GpuModule::global(const std::string& name, Device device) const {
+  runtime::set_device(device);
+  CUdeviceptr data = 0;
+  std::size_t nbytes = 0;
+  CUresult result =
+      driver().library_get_global(&data, &nbytes, impl_->library, impl_->symbol(name).c_str());
+  if (result == CUDA_ERROR_NOT_FOUND) {
+    throw ValueError(fmt::format(
+        "{}: the module has no variable of that name; declare it extern \"C\", or give the name "
+        "expression \"&{}\"",
+        name, name));
+  }
+  check_driver(name, result);
+  return {reinterpret_cast<void*>(data), static_cast<std::int64_t>(nbytes)};
 }
 
 }  // namespace cuda
@@ -237,9 +318,14 @@ void RuntimeKernel::run_cuda(const cuda::LaunchContext& context) {
   std::vector<void*> addresses = argument_addresses(context.workspace, context.semaphores);
   // The driver takes a kernel of a library for a function of the current context.
   auto* kernel = static_cast<CUfunction>(const_cast<void*>(function));
-  CUresult result = cuda::driver().launch_kernel(
-      kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared_bytes,
-      static_cast<CUstream>(context.handle), addresses.data(), nullptr);
+  const cuda::Driver& driver = cuda::driver();
+  auto* stream = static_cast<CUstream>(context.handle);
+  CUresult result =
+      cooperative
+          ? driver.launch_cooperative_kernel(kernel, grid.x, grid.y, grid.z, block.x, block.y,
+                                             block.z, shared_bytes, stream, addresses.data())
+          : driver.launch_kernel(kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z,
+                                 shared_bytes, stream, addresses.data(), nullptr);
   if (result != CUDA_SUCCESS) {
     throw CudaError(fmt::format(
         "{}: the CUDA driver says {} for a grid of ({}, {}, {}), blocks of ({}, {}, {}) and {} "

@@ -61,8 +61,18 @@ std::unique_ptr<MemorySource> async_source(Device, std::uint64_t) { fail(); }
 std::unique_ptr<MemorySource> managed_source(Device) { fail(); }
 std::unique_ptr<MemorySource> pinned_source() { fail(); }
 
+std::string memory_ipc_handle(Device, const void*, std::int64_t*) { fail(); }
+void* open_memory(Device, const std::string&) { fail(); }
+void close_memory(Device, void*) noexcept {}
+std::size_t get_limit(Device, Limit) { fail(); }
+void set_limit(Device, Limit, std::size_t) { fail(); }
+
 bool ranges_on() noexcept { return false; }
 void push_range(const char*) noexcept {}
 void pop_range() noexcept {}
+void push_range(const char*, std::uint32_t) noexcept {}
+void mark(const char*) noexcept {}
+void start_profiler() {}
+void stop_profiler() {}
 
 }  // namespace rensa::cuda::runtime

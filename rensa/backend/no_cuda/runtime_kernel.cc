@@ -21,6 +21,10 @@ struct GpuModule::Impl {};
 GpuModule::GpuModule(const GpuCode&) { absent(); }
 GpuModule::~GpuModule() = default;
 const void* GpuModule::function(const std::string&) const { absent(); }
+KernelAttributes GpuModule::attributes(const void*, Device) const { absent(); }
+void GpuModule::set_attribute(const void*, Device, KernelAttribute, int) const { absent(); }
+int GpuModule::max_active_blocks(const void*, Device, int, unsigned) const { absent(); }
+GpuModule::Global GpuModule::global(const std::string&, Device) const { absent(); }
 void GpuModule::allow_shared_bytes(const void*, Device, unsigned) const { absent(); }
 
 }  // namespace cuda
