@@ -1,11 +1,11 @@
 // Runs the tests and says how many needed a GPU and how many of those were left out.
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <stdexcept>
 #include <string>
 
+#include "rensa/core/environment.h"
 #include "tests/optional_parts.h"
 
 namespace rensa::testing {
@@ -15,10 +15,7 @@ int skipped = 0, ran = 0;
 void count_skipped() { ++skipped; }
 void count_gpu_test() { ++ran; }
 
-bool quick() {
-  const char* value = std::getenv("RENSA_TEST_QUICK");
-  return value && *value == '1';
-}
+bool quick() { return environment::flag("RENSA_TEST_QUICK").value_or(false); }
 
 std::vector<Device> test_devices() {
   std::vector<Device> devices{cpu()};
@@ -40,8 +37,8 @@ bool left_out(std::string_view message) {
 
 std::string data_file(const std::string& name) {
   std::vector<std::filesystem::path> folders;
-  if (const char* set = std::getenv("RENSA_TEST_DATA"); set && *set) {
-    folders = {set};
+  if (auto set = environment::text("RENSA_TEST_DATA")) {
+    folders = {*set};
   } else {
     folders = {std::filesystem::read_symlink("/proc/self/exe").parent_path() / "data",
                RENSA_TEST_SOURCES "/data", RENSA_TEST_SOURCES "/../docs"};

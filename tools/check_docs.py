@@ -10,7 +10,9 @@ In README.md it is that whole file; in docs/ every line of it must be in that fi
 at either end aside. The file is built and run by the tests. A diff must apply to the tree. It may stand after a comment that says how
 long it may be, files aside that are named:
     <!-- at most 15 added lines outside tests/array/op_table_test.cc -->
-Relative links must lead somewhere. Prints each fault as file:line.
+Relative links must lead somewhere. docs/environment.md lists the RENSA_* variables that the sources
+read or set, each once, and no other; rensa/ reads them by core/environment.h. Prints each fault as
+file:line.
 """
 import os
 import pathlib
@@ -22,6 +24,12 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCE = re.compile(r"^<!-- (\S+) -->$")
 LENGTH = re.compile(r"^<!-- at most (\d+) added lines outside (.+) -->$")
+# How a variable of the environment is named where it is read or set, in C++, a shell and Python.
+ENVIRONMENT = [
+    re.compile(r'(?:environment::\w+|getenv|EnvironmentScope \w+)\(\s*"(RENSA_[A-Z_]+)"'),
+    re.compile(r"\$\{?(RENSA_[A-Z_]+)\b"),
+    re.compile(r"\benviron\b[^#]*[\"'](RENSA_[A-Z_]+)[\"']"),
+]
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)[^)]*\)")
 
 
@@ -104,6 +112,36 @@ def link_faults(page, line):
             yield f"{target} is not there"
 
 
+def environment_variables():
+    """(file:line, name, whether it is read past the strict reader) of each use in the sources."""
+    suffixes = {".cc", ".h", ".cu", ".cuh", ".sh", ".py", ""}
+    for folder in ("rensa", "tests", "examples", "benchmarks", "fuzz", "tools", "dev"):
+        top = ROOT / folder
+        for path in sorted(top.rglob("*")) if top.is_dir() else [top]:
+            if not path.is_file() or path.suffix not in suffixes:
+                continue
+            name = path.relative_to(ROOT)
+            for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
+                for pattern in ENVIRONMENT:
+                    for use in pattern.finditer(line):
+                        yield f"{name}:{number}", use[1], folder == "rensa" and "getenv" in use[0]
+
+
+def environment_faults():
+    page = ROOT / "docs" / "environment.md"
+    rows = [row[1] for row in re.finditer(r"^\| `(RENSA_[A-Z_]+)` \|", page.read_text(), re.M)]
+    used = set()
+    for where, name, unchecked in environment_variables():
+        if name not in rows and name not in used:
+            yield f"{where}: {name} is not in docs/environment.md"
+        if unchecked:
+            yield f"{where}: {name} is read by getenv; core/environment.h reads it strictly"
+        used.add(name)
+    for name in rows:
+        if name not in used or rows.count(name) > 1:
+            yield f"docs/environment.md:1: {name} is used nowhere, or listed twice"
+
+
 def write_diffs(folder):
     diffs = [block for page in pages() for _, kind, _, block in parts(page.read_text())
              if kind == "diff"]
@@ -127,6 +165,9 @@ def main():
             for what in found:
                 faults += 1
                 print(f"{page.relative_to(ROOT)}:{number}: {what}")
+    for what in environment_faults():
+        faults += 1
+        print(what)
     if diffs and not has_git:
         print(f"docs: {diffs} diffs not checked: there is no git to apply them with")
     print(f"docs: {len(pages())} pages checked, {faults} faults")

@@ -15,6 +15,7 @@
 
 #include "rensa/array/index.h"
 #include "rensa/core/array_view.h"
+#include "rensa/core/host_memory.h"
 #include "rensa/core/scalar.h"
 #include "rensa/device/operation.h"
 #include "rensa/device/storage.h"
@@ -102,7 +103,7 @@ template <class Self> class ArrayMethods {
   /// All elements in C order, converted to T. Waits (counted).
   template <class T = void> auto to_vector() const {
     static_assert(!std::is_void_v<T>, "say the type: a.to_vector<float>()");
-    std::vector<T> values(static_cast<std::size_t>(size()));
+    auto values = host_vector<T>("to_vector", size());
     if constexpr (std::same_as<T, bool>) {
       auto host = astype(Dtype::bool_).get();
       for (std::size_t i = 0; i < values.size(); ++i) {

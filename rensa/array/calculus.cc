@@ -6,6 +6,7 @@
 
 #include "rensa/array/internal.h"
 #include "rensa/array/linalg_internal.h"
+#include "rensa/core/checked.h"
 #include "rensa/core/error.h"
 
 namespace rensa::xp {
@@ -46,6 +47,9 @@ Array diff(const Array& a, int n, int axis, const Array& prepend, const Array& a
   parts.push_back(a);
   if (append.defined()) parts.push_back(joinable(append, a, along));
   Array result = parts.size() == 1 ? a : concatenate(parts, along);
+  // As many differences leave nothing, and so do more.
+  std::int64_t extent = result.shape()[along];
+  if (n >= extent) return difference(slice_along(result, along, 0, 0), along);
   for (; n > 0; --n) result = difference(result, along);
   return result;
 }
@@ -61,7 +65,8 @@ Array ediff1d(const Array& a, const Array& to_end, const Array& to_begin) {
     *end = end->ravel();
     *size = end->size();
   }
-  Array out = new_array({before + count + after}, a.dtype(), a.device());
+  Array out = new_array({checked_add("ediff1d", checked_add("ediff1d", before, count), after)},
+                        a.dtype(), a.device());
   if (before > 0) copy_elements("ediff1d", first, slice_along(out, 0, 0, before));
   if (after > 0) copy_elements("ediff1d", last, slice_along(out, 0, before + count, after));
   Array middle = slice_along(out, 0, before, count);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 
 #include "rensa/array/internal.h"
 #include "rensa/core/error.h"
@@ -65,28 +66,42 @@ Array empty_pinned(const Shape& shape, Dtype dtype) {
 
 namespace {
 
+// An integer as it is: int64 and uint64 fit into it, and what is between two of them.
+__int128 whole(Scalar value) {
+  std::int64_t bits = value.integer();
+  return value.kind() == 'u' ? __int128{static_cast<std::uint64_t>(bits)} : __int128{bits};
+}
+
+bool all_integral(Scalar start, Scalar stop, Scalar step) {
+  return start.is_integral() && stop.is_integral() && step.is_integral();
+}
+
 std::int64_t arange_length(Scalar start, Scalar stop, Scalar step) {
   if (start.kind() == 'c' || stop.kind() == 'c' || step.kind() == 'c') {
     throw DtypeError("arange: complex numbers have no order");
   }
-  bool integral = start.is_integral() && stop.is_integral() && step.is_integral();
   if (step.real() == 0) throw ValueError("arange: the step cannot be 0");
-  if (!integral) {
+  auto refuse = [&] {
+    throw ValueError(fmt::format("arange: [{}, {}) by {} has more numbers than can be counted",
+                                 start.real(), stop.real(), step.real()));
+  };
+  if (!all_integral(start, stop, step)) {
     double length = std::ceil((stop.real() - start.real()) / step.real());
-    if (!(length < 9e18)) {
-      throw ValueError(fmt::format("arange: [{}, {}) by {} has no finite length", start.real(),
-                                   stop.real(), step.real()));
-    }
+    if (!(length < 9e18)) refuse();
     return length > 0 ? static_cast<std::int64_t>(length) : 0;
   }
-  Slice::Range range{start.integer(), 0, step.integer()};
-  std::int64_t distance;
-  if (__builtin_sub_overflow(stop.integer(), start.integer(), &distance)) {
-    throw ValueError("arange: the interval is wider than int64");
-  }
-  if (range.step > 0 && distance > 0) range.count = (distance - 1) / range.step + 1;
-  if (range.step < 0 && distance < 0) range.count = (distance + 1) / range.step + 1;
-  return range.count;
+  __int128 distance = whole(stop) - whole(start), by = whole(step);
+  if (distance == 0 || (distance < 0) != (by < 0)) return 0;
+  __int128 count = (distance - (by < 0 ? -1 : 1)) / by + 1;
+  if (count > std::numeric_limits<std::int64_t>::max()) refuse();
+  return static_cast<std::int64_t>(count);
+}
+
+// What NumPy gives a range without a dtype.
+Dtype arange_dtype(Scalar start, Scalar stop, Scalar step) {
+  if (!all_integral(start, stop, step)) return float64;
+  constexpr __int128 kMost = std::numeric_limits<std::int64_t>::max();
+  return whole(start) > kMost || whole(stop) > kMost ? uint64 : int64;
 }
 
 }  // namespace
@@ -103,8 +118,7 @@ Array arange(Scalar start, Scalar stop, Scalar step, Dtype dtype, Placement devi
 }
 
 Array arange(Scalar start, Scalar stop, Scalar step, Placement device) {
-  bool integral = start.is_integral() && stop.is_integral() && step.is_integral();
-  return arange(start, stop, step, integral ? int64 : float64, device);
+  return arange(start, stop, step, arange_dtype(start, stop, step), device);
 }
 
 Array arange(Scalar stop, Dtype dtype, Placement device) {
@@ -219,6 +233,12 @@ Array geomspace(double start, double stop, std::int64_t num, bool endpoint, Dtyp
   check_samples("geomspace", num);
   if (start == 0 || stop == 0) {
     throw ValueError("geomspace: a geometric progression cannot include zero");
+  }
+  if ((start < 0) != (stop < 0)) {
+    throw ValueError(
+        fmt::format("geomspace: {} and {} differ in sign, which no factor brings from the one to "
+                    "the other",
+                    start, stop));
   }
   double sign = start < 0 ? -1 : 1;
   Array values = logspace(std::log10(start * sign), std::log10(stop * sign), num, endpoint, 10,

@@ -183,11 +183,8 @@ class GridAxis {
  public:
   template <std::convertible_to<Scalar> T> GridAxis(T stop) : stop_(Scalar(stop)) {}
   GridAxis(Scalar start, Scalar stop, Scalar step = 1) : start_(start), stop_(stop), step_(step) {}
-  static GridAxis points(double start, double stop, std::int64_t num) {
-    GridAxis axis(start, stop);
-    axis.num_ = num;
-    return axis;
-  }
+  /// Throws ValueError for num < 0.
+  static GridAxis points(double start, double stop, std::int64_t num);
   bool is_integral() const;
   Array values(Dtype dtype, Device device) const;
 

@@ -1,10 +1,13 @@
 // The distributions that samplers draw (core/distributions.def).
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "rensa/array/internal.h"
 #include "rensa/array/linalg.h"
 #include "rensa/array/random_internal.h"
 #include "rensa/core/error.h"
+#include "rensa/core/samplers.h"
 #include "rensa/device/launcher.h"
 #include "rensa/device/random_operations.h"
 
@@ -35,6 +38,14 @@ bool holds(Domain domain, double value) {
 }
 
 }  // namespace
+
+}  // namespace detail
+
+Parameter::Parameter(const Array& array) : array_(array) {
+  rensa::detail::check_defined("random", array);
+}
+
+namespace detail {
 
 void check_number(const char* operation, const char* parameter, const Parameter& value,
                   Domain domain) {
@@ -115,6 +126,13 @@ Array draw(const Generator& generator, const char* operation, Distribution distr
   op.out = out.operand();
   launch(op);
   return out;
+}
+
+// Counts are int64's: throws ValueError for a number of trials that is none of them.
+void check_countable(const char* operation, const char* parameter, const Parameter& value) {
+  if (value.is_array() || !(value.number() > draw::kMostCounted)) return;
+  throw ValueError(
+      fmt::format("{}: {} is {}, too large for int64", operation, parameter, value.number()));
 }
 
 Array draw_floats(const Generator& generator, const char* operation, Distribution distribution,
@@ -234,15 +252,14 @@ Array Generator::vonmises(const Parameter& mu, const Parameter& kappa, const Siz
 }
 
 Array Generator::poisson(const Parameter& lam, const Size& size, Dtype dtype) const {
-  if (!lam.is_array() && lam.number() > 9.2e18) {
-    throw ValueError(fmt::format("poisson: lam {} is too large for int64", lam.number()));
-  }
+  check_countable("poisson", "lam", lam);
   return draw_counts(*this, "poisson", Distribution::poisson, {{"lam", lam, Domain::non_negative}},
                      size, dtype);
 }
 
 Array Generator::binomial(const Parameter& n, const Parameter& p, const Size& size,
                           Dtype dtype) const {
+  check_countable("binomial", "n", n);
   return draw_counts(*this, "binomial", Distribution::binomial,
                      {{"n", n, Domain::non_negative}, {"p", p, Domain::probability}}, size, dtype);
 }
@@ -251,6 +268,15 @@ Array Generator::negative_binomial(const Parameter& n, const Parameter& p, const
                                    Dtype dtype) const {
   if (!p.is_array() && p.number() == 0) {
     throw ValueError("negative_binomial: p is 0, it has to be above 0");
+  }
+  if (!n.is_array() && !p.is_array()) {
+    // The rate of the Poisson numbers drawn, ten deviations up.
+    double rate = (1 - p.number()) / p.number() * (n.number() + 10 * std::sqrt(n.number()));
+    if (rate > draw::kMostCounted) {
+      throw ValueError(
+          fmt::format("negative_binomial: n {} is too large or p {} too small for int64",
+                      n.number(), p.number()));
+    }
   }
   return draw_counts(*this, "negative_binomial", Distribution::negative_binomial,
                      {{"n", n, Domain::positive}, {"p", p, Domain::probability}}, size, dtype);
@@ -268,6 +294,9 @@ Array Generator::hypergeometric(const Parameter& ngood, const Parameter& nbad,
       nsample.number() > ngood.number() + nbad.number()) {
     throw ValueError(fmt::format("hypergeometric: {} cannot be drawn from {} + {}",
                                  nsample.number(), ngood.number(), nbad.number()));
+  }
+  if (!ngood.is_array() && !nbad.is_array()) {
+    check_countable("hypergeometric", "ngood + nbad", ngood.number() + nbad.number());
   }
   return draw_counts(*this, "hypergeometric", Distribution::hypergeometric,
                      {{"ngood", ngood, Domain::non_negative},
@@ -306,6 +335,15 @@ Array Generator::dirichlet(const Array& alpha, const Shape& size, Dtype dtype) c
   return (shares / shares.sum(-1, true)).astype(dtype, false);
 }
 
+namespace {
+
+// What rounding of a matrix's elements makes of an eigenvalue of 0, beside the greatest one.
+double rounding_of(Dtype dtype) {
+  return dtype == float64 || dtype_kind(dtype) != 'f' ? 1e-8 : itemsize(dtype) == 4 ? 1e-5 : 0.02;
+}
+
+}  // namespace
+
 Array Generator::multivariate_normal(const Array& mean, const Array& cov, const Shape& size,
                                      Dtype dtype) const {
   rensa::detail::check_defined("multivariate_normal", mean);
@@ -323,6 +361,13 @@ Array Generator::multivariate_normal(const Array& mean, const Array& cov, const 
   shape.push_back(n);
   // cov = V diag(w) V^T, whose square root serves where cov is not of full rank as well.
   linalg::EigResult eig = linalg::eigh(cov.astype(float64, false));
+  Array least = absolute(eig.eigenvalues).max({}, true) * -rounding_of(cov.dtype());
+  if (n > 0 && !greater_equal(eig.eigenvalues, least).all().item<bool>()) {
+    throw ValueError(
+        fmt::format("multivariate_normal: cov {} is not positive semi-definite: it has the "
+                    "eigenvalue {}",
+                    cov.view().describe(), eig.eigenvalues.min().item<double>()));
+  }
   Array root = eig.eigenvectors * sqrt(maximum(eig.eigenvalues, 0));
   Array z = standard_normal({size.total(), n}, float64);
   Array variates = matmul(z, root.T()) + mean.astype(float64, false);

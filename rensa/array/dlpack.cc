@@ -112,6 +112,9 @@ template <class Managed> Array adopt(Managed* managed, bool read_only) {
     throw ShapeError(
         fmt::format("from_dlpack: {} dimensions are not taken, at most {}", tensor.ndim, kMaxNdim));
   }
+  if (tensor.ndim > 0 && !tensor.shape) {
+    throw ValueError(fmt::format("from_dlpack: {} dimensions and a null shape", tensor.ndim));
+  }
   auto count = static_cast<std::size_t>(tensor.ndim);
   Shape shape(std::span<const std::int64_t>(tensor.shape, count));
   Dtype dtype = from_dl(tensor.dtype);

@@ -2,11 +2,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <numeric>
 
 #include "rensa/array/indexing_routines.h"
 #include "rensa/array/internal.h"
+#include "rensa/core/checked.h"
 #include "rensa/core/error.h"
+#include "rensa/core/host_memory.h"
 
 namespace rensa::xp {
 
@@ -41,16 +44,19 @@ Array without(const Array& a, int axis, std::int64_t begin, std::int64_t end) {
   return out;
 }
 
-Array keep_marked(const Array& a, int axis, const std::vector<bool>& keep) {
-  std::vector<std::int64_t> kept;
+Array keep_marked(const Array& a, int axis, const std::vector<std::uint8_t>& keep) {
+  auto kept = host_list<std::int64_t>("delete", std::count(keep.begin(), keep.end(), 1));
   for (std::size_t i = 0; i < keep.size(); ++i) {
     if (keep[i]) kept.push_back(static_cast<std::int64_t>(i));
   }
   return take(a, array(kept, a.device()), axis);
 }
 
-std::vector<bool> marks(const Array& a, int axis) {
-  return std::vector<bool>(static_cast<std::size_t>(a.shape()[axis]), true);
+// A mark for each place of an axis, all set.
+std::vector<std::uint8_t> marks(const Array& a, int axis) {
+  auto keep = host_vector<std::uint8_t>("delete", a.shape()[axis]);
+  std::fill(keep.begin(), keep.end(), 1);
+  return keep;
 }
 
 }  // namespace
@@ -70,9 +76,9 @@ Array delete_(const Array& a, const Slice& slice, OptionalAxis axis) {
   if (range.step == 1 || range.step == -1) {
     return without(in, place, std::min(range.start, last), std::max(range.start, last) + 1);
   }
-  std::vector<bool> keep = marks(in, place);
+  std::vector<std::uint8_t> keep = marks(in, place);
   for (std::int64_t i = 0; i < range.count; ++i) {
-    keep[static_cast<std::size_t>(range.start + i * range.step)] = false;
+    keep[static_cast<std::size_t>(range.start + i * range.step)] = 0;
   }
   return keep_marked(in, place, keep);
 }
@@ -80,10 +86,10 @@ Array delete_(const Array& a, const Slice& slice, OptionalAxis axis) {
 Array delete_(const Array& a, std::span<const std::int64_t> indices, OptionalAxis axis) {
   if (indices.size() == 1) return delete_(a, indices[0], axis);
   auto [in, place] = working_axis("delete", a, axis);
-  std::vector<bool> keep = marks(in, place);
+  std::vector<std::uint8_t> keep = marks(in, place);
   for (std::int64_t index : indices) {
     std::int64_t at = place_of("delete", index, in.shape()[place] - 1, in, place);
-    keep[static_cast<std::size_t>(at)] = false;
+    keep[static_cast<std::size_t>(at)] = 0;
   }
   return keep_marked(in, place, keep);
 }
@@ -106,7 +112,7 @@ Array delete_(const Array& a, const Array& indices, OptionalAxis axis) {
     throw ShapeError(fmt::format("delete: the mask {} does not fit axis {} of {}",
                                  indices.view().describe(), place, in.view().describe()));
   }
-  return keep_marked(in, place, logical_not(indices).to_vector<bool>());
+  return keep_marked(in, place, logical_not(indices).to_vector<std::uint8_t>());
 }
 
 // --- insert -------------------------------------------------------------------------------------
@@ -151,7 +157,8 @@ Array insert(const Array& a, std::span<const std::int64_t> indices, const Array&
     return places[static_cast<std::size_t>(x)] < places[static_cast<std::size_t>(y)];
   });
   // The result's rows as rows of (a, values) joined.
-  std::vector<std::int64_t> rows;
+  auto count = static_cast<std::int64_t>(indices.size());
+  auto rows = host_list<std::int64_t>("insert", checked_add("insert", extent, count));
   std::size_t next = 0;
   for (std::int64_t i = 0; i <= extent; ++i) {
     for (; next < order.size() && places[static_cast<std::size_t>(order[next])] == i; ++next) {

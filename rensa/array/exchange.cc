@@ -14,23 +14,6 @@ namespace rensa {
 
 namespace {
 
-// The bytes [begin, end), relative to the first element, that the elements lie in. Throws
-// ShapeError where they are more than an address counts.
-std::pair<std::int64_t, std::int64_t> checked_range(const ArrayView& view) {
-  std::int64_t begin = 0, end = itemsize(view.dtype);
-  for (int i = 0; i < view.ndim(); ++i) {
-    std::int64_t reach = 0;
-    std::int64_t& side = view.strides[i] < 0 ? begin : end;
-    if (__builtin_mul_overflow(view.shape[i] - 1, view.strides[i], &reach) ||
-        __builtin_add_overflow(side, reach, &side)) {
-      throw ShapeError(
-          fmt::format("wrap: {} with strides {} reaches further than an address counts",
-                      view.shape.str(), view.strides.str()));
-    }
-  }
-  return {begin, end};
-}
-
 void check_layout(const ArrayView& view) {
   std::int64_t count = 1;
   for (std::int64_t extent : view.shape) {
@@ -65,7 +48,7 @@ Array detail::wrap(void* data, const Shape& shape, const Shape& strides, Dtype d
   view.shape = shape;
   view.strides = strides;
   check_layout(view);
-  std::pair<std::int64_t, std::int64_t> range{0, 0};
+  std::int64_t begin = 0, end = 0;
   if (view.size() > 0) {
     if (!data) throw ValueError(fmt::format("wrap: a null address for {}", view.describe()));
     std::int64_t alignment = alignment_of(dtype);
@@ -78,12 +61,12 @@ Array detail::wrap(void* data, const Shape& shape, const Shape& strides, Dtype d
       throw ValueError(fmt::format("wrap: the elements of {} do not lie at multiples of {} bytes",
                                    view.describe(), alignment));
     }
-    range = checked_range(view);
+    view.byte_range(&begin, &end, "wrap");
   }
   // The handle on the owner is the storage's context.
   auto holder = std::make_unique<std::shared_ptr<void>>(std::move(owner));
   StoragePtr storage = wrap_storage(
-      view.data + range.first, range.second - range.first, device,
+      view.data + begin, end - begin, device,
       [](void* context) { delete static_cast<std::shared_ptr<void>*>(context); }, holder.get(),
       read_only);
   (void)holder.release();

@@ -4,6 +4,7 @@
 
 #include "rensa/array/internal.h"
 #include "rensa/core/error.h"
+#include "rensa/core/host_memory.h"
 
 namespace rensa::xp {
 
@@ -19,7 +20,7 @@ Array apply_along_axis(const std::function<Array(const Array&)>& f, int axis, co
     throw ShapeError(
         fmt::format("apply_along_axis: {} has no slice along axis {}", a.view().describe(), along));
   }
-  std::vector<Array> results;
+  auto results = host_list<Array>("apply_along_axis", outer.total());
   Shape at = Shape::filled(outer.ndim(), 0);
   for (std::int64_t i = 0; i < outer.total(); ++i) {
     Array slice = slices;

@@ -8,6 +8,7 @@
 
 #include "rensa/array/internal.h"
 #include "rensa/array/rows.h"
+#include "rensa/core/checked.h"
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"
 #include "rensa/device/sort_operations.h"
@@ -95,7 +96,7 @@ Array even_edges(const char* operation, const Array& a, std::int64_t bins, Histo
   first = xp::where(single, first - 0.5, first);
   last = xp::where(single, last + 0.5, last);
   Array step = (last - first) / static_cast<double>(bins);
-  Array edges = xp::arange(bins + 1, float64, a.device()) * step + first;
+  Array edges = xp::arange(checked_add(operation, bins, 1), float64, a.device()) * step + first;
   edges[Slice(bins, bins + 1)] = last;
   return edges.astype(is_integral(a.dtype()) ? float64 : a.dtype(), false);
 }
@@ -158,7 +159,7 @@ Array bincount(const Array& x, const Array& weights, std::int64_t minlength) {
     throw ValueError(fmt::format("bincount: {} holds {}, values have to be 0 or more",
                                  x.view().describe(), range[0]));
   }
-  bins = std::max(bins, range[1] + 1);
+  bins = std::max(bins, checked_add("bincount", range[1], 1));
   return count("bincount", values, {}, weights, bins, false);
 }
 

@@ -6,7 +6,9 @@
 
 #include "rensa/array/indexing_routines.h"
 #include "rensa/array/internal.h"
+#include "rensa/core/checked.h"
 #include "rensa/core/error.h"
+#include "rensa/core/host_memory.h"
 #include "rensa/core/triangle.h"
 #include "rensa/device/launcher.h"
 #include "rensa/device/triangle_operations.h"
@@ -30,7 +32,8 @@ std::vector<Array> triangle_indices(const char* name, bool lower, std::int64_t n
     throw ShapeError(fmt::format("{}: {} rows and {} columns do not make a matrix", name, n, m));
   }
   // Beyond these diagonals there is all of the matrix, or nothing.
-  k = std::clamp(k, -n - 1, m + 1);
+  k = std::clamp(k, -n, m);
+  (void)checked_multiply(name, 2, checked_multiply(name, n, m));  // what the sums of rows reach
   std::int64_t count = TriangleShape{lower, k, n, m}.before(n);
   Array rows = empty({count}, int64, device), columns = empty({count}, int64, device);
   if (count == 0) return {rows, columns};
@@ -78,6 +81,19 @@ void check_in_range(const char* name, const Array& indices, std::int64_t extent)
                                indices.view().describe(), extent));
 }
 
+// The elements of an array of this shape. Throws ShapeError for a negative extent, and for more
+// than can be counted.
+std::int64_t checked_total(const char* name, const Shape& shape) {
+  std::int64_t total = 1;
+  for (std::int64_t extent : shape) {
+    if (extent < 0) {
+      throw ShapeError(fmt::format("{}: shape {} has a negative extent", name, shape.str()));
+    }
+    total = checked_multiply(name, total, extent);
+  }
+  return total;
+}
+
 void check_order(const char* name, char order) {
   if (order == 'C' || order == 'F') return;
   throw ValueError(fmt::format("{}: order is '{}'; it has to be 'C' or 'F'", name, order));
@@ -87,7 +103,9 @@ void check_order(const char* name, char order) {
 
 std::vector<Array> diag_indices(std::int64_t n, int ndim, Placement device) {
   Array places = arange(0, n, 1, int64, device);
-  return std::vector<Array>(static_cast<std::size_t>(std::max(ndim, 0)), places);
+  auto indices = host_list<Array>("diag_indices", std::max(ndim, 0));
+  for (int i = 0; i < ndim; ++i) indices.push_back(places);
+  return indices;
 }
 
 std::vector<Array> diag_indices_from(const Array& a) {
@@ -148,7 +166,7 @@ std::vector<Array> ix_(std::initializer_list<Array> arrays) {
 std::vector<Array> unravel_index(const Array& indices, const Shape& shape, char order) {
   check_indices("unravel_index", indices);
   check_order("unravel_index", order);
-  check_in_range("unravel_index", indices, shape.total());
+  check_in_range("unravel_index", indices, checked_total("unravel_index", shape));
   std::vector<Array> coordinates(static_cast<std::size_t>(shape.ndim()));
   Array rest = indices.astype(int64, false);
   for (int step = 0; step < shape.ndim(); ++step) {
@@ -174,6 +192,7 @@ Array ravel_multi_index(std::span<const Array> coordinates, const Shape& shape,
     throw ShapeError(fmt::format("ravel_multi_index: {} coordinate arrays for shape {}",
                                  coordinates.size(), shape.str()));
   }
+  (void)checked_total("ravel_multi_index", shape);
   Array flat;
   std::int64_t stride = 1;
   for (int step = 0; step < shape.ndim(); ++step) {
@@ -186,7 +205,7 @@ Array ravel_multi_index(std::span<const Array> coordinates, const Shape& shape,
     if (mode == "wrap") at = remainder(at, extent);
     if (mode == "clip") at = clip(at, 0, std::max<std::int64_t>(extent - 1, 0));
     flat = flat.defined() ? flat + at * stride : at;
-    stride *= extent;
+    stride = wrapping_multiply(stride, extent);  // beside an extent of 0 it is of no use
   }
   return shape.ndim() == 1 && mode == "raise" ? flat.copy() : flat;
 }

@@ -3,6 +3,7 @@
 
 #include "rensa/array/indexing.h"
 #include "rensa/array/internal.h"
+#include "rensa/core/checked.h"
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"
 
@@ -76,7 +77,7 @@ class FullIndexer {
       case BasicIndex::Kind::slice: {
         Slice::Range range = entry.slice().over(extent());
         if (range.count > 0) offset_ += range.start * stride();
-        push_free(range.count, range.step * stride());
+        push_free(range.count, wrapping_multiply(range.step, stride()));
         ++axis_;
         return;
       }

@@ -6,6 +6,7 @@
 #include <exception>
 
 #include "rensa/array/internal.h"
+#include "rensa/core/checked.h"
 #include "rensa/core/error.h"
 
 namespace rensa {
@@ -44,7 +45,7 @@ class Indexer {
     Slice::Range range = s.over(extent());
     if (range.count > 0) offset_ += range.start * stride();
     shape_.push_back(range.count);
-    strides_.push_back(range.step * stride());
+    strides_.push_back(wrapping_multiply(range.step, stride()));
     ++axis_;
   }
   void keep(int count) {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "rensa/core/checked.h"
 #include "rensa/core/error.h"
 #include "rensa/device/copy_operations.h"
 #include "rensa/device/launcher.h"
@@ -73,7 +74,7 @@ Array slice_along(const Array& a, int axis, std::int64_t start, std::int64_t cou
   Shape shape = a.shape(), strides = a.strides();
   std::int64_t offset = count > 0 ? start * strides[axis] : 0;
   shape[axis] = count;
-  strides[axis] *= step;
+  strides[axis] = wrapping_multiply(strides[axis], step);
   return new_view(a, offset, shape, strides);
 }
 
@@ -83,12 +84,12 @@ Array diagonal_view(const Array& a, std::int64_t k) {
   std::int64_t rows = shape[row], columns = shape[column];
   std::int64_t length = k >= 0 ? std::min(rows, columns - std::min(k, columns))
                                : std::min(rows + std::max(k, -rows), columns);
-  std::int64_t offset = k >= 0 ? k * strides[column] : -k * strides[row];
+  std::int64_t offset = length <= 0 ? 0 : k >= 0 ? k * strides[column] : -k * strides[row];
   shape[row] = length;
   strides[row] += strides[column];
   shape.erase(column);
   strides.erase(column);
-  return new_view(a, length > 0 ? offset : 0, shape, strides);
+  return new_view(a, offset, shape, strides);
 }
 
 void check_defined(const char* operation, const Array& a) {

@@ -9,6 +9,7 @@
 #include "rensa/array/npy.h"
 #include "rensa/core/error.h"
 #include "rensa/core/files.h"
+#include "rensa/core/host_memory.h"
 
 namespace rensa {
 
@@ -140,7 +141,10 @@ Array fromfile(std::istream& stream, Dtype dtype, std::int64_t count, std::int64
   return read_elements(file, dtype, count, offset, device);
 }
 
-std::string tobytes(const Array& a) { return std::string(bytes_of(on_host("tobytes", a))); }
+std::string tobytes(const Array& a) {
+  Array host = on_host("tobytes", a);
+  return with_host_memory("tobytes", [&] { return std::string(bytes_of(host)); });
+}
 
 void tofile(const Array& a, const std::string& path) {
   Array host = on_host("tofile", a);

@@ -4,7 +4,9 @@
 #include <algorithm>
 
 #include "rensa/array/internal.h"
+#include "rensa/core/checked.h"
 #include "rensa/core/error.h"
+#include "rensa/core/host_memory.h"
 
 namespace rensa::xp {
 
@@ -36,7 +38,7 @@ Shape joined_shape(const char* name, std::span<const Array> arrays, int along) {
                       name, first.view().describe(), a.view().describe(), first.shape()[i],
                       a.shape()[i], i, along));
     }
-    shape[along] += a.shape()[along];
+    shape[along] = checked_add(name, shape[along], a.shape()[along]);
   }
   return shape;
 }
@@ -208,7 +210,7 @@ std::vector<Array> cut_evenly(const char* name, const Array& a, std::int64_t sec
     throw ShapeError(fmt::format("{}: axis {} of {} does not make {} equal parts; use array_split",
                                  name, along, a.view().describe(), sections));
   }
-  std::vector<Array> parts;
+  auto parts = host_list<Array>(name, sections);
   std::int64_t start = 0;
   for (std::int64_t i = 0; i < sections; ++i) {
     std::int64_t count = extent / sections + (i < extent % sections ? 1 : 0);
@@ -272,7 +274,7 @@ RENSA_SPLIT(dsplit, 2, 3)
 std::vector<Array> unstack(const Array& a, int axis) {
   check_defined("unstack", a);
   int along = normalize_axis("unstack", axis, a.ndim());
-  std::vector<Array> parts;
+  auto parts = host_list<Array>("unstack", a.shape()[along]);
   for (std::int64_t i = 0; i < a.shape()[along]; ++i) {
     parts.push_back(slice_along(a, along, i, 1).squeeze(along));
   }

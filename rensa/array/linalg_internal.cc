@@ -5,6 +5,7 @@
 
 #include <limits>
 
+#include "rensa/core/checked.h"
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"
 
@@ -50,9 +51,9 @@ double epsilon_of(Dtype dtype) {
 }
 
 Array matrix_batch(const Array& a, Dtype dtype) {
-  std::int64_t batch = 1;
-  for (int i = 0; i + 2 < a.ndim(); ++i) batch *= a.shape()[i];
-  Array out = new_array({batch, a.shape(-2), a.shape(-1)}, dtype, a.device());
+  Shape leading;
+  for (int i = 0; i + 2 < a.ndim(); ++i) leading.push_back(a.shape()[i]);
+  Array out = new_array({leading.total(), a.shape(-2), a.shape(-1)}, dtype, a.device());
   Shape strides = contiguous_strides(a.shape(), itemsize(dtype));
   copy_elements("linalg", a, new_view(out, 0, a.shape(), strides));
   return out;
@@ -64,7 +65,7 @@ Array unbatch(const Array& batch, const Array& a) {
   for (int i = a.ndim() - 2; i-- > 0;) {
     shape.insert(0, a.shape()[i]);
     strides.insert(0, stride);
-    stride *= a.shape()[i];
+    stride = wrapping_multiply(stride, a.shape()[i]);
   }
   for (int i = 1; i < batch.ndim(); ++i) {
     shape.push_back(batch.shape()[i]);

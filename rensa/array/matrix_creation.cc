@@ -5,6 +5,8 @@
 #include <cmath>
 
 #include "rensa/array/internal.h"
+#include "rensa/array/scan.h"
+#include "rensa/core/checked.h"
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"
 #include "rensa/device/triangle_operations.h"
@@ -16,6 +18,7 @@ using rensa::detail::copy_elements;
 using rensa::detail::diagonal_view;
 using rensa::detail::fill_elements;
 using rensa::detail::new_array;
+using rensa::detail::slice_along;
 
 Array eye(std::int64_t n, Dtype dtype, Placement device) { return eye(n, n, 0, dtype, device); }
 
@@ -29,29 +32,38 @@ Array identity(std::int64_t n, Dtype dtype, Placement device) {
   return eye(n, n, 0, dtype, device);
 }
 
+namespace {
+
+// The matrix that has a 1-d `v` on diagonal k.
+Array with_diagonal(const char* name, const Array& v, std::int64_t k) {
+  std::int64_t beside = k < 0 ? checked_subtract(name, 0, k) : k;
+  std::int64_t n = checked_add(name, v.size(), beside);
+  Array out = zeros({n, n}, v.dtype(), v.device());
+  copy_elements(name, v, diagonal_view(out, k));
+  return out;
+}
+
+}  // namespace
+
 Array diag(const Array& v, std::int64_t k) {
   check_defined("diag", v);
   if (v.ndim() == 2) return diagonal_view(v, k);
-  if (v.ndim() != 1) {
-    throw ShapeError(
-        fmt::format("diag: {} has neither one dimension nor two", v.view().describe()));
-  }
-  std::int64_t n = v.size() + std::abs(k);
-  Array out = zeros({n, n}, v.dtype(), v.device());
-  copy_elements("diag", v, diagonal_view(out, k));
-  return out;
+  if (v.ndim() == 1) return with_diagonal("diag", v, k);
+  throw ShapeError(fmt::format("diag: {} has neither one dimension nor two", v.view().describe()));
 }
 
 Array diagflat(const Array& v, std::int64_t k) {
   check_defined("diagflat", v);
-  return diag(v.ravel(), k);
+  return with_diagonal("diagflat", v.ravel(), k);
 }
 
 namespace {
 
 // The bool matrix with the truth at and below diagonal k.
 Array lower_triangle(std::int64_t n, std::int64_t m, std::int64_t k, Device device) {
-  Array rows = arange(0, n, 1, int64, device), columns = arange(-k, m - k, 1, int64, device);
+  k = std::clamp(k, -n, m);  // beyond these there is all of the matrix, or nothing
+  Array rows = arange(0, n, 1, int64, device);
+  Array columns = arange(-k, checked_subtract("tri", m, k), 1, int64, device);
   return greater_equal(rows.reshape({n, 1}), columns);
 }
 
@@ -101,18 +113,15 @@ Array vander(const Array& x, std::optional<std::int64_t> n, bool increasing) {
     throw ShapeError(fmt::format("vander: {} does not have one dimension", x.view().describe()));
   }
   std::int64_t columns = n.value_or(x.size());
+  if (columns < 0) throw ValueError(fmt::format("vander: {} columns are fewer than none", columns));
   Dtype dtype = promote_types(x.dtype(), int64);
   Array out = new_array({x.size(), columns}, dtype, x.device());
   if (out.size() == 0) return out;
-  Array in = x.astype(dtype, false), previous;
-  for (std::int64_t i = 0; i < columns; ++i) {
-    Array column =
-        rensa::detail::slice_along(out, 1, increasing ? i : columns - 1 - i, 1).squeeze(1);
-    if (i == 0) fill_elements("vander", column, 1);
-    else if (i == 1) copy_elements("vander", in, column);
-    else rensa::detail::elementwise("vander", Ufunc::multiply, {previous, in}, &column);
-    previous = column;
-  }
+  Array rising = increasing ? out : flip(out, 1);
+  Array one = slice_along(rising, 1, 0, 1), rest = slice_along(rising, 1, 1, columns - 1);
+  fill_elements("vander", one, 1);
+  copy_elements("vander", x.expand_dims(1), rest);
+  copy_elements("vander", cumprod(rest, 1, dtype), rest);
   return out;
 }
 
@@ -148,6 +157,13 @@ std::vector<Array> meshgrid(std::initializer_list<Array> arrays, std::string_vie
 
 bool GridAxis::is_integral() const {
   return num_ < 0 && start_.is_integral() && stop_.is_integral() && step_.is_integral();
+}
+
+GridAxis GridAxis::points(double start, double stop, std::int64_t num) {
+  if (num < 0) throw ValueError(fmt::format("GridAxis: {} points are fewer than none", num));
+  GridAxis axis(start, stop);
+  axis.num_ = num;
+  return axis;
 }
 
 Array GridAxis::values(Dtype dtype, Device device) const {

@@ -14,6 +14,7 @@ using rensa::detail::real_dtype;
 using rensa::detail::real_pairs;
 
 Ord::Ord(const char* name) {
+  if (!name) throw ValueError("linalg.norm: the order is a null pointer");
   std::string_view text = name;
   if (text == "fro" || text == "f") kind_ = Kind::fro;
   else if (text == "nuc") kind_ = Kind::nuc;

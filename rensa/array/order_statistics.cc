@@ -51,15 +51,14 @@ struct SortedRows {
 
   // The axes in `reduced` as the rows of a matrix.
   static Array rows_of(const Array& a, unsigned reduced) {
-    Shape axes, gone;
-    std::int64_t count = 1, n = 1;
+    Shape axes, gone, kept_extents, extents;
     for (int i = 0; i < a.ndim(); ++i) {
       bool kept = !(reduced >> i & 1);
       (kept ? axes : gone).push_back(i);
-      (kept ? count : n) *= a.shape()[i];
+      (kept ? kept_extents : extents).push_back(a.shape()[i]);
     }
     for (std::int64_t i : gone) axes.push_back(i);
-    return a.transpose(axes).ascontiguous().reshape({count, n});
+    return a.transpose(axes).ascontiguous().reshape({kept_extents.total(), extents.total()});
   }
 
   std::int64_t count() const { return rows.shape()[0]; }

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "rensa/array/internal.h"
+#include "rensa/core/checked.h"
 #include "rensa/core/error.h"
 
 namespace rensa::xp {
@@ -227,13 +228,13 @@ Array pad(const Array& a, const PadWidth& width, std::string_view mode_name,
   Shape shape = a.shape();
   for (int i = 0; i < a.ndim(); ++i) {
     const auto& [before, after] = widths[static_cast<std::size_t>(i)];
-    if (a.shape()[i] == 0 && before + after > 0 && mode > PadMode::empty) {
+    if (a.shape()[i] == 0 && (before > 0 || after > 0) && mode > PadMode::empty) {
       throw ValueError(
           fmt::format("pad: axis {} of {} is empty and has nothing to pad it with; "
                       "use \"constant\"",
                       i, a.view().describe()));
     }
-    shape[i] += before + after;
+    shape[i] = checked_add("pad", checked_add("pad", shape[i], before), after);
   }
   Array out = rensa::detail::new_array(shape, a.dtype(), a.device());
   if (out.size() == 0) return out;
@@ -248,7 +249,7 @@ Array pad(const Array& a, const PadWidth& width, std::string_view mode_name,
   copy_elements("pad", a, middle);
   for (int i = 0; i < a.ndim() && !whole; ++i) {
     const auto& [before, after] = widths[static_cast<std::size_t>(i)];
-    if (before + after == 0) continue;
+    if (before == 0 && after == 0) continue;
     Array area = out;
     for (int later = i + 1; later < a.ndim(); ++later) area = inner(area, later);
     fill_border(mode, {area, i, before, after}, values, a.shape()[i]);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "rensa/array/internal.h"
 #include "rensa/array/linalg.h"
 #include "rensa/array/signal.h"
@@ -78,6 +80,11 @@ Array polymul(const Array& a, const Array& b) {
 Array polyder(const Array& p, int m) {
   check_times("polyder", m);
   Array result = coefficients("polyder", p);
+  // As many derivatives leave nothing, and so do more.
+  if (m >= result.size()) {
+    result = slice_along(result, 0, 0, 0);
+    m = std::min(m, 1);
+  }
   for (; m > 0; --m) {
     std::int64_t n = std::max<std::int64_t>(result.size() - 1, 0);
     result = slice_along(result, 0, 0, n) * arange(n, 0, -1, int64, p.device());
@@ -88,11 +95,13 @@ Array polyder(const Array& p, int m) {
 Array polyint(const Array& p, int m) {
   check_times("polyint", m);
   Array result = coefficients("polyint", p);
-  for (; m > 0; --m) {
-    Array powers = arange(result.size(), 0, -1, int64, p.device());
-    result = pad(result / powers, {std::int64_t{0}, std::int64_t{1}});
+  // After so many divisions a number is 0, infinite or not a number, and stays it.
+  constexpr int kAllGone = 512;
+  std::int64_t n = result.size();
+  for (int i = 0; i < std::min(m, kAllGone); ++i) {
+    result = result / arange(n + i, i, -1, int64, p.device());
   }
-  return result;
+  return m == 0 ? result : pad(result, {std::int64_t{0}, std::int64_t{m}});
 }
 
 Array roots(const Array& p) {
@@ -123,7 +132,7 @@ Array polyfit(const Array& x, const Array& y, int degree, std::optional<double> 
     throw ShapeError(
         fmt::format("polyfit: {} and {} are not points", x.view().describe(), y.view().describe()));
   }
-  Array at = x + 0.0, lhs = vander(at, degree + 1), rhs = y + 0.0;
+  Array at = x + 0.0, lhs = vander(at, std::int64_t{degree} + 1), rhs = y + 0.0;
   double epsilon = epsilon_of(at.dtype());
   if (w.defined()) {
     if (w.ndim() != 1 || w.size() != x.size()) {

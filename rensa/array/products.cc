@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "rensa/array/linalg_internal.h"
+#include "rensa/core/checked.h"
 #include "rensa/core/error.h"
 
 namespace rensa {
@@ -138,7 +139,7 @@ Array kron(const Array& a, const Array& b) {
       a_shape.push_back(1);
       b_shape.push_back(1);
       b_shape.push_back(y);
-      result.push_back(x * y);
+      result.push_back(checked_multiply("kron", x, y));
     }
     return xp::multiply(a.reshape(a_shape), b.reshape(b_shape)).reshape(result);
   }
@@ -153,7 +154,9 @@ Array kron(const Array& a, const Array& b) {
   }
   if (!parts.empty()) return stack(parts);
   Shape shape = a.shape();
-  for (int i = 0; i < a.ndim(); ++i) shape[i] *= b.shape()[i];
+  for (int i = 0; i < a.ndim(); ++i) {
+    shape[i] = checked_multiply("kron", shape[i], b.shape()[i]);
+  }
   return rensa::detail::new_array(shape, promote_types(a.dtype(), b.dtype()), a.device());
 }
 
@@ -267,17 +270,7 @@ Array matrix_transpose(const Array& a) {
 
 Array diagonal(const Array& a, std::int64_t offset) {
   rensa::detail::check_matrices("linalg.diagonal", a);
-  int row = a.ndim() - 2, column = a.ndim() - 1;
-  std::int64_t m = a.shape()[row], n = a.shape()[column];
-  std::int64_t skip = offset < 0 ? std::min(-offset, m) : std::min(offset, n);
-  std::int64_t length = offset < 0 ? std::min(m - skip, n) : std::min(m, n - skip);
-  Shape shape = a.shape(), strides = a.strides();
-  std::int64_t first = length > 0 ? skip * (offset < 0 ? strides[row] : strides[column]) : 0;
-  shape[row] = length;
-  strides[row] += strides[column];
-  shape.erase(column);
-  strides.erase(column);
-  return rensa::detail::new_view(a, first, shape, strides);
+  return rensa::detail::diagonal_view(a, offset);
 }
 
 Array trace(const Array& a, std::int64_t offset) { return xp::sum(diagonal(a, offset), -1); }

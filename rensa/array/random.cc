@@ -5,14 +5,15 @@
 
 #include <atomic>
 #include <charconv>
-#include <cstdlib>
 #include <limits>
 #include <random>
 #include <utility>
 
 #include "rensa/array/internal.h"
 #include "rensa/array/random_internal.h"
+#include "rensa/core/environment.h"
 #include "rensa/core/error.h"
+#include "rensa/core/host_memory.h"
 #include "rensa/device/launcher.h"
 #include "rensa/device/operations.h"
 #include "rensa/device/sort_operations.h"
@@ -48,17 +49,8 @@ class Generators {
  public:
   Generators() {
     for (auto& source : sources_) source = std::make_shared<GeneratorSource>();
-    const char* text = std::getenv("RENSA_SEED");
-    if (!text || !*text) {
-      seed(entropy());
-      return;
-    }
-    char* end = nullptr;
-    std::uint64_t value = std::strtoull(text, &end, 10);
-    if (*end != '\0') {
-      throw ValueError(fmt::format("random: RENSA_SEED=\"{}\" is not a number", text));
-    }
-    seed(value);
+    auto given = environment::number("RENSA_SEED", 0, std::numeric_limits<std::uint64_t>::max());
+    seed(given ? *given : entropy());
   }
   const std::shared_ptr<GeneratorSource>& of(Device device) {
     return sources_[device.is_cpu() ? kMaxGpus : device.index];
@@ -309,9 +301,12 @@ Array Generator::randint(const Array& low, const Array& high, const Size& size, 
 
 std::vector<std::uint8_t> Generator::bytes(std::int64_t length) const {
   if (length < 0) throw ValueError(fmt::format("bytes: of {} bytes", length));
-  Array words = draw_integers(*this, "bytes", 0, 0, 2, {(length + 7) / 8}, uint64).get();
+  Array words =
+      draw_integers(*this, "bytes", 0, 0, 2, {length / 8 + (length % 8 != 0)}, uint64).get();
+  auto values = host_list<std::uint8_t>("bytes", length);
   const auto* first = reinterpret_cast<const std::uint8_t*>(words.data());
-  return std::vector<std::uint8_t>(first, first + length);
+  values.insert(values.end(), first, first + length);
+  return values;
 }
 
 // --- location and scale

@@ -28,7 +28,8 @@ class Parameter {
  public:
   template <class T>
   requires std::is_arithmetic_v<T> Parameter(T number) : number_(static_cast<double>(number)) {}
-  Parameter(const Array& array) : array_(array) {}
+  /// Throws ValueError for an undefined array.
+  Parameter(const Array& array);
 
   bool is_array() const { return array_.defined(); }
   const Array& array() const { return array_; }
@@ -173,8 +174,8 @@ class Generator {
   // --- vectors: the last axis of the result is one variate ---------------------------------------
   /// `alpha` is one-dimensional and positive (checked on the CPU only).
   Array dirichlet(const Array& alpha, const Shape& size = {}, Dtype dtype = float32) const;
-  /// Normal variates around `mean` (n,) with covariances `cov` (n, n), symmetric and not negative
-  /// definite. Waits for the device.
+  /// Normal variates around `mean` (n,) with covariances `cov` (n, n), symmetric. Waits for the
+  /// device. Throws ValueError where cov is not positive semi-definite, rounding aside.
   Array multivariate_normal(const Array& mean, const Array& cov, const Shape& size = {},
                             Dtype dtype = float32) const;
   /// How often each of pvals.size() outcomes comes in n trials; the last outcome takes what the

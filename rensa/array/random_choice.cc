@@ -93,6 +93,10 @@ void Generator::shuffle(const Array& a) const {
 }
 
 Array Generator::choice(std::int64_t n, const Shape& size, bool replace, const Array& p) const {
+  for (std::int64_t extent : size) {
+    if (extent < 0)
+      throw ValueError(fmt::format("choice: size {} has a negative extent", size.str()));
+  }
   std::int64_t count = size.total();
   if (n < 0 || (n == 0 && count > 0)) {
     throw ValueError(fmt::format("choice: {} things to choose from", n));

@@ -5,7 +5,9 @@
 
 #include "rensa/array/indexing_routines.h"
 #include "rensa/array/internal.h"
+#include "rensa/core/checked.h"
 #include "rensa/core/error.h"
+#include "rensa/core/host_memory.h"
 #include "rensa/device/indexing_operations.h"
 #include "rensa/device/launcher.h"
 
@@ -75,7 +77,7 @@ Array tile(const Array& a, const Shape& repetitions) {
   Array in = a;
   while (in.ndim() < times.ndim()) in = in.expand_dims(0);
   Shape shape = in.shape();
-  for (int i = 0; i < shape.ndim(); ++i) shape[i] *= times[i];
+  for (int i = 0; i < shape.ndim(); ++i) shape[i] = checked_multiply("tile", shape[i], times[i]);
   Array out = new_array(shape, a.dtype(), a.device());
   if (out.size() == 0 || tile_at_once(in, times, out)) return out;
   for (int i = 0; i < times.ndim(); ++i) {  // one axis after the other
@@ -95,7 +97,7 @@ Array repeat(const Array& a, std::int64_t repeats, OptionalAxis axis) {
   check_repeats("repeat", repeats);
   auto [in, place] = working_axis("repeat", atleast_1d(a), axis);
   Shape shape = in.shape();
-  shape[place] *= repeats;
+  shape[place] = checked_multiply("repeat", shape[place], repeats);
   Array out = new_array(shape, in.dtype(), in.device());
   if (out.size() == 0) return out;
   int split = place;
@@ -117,9 +119,13 @@ Array repeat(const Array& a, std::span<const std::int64_t> counts, OptionalAxis 
     throw ShapeError(fmt::format("repeat: {} counts for axis {} of {}", counts.size(), place,
                                  in.view().describe()));
   }
-  std::vector<std::int64_t> indices;
+  std::int64_t total = 0;
+  for (std::int64_t count : counts) {
+    check_repeats("repeat", count);
+    total = checked_add("repeat", total, count);
+  }
+  auto indices = host_list<std::int64_t>("repeat", total);
   for (std::size_t i = 0; i < counts.size(); ++i) {
-    check_repeats("repeat", counts[i]);
     indices.insert(indices.end(), static_cast<std::size_t>(counts[i]),
                    static_cast<std::int64_t>(i));
   }
@@ -196,7 +202,8 @@ Array roll(const Array& a, const Shape& shifts, const Shape& axes) {
     int axis = normalize_axis("roll", axes[axes.size() == 1 ? 0 : i], a.ndim());
     std::int64_t extent = std::max<std::int64_t>(a.shape()[axis], 1);
     std::int64_t shift = shifts[shifts.size() == 1 ? 0 : i] % extent;
-    by[axis] = (by[axis] + shift + extent) % extent;
+    if (shift < 0) shift += extent;
+    by[axis] += by[axis] < extent - shift ? shift : shift - extent;
   }
   Array out = new_array(a.shape(), a.dtype(), a.device());
   // Every axis that is shifted has two parts: one copy for each combination.

@@ -8,6 +8,7 @@
 #include "rensa/array/indexing_routines.h"
 #include "rensa/array/internal.h"
 #include "rensa/array/sorting.h"
+#include "rensa/core/checked.h"
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"
 #include "rensa/device/signal_operations.h"
@@ -40,7 +41,7 @@ Array sequence(const char* name, const Array& a) {
 Array correlate_with(const char* name, const Array& a, const Array& v, std::string_view mode) {
   std::int64_t n = a.size(), m = v.size(), size = n, offset = m / 2;
   if (mode == "full") {
-    size = n + m - 1;
+    size = checked_add(name, n, m - 1);
     offset = m - 1;
   } else if (mode == "valid") {
     size = n - m + 1;
@@ -167,15 +168,36 @@ Array hanning(std::int64_t m, Placement device) {
   return cos(window_places(m, device) * std::numbers::pi) * 0.5 + 0.5;
 }
 
-Array kaiser(std::int64_t m, double beta, Placement device) {
-  std::vector<double> values;
-  for (std::int64_t i = 0; i < m; ++i) {
-    double place = m == 1 ? 0 : 2 * static_cast<double>(i) / static_cast<double>(m - 1) - 1;
-    double inner = std::sqrt(std::max(0.0, 1 - place * place));
-    values.push_back(std::cyl_bessel_i(0, std::abs(beta) * inner) /
-                     std::cyl_bessel_i(0, std::abs(beta)));
+namespace {
+
+// exp(-x) I0(x), which stays finite where I0(x) does not; x >= 0.
+double scaled_bessel_i0(double x) {
+  if (x < 30) return std::exp(-x) * std::cyl_bessel_i(0, x);
+  double term = 1, sum = 1;  // the asymptotic series, long before its terms grow again
+  for (int k = 1; k < 30 && term > 1e-17; ++k) {
+    term *= (2 * k - 1) * (2 * k - 1) / (8 * x * k);
+    sum += term;
   }
-  return array(values, device);
+  return sum / std::sqrt(2 * std::numbers::pi * x);
+}
+
+}  // namespace
+
+Array kaiser(std::int64_t m, double beta, Placement device) {
+  Array window = new_array({std::max<std::int64_t>(m, 0)}, float64, cpu());
+  auto* values = static_cast<double*>(window.data());
+  beta = std::abs(beta);
+  if (!std::isfinite(beta)) {
+    rensa::detail::fill_elements("kaiser", window, std::nan(""));
+    return window.to(device.device());
+  }
+  double whole = scaled_bessel_i0(beta);
+  for (std::int64_t i = 0; i < window.size(); ++i) {
+    double place = m == 1 ? 0 : 2 * static_cast<double>(i) / static_cast<double>(m - 1) - 1;
+    double inner = beta * std::sqrt(std::max(0.0, 1 - place * place));
+    values[i] = scaled_bessel_i0(inner) / whole * std::exp(inner - beta);
+  }
+  return window.to(device.device());
 }
 
 }  // namespace rensa::xp

@@ -240,18 +240,12 @@ Array tensorinv(const Array& a, int ind) {
   if (ind <= 0 || ind > a.ndim()) {
     throw ValueError(fmt::format("{}: ind is {} for {}", name, ind, a.view().describe()));
   }
-  Shape shape;
-  std::int64_t columns = 1;
-  for (int i = ind; i < a.ndim(); ++i) {
-    shape.push_back(a.shape()[i]);
-    columns *= a.shape()[i];
-  }
-  std::int64_t rows = 1;
-  for (int i = 0; i < ind; ++i) {
-    shape.push_back(a.shape()[i]);
-    rows *= a.shape()[i];
-  }
-  return rensa::detail::inverse(name, a.reshape({rows, columns}), true).reshape(shape);
+  Shape rows, columns;
+  for (int i = 0; i < a.ndim(); ++i) (i < ind ? rows : columns).push_back(a.shape()[i]);
+  Shape shape = columns;
+  for (std::int64_t extent : rows) shape.push_back(extent);
+  return rensa::detail::inverse(name, a.reshape({rows.total(), columns.total()}), true)
+      .reshape(shape);
 }
 
 }  // namespace xp::linalg

@@ -58,9 +58,9 @@ void sort_into(const char* operation, const Array& rows, const Array& out, Opera
 Array rows_along(const Array& a, int axis) {
   int last = a.ndim() - 1;
   Array moved = axis == last ? a : a.transpose(moved_axes(a.ndim(), axis, last));
-  std::int64_t n = a.shape()[axis], rows = 1;
-  for (int i = 0; i < a.ndim(); ++i) rows *= i == axis ? 1 : a.shape()[i];
-  return moved.ascontiguous().reshape({rows, n});
+  Shape others = a.shape();
+  others.erase(axis);
+  return moved.ascontiguous().reshape({others.total(), a.shape()[axis]});
 }
 
 Array from_rows(const Array& rows, Shape shape, int axis) {

@@ -47,9 +47,11 @@ Dtype carried_in(Dtype d) { return itemsize(d) == 2 ? float32 : d; }
 // The number of elements that each result is made of.
 std::int64_t count_along(const char* name, const Array& a, Axes axis) {
   unsigned axes = axis.mask(name, a.ndim());
-  std::int64_t count = 1;
-  for (int i = 0; i < a.ndim(); ++i) count *= axes >> i & 1 ? a.shape()[i] : 1;
-  return count;
+  Shape along;
+  for (int i = 0; i < a.ndim(); ++i) {
+    if (axes >> i & 1) along.push_back(a.shape()[i]);
+  }
+  return along.total();
 }
 
 Shape without_axes(const Shape& shape, unsigned axes) {

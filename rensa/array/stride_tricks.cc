@@ -102,14 +102,13 @@ Array as_strided(const Array& a, const Shape& shape, const Shape& strides) {
   }
   Array view = new_view(a, 0, shape, strides);
   if (view.size() == 0) return view;
-  auto [begin, end] = byte_bounds(view);
-  const char* memory = a.storage()->data();
-  if (begin < memory || end > memory + a.storage()->nbytes()) {
+  std::int64_t begin = 0, end = 0, before = a.view().data - a.storage()->data();
+  view.view().byte_range(&begin, &end, "as_strided");
+  if (begin < -before || end > a.storage()->nbytes() - before) {
     throw ShapeError(fmt::format(
         "as_strided: shape {} with strides {} leaves the memory of {}, which has {} bytes, {} of "
         "them in front of the first element",
-        shape.str(), strides.str(), a.view().describe(), a.storage()->nbytes(),
-        a.view().data - memory));
+        shape.str(), strides.str(), a.view().describe(), a.storage()->nbytes(), before));
   }
   return view;
 }
@@ -140,7 +139,7 @@ Array sliding_window_view(const Array& a, const Shape& window, const Shape& axes
       throw ShapeError(fmt::format("sliding_window_view: the window {} does not fit into {}",
                                    window.str(), a.view().describe()));
     }
-    shape[axis] -= window[i] - 1;
+    shape[axis] = checked_add("sliding_window_view", shape[axis] - window[i], 1);
     shape.push_back(window[i]);
     strides.push_back(a.strides()[axis]);
   }

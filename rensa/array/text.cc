@@ -16,6 +16,7 @@
 #include "rensa/array/io.h"
 #include "rensa/core/error.h"
 #include "rensa/core/files.h"
+#include "rensa/core/host_memory.h"
 
 namespace rensa::xp {
 
@@ -300,7 +301,9 @@ Array parse_text(std::string_view text, const LoadtxtOptions& options) {
   }
   TableReader reader({"loadtxt", options.dtype, options.comments, options.delimiter,
                       options.usecols, options.max_rows, std::nullopt});
-  reader.read(without_ends(lines_of(text), options.skiprows, 0), options.skiprows);
+  with_host_memory("loadtxt", [&] {
+    reader.read(without_ends(lines_of(text), options.skiprows, 0), options.skiprows);
+  });
   return squeezed(reader.array(options.device), options.ndmin, options.unpack, reader.rows() == 0);
 }
 
@@ -329,8 +332,10 @@ Array table_of(FileReader&& file, const GenfromtxtOptions& options) {
   TableReader reader({"genfromtxt", options.dtype, options.comments, options.delimiter,
                       options.usecols, options.max_rows,
                       options.filling_value.value_or(default_filling(options.dtype))});
-  reader.read(without_ends(lines_of(text), options.skip_header, options.skip_footer),
-              options.skip_header);
+  with_host_memory("genfromtxt", [&] {
+    reader.read(without_ends(lines_of(text), options.skip_header, options.skip_footer),
+                options.skip_header);
+  });
   return squeezed(reader.array(options.device), 0, options.unpack, reader.rows() == 0);
 }
 

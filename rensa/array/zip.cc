@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <set>
 #include <utility>
 
 #include "rensa/core/error.h"
+#include "rensa/core/host_memory.h"
 
 namespace rensa {
 
@@ -73,6 +75,7 @@ std::string deflated(std::span<const std::string_view> pieces) {
       Z_OK) {
     throw SerializationError("zip: zlib cannot start");
   }
+  std::unique_ptr<z_stream, int (*)(z_stream*)> end(&stream, deflateEnd);
   std::string out, buffer(std::size_t{1} << 16, '\0');
   auto feed = [&](std::string_view piece, bool last) {
     std::size_t in_used = 0;
@@ -82,14 +85,12 @@ std::string deflated(std::span<const std::string_view> pieces) {
       out.append(buffer, 0, buffer.size() - stream.avail_out);
       if (status == Z_STREAM_END) return;
       if (status != Z_OK && status != Z_BUF_ERROR) {
-        deflateEnd(&stream);
         throw SerializationError("zip: zlib failed to compress");
       }
     } while (last || in_used < piece.size() || stream.avail_in > 0 || stream.avail_out == 0);
   };
   for (std::string_view piece : pieces) feed(piece, false);
   feed({}, true);
-  deflateEnd(&stream);
   return out;
 }
 
@@ -159,7 +160,9 @@ void ZipWriter::write(std::string_view bytes) {
 
 void ZipWriter::add(const std::string& name, std::initializer_list<std::string_view> pieces,
                     bool compress) {
-  std::string packed = compress ? deflated(pieces) : std::string();
+  std::string packed = compress
+                           ? with_host_memory("savez_compressed", [&] { return deflated(pieces); })
+                           : std::string();
   std::uint64_t size = 0;
   uLong crc = 0;
   for (std::string_view piece : pieces) {
@@ -338,17 +341,21 @@ std::string ZipReader::read(const std::string& name) const {
   }
   std::string_view body(bytes_.data() + data, entry.compressed_size);
   std::string content;
+  auto take = [&](std::uint64_t size) {
+    with_host_memory(path_.c_str(), [&] { content.resize(size); });
+  };
   if (entry.method == kStored) {
     if (entry.size != entry.compressed_size) {
       fail(fmt::format("the entry '{}' declares two sizes", name));
     }
-    content = body;
+    take(entry.size);
+    body.copy(content.data(), body.size());
   } else if (entry.method == kDeflated) {
     if (entry.size / kMostExpansion > entry.compressed_size) {
       fail(fmt::format("the entry '{}' declares {} bytes, more than {} compressed ones can hold",
                        name, entry.size, entry.compressed_size));
     }
-    content.resize(entry.size);
+    take(entry.size);
     if (!inflate_exactly(body, &content)) {
       fail(fmt::format("the entry '{}' is damaged: it is not {} bytes", name, entry.size));
     }

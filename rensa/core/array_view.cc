@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "rensa/core/error.h"
+
 namespace rensa {
 
 bool ArrayView::is_c_contiguous() const {
@@ -12,19 +14,26 @@ bool ArrayView::is_c_contiguous() const {
     if (shape[i] == 0) return true;
     if (shape[i] == 1) continue;
     contiguous &= strides[i] == expected;
-    expected *= shape[i];
+    expected = wrapping_multiply(expected, shape[i]);
   }
   return contiguous;
 }
 
-void ArrayView::byte_range(std::int64_t* begin, std::int64_t* end) const {
+void ArrayView::byte_range(std::int64_t* begin, std::int64_t* end, const char* operation) const {
   *begin = 0;
   *end = 0;
   if (size() == 0) return;
+  *end = itemsize(dtype);
   for (int i = 0; i < ndim(); ++i) {
-    (strides[i] < 0 ? *begin : *end) += (shape[i] - 1) * strides[i];
+    std::int64_t reach = 0;
+    std::int64_t& side = strides[i] < 0 ? *begin : *end;
+    if (__builtin_mul_overflow(shape[i] - 1, strides[i], &reach) ||
+        __builtin_add_overflow(side, reach, &side)) {
+      throw ShapeError(
+          fmt::format("{}: shape {} with strides {} reaches further than an address counts",
+                      operation, shape.str(), strides.str()));
+    }
   }
-  *end += itemsize(dtype);
 }
 
 std::string ArrayView::describe() const {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "rensa/core/checked.h"
 #include "rensa/core/device.h"
 #include "rensa/core/dtype.h"
 #include "rensa/core/shape.h"
@@ -19,12 +20,14 @@ struct ArrayView {
 
   int ndim() const { return shape.ndim(); }
   std::int64_t size() const { return shape.total(); }
-  std::int64_t nbytes() const { return size() * itemsize(dtype); }
+  std::int64_t nbytes() const { return checked_multiply("nbytes", size(), itemsize(dtype)); }
   template <class T> T* as() const { return reinterpret_cast<T*>(data); }
 
   bool is_c_contiguous() const;
   /// The half-open byte range, relative to `data`, that the elements lie in (strides may be < 0).
-  void byte_range(std::int64_t* begin, std::int64_t* end) const;
+  /// Throws ShapeError naming `operation` where it is further than an address counts.
+  void byte_range(std::int64_t* begin, std::int64_t* end,
+                  const char* operation = "byte_range") const;
   /// "cuda:0 (5, 4, 3) float32", the way errors speak of an operand.
   std::string describe() const;
 };

@@ -49,6 +49,11 @@ Device::Device(std::string_view text) {
   index = static_cast<short>(value);
 }
 
+void Device::throw_no_index(int index) {
+  throw DeviceError(fmt::format("Device: there is no GPU {}: they are counted from 0 to {}", index,
+                                kMaxGpus - 1));
+}
+
 std::string Device::str() const { return is_cpu() ? "cpu" : fmt::format("cuda:{}", index); }
 
 Device current_gpu() {

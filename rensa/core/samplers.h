@@ -47,6 +47,9 @@ namespace draw {
 #define RENSA_DRAW inline
 #endif
 
+/// Counts are stored as int64: what is drawn stays below its end, and so do numbers of trials.
+constexpr double kMostCounted = 9.2e18;
+
 RENSA_DRAW double nan() { return m::infinity<double>() - m::infinity<double>(); }
 
 RENSA_DRAW double exponential(VariateStream& s) { return -m::log(s.open()); }
@@ -168,7 +171,7 @@ RENSA_DRAW double vonmises(VariateStream& s, double mu, double kappa) {
 
 /// Knuth's products below 10, from there Hoermann's PTRS (1993).
 RENSA_DRAW double poisson(VariateStream& s, double lam) {
-  if (!(lam >= 0)) return nan();
+  if (!(lam >= 0 && lam <= kMostCounted)) return nan();
   if (lam == 0) return 0;
   if (lam < 10) {
     double bound = m::exp(-lam), product = s.uniform(), k = 0;
@@ -226,7 +229,7 @@ RENSA_DRAW double binomial_below_half(VariateStream& s, double n, double p) {
 }
 
 RENSA_DRAW double binomial(VariateStream& s, double n, double p) {
-  if (!(n >= 0 && p >= 0 && p <= 1)) return nan();
+  if (!(n >= 0 && n <= kMostCounted && p >= 0 && p <= 1)) return nan();
   if (n == 0 || p == 0) return 0;
   return p <= 0.5 ? binomial_below_half(s, n, p) : n - binomial_below_half(s, n, 1 - p);
 }
@@ -285,12 +288,52 @@ RENSA_DRAW double geometric(VariateStream& s, double p) {
   return k < 1 ? 1 : k < 9223372036854774784.0 ? k : 9223372036854774784.0;
 }
 
-/// The good ones among `sample` drawn from good + bad, one after the other of the fewer side.
+/// log((x + d)!) - log(x!) less d * log(x + 1), which the four of them below have in common.
+RENSA_DRAW double factorials_apart(double x, double d) {
+  return (x + d + 0.5) * m::log1p(d / (x + 1)) - d + stirling_rest(x + d) - stirling_rest(x);
+}
+
+/// Stadlober's HRUA* (1990): the members of a group of `fewer` among `drawn` of fewer + more, by
+/// the ratio of uniforms. fewer <= more, drawn at most half of all, and neither small.
+RENSA_DRAW double hypergeometric_ratio(VariateStream& s, double fewer, double more, double drawn) {
+  double total = fewer + more, share = fewer / total, mean = drawn * share;
+  double variance = (total - drawn) / (total - 1) * mean * (more / total);
+  double deviation = m::sqrt(variance + 0.5);
+  double width =
+      1.7155277699214135 * deviation + 0.8989161620588988;  // 2 sqrt(2/e), 3 - 2 sqrt(3/e)
+  double mode = m::floor((drawn + 1) * ((fewer + 1) / (total + 2)));
+  double most = (drawn < fewer ? drawn : fewer) + 1, far = m::floor(mean + 0.5 + 16 * deviation);
+  if (far < most) most = far;
+  double of_fewer = fewer - mode, of_drawn = drawn - mode, rest = more - drawn + mode;
+  double slope = m::log((mode + 1) / (of_fewer + 1) * ((rest + 1) / (of_drawn + 1)));
+  for (;;) {
+    double u = s.open(), v = s.uniform();
+    double x = mean + 0.5 + width * (v - 0.5) / u;
+    if (!(x >= 0 && x < most)) continue;
+    double k = m::floor(x), d = k - mode;
+    // log of P(k) / P(mode)
+    double t = -(factorials_apart(mode, d) + factorials_apart(of_fewer, -d) +
+                 factorials_apart(of_drawn, -d) + factorials_apart(rest, d)) -
+               d * slope;
+    if (u * (4 - u) - 3 <= t) return k;
+    if (u * (u - t) >= 1) continue;
+    if (2 * m::log(u) <= t) return k;
+  }
+}
+
+/// The good ones among `sample` drawn from good + bad. Few are drawn one after the other.
 RENSA_DRAW double hypergeometric(VariateStream& s, double good, double bad, double sample) {
   double total = good + bad;
-  if (!(good >= 0 && bad >= 0 && sample >= 0 && sample <= total)) return nan();
+  bool inside = good >= 0 && bad >= 0 && sample >= 0 && sample <= total;
+  if (!(inside && total <= kMostCounted)) return nan();
   bool rest = sample > total / 2;
-  double drawn = rest ? total - sample : sample, left = good, of = total, hits = 0;
+  double drawn = rest ? total - sample : sample, hits = 0;
+  if (drawn >= 10) {
+    hits = good <= bad ? hypergeometric_ratio(s, good, bad, drawn)
+                       : drawn - hypergeometric_ratio(s, bad, good, drawn);
+    return rest ? good - hits : hits;
+  }
+  double left = good, of = total;
   // NOLINTNEXTLINE(clang-analyzer-security.FloatLoopCounter): whole numbers
   for (double i = 0; i < drawn; i += 1, of -= 1) {
     if (s.uniform() * of < left) hits += 1, left -= 1;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <ostream>
 
+#include "rensa/core/checked.h"
 #include "rensa/core/error.h"
 
 namespace rensa {
@@ -28,6 +29,10 @@ Shape::Shape(std::initializer_list<Extent> values) {
   if (values.size() > static_cast<std::size_t>(kMaxNdim)) too_many(values.size());
   std::copy(values.begin(), values.end(), values_);
   ndim_ = static_cast<int>(values.size());
+}
+
+void detail::throw_uncountable(const char* operation, std::int64_t a, char sign, std::int64_t b) {
+  throw ShapeError(fmt::format("{}: {} {} {} is more than can be counted", operation, a, sign, b));
 }
 
 Shape::Shape(std::span<const std::int64_t> values) {
@@ -56,12 +61,18 @@ void Shape::push_back(std::int64_t value) { insert(ndim_, value); }
 
 void Shape::insert(int position, std::int64_t value) {
   if (ndim_ == kMaxNdim) too_many(kMaxNdim + 1);
+  if (position < 0 || position > ndim_) {
+    throw IndexError(fmt::format("shape: {} has no place {}", str(), position));
+  }
   std::copy_backward(values_ + position, values_ + ndim_, values_ + ndim_ + 1);
   values_[position] = value;
   ++ndim_;
 }
 
 void Shape::erase(int position) {
+  if (position < 0 || position >= ndim_) {
+    throw IndexError(fmt::format("shape: {} has no place {}", str(), position));
+  }
   std::copy(values_ + position + 1, values_ + ndim_, values_ + position);
   values_[--ndim_] = 0;
 }
@@ -120,7 +131,7 @@ Shape contiguous_strides(const Shape& shape, std::int64_t itemsize) {
   std::int64_t stride = itemsize;
   for (int i = shape.ndim() - 1; i >= 0; --i) {
     strides[i] = stride;
-    stride *= std::max<std::int64_t>(shape[i], 1);
+    stride = wrapping_multiply(stride, std::max<std::int64_t>(shape[i], 1));
   }
   return strides;
 }

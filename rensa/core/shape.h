@@ -53,6 +53,7 @@ class Shape {
   const std::int64_t* end() const { return values_ + ndim_; }
   const std::int64_t* data() const { return values_; }
   void push_back(std::int64_t value);
+  /// Throw IndexError for a place that is not there, ShapeError for a value too many.
   void insert(int position, std::int64_t value);
   void erase(int position);
 

@@ -8,17 +8,16 @@
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <exception>
 #include <mutex>
-#include <string_view>
 #include <system_error>
 #include <thread>
 #include <vector>
 
+#include "rensa/core/environment.h"
 #include "rensa/core/error.h"
 #include "rensa/core/fork.h"
 
@@ -98,18 +97,8 @@ class Job {
 };
 
 int threads_of_environment() {
-  if (const char* text = std::getenv("RENSA_NUM_THREADS")) {
-    std::string_view view = text;
-    int n = 0;
-    auto [end, error] = std::from_chars(view.data(), view.data() + view.size(), n);
-    if (error != std::errc() || end != view.data() + view.size() || n < 1 || n > kMaxThreads) {
-      throw ValueError(
-          fmt::format("RENSA_NUM_THREADS=\"{}\" is no number of threads: it must lie "
-                      "in 1 to {}",
-                      view, kMaxThreads));
-    }
-    return n;
-  }
+  if (auto n = environment::number("RENSA_NUM_THREADS", 1, kMaxThreads))
+    return static_cast<int>(*n);
   cpu_set_t set;
   int cores = sched_getaffinity(0, sizeof(set), &set) == 0
                   ? CPU_COUNT(&set)

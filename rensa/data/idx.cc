@@ -55,6 +55,10 @@ std::uint32_t big_endian(const unsigned char* b) {
 }  // namespace
 
 Array read_idx_gz(const std::string& path, int ndim) {
+  if (ndim < 1 || ndim > kMaxNdim) {
+    throw ValueError(
+        fmt::format("read_idx_gz: an array has 1 to {} dimensions, not {}", kMaxNdim, ndim));
+  }
   std::error_code unknown;
   bool regular = std::filesystem::is_regular_file(path, unknown);
   if (std::filesystem::exists(path, unknown) && !regular) {

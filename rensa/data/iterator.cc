@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "rensa/array/random.h"
+#include "rensa/core/checked.h"
 #include "rensa/core/error.h"
+#include "rensa/core/host_memory.h"
 #include "rensa/data/epoch_order.h"
 
 namespace rensa {
@@ -80,12 +82,11 @@ class SerialBody final : public IteratorBody {
     std::int64_t count = options_.repeat ? batch_size_ : std::min(batch_size_, n_ - position_);
     std::optional<Batch> batch = peek(count);
     position_ += count;
-    while (position_ >= n_) {
-      position_ -= n_;
-      ++epoch_;
+    if (std::int64_t epochs = position_ / n_; epochs > 0) {
+      position_ %= n_;
+      epoch_ += epochs;
       is_new_epoch_ = true;
-      if (options_.repeat) advance_order();
-      else position_ = 0;
+      if (options_.repeat) advance_order(epochs);
     }
     return batch;
   }
@@ -95,7 +96,7 @@ class SerialBody final : public IteratorBody {
     position_ = 0;
     is_new_epoch_ = false;
     previous_epoch_detail_.reset();
-    if (!order_ || options_.shuffle) advance_order();
+    if (!order_ || options_.shuffle) advance_order(1);
   }
 
   std::int64_t epoch() const override { return epoch_; }
@@ -118,14 +119,14 @@ class SerialBody final : public IteratorBody {
                  position_);
   }
 
-  /// The next order, from the drawn ones: generation g's examples are followed by the first of
-  /// g + 1, g + 2 ... as far as the overhang reaches.
-  void advance_order() {
+  /// The order so many epochs on, from the drawn ones: generation g's examples are followed by the
+  /// first of g + 1, g + 2 ... as far as the overhang reaches.
+  void advance_order(std::int64_t epochs) {
     if (order_ && !options_.shuffle) return;
-    if (order_) ++generation_;
-    Array indices = xp::empty({n_ + overhang()}, int64, cpu());
+    if (order_) generation_ += epochs;
+    Array indices = xp::empty({checked_add("SerialIterator", n_, overhang())}, int64, cpu());
     auto* out = static_cast<std::int64_t*>(indices.data());
-    std::vector<std::int64_t> drawn(static_cast<std::size_t>(n_));
+    auto drawn = host_vector<std::int64_t>("SerialIterator", n_);
     for (std::int64_t g = generation_, done = 0; done < indices.size(); ++g) {
       if (options_.shuffle) {
         random_order(*options_.seed, g, n_, drawn.data());

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <filesystem>
 #include <vector>
 
+#include "rensa/core/environment.h"
 #include "rensa/core/error.h"
 #include "rensa/core/files.h"
 #include "rensa/core/user_cache.h"
@@ -52,8 +52,8 @@ fs::path cache_folder() {
 
 std::vector<fs::path> candidate_folders() {
   std::vector<fs::path> folders;
-  if (const char* root = std::getenv("RENSA_DATASET_ROOT"); root && *root) {
-    folders = {fs::path(root) / "mnist", fs::path(root)};
+  if (auto root = environment::text("RENSA_DATASET_ROOT")) {
+    folders = {fs::path(*root) / "mnist", fs::path(*root)};
   }
   if (fs::path cache = cache_folder(); !cache.empty()) folders.push_back(cache);
   return folders;

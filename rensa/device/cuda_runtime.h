@@ -99,7 +99,7 @@ void set_limit(Device device, Limit limit, std::size_t value);
 
 /// Named ranges for profilers, around operations. Off unless a profiler is attached or
 /// RENSA_NVTX=1.
-bool ranges_on() noexcept;
+bool ranges_on();
 void push_range(const char* name) noexcept;
 void pop_range() noexcept;
 /// What the user asks of profilers; without one, and in a build without CUDA, nothing.

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "rensa/core/error.h"
+#include "rensa/core/host_memory.h"
 #include "rensa/device/cuda_runtime.h"
 #include "rensa/device/device_state.h"
 #include "rensa/device/linalg_operations.h"
@@ -112,12 +113,11 @@ void launch(Operation& operation) {
     recorder->operation(operation);
     if (current_tracer) return;
   }
-  if (placement.stream) {
-    run_on(placement.stream, operation);
-  } else {
+  with_host_memory(operation.name(), [&] {
+    if (placement.stream) return run_on(placement.stream, operation);
     timeline::Span span(timeline::Kind::operation, operation.name(), cpu());
     operation.run_cpu();
-  }
+  });
 }
 
 namespace cuda {

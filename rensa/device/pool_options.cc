@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <cstdlib>
 
+#include "rensa/core/environment.h"
 #include "rensa/core/error.h"
 #include "rensa/device/memory_pool.h"
 
@@ -34,25 +34,18 @@ std::int64_t parse_memory_limit(const char* who, std::string_view text, std::int
 }
 
 void limit_from_environment(MemoryPool& pool) {
-  if (const char* text = std::getenv("RENSA_GPU_MEMORY_LIMIT")) {
-    pool.set_limit(parse_memory_limit("RENSA_GPU_MEMORY_LIMIT", text, pool.capacity()));
+  if (auto text = environment::text("RENSA_GPU_MEMORY_LIMIT")) {
+    pool.set_limit(parse_memory_limit("RENSA_GPU_MEMORY_LIMIT", *text, pool.capacity()));
   }
 }
 
-namespace {
-bool environment_is(const char* name, std::string_view value) {
-  const char* text = std::getenv(name);
-  return text && text == value;
-}
-}  // namespace
-
 bool pool_off() {
-  static const bool off = environment_is("RENSA_POOL", "off");
+  static const bool off = environment::word("RENSA_POOL", {"on", "off"}) == 1;
   return off;
 }
 
 bool pool_poison() {
-  static const bool on = environment_is("RENSA_POOL_POISON", "1");
+  static const bool on = environment::flag("RENSA_POOL_POISON").value_or(false);
   return on;
 }
 

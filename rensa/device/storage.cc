@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -17,6 +16,7 @@
 
 #include "rensa/core/error.h"
 #include "rensa/core/fork.h"
+#include "rensa/core/host_memory.h"
 #include "rensa/device/allocators.h"
 #include "rensa/device/cuda_runtime.h"
 #include "rensa/device/devices.h"
@@ -41,14 +41,8 @@ constexpr bool kAddressSanitizer = false;
 
 constexpr std::int64_t kAlignment = 64;
 constexpr std::int64_t kHeader = 64;  // a HeapStorage stands in front of its data
-constexpr std::int64_t kMostAsked = std::int64_t{1} << 50;
-
-/// Twice what the machine has: more is a mistake, though the system might promise it.
-std::int64_t most_asked() {
-  static const std::int64_t most =
-      std::min<std::int64_t>(kMostAsked, 2 * sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE));
-  return most;
-}
+constexpr std::int64_t kMostAsked = std::int64_t{1}
+                                    << 50;  // no machine has most_host_memory() above
 
 /// The capacities that blocks come in: multiples of 64 up to 512, then eight to each doubling.
 constexpr int kClasses = 8 + 8 * 42;
@@ -197,7 +191,7 @@ class HeapStorage final : public Storage {
   }
 
   static StoragePtr make(std::int64_t nbytes) {
-    if (nbytes < 0 || nbytes > most_asked()) fail(nbytes);
+    if (nbytes < 0 || nbytes > most_host_memory()) fail(nbytes);
     int c = size_class(nbytes);
     if (HeapCache::Block* block = HeapCache::instance().take(c)) {
       return StoragePtr(new (block) HeapStorage(block->raw, c, nbytes));

@@ -5,12 +5,11 @@
 
 #include <array>
 #include <atomic>
-#include <cstdlib>
 #include <exception>
 #include <map>
-#include <string_view>
 #include <utility>
 
+#include "rensa/core/environment.h"
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
 #include "rensa/device/cuda_runtime.h"
@@ -60,10 +59,7 @@ const std::shared_ptr<StreamState>& own_stream(Device device) {
 }
 
 std::atomic<bool>& per_thread_streams() {
-  static std::atomic<bool> on{[] {
-    const char* asked = std::getenv("RENSA_PER_THREAD_STREAMS");
-    return asked && std::string_view(asked) == "1";
-  }()};
+  static std::atomic<bool> on{environment::flag("RENSA_PER_THREAD_STREAMS").value_or(false)};
   return on;
 }
 

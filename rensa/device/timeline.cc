@@ -8,9 +8,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <unordered_map>
 #include <utility>
 
+#include "rensa/core/environment.h"
 #include "rensa/core/error.h"
 #include "rensa/device/cuda_runtime.h"
 #include "rensa/device/devices.h"
@@ -73,16 +76,16 @@ std::int64_t now_ns() {
 
 bool look() {
   if (state.load(std::memory_order_acquire) != State::asking) return is_recording();
-  const char* path = nullptr;
+  std::optional<std::string> path;
   {
     std::lock_guard<std::mutex> hold(state_mutex());
     if (state.load(std::memory_order_relaxed) != State::asking) return is_recording();
-    path = std::getenv("RENSA_TIMELINE");
+    path = environment::text("RENSA_TIMELINE");
     state.store(State::off, std::memory_order_release);
   }
-  if (!path || !*path) return false;
+  if (!path) return false;
   try {
-    to_the_end() = new Recording(path);
+    to_the_end() = new Recording(*path);
     // Registered after the CUDA runtime's own: the GPUs' part is fetched before that is gone.
     std::atexit(finish_at_exit);
   } catch (const std::exception& error) {

@@ -13,7 +13,6 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <mutex>
@@ -23,6 +22,7 @@
 #include <thread>
 #include <utility>
 
+#include "rensa/core/environment.h"
 #include "rensa/core/error.h"
 #include "rensa/core/fork.h"
 #include "rensa/core/sha256.h"
@@ -242,7 +242,8 @@ bool load_kept(const Folder& folder, const std::vector<std::string>& names,
 }  // namespace
 
 std::string kernel_cache_folder() {
-  if (const char* folder = std::getenv("RENSA_KERNEL_CACHE")) return folder;
+  if (environment::is_empty("RENSA_KERNEL_CACHE")) return {};
+  if (auto folder = environment::text("RENSA_KERNEL_CACHE")) return *folder;
   std::string cache = user_cache_folder();
   return cache.empty() ? cache : (fs::path(cache) / "kernels").string();
 }

@@ -39,11 +39,6 @@ bool is_gpu_code(const std::string& bytes) {
           bytes.find(".target") != std::string::npos && bytes.find('\0') == std::string::npos);
 }
 
-Device current_gpu() {
-  Device current = ThreadState::current().device;
-  return current.is_cuda() ? current : gpu(0);
-}
-
 }  // namespace
 
 struct RawModule::Impl {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fstream>
 #include <functional>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <sstream>
@@ -251,6 +252,47 @@ TEST_P(DistributionTest, NumbersOutOfTheDomainAreNamed) {
   // In arrays they give NaN.
   V v = g.gamma(xp::array({-1.0, 2.0, std::nan("")})).to_vector<double>();
   EXPECT_TRUE(std::isnan(v[0]) && !std::isnan(v[1]) && std::isnan(v[2]));
+}
+
+TEST_P(DistributionTest, NumbersTooLargeForTheirCountsAreNamed) {
+  Generator g = xp::random::default_rng(1);
+  const double infinity = std::numeric_limits<double>::infinity();
+  EXPECT_THROW(g.negative_binomial(5, 1e-300, {2}), ValueError);
+  EXPECT_THROW(g.negative_binomial(1e200, 0.5, {2}), ValueError);
+  EXPECT_THROW(g.binomial(infinity, 0.5, {2}), ValueError);
+  EXPECT_THROW(g.hypergeometric(infinity, 1, 1, {2}), ValueError);
+  EXPECT_THROW(g.hypergeometric(9e18, 9e18, 5, {2}), ValueError);
+  EXPECT_THROW(g.normal(Array()), ValueError);
+  EXPECT_THROW(g.poisson(Array(), {2}), ValueError);
+  // In arrays they give NaN, and are not looked for without end.
+  Array large = xp::array({infinity, 1e300});
+  for (const Array& drawn :
+       {g.poisson(large, {}, float64), g.binomial(large, 0.5, {}, float64),
+        g.hypergeometric(large, 3, 2, {}, float64), g.negative_binomial(large, 0.5, {}, float64)}) {
+    for (double value : drawn.to_vector<double>()) EXPECT_TRUE(std::isnan(value));
+  }
+}
+
+// Beside the normal distribution that these are so near to.
+TEST_P(DistributionTest, HypergeometricOfAnySize) {
+  struct Case {
+    double good, bad, sample;
+  };
+  const std::int64_t n = 20000;
+  for (const Case& c : {Case{1e18, 1e18, 1e18}, Case{4e18, 1e18, 3e12}, Case{3e9, 7e9, 9.5e9}}) {
+    double total = c.good + c.bad, mean = c.sample * (c.good / total);
+    double deviation = std::sqrt(mean * (c.bad / total) * ((total - c.sample) / (total - 1)));
+    V drawn = xp::random::default_rng(31)
+                  .hypergeometric(c.good, c.bad, c.sample, {n}, float64)
+                  .to_vector<double>();
+    std::sort(drawn.begin(), drawn.end());
+    for (double z : {-2.0, -1.2, -0.5, 0.0, 0.3, 0.9, 1.6, 2.4}) {
+      auto below = std::upper_bound(drawn.begin(), drawn.end(), mean + z * deviation);
+      EXPECT_NEAR(static_cast<double>(below - drawn.begin()) / n,
+                  0.5 * std::erfc(-z / std::sqrt(2)), 2.28 / std::sqrt(n))
+          << c.good << " at " << z;
+    }
+  }
 }
 
 TEST_P(DistributionTest, Limits) {

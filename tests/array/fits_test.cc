@@ -69,6 +69,10 @@ TEST(MultivariateNormal, HasItsMeanAndCovariance) {
     EXPECT_THAT(testing::thrown<ShapeError>(
                     [&] { g.multivariate_normal(mean.to(device)[Slice(2)], cov.to(device)); }),
                 ::testing::HasSubstr("multivariate_normal"));
+    Array indefinite = xp::array({{1.0, 0.0}, {0.0, -1.0}}, device),
+          none = xp::zeros({2}, float64, device);
+    EXPECT_THAT(testing::thrown<ValueError>([&] { g.multivariate_normal(none, indefinite); }),
+                ::testing::HasSubstr("eigenvalue -1"));
   }
 }
 

@@ -60,7 +60,7 @@ class Busy {
 };
 
 struct Threads {  // for a scope
-  explicit Threads(int n) : previous(num_threads()) { set_num_threads(n); }
+  explicit Threads(int n) : previous(get_num_threads()) { set_num_threads(n); }
   ~Threads() { set_num_threads(previous); }
   int previous;
 };

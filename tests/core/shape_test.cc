@@ -3,10 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <sstream>
+#include <utility>
 #include <vector>
 
 #include "rensa/core/array_view.h"
+#include "rensa/core/checked.h"
 #include "rensa/core/error.h"
 
 namespace rensa {
@@ -55,6 +58,52 @@ TEST(Shape, AndDtypesPrintToStreams) {
   std::ostringstream os;
   os << Shape({2, 3}) << " " << float32;
   EXPECT_EQ(os.str(), "(2, 3) float32");
+}
+
+TEST(Shape, HasNoPlacesBeyondItsEnds) {
+  Shape none, two = {3, 4};
+  EXPECT_THROW(none.erase(0), IndexError);
+  EXPECT_THROW(two.erase(2), IndexError);
+  EXPECT_THROW(two.erase(-1), IndexError);
+  EXPECT_THROW(two.insert(3, 1), IndexError);
+  EXPECT_EQ(two, Shape({3, 4}));
+}
+
+TEST(Checked, ThrowsWhereInt64WrapsAround) {
+  constexpr std::int64_t kMost = INT64_MAX, kLeast = INT64_MIN;
+  EXPECT_EQ(checked_add("pad", kMost - 1, 1), kMost);
+  EXPECT_EQ(checked_subtract("pad", kLeast + 1, 1), kLeast);
+  EXPECT_EQ(checked_multiply("pad", std::int64_t{1} << 31, std::int64_t{1} << 31),
+            std::int64_t{1} << 62);
+  EXPECT_THROW(checked_add("pad", kMost, 1), ShapeError);
+  EXPECT_THROW(checked_subtract("pad", 0, kLeast), ShapeError);
+  EXPECT_THROW(checked_multiply("pad", kLeast, -1), ShapeError);
+  try {
+    checked_multiply("tile", kMost, 2);
+    FAIL();
+  } catch (const ShapeError& e) {
+    EXPECT_STREQ(e.what(), "tile: 9223372036854775807 * 2 is more than can be counted");
+  }
+}
+
+TEST(View, ReachesNoFurtherThanAnAddressCounts) {
+  ArrayView view;
+  std::int64_t begin = 0, end = 0;
+  for (auto [shape, strides] : {std::pair{Shape{INT64_MAX / 2}, Shape{5}},
+                                {Shape{3}, {INT64_MIN}},
+                                {Shape{2, 2}, {INT64_MAX, INT64_MAX}}}) {
+    view.shape = shape;
+    view.strides = strides;
+    EXPECT_THROW(view.byte_range(&begin, &end), ShapeError) << shape.str() << strides.str();
+  }
+  view.shape = {3, 2};
+  view.strides = {-8, 4};
+  view.byte_range(&begin, &end);
+  EXPECT_EQ(begin, -16);
+  EXPECT_EQ(end, 8);
+  view.strides = {0, 0};
+  view.shape = {std::int64_t{1} << 62, 1};
+  EXPECT_THROW(view.nbytes(), ShapeError);
 }
 
 TEST(Shape, TotalNeverOverflowsUnseen) {
@@ -146,6 +195,15 @@ TEST(ArrayView, Collapses) {
   collapse_axes(single, 1);
   EXPECT_EQ(one.ndim(), 0);
   EXPECT_EQ(one.size(), 1);
+}
+
+TEST(DeviceName, CountsGpusFromNoughtToTheLast) {
+  EXPECT_EQ(gpu(kMaxGpus - 1).index, kMaxGpus - 1);
+  for (int index : {-1, kMaxGpus, 40000, 65536, INT32_MAX, INT32_MIN}) {
+    EXPECT_THROW(gpu(index), DeviceError) << index;
+  }
+  EXPECT_THROW(Device("cuda:99999999999"), DeviceError);
+  EXPECT_THROW(Device("cuda:65536"), DeviceError);
 }
 
 TEST(DeviceName, ReadsAndPrints) {

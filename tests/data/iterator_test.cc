@@ -1,6 +1,7 @@
 // SerialIterator's state machine.
 #include "rensa/data/iterator.h"
 
+#include <limits>
 #include <numeric>
 
 #include "rensa/array/random.h"
@@ -69,6 +70,24 @@ TEST(SerialIterator, ABatchMayBeLargerThanTheDataset) {
   iterators::SerialIterator once(numbers(3), 7, {.repeat = false, .shuffle = false});
   EXPECT_EQ(next_indices(once), (Indices{0, 1, 2}));
   EXPECT_FALSE(once.next());
+}
+
+TEST(SerialIterator, ABatchOfManyEpochsIsAsManyOrders) {
+  // What small batches give one after the other: the orders do not depend on the batches.
+  iterators::SerialIterator one(numbers(3), 1, {.seed = 5}), many(numbers(3), 3000, {.seed = 5});
+  for (int batch = 0; batch < 2; ++batch) {
+    Indices want;
+    for (int i = 0; i < 3000; ++i) want.push_back(next_indices(one)[0]);
+    EXPECT_EQ(next_indices(many), want);
+    EXPECT_TRUE(many.is_new_epoch());
+    EXPECT_EQ(many.epoch(), 1000 * (batch + 1));
+  }
+}
+
+TEST(SerialIterator, ABatchThatNoMemoryHoldsIsRefused) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  EXPECT_THROW(iterators::SerialIterator(numbers(5), kMost), ShapeError);
+  EXPECT_THROW(iterators::SerialIterator(numbers(5), kMost / 2), OutOfMemoryError);
 }
 
 TEST(SerialIterator, EachEpochIsAnotherOrderOfAllExamples) {

@@ -51,6 +51,10 @@ CASES = [
     ("geometric", [0.7], st.geom(0.7)),
     ("hypergeometric", [15, 25, 10], st.hypergeom(40, 15, 10)),
     ("hypergeometric", [15, 25, 33], st.hypergeom(40, 15, 33)),
+    ("hypergeometric", [20, 300, 40], st.hypergeom(320, 20, 40)),
+    ("hypergeometric", [700, 300, 500], st.hypergeom(1000, 700, 500)),
+    ("hypergeometric", [40000, 25000, 60000], st.hypergeom(65000, 40000, 60000)),
+    ("hypergeometric", [300000, 2000000, 1000], st.hypergeom(2300000, 300000, 1000)),
     ("zipf", [2.5], st.zipf(2.5)),
     ("logseries", [0.8], st.logser(0.8)),
 ]

@@ -97,6 +97,9 @@ TEST_F(IdxTest, DamagedGzip) {
   std::string bytes = testing::read_file(folder_ / "a.gz");
   testing::write_file(folder_ / "a.gz", bytes.substr(0, bytes.size() - 12));
   EXPECT_NE(message_of([&] { read_idx_gz(folder_ / "a.gz", 1); }), "no SerializationError");
+  for (int ndim : {-1, 0, 9, 1000000}) {
+    EXPECT_THROW(read_idx_gz(folder_ / "a.gz", ndim), ValueError) << ndim;
+  }
 }
 
 /// Sets an environment variable for a scope.

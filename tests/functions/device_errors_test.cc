@@ -27,7 +27,7 @@ TEST(DeviceErrors, IndexOutOfRange) {
   for (Device device : testing::test_devices()) {
     Array x = xp::arange(10, float32, device).reshape({5, 2});
     for (std::int64_t bad : {std::int64_t{5}, std::int64_t{-6}, std::int64_t{1} << 40}) {
-      Array index = xp::array<std::int64_t>({0, bad, 1}, device);
+      Array index = xp::array({0, bad, 1}, device);
       std::string text = error_text<IndexError>([&] {
         Array rows = x[index];
         rows.to_vector<float>();
@@ -36,7 +36,7 @@ TEST(DeviceErrors, IndexOutOfRange) {
       EXPECT_NE(text.find(std::to_string(bad)), std::string::npos) << text;
       EXPECT_NE(text.find('5'), std::string::npos) << text;
     }
-    Array good = x[xp::array<std::int64_t>({-1, 0}, device)];
+    Array good = x[xp::array({-1, 0}, device)];
     EXPECT_EQ(good.to_vector<float>(), (std::vector<float>{8, 9, 0, 1})) << device;
   }
 }

@@ -8,11 +8,11 @@
 #include <link.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
 
+#include "rensa/core/environment.h"
 #include "rensa/core/error.h"
 
 namespace rensa::cuda {
@@ -53,8 +53,8 @@ class Search {
   explicit Search(const LibrarySource& source) : source_(source) {}
 
   void* run() {
-    const char* environment = std::getenv("RENSA_LIBRARY_PATH");
-    for (const std::string& root : split_path(environment ? environment : "")) {
+    for (const std::string& root :
+         split_path(environment::text("RENSA_LIBRARY_PATH").value_or(""))) {
       if (void* handle = in_root(root)) return handle;
     }
     if (*source_.configured_root) {

@@ -10,11 +10,11 @@
 #include <cstring>
 #include <map>
 #include <string>
-#include <string_view>
 
 #include "rensa/backend/cuda/check.h"
 #include "rensa/backend/cuda/driver.h"
 #include "rensa/backend/cuda/library.h"
+#include "rensa/core/environment.h"
 #include "rensa/core/error.h"
 #include "rensa/core/memory_file.h"
 #include "rensa/device/cuda_runtime.h"
@@ -435,11 +435,9 @@ void set_limit(Device device, Limit limit, std::size_t value) {
 
 // --- profilers -----------------------------------------------------------------------------------
 
-bool ranges_on() noexcept {
-  static const bool on = [] {
-    const char* asked = std::getenv("RENSA_NVTX");
-    return asked ? std::string_view(asked) == "1" : std::getenv("NVTX_INJECTION64_PATH") != nullptr;
-  }();
+bool ranges_on() {
+  static const bool on =
+      environment::flag("RENSA_NVTX").value_or(std::getenv("NVTX_INJECTION64_PATH") != nullptr);
   return on;
 }
 

@@ -67,7 +67,7 @@ void close_memory(Device, void*) noexcept {}
 std::size_t get_limit(Device, Limit) { fail(); }
 void set_limit(Device, Limit, std::size_t) { fail(); }
 
-bool ranges_on() noexcept { return false; }
+bool ranges_on() { return false; }
 void push_range(const char*) noexcept {}
 void pop_range() noexcept {}
 void push_range(const char*, std::uint32_t) noexcept {}
