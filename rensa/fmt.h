@@ -1,6 +1,6 @@
-// Arrays, variables, shapes, dtypes and devices in {fmt}'s format strings, as they print to streams:
-// fmt::print("{} {:>20}\n", a, a.shape()). For programs that use {fmt}, whose headers have to be
-// there.
+// Arrays, variables, shapes, dtypes and devices in {fmt}'s format strings, as they print to
+// streams: fmt::print("{} {:>20}\n", a, a.shape()). For programs that use {fmt}, whose headers have
+// to be there.
 #pragma once
 
 #include <fmt/format.h>

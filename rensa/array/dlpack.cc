@@ -86,7 +86,7 @@ template <class Managed> Managed* give(const Array& a, const ToDlpackOptions& op
   managed = {};
   DLTensor& tensor = managed.dl_tensor;
   refuse_in_trace("to_dlpack");
-  if (a.device().is_cpu()) a.storage()->use_on(nullptr);
+  a.storage()->use_on(a.device().is_cpu() ? nullptr : cuda::current_stream_state(a.device()));
   tensor.data = a.data();
   bool pinned = a.device().is_cpu() && a.storage()->is_pinned();
   tensor.device = a.device().is_cuda() ? DLDevice{kDLCUDA, a.device().index}
@@ -96,7 +96,6 @@ template <class Managed> Managed* give(const Array& a, const ToDlpackOptions& op
   tensor.shape = exported->shape.begin();
   tensor.strides = exported->strides.begin();
   if (a.device().is_cuda() && options.stream) {
-    a.storage()->use_on(cuda::current_stream_state(a.device()));
     cuda::order_foreign_stream(*options.stream, cuda::current_stream(a.device()));
   }
   managed.manager_ctx = exported.get();

@@ -52,9 +52,10 @@ template <class...> inline constexpr bool kWrong = false;
 template <class T>
 concept IndexEntry =
     std::same_as<T, Slice> || std::same_as<T, Ellipsis> || std::same_as<T, NewAxis>;
-#define RENSA_NEEDS_BRACES(T)                                                             \
-  static_assert(detail::kWrong<T>, "an index of several entries stands in braces: a[{i, " \
-                                   "Slice()}]")
+#define RENSA_NEEDS_BRACES(T)                                          \
+  static_assert(detail::kWrong<T>,                                     \
+                "an index of several entries stands in braces: a[{i, " \
+                "Slice()}]")
 template <IndexEntry T, class U> auto operator,(T entry, U&&) {
   RENSA_NEEDS_BRACES(T);
   return entry;

@@ -27,11 +27,6 @@ bool take_prefix(std::string_view* text, std::string_view prefix) {
 
 }  // namespace
 
-void Device::throw_no_index(int i) {
-  throw DeviceError(
-      fmt::format("Device: there is no index {}; cuda:0 to cuda:{} are names", i, kMaxGpus - 1));
-}
-
 Device::Device(std::string_view text) {
   if (text == "cpu" || text == "@numpy") return;
   std::string_view rest = text;

@@ -9,6 +9,11 @@
 #define RENSA_FN inline __attribute__((always_inline))
 #endif
 
+#if defined(__CUDACC_RTC__)  // what NVRTC does not know of GCC's functions
+#define __builtin_huge_valf() __int_as_float(0x7f800000)
+#define __builtin_nanf(text) __int_as_float(0x7fc00000)
+#endif
+
 namespace rensa {
 
 namespace detail {

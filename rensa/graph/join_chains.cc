@@ -20,7 +20,7 @@ using detail::TracedValue;
 
 constexpr std::size_t kMostArguments = 48;  // of a kernel: their struct stays below 4 KiB
 static_assert(kMostArguments <= detail::kMostFusedOperations);  // each operation counts for one
-constexpr std::size_t kLookAhead = 256;     // operations that a chain may span
+constexpr std::size_t kLookAhead = 256;                         // operations that a chain may span
 
 /// Whether the elements stand in the order in which a kernel walks them. Others are left to the
 /// library's kernels, which take them tile by tile.

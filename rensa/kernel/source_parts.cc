@@ -10,9 +10,7 @@ namespace rensa::detail {
 std::string kernel_prelude(bool host, bool small) {
   std::string text = host ? "#include <algorithm>\n#include "
                             "\"rensa/backend/cpu/vector_math.h\"\nusing namespace std;\n"
-                          // What NVRTC does not know of GCC's functions.
-                          : "#define __builtin_huge_valf() __int_as_float(0x7f800000)\n"
-                            "#define __builtin_nanf(text) __int_as_float(0x7fc00000)\n";
+                          : "";
   // The 16-bit floats compute as float; assigning one rounds to nearest even.
   text +=
       "#include \"rensa/core/functors.h\"\n"

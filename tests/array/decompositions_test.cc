@@ -210,7 +210,7 @@ TEST_P(Decompositions, ErrorsBeforeTheLaunch) {
   has(thrown<ShapeError>([&] { xp::einsum("ij,jk", a, a); }), "einsum: \"ij,jk\": label 'j'");
   has(thrown<ValueError>([&] { xp::einsum("ij->k", a); }), "names no operand's axis");
   has(thrown<ValueError>([&] { xp::einsum("i?", a); }), "'?'");
-  has(thrown<ShapeError>([&] { xp::tensordot(a, a, 1); }), "tensordot: axes (1,) of");
+  has(thrown<ShapeError>([&] { xp::tensordot(a, a, 1); }), "tensordot: axis 1 of");
 }
 
 TEST_P(Decompositions, NormsOfEveryDtypeAndLayout) {

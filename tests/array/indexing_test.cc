@@ -71,7 +71,8 @@ TEST_P(Indexing, BasicIndexes) {
   EXPECT_THROW((a[{0, 0, 0, 0}]), IndexError);
   EXPECT_THROW((a[{ellipsis, ellipsis}]), IndexError);
   std::string text = thrown<IndexError>([&] { a[{0, 3}]; });
-  EXPECT_NE(text.find("getitem: index 3 is out of bounds for axis 1 with size 3"), text.npos) << text;
+  EXPECT_NE(text.find("getitem: index 3 is out of bounds for axis 1 with size 3"), text.npos)
+      << text;
   EXPECT_THROW(a[-3], IndexError);
 }
 
@@ -243,13 +244,19 @@ TEST_P(Indexing, ErrorsNameTheOperation) {
   auto says = [](const std::string& text, const char* what) {
     EXPECT_NE(text.find(what), text.npos) << text;
   };
-  says(thrown<IndexError>([&] { Array(a[{i, i, i}]); }), "getitem: too many indices: the array is 2-dimensional, but 3 were indexed");
+  says(thrown<IndexError>([&] {
+         Array(a[{i, i, i}]);
+       }),
+       "getitem: too many indices: the array is 2-dimensional, but 3 were indexed");
   says(thrown<IndexError>([&] { Array(a[{i, xp::arange(3)}]); }), "(2,) and (3,) do not broadcast");
   says(thrown<IndexError>([&] {
          Array(a[{Slice(), xp::ones({4}, bool_)}]);
        }),
        "does not have the extents of");
-  says(thrown<IndexError>([&] { a[{i, 3}] = 1; }), "setitem: index 3 is out of bounds for axis 1 with size 3");
+  says(thrown<IndexError>([&] {
+         a[{i, 3}] = 1;
+       }),
+       "setitem: index 3 is out of bounds for axis 1 with size 3");
   says(thrown<DtypeError>([&] { Array(a[{xp::ones({2}), 0}]); }), "integer dtype");
   says(thrown<ShapeError>([&] { a[{i, 0}] = xp::ones({3}, int64); }), "setitem: ");
   says(thrown<ShapeError>([&] { a[a > 6] = xp::ones({4}, int64); }), "shape (5,)");

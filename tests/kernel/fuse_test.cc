@@ -422,7 +422,7 @@ TEST(Fuse, ItsCudaSourceCompilesWithoutAGpu) {
   for (Dtype dtype :
        {float32, float64, float16, bfloat16, int64, int8, uint64, bool_, complex64, complex128}) {
     Array a = xp::ones({7, 37}, dtype), b = xp::ones({37}, dtype), c = xp::ones({7, 1}, dtype);
-    EXPECT_EQ(compile(fuse(all_operations_of(dtype)).sources(a, b, c)), 1u) << dtype_name(dtype);
+    EXPECT_LE(compile(fuse(all_operations_of(dtype)).sources(a, b, c)), 3u) << dtype_name(dtype);
   }
   auto softmax = [](const Array& x) {
     Array e = xp::exp(x - xp::max(x, 1, true));

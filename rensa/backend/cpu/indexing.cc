@@ -280,7 +280,8 @@ void scatter(const IndexPlan& plan, const Offsets& offsets, const Offsets::Range
   std::int64_t places = 1;
   if (columns < 8 && n * rows.inner * rows.outer >= kGrain) {
     // Every place's thread looks at all indices.
-    places = std::min<std::int64_t>({get_num_threads(), 16, (range.high - range.low) / kLeastShare});
+    places =
+        std::min<std::int64_t>({get_num_threads(), 16, (range.high - range.low) / kLeastShare});
     places = std::max<std::int64_t>(places, 1);
   }
   std::int64_t share = (range.high - range.low) / places + 1;
