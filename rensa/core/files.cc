@@ -14,13 +14,12 @@
 #include <cstring>
 #include <filesystem>
 #include <istream>
-#include <new>
 #include <ostream>
-#include <stdexcept>
 #include <system_error>
 #include <utility>
 
 #include "rensa/core/error.h"
+#include "rensa/core/host_memory.h"
 
 namespace rensa {
 
@@ -149,7 +148,7 @@ std::string FileReader::read(std::size_t most) {
   std::string bytes;
   // A byte more than a regular file has left, so that the end shows without another turn.
   std::size_t room = remaining() ? static_cast<std::size_t>(*remaining()) + 1 : kBuffered;
-  try {
+  with_host_memory(name_.c_str(), [&] {
     while (bytes.size() < most) {
       std::size_t old = bytes.size();
       bytes.resize(std::min(most, std::max(old + room, 2 * old)));
@@ -159,11 +158,7 @@ std::string FileReader::read(std::size_t most) {
       if (!whole) break;
       room = kBuffered;
     }
-  } catch (const std::bad_alloc&) {
-    throw OutOfMemoryError(fmt::format("cannot read {}: it does not fit into memory", name_));
-  } catch (const std::length_error&) {
-    throw OutOfMemoryError(fmt::format("cannot read {}: it does not fit into memory", name_));
-  }
+  });
   return bytes;
 }
 

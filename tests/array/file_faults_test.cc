@@ -1,7 +1,10 @@
 // What may stand where arrays are written or read: modes, links, devices, pipes, names that no
 // archive holds, several writers at once; streams; mapped files.
 #include <gmock/gmock.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -237,6 +240,44 @@ TEST(Readers, SizesThatLieTakeNoMemory) {
   EXPECT_EQ(xp::fromfile(folder / "a.npy", uint8, std::numeric_limits<std::int64_t>::max()).size(),
             static_cast<std::int64_t>(lie.size()));
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they map what they like
+/// The exit status of f() in a process of its own that may have 16 MiB more memory.
+int status_in_little_memory(const std::function<int()>& f) {
+  pid_t child = ::fork();
+  if (child == 0) {
+    std::size_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    rlim_t most = pages * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE)) + (16 << 20);
+    rlimit limit{most, most};
+    ::setrlimit(RLIMIT_AS, &limit);
+    ::_exit(f());
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST(Readers, FilesThatDoNotFitIntoMemoryAreErrors) {
+  testing::TemporaryFolder folder;
+  Array big = xp::zeros({64 << 20}, uint8, cpu());
+  xp::savez_compressed(folder / "bomb.npz", {{"a", big}});
+  xp::tofile(big, folder / "raw");
+  auto refused = [](const std::function<void()>& read) {
+    return status_in_little_memory([&] {
+      try {
+        read();
+      } catch (const OutOfMemoryError&) {
+        return 7;
+      }
+      return 0;
+    });
+  };
+  EXPECT_EQ(refused([&] { xp::load_npz(folder / "bomb.npz").get("a", cpu()); }), 7);
+  EXPECT_EQ(refused([&] { xp::fromfile(folder / "raw", uint8, -1, 0, cpu()); }), 7);
+  EXPECT_EQ(refused([&] { xp::loadtxt(folder / "raw", {.device = cpu()}); }), 7);
+}
+#endif
 
 class MappedFile : public ::testing::Test {
  protected:
