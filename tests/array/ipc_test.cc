@@ -47,6 +47,7 @@ TEST(Ipc, SharesMemoryWithAnotherProcess) {
   if (child == 0) {
     setenv("RENSA_TEST_IPC", (folder / "handle").c_str(), 1);
     unsetenv("GTEST_TOTAL_SHARDS");  // a part of the tests may leave out the one that is meant
+    unsetenv("GTEST_SHARD_INDEX");
     execl("/proc/self/exe", "ipc", "--gtest_filter=Ipc.TheOtherProcess", nullptr);
     _exit(127);
   }
