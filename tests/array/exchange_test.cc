@@ -159,6 +159,7 @@ TEST(Dlpack, ForeignTensors) {
   EXPECT_TRUE(refused([](auto& t) { t.dl_tensor.dtype.code = 3; }));
   EXPECT_TRUE(refused([](auto& t) { t.dl_tensor.ndim = kMaxNdim + 1; }));
   EXPECT_TRUE(refused([](auto& t) { t.dl_tensor.ndim = -1; }));
+  EXPECT_TRUE(refused([](auto& t) { t.dl_tensor.shape = nullptr; }));
   EXPECT_TRUE(refused([](auto& t) { t.dl_tensor.byte_offset = 2; }));
   EXPECT_TRUE(refused([](auto& t) { t.dl_tensor.device = {static_cast<DLDeviceType>(4), 0}; }));
   EXPECT_TRUE(refused([](auto& t) { t.dl_tensor.device = {kDLCUDA, kMaxGpus + 3}; }));
