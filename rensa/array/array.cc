@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "rensa/array/internal.h"
+#include "rensa/core/checked.h"
 #include "rensa/core/error.h"
 
 namespace rensa {
@@ -173,7 +174,8 @@ Array expand_dims(const Array& a, int axis) {
   check_defined("expand_dims", a);
   axis = normalize_axis("expand_dims", axis, a.ndim() + 1);
   Shape shape = a.view().shape, strides = a.view().strides;
-  std::int64_t stride = axis < a.ndim() ? shape[axis] * strides[axis] : rensa::itemsize(a.dtype());
+  std::int64_t stride =
+      axis < a.ndim() ? wrapping_multiply(shape[axis], strides[axis]) : rensa::itemsize(a.dtype());
   shape.insert(axis, 1);
   strides.insert(axis, stride);
   return new_view(a, 0, shape, strides);

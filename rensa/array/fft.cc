@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "rensa/array/internal.h"
+#include "rensa/core/checked.h"
 #include "rensa/core/error.h"
 #include "rensa/device/fft_operations.h"
 #include "rensa/device/launcher.h"
@@ -175,7 +176,8 @@ Array along_axis(const Transform& t, const Array& a, Length n, int axis) {
   axis = normalize_axis(t.name, axis, a.ndim());
   std::int64_t extent = a.shape()[axis];
   bool real_result = t.kind == FftKind::complex_to_real;
-  return transform(t, a, n.value_or(real_result ? 2 * (extent - 1) : extent), axis);
+  return transform(t, a, n.value_or(real_result ? checked_multiply(t.name, 2, extent - 1) : extent),
+                   axis);
 }
 
 // The axes of a transform of several, with a length each.
@@ -203,7 +205,8 @@ AxisLengths resolve(const Transform& t, const Array& a, const AxisList& s, const
   for (int i = 0; i < result.axes.size(); ++i) {
     std::int64_t extent = a.shape()[static_cast<int>(result.axes[i])];
     bool last = i + 1 == result.axes.size();
-    if (!s.given() && last && t.kind == FftKind::complex_to_real) extent = 2 * (extent - 1);
+    if (!s.given() && last && t.kind == FftKind::complex_to_real)
+      extent = checked_multiply(t.name, 2, extent - 1);
     std::int64_t length = s.given() && s.values()[i] != -1 ? s.values()[i] : extent;
     check_length(t, length);
     result.lengths.push_back(length);

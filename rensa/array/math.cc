@@ -48,7 +48,8 @@ Array given_out(const char* name, const Array& result, const UfuncOptions& optio
 
 // 10 ** decimals as round_scaled takes it.
 double scale_of(int decimals) {
-  return decimals < 0 ? -std::pow(10.0, -decimals) : std::pow(10.0, decimals);
+  double power = std::pow(10.0, std::abs(static_cast<double>(decimals)));
+  return decimals < 0 ? -power : power;
 }
 
 Array round_real(const Array& a, int decimals, const Array* out) {
