@@ -17,11 +17,18 @@
 #include "tests/optional_parts.h"
 #include "tests/temporary_folder.h"
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define RENSA_TEST_REFUSES 0  // the sanitizers bring operator new of their own
+#else
+#define RENSA_TEST_REFUSES 1
+#endif
+
 // What is larger than this is refused.
 namespace {
 std::atomic<std::size_t> most_at_once{std::numeric_limits<std::size_t>::max()};
 }  // namespace
 
+#if RENSA_TEST_REFUSES
 void* operator new(std::size_t size) {
   void* memory =
       size <= most_at_once.load(std::memory_order_relaxed) ? std::malloc(size ? size : 1) : nullptr;
@@ -33,6 +40,7 @@ void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+#endif
 
 namespace rensa {
 namespace {
@@ -46,6 +54,7 @@ class LargestPiece {
 };
 
 TEST(HostMemory, ItsEndIsTypedInEveryRoutine) {
+  if (!RENSA_TEST_REFUSES) GTEST_SKIP() << "not under this sanitizer";
   testing::TemporaryFolder folder;
   DeviceScope scope(cpu());
   testing::RoutineTable table(1 << 17, 512, 8, cpu(), folder / "routine");
@@ -71,6 +80,7 @@ TEST(HostMemory, ItsEndIsTypedInEveryRoutine) {
 }
 
 TEST(HostMemory, ItsEndIsTypedTowardsTheHost) {
+  if (!RENSA_TEST_REFUSES) GTEST_SKIP() << "not under this sanitizer";
   Array a = xp::ones({1 << 16}, float64, cpu());
   LargestPiece pieces(std::size_t{64} << 10);
   EXPECT_THAT(testing::thrown<OutOfMemoryError>([&] { a.to_vector<double>(); }),
@@ -85,6 +95,7 @@ TEST(HostMemory, ItsEndIsTypedTowardsTheHost) {
 }
 
 TEST(HostMemory, ItsEndIsTypedInFiles) {
+  if (!RENSA_TEST_REFUSES) GTEST_SKIP() << "not under this sanitizer";
   testing::TemporaryFolder folder;
   Array noise = xp::random::default_rng(3, cpu()).random({1 << 16}, float64);
   xp::save(folder / "a.npy", noise);
