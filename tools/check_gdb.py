@@ -43,12 +43,12 @@ def main():
     if not shutil.which("gdb") or "yes" not in gdb("-ex", "python print('yes')").stdout:
         print("no gdb with Python")
         return 77
-    commands = [f"source {PRINTERS}", "break look", "run", "up"]
+    commands = [f"source {PRINTERS}", "break values_are_there", "run", "up"]
     for name in WANTED:
-        commands += [f"set print elements {4 if name == 'many' else 200}", f"echo {name} = ",
+        commands += [f"set print elements {4 if name == 'many' else 200}", f"echo {name} =",
                      f"output {name}", "echo \\n"]
     run = gdb(*(word for command in commands for word in ("-ex", command)), sys.argv[1])
-    printed = dict(line.split(" = ", 1) for line in run.stdout.splitlines() if " = " in line)
+    printed = dict(line.split(" =", 1) for line in run.stdout.splitlines() if " =" in line)
     faults = [f"{name}: wants {text}\n    got {printed.get(name)}"
               for name, text in WANTED.items() if printed.get(name) != text]
     print(*faults, sep="\n")

@@ -72,8 +72,9 @@ bool mergeable(ArrayView* const* views, int count, int outer, int inner) {
 }  // namespace
 
 void collapse_axes(ArrayView* const* views, int count) {
+  int ndim = views[0]->shape.ndim();
+  if (ndim == 0 || (ndim == 1 && views[0]->shape[0] != 1)) return;
   const Shape shape = views[0]->shape;
-  if (shape.ndim() == 0 || (shape.ndim() == 1 && shape[0] != 1)) return;
   Shape merged;               // the extents that remain
   int source[kMaxNdim] = {};  // the innermost old axis of each, whose stride it takes
   for (int i = 0; i < shape.ndim(); ++i) {

@@ -3,7 +3,7 @@
 
 using namespace rensa;
 
-void look() { asm volatile(""); }
+void values_are_there() { asm volatile(""); }
 
 int main() {
   Array undefined, matrix = xp::arange(6, float32).reshape(2, 3), transposed = matrix.T(),
@@ -16,7 +16,7 @@ int main() {
   Dtype dtype = complex64;
   Device host = cpu(), device = gpu(3);
   Variable variable(matrix), none;
-  look();
+  values_are_there();
   (void)undefined, (void)row, (void)shape, (void)one, (void)dtype, (void)host, (void)device;
   return transposed.ndim() + chosen.ndim() == 0;
 }

@@ -136,16 +136,16 @@ struct StoredWalk {
 void run_elementwise(Ufunc ufunc, Dtype compute, const Input* inputs, int num_inputs,
                      const ArrayView& output) {
   if (output.size() == 0) return;
-  bool same_dtype = inputs[0].view.data && inputs[0].view.dtype == output.dtype;
-  if (ufunc == Ufunc::copy && same_dtype) return copy_elements(inputs[0].view, output);
+  bool same_dtype = inputs[0].view && inputs[0].view->dtype == output.dtype;
+  if (ufunc == Ufunc::copy && same_dtype) return copy_elements(*inputs[0].view, output);
 
   ComputeType type = compute_type(compute);
   alignas(kMaxValueSize) char numbers[3][kMaxValueSize];
   ArrayView out = output, in[3];
   ArrayView* views[4] = {&out};
   for (int k = 0; k < num_inputs; ++k) {
-    if (inputs[k].view.data) {
-      in[k] = inputs[k].view;
+    if (inputs[k].view) {
+      in[k] = *inputs[k].view;
     } else {
       make_value(inputs[k].scalar, compute, type, numbers[k]);
       in[k] = {numbers[k], value_dtype(type), out.device, out.shape, Shape::filled(out.ndim(), 0)};
@@ -160,14 +160,15 @@ void run_elementwise(Ufunc ufunc, Dtype compute, const Input* inputs, int num_in
                         [&](std::int64_t begin, std::int64_t end) { stored.run(begin, end); });
   }
 
-  Reader readers[3];
+  auto reader_of = [&](int k) {
+    if (k >= num_inputs) return Reader();
+    bool truth = compute == bool_ || (ufunc == Ufunc::where && k == 0);
+    return Reader(in[k], type, truth && inputs[k].view);
+  };
+  Reader readers[3] = {reader_of(0), reader_of(1), reader_of(2)};
   Writer writer(out, type);
   bool direct = writer.is_direct();
-  for (int k = 0; k < num_inputs; ++k) {
-    bool truth = compute == bool_ || (ufunc == Ufunc::where && k == 0);
-    readers[k] = Reader(in[k], type, truth && inputs[k].view.data);
-    direct &= readers[k].is_direct();
-  }
+  for (int k = 0; k < num_inputs; ++k) direct &= readers[k].is_direct();
   std::int64_t n = out.size();
   Walk walk = {kernels().of(ufunc, type),
                num_inputs,
@@ -186,8 +187,8 @@ namespace rensa {
 void Elementwise::run_cpu() {
   host::Input inputs[3];
   for (int k = 0; k < num_inputs; ++k) {
-    if (in[k].array.present()) inputs[k].view = in[k].array.view;
-    inputs[k].scalar = in[k].scalar;
+    if (in[k].array.present()) inputs[k].view = &in[k].array.view;
+    else inputs[k].scalar = in[k].scalar;
   }
   host::run_elementwise(ufunc, compute, inputs, num_inputs, out.view);
 }

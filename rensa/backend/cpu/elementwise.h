@@ -7,9 +7,12 @@
 
 namespace rensa::host {
 
-/// One input: a view of the output's shape, or a number (view.data null).
+/// One input: a view of the output's shape, which outlives the call, or a number.
 struct Input {
-  ArrayView view;
+  Input() = default;
+  Input(const ArrayView& view) : view(&view) {}
+  Input(Scalar number) : scalar(number) {}
+  const ArrayView* view = nullptr;
   Scalar scalar;
 };
 

@@ -442,7 +442,8 @@ Strided<V> values_of(const Matrix& matrix, Dtype dtype, std::int64_t rows, std::
   }
   memory = std::make_unique_for_overwrite<V[]>(static_cast<std::size_t>(rows * columns));
   if (convert) {
-    Input input{view_of(matrix, dtype, rows, columns), {}};
+    ArrayView own_rows = view_of(matrix, dtype, rows, columns);
+    Input input = own_rows;
     Matrix copy = {reinterpret_cast<char*>(memory.get()), columns * kSize, kSize};
     run_elementwise(Ufunc::copy, dtype, &input, 1, view_of(copy, own, rows, columns));
   }
@@ -464,7 +465,8 @@ void gemm(Dtype dtype, std::int64_t m, std::int64_t n, std::int64_t k, const Mat
     constexpr auto kSize = static_cast<std::int64_t>(sizeof(V));
     Matrix sums = {reinterpret_cast<char*>(memory[2].get()), n * kSize, kSize};
     Dtype own = value_dtype(compute_type_of<V>);
-    Input input{view_of(sums, own, m, n), {}};
+    ArrayView summed = view_of(sums, own, m, n);
+    Input input = summed;
     run_elementwise(Ufunc::copy, own, &input, 1, view_of(c, dtype, m, n));
   });
 }

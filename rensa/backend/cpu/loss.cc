@@ -165,7 +165,7 @@ void SoftmaxCrossEntropyGrad::run_cpu() {
 void Accuracy::run_cpu() { host::accuracy(*this); }
 
 void ReluBiasGrad::run_cpu() {
-  host::Input inputs[] = {{gy.view, {}}, {y.view, {}}};
+  host::Input inputs[] = {gy.view, y.view};
   host::run_elementwise(Ufunc::relu_grad, gz.view.dtype, inputs, 2, gz.view);
   ArrayView sums = gb.view;
   sums.shape.insert(0, 1);

@@ -92,7 +92,7 @@ void multiply_batch(const Matmul& op, const Extents& e) {
 }
 
 void scale(const ArrayView& c, double alpha) {
-  Input inputs[] = {{c, {}}, {{}, alpha}};
+  Input inputs[] = {c, Scalar(alpha)};
   run_elementwise(Ufunc::multiply, c.dtype, inputs, 2, c);
 }
 
@@ -103,10 +103,11 @@ void finish(const ArrayView& c, const ArrayView* bias, bool relu) {
       c.dtype == value_dtype(type) && c.is_c_contiguous() && (!bias || bias->is_c_contiguous());
   if (!plain) {
     if (bias) {
-      Input inputs[] = {{c, {}}, {broadcast_view(*bias, c.shape), {}}};
+      ArrayView row = broadcast_view(*bias, c.shape);
+      Input inputs[] = {c, row};
       run_elementwise(Ufunc::add, c.dtype, inputs, 2, c);
     }
-    Input input{c, {}};
+    Input input = c;
     if (relu) run_elementwise(Ufunc::relu, c.dtype, &input, 1, c);
     return;
   }
@@ -135,7 +136,7 @@ void Matmul::run_cpu() {
   int last = out.ndim() - 1;
   host::Extents extents = {out.shape[last - 1], out.shape[last], a.view.shape[last]};
   if (extents.k == 0) {
-    host::Input zero{{}, 0};
+    host::Input zero = Scalar(0);
     host::run_elementwise(Ufunc::copy, out.dtype, &zero, 1, out);
   } else {
     host::multiply_batch(*this, extents);

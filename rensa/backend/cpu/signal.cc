@@ -24,7 +24,7 @@ template <class V> void convert(const ArrayView& in, ComputeType type, V* values
   out.data = reinterpret_cast<char*>(values);
   out.dtype = value_dtype(type);
   out.strides = contiguous_strides(in.shape, itemsize(out.dtype));
-  Input input{in, {}};
+  Input input = in;
   run_elementwise(Ufunc::copy, in.dtype, &input, 1, out);
 }
 
