@@ -77,7 +77,7 @@ TEST(Fork, TheChildComputesWhileTheParentDoes) {
   if (!kForks) GTEST_SKIP() << "not under this sanitizer";
   Threads scope(8);
   Busy busy(2, [] { sums_right(); });
-  for (int i = 0; i < 60; ++i) ASSERT_EQ(status_of_child(sums_right), 0) << "fork " << i;
+  for (int i = 0; i < 30; ++i) ASSERT_EQ(status_of_child(sums_right), 0) << "fork " << i;
   EXPECT_TRUE(sums_right());
 }
 
@@ -103,7 +103,7 @@ TEST(Fork, TheChildAllocatesWhileTheParentDoes) {
     return true;
   };
   Busy busy(4, [&] { allocate(); });
-  for (int i = 0; i < 200; ++i) ASSERT_EQ(status_of_child(allocate), 0) << "fork " << i;
+  for (int i = 0; i < 50; ++i) ASSERT_EQ(status_of_child(allocate), 0) << "fork " << i;
 }
 
 TEST(Fork, WithoutThreadsToBeHadTheCallerDoesTheWork) {
