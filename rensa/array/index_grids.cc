@@ -34,7 +34,8 @@ std::vector<Array> triangle_indices(const char* name, bool lower, std::int64_t n
   // Beyond these diagonals there is all of the matrix, or nothing.
   k = std::clamp(k, -n, m);
   (void)checked_multiply(name, 2, checked_multiply(name, n, m));  // what the sums of rows reach
-  std::int64_t count = TriangleShape{lower, k, n, m}.before(n);
+  // Of a matrix without elements one extent may be any number.
+  std::int64_t count = n == 0 || m == 0 ? 0 : TriangleShape{lower, k, n, m}.before(n);
   Array rows = empty({count}, int64, device), columns = empty({count}, int64, device);
   if (count == 0) return {rows, columns};
   TriangleIndices op(name);
