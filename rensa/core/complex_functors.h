@@ -354,7 +354,7 @@ template <class T> RENSA_FN complex_t<T> atan(complex_t<T> z) {
 }
 #undef RENSA_EDGE
 
-// A power of zero is zero, or nothing where the exponent does not lie right of zero.
+// 0 to a complex power: 1 for 0, 0 where the exponent's real part is positive, else NaN.
 template <class T> RENSA_FN complex_t<T> power_of_zero(complex_t<T> b) {
   T part = b.re == T(0) && b.im == T(0) ? T(1) : T(0) < b.re ? T(0) : T(__builtin_nanf(""));
   return {part, part == part && part != T(0) ? T(0) : part};

@@ -18,9 +18,10 @@ bool is_file(const std::string& path, const FileIdentity& wanted);
 
 /// Puts a file at `path`, from the first of `urls` that gives the one wanted, unless it stands
 /// there already. No more than its size is fetched, redirects are followed to https alone, and it
-/// is verified before it takes its name: it appears whole or not at all. What a broken transfer
-/// left is gone on with ("<path>.part"); of several threads and processes that want the file one
-/// fetches it and the others wait. Throws SerializationError saying what each address answered.
+/// is verified before it takes its name: it appears whole or not at all. A broken transfer
+/// leaves "<path>.part", which the next one continues; of several threads and processes that want
+/// the file one fetches it and the others wait. Throws SerializationError saying what each address
+/// answered.
 void download(std::span<const std::string> urls, const FileIdentity& wanted,
               const std::string& path);
 
