@@ -16,15 +16,13 @@
 namespace rensa {
 namespace {
 
-#if defined(__SANITIZE_THREAD__)
-constexpr bool kForks = false;  // the thread sanitizer lets no child start threads
+// The thread sanitizer lets no child start threads. GCC 12's address sanitizer does not hold the
+// locks of its allocator over a fork, so that a child of busy threads may wait for one for ever.
+// Both need address space themselves.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kForks = false;
 #else
 constexpr bool kForks = true;
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kLimitsAddresses = false;  // the sanitizers need address space themselves
-#else
-constexpr bool kLimitsAddresses = true;
 #endif
 
 // The status that a child running `work` leaves; one that hangs is killed after 20 s.
@@ -107,7 +105,7 @@ TEST(Fork, TheChildAllocatesWhileTheParentDoes) {
 }
 
 TEST(Fork, WithoutThreadsToBeHadTheCallerDoesTheWork) {
-  if (!kForks || !kLimitsAddresses) GTEST_SKIP() << "not under this sanitizer";
+  if (!kForks) GTEST_SKIP() << "not under this sanitizer";
   EXPECT_EQ(status_of_child([] {
               set_num_threads(6);
               rlimit none = {1, 1};
