@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "rensa/array/index.h"
+#include "rensa/array/options.h"
 #include "rensa/core/array_view.h"
 #include "rensa/core/host_memory.h"
 #include "rensa/core/scalar.h"
@@ -56,6 +57,7 @@ template <class Self> class ArrayMethods {
   [[nodiscard]] Array reshape(const Shape& shape) const;  // one extent may be -1
   template <std::integral... N>
   requires(sizeof...(N) > 1) [[nodiscard]] Array reshape(N... extents) const;
+  [[nodiscard]] Array reshape(const Shape& shape, const xp::ReshapeOptions& options) const;
   [[nodiscard]] Array transpose() const;  // axes reversed
   [[nodiscard]] Array transpose(const Shape& axes) const;
   template <std::integral... N>
@@ -64,16 +66,21 @@ template <class Self> class ArrayMethods {
   [[nodiscard]] Array swapaxes(int a, int b) const;
   Array squeeze() const;
   Array squeeze(int axis) const;
+  Array squeeze(const Shape& axes) const;
   Array expand_dims(int axis) const;
-  Array ravel() const;  // a copy unless contiguous
+  Array ravel() const;                           // a copy unless contiguous
+  [[nodiscard]] Array ravel(Order order) const;  // the elements in that order
   [[nodiscard]] Array broadcast_to(const Shape& shape) const;
 
   // --- copies --------------------------------------------------------------------------------
   [[nodiscard]] Array copy() const;  // C-contiguous, same device
+  [[nodiscard]] Array copy(Order order) const;
   /// A new array on `device`, also where this one is there already. Waits as to() does.
   [[nodiscard]] Array copy(Device device) const;
   [[nodiscard]] Array astype(Dtype dtype,
                              bool copy = true) const;  // copy = false: this array when it fits
+  /// Throws DtypeError where `casting` does not allow the cast.
+  [[nodiscard]] Array astype(Dtype dtype, const xp::AstypeOptions& options) const;
   template <std::convertible_to<std::string_view> T> auto astype(const T&) const {
     static_assert(
         detail::kWrong<T>,
@@ -122,48 +129,66 @@ template <class Self> class ArrayMethods {
   FirstAxisIterator begin() const;
   FirstAxisIterator end() const;
 
-  // --- reductions; `axis` left out means all axes
-  // -------------------------------------------------
-  Array sum(Axes axis = {}, bool keepdims = false) const;
-  Array prod(Axes axis = {}, bool keepdims = false) const;
-  Array mean(Axes axis = {}, bool keepdims = false) const;
-  Array max(Axes axis = {}, bool keepdims = false) const;
-  Array min(Axes axis = {}, bool keepdims = false) const;
-  Array any(Axes axis = {}, bool keepdims = false) const;
-  Array all(Axes axis = {}, bool keepdims = false) const;
-  Array argmax() const;  // of the flattened array
-  Array argmax(int axis, bool keepdims = false) const;
-  Array argmin() const;
-  Array argmin(int axis, bool keepdims = false) const;
-  Array dot(const Array& other) const;
+  // --- the forms of options.h: a.sum(), a.sum(1), a.sum({0, 1}), a.sum(axes, keepdims),
+  // a.sum({.axis = 1, .dtype = float64}) -------------------------------------------------------
+#define RENSA_AXIS_METHODS(FORMS, FORMS_AND_KEEPDIMS) \
+  FORMS_AND_KEEPDIMS(sum, ReduceOptions)              \
+  FORMS_AND_KEEPDIMS(prod, ReduceOptions)             \
+  FORMS_AND_KEEPDIMS(mean, ReduceOptions)             \
+  FORMS_AND_KEEPDIMS(max, ReduceOptions)              \
+  FORMS_AND_KEEPDIMS(min, ReduceOptions)              \
+  FORMS_AND_KEEPDIMS(any, ReduceOptions)              \
+  FORMS_AND_KEEPDIMS(all, ReduceOptions)              \
+  FORMS_AND_KEEPDIMS(argmax, AxisOptions)             \
+  FORMS_AND_KEEPDIMS(argmin, AxisOptions)             \
+  FORMS_AND_KEEPDIMS(ptp, AxisOptions)                \
+  FORMS(var, VarianceOptions)                         \
+  FORMS(std, VarianceOptions)                         \
+  FORMS(cumsum, ScanOptions)                          \
+  FORMS(cumprod, ScanOptions)
+#define RENSA_FORMS(name, Options)                           \
+  Array name() const;                                        \
+  Array name(const xp::Options& options) const;              \
+  template <xp::AxisLike A> Array name(const A& axis) const; \
+  template <std::same_as<int> I> Array name(std::initializer_list<I> axes) const;
+#define RENSA_FORMS_AND_KEEPDIMS(name, Options) \
+  RENSA_FORMS(name, Options)                    \
+  Array name(const Axes& axis, bool keepdims) const;
+  RENSA_AXIS_METHODS(RENSA_FORMS, RENSA_FORMS_AND_KEEPDIMS)
+#undef RENSA_FORMS
+#undef RENSA_FORMS_AND_KEEPDIMS
+  Array dot(const Array& other, const xp::ProductOptions& options = {}) const;
 
   // --- the routines of namespace xp of the same names (array/methods.cc) ------------------------
-  Array var(Axes axis = {}, double ddof = 0, bool keepdims = false) const;
-  Array std(Axes axis = {}, double ddof = 0, bool keepdims = false) const;
-  Array ptp(Axes axis = {}, bool keepdims = false) const;
-  Array cumsum(Axes axis = {}) const;
-  Array cumprod(Axes axis = {}) const;
   Array trace(std::int64_t offset = 0, int axis1 = 0, int axis2 = 1) const;
+  Array trace(const xp::TraceOptions& options) const;
   Array conj() const;
   Array real() const;  // a view where this array is complex
   Array imag() const;
-  Array round(int decimals = 0) const;
-  Array clip(Scalar least, Scalar most) const;
-  Array clip(const Array& least, const Array& most) const;
+  Array round(int decimals = 0, const xp::UfuncOptions& options = {}) const;
+  Array clip(const Bound& least, const Bound& most = none,
+             const xp::UfuncOptions& options = {}) const;
   Array argsort(int axis = -1) const;
-  Array argpartition(std::int64_t kth, int axis = -1) const;
-  Array searchsorted(const Array& values, std::string_view side = "left") const;
+  Array argsort(None) const;  // of the raveled array
+  Array argsort(const xp::SortOptions& options) const;
+  Array argpartition(const IntegerList& kth, const Axes& axis = -1) const;
+  Array searchsorted(const Array& values, std::string_view side = "left",
+                     ArrayOption sorter = {}) const;
   std::vector<Array> nonzero() const;  // waits
   Array take(const Array& indices) const;
   Array take(const Array& indices, int axis) const;
-  Array choose(std::initializer_list<Array> choices) const;
+  Array take(const Array& indices, const xp::TakeOptions& options) const;
+  Array choose(std::span<const Array> choices, const xp::ChooseOptions& options = {}) const;
+  Array choose(std::initializer_list<Array> choices, const xp::ChooseOptions& options = {}) const;
   Array compress(const Array& condition) const;  // waits
   Array compress(const Array& condition, int axis) const;
-  Array repeat(std::int64_t repeats) const;
-  Array repeat(std::int64_t repeats, int axis) const;
+  Array compress(const Array& condition, const xp::CompressOptions& options) const;
+  Array repeat(const IntegerList& repeats) const;
+  Array repeat(const IntegerList& repeats, int axis) const;
   Array diagonal(std::int64_t offset = 0, int axis1 = 0, int axis2 = 1) const;  // a view
-  /// A flat copy.
-  Array flatten() const;
+  Array diagonal(const xp::DiagonalOptions& options) const;
+  /// A flat copy, the elements in `order`.
+  Array flatten(Order order = 'C') const;
   /// The last two axes exchanged: a view.
   Array mT() const;
   /// The same bytes as elements of `dtype`, a view. Where the sizes differ the last axis has to be
@@ -230,8 +255,10 @@ class Array : public ArrayMethods<Array> {
   void set(const Array& source) const;
   void set(const Array& source, const cuda::Stream& stream) const;
   void sort(int axis = -1) const;
-  void partition(std::int64_t kth, int axis = -1) const;
-  void put(const Array& indices, const Array& values) const;
+  void sort(const xp::SortOptions& options) const;
+  void partition(const IntegerList& kth, int axis = -1) const;
+  void put(const Array& indices, const Array& values,
+           IndexModeOption mode = IndexMode::raise) const;
   void scatter_add(const Array& indices, const Array& values) const;
   void scatter_max(const Array& indices, const Array& values) const;
   void scatter_min(const Array& indices, const Array& values) const;
@@ -523,6 +550,28 @@ const { return reshape(Shape{extents...}); }
 template <class Self> template <std::integral... N>
 requires(sizeof...(N) > 1) Array ArrayMethods<Self>::transpose(N... axes)
 const { return transpose(Shape{axes...}); }
+
+#define RENSA_FORMS(name, Options)                                                             \
+  template <class Self> Array ArrayMethods<Self>::name() const { return name(xp::Options{}); } \
+  template <class Self>                                                                        \
+  template <xp::AxisLike A>                                                                    \
+  Array ArrayMethods<Self>::name(const A& axis) const {                                        \
+    return name(xp::Options{.axis = axis});                                                    \
+  }                                                                                            \
+  template <class Self>                                                                        \
+  template <std::same_as<int> I>                                                               \
+  Array ArrayMethods<Self>::name(std::initializer_list<I> axes) const {                        \
+    return name(xp::Options{.axis = Axes(axes)});                                              \
+  }
+#define RENSA_FORMS_AND_KEEPDIMS(name, Options)                                                 \
+  RENSA_FORMS(name, Options)                                                                    \
+  template <class Self> Array ArrayMethods<Self>::name(const Axes& axis, bool keepdims) const { \
+    return name(xp::Options{.axis = axis, .keepdims = keepdims});                               \
+  }
+RENSA_AXIS_METHODS(RENSA_FORMS, RENSA_FORMS_AND_KEEPDIMS)
+#undef RENSA_FORMS
+#undef RENSA_FORMS_AND_KEEPDIMS
+#undef RENSA_AXIS_METHODS
 
 extern template class ArrayMethods<Array>;
 extern template class ArrayMethods<Selection>;

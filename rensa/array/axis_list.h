@@ -15,7 +15,7 @@ class AxisList {
   AxisList(None) {}
   AxisList(int axis) : values_(Shape{axis}) {}
   AxisList(std::initializer_list<std::int64_t> axes) : values_(Shape(axes)) {}
-  AxisList(const Shape& axes) : values_(axes) {}
+  template <IntegerRange V> AxisList(const V& axes) : values_(shape_of(axes)) {}
 
   bool given() const { return values_.has_value(); }
   /// The values; call it only when given().

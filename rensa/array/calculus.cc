@@ -54,6 +54,10 @@ Array diff(const Array& a, int n, int axis, const Array& prepend, const Array& a
   return result;
 }
 
+Array diff(const Array& a, const DiffOptions& o) {
+  return diff(a, o.n, o.axis, o.prepend ? *o.prepend : Array(), o.append ? *o.append : Array());
+}
+
 Array ediff1d(const Array& a, const Array& to_end, const Array& to_begin) {
   check_defined("ediff1d", a);
   Array flat = a.ravel(), last = to_end, first = to_begin;
@@ -157,13 +161,16 @@ Array distances(const Array& coordinates, const Array& f, int axis) {
 }  // namespace
 
 std::vector<Array> gradient(const Array& f, const std::vector<GradientSpacing>& spacing,
-                            const Shape& axes, int edge_order) {
+                            const GradientOptions& options) {
   check_defined("gradient", f);
+  int edge_order = options.edge_order;
   if (edge_order != 1 && edge_order != 2) {
     throw ValueError(fmt::format("gradient: edge_order {} is neither 1 nor 2", edge_order));
   }
-  Shape along = axes;
-  for (int i = 0; i < f.ndim() && axes.empty(); ++i) along.push_back(i);
+  Shape along;
+  if (options.axis.given()) along = options.axis.values();
+  else
+    for (int i = 0; i < f.ndim(); ++i) along.push_back(i);
   auto count = static_cast<std::size_t>(along.size());
   if (spacing.size() > 1 && spacing.size() != count) {
     throw ValueError(
@@ -221,6 +228,10 @@ Array trapezoid(const Array& y, const Array& x, int axis) {
   }
   Array areas = d * neighbour_sums(y, along) / 2.0;
   return areas.sum(along - y.ndim());
+}
+
+Array trapezoid(const Array& y, const TrapezoidOptions& o) {
+  return o.x ? trapezoid(y, *o.x, o.axis) : trapezoid(y, o.dx, o.axis);
 }
 
 // --- cross products -----------------------------------------------------------------------------
@@ -282,6 +293,10 @@ Array cross(const Array& a, const Array& b, int axisa, int axisb, int axisc) {
   return moveaxis(out, -1, place);
 }
 
+Array cross(const Array& a, const Array& b, const CrossOptions& o) {
+  return o.axis ? cross(a, b, *o.axis, *o.axis, *o.axis) : cross(a, b, o.axisa, o.axisb, o.axisc);
+}
+
 Array linalg::cross(const Array& a, const Array& b, int axis) {
   check_defined("cross", a);
   check_defined("cross", b);
@@ -334,7 +349,8 @@ Array cov(const Array& m, const Array& y, const CovOptions& options) {
     x = concatenate({x, more}, 0);
   }
   int ddof = options.ddof.value_or(options.bias ? 0 : 1);
-  const Array &frequencies = options.fweights, &importance = options.aweights;
+  Array frequencies = options.fweights ? *options.fweights : Array();
+  Array importance = options.aweights ? *options.aweights : Array();
   Array w;
   if (frequencies.defined()) w = check_weights(frequencies, x);
   if (importance.defined()) {
@@ -358,11 +374,8 @@ Array cov(const Array& m, const Array& y, const CovOptions& options) {
   return (c * (1.0 / maximum(count, 0.0))).squeeze();
 }
 
-Array corrcoef(const Array& x, const Array& y, bool rowvar, std::optional<Dtype> dtype) {
-  CovOptions options;
-  options.rowvar = rowvar;
-  options.dtype = dtype;
-  Array c = cov(x, y, options);
+Array corrcoef(const Array& x, const Array& y, const CorrcoefOptions& options) {
+  Array c = cov(x, y, {.rowvar = options.rowvar, .dtype = options.dtype});
   if (c.ndim() == 0) return c / c;
   Dtype real = rensa::detail::real_dtype(c.dtype());
   Array deviation = sqrt(diag(c).astype(real, false));  // the diagonal is real

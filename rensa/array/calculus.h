@@ -13,6 +13,12 @@ namespace rensa::xp {
 /// joined to `a` first, a 0-d one is broadcast. Throws ValueError for n < 0.
 Array diff(const Array& a, int n = 1, int axis = -1, const Array& prepend = {},
            const Array& append = {});
+struct DiffOptions {
+  rensa::detail::NamedOptions named = {};
+  int n = 1, axis = -1;
+  ArrayOption prepend = {}, append = {};
+};
+Array diff(const Array& a, const DiffOptions& options);
 /// The differences of the flattened array, between `to_begin` and `to_end`, which are cast to its
 /// dtype ("same_kind").
 Array ediff1d(const Array& a, const Array& to_end = {}, const Array& to_begin = {});
@@ -29,20 +35,38 @@ class GradientSpacing {
   double distance_ = 1;
   Array coordinates_;
 };
-/// Central differences inside and one-sided ones at the ends (of edge_order 1 or 2) along each of
-/// `axes`, all when left out; one array an axis. `spacing` has none, one for all, or one an axis.
-/// Integers give float64. Throws ShapeError where an axis is too short.
+struct GradientOptions {
+  rensa::detail::NamedOptions named = {};
+  AxisList axis = {};  // all when left out
+  int edge_order = 1;  // of the differences at the ends: 1 or 2
+};
+/// Central differences inside and one-sided ones at the ends along each axis; one array an axis.
+/// `spacing` has none, one for all, or one an axis. Integers give float64. Throws ShapeError where
+/// an axis is too short.
 std::vector<Array> gradient(const Array& f, const std::vector<GradientSpacing>& spacing = {},
-                            const Shape& axes = {}, int edge_order = 1);
+                            const GradientOptions& options = {});
 
 /// The integral along an axis by the trapezoidal rule, over samples `dx` apart or at `x` (1-d, or
 /// of y's shape).
 Array trapezoid(const Array& y, double dx = 1, int axis = -1);
 Array trapezoid(const Array& y, const Array& x, int axis = -1);
+struct TrapezoidOptions {
+  rensa::detail::NamedOptions named = {};
+  ArrayOption x = {};
+  double dx = 1;
+  int axis = -1;
+};
+Array trapezoid(const Array& y, const TrapezoidOptions& options);
 
 /// The cross products of vectors of 2 or 3 components along an axis of each operand; of two
 /// 2-vectors the third component alone.
 Array cross(const Array& a, const Array& b, int axisa = -1, int axisb = -1, int axisc = -1);
+struct CrossOptions {
+  rensa::detail::NamedOptions named = {};
+  int axisa = -1, axisb = -1, axisc = -1;  // axisc: where the results' components lie
+  std::optional<int> axis = {};            // all three
+};
+Array cross(const Array& a, const Array& b, const CrossOptions& options);
 namespace linalg {
 /// Of vectors of exactly 3 components along `axis` of both.
 Array cross(const Array& a, const Array& b, int axis = -1);
@@ -52,13 +76,18 @@ struct CovOptions {
   bool rowvar = true;  // variables are rows
   bool bias = false;   // divide by the number of samples instead of one less
   std::optional<int> ddof = {};
-  Array fweights = {}, aweights = {};  // 1-d; taken as they are, negative ones are not looked for
-  std::optional<Dtype> dtype = {};     // float64 or complex128 when left out
+  ArrayOption fweights = {},
+              aweights = {};        // 1-d; taken as they are, negative ones are not looked for
+  std::optional<Dtype> dtype = {};  // float64 or complex128 when left out
 };
 /// The covariance matrix of the variables in m (and y).
 Array cov(const Array& m, const Array& y = {}, const CovOptions& options = {});
 /// Pearson's correlation coefficients.
-Array corrcoef(const Array& x, const Array& y = {}, bool rowvar = true,
-               std::optional<Dtype> dtype = {});
+struct CorrcoefOptions {
+  rensa::detail::NamedOptions named = {};
+  bool rowvar = true;
+  std::optional<Dtype> dtype = {};  // float64 or complex128 when left out
+};
+Array corrcoef(const Array& x, const Array& y = {}, const CorrcoefOptions& options = {});
 
 }  // namespace rensa::xp

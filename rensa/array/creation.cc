@@ -26,6 +26,27 @@ Array empty(const Shape& shape, Dtype dtype, Placement device) {
   return new_array(shape, dtype, device.device());
 }
 
+Array empty(const Shape& shape, const CreationOptions& o) {
+  return rensa::detail::new_array_in("empty", o.order, shape, o.dtype.value_or(float32),
+                                     o.device.device());
+}
+
+Array zeros(const Shape& shape, const CreationOptions& o) {
+  return full(shape, 0, {.dtype = o.dtype.value_or(float32), .order = o.order, .device = o.device});
+}
+
+Array ones(const Shape& shape, const CreationOptions& o) {
+  return full(shape, 1, {.dtype = o.dtype.value_or(float32), .order = o.order, .device = o.device});
+}
+
+Array full(const Shape& shape, Scalar value, const CreationOptions& o) {
+  Dtype dtype = o.dtype.value_or(value.default_dtype());
+  rensa::detail::check_in_range("full", value, dtype);
+  Array out = rensa::detail::new_array_in("full", o.order, shape, dtype, o.device.device());
+  fill_elements("full", out, value);
+  return out;
+}
+
 Array zeros(const Shape& shape, Dtype dtype, Placement device) {
   return full(shape, 0, dtype, device);
 }
@@ -47,8 +68,20 @@ Array full(const Shape& shape, Scalar value, Placement device) {
 
 Array empty_like(const Array& a, const Like& like) {
   check_defined("empty_like", a);
-  return new_array(like.shape.value_or(a.shape()), like.dtype.value_or(a.dtype()),
-                   like.device.value_or(a.device()));
+  Dtype dtype = like.dtype.value_or(a.dtype());
+  Device device = like.device.value_or(a.device());
+  // Of other axes only C and Fortran order can be taken over.
+  bool other = like.shape && (*like.shape).ndim() != a.ndim();
+  if (!like.shape || *like.shape == a.shape()) {
+    return rensa::detail::new_array_like(a, like.order, dtype, device);
+  }
+  Order order = other && like.order.letter() == 'K' ? Order('C') : like.order;
+  if (order.letter() != 'K') {
+    return rensa::detail::new_array_in("empty_like", order.of(a), *like.shape, dtype, device);
+  }
+  // The axes lie as the model's do.
+  Array model = rensa::detail::new_array_like(a, order, dtype, device);
+  return rensa::detail::new_array_like(model.broadcast_to(model.shape()), order, dtype, device);
 }
 
 Array zeros_like(const Array& a, const Like& like) { return full_like(a, 0, like); }
@@ -56,8 +89,10 @@ Array ones_like(const Array& a, const Like& like) { return full_like(a, 1, like)
 
 Array full_like(const Array& a, Scalar value, const Like& like) {
   check_defined("full_like", a);
-  return full(like.shape.value_or(a.shape()), value, like.dtype.value_or(a.dtype()),
-              like.device.value_or(a.device()));
+  rensa::detail::check_in_range("full", value, like.dtype.value_or(a.dtype()));
+  Array out = empty_like(a, like);
+  fill_elements("full", out, value);
+  return out;
 }
 
 Array empty_pinned(const Shape& shape, Dtype dtype) {
@@ -116,6 +151,13 @@ Array arange(Scalar start, Scalar stop, Scalar step, Dtype dtype, Placement devi
   launch(op);
   return out;
 }
+
+Array arange(Scalar start, Scalar stop, Scalar step, const CreationOptions& o) {
+  return o.dtype ? arange(start, stop, step, *o.dtype, o.device)
+                 : arange(start, stop, step, o.device);
+}
+
+Array arange(Scalar stop, const CreationOptions& options) { return arange(0, stop, 1, options); }
 
 Array arange(Scalar start, Scalar stop, Scalar step, Placement device) {
   return arange(start, stop, step, arange_dtype(start, stop, step), device);
@@ -197,8 +239,26 @@ std::pair<Array, double> linspace_retstep(double start, double stop, std::int64_
   return {values, step_of(start, stop, num, endpoint)};
 }
 
-Array linspace(const Array& start, const Array& stop, std::int64_t num, bool endpoint,
-               std::optional<Dtype> dtype, int axis) {
+Array linspace(Scalar start, Scalar stop, std::int64_t num, const LinspaceOptions& o) {
+  if (start.kind() != 'c' && stop.kind() != 'c') {
+    return linspace(start.real(), stop.real(), num, o.endpoint, o.dtype.value_or(float64),
+                    o.device);
+  }
+  Device device = o.device.device();
+  return linspace(full({}, start, complex128, device), full({}, stop, complex128, device), num,
+                  {.endpoint = o.endpoint, .dtype = o.dtype});
+}
+
+Array linspace(std::complex<double> start, std::complex<double> stop, std::int64_t num) {
+  return linspace(Scalar(start), Scalar(stop), num, LinspaceOptions{});
+}
+
+Array linspace(const Array& start, const Array& stop, std::int64_t num,
+               const LinspaceOptions& options) {
+  bool endpoint = options.endpoint;
+  if (options.device.given()) {
+    throw ValueError("linspace: samples between arrays lie on their device; move the arrays");
+  }
   check_samples("linspace", num);
   check_defined("linspace", start);
   check_defined("linspace", stop);
@@ -214,7 +274,7 @@ Array linspace(const Array& start, const Array& stop, std::int64_t num, bool end
   values = steps > 0 ? values * (distance / static_cast<double>(steps)) : values * distance;
   values += first;
   if (endpoint && num > 1) values[-1].assign(last);
-  return moveaxis(floored(values, dtype.value_or(wide)), 0, axis);
+  return moveaxis(floored(values, options.dtype.value_or(wide)), 0, options.axis);
 }
 
 Array logspace(double start, double stop, std::int64_t num, bool endpoint, double base, Dtype dtype,
@@ -281,6 +341,22 @@ Array ascontiguousarray(const Array& a) {
 Array ascontiguousarray(const Array& a, Dtype dtype) {
   check_defined("ascontiguousarray", a);
   return ascontiguousarray(a.astype(dtype, false));
+}
+
+Array asarray_chkfinite(const Array& a, std::optional<Dtype> dtype, Order order) {
+  check_defined("asarray_chkfinite", a);
+  Array result = a.astype(dtype.value_or(a.dtype()), {.copy = false, .order = order});
+  char kind = dtype_kind(result.dtype());
+  if ((kind == 'f' || kind == 'c') && !all(isfinite(result)).item<bool>()) {
+    throw ValueError(
+        fmt::format("asarray_chkfinite: {} holds infinities or NaN", result.view().describe()));
+  }
+  return result;
+}
+
+void detail::check_iter_count(std::int64_t got, std::int64_t count) {
+  if (count < 0 || got == count) return;
+  throw ValueError(fmt::format("fromiter: the range ended after {} of {} numbers", got, count));
 }
 
 }  // namespace xp

@@ -2,9 +2,11 @@
 // from an array is made on that array's device.
 #pragma once
 
+#include <complex>
 #include <concepts>
 #include <initializer_list>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -34,17 +36,29 @@ class Placement {
 namespace rensa::xp {
 
 // --- of one value (array/creation.cc) ------------------------------------------------------------
+/// NumPy's keywords of empty, zeros, ones and full. The order is 'C' or 'F'.
+struct CreationOptions {
+  rensa::detail::NamedOptions named = {};
+  std::optional<Dtype> dtype = {};
+  Order order = 'C';
+  Placement device = {};
+};
 /// A shape is {3, 4}, or n for {n}.
 Array empty(const Shape& shape, Dtype dtype = float32, Placement device = {});
+Array empty(const Shape& shape, const CreationOptions& options);
 Array zeros(const Shape& shape, Dtype dtype = float32, Placement device = {});
+Array zeros(const Shape& shape, const CreationOptions& options);
 Array ones(const Shape& shape, Dtype dtype = float32, Placement device = {});
+Array ones(const Shape& shape, const CreationOptions& options);
 Array full(const Shape& shape, Scalar value, Dtype dtype, Placement device = {});
 Array full(const Shape& shape, Scalar value, Placement device = {});  // the value's own dtype
+Array full(const Shape& shape, Scalar value, const CreationOptions& options);
 /// Where a ..._like routine differs from its model: zeros_like(a, {.dtype = float64}).
 struct Like {
   std::optional<Dtype> dtype = {};
   std::optional<Shape> shape = {};
   std::optional<Device> device = {};
+  Order order = 'C';  // 'K' and 'A' take after the model
 };
 Array empty_like(const Array& a, const Like& like = {});
 Array zeros_like(const Array& a, const Like& like = {});
@@ -78,20 +92,32 @@ Array arange(Scalar stop, Dtype dtype, Placement device = {});
 Array arange(Scalar stop, Placement device = {});
 Array arange(Scalar start, Scalar stop, Scalar step, Dtype dtype, Placement device = {});
 Array arange(Scalar start, Scalar stop, Scalar step = 1, Placement device = {});
+Array arange(Scalar start, Scalar stop, Scalar step, const CreationOptions& options);
+Array arange(Scalar stop, const CreationOptions& options);
 /// `num` values from start to stop, the latter included unless `endpoint` is false; integer dtypes
 /// take the floor. Throws ValueError for num < 0.
 Array linspace(double start, double stop, std::int64_t num = 50, Dtype dtype = float64,
                Placement device = {});
 Array linspace(double start, double stop, std::int64_t num, bool endpoint, Dtype dtype = float64,
                Placement device = {});
+struct LinspaceOptions {
+  rensa::detail::NamedOptions named = {};
+  bool endpoint = true;
+  std::optional<Dtype> dtype = {};  // float64 when left out, complex128 of complex numbers
+  int axis = 0;                     // of arrays: where the samples lie
+  Placement device = {};            // not of arrays
+};
+Array linspace(Scalar start, Scalar stop, std::int64_t num, const LinspaceOptions& options);
+/// Between complex numbers.
+Array linspace(std::complex<double> start, std::complex<double> stop, std::int64_t num = 50);
 /// linspace(retstep=True): the values, and the distance between two of them (NaN for one value).
 std::pair<Array, double> linspace_retstep(double start, double stop, std::int64_t num = 50,
                                           bool endpoint = true, Dtype dtype = float64,
                                           Placement device = {});
 /// Between the elements of two arrays, which broadcast; the samples lie along a new axis `axis`.
 /// Integers give float64, unless `dtype` says otherwise.
-Array linspace(const Array& start, const Array& stop, std::int64_t num = 50, bool endpoint = true,
-               std::optional<Dtype> dtype = {}, int axis = 0);
+Array linspace(const Array& start, const Array& stop, std::int64_t num = 50,
+               const LinspaceOptions& options = {});
 /// base ** linspace(start, stop, num, endpoint).
 Array logspace(double start, double stop, std::int64_t num = 50, bool endpoint = true,
                double base = 10, Dtype dtype = float64, Placement device = {});
@@ -143,14 +169,51 @@ Array asarray(const HostValues& values, Dtype dtype, Placement device = {});
 Array ascontiguousarray(const Array& a);
 Array ascontiguousarray(const Array& a, Dtype dtype);
 Array copy(const Array& a);
-/// Throws nothing: any dtype converts into any other, complex ones by their real part.
+Array copy(const Array& a, Order order);
+/// Any dtype converts into any other, complex ones by their real part.
 Array astype(const Array& a, Dtype dtype, bool copy = true);
+/// Throws DtypeError where `casting` does not allow the cast.
+Array astype(const Array& a, Dtype dtype, const AstypeOptions& options);
+/// `a` itself, or a copy that has the dtype and each of the requirements: "C" (C-contiguous), "F"
+/// (Fortran-contiguous), "A" (aligned), "W" (writable), "O" (memory of its own). Throws ValueError
+/// for others.
+Array require(const Array& a, std::optional<Dtype> dtype = {},
+              std::span<const std::string_view> requirements = {});
+Array require(const Array& a, std::optional<Dtype> dtype,
+              std::initializer_list<std::string_view> requirements);
+/// asarray that throws ValueError for infinities and NaN, for which it waits.
+Array asarray_chkfinite(const Array& a, std::optional<Dtype> dtype = {}, Order order = 'K');
+namespace detail {
+void check_iter_count(std::int64_t got, std::int64_t count);
+}  // namespace detail
+/// Numbers that a range of C++ gives, one after the other, at most `count` of them unless it is
+/// negative. Throws ValueError where there are fewer than `count`.
+template <std::ranges::input_range R>
+Array fromiter(R&& range, Dtype dtype, std::int64_t count = -1, Placement device = {}) {
+  std::vector<std::ranges::range_value_t<R>> values;
+  for (auto&& value : range) {
+    if (count >= 0 && static_cast<std::int64_t>(values.size()) == count) break;
+    values.push_back(value);
+  }
+  detail::check_iter_count(static_cast<std::int64_t>(values.size()), count);
+  return array(values, dtype, device);
+}
 
 // --- matrices (array/matrix_creation.cc) ---------------------------------------------------------
 Array eye(std::int64_t n, Dtype dtype = float32, Placement device = {});
 /// n rows and m columns with ones on diagonal k (k > 0: above the main one).
 Array eye(std::int64_t n, std::int64_t m, std::int64_t k = 0, Dtype dtype = float32,
           Placement device = {});
+/// NumPy's keywords of eye and tri.
+struct EyeOptions {
+  rensa::detail::NamedOptions named = {};
+  std::optional<std::int64_t> M = {};  // columns, as many as rows when left out
+  std::int64_t k = 0;
+  std::optional<Dtype> dtype = {};
+  Order order = 'C';
+  Placement device = {};
+};
+Array eye(std::int64_t n, const EyeOptions& options);
 Array identity(std::int64_t n, Dtype dtype = float32, Placement device = {});
 /// Of a 1-d `v` the matrix that has it on diagonal k; of a 2-d one its diagonal k, a view. Throws
 /// ShapeError for other arrays.
@@ -161,6 +224,7 @@ Array diagflat(const Array& v, std::int64_t k = 0);
 Array tri(std::int64_t n, std::int64_t m, std::int64_t k = 0, Dtype dtype = float32,
           Placement device = {});
 Array tri(std::int64_t n, Dtype dtype = float32, Placement device = {});
+Array tri(std::int64_t n, const EyeOptions& options);
 /// The last two axes of `a` with zeros above (tril) or below (triu) diagonal k; of a 1-d array the
 /// square matrix whose rows are it. A new array. Throws ShapeError for a 0-d array.
 Array tril(const Array& a, std::int64_t k = 0);
@@ -173,10 +237,16 @@ Array vander(const Array& x, std::optional<std::int64_t> n = {}, bool increasing
 /// One coordinate array for each 1-d (or 0-d) array: x[i] along axis i for indexing "ij", with the
 /// first two axes exchanged for "xy". With `sparse` other axes have extent 1; without `copy` the
 /// results are views. Throws ValueError for another word, ShapeError for other arrays.
-std::vector<Array> meshgrid(std::span<const Array> arrays, std::string_view indexing = "xy",
-                            bool sparse = false, bool copy = true);
-std::vector<Array> meshgrid(std::initializer_list<Array> arrays, std::string_view indexing = "xy",
-                            bool sparse = false, bool copy = true);
+struct MeshgridOptions {
+  rensa::detail::NamedOptions named = {};
+  std::string_view indexing = "xy";
+  bool sparse = false, copy = true;
+};
+std::vector<Array> meshgrid(std::span<const Array> arrays, const MeshgridOptions& options = {});
+std::vector<Array> meshgrid(std::initializer_list<Array> arrays,
+                            const MeshgridOptions& options = {});
+std::vector<Array> meshgrid(std::span<const Array> arrays, std::string_view indexing);
+std::vector<Array> meshgrid(std::initializer_list<Array> arrays, std::string_view indexing);
 /// One axis of mgrid and ogrid: Python's start:stop:step, or with points() start:stop:num*1j, which
 /// includes stop.
 class GridAxis {

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "rensa/array/linalg_internal.h"
+#include "rensa/array/sorting.h"
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"
 #include "rensa/device/linalg_operations.h"
@@ -208,6 +209,24 @@ QRResult qr(const Array& a, std::string_view mode) {
 
 SVDResult svd(const Array& a, bool full_matrices, bool compute_uv) {
   return rensa::detail::svd("linalg.svd", a, full_matrices, compute_uv);
+}
+SVDResult svd(const Array& a, const SVDOptions& options) {
+  const char* name = "linalg.svd";
+  if (!options.hermitian) {
+    return rensa::detail::svd(name, a, options.full_matrices, options.compute_uv);
+  }
+  // a = V diag(w) V^H: the singular values are the |w|, falling, and w's signs go into U.
+  EigResult parts = rensa::detail::eigh(name, a, false, options.compute_uv);
+  Array order = xp::argsort(xp::negative(xp::absolute(parts.eigenvalues)));
+  Array values = xp::take_along_axis(parts.eigenvalues, order, -1);
+  SVDResult result;
+  result.S = xp::absolute(values);
+  if (!options.compute_uv) return result;
+  Array vectors = xp::take_along_axis(parts.eigenvectors, order.expand_dims(-2), -1);
+  result.U = vectors;
+  Array signs = xp::where(xp::less(values, 0), -1, xp::ones_like(values));
+  result.Vh = xp::conjugate(xp::multiply(vectors, signs.expand_dims(-2))).swapaxes(-1, -2);
+  return result;
 }
 Array svdvals(const Array& a) { return rensa::detail::svd("linalg.svdvals", a, false, false).S; }
 

@@ -315,7 +315,7 @@ Array Generator::logseries(const Parameter& p, const Size& size, Dtype dtype) co
                      size, dtype);
 }
 
-Array Generator::dirichlet(const Array& alpha, const Shape& size, Dtype dtype) const {
+Array Generator::dirichlet(const Array& alpha, const Size& size, Dtype dtype) const {
   rensa::detail::check_defined("dirichlet", alpha);
   if (alpha.ndim() != 1 || alpha.size() == 0) {
     throw ShapeError(
@@ -326,7 +326,7 @@ Array Generator::dirichlet(const Array& alpha, const Shape& size, Dtype dtype) c
     throw ValueError("dirichlet: alpha has to be above 0");
   }
   detail::check_floating("dirichlet", dtype);
-  Shape shape = size;
+  Shape shape = size.shape();
   shape.push_back(alpha.size());
   // Gamma variates over their sum, as logarithms: small alphas make gammas that underflow.
   Array logs = draw(*this, "dirichlet", Distribution::log_gamma, {{"alpha", alpha, Domain::any}},
@@ -344,7 +344,7 @@ double rounding_of(Dtype dtype) {
 
 }  // namespace
 
-Array Generator::multivariate_normal(const Array& mean, const Array& cov, const Shape& size,
+Array Generator::multivariate_normal(const Array& mean, const Array& cov, const Size& size,
                                      Dtype dtype) const {
   rensa::detail::check_defined("multivariate_normal", mean);
   rensa::detail::check_defined("multivariate_normal", cov);
@@ -357,7 +357,7 @@ Array Generator::multivariate_normal(const Array& mean, const Array& cov, const 
                     "and (n, n)",
                     mean.view().describe(), cov.view().describe()));
   }
-  Shape shape = size;
+  Shape shape = size.shape();
   shape.push_back(n);
   // cov = V diag(w) V^T, whose square root serves where cov is not of full rank as well.
   linalg::EigResult eig = linalg::eigh(cov.astype(float64, false));
@@ -369,7 +369,7 @@ Array Generator::multivariate_normal(const Array& mean, const Array& cov, const 
                     cov.view().describe(), eig.eigenvalues.min().item<double>()));
   }
   Array root = eig.eigenvectors * sqrt(maximum(eig.eigenvalues, 0));
-  Array z = standard_normal({size.total(), n}, float64);
+  Array z = standard_normal({size.shape().total(), n}, float64);
   Array variates = matmul(z, root.T()) + mean.astype(float64, false);
   return variates.reshape(shape).astype(dtype, false);
 }

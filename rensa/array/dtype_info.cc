@@ -4,8 +4,12 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <complex>
 
+#include "rensa/array/internal.h"
 #include "rensa/core/error.h"
+#include "rensa/core/thread_state.h"
+#include "rensa/device/devices.h"
 
 namespace rensa::xp {
 
@@ -32,8 +36,8 @@ bool can_cast(const Array& from, Dtype to, Casting casting) {
   return can_cast(from.dtype(), to, casting);
 }
 
-Dtype result_type(std::initializer_list<TypeArgument> arguments) {
-  if (arguments.size() == 0) throw ValueError("result_type: no arguments");
+Dtype result_type(std::span<const TypeArgument> arguments) {
+  if (arguments.empty()) throw ValueError("result_type: no arguments");
   DtypeSet dtypes;
   bool any = false;
   for (const TypeArgument& a : arguments) {
@@ -49,6 +53,41 @@ Dtype result_type(std::initializer_list<TypeArgument> arguments) {
   }
   return common;
 }
+
+Dtype common_type(std::span<const Array> arrays) {
+  Dtype common = float16;
+  for (const Array& a : arrays) {
+    char kind = dtype_kind(a.dtype());
+    if (kind == 'b') {
+      throw DtypeError(fmt::format("common_type: {} are no numbers", a.view().describe()));
+    }
+    common = promote_types(common, kind == 'f' || kind == 'c' ? a.dtype() : float64);
+  }
+  return common;
+}
+
+Dtype common_type(std::initializer_list<Array> arrays) {
+  return common_type(std::span<const Array>(arrays.begin(), arrays.size()));
+}
+
+Dtype min_scalar_type(Scalar value) {
+  if (value.kind() == 'b') return bool_;
+  if (value.is_integral()) {
+    for (Dtype d : {uint8, int8, uint16, int16, uint32, int32, uint64}) {
+      if (!rensa::detail::is_out_of_range(value, d)) return d;
+    }
+    return int64;
+  }
+  // A float stays finite; that it is rounded does not count.
+  auto finite_in = [](double x, double most) { return !(std::abs(x) >= most) || std::isinf(x); };
+  double real = value.real(), imaginary = 0;
+  if (value.kind() == 'c') imaginary = value.as<std::complex<double>>().imag();
+  bool in_float = finite_in(real, 3.4e38) && finite_in(imaginary, 3.4e38);
+  if (value.kind() == 'c') return in_float ? complex64 : complex128;
+  return finite_in(real, 65000) ? float16 : in_float ? float32 : float64;
+}
+
+Dtype min_scalar_type(const Array& a) { return a.dtype(); }
 
 finfo::finfo(Dtype d) : dtype(d == complex64 ? float32 : d == complex128 ? float64 : d) {
   switch (dtype) {
@@ -118,9 +157,42 @@ bool isdtype(Dtype dtype, std::string_view kind) {
 bool isdtype(Dtype dtype, Dtype other) { return dtype == other; }
 
 bool isdtype(Dtype dtype, std::initializer_list<std::string_view> kinds) {
+  return isdtype(dtype, std::span<const std::string_view>(kinds.begin(), kinds.size()));
+}
+
+bool isdtype(Dtype dtype, std::span<const std::string_view> kinds) {
   bool any = false;
   for (std::string_view kind : kinds) any |= isdtype(dtype, kind);
   return any;
+}
+
+std::map<std::string, std::int64_t> array_namespace_info::capabilities() {
+  return {{"boolean indexing", 1}, {"data-dependent shapes", 1}, {"max dimensions", kMaxNdim}};
+}
+
+Device array_namespace_info::default_device() { return ThreadState::current().device; }
+
+std::map<std::string, Dtype> array_namespace_info::default_dtypes(std::optional<Device>) {
+  return {{"real floating", float32},
+          {"complex floating", complex128},
+          {"integral", int64},
+          {"indexing", int64}};
+}
+
+std::vector<Device> array_namespace_info::devices() {
+  std::vector<Device> result = {cpu()};
+  for (int i = 0; i < num_gpus(); ++i) result.push_back(gpu(i));
+  return result;
+}
+
+std::map<std::string, Dtype> array_namespace_info::dtypes(
+    std::optional<Device>, std::initializer_list<std::string_view> kind) {
+  std::map<std::string, Dtype> result;
+  for (Dtype d : {bool_, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16,
+                  bfloat16, float32, float64, complex64, complex128}) {
+    if (kind.size() == 0 || isdtype(d, kind)) result.emplace(dtype_name(d), d);
+  }
+  return result;
 }
 
 }  // namespace rensa::xp

@@ -1,8 +1,13 @@
 // NumPy's questions about dtypes. Nothing here touches a device.
 #pragma once
 
+#include <initializer_list>
+#include <map>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "rensa/array/array.h"
 
@@ -37,10 +42,22 @@ class TypeArgument {
   bool weak_ = false;
 };
 /// The dtype that all meet in. Throws ValueError for no arguments.
-Dtype result_type(std::initializer_list<TypeArgument> arguments);
-template <class... A> Dtype result_type(const A&... arguments) {
+Dtype result_type(std::span<const TypeArgument> arguments);
+inline Dtype result_type(std::initializer_list<TypeArgument> arguments) {
+  return result_type(std::span<const TypeArgument>(arguments.begin(), arguments.size()));
+}
+template <class... A>
+requires(std::convertible_to<const A&, TypeArgument>&&...) Dtype
+    result_type(const A&... arguments) {
   return result_type({TypeArgument(arguments)...});
 }
+/// The dtype of arrays' numbers in floats: float64 for integers. Throws DtypeError for bool.
+Dtype common_type(std::span<const Array> arrays);
+Dtype common_type(std::initializer_list<Array> arrays);
+/// The smallest dtype that holds the number: uint8 for 10, int16 for -200, float16 for 1.5. The
+/// dtype of an array.
+Dtype min_scalar_type(Scalar value);
+Dtype min_scalar_type(const Array& a);
 
 /// The limits of a floating dtype (of its parts, for a complex one). Throws DtypeError for others.
 struct finfo {
@@ -89,7 +106,23 @@ bool issubdtype(Dtype dtype, Dtype other);
 bool isdtype(Dtype dtype, std::string_view kind);
 bool isdtype(Dtype dtype, Dtype other);
 /// Whether any of the kinds says so.
+bool isdtype(Dtype dtype, std::span<const std::string_view> kinds);
 bool isdtype(Dtype dtype, std::initializer_list<std::string_view> kinds);
+
+/// The array API's questions about the namespace.
+struct array_namespace_info {
+  /// "boolean indexing" and "data-dependent shapes" (1: yes), "max dimensions".
+  static std::map<std::string, std::int64_t> capabilities();
+  /// The calling thread's current device.
+  static Device default_device();
+  /// Of "real floating", "complex floating", "integral" and "indexing".
+  static std::map<std::string, Dtype> default_dtypes(std::optional<Device> device = {});
+  /// The CPU and every GPU that there is.
+  static std::vector<Device> devices();
+  /// By name, all or those of some of isdtype's kinds.
+  static std::map<std::string, Dtype> dtypes(std::optional<Device> device = {},
+                                             std::initializer_list<std::string_view> kind = {});
+};
 
 /// Whether the argument is a number, and no array (a 0-d one neither).
 template <class T> constexpr bool isscalar(const T&) {

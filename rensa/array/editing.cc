@@ -116,7 +116,9 @@ Array delete_(const Array& a, const Array& indices, OptionalAxis axis) {
 }
 
 // --- insert -------------------------------------------------------------------------------------
-Array insert(const Array& a, std::int64_t index, const Array& values, OptionalAxis axis) {
+namespace {
+
+Array insert_one(const Array& a, std::int64_t index, const Array& values, OptionalAxis axis) {
   auto [in, place] = working_axis("insert", a, axis);
   check_defined("insert", values);
   check_same_device("insert", in, values);
@@ -137,8 +139,11 @@ Array insert(const Array& a, std::int64_t index, const Array& values, OptionalAx
   return out;
 }
 
-Array insert(const Array& a, std::span<const std::int64_t> indices, const Array& values,
-             OptionalAxis axis) {
+}  // namespace
+
+Array insert(const Array& a, const IntegerList& list, const Array& values, OptionalAxis axis) {
+  const std::vector<std::int64_t>& indices = list.values();
+  if (list.single()) return insert_one(a, indices[0], values, axis);
   auto [in, place] = working_axis("insert", a, axis);
   check_defined("insert", values);
   check_same_device("insert", in, values);
@@ -148,7 +153,7 @@ Array insert(const Array& a, std::span<const std::int64_t> indices, const Array&
   if (indices.size() == 1) {  // several values may stand in front of the one index
     Array added = values;
     while (added.ndim() < in.ndim()) added = added.expand_dims(0);
-    return insert(in, indices[0], moveaxis(added, place, 0), place);
+    return insert_one(in, indices[0], moveaxis(added, place, 0), place);
   }
   std::vector<std::int64_t> places, order(indices.size());
   for (std::int64_t index : indices) places.push_back(place_of("insert", index, extent, in, place));
@@ -168,11 +173,6 @@ Array insert(const Array& a, std::span<const std::int64_t> indices, const Array&
   }
   Array added = values.astype(in.dtype(), false).broadcast_to(inserted);
   return take(concatenate({in, added}, place), array(rows, in.device()), place);
-}
-
-Array insert(const Array& a, std::initializer_list<std::int64_t> indices, const Array& values,
-             OptionalAxis axis) {
-  return insert(a, std::span<const std::int64_t>(indices.begin(), indices.size()), values, axis);
 }
 
 // --- trim_zeros ---------------------------------------------------------------------------------

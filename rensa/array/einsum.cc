@@ -325,9 +325,7 @@ Term contract_all(std::vector<Term> terms, const Labels& output) {
   return summed(terms[0], output);
 }
 
-}  // namespace
-
-Array xp::einsum(std::string_view subscripts, std::span<const Array> operands) {
+Array einsum_of(std::string_view subscripts, std::span<const Array> operands) {
   Subscripts parsed(subscripts);
   if (operands.empty() || parsed.inputs.size() != operands.size()) {
     throw_subscripts(
@@ -353,8 +351,21 @@ Array xp::einsum(std::string_view subscripts, std::span<const Array> operands) {
   return arranged(result, output);
 }
 
-Array xp::einsum(std::string_view subscripts, std::initializer_list<Array> operands) {
-  return einsum(subscripts, std::span<const Array>(operands.begin(), operands.size()));
+}  // namespace
+
+Array xp::einsum(std::string_view subscripts, const ArrayList& list, const EinsumOptions& options) {
+  std::span<const Array> operands = list;
+  std::vector<Array> cast;
+  if (options.dtype) {
+    for (const Array& a : operands) {
+      rensa::detail::check_defined("einsum", a);
+      rensa::detail::check_casting("einsum", a.dtype(), *options.dtype, options.casting);
+      cast.push_back(a.astype(*options.dtype, false));
+    }
+    operands = cast;
+  }
+  return rensa::detail::deliver("einsum", einsum_of(subscripts, operands), options.out,
+                                options.casting);
 }
 
 }  // namespace rensa

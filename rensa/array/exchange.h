@@ -19,6 +19,10 @@ Array wrap(void* data, const Shape& shape, const Shape& strides, Dtype dtype, De
 Array wrap(void* data, const Shape& shape, Dtype dtype, Device device,
            std::shared_ptr<void> owner = nullptr);
 
+/// asarray: there are no subclasses of arrays that it could let through.
+inline Array asanyarray(const Array& a) { return asarray(a); }
+inline Array asanyarray(const Array& a, Dtype dtype) { return asarray(a, dtype); }
+
 /// A one-dimensional array on the CPU over the span's elements, which stay where they are.
 template <class T>
 requires(!std::is_const_v<T>) Array

@@ -282,53 +282,62 @@ constexpr FftKind kComplex = FftKind::complex;
 constexpr FftKind kToComplex = FftKind::real_to_complex;
 constexpr FftKind kToReal = FftKind::complex_to_real;
 
+const AxisList kLastTwo = {-2, -1};
+
+Dtype frequency_dtype(const char* name, const std::optional<Dtype>& dtype) {
+  if (!dtype || dtype_kind(*dtype) == 'f') return dtype.value_or(float64);
+  throw DtypeError(fmt::format("{}: frequencies are not of {}", name, dtype_name(*dtype)));
+}
+
 }  // namespace
 
-Array fft(const Array& a, Length n, int axis, Norm norm) {
-  return along_axis({"fft.fft", kComplex, false, norm}, a, n, axis);
-}
-Array ifft(const Array& a, Length n, int axis, Norm norm) {
-  return along_axis({"fft.ifft", kComplex, true, norm}, a, n, axis);
-}
-Array fft2(const Array& a, AxisList s, AxisList axes, Norm norm) {
-  return along_axes({"fft.fft2", kComplex, false, norm}, a, s, axes);
-}
-Array ifft2(const Array& a, AxisList s, AxisList axes, Norm norm) {
-  return along_axes({"fft.ifft2", kComplex, true, norm}, a, s, axes);
-}
-Array fftn(const Array& a, AxisList s, AxisList axes, Norm norm) {
-  return along_axes({"fft.fftn", kComplex, false, norm}, a, s, axes);
-}
-Array ifftn(const Array& a, AxisList s, AxisList axes, Norm norm) {
-  return along_axes({"fft.ifftn", kComplex, true, norm}, a, s, axes);
+Norm::Norm(const char* word) {
+  std::string_view given = word ? word : "";
+  if (given == "backward") kind_ = backward;
+  else if (given == "ortho") kind_ = ortho;
+  else if (given == "forward") kind_ = forward;
+  else {
+    throw ValueError(fmt::format(
+        "fft: norm is \"{}\"; it has to be \"backward\", \"ortho\" or \"forward\"", given));
+  }
 }
 
-Array rfft(const Array& a, Length n, int axis, Norm norm) {
-  return along_axis({"fft.rfft", kToComplex, false, norm}, a, n, axis);
-}
-Array irfft(const Array& a, Length n, int axis, Norm norm) {
-  return along_axis({"fft.irfft", kToReal, true, norm}, a, n, axis);
-}
-Array rfft2(const Array& a, AxisList s, AxisList axes, Norm norm) {
-  return along_axes({"fft.rfft2", kToComplex, false, norm}, a, s, axes);
-}
-Array irfft2(const Array& a, AxisList s, AxisList axes, Norm norm) {
-  return along_axes({"fft.irfft2", kToReal, true, norm}, a, s, axes);
-}
-Array rfftn(const Array& a, AxisList s, AxisList axes, Norm norm) {
-  return along_axes({"fft.rfftn", kToComplex, false, norm}, a, s, axes);
-}
-Array irfftn(const Array& a, AxisList s, AxisList axes, Norm norm) {
-  return along_axes({"fft.irfftn", kToReal, true, norm}, a, s, axes);
-}
+#define RENSA_FFT(name, kind, inverse)                                                \
+  Array name(const Array& a, const FftOptions& o) {                                   \
+    Array result = along_axis({"fft." #name, kind, inverse, o.norm}, a, o.n, o.axis); \
+    return rensa::detail::deliver("fft." #name, result, o.out);                       \
+  }
+#define RENSA_FFTN(name, kind, inverse, usual)                                             \
+  Array name(const Array& a, const FftnOptions& o) {                                       \
+    Array result =                                                                         \
+        along_axes({"fft." #name, kind, inverse, o.norm}, a, o.s, o.axes.value_or(usual)); \
+    return rensa::detail::deliver("fft." #name, result, o.out);                            \
+  }
+RENSA_FFT(fft, kComplex, false)
+RENSA_FFT(ifft, kComplex, true)
+RENSA_FFTN(fft2, kComplex, false, kLastTwo)
+RENSA_FFTN(ifft2, kComplex, true, kLastTwo)
+RENSA_FFTN(fftn, kComplex, false, AxisList())
+RENSA_FFTN(ifftn, kComplex, true, AxisList())
 
-Array hfft(const Array& a, Length n, int axis, Norm norm) {
+RENSA_FFT(rfft, kToComplex, false)
+RENSA_FFT(irfft, kToReal, true)
+RENSA_FFTN(rfft2, kToComplex, false, kLastTwo)
+RENSA_FFTN(irfft2, kToReal, true, kLastTwo)
+RENSA_FFTN(rfftn, kToComplex, false, AxisList())
+RENSA_FFTN(irfftn, kToReal, true, AxisList())
+#undef RENSA_FFT
+#undef RENSA_FFTN
+
+Array hfft(const Array& a, const FftOptions& o) {
   check_defined("fft.hfft", a);
   Array conjugate = dtype_kind(a.dtype()) == 'c' ? xp::conjugate(a) : a;
-  return along_axis({"fft.hfft", kToReal, true, swapped(norm)}, conjugate, n, axis);
+  Array result = along_axis({"fft.hfft", kToReal, true, swapped(o.norm)}, conjugate, o.n, o.axis);
+  return rensa::detail::deliver("fft.hfft", result, o.out);
 }
-Array ihfft(const Array& a, Length n, int axis, Norm norm) {
-  return xp::conjugate(along_axis({"fft.ihfft", kToComplex, false, swapped(norm)}, a, n, axis));
+Array ihfft(const Array& a, const FftOptions& o) {
+  Array result = along_axis({"fft.ihfft", kToComplex, false, swapped(o.norm)}, a, o.n, o.axis);
+  return rensa::detail::deliver("fft.ihfft", xp::conjugate(result), o.out);
 }
 
 Array fftfreq(std::int64_t n, double d, Placement device) {
@@ -336,6 +345,14 @@ Array fftfreq(std::int64_t n, double d, Placement device) {
   Array whole = concatenate(
       {arange(0, (n - 1) / 2 + 1, 1, float64, device), arange(-(n / 2), 0, 1, float64, device)});
   return xp::multiply(whole, step);
+}
+Array fftfreq(std::int64_t n, double d, const FreqOptions& options) {
+  Dtype dtype = frequency_dtype("fft.fftfreq", options.dtype);
+  return fftfreq(n, d, options.device).astype(dtype, false);
+}
+Array rfftfreq(std::int64_t n, double d, const FreqOptions& options) {
+  Dtype dtype = frequency_dtype("fft.rfftfreq", options.dtype);
+  return rfftfreq(n, d, options.device).astype(dtype, false);
 }
 Array rfftfreq(std::int64_t n, double d, Placement device) {
   double step = spacing("fft.rfftfreq", n, d);

@@ -17,37 +17,94 @@
 namespace rensa::xp::fft {
 
 /// Which direction carries the factor 1/n: the inverse one (backward), the other one (forward), or
-/// both its square root (ortho).
-enum class Norm : unsigned char { backward, ortho, forward };
+/// both its square root (ortho). By these names or by NumPy's words. Throws ValueError for another
+/// word.
+class Norm {
+ public:
+  enum Kind : unsigned char { backward, ortho, forward };
+  Norm(Kind kind) : kind_(kind) {}
+  Norm(const char* word);
+  operator Kind() const { return kind_; }
+
+ private:
+  Kind kind_;
+};
 
 using Length = std::optional<std::int64_t>;
 
-Array fft(const Array& a, Length n = {}, int axis = -1, Norm norm = Norm::backward);
-Array ifft(const Array& a, Length n = {}, int axis = -1, Norm norm = Norm::backward);
+struct FftOptions {
+  rensa::detail::NamedOptions named = {};
+  Length n = {};
+  int axis = -1;
+  Norm norm = Norm::backward;
+  ArrayOption out = {};  // of the result's shape, converted ("same_kind"); what the call returns
+};
+struct FftnOptions {
+  rensa::detail::NamedOptions named = {};
+  AxisList s = {};
+  std::optional<AxisList> axes = {};  // the last two (fft2) or all when left out
+  Norm norm = Norm::backward;
+  ArrayOption out = {};
+};
+
+// fft(a), fft(a, 8), fft(a, {}, 0, "ortho"), fft(a, {.axis = 0, .norm = "ortho"}).
+#define RENSA_DECLARE_FFT(name)                                                       \
+  Array name(const Array& a, const FftOptions& options = {});                         \
+  inline Array name(const Array& a, Length n, int axis, Norm norm = Norm::backward) { \
+    return name(a, FftOptions{.n = n, .axis = axis, .norm = norm});                   \
+  }                                                                                   \
+  template <std::convertible_to<Length> T> Array name(const Array& a, const T& n) {   \
+    return name(a, FftOptions{.n = n});                                               \
+  }
+// fft2(a), fft2(a, {8, 8}), fft2(a, {8, 8}, {0, 1}, "ortho"), fft2(a, {.axes = {0, 1}}).
+#define RENSA_DECLARE_FFTN(name)                                                      \
+  Array name(const Array& a, const FftnOptions& options = {});                        \
+  inline Array name(const Array& a, const AxisList& s, const AxisList& axes,          \
+                    Norm norm = Norm::backward) {                                     \
+    return name(a, FftnOptions{.s = s, .axes = axes, .norm = norm});                  \
+  }                                                                                   \
+  template <std::convertible_to<AxisList> T> Array name(const Array& a, const T& s) { \
+    return name(a, FftnOptions{.s = s});                                              \
+  }                                                                                   \
+  inline Array name(const Array& a, std::initializer_list<std::int64_t> s) {          \
+    return name(a, FftnOptions{.s = AxisList(s)});                                    \
+  }
+RENSA_DECLARE_FFT(fft)
+RENSA_DECLARE_FFT(ifft)
 /// The last two axes unless said.
-Array fft2(const Array& a, AxisList s = {}, AxisList axes = {-2, -1}, Norm norm = Norm::backward);
-Array ifft2(const Array& a, AxisList s = {}, AxisList axes = {-2, -1}, Norm norm = Norm::backward);
+RENSA_DECLARE_FFTN(fft2)
+RENSA_DECLARE_FFTN(ifft2)
 /// All axes unless said; with `s` alone the last s.size() ones.
-Array fftn(const Array& a, AxisList s = {}, AxisList axes = {}, Norm norm = Norm::backward);
-Array ifftn(const Array& a, AxisList s = {}, AxisList axes = {}, Norm norm = Norm::backward);
+RENSA_DECLARE_FFTN(fftn)
+RENSA_DECLARE_FFTN(ifftn)
 
 /// Of real operands: the n / 2 + 1 first values, which determine the others.
-Array rfft(const Array& a, Length n = {}, int axis = -1, Norm norm = Norm::backward);
+RENSA_DECLARE_FFT(rfft)
 /// Back: n real values (2 * (m - 1) of m complex ones unless said).
-Array irfft(const Array& a, Length n = {}, int axis = -1, Norm norm = Norm::backward);
+RENSA_DECLARE_FFT(irfft)
 /// As fftn, the last of `axes` being the real one.
-Array rfft2(const Array& a, AxisList s = {}, AxisList axes = {-2, -1}, Norm norm = Norm::backward);
-Array irfft2(const Array& a, AxisList s = {}, AxisList axes = {-2, -1}, Norm norm = Norm::backward);
-Array rfftn(const Array& a, AxisList s = {}, AxisList axes = {}, Norm norm = Norm::backward);
-Array irfftn(const Array& a, AxisList s = {}, AxisList axes = {}, Norm norm = Norm::backward);
+RENSA_DECLARE_FFTN(rfft2)
+RENSA_DECLARE_FFTN(irfft2)
+RENSA_DECLARE_FFTN(rfftn)
+RENSA_DECLARE_FFTN(irfftn)
 
 /// Of a signal that is Hermitian in time, whose spectrum is real, and back.
-Array hfft(const Array& a, Length n = {}, int axis = -1, Norm norm = Norm::backward);
-Array ihfft(const Array& a, Length n = {}, int axis = -1, Norm norm = Norm::backward);
+RENSA_DECLARE_FFT(hfft)
+RENSA_DECLARE_FFT(ihfft)
+#undef RENSA_DECLARE_FFT
+#undef RENSA_DECLARE_FFTN
 
-/// The frequencies of fft's (rfft's) values for samples `d` apart: float64.
+/// The frequencies of fft's (rfft's) values for samples `d` apart: float64 unless said. Throws
+/// DtypeError unless `dtype` is a floating one.
 Array fftfreq(std::int64_t n, double d = 1, Placement device = {});
 Array rfftfreq(std::int64_t n, double d = 1, Placement device = {});
+struct FreqOptions {
+  rensa::detail::NamedOptions named = {};
+  std::optional<Dtype> dtype = {};
+  Placement device = {};
+};
+Array fftfreq(std::int64_t n, double d, const FreqOptions& options);
+Array rfftfreq(std::int64_t n, double d, const FreqOptions& options);
 /// Moves the frequency 0 to the middle of the axes (all unless said), and back.
 Array fftshift(const Array& a, AxisList axes = {});
 Array ifftshift(const Array& a, AxisList axes = {});

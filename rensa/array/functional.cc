@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "rensa/array/index_grids.h"
 #include "rensa/array/internal.h"
 #include "rensa/core/error.h"
 #include "rensa/core/host_memory.h"
@@ -40,6 +41,33 @@ Array apply_along_axis(const std::function<Array(const Array&)>& f, int axis, co
     shape.push_back(results[0].shape()[k]);
   }
   return moveaxis(joined.reshape(shape), from, to);
+}
+
+Array apply_over_axes(const std::function<Array(const Array&, int)>& f, const Array& a,
+                      const AxisList& axes) {
+  check_defined("apply_over_axes", a);
+  Array value = a;
+  for (std::int64_t given : axes.given() ? axes.values() : Shape()) {
+    int axis = normalize_axis("apply_over_axes", given, a.ndim());
+    Array result = f(value, axis);
+    if (result.ndim() == value.ndim() - 1) result = result.expand_dims(axis);
+    if (result.ndim() != value.ndim()) {
+      throw ShapeError(
+          fmt::format("apply_over_axes: the function made {} of {}; it has to keep the "
+                      "axes or drop the one it is given",
+                      result.view().describe(), value.view().describe()));
+    }
+    value = result;
+  }
+  return value;
+}
+
+Array fromfunction(const std::function<Array(const std::vector<Array>&)>& f, const Shape& shape,
+                   const CreationOptions& options) {
+  Array all = indices(shape, options.dtype.value_or(float64), options.device);
+  std::vector<Array> coordinates;
+  for (int i = 0; i < shape.ndim(); ++i) coordinates.push_back(all[i]);
+  return f(coordinates);
 }
 
 Array piecewise(const Array& x, std::span<const Array> conditions,

@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "rensa/array/array.h"
+#include "rensa/array/creation.h"
 
 namespace rensa::xp {
 
@@ -17,6 +17,16 @@ namespace rensa::xp {
 /// shape, stand in that axis's place. One call of `f` a slice. Throws ShapeError where there is no
 /// slice.
 Array apply_along_axis(const std::function<Array(const Array&)>& f, int axis, const Array& a);
+
+/// f(a, axis) for one axis after the other; an axis that `f` drops is put back with extent 1.
+/// Throws ShapeError where `f` changes the number of axes otherwise.
+Array apply_over_axes(const std::function<Array(const Array&, int)>& f, const Array& a,
+                      const AxisList& axes);
+
+/// f called once, with the coordinates of every element of an array of `shape`: shape.ndim() arrays
+/// of `dtype`. What it gives.
+Array fromfunction(const std::function<Array(const std::vector<Array>&)>& f, const Shape& shape,
+                   const CreationOptions& options = {});
 
 /// What piecewise gives where a condition holds: a number, or a function of the whole `x`.
 class Piece {

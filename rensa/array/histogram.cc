@@ -128,6 +128,8 @@ HistogramResult finish(const char* operation, const Array& a, const Array& edges
   return {counts, edges};
 }
 
+Array given(const ArrayOption& option) { return option ? *option : Array(); }
+
 }  // namespace
 
 namespace xp {
@@ -163,15 +165,16 @@ Array bincount(const Array& x, const Array& weights, std::int64_t minlength) {
   return count("bincount", values, {}, weights, bins, false);
 }
 
-HistogramResult histogram(const Array& a, std::int64_t bins, HistogramRange range,
-                          const Array& weights, bool density) {
-  return finish("histogram", a, even_edges("histogram", a, bins, range), weights, true, density);
+HistogramResult histogram(const Array& a, std::int64_t bins, const HistogramOptions& o) {
+  return finish("histogram", a, even_edges("histogram", a, bins, o.range), given(o.weights), true,
+                o.density);
 }
 
-HistogramResult histogram(const Array& a, const Array& bins, const Array& weights, bool density) {
+HistogramResult histogram(const Array& a, const Array& bins, const HistogramOptions& o) {
   check_real("histogram", a);
   check_edges("histogram", a, bins);
-  return finish("histogram", a, bins, weights, false, density);
+  if (o.range) throw ValueError("histogram: bins that are edges have a range already");
+  return finish("histogram", a, bins, given(o.weights), false, o.density);
 }
 
 Array histogram_bin_edges(const Array& a, std::int64_t bins, HistogramRange range) {
@@ -179,7 +182,9 @@ Array histogram_bin_edges(const Array& a, std::int64_t bins, HistogramRange rang
 }
 
 HistogramDdResult histogramdd(const Array& sample, const std::vector<Array>& bins,
-                              const Array& weights, bool density) {
+                              const HistogramDdOptions& options) {
+  Array weights = given(options.weights);
+  bool density = options.density;
   const char* name = "histogramdd";
   check_real(name, sample);
   if (sample.ndim() != 2 || sample.shape()[1] != static_cast<std::int64_t>(bins.size())) {
@@ -222,8 +227,8 @@ HistogramDdResult histogramdd(const Array& sample, const std::vector<Array>& bin
 }
 
 HistogramDdResult histogramdd(const Array& sample, const std::vector<std::int64_t>& bins,
-                              const std::vector<HistogramRange>& range, const Array& weights,
-                              bool density) {
+                              const HistogramDdOptions& options) {
+  const std::vector<HistogramRange>& range = options.range;
   check_real("histogramdd", sample);
   if (sample.ndim() != 2 || (!range.empty() && range.size() != bins.size())) {
     throw ShapeError(fmt::format("histogramdd: {} with {} numbers of bins and {} ranges",
@@ -235,24 +240,23 @@ HistogramDdResult histogramdd(const Array& sample, const std::vector<std::int64_
     edges.push_back(even_edges("histogramdd", sample[{Slice(), static_cast<int>(d)}], bins[d],
                                range.empty() ? HistogramRange() : range[d]));
   }
-  return histogramdd(sample, edges, weights, density);
+  return histogramdd(sample, edges, options);
 }
 
 HistogramDdResult histogram2d(const Array& x, const Array& y, std::int64_t bins,
-                              const std::vector<HistogramRange>& range, const Array& weights,
-                              bool density) {
+                              const HistogramDdOptions& options) {
   check_defined("histogram2d", x);
   check_defined("histogram2d", y);
   Array sample = stack(std::vector<Array>{x, y}, 1);
-  return histogramdd(sample, std::vector<std::int64_t>{bins, bins}, range, weights, density);
+  return histogramdd(sample, std::vector<std::int64_t>{bins, bins}, options);
 }
 
 HistogramDdResult histogram2d(const Array& x, const Array& y, const Array& x_edges,
-                              const Array& y_edges, const Array& weights, bool density) {
+                              const Array& y_edges, const HistogramDdOptions& options) {
   check_defined("histogram2d", x);
   check_defined("histogram2d", y);
   Array sample = stack(std::vector<Array>{x, y}, 1);
-  return histogramdd(sample, std::vector<Array>{x_edges, y_edges}, weights, density);
+  return histogramdd(sample, std::vector<Array>{x_edges, y_edges}, options);
 }
 
 }  // namespace xp

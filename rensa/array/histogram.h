@@ -25,11 +25,16 @@ struct HistogramResult {
 /// outside, and NaN, is left out. On a GPU weights are added in any order. Throws ValueError, and
 /// for a range found that is not finite on the CPU (a GPU is not waited for); ShapeError,
 /// DtypeError for complex a.
-HistogramResult histogram(const Array& a, std::int64_t bins = 10, HistogramRange range = {},
-                          const Array& weights = {}, bool density = false);
+struct HistogramOptions {
+  rensa::detail::NamedOptions named = {};
+  HistogramRange range = {};  // not for bins that are edges
+  ArrayOption weights = {};
+  bool density = false;
+};
+HistogramResult histogram(const Array& a, std::int64_t bins = 10,
+                          const HistogramOptions& options = {});
 /// Over bins given by their edges, a 1-d array that rises (checked on the CPU).
-HistogramResult histogram(const Array& a, const Array& bins, const Array& weights = {},
-                          bool density = false);
+HistogramResult histogram(const Array& a, const Array& bins, const HistogramOptions& options = {});
 /// The edges alone.
 Array histogram_bin_edges(const Array& a, std::int64_t bins = 10, HistogramRange range = {});
 
@@ -39,17 +44,20 @@ struct HistogramDdResult {
   Array hist;
   std::vector<Array> edges;
 };
+struct HistogramDdOptions {
+  rensa::detail::NamedOptions named = {};
+  std::vector<HistogramRange> range = {};  // one a coordinate; not for bins that are edges
+  ArrayOption weights = {};
+  bool density = false;
+};
 HistogramDdResult histogramdd(const Array& sample, const std::vector<std::int64_t>& bins,
-                              const std::vector<HistogramRange>& range = {},
-                              const Array& weights = {}, bool density = false);
+                              const HistogramDdOptions& options = {});
 HistogramDdResult histogramdd(const Array& sample, const std::vector<Array>& bins,
-                              const Array& weights = {}, bool density = false);
+                              const HistogramDdOptions& options = {});
 /// Of points (x, y); a row of `hist` is a bin of x.
 HistogramDdResult histogram2d(const Array& x, const Array& y, std::int64_t bins = 10,
-                              const std::vector<HistogramRange>& range = {},
-                              const Array& weights = {}, bool density = false);
+                              const HistogramDdOptions& options = {});
 HistogramDdResult histogram2d(const Array& x, const Array& y, const Array& x_edges,
-                              const Array& y_edges, const Array& weights = {},
-                              bool density = false);
+                              const Array& y_edges, const HistogramDdOptions& options = {});
 
 }  // namespace rensa::xp

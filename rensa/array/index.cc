@@ -31,6 +31,23 @@ Axes::Axes(std::initializer_list<int> axes) : all_(false), count_(static_cast<in
   std::copy(axes.begin(), axes.end(), values_);
 }
 
+Axes Axes::from_list(const Shape& axes) {
+  Axes result;
+  result.all_ = false;
+  for (std::int64_t axis : axes) {
+    // What is out of int's range is out of every array's.
+    result.values_[result.count_++] = static_cast<int>(std::clamp<std::int64_t>(
+        axis, std::numeric_limits<int>::min(), std::numeric_limits<int>::max()));
+  }
+  return result;
+}
+
+Shape Axes::values() const {
+  Shape result;
+  for (int i = 0; i < count_; ++i) result.push_back(values_[i]);
+  return result;
+}
+
 unsigned Axes::mask(const char* operation, int ndim) const {
   if (all_) return (1u << ndim) - 1;
   unsigned mask = 0;

@@ -6,7 +6,10 @@
 #include <initializer_list>
 #include <limits>
 #include <optional>
+#include <span>
 #include <type_traits>
+
+#include "rensa/core/shape.h"
 
 namespace rensa {
 
@@ -90,6 +93,21 @@ class BasicIndex {
   Slice slice_;
 };
 
+/// A std::vector, std::array, span or Shape: integers known at run time only.
+template <class V>
+concept IntegerRange = std::convertible_to<const V&, std::span<const std::int64_t>> ||
+    std::convertible_to<const V&, std::span<const int>>;
+/// They as a Shape. Throws ShapeError for more than kMaxNdim.
+template <IntegerRange V> Shape shape_of(const V& values) {
+  if constexpr (std::convertible_to<const V&, std::span<const std::int64_t>>) {
+    return Shape(std::span<const std::int64_t>(values));
+  } else {
+    Shape shape;
+    for (int value : std::span<const int>(values)) shape.push_back(value);
+    return shape;
+  }
+}
+
 /// The axes of a reduction: one, several, or all when left out.
 class Axes {
  public:
@@ -97,12 +115,16 @@ class Axes {
   Axes(None) {}
   Axes(int axis) : all_(false), count_(1) { values_[0] = axis; }
   Axes(std::initializer_list<int> axes);  // throws ShapeError for more than kMaxNdim
+  template <IntegerRange V> Axes(const V& axes) : Axes(from_list(shape_of(axes))) {}
   /// Bit i set for each axis, out-of-range and repeated ones reported as IndexError/ValueError
   /// naming `operation`.
   unsigned mask(const char* operation, int ndim) const;
   bool all() const { return all_; }
+  /// The axes as they were given. Call it unless all().
+  Shape values() const;
 
  private:
+  static Axes from_list(const Shape& axes);
   bool all_ = true;
   int count_ = 0;
   int values_[8] = {};

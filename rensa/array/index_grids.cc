@@ -95,9 +95,11 @@ std::int64_t checked_total(const char* name, const Shape& shape) {
   return total;
 }
 
-void check_order(const char* name, char order) {
-  if (order == 'C' || order == 'F') return;
-  throw ValueError(fmt::format("{}: order is '{}'; it has to be 'C' or 'F'", name, order));
+// 'C' or 'F'.
+char checked_order(const char* name, Order order) {
+  if (order.letter() == 'C' || order.letter() == 'F') return order.letter();
+  throw ValueError(
+      fmt::format("{}: the order is '{}'; it has to be 'C' or 'F'", name, order.letter()));
 }
 
 }  // namespace
@@ -135,6 +137,21 @@ std::vector<Array> triu_indices_from(const Array& a, std::int64_t k) {
   return triu_indices(a.shape(0), k, a.shape(1), a.device());
 }
 
+std::vector<Array> mask_indices(std::int64_t n,
+                                const std::function<Array(const Array&, std::int64_t)>& mask,
+                                std::int64_t k, Placement device) {
+  return nonzero(mask(ones({n, n}, int64, device), k));
+}
+
+ndindex::iterator& ndindex::iterator::operator++() {
+  --left_;
+  for (int i = at_.ndim(); i-- > 0;) {
+    if (++at_[i] < shape_[i]) break;
+    at_[i] = 0;
+  }
+  return *this;
+}
+
 Array indices(const Shape& shape, Dtype dtype, Placement device) {
   Shape all = shape;
   all.insert(0, shape.ndim());
@@ -156,7 +173,7 @@ std::vector<Array> ix_(std::span<const Array> arrays) {
     }
     places.push_back(a.dtype() == bool_ ? flatnonzero(a) : a);
   }
-  return meshgrid(places, "ij", true, false);
+  return meshgrid(places, {.indexing = "ij", .sparse = true, .copy = false});
 }
 
 std::vector<Array> ix_(std::initializer_list<Array> arrays) {
@@ -164,9 +181,9 @@ std::vector<Array> ix_(std::initializer_list<Array> arrays) {
 }
 
 // --- flat and n-dimensional indices -------------------------------------------------------------
-std::vector<Array> unravel_index(const Array& indices, const Shape& shape, char order) {
+std::vector<Array> unravel_index(const Array& indices, const Shape& shape, Order given) {
   check_indices("unravel_index", indices);
-  check_order("unravel_index", order);
+  char order = checked_order("unravel_index", given);
   check_in_range("unravel_index", indices, checked_total("unravel_index", shape));
   std::vector<Array> coordinates(static_cast<std::size_t>(shape.ndim()));
   Array rest = indices.astype(int64, false);
@@ -181,14 +198,8 @@ std::vector<Array> unravel_index(const Array& indices, const Shape& shape, char 
 }
 
 Array ravel_multi_index(std::span<const Array> coordinates, const Shape& shape,
-                        std::string_view mode, char order) {
-  check_order("ravel_multi_index", order);
-  if (mode != "raise" && mode != "wrap" && mode != "clip") {
-    throw ValueError(
-        fmt::format("ravel_multi_index: mode is \"{}\"; it has to be \"raise\", \"wrap\" or "
-                    "\"clip\"",
-                    mode));
-  }
+                        IndexModeOption mode, Order given) {
+  char order = checked_order("ravel_multi_index", given);
   if (coordinates.empty() || static_cast<int>(coordinates.size()) != shape.ndim()) {
     throw ShapeError(fmt::format("ravel_multi_index: {} coordinate arrays for shape {}",
                                  coordinates.size(), shape.str()));
@@ -201,18 +212,18 @@ Array ravel_multi_index(std::span<const Array> coordinates, const Shape& shape,
     Array at = coordinates[static_cast<std::size_t>(axis)];
     std::int64_t extent = shape[axis];
     check_indices("ravel_multi_index", at);
-    if (mode == "raise") check_in_range("ravel_multi_index", at, extent);
+    if (mode == IndexMode::raise) check_in_range("ravel_multi_index", at, extent);
     at = at.astype(int64, false);
-    if (mode == "wrap") at = remainder(at, extent);
-    if (mode == "clip") at = clip(at, 0, std::max<std::int64_t>(extent - 1, 0));
+    if (mode == IndexMode::wrap) at = remainder(at, extent);
+    if (mode == IndexMode::clip) at = clip(at, 0, std::max<std::int64_t>(extent - 1, 0));
     flat = flat.defined() ? flat + at * stride : at;
     stride = wrapping_multiply(stride, extent);  // beside an extent of 0 it is of no use
   }
-  return shape.ndim() == 1 && mode == "raise" ? flat.copy() : flat;
+  return shape.ndim() == 1 && mode == IndexMode::raise ? flat.copy() : flat;
 }
 
 Array ravel_multi_index(std::initializer_list<Array> coordinates, const Shape& shape,
-                        std::string_view mode, char order) {
+                        IndexModeOption mode, Order order) {
   return ravel_multi_index(std::span<const Array>(coordinates.begin(), coordinates.size()), shape,
                            mode, order);
 }
@@ -229,10 +240,16 @@ Array diagonal(const Array& a, std::int64_t offset, int axis1, int axis2) {
   return diagonal_view(moveaxis(a, {row, column}, {-2, -1}), offset);
 }
 
-Array trace(const Array& a, std::int64_t offset, int axis1, int axis2, std::optional<Dtype> dtype) {
-  Array values = diagonal(a, offset, axis1, axis2);
-  if (!dtype) return values.sum(-1);
-  return values.astype(*dtype, false).sum(-1).astype(*dtype, false);
+Array diagonal(const Array& a, const DiagonalOptions& o) {
+  return diagonal(a, o.offset, o.axis1, o.axis2);
+}
+
+Array trace(const Array& a, std::int64_t offset, int axis1, int axis2) {
+  return diagonal(a, offset, axis1, axis2).sum(-1);
+}
+
+Array trace(const Array& a, const TraceOptions& o) {
+  return diagonal(a, o.offset, o.axis1, o.axis2).sum({.axis = -1, .dtype = o.dtype, .out = o.out});
 }
 
 namespace {

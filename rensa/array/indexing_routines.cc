@@ -5,10 +5,12 @@
 
 #include "rensa/array/indexing.h"
 #include "rensa/array/internal.h"
+#include "rensa/array/rows.h"
 #include "rensa/core/error.h"
 
 namespace rensa::xp {
 
+using rensa::detail::along_one_axis;
 using rensa::detail::apply_take;
 using rensa::detail::check_defined;
 using rensa::detail::IndexedElements;
@@ -135,19 +137,20 @@ Array extract(const Array& condition, const Array& a) {
       "extract", apply_take("extract", a.reshape({a.size()}), positions, 0, IndexMode::raise));
 }
 
-Array compress(const Array& condition, const Array& a) {
-  check_defined("compress", a);
-  return compress(condition, a.reshape({a.size()}), 0);
+Array compress(const Array& condition, const Array& a, int axis) {
+  return compress(condition, a, CompressOptions{.axis = axis});
 }
 
-Array compress(const Array& condition, const Array& a, int axis) {
+Array compress(const Array& condition, const Array& a, const CompressOptions& options) {
+  auto [array, along] = along_one_axis("compress", a, options.axis);
   check_defined("compress", condition);
   if (condition.ndim() != 1) {
     throw ValueError(fmt::format("compress: the condition {} has other than one dimension",
                                  condition.view().describe()));
   }
   Array positions = rensa::detail::true_coordinates("compress", condition, true)[0];
-  return taken("compress", a, positions, axis, IndexMode::raise);
+  return rensa::detail::deliver(
+      "compress", taken("compress", array, positions, along, IndexMode::raise), options.out);
 }
 
 void place(const Array& a, const Array& mask, const Array& values) {
@@ -160,13 +163,14 @@ void place(const Array& a, const Array& mask, const Array& values) {
 }
 
 // --- by integer arrays --------------------------------------------------------------------------
-Array take(const Array& a, const Array& indices, IndexMode mode) {
-  check_defined("take", a);
-  return take(a.reshape({a.size()}), indices, 0, mode);
+Array take(const Array& a, const Array& indices, const TakeOptions& options) {
+  auto [array, along] = along_one_axis("take", a, options.axis);
+  return rensa::detail::deliver("take", taken("take", array, indices, along, options.mode),
+                                options.out);
 }
 
-Array take(const Array& a, const Array& indices, int axis, IndexMode mode) {
-  return taken("take", a, indices, axis, mode);
+Array take(const Array& a, const Array& indices, int axis) {
+  return taken("take", a, indices, axis, IndexMode::raise);
 }
 
 Array take_along_axis(const Array& a, const Array& indices, int axis) {
@@ -180,7 +184,7 @@ void put_along_axis(const Array& a, const Array& indices, const Array& values, i
                          along_axis("put_along_axis", a, indices, axis), values);
 }
 
-void put(const Array& a, const Array& indices, const Array& values, IndexMode mode) {
+void put(const Array& a, const Array& indices, const Array& values, IndexModeOption mode) {
   check_defined("put", a);
   check_defined("put", values);
   rensa::detail::check_integer("put", indices);
@@ -197,7 +201,8 @@ void putmask(const Array& a, const Array& mask, const Array& values) {
   rensa::detail::elementwise("putmask", Ufunc::where, {mask.reshape(a.shape()), value, a}, &a);
 }
 
-Array choose(const Array& a, std::span<const Array> choices, IndexMode mode) {
+Array choose(const Array& a, std::span<const Array> choices, const ChooseOptions& options) {
+  IndexMode mode = options.mode;
   check_defined("choose", a);
   if (choices.empty()) throw ValueError("choose: there is no array to choose from");
   Array indices = a.dtype() == bool_ ? a.astype(int64) : a;
@@ -224,11 +229,11 @@ Array choose(const Array& a, std::span<const Array> choices, IndexMode mode) {
   elements.list_shape = shape;
   elements.along = shape.ndim();  // every one of the list's axes is the choices' own
   elements.mode = mode;
-  return rensa::detail::gather("choose", elements);
+  return rensa::detail::deliver("choose", rensa::detail::gather("choose", elements), options.out);
 }
 
-Array choose(const Array& a, std::initializer_list<Array> choices, IndexMode mode) {
-  return choose(a, std::span<const Array>(choices.begin(), choices.size()), mode);
+Array choose(const Array& a, std::initializer_list<Array> choices, const ChooseOptions& options) {
+  return choose(a, std::span<const Array>(choices.begin(), choices.size()), options);
 }
 
 Array select(std::span<const Array> conditions, std::span<const Array> choices, Scalar otherwise) {

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "rensa/array/array.h"
-#include "rensa/core/index_mode.h"
 
 namespace rensa::xp {
 
@@ -26,34 +25,34 @@ Array extract(const Array& condition, const Array& a);
 /// The slices along `axis` (elements of the flattened array without one) where the 1-d `condition`
 /// is not zero. Throws ValueError where it has other than one dimension, IndexError where it is
 /// true beyond the array.
-Array compress(const Array& condition, const Array& a);
+Array compress(const Array& condition, const Array& a, const CompressOptions& options = {});
 Array compress(const Array& condition, const Array& a, int axis);
 /// Writes `values`, one after the other and as often as needed, where `mask` (of a's size) is not
 /// zero. Throws ValueError for no values.
 void place(const Array& a, const Array& mask, const Array& values);
 
 // --- by integer arrays ---------------------------------------------------------------------------
-/// Elements of the flattened `a`, in the shape of `indices`.
-Array take(const Array& a, const Array& indices, IndexMode mode = IndexMode::raise);
-/// Slices along `axis`, whose place the axes of `indices` take.
-Array take(const Array& a, const Array& indices, int axis, IndexMode mode = IndexMode::raise);
+/// Slices along `axis`, whose place the axes of `indices` take; without an axis elements of the
+/// flattened `a`, in the shape of `indices`.
+Array take(const Array& a, const Array& indices, const TakeOptions& options = {});
+Array take(const Array& a, const Array& indices, int axis);
 /// out[i, j, k] = a[i, indices[i, j, k], k] for axis 1; the other axes broadcast. Throws
 /// ShapeError.
-Array take_along_axis(const Array& a, const Array& indices, int axis);
+Array take_along_axis(const Array& a, const Array& indices, int axis = -1);
 /// The other way; `values` broadcasts to the shape of the indices. The last of equal indices stays.
 void put_along_axis(const Array& a, const Array& indices, const Array& values, int axis);
 /// Writes `values`, repeated as needed, into the flattened `a` at `indices`; the last of equal
 /// indices stays.
 void put(const Array& a, const Array& indices, const Array& values,
-         IndexMode mode = IndexMode::raise);
+         IndexModeOption mode = IndexMode::raise);
 /// a.flat[n] = values.flat[n % size] where mask.flat[n] is not zero. Throws ValueError where mask
 /// and a differ in size.
 void putmask(const Array& a, const Array& mask, const Array& values);
 /// out[i] = choices[a[i]][i], all broadcast. Negative indices are out of range, but for `wrap` and
 /// `clip`.
-Array choose(const Array& a, std::span<const Array> choices, IndexMode mode = IndexMode::raise);
+Array choose(const Array& a, std::span<const Array> choices, const ChooseOptions& options = {});
 Array choose(const Array& a, std::initializer_list<Array> choices,
-             IndexMode mode = IndexMode::raise);
+             const ChooseOptions& options = {});
 /// The element of the first choice whose condition (bool) is true, else `otherwise`. Throws
 /// ValueError unless there are as many choices as conditions, DtypeError for other conditions.
 Array select(std::span<const Array> conditions, std::span<const Array> choices,

@@ -142,6 +142,21 @@ void check_casting(const char* operation, Dtype from, Dtype to, std::string_view
                   dtype_name(from), dtype_name(to), casting));
 }
 
+Array deliver(const char* operation, const Array& result, const ArrayOption& out,
+              std::string_view casting) {
+  if (!out) return result;
+  check_destination(operation, result, *out);
+  check_casting(operation, result.dtype(), (*out).dtype(), casting);
+  if ((*out).shape() != result.shape()) {
+    throw ShapeError(fmt::format("{}: the result of shape {} does not fit into {}", operation,
+                                 result.shape().str(), (*out).view().describe()));
+  }
+  bool shares =
+      result.storage() == (*out).storage() && partly_overlap(result.view(), (*out).view());
+  copy_elements(operation, shares ? result.copy() : result, *out);
+  return *out;
+}
+
 bool is_out_of_range(Scalar value, Dtype dtype) {
   char kind = dtype_kind(dtype);
   if (!value.is_integral() || (kind != 'i' && kind != 'u')) return false;

@@ -1,6 +1,7 @@
 // What the files of array/ share: making arrays and views, and the checks in front of a launch.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string_view>
 
@@ -13,6 +14,12 @@ namespace rensa::detail {
 /// An uninitialized C-contiguous array. Throws ShapeError for a negative extent, OutOfMemoryError
 /// for a size that no memory has.
 Array new_array(const Shape& shape, Dtype dtype, Device device);
+
+/// As new_array, in the order 'C' or 'F'. Throws ValueError naming `operation` for others.
+Array new_array_in(const char* operation, Order order, const Shape& shape, Dtype dtype,
+                   Device device);
+/// As new_array, of model's shape and in an order that may take after it.
+Array new_array_like(const Array& model, Order order, Dtype dtype, Device device);
 
 /// As new_array, in page-locked host memory.
 Array new_pinned_array(const Shape& shape, Dtype dtype);
@@ -54,6 +61,16 @@ void check_same_kind(const char* operation, Dtype from, const Array& out);
 /// Throws DtypeError naming `operation` unless `from` can be cast to `to` with `casting`, one of
 /// NumPy's words ("no", "equiv", "safe", "same_kind", "unsafe"); ValueError for another word.
 void check_casting(const char* operation, Dtype from, Dtype to, std::string_view casting);
+
+/// `result`, or `out` with its values where that is given: of its shape (ShapeError), converted by
+/// `casting`.
+Array deliver(const char* operation, const Array& result, const ArrayOption& out,
+              std::string_view casting = "same_kind");
+
+/// product(x, y) with NumPy's keywords: of `a` and `b` cast and turned as `options` says, the last
+/// cores[i] axes of each operand and of the result being those that options.axes names.
+Array product_with(const char* operation, const Array& a, const Array& b, std::array<int, 3> cores,
+                   const xp::MatmulOptions& options, Array (*product)(const Array&, const Array&));
 
 /// Whether an integer number lies outside of an integer dtype.
 bool is_out_of_range(Scalar value, Dtype dtype);

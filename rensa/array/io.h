@@ -131,6 +131,12 @@ Array loadtxt(std::istream& stream, const LoadtxtOptions& options = {});
 /// The same of text in memory.
 Array parse_text(std::string_view text, const LoadtxtOptions& options = {});
 
+/// numpy.fromstring's text mode: the numbers of a text, `sep` between them (blanks where it is
+/// blank), all or the first `count`. 1-d. Throws ValueError for what is no number, and where there
+/// are fewer than `count`.
+Array fromstring(std::string_view text, Dtype dtype = float64, std::int64_t count = -1,
+                 std::string_view sep = " ", Placement device = {});
+
 struct GenfromtxtOptions {
   Dtype dtype = float64;
   std::string comments = "#";

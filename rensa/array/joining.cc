@@ -15,10 +15,6 @@ using rensa::detail::slice_along;
 
 namespace {
 
-std::span<const Array> span_of(std::initializer_list<Array> arrays) {
-  return {arrays.begin(), arrays.size()};
-}
-
 // The shape of the arrays joined along `along`, after checking that they fit.
 Shape joined_shape(const char* name, std::span<const Array> arrays, int along) {
   const Array& first = arrays[0];
@@ -46,19 +42,19 @@ Shape joined_shape(const char* name, std::span<const Array> arrays, int along) {
 // Where the joined array goes: the caller's `out`, or a new one.
 Array destination(const char* name, std::span<const Array> arrays, const Shape& shape,
                   const JoinOptions& options) {
-  const Array& out = options.out;
-  if (out.defined() && options.dtype) {
+  if (options.out && options.dtype) {
     throw ValueError(
         fmt::format("{}: out has a dtype already, dtype cannot be given as well", name));
   }
   DtypeSet dtypes;
   for (const Array& a : arrays) dtypes.add(a.dtype());
   Dtype dtype = dtypes.promoted();
-  Dtype stored = out.defined() ? out.dtype() : options.dtype.value_or(dtype);
+  Dtype stored = options.out ? (*options.out).dtype() : options.dtype.value_or(dtype);
   for (const Array& a : arrays) {
     rensa::detail::check_casting(name, a.dtype(), stored, options.casting);
   }
-  if (!out.defined()) return rensa::detail::new_array(shape, stored, arrays[0].device());
+  if (!options.out) return rensa::detail::new_array(shape, stored, arrays[0].device());
+  const Array& out = *options.out;
   rensa::detail::check_destination(name, arrays[0], out);
   if (out.shape() != shape) {
     throw ShapeError(fmt::format("{}: the result of shape {} does not fit into {}", name,
@@ -98,33 +94,35 @@ std::vector<Array> raised(const char* name, std::span<const Array> arrays,
 }  // namespace
 
 // --- joining ------------------------------------------------------------------------------------
-Array concatenate(std::span<const Array> arrays, OptionalAxis axis, const JoinOptions& options) {
+Array concatenate(const ArrayList& list, const JoinOptions& options) {
+  std::span<const Array> arrays = list;
   check_arrays("concatenate", arrays);
-  if (!axis.given()) return concatenate(raised("concatenate", arrays, ravel), 0, options);
-  if (!options.out.defined()) return join("concatenate", arrays, axis.axis(), options);
+  std::vector<Array> changed;
+  int axis = 0;
+  if (options.axis.given()) {
+    axis = options.axis.axis();
+  } else {
+    arrays = changed = raised("concatenate", arrays, [](const Array& a) { return a.ravel(); });
+  }
+  if (!options.out) return join("concatenate", arrays, axis, options);
   std::vector<Array> apart;  // an operand in out's memory must not change while another is written
   for (const Array& a : arrays) {
-    apart.push_back(may_share_memory(a, options.out) ? a.copy() : a);
+    apart.push_back(may_share_memory(a, *options.out) ? a.copy() : a);
   }
-  return join("concatenate", apart, axis.axis(), options);
+  return join("concatenate", apart, axis, options);
 }
 
-Array concatenate(std::initializer_list<Array> arrays, OptionalAxis axis,
-                  const JoinOptions& options) {
-  return concatenate(span_of(arrays), axis, options);
+Array concat(const ArrayList& arrays, const JoinOptions& options) {
+  return concatenate(arrays, options);
 }
 
-Array concat(std::span<const Array> arrays, OptionalAxis axis, const JoinOptions& options) {
-  return concatenate(arrays, axis, options);
-}
-
-Array concat(std::initializer_list<Array> arrays, OptionalAxis axis, const JoinOptions& options) {
-  return concatenate(span_of(arrays), axis, options);
-}
-
-Array stack(std::span<const Array> arrays, int axis, const JoinOptions& options) {
+Array stack(const ArrayList& list, const JoinOptions& options) {
+  std::span<const Array> arrays = list;
   check_arrays("stack", arrays);
-  int along = normalize_axis("stack", axis, arrays[0].ndim() + 1);
+  if (!options.axis.given()) {
+    throw ValueError("stack: the arrays stand along a new axis, which cannot be none");
+  }
+  int along = normalize_axis("stack", options.axis.axis(), arrays[0].ndim() + 1);
   std::vector<Array> expanded;
   for (const Array& a : arrays) {
     if (a.shape() != arrays[0].shape()) {
@@ -133,42 +131,31 @@ Array stack(std::span<const Array> arrays, int axis, const JoinOptions& options)
     }
     expanded.push_back(a.expand_dims(along));
   }
-  return concatenate(expanded, along, options);
+  JoinOptions joined = options;
+  joined.axis = along;
+  return concatenate(expanded, joined);
 }
 
-Array stack(std::initializer_list<Array> arrays, int axis, const JoinOptions& options) {
-  return stack(span_of(arrays), axis, options);
+Array vstack(const ArrayList& arrays, const StackOptions& options) {
+  return concatenate(raised("vstack", arrays, atleast_2d),
+                     {.dtype = options.dtype, .casting = options.casting});
 }
 
-Array vstack(std::span<const Array> arrays, const JoinOptions& options) {
-  return concatenate(raised("vstack", arrays, atleast_2d), 0, options);
-}
-
-Array vstack(std::initializer_list<Array> arrays, const JoinOptions& options) {
-  return vstack(span_of(arrays), options);
-}
-
-Array hstack(std::span<const Array> arrays, const JoinOptions& options) {
+Array hstack(const ArrayList& arrays, const StackOptions& options) {
   std::vector<Array> rows = raised("hstack", arrays, atleast_1d);
-  return concatenate(rows, rows[0].ndim() == 1 ? 0 : 1, options);
+  return concatenate(
+      rows,
+      {.axis = rows[0].ndim() == 1 ? 0 : 1, .dtype = options.dtype, .casting = options.casting});
 }
 
-Array hstack(std::initializer_list<Array> arrays, const JoinOptions& options) {
-  return hstack(span_of(arrays), options);
-}
-
-Array dstack(std::span<const Array> arrays) {
+Array dstack(const ArrayList& arrays) {
   return concatenate(raised("dstack", arrays, atleast_3d), 2);
 }
 
-Array dstack(std::initializer_list<Array> arrays) { return dstack(span_of(arrays)); }
-
-Array column_stack(std::span<const Array> arrays) {
+Array column_stack(const ArrayList& arrays) {
   auto column = [](const Array& a) { return a.ndim() < 2 ? a.reshape({-1, 1}) : a; };
   return concatenate(raised("column_stack", arrays, column), 1);
 }
-
-Array column_stack(std::initializer_list<Array> arrays) { return column_stack(span_of(arrays)); }
 
 Array append(const Array& a, const Array& values, OptionalAxis axis) {
   return concatenate({a, values}, axis);
@@ -220,6 +207,12 @@ std::vector<Array> cut_evenly(const char* name, const Array& a, std::int64_t sec
   return parts;
 }
 
+std::vector<Array> cut_at(const char* name, const Array& a, const IntegerList& where, int axis,
+                          bool equal) {
+  if (where.single()) return cut_evenly(name, a, where.values()[0], axis, equal);
+  return cut(name, a, where.values(), axis);
+}
+
 // The axis of hsplit, vsplit and dsplit, after the check that `a` has it.
 int axis_of(const char* name, const Array& a, int axis, int least) {
   check_defined(name, a);
@@ -228,43 +221,19 @@ int axis_of(const char* name, const Array& a, int axis, int least) {
       fmt::format("{}: {} has fewer than {} dimensions", name, a.view().describe(), least));
 }
 
-std::span<const std::int64_t> list_of(std::initializer_list<std::int64_t> indices) {
-  return {indices.begin(), indices.size()};
-}
-
 }  // namespace
 
-std::vector<Array> split(const Array& a, std::int64_t sections, int axis) {
-  return cut_evenly("split", a, sections, axis, true);
+std::vector<Array> split(const Array& a, const IntegerList& where, int axis) {
+  return cut_at("split", a, where, axis, true);
 }
 
-std::vector<Array> split(const Array& a, std::span<const std::int64_t> indices, int axis) {
-  return cut("split", a, indices, axis);
+std::vector<Array> array_split(const Array& a, const IntegerList& where, int axis) {
+  return cut_at("array_split", a, where, axis, false);
 }
 
-std::vector<Array> split(const Array& a, std::initializer_list<std::int64_t> indices, int axis) {
-  return cut("split", a, list_of(indices), axis);
-}
-
-std::vector<Array> array_split(const Array& a, std::int64_t sections, int axis) {
-  return cut_evenly("array_split", a, sections, axis, false);
-}
-
-std::vector<Array> array_split(const Array& a, std::span<const std::int64_t> indices, int axis) {
-  return cut("array_split", a, indices, axis);
-}
-
-std::vector<Array> array_split(const Array& a, std::initializer_list<std::int64_t> indices,
-                               int axis) {
-  return cut("array_split", a, list_of(indices), axis);
-}
-
-#define RENSA_SPLIT(name, axis, least)                                                   \
-  std::vector<Array> name(const Array& a, std::int64_t sections) {                       \
-    return cut_evenly(#name, a, sections, axis_of(#name, a, axis, least), true);         \
-  }                                                                                      \
-  std::vector<Array> name(const Array& a, std::initializer_list<std::int64_t> indices) { \
-    return cut(#name, a, list_of(indices), axis_of(#name, a, axis, least));              \
+#define RENSA_SPLIT(name, axis, least)                                    \
+  std::vector<Array> name(const Array& a, const IntegerList& where) {     \
+    return cut_at(#name, a, where, axis_of(#name, a, axis, least), true); \
   }
 RENSA_SPLIT(hsplit, (a.ndim() > 1 ? 1 : 0), 1)
 RENSA_SPLIT(vsplit, 0, 2)

@@ -123,7 +123,11 @@ void check_pair(const char* name, const Array& a, const Array& b) {
 
 namespace xp {
 
-Array matmul(const Array& a, const Array& b, const ProductOptions& options) {
+Array matmul(const Array& a, const Array& b, const MatmulOptions& options) {
+  if (options.dtype || !options.axes.empty() || (options.out && options.casting != "same_kind")) {
+    return rensa::detail::product_with("matmul", a, b, {2, 2, 2}, options,
+                                       [](const Array& x, const Array& y) { return matmul(x, y); });
+  }
   check_pair("matmul", a, b);
   if (a.ndim() == 0 || b.ndim() == 0) throw_no_product("matmul", a, b);
   bool row = a.ndim() == 1, column = b.ndim() == 1;

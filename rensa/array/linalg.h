@@ -25,7 +25,7 @@ Array vdot(const Array& a, const Array& b);
 /// Sums of products over the last axes of both.
 Array inner(const Array& a, const Array& b);
 /// a[i] * b[j] of the flattened operands: (a.size(), b.size()).
-Array outer(const Array& a, const Array& b);
+Array outer(const Array& a, const Array& b, const ProductOptions& options = {});
 /// Sums of products over the last `axes` axes of `a` and the first of `b`.
 Array tensordot(const Array& a, const Array& b, int axes = 2);
 /// Sums of products over a_axes[i] of `a` and b_axes[i] of `b`, for all i.
@@ -34,9 +34,10 @@ Array tensordot(const Array& a, const Array& b, const Shape& a_axes, const Shape
 Array kron(const Array& a, const Array& b);
 /// The sum of conj(a) * b along one axis, the others broadcast.
 Array vecdot(const Array& a, const Array& b, int axis = -1);
+Array vecdot(const Array& a, const Array& b, const MatmulOptions& options);
 /// (..., m, n) times (..., n), and (..., n), conjugated, times (..., n, m).
-Array matvec(const Array& a, const Array& x);
-Array vecmat(const Array& x, const Array& a);
+Array matvec(const Array& a, const Array& x, const MatmulOptions& options = {});
+Array vecmat(const Array& x, const Array& a, const MatmulOptions& options = {});
 
 // --- einsum (array/einsum.cc)
 // --------------------------------------------------------------------------
@@ -45,12 +46,18 @@ Array vecmat(const Array& x, const Array& a);
 /// operands are contracted in pairs, the pair with the smallest result first, as matrix products
 /// where labels are summed over. One operand without sums gives a view. Throws ValueError for
 /// subscripts that say nothing or do not fit the operands, ShapeError for extents that do not.
-Array einsum(std::string_view subscripts, std::span<const Array> operands);
-Array einsum(std::string_view subscripts, std::initializer_list<Array> operands);
+struct EinsumOptions {
+  rensa::detail::NamedOptions named = {};
+  ArrayOption out = {};  // of the result's shape; what the call returns
+  std::optional<Dtype> dtype = {};
+  std::string_view casting = "safe";  // of the operands to `dtype`, of the result to `out`
+};
+Array einsum(std::string_view subscripts, const ArrayList& operands,
+             const EinsumOptions& options = {});
 template <class... Operands>
 requires(sizeof...(Operands) > 0 && (std::convertible_to<const Operands&, Array> && ...)) Array
     einsum(std::string_view subscripts, const Operands&... operands) {
-  return einsum(subscripts, std::initializer_list<Array>{Array(operands)...});
+  return einsum(subscripts, ArrayList({Array(operands)...}));
 }
 
 }  // namespace rensa::xp
@@ -68,15 +75,20 @@ using xp::vecdot;
 Array matrix_power(const Array& a, std::int64_t n);
 /// The product of all arrays, in the order that takes the fewest multiplications; the first and the
 /// last may be vectors.
-Array multi_dot(std::span<const Array> arrays);
-Array multi_dot(std::initializer_list<Array> arrays);
+Array multi_dot(const ArrayList& arrays, const ProductOptions& options = {});
 /// A view with the last two axes exchanged.
 Array matrix_transpose(const Array& a);
 /// A view of the diagonals of the last two axes; `offset` > 0 lies above the main one.
 Array diagonal(const Array& a, std::int64_t offset = 0);
+/// The array API's keywords of linalg.trace.
+struct TraceOptions {
+  rensa::detail::NamedOptions named = {};
+  std::int64_t offset = 0;
+  std::optional<Dtype> dtype = {};
+};
 /// Their sums, in `dtype` or in what xp::sum gives.
 Array trace(const Array& a, std::int64_t offset = 0);
-Array trace(const Array& a, std::int64_t offset, Dtype dtype);
+Array trace(const Array& a, const TraceOptions& options);
 
 // --- factorizations (array/decompositions.cc)
 // ------------------------------------------------------
@@ -99,6 +111,12 @@ struct SVDResult {
 /// a = U @ diag(S) @ Vh with S falling; U (m, m) and Vh (n, n), or (m, k) and (k, n) without
 /// `full_matrices`. Without `compute_uv` there is S alone.
 SVDResult svd(const Array& a, bool full_matrices = true, bool compute_uv = true);
+struct SVDOptions {
+  rensa::detail::NamedOptions named = {};
+  bool full_matrices = true, compute_uv = true;
+  bool hermitian = false;  // a is Hermitian: by its eigenvalues
+};
+SVDResult svd(const Array& a, const SVDOptions& options);
 Array svdvals(const Array& a);
 
 struct EigResult {
@@ -134,10 +152,43 @@ struct LstsqResult {
 /// Singular values below rcond (default: epsilon * max(m, n)) times the greatest count as 0. The
 /// residuals are there only for rank == n < m. Waits for the device.
 LstsqResult lstsq(const Array& a, const Array& b, std::optional<double> rcond = std::nullopt);
+/// A number or an array of them, one for each matrix of a batch; or nothing.
+class Tolerance {
+ public:
+  Tolerance() = default;
+  Tolerance(const std::optional<double>& number) : number_(number) {}
+  template <class T>
+  requires std::is_arithmetic_v<T> Tolerance(T number) : number_(static_cast<double>(number)) {}
+  Tolerance(const Array& array) : array_(&array) {}
+  bool given() const { return array_ || number_; }
+  /// `scale`, of the shape of the batch, times the tolerance.
+  Array times(const Array& scale) const;
+  /// The tolerance, which broadcasts to the batch; `like` has the dtype and the device.
+  Array values(const Array& like) const;
+
+ private:
+  const Array* array_ = nullptr;
+  std::optional<double> number_;
+};
+struct PinvOptions {
+  rensa::detail::NamedOptions named = {};
+  Tolerance rcond = {};    // NumPy's, 1e-15 when left out
+  bool hermitian = false;  // a is Hermitian: by its eigenvalues
+  Tolerance rtol = {};     // the array API's name of rcond; give one of the two
+};
 /// The inverse of Moore and Penrose; singular values up to rcond times the greatest count as 0.
-Array pinv(const Array& a, double rcond = 1e-15, bool hermitian = false);
-/// Singular values above `tol` (default: greatest * max(m, n) * epsilon), counted: int64.
-Array matrix_rank(const Array& a, std::optional<double> tol = std::nullopt, bool hermitian = false);
+Array pinv(const Array& a, const PinvOptions& options = {});
+Array pinv(const Array& a, double rcond, bool hermitian = false);
+struct MatrixRankOptions {
+  rensa::detail::NamedOptions named = {};
+  Tolerance tol = {};
+  bool hermitian = false;
+  Tolerance rtol = {};  // times the greatest singular value: max(m, n) * epsilon when left out
+};
+/// Singular values above `tol`, or above `rtol` times the greatest, counted: int64. Throws
+/// ValueError where both are given.
+Array matrix_rank(const Array& a, const MatrixRankOptions& options = {});
+Array matrix_rank(const Array& a, double tol, bool hermitian = false);
 /// x with tensordot(a, x, x.ndim()) = b, the axes of `a` in `axes` moved to its end first.
 Array tensorsolve(const Array& a, const Array& b, AxisList axes = {});
 /// The inverse of a as a map of tensors: tensordot(tensorinv(a, ind), b, ind) is tensorsolve(a, b).
@@ -169,10 +220,28 @@ class Ord {
 /// of its elements for no `ord`, else of a vector or a matrix. Orders 2, -2 and "nuc" of matrices
 /// take singular values. float16 and bfloat16 are fine elsewhere.
 Array norm(const Array& x, Ord ord = {}, AxisList axis = {}, bool keepdims = false);
+struct NormOptions {
+  rensa::detail::NamedOptions named = {};
+  Ord ord = {};
+  AxisList axis = {};
+  bool keepdims = false;
+};
+Array norm(const Array& x, const NormOptions& options);
 /// Of the elements along any axes (all by default).
-Array vector_norm(const Array& x, AxisList axis = {}, bool keepdims = false, Ord ord = 2);
+struct VectorNormOptions {
+  rensa::detail::NamedOptions named = {};
+  AxisList axis = {};
+  bool keepdims = false;
+  Ord ord = 2;
+};
+Array vector_norm(const Array& x, const VectorNormOptions& options = {});
 /// Of the last two axes.
-Array matrix_norm(const Array& x, bool keepdims = false, Ord ord = "fro");
+struct MatrixNormOptions {
+  rensa::detail::NamedOptions named = {};
+  bool keepdims = false;
+  Ord ord = "fro";
+};
+Array matrix_norm(const Array& x, const MatrixNormOptions& options = {});
 /// norm(x) * norm(inv(x)) for p != 2, infinity for singular x; for 2 (default) and -2 the quotient
 /// of the singular values.
 Array cond(const Array& x, Ord p = {});

@@ -137,14 +137,13 @@ bool isfortran(const Array& a) {
   return !a.is_contiguous() && a.transpose().is_contiguous();
 }
 
-Array asfortranarray(const Array& a) {
-  check_defined("asfortranarray", a);
-  return a.ndim() == 0 ? a.reshape({1}) : a.transpose().ascontiguous().transpose();
-}
-
 // --- broadcasting -------------------------------------------------------------------------------
 
 Shape broadcast_shapes(std::initializer_list<Shape> shapes) {
+  return broadcast_shapes(std::span<const Shape>(shapes.begin(), shapes.size()));
+}
+
+Shape broadcast_shapes(std::span<const Shape> shapes) {
   Shape common;
   for (const Shape& shape : shapes) {
     common = rensa::broadcast_shapes("broadcast_shapes", common, shape);
@@ -152,7 +151,8 @@ Shape broadcast_shapes(std::initializer_list<Shape> shapes) {
   return common;
 }
 
-broadcast::broadcast(std::span<const Array> arrays) {
+broadcast::broadcast(const ArrayList& list) {
+  std::span<const Array> arrays = list;
   for (const Array& a : arrays) {
     check_defined("broadcast", a);
     check_same_device("broadcast", arrays[0], a);
@@ -161,16 +161,7 @@ broadcast::broadcast(std::span<const Array> arrays) {
   for (const Array& a : arrays) values_.push_back(a.broadcast_to(shape_));
 }
 
-broadcast::broadcast(std::initializer_list<Array> arrays)
-    : broadcast(std::span<const Array>(arrays.begin(), arrays.size())) {}
-
-std::vector<Array> broadcast_arrays(std::span<const Array> arrays) {
-  return broadcast(arrays).values();
-}
-
-std::vector<Array> broadcast_arrays(std::initializer_list<Array> arrays) {
-  return broadcast(arrays).values();
-}
+std::vector<Array> broadcast_arrays(const ArrayList& arrays) { return broadcast(arrays).values(); }
 
 // --- copies -------------------------------------------------------------------------------------
 void copyto(const Array& destination, const Array& source, std::string_view casting,

@@ -26,6 +26,19 @@ class OptionalAxis {
   bool given_ = false;
 };
 
+/// Arrays: {a, b}, or a std::vector or span of them, for the length of the call.
+class ArrayList {
+ public:
+  ArrayList(std::initializer_list<Array> arrays) : arrays_(arrays.begin(), arrays.size()) {}
+  template <class V>
+  requires std::convertible_to<const V&, std::span<const Array>> ArrayList(const V& arrays)
+      : arrays_(arrays) {}
+  operator std::span<const Array>() const { return arrays_; }
+
+ private:
+  std::span<const Array> arrays_;
+};
+
 }  // namespace rensa
 
 namespace rensa::xp {
@@ -37,7 +50,9 @@ Shape shape(const Array& a);
 std::int64_t size(const Array& a);
 std::int64_t size(const Array& a, int axis);
 
-Array reshape(const Array& a, const Shape& shape);  // copies where strides do not allow a view
+/// Copies where strides do not allow a view, unless told otherwise.
+Array reshape(const Array& a, const Shape& shape);
+Array reshape(const Array& a, const Shape& shape, const ReshapeOptions& options);
 template <std::integral... N>
 requires(sizeof...(N) > 1) auto reshape(const Array& a, N...) {
   static_assert(rensa::detail::kWrong<N...>,
@@ -45,6 +60,7 @@ requires(sizeof...(N) > 1) auto reshape(const Array& a, N...) {
   return a;
 }
 Array ravel(const Array& a);  // likewise
+Array ravel(const Array& a, Order order);
 Array transpose(const Array& a);
 Array transpose(const Array& a, const Shape& axes);
 Array permute_dims(const Array& a, const Shape& axes);
@@ -68,15 +84,15 @@ Array squeeze(const Array& a, int axis);
 Array squeeze(const Array& a, const Shape& axes);
 
 Array broadcast_to(const Array& a, const Shape& shape);
-std::vector<Array> broadcast_arrays(std::span<const Array> arrays);
-std::vector<Array> broadcast_arrays(std::initializer_list<Array> arrays);
-/// The shape that arrays, or shapes, broadcast to. Throws ShapeError.
+std::vector<Array> broadcast_arrays(const ArrayList& arrays);
+/// The shape that shapes broadcast to. Throws ShapeError.
+Shape broadcast_shapes(std::span<const Shape> shapes);
 Shape broadcast_shapes(std::initializer_list<Shape> shapes);
 /// numpy.broadcast: the common shape and the arrays as views of it.
 class broadcast {
  public:
-  explicit broadcast(std::span<const Array> arrays);
-  broadcast(std::initializer_list<Array> arrays);
+  explicit broadcast(const ArrayList& arrays);
+  broadcast(std::initializer_list<Array> arrays) : broadcast(ArrayList(arrays)) {}
   const Shape& shape() const { return shape_; }
   int ndim() const { return shape_.ndim(); }
   int nd() const { return shape_.ndim(); }
@@ -90,68 +106,68 @@ class broadcast {
 
 /// Whether `a` is Fortran-contiguous and not C-contiguous.
 bool isfortran(const Array& a);
-/// A Fortran-contiguous array of the same values; `a` itself where it is one.
-Array asfortranarray(const Array& a);
+/// A Fortran-contiguous array of the same values, of `dtype` where it is given; `a` itself where it
+/// is one.
+Array asfortranarray(const Array& a, std::optional<Dtype> dtype = {});
 
 // --- joining (array/joining.cc) ------------------------------------------------------------------
-/// How a joined array is stored: into `out`, or as `dtype`; not both. `casting` is "no", "equiv",
-/// "safe", "same_kind" or "unsafe".
+/// Where arrays are joined, and how the result is stored: into `out`, or as `dtype`; not both.
+/// `casting` is "no", "equiv", "safe", "same_kind" or "unsafe".
 struct JoinOptions {
-  Array out = {};
+  rensa::detail::NamedOptions named = {};
+  OptionalAxis axis = 0;
+  ArrayOption out = {};
   std::optional<Dtype> dtype = {};
   std::string_view casting = "same_kind";
 };
+/// The keywords of vstack and hstack, whose axis is said by their names.
+struct StackOptions {
+  rensa::detail::NamedOptions named = {};
+  std::optional<Dtype> dtype = {};
+  std::string_view casting = "same_kind";
+};
+// concatenate({a, b}), concatenate({a, b}, 1), concatenate({a, b}, {.axis = 1, .dtype = float64}).
+#define RENSA_DECLARE_JOIN(name)                                                    \
+  Array name(const ArrayList& arrays, const JoinOptions& options = {});             \
+  template <class T>                                                                \
+  requires std::convertible_to<T, OptionalAxis> Array name(const ArrayList& arrays, \
+                                                           const T& axis) {         \
+    return name(arrays, JoinOptions{.axis = axis});                                 \
+  }
 /// Arrays joined along an axis, `none`: each flattened first. One launch an array. Throws
 /// ShapeError where other axes differ, DtypeError where the cast is not allowed.
-Array concatenate(std::span<const Array> arrays, OptionalAxis axis = 0,
-                  const JoinOptions& options = {});
-Array concatenate(std::initializer_list<Array> arrays, OptionalAxis axis = 0,
-                  const JoinOptions& options = {});
-Array concat(std::span<const Array> arrays, OptionalAxis axis = 0, const JoinOptions& options = {});
-Array concat(std::initializer_list<Array> arrays, OptionalAxis axis = 0,
-             const JoinOptions& options = {});
+RENSA_DECLARE_JOIN(concatenate)
+RENSA_DECLARE_JOIN(concat)
 /// Arrays of one shape along a new axis.
-Array stack(std::span<const Array> arrays, int axis = 0, const JoinOptions& options = {});
-Array stack(std::initializer_list<Array> arrays, int axis = 0, const JoinOptions& options = {});
-Array vstack(std::span<const Array> arrays, const JoinOptions& options = {});
-Array vstack(std::initializer_list<Array> arrays, const JoinOptions& options = {});
-Array hstack(std::span<const Array> arrays, const JoinOptions& options = {});
-Array hstack(std::initializer_list<Array> arrays, const JoinOptions& options = {});
-Array dstack(std::span<const Array> arrays);
-Array dstack(std::initializer_list<Array> arrays);
+RENSA_DECLARE_JOIN(stack)
+#undef RENSA_DECLARE_JOIN
+Array vstack(const ArrayList& arrays, const StackOptions& options = {});
+Array hstack(const ArrayList& arrays, const StackOptions& options = {});
+Array dstack(const ArrayList& arrays);
 /// 1-d arrays as columns beside the columns of 2-d ones.
-Array column_stack(std::span<const Array> arrays);
-Array column_stack(std::initializer_list<Array> arrays);
+Array column_stack(const ArrayList& arrays);
 /// `values` behind `a`; `none` flattens both.
 Array append(const Array& a, const Array& values, OptionalAxis axis = none);
 
 // --- splitting (array/joining.cc): views ---------------------------------------------------------
-/// `sections` equal parts (ShapeError where they do not come out), or parts cut at `indices`.
-std::vector<Array> split(const Array& a, std::int64_t sections, int axis = 0);
-std::vector<Array> split(const Array& a, std::span<const std::int64_t> indices, int axis = 0);
-std::vector<Array> split(const Array& a, std::initializer_list<std::int64_t> indices, int axis = 0);
-/// As split; the first parts are longer by one where `sections` does not divide the extent.
-std::vector<Array> array_split(const Array& a, std::int64_t sections, int axis = 0);
-std::vector<Array> array_split(const Array& a, std::span<const std::int64_t> indices, int axis = 0);
-std::vector<Array> array_split(const Array& a, std::initializer_list<std::int64_t> indices,
+/// A number of equal parts (ShapeError where they do not come out), or parts cut at indices:
+/// split(a, 3), split(a, {2, 5}).
+std::vector<Array> split(const Array& a, const IntegerList& sections_or_indices, int axis = 0);
+/// As split; the first parts are longer by one where the number does not divide the extent.
+std::vector<Array> array_split(const Array& a, const IntegerList& sections_or_indices,
                                int axis = 0);
-std::vector<Array> hsplit(const Array& a, std::int64_t sections);
-std::vector<Array> hsplit(const Array& a, std::initializer_list<std::int64_t> indices);
-std::vector<Array> vsplit(const Array& a, std::int64_t sections);
-std::vector<Array> vsplit(const Array& a, std::initializer_list<std::int64_t> indices);
-std::vector<Array> dsplit(const Array& a, std::int64_t sections);
-std::vector<Array> dsplit(const Array& a, std::initializer_list<std::int64_t> indices);
+std::vector<Array> hsplit(const Array& a, const IntegerList& sections_or_indices);
+std::vector<Array> vsplit(const Array& a, const IntegerList& sections_or_indices);
+std::vector<Array> dsplit(const Array& a, const IntegerList& sections_or_indices);
 /// The sub-arrays along an axis, which falls away.
 std::vector<Array> unstack(const Array& a, int axis = 0);
 
 // --- repeating and turning (array/rearranging.cc) ------------------------------------------------
 Array tile(const Array& a, const Shape& repetitions);
 Array tile(const Array& a, std::int64_t repetitions);
-/// Each element, or sub-array along `axis`, `repeats` times.
-Array repeat(const Array& a, std::int64_t repeats, OptionalAxis axis = none);
-/// Element i counts[i] times; one count goes for all.
-Array repeat(const Array& a, std::span<const std::int64_t> counts, OptionalAxis axis = none);
-Array repeat(const Array& a, std::initializer_list<std::int64_t> counts, OptionalAxis axis = none);
+/// Each element, or sub-array along `axis`, `repeats` times; of a list of them element i repeats[i]
+/// times.
+Array repeat(const Array& a, const IntegerList& repeats, OptionalAxis axis = none);
 /// Waits for the device: the counts decide on the shape.
 Array repeat(const Array& a, const Array& counts, OptionalAxis axis = none);
 /// `a` backwards along the axes, all when left out: a view.
@@ -178,10 +194,7 @@ Array delete_(const Array& a, std::initializer_list<std::int64_t> indices,
 /// Indices, or a mask, in an array. Waits for the device.
 Array delete_(const Array& a, const Array& indices, OptionalAxis axis = none);
 /// `values`, broadcast and converted, in front of an index of `a`, or one each in front of several.
-Array insert(const Array& a, std::int64_t index, const Array& values, OptionalAxis axis = none);
-Array insert(const Array& a, std::span<const std::int64_t> indices, const Array& values,
-             OptionalAxis axis = none);
-Array insert(const Array& a, std::initializer_list<std::int64_t> indices, const Array& values,
+Array insert(const Array& a, const IntegerList& indices, const Array& values,
              OptionalAxis axis = none);
 /// Without the zeros at the front ('f' in `trim`) and the back ('b') of every axis, or of one: a
 /// view. Waits for the device.

@@ -28,6 +28,11 @@ Array eye(std::int64_t n, std::int64_t m, std::int64_t k, Dtype dtype, Placement
   return out;
 }
 
+Array eye(std::int64_t n, const EyeOptions& o) {
+  Array result = eye(n, o.M.value_or(n), o.k, o.dtype.value_or(float32), o.device);
+  return o.order.letter() == 'C' ? result : result.copy(o.order);
+}
+
 Array identity(std::int64_t n, Dtype dtype, Placement device) {
   return eye(n, n, 0, dtype, device);
 }
@@ -102,6 +107,11 @@ Array tri(std::int64_t n, std::int64_t m, std::int64_t k, Dtype dtype, Placement
   return lower_triangle(n, m, k, device.device()).astype(dtype, false);
 }
 
+Array tri(std::int64_t n, const EyeOptions& o) {
+  Array result = tri(n, o.M.value_or(n), o.k, o.dtype.value_or(float32), o.device);
+  return o.order.letter() == 'C' ? result : result.copy(o.order);
+}
+
 Array tri(std::int64_t n, Dtype dtype, Placement device) { return tri(n, n, 0, dtype, device); }
 
 Array tril(const Array& a, std::int64_t k) { return triangle("tril", a, k, true); }
@@ -121,12 +131,12 @@ Array vander(const Array& x, std::optional<std::int64_t> n, bool increasing) {
   Array one = slice_along(rising, 1, 0, 1), rest = slice_along(rising, 1, 1, columns - 1);
   fill_elements("vander", one, 1);
   copy_elements("vander", x.expand_dims(1), rest);
-  copy_elements("vander", cumprod(rest, 1, dtype), rest);
+  copy_elements("vander", cumprod(rest, {.axis = 1, .dtype = dtype}), rest);
   return out;
 }
 
-std::vector<Array> meshgrid(std::span<const Array> arrays, std::string_view indexing, bool sparse,
-                            bool copy) {
+std::vector<Array> meshgrid(std::span<const Array> arrays, const MeshgridOptions& options) {
+  std::string_view indexing = options.indexing;
   if (indexing != "xy" && indexing != "ij") {
     throw ValueError(
         fmt::format("meshgrid: indexing is \"{}\"; it has to be \"xy\" or \"ij\"", indexing));
@@ -144,15 +154,22 @@ std::vector<Array> meshgrid(std::span<const Array> arrays, std::string_view inde
     grids.push_back(a.reshape(shape));
   }
   for (Array& grid : grids) {
-    if (!sparse) grid = grid.broadcast_to(common);
-    if (copy) grid = grid.copy();
+    if (!options.sparse) grid = grid.broadcast_to(common);
+    if (options.copy) grid = grid.copy();
   }
   return grids;
 }
 
-std::vector<Array> meshgrid(std::initializer_list<Array> arrays, std::string_view indexing,
-                            bool sparse, bool copy) {
-  return meshgrid(std::span<const Array>(arrays.begin(), arrays.size()), indexing, sparse, copy);
+std::vector<Array> meshgrid(std::initializer_list<Array> arrays, const MeshgridOptions& options) {
+  return meshgrid(std::span<const Array>(arrays.begin(), arrays.size()), options);
+}
+
+std::vector<Array> meshgrid(std::span<const Array> arrays, std::string_view indexing) {
+  return meshgrid(arrays, MeshgridOptions{.indexing = indexing});
+}
+
+std::vector<Array> meshgrid(std::initializer_list<Array> arrays, std::string_view indexing) {
+  return meshgrid(arrays, MeshgridOptions{.indexing = indexing});
 }
 
 bool GridAxis::is_integral() const {
@@ -178,7 +195,7 @@ std::vector<Array> ogrid(std::initializer_list<GridAxis> axes, Placement device)
   for (const GridAxis& axis : axes) {
     values.push_back(axis.values(integral ? int64 : float64, device.device()));
   }
-  return meshgrid(values, "ij", true, false);
+  return meshgrid(values, {.indexing = "ij", .sparse = true, .copy = false});
 }
 
 Array mgrid(std::initializer_list<GridAxis> axes, Placement device) {

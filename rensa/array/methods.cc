@@ -84,6 +84,10 @@ template <class Self> std::string ArrayMethods<Self>::str() const {
 template <class Self> Array ArrayMethods<Self>::reshape(const Shape& shape) const {
   return xp::reshape(array(), shape);
 }
+template <class Self>
+Array ArrayMethods<Self>::reshape(const Shape& shape, const xp::ReshapeOptions& options) const {
+  return xp::reshape(array(), shape, options);
+}
 template <class Self> Array ArrayMethods<Self>::transpose() const { return xp::transpose(array()); }
 template <class Self> Array ArrayMethods<Self>::transpose(const Shape& axes) const {
   return xp::transpose(array(), axes);
@@ -95,10 +99,16 @@ template <class Self> Array ArrayMethods<Self>::squeeze() const { return xp::squ
 template <class Self> Array ArrayMethods<Self>::squeeze(int axis) const {
   return xp::squeeze(array(), axis);
 }
+template <class Self> Array ArrayMethods<Self>::squeeze(const Shape& axes) const {
+  return xp::squeeze(array(), axes);
+}
 template <class Self> Array ArrayMethods<Self>::expand_dims(int axis) const {
   return xp::expand_dims(array(), axis);
 }
 template <class Self> Array ArrayMethods<Self>::ravel() const { return xp::ravel(array()); }
+template <class Self> Array ArrayMethods<Self>::ravel(Order order) const {
+  return xp::ravel(array(), order);
+}
 template <class Self> Array ArrayMethods<Self>::broadcast_to(const Shape& shape) const {
   return xp::broadcast_to(array(), shape);
 }
@@ -106,8 +116,15 @@ template <class Self> Array ArrayMethods<Self>::view(Dtype dtype) const {
   return reinterpreted(array(), dtype);
 }
 template <class Self> Array ArrayMethods<Self>::copy() const { return xp::copy(array()); }
+template <class Self> Array ArrayMethods<Self>::copy(Order order) const {
+  return xp::copy(array(), order);
+}
 template <class Self> Array ArrayMethods<Self>::astype(Dtype dtype, bool copy) const {
   return xp::astype(array(), dtype, copy);
+}
+template <class Self>
+Array ArrayMethods<Self>::astype(Dtype dtype, const xp::AstypeOptions& options) const {
+  return xp::astype(array(), dtype, options);
 }
 template <class Self> Array ArrayMethods<Self>::ascontiguous() const {
   return is_contiguous() ? array() : copy();
@@ -133,46 +150,33 @@ template <class Self> void ArrayMethods<Self>::copy_to_host(Dtype dtype, void* o
 }
 
 // --- reductions ----------------------------------------------------------------------------------
-#define RENSA_REDUCE_METHOD(name)                                                        \
-  template <class Self> Array ArrayMethods<Self>::name(Axes axis, bool keepdims) const { \
-    return xp::name(array(), axis, keepdims);                                            \
+#define RENSA_AXIS_METHOD(name, Options)                                                   \
+  template <class Self> Array ArrayMethods<Self>::name(const xp::Options& options) const { \
+    return xp::name(array(), options);                                                     \
   }
-RENSA_REDUCE_METHOD(sum)
-RENSA_REDUCE_METHOD(prod)
-RENSA_REDUCE_METHOD(mean)
-RENSA_REDUCE_METHOD(max)
-RENSA_REDUCE_METHOD(min)
-RENSA_REDUCE_METHOD(any)
-RENSA_REDUCE_METHOD(all)
-#undef RENSA_REDUCE_METHOD
+RENSA_AXIS_METHOD(sum, ReduceOptions)
+RENSA_AXIS_METHOD(prod, ReduceOptions)
+RENSA_AXIS_METHOD(mean, ReduceOptions)
+RENSA_AXIS_METHOD(max, ReduceOptions)
+RENSA_AXIS_METHOD(min, ReduceOptions)
+RENSA_AXIS_METHOD(any, ReduceOptions)
+RENSA_AXIS_METHOD(all, ReduceOptions)
+RENSA_AXIS_METHOD(argmax, AxisOptions)
+RENSA_AXIS_METHOD(argmin, AxisOptions)
+RENSA_AXIS_METHOD(ptp, AxisOptions)
+RENSA_AXIS_METHOD(var, VarianceOptions)
+RENSA_AXIS_METHOD(std, VarianceOptions)
+RENSA_AXIS_METHOD(cumsum, ScanOptions)
+RENSA_AXIS_METHOD(cumprod, ScanOptions)
+#undef RENSA_AXIS_METHOD
 
-template <class Self> Array ArrayMethods<Self>::argmax() const { return xp::argmax(array()); }
-template <class Self> Array ArrayMethods<Self>::argmin() const { return xp::argmin(array()); }
-template <class Self> Array ArrayMethods<Self>::argmax(int axis, bool keepdims) const {
-  return xp::argmax(array(), axis, keepdims);
+// --- mathematics --------------------------------------------------------------------------------
+template <class Self>
+Array ArrayMethods<Self>::dot(const Array& other, const xp::ProductOptions& options) const {
+  return xp::dot(array(), other, options);
 }
-template <class Self> Array ArrayMethods<Self>::argmin(int axis, bool keepdims) const {
-  return xp::argmin(array(), axis, keepdims);
-}
-template <class Self> Array ArrayMethods<Self>::dot(const Array& other) const {
-  return xp::dot(array(), other);
-}
-
-// --- statistics and mathematics -----------------------------------------------------------------
-template <class Self> Array ArrayMethods<Self>::var(Axes axis, double ddof, bool keepdims) const {
-  return xp::var(array(), axis, ddof, keepdims);
-}
-template <class Self> Array ArrayMethods<Self>::std(Axes axis, double ddof, bool keepdims) const {
-  return xp::std(array(), axis, ddof, keepdims);
-}
-template <class Self> Array ArrayMethods<Self>::ptp(Axes axis, bool keepdims) const {
-  return xp::ptp(array(), axis, keepdims);
-}
-template <class Self> Array ArrayMethods<Self>::cumsum(Axes axis) const {
-  return xp::cumsum(array(), axis);
-}
-template <class Self> Array ArrayMethods<Self>::cumprod(Axes axis) const {
-  return xp::cumprod(array(), axis);
+template <class Self> Array ArrayMethods<Self>::trace(const xp::TraceOptions& options) const {
+  return xp::trace(array(), options);
 }
 template <class Self>
 Array ArrayMethods<Self>::trace(std::int64_t offset, int axis1, int axis2) const {
@@ -184,26 +188,51 @@ template <class Self> Array ArrayMethods<Self>::conj() const {
 }
 template <class Self> Array ArrayMethods<Self>::real() const { return xp::real(array()); }
 template <class Self> Array ArrayMethods<Self>::imag() const { return xp::imag(array()); }
-template <class Self> Array ArrayMethods<Self>::round(int decimals) const {
-  return xp::round(array(), decimals);
+template <class Self>
+Array ArrayMethods<Self>::round(int decimals, const xp::UfuncOptions& options) const {
+  return xp::round(array(), decimals, options);
 }
-template <class Self> Array ArrayMethods<Self>::clip(Scalar least, Scalar most) const {
-  return xp::clip(array(), least, most);
-}
-template <class Self> Array ArrayMethods<Self>::clip(const Array& least, const Array& most) const {
-  return xp::clip(array(), least, most);
+template <class Self>
+Array ArrayMethods<Self>::clip(const Bound& least, const Bound& most,
+                               const xp::UfuncOptions& options) const {
+  auto given = [](const Bound& bound) { return bound.array() || bound.number(); };
+  auto argument = [](const Bound& bound) {
+    return bound.array() ? xp::ElementwiseArgument(*bound.array())
+                         : xp::ElementwiseArgument(*bound.number());
+  };
+  const Array& a = array();
+  if (given(least) && given(most)) {
+    return detail::elementwise("clip", Ufunc::clip, {a, argument(least), argument(most)}, options);
+  }
+  const Bound& bound = given(least) ? least : most;
+  if (bound.array()) {
+    return detail::elementwise("clip", given(least) ? Ufunc::maximum : Ufunc::minimum,
+                               {a, *bound.array()}, options);
+  }
+  Array result = !bound.number() ? a
+                 : given(least)  ? xp::clip(a, *bound.number(), none)
+                                 : xp::clip(a, none, *bound.number());
+  return detail::elementwise("clip", Ufunc::copy, {result}, options);
 }
 
 // --- sorting and searching ----------------------------------------------------------------------
 template <class Self> Array ArrayMethods<Self>::argsort(int axis) const {
   return xp::argsort(array(), axis);
 }
-template <class Self> Array ArrayMethods<Self>::argpartition(std::int64_t kth, int axis) const {
+template <class Self> Array ArrayMethods<Self>::argsort(None) const {
+  return xp::argsort(array(), none);
+}
+template <class Self> Array ArrayMethods<Self>::argsort(const xp::SortOptions& options) const {
+  return xp::argsort(array(), options);
+}
+template <class Self>
+Array ArrayMethods<Self>::argpartition(const IntegerList& kth, const Axes& axis) const {
   return xp::argpartition(array(), kth, axis);
 }
 template <class Self>
-Array ArrayMethods<Self>::searchsorted(const Array& values, std::string_view side) const {
-  return xp::searchsorted(array(), values, side);
+Array ArrayMethods<Self>::searchsorted(const Array& values, std::string_view side,
+                                       ArrayOption sorter) const {
+  return xp::searchsorted(array(), values, side, sorter ? *sorter : Array());
 }
 template <class Self> std::vector<Array> ArrayMethods<Self>::nonzero() const {
   return xp::nonzero(array());
@@ -216,8 +245,24 @@ template <class Self> Array ArrayMethods<Self>::take(const Array& indices) const
 template <class Self> Array ArrayMethods<Self>::take(const Array& indices, int axis) const {
   return xp::take(array(), indices, axis);
 }
-template <class Self> Array ArrayMethods<Self>::choose(std::initializer_list<Array> choices) const {
-  return xp::choose(array(), choices);
+template <class Self>
+Array ArrayMethods<Self>::take(const Array& indices, const xp::TakeOptions& options) const {
+  return xp::take(array(), indices, options);
+}
+template <class Self>
+Array ArrayMethods<Self>::choose(std::span<const Array> choices,
+                                 const xp::ChooseOptions& options) const {
+  return xp::choose(array(), choices, options);
+}
+template <class Self>
+Array ArrayMethods<Self>::choose(std::initializer_list<Array> choices,
+                                 const xp::ChooseOptions& options) const {
+  return xp::choose(array(), choices, options);
+}
+template <class Self>
+Array ArrayMethods<Self>::compress(const Array& condition,
+                                   const xp::CompressOptions& options) const {
+  return xp::compress(condition, array(), options);
 }
 template <class Self> Array ArrayMethods<Self>::compress(const Array& condition) const {
   return xp::compress(condition, array());
@@ -227,18 +272,22 @@ template <class Self> Array ArrayMethods<Self>::compress(const Array& condition,
 }
 
 // --- shapes and bytes ---------------------------------------------------------------------------
-template <class Self> Array ArrayMethods<Self>::repeat(std::int64_t repeats) const {
+template <class Self> Array ArrayMethods<Self>::repeat(const IntegerList& repeats) const {
   return xp::repeat(array(), repeats);
 }
-template <class Self> Array ArrayMethods<Self>::repeat(std::int64_t repeats, int axis) const {
+template <class Self> Array ArrayMethods<Self>::repeat(const IntegerList& repeats, int axis) const {
   return xp::repeat(array(), repeats, axis);
 }
 template <class Self>
 Array ArrayMethods<Self>::diagonal(std::int64_t offset, int axis1, int axis2) const {
   return xp::diagonal(array(), offset, axis1, axis2);
 }
-template <class Self> Array ArrayMethods<Self>::flatten() const {
-  return xp::copy(array()).reshape(-1);
+template <class Self> Array ArrayMethods<Self>::diagonal(const xp::DiagonalOptions& options) const {
+  return xp::diagonal(array(), options);
+}
+template <class Self> Array ArrayMethods<Self>::flatten(Order order) const {
+  Array flat = xp::ravel(array(), order);
+  return flat.storage() == array().storage() ? xp::copy(flat) : flat;
 }
 template <class Self> Array ArrayMethods<Self>::mT() const { return xp::matrix_transpose(array()); }
 
@@ -254,9 +303,15 @@ template class ArrayMethods<Selection>;
 
 // --- in place ------------------------------------------------------------------------------------
 void Array::sort(int axis) const { detail::sort_in_place(*this, axis); }
-void Array::partition(std::int64_t kth, int axis) const { assign(xp::partition(*this, kth, axis)); }
-void Array::put(const Array& indices, const Array& values) const {
-  xp::put(*this, indices, values);
+void Array::sort(const xp::SortOptions& options) const {
+  detail::check_writable("sort", *this);
+  assign(xp::sort(*this, options).reshape(shape()));
+}
+void Array::partition(const IntegerList& kth, int axis) const {
+  assign(xp::partition(*this, kth, axis));
+}
+void Array::put(const Array& indices, const Array& values, IndexModeOption mode) const {
+  xp::put(*this, indices, values, mode);
 }
 void Array::scatter_add(const Array& indices, const Array& values) const {
   xp::scatter_add(*this, indices, values);

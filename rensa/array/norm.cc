@@ -160,21 +160,24 @@ Array norm(const Array& x, Ord ord, AxisList axis, bool keepdims) {
   return norm_named("linalg.norm", x, ord, axis, keepdims);
 }
 
-Array vector_norm(const Array& x, AxisList axis, bool keepdims, Ord ord) {
+Array norm(const Array& x, const NormOptions& o) { return norm(x, o.ord, o.axis, o.keepdims); }
+
+Array vector_norm(const Array& x, const VectorNormOptions& options) {
+  const AxisList& axis = options.axis;
   const char* name = "linalg.vector_norm";
   rensa::detail::check_defined(name, x);
   Shape axes = axis.given() ? axis.values() : all_axes(x);
   Array values = inexact(x);
-  Array result = vector_norm_along(name, flattened(name, values, axes), 0, ord).squeeze(0);
-  if (!keepdims) return result;
+  Array result = vector_norm_along(name, flattened(name, values, axes), 0, options.ord).squeeze(0);
+  if (!options.keepdims) return result;
   Shape shape = x.shape();
   for (std::int64_t i : axes) shape[normalize_axis(name, i, x.ndim())] = 1;
   return result.reshape(shape);
 }
 
-Array matrix_norm(const Array& x, bool keepdims, Ord ord) {
+Array matrix_norm(const Array& x, const MatrixNormOptions& options) {
   rensa::detail::check_matrices("linalg.matrix_norm", x);
-  return norm_named("linalg.matrix_norm", x, ord, {-2, -1}, keepdims);
+  return norm_named("linalg.matrix_norm", x, options.ord, {-2, -1}, options.keepdims);
 }
 
 Array cond(const Array& x, Ord p) {

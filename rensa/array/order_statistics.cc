@@ -223,16 +223,13 @@ Array weighted_quantile_of(const SortedRows& sorted, double q, bool ignore_nan) 
 struct QuantileCall {
   const char* operation;
   bool ignore_nan, percent;
-  Axes axis;
-  std::string_view method;
-  bool keepdims;
-  ArrayOption weights;
+  const xp::QuantileOptions& options;
 };
 
 // The results for each q, along a first axis.
 std::vector<Array> quantiles(const QuantileCall& call, const Array& a, const std::vector<double>& q,
                              bool several) {
-  MethodInfo info = method_of(call.operation, call.method);
+  MethodInfo info = method_of(call.operation, call.options.method);
   detail::check_defined(call.operation, a);
   char kind = dtype_kind(a.dtype());
   if (kind == 'c' || (kind == 'b' && is_between(info.method))) {
@@ -244,12 +241,13 @@ std::vector<Array> quantiles(const QuantileCall& call, const Array& a, const std
     throw ValueError(fmt::format("{}: q has to lie in [0, {}], {} does not", call.operation,
                                  call.percent ? 100 : 1, share));
   }
-  if (call.weights && info.method != Method::inverted_cdf) {
+  if (call.options.weights && info.method != Method::inverted_cdf) {
     throw ValueError(fmt::format("{}: weights are for the method inverted_cdf, not for {}",
-                                 call.operation, call.method));
+                                 call.operation, call.options.method));
   }
   bool ignore_nan = call.ignore_nan && kind == 'f';
-  SortedRows sorted(call.operation, a, call.axis, call.keepdims, call.weights, ignore_nan);
+  SortedRows sorted(call.operation, a, call.options.axis, call.options.keepdims,
+                    call.options.weights, ignore_nan);
   if (sorted.n() == 0 && !call.ignore_nan && sorted.count() > 0) {
     throw ValueError(fmt::format("{}: {} has no elements to take a quantile of", call.operation,
                                  a.view().describe()));
@@ -263,61 +261,77 @@ std::vector<Array> quantiles(const QuantileCall& call, const Array& a, const std
                                                : a.dtype();
   for (double share : q) {
     double of_one = call.percent ? share / 100 : share;
-    Array result = sorted.count() == 0 ? detail::new_array({0}, of_nothing, a.device())
-                   : sorted.n() == 0   ? nan_results(sorted, of_nothing)
-                   : call.weights      ? weighted_quantile_of(sorted, of_one, ignore_nan)
-                   : ignore_nan        ? nanquantile_of(sorted, info, of_one, dtype)
-                                       : quantile_of(sorted, info, of_one, dtype);
+    Array result = sorted.count() == 0    ? detail::new_array({0}, of_nothing, a.device())
+                   : sorted.n() == 0      ? nan_results(sorted, of_nothing)
+                   : call.options.weights ? weighted_quantile_of(sorted, of_one, ignore_nan)
+                   : ignore_nan           ? nanquantile_of(sorted, info, of_one, dtype)
+                                          : quantile_of(sorted, info, of_one, dtype);
     results.push_back(result.reshape(sorted.shape));
   }
   return results;
 }
 
-Array one_quantile(const QuantileCall& call, const Array& a, double q) {
-  return quantiles(call, a, {q}, false)[0];
-}
-
-Array all_quantiles(const QuantileCall& call, const Array& a, const std::vector<double>& q) {
-  if (q.empty()) {
+Array quantiles_of(const QuantileCall& call, const Array& a, const xp::Shares& q) {
+  Array result;
+  if (q.values().empty()) {
     throw ValueError(fmt::format("{}: there is no q to take a quantile for", call.operation));
   }
-  return xp::stack(quantiles(call, a, q, true));
+  std::vector<Array> results = quantiles(call, a, q.values(), !q.single());
+  if (q.single()) {
+    result = results[0];
+  } else {
+    result = xp::stack(results);
+    Shape shape = q.shape();
+    for (int i = 1; i < result.ndim(); ++i) shape.push_back(result.shape()[i]);
+    result = result.reshape(shape);
+  }
+  return detail::deliver(call.operation, result, call.options.out);
+}
+
+// --- medians -------------------------------------------------------------------------------------
+
+Array median_of(const Array& a, const Axes& axis, bool keepdims) {
+  SortedRows sorted("median", a, axis, keepdims);
+  std::int64_t n = sorted.n();
+  if (n == 0) return nan_results(sorted, mean_dtype(a.dtype())).reshape(sorted.shape);
+  Array middle = sorted.rows[{Slice(), Slice((n - 1) / 2, n / 2 + 1)}];
+  return sorted.or_nan(xp::mean(middle, 1)).reshape(sorted.shape);
+}
+
+Array nanmedian_of(const Array& a, const Axes& axis, bool keepdims) {
+  detail::check_defined("nanmedian", a);
+  if (!has_nan(a.dtype())) return median_of(a, axis, keepdims);
+  SortedRows sorted("nanmedian", a, axis, keepdims);
+  if (sorted.n() == 0) return nan_results(sorted, a.dtype()).reshape(sorted.shape);
+  Array n = sorted.numbers();
+  Array low = xp::maximum(xp::floor_divide(n - 1, 2), 0);
+  Array high = xp::maximum(low, xp::minimum(xp::floor_divide(n, 2), sorted.n() - 1));
+  Array even = xp::equal(xp::remainder(n, 2), 0) & xp::greater(n, 0);
+  Array a_low = sorted.at(low);
+  Array pair = xp::stack(std::vector<Array>{a_low, sorted.at(high)});
+  return xp::where(even, xp::mean(pair, 0), a_low).reshape(sorted.shape);
 }
 
 }  // namespace
 
 namespace xp {
 
-Array median(const Array& a, Axes axis, bool keepdims) {
-  SortedRows sorted("median", a, axis, keepdims);
-  std::int64_t n = sorted.n();
-  if (n == 0) return nan_results(sorted, mean_dtype(a.dtype())).reshape(sorted.shape);
-  Array middle = sorted.rows[{Slice(), Slice((n - 1) / 2, n / 2 + 1)}];
-  return sorted.or_nan(mean(middle, 1)).reshape(sorted.shape);
+Shares::Shares(const Array& q)
+    : values_(q.to_vector<double>()), shape_(q.shape()), single_(q.ndim() == 0) {}
+
+Array median(const Array& a, const AxisOptions& options) {
+  return rensa::detail::deliver("median", median_of(a, options.axis, options.keepdims),
+                                options.out);
 }
 
-Array nanmedian(const Array& a, Axes axis, bool keepdims) {
-  rensa::detail::check_defined("nanmedian", a);
-  if (!has_nan(a.dtype())) return median(a, axis, keepdims);
-  SortedRows sorted("nanmedian", a, axis, keepdims);
-  if (sorted.n() == 0) return nan_results(sorted, a.dtype()).reshape(sorted.shape);
-  Array n = sorted.numbers();
-  Array low = maximum(floor_divide(n - 1, 2), 0);
-  Array high = maximum(low, minimum(floor_divide(n, 2), sorted.n() - 1));
-  Array even = equal(remainder(n, 2), 0) & greater(n, 0);
-  Array a_low = sorted.at(low);
-  Array pair = rensa::xp::stack(std::vector<Array>{a_low, sorted.at(high)});
-  return where(even, mean(pair, 0), a_low).reshape(sorted.shape);
+Array nanmedian(const Array& a, const AxisOptions& options) {
+  return rensa::detail::deliver("nanmedian", nanmedian_of(a, options.axis, options.keepdims),
+                                options.out);
 }
 
-#define RENSA_QUANTILE(name, ignore_nan, percent)                                              \
-  Array name(const Array& a, double q, Axes axis, std::string_view method, bool keepdims,      \
-             const ArrayOption& weights) {                                                     \
-    return one_quantile({#name, ignore_nan, percent, axis, method, keepdims, weights}, a, q);  \
-  }                                                                                            \
-  Array name(const Array& a, const std::vector<double>& q, Axes axis, std::string_view method, \
-             bool keepdims, const ArrayOption& weights) {                                      \
-    return all_quantiles({#name, ignore_nan, percent, axis, method, keepdims, weights}, a, q); \
+#define RENSA_QUANTILE(name, ignore_nan, percent)                               \
+  Array name(const Array& a, const Shares& q, const QuantileOptions& options) { \
+    return quantiles_of({#name, ignore_nan, percent, options}, a, q);           \
   }
 RENSA_QUANTILE(quantile, false, false)
 RENSA_QUANTILE(percentile, false, true)

@@ -71,7 +71,8 @@ void fill_edge(const Border& b) {
 
 Array ramp(Scalar end, const Array& edge, int axis, std::int64_t width, Dtype dtype) {
   Array start = full({}, end, edge.device());
-  return linspace(start, edge.squeeze(axis), width, false, dtype, axis);
+  return linspace(start, edge.squeeze(axis), width,
+                  {.endpoint = false, .dtype = dtype, .axis = axis});
 }
 
 void fill_ramp(const Border& b, const std::pair<Scalar, Scalar>& ends) {

@@ -172,4 +172,125 @@ bool operator==(const poly1d& a, const poly1d& b) {
   return array_equal(a.coefficients_, b.coefficients_);
 }
 
+Array polyint(const Array& p, int m, const std::vector<Scalar>& k) {
+  check_times("polyint", m);
+  auto times = static_cast<std::size_t>(m);
+  if (k.size() != 1 && k.size() != times) {
+    throw ValueError(
+        fmt::format("polyint: {} constants for {} integrals; give one, or one each", k.size(), m));
+  }
+  Array result = p;
+  for (std::size_t i = 0; i < times; ++i) {
+    result = polyint(result, 1);
+    result[-1].fill(k.size() == 1 ? k[0] : k[i]);
+  }
+  return result;
+}
+
+Array poly(const Array& zeros) {
+  check_defined("poly", zeros);
+  Array at = zeros.ndim() == 2 ? linalg::eigvals(zeros) : atleast_1d(zeros);
+  if (at.ndim() != 1) {
+    throw ShapeError(
+        fmt::format("poly: {} is neither 1-d nor a square matrix", zeros.view().describe()));
+  }
+  char kind = dtype_kind(at.dtype());
+  if (kind != 'f' && kind != 'c') at = at.astype(float64);
+  Array result = ones({1}, at.dtype(), at.device());
+  for (std::int64_t i = 0; i < at.size(); ++i) {
+    Array factor = concatenate({ones({1}, at.dtype(), at.device()), -slice_along(at, 0, i, 1)});
+    result = convolve(result, factor);
+  }
+  return result;
+}
+
+namespace polynomial {
+
+namespace {
+
+// How many coefficients are left when those at the end that are at most `tol` go.
+std::int64_t kept(const Array& c, double tol) {
+  std::vector<bool> large = greater(absolute(c), tol).to_vector<bool>();
+  auto last = std::find(large.rbegin(), large.rend(), true);
+  return static_cast<std::int64_t>(large.rend() - last);
+}
+
+Array floating(const char* name, const Array& a) {
+  Array c = coefficients(name, a);
+  char kind = dtype_kind(c.dtype());
+  return kind == 'f' || kind == 'c' ? c : c.astype(float64);
+}
+
+}  // namespace
+
+Array polyvander(const Array& x, int deg) {
+  check_defined("polyvander", x);
+  if (deg < 0) throw ValueError(fmt::format("polyvander: the degree {} is negative", deg));
+  char kind = dtype_kind(x.dtype());
+  Array in = atleast_1d(kind == 'f' || kind == 'c' ? x : x.astype(float64));
+  std::vector<Array> powers = {ones_like(in)};
+  for (int i = 1; i <= deg; ++i) powers.push_back(powers.back() * in);
+  return stack(powers, -1);
+}
+
+Array polycompanion(const Array& c) {
+  Array a = floating("polycompanion", c);
+  std::int64_t n = a.size() - 1;
+  if (n < 1) throw ValueError("polycompanion: the polynomial has no degree");
+  Array matrix = eye(n, {.k = -1, .dtype = a.dtype(), .device = a.device()});
+  matrix[{Slice(), Slice(n - 1, n)}] -=
+      (slice_along(a, 0, 0, n) / slice_along(a, 0, n, 1)).reshape({n, 1});
+  return matrix;
+}
+
+Array polyvalfromroots(const Array& x, const Array& r, bool tensor) {
+  check_defined("polyvalfromroots", x);
+  check_defined("polyvalfromroots", r);
+  Array at = atleast_1d(r);
+  if (tensor) {
+    Shape shape = at.shape();
+    for (int i = 0; i < x.ndim(); ++i) shape.push_back(1);
+    at = at.reshape(shape);
+  } else if (x.ndim() >= at.ndim()) {
+    throw ShapeError(fmt::format("polyvalfromroots: without tensor {} needs more axes than {}",
+                                 r.view().describe(), x.view().describe()));
+  }
+  char kind = dtype_kind(at.dtype());
+  return prod((kind == 'f' || kind == 'c' ? x : x.astype(promote_types(x.dtype(), float64))) - at,
+              0);
+}
+
+std::vector<Array> as_series(std::span<const Array> arrays, bool trim) {
+  std::vector<Array> series;
+  Dtype dtype = float16;
+  for (const Array& a : arrays) {
+    series.push_back(floating("as_series", a));
+    if (series.back().size() == 0) {
+      throw ValueError(fmt::format("as_series: {} has no coefficients", a.view().describe()));
+    }
+    dtype = promote_types(dtype, series.back().dtype());
+  }
+  for (Array& s : series) s = (trim ? trimseq(s) : s).astype(dtype);
+  return series;
+}
+
+std::vector<Array> as_series(std::initializer_list<Array> arrays, bool trim) {
+  return as_series(std::span<const Array>(arrays.begin(), arrays.size()), trim);
+}
+
+Array trimseq(const Array& seq) {
+  Array c = coefficients("trimseq", seq);
+  if (c.size() == 0) return c;
+  return slice_along(c, 0, 0, std::max<std::int64_t>(kept(c, 0), 1));
+}
+
+Array trimcoef(const Array& c, double tol) {
+  if (tol < 0) throw ValueError(fmt::format("trimcoef: tol {} is negative", tol));
+  Array a = floating("trimcoef", c);
+  std::int64_t count = kept(a, tol);
+  return count > 0 ? slice_along(a, 0, 0, count).copy() : zeros_like(slice_along(a, 0, 0, 1));
+}
+
+}  // namespace polynomial
+
 }  // namespace rensa::xp

@@ -1,8 +1,11 @@
 // Polynomials by their coefficients, the highest power first.
 #pragma once
 
+#include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "rensa/array/array.h"
 
@@ -17,6 +20,11 @@ Array polymul(const Array& a, const Array& b);
 /// The m-th derivative, and the m-th integral with the constant 0.
 Array polyder(const Array& p, int m = 1);
 Array polyint(const Array& p, int m = 1);
+/// With constants of integration: one for each integral, or one for all.
+Array polyint(const Array& p, int m, const std::vector<Scalar>& k);
+/// The coefficients of the polynomial with the leading coefficient 1 that is 0 at the elements of a
+/// 1-d array, or at the eigenvalues of a square matrix, which makes it complex.
+Array poly(const Array& zeros);
 
 /// The places where p is 0, always complex (their dtype would else depend on the values), the
 /// eigenvalues of a matrix made of the coefficients. Worked out on the host: waits for the device.
@@ -61,5 +69,25 @@ class poly1d {
  private:
   Array coefficients_;
 };
+
+// numpy.polynomial: coefficients with the lowest power first. Those that cut zeros off wait for the
+// device.
+namespace polynomial {
+/// The powers 0 to `deg` of x along a last axis: (..., deg + 1). Integers give float64.
+Array polyvander(const Array& x, int deg);
+/// The matrix (n, n) whose eigenvalues are where the polynomial of degree n is 0. Throws ValueError
+/// for a polynomial of no degree.
+Array polycompanion(const Array& c);
+/// The product of x - r over the first axis of `r`, the places where the polynomial is 0; with
+/// `tensor` for every column of `r` and every element of x, else the two broadcast.
+Array polyvalfromroots(const Array& x, const Array& r, bool tensor = true);
+/// 1-d arrays of one floating dtype without trailing zeros (with them unless `trim`).
+std::vector<Array> as_series(std::span<const Array> arrays, bool trim = true);
+std::vector<Array> as_series(std::initializer_list<Array> arrays, bool trim = true);
+/// Without the zeros at the end, but for one element.
+Array trimseq(const Array& seq);
+/// Without the coefficients at the end of a size up to `tol`; 0 where there is nothing else.
+Array trimcoef(const Array& c, double tol = 0);
+}  // namespace polynomial
 
 }  // namespace rensa::xp

@@ -75,4 +75,27 @@ std::string array_str(const Array& a);
 /// With the dtype and the device: "array([0, 1, 2], dtype=int64, device='cpu')".
 std::string array_repr(const Array& a);
 
+/// NumPy's keywords of format_float_positional and format_float_scientific.
+struct FormatFloatOptions {
+  /// Digits after the point; as many as there are when left out, which without `unique` is 17.
+  std::optional<int> precision = {};
+  bool unique =
+      true;  // the fewest digits that tell the number apart, else those of its exact value
+  /// Of trailing zeros: 'k' keeps them and the point, '.' drops them, '0' leaves one, '-' drops the
+  /// point too.
+  char trim = 'k';
+  bool sign = false;   // a plus before what is positive
+  int pad_left = 0;    // blanks until there are so many characters up to the point
+  int pad_right = 0;   // likewise behind it
+  int min_digits = 0;  // at least so many after the point
+  int exp_digits = 2;  // of the exponent
+};
+/// A number without an exponent, and with one. Throws ValueError for another `trim`.
+std::string format_float_positional(double x, const FormatFloatOptions& options = {});
+std::string format_float_scientific(double x, const FormatFloatOptions& options = {});
+/// A number in a base of 2 to 36, with `padding` zeros in front.
+std::string base_repr(std::int64_t number, int base = 2, int padding = 0);
+/// What the library was built with, and the devices that it finds.
+std::string show_config();
+
 }  // namespace rensa::xp

@@ -90,7 +90,45 @@ Shape counting(int begin, int end) {
   return axes;
 }
 
+// `a` as an operand of a product of `core` axes, which lie at `axes` where these are given.
+Array product_operand(const char* name, const Array& a, int core, const AxisList* axes,
+                      const xp::MatmulOptions& options) {
+  Array in = a;
+  if (options.dtype) {
+    detail::check_casting(name, a.dtype(), *options.dtype, options.casting);
+    in = in.astype(*options.dtype, false);
+  }
+  core = std::min(core, a.ndim());
+  if (!axes) return in;
+  if (axes->values().ndim() != core) {
+    throw ValueError(fmt::format("{}: {} are not the {} axes of {}", name, axes->values().str(),
+                                 core, a.view().describe()));
+  }
+  return xp::moveaxis(in, axes->values(), counting(-core, 0));
+}
+
 }  // namespace
+
+Array detail::product_with(const char* name, const Array& a, const Array& b,
+                           std::array<int, 3> cores, const xp::MatmulOptions& options,
+                           Array (*product)(const Array&, const Array&)) {
+  check_pair(name, a, b);
+  std::size_t given = options.axes.size();
+  bool enough = given == 3 || given == 0 || (given == 2 && cores[2] == 0);
+  for (const AxisList& axes : options.axes) enough &= axes.given();
+  if (!enough) {
+    throw ValueError(
+        fmt::format("{}: axes are {} lists; each operand and the result has one", name, given));
+  }
+  auto axes_of = [&](std::size_t i) { return i < given ? &options.axes[i] : nullptr; };
+  Array result = product(product_operand(name, a, cores[0], axes_of(0), options),
+                         product_operand(name, b, cores[1], axes_of(1), options));
+  if (const AxisList* axes = axes_of(2); axes && axes->values().ndim() > 0) {
+    int core = axes->values().ndim();
+    result = xp::moveaxis(result, counting(-core, 0), axes->values());
+  }
+  return deliver(name, result, options.out, options.casting);
+}
 
 namespace xp {
 
@@ -106,9 +144,9 @@ Array inner(const Array& a, const Array& b) {
   return contract("inner", a, b, {a.ndim() - 1}, {b.ndim() - 1});
 }
 
-Array outer(const Array& a, const Array& b) {
+Array outer(const Array& a, const Array& b, const ProductOptions& options) {
   check_pair("outer", a, b);
-  return xp::multiply(a.ravel().expand_dims(1), b.ravel());
+  return xp::multiply(a.ravel().expand_dims(1), b.ravel(), {.out = options.out});
 }
 
 Array tensordot(const Array& a, const Array& b, int axes) {
@@ -170,16 +208,27 @@ Array vecdot(const Array& a, const Array& b, int axis) {
   return einsum("...i,...i->...", conjugated(left), right);
 }
 
-Array matvec(const Array& a, const Array& x) {
-  check_pair("matvec", a, x);
-  if (a.ndim() < 2 || x.ndim() < 1 || a.shape(-1) != x.shape(-1)) throw_misfit("matvec", a, x);
-  return xp::matmul(a, x.expand_dims(-1)).squeeze(-1);
+Array vecdot(const Array& a, const Array& b, const MatmulOptions& options) {
+  return rensa::detail::product_with("vecdot", a, b, {1, 1, 0}, options,
+                                     [](const Array& x, const Array& y) { return vecdot(x, y); });
 }
 
-Array vecmat(const Array& x, const Array& a) {
-  check_pair("vecmat", x, a);
-  if (a.ndim() < 2 || x.ndim() < 1 || a.shape(-2) != x.shape(-1)) throw_misfit("vecmat", x, a);
-  return xp::matmul(conjugated(x).expand_dims(-2), a).squeeze(-2);
+Array matvec(const Array& a, const Array& x, const MatmulOptions& options) {
+  return rensa::detail::product_with(
+      "matvec", a, x, {2, 1, 1}, options, [](const Array& m, const Array& v) {
+        if (m.ndim() < 2 || v.ndim() < 1 || m.shape(-1) != v.shape(-1))
+          throw_misfit("matvec", m, v);
+        return xp::matmul(m, v.expand_dims(-1)).squeeze(-1);
+      });
+}
+
+Array vecmat(const Array& x, const Array& a, const MatmulOptions& options) {
+  return rensa::detail::product_with(
+      "vecmat", x, a, {1, 2, 1}, options, [](const Array& v, const Array& m) {
+        if (m.ndim() < 2 || v.ndim() < 1 || m.shape(-2) != v.shape(-1))
+          throw_misfit("vecmat", v, m);
+        return xp::matmul(conjugated(v).expand_dims(-2), m).squeeze(-2);
+      });
 }
 
 }  // namespace xp
@@ -236,8 +285,9 @@ Array matrix_power(const Array& a, std::int64_t n) {
   return result.view().data == a.view().data ? result.copy() : result;
 }
 
-Array multi_dot(std::span<const Array> arrays) {
+Array multi_dot(const ArrayList& list, const ProductOptions& options) {
   const char* name = "linalg.multi_dot";
+  std::span<const Array> arrays = list;
   if (arrays.size() < 2) {
     throw ValueError(fmt::format("{}: {} arrays are too few for a product", name, arrays.size()));
   }
@@ -256,11 +306,7 @@ Array multi_dot(std::span<const Array> arrays) {
   sizes.push_back(static_cast<double>(factors.back().shape(1)));
   Array result = ProductOrder(sizes).multiply(factors, 0, factors.size() - 1);
   if (column) result = result.squeeze(1);
-  return row ? result.squeeze(0) : result;
-}
-
-Array multi_dot(std::initializer_list<Array> arrays) {
-  return multi_dot(std::span<const Array>(arrays.begin(), arrays.size()));
+  return rensa::detail::deliver(name, row ? result.squeeze(0) : result, options.out);
 }
 
 Array matrix_transpose(const Array& a) {
@@ -275,8 +321,8 @@ Array diagonal(const Array& a, std::int64_t offset) {
 
 Array trace(const Array& a, std::int64_t offset) { return xp::sum(diagonal(a, offset), -1); }
 
-Array trace(const Array& a, std::int64_t offset, Dtype dtype) {
-  return xp::sum(diagonal(a, offset).astype(dtype, false), -1).astype(dtype, false);
+Array trace(const Array& a, const TraceOptions& o) {
+  return xp::sum(diagonal(a, o.offset), {.axis = -1, .dtype = o.dtype});
 }
 
 }  // namespace xp::linalg

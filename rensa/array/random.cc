@@ -214,10 +214,10 @@ GeneratorPosition Generator::take(std::int64_t count) const {
       })};
 }
 
-Generator default_rng(std::uint64_t seed, Placement device) {
-  return Generator(Philox4x3210{seed}, device);
+Generator default_rng(const Seed& seed, Placement device) {
+  return Generator(Philox4x3210{seed.value()}, device);
 }
-Generator default_rng(Placement device) { return default_rng(entropy(), device); }
+Generator default_rng(Placement device) { return default_rng(none, device); }
 
 Generator generator(Placement device) {
   Device on = device.device();
@@ -225,8 +225,8 @@ Generator generator(Placement device) {
   return Generator(generators().of(on), on);
 }
 
-void seed(std::uint64_t seed) { generators().seed(seed); }
-void seed(std::uint64_t seed, Device device) { generator(device).set_state({seed, 0}); }
+void seed(const Seed& seed) { generators().seed(seed.value()); }
+void seed(const Seed& seed, Device device) { generator(device).set_state({seed.value(), 0}); }
 
 GeneratorState get_random_state(Placement device) { return generator(device).get_state(); }
 void set_random_state(const GeneratorState& state, Placement device) {
@@ -234,11 +234,56 @@ void set_random_state(const GeneratorState& state, Placement device) {
 }
 GeneratorPosition take(Device device, std::int64_t count) { return generator(device).take(count); }
 
+// --- seeds and options ---------------------------------------------------------------------------
+
+Seed::Seed(None) : value_(entropy()) {}
+
+// Every number turns every bit of what comes of those before it (splitmix64), so that neither their
+// order nor their count is lost.
+Seed::Seed(std::span<const std::uint64_t> numbers) {
+  if (numbers.empty())
+    throw ValueError("seed: there is no number in the list; none is the system's");
+  value_ = numbers.size();
+  for (std::uint64_t number : numbers) {
+    value_ = (value_ ^ number) + 0x9E3779B97F4A7C15u;
+    value_ = (value_ ^ value_ >> 30) * 0xBF58476D1CE4E5B9u;
+    value_ = (value_ ^ value_ >> 27) * 0x94D049BB133111EBu;
+    value_ ^= value_ >> 31;
+  }
+  if (numbers.size() == 1) value_ = numbers[0];
+}
+
+Seed::Seed(const Array& numbers) {
+  rensa::detail::check_defined("seed", numbers);
+  if (dtype_kind(numbers.dtype()) != 'i' && dtype_kind(numbers.dtype()) != 'u') {
+    throw DtypeError(fmt::format("seed: {} holds no integers", numbers.view().describe()));
+  }
+  value_ = Seed(numbers.astype(uint64, false).to_vector<std::uint64_t>()).value();
+}
+
+Size DrawOptions::drawn_size() const { return !size.given() && out ? Size((*out).shape()) : size; }
+
+Dtype DrawOptions::drawn_dtype(Dtype usual) const {
+  return dtype.value_or(out ? (*out).dtype() : usual);
+}
+
+Placement DrawOptions::drawn_device() const {
+  return !device.given() && out ? Placement((*out).device()) : device;
+}
+
+Array DrawOptions::finish(const char* operation, const Array& drawn) const {
+  return rensa::detail::deliver(operation, drawn, out);
+}
+
+Array Generator::randint(std::int64_t low, std::int64_t high, const DrawOptions& o) const {
+  return o.finish("randint", randint(low, high, o.drawn_size(), o.drawn_dtype(int64)));
+}
+
 // --- uniforms and integers
 // -------------------------------------------------------------------------
 
-Array Generator::random(const Shape& size, Dtype dtype) const {
-  return draw_floats(*this, "random", Random::Kind::uniform, 0, 1, size, dtype);
+Array Generator::random(const Size& size, Dtype dtype) const {
+  return draw_floats(*this, "random", Random::Kind::uniform, 0, 1, size.shape(), dtype);
 }
 
 Array Generator::uniform(const Parameter& low, const Parameter& high, const Size& size,
@@ -259,16 +304,15 @@ Array Generator::uniform(const Parameter& low, const Parameter& high, const Size
   return out;
 }
 
-Array Generator::randint(std::int64_t low, std::int64_t high, const Shape& size,
-                         Dtype dtype) const {
+Array Generator::randint(std::int64_t low, std::int64_t high, const Size& size, Dtype dtype) const {
   check_integer_dtype("randint", dtype);
   if (low >= high) {
     throw ValueError(fmt::format("randint: [{}, {}) holds no integer", low, high));
   }
-  return integers(low, high - 1, size, dtype, true);
+  return integers(low, high - 1, size.shape(), dtype, true);
 }
 
-Array Generator::integers(std::int64_t low, std::int64_t high, const Shape& size, Dtype dtype,
+Array Generator::integers(std::int64_t low, std::int64_t high, const Size& size, Dtype dtype,
                           bool endpoint) const {
   check_integer_dtype("integers", dtype);
   if (low > high || (low == high && !endpoint)) {
@@ -279,7 +323,7 @@ Array Generator::integers(std::int64_t low, std::int64_t high, const Shape& size
   rensa::detail::check_in_range("randint", low, dtype);
   rensa::detail::check_in_range("randint", last, dtype);
   std::uint64_t span = static_cast<std::uint64_t>(last) - static_cast<std::uint64_t>(low) + 1;
-  return draw_integers(*this, "randint", low, span, words_for(span), size, dtype);
+  return draw_integers(*this, "randint", low, span, words_for(span), size.shape(), dtype);
 }
 
 Array Generator::randint(const Array& low, const Array& high, const Size& size, Dtype dtype) const {
@@ -312,8 +356,8 @@ std::vector<std::uint8_t> Generator::bytes(std::int64_t length) const {
 // --- location and scale
 // ------------------------------------------------------------------------------
 
-Array Generator::standard_normal(const Shape& size, Dtype dtype) const {
-  return draw_floats(*this, "standard_normal", Random::Kind::normal, 0, 1, size, dtype);
+Array Generator::standard_normal(const Size& size, Dtype dtype) const {
+  return draw_floats(*this, "standard_normal", Random::Kind::normal, 0, 1, size.shape(), dtype);
 }
 
 Array Generator::normal(const Parameter& loc, const Parameter& scale, const Size& size,
@@ -328,8 +372,9 @@ Array Generator::lognormal(const Parameter& mean, const Parameter& sigma, const 
   return rensa::detail::elementwise("lognormal", Ufunc::exp, {out}, &out);
 }
 
-Array Generator::standard_exponential(const Shape& size, Dtype dtype) const {
-  return draw_floats(*this, "standard_exponential", Random::Kind::exponential, 0, 1, size, dtype);
+Array Generator::standard_exponential(const Size& size, Dtype dtype) const {
+  return draw_floats(*this, "standard_exponential", Random::Kind::exponential, 0, 1, size.shape(),
+                     dtype);
 }
 
 Array Generator::exponential(const Parameter& scale, const Size& size, Dtype dtype) const {
@@ -351,8 +396,8 @@ Array Generator::logistic(const Parameter& loc, const Parameter& scale, const Si
   return located(*this, "logistic", Random::Kind::logistic, loc, scale, size, dtype);
 }
 
-Array Generator::standard_cauchy(const Shape& size, Dtype dtype) const {
-  return draw_floats(*this, "standard_cauchy", Random::Kind::cauchy, 0, 1, size, dtype);
+Array Generator::standard_cauchy(const Size& size, Dtype dtype) const {
+  return draw_floats(*this, "standard_cauchy", Random::Kind::cauchy, 0, 1, size.shape(), dtype);
 }
 
 // --- orders

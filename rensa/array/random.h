@@ -40,19 +40,79 @@ class Parameter {
   double number_ = 0;
 };
 
-/// NumPy's `size`: a shape, or nothing, which stands for the shape of the parameters.
+/// NumPy's `size`: an extent, a shape, or nothing, which stands for the shape of the parameters.
 class Size {
  public:
   Size() = default;
-  Size(const Shape& shape) : shape_(shape), given_(true) {}
-  Size(std::initializer_list<std::int64_t> shape) : Size(Shape(shape)) {}
+  Size(None) {}
+  template <std::integral T>
+  Size(T extent) : shape_{static_cast<std::int64_t>(extent)}, given_(true) {}
+  template <IntegerRange V> Size(const V& shape) : shape_(shape_of(shape)), given_(true) {}
+  Size(std::initializer_list<std::int64_t> shape) : shape_(shape), given_(true) {}
 
   bool given() const { return given_; }
+  /// () where none is given.
   const Shape& shape() const { return shape_; }
 
  private:
   Shape shape_;
   bool given_ = false;
+};
+
+/// The keywords of what draws: normal({.size = {2, 3}, .dtype = float64}), poisson(lam, {.out =
+/// a}). (GCC 12 cannot tell {.size = 3} from a shape behind other arguments: there a size alone is
+/// given without its name, poisson(lam, 3).)
+struct DrawOptions {
+  rensa::detail::NamedOptions named = {};
+  Size size = {};
+  std::optional<Dtype> dtype = {};
+  Placement device = {};  // not of a Generator, which has its own
+  /// Where the numbers go, converted ("same_kind"); what the call returns. It gives what is left
+  /// out of size, dtype and device.
+  ArrayOption out = {};
+
+  /// What is drawn, of routines that draw `usual` unless told otherwise.
+  Size drawn_size() const;
+  Dtype drawn_dtype(Dtype usual) const;
+  Placement drawn_device() const;
+  /// `drawn`, or `out` with its values.
+  Array finish(const char* operation, const Array& drawn) const;
+};
+
+/// The keywords of integers.
+struct IntegersOptions {
+  rensa::detail::NamedOptions named = {};
+  Size size = {};
+  Dtype dtype = int64;
+  bool endpoint = false;
+  Placement device = {};
+};
+
+/// The keywords of choice.
+struct ChoiceOptions {
+  rensa::detail::NamedOptions named = {};
+  Size size = {};
+  bool replace = true;
+  ArrayOption p = {};
+  int axis = 0;           // along which `a` is chosen from
+  Placement device = {};  // of numbers below n
+};
+
+/// A seed: a number, several (a list or an array of integers, for which it waits), or none: from
+/// the system.
+class Seed {
+ public:
+  Seed(None);
+  template <std::integral T> Seed(T number) : value_(static_cast<std::uint64_t>(number)) {}
+  Seed(std::initializer_list<std::uint64_t> numbers)
+      : Seed(std::span<const std::uint64_t>(numbers.begin(), numbers.size())) {}
+  Seed(std::span<const std::uint64_t> numbers);
+  Seed(const std::vector<std::uint64_t>& numbers) : Seed(std::span<const std::uint64_t>(numbers)) {}
+  Seed(const Array& numbers);
+  std::uint64_t value() const { return value_; }
+
+ private:
+  std::uint64_t value_ = 0;
 };
 
 /// All there is to know of a generator: plain data, which a file can hold.
@@ -101,30 +161,30 @@ class Generator {
 
   // --- uniforms and integers -------------------------------------------------------------------
   /// Floats in [0, 1): 24 bits, float64 53 bits.
-  Array random(const Shape& size = {}, Dtype dtype = float32) const;
+  Array random(const Size& size = {}, Dtype dtype = float32) const;
   Array uniform(const Parameter& low = 0, const Parameter& high = 1, const Size& size = {},
                 Dtype dtype = float32) const;
   /// Integers in [low, high). Throws ValueError for an empty range and for bounds outside of the
   /// dtype.
-  Array randint(std::int64_t low, std::int64_t high, const Shape& size = {},
+  Array randint(std::int64_t low, std::int64_t high, const Size& size = {},
                 Dtype dtype = int64) const;
   /// The same with bounds that broadcast (integer arrays); where one is an array an element whose
   /// range is empty gives its low.
   Array randint(const Array& low, const Array& high, const Size& size = {},
                 Dtype dtype = int64) const;
   /// As randint from 0, with `endpoint` up to and with `high`: NumPy's Generator.integers.
-  Array integers(std::int64_t low, std::int64_t high, const Shape& size = {}, Dtype dtype = int64,
+  Array integers(std::int64_t low, std::int64_t high, const Size& size = {}, Dtype dtype = int64,
                  bool endpoint = false) const;
   /// `length` random bytes. Waits for the device.
   std::vector<std::uint8_t> bytes(std::int64_t length) const;
 
   // --- location and scale ------------------------------------------------------------------------
-  Array standard_normal(const Shape& size = {}, Dtype dtype = float32) const;
+  Array standard_normal(const Size& size = {}, Dtype dtype = float32) const;
   Array normal(const Parameter& loc = 0, const Parameter& scale = 1, const Size& size = {},
                Dtype dtype = float32) const;
   Array lognormal(const Parameter& mean = 0, const Parameter& sigma = 1, const Size& size = {},
                   Dtype dtype = float32) const;
-  Array standard_exponential(const Shape& size = {}, Dtype dtype = float32) const;
+  Array standard_exponential(const Size& size = {}, Dtype dtype = float32) const;
   Array exponential(const Parameter& scale = 1, const Size& size = {}, Dtype dtype = float32) const;
   Array gumbel(const Parameter& loc = 0, const Parameter& scale = 1, const Size& size = {},
                Dtype dtype = float32) const;
@@ -132,7 +192,7 @@ class Generator {
                 Dtype dtype = float32) const;
   Array logistic(const Parameter& loc = 0, const Parameter& scale = 1, const Size& size = {},
                  Dtype dtype = float32) const;
-  Array standard_cauchy(const Shape& size = {}, Dtype dtype = float32) const;
+  Array standard_cauchy(const Size& size = {}, Dtype dtype = float32) const;
 
   // --- shape parameters ------------------------------------------------------------------------
   Array standard_gamma(const Parameter& shape, const Size& size = {}, Dtype dtype = float32) const;
@@ -173,32 +233,77 @@ class Generator {
 
   // --- vectors: the last axis of the result is one variate ---------------------------------------
   /// `alpha` is one-dimensional and positive (checked on the CPU only).
-  Array dirichlet(const Array& alpha, const Shape& size = {}, Dtype dtype = float32) const;
+  Array dirichlet(const Array& alpha, const Size& size = {}, Dtype dtype = float32) const;
   /// Normal variates around `mean` (n,) with covariances `cov` (n, n), symmetric. Waits for the
   /// device. Throws ValueError where cov is not positive semi-definite, rounding aside.
-  Array multivariate_normal(const Array& mean, const Array& cov, const Shape& size = {},
+  Array multivariate_normal(const Array& mean, const Array& cov, const Size& size = {},
                             Dtype dtype = float32) const;
   /// How often each of pvals.size() outcomes comes in n trials; the last outcome takes what the
   /// others leave. Waits for the device where pvals lies on one.
-  Array multinomial(std::int64_t n, const Array& pvals, const Shape& size = {},
+  Array multinomial(std::int64_t n, const Array& pvals, const Size& size = {},
                     Dtype dtype = int64) const;
 
-  // --- orders and choices
-  // --------------------------------------------------------------------------
+  // --- orders and choices ------------------------------------------------------------------------
   /// A random order of 0..n-1 (int64), equal on CPU and GPU for one seed. Up to 65536 each order is
   /// as likely as the others; above, a keyed one-to-one map (a Feistel network) makes it.
   Array permutation(std::int64_t n) const;
-  /// The rows of `a` in a random order: a copy.
-  Array permutation(const Array& a) const;
+  /// The rows of `a`, or what lies along `axis`, in a random order: a copy.
+  Array permutation(const Array& a, int axis = 0) const;
   /// The same in place.
-  void shuffle(const Array& a) const;
+  void shuffle(const Array& a, int axis = 0) const;
   /// Numbers of 0..n-1, or rows of `a`, with the probabilities `p` (one-dimensional, of sum 1; all
   /// equal when undefined), each at most once without `replace`. Waits for the device where p lies
   /// on one. Throws ValueError.
-  Array choice(std::int64_t n, const Shape& size = {}, bool replace = true,
+  Array choice(std::int64_t n, const Size& size = {}, bool replace = true,
                const Array& p = {}) const;
-  Array choice(const Array& a, const Shape& size = {}, bool replace = true,
+  Array choice(const Array& a, const Size& size = {}, bool replace = true,
                const Array& p = {}) const;
+  Array choice(std::int64_t n, const ChoiceOptions& options) const;
+  Array choice(const Array& a, const ChoiceOptions& options) const;
+
+  // --- the same by options -------------------------------------------------------------------
+  Array randint(std::int64_t high) const { return randint(0, high); }
+  Array randint(std::int64_t high, const DrawOptions& options) const {
+    return randint(0, high, options);
+  }
+  Array randint(std::int64_t low, std::int64_t high, const DrawOptions& options) const;
+  Array integers(std::int64_t high) const { return integers(0, high); }
+  Array integers(std::int64_t high, const IntegersOptions& options) const {
+    return integers(0, high, options);
+  }
+  Array integers(std::int64_t low, std::int64_t high, const IntegersOptions& options) const {
+    return integers(low, high, options.size, options.dtype, options.endpoint);
+  }
+#define RENSA_DRAW_0(name, usual)                                       \
+  Array name(const DrawOptions& o) const {                              \
+    return o.finish(#name, name(o.drawn_size(), o.drawn_dtype(usual))); \
+  }
+#define RENSA_DRAW_1(name, usual)                                          \
+  Array name(const Parameter& a, const DrawOptions& o) const {             \
+    return o.finish(#name, name(a, o.drawn_size(), o.drawn_dtype(usual))); \
+  }
+#define RENSA_DRAW_2(name, usual)                                                  \
+  Array name(const Parameter& a, const Parameter& b, const DrawOptions& o) const { \
+    return o.finish(#name, name(a, b, o.drawn_size(), o.drawn_dtype(usual)));      \
+  }
+#define RENSA_DRAW_3(name, usual)                                                              \
+  Array name(const Parameter& a, const Parameter& b, const Parameter& c, const DrawOptions& o) \
+      const {                                                                                  \
+    return o.finish(#name, name(a, b, c, o.drawn_size(), o.drawn_dtype(usual)));               \
+  }
+#define RENSA_DRAW_USUAL_1(name, usual, a) \
+  RENSA_DRAW_1(name, usual)                \
+  Array name(const DrawOptions& o) const { return name(a, o); }
+#define RENSA_DRAW_USUAL_2(name, usual, a, b) \
+  RENSA_DRAW_2(name, usual)                   \
+  Array name(const DrawOptions& o) const { return name(a, b, o); }
+#include "rensa/array/draws.def"
+#undef RENSA_DRAW_0
+#undef RENSA_DRAW_1
+#undef RENSA_DRAW_2
+#undef RENSA_DRAW_3
+#undef RENSA_DRAW_USUAL_1
+#undef RENSA_DRAW_USUAL_2
 
  private:
   std::shared_ptr<detail::GeneratorSource> source_;
@@ -206,7 +311,7 @@ class Generator {
 };
 
 /// A generator of its own: from `seed`, the same numbers on every device; from entropy without.
-Generator default_rng(std::uint64_t seed, Placement device = {});
+Generator default_rng(const Seed& seed, Placement device = {});
 Generator default_rng(Placement device = {});
 
 /// The generator of a device that the functions below draw from. The CPU and GPU 0 draw the same
@@ -214,9 +319,10 @@ Generator default_rng(Placement device = {});
 /// same units.
 Generator generator(Placement device = {});
 
-/// Restarts the generators of all devices (or of one) from `seed`. Unseeded, RENSA_SEED or entropy.
-void seed(std::uint64_t seed);
-void seed(std::uint64_t seed, Device device);
+/// Restarts the generators of all devices (or of one) from `seed`, entropy for `none`. Unseeded
+/// they start from RENSA_SEED or from entropy.
+void seed(const Seed& seed = none);
+void seed(const Seed& seed, Device device);
 /// State of a device's generator.
 GeneratorState get_random_state(Placement device = {});
 void set_random_state(const GeneratorState& state, Placement device = {});
@@ -224,21 +330,21 @@ void set_random_state(const GeneratorState& state, Placement device = {});
 GeneratorPosition take(Device device, std::int64_t count);
 
 // The methods of generator(device) of the same names; see there.
-Array random(const Shape& size = {}, Dtype dtype = float32, Placement device = {});
+Array random(const Size& size = {}, Dtype dtype = float32, Placement device = {});
 Array uniform(const Parameter& low = 0, const Parameter& high = 1, const Size& size = {},
               Dtype dtype = float32, Placement device = {});
-Array randint(std::int64_t low, std::int64_t high, const Shape& size = {}, Dtype dtype = int64,
+Array randint(std::int64_t low, std::int64_t high, const Size& size = {}, Dtype dtype = int64,
               Placement device = {});
 Array randint(const Array& low, const Array& high, const Size& size = {}, Dtype dtype = int64);
-Array integers(std::int64_t low, std::int64_t high, const Shape& size = {}, Dtype dtype = int64,
+Array integers(std::int64_t low, std::int64_t high, const Size& size = {}, Dtype dtype = int64,
                bool endpoint = false, Placement device = {});
 std::vector<std::uint8_t> bytes(std::int64_t length, Placement device = {});
-Array standard_normal(const Shape& size = {}, Dtype dtype = float32, Placement device = {});
+Array standard_normal(const Size& size = {}, Dtype dtype = float32, Placement device = {});
 Array normal(const Parameter& loc = 0, const Parameter& scale = 1, const Size& size = {},
              Dtype dtype = float32, Placement device = {});
 Array lognormal(const Parameter& mean = 0, const Parameter& sigma = 1, const Size& size = {},
                 Dtype dtype = float32, Placement device = {});
-Array standard_exponential(const Shape& size = {}, Dtype dtype = float32, Placement device = {});
+Array standard_exponential(const Size& size = {}, Dtype dtype = float32, Placement device = {});
 Array exponential(const Parameter& scale = 1, const Size& size = {}, Dtype dtype = float32,
                   Placement device = {});
 Array gumbel(const Parameter& loc = 0, const Parameter& scale = 1, const Size& size = {},
@@ -247,7 +353,7 @@ Array laplace(const Parameter& loc = 0, const Parameter& scale = 1, const Size& 
               Dtype dtype = float32, Placement device = {});
 Array logistic(const Parameter& loc = 0, const Parameter& scale = 1, const Size& size = {},
                Dtype dtype = float32, Placement device = {});
-Array standard_cauchy(const Shape& size = {}, Dtype dtype = float32, Placement device = {});
+Array standard_cauchy(const Size& size = {}, Dtype dtype = float32, Placement device = {});
 Array standard_gamma(const Parameter& shape, const Size& size = {}, Dtype dtype = float32,
                      Placement device = {});
 Array gamma(const Parameter& shape, const Parameter& scale = 1, const Size& size = {},
@@ -291,23 +397,67 @@ Array hypergeometric(const Parameter& ngood, const Parameter& nbad, const Parame
 Array zipf(const Parameter& a, const Size& size = {}, Dtype dtype = int64, Placement device = {});
 Array logseries(const Parameter& p, const Size& size = {}, Dtype dtype = int64,
                 Placement device = {});
-Array dirichlet(const Array& alpha, const Shape& size = {}, Dtype dtype = float32);
-Array multivariate_normal(const Array& mean, const Array& cov, const Shape& size = {},
+Array dirichlet(const Array& alpha, const Size& size = {}, Dtype dtype = float32);
+Array multivariate_normal(const Array& mean, const Array& cov, const Size& size = {},
                           Dtype dtype = float32);
-Array multinomial(std::int64_t n, const Array& pvals, const Shape& size = {}, Dtype dtype = int64,
+Array multinomial(std::int64_t n, const Array& pvals, const Size& size = {}, Dtype dtype = int64,
                   Placement device = {});
 Array permutation(std::int64_t n, Placement device = {});
-Array permutation(const Array& a);
-void shuffle(const Array& a);
-Array choice(std::int64_t n, const Shape& size = {}, bool replace = true, const Array& p = {},
+Array permutation(const Array& a, int axis = 0);
+void shuffle(const Array& a, int axis = 0);
+Array choice(std::int64_t n, const Size& size = {}, bool replace = true, const Array& p = {},
              Placement device = {});
-Array choice(const Array& a, const Shape& size = {}, bool replace = true, const Array& p = {});
+Array choice(const Array& a, const Size& size = {}, bool replace = true, const Array& p = {});
+Array choice(std::int64_t n, const ChoiceOptions& options);
+Array choice(const Array& a, const ChoiceOptions& options);
+inline Array randint(std::int64_t high) { return randint(0, high); }
+Array randint(std::int64_t low, std::int64_t high, const DrawOptions& options);
+inline Array randint(std::int64_t high, const DrawOptions& options) {
+  return randint(0, high, options);
+}
+inline Array integers(std::int64_t high) { return integers(0, high); }
+inline Array integers(std::int64_t low, std::int64_t high, const IntegersOptions& options) {
+  return integers(low, high, options.size, options.dtype, options.endpoint, options.device);
+}
+inline Array integers(std::int64_t high, const IntegersOptions& options) {
+  return integers(0, high, options);
+}
+#define RENSA_DRAW_0(name, usual)                                                         \
+  inline Array name(const DrawOptions& o) {                                               \
+    return o.finish(#name, name(o.drawn_size(), o.drawn_dtype(usual), o.drawn_device())); \
+  }
+#define RENSA_DRAW_1(name, usual)                                                            \
+  inline Array name(const Parameter& a, const DrawOptions& o) {                              \
+    return o.finish(#name, name(a, o.drawn_size(), o.drawn_dtype(usual), o.drawn_device())); \
+  }
+#define RENSA_DRAW_2(name, usual)                                                               \
+  inline Array name(const Parameter& a, const Parameter& b, const DrawOptions& o) {             \
+    return o.finish(#name, name(a, b, o.drawn_size(), o.drawn_dtype(usual), o.drawn_device())); \
+  }
+#define RENSA_DRAW_3(name, usual)                                                                  \
+  inline Array name(const Parameter& a, const Parameter& b, const Parameter& c,                    \
+                    const DrawOptions& o) {                                                        \
+    return o.finish(#name, name(a, b, c, o.drawn_size(), o.drawn_dtype(usual), o.drawn_device())); \
+  }
+#define RENSA_DRAW_USUAL_1(name, usual, a) \
+  RENSA_DRAW_1(name, usual)                \
+  inline Array name(const DrawOptions& o) { return name(a, o); }
+#define RENSA_DRAW_USUAL_2(name, usual, a, b) \
+  RENSA_DRAW_2(name, usual)                   \
+  inline Array name(const DrawOptions& o) { return name(a, b, o); }
+#include "rensa/array/draws.def"
+#undef RENSA_DRAW_0
+#undef RENSA_DRAW_1
+#undef RENSA_DRAW_2
+#undef RENSA_DRAW_3
+#undef RENSA_DRAW_USUAL_1
+#undef RENSA_DRAW_USUAL_2
 /// [0, 1): NumPy's other names of `random`.
-Array random_sample(const Shape& size = {}, Dtype dtype = float32, Placement device = {});
-Array ranf(const Shape& size = {}, Dtype dtype = float32, Placement device = {});
-Array sample(const Shape& size = {}, Dtype dtype = float32, Placement device = {});
-Array rand(const Shape& size, Dtype dtype = float32, Placement device = {});
-Array randn(const Shape& size, Dtype dtype = float32, Placement device = {});
+Array random_sample(const Size& size = {}, Dtype dtype = float32, Placement device = {});
+Array ranf(const Size& size = {}, Dtype dtype = float32, Placement device = {});
+Array sample(const Size& size = {}, Dtype dtype = float32, Placement device = {});
+Array rand(const Size& size, Dtype dtype = float32, Placement device = {});
+Array randn(const Size& size, Dtype dtype = float32, Placement device = {});
 /// rand(2, 3) and randn(2, 3), as in NumPy.
 template <std::integral... N> Array rand(N... extents) {
   return rand(Shape{static_cast<std::int64_t>(extents)...});
@@ -316,7 +466,7 @@ template <std::integral... N> Array randn(N... extents) {
   return randn(Shape{static_cast<std::int64_t>(extents)...});
 }
 /// Integers in [low, high].
-Array random_integers(std::int64_t low, std::int64_t high, const Shape& size = {},
+Array random_integers(std::int64_t low, std::int64_t high, const Size& size = {},
                       Placement device = {});
 
 }  // namespace rensa::xp::random

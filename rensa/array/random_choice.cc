@@ -81,45 +81,54 @@ Array draw_distinct(const Generator& generator, const Array& p, std::int64_t n,
 
 }  // namespace
 
-Array Generator::permutation(const Array& a) const {
+Array Generator::permutation(const Array& a, int axis) const {
   check_rows("permutation", a);
-  return xp::take(a, permutation(a.shape(0)), 0);
+  return xp::take(a, permutation(a.shape(axis)), axis);
 }
 
-void Generator::shuffle(const Array& a) const {
+void Generator::shuffle(const Array& a, int axis) const {
   check_rows("shuffle", a);
   rensa::detail::check_writable("shuffle", a);
-  if (a.size() > 0) a.assign(permutation(a));
+  if (a.size() > 0) a.assign(permutation(a, axis));
 }
 
-Array Generator::choice(std::int64_t n, const Shape& size, bool replace, const Array& p) const {
-  for (std::int64_t extent : size) {
+Array Generator::choice(std::int64_t n, const ChoiceOptions& o) const {
+  return choice(n, o.size, o.replace, o.p ? *o.p : Array());
+}
+
+Array Generator::choice(const Array& a, const ChoiceOptions& o) const {
+  check_rows("choice", a);
+  return xp::take(a, choice(a.shape(o.axis), o), o.axis);
+}
+
+Array Generator::choice(std::int64_t n, const Size& size, bool replace, const Array& p) const {
+  for (std::int64_t extent : size.shape()) {
     if (extent < 0)
-      throw ValueError(fmt::format("choice: size {} has a negative extent", size.str()));
+      throw ValueError(fmt::format("choice: size {} has a negative extent", size.shape().str()));
   }
-  std::int64_t count = size.total();
+  std::int64_t count = size.shape().total();
   if (n < 0 || (n == 0 && count > 0)) {
     throw ValueError(fmt::format("choice: {} things to choose from", n));
   }
   if (replace)
-    return p.defined() ? draw_categories(*this, p, n, size)
-           : n > 0     ? randint(0, n, size)
-                       : empty(size, int64, device_);
+    return p.defined() ? draw_categories(*this, p, n, size.shape())
+           : n > 0     ? randint(0, n, size.shape())
+                       : empty(size.shape(), int64, device_);
   if (count > n) {
     throw ValueError(
         fmt::format("choice: {} without replacement, but there are only {}", count, n));
   }
   Array chosen =
       p.defined() ? draw_distinct(*this, p, n, count) : Array(permutation(n)[Slice(count)]);
-  return chosen.reshape(size);
+  return chosen.reshape(size.shape());
 }
 
-Array Generator::choice(const Array& a, const Shape& size, bool replace, const Array& p) const {
+Array Generator::choice(const Array& a, const Size& size, bool replace, const Array& p) const {
   check_rows("choice", a);
-  return xp::take(a, choice(a.shape(0), size, replace, p), 0);
+  return xp::take(a, choice(a.shape(0), size.shape(), replace, p), 0);
 }
 
-Array Generator::multinomial(std::int64_t n, const Array& pvals, const Shape& size,
+Array Generator::multinomial(std::int64_t n, const Array& pvals, const Size& size,
                              Dtype dtype) const {
   rensa::detail::check_defined("multinomial", pvals);
   if (n < 0) throw ValueError(fmt::format("multinomial: {} trials", n));
@@ -138,10 +147,10 @@ Array Generator::multinomial(std::int64_t n, const Array& pvals, const Shape& si
   if (sum > (pvals.dtype() == float64 ? 1 + 1e-12 : 1 + 1e-6)) {
     throw ValueError(fmt::format("multinomial: sum(pvals[:-1]) is {}, above 1", sum));
   }
-  Shape shape = size;
+  Shape shape = size.shape();
   shape.push_back(pvals.size());
   Array out = rensa::detail::new_array(shape, dtype, device_);
-  Array left = full(size, n, int64, device_);
+  Array left = full(size.shape(), n, int64, device_);
   double rest = 1;
   for (std::size_t i = 0; i < p.size(); ++i) {
     Array column = out[{ellipsis, static_cast<std::int64_t>(i)}];
@@ -150,7 +159,7 @@ Array Generator::multinomial(std::int64_t n, const Array& pvals, const Shape& si
       break;
     }
     double share = rest > 0 ? std::min(p[i] / rest, 1.0) : 0;
-    Array count = binomial(left, share, size);
+    Array count = binomial(left, share, size.shape());
     column.assign(count);
     left -= count;
     rest -= p[i];

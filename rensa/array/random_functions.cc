@@ -22,7 +22,7 @@ Device place(Placement device, std::initializer_list<const Parameter*> parameter
 
 }  // namespace
 
-Array random(const Shape& size, Dtype dtype, Placement device) {
+Array random(const Size& size, Dtype dtype, Placement device) {
   return generator(device).random(size, dtype);
 }
 
@@ -31,7 +31,7 @@ Array uniform(const Parameter& low, const Parameter& high, const Size& size, Dty
   return generator(place(device, {&low, &high})).uniform(low, high, size, dtype);
 }
 
-Array randint(std::int64_t low, std::int64_t high, const Shape& size, Dtype dtype,
+Array randint(std::int64_t low, std::int64_t high, const Size& size, Dtype dtype,
               Placement device) {
   return generator(device).randint(low, high, size, dtype);
 }
@@ -40,7 +40,7 @@ Array randint(const Array& low, const Array& high, const Size& size, Dtype dtype
   return generator(device_of("randint", low)).randint(low, high, size, dtype);
 }
 
-Array integers(std::int64_t low, std::int64_t high, const Shape& size, Dtype dtype, bool endpoint,
+Array integers(std::int64_t low, std::int64_t high, const Size& size, Dtype dtype, bool endpoint,
                Placement device) {
   return generator(device).integers(low, high, size, dtype, endpoint);
 }
@@ -49,7 +49,7 @@ std::vector<std::uint8_t> bytes(std::int64_t length, Placement device) {
   return generator(device).bytes(length);
 }
 
-Array standard_normal(const Shape& size, Dtype dtype, Placement device) {
+Array standard_normal(const Size& size, Dtype dtype, Placement device) {
   return generator(device).standard_normal(size, dtype);
 }
 
@@ -63,7 +63,7 @@ Array lognormal(const Parameter& mean, const Parameter& sigma, const Size& size,
   return generator(place(device, {&mean, &sigma})).lognormal(mean, sigma, size, dtype);
 }
 
-Array standard_exponential(const Shape& size, Dtype dtype, Placement device) {
+Array standard_exponential(const Size& size, Dtype dtype, Placement device) {
   return generator(device).standard_exponential(size, dtype);
 }
 
@@ -86,7 +86,7 @@ Array logistic(const Parameter& loc, const Parameter& scale, const Size& size, D
   return generator(place(device, {&loc, &scale})).logistic(loc, scale, size, dtype);
 }
 
-Array standard_cauchy(const Shape& size, Dtype dtype, Placement device) {
+Array standard_cauchy(const Size& size, Dtype dtype, Placement device) {
   return generator(device).standard_cauchy(size, dtype);
 }
 
@@ -192,51 +192,66 @@ Array logseries(const Parameter& p, const Size& size, Dtype dtype, Placement dev
   return generator(place(device, {&p})).logseries(p, size, dtype);
 }
 
-Array multivariate_normal(const Array& mean, const Array& cov, const Shape& size, Dtype dtype) {
+Array multivariate_normal(const Array& mean, const Array& cov, const Size& size, Dtype dtype) {
   return generator(device_of("multivariate_normal", mean))
       .multivariate_normal(mean, cov, size, dtype);
 }
 
-Array dirichlet(const Array& alpha, const Shape& size, Dtype dtype) {
+Array dirichlet(const Array& alpha, const Size& size, Dtype dtype) {
   return generator(device_of("dirichlet", alpha)).dirichlet(alpha, size, dtype);
 }
 
-Array multinomial(std::int64_t n, const Array& pvals, const Shape& size, Dtype dtype,
+Array multinomial(std::int64_t n, const Array& pvals, const Size& size, Dtype dtype,
                   Placement device) {
   return generator(device).multinomial(n, pvals, size, dtype);
 }
 
 Array permutation(std::int64_t n, Placement device) { return generator(device).permutation(n); }
 
-Array permutation(const Array& a) { return generator(device_of("permutation", a)).permutation(a); }
+Array permutation(const Array& a, int axis) {
+  return generator(device_of("permutation", a)).permutation(a, axis);
+}
 
-void shuffle(const Array& a) { return generator(device_of("shuffle", a)).shuffle(a); }
+void shuffle(const Array& a, int axis) { generator(device_of("shuffle", a)).shuffle(a, axis); }
 
-Array choice(std::int64_t n, const Shape& size, bool replace, const Array& p, Placement device) {
+Array choice(std::int64_t n, const Size& size, bool replace, const Array& p, Placement device) {
   return generator(device).choice(n, size, replace, p);
 }
 
-Array choice(const Array& a, const Shape& size, bool replace, const Array& p) {
+Array choice(const Array& a, const Size& size, bool replace, const Array& p) {
   return generator(device_of("choice", a)).choice(a, size, replace, p);
 }
 
-Array random_sample(const Shape& size, Dtype dtype, Placement device) {
+Array choice(std::int64_t n, const ChoiceOptions& options) {
+  return generator(options.device).choice(n, options);
+}
+
+Array choice(const Array& a, const ChoiceOptions& options) {
+  return generator(device_of("choice", a)).choice(a, options);
+}
+
+Array randint(std::int64_t low, std::int64_t high, const DrawOptions& o) {
+  return o.finish("randint",
+                  randint(low, high, o.drawn_size(), o.drawn_dtype(int64), o.drawn_device()));
+}
+
+Array random_sample(const Size& size, Dtype dtype, Placement device) {
   return random(size, dtype, device);
 }
 
-Array ranf(const Shape& size, Dtype dtype, Placement device) { return random(size, dtype, device); }
+Array ranf(const Size& size, Dtype dtype, Placement device) { return random(size, dtype, device); }
 
-Array sample(const Shape& size, Dtype dtype, Placement device) {
+Array sample(const Size& size, Dtype dtype, Placement device) {
   return random(size, dtype, device);
 }
 
-Array rand(const Shape& size, Dtype dtype, Placement device) { return random(size, dtype, device); }
+Array rand(const Size& size, Dtype dtype, Placement device) { return random(size, dtype, device); }
 
-Array randn(const Shape& size, Dtype dtype, Placement device) {
+Array randn(const Size& size, Dtype dtype, Placement device) {
   return standard_normal(size, dtype, device);
 }
 
-Array random_integers(std::int64_t low, std::int64_t high, const Shape& size, Placement device) {
+Array random_integers(std::int64_t low, std::int64_t high, const Size& size, Placement device) {
   return integers(low, high, size, int64, true, device);
 }
 

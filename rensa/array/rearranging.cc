@@ -93,7 +93,9 @@ Array tile(const Array& a, const Shape& repetitions) {
 
 Array tile(const Array& a, std::int64_t repetitions) { return tile(a, Shape{repetitions}); }
 
-Array repeat(const Array& a, std::int64_t repeats, OptionalAxis axis) {
+namespace {
+
+Array repeat_all(const Array& a, std::int64_t repeats, OptionalAxis axis) {
   check_repeats("repeat", repeats);
   auto [in, place] = working_axis("repeat", atleast_1d(a), axis);
   Shape shape = in.shape();
@@ -112,8 +114,11 @@ Array repeat(const Array& a, std::int64_t repeats, OptionalAxis axis) {
   return out;
 }
 
-Array repeat(const Array& a, std::span<const std::int64_t> counts, OptionalAxis axis) {
-  if (counts.size() == 1) return repeat(a, counts[0], axis);
+}  // namespace
+
+Array repeat(const Array& a, const IntegerList& repeats, OptionalAxis axis) {
+  const std::vector<std::int64_t>& counts = repeats.values();
+  if (counts.size() == 1) return repeat_all(a, counts[0], axis);
   auto [in, place] = working_axis("repeat", atleast_1d(a), axis);
   if (static_cast<std::int64_t>(counts.size()) != in.shape()[place]) {
     throw ShapeError(fmt::format("repeat: {} counts for axis {} of {}", counts.size(), place,
@@ -130,10 +135,6 @@ Array repeat(const Array& a, std::span<const std::int64_t> counts, OptionalAxis 
                    static_cast<std::int64_t>(i));
   }
   return take(in, array(indices, in.device()), place);
-}
-
-Array repeat(const Array& a, std::initializer_list<std::int64_t> counts, OptionalAxis axis) {
-  return repeat(a, std::span<const std::int64_t>(counts.begin(), counts.size()), axis);
 }
 
 Array repeat(const Array& a, const Array& counts, OptionalAxis axis) {

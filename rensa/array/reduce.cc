@@ -241,6 +241,9 @@ std::optional<Scalar> typed_initial(const char* name, const std::optional<Scalar
 Array mean_by_division(const Array& a, xp::ReduceOptions options);
 
 Array reduce(Reduction asked, const Array& a, xp::ReduceOptions options) {
+  if (!options.dtype && !options.out && !options.initial && !options.where) {
+    return reduce(asked, a, options.axis, options.keepdims);
+  }
   const char* name = reduction_info(asked).name;
   detail::check_defined(name, a);
   unsigned axes = options.axis.mask(name, a.ndim());
@@ -301,13 +304,21 @@ Array mean_by_division(const Array& a, xp::ReduceOptions options) {
   return *out;
 }
 
-Array position(Reduction reduction, const Array& a, int axis, bool keepdims) {
-  return reduce(reduction, a, axis, keepdims);
-}
-
-Array position_of_all(Reduction reduction, const Array& a) {
-  detail::check_defined(reduction_info(reduction).name, a);
-  return reduce(reduction, a.reshape({a.size()}), 0, false);
+Array position(Reduction reduction, const Array& a, const xp::AxisOptions& options) {
+  const char* name = reduction_info(reduction).name;
+  detail::check_defined(name, a);
+  Array result;
+  if (options.axis.all()) {
+    result = reduce(reduction, a.reshape({a.size()}), 0, false);
+    if (options.keepdims) result = result.reshape(Shape::filled(a.ndim(), 1));
+  } else {
+    if (options.axis.values().ndim() != 1) {
+      throw ValueError(
+          fmt::format("{}: takes one axis of {}, or none for all", name, a.view().describe()));
+    }
+    result = reduce(reduction, a, options.axis, options.keepdims);
+  }
+  return detail::deliver(name, result, options.out);
 }
 
 }  // namespace
@@ -328,9 +339,6 @@ Array detail::reduce_axes(Reduction asked, const Array& a, unsigned axes,
 namespace xp {
 
 #define RENSA_REDUCE(name)                                   \
-  Array name(const Array& a, Axes axis, bool keepdims) {     \
-    return reduce(Reduction::name, a, axis, keepdims);       \
-  }                                                          \
   Array name(const Array& a, const ReduceOptions& options) { \
     return reduce(Reduction::name, a, options);              \
   }
@@ -347,17 +355,16 @@ RENSA_REDUCE(nanmax)
 RENSA_REDUCE(nanmin)
 #undef RENSA_REDUCE
 
-Array count_nonzero(const Array& a, Axes axis, bool keepdims) {
-  return reduce(Reduction::count_nonzero, a, axis, keepdims);
+Array count_nonzero(const Array& a, const AxisOptions& options) {
+  Array result = reduce(Reduction::count_nonzero, a, options.axis, options.keepdims);
+  return rensa::detail::deliver("count_nonzero", result, options.out);
 }
 
-Array argmax(const Array& a) { return position_of_all(Reduction::argmax, a); }
-Array argmin(const Array& a) { return position_of_all(Reduction::argmin, a); }
-Array argmax(const Array& a, int axis, bool keepdims) {
-  return position(Reduction::argmax, a, axis, keepdims);
+Array argmax(const Array& a, const AxisOptions& options) {
+  return position(Reduction::argmax, a, options);
 }
-Array argmin(const Array& a, int axis, bool keepdims) {
-  return position(Reduction::argmin, a, axis, keepdims);
+Array argmin(const Array& a, const AxisOptions& options) {
+  return position(Reduction::argmin, a, options);
 }
 
 namespace {

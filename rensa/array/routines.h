@@ -51,20 +51,7 @@ Array elementwise(Ufunc ufunc, std::initializer_list<ElementwiseArgument> argume
 
 // --- reductions (array/reduce.cc)
 // ------------------------------------------------------------------
-// The forms of a reduction: sum(a), sum(a, 1), sum(a, {0, 1}), sum(a, axes, keepdims) and
-// sum(a, {.axis = 1, ...}). The templates are there for the sake of braces: names in them mean
-// options, and integers axes.
-#define RENSA_DECLARE_REDUCTION(name)                                                      \
-  Array name(const Array& a, Axes axis, bool keepdims);                                    \
-  Array name(const Array& a, const ReduceOptions& options);                                \
-  inline Array name(const Array& a) { return name(a, Axes(), false); }                     \
-  template <AxisLike T> Array name(const Array& a, const T& axis, bool keepdims = false) { \
-    return name(a, Axes(axis), keepdims);                                                  \
-  }                                                                                        \
-  template <std::same_as<int> I>                                                           \
-  Array name(const Array& a, std::initializer_list<I> axes, bool keepdims = false) {       \
-    return name(a, Axes(axes), keepdims);                                                  \
-  }
+#define RENSA_DECLARE_REDUCTION(name) RENSA_AXIS_AND_KEEPDIMS_FORMS(name, ReduceOptions)
 RENSA_DECLARE_REDUCTION(sum)
 RENSA_DECLARE_REDUCTION(prod)
 RENSA_DECLARE_REDUCTION(mean)
@@ -78,11 +65,11 @@ RENSA_DECLARE_REDUCTION(nanprod)
 RENSA_DECLARE_REDUCTION(nanmax)
 RENSA_DECLARE_REDUCTION(nanmin)
 /// How many are not 0, as int64; NaN is one of them.
-Array count_nonzero(const Array& a, Axes axis = {}, bool keepdims = false);
-Array argmax(const Array& a);
-Array argmax(const Array& a, int axis, bool keepdims = false);
-Array argmin(const Array& a);
-Array argmin(const Array& a, int axis, bool keepdims = false);
+RENSA_AXIS_AND_KEEPDIMS_FORMS(count_nonzero, AxisOptions)
+/// The place (int64) of the first greatest (least) element along one axis; in the flattened array
+/// without one. NaN is greater and less than all else.
+RENSA_AXIS_AND_KEEPDIMS_FORMS(argmax, AxisOptions)
+RENSA_AXIS_AND_KEEPDIMS_FORMS(argmin, AxisOptions)
 /// Waits for the device.
 bool array_equal(const Array& a, const Array& b, bool equal_nan = false);
 /// array_equal of what the two broadcast to; false where they do not. Waits for the device.
@@ -98,7 +85,7 @@ bool allclose(const Array& a, const Array& b, double rtol = 1e-5, double atol = 
 // ---------------------------------------------------------------------
 /// NumPy's matmul: 1-d operands are promoted, leading axes broadcast. Throws ShapeError,
 /// DtypeError.
-Array matmul(const Array& a, const Array& b, const ProductOptions& options = {});
+Array matmul(const Array& a, const Array& b, const MatmulOptions& options = {});
 Array dot(const Array& a, const Array& b, const ProductOptions& options = {});
 /// x @ w.T + bias for x (n, k), w (m, k), bias (m,) or undefined; the products of functions/linear.
 Array linear(const Array& x, const Array& w, const Array& bias);

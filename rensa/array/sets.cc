@@ -155,7 +155,9 @@ UniqueResult unique(const Array& a, const UniqueOptions& options) {
 }
 Array unique(const Array& a) { return unique_of("unique", a, {}).values; }
 UniqueResult unique_all(const Array& a) {
-  return unique_of("unique_all", a, {true, true, true, false});
+  return unique_of(
+      "unique_all", a,
+      {.return_index = true, .return_inverse = true, .return_counts = true, .equal_nan = false});
 }
 UniqueResult unique_counts(const Array& a) {
   return unique_of("unique_counts", a, {.return_counts = true, .equal_nan = false});
@@ -177,6 +179,21 @@ Array isin(const Array& a, const Array& test, bool, bool invert) {
   Array values = a.astype(common, false);
   set = rensa::detail::sorted_rows("isin", set.astype(common, false).reshape({1, n})).reshape({n});
   return rensa::detail::found_in("isin", set, values, invert);
+}
+
+Array isin(const Array& a, const Array& test, const IsinOptions& o) {
+  return isin(a, test, o.assume_unique, o.invert);
+}
+
+Array isin(const Array& a, Scalar test, bool, bool invert) {
+  check_defined("isin", a);
+  return invert ? not_equal(a, test) : equal(a, test);
+}
+
+Array isin(Scalar a, const Array& test, bool, bool invert) {
+  check_defined("isin", test);
+  Array found = any(equal(test, a));
+  return invert ? logical_not(found) : found;
 }
 
 Array in1d(const Array& a, const Array& test, bool assume_unique, bool invert) {

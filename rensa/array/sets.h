@@ -20,6 +20,7 @@ struct UniqueOptions {
   /// The subarrays along this axis are the elements: in lexicographic order, by as many sorts as
   /// they have elements; a NaN in one equals none. `inverse` is 1-d.
   std::optional<int> axis = {};
+  bool sorted = true;  // false leaves the order open; it is the ascending one then too
 };
 /// Any dtype. Waits for the device. Throws IndexError for the axis.
 UniqueResult unique(const Array& a, const UniqueOptions& options);
@@ -32,6 +33,13 @@ Array unique_values(const Array& a);
 
 /// Whether each element of `a` is one of `test` (any shape): bool, of a's shape. NaN is in no set.
 Array isin(const Array& a, const Array& test, bool assume_unique = false, bool invert = false);
+Array isin(const Array& a, Scalar test, bool assume_unique = false, bool invert = false);
+Array isin(Scalar a, const Array& test, bool assume_unique = false, bool invert = false);
+struct IsinOptions {
+  rensa::detail::NamedOptions named = {};
+  bool assume_unique = false, invert = false;
+};
+Array isin(const Array& a, const Array& test, const IsinOptions& options);
 Array in1d(const Array& a, const Array& test, bool assume_unique = false, bool invert = false);
 /// The values that both have, ascending. Waits for the device.
 Array intersect1d(const Array& a, const Array& b, bool assume_unique = false);

@@ -173,13 +173,36 @@ LstsqResult lstsq(const Array& a, const Array& b, std::optional<double> rcond) {
   return result;
 }
 
+Array Tolerance::values(const Array& like) const {
+  if (array_) {
+    rensa::detail::check_defined("linalg", *array_);
+    check_same_device("linalg", like, *array_);
+    return (*array_).astype(like.dtype(), false).expand_dims(-1);
+  }
+  return xp::full({}, *number_, like.dtype(), like.device());
+}
+
+Array Tolerance::times(const Array& scale) const {
+  return array_ ? xp::multiply(scale, values(scale)) : xp::multiply(scale, *number_);
+}
+
 Array pinv(const Array& a, double rcond, bool hermitian) {
+  return pinv(a, PinvOptions{.rcond = rcond, .hermitian = hermitian});
+}
+
+Array pinv(const Array& a, const PinvOptions& options) {
   const char* name = "linalg.pinv";
+  if (options.rcond.given() && options.rtol.given()) {
+    throw ValueError("linalg.pinv: rcond and rtol are one thing; give one of them");
+  }
+  Tolerance share = options.rtol.given()    ? options.rtol
+                    : options.rcond.given() ? options.rcond
+                                            : Tolerance(1e-15);
   check_matrices(name, a);
   Dtype dtype = linalg_dtype(name, a);
   if (a.size() == 0) return new_array(a.swapaxes(-1, -2).shape(), dtype, a.device());
   Array left, values, right;  // a = left diag(values) right^H
-  if (hermitian) {
+  if (options.hermitian) {
     EigResult parts = rensa::detail::eigh(name, a, false, true);
     left = right = parts.eigenvectors;
     values = parts.eigenvalues;
@@ -190,22 +213,31 @@ Array pinv(const Array& a, double rcond, bool hermitian) {
     values = parts.S;
   }
   Array sizes = xp::absolute(values);
-  Array large = xp::greater(sizes, xp::multiply(xp::max(sizes, -1, true), rcond));
+  Array large = xp::greater(sizes, share.times(xp::max(sizes, -1, true)));
   Array inverse = xp::where(large, xp::reciprocal(values), 0);
   return xp::matmul(xp::multiply(right, inverse.expand_dims(-2)),
                     xp::conjugate(left).swapaxes(-1, -2));
 }
 
-Array matrix_rank(const Array& a, std::optional<double> tol, bool hermitian) {
+Array matrix_rank(const Array& a, double tol, bool hermitian) {
+  return matrix_rank(a, MatrixRankOptions{.tol = tol, .hermitian = hermitian});
+}
+Array matrix_rank(const Array& a, const MatrixRankOptions& options) {
   const char* name = "linalg.matrix_rank";
   rensa::detail::check_defined(name, a);
+  if (options.tol.given() && options.rtol.given()) {
+    throw ValueError("linalg.matrix_rank: give tol or rtol, not both");
+  }
   if (a.ndim() < 2) return xp::any(xp::not_equal(a, 0)).astype(int64);
-  Array sizes = hermitian ? xp::absolute(rensa::detail::eigh(name, a, false, false).eigenvalues)
-                          : rensa::detail::svd(name, a, false, false).S;
-  if (sizes.size() == 0 || tol) return xp::sum(xp::greater(sizes, tol.value_or(0)), -1);
+  Array sizes = options.hermitian
+                    ? xp::absolute(rensa::detail::eigh(name, a, false, false).eigenvalues)
+                    : rensa::detail::svd(name, a, false, false).S;
+  if (sizes.size() == 0) return xp::sum(xp::greater(sizes, 0), -1);
+  if (options.tol.given()) return xp::sum(xp::greater(sizes, options.tol.values(sizes)), -1);
   double relative = static_cast<double>(std::max(a.shape(-1), a.shape(-2))) *
                     rensa::detail::epsilon_of(sizes.dtype());
-  return xp::sum(xp::greater(sizes, xp::multiply(xp::max(sizes, -1, true), relative)), -1);
+  Tolerance share = options.rtol.given() ? options.rtol : Tolerance(relative);
+  return xp::sum(xp::greater(sizes, share.times(xp::max(sizes, -1, true))), -1);
 }
 
 Array tensorsolve(const Array& a, const Array& b, AxisList axes) {

@@ -129,7 +129,7 @@ Array found_in(const char* operation, const Array& sorted, const Array& values, 
 void sort_in_place(const Array& a, int axis, bool descending, bool stable) {
   check_defined("sort", a);
   check_writable("sort", a);
-  a.assign(xp::sort(a, axis, descending, stable));
+  a.assign(xp::sort(a, {.axis = axis, .descending = descending, .stable = stable}));
 }
 
 }  // namespace detail
@@ -154,7 +154,7 @@ Array sort_along(const char* operation, RowSort sort_rows, const Array& a, Axes 
 }
 
 Array partition_along(const char* operation, RowSort sort_rows, const Array& a,
-                      std::initializer_list<std::int64_t> kth, Axes axis) {
+                      const std::vector<std::int64_t>& kth, const Axes& axis) {
   auto [array, along] = along_one_axis(operation, a, axis);
   if (array.size() == 0) return sort_along(operation, sort_rows, array, along, false, -1);
   std::int64_t n = array.shape()[along], place = -1;
@@ -184,13 +184,13 @@ void check_1d(const char* operation, const char* argument, const Array& a) {
 
 }  // namespace
 
-Array sort(const Array& a, Axes axis, bool descending, bool) {
-  return sort_along("sort", rensa::detail::sorted_rows, a, axis, descending, -1);
+Array sort(const Array& a, const SortOptions& options) {
+  return sort_along("sort", rensa::detail::sorted_rows, a, options.axis, options.descending, -1);
 }
 
-Array argsort(const Array& a, Axes axis, bool descending, bool) {
-  return sort_along("argsort", rensa::detail::order_of_rows, at_least_1d("argsort", a), axis,
-                    descending, -1);
+Array argsort(const Array& a, const SortOptions& options) {
+  return sort_along("argsort", rensa::detail::order_of_rows, at_least_1d("argsort", a),
+                    options.axis, options.descending, -1);
 }
 
 Array lexsort(std::span<const Array> keys, int axis) {
@@ -238,17 +238,13 @@ Array sort_complex(const Array& a) {
   return sort(complex ? a : a.astype(narrow && a.dtype() != bool_ ? complex64 : complex128));
 }
 
-Array partition(const Array& a, std::initializer_list<std::int64_t> kth, Axes axis) {
-  return partition_along("partition", rensa::detail::sorted_rows, a, kth, axis);
+Array partition(const Array& a, const IntegerList& kth, Axes axis) {
+  return partition_along("partition", rensa::detail::sorted_rows, a, kth.values(), axis);
 }
-Array partition(const Array& a, std::int64_t kth, Axes axis) { return partition(a, {kth}, axis); }
 
-Array argpartition(const Array& a, std::initializer_list<std::int64_t> kth, Axes axis) {
+Array argpartition(const Array& a, const IntegerList& kth, Axes axis) {
   return partition_along("argpartition", rensa::detail::order_of_rows,
-                         at_least_1d("argpartition", a), kth, axis);
-}
-Array argpartition(const Array& a, std::int64_t kth, Axes axis) {
-  return argpartition(a, {kth}, axis);
+                         at_least_1d("argpartition", a), kth.values(), axis);
 }
 
 Array searchsorted(const Array& a, const Array& v, std::string_view side, const Array& sorter) {

@@ -12,10 +12,10 @@ namespace rensa::xp {
 /// A sorted copy along `axis`; `none` sorts the raveled array. Every sort is stable, but that which
 /// of two zeros of different sign comes first is left open. `descending` turns the order round, NaN
 /// first. Throws IndexError.
-Array sort(const Array& a, Axes axis = -1, bool descending = false, bool stable = true);
+RENSA_AXIS_FORM(sort, SortOptions)
 /// The places (int64) along `axis` that a sorted array is taken from; equal elements, zeros of
 /// either sign too, stay in their order, also with `descending`.
-Array argsort(const Array& a, Axes axis = -1, bool descending = false, bool stable = true);
+RENSA_AXIS_FORM(argsort, SortOptions)
 /// The order by several keys of one shape, the last one first. Throws ValueError for no key,
 /// ShapeError.
 Array lexsort(std::span<const Array> keys, int axis = -1);
@@ -28,11 +28,9 @@ Array sort_complex(const Array& a);
 
 /// `a` with what a sorted array holds at `kth` there, nothing greater before and nothing less
 /// behind. Throws ValueError for a place out of range.
-Array partition(const Array& a, std::int64_t kth, Axes axis = -1);
-Array partition(const Array& a, std::initializer_list<std::int64_t> kth, Axes axis = -1);
+Array partition(const Array& a, const IntegerList& kth, Axes axis = -1);
 /// The places (int64) that partition takes its elements from.
-Array argpartition(const Array& a, std::int64_t kth, Axes axis = -1);
-Array argpartition(const Array& a, std::initializer_list<std::int64_t> kth, Axes axis = -1);
+Array argpartition(const Array& a, const IntegerList& kth, Axes axis = -1);
 
 /// Where to insert `v` (any shape) into the 1-d ascending `a`: int64, of v's shape. "left" finds
 /// the first place, "right" the last. `sorter` (integers of a's size) lists the order of an `a`

@@ -84,61 +84,56 @@ Array squares(const Array& a, unsigned axes) {
   return total;
 }
 
-// `result` in `dtype`, written into `out` where there is one.
-Array finished(const char* name, const Array& result, Dtype dtype, const ArrayOption& out) {
-  if (!out) return result.astype(dtype, false);
-  rensa::detail::check_defined(name, *out);
-  rensa::detail::check_same_kind(name, dtype, *out);
-  if ((*out).shape() != result.shape()) {
-    throw ShapeError(fmt::format("{}: the result of shape {} does not fit into {}", name,
-                                 result.shape().str(), (*out).view().describe()));
-  }
-  return rensa::detail::elementwise(name, Ufunc::copy, {result}, {.out = *out});
-}
-
 // var, or its root. With `few_is_nan` results of not more than ddof elements are NaN.
 Array variance(const char* name, const Array& a, const VarianceOptions& options, bool root,
                bool few_is_nan) {
   rensa::detail::check_defined(name, a);
+  if (options.correction && options.ddof != 0) {
+    throw ValueError(fmt::format("{}: ddof and correction are one thing; give one of them", name));
+  }
+  double ddof = options.correction.value_or(options.ddof);
   unsigned axes = options.axis.mask(name, a.ndim());
   Dtype given = options.dtype.value_or(is_floating(a) ? a.dtype() : float64);
   if (dtype_kind(given) != 'f' && dtype_kind(given) != 'c') {
     throw DtypeError(fmt::format("{}: is not computed in {}", name, dtype_name(given)));
   }
   Dtype carried = carried_in(given);
-  bool one_pass = !options.where && !current_tracer &&
+  bool one_pass = !options.where && !options.mean && !current_tracer &&
                   (dtype_kind(a.dtype()) == 'c') == (dtype_kind(given) == 'c');
   Array difference, result;
   if (!one_pass) {
-    Array mean = xp::mean(
-        a, {.axis = options.axis, .keepdims = true, .dtype = carried, .where = options.where});
+    Array mean = options.mean ? *options.mean
+                              : xp::mean(a, {.axis = options.axis,
+                                             .keepdims = true,
+                                             .dtype = carried,
+                                             .where = options.where});
     difference = subtract(a, mean, {.dtype = carried});
   }
   if (options.where) {
     const Array& mask = *options.where;
     difference = xp::where(mask, difference, 0);
     Array counts = sum(mask.broadcast_to(a.shape()), options.axis, true).astype(real_of(carried));
-    result = squares(difference, axes) / maximum(counts - options.ddof, 0);
+    result = squares(difference, axes) / maximum(counts - ddof, 0);
     if (few_is_nan) {
-      result = xp::where(counts <= options.ddof, std::numeric_limits<double>::quiet_NaN(), result);
+      result = xp::where(counts <= ddof, std::numeric_limits<double>::quiet_NaN(), result);
     }
   } else {
     auto count = static_cast<double>(count_along(name, a, options.axis));
     result = one_pass ? deviations(a, axes, carried) : squares(difference, axes);
-    result = result / std::max(count - options.ddof, 0.0);
+    result = result / std::max(count - ddof, 0.0);
   }
   if (root) result = sqrt(result);
   if (!options.keepdims) result = result.reshape(without_axes(result.shape(), axes));
-  return finished(name, result, real_of(given), options.out);
+  if (!options.out) result = result.astype(real_of(given), false);
+  return rensa::detail::deliver(name, result, options.out);
 }
 
-Array nan_variance(const char* name, const Array& a, Axes axis, double ddof, bool keepdims,
-                   bool root) {
+Array nan_variance(const char* name, const Array& a, VarianceOptions options, bool root) {
   rensa::detail::check_defined(name, a);
-  VarianceOptions options = {.axis = axis, .ddof = ddof, .keepdims = keepdims};
   Array numbers;
   if (is_floating(a)) {
     numbers = logical_not(isnan(a));
+    if (options.where) numbers = logical_and(numbers, *options.where);
     options.where = numbers;
   }
   return variance(name, a, options, root, true);
@@ -146,83 +141,87 @@ Array nan_variance(const char* name, const Array& a, Axes axis, double ddof, boo
 
 }  // namespace
 
-Array var(const Array& a, Axes axis, double ddof, bool keepdims) {
-  return variance("var", a, {.axis = axis, .ddof = ddof, .keepdims = keepdims}, false, false);
-}
 Array var(const Array& a, const VarianceOptions& options) {
   return variance("var", a, options, false, false);
-}
-Array std(const Array& a, Axes axis, double ddof, bool keepdims) {
-  return variance("std", a, {.axis = axis, .ddof = ddof, .keepdims = keepdims}, true, false);
 }
 Array std(const Array& a, const VarianceOptions& options) {
   return variance("std", a, options, true, false);
 }
-
-Array nanmean(const Array& a, Axes axis, bool keepdims) {
-  rensa::detail::check_defined("nanmean", a);
-  if (!is_floating(a)) return mean(a, axis, keepdims);
-  if (!current_tracer) {
-    unsigned axes = axis.mask("nanmean", a.ndim());
-    Array result = rensa::detail::reduce_axes(Reduction::nanmean, a, axes);
-    return keepdims ? result : result.reshape(without_axes(result.shape(), axes));
-  }
-  Dtype carried = carried_in(a.dtype());
-  Array total = nansum(a, {.axis = axis, .keepdims = keepdims, .dtype = carried});
-  Array missing = sum(isnan(a), axis, keepdims);
-  Array counts = (count_along("nanmean", a, axis) - missing).astype(real_of(carried));
-  return (total / counts).astype(a.dtype(), false);
+Array nanvar(const Array& a, const VarianceOptions& options) {
+  return nan_variance("nanvar", a, options, false);
 }
-
-Array nanvar(const Array& a, Axes axis, double ddof, bool keepdims) {
-  return nan_variance("nanvar", a, axis, ddof, keepdims, false);
-}
-Array nanstd(const Array& a, Axes axis, double ddof, bool keepdims) {
-  return nan_variance("nanstd", a, axis, ddof, keepdims, true);
+Array nanstd(const Array& a, const VarianceOptions& options) {
+  return nan_variance("nanstd", a, options, true);
 }
 
 namespace {
 
-// `position` of `a` along `axis`, NaN counting as `loser`.
+// The mean of what is neither NaN nor masked.
+Array mean_of_numbers(const Array& a, const ReduceOptions& options) {
+  Dtype dtype = options.dtype.value_or(a.dtype()), carried = carried_in(dtype);
+  Array counted = logical_not(isnan(a));
+  if (options.where) counted = logical_and(counted, *options.where);
+  Array total = sum(where(counted, a, 0),
+                    {.axis = options.axis, .keepdims = options.keepdims, .dtype = carried});
+  Array counts = sum(counted, options.axis, options.keepdims).astype(real_of(carried));
+  return (total / counts).astype(dtype, false);
+}
+
+}  // namespace
+
+Array nanmean(const Array& a, const ReduceOptions& options) {
+  rensa::detail::check_defined("nanmean", a);
+  if (options.initial) throw ValueError("nanmean: takes no `initial`");
+  if (!is_floating(a)) return mean(a, options);
+  if (current_tracer || options.dtype || options.where) {
+    return rensa::detail::deliver("nanmean", mean_of_numbers(a, options), options.out);
+  }
+  unsigned axes = options.axis.mask("nanmean", a.ndim());
+  Array result = rensa::detail::reduce_axes(Reduction::nanmean, a, axes);
+  if (!options.keepdims) result = result.reshape(without_axes(result.shape(), axes));
+  return rensa::detail::deliver("nanmean", result, options.out);
+}
+
+namespace {
+
+// `position` of `a`, NaN counting as `loser`.
 template <class F>
-Array nan_position(const Array& a, int axis, bool keepdims, double loser, F position) {
-  if (dtype_kind(a.dtype()) != 'f') return position(a, axis, keepdims);
+Array nan_position(const char* name, const Array& a, const AxisOptions& options, double loser,
+                   F position) {
+  rensa::detail::check_defined(name, a);
+  if (dtype_kind(a.dtype()) != 'f') return position(a, options);
   Array nan = isnan(a);
-  Array found = position(where(nan, loser, a), axis, keepdims);
-  return where(all(nan, axis, keepdims), -1, found);
+  Array found =
+      position(where(nan, loser, a), {.axis = options.axis, .keepdims = options.keepdims});
+  found = where(all(nan, options.axis, options.keepdims), -1, found);
+  return rensa::detail::deliver(name, found, options.out);
 }
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
-Array nanargmax(const Array& a, int axis, bool keepdims) {
-  rensa::detail::check_defined("nanargmax", a);
-  return nan_position(a, axis, keepdims, -kInfinity,
-                      [](const Array& x, int along, bool keep) { return argmax(x, along, keep); });
+Array nanargmax(const Array& a, const AxisOptions& options) {
+  return nan_position("nanargmax", a, options, -kInfinity,
+                      [](const Array& x, const AxisOptions& o) { return argmax(x, o); });
 }
-Array nanargmin(const Array& a, int axis, bool keepdims) {
-  rensa::detail::check_defined("nanargmin", a);
-  return nan_position(a, axis, keepdims, kInfinity,
-                      [](const Array& x, int along, bool keep) { return argmin(x, along, keep); });
-}
-Array nanargmax(const Array& a) { return nanargmax(a.reshape({a.size()}), 0); }
-Array nanargmin(const Array& a) { return nanargmin(a.reshape({a.size()}), 0); }
-
-Array ptp(const Array& a, Axes axis, bool keepdims) {
-  Array result = max(a, axis, keepdims);
-  result -= min(a, axis, keepdims);
-  return result;
+Array nanargmin(const Array& a, const AxisOptions& options) {
+  return nan_position("nanargmin", a, options, kInfinity,
+                      [](const Array& x, const AxisOptions& o) { return argmin(x, o); });
 }
 
-Array average(const Array& a, const AverageOptions& options) {
+Array ptp(const Array& a, const AxisOptions& options) {
+  Array result = max(a, options.axis, options.keepdims);
+  result -= min(a, options.axis, options.keepdims);
+  return rensa::detail::deliver("ptp", result, options.out);
+}
+
+std::pair<Array, Array> average_returned(const Array& a, const AverageOptions& options) {
   rensa::detail::check_defined("average", a);
-  Axes axis = options.axis;
+  const Axes& axis = options.axis;
   if (!options.weights) {
     Array result = mean(a, axis, options.keepdims);
-    auto count = static_cast<double>(count_along("average", a, axis));
-    if (options.returned) *options.returned = full_like(result, count);
-    return result;
+    return {result, full_like(result, static_cast<double>(count_along("average", a, axis)))};
   }
   unsigned axes = axis.mask("average", a.ndim());
   Array weights = rensa::detail::weights_along("average", a, *options.weights, axes);
@@ -233,9 +232,13 @@ Array average(const Array& a, const AverageOptions& options) {
   Array totals = sum(weights.broadcast_to(a.shape()),
                      {.axis = axis, .keepdims = options.keepdims, .dtype = dtype});
   Array products = multiply(a, weights, {.dtype = dtype});
-  Array result = sum(products, axis, options.keepdims) / totals;
-  if (options.returned) *options.returned = totals;
-  return result;
+  return {sum(products, axis, options.keepdims) / totals, totals};
+}
+
+Array average(const Array& a, const AverageOptions& options) {
+  rensa::detail::check_defined("average", a);
+  if (!options.weights) return mean(a, options.axis, options.keepdims);
+  return average_returned(a, options).first;
 }
 
 Array average(const Array& a, Axes axis, const Array& weights) {

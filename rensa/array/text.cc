@@ -295,6 +295,23 @@ Array squeezed(Array a, int ndmin, bool unpack, bool empty) {
 
 }  // namespace
 
+Array fromstring(std::string_view text, Dtype dtype, std::int64_t count, std::string_view sep,
+                 Placement device) {
+  std::string delimiter;
+  for (char c : sep) {
+    if (c != ' ' && c != '\t' && c != '\n') delimiter += c;
+  }
+  std::string line(text);
+  for (char& c : line) c = c == '\n' || c == '\r' ? ' ' : c;
+  Array all = parse_text(
+      line, {.dtype = dtype, .comments = {}, .delimiter = delimiter, .ndmin = 1, .device = device});
+  if (count < 0) return all;
+  if (all.size() < count) {
+    throw ValueError(fmt::format("fromstring: the text has {} numbers, not {}", all.size(), count));
+  }
+  return all[Slice(count)].copy();
+}
+
 Array parse_text(std::string_view text, const LoadtxtOptions& options) {
   if (options.ndmin < 0 || options.ndmin > 2) {
     throw ValueError(fmt::format("loadtxt: ndmin is {}, not 0, 1 or 2", options.ndmin));

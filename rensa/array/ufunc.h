@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "rensa/array/array.h"
 #include "rensa/array/options.h"
 #include "rensa/core/ufunc.h"
 

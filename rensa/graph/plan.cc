@@ -10,15 +10,15 @@ namespace {
 constexpr std::int64_t kAlignment = 512;
 
 /// Which operations come before which, directly and at all.
-struct Order {
+struct Precedence {
   std::vector<std::vector<int>> direct;
   std::vector<std::vector<bool>> ancestor;  // ancestor[i][j]: j is done before i starts
 };
 
-Order order(const std::vector<std::vector<Access>>& uses, bool branches) {
+Precedence order(const std::vector<std::vector<Access>>& uses, bool branches) {
   std::size_t n = uses.size();
-  Order result{std::vector<std::vector<int>>(n),
-               std::vector<std::vector<bool>>(n, std::vector<bool>(n, false))};
+  Precedence result{std::vector<std::vector<int>>(n),
+                    std::vector<std::vector<bool>>(n, std::vector<bool>(n, false))};
   for (std::size_t i = 0; i < n; ++i) {
     auto& ancestors = result.ancestor[i];
     for (std::size_t j = i; j-- > 0;) {
@@ -40,7 +40,7 @@ struct Block {
 
 /// Whether every use of `a` comes before every one of `b`, of which several may be the first: they
 /// may write parts of it.
-bool done_before(const Block& a, const Block& b, const Order& order) {
+bool done_before(const Block& a, const Block& b, const Precedence& order) {
   return std::all_of(b.users.begin(), b.users.end(), [&](int later) {
     const auto& ancestors = order.ancestor[static_cast<std::size_t>(later)];
     return std::all_of(a.users.begin(), a.users.end(),
@@ -49,7 +49,7 @@ bool done_before(const Block& a, const Block& b, const Order& order) {
 }
 
 /// Gives every block the lowest offset free of the blocks it must not share with; returns the size.
-std::int64_t place(std::vector<Block>& blocks, const Order& order) {
+std::int64_t place(std::vector<Block>& blocks, const Precedence& order) {
   std::int64_t total = 0;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     std::vector<std::pair<std::int64_t, std::int64_t>> taken;
@@ -95,7 +95,7 @@ Plan make_plan(Recording& recording, bool branches) {
   std::size_t n = recording.operations.size();
   std::vector<std::vector<Access>> uses;
   for (const auto& operation : recording.operations) uses.push_back(accesses(*operation));
-  Order ordered = order(uses, branches);
+  Precedence ordered = order(uses, branches);
 
   // The step's own storages, in the order of their first use. What is carried over stays.
   std::unordered_set<Storage*> stays = carried_over(uses), touched;

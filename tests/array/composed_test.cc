@@ -62,9 +62,11 @@ Routines calculus() {
       RENSA_ROUTINE(diff_ends, xp::diff(c.in[0], 1, c.axis(), c.in[1], c.in[2])),
       RENSA_ROUTINE(ediff1d, xp::ediff1d(c.in[0])),
       RENSA_ROUTINE(ediff1d_ends, xp::ediff1d(c.in[0], c.in[1], c.in[2])),
-      RENSA_ROUTINES(gradient, xp::gradient(c.in[0], {}, {}, small(c, "order"))),
-      RENSA_ROUTINES(gradient_even, xp::gradient(c.in[0], {c.real("h")}, {}, small(c, "order"))),
-      RENSA_ROUTINES(gradient_uneven, xp::gradient(c.in[0], {c.in[1]}, {-1}, small(c, "order"))),
+      RENSA_ROUTINES(gradient, xp::gradient(c.in[0], {}, {.edge_order = small(c, "order")})),
+      RENSA_ROUTINES(gradient_even,
+                     xp::gradient(c.in[0], {c.real("h")}, {.edge_order = small(c, "order")})),
+      RENSA_ROUTINES(gradient_uneven, xp::gradient(c.in[0], {c.in[1]},
+                                                   {.axis = -1, .edge_order = small(c, "order")})),
       RENSA_ROUTINE(trapezoid, xp::trapezoid(c.in[0], c.real("dx"), c.axis())),
       RENSA_ROUTINE(trapezoid_x, xp::trapezoid(c.in[0], c.in[1], c.axis())),
       RENSA_ROUTINE(cross, xp::cross(c.in[0], c.in[1], small(c, "axisa"), small(c, "axisb"),
@@ -170,7 +172,7 @@ TEST(Composed, BigArrays) {
     Array d = xp::diff(a, 2);
     EXPECT_EQ(d.shape(), (Shape{2, 99'998}));
     EXPECT_TRUE(xp::all(xp::equal(d, 2.0)).item<bool>());
-    Array g = xp::gradient(a, {}, {1}, 2)[0];
+    Array g = xp::gradient(a, {}, {.axis = 1, .edge_order = 2})[0];
     EXPECT_TRUE(xp::allclose(g, xp::arange(0, 400'000, 2, float64, device).reshape({2, 100'000})));
     EXPECT_NEAR(xp::trapezoid(xp::ones({1'000'001}, float64, device), 1e-6).item<double>(), 1,
                 1e-12);
@@ -246,7 +248,7 @@ TEST(Composed, ErrorsNameTheRoutine) {
   };
   names(thrown<ValueError>([&] { xp::diff(none); }), "diff");
   names(thrown<ValueError>([&] { xp::gradient(b, {1.0, 2.0, 3.0}); }), "gradient: 3 spacings");
-  names(thrown<ShapeError>([&] { xp::gradient(b, {xp::ones({4})}, {1}); }), "gradient");
+  names(thrown<ShapeError>([&] { xp::gradient(b, {xp::ones({4})}, {.axis = 1}); }), "gradient");
   names(thrown<ShapeError>([&] { xp::convolve(b, a); }), "convolve: cpu (2, 3) float32");
   names(thrown<ValueError>([&] { xp::correlate(a, a, "most"); }), "correlate: mode is \"most\"");
   names(thrown<ShapeError>([&] { xp::interp(a, a, b); }), "interp");

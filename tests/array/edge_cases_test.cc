@@ -50,21 +50,15 @@ Array reduced(const Call& c) {
   return functions.at(c.text("of"))(c.in[0], options);
 }
 
-Array into(const Call& c, Array (*scan)(const Array&, Axes, std::optional<Dtype>, const Array*)) {
+Array into(const Call& c, Array (*scan)(const Array&, const xp::ScanOptions&)) {
   Array out = xp::empty(c.in[0].shape(), parse_dtype(c.text("out")), c.device);
-  return scan(c.in[0], c.axis(), {}, &out);
+  return scan(c.in[0], {.axis = c.axis(), .out = out});
 }
 
 Array quantile(const Call& c, bool ignore_nan) {
-  const std::string& method = c.text("method");
-  if (c.in[1].ndim() > 0) {
-    std::vector<double> q = c.in[1].to_vector<double>();
-    return ignore_nan ? xp::nanquantile(c.in[0], q, c.axis(), method)
-                      : xp::quantile(c.in[0], q, c.axis(), method);
-  }
-  double q = c.numbers[1].real();
-  return ignore_nan ? xp::nanquantile(c.in[0], q, c.axis(), method)
-                    : xp::quantile(c.in[0], q, c.axis(), method);
+  xp::QuantileOptions options = {.axis = c.axis(), .method = c.text("method")};
+  return ignore_nan ? xp::nanquantile(c.in[0], c.in[1], options)
+                    : xp::quantile(c.in[0], c.in[1], options);
 }
 
 std::vector<Array> unique_along(const Call& c) {
@@ -109,7 +103,7 @@ Routines calls() {
       RENSA_ROUTINE(svdvals, la::svdvals(c.in[0])),
       RENSA_ROUTINE(cond, la::cond(c.in[0])),
       RENSA_ROUTINE(matrix_rank, la::matrix_rank(c.in[0])),
-      RENSA_ROUTINE(matrix_norm, la::matrix_norm(c.in[0], false, norm_order(c))),
+      RENSA_ROUTINE(matrix_norm, la::matrix_norm(c.in[0], {.ord = norm_order(c)})),
       RENSA_ROUTINE(eigvals, la::eigvals(c.in[0])),
       RENSA_ROUTINE(eig, la::eig(c.in[0]).eigenvectors),
       RENSA_ROUTINE(eigvalsh, la::eigvalsh(c.in[0])),

@@ -16,34 +16,29 @@ using testing::Routines;
 using testing::thrown;
 using Complex = std::complex<double>;
 
-fft::Norm norm(const Call& c) {
-  const std::string& text = c.text("norm");
-  return text == "ortho"     ? fft::Norm::ortho
-         : text == "forward" ? fft::Norm::forward
-                             : fft::Norm::backward;
-}
+fft::Norm norm(const Call& c) { return c.text("norm").c_str(); }
 
 AxisList list(const Call& c, const char* key) {
   return c.has(key) ? AxisList(c.shape(key)) : AxisList();
 }
 
 const Routines& routines() {
-  using One = Array (*)(const Array&, fft::Length, int, fft::Norm);
-  using Many = Array (*)(const Array&, AxisList, AxisList, fft::Norm);
+  using One = Array (*)(const Array&, const fft::FftOptions&);
+  using Many = Array (*)(const Array&, const fft::FftnOptions&);
   static const Routines table = [] {
     Routines all;
     auto add = [&](const char* name, One f) {
       all[name] = [f](const Call& c) {
         fft::Length n;
         if (c.has("n")) n = c.integer("n");
-        return std::vector{f(c.in[0], n, c.axis(), norm(c))};
+        return std::vector{f(c.in[0], {.n = n, .axis = c.axis(), .norm = norm(c)})};
       };
     };
     auto add_many = [&](const char* name, Many f) {
-      bool two = name[std::string(name).size() - 1] == '2';
-      all[name] = [f, two](const Call& c) {
-        AxisList axes = two && !c.has("axes") ? AxisList({-2, -1}) : list(c, "axes");
-        return std::vector{f(c.in[0], list(c, "s"), axes, norm(c))};
+      all[name] = [f](const Call& c) {
+        fft::FftnOptions options = {.s = list(c, "s"), .norm = norm(c)};
+        if (c.has("axes")) options.axes = list(c, "axes");
+        return std::vector{f(c.in[0], options)};
       };
     };
     for (auto [name, f] : {std::pair<const char*, One>{"fft", fft::fft},

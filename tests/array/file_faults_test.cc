@@ -332,7 +332,7 @@ TEST_F(MappedFile, WritesAreRefusedKeptOrGoThrough) {
         read.reshape({2, 3}).transpose()[1] = 5;
       },
       [&] { xp::add(other, other, {.out = read}); },
-      [&] { xp::cumsum(other, 0, {}, &read); },
+      [&] { xp::cumsum(other, {.axis = 0, .out = read}); },
       [&] { xp::copyto(read, other); },
       [&] { xp::put(read, one, one); },
       [&] {

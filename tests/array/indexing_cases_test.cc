@@ -132,8 +132,8 @@ testing::Routines routines() {
   table["flatnonzero"] = [](const Call& call) { return Arrays{xp::flatnonzero(call.in[0])}; };
   table["take"] = [](const Call& call) {
     IndexMode mode = mode_of(call);
-    return waited(call.has("axis") ? xp::take(call.in[0], call.in[1], call.axis(), mode)
-                                   : xp::take(call.in[0], call.in[1], mode));
+    Axes axis = call.has("axis") ? Axes(call.axis()) : Axes();
+    return waited(xp::take(call.in[0], call.in[1], {.axis = axis, .mode = mode}));
   };
   table["put"] = [](const Call& call) {
     return written(call.in[0], [&] { xp::put(call.in[0], call.in[1], call.in[2], mode_of(call)); });
@@ -158,7 +158,7 @@ testing::Routines routines() {
   };
   table["choose"] = [](const Call& call) {
     std::span<const Array> choices(call.in.data() + 1, call.in.size() - 1);
-    return waited(xp::choose(call.in[0], choices, mode_of(call)));
+    return waited(xp::choose(call.in[0], choices, {.mode = mode_of(call)}));
   };
   table["select"] = [](const Call& call) {
     std::span<const Array> all(call.in);

@@ -127,7 +127,8 @@ Routines calls() {
        [](const Call& c) {
          std::optional<double> tol;
          if (c.has("tol")) tol = c.real("tol");
-         return std::vector{la::matrix_rank(c.in[0], tol, c.flag("hermitian"))};
+         return std::vector{
+             la::matrix_rank(c.in[0], {.tol = tol, .hermitian = c.flag("hermitian")})};
        }},
       {"tensorsolve",
        [](const Call& c) { return std::vector{la::tensorsolve(c.in[0], c.in[1], axes(c))}; }},
@@ -141,10 +142,11 @@ Routines calls() {
        }},
       {"vector_norm",
        [](const Call& c) {
-         return std::vector{la::vector_norm(c.in[0], axes(c), c.flag("keepdims"), ord(c))};
+         return std::vector{la::vector_norm(
+             c.in[0], {.axis = axes(c), .keepdims = c.flag("keepdims"), .ord = ord(c)})};
        }},
       {"matrix_norm",
-       [](const Call& c) { return std::vector{la::matrix_norm(c.in[0], false, ord(c))}; }},
+       [](const Call& c) { return std::vector{la::matrix_norm(c.in[0], {.ord = ord(c)})}; }},
       {"cond", [](const Call& c) { return std::vector{la::cond(c.in[0], ord(c))}; }},
   };
 }

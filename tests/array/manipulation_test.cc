@@ -76,7 +76,7 @@ Array windows(const Call& c) {
   return sliding_window_view(c.in[0], c.shape("window"));
 }
 
-std::vector<Array> cut(const Call& c, std::vector<Array> (*f)(const Array&, std::int64_t)) {
+std::vector<Array> cut(const Call& c, std::vector<Array> (*f)(const Array&, const IntegerList&)) {
   return f(c.in[0], c.integer("n"));
 }
 
@@ -117,9 +117,8 @@ Routines shaping() {
       RENSA_ROUTINE(permute_dims, xp::permute_dims(c.in[0], c.shape("axes"))),
       RENSA_ROUTINES(broadcast_arrays, xp::broadcast_arrays(c.in)),
       RENSA_ROUTINE(concatenate, xp::concatenate(c.in, optional_axis(c))),
-      RENSA_ROUTINE(concatenate_as, xp::concatenate(c.in, 0,
-                                                    {.dtype = parse_dtype(c.text("dtype")),
-                                                     .casting = c.text("casting")})),
+      RENSA_ROUTINE(concatenate_as, xp::concatenate(c.in, {.dtype = parse_dtype(c.text("dtype")),
+                                                           .casting = c.text("casting")})),
       RENSA_ROUTINE(stack, xp::stack(c.in, c.axis())),
       RENSA_ROUTINE(vstack, xp::vstack(c.in)),
       RENSA_ROUTINE(hstack, xp::hstack(c.in)),
@@ -228,23 +227,23 @@ TEST(Manipulation, JoinsIntoOut) {
   for (Device device : test_devices()) {
     Array a = xp::array({1, 2}, device), b = xp::array({3, 4}, device);
     Array out = xp::zeros({4}, float32, device);
-    EXPECT_EQ(xp::concatenate({a, b}, 0, {.out = out}).data(), out.data());
+    EXPECT_EQ(xp::concatenate({a, b}, {.out = out}).data(), out.data());
     EXPECT_EQ(out.to_vector<int>(), (std::vector<int>{1, 2, 3, 4}));
     // The operands are parts of out itself.
     Array front = out[Slice(0, 2)], back = out[Slice(2, 4)];
-    xp::concatenate({back, front}, 0, {.out = out});
+    xp::concatenate({back, front}, {.out = out});
     EXPECT_EQ(out.to_vector<int>(), (std::vector<int>{3, 4, 1, 2}));
     Array flipped = xp::zeros({2, 2}, int64, device);
-    xp::stack({a, b}, 1, {.out = xp::flip(flipped)});
+    xp::stack({a, b}, {.axis = 1, .out = xp::flip(flipped)});
     EXPECT_EQ(flipped.to_vector<int>(), (std::vector<int>{4, 2, 3, 1}));
     Array small = xp::zeros({3}, int64, device);
     EXPECT_NE(thrown<ShapeError>([&] {
-                xp::concatenate({a, b}, 0, {.out = small});
+                xp::concatenate({a, b}, {.out = small});
               }).find("(3,)"),
               std::string::npos);
-    EXPECT_THROW(xp::concatenate({a, b}, 0, {.out = out, .dtype = float32}), ValueError);
+    EXPECT_THROW(xp::concatenate({a, b}, {.out = out, .dtype = float32}), ValueError);
     Array bytes = xp::zeros({4}, bool_, device);
-    EXPECT_THROW(xp::concatenate({a, b}, 0, {.out = bytes}), DtypeError);
+    EXPECT_THROW(xp::concatenate({a, b}, {.out = bytes}), DtypeError);
   }
 }
 

@@ -68,7 +68,7 @@ void add_elementwise(Routines& table) {
   };
 }
 
-using Reduced = Array (*)(const Array&, Axes, bool);
+using Reduced = Array (*)(const Array&, const Axes&, bool);
 const std::map<std::string, Reduced>& reductions() {
   static const std::map<std::string, Reduced> table = {
       {"sum", xp::sum},         {"prod", xp::prod},
@@ -126,12 +126,13 @@ void add_statistics(Routines& table) {
       return {f(c.in[0], axes_of(c), c.flag("keepdims"))};
     };
   }
-  using Spread = Array (*)(const Array&, Axes, double, bool);
+  using Spread = Array (*)(const Array&, const xp::VarianceOptions&);
   const std::map<std::string, Spread> spreads = {
       {"var", xp::var}, {"std", xp::std}, {"nanvar", xp::nanvar}, {"nanstd", xp::nanstd}};
   for (const auto& [name, f] : spreads) {
     table[name] = [f = f](const Call& c) -> List {
-      return {f(c.in[0], axes_of(c), c.real("ddof"), c.flag("keepdims"))};
+      return {
+          f(c.in[0], {.axis = axes_of(c), .ddof = c.real("ddof"), .keepdims = c.flag("keepdims")})};
     };
   }
   table["nanargmax"] = [](const Call& c) -> List {
@@ -141,10 +142,9 @@ void add_statistics(Routines& table) {
     return {c.has("axis") ? xp::nanargmin(c.in[0], c.axis()) : xp::nanargmin(c.in[0])};
   };
   table["average"] = [](const Call& c) -> List {
-    Array returned;
-    xp::AverageOptions options = {.axis = axes_of(c), .returned = &returned};
+    xp::AverageOptions options = {.axis = axes_of(c)};
     if (c.in.size() > 1) options.weights = c.in[1];
-    Array result = xp::average(c.in[0], options);
+    auto [result, returned] = xp::average_returned(c.in[0], options);
     return {result, returned};
   };
   table["array_equiv"] = [](const Call& c) -> List {

@@ -18,8 +18,8 @@ class MethodsTest : public ::testing::TestWithParam<Device> {
 
 TEST_P(MethodsTest, StatisticsAndMathematics) {
   Array a = numbers(), c = a * std::complex<double>(1, 2);
-  expect_equal(a.var(0, 1), xp::var(a, 0, 1));
-  expect_equal(a.std(1, 0, true), xp::std(a, 1, 0, true));
+  expect_equal(a.var({.axis = 0, .ddof = 1}), xp::var(a, {.axis = 0, .ddof = 1}));
+  expect_equal(a.std({.axis = 1, .keepdims = true}), xp::std(a, {.axis = 1, .keepdims = true}));
   expect_equal(a.ptp(1), a.max(1) - a.min(1));
   expect_equal(a.cumsum(1)[{Slice(), -1}], a.sum(1));
   expect_equal(a.cumprod()[-1], a.prod());

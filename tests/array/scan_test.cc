@@ -17,16 +17,18 @@ using testing::thrown;
 using Arrays = std::vector<Array>;
 
 TEST(Scans, AgreeWithNumPy) {
-  auto with = [](auto routine) {
+  using Scan = Array (*)(const Array&, const xp::ScanOptions&);
+  using Cumulative = Array (*)(const Array&, const xp::CumulativeOptions&);
+  auto with = [](Scan routine) {
     return [routine](const Call& c) {
       std::optional<Dtype> dtype;
       if (c.has("dtype")) dtype = parse_dtype(c.text("dtype"));
-      return Arrays{routine(c.in[0], axes_of(c), dtype, nullptr)};
+      return Arrays{routine(c.in[0], {.axis = axes_of(c), .dtype = dtype})};
     };
   };
-  auto cumulative = [](auto routine) {
+  auto cumulative = [](Cumulative routine) {
     return [routine](const Call& c) {
-      return Arrays{routine(c.in[0], axes_of(c), {}, c.flag("initial"))};
+      return Arrays{routine(c.in[0], {.axis = axes_of(c), .include_initial = c.flag("initial")})};
     };
   };
   Routines routines = {
@@ -99,7 +101,7 @@ TEST(Scans, RowsOfManyRounds) {
         Array third = xp::floor_divide(i, 3), place = i - third * 3;
         Array want = third * 3 + xp::where(place == 2, xp::array(3).to(device), place);
         ASSERT_TRUE((got == want).all().item<bool>()) << dtype_name(dtype) << start << device.str();
-        xp::cumsum(a, 0, {}, &a);  // in its own place
+        xp::cumsum(a, {.axis = 0, .out = a});  // in its own place
         ASSERT_TRUE((a == want).all().item<bool>()) << dtype_name(dtype) << start << device.str();
         all = xp::remainder(xp::arange(n + 1, int64, device), 3).astype(dtype);
       }
@@ -156,14 +158,14 @@ TEST(Scans, WriteIntoOut) {
   for (Device device : testing::test_devices()) {
     Array a = xp::array({{1, 2}, {3, 4}}).to(device), out = xp::zeros({2, 4}, float32, device);
     Array view = out[{Slice(), Slice(none, none, 2)}];
-    xp::cumsum(a, 0, {}, &view);
+    xp::cumsum(a, {.axis = 0, .out = view});
     EXPECT_EQ(out.to_vector<int>(), (std::vector<int>{1, 0, 2, 0, 4, 0, 6, 0}));
-    xp::cumsum(a, 1, {}, &a);
+    xp::cumsum(a, {.axis = 1, .out = a});
     EXPECT_EQ(a.to_vector<int>(), (std::vector<int>{1, 3, 3, 7}));
     Array narrow = xp::zeros({2, 2}, bool_, device), flat = xp::zeros({3}, int64, device);
-    EXPECT_NE(thrown<DtypeError>([&] { xp::cumsum(a, 0, {}, &narrow); }).find("cumsum"),
+    EXPECT_NE(thrown<DtypeError>([&] { xp::cumsum(a, {.axis = 0, .out = narrow}); }).find("cumsum"),
               std::string::npos);
-    EXPECT_NE(thrown<ShapeError>([&] { xp::cumprod(a, 0, {}, &flat); }).find("cumprod"),
+    EXPECT_NE(thrown<ShapeError>([&] { xp::cumprod(a, {.axis = 0, .out = flat}); }).find("cumprod"),
               std::string::npos);
   }
 }

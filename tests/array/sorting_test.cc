@@ -66,11 +66,17 @@ TEST(Sets, AgreeWithNumPy) {
       {"unique", [](const Call& c) { return Arrays{xp::unique(c.in[0])}; }},
       {"unique_full",
        [](const Call& c) {
-         return all_of(xp::unique(c.in[0], {true, true, true, c.integer("equal_nan", 1) != 0}));
+         return all_of(xp::unique(c.in[0], {.return_index = true,
+                                            .return_inverse = true,
+                                            .return_counts = true,
+                                            .equal_nan = c.integer("equal_nan", 1) != 0}));
        }},
       {"unique_axis",
        [](const Call& c) {
-         return all_of(xp::unique(c.in[0], {true, true, true, true, c.axis()}));
+         return all_of(xp::unique(c.in[0], {.return_index = true,
+                                            .return_inverse = true,
+                                            .return_counts = true,
+                                            .axis = c.axis()}));
        }},
       {"unique_all", [](const Call& c) { return all_of(xp::unique_all(c.in[0])); }},
       {"unique_counts", [](const Call& c) { return all_of(xp::unique_counts(c.in[0])); }},
@@ -92,37 +98,33 @@ TEST(Sets, AgreeWithNumPy) {
 }
 
 TEST(OrderStatistics, AgreeWithNumPy) {
-  auto median = [](auto routine) {
+  using Median = Array (*)(const Array&, const xp::AxisOptions&);
+  using Quantile = Array (*)(const Array&, const xp::Shares&, const xp::QuantileOptions&);
+  auto median = [](Median routine) {
     return [routine](const Call& c) {
-      return Arrays{routine(c.in[0], axes_of(c), c.flag("keepdims"))};
+      return Arrays{routine(c.in[0], {.axis = axes_of(c), .keepdims = c.flag("keepdims")})};
     };
   };
-  using One = Array (*)(const Array&, double, Axes, std::string_view, bool, const ArrayOption&);
-  using Several = Array (*)(const Array&, const std::vector<double>&, Axes, std::string_view, bool,
-                            const ArrayOption&);
-  auto quantile = [](One one, Several several) {
-    return [one, several](const Call& c) {
-      if (c.in[1].ndim() == 0) {
-        return Arrays{one(c.in[0], c.numbers[1].real(), axes_of(c), c.text("method"),
-                          c.flag("keepdims"), {})};
-      }
-      return Arrays{several(c.in[0], c.in[1].to_vector<double>(), axes_of(c), c.text("method"),
-                            c.flag("keepdims"), {})};
+  auto quantile = [](Quantile routine) {
+    return [routine](const Call& c) {
+      return Arrays{routine(
+          c.in[0], c.in[1],
+          {.axis = axes_of(c), .method = c.text("method"), .keepdims = c.flag("keepdims")})};
     };
   };
-  auto weighted = [](Several several) {
-    return [several](const Call& c) {
-      return Arrays{several(c.in[0], c.in[1].to_vector<double>(), axes_of(c), "inverted_cdf", false,
-                            c.in[2])};
+  auto weighted = [](Quantile routine) {
+    return [routine](const Call& c) {
+      return Arrays{routine(c.in[0], c.in[1].to_vector<double>(),
+                            {.axis = axes_of(c), .method = "inverted_cdf", .weights = c.in[2]})};
     };
   };
   Routines routines = {
       {"median", median(xp::median)},
       {"nanmedian", median(xp::nanmedian)},
-      {"quantile", quantile(xp::quantile, xp::quantile)},
-      {"percentile", quantile(xp::percentile, xp::percentile)},
-      {"nanquantile", quantile(xp::nanquantile, xp::nanquantile)},
-      {"nanpercentile", quantile(xp::nanpercentile, xp::nanpercentile)},
+      {"quantile", quantile(xp::quantile)},
+      {"percentile", quantile(xp::percentile)},
+      {"nanquantile", quantile(xp::nanquantile)},
+      {"nanpercentile", quantile(xp::nanpercentile)},
       {"weighted_quantile", weighted(xp::quantile)},
       {"weighted_nanquantile", weighted(xp::nanquantile)},
   };
@@ -142,20 +144,23 @@ TEST(Histograms, AgreeWithNumPy) {
        [](const Call& c) {
          xp::HistogramRange range;
          if (c.has("low")) range = {{c.real("low"), c.real("high")}};
-         auto r = xp::histogram(c.in[0], c.integer("bins"), range, {}, c.flag("density"));
+         auto r = xp::histogram(c.in[0], c.integer("bins"),
+                                {.range = range, .density = c.flag("density")});
          return Arrays{r.hist, r.bin_edges};
        }},
       {"histogram_edges",
        [](const Call& c) {
-         auto r = xp::histogram(c.in[0], c.in[1], c.in.size() > 2 ? c.in[2] : Array());
+         xp::HistogramOptions options;
+         if (c.in.size() > 2) options.weights = c.in[2];
+         auto r = xp::histogram(c.in[0], c.in[1], options);
          return Arrays{r.hist, r.bin_edges};
        }},
       {"histogram2d",
        [](const Call& c) {
-         std::vector<xp::HistogramRange> range;
-         if (c.flag("ranged")) range = {{{-2, 2}}, {{-1, 3}}};
-         auto r = xp::histogram2d(c.in[0], c.in[1], c.integer("bins"), range,
-                                  c.in.size() > 2 ? c.in[2] : Array(), c.flag("density"));
+         xp::HistogramDdOptions options = {.density = c.flag("density")};
+         if (c.flag("ranged")) options.range = {{{-2, 2}}, {{-1, 3}}};
+         if (c.in.size() > 2) options.weights = c.in[2];
+         auto r = xp::histogram2d(c.in[0], c.in[1], c.integer("bins"), options);
          return Arrays{r.hist, r.edges[0], r.edges[1]};
        }},
   };
@@ -224,8 +229,9 @@ TEST(Sorting, LongRowsOfEveryDtype) {
         Array a = numbers(n, dtype, device);
         for (bool descending : {false, true}) {
           std::vector<std::int64_t> want = wanted_order(a, descending);
-          ASSERT_EQ(xp::argsort(a, 0, descending).to_vector<std::int64_t>(), want);
-          Array sorted = xp::sort(a, 0, descending);
+          ASSERT_EQ(xp::argsort(a, {.axis = 0, .descending = descending}).to_vector<std::int64_t>(),
+                    want);
+          Array sorted = xp::sort(a, {.axis = 0, .descending = descending});
           ASSERT_TRUE(
               testing::matches(sorted.to(cpu()), xp::take(a.to(cpu()), xp::array(want)), {}));
         }
@@ -239,7 +245,7 @@ TEST(Sorting, ManyRowsAndOtherAxes) {
     for (Dtype dtype : {int8, float16, float32, int64, float64, complex64, complex128}) {
       Array a = numbers(300 * 70, dtype, device).reshape({300, 70});
       Array by_row = xp::sort(a, 1), by_column = xp::sort(a, 0);
-      Array order = xp::argsort(a, 1, true);
+      Array order = xp::argsort(a, {.axis = 1, .descending = true});
       for (int i = 0; i < 70; i += 9) {
         Array row = xp::sort(Array(a[i])), column = xp::sort(Array(a[{Slice(), i}]));
         EXPECT_TRUE(testing::matches(Array(by_row[i]).to(cpu()), row.to(cpu()), {}));
@@ -355,11 +361,13 @@ TEST(Histograms, LargeArrays) {
       ASSERT_EQ(xp::bincount(x, weights, bins).to_vector<double>(), halves);
       auto top = static_cast<double>(bins);
       xp::HistogramRange range = {{0, top}};
-      ASSERT_EQ(xp::histogram(x.astype(float32), bins, range).hist.to_vector<std::int64_t>(), want);
+      ASSERT_EQ(
+          xp::histogram(x.astype(float32), bins, {.range = range}).hist.to_vector<std::int64_t>(),
+          want);
       Array edges = xp::arange(bins + 1, int64, device);
       ASSERT_EQ(xp::histogram(x, edges).hist.to_vector<std::int64_t>(), want);
       Array complex = weights.astype(complex128) * xp::full({}, std::complex<double>(0, 2), device);
-      Array sums = xp::histogram(x, edges, complex).hist;
+      Array sums = xp::histogram(x, edges, {.weights = complex}).hist;
       ASSERT_EQ(sums.dtype(), complex128);
       ASSERT_EQ(sums.to_vector<std::complex<double>>()[0],
                 std::complex<double>(0, static_cast<double>(want[0])));
@@ -375,10 +383,10 @@ TEST(Histograms, OfSeveralCoordinates) {
     Array weights = xp::array({1., 2., 3., 4., 5., 6.}).to(device);
     Array sample = xp::stack(std::vector<Array>{x, y, z}, 1);
     Array thirds = xp::array({0., 1., 2., 3.}).to(device), pair = xp::array({0., 1.}).to(device);
-    auto r = xp::histogramdd(sample, {thirds, pair, pair}, weights);
+    auto r = xp::histogramdd(sample, {thirds, pair, pair}, {.weights = weights});
     EXPECT_EQ(r.hist.shape(), (Shape{3, 1, 1}));
     EXPECT_EQ(r.hist.to_vector<double>(), (std::vector<double>{1, 5, 0}));
-    auto density = xp::histogramdd(sample, {thirds, pair, pair}, {}, true);
+    auto density = xp::histogramdd(sample, {thirds, pair, pair}, {.density = true});
     EXPECT_EQ(density.hist.to_vector<float>(), (std::vector<float>{1 / 3.f, 2 / 3.f, 0}));
     EXPECT_EQ(xp::histogram2d(x, y, thirds, pair).hist.to_vector<int>(),
               (std::vector<int>{1, 2, 0}));

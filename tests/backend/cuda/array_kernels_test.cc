@@ -159,7 +159,7 @@ TEST(CudaCopy, Fills) {
 
 struct Reduction {
   const char* name;
-  Array (*run)(const Array&, Axes, bool);
+  Array (*run)(const Array&, const Axes&, bool);
 };
 const std::vector<Reduction> kReductions = {{"sum", xp::sum}, {"mean", xp::mean}, {"max", xp::max},
                                             {"min", xp::min}, {"any", xp::any},   {"all", xp::all}};

@@ -1,0 +1,179 @@
+// Orders of elements: reading arrays in them, and arrays that lie in them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <vector>
+
+#include "rensa/array/internal.h"
+#include "rensa/core/error.h"
+
+namespace rensa {
+
+using detail::check_defined;
+using detail::new_array;
+
+namespace {
+
+bool is_f_contiguous(const Array& a) { return a.transpose().is_contiguous(); }
+
+Shape reversed(const Shape& shape) {
+  Shape result;
+  for (int i = shape.ndim(); i-- > 0;) result.push_back(shape[i]);
+  return result;
+}
+
+// The axes of `a` from the one with the longest steps in memory to the one with the shortest.
+Shape axes_by_stride(const Array& a) {
+  std::vector<int> axes(static_cast<std::size_t>(a.ndim()));
+  for (int i = 0; i < a.ndim(); ++i) axes[static_cast<std::size_t>(i)] = i;
+  auto step = [&](int axis) { return std::abs(a.strides()[axis]); };
+  std::stable_sort(axes.begin(), axes.end(), [&](int x, int y) { return step(x) > step(y); });
+  return shape_of(axes);
+}
+
+// The axes of `a` in the order in which they change, the fastest one last.
+Shape axes_in(const Array& a, Order order) {
+  if (order.letter() == 'K') return axes_by_stride(a);
+  Shape axes;
+  for (int i = 0; i < a.ndim(); ++i) axes.push_back(order.of(a) == 'F' ? a.ndim() - 1 - i : i);
+  return axes;
+}
+
+Shape inverse(const Shape& axes) {
+  Shape result = axes;
+  for (int i = 0; i < axes.ndim(); ++i) result[static_cast<int>(axes[i])] = i;
+  return result;
+}
+
+}  // namespace
+
+void Order::refuse() { throw ValueError("order: it has to be \"C\", \"F\", \"A\" or \"K\""); }
+
+char Order::of(const Array& a) const {
+  if (letter_ == 'C' || letter_ == 'F') return letter_;
+  return is_f_contiguous(a) && !a.is_contiguous() ? 'F' : 'C';
+}
+
+IndexModeOption::IndexModeOption(const char* name)
+    : IndexModeOption(std::string_view(name ? name : "")) {}
+
+IndexModeOption::IndexModeOption(std::string_view name) {
+  if (name == "raise") mode_ = IndexMode::raise;
+  else if (name == "wrap") mode_ = IndexMode::wrap;
+  else if (name == "clip") mode_ = IndexMode::clip;
+  else {
+    throw ValueError(
+        fmt::format("mode: \"{}\"; it has to be \"raise\", \"wrap\" or \"clip\"", name));
+  }
+}
+
+Array detail::new_array_in(const char* operation, Order order, const Shape& shape, Dtype dtype,
+                           Device device) {
+  if (order.letter() == 'C') return new_array(shape, dtype, device);
+  if (order.letter() == 'F') return new_array(reversed(shape), dtype, device).transpose();
+  throw ValueError(fmt::format("{}: there is no array to take the order '{}' from; say 'C' or 'F'",
+                               operation, order.letter()));
+}
+
+Array detail::new_array_like(const Array& model, Order order, Dtype dtype, Device device) {
+  if (order.letter() == 'C') return new_array(model.shape(), dtype, device);
+  Shape axes = axes_in(model, order), shape;
+  for (std::int64_t axis : axes) shape.push_back(model.shape()[static_cast<int>(axis)]);
+  return new_array(shape, dtype, device).transpose(inverse(axes));
+}
+
+namespace xp {
+
+Array copy(const Array& a, Order order) {
+  check_defined("copy", a);
+  Array out = rensa::detail::new_array_like(a, order, a.dtype(), a.device());
+  rensa::detail::copy_elements("copy", a, out);
+  return out;
+}
+
+Array astype(const Array& a, Dtype dtype, const AstypeOptions& options) {
+  check_defined("astype", a);
+  rensa::detail::check_casting("astype", a.dtype(), dtype, options.casting);
+  Device target = options.device.value_or(a.device());
+  // What needs no new order may stay as it is, as in astype(dtype, false).
+  char letter = options.order.letter();
+  bool kept =
+      letter == 'F' ? is_f_contiguous(a) : letter != 'A' || a.is_contiguous() || is_f_contiguous(a);
+  if (!options.copy && dtype == a.dtype() && kept && target == a.device()) return a;
+  Array source = target == a.device() ? a : a.to(target);
+  Array out = rensa::detail::new_array_like(a, options.order, dtype, target);
+  rensa::detail::copy_elements("astype", source, out);
+  return out;
+}
+
+Array ravel(const Array& a, Order order) {
+  check_defined("ravel", a);
+  return order.letter() == 'C' ? ravel(a) : ravel(a.transpose(axes_in(a, order)));
+}
+
+Array reshape(const Array& a, const Shape& shape, const ReshapeOptions& options) {
+  check_defined("reshape", a);
+  if (options.order.letter() == 'K') {
+    throw ValueError("reshape: takes the order \"C\", \"F\" or \"A\", not \"K\"");
+  }
+  bool copies = options.copy.value_or(false);
+  Array in = copies ? copy(a, options.order) : a;
+  Array result = options.order.of(a) == 'F' ? in.transpose().reshape(reversed(shape)).transpose()
+                                            : in.reshape(shape);
+  if (!copies && options.copy && result.storage() != a.storage()) {
+    throw ValueError(
+        fmt::format("reshape: {} is seen as shape {} only by a copy, and copy is false",
+                    a.view().describe(), shape.str()));
+  }
+  return result;
+}
+
+Array asfortranarray(const Array& a, std::optional<Dtype> dtype) {
+  check_defined("asfortranarray", a);
+  Array in = a.ndim() == 0 ? a.reshape({1}) : a;
+  Dtype wanted = dtype.value_or(a.dtype());
+  if (is_f_contiguous(in) && wanted == a.dtype()) return in;
+  return in.astype(wanted, {.order = 'F'});
+}
+
+Array require(const Array& a, std::optional<Dtype> dtype,
+              std::span<const std::string_view> requirements) {
+  check_defined("require", a);
+  char order = 'K';
+  bool own = false, writable = false;
+  for (std::string_view word : requirements) {
+    if (word == "C" || word == "C_CONTIGUOUS" || word == "CONTIGUOUS")
+      order = order == 'F' ? '?' : 'C';
+    else if (word == "F" || word == "F_CONTIGUOUS" || word == "FORTRAN")
+      order = order == 'C' ? '?' : 'F';
+    else if (word == "O" || word == "OWNDATA") own = true;
+    else if (word == "W" || word == "WRITEABLE") writable = true;
+    else if (word != "A" && word != "ALIGNED" && word != "E" && word != "ENSUREARRAY") {
+      throw ValueError(fmt::format(
+          "require: \"{}\" is no requirement; they are \"C\", \"F\", \"A\", \"W\" and \"O\"",
+          word));
+    }
+  }
+  if (order == '?') throw ValueError("require: \"C\" and \"F\" exclude each other");
+  Array result = a.astype(dtype.value_or(a.dtype()), false);
+  if ((order == 'C' && !result.is_contiguous()) || (order == 'F' && !is_f_contiguous(result))) {
+    result = result.copy(order);
+  }
+  bool broadcast = false;
+  for (int i = 0; i < result.ndim(); ++i) {
+    broadcast |= result.strides()[i] == 0 && result.shape()[i] > 1;
+  }
+  bool shared = result.storage() == a.storage() && result.nbytes() != a.storage()->nbytes();
+  return (own && shared) || (writable && broadcast) ? result.copy(order) : result;
+}
+
+Array require(const Array& a, std::optional<Dtype> dtype,
+              std::initializer_list<std::string_view> requirements) {
+  return require(a, dtype,
+                 std::span<const std::string_view>(requirements.begin(), requirements.size()));
+}
+
+}  // namespace xp
+
+}  // namespace rensa
