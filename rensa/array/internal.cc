@@ -50,6 +50,12 @@ Array array_on(StoragePtr storage, const Shape& shape, Dtype dtype, Device devic
 
 }  // namespace
 
+Array on_host(const char* operation, const Array& a) {
+  check_defined(operation, a);
+  refuse_in_trace(operation);
+  return a.to(cpu()).ascontiguous();
+}
+
 Array new_array(const Shape& shape, Dtype dtype, Device device) {
   std::int64_t nbytes = checked_nbytes(shape, dtype);
   StoragePtr storage =

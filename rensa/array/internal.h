@@ -11,6 +11,11 @@
 
 namespace rensa::detail {
 
+/// The array's elements in host memory, in C order, for `operation` to read: `a` itself where it
+/// lies so. Waits. Throws ValueError for an undefined array, NotImplementedError in a function that
+/// is being fused.
+Array on_host(const char* operation, const Array& a);
+
 /// An uninitialized C-contiguous array. Throws ShapeError for a negative extent, OutOfMemoryError
 /// for a size that no memory has.
 Array new_array(const Shape& shape, Dtype dtype, Device device);

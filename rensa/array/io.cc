@@ -21,23 +21,17 @@ std::string with_ending(const std::string& path, std::string_view ending) {
   return path.ends_with(ending) ? path : path + std::string(ending);
 }
 
-// The elements on the host, one after the other.
-Array on_host(const char* operation, const Array& a) {
-  rensa::detail::check_defined(operation, a);
-  return to_cpu(a).ascontiguous();
-}
-
 }  // namespace
 
 void save(const std::string& path, const Array& a) {
-  Array host = on_host("save", a);
+  Array host = rensa::detail::on_host("save", a);
   FileWriter file(with_ending(path, ".npy"));
   write_npy(file, host);
   file.finish();
 }
 
 void save(std::ostream& stream, const Array& a) {
-  Array host = on_host("save", a);
+  Array host = rensa::detail::on_host("save", a);
   FileWriter file(stream);
   write_npy(file, host);
   file.finish();
@@ -142,17 +136,17 @@ Array fromfile(std::istream& stream, Dtype dtype, std::int64_t count, std::int64
 }
 
 std::string tobytes(const Array& a) {
-  Array host = on_host("tobytes", a);
+  Array host = rensa::detail::on_host("tobytes", a);
   return with_host_memory("tobytes", [&] { return std::string(bytes_of(host)); });
 }
 
 void tofile(const Array& a, const std::string& path) {
-  Array host = on_host("tofile", a);
+  Array host = rensa::detail::on_host("tofile", a);
   rensa::detail::write_whole_file(path, bytes_of(host));
 }
 
 void tofile(const Array& a, std::ostream& stream) {
-  Array host = on_host("tofile", a);
+  Array host = rensa::detail::on_host("tofile", a);
   FileWriter file(stream);
   file.write(bytes_of(host));
   file.finish();

@@ -333,7 +333,7 @@ void write_npy(FileWriter& file, const Array& array) {
 }
 
 std::string format_npy(const Array& array) {
-  Array host = to_cpu(array).ascontiguous();
+  Array host = rensa::detail::on_host("save", array);
   return npy_header(host).append(bytes_of(host));
 }
 

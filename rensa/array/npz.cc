@@ -28,7 +28,7 @@ void detail::write_npz(FileWriter& file, std::span<const xp::NamedArray> arrays,
   ZipWriter zip(file);
   for (const auto& [name, array] : arrays) {
     if (array.defined()) {
-      Array host = to_cpu(array).ascontiguous();
+      Array host = rensa::detail::on_host("savez", array);
       zip.add(entry_name(name), {npy_header(host), bytes_of(host)}, compress);
     } else {
       zip.add(entry_name(name), {npy_of_none()}, compress);

@@ -394,7 +394,7 @@ Array edges(const Array& a, int edge) {
 std::string body_of(const Array& a, const Style& style, std::size_t indent, int width) {
   if (a.size() == 0) return "[]";
   bool summarized = a.size() > style.threshold;
-  Array host = to_cpu(summarized ? edges(a, style.edgeitems) : a).ascontiguous();
+  Array host = rensa::detail::on_host("array2string", summarized ? edges(a, style.edgeitems) : a);
   return Layout(format_elements(host, style), host.shape(), a.shape(), style.edgeitems,
                 style.separator)
       .write(std::string(indent + 1, ' '), width);

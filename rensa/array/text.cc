@@ -480,7 +480,7 @@ void write_table(Target& target, const Array& a, const SavetxtOptions& options) 
         fmt::format("savetxt: {} is neither one- nor two-dimensional", a.view().describe()));
   }
   NumberFormat format(options.fmt);
-  Array host = to_cpu(a).ascontiguous();
+  Array host = rensa::detail::on_host("savetxt", a);
   std::int64_t columns = a.ndim() == 2 ? a.shape(1) : 1;
   FileWriter file(target);
   write_lines(options.header, options, &file);

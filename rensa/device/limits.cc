@@ -2,18 +2,12 @@
 #include "rensa/device/limits.h"
 
 #include "rensa/core/error.h"
-#include "rensa/core/thread_state.h"
 #include "rensa/device/cuda_runtime.h"
 #include "rensa/device/devices.h"
 
 namespace rensa::cuda {
 
 namespace {
-
-Device current_gpu() {
-  Device current = ThreadState::current().device;
-  return current.is_cuda() ? current : gpu(0);
-}
 
 void check_gpu(const char* what, Device device) {
   check_device(device);

@@ -13,7 +13,6 @@
 #include "rensa/array/exchange.h"
 #include "rensa/core/error.h"
 #include "rensa/core/once_per_key.h"
-#include "rensa/core/thread_state.h"
 #include "rensa/device/devices.h"
 #include "rensa/device/launcher.h"
 #include "rensa/kernel/compiler.h"

@@ -395,6 +395,16 @@ TEST_P(FuseTest, WhatCannotBeFusedSaysSo) {
   says("to_vector", [](const Array& a) { return a * (a + 1).to_vector<float>()[0]; });
   says("str", [](const Array& a) { return a * static_cast<double>((a + 1).str().size()); });
   says("get", [](const Array& a) { return (a + 1).get() * 2; });
+  says("array2string",
+       [](const Array& a) { return a * static_cast<double>(xp::array2string(a + 1).size()); });
+  says("savetxt", [](const Array& a) {
+    xp::savetxt("nowhere.txt", a + 1);
+    return a;
+  });
+  says("savez", [](const Array& a) {
+    xp::savez("nowhere.npz", {{"a", a + 1}});
+    return a;
+  });
   says("matmul", [](const Array& a) { return xp::matmul(a + 1, a); });
   says("argmax", [](const Array& a) { return xp::argmax(a + 1, 0); });
   std::string text = refusal(
