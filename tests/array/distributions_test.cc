@@ -12,6 +12,7 @@
 #include "rensa/core/samplers.h"
 #include "rensa/core/thread_pool.h"
 #include "tests/array/arrays.h"
+#include "tests/num_threads.h"
 
 namespace rensa {
 namespace {
@@ -191,7 +192,7 @@ TEST_P(DistributionTest, ParametersBroadcast) {
 }
 
 TEST_P(DistributionTest, ElementsDependOnTheirIndexAlone) {
-  int before = get_num_threads();
+  testing::NumThreads scope(get_num_threads());
   for (const Law& law : laws()) {
     Dtype d = is_float(law.name) ? float32 : int64;
     Draw draw = draw_of(law.name);
@@ -204,7 +205,6 @@ TEST_P(DistributionTest, ElementsDependOnTheirIndexAlone) {
     one.resize(11);
     EXPECT_EQ(fewer, one) << law.name;
   }
-  set_num_threads(before);
 }
 
 TEST(Distributions, DevicesDrawTheSame) {

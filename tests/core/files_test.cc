@@ -16,6 +16,7 @@
 #include "rensa/core/error.h"
 #include "rensa/core/user_cache.h"
 #include "tests/temporary_folder.h"
+#include "tests/testing.h"
 
 namespace rensa {
 namespace {
@@ -24,17 +25,9 @@ namespace fs = std::filesystem;
 using detail::read_whole_file;
 using detail::write_whole_file;
 using ::testing::HasSubstr;
+using testing::message_of;
 using testing::read_file;
 using testing::write_file;
-
-template <class F> std::string message_of(F f) {
-  try {
-    f();
-  } catch (const SerializationError& error) {
-    return error.what();
-  }
-  return "no SerializationError";
-}
 
 unsigned mode_of(const std::string& path) {
   struct stat status {};
@@ -51,7 +44,7 @@ std::string message_as_nobody(const std::function<void()>& f) {
     bool ready = ::geteuid() != 0 ||
                  (::setgroups(0, nullptr) == 0 && ::setresgid(65534, 65534, 65534) == 0 &&
                   ::setresuid(65534, 65534, 65534) == 0);
-    std::string message = ready ? message_of(f) : "root's rights stay";
+    std::string message = ready ? message_of<SerializationError>(f) : "root's rights stay";
     (void)!::write(ends[1], message.data(), message.size());
     ::_exit(0);
   }
@@ -117,7 +110,7 @@ TEST_F(FilesTest, LinksAreFollowed) {
   EXPECT_EQ(read_file(folder_ / "deep/target"), "newer");
   EXPECT_TRUE(fs::is_symlink(path_));
   fs::create_symlink("circle", folder_ / "circle");
-  EXPECT_THAT(message_of([&] { write_whole_file(folder_ / "circle", "x"); }),
+  EXPECT_THAT(message_of<SerializationError>([&] { write_whole_file(folder_ / "circle", "x"); }),
               HasSubstr("symbolic links"));
 }
 
@@ -145,7 +138,8 @@ TEST_F(FilesTest, WhatIsNotFinishedChangesNothing) {
 
 TEST_F(FilesTest, DevicesAndPipesAreWrittenTo) {
   fs::create_symlink("/dev/full", folder_ / "full");
-  EXPECT_THAT(message_of([&] { write_whole_file(folder_ / "full", "x"); }), HasSubstr("No space"));
+  EXPECT_THAT(message_of<SerializationError>([&] { write_whole_file(folder_ / "full", "x"); }),
+              HasSubstr("No space"));
   EXPECT_TRUE(fs::is_symlink(folder_ / "full"));
   EXPECT_TRUE(fs::is_character_file("/dev/full"));
   ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
@@ -161,7 +155,7 @@ TEST_F(FilesTest, DevicesAndPipesAreWrittenTo) {
 TEST_F(FilesTest, PathsThatCannotBe) {
   using std::string_literals::operator""s;
   auto written = [](const std::string& path) {
-    return message_of([&] { write_whole_file(path, "x"); });
+    return message_of<SerializationError>([&] { write_whole_file(path, "x"); });
   };
   EXPECT_THAT(written(""), HasSubstr("without a name"));
   EXPECT_THAT(written(path_ + "\0b"s), HasSubstr("NUL"));
@@ -170,7 +164,9 @@ TEST_F(FilesTest, PathsThatCannotBe) {
   EXPECT_THAT(written(folder_ / std::string(300, 'a')), HasSubstr("too long"));
   write_file(path_, "x");
   EXPECT_THAT(written(path_ + "/b"), HasSubstr("Not a directory"));
-  auto read = [](const std::string& path) { return message_of([&] { read_whole_file(path); }); };
+  auto read = [](const std::string& path) {
+    return message_of<SerializationError>([&] { read_whole_file(path); });
+  };
   EXPECT_THAT(read(""), HasSubstr("without a name"));
   EXPECT_THAT(read(folder_.str()), HasSubstr("Is a directory"));
   EXPECT_THAT(read(folder_ / "none"), HasSubstr("No such file"));
@@ -184,10 +180,12 @@ TEST_F(FilesTest, FoldersAreMadeOrSayWhyNot) {
   detail::make_folders(folder_ / "a/b");
   EXPECT_TRUE(fs::is_directory(folder_ / "a/b"));
   write_file(folder_ / "file", "x");
-  EXPECT_THAT(message_of([&] { detail::make_folders(folder_ / "file"); }), HasSubstr("directory"));
-  EXPECT_THAT(message_of([&] { detail::make_folders(folder_ / "file/b"); }),
+  EXPECT_THAT(message_of<SerializationError>([&] { detail::make_folders(folder_ / "file"); }),
               HasSubstr("directory"));
-  EXPECT_THAT(message_of([] { detail::make_folders(""); }), HasSubstr("without a name"));
+  EXPECT_THAT(message_of<SerializationError>([&] { detail::make_folders(folder_ / "file/b"); }),
+              HasSubstr("directory"));
+  EXPECT_THAT(message_of<SerializationError>([] { detail::make_folders(""); }),
+              HasSubstr("without a name"));
 }
 
 TEST_F(FilesTest, ManyWritersOfOnePathLeaveOneWholeFile) {
@@ -204,8 +202,8 @@ TEST_F(FilesTest, ManyWritersOfOnePathLeaveOneWholeFile) {
     if (processes.back() != 0) continue;
     int failed = 0;
     for (int i = 0; i < 25; ++i) {
-      failed |=
-          message_of([&] { write_whole_file(path_, content(writer)); }) != "no SerializationError";
+      failed |= message_of<SerializationError>([&] { write_whole_file(path_, content(writer)); }) !=
+                testing::kNothingThrown;
     }
     ::_exit(failed);
   }
@@ -214,8 +212,9 @@ TEST_F(FilesTest, ManyWritersOfOnePathLeaveOneWholeFile) {
   for (int writer = 4; writer < 10; ++writer) {
     threads.emplace_back([&, writer] {
       for (int i = 0; i < 25; ++i) {
-        std::string message = message_of([&] { write_whole_file(path_, content(writer)); });
-        failures += message != "no SerializationError" || !is_whole(read_whole_file(path_));
+        std::string message =
+            message_of<SerializationError>([&] { write_whole_file(path_, content(writer)); });
+        failures += message != testing::kNothingThrown || !is_whole(read_whole_file(path_));
       }
     });
   }
@@ -247,7 +246,8 @@ TEST_F(FilesTest, ReadersTakeWhatComes) {
   EXPECT_EQ(same.skip(2), 2);
   EXPECT_EQ(same.read(2), "34");
   EXPECT_EQ(same.read_rest(), "56789");
-  EXPECT_THAT(message_of([&] { FileReader again(stream); }), HasSubstr("failed before"));
+  EXPECT_THAT(message_of<SerializationError>([&] { FileReader again(stream); }),
+              HasSubstr("failed before"));
   // Files that say that they are empty, and one without an end.
   EXPECT_THAT(read_whole_file("/proc/self/status"), HasSubstr("Pid:"));
   EXPECT_EQ(FileReader("/dev/zero").read(5), std::string(5, '\0'));
@@ -256,9 +256,10 @@ TEST_F(FilesTest, ReadersTakeWhatComes) {
 TEST_F(FilesTest, StreamsThatFail) {
   std::ofstream closed;
   closed.setstate(std::ios::failbit);
-  EXPECT_THAT(message_of([&] { FileWriter file(closed); }), HasSubstr("failed before"));
+  EXPECT_THAT(message_of<SerializationError>([&] { FileWriter file(closed); }),
+              HasSubstr("failed before"));
   std::ofstream full("/dev/full");
-  EXPECT_THAT(message_of([&] {
+  EXPECT_THAT(message_of<SerializationError>([&] {
                 FileWriter file(full);
                 file.write(std::string(1 << 20, 'x'));
                 file.finish();
@@ -283,7 +284,8 @@ TEST_F(FilesTest, MapsRegularFilesAlone) {
   EXPECT_EQ(FileMapping(path_, Mode::read).size(), 0u);
   ASSERT_EQ(::mkfifo((folder_ / "pipe").c_str(), 0600), 0);
   for (const std::string& bad : {folder_ / "pipe", folder_.str(), folder_ / "none"}) {
-    EXPECT_NE(message_of([&] { FileMapping file(bad, Mode::read); }), "no SerializationError");
+    EXPECT_NE(message_of<SerializationError>([&] { FileMapping file(bad, Mode::read); }),
+              testing::kNothingThrown);
   }
 }
 

@@ -12,9 +12,12 @@
 
 #include "rensa/array.h"
 #include "rensa/core/thread_pool.h"
+#include "tests/num_threads.h"
 
 namespace rensa {
 namespace {
+
+using testing::NumThreads;
 
 // The thread sanitizer lets no child start threads. GCC 12's address sanitizer does not hold the
 // locks of its allocator over a fork, so that a child of busy threads may wait for one for ever.
@@ -57,12 +60,6 @@ class Busy {
   std::vector<std::thread> threads_;
 };
 
-struct Threads {  // for a scope
-  explicit Threads(int n) : previous(get_num_threads()) { set_num_threads(n); }
-  ~Threads() { set_num_threads(previous); }
-  int previous;
-};
-
 bool sums_right() {
   std::atomic<std::int64_t> sum{0};
   parallel_for(1000, 10, [&](std::int64_t begin, std::int64_t end) {
@@ -73,7 +70,7 @@ bool sums_right() {
 
 TEST(Fork, TheChildComputesWhileTheParentDoes) {
   if (!kForks) GTEST_SKIP() << "not under this sanitizer";
-  Threads scope(8);
+  NumThreads scope(8);
   Busy busy(2, [] { sums_right(); });
   for (int i = 0; i < 30; ++i) ASSERT_EQ(status_of_child(sums_right), 0) << "fork " << i;
   EXPECT_TRUE(sums_right());
@@ -81,7 +78,7 @@ TEST(Fork, TheChildComputesWhileTheParentDoes) {
 
 TEST(Fork, TheChildHasThreadsOfItsOwn) {
   if (!kForks) GTEST_SKIP() << "not under this sanitizer";
-  Threads scope(2);
+  NumThreads scope(2);
   ASSERT_TRUE(sums_right());
   auto meet = [] {
     std::atomic<int> arrived{0};

@@ -16,19 +16,16 @@
 
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
+#include "tests/num_threads.h"
 
 namespace rensa {
 namespace {
 
-struct Threads {  // for a scope
-  explicit Threads(int n) : previous(get_num_threads()) { set_num_threads(n); }
-  ~Threads() { set_num_threads(previous); }
-  int previous;
-};
+using testing::NumThreads;
 
 TEST(ParallelFor, CutsAtMultiplesOfTheGrain) {
   for (int threads : {1, 2, 5}) {
-    Threads scope(threads);
+    NumThreads scope(threads);
     for (std::int64_t n : {0, 1, 9, 10, 11, 95, 1000}) {
       std::mutex mutex;
       std::set<std::pair<std::int64_t, std::int64_t>> pieces;
@@ -44,7 +41,7 @@ TEST(ParallelFor, CutsAtMultiplesOfTheGrain) {
 }
 
 TEST(ParallelFor, RunsOnSeveralThreadsAtOnce) {
-  Threads scope(3);
+  NumThreads scope(3);
   std::atomic<int> arrived{0};
   // Each piece waits for the others: only three threads at once get through.
   parallel_for(3, 1, [&](std::int64_t, std::int64_t) {
@@ -56,7 +53,7 @@ TEST(ParallelFor, RunsOnSeveralThreadsAtOnce) {
 }
 
 TEST(ParallelFor, RethrowsAndStaysUsable) {
-  Threads scope(4);
+  NumThreads scope(4);
   for (int round = 0; round < 50; ++round) {
     try {
       parallel_for(100, 1, [&](std::int64_t begin, std::int64_t) {
@@ -75,7 +72,7 @@ TEST(ParallelFor, RethrowsAndStaysUsable) {
 }
 
 TEST(ParallelFor, NestedCallsStayInTheThread) {
-  Threads scope(4);
+  NumThreads scope(4);
   std::atomic<int> total{0};
   parallel_for(16, 1, [&](std::int64_t, std::int64_t) {
     auto self = std::this_thread::get_id();
@@ -89,7 +86,7 @@ TEST(ParallelFor, NestedCallsStayInTheThread) {
 }
 
 TEST(ParallelFor, ServesManyCallersAtOnce) {
-  Threads scope(3);
+  NumThreads scope(3);
   std::vector<std::thread> callers;
   std::vector<long> sums(6);
   for (std::size_t c = 0; c < sums.size(); ++c) {
@@ -108,7 +105,7 @@ TEST(ParallelFor, ServesManyCallersAtOnce) {
 }
 
 TEST(ParallelFor, ThreadsSleepAndWake) {
-  Threads scope(2);
+  NumThreads scope(2);
   std::set<std::thread::id> seen;
   for (int round = 0; round < 20; ++round) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));  // past the time of spinning
@@ -135,7 +132,7 @@ TEST(ParallelFor, ExitDoesNotHang) {
       ::testing::ExitedWithCode(7), "");
 }
 
-TEST(NumThreads, IsChecked) {
+TEST(SetNumThreads, IsChecked) {
   EXPECT_GE(get_num_threads(), 1);
   EXPECT_THROW(set_num_threads(0), ValueError);
   EXPECT_THROW(set_num_threads(-1), ValueError);

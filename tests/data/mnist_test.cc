@@ -18,6 +18,7 @@
 #include "rensa/core/thread_pool.h"
 #include "rensa/data/download.h"
 #include "rensa/data/idx.h"
+#include "tests/num_threads.h"
 #include "tests/temporary_folder.h"
 #include "tests/testing.h"
 
@@ -25,6 +26,8 @@ namespace rensa {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::message_of;
+using testing::NumThreads;
 using testing::TemporaryFolder;
 
 std::string big_endian(std::uint32_t value) {
@@ -45,20 +48,11 @@ void write_gz(const std::string& path, const std::string& content) {
   gzclose(file);
 }
 
-template <class F> std::string message_of(F f) {
-  try {
-    f();
-  } catch (const SerializationError& error) {
-    return error.what();
-  }
-  return "no SerializationError";
-}
-
 class IdxTest : public ::testing::Test {
  protected:
   std::string read(const std::string& content) {
     write_gz(folder_ / "a.gz", content);
-    return message_of([&] { read_idx_gz(folder_ / "a.gz", 1); });
+    return message_of<SerializationError>([&] { read_idx_gz(folder_ / "a.gz", 1); });
   }
   TemporaryFolder folder_;
 };
@@ -75,28 +69,31 @@ TEST_F(IdxTest, BadFilesAreNamed) {
   EXPECT_THAT(read(idx(2049, {5}, "abc")), HasSubstr("declares 5 bytes, 3 are there"));
   EXPECT_THAT(read(idx(2049, {2}, "abc")), HasSubstr("goes on after"));
   EXPECT_THAT(read("ab"), HasSubstr("within the idx header"));
-  EXPECT_THAT(message_of([&] { read_idx_gz(folder_ / "none.gz", 1); }),
+  EXPECT_THAT(message_of<SerializationError>([&] { read_idx_gz(folder_ / "none.gz", 1); }),
               HasSubstr("cannot be opened"));
 }
 
 TEST_F(IdxTest, NoFilesAreNamed) {
   ASSERT_EQ(::mkfifo((folder_ / "pipe").c_str(), 0600), 0);
   for (const std::string& path : {folder_ / "pipe", folder_.str()}) {
-    EXPECT_THAT(message_of([&] { read_idx_gz(path, 1); }), HasSubstr("no regular file"));
+    EXPECT_THAT(message_of<SerializationError>([&] { read_idx_gz(path, 1); }),
+                HasSubstr("no regular file"));
   }
 }
 
 TEST_F(IdxTest, TakesNoMemoryForSizesThatTheFileCannotHold) {
   EXPECT_THAT(read(idx(2049, {0xfffffff0}, "ab")), HasSubstr("compressed bytes can hold"));
   write_gz(folder_ / "b.gz", idx(2051, {0xffffffff, 0xffffffff, 0xffffffff}, "ab"));
-  EXPECT_THAT(message_of([&] { read_idx_gz(folder_ / "b.gz", 3); }), HasSubstr("can hold"));
+  EXPECT_THAT(message_of<SerializationError>([&] { read_idx_gz(folder_ / "b.gz", 3); }),
+              HasSubstr("can hold"));
 }
 
 TEST_F(IdxTest, DamagedGzip) {
   write_gz(folder_ / "a.gz", idx(2049, {1000}, std::string(1000, 'x')));
   std::string bytes = testing::read_file(folder_ / "a.gz");
   testing::write_file(folder_ / "a.gz", bytes.substr(0, bytes.size() - 12));
-  EXPECT_NE(message_of([&] { read_idx_gz(folder_ / "a.gz", 1); }), "no SerializationError");
+  EXPECT_NE(message_of<SerializationError>([&] { read_idx_gz(folder_ / "a.gz", 1); }),
+            testing::kNothingThrown);
   for (int ndim : {-1, 0, 9, 1000000}) {
     EXPECT_THROW(read_idx_gz(folder_ / "a.gz", ndim), ValueError) << ndim;
   }
@@ -164,7 +161,7 @@ TEST(Mnist, ImagesAndLabelsOfDifferentCounts) {
   Environment a("RENSA_DATASET_ROOT", root.str());
   write_small_mnist(root / "mnist");
   write_gz(root / "mnist/train-labels-idx1-ubyte.gz", idx(2049, {1}, "a"));
-  EXPECT_THAT(message_of([] { datasets::get_mnist(); }), HasSubstr("2 images"));
+  EXPECT_THAT(message_of<SerializationError>([] { datasets::get_mnist(); }), HasSubstr("2 images"));
 }
 
 std::string sha256_of(const std::string& text) {
@@ -181,7 +178,7 @@ class DownloadTest : public ::testing::Test {
  protected:
   std::string url(const std::string& name) const { return "file://" + (folder_ / name); }
   std::string failure(std::vector<std::string> urls, const FileIdentity& wanted) const {
-    return message_of([&] { download(urls, wanted, folder_ / "a"); });
+    return message_of<SerializationError>([&] { download(urls, wanted, folder_ / "a"); });
   }
   std::ptrdiff_t count() const {
     return std::distance(std::filesystem::directory_iterator(folder_.str()), {});
@@ -212,7 +209,7 @@ TEST_F(DownloadTest, AWholeFileIsKeptAndADamagedOneReplaced) {
   download(std::vector<std::string>{url("missing")}, identity_of(content_), folder_ / "a");
   testing::write_file(folder_ / "a", std::string(5000, 'x'));
   EXPECT_FALSE(is_file(folder_ / "a", identity_of(content_)));
-  EXPECT_NE(failure({url("missing")}, identity_of(content_)), "no SerializationError");
+  EXPECT_NE(failure({url("missing")}, identity_of(content_)), testing::kNothingThrown);
   testing::write_file(folder_ / "right", content_);
   download(std::vector<std::string>{url("right")}, identity_of(content_), folder_ / "a");
   EXPECT_TRUE(is_file(folder_ / "a", identity_of(content_)));
@@ -242,16 +239,16 @@ TEST_F(DownloadTest, PlacesThatCannotBe) {
   std::filesystem::remove(folder_ / "a");
   testing::write_file(folder_ / "victim", "precious");
   std::filesystem::create_symlink("victim", folder_ / "a.part");
-  EXPECT_NE(failure({url("right")}, identity_of(content_)), "no SerializationError");
+  EXPECT_NE(failure({url("right")}, identity_of(content_)), testing::kNothingThrown);
   EXPECT_EQ(testing::read_file(folder_ / "victim"), "precious");
   std::filesystem::remove(folder_ / "a.part");
   ASSERT_EQ(::mkfifo((folder_ / "a.part").c_str(), 0600), 0);
-  EXPECT_NE(failure({url("right")}, identity_of(content_)), "no SerializationError");
-  EXPECT_NE(message_of([&] {
+  EXPECT_NE(failure({url("right")}, identity_of(content_)), testing::kNothingThrown);
+  EXPECT_NE(message_of<SerializationError>([&] {
               download(std::vector<std::string>{url("right")}, identity_of(content_),
                        folder_ / "no/a");
             }),
-            "no SerializationError");
+            testing::kNothingThrown);
 }
 
 TEST_F(DownloadTest, ManyAtOnceFetchOneWholeFile) {
@@ -260,7 +257,8 @@ TEST_F(DownloadTest, ManyAtOnceFetchOneWholeFile) {
   FileIdentity wanted = identity_of(content);
   auto fetch = [&] {
     std::vector<std::string> urls{url("right")};
-    return message_of([&] { download(urls, wanted, folder_ / "a"); }) == "no SerializationError" &&
+    return message_of<SerializationError>([&] { download(urls, wanted, folder_ / "a"); }) ==
+               testing::kNothingThrown &&
            is_file(folder_ / "a", wanted);
   };
   std::vector<pid_t> processes;
@@ -355,10 +353,10 @@ TEST_F(DownloadTest, RedirectsLeadToHttpsAlone) {
 
 TEST(SyntheticDigits, AreTheSameOnAnyNumberOfThreads) {
   auto first = datasets::get_synthetic_digits(300, 20, 7);
-  int threads = get_num_threads();
-  set_num_threads(threads + 2);
-  auto second = datasets::get_synthetic_digits(300, 20, 7);
-  set_num_threads(threads);
+  auto second = [] {
+    NumThreads scope(get_num_threads() + 2);
+    return datasets::get_synthetic_digits(300, 20, 7);
+  }();
   for (int c : {0, 1}) {
     EXPECT_TRUE(xp::array_equal((*first.train.columns())[c], (*second.train.columns())[c]));
     EXPECT_TRUE(xp::array_equal((*first.test.columns())[c], (*second.test.columns())[c]));

@@ -1,6 +1,8 @@
 // A memory source that counts, and streams that do nothing: what the pool's tests stand on.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -152,5 +154,19 @@ inline std::unique_ptr<MemorySource> FakeDevice::source() {
 inline std::shared_ptr<cuda::StreamState> fake_stream() {
   return std::make_shared<cuda::StreamState>(gpu(0), nullptr, false);
 }
+
+/// A pool of gpu(0) over 1 GiB of such memory.
+class PoolFixture : public ::testing::Test {
+ protected:
+  PoolFixture() {
+    pool.set_caching(true);  // whatever the environment says
+    pool.set_poison(false);
+  }
+  StoragePtr get(std::int64_t nbytes) { return pool.malloc(nbytes, stream.get()); }
+
+  FakeDevice device{1_GiB};
+  std::shared_ptr<cuda::StreamState> stream = fake_stream(), other = fake_stream();
+  MemoryPool pool{gpu(0), device.source()};
+};
 
 }  // namespace rensa::testing

@@ -20,18 +20,7 @@ namespace {
 using testing::fake_stream;
 using testing::FakeDevice;
 
-class MemoryPoolTest : public ::testing::Test {
- protected:
-  MemoryPoolTest() {
-    pool.set_caching(true);  // whatever the environment says
-    pool.set_poison(false);
-  }
-  StoragePtr get(std::int64_t nbytes) { return pool.malloc(nbytes, stream.get()); }
-
-  FakeDevice device{1_GiB};
-  std::shared_ptr<cuda::StreamState> stream = fake_stream(), other = fake_stream();
-  MemoryPool pool{gpu(0), device.source()};
-};
+using MemoryPoolTest = testing::PoolFixture;
 
 TEST_F(MemoryPoolTest, BlocksAreWhatWasAskedFor) {
   for (std::int64_t nbytes : {0, 1, 511, 512, 513, 1 << 20, (1 << 20) + 1, 3 << 20}) {

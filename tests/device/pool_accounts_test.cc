@@ -16,18 +16,7 @@ namespace {
 using testing::fake_stream;
 using testing::FakeDevice;
 
-class PoolAccounts : public ::testing::Test {
- protected:
-  PoolAccounts() {
-    pool.set_caching(true);  // whatever the environment says
-    pool.set_poison(false);
-  }
-  StoragePtr get(std::int64_t nbytes) { return pool.malloc(nbytes, stream.get()); }
-
-  FakeDevice device{1_GiB};
-  std::shared_ptr<cuda::StreamState> stream = fake_stream(), other = fake_stream();
-  MemoryPool pool{gpu(0), device.source()};
-};
+using PoolAccounts = testing::PoolFixture;
 
 TEST_F(PoolAccounts, LimitsMayBeShares) {
   EXPECT_EQ(pool.capacity(), 1_GiB);

@@ -46,15 +46,6 @@ void initialize(Net& net) {
   net.l2.W.initialize({3, 3});
 }
 
-template <class E, class F> std::string message_of(F f) {
-  try {
-    f();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "not thrown";
-}
-
 class NpzTest : public ::testing::Test {
  protected:
   std::string path_of(const std::string& name) const { return folder_ / name; }
@@ -120,8 +111,8 @@ TEST_F(NpzTest, AFileOfAnotherModelListsTheKeysOfBoth) {
   Net net;
   initialize(net);
   net.fill(5);
-  std::string message =
-      message_of<SerializationError>([&] { serializers::load_npz(path_of("a.npz"), net); });
+  std::string message = testing::message_of<SerializationError>(
+      [&] { serializers::load_npz(path_of("a.npz"), net); });
   EXPECT_THAT(message, HasSubstr("l1/W, l1/b, l2/W, l2/b, mean, N"));
   EXPECT_THAT(message, HasSubstr("[W, b]"));
   serializers::load_npz(path_of("a.npz"), net, {.strict = false});
@@ -147,7 +138,7 @@ TEST_F(NpzTest, AWrongShapeNamesTheParameterAndChangesNothing) {
   target.fill(5);
   serializers::save_npz(path_of("a.npz"), source);
   std::string message =
-      message_of<ShapeError>([&] { serializers::load_npz(path_of("a.npz"), target); });
+      testing::message_of<ShapeError>([&] { serializers::load_npz(path_of("a.npz"), target); });
   EXPECT_THAT(message, HasSubstr("l2/W: the file has shape (3, 3), the model (3, 4)"));
   EXPECT_EQ(target.l1.W.array().to_vector<float>(), std::vector<float>(6, 5));
 }
@@ -168,9 +159,9 @@ TEST_F(NpzTest, DtypesAreConvertedWithinTheirKind) {
   EXPECT_EQ(layer.W.dtype(), float32);
   EXPECT_EQ(layer.W.array().to_vector<float>(), (std::vector<float>{1.5f, 2.5f}));
   write(xp::zeros({2}, complex64, cpu()));
-  EXPECT_THAT(
-      message_of<SerializationError>([&] { serializers::load_npz(path_of("a.npz"), layer); }),
-      HasSubstr("complex64"));
+  EXPECT_THAT(testing::message_of<SerializationError>(
+                  [&] { serializers::load_npz(path_of("a.npz"), layer); }),
+              HasSubstr("complex64"));
 }
 
 TEST_F(NpzTest, DamagedFilesAreErrorsAtEveryByte) {
@@ -211,9 +202,9 @@ TEST_F(NpzTest, SizesThatTheFileCannotHoldTakeNoMemory) {
   for (int i = 0; i < 6; ++i) file[field + static_cast<std::size_t>(i)] = '\xff';
   testing::write_file(path_of("b.npz"), file);
   Layer target;
-  EXPECT_THAT(
-      message_of<SerializationError>([&] { serializers::load_npz(path_of("b.npz"), target); }),
-      HasSubstr("can hold"));
+  EXPECT_THAT(testing::message_of<SerializationError>(
+                  [&] { serializers::load_npz(path_of("b.npz"), target); }),
+              HasSubstr("can hold"));
 }
 
 TEST_F(NpzTest, TheFileIsReplacedAsAWhole) {
@@ -242,10 +233,12 @@ TEST_F(NpzTest, NamesThatNoArchiveHoldsLeaveTheFileAsItIs) {
   serializers::save_npz(path_of("a.npz"), layer);
   std::string before = testing::read_file(path_of("a.npz"));
   NamedLayer too_long(std::string(70000, 'x')), no_text("\xff");
-  EXPECT_THAT(message_of<ValueError>([&] { serializers::save_npz(path_of("a.npz"), too_long); }),
-              HasSubstr("65535"));
-  EXPECT_THAT(message_of<ValueError>([&] { serializers::save_npz(path_of("a.npz"), no_text); }),
-              HasSubstr("UTF-8"));
+  EXPECT_THAT(
+      testing::message_of<ValueError>([&] { serializers::save_npz(path_of("a.npz"), too_long); }),
+      HasSubstr("65535"));
+  EXPECT_THAT(
+      testing::message_of<ValueError>([&] { serializers::save_npz(path_of("a.npz"), no_text); }),
+      HasSubstr("UTF-8"));
   EXPECT_EQ(testing::read_file(path_of("a.npz")), before);
 }
 

@@ -25,18 +25,11 @@ using ::testing::HasSubstr;
 using testing::Line;
 using testing::TemporaryFolder;
 
-template <class E, class F> std::string message_of(F f) {
-  try {
-    f();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "nothing of this type was thrown";
-}
-
 class TrainerTest : public ::testing::Test {
  protected:
-  TrainerTest() { optimizer_.setup(model_); }
+  // A shell has the programs that it starts in the background ignore Ctrl-C.
+  TrainerTest() : interrupt_(::signal(SIGINT, SIG_DFL)) { optimizer_.setup(model_); }
+  ~TrainerTest() override { ::signal(SIGINT, interrupt_); }
   Trainer make_trainer(Trigger stop, std::int64_t batch_size = 2, std::int64_t n = 4) {
     iterators::SerialIterator iterator(testing::line_data(n), batch_size, {.shuffle = false});
     return Trainer(StandardUpdater(iterator, optimizer_), std::move(stop), folder_ / "out");
@@ -44,6 +37,9 @@ class TrainerTest : public ::testing::Test {
   Line model_;
   optimizers::SGD optimizer_{0.01};
   TemporaryFolder folder_;
+
+ private:
+  void (*interrupt_)(int);
 };
 
 TEST_F(TrainerTest, LearnsAndStopsAtTheTrigger) {
@@ -270,7 +266,7 @@ TEST_F(TrainerTest, ALogThatCannotBeWrittenSaysWhy) {
   std::filesystem::create_symlink("/dev/full", folder_ / "out/log");
   Trainer trainer = make_trainer({1, "epoch"});
   trainer.extend(extensions::LogReport());
-  EXPECT_THAT(message_of<SerializationError>([&] { trainer.run(); }),
+  EXPECT_THAT(testing::message_of<SerializationError>([&] { trainer.run(); }),
               AllOf(HasSubstr("LogReport"), HasSubstr("out/log"), HasSubstr("No space left")));
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_ / "out"), {}), 1);
 }
