@@ -19,7 +19,7 @@ using namespace rensa;
 struct MLP : Chain<MLP> {
   L::Linear l1{784, 1000}, l2{1000, 1000}, l3{1000, 10};
   void members(Visitor& v) override { v("l1", l1), v("l2", l2), v("l3", l3); }
-  Variable operator()(const Variable& x) { return l3(F::relu(l2(F::relu(l1(x))))); }
+  Variable operator()(const Variable& x) const { return l3(F::relu(l2(F::relu(l1(x))))); }
 };
 
 struct Options {

@@ -25,7 +25,7 @@ struct MLP : Chain<MLP> {
     v("l2", l2);
     v("l3", l3);
   }
-  Variable operator()(const Variable& x) { return l3(F::relu(l2(F::relu(l1(x))))); }
+  Variable operator()(const Variable& x) const { return l3(F::relu(l2(F::relu(l1(x))))); }
 };
 
 struct Data {

@@ -1,4 +1,4 @@
-// Arrays, variables, shapes, dtypes and devices in {fmt}'s format strings, as they print to
+// Arrays, variables, links, shapes, dtypes and devices in {fmt}'s format strings, as they print to
 // streams: fmt::print("{} {:>20}\n", a, a.shape()). For programs that use {fmt}, whose headers have
 // to be there.
 #pragma once

@@ -1,6 +1,6 @@
-// Arrays, variables, shapes, dtypes and devices in std::format's format strings, as they print to
-// streams: std::format("{} {:>20}", a, a.shape()). Where the standard library has no <format>,
-// nothing.
+// Arrays, variables, links, shapes, dtypes and devices in std::format's format strings, as they
+// print to streams: std::format("{} {:>20}", a, a.shape()). Where the standard library has no
+// <format>, nothing.
 #pragma once
 
 #include <version>

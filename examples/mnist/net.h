@@ -12,7 +12,7 @@ struct MLP : rensa::Chain<MLP> {
     v("l2", l2);
     v("l3", l3);
   }
-  rensa::Variable operator()(const rensa::Variable& x) {
+  rensa::Variable operator()(const rensa::Variable& x) const {
     using namespace rensa;
     return l3(F::relu(l2(F::relu(l1(x)))));
   }

@@ -26,7 +26,7 @@ struct ParallelMLP : Chain<ParallelMLP> {
     v("mlp2_gpu0", mlp2_gpu0);
     v("mlp2_gpu1", mlp2_gpu1);
   }
-  Variable operator()(const Variable& x) {  // x is on device0
+  Variable operator()(const Variable& x) const {  // x is on device0
     auto z0 = mlp1_gpu0(x), z1 = mlp1_gpu1(F::copy(x, device1));
     auto h0 = F::relu(z0 + F::copy(z1, device0)), h1 = F::relu(z1 + F::copy(z0, device1));
     return mlp2_gpu0(h0) + F::copy(mlp2_gpu1(h1), device0);

@@ -9,13 +9,14 @@
 namespace rensa {
 
 class Variable;  // rensa/autograd/variable.h
+class Link;      // rensa/links/link.h
 
 namespace detail {
 
 template <class T>
-concept Printable =
-    std::derived_from<T, Array> || std::same_as<T, Array::Selection> || std::same_as<T, Shape> ||
-    std::same_as<T, Variable> || std::same_as<T, Device> || std::same_as<T, Dtype>;
+concept Printable = std::derived_from<T, Array> || std::derived_from<T, Link> ||
+    std::same_as<T, Array::Selection> || std::same_as<T, Shape> || std::derived_from<T, Variable> ||
+    std::same_as<T, Device> || std::same_as<T, Dtype>;
 
 template <Printable T> std::string text_of(const T& value) {
   if constexpr (std::same_as<T, Dtype>) return std::string(dtype_name(value));

@@ -47,6 +47,13 @@ std::shared_ptr<VariableBody> copy_parameter(const VariableBody& source) {
   return new_parameter(source, std::move(fresh));
 }
 
+ParameterState& state_of(const ParameterRef& parameter, const char* operation) {
+  if (parameter.defined()) return *parameter.body()->parameter;
+  throw ValueError(fmt::format(
+      "{}: this parameter is undefined (default-constructed); a Parameter takes an initializer",
+      operation));
+}
+
 }  // namespace
 
 namespace autograd {
@@ -137,10 +144,10 @@ CopyModeScope::CopyModeScope(CopyMode mode) : previous_(std::exchange(copy_mode,
 CopyModeScope::~CopyModeScope() { copy_mode = previous_; }
 
 void ParameterRef::initialize(const Shape& shape) const {
+  const ParameterState& state = state_of(*this, "initialize");
   if (is_initialized()) return;
   ThreadState& thread = ThreadState::current();
   if (thread.recorder) thread.recorder->cannot_record("it initializes a parameter");
-  const ParameterState& state = *body_->parameter;
   const Array& values = state.initializer.values();
   bool has_dtype = values.defined() && dtype_kind(values.dtype()) == 'f';
   Array array = xp::empty(shape, has_dtype ? values.dtype() : config().dtype, state.device);
@@ -149,8 +156,9 @@ void ParameterRef::initialize(const Shape& shape) const {
 }
 
 const ParameterRef& ParameterRef::to(Device device) const {
+  ParameterState& state = state_of(*this, "to");
   if (!is_initialized()) {
-    body_->parameter->device = device;
+    state.device = device;
     return *this;
   }
   if (body_->array.device() == device) return *this;
@@ -160,16 +168,20 @@ const ParameterRef& ParameterRef::to(Device device) const {
   return *this;
 }
 
-Device ParameterRef::device() const { return autograd::home_device(*body_); }
+Device ParameterRef::device() const { return state_of(*this, "device").device; }
 
-bool ParameterRef::update_enabled() const { return body_->parameter->update_enabled; }
-void ParameterRef::set_update_enabled(bool on) const { body_->parameter->update_enabled = on; }
+bool ParameterRef::update_enabled() const {
+  return state_of(*this, "update_enabled").update_enabled;
+}
+void ParameterRef::set_update_enabled(bool on) const {
+  state_of(*this, "set_update_enabled").update_enabled = on;
+}
 
 const std::shared_ptr<UpdateRule>& ParameterRef::update_rule() const {
-  return body_->parameter->rule;
+  return state_of(*this, "update_rule").rule;
 }
 void ParameterRef::set_update_rule(std::shared_ptr<UpdateRule> rule) const {
-  body_->parameter->rule = std::move(rule);
+  state_of(*this, "set_update_rule").rule = std::move(rule);
 }
 
 }  // namespace rensa

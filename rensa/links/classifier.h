@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <type_traits>
 #include <utility>
 
 #include "rensa/device/launcher.h"
@@ -15,7 +16,7 @@ namespace rensa {
 namespace links {
 
 /// loss = lossfun(predictor(x), t), reported as "loss"; accfun of the same as "accuracy". What the
-/// last call computed stays in y, loss and accuracy.
+/// last call computed stays in y, loss and accuracy, unless the classifier is const.
 template <class Predictor> class Classifier : public Chain<Classifier<Predictor>> {
  public:
   using Measure = std::function<Variable(const Variable& y, const Variable& t)>;
@@ -33,14 +34,14 @@ template <class Predictor> class Classifier : public Chain<Classifier<Predictor>
 
   Variable operator()(const Variable& x, const Variable& t) {
     y = loss = accuracy = {};  // lets go of the last call's graph
-    Variable scores = predictor(x), result = lossfun(scores, t), measure;
-    report({{"loss", result}}, *this);
-    if (compute_accuracy) {
-      measure = accfun(scores, t);
-      report({{"accuracy", measure}}, *this);
-    }
+    Variable scores = predictor(x);
+    auto [result, measure] = judge(scores, t);
     keep(scores, result, measure);
     return result;
+  }
+  Variable operator()(const Variable& x, const Variable& t)
+      const requires std::is_invocable_r_v<Variable, const Predictor&, const Variable&> {
+    return judge(predictor(x), t).first;
   }
 
   Predictor predictor;
@@ -49,6 +50,17 @@ template <class Predictor> class Classifier : public Chain<Classifier<Predictor>
   Variable y, loss, accuracy;
 
  private:
+  // The loss and the accuracy, which are reported.
+  std::pair<Variable, Variable> judge(const Variable& scores, const Variable& t) const {
+    Variable result = lossfun(scores, t), measure;
+    report({{"loss", result}}, *this);
+    if (compute_accuracy) {
+      measure = accfun(scores, t);
+      report({{"accuracy", measure}}, *this);
+    }
+    return {result, measure};
+  }
+
   // A recording keeps the arrays, which replays renew, without their graph.
   void keep(const Variable& scores, const Variable& result, const Variable& measure) {
     auto store = [](Classifier& self, const Variable& a, const Variable& b, const Variable& c) {

@@ -317,25 +317,31 @@ std::string Link::str() const {
 
 std::ostream& operator<<(std::ostream& os, const Link& link) { return os << link.str(); }
 
-void Link::throw_not_callable(const Variables& x, unsigned numbers) const {
-  std::string given, taken;
+void Link::throw_not_callable(const Variables& x, unsigned taken,
+                              unsigned taken_if_not_const) const {
+  std::string given, numbers;
   for (const Variable& v : x) {
     given += (given.empty() ? "" : ", ") +
              (v.defined() ? v.array().view().describe() : std::string("undefined"));
   }
   for (int n = 0; n < 8; ++n) {
-    if (numbers >> n & 1u) taken += fmt::format("{}{}", taken.empty() ? "" : " or ", n);
+    if (taken >> n & 1u) numbers += fmt::format("{}{}", numbers.empty() ? "" : " or ", n);
   }
   std::string text = fmt::format("{} was called with {} variable{} ({}), ", type_name(), x.size(),
                                  x.size() == 1 ? "" : "s", given);
-  if (taken.empty()) {
+  if (x.size() < 8 && taken_if_not_const >> x.size() & 1u) {
+    throw NotImplementedError(
+        text +
+        "but the model is const and its operator() is not: end its declaration with `const`");
+  }
+  if (numbers.empty()) {
     throw NotImplementedError(text +
                               "but has no operator() that takes Variables and gives a Variable");
   }
   throw NotImplementedError(fmt::format(
       "{}but its operator() takes {}; for (x, t) of a data set, L::Classifier(model) or a loss "
       "function (StandardUpdater's loss_func) makes a loss of what the model gives for x",
-      text, taken));
+      text, numbers));
 }
 
 Link& Link::to(Device device) {

@@ -6,7 +6,7 @@
 //     L::Linear l1, l2, l3;
 //     MLP(int64_t units, int64_t out) : l1(units), l2(units), l3(out) {}
 //     void members(Visitor& v) { v("l1", l1); v("l2", l2); v("l3", l3); }
-//     Variable operator()(const Variable& x) { return l3(F::relu(l2(F::relu(l1(x))))); }
+//     Variable operator()(const Variable& x) const { return l3(F::relu(l2(F::relu(l1(x))))); }
 //   };
 #pragma once
 
@@ -66,7 +66,9 @@ class Link {
 
   /// Calls the model, for those that know it as a Link: updaters and evaluators. Chain forwards to
   /// the derived operator() of that many Variables; throws NotImplementedError where there is none.
-  virtual Variable invoke(const Variables& x) { throw_not_callable(x, 0); }
+  /// A const model is called by an operator() that is const.
+  virtual Variable invoke(const Variables& x) { return std::as_const(*this).invoke(x); }
+  virtual Variable invoke(const Variables& x) const { throw_not_callable(x, 0, 0); }
   /// A copy on the heap, as the current CopyModeScope says. Throws NotImplementedError for a model
   /// that cannot be copied.
   virtual std::unique_ptr<Link> clone() const {
@@ -104,9 +106,11 @@ class Link {
   std::shared_ptr<LinkAnchor> anchor() const;
 
  protected:
-  /// Throws NotImplementedError: the operator() takes other numbers of Variables than x.size(),
-  /// those whose bit (1 << number) is set.
-  [[noreturn]] void throw_not_callable(const Variables& x, unsigned numbers) const;
+  /// Throws NotImplementedError: an operator() for x.size() Variables is not there, or not on a
+  /// const model. The bits 1 << n of `taken` say for which numbers one is, those of
+  /// `taken_if_not_const` for which one would be.
+  [[noreturn]] void throw_not_callable(const Variables& x, unsigned taken,
+                                       unsigned taken_if_not_const) const;
 
  private:
   // members() is not const, so that one function shows what is read and what is written.
@@ -136,20 +140,9 @@ template <class Derived> class Chain : public Link {
     return Derived(static_cast<const Derived&>(*this));
   }
 
-  Variable invoke(const Variables& x) override {
-    using V = const Variable&;
-    if constexpr (std::is_invocable_r_v<Variable, Derived&, V>) {
-      if (x.size() == 1) return self()(x[0]);
-    }
-    if constexpr (std::is_invocable_r_v<Variable, Derived&, V, V>) {
-      if (x.size() == 2) return self()(x[0], x[1]);
-    }
-    if constexpr (std::is_invocable_r_v<Variable, Derived&, V, V, V>) {
-      if (x.size() == 3) return self()(x[0], x[1], x[2]);
-    }
-    throw_not_callable(x, std::is_invocable_r_v<Variable, Derived&, V> * 2u |
-                              std::is_invocable_r_v<Variable, Derived&, V, V> * 4u |
-                              std::is_invocable_r_v<Variable, Derived&, V, V, V> * 8u);
+  Variable invoke(const Variables& x) override { return call(self(), x); }
+  Variable invoke(const Variables& x) const override {
+    return call(static_cast<const Derived&>(*this), x);
   }
   std::unique_ptr<Link> clone() const override {
     if constexpr (std::is_copy_constructible_v<Derived>) {
@@ -161,6 +154,26 @@ template <class Derived> class Chain : public Link {
 
  private:
   Derived& self() { return static_cast<Derived&>(*this); }
+  // The numbers of Variables that an operator() takes, as bits.
+  template <class Self> static constexpr unsigned callable_with() {
+    using V = const Variable&;
+    return std::is_invocable_r_v<Variable, Self&, V> * 2u |
+           std::is_invocable_r_v<Variable, Self&, V, V> * 4u |
+           std::is_invocable_r_v<Variable, Self&, V, V, V> * 8u;
+  }
+  template <class Self> static Variable call(Self& self, const Variables& x) {
+    using V = const Variable&;
+    if constexpr (std::is_invocable_r_v<Variable, Self&, V>) {
+      if (x.size() == 1) return self(x[0]);
+    }
+    if constexpr (std::is_invocable_r_v<Variable, Self&, V, V>) {
+      if (x.size() == 2) return self(x[0], x[1]);
+    }
+    if constexpr (std::is_invocable_r_v<Variable, Self&, V, V, V>) {
+      if (x.size() == 3) return self(x[0], x[1], x[2]);
+    }
+    self.throw_not_callable(x, callable_with<Self>(), callable_with<Derived>());
+  }
 };
 
 }  // namespace rensa

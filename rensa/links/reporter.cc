@@ -22,7 +22,7 @@ struct ReporterState {
 
 Reporter::Reporter() : state_(std::make_shared<ReporterState>()) {}
 
-void Reporter::add_observer(const std::string& name, Link& link) const {
+void Reporter::add_observer(const std::string& name, const Link& link) const {
   std::shared_ptr<LinkAnchor> anchor = link.anchor();
   std::lock_guard lock(state_->mutex);
   for (auto& [known, known_name] : state_->observers) {
@@ -34,7 +34,7 @@ void Reporter::add_observer(const std::string& name, Link& link) const {
   state_->observers.emplace_back(std::move(anchor), name);
 }
 
-void Reporter::add_observers(const std::string& name, Link& link) const {
+void Reporter::add_observers(const std::string& name, const Link& link) const {
   for (const auto& [path, child] : link.namedlinks()) {
     add_observer(path == "/" ? name : name + path, *child);
   }

@@ -43,9 +43,9 @@ class Reporter {
   Reporter();
 
   /// `link` reports under `name`; follows a move of the link.
-  void add_observer(const std::string& name, Link& link) const;
+  void add_observer(const std::string& name, const Link& link) const;
   /// `link` under `name`, and every link below it under its path: "main/predictor/l1".
-  void add_observers(const std::string& name, Link& link) const;
+  void add_observers(const std::string& name, const Link& link) const;
 
   /// Makes this the thread's current reporter, writing into `observation`, until it goes.
   class [[nodiscard]] Scope {

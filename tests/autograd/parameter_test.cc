@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <string>
+#include <utility>
+
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
 #include "rensa/functions/functions.h"
@@ -111,6 +115,23 @@ TEST(Parameter, ToDevice) {
     EXPECT_EQ(p.grad().device(), device);
     F::sum(p * late[0]).backward();
     EXPECT_EQ(values(p.grad()), (Values{2, 2}));
+  }
+}
+
+TEST(Parameter, WithoutAnInitializerIsNoParameter) {
+  Parameter p;
+  EXPECT_FALSE(p.is_initialized());
+  const std::pair<const char*, std::function<void()>> uses[] = {
+      {"initialize", [&] { p.initialize({2}); }},
+      {"to", [&] { p.to(cpu()); }},
+      {"device", [&] { (void)p.device(); }},
+      {"update_enabled", [&] { (void)p.update_enabled(); }},
+      {"set_update_enabled", [&] { p.set_update_enabled(false); }},
+      {"update_rule", [&] { (void)p.update_rule(); }},
+      {"set_update_rule", [&] { p.set_update_rule(nullptr); }},
+  };
+  for (const auto& [name, use] : uses) {
+    EXPECT_EQ(testing::thrown<ValueError>(use).rfind(std::string(name) + ": ", 0), 0u) << name;
   }
 }
 

@@ -31,7 +31,7 @@ struct Net : Chain<Net> {
   Net(std::int64_t units, Variable (*f)(const Variable&))
       : l1(units), l2(units), l3(10), activation(f) {}
   void members(Visitor& v) override { v("l1", l1), v("l2", l2), v("l3", l3); }
-  Variable operator()(const Variable& x) {
+  Variable operator()(const Variable& x) const {
     Variable h = F::dropout(activation(l1(x)), 0.25);
     return l3(activation(l2(h)));
   }

@@ -8,6 +8,8 @@
 #include <type_traits>
 
 #include "rensa/core/error.h"
+#include "rensa/fmt.h"
+#include "rensa/format.h"
 #include "rensa/functions/functions.h"
 #include "rensa/links/links.h"
 #include "rensa/optimizers/optimizers.h"
@@ -162,7 +164,7 @@ TEST(Link, ToGpuMeansTheCurrentOne) {
 struct SameNames : Chain<SameNames> {
   L::Linear l1{2, 2}, l2{2, 2};
   void members(Visitor& v) override { v("l1", l1), v("l1", l2); }
-  Variable operator()(const Variable& x) { return l2(l1(x)).mean(); }
+  Variable operator()(const Variable& x) const { return l2(l1(x)).mean(); }
 };
 struct SameNameOfTwoKinds : Chain<SameNameOfTwoKinds> {
   L::Linear w{2, 2};
@@ -251,9 +253,22 @@ TEST(Link, PrintsATable) {
   EXPECT_EQ(L::Classifier(L::Linear(2, 1)).type_name(), "Classifier<Linear>");
 }
 
+TEST(Link, AndWhatItIsMadeOfStandInFormatStrings) {
+  Outer model;
+  const Link& link = model;
+  EXPECT_EQ(fmt::format("{}", model), model.str());
+  EXPECT_EQ(fmt::format("{}", link), model.str());
+  Variable y = model.a.w * 2;
+  EXPECT_EQ(fmt::format("{}|{}|{}", model.z.W, model.a.w, y),
+            model.z.W.str() + "|" + model.a.w.str() + "|" + y.str());
+#ifdef __cpp_lib_format
+  EXPECT_EQ(std::format("{}|{}", link, model.a.w), model.str() + "|" + model.a.w.str());
+#endif
+}
+
 struct Labelled : Chain<Labelled> {
   void members(Visitor&) override {}
-  Variable operator()(const Variable& x, const Variable&, const Variable&) { return x; }
+  Variable operator()(const Variable& x, const Variable&, const Variable&) const { return x; }
   Variable operator()(const Variable& x) { return x; }
 };
 struct Uncallable : Chain<Uncallable> {
@@ -269,6 +284,9 @@ TEST(Link, InvokeSaysWhatWasCalledWithWhat) {
   EXPECT_THAT(text, HasSubstr("Labelled was called with 2 variables (cpu (2, 3) float32"));
   EXPECT_THAT(text, HasSubstr("takes 1 or 3"));
   EXPECT_THAT(text, HasSubstr("L::Classifier(model)"));
+  EXPECT_EQ(std::as_const(model).invoke({x, x, x}).body(), x.body());
+  text = testing::thrown<NotImplementedError>([&] { (void)std::as_const(model).invoke({x}); });
+  EXPECT_THAT(text, HasSubstr("the model is const and its operator() is not"));
   text = testing::thrown<NotImplementedError>([&] { (void)other.invoke({x}); });
   EXPECT_THAT(text, HasSubstr("Uncallable was called with 1 variable (cpu (2, 3) float32"));
   EXPECT_THAT(text, HasSubstr("no operator()"));

@@ -207,7 +207,7 @@ TEST(Optimizer, ReplacedPartsAreTrainedToo) {
 struct Forgetful : Chain<Forgetful> {
   L::Linear l1{2, 2}, l2{2, 1};
   void members(Visitor& v) override { v("l1", l1); }
-  Variable operator()(const Variable& x) { return F::mean(l2(l1(x))); }
+  Variable operator()(const Variable& x) const { return F::mean(l2(l1(x))); }
 };
 
 TEST(Optimizer, AParameterThatNobodyNamesIsFound) {

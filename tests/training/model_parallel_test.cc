@@ -11,7 +11,7 @@ struct MLP : Chain<MLP> {
   L::Linear l1, l2, l3;
   MLP(std::int64_t units, std::int64_t out) : l1(units), l2(units), l3(out) {}
   void members(Visitor& v) override { v("l1", l1), v("l2", l2), v("l3", l3); }
-  Variable operator()(const Variable& x) { return l3(F::relu(l2(F::relu(l1(x))))); }
+  Variable operator()(const Variable& x) const { return l3(F::relu(l2(F::relu(l1(x))))); }
 };
 
 /// TOUR's ParallelMLP with the devices as arguments.
@@ -27,7 +27,7 @@ struct ParallelMLP : Chain<ParallelMLP> {
     v("mlp1_gpu0", mlp1_gpu0), v("mlp1_gpu1", mlp1_gpu1);
     v("mlp2_gpu0", mlp2_gpu0), v("mlp2_gpu1", mlp2_gpu1);
   }
-  Variable operator()(const Variable& x) {
+  Variable operator()(const Variable& x) const {
     Variable z0 = mlp1_gpu0(x), z1 = mlp1_gpu1(F::copy(x, second));
     Variable h0 = F::relu(z0 + F::copy(z1, first)), h1 = F::relu(z1 + F::copy(z0, second));
     return mlp2_gpu0(h0) + F::copy(mlp2_gpu1(h1), first);

@@ -12,7 +12,7 @@ namespace rensa::testing {
 struct Line : Chain<Line> {
   Parameter w{Initializer(0.0), {}};
   void members(Visitor& v) override { v("w", w); }
-  Variable operator()(const Variable& x, const Variable& t) {
+  Variable operator()(const Variable& x, const Variable& t) const {
     Variable d = x * w - t;
     Variable loss = (d * d).mean();
     report({{"loss", loss}}, *this);

@@ -111,7 +111,7 @@ struct MeetingLine : Chain<MeetingLine> {
   std::shared_ptr<std::atomic<int>> met = std::make_shared<std::atomic<int>>(0);
   std::shared_ptr<std::atomic<bool>> meet = std::make_shared<std::atomic<bool>>(false);
   void members(Visitor& v) override { v("w", w); }
-  Variable operator()(const Variable& x, const Variable& t) {
+  Variable operator()(const Variable& x, const Variable& t) const {
     if (*meet && meeting->wait()) ++*met;
     Variable d = x * w - t;
     return (d * d).mean();
@@ -133,7 +133,7 @@ struct FailingLine : Chain<FailingLine> {
   Parameter w{Initializer(0.0), {}};
   std::shared_ptr<std::atomic<int>> fail_at = std::make_shared<std::atomic<int>>(-1);
   void members(Visitor& v) override { v("w", w); }
-  Variable operator()(const Variable& x, const Variable& t) {
+  Variable operator()(const Variable& x, const Variable& t) const {
     if (static_cast<int>(x.array()[0].item<float>()) == *fail_at) throw IndexError("a bad example");
     Variable d = x * w - t;
     return (d * d).mean();
@@ -167,7 +167,7 @@ struct Lazy : Chain<Lazy> {
     v("l1", l1);
     v("l2", l2);
   }
-  Variable operator()(const Variable& x, const Variable& t) {
+  Variable operator()(const Variable& x, const Variable& t) const {
     Variable d = l2(F::relu(l1(x.reshape({-1, 1})))) - t.reshape({-1, 1});
     return (d * d).mean();
   }

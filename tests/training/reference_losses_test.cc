@@ -74,7 +74,7 @@ struct Net : Chain<Net> {
   void members(Visitor& v) override {
     v("w1", w1), v("b1", b1), v("w2", w2), v("b2", b2), v("w3", w3), v("b3", b3);
   }
-  Variable operator()(const Variable& x, const Variable& t) {
+  Variable operator()(const Variable& x, const Variable& t) const {
     Variable h = F::relu(F::linear(x, w1, b1));
     h = F::relu(F::linear(h, w2, b2));
     return F::softmax_cross_entropy(F::linear(h, w3, b3), t);

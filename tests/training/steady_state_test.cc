@@ -14,7 +14,7 @@ struct MLP : Chain<MLP> {
   L::Linear l1, l2;
   MLP(std::int64_t units, std::int64_t out) : l1(units), l2(out) {}
   void members(Visitor& v) override { v("l1", l1), v("l2", l2); }
-  Variable operator()(const Variable& x) { return l2(F::dropout(F::relu(l1(x)))); }
+  Variable operator()(const Variable& x) const { return l2(F::dropout(F::relu(l1(x)))); }
 };
 
 struct Case {

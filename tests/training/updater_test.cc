@@ -23,7 +23,7 @@ struct MLP : Chain<MLP> {
     v("l1", l1);
     v("l2", l2);
   }
-  Variable operator()(const Variable& x) { return l2(F::relu(l1(x))); }
+  Variable operator()(const Variable& x) const { return l2(F::relu(l1(x))); }
 };
 
 TEST(StandardUpdater, MovesTheModelToItsDevice) {
@@ -135,7 +135,10 @@ TEST(Training, ANetworkLearnsTheGeneratedDigits) {
     EXPECT_EQ(other_optimizer.t(), optimizer.t());
     EXPECT_TRUE(xp::array_equal(other.predictor.l1.W.update_rule()->states[1],
                                 model.predictor.l1.W.update_rule()->states[1].get()));
-    auto means = extensions::Evaluator(test_iter, other).evaluate();
+    auto means = extensions::Evaluator(test_iter, std::as_const(other)).evaluate();
+    EXPECT_FALSE(other.loss.defined());
+    EXPECT_EQ(extensions::Evaluator(test_iter, other).evaluate(), means);
+    EXPECT_TRUE(other.loss.defined());
     EXPECT_NEAR(means.at("main/accuracy"), log[2].values.at("validation/main/accuracy"), 0.011);
   }
 }

@@ -1,6 +1,8 @@
 // The evaluator's loop.
 #include "rensa/training/extensions/evaluator.h"
 
+#include <utility>
+
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
 
@@ -16,6 +18,12 @@ Evaluator::Evaluator(Iterator iterator, Link& model, std::optional<Device> devic
   if (iterator_.repeats()) {
     throw ValueError("Evaluator: its iterator never ends; make it with .repeat = false");
   }
+}
+
+Evaluator::Evaluator(Iterator iterator, const Link& model, std::optional<Device> device,
+                     EvaluatorOptions options)
+    : Evaluator(std::move(iterator), *model.anchor()->link, device, std::move(options)) {
+  is_const_ = true;
 }
 
 Link& Evaluator::model() const {
@@ -42,6 +50,7 @@ std::map<std::string, double> Evaluator::evaluate() {
     {
       Reporter::Scope scope = reporter.scope(observation);
       if (options_.eval_func) options_.eval_func(columns);
+      else if (is_const_) std::as_const(model).invoke(columns);
       else model.invoke(columns);
     }
     summary.add(observation);

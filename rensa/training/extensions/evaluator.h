@@ -25,6 +25,9 @@ class Evaluator final : public training::Extension {
   /// ValueError for an iterator that repeats.
   Evaluator(Iterator iterator, Link& model, std::optional<Device> device = {},
             EvaluatorOptions options = {});
+  /// A model that may not change is called by its const operator().
+  Evaluator(Iterator iterator, const Link& model, std::optional<Device> device = {},
+            EvaluatorOptions options = {});
 
   /// The means by key ("main/loss", with the extension's name before it once it has one).
   std::map<std::string, double> evaluate();
@@ -37,6 +40,7 @@ class Evaluator final : public training::Extension {
   Link& model() const;
   Iterator iterator_;
   std::shared_ptr<LinkAnchor> model_;
+  bool is_const_ = false;
   std::optional<Device> device_;
   EvaluatorOptions options_;
   Converter converter_;
