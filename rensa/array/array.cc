@@ -203,9 +203,8 @@ Array copy(const Array& a) {
   return out;
 }
 
-Array astype(const Array& a, Dtype dtype, bool copy) {
+Array astype(const Array& a, Dtype dtype) {
   check_defined("astype", a);
-  if (!copy && dtype == a.dtype()) return a;
   Array out = new_array(a.shape(), dtype, a.device());
   rensa::detail::copy_elements("astype", a, out);
   return out;

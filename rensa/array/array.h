@@ -64,11 +64,11 @@ template <class Self> class ArrayMethods {
   requires(sizeof...(N) > 1) [[nodiscard]] Array transpose(N... axes) const;
   [[nodiscard]] Array T() const;
   [[nodiscard]] Array swapaxes(int a, int b) const;
-  Array squeeze() const;
-  Array squeeze(int axis) const;
-  Array squeeze(const Shape& axes) const;
-  Array expand_dims(int axis) const;
-  Array ravel() const;                           // a copy unless contiguous
+  [[nodiscard]] Array squeeze() const;
+  [[nodiscard]] Array squeeze(int axis) const;
+  [[nodiscard]] Array squeeze(const Shape& axes) const;
+  [[nodiscard]] Array expand_dims(int axis) const;
+  [[nodiscard]] Array ravel() const;             // a copy unless contiguous
   [[nodiscard]] Array ravel(Order order) const;  // the elements in that order
   [[nodiscard]] Array broadcast_to(const Shape& shape) const;
 
@@ -77,8 +77,10 @@ template <class Self> class ArrayMethods {
   [[nodiscard]] Array copy(Order order) const;
   /// A new array on `device`, also where this one is there already. Waits as to() does.
   [[nodiscard]] Array copy(Device device) const;
-  [[nodiscard]] Array astype(Dtype dtype,
-                             bool copy = true) const;  // copy = false: this array when it fits
+  [[nodiscard]] Array astype(Dtype dtype) const;
+  [[nodiscard]] Array astype(Dtype dtype, Order order) const;
+  /// copy = false: this array when it has the dtype.
+  template <std::same_as<bool> B> [[nodiscard]] Array astype(Dtype dtype, B copy) const;
   /// Throws DtypeError where `casting` does not allow the cast.
   [[nodiscard]] Array astype(Dtype dtype, const xp::AstypeOptions& options) const;
   template <std::convertible_to<std::string_view> T> auto astype(const T&) const {
@@ -97,7 +99,7 @@ template <class Self> class ArrayMethods {
   [[nodiscard]] Array to_gpu(int index) const;
   /// A new host array with the values; waits (counted). The form with `out` copies into it on
   /// `stream` and returns at once when `out` is pinned.
-  Array get() const;
+  [[nodiscard]] Array get() const;
   void get(const Array& out, const cuda::Stream& stream) const;
 
   // --- to the host: the calls that wait for the device ------------------------------------------
@@ -145,61 +147,62 @@ template <class Self> class ArrayMethods {
   FORMS(var, VarianceOptions)                         \
   FORMS(std, VarianceOptions)                         \
   FORMS(cumsum, ScanOptions)                          \
-  FORMS(cumprod, ScanOptions)
-#define RENSA_FORMS(name, Options)                           \
-  Array name() const;                                        \
-  Array name(const xp::Options& options) const;              \
-  template <xp::AxisLike A> Array name(const A& axis) const; \
-  template <std::same_as<int> I> Array name(std::initializer_list<I> axes) const;
+  FORMS(cumprod, ScanOptions)                         \
+  FORMS(argsort, SortOptions)
+#define RENSA_FORMS(name, Options)                                         \
+  [[nodiscard]] Array name() const;                                        \
+  Array name(const xp::Options& options) const;                            \
+  template <xp::AxisLike A> [[nodiscard]] Array name(const A& axis) const; \
+  template <std::same_as<int> I> [[nodiscard]] Array name(std::initializer_list<I> axes) const;
 #define RENSA_FORMS_AND_KEEPDIMS(name, Options) \
   RENSA_FORMS(name, Options)                    \
-  Array name(const Axes& axis, bool keepdims) const;
+  [[nodiscard]] Array name(const Axes& axis, bool keepdims) const;
   RENSA_AXIS_METHODS(RENSA_FORMS, RENSA_FORMS_AND_KEEPDIMS)
 #undef RENSA_FORMS
 #undef RENSA_FORMS_AND_KEEPDIMS
   Array dot(const Array& other, const xp::ProductOptions& options = {}) const;
 
   // --- the routines of namespace xp of the same names (array/methods.cc) ------------------------
-  Array trace(std::int64_t offset = 0, int axis1 = 0, int axis2 = 1) const;
+  [[nodiscard]] Array trace(std::int64_t offset = 0, int axis1 = 0, int axis2 = 1) const;
   Array trace(const xp::TraceOptions& options) const;
-  Array conj() const;
-  Array real() const;  // a view where this array is complex
-  Array imag() const;
+  [[nodiscard]] Array conj() const;
+  [[nodiscard]] Array real() const;  // a view where this array is complex
+  [[nodiscard]] Array imag() const;
   Array round(int decimals = 0, const xp::UfuncOptions& options = {}) const;
   Array clip(const Bound& least, const Bound& most = none,
              const xp::UfuncOptions& options = {}) const;
-  Array argsort(int axis = -1) const;
-  Array argsort(None) const;  // of the raveled array
-  Array argsort(const xp::SortOptions& options) const;
-  Array argpartition(const IntegerList& kth, const Axes& axis = -1) const;
-  Array searchsorted(const Array& values, std::string_view side = "left",
-                     ArrayOption sorter = {}) const;
-  std::vector<Array> nonzero() const;  // waits
-  Array take(const Array& indices) const;
-  Array take(const Array& indices, int axis) const;
+  [[nodiscard]] Array argpartition(const IntegerList& kth, const Axes& axis = -1) const;
+  [[nodiscard]] Array searchsorted(const Array& values, std::string_view side = "left",
+                                   ArrayOption sorter = {}) const;
+  [[nodiscard]] std::vector<Array> nonzero() const;  // waits
+  [[nodiscard]] Array take(const Array& indices) const;
+  template <xp::AxisLike A> [[nodiscard]] Array take(const Array& indices, const A& axis) const;
   Array take(const Array& indices, const xp::TakeOptions& options) const;
   Array choose(std::span<const Array> choices, const xp::ChooseOptions& options = {}) const;
   Array choose(std::initializer_list<Array> choices, const xp::ChooseOptions& options = {}) const;
-  Array compress(const Array& condition) const;  // waits
-  Array compress(const Array& condition, int axis) const;
+  [[nodiscard]] Array compress(const Array& condition) const;  // waits
+  template <xp::AxisLike A>
+  [[nodiscard]] Array compress(const Array& condition, const A& axis) const;
   Array compress(const Array& condition, const xp::CompressOptions& options) const;
-  Array repeat(const IntegerList& repeats) const;
-  Array repeat(const IntegerList& repeats, int axis) const;
-  Array diagonal(std::int64_t offset = 0, int axis1 = 0, int axis2 = 1) const;  // a view
-  Array diagonal(const xp::DiagonalOptions& options) const;
+  [[nodiscard]] Array repeat(const IntegerList& repeats) const;
+  [[nodiscard]] Array repeat(const IntegerList& repeats, int axis) const;
+  [[nodiscard]] Array diagonal(std::int64_t offset = 0, int axis1 = 0,
+                               int axis2 = 1) const;  // a view
+  [[nodiscard]] Array diagonal(const xp::DiagonalOptions& options) const;
   /// A flat copy, the elements in `order`.
-  Array flatten(Order order = 'C') const;
+  [[nodiscard]] Array flatten(Order order = 'C') const;
   /// The last two axes exchanged: a view.
-  Array mT() const;
+  [[nodiscard]] Array mT() const;
   /// The same bytes as elements of `dtype`, a view. Where the sizes differ the last axis has to be
   /// contiguous; it grows or shrinks. Throws ShapeError.
-  Array view(Dtype dtype) const;
+  [[nodiscard]] Array view(Dtype dtype) const;
   /// The elements in C order. Waits.
   std::string tobytes() const;
   void tofile(const std::string& path) const;
 
  private:
   const Array& array() const { return static_cast<const Self&>(*this).self(); }
+  Array as_dtype(Dtype dtype) const;
   void copy_to_host(Dtype dtype, void* out) const;
 };
 
@@ -448,10 +451,10 @@ class [[nodiscard]] Array::Selection : public ArrayMethods<Array::Selection> {
   operator Array() const { return self(); }
 
   // Elements of the gathered copy. They are no View: what is written there would be lost.
-  Array operator[](BasicIndex index) const;
-  Array operator[](std::initializer_list<BasicIndex> index) const;
-  Array operator[](std::span<const BasicIndex> index) const;
-  Array operator[](const Selector& index) const;
+  [[nodiscard]] Array operator[](BasicIndex index) const;
+  [[nodiscard]] Array operator[](std::initializer_list<BasicIndex> index) const;
+  [[nodiscard]] Array operator[](std::span<const BasicIndex> index) const;
+  [[nodiscard]] Array operator[](const Selector& index) const;
 
   void operator=(const Selection& source) && { std::move(*this) = source.self(); }
   void operator=(const Array& source) &&;
@@ -551,6 +554,22 @@ template <class Self> template <std::integral... N>
 requires(sizeof...(N) > 1) Array ArrayMethods<Self>::transpose(N... axes)
 const { return transpose(Shape{axes...}); }
 
+template <class Self>
+template <std::same_as<bool> B>
+Array ArrayMethods<Self>::astype(Dtype dtype, B copy) const {
+  return copy ? astype(dtype) : as_dtype(dtype);
+}
+template <class Self>
+template <xp::AxisLike A>
+Array ArrayMethods<Self>::take(const Array& indices, const A& axis) const {
+  return take(indices, xp::TakeOptions{.axis = axis});
+}
+template <class Self>
+template <xp::AxisLike A>
+Array ArrayMethods<Self>::compress(const Array& condition, const A& axis) const {
+  return compress(condition, xp::CompressOptions{.axis = axis});
+}
+
 #define RENSA_FORMS(name, Options)                                                             \
   template <class Self> Array ArrayMethods<Self>::name() const { return name(xp::Options{}); } \
   template <class Self>                                                                        \
@@ -580,11 +599,11 @@ extern template class ArrayMethods<Selection>;
 std::ostream& operator<<(std::ostream& os, const Array& a);
 
 /// Chainer's cuda.to_gpu and cuda.to_cpu: a.to_gpu(), a.to_gpu(index) and a.to_cpu().
-inline Array to_gpu(const Array& a) { return a.to_gpu(); }
-inline Array to_gpu(const Array& a, int index) { return a.to_gpu(index); }
-inline Array to_cpu(const Array& a) { return a.to_cpu(); }
+[[nodiscard]] inline Array to_gpu(const Array& a) { return a.to_gpu(); }
+[[nodiscard]] inline Array to_gpu(const Array& a, int index) { return a.to_gpu(index); }
+[[nodiscard]] inline Array to_cpu(const Array& a) { return a.to_cpu(); }
 /// A page-locked copy of `a` in host memory. Throws DeviceError without a GPU.
-Array to_pinned_memory(const Array& a);
+[[nodiscard]] Array to_pinned_memory(const Array& a);
 
 /// Throws DeviceError naming `operation` and both operands unless they are on one device.
 void check_same_device(const char* operation, const Array& a, const Array& b);

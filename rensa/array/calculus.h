@@ -11,17 +11,17 @@ namespace rensa::xp {
 
 /// a[i + 1] - a[i] along an axis, n times; bool differs by not_equal. `prepend` and `append` are
 /// joined to `a` first, a 0-d one is broadcast. Throws ValueError for n < 0.
-Array diff(const Array& a, int n = 1, int axis = -1, const Array& prepend = {},
-           const Array& append = {});
+[[nodiscard]] Array diff(const Array& a, int n = 1, int axis = -1, const Array& prepend = {},
+                         const Array& append = {});
 struct DiffOptions {
   rensa::detail::NamedOptions named = {};
   int n = 1, axis = -1;
   ArrayOption prepend = {}, append = {};
 };
-Array diff(const Array& a, const DiffOptions& options);
+[[nodiscard]] Array diff(const Array& a, const DiffOptions& options);
 /// The differences of the flattened array, between `to_begin` and `to_end`, which are cast to its
 /// dtype ("same_kind").
-Array ediff1d(const Array& a, const Array& to_end = {}, const Array& to_begin = {});
+[[nodiscard]] Array ediff1d(const Array& a, const Array& to_end = {}, const Array& to_begin = {});
 
 /// What lies between two samples: a distance, or the samples' coordinates in one dimension.
 class GradientSpacing {
@@ -43,33 +43,35 @@ struct GradientOptions {
 /// Central differences inside and one-sided ones at the ends along each axis; one array an axis.
 /// `spacing` has none, one for all, or one an axis. Integers give float64. Throws ShapeError where
 /// an axis is too short.
-std::vector<Array> gradient(const Array& f, const std::vector<GradientSpacing>& spacing = {},
-                            const GradientOptions& options = {});
+[[nodiscard]] std::vector<Array> gradient(const Array& f,
+                                          const std::vector<GradientSpacing>& spacing = {},
+                                          const GradientOptions& options = {});
 
 /// The integral along an axis by the trapezoidal rule, over samples `dx` apart or at `x` (1-d, or
 /// of y's shape).
-Array trapezoid(const Array& y, double dx = 1, int axis = -1);
-Array trapezoid(const Array& y, const Array& x, int axis = -1);
+[[nodiscard]] Array trapezoid(const Array& y, double dx = 1, int axis = -1);
+[[nodiscard]] Array trapezoid(const Array& y, const Array& x, int axis = -1);
 struct TrapezoidOptions {
   rensa::detail::NamedOptions named = {};
   ArrayOption x = {};
   double dx = 1;
   int axis = -1;
 };
-Array trapezoid(const Array& y, const TrapezoidOptions& options);
+[[nodiscard]] Array trapezoid(const Array& y, const TrapezoidOptions& options);
 
 /// The cross products of vectors of 2 or 3 components along an axis of each operand; of two
 /// 2-vectors the third component alone.
-Array cross(const Array& a, const Array& b, int axisa = -1, int axisb = -1, int axisc = -1);
+[[nodiscard]] Array cross(const Array& a, const Array& b, int axisa = -1, int axisb = -1,
+                          int axisc = -1);
 struct CrossOptions {
   rensa::detail::NamedOptions named = {};
   int axisa = -1, axisb = -1, axisc = -1;  // axisc: where the results' components lie
   std::optional<int> axis = {};            // all three
 };
-Array cross(const Array& a, const Array& b, const CrossOptions& options);
+[[nodiscard]] Array cross(const Array& a, const Array& b, const CrossOptions& options);
 namespace linalg {
 /// Of vectors of exactly 3 components along `axis` of both.
-Array cross(const Array& a, const Array& b, int axis = -1);
+[[nodiscard]] Array cross(const Array& a, const Array& b, int axis = -1);
 }  // namespace linalg
 
 struct CovOptions {
@@ -81,13 +83,14 @@ struct CovOptions {
   std::optional<Dtype> dtype = {};  // float64 or complex128 when left out
 };
 /// The covariance matrix of the variables in m (and y).
-Array cov(const Array& m, const Array& y = {}, const CovOptions& options = {});
+[[nodiscard]] Array cov(const Array& m, const Array& y = {}, const CovOptions& options = {});
 /// Pearson's correlation coefficients.
 struct CorrcoefOptions {
   rensa::detail::NamedOptions named = {};
   bool rowvar = true;
   std::optional<Dtype> dtype = {};  // float64 or complex128 when left out
 };
-Array corrcoef(const Array& x, const Array& y = {}, const CorrcoefOptions& options = {});
+[[nodiscard]] Array corrcoef(const Array& x, const Array& y = {},
+                             const CorrcoefOptions& options = {});
 
 }  // namespace rensa::xp

@@ -20,6 +20,7 @@ namespace xp {
 
 using rensa::detail::check_defined;
 using rensa::detail::fill_elements;
+using rensa::detail::MemoryOrder;
 using rensa::detail::new_array;
 
 Array empty(const Shape& shape, Dtype dtype, Placement device) {
@@ -27,8 +28,9 @@ Array empty(const Shape& shape, Dtype dtype, Placement device) {
 }
 
 Array empty(const Shape& shape, const CreationOptions& o) {
-  return rensa::detail::new_array_in("empty", o.order, shape, o.dtype.value_or(float32),
-                                     o.device.device());
+  MemoryOrder memory("empty", o.order, shape.ndim());
+  return memory.restored(
+      new_array(memory.permuted(shape), o.dtype.value_or(float32), o.device.device()));
 }
 
 Array zeros(const Shape& shape, const CreationOptions& o) {
@@ -42,9 +44,10 @@ Array ones(const Shape& shape, const CreationOptions& o) {
 Array full(const Shape& shape, Scalar value, const CreationOptions& o) {
   Dtype dtype = o.dtype.value_or(value.default_dtype());
   rensa::detail::check_in_range("full", value, dtype);
-  Array out = rensa::detail::new_array_in("full", o.order, shape, dtype, o.device.device());
+  MemoryOrder memory("full", o.order, shape.ndim());
+  Array out = new_array(memory.permuted(shape), dtype, o.device.device());
   fill_elements("full", out, value);
-  return out;
+  return memory.restored(out);
 }
 
 Array zeros(const Shape& shape, Dtype dtype, Placement device) {
@@ -66,22 +69,26 @@ Array full(const Shape& shape, Scalar value, Placement device) {
   return full(shape, value, value.default_dtype(), device);
 }
 
+namespace {
+
+// How an array like `a` lies. Of other axes only C and Fortran order can be taken over.
+MemoryOrder order_like(const char* operation, const Array& a, const Like& like) {
+  int ndim = like.shape ? (*like.shape).ndim() : a.ndim();
+  if (ndim == a.ndim()) return MemoryOrder(a, like.order);
+  return MemoryOrder(operation, like.order.letter() == 'K' ? 'C' : like.order.of(a), ndim);
+}
+
+Array new_array_like(const MemoryOrder& memory, const Array& a, const Like& like) {
+  return new_array(memory.permuted(like.shape ? *like.shape : a.shape()),
+                   like.dtype.value_or(a.dtype()), like.device.value_or(a.device()));
+}
+
+}  // namespace
+
 Array empty_like(const Array& a, const Like& like) {
   check_defined("empty_like", a);
-  Dtype dtype = like.dtype.value_or(a.dtype());
-  Device device = like.device.value_or(a.device());
-  // Of other axes only C and Fortran order can be taken over.
-  bool other = like.shape && (*like.shape).ndim() != a.ndim();
-  if (!like.shape || *like.shape == a.shape()) {
-    return rensa::detail::new_array_like(a, like.order, dtype, device);
-  }
-  Order order = other && like.order.letter() == 'K' ? Order('C') : like.order;
-  if (order.letter() != 'K') {
-    return rensa::detail::new_array_in("empty_like", order.of(a), *like.shape, dtype, device);
-  }
-  // The axes lie as the model's do.
-  Array model = rensa::detail::new_array_like(a, order, dtype, device);
-  return rensa::detail::new_array_like(model.broadcast_to(model.shape()), order, dtype, device);
+  MemoryOrder memory = order_like("empty_like", a, like);
+  return memory.restored(new_array_like(memory, a, like));
 }
 
 Array zeros_like(const Array& a, const Like& like) { return full_like(a, 0, like); }
@@ -90,9 +97,10 @@ Array ones_like(const Array& a, const Like& like) { return full_like(a, 1, like)
 Array full_like(const Array& a, Scalar value, const Like& like) {
   check_defined("full_like", a);
   rensa::detail::check_in_range("full", value, like.dtype.value_or(a.dtype()));
-  Array out = empty_like(a, like);
+  MemoryOrder memory = order_like("full_like", a, like);
+  Array out = new_array_like(memory, a, like);
   fill_elements("full", out, value);
-  return out;
+  return memory.restored(out);
 }
 
 Array empty_pinned(const Shape& shape, Dtype dtype) {

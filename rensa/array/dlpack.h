@@ -92,8 +92,8 @@ namespace xp {
 /// about GPUs). Of a read-only tensor it is read-only too: what would write it throws ValueError.
 /// Ownership passes when this returns: where it throws (DtypeError, DeviceError, ValueError), the
 /// tensor is still the caller's.
-Array from_dlpack(dlpack::DLManagedTensorVersioned* tensor);
-Array from_dlpack(dlpack::DLManagedTensor* tensor);
+[[nodiscard]] Array from_dlpack(dlpack::DLManagedTensorVersioned* tensor);
+[[nodiscard]] Array from_dlpack(dlpack::DLManagedTensor* tensor);
 
 }  // namespace xp
 

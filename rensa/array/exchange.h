@@ -14,14 +14,14 @@ namespace rensa::xp {
 /// is let go only when all that the library has queued on it is done, which waits (counted); what
 /// others have queued on it before has to be ordered before the current stream's work by the
 /// caller. Throws ValueError for a null or misaligned address, ShapeError.
-Array wrap(void* data, const Shape& shape, const Shape& strides, Dtype dtype, Device device,
-           std::shared_ptr<void> owner = nullptr);
-Array wrap(void* data, const Shape& shape, Dtype dtype, Device device,
-           std::shared_ptr<void> owner = nullptr);
+[[nodiscard]] Array wrap(void* data, const Shape& shape, const Shape& strides, Dtype dtype,
+                         Device device, std::shared_ptr<void> owner = nullptr);
+[[nodiscard]] Array wrap(void* data, const Shape& shape, Dtype dtype, Device device,
+                         std::shared_ptr<void> owner = nullptr);
 
 /// asarray: there are no subclasses of arrays that it could let through.
-inline Array asanyarray(const Array& a) { return asarray(a); }
-inline Array asanyarray(const Array& a, Dtype dtype) { return asarray(a, dtype); }
+[[nodiscard]] inline Array asanyarray(const Array& a) { return asarray(a); }
+[[nodiscard]] inline Array asanyarray(const Array& a, Dtype dtype) { return asarray(a, dtype); }
 
 /// A one-dimensional array on the CPU over the span's elements, which stay where they are.
 template <class T>

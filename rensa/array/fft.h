@@ -48,26 +48,28 @@ struct FftnOptions {
 };
 
 // fft(a), fft(a, 8), fft(a, {}, 0, "ortho"), fft(a, {.axis = 0, .norm = "ortho"}).
-#define RENSA_DECLARE_FFT(name)                                                       \
-  Array name(const Array& a, const FftOptions& options = {});                         \
-  inline Array name(const Array& a, Length n, int axis, Norm norm = Norm::backward) { \
-    return name(a, FftOptions{.n = n, .axis = axis, .norm = norm});                   \
-  }                                                                                   \
-  template <std::convertible_to<Length> T> Array name(const Array& a, const T& n) {   \
-    return name(a, FftOptions{.n = n});                                               \
+#define RENSA_DECLARE_FFT(name)                                                                   \
+  Array name(const Array& a, const FftOptions& options = {});                                     \
+  [[nodiscard]] inline Array name(const Array& a, Length n, int axis,                             \
+                                  Norm norm = Norm::backward) {                                   \
+    return name(a, FftOptions{.n = n, .axis = axis, .norm = norm});                               \
+  }                                                                                               \
+  template <std::convertible_to<Length> T> [[nodiscard]] Array name(const Array& a, const T& n) { \
+    return name(a, FftOptions{.n = n});                                                           \
   }
 // fft2(a), fft2(a, {8, 8}), fft2(a, {8, 8}, {0, 1}, "ortho"), fft2(a, {.axes = {0, 1}}).
-#define RENSA_DECLARE_FFTN(name)                                                      \
-  Array name(const Array& a, const FftnOptions& options = {});                        \
-  inline Array name(const Array& a, const AxisList& s, const AxisList& axes,          \
-                    Norm norm = Norm::backward) {                                     \
-    return name(a, FftnOptions{.s = s, .axes = axes, .norm = norm});                  \
-  }                                                                                   \
-  template <std::convertible_to<AxisList> T> Array name(const Array& a, const T& s) { \
-    return name(a, FftnOptions{.s = s});                                              \
-  }                                                                                   \
-  inline Array name(const Array& a, std::initializer_list<std::int64_t> s) {          \
-    return name(a, FftnOptions{.s = AxisList(s)});                                    \
+#define RENSA_DECLARE_FFTN(name)                                                           \
+  Array name(const Array& a, const FftnOptions& options = {});                             \
+  [[nodiscard]] inline Array name(const Array& a, const AxisList& s, const AxisList& axes, \
+                                  Norm norm = Norm::backward) {                            \
+    return name(a, FftnOptions{.s = s, .axes = axes, .norm = norm});                       \
+  }                                                                                        \
+  template <std::convertible_to<AxisList> T>                                               \
+  [[nodiscard]] Array name(const Array& a, const T& s) {                                   \
+    return name(a, FftnOptions{.s = s});                                                   \
+  }                                                                                        \
+  [[nodiscard]] inline Array name(const Array& a, std::initializer_list<std::int64_t> s) { \
+    return name(a, FftnOptions{.s = AxisList(s)});                                         \
   }
 RENSA_DECLARE_FFT(fft)
 RENSA_DECLARE_FFT(ifft)
@@ -96,17 +98,17 @@ RENSA_DECLARE_FFT(ihfft)
 
 /// The frequencies of fft's (rfft's) values for samples `d` apart: float64 unless said. Throws
 /// DtypeError unless `dtype` is a floating one.
-Array fftfreq(std::int64_t n, double d = 1, Placement device = {});
-Array rfftfreq(std::int64_t n, double d = 1, Placement device = {});
+[[nodiscard]] Array fftfreq(std::int64_t n, double d = 1, Placement device = {});
+[[nodiscard]] Array rfftfreq(std::int64_t n, double d = 1, Placement device = {});
 struct FreqOptions {
   rensa::detail::NamedOptions named = {};
   std::optional<Dtype> dtype = {};
   Placement device = {};
 };
-Array fftfreq(std::int64_t n, double d, const FreqOptions& options);
-Array rfftfreq(std::int64_t n, double d, const FreqOptions& options);
+[[nodiscard]] Array fftfreq(std::int64_t n, double d, const FreqOptions& options);
+[[nodiscard]] Array rfftfreq(std::int64_t n, double d, const FreqOptions& options);
 /// Moves the frequency 0 to the middle of the axes (all unless said), and back.
-Array fftshift(const Array& a, AxisList axes = {});
-Array ifftshift(const Array& a, AxisList axes = {});
+[[nodiscard]] Array fftshift(const Array& a, AxisList axes = {});
+[[nodiscard]] Array ifftshift(const Array& a, AxisList axes = {});
 
 }  // namespace rensa::xp::fft

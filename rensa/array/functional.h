@@ -16,17 +16,18 @@ namespace rensa::xp {
 /// `f` applied to every 1-d slice of `a` along an axis; the axes of its results, which have one
 /// shape, stand in that axis's place. One call of `f` a slice. Throws ShapeError where there is no
 /// slice.
-Array apply_along_axis(const std::function<Array(const Array&)>& f, int axis, const Array& a);
+[[nodiscard]] Array apply_along_axis(const std::function<Array(const Array&)>& f, int axis,
+                                     const Array& a);
 
 /// f(a, axis) for one axis after the other; an axis that `f` drops is put back with extent 1.
 /// Throws ShapeError where `f` changes the number of axes otherwise.
-Array apply_over_axes(const std::function<Array(const Array&, int)>& f, const Array& a,
-                      const AxisList& axes);
+[[nodiscard]] Array apply_over_axes(const std::function<Array(const Array&, int)>& f,
+                                    const Array& a, const AxisList& axes);
 
 /// f called once, with the coordinates of every element of an array of `shape`: shape.ndim() arrays
 /// of `dtype`. What it gives.
-Array fromfunction(const std::function<Array(const std::vector<Array>&)>& f, const Shape& shape,
-                   const CreationOptions& options = {});
+[[nodiscard]] Array fromfunction(const std::function<Array(const std::vector<Array>&)>& f,
+                                 const Shape& shape, const CreationOptions& options = {});
 
 /// What piecewise gives where a condition holds: a number, or a function of the whole `x`.
 class Piece {
@@ -43,9 +44,9 @@ class Piece {
 /// For each element of x the piece whose (bool) condition holds, the last of several; one piece
 /// more than conditions is for where none does, else that is 0. In x's dtype. Unlike NumPy's, a
 /// function is given all of x, so that no shape depends on values and nothing waits.
-Array piecewise(const Array& x, std::span<const Array> conditions,
-                const std::vector<Piece>& pieces);
-Array piecewise(const Array& x, std::initializer_list<Array> conditions,
-                const std::vector<Piece>& pieces);
+[[nodiscard]] Array piecewise(const Array& x, std::span<const Array> conditions,
+                              const std::vector<Piece>& pieces);
+[[nodiscard]] Array piecewise(const Array& x, std::initializer_list<Array> conditions,
+                              const std::vector<Piece>& pieces);
 
 }  // namespace rensa::xp

@@ -13,7 +13,7 @@ namespace rensa::xp {
 /// of its `weights`; at least `minlength` of them. Waits for the device: the size depends on the
 /// values. On a GPU weights are added in any order. Throws DtypeError, ShapeError, ValueError (a
 /// negative value).
-Array bincount(const Array& x, const Array& weights = {}, std::int64_t minlength = 0);
+[[nodiscard]] Array bincount(const Array& x, const Array& weights = {}, std::int64_t minlength = 0);
 
 using HistogramRange = std::optional<std::pair<double, double>>;
 struct HistogramResult {
@@ -31,12 +31,14 @@ struct HistogramOptions {
   ArrayOption weights = {};
   bool density = false;
 };
-HistogramResult histogram(const Array& a, std::int64_t bins = 10,
-                          const HistogramOptions& options = {});
+[[nodiscard]] HistogramResult histogram(const Array& a, std::int64_t bins = 10,
+                                        const HistogramOptions& options = {});
 /// Over bins given by their edges, a 1-d array that rises (checked on the CPU).
-HistogramResult histogram(const Array& a, const Array& bins, const HistogramOptions& options = {});
+[[nodiscard]] HistogramResult histogram(const Array& a, const Array& bins,
+                                        const HistogramOptions& options = {});
 /// The edges alone.
-Array histogram_bin_edges(const Array& a, std::int64_t bins = 10, HistogramRange range = {});
+[[nodiscard]] Array histogram_bin_edges(const Array& a, std::int64_t bins = 10,
+                                        HistogramRange range = {});
 
 /// Histograms of points of several coordinates: the columns of `sample` (n, d), float64. Each
 /// coordinate has a number of equal bins, or edges of its own.
@@ -50,14 +52,16 @@ struct HistogramDdOptions {
   ArrayOption weights = {};
   bool density = false;
 };
-HistogramDdResult histogramdd(const Array& sample, const std::vector<std::int64_t>& bins,
-                              const HistogramDdOptions& options = {});
-HistogramDdResult histogramdd(const Array& sample, const std::vector<Array>& bins,
-                              const HistogramDdOptions& options = {});
+[[nodiscard]] HistogramDdResult histogramdd(const Array& sample,
+                                            const std::vector<std::int64_t>& bins,
+                                            const HistogramDdOptions& options = {});
+[[nodiscard]] HistogramDdResult histogramdd(const Array& sample, const std::vector<Array>& bins,
+                                            const HistogramDdOptions& options = {});
 /// Of points (x, y); a row of `hist` is a bin of x.
-HistogramDdResult histogram2d(const Array& x, const Array& y, std::int64_t bins = 10,
-                              const HistogramDdOptions& options = {});
-HistogramDdResult histogram2d(const Array& x, const Array& y, const Array& x_edges,
-                              const Array& y_edges, const HistogramDdOptions& options = {});
+[[nodiscard]] HistogramDdResult histogram2d(const Array& x, const Array& y, std::int64_t bins = 10,
+                                            const HistogramDdOptions& options = {});
+[[nodiscard]] HistogramDdResult histogram2d(const Array& x, const Array& y, const Array& x_edges,
+                                            const Array& y_edges,
+                                            const HistogramDdOptions& options = {});
 
 }  // namespace rensa::xp

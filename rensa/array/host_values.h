@@ -84,7 +84,7 @@ template <class L, class E> E* write_items(const L& list, const Shape& shape, in
 }
 
 /// An uninitialized array in host memory, also while a function is traced.
-Array new_host_array(const Shape& shape, Dtype dtype);
+[[nodiscard]] Array new_host_array(const Shape& shape, Dtype dtype);
 
 /// A number or a list in a list that is written out.
 class NestedNumber {
@@ -129,8 +129,8 @@ class HostValues {
   requires(detail::list_depth<L>() > 0) HostValues(const L& list) { take(list); }
 
   /// The values in an array of their own. Throws ValueError for integers that `dtype` cannot hold.
-  Array copy_to(Device device) const;
-  Array copy_to(Dtype dtype, Device device) const;
+  [[nodiscard]] Array copy_to(Device device) const;
+  [[nodiscard]] Array copy_to(Dtype dtype, Device device) const;
 
  private:
   template <class L> void take(const L& list) {

@@ -13,21 +13,23 @@
 namespace rensa::xp {
 
 // --- indices of parts of a matrix: one int64 array for each axis ---------------------------------
-std::vector<Array> diag_indices(std::int64_t n, int ndim = 2, Placement device = {});
+[[nodiscard]] std::vector<Array> diag_indices(std::int64_t n, int ndim = 2, Placement device = {});
 /// Of the main diagonal of an array whose extents are all equal, on its device.
-std::vector<Array> diag_indices_from(const Array& a);
+[[nodiscard]] std::vector<Array> diag_indices_from(const Array& a);
 /// Of the elements at and below (above) diagonal k of n rows and m columns (n when left out).
-std::vector<Array> tril_indices(std::int64_t n, std::int64_t k = 0,
-                                std::optional<std::int64_t> m = {}, Placement device = {});
-std::vector<Array> triu_indices(std::int64_t n, std::int64_t k = 0,
-                                std::optional<std::int64_t> m = {}, Placement device = {});
-std::vector<Array> tril_indices_from(const Array& a, std::int64_t k = 0);
-std::vector<Array> triu_indices_from(const Array& a, std::int64_t k = 0);
+[[nodiscard]] std::vector<Array> tril_indices(std::int64_t n, std::int64_t k = 0,
+                                              std::optional<std::int64_t> m = {},
+                                              Placement device = {});
+[[nodiscard]] std::vector<Array> triu_indices(std::int64_t n, std::int64_t k = 0,
+                                              std::optional<std::int64_t> m = {},
+                                              Placement device = {});
+[[nodiscard]] std::vector<Array> tril_indices_from(const Array& a, std::int64_t k = 0);
+[[nodiscard]] std::vector<Array> triu_indices_from(const Array& a, std::int64_t k = 0);
 /// The places of an (n, n) array of ones that `mask` (as tril and triu: an array and a diagonal)
 /// leaves not zero. Waits for the device.
-std::vector<Array> mask_indices(std::int64_t n,
-                                const std::function<Array(const Array&, std::int64_t)>& mask,
-                                std::int64_t k = 0, Placement device = {});
+[[nodiscard]] std::vector<Array> mask_indices(
+    std::int64_t n, const std::function<Array(const Array&, std::int64_t)>& mask,
+    std::int64_t k = 0, Placement device = {});
 /// numpy.ndindex: the coordinates of an array of `shape`, one after the other, the last the
 /// fastest.
 ///
@@ -54,30 +56,31 @@ class ndindex {
   Shape shape_;
 };
 /// The coordinates of every element of an array of `shape`: (shape.ndim(), *shape).
-Array indices(const Shape& shape, Dtype dtype = int64, Placement device = {});
+[[nodiscard]] Array indices(const Shape& shape, Dtype dtype = int64, Placement device = {});
 /// 1-d index arrays as an open mesh. A mask gives the places where it is true, and waits for the
 /// device. NumPy's c_ and r_ are Python syntax: use column_stack, concatenate and arange.
-std::vector<Array> ix_(std::span<const Array> arrays);
-std::vector<Array> ix_(std::initializer_list<Array> arrays);
+[[nodiscard]] std::vector<Array> ix_(std::span<const Array> arrays);
+[[nodiscard]] std::vector<Array> ix_(std::initializer_list<Array> arrays);
 
 // --- flat and n-dimensional indices --------------------------------------------------------------
 /// Flat indices as coordinates in `shape`, in C or Fortran order. Throws IndexError for
 /// one out of range, and waits for the device to know.
-std::vector<Array> unravel_index(const Array& indices, const Shape& shape, Order order = 'C');
+[[nodiscard]] std::vector<Array> unravel_index(const Array& indices, const Shape& shape,
+                                               Order order = 'C');
 /// The other way. Coordinates out of range throw IndexError ("raise", which waits for the device),
 /// go round ("wrap") or become the nearest in range ("clip").
-Array ravel_multi_index(std::span<const Array> coordinates, const Shape& shape,
-                        IndexModeOption mode = IndexMode::raise, Order order = 'C');
-Array ravel_multi_index(std::initializer_list<Array> coordinates, const Shape& shape,
-                        IndexModeOption mode = IndexMode::raise, Order order = 'C');
+[[nodiscard]] Array ravel_multi_index(std::span<const Array> coordinates, const Shape& shape,
+                                      IndexModeOption mode = IndexMode::raise, Order order = 'C');
+[[nodiscard]] Array ravel_multi_index(std::initializer_list<Array> coordinates, const Shape& shape,
+                                      IndexModeOption mode = IndexMode::raise, Order order = 'C');
 
 // --- diagonals -----------------------------------------------------------------------------------
 /// Diagonal `offset` of the matrices that two axes span, as the last axis: a view (writable, unlike
 /// NumPy's).
-Array diagonal(const Array& a, std::int64_t offset = 0, int axis1 = 0, int axis2 = 1);
-Array diagonal(const Array& a, const DiagonalOptions& options);
+[[nodiscard]] Array diagonal(const Array& a, std::int64_t offset = 0, int axis1 = 0, int axis2 = 1);
+[[nodiscard]] Array diagonal(const Array& a, const DiagonalOptions& options);
 /// The sum of that diagonal.
-Array trace(const Array& a, std::int64_t offset = 0, int axis1 = 0, int axis2 = 1);
+[[nodiscard]] Array trace(const Array& a, std::int64_t offset = 0, int axis1 = 0, int axis2 = 1);
 Array trace(const Array& a, const TraceOptions& options);
 /// Writes the main diagonal of a matrix, or of an array whose extents are all equal. `wrap` goes on
 /// in a tall matrix below each square. An array of values is repeated as often as it takes.

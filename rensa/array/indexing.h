@@ -32,7 +32,7 @@ IndexedElements apply_index(const char* operation, const Array& a, std::span<con
 IndexedElements apply_take(const char* operation, const Array& a, const Array& indices, int axis,
                            IndexMode mode);
 
-Array gather(const char* operation, const IndexedElements& elements);
+[[nodiscard]] Array gather(const char* operation, const IndexedElements& elements);
 /// `source` broadcasts to the elements' shape and is cast with "same_kind".
 void scatter(const char* operation, ScatterMode mode, const IndexedElements& elements,
              const Array& source);
@@ -47,15 +47,16 @@ void check_index_count(const char* operation, const Array& a, int count, int ell
 void check_integer(const char* operation, const Array& index);
 
 /// A 0-d array of `dtype` holding `value`, under the rules of Array::fill.
-Array filled_scalar(Scalar value, Dtype dtype, Device device);
+[[nodiscard]] Array filled_scalar(Scalar value, Dtype dtype, Device device);
 
 /// The elements of `a` where `mask`, of its size and on its device, is not zero, both in C order;
 /// of one dimension. Waits for the device.
-Array true_elements(const char* operation, const Array& a, const Array& mask);
+[[nodiscard]] Array true_elements(const char* operation, const Array& a, const Array& mask);
 
 /// The coordinates of the non-zero elements of `a` as int64 (a.ndim, number), or with `flat` their
 /// positions in C order as (1, number). With `by_row` they lie in memory as (number, a.ndim). Waits
 /// for the device.
-Array true_coordinates(const char* operation, const Array& a, bool flat, bool by_row = false);
+[[nodiscard]] Array true_coordinates(const char* operation, const Array& a, bool flat,
+                                     bool by_row = false);
 
 }  // namespace rensa::detail

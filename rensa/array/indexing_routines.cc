@@ -137,10 +137,6 @@ Array extract(const Array& condition, const Array& a) {
       "extract", apply_take("extract", a.reshape({a.size()}), positions, 0, IndexMode::raise));
 }
 
-Array compress(const Array& condition, const Array& a, int axis) {
-  return compress(condition, a, CompressOptions{.axis = axis});
-}
-
 Array compress(const Array& condition, const Array& a, const CompressOptions& options) {
   auto [array, along] = along_one_axis("compress", a, options.axis);
   check_defined("compress", condition);
@@ -167,10 +163,6 @@ Array take(const Array& a, const Array& indices, const TakeOptions& options) {
   auto [array, along] = along_one_axis("take", a, options.axis);
   return rensa::detail::deliver("take", taken("take", array, indices, along, options.mode),
                                 options.out);
-}
-
-Array take(const Array& a, const Array& indices, int axis) {
-  return taken("take", a, indices, axis, IndexMode::raise);
 }
 
 Array take_along_axis(const Array& a, const Array& indices, int axis) {

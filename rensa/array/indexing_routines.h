@@ -14,19 +14,22 @@ namespace rensa::xp {
 // --- where an array is not zero: all of these wait for the device, for the count ----------------
 /// The indices of the non-zero elements, an int64 array for each axis, in C order. Throws
 /// ValueError for a 0-d array.
-std::vector<Array> nonzero(const Array& a);
-std::vector<Array> where(const Array& condition);
+[[nodiscard]] std::vector<Array> nonzero(const Array& a);
+[[nodiscard]] std::vector<Array> where(const Array& condition);
 /// The same as the rows of one array (number, a.ndim).
-Array argwhere(const Array& a);
+[[nodiscard]] Array argwhere(const Array& a);
 /// Positions in the flattened array.
-Array flatnonzero(const Array& a);
+[[nodiscard]] Array flatnonzero(const Array& a);
 /// The elements of the flattened `a` where the flattened `condition` is not zero.
-Array extract(const Array& condition, const Array& a);
+[[nodiscard]] Array extract(const Array& condition, const Array& a);
 /// The slices along `axis` (elements of the flattened array without one) where the 1-d `condition`
 /// is not zero. Throws ValueError where it has other than one dimension, IndexError where it is
 /// true beyond the array.
 Array compress(const Array& condition, const Array& a, const CompressOptions& options = {});
-Array compress(const Array& condition, const Array& a, int axis);
+template <AxisLike T>
+[[nodiscard]] Array compress(const Array& condition, const Array& a, const T& axis) {
+  return compress(condition, a, CompressOptions{.axis = axis});
+}
 /// Writes `values`, one after the other and as often as needed, where `mask` (of a's size) is not
 /// zero. Throws ValueError for no values.
 void place(const Array& a, const Array& mask, const Array& values);
@@ -35,10 +38,13 @@ void place(const Array& a, const Array& mask, const Array& values);
 /// Slices along `axis`, whose place the axes of `indices` take; without an axis elements of the
 /// flattened `a`, in the shape of `indices`.
 Array take(const Array& a, const Array& indices, const TakeOptions& options = {});
-Array take(const Array& a, const Array& indices, int axis);
+template <AxisLike T>
+[[nodiscard]] Array take(const Array& a, const Array& indices, const T& axis) {
+  return take(a, indices, TakeOptions{.axis = axis});
+}
 /// out[i, j, k] = a[i, indices[i, j, k], k] for axis 1; the other axes broadcast. Throws
 /// ShapeError.
-Array take_along_axis(const Array& a, const Array& indices, int axis = -1);
+[[nodiscard]] Array take_along_axis(const Array& a, const Array& indices, int axis = -1);
 /// The other way; `values` broadcasts to the shape of the indices. The last of equal indices stays.
 void put_along_axis(const Array& a, const Array& indices, const Array& values, int axis);
 /// Writes `values`, repeated as needed, into the flattened `a` at `indices`; the last of equal
@@ -55,10 +61,10 @@ Array choose(const Array& a, std::initializer_list<Array> choices,
              const ChooseOptions& options = {});
 /// The element of the first choice whose condition (bool) is true, else `otherwise`. Throws
 /// ValueError unless there are as many choices as conditions, DtypeError for other conditions.
-Array select(std::span<const Array> conditions, std::span<const Array> choices,
-             Scalar otherwise = 0);
-Array select(std::initializer_list<Array> conditions, std::initializer_list<Array> choices,
-             Scalar otherwise = 0);
+[[nodiscard]] Array select(std::span<const Array> conditions, std::span<const Array> choices,
+                           Scalar otherwise = 0);
+[[nodiscard]] Array select(std::initializer_list<Array> conditions,
+                           std::initializer_list<Array> choices, Scalar otherwise = 0);
 
 /// a[index] += values, with every one of equal indices counting, in their order: results are
 /// repeatable. The index is one of a[...]: an array, or a list of entries.

@@ -20,11 +20,22 @@ Array on_host(const char* operation, const Array& a);
 /// for a size that no memory has.
 Array new_array(const Shape& shape, Dtype dtype, Device device);
 
-/// As new_array, in the order 'C' or 'F'. Throws ValueError naming `operation` for others.
-Array new_array_in(const char* operation, Order order, const Shape& shape, Dtype dtype,
-                   Device device);
-/// As new_array, of model's shape and in an order that may take after it.
-Array new_array_like(const Array& model, Order order, Dtype dtype, Device device);
+/// How the axes of a new array lie in memory. Its elements are written into a C-contiguous array of
+/// the shape permuted(shape), the slowest axis first, which restored() shows with the axes in their
+/// places: what writes them is the same for every order, also where it is traced.
+class MemoryOrder {
+ public:
+  /// Of `ndim` axes in the order 'C' or 'F'. Throws ValueError naming `operation` for others.
+  MemoryOrder(const char* operation, Order order, int ndim);
+  /// May take after `model`.
+  MemoryOrder(const Array& model, Order order);
+  Shape permuted(const Shape& shape) const;
+  Array permuted(const Array& a) const;
+  Array restored(const Array& plain) const;
+
+ private:
+  Shape axes_;  // from the slowest to the fastest; empty for C order
+};
 
 /// As new_array, in page-locked host memory.
 Array new_pinned_array(const Shape& shape, Dtype dtype);
@@ -76,6 +87,10 @@ Array deliver(const char* operation, const Array& result, const ArrayOption& out
 /// cores[i] axes of each operand and of the result being those that options.axes names.
 Array product_with(const char* operation, const Array& a, const Array& b, std::array<int, 3> cores,
                    const xp::MatmulOptions& options, Array (*product)(const Array&, const Array&));
+
+/// Throws DtypeError, ShapeError naming `operation` unless `mask` is bool and broadcasts to a's
+/// shape.
+void check_mask(const char* operation, const Array& mask, const Array& a);
 
 /// Whether an integer number lies outside of an integer dtype.
 bool is_out_of_range(Scalar value, Dtype dtype);

@@ -35,8 +35,8 @@ void save(const std::string& path, const Array& a);
 void save(std::ostream& stream, const Array& a);
 /// Reads a .npy: any order, either byte order. For an .npz say load_npz. A stream is left behind
 /// the array, so that several may follow one another.
-Array load(const std::string& path, Placement device = {});
-Array load(std::istream& stream, Placement device = {});
+[[nodiscard]] Array load(const std::string& path, Placement device = {});
+[[nodiscard]] Array load(std::istream& stream, Placement device = {});
 
 struct LoadOptions {
   /// "r", "c", "r+": the elements stay in the file, which is mapped into host memory and read as
@@ -47,7 +47,7 @@ struct LoadOptions {
 };
 /// A file that is made shorter while it is mapped ends the program where the missing part is
 /// touched.
-Array load(const std::string& path, const LoadOptions& options);
+[[nodiscard]] Array load(const std::string& path, const LoadOptions& options);
 
 /// An array of an .npz, by its name.
 struct NamedArray {
@@ -80,8 +80,8 @@ class NpzFile {
   std::vector<std::string> files() const;
   bool contains(const std::string& name) const;
   /// Throws IndexError for a name that is not there.
-  Array get(const std::string& name, Placement device = {}) const;
-  Array operator[](const std::string& name) const { return get(name); }
+  [[nodiscard]] Array get(const std::string& name, Placement device = {}) const;
+  [[nodiscard]] Array operator[](const std::string& name) const { return get(name); }
 
  private:
   std::string entry_of(const std::string& name) const;
@@ -95,16 +95,19 @@ NpzFile load_npz(std::istream& stream);
 
 /// An array of the elements in `buffer` from byte `offset` on: `count` of them, or all (-1). A
 /// copy; xp::wrap shares. Throws ValueError where they do not come out even or are not there.
-Array frombuffer(std::span<const std::byte> buffer, Dtype dtype = float64, std::int64_t count = -1,
-                 std::int64_t offset = 0, Placement device = {});
-Array frombuffer(std::string_view buffer, Dtype dtype = float64, std::int64_t count = -1,
-                 std::int64_t offset = 0, Placement device = {});
+[[nodiscard]] Array frombuffer(std::span<const std::byte> buffer, Dtype dtype = float64,
+                               std::int64_t count = -1, std::int64_t offset = 0,
+                               Placement device = {});
+[[nodiscard]] Array frombuffer(std::string_view buffer, Dtype dtype = float64,
+                               std::int64_t count = -1, std::int64_t offset = 0,
+                               Placement device = {});
 /// The elements of a file of plain bytes from byte `offset` on; fewer than `count` where it ends,
 /// bytes that are no whole element are left out.
-Array fromfile(const std::string& path, Dtype dtype = float64, std::int64_t count = -1,
-               std::int64_t offset = 0, Placement device = {});
-Array fromfile(std::istream& stream, Dtype dtype = float64, std::int64_t count = -1,
-               std::int64_t offset = 0, Placement device = {});
+[[nodiscard]] Array fromfile(const std::string& path, Dtype dtype = float64,
+                             std::int64_t count = -1, std::int64_t offset = 0,
+                             Placement device = {});
+[[nodiscard]] Array fromfile(std::istream& stream, Dtype dtype = float64, std::int64_t count = -1,
+                             std::int64_t offset = 0, Placement device = {});
 /// Elements in C order, as plain bytes.
 void tofile(const Array& a, const std::string& path);
 void tofile(const Array& a, std::ostream& stream);
@@ -126,16 +129,17 @@ struct LoadtxtOptions {
 };
 /// The numbers of a text file, a row a line. Throws ValueError naming line and field where
 /// something is no number of the dtype or a line has another count of fields.
-Array loadtxt(const std::string& path, const LoadtxtOptions& options = {});
-Array loadtxt(std::istream& stream, const LoadtxtOptions& options = {});
+[[nodiscard]] Array loadtxt(const std::string& path, const LoadtxtOptions& options = {});
+[[nodiscard]] Array loadtxt(std::istream& stream, const LoadtxtOptions& options = {});
 /// The same of text in memory.
-Array parse_text(std::string_view text, const LoadtxtOptions& options = {});
+[[nodiscard]] Array parse_text(std::string_view text, const LoadtxtOptions& options = {});
 
 /// numpy.fromstring's text mode: the numbers of a text, `sep` between them (blanks where it is
 /// blank), all or the first `count`. 1-d. Throws ValueError for what is no number, and where there
 /// are fewer than `count`.
-Array fromstring(std::string_view text, Dtype dtype = float64, std::int64_t count = -1,
-                 std::string_view sep = " ", Placement device = {});
+[[nodiscard]] Array fromstring(std::string_view text, Dtype dtype = float64,
+                               std::int64_t count = -1, std::string_view sep = " ",
+                               Placement device = {});
 
 struct GenfromtxtOptions {
   Dtype dtype = float64;
@@ -150,8 +154,8 @@ struct GenfromtxtOptions {
 };
 /// As loadtxt, with `filling_value` where a field is empty or no number. Throws ValueError where
 /// the dtype has no such number.
-Array genfromtxt(const std::string& path, const GenfromtxtOptions& options = {});
-Array genfromtxt(std::istream& stream, const GenfromtxtOptions& options = {});
+[[nodiscard]] Array genfromtxt(const std::string& path, const GenfromtxtOptions& options = {});
+[[nodiscard]] Array genfromtxt(std::istream& stream, const GenfromtxtOptions& options = {});
 
 struct SavetxtOptions {
   std::string fmt = "%.18e";  // one printf conversion, of e f g E F G d i u x X o

@@ -19,6 +19,6 @@ std::string ipc_handle(const Array& a);
 /// the other's memory. Closed with the last array on it, when what was queued on it is done. Throws
 /// ValueError for bytes that are no handle, DeviceError, CudaError (in the process that made it,
 /// too: CUDA opens a handle in others only).
-Array open_ipc_handle(const std::string& handle, Device device);
+[[nodiscard]] Array open_ipc_handle(const std::string& handle, Device device);
 
 }  // namespace rensa::cuda

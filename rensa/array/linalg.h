@@ -21,19 +21,20 @@ namespace rensa::xp {
 // --- products (array/products.cc)
 // ------------------------------------------------------------------
 /// The sum of conj(a) * b over all elements, both flattened: 0-d.
-Array vdot(const Array& a, const Array& b);
+[[nodiscard]] Array vdot(const Array& a, const Array& b);
 /// Sums of products over the last axes of both.
-Array inner(const Array& a, const Array& b);
+[[nodiscard]] Array inner(const Array& a, const Array& b);
 /// a[i] * b[j] of the flattened operands: (a.size(), b.size()).
 Array outer(const Array& a, const Array& b, const ProductOptions& options = {});
 /// Sums of products over the last `axes` axes of `a` and the first of `b`.
-Array tensordot(const Array& a, const Array& b, int axes = 2);
+[[nodiscard]] Array tensordot(const Array& a, const Array& b, int axes = 2);
 /// Sums of products over a_axes[i] of `a` and b_axes[i] of `b`, for all i.
-Array tensordot(const Array& a, const Array& b, const Shape& a_axes, const Shape& b_axes);
+[[nodiscard]] Array tensordot(const Array& a, const Array& b, const Shape& a_axes,
+                              const Shape& b_axes);
 /// Kronecker's product.
-Array kron(const Array& a, const Array& b);
+[[nodiscard]] Array kron(const Array& a, const Array& b);
 /// The sum of conj(a) * b along one axis, the others broadcast.
-Array vecdot(const Array& a, const Array& b, int axis = -1);
+[[nodiscard]] Array vecdot(const Array& a, const Array& b, int axis = -1);
 Array vecdot(const Array& a, const Array& b, const MatmulOptions& options);
 /// (..., m, n) times (..., n), and (..., n), conjugated, times (..., n, m).
 Array matvec(const Array& a, const Array& x, const MatmulOptions& options = {});
@@ -72,14 +73,14 @@ using xp::vecdot;
 // --- products and views (array/products.cc)
 // --------------------------------------------------------------
 /// a multiplied with itself n - 1 times; the inverse's power for n < 0, the identity for 0.
-Array matrix_power(const Array& a, std::int64_t n);
+[[nodiscard]] Array matrix_power(const Array& a, std::int64_t n);
 /// The product of all arrays, in the order that takes the fewest multiplications; the first and the
 /// last may be vectors.
 Array multi_dot(const ArrayList& arrays, const ProductOptions& options = {});
 /// A view with the last two axes exchanged.
-Array matrix_transpose(const Array& a);
+[[nodiscard]] Array matrix_transpose(const Array& a);
 /// A view of the diagonals of the last two axes; `offset` > 0 lies above the main one.
-Array diagonal(const Array& a, std::int64_t offset = 0);
+[[nodiscard]] Array diagonal(const Array& a, std::int64_t offset = 0);
 /// The array API's keywords of linalg.trace.
 struct TraceOptions {
   rensa::detail::NamedOptions named = {};
@@ -87,13 +88,13 @@ struct TraceOptions {
   std::optional<Dtype> dtype = {};
 };
 /// Their sums, in `dtype` or in what xp::sum gives.
-Array trace(const Array& a, std::int64_t offset = 0);
+[[nodiscard]] Array trace(const Array& a, std::int64_t offset = 0);
 Array trace(const Array& a, const TraceOptions& options);
 
 // --- factorizations (array/decompositions.cc)
 // ------------------------------------------------------
 /// L with a = L @ L^H, of the lower triangle of `a`; `upper`: U with a = U^H @ U, of the upper one.
-Array cholesky(const Array& a, bool upper = false);
+[[nodiscard]] Array cholesky(const Array& a, bool upper = false);
 
 struct QRResult {
   Array Q, R;
@@ -101,47 +102,47 @@ struct QRResult {
 enum class QrMode { reduced, complete, r };
 /// a = Q @ R: (m, k) and (k, n) with k = min(m, n), or `complete` (m, m) and (m, n). With `r` there
 /// is no Q.
-QRResult qr(const Array& a, QrMode mode = QrMode::reduced);
+[[nodiscard]] QRResult qr(const Array& a, QrMode mode = QrMode::reduced);
 /// "reduced", "complete" or "r". Throws ValueError.
-QRResult qr(const Array& a, std::string_view mode);
+[[nodiscard]] QRResult qr(const Array& a, std::string_view mode);
 
 struct SVDResult {
   Array U, S, Vh;
 };
 /// a = U @ diag(S) @ Vh with S falling; U (m, m) and Vh (n, n), or (m, k) and (k, n) without
 /// `full_matrices`. Without `compute_uv` there is S alone.
-SVDResult svd(const Array& a, bool full_matrices = true, bool compute_uv = true);
+[[nodiscard]] SVDResult svd(const Array& a, bool full_matrices = true, bool compute_uv = true);
 struct SVDOptions {
   rensa::detail::NamedOptions named = {};
   bool full_matrices = true, compute_uv = true;
   bool hermitian = false;  // a is Hermitian: by its eigenvalues
 };
-SVDResult svd(const Array& a, const SVDOptions& options);
-Array svdvals(const Array& a);
+[[nodiscard]] SVDResult svd(const Array& a, const SVDOptions& options);
+[[nodiscard]] Array svdvals(const Array& a);
 
 struct EigResult {
   Array eigenvalues, eigenvectors;
 };
 /// Eigenvalues (rising) and eigenvectors (columns) of a symmetric or Hermitian matrix, of which the
 /// triangle `uplo` ('L' or 'U') is read.
-EigResult eigh(const Array& a, char uplo = 'L');
-Array eigvalsh(const Array& a, char uplo = 'L');
+[[nodiscard]] EigResult eigh(const Array& a, char uplo = 'L');
+[[nodiscard]] Array eigvalsh(const Array& a, char uplo = 'L');
 /// Of any square matrix. The results are always complex, as their dtype would else depend on the
 /// values. On a GPU it needs cuSOLVER of CUDA 12.6 or newer; throws NotImplementedError.
-EigResult eig(const Array& a);
-Array eigvals(const Array& a);
+[[nodiscard]] EigResult eig(const Array& a);
+[[nodiscard]] Array eigvals(const Array& a);
 
 // --- equations (array/solve.cc)
 // --------------------------------------------------------------------
 /// x with a @ x = b; b is (n,) or (..., n, k).
-Array solve(const Array& a, const Array& b);
-Array inv(const Array& a);
-Array det(const Array& a);
+[[nodiscard]] Array solve(const Array& a, const Array& b);
+[[nodiscard]] Array inv(const Array& a);
+[[nodiscard]] Array det(const Array& a);
 struct SlogdetResult {
   Array sign, logabsdet;
 };
 /// det(a) = sign * exp(logabsdet); 0 and -inf for singular matrices.
-SlogdetResult slogdet(const Array& a);
+[[nodiscard]] SlogdetResult slogdet(const Array& a);
 
 struct LstsqResult {
   Array x, residuals;
@@ -151,7 +152,8 @@ struct LstsqResult {
 /// x that makes |b - a @ x| least, of those the shortest, for a (m, n) and b (m,) or (m, k).
 /// Singular values below rcond (default: epsilon * max(m, n)) times the greatest count as 0. The
 /// residuals are there only for rank == n < m. Waits for the device.
-LstsqResult lstsq(const Array& a, const Array& b, std::optional<double> rcond = std::nullopt);
+[[nodiscard]] LstsqResult lstsq(const Array& a, const Array& b,
+                                std::optional<double> rcond = std::nullopt);
 /// A number or an array of them, one for each matrix of a batch; or nothing.
 class Tolerance {
  public:
@@ -162,9 +164,9 @@ class Tolerance {
   Tolerance(const Array& array) : array_(&array) {}
   bool given() const { return array_ || number_; }
   /// `scale`, of the shape of the batch, times the tolerance.
-  Array times(const Array& scale) const;
+  [[nodiscard]] Array times(const Array& scale) const;
   /// The tolerance, which broadcasts to the batch; `like` has the dtype and the device.
-  Array values(const Array& like) const;
+  [[nodiscard]] Array values(const Array& like) const;
 
  private:
   const Array* array_ = nullptr;
@@ -177,8 +179,8 @@ struct PinvOptions {
   Tolerance rtol = {};     // the array API's name of rcond; give one of the two
 };
 /// The inverse of Moore and Penrose; singular values up to rcond times the greatest count as 0.
-Array pinv(const Array& a, const PinvOptions& options = {});
-Array pinv(const Array& a, double rcond, bool hermitian = false);
+[[nodiscard]] Array pinv(const Array& a, const PinvOptions& options = {});
+[[nodiscard]] Array pinv(const Array& a, double rcond, bool hermitian = false);
 struct MatrixRankOptions {
   rensa::detail::NamedOptions named = {};
   Tolerance tol = {};
@@ -187,12 +189,12 @@ struct MatrixRankOptions {
 };
 /// Singular values above `tol`, or above `rtol` times the greatest, counted: int64. Throws
 /// ValueError where both are given.
-Array matrix_rank(const Array& a, const MatrixRankOptions& options = {});
-Array matrix_rank(const Array& a, double tol, bool hermitian = false);
+[[nodiscard]] Array matrix_rank(const Array& a, const MatrixRankOptions& options = {});
+[[nodiscard]] Array matrix_rank(const Array& a, double tol, bool hermitian = false);
 /// x with tensordot(a, x, x.ndim()) = b, the axes of `a` in `axes` moved to its end first.
-Array tensorsolve(const Array& a, const Array& b, AxisList axes = {});
+[[nodiscard]] Array tensorsolve(const Array& a, const Array& b, AxisList axes = {});
 /// The inverse of a as a map of tensors: tensordot(tensorinv(a, ind), b, ind) is tensorsolve(a, b).
-Array tensorinv(const Array& a, int ind = 2);
+[[nodiscard]] Array tensorinv(const Array& a, int ind = 2);
 
 // --- norms (array/norm.cc)
 // -------------------------------------------------------------------------
@@ -219,14 +221,14 @@ class Ord {
 /// The norm of vectors (one axis) or matrices (two axes); without `axis` that of the whole array:
 /// of its elements for no `ord`, else of a vector or a matrix. Orders 2, -2 and "nuc" of matrices
 /// take singular values. float16 and bfloat16 are fine elsewhere.
-Array norm(const Array& x, Ord ord = {}, AxisList axis = {}, bool keepdims = false);
+[[nodiscard]] Array norm(const Array& x, Ord ord = {}, AxisList axis = {}, bool keepdims = false);
 struct NormOptions {
   rensa::detail::NamedOptions named = {};
   Ord ord = {};
   AxisList axis = {};
   bool keepdims = false;
 };
-Array norm(const Array& x, const NormOptions& options);
+[[nodiscard]] Array norm(const Array& x, const NormOptions& options);
 /// Of the elements along any axes (all by default).
 struct VectorNormOptions {
   rensa::detail::NamedOptions named = {};
@@ -234,16 +236,16 @@ struct VectorNormOptions {
   bool keepdims = false;
   Ord ord = 2;
 };
-Array vector_norm(const Array& x, const VectorNormOptions& options = {});
+[[nodiscard]] Array vector_norm(const Array& x, const VectorNormOptions& options = {});
 /// Of the last two axes.
 struct MatrixNormOptions {
   rensa::detail::NamedOptions named = {};
   bool keepdims = false;
   Ord ord = "fro";
 };
-Array matrix_norm(const Array& x, const MatrixNormOptions& options = {});
+[[nodiscard]] Array matrix_norm(const Array& x, const MatrixNormOptions& options = {});
 /// norm(x) * norm(inv(x)) for p != 2, infinity for singular x; for 2 (default) and -2 the quotient
 /// of the singular values.
-Array cond(const Array& x, Ord p = {});
+[[nodiscard]] Array cond(const Array& x, Ord p = {});
 
 }  // namespace rensa::xp::linalg

@@ -51,40 +51,40 @@ std::int64_t size(const Array& a);
 std::int64_t size(const Array& a, int axis);
 
 /// Copies where strides do not allow a view, unless told otherwise.
-Array reshape(const Array& a, const Shape& shape);
-Array reshape(const Array& a, const Shape& shape, const ReshapeOptions& options);
+[[nodiscard]] Array reshape(const Array& a, const Shape& shape);
+[[nodiscard]] Array reshape(const Array& a, const Shape& shape, const ReshapeOptions& options);
 template <std::integral... N>
 requires(sizeof...(N) > 1) auto reshape(const Array& a, N...) {
   static_assert(rensa::detail::kWrong<N...>,
                 "a shape is one argument: write xp::reshape(a, {3, 2})");
   return a;
 }
-Array ravel(const Array& a);  // likewise
-Array ravel(const Array& a, Order order);
-Array transpose(const Array& a);
-Array transpose(const Array& a, const Shape& axes);
-Array permute_dims(const Array& a, const Shape& axes);
+[[nodiscard]] Array ravel(const Array& a);  // likewise
+[[nodiscard]] Array ravel(const Array& a, Order order);
+[[nodiscard]] Array transpose(const Array& a);
+[[nodiscard]] Array transpose(const Array& a, const Shape& axes);
+[[nodiscard]] Array permute_dims(const Array& a, const Shape& axes);
 /// The last two axes exchanged. Throws ShapeError for fewer than two.
-Array matrix_transpose(const Array& a);
-Array swapaxes(const Array& a, int axis1, int axis2);
-Array moveaxis(const Array& a, int source, int destination);
-Array moveaxis(const Array& a, const Shape& source, const Shape& destination);
+[[nodiscard]] Array matrix_transpose(const Array& a);
+[[nodiscard]] Array swapaxes(const Array& a, int axis1, int axis2);
+[[nodiscard]] Array moveaxis(const Array& a, int source, int destination);
+[[nodiscard]] Array moveaxis(const Array& a, const Shape& source, const Shape& destination);
 /// Axis `axis` moved in front of axis `start`.
-Array rollaxis(const Array& a, int axis, int start = 0);
-Array atleast_1d(const Array& a);
-Array atleast_2d(const Array& a);
-Array atleast_3d(const Array& a);
-std::vector<Array> atleast_1d(std::span<const Array> arrays);
-std::vector<Array> atleast_2d(std::span<const Array> arrays);
-std::vector<Array> atleast_3d(std::span<const Array> arrays);
-Array expand_dims(const Array& a, int axis);
-Array expand_dims(const Array& a, const Shape& axes);  // places in the result
-Array squeeze(const Array& a);
-Array squeeze(const Array& a, int axis);
-Array squeeze(const Array& a, const Shape& axes);
+[[nodiscard]] Array rollaxis(const Array& a, int axis, int start = 0);
+[[nodiscard]] Array atleast_1d(const Array& a);
+[[nodiscard]] Array atleast_2d(const Array& a);
+[[nodiscard]] Array atleast_3d(const Array& a);
+[[nodiscard]] std::vector<Array> atleast_1d(std::span<const Array> arrays);
+[[nodiscard]] std::vector<Array> atleast_2d(std::span<const Array> arrays);
+[[nodiscard]] std::vector<Array> atleast_3d(std::span<const Array> arrays);
+[[nodiscard]] Array expand_dims(const Array& a, int axis);
+[[nodiscard]] Array expand_dims(const Array& a, const Shape& axes);  // places in the result
+[[nodiscard]] Array squeeze(const Array& a);
+[[nodiscard]] Array squeeze(const Array& a, int axis);
+[[nodiscard]] Array squeeze(const Array& a, const Shape& axes);
 
-Array broadcast_to(const Array& a, const Shape& shape);
-std::vector<Array> broadcast_arrays(const ArrayList& arrays);
+[[nodiscard]] Array broadcast_to(const Array& a, const Shape& shape);
+[[nodiscard]] std::vector<Array> broadcast_arrays(const ArrayList& arrays);
 /// The shape that shapes broadcast to. Throws ShapeError.
 Shape broadcast_shapes(std::span<const Shape> shapes);
 Shape broadcast_shapes(std::initializer_list<Shape> shapes);
@@ -108,7 +108,7 @@ class broadcast {
 bool isfortran(const Array& a);
 /// A Fortran-contiguous array of the same values, of `dtype` where it is given; `a` itself where it
 /// is one.
-Array asfortranarray(const Array& a, std::optional<Dtype> dtype = {});
+[[nodiscard]] Array asfortranarray(const Array& a, std::optional<Dtype> dtype = {});
 
 // --- joining (array/joining.cc) ------------------------------------------------------------------
 /// Where arrays are joined, and how the result is stored: into `out`, or as `dtype`; not both.
@@ -141,64 +141,67 @@ RENSA_DECLARE_JOIN(concat)
 /// Arrays of one shape along a new axis.
 RENSA_DECLARE_JOIN(stack)
 #undef RENSA_DECLARE_JOIN
-Array vstack(const ArrayList& arrays, const StackOptions& options = {});
-Array hstack(const ArrayList& arrays, const StackOptions& options = {});
-Array dstack(const ArrayList& arrays);
+[[nodiscard]] Array vstack(const ArrayList& arrays, const StackOptions& options = {});
+[[nodiscard]] Array hstack(const ArrayList& arrays, const StackOptions& options = {});
+[[nodiscard]] Array dstack(const ArrayList& arrays);
 /// 1-d arrays as columns beside the columns of 2-d ones.
-Array column_stack(const ArrayList& arrays);
+[[nodiscard]] Array column_stack(const ArrayList& arrays);
 /// `values` behind `a`; `none` flattens both.
-Array append(const Array& a, const Array& values, OptionalAxis axis = none);
+[[nodiscard]] Array append(const Array& a, const Array& values, OptionalAxis axis = none);
 
 // --- splitting (array/joining.cc): views ---------------------------------------------------------
 /// A number of equal parts (ShapeError where they do not come out), or parts cut at indices:
 /// split(a, 3), split(a, {2, 5}).
-std::vector<Array> split(const Array& a, const IntegerList& sections_or_indices, int axis = 0);
+[[nodiscard]] std::vector<Array> split(const Array& a, const IntegerList& sections_or_indices,
+                                       int axis = 0);
 /// As split; the first parts are longer by one where the number does not divide the extent.
-std::vector<Array> array_split(const Array& a, const IntegerList& sections_or_indices,
-                               int axis = 0);
-std::vector<Array> hsplit(const Array& a, const IntegerList& sections_or_indices);
-std::vector<Array> vsplit(const Array& a, const IntegerList& sections_or_indices);
-std::vector<Array> dsplit(const Array& a, const IntegerList& sections_or_indices);
+[[nodiscard]] std::vector<Array> array_split(const Array& a, const IntegerList& sections_or_indices,
+                                             int axis = 0);
+[[nodiscard]] std::vector<Array> hsplit(const Array& a, const IntegerList& sections_or_indices);
+[[nodiscard]] std::vector<Array> vsplit(const Array& a, const IntegerList& sections_or_indices);
+[[nodiscard]] std::vector<Array> dsplit(const Array& a, const IntegerList& sections_or_indices);
 /// The sub-arrays along an axis, which falls away.
-std::vector<Array> unstack(const Array& a, int axis = 0);
+[[nodiscard]] std::vector<Array> unstack(const Array& a, int axis = 0);
 
 // --- repeating and turning (array/rearranging.cc) ------------------------------------------------
-Array tile(const Array& a, const Shape& repetitions);
-Array tile(const Array& a, std::int64_t repetitions);
+[[nodiscard]] Array tile(const Array& a, const Shape& repetitions);
+[[nodiscard]] Array tile(const Array& a, std::int64_t repetitions);
 /// Each element, or sub-array along `axis`, `repeats` times; of a list of them element i repeats[i]
 /// times.
-Array repeat(const Array& a, const IntegerList& repeats, OptionalAxis axis = none);
+[[nodiscard]] Array repeat(const Array& a, const IntegerList& repeats, OptionalAxis axis = none);
 /// Waits for the device: the counts decide on the shape.
-Array repeat(const Array& a, const Array& counts, OptionalAxis axis = none);
+[[nodiscard]] Array repeat(const Array& a, const Array& counts, OptionalAxis axis = none);
 /// `a` backwards along the axes, all when left out: a view.
-Array flip(const Array& a, Axes axis = {});
-Array fliplr(const Array& a);
-Array flipud(const Array& a);
+[[nodiscard]] Array flip(const Array& a, Axes axis = {});
+[[nodiscard]] Array fliplr(const Array& a);
+[[nodiscard]] Array flipud(const Array& a);
 /// Elements shifted in a circle; without an axis those of the flattened array.
-Array roll(const Array& a, std::int64_t shift);
-Array roll(const Array& a, std::int64_t shift, int axis);
-Array roll(const Array& a, const Shape& shifts, const Shape& axes);
+[[nodiscard]] Array roll(const Array& a, std::int64_t shift);
+[[nodiscard]] Array roll(const Array& a, std::int64_t shift, int axis);
+[[nodiscard]] Array roll(const Array& a, const Shape& shifts, const Shape& axes);
 /// k quarter turns from the first of the two axes to the second: a view.
-Array rot90(const Array& a, std::int64_t k = 1, const Shape& axes = {0, 1});
+[[nodiscard]] Array rot90(const Array& a, std::int64_t k = 1, const Shape& axes = {0, 1});
 /// The elements of `a` in a new shape, repeated, or cut off, as often as it takes.
-Array resize(const Array& a, const Shape& shape);
+[[nodiscard]] Array resize(const Array& a, const Shape& shape);
 
 // --- removing and inserting (array/rearranging.cc) -----------------------------------------------
 /// numpy.delete: `a` without the sub-arrays at an index, a slice or a list of indices (which may
 /// name one twice). Throws IndexError.
-Array delete_(const Array& a, std::int64_t index, OptionalAxis axis = none);
-Array delete_(const Array& a, const Slice& slice, OptionalAxis axis = none);
-Array delete_(const Array& a, std::span<const std::int64_t> indices, OptionalAxis axis = none);
-Array delete_(const Array& a, std::initializer_list<std::int64_t> indices,
-              OptionalAxis axis = none);
+[[nodiscard]] Array delete_(const Array& a, std::int64_t index, OptionalAxis axis = none);
+[[nodiscard]] Array delete_(const Array& a, const Slice& slice, OptionalAxis axis = none);
+[[nodiscard]] Array delete_(const Array& a, std::span<const std::int64_t> indices,
+                            OptionalAxis axis = none);
+[[nodiscard]] Array delete_(const Array& a, std::initializer_list<std::int64_t> indices,
+                            OptionalAxis axis = none);
 /// Indices, or a mask, in an array. Waits for the device.
-Array delete_(const Array& a, const Array& indices, OptionalAxis axis = none);
+[[nodiscard]] Array delete_(const Array& a, const Array& indices, OptionalAxis axis = none);
 /// `values`, broadcast and converted, in front of an index of `a`, or one each in front of several.
-Array insert(const Array& a, const IntegerList& indices, const Array& values,
-             OptionalAxis axis = none);
+[[nodiscard]] Array insert(const Array& a, const IntegerList& indices, const Array& values,
+                           OptionalAxis axis = none);
 /// Without the zeros at the front ('f' in `trim`) and the back ('b') of every axis, or of one: a
 /// view. Waits for the device.
-Array trim_zeros(const Array& a, std::string_view trim = "fb", OptionalAxis axis = none);
+[[nodiscard]] Array trim_zeros(const Array& a, std::string_view trim = "fb",
+                               OptionalAxis axis = none);
 
 // --- padding (array/pad.cc) ----------------------------------------------------------------------
 /// Two numbers for each axis: one for all sides, (before, after) for all axes, or a pair an axis.
@@ -226,8 +229,8 @@ struct PadOptions {
 /// `a` with a border. Modes: "constant", "edge", "empty", "linear_ramp", "maximum", "mean",
 /// "minimum", "reflect", "symmetric", "wrap". Throws ValueError for another mode, negative widths,
 /// or values of nothing.
-Array pad(const Array& a, const PadWidth& width, std::string_view mode = "constant",
-          const PadOptions& options = {});
+[[nodiscard]] Array pad(const Array& a, const PadWidth& width, std::string_view mode = "constant",
+                        const PadOptions& options = {});
 
 // --- copying and memory (array/manipulation.cc) --------------------------------------------------
 /// Writes `source`, broadcast, into `destination`, where `where` (a bool array, broadcast) is true.
@@ -243,17 +246,17 @@ bool may_share_memory(const Array& a, const Array& b);
 bool shares_memory(const Array& a, const Array& b);
 
 /// `a` summed to `shape`, the reverse of broadcasting.
-Array sum_to(const Array& a, const Shape& shape);
+[[nodiscard]] Array sum_to(const Array& a, const Shape& shape);
 
 namespace lib::stride_tricks {
 /// A view of `a`'s memory with any shape and strides (in bytes). Unlike NumPy's it throws
 /// ShapeError where an element would lie outside of that memory.
-Array as_strided(const Array& a, const Shape& shape, const Shape& strides);
+[[nodiscard]] Array as_strided(const Array& a, const Shape& shape, const Shape& strides);
 /// All windows of a shape over the axes, all axes when left out; the windows' axes come last. A
 /// view. Throws ShapeError.
-Array sliding_window_view(const Array& a, const Shape& window);
-Array sliding_window_view(const Array& a, const Shape& window, const Shape& axes);
-Array sliding_window_view(const Array& a, std::int64_t window, int axis);
+[[nodiscard]] Array sliding_window_view(const Array& a, const Shape& window);
+[[nodiscard]] Array sliding_window_view(const Array& a, const Shape& window, const Shape& axes);
+[[nodiscard]] Array sliding_window_view(const Array& a, std::int64_t window, int axis);
 }  // namespace lib::stride_tricks
 
 }  // namespace rensa::xp

@@ -14,9 +14,9 @@ namespace rensa::xp {
 // --- rounding ------------------------------------------------------------------------------------
 /// To `decimals` digits behind the point (before it where negative), halves to even; complex
 /// numbers by their parts. Integers stay integers; bool gives float16, as in NumPy.
-Array round(const Array& a, int decimals = 0);
+[[nodiscard]] Array round(const Array& a, int decimals = 0);
 Array round(const Array& a, int decimals, const UfuncOptions& options);
-inline Array around(const Array& a, int decimals = 0) { return round(a, decimals); }
+[[nodiscard]] inline Array around(const Array& a, int decimals = 0) { return round(a, decimals); }
 inline Array around(const Array& a, int decimals, const UfuncOptions& options) {
   return round(a, decimals, options);
 }
@@ -51,32 +51,32 @@ Array clip(const Array& a, Scalar least, None, const UfuncOptions& options = {})
 
 // --- parts of numbers ----------------------------------------------------------------------------
 /// A view of the real parts; `a` itself where it is real.
-Array real(const Array& a);
+[[nodiscard]] Array real(const Array& a);
 /// A view of the imaginary parts; new zeros where `a` is real.
-Array imag(const Array& a);
+[[nodiscard]] Array imag(const Array& a);
 /// The angle of complex numbers, in radians or degrees; 0 or pi of real ones.
-Array angle(const Array& a, bool deg = false);
+[[nodiscard]] Array angle(const Array& a, bool deg = false);
 /// Whether the imaginary part is not 0 (is 0), element by element.
-Array iscomplex(const Array& a);
-Array isreal(const Array& a);
+[[nodiscard]] Array iscomplex(const Array& a);
+[[nodiscard]] Array isreal(const Array& a);
 /// Whether the dtype is complex (is not).
 bool iscomplexobj(const Array& a);
 bool isrealobj(const Array& a);
 /// NaN made `nan`, infinities the dtype's greatest and least numbers or what is given; complex
 /// numbers by their parts. Integers are copied.
-Array nan_to_num(const Array& a, double nan = 0, std::optional<double> posinf = {},
-                 std::optional<double> neginf = {});
+[[nodiscard]] Array nan_to_num(const Array& a, double nan = 0, std::optional<double> posinf = {},
+                               std::optional<double> neginf = {});
 
 // --- floating functions --------------------------------------------------------------------------
 /// sin(pi a) / (pi a), 1 at 0. bool and integers give float64.
-Array sinc(const Array& a);
+[[nodiscard]] Array sinc(const Array& a);
 /// The modified Bessel function of the first kind and order 0. bool and integers give float64;
 /// throws DtypeError for complex numbers.
-Array i0(const Array& a);
+[[nodiscard]] Array i0(const Array& a);
 /// The real part (a view) where every imaginary part is smaller than `tol` times the dtype's eps,
 /// or than `tol` itself where that is 1 or less; else `a`. Real arrays come back as they are. Waits
 /// for the device where `a` is complex.
-Array real_if_close(const Array& a, double tol = 100);
+[[nodiscard]] Array real_if_close(const Array& a, double tol = 100);
 
 /// What unwrap takes for a jump, and along which axis.
 struct UnwrapOptions {
@@ -86,17 +86,19 @@ struct UnwrapOptions {
 };
 /// Changes of more than `discont` from an element to the next made the change, by whole periods,
 /// that is nearest to 0. Integers stay integers where the period is one.
-Array unwrap(const Array& p, const UnwrapOptions& options = {});
+[[nodiscard]] Array unwrap(const Array& p, const UnwrapOptions& options = {});
 
 // --- bits ----------------------------------------------------------------------------------------
 /// The elements' truths as the bits of uint8, eight to each and the last one filled up with zeros,
 /// along `axis` or of the flattened array; the first one is the highest bit, or the lowest for
 /// `bitorder` "little". Throws DtypeError unless `a` is bool or of integers, ValueError.
-Array packbits(const Array& a, OptionalAxis axis = none, std::string_view bitorder = "big");
+[[nodiscard]] Array packbits(const Array& a, OptionalAxis axis = none,
+                             std::string_view bitorder = "big");
 /// The reverse, uint8 zeros and ones of a uint8 array: the first `count` of them (filled up with
 /// zeros), or all but the last -count where that is negative. Throws DtypeError, ValueError.
-Array unpackbits(const Array& a, OptionalAxis axis = none, std::optional<std::int64_t> count = {},
-                 std::string_view bitorder = "big");
+[[nodiscard]] Array unpackbits(const Array& a, OptionalAxis axis = none,
+                               std::optional<std::int64_t> count = {},
+                               std::string_view bitorder = "big");
 /// A number's binary digits, with zeros in front up to `width`; negative ones with a minus, or as
 /// two's complement of `width` digits. Throws ValueError where the width is too small.
 std::string binary_repr(std::int64_t number, std::optional<int> width = {});

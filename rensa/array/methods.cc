@@ -119,8 +119,14 @@ template <class Self> Array ArrayMethods<Self>::copy() const { return xp::copy(a
 template <class Self> Array ArrayMethods<Self>::copy(Order order) const {
   return xp::copy(array(), order);
 }
-template <class Self> Array ArrayMethods<Self>::astype(Dtype dtype, bool copy) const {
-  return xp::astype(array(), dtype, copy);
+template <class Self> Array ArrayMethods<Self>::astype(Dtype dtype) const {
+  return xp::astype(array(), dtype);
+}
+template <class Self> Array ArrayMethods<Self>::as_dtype(Dtype dtype) const {
+  return array().defined() && dtype == array().dtype() ? array() : xp::astype(array(), dtype);
+}
+template <class Self> Array ArrayMethods<Self>::astype(Dtype dtype, Order order) const {
+  return xp::astype(array(), dtype, {.order = order});
 }
 template <class Self>
 Array ArrayMethods<Self>::astype(Dtype dtype, const xp::AstypeOptions& options) const {
@@ -168,6 +174,7 @@ RENSA_AXIS_METHOD(var, VarianceOptions)
 RENSA_AXIS_METHOD(std, VarianceOptions)
 RENSA_AXIS_METHOD(cumsum, ScanOptions)
 RENSA_AXIS_METHOD(cumprod, ScanOptions)
+RENSA_AXIS_METHOD(argsort, SortOptions)
 #undef RENSA_AXIS_METHOD
 
 // --- mathematics --------------------------------------------------------------------------------
@@ -216,15 +223,6 @@ Array ArrayMethods<Self>::clip(const Bound& least, const Bound& most,
 }
 
 // --- sorting and searching ----------------------------------------------------------------------
-template <class Self> Array ArrayMethods<Self>::argsort(int axis) const {
-  return xp::argsort(array(), axis);
-}
-template <class Self> Array ArrayMethods<Self>::argsort(None) const {
-  return xp::argsort(array(), none);
-}
-template <class Self> Array ArrayMethods<Self>::argsort(const xp::SortOptions& options) const {
-  return xp::argsort(array(), options);
-}
 template <class Self>
 Array ArrayMethods<Self>::argpartition(const IntegerList& kth, const Axes& axis) const {
   return xp::argpartition(array(), kth, axis);
@@ -241,9 +239,6 @@ template <class Self> std::vector<Array> ArrayMethods<Self>::nonzero() const {
 // --- indexing -----------------------------------------------------------------------------------
 template <class Self> Array ArrayMethods<Self>::take(const Array& indices) const {
   return xp::take(array(), indices);
-}
-template <class Self> Array ArrayMethods<Self>::take(const Array& indices, int axis) const {
-  return xp::take(array(), indices, axis);
 }
 template <class Self>
 Array ArrayMethods<Self>::take(const Array& indices, const xp::TakeOptions& options) const {
@@ -266,9 +261,6 @@ Array ArrayMethods<Self>::compress(const Array& condition,
 }
 template <class Self> Array ArrayMethods<Self>::compress(const Array& condition) const {
   return xp::compress(condition, array());
-}
-template <class Self> Array ArrayMethods<Self>::compress(const Array& condition, int axis) const {
-  return xp::compress(condition, array(), axis);
 }
 
 // --- shapes and bytes ---------------------------------------------------------------------------

@@ -30,17 +30,17 @@ NpyHeader parse_npy_header(std::span<const char> file, const std::string& name);
 
 /// A host array of the elements of a whole .npy file, in C order; its size must be what the header
 /// declares. Throws SerializationError.
-Array parse_npy(std::span<const char> file, const std::string& name);
+[[nodiscard]] Array parse_npy(std::span<const char> file, const std::string& name);
 
 /// The same of what stands next in `file`, which is left behind the elements. Memory is taken only
 /// for what the file bears out.
-Array read_npy(FileReader& file);
+[[nodiscard]] Array read_npy(FileReader& file);
 
 /// A host array over the elements as they lie in the file, without a copy; of a file in Fortran
 /// order the array is too. Throws SerializationError for a file that is no .npy, and for elements
 /// that cannot be used where they lie: of the other byte order, misaligned, bools other than 0
 /// and 1.
-Array map_npy(const std::string& path, FileMapping::Mode mode);
+[[nodiscard]] Array map_npy(const std::string& path, FileMapping::Mode mode);
 
 /// Writes the .npy file of a host array in C order. bfloat16, which NumPy has not, is written as
 /// numpy.save does it with ml_dtypes, '<V2': in Python say a.view(ml_dtypes.bfloat16). Every void

@@ -19,11 +19,21 @@ namespace rensa {
 
 class Array;
 
-/// An array that may be left out. It refers to the caller's array, for the length of the call.
+/// An array that may be left out. It refers to the caller's array, for the length of the call:
+/// a temporary is fine in the call's own braces, and cannot be assigned to the options of a later
+/// call.
 class ArrayOption {
  public:
   ArrayOption() = default;
   ArrayOption(const Array& array) : array_(&array) {}
+  template <std::derived_from<Array> A> ArrayOption& operator=(const A& array) {
+    array_ = &array;
+    return *this;
+  }
+  template <std::derived_from<Array> A> void operator=(const A&&) {
+    static_assert(!std::derived_from<A, Array>,
+                  "the array is a temporary: options refer to an array that outlives the call");
+  }
   explicit operator bool() const { return array_ != nullptr; }
   const Array& operator*() const { return *array_; }
   const Array* get() const { return array_; }
@@ -251,9 +261,10 @@ struct TraceOptions {
 struct AstypeOptions {
   rensa::detail::NamedOptions named = {};
   bool copy = true;  // false: the same array where it fits
-  Order order = 'C';
+  /// Of the copy; 'C' when left out, where with `copy` false any order fits.
+  std::optional<Order> order = {};
   std::string_view casting = "unsafe";
-  std::optional<Device> device = {};
+  std::optional<Device> device = {};  // waits as to() does
 };
 
 /// NumPy's keywords of reshape.
@@ -269,19 +280,20 @@ struct ReshapeOptions {
 // The forms of a routine whose first keyword is `axis`: name(a), name(a, 1), name(a, {0, 1}),
 // name(a, axes, true) and name(a, {.axis = 1, ...}). The templates are there for the sake of
 // braces: names in them mean options, and integers axes.
-#define RENSA_AXIS_FORM(name, Options)                                                       \
-  Array name(const Array& a, const Options& options);                                        \
-  inline Array name(const Array& a) { return name(a, Options{}); }                           \
-  template <AxisLike T> Array name(const Array& a, const T& axis) {                          \
-    return name(a, Options{.axis = axis});                                                   \
-  }                                                                                          \
-  template <std::same_as<int> I> Array name(const Array& a, std::initializer_list<I> axes) { \
-    return name(a, Options{.axis = Axes(axes)});                                             \
+#define RENSA_AXIS_FORM(name, Options)                                            \
+  Array name(const Array& a, const Options& options);                             \
+  [[nodiscard]] inline Array name(const Array& a) { return name(a, Options{}); }  \
+  template <AxisLike T> [[nodiscard]] Array name(const Array& a, const T& axis) { \
+    return name(a, Options{.axis = axis});                                        \
+  }                                                                               \
+  template <std::same_as<int> I>                                                  \
+  [[nodiscard]] Array name(const Array& a, std::initializer_list<I> axes) {       \
+    return name(a, Options{.axis = Axes(axes)});                                  \
   }
-#define RENSA_AXIS_AND_KEEPDIMS_FORMS(name, Options)                   \
-  RENSA_AXIS_FORM(name, Options)                                       \
-  inline Array name(const Array& a, const Axes& axis, bool keepdims) { \
-    return name(a, Options{.axis = axis, .keepdims = keepdims});       \
+#define RENSA_AXIS_AND_KEEPDIMS_FORMS(name, Options)                                 \
+  RENSA_AXIS_FORM(name, Options)                                                     \
+  [[nodiscard]] inline Array name(const Array& a, const Axes& axis, bool keepdims) { \
+    return name(a, Options{.axis = axis, .keepdims = keepdims});                     \
   }
 
 }  // namespace rensa::xp

@@ -7,6 +7,7 @@
 
 #include "rensa/array/internal.h"
 #include "rensa/core/error.h"
+#include "rensa/device/storage.h"
 
 namespace rensa {
 
@@ -32,18 +33,19 @@ Shape axes_by_stride(const Array& a) {
   return shape_of(axes);
 }
 
-// The axes of `a` in the order in which they change, the fastest one last.
-Shape axes_in(const Array& a, Order order) {
-  if (order.letter() == 'K') return axes_by_stride(a);
-  Shape axes;
-  for (int i = 0; i < a.ndim(); ++i) axes.push_back(order.of(a) == 'F' ? a.ndim() - 1 - i : i);
-  return axes;
-}
-
 Shape inverse(const Shape& axes) {
   Shape result = axes;
   for (int i = 0; i < axes.ndim(); ++i) result[static_cast<int>(axes[i])] = i;
   return result;
+}
+
+bool lies_in(const Array& a, Order order) {
+  switch (order.letter()) {
+    case 'C': return a.is_contiguous();
+    case 'F': return is_f_contiguous(a);
+    case 'A': return a.is_contiguous() || is_f_contiguous(a);
+    default: return true;
+  }
 }
 
 }  // namespace
@@ -68,48 +70,72 @@ IndexModeOption::IndexModeOption(std::string_view name) {
   }
 }
 
-Array detail::new_array_in(const char* operation, Order order, const Shape& shape, Dtype dtype,
-                           Device device) {
-  if (order.letter() == 'C') return new_array(shape, dtype, device);
-  if (order.letter() == 'F') return new_array(reversed(shape), dtype, device).transpose();
-  throw ValueError(fmt::format("{}: there is no array to take the order '{}' from; say 'C' or 'F'",
-                               operation, order.letter()));
+namespace detail {
+
+MemoryOrder::MemoryOrder(const char* operation, Order order, int ndim) {
+  if (order.letter() != 'C' && order.letter() != 'F') {
+    throw ValueError(
+        fmt::format("{}: there is no array to take the order '{}' from; say 'C' or 'F'", operation,
+                    order.letter()));
+  }
+  if (order.letter() == 'C') return;
+  for (int i = ndim; i-- > 0;) axes_.push_back(i);
 }
 
-Array detail::new_array_like(const Array& model, Order order, Dtype dtype, Device device) {
-  if (order.letter() == 'C') return new_array(model.shape(), dtype, device);
-  Shape axes = axes_in(model, order), shape;
-  for (std::int64_t axis : axes) shape.push_back(model.shape()[static_cast<int>(axis)]);
-  return new_array(shape, dtype, device).transpose(inverse(axes));
+MemoryOrder::MemoryOrder(const Array& model, Order order) {
+  if (order.letter() == 'K') axes_ = axes_by_stride(model);
+  else *this = MemoryOrder("order", order.of(model), model.ndim());
 }
+
+Shape MemoryOrder::permuted(const Shape& shape) const {
+  if (axes_.ndim() == 0) return shape;
+  Shape result;
+  for (std::int64_t axis : axes_) result.push_back(shape[static_cast<int>(axis)]);
+  return result;
+}
+
+Array MemoryOrder::permuted(const Array& a) const {
+  return axes_.ndim() == 0 ? a : a.transpose(axes_);
+}
+
+Array MemoryOrder::restored(const Array& plain) const {
+  return axes_.ndim() == 0 ? plain : plain.transpose(inverse(axes_));
+}
+
+}  // namespace detail
 
 namespace xp {
 
+namespace {
+
+Array converted(const char* operation, const Array& a, Order order, Dtype dtype) {
+  rensa::detail::MemoryOrder memory(a, order);
+  Array source = memory.permuted(a), out = new_array(source.shape(), dtype, a.device());
+  rensa::detail::copy_elements(operation, source, out);
+  return memory.restored(out);
+}
+
+}  // namespace
+
 Array copy(const Array& a, Order order) {
   check_defined("copy", a);
-  Array out = rensa::detail::new_array_like(a, order, a.dtype(), a.device());
-  rensa::detail::copy_elements("copy", a, out);
-  return out;
+  return converted("copy", a, order, a.dtype());
 }
 
 Array astype(const Array& a, Dtype dtype, const AstypeOptions& options) {
   check_defined("astype", a);
   rensa::detail::check_casting("astype", a.dtype(), dtype, options.casting);
   Device target = options.device.value_or(a.device());
-  // What needs no new order may stay as it is, as in astype(dtype, false).
-  char letter = options.order.letter();
-  bool kept =
-      letter == 'F' ? is_f_contiguous(a) : letter != 'A' || a.is_contiguous() || is_f_contiguous(a);
-  if (!options.copy && dtype == a.dtype() && kept && target == a.device()) return a;
-  Array source = target == a.device() ? a : a.to(target);
-  Array out = rensa::detail::new_array_like(a, options.order, dtype, target);
-  rensa::detail::copy_elements("astype", source, out);
-  return out;
+  bool fits =
+      dtype == a.dtype() && target == a.device() && (!options.order || lies_in(a, *options.order));
+  if (!options.copy && fits) return a;
+  return converted("astype", target == a.device() ? a : a.to(target), options.order.value_or('C'),
+                   dtype);
 }
 
 Array ravel(const Array& a, Order order) {
   check_defined("ravel", a);
-  return order.letter() == 'C' ? ravel(a) : ravel(a.transpose(axes_in(a, order)));
+  return ravel(rensa::detail::MemoryOrder(a, order).permuted(a));
 }
 
 Array reshape(const Array& a, const Shape& shape, const ReshapeOptions& options) {
@@ -164,8 +190,11 @@ Array require(const Array& a, std::optional<Dtype> dtype,
   for (int i = 0; i < result.ndim(); ++i) {
     broadcast |= result.strides()[i] == 0 && result.shape()[i] > 1;
   }
-  bool shared = result.storage() == a.storage() && result.nbytes() != a.storage()->nbytes();
-  return (own && shared) || (writable && broadcast) ? result.copy(order) : result;
+  const StoragePtr& storage = result.storage();
+  bool shared = storage->is_foreign() ||
+                (result.storage() == a.storage() && result.nbytes() != storage->nbytes());
+  bool fixed = broadcast || storage->is_read_only();
+  return (own && shared) || (writable && fixed) ? result.copy(order) : result;
 }
 
 Array require(const Array& a, std::optional<Dtype> dtype,

@@ -54,14 +54,14 @@ struct QuantileOptions {
 /// give their axes in front. Throws ValueError for q out of range, an unknown method, weights with
 /// another method or no elements, DtypeError for complex a, ShapeError for weights of another
 /// shape.
-#define RENSA_DECLARE_QUANTILE(name)                                                 \
-  Array name(const Array& a, const Shares& q, const QuantileOptions& options = {});  \
-  template <AxisLike T> Array name(const Array& a, const Shares& q, const T& axis) { \
-    return name(a, q, QuantileOptions{.axis = axis});                                \
-  }                                                                                  \
-  template <std::same_as<int> I>                                                     \
-  Array name(const Array& a, const Shares& q, std::initializer_list<I> axes) {       \
-    return name(a, q, QuantileOptions{.axis = Axes(axes)});                          \
+#define RENSA_DECLARE_QUANTILE(name)                                                               \
+  Array name(const Array& a, const Shares& q, const QuantileOptions& options = {});                \
+  template <AxisLike T> [[nodiscard]] Array name(const Array& a, const Shares& q, const T& axis) { \
+    return name(a, q, QuantileOptions{.axis = axis});                                              \
+  }                                                                                                \
+  template <std::same_as<int> I>                                                                   \
+  [[nodiscard]] Array name(const Array& a, const Shares& q, std::initializer_list<I> axes) {       \
+    return name(a, q, QuantileOptions{.axis = Axes(axes)});                                        \
   }
 RENSA_DECLARE_QUANTILE(quantile)
 /// quantile of q / 100.

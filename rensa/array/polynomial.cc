@@ -209,8 +209,9 @@ namespace polynomial {
 namespace {
 
 // How many coefficients are left when those at the end that are at most `tol` go.
-std::int64_t kept(const Array& c, double tol) {
-  std::vector<bool> large = greater(absolute(c), tol).to_vector<bool>();
+// How many elements there are up to the last that `counts`.
+std::int64_t up_to_last(const Array& counts) {
+  std::vector<bool> large = counts.to_vector<bool>();
   auto last = std::find(large.rbegin(), large.rend(), true);
   return static_cast<std::int64_t>(large.rend() - last);
 }
@@ -281,13 +282,14 @@ std::vector<Array> as_series(std::initializer_list<Array> arrays, bool trim) {
 Array trimseq(const Array& seq) {
   Array c = coefficients("trimseq", seq);
   if (c.size() == 0) return c;
-  return slice_along(c, 0, 0, std::max<std::int64_t>(kept(c, 0), 1));
+  return slice_along(c, 0, 0, std::max<std::int64_t>(up_to_last(not_equal(c, 0)), 1));
 }
 
 Array trimcoef(const Array& c, double tol) {
   if (tol < 0) throw ValueError(fmt::format("trimcoef: tol {} is negative", tol));
   Array a = floating("trimcoef", c);
-  std::int64_t count = kept(a, tol);
+  if (a.size() == 0) throw ValueError("trimcoef: there are no coefficients");
+  std::int64_t count = up_to_last(greater(absolute(a), tol));
   return count > 0 ? slice_along(a, 0, 0, count).copy() : zeros_like(slice_along(a, 0, 0, 1));
 }
 

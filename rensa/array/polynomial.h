@@ -12,28 +12,28 @@
 namespace rensa::xp {
 
 /// p[0] * x**(n-1) + ... + p[n-1] by Horner's rule, in the common dtype.
-Array polyval(const Array& p, const Array& x);
-Array polyadd(const Array& a, const Array& b);
-Array polysub(const Array& a, const Array& b);
+[[nodiscard]] Array polyval(const Array& p, const Array& x);
+[[nodiscard]] Array polyadd(const Array& a, const Array& b);
+[[nodiscard]] Array polysub(const Array& a, const Array& b);
 /// Leading zeros of the operands are dropped first, for which it waits for the device.
-Array polymul(const Array& a, const Array& b);
+[[nodiscard]] Array polymul(const Array& a, const Array& b);
 /// The m-th derivative, and the m-th integral with the constant 0.
-Array polyder(const Array& p, int m = 1);
-Array polyint(const Array& p, int m = 1);
+[[nodiscard]] Array polyder(const Array& p, int m = 1);
+[[nodiscard]] Array polyint(const Array& p, int m = 1);
 /// With constants of integration: one for each integral, or one for all.
-Array polyint(const Array& p, int m, const std::vector<Scalar>& k);
+[[nodiscard]] Array polyint(const Array& p, int m, const std::vector<Scalar>& k);
 /// The coefficients of the polynomial with the leading coefficient 1 that is 0 at the elements of a
 /// 1-d array, or at the eigenvalues of a square matrix, which makes it complex.
-Array poly(const Array& zeros);
+[[nodiscard]] Array poly(const Array& zeros);
 
 /// The places where p is 0, always complex (their dtype would else depend on the values), the
 /// eigenvalues of a matrix made of the coefficients. Worked out on the host: waits for the device.
-Array roots(const Array& p);
+[[nodiscard]] Array roots(const Array& p);
 /// The polynomial of degree `degree` nearest to the points (x, y) in the sum of squares; y is (m,)
 /// or (m, k), of k polynomials. `w` weights the points' distances. rcond as in linalg::lstsq, m
 /// times epsilon when left out. Throws ShapeError, ValueError. Waits for the device.
-Array polyfit(const Array& x, const Array& y, int degree, std::optional<double> rcond = {},
-              const Array& w = {});
+[[nodiscard]] Array polyfit(const Array& x, const Array& y, int degree,
+                            std::optional<double> rcond = {}, const Array& w = {});
 
 /// numpy.poly1d: a polynomial as a value. Making one drops leading zeros and waits for the device.
 class poly1d {
@@ -45,11 +45,11 @@ class poly1d {
   const Array& c() const { return coefficients_; }
   int order() const { return static_cast<int>(coefficients_.size()) - 1; }
   /// The coefficient of x**power, 0 for a power that is not there: a 0-d array.
-  Array operator[](int power) const;
-  Array operator()(const Array& x) const { return polyval(coefficients_, x); }
+  [[nodiscard]] Array operator[](int power) const;
+  [[nodiscard]] Array operator()(const Array& x) const { return polyval(coefficients_, x); }
   poly1d operator()(const poly1d& x) const;
-  Array roots() const { return xp::roots(coefficients_); }
-  Array r() const { return roots(); }
+  [[nodiscard]] Array roots() const { return xp::roots(coefficients_); }
+  [[nodiscard]] Array r() const { return roots(); }
   poly1d deriv(int m = 1) const { return poly1d(polyder(coefficients_, m)); }
   poly1d integ(int m = 1) const { return poly1d(polyint(coefficients_, m)); }
 
@@ -74,20 +74,20 @@ class poly1d {
 // device.
 namespace polynomial {
 /// The powers 0 to `deg` of x along a last axis: (..., deg + 1). Integers give float64.
-Array polyvander(const Array& x, int deg);
+[[nodiscard]] Array polyvander(const Array& x, int deg);
 /// The matrix (n, n) whose eigenvalues are where the polynomial of degree n is 0. Throws ValueError
 /// for a polynomial of no degree.
-Array polycompanion(const Array& c);
+[[nodiscard]] Array polycompanion(const Array& c);
 /// The product of x - r over the first axis of `r`, the places where the polynomial is 0; with
 /// `tensor` for every column of `r` and every element of x, else the two broadcast.
-Array polyvalfromroots(const Array& x, const Array& r, bool tensor = true);
+[[nodiscard]] Array polyvalfromroots(const Array& x, const Array& r, bool tensor = true);
 /// 1-d arrays of one floating dtype without trailing zeros (with them unless `trim`).
-std::vector<Array> as_series(std::span<const Array> arrays, bool trim = true);
-std::vector<Array> as_series(std::initializer_list<Array> arrays, bool trim = true);
+[[nodiscard]] std::vector<Array> as_series(std::span<const Array> arrays, bool trim = true);
+[[nodiscard]] std::vector<Array> as_series(std::initializer_list<Array> arrays, bool trim = true);
 /// Without the zeros at the end, but for one element.
-Array trimseq(const Array& seq);
+[[nodiscard]] Array trimseq(const Array& seq);
 /// Without the coefficients at the end of a size up to `tol`; 0 where there is nothing else.
-Array trimcoef(const Array& c, double tol = 0);
+[[nodiscard]] Array trimcoef(const Array& c, double tol = 0);
 }  // namespace polynomial
 
 }  // namespace rensa::xp

@@ -66,7 +66,7 @@ struct DrawOptions {
   rensa::detail::NamedOptions named = {};
   Size size = {};
   std::optional<Dtype> dtype = {};
-  Placement device = {};  // not of a Generator, which has its own
+  Placement device = {};  // a Generator's own where one draws
   /// Where the numbers go, converted ("same_kind"); what the call returns. It gives what is left
   /// out of size, dtype and device.
   ArrayOption out = {};
@@ -75,8 +75,10 @@ struct DrawOptions {
   Size drawn_size() const;
   Dtype drawn_dtype(Dtype usual) const;
   Placement drawn_device() const;
+  /// These; throws DeviceError where they name another device than the generator's.
+  const DrawOptions& on(const char* operation, Device generator) const;
   /// `drawn`, or `out` with its values.
-  Array finish(const char* operation, const Array& drawn) const;
+  [[nodiscard]] Array finish(const char* operation, const Array& drawn) const;
 };
 
 /// The keywords of integers.
@@ -125,7 +127,7 @@ struct GeneratorState {
   static GeneratorState parse(std::string_view text);
   /// uint64 of shape (2,) on the CPU, and back. Throws ShapeError, DtypeError; waits for the
   /// device.
-  Array to_array() const;
+  [[nodiscard]] Array to_array() const;
   static GeneratorState from_array(const Array& state);
   friend bool operator==(const GeneratorState&, const GeneratorState&) = default;
 };
@@ -161,135 +163,152 @@ class Generator {
 
   // --- uniforms and integers -------------------------------------------------------------------
   /// Floats in [0, 1): 24 bits, float64 53 bits.
-  Array random(const Size& size = {}, Dtype dtype = float32) const;
-  Array uniform(const Parameter& low = 0, const Parameter& high = 1, const Size& size = {},
-                Dtype dtype = float32) const;
+  [[nodiscard]] Array random(const Size& size = {}, Dtype dtype = float32) const;
+  [[nodiscard]] Array uniform(const Parameter& low = 0, const Parameter& high = 1,
+                              const Size& size = {}, Dtype dtype = float32) const;
   /// Integers in [low, high). Throws ValueError for an empty range and for bounds outside of the
   /// dtype.
-  Array randint(std::int64_t low, std::int64_t high, const Size& size = {},
-                Dtype dtype = int64) const;
+  [[nodiscard]] Array randint(std::int64_t low, std::int64_t high, const Size& size = {},
+                              Dtype dtype = int64) const;
   /// The same with bounds that broadcast (integer arrays); where one is an array an element whose
   /// range is empty gives its low.
-  Array randint(const Array& low, const Array& high, const Size& size = {},
-                Dtype dtype = int64) const;
+  [[nodiscard]] Array randint(const Array& low, const Array& high, const Size& size = {},
+                              Dtype dtype = int64) const;
   /// As randint from 0, with `endpoint` up to and with `high`: NumPy's Generator.integers.
-  Array integers(std::int64_t low, std::int64_t high, const Size& size = {}, Dtype dtype = int64,
-                 bool endpoint = false) const;
+  [[nodiscard]] Array integers(std::int64_t low, std::int64_t high, const Size& size = {},
+                               Dtype dtype = int64, bool endpoint = false) const;
   /// `length` random bytes. Waits for the device.
   std::vector<std::uint8_t> bytes(std::int64_t length) const;
 
   // --- location and scale ------------------------------------------------------------------------
-  Array standard_normal(const Size& size = {}, Dtype dtype = float32) const;
-  Array normal(const Parameter& loc = 0, const Parameter& scale = 1, const Size& size = {},
-               Dtype dtype = float32) const;
-  Array lognormal(const Parameter& mean = 0, const Parameter& sigma = 1, const Size& size = {},
-                  Dtype dtype = float32) const;
-  Array standard_exponential(const Size& size = {}, Dtype dtype = float32) const;
-  Array exponential(const Parameter& scale = 1, const Size& size = {}, Dtype dtype = float32) const;
-  Array gumbel(const Parameter& loc = 0, const Parameter& scale = 1, const Size& size = {},
-               Dtype dtype = float32) const;
-  Array laplace(const Parameter& loc = 0, const Parameter& scale = 1, const Size& size = {},
-                Dtype dtype = float32) const;
-  Array logistic(const Parameter& loc = 0, const Parameter& scale = 1, const Size& size = {},
-                 Dtype dtype = float32) const;
-  Array standard_cauchy(const Size& size = {}, Dtype dtype = float32) const;
+  [[nodiscard]] Array standard_normal(const Size& size = {}, Dtype dtype = float32) const;
+  [[nodiscard]] Array normal(const Parameter& loc = 0, const Parameter& scale = 1,
+                             const Size& size = {}, Dtype dtype = float32) const;
+  [[nodiscard]] Array lognormal(const Parameter& mean = 0, const Parameter& sigma = 1,
+                                const Size& size = {}, Dtype dtype = float32) const;
+  [[nodiscard]] Array standard_exponential(const Size& size = {}, Dtype dtype = float32) const;
+  [[nodiscard]] Array exponential(const Parameter& scale = 1, const Size& size = {},
+                                  Dtype dtype = float32) const;
+  [[nodiscard]] Array gumbel(const Parameter& loc = 0, const Parameter& scale = 1,
+                             const Size& size = {}, Dtype dtype = float32) const;
+  [[nodiscard]] Array laplace(const Parameter& loc = 0, const Parameter& scale = 1,
+                              const Size& size = {}, Dtype dtype = float32) const;
+  [[nodiscard]] Array logistic(const Parameter& loc = 0, const Parameter& scale = 1,
+                               const Size& size = {}, Dtype dtype = float32) const;
+  [[nodiscard]] Array standard_cauchy(const Size& size = {}, Dtype dtype = float32) const;
 
   // --- shape parameters ------------------------------------------------------------------------
-  Array standard_gamma(const Parameter& shape, const Size& size = {}, Dtype dtype = float32) const;
-  Array gamma(const Parameter& shape, const Parameter& scale = 1, const Size& size = {},
-              Dtype dtype = float32) const;
-  Array beta(const Parameter& a, const Parameter& b, const Size& size = {},
-             Dtype dtype = float32) const;
-  Array chisquare(const Parameter& df, const Size& size = {}, Dtype dtype = float32) const;
-  Array noncentral_chisquare(const Parameter& df, const Parameter& nonc, const Size& size = {},
+  [[nodiscard]] Array standard_gamma(const Parameter& shape, const Size& size = {},
+                                     Dtype dtype = float32) const;
+  [[nodiscard]] Array gamma(const Parameter& shape, const Parameter& scale = 1,
+                            const Size& size = {}, Dtype dtype = float32) const;
+  [[nodiscard]] Array beta(const Parameter& a, const Parameter& b, const Size& size = {},
+                           Dtype dtype = float32) const;
+  [[nodiscard]] Array chisquare(const Parameter& df, const Size& size = {},
+                                Dtype dtype = float32) const;
+  [[nodiscard]] Array noncentral_chisquare(const Parameter& df, const Parameter& nonc,
+                                           const Size& size = {}, Dtype dtype = float32) const;
+  [[nodiscard]] Array f(const Parameter& dfnum, const Parameter& dfden, const Size& size = {},
+                        Dtype dtype = float32) const;
+  [[nodiscard]] Array noncentral_f(const Parameter& dfnum, const Parameter& dfden,
+                                   const Parameter& nonc, const Size& size = {},
+                                   Dtype dtype = float32) const;
+  [[nodiscard]] Array standard_t(const Parameter& df, const Size& size = {},
+                                 Dtype dtype = float32) const;
+  [[nodiscard]] Array pareto(const Parameter& a, const Size& size = {},
                              Dtype dtype = float32) const;
-  Array f(const Parameter& dfnum, const Parameter& dfden, const Size& size = {},
-          Dtype dtype = float32) const;
-  Array noncentral_f(const Parameter& dfnum, const Parameter& dfden, const Parameter& nonc,
-                     const Size& size = {}, Dtype dtype = float32) const;
-  Array standard_t(const Parameter& df, const Size& size = {}, Dtype dtype = float32) const;
-  Array pareto(const Parameter& a, const Size& size = {}, Dtype dtype = float32) const;
-  Array power(const Parameter& a, const Size& size = {}, Dtype dtype = float32) const;
-  Array rayleigh(const Parameter& scale = 1, const Size& size = {}, Dtype dtype = float32) const;
-  Array weibull(const Parameter& a, const Size& size = {}, Dtype dtype = float32) const;
-  Array triangular(const Parameter& left, const Parameter& mode, const Parameter& right,
-                   const Size& size = {}, Dtype dtype = float32) const;
-  Array wald(const Parameter& mean, const Parameter& scale, const Size& size = {},
-             Dtype dtype = float32) const;
-  Array vonmises(const Parameter& mu, const Parameter& kappa, const Size& size = {},
-                 Dtype dtype = float32) const;
+  [[nodiscard]] Array power(const Parameter& a, const Size& size = {}, Dtype dtype = float32) const;
+  [[nodiscard]] Array rayleigh(const Parameter& scale = 1, const Size& size = {},
+                               Dtype dtype = float32) const;
+  [[nodiscard]] Array weibull(const Parameter& a, const Size& size = {},
+                              Dtype dtype = float32) const;
+  [[nodiscard]] Array triangular(const Parameter& left, const Parameter& mode,
+                                 const Parameter& right, const Size& size = {},
+                                 Dtype dtype = float32) const;
+  [[nodiscard]] Array wald(const Parameter& mean, const Parameter& scale, const Size& size = {},
+                           Dtype dtype = float32) const;
+  [[nodiscard]] Array vonmises(const Parameter& mu, const Parameter& kappa, const Size& size = {},
+                               Dtype dtype = float32) const;
 
   // --- counts: any integer dtype, or a floating one --------------------------------------------
-  Array poisson(const Parameter& lam = 1, const Size& size = {}, Dtype dtype = int64) const;
-  Array binomial(const Parameter& n, const Parameter& p, const Size& size = {},
-                 Dtype dtype = int64) const;
-  Array negative_binomial(const Parameter& n, const Parameter& p, const Size& size = {},
-                          Dtype dtype = int64) const;
-  Array geometric(const Parameter& p, const Size& size = {}, Dtype dtype = int64) const;
-  Array hypergeometric(const Parameter& ngood, const Parameter& nbad, const Parameter& nsample,
-                       const Size& size = {}, Dtype dtype = int64) const;
-  Array zipf(const Parameter& a, const Size& size = {}, Dtype dtype = int64) const;
-  Array logseries(const Parameter& p, const Size& size = {}, Dtype dtype = int64) const;
+  [[nodiscard]] Array poisson(const Parameter& lam = 1, const Size& size = {},
+                              Dtype dtype = int64) const;
+  [[nodiscard]] Array binomial(const Parameter& n, const Parameter& p, const Size& size = {},
+                               Dtype dtype = int64) const;
+  [[nodiscard]] Array negative_binomial(const Parameter& n, const Parameter& p,
+                                        const Size& size = {}, Dtype dtype = int64) const;
+  [[nodiscard]] Array geometric(const Parameter& p, const Size& size = {},
+                                Dtype dtype = int64) const;
+  [[nodiscard]] Array hypergeometric(const Parameter& ngood, const Parameter& nbad,
+                                     const Parameter& nsample, const Size& size = {},
+                                     Dtype dtype = int64) const;
+  [[nodiscard]] Array zipf(const Parameter& a, const Size& size = {}, Dtype dtype = int64) const;
+  [[nodiscard]] Array logseries(const Parameter& p, const Size& size = {},
+                                Dtype dtype = int64) const;
 
   // --- vectors: the last axis of the result is one variate ---------------------------------------
   /// `alpha` is one-dimensional and positive (checked on the CPU only).
-  Array dirichlet(const Array& alpha, const Size& size = {}, Dtype dtype = float32) const;
+  [[nodiscard]] Array dirichlet(const Array& alpha, const Size& size = {},
+                                Dtype dtype = float32) const;
   /// Normal variates around `mean` (n,) with covariances `cov` (n, n), symmetric. Waits for the
   /// device. Throws ValueError where cov is not positive semi-definite, rounding aside.
-  Array multivariate_normal(const Array& mean, const Array& cov, const Size& size = {},
-                            Dtype dtype = float32) const;
+  [[nodiscard]] Array multivariate_normal(const Array& mean, const Array& cov,
+                                          const Size& size = {}, Dtype dtype = float32) const;
   /// How often each of pvals.size() outcomes comes in n trials; the last outcome takes what the
   /// others leave. Waits for the device where pvals lies on one.
-  Array multinomial(std::int64_t n, const Array& pvals, const Size& size = {},
-                    Dtype dtype = int64) const;
+  [[nodiscard]] Array multinomial(std::int64_t n, const Array& pvals, const Size& size = {},
+                                  Dtype dtype = int64) const;
 
   // --- orders and choices ------------------------------------------------------------------------
   /// A random order of 0..n-1 (int64), equal on CPU and GPU for one seed. Up to 65536 each order is
   /// as likely as the others; above, a keyed one-to-one map (a Feistel network) makes it.
-  Array permutation(std::int64_t n) const;
+  [[nodiscard]] Array permutation(std::int64_t n) const;
   /// The rows of `a`, or what lies along `axis`, in a random order: a copy.
-  Array permutation(const Array& a, int axis = 0) const;
+  [[nodiscard]] Array permutation(const Array& a, int axis = 0) const;
   /// The same in place.
   void shuffle(const Array& a, int axis = 0) const;
   /// Numbers of 0..n-1, or rows of `a`, with the probabilities `p` (one-dimensional, of sum 1; all
   /// equal when undefined), each at most once without `replace`. Waits for the device where p lies
   /// on one. Throws ValueError.
-  Array choice(std::int64_t n, const Size& size = {}, bool replace = true,
-               const Array& p = {}) const;
-  Array choice(const Array& a, const Size& size = {}, bool replace = true,
-               const Array& p = {}) const;
-  Array choice(std::int64_t n, const ChoiceOptions& options) const;
-  Array choice(const Array& a, const ChoiceOptions& options) const;
+  [[nodiscard]] Array choice(std::int64_t n, const Size& size = {}, bool replace = true,
+                             const Array& p = {}) const;
+  [[nodiscard]] Array choice(const Array& a, const Size& size = {}, bool replace = true,
+                             const Array& p = {}) const;
+  [[nodiscard]] Array choice(std::int64_t n, const ChoiceOptions& options) const;
+  [[nodiscard]] Array choice(const Array& a, const ChoiceOptions& options) const;
 
   // --- the same by options -------------------------------------------------------------------
-  Array randint(std::int64_t high) const { return randint(0, high); }
+  [[nodiscard]] Array randint(std::int64_t high) const { return randint(0, high); }
   Array randint(std::int64_t high, const DrawOptions& options) const {
     return randint(0, high, options);
   }
   Array randint(std::int64_t low, std::int64_t high, const DrawOptions& options) const;
-  Array integers(std::int64_t high) const { return integers(0, high); }
-  Array integers(std::int64_t high, const IntegersOptions& options) const {
+  [[nodiscard]] Array integers(std::int64_t high) const { return integers(0, high); }
+  [[nodiscard]] Array integers(std::int64_t high, const IntegersOptions& options) const {
     return integers(0, high, options);
   }
-  Array integers(std::int64_t low, std::int64_t high, const IntegersOptions& options) const {
+  [[nodiscard]] Array integers(std::int64_t low, std::int64_t high,
+                               const IntegersOptions& options) const {
+    check_own_device("integers", options.device);
     return integers(low, high, options.size, options.dtype, options.endpoint);
   }
-#define RENSA_DRAW_0(name, usual)                                       \
-  Array name(const DrawOptions& o) const {                              \
-    return o.finish(#name, name(o.drawn_size(), o.drawn_dtype(usual))); \
+#define RENSA_DRAW_0(name, usual)                                                          \
+  Array name(const DrawOptions& o) const {                                                 \
+    return o.on(#name, device_).finish(#name, name(o.drawn_size(), o.drawn_dtype(usual))); \
   }
-#define RENSA_DRAW_1(name, usual)                                          \
-  Array name(const Parameter& a, const DrawOptions& o) const {             \
-    return o.finish(#name, name(a, o.drawn_size(), o.drawn_dtype(usual))); \
+#define RENSA_DRAW_1(name, usual)                                                             \
+  Array name(const Parameter& a, const DrawOptions& o) const {                                \
+    return o.on(#name, device_).finish(#name, name(a, o.drawn_size(), o.drawn_dtype(usual))); \
   }
-#define RENSA_DRAW_2(name, usual)                                                  \
-  Array name(const Parameter& a, const Parameter& b, const DrawOptions& o) const { \
-    return o.finish(#name, name(a, b, o.drawn_size(), o.drawn_dtype(usual)));      \
+#define RENSA_DRAW_2(name, usual)                                                                \
+  Array name(const Parameter& a, const Parameter& b, const DrawOptions& o) const {               \
+    return o.on(#name, device_).finish(#name, name(a, b, o.drawn_size(), o.drawn_dtype(usual))); \
   }
 #define RENSA_DRAW_3(name, usual)                                                              \
   Array name(const Parameter& a, const Parameter& b, const Parameter& c, const DrawOptions& o) \
       const {                                                                                  \
-    return o.finish(#name, name(a, b, c, o.drawn_size(), o.drawn_dtype(usual)));               \
+    return o.on(#name, device_)                                                                \
+        .finish(#name, name(a, b, c, o.drawn_size(), o.drawn_dtype(usual)));                   \
   }
 #define RENSA_DRAW_USUAL_1(name, usual, a) \
   RENSA_DRAW_1(name, usual)                \
@@ -306,6 +325,7 @@ class Generator {
 #undef RENSA_DRAW_USUAL_2
 
  private:
+  void check_own_device(const char* operation, Placement device) const;
   std::shared_ptr<detail::GeneratorSource> source_;
   Device device_;
 };
@@ -330,96 +350,106 @@ void set_random_state(const GeneratorState& state, Placement device = {});
 GeneratorPosition take(Device device, std::int64_t count);
 
 // The methods of generator(device) of the same names; see there.
-Array random(const Size& size = {}, Dtype dtype = float32, Placement device = {});
-Array uniform(const Parameter& low = 0, const Parameter& high = 1, const Size& size = {},
-              Dtype dtype = float32, Placement device = {});
-Array randint(std::int64_t low, std::int64_t high, const Size& size = {}, Dtype dtype = int64,
-              Placement device = {});
-Array randint(const Array& low, const Array& high, const Size& size = {}, Dtype dtype = int64);
-Array integers(std::int64_t low, std::int64_t high, const Size& size = {}, Dtype dtype = int64,
-               bool endpoint = false, Placement device = {});
+[[nodiscard]] Array random(const Size& size = {}, Dtype dtype = float32, Placement device = {});
+[[nodiscard]] Array uniform(const Parameter& low = 0, const Parameter& high = 1,
+                            const Size& size = {}, Dtype dtype = float32, Placement device = {});
+[[nodiscard]] Array randint(std::int64_t low, std::int64_t high, const Size& size = {},
+                            Dtype dtype = int64, Placement device = {});
+[[nodiscard]] Array randint(const Array& low, const Array& high, const Size& size = {},
+                            Dtype dtype = int64);
+[[nodiscard]] Array integers(std::int64_t low, std::int64_t high, const Size& size = {},
+                             Dtype dtype = int64, bool endpoint = false, Placement device = {});
 std::vector<std::uint8_t> bytes(std::int64_t length, Placement device = {});
-Array standard_normal(const Size& size = {}, Dtype dtype = float32, Placement device = {});
-Array normal(const Parameter& loc = 0, const Parameter& scale = 1, const Size& size = {},
-             Dtype dtype = float32, Placement device = {});
-Array lognormal(const Parameter& mean = 0, const Parameter& sigma = 1, const Size& size = {},
-                Dtype dtype = float32, Placement device = {});
-Array standard_exponential(const Size& size = {}, Dtype dtype = float32, Placement device = {});
-Array exponential(const Parameter& scale = 1, const Size& size = {}, Dtype dtype = float32,
-                  Placement device = {});
-Array gumbel(const Parameter& loc = 0, const Parameter& scale = 1, const Size& size = {},
-             Dtype dtype = float32, Placement device = {});
-Array laplace(const Parameter& loc = 0, const Parameter& scale = 1, const Size& size = {},
-              Dtype dtype = float32, Placement device = {});
-Array logistic(const Parameter& loc = 0, const Parameter& scale = 1, const Size& size = {},
-               Dtype dtype = float32, Placement device = {});
-Array standard_cauchy(const Size& size = {}, Dtype dtype = float32, Placement device = {});
-Array standard_gamma(const Parameter& shape, const Size& size = {}, Dtype dtype = float32,
-                     Placement device = {});
-Array gamma(const Parameter& shape, const Parameter& scale = 1, const Size& size = {},
-            Dtype dtype = float32, Placement device = {});
-Array beta(const Parameter& a, const Parameter& b, const Size& size = {}, Dtype dtype = float32,
-           Placement device = {});
-Array chisquare(const Parameter& df, const Size& size = {}, Dtype dtype = float32,
-                Placement device = {});
-Array noncentral_chisquare(const Parameter& df, const Parameter& nonc, const Size& size = {},
-                           Dtype dtype = float32, Placement device = {});
-Array f(const Parameter& dfnum, const Parameter& dfden, const Size& size = {},
-        Dtype dtype = float32, Placement device = {});
-Array noncentral_f(const Parameter& dfnum, const Parameter& dfden, const Parameter& nonc,
-                   const Size& size = {}, Dtype dtype = float32, Placement device = {});
-Array standard_t(const Parameter& df, const Size& size = {}, Dtype dtype = float32,
-                 Placement device = {});
-Array pareto(const Parameter& a, const Size& size = {}, Dtype dtype = float32,
-             Placement device = {});
-Array power(const Parameter& a, const Size& size = {}, Dtype dtype = float32,
-            Placement device = {});
-Array rayleigh(const Parameter& scale = 1, const Size& size = {}, Dtype dtype = float32,
-               Placement device = {});
-Array weibull(const Parameter& a, const Size& size = {}, Dtype dtype = float32,
-              Placement device = {});
-Array triangular(const Parameter& left, const Parameter& mode, const Parameter& right,
-                 const Size& size = {}, Dtype dtype = float32, Placement device = {});
-Array wald(const Parameter& mean, const Parameter& scale, const Size& size = {},
-           Dtype dtype = float32, Placement device = {});
-Array vonmises(const Parameter& mu, const Parameter& kappa, const Size& size = {},
-               Dtype dtype = float32, Placement device = {});
-Array poisson(const Parameter& lam = 1, const Size& size = {}, Dtype dtype = int64,
-              Placement device = {});
-Array binomial(const Parameter& n, const Parameter& p, const Size& size = {}, Dtype dtype = int64,
-               Placement device = {});
-Array negative_binomial(const Parameter& n, const Parameter& p, const Size& size = {},
-                        Dtype dtype = int64, Placement device = {});
-Array geometric(const Parameter& p, const Size& size = {}, Dtype dtype = int64,
-                Placement device = {});
-Array hypergeometric(const Parameter& ngood, const Parameter& nbad, const Parameter& nsample,
-                     const Size& size = {}, Dtype dtype = int64, Placement device = {});
-Array zipf(const Parameter& a, const Size& size = {}, Dtype dtype = int64, Placement device = {});
-Array logseries(const Parameter& p, const Size& size = {}, Dtype dtype = int64,
-                Placement device = {});
-Array dirichlet(const Array& alpha, const Size& size = {}, Dtype dtype = float32);
-Array multivariate_normal(const Array& mean, const Array& cov, const Size& size = {},
-                          Dtype dtype = float32);
-Array multinomial(std::int64_t n, const Array& pvals, const Size& size = {}, Dtype dtype = int64,
-                  Placement device = {});
-Array permutation(std::int64_t n, Placement device = {});
-Array permutation(const Array& a, int axis = 0);
+[[nodiscard]] Array standard_normal(const Size& size = {}, Dtype dtype = float32,
+                                    Placement device = {});
+[[nodiscard]] Array normal(const Parameter& loc = 0, const Parameter& scale = 1,
+                           const Size& size = {}, Dtype dtype = float32, Placement device = {});
+[[nodiscard]] Array lognormal(const Parameter& mean = 0, const Parameter& sigma = 1,
+                              const Size& size = {}, Dtype dtype = float32, Placement device = {});
+[[nodiscard]] Array standard_exponential(const Size& size = {}, Dtype dtype = float32,
+                                         Placement device = {});
+[[nodiscard]] Array exponential(const Parameter& scale = 1, const Size& size = {},
+                                Dtype dtype = float32, Placement device = {});
+[[nodiscard]] Array gumbel(const Parameter& loc = 0, const Parameter& scale = 1,
+                           const Size& size = {}, Dtype dtype = float32, Placement device = {});
+[[nodiscard]] Array laplace(const Parameter& loc = 0, const Parameter& scale = 1,
+                            const Size& size = {}, Dtype dtype = float32, Placement device = {});
+[[nodiscard]] Array logistic(const Parameter& loc = 0, const Parameter& scale = 1,
+                             const Size& size = {}, Dtype dtype = float32, Placement device = {});
+[[nodiscard]] Array standard_cauchy(const Size& size = {}, Dtype dtype = float32,
+                                    Placement device = {});
+[[nodiscard]] Array standard_gamma(const Parameter& shape, const Size& size = {},
+                                   Dtype dtype = float32, Placement device = {});
+[[nodiscard]] Array gamma(const Parameter& shape, const Parameter& scale = 1, const Size& size = {},
+                          Dtype dtype = float32, Placement device = {});
+[[nodiscard]] Array beta(const Parameter& a, const Parameter& b, const Size& size = {},
+                         Dtype dtype = float32, Placement device = {});
+[[nodiscard]] Array chisquare(const Parameter& df, const Size& size = {}, Dtype dtype = float32,
+                              Placement device = {});
+[[nodiscard]] Array noncentral_chisquare(const Parameter& df, const Parameter& nonc,
+                                         const Size& size = {}, Dtype dtype = float32,
+                                         Placement device = {});
+[[nodiscard]] Array f(const Parameter& dfnum, const Parameter& dfden, const Size& size = {},
+                      Dtype dtype = float32, Placement device = {});
+[[nodiscard]] Array noncentral_f(const Parameter& dfnum, const Parameter& dfden,
+                                 const Parameter& nonc, const Size& size = {},
+                                 Dtype dtype = float32, Placement device = {});
+[[nodiscard]] Array standard_t(const Parameter& df, const Size& size = {}, Dtype dtype = float32,
+                               Placement device = {});
+[[nodiscard]] Array pareto(const Parameter& a, const Size& size = {}, Dtype dtype = float32,
+                           Placement device = {});
+[[nodiscard]] Array power(const Parameter& a, const Size& size = {}, Dtype dtype = float32,
+                          Placement device = {});
+[[nodiscard]] Array rayleigh(const Parameter& scale = 1, const Size& size = {},
+                             Dtype dtype = float32, Placement device = {});
+[[nodiscard]] Array weibull(const Parameter& a, const Size& size = {}, Dtype dtype = float32,
+                            Placement device = {});
+[[nodiscard]] Array triangular(const Parameter& left, const Parameter& mode, const Parameter& right,
+                               const Size& size = {}, Dtype dtype = float32, Placement device = {});
+[[nodiscard]] Array wald(const Parameter& mean, const Parameter& scale, const Size& size = {},
+                         Dtype dtype = float32, Placement device = {});
+[[nodiscard]] Array vonmises(const Parameter& mu, const Parameter& kappa, const Size& size = {},
+                             Dtype dtype = float32, Placement device = {});
+[[nodiscard]] Array poisson(const Parameter& lam = 1, const Size& size = {}, Dtype dtype = int64,
+                            Placement device = {});
+[[nodiscard]] Array binomial(const Parameter& n, const Parameter& p, const Size& size = {},
+                             Dtype dtype = int64, Placement device = {});
+[[nodiscard]] Array negative_binomial(const Parameter& n, const Parameter& p, const Size& size = {},
+                                      Dtype dtype = int64, Placement device = {});
+[[nodiscard]] Array geometric(const Parameter& p, const Size& size = {}, Dtype dtype = int64,
+                              Placement device = {});
+[[nodiscard]] Array hypergeometric(const Parameter& ngood, const Parameter& nbad,
+                                   const Parameter& nsample, const Size& size = {},
+                                   Dtype dtype = int64, Placement device = {});
+[[nodiscard]] Array zipf(const Parameter& a, const Size& size = {}, Dtype dtype = int64,
+                         Placement device = {});
+[[nodiscard]] Array logseries(const Parameter& p, const Size& size = {}, Dtype dtype = int64,
+                              Placement device = {});
+[[nodiscard]] Array dirichlet(const Array& alpha, const Size& size = {}, Dtype dtype = float32);
+[[nodiscard]] Array multivariate_normal(const Array& mean, const Array& cov, const Size& size = {},
+                                        Dtype dtype = float32);
+[[nodiscard]] Array multinomial(std::int64_t n, const Array& pvals, const Size& size = {},
+                                Dtype dtype = int64, Placement device = {});
+[[nodiscard]] Array permutation(std::int64_t n, Placement device = {});
+[[nodiscard]] Array permutation(const Array& a, int axis = 0);
 void shuffle(const Array& a, int axis = 0);
-Array choice(std::int64_t n, const Size& size = {}, bool replace = true, const Array& p = {},
-             Placement device = {});
-Array choice(const Array& a, const Size& size = {}, bool replace = true, const Array& p = {});
-Array choice(std::int64_t n, const ChoiceOptions& options);
-Array choice(const Array& a, const ChoiceOptions& options);
-inline Array randint(std::int64_t high) { return randint(0, high); }
+[[nodiscard]] Array choice(std::int64_t n, const Size& size = {}, bool replace = true,
+                           const Array& p = {}, Placement device = {});
+[[nodiscard]] Array choice(const Array& a, const Size& size = {}, bool replace = true,
+                           const Array& p = {});
+[[nodiscard]] Array choice(std::int64_t n, const ChoiceOptions& options);
+[[nodiscard]] Array choice(const Array& a, const ChoiceOptions& options);
+[[nodiscard]] inline Array randint(std::int64_t high) { return randint(0, high); }
 Array randint(std::int64_t low, std::int64_t high, const DrawOptions& options);
 inline Array randint(std::int64_t high, const DrawOptions& options) {
   return randint(0, high, options);
 }
-inline Array integers(std::int64_t high) { return integers(0, high); }
-inline Array integers(std::int64_t low, std::int64_t high, const IntegersOptions& options) {
+[[nodiscard]] inline Array integers(std::int64_t high) { return integers(0, high); }
+[[nodiscard]] inline Array integers(std::int64_t low, std::int64_t high,
+                                    const IntegersOptions& options) {
   return integers(low, high, options.size, options.dtype, options.endpoint, options.device);
 }
-inline Array integers(std::int64_t high, const IntegersOptions& options) {
+[[nodiscard]] inline Array integers(std::int64_t high, const IntegersOptions& options) {
   return integers(0, high, options);
 }
 #define RENSA_DRAW_0(name, usual)                                                         \
@@ -453,20 +483,21 @@ inline Array integers(std::int64_t high, const IntegersOptions& options) {
 #undef RENSA_DRAW_USUAL_1
 #undef RENSA_DRAW_USUAL_2
 /// [0, 1): NumPy's other names of `random`.
-Array random_sample(const Size& size = {}, Dtype dtype = float32, Placement device = {});
-Array ranf(const Size& size = {}, Dtype dtype = float32, Placement device = {});
-Array sample(const Size& size = {}, Dtype dtype = float32, Placement device = {});
-Array rand(const Size& size, Dtype dtype = float32, Placement device = {});
-Array randn(const Size& size, Dtype dtype = float32, Placement device = {});
+[[nodiscard]] Array random_sample(const Size& size = {}, Dtype dtype = float32,
+                                  Placement device = {});
+[[nodiscard]] Array ranf(const Size& size = {}, Dtype dtype = float32, Placement device = {});
+[[nodiscard]] Array sample(const Size& size = {}, Dtype dtype = float32, Placement device = {});
+[[nodiscard]] Array rand(const Size& size, Dtype dtype = float32, Placement device = {});
+[[nodiscard]] Array randn(const Size& size, Dtype dtype = float32, Placement device = {});
 /// rand(2, 3) and randn(2, 3), as in NumPy.
-template <std::integral... N> Array rand(N... extents) {
+template <std::integral... N> [[nodiscard]] Array rand(N... extents) {
   return rand(Shape{static_cast<std::int64_t>(extents)...});
 }
-template <std::integral... N> Array randn(N... extents) {
+template <std::integral... N> [[nodiscard]] Array randn(N... extents) {
   return randn(Shape{static_cast<std::int64_t>(extents)...});
 }
 /// Integers in [low, high].
-Array random_integers(std::int64_t low, std::int64_t high, const Size& size = {},
-                      Placement device = {});
+[[nodiscard]] Array random_integers(std::int64_t low, std::int64_t high, const Size& size = {},
+                                    Placement device = {});
 
 }  // namespace rensa::xp::random

@@ -93,6 +93,7 @@ void Generator::shuffle(const Array& a, int axis) const {
 }
 
 Array Generator::choice(std::int64_t n, const ChoiceOptions& o) const {
+  check_own_device("choice", o.device);
   return choice(n, o.size, o.replace, o.p ? *o.p : Array());
 }
 

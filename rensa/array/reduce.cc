@@ -135,18 +135,26 @@ Scalar neutral_of(const char* name, Reduction reduction, const std::optional<Sca
   return *initial;
 }
 
+}  // namespace
+
+void detail::check_mask(const char* operation, const Array& mask, const Array& a) {
+  check_defined(operation, mask);
+  if (mask.dtype() != bool_) {
+    throw DtypeError(
+        fmt::format("{}: where takes bool, not {}", operation, mask.view().describe()));
+  }
+  if (broadcast_shapes(operation, mask.shape(), a.shape()) == a.shape()) return;
+  throw ShapeError(fmt::format("{}: the mask {} does not broadcast to {}", operation,
+                               mask.view().describe(), a.view().describe()));
+}
+
+namespace {
+
 Array masked(const char* name, Reduction reduction, const Array& a,
              const xp::ReduceOptions& options) {
-  const Array& mask = *options.where;
-  detail::check_defined(name, mask);
-  if (mask.dtype() != bool_) {
-    throw DtypeError(fmt::format("{}: where takes bool, not {}", name, mask.view().describe()));
-  }
+  detail::check_mask(name, *options.where, a);
   Scalar neutral = neutral_of(name, reduction, options.initial);
-  Array result = detail::elementwise(name, Ufunc::where, {mask, a, neutral}, nullptr);
-  if (result.shape() == a.shape()) return result;
-  throw ShapeError(fmt::format("{}: the mask {} does not broadcast to {}", name,
-                               mask.view().describe(), a.view().describe()));
+  return detail::elementwise(name, Ufunc::where, {*options.where, a, neutral}, nullptr);
 }
 
 // out = initial joined with out.

@@ -18,8 +18,8 @@ namespace rensa::xp {
 
 // --- elementwise: a row of ops.def each, an object (array/ufunc.h) or, of three inputs, a function
 // (array/elementwise.cc)
-#define RENSA_TERNARY(name, B, C)       \
-  Array name(const Array& a, B b, C c); \
+#define RENSA_TERNARY(name, B, C)                     \
+  [[nodiscard]] Array name(const Array& a, B b, C c); \
   Array name(const Array& a, B b, C c, const UfuncOptions& options);
 #define RENSA_DECLARE_1(name) inline constexpr UnaryUfunc name(Ufunc::name);
 #define RENSA_DECLARE_2(name) inline constexpr BinaryUfunc name(Ufunc::name);
@@ -46,8 +46,8 @@ struct ElementwiseArgument {
   Scalar scalar;
 };
 /// Any row of ops.def, internal ones too: broadcasts, promotes, allocates (or writes `out`), runs.
-Array elementwise(Ufunc ufunc, std::initializer_list<ElementwiseArgument> arguments,
-                  const Array* out = nullptr);
+[[nodiscard]] Array elementwise(Ufunc ufunc, std::initializer_list<ElementwiseArgument> arguments,
+                                const Array* out = nullptr);
 
 // --- reductions (array/reduce.cc)
 // ------------------------------------------------------------------
@@ -75,8 +75,8 @@ bool array_equal(const Array& a, const Array& b, bool equal_nan = false);
 /// array_equal of what the two broadcast to; false where they do not. Waits for the device.
 bool array_equiv(const Array& a, const Array& b);
 /// |a - b| <= atol + rtol * |b|, as bool; infinities are close to themselves.
-Array isclose(const Array& a, const Array& b, double rtol = 1e-5, double atol = 1e-8,
-              bool equal_nan = false);
+[[nodiscard]] Array isclose(const Array& a, const Array& b, double rtol = 1e-5, double atol = 1e-8,
+                            bool equal_nan = false);
 /// all(isclose). Waits for the device.
 bool allclose(const Array& a, const Array& b, double rtol = 1e-5, double atol = 1e-8,
               bool equal_nan = false);
@@ -88,6 +88,6 @@ bool allclose(const Array& a, const Array& b, double rtol = 1e-5, double atol = 
 Array matmul(const Array& a, const Array& b, const MatmulOptions& options = {});
 Array dot(const Array& a, const Array& b, const ProductOptions& options = {});
 /// x @ w.T + bias for x (n, k), w (m, k), bias (m,) or undefined; the products of functions/linear.
-Array linear(const Array& x, const Array& w, const Array& bias);
+[[nodiscard]] Array linear(const Array& x, const Array& w, const Array& bias);
 
 }  // namespace rensa::xp

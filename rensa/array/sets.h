@@ -23,36 +23,47 @@ struct UniqueOptions {
   bool sorted = true;  // false leaves the order open; it is the ascending one then too
 };
 /// Any dtype. Waits for the device. Throws IndexError for the axis.
-UniqueResult unique(const Array& a, const UniqueOptions& options);
-Array unique(const Array& a);
+[[nodiscard]] UniqueResult unique(const Array& a, const UniqueOptions& options);
+[[nodiscard]] Array unique(const Array& a);
 /// The array API's, to which each NaN is a value of its own. They wait for the device.
-UniqueResult unique_all(const Array& a);
-UniqueResult unique_counts(const Array& a);
-UniqueResult unique_inverse(const Array& a);
-Array unique_values(const Array& a);
+[[nodiscard]] UniqueResult unique_all(const Array& a);
+[[nodiscard]] UniqueResult unique_counts(const Array& a);
+[[nodiscard]] UniqueResult unique_inverse(const Array& a);
+[[nodiscard]] Array unique_values(const Array& a);
 
 /// Whether each element of `a` is one of `test` (any shape): bool, of a's shape. NaN is in no set.
-Array isin(const Array& a, const Array& test, bool assume_unique = false, bool invert = false);
-Array isin(const Array& a, Scalar test, bool assume_unique = false, bool invert = false);
-Array isin(Scalar a, const Array& test, bool assume_unique = false, bool invert = false);
+[[nodiscard]] Array isin(const Array& a, const Array& test, bool assume_unique = false,
+                         bool invert = false);
+[[nodiscard]] Array isin(const Array& a, Scalar test, bool assume_unique = false,
+                         bool invert = false);
+[[nodiscard]] Array isin(Scalar a, const Array& test, bool assume_unique = false,
+                         bool invert = false);
 struct IsinOptions {
   rensa::detail::NamedOptions named = {};
   bool assume_unique = false, invert = false;
 };
-Array isin(const Array& a, const Array& test, const IsinOptions& options);
-Array in1d(const Array& a, const Array& test, bool assume_unique = false, bool invert = false);
+[[nodiscard]] Array isin(const Array& a, const Array& test, const IsinOptions& options);
+[[nodiscard]] inline Array isin(const Array& a, Scalar test, const IsinOptions& options) {
+  return isin(a, test, options.assume_unique, options.invert);
+}
+[[nodiscard]] inline Array isin(Scalar a, const Array& test, const IsinOptions& options) {
+  return isin(a, test, options.assume_unique, options.invert);
+}
+[[nodiscard]] Array in1d(const Array& a, const Array& test, bool assume_unique = false,
+                         bool invert = false);
 /// The values that both have, ascending. Waits for the device.
-Array intersect1d(const Array& a, const Array& b, bool assume_unique = false);
+[[nodiscard]] Array intersect1d(const Array& a, const Array& b, bool assume_unique = false);
 /// Those with where the first of each stands in the raveled `a` and `b`.
 struct IntersectResult {
   Array values, a_indices, b_indices;
 };
-IntersectResult intersect1d_indices(const Array& a, const Array& b, bool assume_unique = false);
+[[nodiscard]] IntersectResult intersect1d_indices(const Array& a, const Array& b,
+                                                  bool assume_unique = false);
 /// The values of `a` that are not in `b`: ascending, or with `assume_unique` in a's order. Waits
 /// for the device.
-Array setdiff1d(const Array& a, const Array& b, bool assume_unique = false);
+[[nodiscard]] Array setdiff1d(const Array& a, const Array& b, bool assume_unique = false);
 /// The values of either, or of exactly one of the two. They wait for the device.
-Array union1d(const Array& a, const Array& b);
-Array setxor1d(const Array& a, const Array& b, bool assume_unique = false);
+[[nodiscard]] Array union1d(const Array& a, const Array& b);
+[[nodiscard]] Array setxor1d(const Array& a, const Array& b, bool assume_unique = false);
 
 }  // namespace rensa::xp

@@ -10,6 +10,7 @@
 #include "rensa/array/sorting.h"
 #include "rensa/core/checked.h"
 #include "rensa/core/error.h"
+#include "rensa/core/functors.h"
 #include "rensa/device/launcher.h"
 #include "rensa/device/signal_operations.h"
 
@@ -168,21 +169,6 @@ Array hanning(std::int64_t m, Placement device) {
   return cos(window_places(m, device) * std::numbers::pi) * 0.5 + 0.5;
 }
 
-namespace {
-
-// exp(-x) I0(x), which stays finite where I0(x) does not; x >= 0.
-double scaled_bessel_i0(double x) {
-  if (x < 30) return std::exp(-x) * std::cyl_bessel_i(0, x);
-  double term = 1, sum = 1;  // the asymptotic series, long before its terms grow again
-  for (int k = 1; k < 30 && term > 1e-17; ++k) {
-    term *= (2 * k - 1) * (2 * k - 1) / (8 * x * k);
-    sum += term;
-  }
-  return sum / std::sqrt(2 * std::numbers::pi * x);
-}
-
-}  // namespace
-
 Array kaiser(std::int64_t m, double beta, Placement device) {
   Array window = new_array({std::max<std::int64_t>(m, 0)}, float64, cpu());
   auto* values = static_cast<double*>(window.data());
@@ -191,11 +177,11 @@ Array kaiser(std::int64_t m, double beta, Placement device) {
     rensa::detail::fill_elements("kaiser", window, std::nan(""));
     return window.to(device.device());
   }
-  double whole = scaled_bessel_i0(beta);
+  double whole = m::scaled_bessel_i0(beta);
   for (std::int64_t i = 0; i < window.size(); ++i) {
     double place = m == 1 ? 0 : 2 * static_cast<double>(i) / static_cast<double>(m - 1) - 1;
     double inner = beta * std::sqrt(std::max(0.0, 1 - place * place));
-    values[i] = scaled_bessel_i0(inner) / whole * std::exp(inner - beta);
+    values[i] = m::scaled_bessel_i0(inner) / whole * std::exp(inner - beta);
   }
   return window.to(device.device());
 }

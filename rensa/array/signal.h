@@ -11,9 +11,9 @@ namespace rensa::xp {
 /// The discrete convolution of two 1-d (or 0-d) arrays, summed directly. `mode` is "full" (every
 /// overlap), "same" (the longer operand's length) or "valid" (whole overlaps only). The operands'
 /// common dtype; 16-bit floats are summed in float. Throws ShapeError for an empty operand.
-Array convolve(const Array& a, const Array& v, std::string_view mode = "full");
+[[nodiscard]] Array convolve(const Array& a, const Array& v, std::string_view mode = "full");
 /// sum over n of a[n + k] * conj(v[n]) for each k, in the same modes.
-Array correlate(const Array& a, const Array& v, std::string_view mode = "valid");
+[[nodiscard]] Array correlate(const Array& a, const Array& v, std::string_view mode = "valid");
 
 /// What interp gives in front of the first point and behind the last; their values when left out.
 struct InterpOptions {
@@ -24,13 +24,14 @@ struct InterpOptions {
 };
 /// The polygon through the points (xp, fp) at `x`: float64, complex128 for a complex fp. xp rises,
 /// which is not looked at. Throws ShapeError unless xp and fp are 1-d and of one length, not 0.
-Array interp(const Array& x, const Array& xp, const Array& fp, const InterpOptions& options = {});
+[[nodiscard]] Array interp(const Array& x, const Array& xp, const Array& fp,
+                           const InterpOptions& options = {});
 
 /// Windows of m float64 points; none for m < 1.
-Array bartlett(std::int64_t m, Placement device = {});
-Array blackman(std::int64_t m, Placement device = {});
-Array hamming(std::int64_t m, Placement device = {});
-Array hanning(std::int64_t m, Placement device = {});
-Array kaiser(std::int64_t m, double beta, Placement device = {});
+[[nodiscard]] Array bartlett(std::int64_t m, Placement device = {});
+[[nodiscard]] Array blackman(std::int64_t m, Placement device = {});
+[[nodiscard]] Array hamming(std::int64_t m, Placement device = {});
+[[nodiscard]] Array hanning(std::int64_t m, Placement device = {});
+[[nodiscard]] Array kaiser(std::int64_t m, double beta, Placement device = {});
 
 }  // namespace rensa::xp

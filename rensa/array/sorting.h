@@ -18,32 +18,32 @@ RENSA_AXIS_FORM(sort, SortOptions)
 RENSA_AXIS_FORM(argsort, SortOptions)
 /// The order by several keys of one shape, the last one first. Throws ValueError for no key,
 /// ShapeError.
-Array lexsort(std::span<const Array> keys, int axis = -1);
-Array lexsort(std::initializer_list<Array> keys, int axis = -1);
-Array lexsort(const Array& keys, int axis = -1);  // its rows
+[[nodiscard]] Array lexsort(std::span<const Array> keys, int axis = -1);
+[[nodiscard]] Array lexsort(std::initializer_list<Array> keys, int axis = -1);
+[[nodiscard]] Array lexsort(const Array& keys, int axis = -1);  // its rows
 /// sort along the first axis.
-Array msort(const Array& a);
+[[nodiscard]] Array msort(const Array& a);
 /// sort of `a` as complex numbers: complex64 for integers of up to 16 bits, else complex128.
-Array sort_complex(const Array& a);
+[[nodiscard]] Array sort_complex(const Array& a);
 
 /// `a` with what a sorted array holds at `kth` there, nothing greater before and nothing less
 /// behind. Throws ValueError for a place out of range.
-Array partition(const Array& a, const IntegerList& kth, Axes axis = -1);
+[[nodiscard]] Array partition(const Array& a, const IntegerList& kth, Axes axis = -1);
 /// The places (int64) that partition takes its elements from.
-Array argpartition(const Array& a, const IntegerList& kth, Axes axis = -1);
+[[nodiscard]] Array argpartition(const Array& a, const IntegerList& kth, Axes axis = -1);
 
 /// Where to insert `v` (any shape) into the 1-d ascending `a`: int64, of v's shape. "left" finds
 /// the first place, "right" the last. `sorter` (integers of a's size) lists the order of an `a`
 /// that is not sorted itself; what is out of range in it is not found out. Throws ShapeError,
 /// DtypeError, ValueError.
-Array searchsorted(const Array& a, const Array& v, std::string_view side = "left",
-                   const Array& sorter = {});
-Array searchsorted(const Array& a, Scalar v, std::string_view side = "left",
-                   const Array& sorter = {});
+[[nodiscard]] Array searchsorted(const Array& a, const Array& v, std::string_view side = "left",
+                                 const Array& sorter = {});
+[[nodiscard]] Array searchsorted(const Array& a, Scalar v, std::string_view side = "left",
+                                 const Array& sorter = {});
 /// The bin of each of `x`: i where bins[i-1] <= x < bins[i], with `right` bins[i-1] < x <= bins[i];
 /// for falling bins the other way round. Throws ValueError for bins that are not monotonic (on the
 /// CPU: a GPU is not waited for), DtypeError for complex x.
-Array digitize(const Array& x, const Array& bins, bool right = false);
+[[nodiscard]] Array digitize(const Array& x, const Array& bins, bool right = false);
 
 }  // namespace rensa::xp
 

@@ -133,7 +133,10 @@ Array nan_variance(const char* name, const Array& a, VarianceOptions options, bo
   Array numbers;
   if (is_floating(a)) {
     numbers = logical_not(isnan(a));
-    if (options.where) numbers = logical_and(numbers, *options.where);
+    if (options.where) {
+      rensa::detail::check_mask(name, *options.where, a);
+      numbers = logical_and(numbers, *options.where);
+    }
     options.where = numbers;
   }
   return variance(name, a, options, root, true);
@@ -160,7 +163,10 @@ namespace {
 Array mean_of_numbers(const Array& a, const ReduceOptions& options) {
   Dtype dtype = options.dtype.value_or(a.dtype()), carried = carried_in(dtype);
   Array counted = logical_not(isnan(a));
-  if (options.where) counted = logical_and(counted, *options.where);
+  if (options.where) {
+    rensa::detail::check_mask("nanmean", *options.where, a);
+    counted = logical_and(counted, *options.where);
+  }
   Array total = sum(where(counted, a, 0),
                     {.axis = options.axis, .keepdims = options.keepdims, .dtype = carried});
   Array counts = sum(counted, options.axis, options.keepdims).astype(real_of(carried));

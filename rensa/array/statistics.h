@@ -34,9 +34,10 @@ struct AverageOptions {
 };
 /// sum(a * weights) / sum(weights), or the mean. Weights whose sum is 0 give NaN or infinities
 /// (NumPy raises). Throws ShapeError for weights of another shape.
-Array average(const Array& a, const AverageOptions& options = {});
-Array average(const Array& a, Axes axis, const Array& weights);
+[[nodiscard]] Array average(const Array& a, const AverageOptions& options = {});
+[[nodiscard]] Array average(const Array& a, Axes axis, const Array& weights);
 /// average(returned=True): the averages, and the sums of the weights, of their shape.
-std::pair<Array, Array> average_returned(const Array& a, const AverageOptions& options = {});
+[[nodiscard]] std::pair<Array, Array> average_returned(const Array& a,
+                                                       const AverageOptions& options = {});
 
 }  // namespace rensa::xp

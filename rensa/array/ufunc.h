@@ -62,7 +62,7 @@ class UfuncObject {
 class UnaryUfunc : public UfuncObject {
  public:
   using UfuncObject::UfuncObject;
-  Array operator()(const Array& a) const;
+  [[nodiscard]] Array operator()(const Array& a) const;
   Array operator()(const Array& a, const UfuncOptions& options) const;
   /// a[index] = f(a[index]), an element as often as it is named; results are converted in whatever
   /// way. Throws IndexError, DtypeError. Waits for the device.
@@ -79,33 +79,35 @@ class UnaryUfunc : public UfuncObject {
 class BinaryUfunc : public UfuncObject {
  public:
   using UfuncObject::UfuncObject;
-  Array operator()(const Array& a, const Array& b) const;
-  Array operator()(const Array& a, Scalar b) const;
-  Array operator()(Scalar a, const Array& b) const;
+  [[nodiscard]] Array operator()(const Array& a, const Array& b) const;
+  [[nodiscard]] Array operator()(const Array& a, Scalar b) const;
+  [[nodiscard]] Array operator()(Scalar a, const Array& b) const;
   Array operator()(const Array& a, const Array& b, const UfuncOptions& options) const;
   Array operator()(const Array& a, Scalar b, const UfuncOptions& options) const;
   Array operator()(Scalar a, const Array& b, const UfuncOptions& options) const;
 
   /// f(... f(f(a[0], a[1]), a[2]) ...) along `axis`, the first one where it is left out.
   Array reduce(const Array& a, const UfuncReduceOptions& options) const;
-  Array reduce(const Array& a) const { return reduce(a, UfuncReduceOptions{}); }
-  template <AxisLike T> Array reduce(const Array& a, const T& axis, bool keepdims = false) const {
+  [[nodiscard]] Array reduce(const Array& a) const { return reduce(a, UfuncReduceOptions{}); }
+  template <AxisLike T>
+  [[nodiscard]] Array reduce(const Array& a, const T& axis, bool keepdims = false) const {
     return reduce(a, UfuncReduceOptions{.axis = Axes(axis), .keepdims = keepdims});
   }
   template <std::same_as<int> I>
-  Array reduce(const Array& a, std::initializer_list<I> axes, bool keepdims = false) const {
+  [[nodiscard]] Array reduce(const Array& a, std::initializer_list<I> axes,
+                             bool keepdims = false) const {
     return reduce(a, UfuncReduceOptions{.axis = Axes(axes), .keepdims = keepdims});
   }
   /// The results on the way to that of reduce, one for each element of the axis.
   Array accumulate(const Array& a, const UfuncAxisOptions& options) const;
-  Array accumulate(const Array& a, int axis = 0) const {
+  [[nodiscard]] Array accumulate(const Array& a, int axis = 0) const {
     return accumulate(a, UfuncAxisOptions{.axis = axis});
   }
   /// For each i of the 1-d integer array `indices` the reduction of a[indices[i]:indices[i + 1]],
   /// to the end for the last one, or the element a[indices[i]] where the next index is not greater.
   /// Throws IndexError for an index that is negative or beyond the axis. Waits for the device.
   Array reduceat(const Array& a, const Array& indices, const UfuncAxisOptions& options) const;
-  Array reduceat(const Array& a, const Array& indices, int axis = 0) const {
+  [[nodiscard]] Array reduceat(const Array& a, const Array& indices, int axis = 0) const {
     return reduceat(a, indices, UfuncAxisOptions{.axis = axis});
   }
   /// f of every element of `a` with every one of `b`, of shape a.shape() + b.shape().

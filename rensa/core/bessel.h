@@ -1,4 +1,4 @@
-// The modified Bessel function of the first kind and order 0, by Clenshaw's sums of Chebyshev
+// The modified Bessel function of the first kind and order 0, I0, by Clenshaw's sums of Chebyshev
 // polynomials (the coefficients are those of the Cephes library). Read like functors.h, which
 // includes it.
 #pragma once
@@ -16,7 +16,8 @@ template <class V, int n> RENSA_FN V chebyshev_sum(V x, const double (&coefficie
   return (result - before) / V(2);
 }
 
-template <class V> RENSA_FN V bessel_i0(V a) {
+/// e^-|a| I0(a), which stays finite.
+template <class V> RENSA_FN V scaled_bessel_i0(V a) {
   constexpr double kSmall[] = {
       // of e^-x I0(x), x up to 8
       -4.4153416464793395e-18, 3.3307945188222384e-17,  -2.431279846547955e-16,
@@ -41,8 +42,10 @@ template <class V> RENSA_FN V bessel_i0(V a) {
       2.8913705208347567e-06,  6.889758346916825e-05,   0.0033691164782556943,
       0.8044904110141088};
   V x = abs(a);
-  if (x <= V(8)) return exp(x) * chebyshev_sum(x / V(2) - V(2), kSmall);
-  return exp(x) * chebyshev_sum(V(32) / x - V(2), kLarge) / sqrt(x);
+  if (x <= V(8)) return chebyshev_sum(x / V(2) - V(2), kSmall);
+  return chebyshev_sum(V(32) / x - V(2), kLarge) / sqrt(x);
 }
+
+template <class V> RENSA_FN V bessel_i0(V a) { return exp(abs(a)) * scaled_bessel_i0(a); }
 
 }  // namespace rensa::m

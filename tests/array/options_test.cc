@@ -1,6 +1,7 @@
 // The keywords that routines share, replayed against NumPy's answers (make_option_cases.py), and
 // the forms in which C++ takes them.
 #include "rensa/array.h"
+#include "rensa/array/internal.h"
 
 #include "tests/array/replay.h"
 
@@ -358,6 +359,80 @@ TEST(Options, Orders) {
   }
 }
 
+TEST(Options, OrdersThatAreWantedAreMet) {
+  for (Device device : testing::test_devices()) {
+    Array f = xp::zeros({2, 3}, {.order = "F", .device = device});
+    Array turned = xp::zeros({2, 3, 4}, float32, device).transpose({1, 2, 0});
+    Array other = xp::full_like(turned, 7, {.shape = Shape{5, 6, 7}, .order = "K"});
+    EXPECT_EQ(other.shape(), (Shape{5, 6, 7}));
+    EXPECT_TRUE(other.transpose({2, 0, 1}).is_contiguous());
+    EXPECT_EQ(other.min().item<int>(), 7);
+    EXPECT_TRUE(f.astype(float32, {.copy = false, .order = 'C'}).is_contiguous());
+    EXPECT_EQ(f.astype(float32, {.copy = false}).data(), f.data());
+    EXPECT_TRUE(xp::asarray_chkfinite(f, {}, 'C').is_contiguous());
+    EXPECT_TRUE(xp::isfortran(f.astype(int32, 'K')) && xp::isfortran(xp::astype(f, int32, "A")));
+  }
+}
+
+TEST(Options, OrdersAreTraced) {
+  for (Device device : testing::test_devices()) {
+    Array a = xp::arange(12, float32, device).reshape({3, 4});
+    auto twice = [](const Array& x) { return x * 2; };
+    const std::function<Array(const Array&)> steps[] = {
+        [&](const Array& x) { return xp::asfortranarray(twice(x)); },
+        [&](const Array& x) { return twice(x).copy("F") + 1; },
+        [&](const Array& x) { return twice(x).astype(float64, {.order = "F"}); },
+        [&](const Array& x) {
+          return twice(x) + xp::full({3, 4}, 1.f, {.order = "F"});
+        },
+        [&](const Array& x) { return twice(x) + xp::ones_like(x.T(), {.order = "K"}).T(); },
+    };
+    DeviceScope scope(device);
+    for (const auto& step : steps) {
+      Array eager = step(a), fused = fuse(step)(a);
+      EXPECT_EQ(fused.strides(), eager.strides());
+      EXPECT_TRUE(xp::array_equal(fused, eager));
+    }
+  }
+}
+
+TEST(Options, EmptyBracesAreTheDefaults) {
+  for (Device device : testing::test_devices()) {
+    Array a = xp::array({{3, 1, 2}, {0, 5, 4}}, device), rows = xp::array({1, 3}, device);
+    EXPECT_TRUE(xp::array_equal(a.argsort({}), a.argsort()));
+    EXPECT_TRUE(xp::array_equal(a.argsort(), a.argsort(1)));
+    EXPECT_TRUE(xp::array_equal(a.take(rows, {}), a.ravel().take(rows)));
+    EXPECT_TRUE(xp::array_equal(xp::take(a, rows, {}), a.take(rows)));
+    EXPECT_TRUE(xp::array_equal(xp::compress(rows > 1, a, {}), a.compress(rows > 1)));
+    EXPECT_EQ(xp::arange(1, 4, {.dtype = float32, .device = device}).dtype(), float32);
+    EXPECT_EQ(xp::isin(a, 2, {.invert = true}).sum().item<int>(), 5);
+  }
+}
+
+TEST(Options, MasksAreChecked) {
+  for (Device device : testing::test_devices()) {
+    Array a = xp::ones({3}, float32, device), above = xp::ones({2, 3}, bool_, device);
+    EXPECT_THROW(xp::nanmean(a, {.axis = 0, .where = above}), ShapeError);
+    EXPECT_THROW(xp::nanmean(a, {.where = a}), DtypeError);
+    EXPECT_THROW(xp::nanvar(a, {.axis = 0, .where = above}), ShapeError);
+    EXPECT_THROW(xp::nanvar(a, {.where = a}), DtypeError);
+    EXPECT_THROW(xp::var(a, {.axis = 0, .where = above}), ShapeError);
+    EXPECT_THROW(xp::hypot.reduce(a, {.initial = 0, .where = above}), ShapeError);
+    EXPECT_EQ(xp::nanmean(a, {.where = a > 0}).item<int>(), 1);
+  }
+}
+
+TEST(Options, RequireLooksAtTheMemory) {
+  std::vector<float> numbers = {1, 2, 3};
+  Array foreign = xp::wrap(numbers.data(), {3}, float32, cpu());
+  EXPECT_EQ(xp::require(foreign, {}, {"W"}).data(), numbers.data());
+  EXPECT_NE(xp::require(foreign, {}, {"O"}).data(), numbers.data());
+  Array fixed = detail::wrap(numbers.data(), {3}, float32, cpu(), nullptr, true);
+  EXPECT_EQ(xp::require(fixed, {}, {"C"}).data(), numbers.data());
+  xp::require(fixed, {}, {"W"}).fill(0);
+  EXPECT_EQ(numbers[0], 1);
+}
+
 TEST(Options, ListsKnownAtRunTime) {
   for (Device device : testing::test_devices()) {
     Array a = xp::arange(24, int64, device).reshape({2, 3, 4});
@@ -407,7 +482,20 @@ TEST(Options, OfRandomNumbers) {
     EXPECT_TRUE(xp::array_equal(xp::sort(rng.permutation(a, 1), 1), a));
     EXPECT_EQ(rng.choice(a, {.size = {2}, .replace = false, .axis = 1}).shape(), (Shape{3, 2}));
     EXPECT_THROW(random::seed(xp::array({1.5}, device)), DtypeError);
+    Device elsewhere = device.is_cpu() ? gpu(0) : cpu();
+    EXPECT_THROW(rng.normal({.size = {3}, .device = elsewhere}), DeviceError);
+    EXPECT_THROW(rng.integers(5, {.device = elsewhere}), DeviceError);
+    EXPECT_THROW(rng.choice(5, {.device = elsewhere}), DeviceError);
+    EXPECT_THROW(random::choice(a, {.size = {2}, .device = elsewhere}), DeviceError);
+    EXPECT_EQ(rng.normal({.size = {3}, .device = device}).device(), device);
   }
+}
+
+TEST(Options, TrailingZerosAlone) {
+  double nan = std::nan("");
+  Array c = xp::array({1.0, nan, 0.0}, cpu());
+  EXPECT_EQ(xp::polynomial::trimseq(c).size(), 2);
+  EXPECT_THROW(xp::polynomial::trimcoef(xp::zeros({0}, float64, cpu())), ValueError);
 }
 
 TEST(Options, NumbersAsText) {

@@ -49,6 +49,12 @@ void shape_without_braces() { xp::zeros(3, 4); }
 // slip: a shape is one argument: write xp::reshape(a, {3, 2})
 void reshape_without_braces() { xp::reshape(a, 3, 2); }
 
+// slip: the array is a temporary: options refer to an array that outlives the call
+void option_of_a_temporary() {
+  xp::UfuncOptions options;
+  options.out = xp::zeros({3});
+}
+
 // slip: a dtype is no text: write xp::ones({3, 4}, float64)
 void dtype_as_text() { xp::ones({3, 4}, "float64"); }
 

@@ -34,6 +34,14 @@ void results(const Array& a, Variable v, L::Linear& model) {
   a.to(gpu(0));       // warned
   a.to_cpu();         // warned
   a.copy();           // warned
+  a.sum();            // warned
+  a.sum(0);           // warned
+  a.take(a);          // warned
+  xp::exp(a);         // warned
+  xp::add(a, a);      // warned
+  xp::zeros({3});     // warned
+  xp::sum(a, 0);      // warned
+  xp::sort(a);        // warned
   a[0];               // warned
   a[a > 0];           // warned
   v.reshape({2, 3});  // warned
@@ -50,6 +58,8 @@ void results(const Array& a, Variable v, L::Linear& model) {
   a.item<float>();
   v += 1;
   xp::add(a, a, {.out = a});
+  xp::sum(a, {.axis = 0, .out = a});
+  a.sum({.axis = 0, .out = a});
   model.to(gpu(0));
   model(v);
   optimizers::SGD().update(model, v);
