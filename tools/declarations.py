@@ -12,7 +12,8 @@ import subprocess
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 Parameter = collections.namedtuple("Parameter", "type name default")
-# name: "sum", "linalg.qr", "Array.sum". header and line: where it stands in the tree.
+# name: "sum", "linalg.qr", "Array.sum", or "poly1d" for a class's constructor. header and line: where it
+# stands in the tree.
 Function = collections.namedtuple("Function", "name result parameters header line")
 
 
@@ -60,6 +61,7 @@ class _Reader:
     def __init__(self):
         self.functions, self.structs = [], {}
         self.objects = []  # (name, class, header, line): what is called by its operator()
+        self.places = {}  # {struct: (header, line)}
         self.scopes = []  # (kind, name)
 
     def where(self):
@@ -124,6 +126,7 @@ class _Reader:
             self.scopes.append(("class", name))
             if match[1] == "struct":
                 self.structs.setdefault(self.path(), [])
+                self.places.setdefault(self.path(), start)
             return "scope"
         if re.match(r"(enum|extern \"C\")", text):
             return "initializer"
@@ -141,7 +144,12 @@ class _Reader:
             for part in _split(objects[2]):
                 self.objects.append((re.match(r"\w+", part)[0], objects[1], *start))
             return
-        kind = self.scopes[-1][0]
+        kind, name = self.scopes[-1]
+        made = re.match(r"(?:explicit |constexpr )*(\w+)(\(.*)$", text)
+        if kind == "class" and made and made[1] == name and "= delete" not in text:
+            _, _, parameters = self.function(f"void {name}{made[2]}")
+            self.functions.append(Function(self.path(), "", parameters, *start))
+            return
         function = self.function(text)
         if function:
             name, result, parameters = function
@@ -215,6 +223,10 @@ def declarations(header="rensa/array.h"):
     functions = collections.defaultdict(list)
     for function in reader.functions:
         functions[function.name].append(function)
+    for name, fields in reader.structs.items():
+        if name not in functions:  # an aggregate is made of its fields
+            parameters = [Parameter("", field, "") for field in fields]
+            functions[name].append(Function(name, "", parameters, *reader.places[name]))
     for name, kind, header, line in reader.objects:
         functions[name] += [f._replace(name=name, header=header, line=line)
                             for f in functions[f"{kind}.call_of"]]
