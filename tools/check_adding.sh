@@ -10,7 +10,7 @@ preset=${1:-cpu}
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 mkdir "$folder/tree" "$folder/diffs"
-tar -c CMakeLists.txt CMakePresets.json cmake docs rensa tests tools | tar -x -C "$folder/tree"
+tar -c --exclude=./build --exclude=./.git . | tar -x -C "$folder/tree"
 python3 tools/check_docs.py --write-diffs "$folder/diffs"
 cd "$folder/tree"
 for diff in "$folder"/diffs/*.diff; do
