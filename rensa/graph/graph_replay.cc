@@ -1,4 +1,6 @@
 // A planned recording as one CUDA graph.
+#include <unordered_map>
+
 #include "rensa/device/step_graph.h"
 #include "rensa/graph/replay.h"
 
@@ -48,17 +50,19 @@ class GraphReplay final : public Replay {
 
   std::vector<cuda::StepPlace> result_places() const {
     std::vector<cuda::StepPlace> places;
+    std::unordered_map<const Storage*, std::vector<std::size_t>> places_in;
     for (const RecordedOutput& output : recording_->outputs) {
-      const Array& array = output.array;
-      cuda::StepPlace place{array.data(), array.nbytes(), {}};
-      for (std::size_t i = 0; i < recording_->operations.size(); ++i) {
-        for (const Access& access : accesses(*recording_->operations[i])) {
-          if (access.write && access.storage == array.storage().get()) {
-            place.writers.push_back(static_cast<int>(i));
-          }
+      places_in[output.array.storage().get()].push_back(places.size());
+      places.push_back({output.array.data(), output.array.nbytes(), {}});
+    }
+    for (std::size_t i = 0; i < recording_->operations.size(); ++i) {
+      for (const Access& access : accesses(*recording_->operations[i])) {
+        auto found = places_in.find(access.storage);
+        if (!access.write || found == places_in.end()) continue;
+        for (std::size_t place : found->second) {
+          places[place].writers.push_back(static_cast<int>(i));
         }
       }
-      places.push_back(std::move(place));
     }
     return places;
   }

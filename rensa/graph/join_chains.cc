@@ -6,6 +6,7 @@
 #include "rensa/array/internal.h"
 #include "rensa/core/error.h"
 #include "rensa/device/operations.h"
+#include "rensa/graph/storage_uses.h"
 #include "rensa/kernel/elementwise_launch.h"
 #include "rensa/kernel/fused_plan.h"
 
@@ -51,17 +52,22 @@ const Elementwise* chainable(const Operation& operation) {
 /// branch that a later operation joins) is a part of its own until then.
 class Chain {
  public:
-  Chain(std::size_t index, const Elementwise& first) : shape_(first.out.view.shape) {
+  Chain(std::size_t index, const Elementwise& first, const StorageUses& uses)
+      : shape_(first.out.view.shape), uses_(uses) {
     add(index, first, 0);
   }
+
+  /// Whether it can have no more members.
+  bool is_full() const { return arguments_ + 4 > kMostArguments; }
 
   /// Adds the operation, which comes after all others, if one kernel can do it with them.
   bool take(std::size_t index, const Elementwise& op) {
     const ArrayView& out = op.out.view;
-    if (out.shape != shape_ || arguments_ + 4 > kMostArguments) return false;
+    if (out.shape != shape_ || is_full()) return false;
     std::vector<int> read_parts;
     bool writes_theirs = false;
     for (const Entry& entry : entries_) {
+      if (!uses_.may_meet(entry.index, index)) continue;
       std::vector<const ArrayView*> theirs{&entry.op->out.view};
       for (const ArrayView* read : reads(*entry.op)) theirs.push_back(read);
       for (const ArrayView* view : theirs) {
@@ -82,11 +88,11 @@ class Chain {
     return true;
   }
 
-  /// Something else runs now. Leaves out the parts that it must not come before; false where that
-  /// is the chain itself, which then ends.
-  template <class Conflicts> bool pass(Conflicts&& conflicts) {
+  /// The operation at `index` runs now. Leaves out the parts that it must not come before; false
+  /// where that is the chain itself, which then ends.
+  bool pass(std::size_t index) {
     for (std::size_t k = 0; k < entries_.size(); ++k) {
-      if (!conflicts(entries_[k].index)) continue;
+      if (!uses_.conflict(entries_[k].index, index)) continue;
       int part = entries_[k].part;
       if (part == 0) return false;
       std::erase_if(entries_, [&](const Entry& entry) { return entry.part == part; });
@@ -181,6 +187,7 @@ class Chain {
   }
 
   Shape shape_;
+  const StorageUses& uses_;
   std::vector<Entry> entries_;
   int next_part_ = 1;
   std::size_t arguments_ = 0;  // that a kernel for all would have, at most
@@ -188,16 +195,15 @@ class Chain {
 
 class Joiner {
  public:
-  explicit Joiner(Recording& recording) : ops_(recording.operations) {
-    for (const auto& operation : ops_) uses_.push_back(accesses(*operation));
-    carried_over_ = carried_over(uses_);
+  explicit Joiner(Recording& recording)
+      : ops_(recording.operations), uses_(recording), carried_over_(uses_.carried_over()) {
+    for (const auto& operation : ops_) chainable_.push_back(chainable(*operation));
   }
 
   JoinedChains run() {
     for (std::size_t i = 0; i < ops_.size() && result_.failure.empty(); ++i) {
-      const Elementwise* first = ops_[i] ? chainable(*ops_[i]) : nullptr;
-      if (!first) continue;
-      Chain chain(i, *first);
+      if (!chainable_[i]) continue;
+      Chain chain(i, *chainable_[i], uses_);
       grow(chain, i + 1);
       if (chain.members().size() > 1) join(chain);
     }
@@ -208,12 +214,10 @@ class Joiner {
  private:
   /// The kernel runs where the last member ran: no one that a member has to come before is passed.
   void grow(Chain& chain, std::size_t begin) const {
-    for (std::size_t j = begin; j < std::min(ops_.size(), begin + kLookAhead); ++j) {
-      if (!ops_[j]) continue;
-      const Elementwise* next = chainable(*ops_[j]);
-      if (next && chain.take(j, *next)) continue;
-      auto conflicts = [&](std::size_t member) { return conflict(uses_[member], uses_[j]); };
-      if (!chain.pass(conflicts)) break;
+    std::size_t end = std::min(ops_.size(), begin + kLookAhead);
+    for (std::size_t j = begin; j < end && !chain.is_full(); ++j) {
+      if (chainable_[j] && chain.take(j, *chainable_[j])) continue;
+      if (!chain.pass(j)) break;
     }
     chain.close();
   }
@@ -222,19 +226,13 @@ class Joiner {
     std::vector<std::size_t> members = chain.members();
     std::size_t last = members.back();
     auto needed = [&](Storage* storage) {
-      if (!is_own(*storage) || carried_over_.count(storage) != 0) return true;
-      for (std::size_t j = last + 1; j < ops_.size(); ++j) {
-        if (!ops_[j]) continue;
-        for (const Access& use : uses_[j]) {
-          if (use.storage == storage) return true;
-        }
-      }
-      return false;
+      return !is_own(*storage) || carried_over_.count(storage) != 0 ||
+             uses_.used_after(storage, last);
     };
     try {
       auto kernel = std::make_unique<RuntimeKernel>(chain.kernel(needed, programs_));
-      for (std::size_t member : members) ops_[member] = nullptr;
-      uses_[last] = accesses(*kernel);
+      for (std::size_t member : members) remove(member);
+      uses_.replace(last, kernel.get());
       ops_[last] = std::move(kernel);
     } catch (const Error& error) {  // no compiler on this machine, say: the operations do as well
       result_.failure = error.what();
@@ -244,8 +242,15 @@ class Joiner {
     result_.operations += static_cast<std::int64_t>(members.size());
   }
 
+  void remove(std::size_t i) {
+    uses_.replace(i, nullptr);
+    chainable_[i] = nullptr;
+    ops_[i] = nullptr;
+  }
+
   std::vector<std::unique_ptr<Operation>>& ops_;  // null: part of a later kernel
-  std::vector<std::vector<Access>> uses_;
+  std::vector<const Elementwise*> chainable_;     // null: cannot be part of a chain
+  StorageUses uses_;
   std::unordered_set<Storage*> carried_over_;
   FusedPrograms programs_;
   JoinedChains result_;

@@ -1,7 +1,11 @@
-// Dependencies from byte ranges, and a first-fit layout of the step's own memory.
+// The step's own memory as blocks, their layout, and the operands moved into it.
 #include "rensa/graph/plan.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "rensa/graph/layout.h"
+#include "rensa/graph/precedence.h"
 
 namespace rensa {
 
@@ -9,66 +13,50 @@ namespace {
 
 constexpr std::int64_t kAlignment = 512;
 
-/// Which operations come before which, directly and at all.
-struct Precedence {
-  std::vector<std::vector<int>> direct;
-  std::vector<std::vector<bool>> ancestor;  // ancestor[i][j]: j is done before i starts
-};
-
-Precedence order(const std::vector<std::vector<Access>>& uses, bool branches) {
-  std::size_t n = uses.size();
-  Precedence result{std::vector<std::vector<int>>(n),
-                    std::vector<std::vector<bool>>(n, std::vector<bool>(n, false))};
-  for (std::size_t i = 0; i < n; ++i) {
-    auto& ancestors = result.ancestor[i];
-    for (std::size_t j = i; j-- > 0;) {
-      if (ancestors[j] || (branches && !conflict(uses[i], uses[j]))) continue;
-      result.direct[i].push_back(static_cast<int>(j));
-      ancestors[j] = true;
-      for (std::size_t k = 0; k < j; ++k) ancestors[k] = ancestors[k] || result.ancestor[j][k];
-    }
-  }
-  return result;
+std::int64_t aligned(std::int64_t bytes) {
+  return std::max((bytes + kAlignment - 1) / kAlignment * kAlignment, kAlignment);
 }
 
-/// A piece of memory to place: who uses it, first of all `users.front()`.
-struct Block {
-  std::int64_t bytes;
-  std::vector<int> users;
-  std::int64_t offset = 0;
-};
-
-/// Whether every use of `a` comes before every one of `b`, of which several may be the first: they
-/// may write parts of it.
-bool done_before(const Block& a, const Block& b, const Precedence& order) {
-  return std::all_of(b.users.begin(), b.users.end(), [&](int later) {
-    const auto& ancestors = order.ancestor[static_cast<std::size_t>(later)];
-    return std::all_of(a.users.begin(), a.users.end(),
-                       [&](int user) { return ancestors[static_cast<std::size_t>(user)]; });
-  });
-}
-
-/// Gives every block the lowest offset free of the blocks it must not share with; returns the size.
-std::int64_t place(std::vector<Block>& blocks, const Precedence& order) {
-  std::int64_t total = 0;
-  for (std::size_t i = 0; i < blocks.size(); ++i) {
-    std::vector<std::pair<std::int64_t, std::int64_t>> taken;
-    for (std::size_t j = 0; j < i; ++j) {
-      if (!done_before(blocks[j], blocks[i], order) && !done_before(blocks[i], blocks[j], order)) {
-        taken.emplace_back(blocks[j].offset, blocks[j].offset + blocks[j].bytes);
+/// The memory that a plan places: the step's own storages in the order of their first use, and
+/// every operation's scratch.
+class Blocks {
+ public:
+  explicit Blocks(const std::vector<std::vector<Access>>& uses) {
+    std::unordered_set<Storage*> stays = carried_over(uses);
+    for (std::size_t i = 0; i < uses.size(); ++i) {
+      for (const Access& use : uses[i]) {
+        if (is_own(*use.storage) && stays.count(use.storage) == 0) note_use(i, use.storage);
       }
     }
-    std::sort(taken.begin(), taken.end());
-    std::int64_t offset = 0;
-    for (auto [begin, end] : taken) {
-      if (offset + blocks[i].bytes <= begin) break;
-      offset = std::max(offset, end);
-    }
-    blocks[i].offset = offset;
-    total = std::max(total, offset + blocks[i].bytes);
   }
-  return total;
-}
+
+  void add_scratch(std::size_t operation, std::size_t bytes) {
+    scratch_.emplace_back(operation, blocks_.size());
+    blocks_.push_back({aligned(static_cast<std::int64_t>(bytes)), {static_cast<int>(operation)}});
+  }
+  std::int64_t place(const Precedence& precedence) { return place_blocks(blocks_, precedence); }
+
+  /// Calls `f(storage, offset)` for each storage.
+  template <class F> void for_each_storage(F&& f) const {
+    for (auto [storage, block] : block_of_) f(storage, blocks_[block].offset);
+  }
+  /// Calls `f(operation, offset)` for each scratch.
+  template <class F> void for_each_scratch(F&& f) const {
+    for (auto [operation, block] : scratch_) f(operation, blocks_[block].offset);
+  }
+
+ private:
+  void note_use(std::size_t i, Storage* storage) {
+    auto [found, is_new] = block_of_.try_emplace(storage, blocks_.size());
+    if (is_new) blocks_.push_back({aligned(storage->nbytes()), {}});
+    std::vector<int>& users = blocks_[found->second].users;
+    if (users.empty() || users.back() != static_cast<int>(i)) users.push_back(static_cast<int>(i));
+  }
+
+  std::vector<Block> blocks_;
+  std::unordered_map<Storage*, std::size_t> block_of_;
+  std::vector<std::pair<std::size_t, std::size_t>> scratch_;  // operation, block
+};
 
 /// Moves operands from their recorded storage to a place in the arena.
 class Retarget final : public OperandVisitor {
@@ -89,63 +77,49 @@ class Retarget final : public OperandVisitor {
   Storage* arena_;
 };
 
+/// Lets go of the storages that have moved, and of those that only operations touched which were
+/// rewritten.
+void release_storages(Recording& recording, const std::vector<std::vector<Access>>& uses,
+                      const std::unordered_map<Storage*, char*>& moved) {
+  std::unordered_set<Storage*> touched;
+  for (const std::vector<Access>& of_one : uses) {
+    for (const Access& use : of_one) touched.insert(use.storage);
+  }
+  std::erase_if(recording.storages, [&](const auto& held) {
+    bool unused = held.first->use_count() == 1 && touched.count(held.first) == 0;
+    return unused || moved.count(held.first) != 0;
+  });
+}
+
 }  // namespace
 
 Plan make_plan(Recording& recording, bool branches) {
   std::size_t n = recording.operations.size();
   std::vector<std::vector<Access>> uses;
+  uses.reserve(n);
   for (const auto& operation : recording.operations) uses.push_back(accesses(*operation));
-  Precedence ordered = order(uses, branches);
-
-  // The step's own storages, in the order of their first use. What is carried over stays.
-  std::unordered_set<Storage*> stays = carried_over(uses), touched;
-  std::vector<Storage*> own;
-  std::unordered_map<Storage*, std::size_t> block_of;
-  std::vector<Block> blocks;
-  for (std::size_t i = 0; i < n; ++i) {
-    for (const Access& use : uses[i]) {
-      touched.insert(use.storage);
-      if (!is_own(*use.storage) || stays.count(use.storage) != 0) continue;
-      auto [block, is_new] = block_of.try_emplace(use.storage, blocks.size());
-      if (is_new) {
-        std::int64_t bytes = (use.storage->nbytes() + kAlignment - 1) / kAlignment * kAlignment;
-        blocks.push_back({std::max(bytes, kAlignment), {}});
-        own.push_back(use.storage);
-      }
-      blocks[block->second].users.push_back(static_cast<int>(i));
-    }
-  }
+  Precedence precedence(uses, branches);
+  Blocks blocks(uses);
   Plan plan;
   plan.workspace_bytes.resize(n, 0);
   plan.workspaces.resize(n, nullptr);
-  std::vector<std::size_t> workspace_block(n, 0);
   if (recording.device().is_cuda()) {
     for (std::size_t i = 0; i < n; ++i) {
       plan.workspace_bytes[i] = recording.operations[i]->workspace_bytes();
-      if (plan.workspace_bytes[i] == 0) continue;
-      workspace_block[i] = blocks.size();
-      auto bytes = static_cast<std::int64_t>(plan.workspace_bytes[i]);
-      blocks.push_back({(bytes + kAlignment - 1) / kAlignment * kAlignment, {static_cast<int>(i)}});
+      if (plan.workspace_bytes[i] != 0) blocks.add_scratch(i, plan.workspace_bytes[i]);
     }
   }
-  plan.arena = allocate(std::max(place(blocks, ordered), kAlignment), recording.device());
-
+  plan.arena = allocate(std::max(blocks.place(precedence), kAlignment), recording.device());
+  char* arena = plan.arena->data();
   std::unordered_map<Storage*, char*> places;
-  for (Storage* storage : own) {
-    places[storage] = plan.arena->data() + blocks[block_of[storage]].offset;
-  }
-  for (std::size_t i = 0; i < n; ++i) {
-    Retarget retarget(places, plan.arena.get());
-    recording.operations[i]->visit(retarget);
-    if (plan.workspace_bytes[i] != 0) {
-      plan.workspaces[i] = plan.arena->data() + blocks[workspace_block[i]].offset;
-    }
-  }
-  for (Storage* storage : own) recording.storages.erase(storage);
-  std::erase_if(recording.storages, [&](const auto& held) {  // of operations that were rewritten
-    return held.first->use_count() == 1 && touched.count(held.first) == 0;
-  });
-  plan.dependencies = std::move(ordered.direct);
+  blocks.for_each_storage(
+      [&](Storage* storage, std::int64_t offset) { places[storage] = arena + offset; });
+  blocks.for_each_scratch(
+      [&](std::size_t i, std::int64_t offset) { plan.workspaces[i] = arena + offset; });
+  Retarget retarget(places, plan.arena.get());
+  for (const auto& operation : recording.operations) operation->visit(retarget);
+  release_storages(recording, uses, places);
+  plan.dependencies = precedence.direct();
   return plan;
 }
 

@@ -105,13 +105,4 @@ std::unordered_set<Storage*> carried_over(const std::vector<std::vector<Access>>
   return result;
 }
 
-bool conflict(const std::vector<Access>& a, const std::vector<Access>& b) {
-  for (const Access& x : a) {
-    for (const Access& y : b) {
-      if ((x.write || y.write) && x.begin < y.end && y.begin < x.end) return true;
-    }
-  }
-  return false;
-}
-
 }  // namespace rensa

@@ -79,7 +79,5 @@ bool is_own(const Storage& storage);
 /// The memory that holds something from run to run: an operation reads it before any has written
 /// it. `uses` are those of a list of operations.
 std::unordered_set<Storage*> carried_over(const std::vector<std::vector<Access>>& uses);
-/// Whether the order of two operations matters: one writes bytes that the other reads or writes.
-bool conflict(const std::vector<Access>& a, const std::vector<Access>& b);
 
 }  // namespace rensa

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "rensa/array/exchange.h"
 #include "rensa/array/random.h"
 #include "rensa/array/routines.h"
 #include "rensa/device/operations.h"
@@ -57,6 +58,20 @@ TEST(Plan, OwnMemoryIsSharedAlongAChain) {
   Plan plan = make_plan(recording, true);
   // Ten intermediates of 4000 bytes; two are alive at a time. The result stays outside.
   EXPECT_EQ(plan.arena->nbytes(), 2 * 4096);
+}
+
+TEST(Plan, OfALongListTakesWhatIsInUseAtOnce) {
+  Array x = xp::ones({1000}), y;
+  Recording recording;
+  record(recording, [&] {
+    y = x + 1;
+    for (int i = 0; i < 20000; ++i) y = y * 0.5f;
+  });
+  Plan plan = make_plan(recording, true);
+  EXPECT_EQ(plan.arena->nbytes(), 2 * 4096);
+  for (std::size_t i = 1; i < plan.dependencies.size(); ++i) {
+    ASSERT_EQ(plan.dependencies[i], std::vector<int>{static_cast<int>(i) - 1});
+  }
 }
 
 TEST(Plan, MemoryThatBranchesUseTogetherIsNotShared) {
@@ -134,6 +149,40 @@ TEST(Rewrite, ReluStaysWhereItsInputIsReadTwice) {
   });
   rewrite(recording);
   EXPECT_EQ(recording.operations.size(), 3u);
+}
+
+// The product would write there before others have read it, through a wrapper of their own.
+TEST(Rewrite, ReluStaysWhereItsMemoryIsReadInBetween) {
+  Array x = xp::random::normal(0, 1, {4, 5}), w = xp::random::normal(0, 1, {3, 5});
+  Array b = xp::random::normal(0, 1, {3}), memory = xp::ones({4, 3}), y;
+  auto theirs = [&] { return xp::wrap(memory.data(), memory.shape(), float32, memory.device()); };
+  Recording recording;
+  record(recording, [&] {
+    Array h = xp::linear(x, w, b);
+    y = theirs() * 2;
+    Array out = theirs();
+    Elementwise relu("relu", Ufunc::relu);
+    relu.compute = float32;
+    relu.num_inputs = 1;
+    relu.in[0].array = h.operand();
+    relu.out = out.operand();
+    launch(relu);
+  });
+  rewrite(recording);
+  EXPECT_EQ(recording.operations.size(), 3u);
+}
+
+// A step that holds the last handle of memory which it updates after it has read it.
+TEST(Rewrite, WhatTheNextRunReadsIsWritten) {
+  Array state = xp::ones({8}), x = xp::ones({8}), y;
+  Recording recording;
+  record(recording, [&] {
+    Array held = std::move(state);
+    y = x + held;
+    held *= 0.5f;
+  });
+  rewrite(recording);
+  EXPECT_EQ(recording.operations.size(), 2u);
 }
 
 TEST(Rewrite, ReluGradAndBiasGradBecomeOnePass) {

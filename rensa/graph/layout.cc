@@ -1,0 +1,211 @@
+// First fit, operation by operation. The blocks that share a place come one after the other, and
+// who comes behind the last of them comes behind all: a piece of free memory remembers that one.
+#include "rensa/graph/layout.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+namespace rensa {
+
+namespace {
+
+/// Neighbouring pieces, found one after the other, until there is room for `bytes`.
+struct Room {
+  std::int64_t bytes, begin = 0, end = 0;
+  bool add(std::int64_t piece_begin, std::int64_t piece_end) {
+    if (piece_begin != end) begin = piece_begin;
+    end = piece_end;
+    return end - begin >= bytes;
+  }
+};
+
+/// The pieces that no block uses any more, each with the block that had it last. Those left by the
+/// operations of one lane are kept together: where an operation does not come behind the first of
+/// them, none is for it.
+class FreePieces {
+ public:
+  explicit FreePieces(const Precedence& precedence)
+      : lane_of_(precedence.lanes()), starts_(lane_of_.size()) {
+    std::size_t count = lane_of_.empty() ? 0 : *std::ranges::max_element(lane_of_) + 1;
+    lanes_.resize(count);
+  }
+
+  /// The bytes in use and free.
+  std::int64_t size() const { return size_; }
+
+  /// `block`, which the operations `last` used last, no longer needs [begin, end).
+  void give(std::int64_t begin, std::int64_t end, std::size_t block, const std::vector<int>& last) {
+    // Of several lanes the newest: the fewest operations come behind it.
+    auto lane = [&](int i) { return lane_of_[static_cast<std::size_t>(i)]; };
+    add(begin, {end, block, *std::ranges::max_element(last, {}, lane)});
+  }
+
+  /// Takes `bytes` at the lowest offset where all is free of blocks that `may_follow` forbids: of
+  /// all whose last users are not done `before`.
+  template <class MayFollow>
+  std::int64_t take(std::int64_t bytes, const OperationSet& before, MayFollow&& may_follow) {
+    Room room{bytes};
+    if (!find(room, before, may_follow) && room.end != size_) room.begin = size_;
+    cut_out(room.begin, room.begin + bytes);
+    size_ = std::max(size_, room.begin + bytes);
+    return room.begin;
+  }
+
+ private:
+  struct Piece {
+    std::int64_t end;
+    std::size_t block;
+    int user;  // one of the block's last
+  };
+  /// Pieces that operations left which follow one another.
+  struct Lane {
+    std::set<std::int64_t> offsets;
+    std::multiset<int> users;
+  };
+
+  void add(std::int64_t begin, const Piece& piece) {
+    pieces_.emplace(begin, piece);
+    change_lane(piece.user, [&](Lane& lane) {
+      lane.offsets.insert(begin);
+      lane.users.insert(piece.user);
+    });
+  }
+
+  template <class F> void change_lane(int user, F&& change) {
+    Lane& lane = lanes_[lane_of_[static_cast<std::size_t>(user)]];
+    if (!lane.users.empty()) starts_.remove(*lane.users.begin());
+    change(lane);
+    if (!lane.users.empty()) starts_.insert(*lane.users.begin());
+  }
+
+  /// Goes through the pieces of all lanes that have some for us, the lowest first.
+  template <class MayFollow>
+  bool find(Room& room, const OperationSet& before, MayFollow&& may_follow) const {
+    using Range = std::pair<std::set<std::int64_t>::const_iterator, const Lane*>;
+    auto later = [](const Range& a, const Range& b) { return *a.first > *b.first; };
+    std::vector<Range> ranges;  // what is left of each
+    for (int user : before.common(starts_)) {
+      const Lane& lane = lanes_[lane_of_[static_cast<std::size_t>(user)]];
+      ranges.emplace_back(lane.offsets.begin(), &lane);
+    }
+    std::ranges::make_heap(ranges, later);
+    while (!ranges.empty()) {
+      std::ranges::pop_heap(ranges, later);
+      auto& [next, lane] = ranges.back();
+      const auto& [offset, piece] = *pieces_.find(*next);
+      if (may_follow(piece.block) && room.add(offset, piece.end)) return true;
+      if (++next == lane->offsets.end()) ranges.pop_back();
+      else std::ranges::push_heap(ranges, later);
+    }
+    return false;
+  }
+
+  void cut_out(std::int64_t begin, std::int64_t end) {
+    auto at = pieces_.lower_bound(begin);
+    while (at != pieces_.end() && at->first < end) {
+      auto [offset, piece] = *at;
+      at = pieces_.erase(at);
+      change_lane(piece.user, [&, offset = offset, user = piece.user](Lane& lane) {
+        lane.offsets.erase(offset);
+        lane.users.erase(lane.users.find(user));
+      });
+      if (piece.end > end) add(end, piece);
+    }
+  }
+
+  std::map<std::int64_t, Piece> pieces_;  // by their offsets
+  std::vector<std::size_t> lane_of_;      // by operation
+  std::vector<Lane> lanes_;
+  OperationSet starts_;  // the first of each lane to have left one
+  std::int64_t size_ = 0;
+};
+
+class Layout {
+ public:
+  Layout(std::vector<Block>& blocks, const Precedence& precedence)
+      : blocks_(blocks), precedence_(precedence), lives_(blocks.size()), free_(precedence) {
+    std::size_t n = precedence.direct().size();
+    used_by_.resize(n), begin_at_.resize(n), end_at_.resize(n);
+    for (std::size_t b = 0; b < blocks.size(); ++b) {
+      for (int user : blocks[b].users) used_by_[index(user)].push_back(b);
+      begin_at_[index(blocks[b].users.front())].push_back(b);
+      end_at_[index(blocks[b].users.back())].push_back(b);
+    }
+  }
+
+  std::int64_t run() {
+    find_first_and_last_uses();
+    find_common();
+    precedence_.for_each([&](int i, const OperationSet& before) {
+      for (std::size_t b : begin_at_[index(i)]) place(b, before);
+      for (std::size_t b : end_at_[index(i)]) {
+        free_.give(blocks_[b].offset, blocks_[b].offset + blocks_[b].bytes, b, lives_[b].last);
+      }
+    });
+    return free_.size();
+  }
+
+ private:
+  /// The uses of a block that no other one comes before, and those that none comes after.
+  struct Life {
+    std::vector<int> first, last;
+  };
+  static std::size_t index(int i) { return static_cast<std::size_t>(i); }
+
+  void find_first_and_last_uses() {
+    precedence_.for_each([&](int i, const OperationSet& before) {
+      auto is_before = [&](int j) { return before.contains(j); };
+      for (std::size_t b : used_by_[index(i)]) {
+        Life& life = lives_[b];
+        if (std::ranges::none_of(life.first, is_before)) life.first.push_back(i);
+        std::erase_if(life.last, is_before);
+        life.last.push_back(i);
+      }
+    });
+  }
+
+  /// Of blocks that are first used in several places (in parts, say): what is done before each.
+  void find_common() {
+    std::vector<std::vector<std::size_t>> firsts(used_by_.size());
+    bool any = false;
+    for (std::size_t b = 0; b < blocks_.size(); ++b) {
+      if (lives_[b].first.size() == 1) continue;
+      any = true;
+      for (int i : lives_[b].first) firsts[index(i)].push_back(b);
+    }
+    if (!any) return;
+    precedence_.for_each([&](int i, const OperationSet& before) {
+      for (std::size_t b : firsts[index(i)]) {
+        auto [common, is_new] = common_.try_emplace(b, before);
+        if (!is_new) common->second.intersect(before);
+      }
+    });
+  }
+
+  void place(std::size_t b, const OperationSet& before_first) {
+    auto common = common_.find(b);
+    const OperationSet& before = common == common_.end() ? before_first : common->second;
+    blocks_[b].offset = free_.take(blocks_[b].bytes, before, [&](std::size_t earlier) {
+      const std::vector<int>& last = lives_[earlier].last;
+      return std::ranges::all_of(last, [&](int i) { return before.contains(i); });
+    });
+  }
+
+  std::vector<Block>& blocks_;
+  const Precedence& precedence_;
+  std::vector<Life> lives_;
+  std::vector<std::vector<std::size_t>> used_by_, begin_at_, end_at_;  // blocks, by operation
+  std::unordered_map<std::size_t, OperationSet> common_;               // by block
+  FreePieces free_;
+};
+
+}  // namespace
+
+std::int64_t place_blocks(std::vector<Block>& blocks, const Precedence& precedence) {
+  return Layout(blocks, precedence).run();
+}
+
+}  // namespace rensa

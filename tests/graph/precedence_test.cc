@@ -1,0 +1,75 @@
+// The order that a list needs, against all pairs of its operations.
+#include "rensa/graph/precedence.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/graph/random_uses.h"
+
+namespace rensa {
+namespace {
+
+using Uses = std::vector<std::vector<Access>>;
+
+TEST(Precedence, EqualsThatOfAllPairs) {
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE(seed);
+    Uses uses = testing::random_uses(seed, 150);
+    testing::AllPairs want(uses);
+    Precedence precedence(uses, true);
+    EXPECT_EQ(precedence.direct(), want.direct);
+    precedence.for_each([&](int i, const OperationSet& before) {
+      for (int j = 0; j < i; ++j) EXPECT_EQ(before.contains(j), want.is_before(j, i)) << j << i;
+    });
+  }
+}
+
+TEST(Precedence, WithoutBranchesAllThatCameIsDone) {
+  Precedence precedence(testing::random_uses(1, 200), false);
+  EXPECT_TRUE(precedence.direct()[0].empty());
+  precedence.for_each([&](int i, const OperationSet& before) {
+    if (i > 0) {
+      EXPECT_EQ(precedence.direct()[static_cast<std::size_t>(i)], std::vector<int>{i - 1});
+    }
+    for (int j = 0; j < i; ++j) EXPECT_TRUE(before.contains(j));
+  });
+}
+
+TEST(Precedence, ReadersStandBesideOneAnother) {
+  char bytes[100];
+  Access written{nullptr, bytes, bytes + 100, true}, read{nullptr, bytes, bytes + 100, false};
+  Access head{nullptr, bytes, bytes + 50, true}, tail{nullptr, bytes + 50, bytes + 100, true};
+  Precedence precedence({{written}, {read}, {read}, {head}, {tail}, {read, written}}, true);
+  EXPECT_EQ(precedence.direct(),
+            (std::vector<std::vector<int>>{{}, {0}, {0}, {2, 1}, {2, 1}, {4, 3}}));
+}
+
+TEST(Precedence, OperationsOfALaneFollowOneAnother) {
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    Uses uses = testing::random_uses(seed, 150);
+    testing::AllPairs pairs(uses);
+    std::vector<std::size_t> lanes = Precedence(uses, true).lanes();
+    for (int i = 0; i < 150; ++i) {
+      for (int j = 0; j < i; ++j) {
+        bool together = lanes[static_cast<std::size_t>(i)] == lanes[static_cast<std::size_t>(j)];
+        EXPECT_TRUE(!together || pairs.is_before(j, i)) << seed << ": " << j << ", " << i;
+      }
+    }
+  }
+  Precedence line(testing::random_uses(1, 50), false);
+  EXPECT_EQ(line.lanes(), std::vector<std::size_t>(50, 0));
+}
+
+TEST(OperationSet, CommonOperations) {
+  OperationSet few(70), all(200);
+  for (int i : {0, 5, 63, 64, 69}) few.insert(i);
+  for (int i : {5, 64, 69, 199}) all.insert(i);
+  few.remove(69);
+  EXPECT_EQ(few.common(all), (std::vector<int>{5, 64}));
+  few.intersect(all);
+  EXPECT_FALSE(few.contains(0));
+  all.merge(few);
+  EXPECT_EQ(all.common(all), (std::vector<int>{5, 64, 69, 199}));
+}
+
+}  // namespace
+}  // namespace rensa
