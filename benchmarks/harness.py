@@ -96,6 +96,20 @@ class Report:
                    "take more than 1.1 times the best peer's", ["routine", *peers, "Rensa",
                                                                "Rensa / best peer"], rows)
 
+    def recordings(self, device, **environment):
+        """What capture() does before it can replay a step, by the step's length."""
+        self.run([self.program("recording_scale"), device], **environment)
+        passes = ["eager", "record", "rewrite", "join", "plan"]
+        rows = []
+        for name, figure in self.figures.items():
+            if name.startswith("recording: "):
+                step = name.removeprefix("recording: ").split(",")[0]
+                rows.append([step, figure["operations"], *(figure[key] * 1e3 for key in passes),
+                             float(figure["value"] * 1e3), figure["plan_as_recorded"] * 1e3])
+        self.table(f"A step recorded, rewritten, joined and planned on {device} (ms)",
+                   ["step", "operations", *passes, "record to plan", "plan of the list as recorded"],
+                   rows)
+
     def table(self, title, header, rows):
         """Adds a section; None shows as a dash and a float with three digits."""
         lines = [f"## {title}", "", "| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]

@@ -121,6 +121,10 @@ def routines(report, python):
     report.routines("cuda:0", python, ["torch", "cupy"])
 
 
+def recordings(report, _python):
+    report.recordings("cuda:0")
+
+
 def chains(report, python):
     """A captured step's elementwise chains as joint kernels."""
     report.run([report.program("captured_chains"), "cuda:0"])
@@ -171,7 +175,8 @@ def main():
     parser.add_argument("--build-dir", required=True)
     parser.add_argument("--python", default=sys.executable)
     parts = {"training": training, "startup": startup, "host": host, "arrays": arrays,
-             "routines": routines, "chains": chains, "fragmentation": fragmentation}
+             "routines": routines, "recordings": recordings, "chains": chains,
+             "fragmentation": fragmentation}
     parser.add_argument("--only", nargs="+", choices=parts, default=list(parts))
     options = parser.parse_args()
     report = Report(options.build_dir)
