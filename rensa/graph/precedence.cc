@@ -99,9 +99,12 @@ template <class Visit> void walk(const std::vector<std::vector<int>>& order, Vis
   for (std::size_t i = 0; i < order.size(); ++i) {
     for (int j : order[i]) last_follower[static_cast<std::size_t>(j)] = i;
   }
-  std::vector<OperationSet> sets(order.size());
+  std::vector<OperationSet> sets(order.size()), spare;
   for (std::size_t i = 0; i < order.size(); ++i) {
-    OperationSet before(i);
+    if (spare.empty()) spare.emplace_back();
+    OperationSet before = std::move(spare.back());
+    spare.pop_back();
+    before.clear(i);
     std::vector<int> needed;
     for (int j : order[i]) {
       if (before.contains(j)) continue;
@@ -111,10 +114,10 @@ template <class Visit> void walk(const std::vector<std::vector<int>>& order, Vis
     }
     for (int j : order[i]) {
       auto earlier = static_cast<std::size_t>(j);
-      if (last_follower[earlier] == i) sets[earlier] = OperationSet();
+      if (last_follower[earlier] == i) spare.push_back(std::move(sets[earlier]));
     }
     visit(static_cast<int>(i), before, needed);
-    if (last_follower[i] > i) sets[i] = std::move(before);
+    (last_follower[i] > i ? sets[i] : spare.emplace_back()) = std::move(before);
   }
 }
 

@@ -14,7 +14,9 @@ namespace rensa {
 class OperationSet {
  public:
   /// An empty set that takes the operations before the `end`-th.
-  explicit OperationSet(std::size_t end = 0) : words_((end + 63) / 64, 0) {}
+  explicit OperationSet(std::size_t end = 0) { clear(end); }
+  /// Empties it; it takes the operations before the `end`-th now.
+  void clear(std::size_t end) { words_.assign((end + 63) / 64, 0); }
   bool contains(int i) const {
     return (words_[word(i)] >> (static_cast<unsigned>(i) % 64) & 1) != 0;
   }

@@ -23,7 +23,7 @@ void StorageUses::number_memory() {
   std::ranges::sort(storages, std::less<>(), [](const Storage* s) { return s->data(); });
   const char* end = nullptr;  // of the memory so far
   for (const Storage* storage : storages) {
-    if (memories_.empty() || storage->data() >= end) memories_.emplace_back();
+    if (memories_.empty() || storage->data() >= end) memories_.emplace_back(&nodes_);
     number_of_[storage] = memories_.size() - 1;
     end = std::max<const char*>(end, storage->data() + storage->nbytes());
   }

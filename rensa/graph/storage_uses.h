@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory_resource>
 #include <set>
 #include <unordered_map>
 #include <vector>
@@ -15,7 +16,7 @@ namespace rensa {
 /// (wrappers of somebody else's memory) count as one.
 class StorageUses {
  public:
-  using Places = std::set<std::size_t>;  // of operations in the list
+  using Places = std::pmr::set<std::size_t>;  // of operations in the list
 
   explicit StorageUses(const Recording& recording);
 
@@ -42,6 +43,7 @@ class StorageUses {
 
  private:
   struct Memory {
+    explicit Memory(std::pmr::memory_resource* nodes) : users(nodes), writers(nodes) {}
     Places users, writers;
   };
 
@@ -51,6 +53,7 @@ class StorageUses {
   }
   void enter(std::size_t i);
 
+  std::pmr::monotonic_buffer_resource nodes_;                  // of the sets
   std::unordered_map<const Storage*, std::size_t> number_of_;  // in memories_
   std::vector<Memory> memories_;
   std::vector<std::vector<Access>> accesses_;

@@ -155,6 +155,49 @@ TEST_P(CaptureTest, ChainsOfElementwiseOperationsEqualEagerBitForBit) {
   }
 }
 
+/// A recurrent net unrolled `steps` times over its own outputs.
+struct Unrolled : Chain<Unrolled> {
+  L::Linear from_input, from_state, out;
+  int steps;
+  explicit Unrolled(int n) : from_input(8), from_state(8), out(1), steps(n) {}
+  void members(Visitor& v) override {
+    v("from_input", from_input), v("from_state", from_state), v("out", out);
+  }
+  Variable operator()(const Variable& x) {
+    Variable h = F::tanh(from_input(x));
+    for (int t = 1; t < steps; ++t) h = F::relu(from_input(x) + from_state(F::tanh(h)));
+    return F::sum(out(h) * 0.01f);
+  }
+};
+
+TEST_P(CaptureTest, ALongStepEqualsEagerBitForBit) {
+  auto train = [&](bool captured) {
+    xp::random::seed(3);
+    Unrolled net(100);
+    net.to_device(GetParam());
+    optimizers::SGD optimizer(0.01);
+    optimizer.setup(net);
+    CaptureCache cache(test_options());
+    CaptureCache::Step step = [&](const Variables& in) {
+      return Variables{optimizer.update(net, in[0])};
+    };
+    std::vector<float> values;
+    for (int i = 0; i < 5; ++i) {
+      Variables in{constant(xp::random::normal(0, 1, {4, 8}, float32, GetParam()))};
+      values.push_back((captured ? cache.call(step, in) : step(in))[0].item<float>());
+    }
+    for (const ParameterRef& p : net.params()) {
+      for (float value : p.array().to_vector<float>()) values.push_back(value);
+    }
+    if (captured) {
+      EXPECT_EQ(cache.stats().replays, 3) << cache.stats().last_fallback;
+      EXPECT_GT(cache.stats().operations, 1500);
+    }
+    return values;
+  };
+  EXPECT_EQ(train(false), train(true));
+}
+
 TEST_P(CaptureTest, ResultsAreFreshMemory) {
   CaptureCache cache(test_options());
   CaptureCache::Step step = [](const Variables& in) { return Variables{in[0] * 2 + 1}; };
