@@ -18,6 +18,7 @@ namespace rensa::cuda {
 struct StepNode {
   Operation* operation;
   std::vector<int> dependencies;  // earlier nodes that it must follow
+  std::size_t lane;               // from 0; nodes of one lane follow one another and share counters
   void* workspace;
   std::size_t workspace_bytes;
 };

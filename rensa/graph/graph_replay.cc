@@ -36,8 +36,8 @@ class GraphReplay final : public Replay {
   std::vector<cuda::StepNode> nodes() const {
     std::vector<cuda::StepNode> result;
     for (std::size_t i = 0; i < recording_->operations.size(); ++i) {
-      result.push_back({recording_->operations[i].get(), plan_.dependencies[i], plan_.workspaces[i],
-                        plan_.workspace_bytes[i]});
+      result.push_back({recording_->operations[i].get(), plan_.dependencies[i], plan_.lanes[i],
+                        plan_.workspaces[i], plan_.workspace_bytes[i]});
     }
     return result;
   }

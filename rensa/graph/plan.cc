@@ -120,6 +120,7 @@ Plan make_plan(Recording& recording, bool branches) {
   for (const auto& operation : recording.operations) operation->visit(retarget);
   release_storages(recording, uses, places);
   plan.dependencies = precedence.direct();
+  plan.lanes = precedence.lanes();
   return plan;
 }
 

@@ -11,6 +11,8 @@ namespace rensa {
 struct Plan {
   /// For each operation, the earlier ones it must follow directly; those behind them are implied.
   std::vector<std::vector<int>> dependencies;
+  /// The lane of each operation, from 0: those of one lane follow one another.
+  std::vector<std::size_t> lanes;
   /// One block for all memory of the step's own and all scratch; two of them share a place only
   /// where every use of the one has to come before the other anyway.
   StoragePtr arena;

@@ -139,7 +139,8 @@ struct StepGraph::Impl {
       steps[i].operation->visit(bind);
       context.workspace = steps[i].workspace;
       context.workspace_bytes = steps[i].workspace_bytes;
-      context.semaphores = reinterpret_cast<unsigned*>(semaphores->data()) + i * kSemaphores;
+      context.semaphores =
+          reinterpret_cast<unsigned*>(semaphores->data()) + steps[i].lane * kSemaphores;
       steps[i].operation->run_cuda(context);
       last.push_back(capturing.frontier());
     }
@@ -206,7 +207,9 @@ StepGraph::StepGraph(Device device, const std::vector<StepNode>& nodes,
   impl_->results = std::move(results);
   impl_->num_slots = num_slots;
   impl_->scalar_block = allocate(8 * std::max(num_slots, 1), device);
-  impl_->semaphores = allocate(static_cast<std::int64_t>(nodes.size()) * kSemaphores * 4, device);
+  std::size_t num_lanes = 0;
+  for (const StepNode& node : nodes) num_lanes = std::max(num_lanes, node.lane + 1);
+  impl_->semaphores = allocate(static_cast<std::int64_t>(num_lanes) * kSemaphores * 4, device);
   LaunchContext context = make_context(current_stream_state(device), 0);
   impl_->last_stream = static_cast<cudaStream_t>(context.handle);
   check(cudaMemsetAsync(impl_->semaphores->data(), 0,
