@@ -60,64 +60,70 @@ class FreePieces {
     std::size_t block;
     int user;  // one of the block's last
   };
+  using Pieces = std::map<std::int64_t, Piece>;  // by their offsets
   /// Pieces that operations left which follow one another.
   struct Lane {
-    std::set<std::int64_t> offsets;
+    Pieces pieces;
     std::multiset<int> users;
   };
 
   void add(std::int64_t begin, const Piece& piece) {
-    pieces_.emplace(begin, piece);
-    change_lane(piece.user, [&](Lane& lane) {
-      lane.offsets.insert(begin);
+    std::size_t number = lane_of_[static_cast<std::size_t>(piece.user)];
+    lane_at_.emplace(begin, number);
+    change(lanes_[number], [&](Lane& lane) {
+      lane.pieces.emplace(begin, piece);
       lane.users.insert(piece.user);
     });
   }
 
-  template <class F> void change_lane(int user, F&& change) {
-    Lane& lane = lanes_[lane_of_[static_cast<std::size_t>(user)]];
+  Piece remove(Lane& changed, std::int64_t begin) {
+    Piece piece = changed.pieces.at(begin);
+    change(changed, [&](Lane& lane) {
+      lane.pieces.erase(begin);
+      lane.users.erase(lane.users.find(piece.user));
+    });
+    return piece;
+  }
+
+  template <class F> void change(Lane& lane, F&& f) {
     if (!lane.users.empty()) starts_.remove(*lane.users.begin());
-    change(lane);
+    f(lane);
     if (!lane.users.empty()) starts_.insert(*lane.users.begin());
   }
 
   /// Goes through the pieces of all lanes that have some for us, the lowest first.
   template <class MayFollow>
   bool find(Room& room, const OperationSet& before, MayFollow&& may_follow) const {
-    using Range = std::pair<std::set<std::int64_t>::const_iterator, const Lane*>;
-    auto later = [](const Range& a, const Range& b) { return *a.first > *b.first; };
+    using Range = std::pair<Pieces::const_iterator, Pieces::const_iterator>;
+    auto later = [](const Range& a, const Range& b) { return a.first->first > b.first->first; };
     std::vector<Range> ranges;  // what is left of each
     for (int user : before.common(starts_)) {
-      const Lane& lane = lanes_[lane_of_[static_cast<std::size_t>(user)]];
-      ranges.emplace_back(lane.offsets.begin(), &lane);
+      const Pieces& pieces = lanes_[lane_of_[static_cast<std::size_t>(user)]].pieces;
+      ranges.emplace_back(pieces.begin(), pieces.end());
     }
     std::ranges::make_heap(ranges, later);
     while (!ranges.empty()) {
       std::ranges::pop_heap(ranges, later);
-      auto& [next, lane] = ranges.back();
-      const auto& [offset, piece] = *pieces_.find(*next);
+      auto& [next, end] = ranges.back();
+      const auto& [offset, piece] = *next;
       if (may_follow(piece.block) && room.add(offset, piece.end)) return true;
-      if (++next == lane->offsets.end()) ranges.pop_back();
+      if (++next == end) ranges.pop_back();
       else std::ranges::push_heap(ranges, later);
     }
     return false;
   }
 
   void cut_out(std::int64_t begin, std::int64_t end) {
-    auto at = pieces_.lower_bound(begin);
-    while (at != pieces_.end() && at->first < end) {
-      auto [offset, piece] = *at;
-      at = pieces_.erase(at);
-      change_lane(piece.user, [&, offset = offset, user = piece.user](Lane& lane) {
-        lane.offsets.erase(offset);
-        lane.users.erase(lane.users.find(user));
-      });
+    auto at = lane_at_.lower_bound(begin);
+    while (at != lane_at_.end() && at->first < end) {
+      Piece piece = remove(lanes_[at->second], at->first);
+      at = lane_at_.erase(at);
       if (piece.end > end) add(end, piece);
     }
   }
 
-  std::map<std::int64_t, Piece> pieces_;  // by their offsets
-  std::vector<std::size_t> lane_of_;      // by operation
+  std::map<std::int64_t, std::size_t> lane_at_;  // of each piece, by its offset
+  std::vector<std::size_t> lane_of_;             // by operation
   std::vector<Lane> lanes_;
   OperationSet starts_;  // the first of each lane to have left one
   std::int64_t size_ = 0;
