@@ -198,6 +198,30 @@ TEST_P(CaptureTest, ALongStepEqualsEagerBitForBit) {
   EXPECT_EQ(train(false), train(true));
 }
 
+// Each call of dropout asks the host for two numbers: more than the arguments of a kernel hold.
+TEST_P(CaptureTest, AStepMayAskForManyNumbers) {
+  auto run = [&](bool captured) {
+    xp::random::seed(5);
+    CaptureCache cache(test_options());
+    CaptureCache::Step step = [](const Variables& in) {
+      Variable y = in[0];
+      for (int t = 0; t < 300; ++t) y = F::dropout(y, 0.01);
+      return Variables{y};
+    };
+    std::vector<std::vector<float>> results;
+    Variables in{constant(xp::ones({500}, float32, GetParam()))};
+    for (int i = 0; i < 5; ++i) {
+      Variables y = captured ? cache.call(step, in) : step(in);
+      results.push_back(y[0].array().to_vector<float>());
+    }
+    EXPECT_EQ(cache.stats().replays, captured ? 3 : 0) << cache.stats().last_fallback;
+    return results;
+  };
+  std::vector<std::vector<float>> eager = run(false);
+  EXPECT_NE(eager[3], eager[4]);
+  EXPECT_EQ(eager, run(true));
+}
+
 TEST_P(CaptureTest, ResultsAreFreshMemory) {
   CaptureCache cache(test_options());
   CaptureCache::Step step = [](const Variables& in) { return Variables{in[0] * 2 + 1}; };

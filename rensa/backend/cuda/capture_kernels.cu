@@ -34,15 +34,25 @@ __global__ void __launch_bounds__(kBlock) prologue(const __grid_constant__ Prolo
   for (int i = 0; i < params.num_copies; ++i) copy_by_grid(params.copies[i]);
 }
 
+__global__ void __launch_bounds__(kBlock)
+    more_scalars(const __grid_constant__ MoreScalarsParams params) {
+  auto* block = static_cast<unsigned long long*>(params.scalar_block);
+  for (int i = static_cast<int>(threadIdx.x); i < params.num_scalars; i += kBlock) {
+    block[i] = params.scalars[i];
+  }
+}
+
 __global__ void __launch_bounds__(kBlock) copy_out(const __grid_constant__ CopyOutParams params) {
   for (int i = 0; i < params.num_copies; ++i) copy_by_grid(params.copies[i]);
 }
 
 static_assert(kMaxCaptureScalars <= kBlock);
+static_assert(sizeof(MoreScalarsParams) <= 4096);  // what a kernel's arguments may take
 
 }  // namespace
 
 const void* prologue_kernel() { return reinterpret_cast<const void*>(&prologue); }
+const void* more_scalars_kernel() { return reinterpret_cast<const void*>(&more_scalars); }
 const void* copy_out_kernel() { return reinterpret_cast<const void*>(&copy_out); }
 
 CaptureLaunch capture_launch(long long bytes) {

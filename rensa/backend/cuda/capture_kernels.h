@@ -1,12 +1,14 @@
-// The two kernels around a captured step: one brings a replay's inputs and numbers to where the
-// recording reads them, the other takes its results out. Their arguments are set anew for each
-// replay (cudaGraphExecKernelNodeSetParams); one struct by value is each kernel's only argument.
+// The kernels around a captured step: one brings a replay's inputs and numbers to where the
+// recording reads them, followed by others where the numbers are many, and one takes its results
+// out. Their arguments are set anew for each replay (cudaGraphExecKernelNodeSetParams); one struct
+// by value is each kernel's only argument.
 #pragma once
 
 namespace rensa::cuda {
 
 inline constexpr int kMaxCaptureCopies = 16;
-inline constexpr int kMaxCaptureScalars = 64;
+inline constexpr int kMaxCaptureScalars = 64;       // of the first kernel
+inline constexpr int kMaxMoreCaptureScalars = 480;  // of each further one
 
 struct CaptureCopy {
   const void* src;
@@ -22,6 +24,13 @@ struct PrologueParams {
   void* scalar_block;                              // where they go, 8 bytes each
 };
 
+/// Numbers that the prologue has no room for.
+struct MoreScalarsParams {
+  int num_scalars;
+  unsigned long long scalars[kMaxMoreCaptureScalars];
+  void* scalar_block;  // where the first of them goes
+};
+
 struct CopyOutParams {
   int num_copies;
   CaptureCopy copies[kMaxCaptureCopies];
@@ -29,6 +38,7 @@ struct CopyOutParams {
 
 /// The kernels, for cudaLaunchKernel and for kernel nodes.
 const void* prologue_kernel();
+const void* more_scalars_kernel();
 const void* copy_out_kernel();
 
 /// The launch for `bytes` of copies in all; any other shape is right as well, only slower.

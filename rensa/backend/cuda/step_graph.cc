@@ -80,6 +80,8 @@ void sort_unique(Nodes& nodes) {
   nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
 }
 
+constexpr CaptureLaunch kMoreScalarsLaunch{1, kBlock};
+
 long long total_bytes(const std::vector<StepPlace>& places) {
   long long total = 0;
   for (const StepPlace& place : places) total += place.nbytes;
@@ -102,6 +104,7 @@ struct StepGraph::Impl {
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t exec = nullptr;
   cudaGraphNode_t prologue_node = nullptr, copy_out_node = nullptr;
+  std::vector<cudaGraphNode_t> more_scalars_nodes;  // one behind the other, behind the prologue
   CaptureLaunch prologue_dims{}, copy_out_dims{};
   cudaStream_t last_stream = nullptr;
   cudaEvent_t done = nullptr;
@@ -116,10 +119,31 @@ struct StepGraph::Impl {
 
   PrologueParams prologue(const std::uint64_t* slots) const {
     PrologueParams params{};
-    params.num_scalars = num_slots;
-    if (slots) std::copy_n(slots, num_slots, params.scalars);
+    params.num_scalars = std::min(num_slots, kMaxCaptureScalars);
+    if (slots) std::copy_n(slots, params.num_scalars, params.scalars);
     params.scalar_block = scalar_block->data();
     return params;
+  }
+
+  /// The numbers from slot `first` on, which one kernel has room for.
+  MoreScalarsParams more_scalars(const std::uint64_t* slots, int first) const {
+    MoreScalarsParams params{};
+    params.num_scalars = std::min(num_slots - first, kMaxMoreCaptureScalars);
+    if (slots) std::copy_n(slots + first, params.num_scalars, params.scalars);
+    params.scalar_block = scalar_block->data() + 8 * static_cast<std::ptrdiff_t>(first);
+    return params;
+  }
+
+  /// Calls `f(first)` for each kernel of further numbers.
+  template <class F> void for_more_scalars(F&& f) const {
+    for (int first = kMaxCaptureScalars; first < num_slots; first += kMaxMoreCaptureScalars) {
+      f(first);
+    }
+  }
+
+  /// What an operation that waits for no other one waits for.
+  cudaGraphNode_t start() const {
+    return more_scalars_nodes.empty() ? prologue_node : more_scalars_nodes.back();
   }
 
   void add_nodes(CaptureStream& capturing, const std::vector<StepNode>& steps,
@@ -129,12 +153,17 @@ struct StepGraph::Impl {
     prologue_dims = capture_launch(total_bytes(inputs));
     queue(prologue_kernel(), prologue_dims, first, capturing.get());
     prologue_node = capturing.frontier().at(0);
+    for_more_scalars([&](int slot) {
+      MoreScalarsParams more = more_scalars(nullptr, slot);
+      queue(more_scalars_kernel(), kMoreScalarsLaunch, more, capturing.get());
+      more_scalars_nodes.push_back(capturing.frontier().at(0));
+    });
     std::vector<Nodes> last;  // of each operation
     BindScalars bind(scalar_block->data());
     for (std::size_t i = 0; i < steps.size(); ++i) {
       Nodes before;
       for (int j : steps[i].dependencies) append(before, last[static_cast<std::size_t>(j)]);
-      if (before.empty()) before.push_back(prologue_node);
+      if (before.empty()) before.push_back(start());
       capturing.depend_on(before);
       steps[i].operation->visit(bind);
       context.workspace = steps[i].workspace;
@@ -156,7 +185,7 @@ struct StepGraph::Impl {
 
   /// The results leave as soon as they are there, beside what still runs.
   void add_copy_out(CaptureStream& capturing, const std::vector<Nodes>& last) {
-    Nodes before{prologue_node};
+    Nodes before{start()};
     for (const StepPlace& result : results) {
       for (int writer : result.writers) append(before, last[static_cast<std::size_t>(writer)]);
     }
@@ -198,10 +227,6 @@ StepGraph::StepGraph(Device device, const std::vector<StepNode>& nodes,
     throw NotImplementedError("it takes or gives more than " + std::to_string(kMaxCaptureCopies) +
                               " arrays");
   }
-  if (num_slots > kMaxCaptureScalars) {
-    throw NotImplementedError("the host computes more than " + std::to_string(kMaxCaptureScalars) +
-                              " numbers for it");
-  }
   impl_->device = device;
   impl_->inputs = std::move(inputs);
   impl_->results = std::move(results);
@@ -242,6 +267,11 @@ void StepGraph::launch(const std::vector<const void*>& inputs,
                                               impl_->inputs[i].nbytes};
   }
   impl_->set_params(impl_->prologue_node, prologue_kernel(), impl_->prologue_dims, prologue);
+  auto node = impl_->more_scalars_nodes.begin();
+  impl_->for_more_scalars([&](int first) {
+    MoreScalarsParams more = impl_->more_scalars(slots.data(), first);
+    impl_->set_params(*node++, more_scalars_kernel(), kMoreScalarsLaunch, more);
+  });
   if (impl_->copy_out_node) {
     CopyOutParams copy_out{};
     for (std::size_t i = 0; i < results.size(); ++i) {
