@@ -17,7 +17,7 @@ inline void wait_for(Device device) {
 }
 
 /// Median seconds a call over five timings of `n` calls, after `warm_up` untimed ones.
-template <class F> double median_seconds(F&& f, int n, Device device, int warm_up = 3) {
+template <class F> double median_seconds(F&& f, int n, Device device, int warm_up = 4) {
   for (int i = 0; i < warm_up; ++i) f();
   std::array<double, 5> seconds;
   for (double& s : seconds) {

@@ -9,14 +9,19 @@
 namespace rensa {
 
 /// Calls use(array) now; a recorded step calls it again in each replay with an array of that
-/// replay's values in fresh memory, so that what keeps it never sees it change.
+/// replay's values. While a step is recorded, and in replays, the array is in fresh memory, so that
+/// what keeps it never sees it change, and what `use` does is no part of the recording.
 template <class F> void host_output(const Array& array, F&& use) {
-  if (Recorder* recorder = ThreadState::current().recorder) {
-    recorder->output(
-        array.view(), array.storage().get(),
-        [use](StoragePtr storage, const ArrayView& view) { use(Array(std::move(storage), view)); });
+  Recorder* recorder = ThreadState::current().recorder;
+  if (!recorder) {
+    use(array);
+    return;
   }
-  use(array);
+  recorder->output(
+      array.view(), array.storage().get(),
+      [use](StoragePtr storage, const ArrayView& view) { use(Array(std::move(storage), view)); });
+  RecorderScope apart(nullptr);
+  use(array.copy());
 }
 
 }  // namespace rensa

@@ -52,7 +52,7 @@ Array array_on(StoragePtr storage, const Shape& shape, Dtype dtype, Device devic
 
 Array on_host(const char* operation, const Array& a) {
   check_defined(operation, a);
-  refuse_in_trace(operation);
+  read_on_host(operation);
   return a.to(cpu()).ascontiguous();
 }
 

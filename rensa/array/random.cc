@@ -17,6 +17,7 @@
 #include "rensa/device/launcher.h"
 #include "rensa/device/operations.h"
 #include "rensa/device/sort_operations.h"
+#include "rensa/device/tracer.h"
 
 namespace rensa::xp::random {
 
@@ -187,6 +188,7 @@ GeneratorState GeneratorState::from_array(const Array& state) {
 Generator::Generator(Philox4x3210 bits, Placement device)
     : source_(std::make_shared<GeneratorSource>()), device_(device.device()) {
   check_gpu_index(device_);
+  stay_eager("it makes a generator");  // which every call would start anew
   source_->restart(bits.seed);
 }
 
@@ -194,13 +196,14 @@ Generator::Generator(std::shared_ptr<GeneratorSource> source, Device device)
     : source_(std::move(source)), device_(device) {}
 
 GeneratorState Generator::get_state() const {
+  stay_eager("it reads the state of a generator on the host");
   return {source_->seed.load(std::memory_order_relaxed),
           source_->offset.load(std::memory_order_relaxed)};
 }
 
 void Generator::set_state(const GeneratorState& state) const {
   check_state(state);
-  source_->restart(state.seed, state.offset);
+  host_effect([source = source_, state] { source->restart(state.seed, state.offset); });
 }
 
 GeneratorPosition Generator::take(std::int64_t count) const {
@@ -225,7 +228,9 @@ Generator generator(Placement device) {
   return Generator(generators().of(on), on);
 }
 
-void seed(const Seed& seed) { generators().seed(seed.value()); }
+void seed(const Seed& seed) {
+  host_effect([value = seed.value()] { generators().seed(value); });
+}
 void seed(const Seed& seed, Device device) { generator(device).set_state({seed.value(), 0}); }
 
 GeneratorState get_random_state(Placement device) { return generator(device).get_state(); }

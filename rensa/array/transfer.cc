@@ -111,7 +111,7 @@ void Array::set(const Array& source, const cuda::Stream& stream) const {
 
 Array detail::get(const Array& a) {
   check_defined("get", a);
-  refuse_in_trace("get");
+  read_on_host("get");
   return copy(a, cpu());
 }
 
@@ -121,7 +121,7 @@ void detail::get(const Array& a, const Array& out, const cuda::Stream& stream) {
 
 void detail::copy_to_host(const Array& a, Dtype dtype, void* out) {
   check_defined("to_vector", a);
-  refuse_in_trace("to_vector");
+  read_on_host("to_vector");
   if (a.size() == 0) return;
   Array host = wrap_host(out, a.shape(), dtype);
   if (a.device().is_cpu()) copy_elements("to_vector", a, host);
@@ -130,7 +130,7 @@ void detail::copy_to_host(const Array& a, Dtype dtype, void* out) {
 
 Scalar detail::item(const Array& a) {
   check_defined("item", a);
-  refuse_in_trace("item");
+  read_on_host("item");
   if (a.size() != 1) {
     throw ShapeError(
         fmt::format("item: {} has {} elements, not one", a.view().describe(), a.size()));

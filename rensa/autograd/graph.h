@@ -22,6 +22,9 @@ inline bool is_differentiable(Dtype dtype) {
 /// Makes `node` that of an array like this.
 void describe(VariableNode& node, const Array& array);
 
+/// What copies made on this thread do now: a CopyModeScope's mode.
+CopyMode copy_mode();
+
 /// Gives `parameter` another array, of any shape and on any device.
 void set_array(const Variable& parameter, Array array);
 /// Where an uninitialized parameter will be.

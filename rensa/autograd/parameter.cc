@@ -23,7 +23,7 @@ struct ParameterState {
 
 namespace {
 
-thread_local CopyMode copy_mode = CopyMode::copy;
+thread_local CopyMode current_copy_mode = CopyMode::copy;
 /// Parameters that got a gradient before any model named them.
 thread_local std::vector<std::weak_ptr<VariableBody>> unnamed_parameters;
 
@@ -40,8 +40,8 @@ std::shared_ptr<VariableBody> new_parameter(const VariableBody& like, Array arra
 
 std::shared_ptr<VariableBody> copy_parameter(const VariableBody& source) {
   if (!source.array.defined()) return new_parameter(source, {});
-  if (copy_mode == CopyMode::share) return new_parameter(source, source.array);
-  if (copy_mode == CopyMode::copy) return new_parameter(source, source.array.copy());
+  if (current_copy_mode == CopyMode::share) return new_parameter(source, source.array);
+  if (current_copy_mode == CopyMode::copy) return new_parameter(source, source.array.copy());
   Array fresh = xp::empty_like(source.array);
   source.parameter->initializer(fresh);
   return new_parameter(source, std::move(fresh));
@@ -57,6 +57,8 @@ ParameterState& state_of(const ParameterRef& parameter, const char* operation) {
 }  // namespace
 
 namespace autograd {
+
+CopyMode copy_mode() { return current_copy_mode; }
 
 Device home_device(const VariableBody& body) {
   if (body.array.defined()) return body.array.device();
@@ -137,11 +139,21 @@ Parameter::Parameter(const Parameter& other)
     : ParameterRef(other.body_ ? copy_parameter(*other.body_) : nullptr) {}
 
 Persistent::Persistent(const Persistent& other)
-    : Array(other.defined() && copy_mode != CopyMode::share ? other.copy()
-                                                            : static_cast<const Array&>(other)) {}
+    : Array(other.defined() && current_copy_mode != CopyMode::share
+                ? other.copy()
+                : static_cast<const Array&>(other)) {}
 
-CopyModeScope::CopyModeScope(CopyMode mode) : previous_(std::exchange(copy_mode, mode)) {}
-CopyModeScope::~CopyModeScope() { copy_mode = previous_; }
+Persistent& Persistent::operator=(const Array& values) {
+  if (!values.defined()) throw ValueError("Persistent: the values assigned to it are undefined");
+  bool fits = defined() && shape() == values.shape() && dtype() == values.dtype() &&
+              device() == values.device();
+  if (fits) assign(values);
+  else Array::operator=(values.copy());
+  return *this;
+}
+
+CopyModeScope::CopyModeScope(CopyMode mode) : previous_(std::exchange(current_copy_mode, mode)) {}
+CopyModeScope::~CopyModeScope() { current_copy_mode = previous_; }
 
 void ParameterRef::initialize(const Shape& shape) const {
   const ParameterState& state = state_of(*this, "initialize");

@@ -87,12 +87,17 @@ class Parameter : public ParameterRef {
 
 /// A persistent array as a model's member: saved, moved and copied with it, not optimized. Copying
 /// makes a deep copy (a shared one under CopyMode::share).
+///
+/// Values assigned to it go into its memory where it has their shape, dtype and device, so that a
+/// recorded step does it again and who holds the array sees them: `mean = 0.9 * mean + 0.1 * m;`.
+/// Others, and the first ones, are copied to new memory.
 class Persistent : public Array {
  public:
   Persistent() = default;
   explicit Persistent(Array array) : Array(std::move(array)) {}
   Persistent(const Persistent& other);
   Persistent& operator=(const Persistent& other) { return *this = Persistent(other); }
+  Persistent& operator=(const Array& values);
   Persistent(Persistent&&) = default;
   Persistent& operator=(Persistent&&) = default;
 };

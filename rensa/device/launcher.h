@@ -6,11 +6,14 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <utility>
 
 #include "rensa/core/thread_state.h"
 #include "rensa/device/operation.h"
 
 namespace rensa {
+
+struct StateBody;  // autograd/state.h
 
 /// Runs `operation` on the device of its operands; on a GPU it is queued. Only a Transfer from or
 /// to pageable host memory waits (counted). Throws DeviceError, naming the operation and the
@@ -35,8 +38,25 @@ class Recorder {
   /// The recording holds only while `current()` gives what it gives now: the storage of a parameter
   /// that a step found through a Variable and not through its arguments.
   virtual void binding(std::function<const Storage*()> current) = 0;
+  /// The step reads (`reads`) or sets a State. What it reads before it has set it is an input of
+  /// each replay, and what is there in the end is left behind by each replay.
+  virtual void state(const std::shared_ptr<StateBody>& state, bool reads) = 0;
   /// Something that cannot be recorded was done (a wait for the device): the step stays eager.
   virtual void cannot_record(const char* reason) = 0;
+};
+
+/// Makes `recorder` the thread's for a scope; with null, what is done there is no part of a step
+/// that is being recorded.
+class [[nodiscard]] RecorderScope {
+ public:
+  [[nodiscard]] explicit RecorderScope(Recorder* recorder)
+      : previous_(std::exchange(ThreadState::current().recorder, recorder)) {}
+  ~RecorderScope() { ThreadState::current().recorder = previous_; }
+  RecorderScope(const RecorderScope&) = delete;
+  RecorderScope& operator=(const RecorderScope&) = delete;
+
+ private:
+  Recorder* previous_;
 };
 
 /// Runs `effect` now, and again in each replay when the step is being recorded.

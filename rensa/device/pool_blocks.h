@@ -57,6 +57,7 @@ class alignas(64) Block final : public Storage {
     nbytes_ = nbytes;
     home_ = home;
     refs_.store(1, std::memory_order_relaxed);
+    version_.store(0, std::memory_order_relaxed);
   }
 
   State state = State::spare;

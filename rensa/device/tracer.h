@@ -22,9 +22,23 @@ class Tracer : public Recorder {
 /// The trace in progress on this thread.
 inline constinit thread_local Tracer* current_tracer = nullptr;
 
-/// Called by what reads values on the host.
+/// Called by what needs an array's memory as it is now.
 inline void refuse_in_trace(const char* what) {
   if (current_tracer) current_tracer->refuse(what);
+}
+
+/// Called by what reads values on the host: a trace has none yet, and the replays of a recorded
+/// step would not read theirs.
+inline void read_on_host(const char* what) {
+  refuse_in_trace(what);
+  if (Recorder* recorder = ThreadState::current().recorder) recorder->cannot_record(what);
+}
+
+/// Tells a recording, also one around a trace, that host code of the step decides by something that
+/// replays would not look at again.
+inline void stay_eager(const char* reason) {
+  Recorder* recorder = current_tracer ? current_tracer->outer() : ThreadState::current().recorder;
+  if (recorder) recorder->cannot_record(reason);
 }
 
 /// Work of this scope is done at once, though the thread may be tracing: host values become an

@@ -1,6 +1,7 @@
 // CaptureCache: signatures, warm-up, recording and replay of one step function.
 #include "rensa/graph/capture.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <list>
 
@@ -30,15 +31,6 @@ Signature signature_of(const Variables& inputs) {
   return s;
 }
 
-/// Installs a recorder on the thread for a scope.
-class RecordingScope {
- public:
-  explicit RecordingScope(Recorder* recorder) { ThreadState::current().recorder = recorder; }
-  ~RecordingScope() { ThreadState::current().recorder = nullptr; }
-  RecordingScope(const RecordingScope&) = delete;
-  RecordingScope& operator=(const RecordingScope&) = delete;
-};
-
 /// The values of a step's results, off the graph that made them.
 Variables detached(const Variables& results) {
   Variables values;
@@ -47,14 +39,91 @@ Variables detached(const Variables& results) {
   return values;
 }
 
+/// One run of a step with a recorder.
+struct Run {
+  std::shared_ptr<Recording> recording = std::make_shared<Recording>();
+  std::vector<Array> inputs;  // the memory that stands for the step's: replays copy theirs into it
+  std::size_t num_results = 0;
+  Variables results;  // in memory of their own
+};
+
+Run record(const CaptureCache::Step& step, const Variables& inputs) {
+  Run run;
+  Recording& recording = *run.recording;
+  Variables step_inputs, results;
+  std::vector<std::uint32_t> versions;
+  for (const Variable& input : inputs) {
+    run.inputs.push_back(input.array().copy());
+    recording.outline.add_stand_in(run.inputs.back().storage().get());
+    versions.push_back(run.inputs.back().storage()->version());
+    step_inputs.emplace_back(run.inputs.back(), input.requires_grad());
+  }
+  {
+    RecorderScope scope(&recording);
+    results = detached(step(step_inputs));
+    for (Variable& result : results) {
+      if (!result.array().is_contiguous()) result = constant(result.array().copy());
+    }
+    if (recording.failure().empty()) recording.states.settle(recording.outline);
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (run.inputs[i].storage()->version() == versions[i]) continue;
+    inputs[i].array().assign(run.inputs[i]);
+    recording.cannot_record("it writes into its inputs");
+  }
+  std::vector<RecordedOutput> outputs;
+  for (const Variable& result : results) {
+    run.results.push_back(constant(result.array().copy()));
+    outputs.push_back({result.array(), nullptr});
+  }
+  run.num_results = outputs.size();
+  for (auto& output : recording.outputs) outputs.push_back(std::move(output));
+  recording.outputs = std::move(outputs);
+  return run;
+}
+
+/// What is known of one signature.
 struct Entry {
   Signature signature;
   bool eager_only = false;
-  std::shared_ptr<Recording> recording;  // null until the second call
+  bool traced = false;  // the members below say something
+  Outline outline;      // of the latest run that was recorded
+  RecordedStates states;
+  std::vector<StoragePtr> found;  // what that run found, lest other memory take its address
+  int differences = 0;            // runs in a row that were not as the one before
+
+  std::shared_ptr<Recording> recording;  // null until two runs were alike
   std::unique_ptr<Replay> replay;
   std::size_t num_results = 0;    // the first outputs; the others are reports
   std::vector<Storage*> changed;  // what each replay writes to that others see
+  std::vector<Storage*> shared;   // what others held when the recording was made
+  int replays = 0;                // since then
+  int short_lives = 0;            // recordings in a row that were of little use
+
+  /// Whether it belongs to something that is no more: a model that was moved or replaced.
+  bool gone() const {
+    return (traced && states.gone()) || (recording && !recording->bindings_hold());
+  }
+  /// Somebody let go of memory that the step had found or left behind: the step would not find it
+  /// there again, or leave it to him again.
+  bool stale() const {
+    return std::any_of(shared.begin(), shared.end(),
+                       [](const Storage* storage) { return storage->use_count() == 1; });
+  }
+  void forget() {
+    traced = false;
+    found.clear();
+    shared.clear();
+    replay = nullptr;
+    recording = nullptr;
+    states = {};
+  }
 };
+
+constexpr int kMostDifferences = 2;
+constexpr int kMostShortLives = 3;
+constexpr int kShortLife = 8;     // replays
+constexpr int kDebugAudit = 100;  // debug mode audits so often
 
 }  // namespace
 
@@ -70,19 +139,35 @@ struct CaptureCache::Impl {
       return detached(step(inputs));
     }
     Signature signature = signature_of(inputs);
-    auto found = entries.begin();
-    while (found != entries.end() && found->signature != signature) ++found;
-    if (found != entries.end() && found->recording && !found->recording->bindings_hold()) {
-      entries.erase(found);  // the model was moved or replaced: it is a new one to us
-      found = entries.end();
-    }
+    auto found = find(signature);
     if (found == entries.end()) return warm_up(step, inputs, std::move(signature));
     entries.splice(entries.begin(), entries, found);
+    if (found->replay && found->stale()) retire(*found);
     if (found->eager_only) {
       ++stats.fallbacks;
       return detached(step(inputs));
     }
-    return found->replay ? replay(*found, inputs) : record(*found, step, inputs);
+    if (!found->replay) return trace(*found, step, inputs);
+    return audit_is_due(*found) ? audit(*found, step, inputs) : replay(*found, inputs);
+  }
+
+  /// The entry for this call: of those of the signature the one whose States are such, or one that
+  /// knows of no States yet.
+  std::list<Entry>::iterator find(const Signature& signature) {
+    auto unknown = entries.end();
+    for (auto entry = entries.begin(); entry != entries.end();) {
+      if (entry->signature != signature) {
+        ++entry;
+      } else if (entry->gone()) {
+        entry = entries.erase(entry);
+      } else if (entry->traced && entry->states.fit()) {
+        return entry;
+      } else {
+        if (!entry->traced && unknown == entries.end()) unknown = entry;
+        ++entry;
+      }
+    }
+    return unknown;
   }
 
   /// The first run: parameters and optimizer states come into being, library plans are chosen.
@@ -94,67 +179,122 @@ struct CaptureCache::Impl {
     return results;
   }
 
-  Variables record(Entry& entry, const Step& step, const Variables& inputs) {
-    auto recording = std::make_shared<Recording>();
-    std::vector<Array> held;  // the recorded inputs: replays copy theirs into them
-    Variables step_inputs;
-    for (const Variable& input : inputs) {
-      held.push_back(input.array().copy());
-      step_inputs.emplace_back(held.back(), input.requires_grad());
+  /// A run whose recording is replayed from then on if the run before was like it.
+  Variables trace(Entry& entry, const Step& step, const Variables& inputs) {
+    Run run = record(step, inputs);
+    std::string failure = failure_of(run);
+    bool alike = false;
+    if (failure.empty() && entry.traced) {
+      std::string difference = entry.outline.difference(run.recording->outline);
+      alike = difference.empty();
+      entry.differences = alike ? 0 : entry.differences + 1;
+      if (entry.differences == kMostDifferences) failure = difference;
     }
-    Variables results;
-    {
-      RecordingScope scope(recording.get());
-      results = detached(step(step_inputs));
-      for (Variable& result : results) {
-        if (!result.array().is_contiguous()) result = constant(result.array().copy());
-      }
+    remember(entry, run);
+    if (!failure.empty()) {
+      stay_eager(entry, failure);
+    } else if (alike) {
+      finish(entry, run);
+    } else {
+      ++stats.warmups;
     }
-    step_inputs.clear();
-    Variables fresh;
-    std::vector<RecordedOutput> outputs;
-    for (const Variable& result : results) {
-      fresh.push_back(constant(result.array().copy()));
-      outputs.push_back({result.array(), nullptr});
-    }
-    entry.num_results = outputs.size();
-    for (auto& output : recording->outputs) outputs.push_back(std::move(output));
-    recording->outputs = std::move(outputs);
-    finish(entry, recording, std::move(held));
-    return fresh;
+    return std::move(run.results);
+  }
+
+  static std::string failure_of(const Run& run) {
+    const std::string& failure = run.recording->failure();
+    return failure.empty() && run.recording->operations.empty() ? "it queues no work" : failure;
+  }
+
+  static void remember(Entry& entry, Run& run) {
+    entry.traced = true;
+    entry.outline = std::move(run.recording->outline);
+    entry.states = std::move(run.recording->states);
+    entry.found.clear();
+    for (Storage* storage : entry.outline.found()) entry.found.emplace_back(storage);
+  }
+
+  void stay_eager(Entry& entry, const std::string& reason) {
+    entry.forget();
+    entry.eager_only = true;
+    stats.last_fallback = reason;
+    std::fprintf(stderr, "rensa: capture: this step stays eager: %s\n", reason.c_str());
   }
 
   /// Rewrites, plans and emits what was recorded, or marks the signature as eager.
-  void finish(Entry& entry, const std::shared_ptr<Recording>& recording, std::vector<Array> held) {
-    std::string failure = recording->failure();
-    if (failure.empty() && recording->operations.empty()) failure = "it queues no work";
-    if (failure.empty()) {
-      stats.operations = static_cast<std::int64_t>(recording->operations.size());
-      JoinedChains joined;
-      if (options.rewrite) joined = rewrite(*recording);
-      if (!joined.failure.empty()) {
-        std::fprintf(stderr, "rensa: capture: elementwise operations stay apart: %s\n",
-                     joined.failure.c_str());
-      }
-      stats.joined_operations = joined.operations;
-      stats.rewritten_operations = static_cast<std::int64_t>(recording->operations.size());
-      entry.changed = recording->changed();
-      Plan plan = make_plan(*recording, options.branches);
-      entry.recording = recording;
-      try {
-        entry.replay = recording->device().is_cuda()
-                           ? make_cuda_replay(recording, std::move(plan), std::move(held))
-                           : make_list_replay(recording, std::move(plan), std::move(held));
-        ++stats.recordings;
-        return;
-      } catch (const Error& error) {
-        failure = error.what();
+  void finish(Entry& entry, Run& run) {
+    const std::shared_ptr<Recording>& recording = run.recording;
+    stats.operations = static_cast<std::int64_t>(recording->operations.size());
+    JoinedChains joined;
+    if (options.rewrite) joined = rewrite(*recording);
+    if (!joined.failure.empty()) {
+      std::fprintf(stderr, "rensa: capture: elementwise operations stay apart: %s\n",
+                   joined.failure.c_str());
+    }
+    stats.joined_operations = joined.operations;
+    stats.rewritten_operations = static_cast<std::int64_t>(recording->operations.size());
+    entry.changed = recording->changed();
+    Plan plan = make_plan(*recording, options.branches);
+    try {
+      entry.replay = recording->device().is_cuda()
+                         ? make_cuda_replay(recording, std::move(plan), std::move(run.inputs))
+                         : make_list_replay(recording, std::move(plan), std::move(run.inputs));
+    } catch (const Error& error) {
+      stay_eager(entry, error.what());
+      return;
+    }
+    entry.recording = recording;
+    entry.num_results = run.num_results;
+    entry.found.clear();  // the recording holds what it uses
+    entry.shared = shared_memory(entry.outline, *recording);
+    entry.replays = 0;
+    ++stats.recordings;
+  }
+
+  /// Memory that was there before the run, or that it has left to somebody.
+  static std::vector<Storage*> shared_memory(const Outline& outline, const Recording& recording) {
+    std::vector<Storage*> shared;
+    for (const auto* list : {&outline.found(), &outline.made()}) {
+      for (Storage* storage : *list) {
+        if (recording.storages.count(storage) == 0 || is_own(*storage)) continue;
+        shared.push_back(storage);
       }
     }
-    entry.eager_only = true;
-    entry.recording = nullptr;
-    stats.last_fallback = failure;
-    std::fprintf(stderr, "rensa: capture: this step stays eager: %s\n", failure.c_str());
+    return shared;
+  }
+
+  /// The recording has become stale. Where that happens again and again it is of no use.
+  void retire(Entry& entry) {
+    entry.short_lives = entry.replays < kShortLife ? entry.short_lives + 1 : 0;
+    entry.forget();
+    if (entry.short_lives < kMostShortLives) return;
+    stay_eager(entry, "arrays that it works with or leaves behind are replaced between its calls");
+  }
+
+  bool audit_is_due(const Entry& entry) const {
+    int every = options.audit_every.value_or(config().debug ? kDebugAudit : 0);
+    return every > 0 && entry.replays + 1 >= every;
+  }
+
+  /// A call that runs eagerly and is held against the recording, whose place it takes: what a run
+  /// leaves to others is its own memory.
+  Variables audit(Entry& entry, const Step& step, const Variables& inputs) {
+    Run run = record(step, inputs);
+    ++stats.audits;
+    std::string difference = failure_of(run);
+    if (difference.empty()) difference = entry.outline.difference(run.recording->outline);
+    if (difference.empty()) {
+      entry.forget();
+      remember(entry, run);
+      finish(entry, run);
+      return std::move(run.results);
+    }
+    stay_eager(entry, difference);
+    throw CaptureError(
+        "capture: the step does other work than was recorded, and replayed since: " + difference +
+        ". Host code that decides otherwise from call to call is not run by a "
+        "replay: give what it decides by to the step as an input, keep it in a State "
+        "or a Counter, or do not capture the step");
   }
 
   Variables replay(Entry& entry, const Variables& inputs) {
@@ -162,6 +302,7 @@ struct CaptureCache::Impl {
     std::vector<Array> arrays;
     arrays.reserve(inputs.size());
     for (const Variable& input : inputs) arrays.push_back(input.array().ascontiguous());
+    entry.states.before_replay();
     std::vector<std::uint64_t> slots(static_cast<std::size_t>(recording.num_slots));
     for (const HostAction& action : recording.actions) {
       if (action.effect) {
@@ -178,6 +319,8 @@ struct CaptureCache::Impl {
     }
     entry.replay->launch(arrays, slots, results);
     for (Storage* storage : entry.changed) storage->count_write();
+    entry.states.after_replay();
+    ++entry.replays;
     ++stats.replays;
     Variables values;
     for (std::size_t i = 0; i < results.size(); ++i) {

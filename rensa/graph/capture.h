@@ -4,19 +4,32 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "rensa/autograd/variable.h"
+#include "rensa/core/error.h"
 
 namespace rensa {
+
+/// An audit found that a step does other work than its recording: the results of replays before it
+/// may be wrong. Those of the audited call are right, and the step runs eagerly from then on.
+class CaptureError : public Error {
+ public:
+  using Error::Error;
+};
 
 struct CaptureOptions {
   bool rewrite = true;        // off: the recorded list as it is, to test the rewritten one against
   bool branches = true;       // independent work side by side
   bool replay_lists = false;  // on the CPU, replay the list operation by operation: for tests
   int max_signatures = 8;     // recordings kept, least recently used go first
+  /// Every so many calls one runs eagerly and is held against the recording: operations in order,
+  /// their arrays and numbers. A difference throws CaptureError. Left out: every 100th in debug
+  /// mode (config().debug), none otherwise; 0 is none.
+  std::optional<int> audit_every = {};
 };
 
 struct CaptureStats {
@@ -24,6 +37,7 @@ struct CaptureStats {
   std::string last_fallback;                              // why a step stayed eager
   std::int64_t operations = 0, rewritten_operations = 0;  // of the latest recording
   std::int64_t joined_operations = 0;  // of those: elementwise ones that went into joint kernels
+  std::int64_t audits = 0;
 };
 
 /// The recordings of one step function; what Captured and the updaters hold.
@@ -33,8 +47,17 @@ class CaptureCache {
   explicit CaptureCache(CaptureOptions options = {});
   ~CaptureCache();
   /// Runs `step` eagerly the first time a signature (shapes, dtypes, devices of `inputs`, the
-  /// configuration) is seen, records while running it the second time, replays from then on. What
-  /// the step returns and reports is fresh memory each time.
+  /// configuration) is seen, records it while it runs until two runs in a row did the same work on
+  /// the same arrays (mostly the second and the third), and replays that from then on. What the
+  /// step returns and reports is fresh memory each time.
+  ///
+  /// A replay runs no host code of the step. What links keep in State, Counter, Persistent and
+  /// Parameter members goes on as it would eagerly, as do random numbers, optimizers and arrays
+  /// that are written in place. A step that replaces an array it reads, decides by values that it
+  /// reads on the host, or differs from call to call when it is recorded stays eager, and
+  /// stats().last_fallback says why. What begins to differ later is found by audits
+  /// (CaptureOptions::audit_every). An array that the step leaves to others by other ways than its
+  /// results and reports holds the latest call's values.
   Variables call(const Step& step, const Variables& inputs);
   const CaptureStats& stats() const;
 

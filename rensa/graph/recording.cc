@@ -35,7 +35,9 @@ void Recording::operation(Operation& operation) {
     storages.try_emplace(operand.storage, operand.storage);
   });
   operation.visit(visitor);
-  if (failure_.empty()) operations.push_back(operation.clone());
+  if (!failure_.empty()) return;
+  outline.add(operation);
+  operations.push_back(operation.clone());
 }
 
 void Recording::effect(std::function<void()> effect) {
@@ -56,6 +58,16 @@ void Recording::output(const ArrayView& view, Storage* storage,
 void Recording::binding(std::function<const Storage*()> current) {
   const Storage* recorded = current();
   bindings_.push_back({std::move(current), recorded});
+}
+
+void Recording::state(const std::shared_ptr<StateBody>& state, bool reads) {
+  Array stands = states.add(state, reads);
+  if (stands.defined()) outline.add_stand_in(stands.storage().get());
+  if (states.leads_back()) {
+    cannot_record(
+        "a State's graph leads into the call before; cut it there with loss.unchain_backward(), or "
+        "work under no_backprop_mode");
+  }
 }
 
 void Recording::cannot_record(const char* reason) {

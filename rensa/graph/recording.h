@@ -11,6 +11,8 @@
 
 #include "rensa/array/array.h"
 #include "rensa/device/launcher.h"
+#include "rensa/graph/outline.h"
+#include "rensa/graph/recorded_states.h"
 
 namespace rensa {
 
@@ -35,6 +37,7 @@ class Recording final : public Recorder {
   void output(const ArrayView& view, Storage* storage,
               std::function<void(StoragePtr, const ArrayView&)> use) override;
   void binding(std::function<const Storage*()> current) override;
+  void state(const std::shared_ptr<StateBody>& state, bool reads) override;
   void cannot_record(const char* reason) override;
 
   /// Whether every parameter that the step found for itself still has the memory it had.
@@ -50,6 +53,8 @@ class Recording final : public Recorder {
   int num_slots = 0;
   /// Memory that others can see and that every run writes to, parameters under update left out.
   std::vector<Storage*> changed() const;
+  Outline outline;        // of the run, not of the rewritten list
+  RecordedStates states;  // what the run took from the one before and leaves for the next
   /// A handle to every storage that an operation touches.
   std::unordered_map<Storage*, StoragePtr> storages;
   /// Memory of the step's own that holds what a folded operation wrote: not to be reused.

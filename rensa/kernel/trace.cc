@@ -151,6 +151,9 @@ void Trace::output(const ArrayView&, Storage*, std::function<void(StoragePtr, co
 void Trace::binding(std::function<const Storage*()> current) {
   if (outer_) outer_->binding(std::move(current));
 }
+void Trace::state(const std::shared_ptr<StateBody>& state, bool reads) {
+  if (outer_) outer_->state(state, reads);
+}
 
 int Trace::value_of(const Array& a) const { return bases_.at(a.storage().get()); }
 

@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "rensa/device/launcher.h"
+#include "rensa/autograd/state.h"
 #include "rensa/functions/evaluation.h"
 #include "rensa/functions/loss.h"
 #include "rensa/links/link.h"
@@ -33,10 +33,12 @@ template <class Predictor> class Classifier : public Chain<Classifier<Predictor>
   void members(Visitor& v) override { v("predictor", predictor); }
 
   Variable operator()(const Variable& x, const Variable& t) {
-    y = loss = accuracy = {};  // lets go of the last call's graph
+    y.reset(), loss.reset(), accuracy.reset();  // lets go of the last call's graph
     Variable scores = predictor(x);
     auto [result, measure] = judge(scores, t);
-    keep(scores, result, measure);
+    y = scores;
+    loss = result;
+    accuracy = measure;
     return result;
   }
   Variable operator()(const Variable& x, const Variable& t)
@@ -47,7 +49,7 @@ template <class Predictor> class Classifier : public Chain<Classifier<Predictor>
   Predictor predictor;
   Measure lossfun, accfun;
   bool compute_accuracy = true;
-  Variable y, loss, accuracy;
+  State y, loss, accuracy;
 
  private:
   // The loss and the accuracy, which are reported.
@@ -59,23 +61,6 @@ template <class Predictor> class Classifier : public Chain<Classifier<Predictor>
       report({{"accuracy", measure}}, *this);
     }
     return {result, measure};
-  }
-
-  // A recording keeps the arrays, which replays renew, without their graph.
-  void keep(const Variable& scores, const Variable& result, const Variable& measure) {
-    auto store = [](Classifier& self, const Variable& a, const Variable& b, const Variable& c) {
-      self.y = a;
-      self.loss = b;
-      self.accuracy = c;
-    };
-    if (Recorder* recorder = ThreadState::current().recorder) {
-      Variable value = measure.defined() ? constant(measure.array()) : measure;
-      recorder->effect([store, value, anchor = this->anchor(), a = constant(scores.array()),
-                        b = constant(result.array())] {
-        if (anchor->link) store(static_cast<Classifier&>(*anchor->link), a, b, value);
-      });
-    }
-    store(*this, scores, result, measure);
   }
 };
 

@@ -22,13 +22,13 @@ namespace rensa {
 
 namespace {
 
-/// Shows each member to one of three functions; all children are walked into.
-template <class OnParameter, class OnPersistent, class OnNumber> class Walk final : public Visitor {
+/// Shows each parameter, persistent and state to a function; all children are walked into.
+template <class OnParameter, class OnPersistent, class OnState> class Walk final : public Visitor {
  public:
-  Walk(OnParameter on_parameter, OnPersistent on_persistent, OnNumber on_number)
+  Walk(OnParameter on_parameter, OnPersistent on_persistent, OnState on_state)
       : on_parameter_(std::move(on_parameter)),
         on_persistent_(std::move(on_persistent)),
-        on_number_(std::move(on_number)) {}
+        on_state_(std::move(on_state)) {}
   void operator()(const char*, Parameter& parameter) override {
     if (!parameter.defined()) return;
     autograd::note_named(parameter);
@@ -36,17 +36,18 @@ template <class OnParameter, class OnPersistent, class OnNumber> class Walk fina
   }
   void operator()(const char*, Link& child) override { child.members(*this); }
   void operator()(const char*, Persistent& persistent) override { on_persistent_(persistent); }
-  void operator()(const char*, std::int64_t& persistent) override { on_number_(persistent); }
+  void operator()(const char*, std::int64_t&) override {}
+  void operator()(const char*, State& state) override { on_state_(state); }
 
  private:
   OnParameter on_parameter_;
   OnPersistent on_persistent_;
-  OnNumber on_number_;
+  OnState on_state_;
 };
 
 constexpr auto ignore = [](auto&) {};
 
-/// The members of one link, its parameters and its children each sorted by name.
+/// The members of one link; its parameters and its children each sorted by name.
 class Level final : public Visitor {
  public:
   explicit Level(const Link& link) {
@@ -62,9 +63,11 @@ class Level final : public Visitor {
   void operator()(const char* name, Link& child) override { children.emplace_back(name, &child); }
   void operator()(const char*, Persistent&) override {}
   void operator()(const char*, std::int64_t&) override {}
+  void operator()(const char*, State& state) override { states.push_back(&state); }
 
   std::vector<std::pair<const char*, Parameter*>> parameters;
   std::vector<std::pair<const char*, Link*>> children;
+  std::vector<State*> states;
 
  private:
   template <class T> static void sort(std::vector<std::pair<const char*, T*>>& members) {
@@ -108,6 +111,7 @@ struct Members final : Visitor {
   void operator()(const char* name, std::int64_t& n) override {
     numbers.emplace_back(prefix + name, &n);
   }
+  void operator()(const char*, State&) override {}
   void operator()(const char* name, Link& child) override {
     std::string outer = std::exchange(prefix, prefix + name + "/");
     child.members(*this);
@@ -139,6 +143,10 @@ class CheckedMembers final : public Visitor {
   void operator()(const char* name, std::int64_t& n) override {
     check_name(name);
     check_place(&n, "number", name);
+  }
+  void operator()(const char* name, State& state) override {
+    check_name(name);
+    check_place(&state, "state", name);
   }
   void operator()(const char* name, Link& child) override {
     check_name(name);
@@ -349,7 +357,7 @@ Link& Link::to(Device device) {
             [&](Persistent& p) {
               if (p.defined()) p = Persistent(p.to(device));
             },
-            ignore);
+            [&](State& s) { s.to(device); });
   members(walk);
   return *this;
 }
@@ -357,6 +365,12 @@ Link& Link::to(Device device) {
 void Link::cleargrads() {
   Walk walk([](Parameter& p) { p.cleargrad(); }, ignore, ignore);
   members(walk);
+}
+
+void Link::reset_state() {
+  Level level(*this);
+  for (State* state : level.states) state->reset();
+  for (const auto& [name, child] : level.children) child->reset_state();
 }
 
 void Link::addgrads(const Link& other) {

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "rensa/autograd/parameter.h"
+#include "rensa/autograd/state.h"
 #include "rensa/core/error.h"
 
 namespace rensa {
@@ -34,6 +35,9 @@ class Visitor {
   /// Persistent values: saved, moved and copied with the model, not optimized.
   virtual void operator()(const char* name, Persistent& persistent) = 0;
   virtual void operator()(const char* name, std::int64_t& persistent) = 0;
+  void operator()(const char* name, Counter& persistent) { (*this)(name, persistent.stored()); }
+  /// What one call leaves for the next: moved with the model, cleared by reset_state(), not saved.
+  virtual void operator()(const char* name, State& state) = 0;
 };
 
 /// How the holder of a reference to a model finds it: follows a move of the model, null once it is
@@ -98,6 +102,9 @@ class Link {
   Link& to_gpu(int index) { return to(gpu(index)); }
   Link& to_cpu() { return to(cpu()); }
   void cleargrads();
+  /// Clears what calls have left for the next ones: the States of this link and, by their own
+  /// reset_state(), of all links below. An override goes on with Link::reset_state().
+  virtual void reset_state();
   /// Adds the gradients of `other`, a link of the same structure, across devices.
   void addgrads(const Link& other);
   /// Copies parameters (initializing whichever side is not) and persistents from `other`.

@@ -1,6 +1,7 @@
 // L::, the layers of networks, and what all of them share.
 #pragma once
 
+#include "rensa/core/thread_state.h"
 #include "rensa/links/classifier.h"
 #include "rensa/links/initializers.h"
 #include "rensa/links/linear.h"

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "rensa/array/host_output.h"
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"
 
@@ -76,7 +77,6 @@ namespace {
 
 void report_values(std::initializer_list<Report> values,
                    const std::shared_ptr<LinkAnchor>& observer) {
-  ThreadState& thread = ThreadState::current();
   for (const Report& r : values) {
     // The reporter is looked up anew by each replay: it writes into that iteration's observation.
     auto use = [name = r.name, observer](const Array& value) {
@@ -84,15 +84,8 @@ void report_values(std::initializer_list<Report> values,
         reporter->report(name, value, observer.get());
       }
     };
-    if (thread.recorder && r.is_number) {
-      thread.recorder->effect([use, value = r.value] { use(value); });
-    } else if (thread.recorder) {
-      thread.recorder->output(r.value.view(), r.value.storage().get(),
-                              [use](StoragePtr storage, const ArrayView& view) {
-                                use(Array(std::move(storage), view));
-                              });
-    }
-    use(r.value);
+    if (r.is_number) host_effect([use, value = r.value] { use(value); });
+    else host_output(r.value, use);
   }
 }
 

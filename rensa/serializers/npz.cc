@@ -83,6 +83,7 @@ class ModelItems final : public Visitor {
   void operator()(const char* name, std::int64_t& persistent) override {
     items_->push_back(integer_item(prefix_ + name, persistent));
   }
+  void operator()(const char*, State&) override {}
 
  private:
   Items* items_;

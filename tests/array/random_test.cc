@@ -176,6 +176,7 @@ class ScalarRecorder : public Recorder {
     return static_cast<int>(sources.size()) - 1;
   }
   void binding(std::function<const Storage*()>) override {}
+  void state(const std::shared_ptr<StateBody>&, bool) override {}
   void output(const ArrayView&, Storage*,
               std::function<void(StoragePtr, const ArrayView&)>) override {}
   void cannot_record(const char*) override {}

@@ -9,6 +9,7 @@
 #include "rensa/array/exchange.h"
 #include "rensa/array/random.h"
 #include "rensa/core/error.h"
+#include "rensa/core/thread_state.h"
 #include "rensa/functions/functions.h"
 #include "rensa/kernel/fuse.h"
 #include "rensa/kernel/reduction_kernel.h"
@@ -127,9 +128,9 @@ TEST_P(CaptureTest, EqualsEagerBitForBit) {
   Outcome eager = train(GetParam(), false, optimizers::MomentumSGD());
   Outcome captured = train(GetParam(), true, optimizers::MomentumSGD());
   expect_equal(eager, captured);
-  EXPECT_EQ(captured.stats.warmups, 2);
+  EXPECT_EQ(captured.stats.warmups, 4);
   EXPECT_EQ(captured.stats.recordings, 2);
-  EXPECT_EQ(captured.stats.replays, 36 - 4);
+  EXPECT_EQ(captured.stats.replays, 36 - 6);
   EXPECT_EQ(captured.stats.fallbacks, 0);
   EXPECT_LT(captured.stats.rewritten_operations, captured.stats.operations);
 }
@@ -235,11 +236,10 @@ TEST_P(CaptureTest, ResultsAreFreshMemory) {
     EXPECT_EQ(results[static_cast<std::size_t>(i)].to_vector<float>(),
               (std::vector<float>(3, expected)));
   }
-  EXPECT_EQ(cache.stats().replays, 3);
+  EXPECT_EQ(cache.stats().replays, 2);
 }
 
 TEST_P(CaptureTest, StepThatWaitsStaysEager) {
-  if (GetParam().is_cpu()) GTEST_SKIP() << "nothing waits on the CPU";
   CaptureCache cache(test_options());
   CaptureCache::Step step = [](const Variables& in) {
     float first = in[0].array()[0].item<float>();
@@ -268,7 +268,7 @@ TEST_P(CaptureTest, ExceptionInTheStepLeavesTheCacheUsable) {
   EXPECT_THROW(cache.call(step, in), ValueError);
   EXPECT_EQ(ThreadState::current().recorder, nullptr);
   fail = false;
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(cache.call(step, in)[0].array()[0].item<float>(), 2.f);
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(cache.call(step, in)[0].array()[0].item<float>(), 2.f);
   EXPECT_EQ(cache.stats().replays, 2);
 }
 
@@ -308,7 +308,7 @@ TEST_P(CaptureTest, KernelsMadeAtRunTimeAreReplayed) {
     EXPECT_TRUE(near || xp::array_equal(got, want)) << i;
     EXPECT_TRUE(xp::array_equal(top, got.max())) << i;
   }
-  EXPECT_EQ(cache.stats().replays, 3) << cache.stats().last_fallback;
+  EXPECT_EQ(cache.stats().replays, 2) << cache.stats().last_fallback;
 }
 
 // Unlike a fused function's, the arrays of a captured step are real: who keeps one sees each
@@ -322,7 +322,7 @@ TEST_P(CaptureTest, AnArrayThatOutlivesTheStepHoldsTheLatestValues) {
         return F::exp(y) + 1;
       },
       test_options());
-  for (float value : {1.f, 2.f, 3.f, 4.f}) {
+  for (float value : {1.f, 2.f, 3.f, 4.f, 5.f}) {
     step(Variable(xp::full({5}, value, float32, GetParam())));
     EXPECT_TRUE(xp::array_equal(kept, xp::full({5}, 2 * value, float32, GetParam()))) << value;
   }
@@ -347,7 +347,7 @@ TEST_P(CaptureTest, MemoryOfSomebodyElseIsWrittenInEachReplay) {
     EXPECT_TRUE(xp::array_equal(counts, xp::full_like(counts, i))) << i;
     EXPECT_TRUE(xp::array_equal(doubled, xp::full_like(doubled, 2 * i))) << i;
   }
-  EXPECT_EQ(cache.stats().replays, 3) << cache.stats().last_fallback;
+  EXPECT_EQ(cache.stats().replays, 2) << cache.stats().last_fallback;
 }
 
 std::string device_name(const ::testing::TestParamInfo<Device>& info) {

@@ -97,12 +97,12 @@ TEST(Classifier, ComputesAndReports) {
     {
       auto scope = reporter.scope(observation);
       Variable loss = model(x, t);
-      EXPECT_EQ(loss.body(), model.loss.body());
+      EXPECT_EQ(loss.body(), model.loss.value().body());
     }
     EXPECT_EQ(model.y.shape(), (Shape{5, 3}));
     EXPECT_EQ(observation.at("main/loss").item<float>(), model.loss.item<float>());
     EXPECT_EQ(observation.at("main/accuracy").item<float>(), model.accuracy.item<float>());
-    model.loss.backward();
+    model.loss.value().backward();
     EXPECT_TRUE(model.predictor.W.grad().defined());
     model.compute_accuracy = false;
     model(x, t);

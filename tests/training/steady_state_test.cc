@@ -51,7 +51,7 @@ TEST_P(SteadyState, AnIterationWaitsForNothingAndAllocatesNothing) {
     }
   };
   MemoryPool& pool = cuda::memory_pool(gpu(0));
-  iterate(3);
+  iterate(4);
   std::int64_t after_first = pool.total_bytes();
   iterate(37);
   cuda::synchronize(gpu(0));

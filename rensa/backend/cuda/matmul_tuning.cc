@@ -24,18 +24,6 @@ namespace {
 
 void check(cudaError_t error) { RENSA_CUDA_CHECK("matmul: timing of plans", error); }
 
-/// What is done here is no part of the step that is being recorded.
-class NoRecorder {
- public:
-  NoRecorder() : recorder_(std::exchange(ThreadState::current().recorder, nullptr)) {}
-  ~NoRecorder() { ThreadState::current().recorder = recorder_; }
-  NoRecorder(const NoRecorder&) = delete;
-  NoRecorder& operator=(const NoRecorder&) = delete;
-
- private:
-  Recorder* recorder_;
-};
-
 class TimingEvent {
  public:
   TimingEvent() { check(cudaEventCreate(&event_)); }
@@ -205,7 +193,7 @@ struct Timed {
 }  // namespace
 
 PlanChoice tune_plan(const PlanKey& key, Device device, std::span<const PlanChoice> candidates) {
-  NoRecorder apart;
+  RecorderScope apart(nullptr);
   // Work that is still queued would be timed with the candidates.
   synchronize(device);
   std::size_t workspace = 0;

@@ -1,0 +1,179 @@
+// How an operation is noted, and how two notes of a step differ.
+#include "rensa/graph/outline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <functional>
+#include <string_view>
+
+#include "rensa/device/operations.h"
+#include "rensa/device/random_operations.h"
+#include "rensa/device/runtime_kernel.h"
+#include "rensa/device/triangle_operations.h"
+
+namespace rensa {
+
+namespace {
+
+using Numbers = std::vector<std::int64_t>;
+
+/// Operands in order, and the numbers that replays do not ask for anew.
+struct Operands final : OperandVisitor {
+  struct Seen {
+    Operand* operand;
+    bool write, counts;  // counts: as a write that launch() counted
+  };
+  void read(Operand& operand) override { seen.push_back({&operand, false, false}); }
+  void write(Operand& operand) override { seen.push_back({&operand, true, true}); }
+  void update(Operand& operand) override { seen.push_back({&operand, true, false}); }
+  void scalar(HostScalar& scalar) override {
+    numbers.push_back(scalar.slot < 0 ? scalar.integer : -1);
+  }
+  std::vector<Seen> seen;
+  Numbers numbers;
+};
+
+void put(Numbers& numbers, double value) { numbers.push_back(std::bit_cast<std::int64_t>(value)); }
+void put(Numbers& numbers, const Scalar& value) {
+  numbers.push_back(value.kind());
+  if (value.is_integral()) numbers.push_back(value.integer());
+  else put(numbers, value.real()), put(numbers, value.imag());
+}
+
+/// What a kernel of the user's gets by value, and what it is launched with.
+void put(Numbers& numbers, const RuntimeKernel& kernel) {
+  const void* code =
+      kernel.function ? kernel.function : std::bit_cast<const void*>(kernel.host_function);
+  numbers.push_back(std::bit_cast<std::int64_t>(code));
+  numbers.insert(numbers.end(), {kernel.grid.x, kernel.grid.y, kernel.grid.z, kernel.block.x,
+                                 kernel.block.y, kernel.block.z, kernel.size, kernel.second_size});
+  for (std::size_t k = 0; k < kernel.arguments.size(); ++k) {
+    std::vector<std::byte> bytes = kernel.arguments[k].bytes;
+    auto clear = [&](std::size_t offset, std::size_t count) {
+      for (std::size_t i = offset; i < std::min(offset + count, bytes.size()); ++i) bytes[i] = {};
+    };
+    for (const auto& pointer : kernel.arguments[k].pointers) clear(pointer.offset, sizeof(void*));
+    if (k == 0 && kernel.scratch_bytes > 0) clear(kernel.scratch_offset, 2 * sizeof(void*));
+    std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    numbers.push_back(static_cast<std::int64_t>(std::hash<std::string_view>()(text)));
+  }
+}
+
+/// The numbers that an operation carries beside its operands, as far as a host program can make
+/// them other ones from call to call.
+void put(Numbers& numbers, const Operation& operation) {
+  if (auto* e = dynamic_cast<const Elementwise*>(&operation)) {
+    for (int k = 0; k < e->num_inputs; ++k) {
+      if (!e->in[k].array.present()) put(numbers, e->in[k].scalar);
+    }
+  } else if (auto* reduce = dynamic_cast<const Reduce*>(&operation)) {
+    numbers.push_back(reduce->axes);
+  } else if (auto* product = dynamic_cast<const Matmul*>(&operation)) {
+    put(numbers, product->alpha);
+  } else if (auto* arange = dynamic_cast<const Arange*>(&operation)) {
+    put(numbers, arange->start), put(numbers, arange->step);
+  } else if (auto* random = dynamic_cast<const Random*>(&operation)) {
+    put(numbers, random->a), put(numbers, random->b);
+    numbers.insert(numbers.end(), {random->low, static_cast<std::int64_t>(random->span)});
+  } else if (auto* variates = dynamic_cast<const Variates*>(&operation)) {
+    for (const ElementwiseInput& parameter : variates->parameters) {
+      if (!parameter.array.present()) put(numbers, parameter.scalar);
+    }
+  } else if (auto* dropout = dynamic_cast<const Dropout*>(&operation)) {
+    put(numbers, dropout->ratio);
+  } else if (auto* triangle = dynamic_cast<const Triangle*>(&operation)) {
+    numbers.push_back(triangle->k);
+  } else if (auto* kernel = dynamic_cast<const RuntimeKernel*>(&operation)) {
+    put(numbers, *kernel);
+  }
+}
+
+std::string described(const Shape& shape, Dtype dtype) {
+  return fmt::format("{} {}", dtype_name(dtype), shape.str());
+}
+
+}  // namespace
+
+void Outline::add_stand_in(const Storage* storage) {
+  places_.insert_or_assign(storage, Place{Place::Kind::stand_in, stand_ins_++});
+}
+
+Outline::Place Outline::new_place(Storage* storage, int writes) {
+  bool is_new = writes > 0 && storage->version() == static_cast<std::uint32_t>(writes);
+  std::vector<Storage*>& list = is_new ? made_ : found_;
+  Place place = is_new ? Place{Place::Kind::made, made_.size()}
+                       : Place{Place::Kind::found, reinterpret_cast<std::uintptr_t>(storage)};
+  list.push_back(storage);
+  places_.emplace(storage, place);
+  return place;
+}
+
+void Outline::add(Operation& operation) {
+  Operands operands;
+  operation.visit(operands);
+  Step step{operation.name(), {}, std::move(operands.numbers)};
+  step.uses.reserve(operands.seen.size());
+  for (const Operands::Seen& seen : operands.seen) {
+    const ArrayView& view = seen.operand->view;
+    Storage* storage = seen.operand->storage;
+    if (view.size() == 0) continue;  // nothing is read or written
+    Use use{seen.write, {}, view.data - storage->data(), view.dtype, view.shape, view.strides};
+    auto known = places_.find(storage);
+    if (storage->is_foreign()) {  // each run may wrap the memory anew
+      use.place = {Place::Kind::foreign, reinterpret_cast<std::uintptr_t>(view.data)};
+      use.offset = 0;
+    } else if (known != places_.end()) {
+      use.place = known->second;
+    } else {
+      auto writes = std::ranges::count_if(operands.seen, [&](const Operands::Seen& other) {
+        return other.counts && other.operand->storage == storage;
+      });
+      use.place = new_place(storage, static_cast<int>(writes));
+    }
+    step.uses.push_back(std::move(use));
+  }
+  put(step.numbers, operation);
+  steps_.push_back(std::move(step));
+}
+
+bool Outline::made(const Storage* storage) const {
+  auto known = places_.find(storage);
+  return known != places_.end() && known->second.kind == Place::Kind::made;
+}
+
+std::string Outline::difference(const Outline& later) const {
+  for (std::size_t i = 0; i < std::min(steps_.size(), later.steps_.size()); ++i) {
+    const Step &a = steps_[i], &b = later.steps_[i];
+    std::string where = fmt::format("operation {} ({})", i, b.name);
+    if (std::string_view(a.name) != b.name || a.uses.size() != b.uses.size()) {
+      return fmt::format("{} was {} before", where, a.name);
+    }
+    for (std::size_t k = 0; k < a.uses.size(); ++k) {
+      const Use &x = a.uses[k], &y = b.uses[k];
+      if (x == y) continue;
+      const char* verb = y.write ? "writes" : "reads";
+      if (x.dtype != y.dtype || !(x.shape == y.shape)) {
+        return fmt::format("{} {} {}, and {} before", where, verb, described(y.shape, y.dtype),
+                           described(x.shape, x.dtype));
+      }
+      if (x.place == y.place) {
+        return fmt::format("{} {} other elements of {} than before", where, verb,
+                           described(y.shape, y.dtype));
+      }
+      return fmt::format(
+          "{} {} another array {} than before: one that the step, or who calls it, "
+          "replaces. A State is replayed (autograd/state.h), and so is an array that is written "
+          "in place",
+          where, verb, described(y.shape, y.dtype));
+    }
+    if (a.numbers != b.numbers) {
+      return fmt::format("{} has other numbers than before", where);
+    }
+  }
+  if (steps_.size() == later.steps_.size()) return "";
+  return fmt::format("it has {} operations, and had {} before", later.steps_.size(), steps_.size());
+}
+
+}  // namespace rensa

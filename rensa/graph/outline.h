@@ -1,0 +1,61 @@
+// Outline: what one run of a step did, without the memory that it did it in. Two runs of one
+// outline did the same work, on the same memory as far as it was there before them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "rensa/device/operation.h"
+
+namespace rensa {
+
+class Outline {
+ public:
+  /// Memory that stands for the step's inputs and States: each run may have other one.
+  void add_stand_in(const Storage* storage);
+  /// The next operation, after launch() has counted its writes.
+  void add(Operation& operation);
+
+  /// In words, what `later` did otherwise; empty where it did the same.
+  std::string difference(const Outline& later) const;
+
+  /// Whether the storage was made by the run: an operation wrote it before anything else did.
+  bool made(const Storage* storage) const;
+  /// Storages that were there before the run, those that stand for something left out.
+  const std::vector<Storage*>& found() const { return found_; }
+  /// Storages that the run made.
+  const std::vector<Storage*>& made() const { return made_; }
+
+ private:
+  /// Memory by its part in a run. Equal ones are the same, or have come into being alike.
+  struct Place {
+    enum class Kind : unsigned char { made, stand_in, found, foreign } kind;
+    std::uintptr_t which;  // the number of those made or standing in so far; an address
+    bool operator==(const Place&) const = default;
+  };
+  struct Use {
+    bool write;
+    Place place;
+    std::ptrdiff_t offset;  // of the first element; in foreign memory 0
+    Dtype dtype;
+    Shape shape, strides;
+    bool operator==(const Use&) const = default;
+  };
+  struct Step {
+    const char* name;
+    std::vector<Use> uses;
+    std::vector<std::int64_t> numbers;  // by their bits
+  };
+
+  /// Of a storage that is seen for the first time; launch() has counted `writes` of them now.
+  Place new_place(Storage* storage, int writes);
+
+  std::vector<Step> steps_;
+  std::unordered_map<const Storage*, Place> places_;
+  std::vector<Storage*> made_, found_;
+  std::uintptr_t stand_ins_ = 0;
+};
+
+}  // namespace rensa
