@@ -12,6 +12,7 @@ namespace rensa {
 namespace {
 
 constexpr std::int64_t kAlignment = 512;
+constexpr std::int64_t kNoMatter = std::int64_t{64} << 20;  // bytes that nobody misses
 
 std::int64_t aligned(std::int64_t bytes) {
   return std::max((bytes + kAlignment - 1) / kAlignment * kAlignment, kAlignment);
@@ -35,6 +36,17 @@ class Blocks {
     blocks_.push_back({aligned(static_cast<std::int64_t>(bytes)), {static_cast<int>(operation)}});
   }
   std::int64_t place(const Precedence& precedence) { return place_blocks(blocks_, precedence); }
+  /// The most that is in use at once where the operations run one by one.
+  std::int64_t most_in_use(std::size_t num_operations) const {
+    std::vector<std::int64_t> change(num_operations + 1, 0);
+    for (const Block& block : blocks_) {
+      change[static_cast<std::size_t>(block.users.front())] += block.bytes;
+      change[static_cast<std::size_t>(block.users.back()) + 1] -= block.bytes;
+    }
+    std::int64_t in_use = 0, most = 0;
+    for (std::int64_t bytes : change) most = std::max(most, in_use += bytes);
+    return most;
+  }
 
   /// Calls `f(storage, offset)` for each storage.
   template <class F> void for_each_storage(F&& f) const {
@@ -57,6 +69,19 @@ class Blocks {
   std::unordered_map<Storage*, std::size_t> block_of_;
   std::vector<std::pair<std::size_t, std::size_t>> scratch_;  // operation, block
 };
+
+/// Places the blocks and returns how many bytes that takes. What runs side by side shares no
+/// memory: where that is more than twice of what the list needs, less of it does.
+std::int64_t place_within_reason(Blocks& blocks, Precedence& precedence) {
+  std::int64_t bytes = blocks.place(precedence);
+  for (std::size_t width : {8, 2, 1}) {
+    if (bytes <= kNoMatter) break;
+    if (bytes <= 2 * blocks.most_in_use(precedence.direct().size())) break;
+    precedence = precedence.narrowed(width);
+    bytes = blocks.place(precedence);
+  }
+  return bytes;
+}
 
 /// Moves operands from their recorded storage to a place in the arena.
 class Retarget final : public OperandVisitor {
@@ -109,7 +134,8 @@ Plan make_plan(Recording& recording, bool branches) {
       if (plan.workspace_bytes[i] != 0) blocks.add_scratch(i, plan.workspace_bytes[i]);
     }
   }
-  plan.arena = allocate(std::max(blocks.place(precedence), kAlignment), recording.device());
+  plan.arena =
+      allocate(std::max(place_within_reason(blocks, precedence), kAlignment), recording.device());
   char* arena = plan.arena->data();
   std::unordered_map<Storage*, char*> places;
   blocks.for_each_storage(

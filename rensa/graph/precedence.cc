@@ -92,6 +92,13 @@ std::vector<std::vector<int>> find_order(const std::vector<std::vector<Access>>&
   return order;
 }
 
+/// Each after the one before it.
+std::vector<std::vector<int>> list_order(std::size_t length) {
+  std::vector<std::vector<int>> order(length);
+  for (std::size_t i = 1; i < length; ++i) order[i] = {static_cast<int>(i) - 1};
+  return order;
+}
+
 /// Calls `visit(i, before, needed)` for each operation: with all that are done before it, and those
 /// of order[i] that the others do not imply. A set is kept until its last follower has been.
 template <class Visit> void walk(const std::vector<std::vector<int>>& order, Visit&& visit) {
@@ -141,16 +148,14 @@ std::vector<int> OperationSet::common(const OperationSet& other) const {
   return result;
 }
 
-Precedence::Precedence(const std::vector<std::vector<Access>>& uses, bool branches)
-    : direct_(uses.size()) {
-  if (branches) {
-    walk(find_order(uses), [&](int i, const OperationSet&, std::vector<int>& needed) {
-      direct_[static_cast<std::size_t>(i)] = std::move(needed);
-    });
-  } else {
-    for (std::size_t i = 1; i < uses.size(); ++i) direct_[i] = {static_cast<int>(i) - 1};
-  }
+Precedence::Precedence(const std::vector<std::vector<int>>& order) : direct_(order.size()) {
+  walk(order, [&](int i, const OperationSet&, std::vector<int>& needed) {
+    direct_[static_cast<std::size_t>(i)] = std::move(needed);
+  });
 }
+
+Precedence::Precedence(const std::vector<std::vector<Access>>& uses, bool branches)
+    : Precedence(branches ? find_order(uses) : list_order(uses.size())) {}
 
 void Precedence::for_each(
     const std::function<void(int i, const OperationSet& before)>& visit) const {
@@ -178,6 +183,26 @@ std::vector<std::size_t> Precedence::lanes() const {
     count += lane_of[i] == count;
   }
   return lane_of;
+}
+
+Precedence Precedence::narrowed(std::size_t width) const {
+  struct Track {
+    int latest = -1;
+    std::size_t lane = 0;
+  };
+  std::vector<Track> tracks(width);
+  std::vector<std::size_t> lane_of = lanes();
+  std::vector<std::vector<int>> order = direct_;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    // A lane stays on its track while no other one takes that, then goes to the one longest unused.
+    auto on_track = [&](const Track& t) { return t.latest >= 0 && t.lane == lane_of[i]; };
+    auto track = std::ranges::find_if(tracks, on_track);
+    if (track == tracks.end()) track = std::ranges::min_element(tracks, {}, &Track::latest);
+    if (track->latest >= 0) order[i].push_back(track->latest);
+    std::ranges::sort(order[i], std::greater<>());
+    *track = {static_cast<int>(i), lane_of[i]};
+  }
+  return Precedence(order);
 }
 
 }  // namespace rensa

@@ -50,8 +50,14 @@ class Precedence {
   /// For each operation the number of its lane, from 0. The operations of a lane follow one
   /// another; where several follow one, the lane goes on with that which has the longest way to go.
   std::vector<std::size_t> lanes() const;
+  /// The same with at most `width` operations side by side: the others wait for some that stand
+  /// before them in the list.
+  Precedence narrowed(std::size_t width) const;
 
  private:
+  /// Of operations that come after `order` at least, the latest first.
+  explicit Precedence(const std::vector<std::vector<int>>& order);
+
   std::vector<std::vector<int>> direct_;
 };
 

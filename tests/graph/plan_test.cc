@@ -74,6 +74,27 @@ TEST(Plan, OfALongListTakesWhatIsInUseAtOnce) {
   }
 }
 
+// As the gradients of a recurrent net's weights: made in any order, then summed one by one.
+TEST(Plan, BranchesDoNotTakeManyTimesTheMemory) {
+  constexpr std::int64_t kSize = 250000;  // a megabyte
+  Array x = xp::ones({kSize}), sum;
+  Recording recording;
+  record(recording, [&] {
+    Array scale = xp::ones({1}) + 1.f;
+    sum = x * 2.f;
+    for (int t = 0; t < 100; ++t) {
+      scale = scale * 0.5f;
+      sum = sum + x * scale;
+    }
+  });
+  std::vector<float> eager = sum.to_vector<float>();
+  Plan plan = make_plan(recording, true);
+  EXPECT_LT(plan.arena->nbytes(), 20 * 4 * kSize);
+  sum.fill(0);
+  for (auto& operation : recording.operations) launch(*operation);
+  EXPECT_EQ(sum.to_vector<float>(), eager);
+}
+
 TEST(Plan, MemoryThatBranchesUseTogetherIsNotShared) {
   Array x = xp::ones({1000});
   Array y;

@@ -59,6 +59,43 @@ TEST(Precedence, OperationsOfALaneFollowOneAnother) {
   EXPECT_EQ(line.lanes(), std::vector<std::size_t>(50, 0));
 }
 
+TEST(Precedence, NarrowedIsTheSameOrderAndMore) {
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    SCOPED_TRACE(seed);
+    Uses uses = testing::random_uses(seed, 150);
+    testing::AllPairs pairs(uses);
+    Precedence precedence(uses, true);
+    precedence.narrowed(3).for_each([&](int i, const OperationSet& before) {
+      for (int j = 0; j < i; ++j) EXPECT_TRUE(before.contains(j) || !pairs.is_before(j, i));
+    });
+    EXPECT_EQ(precedence.narrowed(1).direct(), Precedence(uses, false).direct());
+    EXPECT_EQ(precedence.narrowed(150).direct(), precedence.direct());
+  }
+}
+
+// Three of ten chains of five at a time, each next one behind the end of another.
+TEST(Precedence, NarrowedLeavesChainsWhole) {
+  Uses uses;
+  for (std::size_t chain = 0; chain < 10; ++chain) {
+    for (std::size_t k = 0; k < 5; ++k) {
+      std::size_t number = 5 * chain + k;
+      uses.push_back({{testing::storage_number(number), testing::memory_number(number),
+                       testing::memory_number(number) + 8, true}});
+      if (k == 0) continue;
+      uses.back().push_back({testing::storage_number(number - 1),
+                             testing::memory_number(number - 1),
+                             testing::memory_number(number - 1) + 8, false});
+    }
+  }
+  Precedence narrowed = Precedence(uses, true).narrowed(3);
+  for (int i = 0; i < 50; ++i) {
+    std::vector<int> want;
+    if (i % 5 != 0) want = {i - 1};
+    else if (i >= 15) want = {i - 11};
+    EXPECT_EQ(narrowed.direct()[static_cast<std::size_t>(i)], want) << i;
+  }
+}
+
 TEST(OperationSet, CommonOperations) {
   OperationSet few(70), all(200);
   for (int i : {0, 5, 63, 64, 69}) few.insert(i);
