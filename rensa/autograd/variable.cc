@@ -17,11 +17,16 @@ namespace rensa {
 namespace autograd {
 
 void store_grad(const std::shared_ptr<VariableBody>& body, Variable gradient) {
+  if (!gradient.defined()) {
+    host_effect([weak = std::weak_ptr(body)] {
+      if (auto target = weak.lock()) target->grad.reset();
+    });
+    return;
+  }
   host_effect([weak = std::weak_ptr(body), gradient = std::move(gradient)] {
     auto target = weak.lock();
     if (!target) return;
-    if (!gradient.defined()) target->grad.reset();
-    else if (target->grad) *target->grad = gradient;
+    if (target->grad) *target->grad = gradient;
     else target->grad = std::make_unique<Variable>(gradient);
   });
 }

@@ -172,7 +172,11 @@ std::string Outline::difference(const Outline& later) const {
       return fmt::format("{} has other numbers than before", where);
     }
   }
-  if (steps_.size() == later.steps_.size()) return "";
+  if (steps_.size() == later.steps_.size()) {
+    return actions_ == later.actions_ ? ""
+                                      : "what it does on the host (counts, gradients that it sets, "
+                                        "reports, random numbers) is not what it was before";
+  }
   return fmt::format("it has {} operations, and had {} before", later.steps_.size(), steps_.size());
 }
 

@@ -4,7 +4,10 @@
 
 #include <cstdint>
 #include <string>
+#include <typeindex>
+#include <typeinfo>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "rensa/device/operation.h"
@@ -17,6 +20,12 @@ class Outline {
   void add_stand_in(const Storage* storage);
   /// The next operation, after launch() has counted its writes.
   void add(Operation& operation);
+
+  /// The host did something that replays do again, or asked for a number that they ask for anew; by
+  /// the type of the function that does it.
+  void add_action(const std::type_info& function) {
+    actions_.emplace_back(steps_.size(), std::type_index(function));
+  }
 
   /// In words, what `later` did otherwise; empty where it did the same.
   std::string difference(const Outline& later) const;
@@ -53,6 +62,7 @@ class Outline {
   Place new_place(Storage* storage, int writes);
 
   std::vector<Step> steps_;
+  std::vector<std::pair<std::size_t, std::type_index>> actions_;  // each behind so many steps
   std::unordered_map<const Storage*, Place> places_;
   std::vector<Storage*> made_, found_;
   std::uintptr_t stand_ins_ = 0;

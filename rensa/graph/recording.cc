@@ -41,10 +41,12 @@ void Recording::operation(Operation& operation) {
 }
 
 void Recording::effect(std::function<void()> effect) {
+  outline.add_action(effect.target_type());
   actions.push_back({std::move(effect), nullptr, -1});
 }
 
 int Recording::scalar(std::function<HostScalar()> source) {
+  outline.add_action(source.target_type());
   actions.push_back({nullptr, std::move(source), num_slots});
   return num_slots++;
 }
@@ -52,6 +54,7 @@ int Recording::scalar(std::function<HostScalar()> source) {
 void Recording::output(const ArrayView& view, Storage* storage,
                        std::function<void(StoragePtr, const ArrayView&)> use) {
   if (!view.is_c_contiguous()) cannot_record("it reports an array that is not C-contiguous");
+  outline.add_action(use.target_type());
   outputs.push_back({Array(StoragePtr(storage), view), std::move(use)});
 }
 

@@ -17,6 +17,7 @@
 
 #include "rensa/autograd/graph.h"
 #include "rensa/core/error.h"
+#include "rensa/device/tracer.h"
 
 namespace rensa {
 
@@ -394,6 +395,7 @@ void Link::copyparams(const Link& other) {
   for (std::size_t i = 0; i < mine.persistents.size(); ++i) {
     copy_persistent(*theirs.persistents[i].second, *mine.persistents[i].second);
   }
+  if (!mine.numbers.empty()) stay_eager("copyparams copies numbers of the host");
   for (std::size_t i = 0; i < mine.numbers.size(); ++i) {
     *mine.numbers[i].second = *theirs.numbers[i].second;
   }

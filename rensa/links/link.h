@@ -34,6 +34,7 @@ class Visitor {
   virtual void operator()(const char* name, Link& child) = 0;
   /// Persistent values: saved, moved and copied with the model, not optimized.
   virtual void operator()(const char* name, Persistent& persistent) = 0;
+  /// A number that calls change is a Counter: captured steps count on.
   virtual void operator()(const char* name, std::int64_t& persistent) = 0;
   void operator()(const char* name, Counter& persistent) { (*this)(name, persistent.stored()); }
   /// What one call leaves for the next: moved with the model, cleared by reset_state(), not saved.

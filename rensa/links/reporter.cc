@@ -10,7 +10,7 @@
 
 #include "rensa/array/host_output.h"
 #include "rensa/core/error.h"
-#include "rensa/device/launcher.h"
+#include "rensa/device/tracer.h"
 
 namespace rensa {
 
@@ -99,6 +99,7 @@ void report(std::initializer_list<Report> values, const Link& observer) {
 void report(std::initializer_list<Report> values) { report_values(values, nullptr); }
 
 void Summary::add(const Array& value) {
+  stay_eager("it adds to a Summary, which counts on the host");
   if (total_.defined()) {
     total_ += value.to(total_.device());
   } else {

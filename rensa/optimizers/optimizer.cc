@@ -9,6 +9,7 @@
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"
 #include "rensa/device/operations.h"
+#include "rensa/device/tracer.h"
 
 namespace rensa {
 
@@ -194,7 +195,20 @@ void Optimizer::update() const {
   for (const Group& group : groups) update_group(group, state_);
 }
 
+std::int64_t Optimizer::t() const {
+  stay_eager("it asks an optimizer for its t");
+  return state_->t;
+}
+std::int64_t Optimizer::epoch() const {
+  stay_eager("it asks an optimizer for its epoch");
+  return state_->epoch;
+}
+void Optimizer::new_epoch() const {
+  host_effect([state = state_] { ++state->epoch; });
+}
+
 double& Optimizer::attribute(const std::string& name) const {
+  stay_eager("it asks an optimizer for a hyperparameter");
   double* value = state_->attribute(name);
   if (!value) {
     throw ValueError(fmt::format("{}: no hyperparameter \"{}\"", state_->name(), name));

@@ -69,9 +69,11 @@ class Optimizer {
     return loss;
   }
 
-  std::int64_t t() const { return state_->t; }
-  std::int64_t epoch() const { return state_->epoch; }
-  void new_epoch() const { ++state_->epoch; }
+  /// Updates, and new_epoch() calls, so far. A captured step that asks for them, or for a
+  /// hyperparameter, stays eager: its replays would not ask again.
+  std::int64_t t() const;
+  std::int64_t epoch() const;
+  void new_epoch() const;
   /// The named hyperparameter, readable and writable. Throws ValueError for a name there is not.
   double& attribute(const std::string& name) const;
   const std::shared_ptr<OptimizerState>& state() const { return state_; }

@@ -375,6 +375,21 @@ Program second_model(Device device, bool training) {
           [link] { return std::vector<Array>{link->w.array()}; }};
 }
 
+/// A target network, as reinforcement learning has it.
+Program parameters_that_are_copied(Device device) {
+  auto link = shared(Weighted()), target = shared(Weighted());
+  link->to(device);
+  target->to(device);
+  auto optimizer = shared(optimizers::SGD(0.01));
+  optimizer->setup(*link);
+  return {[=](const Variable& x) {
+            Variable loss = optimizer->update(*link, x), before = constant((*target)(x).array());
+            target->copyparams(*link);
+            return loss + before;
+          },
+          [](int) {}, [target] { return std::vector<Array>{target->w.array()}; }};
+}
+
 // --- host code -----------------------------------------------------------------------------------
 
 Program counter_that_is_read(Device) {
@@ -388,6 +403,45 @@ Program counter_that_is_read(Device) {
 Program host_counter(Device) {
   auto n = shared(0);
   return {[n](const Variable& x) { return x * static_cast<float>(++*n); }};
+}
+
+Program hyperparameter(Device device) {
+  auto link = shared(Weighted());
+  link->to(device);
+  auto optimizer = shared(optimizers::SGD(0.01));
+  optimizer->setup(*link);
+  return {[link, optimizer](const Variable& x) {
+            optimizer->lr() *= 0.5;
+            return optimizer->update(*link, x);
+          },
+          [](int) {}, [link] { return std::vector<Array>{link->w.array()}; }};
+}
+
+Program summary(Device) {
+  auto sum = shared(Summary());
+  return {[sum](const Variable& x) {
+            Variable y = F::sum(x);
+            sum->add(y.array());
+            return y;
+          },
+          [](int) {},
+          [sum] { return std::vector<Array>{xp::array(static_cast<float>(sum->mean()), cpu())}; }};
+}
+
+Program gradient_now_and_then(Device device) {
+  auto link = shared(Weighted());
+  link->to(device);
+  auto n = shared(0);
+  return {[link, n](const Variable& x) {
+            if (++*n % 2 == 0) link->w.set_grad(link->w.array());
+            else link->cleargrads();
+            return x + 1;
+          },
+          [](int) {},
+          [link] {
+            Array g = link->w.grad();
+            return g.defined() ? std::vector<Array>{g} : std::vector<Array>();
+          }};
 }
 
 Program host_counter_of_a_branch(Device) {
@@ -492,6 +546,10 @@ std::vector<Row> rows() {
       {"gradients_that_add_up", gradients_that_add_up, "reads another array float32 (3,)"},
       {"second_model", [](Device d) { return second_model(d, false); }, nullptr},
       {"second_model_in_training", [](Device d) { return second_model(d, true); }, nullptr},
+      {"parameters_that_are_copied", parameters_that_are_copied, nullptr},
+      {"hyperparameter", hyperparameter, "asks an optimizer"},
+      {"summary", summary, "adds to a Summary"},
+      {"gradient_now_and_then", gradient_now_and_then, "what it does on the host"},
       {"counter_that_is_read", counter_that_is_read, "reads a Counter"},
       {"host_counter", host_counter, "has other numbers"},
       {"host_counter_of_a_branch", host_counter_of_a_branch, " was "},
