@@ -265,8 +265,8 @@ Program states_that_change_places(Device device) {
   return {[states](const Variable& x) {
             Variable a = states->first, b = states->second;
             states->first = b;
-            states->second = a + x;
-            return a - b;
+            states->second = a;
+            return (a - b) * x;
           },
           [](int) {},
           [states] {
@@ -311,6 +311,18 @@ Program state_set_by_the_caller(Device device) {
             if (i % 3 == 0) *h = xp::full({3}, static_cast<float>(i), float32, device);
           },
           [h] { return std::vector<Array>{h->array()}; }};
+}
+
+Program state_of_another_object(Device) {
+  auto y = shared(State());
+  return {[y](const Variable& x) {
+            *y = x * 2;
+            return x + 1;
+          },
+          [y](int i) {
+            if (i % 6 == 0) *y = State();
+          },
+          [y] { return std::vector<Array>{y->array()}; }};
 }
 
 Program kept_result(Device device) {
@@ -540,6 +552,7 @@ std::vector<Row> rows() {
       {"states_of_one_array", states_of_one_array, nullptr},
       {"states_as_they_were", states_as_they_were, nullptr},
       {"state_set_by_the_caller", state_set_by_the_caller, nullptr},
+      {"state_of_another_object", state_of_another_object, nullptr},
       {"kept_result", kept_result, nullptr},
       {"averages", averages, nullptr},
       {"replaced_persistent", replaced_persistent, "reads another array float32 (3,)"},
