@@ -166,7 +166,8 @@ template <class Self> class ArrayMethods {
   [[nodiscard]] Array trace(std::int64_t offset = 0, int axis1 = 0, int axis2 = 1) const;
   Array trace(const xp::TraceOptions& options) const;
   [[nodiscard]] Array conj() const;
-  [[nodiscard]] Array real() const;  // a view where this array is complex
+  [[nodiscard]] Array conjugate() const;  // the same
+  [[nodiscard]] Array real() const;       // a view where this array is complex
   [[nodiscard]] Array imag() const;
   Array round(int decimals = 0, const xp::UfuncOptions& options = {}) const;
   Array clip(const Bound& least, const Bound& most = none,

@@ -199,16 +199,23 @@ Array nan_to_num(const Array& a, double nan, std::optional<double> posinf,
   });
 }
 
-Array sinc(const Array& a) {
-  rensa::detail::check_defined("sinc", a);
-  Array x = is_integral(a) ? a.astype(float64) : a;
-  return rensa::detail::elementwise("sinc", Ufunc::sinc, {x}, nullptr);
+namespace {
+
+// Integers count as float64 where no dtype is given.
+Array of_floats(const char* name, Ufunc ufunc, const Array& a, const UfuncOptions& options) {
+  rensa::detail::check_defined(name, a);
+  Array x = is_integral(a) && !options.dtype ? a.astype(float64) : a;
+  return rensa::detail::elementwise(name, ufunc, {x}, options);
 }
 
-Array i0(const Array& a) {
-  rensa::detail::check_defined("i0", a);
-  Array x = is_integral(a) ? a.astype(float64) : a;
-  return rensa::detail::elementwise("i0", Ufunc::bessel_i0, {x}, nullptr);
+}  // namespace
+
+Array sinc(const Array& a, const UfuncOptions& options) {
+  return of_floats("sinc", Ufunc::sinc, a, options);
+}
+
+Array i0(const Array& a, const UfuncOptions& options) {
+  return of_floats("i0", Ufunc::bessel_i0, a, options);
 }
 
 Array real_if_close(const Array& a, double tol) {

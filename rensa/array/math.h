@@ -69,10 +69,10 @@ bool isrealobj(const Array& a);
 
 // --- floating functions --------------------------------------------------------------------------
 /// sin(pi a) / (pi a), 1 at 0. bool and integers give float64.
-[[nodiscard]] Array sinc(const Array& a);
+Array sinc(const Array& a, const UfuncOptions& options = {});
 /// The modified Bessel function of the first kind and order 0. bool and integers give float64;
 /// throws DtypeError for complex numbers.
-[[nodiscard]] Array i0(const Array& a);
+Array i0(const Array& a, const UfuncOptions& options = {});
 /// The real part (a view) where every imaginary part is smaller than `tol` times the dtype's eps,
 /// or than `tol` itself where that is 1 or less; else `a`. Real arrays come back as they are. Waits
 /// for the device where `a` is complex.

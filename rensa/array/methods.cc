@@ -193,6 +193,7 @@ Array ArrayMethods<Self>::trace(std::int64_t offset, int axis1, int axis2) const
 template <class Self> Array ArrayMethods<Self>::conj() const {
   return dtype() == bool_ ? array().copy() : xp::conj(array());
 }
+template <class Self> Array ArrayMethods<Self>::conjugate() const { return conj(); }
 template <class Self> Array ArrayMethods<Self>::real() const { return xp::real(array()); }
 template <class Self> Array ArrayMethods<Self>::imag() const { return xp::imag(array()); }
 template <class Self>

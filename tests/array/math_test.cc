@@ -35,8 +35,10 @@ void add_elementwise(Routines& table) {
     };
   }
   const std::map<std::string, One> ones = {
-      {"real", xp::real}, {"imag", xp::imag}, {"iscomplex", xp::iscomplex}, {"isreal", xp::isreal},
-      {"conj", xp::conj}, {"sinc", xp::sinc}, {"invert", xp::invert},       {"fix", xp::fix}};
+      {"real", xp::real},           {"imag", xp::imag},
+      {"iscomplex", xp::iscomplex}, {"isreal", xp::isreal},
+      {"conj", xp::conj},           {"sinc", [](const Array& a) { return xp::sinc(a); }},
+      {"invert", xp::invert},       {"fix", xp::fix}};
   for (const auto& [name, f] : ones) {
     table[name] = [f = f](const Call& c) -> List { return {f(c.in[0])}; };
   }

@@ -409,6 +409,22 @@ TEST(Options, EmptyBracesAreTheDefaults) {
   }
 }
 
+TEST(Options, OfSincAndI0) {
+  for (Device device : testing::test_devices()) {
+    Array a = xp::array({0, 1, 2}, device), out = xp::full({3}, 7, float32, device);
+    const std::function<Array(const xp::UfuncOptions&)> routines[] = {
+        [&](const auto& o) { return xp::sinc(a, o); }, [&](const auto& o) { return xp::i0(a, o); }};
+    for (const auto& routine : routines) {
+      EXPECT_EQ(routine({}).dtype(), float64);
+      EXPECT_EQ(routine({.dtype = float32, .casting = "unsafe"}).dtype(), float32);
+      EXPECT_EQ(routine({.out = out, .where = a < 2}).data(), out.data());
+      EXPECT_EQ(out.to_vector<double>()[0], 1);
+      EXPECT_EQ(out.to_vector<double>()[2], 7);
+    }
+    EXPECT_TRUE(xp::array_equal(a.conjugate(), a));
+  }
+}
+
 TEST(Options, MasksAreChecked) {
   for (Device device : testing::test_devices()) {
     Array a = xp::ones({3}, float32, device), above = xp::ones({2, 3}, bool_, device);
