@@ -45,6 +45,8 @@ Array RecordedStates::add(const std::shared_ptr<StateBody>& state, bool reads) {
 }
 
 void RecordedStates::settle(const Outline& outline) {
+  // Those of links that lived within the step leave nothing.
+  std::erase_if(entries_, [](const Entry& entry) { return entry.state.expired(); });
   std::unordered_set<const Storage*> taken;  // by one State, so that no other one may lie there
   for (const Entry& entry : entries_) {
     if (entry.before.defined()) taken.insert(entry.before.storage().get());

@@ -91,7 +91,7 @@ TEST(State, IsAValue) {
   }
   State moved = std::move(h);
   EXPECT_EQ(moved.item<float>(), 1);
-  EXPECT_FALSE(h.defined());  // NOLINT(bugprone-use-after-move)
+  EXPECT_FALSE(h.defined());  // NOLINT(bugprone-use-after-move,clang-analyzer-cplusplus.Move)
   h = copy;
   EXPECT_EQ(h.item<float>(), 2);
   copy = State();
@@ -107,7 +107,7 @@ TEST(Counter, IsAValue) {
   EXPECT_EQ(copy.value(), 6);
   Counter moved = std::move(copy);
   EXPECT_EQ(moved, 6);
-  copy = n;  // NOLINT(bugprone-use-after-move)
+  copy = n;  // NOLINT(bugprone-use-after-move,clang-analyzer-cplusplus.Move)
   EXPECT_EQ(copy, 3);
   copy = 0;
   EXPECT_EQ(copy, 0);

@@ -325,6 +325,15 @@ Program state_of_another_object(Device) {
           [y] { return std::vector<Array>{y->array()}; }};
 }
 
+Program state_within_the_step(Device device) {
+  return {[device](const Variable& x) {
+    State h;
+    h = zeros(device);
+    for (int i = 0; i < 3; ++i) h = h.value() * 0.5f + x;
+    return h.value();
+  }};
+}
+
 Program kept_result(Device device) {
   auto model = shared(L::Classifier(
       Averages(), [](const Variable& y, const Variable& t) { return F::sum(y * t); },
@@ -553,6 +562,7 @@ std::vector<Row> rows() {
       {"states_as_they_were", states_as_they_were, nullptr},
       {"state_set_by_the_caller", state_set_by_the_caller, nullptr},
       {"state_of_another_object", state_of_another_object, nullptr},
+      {"state_within_the_step", state_within_the_step, nullptr},
       {"kept_result", kept_result, nullptr},
       {"averages", averages, nullptr},
       {"replaced_persistent", replaced_persistent, "reads another array float32 (3,)"},
