@@ -86,6 +86,7 @@ Run record(const CaptureCache::Step& step, const Variables& inputs) {
 struct Entry {
   Signature signature;
   bool eager_only = false;
+  bool cold = false;    // what it was warmed up for is no more
   bool traced = false;  // the members below say something
   Outline outline;      // of the latest run that was recorded
   RecordedStates states;
@@ -98,7 +99,7 @@ struct Entry {
   std::vector<Storage*> changed;  // what each replay writes to that others see
   std::vector<Storage*> shared;   // what others held when the recording was made
   int replays = 0;                // since then
-  int short_lives = 0;            // recordings in a row that were of little use
+  int useless = 0;                // recordings in a row that were not replayed
 
   /// Whether it belongs to something that is no more: a model that was moved or replaced.
   bool gone() const {
@@ -116,13 +117,13 @@ struct Entry {
     shared.clear();
     replay = nullptr;
     recording = nullptr;
+    replays = 0;
     states = {};
   }
 };
 
 constexpr int kMostDifferences = 2;
-constexpr int kMostShortLives = 3;
-constexpr int kShortLife = 8;     // replays
+constexpr int kMostUseless = 3;
 constexpr int kDebugAudit = 100;  // debug mode audits so often
 
 }  // namespace
@@ -140,7 +141,12 @@ struct CaptureCache::Impl {
     }
     Signature signature = signature_of(inputs);
     auto found = find(signature);
-    if (found == entries.end()) return warm_up(step, inputs, std::move(signature));
+    if (found == entries.end()) return warm_up(step, inputs, std::move(signature), 0);
+    if (found->cold && !found->eager_only) {
+      int useless = found->useless;
+      entries.erase(found);
+      return warm_up(step, inputs, std::move(signature), useless);
+    }
     entries.splice(entries.begin(), entries, found);
     if (found->replay && found->stale()) retire(*found);
     if (found->eager_only) {
@@ -155,26 +161,25 @@ struct CaptureCache::Impl {
   /// knows of no States yet.
   std::list<Entry>::iterator find(const Signature& signature) {
     auto unknown = entries.end();
-    for (auto entry = entries.begin(); entry != entries.end();) {
-      if (entry->signature != signature) {
-        ++entry;
-      } else if (entry->gone()) {
-        entry = entries.erase(entry);
-      } else if (entry->traced && entry->states.fit()) {
-        return entry;
-      } else {
-        if (!entry->traced && unknown == entries.end()) unknown = entry;
-        ++entry;
+    for (auto entry = entries.begin(); entry != entries.end(); ++entry) {
+      if (entry->signature != signature) continue;
+      if (entry->gone()) {
+        retire(*entry);
+        entry->cold = true;
       }
+      if (entry->traced && entry->states.fit()) return entry;
+      if (!entry->traced && unknown == entries.end()) unknown = entry;
     }
     return unknown;
   }
 
   /// The first run: parameters and optimizer states come into being, library plans are chosen.
-  Variables warm_up(const Step& step, const Variables& inputs, Signature signature) {
+  Variables warm_up(const Step& step, const Variables& inputs, Signature signature, int useless) {
     Variables results = detached(step(inputs));
     ++stats.warmups;
-    entries.emplace_front().signature = std::move(signature);
+    Entry& entry = entries.emplace_front();
+    entry.signature = std::move(signature);
+    entry.useless = useless;
     if (entries.size() > static_cast<std::size_t>(options.max_signatures)) entries.pop_back();
     return results;
   }
@@ -263,12 +268,13 @@ struct CaptureCache::Impl {
     return shared;
   }
 
-  /// The recording has become stale. Where that happens again and again it is of no use.
+  /// What was recorded no longer holds. Where that happens again and again before a replay, there
+  /// is no use in it.
   void retire(Entry& entry) {
-    entry.short_lives = entry.replays < kShortLife ? entry.short_lives + 1 : 0;
+    entry.useless = entry.replays == 0 ? entry.useless + 1 : 0;
     entry.forget();
-    if (entry.short_lives < kMostShortLives) return;
-    stay_eager(entry, "arrays that it works with or leaves behind are replaced between its calls");
+    if (entry.useless < kMostUseless) return;
+    stay_eager(entry, "what it works with or leaves behind is replaced between its calls");
   }
 
   bool audit_is_due(const Entry& entry) const {

@@ -313,14 +313,14 @@ Program state_set_by_the_caller(Device device) {
           [h] { return std::vector<Array>{h->array()}; }};
 }
 
-Program state_of_another_object(Device) {
+Program state_of_another_object(Device, int every) {
   auto y = shared(State());
   return {[y](const Variable& x) {
             *y = x * 2;
             return x + 1;
           },
-          [y](int i) {
-            if (i % 6 == 0) *y = State();
+          [y, every](int i) {
+            if (i % every == 0) *y = State();
           },
           [y] { return std::vector<Array>{y->array()}; }};
 }
@@ -561,7 +561,10 @@ std::vector<Row> rows() {
       {"states_of_one_array", states_of_one_array, nullptr},
       {"states_as_they_were", states_as_they_were, nullptr},
       {"state_set_by_the_caller", state_set_by_the_caller, nullptr},
-      {"state_of_another_object", state_of_another_object, nullptr},
+      {"state_of_another_object_now_and_then",
+       [](Device d) { return state_of_another_object(d, 6); }, nullptr},
+      {"state_of_another_object_each_time", [](Device d) { return state_of_another_object(d, 1); },
+       "replaced between its calls"},
       {"state_within_the_step", state_within_the_step, nullptr},
       {"kept_result", kept_result, nullptr},
       {"averages", averages, nullptr},
