@@ -46,8 +46,8 @@ struct ElementwiseArgument {
   Scalar scalar;
 };
 /// Any row of ops.def, internal ones too: broadcasts, promotes, allocates (or writes `out`), runs.
-[[nodiscard]] Array elementwise(Ufunc ufunc, std::initializer_list<ElementwiseArgument> arguments,
-                                const Array* out = nullptr);
+Array elementwise(Ufunc ufunc, std::initializer_list<ElementwiseArgument> arguments,
+                  const Array* out = nullptr);
 
 // --- reductions (array/reduce.cc)
 // ------------------------------------------------------------------
