@@ -32,21 +32,22 @@ template <class L>
 using item_of =
     typename std::iterator_traits<decltype(std::begin(std::declval<const L&>()))>::value_type;
 
+template <class L>
+concept List = !ArrayLike<L> && !Element<L> && requires(const L& l) {
+  std::begin(l) != std::end(l);
+};
+
 /// How deep a container of containers of numbers is; 0 for a number, -1 for anything else.
 template <class L> constexpr int list_depth() {
-  if constexpr (ArrayLike<L>) {
-    return -1;
-  } else if constexpr (Element<L>) {
+  if constexpr (Element<L> && !ArrayLike<L>) {
     return 0;
-  } else if constexpr (requires(const L& l) { std::begin(l) != std::end(l); }) {
-    if constexpr (std::same_as<std::remove_cv_t<item_of<L>>, L>) return -1;
-    else
-      return list_depth<std::remove_cv_t<item_of<L>>>() < 0
-                 ? -1
-                 : list_depth<std::remove_cv_t<item_of<L>>>() + 1;
-  } else {
-    return -1;
+  } else if constexpr (List<L>) {
+    using Item = std::remove_cv_t<item_of<L>>;
+    if constexpr (!std::same_as<Item, L>) {
+      if (list_depth<Item>() >= 0) return list_depth<Item>() + 1;
+    }
   }
+  return -1;
 }
 
 template <class L> struct LeafOf {
