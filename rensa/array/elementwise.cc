@@ -380,10 +380,7 @@ Array detail::elementwise(const char* name, Ufunc ufunc, Arguments arguments,
   };
   if (!options.where) return result_in(options.out.get());
   const Array& mask = *options.where;
-  check_defined(name, mask);
-  if (mask.dtype() != bool_) {
-    throw DtypeError(fmt::format("{}: where takes bool, not {}", name, mask.view().describe()));
-  }
+  check_bool_mask(name, mask);
   Array result = result_in(nullptr);
   if (!options.out) {
     return elementwise(name, Ufunc::where, {mask, result, xp::zeros_like(result)}, nullptr);

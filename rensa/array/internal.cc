@@ -106,6 +106,19 @@ void check_defined(const char* operation, const Array& a) {
                   operation));
 }
 
+void check_bool_mask(const char* operation, const Array& mask) {
+  check_defined(operation, mask);
+  if (mask.dtype() == bool_) return;
+  throw DtypeError(fmt::format("{}: where takes bool, not {}", operation, mask.view().describe()));
+}
+
+void check_mask(const char* operation, const Array& mask, const Array& a) {
+  check_bool_mask(operation, mask);
+  if (broadcast_shapes(operation, mask.shape(), a.shape()) == a.shape()) return;
+  throw ShapeError(fmt::format("{}: the mask {} does not broadcast to {}", operation,
+                               mask.view().describe(), a.view().describe()));
+}
+
 void check_writable(const char* operation, const Array& out) {
   const ArrayView& view = out.view();
   for (int i = 0; i < view.ndim(); ++i) {

@@ -88,8 +88,10 @@ Array deliver(const char* operation, const Array& result, const ArrayOption& out
 Array product_with(const char* operation, const Array& a, const Array& b, std::array<int, 3> cores,
                    const xp::MatmulOptions& options, Array (*product)(const Array&, const Array&));
 
-/// Throws DtypeError, ShapeError naming `operation` unless `mask` is bool and broadcasts to a's
-/// shape.
+/// Throws DtypeError naming `operation` unless `mask` is bool.
+void check_bool_mask(const char* operation, const Array& mask);
+
+/// check_bool_mask; throws ShapeError too unless the mask broadcasts to a's shape.
 void check_mask(const char* operation, const Array& mask, const Array& a);
 
 /// Whether an integer number lies outside of an integer dtype.

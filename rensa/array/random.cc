@@ -266,18 +266,6 @@ Seed::Seed(const Array& numbers) {
   value_ = Seed(numbers.astype(uint64, false).to_vector<std::uint64_t>()).value();
 }
 
-namespace {
-
-void check_drawn_on(const char* operation, Placement wanted, Device generator) {
-  if (!wanted.given() || wanted.device() == generator) return;
-  throw DeviceError(
-      fmt::format("{}: wanted on {}, and the generator draws on {}; make one with "
-                  "random::default_rng(seed, device)",
-                  operation, wanted.device().str(), generator.str()));
-}
-
-}  // namespace
-
 Size DrawOptions::drawn_size() const { return !size.given() && out ? Size((*out).shape()) : size; }
 
 Dtype DrawOptions::drawn_dtype(Dtype usual) const {
@@ -292,18 +280,17 @@ Array DrawOptions::finish(const char* operation, const Array& drawn) const {
   return rensa::detail::deliver(operation, drawn, out);
 }
 
-const DrawOptions& DrawOptions::on(const char* operation, Device generator) const {
-  check_drawn_on(operation, device, generator);
-  return *this;
-}
-
 void Generator::check_own_device(const char* operation, Placement device) const {
-  check_drawn_on(operation, device, device_);
+  if (!device.given() || device.device() == device_) return;
+  throw DeviceError(
+      fmt::format("{}: wanted on {}, and the generator draws on {}; make one with "
+                  "random::default_rng(seed, device)",
+                  operation, device.device().str(), device_.str()));
 }
 
 Array Generator::randint(std::int64_t low, std::int64_t high, const DrawOptions& o) const {
-  return o.on("randint", device_)
-      .finish("randint", randint(low, high, o.drawn_size(), o.drawn_dtype(int64)));
+  check_own_device("randint", o.device);
+  return o.finish("randint", randint(low, high, o.drawn_size(), o.drawn_dtype(int64)));
 }
 
 // --- uniforms and integers

@@ -75,8 +75,6 @@ struct DrawOptions {
   Size drawn_size() const;
   Dtype drawn_dtype(Dtype usual) const;
   Placement drawn_device() const;
-  /// These; throws DeviceError where they name another device than the generator's.
-  const DrawOptions& on(const char* operation, Device generator) const;
   /// `drawn`, or `out` with its values.
   [[nodiscard]] Array finish(const char* operation, const Array& drawn) const;
 };
@@ -292,23 +290,26 @@ class Generator {
     check_own_device("integers", options.device);
     return integers(low, high, options.size, options.dtype, options.endpoint);
   }
-#define RENSA_DRAW_0(name, usual)                                                          \
-  Array name(const DrawOptions& o) const {                                                 \
-    return o.on(#name, device_).finish(#name, name(o.drawn_size(), o.drawn_dtype(usual))); \
+#define RENSA_DRAW_0(name, usual)                                       \
+  Array name(const DrawOptions& o) const {                              \
+    check_own_device(#name, o.device);                                  \
+    return o.finish(#name, name(o.drawn_size(), o.drawn_dtype(usual))); \
   }
-#define RENSA_DRAW_1(name, usual)                                                             \
-  Array name(const Parameter& a, const DrawOptions& o) const {                                \
-    return o.on(#name, device_).finish(#name, name(a, o.drawn_size(), o.drawn_dtype(usual))); \
+#define RENSA_DRAW_1(name, usual)                                          \
+  Array name(const Parameter& a, const DrawOptions& o) const {             \
+    check_own_device(#name, o.device);                                     \
+    return o.finish(#name, name(a, o.drawn_size(), o.drawn_dtype(usual))); \
   }
-#define RENSA_DRAW_2(name, usual)                                                                \
-  Array name(const Parameter& a, const Parameter& b, const DrawOptions& o) const {               \
-    return o.on(#name, device_).finish(#name, name(a, b, o.drawn_size(), o.drawn_dtype(usual))); \
+#define RENSA_DRAW_2(name, usual)                                                  \
+  Array name(const Parameter& a, const Parameter& b, const DrawOptions& o) const { \
+    check_own_device(#name, o.device);                                             \
+    return o.finish(#name, name(a, b, o.drawn_size(), o.drawn_dtype(usual)));      \
   }
 #define RENSA_DRAW_3(name, usual)                                                              \
   Array name(const Parameter& a, const Parameter& b, const Parameter& c, const DrawOptions& o) \
       const {                                                                                  \
-    return o.on(#name, device_)                                                                \
-        .finish(#name, name(a, b, c, o.drawn_size(), o.drawn_dtype(usual)));                   \
+    check_own_device(#name, o.device);                                                         \
+    return o.finish(#name, name(a, b, c, o.drawn_size(), o.drawn_dtype(usual)));               \
   }
 #define RENSA_DRAW_USUAL_1(name, usual, a) \
   RENSA_DRAW_1(name, usual)                \
@@ -325,6 +326,7 @@ class Generator {
 #undef RENSA_DRAW_USUAL_2
 
  private:
+  /// Throws DeviceError where options name another device than the generator's.
   void check_own_device(const char* operation, Placement device) const;
   std::shared_ptr<detail::GeneratorSource> source_;
   Device device_;

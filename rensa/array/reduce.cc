@@ -135,21 +135,6 @@ Scalar neutral_of(const char* name, Reduction reduction, const std::optional<Sca
   return *initial;
 }
 
-}  // namespace
-
-void detail::check_mask(const char* operation, const Array& mask, const Array& a) {
-  check_defined(operation, mask);
-  if (mask.dtype() != bool_) {
-    throw DtypeError(
-        fmt::format("{}: where takes bool, not {}", operation, mask.view().describe()));
-  }
-  if (broadcast_shapes(operation, mask.shape(), a.shape()) == a.shape()) return;
-  throw ShapeError(fmt::format("{}: the mask {} does not broadcast to {}", operation,
-                               mask.view().describe(), a.view().describe()));
-}
-
-namespace {
-
 Array masked(const char* name, Reduction reduction, const Array& a,
              const xp::ReduceOptions& options) {
   detail::check_mask(name, *options.where, a);

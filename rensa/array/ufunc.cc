@@ -284,10 +284,7 @@ Array BinaryUfunc::reduce(const Array& a, const UfuncReduceOptions& options) con
   }
   Array in = axes_in_front(a.astype(dtype, false), axes), mask;
   if (options.where) {
-    if ((*options.where).dtype() != bool_) {
-      throw DtypeError(fmt::format("{}: where takes bool, not {}", operation,
-                                   (*options.where).view().describe()));
-    }
+    rensa::detail::check_mask(operation, *options.where, a);
     mask = axes_in_front((*options.where).broadcast_to(a.shape()), axes);
   }
   Array result = fold(*this, in, options.initial, options.where ? &mask : nullptr);
