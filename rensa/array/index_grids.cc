@@ -105,10 +105,12 @@ char checked_order(const char* name, Order order) {
 }  // namespace
 
 std::vector<Array> diag_indices(std::int64_t n, int ndim, Placement device) {
-  Array places = arange(0, n, 1, int64, device);
-  auto indices = host_list<Array>("diag_indices", std::max(ndim, 0));
-  for (int i = 0; i < ndim; ++i) indices.push_back(places);
-  return indices;
+  if (ndim > kMaxNdim) {
+    throw ShapeError(
+        fmt::format("diag_indices: an array has at most {} dimensions, not {}", kMaxNdim, ndim));
+  }
+  return std::vector<Array>(static_cast<std::size_t>(std::max(ndim, 0)),
+                            arange(0, n, 1, int64, device));
 }
 
 std::vector<Array> diag_indices_from(const Array& a) {

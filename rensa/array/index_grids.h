@@ -13,6 +13,7 @@
 namespace rensa::xp {
 
 // --- indices of parts of a matrix: one int64 array for each axis ---------------------------------
+/// Of the main diagonal of an array of `ndim` extents n, at most 8 of them.
 [[nodiscard]] std::vector<Array> diag_indices(std::int64_t n, int ndim = 2, Placement device = {});
 /// Of the main diagonal of an array whose extents are all equal, on its device.
 [[nodiscard]] std::vector<Array> diag_indices_from(const Array& a);

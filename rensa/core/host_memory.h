@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <new>
 #include <stdexcept>
 #include <utility>
@@ -10,9 +11,17 @@
 
 namespace rensa {
 
-/// The most bytes that one array or buffer may ask for: twice what the machine has (to ask for more
-/// is a mistake, though the system might promise it), or what limit_host_memory() was told.
+/// The most bytes that one array or buffer may ask for: the machine's memory, or what the process's
+/// control group (a container, a batch system's job) has of it, and the swap; or what
+/// limit_host_memory() was told. The system might promise more, and kill the process that writes
+/// it.
 std::int64_t most_host_memory();
+
+/// The least memory that the control groups grant which `membership` (as /proc/self/cgroup) names,
+/// of version 1 or 2, and those above them; `groups` is where they are mounted. The greatest number
+/// where none is limited.
+std::int64_t memory_of_group(const std::filesystem::path& groups,
+                             const std::filesystem::path& membership);
 
 /// For tests of what is beyond. Returns the limit that was.
 std::int64_t limit_host_memory(std::int64_t bytes);
