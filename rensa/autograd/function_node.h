@@ -16,7 +16,6 @@
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -69,8 +68,8 @@ class FunctionNode : public std::enable_shared_from_this<FunctionNode> {
 
  protected:
   // Called in forward; what is not asked for here is not kept.
-  void retain_inputs(std::initializer_list<int> indexes) { retained_inputs_ = indexes; }
-  void retain_outputs(std::initializer_list<int> indexes) { retained_outputs_ = indexes; }
+  void retain_inputs(Indexes indexes) { retained_inputs_ = std::move(indexes); }
+  void retain_outputs(Indexes indexes) { retained_outputs_ = std::move(indexes); }
   // Called in backward: variables linked to the graph, in the order they were asked for. Throw
   // ValueError where the array was changed in place since forward.
   Variables get_retained_inputs();

@@ -2,6 +2,7 @@
 #include "rensa/functions/activation.h"
 
 #include "rensa/array/softmax.h"
+#include "rensa/functions/differentiable.h"
 #include "rensa/functions/math.h"
 #include "rensa/functions/node_templates.h"
 
@@ -30,20 +31,6 @@ struct Relu {
   }
 };
 
-struct Sigmoid {
-  static constexpr const char* name = "sigmoid";
-  static constexpr Keep keep = Keep::output;
-  static Array forward(const Array& x) { return xp::elementwise(Ufunc::sigmoid, {x}); }
-  static Variable backward(const Variable& y, const Variable& gy) { return gy * y * (1 - y); }
-};
-
-struct Tanh {
-  static constexpr const char* name = "tanh";
-  static constexpr Keep keep = Keep::output;
-  static Array forward(const Array& x) { return xp::tanh(x); }
-  static Variable backward(const Variable& y, const Variable& gy) { return gy * (1 - y * y); }
-};
-
 struct Softmax {
   static constexpr const char* name = "softmax";
   static constexpr Keep keep = Keep::output;
@@ -65,8 +52,25 @@ struct LogSoftmax {
 }  // namespace
 
 Variable relu(const Variable& x) { return unary<Relu>(x); }
-Variable sigmoid(const Variable& x) { return unary<Sigmoid>(x); }
-Variable tanh(const Variable& x) { return unary<Tanh>(x); }
+Variable sigmoid(const Variable& x) { return differentiable(rows::sigmoid, {x})[0]; }
+Variable tanh(const Variable& x) { return differentiable(rows::tanh, {x})[0]; }
+Variable softplus(const Variable& x, double beta) {
+  return differentiable(rows::softplus, {x}, {beta})[0];
+}
+Variable leaky_relu(const Variable& x, double slope) {
+  return differentiable(rows::leaky_relu, {x}, {slope})[0];
+}
+Variable elu(const Variable& x, double alpha) { return differentiable(rows::elu, {x}, {alpha})[0]; }
+Variable selu(const Variable& x, double alpha, double scale) {
+  return differentiable(rows::selu, {x}, {alpha, scale})[0];
+}
+Variable gelu(const Variable& x) { return differentiable(rows::gelu, {x})[0]; }
+Variable silu(const Variable& x) { return differentiable(rows::silu, {x})[0]; }
+Variable hard_sigmoid(const Variable& x) { return differentiable(rows::hard_sigmoid, {x})[0]; }
+Variable clipped_relu(const Variable& x, double z) {
+  return differentiable(rows::clipped_relu, {x}, {z})[0];
+}
+Variable relu6(const Variable& x) { return clipped_relu(x, 6); }
 Variable softmax(const Variable& x, int axis) { return unary<Softmax>(x, axis); }
 Variable log_softmax(const Variable& x, int axis) { return unary<LogSoftmax>(x, axis); }
 

@@ -2,6 +2,7 @@
 #include "rensa/functions/math.h"
 
 #include "rensa/functions/array.h"
+#include "rensa/functions/differentiable.h"
 #include "rensa/functions/node_templates.h"
 
 namespace rensa::functions {
@@ -256,6 +257,7 @@ Variable exp(const Variable& x) { return unary<Exp>(x); }
 Variable log(const Variable& x) { return unary<Log>(x); }
 Variable sin(const Variable& x) { return unary<Sin>(x); }
 Variable cos(const Variable& x) { return unary<Cos>(x); }
+Variable erf(const Variable& x) { return differentiable(rows::erf, {x})[0]; }
 Variable absolute(const Variable& x) { return unary<Absolute>(x); }
 
 Variable sum(const Variable& x, Axes axis, bool keepdims) {

@@ -22,6 +22,8 @@ namespace functions {
 [[nodiscard]] Variable log(const Variable& x);
 [[nodiscard]] Variable sin(const Variable& x);
 [[nodiscard]] Variable cos(const Variable& x);
+/// 2 / sqrt(pi) * the integral of exp(-t * t) from 0 to x.
+[[nodiscard]] Variable erf(const Variable& x);
 /// |x|; the gradient at 0 is 0.
 [[nodiscard]] Variable absolute(const Variable& x);
 

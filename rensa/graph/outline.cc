@@ -12,6 +12,7 @@
 
 #include "rensa/device/compare_operations.h"
 #include "rensa/device/operations.h"
+#include "rensa/device/pointwise_operations.h"
 #include "rensa/device/random_operations.h"
 #include "rensa/device/runtime_kernel.h"
 #include "rensa/device/signal_operations.h"
@@ -58,6 +59,9 @@ void put(Numbers& numbers, const Closeness& closeness) {
 // make them other ones from call to call.
 void put(Numbers& numbers, const Elementwise& op) {
   for (int k = 0; k < op.num_inputs; ++k) put(numbers, op.in[k]);
+}
+void put(Numbers& numbers, const Pointwise& op) {
+  for (const ElementwiseInput& input : op.in) put(numbers, input);
 }
 void put(Numbers& numbers, const Reduce& op) { put(numbers, std::int64_t{op.axes}); }
 void put(Numbers& numbers, const Matmul& op) { put(numbers, op.alpha); }
@@ -114,7 +118,7 @@ void put_numbers_of(Numbers& numbers, const Operation& operation) {
     (void)(put_if<Kinds>(numbers, operation) || ...);
   };
   put_first_of(std::type_identity<
-               std::tuple<Elementwise, Reduce, Matmul, Arange, Random, Variates, Dropout,
+               std::tuple<Elementwise, Pointwise, Reduce, Matmul, Arange, Random, Variates, Dropout,
                           SoftmaxCrossEntropy, Accuracy, Triangle, TriangleIndices, IsClose,
                           AllClose, Sort, Correlate, Interpolate, RuntimeKernel>>());
 }

@@ -57,6 +57,7 @@ std::vector<Row> rows() {
          F::softmax_cross_entropy(Variable(x), constant(labels.to(x.device())),
                                   {.ignore_label = -n});
        }},
+      {"leaky_relu", [](const Array& x, int n) { F::leaky_relu(Variable(x), 0.1 * n); }},
       {"tril", [](const Array& x, int n) { xp::tril(x, n); }},
       {"isclose", [](const Array& x, int n) { xp::isclose(x, x, 1e-3 * n); }},
       {"partition", [](const Array& x, int n) { xp::partition(x, n); }},

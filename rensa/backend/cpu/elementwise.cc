@@ -27,21 +27,6 @@ std::int64_t grain_of(Ufunc ufunc) {
   return costly ? 8 << 10 : 32 << 10;
 }
 
-// The number as a value of the type that is computed in. Integers keep what their dtype cannot
-// hold: comparisons with them stay right.
-void make_value(const Scalar& scalar, Dtype compute, ComputeType type, void* value) {
-  auto put = [value](auto v) { std::memcpy(value, &v, sizeof(v)); };
-  switch (type) {
-    case ComputeType::i64:
-      return put(compute == bool_ ? scalar.as<bool>() : scalar.as<long long>());
-    case ComputeType::u64: return put(scalar.as<unsigned long long>());
-    case ComputeType::f32: return put(scalar.as<float>());
-    case ComputeType::f64: return put(scalar.as<double>());
-    case ComputeType::c64: return put(scalar.as<std::complex<float>>());
-    case ComputeType::c128: return put(scalar.as<std::complex<double>>());
-  }
-}
-
 struct Walk {
   ElementwiseKernel kernel;
   int num_inputs;
@@ -132,6 +117,19 @@ struct StoredWalk {
 };
 
 }  // namespace
+
+void make_value(const Scalar& scalar, Dtype compute, ComputeType type, void* value) {
+  auto put = [value](auto v) { std::memcpy(value, &v, sizeof(v)); };
+  switch (type) {
+    case ComputeType::i64:
+      return put(compute == bool_ ? scalar.as<bool>() : scalar.as<long long>());
+    case ComputeType::u64: return put(scalar.as<unsigned long long>());
+    case ComputeType::f32: return put(scalar.as<float>());
+    case ComputeType::f64: return put(scalar.as<double>());
+    case ComputeType::c64: return put(scalar.as<std::complex<float>>());
+    case ComputeType::c128: return put(scalar.as<std::complex<double>>());
+  }
+}
 
 void run_elementwise(Ufunc ufunc, Dtype compute, const Input* inputs, int num_inputs,
                      const ArrayView& output) {

@@ -16,6 +16,10 @@ struct Input {
   Scalar scalar;
 };
 
+/// The number as a value of `type`, the type that `compute` is computed in. Integers keep what
+/// their dtype cannot hold: comparisons with them stay right.
+void make_value(const Scalar& scalar, Dtype compute, ComputeType type, void* value);
+
 /// out = ufunc(inputs) computed in `compute`; see Elementwise in device/operations.h.
 void run_elementwise(Ufunc ufunc, Dtype compute, const Input* inputs, int num_inputs,
                      const ArrayView& out);

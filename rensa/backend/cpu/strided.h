@@ -61,6 +61,7 @@ class Reader {
 /// The other way: values into the elements of a view.
 class Writer {
  public:
+  Writer() = default;
   Writer(const ArrayView& view, ComputeType type);
 
   bool is_direct() const { return in_place_ && view_.ndim() <= 1; }

@@ -146,19 +146,21 @@ template <int N> struct Indexer {
     ++ndim;
   }
 #if defined(__CUDACC__)
-  /// Of the element at `index`.
-  __device__ __forceinline__ void offsets(unsigned index, std::int64_t (&offset)[N]) const {
+  /// Of the element at `index`, into the first K arrays.
+  template <int K>
+  __device__ __forceinline__ void offsets(unsigned index, std::int64_t (&offset)[K]) const {
+    static_assert(K <= N);
 #pragma unroll
-    for (int k = 0; k < N; ++k) offset[k] = 0;
+    for (int k = 0; k < K; ++k) offset[k] = 0;
     for (int axis = ndim - 1; axis > 0; --axis) {
       unsigned quotient = extent[axis].divide(index);
       unsigned position = index - quotient * extent[axis].divisor;
 #pragma unroll
-      for (int k = 0; k < N; ++k) offset[k] += position * stride[k][axis];
+      for (int k = 0; k < K; ++k) offset[k] += position * stride[k][axis];
       index = quotient;
     }
 #pragma unroll
-    for (int k = 0; k < N; ++k) offset[k] += index * stride[k][0];
+    for (int k = 0; k < K; ++k) offset[k] += index * stride[k][0];
   }
 #endif
 };

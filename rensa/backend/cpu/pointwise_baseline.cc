@@ -1,0 +1,17 @@
+// The pointwise kernels, compiled for any machine of the architecture.
+#include "rensa/backend/cpu/kernel_sources.h"
+#include "rensa/backend/cpu/pointwise_kernels.h"
+#include "rensa/core/pointwise_functors.h"
+
+namespace rensa::host {
+namespace baseline {
+#include "rensa/backend/cpu/pointwise_kernels.inc"
+}  // namespace baseline
+
+void add_pointwise_baseline(PointwiseTable& table) {
+  baseline::add_pointwise<float>(table);
+  baseline::add_pointwise<double>(table);
+  baseline::add_pointwise<complex_t<float>>(table);
+  baseline::add_pointwise<complex_t<double>>(table);
+}
+}  // namespace rensa::host

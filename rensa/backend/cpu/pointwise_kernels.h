@@ -1,0 +1,25 @@
+// The inner loops of pointwise.def's rows, over contiguous values of one type V, for each
+// instruction set.
+#pragma once
+
+#include "rensa/backend/cpu/kernels.h"
+#include "rensa/device/pointwise_rows.h"
+
+namespace rensa::host {
+
+/// out[k][i] = row(in[0][i], in[1][i], ...); an output may be an input.
+using PointwiseKernel = void (*)(std::int64_t n, const void* const* in, void* const* out);
+
+/// By row and value type; null where a row does not take the type.
+struct PointwiseTable {
+  PointwiseKernel kernel[pointwise::kNumRows][kNumComputeTypes];
+};
+/// The kernels for best_instruction_set().
+const PointwiseTable& pointwise_kernels();
+
+// Each puts the kernels that were compiled for it into the table, above those that are there.
+void add_pointwise_baseline(PointwiseTable&);
+void add_pointwise_avx2(PointwiseTable&);
+void add_pointwise_avx512(PointwiseTable&);
+
+}  // namespace rensa::host

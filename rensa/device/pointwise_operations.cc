@@ -1,0 +1,35 @@
+// The rows of pointwise.def as data, and what their operation shows of itself.
+#include <cmath>
+
+#include "rensa/core/pointwise_functors.h"
+#include "rensa/device/pointwise_rows.h"
+
+namespace rensa {
+
+namespace pointwise {
+
+#define RENSA_POINTWISE(name, rule, inputs, outputs, statements)                           \
+  constinit const PointwiseRow name{#name, static_cast<int>(Index::name), DtypeRule::rule, \
+                                    pw::num_inputs<pw::name>, pw::num_outputs<pw::name>};  \
+  static_assert(pw::num_inputs<pw::name> <= kMostPointwiseInputs);                         \
+  static_assert(pw::num_outputs<pw::name> <= kMostPointwiseOutputs);                       \
+  static_assert(DtypeRule::rule == DtypeRule::floating || DtypeRule::rule == DtypeRule::analytic);
+#include "rensa/core/pointwise.def"
+#undef RENSA_POINTWISE
+
+constinit const PointwiseRow* const kRows[kNumRows] = {
+#define RENSA_POINTWISE(name, rule, inputs, outputs, statements) &name,
+#include "rensa/core/pointwise.def"
+#undef RENSA_POINTWISE
+};
+
+}  // namespace pointwise
+
+void Pointwise::visit(OperandVisitor& v) {
+  for (ElementwiseInput& input : in) {
+    if (input.array.present()) v.read(input.array);
+  }
+  for (Operand& output : out) v.write(output);
+}
+
+}  // namespace rensa

@@ -1,0 +1,36 @@
+// The kind of operation that the rows of core/pointwise.def are run by.
+#pragma once
+
+#include <vector>
+
+#include "rensa/device/operations.h"
+
+namespace rensa {
+
+/// One row of pointwise.def (device/pointwise_rows.h has them by name).
+struct PointwiseRow {
+  const char* name;
+  int index;  // in the table
+  DtypeRule rule;
+  int inputs, outputs;
+};
+/// What a row may have.
+inline constexpr int kMostPointwiseInputs = 12, kMostPointwiseOutputs = 6;
+
+/// out[0][i], out[1][i], ... = row(in[0][i], in[1][i], ...) in compute_type(compute), a floating or
+/// complex type. Every array is already broadcast to the outputs' one shape (stride 0); all are of
+/// any dtype. An output may be the same elements as an input, no two outputs share elements, and
+/// nothing overlaps partly.
+struct Pointwise final : OperationOf<Pointwise> {
+  explicit Pointwise(const PointwiseRow& r) : OperationOf(r.name), row(&r) {}
+  const PointwiseRow* row;
+  Dtype compute = Dtype::float32;
+  std::vector<ElementwiseInput> in;
+  std::vector<Operand> out;
+
+  void visit(OperandVisitor& v) override;
+  void run_cpu() override;
+  void run_cuda(const cuda::LaunchContext& context) override;
+};
+
+}  // namespace rensa

@@ -1,0 +1,23 @@
+// The rows of core/pointwise.def by name. Who includes this is compiled again for each new row.
+#pragma once
+
+#include "rensa/device/pointwise_operations.h"
+
+namespace rensa::pointwise {
+
+#define RENSA_POINTWISE(name, rule, inputs, outputs, statements) extern const PointwiseRow name;
+#include "rensa/core/pointwise.def"
+#undef RENSA_POINTWISE
+
+/// The rows' places in the table.
+enum class Index : int {
+#define RENSA_POINTWISE(name, rule, inputs, outputs, statements) name,
+#include "rensa/core/pointwise.def"
+#undef RENSA_POINTWISE
+  count_
+};
+inline constexpr int kNumRows = static_cast<int>(Index::count_);
+/// All of them, in order.
+extern const PointwiseRow* const kRows[kNumRows];
+
+}  // namespace rensa::pointwise

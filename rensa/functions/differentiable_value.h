@@ -1,0 +1,110 @@
+// What the text of a gradient in core/pointwise.def is compiled for besides numbers: variables, so
+// that gradients are differentiable functions themselves. It has what that text uses.
+#pragma once
+
+#include <cmath>
+#include <utility>
+
+// clang-format off
+#include "rensa/core/functors.h"
+#include "rensa/functions/activation.h"
+#include "rensa/functions/array.h"
+#include "rensa/functions/math.h"
+// clang-format on
+
+namespace rensa {
+
+namespace functions {
+
+/// A variable, or a number.
+class DifferentiableValue {
+ public:
+  DifferentiableValue() = default;
+  explicit DifferentiableValue(double number) : number_(number) {}
+  explicit DifferentiableValue(Variable variable) : variable_(std::move(variable)) {}
+
+  bool is_number() const { return !variable_.defined(); }
+  double number() const { return number_; }
+  const Variable& variable() const { return variable_; }
+  /// As a variable that stands beside `other`.
+  Variable beside(const Variable& other) const {
+    if (!is_number()) return variable_;
+    return constant(xp::full({}, number_, other.dtype(), other.device()));
+  }
+
+ private:
+  Variable variable_;
+  double number_ = 0;
+};
+
+/// What a comparison gives: no gradient goes through it.
+class Condition {
+ public:
+  explicit Condition(Array truth) : truth_(std::move(truth)) {}
+  const Array& truth() const { return truth_; }
+  friend Condition operator&(const Condition& a, const Condition& b) {
+    return Condition(a.truth_ & b.truth_);
+  }
+
+ private:
+  Array truth_;
+};
+
+#define RENSA_VALUE_ARITHMETIC(symbol)                                                            \
+  inline DifferentiableValue operator symbol(const DifferentiableValue& a,                        \
+                                             const DifferentiableValue& b) {                      \
+    if (a.is_number() && b.is_number()) return DifferentiableValue(a.number() symbol b.number()); \
+    if (a.is_number()) return DifferentiableValue(Scalar(a.number()) symbol b.variable());        \
+    if (b.is_number()) return DifferentiableValue(a.variable() symbol Scalar(b.number()));        \
+    return DifferentiableValue(a.variable() symbol b.variable());                                 \
+  }
+RENSA_VALUE_ARITHMETIC(+)
+RENSA_VALUE_ARITHMETIC(-)
+RENSA_VALUE_ARITHMETIC(*)
+RENSA_VALUE_ARITHMETIC(/)
+#undef RENSA_VALUE_ARITHMETIC
+// One side at least is a variable.
+#define RENSA_VALUE_COMPARISON(symbol)                                                           \
+  inline Condition operator symbol(const DifferentiableValue& a, const DifferentiableValue& b) { \
+    if (a.is_number()) return Condition(Scalar(a.number()) symbol b.variable());                 \
+    if (b.is_number()) return Condition(a.variable() symbol Scalar(b.number()));                 \
+    return Condition(a.variable() symbol b.variable());                                          \
+  }
+RENSA_VALUE_COMPARISON(<)
+RENSA_VALUE_COMPARISON(<=)
+#undef RENSA_VALUE_COMPARISON
+inline DifferentiableValue operator-(const DifferentiableValue& a) {
+  return a.is_number() ? DifferentiableValue(-a.number()) : DifferentiableValue(-a.variable());
+}
+
+}  // namespace functions
+
+namespace m {
+
+#define RENSA_VALUE_FUNCTION(name, function)                                            \
+  inline functions::DifferentiableValue name(const functions::DifferentiableValue& a) { \
+    return functions::DifferentiableValue(functions::function(a.variable()));           \
+  }
+RENSA_VALUE_FUNCTION(exp, exp)
+RENSA_VALUE_FUNCTION(erf, erf)
+RENSA_VALUE_FUNCTION(tanh, tanh)
+RENSA_VALUE_FUNCTION(sigmoid, sigmoid)
+RENSA_VALUE_FUNCTION(abs, absolute)
+#undef RENSA_VALUE_FUNCTION
+inline functions::DifferentiableValue minimum(const functions::DifferentiableValue& a,
+                                              const functions::DifferentiableValue& b) {
+  const Variable& like = a.is_number() ? b.variable() : a.variable();
+  return functions::DifferentiableValue(functions::minimum(a.beside(like), b.beside(like)));
+}
+/// One side at least is a variable.
+inline functions::DifferentiableValue select(const functions::Condition& condition,
+                                             const functions::DifferentiableValue& a,
+                                             const functions::DifferentiableValue& b) {
+  const Variable& like = a.is_number() ? b.variable() : a.variable();
+  return functions::DifferentiableValue(
+      functions::where(condition.truth(), a.beside(like), b.beside(like)));
+}
+
+}  // namespace m
+
+}  // namespace rensa
