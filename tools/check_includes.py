@@ -3,7 +3,8 @@
 
 A folder includes only from itself and from folders before it in ORDER; public headers include
 nothing but the standard library and public headers of rensa/, so that a user's compile stays short
-and an installed tree is complete. Prints each breach as file:line.
+and an installed tree is complete. In the folder of a kind of operation the files cpu* are of one side
+and cuda* of the other: only they include from their backend. Prints each breach as file:line.
 """
 import pathlib
 import re
@@ -14,6 +15,7 @@ ORDER = [
     ("core",),
     ("device",),
     ("backend/cpu", "backend/cuda", "backend/no_cuda"),
+    ("operations",),
     ("array",),
     ("kernel",),
     ("autograd",),
@@ -37,6 +39,15 @@ def folder_of(path):
     return "/".join(parts[:2]) if parts[:1] == ["backend"] else "/".join(parts[:1])
 
 
+def side_of(path):
+    """'cpu' of 'operations/sort/cpu_wide_sort.h' and 'backend/cpu/copy.h', '' of what belongs to no side."""
+    folder, _, name = path.rpartition("/")
+    if folder.startswith("backend/"):
+        return folder.split("/")[1]
+    match = re.match("cpu|cuda", name) if folder_of(path) == "operations" else None
+    return match[0] if match else ""
+
+
 def breaches(path, text):
     """(line number, what is wrong) for each include of `path` (relative to rensa/) that may not be."""
     folder = folder_of(path)
@@ -44,7 +55,7 @@ def breaches(path, text):
     if not umbrella and folder not in LEVEL:
         yield 1, f"folder {folder} has no place in ORDER of {pathlib.Path(__file__).name}"
         return
-    public = path.endswith(".h") and not folder.startswith("backend/")
+    public = path.endswith(".h") and not side_of(path)
     for number, line in enumerate(text.splitlines(), 1):
         match = INCLUDE.match(line)
         if not match:
@@ -61,7 +72,9 @@ def breaches(path, text):
                 yield number, f"{name} is in no known folder"
             elif not umbrella and target != folder and LEVEL[target] >= LEVEL[folder]:
                 yield number, f"{folder} may not include from {target}"
-            elif public and target.startswith("backend/"):
+            elif folder == "operations" and side_of(name[len("rensa/"):]) not in ("", side_of(path)):
+                yield number, f"{name} is of the other side, or of one that {path} does not belong to"
+            elif public and side_of(name[len("rensa/"):]):
                 yield number, f"{name} is not installed: a public header may not include it"
         elif quote == '"':
             yield number, f"{name}: give the path from the root (rensa/...)"
@@ -79,11 +92,19 @@ def self_test():
         ("array/a.cc", '#include "rensa/rensa.h"'),
         ("array/a.cc", '#include "array.h"'),
         ("nowhere/a.cc", ""),
+        ("operations/a/a.cc", '#include "rensa/backend/cpu/b.h"'),
+        ("operations/a/cpu.cc", '#include "rensa/backend/cuda/b.h"'),
+        ("operations/a/cuda.cu", '#include "rensa/operations/b/cpu_c.h"'),
+        ("operations/a/a.h", '#include "rensa/operations/a/cuda_plan.h"'),
+        ("array/a.h", '#include "rensa/operations/a/cuda_plan.h"'),
+        ("backend/cpu/a.cc", '#include "rensa/operations/a/a.h"'),
         ("graph/a.cc", '#include "rensa/training/trainer.h"'),
     ]
     fine = [
         ("array/a.cc", '#include "rensa/backend/cpu/b.h"\n#include <fmt/format.h>'),
         ("backend/cuda/a.h", "#include <cuda_runtime.h>"),
+        ("operations/a/cuda_plan.h", "#include <cuda_runtime.h>"),
+        ("operations/a/cpu.cc", '#include "rensa/backend/cpu/b.h"\n#include "rensa/operations/c/c.h"'),
         ("training/a.h", '#include <vector>\n#include "rensa/core/dtype.h"'),
         ("rensa.h", '#include "rensa/training/trainer.h"'),
         ("training/extensions/a.cc", '#include "rensa/graph/capture.h"'),

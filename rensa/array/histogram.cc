@@ -11,7 +11,7 @@
 #include "rensa/core/checked.h"
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"
-#include "rensa/device/sort_operations.h"
+#include "rensa/operations/histogram/histogram.h"
 
 namespace rensa {
 

@@ -11,7 +11,7 @@
 #include "rensa/core/host_memory.h"
 #include "rensa/core/triangle.h"
 #include "rensa/device/launcher.h"
-#include "rensa/device/triangle_operations.h"
+#include "rensa/operations/triangle/triangle.h"
 
 namespace rensa::xp {
 

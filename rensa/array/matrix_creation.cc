@@ -9,7 +9,7 @@
 #include "rensa/core/checked.h"
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"
-#include "rensa/device/triangle_operations.h"
+#include "rensa/operations/triangle/triangle.h"
 
 namespace rensa::xp {
 

@@ -16,8 +16,8 @@
 #include "rensa/core/host_memory.h"
 #include "rensa/device/launcher.h"
 #include "rensa/device/operations.h"
-#include "rensa/device/sort_operations.h"
 #include "rensa/device/tracer.h"
+#include "rensa/operations/sort/sort.h"
 
 namespace rensa::xp::random {
 

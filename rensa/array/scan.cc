@@ -7,7 +7,7 @@
 #include "rensa/array/rows.h"
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"
-#include "rensa/device/sort_operations.h"
+#include "rensa/operations/scan/scan.h"
 
 namespace rensa {
 

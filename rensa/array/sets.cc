@@ -9,7 +9,7 @@
 #include "rensa/array/sorting.h"
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"
-#include "rensa/device/sort_operations.h"
+#include "rensa/operations/mark_present/mark_present.h"
 
 namespace rensa {
 

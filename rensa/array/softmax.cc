@@ -5,7 +5,7 @@
 #include "rensa/array/internal.h"
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"
-#include "rensa/device/softmax_operations.h"
+#include "rensa/operations/softmax/softmax.h"
 
 namespace rensa::xp {
 

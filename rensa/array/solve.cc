@@ -5,6 +5,7 @@
 
 #include "rensa/array/linalg_internal.h"
 #include "rensa/core/error.h"
+#include "rensa/device/error_word.h"
 #include "rensa/device/launcher.h"
 #include "rensa/device/linalg_operations.h"
 
@@ -161,7 +162,7 @@ LstsqResult lstsq(const Array& a, const Array& b, std::optional<double> rcond) {
     // Infinities in `a` leave no singular values.
     Array rank = xp::where(xp::isnan(xp::max(parts.S)), -1, xp::sum(large));
     result.rank = rank.item<std::int64_t>();
-    if (result.rank < 0) throw_linalg_error(name, 0, 1, a.device());
+    if (result.rank < 0) throw_reported({ReportedError::not_converged, name, 0, 1}, a.device());
   }
   result.x = vector ? x.squeeze(1) : x;
   if (result.rank == n && m > n) {

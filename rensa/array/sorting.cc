@@ -10,7 +10,8 @@
 #include "rensa/array/rows.h"
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"
-#include "rensa/device/sort_operations.h"
+#include "rensa/operations/search_sorted/search_sorted.h"
+#include "rensa/operations/sort/sort.h"
 
 namespace rensa {
 

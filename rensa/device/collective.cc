@@ -40,10 +40,6 @@ void AllReduceGroup::sum(int rank, std::span<const Operand> arrays) {
   launch(all_reduce);
 }
 
-void AllReduce::visit(OperandVisitor& v) {
-  for (Operand& array : arrays) v.write(array);
-}
-
 void AllReduce::run_cpu() {
   throw NotImplementedError("all_reduce: there is no group of CPUs; add the arrays up");
 }

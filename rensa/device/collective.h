@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "rensa/device/operation.h"
+#include "rensa/device/kind.h"
 
 namespace rensa::cuda {
 
@@ -43,13 +43,16 @@ class AllReduceGroup {
 };
 
 /// The operation behind AllReduceGroup::sum. The group must outlive it, and every recording of it.
-struct AllReduce final : OperationOf<AllReduce> {
-  AllReduce() : OperationOf("all_reduce") {}
+struct AllReduce final : KindOf<AllReduce> {
+  AllReduce() : KindOf("all_reduce") {}
   AllReduceGroup* group = nullptr;
   int rank = 0;
   std::vector<Operand> arrays;
 
-  void visit(OperandVisitor& v) override;
+  template <class V> void fields(V& v) {
+    for (Operand& array : arrays) v.write(array);
+    v.number(rank);
+  }
   void run_cpu() override;
   void run_cuda(const LaunchContext& context) override;
 };

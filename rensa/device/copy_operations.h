@@ -3,20 +3,23 @@
 
 #include <vector>
 
-#include "rensa/device/operation.h"
+#include "rensa/device/kind.h"
 
 namespace rensa {
 
 /// out = in for every pair, each of one shape and one dtype. No `in` may share memory with any
 /// `out`. On a GPU small pairs go in few launches: what concatenate, roll and insert are made of.
-struct CopyParts final : OperationOf<CopyParts> {
+struct CopyParts final : KindOf<CopyParts> {
   struct Part {
     Operand in, out;
   };
-  explicit CopyParts(const char* name) : OperationOf(name) {}
+  explicit CopyParts(const char* name) : KindOf(name) {}
   std::vector<Part> parts;
 
-  void visit(OperandVisitor& v) override;
+  template <class V> void fields(V& v) {
+    for (Part& part : parts) v.read(part.in);
+    for (Part& part : parts) v.write(part.out);
+  }
   void run_cpu() override;
   void run_cuda(const cuda::LaunchContext& context) override;
 };

@@ -11,6 +11,7 @@
 
 #include "rensa/core/device.h"
 #include "rensa/device/devices.h"
+#include "rensa/device/error_word.h"
 #include "rensa/device/launcher.h"
 #include "rensa/device/limits.h"
 #include "rensa/device/memory_pool.h"

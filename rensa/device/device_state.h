@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "rensa/device/error_word.h"
 #include "rensa/device/launcher.h"
 #include "rensa/device/memory_pool.h"
 #include "rensa/device/stream_state.h"

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "rensa/device/operation.h"
+#include "rensa/device/kind.h"
 
 namespace rensa {
 
@@ -21,8 +21,8 @@ enum class FftKind : unsigned char {
 /// over the last `rank` (up to 3) axes at once, of which `length` is the last one's. For
 /// complex_to_real `rank` is 1, the spectrum's ends have to be real, and `in` may be overwritten.
 /// On the CPU `rank` is 1.
-struct Fft final : OperationOf<Fft> {
-  Fft(const char* name, FftKind k) : OperationOf(name), kind(k) {}
+struct Fft final : KindOf<Fft> {
+  Fft(const char* name, FftKind k) : KindOf(name), kind(k) {}
   FftKind kind;
   bool inverse = false;
   int rank = 1;
@@ -30,7 +30,11 @@ struct Fft final : OperationOf<Fft> {
   double scale = 1;
   Operand in, out;
 
-  void visit(OperandVisitor& v) override;
+  template <class V> void fields(V& v) {
+    kind == FftKind::complex_to_real ? v.write(in) : v.read(in);
+    v.write(out);
+    v.number(kind, inverse, rank, length, scale);
+  }
   void run_cpu() override;
   void run_cuda(const cuda::LaunchContext& context) override;
   std::size_t workspace_bytes() const override;

@@ -1,13 +1,9 @@
-// What the operations of indexing read and write, and how their arrays are taken apart.
+// How the arrays of gathers and scatters are taken apart.
 #include "rensa/device/indexing_operations.h"
 
 namespace rensa {
 
 namespace {
-
-void read_indices(OperandVisitor& v, IndexedBy& by) {
-  for (int i = 0; i < by.count; ++i) v.read(by.indices[i]);
-}
 
 // The axes [begin, end) of a view.
 ArrayView axes_of(const ArrayView& view, int begin, int end) {
@@ -21,30 +17,6 @@ ArrayView axes_of(const ArrayView& view, int begin, int end) {
 }
 
 }  // namespace
-
-void Gather::visit(OperandVisitor& v) {
-  v.read(in);
-  read_indices(v, by);
-  v.write(out);
-}
-
-void Scatter::visit(OperandVisitor& v) {
-  v.read(in);
-  read_indices(v, by);
-  v.write(out);
-}
-
-void CountTrue::visit(OperandVisitor& v) {
-  v.read(in);
-  v.write(offsets);
-}
-
-void FindTrue::visit(OperandVisitor& v) {
-  v.read(in);
-  v.read(offsets);
-  if (from.present()) v.read(from);
-  v.write(out);
-}
 
 IndexPlan::IndexPlan(const IndexedBy& by, const ArrayView& indexed_array,
                      const ArrayView& listed_array)

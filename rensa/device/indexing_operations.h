@@ -2,7 +2,7 @@
 #pragma once
 
 #include "rensa/core/index_mode.h"
-#include "rensa/device/operation.h"
+#include "rensa/device/kind.h"
 
 namespace rensa {
 
@@ -20,16 +20,21 @@ struct IndexedBy {
   Shape list_shape;
   int along = -1;
   IndexMode mode = IndexMode::raise;
+
+  template <class V> void fields(V& v) {
+    for (int i = 0; i < count; ++i) v.read(indices[i]), v.number(axes[i]);
+    v.number(along, mode);
+  }
 };
 
 /// out[i, ...] = in[indices[i]..., ...], of one dtype. When an index is out of range, part of out
 /// may have been written.
-struct Gather final : OperationOf<Gather> {
-  explicit Gather(const char* name = "getitem") : OperationOf(name) {}
+struct Gather final : KindOf<Gather> {
+  explicit Gather(const char* name = "getitem") : KindOf(name) {}
   IndexedBy by;
   Operand in, out;
 
-  void visit(OperandVisitor& v) override;
+  template <class V> void fields(V& v) { v.read(in), by.fields(v), v.write(out); }
   void run_cpu() override;
   void run_cuda(const cuda::LaunchContext& context) override;
 };
@@ -41,14 +46,17 @@ enum class ScatterMode : unsigned char { assign, add, max, min };
 /// each time, so that results are repeatable. (A GPU combines the occurrences of one index by
 /// kScatterRun at a time.) in and out are of one dtype; out shares no memory with in and the
 /// indices. Nothing is written on the CPU when an index is out of range; a GPU leaves that one out.
-struct Scatter final : OperationOf<Scatter> {
-  Scatter(const char* name, ScatterMode m) : OperationOf(name), mode(m) {}
+struct Scatter final : KindOf<Scatter> {
+  Scatter(const char* name, ScatterMode m) : KindOf(name), mode(m) {}
   ScatterMode mode;
   bool distinct = false;  // no two indices are equal: their order does not matter
   IndexedBy by;
   Operand in, out;
 
-  void visit(OperandVisitor& v) override;
+  template <class V> void fields(V& v) {
+    v.read(in), by.fields(v), v.write(out);
+    v.number(mode, distinct);
+  }
   void run_cpu() override;
   void run_cuda(const cuda::LaunchContext& context) override;
   std::size_t workspace_bytes() const override;
@@ -61,11 +69,11 @@ inline constexpr std::int64_t kTrueTile = 4096;
 /// offsets[t] = the number of non-zero elements of `in` before tile t, in C order, the last of
 /// offsets being their number in all; offsets is int64, C-contiguous, of size / kTrueTile rounded
 /// up, + 1.
-struct CountTrue final : OperationOf<CountTrue> {
-  explicit CountTrue(const char* name = "nonzero") : OperationOf(name) {}
+struct CountTrue final : KindOf<CountTrue> {
+  explicit CountTrue(const char* name = "nonzero") : KindOf(name) {}
   Operand in, offsets;
 
-  void visit(OperandVisitor& v) override;
+  template <class V> void fields(V& v) { v.read(in), v.write(offsets); }
   void run_cpu() override;
   void run_cuda(const cuda::LaunchContext& context) override;
   std::size_t workspace_bytes() const override;
@@ -74,11 +82,11 @@ struct CountTrue final : OperationOf<CountTrue> {
 /// out[n] = the coordinates of the n-th non-zero element of `in`; out is int64 of shape (number,
 /// in.ndim), or (number, 1) for its position in C order. With `from` (of in's size, C-contiguous)
 /// out is of its dtype, C-contiguous of shape (number,), and gets its elements at those positions.
-struct FindTrue final : OperationOf<FindTrue> {
-  explicit FindTrue(const char* name = "nonzero") : OperationOf(name) {}
+struct FindTrue final : KindOf<FindTrue> {
+  explicit FindTrue(const char* name = "nonzero") : KindOf(name) {}
   Operand in, offsets, from, out;  // offsets as CountTrue gives them; from may be absent
 
-  void visit(OperandVisitor& v) override;
+  template <class V> void fields(V& v) { v.read(in, offsets, from), v.write(out); }
   void run_cpu() override;
   void run_cuda(const cuda::LaunchContext& context) override;
 };

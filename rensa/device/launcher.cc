@@ -5,17 +5,14 @@
 
 #include <array>
 #include <atomic>
-#include <cstring>
 #include <mutex>
-#include <string_view>
 #include <utility>
 
 #include "rensa/core/error.h"
 #include "rensa/core/host_memory.h"
 #include "rensa/device/cuda_runtime.h"
 #include "rensa/device/device_state.h"
-#include "rensa/device/linalg_operations.h"
-#include "rensa/device/operations.h"
+#include "rensa/device/error_word.h"
 #include "rensa/device/stream.h"
 #include "rensa/device/stream_capture.h"
 #include "rensa/device/timeline_span.h"
@@ -95,7 +92,7 @@ void launch(Operation& operation) {
   operation.visit(placement);
   if (!placement.first) return;  // nothing to work on
   if (placement.stranger) {
-    if (!dynamic_cast<Transfer*>(&operation)) {
+    if (!operation.is_between_devices()) {
       throw DeviceError(fmt::format("{}: operands on {} and {}; move one with .to(...)",
                                     operation.name(), placement.first->view.describe(),
                                     placement.stranger->view.describe()));
@@ -140,34 +137,6 @@ namespace {
 
 std::atomic<std::int64_t> sync_counter{0};
 
-/// The operations that report errors from the device. Slot 0 stands for all that come too late.
-struct ReportedOperations {
-  SpinLock lock;
-  std::array<const char*, 64> names{"an operation"};
-  unsigned int count = 1;
-};
-
-ReportedOperations& reported_operations() {
-  static ReportedOperations table;
-  return table;
-}
-
-const char* reported_name(const ErrorWord& word) {
-  auto& table = reported_operations();
-  std::lock_guard<SpinLock> hold(table.lock);
-  return table.names[word.operation < table.count ? word.operation : 0];
-}
-
-std::string report_text(const char* name, const ErrorWord& word, Device device) {
-  bool label = std::string_view(name).starts_with("softmax_cross_entropy");
-  return fmt::format(
-      "{}: {} (reported by {}; the work queued after it has run)", name,
-      label
-          ? fmt::format("label {} is out of bounds for {} classes", word.value, word.bound)
-          : fmt::format("index {} is out of bounds for an axis of size {}", word.value, word.bound),
-      device.str());
-}
-
 constinit thread_local bool sync_forbidden = false;
 
 /// The first exception of a host function on each device since it was last thrown.
@@ -197,30 +166,15 @@ void throw_host_error(Device device) {
 
 }  // namespace
 
-unsigned int error_operation(const char* name) {
-  auto& table = reported_operations();
-  std::lock_guard<SpinLock> hold(table.lock);
-  for (unsigned int i = 1; i < table.count; ++i) {
-    if (table.names[i] == name || std::strcmp(table.names[i], name) == 0) return i;
-  }
-  if (table.count == table.names.size()) return 0;
-  table.names[table.count] = name;
-  return table.count++;
-}
-
 void throw_reported_error(Device device) {
   if (device.is_cpu()) return;
   if (host_errors().any.load(std::memory_order_acquire)) throw_host_error(device);
   ErrorWord& word = *device_state(device).error_word;
   std::atomic_ref<unsigned int> set(word.set);
   if (set.load(std::memory_order_acquire) == 0) return;
-  ErrorWord copy = word;
+  ErrorReport report = word.report;
   set.store(0, std::memory_order_release);
-  const char* name = reported_name(copy);
-  if (std::string_view(name).starts_with("linalg.")) {
-    throw_linalg_error(name, copy.value, copy.bound, device);
-  }
-  throw IndexError(report_text(name, copy, device));
+  throw_reported(report, device);
 }
 
 ForbidSync::ForbidSync() : previous_(std::exchange(sync_forbidden, true)) {}

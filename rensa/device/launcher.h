@@ -84,18 +84,6 @@ namespace cuda {
 /// workspace is the stream's: hold stream->lock() while queuing work that uses it.
 LaunchContext make_context(StreamState* stream, std::size_t workspace_bytes);
 
-/// Reported by a kernel when it meets a value that is only known on the device; the next wait
-/// throws it as an IndexError, or as a LinAlgError for the operations "linalg.*". One per device,
-/// in mapped host memory; the first report stays.
-struct ErrorWord {
-  unsigned int set;        // 0 or 1
-  unsigned int operation;  // index into the reported operations' names
-  long long value;         // the index or label; which matrix of a batch
-  long long bound;         // it had to lie in [-bound, bound) or [0, bound); the batch's size
-};
-/// A small number standing for `name` in ErrorWord::operation.
-unsigned int error_operation(const char* name);
-
 /// Throws what a host function threw, or the error that a kernel on `device` reported, if any, and
 /// clears it. Called by every wait.
 void throw_reported_error(Device device);

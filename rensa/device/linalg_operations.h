@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "rensa/device/operation.h"
+#include "rensa/device/kind.h"
 
 namespace rensa {
 
@@ -16,19 +16,14 @@ namespace rensa {
 /// they must not. So the operations look first.
 enum class MatrixContent { finite, infinite, nan };
 
-/// Throws the LinAlgError of `operation` for matrix `index` of `batch` on `device`; the name says
-/// what a failure of the operation means.
-[[noreturn]] void throw_linalg_error(const char* operation, std::int64_t index, std::int64_t batch,
-                                     Device device);
-
 /// The Cholesky factor of `a` (batch, n, n) in place, in the triangle that was read; the other one
 /// stays as it is.
-struct CholeskyFactor final : OperationOf<CholeskyFactor> {
-  using OperationOf::OperationOf;
+struct CholeskyFactor final : KindOf<CholeskyFactor> {
+  using KindOf::KindOf;
   bool upper = false;
   Operand a;
 
-  void visit(OperandVisitor& v) override;
+  template <class V> void fields(V& v) { v.write(a), v.number(upper); }
   void run_cpu() override;
   void run_cuda(const cuda::LaunchContext& context) override;
   std::size_t workspace_bytes() const override;
@@ -38,13 +33,15 @@ struct CholeskyFactor final : OperationOf<CholeskyFactor> {
 /// from 1; then, with `b` (batch, k, n), b = a^-1 b, or a^-T b when `transposed`. `pivots` is int32
 /// on the CPU; on a GPU int32 factors the batch in one call (good for small matrices), int64 one
 /// matrix after the other.
-struct LuSolve final : OperationOf<LuSolve> {
-  using OperationOf::OperationOf;
+struct LuSolve final : KindOf<LuSolve> {
+  using KindOf::KindOf;
   bool transposed = false;
   bool singular_is_error = true;
   Operand a, pivots, b;
 
-  void visit(OperandVisitor& v) override;
+  template <class V> void fields(V& v) {
+    v.write(a, pivots, b), v.number(transposed, singular_is_error);
+  }
   void run_cpu() override;
   void run_cuda(const cuda::LaunchContext& context) override;
   std::size_t workspace_bytes() const override;
@@ -52,11 +49,11 @@ struct LuSolve final : OperationOf<LuSolve> {
 
 /// Householder's factors of `a` (batch, n, m): R in the upper triangle, the reflectors below, with
 /// their factors in `tau` (batch, min(m, n)).
-struct QrFactor final : OperationOf<QrFactor> {
-  using OperationOf::OperationOf;
+struct QrFactor final : KindOf<QrFactor> {
+  using KindOf::KindOf;
   Operand a, tau;
 
-  void visit(OperandVisitor& v) override;
+  template <class V> void fields(V& v) { v.write(a, tau); }
   void run_cpu() override;
   void run_cuda(const cuda::LaunchContext& context) override;
   std::size_t workspace_bytes() const override;
@@ -64,11 +61,11 @@ struct QrFactor final : OperationOf<QrFactor> {
 
 /// Makes Q's first k columns of the reflectors that `q` (batch, k, m), k <= m, holds in its first
 /// columns, one for each of `tau` (batch, at most k).
-struct QrForm final : OperationOf<QrForm> {
-  using OperationOf::OperationOf;
+struct QrForm final : KindOf<QrForm> {
+  using KindOf::KindOf;
   Operand q, tau;
 
-  void visit(OperandVisitor& v) override;
+  template <class V> void fields(V& v) { v.read(tau), v.write(q); }
   void run_cpu() override;
   void run_cuda(const cuda::LaunchContext& context) override;
   std::size_t workspace_bytes() const override;
@@ -77,13 +74,13 @@ struct QrForm final : OperationOf<QrForm> {
 /// The eigenvalues `w` (batch, n), rising, of symmetric or Hermitian `a` (batch, n, n), of which
 /// one triangle is read; `a` becomes the eigenvectors, or is lost without `vectors`. Where the
 /// triangle holds an infinity all results are NaN; NaN is an error.
-struct Eigh final : OperationOf<Eigh> {
-  using OperationOf::OperationOf;
+struct Eigh final : KindOf<Eigh> {
+  using KindOf::KindOf;
   bool upper = false;
   bool vectors = true;
   Operand a, w;
 
-  void visit(OperandVisitor& v) override;
+  template <class V> void fields(V& v) { v.write(a, w), v.number(upper, vectors); }
   void run_cpu() override;
   void run_cuda(const cuda::LaunchContext& context) override;
   std::size_t workspace_bytes() const override;
@@ -94,14 +91,14 @@ struct Eigh final : OperationOf<Eigh> {
 /// GPU, they are present and vt holds v instead; many matrices of at most kJacobiRows rows are then
 /// factored side by side, for which u is (batch, m, m). Of a matrix with an infinity all results
 /// are NaN; NaN is an error.
-struct Svd final : OperationOf<Svd> {
-  using OperationOf::OperationOf;
+struct Svd final : KindOf<Svd> {
+  using KindOf::KindOf;
   static constexpr std::int64_t kJacobiRows = 32;
   static constexpr std::int64_t kLargeJacobiRows = 64;  // from here on Jacobi's way is the faster
   bool jacobi = false;
   Operand a, s, u, vt;
 
-  void visit(OperandVisitor& v) override;
+  template <class V> void fields(V& v) { v.write(a, s, u, vt), v.number(jacobi); }
   void run_cpu() override;
   void run_cuda(const cuda::LaunchContext& context) override;
   std::size_t workspace_bytes() const override;
@@ -109,11 +106,11 @@ struct Svd final : OperationOf<Svd> {
 
 /// The eigenvalues `w` (batch, n) of complex `a` (batch, n, n), which is lost, and where `v`
 /// (batch, n, n) is present the eigenvectors as its columns. What is not finite is an error.
-struct Eig final : OperationOf<Eig> {
-  using OperationOf::OperationOf;
+struct Eig final : KindOf<Eig> {
+  using KindOf::KindOf;
   Operand a, w, v;
 
-  void visit(OperandVisitor& visitor) override;
+  template <class V> void fields(V& visitor) { visitor.write(a, w, v); }
   void run_cpu() override;
   void run_cuda(const cuda::LaunchContext& context) override;
   std::size_t workspace_bytes() const override;

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "rensa/core/array_view.h"
 #include "rensa/device/host_scalar.h"
@@ -53,27 +54,26 @@ class Operation {
   virtual ~Operation() = default;
 
   const char* name() const { return name_; }
+  // A kind derives these three from one list of its fields: device/kind.h.
   /// Every operand in a fixed order, absent ones left out; then every HostScalar.
   virtual void visit(OperandVisitor& visitor) = 0;
+  /// Appends, by their bits, the numbers that decide what it does beside its name, its operands and
+  /// its HostScalars: operations that are equal in all of these do the same.
+  virtual void numbers(std::vector<std::int64_t>& bits) = 0;
   virtual std::unique_ptr<Operation> clone() const = 0;
-  /// Runs to the end on the calling thread and the CPU pool. Defined in backend/cpu.
+
+  /// Runs to the end on the calling thread and the CPU pool.
   virtual void run_cpu() = 0;
-  /// Queues the work on `context.stream`; makes no allocation and no wait. Defined in backend/cuda.
+  /// Queues the work on `context.stream`; makes no allocation and no wait.
   virtual void run_cuda(const cuda::LaunchContext& context) = 0;
   /// Scratch that run_cuda wants.
   virtual std::size_t workspace_bytes() const { return 0; }
+  /// Whether its operands may lie on two devices: it runs on the second one's stream, or on the
+  /// first one's towards the host.
+  virtual bool is_between_devices() const { return false; }
 
  private:
   const char* name_;
-};
-
-/// Gives an operation its clone().
-template <class Derived> class OperationOf : public Operation {
- public:
-  using Operation::Operation;
-  std::unique_ptr<Operation> clone() const override {
-    return std::make_unique<Derived>(static_cast<const Derived&>(*this));
-  }
 };
 
 }  // namespace rensa

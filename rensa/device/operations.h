@@ -8,7 +8,7 @@
 #include "rensa/core/scalar.h"
 #include "rensa/core/ufunc.h"
 #include "rensa/core/update_rules.h"
-#include "rensa/device/operation.h"
+#include "rensa/device/kind.h"
 
 namespace rensa {
 
@@ -21,15 +21,18 @@ struct ElementwiseInput {
 /// out[i] = ufunc(in0[i], in1[i], in2[i]) in compute_type(compute), every input already broadcast
 /// to out's shape (stride 0) and of any dtype; out of any dtype. Ufunc::copy is astype, fill and
 /// the strided copy. in and out may be the same elements, not partly overlapping ones.
-struct Elementwise final : OperationOf<Elementwise> {
-  Elementwise(const char* name, Ufunc f) : OperationOf(name), ufunc(f) {}
+struct Elementwise final : KindOf<Elementwise> {
+  Elementwise(const char* name, Ufunc f) : KindOf(name), ufunc(f) {}
   Ufunc ufunc;
   Dtype compute = Dtype::float32;
   int num_inputs = 0;
   ElementwiseInput in[3];
   Operand out;
 
-  void visit(OperandVisitor& v) override;
+  template <class V> void fields(V& v) {
+    for (int i = 0; i < num_inputs; ++i) v.read(in[i].array), v.number(in[i].scalar);
+    v.write(out), v.number(ufunc, compute);
+  }
   void run_cpu() override;
   void run_cuda(const cuda::LaunchContext& context) override;
 };
@@ -38,14 +41,16 @@ struct Elementwise final : OperationOf<Elementwise> {
 /// 1 (keepdims), all others as in `in`. Sums of float16, bfloat16 and float32 are carried in float
 /// (pairwise on the CPU). argmax and argmin give int64 positions along the one reduced axis, the
 /// first of equals, and NaN counts as the greatest (least).
-struct Reduce final : OperationOf<Reduce> {
-  Reduce(const char* name, Reduction r) : OperationOf(name), reduction(r) {}
+struct Reduce final : KindOf<Reduce> {
+  Reduce(const char* name, Reduction r) : KindOf(name), reduction(r) {}
   Reduction reduction;
   unsigned axes = 0;
   Dtype compute = Dtype::float32;
   Operand in, out;
 
-  void visit(OperandVisitor& v) override;
+  template <class V> void fields(V& v) {
+    v.read(in), v.write(out), v.number(reduction, axes, compute);
+  }
   void run_cpu() override;
   void run_cuda(const cuda::LaunchContext& context) override;
   std::size_t workspace_bytes() const override;
@@ -54,28 +59,30 @@ struct Reduce final : OperationOf<Reduce> {
 /// c = alpha * a @ b (+ bias) (then relu). a is (..., m, k), b (..., k, n), c (..., m, n), one
 /// dtype, equal leading axes (stride 0 where broadcast); bias is (n,). The last two axes of a and b
 /// may be transposed views.
-struct Matmul final : OperationOf<Matmul> {
-  Matmul() : OperationOf("matmul") {}
-  explicit Matmul(const char* name) : OperationOf(name) {}
+struct Matmul final : KindOf<Matmul> {
+  Matmul() : KindOf("matmul") {}
+  explicit Matmul(const char* name) : KindOf(name) {}
   double alpha = 1;
   bool relu = false;
   bool tf32 = false;  // taken from Config when the operation is made
   bool autotune = false;
   Operand a, b, bias, c;
 
-  void visit(OperandVisitor& v) override;
+  template <class V> void fields(V& v) {
+    v.read(a, b, bias), v.write(c), v.number(alpha, relu, tf32);
+  }
   void run_cpu() override;
   void run_cuda(const cuda::LaunchContext& context) override;
   std::size_t workspace_bytes() const override;
 };
 
 /// out[i] = start + i * step, out one-dimensional.
-struct Arange final : OperationOf<Arange> {
-  Arange() : OperationOf("arange") {}
+struct Arange final : KindOf<Arange> {
+  Arange() : KindOf("arange") {}
   Scalar start, step;
   Operand out;
 
-  void visit(OperandVisitor& v) override;
+  template <class V> void fields(V& v) { v.write(out), v.number(start, step); }
   void run_cpu() override;
   void run_cuda(const cuda::LaunchContext& context) override;
 };
@@ -87,7 +94,7 @@ struct Arange final : OperationOf<Arange> {
 ///   integers: low + floor(word * span / 2^bits), the word made of one, two or four; of two a span
 ///   of 0 stands for 2^64
 ///   order: a permutation of [0, size) by core/random_integers.h's PseudoOrder, int64
-struct Random final : OperationOf<Random> {
+struct Random final : KindOf<Random> {
   enum class Kind : unsigned char {
     uniform,
     normal,
@@ -99,7 +106,7 @@ struct Random final : OperationOf<Random> {
     integers,
     order
   };
-  Random(const char* name, Kind k) : OperationOf(name), kind(k) {}
+  Random(const char* name, Kind k) : KindOf(name), kind(k) {}
   Kind kind;
   double a = 0, b = 1;  // low, high or loc, scale
   long long low = 0;    // of integers
@@ -108,20 +115,25 @@ struct Random final : OperationOf<Random> {
   HostScalar seed, offset;  // integers
   Operand out;
 
-  void visit(OperandVisitor& v) override;
+  template <class V> void fields(V& v) {
+    v.write(out), v.scalar(seed, offset);
+    v.number(kind, a, b, low, span, words);
+  }
   void run_cpu() override;
   void run_cuda(const cuda::LaunchContext& context) override;
 };
 
 /// out[i] = in[i] / (1 - ratio) where uniform_float(word i) >= ratio, else 0: the same mask for the
 /// same seed and offset. in and out are C-contiguous and of one dtype.
-struct Dropout final : OperationOf<Dropout> {
-  Dropout() : OperationOf("dropout") {}
+struct Dropout final : KindOf<Dropout> {
+  Dropout() : KindOf("dropout") {}
   double ratio = 0.5;
   HostScalar seed, offset;
   Operand in, out;
 
-  void visit(OperandVisitor& v) override;
+  template <class V> void fields(V& v) {
+    v.read(in), v.write(out), v.scalar(seed, offset), v.number(ratio);
+  }
   void run_cpu() override;
   void run_cuda(const cuda::LaunchContext& context) override;
 };
@@ -133,38 +145,44 @@ struct Dropout final : OperationOf<Dropout> {
 ///   count = the rows counted (at least 1) if `normalize`, else n
 /// y has x's dtype; loss and count are 0-d, loss of x's dtype, count float32. A label outside
 /// [0, classes) that is not `ignore_label` throws IndexError (on the GPU at the next wait).
-struct SoftmaxCrossEntropy final : OperationOf<SoftmaxCrossEntropy> {
-  SoftmaxCrossEntropy() : OperationOf("softmax_cross_entropy") {}
+struct SoftmaxCrossEntropy final : KindOf<SoftmaxCrossEntropy> {
+  SoftmaxCrossEntropy() : KindOf("softmax_cross_entropy") {}
   bool normalize = true;
   long long ignore_label = -1;
   Operand x, t, y, loss, count;
 
-  void visit(OperandVisitor& v) override;
+  template <class V> void fields(V& v) {
+    v.read(x, t), v.write(y, loss, count), v.number(normalize, ignore_label);
+  }
   void run_cpu() override;
   void run_cuda(const cuda::LaunchContext& context) override;
   std::size_t workspace_bytes() const override;
 };
 
 /// gx[i, j] = (exp(y[i, j]) - [j == t[i]]) * gy / count, 0 in ignored rows; gy is 0-d.
-struct SoftmaxCrossEntropyGrad final : OperationOf<SoftmaxCrossEntropyGrad> {
-  SoftmaxCrossEntropyGrad() : OperationOf("softmax_cross_entropy_grad") {}
+struct SoftmaxCrossEntropyGrad final : KindOf<SoftmaxCrossEntropyGrad> {
+  SoftmaxCrossEntropyGrad() : KindOf("softmax_cross_entropy_grad") {}
   long long ignore_label = -1;
   Operand y, t, count, gy, gx;
 
-  void visit(OperandVisitor& v) override;
+  template <class V> void fields(V& v) {
+    v.read(y, t, count, gy), v.write(gx), v.number(ignore_label);
+  }
   void run_cpu() override;
   void run_cuda(const cuda::LaunchContext& context) override;
 };
 
 /// Chainer's accuracy: the share of rows of y (n, classes) whose greatest element stands at t[i],
 /// rows with `ignore_label` (where has_ignore_label) left out. `accuracy` is 0-d of y's dtype.
-struct Accuracy final : OperationOf<Accuracy> {
-  Accuracy() : OperationOf("accuracy") {}
+struct Accuracy final : KindOf<Accuracy> {
+  Accuracy() : KindOf("accuracy") {}
   bool has_ignore_label = false;
   long long ignore_label = 0;
   Operand y, t, accuracy;
 
-  void visit(OperandVisitor& v) override;
+  template <class V> void fields(V& v) {
+    v.read(y, t), v.write(accuracy), v.number(has_ignore_label, ignore_label);
+  }
   void run_cpu() override;
   void run_cuda(const cuda::LaunchContext& context) override;
   std::size_t workspace_bytes() const override;
@@ -173,11 +191,11 @@ struct Accuracy final : OperationOf<Accuracy> {
 /// gz = where(y > 0, gy, 0) and gb = sum of gz over axis 0, in one pass; y, gy, gz are (n, m)
 /// C-contiguous, gb (m,). gz may be gy. What capture makes of relu's and a bias's gradients; gb is
 /// bit-equal to Reduce's sum over axis 0.
-struct ReluBiasGrad final : OperationOf<ReluBiasGrad> {
-  ReluBiasGrad() : OperationOf("relu_bias_grad") {}
+struct ReluBiasGrad final : KindOf<ReluBiasGrad> {
+  ReluBiasGrad() : KindOf("relu_bias_grad") {}
   Operand gy, y, gz, gb;
 
-  void visit(OperandVisitor& v) override;
+  template <class V> void fields(V& v) { v.read(gy, y), v.write(gz, gb); }
   void run_cpu() override;
   void run_cuda(const cuda::LaunchContext& context) override;
   std::size_t workspace_bytes() const override;
@@ -190,15 +208,22 @@ struct UpdateTarget {
 };
 /// Applies one rule of update_rules.def to all targets, on one device, in one launch (a few when
 /// there are very many).
-struct UpdateParameters final : OperationOf<UpdateParameters> {
-  UpdateParameters(const char* name, UpdateRuleId r) : OperationOf(name), rule(r) {}
+struct UpdateParameters final : KindOf<UpdateParameters> {
+  UpdateParameters(const char* name, UpdateRuleId r) : KindOf(name), rule(r) {}
   UpdateRuleId rule;
   int num_states = 0;
   std::vector<UpdateTarget> targets;
   HostScalar hyperparameters[kMaxHyperparameters];
   int num_hyperparameters = 0;
 
-  void visit(OperandVisitor& v) override;
+  template <class V> void fields(V& v) {
+    for (UpdateTarget& target : targets) {
+      v.read(target.gradient), v.update(target.parameter);
+      for (int i = 0; i < num_states; ++i) v.write(target.states[i]);
+    }
+    for (int i = 0; i < num_hyperparameters; ++i) v.scalar(hyperparameters[i]);
+    v.number(rule);
+  }
   void run_cpu() override;
   void run_cuda(const cuda::LaunchContext& context) override;
 };
@@ -206,11 +231,12 @@ struct UpdateParameters final : OperationOf<UpdateParameters> {
 /// out = in between two devices, or host and device; both C-contiguous, one dtype and size. Runs on
 /// the destination's current stream after what the source's current stream has queued, and the
 /// other way round for its end. Host memory that is not pinned makes the copy wait (counted).
-struct Transfer final : OperationOf<Transfer> {
-  explicit Transfer(const char* name = "copyto") : OperationOf(name) {}
+struct Transfer final : KindOf<Transfer> {
+  explicit Transfer(const char* name = "copyto") : KindOf(name) {}
   Operand in, out;
 
-  void visit(OperandVisitor& v) override;
+  template <class V> void fields(V& v) { v.read(in), v.write(out); }
+  bool is_between_devices() const override { return true; }
   void run_cpu() override;
   void run_cuda(const cuda::LaunchContext& context) override;
 };

@@ -1,4 +1,4 @@
-// The rows of pointwise.def as data, and what their operation shows of itself.
+// The rows of pointwise.def as data.
 #include <cmath>
 
 #include "rensa/core/pointwise_functors.h"
@@ -24,12 +24,5 @@ constinit const PointwiseRow* const kRows[kNumRows] = {
 };
 
 }  // namespace pointwise
-
-void Pointwise::visit(OperandVisitor& v) {
-  for (ElementwiseInput& input : in) {
-    if (input.array.present()) v.read(input.array);
-  }
-  for (Operand& output : out) v.write(output);
-}
 
 }  // namespace rensa

@@ -21,14 +21,18 @@ inline constexpr int kMostPointwiseInputs = 12, kMostPointwiseOutputs = 6;
 /// complex type. Every array is already broadcast to the outputs' one shape (stride 0); all are of
 /// any dtype. An output may be the same elements as an input, no two outputs share elements, and
 /// nothing overlaps partly.
-struct Pointwise final : OperationOf<Pointwise> {
-  explicit Pointwise(const PointwiseRow& r) : OperationOf(r.name), row(&r) {}
+struct Pointwise final : KindOf<Pointwise> {
+  explicit Pointwise(const PointwiseRow& r) : KindOf(r.name), row(&r) {}
   const PointwiseRow* row;
   Dtype compute = Dtype::float32;
   std::vector<ElementwiseInput> in;
   std::vector<Operand> out;
 
-  void visit(OperandVisitor& v) override;
+  template <class V> void fields(V& v) {
+    for (ElementwiseInput& input : in) v.read(input.array), v.number(input.scalar);
+    for (Operand& output : out) v.write(output);
+    v.number(compute);
+  }
   void run_cpu() override;
   void run_cuda(const cuda::LaunchContext& context) override;
 };

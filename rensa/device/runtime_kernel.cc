@@ -1,9 +1,13 @@
 // What a RuntimeKernel is on every device.
 #include "rensa/device/runtime_kernel.h"
 
+#include <algorithm>
+#include <bit>
 #include <cstring>
+#include <functional>
 #include <mutex>
 #include <set>
+#include <string_view>
 
 #include "rensa/core/fork.h"
 
@@ -16,14 +20,19 @@ const char* keep_name(const std::string& name) {
   return names.insert(name).first->c_str();
 }
 
-void RuntimeKernel::visit(OperandVisitor& v) {
-  for (bool written : {false, true}) {  // inputs first, as in every operation
-    for (KernelArgument& argument : arguments) {
-      for (KernelArgument::Pointer& pointer : argument.pointers) {
-        if (pointer.written != written) continue;
-        written ? v.write(pointer.array) : v.read(pointer.array);
-      }
-    }
+void RuntimeKernel::numbers(std::vector<std::int64_t>& bits) {
+  const void* code = function ? function : std::bit_cast<const void*>(host_function);
+  bits.push_back(std::bit_cast<std::int64_t>(code));
+  bits.insert(bits.end(), {grid.x, grid.y, grid.z, block.x, block.y, block.z, size, second_size});
+  for (std::size_t k = 0; k < arguments.size(); ++k) {
+    std::vector<std::byte> bytes = arguments[k].bytes;
+    auto clear = [&](std::size_t offset, std::size_t count) {
+      for (std::size_t i = offset; i < std::min(offset + count, bytes.size()); ++i) bytes[i] = {};
+    };
+    for (const auto& pointer : arguments[k].pointers) clear(pointer.offset, sizeof(void*));
+    if (k == 0 && scratch_bytes > 0) clear(scratch_offset, 2 * sizeof(void*));
+    std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    bits.push_back(static_cast<std::int64_t>(std::hash<std::string_view>()(text)));
   }
 }
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "rensa/device/operation.h"
+#include "rensa/device/kind.h"
 
 namespace rensa {
 
@@ -111,11 +111,11 @@ class GpuModule {
 
 /// Runs the GPU's function, or the host's over pieces of [0, size), and then of
 /// [size, size + second_size), on all cores: it gets the addresses of its arguments.
-struct RuntimeKernel final : OperationOf<RuntimeKernel> {
+struct RuntimeKernel final : KindOf<RuntimeKernel> {
   using HostFunction = void (*)(const void* const* arguments, long long begin, long long end);
 
   /// `name` from keep_name().
-  explicit RuntimeKernel(const char* name) : OperationOf(name) {}
+  explicit RuntimeKernel(const char* name) : KindOf(name) {}
 
   std::shared_ptr<const cuda::GpuModule> module;
   const void* function = nullptr;
@@ -130,7 +130,18 @@ struct RuntimeKernel final : OperationOf<RuntimeKernel> {
   /// semaphores are filled in at `scratch_offset` of the first argument.
   std::size_t scratch_bytes = 0, scratch_offset = 0;
 
-  void visit(OperandVisitor& v) override;
+  template <class V> void fields(V& v) {
+    for (bool written : {false, true}) {
+      for (KernelArgument& argument : arguments) {
+        for (KernelArgument::Pointer& pointer : argument.pointers) {
+          if (pointer.written != written) continue;
+          written ? v.write(pointer.array) : v.read(pointer.array);
+        }
+      }
+    }
+  }
+  /// What a kernel of the user's gets by value, and what it is launched with.
+  void numbers(std::vector<std::int64_t>& bits) override;
   void run_cpu() override;
   void run_cuda(const cuda::LaunchContext& context) override;
   std::size_t workspace_bytes() const override { return scratch_bytes; }

@@ -226,7 +226,7 @@ TEST(ForbidSync, FindsTheHiddenWaits) {
 TEST(Stream, AReportedErrorIsThrownAtTheNextWaitAndOnce) {
   RENSA_NEEDS_GPUS(1);
   cuda::ErrorWord& word = *cuda::device_state(gpu(0)).error_word;
-  word = {1, cuda::error_operation("getitem"), 12, 10};
+  word = {1, {ReportedError::index, "getitem", 12, 10}};
   try {
     cuda::synchronize(gpu(0));
     FAIL();

@@ -12,11 +12,13 @@
 #include <complex>
 #include <limits>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "rensa/backend/cpu/lapack.h"
 #include "rensa/core/fork.h"
 #include "rensa/core/thread_pool.h"
+#include "rensa/device/error_word.h"
 
 // Only OpenBLAS has it.
 extern "C" void openblas_set_num_threads(int) __attribute__((weak));
@@ -118,10 +120,11 @@ int lapack_size(const Operation& operation, const ArrayView& view, int axis) {
                                         operation.name(), view.describe()));
 }
 
-// Calls factor(i, work) for each matrix; what it returns is not 0 where it failed. Throws for the
-// first such matrix if `check`.
+// Calls factor(i, work) for each matrix; what it returns is not 0 where it failed. Throws `failure`
+// of the first such matrix, if there is one.
 template <class T, class F>
-void for_each_matrix(const Operation& operation, const ArrayView& a, bool check, F factor) {
+void for_each_matrix(const Operation& operation, const ArrayView& a,
+                     std::optional<ReportedError> failure, F factor) {
   std::int64_t batch = a.shape[0], rows = a.shape[a.ndim() - 1];
   std::int64_t work = std::max<std::int64_t>(1, a.shape[1] * rows * std::min(a.shape[1], rows));
   LibraryThreads threads(batch == 1 && std::min(a.shape[1], rows) >= kLargeMatrix);
@@ -133,9 +136,9 @@ void for_each_matrix(const Operation& operation, const ArrayView& a, bool check,
                    info[static_cast<std::size_t>(i)] = factor(i, scratch);
                  }
                });
-  for (std::int64_t i = 0; i < batch && check; ++i) {
+  for (std::int64_t i = 0; i < batch && failure; ++i) {
     if (info[static_cast<std::size_t>(i)] != 0) {
-      throw_linalg_error(operation.name(), i, batch, a.device);
+      throw_reported({*failure, operation.name(), i, batch}, a.device);
     }
   }
 }
@@ -147,9 +150,10 @@ void CholeskyFactor::run_cpu() {
   visit_element(a.view.dtype, [&](auto element) {
     using T = decltype(element);
     Batch<T> matrices(a);
-    for_each_matrix<T>(*this, a.view, true, [&](std::int64_t i, Work<T>&) {
-      return host::lapack::potrf(upper ? 'U' : 'L', n, matrices[i]);
-    });
+    for_each_matrix<T>(*this, a.view, ReportedError::not_positive_definite,
+                       [&](std::int64_t i, Work<T>&) {
+                         return host::lapack::potrf(upper ? 'U' : 'L', n, matrices[i]);
+                       });
   });
 }
 
@@ -160,7 +164,9 @@ void LuSolve::run_cpu() {
     using T = decltype(element);
     Batch<T> matrices(a), right(b);
     Batch<int> exchanges(pivots);
-    for_each_matrix<T>(*this, a.view, singular_is_error, [&](std::int64_t i, Work<T>&) {
+    std::optional<ReportedError> failure;
+    if (singular_is_error) failure = ReportedError::singular;
+    for_each_matrix<T>(*this, a.view, failure, [&](std::int64_t i, Work<T>&) {
       int info = host::lapack::getrf(n, matrices[i], exchanges[i]);
       if (right.data && (info == 0 || !singular_is_error)) {
         host::lapack::getrs(transposed ? 'T' : 'N', n, columns, matrices[i], exchanges[i],
@@ -176,7 +182,7 @@ void QrFactor::run_cpu() {
   visit_element(a.view.dtype, [&](auto element) {
     using T = decltype(element);
     Batch<T> matrices(a), factors(tau);
-    for_each_matrix<T>(*this, a.view, true, [&](std::int64_t i, Work<T>& work) {
+    for_each_matrix<T>(*this, a.view, std::nullopt, [&](std::int64_t i, Work<T>& work) {
       if (work.values.empty()) {
         T wanted = 0;
         host::lapack::geqrf(m, n, matrices[i], factors[i], &wanted, -1);
@@ -193,7 +199,7 @@ void QrForm::run_cpu() {
   visit_element(q.view.dtype, [&](auto element) {
     using T = decltype(element);
     Batch<T> matrices(q), factors(tau);
-    for_each_matrix<T>(*this, q.view, true, [&](std::int64_t i, Work<T>& work) {
+    for_each_matrix<T>(*this, q.view, std::nullopt, [&](std::int64_t i, Work<T>& work) {
       if (work.values.empty()) {
         T wanted = 0;
         host::lapack::orgqr(m, columns, k, matrices[i], factors[i], &wanted, -1);
@@ -211,16 +217,17 @@ void Eigh::run_cpu() {
     using T = decltype(element);
     Batch<T> matrices(a);
     Batch<real_of<T>> values(w);
-    for_each_matrix<T>(*this, a.view, true, [&](std::int64_t i, Work<T>& work) {
-      MatrixContent content = content_of(matrices[i], n, upper);
-      if (content != MatrixContent::finite) {
-        fill_with_nan(matrices, i);
-        fill_with_nan(values, i);
-        return content == MatrixContent::nan ? 1 : 0;
-      }
-      return host::lapack::syevd(vectors ? 'V' : 'N', upper ? 'U' : 'L', n, matrices[i], values[i],
-                                 work);
-    });
+    for_each_matrix<T>(*this, a.view, ReportedError::not_converged,
+                       [&](std::int64_t i, Work<T>& work) {
+                         MatrixContent content = content_of(matrices[i], n, upper);
+                         if (content != MatrixContent::finite) {
+                           fill_with_nan(matrices, i);
+                           fill_with_nan(values, i);
+                           return content == MatrixContent::nan ? 1 : 0;
+                         }
+                         return host::lapack::syevd(vectors ? 'V' : 'N', upper ? 'U' : 'L', n,
+                                                    matrices[i], values[i], work);
+                       });
   });
 }
 
@@ -231,17 +238,18 @@ void Svd::run_cpu() {
     using T = decltype(element);
     Batch<T> matrices(a), left(u), right(vt);
     Batch<real_of<T>> values(s);
-    for_each_matrix<T>(*this, a.view, true, [&](std::int64_t i, Work<T>& work) {
-      MatrixContent content = content_of(matrices[i], matrices.matrix);
-      if (content != MatrixContent::finite) {
-        fill_with_nan(values, i);
-        fill_with_nan(left, i);
-        fill_with_nan(right, i);
-        return content == MatrixContent::nan ? 1 : 0;
-      }
-      return host::lapack::gesdd(job, m, n, matrices[i], values[i], left[i], right[i],
-                                 std::max(n, 1), work);
-    });
+    for_each_matrix<T>(*this, a.view, ReportedError::not_converged,
+                       [&](std::int64_t i, Work<T>& work) {
+                         MatrixContent content = content_of(matrices[i], matrices.matrix);
+                         if (content != MatrixContent::finite) {
+                           fill_with_nan(values, i);
+                           fill_with_nan(left, i);
+                           fill_with_nan(right, i);
+                           return content == MatrixContent::nan ? 1 : 0;
+                         }
+                         return host::lapack::gesdd(job, m, n, matrices[i], values[i], left[i],
+                                                    right[i], std::max(n, 1), work);
+                       });
   });
 }
 
@@ -250,11 +258,13 @@ void Eig::run_cpu() {
   auto run = [&](auto element) {
     using T = decltype(element);
     Batch<T> matrices(a), values(w), columns(v);
-    for_each_matrix<T>(*this, a.view, true, [&](std::int64_t i, Work<T>& work) {
-      if (content_of(matrices[i], matrices.matrix) != MatrixContent::finite) return 1;
-      return host::lapack::geev(v.present() ? 'V' : 'N', n, matrices[i], values[i], columns[i],
-                                work);
-    });
+    for_each_matrix<T>(*this, a.view, ReportedError::not_converged,
+                       [&](std::int64_t i, Work<T>& work) {
+                         if (content_of(matrices[i], matrices.matrix) != MatrixContent::finite)
+                           return 1;
+                         return host::lapack::geev(v.present() ? 'V' : 'N', n, matrices[i],
+                                                   values[i], columns[i], work);
+                       });
   };
   if (a.view.dtype == complex64) run(std::complex<float>{});
   else run(std::complex<double>{});

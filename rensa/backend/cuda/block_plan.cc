@@ -6,21 +6,32 @@
 #include <utility>
 
 #include "rensa/backend/cuda/launch_plan.h"
+#include "rensa/device/operation.h"
 
 namespace rensa::cuda {
-
-namespace {
-
-std::int64_t round_up(std::int64_t n, std::int64_t multiple) {
-  return ceil_div(n, multiple) * multiple;
-}
 
 int power_of_two_above(std::int64_t n) {
   return static_cast<int>(
       std::bit_ceil(static_cast<std::uint64_t>(std::clamp<std::int64_t>(n, 1, kBlock))));
 }
 
-}  // namespace
+VectorType vector_type(Dtype d) {
+  switch (d) {
+    case Dtype::float32: return VectorType::f32;
+    case Dtype::float16: return VectorType::f16;
+    case Dtype::bfloat16: return VectorType::bf16;
+    case Dtype::float64: return VectorType::f64;
+    case Dtype::int32: return VectorType::i32;
+    case Dtype::int64: return VectorType::i64;
+    case Dtype::bool_: return VectorType::b8;
+    default: return VectorType::none;
+  }
+}
+
+std::size_t flat_workspace_bytes(std::int64_t nbytes) {
+  RowsPlan plan = plan_rows(1, ceil_div(nbytes, 16));
+  return static_cast<std::size_t>(plan.slices > 1 ? plan.slices * kPartialBytes : 0);
+}
 
 void normalize_axes(ArrayView* const* views, int count) {
   int ndim = views[0]->ndim();

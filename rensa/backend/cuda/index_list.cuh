@@ -37,7 +37,7 @@ template <int K> struct ListArgs {
       extents[k] = plan.extents[k];
       strides[k] = plan.strides[k];
     }
-    errors = {static_cast<ErrorWord*>(context.error_word), error_operation(operation)};
+    errors = ErrorSink(operation, context);
   }
 
 #if defined(__CUDACC__)
@@ -80,7 +80,7 @@ template <int K> struct ListArgs {
         if (number < 0) number += extents[k];
       }
       bool fits = number >= 0 && number < extents[k];
-      if (!fits && report) errors.report(given, extents[k]);
+      if (!fits && report) errors.report(ReportedError::index, given, extents[k]);
       valid &= fits;
       in_array += number * strides[k];
     }

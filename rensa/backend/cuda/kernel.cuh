@@ -12,6 +12,7 @@
 #include "rensa/core/functors.h"
 #include "rensa/core/scalar.h"
 #include "rensa/core/ufunc.h"
+#include "rensa/device/error_word.h"
 #include "rensa/device/launcher.h"
 #include "rensa/device/operation.h"
 
@@ -459,14 +460,17 @@ __device__ __forceinline__ bool is_last_block(unsigned* semaphore, unsigned bloc
 
 /// Where a kernel reports a value out of range.
 struct ErrorSink {
-  ErrorWord* word;
-  unsigned operation;
+  ErrorWord* word = nullptr;
+  const char* operation = nullptr;
 
-  __device__ __forceinline__ void report(long long value, long long bound) const {
+  ErrorSink() = default;
+  ErrorSink(const char* name, const LaunchContext& context)
+      : word(static_cast<ErrorWord*>(context.error_word)), operation(name) {}
+
+  __device__ __forceinline__ void report(ReportedError error, long long value,
+                                         long long bound) const {
     if (atomicCAS(&word->set, 0u, 1u) == 0u) {
-      word->operation = operation;
-      word->value = value;
-      word->bound = bound;
+      word->report = {error, operation, value, bound};
       __threadfence_system();
     }
   }

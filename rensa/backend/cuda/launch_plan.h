@@ -7,7 +7,6 @@
 
 #include "rensa/core/array_view.h"
 #include "rensa/core/ufunc.h"
-#include "rensa/device/operations.h"
 
 namespace rensa::cuda {
 
@@ -22,6 +21,11 @@ inline constexpr std::int64_t kMaxCount = (std::int64_t{1} << 31) - (1 << 20);
 inline constexpr int kNumComputeTypes = 6;
 
 inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+inline std::int64_t round_up(std::int64_t n, std::int64_t multiple) {
+  return ceil_div(n, multiple) * multiple;
+}
+/// The smallest power of two that is not below n, between 1 and kBlock.
+int power_of_two_above(std::int64_t n);
 
 /// The dtypes that the vector kernels are made for.
 enum class VectorType : unsigned char { f32, f16, bf16, f64, i32, i64, b8, none };
@@ -61,33 +65,7 @@ ColumnsPlan plan_columns(std::int64_t outer, std::int64_t rows, std::int64_t col
 /// Columns of bool that are one vector: a tile's columns must not be more than a block's threads.
 inline constexpr int kBoolColumns = 8;
 
-/// A reduction taken apart.
-struct ReducePlan {
-  ArrayView kept_in, kept_out, reduced;  // axes in order and merged, at least one each
-  std::int64_t count = 0;                // elements that one output is reduced from
-  VectorType type = VectorType::none;    // none: the kernel for any dtype, of one-element vectors
-  int width = 1;                         // elements in a vector
-  bool by_columns = false;
-  RowsPlan rows;
-  ColumnsPlan columns;
-  std::size_t workspace_bytes = 0;
-};
-/// `out` must not be empty.
-ReducePlan plan_reduce(const Reduce& op);
-
 /// Scratch of a reduction of `nbytes` contiguous bytes to one result, made by plan_rows.
 std::size_t flat_workspace_bytes(std::int64_t nbytes);
-
-/// The Reduce that ReluBiasGrad is bit-equal to: the sum of gz over axis 0.
-Reduce bias_sum(const ReluBiasGrad& op);
-
-/// How the rows of a classification are spread over blocks: `group` threads a row (a power of two
-/// up to 32, or all of a block).
-struct ClassRowsPlan {
-  int group = 1;
-  int block = kBlock;
-  std::int64_t blocks = 1;
-};
-ClassRowsPlan plan_class_rows(std::int64_t rows, std::int64_t classes);
 
 }  // namespace rensa::cuda

@@ -120,8 +120,8 @@ class Screen {
 
   // Reports the first matrix that is `bad` or that the routine could not factor.
   void check(MatrixContent bad, bool with_info = true) const {
-    cuda::launch_check_contents(name_, context_, with_info ? work_.info : nullptr, work_.contents,
-                                bad, count_);
+    cuda::launch_check_contents(name_, context_, ReportedError::not_converged,
+                                with_info ? work_.info : nullptr, work_.contents, bad, count_);
   }
 
  private:
@@ -468,14 +468,16 @@ void CholeskyFactor::run_cuda(const cuda::LaunchContext& context) {
                                       host.data(), host.size(), work.info + i));
     }
   }
-  cuda::launch_check_info(name(), context, work.info, matrices.count);
+  cuda::launch_check_info(name(), context, ReportedError::not_positive_definite, work.info,
+                          matrices.count);
 }
 
 void LuSolve::run_cuda(const cuda::LaunchContext& context) {
   Workspace work(context, a.view.shape[0]);
   if (is_batched(*this)) run_lu_batched(*this, context, work);
   else run_lu_each(*this, context, work);
-  if (singular_is_error) cuda::launch_check_info(name(), context, work.info, a.view.shape[0]);
+  if (!singular_is_error) return;
+  cuda::launch_check_info(name(), context, ReportedError::singular, work.info, a.view.shape[0]);
 }
 
 void QrFactor::run_cuda(const cuda::LaunchContext& context) {

@@ -21,7 +21,8 @@ __global__ void __launch_bounds__(kBlock)
 
 // By one block: the first of `count` matrices that is bad.
 template <class IsBad>
-__device__ void report_first(const ErrorSink& errors, std::int64_t count, IsBad is_bad) {
+__device__ void report_first(const ErrorSink& errors, ReportedError error, std::int64_t count,
+                             IsBad is_bad) {
   __shared__ unsigned long long first;
   constexpr unsigned long long kNone = ~0ull;
   if (threadIdx.x == 0) first = kNone;
@@ -32,7 +33,8 @@ __device__ void report_first(const ErrorSink& errors, std::int64_t count, IsBad 
     break;
   }
   __syncthreads();
-  if (threadIdx.x == 0 && first != kNone) errors.report(static_cast<long long>(first), count);
+  if (threadIdx.x == 0 && first != kNone)
+    errors.report(error, static_cast<long long>(first), count);
 }
 
 struct InfoArgs {
@@ -40,11 +42,12 @@ struct InfoArgs {
   const int* contents;
   int bad;
   std::int64_t count;
+  ReportedError error;
   ErrorSink errors;
 };
 
 __global__ void __launch_bounds__(kBlock) check_info(const __grid_constant__ InfoArgs args) {
-  report_first(args.errors, args.count, [&](std::int64_t i) {
+  report_first(args.errors, args.error, args.count, [&](std::int64_t i) {
     return (args.info && args.info[i] != 0) || (args.contents && args.contents[i] >= args.bad);
   });
 }
@@ -141,19 +144,21 @@ void launch_fill_marked(const char* operation, const LaunchContext& context, int
   else launch(value, fill_marked<double>);
 }
 
-void launch_check_info(const char* operation, const LaunchContext& context, const int* info,
-                       std::int64_t count) {
-  launch_check_contents(operation, context, info, nullptr, MatrixContent::nan, count);
+void launch_check_info(const char* operation, const LaunchContext& context, ReportedError error,
+                       const int* info, std::int64_t count) {
+  launch_check_contents(operation, context, error, info, nullptr, MatrixContent::nan, count);
 }
 
-void launch_check_contents(const char* operation, const LaunchContext& context, const int* info,
-                           const int* contents, MatrixContent bad, std::int64_t count) {
+void launch_check_contents(const char* operation, const LaunchContext& context, ReportedError error,
+                           const int* info, const int* contents, MatrixContent bad,
+                           std::int64_t count) {
   InfoArgs args{};
   args.info = info;
   args.contents = contents;
   args.bad = static_cast<int>(bad);
   args.count = count;
-  args.errors = {static_cast<ErrorWord*>(context.error_word), error_operation(operation)};
+  args.error = error;
+  args.errors = ErrorSink(operation, context);
   launch_kernel(operation, context, check_info, 1, kBlock, args);
 }
 

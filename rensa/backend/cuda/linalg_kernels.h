@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "rensa/device/error_word.h"
 #include "rensa/device/linalg_operations.h"
 
 namespace rensa::cuda {
@@ -30,13 +31,14 @@ void launch_look(const char* operation, const LaunchContext& context, const Matr
 void launch_fill_marked(const char* operation, const LaunchContext& context, int* contents,
                         const MatrixBatch& matrices, double value);
 
-/// Reports the first of `count` matrices whose info is not 0 to the device's error word.
-void launch_check_info(const char* operation, const LaunchContext& context, const int* info,
-                       std::int64_t count);
+/// Reports the first of `count` matrices whose info is not 0 as `error`.
+void launch_check_info(const char* operation, const LaunchContext& context, ReportedError error,
+                       const int* info, std::int64_t count);
 
 /// Likewise of the first matrix whose info is not 0 or whose content is `bad` or worse; there may
 /// be no `info`.
-void launch_check_contents(const char* operation, const LaunchContext& context, const int* info,
-                           const int* contents, MatrixContent bad, std::int64_t count);
+void launch_check_contents(const char* operation, const LaunchContext& context, ReportedError error,
+                           const int* info, const int* contents, MatrixContent bad,
+                           std::int64_t count);
 
 }  // namespace rensa::cuda

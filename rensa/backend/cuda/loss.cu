@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <string>
 
+#include "rensa/backend/cuda/class_rows.h"
 #include "rensa/backend/cuda/group.cuh"
 #include "rensa/backend/cuda/reduce.cuh"
 #include "rensa/core/error.h"
@@ -125,7 +126,7 @@ __global__ void __launch_bounds__(kMostThreads)
         there ? load_integer(args.t + row * args.label_size, args.label_dtype) : args.ignore_label;
     bool counted = there && label != args.ignore_label;
     if (counted && (label < 0 || label >= args.classes)) {
-      if (lane == 0) args.errors.report(label, args.classes);
+      if (lane == 0) args.errors.report(ReportedError::label, label, args.classes);
     }
     std::int64_t at = row * args.classes;
     V loss = log_softmax<T, V>(reinterpret_cast<const T*>(args.x) + at,
@@ -233,6 +234,10 @@ void run_grad(const SoftmaxCrossEntropyGrad& op, const LaunchContext& context, L
 
 }  // namespace cuda
 
+std::size_t SoftmaxCrossEntropy::workspace_bytes() const {
+  return cuda::class_rows_bytes(x.view.shape[0], x.view.shape[1]);
+}
+
 void SoftmaxCrossEntropy::run_cuda(const cuda::LaunchContext& context) {
   cuda::LossArgs args = {};
   args.x = x.view.data;
@@ -250,7 +255,7 @@ void SoftmaxCrossEntropy::run_cuda(const cuda::LaunchContext& context) {
   args.normalize = normalize;
   args.workspace = context.workspace;
   args.semaphores = context.semaphores;
-  args.errors = {static_cast<cuda::ErrorWord*>(context.error_word), cuda::error_operation(name())};
+  args.errors = cuda::ErrorSink(name(), context);
   cuda::ClassRowsPlan plan = cuda::plan_class_rows(args.rows, args.classes);
   args.group = plan.group;
   auto launch_as = [&](auto kernel) {
@@ -287,6 +292,10 @@ void SoftmaxCrossEntropyGrad::run_cuda(const cuda::LaunchContext& context) {
     args.gx = gx.view.data + row * classes * args.gx_size;
     cuda::run_grad(*this, context, args, std::min(most, rows - row), classes);
   }
+}
+
+std::size_t Accuracy::workspace_bytes() const {
+  return cuda::class_rows_bytes(y.view.shape[0], y.view.shape[1]);
 }
 
 void Accuracy::run_cuda(const cuda::LaunchContext& context) {

@@ -253,6 +253,10 @@ void IsClose::run_cuda(const cuda::LaunchContext& context) {
   if (out.view.size() > 0) cuda::run_close(*this, context, a.view, b.view, out.view);
 }
 
+std::size_t AllClose::workspace_bytes() const {
+  return cuda::flat_workspace_bytes(a.view.nbytes());
+}
+
 void AllClose::run_cuda(const cuda::LaunchContext& context) {
   std::int64_t size = bits ? 1 : itemsize(a.view.dtype);
   cuda::ReduceKernel kernel = bits ? cuda::reduce_rows<cuda::AllReducer, cuda::BitsLoader>

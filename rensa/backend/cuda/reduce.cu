@@ -121,6 +121,18 @@ void Reduce::run_cuda(const cuda::LaunchContext& context) {
 
 namespace {
 
+// The Reduce that ReluBiasGrad is bit-equal to: the sum of gz over axis 0.
+Reduce bias_sum(const ReluBiasGrad& op) {
+  Reduce sum("sum", Reduction::sum);
+  sum.axes = 1;
+  sum.compute = op.gz.view.dtype;
+  sum.in = op.gz;
+  sum.out = op.gb;
+  sum.out.view.shape.insert(0, 1);
+  sum.out.view.strides.insert(0, 0);
+  return sum;
+}
+
 template <class T> cuda::ReduceKernel relu_bias_kernel() {
   using Reducer = cuda::RowReducer<red::sum, cuda::ComputeOf<T>>;
   return cuda::reduce_columns<Reducer, cuda::ReluGradLoader<T>>;
@@ -140,9 +152,13 @@ cuda::ReduceKernel relu_bias_kernel(const cuda::ReducePlan& plan) {
 
 }  // namespace
 
+std::size_t ReluBiasGrad::workspace_bytes() const {
+  return gb.view.size() == 0 ? 0 : cuda::plan_reduce(bias_sum(*this)).workspace_bytes;
+}
+
 void ReluBiasGrad::run_cuda(const cuda::LaunchContext& context) {
   if (gb.view.size() == 0) return;
-  Reduce sum = cuda::bias_sum(*this);
+  Reduce sum = bias_sum(*this);
   cuda::ReducePlan plan = cuda::plan_reduce(sum);
   cuda::ReduceKernel kernel = gz.view.size() > 0 ? relu_bias_kernel(plan) : nullptr;
   if (!kernel) {

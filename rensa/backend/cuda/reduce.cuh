@@ -1,10 +1,11 @@
 // The reduction kernels as templates over a reducer (a row of reductions.def, argmax, argmin) and a
 // loader (what an input element is and how it is read), and the table of their instances. Two
 // kernels: reduce_rows for outputs whose elements lie together, reduce_columns for outputs that lie
-// together themselves. The order of the sums follows from the plan (launch_plan.h) alone; alignment
+// together themselves. The order of the sums follows from the plan (reduce_plan.h) alone; alignment
 // decides only how elements are loaded.
 #pragma once
 
+#include "rensa/backend/cuda/reduce_plan.h"
 #include "rensa/backend/cuda/reducers.cuh"
 #include "rensa/device/compare_operations.h"
 

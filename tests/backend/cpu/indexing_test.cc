@@ -8,7 +8,7 @@
 #include "rensa/core/error.h"
 #include "rensa/device/indexing_operations.h"
 #include "rensa/device/operations.h"
-#include "rensa/device/sort_operations.h"
+#include "rensa/operations/sort/sort.h"
 #include "tests/backend/cpu/test_array.h"
 
 namespace rensa::testing {

@@ -1,9 +1,0 @@
-// Radix sorts of keys that are floats.
-#include "rensa/backend/cuda/radix_sort.cuh"
-
-namespace rensa::cuda {
-
-RENSA_RADIX_KEYS(float)
-RENSA_RADIX_KEYS(double)
-
-}  // namespace rensa::cuda

@@ -1,0 +1,181 @@
+// Running sums and products on a GPU, for the files that make them. A long row is spread over all
+// blocks (cuda_row.cuh); shorter rows are a block's or a warp's; lines across rows are a thread's
+// each, cut into pieces where there are few of them.
+#pragma once
+
+#include "rensa/backend/cuda/kernel.cuh"
+#include "rensa/operations/scan/cuda_plan.h"
+#include "rensa/operations/scan/cuda_row.cuh"
+
+namespace rensa::cuda {
+
+template <class V> struct ScanArgs {
+  const V* in;
+  V* out;
+  V* totals;  // of the pieces, piece by piece
+  std::int64_t outer, n, inner;
+  std::int64_t pieces, piece;  // and the elements of one
+};
+
+// --- rows ----------------------------------------------------------------------------------------
+
+template <class V, class F>
+__global__ void __launch_bounds__(kBlock) scan_by_warp(const __grid_constant__ ScanArgs<V> args) {
+  std::int64_t row = blockIdx.x * static_cast<std::int64_t>(kBlock / 32) + threadIdx.x / 32;
+  if (row >= args.outer) return;
+  int lane = threadIdx.x % 32;
+  const V* in = args.in + row * args.n;
+  V* out = args.out + row * args.n;
+  V carry = F::template identity<V>();
+  for (std::int64_t begin = 0; begin < args.n; begin += 32) {
+    bool inside = begin + lane < args.n;
+    V value = inside ? in[begin + lane] : F::template identity<V>();
+    value = F()(carry, scan_lanes<F>(value));
+    if (inside) out[begin + lane] = value;
+    carry = from_lane(value, 31);
+  }
+}
+
+template <class V, class F>
+__global__ void __launch_bounds__(kBlock) scan_by_block(const __grid_constant__ ScanArgs<V> args) {
+  constexpr int kItems = 4, kWarps = kBlock / 32;
+  __shared__ alignas(16) char warp_bytes[kWarps * sizeof(V)];
+  V* warp_totals = reinterpret_cast<V*>(warp_bytes);
+  int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const V* in = args.in + blockIdx.x * args.n;
+  V* out = args.out + blockIdx.x * args.n;
+  V carry = F::template identity<V>();
+  for (std::int64_t begin = 0; begin < args.n; begin += kItems * kBlock) {
+    std::int64_t first = begin + threadIdx.x * kItems;
+    V value[kItems];
+#pragma unroll
+    for (int k = 0; k < kItems; ++k) {
+      value[k] = first + k < args.n ? in[first + k] : F::template identity<V>();
+      if (k > 0) value[k] = F()(value[k - 1], value[k]);
+    }
+    V upto = scan_lanes<F>(value[kItems - 1]);
+    if (lane == 31) warp_totals[warp] = upto;
+    V before = shuffle_up(upto, 1);
+    if (lane == 0) before = F::template identity<V>();
+    __syncthreads();
+    V ahead = carry;
+#pragma unroll
+    for (int w = 0; w < kWarps; ++w) {
+      if (w == warp) before = F()(ahead, before);
+      ahead = F()(ahead, warp_totals[w]);
+    }
+    carry = ahead;
+#pragma unroll
+    for (int k = 0; k < kItems; ++k) {
+      if (first + k < args.n) out[first + k] = F()(before, value[k]);
+    }
+    __syncthreads();  // before the totals are written again
+  }
+}
+
+// --- lines ---------------------------------------------------------------------------------------
+
+// Whether this thread has a piece of a line, and where that begins and ends.
+template <class V>
+__device__ __forceinline__ bool find_piece(const ScanArgs<V>& args, std::int64_t& at,
+                                           std::int64_t& count, std::int64_t& item) {
+  item = blockIdx.x * static_cast<std::int64_t>(kBlock) + threadIdx.x;
+  std::int64_t lines = args.outer * args.inner;
+  if (item >= lines * args.pieces) return false;
+  std::int64_t line = item % lines, first = item / lines * args.piece;
+  count = args.n - first < args.piece ? args.n - first : args.piece;
+  at = (line / args.inner * args.n + first) * args.inner + line % args.inner;
+  return true;
+}
+
+template <class V, class F>
+__global__ void __launch_bounds__(kBlock) piece_totals(const __grid_constant__ ScanArgs<V> args) {
+  std::int64_t at, count, item;
+  if (!find_piece(args, at, count, item)) return;
+  V total = F::template identity<V>();
+  for (std::int64_t i = 0; i < count; ++i) total = F()(total, args.in[at + i * args.inner]);
+  args.totals[item] = total;
+}
+
+// Turns each line's totals into what stands before its pieces.
+template <class V, class F>
+__global__ void __launch_bounds__(kBlock) before_pieces(const __grid_constant__ ScanArgs<V> args) {
+  std::int64_t lines = args.outer * args.inner;
+  std::int64_t line = blockIdx.x * static_cast<std::int64_t>(kBlock) + threadIdx.x;
+  if (line >= lines) return;
+  V running = F::template identity<V>();
+  for (std::int64_t piece = 0; piece < args.pieces; ++piece) {
+    V next = F()(running, args.totals[piece * lines + line]);
+    args.totals[piece * lines + line] = running;
+    running = next;
+  }
+}
+
+template <class V, class F>
+__global__ void __launch_bounds__(kBlock) scan_pieces(const __grid_constant__ ScanArgs<V> args) {
+  std::int64_t at, count, item;
+  if (!find_piece(args, at, count, item)) return;
+  V running = args.pieces > 1 ? args.totals[item] : F::template identity<V>();
+  for (std::int64_t i = 0; i < count; ++i) {
+    running = F()(running, args.in[at + i * args.inner]);
+    args.out[at + i * args.inner] = running;
+  }
+}
+
+// --- the scans -----------------------------------------------------------------------------------
+
+template <class V> std::size_t scan_bytes(Device device, const ScanPlan& plan) {
+  if (plan.way == ScanWay::device) return scan_row_bytes<V>(device);
+  if (plan.pieces == 1) return 0;
+  return static_cast<std::size_t>(plan.outer * plan.inner * plan.pieces) * sizeof(V);
+}
+
+template <class V, class F>
+void run_scan(const Scan& op, const ScanPlan& plan, const LaunchContext& context) {
+  ScanArgs<V> args = {op.in.view.as<V>(),
+                      op.out.view.as<V>(),
+                      static_cast<V*>(context.workspace),
+                      plan.outer,
+                      plan.n,
+                      plan.inner,
+                      plan.pieces,
+                      plan.piece};
+  auto launch = [&](void (*kernel)(ScanArgs<V>), std::int64_t blocks) {
+    launch_kernel(op.name(), context, kernel, blocks, kBlock, args);
+  };
+  switch (plan.way) {
+    case ScanWay::device:
+      for (std::int64_t row = 0; row < plan.outer; ++row) {
+        launch_scan_row<V, F>(op.name(), args.in + row * plan.n, args.out + row * plan.n, plan.n,
+                              context);
+      }
+      return;
+    case ScanWay::block: return launch(scan_by_block<V, F>, plan.outer);
+    case ScanWay::warp: return launch(scan_by_warp<V, F>, ceil_div(plan.outer, kBlock / 32));
+    case ScanWay::line: break;
+  }
+  std::int64_t lines = plan.outer * plan.inner;
+  if (plan.pieces > 1) {
+    launch(piece_totals<V, F>, ceil_div(lines * plan.pieces, kBlock));
+    launch(before_pieces<V, F>, ceil_div(lines, kBlock));
+  }
+  launch(scan_pieces<V, F>, ceil_div(lines * plan.pieces, kBlock));
+}
+
+/// f of a value of the type that `dtype` is scanned in; integers of all kinds wrap around alike.
+template <class F> decltype(auto) with_scan_value(Dtype dtype, const F& f) {
+  switch (dtype) {
+    case Dtype::float32: return f(0.0f);
+    case Dtype::float64: return f(0.0);
+    case Dtype::complex64: return f(complex_t<float>(0));
+    case Dtype::complex128: return f(complex_t<double>(0));
+    default: return f(0ull);
+  }
+}
+
+template <class F>
+void run_scan(const Scan& op, const ScanPlan& plan, const LaunchContext& context) {
+  with_scan_value(op.in.view.dtype, [&](auto v) { run_scan<decltype(v), F>(op, plan, context); });
+}
+
+}  // namespace rensa::cuda
