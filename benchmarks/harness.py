@@ -96,6 +96,23 @@ class Report:
                    "take more than 1.1 times the best peer's", ["routine", *peers, "Rensa",
                                                                "Rensa / best peer"], rows)
 
+    def activations(self, device, python, *options, **environment):
+        """Activation functions on `device`, forward and backward apart, beside PyTorch's."""
+        self.run([self.program("activations"), device], **environment)
+        self.run([python, HERE / "peers" / "activations.py", "cpu" if device == "cpu" else "gpu",
+                  *options], **environment)
+        rows = []
+        for name in [name for name in self.figures if name.endswith(", forward rensa")]:
+            function, row = name.removesuffix(", forward rensa"), []
+            for way in ("forward", "backward"):
+                theirs, ours = (self.value(f"{function}, {way} {who}") for who in ("torch", "rensa"))
+                row += [theirs, ours, ratio(ours, theirs)]
+            rows.append([function, *row])
+        self.table(f"Activation functions on {device}, eager, {'4' if device == 'cpu' else '64'} Mi "
+                   "float32 (µs)", ["function", *(f"{what}, {way}" for way in ("forward", "backward")
+                                                  for what in ("PyTorch", "Rensa", "Rensa / PyTorch"))],
+                   rows)
+
     def recordings(self, device, **environment):
         """What capture() does before it can replay a step, by the step's length."""
         self.run([self.program("recording_scale"), device], **environment)

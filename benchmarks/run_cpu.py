@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Runs the CPU benchmarks next to the peers' on the same cores, and writes the comparison.
 
-    run_cpu.py --build-dir DIR [--python PYTHON] [--threads N] [--only training|routines|recordings ...]
+    run_cpu.py --build-dir DIR [--python PYTHON] [--threads N] [--only PART ...]
+PART is training, routines, activations or recordings.
 PYTHON is one that has PyTorch and NumPy. Writes run_cpu.md and run_cpu.json to $OUT, or to DIR.
 """
 import argparse
@@ -32,6 +33,10 @@ def routines(report, python, threads):
                     OPENBLAS_NUM_THREADS=threads, OMP_NUM_THREADS=threads)
 
 
+def activations(report, python, threads):
+    report.activations("cpu", python, "--threads", threads, RENSA_NUM_THREADS=threads)
+
+
 def recordings(report, _python, threads):
     report.recordings("cpu", RENSA_NUM_THREADS=threads)
 
@@ -41,7 +46,8 @@ def main():
     parser.add_argument("--build-dir", required=True)
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
-    parts = {"training": training, "routines": routines, "recordings": recordings}
+    parts = {"training": training, "routines": routines, "activations": activations,
+             "recordings": recordings}
     parser.add_argument("--only", nargs="+", choices=parts, default=list(parts))
     options = parser.parse_args()
     report = Report(options.build_dir)

@@ -2,7 +2,7 @@
 """Runs the GPU benchmarks next to the peers' on one machine, in one go, and writes the comparison.
 
     run_gpu.py --build-dir DIR [--python PYTHON] [--only PART ...]
-PART is training, startup, host, arrays, routines, chains or fragmentation.
+PART is training, startup, host, arrays, routines, activations, recordings, chains or fragmentation.
 The peers (PyTorch, JAX, CuPy) are those of PYTHON; what it lacks shows as a dash. Writes run_gpu.md
 and run_gpu.json to $OUT, or to DIR.
 """
@@ -121,6 +121,10 @@ def routines(report, python):
     report.routines("cuda:0", python, ["torch", "cupy"])
 
 
+def activations(report, python):
+    report.activations("cuda:0", python)
+
+
 def recordings(report, _python):
     report.recordings("cuda:0")
 
@@ -175,8 +179,8 @@ def main():
     parser.add_argument("--build-dir", required=True)
     parser.add_argument("--python", default=sys.executable)
     parts = {"training": training, "startup": startup, "host": host, "arrays": arrays,
-             "routines": routines, "recordings": recordings, "chains": chains,
-             "fragmentation": fragmentation}
+             "routines": routines, "activations": activations,
+             "recordings": recordings, "chains": chains, "fragmentation": fragmentation}
     parser.add_argument("--only", nargs="+", choices=parts, default=list(parts))
     options = parser.parse_args()
     report = Report(options.build_dir)

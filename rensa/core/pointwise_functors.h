@@ -26,10 +26,10 @@ namespace pw {
 // How many inputs and outputs a row has: outputs are references.
 template <class T> struct is_output { static constexpr bool value = false; };
 template <class T> struct is_output<T&> { static constexpr bool value = true; };
-template <class... A> constexpr int count_inputs(void (*)(A...)) {
+template <class... A> RENSA_FN constexpr int count_inputs(void (*)(A...)) {
   return (0 + ... + (is_output<A>::value ? 0 : 1));
 }
-template <class... A> constexpr int count_outputs(void (*)(A...)) {
+template <class... A> RENSA_FN constexpr int count_outputs(void (*)(A...)) {
   return (0 + ... + (is_output<A>::value ? 1 : 0));
 }
 template <class Row> inline constexpr int num_inputs = count_inputs(&Row::template apply<float>);

@@ -8,3 +8,4 @@
 #include "rensa/functions/loss.h"
 #include "rensa/functions/math.h"
 #include "rensa/functions/noise.h"
+#include "rensa/functions/rnn.h"

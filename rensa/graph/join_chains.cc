@@ -2,10 +2,11 @@
 #include "rensa/graph/join_chains.h"
 
 #include <algorithm>
+#include <optional>
+#include <span>
 
 #include "rensa/array/internal.h"
 #include "rensa/core/error.h"
-#include "rensa/device/operations.h"
 #include "rensa/graph/storage_uses.h"
 #include "rensa/kernel/elementwise_launch.h"
 #include "rensa/kernel/fused_plan.h"
@@ -16,6 +17,7 @@ namespace {
 
 using detail::FusedPrograms;
 using detail::partly_overlap;
+using detail::PerElement;
 using detail::TracedInput;
 using detail::TracedValue;
 
@@ -35,14 +37,26 @@ bool in_c_order(const ArrayView& view) {
   return true;
 }
 
+bool is_same_as_one_of(const Operand& output, std::span<const ElementwiseInput> inputs) {
+  return std::ranges::any_of(inputs, [&](const ElementwiseInput& input) {
+    return input.array.present() && same_view(input.array.view, output.view);
+  });
+}
+
 /// The operation, if it can be part of a chain.
-const Elementwise* chainable(const Operation& operation) {
-  const auto* e = dynamic_cast<const Elementwise*>(&operation);
-  if (!e || e->out.view.size() == 0 || !e->out.view.is_c_contiguous()) return nullptr;
-  for (int k = 0; k < e->num_inputs; ++k) {
-    if (!e->in[k].array.present()) continue;
-    const ArrayView& in = e->in[k].array.view;
-    if (!in_c_order(in) || partly_overlap(in, e->out.view)) return nullptr;
+std::optional<PerElement> chainable(const Operation& operation) {
+  std::optional<PerElement> e = detail::per_element(operation);
+  if (!e) return std::nullopt;
+  for (const Operand& out : e->out) {
+    if (out.view.size() == 0 || !out.view.is_c_contiguous()) return std::nullopt;
+    // Of several values the later ones read what the earlier ones' operation read.
+    if (e->out.size() > 1 && is_same_as_one_of(out, e->in)) return std::nullopt;
+    for (const ElementwiseInput& in : e->in) {
+      if (in.array.present() && partly_overlap(in.array.view, out.view)) return std::nullopt;
+    }
+  }
+  for (const ElementwiseInput& in : e->in) {
+    if (in.array.present() && !in_c_order(in.array.view)) return std::nullopt;
   }
   return e;
 }
@@ -52,8 +66,8 @@ const Elementwise* chainable(const Operation& operation) {
 /// branch that a later operation joins) is a part of its own until then.
 class Chain {
  public:
-  Chain(std::size_t index, const Elementwise& first, const StorageUses& uses)
-      : shape_(first.out.view.shape), uses_(uses) {
+  Chain(std::size_t index, const PerElement& first, const StorageUses& uses)
+      : shape_(first.out[0].view.shape), uses_(uses) {
     add(index, first, 0);
   }
 
@@ -61,22 +75,26 @@ class Chain {
   bool is_full() const { return arguments_ + 4 > kMostArguments; }
 
   /// Adds the operation, which comes after all others, if one kernel can do it with them.
-  bool take(std::size_t index, const Elementwise& op) {
-    const ArrayView& out = op.out.view;
-    if (out.shape != shape_ || is_full()) return false;
+  bool take(std::size_t index, const PerElement& op) {
+    if (op.out[0].view.shape != shape_ ||
+        arguments_ + op.in.size() + op.out.size() > kMostArguments) {
+      return false;
+    }
     std::vector<int> read_parts;
     bool writes_theirs = false;
     for (const Entry& entry : entries_) {
       if (!uses_.may_meet(entry.index, index)) continue;
-      std::vector<const ArrayView*> theirs{&entry.op->out.view};
-      for (const ArrayView* read : reads(*entry.op)) theirs.push_back(read);
+      std::vector<const ArrayView*> theirs{&entry.out().view};
+      for (const ArrayView* read : reads(entry.op)) theirs.push_back(read);
       for (const ArrayView* view : theirs) {
-        if (partly_overlap(out, *view)) return false;
-        writes_theirs = writes_theirs || same_view(out, *view);
+        for (const Operand& out : op.out) {
+          if (partly_overlap(out.view, *view)) return false;
+          writes_theirs = writes_theirs || same_view(out.view, *view);
+        }
       }
       for (const ArrayView* read : reads(op)) {
-        if (partly_overlap(*read, entry.op->out.view)) return false;
-        if (same_view(*read, entry.op->out.view)) read_parts.push_back(entry.part);
+        if (partly_overlap(*read, entry.out().view)) return false;
+        if (same_view(*read, entry.out().view)) read_parts.push_back(entry.part);
       }
     }
     int part = read_parts.empty() ? next_part_++ : *std::ranges::min_element(read_parts);
@@ -107,7 +125,9 @@ class Chain {
   }
   std::vector<std::size_t> members() const {
     std::vector<std::size_t> indices;
-    for (const Entry& entry : entries_) indices.push_back(entry.index);
+    for (const Entry& entry : entries_) {
+      if (indices.empty() || indices.back() != entry.index) indices.push_back(entry.index);
+    }
     return indices;
   }
 
@@ -117,9 +137,9 @@ class Chain {
     std::vector<int> outputs;
     std::vector<Operand> places;
     for (const Entry& entry : entries_) {
-      const Operand& out = entry.op->out;
+      const Operand& out = entry.out();
       auto v = static_cast<int>(values.size());
-      values.push_back(value_of(*entry.op, values.size()));
+      values.push_back(value_of(entry, values.size()));
       places.push_back(out);
       if (maker_of(out.view, entries_.size()) == v && needed(out.storage)) outputs.push_back(v);
     }
@@ -132,49 +152,47 @@ class Chain {
   }
 
  private:
-  struct Entry {
+  struct Entry {  // one for each output
     std::size_t index;
-    const Elementwise* op;
+    PerElement op;
+    int output;
     int part;  // 0: the chain's own
+    const Operand& out() const { return op.out[static_cast<std::size_t>(output)]; }
   };
 
-  static std::vector<const ArrayView*> reads(const Elementwise& op) {
+  static std::vector<const ArrayView*> reads(const PerElement& op) {
     std::vector<const ArrayView*> views;
-    for (int k = 0; k < op.num_inputs; ++k) {
-      if (op.in[k].array.present()) views.push_back(&op.in[k].array.view);
+    for (const ElementwiseInput& in : op.in) {
+      if (in.array.present()) views.push_back(&in.array.view);
     }
     return views;
   }
 
-  void add(std::size_t index, const Elementwise& op, int part) {
-    ++arguments_;
-    for (int k = 0; k < op.num_inputs; ++k) {
-      const Operand& read = op.in[k].array;
-      arguments_ += !read.present() || maker_of(read.view, entries_.size()) < 0;
+  void add(std::size_t index, const PerElement& op, int part) {
+    arguments_ += op.out.size();
+    for (const ElementwiseInput& in : op.in) {
+      arguments_ += !in.array.present() || maker_of(in.array.view, entries_.size()) < 0;
     }
-    entries_.push_back({index, &op, part});
+    for (int k = 0; k < static_cast<int>(op.out.size()); ++k) {
+      entries_.push_back({index, op, k, part});
+    }
   }
 
   /// The latest of the first `count` entries that wrote there; -1 where none did.
   int maker_of(const ArrayView& view, std::size_t count) const {
     while (count-- > 0) {
-      if (same_view(entries_[count].op->out.view, view)) return static_cast<int>(count);
+      if (same_view(entries_[count].out().view, view)) return static_cast<int>(count);
     }
     return -1;
   }
 
-  TracedValue value_of(const Elementwise& op, std::size_t v) const {
-    TracedValue value;
-    value.operation = static_cast<int>(op.ufunc);
-    value.compute = op.compute;
-    value.dtype = op.out.view.dtype;
-    value.shape = op.out.view.shape;
-    value.device = op.out.view.device;
-    value.num_inputs = op.num_inputs;
-    for (int k = 0; k < op.num_inputs; ++k) {
+  TracedValue value_of(const Entry& entry, std::size_t v) const {
+    TracedValue value = entry.op.value(entry.output);
+    for (int k = 0; k < value.num_inputs; ++k) {
+      const ElementwiseInput& input = entry.op.in[static_cast<std::size_t>(k)];
       TracedInput& in = value.in[k];
-      in.number = op.in[k].scalar;
-      in.array = op.in[k].array;
+      in.number = input.scalar;
+      in.array = input.array;
       if (!in.array.present()) continue;
       in.kind = TracedInput::Kind::array;
       in.value = maker_of(in.array.view, v);
@@ -244,12 +262,12 @@ class Joiner {
 
   void remove(std::size_t i) {
     uses_.replace(i, nullptr);
-    chainable_[i] = nullptr;
+    chainable_[i].reset();
     ops_[i] = nullptr;
   }
 
-  std::vector<std::unique_ptr<Operation>>& ops_;  // null: part of a later kernel
-  std::vector<const Elementwise*> chainable_;     // null: cannot be part of a chain
+  std::vector<std::unique_ptr<Operation>>& ops_;      // null: part of a later kernel
+  std::vector<std::optional<PerElement>> chainable_;  // none: cannot be part of a chain
   StorageUses uses_;
   std::unordered_set<Storage*> carried_over_;
   FusedPrograms programs_;

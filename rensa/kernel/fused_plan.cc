@@ -16,6 +16,7 @@ namespace {
 
 constexpr const char* kIncludes =
     "#include \"rensa/kernel/conversion.h\"\n#include \"rensa/core/reduction_functors.h\"\n";
+constexpr const char* kPointwiseInclude = "#include \"rensa/core/pointwise_functors.h\"\n";
 constexpr std::size_t kMostInlined = 16;  // operations of a CPU's kernel that is one function
 
 KernelOperand operand_of(const FusedInput& input, const std::vector<TracedValue>& values,
@@ -63,6 +64,11 @@ class Planner {
       }
       preamble_ = end - begin > kMostInlined ? std::string("#define RENSA_LONG_KERNEL\n") : "";
       preamble_ += kIncludes;
+      if (std::any_of(needed.begin() + static_cast<std::ptrdiff_t>(begin),
+                      needed.begin() + static_cast<std::ptrdiff_t>(end),
+                      [&](int v) { return value(v).row != nullptr; })) {
+        preamble_ += kPointwiseInclude;
+      }
       plan_part(results);
     }
     note_last_reads(outputs);
@@ -355,8 +361,7 @@ class Planner {
     for (std::size_t v = 0; v < values_.size() && s.name.size() < 40; ++v) {
       const TracedValue& made = values_[v];
       s.name += "_";
-      s.name += made.reduction ? reduction_info(static_cast<Reduction>(made.operation)).name
-                               : ufunc_info(static_cast<Ufunc>(made.operation)).name;
+      s.name += made.name();
     }
     return s;
   }

@@ -200,18 +200,20 @@ std::string FusedSource::compute(int v, const AxisMap& axes) {
   const TracedValue& value = values_[static_cast<std::size_t>(v)];
   auto ufunc = static_cast<Ufunc>(value.operation);
   const TracedInput& first = value.in[0];
-  bool moves = ufunc == Ufunc::copy && first.kind != TracedInput::Kind::number &&
+  bool moves = !value.row && ufunc == Ufunc::copy && first.kind != TracedInput::Kind::number &&
                first.array.view.dtype == value.dtype;
   Dtype native = native_dtype(value.compute);
   std::string arguments, name;
   if (moves) return known_[{v, axes}] = stored(v, 0, axes);  // as bytes
   for (int k = 0; k < value.num_inputs; ++k) {
-    bool truth = value.compute == bool_ || (ufunc == Ufunc::where && k == 0);
+    bool truth = value.compute == bool_ || (!value.row && ufunc == Ufunc::where && k == 0);
     if (k > 0) arguments += ", ";
     arguments += read(v, k, axes, truth);
   }
-  name = apply(dtype_name(native), fmt::format("rensa::op::{}{{}}", ufunc_info(ufunc).name),
-               arguments);
+  std::string function = value.row ? fmt::format("rensa::pw::output<rensa::pw::{}, {}>{{}}",
+                                                 value.name(), value.output)
+                                   : fmt::format("rensa::op::{}{{}}", value.name());
+  name = apply(dtype_name(native), function, arguments);
   if (native != value.dtype) {
     name = apply(dtype_name(value.dtype),
                  fmt::format("rensa::fused::to<{}>{{}}", dtype_name(value.dtype)), name);

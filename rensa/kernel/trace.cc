@@ -107,24 +107,58 @@ void Trace::define(const char* name, const Operand& out, TracedValue value) {
   values_.push_back(std::move(value));
 }
 
-void Trace::operation(Operation& operation) {
+const char* TracedValue::name() const {
+  if (reduction) return reduction_info(static_cast<Reduction>(operation)).name;
+  return row ? row->name : ufunc_info(static_cast<Ufunc>(operation)).name;
+}
+
+TracedValue PerElement::value(int k) const {
+  const ArrayView& view = out[static_cast<std::size_t>(k)].view;
   TracedValue value;
-  if (auto* e = dynamic_cast<Elementwise*>(&operation)) {
-    value.operation = static_cast<int>(e->ufunc);
-    value.compute = e->compute;
-    value.num_inputs = e->num_inputs;
-    for (int k = 0; k < e->num_inputs; ++k) {
-      if (e->in[k].array.present()) {
-        value.in[k] = input_of(e->name(), e->in[k].array);
-        if (value.in[k].kind == TracedInput::Kind::array) {
-          kept_.emplace_back(e->in[k].array.storage);
-        }
-      } else {
-        value.in[k].number = e->in[k].scalar;
-      }
-    }
-    return define(e->name(), e->out, std::move(value));
+  value.operation = static_cast<int>(ufunc);
+  value.row = row;
+  value.output = k;
+  value.compute = compute;
+  value.dtype = view.dtype;
+  value.shape = view.shape;
+  value.device = view.device;
+  value.num_inputs = static_cast<int>(in.size());
+  value.in.resize(value.num_inputs);
+  return value;
+}
+
+std::optional<PerElement> per_element(const Operation& operation) {
+  if (const auto* e = dynamic_cast<const Elementwise*>(&operation)) {
+    std::span<const ElementwiseInput> in(e->in, static_cast<std::size_t>(e->num_inputs));
+    return PerElement{in, {&e->out, 1}, e->compute, e->ufunc, nullptr};
   }
+  if (const auto* p = dynamic_cast<const Pointwise*>(&operation)) {
+    return PerElement{p->in, p->out, p->compute, Ufunc::copy, p->row};
+  }
+  return std::nullopt;
+}
+
+void Trace::per_element_operation(const char* name, const PerElement& op) {
+  std::vector<TracedInput> inputs;
+  for (const ElementwiseInput& input : op.in) {
+    TracedInput& in = inputs.emplace_back();
+    if (input.array.present()) {
+      in = input_of(name, input.array);
+      if (in.kind == TracedInput::Kind::array) kept_.emplace_back(input.array.storage);
+    } else {
+      in.number = input.scalar;
+    }
+  }
+  for (std::size_t k = 0; k < op.out.size(); ++k) {
+    TracedValue value = op.value(static_cast<int>(k));
+    for (std::size_t i = 0; i < inputs.size(); ++i) value.in[static_cast<int>(i)] = inputs[i];
+    define(name, op.out[k], std::move(value));
+  }
+}
+
+void Trace::operation(Operation& operation) {
+  if (auto op = per_element(operation)) return per_element_operation(operation.name(), *op);
+  TracedValue value;
   auto* r = dynamic_cast<Reduce*>(&operation);
   if (r && is_table_row(r->reduction)) {
     value.reduction = true;
@@ -132,6 +166,7 @@ void Trace::operation(Operation& operation) {
     value.axes = r->axes;
     value.compute = r->compute;
     value.num_inputs = 1;
+    value.in.resize(1);
     value.in[0] = input_of(r->name(), r->in);
     if (value.in[0].kind == TracedInput::Kind::array) kept_.emplace_back(r->in.storage);
     return define(r->name(), r->out, std::move(value));
@@ -175,6 +210,8 @@ std::string Trace::key(const std::vector<int>& outputs) const {
   for (const TracedValue& v : values_) {
     put(bytes, v.reduction);
     put(bytes, v.operation);
+    put(bytes, v.row);
+    put(bytes, v.output);
     put(bytes, v.axes);
     put(bytes, v.compute);
     put(bytes, v.dtype);

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "rensa/array/array.h"
-#include "rensa/device/operations.h"
+#include "rensa/device/pointwise_operations.h"
 #include "rensa/device/tracer.h"
 
 namespace rensa::detail {
@@ -21,17 +23,47 @@ struct TracedInput {
   int value = -1;
 };
 
-/// One value: what an operation makes, C-contiguous.
+/// The inputs of an operation, by their numbers.
+class TracedInputs {
+ public:
+  void resize(int n) { list_.resize(static_cast<std::size_t>(n)); }
+  TracedInput& operator[](int k) { return list_[static_cast<std::size_t>(k)]; }
+  const TracedInput& operator[](int k) const { return list_[static_cast<std::size_t>(k)]; }
+
+ private:
+  std::vector<TracedInput> list_;
+};
+
+/// One value: what an operation makes, C-contiguous. An operation that makes several is several
+/// values with the same inputs.
 struct TracedValue {
   bool reduction = false;
-  int operation = 0;  // Ufunc or Reduction
+  int operation = 0;                  // Ufunc or Reduction, without
+  const PointwiseRow* row = nullptr;  // of which it is
+  int output = 0;                     // this one
   unsigned axes = 0;  // of a reduction: its input has this value's shape but for these
   Dtype compute = Dtype::float32, dtype = Dtype::float32;
   Shape shape;
   Device device;
   int num_inputs = 0;
-  TracedInput in[3];
+  TracedInputs in;
+  /// What makes it, for names of kernels.
+  const char* name() const;
 };
+
+/// An operation that makes every element of its outputs of one element of each input.
+struct PerElement {
+  std::span<const ElementwiseInput> in;
+  std::span<const Operand> out;
+  /// Output k as a value; its inputs are numbered and still to be set.
+  TracedValue value(int k) const;
+
+  Dtype compute;
+  Ufunc ufunc;              // without
+  const PointwiseRow* row;  // this one
+};
+/// `operation` as such a one, as long as it lives; none where it is of another kind.
+std::optional<PerElement> per_element(const Operation& operation);
 
 class Trace final : public Tracer {
  public:
@@ -68,6 +100,7 @@ class Trace final : public Tracer {
 
  private:
   class SymbolicStorage;
+  void per_element_operation(const char* name, const PerElement& op);
   TracedInput input_of(const char* name, const Operand& operand) const;
   void define(const char* name, const Operand& out, TracedValue value);
 

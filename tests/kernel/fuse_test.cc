@@ -7,7 +7,9 @@
 #include <limits>
 
 #include "rensa/array.h"
+#include "rensa/array/pointwise.h"
 #include "rensa/core/error.h"
+#include "rensa/device/pointwise_rows.h"
 #include "rensa/device/runtime_kernel.h"
 #include "rensa/kernel/elementwise_kernel.h"
 #include "tests/array/arrays.h"
@@ -133,6 +135,27 @@ TEST_P(FuseTest, EveryOperationOfTheTable) {
     for (std::size_t k = 0; k < rows.size(); ++k) {
       EXPECT_TRUE(same(got[k], want[k])) << ufunc_info(rows[k]).name << " of " << dtype_name(dtype);
     }
+  }
+}
+
+TEST_P(FuseTest, EveryPointwiseRow) {
+  auto all = [](const Array& x) {
+    std::vector<Array> results;
+    std::vector<xp::ElementwiseArgument> inputs;
+    for (const PointwiseRow* row : pointwise::kRows) {
+      inputs.assign(static_cast<std::size_t>(row->inputs), x);
+      if (row->inputs == 2) inputs[1] = 0.75;
+      for (Array& y : detail::pointwise(*row, inputs)) results.push_back(y * 2);
+    }
+    return results;
+  };
+  for (Dtype dtype : {float32, float64, float16, bfloat16}) {
+    auto fused = fuse(all);
+    Array x = numbers({7, 37}, dtype);
+    std::vector<Array> got = fused(x), want = all(x);
+    EXPECT_LE(fused.kernels(), 2);
+    ASSERT_EQ(got.size(), want.size());
+    for (std::size_t k = 0; k < got.size(); ++k) EXPECT_TRUE(same(got[k], want[k])) << k;
   }
 }
 

@@ -1,0 +1,108 @@
+// Cells of recurrent networks: values, gradients of first and second order, launches.
+#include "rensa/functions/rnn.h"
+
+#include <gtest/gtest.h>
+
+#include "rensa/array/random.h"
+#include "rensa/autograd/gradient_check.h"
+#include "rensa/core/error.h"
+#include "rensa/functions/functions.h"
+#include "rensa/graph/recording.h"
+#include "tests/testing.h"
+
+namespace rensa {
+namespace {
+
+// By functions of one gate each.
+std::pair<Variable, Variable> reference(const Variable& c_prev, const Variable& x) {
+  auto gate = [&](std::int64_t k) { return F::get_item(x, {Slice(), Slice(k, none, 4)}); };
+  Variable c = F::tanh(gate(0)) * F::sigmoid(gate(1)) + F::sigmoid(gate(2)) * c_prev;
+  return {c, F::sigmoid(gate(3)) * F::tanh(c)};
+}
+
+Variables lstm(const Variables& v) {
+  auto [c, h] = F::lstm(v[0], v[1]);
+  return {c, h};
+}
+
+class LstmTest : public ::testing::TestWithParam<Device> {
+ protected:
+  void SetUp() override { xp::random::seed(7); }
+  Array numbers(const Shape& shape, Dtype dtype = float64) const {
+    return xp::random::uniform(-2, 2, shape, float64, GetParam()).astype(dtype);
+  }
+};
+
+TEST_P(LstmTest, ValuesAndGradientsOfTheReference) {
+  const std::pair<Dtype, double> tolerances[] = {
+      {float64, 1e-13}, {float32, 1e-5}, {float16, 1e-2}};
+  for (auto [dtype, tolerance] : tolerances) {
+    Variable c(numbers({5, 6}, dtype)), x(numbers({5, 24}, dtype));
+    Variable want_c(c.array().astype(float64)), want_x(x.array().astype(float64));
+    Array gc = numbers({5, 6}, dtype), gh = numbers({5, 6}, dtype);
+    auto [next, h] = F::lstm(c, x);
+    auto [want_next, want_h] = reference(want_c, want_x);
+    next.set_grad(gc), h.set_grad(gh);
+    backward({next, h});
+    want_next.set_grad(gc.astype(float64)), want_h.set_grad(gh.astype(float64));
+    backward({want_next, want_h});
+    auto check = [&](const Array& got, const Array& want) {
+      EXPECT_EQ(got.dtype(), dtype);
+      EXPECT_TRUE(xp::allclose(got.astype(float64), want, tolerance, tolerance));
+    };
+    check(next.array(), want_next.array());
+    check(h.array(), want_h.array());
+    check(c.grad(), want_c.grad());
+    check(x.grad(), want_x.grad());
+  }
+}
+
+TEST_P(LstmTest, FirstAndSecondDerivatives) {
+  for (auto [c, x] : {std::pair<Shape, Shape>{{3, 2}, {3, 8}}, {{2, 3, 2}, {2, 12, 2}}}) {
+    Arrays inputs{numbers(c), numbers(x)}, weights{numbers(c), numbers(c)};
+    EXPECT_NO_THROW(gradient_check::check_backward(lstm, inputs, weights));
+    EXPECT_NO_THROW(gradient_check::check_double_backward(lstm, inputs, weights));
+    auto only_h = [](const Variables& v) { return Variables{lstm(v)[1]}; };
+    auto only_c = [](const Variables& v) { return Variables{lstm(v)[0]}; };
+    EXPECT_NO_THROW(gradient_check::check_double_backward(only_h, inputs, {weights[0]}));
+    EXPECT_NO_THROW(gradient_check::check_double_backward(only_c, inputs, {weights[0]}));
+  }
+}
+
+TEST_P(LstmTest, RowsThatHaveEndedStayAsTheyAre) {
+  Variable c(numbers({4, 2})), x(numbers({3, 8}));
+  auto [next, h] = F::lstm(c, x);
+  EXPECT_EQ(next.shape(), Shape({4, 2}));
+  EXPECT_EQ(h.shape(), Shape({3, 2}));
+  EXPECT_EQ(next.array()[3].to_vector<double>(), c.array()[3].to_vector<double>());
+  EXPECT_NO_THROW(gradient_check::check_backward(lstm, {c.array(), x.array()},
+                                                 {numbers({4, 2}), numbers({3, 2})}));
+}
+
+TEST_P(LstmTest, OneLaunchForwardAndOneBackward) {
+  Variable c(numbers({5, 6}, float32)), x(numbers({5, 24}, float32));
+  Array gh = numbers({5, 6}, float32);
+  Recording recording;
+  {
+    RecorderScope scope(&recording);
+    Variable h = F::lstm(c, x).second;
+    h.set_grad(gh);
+    h.backward();
+  }
+  ASSERT_EQ(recording.operations.size(), 2u);
+  EXPECT_STREQ(recording.operations[0]->name(), "lstm");
+  EXPECT_STREQ(recording.operations[1]->name(), "lstm_grad");
+}
+
+TEST_P(LstmTest, ShapesThatDoNotFit) {
+  Device device = GetParam();
+  Variable c(xp::zeros({3, 2}, float32, device));
+  for (Shape shape : {Shape{4, 8}, Shape{3, 6}, Shape{3, 8, 1}, Shape{8}}) {
+    EXPECT_THROW(F::lstm(c, xp::zeros(shape, float32, device)), ShapeError) << shape.str();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, LstmTest, ::testing::ValuesIn(testing::test_devices()));
+
+}  // namespace
+}  // namespace rensa
