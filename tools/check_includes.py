@@ -16,6 +16,7 @@ ORDER = [
     ("device",),
     ("backend/cpu", "backend/cuda", "backend/no_cuda"),
     ("operations",),
+    ("functions/operations",),
     ("array",),
     ("kernel",),
     ("autograd",),
@@ -27,6 +28,7 @@ ORDER = [
     ("serializers",),
     ("training",),
 ]
+KINDS = ("operations", "functions/operations")  # folders of kinds of operations
 LEVEL = {folder: level for level, row in enumerate(ORDER) for folder in row}
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]')
 # Headers that only .cc files may see (and rensa/fmt.h, which is for programs that have {fmt}).
@@ -34,9 +36,10 @@ HEAVY = re.compile(r"^(fmt|nlohmann|curl|cuda|cublas|cudnn|nccl|cupti|nvrtc|CLI|
 
 
 def folder_of(path):
-    """'core' of 'core/dtype.h', 'backend/cpu' of 'backend/cpu/matmul.cc', '' of 'rensa.h'."""
+    """'core' of 'core/dtype.h', 'backend/cpu' of 'backend/cpu/copy.cc', '' of 'rensa.h'."""
     parts = path.split("/")[:-1]
-    return "/".join(parts[:2]) if parts[:1] == ["backend"] else "/".join(parts[:1])
+    two = parts[:1] == ["backend"] or parts[:2] == ["functions", "operations"]
+    return "/".join(parts[:2 if two else 1])
 
 
 def side_of(path):
@@ -44,7 +47,7 @@ def side_of(path):
     folder, _, name = path.rpartition("/")
     if folder.startswith("backend/"):
         return folder.split("/")[1]
-    match = re.match("cpu|cuda", name) if folder_of(path) == "operations" else None
+    match = re.match("cpu|cuda", name) if folder_of(path) in KINDS else None
     return match[0] if match else ""
 
 
@@ -72,7 +75,7 @@ def breaches(path, text):
                 yield number, f"{name} is in no known folder"
             elif not umbrella and target != folder and LEVEL[target] >= LEVEL[folder]:
                 yield number, f"{folder} may not include from {target}"
-            elif folder == "operations" and side_of(name[len("rensa/"):]) not in ("", side_of(path)):
+            elif folder in KINDS and side_of(name[len("rensa/"):]) not in ("", side_of(path)):
                 yield number, f"{name} is of the other side, or of one that {path} does not belong to"
             elif public and side_of(name[len("rensa/"):]):
                 yield number, f"{name} is not installed: a public header may not include it"
@@ -98,6 +101,8 @@ def self_test():
         ("operations/a/a.h", '#include "rensa/operations/a/cuda_plan.h"'),
         ("array/a.h", '#include "rensa/operations/a/cuda_plan.h"'),
         ("backend/cpu/a.cc", '#include "rensa/operations/a/a.h"'),
+        ("operations/a/cpu.cc", '#include "rensa/functions/operations/b/b.h"'),
+        ("functions/operations/a/cuda.cu", '#include "rensa/operations/b/cpu_c.h"'),
         ("graph/a.cc", '#include "rensa/training/trainer.h"'),
     ]
     fine = [

@@ -10,7 +10,7 @@
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
 #include "rensa/device/launcher.h"
-#include "rensa/device/operations.h"
+#include "rensa/operations/arange/arange.h"
 
 namespace rensa {
 

@@ -9,7 +9,7 @@
 #include "rensa/array/sorting.h"
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"
-#include "rensa/device/linalg_operations.h"
+#include "rensa/operations/linalg/linalg.h"
 
 namespace rensa {
 

@@ -9,7 +9,7 @@
 #include "rensa/core/error.h"
 #include "rensa/core/samplers.h"
 #include "rensa/device/launcher.h"
-#include "rensa/device/random_operations.h"
+#include "rensa/operations/variates/variates.h"
 
 namespace rensa::xp::random {
 

@@ -10,8 +10,8 @@
 #include "rensa/array/internal.h"
 #include "rensa/core/checked.h"
 #include "rensa/core/error.h"
-#include "rensa/device/fft_operations.h"
 #include "rensa/device/launcher.h"
+#include "rensa/operations/fft/fft.h"
 
 namespace rensa::xp::fft {
 

@@ -6,6 +6,7 @@
 #include "rensa/core/checked.h"
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"
+#include "rensa/operations/nonzero/nonzero.h"
 
 namespace rensa::detail {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "rensa/array/array.h"
-#include "rensa/device/indexing_operations.h"
+#include "rensa/operations/indexing/indexing.h"
 
 namespace rensa::detail {
 

@@ -5,8 +5,8 @@
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
 #include "rensa/device/launcher.h"
-#include "rensa/device/matmul_layout.h"
-#include "rensa/device/operations.h"
+#include "rensa/operations/matmul/layout.h"
+#include "rensa/operations/matmul/matmul.h"
 
 namespace rensa {
 

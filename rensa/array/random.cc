@@ -15,8 +15,8 @@
 #include "rensa/core/error.h"
 #include "rensa/core/host_memory.h"
 #include "rensa/device/launcher.h"
-#include "rensa/device/operations.h"
 #include "rensa/device/tracer.h"
+#include "rensa/operations/random/random.h"
 #include "rensa/operations/sort/sort.h"
 
 namespace rensa::xp::random {

@@ -10,7 +10,7 @@
 #include "rensa/array/random_internal.h"
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"
-#include "rensa/device/random_operations.h"
+#include "rensa/operations/variates/variates.h"
 
 namespace rensa::xp::random {
 

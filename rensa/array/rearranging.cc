@@ -8,8 +8,8 @@
 #include "rensa/core/checked.h"
 #include "rensa/core/error.h"
 #include "rensa/core/host_memory.h"
-#include "rensa/device/indexing_operations.h"
 #include "rensa/device/launcher.h"
+#include "rensa/operations/indexing/indexing.h"
 
 namespace rensa {
 

@@ -7,10 +7,10 @@
 #include "rensa/array/internal.h"
 #include "rensa/core/error.h"
 #include "rensa/core/reduction_functors.h"
-#include "rensa/device/compare_operations.h"
 #include "rensa/device/launcher.h"
-#include "rensa/device/operations.h"
 #include "rensa/device/tracer.h"
+#include "rensa/operations/compare/compare.h"
+#include "rensa/operations/reduce/reduce.h"
 
 namespace rensa {
 

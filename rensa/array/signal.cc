@@ -12,7 +12,7 @@
 #include "rensa/core/error.h"
 #include "rensa/core/functors.h"
 #include "rensa/device/launcher.h"
-#include "rensa/device/signal_operations.h"
+#include "rensa/operations/signal/signal.h"
 
 namespace rensa::xp {
 

@@ -7,7 +7,7 @@
 #include "rensa/core/error.h"
 #include "rensa/device/error_word.h"
 #include "rensa/device/launcher.h"
-#include "rensa/device/linalg_operations.h"
+#include "rensa/operations/linalg/linalg.h"
 
 namespace rensa {
 

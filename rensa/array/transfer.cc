@@ -8,8 +8,8 @@
 #include "rensa/core/thread_state.h"
 #include "rensa/device/devices.h"
 #include "rensa/device/launcher.h"
-#include "rensa/device/operations.h"
 #include "rensa/device/tracer.h"
+#include "rensa/operations/transfer/transfer.h"
 
 namespace rensa {
 

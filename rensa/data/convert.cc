@@ -12,8 +12,8 @@
 
 #include "rensa/core/error.h"
 #include "rensa/core/thread_pool.h"
-#include "rensa/device/indexing_operations.h"
 #include "rensa/device/launcher.h"
+#include "rensa/operations/indexing/indexing.h"
 
 namespace rensa {
 

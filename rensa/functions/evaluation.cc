@@ -2,8 +2,8 @@
 #include "rensa/functions/evaluation.h"
 
 #include "rensa/device/launcher.h"
-#include "rensa/device/operations.h"
 #include "rensa/functions/classification.h"
+#include "rensa/functions/operations/accuracy/accuracy.h"
 
 namespace rensa::functions {
 

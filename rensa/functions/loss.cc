@@ -6,11 +6,11 @@
 #include "rensa/autograd/function_node.h"
 #include "rensa/core/thread_state.h"
 #include "rensa/device/launcher.h"
-#include "rensa/device/operations.h"
 #include "rensa/functions/activation.h"
 #include "rensa/functions/array.h"
 #include "rensa/functions/classification.h"
 #include "rensa/functions/math.h"
+#include "rensa/functions/operations/softmax_cross_entropy/softmax_cross_entropy.h"
 
 namespace rensa::functions {
 

@@ -7,8 +7,8 @@
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
 #include "rensa/device/launcher.h"
-#include "rensa/device/operations.h"
 #include "rensa/functions/node_templates.h"
+#include "rensa/functions/operations/dropout/dropout.h"
 
 namespace rensa::functions {
 

@@ -3,8 +3,6 @@
 
 #include <utility>
 
-#include "rensa/device/operations.h"
-
 namespace rensa {
 
 namespace {

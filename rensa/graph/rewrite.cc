@@ -5,7 +5,10 @@
 #include <algorithm>
 
 #include "rensa/device/operations.h"
+#include "rensa/functions/operations/relu_bias_grad/relu_bias_grad.h"
 #include "rensa/graph/storage_uses.h"
+#include "rensa/operations/matmul/matmul.h"
+#include "rensa/operations/reduce/reduce.h"
 
 namespace rensa {
 

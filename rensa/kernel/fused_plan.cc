@@ -8,6 +8,8 @@
 #include <set>
 #include <utility>
 
+#include "rensa/core/reductions.h"
+#include "rensa/core/ufunc.h"
 #include "rensa/kernel/fused_source.h"
 
 namespace rensa::detail {

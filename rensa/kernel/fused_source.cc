@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <tuple>
+#include "rensa/core/reductions.h"
+#include "rensa/core/ufunc.h"
 
 namespace rensa::detail {
 

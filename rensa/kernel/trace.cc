@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include "rensa/core/error.h"
+#include "rensa/device/operations.h"
+#include "rensa/operations/reduce/reduce.h"
 
 namespace rensa::detail {
 

@@ -11,6 +11,8 @@
 #include "rensa/device/kind.h"
 #include "rensa/device/operations.h"
 #include "rensa/device/stream.h"
+#include "rensa/operations/matmul/matmul.h"
+#include "rensa/operations/random/random.h"
 #include "tests/testing.h"
 
 namespace rensa {
@@ -125,10 +127,10 @@ TEST(Operations, VisitTheirOperandsInAFixedOrder) {
   EXPECT_EQ(listed(matmul), "r1r2w4");
   matmul.bias = numbered(3);
   EXPECT_EQ(listed(matmul), "r1r2r3w4");
-  Dropout dropout;
-  dropout.in = numbered(1), dropout.out = numbered(2);
-  dropout.seed.integer = 3, dropout.offset.integer = 4;
-  EXPECT_EQ(listed(dropout), "r1w2s3s4");
+  Random random("uniform", Random::Kind::uniform);
+  random.out = numbered(1);
+  random.seed.integer = 3, random.offset.integer = 4;
+  EXPECT_EQ(listed(random), "w1s3s4");
   UpdateParameters update("sgd", UpdateRuleId{});
   update.num_states = 1;
   update.num_hyperparameters = 1;

@@ -18,7 +18,7 @@
 #include "rensa/device/device_state.h"
 #include "rensa/device/launcher.h"
 #include "rensa/device/memory_pool.h"
-#include "rensa/device/operations.h"
+#include "rensa/operations/transfer/transfer.h"
 #include "tests/testing.h"
 
 namespace rensa {

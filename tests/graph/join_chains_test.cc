@@ -9,7 +9,6 @@
 
 #include "rensa/array.h"
 #include "rensa/array/pointwise.h"
-#include "rensa/device/operations.h"
 #include "rensa/device/pointwise_rows.h"
 #include "rensa/functions/functions.h"
 #include "rensa/graph/plan.h"

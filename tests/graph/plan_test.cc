@@ -8,6 +8,7 @@
 #include "rensa/array/routines.h"
 #include "rensa/device/operations.h"
 #include "rensa/graph/rewrite.h"
+#include "rensa/operations/matmul/matmul.h"
 
 namespace rensa {
 namespace {

@@ -12,7 +12,6 @@
 
 #include "rensa/backend/cpu/strided.h"
 #include "rensa/core/thread_pool.h"
-#include "rensa/device/operations.h"
 
 namespace rensa::host {
 
@@ -232,9 +231,3 @@ void copy_elements(const ArrayView& source, const ArrayView& destination) {
 }
 
 }  // namespace rensa::host
-
-namespace rensa {
-
-void Transfer::run_cpu() { host::copy_elements(in.view, out.view); }
-
-}  // namespace rensa

@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <atomic>
 #include <complex>
 #include <cstring>
 
@@ -19,45 +17,8 @@ void throw_cuda_error(const char* operation, cudaError_t error) {
                               cudaGetErrorName(error)));
 }
 
-namespace {
-
-/// Whether the library's kernels were compiled for a GPU that can, with the instruction in them
-/// that waits: what is compiled for one before it lacks that.
-bool can_overlap(const LaunchContext& context, const void* kernel) {
-  enum : signed char { unknown, no, yes };
-  static std::array<std::atomic<signed char>, kMaxGpus> devices{};
-  auto& known = devices[static_cast<std::size_t>(context.device.index)];
-  signed char state = known.load(std::memory_order_relaxed);
-  if (state == unknown) {
-    cudaFuncAttributes attributes{};
-    bool can = cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess &&
-               attributes.ptxVersion >= 90 && attributes.binaryVersion >= 90;
-    (void)cudaGetLastError();  // the launch says what is wrong
-    known.store(state = can ? yes : no, std::memory_order_relaxed);
-  }
-  return state == yes;
-}
-
-/// Whether what is queued becomes part of a graph of the library's. In somebody else's, of an
-/// external stream that they capture, the dependence is an edge of that kind.
 bool is_recorded(const LaunchContext& context) {
   return context.handle != context.stream->handle() || context.stream->capture();
-}
-
-}  // namespace
-
-void launch_kernel_early(const char* operation, const LaunchContext& context, const void* kernel,
-                         dim3 grid, int block, void* args) {
-  cudaLaunchAttribute early{};
-  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  early.val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t config{};
-  config.gridDim = grid;
-  config.blockDim = dim3(static_cast<unsigned>(block));
-  config.stream = static_cast<cudaStream_t>(context.handle);
-  config.attrs = &early;
-  config.numAttrs = can_overlap(context, kernel) && !is_recorded(context) ? 1 : 0;
-  RENSA_CUDA_CHECK(operation, cudaLaunchKernelExC(&config, kernel, &args));
 }
 
 void make_number(const Scalar& scalar, Dtype compute, unsigned char (&number)[16]) {

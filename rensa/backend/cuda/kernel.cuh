@@ -4,6 +4,8 @@
 
 #include <cuda_runtime.h>
 
+#include <array>
+#include <atomic>
 #include <cstdint>
 #include <type_traits>
 
@@ -29,10 +31,13 @@ namespace rensa::cuda {
     }                                                                           \
   } while (0)
 
+// What launches is static: where the libraries are shared ones, each has a copy of the runtime,
+// which knows the kernels of that library alone.
+
 /// Queues `kernel(args)`; every kernel here takes one struct by value.
 template <class Args>
-void launch_kernel(const char* operation, const LaunchContext& context, void (*kernel)(Args),
-                   std::int64_t grid, int block, const Args& args) {
+static void launch_kernel(const char* operation, const LaunchContext& context, void (*kernel)(Args),
+                          std::int64_t grid, int block, const Args& args) {
   void* pointers[] = {const_cast<Args*>(&args)};
   RENSA_CUDA_CHECK(
       operation,
@@ -40,17 +45,49 @@ void launch_kernel(const char* operation, const LaunchContext& context, void (*k
                        dim3(block), pointers, 0, static_cast<cudaStream_t>(context.handle)));
 }
 
+/// Whether what is queued becomes part of a graph of the library's. In somebody else's, of an
+/// external stream that they capture, the dependence is an edge of that kind.
+bool is_recorded(const LaunchContext& context);
+
+/// Whether the library's kernels were compiled for a GPU that can, with the instruction in them
+/// that waits: what is compiled for one before it lacks that.
+static inline bool can_overlap(const LaunchContext& context, const void* kernel) {
+  enum : signed char { unknown, no, yes };
+  static std::array<std::atomic<signed char>, kMaxGpus> devices{};
+  auto& known = devices[static_cast<std::size_t>(context.device.index)];
+  signed char state = known.load(std::memory_order_relaxed);
+  if (state == unknown) {
+    cudaFuncAttributes attributes{};
+    bool can = cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess &&
+               attributes.ptxVersion >= 90 && attributes.binaryVersion >= 90;
+    (void)cudaGetLastError();  // the launch says what is wrong
+    known.store(state = can ? yes : no, std::memory_order_relaxed);
+  }
+  return state == yes;
+}
+
 /// The part of launch_overlapped that is no template.
-void launch_kernel_early(const char* operation, const LaunchContext& context, const void* kernel,
-                         dim3 grid, int block, void* args);
+static inline void launch_kernel_early(const char* operation, const LaunchContext& context,
+                                       const void* kernel, dim3 grid, int block, void* args) {
+  cudaLaunchAttribute early{};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = grid;
+  config.blockDim = dim3(static_cast<unsigned>(block));
+  config.stream = static_cast<cudaStream_t>(context.handle);
+  config.attrs = &early;
+  config.numAttrs = can_overlap(context, kernel) && !is_recorded(context) ? 1 : 0;
+  RENSA_CUDA_CHECK(operation, cudaLaunchKernelExC(&config, kernel, &args));
+}
 
 /// As launch_kernel, for a kernel that calls wait_for_previous() before it touches memory: it is
 /// brought to the processors while the work before it in the stream ends (CUDA's programmatic
 /// dependent launch), where the GPU can and nothing is being recorded. Small kernels that wait for
 /// each other start a microsecond sooner.
 template <class Args>
-void launch_overlapped(const char* operation, const LaunchContext& context, void (*kernel)(Args),
-                       dim3 grid, int block, const Args& args) {
+static void launch_overlapped(const char* operation, const LaunchContext& context,
+                              void (*kernel)(Args), dim3 grid, int block, const Args& args) {
   launch_kernel_early(operation, context, reinterpret_cast<const void*>(kernel), grid, block,
                       const_cast<Args*>(&args));
 }

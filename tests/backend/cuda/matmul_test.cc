@@ -13,8 +13,8 @@
 #include "rensa/array.h"
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"
-#include "rensa/device/operations.h"
 #include "rensa/device/plans.h"
+#include "rensa/operations/matmul/matmul.h"
 #include "tests/device/driver_calls.h"
 #include "tests/testing.h"
 

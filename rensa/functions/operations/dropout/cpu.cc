@@ -1,0 +1,37 @@
+// Dropout on the CPU.
+#include "rensa/functions/operations/dropout/dropout.h"
+
+#include "rensa/operations/random/cpu_philox.h"
+
+namespace rensa {
+
+namespace host {
+
+namespace {
+
+template <class V> void drop(const Dropout& op) {
+  constexpr ComputeType kType = compute_type_of<V>;
+  V keep = V(1) - static_cast<V>(op.ratio);
+  auto ratio = static_cast<float>(op.ratio);
+  const ArrayView& in = op.in.view;
+  std::int64_t size = itemsize(in.dtype);
+  for_each_chunk(in.size(), 1, op.seed, op.offset,
+                 [&](std::int64_t begin, std::int64_t n, const std::uint32_t* words) {
+                   V values[kChunk];
+                   kernels().load_of(in.dtype, kType)(n, in.data + begin * size, size, values);
+                   for (std::int64_t i = 0; i < n; ++i) {
+                     values[i] = uniform_float(words[i]) >= ratio ? values[i] / keep : V(0);
+                   }
+                   store_chunk(op.out.view, begin, n, values);
+                 });
+}
+
+}  // namespace
+
+}  // namespace host
+
+void Dropout::run_cpu() {
+  in.view.dtype == float64 ? host::drop<double>(*this) : host::drop<float>(*this);
+}
+
+}  // namespace rensa

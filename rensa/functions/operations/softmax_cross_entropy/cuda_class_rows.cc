@@ -1,0 +1,39 @@
+// How the rows of a classification are spread over a GPU.
+#include "rensa/functions/operations/softmax_cross_entropy/cuda_class_rows.h"
+
+#include <algorithm>
+#include <string>
+
+#include "rensa/core/error.h"
+
+namespace rensa::cuda {
+
+ClassRowsPlan plan_class_rows(std::int64_t rows, std::int64_t classes) {
+  // The last block sums one partial result a block; few enough blocks that this stays short.
+  constexpr std::int64_t kMostBlocks = 8 * kMultiprocessors;
+  ClassRowsPlan plan;
+  if (classes > 128) {
+    plan.group = kBlock;
+    plan.blocks = std::clamp<std::int64_t>(rows, 1, kMostBlocks);
+    return plan;
+  }
+  plan.group = std::min(32, power_of_two_above(classes));
+  std::int64_t threads = rows * plan.group;
+  if (threads <= 4096) {  // one block needs no meeting of blocks
+    plan.block = static_cast<int>(std::clamp<std::int64_t>(round_up(threads, 32), 32, 1024));
+  } else {
+    plan.blocks = std::min(ceil_div(threads, plan.block), kMostBlocks);
+  }
+  return plan;
+}
+
+void refuse_class_rows(const Operation& op, const ArrayView& view) {
+  throw DtypeError(std::string(op.name()) + ": " + view.describe() +
+                   " is not taken, only float16, bfloat16, float32 and float64");
+}
+
+std::size_t class_rows_bytes(std::int64_t rows, std::int64_t classes) {
+  return static_cast<std::size_t>(plan_class_rows(rows, classes).blocks * kPartialBytes);
+}
+
+}  // namespace rensa::cuda

@@ -1,0 +1,47 @@
+// What the kernels share that sum over the rows of a classification.
+#pragma once
+
+#include "rensa/backend/cuda/kernel.cuh"
+#include "rensa/device/operation.h"
+#include "rensa/functions/operations/softmax_cross_entropy/cuda_class_rows.h"
+
+namespace rensa::cuda {
+
+inline constexpr int kMostThreads = 1024;  // of a block
+
+// What a block knows of its rows: two sums.
+struct Sums {
+  double value;  // the loss, or rows that are right
+  double count;  // rows counted
+};
+__device__ __forceinline__ Sums operator+(Sums a, Sums b) {
+  return {a.value + b.value, a.count + b.count};
+}
+
+// The sum over the block, in thread 0. Called by the whole block.
+__device__ __forceinline__ Sums block_sum(Sums sums) {
+  __shared__ Sums warps[kMostThreads / 32];
+  for (int offset = 16; offset > 0; offset /= 2) sums = sums + shuffle_down(sums, offset);
+  __syncthreads();  // a second call must not overwrite what the first still reads
+  if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = sums;
+  __syncthreads();
+  if (threadIdx.x >= 32) return sums;
+  sums = threadIdx.x < blockDim.x / 32 ? warps[threadIdx.x] : Sums{0, 0};
+  for (int offset = 16; offset > 0; offset /= 2) sums = sums + shuffle_down(sums, offset);
+  return sums;
+}
+
+// The sum over all blocks. True in the one thread that has it.
+__device__ __forceinline__ bool grid_sum(Sums& sums, void* workspace, unsigned* semaphore) {
+  sums = block_sum(sums);
+  if (gridDim.x == 1) return threadIdx.x == 0;
+  Sums* partials = static_cast<Sums*>(workspace);
+  if (threadIdx.x == 0) partials[blockIdx.x] = sums;
+  if (!is_last_block(semaphore, gridDim.x)) return false;
+  sums = {0, 0};
+  for (unsigned i = threadIdx.x; i < gridDim.x; i += blockDim.x) sums = sums + partials[i];
+  sums = block_sum(sums);
+  return threadIdx.x == 0;
+}
+
+}  // namespace rensa::cuda

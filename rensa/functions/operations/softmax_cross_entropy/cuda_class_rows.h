@@ -1,0 +1,23 @@
+// How the rows of a classification are spread over a GPU.
+#pragma once
+
+#include "rensa/backend/cuda/launch_plan.h"
+#include "rensa/device/operation.h"
+
+namespace rensa::cuda {
+
+/// How the rows of a classification are spread over blocks: `group` threads a row (a power of two
+/// up to 32, or all of a block).
+struct ClassRowsPlan {
+  int group = 1;
+  int block = kBlock;
+  std::int64_t blocks = 1;
+};
+ClassRowsPlan plan_class_rows(std::int64_t rows, std::int64_t classes);
+/// Throws DtypeError: `view`, of rows of classes, is of none of the floating dtypes.
+[[noreturn]] void refuse_class_rows(const Operation& op, const ArrayView& view);
+
+/// Scratch of the sums of all blocks.
+std::size_t class_rows_bytes(std::int64_t rows, std::int64_t classes);
+
+}  // namespace rensa::cuda

@@ -1,0 +1,42 @@
+// Chainer's softmax_cross_entropy and its gradient.
+#pragma once
+
+#include "rensa/device/kind.h"
+
+namespace rensa {
+
+/// Chainer's softmax_cross_entropy over x (n, classes) and integer labels t (n,), both
+/// C-contiguous:
+///   y = log softmax of x, by row
+///   loss = -sum(y[i, t[i]] over t[i] != ignore_label) / count,
+///   count = the rows counted (at least 1) if `normalize`, else n
+/// y has x's dtype; loss and count are 0-d, loss of x's dtype, count float32. A label outside
+/// [0, classes) that is not `ignore_label` throws IndexError (on the GPU at the next wait).
+struct SoftmaxCrossEntropy final : KindOf<SoftmaxCrossEntropy> {
+  SoftmaxCrossEntropy() : KindOf("softmax_cross_entropy") {}
+  bool normalize = true;
+  long long ignore_label = -1;
+  Operand x, t, y, loss, count;
+
+  template <class V> void fields(V& v) {
+    v.read(x, t), v.write(y, loss, count), v.number(normalize, ignore_label);
+  }
+  void run_cpu() override;
+  void run_cuda(const cuda::LaunchContext& context) override;
+  std::size_t workspace_bytes() const override;
+};
+
+/// gx[i, j] = (exp(y[i, j]) - [j == t[i]]) * gy / count, 0 in ignored rows; gy is 0-d.
+struct SoftmaxCrossEntropyGrad final : KindOf<SoftmaxCrossEntropyGrad> {
+  SoftmaxCrossEntropyGrad() : KindOf("softmax_cross_entropy_grad") {}
+  long long ignore_label = -1;
+  Operand y, t, count, gy, gx;
+
+  template <class V> void fields(V& v) {
+    v.read(y, t, count, gy), v.write(gx), v.number(ignore_label);
+  }
+  void run_cpu() override;
+  void run_cuda(const cuda::LaunchContext& context) override;
+};
+
+}  // namespace rensa

@@ -1,0 +1,115 @@
+// Products by CBLAS. The library computes each call in the calling thread, and the pool's threads
+// share out the columns or rows of c: that is faster than the library's own threads at the sizes of
+// a training step, and lets several threads of the program compute products at once.
+#include "rensa/operations/matmul/cpu_blas.h"
+
+#if RENSA_BLAS
+#include <cblas.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "rensa/core/thread_pool.h"
+
+// Only OpenBLAS has it.
+extern "C" void openblas_set_num_threads(int) __attribute__((weak));
+
+namespace rensa::host {
+
+namespace {
+
+constexpr double kParallelWork = 200e3;  // multiplications that are worth a second thread
+
+// Other libraries keep their own threads, and are called once for the whole product.
+bool is_single_threaded() {
+  static const bool single = [] {
+    if (&openblas_set_num_threads == nullptr) return false;
+    openblas_set_num_threads(1);
+    return true;
+  }();
+  return single;
+}
+
+// A row-major matrix, or the transpose of one.
+struct Operand {
+  char* data;
+  int leading = 0;
+  bool transposed = false;
+
+  // Whether `m`, of these extents, is one, with numbers that the library's integers hold.
+  bool assign(const Matrix& m, std::int64_t rows, std::int64_t columns, std::int64_t size) {
+    auto fits = [size](std::int64_t stride, std::int64_t dense, std::int64_t count,
+                       std::int64_t width) {
+      return (dense == size || width <= 1) && (count <= 1 || stride >= width * size) &&
+             stride % size == 0 && stride / size <= std::numeric_limits<int>::max();
+    };
+    data = m.data;
+    bool plain = fits(m.row_stride, m.column_stride, rows, columns);
+    transposed = !plain;
+    if (!plain && !fits(m.column_stride, m.row_stride, columns, rows)) return false;
+    std::int64_t stride = plain ? m.row_stride : m.column_stride;
+    leading = static_cast<int>(std::max({stride / size, plain ? columns : rows, std::int64_t{1}}));
+    return true;
+  }
+  CBLAS_TRANSPOSE order() const { return transposed ? CblasTrans : CblasNoTrans; }
+};
+
+void call(Dtype dtype, int m, int n, int k, const Operand& a, const Operand& b, const Operand& c) {
+  auto run = [&](auto function, auto type, auto alpha, auto beta) {
+    using T = decltype(type);
+    function(CblasRowMajor, a.order(), b.order(), m, n, k, alpha,
+             reinterpret_cast<const T*>(a.data), a.leading, reinterpret_cast<const T*>(b.data),
+             b.leading, beta, reinterpret_cast<T*>(c.data), c.leading);
+  };
+  constexpr float one_c[2] = {1, 0}, zero_c[2] = {0, 0};
+  constexpr double one_z[2] = {1, 0}, zero_z[2] = {0, 0};
+  switch (dtype) {
+    case Dtype::float32: return run(cblas_sgemm, 0.0f, 1.0f, 0.0f);
+    case Dtype::float64: return run(cblas_dgemm, 0.0, 1.0, 0.0);
+    case Dtype::complex64: return run(cblas_cgemm, 0.0f, &one_c[0], &zero_c[0]);
+    default: return run(cblas_zgemm, 0.0, &one_z[0], &zero_z[0]);
+  }
+}
+
+}  // namespace
+
+bool blas_gemm(Dtype dtype, std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a,
+               const Matrix& b, const Matrix& c) {
+  char kind = dtype_kind(dtype);
+  if ((kind != 'f' && kind != 'c') || itemsize(dtype) == 2) return false;
+  std::int64_t size = itemsize(dtype);
+  Operand left, right, result;
+  bool fits = left.assign(a, m, k, size) && right.assign(b, k, n, size) &&
+              result.assign(c, m, n, size) && !result.transposed &&
+              std::max({m, n, k}) <= std::numeric_limits<int>::max();
+  if (!fits) return false;
+  double work = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+  bool by_columns = n >= m;
+  std::int64_t extent = by_columns ? n : m;
+  // Whole vectors a thread, in as many parts as there are threads: each part packs what the others
+  // pack too.
+  std::int64_t parts = work >= kParallelWork && is_single_threaded() ? get_num_threads() : 1;
+  std::int64_t grain = ((extent + parts - 1) / parts + 15) / 16 * 16;
+  parallel_for(extent, grain, [&](std::int64_t begin, std::int64_t end) {
+    auto count = static_cast<int>(end - begin);
+    Operand p = left, q = right, r = result;
+    (by_columns ? q : p).data += begin * (by_columns ? b.column_stride : a.row_stride);
+    r.data += begin * (by_columns ? c.column_stride : c.row_stride);
+    call(dtype, by_columns ? static_cast<int>(m) : count, by_columns ? count : static_cast<int>(n),
+         static_cast<int>(k), p, q, r);
+  });
+  return true;
+}
+
+}  // namespace rensa::host
+
+#else
+
+namespace rensa::host {
+bool blas_gemm(Dtype, std::int64_t, std::int64_t, std::int64_t, const Matrix&, const Matrix&,
+               const Matrix&) {
+  return false;
+}
+}  // namespace rensa::host
+
+#endif

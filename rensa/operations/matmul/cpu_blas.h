@@ -1,0 +1,16 @@
+// Products by the CBLAS library that the build found, if any.
+#pragma once
+
+#include <cstdint>
+
+#include "rensa/core/dtype.h"
+#include "rensa/operations/matmul/cpu_gemm.h"
+
+namespace rensa::host {
+
+/// c = a @ b as gemm(), by the library; false, with nothing done, where it does not take the dtype
+/// or the strides, or where the build has none.
+bool blas_gemm(Dtype dtype, std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a,
+               const Matrix& b, const Matrix& c);
+
+}  // namespace rensa::host

@@ -1,0 +1,188 @@
+// Matmul on a GPU: from the operands to a plan, and its run.
+#include <fmt/format.h>
+
+#include "rensa/backend/cuda/kernel.cuh"
+#include "rensa/core/error.h"
+#include "rensa/device/stream.h"
+#include "rensa/device/stream_state.h"
+#include "rensa/operations/matmul/cuda_cublaslt.h"
+#include "rensa/operations/matmul/cuda_dot.h"
+#include "rensa/operations/matmul/cuda_kernels.h"
+#include "rensa/operations/matmul/cuda_plan.h"
+#include "rensa/operations/matmul/layout.h"
+#include "rensa/operations/matmul/matmul.h"
+
+namespace rensa {
+
+namespace {
+
+using cuda::PlanKey;
+
+bool is_integral(Dtype dtype) { return dtype_kind(dtype) != 'f' && dtype_kind(dtype) != 'c'; }
+
+/// Whether every matrix of the operand starts at a multiple of 16 bytes.
+bool is_aligned16(const char* data, const MatmulLayout* layout, int operand) {
+  auto bits = reinterpret_cast<std::uintptr_t>(data);
+  for (int i = 0; layout && i < layout->num_outer; ++i) {
+    bits |= static_cast<std::uintptr_t>(layout->outer[i].strides[operand]);
+  }
+  return bits % 16 == 0;
+}
+
+PlanKey plan_key(const Matmul& op, const MatmulLayout& layout) {
+  PlanKey key;
+  key.m = layout.m;
+  key.n = layout.n;
+  key.k = layout.k;
+  key.a_ld = layout.a_ld;
+  key.b_ld = layout.b_ld;
+  key.c_ld = layout.c_ld;
+  key.batch = layout.batch;
+  key.a_stride = layout.a_stride;
+  key.b_stride = layout.b_stride;
+  key.c_stride = layout.c_stride;
+  key.dtype = op.c.view.dtype;
+  key.a_transposed = layout.a_transposed;
+  key.b_transposed = layout.b_transposed;
+  key.tf32 = op.tf32 && key.dtype == Dtype::float32;
+  key.autotune = op.autotune;
+  key.device_class = cuda::device_class(op.c.view.device);
+  // What cuBLASLt asks for on Hopper: told of less, its heuristic proposes no sums in parts at all,
+  // though those that it would propose need a few MiB. A run is given what its plan needs.
+  key.workspace_limit = std::int64_t{32} << 20;
+  unsigned aligned = 0;
+  if (is_aligned16(op.a.view.data, &layout, 0)) aligned |= PlanKey::aligned_a;
+  if (is_aligned16(op.b.view.data, &layout, 1)) aligned |= PlanKey::aligned_b;
+  if (is_aligned16(op.c.view.data, &layout, 2)) aligned |= PlanKey::aligned_c;
+  if (op.bias.present()) {
+    const ArrayView& bias = op.bias.view;
+    bool packed = bias.shape[0] <= 1 || bias.strides[0] == itemsize(key.dtype);
+    key.bias = packed ? PlanKey::Bias::epilogue : PlanKey::Bias::separate;
+    if (packed && is_aligned16(bias.data, nullptr, 0)) aligned |= PlanKey::aligned_bias;
+  } else {
+    key.relu_alone = op.relu;
+  }
+  key.aligned = static_cast<std::uint8_t>(aligned);
+  return key;
+}
+
+cuda::EpilogueArgs epilogue_args(const Matmul& op, const MatmulLayout& layout, char* c) {
+  cuda::EpilogueArgs args{};
+  args.c = c;
+  args.batch = layout.batch;
+  args.m = layout.m;
+  args.n = layout.n;
+  args.c_batch = layout.c_stride;
+  args.c_row = layout.c_ld;
+  args.relu = op.relu;
+  if (op.bias.present()) {
+    args.bias = op.bias.view.data;
+    args.bias_stride = op.bias.view.strides[0] / itemsize(op.bias.view.dtype);
+  }
+  return args;
+}
+
+/// Integers, which cuBLASLt lacks.
+void run_integers(const Matmul& op, const MatmulLayout& layout, cudaStream_t stream) {
+  if (op.alpha != 1) {
+    throw NotImplementedError(
+        fmt::format("{}: a product of integers takes no factor, got {}", op.name(), op.alpha));
+  }
+  cuda::IntegerMatmulArgs args{};
+  args.m = static_cast<int>(layout.m);
+  args.n = static_cast<int>(layout.n);
+  args.k = static_cast<int>(layout.k);
+  args.a_row = layout.a_transposed ? 1 : layout.a_ld;
+  args.a_k = layout.a_transposed ? layout.a_ld : 1;
+  args.b_k = layout.b_transposed ? 1 : layout.b_ld;
+  args.b_column = layout.b_transposed ? layout.b_ld : 1;
+  args.c_row = layout.c_ld;
+  args.batch = layout.batch;
+  args.a_batch = layout.a_stride;
+  args.b_batch = layout.b_stride;
+  args.c_batch = layout.c_stride;
+  for (std::int64_t i = 0; i < layout.outer_count; ++i) {
+    std::int64_t offset[3];
+    layout.offsets(i, offset);
+    char* c = op.c.view.data + offset[2];
+    args.a = op.a.view.data + offset[0];
+    args.b = op.b.view.data + offset[1];
+    args.c = c;
+    cuda::launch_integer_matmul(op.c.view.dtype, args, stream);
+    if (op.bias.present() || op.relu) {
+      cuda::launch_matmul_epilogue(op.c.view.dtype, epilogue_args(op, layout, c), stream);
+    }
+  }
+}
+
+/// Sums of nothing: zeros, then what follows.
+void run_empty_sums(const Matmul& op, const MatmulLayout& layout, cudaStream_t stream) {
+  auto size = static_cast<std::size_t>(itemsize(op.c.view.dtype));
+  for (std::int64_t i = 0; i < layout.outer_count; ++i) {
+    std::int64_t offset[3];
+    layout.offsets(i, offset);
+    char* c = op.c.view.data + offset[2];
+    for (std::int64_t b = 0; b < layout.batch; ++b) {
+      char* matrix = c + b * layout.c_stride * static_cast<std::int64_t>(size);
+      RENSA_CUDA_CHECK(op.name(),
+                       cudaMemset2DAsync(matrix, static_cast<std::size_t>(layout.c_ld) * size, 0,
+                                         static_cast<std::size_t>(layout.n) * size,
+                                         static_cast<std::size_t>(layout.m), stream));
+    }
+    if (op.bias.present() || op.relu) {
+      cuda::launch_matmul_epilogue(op.c.view.dtype, epilogue_args(op, layout, c), stream);
+    }
+  }
+}
+
+}  // namespace
+
+std::size_t Matmul::workspace_bytes() const {
+  if (c.view.device.is_cpu() || is_integral(c.view.dtype)) return 0;
+  MatmulLayout layout = matmul_layout(a.view, b.view, c.view);
+  if (layout.empty() || layout.k == 0) return 0;
+  if (cuda::is_long_dot(*this, layout)) return cuda::long_dot_workspace_bytes(*this, layout);
+  auto stream = static_cast<cudaStream_t>(cuda::current_stream_state(c.view.device)->handle());
+  return cuda::matmul_plan(plan_key(*this, layout), c.view.device, stream).choice.workspace;
+}
+
+void Matmul::run_cuda(const cuda::LaunchContext& context) {
+  MatmulLayout layout = matmul_layout(a.view, b.view, c.view);
+  auto stream = static_cast<cudaStream_t>(context.handle);
+  if (layout.empty()) return;
+  if (is_integral(c.view.dtype)) return run_integers(*this, layout, stream);
+  if (layout.k == 0) return run_empty_sums(*this, layout, stream);
+  if (cuda::is_long_dot(*this, layout)) return cuda::run_long_dot(*this, layout, context);
+
+  PlanKey key = plan_key(*this, layout);
+  const cuda::MatmulPlan* plan = &cuda::matmul_plan(key, context.device, stream);
+  if (plan->choice.workspace > context.workspace_bytes) {
+    // The workspace was asked for with other addresses, whose alignment allowed another plan.
+    key.workspace_limit = static_cast<std::int64_t>(context.workspace_bytes);
+    plan = &cuda::matmul_plan(key, context.device, stream);
+  }
+  cuda::MatmulRun run;
+  if (bias.present()) {
+    run.bias = bias.view.data;
+    run.bias_stride = bias.view.strides[0] / itemsize(bias.view.dtype);
+  }
+  run.alpha = alpha;
+  run.relu = relu;
+  run.workspace = context.workspace;
+  run.stream = stream;
+  for (std::int64_t i = 0; i < layout.outer_count; ++i) {
+    std::int64_t offset[3];
+    layout.offsets(i, offset);
+    run.a = a.view.data + offset[0];
+    run.b = b.view.data + offset[1];
+    run.c = c.view.data + offset[2];
+    cublasStatus_t status = cuda::run_plan(*plan, context.device, run);
+    if (status != CUBLAS_STATUS_SUCCESS) {
+      throw CudaError(fmt::format("{}: cublasLtMatmul says {} for {} @ {} -> {}", name(),
+                                  cuda::cublaslt().status_name(status), a.view.describe(),
+                                  b.view.describe(), c.view.describe()));
+    }
+  }
+}
+
+}  // namespace rensa

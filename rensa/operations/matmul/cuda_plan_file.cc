@@ -1,0 +1,107 @@
+// Plans of products in a text file: a header with the version of cuBLASLt, whose choices mean
+// nothing to another version, then a line "gpu <name>" and the plans of GPUs of that model.
+#include <fmt/format.h>
+
+#include <limits>
+#include <locale>
+#include <map>
+#include <sstream>
+
+#include "rensa/core/error.h"
+#include "rensa/core/files.h"
+#include "rensa/device/plans.h"
+#include "rensa/operations/matmul/cuda_cublaslt.h"
+#include "rensa/operations/matmul/cuda_plan.h"
+
+namespace rensa::cuda {
+
+namespace {
+
+constexpr const char* kMagic = "rensa plans 1";
+
+std::string version_line() { return fmt::format("cublaslt {}", cublaslt().version()); }
+
+std::string plan_line(const PlanKey& key, const PlanChoice& choice) {
+  std::string line = fmt::format(
+      "matmul {} {} {} {} {} {} {} {} {} {} {} {} {:d} {:d} {:d} {:d} {:d} {} {} {} {:d} {}", key.m,
+      key.n, key.k, key.a_ld, key.b_ld, key.c_ld, key.batch, key.a_stride, key.b_stride,
+      key.c_stride, key.workspace_limit, dtype_name(key.dtype), key.a_transposed, key.b_transposed,
+      key.tf32, key.autotune, key.relu_alone, static_cast<int>(key.bias), key.aligned,
+      static_cast<int>(choice.kind), choice.separate_epilogue, choice.workspace);
+  for (std::uint64_t word : choice.algo.data) line += fmt::format(" {:x}", word);
+  return line;
+}
+
+/// Reads what plan_line has written, but for its first word; false where it is anything else.
+bool parse_plan(std::istringstream& in, PlanKey& key, PlanChoice& choice) {
+  std::string dtype;
+  int bias = 0, aligned = 0, kind = 0;
+  in >> key.m >> key.n >> key.k >> key.a_ld >> key.b_ld >> key.c_ld >> key.batch >> key.a_stride >>
+      key.b_stride >> key.c_stride >> key.workspace_limit >> dtype >> key.a_transposed >>
+      key.b_transposed >> key.tf32 >> key.autotune >> key.relu_alone >> bias >> aligned >> kind >>
+      choice.separate_epilogue >> choice.workspace >> std::hex;
+  for (std::uint64_t& word : choice.algo.data) in >> word;
+  bool sane = !in.fail() && key.m > 0 && key.n > 0 && key.k > 0 && key.batch > 0 && bias >= 0 &&
+              bias <= 2 && aligned >= 0 && aligned < 16 && kind >= 0 &&
+              kind <= static_cast<int>(PlanKind::small) && key.workspace_limit >= 0 &&
+              choice.workspace <= static_cast<std::size_t>(key.workspace_limit);
+  std::string rest;
+  if (!sane || in >> rest) return false;
+  key.dtype = parse_dtype(dtype);
+  if (dtype_kind(key.dtype) != 'f' && dtype_kind(key.dtype) != 'c') return false;
+  key.bias = static_cast<PlanKey::Bias>(bias);
+  key.aligned = static_cast<std::uint8_t>(aligned);
+  choice.kind = static_cast<PlanKind>(kind);
+  return true;
+}
+
+}  // namespace
+
+void save_plans(const std::string& path) {
+  std::map<std::string, std::string> lines;  // by GPU
+  for (const auto& [key, choice] : chosen_plans()) {
+    lines[device_class_name(key.device_class)] += plan_line(key, choice) + "\n";
+  }
+  std::string text = fmt::format("{}\n{}\n", kMagic, version_line());
+  for (const auto& [gpu, plans] : lines) text += fmt::format("gpu {}\n{}", gpu, plans);
+  detail::write_whole_file(path, text);
+}
+
+void load_plans(const std::string& path) {
+  std::istringstream file(detail::read_whole_file(path));
+  std::string line;
+  if (!std::getline(file, line) || line != kMagic) {
+    throw SerializationError("load_plans: " + path + " is not a file of save_plans");
+  }
+  if (!std::getline(file, line) || line != version_line()) {
+    throw SerializationError(
+        fmt::format("load_plans: {} was written with {}, this is {}; save the "
+                    "plans anew",
+                    path, line, version_line()));
+  }
+  std::vector<std::pair<PlanKey, PlanChoice>> plans;
+  int device_class = -1;
+  for (int number = 3; std::getline(file, line); ++number) {
+    if (line.starts_with("gpu ")) {
+      device_class = find_device_class(line.substr(4));
+      continue;
+    }
+    std::istringstream words(line);
+    words.imbue(std::locale::classic());  // the numbers' digits stand together
+    std::string what;
+    auto& [key, choice] = plans.emplace_back();
+    key.device_class = device_class;
+    bool good = words >> what && what == "matmul" && device_class >= 0;
+    try {
+      good = good && parse_plan(words, key, choice);
+    } catch (const DtypeError&) {
+      good = false;
+    }
+    if (!good) {
+      throw SerializationError(fmt::format("load_plans: {}: line {} is no plan", path, number));
+    }
+  }
+  use_plans(plans);
+}
+
+}  // namespace rensa::cuda

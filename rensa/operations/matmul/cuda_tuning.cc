@@ -1,0 +1,226 @@
+// Choosing a plan by timing. Each candidate runs on scratch memory, captured as a graph of several
+// runs so that the GPU's time is seen and not the host's.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "rensa/backend/cuda/kernel.cuh"
+#include "rensa/core/error.h"
+#include "rensa/core/thread_state.h"
+#include "rensa/device/launcher.h"
+#include "rensa/device/memory_pool.h"
+#include "rensa/device/storage.h"
+#include "rensa/device/stream.h"
+#include "rensa/operations/matmul/cuda_kernels.h"
+#include "rensa/operations/matmul/cuda_plan.h"
+
+namespace rensa::cuda {
+
+namespace {
+
+void check(cudaError_t error) { RENSA_CUDA_CHECK("matmul: timing of plans", error); }
+
+class TimingEvent {
+ public:
+  TimingEvent() { check(cudaEventCreate(&event_)); }
+  ~TimingEvent() { cudaEventDestroy(event_); }
+  TimingEvent(const TimingEvent&) = delete;
+  TimingEvent& operator=(const TimingEvent&) = delete;
+  cudaEvent_t get() const { return event_; }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+/// A graph of runs, ready to launch.
+class RunGraph {
+ public:
+  /// `queue` puts the work on the stream; where it fails there is no graph.
+  template <class F> RunGraph(cudaStream_t stream, F&& queue) {
+    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
+    bool queued = queue();
+    cudaGraph_t graph = nullptr;
+    cudaError_t error = cudaStreamEndCapture(stream, &graph);
+    if (queued && error == cudaSuccess) error = cudaGraphInstantiate(&graph_, graph, 0);
+    if (graph) cudaGraphDestroy(graph);
+    if (error != cudaSuccess) {
+      graph_ = nullptr;
+      cudaGetLastError();
+    }
+  }
+  ~RunGraph() {
+    if (graph_) cudaGraphExecDestroy(graph_);
+  }
+  RunGraph(const RunGraph&) = delete;
+  RunGraph& operator=(const RunGraph&) = delete;
+  explicit operator bool() const { return graph_ != nullptr; }
+  void launch(cudaStream_t stream) const { check(cudaGraphLaunch(graph_, stream)); }
+
+ private:
+  cudaGraphExec_t graph_ = nullptr;
+};
+
+std::int64_t elements(std::int64_t lines, std::int64_t ld, std::int64_t width, std::int64_t batch,
+                      std::int64_t stride) {
+  return (batch - 1) * stride + (lines - 1) * ld + width;
+}
+
+/// Scratch operands of one key, and the clock.
+class Bench {
+ public:
+  Bench(const PlanKey& key, Device device, std::size_t workspace)
+      : key_(key), device_(device), stream_(device, non_blocking), scope_(stream_) {
+    std::int64_t size = itemsize(key.dtype);
+    std::int64_t a = key.a_transposed ? elements(key.k, key.a_ld, key.m, key.batch, key.a_stride)
+                                      : elements(key.m, key.a_ld, key.k, key.batch, key.a_stride);
+    std::int64_t b = key.b_transposed ? elements(key.n, key.b_ld, key.k, key.batch, key.b_stride)
+                                      : elements(key.k, key.b_ld, key.n, key.batch, key.b_stride);
+    c_bytes_ = elements(key.m, key.c_ld, key.n, key.batch, key.c_stride) * size;
+    run_.a = pattern(a, PlanKey::aligned_a, 1);
+    run_.b = pattern(b, PlanKey::aligned_b, 2);
+    if (key.bias == PlanKey::Bias::epilogue) run_.bias = pattern(key.n, PlanKey::aligned_bias, 3);
+    for (char*& c : c_) c = pattern(c_bytes_ / size, PlanKey::aligned_c, 4);
+    run_.relu = key.relu_alone;
+    run_.workspace = scratch(static_cast<std::int64_t>(std::max<std::size_t>(workspace, 1)));
+    run_.stream = handle();
+    differs_ = reinterpret_cast<unsigned*>(scratch(sizeof(unsigned)));
+  }
+  Bench(const Bench&) = delete;
+  Bench& operator=(const Bench&) = delete;
+  ~Bench() {
+    memory_.clear();
+    memory_pool(device_).free_all_blocks(stream_.state());
+  }
+
+  /// Whether the plan runs, with relu as without, and gives the same bits twice.
+  bool is_usable(const MatmulPlan& plan) {
+    bool runs = true;
+    if (run_.bias) {  // this also has cuBLASLt load what the fused form needs
+      MatmulRun fused = run_;
+      fused.relu = true;
+      runs = run(plan, fused, c_[0]);
+    }
+    runs = runs && run(plan, run_, c_[0]) && run(plan, run_, c_[1]);
+    if (!runs) return false;
+    unsigned differs = 0;
+    check(cudaMemsetAsync(differs_, 0, sizeof(differs), handle()));
+    launch_compare(c_[0], c_[1], c_bytes_, differs_, handle());
+    check(cudaMemcpyAsync(&differs, differs_, sizeof(differs), cudaMemcpyDefault, handle()));
+    wait();
+    return differs == 0;
+  }
+
+  /// Microseconds of one run: the median of `rounds`. Infinity where the plan cannot be captured.
+  float time(const MatmulPlan& plan, int rounds) {
+    check(cudaEventRecord(start_.get(), handle()));
+    if (!run(plan, run_, c_[0])) return std::numeric_limits<float>::infinity();
+    check(cudaEventRecord(stop_.get(), handle()));
+    constexpr float kRound = 300;  // microseconds that a round shall take
+    int runs = static_cast<int>(std::clamp(kRound / std::max(elapsed(), 1.0f), 1.0f, 32.0f));
+    RunGraph graph(handle(), [&] {
+      bool queued = true;
+      for (int i = 0; i < runs; ++i) queued = queued && run(plan, run_, c_[0]);
+      return queued;
+    });
+    if (!graph) return std::numeric_limits<float>::infinity();
+    graph.launch(handle());  // warms the caches
+    std::vector<float> times;
+    for (int i = 0; i < rounds; ++i) {
+      check(cudaEventRecord(start_.get(), handle()));
+      graph.launch(handle());
+      check(cudaEventRecord(stop_.get(), handle()));
+      times.push_back(elapsed() / static_cast<float>(runs));
+    }
+    std::nth_element(times.begin(), times.begin() + rounds / 2, times.end());
+    return times[static_cast<std::size_t>(rounds / 2)];
+  }
+
+ private:
+  cudaStream_t handle() const { return static_cast<cudaStream_t>(stream_.handle()); }
+  void wait() const {
+    count_sync("matmul: timing of plans");
+    check(cudaStreamSynchronize(handle()));
+  }
+
+  bool run(const MatmulPlan& plan, MatmulRun run, char* c) const {
+    run.c = c;
+    return run_plan(plan, device_, run) == CUBLAS_STATUS_SUCCESS;
+  }
+
+  float elapsed() const {
+    count_sync("matmul: timing of plans");
+    check(cudaEventSynchronize(stop_.get()));
+    float milliseconds = 0;
+    check(cudaEventElapsedTime(&milliseconds, start_.get(), stop_.get()));
+    return 1000 * milliseconds;
+  }
+
+  char* scratch(std::int64_t nbytes) {
+    memory_.push_back(allocate(nbytes, device_));
+    return memory_.back()->data();
+  }
+
+  /// Numbers, aligned as the key says.
+  char* pattern(std::int64_t count, PlanKey::Aligned operand, unsigned seed) {
+    std::int64_t size = itemsize(key_.dtype);
+    char* data = scratch((count + 1) * size);
+    if (!(key_.aligned & operand)) data += size;
+    launch_fill_pattern(key_.dtype, data, count, seed, handle());
+    return data;
+  }
+
+  const PlanKey& key_;
+  Device device_;
+  Stream stream_;
+  StreamScope scope_;
+  std::vector<StoragePtr> memory_;
+  TimingEvent start_, stop_;
+  MatmulRun run_;
+  char* c_[2];
+  std::int64_t c_bytes_;
+  unsigned* differs_;
+};
+
+struct Timed {
+  float time;
+  const PlanChoice* choice;
+};
+
+}  // namespace
+
+PlanChoice tune_plan(const PlanKey& key, Device device, std::span<const PlanChoice> candidates) {
+  RecorderScope apart(nullptr);
+  // Work that is still queued would be timed with the candidates.
+  synchronize(device);
+  std::size_t workspace = 0;
+  for (const PlanChoice& choice : candidates) workspace = std::max(workspace, choice.workspace);
+  std::optional<Bench> bench;
+  try {
+    bench.emplace(key, device, workspace);
+  } catch (const OutOfMemoryError&) {
+    return candidates.front();  // no room for scratch operands: cuBLASLt's own choice
+  }
+  std::vector<Timed> timed;
+  for (const PlanChoice& choice : candidates) {
+    MatmulPlan plan(key, choice);
+    if (bench->is_usable(plan)) timed.push_back({bench->time(plan, 5), &choice});
+  }
+  if (timed.empty()) {
+    throw CudaError(fmt::format("matmul: none of {} plans for ({}, {}) @ ({}, {}) {} runs",
+                                candidates.size(), key.m, key.k, key.k, key.n,
+                                dtype_name(key.dtype)));
+  }
+  std::sort(timed.begin(), timed.end(),
+            [](const Timed& a, const Timed& b) { return a.time < b.time; });
+  timed.resize(std::min<std::size_t>(timed.size(), 4));
+  for (Timed& t : timed) t.time = bench->time(MatmulPlan(key, *t.choice), 21);
+  return *std::min_element(timed.begin(), timed.end(), [](const Timed& a, const Timed& b) {
+            return a.time < b.time;
+          })->choice;
+}
+
+}  // namespace rensa::cuda

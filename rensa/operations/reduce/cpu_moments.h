@@ -1,0 +1,13 @@
+// Reductions that carry two sums.
+#pragma once
+
+#include "rensa/core/reductions.h"
+#include "rensa/core/ufunc.h"
+#include "rensa/operations/reduce/cpu_argreduce.h"
+
+namespace rensa::host {
+
+/// Reduction::deviations and Reduction::nanmean, each in one pass over the input.
+void run_moments(Reduction reduction, ComputeType type, const SplitAxes& split);
+
+}  // namespace rensa::host

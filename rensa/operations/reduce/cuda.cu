@@ -1,0 +1,120 @@
+// Reductions on a GPU: plans made into launches.
+#include <algorithm>
+#include <string>
+
+#include "rensa/core/error.h"
+#include "rensa/operations/reduce/cuda_kernels.cuh"
+
+namespace rensa {
+
+namespace cuda {
+
+namespace {
+
+const ReduceKernels& kernels_of(Reduction reduction) {
+  static const ReduceTable* const tables[kReduceGroups] = {&reduce_table<0>(), &reduce_table<1>(),
+                                                           &reduce_table<2>()};
+  int row = static_cast<int>(reduction);
+  return tables[row % kReduceGroups]->row[row];
+}
+
+// Whether every vector of `view` lies at a multiple of 16 bytes.
+bool vectors_are_aligned(const ReducePlan& plan) {
+  const ArrayView &kept = plan.kept_in, &reduced = plan.reduced;
+  if (plan.type == VectorType::none) return true;  // vectors of one element
+  if (!is_aligned(kept.data, 16)) return false;
+  int kept_axes = kept.ndim() - (plan.by_columns ? 1 : 0);
+  int reduced_axes = reduced.ndim() - (plan.by_columns ? 0 : 1);
+  for (int axis = 0; axis < kept_axes; ++axis) {
+    if (kept.shape[axis] > 1 && kept.strides[axis] % 16 != 0) return false;
+  }
+  for (int axis = 0; axis < reduced_axes; ++axis) {
+    if (reduced.shape[axis] > 1 && reduced.strides[axis] % 16 != 0) return false;
+  }
+  return true;
+}
+
+void check_extent(const char* operation, const ReducePlan& plan) {
+  std::int64_t units = plan.by_columns ? plan.columns.tiles * plan.columns.slices
+                                       : plan.kept_in.size() * plan.rows.slices;
+  bool fits = units <= kMaxCount && (plan.reduced.ndim() == 1 || plan.count <= kMaxCount);
+  if (fits) return;
+  throw NotImplementedError(std::string(operation) + ": " + plan.kept_in.describe() +
+                            " reduced over " + plan.reduced.shape.str() +
+                            " is too large for one kernel; reduce one axis after the other");
+}
+
+}  // namespace
+
+ReduceArgs reduce_args(const ReducePlan& plan, const LaunchContext& context, ComputeType compute,
+                       bool truth) {
+  ReduceArgs args = {};
+  args.in = plan.kept_in.data;
+  args.out = plan.kept_out.data;
+  args.out_dtype = plan.kept_out.dtype;
+  args.type = ElementType(plan.kept_in.dtype, compute, truth);
+  args.vector = vectors_are_aligned(plan);
+  args.count = plan.count;
+  args.outputs = plan.kept_in.size();
+  args.partials = context.workspace;
+  args.semaphores = context.semaphores;
+  int last = plan.kept_in.ndim() - 1;
+  for (int axis = 0; axis < last + (plan.by_columns ? 0 : 1); ++axis) {
+    args.kept.push_back(plan.kept_in.shape[axis],
+                        {plan.kept_out.strides[axis], plan.kept_in.strides[axis]});
+  }
+  if (args.kept.ndim == 0) args.kept.push_back(1, {0, 0});
+  int inner = plan.reduced.ndim() - 1;
+  for (int axis = 0; axis <= inner; ++axis) {
+    int width = axis == inner && !plan.by_columns ? plan.width : 1;
+    args.reduced.push_back(std::max<std::int64_t>(1, ceil_div(plan.reduced.shape[axis], width)),
+                           {plan.reduced.strides[axis] * width});
+  }
+  if (plan.by_columns) {
+    args.lanes = plan.columns.lanes;
+    args.tiles = FastDiv(plan.columns.tiles);
+    args.tiles_x = FastDiv(plan.columns.tiles_x);
+    args.width = plan.kept_in.shape[last];
+    args.in_stride = plan.kept_in.strides[last];
+    args.out_stride = plan.kept_out.strides[last];
+    args.slices = plan.columns.slices;
+    args.slice_rows = plan.columns.slice_rows;
+  } else {
+    args.group = plan.rows.group;
+    args.vectors = ceil_div(plan.count, plan.width);
+    args.slices = plan.rows.slices;
+    args.slice_vectors = plan.rows.slice_vectors;
+  }
+  return args;
+}
+
+std::int64_t reduce_grid(const ReducePlan& plan) {
+  if (plan.by_columns) return plan.columns.tiles * plan.columns.slices;
+  if (plan.rows.slices > 1) return plan.kept_in.size() * plan.rows.slices;
+  return ceil_div(plan.kept_in.size(), kBlock / plan.rows.group);
+}
+
+}  // namespace cuda
+
+void Reduce::run_cuda(const cuda::LaunchContext& context) {
+  if (out.view.size() == 0) return;
+  cuda::ReducePlan plan = cuda::plan_reduce(*this);
+  cuda::check_extent(name(), plan);
+  ComputeType type = compute_type(compute);
+  const cuda::ReduceKernels& kernels = cuda::kernels_of(reduction);
+  cuda::ReduceKernels::Pair pair = plan.type == cuda::VectorType::none
+                                       ? kernels.any[static_cast<int>(type)]
+                                       : kernels.vector[static_cast<int>(plan.type)];
+  cuda::ReduceArgs args = cuda::reduce_args(plan, context, type, compute == bool_);
+  cuda::ReduceKernel kernel = plan.by_columns ? pair.columns : pair.rows;
+  bool blocks = args.slices > 1 || (args.group == cuda::kBlock && args.outputs < cuda::kFewOutputs);
+  bool flat = args.vector && blocks && args.reduced.ndim == 1 && args.reduced.stride[0][0] == 16;
+  if (!plan.by_columns && flat && pair.flat) kernel = pair.flat;
+  if (!kernel) {
+    throw DtypeError(std::string(name()) + ": no kernel computes it in " +
+                     std::string(dtype_name(compute)));
+  }
+  cuda::launch_overlapped(name(), context, kernel, cuda::reduce_grid(plan), cuda::kBlock, args);
+}
+
+}  // namespace rensa

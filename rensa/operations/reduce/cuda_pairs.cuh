@@ -1,0 +1,48 @@
+// Reductions of two contiguous inputs to one result.
+#pragma once
+
+#include "rensa/operations/reduce/cuda_kernels.cuh"
+
+namespace rensa::cuda {
+
+/// A loader's part that reads both inputs; what derives from it says what their value is.
+template <class T, class PairArgs = ReducePairArgs, int kCount = 16 / sizeof(T)> struct PairLoader {
+  using Args = PairArgs;
+  static constexpr int kWidth = 16 / sizeof(T), kValues = kCount;
+  struct Data {
+    Pack<T, kWidth> a, b;
+  };
+  template <bool kFull>
+  static __device__ __forceinline__ Data load(const PairArgs& args, std::int64_t offset,
+                                              std::int64_t left) {
+    return {load_vector<T, kFull>(args.in + offset, left, args.vector),
+            load_vector<T, kFull>(args.second + offset, left, args.vector)};
+  }
+};
+
+/// Reduces `count` pairs of `size` bytes to the element at `out`.
+template <class Args>
+void launch_pairs(const char* operation, const LaunchContext& context, void (*kernel)(Args),
+                  const char* a, const char* b, std::int64_t count, std::int64_t size, char* out,
+                  Dtype out_dtype, Args args = {}) {
+  std::int64_t width = 16 / size;
+  args.in = a;
+  args.second = b;
+  args.out = out;
+  args.out_dtype = out_dtype;
+  args.vector = is_aligned(a, 16) && is_aligned(b, 16);
+  args.count = count;
+  args.vectors = ceil_div(count, width);
+  args.kept.push_back(1, {0, 0});
+  args.reduced.push_back(args.vectors, {16});
+  args.outputs = 1;
+  args.partials = context.workspace;
+  args.semaphores = context.semaphores;
+  RowsPlan plan = plan_rows(1, args.vectors);
+  args.group = plan.group;
+  args.slices = plan.slices;
+  args.slice_vectors = plan.slice_vectors;
+  launch_kernel(operation, context, kernel, plan.slices, kBlock, args);
+}
+
+}  // namespace rensa::cuda

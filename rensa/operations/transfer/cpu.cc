@@ -1,0 +1,10 @@
+// A transfer from the CPU to itself.
+#include "rensa/operations/transfer/transfer.h"
+
+#include "rensa/backend/cpu/copy.h"
+
+namespace rensa {
+
+void Transfer::run_cpu() { host::copy_elements(in.view, out.view); }
+
+}  // namespace rensa

@@ -1,0 +1,304 @@
+// The CUDA kernels of training against the CPU's: gather and scatter, random numbers, the loss, the
+// fused gradient and the update rules.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "rensa/array.h"
+#include "rensa/core/error.h"
+#include "rensa/device/launcher.h"
+#include "rensa/device/operations.h"
+#include "rensa/functions/operations/accuracy/accuracy.h"
+#include "rensa/functions/operations/dropout/dropout.h"
+#include "rensa/functions/operations/relu_bias_grad/relu_bias_grad.h"
+#include "rensa/functions/operations/softmax_cross_entropy/softmax_cross_entropy.h"
+#include "tests/testing.h"
+
+namespace rensa {
+namespace {
+
+Array normal(const Shape& shape, Dtype dtype = float32) {
+  return xp::random::normal(0, 1, shape, dtype, cpu());
+}
+
+void expect_equal(const Array& got, const Array& want, const std::string& what) {
+  EXPECT_TRUE(xp::array_equal(to_cpu(got), to_cpu(want))) << what;
+}
+
+void expect_close(const Array& got, const Array& want, double tolerance, const std::string& what) {
+  EXPECT_TRUE(
+      xp::allclose(to_cpu(got).astype(float64), to_cpu(want).astype(float64), tolerance, tolerance))
+      << what;
+}
+
+double tolerance(Dtype dtype) {
+  return dtype == float16 ? 2e-3 : dtype == bfloat16 ? 2e-2 : dtype == float32 ? 2e-6 : 1e-13;
+}
+
+TEST(CudaRows, GatherAndScatter) {
+  RENSA_NEEDS_GPUS(1);
+  for (Dtype dtype : {bool_, int16, float32, float64, complex128}) {
+    for (Shape row : {Shape{}, Shape{1}, Shape{7}, Shape{784}, Shape{3, 5}}) {
+      Shape shape = row;
+      shape.insert(0, 50);
+      Array x = (xp::arange(shape.total()) % 97).astype(dtype).reshape(shape);
+      Array gx = x.to(gpu(0));
+      for (Dtype index_dtype : {int64, int32, int8, uint8}) {
+        Array index = xp::array({3, 49, 0, 3, 17, 3}).astype(index_dtype);
+        expect_equal(xp::take(gx, index.to(gpu(0)), 0), xp::take(x, index, 0), "take");
+        Array grid = index.reshape({2, 3});
+        expect_equal(xp::take(gx, grid.to(gpu(0)), 0), xp::take(x, grid, 0), "take by a grid");
+        Array sums = x.copy(), gpu_sums = gx.copy(), values = xp::take(x, index, 0);
+        xp::scatter_add(sums, index, values);
+        xp::scatter_add(gpu_sums, index.to(gpu(0)), values.to(gpu(0)));
+        expect_equal(gpu_sums, sums, "scatter_add");
+      }
+      Array index = xp::array({3, -1, 0, -50, 17});
+      Array target = x.copy(), gpu_target = gx.copy(), values = x[Slice(20, 25)].copy();
+      target[xp::array({3, -1, 0, 5, 17})] = values;
+      gpu_target[xp::array({3, -1, 0, 5, 17}).to(gpu(0))] = values.to(gpu(0));
+      expect_equal(gpu_target, target, "setitem");
+      expect_equal(xp::take(gx, index.to(gpu(0)), 0), xp::take(x, index, 0), "negative indices");
+      if (row.ndim() == 2) {
+        expect_equal(xp::take(gx.transpose({0, 2, 1}), index.to(gpu(0)), 0),
+                     xp::take(x.transpose({0, 2, 1}), index, 0), "rows with strides");
+      }
+    }
+  }
+}
+
+TEST(CudaRows, ManyEqualIndicesAreAddedInOrder) {
+  RENSA_NEEDS_GPUS(1);
+  xp::random::seed(3);
+  Array values = normal({5000, 40}), index = xp::random::randint(0, 9, {5000}, int64, cpu());
+  Array sums = xp::zeros({9, 40}, float32, cpu()), gpu_sums = xp::zeros({9, 40}, float32, gpu(0));
+  xp::scatter_add(sums, index, values);
+  xp::scatter_add(gpu_sums, index.to(gpu(0)), values.to(gpu(0)));
+  expect_equal(gpu_sums, sums, "scatter_add");
+}
+
+TEST(CudaRows, IndexOutOfRangeIsReported) {
+  RENSA_NEEDS_GPUS(1);
+  Array x = xp::ones({10, 4}, float32, gpu(0));
+  for (std::int64_t bad : {10, -11}) {
+    Array index = xp::array(std::vector<std::int64_t>{1, bad}).to(gpu(0));
+    Array taken = xp::take(x, index, 0);
+    EXPECT_THROW(to_cpu(taken), IndexError);
+    expect_equal(taken[0], xp::ones({4}), "the row in range");
+    expect_equal(taken[1], xp::zeros({4}), "the row out of range");
+    xp::scatter_add(x, index, xp::zeros({2, 4}, float32, gpu(0)));
+    EXPECT_THROW(to_cpu(x), IndexError);
+    expect_equal(x.sum(), xp::array(40.0f), "usable after the error");
+  }
+}
+
+TEST(CudaRandom, SameNumbersAsOnTheCpu) {
+  RENSA_NEEDS_GPUS(1);
+  for (std::int64_t n : {1, 2, 3, 5, 4096, 100003}) {
+    auto both = [n](auto draw, auto compare) {
+      xp::random::seed(11);
+      Array want = draw(Shape{n}, cpu());
+      xp::random::seed(11);
+      compare(draw(Shape{n}, gpu(0)), want);
+    };
+    auto equal = [](const Array& a, const Array& b) { expect_equal(a, b, "random"); };
+    for (Dtype dtype : {float16, bfloat16, float32, float64}) {
+      both([=](Shape s, Device d) { return xp::random::uniform(-2, 3, s, dtype, d); }, equal);
+      both([=](Shape s, Device d) { return xp::random::normal(1, 2, s, dtype, d); },
+           [=](const Array& a, const Array& b) {
+             expect_close(a, b, 4 * tolerance(dtype), "normal");
+           });
+    }
+    for (Dtype dtype : {int8, uint16, int32, int64}) {
+      both([=](Shape s, Device d) { return xp::random::randint(0, 100, s, dtype, d); }, equal);
+    }
+    both([](Shape s, Device d) { return xp::random::randint(-5, 1ll << 40, s, int64, d); }, equal);
+    both([](Shape s, Device d) { return xp::random::permutation(s[0], d); }, equal);
+  }
+}
+
+TEST(CudaRandom, Dropout) {
+  RENSA_NEEDS_GPUS(1);
+  for (Dtype dtype : {float16, bfloat16, float32, float64}) {
+    for (std::int64_t n : {1, 6, 1000, 70001}) {
+      Array x = normal({n}, dtype), out = xp::empty_like(x);
+      Array gx = x.to(gpu(0)), gout = xp::empty_like(gx);
+      for (auto& [in, result] : {std::pair{&x, &out}, std::pair{&gx, &gout}}) {
+        Dropout op;
+        op.ratio = 0.3;
+        op.seed.integer = 5;
+        op.offset.integer = 1ll << 33;
+        op.in = in->operand();
+        op.out = result->operand();
+        launch(op);
+      }
+      expect_equal(gout, out, "dropout");
+    }
+  }
+}
+
+struct LossCase {
+  std::int64_t rows, classes;
+  Dtype dtype, labels;
+  bool normalize;
+};
+
+struct LossResults {
+  Array y, loss, count, gx, accuracy;
+};
+
+LossResults run_loss(const LossCase& c, const Array& x, const Array& t) {
+  Device device = x.device();
+  LossResults r = {xp::empty_like(x), xp::empty({}, c.dtype, device),
+                   xp::empty({}, float32, device), xp::empty_like(x),
+                   xp::empty({}, c.dtype, device)};
+  SoftmaxCrossEntropy loss;
+  loss.normalize = c.normalize;
+  loss.x = x.operand();
+  loss.t = t.operand();
+  loss.y = r.y.operand();
+  loss.loss = r.loss.operand();
+  loss.count = r.count.operand();
+  launch(loss);
+  Array gy = xp::full({}, 0.5, c.dtype, device);
+  SoftmaxCrossEntropyGrad grad;
+  grad.y = r.y.operand();
+  grad.t = t.operand();
+  grad.count = r.count.operand();
+  grad.gy = gy.operand();
+  grad.gx = r.gx.operand();
+  launch(grad);
+  Accuracy accuracy;
+  accuracy.has_ignore_label = true;
+  accuracy.ignore_label = -1;
+  accuracy.y = x.operand();
+  accuracy.t = t.operand();
+  accuracy.accuracy = r.accuracy.operand();
+  launch(accuracy);
+  return r;
+}
+
+TEST(CudaLoss, ForwardGradientAndAccuracy) {
+  RENSA_NEEDS_GPUS(1);
+  xp::random::seed(7);
+  std::vector<LossCase> cases;
+  for (auto [rows, classes] : std::vector<std::pair<int, int>>{{1, 1},
+                                                               {100, 10},
+                                                               {1024, 10},
+                                                               {37, 100},
+                                                               {5, 129},
+                                                               {300, 1000},
+                                                               {9, 5000},
+                                                               {20000, 3}}) {
+    cases.push_back({rows, classes, float32, int32, true});
+    cases.push_back({rows, classes, float64, int64, false});
+    if (classes <= 100) cases.push_back({rows, classes, float16, int8, true});
+    if (classes <= 100) cases.push_back({rows, classes, bfloat16, int16, true});
+  }
+  for (const LossCase& c : cases) {
+    Array x = normal({c.rows, c.classes}, c.dtype);
+    Array t = xp::random::randint(-1, c.classes, {c.rows}, int64, cpu()).astype(c.labels);
+    LossResults want = run_loss(c, x, t), got = run_loss(c, x.to(gpu(0)), t.to(gpu(0)));
+    std::string what = x.view().describe();
+    expect_close(got.y, want.y, 4 * tolerance(c.dtype), what + " y");
+    expect_close(got.loss, want.loss, 8 * tolerance(c.dtype), what + " loss");
+    expect_equal(got.count, want.count, what + " count");
+    expect_close(got.gx, want.gx, 4 * tolerance(c.dtype), what + " gx");
+    expect_equal(got.accuracy, want.accuracy, what + " accuracy");
+  }
+}
+
+TEST(CudaLoss, LabelOutOfRangeIsReported) {
+  RENSA_NEEDS_GPUS(1);
+  LossCase c = {3, 4, float32, int32, true};
+  Array t = xp::array({0, 4, 1}).astype(int32).to(gpu(0));
+  LossResults r = run_loss(c, xp::zeros({3, 4}, float32, gpu(0)), t);
+  EXPECT_THROW(to_cpu(r.loss), IndexError);
+  EXPECT_NO_THROW(to_cpu(r.loss));
+}
+
+TEST(CudaReluBiasGrad, HasTheBitsOfTheTwoSteps) {
+  RENSA_NEEDS_GPUS(1);
+  xp::random::seed(9);
+  for (Dtype dtype : {float32, float16, bfloat16, float64}) {
+    for (Shape shape : {Shape{100, 1000}, Shape{1024, 1000}, Shape{100, 10}, Shape{7, 1},
+                        Shape{1, 9}, Shape{5000, 33}, Shape{60000, 128}}) {
+      Array gy = normal(shape, dtype).to(gpu(0)), y = normal(shape, dtype).to(gpu(0));
+      Array gz = xp::empty_like(gy), gb = xp::empty({shape[1]}, dtype, gpu(0));
+      ReluBiasGrad op;
+      op.gy = gy.operand();
+      op.y = y.operand();
+      op.gz = gz.operand();
+      op.gb = gb.operand();
+      launch(op);
+      Array steps = xp::elementwise(Ufunc::relu_grad, {gy, y});
+      expect_equal(gz, steps, "gz");
+      expect_equal(gb, steps.sum(0), "gb " + gy.view().describe());
+      op.gz = gy.operand();  // in place
+      launch(op);
+      expect_equal(gy, steps, "gz in place");
+      expect_equal(gb, steps.sum(0), "gb in place");
+    }
+  }
+}
+
+struct Rule {
+  UpdateRuleId id;
+  const char* name;
+  int states;
+  std::vector<double> h;
+};
+
+void update(const Rule& rule, const std::vector<std::vector<Array>>& targets) {
+  UpdateParameters op(rule.name, rule.id);
+  op.num_states = rule.states;
+  op.num_hyperparameters = static_cast<int>(rule.h.size());
+  for (std::size_t i = 0; i < rule.h.size(); ++i) op.hyperparameters[i].real = rule.h[i];
+  for (const auto& arrays : targets) {
+    UpdateTarget target;
+    target.parameter = arrays[0].operand();
+    target.gradient = arrays[1].operand();
+    for (int k = 0; k < rule.states; ++k) {
+      target.states[k] = arrays[2 + static_cast<std::size_t>(k)].operand();
+    }
+    op.targets.push_back(target);
+  }
+  launch(op);
+}
+
+TEST(CudaUpdate, RulesOverManyTargets) {
+  RENSA_NEEDS_GPUS(1);
+  xp::random::seed(13);
+  const std::vector<Rule> rules = {
+      {UpdateRuleId::sgd, "SGD", 0, {0.1}},
+      {UpdateRuleId::momentum_sgd, "MomentumSGD", 1, {0.1, 0.9}},
+      {UpdateRuleId::adam, "Adam", 2, {0.001, 0.1, 0.001, 1e-8, 1, 0.01}}};
+  for (const Rule& rule : rules) {
+    for (std::size_t count : {1, 6, 90}) {
+      std::vector<std::vector<Array>> host, device;
+      for (std::size_t i = 0; i < count; ++i) {
+        Dtype dtype = i % 5 == 4 ? float16 : i % 5 == 3 ? float64 : float32;
+        auto n = static_cast<std::int64_t>(i % 7 == 0 ? 1000003 / count : i % 7 * 777);
+        std::vector<Array> arrays;
+        for (int k = 0; k < 4; ++k) arrays.push_back(xp::abs(normal({n}, dtype)));
+        if (i % 11 == 5) arrays[1] = arrays[1].astype(float32);  // a gradient of another dtype
+        host.push_back(arrays);
+        for (Array& a : arrays) a = a.copy(gpu(0));
+        device.push_back(arrays);
+      }
+      update(rule, host);
+      update(rule, device);
+      for (std::size_t i = 0; i < count; ++i) {
+        for (std::size_t k = 0; k < 4; ++k) {
+          if (k == 1) continue;
+          expect_close(device[i][k], host[i][k], 4 * tolerance(host[i][0].dtype()),
+                       std::string(rule.name) + " of " + host[i][0].view().describe());
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rensa
