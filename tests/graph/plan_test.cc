@@ -3,10 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 #include "rensa/array/exchange.h"
 #include "rensa/array/random.h"
 #include "rensa/array/routines.h"
 #include "rensa/device/operations.h"
+#include "rensa/graph/patterns.h"
 #include "rensa/graph/rewrite.h"
 #include "rensa/operations/matmul/matmul.h"
 
@@ -146,6 +150,14 @@ TEST(Plan, ReplannedListGivesTheSameNumbers) {
   EXPECT_EQ(y.to_vector<float>(), eager);
 }
 
+// Each pattern has its tests below, by the name that stands in the table.
+TEST(Rewrite, ThePatternsAreTheseInThisOrder) {
+  std::vector<std::string> names;
+  for (const Pattern& pattern : patterns()) names.emplace_back(pattern.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"fold_constant", "join_relu", "join_bias_grad",
+                                             "drop_unread"}));
+}
+
 TEST(Rewrite, ReluBecomesTheProductsEpilogue) {
   Array x = xp::random::normal(0, 1, {4, 5}), w = xp::random::normal(0, 1, {3, 5});
   Array b = xp::random::normal(0, 1, {3}), y;
@@ -221,6 +233,21 @@ TEST(Rewrite, ReluGradAndBiasGradBecomeOnePass) {
   launch(*recording.operations[0]);
   EXPECT_EQ(gz.to_vector<float>(), eager_gz);
   EXPECT_EQ(gb.to_vector<float>(), eager_gb);
+}
+
+// gb's memory is read between the two.
+TEST(Rewrite, ReluGradStaysWhereTheSumsMemoryIsUsedInBetween) {
+  Array gy = xp::random::normal(0, 1, {37, 65}), y = xp::random::normal(0, 1, {37, 65}), gz, z;
+  Array gb = xp::ones({65});
+  Recording recording;
+  record(recording, [&] {
+    gz = xp::elementwise(Ufunc::relu_grad, {gy, y});
+    z = gb * 2;
+    xp::sum(gz, {.axis = 0, .out = gb});
+  });
+  ASSERT_EQ(recording.operations.size(), 3u);
+  rewrite(recording);
+  EXPECT_EQ(recording.operations.size(), 3u);
 }
 
 TEST(Rewrite, WorkThatNobodySeesIsDropped) {

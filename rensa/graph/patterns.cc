@@ -1,0 +1,142 @@
+// What the patterns look for, and what becomes of it.
+#include "rensa/graph/patterns.h"
+
+#include "rensa/device/operations.h"
+#include "rensa/functions/operations/relu_bias_grad/relu_bias_grad.h"
+#include "rensa/operations/matmul/matmul.h"
+#include "rensa/operations/reduce/reduce.h"
+
+namespace rensa {
+
+bool RecordedList::is_carried_over(Storage* storage) {
+  if (!carried_over_) {
+    carried_over_ = std::make_unique<std::unordered_set<Storage*>>(uses_.carried_over());
+  }
+  return carried_over_->count(storage) != 0;
+}
+
+void RecordedList::take_out(std::size_t i) {
+  uses_.replace(i, nullptr);
+  recording_.operations[i] = nullptr;
+}
+
+void RecordedList::replace(std::size_t i, std::unique_ptr<Operation> operation) {
+  uses_.replace(i, operation.get());
+  recording_.operations[i] = std::move(operation);
+}
+
+namespace {
+
+Elementwise* elementwise_at(const RecordedList& list, std::size_t i, Ufunc ufunc) {
+  auto* operation = list.at<Elementwise>(i);
+  return operation && operation->ufunc == ufunc ? operation : nullptr;
+}
+
+void fold_constant(RecordedList& list, std::size_t i) {
+  Elementwise* fill = elementwise_at(list, i, Ufunc::copy);
+  if (!fill || fill->in[0].array.present()) return;
+  Storage* storage = fill->out.storage;
+  if (!is_own(*storage) || list.uses().writers(storage).size() != 1) return;
+  list.keep_constant(storage);  // a second handle, which keeps it out of the planned memory
+  list.take_out(i);
+}
+
+void join_relu(RecordedList& list, std::size_t i) {
+  Elementwise* relu = elementwise_at(list, i, Ufunc::relu);
+  if (!relu || !relu->in[0].array.present()) return;
+  Storage* middle = relu->in[0].array.storage;
+  if (!is_own(*middle)) return;
+  const StorageUses::Places& users = list.uses().users(middle);
+  if (users.size() != 2 || *users.rbegin() != i) return;
+  std::size_t product_index = *users.begin();
+  auto* product = list.at<Matmul>(product_index);
+  if (!product || product->relu || !product->bias.present() ||
+      !same_view(product->c.view, relu->in[0].array.view) ||
+      relu->compute != product->c.view.dtype || relu->out.view.dtype != product->c.view.dtype ||
+      !relu->out.view.is_c_contiguous()) {
+    return;
+  }
+  if (list.uses().used_between(relu->out.storage, product_index, i)) return;
+  product->c = relu->out;
+  product->relu = true;
+  list.has_changed(product_index);
+  list.take_out(i);
+}
+
+bool is_column_sum(const Reduce& sum, const ArrayView& gz) {
+  return sum.reduction == Reduction::sum && sum.axes == 1u && same_view(sum.in.view, gz) &&
+         sum.out.view.dtype == gz.dtype && sum.out.view.size() == gz.shape[1];
+}
+
+/// Whether all arrays are matrices that lie alike, of one dtype.
+bool is_plain_relu_grad(const Elementwise& grad) {
+  if (grad.num_inputs != 2 || !grad.in[0].array.present() || !grad.in[1].array.present()) {
+    return false;
+  }
+  const ArrayView& gz = grad.out.view;
+  auto fits = [&](const ArrayView& view) {
+    return view.is_c_contiguous() && view.dtype == gz.dtype && view.shape == gz.shape;
+  };
+  return gz.ndim() == 2 && fits(gz) && fits(grad.in[0].array.view) && fits(grad.in[1].array.view);
+}
+
+std::unique_ptr<Operation> joined(const Elementwise& relu_grad, const Reduce& sum) {
+  const ArrayView& gz = relu_grad.out.view;
+  auto both = std::make_unique<ReluBiasGrad>();
+  both->gy = relu_grad.in[0].array;
+  both->y = relu_grad.in[1].array;
+  both->gz = relu_grad.out;
+  both->gb = sum.out;
+  both->gb.view.shape = Shape{gz.shape[1]};
+  both->gb.view.strides = contiguous_strides(both->gb.view.shape, itemsize(gz.dtype));
+  return both;
+}
+
+void join_bias_grad(RecordedList& list, std::size_t i) {
+  Elementwise* relu_grad = elementwise_at(list, i, Ufunc::relu_grad);
+  if (!relu_grad || !is_plain_relu_grad(*relu_grad)) return;
+  const Operand& gz = relu_grad->out;
+  const StorageUses::Places& users = list.uses().users(gz.storage);
+  const StorageUses::Places& writers = list.uses().writers(gz.storage);
+  for (auto user = users.upper_bound(i); user != users.end(); ++user) {
+    std::size_t sum_index = *user;
+    auto* sum = list.at<Reduce>(sum_index);
+    if (sum && is_column_sum(*sum, gz.view)) {
+      // What runs in between, and relu_grad itself, must not touch what the sum writes.
+      const StorageUses::Places& others = list.uses().users(sum->out.storage);
+      if (*others.lower_bound(i) != sum_index) return;
+      std::unique_ptr<Operation> both = joined(*relu_grad, *sum);
+      list.take_out(sum_index);
+      return list.replace(i, std::move(both));
+    }
+    if (writers.count(sum_index) != 0) return;
+  }
+}
+
+void drop_unread(RecordedList& list, std::size_t i) {
+  for (const Access& access : list.uses().of(i)) {
+    if (!access.write) continue;
+    Storage* storage = access.storage;
+    if (!is_own(*storage) || list.is_carried_over(storage) || list.uses().used_after(storage, i)) {
+      return;
+    }
+  }
+  list.take_out(i);
+}
+
+constexpr Pattern kPatterns[] = {
+    // What only fills memory of its own with a number has run already.
+    {"fold_constant", fold_constant},
+    // A product with a bias, then relu: relu as the product's epilogue.
+    {"join_relu", join_relu},
+    // relu's gradient, then its sum over the batch (the bias's gradient): one pass.
+    {"join_bias_grad", join_bias_grad},
+    // What writes only memory that nobody reads, in the next run either. Last: others make such.
+    {"drop_unread", drop_unread},
+};
+
+}  // namespace
+
+std::span<const Pattern> patterns() { return kPatterns; }
+
+}  // namespace rensa
