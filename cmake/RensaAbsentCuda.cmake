@@ -7,10 +7,12 @@ function(rensa_absent_cuda out)
   foreach(header ${ARGN})
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${header})
     cmake_path(RELATIVE_PATH header BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE name)
-    string(APPEND text "#include \"${name}\"\n")
     file(READ ${header} content)
     string(REGEX MATCHALL "struct [A-Za-z0-9_]+ final : KindOf<|workspace_bytes\\(\\) const override[;]"
       declarations "${content}")
+    if(declarations)  # else it belongs to a kind, and declares none
+      string(APPEND text "#include \"${name}\"\n")
+    endif()
     foreach(declaration ${declarations})
       if(declaration MATCHES "^struct ([A-Za-z0-9_]+) ")
         set(kind ${CMAKE_MATCH_1})

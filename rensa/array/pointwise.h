@@ -1,11 +1,12 @@
-// Calls of the rows of core/pointwise.def: several arrays in, several out, in one kernel.
+// Calls of the rows of operations/pointwise/pointwise.def: several arrays in, several out, in one
+// kernel.
 #pragma once
 
 #include <span>
 #include <vector>
 
 #include "rensa/array/routines.h"
-#include "rensa/device/pointwise_operations.h"
+#include "rensa/operations/pointwise/pointwise.h"
 
 namespace rensa::detail {
 

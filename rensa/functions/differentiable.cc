@@ -3,9 +3,9 @@
 
 #include "rensa/array/pointwise.h"
 #include "rensa/core/thread_state.h"
-#include "rensa/device/pointwise_rows.h"
+#include "rensa/operations/pointwise/rows.h"
 // Behind differentiable_value.h, whose functions it calls.
-#include "rensa/core/pointwise_functors.h"
+#include "rensa/operations/pointwise/functors.h"
 
 namespace rensa::functions {
 
@@ -92,7 +92,7 @@ namespace rows {
                              derivative)                                                      \
   constinit const Differentiable name{pointwise::name, pointwise::name##_grad, Keep::keep,    \
                                       composed<pw::name##_grad>};
-#include "rensa/core/pointwise.def"
+#include "rensa/operations/pointwise/pointwise.def"
 #undef RENSA_POINTWISE
 }  // namespace rows
 

@@ -1,4 +1,5 @@
-// Functions that are differentiable rows of core/pointwise.def: one kernel forward, one backward.
+// Functions that are differentiable rows of operations/pointwise/pointwise.def: one kernel forward,
+// one backward.
 //
 //   Variable silu(const Variable& x) { return differentiable(rows::silu, {x})[0]; }
 #pragma once
@@ -6,9 +7,9 @@
 #include <vector>
 
 #include "rensa/autograd/function_node.h"
-#include "rensa/device/pointwise_operations.h"
 #include "rensa/functions/differentiable_value.h"
 #include "rensa/functions/node_templates.h"
+#include "rensa/operations/pointwise/pointwise.h"
 
 namespace rensa::functions {
 
@@ -34,7 +35,7 @@ namespace rows {
 #define RENSA_DIFFERENTIABLE(name, rule, keep, inputs, outputs, statements, given, gradients, \
                              derivative)                                                      \
   extern const Differentiable name;
-#include "rensa/core/pointwise.def"
+#include "rensa/operations/pointwise/pointwise.def"
 #undef RENSA_POINTWISE
 }  // namespace rows
 

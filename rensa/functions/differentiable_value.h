@@ -1,5 +1,6 @@
-// What the text of a gradient in core/pointwise.def is compiled for besides numbers: variables, so
-// that gradients are differentiable functions themselves. It has what that text uses.
+// What the text of a gradient in operations/pointwise/pointwise.def is compiled for besides
+// numbers: variables, so that gradients are differentiable functions themselves. It has what that
+// text uses.
 #pragma once
 
 #include <cmath>

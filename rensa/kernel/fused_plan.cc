@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* kIncludes =
     "#include \"rensa/kernel/conversion.h\"\n#include \"rensa/core/reduction_functors.h\"\n";
-constexpr const char* kPointwiseInclude = "#include \"rensa/core/pointwise_functors.h\"\n";
+constexpr const char* kPointwiseInclude = "#include \"rensa/operations/pointwise/functors.h\"\n";
 constexpr std::size_t kMostInlined = 16;  // operations of a CPU's kernel that is one function
 
 KernelOperand operand_of(const FusedInput& input, const std::vector<TracedValue>& values,

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "rensa/array/array.h"
-#include "rensa/device/pointwise_operations.h"
 #include "rensa/device/tracer.h"
+#include "rensa/operations/pointwise/pointwise.h"
 
 namespace rensa::detail {
 

@@ -7,7 +7,7 @@
 
 #include "rensa/array.h"
 #include "rensa/core/error.h"
-#include "rensa/device/pointwise_rows.h"
+#include "rensa/operations/pointwise/rows.h"
 #include "tests/array/arrays.h"
 #include "tests/testing.h"
 

@@ -27,7 +27,7 @@ std::vector<const Differentiable*> all() {
 #define RENSA_DIFFERENTIABLE(name, rule, keep, inputs, outputs, statements, given, gradients, \
                              derivative)                                                      \
   &functions::rows::name,
-#include "rensa/core/pointwise.def"
+#include "rensa/operations/pointwise/pointwise.def"
 #undef RENSA_POINTWISE
   };
 }

@@ -7,6 +7,7 @@
 #include "rensa/autograd/gradient_check.h"
 #include "rensa/core/error.h"
 #include "rensa/functions/functions.h"
+#include "rensa/graph/capture.h"
 #include "rensa/graph/recording.h"
 #include "tests/testing.h"
 
@@ -92,6 +93,21 @@ TEST_P(LstmTest, OneLaunchForwardAndOneBackward) {
   ASSERT_EQ(recording.operations.size(), 2u);
   EXPECT_STREQ(recording.operations[0]->name(), "lstm");
   EXPECT_STREQ(recording.operations[1]->name(), "lstm_grad");
+}
+
+TEST_P(LstmTest, IsReplayedBitForBit) {
+  Array c = numbers({5, 6}, float32);
+  auto gradient = [&](const Variable& x) {
+    auto [next, h] = F::lstm(constant(c), x);
+    return grad({F::sum(next * h)}, {x})[0];
+  };
+  auto step = capture([&](const Variable& x) { return gradient(Variable(x.array())); },
+                      {.replay_lists = true});
+  for (int i = 0; i < 6; ++i) {
+    Variable x(numbers({5, 24}, float32));
+    EXPECT_EQ(step(x).array().to_vector<float>(), gradient(x).array().to_vector<float>()) << i;
+  }
+  EXPECT_GT(step.stats().replays, 1) << step.stats().last_fallback;
 }
 
 TEST_P(LstmTest, ShapesThatDoNotFit) {

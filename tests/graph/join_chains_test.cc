@@ -9,10 +9,10 @@
 
 #include "rensa/array.h"
 #include "rensa/array/pointwise.h"
-#include "rensa/device/pointwise_rows.h"
 #include "rensa/functions/functions.h"
 #include "rensa/graph/plan.h"
 #include "rensa/graph/rewrite.h"
+#include "rensa/operations/pointwise/rows.h"
 #include "tests/testing.h"
 
 namespace rensa {

@@ -9,9 +9,9 @@
 #include "rensa/array.h"
 #include "rensa/array/pointwise.h"
 #include "rensa/core/error.h"
-#include "rensa/device/pointwise_rows.h"
 #include "rensa/device/runtime_kernel.h"
 #include "rensa/kernel/elementwise_kernel.h"
+#include "rensa/operations/pointwise/rows.h"
 #include "tests/array/arrays.h"
 
 namespace rensa {

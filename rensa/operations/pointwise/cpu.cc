@@ -5,48 +5,54 @@
 
 #include "rensa/backend/cpu/elementwise.h"
 #include "rensa/backend/cpu/kernel_sources.h"
-#include "rensa/backend/cpu/pointwise_kernels.h"
 #include "rensa/backend/cpu/strided.h"
 #include "rensa/core/thread_pool.h"
+#include "rensa/operations/pointwise/cpu_kernels.h"
 
 namespace rensa::host {
 
-const PointwiseTable& pointwise_kernels() {
-  static const PointwiseTable table = [] {
-    PointwiseTable t = {};
-    add_pointwise_baseline(t);
+PointwiseTable make_pointwise_table(InstructionSet set) {
+  PointwiseTable table = {};
+  add_pointwise_baseline(table);
 #if RENSA_X86
-    InstructionSet set = best_instruction_set();
-    if (set >= InstructionSet::avx2) add_pointwise_avx2(t);
-    if (set >= InstructionSet::avx512) add_pointwise_avx512(t);
+  if (set >= InstructionSet::avx2) add_pointwise_avx2(table);
+  if (set >= InstructionSet::avx512) add_pointwise_avx512(table);
+#else
+  (void)set;
 #endif
-    return t;
-  }();
+  return table;
+}
+
+const PointwiseTable& pointwise_kernels() {
+  static const PointwiseTable table = make_pointwise_table(best_instruction_set());
   return table;
 }
 
 namespace {
 
 constexpr std::int64_t kGrain = 8 << 10;  // elements that are worth waking a thread for
-constexpr std::int64_t kConverted = 256;  // values at a time: many buffers fit the cache
+// Values at a time where some are converted: all of the buffers fit the first-level cache.
+constexpr std::int64_t kBuffers = 4 * kChunk;
 
 struct PointwiseWalk {
   PointwiseKernel kernel;
   int num_inputs, num_outputs;
   Reader in[kMostPointwiseInputs];
   Writer out[kMostPointwiseOutputs];
-  bool direct = true;  // everything is used in place
+  int converted = 0;  // operands that are not used in place
 
   void run(std::int64_t begin, std::int64_t end) const {
     std::unique_ptr<Scratch[]> scratch;
-    if (!direct) scratch.reset(new Scratch[static_cast<std::size_t>(num_inputs + num_outputs)]);
+    if (converted > 0)
+      scratch.reset(new Scratch[static_cast<std::size_t>(num_inputs + num_outputs)]);
     const void* values[kMostPointwiseInputs];
     void* targets[kMostPointwiseOutputs];
     Scratch none;
     auto scratch_of = [&](int k) -> Scratch& {
       return scratch ? scratch[static_cast<std::size_t>(k)] : none;
     };
-    std::int64_t chunk = direct ? end - begin : std::min(kConverted, end - begin);
+    std::int64_t chunk = end - begin;
+    if (converted > 0) chunk = std::min({chunk, kChunk, kBuffers / converted / 64 * 64});
     for (int k = 0; k < num_inputs; ++k) {  // a constant is written out once
       if (in[k].is_constant()) values[k] = in[k].read(0, chunk, scratch_of(k));
     }
@@ -97,11 +103,11 @@ void Pointwise::run_cpu() {
   walk.num_outputs = M;
   for (int k = 0; k < M; ++k) {
     walk.out[k] = host::Writer(views[k], type);
-    walk.direct &= walk.out[k].is_direct();
+    walk.converted += !walk.out[k].is_direct();
   }
   for (int k = 0; k < N; ++k) {
     walk.in[k] = host::Reader(views[M + k], type);
-    walk.direct &= walk.in[k].is_direct();
+    walk.converted += !walk.in[k].is_direct();
   }
   parallel_for(out[0].view.size(), host::kGrain,
                [&walk](std::int64_t begin, std::int64_t end) { walk.run(begin, end); });

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "rensa/backend/cuda/kernel.cuh"
-#include "rensa/core/pointwise_functors.h"
-#include "rensa/device/pointwise_rows.h"
+#include "rensa/operations/pointwise/functors.h"
+#include "rensa/operations/pointwise/rows.h"
 
 namespace rensa::cuda {
 

@@ -1,8 +1,8 @@
 // The rows of pointwise.def as data.
 #include <cmath>
 
-#include "rensa/core/pointwise_functors.h"
-#include "rensa/device/pointwise_rows.h"
+#include "rensa/operations/pointwise/functors.h"
+#include "rensa/operations/pointwise/rows.h"
 
 namespace rensa {
 
@@ -14,12 +14,12 @@ namespace pointwise {
   static_assert(pw::num_inputs<pw::name> <= kMostPointwiseInputs);                         \
   static_assert(pw::num_outputs<pw::name> <= kMostPointwiseOutputs);                       \
   static_assert(DtypeRule::rule == DtypeRule::floating || DtypeRule::rule == DtypeRule::analytic);
-#include "rensa/core/pointwise.def"
+#include "rensa/operations/pointwise/pointwise.def"
 #undef RENSA_POINTWISE
 
 constinit const PointwiseRow* const kRows[kNumRows] = {
 #define RENSA_POINTWISE(name, rule, inputs, outputs, statements) &name,
-#include "rensa/core/pointwise.def"
+#include "rensa/operations/pointwise/pointwise.def"
 #undef RENSA_POINTWISE
 };
 

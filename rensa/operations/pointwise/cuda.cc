@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <span>
 
-#include "rensa/backend/cuda/pointwise.cuh"
-#include "rensa/device/pointwise_operations.h"
+#include "rensa/operations/pointwise/cuda_kernels.cuh"
+#include "rensa/operations/pointwise/pointwise.h"
 
 namespace rensa {
 

@@ -1,13 +1,13 @@
 // The pointwise kernels, compiled for AVX2.
 #include "rensa/backend/cpu/kernel_sources.h"
-#include "rensa/backend/cpu/pointwise_kernels.h"
-#include "rensa/core/pointwise_functors.h"
+#include "rensa/operations/pointwise/cpu_kernels.h"
+#include "rensa/operations/pointwise/functors.h"
 
 #if RENSA_X86
 #include "rensa/backend/cpu/target_avx2.inc"
 
 namespace rensa::host::avx2 {
-#include "rensa/backend/cpu/pointwise_kernels.inc"
+#include "rensa/operations/pointwise/cpu_kernels.inc"
 
 static void add(PointwiseTable& table) {
   add_pointwise<float>(table);

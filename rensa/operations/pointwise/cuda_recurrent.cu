@@ -1,13 +1,13 @@
-// The kernels of core/pointwise/recurrent.def.
-#include "rensa/backend/cuda/pointwise.cuh"
+// The kernels of operations/pointwise/recurrent.def.
+#include "rensa/operations/pointwise/cuda_kernels.cuh"
 
 namespace rensa::cuda {
 
-#define RENSA_POINTWISE_SUBJECT "rensa/core/pointwise/recurrent.def"
+#define RENSA_POINTWISE_SUBJECT "rensa/operations/pointwise/recurrent.def"
 void add_pointwise_recurrent(PointwiseTable& table) {
 #define RENSA_POINTWISE(name, rule, inputs, outputs, statements) \
   add_pointwise<pw::name, DtypeRule::rule>(table, pointwise::Index::name);
-#include "rensa/core/pointwise.def"
+#include "rensa/operations/pointwise/pointwise.def"
 #undef RENSA_POINTWISE
 }
 

@@ -1,13 +1,13 @@
-// The kernels of core/pointwise/activation.def.
-#include "rensa/backend/cuda/pointwise.cuh"
+// The kernels of operations/pointwise/activation.def.
+#include "rensa/operations/pointwise/cuda_kernels.cuh"
 
 namespace rensa::cuda {
 
-#define RENSA_POINTWISE_SUBJECT "rensa/core/pointwise/activation.def"
+#define RENSA_POINTWISE_SUBJECT "rensa/operations/pointwise/activation.def"
 void add_pointwise_activation(PointwiseTable& table) {
 #define RENSA_POINTWISE(name, rule, inputs, outputs, statements) \
   add_pointwise<pw::name, DtypeRule::rule>(table, pointwise::Index::name);
-#include "rensa/core/pointwise.def"
+#include "rensa/operations/pointwise/pointwise.def"
 #undef RENSA_POINTWISE
 }
 

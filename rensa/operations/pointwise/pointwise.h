@@ -1,4 +1,4 @@
-// The kind of operation that the rows of core/pointwise.def are run by.
+// Pointwise: what the rows of pointwise.def are run by.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace rensa {
 
-/// One row of pointwise.def (device/pointwise_rows.h has them by name).
+/// One row of pointwise.def (operations/pointwise/rows.h has them by name).
 struct PointwiseRow {
   const char* name;
   int index;  // in the table

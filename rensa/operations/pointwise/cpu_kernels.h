@@ -3,7 +3,7 @@
 #pragma once
 
 #include "rensa/backend/cpu/kernels.h"
-#include "rensa/device/pointwise_rows.h"
+#include "rensa/operations/pointwise/rows.h"
 
 namespace rensa::host {
 
@@ -14,6 +14,8 @@ using PointwiseKernel = void (*)(std::int64_t n, const void* const* in, void* co
 struct PointwiseTable {
   PointwiseKernel kernel[pointwise::kNumRows][kNumComputeTypes];
 };
+/// The kernels for `set`, which the machine has to have.
+PointwiseTable make_pointwise_table(InstructionSet set);
 /// The kernels for best_instruction_set().
 const PointwiseTable& pointwise_kernels();
 

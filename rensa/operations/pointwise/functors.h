@@ -19,7 +19,7 @@ namespace pw {
       statements                                                                               \
     }                                                                                          \
   };
-#include "rensa/core/pointwise.def"
+#include "rensa/operations/pointwise/pointwise.def"
 #undef RENSA_POINTWISE
 #undef RENSA_UNPACK
 

@@ -1,11 +1,11 @@
 // The pointwise kernels, compiled for any machine of the architecture.
 #include "rensa/backend/cpu/kernel_sources.h"
-#include "rensa/backend/cpu/pointwise_kernels.h"
-#include "rensa/core/pointwise_functors.h"
+#include "rensa/operations/pointwise/cpu_kernels.h"
+#include "rensa/operations/pointwise/functors.h"
 
 namespace rensa::host {
 namespace baseline {
-#include "rensa/backend/cpu/pointwise_kernels.inc"
+#include "rensa/operations/pointwise/cpu_kernels.inc"
 }  // namespace baseline
 
 void add_pointwise_baseline(PointwiseTable& table) {
