@@ -13,16 +13,10 @@ namespace cuda {
 namespace {
 
 struct LossArgs {
-  const char *x, *t;
-  char *y, *loss, *count;
-  Dtype label_dtype, loss_dtype, count_dtype;
-  std::int64_t label_size;
-  std::int64_t rows, classes;
+  FlatView x, t, y, loss, count;
+  ClassRows rows;
   long long ignore_label;
   bool normalize;
-  int group;
-  void* workspace;
-  unsigned* semaphores;
   ErrorSink errors;
 };
 
@@ -74,38 +68,29 @@ template <class T>
 __global__ void __launch_bounds__(kMostThreads)
     softmax_cross_entropy(const __grid_constant__ LossArgs args) {
   using V = ComputeOf<T>;
-  int lane = threadIdx.x & (args.group - 1);
-  std::int64_t rows_of_block = blockDim.x / args.group;
+  int lane = args.rows.lane();
+  std::int64_t classes = args.rows.classes;
   Sums sums = {0, 0};
-  for (std::int64_t first = blockIdx.x * rows_of_block; first < args.rows;
-       first += gridDim.x * rows_of_block) {  // the same number of turns for a whole block
-    std::int64_t row = first + threadIdx.x / args.group;
-    bool there = row < args.rows;
-    long long label =
-        there ? load_integer(args.t + row * args.label_size, args.label_dtype) : args.ignore_label;
+  args.rows.for_each([&](std::int64_t row, bool there) {
+    long long label = there ? args.t.load_index(row) : args.ignore_label;
     bool counted = there && label != args.ignore_label;
-    if (counted && (label < 0 || label >= args.classes)) {
-      if (lane == 0) args.errors.report(ReportedError::label, label, args.classes);
+    if (counted && (label < 0 || label >= classes)) {
+      if (lane == 0) args.errors.report(ReportedError::label, label, classes);
     }
-    std::int64_t at = row * args.classes;
-    V loss = log_softmax<T, V>(reinterpret_cast<const T*>(args.x) + at,
-                               reinterpret_cast<T*>(args.y) + at, there ? args.classes : 0,
-                               counted ? label : -1, lane, args.group);
+    std::int64_t at = row * classes;
+    V loss = log_softmax<T, V>(args.x.as<const T>() + at, args.y.as<T>() + at, there ? classes : 0,
+                               counted ? label : -1, lane, args.rows.group);
     sums = sums + Sums{static_cast<double>(loss), counted && lane == 0 ? 1.0 : 0.0};
-  }
-  if (!grid_sum(sums, args.workspace, args.semaphores)) return;
+  });
+  if (!grid_sum(sums, args.rows)) return;
   double count =
-      args.normalize ? (sums.count < 1 ? 1 : sums.count) : static_cast<double>(args.rows);
-  store_any<V>(args.loss, args.loss_dtype, static_cast<V>(sums.value / count));
-  store_any<float>(args.count, args.count_dtype, static_cast<float>(count));
+      args.normalize ? (sums.count < 1 ? 1 : sums.count) : static_cast<double>(args.rows.rows);
+  args.loss.store(0, static_cast<V>(sums.value / count));
+  args.count.store(0, static_cast<float>(count));
 }
 
 struct LossGradArgs {
-  const char *y, *t, *count, *gy;
-  char* gx;
-  Dtype label_dtype, gx_dtype;
-  ElementType count_type, gy_type;
-  std::int64_t label_size, gx_size;
+  FlatView y, t, count, gy, gx;
   FastDiv classes;
   unsigned size;
   long long ignore_label;
@@ -118,12 +103,12 @@ __global__ void __launch_bounds__(kBlock)
   unsigned i = blockIdx.x * kBlock + threadIdx.x;
   if (i >= args.size) return;
   unsigned row = args.classes.divide(i), column = i - row * args.classes.divisor;
-  V y = convert<V>(reinterpret_cast<const T*>(args.y)[i]);
-  long long label = load_integer(args.t + row * args.label_size, args.label_dtype);
-  V gy = load_any<V>(args.gy, args.gy_type), count = load_any<V>(args.count, args.count_type);
+  V y = convert<V>(args.y.as<const T>()[i]);
+  long long label = args.t.load_index(row);
+  V gy = args.gy.load<V>(0), count = args.count.load<V>(0);
   V share = m::exp(y) - (column == label ? V(1) : V(0));
   V gx = label == args.ignore_label ? V(0) : share * gy / count;
-  store_any<V>(args.gx + i * args.gx_size, args.gx_dtype, gx);
+  args.gx.store(i, gx);
 }
 
 void run_grad(const SoftmaxCrossEntropyGrad& op, const LaunchContext& context, LossGradArgs args,
@@ -151,25 +136,17 @@ std::size_t SoftmaxCrossEntropy::workspace_bytes() const {
 }
 
 void SoftmaxCrossEntropy::run_cuda(const cuda::LaunchContext& context) {
+  cuda::ClassRowsPlan plan = cuda::plan_class_rows(x.view.shape[0], x.view.shape[1]);
   cuda::LossArgs args = {};
-  args.x = x.view.data;
-  args.t = t.view.data;
-  args.y = y.view.data;
-  args.loss = loss.view.data;
-  args.count = count.view.data;
-  args.label_dtype = t.view.dtype;
-  args.loss_dtype = loss.view.dtype;
-  args.count_dtype = count.view.dtype;
-  args.label_size = itemsize(t.view.dtype);
-  args.rows = x.view.shape[0];
-  args.classes = x.view.shape[1];
+  args.x = cuda::FlatView(x.view);
+  args.t = cuda::FlatView(t.view);
+  args.y = cuda::FlatView(y.view);
+  args.loss = cuda::FlatView(loss.view);
+  args.count = cuda::FlatView(count.view);
+  args.rows = cuda::ClassRows(x.view, plan, context);
   args.ignore_label = ignore_label;
   args.normalize = normalize;
-  args.workspace = context.workspace;
-  args.semaphores = context.semaphores;
   args.errors = cuda::ErrorSink(name(), context);
-  cuda::ClassRowsPlan plan = cuda::plan_class_rows(args.rows, args.classes);
-  args.group = plan.group;
   auto launch_as = [&](auto kernel) {
     cuda::launch_kernel(name(), context, kernel, plan.blocks, plan.block, args);
   };
@@ -187,21 +164,15 @@ void SoftmaxCrossEntropyGrad::run_cuda(const cuda::LaunchContext& context) {
   ComputeType type = compute_type(y.view.dtype);
   std::int64_t rows = y.view.shape[0], classes = y.view.shape[1];
   cuda::LossGradArgs args = {};
-  args.count = count.view.data;
-  args.gy = gy.view.data;
-  args.count_type = cuda::ElementType(count.view.dtype, type, false);
-  args.gy_type = cuda::ElementType(gy.view.dtype, type, false);
-  args.label_dtype = t.view.dtype;
-  args.gx_dtype = gx.view.dtype;
-  args.label_size = itemsize(t.view.dtype);
-  args.gx_size = itemsize(gx.view.dtype);
+  args.count = cuda::FlatView(count.view, type);
+  args.gy = cuda::FlatView(gy.view, type);
   args.classes = cuda::FastDiv(classes);
   args.ignore_label = ignore_label;
   std::int64_t most = std::max<std::int64_t>(1, cuda::kMaxCount / classes);
   for (std::int64_t row = 0; row < rows; row += most) {  // one turn but for huge arrays
-    args.y = y.view.data + row * classes * itemsize(y.view.dtype);
-    args.t = t.view.data + row * args.label_size;
-    args.gx = gx.view.data + row * classes * args.gx_size;
+    args.y = cuda::FlatView(y.view).from(row * classes);
+    args.t = cuda::FlatView(t.view).from(row);
+    args.gx = cuda::FlatView(gx.view).from(row * classes);
     cuda::run_grad(*this, context, args, std::min(most, rows - row), classes);
   }
 }
