@@ -8,13 +8,14 @@ function(rensa_absent_cuda out)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${header})
     cmake_path(RELATIVE_PATH header BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE name)
     file(READ ${header} content)
-    string(REGEX MATCHALL "struct [A-Za-z0-9_]+ final : KindOf<|workspace_bytes\\(\\) const override[;]"
+    string(REGEX MATCHALL
+      "\nstruct [A-Za-z0-9_]+ final : KindOf<|workspace_bytes\\(\\) const override[;]"
       declarations "${content}")
     if(declarations)  # else it belongs to a kind, and declares none
       string(APPEND text "#include \"${name}\"\n")
     endif()
     foreach(declaration ${declarations})
-      if(declaration MATCHES "^struct ([A-Za-z0-9_]+) ")
+      if(declaration MATCHES "struct ([A-Za-z0-9_]+) ")
         set(kind ${CMAKE_MATCH_1})
         string(APPEND definitions "void ${kind}::run_cuda(const cuda::LaunchContext&) { absent(*this); }\n")
       else()

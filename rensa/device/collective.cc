@@ -6,7 +6,9 @@
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"
 
-namespace rensa::cuda {
+namespace rensa {
+
+namespace cuda {
 
 AllReduce AllReduceGroup::operation(int rank, std::span<const Operand> arrays) {
   if (rank < 0 || rank >= size()) {
@@ -40,8 +42,10 @@ void AllReduceGroup::sum(int rank, std::span<const Operand> arrays) {
   launch(all_reduce);
 }
 
+}  // namespace cuda
+
 void AllReduce::run_cpu() {
   throw NotImplementedError("all_reduce: there is no group of CPUs; add the arrays up");
 }
 
-}  // namespace rensa::cuda
+}  // namespace rensa

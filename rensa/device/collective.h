@@ -7,9 +7,11 @@
 
 #include "rensa/device/kind.h"
 
-namespace rensa::cuda {
+namespace rensa {
 
 struct AllReduce;
+
+namespace cuda {
 
 /// Communicators of NCCL, one a GPU. Either one thread a GPU calls sum(rank, ...), each for its own
 /// rank and all for arrays of the same sizes in the same order, or one thread calls sum_all.
@@ -34,7 +36,7 @@ class AllReduceGroup {
   void sum_all(std::span<const std::vector<Operand>> arrays);
 
  private:
-  friend struct AllReduce;
+  friend struct rensa::AllReduce;
   struct Impl;
   AllReduce operation(int rank, std::span<const Operand> arrays);  // checks
 
@@ -42,10 +44,13 @@ class AllReduceGroup {
   std::unique_ptr<Impl> impl_;
 };
 
-/// The operation behind AllReduceGroup::sum. The group must outlive it, and every recording of it.
+}  // namespace cuda
+
+/// The operation behind cuda::AllReduceGroup::sum. The group must outlive it, and every recording
+/// of it.
 struct AllReduce final : KindOf<AllReduce> {
   AllReduce() : KindOf("all_reduce") {}
-  AllReduceGroup* group = nullptr;
+  cuda::AllReduceGroup* group = nullptr;
   int rank = 0;
   std::vector<Operand> arrays;
 
@@ -54,7 +59,7 @@ struct AllReduce final : KindOf<AllReduce> {
     v.number(rank);
   }
   void run_cpu() override;
-  void run_cuda(const LaunchContext& context) override;
+  void run_cuda(const cuda::LaunchContext& context) override;
 };
 
-}  // namespace rensa::cuda
+}  // namespace rensa

@@ -12,7 +12,9 @@
 #include "rensa/device/devices.h"
 #include "rensa/device/launcher.h"
 
-namespace rensa::cuda {
+namespace rensa {
+
+namespace cuda {
 
 namespace {
 
@@ -152,7 +154,10 @@ void AllReduceGroup::sum_all(std::span<const std::vector<Operand>> arrays) {
   group.end();
 }
 
-void AllReduce::run_cuda(const LaunchContext& context) {
+}  // namespace cuda
+
+void AllReduce::run_cuda(const cuda::LaunchContext& context) {
+  using namespace cuda;
   ncclComm_t communicator = group->impl_->communicators[static_cast<std::size_t>(rank)];
   NcclGroup together;
   for (const Operand& array : arrays) {
@@ -165,4 +170,4 @@ void AllReduce::run_cuda(const LaunchContext& context) {
   together.end();
 }
 
-}  // namespace rensa::cuda
+}  // namespace rensa

@@ -15,8 +15,4 @@ AllReduceGroup::~AllReduceGroup() = default;
 
 void AllReduceGroup::sum_all(std::span<const std::vector<Operand>>) {}
 
-void AllReduce::run_cuda(const LaunchContext&) {
-  throw NotImplementedError("all_reduce: this build of Rensa has no CUDA");
-}
-
 }  // namespace rensa::cuda

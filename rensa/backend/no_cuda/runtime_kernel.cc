@@ -29,6 +29,4 @@ void GpuModule::allow_shared_bytes(const void*, Device, unsigned) const { absent
 
 }  // namespace cuda
 
-void RuntimeKernel::run_cuda(const cuda::LaunchContext&) { cuda::absent(); }
-
 }  // namespace rensa
