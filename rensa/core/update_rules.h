@@ -1,16 +1,35 @@
-// The optimizer update rules as values, from update_rules.def.
+// The update rules as values: rows of update_rules.def.
 #pragma once
+
+#include <string>
+#include <vector>
 
 namespace rensa {
 
-/// Most hyperparameters and state arrays of one rule.
-inline constexpr int kMaxHyperparameters = 8;
-inline constexpr int kMaxStates = 2;
+/// A row; core/update_rule_ids.h names them, for the files that have to know.
+enum class UpdateRuleId : unsigned char;
 
-enum class UpdateRuleId : unsigned char {
-#define RENSA_UPDATE_RULE(name, states, ...) name,
-#include "rensa/core/update_rules.def"
-#undef RENSA_UPDATE_RULE
+/// What the statements of a rule write to: a parameter and its states, its gradient, or (where a
+/// parameter stands otherwise) an array that is none.
+enum class UpdateChanges : unsigned char { parameter, gradient, result };
+
+/// A state of a rule: an array like the parameter, and what it starts from.
+struct UpdateState {
+  std::string name;
+  double initial = 0;
 };
+
+/// A row, as far as it is no arithmetic.
+struct UpdateRuleRow {
+  const char* name;
+  UpdateChanges changes;
+  std::vector<UpdateState> states;
+  std::vector<std::string> hyperparameters;
+};
+const UpdateRuleRow& row_of(UpdateRuleId rule);
+
+/// "mem = 1, g = 0" as the states that it names. Throws ValueError for what is no list of names,
+/// each perhaps with a number.
+std::vector<UpdateState> parse_update_states(const std::string& text);
 
 }  // namespace rensa

@@ -1,12 +1,8 @@
-// Elementwise work and the updates of parameters, kinds over the tables of core/ops.def and
-// core/update_rules.def.
+// Elementwise work, a kind over the table of core/ops.def.
 #pragma once
-
-#include <vector>
 
 #include "rensa/core/scalar.h"
 #include "rensa/core/ufunc.h"
-#include "rensa/core/update_rules.h"
 #include "rensa/device/kind.h"
 
 namespace rensa {
@@ -31,33 +27,6 @@ struct Elementwise final : KindOf<Elementwise> {
   template <class V> void fields(V& v) {
     for (int i = 0; i < num_inputs; ++i) v.read(in[i].array), v.number(in[i].scalar);
     v.write(out), v.number(ufunc, compute);
-  }
-  void run_cpu() override;
-  void run_cuda(const cuda::LaunchContext& context) override;
-};
-
-/// One parameter of an UpdateParameters: all C-contiguous and of one shape; the states have the
-/// parameter's dtype.
-struct UpdateTarget {
-  Operand parameter, gradient, states[kMaxStates];
-};
-/// Applies one rule of update_rules.def to all targets, on one device, in one launch (a few when
-/// there are very many).
-struct UpdateParameters final : KindOf<UpdateParameters> {
-  UpdateParameters(const char* name, UpdateRuleId r) : KindOf(name), rule(r) {}
-  UpdateRuleId rule;
-  int num_states = 0;
-  std::vector<UpdateTarget> targets;
-  HostScalar hyperparameters[kMaxHyperparameters];
-  int num_hyperparameters = 0;
-
-  template <class V> void fields(V& v) {
-    for (UpdateTarget& target : targets) {
-      v.read(target.gradient), v.update(target.parameter);
-      for (int i = 0; i < num_states; ++i) v.write(target.states[i]);
-    }
-    for (int i = 0; i < num_hyperparameters; ++i) v.scalar(hyperparameters[i]);
-    v.number(rule);
   }
   void run_cpu() override;
   void run_cuda(const cuda::LaunchContext& context) override;

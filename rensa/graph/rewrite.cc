@@ -6,6 +6,7 @@
 #include "rensa/device/operations.h"
 #include "rensa/graph/patterns.h"
 #include "rensa/graph/storage_uses.h"
+#include "rensa/functions/operations/update_parameters/update_parameters.h"
 
 namespace rensa {
 

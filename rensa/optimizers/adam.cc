@@ -1,46 +1,44 @@
-// Adam: row adam of core/update_rules.def.
+// Adam and its kin: rows adam, amsgrad, adabound and amsbound of core/update_rules.def.
 #include "rensa/optimizers/adam.h"
 
 #include <cmath>
-#include <utility>
+
+#include "rensa/core/update_rule_ids.h"
 
 namespace rensa::optimizers {
 
 namespace {
 
-class AdamState final : public OptimizerState {
- public:
-  explicit AdamState(const AdamOptions& options) : options_(options) {}
-  UpdateRuleId rule() const override { return UpdateRuleId::adam; }
-  const char* name() const override { return "Adam"; }
-  std::vector<const char*> state_names() const override { return {"m", "v"}; }
+UpdateRuleId rule_of(const AdamOptions& o) {
+  if (o.adabound) return o.amsgrad ? UpdateRuleId::amsbound : UpdateRuleId::adabound;
+  return o.amsgrad ? UpdateRuleId::amsgrad : UpdateRuleId::adam;
+}
 
-  /// alpha_t, 1 - beta1, 1 - beta2, eps, eta, weight_decay_rate.
-  std::vector<double> hyperparameters(std::int64_t t) const override {
-    const AdamOptions& o = options_;
-    auto steps = static_cast<double>(t);
-    double alpha_t =
-        o.alpha * std::sqrt(1 - std::pow(o.beta2, steps)) / (1 - std::pow(o.beta1, steps));
-    return {alpha_t, 1 - o.beta1, 1 - o.beta2, o.eps, o.eta, o.weight_decay_rate};
+const char* name_of(const AdamOptions& o) {
+  if (o.adabound) return o.amsgrad ? "AMSBound" : "AdaBound";
+  return o.amsgrad ? "AMSGrad" : "Adam";
+}
+
+/// The row's hyperparameters in its order; `alpha` is that of the options in the beginning.
+std::vector<double> numbers(const AdamOptions& o, std::int64_t t, double alpha) {
+  auto steps = static_cast<double>(t);
+  double alpha_t =
+      o.alpha * std::sqrt(1 - std::pow(o.beta2, steps)) / (1 - std::pow(o.beta1, steps));
+  std::vector<double> h = {alpha_t, 1 - o.beta1, 1 - o.beta2, o.eps, o.eta, o.weight_decay_rate};
+  if (o.adabound) {
+    double final_lr = o.final_lr * o.alpha / alpha;
+    h.push_back(final_lr * (1 - 1 / (o.gamma * steps + 1)));
+    h.push_back(final_lr * (1 + 1 / (o.gamma * steps)));
   }
-
-  double* attribute(const std::string& name) override {
-    const std::pair<const char*, double*> attributes[] = {
-        {"alpha", &options_.alpha}, {"beta1", &options_.beta1},
-        {"beta2", &options_.beta2}, {"eps", &options_.eps},
-        {"eta", &options_.eta},     {"weight_decay_rate", &options_.weight_decay_rate}};
-    for (const auto& [known, value] : attributes) {
-      if (name == known) return value;
-    }
-    return nullptr;
-  }
-
- private:
-  AdamOptions options_;
-};
+  return h;
+}
 
 }  // namespace
 
-Adam::Adam(const AdamOptions& options) : Optimizer(std::make_shared<AdamState>(options)) {}
+Adam::Adam(const AdamOptions& options)
+    : Optimizer(name_of(options), rule_of(options), options,
+                [alpha = options.alpha](const AdamOptions& o, std::int64_t t) {
+                  return numbers(o, t, alpha);
+                }) {}
 
 }  // namespace rensa::optimizers

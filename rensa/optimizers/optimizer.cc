@@ -1,29 +1,25 @@
-// Optimizer: from a model's parameters and gradients to one update operation a device and dtype.
+// Optimizer: from a model's parameters and gradients to the calls of hooks and the algorithm.
 #include "rensa/optimizers/optimizer.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <unordered_set>
 #include <utility>
 
+#include "rensa/array/creation.h"
 #include "rensa/autograd/graph.h"
 #include "rensa/core/error.h"
+#include "rensa/core/update_rule_ids.h"
 #include "rensa/device/launcher.h"
-#include "rensa/device/operations.h"
 #include "rensa/device/tracer.h"
+#include "rensa/optimizers/row_launch.h"
 
 namespace rensa {
 
 namespace {
-
-/// Parameters that one operation updates: of one device, dtype and number of updates so far.
-struct Group {
-  std::vector<ParameterRef> parameters;
-  std::vector<std::shared_ptr<UpdateRule>> rules;
-  bool takes(const ParameterRef& p, const UpdateRule& rule) const {
-    return p.array().device() == parameters[0].array().device() &&
-           p.dtype() == parameters[0].dtype() && rule.t == rules[0]->t;
-  }
-};
 
 /// The parameter's rule, which belongs to `owner`; a parameter that came into the model after setup
 /// gets one.
@@ -39,33 +35,61 @@ std::shared_ptr<UpdateRule> rule_of(const ParameterRef& p,
                     owner->name(), other->name()));
   }
   rule = std::make_shared<UpdateRule>(owner);
+  rule->use_fp32_update(owner->fp32_update);
   p.set_update_rule(rule);
   return rule;
 }
 
-std::vector<Group> make_groups(Link& model, const std::shared_ptr<OptimizerState>& owner) {
-  std::vector<Group> groups;
-  for (ParameterRef& p : model.params()) {
-    if (!p.is_initialized() || !p.update_enabled() || !p.grad().defined()) continue;
-    std::shared_ptr<UpdateRule> rule = rule_of(p, owner);
-    std::size_t i = 0;
-    while (i < groups.size() && !groups[i].takes(p, *rule)) ++i;
-    if (i == groups.size()) groups.emplace_back();
-    groups[i].parameters.push_back(std::move(p));
-    groups[i].rules.push_back(std::move(rule));
-  }
-  return groups;
+void refuse_recording(const char* reason) {
+  if (Recorder* recorder = ThreadState::current().recorder) recorder->cannot_record(reason);
 }
 
-/// The rule's state arrays, where the parameter is.
-void prepare_states(UpdateRule& rule, const Array& parameter, std::size_t count) {
-  if (rule.states.empty() && count > 0) {
-    if (Recorder* recorder = ThreadState::current().recorder) {
-      recorder->cannot_record("it makes an optimizer's states");
-    }
-    for (std::size_t i = 0; i < count; ++i) rule.states.push_back(xp::zeros_like(parameter));
+/// How often somebody has written to the array's memory, updates left out.
+std::uint32_t version_of(const Array& array) {
+  return array.storage() ? array.storage()->version() : 0;
+}
+
+/// The float32 copy of a narrower parameter, brought up to date where somebody else wrote to the
+/// parameter.
+void prepare_fp32_param(UpdateRule& rule, const Array& parameter) {
+  bool narrow = parameter.dtype() == float16 || parameter.dtype() == bfloat16;
+  if (!rule.uses_fp32_update() || !narrow) {
+    rule.fp32_param = {};
+    return;
   }
-  for (Array& state : rule.states) state = state.to(parameter.device());
+  std::uint32_t version = version_of(parameter);
+  Array& copy = rule.fp32_param;
+  if (copy.defined() && copy.device() == parameter.device() && rule.seen_version == version) return;
+  refuse_recording("it makes a float32 copy of a parameter");
+  Array values = parameter.astype(float32);
+  // Elements that nobody has changed keep what the parameter's dtype cannot hold.
+  if (copy.defined()) {
+    copy = copy.to(parameter.device());
+    values = xp::where(copy.astype(parameter.dtype()) == parameter, copy, values);
+  }
+  copy = values;
+  rule.seen_version = version;
+}
+
+/// The rule's state arrays, like what is updated.
+void prepare_states(UpdateRule& rule, const Array& updated,
+                    const std::vector<UpdateState>& states) {
+  if (rule.states.empty() && !states.empty()) {
+    refuse_recording("it makes an optimizer's states");
+    for (const UpdateState& state : states) {
+      rule.states.push_back(xp::full_like(updated, state.initial));
+    }
+  }
+  for (Array& state : rule.states) {
+    if (state.device() == updated.device() && state.dtype() == updated.dtype()) continue;
+    refuse_recording("it moves an optimizer's states");
+    state = state.to(updated.device()).astype(updated.dtype(), false);
+  }
+}
+
+void prepare(UpdateRule& rule, const Array& parameter, const std::vector<UpdateState>& states) {
+  prepare_fp32_param(rule, parameter);
+  prepare_states(rule, rule.fp32_param.defined() ? rule.fp32_param : parameter, states);
 }
 
 /// A recording holds only while parameter and states keep their memory: a model that was moved or
@@ -83,58 +107,123 @@ void bind_recording(const ParameterRef& p, const std::shared_ptr<UpdateRule>& ru
       return held && i < held->states.size() ? held->states[i].storage().get() : nullptr;
     });
   }
+  if (!rule->fp32_param.defined()) return;
+  recorder->binding(
+      [weak = std::weak_ptr(rule), body = std::weak_ptr(p.body())]() -> const Storage* {
+        auto held = weak.lock();
+        auto parameter = body.lock();
+        bool current = held && parameter && held->fp32_param.defined() &&
+                       version_of(parameter->array) == held->seen_version;
+        return current ? held->fp32_param.storage().get() : nullptr;
+      });
 }
 
-UpdateTarget make_target(const ParameterRef& p, const UpdateRule& rule, const Array& gradient) {
-  UpdateTarget target;
-  target.parameter = p.array().operand();
-  target.gradient = gradient.operand();
-  for (std::size_t i = 0; i < rule.states.size(); ++i) {
-    target.states[i] = rule.states[i].operand();
-  }
-  return target;
-}
-
-/// The values for this update; in a recording, asked anew by each replay.
-void set_hyperparameters(UpdateParameters& op, const std::shared_ptr<OptimizerState>& optimizer,
-                         const std::shared_ptr<UpdateRule>& rule) {
-  std::vector<double> values = optimizer->hyperparameters(rule->t);
-  op.num_hyperparameters = static_cast<int>(values.size());
-  bool recording = ThreadState::current().recorder != nullptr;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (recording) {
-      op.hyperparameters[i] =
-          host_scalar([optimizer, rule, i] { return optimizer->hyperparameters(rule->t)[i]; });
-    } else {
-      op.hyperparameters[i].real = values[i];
-    }
-  }
-}
-
-void update_group(const Group& group, const std::shared_ptr<OptimizerState>& optimizer) {
-  host_effect([rules = group.rules] {
-    for (const auto& rule : rules) ++rule->t;
-  });
-  UpdateParameters op(optimizer->name(), optimizer->rule());
-  std::size_t num_states = optimizer->state_names().size();
-  op.num_states = static_cast<int>(num_states);
-  op.targets.reserve(group.parameters.size());
-  std::vector<Array> gradients;  // held until the operation is queued
-  gradients.reserve(group.parameters.size());
-  for (std::size_t i = 0; i < group.parameters.size(); ++i) {
-    const ParameterRef& p = group.parameters[i];
-    UpdateRule& rule = *group.rules[i];
+/// What an update works on. The states are made where they are missing.
+UpdateCall make_call(Link& model, const std::shared_ptr<OptimizerState>& optimizer) {
+  UpdateCall call;
+  const std::vector<UpdateState> states = optimizer->algorithm->states();
+  for (const ParameterRef& p : model.params()) {
+    if (!p.is_initialized() || !p.update_enabled() || !p.grad().defined()) continue;
+    std::shared_ptr<UpdateRule> rule = rule_of(p, optimizer);
     if (!p.array().is_contiguous()) {
       throw ValueError(fmt::format("{}: the parameter {} is not C-contiguous", optimizer->name(),
                                    p.array().view().describe()));
     }
-    prepare_states(rule, p.array(), num_states);
-    bind_recording(p, group.rules[i]);
-    gradients.push_back(p.grad().ascontiguous());
-    op.targets.push_back(make_target(p, rule, gradients.back()));
+    prepare(*rule, p.array(), states);
+    Array updated = rule->fp32_param.defined() ? rule->fp32_param : p.array();
+    bind_recording(p, rule);
+    call.parameters.push_back({p, std::move(rule), std::move(updated), p.grad().ascontiguous()});
   }
-  set_hyperparameters(op, optimizer, group.rules[0]);
-  launch(op);
+  return call;
+}
+
+bool has_hooks(const UpdateCall& call, const OptimizerState& optimizer) {
+  return !optimizer.hooks.empty() ||
+         std::ranges::any_of(call.parameters,
+                             [](const UpdatedParameter& p) { return !p.rule->hooks().empty(); });
+}
+
+/// Gradients that are to be changed in place: none is another one's memory, as those of the two
+/// terms of a sum may be.
+void part_gradients(UpdateCall& call) {
+  std::unordered_set<const Storage*> seen;
+  for (UpdatedParameter& p : call.parameters) {
+    if (!seen.insert(p.grad.storage().get()).second) p.grad = p.grad.copy();
+  }
+}
+
+/// The gradients without the loss scale; those of parameters that are updated in float32, as
+/// float32.
+void unscale(UpdateCall& call, const std::function<std::vector<double>()>& scale,
+             const Array& device_scale) {
+  RowLaunch in_place("unscale", UpdateRuleId::unscale);
+  RowLaunch copies("unscale", UpdateRuleId::unscaled_copy);
+  if (!device_scale.defined()) in_place.add_set(scale), copies.add_set(scale);
+  std::vector<Array> held;  // until the launches
+  for (UpdatedParameter& p : call.parameters) {
+    bool copy = p.rule->fp32_param.defined() && p.grad.dtype() != p.array.dtype();
+    Array gradient = p.grad;
+    if (copy) p.grad = xp::empty_like(p.array);
+    UpdateTarget& target = copy ? copies.add(p.grad, gradient) : in_place.add(p.array, gradient);
+    if (device_scale.defined()) target.numbers = device_scale.operand();
+    held.push_back(std::move(gradient));
+  }
+  in_place.run();
+  copies.run();
+}
+
+/// Unscales, and finds out on the device whether the update may be done and what comes next.
+void apply_dynamic_scale(UpdateCall& call, const std::shared_ptr<OptimizerState>& optimizer) {
+  if (call.parameters.empty()) return;
+  DynamicLossScale& dynamic = *optimizer->dynamic;
+  std::vector<Array> gradients;
+  for (const UpdatedParameter& p : call.parameters) gradients.push_back(p.grad);
+  dynamic.prepare(gradients[0].device());
+  Array total = squared_sums(gradients)[{Slice(-1, none)}];
+  unscale(call, {}, dynamic.scale);
+  RowLaunch next("loss_scale", UpdateRuleId::loss_scale);
+  next.add_set(
+      [optimizer] { return std::vector<double>{std::pow(2.0, 1 / optimizer->dynamic->interval)}; });
+  next.add(dynamic.scale, total).states = {dynamic.overflowed.operand(), dynamic.enabled.operand()};
+  next.run();
+  call.enabled = dynamic.enabled;
+}
+
+void apply_loss_scale(UpdateCall& call, const std::shared_ptr<OptimizerState>& optimizer) {
+  if (optimizer->dynamic) return apply_dynamic_scale(call, optimizer);
+  bool wide = std::ranges::any_of(
+      call.parameters, [](const UpdatedParameter& p) { return p.rule->fp32_param.defined(); });
+  if (optimizer->loss_scale == 1 && !(wide && has_hooks(call, *optimizer))) return;
+  unscale(call, [optimizer] { return std::vector<double>{optimizer->loss_scale}; }, {});
+}
+
+/// The parameters from the float32 copies that were updated.
+void round_copies(const UpdateCall& call) {
+  RowLaunch launch("round", UpdateRuleId::rounded_copy);
+  launch.add_set([] { return std::vector<double>{1}; });
+  for (const UpdatedParameter& p : call.parameters) {
+    if (p.rule->fp32_param.defined()) launch.add(p.parameter.array(), p.array);
+  }
+  launch.run();
+}
+
+/// The optimizer's hooks for all parameters, then those of single parameters, each for all that it
+/// was added to.
+void call_hooks(const UpdateCall& call, const OptimizerState& optimizer,
+                OptimizerHook::Timing timing) {
+  for (const auto& hook : HookList(optimizer.hooks)) {
+    if (hook->timing() == timing) (*hook)(call);
+  }
+  std::vector<std::pair<std::shared_ptr<OptimizerHook>, UpdateCall>> own;
+  for (const UpdatedParameter& p : call.parameters) {
+    for (const auto& hook : p.rule->hooks()) {
+      if (hook->timing() != timing) continue;
+      auto known = std::ranges::find(own, hook, [](const auto& entry) { return entry.first; });
+      if (known == own.end()) known = own.insert(own.end(), {hook, UpdateCall{{}, call.enabled}});
+      known->second.parameters.push_back(p);
+    }
+  }
+  for (const auto& [hook, part] : own) (*hook)(part);
 }
 
 void check_unnamed(const char* optimizer) {
@@ -148,6 +237,20 @@ void check_unnamed(const char* optimizer) {
 }
 
 }  // namespace
+
+void DynamicLossScale::prepare(Device device) {
+  if (!scale.defined()) {
+    refuse_recording("it makes a loss scale");
+    scale = xp::ones({1}, float64, device);
+    overflowed = xp::zeros({1}, float64, device);
+    enabled = xp::ones({1}, float64, device);
+  }
+  for (Array* array : {&scale, &overflowed, &enabled}) *array = array->to(device);
+}
+
+void prepare_for_update(const ParameterRef& parameter, const OptimizerState& optimizer) {
+  prepare(*parameter.update_rule(), parameter.array(), optimizer.algorithm->states());
+}
 
 void Optimizer::check_loss(const Variable& loss, const Link* giver) const {
   if (loss.defined() && loss.size() == 1) return;
@@ -169,7 +272,9 @@ const Optimizer& Optimizer::setup(Link& model) const {
   state_->t = 0;
   state_->epoch = 0;
   for (const ParameterRef& p : model.params()) {
-    p.set_update_rule(std::make_shared<UpdateRule>(state_));
+    auto rule = std::make_shared<UpdateRule>(state_);
+    rule->use_fp32_update(state_->fp32_update);
+    p.set_update_rule(rule);
   }
   return *this;
 }
@@ -189,10 +294,97 @@ Link& Optimizer::target() const {
 
 void Optimizer::update() const {
   Link& model = target();
-  std::vector<Group> groups = make_groups(model, state_);
+  UpdateCall call = make_call(model, state_);
   check_unnamed(state_->name());
+  state_->bind_structure();
+  bool changes = state_->dynamic || state_->loss_scale != 1 || has_hooks(call, *state_);
+  if (changes) part_gradients(call);
+  apply_loss_scale(call, state_);
+  call_hooks(call, *state_, OptimizerHook::Timing::pre);
   host_effect([state = state_] { ++state->t; });
-  for (const Group& group : groups) update_group(group, state_);
+  std::vector<std::shared_ptr<UpdateRule>> rules;
+  for (const UpdatedParameter& p : call.parameters) rules.push_back(p.rule);
+  host_effect([rules = std::move(rules)] {
+    for (const auto& rule : rules) ++rule->t;
+  });
+  state_->algorithm->update(call);
+  if (!state_->algorithm->writes_parameters()) round_copies(call);
+  call_hooks(call, *state_, OptimizerHook::Timing::post);
+}
+
+void Optimizer::backward(const Variable& loss, double weight) const {
+  if (!state_->dynamic) {
+    loss.backward({.loss_scale = weight * state_->loss_scale});
+    return;
+  }
+  state_->dynamic->prepare(loss.device());
+  Array seed = state_->dynamic->scale.astype(loss.dtype()).reshape(loss.shape());
+  loss.set_grad(weight == 1 ? seed.copy() : seed * weight);
+  loss.backward();
+}
+
+const Optimizer& Optimizer::add_any_hook(std::shared_ptr<OptimizerHook> hook) const {
+  add_to(state_->hooks, std::move(hook));
+  state_->change_structure();
+  return *this;
+}
+
+void Optimizer::remove_hook(const std::string& name) const {
+  remove_from(state_->hooks, name);
+  state_->change_structure();
+}
+
+const Optimizer& Optimizer::use_fp32_update(bool on) const {
+  state_->fp32_update = on;
+  if (state_->target && state_->target->link) {
+    for (const ParameterRef& p : target().params()) rule_of(p, state_)->use_fp32_update(on);
+  }
+  return *this;
+}
+
+const Optimizer& Optimizer::loss_scaling(const LossScalingOptions& options) const {
+  if (options.scale ? !(*options.scale > 0) : !(options.interval > 0)) {
+    throw ValueError(fmt::format("{}.loss_scaling: the scale and the interval are above 0, not {}",
+                                 state_->name(), options.scale.value_or(options.interval)));
+  }
+  state_->loss_scale = options.scale.value_or(1);
+  state_->dynamic.reset();
+  if (!options.scale)
+    state_->dynamic = DynamicLossScale{
+        .interval = options.interval, .scale = {}, .overflowed = {}, .enabled = {}};
+  state_->change_structure();
+  return *this;
+}
+
+Array Optimizer::loss_scale() const {
+  if (!state_->dynamic) return xp::full({1}, state_->loss_scale, float64, cpu());
+  return state_->dynamic->scale.defined() ? state_->dynamic->scale.copy()
+                                          : xp::ones({1}, float64, cpu());
+}
+
+void OptimizerState::change_structure() {
+  RecorderScope off(nullptr);
+  structures_.push_back(xp::empty({1}, float32, cpu()));
+}
+
+void OptimizerState::bind_structure() {
+  Recorder* recorder = ThreadState::current().recorder;
+  if (!recorder) return;
+  recorder->binding([weak = weak_from_this()]() -> const Storage* {
+    auto held = weak.lock();
+    return held && !held->structures_.empty() ? held->structures_.back().storage().get() : nullptr;
+  });
+}
+
+std::shared_ptr<OptimizerState> OptimizerState::replica() const {
+  auto copy = std::make_shared<OptimizerState>(algorithm);
+  copy->hooks = hooks;
+  copy->fp32_update = fp32_update;
+  copy->loss_scale = loss_scale;
+  if (dynamic)
+    copy->dynamic = DynamicLossScale{
+        .interval = dynamic->interval, .scale = {}, .overflowed = {}, .enabled = {}};
+  return copy;
 }
 
 std::int64_t Optimizer::t() const {
@@ -209,11 +401,7 @@ void Optimizer::new_epoch() const {
 
 double& Optimizer::attribute(const std::string& name) const {
   stay_eager("it asks an optimizer for a hyperparameter");
-  double* value = state_->attribute(name);
-  if (!value) {
-    throw ValueError(fmt::format("{}: no hyperparameter \"{}\"", state_->name(), name));
-  }
-  return *value;
+  return number_of(*state_->algorithm, state_->algorithm->hyperparameters(), name);
 }
 
 }  // namespace rensa

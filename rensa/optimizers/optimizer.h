@@ -2,51 +2,80 @@
 // copies are the same optimizer.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <vector>
 
-#include "rensa/core/update_rules.h"
-#include "rensa/device/host_scalar.h"
 #include "rensa/links/link.h"
-#include "rensa/optimizers/update_rule.h"
+#include "rensa/optimizers/algorithm.h"
+#include "rensa/optimizers/hooks.h"
 
 namespace rensa {
 
-/// The part of an optimizer that its handles share. An optimizer is a subclass that says which row
-/// of core/update_rules.def it runs, what its states are called and how the hyperparameters of a
-/// step come about.
+/// Dynamic loss scaling: the scale lies on the parameters' device, where it is doubled until a
+/// gradient overflows, then halved at each overflow and raised to its double in `interval` updates.
+struct DynamicLossScale {
+  /// Makes the arrays, and moves them to `device`.
+  void prepare(Device device);
+
+  double interval;
+  Array scale, overflowed, enabled;  // float64, of one element; made at the first use
+};
+
+/// The part of an optimizer that its handles share.
 class OptimizerState : public std::enable_shared_from_this<OptimizerState> {
  public:
-  virtual ~OptimizerState() = default;
-  virtual UpdateRuleId rule() const = 0;
-  virtual const char* name() const = 0;
-  virtual std::vector<const char*> state_names() const = 0;
-  /// The values h[0..] of the rule for a parameter's `t`-th update (1 at the first). Called on the
-  /// host before each update, in replays too.
-  virtual std::vector<double> hyperparameters(std::int64_t t) const = 0;
-  /// The hyperparameter `attribute` ("lr", "alpha"), for extensions and files; null when there is
-  /// none of that name.
-  virtual double* attribute(const std::string& name) = 0;
+  explicit OptimizerState(std::shared_ptr<OptimizerAlgorithm> a) : algorithm(std::move(a)) {}
+  const char* name() const { return algorithm->name(); }
+  /// Called by what decides which operations an update has: steps are recorded anew.
+  void change_structure();
+  /// Holds a recording in progress to what the update is made of now.
+  void bind_structure();
+  /// A copy for a replica of the model: the algorithm and the hooks are shared.
+  std::shared_ptr<OptimizerState> replica() const;
 
+  std::shared_ptr<OptimizerAlgorithm> algorithm;
   std::shared_ptr<LinkAnchor> target;
   std::int64_t t = 0;      // updates so far
   std::int64_t epoch = 0;  // new_epoch() calls so far
+  HookList hooks;
+  bool fp32_update = false;
+  double loss_scale = 1;  // unless dynamic
+  std::optional<DynamicLossScale> dynamic;
+
+ private:
+  std::vector<Array> structures_;  // the last one stands for the structure; none is used again
+};
+
+/// Makes what the optimizer keeps for an initialized parameter, where it is missing: its states and
+/// the float32 copy.
+void prepare_for_update(const ParameterRef& parameter, const OptimizerState& optimizer);
+
+struct LossScalingOptions {
+  double interval = 1000;            // updates in which a dynamic scale doubles
+  std::optional<double> scale = {};  // a scale that stays
 };
 
 class Optimizer {
  public:
+  /// An optimizer of the user's own.
+  explicit Optimizer(std::shared_ptr<OptimizerAlgorithm> algorithm)
+      : state_(std::make_shared<OptimizerState>(std::move(algorithm))) {}
+
   /// Holds on to `model` (following its moves) and gives every parameter an update rule. Throws
   /// ValueError where the model's members() names something twice (Link::check_members).
   const Optimizer& setup(Link& model) const;
   /// The model. Throws ValueError before setup and after the model is gone.
   Link& target() const;
 
-  /// Updates all parameters with the gradients they have; those without are left alone. In a
-  /// recording the hyperparameters are asked anew by each replay. Throws ValueError where backward
-  /// gave a gradient to a parameter that no model's members() names: nothing would ever update it.
+  /// Calls hooks and updates all parameters with the gradients they have; those without are left
+  /// alone. In a recording the hyperparameters are asked anew by each replay. Throws ValueError
+  /// where backward gave a gradient to a parameter that no model's members() names: nothing would
+  /// ever update it.
   void update() const;
   /// cleargrads, loss = lossfun(args...), backward, update(). Returns the loss. `lossfun` is a
   /// function or a model that gives a loss of one element, else ValueError.
@@ -64,10 +93,35 @@ class Optimizer {
       check_loss(loss, nullptr);
     }
     target().cleargrads();
-    loss.backward();
+    backward(loss);
     update();
     return loss;
   }
+
+  /// loss.backward(), the loss times the loss scale (and `weight`).
+  void backward(const Variable& loss, double weight = 1) const;
+
+  /// Hooks are called before or after each update in the order in which they were added, and before
+  /// those of single parameters. Throws ValueError for a second hook of a name.
+  template <std::derived_from<OptimizerHook> Hook> const Optimizer& add_hook(Hook hook) const {
+    return add_hook(std::make_shared<Hook>(std::move(hook)));
+  }
+  template <std::derived_from<OptimizerHook> Hook>
+  const Optimizer& add_hook(std::shared_ptr<Hook> hook) const {
+    return add_any_hook(std::move(hook));
+  }
+  /// Throws ValueError where there is none of that name.
+  void remove_hook(const std::string& name) const;
+
+  /// UpdateRule::use_fp32_update for all parameters.
+  const Optimizer& use_fp32_update(bool on = true) const;
+  /// Gradients of float16 are often too small for their dtype. With a loss scale backward starts
+  /// from it, and the gradients are divided by it before the hooks. A dynamic one (without
+  /// `scale`) is kept on the device: updates with a gradient that is no finite number are left out
+  /// there, and nothing waits. t counts them too.
+  const Optimizer& loss_scaling(const LossScalingOptions& options = {}) const;
+  /// The scale now: float64, of one element.
+  Array loss_scale() const;
 
   /// Updates, and new_epoch() calls, so far. A captured step that asks for them, or for a
   /// hyperparameter, stays eager: its replays would not ask again.
@@ -80,9 +134,16 @@ class Optimizer {
 
  protected:
   explicit Optimizer(std::shared_ptr<OptimizerState> state) : state_(std::move(state)) {}
+  /// A row of core/update_rules.def with its options (OptionsAlgorithm).
+  template <class Options>
+  Optimizer(const char* name, UpdateRuleId rule, const Options& options,
+            typename OptionsAlgorithm<Options>::Numbers numbers = {})
+      : Optimizer(std::shared_ptr<OptimizerAlgorithm>(std::make_shared<OptionsAlgorithm<Options>>(
+            name, rule, options, std::move(numbers)))) {}
   std::shared_ptr<OptimizerState> state_;
 
  private:
+  const Optimizer& add_any_hook(std::shared_ptr<OptimizerHook> hook) const;
   /// Throws ValueError unless `loss`, which `giver` (null: a function) gave, is of one element.
   void check_loss(const Variable& loss, const Link* giver) const;
 };

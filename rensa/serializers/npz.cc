@@ -30,6 +30,7 @@ struct Item {
   std::optional<Shape> shape;
   Dtype dtype;
   std::function<void(const Array&)> set;
+  bool optional = false;  // a file may lack it
 };
 using Items = std::vector<Item>;
 
@@ -44,13 +45,21 @@ void store(const Array& target, const Array& values) {
 }
 
 Item array_item(std::string key, const Array& array) {
-  return {std::move(key), [array] { return array; }, array.shape(), array.dtype(),
-          [array](const Array& values) { store(array, values); }};
+  return {std::move(key),
+          [array] { return array; },
+          array.shape(),
+          array.dtype(),
+          [array](const Array& values) { store(array, values); },
+          false};
 }
 
 Item integer_item(std::string key, std::int64_t& value) {
-  return {std::move(key), [&value] { return xp::array(static_cast<std::int64_t>(value), cpu()); },
-          Shape{}, int64, [&value](const Array& a) { value = a.item<std::int64_t>(); }};
+  return {std::move(key),
+          [&value] { return xp::array(static_cast<std::int64_t>(value), cpu()); },
+          Shape{},
+          int64,
+          [&value](const Array& a) { value = a.item<std::int64_t>(); },
+          false};
 }
 
 /// The values of a model, keyed by their paths.
@@ -69,7 +78,8 @@ class ModelItems final : public Visitor {
                        [ref](const Array& values) {
                          ref.initialize(values.shape());
                          store(ref.array(), values);
-                       }});
+                       },
+                       false});
   }
   void operator()(const char* name, Link& child) override {
     std::string outer = prefix_;
@@ -98,27 +108,56 @@ Items items_of(const Link& model) {
   return items;
 }
 
-/// The values of an optimizer: its counts, and each parameter's count and states. States that are
-/// not made yet are made, of zeros, where `create` says so.
+Item number_item(std::string key, std::function<double()> get, std::function<void(double)> set) {
+  return {
+      std::move(key), [get = std::move(get)] { return xp::array(get(), cpu()); },        Shape{},
+      float64,        [set = std::move(set)](const Array& a) { set(a.item<double>()); }, true};
+}
+
+/// One parameter's count, states and values of its own.
+void add_items_of(Items& items, const OptimizerState& optimizer, const NamedParameter& named,
+                  bool create) {
+  const std::shared_ptr<UpdateRule>& rule = named.parameter.update_rule();
+  if (!rule) return;
+  std::string prefix = named.path.substr(1) + "/";
+  items.push_back(integer_item(prefix + "t", rule->t));
+  if (create && named.parameter.is_initialized()) prepare_for_update(named.parameter, optimizer);
+  std::vector<UpdateState> states = optimizer.algorithm->states();
+  for (std::size_t i = 0; i < rule->states.size(); ++i) {
+    items.push_back(array_item(prefix + states[i].name, rule->states[i]));
+  }
+  if (rule->fp32_param.defined()) {
+    items.push_back(array_item(prefix + "fp32_param", rule->fp32_param));
+  }
+  const Hyperparameters& own = rule->own_hyperparams();
+  for (const auto& [name, value] : optimizer.algorithm->hyperparameters()) {
+    bool is_own = std::ranges::any_of(own, [&](const auto& o) { return o.first == name; });
+    if (!is_own && !create) continue;
+    items.push_back(number_item(
+        prefix + "hyperparam/" + name, [rule, name = name] { return rule->hyperparam(name); },
+        [rule, name = name](double v) { rule->set_hyperparam(name, v); }));
+  }
+}
+
+/// The values of an optimizer: its counts and hyperparameters, its loss scale, and what it keeps
+/// for each parameter. States that are not made yet are made where `create` says so.
 Items items_of(const Optimizer& optimizer, bool create) {
   Items items;
   OptimizerState& state = *optimizer.state();
   items.push_back(integer_item("t", state.t));
   items.push_back(integer_item("epoch", state.epoch));
-  std::vector<const char*> names = state.state_names();
+  for (const auto& [name, value] : state.algorithm->hyperparameters()) {
+    items.push_back(number_item(
+        "hyperparam/" + name, [value = value] { return *value; },
+        [value = value](double v) { *value = v; }));
+  }
   for (const NamedParameter& named : optimizer.target().namedparams()) {
-    const std::shared_ptr<UpdateRule>& rule = named.parameter.update_rule();
-    if (!rule) continue;
-    std::string prefix = named.path.substr(1) + "/";
-    items.push_back(integer_item(prefix + "t", rule->t));
-    if (create && rule->states.empty() && named.parameter.is_initialized()) {
-      for (std::size_t i = 0; i < names.size(); ++i) {
-        rule->states.push_back(xp::zeros_like(named.parameter.array()));
-      }
-    }
-    for (std::size_t i = 0; i < rule->states.size(); ++i) {
-      items.push_back(array_item(prefix + names[i], rule->states[i]));
-    }
+    add_items_of(items, state, named, create);
+  }
+  if (state.dynamic && create && !state.dynamic->scale.defined()) state.dynamic->prepare(cpu());
+  if (state.dynamic && state.dynamic->scale.defined()) {
+    items.push_back(array_item("loss_scale", state.dynamic->scale));
+    items.push_back(array_item("loss_scale_overflowed", state.dynamic->overflowed));
   }
   return items;
 }
@@ -147,7 +186,7 @@ void check_keys(const std::string& path, const Items& items, const std::set<std:
   std::vector<std::string> missing;
   std::set<std::string> extra = there;
   for (const Item& item : items) {
-    if (!extra.erase(item.key)) missing.push_back(item.key);
+    if (!extra.erase(item.key) && !item.optional) missing.push_back(item.key);
   }
   if (missing.empty() && extra.empty()) return;
   throw SerializationError(fmt::format(

@@ -15,26 +15,10 @@ namespace rensa::training {
 
 namespace {
 
-/// The optimizer of a replica: the rule and the hyperparameters of main's, states of its own.
-class ReplicaOptimizerState final : public OptimizerState {
- public:
-  explicit ReplicaOptimizerState(std::shared_ptr<OptimizerState> main) : main_(std::move(main)) {}
-  UpdateRuleId rule() const override { return main_->rule(); }
-  const char* name() const override { return main_->name(); }
-  std::vector<const char*> state_names() const override { return main_->state_names(); }
-  std::vector<double> hyperparameters(std::int64_t t) const override {
-    return main_->hyperparameters(t);
-  }
-  double* attribute(const std::string& name) override { return main_->attribute(name); }
-
- private:
-  std::shared_ptr<OptimizerState> main_;
-};
-
+/// The optimizer of a replica: the algorithm and the hooks of main's, states of its own.
 class ReplicaOptimizer final : public Optimizer {
  public:
-  explicit ReplicaOptimizer(const Optimizer& main)
-      : Optimizer(std::make_shared<ReplicaOptimizerState>(main.state())) {}
+  explicit ReplicaOptimizer(const Optimizer& main) : Optimizer(main.state()->replica()) {}
 };
 
 struct Replica {
@@ -57,6 +41,17 @@ void copy_states(const Optimizer& from, const Optimizer& to) {
     for (const Array& state : source->states) {
       target->states.push_back(state.copy(targets[i].device()));
     }
+  }
+}
+
+/// The replicas have to do the same.
+void check_hooks(const Optimizer& optimizer) {
+  for (const auto& hook : optimizer.state()->hooks) {
+    if (!hook->is_random()) continue;
+    throw NotImplementedError(
+        fmt::format("ParallelUpdater: the optimizer's hook {} makes other random numbers on each "
+                    "device, with which the replicas would go apart",
+                    hook->name()));
   }
 }
 
@@ -98,6 +93,7 @@ class ParallelBody final : public UpdaterBody {
         converter_(options_.converter_options),
         sum_(devices_of(options_)),
         team_(static_cast<int>(options_.devices.size())) {
+    check_hooks(this->optimizer());
     Link& main = this->optimizer().target();
     main.to(options_.devices[0].second);
     replicas_.push_back({"main", options_.devices[0].second, nullptr, this->optimizer()});
@@ -137,7 +133,7 @@ class ParallelBody final : public UpdaterBody {
       Variable loss = member == 0 && main_loss.defined() ? main_loss : forward(member, batch);
       DeviceScope on(replica(member).device);
       model.cleargrads();
-      if (loss.defined()) loss.backward({.loss_scale = weight(member, batch)});
+      if (loss.defined()) replica(member).optimizer.backward(loss, weight(member, batch));
       sum_(team_, member, model);
       replica(member).optimizer.update();
     });

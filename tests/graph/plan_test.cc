@@ -9,10 +9,12 @@
 #include "rensa/array/exchange.h"
 #include "rensa/array/random.h"
 #include "rensa/array/routines.h"
+#include "rensa/core/update_rule_ids.h"
 #include "rensa/device/operations.h"
 #include "rensa/graph/patterns.h"
 #include "rensa/graph/rewrite.h"
 #include "rensa/operations/matmul/matmul.h"
+#include "rensa/functions/operations/update_parameters/update_parameters.h"
 
 namespace rensa {
 namespace {
@@ -282,10 +284,12 @@ TEST(Rewrite, UpdatesGoInPartsAsTheirGradientsCome) {
   auto step = [&] {
     for (int i : {2, 0, 1}) gradients[static_cast<std::size_t>(i)] = x * float(i + 2);
     UpdateParameters update("SGD", UpdateRuleId::sgd);
-    update.num_hyperparameters = 1;
-    update.hyperparameters[0].real = 0.5;
+    update.set_size = 1;
+    update.hyperparameters.emplace_back().real = 0.5;
     for (std::size_t i = 0; i < 3; ++i) {
-      update.targets.push_back({parameters[i].operand(), gradients[i].operand(), {}});
+      UpdateTarget& target = update.targets.emplace_back();
+      target.parameter = parameters[i].operand();
+      target.gradient = gradients[i].operand();
     }
     launch(update);
   };

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "rensa/array/random.h"
@@ -30,8 +31,8 @@ double gradient(std::size_t i, int t) {
   return std::sin(static_cast<double>(i) + 0.37 * t) + 0.1 * static_cast<double>(i);
 }
 
-/// One element's update, in double: parameter, states, gradient, step.
-using Reference = void (*)(double& p, double (&s)[2], double g, int t);
+/// One element's update, in double: parameter, states (0 at first), gradient, step (from 1).
+using Reference = void (*)(double& p, double (&s)[3], double g, int t);
 
 struct Case {
   const char* name;
@@ -39,36 +40,108 @@ struct Case {
   Reference update;
 };
 
+/// The moments of Adam with beta1 = 0.8 and beta2 = 0.95, and the step size that goes with them.
+double adam_step(double alpha, double (&s)[3], double g, int t) {
+  s[0] = 0.8 * s[0] + 0.2 * g;
+  s[1] = 0.95 * s[1] + 0.05 * g * g;
+  s[2] = std::max(s[2], s[1]);
+  return alpha * std::sqrt(1 - std::pow(0.95, t)) / (1 - std::pow(0.8, t));
+}
+constexpr optimizers::AdamOptions kAdam = {.alpha = 0.01, .beta1 = 0.8, .beta2 = 0.95};
+
+// clang-format off
 std::vector<Case> cases() {
+  using namespace optimizers;
   return {
-      {"SGD", optimizers::SGD(0.1), [](double& p, double(&)[2], double g, int) { p -= 0.1 * g; }},
-      {"MomentumSGD", optimizers::MomentumSGD({.lr = 0.05, .momentum = 0.8}),
-       [](double& p, double(&s)[2], double g, int) {
+      {"SGD", SGD(0.1), [](double& p, double(&)[3], double g, int) { p -= 0.1 * g; }},
+      {"MomentumSGD", MomentumSGD({.lr = 0.05, .momentum = 0.8}),
+       [](double& p, double(&s)[3], double g, int) { p += s[0] = 0.8 * s[0] - 0.05 * g; }},
+      {"CorrectedMomentumSGD", CorrectedMomentumSGD(0.05, 0.8),
+       [](double& p, double(&s)[3], double g, int) { p += 0.05 * (s[0] = 0.8 * s[0] - g); }},
+      {"NesterovAG", NesterovAG(0.05, 0.8),
+       [](double& p, double(&s)[3], double g, int) {
+         double before = s[0];  // the form of the paper: a step along the last velocity comes first
          s[0] = 0.8 * s[0] - 0.05 * g;
-         p += s[0];
+         p += 0.8 * 0.8 * before - (1 + 0.8) * 0.05 * g;
        }},
-      {"Adam", optimizers::Adam(),
-       [](double& p, double(&s)[2], double g, int t) {
+      {"Adam", Adam(),
+       [](double& p, double(&s)[3], double g, int t) {
          s[0] += (1 - 0.9) * (g - s[0]);
          s[1] += (1 - 0.999) * (g * g - s[1]);
          double step = 0.001 * std::sqrt(1 - std::pow(0.999, t)) / (1 - std::pow(0.9, t));
          p -= step * s[0] / (std::sqrt(s[1]) + 1e-8);
        }},
-      {"Adam with decay",
-       optimizers::Adam({.alpha = 0.01,
-                         .beta1 = 0.8,
-                         .beta2 = 0.95,
-                         .eps = 1e-4,
-                         .eta = 0.5,
-                         .weight_decay_rate = 0.02}),
-       [](double& p, double(&s)[2], double g, int t) {
-         s[0] += (1 - 0.8) * (g - s[0]);
-         s[1] += (1 - 0.95) * (g * g - s[1]);
-         double step = 0.01 * std::sqrt(1 - std::pow(0.95, t)) / (1 - std::pow(0.8, t));
+      {"AdamW", AdamW({.alpha = 0.01, .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-4, .eta = 0.5, .weight_decay_rate = 0.02}),
+       [](double& p, double(&s)[3], double g, int t) {
+         double step = adam_step(0.01, s, g, t);
          p -= 0.5 * (step * s[0] / (std::sqrt(s[1]) + 1e-4) + 0.02 * p);
+       }},
+      {"AMSGrad", AMSGrad(kAdam),
+       [](double& p, double(&s)[3], double g, int t) {
+         double step = adam_step(0.01, s, g, t);
+         p -= step * s[0] / (std::sqrt(s[2]) + 1e-8);
+       }},
+      {"AdaBound", AdaBound(kAdam),
+       [](double& p, double(&s)[3], double g, int t) {
+         double step = adam_step(0.01, s, g, t) / (std::sqrt(s[1]) + 1e-8);
+         p -= std::clamp(step, 0.1 * (1 - 1 / (0.001 * t + 1)), 0.1 * (1 + 1 / (0.001 * t))) * s[0];
+       }},
+      {"AMSBound", AMSBound({.alpha = 0.01, .beta1 = 0.8, .beta2 = 0.95, .final_lr = 0.02, .gamma = 0.5}),
+       [](double& p, double(&s)[3], double g, int t) {
+         double step = adam_step(0.01, s, g, t) / (std::sqrt(s[2]) + 1e-8);
+         p -= std::clamp(step, 0.02 * (1 - 1 / (0.5 * t + 1)), 0.02 * (1 + 1 / (0.5 * t))) * s[0];
+       }},
+      {"AdaGrad", AdaGrad(0.02),
+       [](double& p, double(&s)[3], double g, int) {
+         s[0] += g * g;
+         p -= 0.02 * g / (std::sqrt(s[0]) + 1e-8);
+       }},
+      {"AdaDelta", AdaDelta({.rho = 0.9, .eps = 1e-3}),
+       [](double& p, double(&s)[3], double g, int) {
+         s[0] = 0.9 * s[0] + 0.1 * g * g;
+         double dx = std::sqrt((s[1] + 1e-3) / (s[0] + 1e-3)) * g;
+         s[1] = 0.9 * s[1] + 0.1 * dx * dx;
+         p -= dx;
+       }},
+      {"RMSprop", RMSprop({.lr = 0.02, .alpha = 0.9}),
+       [](double& p, double(&s)[3], double g, int) {
+         s[0] = 0.9 * s[0] + 0.1 * g * g;
+         p -= 0.02 * g / (std::sqrt(s[0]) + 1e-8);
+       }},
+      {"RMSprop with eps inside", RMSprop({.lr = 0.02, .alpha = 0.9, .eps = 0.01, .eps_inside_sqrt = true}),
+       [](double& p, double(&s)[3], double g, int) {
+         s[0] = 0.9 * s[0] + 0.1 * g * g;
+         p -= 0.02 * g / std::sqrt(s[0] + 0.01);
+       }},
+      {"RMSpropGraves", RMSpropGraves({.lr = 0.01, .alpha = 0.9, .momentum = 0.5, .eps = 0.01}),
+       [](double& p, double(&s)[3], double g, int) {
+         s[0] = 0.9 * s[0] + 0.1 * g * g;
+         s[1] = 0.9 * s[1] + 0.1 * g;
+         p += s[2] = 0.5 * s[2] - 0.01 * g / std::sqrt(s[0] - s[1] * s[1] + 0.01);
+       }},
+      {"SMORMS3", SMORMS3(0.05),
+       [](double& p, double(&s)[3], double g, int t) {
+         if (t == 1) s[0] = 1;
+         double r = 1 / (s[0] + 1);
+         s[1] = (1 - r) * s[1] + r * g;
+         s[2] = (1 - r) * s[2] + r * g * g;
+         double x = s[1] * s[1] / (s[2] + 1e-16);
+         s[0] = 1 + s[0] * (1 - x);
+         p -= g * std::min(0.05, x) / (std::sqrt(s[2]) + 1e-16);
+       }},
+      {"MSVAG", MSVAG({.lr = 0.05, .beta = 0.8, .eta = 0.5, .weight_decay_rate = 0.02}),
+       [](double& p, double(&s)[3], double g, int t) {
+         double power = std::pow(0.8, t), b = 0.2;
+         double rho = std::min(b * b * (1 - power * power) / ((1 - power) * (1 - power) * (1 - 0.64)), 0.9999);
+         s[0] = 0.8 * s[0] + b * g;
+         s[1] = 0.8 * s[1] + b * g * g;
+         double m = s[0] / (1 - power), variance = (s[1] / (1 - power) - m * m) / (1 - rho);
+         double factor = std::clamp(m * m / (m * m + rho * variance), 0.0, 1.0);
+         p -= 0.5 * (0.05 * m * factor + 0.02 * p);
        }},
   };
 }
+// clang-format on
 
 void set_gradient(const ParameterRef& p, int t) {
   std::vector<double> g(static_cast<std::size_t>(p.size()));
@@ -86,7 +159,7 @@ TEST(Optimizer, FollowsTheFormulaForManySteps) {
         Scalars model(dtype, device);
         c.optimizer.setup(model);
         std::vector<double> expected = model.a.array().to_vector<double>();
-        double states[3][2] = {};
+        double states[3][3] = {};
         for (int t = 1; t <= steps; ++t) {
           set_gradient(model.a, t);
           set_gradient(model.b, t);

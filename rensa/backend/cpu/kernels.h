@@ -10,17 +10,11 @@
 #include "rensa/core/random_integers.h"
 #include "rensa/core/reductions.h"
 #include "rensa/core/ufunc.h"
-#include "rensa/core/update_rules.h"
 
 namespace rensa::host {
 
 inline constexpr int kNumComputeTypes = 6;
 inline constexpr int kNumReductions = static_cast<int>(Reduction::count_);
-inline constexpr int kNumUpdateRules = 0
-#define RENSA_UPDATE_RULE(name, states, ...) +1
-#include "rensa/core/update_rules.def"
-#undef RENSA_UPDATE_RULE
-    ;
 
 /// out[i] = op(in[0][i], in[1][i], ...); out may be an input.
 using ElementwiseKernel = void (*)(std::int64_t n, const void* const* in, void* out);
@@ -47,10 +41,6 @@ struct ReduceKernels {
 /// What of n bools is true, each a byte: any of them, all of them, how many.
 using TruthKernel = long long (*)(std::int64_t n, const char* bools);
 
-/// The rule's statements over p, g and the states.
-using UpdateKernel = void (*)(std::int64_t n, void* p, const void* g, void* s0, void* s1,
-                              const double* hyperparameters);
-
 /// words[4 * i ...] = the four words of Philox counter first + i
 using PhiloxKernel = void (*)(unsigned long long seed, unsigned long long first, std::int64_t n,
                               std::uint32_t* words);
@@ -74,7 +64,6 @@ struct KernelTable {
   // The same of bools as they are stored, a byte each; null where that is nothing special.
   TruthKernel truths[kNumReductions];
   ReduceKernels reduce_bools[kNumReductions];
-  UpdateKernel update[kNumUpdateRules][kNumComputeTypes];  // f32 and f64
   PhiloxKernel philox;
   WalkKernel walk;
   ResolveKernel resolve;

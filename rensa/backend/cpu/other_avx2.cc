@@ -1,4 +1,4 @@
-// The conversion, reduction and update kernels, compiled for AVX2.
+// The conversion and reduction kernels, compiled for AVX2.
 #include "rensa/backend/cpu/kernel_sources.h"
 
 #if RENSA_X86

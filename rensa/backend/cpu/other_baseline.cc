@@ -1,4 +1,4 @@
-// The conversion, reduction and update kernels, compiled for any machine of the architecture.
+// The conversion and reduction kernels, compiled for any machine of the architecture.
 #include "rensa/backend/cpu/kernel_sources.h"
 
 namespace rensa::host {

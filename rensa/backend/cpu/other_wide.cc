@@ -1,4 +1,4 @@
-// The conversion, reduction and update kernels over the value types that are rare or do not
+// The conversion and reduction kernels over the value types that are rare or do not
 // vectorize: unsigned and complex numbers.
 #include "rensa/backend/cpu/kernel_sources.h"
 

@@ -7,6 +7,7 @@
 
 #include "rensa/core/error.h"
 #include "rensa/core/philox.h"
+#include "rensa/core/update_rule_ids.h"
 #include "rensa/device/operations.h"
 #include "rensa/functions/operations/accuracy/accuracy.h"
 #include "rensa/functions/operations/dropout/dropout.h"
@@ -14,6 +15,7 @@
 #include "rensa/functions/operations/softmax_cross_entropy/softmax_cross_entropy.h"
 #include "rensa/operations/reduce/reduce.h"
 #include "rensa/operations/transfer/transfer.h"
+#include "rensa/functions/operations/update_parameters/update_parameters.h"
 #include "tests/backend/cpu/test_array.h"
 
 namespace rensa::testing {
@@ -212,9 +214,8 @@ TEST(CpuUpdate, RulesOverManyTargets) {
                     Rule{UpdateRuleId::adam, 2, 6}}) {
     for (Dtype d : {float32, float64, float16}) {
       UpdateParameters op("update", rule.id);
-      op.num_states = rule.states;
-      op.num_hyperparameters = rule.hyperparameters;
-      for (int i = 0; i < rule.hyperparameters; ++i) op.hyperparameters[i].real = h[i];
+      op.set_size = rule.hyperparameters;
+      for (int i = 0; i < rule.hyperparameters; ++i) op.hyperparameters.emplace_back().real = h[i];
       std::vector<TestArray> arrays;
       for (const Shape& shape :
            {Shape{10}, Shape{}, Shape{0}, Shape{300, 257}, Shape{0}, Shape{3}}) {
@@ -230,7 +231,7 @@ TEST(CpuUpdate, RulesOverManyTargets) {
             arrays.data() + arrays.size() - static_cast<std::size_t>(2 + rule.states);
         target.parameter = first[0].operand();
         target.gradient = first[1].operand();
-        for (int k = 0; k < rule.states; ++k) target.states[k] = first[2 + k].operand();
+        for (int k = 0; k < rule.states; ++k) target.states.push_back(first[2 + k].operand());
         op.targets.push_back(target);
       }
       auto width = static_cast<std::size_t>(rule.states) + 2;

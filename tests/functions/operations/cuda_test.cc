@@ -7,12 +7,14 @@
 
 #include "rensa/array.h"
 #include "rensa/core/error.h"
+#include "rensa/core/update_rule_ids.h"
 #include "rensa/device/launcher.h"
 #include "rensa/device/operations.h"
 #include "rensa/functions/operations/accuracy/accuracy.h"
 #include "rensa/functions/operations/dropout/dropout.h"
 #include "rensa/functions/operations/relu_bias_grad/relu_bias_grad.h"
 #include "rensa/functions/operations/softmax_cross_entropy/softmax_cross_entropy.h"
+#include "rensa/functions/operations/update_parameters/update_parameters.h"
 #include "tests/testing.h"
 
 namespace rensa {
@@ -252,15 +254,14 @@ struct Rule {
 
 void update(const Rule& rule, const std::vector<std::vector<Array>>& targets) {
   UpdateParameters op(rule.name, rule.id);
-  op.num_states = rule.states;
-  op.num_hyperparameters = static_cast<int>(rule.h.size());
-  for (std::size_t i = 0; i < rule.h.size(); ++i) op.hyperparameters[i].real = rule.h[i];
+  op.set_size = static_cast<int>(rule.h.size());
+  for (double h : rule.h) op.hyperparameters.emplace_back().real = h;
   for (const auto& arrays : targets) {
     UpdateTarget target;
     target.parameter = arrays[0].operand();
     target.gradient = arrays[1].operand();
     for (int k = 0; k < rule.states; ++k) {
-      target.states[k] = arrays[2 + static_cast<std::size_t>(k)].operand();
+      target.states.push_back(arrays[2 + static_cast<std::size_t>(k)].operand());
     }
     op.targets.push_back(target);
   }

@@ -1,0 +1,112 @@
+// Hooks of optimizers: what is done to gradients (or parameters) before or after each update.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rensa/optimizers/algorithm.h"
+
+namespace rensa {
+
+/// optimizer.add_hook(hook) is for all parameters, parameter.update_rule()->add_hook(hook) for one.
+/// A hook is called once for all that it is for. What it launches is recorded in captured steps;
+/// numbers that are not to freeze there go through a RowLaunch (optimizers/row_launch.h) or arrays.
+class OptimizerHook : public std::enable_shared_from_this<OptimizerHook> {
+ public:
+  enum class Timing { pre, post };
+  virtual ~OptimizerHook() = default;
+  virtual const char* name() const = 0;
+  virtual Timing timing() const { return Timing::pre; }
+  /// Before the update the gradients are changed in place; they are those without a loss scale.
+  virtual void operator()(const UpdateCall& call) = 0;
+  /// Whether it makes other numbers on each replica of a model (ParallelUpdater has no such hooks).
+  virtual bool is_random() const { return false; }
+};
+
+using HookList = std::vector<std::shared_ptr<OptimizerHook>>;
+/// Throws ValueError where the list has one of that name.
+void add_to(HookList& hooks, std::shared_ptr<OptimizerHook> hook);
+/// Throws ValueError where the list has none of that name.
+void remove_from(HookList& hooks, const std::string& name);
+
+/// The sums of squares of n arrays of one device, and of all: float64, (n + 1,). Does not wait.
+[[nodiscard]] Array squared_sums(const std::vector<Array>& arrays);
+
+namespace optimizer_hooks {
+
+/// grad += rate * param.
+struct WeightDecay : OptimizerHook {
+  explicit WeightDecay(double rate) : rate(rate) {}
+  const char* name() const override { return "WeightDecay"; }
+  void operator()(const UpdateCall& call) override;
+  double rate;
+};
+
+/// grad += rate * sign(param).
+struct Lasso : OptimizerHook {
+  explicit Lasso(double rate) : rate(rate) {}
+  const char* name() const override { return "Lasso"; }
+  void operator()(const UpdateCall& call) override;
+  double rate;
+};
+
+/// Makes the norm of all gradients together at most `threshold`: grad *= min(threshold / norm, 1).
+/// The norm stays on the device: nothing waits. Parameters on several devices have a norm a device,
+/// so that is refused with NotImplementedError.
+struct GradientClipping : OptimizerHook {
+  explicit GradientClipping(double threshold) : threshold(threshold) {}
+  const char* name() const override { return "GradientClipping"; }
+  void operator()(const UpdateCall& call) override;
+  double threshold;
+};
+
+/// grad = clip(grad, lower_bound, upper_bound).
+struct GradientHardClipping : OptimizerHook {
+  GradientHardClipping(double lower_bound, double upper_bound)
+      : lower_bound(lower_bound), upper_bound(upper_bound) {}
+  const char* name() const override { return "GradientHardClipping"; }
+  void operator()(const UpdateCall& call) override;
+  double lower_bound, upper_bound;
+};
+
+/// Neelakantan et al., "Adding gradient noise improves learning for very deep networks":
+/// grad += N(0, eta / (1 + t)^0.55), t the updates of the parameter so far.
+struct GradientNoise : OptimizerHook {
+  explicit GradientNoise(double eta) : eta(eta) {}
+  const char* name() const override { return "GradientNoise"; }
+  void operator()(const UpdateCall& call) override;
+  bool is_random() const override { return true; }
+  double eta;
+};
+
+/// You, Gitman and Ginsburg, "Large batch training of convolutional networks":
+/// grad = (grad + weight_decay * param) * |param| / (eps + |grad| + weight_decay * |param|), by
+/// parameter; without the quotient where |param| is at most `threshold`.
+struct GradientLARS : OptimizerHook {
+  explicit GradientLARS(double threshold = 1e-2, double weight_decay = 0, double eps = 1e-9)
+      : threshold(threshold), weight_decay(weight_decay), eps(eps) {}
+  const char* name() const override { return "GradientLARS"; }
+  void operator()(const UpdateCall& call) override;
+  double threshold, weight_decay, eps;
+};
+
+/// A function as a hook: optimizer_hooks::Function("double", [](const UpdateCall& call) {...}).
+struct Function : OptimizerHook {
+  Function(std::string name, std::function<void(const UpdateCall&)> function,
+           Timing timing = Timing::pre)
+      : name_(std::move(name)), function_(std::move(function)), timing_(timing) {}
+  const char* name() const override { return name_.c_str(); }
+  Timing timing() const override { return timing_; }
+  void operator()(const UpdateCall& call) override { function_(call); }
+
+ private:
+  std::string name_;
+  std::function<void(const UpdateCall&)> function_;
+  Timing timing_;
+};
+
+}  // namespace optimizer_hooks
+
+}  // namespace rensa

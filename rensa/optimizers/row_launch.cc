@@ -1,0 +1,57 @@
+// The groups of a launch, and its numbers.
+#include "rensa/optimizers/row_launch.h"
+
+#include <utility>
+
+#include "rensa/device/launcher.h"
+
+namespace rensa {
+
+int RowLaunch::add_set(std::function<std::vector<double>()> numbers) {
+  std::vector<double> values = numbers();
+  set_size_ = static_cast<int>(values.size());
+  int set = values.empty() ? 0 : static_cast<int>(hyperparameters_.size() / values.size());
+  bool recording = ThreadState::current().recorder != nullptr;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    HostScalar& number = hyperparameters_.emplace_back();
+    if (recording) {
+      number = host_scalar([numbers, i] { return numbers()[i]; });
+    } else {
+      number.real = values[i];
+    }
+  }
+  return set;
+}
+
+int RowLaunch::shared_set(std::int64_t key, std::function<std::vector<double>()> numbers) {
+  for (const auto& [known, set] : shared_) {
+    if (known == key) return set;
+  }
+  return shared_.emplace_back(key, add_set(std::move(numbers))).second;
+}
+
+UpdateTarget& RowLaunch::add(const Array& parameter, const Array& gradient, int set) {
+  auto takes = [&](const UpdateParameters& group) {
+    const ArrayView& first = group.targets[0].parameter.view;
+    return first.device == parameter.device() && first.dtype == parameter.dtype();
+  };
+  std::size_t i = 0;
+  while (i < groups_.size() && !takes(groups_[i])) ++i;
+  if (i == groups_.size()) groups_.emplace_back(name_, rule_);
+  UpdateTarget& target = groups_[i].targets.emplace_back();
+  target.parameter = parameter.operand();
+  target.gradient = gradient.operand();
+  target.set = set;
+  return target;
+}
+
+void RowLaunch::run(const Array& enabled) {
+  for (UpdateParameters& group : groups_) {
+    group.hyperparameters = hyperparameters_;
+    group.set_size = set_size_;
+    if (enabled.defined()) group.enabled = enabled.operand();
+    launch(group);
+  }
+}
+
+}  // namespace rensa

@@ -1,0 +1,292 @@
+// Hooks of optimizers against their formulas, eagerly and captured.
+#include "rensa/optimizers/hooks.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "rensa/array/random.h"
+#include "rensa/core/error.h"
+#include "rensa/core/thread_state.h"
+#include "rensa/functions/functions.h"
+#include "rensa/graph/capture.h"
+#include "rensa/links/links.h"
+#include "rensa/optimizers/optimizers.h"
+#include "tests/testing.h"
+
+namespace rensa {
+namespace {
+
+using Values = std::vector<double>;
+
+struct Two : Chain<Two> {
+  Parameter a, b;
+  Two(Dtype dtype, Device device)
+      : a(Initializer(xp::array({1.0, -2.0, 0.5, 0.0}).astype(dtype))),
+        b(Initializer(xp::array({-3.0, 0.25}).astype(dtype))) {
+    to_device(device);
+  }
+  void members(Visitor& v) override { v("a", a), v("b", b); }
+};
+
+const Values kA = {1, -2, 0.5, 0}, kB = {-3, 0.25};
+const Values kGradA = {0.5, 2, -1, 0.25}, kGradB = {-0.75, 4};
+
+double norm(const Values& values) {
+  double sum = 0;
+  for (double v : values) sum += v * v;
+  return std::sqrt(sum);
+}
+
+struct HookCase {
+  const char* name;
+  std::function<void(const Optimizer&)> add;
+  /// A gradient afterwards, of the parameter's element, its gradient, and those of its array.
+  std::function<double(double p, double g, const Values& ps, const Values& gs)> expected;
+};
+
+std::vector<HookCase> hook_cases() {
+  using namespace optimizer_hooks;
+  const double all = std::hypot(norm(kGradA), norm(kGradB));
+  return {
+      {"WeightDecay", [](const Optimizer& o) { o.add_hook(WeightDecay(0.1)); },
+       [](double p, double g, const Values&, const Values&) { return g + 0.1 * p; }},
+      {"Lasso", [](const Optimizer& o) { o.add_hook(Lasso(0.1)); },
+       [](double p, double g, const Values&, const Values&) {
+         return g + 0.1 * ((p > 0) - (p < 0));
+       }},
+      {"GradientClipping", [](const Optimizer& o) { o.add_hook(GradientClipping(2)); },
+       [all](double, double g, const Values&, const Values&) { return g * 2 / all; }},
+      {"GradientClipping of small ones",
+       [](const Optimizer& o) { o.add_hook(GradientClipping(100)); },
+       [](double, double g, const Values&, const Values&) { return g; }},
+      {"GradientHardClipping",
+       [](const Optimizer& o) { o.add_hook(GradientHardClipping(-0.8, 1.5)); },
+       [](double, double g, const Values&, const Values&) { return std::clamp(g, -0.8, 1.5); }},
+      {"GradientLARS", [](const Optimizer& o) { o.add_hook(GradientLARS(0.01, 0.05)); },
+       [](double p, double g, const Values& ps, const Values& gs) {
+         return (g + 0.05 * p) * norm(ps) / (1e-9 + norm(gs) + 0.05 * norm(ps));
+       }},
+      {"GradientLARS of small parameters",
+       [](const Optimizer& o) { o.add_hook(GradientLARS(10, 0.05)); },
+       [](double p, double g, const Values&, const Values&) { return g + 0.05 * p; }},
+      {"two hooks, in their order",
+       [](const Optimizer& o) { o.add_hook(WeightDecay(1)).add_hook(GradientHardClipping(-1, 1)); },
+       [](double p, double g, const Values&, const Values&) { return std::clamp(g + p, -1., 1.); }},
+      {"a function",
+       [](const Optimizer& o) {
+         o.add_hook(Function("Double", [](const UpdateCall& call) {
+           for (const UpdatedParameter& p : call.parameters) p.grad *= 2;
+         }));
+       },
+       [](double, double g, const Values&, const Values&) { return 2 * g; }},
+  };
+}
+
+TEST(Hooks, FollowTheirFormulas) {
+  for (Device device : testing::test_devices()) {
+    for (auto [dtype, tolerance] : {std::pair{float64, 1e-12}, {float32, 1e-5}, {float16, 1e-2}}) {
+      for (const HookCase& c : hook_cases()) {
+        SCOPED_TRACE(std::string(c.name) + " on " + device.str());
+        Two model(dtype, device);
+        optimizers::SGD optimizer(0.5);
+        optimizer.setup(model);
+        c.add(optimizer);
+        model.a.set_grad(xp::array(kGradA, device).astype(dtype));
+        model.b.set_grad(xp::array(kGradB, device).astype(dtype));
+        optimizer.update();
+        auto check = [&](const Parameter& p, const Values& ps, const Values& gs) {
+          Values got = p.array().to_vector<double>();
+          for (std::size_t i = 0; i < ps.size(); ++i) {
+            EXPECT_NEAR(got[i], ps[i] - 0.5 * c.expected(ps[i], gs[i], ps, gs), tolerance) << i;
+          }
+        };
+        check(model.a, kA, kGradA);
+        check(model.b, kB, kGradB);
+      }
+    }
+  }
+}
+
+TEST(Hooks, OfOneParameterComeAfterTheOptimizers) {
+  for (Device device : testing::test_devices()) {
+    Two model(float64, device);
+    optimizers::SGD optimizer(1.0);
+    optimizer.setup(model);
+    optimizer.add_hook(optimizer_hooks::WeightDecay(1));
+    model.b.update_rule()->add_hook(
+        std::make_shared<optimizer_hooks::GradientHardClipping>(-0.5, 0.5));
+    model.a.set_grad(xp::array(kGradA, device));
+    model.b.set_grad(xp::array(kGradB, device));
+    optimizer.update();
+    Values a = model.a.array().to_vector<double>(), b = model.b.array().to_vector<double>();
+    for (std::size_t i = 0; i < a.size(); ++i) EXPECT_EQ(a[i], kA[i] - (kGradA[i] + kA[i]));
+    EXPECT_EQ(b, (Values{-3 + 0.5, 0.25 - 0.5}));
+  }
+}
+
+TEST(Hooks, AfterTheUpdateSeeItsResult) {
+  Two model(float64, cpu());
+  optimizers::SGD optimizer(1.0);
+  optimizer.setup(model);
+  Values seen;
+  optimizer.add_hook(optimizer_hooks::Function(
+      "look", [&](const UpdateCall& call) { seen = call.parameters[0].array.to_vector<double>(); },
+      OptimizerHook::Timing::post));
+  model.a.set_grad(xp::array(kGradA));
+  optimizer.update();
+  EXPECT_EQ(seen, model.a.array().to_vector<double>());
+  EXPECT_NE(seen, kA);
+}
+
+TEST(Hooks, HaveNamesOfTheirOwn) {
+  Two model(float32, cpu());
+  optimizers::SGD optimizer;
+  optimizer.setup(model);
+  optimizer.add_hook(optimizer_hooks::WeightDecay(1));
+  EXPECT_THROW(optimizer.add_hook(optimizer_hooks::WeightDecay(2)), ValueError);
+  EXPECT_THROW(optimizer.remove_hook("Lasso"), ValueError);
+  optimizer.remove_hook("WeightDecay");
+  optimizer.add_hook(optimizer_hooks::WeightDecay(2));
+  auto lasso = std::make_shared<optimizer_hooks::Lasso>(1);
+  model.a.update_rule()->add_hook(lasso);
+  EXPECT_THROW(model.a.update_rule()->add_hook(lasso), ValueError);
+  model.a.update_rule()->remove_hook("Lasso");
+  EXPECT_THROW(model.a.update_rule()->remove_hook("Lasso"), ValueError);
+}
+
+TEST(Hooks, GradientsThatShareMemoryAreChangedOnce) {
+  for (Device device : testing::test_devices()) {
+    Two model(float64, device);
+    optimizers::SGD optimizer(1.0);
+    optimizer.setup(model);
+    optimizer.add_hook(optimizer_hooks::GradientHardClipping(-1, 1));
+    optimizer.add_hook(optimizer_hooks::Function("add", [](const UpdateCall& call) {
+      for (const UpdatedParameter& p : call.parameters) p.grad += 1;
+    }));
+    Array shared = xp::full({4}, 3.0, float64, device);
+    model.a.set_grad(shared);
+    model.b.set_grad(shared[{Slice(0, 2)}]);
+    optimizer.update();
+    EXPECT_EQ(model.a.array().to_vector<double>(), (Values{-1, -4, -1.5, -2}));
+    EXPECT_EQ(model.b.array().to_vector<double>(), (Values{-5, -1.75}));
+  }
+}
+
+TEST(Hooks, NoiseHasTheDeviationOfTheStep) {
+  for (Device device : testing::test_devices()) {
+    xp::random::seed(4);
+    L::Linear model(1000, 100);
+    model.to(device);
+    optimizers::SGD optimizer(1.0);
+    optimizer.setup(model);
+    optimizer.add_hook(optimizer_hooks::GradientNoise(0.3));
+    for (int t = 0; t < 2; ++t) {
+      model.W.array().fill(0);
+      model.W.set_grad(xp::zeros_like(model.W.array()));
+      optimizer.update();
+      double deviation = model.W.array().std().item<float>();
+      EXPECT_NEAR(deviation, std::sqrt(0.3 / std::pow(1 + t, 0.55)), 0.01);
+    }
+  }
+}
+
+// --- captured ------------------------------------------------------------------------------------
+
+struct Net : Chain<Net> {
+  L::Linear l1{6, 16}, l2{16, 3};
+  void members(Visitor& v) override { v("l1", l1), v("l2", l2); }
+  Variable operator()(const Variable& x) const { return l2(F::tanh(l1(x))); }
+};
+
+/// The parameters after a few steps, in the course of which numbers are changed.
+std::vector<float> train(const Optimizer& optimizer, Device device, bool captured, Dtype dtype,
+                         std::int64_t* replays) {
+  xp::random::seed(3);
+  UsingConfig<Dtype> of(&Config::dtype, dtype);
+  auto model = L::Classifier(Net());
+  model.compute_accuracy = false;
+  model.to(device);
+  optimizer.setup(model);
+  auto decay = std::make_shared<optimizer_hooks::WeightDecay>(0.01);
+  model.predictor.l1.W.update_rule()->add_hook(decay);
+  Array x = xp::random::normal(0, 1, {8, 6}, float32, cpu()).astype(dtype).to(device);
+  Array t = xp::random::randint(0, 3, {8}, int32, cpu()).to(device);
+  auto run = [&](const Variable& batch) { return optimizer.update(model, batch, constant(t)); };
+  auto step = capture(run, {.replay_lists = true});
+  for (int i = 0; i < 14; ++i) {
+    if (i == 6) decay->rate = 0.02;
+    if (i == 8) model.predictor.l2.W.update_rule()->set_hyperparam("lr", 0.3);
+    if (i == 11) model.predictor.l2.W.update_rule()->set_hyperparam("lr", 0.1);
+    (void)(captured ? step(constant(x)) : run(constant(x)));
+  }
+  if (replays) *replays = static_cast<std::int64_t>(step.stats().replays);
+  std::vector<float> all;
+  for (const ParameterRef& p : model.params()) {
+    for (float v : p.array().astype(float32).to_vector<float>()) all.push_back(v);
+  }
+  return all;
+}
+
+std::vector<std::pair<const char*, std::function<Optimizer()>>> captured_cases() {
+  using namespace optimizers;
+  using namespace optimizer_hooks;
+  return {
+      {"clipping",
+       [] {
+         Optimizer o = MomentumSGD(0.2);
+         o.add_hook(GradientClipping(0.3));
+         return o;
+       }},
+      {"decay and noise",
+       [] {
+         Optimizer o = SMORMS3({.lr = 0.01});
+         o.add_hook(optimizer_hooks::Lasso(0.001)).add_hook(GradientNoise(0.01));
+         return o;
+       }},
+      {"LARS",
+       [] {
+         Optimizer o = SGD(0.1);
+         o.add_hook(GradientLARS(0.01, 0.01));
+         return o;
+       }},
+      {"float32 update",
+       [] {
+         Optimizer o = SGD(0.1);
+         o.use_fp32_update();
+         return o;
+       }},
+      {"static loss scale",
+       [] {
+         Optimizer o = SGD(0.1);
+         o.loss_scaling({.scale = 128});
+         return o;
+       }},
+      {"dynamic loss scale",
+       [] {
+         Optimizer o = SGD(0.1);
+         o.use_fp32_update().loss_scaling({.interval = 3});
+         o.add_hook(GradientClipping(1));
+         return o;
+       }},
+  };
+}
+
+TEST(Hooks, CapturedEqualsEagerBitForBit) {
+  for (Device device : testing::test_devices()) {
+    for (Dtype dtype : {float32, float16}) {
+      for (const auto& [name, make] : captured_cases()) {
+        SCOPED_TRACE(std::string(name) + " " + dtype_name(dtype).data() + " on " + device.str());
+        std::int64_t replays = 0;
+        std::vector<float> eager = train(make(), device, false, dtype, nullptr);
+        std::vector<float> captured = train(make(), device, true, dtype, &replays);
+        EXPECT_EQ(captured, eager);
+        EXPECT_GE(replays, 4);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rensa

@@ -1,0 +1,141 @@
+// Optimizers that a user writes: as text, and as a class.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "rensa/array/random.h"
+#include "rensa/array/routines.h"
+#include "rensa/core/error.h"
+#include "rensa/core/thread_state.h"
+#include "rensa/functions/functions.h"
+#include "rensa/graph/capture.h"
+#include "rensa/links/links.h"
+#include "rensa/optimizers/optimizers.h"
+#include "tests/testing.h"
+
+namespace rensa {
+namespace {
+
+using Values = std::vector<double>;
+
+/// Signs of a running mean, from states that do not begin at 0, by the number of the update.
+optimizers::ElementwiseOptimizer lion() {
+  return optimizers::ElementwiseOptimizer({.name = "Lion",
+                                           .states = "m = 0.25, count = 1",
+                                           .hyperparameters = "lr = 0.0625, beta = 0.75",
+                                           .operation = R"(
+         m = beta * m + (1 - beta) * grad;
+         param -= lr * V((m > 0) - (m < 0)) / t;
+         count += 1;
+       )"});
+}
+
+/// The same, where the formula is the test's own.
+void lion_reference(double& p, double& m, double g, int t) {
+  m = 0.75 * m + 0.25 * g;
+  p -= 0.0625 * ((m > 0) - (m < 0)) / t;
+}
+
+struct SignSGD : OptimizerAlgorithm {
+  double lr = 0.5;
+  const char* name() const override { return "SignSGD"; }
+  NamedNumbers hyperparameters() override { return {{"lr", &lr}}; }
+  void update(const UpdateCall& call) override {
+    for (const UpdatedParameter& p : call.parameters) {
+      Array array = p.array;
+      array -= xp::sign(p.grad) * p.rule->hyperparam("lr");
+    }
+  }
+};
+
+struct One : Chain<One> {
+  Parameter p;
+  One(Dtype dtype, Device device)
+      : p(Initializer(xp::array({1.0, -2.0, 0.5, 0.0, 4.0}).astype(dtype))) {
+    to(device);
+  }
+  void members(Visitor& v) override { v("p", p); }
+};
+
+TEST(OwnOptimizer, TextFollowsItsFormula) {
+  const Values gradient = {1, -2, 0.5, -0.25, 0};
+  for (Device device : testing::test_devices()) {
+    for (Dtype dtype : {float64, float32, float16}) {
+      SCOPED_TRACE(std::string(dtype_name(dtype)) + " on " + device.str());
+      One model(dtype, device);
+      auto optimizer = lion();
+      optimizer.setup(model);
+      Values expected = model.p.array().to_vector<double>(), m(5, 0.25);
+      for (int t = 1; t <= 5; ++t) {
+        if (t == 4) optimizer.attribute("beta") = 0.75;
+        model.p.set_grad(xp::array(gradient, device).astype(dtype) * t);
+        optimizer.update();
+        for (std::size_t i = 0; i < 5; ++i) lion_reference(expected[i], m[i], gradient[i] * t, t);
+      }
+      Values got = model.p.array().to_vector<double>();
+      double close = dtype == float16 ? 4e-3 : 1e-6;
+      for (std::size_t i = 0; i < 5; ++i) EXPECT_NEAR(got[i], expected[i], close) << i;
+      EXPECT_EQ(model.p.update_rule()->states[1].to_vector<double>(), Values(5, 6));
+    }
+  }
+}
+
+TEST(OwnOptimizer, TextIsCapturedBitForBit) {
+  for (Device device : testing::test_devices()) {
+    for (Dtype dtype : {float32, float16}) {
+      auto run = [&](bool captured) {
+        xp::random::seed(2);
+        UsingConfig<Dtype> of(&Config::dtype, dtype);
+        auto model = L::Classifier(L::Linear(6, 3));
+        model.compute_accuracy = false;
+        model.to(device);
+        auto optimizer = lion();
+        optimizer.use_fp32_update().loss_scaling({.interval = 4});
+        optimizer.setup(model);
+        Array x = xp::random::normal(0, 1, {8, 6}, float32, cpu()).astype(dtype).to(device);
+        Array t = xp::random::randint(0, 3, {8}, int32, cpu()).to(device);
+        auto f = [&](const Variable& v) { return optimizer.update(model, v, constant(t)); };
+        auto step = capture(f, {.replay_lists = true});
+        for (int i = 0; i < 10; ++i) {
+          if (i == 6) optimizer.attribute("lr") = 0.03125;
+          (void)(captured ? step(constant(x)) : f(constant(x)));
+        }
+        EXPECT_GE(step.stats().replays, captured ? 4 : 0) << step.stats().last_fallback;
+        return model.predictor.W.array().astype(float32).to_vector<float>();
+      };
+      EXPECT_EQ(run(true), run(false)) << dtype_name(dtype) << " on " << device.str();
+    }
+  }
+}
+
+TEST(OwnOptimizer, TextThatCannotBeReadIsRefused) {
+  using optimizers::ElementwiseOptimizer;
+  EXPECT_THROW(ElementwiseOptimizer(
+                   {.name = "x", .states = "m = one", .hyperparameters = "", .operation = ""}),
+               ValueError);
+  EXPECT_THROW(
+      ElementwiseOptimizer({.name = "x", .states = "2m", .hyperparameters = "", .operation = ""}),
+      ValueError);
+  EXPECT_THROW(
+      ElementwiseOptimizer({.name = "x", .states = "m,", .hyperparameters = "", .operation = ""}),
+      ValueError);
+}
+
+TEST(OwnOptimizer, AClassUpdatesByArrays) {
+  for (Device device : testing::test_devices()) {
+    for (Dtype dtype : {float32, float16}) {
+      One model(dtype, device);
+      Optimizer optimizer(std::make_shared<SignSGD>());
+      optimizer.setup(model).use_fp32_update();
+      optimizer.add_hook(optimizer_hooks::GradientHardClipping(0, 10));
+      model.p.set_grad(xp::array(Values{1, -2, 0.5, 0, 3}, device).astype(dtype));
+      optimizer.update();
+      EXPECT_EQ(model.p.array().to_vector<double>(), (Values{0.5, -2, 0, 0, 3.5}));
+      EXPECT_EQ(optimizer.attribute("lr"), 0.5);
+      EXPECT_THROW(optimizer.attribute("momentum"), ValueError);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rensa
