@@ -41,6 +41,9 @@ struct UpdateCall {
 ///     }
 ///   };
 ///   Optimizer optimizer(std::make_shared<SignSGD>());
+///
+/// A number of the host's, as lr is here, is frozen in the replays of a captured step; those of a
+/// RowLaunch (optimizers/row_launch.h) are asked anew.
 class OptimizerAlgorithm : public std::enable_shared_from_this<OptimizerAlgorithm> {
  public:
   using NamedNumbers = std::vector<std::pair<std::string, double*>>;

@@ -376,15 +376,19 @@ void OptimizerState::bind_structure() {
   });
 }
 
-std::shared_ptr<OptimizerState> OptimizerState::replica() const {
-  auto copy = std::make_shared<OptimizerState>(algorithm);
-  copy->hooks = hooks;
-  copy->fp32_update = fp32_update;
-  copy->loss_scale = loss_scale;
-  if (dynamic)
-    copy->dynamic = DynamicLossScale{
-        .interval = dynamic->interval, .scale = {}, .overflowed = {}, .enabled = {}};
-  return copy;
+void OptimizerState::follow(const OptimizerState& main) {
+  auto interval = [](const OptimizerState& s) { return s.dynamic ? s.dynamic->interval : 0; };
+  if (hooks == main.hooks && fp32_update == main.fp32_update && loss_scale == main.loss_scale &&
+      interval(*this) == interval(main)) {
+    return;
+  }
+  change_structure();
+  hooks = main.hooks;
+  fp32_update = main.fp32_update;
+  loss_scale = main.loss_scale;
+  if (!main.dynamic) dynamic.reset();
+  else if (!dynamic) dynamic.emplace();
+  if (dynamic) dynamic->interval = main.dynamic->interval;
 }
 
 std::int64_t Optimizer::t() const {

@@ -22,7 +22,7 @@ struct DynamicLossScale {
   /// Makes the arrays, and moves them to `device`.
   void prepare(Device device);
 
-  double interval;
+  double interval = 1000;
   Array scale, overflowed, enabled;  // float64, of one element; made at the first use
 };
 
@@ -35,8 +35,8 @@ class OptimizerState : public std::enable_shared_from_this<OptimizerState> {
   void change_structure();
   /// Holds a recording in progress to what the update is made of now.
   void bind_structure();
-  /// A copy for a replica of the model: the algorithm and the hooks are shared.
-  std::shared_ptr<OptimizerState> replica() const;
+  /// Takes what the user has set of `main`, whose model this one's is a replica of.
+  void follow(const OptimizerState& main);
 
   std::shared_ptr<OptimizerAlgorithm> algorithm;
   std::shared_ptr<LinkAnchor> target;

@@ -62,6 +62,14 @@ void UpdateRule::remove_hook(const std::string& name) {
   remove_from(hooks_, name);
 }
 
+void UpdateRule::follow(const UpdateRule& source) {
+  if (own_ == source.own_ && hooks_ == source.hooks_ && fp32_update_ == source.fp32_update_) return;
+  optimizer("follow")->change_structure();
+  own_ = source.own_;
+  hooks_ = source.hooks_;
+  fp32_update_ = source.fp32_update_;
+}
+
 void UpdateRule::use_fp32_update(bool on) {
   if (fp32_update_ == on) return;
   optimizer("use_fp32_update")->change_structure();

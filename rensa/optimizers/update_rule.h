@@ -43,6 +43,10 @@ class UpdateRule {
   void use_fp32_update(bool on = true);
   bool uses_fp32_update() const { return fp32_update_; }
 
+  /// Takes what the user has set of `source`: hooks, values of its own, whether it is updated in
+  /// float32. For a replica's parameter.
+  void follow(const UpdateRule& source);
+
   std::weak_ptr<OptimizerState> owner;
   std::int64_t t = 0;            // updates of this parameter so far
   std::vector<Array> states;     // in the order of the optimizer's state names

@@ -18,7 +18,7 @@ namespace {
 /// The optimizer of a replica: the algorithm and the hooks of main's, states of its own.
 class ReplicaOptimizer final : public Optimizer {
  public:
-  explicit ReplicaOptimizer(const Optimizer& main) : Optimizer(main.state()->replica()) {}
+  explicit ReplicaOptimizer(const Optimizer& main) : Optimizer(main.state()->algorithm) {}
 };
 
 struct Replica {
@@ -27,6 +27,14 @@ struct Replica {
   std::unique_ptr<Link> model;  // null for main, which is the optimizer's
   Optimizer optimizer;
 };
+
+DynamicLossScale copy_of(const DynamicLossScale& main) {
+  DynamicLossScale copy = main;
+  for (Array* array : {&copy.scale, &copy.overflowed, &copy.enabled}) {
+    if (array->defined()) *array = array->copy();
+  }
+  return copy;
+}
 
 /// Gives the optimizer of a replica the counts and states of main's.
 void copy_states(const Optimizer& from, const Optimizer& to) {
@@ -41,12 +49,30 @@ void copy_states(const Optimizer& from, const Optimizer& to) {
     for (const Array& state : source->states) {
       target->states.push_back(state.copy(targets[i].device()));
     }
+    const Array& wide = source->fp32_param;
+    target->fp32_param = wide.defined() ? wide.copy(targets[i].device()) : Array();
+  }
+  if (from.state()->dynamic) *to.state()->dynamic = copy_of(*from.state()->dynamic);
+}
+
+/// Hooks and values that were set on main's since.
+void follow(const Optimizer& main, const Optimizer& replica) {
+  replica.state()->follow(*main.state());
+  std::vector<ParameterRef> sources = main.target().params(), targets = replica.target().params();
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    const auto &source = sources[i].update_rule(), &target = targets[i].update_rule();
+    if (source && target) target->follow(*source);
   }
 }
 
 /// The replicas have to do the same.
 void check_hooks(const Optimizer& optimizer) {
-  for (const auto& hook : optimizer.state()->hooks) {
+  HookList hooks = optimizer.state()->hooks;
+  for (const ParameterRef& p : optimizer.target().params()) {
+    const auto& rule = p.update_rule();
+    if (rule) hooks.insert(hooks.end(), rule->hooks().begin(), rule->hooks().end());
+  }
+  for (const auto& hook : hooks) {
     if (!hook->is_random()) continue;
     throw NotImplementedError(
         fmt::format("ParallelUpdater: the optimizer's hook {} makes other random numbers on each "
@@ -93,7 +119,6 @@ class ParallelBody final : public UpdaterBody {
         converter_(options_.converter_options),
         sum_(devices_of(options_)),
         team_(static_cast<int>(options_.devices.size())) {
-    check_hooks(this->optimizer());
     Link& main = this->optimizer().target();
     main.to(options_.devices[0].second);
     replicas_.push_back({"main", options_.devices[0].second, nullptr, this->optimizer()});
@@ -124,8 +149,13 @@ class ParallelBody final : public UpdaterBody {
       main_loss = forward(0, batch);
       for (std::size_t i = 1; i < replicas_.size(); ++i) {
         replicas_[i].optimizer.target().copyparams(optimizer().target());
+        follow(optimizer(), replicas_[i].optimizer);
         copy_states(optimizer(), replicas_[i].optimizer);
       }
+    }
+    check_hooks(optimizer());
+    for (std::size_t i = 1; i < replicas_.size(); ++i) {
+      follow(optimizer(), replicas_[i].optimizer);
     }
     synchronized_ = false;  // should a replica fail after another's update
     team_.run([&](int member) {

@@ -109,6 +109,33 @@ TEST(Hooks, FollowTheirFormulas) {
   }
 }
 
+TEST(SquaredSums, OfManyArraysOfAnySizeAndDtype) {
+  xp::random::seed(8);
+  const std::int64_t sizes[] = {0, 1, 77, 4096, 100003};
+  const Dtype dtypes[] = {float32, float64, float16, bfloat16};
+  for (Device device : testing::test_devices()) {
+    std::vector<Array> arrays;
+    Values expected;
+    double total = 0;
+    for (std::size_t i = 0; i < 150; ++i) {
+      std::int64_t size = i == 3 ? 300000 : sizes[i % 5];
+      Array a = xp::random::normal(0, 1, {size}, float32, cpu()).astype(dtypes[i % 4]);
+      double sum = 0;
+      for (double v : a.to_vector<double>()) sum += v * v;
+      expected.push_back(sum);
+      total += sum;
+      arrays.push_back(a.to(device));
+    }
+    expected.push_back(total);
+    Values got = squared_sums(arrays).to_vector<double>();
+    ASSERT_EQ(got.size(), expected.size());
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      EXPECT_NEAR(got[i], expected[i], 1e-12 * (1 + expected[i])) << i;
+    }
+    EXPECT_EQ(squared_sums(arrays).to_vector<double>(), got);  // in one order
+  }
+}
+
 TEST(Hooks, OfOneParameterComeAfterTheOptimizers) {
   for (Device device : testing::test_devices()) {
     Two model(float64, device);

@@ -41,10 +41,7 @@ struct SignSGD : OptimizerAlgorithm {
   const char* name() const override { return "SignSGD"; }
   NamedNumbers hyperparameters() override { return {{"lr", &lr}}; }
   void update(const UpdateCall& call) override {
-    for (const UpdatedParameter& p : call.parameters) {
-      Array array = p.array;
-      array -= xp::sign(p.grad) * p.rule->hyperparam("lr");
-    }
+    for (const UpdatedParameter& p : call.parameters) p.array -= lr * xp::sign(p.grad);
   }
 };
 

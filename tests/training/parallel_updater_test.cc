@@ -23,6 +23,16 @@ iterators::SerialIterator iterator_of(std::int64_t batch_size, std::int64_t n = 
   return iterators::SerialIterator(line_data(n), batch_size, {.shuffle = false});
 }
 
+/// What a user may set of an optimizer, in the course of training.
+void set_in_between(const Optimizer& optimizer, int iteration) {
+  if (iteration == 4) optimizer.add_hook(optimizer_hooks::WeightDecay(0.1));
+  if (iteration == 7) {
+    for (const ParameterRef& p : optimizer.target().params()) {
+      p.update_rule()->set_hyperparam("alpha", 0.05);
+    }
+  }
+}
+
 /// The weight after each of some iterations on one device.
 std::vector<float> weights_of_one(std::int64_t batch_size, int iterations) {
   Line model;
@@ -31,6 +41,7 @@ std::vector<float> weights_of_one(std::int64_t batch_size, int iterations) {
   StandardUpdater updater(iterator_of(batch_size), optimizer);
   std::vector<float> weights;
   for (int i = 0; i < iterations; ++i) {
+    set_in_between(optimizer, i);
     updater.update();
     weights.push_back(model.w.item<float>());
   }
@@ -46,6 +57,7 @@ void expect_as_one_device(const Devices& devices) {
     ParallelUpdater updater(iterator_of(batch_size), optimizer,
                             {.devices = devices, .reduction = "mean"});
     for (int i = 0; i < 12; ++i) {
+      set_in_between(optimizer, i);
       updater.update();
       EXPECT_NEAR(model.w.item<float>(), expected[static_cast<std::size_t>(i)], 1e-4);
       for (const auto& [name, device] : devices) {
@@ -56,6 +68,15 @@ void expect_as_one_device(const Devices& devices) {
     }
     EXPECT_EQ(optimizer.t(), 12);
   }
+}
+
+TEST(ParallelUpdater, RefusesHooksThatDifferOnReplicas) {
+  Line model;
+  optimizers::SGD optimizer;
+  optimizer.setup(model);
+  ParallelUpdater updater(iterator_of(6), optimizer, {.devices = kThreeCpus});
+  optimizer.add_hook(optimizer_hooks::GradientNoise(0.1));
+  EXPECT_THROW(updater.update(), NotImplementedError);
 }
 
 TEST(ParallelUpdater, ThreeCpuReplicasLearnAsOneDoes) { expect_as_one_device(kThreeCpus); }
