@@ -9,6 +9,7 @@
 #include "rensa/array/random.h"
 #include "rensa/core/error.h"
 #include "rensa/functions/functions.h"
+#include "rensa/graph/capture.h"
 #include "rensa/links/links.h"
 #include "rensa/optimizers/optimizers.h"
 #include "tests/testing.h"
@@ -169,6 +170,36 @@ TEST(Optimizer, FollowsTheFormulaForManySteps) {
         EXPECT_EQ(c.optimizer.t(), steps);
         std::vector<double> got = model.a.array().to_vector<double>();
         for (std::size_t i = 0; i < 3; ++i) EXPECT_NEAR(got[i], expected[i], tolerance);
+      }
+    }
+  }
+}
+
+TEST(Optimizer, CapturedEqualsEagerBitForBit) {
+  auto run = [](std::size_t k, Dtype dtype, Device device, bool captured) {
+    Optimizer optimizer = cases()[k].optimizer;
+    Scalars model(dtype, device);
+    optimizer.setup(model);
+    auto f = [&](const Variable& x) {
+      return optimizer.update(
+          [&](const Variable& v) {
+            return (model.a * model.a * v).sum() + (model.b * model.b * model.b).sum();
+          },
+          x);
+    };
+    auto step = capture(f, {.replay_lists = true});
+    Variable x = constant(xp::array({0.5, 1.5, -1.0}, device).astype(dtype));
+    for (int i = 0; i < 10; ++i) (void)(captured ? step(x) : f(x));
+    EXPECT_GE(step.stats().replays, captured ? 5 : 0) << step.stats().last_fallback;
+    std::vector<double> all = model.a.array().to_vector<double>();
+    for (double v : model.b.array().to_vector<double>()) all.push_back(v);
+    return all;
+  };
+  for (Device device : testing::test_devices()) {
+    for (Dtype dtype : {float32, float64, float16}) {
+      for (std::size_t k = 0; k < cases().size(); ++k) {
+        EXPECT_EQ(run(k, dtype, device, true), run(k, dtype, device, false))
+            << cases()[k].name << " on " << device.str();
       }
     }
   }
