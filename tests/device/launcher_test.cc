@@ -8,13 +8,11 @@
 #include <vector>
 
 #include "rensa/core/error.h"
-#include "rensa/core/update_rule_ids.h"
 #include "rensa/device/kind.h"
 #include "rensa/device/operations.h"
 #include "rensa/device/stream.h"
 #include "rensa/operations/matmul/matmul.h"
 #include "rensa/operations/random/random.h"
-#include "rensa/functions/operations/update_parameters/update_parameters.h"
 #include "tests/testing.h"
 
 namespace rensa {
@@ -133,18 +131,6 @@ TEST(Operations, VisitTheirOperandsInAFixedOrder) {
   random.out = numbered(1);
   random.seed.integer = 3, random.offset.integer = 4;
   EXPECT_EQ(listed(random), "w1s3s4");
-  UpdateParameters update("sgd", UpdateRuleId{});
-  update.set_size = 1;
-  update.hyperparameters.emplace_back().integer = 9;
-  update.targets.resize(2);
-  for (UpdateTarget& target : update.targets) {
-    target.parameter = numbered(1), target.gradient = numbered(2), target.states = {numbered(3)};
-  }
-  EXPECT_EQ(listed(update), "r2w1w3r2w1w3s9");
-  update.targets.resize(1);
-  update.rule = UpdateRuleId::gradient_noise;  // of which the states are read
-  update.enabled = numbered(4), update.targets[0].numbers = numbered(5);
-  EXPECT_EQ(listed(update), "r4r5r1r3w2s9");
 }
 
 // --- devices -------------------------------------------------------------------------------------
