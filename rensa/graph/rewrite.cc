@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "rensa/device/operations.h"
+#include "rensa/functions/operations/update_parameters/update_parameters.h"
 #include "rensa/graph/patterns.h"
 #include "rensa/graph/storage_uses.h"
-#include "rensa/functions/operations/update_parameters/update_parameters.h"
 
 namespace rensa {
 

@@ -13,9 +13,9 @@
 #include "rensa/functions/operations/dropout/dropout.h"
 #include "rensa/functions/operations/relu_bias_grad/relu_bias_grad.h"
 #include "rensa/functions/operations/softmax_cross_entropy/softmax_cross_entropy.h"
+#include "rensa/functions/operations/update_parameters/update_parameters.h"
 #include "rensa/operations/reduce/reduce.h"
 #include "rensa/operations/transfer/transfer.h"
-#include "rensa/functions/operations/update_parameters/update_parameters.h"
 #include "tests/backend/cpu/test_array.h"
 
 namespace rensa::testing {
