@@ -133,6 +133,39 @@ TEST(Operations, VisitTheirOperandsInAFixedOrder) {
   EXPECT_EQ(listed(random), "w1s3s4");
 }
 
+TEST(Operations, ToldApartByTheirNumbers) {
+  auto numbers = [](Operation& operation) {
+    std::vector<std::int64_t> bits;
+    operation.numbers(bits);
+    return bits;
+  };
+  Random one("uniform", Random::Kind::uniform), other = one;
+  EXPECT_EQ(numbers(one), numbers(other));
+  other.b = 1.5;
+  EXPECT_NE(numbers(one), numbers(other));
+  other = one;
+  other.seed.integer = 7;  // a replay asks for it anew
+  EXPECT_EQ(numbers(one), numbers(other));
+  EXPECT_EQ(numbers(*other.clone()), numbers(other));
+}
+
+TEST(Operations, WithoutCudaTheirCudaSideSaysSo) {
+#ifdef RENSA_HAS_CUDA
+  GTEST_SKIP() << "this build has CUDA";
+#endif
+  Matmul matmul;
+  Random random("uniform", Random::Kind::uniform);
+  for (Operation* operation : std::initializer_list<Operation*>{&matmul, &random}) {
+    EXPECT_EQ(operation->workspace_bytes(), 0u);
+    try {
+      operation->run_cuda({});
+      FAIL() << operation->name();
+    } catch (const NotImplementedError& error) {
+      EXPECT_EQ(std::string(error.what()).find(operation->name()), 0u) << error.what();
+    }
+  }
+}
+
 // --- devices -------------------------------------------------------------------------------------
 
 TEST(Devices, WhatIsThere) {
