@@ -71,10 +71,13 @@ void launch_flat(const Pointwise& op, const LaunchContext& context,
   });
   for (int k = 0; k < operands.outputs; ++k) args.out[k] = operands.view[k].data;
   fill_inputs(args.in, op, operands);
+  // Small arrays are spread over as many threads as there are.
+  std::int64_t count = ceil_div(args.size, width);
+  int most = flat_unroll(op.row->inputs, op.row->outputs);
+  args.unroll = count >= std::int64_t{most} * kFlatBlock * kMultiprocessors ? most : 1;
   launch_kernel(op.name(), context,
                 kernels_of(*op.row).flat[static_cast<int>(vector_type(op.compute))],
-                ceil_div(args.size, std::int64_t{kFlatBlock} * flat_unroll(*op.row) * width),
-                kFlatBlock, args);
+                ceil_div(count, std::int64_t{kFlatBlock} * args.unroll), kFlatBlock, args);
 }
 
 void launch_strided(const Pointwise& op, const LaunchContext& context,

@@ -17,6 +17,7 @@ struct PointwiseInput {
 };
 struct PointwiseFlatArgs {
   std::int64_t size;  // elements
+  int unroll;         // vectors a thread, at most what the kernel is made for
   bool aligned;       // every vector moves in one load or store
   char* out[kMostPointwiseOutputs];
   PointwiseInput in[kMostPointwiseInputs];
@@ -31,7 +32,7 @@ struct PointwiseStridedArgs {
 
 /// Threads of a block of the flat kernel, and vectors that one of them works on.
 inline constexpr int kFlatBlock = 128;
-constexpr int flat_unroll(const PointwiseRow& row) { return row.inputs + row.outputs <= 4 ? 2 : 1; }
+constexpr int flat_unroll(int inputs, int outputs) { return inputs + outputs <= 4 ? 2 : 1; }
 /// Elements of a vector.
 constexpr int flat_width(std::int64_t itemsize) { return itemsize == 8 ? 2 : 4; }
 
@@ -58,8 +59,9 @@ __global__ void __launch_bounds__(kFlatBlock)
     pointwise_flat(const __grid_constant__ PointwiseFlatArgs args) {
   using V = ComputeOf<T>;
   constexpr int N = pw::num_inputs<Row>, M = pw::num_outputs<Row>;
-  std::int64_t begin = std::int64_t{blockIdx.x} * (kFlatBlock * U) + threadIdx.x;
-  bool whole = (blockIdx.x + std::int64_t{1}) * (kFlatBlock * U * W) <= args.size;
+  std::int64_t begin = std::int64_t{blockIdx.x} * (kFlatBlock * args.unroll) + threadIdx.x;
+  bool whole =
+      args.unroll == U && (blockIdx.x + std::int64_t{1}) * (kFlatBlock * U * W) <= args.size;
   Pack<T, W> in[U][N];
   if (whole && args.aligned) {  // without a branch between the loads: all of them are in flight
 #pragma unroll
@@ -73,6 +75,7 @@ __global__ void __launch_bounds__(kFlatBlock)
   } else {
 #pragma unroll
     for (int u = 0; u < U; ++u) {
+      if (u >= args.unroll) continue;
       std::int64_t at = (begin + u * kFlatBlock) * W;
 #pragma unroll
       for (int k = 0; k < N; ++k) {
@@ -84,6 +87,7 @@ __global__ void __launch_bounds__(kFlatBlock)
   }
 #pragma unroll
   for (int u = 0; u < U; ++u) {
+    if (u >= args.unroll) continue;
     Pack<T, W> out[M];
 #pragma unroll
     for (int j = 0; j < W; ++j) {
@@ -132,7 +136,7 @@ __global__ void __launch_bounds__(kBlock)
 
 template <class Row, VectorType kType> constexpr void add_flat(PointwiseKernels& kernels) {
   using T = typename StorageOf<kType>::type;
-  constexpr int kUnroll = pw::num_inputs<Row> + pw::num_outputs<Row> <= 4 ? 2 : 1;
+  constexpr int kUnroll = flat_unroll(pw::num_inputs<Row>, pw::num_outputs<Row>);
   kernels.flat[static_cast<int>(kType)] = pointwise_flat<Row, T, flat_width(sizeof(T)), kUnroll>;
 }
 template <class Row, DtypeRule kRule, ComputeType C>
