@@ -21,15 +21,18 @@ double& number_of(const OptimizerAlgorithm& algorithm,
 }
 
 void RowAlgorithm::update(const UpdateCall& call) {
-  RowLaunch launch(name(), rule_);
+  RowLaunch launch(name(), rule_, call.parameters.size());
   auto algorithm = std::static_pointer_cast<RowAlgorithm>(shared_from_this());
   for (const UpdatedParameter& p : call.parameters) {
-    auto numbers = [rule = p.rule, algorithm] {  // asked by replays too
-      return algorithm->numbers(rule->own_hyperparams(), rule->t);
+    auto add_set = [&] {
+      return launch.add_set([rule = p.rule, algorithm] {  // asked by replays too
+        return algorithm->numbers(rule->own_hyperparams(), rule->t);
+      });
     };
     bool own = !p.rule->own_hyperparams().empty();
-    int set = own ? launch.add_set(numbers) : launch.shared_set(p.rule->t, numbers);
+    int set = own ? add_set() : launch.shared_set(p.rule->t, add_set);
     UpdateTarget& target = launch.add(p.array, p.grad, set);
+    target.states.reserve(p.rule->states.size());
     for (const Array& state : p.rule->states) target.states.push_back(state.operand());
     if (p.rule->fp32_param.defined()) {
       target.narrow = p.parameter.array().operand();

@@ -105,8 +105,10 @@ void GradientNoise::operator()(const UpdateCall& call) {
   RowLaunch launch(name(), UpdateRuleId::gradient_noise);
   std::vector<Array> noise;  // held until the launch
   for (const UpdatedParameter& p : call.parameters) {
-    int set = launch.shared_set(p.rule->t, [h = held(*this), rule = p.rule] {
-      return Values{std::sqrt(h->eta / std::pow(1 + static_cast<double>(rule->t), 0.55))};
+    int set = launch.shared_set(p.rule->t, [&] {
+      return launch.add_set([h = held(*this), rule = p.rule] {
+        return Values{std::sqrt(h->eta / std::pow(1 + static_cast<double>(rule->t), 0.55))};
+      });
     });
     noise.push_back(xp::random::normal(0, 1, p.array.shape(), p.array.dtype(), p.array.device()));
     launch.add(p.array, p.grad, set).states.push_back(noise.back().operand());

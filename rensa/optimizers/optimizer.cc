@@ -122,7 +122,9 @@ void bind_recording(const ParameterRef& p, const std::shared_ptr<UpdateRule>& ru
 UpdateCall make_call(Link& model, const std::shared_ptr<OptimizerState>& optimizer) {
   UpdateCall call;
   const std::vector<UpdateState> states = optimizer->algorithm->states();
-  for (const ParameterRef& p : model.params()) {
+  std::vector<ParameterRef> parameters = model.params();
+  call.parameters.reserve(parameters.size());
+  for (ParameterRef& p : parameters) {
     if (!p.is_initialized() || !p.update_enabled() || !p.grad().defined()) continue;
     std::shared_ptr<UpdateRule> rule = rule_of(p, optimizer);
     if (!p.array().is_contiguous()) {
@@ -195,6 +197,17 @@ void apply_loss_scale(UpdateCall& call, const std::shared_ptr<OptimizerState>& o
       call.parameters, [](const UpdatedParameter& p) { return p.rule->fp32_param.defined(); });
   if (optimizer->loss_scale == 1 && !(wide && has_hooks(call, *optimizer))) return;
   unscale(call, [optimizer] { return std::vector<double>{optimizer->loss_scale}; }, {});
+}
+
+void count_updates(const UpdateCall& call) {
+  for (const UpdatedParameter& p : call.parameters) ++p.rule->t;
+  Recorder* recorder = ThreadState::current().recorder;
+  if (!recorder) return;
+  std::vector<std::shared_ptr<UpdateRule>> rules;
+  for (const UpdatedParameter& p : call.parameters) rules.push_back(p.rule);
+  recorder->effect([rules = std::move(rules)] {
+    for (const auto& rule : rules) ++rule->t;
+  });
 }
 
 /// The parameters from the float32 copies that were updated.
@@ -302,11 +315,7 @@ void Optimizer::update() const {
   apply_loss_scale(call, state_);
   call_hooks(call, *state_, OptimizerHook::Timing::pre);
   host_effect([state = state_] { ++state->t; });
-  std::vector<std::shared_ptr<UpdateRule>> rules;
-  for (const UpdatedParameter& p : call.parameters) rules.push_back(p.rule);
-  host_effect([rules = std::move(rules)] {
-    for (const auto& rule : rules) ++rule->t;
-  });
+  count_updates(call);
   state_->algorithm->update(call);
   if (!state_->algorithm->writes_parameters()) round_copies(call);
   call_hooks(call, *state_, OptimizerHook::Timing::post);

@@ -23,13 +23,6 @@ int RowLaunch::add_set(std::function<std::vector<double>()> numbers) {
   return set;
 }
 
-int RowLaunch::shared_set(std::int64_t key, std::function<std::vector<double>()> numbers) {
-  for (const auto& [known, set] : shared_) {
-    if (known == key) return set;
-  }
-  return shared_.emplace_back(key, add_set(std::move(numbers))).second;
-}
-
 UpdateTarget& RowLaunch::add(const Array& parameter, const Array& gradient, int set) {
   auto takes = [&](const UpdateParameters& group) {
     const ArrayView& first = group.targets[0].parameter.view;
@@ -37,7 +30,7 @@ UpdateTarget& RowLaunch::add(const Array& parameter, const Array& gradient, int 
   };
   std::size_t i = 0;
   while (i < groups_.size() && !takes(groups_[i])) ++i;
-  if (i == groups_.size()) groups_.emplace_back(name_, rule_);
+  if (i == groups_.size()) groups_.emplace_back(name_, rule_).targets.reserve(expected_);
   UpdateTarget& target = groups_[i].targets.emplace_back();
   target.parameter = parameter.operand();
   target.gradient = gradient.operand();

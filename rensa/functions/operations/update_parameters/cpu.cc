@@ -1,5 +1,6 @@
 // Optimizers on the CPU: one pass over all parameters, shared out among the threads.
 #include <algorithm>
+#include <memory>
 #include <vector>
 
 #include "rensa/backend/cpu/strided.h"
@@ -55,10 +56,11 @@ class ChunkedArray {
         store_(written && !in_place_ ? kernels().store_of(operand.view.dtype, type) : nullptr) {}
 
   bool in_place() const { return in_place_; }
-  void* read(std::int64_t begin, std::int64_t n, Scratch& scratch) const {
+  /// `scratch` is not looked at where the elements are used in place.
+  void* read(std::int64_t begin, std::int64_t n, Scratch* scratch) const {
     if (in_place_) return data_ + begin * size_;
-    load_(n, data_ + begin * size_, size_, scratch.bytes);
-    return scratch.bytes;
+    load_(n, data_ + begin * size_, size_, scratch->bytes);
+    return scratch->bytes;
   }
   void write(std::int64_t begin, std::int64_t n, const void* values) const {
     if (store_) store_(n, values, data_ + begin * size_, size_);
@@ -75,6 +77,7 @@ class ChunkedArray {
 /// The hyperparameters of a target: those of its set, then its own.
 std::vector<double> numbers_of(const UpdateParameters& op, const UpdateTarget& target) {
   std::vector<double> numbers;
+  numbers.reserve(static_cast<std::size_t>(op.set_size));
   for (int k = 0; k < op.set_size; ++k) {
     numbers.push_back(
         op.hyperparameters[static_cast<std::size_t>(target.set * op.set_size + k)].real);
@@ -96,19 +99,22 @@ void update_block(const UpdateParameters& op, const Block& block) {
       target.narrow.present() ? kernels().store_of(target.narrow.view.dtype, type) : nullptr;
   std::size_t num_states = target.states.size();
   std::vector<ChunkedArray> states;
+  states.reserve(num_states);
   for (const Operand& state : target.states) states.emplace_back(state, type, !to_gradient);
   std::vector<void*> values(num_states);
   bool plain = parameter.in_place() && gradient.in_place() && !narrow;
-  std::vector<Scratch> scratch(plain ? 1 : 2 + num_states);
+  std::unique_ptr<Scratch[]> buffers;
+  if (!plain) buffers = std::make_unique_for_overwrite<Scratch[]>(2 + num_states);
+  auto scratch = [&](std::size_t k) { return buffers ? &buffers[k] : nullptr; };
   std::vector<double> numbers = numbers_of(op, target);
   UpdateKernel kernel = update_kernels(type).rules[static_cast<int>(op.rule)];
   std::int64_t step = plain ? block.end - block.begin : kChunk;
   for (std::int64_t begin = block.begin; begin < block.end; begin += step) {
     std::int64_t n = std::min(step, block.end - begin);
-    void* p = parameter.read(begin, n, scratch[0]);
-    void* g = gradient.read(begin, n, scratch[plain ? 0 : 1]);
+    void* p = parameter.read(begin, n, scratch(0));
+    void* g = gradient.read(begin, n, scratch(1));
     for (std::size_t k = 0; k < num_states; ++k) {
-      values[k] = states[k].read(begin, n, scratch[plain ? 0 : 2 + k]);
+      values[k] = states[k].read(begin, n, scratch(2 + k));
     }
     kernel(n, p, g, values.data(), numbers.data());
     parameter.write(begin, n, p);
@@ -129,7 +135,7 @@ double squares_of(const Operand& operand, std::int64_t begin, std::int64_t end) 
   Scratch scratch;
   for (; begin < end; begin += kChunk) {
     std::int64_t n = std::min(kChunk, end - begin);
-    sum += squares(n, array.read(begin, n, scratch));
+    sum += squares(n, array.read(begin, n, &scratch));
   }
   return sum;
 }
