@@ -54,7 +54,7 @@ std::uint32_t version_of(const Array& array) {
 void prepare_fp32_param(UpdateRule& rule, const Array& parameter) {
   bool narrow = parameter.dtype() == float16 || parameter.dtype() == bfloat16;
   if (!rule.uses_fp32_update() || !narrow) {
-    rule.fp32_param = {};
+    if (rule.fp32_param.defined()) rule.fp32_param = {};
     return;
   }
   std::uint32_t version = version_of(parameter);
@@ -125,7 +125,10 @@ UpdateCall make_call(Link& model, const std::shared_ptr<OptimizerState>& optimiz
   std::vector<ParameterRef> parameters = model.params();
   call.parameters.reserve(parameters.size());
   for (ParameterRef& p : parameters) {
-    if (!p.is_initialized() || !p.update_enabled() || !p.grad().defined()) continue;
+    if (!p.is_initialized() || !p.update_enabled()) continue;
+    Array gradient = p.grad();
+    if (!gradient.defined()) continue;
+    if (!gradient.is_contiguous()) gradient = gradient.ascontiguous();
     std::shared_ptr<UpdateRule> rule = rule_of(p, optimizer);
     if (!p.array().is_contiguous()) {
       throw ValueError(fmt::format("{}: the parameter {} is not C-contiguous", optimizer->name(),
@@ -134,7 +137,8 @@ UpdateCall make_call(Link& model, const std::shared_ptr<OptimizerState>& optimiz
     prepare(*rule, p.array(), states);
     Array updated = rule->fp32_param.defined() ? rule->fp32_param : p.array();
     bind_recording(p, rule);
-    call.parameters.push_back({p, std::move(rule), std::move(updated), p.grad().ascontiguous()});
+    call.parameters.push_back(
+        {std::move(p), std::move(rule), std::move(updated), std::move(gradient)});
   }
   return call;
 }

@@ -74,22 +74,29 @@ class ChunkedArray {
   StoreKernel store_ = nullptr;
 };
 
-/// The hyperparameters of a target: those of its set, then its own.
-std::vector<double> numbers_of(const UpdateParameters& op, const UpdateTarget& target) {
+/// What a thread needs for one block after the other.
+struct BlockLists {
+  std::vector<ChunkedArray> states;
+  std::vector<void*> values;  // of the states
   std::vector<double> numbers;
-  numbers.reserve(static_cast<std::size_t>(op.set_size));
+  std::unique_ptr<Scratch[]> scratch;
+  std::size_t num_scratch = 0;
+};
+
+/// The hyperparameters of a target: those of its set, then its own.
+void set_numbers(std::vector<double>& numbers, const UpdateParameters& op,
+                 const UpdateTarget& target) {
+  numbers.clear();
   for (int k = 0; k < op.set_size; ++k) {
     numbers.push_back(
         op.hyperparameters[static_cast<std::size_t>(target.set * op.set_size + k)].real);
   }
-  if (target.numbers.present()) {
-    const auto* own = reinterpret_cast<const double*>(target.numbers.view.data);
-    numbers.insert(numbers.end(), own, own + target.numbers.view.size());
-  }
-  return numbers;
+  if (!target.numbers.present()) return;
+  const auto* own = reinterpret_cast<const double*>(target.numbers.view.data);
+  numbers.insert(numbers.end(), own, own + target.numbers.view.size());
 }
 
-void update_block(const UpdateParameters& op, const Block& block) {
+void update_block(const UpdateParameters& op, const Block& block, BlockLists& lists) {
   const UpdateTarget& target = op.targets[block.index];
   ComputeType type = compute_type(target.parameter.view.dtype);
   bool to_gradient = row_of(op.rule).changes == UpdateChanges::gradient;
@@ -98,15 +105,18 @@ void update_block(const UpdateParameters& op, const Block& block) {
   StoreKernel narrow =
       target.narrow.present() ? kernels().store_of(target.narrow.view.dtype, type) : nullptr;
   std::size_t num_states = target.states.size();
-  std::vector<ChunkedArray> states;
-  states.reserve(num_states);
+  std::vector<ChunkedArray>& states = lists.states;
+  states.clear();
   for (const Operand& state : target.states) states.emplace_back(state, type, !to_gradient);
-  std::vector<void*> values(num_states);
+  std::vector<void*>& values = lists.values;
+  values.resize(num_states);
   bool plain = parameter.in_place() && gradient.in_place() && !narrow;
-  std::unique_ptr<Scratch[]> buffers;
-  if (!plain) buffers = std::make_unique_for_overwrite<Scratch[]>(2 + num_states);
-  auto scratch = [&](std::size_t k) { return buffers ? &buffers[k] : nullptr; };
-  std::vector<double> numbers = numbers_of(op, target);
+  if (!plain && lists.num_scratch < 2 + num_states) {
+    lists.num_scratch = 2 + num_states;
+    lists.scratch = std::make_unique_for_overwrite<Scratch[]>(lists.num_scratch);
+  }
+  auto scratch = [&](std::size_t k) { return plain ? nullptr : &lists.scratch[k]; };
+  set_numbers(lists.numbers, op, target);
   UpdateKernel kernel = update_kernels(type).rules[static_cast<int>(op.rule)];
   std::int64_t step = plain ? block.end - block.begin : kChunk;
   for (std::int64_t begin = block.begin; begin < block.end; begin += step) {
@@ -116,7 +126,7 @@ void update_block(const UpdateParameters& op, const Block& block) {
     for (std::size_t k = 0; k < num_states; ++k) {
       values[k] = states[k].read(begin, n, scratch(2 + k));
     }
-    kernel(n, p, g, values.data(), numbers.data());
+    kernel(n, p, g, values.data(), lists.numbers.data());
     parameter.write(begin, n, p);
     gradient.write(begin, n, g);
     for (std::size_t k = 0; k < num_states; ++k) states[k].write(begin, n, values[k]);
@@ -168,7 +178,10 @@ void UpdateParameters::run_cpu() {
   host::Blocks blocks;
   for (const UpdateTarget& target : targets) blocks.add(target.parameter.view.size());
   parallel_for(blocks.count(), host::kGrain, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t block = begin; block < end; ++block) host::update_block(*this, blocks[block]);
+    host::BlockLists lists;
+    for (std::int64_t block = begin; block < end; ++block) {
+      host::update_block(*this, blocks[block], lists);
+    }
   });
 }
 
