@@ -131,7 +131,8 @@ template <class V> RENSA_FN V heaviside(V a, V at_zero) {
 }
 /// NaN gives b, the infinities c and -c.
 template <class V> RENSA_FN V finite_or(V a, V b, V c) {
-  V number = a == infinity<V>() ? c : a == -infinity<V>() ? -c : a;
+  V end = a < V(0) ? -c : c;
+  V number = abs(a) == infinity<V>() ? end : a;
   return a == a ? number : b;
 }
 

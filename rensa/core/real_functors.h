@@ -105,6 +105,13 @@ template <class V> RENSA_FN V minimum(V a, V b) {
   V less = a < b ? a : b;
   return !(a == a) ? a : less;
 }
+/// minimum(maximum(a, b), c), in steps that each compile to one selection.
+template <class V> RENSA_FN V clip(V a, V b, V c) {
+  V least = b < a ? a : b;
+  V both = least < c ? least : c;
+  V known = b == b ? both : b;
+  return a == a ? known : a;
+}
 template <class V> RENSA_FN V fmax(V a, V b) { return ((b < a) | !(b == b)) ? a : b; }
 template <class V> RENSA_FN V fmin(V a, V b) { return ((a < b) | !(b == b)) ? a : b; }
 

@@ -270,6 +270,11 @@ void parallel_for(std::int64_t n, std::int64_t grain, RangeFunction f) {
   Pool::get().run(job);
 }
 
+std::int64_t long_pieces(std::int64_t n, std::int64_t grain) {
+  constexpr std::int64_t kPerThread = 4;
+  return grain * std::max<std::int64_t>(1, n / (grain * kPerThread * get_num_threads()));
+}
+
 int get_num_threads() { return Pool::get().num_threads(); }
 
 void set_num_threads(int n) {

@@ -27,6 +27,11 @@ class RangeFunction {
 /// call from several threads at once.
 void parallel_for(std::int64_t n, std::int64_t grain, RangeFunction f);
 
+/// For work that streams through memory: as few pieces of [0, n) as still share it out evenly, each
+/// of a multiple of `grain`. Where many short ones lie in turns on several threads, each of them is
+/// a new place to the processors' prefetching.
+std::int64_t long_pieces(std::int64_t n, std::int64_t grain);
+
 /// Threads that parallel_for uses, the caller's included: RENSA_NUM_THREADS, else the cores that
 /// the process may run on.
 int get_num_threads();

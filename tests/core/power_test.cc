@@ -144,7 +144,7 @@ TEST(Power, EveryInstructionSetComesToTheSameBits) {
     for (const Pairs* pairs : {&normal, &mixed, &special}) {
       const void* in[2] = {pairs->base.data(), pairs->exponent.data()};
       std::vector<float> out(pairs->base.size());
-      kernel(static_cast<std::int64_t>(out.size()), in, out.data());
+      kernel(static_cast<std::int64_t>(out.size()), in, out.data(), 0);
       for (std::size_t i = 0; i < out.size(); ++i) {
         float a = pairs->base[i], b = pairs->exponent[i], expected = m::power::pow(a, b);
         if (std::isnan(expected) && std::isnan(out[i])) continue;

@@ -40,6 +40,18 @@ TEST(ParallelFor, CutsAtMultiplesOfTheGrain) {
   }
 }
 
+TEST(ParallelFor, LongPiecesAreSharedOutAndMultiplesOfTheGrain) {
+  for (std::int64_t n : {1, 100, 4096, 1'000'000}) {
+    for (std::int64_t grain : {1, 7, 1024}) {
+      std::int64_t piece = long_pieces(n, grain);
+      EXPECT_EQ(piece % grain, 0);
+      EXPECT_GE(piece, grain);
+      EXPECT_TRUE(piece == grain || n / piece >= 4 * get_num_threads()) << n << " by " << grain;
+    }
+  }
+  EXPECT_GT(long_pieces(1'000'000'000, 1024), 1024);
+}
+
 TEST(ParallelFor, RunsOnSeveralThreadsAtOnce) {
   NumThreads scope(3);
   std::atomic<int> arrived{0};

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "rensa/backend/cpu/kernels.h"
 #include "rensa/backend/cpu/strided.h"
 #include "rensa/core/thread_pool.h"
 
@@ -24,7 +25,7 @@ constexpr std::int64_t kNarrow = 8;  // columns
 
 void copy_bytes(const char* in, char* out, std::int64_t nbytes) {
   if (in == out) return;
-  parallel_for(nbytes, kCopyGrain, [=](std::int64_t begin, std::int64_t end) {
+  parallel_for(nbytes, long_pieces(nbytes, kCopyGrain), [=](std::int64_t begin, std::int64_t end) {
     copy_run(out + begin, in + begin, end - begin);
   });
 }
@@ -51,7 +52,7 @@ void copy_row(std::int64_t n, const char* in, std::int64_t in_stride, char* out,
     if (in_stride == kSize) {
       return copy_run(out, in, n * kSize);
     }
-    if (in_stride == 0) return copy_stepped<T, 0>(n, in, out);
+    if (in_stride == 0) return kernels().fill(n, in, kSize, out);
     if (in_stride == -kSize) return copy_stepped<T, -1>(n, in, out);
     if (in_stride == 2 * kSize) return copy_stepped<T, 2>(n, in, out);
   }

@@ -28,7 +28,7 @@ std::int64_t grain_of(Ufunc ufunc) {
 }
 
 struct Walk {
-  ElementwiseKernel kernel;
+  ElementwiseKernel kernel;  // null where values are stored as they are read
   int num_inputs;
   const Reader* in;
   const Writer* out;
@@ -38,18 +38,29 @@ struct Walk {
   void run(std::int64_t begin, std::int64_t end) const {
     Scratch scratch[4];
     const void* values[3];
-    for (int k = 0; k < num_inputs; ++k) {  // a constant is written out once for all chunks
-      if (in[k].is_constant()) values[k] = in[k].read(0, std::min(chunk, end - begin), scratch[k]);
+    unsigned repeated = 0;  // inputs of which all elements that are read at a time are one
+    for (int k = 0; k < num_inputs; ++k) {
+      if (in[k].is_constant()) {
+        values[k] = in[k].read(0, std::min(kRepeats, end - begin), scratch[k]);
+      }
+      bool along_rows = kernel && row >= kLongRow && in[k].repeats_along_rows();
+      if (in[k].is_constant() || along_rows) repeated |= 1u << k;
     }
     while (begin < end) {
       std::int64_t n = std::min(chunk, end - begin);
       if (row >= kLongRow) n = std::min(n, row - begin % row);
       for (int k = 0; k < num_inputs; ++k) {
-        if (!in[k].is_constant()) values[k] = in[k].read(begin, n, scratch[k]);
+        if (in[k].is_constant()) continue;
+        std::int64_t wanted = (repeated >> k & 1) != 0 ? std::min(kRepeats, n) : n;
+        values[k] = in[k].read(begin, wanted, scratch[k]);
       }
-      void* target = out->target(begin, n, scratch[3]);
-      kernel(n, values, target);
-      out->write(begin, n, target);
+      const void* result = values[0];
+      if (kernel) {
+        void* target = out->target(begin, n, scratch[3]);
+        kernel(n, values, target, repeated);
+        result = target;
+      }
+      out->write(begin, n, result);
       begin += n;
     }
   }
@@ -111,7 +122,7 @@ struct StoredWalk {
     for (; begin < end; begin += chunk) {
       const void* values[3];
       for (int k = 0; k < num_inputs; ++k) values[k] = is_filled[k] ? in[k] : in[k] + begin * size;
-      kernel(std::min(chunk, end - begin), values, out + begin * size);
+      kernel(std::min(chunk, end - begin), values, out + begin * size, 0);
     }
   }
 };
@@ -154,7 +165,7 @@ void run_elementwise(Ufunc ufunc, Dtype compute, const Input* inputs, int num_in
 
   StoredWalk stored;
   if (stored.prepare(ufunc, compute, out, in, num_inputs)) {
-    return parallel_for(out.size(), grain_of(ufunc) * 8 / stored.size,
+    return parallel_for(out.size(), long_pieces(out.size(), grain_of(ufunc) * 8 / stored.size),
                         [&](std::int64_t begin, std::int64_t end) { stored.run(begin, end); });
   }
 
@@ -165,16 +176,18 @@ void run_elementwise(Ufunc ufunc, Dtype compute, const Input* inputs, int num_in
   };
   Reader readers[3] = {reader_of(0), reader_of(1), reader_of(2)};
   Writer writer(out, type);
-  bool direct = writer.is_direct();
-  for (int k = 0; k < num_inputs; ++k) direct &= readers[k].is_direct();
+  // Values that go from one dtype to another are only read and written, unless they are written as
+  // they lie in memory: then a kernel puts them there. (It also repeats what is one number.)
+  bool is_conversion =
+      ufunc == Ufunc::copy && out.dtype != value_dtype(type) && !readers[0].is_constant();
+  // Where nothing goes through a buffer there is no need of pieces.
+  bool direct = is_conversion || writer.is_direct();
+  for (int k = 0; k < num_inputs; ++k) direct &= readers[k].is_direct() || readers[k].is_constant();
   std::int64_t n = out.size();
-  Walk walk = {kernels().of(ufunc, type),
-               num_inputs,
-               readers,
-               &writer,
-               out.ndim() > 0 ? out.shape[out.ndim() - 1] : 1,
-               direct ? n : kChunk};
-  parallel_for(n, grain_of(ufunc),
+  Walk walk = {
+      is_conversion ? nullptr : kernels().of(ufunc, type), num_inputs,         readers, &writer,
+      out.ndim() > 0 ? out.shape[out.ndim() - 1] : 1,      direct ? n : kChunk};
+  parallel_for(n, long_pieces(n, grain_of(ufunc)),
                [&walk](std::int64_t begin, std::int64_t end) { walk.run(begin, end); });
 }
 

@@ -18,6 +18,7 @@
 #include "rensa/backend/cpu/kernels.h"
 
 #if defined(__x86_64__)
+#include <immintrin.h>
 #define RENSA_X86 1
 #endif
 

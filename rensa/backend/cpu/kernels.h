@@ -16,10 +16,15 @@ namespace rensa::host {
 inline constexpr int kNumComputeTypes = 6;
 inline constexpr int kNumReductions = static_cast<int>(Reduction::count_);
 
-/// out[i] = op(in[0][i], in[1][i], ...); out may be an input.
-using ElementwiseKernel = void (*)(std::int64_t n, const void* const* in, void* out);
+/// out[i] = op(in[0][i], in[1][i], ...); out may be an input. Of an input whose bit in `repeated`
+/// is set there are kRepeats values (or n, if that is less), all equal, which stand for n.
+using ElementwiseKernel = void (*)(std::int64_t n, const void* const* in, void* out,
+                                   unsigned repeated);
+inline constexpr std::int64_t kRepeats = 256;
 /// dst[i] = convert(src at i * stride bytes)
 using LoadKernel = void (*)(std::int64_t n, const char* src, std::int64_t stride, void* dst);
+/// out[i] = the element of `size` bytes (1, 2, 4, 8 or 16) that `value` points to
+using FillKernel = void (*)(std::int64_t n, const void* value, std::int64_t size, void* out);
 /// dst at i * stride bytes = convert(src[i])
 using StoreKernel = void (*)(std::int64_t n, const void* src, char* dst, std::int64_t stride);
 
@@ -60,6 +65,7 @@ struct KernelTable {
   ElementwiseKernel on_bool[kNumUfuncs], on_int32[kNumUfuncs];
   LoadKernel load[kNumDtypes][kNumComputeTypes];
   StoreKernel store[kNumDtypes][kNumComputeTypes];
+  FillKernel fill;
   ReduceKernels reduce[kNumReductions][kNumComputeTypes];
   // The same of bools as they are stored, a byte each; null where that is nothing special.
   TruthKernel truths[kNumReductions];

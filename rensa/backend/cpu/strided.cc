@@ -17,8 +17,12 @@ void for_each_run(const ArrayView& view, std::int64_t inner, std::int64_t inner_
   std::int64_t at = begin % inner, rest = begin / inner;
   char* row = view.data;
   for (int i = view.ndim() - 2; i >= 0; --i) {
-    index[i] = rest % view.shape[i];
-    rest /= view.shape[i];
+    if (i > 0) {
+      index[i] = rest % view.shape[i];
+      rest /= view.shape[i];
+    } else {
+      index[i] = rest;
+    }
     row += index[i] * view.strides[i];
   }
   while (n > 0) {
@@ -32,14 +36,6 @@ void for_each_run(const ArrayView& view, std::int64_t inner, std::int64_t inner_
       row -= view.shape[i] * view.strides[i];
       index[i] = 0;
     }
-  }
-}
-
-// values[i] = values[0], in blocks that double.
-void repeat_first(char* values, std::int64_t n, std::int64_t size) {
-  for (std::int64_t done = 1; done < n; done *= 2) {
-    std::memcpy(values + done * size, values,
-                static_cast<std::size_t>(std::min(done, n - done) * size));
   }
 }
 
@@ -95,7 +91,7 @@ Reader::Reader(const ArrayView& view, ComputeType type, bool truth)
 void Reader::load_run(std::int64_t n, const char* source, std::int64_t stride, char* values) const {
   if (stride == 0 && n > 1) {  // one element, which is converted once
     load_run(1, source, stride, values);
-    return repeat_first(values, n, value_size_);
+    return kernels().fill(n - 1, values, value_size_, values + value_size_);
   }
   if (!truth_) return load_(n, source, stride, values);
   // Through the element's own value type, then bool, then the value type that is asked for.

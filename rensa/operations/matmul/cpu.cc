@@ -118,8 +118,8 @@ void finish(const ArrayView& c, const ArrayView* bias, bool relu) {
   parallel_for(rows, grain, [&](std::int64_t begin, std::int64_t end) {
     for (char* row = c.data + begin * row_bytes; begin < end; ++begin, row += row_bytes) {
       const void* inputs[] = {row, bias ? bias->data : nullptr};
-      if (bias) add(columns, inputs, row);
-      if (relu) rectify(columns, inputs, row);
+      if (bias) add(columns, inputs, row, 0);
+      if (relu) rectify(columns, inputs, row, 0);
     }
   });
 }

@@ -40,9 +40,9 @@ template <class V> void fill_normal(const Random& op) {
                      angle[i] = kTwoPi * uniform_value<V>(words, 2 * i + 1);
                    }
                    const void *r[] = {radius}, *a[] = {angle};
-                   k.of(Ufunc::log, kType)(pairs, r, radius);
-                   k.of(Ufunc::cos, kType)(pairs, a, cosine);
-                   k.of(Ufunc::sin, kType)(pairs, a, angle);
+                   k.of(Ufunc::log, kType)(pairs, r, radius, 0);
+                   k.of(Ufunc::cos, kType)(pairs, a, cosine, 0);
+                   k.of(Ufunc::sin, kType)(pairs, a, angle, 0);
                    for (std::int64_t i = 0; i < pairs; ++i) {
                      V length = std::sqrt(V(-2) * radius[i]);
                      values[2 * i] = loc + scale * (length * cosine[i]);
@@ -61,19 +61,19 @@ template <class V> void invert(Random::Kind kind, std::int64_t n, V* u) {
   switch (kind) {
     case Random::Kind::exponential:
     case Random::Kind::gumbel:
-      log(n, in, u);
+      log(n, in, u, 0);
       for (std::int64_t i = 0; i < n; ++i) u[i] = -u[i];
       if (kind == Random::Kind::exponential) return;
-      log(n, in, u);
+      log(n, in, u, 0);
       for (std::int64_t i = 0; i < n; ++i) u[i] = -u[i];
       return;
     case Random::Kind::logistic:
       for (std::int64_t i = 0; i < n; ++i) u[i] = u[i] / (V(1) - u[i]);
-      return log(n, in, u);
+      return log(n, in, u, 0);
     case Random::Kind::laplace: {
       const void* size[] = {other};
       for (std::int64_t i = 0; i < n; ++i) other[i] = V(2) * std::min(u[i], V(1) - u[i]);
-      log(n, size, other);
+      log(n, size, other, 0);
       for (std::int64_t i = 0; i < n; ++i) u[i] = u[i] < V(0.5) ? other[i] : -other[i];
       return;
     }
@@ -82,8 +82,8 @@ template <class V> void invert(Random::Kind kind, std::int64_t n, V* u) {
       for (std::int64_t i = 0; i < n; ++i) {
         other[i] = V(3.141592653589793238) * std::min(u[i], V(1) - u[i]);
       }
-      kernels().of(Ufunc::sin, kType)(n, angle, sine);
-      kernels().of(Ufunc::cos, kType)(n, angle, other);
+      kernels().of(Ufunc::sin, kType)(n, angle, sine, 0);
+      kernels().of(Ufunc::cos, kType)(n, angle, other, 0);
       for (std::int64_t i = 0; i < n; ++i) {
         V size = other[i] / sine[i];
         u[i] = u[i] < V(0.5) ? -size : size;

@@ -27,7 +27,7 @@ void softmax_row(const Softmax& op, const char* in, char* out, std::vector<V>& v
   k.of(Reduction::max, kType).leaf(n, values.data(), &greatest);
   for (V& value : values) value -= greatest;
   const void* input[] = {values.data()};
-  k.of(Ufunc::exp, kType)(n, input, powers.data());
+  k.of(Ufunc::exp, kType)(n, input, powers.data(), 0);
   k.of(Reduction::sum, kType).leaf(n, powers.data(), &sum);
   if (op.log) {
     V log_sum = std::log(sum);

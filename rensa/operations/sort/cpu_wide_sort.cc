@@ -24,6 +24,12 @@ namespace rensa::host::avx512 {
 
 namespace {
 
+// The order of four lanes in which each stands where its number differs by `bits`, as shuffles take
+// it.
+constexpr int lanes_of_four(unsigned bits) {
+  return static_cast<int>((0 ^ bits) | (1 ^ bits) << 2 | (2 ^ bits) << 4 | (3 ^ bits) << 6);
+}
+
 struct Keys32 {
   using Key = unsigned;
   static constexpr int kLanes = 16;
@@ -44,11 +50,17 @@ struct Keys32 {
   static __m512i max_in(__m512i least, unsigned lanes, __m512i v, __m512i w) {
     return _mm512_mask_max_epu32(least, static_cast<__mmask16>(lanes), v, w);
   }
-  static __m512i permute(__m512i lanes, __m512i v) {
-    return _mm512_maskz_permutexvar_epi32(kEach, lanes, v);
-  }
-  static __m512i numbers() {
-    return _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  // Each lane gets the one whose number differs by the bits of kBits. Within four lanes, and of
+  // four lanes as one, that is a shorter instruction.
+  template <unsigned kBits> static __m512i across(__m512i v) {
+    if constexpr (kBits < 4) {
+      return _mm512_maskz_shuffle_epi32(kEach, v, static_cast<_MM_PERM_ENUM>(lanes_of_four(kBits)));
+    } else if constexpr (kBits % 4 == 0) {
+      return _mm512_maskz_shuffle_i32x4(kEach, v, v, lanes_of_four(kBits / 4));
+    } else {
+      __m512i numbers = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+      return _mm512_maskz_permutexvar_epi32(kEach, _mm512_xor_si512(numbers, all(kBits)), v);
+    }
   }
   static __m512i load_some(const Key* from, unsigned lanes) {
     return _mm512_mask_loadu_epi32(_mm512_set1_epi32(-1), static_cast<__mmask16>(lanes), from);
@@ -73,10 +85,16 @@ struct Keys64 {
   static __m512i max_in(__m512i least, unsigned lanes, __m512i v, __m512i w) {
     return _mm512_mask_max_epu64(least, static_cast<__mmask8>(lanes), v, w);
   }
-  static __m512i permute(__m512i lanes, __m512i v) {
-    return _mm512_maskz_permutexvar_epi64(kEach, lanes, v);
+  template <unsigned kBits> static __m512i across(__m512i v) {
+    if constexpr (kBits == 1) {
+      return _mm512_maskz_shuffle_epi32(0xffff, v, _MM_PERM_BADC);
+    } else if constexpr (kBits % 2 == 0) {
+      return _mm512_maskz_shuffle_i64x2(kEach, v, v, lanes_of_four(kBits / 2));
+    } else {
+      __m512i numbers = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7);
+      return _mm512_maskz_permutexvar_epi64(kEach, _mm512_xor_si512(numbers, all(kBits)), v);
+    }
   }
-  static __m512i numbers() { return _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7); }
   static __m512i load_some(const Key* from, unsigned lanes) {
     return _mm512_mask_loadu_epi64(_mm512_set1_epi64(-1), static_cast<__mmask8>(lanes), from);
   }
@@ -85,7 +103,7 @@ struct Keys64 {
 template <class K> class WideSort {
  public:
   using Key = typename K::Key;
-  static constexpr int kLanes = K::kLanes, kVectors = 4, kFew = kVectors * kLanes;
+  static constexpr int kLanes = K::kLanes, kVectors = 32, kFew = kVectors * kLanes;
 
   static void sort(Key* keys, std::int64_t n, int depth) {
     while (n > kFew) {
@@ -143,7 +161,7 @@ template <class K> class WideSort {
         upper |= (lane ^ kApart) < lane ? 1u << lane : 0;
       return upper;
     }();
-    __m512i partner = K::permute(_mm512_xor_si512(K::numbers(), K::all(Key(kApart))), v);
+    __m512i partner = K::template across<kApart>(v);
     return K::max_in(K::min(v, partner), kUpper, v, partner);
   }
   // Exchanges kApart, kApart / 2, ..., 1 apart: sorts runs of 2 kApart that rise and then fall.
@@ -160,14 +178,17 @@ template <class K> class WideSort {
   template <int kCount> static void merge(__m512i* v) {
     constexpr int kHalf = kCount / 2;
     __m512i upper[kHalf];
+#pragma GCC unroll 32
     for (int k = 0; k < kHalf; ++k) {
-      __m512i turned =
-          K::permute(_mm512_xor_si512(K::numbers(), K::all(Key(kLanes - 1))), v[kCount - 1 - k]);
+      __m512i turned = K::template across<kLanes - 1>(v[kCount - 1 - k]);
       upper[k] = K::max(v[k], turned);
       v[k] = K::min(v[k], turned);
     }
+#pragma GCC unroll 32
     for (int k = 0; k < kHalf; ++k) v[kHalf + k] = upper[k];
+#pragma GCC unroll 32
     for (int apart = kHalf / 2; apart > 0; apart /= 2) {
+#pragma GCC unroll 32
       for (int k = 0; k < kCount; ++k) {
         if (k & apart) continue;
         __m512i least = K::min(v[k], v[k + apart]);
@@ -175,6 +196,7 @@ template <class K> class WideSort {
         v[k] = least;
       }
     }
+#pragma GCC unroll 32
     for (int k = 0; k < kCount; ++k) v[k] = smooth<kLanes / 2>(v[k]);
   }
 
@@ -190,25 +212,30 @@ template <class K> class WideSort {
   template <int kCount> static void sort_into(const Key* keys, Key* out, std::int64_t n) {
     __m512i v[kCount];
     unsigned lanes[kCount];
+#pragma GCC unroll 32
     for (int k = 0; k < kCount; ++k) {
       std::int64_t left = std::clamp<std::int64_t>(n - k * kLanes, 0, kLanes);
       lanes[k] = (1u << left) - 1;
       v[k] = K::load_some(keys + k * kLanes, lanes[k]);
     }
     sort_vectors<kCount>(v);
+#pragma GCC unroll 32
     for (int k = 0; k < kCount; ++k) K::store_some(out + k * kLanes, lanes[k], v[k]);
   }
   // out = n <= kFew keys, sorted.
   static void sort_few(const Key* keys, Key* out, std::int64_t n) {
     if (n <= kLanes) sort_into<1>(keys, out, n);
     else if (n <= 2 * kLanes) sort_into<2>(keys, out, n);
-    else sort_into<4>(keys, out, n);
+    else if (n <= 4 * kLanes) sort_into<4>(keys, out, n);
+    else if (n <= 8 * kLanes) sort_into<8>(keys, out, n);
+    else if (n <= 16 * kLanes) sort_into<16>(keys, out, n);
+    else sort_into<32>(keys, out, n);
   }
 
   // The middle one of a sample.
   static Key choose(const Key* keys, std::int64_t n) {
     Key sample[kFew];
-    std::int64_t count = n > 64 * kFew ? kFew : kLanes, step = n / count;
+    std::int64_t count = n > 8 * kFew ? 4 * kLanes : kLanes, step = n / count;
     for (std::int64_t i = 0; i < count; ++i) sample[i] = keys[i * step + step / 2];
     sort_few(sample, sample, count);
     return sample[count / 2];
@@ -226,8 +253,7 @@ template <class K> class WideSort {
   }
 
   static std::int64_t partition(Key* keys, std::int64_t n, Key pivot) {
-    if (n >= 16 * kFew) return partition_by<8>(keys, n, pivot);
-    return n >= 4 * kFew ? partition_by<4>(keys, n, pivot) : partition_by<2>(keys, n, pivot);
+    return n >= 4 * kFew ? partition_by<8>(keys, n, pivot) : partition_by<4>(keys, n, pivot);
   }
 
   // Keys below the pivot to the front, kBlock vectors at a time; returns their count. There are two

@@ -4,11 +4,17 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
+#include <random>
+#include <string>
+#include <vector>
 
 #include "rensa/backend/cpu/kernels.h"
 #include "rensa/backend/cpu/strided.h"
+#include "rensa/core/functors.h"
 #include "rensa/device/operations.h"
 #include "tests/backend/cpu/test_array.h"
 
@@ -220,8 +226,8 @@ TEST(CpuKernels, InstructionSetsAgree) {
         ++compared;
         const void* in[] = {inputs[0].data(), inputs[1].data(), inputs[2].data()};
         std::vector<V> a(kCount), b(kCount);
-        kernel(kCount, in, a.data());
-        reference(kCount, in, b.data());
+        kernel(kCount, in, a.data(), 0);
+        reference(kCount, in, b.data(), 0);
         for (std::size_t i = 0; i < kCount; ++i) {
           bool both_nan = a[i] != a[i] && b[i] != b[i];
           V distance = a[i] < b[i] ? b[i] - a[i] : a[i] - b[i];
@@ -235,6 +241,83 @@ TEST(CpuKernels, InstructionSetsAgree) {
     compare.operator()<double>(ComputeType::f64, 2e-15);
     compare.operator()<long long>(ComputeType::i64, 0);
     EXPECT_GT(compared, 150);
+  }
+}
+
+// An input that is one number for all elements, given once, gives the bits of all of them written
+// out.
+TEST(CpuKernels, RepeatedInputsAreThoseWrittenOut) {
+  using host::InstructionSet;
+  for (InstructionSet set :
+       {InstructionSet::baseline, InstructionSet::avx2, InstructionSet::avx512}) {
+    if (set > host::best_instruction_set()) continue;
+    host::KernelTable table = host::make_kernel_table(set);
+    auto compare = [&]<class V>(ComputeType type) {
+      for (std::int64_t n : {1, 31, 64, 255, 256, 257, 700}) {
+        auto count = static_cast<std::size_t>(n);
+        std::mt19937 random(static_cast<unsigned>(n));
+        for (int u = 0; u < kNumUfuncs; ++u) {
+          auto kernel = table.of(static_cast<Ufunc>(u), type);
+          if (!kernel) continue;
+          int inputs = ufunc_info(static_cast<Ufunc>(u)).inputs;
+          for (unsigned repeated = 1; repeated < 1u << inputs; ++repeated) {
+            std::vector<V> values[3], once[3];
+            const void *written[3], *given[3];
+            for (unsigned k = 0; k < 3; ++k) {
+              for (std::size_t i = 0; i < count; ++i) {
+                bool again = i > 0 && (repeated >> k & 1) != 0;
+                double drawn = static_cast<double>(random() % 2000) / 500 + 0.1;
+                values[k].push_back(again ? values[k][0] : static_cast<V>(drawn));
+              }
+              auto kept = static_cast<std::ptrdiff_t>(
+                  (repeated >> k & 1) != 0 ? std::min(n, host::kRepeats) : n);
+              once[k].assign(values[k].begin(), values[k].begin() + kept);
+              written[k] = values[k].data(), given[k] = once[k].data();
+            }
+            std::vector<V> want(count), got(count);
+            kernel(n, written, want.data(), 0);
+            kernel(n, given, got.data(), repeated);
+            ASSERT_EQ(std::memcmp(want.data(), got.data(), count * sizeof(V)), 0)
+                << ufunc_info(static_cast<Ufunc>(u)).name << " of " << n << ", " << repeated;
+          }
+        }
+      }
+    };
+    compare.operator()<float>(ComputeType::f32);
+    compare.operator()<double>(ComputeType::f64);
+    compare.operator()<long long>(ComputeType::i64);
+    compare.operator()<complex_t<float>>(ComputeType::c64);
+  }
+}
+
+TEST(CpuKernels, HalvesOfEveryInstructionSetAreTheSame) {
+  std::vector<float> x;
+  for (unsigned high = 0; high < 1u << 16; ++high) {  // NaN of every kind, ties, subnormals, ends
+    for (unsigned low : {0u, 0x0fffu, 0x1000u, 0x1001u, 0x3000u}) {
+      x.push_back(detail::bit_cast<float>(high << 16 | low));
+    }
+  }
+  x.resize(x.size() - 3);
+  auto n = static_cast<std::int64_t>(x.size());
+  for (int set = 0; set <= static_cast<int>(host::best_instruction_set()); ++set) {
+    host::KernelTable table = host::make_kernel_table(static_cast<host::InstructionSet>(set));
+    std::vector<unsigned short> got(x.size());
+    table.store_of(float16, ComputeType::f32)(n, x.data(), reinterpret_cast<char*>(got.data()), 2);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      ASSERT_EQ(got[i], half_t(x[i]).bits) << x[i] << " by instruction set " << set;
+    }
+  }
+}
+
+TEST(CpuKernels, FillsElementsOfEverySize) {
+  for (int set = 0; set <= static_cast<int>(host::best_instruction_set()); ++set) {
+    host::KernelTable table = host::make_kernel_table(static_cast<host::InstructionSet>(set));
+    for (std::size_t size : {1u, 2u, 4u, 8u, 16u}) {
+      std::string element("0123456789abcdef", size), want, got(1 + 77 * size + 1, '-');
+      for (int i = 0; i < 77; ++i) want += element;
+      table.fill(77, element.data(), static_cast<std::int64_t>(size), got.data() + 1);
+      EXPECT_EQ(got, "-" + want + "-");
+    }
   }
 }
 

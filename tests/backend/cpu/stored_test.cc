@@ -112,7 +112,7 @@ TEST(CpuStored, QuotientsOfFloatsAreLibms) {
     host::KernelTable table = host::make_kernel_table(set);
     const void* in[] = {a.data(), b.data()};
     auto check = [&](Ufunc ufunc, auto formula) {
-      table.of(ufunc, ComputeType::f32)(kCount, in, got.data());
+      table.of(ufunc, ComputeType::f32)(kCount, in, got.data(), 0);
       for (std::size_t i = 0; i < kCount; ++i) {
         float want = formula(a[i], b[i]);
         bool same = std::memcmp(&want, &got[i], sizeof(want)) == 0;

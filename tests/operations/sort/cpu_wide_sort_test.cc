@@ -13,7 +13,9 @@ namespace {
 template <class Key> void check_sorts() {
   std::mt19937_64 random(3);
   for (int round = 0; round < 600; ++round) {
-    auto n = static_cast<std::int64_t>(random() % (round % 50 == 0 ? 100000 : 600));
+    auto n = static_cast<std::int64_t>(random() % (round % 50 == 0  ? 100000
+                                                   : round % 4 == 0 ? 5000
+                                                                    : 600));
     Key span = round % 5 == 0 ? 1 : round % 5 == 1 ? 5 : round % 5 == 2 ? 300 : Key(~Key(0));
     std::vector<Key> keys(static_cast<std::size_t>(n));
     for (Key& key : keys) {
