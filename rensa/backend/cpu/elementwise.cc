@@ -38,21 +38,17 @@ struct Walk {
   void run(std::int64_t begin, std::int64_t end) const {
     Scratch scratch[4];
     const void* values[3];
-    unsigned repeated = 0;  // inputs of which all elements that are read at a time are one
+    unsigned repeated = 0;
     for (int k = 0; k < num_inputs; ++k) {
-      if (in[k].is_constant()) {
-        values[k] = in[k].read(0, std::min(kRepeats, end - begin), scratch[k]);
-      }
-      bool along_rows = kernel && row >= kLongRow && in[k].repeats_along_rows();
-      if (in[k].is_constant() || along_rows) repeated |= 1u << k;
+      if (!in[k].is_constant()) continue;
+      values[k] = in[k].read(0, std::min(kRepeats, end - begin), scratch[k]);
+      repeated |= 1u << k;
     }
     while (begin < end) {
       std::int64_t n = std::min(chunk, end - begin);
       if (row >= kLongRow) n = std::min(n, row - begin % row);
       for (int k = 0; k < num_inputs; ++k) {
-        if (in[k].is_constant()) continue;
-        std::int64_t wanted = (repeated >> k & 1) != 0 ? std::min(kRepeats, n) : n;
-        values[k] = in[k].read(begin, wanted, scratch[k]);
+        if (!in[k].is_constant()) values[k] = in[k].read(begin, n, scratch[k]);
       }
       const void* result = values[0];
       if (kernel) {
@@ -62,6 +58,50 @@ struct Walk {
       }
       out->write(begin, n, result);
       begin += n;
+    }
+  }
+};
+
+// A walk over long rows of matrices that lie in memory as the kernel wants them; of some inputs all
+// of a row may be one element, which is written out.
+struct RowWalk {
+  ElementwiseKernel kernel = nullptr;
+  int num_inputs = 0;
+  unsigned repeated = 0;
+  std::int64_t size = 1;  // bytes of a value
+  ArrayView out, in[3];
+
+  // Whether the operands are such. An input that is read as a truth value is not in place.
+  bool prepare(ElementwiseKernel of, ComputeType type, const ArrayView& output,
+               const ArrayView* inputs, const Reader* readers, int n) {
+    kernel = of;
+    num_inputs = n;
+    size = itemsize(value_dtype(type));
+    auto in_place = [&](const ArrayView& view) {
+      return view.dtype == value_dtype(type) && view.ndim() == 2 && view.strides[1] == size;
+    };
+    if (!in_place(output) || output.shape[1] < kLongRow) return false;
+    out = output;
+    for (int k = 0; k < n; ++k) {
+      in[k] = inputs[k];
+      bool once = in[k].strides[1] == 0 && in[k].dtype == value_dtype(type);
+      if (once) repeated |= 1u << k;
+      if (readers[k].is_truth() || !(once || in_place(in[k]))) return false;
+    }
+    return true;
+  }
+
+  void run(std::int64_t begin, std::int64_t end) const {
+    alignas(64) char filled[3][kRepeats * kMaxValueSize];
+    const void* values[3];
+    for (std::int64_t row = begin; row < end; ++row) {
+      for (int k = 0; k < num_inputs; ++k) {
+        values[k] = in[k].data + row * in[k].strides[0];
+        if ((repeated >> k & 1) == 0) continue;
+        kernels().fill(std::min(kRepeats, out.shape[1]), values[k], size, filled[k]);
+        values[k] = filled[k];
+      }
+      kernel(out.shape[1], values, out.data + row * out.strides[0], repeated);
     }
   }
 };
@@ -184,6 +224,12 @@ void run_elementwise(Ufunc ufunc, Dtype compute, const Input* inputs, int num_in
   bool direct = is_conversion || writer.is_direct();
   for (int k = 0; k < num_inputs; ++k) direct &= readers[k].is_direct() || readers[k].is_constant();
   std::int64_t n = out.size();
+  RowWalk rows;
+  if (rows.prepare(kernels().of(ufunc, type), type, out, in, readers, num_inputs)) {
+    std::int64_t grain = std::max<std::int64_t>(1, grain_of(ufunc) / out.shape[1]);
+    return parallel_for(out.shape[0], long_pieces(out.shape[0], grain),
+                        [&](std::int64_t begin, std::int64_t end) { rows.run(begin, end); });
+  }
   Walk walk = {
       is_conversion ? nullptr : kernels().of(ufunc, type), num_inputs,         readers, &writer,
       out.ndim() > 0 ? out.shape[out.ndim() - 1] : 1,      direct ? n : kChunk};

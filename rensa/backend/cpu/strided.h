@@ -39,8 +39,8 @@ class Reader {
   bool is_direct() const { return in_place_ && view_.ndim() <= 1; }
   /// Whether all elements are one element.
   bool is_constant() const { return constant_; }
-  /// Whether the elements of a row along the last axis are one element.
-  bool repeats_along_rows() const { return inner_stride_ == 0 && inner_ > 1; }
+  /// Whether values are read as 0 or 1.
+  bool is_truth() const { return truth_; }
   /// The same view at another place.
   void move_to(char* data) { view_.data = data; }
   /// What is read, its axes collapsed.

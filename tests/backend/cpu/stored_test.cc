@@ -197,5 +197,40 @@ TEST(CpuStored, TheFirstExtremumOfAllParts) {
   });
 }
 
+// Rows of a matrix beside one element a row, one row, one number: as if all were written out.
+TEST(CpuRows, BroadcastOperandsAreThoseWrittenOut) {
+  for (Dtype dtype : {float32, float64, int64, float16, complex64}) {
+    for (std::int64_t columns : {255, 256, 257, 700}) {
+      Shape shape = {70, columns};
+      Array matrix = (xp::arange(70 * columns).reshape(shape) % 97 + 1).astype(dtype);
+      Array column = (xp::arange(70).reshape({70, 1}) % 13 + 1).astype(dtype);
+      Array row = (xp::arange(columns) % 11 + 1).astype(dtype), one = xp::full({}, 3, dtype);
+      auto written = [&](const Array& a) { return xp::copy(xp::broadcast_to(a, shape)); };
+      for_thread_counts([&](int) {
+        for (const Array& a : {matrix, column, row, one}) {
+          for (const Array& b : {matrix, column, row, one}) {
+            Array wide_a = written(a), wide_b = written(b);
+            auto expect = [&](const Array& got, const Array& want) {
+              EXPECT_TRUE(xp::array_equal(written(got), want, true))
+                  << dtype_name(dtype) << columns;
+            };
+            expect(a * b, wide_a * wide_b);
+            expect(a - b, wide_a - wide_b);
+            expect(xp::power(a, b), xp::power(wide_a, wide_b));
+            expect(xp::where(a.astype(bool_), b, matrix),
+                   xp::where(wide_a.astype(bool_), wide_b, matrix));
+            if (dtype == complex64) continue;
+            expect(xp::fmod(a, b), xp::fmod(wide_a, wide_b));
+            expect(xp::clip(matrix, a, b), xp::clip(matrix, wide_a, wide_b));
+          }
+        }
+        Array out = xp::empty(shape, dtype);
+        xp::copyto(out, column);
+        EXPECT_TRUE(xp::array_equal(out, written(column)));
+      });
+    }
+  }
+}
+
 }  // namespace
 }  // namespace rensa::testing
