@@ -49,17 +49,24 @@ std::uint32_t version_of(const Array& array) {
   return array.storage() ? array.storage()->version() : 0;
 }
 
+/// Whether the parameter is in the memory that the float32 copy was taken from, and nobody has
+/// written there since.
+bool is_as_seen(const UpdateRule& rule, const Array& parameter) {
+  return rule.seen.storage() == parameter.storage() &&
+         rule.seen.view().data == parameter.view().data &&
+         rule.seen_version == version_of(parameter);
+}
+
 /// The float32 copy of a narrower parameter, brought up to date where somebody else wrote to the
 /// parameter.
 void prepare_fp32_param(UpdateRule& rule, const Array& parameter) {
   bool narrow = parameter.dtype() == float16 || parameter.dtype() == bfloat16;
   if (!rule.uses_fp32_update() || !narrow) {
-    if (rule.fp32_param.defined()) rule.fp32_param = {};
+    if (rule.fp32_param.defined()) rule.fp32_param = rule.seen = {};
     return;
   }
-  std::uint32_t version = version_of(parameter);
   Array& copy = rule.fp32_param;
-  if (copy.defined() && copy.device() == parameter.device() && rule.seen_version == version) return;
+  if (copy.defined() && copy.device() == parameter.device() && is_as_seen(rule, parameter)) return;
   refuse_recording("it makes a float32 copy of a parameter");
   Array values = parameter.astype(float32);
   // Elements that nobody has changed keep what the parameter's dtype cannot hold.
@@ -68,7 +75,8 @@ void prepare_fp32_param(UpdateRule& rule, const Array& parameter) {
     values = xp::where(copy.astype(parameter.dtype()) == parameter, copy, values);
   }
   copy = values;
-  rule.seen_version = version;
+  rule.seen = parameter;
+  rule.seen_version = version_of(parameter);
 }
 
 /// The rule's state arrays, like what is updated.
@@ -112,8 +120,8 @@ void bind_recording(const ParameterRef& p, const std::shared_ptr<UpdateRule>& ru
       [weak = std::weak_ptr(rule), body = std::weak_ptr(p.body())]() -> const Storage* {
         auto held = weak.lock();
         auto parameter = body.lock();
-        bool current = held && parameter && held->fp32_param.defined() &&
-                       version_of(parameter->array) == held->seen_version;
+        bool current =
+            held && parameter && held->fp32_param.defined() && is_as_seen(*held, parameter->array);
         return current ? held->fp32_param.storage().get() : nullptr;
       });
 }

@@ -51,7 +51,8 @@ class UpdateRule {
   std::int64_t t = 0;            // updates of this parameter so far
   std::vector<Array> states;     // in the order of the optimizer's state names
   Array fp32_param;              // where it is updated in float32
-  std::uint32_t seen_version{};  // of the parameter's memory, when fp32_param was taken from it
+  Array seen;                    // the parameter that fp32_param was taken from,
+  std::uint32_t seen_version{};  // and how often its memory had been written to
   const Hyperparameters& own_hyperparams() const { return own_; }
 
  private:

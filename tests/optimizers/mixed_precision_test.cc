@@ -150,6 +150,25 @@ TEST(Float32Update, FollowsWhatOthersWriteToTheParameter) {
   }
 }
 
+TEST(Float32Update, FollowsAParameterToOtherMemory) {
+  for (Device device : testing::test_devices()) {
+    Two model(float16, device);
+    optimizers::SGD optimizer(1.0);
+    optimizer.setup(model).use_fp32_update();
+    model.set_gradients(0);
+    optimizer.update();
+    Array before = model.a.array();
+    Array other = xp::array({8.0, 1.0, 2.0}, device).astype(float16);
+    // Written to as often as the one before.
+    for (auto [less, more] : {std::pair(other, before), std::pair(before, other)}) {
+      while (less.storage()->version() < more.storage()->version()) less.storage()->count_write();
+    }
+    model.a.body()->array = other;
+    optimizer.update();
+    EXPECT_EQ(model.a.array().to_vector<double>(), (Values{8, 1, 2}));
+  }
+}
+
 // --- loss scaling --------------------------------------------------------------------------------
 
 struct Squares : Chain<Squares> {
