@@ -105,7 +105,7 @@ void GradientNoise::operator()(const UpdateCall& call) {
   RowLaunch launch(name(), UpdateRuleId::gradient_noise);
   std::vector<Array> noise;  // held until the launch
   for (const UpdatedParameter& p : call.parameters) {
-    int set = launch.shared_set(p.rule->t, [&] {
+    int set = launch.shared_set(p.rule, [&] {
       return launch.add_set([h = held(*this), rule = p.rule] {
         return Values{std::sqrt(h->eta / std::pow(1 + static_cast<double>(rule->t), 0.55))};
       });

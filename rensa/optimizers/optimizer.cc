@@ -100,14 +100,26 @@ void prepare(UpdateRule& rule, const Array& parameter, const std::vector<UpdateS
   prepare_states(rule, rule.fp32_param.defined() ? rule.fp32_param : parameter, states);
 }
 
-/// A recording holds only while parameter and states keep their memory: a model that was moved or
-/// loaded anew is recorded anew.
-void bind_recording(const ParameterRef& p, const std::shared_ptr<UpdateRule>& rule) {
+/// A recording holds only while the parameter keeps its memory, or stays left out.
+void bind_parameter(const ParameterRef& p) {
   Recorder* recorder = ThreadState::current().recorder;
   if (!recorder) return;
   recorder->binding([body = std::weak_ptr(p.body())]() -> const Storage* {
     auto held = body.lock();
-    return held ? held->array.storage().get() : nullptr;
+    bool updated = held && ParameterRef(held).update_enabled();
+    return updated ? held->array.storage().get() : nullptr;
+  });
+}
+
+/// A recording holds only while the parameter keeps its rule and the states their memory: a model
+/// that was moved or loaded anew is recorded anew.
+void bind_rule(const ParameterRef& p, const std::shared_ptr<UpdateRule>& rule) {
+  Recorder* recorder = ThreadState::current().recorder;
+  if (!recorder) return;
+  hold_recording_while([body = std::weak_ptr(p.body()), weak = std::weak_ptr(rule)] {
+    auto held = body.lock();
+    auto known = weak.lock();
+    return held && known && ParameterRef(held).update_rule() == known;
   });
   for (std::size_t i = 0; i < rule->states.size(); ++i) {
     recorder->binding([weak = std::weak_ptr(rule), i]() -> const Storage* {
@@ -133,6 +145,7 @@ UpdateCall make_call(Link& model, const std::shared_ptr<OptimizerState>& optimiz
   std::vector<ParameterRef> parameters = model.params();
   call.parameters.reserve(parameters.size());
   for (ParameterRef& p : parameters) {
+    bind_parameter(p);
     if (!p.is_initialized() || !p.update_enabled()) continue;
     Array gradient = p.grad();
     if (!gradient.defined()) continue;
@@ -144,7 +157,7 @@ UpdateCall make_call(Link& model, const std::shared_ptr<OptimizerState>& optimiz
     }
     prepare(*rule, p.array(), states);
     Array updated = rule->fp32_param.defined() ? rule->fp32_param : p.array();
-    bind_recording(p, rule);
+    bind_rule(p, rule);
     call.parameters.push_back(
         {std::move(p), std::move(rule), std::move(updated), std::move(gradient)});
   }
@@ -301,6 +314,7 @@ const Optimizer& Optimizer::setup(Link& model) const {
     rule->use_fp32_update(state_->fp32_update);
     p.set_update_rule(rule);
   }
+  state_->change_structure();
   return *this;
 }
 

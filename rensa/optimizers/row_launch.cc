@@ -7,6 +7,22 @@
 
 namespace rensa {
 
+void hold_recording_while(std::function<bool()> holds) {
+  Recorder* recorder = ThreadState::current().recorder;
+  if (!recorder) return;
+  static const StoragePtr held = allocate(1, cpu());
+  recorder->binding([holds = std::move(holds)] { return holds() ? held.get() : nullptr; });
+}
+
+bool RowLaunch::shares(const std::shared_ptr<UpdateRule>& first,
+                       const std::shared_ptr<UpdateRule>& rule) {
+  if (first->t != rule->t) return false;
+  if (ThreadState::current().recorder) {
+    hold_recording_while([first, rule] { return first->t == rule->t; });
+  }
+  return true;
+}
+
 int RowLaunch::add_set(std::function<std::vector<double>()> numbers) {
   std::vector<double> values = numbers();
   set_size_ = static_cast<int>(values.size());

@@ -205,6 +205,90 @@ TEST(Optimizer, CapturedEqualsEagerBitForBit) {
   }
 }
 
+/// What is done before step `i` of a training.
+struct Between {
+  const char* what;
+  Optimizer (*make)();
+  void (*act)(const Optimizer& optimizer, Scalars& model, int i);
+};
+
+void update_b_alone(const Optimizer& optimizer, Scalars& model) {
+  model.cleargrads();
+  model.b.set_grad(xp::ones_like(model.b.array()));
+  optimizer.update();
+}
+
+std::vector<Between> in_between() {
+  auto adam = [] { return Optimizer(optimizers::Adam(0.125)); };
+  auto noisy = [] { return optimizers::SGD(0.125).add_hook(optimizer_hooks::GradientNoise(0.5)); };
+  return {
+      {"left out", adam,
+       [](const Optimizer&, Scalars& model, int i) {
+         if (i == 6) model.b.set_update_enabled(false);
+       }},
+      {"let in", adam,
+       [](const Optimizer&, Scalars& model, int i) { model.b.set_update_enabled(i >= 6); }},
+      {"set up again", adam,
+       [](const Optimizer& optimizer, Scalars& model, int i) {
+         if (i == 6) optimizer.setup(model);
+       }},
+      {"counts that go apart", adam,
+       [](const Optimizer& optimizer, Scalars& model, int i) {
+         if (i == 6) update_b_alone(optimizer, model);
+       }},
+      {"counts that a hook asks for", noisy, [](const Optimizer& optimizer, Scalars& model, int i) {
+         if (i == 6) update_b_alone(optimizer, model);
+       }}};
+}
+
+TEST(Optimizer, CapturedStepsSeeWhatIsDoneBetweenThem) {
+  auto run = [](const Between& between, Device device, bool captured) {
+    xp::random::seed(1);
+    Optimizer optimizer = between.make();
+    Scalars model(float32, device);
+    optimizer.setup(model);
+    auto f = [&](const Variable& x) {
+      auto loss = [&](const Variable& v) {
+        return (model.a * v).sum() + (model.b * model.b).sum();
+      };
+      return optimizer.update(loss, x);
+    };
+    auto step = capture(f, {.replay_lists = true});
+    Variable x = constant(xp::array({0.5, 1.5, -1.0}, device).astype(float32));
+    for (int i = 0; i < 12; ++i) {
+      if (captured && i == 6) {
+        EXPECT_GE(step.stats().replays, 1) << step.stats().last_fallback;
+      }
+      between.act(optimizer, model, i);
+      (void)(captured ? step(x) : f(x));
+    }
+    std::vector<double> all = model.a.array().to_vector<double>();
+    for (double v : model.b.array().to_vector<double>()) all.push_back(v);
+    return all;
+  };
+  for (Device device : testing::test_devices()) {
+    for (const Between& between : in_between()) {
+      EXPECT_EQ(run(between, device, true), run(between, device, false))
+          << between.what << " on " << device.str();
+    }
+  }
+}
+
+TEST(Optimizer, ACapturedStepOfParametersThatAnotherOptimizerTookIsAnError) {
+  Scalars model(float32, cpu());
+  optimizers::Adam optimizer, other;
+  optimizer.setup(model);
+  auto f = [&](const Variable& x) {
+    return optimizer.update([&](const Variable& v) { return (model.a * v).sum(); }, x);
+  };
+  auto step = capture(f, {.replay_lists = true});
+  Variable x = constant(xp::ones({3}, float32, cpu()));
+  for (int i = 0; i < 6; ++i) (void)step(x);
+  EXPECT_GE(step.stats().replays, 1) << step.stats().last_fallback;
+  other.setup(model);
+  EXPECT_THROW(step(x), ValueError);
+}
+
 TEST(Optimizer, HalfParametersMove) {
   for (Device device : testing::test_devices()) {
     for (Dtype dtype : {float16, bfloat16}) {
