@@ -348,6 +348,7 @@ void Optimizer::update() const {
 }
 
 void Optimizer::backward(const Variable& loss, double weight) const {
+  state_->bind_structure();
   if (!state_->dynamic) {
     loss.backward({.loss_scale = weight * state_->loss_scale});
     return;

@@ -8,6 +8,7 @@
 #include "rensa/core/error.h"
 #include "rensa/device/stream.h"
 #include "rensa/functions/functions.h"
+#include "rensa/graph/capture.h"
 #include "rensa/links/links.h"
 #include "rensa/optimizers/optimizers.h"
 #include "rensa/serializers/npz.h"
@@ -198,6 +199,29 @@ TEST(LossScale, OfAFixedSizeSavesSmallGradients) {
   }
   EXPECT_THROW(optimizers::SGD().loss_scaling({.scale = 0}), ValueError);
   EXPECT_THROW(optimizers::SGD().loss_scaling({.interval = 0}), ValueError);
+}
+
+TEST(LossScale, StepsThatOnlyGoBackwardFollowIt) {
+  for (Device device : testing::test_devices()) {
+    Squares model(float32, device);
+    optimizers::SGD optimizer(1.0);
+    optimizer.setup(model);
+    optimizer.loss_scaling({.scale = 2});
+    auto backward = [&](const Variable& x) {
+      model.cleargrads();
+      Variable loss = model(x);
+      optimizer.backward(loss);
+      return loss;
+    };
+    auto step = capture(backward, {.replay_lists = true});
+    Variable one = constant(xp::ones({2}, float32, device));
+    for (int i = 0; i < 6; ++i) (void)step(one);
+    EXPECT_GE(step.stats().replays, 1) << step.stats().last_fallback;
+    EXPECT_EQ(model.w.grad().to_vector<double>(), (Values{2, 2}));
+    optimizer.loss_scaling({.scale = 8});
+    (void)step(one);
+    EXPECT_EQ(model.w.grad().to_vector<double>(), (Values{8, 8}));
+  }
 }
 
 TEST(LossScale, OfADynamicSizeLeavesOutWhatOverflows) {
