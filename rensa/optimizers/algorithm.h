@@ -55,6 +55,9 @@ class OptimizerAlgorithm : public std::enable_shared_from_this<OptimizerAlgorith
   virtual NamedNumbers hyperparameters() { return {}; }
   /// Changes the arrays by their gradients. The counts t have been raised, the states are there.
   virtual void update(const UpdateCall& call) = 0;
+  /// Whether update() changes nothing where UpdateCall::enabled is 0. Others are refused with a
+  /// dynamic loss scale.
+  virtual bool heeds_enabled() const { return false; }
   /// Whether update() also rounds the float32 copies to the parameters.
   virtual bool writes_parameters() const { return false; }
 };
@@ -70,6 +73,7 @@ class RowAlgorithm : public OptimizerAlgorithm {
   const char* name() const override { return name_; }
   std::vector<UpdateState> states() const override { return row_of(rule_).states; }
   void update(const UpdateCall& call) override;
+  bool heeds_enabled() const override { return true; }
   bool writes_parameters() const override { return true; }
   /// The row's hyperparameters for the `t`-th update (1 is the first) of a parameter that has
   /// values of its own. Called on the host before each update, in replays too.

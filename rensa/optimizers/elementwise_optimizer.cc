@@ -58,6 +58,8 @@ class TextAlgorithm final : public OptimizerAlgorithm {
     return all;
   }
 
+  bool heeds_enabled() const override { return true; }
+
   void update(const UpdateCall& call) override {
     for (const UpdatedParameter& p : call.parameters) {
       std::vector<KernelInput> arguments = {p.grad, numbers_for(p)};

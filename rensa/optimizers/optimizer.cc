@@ -264,6 +264,16 @@ void call_hooks(const UpdateCall& call, const OptimizerState& optimizer,
   for (const auto& [hook, part] : own) (*hook)(part);
 }
 
+void check_heeds_enabled(const OptimizerState& optimizer) {
+  if (!optimizer.dynamic || optimizer.algorithm->heeds_enabled()) return;
+  throw NotImplementedError(fmt::format(
+      "{0}.update: with a dynamic loss scale an update is to change nothing where the call's "
+      "enabled is 0, which {0} does not look at; let it, and have its heeds_enabled() give true, "
+      "or "
+      "give loss_scaling a scale that stays: {{.scale = 1024}}",
+      optimizer.name()));
+}
+
 void check_unnamed(const char* optimizer) {
   for (const ParameterRef& p : autograd::unnamed_with_gradient()) {
     throw ValueError(fmt::format(
@@ -333,6 +343,7 @@ Link& Optimizer::target() const {
 
 void Optimizer::update() const {
   Link& model = target();
+  check_heeds_enabled(*state_);
   UpdateCall call = make_call(model, state_);
   check_unnamed(state_->name());
   state_->bind_structure();

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "rensa/array/random.h"
 #include "rensa/array/routines.h"
@@ -131,6 +132,46 @@ TEST(OwnOptimizer, AClassUpdatesByArrays) {
       EXPECT_EQ(optimizer.attribute("lr"), 0.5);
       EXPECT_THROW(optimizer.attribute("momentum"), ValueError);
     }
+  }
+}
+
+/// One that leaves out what has overflowed.
+struct CarefulSignSGD : SignSGD {
+  bool heeds_enabled() const override { return true; }
+  void update(const UpdateCall& call) override {
+    for (const UpdatedParameter& p : call.parameters) {
+      Array step = xp::sign(p.grad);
+      if (call.enabled.defined()) {
+        step = xp::where(call.enabled != 0, step, xp::zeros_like(step));
+      }
+      p.array -= lr * step;
+    }
+  }
+};
+
+TEST(OwnOptimizer, AClassIsToHeedWhatADynamicLossScaleLeavesOut) {
+  for (Device device : testing::test_devices()) {
+    One model(float32, device);
+    auto set_gradient = [&](double last) {
+      model.p.set_grad(xp::array(Values{1, -2, 0.5, 0, last}, device).astype(float32));
+    };
+    Optimizer heedless(std::make_shared<SignSGD>()), careful(std::make_shared<CarefulSignSGD>());
+    heedless.setup(model).loss_scaling();
+    set_gradient(3);
+    std::string text = testing::thrown<NotImplementedError>([&] { heedless.update(); });
+    EXPECT_NE(text.find("SignSGD.update"), std::string::npos) << text;
+    EXPECT_NE(text.find("heeds_enabled"), std::string::npos) << text;
+    EXPECT_EQ(heedless.t(), 0);
+    EXPECT_EQ(model.p.grad().to_vector<double>(), (Values{1, -2, 0.5, 0, 3}));
+    heedless.loss_scaling({.scale = 2}).update();
+    EXPECT_EQ(model.p.array().to_vector<double>(), (Values{0.5, -1.5, 0, 0, 3.5}));
+    careful.setup(model).loss_scaling();
+    set_gradient(std::numeric_limits<double>::infinity());
+    careful.update();
+    EXPECT_EQ(model.p.array().to_vector<double>(), (Values{0.5, -1.5, 0, 0, 3.5}));
+    set_gradient(3);
+    careful.update();
+    EXPECT_EQ(model.p.array().to_vector<double>(), (Values{0, -1, -0.5, 0, 3}));
   }
 }
 
