@@ -18,6 +18,7 @@
 namespace rensa {
 
 void add_to(HookList& hooks, std::shared_ptr<OptimizerHook> hook) {
+  if (!hook) throw ValueError("add_hook: no hook, but a null pointer");
   for (const auto& other : hooks) {
     if (std::string_view(other->name()) == hook->name()) {
       throw ValueError(fmt::format("add_hook: there is a hook \"{}\" already; remove_hook it first",

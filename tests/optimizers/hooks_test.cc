@@ -183,6 +183,14 @@ TEST(Hooks, HaveNamesOfTheirOwn) {
   EXPECT_THROW(model.a.update_rule()->remove_hook("Lasso"), ValueError);
 }
 
+TEST(Hooks, NoHookIsRefused) {
+  Two model(float32, cpu());
+  optimizers::SGD optimizer;
+  optimizer.setup(model);
+  EXPECT_THROW(optimizer.add_hook(std::shared_ptr<optimizer_hooks::Lasso>()), ValueError);
+  EXPECT_THROW(model.a.update_rule()->add_hook(nullptr), ValueError);
+}
+
 TEST(Hooks, GradientsThatShareMemoryAreChangedOnce) {
   for (Device device : testing::test_devices()) {
     Two model(float64, device);
