@@ -21,25 +21,6 @@ namespace rensa {
 
 namespace {
 
-/// The parameter's rule, which belongs to `owner`; a parameter that came into the model after setup
-/// gets one.
-std::shared_ptr<UpdateRule> rule_of(const ParameterRef& p,
-                                    const std::shared_ptr<OptimizerState>& owner) {
-  std::shared_ptr<UpdateRule> rule = p.update_rule();
-  std::shared_ptr<OptimizerState> other = rule ? rule->owner.lock() : nullptr;
-  if (other == owner) return rule;
-  if (other) {
-    throw ValueError(
-        fmt::format("{}: a parameter of the model was since set up with another optimizer ({}); "
-                    "call setup again to take it back",
-                    owner->name(), other->name()));
-  }
-  rule = std::make_shared<UpdateRule>(owner);
-  rule->use_fp32_update(owner->fp32_update);
-  p.set_update_rule(rule);
-  return rule;
-}
-
 void refuse_recording(const char* reason) {
   if (Recorder* recorder = ThreadState::current().recorder) recorder->cannot_record(reason);
 }
@@ -150,7 +131,7 @@ UpdateCall make_call(Link& model, const std::shared_ptr<OptimizerState>& optimiz
     Array gradient = p.grad();
     if (!gradient.defined()) continue;
     if (!gradient.is_contiguous()) gradient = gradient.ascontiguous();
-    std::shared_ptr<UpdateRule> rule = rule_of(p, optimizer);
+    std::shared_ptr<UpdateRule> rule = optimizer->rule_of(p);
     if (!p.array().is_contiguous()) {
       throw ValueError(fmt::format("{}: the parameter {} is not C-contiguous", optimizer->name(),
                                    p.array().view().describe()));
@@ -296,8 +277,24 @@ void DynamicLossScale::prepare(Device device) {
   for (Array* array : {&scale, &overflowed, &enabled}) *array = array->to(device);
 }
 
-void prepare_for_update(const ParameterRef& parameter, const OptimizerState& optimizer) {
-  prepare(*parameter.update_rule(), parameter.array(), optimizer.algorithm->states());
+std::shared_ptr<UpdateRule> OptimizerState::rule_of(const ParameterRef& p) {
+  std::shared_ptr<UpdateRule> rule = p.update_rule();
+  std::shared_ptr<OptimizerState> other = rule ? rule->owner.lock() : nullptr;
+  if (other.get() == this) return rule;
+  if (other) {
+    throw ValueError(
+        fmt::format("{}: a parameter of the model was since set up with another optimizer ({}); "
+                    "call setup again to take it back",
+                    name(), other->name()));
+  }
+  rule = std::make_shared<UpdateRule>(weak_from_this());
+  rule->use_fp32_update(fp32_update);
+  p.set_update_rule(rule);
+  return rule;
+}
+
+void OptimizerState::prepare_for_update(const ParameterRef& p) {
+  prepare(*rule_of(p), p.array(), algorithm->states());
 }
 
 void Optimizer::check_loss(const Variable& loss, const Link* giver) const {
@@ -384,7 +381,7 @@ void Optimizer::remove_hook(const std::string& name) const {
 const Optimizer& Optimizer::use_fp32_update(bool on) const {
   state_->fp32_update = on;
   if (state_->target && state_->target->link) {
-    for (const ParameterRef& p : target().params()) rule_of(p, state_)->use_fp32_update(on);
+    for (const ParameterRef& p : target().params()) state_->rule_of(p)->use_fp32_update(on);
   }
   return *this;
 }

@@ -35,6 +35,12 @@ class OptimizerState : public std::enable_shared_from_this<OptimizerState> {
   void change_structure();
   /// Holds a recording in progress to what the update is made of now.
   void bind_structure();
+  /// The parameter's rule; one that came into the model after setup gets one. Throws ValueError
+  /// where it was since set up with another optimizer.
+  std::shared_ptr<UpdateRule> rule_of(const ParameterRef& parameter);
+  /// Makes what is kept for an initialized parameter, where it is missing: its states and the
+  /// float32 copy. Throws as rule_of does.
+  void prepare_for_update(const ParameterRef& parameter);
   /// Takes what the user has set of `main`, whose model this one's is a replica of.
   void follow(const OptimizerState& main);
 
@@ -50,10 +56,6 @@ class OptimizerState : public std::enable_shared_from_this<OptimizerState> {
  private:
   std::vector<Array> structures_;  // the last one stands for the structure; none is used again
 };
-
-/// Makes what the optimizer keeps for an initialized parameter, where it is missing: its states and
-/// the float32 copy.
-void prepare_for_update(const ParameterRef& parameter, const OptimizerState& optimizer);
 
 struct LossScalingOptions {
   double interval = 1000;            // updates in which a dynamic scale doubles
