@@ -422,6 +422,8 @@ void OptimizerState::bind_structure() {
 
 void OptimizerState::follow(const OptimizerState& main) {
   auto interval = [](const OptimizerState& s) { return s.dynamic ? s.dynamic->interval : 0; };
+  // Main's scale starts anew: it has none yet.
+  if (main.dynamic && !main.dynamic->scale.defined()) dynamic.reset();
   if (hooks == main.hooks && fp32_update == main.fp32_update && loss_scale == main.loss_scale &&
       interval(*this) == interval(main)) {
     return;

@@ -41,9 +41,8 @@ void copy_states(const Optimizer& from, const Optimizer& to) {
   to.state()->t = from.state()->t;
   std::vector<ParameterRef> sources = from.target().params(), targets = to.target().params();
   for (std::size_t i = 0; i < sources.size(); ++i) {
-    const auto& source = sources[i].update_rule();
-    const auto& target = targets[i].update_rule();
-    targets[i].set_update_enabled(sources[i].update_enabled());
+    std::shared_ptr<UpdateRule> source = from.state()->rule_of(sources[i]);
+    std::shared_ptr<UpdateRule> target = to.state()->rule_of(targets[i]);
     target->t = source->t;
     target->states.clear();
     for (const Array& state : source->states) {
@@ -55,13 +54,13 @@ void copy_states(const Optimizer& from, const Optimizer& to) {
   if (from.state()->dynamic) *to.state()->dynamic = copy_of(*from.state()->dynamic);
 }
 
-/// Hooks and values that were set on main's since.
+/// What was set on main's since: hooks, values, what is left out.
 void follow(const Optimizer& main, const Optimizer& replica) {
   replica.state()->follow(*main.state());
   std::vector<ParameterRef> sources = main.target().params(), targets = replica.target().params();
   for (std::size_t i = 0; i < sources.size(); ++i) {
-    const auto &source = sources[i].update_rule(), &target = targets[i].update_rule();
-    if (source && target) target->follow(*source);
+    replica.state()->rule_of(targets[i])->follow(*main.state()->rule_of(sources[i]));
+    targets[i].set_update_enabled(sources[i].update_enabled());
   }
 }
 

@@ -210,6 +210,61 @@ TEST(ParallelUpdater, ReplicasAreEqualAfterLazyInitialization) {
   }
 }
 
+void expect_equal_replicas(const ParallelUpdater& updater) {
+  auto main = updater.model("main").params();
+  for (const auto& [name, device] : kThreeCpus) {
+    auto others = updater.model(name).params();
+    ASSERT_EQ(main.size(), others.size());
+    for (std::size_t p = 0; p < main.size(); ++p) {
+      EXPECT_TRUE(xp::array_equal(main[p].array(), others[p].array())) << name << ' ' << p;
+    }
+  }
+}
+
+TEST(ParallelUpdater, ReplicasLeaveOutWhatMainLeavesOut) {
+  Lazy model;
+  optimizers::SGD optimizer(1e-5);
+  optimizer.setup(model);
+  ParallelUpdater updater(iterator_of(6), optimizer, {.devices = kThreeCpus});
+  updater.update();
+  for (bool on : {false, true}) {
+    model.l2.b.set_update_enabled(on);
+    auto before = model.l2.b.array().item<float>();
+    updater.update();
+    EXPECT_EQ(model.l2.b.array().item<float>() != before, on);
+    expect_equal_replicas(updater);
+  }
+}
+
+TEST(ParallelUpdater, APartReplacedAfterSetupIsTrainedToo) {
+  Lazy model;
+  optimizers::Adam optimizer;
+  optimizer.setup(model);
+  model.l2 = L::Linear(1);
+  ParallelUpdater updater(iterator_of(6), optimizer, {.devices = kThreeCpus});
+  for (int i = 0; i < 3; ++i) {
+    updater.update();
+    expect_equal_replicas(updater);
+  }
+  EXPECT_EQ(model.l2.W.update_rule()->t, 3);
+}
+
+TEST(ParallelUpdater, ALossScaleStartsAnewOnReplicasToo) {
+  Line model;
+  optimizers::SGD optimizer(0.0001);
+  optimizer.loss_scaling({.interval = 1000});
+  optimizer.setup(model);
+  ParallelUpdater updater(iterator_of(6), optimizer, {.devices = kThreeCpus});
+  for (int i = 0; i < 3; ++i) updater.update();
+  EXPECT_EQ(optimizer.loss_scale().item<double>(), 8);
+  optimizer.loss_scaling({.interval = 1000});
+  for (int i = 0; i < 2; ++i) {
+    updater.update();
+    expect_equal_replicas(updater);
+  }
+  EXPECT_EQ(optimizer.loss_scale().item<double>(), 4);
+}
+
 TEST(ParallelUpdater, SynchronizeTakesOverLoadedParametersAndStates) {
   Line model;
   optimizers::Adam optimizer(0.1);
