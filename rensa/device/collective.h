@@ -56,7 +56,7 @@ struct AllReduce final : KindOf<AllReduce> {
 
   template <class V> void fields(V& v) {
     for (Operand& array : arrays) v.write(array);
-    v.number(rank);
+    v.number(group, rank);
   }
   void run_cpu() override;
   void run_cuda(const cuda::LaunchContext& context) override;

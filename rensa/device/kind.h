@@ -37,13 +37,16 @@ class OperandFields {
   OperandVisitor& visitor_;
 };
 
-/// Notes a kind's numbers: what Operation::numbers does with the same list.
+/// Notes a kind's numbers, and which of its operands there are (the others are numbers, or
+/// nothing): what Operation::numbers does with the same list.
 class NumberFields {
  public:
   explicit NumberFields(std::vector<std::int64_t>& bits) : bits_(bits) {}
-  template <class... Operands> void read(const Operands&...) {}
-  template <class... Operands> void write(const Operands&...) {}
-  template <class... Operands> void update(const Operands&...) {}
+  template <class... Operands> void read(const Operands&... operands) {
+    (put(operands.present()), ...);
+  }
+  template <class... Operands> void write(const Operands&... operands) { read(operands...); }
+  template <class... Operands> void update(const Operands&... operands) { read(operands...); }
   template <class... Scalars> void scalar(const Scalars&...) {}
   template <class... Numbers> void number(const Numbers&... numbers) { (put(numbers), ...); }
 
@@ -51,6 +54,8 @@ class NumberFields {
   template <class T> void put(T value) {
     if constexpr (std::is_floating_point_v<T>) {
       bits_.push_back(std::bit_cast<std::int64_t>(static_cast<double>(value)));
+    } else if constexpr (std::is_pointer_v<T>) {
+      bits_.push_back(reinterpret_cast<std::intptr_t>(value));
     } else {
       bits_.push_back(static_cast<std::int64_t>(value));
     }
@@ -72,7 +77,7 @@ class NumberFields {
 ///
 /// read, write and update take operands, those it reads first, since errors name operands in this
 /// order; absent ones are passed over. scalar takes HostScalars, and number what else decides what
-/// the operation does: integers, floats, enums, Scalars.
+/// the operation does: integers, floats, enums, Scalars, addresses.
 template <class Kind> class KindOf : public Operation {
  public:
   using Operation::Operation;

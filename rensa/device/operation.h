@@ -58,7 +58,8 @@ class Operation {
   /// Every operand in a fixed order, absent ones left out; then every HostScalar.
   virtual void visit(OperandVisitor& visitor) = 0;
   /// Appends, by their bits, the numbers that decide what it does beside its name, its operands and
-  /// its HostScalars: operations that are equal in all of these do the same.
+  /// its HostScalars, and which operands are present: operations that are equal in all of these do
+  /// the same.
   virtual void numbers(std::vector<std::int64_t>& bits) = 0;
   virtual std::unique_ptr<Operation> clone() const = 0;
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rensa/core/error.h"
+#include "rensa/device/collective.h"
 #include "rensa/device/kind.h"
 #include "rensa/device/operations.h"
 #include "rensa/device/stream.h"
@@ -147,6 +148,15 @@ TEST(Operations, ToldApartByTheirNumbers) {
   other.seed.integer = 7;  // a replay asks for it anew
   EXPECT_EQ(numbers(one), numbers(other));
   EXPECT_EQ(numbers(*other.clone()), numbers(other));
+  AllReduce sum, sum_of_others;
+  EXPECT_EQ(numbers(sum), numbers(sum_of_others));
+  sum_of_others.group = reinterpret_cast<cuda::AllReduceGroup*>(64);
+  EXPECT_NE(numbers(sum), numbers(sum_of_others));
+  Elementwise x_less_0("subtract", Ufunc::subtract), zero_less_x = x_less_0;
+  x_less_0.num_inputs = zero_less_x.num_inputs = 2;
+  Storage* some = reinterpret_cast<Storage*>(64);  // not looked into
+  x_less_0.in[0].array.storage = zero_less_x.in[1].array.storage = some;
+  EXPECT_NE(numbers(x_less_0), numbers(zero_less_x));
 }
 
 TEST(Operations, WithoutCudaTheirCudaSideSaysSo) {

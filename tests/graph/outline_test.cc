@@ -64,6 +64,9 @@ std::vector<Row> rows() {
        [](const Array& x, int n) { xp::searchsorted(x.ravel(), x, n == 1 ? "left" : "right"); }},
       {"isclose_nan", [](const Array& x, int n) { xp::isclose(x, x, 0, 0, n == 1); }},
       {"partition", [](const Array& x, int n) { xp::partition(x, n); }},
+      {"zero_on_a_side", [](const Array& x, int n) { Array(n == 1 ? x - 0 : 0 - x); }},
+      {"zero_where_not",
+       [](const Array& x, int n) { n == 1 ? xp::where(x > 1, x, 0) : xp::where(x > 1, 0, x); }},
       {"elementwise_kernel", [](const Array& x, int n) { scaled(x, static_cast<float>(n)); }},
       {"reduction_kernel", [](const Array& x, int n) { powers(x, static_cast<float>(n)); }},
   };
