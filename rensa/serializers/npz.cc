@@ -208,7 +208,8 @@ void add_items_of(Items& items, OptimizerState& optimizer, const NamedParameter&
   }
   const Hyperparameters& own = rule->own_hyperparams();
   for (const auto& [name, value] : optimizer.algorithm->hyperparameters()) {
-    bool is_own = std::ranges::any_of(own, [&name = name](const auto& o) { return o.first == name; });
+    bool is_own =
+        std::ranges::any_of(own, [&name = name](const auto& o) { return o.first == name; });
     if (!is_own && !file) continue;
     items.push_back(number_item(
         prefix + "hyperparam/" + name, [rule, name = name] { return rule->hyperparam(name); },

@@ -96,7 +96,8 @@ TEST(Hooks, FollowTheirFormulas) {
         model.a.set_grad(xp::array(kGradA, device).astype(dtype));
         model.b.set_grad(xp::array(kGradB, device).astype(dtype));
         optimizer.update();
-        auto check = [&, tolerance = tolerance](const Parameter& p, const Values& ps, const Values& gs) {
+        auto check = [&, tolerance = tolerance](const Parameter& p, const Values& ps,
+                                                const Values& gs) {
           Values got = p.array().to_vector<double>();
           for (std::size_t i = 0; i < ps.size(); ++i) {
             EXPECT_NEAR(got[i], ps[i] - 0.5 * c.expected(ps[i], gs[i], ps, gs), tolerance) << i;
