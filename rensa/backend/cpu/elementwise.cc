@@ -71,7 +71,8 @@ struct RowWalk {
   std::int64_t size = 1;  // bytes of a value
   ArrayView out, in[3];
 
-  // Whether the operands are such. An input that is read as a truth value is not in place.
+  // Takes the operands; false where they do not lie so. An input that is read as a truth value does
+  // not.
   bool prepare(ElementwiseKernel of, ComputeType type, const ArrayView& output,
                const ArrayView* inputs, const Reader* readers, int n) {
     kernel = of;
@@ -98,7 +99,8 @@ struct RowWalk {
       for (int k = 0; k < num_inputs; ++k) {
         values[k] = in[k].data + row * in[k].strides[0];
         if ((repeated >> k & 1) == 0) continue;
-        kernels().fill(std::min(kRepeats, out.shape[1]), values[k], size, filled[k]);
+        bool again = row == begin || in[k].strides[0] != 0;  // one number stays for all rows
+        if (again) kernels().fill(std::min(kRepeats, out.shape[1]), values[k], size, filled[k]);
         values[k] = filled[k];
       }
       kernel(out.shape[1], values, out.data + row * out.strides[0], repeated);
@@ -215,6 +217,14 @@ void run_elementwise(Ufunc ufunc, Dtype compute, const Input* inputs, int num_in
     return Reader(in[k], type, truth && inputs[k].view);
   };
   Reader readers[3] = {reader_of(0), reader_of(1), reader_of(2)};
+  ElementwiseKernel kernel = kernels().of(ufunc, type);
+  RowWalk rows;
+  if (rows.prepare(kernel, type, out, in, readers, num_inputs)) {
+    std::int64_t grain = std::max<std::int64_t>(1, grain_of(ufunc) / out.shape[1]);
+    return parallel_for(out.shape[0], long_pieces(out.shape[0], grain),
+                        [&](std::int64_t begin, std::int64_t end) { rows.run(begin, end); });
+  }
+
   Writer writer(out, type);
   // Values that go from one dtype to another are only read and written, unless they are written as
   // they lie in memory: then a kernel puts them there. (It also repeats what is one number.)
@@ -224,15 +234,12 @@ void run_elementwise(Ufunc ufunc, Dtype compute, const Input* inputs, int num_in
   bool direct = is_conversion || writer.is_direct();
   for (int k = 0; k < num_inputs; ++k) direct &= readers[k].is_direct() || readers[k].is_constant();
   std::int64_t n = out.size();
-  RowWalk rows;
-  if (rows.prepare(kernels().of(ufunc, type), type, out, in, readers, num_inputs)) {
-    std::int64_t grain = std::max<std::int64_t>(1, grain_of(ufunc) / out.shape[1]);
-    return parallel_for(out.shape[0], long_pieces(out.shape[0], grain),
-                        [&](std::int64_t begin, std::int64_t end) { rows.run(begin, end); });
-  }
-  Walk walk = {
-      is_conversion ? nullptr : kernels().of(ufunc, type), num_inputs,         readers, &writer,
-      out.ndim() > 0 ? out.shape[out.ndim() - 1] : 1,      direct ? n : kChunk};
+  Walk walk = {is_conversion ? nullptr : kernel,
+               num_inputs,
+               readers,
+               &writer,
+               out.ndim() > 0 ? out.shape[out.ndim() - 1] : 1,
+               direct ? n : kChunk};
   parallel_for(n, long_pieces(n, grain_of(ufunc)),
                [&walk](std::int64_t begin, std::int64_t end) { walk.run(begin, end); });
 }

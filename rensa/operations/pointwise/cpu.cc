@@ -109,7 +109,8 @@ void Pointwise::run_cpu() {
     walk.in[k] = host::Reader(views[M + k], type);
     walk.converted += !walk.in[k].is_direct();
   }
-  parallel_for(out[0].view.size(), host::kGrain,
+  std::int64_t n = out[0].view.size();
+  parallel_for(n, long_pieces(n, host::kGrain),
                [&walk](std::int64_t begin, std::int64_t end) { walk.run(begin, end); });
 }
 

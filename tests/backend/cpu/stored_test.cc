@@ -197,7 +197,7 @@ TEST(CpuStored, TheFirstExtremumOfAllParts) {
   });
 }
 
-// Rows of a matrix beside one element a row, one row, one number: as if all were written out.
+// A matrix with a column, a row or a number gives what it gives with their copies of its own shape.
 TEST(CpuRows, BroadcastOperandsAreThoseWrittenOut) {
   for (Dtype dtype : {float32, float64, int64, float16, complex64}) {
     for (std::int64_t columns : {255, 256, 257, 700}) {

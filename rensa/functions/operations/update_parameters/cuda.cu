@@ -72,7 +72,8 @@ template <class Rule, class T> struct TargetVector {
     return target.gradient + (index << target.gradient_size);
   }
 
-  // kWhole: all is there, lies right and is of one dtype, so that all loads go out at once.
+  // kWhole: a whole vector of each array is there, is aligned and is of one dtype, so that no load
+  // waits for a condition.
   template <bool kWhole>
   __device__ __forceinline__ void load(const TargetOf<Rule>& target, std::int64_t index,
                                        std::int64_t left) {
