@@ -26,9 +26,12 @@ struct ErrorReport {
 namespace cuda {
 
 /// One per GPU, in mapped host memory: kernels write the report, the next wait throws it. The first
-/// one stays.
+/// one stays. Whoever turns `state` to `busy` has the report to itself: the kernel that writes it,
+/// or the thread that takes it.
 struct ErrorWord {
-  unsigned int set;  // 0 or 1
+  enum State : unsigned int { empty, busy, written };
+
+  unsigned int state;
   ErrorReport report;
 };
 

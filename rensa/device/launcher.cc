@@ -170,10 +170,14 @@ void throw_reported_error(Device device) {
   if (device.is_cpu()) return;
   if (host_errors().any.load(std::memory_order_acquire)) throw_host_error(device);
   ErrorWord& word = *device_state(device).error_word;
-  std::atomic_ref<unsigned int> set(word.set);
-  if (set.load(std::memory_order_acquire) == 0) return;
+  std::atomic_ref<unsigned int> state(word.state);
+  unsigned int written = ErrorWord::written;
+  if (state.load(std::memory_order_acquire) != written ||
+      !state.compare_exchange_strong(written, ErrorWord::busy, std::memory_order_acquire)) {
+    return;
+  }
   ErrorReport report = word.report;
-  set.store(0, std::memory_order_release);
+  state.store(ErrorWord::empty, std::memory_order_release);
   throw_reported(report, device);
 }
 

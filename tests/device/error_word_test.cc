@@ -72,10 +72,21 @@ TEST(ErrorWord, TheKindDecidesTheException) {
 TEST(ErrorWord, IsThrownByTheNextWaitAndOnce) {
   RENSA_NEEDS_GPUS(1);
   for (const Row& row : rows()) {
-    *cuda::device_state(gpu(0)).error_word = {1, row.report};
+    *cuda::device_state(gpu(0)).error_word = {cuda::ErrorWord::written, row.report};
     expect_thrown(row, gpu(0), [] { cuda::synchronize(gpu(0)); });
     cuda::synchronize(gpu(0));
   }
+}
+
+// A kernel of another stream has begun its report.
+TEST(ErrorWord, IsNotReadBeforeItIsWritten) {
+  RENSA_NEEDS_GPUS(1);
+  Row row = rows().front();
+  cuda::ErrorWord& word = *cuda::device_state(gpu(0)).error_word;
+  word = {cuda::ErrorWord::busy, {}};
+  cuda::synchronize(gpu(0));
+  word = {cuda::ErrorWord::written, row.report};
+  expect_thrown(row, gpu(0), [] { cuda::synchronize(gpu(0)); });
 }
 
 TEST(ErrorWord, TheKindComesFromTheOperation) {

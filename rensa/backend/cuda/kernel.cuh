@@ -506,9 +506,10 @@ struct ErrorSink {
 
   __device__ __forceinline__ void report(ReportedError error, long long value,
                                          long long bound) const {
-    if (atomicCAS(&word->set, 0u, 1u) == 0u) {
+    if (atomicCAS_system(&word->state, ErrorWord::empty, ErrorWord::busy) == ErrorWord::empty) {
       word->report = {error, operation, value, bound};
       __threadfence_system();
+      atomicExch_system(&word->state, ErrorWord::written);
     }
   }
 };
