@@ -104,8 +104,8 @@ __global__ void __launch_bounds__(kBlock)
 
 /// Queues a kernel of fill_random.
 template <class Args>
-void launch_random(const char* operation, const LaunchContext& context, void (*kernel)(Args),
-                   const Args& args) {
+static void launch_random(const char* operation, const LaunchContext& context, void (*kernel)(Args),
+                          const Args& args) {
   std::int64_t grid = ceil_div(args.size, std::int64_t{kElements} * kPacks * kBlock);
   launch_kernel(operation, context, kernel, grid, kBlock, args);
 }

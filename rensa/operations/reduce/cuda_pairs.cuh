@@ -22,9 +22,9 @@ template <class T, class PairArgs = ReducePairArgs, int kCount = 16 / sizeof(T)>
 
 /// Reduces `count` pairs of `size` bytes to the element at `out`.
 template <class Args>
-void launch_pairs(const char* operation, const LaunchContext& context, void (*kernel)(Args),
-                  const char* a, const char* b, std::int64_t count, std::int64_t size, char* out,
-                  Dtype out_dtype, Args args = {}) {
+static void launch_pairs(const char* operation, const LaunchContext& context, void (*kernel)(Args),
+                         const char* a, const char* b, std::int64_t count, std::int64_t size,
+                         char* out, Dtype out_dtype, Args args = {}) {
   std::int64_t width = 16 / size;
   args.in = a;
   args.second = b;
