@@ -102,7 +102,7 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
-/// Queues a kernel of fill_random.
+/// Queues a kernel of fill_random. Static, as launch_kernel is.
 template <class Args>
 static void launch_random(const char* operation, const LaunchContext& context, void (*kernel)(Args),
                           const Args& args) {

@@ -20,7 +20,7 @@ template <class T, class PairArgs = ReducePairArgs, int kCount = 16 / sizeof(T)>
   }
 };
 
-/// Reduces `count` pairs of `size` bytes to the element at `out`.
+/// Reduces `count` pairs of `size` bytes to the element at `out`. Static, as launch_kernel is.
 template <class Args>
 static void launch_pairs(const char* operation, const LaunchContext& context, void (*kernel)(Args),
                          const char* a, const char* b, std::int64_t count, std::int64_t size,
