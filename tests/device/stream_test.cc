@@ -223,23 +223,6 @@ TEST(ForbidSync, FindsTheHiddenWaits) {
   EXPECT_NEAR(b.sum().item<float>(), 4 * 3.7182817f, 1e-4);
 }
 
-TEST(Stream, AReportedErrorIsThrownAtTheNextWaitAndOnce) {
-  RENSA_NEEDS_GPUS(1);
-  cuda::ErrorWord& word = *cuda::device_state(gpu(0)).error_word;
-  word = {1, {ReportedError::index, "getitem", 12, 10}};
-  try {
-    cuda::synchronize(gpu(0));
-    FAIL();
-  } catch (const IndexError& error) {
-    EXPECT_EQ(
-        std::string(error.what())
-            .find("getitem: index 12 is out of bounds for an axis of size 10 (reported by cuda:0"),
-        0u)
-        << error.what();
-  }
-  cuda::synchronize(gpu(0));
-}
-
 TEST(Transfer, PinnedMemoryDoesNotWait) {
   RENSA_NEEDS_GPUS(1);
   constexpr std::int64_t kBytes = 5'000'000;
