@@ -1,7 +1,5 @@
-// What the files that compile kernels for an instruction set include, before they switch to it: the
-// standard headers above all, so that no inline function of theirs is compiled for instructions
-// that the machine may not have. Everything of the project's that the kernels call is inlined by
-// force.
+// What the kernels of a *_kernels.cc are made of: conversions and the functors of the tables, all
+// of them inlined by force (instruction_sets.h says why).
 #pragma once
 
 #include <cmath>

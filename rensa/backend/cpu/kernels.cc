@@ -22,20 +22,12 @@ KernelTable make_kernel_table(InstructionSet set) {
   KernelTable table = {};
   add_elementwise_baseline(table);
   add_elementwise_wide(table);
-  add_other_baseline(table);
-  add_other_wide(table);
 #if RENSA_X86
-  if (set >= InstructionSet::avx2) {
-    add_elementwise_avx2(table);
-    add_other_avx2(table);
-  }
-  if (set >= InstructionSet::avx512) {
-    add_elementwise_avx512(table);
-    add_other_avx512(table);
-  }
-#else
-  (void)set;
+  if (set >= InstructionSet::avx2) add_elementwise_avx2(table);
+  if (set >= InstructionSet::avx512) add_elementwise_avx512(table);
 #endif
+  baseline::add_conversions(table);
+  RENSA_IN_SET(set, add_conversions)(table);
   return table;
 }
 

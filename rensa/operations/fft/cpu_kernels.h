@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "rensa/backend/cpu/instruction_sets.h"
+
 namespace rensa::host {
 
 /// A complex number that the kernels read: plain, so that no function of the standard library's is
@@ -79,8 +81,6 @@ template <class R> struct FftKernels {
 /// For the best instruction set of this machine.
 template <class R> const FftKernels<R>& fft_kernels();
 
-void get_fft_baseline(FftKernels<float>& f, FftKernels<double>& d);
-void get_fft_avx2(FftKernels<float>& f, FftKernels<double>& d);
-void get_fft_avx512(FftKernels<float>& f, FftKernels<double>& d);
+RENSA_EACH_SET(void get_fft_kernels(FftKernels<float>&, FftKernels<double>&);)
 
 }  // namespace rensa::host

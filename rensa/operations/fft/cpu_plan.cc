@@ -49,12 +49,7 @@ struct Tables {
 const Tables& tables() {
   static const Tables all = [] {
     Tables t;
-    get_fft_baseline(t.narrow, t.wide);
-#if defined(__x86_64__)
-    InstructionSet set = best_instruction_set();
-    if (set == InstructionSet::avx2) get_fft_avx2(t.narrow, t.wide);
-    if (set == InstructionSet::avx512) get_fft_avx512(t.narrow, t.wide);
-#endif
+    RENSA_IN_SET(best_instruction_set(), get_fft_kernels)(t.narrow, t.wide);
     return t;
   }();
   return all;

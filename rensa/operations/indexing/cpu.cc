@@ -11,9 +11,15 @@
 #include "rensa/backend/cpu/strided.h"
 #include "rensa/core/error.h"
 #include "rensa/core/thread_pool.h"
+#include "rensa/operations/indexing/cpu_kernels.h"
 #include "rensa/operations/indexing/indexing.h"
 
 namespace rensa::host {
+
+ResolveKernel resolve_kernel() {
+  static const ResolveKernel kernel = RENSA_IN_SET(best_instruction_set(), get_resolve_kernel)();
+  return kernel;
+}
 
 namespace {
 
@@ -79,12 +85,13 @@ class Offsets {
             for (std::int64_t c = 0; c < count; ++c) out[i - begin + c] = offset + c * stride;
           });
     }
+    const ResolveKernel resolve = resolve_kernel();
     for (int k = 0; k < plan_.count; ++k) {
       const void* values = readers_[k].read(begin, n, chunk.scratch);
       std::int64_t inside[kChunk], bounds[2];
       const auto* indices = static_cast<const std::int64_t*>(values);
       if (plan_.mode != IndexMode::raise) indices = brought_inside(k, n, indices, inside);
-      kernels().resolve(n, indices, plan_.extents[k], plan_.strides[k], out, bounds);
+      resolve(n, indices, plan_.extents[k], plan_.strides[k], out, bounds);
       if (bounds[0] < 0 || bounds[1] >= plan_.extents[k]) throw_out_of_range(k, n, indices);
       range.add(bounds[0], bounds[1], plan_.strides[k]);
     }

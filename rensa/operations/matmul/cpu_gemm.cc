@@ -52,14 +52,7 @@ class Workspace {
 template <class V> const GemmKernels<V>& gemm_kernels() {
   static const auto both = [] {
     std::pair<GemmKernels<float>, GemmKernels<double>> k;
-    InstructionSet set = best_instruction_set();
-    get_gemm_baseline(k.first, k.second);
-#if defined(__x86_64__)
-    if (set == InstructionSet::avx2) get_gemm_avx2(k.first, k.second);
-    if (set == InstructionSet::avx512) get_gemm_avx512(k.first, k.second);
-#else
-    (void)set;
-#endif
+    RENSA_IN_SET(best_instruction_set(), get_gemm_kernels)(k.first, k.second);
     return k;
   }();
   if constexpr (std::is_same_v<V, float>) return both.first;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "rensa/backend/cpu/instruction_sets.h"
 #include "rensa/core/dtype.h"
 #include "rensa/core/ufunc.h"
 
@@ -45,9 +46,6 @@ void gemm(Dtype dtype, std::int64_t m, std::int64_t n, std::int64_t k, const Mat
 /// Whether gemm() of float32 and float64 has kernels that keep up with a BLAS on this machine.
 bool gemm_is_fast();
 
-// The kernels of the instruction sets.
-void get_gemm_baseline(GemmKernels<float>&, GemmKernels<double>&);
-void get_gemm_avx2(GemmKernels<float>&, GemmKernels<double>&);
-void get_gemm_avx512(GemmKernels<float>&, GemmKernels<double>&);
+RENSA_EACH_SET(void get_gemm_kernels(GemmKernels<float>&, GemmKernels<double>&);)
 
 }  // namespace rensa::host

@@ -4,7 +4,6 @@
 #include <memory>
 
 #include "rensa/backend/cpu/elementwise.h"
-#include "rensa/backend/cpu/kernel_sources.h"
 #include "rensa/backend/cpu/strided.h"
 #include "rensa/core/thread_pool.h"
 #include "rensa/operations/pointwise/cpu_kernels.h"
@@ -13,13 +12,8 @@ namespace rensa::host {
 
 PointwiseTable make_pointwise_table(InstructionSet set) {
   PointwiseTable table = {};
-  add_pointwise_baseline(table);
-#if RENSA_X86
-  if (set >= InstructionSet::avx2) add_pointwise_avx2(table);
-  if (set >= InstructionSet::avx512) add_pointwise_avx512(table);
-#else
-  (void)set;
-#endif
+  baseline::add_pointwise(table);
+  RENSA_IN_SET(set, add_pointwise)(table);
   return table;
 }
 

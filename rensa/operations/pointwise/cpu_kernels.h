@@ -19,9 +19,7 @@ PointwiseTable make_pointwise_table(InstructionSet set);
 /// The kernels for best_instruction_set().
 const PointwiseTable& pointwise_kernels();
 
-// Each puts the kernels that were compiled for it into the table, above those that are there.
-void add_pointwise_baseline(PointwiseTable&);
-void add_pointwise_avx2(PointwiseTable&);
-void add_pointwise_avx512(PointwiseTable&);
+// Those of an instruction set are put above those that are there.
+RENSA_EACH_SET(void add_pointwise(PointwiseTable&);)
 
 }  // namespace rensa::host

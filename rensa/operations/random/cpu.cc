@@ -9,6 +9,11 @@
 
 namespace rensa::host {
 
+const RandomKernels& random_kernels() {
+  static const RandomKernels kernels = RENSA_IN_SET(best_instruction_set(), get_random_kernels)();
+  return kernels;
+}
+
 namespace {
 
 template <class V> void fill_uniform(const Random& op) {
@@ -143,9 +148,9 @@ void fill_integers(const Random& op) {
 void fill_order(const Random& op) {
   PseudoOrder order;
   order.set_size(static_cast<unsigned long long>(op.out.view.size()));
-  kernels().philox(static_cast<unsigned long long>(op.seed.integer),
-                   static_cast<unsigned long long>(op.offset.integer), PseudoOrder::kCounters,
-                   order.key);
+  random_kernels().philox(static_cast<unsigned long long>(op.seed.integer),
+                          static_cast<unsigned long long>(op.offset.integer),
+                          PseudoOrder::kCounters, order.key);
   auto* out = op.out.view.as<std::uint64_t>();
   parallel_for(op.out.view.size(), kRandomGrain, [&](std::int64_t first, std::int64_t end) {
     for (std::int64_t begin = first; begin < end; begin += kChunk) {
@@ -157,7 +162,7 @@ void fill_order(const Random& op) {
         places[i] = begin + i;
       }
       while (n > 0) {
-        kernels().walk(order, n, walking);
+        random_kernels().walk(order, n, walking);
         std::int64_t left = 0;
         for (std::int64_t i = 0; i < n; ++i) {
           std::uint64_t at = walking[i];

@@ -10,6 +10,7 @@
 #include "rensa/core/philox.h"
 #include "rensa/core/thread_pool.h"
 #include "rensa/device/host_scalar.h"
+#include "rensa/operations/random/cpu_kernels.h"
 
 namespace rensa::host {
 
@@ -25,9 +26,10 @@ void for_each_chunk(std::int64_t size, int per_element, const HostScalar& seed,
     for (; begin < end; begin += kChunk) {
       std::int64_t n = std::min(kChunk, end - begin);
       // kChunk is a multiple of four: a chunk starts at the first word of a counter.
-      kernels().philox(static_cast<unsigned long long>(seed.integer),
-                       static_cast<unsigned long long>(offset.integer + begin * per_element / 4),
-                       (n * per_element + 3) / 4, words);
+      random_kernels().philox(
+          static_cast<unsigned long long>(seed.integer),
+          static_cast<unsigned long long>(offset.integer + begin * per_element / 4),
+          (n * per_element + 3) / 4, words);
       f(begin, n, words);
     }
   });

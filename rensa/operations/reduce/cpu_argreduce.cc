@@ -9,6 +9,7 @@
 #include "rensa/backend/cpu/kernel_sources.h"
 #include "rensa/backend/cpu/strided.h"
 #include "rensa/core/thread_pool.h"
+#include "rensa/operations/reduce/cpu_kernels.h"
 
 namespace rensa::host {
 
@@ -50,7 +51,8 @@ Found<V> find_extremum(const Reader& reader, std::int64_t begin, std::int64_t en
 
 template <class V> void find_all(bool greatest, const SplitAxes& split) {
   ComputeType type = compute_type_of<V>;
-  const ReduceKernels& extremum = kernels().of(greatest ? Reduction::max : Reduction::min, type);
+  const ReduceKernels& extremum =
+      reduce_kernels().of(greatest ? Reduction::max : Reduction::min, type);
   StoreKernel store = kernels().store_of(split.kept_out.dtype, ComputeType::i64);
   std::int64_t n = split.reduced.size(), outputs = split.kept_in.size();
   std::int64_t parts = (n + kPart - 1) / kPart;

@@ -13,6 +13,7 @@
 #include "rensa/backend/cpu/kernel_sources.h"
 #include "rensa/backend/cpu/strided.h"
 #include "rensa/core/thread_pool.h"
+#include "rensa/operations/reduce/cpu_kernels.h"
 
 namespace rensa::host {
 
@@ -70,13 +71,13 @@ template <class V, bool kDeviations> class Runner {
     Moments<V> block;
     if constexpr (kDeviations) {
       V far[kChunk];
-      kernels().of(Reduction::sum, type_).leaf(n, x, &block.sum);
+      reduce_kernels().of(Reduction::sum, type_).leaf(n, x, &block.sum);
       V mean = block.sum / V(static_cast<double>(n));
       for (std::int64_t i = 0; i < n; ++i) far[i] = x[i] - mean;
-      kernels().of(Reduction::sum_of_squares, type_).leaf(n, far, &block.squares);
+      reduce_kernels().of(Reduction::sum_of_squares, type_).leaf(n, far, &block.squares);
       return {mean, block.squares, n};
     } else {
-      kernels().of(Reduction::nansum, type_).leaf(n, x, &block.sum);
+      reduce_kernels().of(Reduction::nansum, type_).leaf(n, x, &block.sum);
       for (std::int64_t i = 0; i < n; ++i) block.n += x[i] == x[i];
       return block;
     }

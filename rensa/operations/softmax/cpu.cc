@@ -6,6 +6,7 @@
 #include "rensa/backend/cpu/convert.h"
 #include "rensa/backend/cpu/kernels.h"
 #include "rensa/core/thread_pool.h"
+#include "rensa/operations/reduce/cpu_kernels.h"
 #include "rensa/operations/softmax/softmax.h"
 
 namespace rensa::host {
@@ -24,11 +25,11 @@ void softmax_row(const Softmax& op, const char* in, char* out, std::vector<V>& v
   auto n = static_cast<std::int64_t>(values.size());
   k.load_of(dtype, kType)(n, in, itemsize(dtype), values.data());
   V greatest, sum;
-  k.of(Reduction::max, kType).leaf(n, values.data(), &greatest);
+  reduce_kernels().of(Reduction::max, kType).leaf(n, values.data(), &greatest);
   for (V& value : values) value -= greatest;
   const void* input[] = {values.data()};
   k.of(Ufunc::exp, kType)(n, input, powers.data(), 0);
-  k.of(Reduction::sum, kType).leaf(n, powers.data(), &sum);
+  reduce_kernels().of(Reduction::sum, kType).leaf(n, powers.data(), &sum);
   if (op.log) {
     V log_sum = std::log(sum);
     for (V& value : values) value -= log_sum;

@@ -6,6 +6,8 @@
 
 #include "rensa/backend/cpu/kernels.h"
 #include "rensa/core/error.h"
+#include "rensa/operations/indexing/cpu_kernels.h"
+#include "rensa/operations/random/cpu_kernels.h"
 #include "tests/array/arrays.h"
 
 namespace rensa {
@@ -142,15 +144,16 @@ TEST(CpuKernels, IndicesOfEveryInstructionSetAreTheSame) {
     walked[i] = order.step(i);
   }
   for (int set = 0; set <= static_cast<int>(host::best_instruction_set()); ++set) {
-    host::KernelTable table = host::make_kernel_table(static_cast<host::InstructionSet>(set));
+    const auto in = static_cast<host::InstructionSet>(set);
     std::vector<std::int64_t> offsets(kCount, 5);
-    table.resolve(kCount, index.data(), kExtent, 12, offsets.data(), bounds.data());
+    RENSA_IN_SET(in, get_resolve_kernel)
+    ()(kCount, index.data(), kExtent, 12, offsets.data(), bounds.data());
     EXPECT_EQ(offsets, expected);
     auto [least, most] = std::minmax_element(expected.begin(), expected.end());
     EXPECT_EQ(bounds, (std::vector<std::int64_t>{(*least - 5) / 12, (*most - 5) / 12}));
     std::vector<std::uint64_t> walking(kCount);
     std::iota(walking.begin(), walking.end(), 0u);
-    table.walk(order, kCount, walking.data());
+    RENSA_IN_SET(in, get_random_kernels)().walk(order, kCount, walking.data());
     EXPECT_EQ(walking, walked);
   }
 }

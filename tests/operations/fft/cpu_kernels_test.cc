@@ -65,11 +65,9 @@ void check_set(Get get) {
 }
 
 TEST(FftKernels, OfEveryInstructionSet) {
-  check_set(get_fft_baseline);
-#if defined(__x86_64__)
-  if (best_instruction_set() >= InstructionSet::avx2) check_set(get_fft_avx2);
-  if (best_instruction_set() >= InstructionSet::avx512) check_set(get_fft_avx512);
-#endif
+  for (int set = 0; set <= static_cast<int>(best_instruction_set()); ++set) {
+    check_set(RENSA_IN_SET(static_cast<InstructionSet>(set), get_fft_kernels));
+  }
 }
 
 TEST(FftKernels, TurnsOfManyParts) {

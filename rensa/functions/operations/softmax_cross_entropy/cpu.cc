@@ -10,6 +10,7 @@
 #include "rensa/core/thread_pool.h"
 #include "rensa/device/error_word.h"
 #include "rensa/functions/operations/softmax_cross_entropy/cpu_labels.h"
+#include "rensa/operations/reduce/cpu_kernels.h"
 
 namespace rensa::host {
 
@@ -38,7 +39,7 @@ void log_softmax(const ArrayView& x, const ArrayView& y, std::int64_t row, std::
   for (std::int64_t r = 0; r < rows; ++r) {
     V* values = shifted.data() + r * columns;
     V greatest;
-    k.of(Reduction::max, kType).leaf(columns, values, &greatest);
+    reduce_kernels().of(Reduction::max, kType).leaf(columns, values, &greatest);
     for (std::int64_t j = 0; j < columns; ++j) values[j] -= greatest;
   }
   const void* input[] = {shifted.data()};
@@ -46,7 +47,7 @@ void log_softmax(const ArrayView& x, const ArrayView& y, std::int64_t row, std::
   for (std::int64_t r = 0; r < rows; ++r) {
     V* values = shifted.data() + r * columns;
     V sum;
-    k.of(Reduction::sum, kType).leaf(columns, powers.data() + r * columns, &sum);
+    reduce_kernels().of(Reduction::sum, kType).leaf(columns, powers.data() + r * columns, &sum);
     V log_sum = std::log(sum);
     for (std::int64_t j = 0; j < columns; ++j) values[j] -= log_sum;
   }

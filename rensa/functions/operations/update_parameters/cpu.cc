@@ -158,12 +158,7 @@ const UpdateKernels& update_kernels(ComputeType type) {
   };
   static const Tables tables = [] {
     Tables t;
-    get_update_baseline(t.narrow, t.wide);
-#if defined(__x86_64__)
-    InstructionSet set = best_instruction_set();
-    if (set == InstructionSet::avx2) get_update_avx2(t.narrow, t.wide);
-    if (set == InstructionSet::avx512) get_update_avx512(t.narrow, t.wide);
-#endif
+    RENSA_IN_SET(best_instruction_set(), get_update_kernels)(t.narrow, t.wide);
     return t;
   }();
   return type == ComputeType::f64 ? tables.wide : tables.narrow;

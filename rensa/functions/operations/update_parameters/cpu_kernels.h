@@ -28,8 +28,6 @@ struct UpdateKernels {
 /// For the best instruction set of this machine; f32 or f64.
 const UpdateKernels& update_kernels(ComputeType type);
 
-void get_update_baseline(UpdateKernels& f, UpdateKernels& d);
-void get_update_avx2(UpdateKernels& f, UpdateKernels& d);
-void get_update_avx512(UpdateKernels& f, UpdateKernels& d);
+RENSA_EACH_SET(void get_update_kernels(UpdateKernels& f, UpdateKernels& d);)
 
 }  // namespace rensa::host

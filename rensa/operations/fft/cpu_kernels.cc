@@ -1,5 +1,17 @@
-// Included inside a namespace for each instruction set, where kVectorBytes is the width of its
-// registers.
+// The kernels of Fourier transforms, for one instruction set.
+#include "rensa/operations/fft/cpu_kernels.h"
+
+namespace rensa::host::RENSA_SET {
+
+namespace {
+
+#if defined(__AVX512F__)
+constexpr int kVectorBytes = 64;
+#elif defined(__AVX2__)
+constexpr int kVectorBytes = 32;
+#else
+constexpr int kVectorBytes = 16;
+#endif
 
 template <class R> struct Lanes {
   static constexpr int kCount = kVectorBytes / static_cast<int>(sizeof(R));
@@ -74,8 +86,7 @@ template <class R> RENSA_INLINE void transform_8(Lanes<R>* x) {
 
 // An odd number of values: the sums and differences of x[j] and x[p - j] go with the cosines and
 // the sines. `roots` holds exp(-2 pi i j / p).
-template <class R>
-RENSA_INLINE void transform_odd(Lanes<R>* x, int p, const FftFactor<R>* roots) {
+template <class R> RENSA_INLINE void transform_odd(Lanes<R>* x, int p, const FftFactor<R>* roots) {
   int half = p / 2;
   Lanes<R> first = x[0];
   for (int j = 1; j <= half; ++j) {
@@ -108,8 +119,7 @@ RENSA_INLINE void transform_odd(Lanes<R>* x, int p, const FftFactor<R>* roots) {
 
 // kRadix: 0 for any odd one.
 template <int kRadix, bool kTurned, class R>
-void run_pass(const FftPass& pass, const FftFactor<R>* factors, const Lanes<R>* in,
-              Lanes<R>* out) {
+void run_pass(const FftPass& pass, const FftFactor<R>* factors, const Lanes<R>* in, Lanes<R>* out) {
   const int radix = kRadix ? kRadix : static_cast<int>(pass.radix);
   const FftFactor<R>* roots = factors + pass.roots;
   const std::int64_t inner = pass.inner, apart = inner * pass.before;
@@ -191,8 +201,7 @@ template <class R> void separate(const R* pairs, std::int64_t count, bool swap, 
   }
 }
 
-template <class R>
-void combine(const R* block, std::int64_t count, bool swap, R scale, R* pairs) {
+template <class R> void combine(const R* block, std::int64_t count, bool swap, R scale, R* pairs) {
   const Lanes<R>* in = reinterpret_cast<const Lanes<R>*>(block);
   Lanes<R>* out = reinterpret_cast<Lanes<R>*>(pairs);
   std::make_integer_sequence<int, Lanes<R>::kCount> all;
@@ -243,7 +252,8 @@ void fft_gather(const FftLanes& from, std::int64_t count, std::int64_t length, b
   }
   separate(scratch, count, swap, block);
   std::int64_t rest = (length - count) * 2 * kCount;
-  if (rest > 0) __builtin_memset(block + count * 2 * kCount, 0, static_cast<std::size_t>(rest) * kSize);
+  if (rest > 0)
+    __builtin_memset(block + count * 2 * kCount, 0, static_cast<std::size_t>(rest) * kSize);
 }
 
 template <class R>
@@ -350,3 +360,12 @@ template <class R> FftKernels<R> make_fft_kernels() {
 }
 
 #undef RENSA_INLINE
+
+}  // namespace
+
+void get_fft_kernels(FftKernels<float>& f, FftKernels<double>& d) {
+  f = make_fft_kernels<float>();
+  d = make_fft_kernels<double>();
+}
+
+}  // namespace rensa::host::RENSA_SET

@@ -1,5 +1,21 @@
-// The innermost part of a product: a tile of c, its sums held in registers. Included inside a
-// namespace for each instruction set, where kVectorBytes and kTileRows say what fits its registers.
+// The innermost part of a product, for one instruction set: a tile of c, its sums held in
+// registers.
+#include <cstdint>
+
+#include "rensa/operations/matmul/cpu_gemm.h"
+
+namespace rensa::host::RENSA_SET {
+
+namespace {
+
+// What fits the registers.
+#if defined(__AVX512F__)
+constexpr int kVectorBytes = 64, kTileRows = 14;
+#elif defined(__AVX2__)
+constexpr int kVectorBytes = 32, kTileRows = 6;
+#else
+constexpr int kVectorBytes = 16, kTileRows = 6;
+#endif
 
 template <class V, int kRows, int kVectors>
 void gemm_tile(std::int64_t k, const V* p, std::int64_t row_stride, std::int64_t step, const V* q,
@@ -12,8 +28,8 @@ void gemm_tile(std::int64_t k, const V* p, std::int64_t row_stride, std::int64_t
 #pragma GCC unroll 16
   for (int i = 0; i < kRows; ++i) {
     for (int v = 0; v < kVectors; ++v) {
-      sums[i][v] = add ? *reinterpret_cast<const Unaligned*>(c + i * c_stride + v * kLanes)
-                       : Vector{};
+      sums[i][v] =
+          add ? *reinterpret_cast<const Unaligned*>(c + i * c_stride + v * kLanes) : Vector{};
     }
   }
   // c is written at the end: by then its lines are at hand.
@@ -71,7 +87,8 @@ template <class V> V gemm_dot(std::int64_t k, const V* p, const V* q) {
     for (int i = 0; i < kSums; ++i) sums[i] += a[i] * b[i];
   }
   for (; x + kLanes <= k; x += kLanes) {
-    sums[0] += *reinterpret_cast<const Unaligned*>(p + x) * *reinterpret_cast<const Unaligned*>(q + x);
+    sums[0] +=
+        *reinterpret_cast<const Unaligned*>(p + x) * *reinterpret_cast<const Unaligned*>(q + x);
   }
 #pragma GCC unroll 8
   for (int width = kSums / 2; width > 0; width /= 2) {
@@ -128,3 +145,12 @@ template <class V> GemmKernels<V> make_gemm_kernels() {
   kernels.dots = gemm_dots<V>;
   return kernels;
 }
+
+}  // namespace
+
+void get_gemm_kernels(GemmKernels<float>& f, GemmKernels<double>& d) {
+  f = make_gemm_kernels<float>();
+  d = make_gemm_kernels<double>();
+}
+
+}  // namespace rensa::host::RENSA_SET

@@ -1,4 +1,14 @@
-// Included inside a namespace for each instruction set.
+// The loops of updates, for one instruction set.
+#include "rensa/functions/operations/update_parameters/cpu_kernels.h"
+
+// clang-format off
+#include "rensa/backend/cpu/kernel_sources.h"  // before update_functors.h, which calls what it declares
+#include "rensa/core/update_functors.h"
+// clang-format on
+
+namespace rensa::host::RENSA_SET {
+
+namespace {
 
 template <template <class> class Rule, class V>
 void update_all(std::int64_t n, void* parameter, void* gradient, void* const* states,
@@ -15,7 +25,7 @@ void update_all(std::int64_t n, void* parameter, void* gradient, void* const* st
   V* g = static_cast<V*>(gradient);
   V* s[S + 1];
   for (int k = 0; k < S; ++k) s[k] = static_cast<V*>(states[k]);
-RENSA_IVDEP
+  RENSA_IVDEP
   for (std::int64_t i = 0; i < n; ++i) {
     R one = constants;
     V* state = update::values_of(one);
@@ -61,3 +71,12 @@ template <class V> UpdateKernels make_update_kernels() {
           },
           sum_squares<V>};
 }
+
+}  // namespace
+
+void get_update_kernels(UpdateKernels& f, UpdateKernels& d) {
+  f = make_update_kernels<float>();
+  d = make_update_kernels<double>();
+}
+
+}  // namespace rensa::host::RENSA_SET

@@ -1,9 +1,16 @@
-// The loops of pointwise.def: one for each row and value type. Included inside a namespace for each
-// instruction set.
+// The loops of pointwise.def, one for each row and value type, for one instruction set.
+#include "rensa/operations/pointwise/cpu_kernels.h"
 
-// In whole blocks only, the last one padded, as in elementwise_kernels.inc.
-template <class V> inline constexpr int kBlock =
-    std::is_same_v<V, float> || std::is_same_v<V, double> ? 32 : 1;
+#include "rensa/backend/cpu/kernel_sources.h"
+#include "rensa/operations/pointwise/functors.h"
+
+namespace rensa::host::RENSA_SET {
+
+namespace {
+
+// In whole blocks only, the last one padded, as in the elementwise kernels.
+template <class V>
+inline constexpr int kBlock = std::is_same_v<V, float> || std::is_same_v<V, double> ? 32 : 1;
 
 template <class Row, class V, int... I, int... O>
 __attribute__((noinline)) void pointwise_blocks(std::int64_t blocks, const V* const* in,
@@ -11,7 +18,7 @@ __attribute__((noinline)) void pointwise_blocks(std::int64_t blocks, const V* co
                                                 pw::indices<O...>) {
   for (std::int64_t k = 0; k < blocks; ++k) {
     std::int64_t at = k * kBlock<V>;
-RENSA_IVDEP
+    RENSA_IVDEP
     for (int i = 0; i < kBlock<V>; ++i) {
       V y[sizeof...(O)];
       Row::template apply<V>(in[I][at + i]..., y[O]...);
@@ -46,13 +53,26 @@ void pointwise(std::int64_t n, const void* const* in, void* const* out) {
   for (int k = 0; k < M; ++k) std::memcpy(y[k] + done, padded_y[k], rest * sizeof(V));
 }
 
-template <class V> void add_pointwise(PointwiseTable& table) {
+template <class V> void add(PointwiseTable& table) {
   constexpr ComputeType type = compute_type_of<V>;
-#define RENSA_POINTWISE(name, rule, inputs, outputs, statements)                  \
-  if constexpr (rule_takes(DtypeRule::rule, type)) {                              \
-    table.kernel[static_cast<int>(rensa::pointwise::Index::name)]                 \
-                [static_cast<int>(type)] = pointwise<pw::name, V>;                \
+#define RENSA_POINTWISE(name, rule, inputs, outputs, statements)                            \
+  if constexpr (rule_takes(DtypeRule::rule, type)) {                                        \
+    table.kernel[static_cast<int>(rensa::pointwise::Index::name)][static_cast<int>(type)] = \
+        pointwise<pw::name, V>;                                                             \
   }
 #include "rensa/operations/pointwise/pointwise.def"
 #undef RENSA_POINTWISE
 }
+
+}  // namespace
+
+void add_pointwise(PointwiseTable& table) {
+  add<float>(table);
+  add<double>(table);
+  if constexpr (InstructionSet::RENSA_SET == InstructionSet::baseline) {
+    add<complex_t<float>>(table);
+    add<complex_t<double>>(table);
+  }
+}
+
+}  // namespace rensa::host::RENSA_SET
