@@ -127,6 +127,20 @@ class Report:
                    ["step", "operations", *passes, "record to plan", "plan of the list as recorded"],
                    rows)
 
+    def beside(self, library, who, title, program, **environment):
+        """What benchmarks/libraries has of ours beside `library`, which figures call `who`."""
+        if not self.program(program):
+            self.faults.append(f"no {program} in this build")
+            return
+        self.run([self.program(program)], **environment)
+        rows, start = [], f"beside {library}: "
+        names = [name[len(start):-len(" rensa")] for name in self.figures
+                 if name.startswith(start) and name.endswith(" rensa")]
+        for work in names:
+            theirs, ours = (self.value(f"{start}{work} {side}") for side in (who, "rensa"))
+            rows.append([work, theirs, ours, ratio(ours, theirs)])
+        self.table(title, ["work", library, "Rensa", f"Rensa / {library}"], rows)
+
     def table(self, title, header, rows):
         """Adds a section; None shows as a dash and a float with three digits."""
         lines = [f"## {title}", "", "| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]

@@ -2,7 +2,8 @@
 """Runs the GPU benchmarks next to the peers' on one machine, in one go, and writes the comparison.
 
     run_gpu.py --build-dir DIR [--python PYTHON] [--only PART ...]
-PART is training, startup, host, arrays, routines, activations, recordings, chains or fragmentation.
+PART is training, startup, host, arrays, routines, activations, recordings, chains, fragmentation or
+libraries.
 The peers (PyTorch, JAX, CuPy) are those of PYTHON; what it lacks shows as a dash. Writes run_gpu.md
 and run_gpu.json to $OUT, or to DIR.
 """
@@ -167,6 +168,14 @@ def fragmentation(report, python):
                   "CuPy (ms)", "PyTorch (ms)", "Rensa (ms)"], rows)
 
 
+def libraries(report, python):
+    """What is our own, beside the libraries that could do it."""
+    report.beside("CUB", "cub", "Beside CUB: 64 Mi elements (µs)", "library_cub")
+    report.beside("cuBLASLt", "cublaslt", "Beside cuBLASLt, the fastest of its plans: small and skinny "
+                  "products of float32 (µs on the device)", "library_cublaslt",
+                  LD_LIBRARY_PATH=cublas_folders(python))
+
+
 def hardware():
     query = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version,clocks.max.sm",
                             "--format=csv,noheader"], capture_output=True, text=True, check=False)
@@ -180,7 +189,8 @@ def main():
     parser.add_argument("--python", default=sys.executable)
     parts = {"training": training, "startup": startup, "host": host, "arrays": arrays,
              "routines": routines, "activations": activations,
-             "recordings": recordings, "chains": chains, "fragmentation": fragmentation}
+             "recordings": recordings, "chains": chains, "fragmentation": fragmentation,
+             "libraries": libraries}
     parser.add_argument("--only", nargs="+", choices=parts, default=list(parts))
     options = parser.parse_args()
     report = Report(options.build_dir)
