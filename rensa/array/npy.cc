@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -101,6 +102,10 @@ class HeaderReader {
       header->is_object = true;
       return;
     }
+    if (descr.size() > 2 && (descr.starts_with("<U") || descr.starts_with(">U"))) {
+      read_text_descr(descr, header);
+      return;
+    }
     if (descr == "<V2" || descr == "|V2" || descr == "V2") {
       header->dtype = bfloat16;
       return;
@@ -113,6 +118,15 @@ class HeaderReader {
     } catch (const DtypeError&) {
       fail(fmt::format("dtype '{}' is not supported", descr.substr(0, 32)));
     }
+  }
+  void read_text_descr(std::string_view descr, NpyHeader* header) {
+    auto [end, error] =
+        std::from_chars(descr.data() + 2, descr.data() + descr.size(), header->text_length);
+    if (error != std::errc() || end != descr.data() + descr.size() || header->text_length < 0 ||
+        header->text_length > std::numeric_limits<std::int64_t>::max() / 64) {
+      fail(fmt::format("dtype '{}' is not supported", descr.substr(0, 32)));
+    }
+    header->byte_swapped = descr[0] == '>';
   }
   void read_shape(NpyHeader* header) {
     expect('(');
@@ -204,8 +218,9 @@ std::size_t header_length(const char* file, std::size_t prefix) {
 }
 
 void check_numbers(const NpyHeader& header, const std::string& name) {
-  if (!header.is_object) return;
-  throw SerializationError(name + ": an array of Python objects; only numbers can be read");
+  if (!header.is_object && header.text_length < 0) return;
+  throw SerializationError(name + (header.is_object ? ": an array of Python objects" : ": a text") +
+                           "; only numbers can be read");
 }
 
 void check_size(const NpyHeader& header, std::int64_t there, const std::string& name) {
@@ -335,6 +350,79 @@ void write_npy(FileWriter& file, const Array& array) {
 std::string format_npy(const Array& array) {
   Array host = rensa::detail::on_host("save", array);
   return npy_header(host).append(bytes_of(host));
+}
+
+namespace {
+
+constexpr std::uint32_t kReplacement = 0xFFFD;
+
+/// The character at the front of `utf8`, which loses it.
+std::uint32_t take_character(std::string_view* utf8) {
+  auto byte = [&](std::size_t i) { return static_cast<unsigned char>((*utf8)[i]); };
+  std::uint32_t first = byte(0);
+  std::size_t size = first < 0x80       ? 1
+                     : first >> 5 == 6  ? 2
+                     : first >> 4 == 14 ? 3
+                     : first >> 3 == 30 ? 4
+                                        : 0;
+  std::uint32_t c = size == 1 ? first : first & (0x7Fu >> size);
+  bool valid = size != 0 && size <= utf8->size();
+  for (std::size_t i = 1; valid && i < size; ++i) {
+    valid = byte(i) >> 6 == 2;
+    c = c << 6 | (byte(i) & 0x3Fu);
+  }
+  static constexpr std::uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+  valid = valid && c >= least[size] && c <= 0x10FFFF && !(c >= 0xD800 && c < 0xE000);
+  utf8->remove_prefix(valid ? size : 1);
+  return valid ? c : kReplacement;
+}
+
+void add_character(std::uint32_t c, std::string* utf8) {
+  auto add = [&](std::uint32_t byte) { *utf8 += static_cast<char>(byte); };
+  auto add_rest = [&](int shift) { add(0x80 | (c >> shift & 0x3F)); };
+  if (c < 0x80) return add(c);
+  if (c < 0x800) return add(0xC0 | c >> 6), add_rest(0);
+  if (c < 0x10000) return add(0xE0 | c >> 12), add_rest(6), add_rest(0);
+  add(0xF0 | c >> 18), add_rest(12), add_rest(6), add_rest(0);
+}
+
+}  // namespace
+
+std::string format_npy_text(std::string_view utf8) {
+  std::string characters;
+  while (!utf8.empty()) {
+    std::uint32_t c = take_character(&utf8);
+    for (int i = 0; i < 4; ++i) characters += static_cast<char>(c >> (8 * i) & 255);
+  }
+  // NumPy has no text of no characters: that is one 0, as trailing zeros do not count.
+  if (characters.empty()) characters.resize(4);
+  return header_of(fmt::format("<U{}", characters.size() / 4), {}) + characters;
+}
+
+std::string parse_npy_text(std::span<const char> file, const std::string& name) {
+  NpyHeader header = parse_npy_header(file, name);
+  if (header.text_length < 0 || header.shape.ndim() != 0) {
+    throw SerializationError(name + ": not a text");
+  }
+  auto there = static_cast<std::int64_t>(file.size() - header.data_offset);
+  if (there != header.nbytes()) {
+    throw SerializationError(
+        fmt::format("{}: a text of {} characters takes {} bytes, but {} are there", name,
+                    header.text_length, header.nbytes(), there));
+  }
+  std::string text;
+  std::size_t end = 0;
+  for (std::size_t at = header.data_offset; at < file.size(); at += 4) {
+    std::uint32_t c = little_endian(file.data() + at, 4);
+    if (header.byte_swapped) c = __builtin_bswap32(c);
+    if (c > 0x10FFFF || (c >= 0xD800 && c < 0xE000)) {
+      throw SerializationError(fmt::format("{}: {:#x} is no character", name, c));
+    }
+    add_character(c, &text);
+    if (c != 0) end = text.size();
+  }
+  text.resize(end);
+  return text;
 }
 
 std::string npy_of_none() {

@@ -15,17 +15,20 @@ namespace rensa {
 
 struct NpyHeader {
   Dtype dtype = Dtype::float32;
-  bool is_object = false;  // pickled Python objects: how Chainer stores None
+  bool is_object = false;         // pickled Python objects: how Chainer stores None
+  std::int64_t text_length = -1;  // of NumPy's texts, '<U5': characters of 4 bytes
   bool fortran_order = false;
   bool byte_swapped = false;  // big-endian elements
   Shape shape;
   std::size_t data_offset = 0;  // bytes before the elements
   /// Bytes of the elements.
-  std::int64_t nbytes() const { return shape.total() * itemsize(dtype); }
+  std::int64_t nbytes() const {
+    return shape.total() * (text_length < 0 ? itemsize(dtype) : 4 * text_length);
+  }
 };
 
 /// Reads the header of `file`; `name` stands in errors. Throws SerializationError for anything but
-/// a .npy of a dtype that arrays have (or object), and for sizes that overflow.
+/// a .npy of a dtype that arrays have (or object, or a text), and for sizes that overflow.
 NpyHeader parse_npy_header(std::span<const char> file, const std::string& name);
 
 /// A host array of the elements of a whole .npy file, in C order; its size must be what the header
@@ -55,6 +58,12 @@ std::string_view bytes_of(const Array& array);
 
 /// The .npy file of `array`, which is copied to the host.
 std::string format_npy(const Array& array);
+
+/// The .npy file that numpy.save makes of a str, given as UTF-8; what is no UTF-8 becomes U+FFFD.
+std::string format_npy_text(std::string_view utf8);
+
+/// The text of a whole .npy file that holds one, as UTF-8. Throws SerializationError.
+[[nodiscard]] std::string parse_npy_text(std::span<const char> file, const std::string& name);
 
 /// The .npy file that numpy.save makes of None.
 std::string npy_of_none();

@@ -136,7 +136,18 @@ Parameter::Parameter(Initializer initializer, const Shape& shape)
 }
 
 Parameter::Parameter(const Parameter& other)
-    : ParameterRef(other.body_ ? copy_parameter(*other.body_) : nullptr) {}
+    : ParameterRef(other.body_ ? copy_parameter(*other.body_) : nullptr), tied_(other.tied_) {}
+
+void Parameter::tie(const Parameter& owner) {
+  if (this == &owner || !owner.defined() || owner.tied_) {
+    throw ValueError(fmt::format("tied: a parameter is tied to another one, not to {}",
+                                 this == &owner ? "itself"
+                                 : owner.tied_  ? "one that is tied to a third"
+                                                : "an undefined one (default-constructed)"));
+  }
+  body_ = owner.body_;
+  tied_ = true;
+}
 
 Persistent::Persistent(const Persistent& other)
     : Array(other.defined() && current_copy_mode != CopyMode::share

@@ -70,7 +70,7 @@ class ParameterRef : public Variable {
 
 /// A parameter as a model's member. A value: moving it moves the parameter, copying it makes a new
 /// one, with a deep copy of the array unless a CopyModeScope says otherwise. Gradient, update rule
-/// and graph are not copied.
+/// and graph are not copied. A parameter that two links share is a member of both, tied in one.
 class Parameter : public ParameterRef {
  public:
   /// No parameter, such as the bias of a layer without one: visitors skip it.
@@ -83,6 +83,15 @@ class Parameter : public ParameterRef {
   Parameter(Parameter&&) = default;
   Parameter& operator=(Parameter&&) = default;
   ParameterRef ref() const { return *this; }
+
+  /// Makes this another name of `owner`'s parameter: Visitor::tied says it in members(). No-op
+  /// where it is that already. Throws ValueError for itself, and for an owner undefined or tied
+  /// itself.
+  void tie(const Parameter& owner);
+  bool is_tied() const { return tied_; }
+
+ private:
+  bool tied_ = false;  // a copy stands apart, and knows that it is to be tied
 };
 
 /// A persistent array as a model's member: saved, moved and copied with it, not optimized. Copying

@@ -23,162 +23,120 @@ namespace rensa {
 
 namespace {
 
-/// Shows each parameter, persistent and state to a function; all children are walked into.
-template <class OnParameter, class OnPersistent, class OnState> class Walk final : public Visitor {
+/// Shows each parameter to a function.
+template <class F> class EachParameter final : public Visitor {
  public:
-  Walk(OnParameter on_parameter, OnPersistent on_persistent, OnState on_state)
-      : on_parameter_(std::move(on_parameter)),
-        on_persistent_(std::move(on_persistent)),
-        on_state_(std::move(on_state)) {}
-  void operator()(const char*, Parameter& parameter) override {
-    if (!parameter.defined()) return;
+  explicit EachParameter(F use) : use_(std::move(use)) {}
+  void parameter(std::string_view, Parameter& parameter) override {
     autograd::note_named(parameter);
-    on_parameter_(parameter);
+    use_(parameter);
   }
-  void operator()(const char*, Link& child) override { child.members(*this); }
-  void operator()(const char*, Persistent& persistent) override { on_persistent_(persistent); }
-  void operator()(const char*, std::int64_t&) override {}
-  void operator()(const char*, State& state) override { on_state_(state); }
 
  private:
-  OnParameter on_parameter_;
-  OnPersistent on_persistent_;
-  OnState on_state_;
+  F use_;
 };
 
-constexpr auto ignore = [](auto&) {};
+/// Names as text, but those of a list's elements by their numbers.
+bool name_is_before(const std::string& a, const std::string& b) {
+  auto is_number = [](const std::string& s) {
+    return s.find_first_not_of("0123456789") == std::string::npos;
+  };
+  if (a.size() != b.size() && is_number(a) && is_number(b)) return a.size() < b.size();
+  return a < b;
+}
 
-/// The members of one link; its parameters and its children each sorted by name.
+/// The parameters and the children of one link or group, each sorted by name.
 class Level final : public Visitor {
  public:
-  explicit Level(const Link& link) {
-    link.show_members(*this);
-    sort(parameters);
-    sort(children);
+  struct Child {
+    std::string name;
+    Link* link;                    // null for a group,
+    std::unique_ptr<Level> group;  // which is walked over as it is shown
+    template <class F> void below(F use) const {
+      if (link) use(Level(*link));
+      else use(*group);
+    }
+  };
+  explicit Level(const Members& members) {
+    members.show(*this);
+    auto before = [](const auto& a, const auto& b) { return name_is_before(a.first, b.first); };
+    std::sort(parameters.begin(), parameters.end(), before);
+    std::sort(children.begin(), children.end(),
+              [](const Child& a, const Child& b) { return name_is_before(a.name, b.name); });
   }
-  void operator()(const char* name, Parameter& parameter) override {
-    if (!parameter.defined()) return;
+  void parameter(std::string_view name, Parameter& parameter) override {
     autograd::note_named(parameter);
     parameters.emplace_back(name, &parameter);
   }
-  void operator()(const char* name, Link& child) override { children.emplace_back(name, &child); }
-  void operator()(const char*, Persistent&) override {}
-  void operator()(const char*, std::int64_t&) override {}
-  void operator()(const char*, State& state) override { states.push_back(&state); }
-
-  std::vector<std::pair<const char*, Parameter*>> parameters;
-  std::vector<std::pair<const char*, Link*>> children;
-  std::vector<State*> states;
-
- private:
-  template <class T> static void sort(std::vector<std::pair<const char*, T*>>& members) {
-    std::sort(members.begin(), members.end(),
-              [](const auto& a, const auto& b) { return std::strcmp(a.first, b.first) < 0; });
+  void link(std::string_view name, Link& child) override {
+    children.push_back({std::string(name), &child, nullptr});
   }
+  void group(std::string_view name, const Members& members) override {
+    children.push_back({std::string(name), nullptr, std::make_unique<Level>(members)});
+  }
+
+  std::vector<std::pair<std::string, Parameter*>> parameters;
+  std::vector<Child> children;
 };
 
-void collect(const Link& link, std::vector<ParameterRef>& params) {
-  Level level(link);
+void collect(const Level& level, std::vector<ParameterRef>& params) {
   for (const auto& [name, parameter] : level.parameters) params.push_back(parameter->ref());
-  for (const auto& [name, child] : level.children) collect(*child, params);
+  for (const Level::Child& child : level.children) {
+    child.below([&](const Level& below) { collect(below, params); });
+  }
 }
 
-void collect(const Link& link, const std::string& prefix, std::vector<NamedParameter>& params) {
-  Level level(link);
+void collect(const Level& level, const std::string& prefix, std::vector<NamedParameter>& params) {
   for (const auto& [name, parameter] : level.parameters) {
     params.push_back({prefix + name, parameter->ref()});
   }
-  for (const auto& [name, child] : level.children) collect(*child, prefix + name + "/", params);
+  for (const Level::Child& child : level.children) {
+    child.below([&](const Level& below) { collect(below, prefix + child.name + "/", params); });
+  }
 }
 
 template <class SomeLink>
-void collect(const Link& link, const std::string& prefix,
+void collect(const Level& level, const std::string& prefix,
              std::vector<std::pair<std::string, SomeLink*>>& links) {
-  for (const auto& [name, child] : Level(link).children) {
-    links.emplace_back(prefix + name, child);
-    collect(*child, prefix + name + "/", links);
+  for (const Level::Child& child : level.children) {
+    if (child.link) links.emplace_back(prefix + child.name, child.link);
+    child.below([&](const Level& below) { collect(below, prefix + child.name + "/", links); });
   }
 }
 
 /// Every leaf member with its path, in the order of members().
-struct Members final : Visitor {
-  explicit Members(const Link& link) { link.show_members(*this); }
-  void operator()(const char* name, Parameter& p) override {
-    if (p.defined()) parameters.push_back({prefix + name, p.ref()});
+struct Leaves final : PathVisitor {
+  explicit Leaves(const Link& link) : PathVisitor("/") { Members(link).show(*this); }
+  void parameter(std::string_view name, Parameter& p) override {
+    parameters.push_back({path(name), p.ref()});
   }
-  void operator()(const char* name, Persistent& p) override {
-    persistents.emplace_back(prefix + name, &p);
+  void persistent(std::string_view name, Persistent& p) override {
+    persistents.emplace_back(path(name), &p);
   }
-  void operator()(const char* name, std::int64_t& n) override {
-    numbers.emplace_back(prefix + name, &n);
+  void value(std::string_view name, const Access& access) override {
+    values.emplace_back(path(name), access);
   }
-  void operator()(const char*, State&) override {}
-  void operator()(const char* name, Link& child) override {
-    std::string outer = std::exchange(prefix, prefix + name + "/");
-    child.members(*this);
-    prefix = std::move(outer);
-  }
-  std::string prefix = "/";
   std::vector<NamedParameter> parameters;
   std::vector<std::pair<std::string, Persistent*>> persistents;
-  std::vector<std::pair<std::string, std::int64_t*>> numbers;
-};
-
-/// Finds what members() names twice.
-class CheckedMembers final : public Visitor {
- public:
-  explicit CheckedMembers(const Link& link) {
-    seen_[&link] = "the model itself";
-    link.show_members(*this);
-  }
-  void operator()(const char* name, Parameter& p) override {
-    check_name(name);
-    if (!p.defined()) return;
-    autograd::note_named(p);
-    check_place(p.body().get(), "parameter", name);
-  }
-  void operator()(const char* name, Persistent& p) override {
-    check_name(name);
-    check_place(&p, "persistent", name);
-  }
-  void operator()(const char* name, std::int64_t& n) override {
-    check_name(name);
-    check_place(&n, "number", name);
-  }
-  void operator()(const char* name, State& state) override {
-    check_name(name);
-    check_place(&state, "state", name);
-  }
-  void operator()(const char* name, Link& child) override {
-    check_name(name);
-    check_place(&child, "link", name);
-    std::string outer = std::exchange(prefix_, prefix_ + name + "/");
-    child.members(*this);
-    prefix_ = std::move(outer);
-  }
-
- private:
-  void check_name(const char* name) {
-    if (paths_.insert(prefix_ + name).second) return;
-    throw ValueError(fmt::format(
-        "members(): two members are named \"{}{}\"; give each a name of its own, files know them "
-        "by it",
-        prefix_, name));
-  }
-  void check_place(const void* member, const char* kind, const char* name) {
-    auto [known, first] = seen_.try_emplace(member, "\"" + prefix_ + name + "\"");
-    if (first) return;
-    throw ValueError(fmt::format(
-        "members(): the {} \"{}{}\" is {} again and would be updated and saved twice; name it once",
-        kind, prefix_, name, known->second));
-  }
-  std::string prefix_ = "/";
-  std::set<std::string> paths_;
-  std::map<const void*, std::string> seen_;
+  std::vector<std::pair<std::string, Access>> values;
 };
 
 std::array<std::string, 4> row_of(const std::string& path, const Array& a) {
   return {path, a.shape().str(), std::string(dtype_name(a.dtype())), std::to_string(a.size())};
+}
+
+/// Of a value that is saved with the model.
+std::array<std::string, 4> row_of(const std::string& path, const Visitor::Value& value) {
+  std::string name = path + " (persistent)";
+  if (const auto* array = std::get_if<Array>(&value)) {
+    if (array->defined()) return row_of(name, *array);
+    return {name, "undefined", "", ""};
+  }
+  if (const auto* n = std::get_if<std::int64_t>(&value))
+    return {name, fmt::to_string(*n), "int64", ""};
+  if (const auto* x = std::get_if<double>(&value)) return {name, fmt::to_string(*x), "float64", ""};
+  if (const auto* b = std::get_if<bool>(&value)) return {name, fmt::to_string(*b), "bool", ""};
+  return {name, std::get<std::string>(value), "str", ""};
 }
 
 /// "cpu", or "cuda:0 and cuda:1".
@@ -216,7 +174,7 @@ void check_same_members(const char* operation, const List& mine, const List& the
 }
 
 const std::string& path_of(const NamedParameter& p) { return p.path; }
-template <class T> const std::string& path_of(const std::pair<std::string, T*>& p) {
+template <class T> const std::string& path_of(const std::pair<std::string, T>& p) {
   return p.first;
 }
 
@@ -255,42 +213,40 @@ Link::~Link() {
 }
 
 std::shared_ptr<LinkAnchor> Link::anchor() const {
-  if (!anchor_) anchor_ = std::make_shared<LinkAnchor>(LinkAnchor{self()});
+  if (!anchor_) anchor_ = std::make_shared<LinkAnchor>(LinkAnchor{const_cast<Link*>(this)});
   return anchor_;
 }
 
 std::vector<ParameterRef> Link::params() const {
   std::vector<ParameterRef> params;
-  collect(*this, params);
+  collect(Level(*this), params);
   return params;
 }
 
 std::vector<NamedParameter> Link::namedparams() const {
   std::vector<NamedParameter> params;
-  collect(*this, "/", params);
+  collect(Level(*this), "/", params);
   return params;
 }
 
 std::vector<std::pair<std::string, Link*>> Link::namedlinks() {
   std::vector<std::pair<std::string, Link*>> links{{"/", this}};
-  collect(*this, "/", links);
+  collect(Level(*this), "/", links);
   return links;
 }
 
 std::vector<std::pair<std::string, const Link*>> Link::namedlinks() const {
   std::vector<std::pair<std::string, const Link*>> links{{"/", this}};
-  collect(*this, "/", links);
+  collect(Level(*this), "/", links);
   return links;
 }
 
 std::int64_t Link::count_params() const {
   std::int64_t count = 0;
-  Walk walk([&](Parameter& p) { count += p.is_initialized() ? p.size() : 0; }, ignore, ignore);
-  show_members(walk);
+  EachParameter walk([&](Parameter& p) { count += p.is_initialized() ? p.size() : 0; });
+  Members(*this).show(walk);
   return count;
 }
-
-void Link::check_members() const { CheckedMembers check(*this); }
 
 std::string Link::type_name() const {
   int status = 0;
@@ -306,7 +262,7 @@ std::string Link::type_name() const {
 }
 
 std::string Link::str() const {
-  Members all(*this);
+  Leaves all(*this);
   std::vector<std::array<std::string, 4>> rows{{"name", "shape", "dtype", "elements"}};
   for (const NamedParameter& p : all.parameters) {
     if (p.parameter.is_initialized()) rows.push_back(row_of(p.path, p.parameter.array()));
@@ -316,12 +272,10 @@ std::string Link::str() const {
   for (const auto& [path, persistent] : all.persistents) {
     if (persistent->defined()) rows.push_back(row_of(path + " (persistent)", *persistent));
   }
-  for (const auto& [path, number] : all.numbers) {
-    rows.push_back({path + " (persistent)", std::to_string(*number), "int64", ""});
-  }
+  for (const auto& [path, access] : all.values) rows.push_back(row_of(path, access.get()));
   rows.push_back(
       {fmt::format("parameters on {}", devices_of(all.parameters)), "", "", std::to_string(total)});
-  return type_name() + "\n" + table(rows);
+  return describe() + "\n" + table(rows);
 }
 
 std::ostream& operator<<(std::ostream& os, const Link& link) { return os << link.str(); }
@@ -353,29 +307,43 @@ void Link::throw_not_callable(const Variables& x, unsigned taken,
       text, numbers));
 }
 
-Link& Link::to(Device device) {
-  Walk walk([&](Parameter& p) { p.to_device(device); },
-            [&](Persistent& p) {
-              if (p.defined()) p = Persistent(p.to(device));
-            },
-            [&](State& s) { s.to(device); });
-  members(walk);
-  return *this;
+void Link::move_to(Device device) {
+  struct Move final : Visitor {
+    explicit Move(Device d) : device(d) {}
+    void parameter(std::string_view, Parameter& p) override {
+      autograd::note_named(p);
+      p.to(device);
+    }
+    void persistent(std::string_view, Persistent& p) override {
+      if (p.defined()) p = Persistent(p.to(device));
+    }
+    void state(std::string_view, State& s) override { s.to(device); }
+    void link(std::string_view, Link& child) override { child.move_to(device); }
+    Device device;
+  } move(device);
+  members(move);
 }
 
 void Link::cleargrads() {
-  Walk walk([](Parameter& p) { p.cleargrad(); }, ignore, ignore);
+  EachParameter walk([](Parameter& p) { p.cleargrad(); });
   members(walk);
 }
 
 void Link::reset_state() {
-  Level level(*this);
-  for (State* state : level.states) state->reset();
-  for (const auto& [name, child] : level.children) child->reset_state();
+  struct Reset final : Visitor {
+    void state(std::string_view, State& s) override { s.reset(); }
+    void link(std::string_view, Link& child) override { child.reset_state(); }
+  } reset;
+  members(reset);
+}
+
+void Link::tie_members() {
+  Visitor nothing;
+  members(nothing);
 }
 
 void Link::addgrads(const Link& other) {
-  Members mine(*this), theirs(other);
+  Leaves mine(*this), theirs(other);
   check_same("addgrads", mine.parameters, theirs.parameters);
   for (std::size_t i = 0; i < mine.parameters.size(); ++i) {
     mine.parameters[i].parameter.addgrad(theirs.parameters[i].parameter);
@@ -383,10 +351,10 @@ void Link::addgrads(const Link& other) {
 }
 
 void Link::copyparams(const Link& other) {
-  Members mine(*this), theirs(other);
+  Leaves mine(*this), theirs(other);
   check_same("copyparams", mine.parameters, theirs.parameters);
   check_same("copyparams", mine.persistents, theirs.persistents);
-  check_same("copyparams", mine.numbers, theirs.numbers);
+  check_same("copyparams", mine.values, theirs.values);
   for (std::size_t i = 0; i < mine.parameters.size(); ++i) {
     const ParameterRef &to = mine.parameters[i].parameter, &from = theirs.parameters[i].parameter;
     if (to.is_initialized() && !from.is_initialized()) from.initialize(to.shape());
@@ -395,9 +363,9 @@ void Link::copyparams(const Link& other) {
   for (std::size_t i = 0; i < mine.persistents.size(); ++i) {
     copy_persistent(*theirs.persistents[i].second, *mine.persistents[i].second);
   }
-  if (!mine.numbers.empty()) stay_eager("copyparams copies numbers of the host");
-  for (std::size_t i = 0; i < mine.numbers.size(); ++i) {
-    *mine.numbers[i].second = *theirs.numbers[i].second;
+  if (!mine.values.empty()) stay_eager("copyparams copies numbers of the host");
+  for (std::size_t i = 0; i < mine.values.size(); ++i) {
+    mine.values[i].second.set(theirs.values[i].second.get());
   }
 }
 

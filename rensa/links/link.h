@@ -1,6 +1,7 @@
 // Link and Chain: models. A model is a value: moving keeps it the same model (an optimizer set up
 // on it follows), copying gives an independent deep copy. Its members are named once, in
-// members(Visitor&); names, devices, copies, gradients and files all derive from that list.
+// members(Visitor&) (links/visitor.h); names, devices, copies, gradients and files all derive from
+// that list.
 //
 //   struct MLP : Chain<MLP> {
 //     L::Linear l1, l2, l3;
@@ -18,28 +19,10 @@
 #include <utility>
 #include <vector>
 
-#include "rensa/autograd/parameter.h"
-#include "rensa/autograd/state.h"
 #include "rensa/core/error.h"
+#include "rensa/links/visitor.h"
 
 namespace rensa {
-
-class Link;
-
-/// What members() shows its fields to.
-class Visitor {
- public:
-  virtual ~Visitor() = default;
-  virtual void operator()(const char* name, Parameter& parameter) = 0;
-  virtual void operator()(const char* name, Link& child) = 0;
-  /// Persistent values: saved, moved and copied with the model, not optimized.
-  virtual void operator()(const char* name, Persistent& persistent) = 0;
-  /// A number that calls change is a Counter: captured steps count on.
-  virtual void operator()(const char* name, std::int64_t& persistent) = 0;
-  void operator()(const char* name, Counter& persistent) { (*this)(name, persistent.stored()); }
-  /// What one call leaves for the next: moved with the model, cleared by reset_state(), not saved.
-  virtual void operator()(const char* name, State& state) = 0;
-};
 
 /// How the holder of a reference to a model finds it: follows a move of the model, null once it is
 /// destroyed, fresh in a copy.
@@ -53,6 +36,12 @@ struct NamedParameter {
   ParameterRef parameter;
 };
 
+class Sequential;
+
+/// What a model is to those that do not know its class: updaters, lists of links, files. A class of
+/// one's own derives from Chain; one that has to be made without a template (for another language)
+/// from Link, and overrides members, invoke, clone and, where the language has classes of its own,
+/// type_name.
 class Link {
  public:
   Link() = default;
@@ -63,11 +52,8 @@ class Link {
   virtual ~Link();
 
   virtual void members(Visitor& v) = 0;
-  /// members() of a link that may be const: `v` changes nothing then but what is a handle.
-  void show_members(Visitor& v) const { self()->members(v); }
-  /// Throws ValueError, with the paths, where members() gives one name to two of them, or names a
-  /// link or a parameter twice (it would be updated twice). Optimizer::setup and files ask.
-  void check_members() const;
+  /// rensa::check_members of this link.
+  void check_members() const { rensa::check_members(Members(*this)); }
 
   /// Calls the model, for those that know it as a Link: updaters and evaluators. Chain forwards to
   /// the derived operator() of that many Variables; throws NotImplementedError where there is none.
@@ -79,6 +65,9 @@ class Link {
   virtual std::unique_ptr<Link> clone() const {
     throw NotImplementedError("clone: this model cannot be copied");
   }
+  /// `n` copies, one after the other; each starts anew from its initializers (unless `mode` says
+  /// otherwise). Throws ValueError for n < 0, and as clone() does. Defined in links/sequential.h.
+  Sequential repeat(std::int64_t n, CopyMode mode = CopyMode::init) const;
 
   /// All parameters below this link, in the order of their sorted paths, as in Chainer.
   /// Handles: of a const link too they can be written through.
@@ -89,19 +78,25 @@ class Link {
   std::vector<std::pair<std::string, const Link*>> namedlinks() const;
   /// Elements of all initialized parameters.
   std::int64_t count_params() const;
-  /// A table: name, shape, dtype and number of elements of all parameters and persistents.
+  /// describe(), and a table: name, shape, dtype and number of elements of all parameters and
+  /// persistents.
   std::string str() const;
   /// The class: "Classifier<MLP>".
-  std::string type_name() const;
+  virtual std::string type_name() const;
+  /// One line of what it is: the class, of a Sequential with its layers.
+  virtual std::string describe() const { return type_name(); }
 
   // Moving: the model's own parameters and persistents go there, and it returns itself (in its own
   // type where that is a Chain). to_device() is Chainer's word for to(); to_gpu() means the current
   // device, or GPU 0 where that is the CPU.
-  Link& to(Device device);
+  Link& to(Device device) { return move_to(device), *this; }
   Link& to_device(Device device) { return to(device); }
   Link& to_gpu() { return to(current_gpu()); }
   Link& to_gpu(int index) { return to(gpu(index)); }
   Link& to_cpu() { return to(cpu()); }
+  /// What to() does: moves what this link has itself and, by their own move_to(), all links below.
+  /// An override goes on with Link::move_to().
+  virtual void move_to(Device device);
   void cleargrads();
   /// Clears what calls have left for the next ones: the States of this link and, by their own
   /// reset_state(), of all links below. An override goes on with Link::reset_state().
@@ -113,6 +108,9 @@ class Link {
 
   std::shared_ptr<LinkAnchor> anchor() const;
 
+  /// Makes parameters that members() ties one again, in a copy; every walk does.
+  void tie_members();
+
  protected:
   /// Throws NotImplementedError: an operator() for x.size() Variables is not there, or not on a
   /// const model. The bits 1 << n of `taken` say for which numbers one is, those of
@@ -121,8 +119,6 @@ class Link {
                                        unsigned taken_if_not_const) const;
 
  private:
-  // members() is not const, so that one function shows what is read and what is written.
-  Link* self() const { return const_cast<Link*>(this); }
   mutable std::shared_ptr<LinkAnchor> anchor_;
 };
 
@@ -145,7 +141,9 @@ template <class Derived> class Chain : public Link {
   /// is deep (as C++'s own copy is), `init` starts anew from the initializers.
   [[nodiscard]] Derived copy(CopyMode mode = CopyMode::share) const {
     CopyModeScope scope(mode);
-    return Derived(static_cast<const Derived&>(*this));
+    Derived made(static_cast<const Derived&>(*this));
+    made.tie_members();
+    return made;
   }
 
   Variable invoke(const Variables& x) override { return call(self(), x); }
@@ -154,7 +152,9 @@ template <class Derived> class Chain : public Link {
   }
   std::unique_ptr<Link> clone() const override {
     if constexpr (std::is_copy_constructible_v<Derived>) {
-      return std::make_unique<Derived>(static_cast<const Derived&>(*this));
+      auto made = std::make_unique<Derived>(static_cast<const Derived&>(*this));
+      made->tie_members();
+      return made;
     } else {
       return Link::clone();
     }

@@ -2,8 +2,10 @@
 #pragma once
 
 #include "rensa/core/thread_state.h"
+#include "rensa/links/any_link.h"
 #include "rensa/links/classifier.h"
 #include "rensa/links/initializers.h"
 #include "rensa/links/linear.h"
 #include "rensa/links/link.h"
 #include "rensa/links/reporter.h"
+#include "rensa/links/sequential.h"

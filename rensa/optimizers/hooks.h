@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "rensa/links/visitor.h"
 #include "rensa/optimizers/algorithm.h"
 
 namespace rensa {
@@ -21,6 +22,8 @@ class OptimizerHook : public std::enable_shared_from_this<OptimizerHook> {
   virtual Timing timing() const { return Timing::pre; }
   /// Before the update the gradients are changed in place; they are those without a loss scale.
   virtual void operator()(const UpdateCall& call) = 0;
+  /// Shows what lasts of it, to files.
+  virtual void members(Visitor&) {}
   /// Whether it makes other numbers on each replica of a model (ParallelUpdater has no such hooks).
   virtual bool is_random() const { return false; }
 };

@@ -449,6 +449,89 @@ void Optimizer::new_epoch() const {
   host_effect([state = state_] { ++state->epoch; });
 }
 
+/// Shows the states to be read, which are made for it: now, or where the same file initializes the
+/// parameter, then.
+void OptimizerState::read_states(const ParameterRef& parameter,
+                                 const std::shared_ptr<UpdateRule>& rule,
+                                 const std::vector<UpdateState>& states, Visitor& v) {
+  Visitor::Reading& file = *v.reading();
+  bool later = file.initializes(parameter);
+  if (parameter.is_initialized()) prepare_for_update(parameter);
+  bool updated = file.number("t") > 0;
+  auto is_there = [&](const UpdateState& state) { return file.contains(state.name); };
+  bool has_states = updated || std::ranges::any_of(states, is_there);
+  bool has_copy = updated || file.contains("fp32_param");
+  auto show = [&](const std::string& name, auto array_of) {
+    if (Array* array = later ? nullptr : array_of(*rule)) return v(name, *array);
+    v.computed(
+        name, [] { return Array(); },
+        [held = shared_from_this(), parameter, rule, array_of](const Array& values) {
+          held->prepare_for_update(parameter);
+          if (Array* array = array_of(*rule)) write_values(*array, values);
+        });
+  };
+  std::size_t count = later ? states.size() : rule->states.size();
+  for (std::size_t i = 0; has_states && i < count; ++i) {
+    show(states[i].name, [i](UpdateRule& r) { return &r.states[i]; });
+  }
+  if (has_copy && (later ? rule->uses_fp32_update() : rule->fp32_param.defined())) {
+    show("fp32_param",
+         [](UpdateRule& r) { return r.fp32_param.defined() ? &r.fp32_param : nullptr; });
+  }
+  file.then([rule, has_states, has_copy] {
+    if (!has_states) rule->states.clear();
+    if (!has_copy) rule->fp32_param = {};
+  });
+}
+
+void OptimizerState::members_of(const ParameterRef& parameter, Visitor& v) {
+  std::shared_ptr<UpdateRule> rule = rule_of(parameter);
+  Visitor::Reading* file = v.reading();
+  std::vector<UpdateState> states = algorithm->states();
+  v("t", rule->t);
+  if (!file) {
+    for (std::size_t i = 0; i < rule->states.size(); ++i) v(states[i].name, rule->states[i]);
+    if (rule->fp32_param.defined()) v("fp32_param", rule->fp32_param);
+  } else {
+    read_states(parameter, rule, states, v);
+  }
+  for (const auto& [name, shared] : algorithm->hyperparameters()) {
+    std::string key = "hyperparam/" + name;
+    if (file ? !file->contains(key) : !rule->has_own(name)) continue;
+    v.computed(
+        key, [rule, name = name] { return rule->hyperparam(name); },
+        [rule, name = name](double value) { rule->set_hyperparam(name, value); });
+  }
+}
+
+void Optimizer::members(Visitor& v) const {
+  OptimizerState& state = *state_;
+  Visitor::Reading* file = v.reading();
+  v("t", state.t);
+  v("epoch", state.epoch);
+  for (const auto& [name, value] : state.algorithm->hyperparameters()) {
+    v.optional("hyperparam/" + name, *value);  // Chainer's files have none
+  }
+  for (const auto& hook : state.hooks) v(std::string("hook/") + hook->name(), *hook);
+  for (const NamedParameter& named : target().namedparams()) {
+    v.group(named.path.substr(1), [&](Visitor& each) { state.members_of(named.parameter, each); });
+  }
+  if (!state.dynamic) return;
+  // A file from before the first update may lack the scale.
+  DynamicLossScale& dynamic = *state.dynamic;
+  if (file && !file->contains("loss_scale") && file->number("t") == 0) {
+    file->then([held = state_] {
+      held->dynamic->scale = {};
+      held->change_structure();
+    });
+    return;
+  }
+  if (!dynamic.scale.defined() && (file || state.t > 0)) dynamic.prepare(cpu());
+  if (!dynamic.scale.defined()) return;
+  v("loss_scale", dynamic.scale);
+  v("loss_scale_overflowed", dynamic.overflowed);
+}
+
 double& Optimizer::attribute(const std::string& name) const {
   stay_eager("it asks an optimizer for a hyperparameter");
   return number_of(*state_->algorithm, state_->algorithm->hyperparameters(), name);

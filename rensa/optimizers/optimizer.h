@@ -41,6 +41,9 @@ class OptimizerState : public std::enable_shared_from_this<OptimizerState> {
   /// Makes what is kept for an initialized parameter, where it is missing: its states and the
   /// float32 copy. Throws as rule_of does.
   void prepare_for_update(const ParameterRef& parameter);
+  /// Shows what is kept for one parameter. A file of one that was not updated yet may lack its
+  /// states: the first update makes them.
+  void members_of(const ParameterRef& parameter, Visitor& v);
   /// Takes what the user has set of `main`, whose model this one's is a replica of.
   void follow(const OptimizerState& main);
 
@@ -54,6 +57,9 @@ class OptimizerState : public std::enable_shared_from_this<OptimizerState> {
   std::optional<DynamicLossScale> dynamic;
 
  private:
+  void read_states(const ParameterRef& parameter, const std::shared_ptr<UpdateRule>& rule,
+                   const std::vector<UpdateState>& states, Visitor& v);
+
   std::vector<Array> structures_;  // the last one stands for the structure; none is used again
 };
 
@@ -133,6 +139,10 @@ class Optimizer {
   void new_epoch() const;
   /// The named hyperparameter, readable and writable. Throws ValueError for a name there is not.
   double& attribute(const std::string& name) const;
+  /// The counts, hyperparameters, loss scale, and what is kept for each parameter of the model
+  /// under its path: "t", "hyperparam/alpha", "l1/W/t", "l1/W/m". Hooks show theirs as
+  /// "hook/<name>/...". Throws as target() does.
+  void members(Visitor& v) const;
   const std::shared_ptr<OptimizerState>& state() const { return state_; }
 
  protected:

@@ -45,6 +45,10 @@ void UpdateRule::set_hyperparam(const std::string& name, double value) {
   state->change_structure();
 }
 
+bool UpdateRule::has_own(const std::string& name) const {
+  return std::ranges::any_of(own_, [&](const auto& entry) { return entry.first == name; });
+}
+
 void UpdateRule::reset_hyperparam(const std::string& name) {
   std::shared_ptr<OptimizerState> state = optimizer("reset_hyperparam");
   number_of(*state->algorithm, state->algorithm->hyperparameters(), name);

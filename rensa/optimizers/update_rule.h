@@ -28,6 +28,8 @@ class UpdateRule {
   double hyperparam(const std::string& name) const;
   /// Gives the parameter a value of its own, whatever the optimizer's becomes.
   void set_hyperparam(const std::string& name, double value);
+  /// Whether it has a value of its own.
+  bool has_own(const std::string& name) const;
   /// Back to the optimizer's.
   void reset_hyperparam(const std::string& name);
 

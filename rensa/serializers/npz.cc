@@ -1,5 +1,5 @@
-// The walk over a model (or an optimizer) as a flat list of keyed values, and that list's way into
-// and out of an npz file.
+// The members of whatever lasts as a flat list of keyed values, and that list's way into and out of
+// an npz file.
 #include "rensa/serializers/npz.h"
 
 #include <fmt/format.h>
@@ -7,13 +7,12 @@
 
 #include <algorithm>
 #include <functional>
-#include <iterator>
 #include <optional>
 #include <set>
 #include <vector>
 
+#include "rensa/array/internal.h"
 #include "rensa/array/npy.h"
-#include "rensa/array/npz.h"
 #include "rensa/array/zip.h"
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
@@ -22,97 +21,67 @@ namespace rensa::serializers {
 
 namespace {
 
+using Value = Visitor::Value;
+
 /// One value of a file.
 struct Item {
   std::string key;
-  /// The array to write; undefined for None.
-  std::function<Array()> get;
-  /// What `set` takes: none for any shape.
-  std::optional<Shape> shape;
+  /// An undefined array for None.
+  std::function<Value()> get;
+  std::function<void(const Value&)> set;
+  /// Of what `set` takes: which alternative of Value, and of an array its dtype and shape (none:
+  /// any).
+  std::size_t kind;
   Dtype dtype;
-  std::function<void(const Array&)> set;
-  bool optional = false;  // a file may lack it
+  std::optional<Shape> shape;
 };
-using Items = std::vector<Item>;
 
-/// Writes host values into an array where it lies, so that whoever holds it sees them.
-void store(const Array& target, const Array& values) {
-  Array converted = values.astype(target.dtype(), false);
-  if (target.device().is_cpu() || !target.is_contiguous()) {
-    target.assign(converted.to(target.device()));
-  } else {
-    target.set(converted);
+template <class T> constexpr std::size_t kind_of() { return Value(T()).index(); }
+constexpr std::size_t kArray = 4;
+
+Dtype dtype_of(const Value& value) {
+  switch (value.index()) {
+    case 0: return int64;
+    case 1: return float64;
+    case 2: return bool_;
+    default: return uint8;  // never asked of a text
   }
+}
+
+Item value_item(std::string key, const Visitor::Access& access) {
+  Value now = access.get();
+  if (const auto* array = std::get_if<Array>(&now)) {
+    bool keeps = access.place && array->defined();
+    return {std::move(key),
+            access.get,
+            access.set,
+            kArray,
+            array->defined() ? array->dtype() : float64,
+            keeps ? std::optional(array->shape()) : std::nullopt};
+  }
+  return {std::move(key), access.get, access.set, now.index(), dtype_of(now), Shape{}};
 }
 
 Item array_item(std::string key, const Array& array) {
   return {std::move(key),
-          [array] { return array; },
-          array.shape(),
+          [array] { return Value(array); },
+          [array](const Value& values) { write_values(array, std::get<Array>(values)); },
+          kArray,
           array.dtype(),
-          [array](const Array& values) { store(array, values); },
-          false};
+          array.shape()};
 }
 
-Item integer_item(std::string key, std::int64_t& value) {
+Item parameter_item(std::string key, const ParameterRef& parameter) {
+  if (parameter.is_initialized()) return array_item(std::move(key), parameter.array());
   return {std::move(key),
-          [&value] { return xp::array(static_cast<std::int64_t>(value), cpu()); },
-          Shape{},
-          int64,
-          [&value](const Array& a) { value = a.item<std::int64_t>(); },
-          false};
-}
-
-/// The values of a model, keyed by their paths.
-class ModelItems final : public Visitor {
- public:
-  explicit ModelItems(Items* items) : items_(items) {}
-
-  void operator()(const char* name, Parameter& parameter) override {
-    if (!parameter.defined()) return;  // a layer without a bias
-    ParameterRef ref = parameter.ref();
-    if (ref.is_initialized()) {
-      items_->push_back(array_item(prefix_ + name, ref.array()));
-      return;
-    }
-    items_->push_back({prefix_ + name, [] { return Array(); }, std::nullopt, config().dtype,
-                       [ref](const Array& values) {
-                         ref.initialize(values.shape());
-                         store(ref.array(), values);
-                       },
-                       false});
-  }
-  void operator()(const char* name, Link& child) override {
-    std::string outer = prefix_;
-    prefix_ += std::string(name) + "/";
-    child.members(*this);
-    prefix_ = outer;
-  }
-  void operator()(const char* name, Persistent& persistent) override {
-    if (persistent.defined()) items_->push_back(array_item(prefix_ + name, persistent));
-  }
-  void operator()(const char* name, std::int64_t& persistent) override {
-    items_->push_back(integer_item(prefix_ + name, persistent));
-  }
-  void operator()(const char*, State&) override {}
-
- private:
-  Items* items_;
-  std::string prefix_;
-};
-
-Items items_of(const Link& model) {
-  model.check_members();
-  Items items;
-  ModelItems visitor(&items);
-  model.show_members(visitor);
-  return items;
-}
-
-Item number_item(std::string key, std::function<double()> get, std::function<void(double)> set) {
-  return {
-      std::move(key), [get = std::move(get)] { return xp::array(get(), cpu()); },        Shape{},
-      float64,        [set = std::move(set)](const Array& a) { set(a.item<double>()); }, true};
+          [] { return Value(Array()); },
+          [parameter](const Value& values) {
+            parameter.initialize(std::get<Array>(values).shape());
+            write_values(parameter.array(), std::get<Array>(values));
+          },
+          kArray,
+          config().dtype,
+          std::nullopt};
 }
 
 /// The keys of `archive` below `prefix`, without ".npy".
@@ -127,12 +96,14 @@ std::set<std::string> keys_of(const ZipReader& archive, const std::string& prefi
   return keys;
 }
 
-/// The array of one key, checked against what the model has there; undefined for None.
-Array read_item(const ZipReader& archive, const std::string& name, const Item& item) {
+/// The value of one key, checked against what is there for it; none for None.
+std::optional<Value> read_item(const ZipReader& archive, const std::string& name,
+                               const Item& item) {
   std::string file = archive.read(name);
   std::string where = archive.path() + ": " + item.key;
   NpyHeader header = parse_npy_header(file, where);
   if (header.is_object && header.shape.ndim() == 0) return {};  // None: nothing else is stored so
+  if (item.kind == kind_of<std::string>()) return parse_npy_text(file, where);
   Array array = parse_npy(file, where);
   if (item.shape && array.shape() != *item.shape) {
     throw ShapeError(fmt::format("{}: the file has shape {}, the model {}", where,
@@ -143,31 +114,34 @@ Array read_item(const ZipReader& archive, const std::string& name, const Item& i
         fmt::format("{}: the file has {}, which does not convert to the model's {}", where,
                     dtype_name(array.dtype()), dtype_name(item.dtype)));
   }
+  if (item.kind == kind_of<std::int64_t>()) return array.item<std::int64_t>();
+  if (item.kind == kind_of<double>()) return array.item<double>();
+  if (item.kind == kind_of<bool>()) return array.item<bool>();
   return array;
 }
 
-/// The arrays of a file below a prefix.
-class StoredArrays {
+/// The values of a file below a prefix.
+class StoredValues {
  public:
-  StoredArrays(const std::string& path, std::string prefix)
+  StoredValues(const std::string& path, std::string prefix)
       : file_(path), archive_(file_), prefix_(std::move(prefix)) {
     while (!prefix_.empty() && prefix_.back() == '/') prefix_.pop_back();
     if (!prefix_.empty()) prefix_ += '/';
     keys_ = keys_of(archive_, prefix_);
   }
   const std::set<std::string>& keys() const { return keys_; }
-  bool contains(const std::string& key) const { return keys_.count(key) > 0; }
-  /// Checked against the item; undefined for None and where there is none of its key.
-  Array read(const Item& item) const {
-    if (!contains(item.key)) return {};
+  /// Whether there is a value of that key, or one below it.
+  bool contains(const std::string& key) const {
+    if (keys_.count(key)) return true;
+    auto below = keys_.lower_bound(key + "/");
+    return below != keys_.end() && below->starts_with(key + "/");
+  }
+  /// Checked against the item; none for None and where there is none of its key.
+  std::optional<Value> read(const Item& item) const {
+    if (!keys_.count(item.key)) return {};
     std::string name = prefix_ + item.key;
     if (archive_.contains(name + ".npy")) name += ".npy";
     return read_item(archive_, name, item);
-  }
-  /// The number of an integer_item; 0 where there is none.
-  std::int64_t count(const Item& item) const {
-    Array value = read(item);
-    return value.defined() ? value.item<std::int64_t>() : 0;
   }
 
  private:
@@ -177,93 +151,63 @@ class StoredArrays {
   std::set<std::string> keys_;
 };
 
-/// One parameter's count, states and values of its own. A file of a parameter that was not updated
-/// yet may lack its states: then they are made by the first update.
-void add_items_of(Items& items, OptimizerState& optimizer, const NamedParameter& named,
-                  const StoredArrays* file) {
-  std::shared_ptr<UpdateRule> rule = optimizer.rule_of(named.parameter);
-  std::string prefix = named.path.substr(1) + "/";
-  Item count = integer_item(prefix + "t", rule->t);
-  if (file && named.parameter.is_initialized()) optimizer.prepare_for_update(named.parameter);
-  bool updated = !file || file->count(count) > 0;
-  std::vector<UpdateState> states = optimizer.algorithm->states();
-  Items of_states;
-  for (std::size_t i = 0; i < rule->states.size(); ++i) {
-    of_states.push_back(array_item(prefix + states[i].name, rule->states[i]));
+/// All values, keyed by their paths; with a file, those that are to be read from it.
+class FileItems final : public PathVisitor, public Visitor::Reading {
+ public:
+  explicit FileItems(const StoredValues* file = nullptr) : file_(file) {}
+
+  void parameter(std::string_view name, Parameter& parameter) override {
+    items.push_back(parameter_item(path(name), parameter.ref()));
+    if (!file_ || parameter.is_initialized() || !file_->read(items.back())) return;
+    initialized_.insert(parameter.body().get());
   }
-  bool has_states = updated || std::ranges::any_of(of_states, [&](const Item& item) {
-                      return file->contains(item.key);
-                    });
-  std::string fp32_key = prefix + "fp32_param";
-  bool has_copy = updated || file->contains(fp32_key);
-  count.set = [set = count.set, rule, has_states, has_copy](const Array& values) {
-    set(values);
-    if (!has_states) rule->states.clear();
-    if (!has_copy) rule->fp32_param = {};
-  };
-  items.push_back(std::move(count));
-  if (has_states) std::ranges::move(of_states, std::back_inserter(items));
-  if (has_copy && rule->fp32_param.defined()) {
-    items.push_back(array_item(fp32_key, rule->fp32_param));
+  void persistent(std::string_view name, Persistent& persistent) override {
+    if (persistent.defined()) items.push_back(array_item(path(name), persistent));
   }
-  const Hyperparameters& own = rule->own_hyperparams();
-  for (const auto& [name, value] : optimizer.algorithm->hyperparameters()) {
-    bool is_own =
-        std::ranges::any_of(own, [&name = name](const auto& o) { return o.first == name; });
-    if (!is_own && !file) continue;
-    items.push_back(number_item(
-        prefix + "hyperparam/" + name, [rule, name = name] { return rule->hyperparam(name); },
-        [rule, name = name](double v) { rule->set_hyperparam(name, v); }));
+  void value(std::string_view name, const Access& access) override {
+    items.push_back(value_item(path(name), access));
   }
+
+  Visitor::Reading* reading() override { return file_ ? this : nullptr; }
+  bool contains(std::string_view name) const override { return file_->contains(path(name)); }
+  std::int64_t number(std::string_view name) const override {
+    std::int64_t number = 0;
+    auto value = file_->read(value_item(path(name), {[&] { return Value(number); }, {}, nullptr}));
+    return value ? std::get<std::int64_t>(*value) : 0;
+  }
+  bool initializes(const ParameterRef& parameter) const override {
+    return initialized_.count(parameter.body().get()) > 0;
+  }
+  void then(std::function<void()> action) override { actions.push_back(std::move(action)); }
+
+  std::vector<Item> items;
+  std::vector<std::function<void()>> actions;
+
+ private:
+  const StoredValues* file_;
+  std::set<const VariableBody*> initialized_;
+};
+
+void write(ZipWriter& zip, const std::string& name, const Value& value, bool compress) {
+  if (const auto* text = std::get_if<std::string>(&value)) {
+    return zip.add(name, {format_npy_text(*text)}, compress);
+  }
+  Array array;
+  if (const auto* a = std::get_if<Array>(&value)) array = *a;
+  else if (const auto* n = std::get_if<std::int64_t>(&value)) array = xp::array(*n, cpu());
+  else if (const auto* x = std::get_if<double>(&value)) array = xp::array(*x, cpu());
+  else array = xp::array(std::get<bool>(value), cpu());
+  if (!array.defined()) return zip.add(name, {npy_of_none()}, compress);
+  Array host = rensa::detail::on_host("save_npz", array);
+  zip.add(name, {npy_header(host), bytes_of(host)}, compress);
 }
 
-/// The values of an optimizer: its counts and hyperparameters, its loss scale (which a file from
-/// before the first update may lack), and what it keeps for each parameter. What is not made yet is
-/// made to be read from `file`; null: the values are to be written.
-Items items_of(const Optimizer& optimizer, const StoredArrays* file) {
-  Items items;
-  OptimizerState& state = *optimizer.state();
-  Item count = integer_item("t", state.t);
-  bool has_scale = !file || file->contains("loss_scale") || file->count(count) > 0;
-  count.set = [set = count.set, &state, has_scale](const Array& values) {
-    set(values);
-    if (!state.dynamic || has_scale) return;
-    state.dynamic->scale = {};
-    state.change_structure();
-  };
-  items.push_back(std::move(count));
-  items.push_back(integer_item("epoch", state.epoch));
-  for (const auto& [name, value] : state.algorithm->hyperparameters()) {
-    items.push_back(number_item(
-        "hyperparam/" + name, [value = value] { return *value; },
-        [value = value](double v) { *value = v; }));
-  }
-  for (const NamedParameter& named : optimizer.target().namedparams()) {
-    add_items_of(items, state, named, file);
-  }
-  if (!state.dynamic || !has_scale) return items;
-  DynamicLossScale& dynamic = *state.dynamic;
-  if (!dynamic.scale.defined() && (file || state.t > 0)) dynamic.prepare(cpu());
-  if (dynamic.scale.defined()) {
-    items.push_back(array_item("loss_scale", dynamic.scale));
-    items.push_back(array_item("loss_scale_overflowed", dynamic.overflowed));
-  }
-  return items;
-}
-
-void save(const std::string& path, const Items& items, const SaveNpzOptions& options) {
-  std::vector<xp::NamedArray> arrays;
-  for (const Item& item : items) arrays.push_back({item.key, item.get()});
-  rensa::detail::check_npz_names("save_npz", arrays);
-  FileWriter file(path);
-  rensa::detail::write_npz(file, arrays, options.compression);
-}
-
-void check_keys(const std::string& path, const Items& items, const std::set<std::string>& there) {
+void check_keys(const std::string& path, const std::vector<Item>& items,
+                const std::set<std::string>& there) {
   std::vector<std::string> missing;
   std::set<std::string> extra = there;
   for (const Item& item : items) {
-    if (!extra.erase(item.key) && !item.optional) missing.push_back(item.key);
+    if (!extra.erase(item.key)) missing.push_back(item.key);
   }
   if (missing.empty() && extra.empty()) return;
   throw SerializationError(fmt::format(
@@ -272,34 +216,36 @@ void check_keys(const std::string& path, const Items& items, const std::set<std:
       path, fmt::join(missing, ", "), fmt::join(extra, ", ")));
 }
 
-void load(const std::string& path, const StoredArrays& file, const Items& items, bool strict) {
-  if (strict) check_keys(path, items, file.keys());
-  std::vector<std::pair<const Item*, Array>> read;
-  for (const Item& item : items) {
-    Array array = file.read(item);
-    if (array.defined()) read.emplace_back(&item, std::move(array));
-  }
-  for (const auto& [item, array] : read) item->set(array);
-}
-
 }  // namespace
 
-void save_npz(const std::string& path, const Link& model, const SaveNpzOptions& options) {
-  save(path, items_of(model), options);
+void save_npz(const std::string& path, const Members& what, const SaveNpzOptions& options) {
+  check_members(what);
+  FileItems all;
+  what.show(all);
+  std::vector<std::string> names;
+  for (const Item& item : all.items) names.push_back(item.key + ".npy");
+  ZipWriter::check_names("save_npz", names);
+  FileWriter file(path);
+  ZipWriter zip(file);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    write(zip, names[i], all.items[i].get(), options.compression);
+  }
+  zip.finish();
+  file.finish();
 }
 
-void save_npz(const std::string& path, const Optimizer& optimizer, const SaveNpzOptions& options) {
-  save(path, items_of(optimizer, nullptr), options);
-}
-
-void load_npz(const std::string& path, Link& model, const LoadNpzOptions& options) {
-  Items items = items_of(model);
-  load(path, StoredArrays(path, options.path), items, options.strict);
-}
-
-void load_npz(const std::string& path, const Optimizer& optimizer, const LoadNpzOptions& options) {
-  StoredArrays file(path, options.path);
-  load(path, file, items_of(optimizer, &file), options.strict);
+void detail::load_npz(const std::string& path, const Members& what, const LoadNpzOptions& options) {
+  check_members(what);
+  StoredValues file(path, options.path);
+  FileItems all(&file);
+  what.show(all);
+  if (options.strict) check_keys(path, all.items, file.keys());
+  std::vector<std::pair<const Item*, Value>> read;
+  for (const Item& item : all.items) {
+    if (auto value = file.read(item)) read.emplace_back(&item, std::move(*value));
+  }
+  for (const auto& [item, value] : read) item->set(value);
+  for (const auto& action : all.actions) action();
 }
 
 }  // namespace rensa::serializers

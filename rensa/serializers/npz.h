@@ -1,23 +1,24 @@
-// Models and optimizers in NumPy's npz files, with Chainer's keys: "l1/W", "predictor/l1/b"; of an
-// optimizer "t", "epoch", "l1/W/t", "l1/W/m".
+// What lasts in NumPy's npz files, with Chainer's keys: of a model "l1/W", "predictor/l1/b"; of an
+// optimizer "t", "epoch", "l1/W/t", "l1/W/m"; of a trainer "updater/model:main/l1/W",
+// "updater/iteration", "extensions/LogReport/_log".
 #pragma once
 
+#include <concepts>
 #include <string>
 
-#include "rensa/links/link.h"
-#include "rensa/optimizers/optimizer.h"
+#include "rensa/links/visitor.h"
 
 namespace rensa::serializers {
 
 struct SaveNpzOptions {
   bool compression = true;
 };
-/// Writes all parameters and persistents. The file appears whole or not at all. A parameter that
-/// waits for its shape is written as None, as Chainer does. Waits for the device. Throws
-/// SerializationError, and ValueError for a model that names something twice (Link::check_members).
-void save_npz(const std::string& path, const Link& model, const SaveNpzOptions& options = {});
-void save_npz(const std::string& path, const Optimizer& optimizer,
-              const SaveNpzOptions& options = {});
+/// Writes all that `what` (a model, an optimizer, an iterator, a trainer, a struct of one's own)
+/// shows in its members(Visitor&), but States. The file appears whole or not at all. A parameter
+/// that waits for its shape is written as None, as Chainer does; an array is written as it is, a
+/// number as one of int64, float64 or bool, a text as NumPy's str. Waits for the device. Throws
+/// SerializationError, and ValueError where something is shown twice (check_members).
+void save_npz(const std::string& path, const Members& what, const SaveNpzOptions& options = {});
 
 struct LoadNpzOptions {
   /// The file's keys and the model's must be the same; off: what is in both is loaded.
@@ -25,12 +26,19 @@ struct LoadNpzOptions {
   /// Keys below this one are taken: "updater/model:main" of a trainer's snapshot.
   std::string path = {};
 };
-/// Reads into the arrays that the model has, converted to their dtypes (a step recorded by capture
-/// stays valid); a parameter that waits for its shape takes it from the file. The model is changed
-/// only when all of the file fits. Throws SerializationError for a file that is damaged or of
-/// another model, listing the keys, ShapeError naming a parameter whose shape differs.
-void load_npz(const std::string& path, Link& model, const LoadNpzOptions& options = {});
-void load_npz(const std::string& path, const Optimizer& optimizer,
-              const LoadNpzOptions& options = {});
+namespace detail {
+void load_npz(const std::string& path, const Members& what, const LoadNpzOptions& options);
+}
+
+/// Reads into the arrays that `what` has, converted to their dtypes (a step recorded by capture
+/// stays valid); a parameter that waits for its shape takes it from the file. Nothing is changed
+/// unless all of the file fits. Throws SerializationError for a file that is damaged or of
+/// something else, listing the keys, ShapeError naming a parameter whose shape differs.
+template <class T>
+requires(HasMembers<T> ||
+         std::invocable<T&, Visitor&>) void load_npz(const std::string& path, T&& what,
+                                                     const LoadNpzOptions& options = {}) {
+  detail::load_npz(path, Members(what), options);
+}
 
 }  // namespace rensa::serializers

@@ -57,6 +57,49 @@ TEST(Npy, AnyOrderAndSpacing) {
   EXPECT_EQ(a.to_vector<int>(), (std::vector<int>{'a', 'b'}));
 }
 
+std::string parse_text(const std::string& file) {
+  return parse_npy_text({file.data(), file.size()}, "a");
+}
+
+TEST(Npy, Texts) {
+  // What numpy.save writes of "a" and a character beyond 16 bits.
+  std::string file = npy("{'descr': '<U2', 'fortran_order': False, 'shape': (), }",
+                         std::string("a\0\0\0\0\xf6\x01\0", 8));
+  EXPECT_EQ(parse_text(file), "a\U0001F600");
+  EXPECT_EQ(parse_text(npy("{'descr': '>U1', 'fortran_order': False, 'shape': (), }",
+                           std::string("\0\0\0b", 4))),
+            "b");
+  EXPECT_THAT(format_npy_text("\u9023\u9396"), HasSubstr("'<U2'"));
+  for (const char* text : {"", "abc", "\u9023\u9396\u00e9\U0001F600", "\u07ff\u0800\uffff"}) {
+    EXPECT_EQ(parse_text(format_npy_text(text)), text);
+  }
+  // No UTF-8: a byte alone, a character cut off, one written too long, half of a pair.
+  for (const char* text : {"\xff", "\xe9\x80", "\xc0\x80", "\xed\xa0\x80", "\xf5\x80\x80\x80"}) {
+    EXPECT_THAT(parse_text(format_npy_text(text)), HasSubstr("\uFFFD")) << text;
+  }
+}
+
+TEST(Npy, TextsThatAreNone) {
+  auto message_of = [](const std::string& descr, const std::string& shape,
+                       const std::string& data) {
+    std::string file =
+        npy("{'descr': " + descr + ", 'fortran_order': False, 'shape': " + shape + ", }", data);
+    return testing::message_of<SerializationError>([&] { (void)parse_text(file); });
+  };
+  std::string four("a\0\0\0", 4);
+  EXPECT_THAT(message_of("'<U1'", "(1,)", four), HasSubstr("not a text"));
+  EXPECT_THAT(message_of("'<i4'", "()", four), HasSubstr("not a text"));
+  EXPECT_THAT(message_of("'<U2'", "()", four), HasSubstr("takes 8 bytes, but 4 are there"));
+  EXPECT_THAT(message_of("'<U9223372036854775807'", "()", four), HasSubstr("not supported"));
+  EXPECT_THAT(message_of("'<U-1'", "()", four), HasSubstr("not supported"));
+  EXPECT_THAT(message_of("'<U1'", "()", std::string("\0\xd8\0\0", 4)), HasSubstr("no character"));
+  EXPECT_THAT(message_of("'<U1'", "()", "\xff\xff\xff\xff"), HasSubstr("no character"));
+  EXPECT_THAT(testing::message_of<SerializationError>([&] {
+                (void)parse(npy("{'descr': '<U1', 'fortran_order': False, 'shape': (), }", four));
+              }),
+              HasSubstr("a text; only numbers"));
+}
+
 TEST(Npy, HostileHeaders) {
   auto with = [](const std::string& descr, const std::string& shape) {
     return npy("{'descr': " + descr + ", 'fortran_order': False, 'shape': " + shape + ", }",

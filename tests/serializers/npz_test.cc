@@ -6,6 +6,7 @@
 #include "rensa/array/npy.h"
 #include "rensa/array/zip.h"
 #include "rensa/core/error.h"
+#include "rensa/links/link.h"
 #include "tests/temporary_folder.h"
 #include "tests/testing.h"
 
