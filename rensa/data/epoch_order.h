@@ -47,6 +47,7 @@ class EpochOrder {
   EpochOrder(Array indices, std::int64_t generation, std::shared_ptr<OrderBuffers> buffers)
       : indices_(std::move(indices)), generation_(generation), buffers_(std::move(buffers)) {}
   const Array& indices() const { return indices_; }
+  std::int64_t generation() const { return generation_; }
   std::optional<Array> on(Device device) const {
     return buffers_->on(device, generation_, indices_);
   }

@@ -72,12 +72,15 @@ class SerialBody final : public IteratorBody {
       options_.seed =
           xp::random::randint(0, std::int64_t{1} << 62, {1}, int64, cpu()).item<std::int64_t>();
     }
+    seed_ = static_cast<std::int64_t>(*options_.seed);
     reset();
+    draw_order();
   }
 
   std::optional<Batch> next() override {
     if (!options_.repeat && (epoch_ > 0 || n_ == 0)) return std::nullopt;
     previous_epoch_detail_ = epoch_detail();
+    draw_order();
     is_new_epoch_ = false;
     std::int64_t count = options_.repeat ? batch_size_ : std::min(batch_size_, n_ - position_);
     std::optional<Batch> batch = peek(count);
@@ -86,7 +89,7 @@ class SerialBody final : public IteratorBody {
       position_ %= n_;
       epoch_ += epochs;
       is_new_epoch_ = true;
-      if (options_.repeat) advance_order(epochs);
+      if (options_.repeat) generation_ += epochs;
     }
     return batch;
   }
@@ -95,8 +98,8 @@ class SerialBody final : public IteratorBody {
     epoch_ = 0;
     position_ = 0;
     is_new_epoch_ = false;
-    previous_epoch_detail_.reset();
-    if (!order_ || options_.shuffle) advance_order(1);
+    previous_epoch_detail_ = -1;
+    ++generation_;
   }
 
   std::int64_t epoch() const override { return epoch_; }
@@ -105,11 +108,31 @@ class SerialBody final : public IteratorBody {
     return static_cast<double>(epoch_) +
            (n_ ? static_cast<double>(position_) / static_cast<double>(n_) : 0.0);
   }
-  std::optional<double> previous_epoch_detail() const override { return previous_epoch_detail_; }
+  std::optional<double> previous_epoch_detail() const override {
+    return previous_epoch_detail_ < 0 ? std::nullopt : std::optional(previous_epoch_detail_);
+  }
   const Dataset& dataset() const override { return dataset_; }
   bool repeats() const override { return options_.repeat; }
 
+  void members(Visitor& v) override {
+    if (Visitor::Reading* file = v.reading()) check(*file);
+    v("current_position", position_);
+    v("epoch", epoch_);
+    v("is_new_epoch", is_new_epoch_);
+    v("previous_epoch_detail", previous_epoch_detail_);
+    v.optional("seed", seed_);  // Chainer's files have no seed
+    v.optional("generation", generation_);
+  }
+
  private:
+  void check(const Visitor::Reading& file) const {
+    std::int64_t position = file.number("current_position"), orders = file.number("generation");
+    if (position >= 0 && position < std::max<std::int64_t>(n_, 1) && orders >= 0) return;
+    throw SerializationError(fmt::format(
+        "SerialIterator: the file stands at example {} of order {}; the dataset has {} examples",
+        position, orders, n_));
+  }
+
   /// Examples that an order goes on beyond its epoch, into the next order, so that a batch that
   /// crosses the end is one piece of it.
   std::int64_t overhang() const { return options_.repeat ? batch_size_ : 0; }
@@ -119,17 +142,22 @@ class SerialBody final : public IteratorBody {
                  position_);
   }
 
-  /// The order so many epochs on, from the drawn ones: generation g's examples are followed by the
-  /// first of g + 1, g + 2 ... as far as the overhang reaches.
-  void advance_order(std::int64_t epochs) {
-    if (order_ && !options_.shuffle) return;
-    if (order_) generation_ += epochs;
+  /// Makes order_ that of this generation: its examples are followed by the first of the next ones,
+  /// as far as the overhang reaches.
+  void draw_order() {
+    std::int64_t generation = options_.shuffle ? generation_ : 0;
+    bool same_seed = order_ && drawn_seed_ == seed_;
+    if (same_seed && order_->generation() == generation) return;
+    // The memory on GPUs takes later orders of one seed only.
+    if (!same_seed || order_->generation() > generation) {
+      buffers_ = std::make_shared<OrderBuffers>();
+    }
     Array indices = xp::empty({checked_add("SerialIterator", n_, overhang())}, int64, cpu());
     auto* out = static_cast<std::int64_t*>(indices.data());
     auto drawn = host_vector<std::int64_t>("SerialIterator", n_);
-    for (std::int64_t g = generation_, done = 0; done < indices.size(); ++g) {
+    for (std::int64_t g = generation, done = 0; done < indices.size(); ++g) {
       if (options_.shuffle) {
-        random_order(*options_.seed, g, n_, drawn.data());
+        random_order(static_cast<std::uint64_t>(seed_), g, n_, drawn.data());
       } else {
         for (std::int64_t i = 0; i < n_; ++i) drawn[static_cast<std::size_t>(i)] = i;
       }
@@ -137,18 +165,20 @@ class SerialBody final : public IteratorBody {
       std::copy_n(drawn.begin(), take, out + done);
       done += take;
     }
-    order_ = std::make_shared<EpochOrder>(std::move(indices), generation_, buffers_);
+    order_ = std::make_shared<EpochOrder>(std::move(indices), generation, buffers_);
+    drawn_seed_ = seed_;
   }
 
   Dataset dataset_;
   std::int64_t n_, batch_size_;
   SerialIteratorOptions options_;
-  std::shared_ptr<OrderBuffers> buffers_ = std::make_shared<OrderBuffers>();
+  std::shared_ptr<OrderBuffers> buffers_;
   std::shared_ptr<const EpochOrder> order_;
-  std::int64_t generation_ = 0;
+  std::int64_t seed_ = 0, drawn_seed_ = 0;  // of order_
+  std::int64_t generation_ = -1;            // of the orders that the epochs have had
   std::int64_t epoch_ = 0, position_ = 0;
   bool is_new_epoch_ = false;
-  std::optional<double> previous_epoch_detail_;
+  double previous_epoch_detail_ = -1;  // before the first batch
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "rensa/data/dataset.h"
+#include "rensa/links/visitor.h"
 
 namespace rensa {
 
@@ -47,6 +48,8 @@ class IteratorBody {
   virtual std::optional<double> previous_epoch_detail() const = 0;
   virtual const Dataset& dataset() const = 0;
   virtual bool repeats() const = 0;
+  /// Shows where it is, so that the next batch of one that read this from a file is the same.
+  virtual void members(Visitor& v) = 0;
 };
 
 class Iterator {
@@ -66,6 +69,8 @@ class Iterator {
   std::optional<double> previous_epoch_detail() const { return body_->previous_epoch_detail(); }
   const Dataset& dataset() const { return body_->dataset(); }
   bool repeats() const { return body_->repeats(); }
+  /// Where it is, for files; not the dataset.
+  void members(Visitor& v) const { body_->members(v); }
 
  private:
   std::shared_ptr<IteratorBody> body_;

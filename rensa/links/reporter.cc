@@ -5,6 +5,7 @@
 
 #include <limits>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
@@ -100,6 +101,8 @@ void report(std::initializer_list<Report> values) { report_values(values, nullpt
 
 void Summary::add(const Array& value) {
   stay_eager("it adds to a Summary, which counts on the host");
+  if (total_.defined() && total_.device().is_cpu())
+    total_ = total_.to(value.device());  // of a file
   if (total_.defined()) {
     total_ += value.to(total_.device());
   } else {
@@ -116,6 +119,47 @@ double Summary::mean() const {
 void DictSummary::add(const Observation& observation) {
   for (const auto& [key, value] : observation) {
     if (value.size() == 1) summaries_[key].add(value.reshape({}));
+  }
+}
+
+void DictSummary::members(Visitor& v) {
+  auto names = [this] {
+    auto list = nlohmann::json::array();
+    for (const auto& [key, summary] : summaries_) list.push_back(key);
+    return list.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  };
+  auto sums = [this] {
+    std::vector<double> sums;
+    for (const auto& [key, summary] : summaries_) sums.push_back(summary.total_.item<double>());
+    return xp::array(sums, cpu());
+  };
+  auto counts = [this] {
+    std::vector<std::int64_t> counts;
+    for (const auto& [key, summary] : summaries_) counts.push_back(summary.count_);
+    return xp::array(counts, cpu());
+  };
+  // What is read is put together when all of it is there.
+  struct Read {
+    std::vector<std::string> names;
+    Array sums, counts;
+  };
+  auto read = std::make_shared<Read>();
+  v.computed("_names", names, [read](const std::string& text) {
+    read->names = nlohmann::json::parse(text).get<std::vector<std::string>>();
+  });
+  if (!v.reads("_sums")) return;  // Chainer's files
+  v.computed("_sums", sums, [read](const Array& values) { read->sums = values; });
+  v.computed("_counts", counts, [read](const Array& values) { read->counts = values; });
+  if (Visitor::Reading* file = v.reading()) {
+    file->then([this, read] {
+      summaries_.clear();
+      for (std::size_t i = 0; i < read->names.size(); ++i) {
+        auto at = static_cast<std::int64_t>(i);
+        Summary& summary = summaries_[read->names[i]];
+        summary.total_ = read->sums[at].astype(float64);
+        summary.count_ = read->counts[at].item<std::int64_t>();
+      }
+    });
   }
 }
 

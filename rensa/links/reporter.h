@@ -80,6 +80,7 @@ class Summary {
   double mean() const;
 
  private:
+  friend class DictSummary;
   Array total_;
   std::int64_t count_ = 0;
 };
@@ -91,6 +92,8 @@ class DictSummary {
   void add(const Observation& observation);
   /// Waits for the device.
   std::map<std::string, double> compute_mean() const;
+  /// The sums so far, for files; they then wait for the device.
+  void members(Visitor& v);
 
  private:
   std::map<std::string, Summary> summaries_;

@@ -26,6 +26,10 @@ class Extension {
   /// Called when the run fails with `error`, before finalize.
   virtual void on_error(Trainer&, const std::exception&) {}
 
+  /// Shows what lasts of it, so that a run that goes on from a file goes on as this one:
+  /// v("best", best_). The trainer's file has it under "extensions/<name>/".
+  virtual void members(Visitor&) {}
+
   virtual std::string default_name() const { return "extension"; }
   virtual Trigger default_trigger() const { return {1, "iteration"}; }
   virtual int default_priority() const { return kPriorityReader; }

@@ -140,6 +140,11 @@ class ParallelBody final : public UpdaterBody {
   }
   void synchronize() { synchronized_ = false; }
 
+  void members(Visitor& v) override {
+    UpdaterBody::members(v);
+    if (Visitor::Reading* file = v.reading()) file->then([this] { synchronize(); });
+  }
+
  protected:
   void update_core(const Batch& batch) override {
     Variable main_loss;

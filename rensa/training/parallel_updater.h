@@ -26,7 +26,8 @@ struct ParallelUpdaterOptions {
 /// the gradients (over NCCL between different GPUs, else by copies) and updates itself by the
 /// optimizer's rule: replicas stay equal bit for bit. Only main's values are reported. An exception
 /// in one replica ends the iteration with it, for all, before any is updated. Parameters are copied
-/// from main once, before the first update; call synchronize() after loading others.
+/// from main once, before the first update, and after load_npz of this; call synchronize() after
+/// loading a model or an optimizer alone.
 class ParallelUpdater : public Updater {
  public:
   /// Throws ValueError without a device named "main", for a name given twice or another reduction.

@@ -7,9 +7,12 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <sstream>
 #include <vector>
 
+#include "rensa/array/random.h"
 #include "rensa/core/error.h"
+#include "rensa/device/devices.h"
 #include "rensa/training/interrupt_internal.h"
 
 namespace rensa::training {
@@ -39,6 +42,27 @@ void print_exception(const std::string& where) {
     std::fprintf(stderr, "Exception in %s: %s\n", where.c_str(), error.what());
   });
 }
+
+/// The states of the generators of the host and of all GPUs: "cpu philox4x32-10 1 0", a line each.
+std::string random_states() {
+  std::string text = "cpu " + xp::random::get_random_state(cpu()).str();
+  for (int i = 0; i < num_gpus(); ++i) {
+    text += "\n" + gpu(i).str() + " " + xp::random::get_random_state(gpu(i)).str();
+  }
+  return text;
+}
+
+/// Those of GPUs that are not there are passed by.
+void set_random_states(const std::string& text) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    std::size_t space = line.find(' ');
+    if (space == std::string::npos) throw SerializationError("Trainer: no generator: " + line);
+    Device device(line.substr(0, space));
+    if (device.is_cuda() && device.index >= num_gpus()) continue;
+    xp::random::set_random_state(xp::random::GeneratorState::parse(line.substr(space + 1)), device);
+  }
+}
 }  // namespace
 
 struct Trainer::State {
@@ -53,6 +77,7 @@ struct Trainer::State {
   std::vector<Entry> entries;
   bool started = false;
   Clock::time_point start, end;
+  double elapsed_before = 0;  // in the run that this one goes on from
   bool running = false;
 
   /// Until `stop` fires or Ctrl-C comes; returns whether it came.
@@ -170,10 +195,25 @@ const std::string& Trainer::out() const { return state_->out; }
 const Trigger& Trainer::stop_trigger() const { return state_->stop; }
 
 double Trainer::elapsed_time() const {
-  if (!state_->started) return 0;
-  return std::chrono::duration<double>((state_->running ? Clock::now() : state_->end) -
+  if (!state_->started) return state_->elapsed_before;
+  return state_->elapsed_before +
+         std::chrono::duration<double>((state_->running ? Clock::now() : state_->end) -
                                        state_->start)
-      .count();
+             .count();
+}
+
+void Trainer::members(Visitor& v) const {
+  v("updater", state_->updater);
+  v("stop_trigger", state_->stop);
+  for (Entry& entry : state_->entries) {
+    const std::string& name = entry.extension->name;
+    v("extensions/" + name, *entry.extension);
+    v("extension_triggers/" + name, entry.trigger);
+  }
+  v.computed(
+      "_snapshot_elapsed_time", [this] { return elapsed_time(); },
+      [state = state_](double seconds) { state->elapsed_before = seconds; });
+  if (v.reads("random")) v.computed("random", random_states, set_random_states);
 }
 
 }  // namespace rensa::training

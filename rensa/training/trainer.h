@@ -67,8 +67,15 @@ class Trainer {
   Observation& observation() const;
   const std::string& out() const;
   const Trigger& stop_trigger() const;
-  /// Seconds since the run began.
+  /// Seconds since the run began, with those of the run that it goes on from.
   double elapsed_time() const;
+
+  /// Shows all that the run is made of, under Chainer's names: "updater/...", "stop_trigger/...",
+  /// "extensions/<name>/...", "extension_triggers/<name>/...", "_snapshot_elapsed_time", and the
+  /// states of the random generators. A trainer made the same way that reads such a file before
+  /// run() goes on bit for bit as the one that wrote it. To be written by an extension after all
+  /// others (of a priority below theirs): those that come after it miss that iteration.
+  void members(Visitor& v) const;
 
  private:
   const Trainer& add(std::shared_ptr<Extension> extension, const ExtendOptions& options) const;

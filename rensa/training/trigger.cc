@@ -10,18 +10,38 @@
 
 namespace rensa::training {
 
+namespace {
+
+/// Fires whenever a multiple of the period has been reached since it was last asked.
+struct Interval {
+  double period;
+  bool epochs;
+  std::int64_t previous_iteration = 0;
+  double previous_epoch_detail = 0;
+
+  bool operator()(Trainer& trainer) {
+    const Updater& updater = trainer.updater();
+    double before = epochs ? previous_epoch_detail : static_cast<double>(previous_iteration);
+    previous_iteration = updater.iteration();
+    previous_epoch_detail = updater.epoch_detail();
+    double now = epochs ? previous_epoch_detail : static_cast<double>(previous_iteration);
+    return std::floor(before / period) != std::floor(now / period);
+  }
+  void members(Visitor& v) {
+    v("previous_iteration", previous_iteration);
+    v("previous_epoch_detail", previous_epoch_detail);
+  }
+};
+
+}  // namespace
+
 Trigger Trigger::interval(double period, const std::string& unit) {
   if (!(period > 0)) throw ValueError(fmt::format("Trigger: a period of {} {}s", period, unit));
   if (unit != "epoch" && unit != "iteration") {
     throw ValueError(
         fmt::format("Trigger: the unit is \"epoch\" or \"iteration\", not \"{}\"", unit));
   }
-  Trigger trigger([period, epochs = unit == "epoch", reached = 0.0](Trainer& trainer) mutable {
-    const Updater& updater = trainer.updater();
-    double now = std::floor(
-        (epochs ? updater.epoch_detail() : static_cast<double>(updater.iteration())) / period);
-    return std::exchange(reached, now) != now;
-  });
+  Trigger trigger(Interval{period, unit == "epoch"});
   trigger.period_ = period;
   trigger.unit_ = unit;
   return trigger;

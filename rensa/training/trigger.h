@@ -2,16 +2,19 @@
 #pragma once
 
 #include <concepts>
-#include <functional>
+#include <memory>
 #include <string>
 #include <type_traits>
 #include <utility>
+
+#include "rensa/links/visitor.h"
 
 namespace rensa::training {
 
 class Trainer;
 
-/// A function of the trainer, asked once an iteration. A value: each copy counts for itself.
+/// A function of the trainer, asked once an iteration. A value: each copy counts for itself. One
+/// that counts is a class with an operator()(Trainer&), and shows what lasts in members(Visitor&).
 class Trigger {
  public:
   /// No trigger: the extension's own.
@@ -24,17 +27,43 @@ class Trigger {
   template <class F>
   requires(std::predicate<F&, Trainer&> && !std::same_as<std::remove_cvref_t<F>, Trigger>)
       Trigger(F function)
-      : fires_(std::move(function)) {}
+      : body_(std::make_unique<Function<F>>(std::move(function))) {}
+  Trigger(const Trigger& other)
+      : body_(other.body_ ? other.body_->clone() : nullptr),
+        period_(other.period_),
+        unit_(other.unit_) {}
+  Trigger& operator=(const Trigger& other) { return *this = Trigger(other); }
+  Trigger(Trigger&&) noexcept = default;
+  Trigger& operator=(Trigger&&) noexcept = default;
 
-  explicit operator bool() const { return static_cast<bool>(fires_); }
-  bool operator()(Trainer& trainer) { return fires_(trainer); }
+  explicit operator bool() const { return body_ != nullptr; }
+  bool operator()(Trainer& trainer) { return body_->fires(trainer); }
+  void members(Visitor& v) {
+    if (body_) body_->members(v);
+  }
   /// Of an interval; 0 and empty for any other trigger.
   double period() const { return period_; }
   const std::string& unit() const { return unit_; }
 
  private:
+  struct Body {
+    virtual ~Body() = default;
+    virtual bool fires(Trainer& trainer) = 0;
+    virtual void members(Visitor& v) = 0;
+    virtual std::unique_ptr<Body> clone() const = 0;
+  };
+  template <class F> struct Function final : Body {
+    explicit Function(F f) : function(std::move(f)) {}
+    bool fires(Trainer& trainer) override { return function(trainer); }
+    void members(Visitor& v) override {
+      if constexpr (HasMembers<F>) function.members(v);
+    }
+    std::unique_ptr<Body> clone() const override { return std::make_unique<Function>(function); }
+    F function;
+  };
+
   static Trigger interval(double period, const std::string& unit);
-  std::function<bool(Trainer&)> fires_;
+  std::unique_ptr<Body> body_;
   double period_ = 0;
   std::string unit_;
 };

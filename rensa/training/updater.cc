@@ -16,6 +16,14 @@ void UpdaterBody::update() {
   if (iterator_.is_new_epoch()) optimizer_.new_epoch();
 }
 
+void UpdaterBody::members(Visitor& v) {
+  // The model first: what an optimizer keeps for a parameter is made for one that is initialized.
+  v("model:main", optimizer_.target());
+  v("iterator:main", iterator_);
+  v("optimizer:main", optimizer_);
+  v("iteration", iteration_);
+}
+
 Device device_of(const Link& model) {
   std::vector<ParameterRef> parameters = model.params();
   return parameters.empty() ? cpu() : parameters[0].device();

@@ -27,6 +27,9 @@ class UpdaterBody {
   const Iterator& iterator() const { return iterator_; }
   const Optimizer& optimizer() const { return optimizer_; }
   std::int64_t iteration() const { return iteration_; }
+  /// Shows "iteration", and as Chainer names them "iterator:main", "optimizer:main", "model:main".
+  /// An override that adds its own goes on with UpdaterBody::members().
+  virtual void members(Visitor& v);
 
  protected:
   virtual void update_core(const Batch& batch) = 0;
@@ -52,6 +55,8 @@ class Updater {
   }
   const Iterator& iterator() const { return body_->iterator(); }
   const Optimizer& optimizer() const { return body_->optimizer(); }
+  /// The model, its optimizer and iterator, and the count of iterations.
+  void members(Visitor& v) const { body_->members(v); }
 
  protected:
   std::shared_ptr<UpdaterBody> body_;

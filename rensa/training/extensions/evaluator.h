@@ -32,6 +32,8 @@ class Evaluator final : public training::Extension {
   /// The means by key ("main/loss", with the extension's name before it once it has one).
   std::map<std::string, double> evaluate();
   void operator()(training::Trainer& trainer) override;
+  /// The iterator: one that shuffles goes on with its next order.
+  void members(Visitor& v) override { v.optional("iterator:main", iterator_); }
   std::string default_name() const override { return "validation"; }
   training::Trigger default_trigger() const override { return {1, "epoch"}; }
   int default_priority() const override { return training::kPriorityWriter; }

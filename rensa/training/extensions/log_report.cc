@@ -2,6 +2,7 @@
 #include "rensa/training/extensions/log_report.h"
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "rensa/core/error.h"
@@ -48,9 +49,11 @@ void LogReport::operator()(training::Trainer& trainer) {
   if (!options_.filename.empty()) write(trainer.out());
 }
 
-void LogReport::write(const std::string& folder) const {
+namespace {
+
+nlohmann::ordered_json json_of(const std::vector<LogEntry>& log) {
   nlohmann::ordered_json entries = nlohmann::ordered_json::array();
-  for (const LogEntry& entry : log_) {
+  for (const LogEntry& entry : log) {
     nlohmann::ordered_json json;
     for (const auto& [key, value] : entry.values) json[key] = value;
     json["epoch"] = entry.epoch;
@@ -58,11 +61,52 @@ void LogReport::write(const std::string& folder) const {
     json["elapsed_time"] = entry.elapsed_time;
     entries.push_back(std::move(json));
   }
-  // Keys may be any bytes; JSON holds UTF-8 alone.
-  constexpr auto replace = nlohmann::ordered_json::error_handler_t::replace;
+  return entries;
+}
+
+// Keys may be any bytes; JSON holds UTF-8 alone.
+std::string text_of(const nlohmann::ordered_json& json, int indent) {
+  return json.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+/// A number of JSON, which has null for one that is not finite.
+double number_of(const nlohmann::json& json) {
+  return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
+}
+
+std::vector<LogEntry> parse_log(const std::string& text) {
+  std::vector<LogEntry> log;
+  try {
+    for (const nlohmann::json& json : nlohmann::json::parse(text)) {
+      LogEntry& entry = log.emplace_back();
+      for (const auto& [key, value] : json.items()) {
+        if (key == "epoch") entry.epoch = value.get<std::int64_t>();
+        else if (key == "iteration") entry.iteration = value.get<std::int64_t>();
+        else if (key == "elapsed_time") entry.elapsed_time = number_of(value);
+        else entry.values[key] = number_of(value);
+      }
+    }
+  } catch (const nlohmann::json::exception& error) {
+    throw SerializationError(std::string("LogReport: the log in the file cannot be read: ") +
+                             error.what());
+  }
+  return log;
+}
+
+}  // namespace
+
+void LogReport::members(Visitor& v) {
+  v("_trigger", options_.trigger);
+  v("_summary", summary_);
+  v.computed(
+      "_log", [this] { return text_of(json_of(log_), -1); },
+      [this](const std::string& text) { log_ = parse_log(text); });
+}
+
+void LogReport::write(const std::string& folder) const {
   try {
     rensa::detail::write_whole_file(folder + "/" + options_.filename,
-                                    entries.dump(4, ' ', false, replace) + '\n');
+                                    text_of(json_of(log_), 4) + '\n');
   } catch (const SerializationError& error) {
     throw SerializationError(std::string("LogReport: ") + error.what());
   }

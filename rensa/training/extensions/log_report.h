@@ -42,6 +42,8 @@ class LogReport final : public training::Extension {
   explicit LogReport(LogReportOptions options = {}) : options_(std::move(options)) {}
   const std::vector<LogEntry>& log() const { return log_; }
   void operator()(training::Trainer& trainer) override;
+  /// The log, and the sums of the entry that is coming.
+  void members(Visitor& v) override;
   std::string default_name() const override { return "LogReport"; }
 
  private:

@@ -15,7 +15,8 @@ struct PrintReportOptions {
 };
 
 /// Prints a row for each new entry of the trainer's LogReport. An entry that nobody has reported is
-/// left blank, and told of once on stderr with the names that there are.
+/// left blank, and told of once on stderr with the names that there are. A run that goes on from a
+/// file prints the rows of its whole log.
 class PrintReport final : public training::Extension {
  public:
   explicit PrintReport(std::vector<std::string> entries, PrintReportOptions options = {});
