@@ -175,7 +175,8 @@ Array transform_matrix(std::int64_t n) {
 // Counts of rows around those that go side by side, along either axis, from every second element,
 // cut and filled up.
 TEST_P(FftTest, AnyCountOfRowsOfAnyLayout) {
-  for (std::int64_t n : {1, 2, 3, 4, 5, 7, 8, 12, 16, 21, 30, 49, 61, 64, 66, 72, 105, 128, 250}) {
+  for (std::int64_t n :
+       {1, 2, 3, 4, 5, 7, 8, 12, 16, 21, 30, 49, 61, 64, 66, 67, 72, 105, 128, 134, 201, 250}) {
     Array matrix = transform_matrix(n);
     std::int64_t half = n / 2 + 1;
     for (std::int64_t rows : {1, 3, 8, 17}) {

@@ -44,15 +44,16 @@ std::int64_t largest_prime_factor(std::int64_t n) {
 // Whether a plan can be made.
 bool is_smooth(std::int64_t n) { return largest_prime_factor(n) < host::kMaxFftRadix; }
 
-// The shortest length of factors 2, 3 and 5 from `n` on.
+// The length of factors 2, 3 and 5 from `n` on whose transform takes least: values times passes
+// over them, of which one takes three twos, one three or one five.
 std::int64_t smooth_length(std::int64_t n) {
-  std::int64_t best = 1;
-  while (best < n) best *= 2;
-  for (std::int64_t fives = 1; fives < best; fives *= 5) {
-    for (std::int64_t threes = fives; threes < best; threes *= 3) {
-      std::int64_t length = threes;
-      while (length < n) length *= 2;
-      best = std::min(best, length);
+  std::int64_t best = 0, least = 0;
+  for (std::int64_t fives = 1, odd_passes = 0; fives < 2 * n; fives *= 5, ++odd_passes) {
+    for (std::int64_t odd = fives, passes = odd_passes; odd < 2 * n; odd *= 3, ++passes) {
+      std::int64_t length = odd, twos = 0;
+      for (; length < n; length *= 2) ++twos;
+      std::int64_t cost = length * (passes + (twos + 2) / 3);
+      if (best == 0 || cost < least) best = length, least = cost;
     }
   }
   return best;
@@ -79,12 +80,12 @@ template <class R> struct Blocks {
   R *first, *second;
 };
 
-// The forward transforms of `block`, which is one of `blocks`. Returns the one that holds them; the
-// other is `*rest`.
-template <class R> R* run_plan(const FftPlan<R>& plan, const Blocks<R>& blocks, R** rest) {
+// The forward transforms of `block`. Returns the block that holds them, `block` or `other`; the
+// other one is `*rest`.
+template <class R> R* run_plan(const FftPlan<R>& plan, R* block, R* other, R** rest) {
   R* result = fft_kernels<R>().run(plan.passes.data(), plan.passes.size(), plan.factors.data(),
-                                   blocks.first, blocks.second);
-  *rest = result == blocks.first ? blocks.second : blocks.first;
+                                   block, other);
+  *rest = result == block ? other : block;
   return result;
 }
 
@@ -126,7 +127,7 @@ template <class R> class SplitTransform {
         R* rest;
         FftLanes from = lanes_of(in + begin, end - begin, 1, columns_);
         kernels.gather(from, rows_, rows_, inverse_, blocks.first, blocks.second);
-        R* result = run_plan(of_columns_, blocks, &rest);
+        R* result = run_plan(of_columns_, blocks.first, blocks.second, &rest);
         kernels.turn(turns_, begin, rows_, result);
         kernels.scatter(result, rows_, false, 1,
                         lanes_of(middle_.data() + begin, end - begin, 1, columns_), rest);
@@ -138,7 +139,7 @@ template <class R> class SplitTransform {
       R* rest;
       FftLanes from = lanes_of(values + begin * columns_, end - begin, columns_, 1);
       kernels.gather(from, columns_, columns_, rows_ == 1 && inverse_, blocks.first, blocks.second);
-      R* result = run_plan(of_rows_, blocks, &rest);
+      R* result = run_plan(of_rows_, blocks.first, blocks.second, &rest);
       kernels.scatter(result, columns_, inverse_, scale,
                       lanes_of(out + begin, end - begin, 1, rows_), rest);
     });
@@ -159,45 +160,70 @@ std::unique_ptr<SplitTransform<R>> split_transform(std::int64_t n, bool inverse)
   return std::make_unique<SplitTransform<R>>(n, rows < 4 ? 1 : rows, inverse);
 }
 
-// A transform of any length as a convolution with exp(i pi k^2 / n), in double.
-class Bluestein {
- public:
-  Bluestein(std::int64_t n, bool inverse)
-      : chirp_(static_cast<std::size_t>(n)),
-        spectrum_(static_cast<std::size_t>(smooth_length(2 * n - 1))),
-        padded_(spectrum_.size()),
-        product_(spectrum_.size()),
-        forward_(split_transform<double>(static_cast<std::int64_t>(spectrum_.size()), false)),
-        backward_(split_transform<double>(static_cast<std::int64_t>(spectrum_.size()), true)) {
+// A transform of any length as a convolution with exp(i pi k^2 / n): what it multiplies by.
+template <class R> struct Chirp {
+  Chirp(std::int64_t n, bool inverse) : factors(static_cast<std::size_t>(n)) {
     Turns unit(2 * n);
     std::int64_t turns = 0;  // k^2 modulo 2 n
     for (std::int64_t k = 0; k < n; ++k) {
-      auto i = static_cast<std::size_t>(k);
       FftFactor<double> value = unit(turns);
-      chirp_[i] = {value.re, inverse ? -value.im : value.im};
-      padded_[i] = std::conj(chirp_[i]);
-      if (i > 0) padded_[padded_.size() - i] = padded_[i];
+      factors[static_cast<std::size_t>(k)] = {static_cast<R>(value.re),
+                                              static_cast<R>(inverse ? -value.im : value.im)};
       turns = (turns + 2 * k + 1) % (2 * n);
     }
-    forward_->run(padded_.data(), spectrum_.data(), 1 / static_cast<double>(spectrum_.size()));
+    // The transform of the convolution's other side, in double whatever R is.
+    auto length = static_cast<std::size_t>(smooth_length(2 * n - 1));
+    std::vector<Complex<double>> other(length), transformed(length);
+    turns = 0;
+    for (std::int64_t k = 0; k < n; ++k) {
+      FftFactor<double> value = unit(turns);
+      Complex<double> mirrored = {value.re, inverse ? value.im : -value.im};
+      other[static_cast<std::size_t>(k)] = mirrored;
+      if (k > 0) other[length - static_cast<std::size_t>(k)] = mirrored;
+      turns = (turns + 2 * k + 1) % (2 * n);
+    }
+    split_transform<double>(static_cast<std::int64_t>(length), false)
+        ->run(other.data(), transformed.data(), 1 / static_cast<double>(length));
+    for (const Complex<double>& value : transformed) {
+      spectrum.push_back({static_cast<R>(value.real()), static_cast<R>(value.imag())});
+    }
   }
+  std::vector<FftFactor<R>> factors, spectrum;
+};
 
-  template <class R> void run(const Complex<R>* in, Complex<R>* out, R scale) {
-    std::fill(padded_.begin(), padded_.end(), 0.0);
-    for (std::size_t k = 0; k < chirp_.size(); ++k) {
-      padded_[k] = Complex<double>(in[k]) * chirp_[k];
-    }
-    forward_->run(padded_.data(), product_.data(), 1.0);
-    for (std::size_t k = 0; k < product_.size(); ++k) product_[k] *= spectrum_[k];
-    backward_->run(product_.data(), padded_.data(), static_cast<double>(scale));
-    for (std::size_t k = 0; k < chirp_.size(); ++k) {
-      out[k] = Complex<R>(padded_[k] * chirp_[k]);
-    }
+// out[k] = in[k] * factors[k]
+template <class R>
+void multiply(const Complex<R>* in, const std::vector<FftFactor<R>>& factors, Complex<R>* out) {
+  for (std::size_t k = 0; k < factors.size(); ++k) {
+    R re = in[k].real(), im = in[k].imag();
+    const FftFactor<R>& f = factors[k];
+    out[k] = {re * f.re - im * f.im, re * f.im + im * f.re};
+  }
+}
+
+template <class R> class Bluestein {
+ public:
+  Bluestein(std::int64_t n, bool inverse)
+      : chirp_(n, inverse),
+        padded_(chirp_.spectrum.size()),
+        product_(padded_.size()),
+        forward_(split_transform<R>(static_cast<std::int64_t>(padded_.size()), false)),
+        backward_(split_transform<R>(static_cast<std::int64_t>(padded_.size()), true)) {}
+
+  void run(const Complex<R>* in, Complex<R>* out, R scale) {
+    multiply(in, chirp_.factors, padded_.data());
+    std::fill(padded_.begin() + static_cast<std::ptrdiff_t>(chirp_.factors.size()), padded_.end(),
+              Complex<R>(0));
+    forward_->run(padded_.data(), product_.data(), 1);
+    multiply(product_.data(), chirp_.spectrum, product_.data());
+    backward_->run(product_.data(), padded_.data(), scale);
+    multiply(padded_.data(), chirp_.factors, out);
   }
 
  private:
-  std::vector<Complex<double>> chirp_, spectrum_, padded_, product_;
-  std::unique_ptr<SplitTransform<double>> forward_, backward_;
+  Chirp<R> chirp_;
+  std::vector<Complex<R>> padded_, product_;
+  std::unique_ptr<SplitTransform<R>> forward_, backward_;
 };
 
 // A complex transform between contiguous values that lie apart. One thread at a time.
@@ -205,7 +231,7 @@ template <class R> class ComplexTransform {
  public:
   ComplexTransform(std::int64_t n, bool inverse) {
     if (is_smooth(n)) smooth_ = split_transform<R>(n, inverse);
-    else rough_ = std::make_unique<Bluestein>(n, inverse);
+    else rough_ = std::make_unique<Bluestein<R>>(n, inverse);
   }
   void run(const Complex<R>* in, Complex<R>* out, R scale) {
     if (smooth_) smooth_->run(in, out, scale);
@@ -214,7 +240,7 @@ template <class R> class ComplexTransform {
 
  private:
   std::unique_ptr<SplitTransform<R>> smooth_;
-  std::unique_ptr<Bluestein> rough_;
+  std::unique_ptr<Bluestein<R>> rough_;
 };
 
 // What distinguishes transforms of one precision.
@@ -385,11 +411,48 @@ template <class R> class RowTransform {
   std::vector<FftFactor<R>> turns_;
 };
 
+// The forward transforms of a block, of any length: the passes of a plan or, where a prime factor
+// is too large for that, Bluestein's convolution.
+template <class R> class BlockTransform {
+ public:
+  explicit BlockTransform(std::int64_t n) : length_(n), plan_(plan_length(n)) {
+    if (!is_smooth(n)) chirp_ = std::make_unique<Chirp<R>>(n, false);
+  }
+
+  /// Of the plan that transforms `n` values.
+  static std::int64_t plan_length(std::int64_t n) {
+    return is_smooth(n) ? n : smooth_length(2 * n - 1);
+  }
+  std::int64_t length() const { return length_; }
+  /// What the blocks have to hold.
+  std::int64_t room() const { return std::max(length_ + 1, plan_.length); }
+
+  /// As run_plan.
+  R* run(const Blocks<R>& blocks, R** rest) const {
+    if (!chirp_) return run_plan(plan_, blocks.first, blocks.second, rest);
+    const FftKernels<R>& kernels = fft_kernels<R>();
+    kernels.multiply(chirp_->factors.data(), length_, false, false, blocks.first);
+    std::int64_t values = 2 * kernels.lanes;
+    std::fill(blocks.first + length_ * values, blocks.first + plan_.length * values, R(0));
+    R* result = run_plan(plan_, blocks.first, blocks.second, rest);
+    // With the parts exchanged it is the transform back.
+    kernels.multiply(chirp_->spectrum.data(), plan_.length, false, true, result);
+    result = run_plan(plan_, result, *rest, rest);
+    kernels.multiply(chirp_->factors.data(), length_, true, false, result);
+    return result;
+  }
+
+ private:
+  std::int64_t length_;
+  FftPlan<R> plan_;
+  std::unique_ptr<Chirp<R>> chirp_;
+};
+
 // A row in each lane.
 template <class R> class LaneTransform {
  public:
   explicit LaneTransform(const PlanKey& key)
-      : key_(key), plan_(key.complex_length()), turns_(pair_turns<R>(key)) {}
+      : key_(key), transform_(key.complex_length()), turns_(pair_turns<R>(key)) {}
 
   const PlanKey& key() const { return key_; }
 
@@ -401,7 +464,7 @@ template <class R> class LaneTransform {
         in.data[l] = from[i + l];
         out.data[l] = to[i + l];
       }
-      Blocks<R> blocks(plan_.length + 1);
+      Blocks<R> blocks(transform_.room());
       if (key_.kind == FftKind::complex) complex(in, from, out, to, scale, blocks);
       else if (key_.kind == FftKind::real_to_complex) to_complex(in, from, out, to, scale, blocks);
       else to_real(in, from, out, to, scale, blocks);
@@ -424,7 +487,7 @@ template <class R> class LaneTransform {
     set_complex(out, to);
     std::int64_t n = key_.length;
     kernels_.gather(in, std::min(from.extent, n), n, key_.inverse, blocks.first, blocks.second);
-    R *rest, *result = run_plan(plan_, blocks, &rest);
+    R *rest, *result = transform_.run(blocks, &rest);
     kernels_.scatter(result, n, key_.inverse, scale, out, rest);
   }
 
@@ -434,15 +497,15 @@ template <class R> class LaneTransform {
     set_complex(out, to);
     std::int64_t n = key_.length, have = std::min(from.extent, n);
     std::int64_t whole = key_.in_pairs() ? have / 2 : have;
-    kernels_.gather(in, whole, plan_.length, false, blocks.first, blocks.second);
+    kernels_.gather(in, whole, transform_.length(), false, blocks.first, blocks.second);
     if (key_.in_pairs() && have % 2 != 0) {  // half a pair
       for (int l = 0; l < in.used; ++l) {
         blocks.first[whole * 2 * kernels_.lanes + l] =
             *reinterpret_cast<const R*>(in.data[l] + (have - 1) * from.stride);
       }
     }
-    R *rest, *result = run_plan(plan_, blocks, &rest);
-    if (key_.in_pairs()) kernels_.split(plan_.length, turns_.data(), result);
+    R *rest, *result = transform_.run(blocks, &rest);
+    if (key_.in_pairs()) kernels_.split(transform_.length(), turns_.data(), result);
     kernels_.scatter(result, n / 2 + 1, false, scale, out, rest);
   }
 
@@ -468,13 +531,13 @@ template <class R> class LaneTransform {
         }
       }
     }
-    R *rest, *result = run_plan(plan_, blocks, &rest);
-    kernels_.scatter(result, plan_.length, key_.in_pairs(), scale, out, rest);
+    R *rest, *result = transform_.run(blocks, &rest);
+    kernels_.scatter(result, transform_.length(), key_.in_pairs(), scale, out, rest);
   }
 
   PlanKey key_;
   const FftKernels<R>& kernels_ = fft_kernels<R>();
-  FftPlan<R> plan_;
+  BlockTransform<R> transform_;
   std::vector<FftFactor<R>> turns_;
 };
 
@@ -503,7 +566,8 @@ template <class R> void transform_rows(const Fft& op) {
     });
   };
   std::int64_t grain = std::max<std::int64_t>(1, kGrain / op.length);
-  if (is_smooth(n) && n <= kSideBySide && (2 * rows >= lanes || n < kLeastLength)) {
+  bool side_by_side = BlockTransform<R>::plan_length(n) <= kSideBySide;
+  if (side_by_side && (2 * rows >= lanes || n < kLeastLength)) {
     run(std::type_identity<LaneTransform<R>>{}, (grain + lanes - 1) / lanes * lanes);
   } else {
     // Of few long ones each is shared out.

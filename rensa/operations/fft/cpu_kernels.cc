@@ -211,6 +211,72 @@ template <class R> void combine(const R* block, std::int64_t count, bool swap, R
   }
 }
 
+// As many vectors as they have elements, taken for a matrix, become its transpose: blocks of kApart
+// rows and columns are exchanged across the diagonal, then those of half the size within them.
+template <int kApart, class V, int... I>
+RENSA_INLINE void exchange(V& x, V& y, std::integer_sequence<int, I...>) {
+  constexpr int kCount = sizeof...(I);
+  V upper = __builtin_shufflevector(x, y, ((I & kApart) != 0 ? kCount + I - kApart : I)...);
+  y = __builtin_shufflevector(x, y, ((I & kApart) != 0 ? kCount + I : I + kApart)...);
+  x = upper;
+}
+template <class R, int kApart = Lanes<R>::kCount / 2>
+RENSA_INLINE void transpose(typename Lanes<R>::Vector* rows) {
+  constexpr int kCount = Lanes<R>::kCount;
+#pragma GCC unroll 16
+  for (int i = 0; i < kCount; ++i) {
+    if ((i & kApart) != 0) continue;
+    exchange<kApart>(rows[i], rows[i + kApart], std::make_integer_sequence<int, kCount>());
+  }
+  if constexpr (kApart > 1) transpose<R, kApart / 2>(rows);
+}
+
+// Whether each lane's values lie one behind the other, as vectors of them are moved.
+template <class R> bool are_rows(const FftLanes& lanes) {
+  return lanes.step == 2 * sizeof(R) && lanes.part == sizeof(R);
+}
+
+// Lanes that are rows, into a block: a vector of each lane's parts, transposed, is a vector of each
+// part of all lanes. Returns the count of values that make whole vectors.
+template <class R>
+std::int64_t gather_rows(const FftLanes& from, std::int64_t count, bool swap, R* block) {
+  constexpr int kCount = Lanes<R>::kCount, kValues = kCount / 2;
+  typedef typename Lanes<R>::Vector Vector;
+  Vector* out = reinterpret_cast<Vector*>(block);
+  std::int64_t k = 0;
+  for (; k + kValues <= count; k += kValues, out += kCount) {
+    Vector v[kCount];
+#pragma GCC unroll 16
+    for (int l = 0; l < kCount; ++l) {
+      const char* row = from.data[l < from.used ? l : 0];
+      __builtin_memcpy(&v[l], row + k * from.step, sizeof(Vector));
+    }
+    transpose<R>(v);
+#pragma GCC unroll 16
+    for (int i = 0; i < kCount; ++i) out[i ^ (swap ? 1 : 0)] = v[i];
+  }
+  return k;
+}
+template <class R>
+std::int64_t scatter_rows(const R* block, std::int64_t count, bool swap, R scale,
+                          const FftLanes& to) {
+  constexpr int kCount = Lanes<R>::kCount, kValues = kCount / 2;
+  typedef typename Lanes<R>::Vector Vector;
+  const Vector* in = reinterpret_cast<const Vector*>(block);
+  std::int64_t k = 0;
+  for (; k + kValues <= count; k += kValues, in += kCount) {
+    Vector v[kCount];
+#pragma GCC unroll 16
+    for (int i = 0; i < kCount; ++i) v[i] = in[i ^ (swap ? 1 : 0)] * scale;
+    transpose<R>(v);
+#pragma GCC unroll 16
+    for (int l = 0; l < kCount; ++l) {
+      if (l < to.used) __builtin_memcpy(to.data[l] + k * to.step, &v[l], sizeof(Vector));
+    }
+  }
+  return k;
+}
+
 // Whether the lanes' values lie beside each other, so that those of all lanes are one piece.
 template <class R> bool are_neighbours(const FftLanes& lanes) {
   if (lanes.used < Lanes<R>::kCount || lanes.part != sizeof(R)) return false;
@@ -228,12 +294,13 @@ void fft_gather(const FftLanes& from, std::int64_t count, std::int64_t length, b
   constexpr int kCount = Lanes<R>::kCount;
   constexpr std::size_t kSize = sizeof(R);
   std::int64_t step = from.step, part = from.part;
+  std::int64_t done = are_rows<R>(from) ? gather_rows(from, count, swap, block) : 0;
   if (are_neighbours<R>(from)) {
-    for (std::int64_t k = 0; k < count; ++k) {
+    for (std::int64_t k = done; k < count; ++k) {
       __builtin_memcpy(scratch + k * 2 * kCount, from.data[0] + k * step, 2 * kCount * kSize);
     }
   } else {
-    for (std::int64_t begin = 0; begin < count; begin += kRun) {
+    for (std::int64_t begin = done; begin < count; begin += kRun) {
       std::int64_t end = begin + kRun < count ? begin + kRun : count;
       for (int l = 0; l < kCount; ++l) {
         const char* p = from.data[l < from.used ? l : 0] + begin * step;
@@ -250,7 +317,7 @@ void fft_gather(const FftLanes& from, std::int64_t count, std::int64_t length, b
       }
     }
   }
-  separate(scratch, count, swap, block);
+  separate(scratch + done * 2 * kCount, count - done, swap, block + done * 2 * kCount);
   std::int64_t rest = (length - count) * 2 * kCount;
   if (rest > 0)
     __builtin_memset(block + count * 2 * kCount, 0, static_cast<std::size_t>(rest) * kSize);
@@ -261,15 +328,16 @@ void fft_scatter(const R* block, std::int64_t count, bool swap, R scale, const F
                  R* scratch) {
   constexpr int kCount = Lanes<R>::kCount;
   constexpr std::size_t kSize = sizeof(R);
-  combine(block, count, swap, scale, scratch);
+  std::int64_t done = are_rows<R>(to) ? scatter_rows(block, count, swap, scale, to) : 0;
+  combine(block + done * 2 * kCount, count - done, swap, scale, scratch + done * 2 * kCount);
   std::int64_t step = to.step, part = to.part;
   if (are_neighbours<R>(to)) {
-    for (std::int64_t k = 0; k < count; ++k) {
+    for (std::int64_t k = done; k < count; ++k) {
       __builtin_memcpy(to.data[0] + k * step, scratch + k * 2 * kCount, 2 * kCount * kSize);
     }
     return;
   }
-  for (std::int64_t begin = 0; begin < count; begin += kRun) {
+  for (std::int64_t begin = done; begin < count; begin += kRun) {
     std::int64_t end = begin + kRun < count ? begin + kRun : count;
     for (int l = 0; l < to.used; ++l) {
       char* p = to.data[l] + begin * step;
@@ -318,6 +386,20 @@ void fft_turn(const Turns& turns, std::int64_t first, std::int64_t count, R* blo
   }
 }
 
+template <class R>
+void fft_multiply(const FftFactor<R>* factors, std::int64_t count, bool swap_before,
+                  bool swap_after, R* block) {
+  Lanes<R>* values = reinterpret_cast<Lanes<R>*>(block);
+  for (std::int64_t k = 0; k < count; ++k) {
+    Lanes<R> x = values[k], y;
+    R re = factors[k].re, im = factors[k].im;
+    if (swap_before) y = x, x.re = y.im, x.im = y.re;
+    multiply(y, x, re, im);
+    values[k].re = swap_after ? y.im : y.re;
+    values[k].im = swap_after ? y.re : y.im;
+  }
+}
+
 template <class R> void fft_split(std::int64_t half, const FftFactor<R>* turns, R* block) {
   Lanes<R>* values = reinterpret_cast<Lanes<R>*>(block);
   values[half] = values[0];
@@ -355,8 +437,8 @@ template <class R> void fft_join(std::int64_t half, const FftFactor<R>* turns, R
 }
 
 template <class R> FftKernels<R> make_fft_kernels() {
-  return {Lanes<R>::kCount, fft_gather<R>, fft_scatter<R>, fft_run<R>,
-          fft_turn<R>,      fft_split<R>,  fft_join<R>};
+  return {Lanes<R>::kCount, fft_gather<R>,   fft_scatter<R>, fft_run<R>,
+          fft_turn<R>,      fft_multiply<R>, fft_split<R>,   fft_join<R>};
 }
 
 #undef RENSA_INLINE

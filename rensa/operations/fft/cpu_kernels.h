@@ -72,6 +72,9 @@ template <class R> struct FftKernels {
             R* scratch);
   /// Value k of lane j is turned by exp(-2 pi i k (first + j) / n).
   void (*turn)(const Turns& turns, std::int64_t first, std::int64_t count, R* block);
+  /// Value k of every lane times factors[k], the parts exchanged before and after where asked for.
+  void (*multiply)(const FftFactor<R>* factors, std::int64_t count, bool swap_before,
+                   bool swap_after, R* block);
   /// The transforms of real values from those of their `half` pairs, half + 1 values, in place, and
   /// back (with the parts exchanged). `turns` holds exp(-2 pi i k / (2 half)).
   void (*split)(std::int64_t half, const FftFactor<R>* turns, R* block);

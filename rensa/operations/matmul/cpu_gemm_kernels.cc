@@ -99,13 +99,12 @@ template <class V> V gemm_dot(std::int64_t k, const V* p, const V* q) {
   return sum_of<kLanes, V>(sums[0]) + rest;
 }
 
-// Dot products of some rows of p with some columns of q, all of them contiguous along k.
-template <class V>
-void gemm_dots(std::int64_t k, const V* p, std::int64_t row_stride, int rows, const V* q,
-               std::int64_t column_stride, int columns, V* results) {
+// Dot products of some rows of p with at most C columns of q, all of them contiguous along k.
+template <int C, class V>
+void gemm_dots_of(std::int64_t k, const V* p, std::int64_t row_stride, int rows, const V* q,
+                  std::int64_t column_stride, int columns, V* results) {
   constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(V));
-  constexpr int R = GemmKernels<V>::kDotRows, C = GemmKernels<V>::kDotColumns;
-  if (rows == 1 && columns == 1) return void(results[0] = gemm_dot(k, p, q));
+  constexpr int R = GemmKernels<V>::kDotRows;
   typedef V Vector __attribute__((vector_size(kVectorBytes)));
   typedef V Unaligned __attribute__((vector_size(kVectorBytes), aligned(sizeof(V)), may_alias));
   Vector sums[R][C] = {};
@@ -126,9 +125,18 @@ void gemm_dots(std::int64_t k, const V* p, std::int64_t row_stride, int rows, co
     for (int j = 0; j < C; ++j) {
       V rest = V(0);
       for (std::int64_t t = x; t < k; ++t) rest += a[i][t] * b[j][t];
-      results[i * C + j] = sum_of<kLanes, V>(sums[i][j]) + rest;
+      results[i * GemmKernels<V>::kDotColumns + j] = sum_of<kLanes, V>(sums[i][j]) + rest;
     }
   }
+}
+
+template <class V>
+void gemm_dots(std::int64_t k, const V* p, std::int64_t row_stride, int rows, const V* q,
+               std::int64_t column_stride, int columns, V* results) {
+  if (rows == 1 && columns == 1) return void(results[0] = gemm_dot(k, p, q));
+  constexpr int C = GemmKernels<V>::kDotColumns;
+  (columns == 1 ? gemm_dots_of<1, V> : gemm_dots_of<C, V>)(k, p, row_stride, rows, q, column_stride,
+                                                           columns, results);
 }
 
 template <class V, int kRows> void add_gemm_rows(GemmKernels<V>& kernels) {
