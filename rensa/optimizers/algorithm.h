@@ -11,6 +11,7 @@
 
 #include "rensa/autograd/parameter.h"
 #include "rensa/core/update_rules.h"
+#include "rensa/links/visitor.h"
 #include "rensa/optimizers/update_rule.h"
 
 namespace rensa {
@@ -53,6 +54,8 @@ class OptimizerAlgorithm : public std::enable_shared_from_this<OptimizerAlgorith
   virtual std::vector<UpdateState> states() const { return {}; }
   /// By name, for attribute(), files and values of a parameter's own.
   virtual NamedNumbers hyperparameters() { return {}; }
+  /// Shows what lasts of it beside these, to files: v("k", k_).
+  virtual void members(Visitor&) {}
   /// Changes the arrays by their gradients. The counts t have been raised, the states are there.
   virtual void update(const UpdateCall& call) = 0;
   /// Whether update() changes nothing where UpdateCall::enabled is 0. Others are refused with a

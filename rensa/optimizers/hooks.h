@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "rensa/links/visitor.h"
 #include "rensa/optimizers/algorithm.h"
 
 namespace rensa {

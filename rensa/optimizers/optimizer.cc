@@ -512,6 +512,7 @@ void Optimizer::members(Visitor& v) const {
   for (const auto& [name, value] : state.algorithm->hyperparameters()) {
     v.optional("hyperparam/" + name, *value);  // Chainer's files have none
   }
+  state.algorithm->members(v);
   for (const auto& hook : state.hooks) v(std::string("hook/") + hook->name(), *hook);
   for (const NamedParameter& named : target().namedparams()) {
     v.group(named.path.substr(1), [&](Visitor& each) { state.members_of(named.parameter, each); });

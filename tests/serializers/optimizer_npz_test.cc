@@ -132,6 +132,40 @@ TEST_F(OptimizerNpzTest, ParametersOfAnotherOptimizerAreRefused) {
   EXPECT_EQ(model.a.update_rule()->t, 1);
 }
 
+/// An algorithm and a hook that count on their own.
+struct Slower : OptimizerAlgorithm {
+  std::int64_t k = 0;
+  const char* name() const override { return "Slower"; }
+  void members(Visitor& v) override { v("k", k); }
+  void update(const UpdateCall& call) override {
+    ++k;
+    for (const UpdatedParameter& p : call.parameters) p.array -= p.grad / static_cast<double>(k);
+  }
+};
+struct Calls : OptimizerHook {
+  std::int64_t calls = 0;
+  const char* name() const override { return "Calls"; }
+  void members(Visitor& v) override { v("calls", calls); }
+  void operator()(const UpdateCall&) override { ++calls; }
+};
+
+TEST_F(OptimizerNpzTest, AlgorithmsAndHooksShowTheirs) {
+  Two model, other;
+  auto slower = std::make_shared<Slower>(), read = std::make_shared<Slower>();
+  auto calls = std::make_shared<Calls>(), calls_read = std::make_shared<Calls>();
+  Optimizer source(slower), target(read);
+  source.setup(model).add_hook(calls);
+  target.setup(other).add_hook(calls_read);
+  for (int i = 0; i < 3; ++i) {
+    model.a.set_grad(xp::ones_like(model.a.array()));
+    source.update();
+  }
+  serializers::save_npz(path_of("a.npz"), source);
+  serializers::load_npz(path_of("a.npz"), target);
+  EXPECT_EQ(read->k, 3);
+  EXPECT_EQ(calls_read->calls, 3);
+}
+
 TEST_F(OptimizerNpzTest, PartsThatCameAfterSetupAreInTheFile) {
   auto model = L::Classifier(L::Linear(2, 2)), other = L::Classifier(L::Linear(2, 2));
   optimizers::Adam optimizer, second;
