@@ -80,11 +80,19 @@ struct Trainer::State {
   double elapsed_before = 0;  // in the run that this one goes on from
   bool running = false;
 
+  /// Whether the stop trigger fires, or its interval is over: a run that was saved at its end is.
+  bool is_over(Trainer& trainer) {
+    bool fires = stop(trainer);
+    double reached =
+        stop.unit() == "epoch" ? updater.epoch_detail() : static_cast<double>(updater.iteration());
+    return fires || (stop.period() > 0 && reached >= stop.period());
+  }
+
   /// Until `stop` fires or Ctrl-C comes; returns whether it came.
   bool loop(Trainer& trainer) {
     InterruptScope interrupt;
     for (Entry& entry : entries) entry.extension->initialize(trainer);
-    while (!stop(trainer)) {
+    while (!is_over(trainer)) {
       if (interrupt.interrupted()) return true;
       observation.clear();
       Reporter::Scope scope = reporter.scope(observation);

@@ -27,9 +27,9 @@ class Interrupted : public Error {
   using Error::Error;
 };
 
-/// Calls the updater until `stop` fires, and after each update the extensions whose triggers fire.
-/// What models report in an iteration (under "main/...") and extensions add is its observation. A
-/// shared handle; runs once.
+/// Calls the updater until `stop` fires (an interval: until it is over, if it is not yet), and
+/// after each update the extensions whose triggers fire. What models report in an iteration (under
+/// "main/...") and extensions add is its observation. A shared handle; runs once.
 class Trainer {
  public:
   /// `out` is the folder that extensions write to, made by run().

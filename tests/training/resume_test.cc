@@ -239,6 +239,25 @@ TEST(Resume, KeysAreChainers) {
   }
 }
 
+TEST(Resume, ARunThatWasOverStaysOver) {
+  testing::TemporaryFolder folder;
+  for (const Trigger& stop : {Trigger(2, "epoch"), Trigger(5, "iteration")}) {
+    testing::Line model;
+    optimizers::Adam optimizer;
+    optimizer.setup(model);
+    auto make = [&] {
+      iterators::SerialIterator iterator(testing::line_data(4), 2);
+      return Trainer(StandardUpdater(iterator, optimizer), stop, folder / "out");
+    };
+    Trainer first = make(), second = make();
+    first.run();
+    serializers::save_npz(folder / "a.npz", first);
+    serializers::load_npz(folder / "a.npz", second);
+    second.run();
+    EXPECT_EQ(second.updater().iteration(), first.updater().iteration());
+  }
+}
+
 TEST(Resume, AFileOfAnotherRunChangesNothing) {
   testing::TemporaryFolder folder;
   Options options{.device = cpu(), .optimizer = kOptimizers[1].second};
