@@ -9,7 +9,7 @@ if(RENSA_X86)
   list(APPEND rensa_instruction_sets avx2 avx512)
 endif()
 set(rensa_flags_of_avx2 -mavx2 -mfma -mf16c)
-set(rensa_flags_of_avx512 ${rensa_flags_of_avx2} -mavx512f -mavx512bw -mavx512dq -mavx512vl
+set(rensa_flags_of_avx512 ${rensa_flags_of_avx2} -mbmi2 -mpopcnt -mavx512f -mavx512bw -mavx512dq -mavx512vl
   -mprefer-vector-width=512)
 
 function(rensa_kernels target)

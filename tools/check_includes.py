@@ -43,7 +43,7 @@ def folder_of(path):
 
 
 def side_of(path):
-    """'cpu' of 'operations/sort/cpu_wide_sort.h' and 'backend/cpu/copy.h', '' of what belongs to no side."""
+    """'cpu' of 'operations/sort/cpu_kernels.h' and 'backend/cpu/copy.h', '' of what belongs to no side."""
     folder, _, name = path.rpartition("/")
     if folder.startswith("backend/"):
         return folder.split("/")[1]

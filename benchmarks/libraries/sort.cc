@@ -1,4 +1,4 @@
-// Sorting and selection on the CPU: the kernels of operations/sort/cpu_wide_sort.cc in one thread
+// Sorting and selection on the CPU: the kernels of operations/sort/cpu_kernels.cc in one thread
 // beside Highway's vqsort and the standard library, then xp::sort with all threads beside a copy
 // that is sorted by vqsort, which has one. Microseconds.
 #include <hwy/contrib/sort/vqsort.h>
@@ -13,7 +13,7 @@
 #include "benchmarks/libraries/fastest.h"
 #include "benchmarks/timing.h"
 #include "rensa/array.h"
-#include "rensa/operations/sort/cpu_wide_sort.h"
+#include "rensa/operations/sort/cpu_kernels.h"
 
 namespace {
 
@@ -45,9 +45,10 @@ void kernels(const char* type, const char* what, const hwy::Sorter& sorter, std:
   std::vector<Key> keys = keys_of<Key>(n, few);
   auto count = static_cast<std::size_t>(n);
   std::string work = std::to_string(n) + " " + type + what + ", one thread";
-  if (host::has_wide_sort()) {
-    print(work, "rensa", keys, [&](Key* k) { host::sort_wide(k, n); });
-  }
+  const auto& ours = host::sort_kernels();
+  auto sort = sizeof(Key) == 4 ? reinterpret_cast<void (*)(Key*, std::int64_t)>(ours.narrow.sort)
+                               : reinterpret_cast<void (*)(Key*, std::int64_t)>(ours.wide.sort);
+  if (sort) print(work, "rensa", keys, [&](Key* k) { sort(k, n); });
   print(work, "vqsort", keys,
         [&](Key* k) { sorter(reinterpret_cast<Theirs*>(k), count, hwy::SortAscending()); });
   print(work, "std", keys, [&](Key* k) { std::sort(k, k + n); });

@@ -10,7 +10,8 @@ InstructionSet best_instruction_set() {
   __builtin_cpu_init();
   bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   if (avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+      __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt")) {
     return InstructionSet::avx512;
   }
   if (avx2) return InstructionSet::avx2;

@@ -11,10 +11,24 @@
 
 #include "rensa/core/sort_keys.h"
 #include "rensa/core/thread_pool.h"
-#include "rensa/operations/sort/cpu_wide_sort.h"
+#include "rensa/operations/sort/cpu_kernels.h"
 #include "rensa/operations/sort/sort.h"
 
 namespace rensa::host {
+
+const SortKernels& sort_kernels() {
+  static const SortKernels kernels = RENSA_IN_SET(best_instruction_set(), get_sort_kernels)();
+  return kernels;
+}
+
+void sort_by_comparison(unsigned* keys, std::int64_t n) { std::sort(keys, keys + n); }
+void sort_by_comparison(unsigned long long* keys, std::int64_t n) { std::sort(keys, keys + n); }
+void select_by_comparison(unsigned* keys, std::int64_t n, std::int64_t kth) {
+  std::nth_element(keys, keys + kth, keys + n);
+}
+void select_by_comparison(unsigned long long* keys, std::int64_t n, std::int64_t kth) {
+  std::nth_element(keys, keys + kth, keys + n);
+}
 
 namespace {
 
@@ -30,16 +44,18 @@ template <class T> struct KeyType { using type = KeyOf<T>; };
 template <> struct KeyType<complex_t<float>> { using type = std::uint64_t; };
 template <> struct KeyType<complex_t<double>> { using type = Key128; };
 
-template <class T> auto key_of(const T* x, bool merge_zeros) {
-  using Key = typename KeyType<T>::type;
-  if constexpr (m::is_complex<T>::value) {
-    auto key = sort_key(*x);
-    return static_cast<Key>(static_cast<Key>(key.high) << (4 * sizeof(T)) | key.low);
-  } else if constexpr (std::is_same_v<T, bool>) {
-    return static_cast<Key>(*reinterpret_cast<const unsigned char*>(x) != 0);
-  } else {
-    return static_cast<Key>(sort_key(*x, merge_zeros));
-  }
+template <class T> auto key_of(const complex_t<T>* x) {
+  using Key = typename KeyType<complex_t<T>>::type;
+  auto key = sort_key(*x);
+  return static_cast<Key>(static_cast<Key>(key.high) << (8 * sizeof(T)) | key.low);
+}
+
+// Sorting by vector instructions, or nothing in those places: for keys of other sizes, and on
+// machines without them.
+template <class Key> KeySorting<Key> vector_sorting() {
+  if constexpr (std::is_same_v<Key, unsigned>) return sort_kernels().narrow;
+  else if constexpr (std::is_same_v<Key, unsigned long long>) return sort_kernels().wide;
+  else return {};
 }
 
 // --- one row -------------------------------------------------------------------------------------
@@ -47,14 +63,15 @@ template <class T> auto key_of(const T* x, bool merge_zeros) {
 // The keys of a row, with their places where those are wanted, and room to move them to.
 template <class Key> class Row {
  public:
-  static constexpr bool kMayBeWide =
-      std::is_same_v<Key, unsigned> || std::is_same_v<Key, unsigned long long>;
-
   /// Where `keys` and `places` are not null they are memory to sort in; the result may lie
   /// elsewhere.
-  Row(std::int64_t n, Key* keys, std::int64_t* places, bool with_places)
-      : n_(n), room_(make<Key>(keys ? n : 2 * n)), other_keys_(room_.get()) {
-    keys_ = keys ? keys : other_keys_ + n;
+  Row(std::int64_t n, Key* keys, std::int64_t* places, bool with_places) : n_(n), keys_(keys) {
+    // Vector instructions sort in place.
+    if (!keys || with_places || !vectors_.sort) {
+      room_ = make<Key>(keys ? n : 2 * n);
+      other_keys_ = room_.get();
+      if (!keys) keys_ = other_keys_ + n;
+    }
     if (!with_places) return;
     places_room_ = make<std::int64_t>(places ? n : 2 * n);
     other_places_ = places_room_.get();
@@ -64,9 +81,7 @@ template <class Key> class Row {
   std::int64_t* places() { return places_; }
 
   void sort(bool shared) {
-    if constexpr (kMayBeWide) {
-      if (!places_ && has_wide_sort()) return shared ? sort_parts() : sort_wide(keys_, n_);
-    }
+    if (!places_ && vectors_.sort) return shared ? sort_parts() : vectors_.sort(keys_, n_);
     // Below, the passes over all buckets cost more than comparisons.
     if (n_ >= static_cast<std::int64_t>(16 * sizeof(Key))) return radix_sort(shared);
     if (!places_) return std::sort(keys_, keys_ + n_);
@@ -74,9 +89,7 @@ template <class Key> class Row {
                      [&](std::int64_t a, std::int64_t b) { return keys_[a] < keys_[b]; });
   }
   void select(std::int64_t kth) {
-    if constexpr (kMayBeWide) {
-      if (!places_ && has_wide_sort()) return select_wide(keys_, n_, kth);
-    }
+    if (!places_ && vectors_.select) return vectors_.select(keys_, n_, kth);
     if (!places_) return std::nth_element(keys_, keys_ + kth, keys_ + n_);
     std::nth_element(places_, places_ + kth, places_ + n_,
                      [&](std::int64_t a, std::int64_t b) { return keys_[a] < keys_[b]; });
@@ -90,29 +103,27 @@ template <class Key> class Row {
   // --- by vector instructions, in parts for the threads ---
 
   void sort_parts() {
-    if constexpr (kMayBeWide) {
-      constexpr std::int64_t kPart = 32 << 10;
-      auto wanted = std::min<std::int64_t>(4 * get_num_threads(), n_ / kPart);
-      std::vector<std::int64_t> borders = {0, n_};
-      // Each part is split into two around a pivot, until there are enough for the threads.
-      while (static_cast<std::int64_t>(borders.size()) <= wanted) {
-        auto parts = static_cast<std::int64_t>(borders.size()) - 1;
-        std::vector<std::int64_t> halves(static_cast<std::size_t>(2 * parts + 1), n_);
-        parallel_for(parts, 1, [&](std::int64_t begin, std::int64_t end) {
-          for (auto p = static_cast<std::size_t>(begin); p < static_cast<std::size_t>(end); ++p) {
-            std::int64_t first = borders[p], size = borders[p + 1] - first;
-            halves[2 * p] = first;
-            halves[2 * p + 1] = first + split_wide(keys_ + first, size);
-          }
-        });
-        borders = std::move(halves);
-      }
-      parallel_for(static_cast<std::int64_t>(borders.size()) - 1, 1, [&](auto begin, auto end) {
+    constexpr std::int64_t kPart = 32 << 10;
+    auto wanted = std::min<std::int64_t>(4 * get_num_threads(), n_ / kPart);
+    std::vector<std::int64_t> borders = {0, n_};
+    // Each part is split into two around a pivot, until there are enough for the threads.
+    while (static_cast<std::int64_t>(borders.size()) <= wanted) {
+      auto parts = static_cast<std::int64_t>(borders.size()) - 1;
+      std::vector<std::int64_t> halves(static_cast<std::size_t>(2 * parts + 1), n_);
+      parallel_for(parts, 1, [&](std::int64_t begin, std::int64_t end) {
         for (auto p = static_cast<std::size_t>(begin); p < static_cast<std::size_t>(end); ++p) {
-          sort_wide(keys_ + borders[p], borders[p + 1] - borders[p]);
+          std::int64_t first = borders[p], size = borders[p + 1] - first;
+          halves[2 * p] = first;
+          halves[2 * p + 1] = first + vectors_.halve(keys_ + first, size);
         }
       });
+      borders = std::move(halves);
     }
+    parallel_for(static_cast<std::int64_t>(borders.size()) - 1, 1, [&](auto begin, auto end) {
+      for (auto p = static_cast<std::size_t>(begin); p < static_cast<std::size_t>(end); ++p) {
+        vectors_.sort(keys_ + borders[p], borders[p + 1] - borders[p]);
+      }
+    });
   }
 
   // --- eight bits at a time ---
@@ -172,10 +183,11 @@ template <class Key> class Row {
     }
   }
 
+  KeySorting<Key> vectors_ = vector_sorting<Key>();
   std::int64_t n_;
   std::unique_ptr<Key[]> room_;
   std::unique_ptr<std::int64_t[]> places_room_;
-  Key *other_keys_, *keys_;
+  Key *other_keys_ = nullptr, *keys_;
   std::int64_t *places_ = nullptr, *other_places_ = nullptr;
 };
 
@@ -213,12 +225,8 @@ template <class T> class Sorter {
     std::int64_t* order =
         op_.order.present() ? op_.order.view.as<std::int64_t>() + row * n_ : nullptr;
     Row<Key> sorted(n_, with_places_ ? nullptr : keys_in_values(row), order, with_places_);
-    Key flip = op_.descending ? static_cast<Key>(~Key(0)) : Key(0);
     over_row(shared, [&](std::int64_t begin, std::int64_t end) {
-      Key* keys = sorted.keys();
-      for (std::int64_t i = begin; i < end; ++i) {
-        keys[i] = static_cast<Key>(key_of(in + i, with_places_) ^ flip);
-      }
+      make_keys(in, begin, end, sorted.keys());
       if (with_places_) std::iota(sorted.places() + begin, sorted.places() + end, begin);
     });
     op_.kth >= 0 ? sorted.select(op_.kth) : sorted.sort(shared);
@@ -226,31 +234,39 @@ template <class T> class Sorter {
       if (order && sorted.places() != order) {
         std::copy(sorted.places() + begin, sorted.places() + end, order + begin);
       }
-      if (op_.values.present()) write_values(sorted, row, begin, end, in, flip);
+      if (op_.values.present()) write_values(sorted, row, begin, end, in);
     });
+  }
+
+  void make_keys(const T* in, std::int64_t begin, std::int64_t end, Key* keys) const {
+    if constexpr (m::is_complex<T>::value) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        keys[i] = static_cast<Key>(op_.descending ? ~key_of(in + i) : key_of(in + i));
+      }
+    } else {
+      to_keys_(end - begin, in + begin, op_.descending, with_places_, keys + begin);
+    }
   }
 
   // Keys have the size of the elements that they stand for: they are sorted where these shall be.
   Key* keys_in_values(std::int64_t row) const { return op_.values.view.as<Key>() + row * n_; }
 
   void write_values(Row<Key>& sorted, std::int64_t row, std::int64_t begin, std::int64_t end,
-                    const T* in, Key flip) const {
+                    const T* in) const {
     if (with_places_) {
       const std::int64_t* places = sorted.places();
       T* values = op_.values.view.as<T>() + row * n_;
       for (std::int64_t i = begin; i < end; ++i) values[i] = in[places[i]];
     } else if constexpr (!m::is_complex<T>::value) {
-      const Key* keys = sorted.keys();
-      Key* values = keys_in_values(row);
-      for (std::int64_t i = begin; i < end; ++i) {
-        values[i] = detail::bit_cast<Key>(key_value<T>(static_cast<Key>(keys[i] ^ flip)));
-      }
+      to_elements_(end - begin, sorted.keys() + begin, op_.descending, keys_in_values(row) + begin);
     }
   }
 
   const Sort& op_;
   std::int64_t n_;
   bool with_places_;
+  ToKeys to_keys_ = sort_kernels().to_keys[static_cast<int>(op_.in.view.dtype)];
+  ToElements to_elements_ = sort_kernels().to_elements[static_cast<int>(op_.in.view.dtype)];
 };
 
 }  // namespace

@@ -1,28 +1,45 @@
-// A quicksort whose partitions compare and move a vector of keys at a time, down to a few vectors,
+// The kernels of sorting, for one instruction set: keys from elements and back and, with AVX-512, a
+// quicksort whose partitions compare and move a vector of keys at a time, down to a few vectors,
 // which a bitonic network sorts.
-#include "rensa/operations/sort/cpu_wide_sort.h"
+#include "rensa/operations/sort/cpu_kernels.h"
 
-#include <algorithm>
-#include <bit>
-#include <cstdlib>
-#include <limits>
+#include "rensa/backend/cpu/kernel_sources.h"
+#include "rensa/core/sort_keys.h"
 
-#include "rensa/backend/cpu/kernels.h"
-
-#if defined(__x86_64__)
-#include <immintrin.h>
-#if defined(__clang__)
-#pragma clang attribute push(                                                  \
-    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,bmi2,popcnt"))), \
-    apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,bmi2,popcnt,prefer-vector-width=512")
-#endif
-
-namespace rensa::host::avx512 {
+namespace rensa::host::RENSA_SET {
 
 namespace {
+
+template <class T> RENSA_FN T element_of(const void* elements, std::int64_t i) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return static_cast<const unsigned char*>(elements)[i] != 0;
+  } else {
+    return static_cast<const T*>(elements)[i];
+  }
+}
+
+template <class T>
+void to_keys(std::int64_t n, const void* elements, bool descending, bool merge_zeros, void* keys) {
+  using Key = KeyOf<T>;
+  auto* out = static_cast<Key*>(keys);
+  const Key flip = static_cast<Key>(descending ? ~Key(0) : Key(0));
+  RENSA_IVDEP
+  for (std::int64_t i = 0; i < n; ++i) {
+    out[i] = static_cast<Key>(sort_key(element_of<T>(elements, i), merge_zeros) ^ flip);
+  }
+}
+template <class T> void to_elements(std::int64_t n, const void* keys, bool descending, void* out) {
+  using Key = KeyOf<T>;
+  const auto* in = static_cast<const Key*>(keys);
+  const Key flip = static_cast<Key>(descending ? ~Key(0) : Key(0));
+  auto* elements = static_cast<Key*>(out);
+  RENSA_IVDEP
+  for (std::int64_t i = 0; i < n; ++i) {
+    elements[i] = detail::bit_cast<Key>(key_value<T>(static_cast<Key>(in[i] ^ flip)));
+  }
+}
+
+#if defined(__AVX512F__)
 
 // The order of four lanes in which each stands where its number differs by `bits`, as shuffles take
 // it.
@@ -67,6 +84,22 @@ struct Keys32 {
   }
 };
 
+// For each set of eight lanes an order of all: those of the set first. A byte is a lane's number.
+struct OrdersOfEight {
+  unsigned long long of[256] = {};
+  constexpr OrdersOfEight() {
+    for (unsigned set = 0; set < 256; ++set) {
+      int at = 0;
+      for (bool inside : {true, false}) {
+        for (unsigned long long lane = 0; lane < 8; ++lane) {
+          if ((set >> lane & 1) == inside) of[set] |= lane << (8 * at++);
+        }
+      }
+    }
+  }
+};
+constexpr OrdersOfEight kOrders;
+
 struct Keys64 {
   using Key = unsigned long long;
   static constexpr int kLanes = 8;
@@ -107,7 +140,7 @@ template <class K> class WideSort {
 
   static void sort(Key* keys, std::int64_t n, int depth) {
     while (n > kFew) {
-      if (depth-- == 0) return std::sort(keys, keys + n);
+      if (depth-- == 0) return sort_by_comparison(keys, n);
       std::int64_t below = split(keys, n, [&](std::int64_t left) { sort(keys, left, depth); });
       keys += below;
       n -= below;
@@ -121,7 +154,7 @@ template <class K> class WideSort {
 
   static void select(Key* keys, std::int64_t n, std::int64_t kth, int depth) {
     while (n > kFew) {
-      if (depth-- == 0) return std::nth_element(keys, keys + kth, keys + n);
+      if (depth-- == 0) return select_by_comparison(keys, n, kth);
       bool inside = false;
       std::int64_t below = split(keys, n, [&](std::int64_t left) { inside = kth < left; });
       if (inside) {
@@ -148,7 +181,7 @@ template <class K> class WideSort {
       return below;
     }
     // The pivot is the least.
-    return pivot == std::numeric_limits<Key>::max() ? n : partition(keys, n, pivot + 1);
+    return pivot == static_cast<Key>(~Key(0)) ? n : partition(keys, n, pivot + 1);
   }
 
   static __m512i load(const Key* from) { return _mm512_loadu_si512(from); }
@@ -214,7 +247,7 @@ template <class K> class WideSort {
     unsigned lanes[kCount];
 #pragma GCC unroll 32
     for (int k = 0; k < kCount; ++k) {
-      std::int64_t left = std::clamp<std::int64_t>(n - k * kLanes, 0, kLanes);
+      std::int64_t rest = n - k * kLanes, left = rest < 0 ? 0 : rest < kLanes ? rest : kLanes;
       lanes[k] = (1u << left) - 1;
       v[k] = K::load_some(keys + k * kLanes, lanes[k]);
     }
@@ -246,7 +279,7 @@ template <class K> class WideSort {
   static std::int64_t put(Key* low, Key* high, __m512i v, __m512i pivot) {
     constexpr unsigned kAll = (1u << kLanes) - 1;
     unsigned less = K::less(v, pivot);
-    int above = kLanes - std::popcount(less);
+    int above = kLanes - __builtin_popcount(less);
     _mm512_storeu_si512(low, K::compress(less, v));
     K::store_some(high - above, (1u << above) - 1, K::compress(~less & kAll, v));
     return above;
@@ -256,18 +289,34 @@ template <class K> class WideSort {
     return n >= 4 * kFew ? partition_by<8>(keys, n, pivot) : partition_by<4>(keys, n, pivot);
   }
 
+  // The same where there is room for a whole vector before `high` too: lanes that belong to the
+  // other end are written over later.
+  static std::int64_t put_with_room(Key* low, Key* high, __m512i v, __m512i pivot) {
+    if constexpr (kLanes == 8) {
+      unsigned less = K::less(v, pivot);
+      __m512i order = _mm512_maskz_cvtepu8_epi64(
+          K::kEach, _mm_cvtsi64_si128(static_cast<long long>(kOrders.of[less])));
+      __m512i parted = _mm512_maskz_permutexvar_epi64(K::kEach, order, v);
+      _mm512_storeu_si512(low, parted);
+      _mm512_storeu_si512(high - kLanes, parted);
+      return kLanes - __builtin_popcount(less);
+    } else {
+      return put(low, high, v, pivot);
+    }
+  }
+
   // Keys below the pivot to the front, kBlock vectors at a time; returns their count. There are two
   // blocks at least.
   template <int kBlock> static std::int64_t partition_by(Key* keys, std::int64_t n, Key pivot_key) {
     constexpr std::int64_t kStep = kBlock * kLanes;
     Key *low = keys, *high = keys + n;
     __m512i pivot = K::all(pivot_key), first[kBlock], last[kBlock], v[kBlock];
+    auto move = [&](std::int64_t above) {
+      high -= above;
+      low += kLanes - above;
+    };
     auto put_vectors = [&](const __m512i* vectors, std::int64_t count) {
-      for (std::int64_t k = 0; k < count; ++k) {
-        std::int64_t above = put(low, high, vectors[k], pivot);
-        high -= above;
-        low += kLanes - above;
-      }
+      for (std::int64_t k = 0; k < count; ++k) move(put(low, high, vectors[k], pivot));
     };
     auto load_all = [](const Key* from, __m512i* block) {
       for (int k = 0; k < kBlock; ++k) block[k] = load(from + k * kLanes);
@@ -289,13 +338,13 @@ template <class K> class WideSort {
         load_all(unread, v);
         unread += kStep;
       }
-      put_vectors(v, kBlock);
+      for (const __m512i& vector : v) move(put_with_room(low, high, vector, pivot));
     }
     put_vectors(first, kBlock);
     put_vectors(last, kBlock);
     put_vectors(left_over, over);
     unsigned less = K::less(part, pivot) & ((1u << some) - 1);
-    int below = std::popcount(less);
+    int below = __builtin_popcount(less);
     K::store_some(low, (1u << below) - 1, K::compress(less, part));
     K::store_some(low + below, (1u << (some - below)) - 1,
                   K::compress(~less & ((1u << some) - 1), part));
@@ -304,61 +353,45 @@ template <class K> class WideSort {
 };
 
 int depth_for(std::int64_t n) {
-  return 2 * static_cast<int>(std::bit_width(static_cast<std::uint64_t>(n)));
+  return 2 * (64 - __builtin_clzll(static_cast<unsigned long long>(n) | 1));
 }
+
+template <class K, class Key> KeySorting<Key> sorting_of() {
+  return {[](Key* keys, std::int64_t n) { WideSort<K>::sort(keys, n, depth_for(n)); },
+          [](Key* keys, std::int64_t n) { return WideSort<K>::halve(keys, n); },
+          [](Key* keys, std::int64_t n, std::int64_t kth) {
+            WideSort<K>::select(keys, n, kth, depth_for(n));
+          }};
+}
+
+#endif
 
 }  // namespace
 
-static void sort(unsigned* keys, std::int64_t n) { WideSort<Keys32>::sort(keys, n, depth_for(n)); }
-static void sort(unsigned long long* keys, std::int64_t n) {
-  WideSort<Keys64>::sort(keys, n, depth_for(n));
-}
-static std::int64_t halve(unsigned* keys, std::int64_t n) {
-  return WideSort<Keys32>::halve(keys, n);
-}
-static std::int64_t halve(unsigned long long* keys, std::int64_t n) {
-  return WideSort<Keys64>::halve(keys, n);
-}
-static void select(unsigned* keys, std::int64_t n, std::int64_t kth) {
-  WideSort<Keys32>::select(keys, n, kth, depth_for(n));
-}
-static void select(unsigned long long* keys, std::int64_t n, std::int64_t kth) {
-  WideSort<Keys64>::select(keys, n, kth, depth_for(n));
-}
-
-}  // namespace rensa::host::avx512
-
-#include "rensa/backend/cpu/target_end.inc"
-
-namespace rensa::host {
-
-bool has_wide_sort() {
-  static const bool has = best_instruction_set() == InstructionSet::avx512;
-  return has;
-}
-void sort_wide(unsigned* keys, std::int64_t n) { avx512::sort(keys, n); }
-void sort_wide(unsigned long long* keys, std::int64_t n) { avx512::sort(keys, n); }
-std::int64_t split_wide(unsigned* keys, std::int64_t n) { return avx512::halve(keys, n); }
-std::int64_t split_wide(unsigned long long* keys, std::int64_t n) { return avx512::halve(keys, n); }
-void select_wide(unsigned* keys, std::int64_t n, std::int64_t kth) { avx512::select(keys, n, kth); }
-void select_wide(unsigned long long* keys, std::int64_t n, std::int64_t kth) {
-  avx512::select(keys, n, kth);
-}
-
-}  // namespace rensa::host
-
-#else
-
-namespace rensa::host {
-
-bool has_wide_sort() { return false; }
-void sort_wide(unsigned*, std::int64_t) { std::abort(); }
-void sort_wide(unsigned long long*, std::int64_t) { std::abort(); }
-std::int64_t split_wide(unsigned*, std::int64_t) { std::abort(); }
-std::int64_t split_wide(unsigned long long*, std::int64_t) { std::abort(); }
-void select_wide(unsigned*, std::int64_t, std::int64_t) { std::abort(); }
-void select_wide(unsigned long long*, std::int64_t, std::int64_t) { std::abort(); }
-
-}  // namespace rensa::host
-
+SortKernels get_sort_kernels() {
+  SortKernels kernels = {};
+#define RENSA_KEYS(d, T)                                    \
+  kernels.to_keys[static_cast<int>(Dtype::d)] = to_keys<T>; \
+  kernels.to_elements[static_cast<int>(Dtype::d)] = to_elements<T>;
+  RENSA_KEYS(bool_, bool)
+  RENSA_KEYS(int8, std::int8_t)
+  RENSA_KEYS(int16, std::int16_t)
+  RENSA_KEYS(int32, std::int32_t)
+  RENSA_KEYS(int64, std::int64_t)
+  RENSA_KEYS(uint8, std::uint8_t)
+  RENSA_KEYS(uint16, std::uint16_t)
+  RENSA_KEYS(uint32, std::uint32_t)
+  RENSA_KEYS(uint64, std::uint64_t)
+  RENSA_KEYS(float16, half_t)
+  RENSA_KEYS(bfloat16, bfloat16_t)
+  RENSA_KEYS(float32, float)
+  RENSA_KEYS(float64, double)
+#undef RENSA_KEYS
+#if defined(__AVX512F__)
+  kernels.narrow = sorting_of<Keys32, unsigned>();
+  kernels.wide = sorting_of<Keys64, unsigned long long>();
 #endif
+  return kernels;
+}
+
+}  // namespace rensa::host::RENSA_SET
