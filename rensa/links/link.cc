@@ -36,13 +36,14 @@ template <class F> class EachParameter final : public Visitor {
   F use_;
 };
 
-/// Names as text, but those of a list's elements by their numbers.
-bool name_is_before(const std::string& a, const std::string& b) {
-  auto is_number = [](const std::string& s) {
-    return s.find_first_not_of("0123456789") == std::string::npos;
+/// Names as text, after those of a list's elements by their numbers.
+bool name_is_before(std::string_view a, std::string_view b) {
+  auto is_number = [](std::string_view s) {
+    return s.find_first_not_of("0123456789") == std::string_view::npos;
   };
-  if (a.size() != b.size() && is_number(a) && is_number(b)) return a.size() < b.size();
-  return a < b;
+  bool a_is = is_number(a), b_is = is_number(b);
+  if (a_is != b_is) return a_is;
+  return a_is && a.size() != b.size() ? a.size() < b.size() : a < b;
 }
 
 /// The parameters and the children of one link or group, each sorted by name.
@@ -59,24 +60,33 @@ class Level final : public Visitor {
   };
   explicit Level(const Members& members) {
     members.show(*this);
-    auto before = [](const auto& a, const auto& b) { return name_is_before(a.first, b.first); };
-    std::sort(parameters.begin(), parameters.end(), before);
-    std::sort(children.begin(), children.end(),
-              [](const Child& a, const Child& b) { return name_is_before(a.name, b.name); });
+    if (!parameters_are_sorted_) {
+      std::ranges::sort(parameters, name_is_before,
+                        [](const auto& p) -> std::string_view { return p.first; });
+    }
+    if (!children_are_sorted_) std::ranges::sort(children, name_is_before, &Child::name);
   }
   void parameter(std::string_view name, Parameter& parameter) override {
     autograd::note_named(parameter);
+    if (parameters.empty()) parameters.reserve(4);
+    else parameters_are_sorted_ &= name_is_before(parameters.back().first, name);
     parameters.emplace_back(name, &parameter);
   }
-  void link(std::string_view name, Link& child) override {
-    children.push_back({std::string(name), &child, nullptr});
-  }
+  void link(std::string_view name, Link& child) override { add(name, &child, nullptr); }
   void group(std::string_view name, const Members& members) override {
-    children.push_back({std::string(name), nullptr, std::make_unique<Level>(members)});
+    add(name, nullptr, std::make_unique<Level>(members));
   }
 
   std::vector<std::pair<std::string, Parameter*>> parameters;
   std::vector<Child> children;
+
+ private:
+  void add(std::string_view name, Link* link, std::unique_ptr<Level> group) {
+    if (children.empty()) children.reserve(8);
+    else children_are_sorted_ &= name_is_before(children.back().name, name);
+    children.push_back({std::string(name), link, std::move(group)});
+  }
+  bool parameters_are_sorted_ = true, children_are_sorted_ = true;
 };
 
 void collect(const Level& level, std::vector<ParameterRef>& params) {

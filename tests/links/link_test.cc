@@ -57,6 +57,17 @@ TEST(Link, NamesAreSortedParametersFirst) {
   EXPECT_EQ(links, (std::vector<std::string>{"/", "/a", "/z"}));
 }
 
+TEST(Link, NumbersAreSortedBeforeOtherNames) {
+  struct Names : Chain<Names> {
+    std::vector<std::string> names{"2", "b", "1a", "10", "9", "-"};
+    std::vector<Parameter> all{6, Parameter(Initializer(1), {1})};
+    void members(Visitor& v) override {
+      for (std::size_t i = 0; i < names.size(); ++i) v(names[i], all[i]);
+    }
+  } model;
+  EXPECT_EQ(paths(model), (std::vector<std::string>{"/2", "/9", "/10", "/-", "/1a", "/b"}));
+}
+
 TEST(Link, CountsInitializedParameters) {
   Outer model;
   EXPECT_EQ(model.count_params(), 1 + 2 + 3);
