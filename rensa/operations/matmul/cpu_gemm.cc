@@ -277,7 +277,15 @@ template <class V> class Product {
     Strided<V> rows = p_.at(row, slab.step);
     if (copies_p_) rows = copy_rows(rows, count, m_ - row, slab.steps);
     bool add = slab.step > 0;
-    for (std::int64_t first = 0; first < slab.columns; first += panel_width()) {
+    std::int64_t first = 0;
+    const std::int64_t wide = GemmKernels<V>::kRowVectors * lanes();
+    while (count == 1 && !slab.packed && c_.column == 1 && first + wide <= slab.columns) {
+      Strided<V> q = q_.at(slab.step, slab.column + first);
+      kernels_.row(slab.steps, rows.data, rows.column, q.data, q.row,
+                   c_.at(row, slab.column + first).data, add);
+      first += wide;
+    }
+    for (; first < slab.columns; first += panel_width()) {
       Ahead ahead = lines_ahead(rows, count, block, slab, first);
       std::int64_t width = std::min(panel_width(), slab.columns - first);
       Strided<V> target = c_.at(row, slab.column + first);

@@ -21,6 +21,10 @@ template <class V> struct GemmKernels {
   using Tile = void (*)(std::int64_t k, const V* p, std::int64_t row_stride, std::int64_t step,
                         const V* q, std::int64_t q_stride, V* c, std::int64_t c_stride, bool add,
                         const char* ahead, std::int64_t ahead_step);
+  /// As a tile of one row and kRowVectors vectors, whose steps fetch ahead what they read of q.
+  using Row = void (*)(std::int64_t k, const V* p, std::int64_t step, const V* q,
+                       std::int64_t q_stride, V* c, bool add);
+  static constexpr int kRowVectors = 8;
   /// results (kDotRows, kDotColumns) = rows of p times columns of q, of which there may be fewer;
   /// row i of p lies at i * row_stride, column j of q at j * column_stride, both contiguous.
   using Dots = void (*)(std::int64_t k, const V* p, std::int64_t row_stride, int rows, const V* q,
@@ -29,6 +33,7 @@ template <class V> struct GemmKernels {
   int rows = 0;   // most rows of a tile
   int lanes = 0;  // values of a vector
   Tile tile[kMaxRows][2] = {};
+  Row row = nullptr;
   Dots dots = nullptr;
 };
 

@@ -62,6 +62,30 @@ void gemm_tile(std::int64_t k, const V* p, std::int64_t row_stride, std::int64_t
   }
 }
 
+// A row of c, so wide that what it reads of q comes in several lines a step: one alone leaves most
+// of the memory's width unused.
+template <class V>
+void gemm_row(std::int64_t k, const V* p, std::int64_t step, const V* q, std::int64_t q_stride,
+              V* c, bool add) {
+  constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(V));
+  constexpr int kVectors = GemmKernels<V>::kRowVectors, kStepsAhead = 8;
+  typedef V Vector __attribute__((vector_size(kVectorBytes)));
+  typedef V Unaligned __attribute__((vector_size(kVectorBytes), aligned(sizeof(V)), may_alias));
+  Vector sums[kVectors];
+  for (int v = 0; v < kVectors; ++v) {
+    sums[v] = add ? *reinterpret_cast<const Unaligned*>(c + v * kLanes) : Vector{};
+  }
+  for (; k > 0; --k, p += step, q += q_stride) {
+    V a = *p;
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) {
+      __builtin_prefetch(q + kStepsAhead * q_stride + v * kLanes);
+      sums[v] += a * *reinterpret_cast<const Unaligned*>(q + v * kLanes);
+    }
+  }
+  for (int v = 0; v < kVectors; ++v) *reinterpret_cast<Unaligned*>(c + v * kLanes) = sums[v];
+}
+
 // The sum of a vector's values, halves added to halves.
 template <int kLanes, class V, class Vector> V sum_of(const Vector& values) {
   V parts[kLanes];
@@ -150,6 +174,7 @@ template <class V> GemmKernels<V> make_gemm_kernels() {
   kernels.rows = kTileRows;
   kernels.lanes = kVectorBytes / static_cast<int>(sizeof(V));
   add_gemm_rows<V, kTileRows>(kernels);
+  kernels.row = gemm_row<V>;
   kernels.dots = gemm_dots<V>;
   return kernels;
 }
