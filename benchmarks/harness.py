@@ -127,19 +127,22 @@ class Report:
                    ["step", "operations", *passes, "record to plan", "plan of the list as recorded"],
                    rows)
 
-    def beside(self, library, who, title, program, **environment):
-        """What benchmarks/libraries has of ours beside `library`, which figures call `who`."""
+    def beside(self, start, program, title, libraries, **environment):
+        """What a program of benchmarks/libraries prints of ours beside `libraries` (label: what its
+        figures call it); `start` is what all of its figures' names start with."""
         if not self.program(program):
             self.faults.append(f"no {program} in this build")
             return
         self.run([self.program(program)], **environment)
-        rows, start = [], f"beside {library}: "
-        names = [name[len(start):-len(" rensa")] for name in self.figures
-                 if name.startswith(start) and name.endswith(" rensa")]
-        for work in names:
-            theirs, ours = (self.value(f"{start}{work} {side}") for side in (who, "rensa"))
-            rows.append([work, theirs, ours, ratio(ours, theirs)])
-        self.table(title, ["work", library, "Rensa", f"Rensa / {library}"], rows)
+        rows = []
+        for name in list(self.figures):
+            if not (name.startswith(start) and name.endswith(" rensa")):
+                continue
+            work, ours = name[len(start):-len(" rensa")], self.value(name)
+            theirs = [self.value(f"{start}{work} {who}") for who in libraries.values()]
+            best = min((value for value in theirs if value), default=None)
+            rows.append([work, *theirs, ours, ratio(ours, best)])
+        self.table(title, ["work", *libraries, "Rensa", "Rensa / the best"], rows)
 
     def table(self, title, header, rows):
         """Adds a section; None shows as a dash and a float with three digits."""

@@ -170,9 +170,9 @@ def fragmentation(report, python):
 
 def libraries(report, python):
     """What is our own, beside the libraries that could do it."""
-    report.beside("CUB", "cub", "Beside CUB: 64 Mi elements (µs)", "library_cub")
-    report.beside("cuBLASLt", "cublaslt", "Beside cuBLASLt, the fastest of its plans: small and skinny "
-                  "products of float32 (µs on the device)", "library_cublaslt",
+    report.beside("beside CUB: ", "library_cub", "Beside CUB: 64 Mi elements (µs)", {"CUB": "cub"})
+    report.beside("beside cuBLASLt: ", "library_cublaslt", "Beside cuBLASLt, the fastest of its plans: "
+                  "small and skinny products of float32 (µs on the device)", {"cuBLASLt": "cublaslt"},
                   LD_LIBRARY_PATH=cublas_folders(python))
 
 
