@@ -39,7 +39,7 @@ template <class F> class EachParameter final : public Visitor {
 /// Names as text, after those of a list's elements by their numbers.
 bool name_is_before(std::string_view a, std::string_view b) {
   auto is_number = [](std::string_view s) {
-    return s.find_first_not_of("0123456789") == std::string_view::npos;
+    return std::ranges::all_of(s, [](char c) { return c >= '0' && c <= '9'; });
   };
   bool a_is = is_number(a), b_is = is_number(b);
   if (a_is != b_is) return a_is;

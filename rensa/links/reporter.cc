@@ -145,7 +145,12 @@ void DictSummary::members(Visitor& v) {
   };
   auto read = std::make_shared<Read>();
   v.computed("_names", names, [read](const std::string& text) {
-    read->names = nlohmann::json::parse(text).get<std::vector<std::string>>();
+    try {
+      read->names = nlohmann::json::parse(text).get<std::vector<std::string>>();
+    } catch (const nlohmann::json::exception& error) {
+      throw SerializationError(std::string("DictSummary: the names in the file cannot be read: ") +
+                               error.what());
+    }
   });
   if (!v.reads("_sums")) return;  // Chainer's files
   v.computed("_sums", sums, [read](const Array& values) { read->sums = values; });

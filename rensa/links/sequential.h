@@ -58,7 +58,7 @@ class Sequential : public Chain<Sequential> {
     requires std::constructible_from<AnyLink, L> Layer(L link) : link_(std::move(link)) {}
     template <class F>
     requires(!std::constructible_from<AnyLink, F> && !std::same_as<F, Layer> &&
-             std::is_invocable_r_v<Variable, const F&, const Variable&>) Layer(F function)
+             std::is_invocable_r_v<Variable, F&, const Variable&>) Layer(F function)
         : Layer("function", std::move(function)) {}
     /// A function that says its name when printed.
     Layer(std::string name, Function function)

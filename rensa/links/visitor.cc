@@ -47,7 +47,9 @@ void Visitor::generator(std::string_view name, xp::random::Generator& member) {
   value(name, {get, set, &member});
 }
 
-void PathVisitor::link(std::string_view name, Link& child) { group(name, Members(child)); }
+void PathVisitor::link(std::string_view name, Link& child) {
+  PathVisitor::group(name, Members(child));
+}
 
 void PathVisitor::group(std::string_view name, const Members& members) {
   std::size_t outer = prefix_.size();

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <condition_variable>
 #include <mutex>
+#include <set>
 
 #include "rensa/core/error.h"
 #include "rensa/optimizers/optimizers.h"
@@ -180,6 +181,38 @@ TEST(ParallelUpdater, AnExceptionInOneReplicaEndsTheIterationUnchanged) {
       EXPECT_EQ(updater.model(name).params()[0].item<float>(), model.w.item<float>());
     }
   }
+}
+
+/// Links in a list, of which the last has the first one's matrix.
+struct TiedLayers : Chain<TiedLayers> {
+  Sequential layers{L::Linear(1, 1, {.nobias = true}), F::sigmoid,
+                    L::Linear(1, 1, {.nobias = true})};
+  void members(Visitor& v) override {
+    v.tied(layers[2].as<L::Linear>().W, layers[0].as<L::Linear>().W);
+    v("layers", layers);
+  }
+  Variable operator()(const Variable& x, const Variable& t) const {
+    Variable d = layers(x.reshape({-1, 1})) - t.reshape({-1, 1});
+    return (d * d).mean();
+  }
+};
+
+TEST(ParallelUpdater, ReplicasOfATiedModelAreTied) {
+  TiedLayers model;
+  optimizers::Adam optimizer;
+  optimizer.setup(model);
+  ParallelUpdater updater(iterator_of(6), optimizer, {.devices = kThreeCpus});
+  for (int i = 0; i < 4; ++i) updater.update();
+  std::set<const VariableBody*> bodies;
+  for (const auto& [name, device] : kThreeCpus) {
+    auto& replica = static_cast<TiedLayers&>(updater.model(name));
+    const Parameter& first = replica.layers[0].as<L::Linear>().W;
+    EXPECT_EQ(first.body(), replica.layers[2].as<L::Linear>().W.body());
+    EXPECT_EQ(replica.params().size(), 1u);
+    EXPECT_EQ(first.item<float>(), model.layers[0].as<L::Linear>().W.item<float>());
+    bodies.insert(first.body().get());
+  }
+  EXPECT_EQ(bodies.size(), 3u);
 }
 
 struct Lazy : Chain<Lazy> {
