@@ -1,6 +1,6 @@
-// Every timed row of tests/array/routines.def on one device: microseconds a call, on vectors of 64
-// Mi elements on a GPU and 4 Mi on the CPU. benchmarks/peers/array_routines.py times the same rows
-// in NumPy, CuPy and PyTorch.
+// Every timed row of tests/array/routines.def on one device: microseconds per call, on vectors of
+// 64 Mi elements on a GPU and 4 Mi on the CPU. benchmarks/peers/array_routines.py times the same
+// rows in NumPy, CuPy and PyTorch.
 //
 //   array_routines [DEVICE [NAME ...]]
 #include "tests/array/routines.h"
@@ -16,7 +16,7 @@ namespace {
 
 using namespace rensa;
 
-/// Median microseconds a call, of so many calls that a timing takes 20 ms.
+/// Median microseconds per call, of so many calls that a timing takes 20 ms.
 double microseconds(const std::function<void()>& call, Device device) {
   call();
   double once = benchmarks::median_seconds(call, 1, device, 1);

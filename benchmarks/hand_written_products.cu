@@ -1,5 +1,5 @@
 // The row "1000 products with norm, each to the host" of arrays.cc written by hand with nothing but
-// the runtime: three kernels a product, the last of which writes the norm to page-locked memory
+// the runtime: three kernels per product, the last of which writes the norm to page-locked memory
 // that the host looks at. "overlapped" is the same with each kernel brought to the processors while
 // the one before it ends (programmatic dependent launches).
 #include <cuda_runtime.h>

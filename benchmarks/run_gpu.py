@@ -14,7 +14,7 @@ import sys
 
 from harness import HERE, Report, cpu_name, ratio
 
-# microseconds a step: (batch, precision): (first milestone captured, target captured, target eager)
+# microseconds per step: (batch, precision): (first milestone captured, target captured, target eager)
 GOALS = {(100, "fp32"): (95, 60, 250), (100, "tf32"): (70, 35, 250),
          (1024, "fp32"): (320, 250, 400), (1024, "tf32"): (155, 85, 250)}
 # array work: (unit, target), a time where the unit is ms

@@ -16,7 +16,7 @@ inline void wait_for(Device device) {
   if (device.is_cuda()) cuda::synchronize(device);
 }
 
-/// Median seconds a call over five timings of `n` calls, after `warm_up` untimed ones.
+/// Median seconds per call over five timings of `n` calls, after `warm_up` untimed ones.
 template <class F> double median_seconds(F&& f, int n, Device device, int warm_up = 4) {
   for (int i = 0; i < warm_up; ++i) f();
   std::array<double, 5> seconds;

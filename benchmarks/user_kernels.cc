@@ -1,5 +1,5 @@
-// Kernels compiled at run time beside the library's own: bytes a second of the fewest that the work
-// must move, at 64 Mi float32 elements, and the host's cost of a small call.
+// Kernels compiled at run time beside the library's own: bytes per second of the fewest that the
+// work must move, at 64 Mi float32 elements, and the host's cost of a small call.
 #include <rensa/array.h>
 
 #include <cstdio>

@@ -41,7 +41,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/rensaConfigVersion.cmake
 install(FILES ${PROJECT_BINARY_DIR}/rensaConfig.cmake ${PROJECT_BINARY_DIR}/rensaConfigVersion.cmake
   ${PROJECT_SOURCE_DIR}/cmake/FindCblas.cmake DESTINATION ${RENSA_CMAKE_DIR} COMPONENT development)
 
-# --- pkg-config ----------------------------------------------------------------------------------------
+# --- pkg-config ---
 # Programs that link static libraries also link what those are made with.
 set(rensa_pc_array_requires)
 set(rensa_pc_array_libs)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "rensa/array.h"
+#include "rensa/autograd/backward.h"
 #include "rensa/autograd/function_node.h"
 #include "rensa/autograd/gradient_check.h"
 #include "rensa/autograd/parameter.h"

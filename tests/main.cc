@@ -40,8 +40,8 @@ std::string data_file(const std::string& name) {
   if (auto set = environment::text("RENSA_TEST_DATA")) {
     folders = {*set};
   } else {
-    folders = {std::filesystem::read_symlink("/proc/self/exe").parent_path() / "data",
-               RENSA_TEST_SOURCES "/data", RENSA_TEST_SOURCES "/../docs"};
+    folders = {std::filesystem::read_symlink("/proc/self/exe").parent_path() / "answers",
+               RENSA_TEST_SOURCES "/answers", RENSA_TEST_SOURCES "/../docs"};
   }
   std::string tried;
   for (const auto& folder : folders) {

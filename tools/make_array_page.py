@@ -12,7 +12,7 @@ record_cupy_signatures.py write; the reasons from tools/array_parameters.txt.
 
 A routine is there when tests/array/routines.def has a row of its name: tests/array/coverage_test.cc
 runs that row on the CPU and on a GPU. The number of cases is that of the calls with NumPy's answers in
-tests/data.
+tests/answers.
 """
 import collections
 import re
@@ -26,7 +26,7 @@ HEAD = """# The array routines
 
 Written by `tools/make_array_page.py`; do not edit. A tick under CPU and CUDA: the routine is a row of
 `tests/array/routines.def`, which `tests/array/coverage_test.cc` runs on each device. Cases: calls that
-the tests replay against NumPy's answers on every device, in several memory layouts (`tests/data`;
+the tests replay against NumPy's answers on every device, in several memory layouts (`tests/answers`;
 dtypes, shapes, axes and special values vary); where there are none, tests written by hand look at the
 routine, or at the one that it is another name of. [differences.md](differences.md) says where the answers
 differ from NumPy's on purpose.
@@ -53,7 +53,7 @@ SIGNATURES = {"NumPy": "numpy_signatures.txt", "CuPy": "cupy_signatures.txt"}
 def cases():
     """How many replayed calls each routine has."""
     counts = collections.Counter()
-    for path in (ROOT / "tests" / "data").glob("numpy_*.txt"):
+    for path in (ROOT / "tests" / "answers").glob("numpy_*.txt"):
         if path.name == "numpy_reprs.txt":
             continue
         for line in path.read_text().splitlines():

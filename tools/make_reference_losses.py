@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the losses that PyTorch gets over 100 steps, for tests/training/reference_losses_test.cc.
 
-    make_reference_losses.py > tests/data/reference_losses.inc
+    make_reference_losses.py > tests/answers/reference_losses.inc
 Data, initial parameters and batch order come from a hash of integers that the test computes too, so
 nothing but the losses has to be kept. float32 on the CPU, one thread.
 """

@@ -19,8 +19,8 @@ for program in "${programs[@]}"; do
   strip -o "$out/$program" "$build/$program"
 done
 # What the tests read.
-cp -r "$(dirname "$0")/../tests/data" "$out/tests/data"
-cp "$(dirname "$0")/../docs/waiting.md" "$out/tests/data"
+cp -r "$(dirname "$0")/../tests/answers" "$out/tests/answers"
+cp "$(dirname "$0")/../docs/waiting.md" "$out/tests/answers"
 # All but what every system of this kind has in a version of its own, and NVIDIA's.
 (cd "$build" && ldd "${programs[@]}") | awk '$2 == "=>" && $3 ~ /^\// {print $3}' | sort -u |
   grep -vE '/(ld-linux[^/]*|lib(c|m|dl|rt|pthread|resolv|stdc\+\+|gcc_s|mvec)\.so|lib(cud|cublas|cufft|curand|cusolver|cusparse|cupti|nccl|nv))' |

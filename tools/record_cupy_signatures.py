@@ -22,7 +22,7 @@ INDEXED = {"mgrid", "ogrid", "c_", "r_"}  # objects that are not called
 MAKES_UFUNC = re.compile(r"(^|\.)_?create_(\w*ufunc|comparison|arithmetic|bit_op)$")
 
 
-# --- Cython, as far as it says what is defined and what it takes --------------------------------------------
+# --- Cython, as far as it says what is defined and what it takes ---
 
 def split(text):
     """The parts of `text` between the commas that stand outside of brackets."""
@@ -82,7 +82,7 @@ def python_of(cython):
     return "\n".join(lines)
 
 
-# --- where a name leads -------------------------------------------------------------------------------------
+# --- where a name leads ---
 
 def bindings(path):
     """{name: what a module's top level binds it to}: the node of a definition or of an assigned value, or
@@ -165,7 +165,7 @@ class Sources:
         raise SystemExit(f"{name}: what does {ast.unparse(node)[:80]} in {module} take?")
 
 
-# --- what it takes ------------------------------------------------------------------------------------------
+# --- what it takes ---
 
 def operands(call, maker):
     """The arrays that a ufunc takes, by the call that makes it."""

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The timed rows of tests/array/routines.def in NumPy, CuPy and PyTorch. Prints a JSON object a figure.
+"""The timed rows of tests/array/routines.def in NumPy, CuPy and PyTorch. Prints one JSON object per figure.
 
     array_routines.py gpu|cpu [NAME ...]
 """
@@ -21,7 +21,7 @@ def rows():
 
 
 def microseconds(call, wait):
-    """Median microseconds a call over five timings of 20 ms."""
+    """Median microseconds per call over five timings of 20 ms."""
     once = median_seconds(call, 1, wait, warm_up=1)
     count = int(min(max(0.02 / once, 1), 1000))
     return median_seconds(call, count, wait, warm_up=0) * 1e6

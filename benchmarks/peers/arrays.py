@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What arrays.cc does, in PyTorch and CuPy on one GPU. Prints a JSON object a figure."""
+"""What arrays.cc does, in PyTorch and CuPy on one GPU. Prints one JSON object per figure."""
 import importlib
 import json
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What eager_overhead.cc does, in PyTorch and CuPy. Prints a JSON object a figure."""
+"""What eager_overhead.cc does, in PyTorch and CuPy. Prints one JSON object per figure."""
 import importlib
 import json
 

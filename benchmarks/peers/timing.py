@@ -4,7 +4,7 @@ import time
 
 
 def median_seconds(call, count, wait, warm_up=3):
-    """Median seconds a call over five timings of `count` calls each, the work of which wait() awaits."""
+    """Median seconds per call over five timings of `count` calls each, the work of which wait() awaits."""
     for _ in range(warm_up):
         call()
     seconds = []

@@ -2,7 +2,7 @@
 """The training step of training_step.cc in PyTorch and JAX, as well as each does it.
 
 MLP 784-1000-1000-10, softmax cross entropy, SGD, the data on the GPU and the batch gathered by index
-inside the step. Prints a JSON object a figure, as the C++ program does.
+inside the step. Prints one JSON object per figure, as the C++ program does.
     training_step.py gpu | cpu [--threads N]
 """
 import json

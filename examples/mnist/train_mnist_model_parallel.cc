@@ -4,7 +4,7 @@
 
 using namespace rensa;
 
-/// Two halves, one a device, that exchange what they have in the middle.
+/// Two halves, one per device, that exchange what they have in the middle.
 struct ParallelMLP : Chain<ParallelMLP> {
   Device device0, device1;
   MLP mlp1_gpu0, mlp1_gpu1, mlp2_gpu0, mlp2_gpu1;

@@ -26,7 +26,7 @@ void check_same_device(const char* operation, const Array& a, const Array& b) {
                                 a.view().describe(), b.view().describe()));
 }
 
-// --- reshape ------------------------------------------------------------------------------------
+// --- reshape ---
 namespace {
 
 // The shape with its -1 filled in. Throws ShapeError where the element counts differ.
@@ -108,7 +108,7 @@ Array ravel(const Array& a) {
   return reshape(a.is_contiguous() ? a : copy(a), a.size());
 }
 
-// --- the other views ----------------------------------------------------------------------------
+// --- the other views ---
 Array transpose(const Array& a) {
   check_defined("transpose", a);
   Shape shape = a.view().shape, strides = a.view().strides;
@@ -195,7 +195,7 @@ Array broadcast_to(const Array& a, const Shape& shape) {
   return Array(a.storage(), broadcast_view(a.view(), shape));
 }
 
-// --- copies -------------------------------------------------------------------------------------
+// --- copies ---
 Array copy(const Array& a) {
   check_defined("copy", a);
   Array out = new_array(a.shape(), a.dtype(), a.device());
@@ -212,7 +212,7 @@ Array astype(const Array& a, Dtype dtype) {
 
 }  // namespace xp
 
-// --- in place -----------------------------------------------------------------------------------
+// --- in place ---
 const Array& Array::fill(Scalar value) const {
   check_defined("fill", *this);
   detail::check_writable("fill", *this);

@@ -47,7 +47,7 @@ Array diff(const Array& a, int n, int axis, const Array& prepend, const Array& a
   parts.push_back(a);
   if (append.defined()) parts.push_back(joinable(append, a, along));
   Array result = parts.size() == 1 ? a : concatenate(parts, along);
-  // As many differences leave nothing, and so do more.
+  // After as many differences as there are elements nothing is left.
   std::int64_t extent = result.shape()[along];
   if (n >= extent) return difference(slice_along(result, along, 0, 0), along);
   for (; n > 0; --n) result = difference(result, along);

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "rensa/array/along_axis.h"
 #include "rensa/array/internal.h"
-#include "rensa/array/rows.h"
 #include "rensa/core/checked.h"
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"
@@ -62,7 +62,7 @@ void check_real(const char* operation, const Array& a) {
       fmt::format("{}: {} is complex, which has no order", operation, a.view().describe()));
 }
 
-// --- edges ---------------------------------------------------------------------------------------
+// --- edges ---
 
 // The least and the greatest element, as an array of two float64.
 Array found_range(const char* operation, const Array& a) {

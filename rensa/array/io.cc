@@ -73,8 +73,7 @@ Array load(const std::string& path, const LoadOptions& options) {
   return map_npy(path, mode->second);
 }
 
-// --- bytes
-// -----------------------------------------------------------------------------------------
+// --- bytes ---
 
 Array frombuffer(std::span<const std::byte> buffer, Dtype dtype, std::int64_t count,
                  std::int64_t offset, Placement device) {

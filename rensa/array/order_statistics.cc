@@ -7,8 +7,8 @@
 #include <cmath>
 #include <complex>
 
+#include "rensa/array/along_axis.h"
 #include "rensa/array/internal.h"
-#include "rensa/array/rows.h"
 #include "rensa/array/scan.h"
 #include "rensa/core/error.h"
 

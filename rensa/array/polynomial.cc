@@ -80,7 +80,7 @@ Array polymul(const Array& a, const Array& b) {
 Array polyder(const Array& p, int m) {
   check_times("polyder", m);
   Array result = coefficients("polyder", p);
-  // As many derivatives leave nothing, and so do more.
+  // After as many derivatives as there are coefficients nothing is left.
   if (m >= result.size()) {
     result = slice_along(result, 0, 0, 0);
     m = std::min(m, 1);

@@ -19,7 +19,7 @@ namespace rensa {
 
 namespace {
 
-// --- one number ---------------------------------------------------------------------------------
+// --- one number ---
 // The fewest decimal digits that give `value` back in its dtype: 0.d1d2d3... * 10^exponent.
 struct Decimal {
   std::string digits;
@@ -140,7 +140,7 @@ std::string left_padded(std::string text, std::size_t width) {
   return text;
 }
 
-// --- the numbers of an array --------------------------------------------------------------------
+// --- the numbers of an array ---
 // What a text is made by: the thread's options and the separator of a call.
 struct Style : xp::PrintOptions {
   std::string separator = " ";
@@ -309,7 +309,7 @@ std::vector<std::string> format_elements(const Array& host, const Style& style) 
   });
 }
 
-// --- the brackets around them -------------------------------------------------------------------
+// --- the brackets around them ---
 class Layout {
  public:
   /// `shown` are the extents of what is written, `whole` those of the array.
@@ -412,7 +412,7 @@ std::string number_text(const Array& a) {
   });
 }
 
-// --- the thread's options ------------------------------------------------------------------------
+// --- the thread's options ---
 xp::PrintOptions& current_options() {
   static thread_local xp::PrintOptions options;
   return options;

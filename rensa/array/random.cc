@@ -105,7 +105,7 @@ Array draw_floats(const Generator& generator, const char* name, Random::Kind kin
   return draw(generator, std::move(op), shape, dtype, dtype == float64 ? 2 : 1);
 }
 
-// loc + scale * the standard variates of `kind`; arrays take a pass more.
+// loc + scale * the standard variates of `kind`; arrays take one pass more.
 Array located(const Generator& generator, const char* name, Random::Kind kind, const Parameter& loc,
               const Parameter& scale, const Size& size, Dtype dtype) {
   detail::check_number(name, "scale", scale, detail::Domain::non_negative);

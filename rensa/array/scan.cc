@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "rensa/array/along_axis.h"
 #include "rensa/array/internal.h"
-#include "rensa/array/rows.h"
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"
 #include "rensa/operations/scan/scan.h"

@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
+#include "rensa/array/along_axis.h"
 #include "rensa/array/indexing.h"
 #include "rensa/array/internal.h"
-#include "rensa/array/rows.h"
 #include "rensa/array/sorting.h"
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"

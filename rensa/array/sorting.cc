@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "rensa/array/along_axis.h"
 #include "rensa/array/internal.h"
-#include "rensa/array/rows.h"
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"
 #include "rensa/operations/search_sorted/search_sorted.h"

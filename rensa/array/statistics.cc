@@ -5,9 +5,9 @@
 
 #include <limits>
 
+#include "rensa/array/along_axis.h"
 #include "rensa/array/internal.h"
 #include "rensa/array/math.h"
-#include "rensa/array/rows.h"
 #include "rensa/core/error.h"
 #include "rensa/device/tracer.h"
 

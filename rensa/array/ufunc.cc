@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <limits>
 
+#include "rensa/array/along_axis.h"
 #include "rensa/array/histogram.h"
 #include "rensa/array/indexing.h"
 #include "rensa/array/internal.h"
-#include "rensa/array/rows.h"
 #include "rensa/array/sorting.h"
 #include "rensa/core/error.h"
 

@@ -1,5 +1,7 @@
 // Backward: gradients flow from the outputs to the leaves, function by function, highest rank
 // first.
+#include "rensa/autograd/backward.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>

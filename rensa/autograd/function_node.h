@@ -92,7 +92,4 @@ template <class Node, class... Args> Variables apply(const Variables& inputs, Ar
   return std::make_shared<Node>(std::forward<Args>(arguments)...)->apply(inputs);
 }
 
-/// Gradients of `outputs` into all leaves, from the gradients already set on them.
-void backward(const Variables& outputs, const BackwardOptions& options = {});
-
 }  // namespace rensa

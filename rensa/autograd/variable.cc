@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "rensa/array/print.h"
+#include "rensa/autograd/backward.h"
 #include "rensa/autograd/function_node.h"
 #include "rensa/autograd/graph.h"
 #include "rensa/autograd/parameter.h"

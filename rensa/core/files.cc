@@ -87,8 +87,7 @@ int flush_to_disk(int file) {
 
 }  // namespace
 
-// --- reading
-// -----------------------------------------------------------------------------------------
+// --- reading ---
 
 FileReader::FileReader(std::string path) : name_(std::move(path)) {
   check_path("open", name_);
@@ -185,8 +184,7 @@ std::string detail::read_whole_file(const std::string& path) {
   return FileReader(path).read_rest();
 }
 
-// --- writing
-// -----------------------------------------------------------------------------------------
+// --- writing ---
 
 FileWriter::FileWriter(std::string path) : name_(std::move(path)) {
   check_path("write", name_);
@@ -321,8 +319,7 @@ void detail::make_folders(const std::string& path) {
                                        error ? error.message() : std::strerror(ENOTDIR)));
 }
 
-// --- mapping
-// -----------------------------------------------------------------------------------------
+// --- mapping ---
 
 FileMapping::FileMapping(const std::string& path, Mode mode) {
   check_path("map", path);

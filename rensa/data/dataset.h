@@ -12,7 +12,7 @@
 
 namespace rensa {
 
-/// One example, or a batch of them: an array a column ({x, t} in most cases).
+/// One example, or a batch of them: one array per column ({x, t} in most cases).
 using Columns = std::vector<Array>;
 
 /// What a dataset does, behind the handles.

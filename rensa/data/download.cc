@@ -165,7 +165,7 @@ Outcome fetch(const std::string& url, const PartFile& part, std::int64_t size) {
   curl_easy_setopt(curl, CURLOPT_FAILONERROR, 1L);
   curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, 10L);
-  curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1000L);  // bytes a second,
+  curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1000L);  // bytes per second,
   curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, 30L);     // for so many seconds
   curl_easy_setopt(curl, CURLOPT_RESUME_FROM_LARGE, static_cast<curl_off_t>(there));
   CURLcode code = curl_easy_perform(curl);

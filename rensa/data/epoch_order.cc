@@ -41,7 +41,7 @@ OrderBuffers::Staging& OrderBuffers::stage(Buffers& buffers, const Array& order)
 
 void random_order(std::uint64_t seed, std::int64_t generation, std::int64_t n, std::int64_t* out) {
   std::iota(out, out + n, std::int64_t{0});
-  // 2^40 counters a generation: more than any dataset asks for.
+  // 2^40 counters per generation: more than any dataset asks for.
   std::uint64_t counter = static_cast<std::uint64_t>(generation) << 40;
   PhiloxWords words{};
   for (std::int64_t i = n - 1; i > 0; --i) {

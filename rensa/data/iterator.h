@@ -1,4 +1,4 @@
-// Iterators: which examples come next. They give a batch as numbers of examples; data/convert.h
+// Iterators: which examples come next. They give a batch as numbers of examples; data/converter.h
 // makes arrays of it. Iterators are shared handles.
 #pragma once
 

@@ -28,7 +28,7 @@ void add_to(std::atomic<std::int64_t>& counter, std::int64_t n, std::atomic<std:
 
 }  // namespace
 
-// --- the hot path's pieces -----------------------------------------------------------------------
+// --- the hot path's pieces ---
 
 inline Block* Core::spare_block() {
   if (!spare_) more_spare_blocks();
@@ -122,7 +122,7 @@ inline void Core::merge(Block* block) noexcept {
   index.insert(block);
 }
 
-// --- storage ------------------------------------------------------------------------------------
+// --- storage ---
 
 void Block::destroy() noexcept { segment->pool->free(this); }
 
@@ -141,7 +141,7 @@ Core::Core(Device on, std::unique_ptr<MemorySource> source, bool is_pinned)
 
 Core::~Core() = default;
 
-// --- handing out ---------------------------------------------------------------------------------
+// --- handing out ---
 
 Block* Core::malloc(std::int64_t nbytes, std::int64_t size, cuda::StreamState* stream) {
   {
@@ -205,7 +205,7 @@ bool Core::note_use(Block* block, cuda::StreamState* stream, bool now) {
   return known->ordered;
 }
 
-// --- where nothing fits --------------------------------------------------------------------------
+// --- where nothing fits ---
 
 Block* Core::malloc_slowly(std::int64_t nbytes, std::int64_t size, cuda::StreamState* stream) {
   if (Block* block = try_cached(nbytes, size, stream, Cut::sparing)) return block;
@@ -334,7 +334,7 @@ Block* Core::grow(std::int64_t segment_size, std::int64_t nbytes, std::int64_t s
   return block;
 }
 
-// --- taking back ---------------------------------------------------------------------------------
+// --- taking back ---
 
 void Core::free(Block* block) noexcept {
   if (hook_count > 0) {
@@ -435,7 +435,7 @@ void Core::look_at_pending(int most, Dropped& dropped) noexcept {
   }
 }
 
-// --- giving back to the source -------------------------------------------------------------------
+// --- giving back to the source ---
 
 void Core::release_segment(Segment* segment, Dropped& dropped) noexcept {
   Arena& arena = *segment->arena;
@@ -491,7 +491,7 @@ void Core::free_all_blocks(cuda::StreamState* stream) {
   let_go(dropped);
 }
 
-// --- streams and pools that end ------------------------------------------------------------------
+// --- streams and pools that end ---
 
 void Core::release_stream(cuda::StreamState* stream) noexcept {
   Dropped dropped;
@@ -560,7 +560,7 @@ void Core::finish_if_closed(Dropped& dropped) noexcept {
   if (segments_ == 0) dropped.core = std::move(self_);
 }
 
-// --- the rest ------------------------------------------------------------------------------------
+// --- the rest ---
 
 void Core::set_poison(bool on) {
   Lock hold(lock_);

@@ -3,7 +3,7 @@
 
 #include "rensa/array/softmax.h"
 #include "rensa/functions/differentiable.h"
-#include "rensa/functions/math.h"
+#include "rensa/functions/math_functions.h"
 #include "rensa/functions/node_templates.h"
 
 namespace rensa::functions {

@@ -5,8 +5,8 @@
 
 #include "rensa/autograd/function_node.h"
 #include "rensa/core/error.h"
-#include "rensa/functions/array.h"
-#include "rensa/functions/math.h"
+#include "rensa/functions/array_functions.h"
+#include "rensa/functions/math_functions.h"
 
 namespace rensa::functions {
 

@@ -3,7 +3,7 @@
 
 #include "rensa/array/pointwise.h"
 #include "rensa/core/thread_state.h"
-#include "rensa/operations/pointwise/rows.h"
+#include "rensa/operations/pointwise/pointwise_rows.h"
 // Behind differentiable_value.h, whose functions it calls.
 #include "rensa/operations/pointwise/functors.h"
 

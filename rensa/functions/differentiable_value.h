@@ -9,8 +9,8 @@
 // clang-format off
 #include "rensa/core/functors.h"
 #include "rensa/functions/activation.h"
-#include "rensa/functions/array.h"
-#include "rensa/functions/math.h"
+#include "rensa/functions/array_functions.h"
+#include "rensa/functions/math_functions.h"
 // clang-format on
 
 namespace rensa {

@@ -2,10 +2,10 @@
 #pragma once
 
 #include "rensa/functions/activation.h"
-#include "rensa/functions/array.h"
+#include "rensa/functions/array_functions.h"
 #include "rensa/functions/connection.h"
 #include "rensa/functions/evaluation.h"
 #include "rensa/functions/loss.h"
-#include "rensa/functions/math.h"
+#include "rensa/functions/math_functions.h"
 #include "rensa/functions/noise.h"
 #include "rensa/functions/rnn.h"

@@ -7,9 +7,9 @@
 #include "rensa/core/thread_state.h"
 #include "rensa/device/launcher.h"
 #include "rensa/functions/activation.h"
-#include "rensa/functions/array.h"
+#include "rensa/functions/array_functions.h"
 #include "rensa/functions/classification.h"
-#include "rensa/functions/math.h"
+#include "rensa/functions/math_functions.h"
 #include "rensa/functions/operations/softmax_cross_entropy/softmax_cross_entropy.h"
 
 namespace rensa::functions {

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "rensa/autograd/function_node.h"
-#include "rensa/functions/array.h"
+#include "rensa/functions/array_functions.h"
 
 namespace rensa::functions {
 

@@ -1,4 +1,4 @@
-// capture(step): a training step recorded once a signature, rewritten, and replayed as one CUDA
+// capture(step): a training step recorded once per signature, rewritten, and replayed as one CUDA
 // graph with the same numbers, bit for bit. On the CPU it calls through.
 #pragma once
 

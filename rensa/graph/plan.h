@@ -16,7 +16,7 @@ struct Plan {
   /// One block for all memory of the step's own and all scratch; two of them share a place only
   /// where every use of the one has to come before the other anyway.
   StoragePtr arena;
-  std::vector<char*> workspaces;  // one an operation, null where it wants none
+  std::vector<char*> workspaces;  // one per operation, null where it wants none
   std::vector<std::size_t> workspace_bytes;
 };
 

@@ -16,7 +16,7 @@ namespace rensa::detail {
 
 namespace {
 
-// --- code as bytes -------------------------------------------------------------------------------
+// --- code as bytes ---
 
 void put(std::string& bytes, const std::string& part) {
   bytes += std::to_string(part.size()) + ":" + part;

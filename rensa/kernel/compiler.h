@@ -1,4 +1,5 @@
-// From a kernel's source to something that can be launched: compiled once a process, kept on disk.
+// From a kernel's source to something that can be launched: compiled once per process, kept on
+// disk.
 #pragma once
 
 #include <memory>

@@ -60,7 +60,7 @@ class FusedSource {
   std::string reduced_input(int reduction);
   /// `name` as the value of the reduction `v`, made from the accumulator `a`.
   void start_from(int v);
-  /// name = expression, in which '@' stands behind what is one value an element.
+  /// name = expression, in which '@' stands behind what is one value per element.
   void assign(const std::string& name, const std::string& expression);
 
   const std::string& statements() const { return statements_; }  // of an element

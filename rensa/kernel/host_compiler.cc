@@ -34,7 +34,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// --- programs ------------------------------------------------------------------------------------
+// --- programs ---
 
 bool is_program(const std::string& path) {
   struct stat s {};
@@ -111,7 +111,7 @@ Outcome run(const std::vector<std::string>& command) {
   return outcome;
 }
 
-// --- files of a compilation ----------------------------------------------------------------------
+// --- files of a compilation ---
 
 /// A folder of our own in the system's one for such things; gone with its content at the end.
 class TemporaryFolder {

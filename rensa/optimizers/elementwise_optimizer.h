@@ -30,7 +30,7 @@ struct UpdateText {
 ///
 /// The statements change `param` and the states, by `grad`, the hyperparameters and `t`, the number
 /// of the parameter's update (1 is the first); all are of the type V: float for float16, bfloat16
-/// and float32, else double. Compiled like an ElementwiseKernel, one launch a parameter. Captured
+/// and float32, else double. Compiled like an ElementwiseKernel, one launch per parameter. Captured
 /// steps, hooks, files, values of a parameter's own and float32 copies work as with the optimizers
 /// of the library. Throws ValueError for text that cannot be read, CompileError at the first
 /// update.

@@ -55,7 +55,7 @@ struct Lasso : OptimizerHook {
 };
 
 /// Makes the norm of all gradients together at most `threshold`: grad *= min(threshold / norm, 1).
-/// The norm stays on the device: nothing waits. Parameters on several devices have a norm a device,
+/// The norm stays on the device: nothing waits. Parameters on several devices have a norm on each,
 /// so that is refused with NotImplementedError.
 struct GradientClipping : OptimizerHook {
   explicit GradientClipping(double threshold) : threshold(threshold) {}

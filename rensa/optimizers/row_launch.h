@@ -17,7 +17,7 @@ namespace rensa {
 /// now.
 void hold_recording_while(std::function<bool()> holds);
 
-/// One operation a device and dtype. The arrays have to live until run() has returned.
+/// One operation per device and dtype. The arrays have to live until run() has returned.
 class RowLaunch {
  public:
   /// `targets`: about how many there will be.

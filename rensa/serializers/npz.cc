@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "rensa/array/internal.h"
+#include "rensa/array/io_npz.h"
 #include "rensa/array/npy.h"
 #include "rensa/array/zip.h"
 #include "rensa/core/error.h"

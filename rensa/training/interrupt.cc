@@ -1,5 +1,5 @@
 // The handler of SIGINT during a training run.
-#include "rensa/training/interrupt_internal.h"
+#include "rensa/training/interrupt.h"
 
 #include <signal.h>
 #include <unistd.h>

@@ -13,7 +13,7 @@
 #include "rensa/array/random.h"
 #include "rensa/core/error.h"
 #include "rensa/device/devices.h"
-#include "rensa/training/interrupt_internal.h"
+#include "rensa/training/interrupt.h"
 
 namespace rensa::training {
 

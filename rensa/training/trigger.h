@@ -13,7 +13,7 @@ namespace rensa::training {
 
 class Trainer;
 
-/// A function of the trainer, asked once an iteration. A value: each copy counts for itself. One
+/// A function of the trainer, asked once per iteration. A value: each copy counts for itself. One
 /// that counts is a class with an operator()(Trainer&), and shows what lasts in members(Visitor&).
 class Trigger {
  public:

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "rensa/data/convert.h"
+#include "rensa/data/converter.h"
 #include "rensa/graph/capture.h"
 #include "rensa/optimizers/optimizer.h"
 

@@ -9,7 +9,7 @@ using V = std::vector<double>;
 
 V values(const Array& a) { return a.to_vector<double>(); }
 
-// --- what must not compile (tests/slips has what the compiler says of more) ---------------------
+// --- what must not compile (tests/slips has what the compiler says of more) ---
 static_assert(!std::is_convertible_v<int, Array>);
 static_assert(std::is_assignable_v<View, int>);
 static_assert(std::is_assignable_v<View, Array>);
@@ -23,7 +23,7 @@ class ArrayTest : public ::testing::TestWithParam<Device> {
 INSTANTIATE_TEST_SUITE_P(Devices, ArrayTest, ::testing::ValuesIn(testing::test_devices()),
                          [](const auto& info) { return info.param.is_cpu() ? "cpu" : "cuda"; });
 
-// --- creation -----------------------------------------------------------------------------------
+// --- creation ---
 TEST_P(ArrayTest, CreationUsesTheCurrentDevice) {
   for (const Array& a : {xp::empty({2}), xp::zeros({2}), xp::ones({2}), xp::full({2}, 3),
                          xp::arange(3), xp::linspace(0, 1), xp::eye(2), xp::array({1, 2})}) {
@@ -76,7 +76,7 @@ TEST(ArraySizes, ThatNoMemoryHasAreAnError) {
   EXPECT_THROW(xp::empty({std::int64_t{1} << 40, std::int64_t{1} << 40}), OutOfMemoryError);
 }
 
-// --- views --------------------------------------------------------------------------------------
+// --- views ---
 TEST_P(ArrayTest, ViewsShareTheirStorage) {
   Array a = xp::arange(6).reshape({2, 3});
   for (const Array& v : {a.reshape({3, 2}), a.T(), a.swapaxes(0, 1), a.expand_dims(1), a.ravel(),
@@ -141,7 +141,7 @@ TEST_P(ArrayTest, AxesOfViews) {
   EXPECT_THROW(a.swapaxes(0, 3), IndexError);
 }
 
-// --- copies -------------------------------------------------------------------------------------
+// --- copies ---
 TEST_P(ArrayTest, Copies) {
   Array a = xp::arange(6, float32).reshape({2, 3});
   Array copy = a.T().copy();
@@ -168,7 +168,7 @@ TEST_P(ArrayTest, UndefinedArraysAreAnError) {
   EXPECT_NE(thrown<ValueError>([&] { a* nothing; }).find("multiply"), std::string::npos);
 }
 
-// --- in place -----------------------------------------------------------------------------------
+// --- in place ---
 TEST_P(ArrayTest, Fill) {
   Array a = xp::zeros({2, 3}, int32);
   a.fill(2.0);

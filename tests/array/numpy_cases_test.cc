@@ -1,4 +1,4 @@
-// Replays what NumPy answered (tests/data/make_numpy_cases.py): results, dtypes and shapes.
+// Replays what NumPy answered (tests/answers/make_numpy_cases.py): results, dtypes and shapes.
 #include <fstream>
 #include <map>
 

@@ -298,7 +298,7 @@ TEST_P(OnePassTest, LongDotProducts) {
   EXPECT_EQ(xp::vdot(z, z).item<std::complex<double>>(), std::complex<double>(500000, 0));
 }
 
-// --- vectors that do not lie right, and spread elements ------------------------------------------
+// --- vectors that are not aligned, and spread elements ------------------------------------------
 
 TEST_P(OnePassTest, NeighboursAtAnyAddress) {
   for (Dtype dtype : {float16, float32, float64, int32, int64, uint8}) {

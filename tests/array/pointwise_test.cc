@@ -7,7 +7,7 @@
 
 #include "rensa/array.h"
 #include "rensa/core/error.h"
-#include "rensa/operations/pointwise/rows.h"
+#include "rensa/operations/pointwise/pointwise_rows.h"
 #include "tests/array/arrays.h"
 #include "tests/testing.h"
 

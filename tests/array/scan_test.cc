@@ -1,4 +1,4 @@
-// Running sums and products: NumPy's answers (tests/data/make_sorting_cases.py), and what their
+// Running sums and products: NumPy's answers (tests/answers/make_sorting_cases.py), and what their
 // file is too small for.
 #include <limits>
 

@@ -1,5 +1,5 @@
 // Sorts, searches, sets, quantiles and histograms: NumPy's answers
-// (tests/data/make_sorting_cases.py), and what their files are too small for.
+// (tests/answers/make_sorting_cases.py), and what their files are too small for.
 #include <algorithm>
 #include <numeric>
 #include <random>

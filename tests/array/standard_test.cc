@@ -196,7 +196,7 @@ TEST(Standard, ComplexResultsOfRealOperands) {
   }
 }
 
-// --- special values ----------------------------------------------------------------------------
+// --- special values ---
 
 struct Special {
   const char* name;

@@ -22,7 +22,7 @@ class Surface : public ::testing::TestWithParam<Device> {
 INSTANTIATE_TEST_SUITE_P(Devices, Surface, ::testing::ValuesIn(testing::test_devices()),
                          [](const auto& info) { return info.param.is_cpu() ? "cpu" : "cuda"; });
 
-// --- selections that are read -------------------------------------------------------------------
+// --- selections that are read ---
 TEST_P(Surface, SelectionsHaveTheMethodsOfArrays) {
   Array a = xp::arange(6, float32).reshape(3, 2), rows = xp::array({2, 0}), mask = a > 2;
   EXPECT_EQ(a[mask].sum().item<float>(), 12);
@@ -128,7 +128,7 @@ TEST_P(Surface, ListsKnownAtRunTime) {
   EXPECT_EQ(values(view), V(8, -1));
 }
 
-// --- views --------------------------------------------------------------------------------------
+// --- views ---
 TEST_P(Surface, IndicesOfAnyIntegralType) {
   Array a = xp::arange(12).reshape(3, 4);
   EXPECT_EQ((a[{std::size_t{1}, 2u}].item<int>()), 6);
@@ -183,8 +183,7 @@ TEST_P(Surface, ShapesAsNumbers) {
   EXPECT_THROW((void)a.sum().shape()[0], IndexError);
 }
 
-// --- arrays of host values
-// ------------------------------------------------------------------------
+// --- arrays of host values ---
 TEST_P(Surface, ArraysOfListsOfAnyDepth) {
   Array a = xp::array({{{1, 2}, {3, 4}}, {{5, 6}, {7, 8}}, {{9, 10}, {11, 12}}});
   EXPECT_EQ(a.shape(), Shape({3, 2, 2}));

@@ -1,5 +1,5 @@
 // Ufuncs as objects: outputs and dtypes of another kind, their methods, and complex numbers at the
-// ends of the range, against NumPy's answers (tests/data/make_ufunc_cases.py).
+// ends of the range, against NumPy's answers (tests/answers/make_ufunc_cases.py).
 #include <algorithm>
 
 #include "tests/array/replay.h"

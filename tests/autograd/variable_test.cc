@@ -5,6 +5,7 @@
 
 #include <sstream>
 
+#include "rensa/autograd/backward.h"
 #include "rensa/autograd/function_node.h"
 #include "rensa/autograd/parameter.h"
 #include "rensa/core/error.h"

@@ -5,7 +5,7 @@ function(run)
   execute_process(COMMAND ${ARGN} COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
 
-# --- what is installed ---------------------------------------------------------------------------------
+# --- what is installed ---
 file(REMOVE_RECURSE ${work_dir})
 set(prefix ${work_dir}/prefix)
 run(${CMAKE_COMMAND} --install ${build_dir} --prefix ${prefix})
@@ -21,7 +21,7 @@ foreach(file include/rensa/core/ops.def share/doc/rensa/LICENSE share/doc/rensa/
   endif()
 endforeach()
 
-# --- find_package --------------------------------------------------------------------------------------
+# --- find_package ---
 set(configure ${CMAKE_COMMAND} -G ${generator} -D CMAKE_CXX_COMPILER=${compiler})
 run(${configure} -S ${source_dir} -B ${work_dir}/build -D CMAKE_BUILD_TYPE=Release
   -D CMAKE_PREFIX_PATH=${prefix})
@@ -40,7 +40,7 @@ if(without_curl EQUAL 0)
   message(FATAL_ERROR "CMAKE_DISABLE_FIND_PACKAGE_CURL says nothing of what arrays alone look for")
 endif()
 
-# --- pkg-config ----------------------------------------------------------------------------------------
+# --- pkg-config ---
 find_program(pkg_config pkg-config)
 if(pkg_config)
   file(GLOB_RECURSE array_pc ${prefix}/*/rensa-array.pc)
@@ -55,7 +55,7 @@ else()
   message(STATUS "no pkg-config: its files are not tried")
 endif()
 
-# --- a subproject --------------------------------------------------------------------------------------
+# --- a subproject ---
 cmake_path(GET source_dir PARENT_PATH root)
 cmake_path(GET root PARENT_PATH root)
 set(sub ${work_dir}/subproject)

@@ -1,4 +1,5 @@
-// Dtypes: NumPy's answers (data/dtype_tables.txt, made by data/make_dtype_tables.py) against ours.
+// Dtypes: NumPy's answers (answers/dtype_tables.txt, made by answers/make_dtype_tables.py) against
+// ours.
 #include "rensa/core/dtype.h"
 
 #include <gtest/gtest.h>

@@ -326,7 +326,7 @@ TEST(MemoryPoolLife, BlocksMayOutliveTheirPool) {
   EXPECT_EQ(device.counts().tickets, device.counts().discarded);
 }
 
-// --- hooks and modes -----------------------------------------------------------------------------
+// --- hooks and modes ---
 
 class Diary final : public MemoryHook {
  public:
@@ -450,7 +450,7 @@ TEST(PinnedPool, ABlockWaitsForTheStreamThatCopiesFromIt) {
   EXPECT_NE(pool.report().find("pinned host memory pool"), std::string::npos);
 }
 
-// --- long runs -----------------------------------------------------------------------------------
+// --- long runs ---
 
 TEST_F(MemoryPoolTest, ASteadyLoopStopsAskingTheDriver) {
   std::mt19937 random(1);
@@ -534,7 +534,7 @@ TEST_F(MemoryPoolTest, ThreadsAllocateAndFreeEachOthersBlocks) {
   EXPECT_EQ(device.counts().tickets, device.counts().discarded);
 }
 
-// --- pieces --------------------------------------------------------------------------------------
+// --- pieces ---
 
 TEST(FreeIndex, FindsWhatFitsOverAllSizes) {
   std::mt19937_64 random(3);

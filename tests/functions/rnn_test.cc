@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "rensa/array/random.h"
+#include "rensa/autograd/backward.h"
 #include "rensa/autograd/gradient_check.h"
 #include "rensa/core/error.h"
 #include "rensa/functions/functions.h"

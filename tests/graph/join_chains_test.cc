@@ -12,7 +12,7 @@
 #include "rensa/functions/functions.h"
 #include "rensa/graph/plan.h"
 #include "rensa/graph/rewrite.h"
-#include "rensa/operations/pointwise/rows.h"
+#include "rensa/operations/pointwise/pointwise_rows.h"
 #include "tests/testing.h"
 
 namespace rensa {

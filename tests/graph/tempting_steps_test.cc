@@ -95,7 +95,7 @@ struct Weighted : Chain<Weighted> {
   Variable operator()(const Variable& x) { return F::sum(F::square(w * x)); }
 };
 
-// --- arrays --------------------------------------------------------------------------------------
+// --- arrays ---
 
 Program closure(Device device) {
   auto h = shared(zeros(device));
@@ -196,7 +196,7 @@ Program values_of_the_host(Device device) {
   }};
 }
 
-// --- links ---------------------------------------------------------------------------------------
+// --- links ---
 
 Program recurrent(Device device, int reset_every) {
   auto link = shared(Recurrent());
@@ -411,7 +411,7 @@ Program parameters_that_are_copied(Device device) {
           [](int) {}, [target] { return std::vector<Array>{target->w.array()}; }};
 }
 
-// --- host code -----------------------------------------------------------------------------------
+// --- host code ---
 
 Program counter_that_is_read(Device) {
   auto n = shared(Counter());
@@ -496,7 +496,7 @@ Program exception(Device device) {
   return program;
 }
 
-// --- random numbers ------------------------------------------------------------------------------
+// --- random numbers ---
 
 Program random_numbers(Device device) {
   xp::random::seed(5);

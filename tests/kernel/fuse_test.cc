@@ -11,7 +11,7 @@
 #include "rensa/core/error.h"
 #include "rensa/device/runtime_kernel.h"
 #include "rensa/kernel/elementwise_kernel.h"
-#include "rensa/operations/pointwise/rows.h"
+#include "rensa/operations/pointwise/pointwise_rows.h"
 #include "tests/array/arrays.h"
 
 namespace rensa {

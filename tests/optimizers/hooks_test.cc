@@ -228,7 +228,7 @@ TEST(Hooks, NoiseHasTheDeviationOfTheStep) {
   }
 }
 
-// --- captured ------------------------------------------------------------------------------------
+// --- captured ---
 
 struct Net : Chain<Net> {
   L::Linear l1{6, 16}, l2{16, 3};

@@ -34,7 +34,7 @@ struct Two : Chain<Two> {
   }
 };
 
-// --- values of a parameter's own -----------------------------------------------------------------
+// --- values of a parameter's own ---
 
 TEST(Hyperparameters, OfAParameterWinOverTheOptimizers) {
   for (Device device : testing::test_devices()) {
@@ -111,7 +111,7 @@ TEST(Hyperparameters, AreInFiles) {
   }
 }
 
-// --- float32 copies ------------------------------------------------------------------------------
+// --- float32 copies ---
 
 TEST(Float32Update, KeepsWhatTheParameterCannotHold) {
   for (Device device : testing::test_devices()) {
@@ -170,7 +170,7 @@ TEST(Float32Update, FollowsAParameterToOtherMemory) {
   }
 }
 
-// --- loss scaling --------------------------------------------------------------------------------
+// --- loss scaling ---
 
 struct Squares : Chain<Squares> {
   Parameter w;

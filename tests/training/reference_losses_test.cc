@@ -14,7 +14,7 @@ namespace rensa {
 namespace {
 
 constexpr float kReferenceLosses[] = {
-#include "tests/data/reference_losses.inc"
+#include "tests/answers/reference_losses.inc"
 };
 constexpr std::int64_t kSamples = 1000, kInputs = 784, kUnits = 100, kClasses = 10, kBatch = 100;
 constexpr double kRate = 0.05;

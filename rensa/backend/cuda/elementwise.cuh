@@ -1,6 +1,6 @@
 // The elementwise kernels as templates over a row of ops.def, and the table of their instances. Two
-// kernels a row: one for arrays of one common dtype whose last axis is contiguous, in vectors of 16
-// bytes, and one for any dtypes and strides.
+// kernels per row: one for arrays of one common dtype whose last axis is contiguous, in vectors of
+// 16 bytes, and one for any dtypes and strides.
 #pragma once
 
 #if defined(__CUDACC__)

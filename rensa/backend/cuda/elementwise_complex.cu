@@ -1,4 +1,5 @@
-// The floating functions of complex numbers: one kernel a type, which asks for the row as it runs.
+// The floating functions of complex numbers: one kernel per type, which asks for the row as it
+// runs.
 #include "rensa/backend/cuda/elementwise.cuh"
 
 namespace rensa::cuda {

@@ -43,7 +43,7 @@ inline constexpr std::int64_t kPartialBytes = 16;
 inline constexpr std::int64_t kFewOutputs = 512;
 
 /// How outputs that are each reduced from elements lying together are spread over blocks: `group`
-/// threads an output; of long ones each of `slices` blocks takes `slice_vectors`.
+/// threads per output; of long ones each of `slices` blocks takes `slice_vectors`.
 struct RowsPlan {
   int group = 1;
   std::int64_t slices = 1;
@@ -52,7 +52,7 @@ struct RowsPlan {
 RowsPlan plan_rows(std::int64_t outputs, std::int64_t vectors);
 
 /// How outputs that lie together, reduced over rows, are spread over blocks: a block has `lanes`
-/// threads side by side, one a vector of columns, and kBlock / lanes of them below one another;
+/// threads side by side, one per vector of columns, and kBlock / lanes of them below one another;
 /// each of `slices` blocks takes `slice_rows`.
 struct ColumnsPlan {
   int lanes = 32;

@@ -20,7 +20,7 @@ namespace cuda {
 
 namespace {
 
-// --- NVRTC ---------------------------------------------------------------------------------------
+// --- NVRTC ---
 
 struct Nvrtc {
   decltype(&::nvrtcVersion) version;
@@ -135,7 +135,7 @@ int architecture(Device device) {
   return 10 * major + minor;
 }
 
-// --- the driver ----------------------------------------------------------------------------------
+// --- the driver ---
 
 namespace {
 

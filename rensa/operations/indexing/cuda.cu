@@ -1,6 +1,6 @@
 // Gathers and scatters by index arrays on a GPU. Scatters are ordered: the indices are sorted
 // (stable) by the place they lead to, so that the occurrences of one place lie side by side and in
-// their order. Then the last of them writes, or one thread a column combines them.
+// their order. Then the last of them writes, or one thread per column combines them.
 #include <bit>
 #include <cub/device/device_radix_sort.cuh>
 
@@ -307,7 +307,7 @@ __device__ __forceinline__ bool begins_later_run(const SortedList& sorted, unsig
   return (j - sorted.bound(key, 0, j - kRun, false)) % kRun == 0;
 }
 
-// One thread a position and kColumns columns. Those at the first occurrence of a place, and at
+// One thread per position and kColumns columns. Those at the first occurrence of a place, and at
 // every kRun-th one after it, combine the kRun occurrences from theirs on; the others leave. The
 // first run goes on from the place's own value, the others go to `partials`.
 template <class V, class F>

@@ -33,8 +33,8 @@ using host::lapack::Work;
 constexpr std::int64_t kSmallWork = 1 << 18;  // multiplications of one thread's share of a batch
 constexpr std::int64_t kLargeMatrix = 200;    // rows worth the library's own threads
 
-// The library computes in the calling thread (backend/cpu/blas.cc), but for the life of this object
-// when `many`.
+// The library computes in the calling thread (operations/matmul/cpu_blas.cc); while this object
+// lives and `many` is set, in as many threads as the pool has.
 class LibraryThreads {
  public:
   explicit LibraryThreads(bool many) {

@@ -158,7 +158,7 @@ int small_size(const Operation& operation, std::int64_t extent) {
     default: call(z, cuDoubleComplex); break;         \
   }
 
-// --- Cholesky ------------------------------------------------------------------------------------
+// --- Cholesky ---
 
 bool is_batched(const CholeskyFactor& op) {
   return op.a.view.shape[0] > 1 && op.a.view.shape[1] <= kBatchedRows;
@@ -175,7 +175,7 @@ Scratch scratch_of(const CholeskyFactor& op, const CusolverHandle& use) {
   return scratch;
 }
 
-// --- LU ------------------------------------------------------------------------------------------
+// --- LU ---
 
 bool is_batched(const LuSolve& op) { return op.pivots.view.dtype == int32; }
 
@@ -240,7 +240,7 @@ void run_lu_each(const LuSolve& op, const cuda::LaunchContext& context, const Wo
   }
 }
 
-// --- QR ------------------------------------------------------------------------------------------
+// --- QR ---
 
 Scratch scratch_of(const QrFactor& op, const CusolverHandle& use) {
   Scratch scratch;
@@ -272,7 +272,7 @@ Scratch scratch_of(const QrForm& op, const CusolverHandle& use) {
           0};
 }
 
-// --- eigenvalues and singular values -------------------------------------------------------------
+// --- eigenvalues and singular values ---
 
 cusolverEigMode_t eig_mode(bool vectors) {
   return vectors ? CUSOLVER_EIG_MODE_VECTOR : CUSOLVER_EIG_MODE_NOVECTOR;

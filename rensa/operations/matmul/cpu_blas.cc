@@ -86,8 +86,8 @@ bool blas_gemm(Dtype dtype, std::int64_t m, std::int64_t n, std::int64_t k, cons
   double work = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   bool by_columns = n >= m;
   std::int64_t extent = by_columns ? n : m;
-  // Whole vectors a thread, in as many parts as there are threads: each part packs what the others
-  // pack too.
+  // Whole vectors per thread, in as many parts as there are threads: each part packs what the
+  // others pack too.
   std::int64_t parts = work >= kParallelWork && is_single_threaded() ? get_num_threads() : 1;
   std::int64_t grain = ((extent + parts - 1) / parts + 15) / 16 * 16;
   parallel_for(extent, grain, [&](std::int64_t begin, std::int64_t end) {

@@ -5,11 +5,11 @@
 #include "rensa/core/error.h"
 #include "rensa/device/stream.h"
 #include "rensa/device/stream_state.h"
+#include "rensa/operations/matmul/blas_layout.h"
 #include "rensa/operations/matmul/cuda_cublaslt.h"
 #include "rensa/operations/matmul/cuda_dot.h"
 #include "rensa/operations/matmul/cuda_kernels.h"
 #include "rensa/operations/matmul/cuda_plan.h"
-#include "rensa/operations/matmul/layout.h"
 #include "rensa/operations/matmul/matmul.h"
 
 namespace rensa {

@@ -1,4 +1,4 @@
-// cuBLASLt's functions, had from the library at run time, and a handle a GPU.
+// cuBLASLt's functions, had from the library at run time, and one handle per GPU.
 #pragma once
 
 #include <cublasLt.h>

@@ -1,7 +1,7 @@
 // Sums of products of two contiguous vectors, for Matmul.
 #pragma once
 
-#include "rensa/operations/matmul/layout.h"
+#include "rensa/operations/matmul/blas_layout.h"
 #include "rensa/operations/matmul/matmul.h"
 
 namespace rensa::cuda {

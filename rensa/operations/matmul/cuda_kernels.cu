@@ -1,4 +1,4 @@
-// The kernels of matmul_kernels.h: none of them is in the way of a float product of ordinary
+// The kernels of cuda_kernels.h: none of them is in the way of a float product of ordinary
 // layout.
 #include "rensa/backend/cuda/kernel.cuh"
 #include "rensa/core/error.h"

@@ -355,8 +355,7 @@ std::vector<std::pair<PlanKey, PlanChoice>> chosen_plans() { return plan_cache()
 
 void use_plans(std::span<const std::pair<PlanKey, PlanChoice>> plans) { plan_cache().use(plans); }
 
-// --- classes of GPUs
-// -------------------------------------------------------------------------------
+// --- classes of GPUs ---
 
 namespace {
 

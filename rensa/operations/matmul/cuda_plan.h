@@ -54,7 +54,7 @@ struct PlanKey {
 };
 static_assert(std::has_unique_object_representations_v<PlanKey> && sizeof(PlanKey) % 8 == 0);
 
-/// cublaslt, or one of the kernels of matmul_skinny.h.
+/// cublaslt, or one of the kernels of cuda_skinny.h.
 enum class PlanKind : std::uint8_t { cublaslt, dot, columns, outer, small };
 
 /// What was chosen; with the key, all that a plan file keeps.
@@ -111,7 +111,7 @@ std::string device_class_name(int device_class);
 int find_device_class(const std::string& name);
 
 /// At most `count` ways of cuBLASLt's to compute the product, the most promising first, and the
-/// kernel of matmul_skinny.h if there is one; not empty. Their epilogues take a bias with and
+/// kernel of cuda_skinny.h if there is one; not empty. Their epilogues take a bias with and
 /// without relu alike. Throws CudaError where there is none.
 std::vector<PlanChoice> plan_candidates(const PlanKey& key, Device device, int count);
 

@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(kMaxWarps * 32, 2) dot_kernel(SkinnyArgs p) {
 template <int S> void launch_dot_of(const SkinnyArgs& args, bool vectors, cudaStream_t stream) {
   int packs = vectors ? args.k / 4 : args.k;
   int threads = packs > 128 ? 256 : packs > 64 ? 128 : 64;
-  // Few rows: one a block, for as many blocks as there are; many: four share the short operand.
+  // Few rows: one per block, for as many blocks as there are; many: four share the short operand.
   constexpr int kFewRows = 256;
   bool few = args.length <= kFewRows;
   unsigned blocks = static_cast<unsigned>(few ? args.length : ceil_div(args.length, 4));
@@ -107,8 +107,8 @@ template <int S> void launch_dot_of(const SkinnyArgs& args, bool vectors, cudaSt
 // --- columns: the long dimension is contiguous in x
 // ------------------------------------------------
 
-constexpr int kColumns = 32;  // of a block, one a lane
-constexpr int kSlices = 16;   // of k, one a warp
+constexpr int kColumns = 32;  // of a block, one per lane
+constexpr int kSlices = 16;   // of k, one per warp
 constexpr int kDepth = 8;     // loads that a thread has in flight
 constexpr int kChunk = kSlices * kDepth;
 
@@ -160,7 +160,7 @@ template <int S> __global__ void __launch_bounds__(kSlices * 32) columns_kernel(
 // --- outer: k is short
 // -----------------------------------------------------------------------------
 
-constexpr int kOuterThreads = 128;  // one a column
+constexpr int kOuterThreads = 128;  // one per column
 constexpr int kOuterRows = 8;
 
 template <int K> __global__ void __launch_bounds__(kOuterThreads) outer_kernel(ProductArgs p) {

@@ -48,12 +48,12 @@ bool skinny_is_likely_faster(const PlanKey& key);
 /// Queues plan's kernel (not cublaslt).
 void run_skinny(const PlanKey& key, PlanKind kind, const MatmulRun& run);
 
-/// The kernels (matmul_skinny.cu). dot: x is (length, k), k contiguous; columns: x lies as
+/// The kernels (cuda_skinny.cu). dot: x is (length, k), k contiguous; columns: x lies as
 /// (k, length), length contiguous. outer: k <= kMaxSkinny, b_column 1. small: whatever it is, all
 /// of k at once.
 void launch_dot(const SkinnyArgs& args, bool vectors, cudaStream_t stream);
 void launch_columns(const SkinnyArgs& args, cudaStream_t stream);
 void launch_outer(const ProductArgs& args, cudaStream_t stream);
-void launch_small(const ProductArgs& args, cudaStream_t stream);  // matmul_small.cu
+void launch_small(const ProductArgs& args, cudaStream_t stream);  // cuda_small.cu
 
 }  // namespace rensa::cuda

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "rensa/backend/cpu/kernels.h"
-#include "rensa/operations/pointwise/rows.h"
+#include "rensa/operations/pointwise/pointwise_rows.h"
 
 namespace rensa::host {
 

@@ -5,7 +5,7 @@
 
 #include "rensa/backend/cuda/kernel.cuh"
 #include "rensa/operations/pointwise/functors.h"
-#include "rensa/operations/pointwise/rows.h"
+#include "rensa/operations/pointwise/pointwise_rows.h"
 
 namespace rensa::cuda {
 
@@ -17,7 +17,7 @@ struct PointwiseInput {
 };
 struct PointwiseFlatArgs {
   std::int64_t size;  // elements
-  int unroll;         // vectors a thread, at most what the kernel is made for
+  int unroll;         // vectors per thread, at most what the kernel is made for
   bool aligned;       // every vector moves in one load or store
   char* out[kMostPointwiseOutputs];
   PointwiseInput in[kMostPointwiseInputs];

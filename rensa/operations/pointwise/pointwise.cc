@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "rensa/operations/pointwise/functors.h"
-#include "rensa/operations/pointwise/rows.h"
+#include "rensa/operations/pointwise/pointwise_rows.h"
 
 namespace rensa {
 

@@ -1,7 +1,7 @@
 // The reduction kernels as templates over a reducer (a row of reductions.def, argmax, argmin) and a
 // loader (what an input element is and how it is read), and the table of their instances. Two
 // kernels: reduce_rows for outputs whose elements lie together, reduce_columns for outputs that lie
-// together themselves. The order of the sums follows from the plan (reduce_plan.h) alone; alignment
+// together themselves. The order of the sums follows from the plan (cuda_plan.h) alone; alignment
 // decides only how elements are loaded.
 #pragma once
 
@@ -44,7 +44,7 @@ struct ReducePairArgs : ReduceArgs {
 struct ReduceKernels {
   struct Pair {
     ReduceKernel rows, columns;
-    ReduceKernel flat;  // few rows of vectors that lie right, in blocks; null: as any rows
+    ReduceKernel flat;  // few rows of aligned vectors, in blocks; null: as any rows
   };
   Pair any[kNumComputeTypes];    // over Raw elements
   Pair vector[kNumVectorTypes];  // null where the row does not take the type
@@ -82,7 +82,7 @@ __device__ __forceinline__ Pack<T, 16 / sizeof(T)> load_vector(const char* p, st
   else return load_pack<T, W>(reinterpret_cast<const T*>(p), left, vector, T{});
 }
 
-/// Elements of T, 16 bytes at a time where they lie right.
+/// Elements of T, 16 bytes at a time where they are aligned.
 template <class T> struct VectorLoader {
   using Args = ReduceArgs;
   using Value = ComputeOf<T>;
@@ -198,7 +198,7 @@ __device__ __forceinline__ typename Reducer::Acc reduce_slice(const typename Loa
 #pragma unroll
   for (int j = 0; j < A; ++j) acc[j] = Reducer::identity();
   std::int64_t k = begin + lane;
-  // Vectors that lie right and are all there need no checks.
+  // Aligned vectors that are all there need no checks.
   std::int64_t whole = args.vector ? min(end, args.count / W) : begin;
   for (; k + (U - 1) * group < whole; k += U * group) {
     typename Loader::Data data[U];
@@ -279,8 +279,8 @@ __global__ void __launch_bounds__(kBlock)
   finish_row<Reducer>(args, acc, output, slice, lane, offset[0]);
 }
 
-/// reduce_rows for few outputs of many vectors that lie right and next to each other: so little to
-/// keep in registers that all threads of a multiprocessor are resident.
+/// reduce_rows for few outputs of many vectors that are aligned and next to each other: so little
+/// to keep in registers that all threads of a multiprocessor are resident.
 template <class Reducer, class Loader>
 __global__ void __launch_bounds__(kBlock, 8)
     reduce_flat(const __grid_constant__ typename Loader::Args args) {

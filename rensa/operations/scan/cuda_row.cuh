@@ -1,4 +1,4 @@
-// The scan of one long row, one read and one write an element, for the files that make scans. The
+// The scan of one long row, one read and one write per element, for the files that make scans. The
 // blocks of one wave take tiles in turn, block by block and round by round. A tile needs the totals
 // of the tiles since its block's last one, which all threads look up at once: no chain of blocks
 // that wait for each other's sums (as in decoupled look-back: Merrill and Garland, "Single-pass

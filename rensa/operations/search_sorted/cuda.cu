@@ -1,5 +1,5 @@
-// Binary search on a GPU: a thread a value. Where many values are sought, every block first lays a
-// sample of the sorted elements out in shared memory, as a tree of their sort keys.
+// Binary search on a GPU: one thread per value. Where many values are sought, every block first
+// lays a sample of the sorted elements out in shared memory, as a tree of their sort keys.
 #include <algorithm>
 
 #include "rensa/backend/cuda/kernel.cuh"

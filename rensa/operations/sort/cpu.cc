@@ -38,7 +38,7 @@ constexpr std::int64_t kLongRow = 1 << 17;  // rows that all threads share
 constexpr std::int64_t kGrain = 16 << 10;   // elements that are worth waking a thread for
 constexpr int kBuckets = 256;
 
-// --- keys ----------------------------------------------------------------------------------------
+// --- keys ---
 
 template <class T> struct KeyType { using type = KeyOf<T>; };
 template <> struct KeyType<complex_t<float>> { using type = std::uint64_t; };
@@ -58,7 +58,7 @@ template <class Key> KeySorting<Key> vector_sorting() {
   else return {};
 }
 
-// --- one row -------------------------------------------------------------------------------------
+// --- one row ---
 
 // The keys of a row, with their places where those are wanted, and room to move them to.
 template <class Key> class Row {
@@ -191,7 +191,7 @@ template <class Key> class Row {
   std::int64_t *places_ = nullptr, *other_places_ = nullptr;
 };
 
-// --- all rows ------------------------------------------------------------------------------------
+// --- all rows ---
 
 template <class T> class Sorter {
  public:

@@ -19,7 +19,7 @@ namespace {
 
 using Word = unsigned long long;
 
-// --- what is done --------------------------------------------------------------------------------
+// --- what is done ---
 
 struct SortPlan {
   std::int64_t n = 0, total = 0;
@@ -107,7 +107,7 @@ std::int64_t blocks_for(std::int64_t count) {
   return std::min(ceil_div(count, kBlock), std::int64_t{32} * kMultiprocessors);
 }
 
-// --- keys ----------------------------------------------------------------------------------------
+// --- keys ---
 
 // The key of element i, or one of the two words of it.
 __device__ __forceinline__ Word key_word(const char* in, Dtype dtype, std::int64_t i, bool high,
@@ -188,7 +188,7 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
-// --- places --------------------------------------------------------------------------------------
+// --- places ---
 
 template <class Place> struct PlaceArgs {
   const Place* places;
@@ -227,7 +227,7 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
-// --- NaN with the sign set -----------------------------------------------------------------------
+// --- NaN with the sign set ---
 
 template <class T> struct RotateArgs {
   T* sorted;
@@ -270,7 +270,7 @@ __global__ void __launch_bounds__(kBlock) take_rotated(const __grid_constant__ R
   }
 }
 
-// --- the sorts -----------------------------------------------------------------------------------
+// --- the sorts ---
 
 template <class T> void sort_directly(const Sort& op, const LaunchContext& context) {
   std::int64_t n = op.in.view.size();

@@ -1,4 +1,4 @@
-// The definitions of radix_sort.h, for the files that make them.
+// The definitions of cuda_radix_sort.h, for the files that make them.
 #pragma once
 
 #include <cub/device/device_radix_sort.cuh>

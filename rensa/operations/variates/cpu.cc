@@ -1,4 +1,4 @@
-// Random variates on the CPU: one sampler call an element.
+// Random variates on the CPU: one sampler call per element.
 #include <algorithm>
 #include <cmath>
 

@@ -1,4 +1,4 @@
-// Random variates on a GPU: one thread an element, but for small binomial ones of one n and p.
+// Random variates on a GPU: one thread per element, but for small binomial ones of one n and p.
 #include <algorithm>
 #include <cmath>
 

@@ -9,7 +9,7 @@
 namespace rensa::cuda {
 
 ClassRowsPlan plan_class_rows(std::int64_t rows, std::int64_t classes) {
-  // The last block sums one partial result a block; few enough blocks that this stays short.
+  // The last block sums one partial result per block; few enough blocks that this stays short.
   constexpr std::int64_t kMostBlocks = 8 * kMultiprocessors;
   ClassRowsPlan plan;
   if (classes > 128) {

@@ -6,7 +6,7 @@
 
 namespace rensa::cuda {
 
-/// How the rows of a classification are spread over blocks: `group` threads a row (a power of two
+/// How the rows of a classification are spread over blocks: `group` threads per row (a power of two
 /// up to 32, or all of a block).
 struct ClassRowsPlan {
   int group = 1;

@@ -368,7 +368,7 @@ __global__ void __launch_bounds__(kBlock) square_parts(const __grid_constant__ S
 
 std::int64_t sum_blocks(std::int64_t size) { return ceil_div(size, kBlock * kSumElements); }
 
-// A warp an array; the last block adds all up.
+// One warp per array; the last block adds all up.
 __global__ void __launch_bounds__(kBlock) join_square_parts(const __grid_constant__ SumArgs args) {
   int array = static_cast<int>(blockIdx.x * (kBlock / 32) + threadIdx.x / 32);
   int lane = static_cast<int>(threadIdx.x % 32);

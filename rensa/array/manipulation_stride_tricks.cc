@@ -13,7 +13,7 @@ namespace rensa::xp {
 using rensa::detail::check_defined;
 using rensa::detail::new_view;
 
-// --- memory -------------------------------------------------------------------------------------
+// --- memory ---
 namespace {
 
 // One unknown of the equation below: 0 <= x < count, worth `step` bytes each.
@@ -86,7 +86,7 @@ bool shares_memory(const Array& a, const Array& b) {
   return solvable(terms, reach, divisor, target);
 }
 
-// --- views --------------------------------------------------------------------------------------
+// --- views ---
 namespace lib::stride_tricks {
 
 Array as_strided(const Array& a, const Shape& shape, const Shape& strides) {

@@ -1,5 +1,5 @@
 // From the strides of three views to the dimensions of a product.
-#include "rensa/operations/matmul/layout.h"
+#include "rensa/operations/matmul/blas_layout.h"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes dtype_tables.txt: NumPy's own answers to every question about dtypes that the tests ask.
 
-    python3 tests/data/make_dtype_tables.py > tests/data/dtype_tables.txt
+    python3 tests/answers/make_dtype_tables.py > tests/answers/dtype_tables.txt
 """
 import itertools
 import pathlib

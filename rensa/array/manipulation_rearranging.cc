@@ -31,7 +31,7 @@ using rensa::detail::new_view;
 using rensa::detail::slice_along;
 using rensa::detail::working_axis;
 
-// --- repeating ----------------------------------------------------------------------------------
+// --- repeating ---
 namespace {
 
 // `a` as (what is in front of axis, its extent, what is behind it), contiguous.
@@ -148,7 +148,7 @@ Array repeat(const Array& a, const Array& counts, OptionalAxis axis) {
   return repeat(a, counts.to_vector<std::int64_t>(), axis);
 }
 
-// --- turning and shifting -----------------------------------------------------------------------
+// --- turning and shifting ---
 namespace {
 
 Array flipped(const Array& a, int axis) {

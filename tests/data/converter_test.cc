@@ -1,5 +1,5 @@
 // Datasets and the converter: every way from a batch to arrays gives the same values.
-#include "rensa/data/convert.h"
+#include "rensa/data/converter.h"
 
 #include <gmock/gmock.h>
 

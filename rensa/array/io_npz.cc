@@ -1,5 +1,5 @@
 // .npz: a zip of .npy files.
-#include "rensa/array/npz.h"
+#include "rensa/array/io_npz.h"
 
 #include <fmt/format.h>
 

@@ -38,8 +38,7 @@ class PlainNumbers {
   locale_t before_;
 };
 
-// --- one field
-// ---------------------------------------------------------------------------------------
+// --- one field ---
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\v' || c == '\f'; }
 
@@ -148,8 +147,7 @@ template <class T> bool append_filling(Scalar filling, std::vector<char>* bytes)
   return true;
 }
 
-// --- lines
-// -------------------------------------------------------------------------------------------
+// --- lines ---
 
 struct TableOptions {
   const char* operation;
@@ -366,8 +364,7 @@ Array genfromtxt(std::istream& stream, const GenfromtxtOptions& options) {
   return table_of(FileReader(stream), options);
 }
 
-// --- writing
-// -----------------------------------------------------------------------------------------
+// --- writing ---
 
 namespace {
 

@@ -1,7 +1,7 @@
 // Arithmetic and elementary functions: forward and backward.
-#include "rensa/functions/math.h"
+#include "rensa/functions/math_functions.h"
 
-#include "rensa/functions/array.h"
+#include "rensa/functions/array_functions.h"
 #include "rensa/functions/differentiable.h"
 #include "rensa/functions/node_templates.h"
 
@@ -9,7 +9,7 @@ namespace rensa::functions {
 
 namespace {
 
-// --- two operands --------------------------------------------------------------------------------
+// --- two operands ---
 struct Add {
   static constexpr const char* name = "add";
   static constexpr Keep keep = Keep::nothing;
@@ -65,8 +65,7 @@ struct Minimum {
   }
 };
 
-// --- an operand and a number
-// -----------------------------------------------------------------------
+// --- an operand and a number ---
 struct AddScalar {
   static constexpr const char* name = "add";
   static constexpr Keep keep = Keep::nothing;
@@ -120,8 +119,7 @@ struct Pow {
   }
 };
 
-// --- one operand
-// -------------------------------------------------------------------------------------
+// --- one operand ---
 struct Negative {
   static constexpr const char* name = "negative";
   static constexpr Keep keep = Keep::nothing;
@@ -180,8 +178,7 @@ struct Absolute {
   }
 };
 
-// --- sums and products
-// ---------------------------------------------------------------------------------
+// --- sums and products ---
 /// A sum, or a mean, over some axes.
 class Sum final : public FunctionNode {
  public:

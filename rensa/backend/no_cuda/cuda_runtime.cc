@@ -1,6 +1,6 @@
 // The CUDA runtime of a build without CUDA: there is no device, and whoever names one hears why.
-#include "rensa/core/error.h"
 #include "rensa/device/cuda_runtime.h"
+#include "rensa/core/error.h"
 
 namespace rensa::cuda::runtime {
 

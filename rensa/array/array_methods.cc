@@ -55,7 +55,7 @@ Array reinterpreted(const Array& a, Dtype dtype) {
 
 }  // namespace
 
-// --- what an array is ----------------------------------------------------------------------------
+// --- what an array is ---
 template <class Self> std::int64_t ArrayMethods<Self>::shape(int axis) const {
   return shape()[normalize_axis("shape", axis, ndim())];
 }
@@ -80,7 +80,7 @@ template <class Self> std::string ArrayMethods<Self>::str() const {
   return a.ndim() == 0 ? xp::array_str(a) : xp::array_repr(a);
 }
 
-// --- views and copies ----------------------------------------------------------------------------
+// --- views and copies ---
 template <class Self> Array ArrayMethods<Self>::reshape(const Shape& shape) const {
   return xp::reshape(array(), shape);
 }
@@ -136,7 +136,7 @@ template <class Self> Array ArrayMethods<Self>::ascontiguous() const {
   return is_contiguous() ? array() : copy();
 }
 
-// --- to other devices and to the host ------------------------------------------------------------
+// --- to other devices and to the host ---
 template <class Self> Array ArrayMethods<Self>::to(Device device) const {
   return detail::to(array(), device);
 }
@@ -155,7 +155,7 @@ template <class Self> void ArrayMethods<Self>::copy_to_host(Dtype dtype, void* o
   detail::copy_to_host(array(), dtype, out);
 }
 
-// --- reductions ----------------------------------------------------------------------------------
+// --- reductions ---
 #define RENSA_AXIS_METHOD(name, Options)                                                   \
   template <class Self> Array ArrayMethods<Self>::name(const xp::Options& options) const { \
     return xp::name(array(), options);                                                     \
@@ -177,7 +177,7 @@ RENSA_AXIS_METHOD(cumprod, ScanOptions)
 RENSA_AXIS_METHOD(argsort, SortOptions)
 #undef RENSA_AXIS_METHOD
 
-// --- mathematics --------------------------------------------------------------------------------
+// --- mathematics ---
 template <class Self>
 Array ArrayMethods<Self>::dot(const Array& other, const xp::ProductOptions& options) const {
   return xp::dot(array(), other, options);
@@ -223,7 +223,7 @@ Array ArrayMethods<Self>::clip(const Bound& least, const Bound& most,
   return detail::elementwise("clip", Ufunc::copy, {result}, options);
 }
 
-// --- sorting and searching ----------------------------------------------------------------------
+// --- sorting and searching ---
 template <class Self>
 Array ArrayMethods<Self>::argpartition(const IntegerList& kth, const Axes& axis) const {
   return xp::argpartition(array(), kth, axis);
@@ -237,7 +237,7 @@ template <class Self> std::vector<Array> ArrayMethods<Self>::nonzero() const {
   return xp::nonzero(array());
 }
 
-// --- indexing -----------------------------------------------------------------------------------
+// --- indexing ---
 template <class Self> Array ArrayMethods<Self>::take(const Array& indices) const {
   return xp::take(array(), indices);
 }
@@ -264,7 +264,7 @@ template <class Self> Array ArrayMethods<Self>::compress(const Array& condition)
   return xp::compress(condition, array());
 }
 
-// --- shapes and bytes ---------------------------------------------------------------------------
+// --- shapes and bytes ---
 template <class Self> Array ArrayMethods<Self>::repeat(const IntegerList& repeats) const {
   return xp::repeat(array(), repeats);
 }
@@ -294,7 +294,7 @@ template <class Self> void ArrayMethods<Self>::tofile(const std::string& path) c
 template class ArrayMethods<Array>;
 template class ArrayMethods<Selection>;
 
-// --- in place ------------------------------------------------------------------------------------
+// --- in place ---
 void Array::sort(int axis) const { detail::sort_in_place(*this, axis); }
 void Array::sort(const xp::SortOptions& options) const {
   detail::check_writable("sort", *this);

@@ -178,7 +178,7 @@ std::string describe_system() {
   return text;
 }
 
-// --- streams and events --------------------------------------------------------------------------
+// --- streams and events ---
 
 void* create_stream(Device device, unsigned flags, int priority) {
   set_device(device);
@@ -280,7 +280,7 @@ float elapsed_ms(void* start, void* stop) {
   return ms;
 }
 
-// --- graphs --------------------------------------------------------------------------------------
+// --- graphs ---
 
 void begin_capture(void* stream) {
   RENSA_CUDA_CHECK(cudaStreamBeginCapture(as_stream(stream), cudaStreamCaptureModeRelaxed));
@@ -342,7 +342,7 @@ std::string graph_dot(void* graph) {
   return file.contents();
 }
 
-// --- memory --------------------------------------------------------------------------------------
+// --- memory ---
 
 void* allocate_device(Device device, std::size_t nbytes) {
   set_device(device);
@@ -403,7 +403,7 @@ void close_memory(Device device, void* memory) noexcept {
   forgive(cudaIpcCloseMemHandle(memory));
 }
 
-// --- limits --------------------------------------------------------------------------------------
+// --- limits ---
 
 namespace {
 
@@ -433,7 +433,7 @@ void set_limit(Device device, Limit limit, std::size_t value) {
   RENSA_CUDA_CHECK(cudaDeviceSetLimit(limit_of(limit), value));
 }
 
-// --- profilers -----------------------------------------------------------------------------------
+// --- profilers ---
 
 bool ranges_on() {
   static const bool on =

@@ -1,7 +1,7 @@
 """Writes numpy_math.txt and numpy_statistics.txt: what NumPy's elementwise routines, reductions and
 statistics answer.
 
-    python tests/data/make_math_cases.py
+    python tests/answers/make_math_cases.py
 
 The rows of ops.def are in numpy_cases.txt; here are complex numbers, the routines made of rows, the
 options, and everything that reduces.

@@ -143,7 +143,7 @@ void fill_wrapped(Border b, std::int64_t original) {
   }
 }
 
-// The first two are the ones that can pad nothing.
+// `constant` and `empty` stand first: they alone can pad an axis without elements.
 enum class PadMode {
   constant,
   empty,

@@ -19,8 +19,8 @@ using detail::new_pinned_array;
 
 namespace {
 
-// Host values up to this size go to a GPU by way of pinned memory, which does not wait; larger ones
-// are copied from where they are, which does, instead of doubling them.
+// Host values up to this size go to a GPU by way of pinned memory, which does not wait. Larger ones
+// are copied from where they are: that waits, but takes no second copy of them.
 constexpr std::int64_t kMaxStaged = std::int64_t{64} << 20;
 
 // out = in between two devices, both C-contiguous.

@@ -1,6 +1,6 @@
 """Writes what NumPy answers, for the tests of rensa/array to compare with.
 
-    python tests/data/make_numpy_cases.py
+    python tests/answers/make_numpy_cases.py
 
     numpy_cases.txt  one line a case: operation, arguments, the result, the operands; an array is
                      dtype:shape:bytes in hex (C order, little-endian), a weak number is a letter of

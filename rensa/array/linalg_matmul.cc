@@ -5,7 +5,7 @@
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
 #include "rensa/device/launcher.h"
-#include "rensa/operations/matmul/layout.h"
+#include "rensa/operations/matmul/blas_layout.h"
 #include "rensa/operations/matmul/matmul.h"
 
 namespace rensa {

@@ -1,6 +1,6 @@
 // The layout of a product is checked element by element: where it says that each one lies is where
 // the views' own strides say it does.
-#include "rensa/operations/matmul/layout.h"
+#include "rensa/operations/matmul/blas_layout.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Functions that move values about: forward and backward.
-#include "rensa/functions/array.h"
+#include "rensa/functions/array_functions.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-// The generated digit set: each digit a few strokes, drawn with a pen through a random map.
+// The generated digit set: each digit is a few strokes, drawn with a pen through a random map.
 #include <algorithm>
 #include <array>
 #include <cmath>

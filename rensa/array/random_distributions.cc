@@ -98,7 +98,7 @@ struct Named {
   Domain domain;
 };
 
-// One variate of `distribution` an element.
+// One variate of `distribution` per element.
 Array draw(const Generator& generator, const char* operation, Distribution distribution,
            std::initializer_list<Named> parameters, const Size& size, Dtype dtype) {
   Variates op(operation, distribution);

@@ -1,5 +1,5 @@
 // The converter: gathers on the host or on the device, and the ring that batches travel over.
-#include "rensa/data/convert.h"
+#include "rensa/data/converter.h"
 
 #include <fmt/format.h>
 
@@ -232,7 +232,7 @@ struct Converter::Impl {
     Columns columns;
   };
   ConverterOptions options;
-  std::mutex mutex;  // of the maps; what they hold is one thread's a device
+  std::mutex mutex;  // of the maps; of a device one thread uses what they hold
   std::map<Device, Ring> rings;
   std::map<std::pair<Device, const DatasetBody*>, Resident> residents;
 

@@ -1,7 +1,7 @@
 """Writes numpy_casting.txt, numpy_ufuncs.txt and numpy_complex.txt: what NumPy's ufuncs answer with
 outputs and dtypes of another kind, by their methods, and of complex numbers at the ends of the range.
 
-    python tests/data/make_ufunc_cases.py
+    python tests/answers/make_ufunc_cases.py
 
 What is not recorded in numpy_complex.txt: log1p of small numbers, which NumPy rounds to 1 first;
 products, quotients and signs that overflow on the way, where NumPy's answer depends on the processor.

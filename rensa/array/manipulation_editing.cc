@@ -61,7 +61,7 @@ std::vector<std::uint8_t> marks(const Array& a, int axis) {
 
 }  // namespace
 
-// --- delete -------------------------------------------------------------------------------------
+// --- delete ---
 Array delete_(const Array& a, std::int64_t index, OptionalAxis axis) {
   auto [in, place] = working_axis("delete", a, axis);
   std::int64_t at = place_of("delete", index, in.shape()[place] - 1, in, place);
@@ -115,7 +115,7 @@ Array delete_(const Array& a, const Array& indices, OptionalAxis axis) {
   return keep_marked(in, place, logical_not(indices).to_vector<std::uint8_t>());
 }
 
-// --- insert -------------------------------------------------------------------------------------
+// --- insert ---
 namespace {
 
 Array insert_one(const Array& a, std::int64_t index, const Array& values, OptionalAxis axis) {
@@ -175,7 +175,7 @@ Array insert(const Array& a, const IntegerList& list, const Array& values, Optio
   return take(concatenate({in, added}, place), array(rows, in.device()), place);
 }
 
-// --- trim_zeros ---------------------------------------------------------------------------------
+// --- trim_zeros ---
 Array trim_zeros(const Array& a, std::string_view trim, OptionalAxis axis) {
   check_defined("trim_zeros", a);
   bool front = trim.find_first_of("fF") != trim.npos, back = trim.find_first_of("bB") != trim.npos;

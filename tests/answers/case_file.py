@@ -1,4 +1,4 @@
-"""What the generators of tests/data share: a file of routine calls with NumPy's answers, which
+"""What the generators of tests/answers share: a file of routine calls with NumPy's answers, which
 tests/array/replay.h reads. One line a call:
 
     routine key=value ... | operand ... | result ...

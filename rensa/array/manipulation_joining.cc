@@ -93,7 +93,7 @@ std::vector<Array> raised(const char* name, std::span<const Array> arrays,
 
 }  // namespace
 
-// --- joining ------------------------------------------------------------------------------------
+// --- joining ---
 Array concatenate(const ArrayList& list, const JoinOptions& options) {
   std::span<const Array> arrays = list;
   check_arrays("concatenate", arrays);
@@ -161,7 +161,7 @@ Array append(const Array& a, const Array& values, OptionalAxis axis) {
   return concatenate({a, values}, axis);
 }
 
-// --- splitting ----------------------------------------------------------------------------------
+// --- splitting ---
 namespace {
 
 // Python's a[begin:end] along an axis, where the places count from the end if negative.
