@@ -147,12 +147,11 @@ void goes_on_as_it_would_have(const Options& options) {
   xp::random::seed(11);
   Session whole(options, folder / "whole");
   for (std::int64_t at : {7, 9}) {
-    whole.trainer->extend(
-        [&folder, at](Trainer& trainer) {
-          if (trainer.updater().iteration() != at) return;
-          serializers::save_npz(folder / std::to_string(at) + ".npz", trainer);
-        },
-        {.name = "save", .priority = -100});
+    auto is_there = [at](Trainer& trainer) { return trainer.updater().iteration() == at; };
+    auto save = [path = folder / std::to_string(at) + ".npz"](Trainer& trainer) {
+      serializers::save_npz(path, trainer);
+    };
+    whole.trainer->extend(save, {.name = "save", .trigger = is_there, .priority = -100});
   }
   whole.trainer->run();
   ASSERT_EQ(whole.trainer->updater().iteration(), 18);
@@ -161,7 +160,8 @@ void goes_on_as_it_would_have(const Options& options) {
     xp::random::seed(static_cast<std::uint64_t>(at));
     Session rest(options, folder / "rest");
     for (int i = 0; i < 2; ++i) {
-      rest.trainer->extend([](Trainer&) {}, {.name = "save", .priority = -100});
+      auto never = [](Trainer&) { return false; };
+      rest.trainer->extend([](Trainer&) {}, {.name = "save", .trigger = never, .priority = -100});
     }
     serializers::load_npz(folder / std::to_string(at) + ".npz", *rest.trainer);
     EXPECT_EQ(rest.trainer->updater().iteration(), at);
