@@ -46,7 +46,7 @@ class ArrayWork {
     Array b = xp::random::random({kSize}, float32, device_), out = xp::empty_like(a);
     Array square = a.reshape({kSide, kSide});
     rate("device copy", 2, [&] { out.assign(a); });
-    rate("a + b", 3, [&] { xp::elementwise(Ufunc::add, {a, b}, &out); });
+    rate("a + b", 3, [&] { xp::elementwise(ufunc::add, {a, b}, &out); });
     auto softplus = [](const Array& x) {
       return xp::maximum(0, x) + xp::log1p(xp::exp(-xp::abs(x)));
     };

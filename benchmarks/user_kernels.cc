@@ -47,7 +47,7 @@ void run(Device device) {
   ElementwiseKernel softplus("T x", "T y", "y = max(T(0), x) + log1p(exp(-abs(x)))", "softplus");
   Array a = xp::ones({kSize}, float32, device), b = xp::ones({kSize}, float32, device);
   Array out = xp::empty({kSize}, float32, device);
-  print_rate("a + b by xp", device, 3, [&] { xp::elementwise(Ufunc::add, {a, b}, &out); });
+  print_rate("a + b by xp", device, 3, [&] { xp::elementwise(ufunc::add, {a, b}, &out); });
   print_rate("a + b by ElementwiseKernel", device, 3, [&] { add(a, b, out); });
   auto fused_softplus = fuse(plain_softplus);
   print_rate("softplus of the guide, eager", device, 2, [&] { plain_softplus(a); });

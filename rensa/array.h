@@ -29,6 +29,7 @@
 #include "rensa/array/softmax.h"
 #include "rensa/array/sorting.h"
 #include "rensa/array/statistics.h"
+#include "rensa/array/ufuncs/ufuncs.h"
 #include "rensa/core/device.h"
 #include "rensa/core/dtype.h"
 #include "rensa/core/error.h"

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Prints how many objects a new row of each table compiles again.
 
-    count_recompiled.py BUILD_DIR [--most TABLE=N ...]
+    count_recompiled.py [--most N] BUILD_DIR...
 
-Counted are the objects of a Ninja build that read the table, the library's and the tests' apart.
-With --most it fails where a table has more than N of them in all.
+Counted are the objects of Ninja builds that read the table: the library's and the tests', and apart from
+them those of the examples and benchmarks, which are users of the whole library. What is counted in one
+build is not counted again in another one, so that one with CUDA and one without may be given together.
+With --most it fails where a table has more than N objects of the library and the tests.
 """
 import argparse
 import collections
@@ -13,6 +15,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+USERS = ("examples/", "benchmarks/")
 
 
 def tables():
@@ -34,21 +37,37 @@ def readers(build):
     return found
 
 
+def built(build):
+    """What the build makes today: Ninja also remembers objects that are no longer."""
+    listing = subprocess.run(["ninja", "-C", build, "-t", "targets", "all"], capture_output=True,
+                             text=True, check=True).stdout
+    return {line.rsplit(":", 1)[0] for line in listing.splitlines()}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("build")
-    parser.add_argument("--most", nargs="*", default=[], metavar="TABLE=N")
+    parser.add_argument("build", nargs="+")
+    parser.add_argument("--most", type=int)
     options = parser.parse_args()
-    limits = dict(limit.split("=") for limit in options.most)
-    found, failed = readers(options.build), False
+    found = collections.defaultdict(set)
+    for build in options.build:
+        today = built(build)
+        for path, objects in readers(build).items():
+            found[path] |= objects & today
+    failed = False
     for table in tables():
-        objects = found[table]
-        of_library = sum(name.startswith("rensa/") for name in objects)
-        most = limits.get(pathlib.Path(table).name)
-        too_many = most is not None and len(objects) > int(most)
+        users = {name for name in found[table] if name.startswith(USERS)}
+        objects = found[table] - users
+        if not objects:
+            print(f"{table}: nothing reads it: is this build complete?")
+            failed = True
+            continue
+        too_many = options.most is not None and len(objects) > options.most
         failed |= too_many
+        of_library = sum(name.startswith("rensa/") for name in objects)
         print(f"{table}: {len(objects)} objects, {of_library} of the library"
-              + (f"; {most} are meant" if too_many else ""))
+              + (f" (and {len(users)} of users)" if users else "")
+              + (f"; {options.most} are meant" if too_many else ""))
     return 1 if failed else 0
 
 

@@ -139,7 +139,7 @@ class _Reader:
         text = " ".join(statement.split()).replace("operator()", "call_of")
         if not text or not self.scopes or start is None:
             return
-        objects = re.match(r"inline constexpr (\w*Ufunc) (.*)$", text)
+        objects = re.match(r"extern const (\w*Ufunc) (.*)$", text)
         if objects:
             for part in _split(objects[2]):
                 self.objects.append((re.match(r"\w+", part)[0], objects[1], *start))
@@ -227,7 +227,9 @@ def declarations(header="rensa/array.h"):
         if name not in functions:  # an aggregate is made of its fields
             parameters = [Parameter("", field, "") for field in fields]
             functions[name].append(Function(name, "", parameters, *reader.places[name]))
-    for name, kind, header, line in reader.objects:
+    # Of an object that two headers declare the place is the table that has its row.
+    objects = {o[0]: o for o in sorted(reader.objects, key=lambda o: o[2].endswith(".def"))}
+    for name, kind, header, line in objects.values():
         functions[name] += [f._replace(name=name, header=header, line=line)
                             for f in functions[f"{kind}.call_of"]]
     return functions, reader.structs

@@ -210,17 +210,17 @@ Array ArrayMethods<Self>::clip(const Bound& least, const Bound& most,
   };
   const Array& a = array();
   if (given(least) && given(most)) {
-    return detail::elementwise("clip", Ufunc::clip, {a, argument(least), argument(most)}, options);
+    return detail::elementwise("clip", ufunc::clip, {a, argument(least), argument(most)}, options);
   }
   const Bound& bound = given(least) ? least : most;
   if (bound.array()) {
-    return detail::elementwise("clip", given(least) ? Ufunc::maximum : Ufunc::minimum,
+    return detail::elementwise("clip", given(least) ? ufunc::maximum : ufunc::minimum,
                                {a, *bound.array()}, options);
   }
   Array result = !bound.number() ? a
                  : given(least)  ? xp::clip(a, *bound.number(), none)
                                  : xp::clip(a, none, *bound.number());
-  return detail::elementwise("clip", Ufunc::copy, {result}, options);
+  return detail::elementwise("clip", ufunc::copy, {result}, options);
 }
 
 // --- sorting and searching ---

@@ -31,7 +31,7 @@ Array difference(const Array& a, int axis) {
   std::int64_t count = std::max<std::int64_t>(a.shape()[axis] - 1, 0);
   Array later = slice_along(a, axis, a.shape()[axis] - count, count);
   Array earlier = slice_along(a, axis, 0, count);
-  Ufunc ufunc = a.dtype() == bool_ ? Ufunc::not_equal : Ufunc::subtract;
+  Ufunc ufunc = a.dtype() == bool_ ? ufunc::not_equal : ufunc::subtract;
   return rensa::detail::elementwise("diff", ufunc, {later, earlier}, nullptr);
 }
 
@@ -75,7 +75,7 @@ Array ediff1d(const Array& a, const Array& to_end, const Array& to_begin) {
   if (after > 0) copy_elements("ediff1d", last, slice_along(out, 0, before + count, after));
   Array middle = slice_along(out, 0, before, count);
   Array later = slice_along(flat, 0, flat.size() - count, count);
-  rensa::detail::elementwise("ediff1d", Ufunc::subtract, {later, slice_along(flat, 0, 0, count)},
+  rensa::detail::elementwise("ediff1d", ufunc::subtract, {later, slice_along(flat, 0, 0, count)},
                              &middle);
   return out;
 }
@@ -245,16 +245,16 @@ Array component(const Array& vectors, std::int64_t i) {
 void cross_component(const Array& a, const Array& b, std::int64_t i, std::int64_t j,
                      const Array& out) {
   auto product = [&](std::int64_t of_a, std::int64_t of_b, const Array* into) {
-    return rensa::detail::elementwise("cross", Ufunc::multiply,
+    return rensa::detail::elementwise("cross", ufunc::multiply,
                                       {component(a, of_a), component(b, of_b)}, into);
   };
   bool first = i < a.shape(-1) && j < b.shape(-1), second = j < a.shape(-1) && i < b.shape(-1);
   if (first) product(i, j, &out);
   if (!second) return;
   if (first) {
-    rensa::detail::elementwise("cross", Ufunc::subtract, {out, product(j, i, nullptr)}, &out);
+    rensa::detail::elementwise("cross", ufunc::subtract, {out, product(j, i, nullptr)}, &out);
   } else {
-    rensa::detail::elementwise("cross", Ufunc::negative, {product(j, i, nullptr)}, &out);
+    rensa::detail::elementwise("cross", ufunc::negative, {product(j, i, nullptr)}, &out);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "rensa/array/internal.h"
+#include "rensa/array/ufuncs/rounding.h"
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
 #include "rensa/device/launcher.h"

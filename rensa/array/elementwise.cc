@@ -1,5 +1,5 @@
-// The elementwise routines: every row of ops.def as a function of xp, and the operators made of
-// them. One path does the checks, the dtypes and the broadcasting of all.
+// The elementwise routines: what runs a row of ops.def, and the operators made of rows. One path
+// does the checks, the dtypes and the broadcasting of all.
 #include <fmt/format.h>
 
 #include "rensa/array/internal.h"
@@ -8,6 +8,10 @@
 #include "rensa/device/operations.h"
 
 namespace rensa {
+
+namespace ufunc {
+extern const UfuncInfo ldexp, divide, bitwise_and, bitwise_or, bitwise_xor, left_shift, right_shift;
+}
 
 namespace {
 
@@ -85,7 +89,7 @@ Dtype common_dtype_of_arrays(DtypeRule rule, const xp::ElementwiseArgument* begi
 // A bound of `clip` that no number of the dtype reaches does nothing.
 bool is_idle_bound(Ufunc ufunc, const xp::ElementwiseArgument* begin,
                    const xp::ElementwiseArgument* argument) {
-  if (ufunc != Ufunc::clip || argument == begin) return false;
+  if (ufunc != ufunc::clip || argument == begin) return false;
   bool negative = argument->scalar.kind() == 'i' && argument->scalar.integer() < 0;
   return negative == (argument == begin + 1);
 }
@@ -145,7 +149,7 @@ Scalar nearest_integer(Scalar value, Dtype dtype) {
 // A number as a kernel of `dtype` gets it: rounded to the 16-bit floats, which compute in float,
 // and the nearest bound of the integers that `clip` may be given one beyond.
 Scalar operand_number(Ufunc ufunc, Scalar value, Dtype dtype) {
-  if (ufunc == Ufunc::clip && detail::is_out_of_range(value, dtype)) {
+  if (ufunc == ufunc::clip && detail::is_out_of_range(value, dtype)) {
     return nearest_integer(value, dtype);
   }
   if (dtype == float16) return half_t(static_cast<float>(value.real()));
@@ -219,8 +223,8 @@ bool needs_truth(const Array& condition, Dtype compute) {
 }
 
 bool is_order(Ufunc ufunc) {
-  return ufunc_info(ufunc).rule == DtypeRule::comparison || ufunc == Ufunc::equal ||
-         ufunc == Ufunc::not_equal;
+  return ufunc_info(ufunc).rule == DtypeRule::comparison || ufunc == ufunc::equal ||
+         ufunc == ufunc::not_equal;
 }
 
 // Whether a signed and an unsigned operand of a comparison meet in float64, which does not hold
@@ -236,13 +240,11 @@ bool is_inexact(Ufunc ufunc, Dtype common, Arguments arguments) {
 }
 
 Ufunc turned_around(Ufunc ufunc) {
-  switch (ufunc) {
-    case Ufunc::less: return Ufunc::greater;
-    case Ufunc::less_equal: return Ufunc::greater_equal;
-    case Ufunc::greater: return Ufunc::less;
-    case Ufunc::greater_equal: return Ufunc::less_equal;
-    default: return ufunc;
-  }
+  if (ufunc == ufunc::less) return ufunc::greater;
+  if (ufunc == ufunc::less_equal) return ufunc::greater_equal;
+  if (ufunc == ufunc::greater) return ufunc::less;
+  if (ufunc == ufunc::greater_equal) return ufunc::less_equal;
+  return ufunc;
 }
 
 // Signed with unsigned, exactly: a negative number is below every other, and the rest meets in
@@ -257,10 +259,10 @@ Array compare_exactly(const char* name, Ufunc ufunc, Arguments arguments, const 
     std::swap(a, b);
     ufunc = turned_around(ufunc);
   }
-  bool below = ufunc == Ufunc::less || ufunc == Ufunc::less_equal || ufunc == Ufunc::not_equal;
+  bool below = ufunc == ufunc::less || ufunc == ufunc::less_equal || ufunc == ufunc::not_equal;
   Array sign = below ? xp::less(a, 0) : xp::greater_equal(a, 0);
   Array rest = detail::elementwise(name, ufunc, {a.astype(uint64), b.astype(uint64)}, nullptr);
-  return detail::elementwise(name, below ? Ufunc::logical_or : Ufunc::logical_and, {sign, rest},
+  return detail::elementwise(name, below ? ufunc::logical_or : ufunc::logical_and, {sign, rest},
                              out);
 }
 
@@ -268,7 +270,7 @@ Array compare_exactly(const char* name, Ufunc ufunc, Arguments arguments, const 
 // from the kernel at once: not so of narrow integers and floats, bool sums among them, which wrap
 // around or round first.
 bool stores_exactly(Ufunc ufunc, const UfuncTypes& types) {
-  if (types.output != types.compute || ufunc == Ufunc::copy || ufunc == Ufunc::where) return true;
+  if (types.output != types.compute || ufunc == ufunc::copy || ufunc == ufunc::where) return true;
   switch (types.output) {
     case int64:
     case uint64:
@@ -285,14 +287,14 @@ Array compute_in(Dtype common, const char* name, Ufunc ufunc, Arguments argument
                  const Array& first, const Array* out, Casting casting) {
   const xp::ElementwiseArgument* a = arguments.begin();
   UfuncTypes types = ufunc_types(ufunc, common);
-  if (ufunc == Ufunc::where && a[0].array && needs_truth(*a[0].array, types.compute)) {
+  if (ufunc == ufunc::where && a[0].array && needs_truth(*a[0].array, types.compute)) {
     Array truth = a[0].array->astype(bool_);
     return compute_in(common, name, ufunc, {truth, a[1], a[2]}, first, out, casting);
   }
   if (casting == "no" || casting == "equiv") {
     for (const auto& argument : arguments) {
-      bool apart = (ufunc == Ufunc::where && &argument == a) ||
-                   (ufunc == Ufunc::ldexp && &argument == a + 1);
+      bool apart = (ufunc == ufunc::where && &argument == a) ||
+                   (ufunc == ufunc::ldexp && &argument == a + 1);
       if (!argument.array || apart) continue;
       detail::check_casting(name, argument.array->dtype(), types.compute, casting);
     }
@@ -366,13 +368,13 @@ Array compute(const char* name, Ufunc ufunc, Arguments arguments, const Array* o
 }  // namespace
 
 Array detail::elementwise(const char* name, Ufunc ufunc, Arguments arguments, const Array* out) {
-  if (ufunc == Ufunc::ldexp) check_exponents(name, arguments.begin()[1]);
+  if (ufunc == ufunc::ldexp) check_exponents(name, arguments.begin()[1]);
   return compute(name, ufunc, arguments, out, "same_kind");
 }
 
 Array detail::elementwise(const char* name, Ufunc ufunc, Arguments arguments,
                           const xp::UfuncOptions& options) {
-  if (ufunc == Ufunc::ldexp) check_exponents(name, arguments.begin()[1]);
+  if (ufunc == ufunc::ldexp) check_exponents(name, arguments.begin()[1]);
   check_casting(name, bool_, bool_, options.casting);  // one of NumPy's words
   auto result_in = [&](const Array* out) {
     return options.dtype ? compute_as(*options.dtype, name, ufunc, arguments, out, options.casting)
@@ -383,11 +385,11 @@ Array detail::elementwise(const char* name, Ufunc ufunc, Arguments arguments,
   check_bool_mask(name, mask);
   Array result = result_in(nullptr);
   if (!options.out) {
-    return elementwise(name, Ufunc::where, {mask, result, xp::zeros_like(result)}, nullptr);
+    return elementwise(name, ufunc::where, {mask, result, xp::zeros_like(result)}, nullptr);
   }
   const Array& out = *options.out;
   check_output(name, result, result.shape(), result.dtype(), out, options.casting);
-  return elementwise(name, Ufunc::where, {mask, result.astype(out.dtype(), false), out}, &out);
+  return elementwise(name, ufunc::where, {mask, result.astype(out.dtype(), false), out}, &out);
 }
 
 namespace xp {
@@ -401,29 +403,22 @@ Array elementwise(Ufunc ufunc, Arguments arguments, const Array* out) {
   return rensa::detail::elementwise(info.name, ufunc, arguments, out);
 }
 
-#define RENSA_TERNARY(name, B, C)                                              \
+#define RENSA_TERNARY_OF(name, B, C)                                           \
   Array name(const Array& a, B b, C c) {                                       \
-    return rensa::detail::elementwise(#name, Ufunc::name, {a, b, c}, nullptr); \
+    return rensa::detail::elementwise(#name, ufunc::name, {a, b, c}, nullptr); \
   }                                                                            \
   Array name(const Array& a, B b, C c, const UfuncOptions& options) {          \
-    return rensa::detail::elementwise(#name, Ufunc::name, {a, b, c}, options); \
+    return rensa::detail::elementwise(#name, ufunc::name, {a, b, c}, options); \
   }
-#define RENSA_DEFINE_1(name)
-#define RENSA_DEFINE_2(name)
-#define RENSA_DEFINE_3(name)                      \
-  RENSA_TERNARY(name, const Array&, const Array&) \
-  RENSA_TERNARY(name, const Array&, Scalar)       \
-  RENSA_TERNARY(name, Scalar, const Array&)       \
-  RENSA_TERNARY(name, Scalar, Scalar)
-#define RENSA_UFUNC(name, inputs, rule, expression) RENSA_DEFINE_##inputs(name)
-#define RENSA_KERNEL(name, inputs, rule, expression)
-#include "rensa/core/ops.def"
-#undef RENSA_UFUNC
-#undef RENSA_KERNEL
-#undef RENSA_DEFINE_1
-#undef RENSA_DEFINE_2
-#undef RENSA_DEFINE_3
+#define RENSA_TERNARY(name)                          \
+  RENSA_TERNARY_OF(name, const Array&, const Array&) \
+  RENSA_TERNARY_OF(name, const Array&, Scalar)       \
+  RENSA_TERNARY_OF(name, Scalar, const Array&)       \
+  RENSA_TERNARY_OF(name, Scalar, Scalar)
+RENSA_TERNARY(where)
+RENSA_TERNARY(clip)
 #undef RENSA_TERNARY
+#undef RENSA_TERNARY_OF
 
 }  // namespace xp
 
@@ -456,11 +451,11 @@ Array operator~(const Array& a) { return xp::invert(a); }
 
 #define RENSA_INPLACE(symbol, name)                            \
   const Array& Array::operator symbol(const Array& b) const {  \
-    detail::elementwise(#name, Ufunc::name, {*this, b}, this); \
+    detail::elementwise(#name, ufunc::name, {*this, b}, this); \
     return *this;                                              \
   }                                                            \
   const Array& Array::operator symbol(Scalar b) const {        \
-    detail::elementwise(#name, Ufunc::name, {*this, b}, this); \
+    detail::elementwise(#name, ufunc::name, {*this, b}, this); \
     return *this;                                              \
   }
 RENSA_INPLACE(+=, add)

@@ -86,7 +86,7 @@ Array piecewise(const Array& x, std::span<const Array> conditions,
       pieces.size() > n ? value_of(pieces[n]).broadcast_to(x.shape()).copy() : zeros_like(x);
   for (std::size_t i = 0; i < n; ++i) {
     check_defined("piecewise", conditions[i]);
-    rensa::detail::elementwise("piecewise", Ufunc::where, {conditions[i], value_of(pieces[i]), out},
+    rensa::detail::elementwise("piecewise", ufunc::where, {conditions[i], value_of(pieces[i]), out},
                                &out);
   }
   return out;

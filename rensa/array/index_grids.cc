@@ -6,6 +6,7 @@
 
 #include "rensa/array/indexing_routines.h"
 #include "rensa/array/internal.h"
+#include "rensa/array/ufuncs/arithmetic.h"
 #include "rensa/core/checked.h"
 #include "rensa/core/error.h"
 #include "rensa/core/host_memory.h"

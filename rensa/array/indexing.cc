@@ -186,7 +186,7 @@ void Selection::operator=(const Array& source) && {
     Array value = source.size() == 1 ? source.reshape({}) : source;
     if (value.ndim() <= target.ndim() - index[0].array().ndim()) {
       Array mask = aligned_mask(target, index[0].array());
-      detail::elementwise("setitem", Ufunc::where, {mask, value, target}, &target);
+      detail::elementwise("setitem", ufunc::where, {mask, value, target}, &target);
       return;
     }
   }
@@ -200,7 +200,7 @@ void Selection::operator=(Scalar value) && {
   if (is_leading_mask()) {
     Array mask = aligned_mask(target, index[0].array());
     detail::check_in_range("setitem", value, target.dtype());
-    detail::elementwise("setitem", Ufunc::where, {mask, value, target}, &target);
+    detail::elementwise("setitem", ufunc::where, {mask, value, target}, &target);
     return;
   }
   detail::scatter("setitem", ScatterMode::assign, detail::apply_index("setitem", target, index),
@@ -214,7 +214,7 @@ template <class B, class F> void Selection::update(const B& b, F in_place) {
     if (is_leading_mask()) {
       Array mask = aligned_mask(target, index[0].array()), changed = target.copy();
       in_place(changed, b);
-      detail::elementwise("setitem", Ufunc::where, {mask, changed, target}, &target);
+      detail::elementwise("setitem", ufunc::where, {mask, changed, target}, &target);
       return;
     }
   }

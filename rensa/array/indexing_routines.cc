@@ -190,7 +190,7 @@ void putmask(const Array& a, const Array& mask, const Array& values) {
   if (a.size() == 0 || values.size() == 0) return;
   Array value = values.size() == 1 ? values.reshape({})
                                    : repeated("putmask", values, a.size()).reshape(a.shape());
-  rensa::detail::elementwise("putmask", Ufunc::where, {mask.reshape(a.shape()), value, a}, &a);
+  rensa::detail::elementwise("putmask", ufunc::where, {mask.reshape(a.shape()), value, a}, &a);
 }
 
 Array choose(const Array& a, std::span<const Array> choices, const ChooseOptions& options) {
@@ -203,7 +203,7 @@ Array choose(const Array& a, std::span<const Array> choices, const ChooseOptions
     auto beyond = static_cast<std::int64_t>(choices.size());
     indices = indices.astype(int64, false);
     indices =
-        rensa::detail::elementwise("choose", Ufunc::where, {indices < 0, beyond, indices}, nullptr);
+        rensa::detail::elementwise("choose", ufunc::where, {indices < 0, beyond, indices}, nullptr);
   }
   DtypeSet dtypes;
   for (const Array& choice : choices) dtypes.add(choice.dtype());
@@ -252,9 +252,9 @@ Array select(std::span<const Array> conditions, std::span<const Array> choices, 
   for (std::size_t i = choices.size(); i-- > 0;) {
     Array choice = choices[i].astype(dtype, false);
     result = result.defined()
-                 ? rensa::detail::elementwise("select", Ufunc::where,
+                 ? rensa::detail::elementwise("select", ufunc::where,
                                               {conditions[i], choice, result}, nullptr)
-                 : rensa::detail::elementwise("select", Ufunc::where,
+                 : rensa::detail::elementwise("select", ufunc::where,
                                               {conditions[i], choice, otherwise}, nullptr);
   }
   return result;

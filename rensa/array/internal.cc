@@ -211,7 +211,7 @@ bool partly_overlap(const ArrayView& a, const ArrayView& b) {
 
 void copy_elements(const char* operation, const Array& in, const Array& out) {
   if (out.size() == 0) return;
-  Elementwise op(operation, Ufunc::copy);
+  Elementwise op(operation, ufunc::copy);
   op.compute = in.dtype();
   op.num_inputs = 1;
   op.in[0].array = in.operand();
@@ -257,7 +257,7 @@ Scalar fitted(Scalar value, Dtype dtype) {
 
 void fill_elements(const char* operation, const Array& out, Scalar value) {
   if (out.size() == 0) return;
-  Elementwise op(operation, Ufunc::copy);
+  Elementwise op(operation, ufunc::copy);
   op.compute = out.dtype();
   op.num_inputs = 1;
   op.in[0].scalar = fitted(value, out.dtype());

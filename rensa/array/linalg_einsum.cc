@@ -200,7 +200,7 @@ Term summed(const Term& term, const Labels& kept) {
   }
   if (axes == 0) return term;
   bool truth = term.array.dtype() == bool_;
-  Array sum = detail::reduce_axes(truth ? Reduction::any : Reduction::sum, term.array, axes);
+  Array sum = detail::reduce_axes(truth ? reduction::any : reduction::sum, term.array, axes);
   result.array = sum.reshape(shape).astype(term.array.dtype(), false);
   return result;
 }

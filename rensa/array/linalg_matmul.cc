@@ -148,7 +148,7 @@ Array dot(const Array& a, const Array& b, const ProductOptions& options) {
       const Shape& shape = a.ndim() == 0 ? b.shape() : a.shape();
       check_out("dot", a, shape, promote_types(a.dtype(), b.dtype()), *options.out);
     }
-    return rensa::detail::elementwise("dot", Ufunc::multiply, {a, b}, options.out.get());
+    return rensa::detail::elementwise("dot", ufunc::multiply, {a, b}, options.out.get());
   }
   int summed = b.ndim() == 1 ? 0 : b.ndim() - 2;
   check_summed("dot", a, -1, b, summed);

@@ -37,9 +37,9 @@ Array inexact(const Array& x) {
 }
 
 Array euclidean(const Array& x, unsigned axes) {
-  if (dtype_kind(x.dtype()) != 'c') return rensa::detail::reduce_axes(Reduction::norm, x, axes);
+  if (dtype_kind(x.dtype()) != 'c') return rensa::detail::reduce_axes(reduction::norm, x, axes);
   if (x.ndim() == kMaxNdim) return euclidean(xp::absolute(x), axes);
-  return rensa::detail::reduce_axes(Reduction::norm, real_pairs(x), axes | 1u << x.ndim())
+  return rensa::detail::reduce_axes(reduction::norm, real_pairs(x), axes | 1u << x.ndim())
       .squeeze(-1);
 }
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "rensa/array/linalg_internal.h"
+#include "rensa/array/ufuncs/arithmetic.h"
+#include "rensa/array/ufuncs/signs.h"
 #include "rensa/core/error.h"
 #include "rensa/device/error_word.h"
 #include "rensa/device/launcher.h"

@@ -180,7 +180,7 @@ void copyto(const Array& destination, const Array& source, std::string_view cast
   }
   Array in = source.astype(destination.dtype(), false);
   while (in.ndim() > destination.ndim() && in.shape(0) == 1) in = in.squeeze(0);
-  rensa::detail::elementwise("copyto", Ufunc::where, {where, in, destination}, &destination);
+  rensa::detail::elementwise("copyto", ufunc::where, {where, in, destination}, &destination);
 }
 
 void copyto(const Array& destination, Scalar source, std::string_view casting, const Array& where) {
@@ -214,7 +214,7 @@ Array sum_to(const Array& a, const Shape& shape) {
     throw ShapeError(fmt::format("sum_to: {} does not come from broadcasting shape {}",
                                  a.view().describe(), shape.str()));
   }
-  return rensa::detail::reduce_axes(Reduction::sum, a, axes)
+  return rensa::detail::reduce_axes(reduction::sum, a, axes)
       .reshape(shape)
       .astype(a.dtype(), false);
 }

@@ -189,7 +189,7 @@ Array trim_zeros(const Array& a, std::string_view trim, OptionalAxis axis) {
     if (only >= 0 && i != only) continue;
     unsigned others = ((1u << a.ndim()) - 1) & ~(1u << i);
     std::vector<bool> marked =
-        rensa::detail::reduce_axes(Reduction::any, truth, others).to_vector<bool>();
+        rensa::detail::reduce_axes(reduction::any, truth, others).to_vector<bool>();
     auto first = std::find(marked.begin(), marked.end(), true);
     auto last = std::find(marked.rbegin(), marked.rend(), true);
     std::int64_t begin = 0, end = a.shape()[i];

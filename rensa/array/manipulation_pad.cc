@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "rensa/array/internal.h"
+#include "rensa/array/ufuncs/rounding.h"
 #include "rensa/core/checked.h"
 #include "rensa/core/error.h"
 
@@ -88,12 +89,12 @@ void fill_ramp(const Border& b, const std::pair<Scalar, Scalar>& ends) {
 
 // The reduction of a part of the array as the border takes it: means of integers are rounded.
 Array statistic(Reduction reduction, const Border& b, std::int64_t start, std::int64_t count) {
-  if (count == 0 && reduction != Reduction::mean) {
+  if (count == 0 && reduction != reduction::mean) {
     throw ValueError("pad: a stat_length of 0 leaves no value to take");
   }
   Array value = reduce_axes(reduction, b.part(start, count), 1u << b.axis);
   char kind = dtype_kind(b.area.dtype());
-  return reduction == Reduction::mean && (kind == 'i' || kind == 'u') ? rint(value) : value;
+  return reduction == reduction::mean && (kind == 'i' || kind == 'u') ? rint(value) : value;
 }
 
 void fill_statistic(Reduction reduction, const Border& b,
@@ -196,9 +197,9 @@ void fill_border(PadMode mode, const Border& b, const PadValues& values, std::in
     case PadMode::constant: return fill_constant(b, values.numbers[axis]);
     case PadMode::edge: return fill_edge(b);
     case PadMode::linear_ramp: return fill_ramp(b, values.numbers[axis]);
-    case PadMode::maximum: return fill_statistic(Reduction::max, b, values.lengths[axis]);
-    case PadMode::minimum: return fill_statistic(Reduction::min, b, values.lengths[axis]);
-    case PadMode::mean: return fill_statistic(Reduction::mean, b, values.lengths[axis]);
+    case PadMode::maximum: return fill_statistic(reduction::max, b, values.lengths[axis]);
+    case PadMode::minimum: return fill_statistic(reduction::min, b, values.lengths[axis]);
+    case PadMode::mean: return fill_statistic(reduction::mean, b, values.lengths[axis]);
     case PadMode::wrap: return fill_wrapped(b, extent);
     case PadMode::reflect:
     case PadMode::symmetric:

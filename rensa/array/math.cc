@@ -12,7 +12,14 @@
 #include "rensa/array/dtype_info.h"
 #include "rensa/array/internal.h"
 #include "rensa/array/scan.h"
+#include "rensa/array/ufuncs/arithmetic.h"
+#include "rensa/array/ufuncs/floats.h"
+#include "rensa/array/ufuncs/trigonometric.h"
 #include "rensa/core/error.h"
+
+namespace rensa::ufunc {
+extern const UfuncInfo fraction, mantissa, exponent, round_scaled, sinc, bessel_i0, finite_or;
+}
 
 namespace rensa::xp {
 
@@ -43,7 +50,7 @@ template <class F> Array by_parts(const Array& a, F f) {
 // As `name` of the options, of what was computed.
 Array given_out(const char* name, const Array& result, const UfuncOptions& options) {
   if (!options.out && !options.where && !options.dtype) return result;
-  return rensa::detail::elementwise(name, Ufunc::copy, {result}, options);
+  return rensa::detail::elementwise(name, ufunc::copy, {result}, options);
 }
 
 // 10 ** decimals as round_scaled takes it.
@@ -54,8 +61,8 @@ double scale_of(int decimals) {
 
 Array round_real(const Array& a, int decimals, const Array* out) {
   using rensa::detail::elementwise;
-  if (decimals == 0) return elementwise("round", Ufunc::rint, {a}, out);
-  return elementwise("round", Ufunc::round_scaled, {a, scale_of(decimals)}, out);
+  if (decimals == 0) return elementwise("round", ufunc::rint, {a}, out);
+  return elementwise("round", ufunc::round_scaled, {a, scale_of(decimals)}, out);
 }
 
 }  // namespace
@@ -85,7 +92,7 @@ std::pair<Array, Array> given_outs(const char* name, const Array& first, const A
   auto given = [&](const Array& result, const ArrayOption& out) {
     if (!out && !options.where) return result;
     return rensa::detail::elementwise(
-        name, Ufunc::copy, {result},
+        name, ufunc::copy, {result},
         UfuncOptions{.out = out, .where = options.where, .casting = options.casting});
   };
   return {given(first, options.out.first), given(second, options.out.second)};
@@ -98,8 +105,8 @@ UfuncOptions computing(const PairOptions& options) {
 template <class A, class B>
 std::pair<Array, Array> divide_both(const A& a, const B& b, const PairOptions& options) {
   UfuncOptions computed = computing(options);
-  Array quotient = rensa::detail::elementwise("divmod", Ufunc::floor_divide, {a, b}, computed);
-  Array rest = rensa::detail::elementwise("divmod", Ufunc::remainder, {a, b}, computed);
+  Array quotient = rensa::detail::elementwise("divmod", ufunc::floor_divide, {a, b}, computed);
+  Array rest = rensa::detail::elementwise("divmod", ufunc::remainder, {a, b}, computed);
   return given_outs("divmod", quotient, rest, options);
 }
 
@@ -107,8 +114,8 @@ std::pair<Array, Array> divide_both(const A& a, const B& b, const PairOptions& o
 
 std::pair<Array, Array> modf(const Array& a, const PairOptions& options) {
   UfuncOptions computed = computing(options);
-  Array fraction = rensa::detail::elementwise("modf", Ufunc::fraction, {a}, computed);
-  Array whole = rensa::detail::elementwise("modf", Ufunc::trunc,
+  Array fraction = rensa::detail::elementwise("modf", ufunc::fraction, {a}, computed);
+  Array whole = rensa::detail::elementwise("modf", ufunc::trunc,
                                            {a.astype(fraction.dtype(), false)}, nullptr);
   return given_outs("modf", fraction, whole, options);
 }
@@ -125,8 +132,8 @@ std::pair<Array, Array> divmod(Scalar a, const Array& b, const PairOptions& opti
 
 std::pair<Array, Array> frexp(const Array& a, const PairOptions& options) {
   UfuncOptions computed = computing(options);
-  Array mantissa = rensa::detail::elementwise("frexp", Ufunc::mantissa, {a}, computed);
-  Array exponent = rensa::detail::elementwise("frexp", Ufunc::exponent, {a}, computed);
+  Array mantissa = rensa::detail::elementwise("frexp", ufunc::mantissa, {a}, computed);
+  Array exponent = rensa::detail::elementwise("frexp", ufunc::exponent, {a}, computed);
   return given_outs("frexp", mantissa, exponent.astype(int32), options);
 }
 
@@ -181,10 +188,10 @@ Array real_nan_to_num(const Array& a, double nan, std::optional<double> posinf,
   double below = neginf.value_or(-greatest);
   // The row makes -x of -inf where it makes x of inf.
   if (below == -above) {
-    return rensa::detail::elementwise("nan_to_num", Ufunc::finite_or, {a, nan, above}, out);
+    return rensa::detail::elementwise("nan_to_num", ufunc::finite_or, {a, nan, above}, out);
   }
-  Array most = rensa::detail::elementwise("nan_to_num", Ufunc::finite_or, {a, nan, above}, nullptr);
-  return rensa::detail::elementwise("nan_to_num", Ufunc::where, {isneginf(a), below, most}, out);
+  Array most = rensa::detail::elementwise("nan_to_num", ufunc::finite_or, {a, nan, above}, nullptr);
+  return rensa::detail::elementwise("nan_to_num", ufunc::where, {isneginf(a), below, most}, out);
 }
 
 }  // namespace
@@ -211,11 +218,11 @@ Array of_floats(const char* name, Ufunc ufunc, const Array& a, const UfuncOption
 }  // namespace
 
 Array sinc(const Array& a, const UfuncOptions& options) {
-  return of_floats("sinc", Ufunc::sinc, a, options);
+  return of_floats("sinc", ufunc::sinc, a, options);
 }
 
 Array i0(const Array& a, const UfuncOptions& options) {
-  return of_floats("i0", Ufunc::bessel_i0, a, options);
+  return of_floats("i0", ufunc::bessel_i0, a, options);
 }
 
 Array real_if_close(const Array& a, double tol) {

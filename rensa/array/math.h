@@ -104,14 +104,14 @@ struct UnwrapOptions {
 std::string binary_repr(std::int64_t number, std::optional<int> width = {});
 
 // --- NumPy's other names -------------------------------------------------------------------------
-inline constexpr UnaryUfunc abs = absolute, conj = conjugate;
-inline constexpr UnaryUfunc bitwise_not = invert, bitwise_invert = invert;
-inline constexpr UnaryUfunc rad2deg = degrees, deg2rad = radians;
-inline constexpr UnaryUfunc asin = arcsin, acos = arccos, atan = arctan;
-inline constexpr UnaryUfunc asinh = arcsinh, acosh = arccosh, atanh = arctanh;
-inline constexpr UnaryUfunc fix = trunc;  // towards zero
-inline constexpr BinaryUfunc atan2 = arctan2, pow = power, true_divide = divide, mod = remainder;
-inline constexpr BinaryUfunc bitwise_left_shift = left_shift, bitwise_right_shift = right_shift;
+extern const UnaryUfunc abs, conj;                      // absolute, conjugate
+extern const UnaryUfunc bitwise_not, bitwise_invert;    // invert
+extern const UnaryUfunc rad2deg, deg2rad;               // degrees, radians
+extern const UnaryUfunc asin, acos, atan;               // arcsin, arccos, arctan
+extern const UnaryUfunc asinh, acosh, atanh;            // arcsinh, arccosh, arctanh
+extern const UnaryUfunc fix;                            // trunc, towards zero
+extern const BinaryUfunc atan2, pow, true_divide, mod;  // arctan2, power, divide, remainder
+extern const BinaryUfunc bitwise_left_shift, bitwise_right_shift;  // left_shift, right_shift
 RENSA_DECLARE_REDUCTION(amax)
 RENSA_DECLARE_REDUCTION(amin)
 

@@ -10,6 +10,8 @@
 #include "rensa/array/along_axis.h"
 #include "rensa/array/internal.h"
 #include "rensa/array/scan.h"
+#include "rensa/array/ufuncs/arithmetic.h"
+#include "rensa/array/ufuncs/rounding.h"
 #include "rensa/core/error.h"
 
 namespace rensa {

@@ -115,8 +115,8 @@ Array located(const Generator& generator, const char* name, Random::Kind kind, c
     return draw_floats(generator, name, kind, loc.number(), scale.number(), shape, dtype);
   }
   Array out = draw_floats(generator, name, kind, 0, 1, shape, dtype);
-  detail::combine(name, Ufunc::multiply, out, scale);
-  detail::combine(name, Ufunc::add, out, loc);
+  detail::combine(name, ufunc::multiply, out, scale);
+  detail::combine(name, ufunc::add, out, loc);
   return out;
 }
 
@@ -313,8 +313,8 @@ Array Generator::uniform(const Parameter& low, const Parameter& high, const Size
   auto as_array = [&](const Parameter& p) {
     return p.is_array() ? p.array().astype(dtype, false) : full({}, p.number(), dtype, device_);
   };
-  detail::combine("uniform", Ufunc::multiply, out, as_array(high) - as_array(low));
-  detail::combine("uniform", Ufunc::add, out, low);
+  detail::combine("uniform", ufunc::multiply, out, as_array(high) - as_array(low));
+  detail::combine("uniform", ufunc::add, out, low);
   return out;
 }
 
@@ -383,7 +383,7 @@ Array Generator::lognormal(const Parameter& mean, const Parameter& sigma, const 
                            Dtype dtype) const {
   detail::check_number("lognormal", "sigma", sigma, detail::Domain::non_negative);
   Array out = located(*this, "lognormal", Random::Kind::normal, mean, sigma, size, dtype);
-  return rensa::detail::elementwise("lognormal", Ufunc::exp, {out}, &out);
+  return rensa::detail::elementwise("lognormal", ufunc::exp, {out}, &out);
 }
 
 Array Generator::standard_exponential(const Size& size, Dtype dtype) const {

@@ -6,13 +6,18 @@
 
 #include "rensa/array/internal.h"
 #include "rensa/core/error.h"
-#include "rensa/core/reduction_functors.h"
 #include "rensa/device/launcher.h"
 #include "rensa/device/tracer.h"
 #include "rensa/operations/compare/compare.h"
 #include "rensa/operations/reduce/reduce.h"
 
 namespace rensa {
+
+namespace reduction {
+#define RENSA_REDUCTION(name, ...) extern const ReductionInfo name;
+#include "rensa/core/reductions.def"
+#undef RENSA_REDUCTION
+}  // namespace reduction
 
 namespace {
 
@@ -30,14 +35,7 @@ Scalar value_of_nothing(Reduction reduction, const Array& a, Dtype compute) {
     double nan = std::nan("");
     return dtype_kind(compute) == 'c' ? Scalar(std::complex<double>(nan, nan)) : Scalar(nan);
   }
-  switch (reduction) {
-#define RENSA_REDUCTION(name, ...) \
-  case Reduction::name:            \
-    return red::name::post(red::name::identity<double>(), 0);
-#include "rensa/core/reductions.def"
-#undef RENSA_REDUCTION
-    default: return 0;  // deviations; argmax and argmin have thrown
-  }
+  return info.of_nothing();
 }
 
 Shape without_axes(const Shape& shape, unsigned axes) {
@@ -54,13 +52,11 @@ bool is_integral(Dtype dtype) { return dtype_kind(dtype) != 'f' && dtype_kind(dt
 // The reduction that does the work: only floats have NaN to leave out.
 Reduction row_for(Reduction reduction, const Array& a) {
   if (!is_integral(a.dtype())) return reduction;
-  switch (reduction) {
-    case Reduction::nansum: return Reduction::sum;
-    case Reduction::nanprod: return Reduction::prod;
-    case Reduction::nanmax: return Reduction::max;
-    case Reduction::nanmin: return Reduction::min;
-    default: return reduction;
-  }
+  if (reduction == reduction::nansum) return reduction::sum;
+  if (reduction == reduction::nanprod) return reduction::prod;
+  if (reduction == reduction::nanmax) return reduction::max;
+  if (reduction == reduction::nanmin) return reduction::min;
+  return reduction;
 }
 
 void run_reduction(const char* name, Reduction reduction, const Array& a, unsigned axes,
@@ -119,15 +115,10 @@ Array expanded_out(const char* name, const Array& a, unsigned axes, bool keepdim
 
 // What a masked element counts as.
 Scalar neutral_of(const char* name, Reduction reduction, const std::optional<Scalar>& initial) {
-  switch (reduction) {
-    case Reduction::sum:
-    case Reduction::nansum: return 0;
-    case Reduction::prod:
-    case Reduction::nanprod: return 1;
-    case Reduction::any: return false;
-    case Reduction::all: return true;
-    default: break;
-  }
+  if (reduction == reduction::sum || reduction == reduction::nansum) return 0;
+  if (reduction == reduction::prod || reduction == reduction::nanprod) return 1;
+  if (reduction == reduction::any) return false;
+  if (reduction == reduction::all) return true;
   if (!initial) {
     throw ValueError(
         fmt::format("{}: has no answer where the mask leaves nothing; give `initial`", name));
@@ -139,22 +130,19 @@ Array masked(const char* name, Reduction reduction, const Array& a,
              const xp::ReduceOptions& options) {
   detail::check_mask(name, *options.where, a);
   Scalar neutral = neutral_of(name, reduction, options.initial);
-  return detail::elementwise(name, Ufunc::where, {*options.where, a, neutral}, nullptr);
+  return detail::elementwise(name, ufunc::where, {*options.where, a, neutral}, nullptr);
 }
 
 // out = initial joined with out.
 void start_with(const char* name, Reduction reduction, Scalar initial, const Array& out) {
-  Ufunc join = Ufunc::add;
-  switch (reduction) {
-    case Reduction::prod:
-    case Reduction::nanprod: join = Ufunc::multiply; break;
-    case Reduction::max: join = Ufunc::maximum; break;
-    case Reduction::min: join = Ufunc::minimum; break;
-    case Reduction::nanmax: join = Ufunc::fmax; break;
-    case Reduction::nanmin: join = Ufunc::fmin; break;
-    case Reduction::any: join = Ufunc::logical_or; break;
-    case Reduction::all: join = Ufunc::logical_and; break;
-    default: break;
+  static const std::pair<Reduction, Ufunc> joins[] = {
+      {reduction::prod, ufunc::multiply},  {reduction::nanprod, ufunc::multiply},
+      {reduction::max, ufunc::maximum},    {reduction::nanmax, ufunc::fmax},
+      {reduction::min, ufunc::minimum},    {reduction::nanmin, ufunc::fmin},
+      {reduction::any, ufunc::logical_or}, {reduction::all, ufunc::logical_and}};
+  Ufunc join = ufunc::add;
+  for (const auto& [row, other] : joins) {
+    if (row == reduction) join = other;
   }
   detail::elementwise(name, join, {out, initial}, &out);
 }
@@ -244,7 +232,7 @@ Array reduce(Reduction asked, const Array& a, xp::ReduceOptions options) {
     throw ValueError(fmt::format("{}: takes no `initial`", name));
   }
   bool whole = options.dtype && is_integral(*options.dtype);
-  if (asked == Reduction::mean && (options.where || whole)) return mean_by_division(a, options);
+  if (asked == reduction::mean && (options.where || whole)) return mean_by_division(a, options);
   Reduction reduction = row_for(asked, a);
   bool as_truth = reduction_info(reduction).rule == ReductionRule::truth && is_complex(a);
   Array in = as_truth ? xp::not_equal(a, 0) : rounded_elements(a, options.dtype);
@@ -275,7 +263,7 @@ Array reduce(Reduction asked, const Array& a, xp::ReduceOptions options) {
 // The mean of the elements that a mask leaves, or in integers, whose sums wrap around.
 Array mean_by_division(const Array& a, xp::ReduceOptions options) {
   Dtype dtype =
-      options.dtype ? *options.dtype : types_of("mean", Reduction::mean, a, options).output;
+      options.dtype ? *options.dtype : types_of("mean", reduction::mean, a, options).output;
   Array counts = options.where ? Array(*options.where) : xp::full({}, true, a.device());
   counts = xp::sum(counts.broadcast_to(a.shape()), options.axis, options.keepdims);
   ArrayOption out = options.out;
@@ -283,7 +271,7 @@ Array mean_by_division(const Array& a, xp::ReduceOptions options) {
   // 16 bits do not hold the sums of many.
   bool narrow = itemsize(dtype) == 2 && !is_integral(dtype);
   options.dtype = narrow ? float32 : dtype;
-  Array total = reduce(Reduction::sum, rounded_elements(a, dtype), options);
+  Array total = reduce(reduction::sum, rounded_elements(a, dtype), options);
   if (!is_integral(dtype)) counts = counts.astype(*options.dtype);
   Array result = total / counts;
   if (!out) return result.astype(dtype, false);
@@ -333,7 +321,7 @@ namespace xp {
 
 #define RENSA_REDUCE(name)                                   \
   Array name(const Array& a, const ReduceOptions& options) { \
-    return reduce(Reduction::name, a, options);              \
+    return reduce(reduction::name, a, options);              \
   }
 RENSA_REDUCE(sum)
 RENSA_REDUCE(prod)
@@ -349,15 +337,15 @@ RENSA_REDUCE(nanmin)
 #undef RENSA_REDUCE
 
 Array count_nonzero(const Array& a, const AxisOptions& options) {
-  Array result = reduce(Reduction::count_nonzero, a, options.axis, options.keepdims);
+  Array result = reduce(reduction::count_nonzero, a, options.axis, options.keepdims);
   return rensa::detail::deliver("count_nonzero", result, options.out);
 }
 
 Array argmax(const Array& a, const AxisOptions& options) {
-  return position(Reduction::argmax, a, options);
+  return position(reduction::argmax, a, options);
 }
 Array argmin(const Array& a, const AxisOptions& options) {
-  return position(Reduction::argmin, a, options);
+  return position(reduction::argmin, a, options);
 }
 
 namespace {

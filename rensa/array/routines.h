@@ -6,37 +6,29 @@
 #include <vector>
 
 #include "rensa/array/array.h"
+#include "rensa/array/common_ufuncs.h"
 #include "rensa/array/creation.h"
 #include "rensa/array/indexing_routines.h"
 #include "rensa/array/manipulation.h"
 #include "rensa/array/options.h"
-#include "rensa/array/random.h"
-#include "rensa/array/ufunc.h"
 #include "rensa/core/ufunc.h"
 
 namespace rensa::xp {
 
-// --- elementwise: a row of ops.def each, an object (array/ufunc.h) or, of three inputs, a function
-// (array/elementwise.cc)
-#define RENSA_TERNARY(name, B, C)                     \
+// --- elementwise, of three inputs (array/elementwise.cc); those of one and two are objects: those
+// in common use are in array/common_ufuncs.h, all of them by subject in array/ufuncs/
+#define RENSA_TERNARY_OF(name, B, C)                  \
   [[nodiscard]] Array name(const Array& a, B b, C c); \
   Array name(const Array& a, B b, C c, const UfuncOptions& options);
-#define RENSA_DECLARE_1(name) inline constexpr UnaryUfunc name(Ufunc::name);
-#define RENSA_DECLARE_2(name) inline constexpr BinaryUfunc name(Ufunc::name);
-#define RENSA_DECLARE_3(name)                     \
-  RENSA_TERNARY(name, const Array&, const Array&) \
-  RENSA_TERNARY(name, const Array&, Scalar)       \
-  RENSA_TERNARY(name, Scalar, const Array&)       \
-  RENSA_TERNARY(name, Scalar, Scalar)
-#define RENSA_UFUNC(name, inputs, rule, expression) RENSA_DECLARE_##inputs(name)
-#define RENSA_KERNEL(name, inputs, rule, expression)
-#include "rensa/core/ops.def"
-#undef RENSA_UFUNC
-#undef RENSA_KERNEL
-#undef RENSA_DECLARE_1
-#undef RENSA_DECLARE_2
-#undef RENSA_DECLARE_3
+#define RENSA_TERNARY(name)                          \
+  RENSA_TERNARY_OF(name, const Array&, const Array&) \
+  RENSA_TERNARY_OF(name, const Array&, Scalar)       \
+  RENSA_TERNARY_OF(name, Scalar, const Array&)       \
+  RENSA_TERNARY_OF(name, Scalar, Scalar)
+RENSA_TERNARY(where)
+RENSA_TERNARY(clip)
 #undef RENSA_TERNARY
+#undef RENSA_TERNARY_OF
 
 /// An operand of `elementwise`: an array or a number.
 struct ElementwiseArgument {

@@ -32,7 +32,7 @@ Array begins(const char* operation, const Array& sorted, bool equal_nan) {
   if (n == 1) return mask;
   Array before = sorted[Slice(0, n - 1)], after = sorted[Slice(1, none)];
   Array differs = mask[Slice(1, none)];
-  detail::elementwise(operation, Ufunc::not_equal, {before, after}, &differs);
+  detail::elementwise(operation, ufunc::not_equal, {before, after}, &differs);
   char kind = dtype_kind(sorted.dtype());
   if (equal_nan && (kind == 'f' || kind == 'c')) {
     differs &= xp::equal(before, before) | xp::equal(after, after);

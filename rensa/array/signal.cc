@@ -8,6 +8,7 @@
 #include "rensa/array/indexing_routines.h"
 #include "rensa/array/internal.h"
 #include "rensa/array/sorting.h"
+#include "rensa/array/ufuncs/trigonometric.h"
 #include "rensa/core/checked.h"
 #include "rensa/core/error.h"
 #include "rensa/core/functors.h"

@@ -65,7 +65,7 @@ Shape without_axes(const Shape& shape, unsigned axes) {
 // The sum of |a - mean|^2 in one pass, with the reduced axes kept.
 Array deviations(const Array& a, unsigned axes, Dtype dtype) {
   auto sum = [axes, dtype](const Array& x) {
-    return rensa::detail::reduce_axes(Reduction::deviations, x, axes, real_of(dtype));
+    return rensa::detail::reduce_axes(reduction::deviations, x, axes, real_of(dtype));
   };
   if (dtype_kind(a.dtype()) != 'c') return sum(a);
   Array total = sum(real(a));
@@ -76,7 +76,7 @@ Array deviations(const Array& a, unsigned axes, Dtype dtype) {
 // The sum of |a|^2 with the reduced axes kept.
 Array squares(const Array& a, unsigned axes) {
   auto sum = [axes](const Array& x) {
-    return rensa::detail::reduce_axes(Reduction::sum_of_squares, x, axes);
+    return rensa::detail::reduce_axes(reduction::sum_of_squares, x, axes);
   };
   if (dtype_kind(a.dtype()) != 'c') return sum(a);
   Array total = sum(real(a));
@@ -183,7 +183,7 @@ Array nanmean(const Array& a, const ReduceOptions& options) {
     return rensa::detail::deliver("nanmean", mean_of_numbers(a, options), options.out);
   }
   unsigned axes = options.axis.mask("nanmean", a.ndim());
-  Array result = rensa::detail::reduce_axes(Reduction::nanmean, a, axes);
+  Array result = rensa::detail::reduce_axes(reduction::nanmean, a, axes);
   if (!options.keepdims) result = result.reshape(without_axes(result.shape(), axes));
   return rensa::detail::deliver("nanmean", result, options.out);
 }

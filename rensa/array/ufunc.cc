@@ -14,6 +14,10 @@
 #include "rensa/array/sorting.h"
 #include "rensa/core/error.h"
 
+namespace rensa::ufunc {
+extern const UfuncInfo bitwise_and, bitwise_or, bitwise_xor, gcd, lcm, hypot, logaddexp, logaddexp2;
+}
+
 namespace rensa::xp {
 
 using rensa::detail::check_defined;
@@ -53,21 +57,23 @@ std::vector<std::string> UfuncObject::types() const {
 }
 
 std::optional<Scalar> UfuncObject::identity() const {
-  switch (row_) {
-    case Ufunc::add:
-    case Ufunc::bitwise_or:
-    case Ufunc::bitwise_xor:
-    case Ufunc::gcd:
-    case Ufunc::hypot: return 0;
-    case Ufunc::multiply: return 1;
-    case Ufunc::logical_and: return true;
-    case Ufunc::logical_or:
-    case Ufunc::logical_xor: return false;
-    case Ufunc::bitwise_and: return -1;
-    case Ufunc::logaddexp:
-    case Ufunc::logaddexp2: return -std::numeric_limits<double>::infinity();
-    default: return {};
+  static const std::pair<Ufunc, Scalar> identities[] = {
+      {ufunc::add, 0},
+      {ufunc::multiply, 1},
+      {ufunc::logical_and, true},
+      {ufunc::logical_or, false},
+      {ufunc::logical_xor, false},
+      {ufunc::bitwise_and, -1},
+      {ufunc::bitwise_or, 0},
+      {ufunc::bitwise_xor, 0},
+      {ufunc::gcd, 0},
+      {ufunc::hypot, 0},
+      {ufunc::logaddexp, -std::numeric_limits<double>::infinity()},
+      {ufunc::logaddexp2, -std::numeric_limits<double>::infinity()}};
+  for (const auto& [row, value] : identities) {
+    if (row == row_) return value;
   }
+  return {};
 }
 
 namespace {
@@ -78,38 +84,39 @@ enum class Method { reduce, accumulate, reduceat, outer, at };
 const char* label_of(const UfuncObject& f, Method method) {
   static const std::vector<std::string> labels = [] {
     std::vector<std::string> all;
-    for (int row = 0; row < kNumUfuncs; ++row) {
+    for (Ufunc row : all_ufuncs()) {
       for (const char* name : {"reduce", "accumulate", "reduceat", "outer", "at"}) {
-        all.push_back(fmt::format("{}.{}", ufunc_info(static_cast<Ufunc>(row)).name, name));
+        all.push_back(fmt::format("{}.{}", ufunc_info(row).name, name));
       }
     }
     return all;
   }();
-  return labels[static_cast<std::size_t>(f.row()) * 5 + static_cast<std::size_t>(method)].c_str();
+  return labels[static_cast<std::size_t>(f.row().number()) * 5 + static_cast<std::size_t>(method)]
+      .c_str();
 }
 
 bool has_order(Ufunc row) {
-  return row == Ufunc::maximum || row == Ufunc::minimum || row == Ufunc::fmax || row == Ufunc::fmin;
+  return row == ufunc::maximum || row == ufunc::minimum || row == ufunc::fmax || row == ufunc::fmin;
 }
 bool is_associative(const BinaryUfunc& f) {
-  return f.identity() || has_order(f.row()) || f.row() == Ufunc::lcm;
+  return f.identity() || has_order(f.row()) || f.row() == ufunc::lcm;
 }
 // Whether several axes may be reduced at once, as NumPy has it.
 bool is_reorderable(const BinaryUfunc& f) { return f.identity() || has_order(f.row()); }
 
 bool is_logical(Ufunc row) {
-  return row == Ufunc::logical_and || row == Ufunc::logical_or || row == Ufunc::logical_xor;
+  return row == ufunc::logical_and || row == ufunc::logical_or || row == ufunc::logical_xor;
 }
 
 // What the elements are converted to, which the results are of: `dtype`, or what NumPy takes.
 Dtype fold_dtype(const BinaryUfunc& f, const char* operation, const Array& a,
                  const std::optional<Dtype>& asked) {
   check_defined(operation, a);
-  bool sums = f.row() == Ufunc::add || f.row() == Ufunc::multiply;
+  bool sums = f.row() == ufunc::add || f.row() == ufunc::multiply;
   Dtype dtype = a.dtype();
   if (asked) dtype = *asked;
   else if (is_logical(f.row())) dtype = bool_;
-  else if (sums) dtype = reduction_types(Reduction::sum, a.dtype()).compute;
+  else if (sums) dtype = reduction_types(reduction::sum, a.dtype()).compute;
   UfuncTypes types = ufunc_types(f.row(), dtype);
   bool fits = types.output == types.compute && (!asked || types.compute == dtype) &&
               ufunc_info(f.row()).rule != DtypeRule::exponent;
@@ -196,21 +203,15 @@ Array fold(const BinaryUfunc& f, Array a, const std::optional<Scalar>& initial, 
 using ReduceRoutine = Array (*)(const Array&, const ReduceOptions&);
 ReduceRoutine routine_of(Ufunc row, Dtype dtype) {
   bool floating = dtype_kind(dtype) == 'f';
-  switch (row) {
-    case Ufunc::add: return sum;
-    case Ufunc::multiply: return prod;
-    case Ufunc::maximum: return max;
-    case Ufunc::minimum: return min;
-    case Ufunc::fmax:
-      if (floating) return nanmax;
-      return max;
-    case Ufunc::fmin:
-      if (floating) return nanmin;
-      return min;
-    case Ufunc::logical_and: return all;
-    case Ufunc::logical_or: return any;
-    default: return nullptr;
-  }
+  if (row == ufunc::add) return sum;
+  if (row == ufunc::multiply) return prod;
+  if (row == ufunc::maximum || (row == ufunc::fmax && !floating)) return max;
+  if (row == ufunc::minimum || (row == ufunc::fmin && !floating)) return min;
+  if (row == ufunc::fmax) return nanmax;
+  if (row == ufunc::fmin) return nanmin;
+  if (row == ufunc::logical_and) return all;
+  if (row == ufunc::logical_or) return any;
+  return nullptr;
 }
 
 Shape with_ones(Shape shape, unsigned axes) {
@@ -260,7 +261,7 @@ Array written(const char* name, const Array& first, const Array& result, const A
 // --- reduce -------------------------------------------------------------------------------------
 Array BinaryUfunc::reduce(const Array& a, const UfuncReduceOptions& options) const {
   const char* operation = label_of(*this, Method::reduce);
-  bool sums = row() == Ufunc::add || row() == Ufunc::multiply;
+  bool sums = row() == ufunc::add || row() == ufunc::multiply;
   Dtype dtype = fold_dtype(*this, operation, a, options.dtype);
   // A 0-d array has the one axis that NumPy forgives.
   unsigned axes = a.ndim() == 0 ? 0 : options.axis.mask(operation, a.ndim());
@@ -328,8 +329,8 @@ Array BinaryUfunc::accumulate(const Array& a, const UfuncAxisOptions& options) c
   Dtype dtype = fold_dtype(*this, operation, a, options.dtype);
   int axis = normalize_axis(operation, options.axis, a.ndim());
   Array result;
-  if (row() == Ufunc::add || row() == Ufunc::multiply) {
-    result = rensa::detail::running(operation, row() == Ufunc::multiply, a, axis, dtype);
+  if (row() == ufunc::add || row() == ufunc::multiply) {
+    result = rensa::detail::running(operation, row() == ufunc::multiply, a, axis, dtype);
   } else if (a.size() == 0) {
     result = new_array(a.shape(), dtype, a.device());
   } else if (is_associative(*this)) {
@@ -486,10 +487,10 @@ void at_index(const BinaryUfunc& f, const Array& a, std::span<const Index> index
   check_defined(operation, b);
   check_same_device(operation, a, b);
   ufunc_types(f.row(), promote_types(a.dtype(), b.dtype()));
-  bool scatters = f.row() == Ufunc::add || f.row() == Ufunc::maximum || f.row() == Ufunc::minimum;
+  bool scatters = f.row() == ufunc::add || f.row() == ufunc::maximum || f.row() == ufunc::minimum;
   if (scatters && can_cast_same_kind(b.dtype(), a.dtype())) {
-    ScatterMode mode = f.row() == Ufunc::add       ? ScatterMode::add
-                       : f.row() == Ufunc::maximum ? ScatterMode::max
+    ScatterMode mode = f.row() == ufunc::add       ? ScatterMode::add
+                       : f.row() == ufunc::maximum ? ScatterMode::max
                                                    : ScatterMode::min;
     rensa::detail::scatter(operation, mode, rensa::detail::apply_index(operation, a, index), b);
     return;

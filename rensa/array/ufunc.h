@@ -1,5 +1,5 @@
 // Ufuncs as objects, NumPy's protocol: xp::add(a, b), xp::add.reduce(a), xp::add.at(a, index, b),
-// xp::add.types(). One constant a row of ops.def (array/routines.h).
+// xp::add.types(). One constant a public row of ops.def (array/ufuncs/).
 #pragma once
 
 #include <initializer_list>
@@ -41,7 +41,7 @@ struct UfuncAxisOptions {
 /// What NumPy tells of a ufunc.
 class UfuncObject {
  public:
-  constexpr explicit UfuncObject(Ufunc row) : row_(row) {}
+  constexpr explicit UfuncObject(const UfuncInfo& row) : row_(row) {}
   /// The row of ops.def.
   constexpr Ufunc row() const { return row_; }
   std::string_view name() const { return ufunc_info(row_).name; }

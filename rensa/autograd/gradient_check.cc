@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "rensa/array/random.h"
+#include "rensa/array/random_basics.h"
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
 

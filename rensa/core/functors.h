@@ -1,5 +1,5 @@
-// The functors of ops.def, over one value type V. Read by the host compiler (after <cmath>), by
-// nvcc and by NVRTC; it includes only the table and headers like itself.
+// What expressions of the tables call (m::), over one value type V. Read by the host compiler
+// (after <cmath>), by nvcc and by NVRTC; it includes only headers like itself.
 //
 // V is one of: long long (bool and signed integers), unsigned long long, float (float16, bfloat16
 // and float32), double, complex_t<float>, complex_t<double>. Results are narrowed to the output's
@@ -199,30 +199,18 @@ template <class V> RENSA_FN V sinc(V a) {
   else return sin(x) / x;
 }
 
-}  // namespace m
+/// The least and the greatest value of V.
+template <class V> RENSA_FN V lowest();
+template <> RENSA_FN long long lowest<long long>() { return (long long)(1ull << 63); }
+template <> RENSA_FN unsigned long long lowest<unsigned long long>() { return 0; }
+template <> RENSA_FN float lowest<float>() { return -__builtin_huge_valf(); }
+template <> RENSA_FN double lowest<double>() { return -(double)__builtin_huge_valf(); }
+template <class V> RENSA_FN V highest();
+template <> RENSA_FN long long highest<long long>() { return (long long)~(1ull << 63); }
+template <> RENSA_FN unsigned long long highest<unsigned long long>() { return ~0ull; }
+template <> RENSA_FN float highest<float>() { return __builtin_huge_valf(); }
+template <> RENSA_FN double highest<double>() { return (double)__builtin_huge_valf(); }
 
-/// One functor a row of ops.def: op::exp{}(a).
-namespace op {
-#define RENSA_UFUNC_1(name, expression)                                        \
-  struct name {                                                                \
-    template <class V> RENSA_FN V operator()(V a) const { return expression; } \
-  };
-#define RENSA_UFUNC_2(name, expression)                                             \
-  struct name {                                                                     \
-    template <class V> RENSA_FN V operator()(V a, V b) const { return expression; } \
-  };
-#define RENSA_UFUNC_3(name, expression)                                                  \
-  struct name {                                                                          \
-    template <class V> RENSA_FN V operator()(V a, V b, V c) const { return expression; } \
-  };
-#define RENSA_UFUNC(name, inputs, rule, expression) RENSA_UFUNC_##inputs(name, expression)
-#define RENSA_KERNEL(name, inputs, rule, expression) RENSA_UFUNC_##inputs(name, expression)
-#include "rensa/core/ops.def"
-#undef RENSA_UFUNC
-#undef RENSA_KERNEL
-#undef RENSA_UFUNC_1
-#undef RENSA_UFUNC_2
-#undef RENSA_UFUNC_3
-}  // namespace op
+}  // namespace m
 
 }  // namespace rensa

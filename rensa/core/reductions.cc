@@ -3,26 +3,59 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "rensa/core/error.h"
+#include "rensa/core/reduction_functors.h"
 
 namespace rensa {
 
 namespace {
 
-constexpr ReductionInfo kInfos[static_cast<int>(Reduction::count_)] = {
-#define RENSA_REDUCTION(name, rule, identity, map, reduce, post) {#name, ReductionRule::rule},
+#define RENSA_BESIDE_THE_TABLE(X)          \
+  X(argmax, ReductionRule::position)       \
+  X(argmin, ReductionRule::position)       \
+  X(deviations, ReductionRule::deviations) \
+  X(nanmean, ReductionRule::nan_mean)
+
+namespace number {
+enum : int {
+#define RENSA_REDUCTION(name, rule, identity, map, reduce, post) name,
+#define RENSA_NUMBER(name, rule) name,
 #include "rensa/core/reductions.def"
+  RENSA_BESIDE_THE_TABLE(RENSA_NUMBER)
 #undef RENSA_REDUCTION
-    {"argmax", ReductionRule::position},
-    {"argmin", ReductionRule::position},
-    {"deviations", ReductionRule::deviations},
-    {"nanmean", ReductionRule::nan_mean},
+#undef RENSA_NUMBER
 };
+}  // namespace number
 
 }  // namespace
 
-const ReductionInfo& reduction_info(Reduction reduction) {
-  return kInfos[static_cast<int>(reduction)];
+namespace reduction {
+#define RENSA_INFO(name, rule, is_row, of_nothing)                         \
+  extern const ReductionInfo name;                                         \
+  constinit const ReductionInfo name = {#name, rule, number::name, is_row, \
+                                        [] { return of_nothing; }};
+#define RENSA_REDUCTION(name, rule, ...) \
+  RENSA_INFO(name, ReductionRule::rule, true, red::name::post(red::name::identity<double>(), 0))
+#define RENSA_INFO_BESIDE(name, rule) RENSA_INFO(name, rule, false, 0.0)
+#include "rensa/core/reductions.def"
+RENSA_BESIDE_THE_TABLE(RENSA_INFO_BESIDE)
+#undef RENSA_REDUCTION
+#undef RENSA_INFO_BESIDE
+#undef RENSA_INFO
+}  // namespace reduction
+
+std::span<const Reduction> all_reductions() {
+  static constexpr Reduction rows[] = {
+#define RENSA_REDUCTION(name, rule, identity, map, reduce, post) reduction::name,
+#define RENSA_ROW(name, rule) reduction::name,
+#include "rensa/core/reductions.def"
+      RENSA_BESIDE_THE_TABLE(RENSA_ROW)
+#undef RENSA_REDUCTION
+#undef RENSA_ROW
+  };
+  return rows;
 }
 
 UfuncTypes reduction_types(Reduction reduction, Dtype input) {

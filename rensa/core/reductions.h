@@ -1,9 +1,10 @@
-// The reductions as values: identifiers and dtype rules, from reductions.def. Those whose
-// accumulators are more than a value stand beside the table: argmax and argmin carry positions,
-// deviations (the sum of |a - mean|^2) a mean, nanmean a count.
+// The reductions as values: dtype rules of the rows of reductions.def, and of those beside it whose
+// accumulators are more than a value: argmax and argmin carry positions, deviations (the sum of
+// |a - mean|^2) a mean, nanmean a count.
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "rensa/core/dtype.h"
 #include "rensa/core/ufunc.h"
@@ -23,25 +24,25 @@ enum class ReductionRule : std::uint8_t {
   nan_mean,    //     f c -> same
 };
 
-enum class Reduction : std::uint8_t {
-#define RENSA_REDUCTION(name, rule, identity, map, reduce, post) name,
-#include "rensa/core/reductions.def"
-#undef RENSA_REDUCTION
-  argmax,
-  argmin,
-  deviations,
-  nanmean,
-  count_
-};
-
 struct ReductionInfo {
   const char* name;
   ReductionRule rule;
+  int number;
+  bool is_row;             // of reductions.def
+  double (*of_nothing)();  // what comes of no elements, where they are no error
 };
-const ReductionInfo& reduction_info(Reduction reduction);
+/// A reduction: reduction::sum and so on. Those that the library's own code names stand here.
+using Reduction = Row<ReductionInfo>;
+namespace reduction {
+extern const ReductionInfo sum, prod, mean, max, min, any, all, sum_of_squares, count_nonzero;
+extern const ReductionInfo nansum, nanprod, nanmax, nanmin, norm;
+extern const ReductionInfo argmax, argmin, deviations, nanmean;
+}  // namespace reduction
 
-/// Whether `reduction` is a row of reductions.def.
-constexpr bool is_table_row(Reduction reduction) { return reduction < Reduction::argmax; }
+inline const ReductionInfo& reduction_info(Reduction reduction) { return reduction.info(); }
+
+/// All of them, the rows of reductions.def first.
+std::span<const Reduction> all_reductions();
 
 /// The dtypes that `reduction` of an array of `input` computes in and returns. Throws DtypeError.
 UfuncTypes reduction_types(Reduction reduction, Dtype input);

@@ -9,13 +9,15 @@ namespace rensa {
 
 namespace {
 
-constexpr UfuncInfo kInfos[kNumUfuncs] = {
-#define RENSA_UFUNC(name, inputs, rule, expression) {#name, inputs, DtypeRule::rule},
-#define RENSA_KERNEL(name, inputs, rule, expression) {#name, inputs, DtypeRule::rule},
+#define RENSA_KERNEL(name, inputs, rule, expression) RENSA_UFUNC(name, inputs, rule, expression)
+
+namespace number {
+enum : int {
+#define RENSA_UFUNC(name, inputs, rule, expression) name,
 #include "rensa/core/ops.def"
 #undef RENSA_UFUNC
-#undef RENSA_KERNEL
 };
+}  // namespace number
 
 // The kinds that a rule takes.
 constexpr std::string_view kinds_of(DtypeRule rule) {
@@ -52,7 +54,22 @@ Dtype real_dtype(Dtype d) { return d == complex64 ? float32 : d == complex128 ? 
 
 }  // namespace
 
-const UfuncInfo& ufunc_info(Ufunc ufunc) { return kInfos[static_cast<int>(ufunc)]; }
+namespace ufunc {
+#define RENSA_UFUNC(name, inputs, rule, expression) \
+  extern const UfuncInfo name;                      \
+  constinit const UfuncInfo name = {#name, inputs, DtypeRule::rule, number::name};
+#include "rensa/core/ops.def"
+#undef RENSA_UFUNC
+}  // namespace ufunc
+
+std::span<const Ufunc> all_ufuncs() {
+  static constexpr Ufunc rows[] = {
+#define RENSA_UFUNC(name, inputs, rule, expression) ufunc::name,
+#include "rensa/core/ops.def"
+#undef RENSA_UFUNC
+  };
+  return rows;
+}
 
 bool ufunc_takes(Ufunc ufunc, Dtype common) {
   return kinds_of(ufunc_info(ufunc).rule).find(dtype_kind(common)) != std::string_view::npos;
@@ -94,9 +111,9 @@ UfuncTypes ufunc_types(Ufunc ufunc, Dtype common) {
 }
 
 Ufunc kernel_row(Ufunc ufunc, Dtype compute) {
-  if (ufunc == Ufunc::nextafter && compute == float16) return Ufunc::next_float16;
-  if (ufunc == Ufunc::nextafter && compute == bfloat16) return Ufunc::next_bfloat16;
-  return ufunc == Ufunc::invert && compute == bool_ ? Ufunc::logical_not : ufunc;
+  if (compute == float16 && ufunc == ufunc::nextafter) return ufunc::next_float16;
+  if (compute == bfloat16 && ufunc == ufunc::nextafter) return ufunc::next_bfloat16;
+  return compute == bool_ && ufunc == ufunc::invert ? ufunc::logical_not : ufunc;
 }
 
 ComputeType compute_type(Dtype d) {

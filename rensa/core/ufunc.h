@@ -1,9 +1,11 @@
-// The elementwise operations as values: identifiers, arity and dtype rules, from ops.def.
+// The elementwise operations as values: arity and dtype rules of the rows of ops.def.
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "rensa/core/dtype.h"
+#include "rensa/core/row.h"
 
 namespace rensa {
 
@@ -31,22 +33,26 @@ enum class DtypeRule : std::uint8_t {
   where,           // the condition is read as truth; the other two decide
 };
 
-enum class Ufunc : std::uint16_t {
-#define RENSA_UFUNC(name, inputs, rule, expression) name,
-#define RENSA_KERNEL(name, inputs, rule, expression) name,
-#include "rensa/core/ops.def"
-#undef RENSA_UFUNC
-#undef RENSA_KERNEL
-  count_
-};
-inline constexpr int kNumUfuncs = static_cast<int>(Ufunc::count_);
-
 struct UfuncInfo {
   const char* name;
   int inputs;
   DtypeRule rule;
+  int number;
 };
-const UfuncInfo& ufunc_info(Ufunc ufunc);
+/// A row of ops.def: ufunc::add and so on. Those that the library's own code names are declared
+/// here; another one is declared by whoever names it.
+using Ufunc = Row<UfuncInfo>;
+namespace ufunc {
+extern const UfuncInfo copy, where, add, subtract, multiply, floor_divide, remainder, negative;
+extern const UfuncInfo maximum, minimum, fmax, fmin, clip, equal, not_equal, less, less_equal;
+extern const UfuncInfo greater, greater_equal, logical_and, logical_or, logical_xor, logical_not;
+extern const UfuncInfo exp, log, power, sin, cos, rint, trunc, relu, relu_grad;
+}  // namespace ufunc
+
+inline const UfuncInfo& ufunc_info(Ufunc ufunc) { return ufunc.info(); }
+
+/// All rows of ops.def, in its order.
+std::span<const Ufunc> all_ufuncs();
 
 struct UfuncTypes {
   Dtype compute;  // what every input is converted to

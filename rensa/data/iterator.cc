@@ -8,7 +8,7 @@
 #include <cstring>
 #include <vector>
 
-#include "rensa/array/random.h"
+#include "rensa/array/random_basics.h"
 #include "rensa/core/checked.h"
 #include "rensa/core/error.h"
 #include "rensa/core/host_memory.h"

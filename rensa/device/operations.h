@@ -14,7 +14,7 @@ struct ElementwiseInput {
 };
 
 /// out[i] = ufunc(in0[i], in1[i], in2[i]) in compute_type(compute), every input already broadcast
-/// to out's shape (stride 0) and of any dtype; out of any dtype. Ufunc::copy is astype, fill and
+/// to out's shape (stride 0) and of any dtype; out of any dtype. ufunc::copy is astype, fill and
 /// the strided copy. in and out may be the same elements, not partly overlapping ones.
 struct Elementwise final : KindOf<Elementwise> {
   Elementwise(const char* name, Ufunc f) : KindOf(name), ufunc(f) {}
@@ -26,7 +26,7 @@ struct Elementwise final : KindOf<Elementwise> {
 
   template <class V> void fields(V& v) {
     for (int i = 0; i < num_inputs; ++i) v.read(in[i].array), v.number(in[i].scalar);
-    v.write(out), v.number(ufunc, compute);
+    v.write(out), v.number(ufunc.number(), compute);
   }
   void run_cpu() override;
   void run_cuda(const cuda::LaunchContext& context) override;

@@ -15,7 +15,7 @@ struct ReluGrad {
   static constexpr const char* name = "relu_grad";
   static constexpr Keep keep = Keep::nothing;
   static Array forward(const Array& gy, const KeptArray& y) {
-    return xp::elementwise(Ufunc::relu_grad, {gy, y.get("relu", "output")});
+    return xp::elementwise(ufunc::relu_grad, {gy, y.get("relu", "output")});
   }
   static Variable backward(const Variable&, const Variable& ggx, const KeptArray& y) {
     return unary<ReluGrad>(ggx, y);
@@ -25,7 +25,7 @@ struct ReluGrad {
 struct Relu {
   static constexpr const char* name = "relu";
   static constexpr Keep keep = Keep::output;
-  static Array forward(const Array& x) { return xp::elementwise(Ufunc::relu, {x}); }
+  static Array forward(const Array& x) { return xp::elementwise(ufunc::relu, {x}); }
   static Variable backward(const Variable& y, const Variable& gy) {
     return unary<ReluGrad>(gy, KeptArray(y.array()));
   }

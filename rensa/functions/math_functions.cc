@@ -1,6 +1,8 @@
 // Arithmetic and elementary functions: forward and backward.
 #include "rensa/functions/math_functions.h"
 
+#include "rensa/array/ufuncs/signs.h"
+#include "rensa/array/ufuncs/trigonometric.h"
 #include "rensa/functions/array_functions.h"
 #include "rensa/functions/differentiable.h"
 #include "rensa/functions/node_templates.h"

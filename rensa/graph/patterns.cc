@@ -33,7 +33,7 @@ Elementwise* elementwise_at(const RecordedList& list, std::size_t i, Ufunc ufunc
 }
 
 void fold_constant(RecordedList& list, std::size_t i) {
-  Elementwise* fill = elementwise_at(list, i, Ufunc::copy);
+  Elementwise* fill = elementwise_at(list, i, ufunc::copy);
   if (!fill || fill->in[0].array.present()) return;
   Storage* storage = fill->out.storage;
   if (!is_own(*storage) || list.uses().writers(storage).size() != 1) return;
@@ -42,7 +42,7 @@ void fold_constant(RecordedList& list, std::size_t i) {
 }
 
 void join_relu(RecordedList& list, std::size_t i) {
-  Elementwise* relu = elementwise_at(list, i, Ufunc::relu);
+  Elementwise* relu = elementwise_at(list, i, ufunc::relu);
   if (!relu || !relu->in[0].array.present()) return;
   Storage* middle = relu->in[0].array.storage;
   if (!is_own(*middle)) return;
@@ -64,7 +64,7 @@ void join_relu(RecordedList& list, std::size_t i) {
 }
 
 bool is_column_sum(const Reduce& sum, const ArrayView& gz) {
-  return sum.reduction == Reduction::sum && sum.axes == 1u && same_view(sum.in.view, gz) &&
+  return sum.reduction == reduction::sum && sum.axes == 1u && same_view(sum.in.view, gz) &&
          sum.out.view.dtype == gz.dtype && sum.out.view.size() == gz.shape[1];
 }
 
@@ -93,7 +93,7 @@ std::unique_ptr<Operation> joined(const Elementwise& relu_grad, const Reduce& su
 }
 
 void join_bias_grad(RecordedList& list, std::size_t i) {
-  Elementwise* relu_grad = elementwise_at(list, i, Ufunc::relu_grad);
+  Elementwise* relu_grad = elementwise_at(list, i, ufunc::relu_grad);
   if (!relu_grad || !is_plain_relu_grad(*relu_grad)) return;
   const Operand& gz = relu_grad->out;
   const StorageUses::Places& users = list.uses().users(gz.storage);

@@ -17,7 +17,8 @@ namespace rensa::detail {
 namespace {
 
 constexpr const char* kIncludes =
-    "#include \"rensa/kernel/conversion.h\"\n#include \"rensa/core/reduction_functors.h\"\n";
+    "#include \"rensa/kernel/conversion.h\"\n#include \"rensa/core/reduction_functors.h\"\n"
+    "#include \"rensa/core/ufunc_functors.h\"\n";
 constexpr const char* kPointwiseInclude = "#include \"rensa/operations/pointwise/functors.h\"\n";
 constexpr std::size_t kMostInlined = 16;  // operations of a CPU's kernel that is one function
 
@@ -317,7 +318,7 @@ class Planner {
     }
     FusedSource map(values_, first_readers_, in_memory_, ArgumentKind::element, step.shape,
                     step.inputs);
-    const char* row = reduction_info(static_cast<Reduction>(value(r).operation)).name;
+    const char* row = value(r).name();
     std::string mapped = fmt::format("rensa::red::{}::map({})", row, map.reduced_input(r));
     ReductionText text;
     text.map_statements = map.statements();

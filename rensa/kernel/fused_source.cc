@@ -200,15 +200,14 @@ std::string FusedSource::compute(int v, const AxisMap& axes) {
   auto known = known_.find({v, axes});
   if (known != known_.end()) return known->second;
   const TracedValue& value = values_[static_cast<std::size_t>(v)];
-  auto ufunc = static_cast<Ufunc>(value.operation);
   const TracedInput& first = value.in[0];
-  bool moves = !value.row && ufunc == Ufunc::copy && first.kind != TracedInput::Kind::number &&
-               first.array.view.dtype == value.dtype;
+  bool moves = !value.row && value.ufunc == ufunc::copy &&
+               first.kind != TracedInput::Kind::number && first.array.view.dtype == value.dtype;
   Dtype native = native_dtype(value.compute);
   std::string arguments, name;
   if (moves) return known_[{v, axes}] = stored(v, 0, axes);  // as bytes
   for (int k = 0; k < value.num_inputs; ++k) {
-    bool truth = value.compute == bool_ || (!value.row && ufunc == Ufunc::where && k == 0);
+    bool truth = value.compute == bool_ || (!value.row && value.ufunc == ufunc::where && k == 0);
     if (k > 0) arguments += ", ";
     arguments += read(v, k, axes, truth);
   }
@@ -232,7 +231,7 @@ std::string FusedSource::reduced_input(int reduction) {
 void FusedSource::start_from(int v) {
   const TracedValue& value = values_[static_cast<std::size_t>(v)];
   Dtype native = native_dtype(value.compute);
-  const char* name = reduction_info(static_cast<Reduction>(value.operation)).name;
+  const char* name = value.name();
   std::string result =
       define(dtype_name(native), fmt::format("rensa::red::{}::post(a@, rensa_a.count)", name));
   if (native != value.dtype) {

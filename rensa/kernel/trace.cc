@@ -110,14 +110,14 @@ void Trace::define(const char* name, const Operand& out, TracedValue value) {
 }
 
 const char* TracedValue::name() const {
-  if (reduction) return reduction_info(static_cast<Reduction>(operation)).name;
-  return row ? row->name : ufunc_info(static_cast<Ufunc>(operation)).name;
+  if (reduction) return reduction_info(reduce_by).name;
+  return row ? row->name : ufunc_info(ufunc).name;
 }
 
 TracedValue PerElement::value(int k) const {
   const ArrayView& view = out[static_cast<std::size_t>(k)].view;
   TracedValue value;
-  value.operation = static_cast<int>(ufunc);
+  value.ufunc = ufunc;
   value.row = row;
   value.output = k;
   value.compute = compute;
@@ -135,7 +135,7 @@ std::optional<PerElement> per_element(const Operation& operation) {
     return PerElement{in, {&e->out, 1}, e->compute, e->ufunc, nullptr};
   }
   if (const auto* p = dynamic_cast<const Pointwise*>(&operation)) {
-    return PerElement{p->in, p->out, p->compute, Ufunc::copy, p->row};
+    return PerElement{p->in, p->out, p->compute, ufunc::copy, p->row};
   }
   return std::nullopt;
 }
@@ -162,9 +162,9 @@ void Trace::operation(Operation& operation) {
   if (auto op = per_element(operation)) return per_element_operation(operation.name(), *op);
   TracedValue value;
   auto* r = dynamic_cast<Reduce*>(&operation);
-  if (r && is_table_row(r->reduction)) {
+  if (r && reduction_info(r->reduction).is_row) {
     value.reduction = true;
-    value.operation = static_cast<int>(r->reduction);
+    value.reduce_by = r->reduction;
     value.axes = r->axes;
     value.compute = r->compute;
     value.num_inputs = 1;
@@ -211,7 +211,7 @@ std::string Trace::key(const std::vector<int>& outputs) const {
   };
   for (const TracedValue& v : values_) {
     put(bytes, v.reduction);
-    put(bytes, v.operation);
+    put(bytes, v.reduction ? v.reduce_by.number() : v.ufunc.number());
     put(bytes, v.row);
     put(bytes, v.output);
     put(bytes, v.axes);

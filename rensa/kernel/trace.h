@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "rensa/array/array.h"
+#include "rensa/core/reductions.h"
 #include "rensa/device/tracer.h"
 #include "rensa/operations/pointwise/pointwise.h"
 
@@ -38,7 +39,8 @@ class TracedInputs {
 /// values with the same inputs.
 struct TracedValue {
   bool reduction = false;
-  int operation = 0;                  // Ufunc or Reduction, without
+  Ufunc ufunc;                        // without, of no reduction
+  Reduction reduce_by;                // of one
   const PointwiseRow* row = nullptr;  // of which it is
   int output = 0;                     // this one
   unsigned axes = 0;  // of a reduction: its input has this value's shape but for these

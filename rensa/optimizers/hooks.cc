@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "rensa/array/creation.h"
-#include "rensa/array/random.h"
+#include "rensa/array/random_basics.h"
 #include "rensa/array/routines.h"
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"

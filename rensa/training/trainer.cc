@@ -10,7 +10,7 @@
 #include <sstream>
 #include <vector>
 
-#include "rensa/array/random.h"
+#include "rensa/array/random_basics.h"
 #include "rensa/core/error.h"
 #include "rensa/device/devices.h"
 #include "rensa/training/interrupt.h"

@@ -12,7 +12,7 @@ import numpy as np
 
 NAMES = ("bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 "
          "complex64 complex128").split()
-OPS = pathlib.Path(__file__).parent.parent.parent / "rensa" / "core" / "ops.def"
+OPS = pathlib.Path(__file__).parent.parent.parent / "rensa" / "core" / "ufuncs"
 SCALARS = {"b": True, "i": 1, "f": 1.0, "c": 1j}
 UNARY = ("negative positive absolute fabs sign square conjugate reciprocal exp log sqrt sin floor "
          "isnan signbit logical_not").split()
@@ -21,7 +21,7 @@ BINARY = ("add subtract multiply divide floor_divide remainder power maximum equ
 REDUCTIONS = "sum prod mean max any argmax".split()
 
 warnings.simplefilter("ignore")
-UFUNCS = re.findall(r"^RENSA_UFUNC\((\w+),\s*[12]", OPS.read_text(), re.M)
+UFUNCS = re.findall(r"^RENSA_UFUNC\((\w+),\s*[12]", "".join(p.read_text() for p in sorted(OPS.glob("*.def"))), re.M)
 print(f"# NumPy {np.__version__}")
 for a in NAMES:
     for b in NAMES:

@@ -15,7 +15,7 @@ import warnings
 import numpy as np
 
 HERE = pathlib.Path(__file__).parent
-OPS = HERE.parent.parent / "rensa" / "core" / "ops.def"
+OPS = HERE.parent.parent / "rensa" / "core" / "ufuncs"
 DTYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
           "float16", "float32", "float64", "complex64", "complex128"]
 KINDS = {"any": "biufc", "number": "biufc", "arithmetic": "iufc", "real": "biuf",
@@ -87,7 +87,7 @@ def values(op, dtype, shape, which):
 
 def rows():
     pattern = r"^RENSA_UFUNC\((\w+),\s*(\d),\s*(\w+),"
-    for name, inputs, rule in re.findall(pattern, OPS.read_text(), re.M):
+    for name, inputs, rule in re.findall(pattern, "".join(p.read_text() for p in sorted(OPS.glob("*.def"))), re.M):
         if hasattr(np, name) and name != "ldexp":  # make_ufunc_cases.py
             yield name, int(inputs), rule
 

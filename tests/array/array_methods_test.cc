@@ -1,4 +1,5 @@
 // The methods of Array beside the routines that they are.
+#include "rensa/array/random_basics.h"
 #include "tests/array/arrays.h"
 #include "tests/temporary_folder.h"
 

@@ -2,6 +2,7 @@
 // polynomials and functions of slices; against NumPy and by hand.
 #include <numbers>
 
+#include "rensa/array/ufuncs/trigonometric.h"
 #include "tests/array/replay.h"
 
 namespace rensa {

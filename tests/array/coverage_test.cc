@@ -1,5 +1,8 @@
 // Every routine of routines.def runs on every device and leaves nothing wrong behind.
 #include "tests/array/routines.h"
+
+#include "rensa/core/thread_state.h"
+#include "rensa/device/stream.h"
 #include "tests/optional_parts.h"
 #include "tests/temporary_folder.h"
 

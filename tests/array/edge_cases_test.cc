@@ -1,6 +1,7 @@
 // Replays what NumPy answers at the edges of routines that are not elementwise
 // (make_edge_cases.py), and what it leaves open there by hand.
 #include "rensa/array/linalg.h"
+#include "rensa/array/random_basics.h"
 #include "tests/array/replay.h"
 
 namespace rensa {

@@ -1,4 +1,7 @@
 // The path that all elementwise routines share: operators, weak numbers, broadcasting and errors.
+#include "rensa/array/random_basics.h"
+#include "rensa/array/ufuncs/exponential.h"
+#include "rensa/array/ufuncs/rounding.h"
 #include "rensa/backend/cpu/kernels.h"
 #include "tests/array/arrays.h"
 
@@ -117,13 +120,13 @@ TEST_P(ElementwiseTest, ErrorsNameTheOperands) {
   EXPECT_NE(text.find(device + " (2, 3) float32"), text.npos) << text;
   EXPECT_NE(text.find(device + " (4,) int32"), text.npos) << text;
   EXPECT_THROW(xp::ones({0}) + xp::ones({2}), ShapeError);
-  EXPECT_THROW(xp::elementwise(Ufunc::add, {xp::ones({1})}), ValueError);
-  EXPECT_THROW(xp::elementwise(Ufunc::add, {Scalar(1), Scalar(2)}), ValueError);
+  EXPECT_THROW(xp::elementwise(ufunc::add, {xp::ones({1})}), ValueError);
+  EXPECT_THROW(xp::elementwise(ufunc::add, {Scalar(1), Scalar(2)}), ValueError);
 }
 
 TEST_P(ElementwiseTest, WritesInto) {
   Array out = xp::zeros({2, 3}, float32);
-  Array same = xp::elementwise(Ufunc::add, {xp::ones({3}), 2}, &out);
+  Array same = xp::elementwise(ufunc::add, {xp::ones({3}), 2}, &out);
   EXPECT_EQ(same.storage(), out.storage());
   EXPECT_EQ(values(out), V(6, 3));
 }

@@ -14,6 +14,7 @@
 
 #include "rensa/array/dlpack.h"
 #include "rensa/array/io.h"
+#include "rensa/array/random_basics.h"
 #include "tests/array/arrays.h"
 #include "tests/temporary_folder.h"
 

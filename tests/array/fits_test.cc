@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "rensa/array/random.h"
 #include "tests/array/arrays.h"
 #include "tests/optional_parts.h"
 

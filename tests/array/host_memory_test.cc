@@ -12,6 +12,7 @@
 #include <new>
 #include <vector>
 
+#include "rensa/array/random.h"
 #include "tests/array/arrays.h"
 #include "tests/array/routines.h"
 #include "tests/optional_parts.h"

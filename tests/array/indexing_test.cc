@@ -1,4 +1,5 @@
 // Indexing: slices as Python's, views, gathers, scatters and masks.
+#include "rensa/array/random_basics.h"
 #include "tests/array/arrays.h"
 
 namespace rensa {

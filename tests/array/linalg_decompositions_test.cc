@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "rensa/array/linalg.h"
+#include "rensa/array/random_basics.h"
 #include "tests/array/arrays.h"
 #include "tests/optional_parts.h"
 

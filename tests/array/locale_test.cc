@@ -6,9 +6,11 @@
 #include <cstdio>
 #include <sstream>
 
-#include "rensa/array.h"
 #include "rensa/array/io.h"
+#include "rensa/array/routines.h"
 #include "rensa/device/timeline.h"
+#include "rensa/kernel/elementwise_kernel.h"
+#include "rensa/kernel/fuse.h"
 #include "tests/array/arrays.h"
 #include "tests/comma_locale.h"
 #include "tests/temporary_folder.h"

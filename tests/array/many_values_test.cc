@@ -6,6 +6,7 @@
 #include <random>
 #include <set>
 
+#include "rensa/array/random.h"
 #include "tests/array/arrays.h"
 
 namespace rensa {

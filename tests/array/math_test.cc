@@ -3,6 +3,9 @@
 #include <cstdlib>
 #include <numeric>
 
+#include "rensa/array/ufuncs/floats.h"
+#include "rensa/array/ufuncs/powers.h"
+#include "rensa/array/ufuncs/trigonometric.h"
 #include "tests/array/replay.h"
 
 namespace rensa::testing {
@@ -25,12 +28,11 @@ std::optional<double> optional_real(const Call& c, const std::string& key) {
 }
 
 void add_elementwise(Routines& table) {
-  for (int i = 0; i < kNumUfuncs; ++i) {
-    const UfuncInfo& info = ufunc_info(static_cast<Ufunc>(i));
-    if (info.inputs > 2) continue;
-    table[info.name] = [i, &info](const Call& c) -> List {
-      auto f = static_cast<Ufunc>(i);
-      if (info.inputs == 1) return {xp::elementwise(f, {c.in[0]})};
+  for (Ufunc f : all_ufuncs()) {
+    int inputs = ufunc_info(f).inputs;
+    if (inputs > 2) continue;
+    table[ufunc_info(f).name] = [f, inputs](const Call& c) -> List {
+      if (inputs == 1) return {xp::elementwise(f, {c.in[0]})};
       return {xp::elementwise(f, {c.in[0], c.in[1]})};
     };
   }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "rensa/array/random.h"
 #include "rensa/core/host_memory.h"
 #include "tests/array/arrays.h"
 #include "tests/optional_parts.h"

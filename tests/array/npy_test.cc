@@ -3,7 +3,8 @@
 
 #include <gmock/gmock.h>
 
-#include "rensa/array.h"
+#include "rensa/array/random_basics.h"
+#include "rensa/array/routines.h"
 #include "rensa/core/error.h"
 #include "tests/testing.h"
 

@@ -11,13 +11,11 @@ using testing::Closeness;
 using testing::read_array;
 
 const std::map<std::string, Ufunc>& ufuncs() {
-  static const std::map<std::string, Ufunc> table = {
-#define RENSA_UFUNC(name, inputs, rule, expression) {#name, Ufunc::name},
-#define RENSA_KERNEL(name, inputs, rule, expression)
-#include "rensa/core/ops.def"
-#undef RENSA_UFUNC
-#undef RENSA_KERNEL
-  };
+  static const std::map<std::string, Ufunc> table = [] {
+    std::map<std::string, Ufunc> by_name;
+    for (Ufunc ufunc : all_ufuncs()) by_name[ufunc_info(ufunc).name] = ufunc;
+    return by_name;
+  }();
   return table;
 }
 

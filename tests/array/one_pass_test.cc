@@ -3,6 +3,7 @@
 #include <limits>
 #include <random>
 
+#include "rensa/array/ufuncs/logic.h"
 #include "tests/array/arrays.h"
 
 namespace rensa {

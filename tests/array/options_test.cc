@@ -1,8 +1,11 @@
 // The keywords that routines share, replayed against NumPy's answers (make_option_cases.py), and
 // the forms in which C++ takes them.
-#include "rensa/array.h"
 #include "rensa/array/internal.h"
+#include "rensa/array/routines.h"
 
+#include "rensa/array/random.h"
+#include "rensa/array/ufuncs/powers.h"
+#include "rensa/kernel/fuse.h"
 #include "tests/array/replay.h"
 
 namespace rensa {

@@ -5,7 +5,9 @@
 
 #include <cstring>
 
-#include "rensa/array.h"
+#include "rensa/array/random_basics.h"
+#include "rensa/array/routines.h"
+#include "rensa/array/ufuncs/hyperbolic.h"
 #include "rensa/core/error.h"
 #include "rensa/operations/pointwise/pointwise_rows.h"
 #include "tests/array/arrays.h"

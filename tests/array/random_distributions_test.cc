@@ -9,6 +9,7 @@
 #include <numeric>
 #include <sstream>
 
+#include "rensa/array/random.h"
 #include "rensa/core/samplers.h"
 #include "rensa/core/thread_pool.h"
 #include "tests/array/arrays.h"

@@ -3,6 +3,7 @@
 #include <fstream>
 #include <numeric>
 
+#include "rensa/array/random.h"
 #include "rensa/device/launcher.h"
 #include "tests/array/arrays.h"
 

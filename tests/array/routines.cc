@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "rensa/array.h"
+
 namespace rensa::testing {
 
 RoutineTable::RoutineTable(std::int64_t size, std::int64_t rows, std::int64_t order, Device where,

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "rensa/array.h"
+#include "rensa/array/array.h"
 
 namespace rensa::testing {
 

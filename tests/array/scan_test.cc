@@ -2,6 +2,9 @@
 // file is too small for.
 #include <limits>
 
+#include "rensa/array/random_basics.h"
+#include "rensa/array/ufuncs/arithmetic.h"
+#include "rensa/array/ufuncs/signs.h"
 #include "tests/array/sorting.h"
 
 namespace rensa {

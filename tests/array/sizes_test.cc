@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "rensa/array/random.h"
 #include "tests/array/arrays.h"
 
 namespace rensa {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "rensa/array/random_basics.h"
 #include "tests/array/arrays.h"
 
 namespace rensa {

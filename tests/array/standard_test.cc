@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 
+#include "rensa/array/ufuncs/ufuncs.h"
 #include "tests/array/arrays.h"
 #include "tests/optional_parts.h"
 

@@ -2,6 +2,10 @@
 // ends of the range, against NumPy's answers (tests/answers/make_ufunc_cases.py).
 #include <algorithm>
 
+#include "rensa/array/ufuncs/bits.h"
+#include "rensa/array/ufuncs/exponential.h"
+#include "rensa/array/ufuncs/floats.h"
+#include "rensa/array/ufuncs/powers.h"
 #include "tests/array/replay.h"
 
 namespace rensa::testing {
@@ -9,30 +13,20 @@ namespace {
 
 using List = std::vector<Array>;
 
+// The rows of ops.def that are of the class, by name.
+template <class Object> std::map<std::string, Object> objects_of(int inputs) {
+  std::map<std::string, Object> table;
+  for (Ufunc row : all_ufuncs()) {
+    if (ufunc_info(row).inputs == inputs) table.emplace(ufunc_info(row).name, Object(row.info()));
+  }
+  return table;
+}
 const std::map<std::string, xp::UnaryUfunc>& unary() {
-  static const std::map<std::string, xp::UnaryUfunc> table = {
-#define RENSA_NAMED_1(name) {#name, xp::name},
-#define RENSA_NAMED_2(name)
-#define RENSA_NAMED_3(name)
-#define RENSA_UFUNC(name, inputs, rule, expression) RENSA_NAMED_##inputs(name)
-#define RENSA_KERNEL(name, inputs, rule, expression)
-#include "rensa/core/ops.def"
-#undef RENSA_NAMED_1
-#undef RENSA_NAMED_2
-  };
+  static const auto table = objects_of<xp::UnaryUfunc>(1);
   return table;
 }
 const std::map<std::string, xp::BinaryUfunc>& binary() {
-  static const std::map<std::string, xp::BinaryUfunc> table = {
-#define RENSA_NAMED_1(name)
-#define RENSA_NAMED_2(name) {#name, xp::name},
-#include "rensa/core/ops.def"
-#undef RENSA_NAMED_1
-#undef RENSA_NAMED_2
-#undef RENSA_NAMED_3
-#undef RENSA_UFUNC
-#undef RENSA_KERNEL
-  };
+  static const auto table = objects_of<xp::BinaryUfunc>(2);
   return table;
 }
 

@@ -125,9 +125,7 @@ TEST(Scalar, Converts) {
 
 std::map<std::string, Ufunc> ufuncs() {
   std::map<std::string, Ufunc> map;
-  for (int i = 0; i < kNumUfuncs; ++i) {
-    map[ufunc_info(static_cast<Ufunc>(i)).name] = static_cast<Ufunc>(i);
-  }
+  for (Ufunc ufunc : all_ufuncs()) map[ufunc_info(ufunc).name] = ufunc;
   return map;
 }
 
@@ -153,9 +151,14 @@ TEST(Ufunc, TypesAsNumpy) {
   EXPECT_GT(compared, 350);
 }
 
+TEST(Ufunc, RowsAreNumberedInTheOrderOfTheTable) {
+  int next = 0;
+  for (Ufunc ufunc : all_ufuncs()) EXPECT_EQ(ufunc.number(), next++) << ufunc_info(ufunc).name;
+  EXPECT_GT(next, 90);
+}
+
 TEST(Ufunc, KernelsExistForEveryTypeThatTheRulesGive) {
-  for (int i = 0; i < kNumUfuncs; ++i) {
-    auto ufunc = static_cast<Ufunc>(i);
+  for (Ufunc ufunc : all_ufuncs()) {
     for (int d = 0; d < kNumDtypes; ++d) {
       UfuncTypes types;
       try {
@@ -172,9 +175,7 @@ TEST(Ufunc, KernelsExistForEveryTypeThatTheRulesGive) {
 
 TEST(Reduction, TypesAsNumpy) {
   std::map<std::string, Reduction> table;
-  for (int i = 0; i < static_cast<int>(Reduction::count_); ++i) {
-    table[reduction_info(static_cast<Reduction>(i)).name] = static_cast<Reduction>(i);
-  }
+  for (Reduction reduction : all_reductions()) table[reduction_info(reduction).name] = reduction;
   for (const auto& row : rows_of("reduction")) {
     Reduction reduction = table.at(row[0]);
     Dtype d = parse_dtype(row[1]);

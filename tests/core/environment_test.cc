@@ -5,7 +5,8 @@
 
 #include <cstdlib>
 
-#include "rensa/array.h"
+#include "rensa/array/random_basics.h"
+#include "rensa/array/routines.h"
 #include "rensa/core/error.h"
 #include "rensa/core/thread_pool.h"
 #include "rensa/device/pool_options.h"

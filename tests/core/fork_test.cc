@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "rensa/array.h"
+#include "rensa/array/routines.h"
 #include "rensa/core/thread_pool.h"
 #include "tests/num_threads.h"
 

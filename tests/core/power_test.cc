@@ -140,7 +140,7 @@ TEST(Power, EveryInstructionSetComesToTheSameBits) {
   }
   for (InstructionSet set : {InstructionSet::avx2, InstructionSet::avx512}) {
     if (set > host::best_instruction_set()) continue;
-    auto kernel = host::make_kernel_table(set).of(Ufunc::power, ComputeType::f32);
+    auto kernel = host::make_kernel_table(set).of(ufunc::power, ComputeType::f32);
     for (const Pairs* pairs : {&normal, &mixed, &special}) {
       const void* in[2] = {pairs->base.data(), pairs->exponent.data()};
       std::vector<float> out(pairs->base.size());

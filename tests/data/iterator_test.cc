@@ -4,7 +4,7 @@
 #include <limits>
 #include <numeric>
 
-#include "rensa/array/random.h"
+#include "rensa/array/random_basics.h"
 #include "rensa/core/error.h"
 #include "tests/testing.h"
 

@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "rensa/array.h"
+#include "rensa/array/routines.h"
 #include "rensa/core/error.h"
 #include "tests/testing.h"
 

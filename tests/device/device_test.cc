@@ -1,7 +1,11 @@
 // What a Device tells of the hardware behind its name, and the counters of transfers.
 #include <gtest/gtest.h>
 
-#include "rensa/array.h"
+#include "rensa/array/routines.h"
+#include "rensa/core/error.h"
+#include "rensa/core/thread_state.h"
+#include "rensa/device/devices.h"
+#include "rensa/device/transfer_stats.h"
 #include "tests/testing.h"
 
 namespace rensa {

@@ -118,7 +118,7 @@ TEST(Operations, VisitTheirOperandsInAFixedOrder) {
     operation.clone()->visit(listing);
     return listing.text;
   };
-  Elementwise add("add", Ufunc::add);
+  Elementwise add("add", ufunc::add);
   add.num_inputs = 2;
   add.in[1].array = numbered(1);  // the other input is a number
   add.out = numbered(2);
@@ -152,7 +152,7 @@ TEST(Operations, ToldApartByTheirNumbers) {
   EXPECT_EQ(numbers(sum), numbers(sum_of_others));
   sum_of_others.group = reinterpret_cast<cuda::AllReduceGroup*>(64);
   EXPECT_NE(numbers(sum), numbers(sum_of_others));
-  Elementwise x_less_0("subtract", Ufunc::subtract), zero_less_x = x_less_0;
+  Elementwise x_less_0("subtract", ufunc::subtract), zero_less_x = x_less_0;
   x_less_0.num_inputs = zero_less_x.num_inputs = 2;
   Storage* some = reinterpret_cast<Storage*>(64);  // not looked into
   x_less_0.in[0].array.storage = zero_less_x.in[1].array.storage = some;

@@ -16,6 +16,8 @@
 #include "rensa/array/array.h"
 #include "rensa/array/index.h"
 #include "rensa/array/routines.h"
+#include "rensa/array/ufuncs/hyperbolic.h"
+#include "rensa/array/ufuncs/trigonometric.h"
 #include "rensa/device/memory_pool.h"
 #include "rensa/device/stream.h"
 #include "tests/testing.h"

@@ -16,6 +16,7 @@
 
 #include "rensa/array/array.h"
 #include "rensa/array/routines.h"
+#include "rensa/array/ufuncs/trigonometric.h"
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"
 #include "rensa/device/stream.h"

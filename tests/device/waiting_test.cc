@@ -8,7 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "rensa/array.h"
+#include "rensa/array/order_statistics.h"
+#include "rensa/array/random.h"
+#include "rensa/array/ufuncs/powers.h"
+#include "rensa/core/error.h"
+#include "rensa/device/stream_graph.h"
+#include "rensa/device/timeline.h"
 #include "tests/testing.h"
 
 namespace rensa {

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "rensa/array/random.h"
+#include "rensa/array/random_basics.h"
 #include "rensa/autograd/gradient_check.h"
 #include "rensa/core/error.h"
 #include "rensa/device/stream.h"

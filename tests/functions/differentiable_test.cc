@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "rensa/array/pointwise.h"
-#include "rensa/array/random.h"
+#include "rensa/array/random_basics.h"
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
 #include "rensa/functions/functions.h"

@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "rensa/array/random.h"
+#include "rensa/array/random_basics.h"
 #include "rensa/autograd/gradient_check.h"
 #include "rensa/core/error.h"
 #include "tests/testing.h"

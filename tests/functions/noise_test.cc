@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "rensa/array/random.h"
+#include "rensa/array/random_basics.h"
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
 #include "rensa/functions/functions.h"

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "rensa/array/random.h"
+#include "rensa/array/random_basics.h"
 #include "rensa/autograd/backward.h"
 #include "rensa/autograd/gradient_check.h"
 #include "rensa/core/error.h"

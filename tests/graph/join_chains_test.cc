@@ -7,8 +7,10 @@
 #include <cstring>
 #include <random>
 
-#include "rensa/array.h"
+#include "rensa/array/math.h"
 #include "rensa/array/pointwise.h"
+#include "rensa/array/random_basics.h"
+#include "rensa/array/routines.h"
 #include "rensa/functions/functions.h"
 #include "rensa/graph/plan.h"
 #include "rensa/graph/rewrite.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "rensa/array/exchange.h"
-#include "rensa/array/random.h"
+#include "rensa/array/random_basics.h"
 #include "rensa/array/routines.h"
 #include "rensa/core/update_rule_ids.h"
 #include "rensa/device/operations.h"
@@ -164,7 +164,7 @@ TEST(Rewrite, ReluBecomesTheProductsEpilogue) {
   Array x = xp::random::normal(0, 1, {4, 5}), w = xp::random::normal(0, 1, {3, 5});
   Array b = xp::random::normal(0, 1, {3}), y;
   Recording recording;
-  record(recording, [&] { y = xp::elementwise(Ufunc::relu, {xp::linear(x, w, b)}); });
+  record(recording, [&] { y = xp::elementwise(ufunc::relu, {xp::linear(x, w, b)}); });
   std::vector<float> eager = y.to_vector<float>();
   ASSERT_EQ(recording.operations.size(), 2u);
   rewrite(recording);
@@ -180,7 +180,7 @@ TEST(Rewrite, ReluStaysWhereItsInputIsReadTwice) {
   Recording recording;
   record(recording, [&] {
     Array h = xp::linear(x, w, b);
-    y = xp::elementwise(Ufunc::relu, {h});
+    y = xp::elementwise(ufunc::relu, {h});
     z = h * 2;
   });
   rewrite(recording);
@@ -197,7 +197,7 @@ TEST(Rewrite, ReluStaysWhereItsMemoryIsReadInBetween) {
     Array h = xp::linear(x, w, b);
     y = theirs() * 2;
     Array out = theirs();
-    Elementwise relu("relu", Ufunc::relu);
+    Elementwise relu("relu", ufunc::relu);
     relu.compute = float32;
     relu.num_inputs = 1;
     relu.in[0].array = h.operand();
@@ -225,7 +225,7 @@ TEST(Rewrite, ReluGradAndBiasGradBecomeOnePass) {
   Array gy = xp::random::normal(0, 1, {37, 65}), y = xp::random::normal(0, 1, {37, 65}), gz, gb;
   Recording recording;
   record(recording, [&] {
-    gz = xp::elementwise(Ufunc::relu_grad, {gy, y});
+    gz = xp::elementwise(ufunc::relu_grad, {gy, y});
     gb = gz.sum(0);
   });
   std::vector<float> eager_gz = gz.to_vector<float>(), eager_gb = gb.to_vector<float>();
@@ -243,7 +243,7 @@ TEST(Rewrite, ReluGradStaysWhereTheSumsMemoryIsUsedInBetween) {
   Array gb = xp::ones({65});
   Recording recording;
   record(recording, [&] {
-    gz = xp::elementwise(Ufunc::relu_grad, {gy, y});
+    gz = xp::elementwise(ufunc::relu_grad, {gy, y});
     z = gb * 2;
     xp::sum(gz, {.axis = 0, .out = gb});
   });

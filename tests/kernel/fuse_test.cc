@@ -6,8 +6,12 @@
 #include <cstring>
 #include <limits>
 
-#include "rensa/array.h"
 #include "rensa/array/pointwise.h"
+#include "rensa/array/random_basics.h"
+#include "rensa/array/routines.h"
+#include "rensa/array/ufuncs/exponential.h"
+#include "rensa/array/ufuncs/hyperbolic.h"
+#include "rensa/array/ufuncs/rounding.h"
 #include "rensa/core/error.h"
 #include "rensa/device/runtime_kernel.h"
 #include "rensa/kernel/elementwise_kernel.h"
@@ -103,8 +107,7 @@ Array operation(Ufunc ufunc, const Array& a, const Array& b, const Array& c) {
 std::vector<Ufunc> operations_of(Dtype dtype) {
   std::vector<Ufunc> rows;
   Array one = xp::ones({1}, dtype, cpu());
-  for (int k = 0; k < kNumUfuncs; ++k) {
-    auto ufunc = static_cast<Ufunc>(k);
+  for (Ufunc ufunc : all_ufuncs()) {
     try {
       operation(ufunc, one, one, one);
       rows.push_back(ufunc);

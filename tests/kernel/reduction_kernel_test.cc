@@ -5,7 +5,8 @@
 
 #include <cmath>
 
-#include "rensa/array.h"
+#include "rensa/array/random_basics.h"
+#include "rensa/array/routines.h"
 #include "rensa/core/error.h"
 #include "rensa/device/runtime_kernel.h"
 #include "tests/testing.h"

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "rensa/array/random.h"
+#include "rensa/array/random_basics.h"
 #include "rensa/core/error.h"
 #include "tests/testing.h"
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "rensa/array/random.h"
+#include "rensa/array/random_basics.h"
 #include "rensa/core/error.h"
 #include "rensa/functions/functions.h"
 #include "rensa/graph/capture.h"

@@ -4,8 +4,9 @@
 #include <cmath>
 #include <limits>
 
-#include "rensa/array/random.h"
+#include "rensa/array/random_basics.h"
 #include "rensa/array/routines.h"
+#include "rensa/array/ufuncs/signs.h"
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
 #include "rensa/functions/functions.h"

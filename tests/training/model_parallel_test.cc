@@ -1,7 +1,14 @@
 // The guide's model-parallel net: its halves on two devices, against the same net on one.
 #include <gtest/gtest.h>
 
-#include "rensa/rensa.h"
+#include "rensa/array/random_basics.h"
+#include "rensa/data/data.h"
+#include "rensa/functions/functions.h"
+#include "rensa/graph/capture.h"
+#include "rensa/links/links.h"
+#include "rensa/optimizers/optimizers.h"
+#include "rensa/serializers/npz.h"
+#include "rensa/training/training.h"
 #include "tests/testing.h"
 
 namespace rensa {

@@ -7,7 +7,14 @@
 #include <numeric>
 #include <vector>
 
-#include "rensa/rensa.h"
+#include "rensa/array/random_basics.h"
+#include "rensa/data/data.h"
+#include "rensa/functions/functions.h"
+#include "rensa/graph/capture.h"
+#include "rensa/links/links.h"
+#include "rensa/optimizers/optimizers.h"
+#include "rensa/serializers/npz.h"
+#include "rensa/training/training.h"
 #include "tests/testing.h"
 
 namespace rensa {

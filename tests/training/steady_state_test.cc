@@ -3,7 +3,14 @@
 // sync_count() agrees.
 #include <gtest/gtest.h>
 
-#include "rensa/rensa.h"
+#include "rensa/array/random_basics.h"
+#include "rensa/data/data.h"
+#include "rensa/functions/functions.h"
+#include "rensa/graph/capture.h"
+#include "rensa/links/links.h"
+#include "rensa/optimizers/optimizers.h"
+#include "rensa/serializers/npz.h"
+#include "rensa/training/training.h"
 #include "tests/device/driver_calls.h"
 #include "tests/testing.h"
 

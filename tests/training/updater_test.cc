@@ -1,7 +1,7 @@
 // StandardUpdater: devices, converters, loss functions, capture; and a network that learns digits.
 #include "rensa/training/updater.h"
 
-#include "rensa/array/random.h"
+#include "rensa/array/random_basics.h"
 #include "rensa/core/error.h"
 #include "rensa/optimizers/optimizers.h"
 #include "rensa/serializers/npz.h"

@@ -23,7 +23,7 @@ constexpr std::int64_t kLongRow = 256;
 std::int64_t grain_of(Ufunc ufunc) {
   DtypeRule rule = ufunc_info(ufunc).rule;
   bool costly = rule == DtypeRule::floating || rule == DtypeRule::exponent ||
-                rule == DtypeRule::analytic || rule == DtypeRule::doubles || ufunc == Ufunc::power;
+                rule == DtypeRule::analytic || rule == DtypeRule::doubles || ufunc == ufunc::power;
   return costly ? 8 << 10 : 32 << 10;
 }
 
@@ -188,7 +188,7 @@ void run_elementwise(Ufunc ufunc, Dtype compute, const Input* inputs, int num_in
                      const ArrayView& output) {
   if (output.size() == 0) return;
   bool same_dtype = inputs[0].view && inputs[0].view->dtype == output.dtype;
-  if (ufunc == Ufunc::copy && same_dtype) return copy_elements(*inputs[0].view, output);
+  if (ufunc == ufunc::copy && same_dtype) return copy_elements(*inputs[0].view, output);
 
   ComputeType type = compute_type(compute);
   alignas(kMaxValueSize) char numbers[3][kMaxValueSize];
@@ -213,7 +213,7 @@ void run_elementwise(Ufunc ufunc, Dtype compute, const Input* inputs, int num_in
 
   auto reader_of = [&](int k) {
     if (k >= num_inputs) return Reader();
-    bool truth = compute == bool_ || (ufunc == Ufunc::where && k == 0);
+    bool truth = compute == bool_ || (ufunc == ufunc::where && k == 0);
     return Reader(in[k], type, truth && inputs[k].view);
   };
   Reader readers[3] = {reader_of(0), reader_of(1), reader_of(2)};
@@ -229,7 +229,7 @@ void run_elementwise(Ufunc ufunc, Dtype compute, const Input* inputs, int num_in
   // Values that go from one dtype to another are only read and written, unless they are written as
   // they lie in memory: then a kernel puts them there. (It also repeats what is one number.)
   bool is_conversion =
-      ufunc == Ufunc::copy && out.dtype != value_dtype(type) && !readers[0].is_constant();
+      ufunc == ufunc::copy && out.dtype != value_dtype(type) && !readers[0].is_constant();
   // Where nothing goes through a buffer there is no need of pieces.
   bool direct = is_conversion || writer.is_direct();
   for (int k = 0; k < num_inputs; ++k) direct &= readers[k].is_direct() || readers[k].is_constant();

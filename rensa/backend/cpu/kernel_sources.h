@@ -1,5 +1,5 @@
-// What the kernels of a *_kernels.cc are made of: conversions and the functors of the tables, all
-// of them inlined by force (instruction_sets.h says why).
+// What the kernels of a *_kernels.cc are made of: conversions and the functions of values, all of
+// them inlined by force (instruction_sets.h says why).
 #pragma once
 
 #include <cmath>
@@ -9,8 +9,8 @@
 
 // clang-format off
 #include "rensa/backend/cpu/vector_math.h"  // before functors.h, which calls what it declares
+#include "rensa/core/functors.h"
 #include "rensa/core/philox.h"
-#include "rensa/core/reduction_functors.h"
 // clang-format on
 #include "rensa/backend/cpu/convert.h"
 #include "rensa/backend/cpu/kernels.h"

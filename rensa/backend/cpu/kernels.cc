@@ -5,6 +5,12 @@
 
 namespace rensa::host {
 
+#define RENSA_KERNEL(name, inputs, rule, expression) RENSA_UFUNC(name, inputs, rule, expression)
+#define RENSA_UFUNC(name, inputs, rule, expression) \
+  RENSA_EACH_SET(namespace elementwise_rows { extern const ElementwiseKernels name; })
+#include "rensa/core/ops.def"
+#undef RENSA_UFUNC
+
 InstructionSet best_instruction_set() {
 #if RENSA_X86
   __builtin_cpu_init();
@@ -21,12 +27,18 @@ InstructionSet best_instruction_set() {
 
 KernelTable make_kernel_table(InstructionSet set) {
   KernelTable table = {};
-  add_elementwise_baseline(table);
-  add_elementwise_wide(table);
-#if RENSA_X86
-  if (set >= InstructionSet::avx2) add_elementwise_avx2(table);
-  if (set >= InstructionSet::avx512) add_elementwise_avx512(table);
-#endif
+  for (auto [plain, best] : {
+#define RENSA_UFUNC(name, inputs, rule, expression) \
+  std::pair(&baseline::elementwise_rows::name, &RENSA_IN_SET(set, elementwise_rows::name)),
+#include "rensa/core/ops.def"
+#undef RENSA_UFUNC
+       }) {
+    ElementwiseKernels& row = table.elementwise.emplace_back(*best);
+    // Value types that are rare, or scalar anyway, have the baseline's kernels alone.
+    for (int t = 0; t < kNumComputeTypes; ++t) {
+      if (!row.over[t]) row.over[t] = plain->over[t];
+    }
+  }
   baseline::add_conversions(table);
   RENSA_IN_SET(set, add_conversions)(table);
   return table;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "rensa/backend/cpu/instruction_sets.h"
 #include "rensa/core/dtype.h"
@@ -25,22 +26,25 @@ using FillKernel = void (*)(std::int64_t n, const void* value, std::int64_t size
 /// dst at i * stride bytes = convert(src[i])
 using StoreKernel = void (*)(std::int64_t n, const void* src, char* dst, std::int64_t stride);
 
-/// Entries are null where no kernel exists (rule_takes).
+/// The kernels of a row of ops.def; null where none exists (rule_takes).
+struct ElementwiseKernels {
+  ElementwiseKernel over[kNumComputeTypes] = {};
+  // Over elements as they are stored, where that is worth it.
+  ElementwiseKernel on_bool = nullptr, on_int32 = nullptr;
+};
+
 struct KernelTable {
-  ElementwiseKernel elementwise[kNumUfuncs][kNumComputeTypes];
-  // The same over elements as they are stored, where that is worth it.
-  ElementwiseKernel on_bool[kNumUfuncs], on_int32[kNumUfuncs];
+  std::vector<ElementwiseKernels> elementwise;  // by a row's number
   LoadKernel load[kNumDtypes][kNumComputeTypes];
   StoreKernel store[kNumDtypes][kNumComputeTypes];
   FillKernel fill;
 
-  ElementwiseKernel of(Ufunc f, ComputeType t) const {
-    return elementwise[static_cast<int>(f)][static_cast<int>(t)];
+  ElementwiseKernel of(Ufunc f, ComputeType t) const { return of(f).over[static_cast<int>(t)]; }
+  const ElementwiseKernels& of(Ufunc f) const {
+    return elementwise[static_cast<std::size_t>(f.number())];
   }
   ElementwiseKernel over_stored(Ufunc f, Dtype d) const {
-    return d == bool_   ? on_bool[static_cast<int>(f)]
-           : d == int32 ? on_int32[static_cast<int>(f)]
-                        : nullptr;
+    return d == bool_ ? of(f).on_bool : d == int32 ? of(f).on_int32 : nullptr;
   }
   LoadKernel load_of(Dtype d, ComputeType t) const {
     return load[static_cast<int>(d)][static_cast<int>(t)];
@@ -55,11 +59,6 @@ KernelTable make_kernel_table(InstructionSet set);
 /// The kernels for best_instruction_set().
 const KernelTable& kernels();
 
-// Each puts the kernels that were compiled for it into the table, above those that are there.
-void add_elementwise_baseline(KernelTable&);
-void add_elementwise_avx2(KernelTable&);
-void add_elementwise_avx512(KernelTable&);
-void add_elementwise_wide(KernelTable&);  // the value types that have no vector versions
 RENSA_EACH_SET(void add_conversions(KernelTable&);)
 
 }  // namespace rensa::host

@@ -12,15 +12,24 @@
 namespace rensa {
 
 namespace cuda {
+
+#define RENSA_KERNEL(name, inputs, rule, expression) RENSA_UFUNC(name, inputs, rule, expression)
+
+namespace elementwise_rows {
+#define RENSA_UFUNC(name, inputs, rule, expression) extern const ElementwiseKernels name;
+#include "rensa/core/ops.def"
+#undef RENSA_UFUNC
+}  // namespace elementwise_rows
+
 namespace {
 
-const ElementwiseKernels& kernels_of(Ufunc f) {
-  static const ElementwiseTable* const tables[kElementwiseGroups] = {
-      &elementwise_table<0>(), &elementwise_table<1>(), &elementwise_table<2>(),
-      &elementwise_table<3>(), &elementwise_table<4>(), &elementwise_table<5>()};
-  int row = static_cast<int>(f);
-  return tables[row % kElementwiseGroups]->row[row];
-}
+const ElementwiseKernels* const kKernels[] = {
+#define RENSA_UFUNC(name, inputs, rule, expression) &elementwise_rows::name,
+#include "rensa/core/ops.def"
+#undef RENSA_UFUNC
+#undef RENSA_KERNEL
+};
+const ElementwiseKernels& kernels_of(Ufunc f) { return *kKernels[f.number()]; }
 
 // One call's operands after broadcasting, axes in order and merged. view[0] is the output; inputs
 // that are numbers have no data.
@@ -46,7 +55,7 @@ bool takes_vectors(const Elementwise& op, const Operands& operands, Dtype out_dt
   for (int k = 0; k <= operands.num_inputs; ++k) {
     const ArrayView& view = operands.view[k];
     if (!view.data) continue;
-    bool condition = k == 1 && op.ufunc == Ufunc::where;
+    bool condition = k == 1 && op.ufunc == ufunc::where;
     if (k > 0 && view.dtype != (condition ? bool_ : op.compute)) return false;
     if (k > 0 && view.strides[last] == 0) continue;  // one element along the last axis
     if (view.strides[last] != itemsize(view.dtype)) return false;
@@ -88,7 +97,7 @@ struct Choice {
 Choice choose_kernel(const Elementwise& op, const Operands& operands) {
   const UfuncInfo& info = ufunc_info(op.ufunc);
   const ElementwiseKernels& kernels = kernels_of(op.ufunc);
-  bool costly = is_costly(op.ufunc, info.rule);
+  bool costly = kernels.costly;
   VectorType type = vector_type(op.compute);
   int size = static_cast<int>(itemsize(op.compute));
   if (type != VectorType::none) {
@@ -100,10 +109,7 @@ Choice choose_kernel(const Elementwise& op, const Operands& operands) {
     }
   }
   ComputeType compute = compute_type(op.compute);
-  bool complex = compute >= ComputeType::c64;
-  ElementwiseKernel kernel = complex && info.rule == DtypeRule::analytic
-                                 ? complex_functions(compute)
-                                 : kernels.generic[static_cast<int>(compute)];
+  ElementwiseKernel kernel = kernels.generic[static_cast<int>(compute)];
   if (!kernel) {
     throw DtypeError(std::string(op.name()) + ": no kernel computes it in " +
                      std::string(dtype_name(op.compute)));
@@ -126,7 +132,7 @@ void fill_inputs(ElementwiseArgs& args, const Elementwise& op, const Operands& o
       args.straight &= input.vector;
       args.aligned &= input.aligned;
       input.type = ElementType(view.dtype, compute_type(op.compute),
-                               op.compute == bool_ || (op.ufunc == Ufunc::where && k == 0));
+                               op.compute == bool_ || (op.ufunc == ufunc::where && k == 0));
     } else {
       make_number(op.in[k].scalar, op.compute, input.number);
     }
@@ -138,7 +144,7 @@ void launch_part(const Elementwise& op, const LaunchContext& context, const Oper
   Choice choice = choose_kernel(op, operands);
   ElementwiseArgs args = {};
   args.size = out.size();
-  args.ufunc = op.ufunc;
+  args.function = kernels_of(op.ufunc).function;
   args.out = out.data;
   args.out_dtype = out.dtype;
   args.out_aligned = vectors_are_aligned(out, choice.width);
@@ -180,7 +186,7 @@ void launch_parts(const Elementwise& op, const LaunchContext& context, Operands 
 
 void Elementwise::run_cuda(const cuda::LaunchContext& context) {
   if (out.view.size() == 0) return;
-  if (ufunc == Ufunc::copy) {
+  if (ufunc == ufunc::copy) {
     if (!in[0].array.present()) {
       return cuda::fill_elements(name(), context, in[0].scalar, compute, out.view);
     }

@@ -1,4 +1,4 @@
-// The elementwise kernels as templates over a row of ops.def, and the table of their instances. Two
+// The elementwise kernels as templates over a row of ops.def, and what makes their instances. Two
 // kernels per row: one for arrays of one common dtype whose last axis is contiguous, in vectors of
 // 16 bytes, and one for any dtypes and strides.
 #pragma once
@@ -22,7 +22,7 @@ struct ElementwiseArgs {
   };
   Indexer<4> indexer;  // 0 is the output; over vectors or elements
   unsigned count;      // vectors or elements
-  Ufunc ufunc;         // complex_functions
+  int function;        // complex_kernel
   int unroll;          // of them a thread, at most what the kernel is made for
   bool straight;       // vector kernel: one axis, every input contiguous or a number, full unroll
   bool aligned;        // and so are all inputs
@@ -34,11 +34,10 @@ struct ElementwiseArgs {
 };
 using ElementwiseKernel = void (*)(ElementwiseArgs);
 
-/// Whether a row computes more than it moves; such kernels are unrolled less.
-constexpr bool is_costly(Ufunc f, DtypeRule rule) {
+/// Whether a row of the rule computes more than it moves; such kernels are unrolled less.
+constexpr bool is_costly(DtypeRule rule) {
   return rule == DtypeRule::floating || rule == DtypeRule::exponent ||
-         rule == DtypeRule::analytic || rule == DtypeRule::doubles || f == Ufunc::power ||
-         f == Ufunc::floor_divide || f == Ufunc::remainder;
+         rule == DtypeRule::analytic || rule == DtypeRule::doubles;
 }
 /// Elements of `itemsize` bytes in one vector of the vector kernel.
 constexpr int vector_width(bool costly, int itemsize) {
@@ -61,25 +60,13 @@ constexpr bool gives_bool(DtypeRule rule) {
          rule == DtypeRule::predicate || rule == DtypeRule::real_predicate;
 }
 
+/// The kernels of a row, from the file of its subject.
 struct ElementwiseKernels {
+  bool costly;
+  int function;  // complex_kernel's number of the row
   ElementwiseKernel generic[kNumComputeTypes];
   ElementwiseKernel vector[kNumVectorTypes];  // null where the row does not take the type
 };
-/// The kernels of every kGroups-th row, from elementwise_<group>.cu; other rows are null.
-inline constexpr int kElementwiseGroups = 6;
-struct ElementwiseTable {
-  ElementwiseKernels row[kNumUfuncs];
-};
-/// The kernel over c64 or c128 of every row whose rule is analytic: one for all of them, which are
-/// too much code for a kernel each (elementwise_complex.cu).
-ElementwiseKernel complex_functions(ComputeType type);
-template <int kGroup> const ElementwiseTable& elementwise_table();
-template <> const ElementwiseTable& elementwise_table<0>();
-template <> const ElementwiseTable& elementwise_table<1>();
-template <> const ElementwiseTable& elementwise_table<2>();
-template <> const ElementwiseTable& elementwise_table<3>();
-template <> const ElementwiseTable& elementwise_table<4>();
-template <> const ElementwiseTable& elementwise_table<5>();
 
 #if defined(__CUDACC__)
 
@@ -121,13 +108,9 @@ __device__ __forceinline__ Elements<T, W> load_straight(const ElementwiseArgs::I
   return elements;
 }
 
-/// What a row comes to on bools (bool_rows.def).
+/// What a row comes to on bools (RENSA_ON_BOOL).
 enum class BoolRule { none, both, either, one, alike, opposite };
 template <class Op> inline constexpr BoolRule kBoolRule = BoolRule::none;
-#define RENSA_BOOL_ROW(name, inputs, rule) \
-  template <> inline constexpr BoolRule kBoolRule<op::name> = BoolRule::rule;
-#include "rensa/core/bool_rows.def"
-#undef RENSA_BOOL_ROW
 
 /// Such a row on four bools, by the bits of their bytes.
 template <class Op> __device__ __forceinline__ unsigned apply_bits(unsigned a, unsigned b) {
@@ -266,74 +249,6 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
-#if defined(RENSA_ELEMENTWISE_GROUP)
-
-template <class Op, Ufunc kUfunc, DtypeRule kRule, int N, ComputeType C>
-constexpr void add_generic(ElementwiseKernels& kernels) {
-  constexpr bool complex = C == ComputeType::c64 || C == ComputeType::c128;
-  if constexpr (rule_takes(kRule, C) && !(complex && kRule == DtypeRule::analytic)) {
-    kernels.generic[static_cast<int>(C)] =
-        elementwise_generic<Op, typename ValueOf<C>::type, N,
-                            generic_unroll(is_costly(kUfunc, kRule))>;
-  }
-}
-
-template <class Op, Ufunc kUfunc, DtypeRule kRule, int N, VectorType kType>
-constexpr void add_vector(ElementwiseKernels& kernels) {
-  using T = typename StorageOf<kType>::type;
-  constexpr ComputeType compute = kType == VectorType::f64   ? ComputeType::f64
-                                  : kType >= VectorType::i32 ? ComputeType::i64
-                                                             : ComputeType::f32;
-  // Copies are in copy.cu; a result in uint8 has no vectors.
-  constexpr bool has_vectors = kUfunc != Ufunc::copy && kRule != DtypeRule::bit_count &&
-                               (kType != VectorType::b8 || takes_bool_vectors(kRule));
-  if constexpr (rule_takes(kRule, compute) && has_vectors) {
-    constexpr bool costly = is_costly(kUfunc, kRule);
-    constexpr int size = sizeof(T);
-    using First = std::conditional_t<kRule == DtypeRule::where, bool, T>;
-    using Out = std::conditional_t<gives_bool(kRule), bool, T>;
-    kernels.vector[static_cast<int>(kType)] =
-        elementwise_vector<Op, T, First, Out, N, vector_width(costly, size),
-                           vector_unroll(costly, size)>;
-  }
-}
-
-template <class Op, Ufunc kUfunc, DtypeRule kRule, int N>
-constexpr void add_row(ElementwiseTable& table) {
-  constexpr int row = static_cast<int>(kUfunc);
-  if constexpr (row % kElementwiseGroups == RENSA_ELEMENTWISE_GROUP) {
-    ElementwiseKernels& kernels = table.row[row];
-    add_generic<Op, kUfunc, kRule, N, ComputeType::i64>(kernels);
-    add_generic<Op, kUfunc, kRule, N, ComputeType::u64>(kernels);
-    add_generic<Op, kUfunc, kRule, N, ComputeType::f32>(kernels);
-    add_generic<Op, kUfunc, kRule, N, ComputeType::f64>(kernels);
-    add_generic<Op, kUfunc, kRule, N, ComputeType::c64>(kernels);
-    add_generic<Op, kUfunc, kRule, N, ComputeType::c128>(kernels);
-    add_vector<Op, kUfunc, kRule, N, VectorType::f32>(kernels);
-    add_vector<Op, kUfunc, kRule, N, VectorType::f16>(kernels);
-    add_vector<Op, kUfunc, kRule, N, VectorType::bf16>(kernels);
-    add_vector<Op, kUfunc, kRule, N, VectorType::f64>(kernels);
-    add_vector<Op, kUfunc, kRule, N, VectorType::i32>(kernels);
-    add_vector<Op, kUfunc, kRule, N, VectorType::i64>(kernels);
-    add_vector<Op, kUfunc, kRule, N, VectorType::b8>(kernels);
-  }
-}
-
-template <> const ElementwiseTable& elementwise_table<RENSA_ELEMENTWISE_GROUP>() {
-  static constexpr ElementwiseTable table = [] {
-    ElementwiseTable t = {};
-#define RENSA_UFUNC(name, inputs, rule, expression) \
-  add_row<op::name, Ufunc::name, DtypeRule::rule, inputs>(t);
-#define RENSA_KERNEL(name, inputs, rule, expression) RENSA_UFUNC(name, inputs, rule, expression)
-#include "rensa/core/ops.def"
-#undef RENSA_UFUNC
-#undef RENSA_KERNEL
-    return t;
-  }();
-  return table;
-}
-
-#endif  // RENSA_ELEMENTWISE_GROUP
 #endif  // __CUDACC__
 
 }  // namespace rensa::cuda

@@ -386,7 +386,8 @@ void Scatter::run_cpu() {
         host::scatter<Unit>(plan, offsets, range, rows,
                             [](const Unit&, const Unit& v) { return v; });
       });
-    case ScatterMode::add: return host::combine(dtype, plan, offsets, range, rows, op::add{});
+    case ScatterMode::add:
+      return host::combine(dtype, plan, offsets, range, rows, [](auto a, auto b) { return a + b; });
     case ScatterMode::max: return host::combine(dtype, plan, offsets, range, rows, host::Greater{});
     case ScatterMode::min: return host::combine(dtype, plan, offsets, range, rows, host::Less{});
   }

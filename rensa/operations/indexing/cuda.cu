@@ -422,13 +422,27 @@ void launch_combine(const char* operation, const LaunchContext& context, Combine
                 ceil_div(count / kScatterRun + 1, slots) * args.tiles, kBlock, args);
 }
 
+struct Sum {
+  template <class V> __device__ __forceinline__ V operator()(V a, V b) const { return a + b; }
+};
+struct Greater {
+  template <class V> __device__ __forceinline__ V operator()(V a, V b) const {
+    return m::maximum(a, b);
+  }
+};
+struct Less {
+  template <class V> __device__ __forceinline__ V operator()(V a, V b) const {
+    return m::minimum(a, b);
+  }
+};
+
 template <class V>
 void launch_combine(const char* operation, const LaunchContext& context, ScatterMode mode,
                     const CombineArgs& args) {
-  if (mode == ScatterMode::add) return launch_combine<V, op::add>(operation, context, args);
+  if (mode == ScatterMode::add) return launch_combine<V, Sum>(operation, context, args);
   if constexpr (!m::is_complex<V>::value) {
-    if (mode == ScatterMode::max) return launch_combine<V, op::maximum>(operation, context, args);
-    return launch_combine<V, op::minimum>(operation, context, args);
+    if (mode == ScatterMode::max) return launch_combine<V, Greater>(operation, context, args);
+    return launch_combine<V, Less>(operation, context, args);
   }
 }
 

@@ -93,7 +93,7 @@ void multiply_batch(const Matmul& op, const Extents& e) {
 
 void scale(const ArrayView& c, double alpha) {
   Input inputs[] = {c, Scalar(alpha)};
-  run_elementwise(Ufunc::multiply, c.dtype, inputs, 2, c);
+  run_elementwise(ufunc::multiply, c.dtype, inputs, 2, c);
 }
 
 // c = relu(c + bias), either of them left out where it is not asked for.
@@ -105,15 +105,15 @@ void finish(const ArrayView& c, const ArrayView* bias, bool relu) {
     if (bias) {
       ArrayView row = broadcast_view(*bias, c.shape);
       Input inputs[] = {c, row};
-      run_elementwise(Ufunc::add, c.dtype, inputs, 2, c);
+      run_elementwise(ufunc::add, c.dtype, inputs, 2, c);
     }
     Input input = c;
-    if (relu) run_elementwise(Ufunc::relu, c.dtype, &input, 1, c);
+    if (relu) run_elementwise(ufunc::relu, c.dtype, &input, 1, c);
     return;
   }
   std::int64_t columns = c.shape[c.ndim() - 1], rows = c.size() / columns;
   std::int64_t row_bytes = columns * itemsize(c.dtype);
-  ElementwiseKernel add = kernels().of(Ufunc::add, type), rectify = kernels().of(Ufunc::relu, type);
+  ElementwiseKernel add = kernels().of(ufunc::add, type), rectify = kernels().of(ufunc::relu, type);
   std::int64_t grain = std::max<std::int64_t>(1, (32 << 10) / columns);
   parallel_for(rows, grain, [&](std::int64_t begin, std::int64_t end) {
     for (char* row = c.data + begin * row_bytes; begin < end; ++begin, row += row_bytes) {
@@ -137,7 +137,7 @@ void Matmul::run_cpu() {
   host::Extents extents = {out.shape[last - 1], out.shape[last], a.view.shape[last]};
   if (extents.k == 0) {
     host::Input zero = Scalar(0);
-    host::run_elementwise(Ufunc::copy, out.dtype, &zero, 1, out);
+    host::run_elementwise(ufunc::copy, out.dtype, &zero, 1, out);
   } else {
     host::multiply_batch(*this, extents);
     if (alpha != 1) host::scale(out, alpha);

@@ -446,7 +446,7 @@ Strided<V> values_of(const Matrix& matrix, Dtype dtype, std::int64_t rows, std::
     ArrayView own_rows = view_of(matrix, dtype, rows, columns);
     Input input = own_rows;
     Matrix copy = {reinterpret_cast<char*>(memory.get()), columns * kSize, kSize};
-    run_elementwise(Ufunc::copy, dtype, &input, 1, view_of(copy, own, rows, columns));
+    run_elementwise(ufunc::copy, dtype, &input, 1, view_of(copy, own, rows, columns));
   }
   return {memory.get(), columns, 1};
 }
@@ -468,7 +468,7 @@ void gemm(Dtype dtype, std::int64_t m, std::int64_t n, std::int64_t k, const Mat
     Dtype own = value_dtype(compute_type_of<V>);
     ArrayView summed = view_of(sums, own, m, n);
     Input input = summed;
-    run_elementwise(Ufunc::copy, own, &input, 1, view_of(c, dtype, m, n));
+    run_elementwise(ufunc::copy, own, &input, 1, view_of(c, dtype, m, n));
   });
 }
 

@@ -1,6 +1,7 @@
 // Dot products of long vectors.
 #include "rensa/operations/matmul/cuda_dot.h"
 
+#include "rensa/core/reduction_functors.h"
 #include "rensa/operations/reduce/cuda_pairs.cuh"
 
 namespace rensa::cuda {

@@ -45,9 +45,9 @@ template <class V> void fill_normal(const Random& op) {
                      angle[i] = kTwoPi * uniform_value<V>(words, 2 * i + 1);
                    }
                    const void *r[] = {radius}, *a[] = {angle};
-                   k.of(Ufunc::log, kType)(pairs, r, radius, 0);
-                   k.of(Ufunc::cos, kType)(pairs, a, cosine, 0);
-                   k.of(Ufunc::sin, kType)(pairs, a, angle, 0);
+                   k.of(ufunc::log, kType)(pairs, r, radius, 0);
+                   k.of(ufunc::cos, kType)(pairs, a, cosine, 0);
+                   k.of(ufunc::sin, kType)(pairs, a, angle, 0);
                    for (std::int64_t i = 0; i < pairs; ++i) {
                      V length = std::sqrt(V(-2) * radius[i]);
                      values[2 * i] = loc + scale * (length * cosine[i]);
@@ -60,7 +60,7 @@ template <class V> void fill_normal(const Random& op) {
 // u in (0, 1) to the standard variate of the kind, in place: the inverse distribution functions.
 template <class V> void invert(Random::Kind kind, std::int64_t n, V* u) {
   constexpr ComputeType kType = compute_type_of<V>;
-  ElementwiseKernel log = kernels().of(Ufunc::log, kType);
+  ElementwiseKernel log = kernels().of(ufunc::log, kType);
   const void* in[] = {u};
   V other[kChunk], sine[kChunk];
   switch (kind) {
@@ -87,8 +87,8 @@ template <class V> void invert(Random::Kind kind, std::int64_t n, V* u) {
       for (std::int64_t i = 0; i < n; ++i) {
         other[i] = V(3.141592653589793238) * std::min(u[i], V(1) - u[i]);
       }
-      kernels().of(Ufunc::sin, kType)(n, angle, sine, 0);
-      kernels().of(Ufunc::cos, kType)(n, angle, other, 0);
+      kernels().of(ufunc::sin, kType)(n, angle, sine, 0);
+      kernels().of(ufunc::cos, kType)(n, angle, other, 0);
       for (std::int64_t i = 0; i < n; ++i) {
         V size = other[i] / sine[i];
         u[i] = u[i] < V(0.5) ? -size : size;

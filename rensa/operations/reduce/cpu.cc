@@ -23,7 +23,7 @@ namespace rensa::host {
 
 const ReduceTable& reduce_kernels() {
   static const ReduceTable table = [] {
-    ReduceTable t = {};
+    ReduceTable t;
     baseline::add_reductions(t);
     RENSA_IN_SET(best_instruction_set(), add_reductions)(t);
     return t;
@@ -277,8 +277,7 @@ std::int64_t densest_stride(const ArrayView& view) {
 bool are_rows_of_bools(const Values& v, Reduction reduction, const SplitAxes& s) {
   int last = s.kept_in.ndim() - 1;
   return s.kept_in.dtype == bool_ && s.kept_out.dtype == bool_ && v.type == ComputeType::i64 &&
-         last >= 0 && s.kept_in.strides[last] == 1 &&
-         reduce_kernels().bools[static_cast<int>(reduction)].rows;
+         last >= 0 && s.kept_in.strides[last] == 1 && reduce_kernels().of(reduction).bools.rows;
 }
 
 void store_bools(std::int64_t n, const void* src, char* dst, std::int64_t stride) {
@@ -323,7 +322,7 @@ void run_reduce(Reduction reduction, unsigned axes, Dtype compute, const ArrayVi
   SplitAxes split(in, axes, out, positions);
   ComputeType type = compute_type(compute);
   if (positions) return run_argreduce(reduction, type, split);
-  if (!is_table_row(reduction)) return run_moments(reduction, type, split);
+  if (!reduction_info(reduction).is_row) return run_moments(reduction, type, split);
   Values values = {reduce_kernels().of(reduction, type), kernels().store_of(out.dtype, type),
                    itemsize(value_dtype(type)), type, value_dtype(type)};
   std::int64_t n = split.reduced.size();
@@ -334,22 +333,22 @@ void run_reduce(Reduction reduction, unsigned axes, Dtype compute, const ArrayVi
                    (n >= kShort && densest_stride(split.reduced) <= densest_stride(split.kept_in));
   if (!by_output) {
     if (are_rows_of_bools(values, reduction, split)) {
-      values.kernels = reduce_kernels().bools[static_cast<int>(reduction)];
+      values.kernels = reduce_kernels().of(reduction).bools;
       values.store = store_bools;
       values.size = 1;
       values.dtype = bool_;
     }
     return reduce_columns(values, split);
   }
-  if (reduction == Reduction::any || reduction == Reduction::all) {
-    Reduction other = reduction == Reduction::any ? Reduction::all : Reduction::any;
+  if (reduction == reduction::any || reduction == reduction::all) {
+    Reduction other = reduction == reduction::any ? reduction::all : reduction::any;
     reduce_kernels().of(other, type).identity(1, values.last_word);
     values.has_last_word = true;
   }
   const ArrayView& reduced = split.reduced;
   if (in.dtype == bool_ && type == ComputeType::i64 && reduced.ndim() > 0 &&
       reduced.strides[reduced.ndim() - 1] == 1 && reduced.shape[reduced.ndim() - 1] >= kLongRun) {
-    values.truths = reduce_kernels().truths[static_cast<int>(reduction)];
+    values.truths = reduce_kernels().of(reduction).truths;
   }
   reduce_outputs(values, split);
 }

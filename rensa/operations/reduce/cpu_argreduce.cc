@@ -52,7 +52,7 @@ Found<V> find_extremum(const Reader& reader, std::int64_t begin, std::int64_t en
 template <class V> void find_all(bool greatest, const SplitAxes& split) {
   ComputeType type = compute_type_of<V>;
   const ReduceKernels& extremum =
-      reduce_kernels().of(greatest ? Reduction::max : Reduction::min, type);
+      reduce_kernels().of(greatest ? reduction::max : reduction::min, type);
   StoreKernel store = kernels().store_of(split.kept_out.dtype, ComputeType::i64);
   std::int64_t n = split.reduced.size(), outputs = split.kept_in.size();
   std::int64_t parts = (n + kPart - 1) / kPart;
@@ -93,7 +93,7 @@ void run_argreduce(Reduction reduction, ComputeType type, const SplitAxes& split
   visit_compute_type(type, [&](auto v) {
     using V = decltype(v);
     // Complex numbers are refused by reduction_types.
-    if constexpr (!m::is_complex<V>::value) find_all<V>(reduction == Reduction::argmax, split);
+    if constexpr (!m::is_complex<V>::value) find_all<V>(reduction == reduction::argmax, split);
   });
 }
 

@@ -2,6 +2,13 @@
 #include "rensa/operations/reduce/cpu_kernels.h"
 
 #include "rensa/backend/cpu/kernel_sources.h"
+#include "rensa/core/reduction_functors.h"
+
+namespace rensa::reduction {
+#define RENSA_REDUCTION(name, ...) extern const ReductionInfo name;
+#include "rensa/core/reductions.def"
+#undef RENSA_REDUCTION
+}  // namespace rensa::reduction
 
 namespace rensa::host::RENSA_SET {
 
@@ -112,16 +119,16 @@ long long count_true(std::int64_t n, const char* bools) {
 }
 
 void add_truths(ReduceTable& table) {
-  table.truths[static_cast<int>(Reduction::any)] = any_true;
-  table.truths[static_cast<int>(Reduction::all)] = all_true;
-  table.truths[static_cast<int>(Reduction::count_nonzero)] = count_true;
-  table.truths[static_cast<int>(Reduction::sum)] = count_true;
+  table.of(reduction::any).truths = any_true;
+  table.of(reduction::all).truths = all_true;
+  table.of(reduction::count_nonzero).truths = count_true;
+  table.of(reduction::sum).truths = count_true;
   using Byte = unsigned char;
-#define RENSA_OF_BOOLS(name)                                          \
-  table.bools[static_cast<int>(Reduction::name)] = {                  \
-      reduce_identity<red::name, Byte>, reduce_leaf<red::name, Byte>, \
-      reduce_rows<red::name, Byte>, reduce_combine<red::name, Byte>,  \
-      reduce_post<red::name, Byte>};
+#define RENSA_OF_BOOLS(name)                                                                     \
+  table.of(reduction::name).bools = {reduce_identity<red::name, Byte>,                           \
+                                     reduce_leaf<red::name, Byte>, reduce_rows<red::name, Byte>, \
+                                     reduce_combine<red::name, Byte>,                            \
+                                     reduce_post<red::name, Byte>};
   RENSA_OF_BOOLS(any)
   RENSA_OF_BOOLS(all)
 #undef RENSA_OF_BOOLS
@@ -131,7 +138,7 @@ template <class V> void add(ReduceTable& table) {
   constexpr int type = static_cast<int>(compute_type_of<V>);
 #define RENSA_REDUCTION(name, rule, identity, map, reduce_value, post)                       \
   if constexpr (rule_takes(ReductionRule::rule, compute_type_of<V>)) {                       \
-    table.kernels[static_cast<int>(Reduction::name)][type] = {                               \
+    table.of(reduction::name).over[type] = {                                                 \
         reduce_identity<red::name, V>, reduce_leaf<red::name, V>, reduce_rows<red::name, V>, \
         reduce_combine<red::name, V>, reduce_post<red::name, V>};                            \
   }

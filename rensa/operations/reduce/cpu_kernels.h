@@ -2,13 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "rensa/backend/cpu/kernels.h"
 #include "rensa/core/reductions.h"
 
 namespace rensa::host {
-
-inline constexpr int kNumReductions = static_cast<int>(Reduction::count_);
 
 struct ReduceKernels {
   /// accumulators[i] = identity
@@ -30,13 +29,18 @@ using TruthKernel = long long (*)(std::int64_t n, const char* bools);
 
 /// Entries are null where no kernel exists (rule_takes).
 struct ReduceTable {
-  ReduceKernels kernels[kNumReductions][kNumComputeTypes];
-  // The same of bools as they are stored, a byte each; null where that is nothing special.
-  TruthKernel truths[kNumReductions];
-  ReduceKernels bools[kNumReductions];
+  struct Row {
+    ReduceKernels over[kNumComputeTypes] = {};
+    // The same of bools as they are stored, a byte each; null where that is nothing special.
+    TruthKernel truths = nullptr;
+    ReduceKernels bools = {};
+  };
+  std::vector<Row> rows{all_reductions().size()};
 
+  const Row& of(Reduction r) const { return rows[static_cast<std::size_t>(r.number())]; }
+  Row& of(Reduction r) { return rows[static_cast<std::size_t>(r.number())]; }
   const ReduceKernels& of(Reduction r, ComputeType t) const {
-    return kernels[static_cast<int>(r)][static_cast<int>(t)];
+    return of(r).over[static_cast<int>(t)];
   }
 };
 

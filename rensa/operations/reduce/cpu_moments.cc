@@ -71,13 +71,13 @@ template <class V, bool kDeviations> class Runner {
     Moments<V> block;
     if constexpr (kDeviations) {
       V far[kChunk];
-      reduce_kernels().of(Reduction::sum, type_).leaf(n, x, &block.sum);
+      reduce_kernels().of(reduction::sum, type_).leaf(n, x, &block.sum);
       V mean = block.sum / V(static_cast<double>(n));
       for (std::int64_t i = 0; i < n; ++i) far[i] = x[i] - mean;
-      reduce_kernels().of(Reduction::sum_of_squares, type_).leaf(n, far, &block.squares);
+      reduce_kernels().of(reduction::sum_of_squares, type_).leaf(n, far, &block.squares);
       return {mean, block.squares, n};
     } else {
-      reduce_kernels().of(Reduction::nansum, type_).leaf(n, x, &block.sum);
+      reduce_kernels().of(reduction::nansum, type_).leaf(n, x, &block.sum);
       for (std::int64_t i = 0; i < n; ++i) block.n += x[i] == x[i];
       return block;
     }
@@ -211,7 +211,7 @@ void run_moments(Reduction reduction, ComputeType type, const SplitAxes& split) 
   visit_compute_type(type, [&](auto v) {
     using V = decltype(v);
     if constexpr (rule_takes(ReductionRule::deviations, compute_type_of<V>)) {
-      if (reduction == Reduction::deviations) return Runner<V, true>(type, split).run();
+      if (reduction == reduction::deviations) return Runner<V, true>(type, split).run();
     }
     if constexpr (rule_takes(ReductionRule::nan_mean, compute_type_of<V>)) {
       Runner<V, false>(type, split).run();

@@ -7,7 +7,7 @@
 
 namespace rensa::host {
 
-/// Reduction::deviations and Reduction::nanmean, each in one pass over the input.
+/// reduction::deviations and reduction::nanmean, each in one pass over the input.
 void run_moments(Reduction reduction, ComputeType type, const SplitAxes& split);
 
 }  // namespace rensa::host

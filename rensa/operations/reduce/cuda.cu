@@ -9,14 +9,22 @@ namespace rensa {
 
 namespace cuda {
 
+namespace reduction_rows {
+#define RENSA_REDUCTION(name, rule, identity, map, reduce, post) extern const ReduceKernels name;
+#include "rensa/core/reductions.def"
+#undef RENSA_REDUCTION
+}  // namespace reduction_rows
+
 namespace {
 
-const ReduceKernels& kernels_of(Reduction reduction) {
-  static const ReduceTable* const tables[kReduceGroups] = {&reduce_table<0>(), &reduce_table<1>(),
-                                                           &reduce_table<2>()};
-  int row = static_cast<int>(reduction);
-  return tables[row % kReduceGroups]->row[row];
-}
+// By their numbers: those of reductions.def, then those beside it (core/reductions.cc).
+const ReduceKernels* const kKernels[] = {
+#define RENSA_REDUCTION(name, rule, identity, map, reduce, post) &reduction_rows::name,
+#include "rensa/core/reductions.def"
+#undef RENSA_REDUCTION
+    &reduction_rows::argmax, &reduction_rows::argmin, &reduction_rows::deviations,
+    &reduction_rows::nanmean};
+const ReduceKernels& kernels_of(Reduction reduction) { return *kKernels[reduction.number()]; }
 
 // Whether every vector of `view` lies at a multiple of 16 bytes.
 bool vectors_are_aligned(const ReducePlan& plan) {

@@ -1,5 +1,5 @@
 // The reduction kernels as templates over a reducer (a row of reductions.def, argmax, argmin) and a
-// loader (what an input element is and how it is read), and the table of their instances. Two
+// loader (what an input element is and how it is read), and what makes their instances. Two
 // kernels: reduce_rows for outputs whose elements lie together, reduce_columns for outputs that lie
 // together themselves. The order of the sums follows from the plan (cuda_plan.h) alone; alignment
 // decides only how elements are loaded.
@@ -7,6 +7,17 @@
 
 #include "rensa/operations/reduce/cuda_plan.h"
 #include "rensa/operations/reduce/cuda_reducers.cuh"
+
+namespace rensa::red {
+struct sum;
+struct sum_of_squares;
+struct count_nonzero;
+struct prod;
+struct max;
+struct min;
+struct any;
+struct all;
+}  // namespace rensa::red
 
 namespace rensa::cuda {
 
@@ -49,16 +60,10 @@ struct ReduceKernels {
   Pair any[kNumComputeTypes];    // over Raw elements
   Pair vector[kNumVectorTypes];  // null where the row does not take the type
 };
-inline constexpr int kReduceGroups = 3;
-inline constexpr int kNumReductions = static_cast<int>(Reduction::count_);
-struct ReduceTable {
-  ReduceKernels row[kNumReductions];
-};
-/// The kernels of every kReduceGroups-th row, from reduce_<group>.cu.
-template <int kGroup> const ReduceTable& reduce_table();
-template <> const ReduceTable& reduce_table<0>();
-template <> const ReduceTable& reduce_table<1>();
-template <> const ReduceTable& reduce_table<2>();
+/// The kernels of a reduction (cuda_sums.cu and so on), each by its name.
+namespace reduction_rows {
+extern const ReduceKernels argmax, argmin, deviations, nanmean;
+}
 
 /// The arguments of the kernel for `plan`.
 ReduceArgs reduce_args(const ReducePlan& plan, const LaunchContext& context, ComputeType compute,
@@ -481,8 +486,6 @@ template <class Reducer, class Loader> constexpr ReduceKernels::Pair vector_pair
   return pair;
 }
 
-#if defined(RENSA_REDUCE_GROUP)
-
 // Adds the kernels of one row; ReducerOf<V> is its reducer, kRule says which V it takes.
 template <template <class> class ReducerOf, ReductionRule kRule>
 constexpr void add_reduction(ReduceKernels& kernels) {
@@ -510,12 +513,7 @@ constexpr void add_reduction(ReduceKernels& kernels) {
 #undef RENSA_VECTOR
 }
 
-#define RENSA_REDUCTION(name, rule, identity, map, reduce, post) \
-  template <class V> using name##_reducer = RowReducer<red::name, V>;
-#include "rensa/core/reductions.def"
-#undef RENSA_REDUCTION
-template <class V> using argmax_reducer = ArgReducer<V, true>;
-template <class V> using argmin_reducer = ArgReducer<V, false>;
+template <class Row> struct OfRow { template <class V> using Reducer = RowReducer<Row, V>; };
 
 // Adds the kernels over bool of a row that computes in integers: they count what is not 0.
 template <TruthPost kPost> constexpr void add_truth(ReduceKernels& kernels) {
@@ -524,44 +522,33 @@ template <TruthPost kPost> constexpr void add_truth(ReduceKernels& kernels) {
       reduce_rows<Reducer, TruthLoader>, reduce_columns<Reducer, VectorLoader<bool>>, nullptr};
 }
 
-template <Reduction kReduction> constexpr void add_truth_of(ReduceKernels& kernels) {
-  constexpr Reduction r = kReduction;
-  if constexpr (r == Reduction::any || r == Reduction::max) {
+template <class Row> constexpr void add_truth_of(ReduceKernels& kernels) {
+  auto is = []<class... Rows>() { return (std::is_same_v<Row, Rows> || ...); };
+  if constexpr (is.template operator()<red::any, red::max>()) {
     add_truth<TruthPost::any>(kernels);
-  } else if constexpr (r == Reduction::all || r == Reduction::min || r == Reduction::prod) {
+  } else if constexpr (is.template operator()<red::all, red::min, red::prod>()) {
     add_truth<TruthPost::all>(kernels);
-  } else if constexpr (r == Reduction::sum || r == Reduction::sum_of_squares ||
-                       r == Reduction::count_nonzero) {
+  } else if constexpr (is.template
+                       operator()<red::sum, red::sum_of_squares, red::count_nonzero>()) {
     add_truth<TruthPost::count>(kernels);
   }
 }
 
-template <template <class> class ReducerOf, ReductionRule kRule, Reduction kReduction>
-constexpr void add_reduction_of_group(ReduceTable& table) {
-  constexpr int row = static_cast<int>(kReduction);
-  if constexpr (row % kReduceGroups == RENSA_REDUCE_GROUP) {
-    add_reduction<ReducerOf, kRule>(table.row[row]);
-    add_truth_of<kReduction>(table.row[row]);
-  }
+/// The kernels of a row of reductions.def.
+template <class Row, ReductionRule kRule> constexpr ReduceKernels kernels_of_row() {
+  ReduceKernels kernels = {};
+  add_reduction<OfRow<Row>::template Reducer, kRule>(kernels);
+  add_truth_of<Row>(kernels);
+  return kernels;
+}
+/// The kernels of a reduction beside the table.
+template <template <class> class ReducerOf, ReductionRule kRule>
+constexpr ReduceKernels kernels_beside() {
+  ReduceKernels kernels = {};
+  add_reduction<ReducerOf, kRule>(kernels);
+  return kernels;
 }
 
-template <> const ReduceTable& reduce_table<RENSA_REDUCE_GROUP>() {
-  static constexpr ReduceTable table = [] {
-    ReduceTable t = {};
-#define RENSA_REDUCTION(name, rule, identity, map, reduce, post) \
-  add_reduction_of_group<name##_reducer, ReductionRule::rule, Reduction::name>(t);
-#include "rensa/core/reductions.def"
-#undef RENSA_REDUCTION
-    add_reduction_of_group<argmax_reducer, ReductionRule::position, Reduction::argmax>(t);
-    add_reduction_of_group<argmin_reducer, ReductionRule::position, Reduction::argmin>(t);
-    add_reduction_of_group<DeviationsReducer, ReductionRule::deviations, Reduction::deviations>(t);
-    add_reduction_of_group<NanMeanReducer, ReductionRule::nan_mean, Reduction::nanmean>(t);
-    return t;
-  }();
-  return table;
-}
-
-#endif  // RENSA_REDUCE_GROUP
 #endif  // __CUDACC__
 
 }  // namespace rensa::cuda

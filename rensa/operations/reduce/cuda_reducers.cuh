@@ -3,7 +3,7 @@
 #pragma once
 
 #include "rensa/backend/cuda/kernel.cuh"
-#include "rensa/core/reduction_functors.h"
+#include "rensa/core/functors.h"
 
 namespace rensa::cuda {
 

@@ -18,7 +18,7 @@ struct Reduce final : KindOf<Reduce> {
   Operand in, out;
 
   template <class V> void fields(V& v) {
-    v.read(in), v.write(out), v.number(reduction, axes, compute);
+    v.read(in), v.write(out), v.number(reduction.number(), axes, compute);
   }
   void run_cpu() override;
   void run_cuda(const cuda::LaunchContext& context) override;

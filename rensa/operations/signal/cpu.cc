@@ -25,7 +25,7 @@ template <class V> void convert(const ArrayView& in, ComputeType type, V* values
   out.dtype = value_dtype(type);
   out.strides = contiguous_strides(in.shape, itemsize(out.dtype));
   Input input = in;
-  run_elementwise(Ufunc::copy, in.dtype, &input, 1, out);
+  run_elementwise(ufunc::copy, in.dtype, &input, 1, out);
 }
 
 template <class V> void correlate(const Correlate& op, ComputeType type) {

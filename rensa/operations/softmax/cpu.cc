@@ -25,11 +25,11 @@ void softmax_row(const Softmax& op, const char* in, char* out, std::vector<V>& v
   auto n = static_cast<std::int64_t>(values.size());
   k.load_of(dtype, kType)(n, in, itemsize(dtype), values.data());
   V greatest, sum;
-  reduce_kernels().of(Reduction::max, kType).leaf(n, values.data(), &greatest);
+  reduce_kernels().of(reduction::max, kType).leaf(n, values.data(), &greatest);
   for (V& value : values) value -= greatest;
   const void* input[] = {values.data()};
-  k.of(Ufunc::exp, kType)(n, input, powers.data(), 0);
-  reduce_kernels().of(Reduction::sum, kType).leaf(n, powers.data(), &sum);
+  k.of(ufunc::exp, kType)(n, input, powers.data(), 0);
+  reduce_kernels().of(reduction::sum, kType).leaf(n, powers.data(), &sum);
   if (op.log) {
     V log_sum = std::log(sum);
     for (V& value : values) value -= log_sum;

@@ -5,7 +5,7 @@
 
 #include "rensa/backend/cuda/group.cuh"
 #include "rensa/core/error.h"
-#include "rensa/core/reduction_functors.h"
+#include "rensa/core/functors.h"
 #include "rensa/operations/softmax/softmax.h"
 
 namespace rensa {

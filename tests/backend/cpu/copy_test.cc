@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "rensa/array.h"
+#include "rensa/array/routines.h"
 
 namespace rensa::testing {
 namespace {

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <random>
 
+#include "rensa/array/random_basics.h"
 #include "rensa/backend/cpu/kernels.h"
 #include "rensa/core/error.h"
 #include "rensa/operations/indexing/cpu_kernels.h"

@@ -8,10 +8,15 @@
 #include <limits>
 #include <random>
 
-#include "rensa/array.h"
+#include "rensa/array/routines.h"
+#include "rensa/array/ufuncs/arithmetic.h"
 #include "rensa/backend/cpu/kernels.h"
 #include "rensa/core/functors.h"
 #include "tests/backend/cpu/test_array.h"
+
+namespace rensa::ufunc {
+extern const UfuncInfo bitwise_and, bitwise_or, bitwise_xor, fmod, nextafter;
+}
 
 namespace rensa::testing {
 namespace {
@@ -32,18 +37,18 @@ TEST(CpuStored, EveryByteButZeroIsTrue) {
     Ufunc ufunc;
     bool (*formula)(bool, bool);
   };
-  const Row rows[] = {{Ufunc::logical_and, [](bool a, bool b) { return a && b; }},
-                      {Ufunc::logical_or, [](bool a, bool b) { return a || b; }},
-                      {Ufunc::logical_xor, [](bool a, bool b) { return a != b; }},
-                      {Ufunc::bitwise_and, [](bool a, bool b) { return a && b; }},
-                      {Ufunc::bitwise_or, [](bool a, bool b) { return a || b; }},
-                      {Ufunc::bitwise_xor, [](bool a, bool b) { return a != b; }},
-                      {Ufunc::equal, [](bool a, bool b) { return a == b; }},
-                      {Ufunc::not_equal, [](bool a, bool b) { return a != b; }},
-                      {Ufunc::add, [](bool a, bool b) { return a || b; }},
-                      {Ufunc::multiply, [](bool a, bool b) { return a && b; }},
-                      {Ufunc::maximum, [](bool a, bool b) { return a || b; }},
-                      {Ufunc::minimum, [](bool a, bool b) { return a && b; }}};
+  const Row rows[] = {{ufunc::logical_and, [](bool a, bool b) { return a && b; }},
+                      {ufunc::logical_or, [](bool a, bool b) { return a || b; }},
+                      {ufunc::logical_xor, [](bool a, bool b) { return a != b; }},
+                      {ufunc::bitwise_and, [](bool a, bool b) { return a && b; }},
+                      {ufunc::bitwise_or, [](bool a, bool b) { return a || b; }},
+                      {ufunc::bitwise_xor, [](bool a, bool b) { return a != b; }},
+                      {ufunc::equal, [](bool a, bool b) { return a == b; }},
+                      {ufunc::not_equal, [](bool a, bool b) { return a != b; }},
+                      {ufunc::add, [](bool a, bool b) { return a || b; }},
+                      {ufunc::multiply, [](bool a, bool b) { return a && b; }},
+                      {ufunc::maximum, [](bool a, bool b) { return a || b; }},
+                      {ufunc::minimum, [](bool a, bool b) { return a && b; }}};
   constexpr std::int64_t kCount = 300'001;  // several chunks and pieces, and an odd rest
   Array a = any_bytes(kCount, 1), b = any_bytes(kCount, 2);
   Array step = any_bytes(2 * kCount, 3)[Slice(none, none, 2)];
@@ -120,10 +125,10 @@ TEST(CpuStored, QuotientsOfFloatsAreLibms) {
             << ufunc_info(ufunc).name << " of " << a[i] << " and " << b[i] << ": " << got[i];
       }
     };
-    check(Ufunc::fmod, [](float x, float y) { return std::fmod(x, y); });
-    check(Ufunc::remainder, [](float x, float y) { return m::remainder(x, y); });
-    check(Ufunc::floor_divide, [](float x, float y) { return m::floor_divide(x, y); });
-    check(Ufunc::nextafter, [](float x, float y) { return std::nextafter(x, y); });
+    check(ufunc::fmod, [](float x, float y) { return std::fmod(x, y); });
+    check(ufunc::remainder, [](float x, float y) { return m::remainder(x, y); });
+    check(ufunc::floor_divide, [](float x, float y) { return m::floor_divide(x, y); });
+    check(ufunc::nextafter, [](float x, float y) { return std::nextafter(x, y); });
   }
 }
 

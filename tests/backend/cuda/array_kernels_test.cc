@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "rensa/array.h"
+#include "rensa/array/random_basics.h"
+#include "rensa/array/routines.h"
 #include "tests/testing.h"
 
 namespace rensa {

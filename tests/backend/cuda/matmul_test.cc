@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "rensa/array.h"
+#include "rensa/array/routines.h"
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"
 #include "rensa/device/plans.h"

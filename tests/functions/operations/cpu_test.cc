@@ -190,7 +190,7 @@ TEST(CpuReluBiasGrad, IsTheTwoOperationsInOne) {
       for (std::int64_t i = 0; i < n * m; ++i) {
         ASSERT_EQ(gz.real(i), y.real(i) > 0 ? gy.real(i) : 0);
       }
-      Reduce sum("sum", Reduction::sum);
+      Reduce sum("sum", reduction::sum);
       sum.axes = 1;
       sum.compute = d;
       sum.in = gz.operand();

@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "rensa/array.h"
+#include "rensa/array/math.h"
+#include "rensa/array/random_basics.h"
+#include "rensa/array/routines.h"
 #include "rensa/core/error.h"
 #include "rensa/core/update_rule_ids.h"
 #include "rensa/device/launcher.h"
@@ -234,7 +236,7 @@ TEST(CudaReluBiasGrad, HasTheBitsOfTheTwoSteps) {
       op.gz = gz.operand();
       op.gb = gb.operand();
       launch(op);
-      Array steps = xp::elementwise(Ufunc::relu_grad, {gy, y});
+      Array steps = xp::elementwise(ufunc::relu_grad, {gy, y});
       expect_equal(gz, steps, "gz");
       expect_equal(gb, steps.sum(0), "gb " + gy.view().describe());
       op.gz = gy.operand();  // in place

@@ -66,30 +66,28 @@ std::complex<double> expected(Reduction reduction,
     if (values[i].real() > values[greatest].real()) greatest = i;
     if (values[i].real() < values[least].real()) least = i;
   }
-  switch (reduction) {
-    case Reduction::sum: return sum;
-    case Reduction::prod: return prod;
-    case Reduction::mean: return sum / static_cast<double>(values.size());
-    case Reduction::max: return values[greatest];
-    case Reduction::min: return values[least];
-    case Reduction::any: return any;
-    case Reduction::all: return all;
-    case Reduction::sum_of_squares: return squares;
-    case Reduction::count_nonzero: return count;
-    case Reduction::nansum: return sum;
-    case Reduction::nanprod: return prod;
-    case Reduction::nanmax: return values[greatest];
-    case Reduction::nanmin: return values[least];
-    case Reduction::nanmean: return sum / static_cast<double>(values.size());
-    case Reduction::deviations: {
-      double mean = sum.real() / static_cast<double>(values.size()), total = 0;
-      for (std::complex<double> x : values) total += (x.real() - mean) * (x.real() - mean);
-      return total;
-    }
-    case Reduction::norm: return std::sqrt(squares);
-    case Reduction::argmax: return static_cast<double>(greatest);
-    default: return static_cast<double>(least);
+  if (reduction == reduction::sum) return sum;
+  if (reduction == reduction::prod) return prod;
+  if (reduction == reduction::mean) return sum / static_cast<double>(values.size());
+  if (reduction == reduction::max) return values[greatest];
+  if (reduction == reduction::min) return values[least];
+  if (reduction == reduction::any) return any;
+  if (reduction == reduction::all) return all;
+  if (reduction == reduction::sum_of_squares) return squares;
+  if (reduction == reduction::count_nonzero) return count;
+  if (reduction == reduction::nansum) return sum;
+  if (reduction == reduction::nanprod) return prod;
+  if (reduction == reduction::nanmax) return values[greatest];
+  if (reduction == reduction::nanmin) return values[least];
+  if (reduction == reduction::nanmean) return sum / static_cast<double>(values.size());
+  if (reduction == reduction::deviations) {
+    double mean = sum.real() / static_cast<double>(values.size()), total = 0;
+    for (std::complex<double> x : values) total += (x.real() - mean) * (x.real() - mean);
+    return total;
   }
+  if (reduction == reduction::norm) return std::sqrt(squares);
+  if (reduction == reduction::argmax) return static_cast<double>(greatest);
+  return static_cast<double>(least);
 }
 
 bool takes(Reduction reduction, Dtype d) {
@@ -119,14 +117,13 @@ void check(Reduction reduction, const TestArray& in, unsigned axes, Layout out_l
 }
 
 TEST(CpuReduce, EveryReductionDtypeAndAxis) {
-  for (int r = 0; r < static_cast<int>(Reduction::count_); ++r) {
-    auto reduction = static_cast<Reduction>(r);
+  for (Reduction reduction : all_reductions()) {
     bool position = reduction_info(reduction).rule == ReductionRule::position;
     for (Dtype d : all_dtypes()) {
       if (!takes(reduction, d)) continue;
       for (Layout layout : kLayouts) {
         TestArray in({3, 5, 4}, d, layout);
-        in.fill(static_cast<std::uint64_t>(r));
+        in.fill(static_cast<std::uint64_t>(reduction.number()));
         for (unsigned axes = 1; axes < 8; ++axes) {
           if (position && (axes & (axes - 1)) != 0) continue;
           check(reduction, in, axes, layout);
@@ -146,9 +143,9 @@ TEST(CpuReduce, Sizes) {
         TestArray in(shape, d, layout);
         in.fill(4);
         for (unsigned axes = 1; axes < 1u << shape.ndim(); ++axes) {
-          TestArray out = reduce(Reduction::sum, in, axes);
+          TestArray out = reduce(reduction::sum, in, axes);
           for (std::int64_t i : {std::int64_t{0}, out.size() / 2, out.size() - 1}) {
-            double want = expected(Reduction::sum, inputs_of(in, axes, i)).real();
+            double want = expected(reduction::sum, inputs_of(in, axes, i)).real();
             double tolerance = d == float16 ? 2e-3 * std::abs(want) : 1e-9;
             ASSERT_NEAR(out.real(i), want, tolerance) << in.view().describe() << axes;
           }
@@ -163,11 +160,11 @@ TEST(CpuReduce, LongSumsAreAccurate) {
   TestArray ones({kSize}, float32);
   for (std::int64_t i = 0; i < kSize; ++i) reinterpret_cast<float*>(ones.at(0))[i] = 0.1f;
   double want = kSize * static_cast<double>(0.1f);
-  EXPECT_NEAR(reduce(Reduction::sum, ones, 1).real(0), want, 1e-6 * want);
+  EXPECT_NEAR(reduce(reduction::sum, ones, 1).real(0), want, 1e-6 * want);
   // The same as a tall matrix whose columns are summed.
   TestArray tall({kSize / 3, 3}, float32);
   for (std::int64_t i = 0; i < kSize; ++i) reinterpret_cast<float*>(tall.at(0))[i] = 0.1f;
-  EXPECT_NEAR(reduce(Reduction::sum, tall, 1).real(2), want / 3, 1e-6 * want);
+  EXPECT_NEAR(reduce(reduction::sum, tall, 1).real(2), want / 3, 1e-6 * want);
 }
 
 TEST(CpuReduce, ThreadsLeaveNoTrace) {
@@ -180,7 +177,7 @@ TEST(CpuReduce, ThreadsLeaveNoTrace) {
     for (unsigned axes = 1; axes < 1u << shape.ndim(); ++axes) {
       std::vector<char> first;
       for_thread_counts([&](int threads) {
-        std::vector<char> bytes = reduce(Reduction::sum, in, axes).bytes();
+        std::vector<char> bytes = reduce(reduction::sum, in, axes).bytes();
         if (threads == 1) first = bytes;
         EXPECT_EQ(bytes, first) << shape.str() << " " << axes << " on " << threads;
       });
@@ -190,12 +187,12 @@ TEST(CpuReduce, ThreadsLeaveNoTrace) {
 
 TEST(CpuReduce, NothingToReduce) {
   TestArray in({3, 0}, float32);
-  EXPECT_EQ(reduce(Reduction::sum, in, 2).real(2), 0);
-  EXPECT_EQ(reduce(Reduction::prod, in, 2).real(0), 1);
-  EXPECT_TRUE(std::isnan(reduce(Reduction::mean, in, 2).real(0)));
-  EXPECT_EQ(reduce(Reduction::all, in, 2).real(0), 1);
-  EXPECT_EQ(reduce(Reduction::any, in, 2).real(0), 0);
-  EXPECT_EQ(reduce(Reduction::sum, in, 1).size(), 0);
+  EXPECT_EQ(reduce(reduction::sum, in, 2).real(2), 0);
+  EXPECT_EQ(reduce(reduction::prod, in, 2).real(0), 1);
+  EXPECT_TRUE(std::isnan(reduce(reduction::mean, in, 2).real(0)));
+  EXPECT_EQ(reduce(reduction::all, in, 2).real(0), 1);
+  EXPECT_EQ(reduce(reduction::any, in, 2).real(0), 0);
+  EXPECT_EQ(reduce(reduction::sum, in, 1).size(), 0);
 }
 
 TEST(CpuReduce, NanIsGreatestAndLeast) {
@@ -205,12 +202,12 @@ TEST(CpuReduce, NanIsGreatestAndLeast) {
       TestArray x({n}, d);
       x.fill(1);
       x.set(n - 2, nan);
-      EXPECT_TRUE(std::isnan(reduce(Reduction::max, x, 1).real(0)));
-      EXPECT_TRUE(std::isnan(reduce(Reduction::min, x, 1).real(0)));
-      EXPECT_EQ(reduce(Reduction::argmax, x, 1).real(0), static_cast<double>(n - 2));
-      EXPECT_EQ(reduce(Reduction::argmin, x, 1).real(0), static_cast<double>(n - 2));
+      EXPECT_TRUE(std::isnan(reduce(reduction::max, x, 1).real(0)));
+      EXPECT_TRUE(std::isnan(reduce(reduction::min, x, 1).real(0)));
+      EXPECT_EQ(reduce(reduction::argmax, x, 1).real(0), static_cast<double>(n - 2));
+      EXPECT_EQ(reduce(reduction::argmin, x, 1).real(0), static_cast<double>(n - 2));
       x.set(1, nan);
-      EXPECT_EQ(reduce(Reduction::argmax, x, 1).real(0), 1);
+      EXPECT_EQ(reduce(reduction::argmax, x, 1).real(0), 1);
     }
   }
 }
@@ -218,8 +215,8 @@ TEST(CpuReduce, NanIsGreatestAndLeast) {
 TEST(CpuReduce, FirstOfEqualsWins) {
   TestArray x({5000}, int32);
   for (std::int64_t i = 0; i < 5000; ++i) x.set(i, i == 1200 || i == 1100 || i == 4999 ? 8 : -8);
-  EXPECT_EQ(reduce(Reduction::argmax, x, 1).real(0), 1100);
-  EXPECT_EQ(reduce(Reduction::argmin, x, 1).real(0), 0);
+  EXPECT_EQ(reduce(reduction::argmax, x, 1).real(0), 1100);
+  EXPECT_EQ(reduce(reduction::argmin, x, 1).real(0), 0);
 }
 
 }  // namespace

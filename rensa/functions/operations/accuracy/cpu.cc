@@ -17,7 +17,7 @@ void Accuracy::run_cpu() {
                          y.view.device,
                          {n, 1},
                          {sizeof(long long), sizeof(long long)}};
-  host::run_reduce(Reduction::argmax, 1u << 1, y.view.dtype, y.view, positions);
+  host::run_reduce(reduction::argmax, 1u << 1, y.view.dtype, y.view, positions);
   std::int64_t right = 0, counted = 0;
   for (std::size_t i = 0; i < labels.size(); ++i) {
     if (has_ignore_label && labels[i] == ignore_label) continue;

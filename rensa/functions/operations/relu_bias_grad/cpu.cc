@@ -7,11 +7,11 @@ namespace rensa {
 
 void ReluBiasGrad::run_cpu() {
   host::Input inputs[] = {gy.view, y.view};
-  host::run_elementwise(Ufunc::relu_grad, gz.view.dtype, inputs, 2, gz.view);
+  host::run_elementwise(ufunc::relu_grad, gz.view.dtype, inputs, 2, gz.view);
   ArrayView sums = gb.view;
   sums.shape.insert(0, 1);
   sums.strides.insert(0, 0);
-  host::run_reduce(Reduction::sum, 1u << 0, gz.view.dtype, gz.view, sums);
+  host::run_reduce(reduction::sum, 1u << 0, gz.view.dtype, gz.view, sums);
 }
 
 }  // namespace rensa

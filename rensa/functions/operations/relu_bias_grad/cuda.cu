@@ -1,8 +1,15 @@
 // The gradients of relu and bias on a GPU: a reduction that stores relu's gradient on its way.
+#include "rensa/core/reduction_functors.h"
 #include "rensa/device/operations.h"
 #include "rensa/functions/operations/relu_bias_grad/relu_bias_grad.h"
 #include "rensa/operations/reduce/cuda_kernels.cuh"
 #include "rensa/operations/reduce/reduce.h"
+
+#include "rensa/core/begin_functors.h"
+namespace rensa::op {
+#include "rensa/core/ufuncs/networks.def"
+}  // namespace rensa::op
+#include "rensa/core/end_functors.h"
 
 namespace rensa {
 
@@ -48,7 +55,7 @@ template <class T> struct ReluGradLoader {
 
 // The Reduce that ReluBiasGrad is bit-equal to: the sum of gz over axis 0.
 Reduce bias_sum(const ReluBiasGrad& op) {
-  Reduce sum("sum", Reduction::sum);
+  Reduce sum("sum", reduction::sum);
   sum.axes = 1;
   sum.compute = op.gz.view.dtype;
   sum.in = op.gz;
@@ -89,7 +96,7 @@ void ReluBiasGrad::run_cuda(const cuda::LaunchContext& context) {
   cuda::ReducePlan plan = cuda::plan_reduce(sum);
   cuda::ReluBiasKernel kernel = gz.view.size() > 0 ? cuda::relu_bias_kernel(plan) : nullptr;
   if (!kernel) {
-    Elementwise grad(name(), Ufunc::relu_grad);
+    Elementwise grad(name(), ufunc::relu_grad);
     grad.compute = gz.view.dtype;
     grad.num_inputs = 2;
     grad.in[0].array = gy;

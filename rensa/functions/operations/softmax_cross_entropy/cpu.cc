@@ -39,15 +39,15 @@ void log_softmax(const ArrayView& x, const ArrayView& y, std::int64_t row, std::
   for (std::int64_t r = 0; r < rows; ++r) {
     V* values = shifted.data() + r * columns;
     V greatest;
-    reduce_kernels().of(Reduction::max, kType).leaf(columns, values, &greatest);
+    reduce_kernels().of(reduction::max, kType).leaf(columns, values, &greatest);
     for (std::int64_t j = 0; j < columns; ++j) values[j] -= greatest;
   }
   const void* input[] = {shifted.data()};
-  k.of(Ufunc::exp, kType)(n, input, powers.data(), 0);
+  k.of(ufunc::exp, kType)(n, input, powers.data(), 0);
   for (std::int64_t r = 0; r < rows; ++r) {
     V* values = shifted.data() + r * columns;
     V sum;
-    reduce_kernels().of(Reduction::sum, kType).leaf(columns, powers.data() + r * columns, &sum);
+    reduce_kernels().of(reduction::sum, kType).leaf(columns, powers.data() + r * columns, &sum);
     V log_sum = std::log(sum);
     for (std::int64_t j = 0; j < columns; ++j) values[j] -= log_sum;
   }
@@ -92,7 +92,7 @@ template <class V> void softmax_cross_entropy_grad(const SoftmaxCrossEntropyGrad
     std::vector<V> g(static_cast<std::size_t>(n));
     kernels().load_of(y.dtype, kType)(n, y.data + row * columns * size, size, g.data());
     const void* input[] = {g.data()};
-    kernels().of(Ufunc::exp, kType)(n, input, g.data(), 0);
+    kernels().of(ufunc::exp, kType)(n, input, g.data(), 0);
     for (std::int64_t i = 0; i < block; ++i) {
       V* values = g.data() + i * columns;
       long long label = labels[static_cast<std::size_t>(row + i)];

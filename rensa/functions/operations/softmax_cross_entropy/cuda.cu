@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "rensa/backend/cuda/group.cuh"
-#include "rensa/core/reduction_functors.h"
+#include "rensa/core/functors.h"
 #include "rensa/functions/operations/softmax_cross_entropy/cuda_class_rows.cuh"
 #include "rensa/functions/operations/softmax_cross_entropy/softmax_cross_entropy.h"
 

@@ -1,10 +1,26 @@
-// The elementwise loops: one for each row of ops.def and value type. Included inside a namespace
-// for each instruction set.
+// The elementwise loops for one instruction set: of the rows of RENSA_ROWS, a file of ops.def. What
+// is compiled includes this one (rensa/CMakeLists.txt writes it, a file a subject).
+#include "rensa/backend/cpu/kernel_sources.h"
+
+#include "rensa/core/begin_functors.h"
+namespace rensa::op {
+struct fmod;  // the rows that have loops of their own
+struct remainder;
+struct floor_divide;
+struct power;
+#include RENSA_ROWS
+}  // namespace rensa::op
+#include "rensa/core/end_functors.h"
+
+namespace rensa::host::RENSA_SET {
+
+namespace {
 
 // Floating functions are computed in whole blocks only, the last one padded, so that a value gives
-// the same result wherever in an array it stands: vector and scalar functions differ in the last bit.
-template <class V> inline constexpr int kBlock =
-    std::is_same_v<V, float> || std::is_same_v<V, double> ? 32 : 1;
+// the same result wherever in an array it stands: vector and scalar functions differ in the last
+// bit.
+template <class V>
+inline constexpr int kBlock = std::is_same_v<V, float> || std::is_same_v<V, double> ? 32 : 1;
 
 // What fmodf leaves, but for quotients of 2^29 and more. In double the quotient's whole part is
 // exact: a true quotient lies on a whole number or 2^-24 and more from it. So is the product, of 29
@@ -21,15 +37,15 @@ RENSA_FN float small_fmod(float a, float b, int& is_large) {
 }
 
 // The rows over float that are made of it.
-RENSA_FN float from_fmod(op::fmod, float mod, float, float) { return mod; }
-RENSA_FN float from_fmod(op::remainder, float mod, float, float b) {
-  return m::remainder_of(mod, b);
+template <class Op, class V>
+concept FromFmod = std::is_same_v<V, float> &&
+    (std::is_same_v<Op, op::fmod> || std::is_same_v<Op, op::remainder> ||
+     std::is_same_v<Op, op::floor_divide>);
+template <class Op> RENSA_FN float from_fmod(float mod, float a, float b) {
+  if constexpr (std::is_same_v<Op, op::fmod>) return (void)a, (void)b, mod;
+  else if constexpr (std::is_same_v<Op, op::remainder>) return (void)a, m::remainder_of(mod, b);
+  else return m::floor_divide_of(mod, a, b);
 }
-RENSA_FN float from_fmod(op::floor_divide, float mod, float a, float b) {
-  return m::floor_divide_of(mod, a, b);
-}
-template <class Op, class V> concept FromFmod =
-    std::is_same_v<V, float> && requires(Op f, V x) { from_fmod(f, x, x, x); };
 
 template <class Op> RENSA_FN void fmod_block(const float* a, const float* b, float* out) {
   float mod[kBlock<float>];
@@ -38,17 +54,17 @@ template <class Op> RENSA_FN void fmod_block(const float* a, const float* b, flo
   if (is_large) {
     for (int i = 0; i < kBlock<float>; ++i) mod[i] = m::fmod(a[i], b[i]);
   }
-RENSA_IVDEP
-  for (int i = 0; i < kBlock<float>; ++i) out[i] = from_fmod(Op{}, mod[i], a[i], b[i]);
+  RENSA_IVDEP
+  for (int i = 0; i < kBlock<float>; ++i) out[i] = from_fmod<Op>(mod[i], a[i], b[i]);
 }
 
 // power over float, where fused multiply-adds are instructions. Mostly every base is positive and
 // normal and so is every result: then neither C's rules nor rounding to subnormals need be worked
 // out. In two loops, of which the processor has several iterations under way; one of them all would
 // be a chain too long for that.
-#if RENSA_HAS_FMA || RENSA_TARGET_FMA
+#if RENSA_HAS_FMA
 template <class Op, class V>
-inline constexpr bool kFusedPower = std::is_same_v<Op, op::power> && std::is_same_v<V, float>;
+inline constexpr bool kFusedPower = std::is_same_v<Op, op::power>&& std::is_same_v<V, float>;
 #else
 template <class Op, class V> inline constexpr bool kFusedPower = false;
 #endif
@@ -107,11 +123,11 @@ __attribute__((noinline)) void elementwise_blocks(std::int64_t blocks, const V* 
   } else if constexpr (kFusedPower<Op, V>) {
     power_blocks(blocks, a, b, out);
   } else if constexpr (kBlock<V> == 1) {
-RENSA_IVDEP
+    RENSA_IVDEP
     for (std::int64_t i = 0; i < blocks; ++i) out[i] = apply(a[i], b[i], c[i]);
   } else {
     for (std::int64_t k = 0; k < blocks; ++k) {
-RENSA_IVDEP
+      RENSA_IVDEP
       for (int i = 0; i < kBlock<V>; ++i) out[i] = apply(a[i], b[i], c[i]);
       a += steps.of[0], b += steps.of[1], c += steps.of[2], out += kBlock<V>;
     }
@@ -151,53 +167,78 @@ void elementwise(std::int64_t n, const void* const* in, void* out, unsigned repe
   std::memcpy(result + done, padded_result, rest * sizeof(V));
 }
 
-template <class V> void add_elementwise(KernelTable& table) {
-  constexpr ComputeType type = compute_type_of<V>;
-#define RENSA_UFUNC(name, inputs, rule, expression)                                      \
-  if constexpr (rule_takes(DtypeRule::rule, type)) {                                     \
-    table.elementwise[static_cast<int>(Ufunc::name)][static_cast<int>(type)] =           \
-        elementwise<op::name, V, inputs>;                                                \
+template <class Op, int kInputs, class V> constexpr void add_over(ElementwiseKernels& kernels) {
+  kernels.over[static_cast<int>(compute_type_of<V>)] = elementwise<Op, V, kInputs>;
+}
+template <class Op, int kInputs, DtypeRule kRule> constexpr ElementwiseKernels kernels_of() {
+  ElementwiseKernels kernels = {};
+  auto add = [&]<class V>() {
+    if constexpr (rule_takes(kRule, compute_type_of<V>)) add_over<Op, kInputs, V>(kernels);
+  };
+  add.template operator()<float>();
+  add.template operator()<double>();
+  add.template operator()<long long>();
+  if constexpr (InstructionSet::RENSA_SET == InstructionSet::baseline) {  // rare, or scalar anyway
+    add.template operator()<unsigned long long>();
+    add.template operator()<complex_t<float>>();
+    add.template operator()<complex_t<double>>();
   }
-#define RENSA_KERNEL(name, inputs, rule, expression) RENSA_UFUNC(name, inputs, rule, expression)
-#include "rensa/core/ops.def"
-#undef RENSA_UFUNC
-#undef RENSA_KERNEL
+  return kernels;
 }
 
-// The rules of bool_rows.def over bytes.
+// What RENSA_ON_BOOL says, over bytes: every one but 0 is true.
 namespace on_bool {
-using both = op::logical_and;
-using either = op::logical_or;
-using one = op::logical_xor;
-using opposite = op::logical_not;
-struct alike {
-  RENSA_FN unsigned char operator()(unsigned char a, unsigned char b) const {
-    return m::flag<unsigned char>(m::truth(a) == m::truth(b));
+#define RENSA_RULE(name, expression)                                            \
+  struct name {                                                                 \
+    RENSA_FN unsigned char operator()(unsigned char a, unsigned char b) const { \
+      return m::flag<unsigned char>(expression);                                \
+    }                                                                           \
+  };
+RENSA_RULE(both, m::truth(a) && m::truth(b))
+RENSA_RULE(either, m::truth(a) || m::truth(b))
+RENSA_RULE(one, m::truth(a) ^ m::truth(b))
+RENSA_RULE(alike, m::truth(a) == m::truth(b))
+#undef RENSA_RULE
+struct opposite {
+  RENSA_FN unsigned char operator()(unsigned char a) const {
+    return m::flag<unsigned char>(!m::truth(a));
   }
 };
 }  // namespace on_bool
 
-// Rows that mean the same over elements as they are stored: over bools, of which every byte but 0
-// is true, and over int32, where results wrap around.
-inline void add_stored(KernelTable& table) {
-#define RENSA_BOOL_ROW(name, inputs, rule) \
-  table.on_bool[static_cast<int>(Ufunc::name)] = elementwise<on_bool::rule, unsigned char, inputs>;
-#include "rensa/core/bool_rows.def"
-#undef RENSA_BOOL_ROW
-#define RENSA_ON_INT32_OF(name, inputs) \
-  table.on_int32[static_cast<int>(Ufunc::name)] = elementwise<op::name, int, inputs>;
-#define RENSA_ON_INT32(name) RENSA_ON_INT32_OF(name, 2)
-  RENSA_ON_INT32(add)
-  RENSA_ON_INT32(subtract)
-  RENSA_ON_INT32(multiply)
-  RENSA_ON_INT32(maximum)
-  RENSA_ON_INT32(minimum)
-  RENSA_ON_INT32(bitwise_and)
-  RENSA_ON_INT32(bitwise_or)
-  RENSA_ON_INT32(bitwise_xor)
-  RENSA_ON_INT32(left_shift)
-  RENSA_ON_INT32(right_shift)
-  RENSA_ON_INT32_OF(invert, 1)
+template <class Op> constexpr ElementwiseKernel kOnBool = nullptr;
+template <class Op> constexpr ElementwiseKernel kOnInt32 = nullptr;
+#define RENSA_UFUNC(name, inputs, rule, expression)
+#define RENSA_KERNEL(name, inputs, rule, expression)
+#define RENSA_ON_BOOL(name, inputs, what)         \
+  template <>                                     \
+  constexpr ElementwiseKernel kOnBool<op::name> = \
+      elementwise<on_bool::what, unsigned char, inputs>;
+#define RENSA_ON_INT32(name, inputs) \
+  template <> constexpr ElementwiseKernel kOnInt32<op::name> = elementwise<op::name, int, inputs>;
+#include RENSA_ROWS
+#undef RENSA_UFUNC
+#undef RENSA_KERNEL
+#undef RENSA_ON_BOOL
 #undef RENSA_ON_INT32
-#undef RENSA_ON_INT32_OF
+
+template <class Op, int kInputs, DtypeRule kRule> constexpr ElementwiseKernels row() {
+  ElementwiseKernels kernels = kernels_of<Op, kInputs, kRule>();
+  kernels.on_bool = kOnBool<Op>;
+  kernels.on_int32 = kOnInt32<Op>;
+  return kernels;
 }
+
+}  // namespace
+
+namespace elementwise_rows {
+#define RENSA_UFUNC(name, inputs, rule, expression) \
+  extern const ElementwiseKernels name;             \
+  constinit const ElementwiseKernels name = row<op::name, inputs, DtypeRule::rule>();
+#define RENSA_KERNEL(name, inputs, rule, expression) RENSA_UFUNC(name, inputs, rule, expression)
+#include RENSA_ROWS
+#undef RENSA_UFUNC
+#undef RENSA_KERNEL
+}  // namespace elementwise_rows
+
+}  // namespace rensa::host::RENSA_SET
