@@ -14,6 +14,7 @@ import sys
 ORDER = [
     ("core",),
     ("device",),
+    ("portable",),
     ("backend/cpu", "backend/cuda", "backend/no_cuda"),
     ("operations",),
     ("functions/operations",),
@@ -75,6 +76,8 @@ def breaches(path, text):
                 yield number, f"{name} is in no known folder"
             elif not umbrella and target != folder and LEVEL[target] >= LEVEL[folder]:
                 yield number, f"{folder} may not include from {target}"
+            elif folder == "kernel" and target.startswith("backend/"):
+                yield number, f"{name} is a backend's: what kernels made at run time share is in portable/"
             elif folder in KINDS and side_of(name[len("rensa/"):]) not in ("", side_of(path)):
                 yield number, f"{name} is of the other side, or of one that {path} does not belong to"
             elif public and side_of(name[len("rensa/"):]):
@@ -104,6 +107,8 @@ def self_test():
         ("operations/a/cpu.cc", '#include "rensa/functions/operations/b/b.h"'),
         ("functions/operations/a/cuda.cu", '#include "rensa/operations/b/cpu_c.h"'),
         ("graph/a.cc", '#include "rensa/training/trainer.h"'),
+        ("portable/a.h", '#include "rensa/backend/cuda/b.h"'),
+        ("kernel/a.cc", '#include "rensa/backend/cuda/b.h"'),
     ]
     fine = [
         ("array/a.cc", '#include "rensa/backend/cpu/b.h"\n#include <fmt/format.h>'),

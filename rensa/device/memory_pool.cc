@@ -90,7 +90,7 @@ StoragePtr MemoryPool::malloc(std::int64_t nbytes, cuda::StreamState* stream) {
   if (nbytes < 0 || nbytes > pool::kMostAsked) {
     throw OutOfMemoryError(impl_->out_of_memory_text(nbytes));
   }
-  std::int64_t size = pool::round_up(std::max<std::int64_t>(nbytes, 1), pool::kUnit);
+  std::int64_t size = round_up(std::max<std::int64_t>(nbytes, 1), pool::kUnit);
   if (pool::hook_count == 0) return StoragePtr::adopt(impl_->malloc(nbytes, size, stream));
   MemoryEvent event{impl_->device, nbytes, size, nullptr};
   pool::call_hooks(&MemoryHook::malloc_preprocess, event);

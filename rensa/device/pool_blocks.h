@@ -10,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "rensa/core/integers.h"
 #include "rensa/device/storage.h"
 
 namespace rensa::pool {
@@ -18,10 +19,6 @@ namespace rensa::pool {
 inline constexpr std::int64_t kUnit = 512;
 /// No request may be larger: more than any device has, and safe to round up.
 inline constexpr std::int64_t kMostAsked = std::int64_t{1} << 50;
-
-inline std::int64_t round_up(std::int64_t n, std::int64_t unit) {
-  return (n + unit - 1) / unit * unit;
-}
 
 struct Arena;
 struct Segment;

@@ -1,8 +1,11 @@
 // What the patterns look for, and what becomes of it.
 #include "rensa/graph/patterns.h"
 
+#include <algorithm>
+
 #include "rensa/device/operations.h"
 #include "rensa/functions/operations/relu_bias_grad/relu_bias_grad.h"
+#include "rensa/functions/operations/update_parameters/update_parameters.h"
 #include "rensa/operations/matmul/matmul.h"
 #include "rensa/operations/reduce/reduce.h"
 
@@ -23,6 +26,24 @@ void RecordedList::take_out(std::size_t i) {
 void RecordedList::replace(std::size_t i, std::unique_ptr<Operation> operation) {
   uses_.replace(i, operation.get());
   recording_.operations[i] = std::move(operation);
+}
+
+void RecordedList::split(std::size_t i, Operations parts) {
+  recording_.operations[i] = std::move(parts.front());
+  parts.erase(parts.begin());
+  parts_[i] = std::move(parts);
+}
+
+void RecordedList::close() {
+  Operations left;
+  for (std::size_t i = 0; i < size(); ++i) {
+    if (is_taken_out(i)) continue;
+    left.push_back(std::move(recording_.operations[i]));
+    auto parts = parts_.find(i);
+    if (parts == parts_.end()) continue;
+    for (auto& part : parts->second) left.push_back(std::move(part));
+  }
+  recording_.operations = std::move(left);
 }
 
 namespace {
@@ -124,6 +145,42 @@ void drop_unread(RecordedList& list, std::size_t i) {
   list.take_out(i);
 }
 
+/// `update`, the operation at `i`, in parts by the order in which the gradients come.
+RecordedList::Operations parts_of(const UpdateParameters& update, std::size_t i,
+                                  const StorageUses& uses) {
+  constexpr int kMostParts = 4;
+  constexpr std::int64_t kLeastBytes = std::int64_t{1} << 20;  // what is worth a launch
+  std::vector<std::pair<std::size_t, UpdateTarget>> targets;
+  std::int64_t bytes = 0;
+  for (const UpdateTarget& target : update.targets) {
+    std::size_t writer = uses.writer_before(target.gradient.storage, i);
+    targets.emplace_back(writer < i ? writer : 0, target);
+    bytes += target.parameter.view.nbytes();
+  }
+  std::stable_sort(targets.begin(), targets.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::int64_t share = std::max(bytes / kMostParts, kLeastBytes), part_bytes = 0;
+  RecordedList::Operations parts;
+  UpdateParameters part(update);
+  part.targets.clear();
+  for (auto& [ready, target] : targets) {
+    if (part_bytes >= share) {
+      parts.push_back(part.clone());
+      part.targets.clear();
+      part_bytes = 0;
+    }
+    part_bytes += target.parameter.view.nbytes();
+    part.targets.push_back(std::move(target));
+  }
+  parts.push_back(part.clone());
+  return parts;
+}
+
+void split_updates(RecordedList& list, std::size_t i) {
+  auto* update = list.at<UpdateParameters>(i);
+  if (update) list.split(i, parts_of(*update, i, list.uses()));
+}
+
 constexpr Pattern kPatterns[] = {
     // What only fills memory of its own with a number has run already.
     {"fold_constant", fold_constant},
@@ -131,8 +188,11 @@ constexpr Pattern kPatterns[] = {
     {"join_relu", join_relu},
     // relu's gradient, then its sum over the batch (the bias's gradient): one pass.
     {"join_bias_grad", join_bias_grad},
-    // What writes only memory that nobody reads, in the next run either. Last: others make such.
+    // What writes only memory that nobody reads, in the next run either: those before make such.
     {"drop_unread", drop_unread},
+    // One update of all parameters waits for the last gradient. In parts, each when its gradients
+    // are there, most of it is done beside the rest of backward.
+    {"split_updates", split_updates},
 };
 
 }  // namespace

@@ -4,9 +4,11 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <span>
 #include <unordered_set>
+#include <vector>
 
 #include "rensa/graph/recording.h"
 #include "rensa/graph/storage_uses.h"
@@ -17,6 +19,7 @@ namespace rensa {
 /// out.
 class RecordedList {
  public:
+  using Operations = std::vector<std::unique_ptr<Operation>>;
   explicit RecordedList(Recording& recording) : recording_(recording), uses_(recording) {}
 
   std::size_t size() const { return recording_.operations.size(); }
@@ -32,14 +35,19 @@ class RecordedList {
 
   void take_out(std::size_t i);
   void replace(std::size_t i, std::unique_ptr<Operation> operation);
+  /// The operation at `i` goes in `parts`, which touch together what it touched.
+  void split(std::size_t i, Operations parts);
   /// The operation at `i` has been given other operands.
   void has_changed(std::size_t i) { uses_.replace(i, recording_.operations[i].get()); }
   /// What the recording run has written there is what every run needs.
   void keep_constant(Storage* storage) { recording_.constants.push_back(StoragePtr(storage)); }
+  /// Makes the recording's list of what is left.
+  void close();
 
  private:
   Recording& recording_;
   StorageUses uses_;
+  std::map<std::size_t, Operations> parts_;                     // but the first, by place
   std::unique_ptr<std::unordered_set<Storage*>> carried_over_;  // made when it is first asked for
 };
 

@@ -10,8 +10,6 @@ namespace rensa {
 ///   patterns         graph/patterns.cc has them in a table
 ///   join_chains      on a GPU elementwise operations that go on with each other's results become
 ///                    one kernel
-///   split_updates    the update of many parameters goes in parts, each when its gradients are
-///                    there
 /// A storage that only the recording holds is the step's own: nobody else can see it.
 JoinedChains rewrite(Recording& recording);
 

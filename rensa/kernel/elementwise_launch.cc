@@ -5,13 +5,15 @@
 #include <limits>
 
 #include "rensa/device/launcher.h"
+#include "rensa/portable/launch_plan.h"
 
 namespace rensa::detail {
 
 namespace {
 
-constexpr int kBlock = 256;
-constexpr std::int64_t kMostBlocks = 132 * 256;  // beyond, a thread takes several elements
+using cuda::kBlock;
+constexpr std::int64_t kMostBlocks =
+    cuda::kMultiprocessors * 256;  // beyond, a thread takes several elements
 constexpr int kMostWidth = 8;
 
 /// Whether packs of `width` elements of a row are one load each, or one element for all.

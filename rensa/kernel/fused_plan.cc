@@ -11,13 +11,14 @@
 #include "rensa/core/reductions.h"
 #include "rensa/core/ufunc.h"
 #include "rensa/kernel/fused_source.h"
+#include "rensa/portable/compute_types.h"
 
 namespace rensa::detail {
 
 namespace {
 
 constexpr const char* kIncludes =
-    "#include \"rensa/kernel/conversion.h\"\n#include \"rensa/core/reduction_functors.h\"\n"
+    "#include \"rensa/portable/fused_functors.h\"\n#include \"rensa/core/reduction_functors.h\"\n"
     "#include \"rensa/core/ufunc_functors.h\"\n";
 constexpr const char* kPointwiseInclude = "#include \"rensa/operations/pointwise/functors.h\"\n";
 constexpr std::size_t kMostInlined = 16;  // operations of a CPU's kernel that is one function
@@ -333,7 +334,7 @@ class Planner {
     in_memory_[index(v)] = true;
     text.post = post.statements();
     text.post_blocks = post.blocks();
-    std::string native(dtype_name(native_dtype(value(r).compute)));
+    std::string native(dtype_name(value_dtype(compute_type(value(r).compute))));
     text.reduce_type = native;
     text.reduce = fmt::format("rensa::red::{}::reduce(a, b)", row);
     text.identity = fmt::format("rensa::red::{}::identity<{}>()", row, native);

@@ -6,6 +6,7 @@
 #include <tuple>
 #include "rensa/core/reductions.h"
 #include "rensa/core/ufunc.h"
+#include "rensa/portable/compute_types.h"
 
 namespace rensa::detail {
 
@@ -63,17 +64,6 @@ bool find_axes(const TracedInput& in, const TracedValue& value, AxisMap* axes) {
 }
 
 std::string input_name(std::size_t k) { return fmt::format("x{}", k); }
-
-Dtype native_dtype(Dtype d) {
-  switch (compute_type(d)) {
-    case ComputeType::i64: return int64;
-    case ComputeType::u64: return uint64;
-    case ComputeType::f32: return float32;
-    case ComputeType::f64: return float64;
-    case ComputeType::c64: return complex64;
-    default: return complex128;
-  }
-}
 
 std::string FusedSource::spell(const std::string& expression, bool block) {
   std::string text;
@@ -164,7 +154,7 @@ Shape FusedSource::walked(const Shape& strides, const AxisMap& axes) const {
 std::string FusedSource::read(int from, int input, const AxisMap& axes, bool truth) {
   const TracedValue& reader = values_[static_cast<std::size_t>(from)];
   const TracedInput& in = reader.in[input];
-  Dtype native = native_dtype(reader.compute);
+  Dtype native = value_dtype(compute_type(reader.compute));
   if (in.kind == TracedInput::Kind::number) {
     FusedInput number;
     number.kind = ArgumentKind::number;
@@ -203,7 +193,7 @@ std::string FusedSource::compute(int v, const AxisMap& axes) {
   const TracedInput& first = value.in[0];
   bool moves = !value.row && value.ufunc == ufunc::copy &&
                first.kind != TracedInput::Kind::number && first.array.view.dtype == value.dtype;
-  Dtype native = native_dtype(value.compute);
+  Dtype native = value_dtype(compute_type(value.compute));
   std::string arguments, name;
   if (moves) return known_[{v, axes}] = stored(v, 0, axes);  // as bytes
   for (int k = 0; k < value.num_inputs; ++k) {
@@ -230,7 +220,7 @@ std::string FusedSource::reduced_input(int reduction) {
 
 void FusedSource::start_from(int v) {
   const TracedValue& value = values_[static_cast<std::size_t>(v)];
-  Dtype native = native_dtype(value.compute);
+  Dtype native = value_dtype(compute_type(value.compute));
   const char* name = value.name();
   std::string result =
       define(dtype_name(native), fmt::format("rensa::red::{}::post(a@, rensa_a.count)", name));

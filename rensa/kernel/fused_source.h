@@ -91,7 +91,5 @@ class FusedSource {
 
 /// The name by which a kernel's text knows its k-th input.
 std::string input_name(std::size_t k);
-/// The dtype whose elements are values of the type that `d` computes in.
-Dtype native_dtype(Dtype d);
 
 }  // namespace rensa::detail

@@ -47,7 +47,7 @@ class ArgumentWriter {
     align();
     visit_dtype(dtype, [&](auto zero) { put(value.as<decltype(zero)>()); });
   }
-  void align() { argument_.bytes.resize((size() + 15) / 16 * 16); }
+  void align(std::size_t to = 16) { argument_.bytes.resize((size() + to - 1) / to * to); }
 
  private:
   KernelArgument& argument_;

@@ -4,17 +4,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <cstddef>
 
-#include "rensa/backend/cuda/launch_plan.h"
+#include "rensa/core/axes.h"
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"
 
 namespace rensa::detail {
 
 namespace {
-
-using cuda::ceil_div;
 
 constexpr std::int64_t kMostAccBytes = 64;  // of a reduce_type that is no dtype
 constexpr int kMostWidth = 8;
@@ -29,19 +27,10 @@ std::int64_t bytes_of_type(const std::string& type) {
 
 std::int64_t& last(Shape& values) { return values[values.ndim() - 1]; }
 
-std::int64_t densest_stride(const ArrayView& view) {
-  return std::abs(view.strides[view.ndim() - 1]);
-}
-
 void join_axes(std::vector<ArrayView*>& views, bool ordered) {
   int count = static_cast<int>(views.size());
-  if (!ordered) return cuda::normalize_axes(views.data(), count);
-  collapse_axes(views.data(), count);
-  if (views[0]->ndim() > 0) return;
-  for (ArrayView* view : views) {
-    view->shape.push_back(1);
-    view->strides.push_back(itemsize(view->dtype));
-  }
+  ordered ? collapse_axes(views.data(), count) : normalize_axes(views.data(), count);
+  keep_an_axis(views.data(), count);
 }
 
 /// The operands' axes taken apart.
@@ -58,18 +47,18 @@ class SplitOperands {
     ArrayView all;  // what leads where there is no array
     all.shape = shape;
     all.strides = contiguous_strides(shape, itemsize(all.dtype));
-    split(all, axes, shape, lead);
+    split(all, axes, lead);
     std::int64_t largest = -1;
     for (std::size_t k = 0; k < operands.size(); ++k) {
       const ArrayView& view = operands[k].array.view;
       if (operands[k].kind == ArgumentKind::element) {
         ArrayView stretched = broadcast_view(view, shape);
-        split(stretched, axes, shape, k);
+        split(stretched, axes, k);
         if (view.size() <= largest) continue;
         largest = view.size();
-        split(stretched, axes, shape, lead);
+        split(stretched, axes, lead);
       } else if (operands[k].kind == ArgumentKind::kept) {
-        split(view, axes, shape, k);
+        split(view, axes, k);
       }
     }
     std::vector<ArrayView*> kept_views{&kept[lead]}, reduced_views{&reduced[lead]};
@@ -87,45 +76,14 @@ class SplitOperands {
   }
 
  private:
-  void split(const ArrayView& view, unsigned axes, const Shape& shape, std::size_t k) {
-    kept[k] = reduced[k] = view;
-    for (ArrayView* part : {&kept[k], &reduced[k]}) part->shape = part->strides = {};
-    for (int axis = 0; axis < shape.ndim(); ++axis) {
-      ArrayView& part = (axes >> axis & 1) ? reduced[k] : kept[k];
-      part.shape.push_back(shape[axis]);
-      part.strides.push_back(view.strides[axis]);
-    }
+  void split(const ArrayView& view, unsigned axes, std::size_t k) {
+    kept[k] = part_of_axes(view, axes, false);
+    reduced[k] = part_of_axes(view, axes, true);
   }
 };
 
 Along along_of(std::int64_t stride, Dtype dtype) {
   return stride == itemsize(dtype) ? Along::dense : stride == 0 ? Along::constant : Along::strided;
-}
-
-void plan_host(ReductionPlan& p) {
-  constexpr std::int64_t kGrain = 32 << 10, kPart = 64 << 10, kColumns = 256, kRowBlock = 128;
-  ReductionCounts& c = p.counts;
-  std::int64_t second;
-  if (!p.layout.columns) {
-    c.slices = std::max<std::int64_t>(1, ceil_div(c.count, kPart));
-    p.items = c.outputs * c.slices;
-    p.grain = std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(1, c.count));
-    p.partials = p.items;
-    second = c.outputs;
-  } else {
-    std::int64_t tile_width = std::min(c.width, kColumns);
-    c.tiles_x = ceil_div(c.width, kColumns);
-    c.tiles = c.outputs / c.width * c.tiles_x;
-    c.slice_rows = ceil_div(kPart / tile_width, kRowBlock) * kRowBlock;
-    c.slices = std::max<std::int64_t>(1, ceil_div(c.count, c.slice_rows));
-    p.items = c.tiles * c.slices;
-    p.grain = std::max<std::int64_t>(
-        1, kGrain / std::max<std::int64_t>(1, std::min(c.count, c.slice_rows) * tile_width));
-    p.partials = p.items * tile_width;
-    second = c.tiles;
-  }
-  if (c.slices > 1) p.grain = 1, p.second_items = second;
-  else p.partials = 0;
 }
 
 /// Elements of a vector of a GPU's thread.
@@ -164,39 +122,26 @@ bool vectors_are_aligned(const ReductionPlan& p, const SplitOperands& split) {
   return true;
 }
 
-void plan_gpu(ReductionPlan& p, const SplitOperands& split, const ReductionText& text) {
-  ReductionCounts& c = p.counts;
+void plan_gpu(ReductionPlan& p, const SplitOperands& split, const ReductionText& text,
+              std::int64_t outputs, std::int64_t count) {
   ReductionLayout& layout = p.layout;
   std::int64_t inner = last(p.reduced_extents);
   layout.width = vector_width(p, inner, text.width);
   layout.aligned = vectors_are_aligned(p, split);
-  if (layout.columns) {
-    cuda::ColumnsPlan plan =
-        cuda::plan_columns(c.outputs / c.width, c.count, ceil_div(c.width, layout.width));
-    c.lanes = plan.lanes;
-    c.tiles = plan.tiles;
-    c.tiles_x = plan.tiles_x;
-    c.slices = plan.slices;
-    c.slice_rows = plan.slice_rows;
-    p.blocks = c.tiles * c.slices;
-  } else {
-    c.vectors = ceil_div(c.count, layout.width);
-    cuda::RowsPlan plan = cuda::plan_rows(c.outputs, c.vectors);
-    c.group = plan.group;
-    c.slices = plan.slices;
-    c.slice_vectors = plan.slice_vectors;
-    p.blocks = c.slices > 1 ? c.outputs * c.slices : ceil_div(c.outputs, cuda::kBlock / c.group);
+  p.blocks = layout.columns ? cuda::plan_columns(outputs / p.width, p.width, count, layout.width)
+                            : cuda::plan_rows(outputs, count, layout.width);
+  if (!layout.columns) {
     last(p.reduced_extents) = ceil_div(inner, layout.width);
     for (std::size_t k = 0; k < layout.arguments.size(); ++k) {
       if (layout.arguments[k].kind == ArgumentKind::element) last(p.reduced[k]) *= layout.width;
     }
   }
-  p.partials = c.slices > 1 ? c.slices * c.outputs : 0;
-  layout.small = std::max({c.outputs, c.count, c.size}) < cuda::kMaxCount;
-  if (p.blocks > cuda::kMaxCount) {
+  p.partials = p.blocks.slices > 1 ? p.blocks.slices * outputs : 0;
+  layout.small = std::max({outputs, count, outputs * count}) < cuda::kMaxCount;
+  if (p.blocks.grid > cuda::kMaxCount) {
     throw NotImplementedError(fmt::format(
         "{}: {} outputs of {} elements each are too many for one kernel; reduce in parts",
-        text.signature.name, c.outputs, c.count));
+        text.signature.name, outputs, count));
   }
 }
 
@@ -204,31 +149,18 @@ KernelArgument pack(const ReductionPlan& p, const std::vector<KernelOperand>& op
                     std::size_t* scratch_offset) {
   KernelArgument argument;
   ArgumentWriter writer(argument);
-  const ReductionCounts& c = p.counts;
-  for (std::int64_t count : {c.outputs, c.count, c.slices, c.group, c.vectors, c.slice_vectors,
-                             c.lanes, c.tiles, c.tiles_x, c.width, c.slice_rows, c.size}) {
-    writer.put(count);
-  }
+  if (p.layout.host) writer.put(p.parts);
+  else writer.put(p.blocks);
+  *scratch_offset = p.layout.host ? offsetof(host::ReduceParts, partials)
+                                  : offsetof(cuda::ReduceBlocks, partials);
   for (const Shape* extents : {&p.kept_extents, &p.reduced_extents}) {
     for (std::int64_t extent : *extents) {
       extent = std::max<std::int64_t>(extent, 1);
-      if (p.layout.host || !p.layout.small) {
-        writer.put(extent);
-        writer.put(std::int64_t{0});
-        continue;
-      }
-      std::uint64_t shift = 0, divisor = static_cast<std::uint64_t>(extent);
-      while ((std::uint64_t{1} << shift) < divisor) ++shift;
-      std::uint64_t magic =
-          (std::uint64_t{1} << 32) * ((std::uint64_t{1} << shift) - divisor) / divisor + 1;
-      for (std::uint64_t word : {divisor, magic, shift, std::uint64_t{0}}) {
-        writer.put(static_cast<std::uint32_t>(word));
-      }
+      if (p.layout.host || !p.layout.small) writer.put(PlainDiv(extent));
+      else writer.put(FastDiv(extent));
     }
   }
-  *scratch_offset = writer.size();
-  writer.put(std::int64_t{0});
-  writer.put(std::int64_t{0});
+  writer.align(8);
   for (std::size_t k = 0; k < operands.size(); ++k) {
     const ReductionArgument& a = p.layout.arguments[k];
     if (a.kind == ArgumentKind::number) continue;
@@ -256,16 +188,13 @@ ReductionPlan plan_reduction(const ReductionText& text, const std::vector<Kernel
                              const Shape& shape, unsigned axes, bool host) {
   SplitOperands split(text, operands, shape, axes);
   ReductionPlan p;
-  ReductionCounts& c = p.counts;
   const ArrayView &kept = split.kept[split.lead], &reduced = split.reduced[split.lead];
-  c.outputs = kept.shape.total();
-  c.count = reduced.shape.total();
-  c.size = c.outputs * c.count;
+  std::int64_t outputs = kept.shape.total(), count = reduced.shape.total();
   ReductionLayout& layout = p.layout;
   layout.host = host;
   constexpr std::int64_t kShort = 16;  // on a CPU, fewer values are not worth an output's lanes
   bool dense_outputs = densest_stride(kept) < densest_stride(reduced);
-  layout.columns = c.outputs > 1 && (c.count <= 1 || dense_outputs || (host && c.count < kShort));
+  layout.columns = outputs > 1 && (count <= 1 || dense_outputs || (host && count < kShort));
 
   p.kept_extents = kept.shape;
   p.reduced_extents = reduced.shape;
@@ -278,7 +207,7 @@ ReductionPlan plan_reduction(const ReductionText& text, const std::vector<Kernel
   }
   if (layout.columns) {
     int column = p.kept_extents.ndim() - 1;
-    c.width = p.kept_extents[column];
+    p.width = p.kept_extents[column];
     p.kept_extents.erase(column);
     for (std::size_t k = 0; k < operands.size(); ++k) {
       if (p.kept[k].empty()) continue;
@@ -306,7 +235,16 @@ ReductionPlan plan_reduction(const ReductionText& text, const std::vector<Kernel
     layout.arguments.push_back(a);
   }
   p.acc_bytes = bytes_of_type(text.reduce_type);
-  host ? plan_host(p) : plan_gpu(p, split, text);
+  if (!host) {
+    plan_gpu(p, split, text, outputs, count);
+    return p;
+  }
+  p.parts = layout.columns ? host::plan_tiles(outputs / p.width, p.width, count)
+                           : host::plan_outputs(outputs, count);
+  if (p.parts.parts > 1) {
+    p.second_items = layout.columns ? p.parts.tiles : outputs;
+    p.partials = p.parts.items * p.parts.tile_width;
+  }
   return p;
 }
 
@@ -321,11 +259,11 @@ RuntimeKernel make_reduction(const ReductionText& text, CompiledKernels& compile
   kernel.module = function.module;
   kernel.function = function.function;
   kernel.host_function = function.host;
-  kernel.size = plan.items;
+  kernel.size = plan.parts.items;
   kernel.second_size = plan.second_items;
-  kernel.grain = plan.grain;
+  kernel.grain = plan.parts.grain;
   kernel.block.x = cuda::kBlock;
-  kernel.grid.x = static_cast<unsigned>(plan.blocks);
+  kernel.grid.x = static_cast<unsigned>(plan.blocks.grid);
   kernel.scratch_bytes = static_cast<std::size_t>(plan.partials * plan.acc_bytes);
   kernel.arguments.push_back(pack(plan, operands, &kernel.scratch_offset));
   return kernel;

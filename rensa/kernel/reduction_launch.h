@@ -6,18 +6,20 @@
 
 #include "rensa/kernel/compiled_kernels.h"
 #include "rensa/kernel/reduction_source.h"
+#include "rensa/portable/launch_plan.h"
 
 namespace rensa::detail {
 
 /// How a reduction is run.
 struct ReductionPlan {
   ReductionLayout layout;
-  ReductionCounts counts;
+  cuda::ReduceBlocks blocks;  // of a GPU
+  host::ReduceParts parts;
+  std::int64_t width = 1;  // with columns: of one outer index
   Shape kept_extents, reduced_extents;
-  std::vector<Shape> kept, reduced;                     // strides of each operand
-  std::vector<std::int64_t> along;                      // with columns: from column to column
-  std::int64_t blocks = 1;                              // of a GPU
-  std::int64_t items = 1, second_items = 0, grain = 1;  // of the host
+  std::vector<Shape> kept, reduced;  // strides of each operand
+  std::vector<std::int64_t> along;   // with columns: from column to column
+  std::int64_t second_items = 0;     // of the host: what joins parts
   std::int64_t partials = 0, acc_bytes = 16;
 };
 

@@ -19,8 +19,8 @@ class Writer {
     for (const ReductionArgument& a : layout_.arguments) dtypes.push_back(a.dtype);
     out_ = kernel_prelude(layout_.host, layout_.small && !layout_.host);
     out_ += placeholder_types(text_.signature, dtypes);
-    out_ +=
-        fmt::format("#include \"rensa/kernel/{}_reduction.h\"\n", layout_.host ? "host" : "device");
+    out_ += fmt::format("#include \"rensa/portable/{}_reduction.h\"\n",
+                        layout_.host ? "host" : "device");
     out_ += user_text("preamble", text_.signature.name, text_.preamble);
     arguments();
     reducer();
@@ -46,12 +46,10 @@ class Writer {
   }
 
   void arguments() {
-    add("struct rensa_arguments {{\n"
-        "  long long outputs, count, slices, group, vectors, slice_vectors, lanes, tiles, tiles_x, "
-        "width, slice_rows, size;\n"
-        "  rensa::{0} kept_extents[{1}], reduced_extents[{2}];\n"
-        "  void* partials;\n  unsigned* semaphores;\n",
-        layout_.host || !layout_.small ? "divisor64" : "divisor32", layout_.kept_ndim,
+    add("struct rensa_arguments : rensa::{0} {{\n"
+        "  rensa::{1} kept_extents[{2}], reduced_extents[{3}];\n",
+        layout_.host ? "host::ReduceParts" : "cuda::ReduceBlocks",
+        layout_.host || !layout_.small ? "PlainDiv" : "FastDiv", layout_.kept_ndim,
         layout_.reduced_ndim);
     for (std::size_t k = 0; k < layout_.arguments.size(); ++k) {
       const ReductionArgument& a = layout_.arguments[k];
@@ -129,7 +127,7 @@ class Writer {
     if (!layout_.host && layout_.reduced_ndim > 1) {
       out_ +=
           "    index position[kReduced];\n"
-          "    rensa::reduction::split(at, rensa_a.reduced_extents, position);\n";
+          "    rensa::split_index(at, rensa_a.reduced_extents, position);\n";
     }
     int input = 0;
     for_each(ArgumentKind::element, [&](std::size_t k, const ReductionArgument&) {
@@ -148,7 +146,8 @@ class Writer {
   /// Numbers, raw arrays and the sizes, by the names that the user's text has for them.
   void constants() {
     out_ +=
-        "    [[maybe_unused]] const rensa_indexer _in_ind{(index)rensa_a.size}, _ind = _in_ind, "
+        "    [[maybe_unused]] const rensa_indexer _in_ind{(index)(rensa_a.outputs * "
+        "rensa_a.count)}, _ind = _in_ind, "
         "_out_ind{(index)rensa_a.outputs};\n";
     for (std::size_t k = 0; k < layout_.arguments.size(); ++k) {
       const ReductionArgument& a = layout_.arguments[k];
@@ -341,12 +340,13 @@ class Writer {
     if (layout_.host) {
       add("extern \"C\" void {}(const void* const* rensa_given, long long rensa_begin, long long "
           "rensa_end) {{\n"
-          "  rensa::reduction::{}<rensa_reducer>(*static_cast<const "
+          "  rensa::host::run_{}<rensa_reducer>(*static_cast<const "
           "rensa_arguments*>(rensa_given[0]), rensa_begin, rensa_end);\n}}\n",
           text_.signature.name, form);
     } else {
       add("extern \"C\" __global__ void __launch_bounds__(256) {}(const __grid_constant__ "
-          "rensa_arguments rensa_a) {{\n  rensa::reduction::{}<rensa_reducer>(rensa_a);\n}}\n",
+          "rensa_arguments rensa_a) {{\n"
+          "  rensa::cuda::reduce_{}_of<rensa::cuda::Generated<rensa_reducer>>(rensa_a);\n}}\n",
           text_.signature.name, form);
     }
   }

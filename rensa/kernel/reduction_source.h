@@ -50,19 +50,11 @@ struct ReductionLayout {
   std::string key() const;
 };
 
-/// What the plan of a launch fills the front of the kernel's struct with, in this order.
-struct ReductionCounts {
-  std::int64_t outputs = 1, count = 0, slices = 1;
-  std::int64_t group = 1, vectors = 0, slice_vectors = 0;                      // rows
-  std::int64_t lanes = 32, tiles = 1, tiles_x = 1, width = 1, slice_rows = 0;  // columns
-  std::int64_t size = 0;  // of all inputs together
-};
-
-/// The kernel's one argument is a struct: ReductionCounts; the extents of kept and of reduced axes,
-/// 16 bytes each; scratch and semaphores; per array its address and: an element's strides of the
-/// kept and the reduced axes, a kept one's of the kept axes (and both, with `columns`, that along
-/// the columns), a raw one's extents and strides unless it is contiguous; numbers at multiples of
-/// 16 bytes. launch_reduction writes it.
+/// The kernel's one argument is a struct: cuda::ReduceBlocks or host::ReduceParts; the extents of
+/// kept and of reduced axes, FastDiv where indices are small, else PlainDiv; per array its address
+/// and: an element's strides of the kept and the reduced axes, a kept one's of the kept axes
+/// (and both, with `columns`, that along the columns), a raw one's extents and strides unless it is
+/// contiguous; numbers at multiples of 16 bytes. launch_reduction writes it.
 std::string reduction_source(const ReductionText& text, const ReductionLayout& layout);
 
 }  // namespace rensa::detail

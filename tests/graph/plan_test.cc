@@ -157,7 +157,7 @@ TEST(Rewrite, ThePatternsAreTheseInThisOrder) {
   std::vector<std::string> names;
   for (const Pattern& pattern : patterns()) names.emplace_back(pattern.name);
   EXPECT_EQ(names, (std::vector<std::string>{"fold_constant", "join_relu", "join_bias_grad",
-                                             "drop_unread"}));
+                                             "drop_unread", "split_updates"}));
 }
 
 TEST(Rewrite, ReluBecomesTheProductsEpilogue) {

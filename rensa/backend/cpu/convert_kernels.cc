@@ -5,6 +5,15 @@ namespace rensa::host::RENSA_SET {
 
 namespace {
 
+/// Reads a stored element; a bool may be any byte.
+template <class T> RENSA_FN T load_element(const char* p) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return *reinterpret_cast<const unsigned char*>(p) != 0;
+  } else {
+    return *reinterpret_cast<const T*>(p);
+  }
+}
+
 template <class T, class V>
 void load(std::int64_t n, const char* src, std::int64_t stride, void* dst) {
   V* out = static_cast<V*>(dst);

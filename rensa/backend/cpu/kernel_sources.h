@@ -12,8 +12,9 @@
 #include "rensa/core/functors.h"
 #include "rensa/core/philox.h"
 // clang-format on
-#include "rensa/backend/cpu/convert.h"
 #include "rensa/backend/cpu/kernels.h"
+#include "rensa/portable/element_types.h"
+#include "rensa/portable/reduce_parts.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>

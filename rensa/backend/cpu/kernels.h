@@ -9,10 +9,9 @@
 #include "rensa/backend/cpu/instruction_sets.h"
 #include "rensa/core/dtype.h"
 #include "rensa/core/ufunc.h"
+#include "rensa/portable/compute_types.h"
 
 namespace rensa::host {
-
-inline constexpr int kNumComputeTypes = 6;
 
 /// out[i] = op(in[0][i], in[1][i], ...); out may be an input. Of an input whose bit in `repeated`
 /// is set there are kRepeats values (or n, if that is less), all equal, which stand for n.

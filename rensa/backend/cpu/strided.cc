@@ -43,12 +43,6 @@ bool same_layout(Dtype d, ComputeType type) { return d == value_dtype(type); }
 
 }  // namespace
 
-Dtype value_dtype(ComputeType type) {
-  constexpr Dtype dtypes[kNumComputeTypes] = {int64,   uint64,    float32,
-                                              float64, complex64, complex128};
-  return dtypes[static_cast<int>(type)];
-}
-
 std::int64_t offset_of(const ArrayView& view, std::int64_t index) {
   std::int64_t offset = 0;
   for (int i = view.ndim() - 1; i > 0; --i) {
@@ -56,20 +50,6 @@ std::int64_t offset_of(const ArrayView& view, std::int64_t index) {
     index /= view.shape[i];
   }
   return view.ndim() > 0 ? offset + index * view.strides[0] : 0;
-}
-
-void normalize_axes(ArrayView* const* views, int count) {
-  const Shape& lead = views[0]->strides;
-  // Insertion sort: stable, and the axes are few and mostly in order.
-  for (int i = 1; i < lead.ndim(); ++i) {
-    for (int k = i; k > 0 && std::abs(lead[k - 1]) < std::abs(lead[k]); --k) {
-      for (int v = 0; v < count; ++v) {
-        std::swap(views[v]->shape[k - 1], views[v]->shape[k]);
-        std::swap(views[v]->strides[k - 1], views[v]->strides[k]);
-      }
-    }
-  }
-  collapse_axes(views, count);
 }
 
 Reader::Reader(const ArrayView& view, ComputeType type, bool truth)

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "rensa/backend/cpu/kernels.h"
-#include "rensa/core/array_view.h"
+#include "rensa/core/axes.h"
 
 namespace rensa::host {
 
@@ -18,15 +18,8 @@ struct alignas(64) Scratch {
   char bytes[kChunk * kMaxValueSize];
 };
 
-/// The dtype whose elements are stored as values of `type` are: int64 for i64 and so on.
-Dtype value_dtype(ComputeType type);
-
 /// Where element `index`, counted in C order, of a view lies, relative to its data.
 std::int64_t offset_of(const ArrayView& view, std::int64_t index);
-
-/// Orders the axes of `count` views of one shape so that the first view's strides fall, then
-/// collapses them: the order in which to walk when any order will do.
-void normalize_axes(ArrayView* const* views, int count);
 
 /// The elements of a view in C order, as values of one type.
 class Reader {

@@ -110,6 +110,7 @@ bool convert_elements(const char* operation, const LaunchContext& context, Array
   if (!kernel || out.size() < kLong) return false;
   ArrayView* views[2] = {&out, &in};
   normalize_axes(views, 2);
+  keep_an_axis(views, 2);
   bool contiguous = out.ndim() == 1 && out.strides[0] == itemsize(out.dtype) &&
                     in.strides[0] == itemsize(in.dtype);
   if (!contiguous || !fours_are_aligned(in) || !fours_are_aligned(out)) return false;

@@ -346,6 +346,7 @@ void copy_or_fill(const char* operation, const LaunchContext& context, ArrayView
   if (out.size() == 0) return;
   ArrayView* views[2] = {&out, &in};
   normalize_axes(views, in.data ? 2 : 1);
+  keep_an_axis(views, in.data ? 2 : 1);
   if (out.size() > kMaxCount) {  // two halves along the longest axis
     int axis = 0;
     for (int i = 1; i < out.ndim(); ++i) axis = out.shape[i] > out.shape[axis] ? i : axis;

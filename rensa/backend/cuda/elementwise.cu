@@ -45,6 +45,7 @@ void normalize(Operands& operands) {
     if (operands.view[k].data) present[count++] = &operands.view[k];
   }
   normalize_axes(present, count);
+  keep_an_axis(present, count);
 }
 
 // Whether the vector kernel over `width` elements of `type` takes the operands.

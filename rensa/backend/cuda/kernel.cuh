@@ -1,5 +1,5 @@
-// What the CUDA kernels share: launches, vectors, index arithmetic, conversions, loads and stores
-// of a dtype known at run time, sums within a block, and the report of bad values.
+// What the CUDA kernels of the library share: launches, vectors, index arithmetic, loads and stores
+// of a dtype known at run time, and the report of bad values.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -9,14 +9,14 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "rensa/backend/cuda/launch_plan.h"
-#include "rensa/core/array_view.h"
-#include "rensa/core/functors.h"
+#include "rensa/core/axes.h"
 #include "rensa/core/scalar.h"
-#include "rensa/core/ufunc.h"
 #include "rensa/device/error_word.h"
 #include "rensa/device/launcher.h"
 #include "rensa/device/operation.h"
+#include "rensa/portable/division.h"
+#include "rensa/portable/element_types.h"
+#include "rensa/portable/launch_plan.h"
 
 namespace rensa::cuda {
 
@@ -92,27 +92,6 @@ static void launch_overlapped(const char* operation, const LaunchContext& contex
                       const_cast<Args*>(&args));
 }
 
-#if defined(__CUDACC__)
-
-/// Waits until the work before this kernel is done and its memory is to be seen. Every thread calls
-/// it, in a kernel of launch_overlapped: also what has nothing to do must not end before that work.
-__device__ __forceinline__ void wait_for_previous() {
-#if __CUDA_ARCH__ >= 900
-  cudaGridDependencySynchronize();
-#endif
-}
-
-/// Says that the next kernel may be brought to the processors once all blocks have called this or
-/// ended; called when little is left to do. Its wait_for_previous() still waits for all of this
-/// one.
-__device__ __forceinline__ void let_next_come() {
-#if __CUDA_ARCH__ >= 900
-  cudaTriggerProgrammaticLaunchCompletion();
-#endif
-}
-
-#endif
-
 // --- vectors -------------------------------------------------------------------------------------
 
 /// W elements that move in one load or store.
@@ -156,22 +135,6 @@ __device__ __forceinline__ void store_pack(T* p, const Pack<T, W>& pack, std::in
 
 // --- index arithmetic ----------------------------------------------------------------------------
 
-/// Division by a constant of the launch (Granlund and Montgomery), for numerators below 2^31.
-struct FastDiv {
-  unsigned divisor = 1, magic = 0, shift = 0;
-  FastDiv() = default;
-  explicit FastDiv(std::int64_t d) : divisor(static_cast<unsigned>(d)) {
-    while ((std::uint64_t{1} << shift) < divisor) ++shift;
-    magic = static_cast<unsigned>(
-        ((std::uint64_t{1} << 32) * ((std::uint64_t{1} << shift) - divisor)) / divisor + 1);
-  }
-#if defined(__CUDACC__)
-  __device__ __forceinline__ unsigned divide(unsigned n) const {
-    return (__umulhi(n, magic) + n) >> shift;
-  }
-#endif
-};
-
 /// From a linear index over `ndim` axes, in C order, to byte offsets into N arrays.
 template <int N> struct Indexer {
   int ndim = 0;
@@ -205,15 +168,6 @@ template <int N> struct Indexer {
 
 // --- conversions ---------------------------------------------------------------------------------
 
-/// The value type of a compute type.
-template <ComputeType C> struct ValueOf;
-template <> struct ValueOf<ComputeType::i64> { using type = long long; };
-template <> struct ValueOf<ComputeType::u64> { using type = unsigned long long; };
-template <> struct ValueOf<ComputeType::f32> { using type = float; };
-template <> struct ValueOf<ComputeType::f64> { using type = double; };
-template <> struct ValueOf<ComputeType::c64> { using type = complex_t<float>; };
-template <> struct ValueOf<ComputeType::c128> { using type = complex_t<double>; };
-
 /// The storage type of a vector type.
 template <VectorType> struct StorageOf;
 template <> struct StorageOf<VectorType::f32> { using type = float; };
@@ -224,72 +178,9 @@ template <> struct StorageOf<VectorType::i32> { using type = std::int32_t; };
 template <> struct StorageOf<VectorType::i64> { using type = std::int64_t; };
 template <> struct StorageOf<VectorType::b8> { using type = bool; };
 
-/// The value type that stored elements of T are computed in.
-template <class T>
-using ComputeOf = std::conditional_t<
-    std::is_integral_v<T>,
-    std::conditional_t<std::is_unsigned_v<T> && !std::is_same_v<T, bool>, unsigned long long,
-                       long long>,
-    std::conditional_t<std::is_same_v<T, half_t> || std::is_same_v<T, bfloat16_t>, float, T>>;
-
-template <class T>
-inline constexpr bool is_16bit_float = std::is_same_v<T, half_t> || std::is_same_v<T, bfloat16_t>;
-
-/// NumPy's conversion: truth for bool, truncation and wrap-around for integers, the real part for
-/// real types.
-template <class To, class From> RENSA_FN To convert(From x) {
-  if constexpr (std::is_same_v<To, From>) {
-    return x;
-  } else if constexpr (is_16bit_float<From>) {
-    return convert<To>(static_cast<float>(x));
-  } else if constexpr (m::is_complex<From>::value) {
-    if constexpr (std::is_same_v<To, bool>) {
-      return (x.re != 0) | (x.im != 0);
-    } else if constexpr (m::is_complex<To>::value) {
-      return {static_cast<decltype(To::re)>(x.re), static_cast<decltype(To::im)>(x.im)};
-    } else {
-      return convert<To>(x.re);
-    }
-  } else if constexpr (m::is_complex<To>::value) {
-    return To(static_cast<decltype(To::re)>(x));
-  } else if constexpr (std::is_same_v<To, bool>) {
-    return x != From(0);
-  } else if constexpr (is_16bit_float<To>) {
-    return To(static_cast<float>(x));
-  } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
-    if constexpr (sizeof(To) == 8 && std::is_unsigned_v<To>) {
-      return x < From(0) ? static_cast<To>(static_cast<long long>(x)) : static_cast<To>(x);
-    } else {
-      return static_cast<To>(static_cast<long long>(x));
-    }
-  } else {
-    return static_cast<To>(x);
-  }
-}
-
 /// `scalar` as the dtype `compute` would hold it, as a value of its compute type. Integers keep
 /// what does not fit: comparisons with them stay right.
 void make_number(const Scalar& scalar, Dtype compute, unsigned char (&number)[16]);
-
-/// Every dtype with the type that kernels read and write it as.
-// clang-format off
-#define RENSA_NUMBER_TYPES(X) /* the real ones but bool */                                  \
-  X(int8, std::int8_t) X(int16, std::int16_t) X(int32, std::int32_t) X(int64, std::int64_t) \
-  X(uint8, std::uint8_t) X(uint16, std::uint16_t) X(uint32, std::uint32_t)                  \
-  X(uint64, std::uint64_t) X(float16, half_t) X(bfloat16, bfloat16_t) X(float32, float)     \
-  X(float64, double)
-#define RENSA_STORAGE_TYPES(X)           \
-  X(bool_, bool) RENSA_NUMBER_TYPES(X)   \
-  X(complex64, complex_t<float>) X(complex128, complex_t<double>)
-// clang-format on
-
-template <class V>
-inline constexpr Dtype native_dtype = std::is_same_v<V, long long>            ? Dtype::int64
-                                      : std::is_same_v<V, unsigned long long> ? Dtype::uint64
-                                      : std::is_same_v<V, float>              ? Dtype::float32
-                                      : std::is_same_v<V, double>             ? Dtype::float64
-                                      : std::is_same_v<V, complex_t<float>>   ? Dtype::complex64
-                                                                              : Dtype::complex128;
 
 /// How the elements of an array of any dtype are read.
 struct ElementType {
@@ -415,7 +306,7 @@ template <class V> __device__ __noinline__ V convert_any_raw(Raw<V> raw, Dtype d
 
 template <class V>
 __device__ __forceinline__ V convert_raw(const Raw<V>& raw, const ElementType& type) {
-  if (type.dtype == native_dtype<V> && !type.truth) return raw_as<V>(raw);
+  if (type.dtype == value_dtype(compute_type_of<V>) && !type.truth) return raw_as<V>(raw);
   return convert_any_raw<V>(raw, type.dtype, type.truth);
 }
 
@@ -433,7 +324,7 @@ template <class V> __device__ __noinline__ void convert_and_store(char* p, Dtype
 }
 
 template <class V> __device__ __forceinline__ void store_any(char* p, Dtype dtype, V value) {
-  if (dtype == native_dtype<V>) {
+  if (dtype == value_dtype(compute_type_of<V>)) {
     *reinterpret_cast<V*>(p) = value;
   } else {
     convert_and_store<V>(p, dtype, value);
@@ -452,45 +343,6 @@ __device__ __forceinline__ long long load_integer(const char* p, Dtype dtype) {
     case Dtype::int8: return *reinterpret_cast<const std::int8_t*>(p);
     default: return *reinterpret_cast<const std::uint8_t*>(p);
   }
-}
-
-// --- within a block ------------------------------------------------------------------------------
-
-/// `value` as lanes of a warp send it to each other, word by word: send(word) is one word's way.
-template <class A, class Send> __device__ __forceinline__ A shuffle(A value, Send&& send) {
-  static_assert(sizeof(A) % 4 == 0);
-  unsigned words[sizeof(A) / 4];
-  memcpy(words, &value, sizeof(A));
-#pragma unroll
-  for (unsigned& word : words) word = send(word);
-  memcpy(&value, words, sizeof(A));
-  return value;
-}
-/// Of the lane `offset` above, `offset` below, `lane`, and lane ^ mask.
-template <class A> __device__ __forceinline__ A shuffle_down(A value, int offset) {
-  return shuffle(value, [&](unsigned w) { return __shfl_down_sync(0xffffffffu, w, offset); });
-}
-template <class A> __device__ __forceinline__ A shuffle_up(A value, int offset) {
-  return shuffle(value, [&](unsigned w) { return __shfl_up_sync(0xffffffffu, w, offset); });
-}
-template <class A> __device__ __forceinline__ A from_lane(A value, int lane) {
-  return shuffle(value, [&](unsigned w) { return __shfl_sync(0xffffffffu, w, lane); });
-}
-template <class A> __device__ __forceinline__ A shuffle_xor(A value, int mask) {
-  return shuffle(value, [&](unsigned w) { return __shfl_xor_sync(0xffffffffu, w, mask); });
-}
-
-/// Called by every thread of a block after the block has written its part to global memory. True in
-/// all threads of the block that comes last of `blocks`, which then sees what all have written. The
-/// semaphore is back at 0 after that.
-__device__ __forceinline__ bool is_last_block(unsigned* semaphore, unsigned blocks) {
-  __shared__ bool last;
-  __threadfence();
-  __syncthreads();
-  if (threadIdx.x == 0) last = atomicInc(semaphore, blocks - 1) == blocks - 1;
-  __syncthreads();
-  __threadfence();
-  return last;
 }
 
 // --- bad values ----------------------------------------------------------------------------------

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "rensa/backend/cpu/convert.h"
 #include "rensa/backend/cpu/strided.h"
 #include "rensa/core/thread_pool.h"
+#include "rensa/portable/element_types.h"
 
 namespace rensa {
 

@@ -3,10 +3,10 @@
 #include <atomic>
 #include <cstring>
 
-#include "rensa/backend/cpu/convert.h"
 #include "rensa/backend/cpu/strided.h"
 #include "rensa/core/thread_pool.h"
 #include "rensa/operations/compare/compare.h"
+#include "rensa/portable/element_types.h"
 
 namespace rensa {
 
@@ -41,7 +41,7 @@ template <class F> bool all_alike(std::int64_t n, std::int64_t grain, const F& a
 
 // The same of pairs of values, by `close`.
 template <class V, class F> bool all_pairs(const Operand& a, const Operand& b, const F& close) {
-  ComputeType type = host::compute_type_of<V>;
+  ComputeType type = compute_type_of<V>;
   host::Reader left(a.view, type), right(b.view, type);
   return all_alike(a.view.size(), kGrain, [&](std::int64_t begin, std::int64_t end) {
     int differs = 0;

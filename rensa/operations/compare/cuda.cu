@@ -143,6 +143,7 @@ void run_close(const IsClose& op, const LaunchContext& context, ArrayView a, Arr
   }
   ArrayView* views[3] = {&out, &a, &b};
   normalize_axes(views, 3);
+  keep_an_axis(views, 3);
   if (args.size > kMaxCount) {  // two halves along the longest axis
     int axis = 0;
     for (int i = 1; i < out.ndim(); ++i) axis = out.shape[i] > out.shape[axis] ? i : axis;

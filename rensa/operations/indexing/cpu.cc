@@ -6,13 +6,14 @@
 #include <limits>
 #include <mutex>
 
-#include "rensa/backend/cpu/convert.h"
 #include "rensa/backend/cpu/copy.h"
 #include "rensa/backend/cpu/strided.h"
 #include "rensa/core/error.h"
+#include "rensa/core/integers.h"
 #include "rensa/core/thread_pool.h"
 #include "rensa/operations/indexing/cpu_kernels.h"
 #include "rensa/operations/indexing/indexing.h"
+#include "rensa/portable/element_types.h"
 
 namespace rensa::host {
 
@@ -24,8 +25,6 @@ ResolveKernel resolve_kernel() {
 namespace {
 
 constexpr std::int64_t kGrain = 32 << 10;  // elements that are worth waking a thread for
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // Calls f(i, offset, count, stride) for the elements [begin, end) of a view in C order, by runs of
 // `count` along the last axis: number i lies `offset` bytes from the first, the next `stride` on.
@@ -320,20 +319,13 @@ void scatter(const IndexPlan& plan, const Offsets& offsets, const Offsets::Range
   });
 }
 
-template <class T> struct ValueOf { using type = T; };
-template <std::signed_integral T> struct ValueOf<T> { using type = long long; };
-template <std::unsigned_integral T> struct ValueOf<T> { using type = unsigned long long; };
-template <> struct ValueOf<bool> { using type = long long; };
-template <> struct ValueOf<half_t> { using type = float; };
-template <> struct ValueOf<bfloat16_t> { using type = float; };
-
 template <class F>
 void combine(Dtype dtype, const IndexPlan& plan, const Offsets& offsets,
              const Offsets::Range& range, const Rows& rows, F f) {
   switch (dtype) {
 #define RENSA_CASE(d, T)                                                   \
   case Dtype::d: {                                                         \
-    using V = typename ValueOf<T>::type;                                   \
+    using V = ComputeOf<T>;                                                \
     if constexpr (std::is_invocable_v<F, V, V>) {                          \
       scatter<T>(plan, offsets, range, rows, [f](const T& a, const T& b) { \
         return convert<T>(f(convert<V>(a), convert<V>(b)));                \

@@ -225,6 +225,7 @@ void launch_move(const char* operation, const LaunchContext& context, const Inde
   ArrayView listed = plan.listed, indexed = plan.indexed;
   ArrayView* rows[] = {&listed, &indexed};
   normalize_axes(rows, 2);
+  keep_an_axis(rows, 2);
   int size = static_cast<int>(itemsize(listed.dtype)), unit = unit_of(plan, listed, indexed);
   MoveArgs<K> args = {
       ListArgs<K>(plan, operation, context), listed.data, indexed.data, {}, {}, 0, sorted, false};
@@ -451,6 +452,7 @@ void combine_part(const char* operation, const LaunchContext& context, ScatterMo
   ArrayView listed = plan.listed, indexed = plan.indexed;
   ArrayView* rows[] = {&indexed, &listed};
   normalize_axes(rows, 2);
+  keep_an_axis(rows, 2);
   ComputeType type = compute_type(indexed.dtype);
   CombineArgs args = {ListArgs<kMaxNdim>(plan, operation, context),
                       listed.data,
@@ -505,7 +507,7 @@ void Gather::run_cuda(const cuda::LaunchContext& context) {
     cuda::KeyArgs<unsigned, kMaxNdim> args = {cuda::ListArgs<kMaxNdim>(part, name(), context),
                                               nullptr, nullptr, 0, static_cast<unsigned>(n)};
     cuda::launch_kernel(name(), context, cuda::make_keys<unsigned, kMaxNdim>,
-                        cuda::ceil_div(n, cuda::kBlock), cuda::kBlock, args);
+                        ceil_div(n, cuda::kBlock), cuda::kBlock, args);
   });
 }
 

@@ -83,7 +83,7 @@ void MarkPresent::run_cuda(const cuda::LaunchContext& context) {
                                            static_cast<cudaStream_t>(context.handle)));
   if (args.n == 0) return;
   bool shared = args.span <= 32 * cuda::kSharedWords;
-  std::int64_t blocks = std::min(cuda::ceil_div(args.n, cuda::kBlock * cuda::kAhead),
+  std::int64_t blocks = std::min(ceil_div(args.n, cuda::kBlock * cuda::kAhead),
                                  std::int64_t{shared ? 7 : 32} * cuda::kMultiprocessors);
   cuda::launch_kernel(name(), context, shared ? cuda::mark_bits : cuda::mark_bytes, blocks,
                       cuda::kBlock, args);

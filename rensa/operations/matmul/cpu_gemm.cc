@@ -11,10 +11,11 @@
 #include <new>
 #include <utility>
 
-#include "rensa/backend/cpu/convert.h"
 #include "rensa/backend/cpu/elementwise.h"
 #include "rensa/backend/cpu/strided.h"
+#include "rensa/core/integers.h"
 #include "rensa/core/thread_pool.h"
+#include "rensa/portable/element_types.h"
 
 namespace rensa::host {
 
@@ -25,8 +26,6 @@ constexpr std::int64_t kMaxDepth = 1024;  // of k at a time
 constexpr std::int64_t kPackedBytes = 512 << 10;
 constexpr std::int64_t kParallelWork = 200'000;  // multiplications worth a second thread
 constexpr std::int64_t kMaxTileBytes = 14 * 2 * 64;
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // Memory that a thread keeps from product to product.
 class Workspace {

@@ -25,7 +25,7 @@ template <int N, int Mask = 16> __device__ __forceinline__ float reduce_transpos
   if constexpr (Mask == 0) {
     return v[0];
   } else if constexpr (N == 1) {
-    v[0] += __shfl_xor_sync(0xffffffffu, v[0], Mask);
+    v[0] += shuffle_xor(v[0], Mask);
     return reduce_transposed<1, Mask / 2>(v);
   } else {
     constexpr int kHalf = N / 2;
@@ -34,7 +34,7 @@ template <int N, int Mask = 16> __device__ __forceinline__ float reduce_transpos
 #pragma unroll
     for (int i = 0; i < kHalf; ++i) {
       float give = upper ? v[i] : v[i + kHalf];
-      kept[i] = (upper ? v[i + kHalf] : v[i]) + __shfl_xor_sync(0xffffffffu, give, Mask);
+      kept[i] = (upper ? v[i + kHalf] : v[i]) + shuffle_xor(give, Mask);
     }
     return reduce_transposed<kHalf, Mask / 2>(kept);
   }

@@ -3,6 +3,7 @@
 #include <cub/device/device_scan.cuh>
 
 #include "rensa/backend/cuda/kernel.cuh"
+#include "rensa/core/scan_functors.h"
 #include "rensa/device/cuda_runtime.h"
 #include "rensa/operations/nonzero/nonzero.h"
 
@@ -123,19 +124,8 @@ __device__ __forceinline__ std::int64_t thread_begin() {
 // What the threads before this one add up to, and in `total` all of the block.
 __device__ __forceinline__ unsigned sum_before(unsigned value, unsigned* total) {
   __shared__ unsigned warps[kBlock / 32];
-  unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, sum = value;
-  for (unsigned offset = 1; offset < 32; offset *= 2) {
-    unsigned other = __shfl_up_sync(0xffffffffu, sum, offset);
-    if (lane >= offset) sum += other;
-  }
-  if (lane == 31) warps[warp] = sum;
-  __syncthreads();
-  unsigned before = 0;
-  *total = 0;
-  for (unsigned w = 0; w < kBlock / 32; ++w) {
-    if (w < warp) before += warps[w];
-    *total += warps[w];
-  }
+  unsigned sum = scan_lanes<RunningSum>(value), before;
+  *total = join_warps<RunningSum, kBlock>(warps, sum, 31, 0u, &before);
   return before + sum - value;
 }
 

@@ -84,12 +84,12 @@ void Pointwise::run_cpu() {
     } else {
       host::make_value(input.scalar, compute, type, numbers[k]);
       const ArrayView& like = out[0].view;
-      views[M + k] = {numbers[k], host::value_dtype(type), like.device, like.shape,
+      views[M + k] = {numbers[k], value_dtype(type), like.device, like.shape,
                       Shape::filled(like.ndim(), 0)};
     }
   }
   for (int k = 0; k < M + N; ++k) all[k] = &views[k];
-  host::normalize_axes(all, M + N);
+  normalize_axes(all, M + N);
 
   host::PointwiseWalk walk;
   walk.kernel = host::pointwise_kernels().kernel[row->index][static_cast<int>(type)];

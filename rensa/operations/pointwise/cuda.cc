@@ -41,6 +41,7 @@ void normalize(PointwiseOperands& operands) {
     if (view.data) present[count++] = &view;
   }
   normalize_axes(present, count);
+  keep_an_axis(present, count);
 }
 
 void fill_inputs(PointwiseInput (&in)[kMostPointwiseInputs], const Pointwise& op,

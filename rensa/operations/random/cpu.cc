@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "rensa/backend/cpu/convert.h"
 #include "rensa/core/random_integers.h"
 #include "rensa/operations/random/cpu_philox.h"
 #include "rensa/operations/random/random.h"
+#include "rensa/portable/element_types.h"
 
 namespace rensa::host {
 

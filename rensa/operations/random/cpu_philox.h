@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "rensa/backend/cpu/convert.h"
 #include "rensa/backend/cpu/strided.h"
 #include "rensa/core/philox.h"
 #include "rensa/core/thread_pool.h"
 #include "rensa/device/host_scalar.h"
 #include "rensa/operations/random/cpu_kernels.h"
+#include "rensa/portable/element_types.h"
 
 namespace rensa::host {
 

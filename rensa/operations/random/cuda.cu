@@ -240,8 +240,8 @@ void Random::run_cuda(const cuda::LaunchContext& context) {
       break;
     case Kind::order:
       return cuda::launch_kernel(name(), context, cuda::fill_order,
-                                 cuda::ceil_div(args.size, cuda::kPlaces * cuda::kBlock),
-                                 cuda::kBlock, args);
+                                 ceil_div(args.size, cuda::kPlaces * cuda::kBlock), cuda::kBlock,
+                                 args);
   }
   cuda::launch_random(name(), context, kernel, args);
 }

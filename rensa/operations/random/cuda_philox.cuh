@@ -56,9 +56,7 @@ template <class T> __device__ __forceinline__ void store_pair(T* out, const Pack
   Pack<ulonglong2, 2> halves;
   memcpy(&halves, &pack, sizeof(pack));
   bool odd = threadIdx.x % 2 != 0;
-  ulonglong2 give = odd ? halves.value[0] : halves.value[1], got;
-  got.x = __shfl_xor_sync(0xffffffffu, give.x, 1);
-  got.y = __shfl_xor_sync(0xffffffffu, give.y, 1);
+  ulonglong2 got = shuffle_xor(odd ? halves.value[0] : halves.value[1], 1);
   auto* pair = reinterpret_cast<ulonglong2*>(out) - (odd ? 2 : 0);
   pair[odd] = odd ? got : halves.value[0];
   pair[2 + odd] = odd ? halves.value[1] : got;

@@ -18,6 +18,7 @@
 #include "rensa/operations/reduce/cpu_kernels.h"
 #include "rensa/operations/reduce/cpu_moments.h"
 #include "rensa/operations/reduce/reduce.h"
+#include "rensa/portable/launch_plan.h"
 
 namespace rensa::host {
 
@@ -32,11 +33,6 @@ const ReduceTable& reduce_kernels() {
 }
 
 namespace {
-
-constexpr std::int64_t kGrain = 32 << 10;  // elements that are worth waking a thread for
-constexpr std::int64_t kPart = 64 << 10;   // elements that one thread reduces to one partial result
-constexpr std::int64_t kColumns = 256;     // accumulators of a tile
-constexpr std::int64_t kRowBlock = 128;    // rows added one by one; blocks are joined pairwise
 
 struct Values {
   ReduceKernels kernels;
@@ -55,11 +51,9 @@ struct Values {
 
 // Joins `count` neighbouring rows of n accumulators pairwise into the first.
 void join(const Values& v, std::int64_t count, std::int64_t n, char* rows) {
-  while (count > 1) {
-    std::int64_t half = (count + 1) / 2;
-    v.kernels.combine((count - half) * n, rows + half * n * v.size, rows);
-    count = half;
-  }
+  join_pairwise(count, [&](long long others, long long from) {
+    v.kernels.combine(others * n, rows + from * n * v.size, rows);
+  });
 }
 
 // --- each output by itself -----------------------------------------------------------------------
@@ -77,12 +71,13 @@ void reduce_bools(const Values& v, const ArrayView& in, std::int64_t begin, std:
   }
 }
 
-// At most kPart values from `begin` on.
+// At most kReducePart values from `begin` on.
 void reduce_part(const Values& v, const Reader& in, std::int64_t begin, std::int64_t end,
                  char* result) {
   if (v.truths) return reduce_bools(v, in.view(), begin, end, result);
   Scratch scratch;
-  alignas(64) char leaves[kPart / kChunk * kMaxValueSize];
+  static_assert(kReduceLeaf == kChunk);
+  alignas(64) char leaves[kReducePart / kChunk * kMaxValueSize];
   std::int64_t count = 0;
   for (bool decided = false; begin < end && !decided; begin += kChunk, ++count) {
     std::int64_t n = std::min(kChunk, end - begin);
@@ -130,31 +125,31 @@ class Decided {
 
 void reduce_outputs(const Values& v, const SplitAxes& s) {
   std::int64_t n = s.reduced.size(), outputs = s.kept_in.size();
-  std::int64_t parts = (n + kPart - 1) / kPart;
+  ReduceParts plan = plan_outputs(outputs, n);
+  std::int64_t parts = plan.parts;
   auto finish = [&](std::int64_t output, char* value) {
     v.kernels.post(1, n, value);
     v.store(1, value, s.kept_out.data + offset_of(s.kept_out, output), 0);
   };
   Decided decided(v, s, parts);
   std::vector<char> partials(static_cast<std::size_t>(parts > 1 ? outputs * parts * v.size : 0));
-  std::int64_t grain = parts > 1 ? 1 : std::max<std::int64_t>(1, kGrain / n);
-  parallel_for(decided.all() ? 0 : outputs * parts, grain,
-               [&](std::int64_t begin, std::int64_t end) {
-                 Reader reader(s.reduced, v.type);
-                 for (std::int64_t item = begin; item < end; ++item) {
-                   std::int64_t output = item / parts, first = item % parts * kPart;
-                   if (decided[output]) continue;
-                   reader.move_to(s.reduced.data + offset_of(s.kept_in, output));
-                   alignas(kMaxValueSize) char value[kMaxValueSize];
-                   reduce_part(v, reader, first, std::min(n, first + kPart), value);
-                   if (v.is_decided(value)) decided.set(output);
-                   if (parts == 1) {
-                     finish(output, value);
-                   } else {
-                     std::copy_n(value, v.size, partials.data() + item * v.size);
-                   }
-                 }
-               });
+  parallel_for(
+      decided.all() ? 0 : plan.items, plan.grain, [&](std::int64_t begin, std::int64_t end) {
+        Reader reader(s.reduced, v.type);
+        for (std::int64_t item = begin; item < end; ++item) {
+          std::int64_t output = item / parts, first = item % parts * kReducePart;
+          if (decided[output]) continue;
+          reader.move_to(s.reduced.data + offset_of(s.kept_in, output));
+          alignas(kMaxValueSize) char value[kMaxValueSize];
+          reduce_part(v, reader, first, std::min<std::int64_t>(n, first + kReducePart), value);
+          if (v.is_decided(value)) decided.set(output);
+          if (parts == 1) {
+            finish(output, value);
+          } else {
+            std::copy_n(value, v.size, partials.data() + item * v.size);
+          }
+        }
+      });
   if (parts == 1) return;
   for (std::int64_t output = 0; output < outputs; ++output) {
     char* first = partials.data() + output * parts * v.size;
@@ -181,21 +176,18 @@ class Tile {
 
   // accumulators = rows [begin, end)
   void reduce(std::int64_t begin, std::int64_t end, char* accumulators) const {
-    std::int64_t blocks = (end - begin + kRowBlock - 1) / kRowBlock;
-    if (blocks <= 1) {
-      v_.kernels.identity(columns_, accumulators);
-      return add_rows(begin, end, accumulators);
-    }
-    std::int64_t middle = begin + (blocks + 1) / 2 * kRowBlock;
-    alignas(64) char others[kColumns * kMaxValueSize];
-    reduce(begin, middle, accumulators);
-    reduce(middle, end, others);
-    v_.kernels.combine(columns_, others, accumulators);
+    reduce_row_blocks<kReduceColumns * kMaxValueSize>(
+        begin, end, accumulators,
+        [this](std::int64_t first, std::int64_t last, char* sums) {
+          v_.kernels.identity(columns_, sums);
+          add_rows(first, last, sums);
+        },
+        [this](const char* others, char* sums) { v_.kernels.combine(columns_, others, sums); });
   }
 
  private:
   void add_rows(std::int64_t begin, std::int64_t end, char* accumulators) const {
-    alignas(64) char values[kColumns * kMaxValueSize];
+    alignas(64) char values[kReduceColumns * kMaxValueSize];
     int last = reduced_.ndim() - 1;
     std::int64_t stride = last < 0 ? 0 : reduced_.strides[last];
     std::int64_t length = last < 0 ? 1 : reduced_.shape[last];
@@ -233,44 +225,37 @@ void reduce_columns(const Values& v, const SplitAxes& s) {
     view->shape.erase(last);
     view->strides.erase(last);
   }
-  std::int64_t n = s.reduced.size(), tiles = (width + kColumns - 1) / kColumns;
-  std::int64_t tile_width = std::min(width, kColumns);
-  std::int64_t part_rows = (kPart / tile_width + kRowBlock - 1) / kRowBlock * kRowBlock;
-  std::int64_t parts = (n + part_rows - 1) / part_rows;
-  std::int64_t outer = outer_in.size(), part_size = tile_width * v.size;
+  std::int64_t n = s.reduced.size();
+  ReduceParts plan = plan_tiles(outer_in.size(), width, n);
+  std::int64_t tiles = plan.tiles_x, parts = plan.parts, part_size = plan.tile_width * v.size;
 
   auto finish = [&](std::int64_t item, char* accumulators) {
-    std::int64_t first = item % tiles * kColumns, columns = std::min(kColumns, width - first);
+    std::int64_t first = item % tiles * kReduceColumns,
+                 columns = std::min<std::int64_t>(kReduceColumns, width - first);
     v.kernels.post(columns, n, accumulators);
     v.store(columns, accumulators,
             outer_out.data + offset_of(outer_out, item / tiles) + first * out_stride, out_stride);
   };
-  std::vector<char> partials(
-      static_cast<std::size_t>(parts > 1 ? outer * tiles * parts * part_size : 0));
-  std::int64_t grain = std::max<std::int64_t>(1, kGrain / (std::min(n, part_rows) * tile_width));
-  parallel_for(outer * tiles * parts, grain, [&](std::int64_t begin, std::int64_t end) {
-    alignas(64) char accumulators[kColumns * kMaxValueSize];
+  std::vector<char> partials(static_cast<std::size_t>(parts > 1 ? plan.items * part_size : 0));
+  parallel_for(plan.items, plan.grain, [&](std::int64_t begin, std::int64_t end) {
+    alignas(64) char accumulators[kReduceColumns * kMaxValueSize];
     for (std::int64_t i = begin; i < end; ++i) {
-      std::int64_t item = i / parts, row = i % parts * part_rows;
-      std::int64_t first = item % tiles * kColumns, columns = std::min(kColumns, width - first);
+      std::int64_t item = i / parts, row = i % parts * plan.part_rows;
+      std::int64_t first = item % tiles * kReduceColumns,
+                   columns = std::min<std::int64_t>(kReduceColumns, width - first);
       char* data = outer_in.data + offset_of(outer_in, item / tiles) + first * in_stride;
       Tile tile(v, s.reduced, outer_in.dtype, data, columns, in_stride);
       char* target = parts == 1 ? accumulators : partials.data() + i * part_size;
-      tile.reduce(row, std::min(n, row + part_rows), target);
+      tile.reduce(row, std::min<std::int64_t>(n, row + plan.part_rows), target);
       if (parts == 1) finish(item, target);
     }
   });
   if (parts == 1) return;
-  for (std::int64_t item = 0; item < outer * tiles; ++item) {
+  for (std::int64_t item = 0; item < plan.tiles; ++item) {
     char* first = partials.data() + item * parts * part_size;
-    join(v, parts, tile_width, first);
+    join(v, parts, plan.tile_width, first);
     finish(item, first);
   }
-}
-
-std::int64_t densest_stride(const ArrayView& view) {
-  if (view.ndim() == 0) return std::numeric_limits<std::int64_t>::max();
-  return std::abs(view.strides[view.ndim() - 1]);
 }
 
 // Whether all is bools that can be reduced a byte each: rows of them, of which each column is one.
@@ -296,19 +281,9 @@ void reduce_nothing(const Values& v, const SplitAxes& s) {
 }  // namespace
 
 SplitAxes::SplitAxes(const ArrayView& in, unsigned axes, const ArrayView& out, bool positions)
-    : kept_in(in), kept_out(out), reduced(in) {
-  for (ArrayView* view : {&kept_in, &kept_out, &reduced}) view->shape = view->strides = {};
-  for (int i = 0; i < in.ndim(); ++i) {
-    if (axes >> i & 1) {
-      reduced.shape.push_back(in.shape[i]);
-      reduced.strides.push_back(in.strides[i]);
-    } else {
-      kept_in.shape.push_back(in.shape[i]);
-      kept_in.strides.push_back(in.strides[i]);
-      kept_out.shape.push_back(in.shape[i]);
-      kept_out.strides.push_back(out.strides[i]);
-    }
-  }
+    : kept_in(part_of_axes(in, axes, false)),
+      kept_out(part_of_axes(out, axes, false)),
+      reduced(part_of_axes(in, axes, true)) {
   ArrayView* kept[] = {&kept_in, &kept_out};
   ArrayView* gone[] = {&reduced};
   normalize_axes(kept, 2);

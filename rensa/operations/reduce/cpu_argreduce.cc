@@ -5,18 +5,18 @@
 #include <algorithm>
 #include <vector>
 
-#include "rensa/backend/cpu/convert.h"
 #include "rensa/backend/cpu/kernel_sources.h"
 #include "rensa/backend/cpu/strided.h"
 #include "rensa/core/thread_pool.h"
 #include "rensa/operations/reduce/cpu_kernels.h"
+#include "rensa/portable/element_types.h"
+#include "rensa/portable/launch_plan.h"
 
 namespace rensa::host {
 
 namespace {
 
 constexpr std::int64_t kGrain = 16 << 10;
-constexpr std::int64_t kPart = 64 << 10;  // elements that one thread looks through by itself
 
 template <class V> struct Found {
   V value = V(0);
@@ -55,7 +55,7 @@ template <class V> void find_all(bool greatest, const SplitAxes& split) {
       reduce_kernels().of(greatest ? reduction::max : reduction::min, type);
   StoreKernel store = kernels().store_of(split.kept_out.dtype, ComputeType::i64);
   std::int64_t n = split.reduced.size(), outputs = split.kept_in.size();
-  std::int64_t parts = (n + kPart - 1) / kPart;
+  std::int64_t parts = plan_outputs(outputs, n).parts;
   auto finish = [&](std::int64_t output, const Found<V>& found) {
     long long position = found.position;
     store(1, &position, split.kept_out.data + offset_of(split.kept_out, output), 0);
@@ -65,10 +65,10 @@ template <class V> void find_all(bool greatest, const SplitAxes& split) {
   parallel_for(outputs * parts, grain, [&](std::int64_t begin, std::int64_t end) {
     Reader reader(split.reduced, type);
     for (std::int64_t item = begin; item < end; ++item) {
-      std::int64_t output = item / parts, first = item % parts * kPart;
+      std::int64_t output = item / parts, first = item % parts * kReducePart;
       reader.move_to(split.reduced.data + offset_of(split.kept_in, output));
-      Found<V> found =
-          find_extremum<V>(reader, first, std::min(n, first + kPart), extremum, greatest);
+      Found<V> found = find_extremum<V>(
+          reader, first, std::min<std::int64_t>(n, first + kReducePart), extremum, greatest);
       if (parts == 1) {
         finish(output, found);
       } else {

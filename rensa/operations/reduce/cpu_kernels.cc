@@ -3,6 +3,7 @@
 
 #include "rensa/backend/cpu/kernel_sources.h"
 #include "rensa/core/reduction_functors.h"
+#include "rensa/portable/row_reduction.h"
 
 namespace rensa::reduction {
 #define RENSA_REDUCTION(name, ...) extern const ReductionInfo name;
@@ -14,28 +15,13 @@ namespace rensa::host::RENSA_SET {
 
 namespace {
 
-// Lanes of a leaf: enough for four vectors of the widest instruction set.
-template <class V> inline constexpr int kLanes = sizeof(V) == 4 ? 64 : sizeof(V) == 8 ? 32 : 4;
-
 template <class R, class V> void reduce_identity(std::int64_t n, void* accumulators) {
   V* acc = static_cast<V*>(accumulators);
   for (std::int64_t i = 0; i < n; ++i) acc[i] = R::template identity<V>();
 }
 
 template <class R, class V> void reduce_leaf(std::int64_t n, const void* in, void* accumulator) {
-  const V* x = static_cast<const V*>(in);
-  constexpr int L = kLanes<V>;
-  V lanes[L];
-  for (int l = 0; l < L; ++l) lanes[l] = R::template identity<V>();
-  std::int64_t i = 0;
-  for (; i + L <= n; i += L) {
-    for (int l = 0; l < L; ++l) lanes[l] = R::reduce(lanes[l], R::map(x[i + l]));
-  }
-  for (int l = 0; i + l < n; ++l) lanes[l] = R::reduce(lanes[l], R::map(x[i + l]));
-  for (int width = L / 2; width > 0; width /= 2) {
-    for (int l = 0; l < width; ++l) lanes[l] = R::reduce(lanes[l], lanes[l + width]);
-  }
-  *static_cast<V*>(accumulator) = lanes[0];
+  *static_cast<V*>(accumulator) = reduce_lanes<red::Of<R, V>, V>(n, static_cast<const V*>(in));
 }
 
 template <class R, class V>

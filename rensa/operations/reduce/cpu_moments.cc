@@ -9,19 +9,18 @@
 #include <memory>
 #include <vector>
 
-#include "rensa/backend/cpu/convert.h"
 #include "rensa/backend/cpu/kernel_sources.h"
 #include "rensa/backend/cpu/strided.h"
 #include "rensa/core/thread_pool.h"
 #include "rensa/operations/reduce/cpu_kernels.h"
+#include "rensa/portable/element_types.h"
+#include "rensa/portable/launch_plan.h"
 
 namespace rensa::host {
 
 namespace {
 
-constexpr std::int64_t kPart = 64 << 10;  // elements that one thread takes
-constexpr std::int64_t kColumns = 256;    // outputs of a tile
-constexpr std::int64_t kRows = 64;        // rows of a tile that are one block
+constexpr std::int64_t kRows = 64;  // rows of a tile that are one block
 
 // Of the blocks of one output; `n` is how many values stand behind them.
 template <class V> struct Moments {
@@ -40,14 +39,12 @@ template <class V, bool kDeviations> Moments<V> join(const Moments<V>& a, const 
 }
 
 template <class V, bool kDeviations> Moments<V> joined(std::vector<Moments<V>>& blocks) {
-  std::size_t count = blocks.size();
-  while (count > 1) {
-    std::size_t half = (count + 1) / 2;
-    for (std::size_t i = half; i < count; ++i) {
-      blocks[i - half] = join<V, kDeviations>(blocks[i - half], blocks[i]);
+  join_pairwise(static_cast<long long>(blocks.size()), [&](long long others, long long from) {
+    Moments<V>* first = blocks.data();
+    for (long long i = 0; i < others; ++i) {
+      first[i] = join<V, kDeviations>(first[i], first[from + i]);
     }
-    count = half;
-  }
+  });
   return blocks[0];
 }
 
@@ -84,19 +81,19 @@ template <class V, bool kDeviations> class Runner {
   }
 
   void run_outputs() const {
-    std::int64_t n = s_.reduced.size(), parts = std::max<std::int64_t>(1, (n + kPart - 1) / kPart);
-    std::int64_t outputs = s_.kept_in.size();
+    std::int64_t n = s_.reduced.size(), outputs = s_.kept_in.size();
+    std::int64_t parts = plan_outputs(outputs, n).parts;
     std::vector<Moments<V>> partials(static_cast<std::size_t>(outputs * parts));
-    std::int64_t grain = std::max<std::int64_t>(1, kPart / std::max<std::int64_t>(n, 1));
+    std::int64_t grain = std::max<std::int64_t>(1, kReducePart / std::max<std::int64_t>(n, 1));
     parallel_for(outputs * parts, grain, [&](std::int64_t begin, std::int64_t end) {
       Reader reader(s_.reduced, type_);
       Scratch scratch;
       std::vector<Moments<V>> blocks;
       for (std::int64_t i = begin; i < end; ++i) {
         reader.move_to(s_.reduced.data + offset_of(s_.kept_in, i / parts));
-        std::int64_t last = std::min(n, (i % parts + 1) * kPart);
+        std::int64_t last = std::min<std::int64_t>(n, (i % parts + 1) * kReducePart);
         blocks.assign(1, {});
-        for (std::int64_t at = i % parts * kPart; at < last; at += kChunk) {
+        for (std::int64_t at = i % parts * kReducePart; at < last; at += kChunk) {
           std::int64_t count = std::min(kChunk, last - at);
           blocks.push_back(block_of(count, static_cast<const V*>(reader.read(at, count, scratch))));
         }
@@ -112,21 +109,21 @@ template <class V, bool kDeviations> class Runner {
 
   // --- outputs that lie together ---
   struct Tile {
-    V sums[kColumns], squares[kColumns];
-    std::int64_t counts[kColumns];
+    V sums[kReduceColumns], squares[kReduceColumns];
+    std::int64_t counts[kReduceColumns];
   };
 
   void run_tiles() const {
     int last = s_.kept_in.ndim() - 1;
-    std::int64_t width = s_.kept_in.shape[last], tiles = (width + kColumns - 1) / kColumns;
+    std::int64_t width = s_.kept_in.shape[last], tiles = ceil_div(width, kReduceColumns);
     std::int64_t outer = s_.kept_in.size() / std::max<std::int64_t>(width, 1);
-    std::int64_t n = s_.reduced.size(), room = std::min(width, kColumns);
-    std::int64_t part = (kPart / room + kRows - 1) / kRows * kRows;  // rows
-    std::int64_t parts = std::max<std::int64_t>(1, (n + part - 1) / part);
+    std::int64_t n = s_.reduced.size(), room = std::min<std::int64_t>(width, kReduceColumns);
+    std::int64_t part = round_up(kReducePart / room, kRows);  // rows
+    std::int64_t parts = std::max<std::int64_t>(1, ceil_div(n, part));
     std::vector<Moments<V>> partials(static_cast<std::size_t>(outer * tiles * parts * room));
-    auto first_of = [&](std::int64_t i) { return i / tiles * width + i % tiles * kColumns; };
+    auto first_of = [&](std::int64_t i) { return i / tiles * width + i % tiles * kReduceColumns; };
     auto columns_of = [&](std::int64_t i) {
-      return std::min(kColumns, width - i % tiles * kColumns);
+      return std::min<std::int64_t>(kReduceColumns, width - i % tiles * kReduceColumns);
     };
     parallel_for(outer * tiles * parts, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {

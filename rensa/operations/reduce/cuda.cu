@@ -43,8 +43,8 @@ bool vectors_are_aligned(const ReducePlan& plan) {
 }
 
 void check_extent(const char* operation, const ReducePlan& plan) {
-  std::int64_t units = plan.by_columns ? plan.columns.tiles * plan.columns.slices
-                                       : plan.kept_in.size() * plan.rows.slices;
+  std::int64_t units =
+      plan.by_columns ? plan.blocks.grid : plan.blocks.outputs * plan.blocks.slices;
   bool fits = units <= kMaxCount && (plan.reduced.ndim() == 1 || plan.count <= kMaxCount);
   if (fits) return;
   throw NotImplementedError(std::string(operation) + ": " + plan.kept_in.describe() +
@@ -57,13 +57,12 @@ void check_extent(const char* operation, const ReducePlan& plan) {
 ReduceArgs reduce_args(const ReducePlan& plan, const LaunchContext& context, ComputeType compute,
                        bool truth) {
   ReduceArgs args = {};
+  static_cast<ReduceBlocks&>(args) = plan.blocks;
   args.in = plan.kept_in.data;
   args.out = plan.kept_out.data;
   args.out_dtype = plan.kept_out.dtype;
   args.type = ElementType(plan.kept_in.dtype, compute, truth);
   args.vector = vectors_are_aligned(plan);
-  args.count = plan.count;
-  args.outputs = plan.kept_in.size();
   args.partials = context.workspace;
   args.semaphores = context.semaphores;
   int last = plan.kept_in.ndim() - 1;
@@ -79,27 +78,10 @@ ReduceArgs reduce_args(const ReducePlan& plan, const LaunchContext& context, Com
                            {plan.reduced.strides[axis] * width});
   }
   if (plan.by_columns) {
-    args.lanes = plan.columns.lanes;
-    args.tiles = FastDiv(plan.columns.tiles);
-    args.tiles_x = FastDiv(plan.columns.tiles_x);
-    args.width = plan.kept_in.shape[last];
     args.in_stride = plan.kept_in.strides[last];
     args.out_stride = plan.kept_out.strides[last];
-    args.slices = plan.columns.slices;
-    args.slice_rows = plan.columns.slice_rows;
-  } else {
-    args.group = plan.rows.group;
-    args.vectors = ceil_div(plan.count, plan.width);
-    args.slices = plan.rows.slices;
-    args.slice_vectors = plan.rows.slice_vectors;
   }
   return args;
-}
-
-std::int64_t reduce_grid(const ReducePlan& plan) {
-  if (plan.by_columns) return plan.columns.tiles * plan.columns.slices;
-  if (plan.rows.slices > 1) return plan.kept_in.size() * plan.rows.slices;
-  return ceil_div(plan.kept_in.size(), kBlock / plan.rows.group);
 }
 
 }  // namespace cuda
@@ -122,7 +104,7 @@ void Reduce::run_cuda(const cuda::LaunchContext& context) {
     throw DtypeError(std::string(name()) + ": no kernel computes it in " +
                      std::string(dtype_name(compute)));
   }
-  cuda::launch_overlapped(name(), context, kernel, cuda::reduce_grid(plan), cuda::kBlock, args);
+  cuda::launch_overlapped(name(), context, kernel, args.grid, cuda::kBlock, args);
 }
 
 }  // namespace rensa

@@ -25,24 +25,17 @@ template <class Args>
 static void launch_pairs(const char* operation, const LaunchContext& context, void (*kernel)(Args),
                          const char* a, const char* b, std::int64_t count, std::int64_t size,
                          char* out, Dtype out_dtype, Args args = {}) {
-  std::int64_t width = 16 / size;
+  static_cast<ReduceBlocks&>(args) = plan_rows(1, count, 16 / size);
   args.in = a;
   args.second = b;
   args.out = out;
   args.out_dtype = out_dtype;
   args.vector = is_aligned(a, 16) && is_aligned(b, 16);
-  args.count = count;
-  args.vectors = ceil_div(count, width);
   args.kept.push_back(1, {0, 0});
   args.reduced.push_back(args.vectors, {16});
-  args.outputs = 1;
   args.partials = context.workspace;
   args.semaphores = context.semaphores;
-  RowsPlan plan = plan_rows(1, args.vectors);
-  args.group = plan.group;
-  args.slices = plan.slices;
-  args.slice_vectors = plan.slice_vectors;
-  launch_kernel(operation, context, kernel, plan.slices, kBlock, args);
+  launch_kernel(operation, context, kernel, args.grid, kBlock, args);
 }
 
 }  // namespace rensa::cuda

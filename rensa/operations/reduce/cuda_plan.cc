@@ -1,44 +1,27 @@
 // How a reduction is spread over a GPU, and the workspace that follows from it.
 #include "rensa/operations/reduce/cuda_plan.h"
 
-#include <cstdlib>
+#include "rensa/core/axes.h"
 
 namespace rensa {
 
 namespace cuda {
 
-namespace {
-
-std::int64_t densest_stride(const ArrayView& view) {
-  return std::abs(view.strides[view.ndim() - 1]);
-}
-
-}  // namespace
-
 ReducePlan plan_reduce(const Reduce& op) {
   ReducePlan plan;
   const ArrayView &in = op.in.view, &out = op.out.view;
-  plan.kept_in = plan.reduced = in;
-  plan.kept_out = out;
-  for (ArrayView* view : {&plan.kept_in, &plan.kept_out, &plan.reduced}) {
-    view->shape = view->strides = {};
-  }
-  for (int axis = 0; axis < in.ndim(); ++axis) {
-    if (op.axes >> axis & 1) {
-      plan.reduced.shape.push_back(in.shape[axis]);
-      plan.reduced.strides.push_back(in.strides[axis]);
-    } else {
-      plan.kept_in.shape.push_back(in.shape[axis]);
-      plan.kept_in.strides.push_back(in.strides[axis]);
-      plan.kept_out.shape.push_back(in.shape[axis]);
-      plan.kept_out.strides.push_back(out.strides[axis]);
-    }
-  }
+  plan.kept_in = part_of_axes(in, op.axes, false);
+  plan.kept_out = part_of_axes(out, op.axes, false);
+  plan.reduced = part_of_axes(in, op.axes, true);
   ArrayView* kept[] = {&plan.kept_in, &plan.kept_out};
   ArrayView* reduced[] = {&plan.reduced};
   normalize_axes(kept, 2);
+  keep_an_axis(kept, 2);
   plan.count = plan.reduced.size();
-  if (plan.count > 0) normalize_axes(reduced, 1);
+  if (plan.count > 0) {
+    normalize_axes(reduced, 1);
+    keep_an_axis(reduced, 1);
+  }
 
   std::int64_t outputs = plan.kept_in.size(), size = itemsize(in.dtype);
   int last = plan.kept_in.ndim() - 1, inner = plan.reduced.ndim() - 1;
@@ -57,15 +40,10 @@ ReducePlan plan_reduce(const Reduce& op) {
     plan.width = static_cast<int>(16 / size);
     if (plan.by_columns && type == VectorType::b8) plan.width = kBoolColumns;
   }
-  std::int64_t partials = 0;
-  if (plan.by_columns) {
-    std::int64_t width = plan.kept_in.shape[last], outer = outputs / width;
-    plan.columns = plan_columns(outer, plan.count, ceil_div(width, plan.width));
-    partials = plan.columns.slices > 1 ? plan.columns.slices * outputs : 0;
-  } else {
-    plan.rows = plan_rows(outputs, ceil_div(plan.count, plan.width));
-    partials = plan.rows.slices > 1 ? plan.rows.slices * outputs : 0;
-  }
+  std::int64_t width = plan.by_columns ? plan.kept_in.shape[last] : 1;
+  plan.blocks = plan.by_columns ? plan_columns(outputs / width, width, plan.count, plan.width)
+                                : plan_rows(outputs, plan.count, plan.width);
+  std::int64_t partials = plan.blocks.slices > 1 ? plan.blocks.slices * outputs : 0;
   bool wide = rule == ReductionRule::deviations || rule == ReductionRule::nan_mean;
   plan.workspace_bytes = static_cast<std::size_t>(partials * kPartialBytes * (wide ? 2 : 1));
   return plan;

@@ -1,8 +1,8 @@
 // How a reduction is spread over a GPU.
 #pragma once
 
-#include "rensa/backend/cuda/launch_plan.h"
 #include "rensa/operations/reduce/reduce.h"
+#include "rensa/portable/launch_plan.h"
 
 namespace rensa::cuda {
 
@@ -13,8 +13,7 @@ struct ReducePlan {
   VectorType type = VectorType::none;    // none: the kernel for any dtype, of one-element vectors
   int width = 1;                         // elements in a vector
   bool by_columns = false;
-  RowsPlan rows;
-  ColumnsPlan columns;
+  ReduceBlocks blocks;
   std::size_t workspace_bytes = 0;
 };
 /// `out` must not be empty.

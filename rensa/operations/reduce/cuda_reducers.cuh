@@ -4,6 +4,7 @@
 
 #include "rensa/backend/cuda/kernel.cuh"
 #include "rensa/core/functors.h"
+#include "rensa/portable/row_reduction.h"
 
 namespace rensa::cuda {
 
@@ -12,15 +13,13 @@ namespace rensa::cuda {
 // kBlockwise: several values are taken at once where they are there, into one accumulator.
 
 /// A row of reductions.def over V.
-template <class R, class V> struct RowReducer {
+template <class R, class V> struct RowReducer : red::Of<R, V> {
   using Value = V;
   using Acc = V;
   static constexpr bool kBlockwise = false;
-  static __device__ __forceinline__ Acc identity() { return R::template identity<V>(); }
   static __device__ __forceinline__ Acc take(Acc acc, V value, std::int64_t) {
-    return R::reduce(acc, R::map(value));
+    return red::Of<R, V>::take(acc, value);
   }
-  static __device__ __forceinline__ Acc combine(Acc a, Acc b) { return R::reduce(a, b); }
   static __device__ __forceinline__ void store(char* p, Dtype dtype, Acc acc, std::int64_t count) {
     store_any<V>(p, dtype, R::post(acc, static_cast<long long>(count)));
   }

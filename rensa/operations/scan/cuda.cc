@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "rensa/backend/cuda/check.h"
-#include "rensa/backend/cuda/launch_plan.h"
+#include "rensa/portable/launch_plan.h"
 
 namespace rensa {
 

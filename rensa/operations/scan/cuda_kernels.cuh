@@ -38,10 +38,10 @@ __global__ void __launch_bounds__(kBlock) scan_by_warp(const __grid_constant__ S
 
 template <class V, class F>
 __global__ void __launch_bounds__(kBlock) scan_by_block(const __grid_constant__ ScanArgs<V> args) {
-  constexpr int kItems = 4, kWarps = kBlock / 32;
-  __shared__ alignas(16) char warp_bytes[kWarps * sizeof(V)];
+  constexpr int kItems = 4;
+  __shared__ alignas(16) char warp_bytes[kBlock / 32 * sizeof(V)];
   V* warp_totals = reinterpret_cast<V*>(warp_bytes);
-  int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  int lane = threadIdx.x % 32;
   const V* in = args.in + blockIdx.x * args.n;
   V* out = args.out + blockIdx.x * args.n;
   V carry = F::template identity<V>();
@@ -54,17 +54,10 @@ __global__ void __launch_bounds__(kBlock) scan_by_block(const __grid_constant__ 
       if (k > 0) value[k] = F()(value[k - 1], value[k]);
     }
     V upto = scan_lanes<F>(value[kItems - 1]);
-    if (lane == 31) warp_totals[warp] = upto;
-    V before = shuffle_up(upto, 1);
+    V before = shuffle_up(upto, 1), before_warp;
     if (lane == 0) before = F::template identity<V>();
-    __syncthreads();
-    V ahead = carry;
-#pragma unroll
-    for (int w = 0; w < kWarps; ++w) {
-      if (w == warp) before = F()(ahead, before);
-      ahead = F()(ahead, warp_totals[w]);
-    }
-    carry = ahead;
+    carry = join_warps<F, kBlock>(warp_totals, upto, 31, carry, &before_warp);
+    before = F()(before_warp, before);
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
       if (first + k < args.n) out[first + k] = F()(before, value[k]);

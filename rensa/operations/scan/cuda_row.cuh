@@ -14,7 +14,7 @@
 #include <atomic>
 
 #include "rensa/backend/cuda/kernel.cuh"
-#include "rensa/operations/scan/cuda_lanes.cuh"
+#include "rensa/core/scan_functors.h"
 #include "rensa/operations/scan/cuda_plan.h"
 
 namespace rensa::cuda {
@@ -166,19 +166,10 @@ template <class V, class F> struct TilePart {
   }
 };
 
-/// The values of all warps, one each, joined; `before` gets those of the warps before the thread's.
+/// The values of all warps, of lane 0 each, joined; `before` gets those before the thread's warp.
 template <class V, class F>
-__device__ __forceinline__ V join_warps(V* shared, V value, V* before = nullptr) {
-  int warp = threadIdx.x / 32;
-  if (threadIdx.x % 32 == 0) shared[warp] = value;
-  __syncthreads();
-  V total = F::template identity<V>();
-#pragma unroll
-  for (int w = 0; w < kRowThreads / 32; ++w) {
-    if (before && w == warp) *before = total;
-    total = F()(total, shared[w]);
-  }
-  return total;
+__device__ __forceinline__ V join_tile(V* shared, V value, V* before = nullptr) {
+  return join_warps<F, kRowThreads>(shared, value, 0, F::template identity<V>(), before);
 }
 
 /// The totals of the tiles from the block's one of the last round to the one before its tile of
@@ -217,13 +208,13 @@ __global__ void __launch_bounds__(kRowThreads, kRowBlocks)
   Part part;
   part.load(args.in + first, args.n - first, args.vector);
   V before, ahead = F::template identity<V>();  // of the tile; of all before the tile
-  tell(0, join_warps<V, F>(shared(0), part.scan_warp(), &before));
+  tell(0, join_tile<V, F>(shared(0), part.scan_warp(), &before));
   bool fetched = args.prefetches && end + round_size <= args.n;
   if (fetched) Part::prefetch(next_tile, args.in + first + round_size);
   for (unsigned round = 0;; ++round) {
-    if (fetched) tell(round + 1, join_warps<V, F>(shared(1), Part::total(next_tile)));
+    if (fetched) tell(round + 1, join_tile<V, F>(shared(1), Part::total(next_tile)));
     V between = tiles_between<V, F>(args.totals, round);
-    ahead = F()(ahead, join_warps<V, F>(shared(2), between));
+    ahead = F()(ahead, join_tile<V, F>(shared(2), between));
     part.add(F()(ahead, before));
     part.store(args.out + first, args.n - first, args.vector);
     first += round_size, end += round_size;
@@ -232,12 +223,12 @@ __global__ void __launch_bounds__(kRowThreads, kRowBlocks)
       part.take(next_tile);
     } else {
       part.load(args.in + first, args.n - first, args.vector);
-      tell(round + 1, join_warps<V, F>(shared(1), part.total()));
+      tell(round + 1, join_tile<V, F>(shared(1), part.total()));
     }
     V of_warp = part.scan_warp();
     fetched = args.prefetches && end + round_size <= args.n;
     if (fetched) Part::prefetch(next_tile, args.in + first + round_size);
-    join_warps<V, F>(shared(0), of_warp, &before);
+    join_tile<V, F>(shared(0), of_warp, &before);
   }
 }
 

@@ -182,7 +182,7 @@ void SearchSorted::run_cuda(const cuda::LaunchContext& context) {
   if (args.count == 0) return;
   if (cuda::search_by_tree(name(), context, args, sorted.view.dtype)) return;
   std::int64_t blocks =
-      std::min(cuda::ceil_div(args.count, cuda::kBlock), std::int64_t{64} * cuda::kMultiprocessors);
+      std::min(ceil_div(args.count, cuda::kBlock), std::int64_t{64} * cuda::kMultiprocessors);
   auto launch_as = [&](auto v) {
     cuda::launch_kernel(name(), context, cuda::search<decltype(v)>, blocks, cuda::kBlock, args);
   };

@@ -19,7 +19,7 @@ constexpr std::int64_t kProducts = 64 << 10;  // products that are worth waking 
 constexpr std::int64_t kPoints = 4 << 10;     // interpolated points, likewise
 
 // The elements of `in` as values at `values`.
-template <class V> void convert(const ArrayView& in, ComputeType type, V* values) {
+template <class V> void read_values(const ArrayView& in, ComputeType type, V* values) {
   ArrayView out = in;
   out.data = reinterpret_cast<char*>(values);
   out.dtype = value_dtype(type);
@@ -31,8 +31,8 @@ template <class V> void convert(const ArrayView& in, ComputeType type, V* values
 template <class V> void correlate(const Correlate& op, ComputeType type) {
   std::int64_t n = op.out.view.size(), count = op.taps.view.size(), size = op.in.view.size();
   std::vector<V> in(static_cast<std::size_t>(size)), taps(static_cast<std::size_t>(count));
-  convert(op.in.view, type, in.data());
-  convert(op.taps.view, type, taps.data());
+  read_values(op.in.view, type, in.data());
+  read_values(op.taps.view, type, taps.data());
   StoreKernel store = kernels().store_of(op.out.view.dtype, type);
   std::int64_t stride = op.out.view.strides[0];
   std::int64_t grain = std::max<std::int64_t>(kProducts / count, 64);

@@ -159,7 +159,7 @@ void Interpolate::run_cuda(const cuda::LaunchContext& context) {
   args.before[1] = before.imag();
   args.after[0] = after.real();
   args.after[1] = after.imag();
-  std::int64_t grid = cuda::ceil_div(args.size, cuda::kBlock);
+  std::int64_t grid = ceil_div(args.size, cuda::kBlock);
   cuda::launch_kernel(name(), context, cuda::interpolate_points, grid, cuda::kBlock, args);
 }
 

@@ -3,11 +3,11 @@
 #include <cmath>
 #include <vector>
 
-#include "rensa/backend/cpu/convert.h"
 #include "rensa/backend/cpu/kernels.h"
 #include "rensa/core/thread_pool.h"
 #include "rensa/operations/reduce/cpu_kernels.h"
 #include "rensa/operations/softmax/softmax.h"
+#include "rensa/portable/element_types.h"
 
 namespace rensa::host {
 

@@ -3,7 +3,7 @@
 // found in one pass (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018).
 #include <algorithm>
 
-#include "rensa/backend/cuda/group.cuh"
+#include "rensa/backend/cuda/kernel.cuh"
 #include "rensa/core/error.h"
 #include "rensa/core/functors.h"
 #include "rensa/operations/softmax/softmax.h"
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(kBlock)
 #pragma unroll
     for (int j = 0; j < W; ++j) greatest = m::maximum(greatest, convert<V>(packs[k].value[j]));
   }
-  greatest = join_all<Greater>(greatest, group);
+  greatest = join_all<MaxOf<V>>(greatest, group);
   V sum = V(0);
 #pragma unroll
   for (int k = 0; k < kPacks; ++k) {
@@ -69,7 +69,7 @@ __global__ void __launch_bounds__(kBlock)
       if (j < left) sum += m::exp(convert<V>(packs[k].value[j]) - greatest);
     }
   }
-  Finish<V> finish(greatest, join_all<Plus>(sum, group), args.log);
+  Finish<V> finish(greatest, join_all<SumOf<V>>(sum, group), args.log);
 #pragma unroll
   for (int k = 0; k < kPacks; ++k) {
     std::int64_t first = (lane + k * group) * static_cast<std::int64_t>(W);
@@ -106,9 +106,9 @@ __global__ void __launch_bounds__(kBlock)
       if (j < args.columns - i) sum += m::exp(convert<V>(pack.value[j]) - greatest);
     }
   }
-  V of_all = join_all<Greater>(greatest, kBlock);
+  V of_all = join_all<MaxOf<V>>(greatest, kBlock);
   sum = of_all == greatest ? sum : sum * m::exp(greatest - of_all);
-  Finish<V> finish(of_all, join_all<Plus>(sum, kBlock), args.log);
+  Finish<V> finish(of_all, join_all<SumOf<V>>(sum, kBlock), args.log);
   for (std::int64_t i = threadIdx.x * W; i < args.columns; i += kStep) {
     Pack<T, W> pack = load_pack<T, W>(in + i, args.columns - i, args.vector, T());
 #pragma unroll

@@ -85,7 +85,7 @@ void Triangle::run_cuda(const cuda::LaunchContext& context) {
     args.count *= out.view.shape[axis];
   }
   // A whole device of blocks several times over; each goes on to further lines.
-  std::int64_t chunks = cuda::ceil_div(args.shape.columns, cuda::kBlock * cuda::kPerThread);
+  std::int64_t chunks = ceil_div(args.shape.columns, cuda::kBlock * cuda::kPerThread);
   std::int64_t grid = std::min<std::int64_t>(args.count * chunks, 1 << 16);
   auto launch = [&](auto kernel) {
     cuda::launch_kernel(name(), context, kernel, grid, cuda::kBlock, args);

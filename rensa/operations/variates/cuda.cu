@@ -169,7 +169,7 @@ void Variates::run_cuda(const cuda::LaunchContext& context) {
   }
   if (cuda::run_binomial(*this, context, args)) return;
   cuda::launch_kernel(name(), context, cuda::variates_kernel(distribution),
-                      cuda::ceil_div(args.size, cuda::kBlock), cuda::kBlock, args);
+                      ceil_div(args.size, cuda::kBlock), cuda::kBlock, args);
 }
 
 }  // namespace rensa

@@ -27,7 +27,7 @@ using ReluBiasKernel = void (*)(ReluBiasArgs);
 template <class T> struct ReluGradLoader {
   using Args = ReluBiasArgs;
   using Value = ComputeOf<T>;
-  static constexpr int kWidth = 16 / sizeof(T), kValues = kWidth;
+  static constexpr int kWidth = 16 / sizeof(T);
   struct Data {
     Pack<T, kWidth> gy, y;
   };
@@ -112,7 +112,7 @@ void ReluBiasGrad::run_cuda(const cuda::LaunchContext& context) {
   args.in = gy.view.data;
   args.second = y.view.data;
   args.gz = gz.view.data;
-  cuda::launch_overlapped(name(), context, kernel, cuda::reduce_grid(plan), cuda::kBlock, args);
+  cuda::launch_overlapped(name(), context, kernel, args.grid, cuda::kBlock, args);
 }
 
 }  // namespace rensa

@@ -3,9 +3,9 @@
 
 #include <vector>
 
-#include "rensa/backend/cpu/convert.h"
 #include "rensa/backend/cpu/kernel_sources.h"
 #include "rensa/backend/cpu/strided.h"
+#include "rensa/portable/element_types.h"
 
 namespace rensa::host {
 

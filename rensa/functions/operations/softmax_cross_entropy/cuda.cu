@@ -1,7 +1,6 @@
 // Softmax cross entropy and its gradient on a GPU.
 #include <algorithm>
 
-#include "rensa/backend/cuda/group.cuh"
 #include "rensa/core/functors.h"
 #include "rensa/functions/operations/softmax_cross_entropy/cuda_class_rows.cuh"
 #include "rensa/functions/operations/softmax_cross_entropy/softmax_cross_entropy.h"
@@ -41,14 +40,14 @@ __device__ __forceinline__ V log_softmax(const T* x, T* y, std::int64_t classes,
   for (std::int64_t j = rest; j < classes; j += group) {
     greatest = m::maximum(greatest, convert<V>(x[j]));
   }
-  greatest = join_all<Greater>(greatest, group);
+  greatest = join_all<MaxOf<V>>(greatest, group);
   V sum = V(0);
 #pragma unroll
   for (int c = 0; c < kCached; ++c) {
     if (lane + c * group < classes) sum += m::exp(cached[c] - greatest);
   }
   for (std::int64_t j = rest; j < classes; j += group) sum += m::exp(convert<V>(x[j]) - greatest);
-  V log_sum = m::log(join_all<Plus>(sum, group));
+  V log_sum = m::log(join_all<SumOf<V>>(sum, group));
   V loss = V(0);
   auto put = [&](std::int64_t j, V value) {
     T result = convert<T>((value - greatest) - log_sum);
@@ -166,7 +165,7 @@ void SoftmaxCrossEntropyGrad::run_cuda(const cuda::LaunchContext& context) {
   cuda::LossGradArgs args = {};
   args.count = cuda::FlatView(count.view, type);
   args.gy = cuda::FlatView(gy.view, type);
-  args.classes = cuda::FastDiv(classes);
+  args.classes = FastDiv(classes);
   args.ignore_label = ignore_label;
   std::int64_t most = std::max<std::int64_t>(1, cuda::kMaxCount / classes);
   for (std::int64_t row = 0; row < rows; row += most) {  // one turn but for huge arrays

@@ -17,19 +17,10 @@ struct Sums {
 __device__ __forceinline__ Sums operator+(Sums a, Sums b) {
   return {a.value + b.value, a.count + b.count};
 }
-
-// The sum over the block, in thread 0. Called by the whole block.
-__device__ __forceinline__ Sums block_sum(Sums sums) {
-  __shared__ Sums warps[kMostThreads / 32];
-  for (int offset = 16; offset > 0; offset /= 2) sums = sums + shuffle_down(sums, offset);
-  __syncthreads();  // a second call must not overwrite what the first still reads
-  if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = sums;
-  __syncthreads();
-  if (threadIdx.x >= 32) return sums;
-  sums = threadIdx.x < blockDim.x / 32 ? warps[threadIdx.x] : Sums{0, 0};
-  for (int offset = 16; offset > 0; offset /= 2) sums = sums + shuffle_down(sums, offset);
-  return sums;
-}
+struct AddSums {
+  static __device__ __forceinline__ Sums identity() { return {0, 0}; }
+  static __device__ __forceinline__ Sums combine(Sums a, Sums b) { return a + b; }
+};
 
 /// The rows of (rows, classes) as the blocks share them out.
 struct ClassRows {
@@ -60,14 +51,14 @@ struct ClassRows {
 
 // The sum over all blocks. True in the one thread that has it.
 __device__ __forceinline__ bool grid_sum(Sums& sums, const ClassRows& rows) {
-  sums = block_sum(sums);
+  sums = join_block<AddSums, kMostThreads>(sums);
   if (gridDim.x == 1) return threadIdx.x == 0;
   Sums* partials = static_cast<Sums*>(rows.workspace);
   if (threadIdx.x == 0) partials[blockIdx.x] = sums;
   if (!is_last_block(rows.semaphores, gridDim.x)) return false;
   sums = {0, 0};
   for (unsigned i = threadIdx.x; i < gridDim.x; i += blockDim.x) sums = sums + partials[i];
-  sums = block_sum(sums);
+  sums = join_block<AddSums, kMostThreads>(sums);
   return threadIdx.x == 0;
 }
 

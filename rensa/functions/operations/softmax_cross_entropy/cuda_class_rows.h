@@ -1,8 +1,8 @@
 // How the rows of a classification are spread over a GPU.
 #pragma once
 
-#include "rensa/backend/cuda/launch_plan.h"
 #include "rensa/device/operation.h"
+#include "rensa/portable/launch_plan.h"
 
 namespace rensa::cuda {
 

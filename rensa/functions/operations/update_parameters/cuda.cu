@@ -325,12 +325,6 @@ struct SumArgs {
 };
 static_assert(sizeof(SumArgs) <= kArgsSize);
 
-__device__ __forceinline__ double warp_sum(double value) {
-#pragma unroll
-  for (int offset = 16; offset > 0; offset /= 2) value += shuffle_xor(value, offset);
-  return value;
-}
-
 template <class T>
 __device__ __forceinline__ double sum_of_thread(const SumArgs::Source& source, std::int64_t first) {
   double sum = 0;
@@ -345,7 +339,6 @@ __device__ __forceinline__ double sum_of_thread(const SumArgs::Source& source, s
 }
 
 __global__ void __launch_bounds__(kBlock) square_parts(const __grid_constant__ SumArgs args) {
-  __shared__ double warps[kBlock / 32];
   const SumArgs::Source& source = args.target[target_of_block(args)];
   std::int64_t first =
       static_cast<std::int64_t>(blockIdx.x - source.first_block) * kBlock * kSumElements +
@@ -357,13 +350,8 @@ __global__ void __launch_bounds__(kBlock) square_parts(const __grid_constant__ S
     case Dtype::float32: sum = sum_of_thread<float>(source, first); break;
     default: sum = sum_of_thread<double>(source, first); break;
   }
-  sum = warp_sum(sum);
-  if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = sum;
-  __syncthreads();
-  if (threadIdx.x < 32) {
-    sum = warp_sum(threadIdx.x < kBlock / 32 ? warps[threadIdx.x] : 0.0);
-    if (threadIdx.x == 0) args.parts[blockIdx.x] = sum;
-  }
+  sum = join_block<SumOf<double>, kBlock>(sum);
+  if (threadIdx.x == 0) args.parts[blockIdx.x] = sum;
 }
 
 std::int64_t sum_blocks(std::int64_t size) { return ceil_div(size, kBlock * kSumElements); }
@@ -378,14 +366,14 @@ __global__ void __launch_bounds__(kBlock) join_square_parts(const __grid_constan
     std::int64_t count = (source.size + kElements - 1) / kElements;
     double sum = 0;
     for (std::int64_t i = lane; i < count; i += 32) sum += args.parts[source.first_block + i];
-    sum = warp_sum(sum);
+    sum = join_lanes<SumOf<double>>(sum);
     if (lane == 0) args.sums[array] = sum;
   }
   if (!args.total) return;
   if (!is_last_block(args.semaphore, gridDim.x) || threadIdx.x >= 32) return;
   double sum = 0;
   for (int i = lane; i < args.num_all; i += 32) sum += __ldcg(args.all_sums + i);
-  sum = warp_sum(sum);
+  sum = join_lanes<SumOf<double>>(sum);
   if (lane == 0) *args.total = sum;
 }
 
@@ -435,10 +423,9 @@ void SquaredSums::run_cuda(const cuda::LaunchContext& context) {
     if (blocks > 0) {
       cuda::launch_kernel(name(), context, cuda::square_parts, blocks, cuda::kBlock, args);
     }
-    cuda::launch_kernel(
-        name(), context, cuda::join_square_parts,
-        std::max<std::int64_t>(1, cuda::ceil_div(args.num_targets, cuda::kBlock / 32)),
-        cuda::kBlock, args);
+    cuda::launch_kernel(name(), context, cuda::join_square_parts,
+                        std::max<std::int64_t>(1, ceil_div(args.num_targets, cuda::kBlock / 32)),
+                        cuda::kBlock, args);
   } while (begin < count);
 }
 
