@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "rensa/device/runtime_kernel.h"
+#include "rensa/operations/runtime_kernel/runtime_kernel.h"
 
 namespace rensa::detail {
 

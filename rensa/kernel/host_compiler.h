@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "rensa/device/runtime_kernel.h"
+#include "rensa/operations/runtime_kernel/runtime_kernel.h"
 
 namespace rensa::detail {
 

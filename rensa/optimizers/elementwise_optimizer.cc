@@ -5,8 +5,8 @@
 
 #include "rensa/array/creation.h"
 #include "rensa/core/update_rule_ids.h"
-#include "rensa/device/runtime_kernel.h"
 #include "rensa/kernel/elementwise_kernel.h"
+#include "rensa/operations/runtime_kernel/runtime_kernel.h"
 #include "rensa/optimizers/row_launch.h"
 
 namespace rensa::optimizers {

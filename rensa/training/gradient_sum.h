@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
-#include "rensa/device/collective.h"
 #include "rensa/links/link.h"
+#include "rensa/operations/all_reduce/all_reduce.h"
 #include "rensa/training/replica_team.h"
 
 namespace rensa::training {

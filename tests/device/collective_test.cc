@@ -1,5 +1,5 @@
 // Sums over GPUs.
-#include "rensa/device/collective.h"
+#include "rensa/operations/all_reduce/all_reduce.h"
 
 #include <gtest/gtest.h>
 

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "rensa/core/error.h"
-#include "rensa/device/collective.h"
 #include "rensa/device/kind.h"
 #include "rensa/device/operations.h"
 #include "rensa/device/stream.h"
+#include "rensa/operations/all_reduce/all_reduce.h"
 #include "rensa/operations/matmul/matmul.h"
 #include "rensa/operations/random/random.h"
 #include "tests/testing.h"

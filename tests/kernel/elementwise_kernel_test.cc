@@ -7,9 +7,9 @@
 
 #include "rensa/array/routines.h"
 #include "rensa/core/error.h"
-#include "rensa/device/runtime_kernel.h"
 #include "rensa/kernel/elementwise_source.h"
 #include "rensa/kernel/reduction_kernel.h"
+#include "rensa/operations/runtime_kernel/runtime_kernel.h"
 #include "tests/testing.h"
 
 namespace rensa {

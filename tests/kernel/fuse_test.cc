@@ -13,9 +13,9 @@
 #include "rensa/array/ufuncs/hyperbolic.h"
 #include "rensa/array/ufuncs/rounding.h"
 #include "rensa/core/error.h"
-#include "rensa/device/runtime_kernel.h"
 #include "rensa/kernel/elementwise_kernel.h"
 #include "rensa/operations/pointwise/pointwise_rows.h"
+#include "rensa/operations/runtime_kernel/runtime_kernel.h"
 #include "tests/array/arrays.h"
 
 namespace rensa {

@@ -8,7 +8,7 @@
 #include "rensa/array/random_basics.h"
 #include "rensa/array/routines.h"
 #include "rensa/core/error.h"
-#include "rensa/device/runtime_kernel.h"
+#include "rensa/operations/runtime_kernel/runtime_kernel.h"
 #include "tests/testing.h"
 
 namespace rensa {

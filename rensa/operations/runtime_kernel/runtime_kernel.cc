@@ -1,5 +1,5 @@
 // What a RuntimeKernel is on every device.
-#include "rensa/device/runtime_kernel.h"
+#include "rensa/operations/runtime_kernel/runtime_kernel.h"
 
 #include <algorithm>
 #include <bit>

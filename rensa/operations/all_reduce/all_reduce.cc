@@ -1,5 +1,5 @@
 // What of the collectives needs no NCCL: the checks and the launch.
-#include "rensa/device/collective.h"
+#include "rensa/operations/all_reduce/all_reduce.h"
 
 #include <fmt/format.h>
 
@@ -43,9 +43,5 @@ void AllReduceGroup::sum(int rank, std::span<const Operand> arrays) {
 }
 
 }  // namespace cuda
-
-void AllReduce::run_cpu() {
-  throw NotImplementedError("all_reduce: there is no group of CPUs; add the arrays up");
-}
 
 }  // namespace rensa

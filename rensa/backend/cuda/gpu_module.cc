@@ -1,5 +1,5 @@
-// Kernels compiled at run time: NVRTC, the driver's modules, and their launch.
-#include "rensa/device/runtime_kernel.h"
+// Kernels compiled at run time: NVRTC, and the driver's modules.
+#include "rensa/device/gpu_module.h"
 
 #include <cuda_runtime.h>
 #include <fmt/format.h>
@@ -309,30 +309,5 @@ GpuModule::Global GpuModule::global(const std::string& name, Device device) cons
 }
 
 }  // namespace cuda
-
-void RuntimeKernel::run_cuda(const cuda::LaunchContext& context) {
-  if (!function) {
-    throw DeviceError(fmt::format("{}: it is a kernel for the CPU, its arrays are on {}", name(),
-                                  context.device.str()));
-  }
-  std::vector<void*> addresses = argument_addresses(context.workspace, context.semaphores);
-  // The driver takes a kernel of a library for a function of the current context.
-  auto* kernel = static_cast<CUfunction>(const_cast<void*>(function));
-  const cuda::Driver& driver = cuda::driver();
-  auto* stream = static_cast<CUstream>(context.handle);
-  CUresult result =
-      cooperative
-          ? driver.launch_cooperative_kernel(kernel, grid.x, grid.y, grid.z, block.x, block.y,
-                                             block.z, shared_bytes, stream, addresses.data())
-          : driver.launch_kernel(kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z,
-                                 shared_bytes, stream, addresses.data(), nullptr);
-  if (result != CUDA_SUCCESS) {
-    throw CudaError(fmt::format(
-        "{}: the CUDA driver says {} for a grid of ({}, {}, {}), blocks of ({}, {}, {}) and {} "
-        "bytes of shared memory",
-        name(), cuda::driver_error_text(result), grid.x, grid.y, grid.z, block.x, block.y, block.z,
-        shared_bytes));
-  }
-}
 
 }  // namespace rensa

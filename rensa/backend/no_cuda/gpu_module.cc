@@ -1,5 +1,5 @@
 // Kernels compiled at run time in a build without CUDA.
-#include "rensa/device/runtime_kernel.h"
+#include "rensa/device/gpu_module.h"
 
 #include "rensa/core/error.h"
 

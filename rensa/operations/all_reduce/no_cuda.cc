@@ -1,5 +1,5 @@
 // The collectives of a build without CUDA.
-#include "rensa/device/collective.h"
+#include "rensa/operations/all_reduce/all_reduce.h"
 
 #include "rensa/core/error.h"
 

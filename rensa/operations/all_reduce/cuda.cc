@@ -1,12 +1,11 @@
 // Sums over GPUs by NCCL.
-#include "rensa/device/collective.h"
+#include "rensa/operations/all_reduce/all_reduce.h"
 
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "rensa/backend/cuda/library.h"
 #include "rensa/backend/cuda/nccl.h"
 #include "rensa/core/error.h"
 #include "rensa/device/devices.h"
@@ -17,19 +16,6 @@ namespace rensa {
 namespace cuda {
 
 namespace {
-
-Nccl load_nccl() {
-  Library library(nccl_source());
-  Nccl table;
-  library.bind("ncclCommInitAll", table.comm_init_all);
-  library.bind("ncclCommDestroy", table.comm_destroy);
-  library.bind("ncclAllReduce", table.all_reduce);
-  library.bind("ncclGroupStart", table.group_start);
-  library.bind("ncclGroupEnd", table.group_end);
-  library.bind("ncclGetErrorString", table.error_string);
-  library.bind("ncclGetLastError", table.last_error);
-  return table;
-}
 
 ncclDataType_t nccl_type(Dtype dtype) {
   switch (dtype) {
@@ -91,18 +77,6 @@ void check_alike(const AllReduce& first, const AllReduce& other) {
 }
 
 }  // namespace
-
-const Nccl& nccl() {
-  static const Nccl table = load_nccl();
-  return table;
-}
-
-void check_nccl(const char* what, ncclResult_t result) {
-  if (result == ncclSuccess) return;
-  const char* detail = nccl().last_error(nullptr);
-  throw CudaError(fmt::format("all_reduce: {} failed: {}{}{}", what, nccl().error_string(result),
-                              detail && *detail ? "; " : "", detail ? detail : ""));
-}
 
 struct AllReduceGroup::Impl {
   std::vector<ncclComm_t> communicators;

@@ -1,5 +1,5 @@
 // A kernel compiled by the machine's compiler, over all cores.
-#include "rensa/device/runtime_kernel.h"
+#include "rensa/operations/runtime_kernel/runtime_kernel.h"
 
 #include "rensa/core/error.h"
 #include "rensa/core/thread_pool.h"
