@@ -2,7 +2,8 @@
 """Runs the CPU benchmarks next to the peers' on the same cores, and writes the comparison.
 
     run_cpu.py --build-dir DIR [--python PYTHON] [--threads N] [--only PART ...]
-PART is training, routines, activations, recordings or libraries.
+PART is training, routines, activations or recordings, or what is our own beside the libraries that
+could do it: sorting, products or transforms.
 PYTHON is one that has PyTorch and NumPy. Writes run_cpu.md and run_cpu.json to $OUT, or to DIR.
 """
 import argparse
@@ -41,17 +42,26 @@ def recordings(report, _python, threads):
     report.recordings("cpu", RENSA_NUM_THREADS=threads)
 
 
-def libraries(report, _python, threads):
-    """What is our own, beside the libraries that could do it."""
-    every = {name: threads for name in ("RENSA_NUM_THREADS", "OMP_NUM_THREADS", "BLIS_NUM_THREADS",
-                                        "OPENBLAS_NUM_THREADS")}
-    report.beside("sort: ", "library_sort", "Sorting beside Highway's vqsort (µs)",
-                  {"vqsort": "vqsort", "std::sort": "std"}, **every)
-    report.beside("products: ", "library_products", f"Products beside the BLAS, {threads} threads (µs)",
-                  {"OpenBLAS": "openblas", "BLIS": "blis", "oneDNN": "dnnl"}, **every)
-    report.beside("fourier: ", "library_fourier", f"Fourier transforms, complex unless said, beside "
-                  f"pocketfft and FFTW, {threads} threads (µs)",
-                  {"pocketfft": "pocketfft", "FFTW": "fftw"}, **every)
+def every_pool(threads):
+    return {name: threads for name in ("RENSA_NUM_THREADS", "OMP_NUM_THREADS", "BLIS_NUM_THREADS",
+                                       "OPENBLAS_NUM_THREADS")}
+
+
+def sorting(report, _python, threads):
+    report.beside("sort: ", "library_sort", f"Sorting beside Highway's vqsort; xp::sort has {threads} "
+                  "threads (µs)", {"vqsort": "vqsort", "std::sort": "std"}, **every_pool(threads))
+
+
+def products(report, _python, threads):
+    report.beside("products: ", "library_products", f"Products beside other libraries', {threads} "
+                  "threads (µs)", {"OpenBLAS": "openblas", "BLIS": "blis", "oneDNN": "dnnl"},
+                  **every_pool(threads))
+
+
+def transforms(report, _python, threads):
+    report.beside("fourier: ", "library_fourier", "Fourier transforms, complex unless said, beside "
+                  f"pocketfft's and FFTW's, {threads} threads (µs)",
+                  {"pocketfft": "pocketfft", "FFTW": "fftw"}, **every_pool(threads))
 
 
 def main():
@@ -60,7 +70,8 @@ def main():
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parts = {"training": training, "routines": routines, "activations": activations,
-             "recordings": recordings, "libraries": libraries}
+             "recordings": recordings, "sorting": sorting,
+             "products": products, "transforms": transforms}
     parser.add_argument("--only", nargs="+", choices=parts, default=list(parts))
     options = parser.parse_args()
     report = Report(options.build_dir)

@@ -8,16 +8,21 @@
 
 namespace rensa::benchmarks {
 
-/// The least seconds a call of seven timings of `calls` calls, after an untimed one.
-template <class F> double fastest_seconds(const F& f, int calls) {
-  f();
-  double least = std::numeric_limits<double>::infinity();
-  for (int turn = 0; turn < 7; ++turn) {
+/// The least seconds a call of seven timings, each of so many calls that it takes 8 ms.
+template <class F> double fastest_seconds(const F& f) {
+  auto seconds_of = [&](int calls) {
     auto start = std::chrono::steady_clock::now();
     for (int i = 0; i < calls; ++i) f();
     std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-    least = std::min(least, elapsed.count() / calls);
+    return elapsed.count() / calls;
+  };
+  double least = seconds_of(1);
+  int calls = 1;
+  while (calls < 1 << 16 && least * calls < 8e-3) {
+    calls *= 4;
+    least = std::min(least, seconds_of(calls));
   }
+  for (int timing = 0; timing < 7; ++timing) least = std::min(least, seconds_of(calls));
   return least;
 }
 

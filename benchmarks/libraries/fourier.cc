@@ -77,8 +77,7 @@ template <class R> void compare(const Fftw& fftw, const Work& w) {
   }
   work += w.shape.size() == 1 ? ",)" : ")";
   work += std::string(w.axes == 2 ? ", both axes" : "") + (wide ? ", double" : ", float");
-  int calls = static_cast<int>(std::max<std::int64_t>(1, (1 << 20) / x.size()));
-  auto seconds = [&](const auto& call) { return benchmarks::fastest_seconds(call, calls); };
+  auto seconds = [&](const auto& call) { return benchmarks::fastest_seconds(call); };
   auto print = [&](const char* who, double value) {
     benchmarks::print_figure("fourier: " + work + " " + who, value * 1e6, "us");
   };

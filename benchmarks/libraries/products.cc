@@ -61,10 +61,8 @@ template <class T> void compare(const Libraries& libraries, const char* type, co
   std::string work = "(" + std::to_string(s.m) + ", " + std::to_string(s.k) + ") @ (" +
                      std::to_string(s.k) + ", " + std::to_string(s.n) + ")" +
                      (s.transposed ? ", transposed, " : ", ") + type;
-  double operations = 2.0 * s.m * s.k * s.n;
-  int calls = static_cast<int>(std::max(1.0, 2e8 / operations));
   auto time = [&](const char* who, const auto& call) {
-    double seconds = benchmarks::fastest_seconds(call, calls);
+    double seconds = benchmarks::fastest_seconds(call);
     benchmarks::print_figure("products: " + work + " " + who, seconds * 1e6, "us");
   };
   auto check = [&] {

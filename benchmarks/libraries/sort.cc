@@ -27,15 +27,14 @@ template <class Key> std::vector<Key> keys_of(std::int64_t n, bool few) {
   return keys;
 }
 
-/// As many calls as take some milliseconds; what `sort` is given is a fresh copy each time, whose
+/// What `sort` is given is a fresh copy each time, whose
 /// making is taken off.
 template <class Key, class F>
 void print(const std::string& work, const char* who, const std::vector<Key>& keys, const F& sort) {
   std::vector<Key> copy(keys.size());
   auto fill = [&] { std::memcpy(copy.data(), keys.data(), keys.size() * sizeof(Key)); };
-  int calls = static_cast<int>(std::max<std::size_t>(1, (1 << 20) / keys.size()));
-  double both = benchmarks::fastest_seconds([&] { fill(), sort(copy.data()); }, calls);
-  double filling = benchmarks::fastest_seconds(fill, calls);
+  double both = benchmarks::fastest_seconds([&] { fill(), sort(copy.data()); });
+  double filling = benchmarks::fastest_seconds(fill);
   benchmarks::print_figure("sort: " + work + " " + who, (both - filling) * 1e6, "us");
 }
 
@@ -58,9 +57,8 @@ template <class T> void arrays(const char* type, const hwy::Sorter& sorter, std:
   Array x = xp::random::normal(0, 1, {n}, dtype_of<T>, cpu()), out = xp::empty_like(x);
   std::string work = "xp::sort, " + std::to_string(n) + " " + type;
   auto* theirs = static_cast<T*>(out.data());
-  int calls = static_cast<int>(std::max<std::int64_t>(1, (1 << 20) / n));
   auto time = [&](const char* who, const auto& call) {
-    double seconds = benchmarks::fastest_seconds(call, calls);
+    double seconds = benchmarks::fastest_seconds(call);
     benchmarks::print_figure("sort: " + work + " " + who, seconds * 1e6, "us");
   };
   time("rensa", [&] { (void)xp::sort(x); });

@@ -26,6 +26,7 @@ using host::FftPlan;
 using host::Turns;
 
 constexpr std::int64_t kGrain = 1 << 14;       // values that are worth a task
+constexpr std::int64_t kSplitGrain = 1 << 12;  // the same of one transform that is taken apart
 constexpr std::int64_t kLongLength = 1 << 15;  // worth more than one thread
 constexpr std::int64_t kSideBySide = 1 << 12;  // the longest rows whose blocks fit the cache
 constexpr std::int64_t kLeastLength = 64;      // worth taking apart
@@ -122,30 +123,43 @@ template <class R> class SplitTransform {
   void run(const Complex<R>* in, Complex<R>* out, R scale) {
     const FftKernels<R>& kernels = fft_kernels<R>();
     if (rows_ > 1) {
-      parallel_for(columns_, kernels.lanes, [&](std::int64_t begin, std::int64_t end) {
+      parallel_for(columns_, grain(rows_), [&](std::int64_t begin, std::int64_t end) {
         Blocks<R> blocks(rows_);
-        R* rest;
-        FftLanes from = lanes_of(in + begin, end - begin, 1, columns_);
-        kernels.gather(from, rows_, rows_, inverse_, blocks.first, blocks.second);
-        R* result = run_plan(of_columns_, blocks.first, blocks.second, &rest);
-        kernels.turn(turns_, begin, rows_, result);
-        kernels.scatter(result, rows_, false, 1,
-                        lanes_of(middle_.data() + begin, end - begin, 1, columns_), rest);
+        for (; begin < end; begin += kernels.lanes) {
+          std::int64_t used = std::min<std::int64_t>(kernels.lanes, end - begin);
+          R* rest;
+          FftLanes from = lanes_of(in + begin, used, 1, columns_);
+          kernels.gather(from, rows_, rows_, inverse_, blocks.first, blocks.second);
+          R* result = run_plan(of_columns_, blocks.first, blocks.second, &rest);
+          kernels.turn(turns_, begin, rows_, result);
+          kernels.scatter(result, rows_, false, 1,
+                          lanes_of(middle_.data() + begin, used, 1, columns_), rest);
+        }
       });
     }
     const Complex<R>* values = rows_ > 1 ? middle_.data() : in;
-    parallel_for(rows_, kernels.lanes, [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(rows_, grain(columns_), [&](std::int64_t begin, std::int64_t end) {
       Blocks<R> blocks(columns_);
-      R* rest;
-      FftLanes from = lanes_of(values + begin * columns_, end - begin, columns_, 1);
-      kernels.gather(from, columns_, columns_, rows_ == 1 && inverse_, blocks.first, blocks.second);
-      R* result = run_plan(of_rows_, blocks.first, blocks.second, &rest);
-      kernels.scatter(result, columns_, inverse_, scale,
-                      lanes_of(out + begin, end - begin, 1, rows_), rest);
+      for (; begin < end; begin += kernels.lanes) {
+        std::int64_t used = std::min<std::int64_t>(kernels.lanes, end - begin);
+        R* rest;
+        FftLanes from = lanes_of(values + begin * columns_, used, columns_, 1);
+        kernels.gather(from, columns_, columns_, rows_ == 1 && inverse_, blocks.first,
+                       blocks.second);
+        R* result = run_plan(of_rows_, blocks.first, blocks.second, &rest);
+        kernels.scatter(result, columns_, inverse_, scale, lanes_of(out + begin, used, 1, rows_),
+                        rest);
+      }
     });
   }
 
  private:
+  // How many transforms of `length` values are worth a task: whole vectors of them.
+  static std::int64_t grain(std::int64_t length) {
+    std::int64_t lanes = fft_kernels<R>().lanes;
+    return std::max<std::int64_t>(1, kSplitGrain / (length * lanes)) * lanes;
+  }
+
   std::int64_t rows_, columns_;
   bool inverse_;
   FftPlan<R> of_columns_, of_rows_;
