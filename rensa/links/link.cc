@@ -317,6 +317,14 @@ void Link::throw_not_callable(const Variables& x, unsigned taken,
       text, numbers));
 }
 
+void Link::check_is(const std::type_info& known) const {
+  if (typeid(*this) == known) return;
+  throw NotImplementedError(fmt::format(
+      "clone: {0} derives from another Chain, and would be copied as that; derive it from "
+      "Chain<{0}>, with the other one as a member, or override clone()",
+      type_name()));
+}
+
 void Link::move_to(Device device) {
   struct Move final : Visitor {
     explicit Move(Device d) : device(d) {}

@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -117,6 +118,9 @@ class Link {
   /// `taken_if_not_const` for which one would be.
   [[noreturn]] void throw_not_callable(const Variables& x, unsigned taken,
                                        unsigned taken_if_not_const) const;
+  /// Throws NotImplementedError where this is of a class derived from `known`, as which it would be
+  /// copied.
+  void check_is(const std::type_info& known) const;
 
  private:
   mutable std::shared_ptr<LinkAnchor> anchor_;
@@ -151,6 +155,7 @@ template <class Derived> class Chain : public Link {
     return call(static_cast<const Derived&>(*this), x);
   }
   std::unique_ptr<Link> clone() const override {
+    check_is(typeid(Derived));
     if constexpr (std::is_copy_constructible_v<Derived>) {
       auto made = std::make_unique<Derived>(static_cast<const Derived&>(*this));
       made->tie_members();

@@ -11,8 +11,8 @@
 
 namespace rensa {
 
-/// Links of any classes, named by their numbers: "0", "1". A member of a model (a class derived
-/// from it would be copied as a ChainList); links of one class are as well kept in a std::vector.
+/// Links of any classes, named by their numbers: "0", "1". A member of a model; links
+/// of one class are as well kept in a std::vector.
 ///
 ///   ChainList layers(L::Linear(100), L::Linear(10));
 ///   layers.append(L::Classifier(MLP(32, 4)));

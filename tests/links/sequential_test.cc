@@ -167,5 +167,12 @@ TEST(ChainList, HoldsLinksOfAnyClass) {
   EXPECT_THROW((void)list.invoke({Variable(xp::ones({1, 1}))}), NotImplementedError);
 }
 
+TEST(ChainList, AClassDerivedFromItIsNotCopiedInPart) {
+  struct Special : ChainList {
+  } special;
+  EXPECT_THAT(testing::thrown<NotImplementedError>([&] { (void)special.clone(); }),
+              HasSubstr("Special derives from another Chain"));
+}
+
 }  // namespace
 }  // namespace rensa
