@@ -40,8 +40,8 @@ struct GradientOptions {
   AxisList axis = {};  // all when left out
   int edge_order = 1;  // of the differences at the ends: 1 or 2
 };
-/// Central differences inside and one-sided ones at the ends along each axis; one array an axis.
-/// `spacing` has none, one for all, or one an axis. Integers give float64. Throws ShapeError where
+/// Central differences inside and one-sided ones at the ends along each axis; one array per axis.
+/// `spacing` has none, one for all, or one per axis. Integers give float64. Throws ShapeError where
 /// an axis is too short.
 [[nodiscard]] std::vector<Array> gradient(const Array& f,
                                           const std::vector<GradientSpacing>& spacing = {},

@@ -14,8 +14,8 @@
 namespace rensa::xp {
 
 /// `f` applied to every 1-d slice of `a` along an axis; the axes of its results, which have one
-/// shape, stand in that axis's place. One call of `f` a slice. Throws ShapeError where there is no
-/// slice.
+/// shape, stand in that axis's place. One call of `f` per slice. Throws ShapeError where there is
+/// no slice.
 [[nodiscard]] Array apply_along_axis(const std::function<Array(const Array&)>& f, int axis,
                                      const Array& a);
 

@@ -48,7 +48,7 @@ struct HistogramDdResult {
 };
 struct HistogramDdOptions {
   rensa::detail::NamedOptions named = {};
-  std::vector<HistogramRange> range = {};  // one a coordinate; not for bins that are edges
+  std::vector<HistogramRange> range = {};  // one per coordinate; not for bins that are edges
   ArrayOption weights = {};
   bool density = false;
 };

@@ -12,7 +12,7 @@
 
 namespace rensa::xp {
 
-// --- indices of parts of a matrix: one int64 array for each axis ---------------------------------
+// --- indices of parts of a matrix: one int64 array for each axis ---
 /// Of the main diagonal of an array of `ndim` extents n, at most 8 of them.
 [[nodiscard]] std::vector<Array> diag_indices(std::int64_t n, int ndim = 2, Placement device = {});
 /// Of the main diagonal of an array whose extents are all equal, on its device.
@@ -63,7 +63,7 @@ class ndindex {
 [[nodiscard]] std::vector<Array> ix_(std::span<const Array> arrays);
 [[nodiscard]] std::vector<Array> ix_(std::initializer_list<Array> arrays);
 
-// --- flat and n-dimensional indices --------------------------------------------------------------
+// --- flat and n-dimensional indices ---
 /// Flat indices as coordinates in `shape`, in C or Fortran order. Throws IndexError for
 /// one out of range, and waits for the device to know.
 [[nodiscard]] std::vector<Array> unravel_index(const Array& indices, const Shape& shape,
@@ -75,7 +75,7 @@ class ndindex {
 [[nodiscard]] Array ravel_multi_index(std::initializer_list<Array> coordinates, const Shape& shape,
                                       IndexModeOption mode = IndexMode::raise, Order order = 'C');
 
-// --- diagonals -----------------------------------------------------------------------------------
+// --- diagonals ---
 /// Diagonal `offset` of the matrices that two axes span, as the last axis: a view (writable, unlike
 /// NumPy's).
 [[nodiscard]] Array diagonal(const Array& a, std::int64_t offset = 0, int axis1 = 0, int axis2 = 1);

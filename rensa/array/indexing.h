@@ -13,7 +13,7 @@ namespace rensa::detail {
 /// index arrays (all broadcast to `list_shape`) at `position` of the shape of the other axes.
 struct IndexedElements {
   Array base;                  // the steered axes first; slices and integers are applied already
-  std::vector<Array> indices;  // one a steered axis
+  std::vector<Array> indices;  // one per steered axis
   std::vector<int> axes;       // the steered axes' numbers in the array that was indexed
   Shape list_shape;
   int position = 0;

@@ -4,8 +4,8 @@
 // A file is written beside its path and then takes the place of what stood there, with its mode: it
 // appears whole or not at all. Devices and pipes are written to, symbolic links are followed, and
 // what may not be opened for writing is left alone. Streams are read from and written to where they
-// stand, in binary mode. Files that are not what they should be give a SerializationError and
-// allocate no more than they bear out.
+// stand, in binary mode. Files that are not what they should be give a SerializationError;
+// memory is asked for only as far as their bytes go.
 #pragma once
 
 #include <cstddef>
@@ -26,8 +26,7 @@ class ZipReader;
 
 namespace xp {
 
-// --- .npy and .npz (array/io.cc, array/npz.cc)
-// -------------------------------------------------------------------
+// --- .npy and .npz ---
 
 /// Writes `a` as .npy. As in NumPy, ".npy" is appended to a path that does not end so. bfloat16 is
 /// written as ml_dtypes does ('<V2').
@@ -90,8 +89,7 @@ class NpzFile {
 NpzFile load_npz(const std::string& path);
 NpzFile load_npz(std::istream& stream);
 
-// --- bytes (array/io.cc)
-// ---------------------------------------------------------------------------
+// --- bytes ---
 
 /// An array of the elements in `buffer` from byte `offset` on: `count` of them, or all (-1). A
 /// copy; xp::wrap shares. Throws ValueError where they do not come out even or are not there.
@@ -113,8 +111,7 @@ void tofile(const Array& a, const std::string& path);
 void tofile(const Array& a, std::ostream& stream);
 std::string tobytes(const Array& a);
 
-// --- text (array/text.cc)
-// --------------------------------------------------------------------------
+// --- text ---
 
 struct LoadtxtOptions {
   Dtype dtype = float64;
@@ -127,7 +124,7 @@ struct LoadtxtOptions {
   std::int64_t max_rows = -1;
   Placement device = {};
 };
-/// The numbers of a text file, a row a line. Throws ValueError naming line and field where
+/// The numbers of a text file, one row per line. Throws ValueError naming line and field where
 /// something is no number of the dtype or a line has another count of fields.
 [[nodiscard]] Array loadtxt(const std::string& path, const LoadtxtOptions& options = {});
 [[nodiscard]] Array loadtxt(std::istream& stream, const LoadtxtOptions& options = {});
@@ -164,7 +161,7 @@ struct SavetxtOptions {
   std::string header = {}, footer = {};
   std::string comments = "# ";  // in front of the lines of header and footer
 };
-/// Writes a one- or two-dimensional array, a row a line. Complex numbers are written as
+/// Writes a one- or two-dimensional array, one row per line. Complex numbers are written as
 /// (real+imagj). Throws ShapeError, ValueError for another fmt and for a NaN or an infinity that is
 /// to be written as an integer.
 void savetxt(const std::string& path, const Array& a, const SavetxtOptions& options = {});

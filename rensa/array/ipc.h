@@ -10,7 +10,7 @@ namespace rensa::cuda {
 /// Bytes by which another process on this machine opens the array's memory (cudaIpcGetMemHandle),
 /// with its dtype, shape and strides. The array has to live as long as it is open there, and who
 /// works on it when is the processes' own business (Event::ipc_handle). Does not wait. The memory
-/// has to be the driver's device memory: the pool's is, that of managed_memory and of
+/// has to be the driver's device memory: the pool's is, that of managed_allocator and of
 /// stream-ordered allocations is not (CudaError). Throws ValueError without an array, DeviceError
 /// for one on the CPU.
 std::string ipc_handle(const Array& a);

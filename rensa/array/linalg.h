@@ -4,7 +4,7 @@
 // their operand (bool and integers in float64); float16 and bfloat16 throw DtypeError, shapes that
 // do not fit ShapeError. A matrix that cannot be factored (singular, not positive definite, no
 // convergence) throws LinAlgError: on the CPU at once, on a GPU at the next wait. On the CPU they
-// need a build with RENSA_BLAS. Nothing here waits for the device but where it says so.
+// need a build with RENSA_BLAS. What waits for the device says so.
 #pragma once
 
 #include <concepts>
@@ -18,8 +18,7 @@
 
 namespace rensa::xp {
 
-// --- products (array/products.cc)
-// ------------------------------------------------------------------
+// --- products ---
 /// The sum of conj(a) * b over all elements, both flattened: 0-d.
 [[nodiscard]] Array vdot(const Array& a, const Array& b);
 /// Sums of products over the last axes of both.
@@ -40,8 +39,7 @@ Array vecdot(const Array& a, const Array& b, const MatmulOptions& options);
 Array matvec(const Array& a, const Array& x, const MatmulOptions& options = {});
 Array vecmat(const Array& x, const Array& a, const MatmulOptions& options = {});
 
-// --- einsum (array/einsum.cc)
-// --------------------------------------------------------------------------
+// --- einsum ---
 /// Einstein's sums in NumPy's notation: einsum("ij,jk->ik", {a, b}), with "..." for broadcast axes,
 /// repeated labels for diagonals, and without "->" the labels that stand once, sorted. Several
 /// operands are contracted in pairs, the pair with the smallest result first, as matrix products
@@ -70,8 +68,7 @@ using xp::outer;
 using xp::tensordot;
 using xp::vecdot;
 
-// --- products and views (array/products.cc)
-// --------------------------------------------------------------
+// --- products and views ---
 /// a multiplied with itself n - 1 times; the inverse's power for n < 0, the identity for 0.
 [[nodiscard]] Array matrix_power(const Array& a, std::int64_t n);
 /// The product of all arrays, in the order that takes the fewest multiplications; the first and the
@@ -91,8 +88,7 @@ struct TraceOptions {
 [[nodiscard]] Array trace(const Array& a, std::int64_t offset = 0);
 Array trace(const Array& a, const TraceOptions& options);
 
-// --- factorizations (array/decompositions.cc)
-// ------------------------------------------------------
+// --- factorizations ---
 /// L with a = L @ L^H, of the lower triangle of `a`; `upper`: U with a = U^H @ U, of the upper one.
 [[nodiscard]] Array cholesky(const Array& a, bool upper = false);
 
@@ -132,8 +128,7 @@ struct EigResult {
 [[nodiscard]] EigResult eig(const Array& a);
 [[nodiscard]] Array eigvals(const Array& a);
 
-// --- equations (array/solve.cc)
-// --------------------------------------------------------------------
+// --- equations ---
 /// x with a @ x = b; b is (n,) or (..., n, k).
 [[nodiscard]] Array solve(const Array& a, const Array& b);
 [[nodiscard]] Array inv(const Array& a);
@@ -196,8 +191,7 @@ struct MatrixRankOptions {
 /// The inverse of a as a map of tensors: tensordot(tensorinv(a, ind), b, ind) is tensorsolve(a, b).
 [[nodiscard]] Array tensorinv(const Array& a, int ind = 2);
 
-// --- norms (array/norm.cc)
-// -------------------------------------------------------------------------
+// --- norms ---
 /// The order of a norm: a number (infinity too), "fro" or "nuc"; none is the 2-norm of vectors and
 /// Frobenius' of matrices.
 class Ord {

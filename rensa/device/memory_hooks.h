@@ -56,8 +56,8 @@ class LineProfileHook : public MemoryHook {
 
   void alloc_postprocess(const MemoryEvent& event) override;
   void malloc_postprocess(const MemoryEvent& event) override;
-  /// A tree, a line a label or function: "forward (3.00 MiB, 4.00 MiB)": bytes asked of the pool,
-  /// bytes that the pool asked of the driver for it.
+  /// A tree, one line per label or function: "forward (3.00 MiB, 4.00 MiB)": bytes asked of the
+  /// pool, bytes that the pool asked of the driver for it.
   std::string report() const;
   void reset();
 

@@ -1,5 +1,5 @@
 // What a program tells NVIDIA's profilers (Nsight Systems, Nsight Compute). Without one listening
-// the calls do nothing; the library's own recordings are timelines (timeline.h).
+// the calls do nothing; the library's own account is a timeline (timeline.h).
 #pragma once
 
 #include <cstdint>

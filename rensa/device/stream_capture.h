@@ -1,4 +1,4 @@
-// Capture: a recording in progress on a thread, and what its graph will own.
+// Capture: a stream capture in progress on a thread, and what its graph will own.
 #pragma once
 
 #include <atomic>
@@ -63,14 +63,14 @@ class Capture {
   Scratch& scratch_of(StreamState* stream);
 
   const std::uint64_t id_;
-  std::shared_ptr<std::atomic<bool>> recording_;
+  std::shared_ptr<std::atomic<bool>> capturing_;
   std::unique_ptr<MemoryPool> pool_;
   std::vector<std::shared_ptr<StreamState>> streams_;  // the first began it
   std::map<StreamState*, Scratch> scratch_;
   std::vector<StoragePtr> kept_;
   std::unordered_set<Storage*> known_;
   std::vector<std::unique_ptr<HostCall>> calls_;
-  std::optional<AllocatorScope> allocations_;  // the thread's, while recording
+  std::optional<AllocatorScope> allocations_;  // the thread's, while capturing
 };
 
 }  // namespace rensa::cuda

@@ -24,22 +24,22 @@ namespace rensa::cuda {
 namespace {
 
 /// The device's memory for a pool that records: no event may be recorded on a stream that is being
-/// captured, so a block that several streams use stays theirs until the recording is over.
+/// captured, so a block that several streams use stays theirs until the capture is over.
 class CaptureSource final : public MemorySource {
  public:
-  CaptureSource(std::unique_ptr<MemorySource> source, std::shared_ptr<std::atomic<bool>> recording)
-      : source_(std::move(source)), recording_(std::move(recording)) {}
+  CaptureSource(std::unique_ptr<MemorySource> source, std::shared_ptr<std::atomic<bool>> capturing)
+      : source_(std::move(source)), capturing_(std::move(capturing)) {}
 
   void* allocate(std::int64_t nbytes) override { return source_->allocate(nbytes); }
   void free(void* data) noexcept override { source_->free(data); }
   void* record(StreamState* stream) override {
-    return *recording_ ? recording_.get() : source_->record(stream);
+    return *capturing_ ? capturing_.get() : source_->record(stream);
   }
   bool is_done(void* ticket) override {
-    return ticket == recording_.get() ? !*recording_ : source_->is_done(ticket);
+    return ticket == capturing_.get() ? !*capturing_ : source_->is_done(ticket);
   }
   void discard(void* ticket) noexcept override {
-    if (ticket != recording_.get()) source_->discard(ticket);
+    if (ticket != capturing_.get()) source_->discard(ticket);
   }
   /// Within the capture by an edge of the graph: what had a block before is part of it as well.
   bool order(StreamState* earlier, StreamState* later) override {
@@ -50,13 +50,13 @@ class CaptureSource final : public MemorySource {
   }
   void poison(void*, std::int64_t, StreamState*) noexcept override {}  // it would be recorded
   void synchronize() override {
-    if (!*recording_) source_->synchronize();
+    if (!*capturing_) source_->synchronize();
   }
   std::int64_t capacity() override { return source_->capacity(); }
 
  private:
   std::unique_ptr<MemorySource> source_;
-  std::shared_ptr<std::atomic<bool>> recording_;
+  std::shared_ptr<std::atomic<bool>> capturing_;
 };
 
 std::uint64_t next_id() {
@@ -64,17 +64,17 @@ std::uint64_t next_id() {
   return ++last;
 }
 
-/// The calling thread's recording; one that is never ended ends with the thread.
+/// The calling thread's capture; one that is never ended ends with the thread.
 std::unique_ptr<Capture>& slot() {
   thread_local std::unique_ptr<Capture> capture;
   return capture;
 }
 
-std::unique_ptr<MemoryPool> recording_pool(Device device,
-                                           std::shared_ptr<std::atomic<bool>> recording) {
+std::unique_ptr<MemoryPool> capture_pool(Device device,
+                                         std::shared_ptr<std::atomic<bool>> capturing) {
   auto pool = std::make_unique<MemoryPool>(
       device,
-      std::make_unique<CaptureSource>(runtime::device_source(device), std::move(recording)));
+      std::make_unique<CaptureSource>(runtime::device_source(device), std::move(capturing)));
   pool->set_name("graph");
   pool->set_caching(true);
   pool->set_poison(false);
@@ -86,12 +86,12 @@ constexpr std::int64_t kSemaphoreBytes = kSemaphores * sizeof(unsigned int);
 
 }  // namespace
 
-// --- Capture -------------------------------------------------------------------------------------
+// --- Capture ---
 
 Capture::Capture(std::shared_ptr<StreamState> stream)
     : id_(next_id()),
-      recording_(std::make_shared<std::atomic<bool>>(true)),
-      pool_(recording_pool(stream->device(), recording_)),
+      capturing_(std::make_shared<std::atomic<bool>>(true)),
+      pool_(capture_pool(stream->device(), capturing_)),
       streams_{std::move(stream)} {
   StreamState& first = *streams_.front();
   runtime::set_device(first.device());
@@ -110,7 +110,7 @@ Capture::Capture(std::shared_ptr<StreamState> stream)
 }
 
 Capture::~Capture() {
-  if (!*recording_) return;
+  if (!*capturing_) return;
   try {
     runtime::destroy_graph(runtime::end_capture(stream()->handle()), nullptr);
   } catch (...) {
@@ -145,7 +145,7 @@ void Capture::give_calls(void* graph) {
 void Capture::leave() noexcept {
   for (const auto& stream : streams_) stream->leave_capture();
   allocations_.reset();
-  *recording_ = false;
+  *capturing_ = false;
 }
 
 void Capture::join(const std::shared_ptr<StreamState>& stream, void* event) {
@@ -209,7 +209,7 @@ void Capture::keep(Operation& operation) {
   operation.visit(keeper);
 }
 
-// --- Stream --------------------------------------------------------------------------------------
+// --- Stream ---
 
 void Stream::begin_capture() const {
   if (handle() == runtime::legacy_stream()) {
@@ -240,7 +240,7 @@ bool Stream::is_capturing() const {
   return runtime::stream_capturing(handle());
 }
 
-// --- Graph ---------------------------------------------------------------------------------------
+// --- Graph ---
 
 struct Graph::Impl {
   Device device;

@@ -1,7 +1,7 @@
-// Graph: work of a stream recorded by Stream::begin_capture and end_capture, to be launched again
-// and again at once. The addresses in it are fixed: a launch reads the arrays that the recording
-// read and writes those that it wrote. (rensa::capture records whole training steps, with new
-// inputs and host values at each replay.)
+// Graph: work of a stream captured by Stream::begin_capture and end_capture, to be launched again
+// and again at once. The addresses in it are fixed: a launch reads and writes the arrays that the
+// captured work named. (rensa::capture records whole training steps, with new inputs and host
+// values at each replay.)
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ class Graph {
   /// Brings the graph to the device before its first launch. Does not wait.
   void upload(const Stream& stream) const;
   std::size_t num_nodes() const;
-  /// Bytes of device memory that the graph owns: what was allocated while it was recorded, once for
+  /// Bytes of device memory that the graph owns: what was allocated while it was captured, once for
   /// all launches.
   std::int64_t memory_bytes() const;
   /// The nodes and edges in Graphviz's language. CuPy's debug_dot_str.
@@ -42,8 +42,8 @@ class Graph {
   std::shared_ptr<Impl> impl_;
 };
 
-/// Records what `f` queues on `stream`, which is the thread's current one meanwhile. An exception
-/// from `f` ends the recording and passes through.
+/// Captures what `f` queues on `stream`, which is the thread's current one meanwhile. An exception
+/// from `f` ends the capture and passes through.
 template <class F> Graph capture_graph(const Stream& stream, F&& f) {
   StreamScope current(stream);
   stream.begin_capture();

@@ -1,4 +1,4 @@
-// Recording timelines.
+// Making timelines.
 #include "rensa/device/timeline.h"
 
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ constinit std::atomic<State> state{State::asking};
 
 namespace {
 
-/// The recording in progress. Threads add to it while it is on.
+/// The timeline in progress. Threads add to it while it is on.
 struct Session {
   std::mutex mutex;
   std::int64_t start_ns = 0;
@@ -51,9 +51,9 @@ std::int64_t thread_row() {
   return mine;
 }
 
-Recording*& to_the_end() {
-  static Recording* recording = nullptr;
-  return recording;
+Timeline*& to_the_end() {
+  static Timeline* timeline = nullptr;
+  return timeline;
 }
 
 void finish_at_exit() { delete std::exchange(to_the_end(), nullptr); }
@@ -85,7 +85,7 @@ bool look() {
   }
   if (!path) return false;
   try {
-    to_the_end() = new Recording(*path);
+    to_the_end() = new Timeline(*path);
     // Registered after the CUDA runtime's own: the GPUs' part is fetched before that is gone.
     std::atexit(finish_at_exit);
   } catch (const std::exception& error) {
@@ -126,10 +126,10 @@ void end_operation(std::uint64_t id, Kind kind, const char* name, Device device,
   session.records.push_back(std::move(record));
 }
 
-Recording::Recording(std::string path, Options options) : path_(std::move(path)) {
+Timeline::Timeline(std::string path, Options options) : path_(std::move(path)) {
   std::lock_guard<std::mutex> hold(state_mutex());
   if (is_recording()) {
-    throw ValueError("timeline: a recording is in progress; only one runs at a time");
+    throw ValueError("timeline: one is in progress already; only one runs at a time");
   }
   if (!path_.empty()) write({}, path_);  // a path that cannot be written is known now
   Session& session = Session::instance();
@@ -141,17 +141,17 @@ Recording::Recording(std::string path, Options options) : path_(std::move(path))
   state.store(State::on, std::memory_order_release);
 }
 
-const std::vector<Record>& Recording::stop() {
+const std::vector<Record>& Timeline::stop() {
   if (running_) end(true);
   return records_;
 }
 
-void Recording::end(bool wait) {
+void Timeline::end(bool wait) {
   std::lock_guard<std::mutex> hold(state_mutex());
   Session& session = Session::instance();
   for (int i = 0; i < kMaxGpus; ++i) {
     if (!wait || !session.used[static_cast<std::size_t>(i)]) continue;
-    cuda::count_sync("timeline: Recording.stop");
+    cuda::count_sync("timeline: Timeline.stop");
     cuda::runtime::synchronize_device(gpu(i));
   }
   running_ = false;
@@ -169,7 +169,7 @@ void Recording::end(bool wait) {
       Record& record = activity.record;
       record.begin_ns -= session.start_ns;
       record.end_ns -= session.start_ns;
-      if (record.begin_ns < 0) continue;  // queued before the recording
+      if (record.begin_ns < 0) continue;  // queued before it began
       if (auto found = names.find(activity.operation_id); found != names.end()) {
         record.operation = found->second;
       }
@@ -179,7 +179,7 @@ void Recording::end(bool wait) {
   if (!path_.empty()) write(records_, path_);
 }
 
-Recording::~Recording() {
+Timeline::~Timeline() {
   // In the middle of a capture nothing can be waited for: what GPUs have not done yet is left out.
   for (bool wait : {true, false}) {
     if (!running_) return;

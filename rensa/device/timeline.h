@@ -26,7 +26,7 @@ enum class Kind {
 struct Record {
   Kind kind = Kind::operation;
   std::string name;
-  std::int64_t begin_ns = 0, end_ns = 0;  // since the recording began
+  std::int64_t begin_ns = 0, end_ns = 0;  // since the timeline began
   Device device;                          // where: the CPU for what the host does
   /// A GPU's stream as the driver numbers them, or a host thread, from 1; 0: waits of the host.
   std::int64_t row = 0;
@@ -39,17 +39,17 @@ struct Options {
   bool gpus = true;  // record what GPUs do (CUPTI); false: only the host
 };
 
-/// A recording in progress; one at a time in a process. When it ends, the trace is written.
-class [[nodiscard]] Recording {
+/// A timeline in progress; one at a time in a process. When it ends, the trace is written.
+class [[nodiscard]] Timeline {
  public:
   /// Starts. `path` may be "": nothing is written then. Throws ValueError while another one runs.
-  [[nodiscard]] explicit Recording(std::string path, Options options = {});
+  [[nodiscard]] explicit Timeline(std::string path, Options options = {});
   /// stop(), under ForbidSync too; an error is only printed.
-  ~Recording();
-  Recording(const Recording&) = delete;
-  Recording& operator=(const Recording&) = delete;
+  ~Timeline();
+  Timeline(const Timeline&) = delete;
+  Timeline& operator=(const Timeline&) = delete;
 
-  /// Ends the recording, writes the trace, returns what it holds. Waits for the GPUs that have
+  /// Ends the timeline, writes the trace, returns what it holds. Waits for the GPUs that have
   /// worked. Throws SerializationError where the file cannot be written. A second call only
   /// returns.
   const std::vector<Record>& stop();
@@ -67,10 +67,10 @@ class [[nodiscard]] Recording {
 
 /// `auto trace = timeline::record("trace.json");` The environment variable
 /// RENSA_TIMELINE=trace.json records from the first operation to the end of the program.
-inline Recording record(std::string path, Options options = {}) {
-  return Recording(std::move(path), options);
+inline Timeline record(std::string path, Options options = {}) {
+  return Timeline(std::move(path), options);
 }
-/// Whether a recording is in progress.
+/// Whether a timeline is in progress.
 bool is_recording();
 
 /// A part of the program, named in the timeline of its thread for a scope. Costs a load when

@@ -15,7 +15,7 @@ namespace rensa::timeline {
 enum class State { off, asking, on };
 extern constinit std::atomic<State> state;
 
-/// Looks at the environment if nobody has. Whether there is a recording.
+/// Looks at the environment if nobody has. Whether one is in progress.
 bool look();
 std::int64_t now_ns();
 /// Tells the GPUs' source that what this thread queues from now on belongs to operation `id`.

@@ -1,4 +1,4 @@
-// Replays the calls that a generator of tests/data (case_file.py) wrote down with NumPy's answers:
+// Replays the calls that a generator of tests/answers wrote down with NumPy's answers:
 // on every device, the operands C-contiguous and in another layout.
 #pragma once
 
@@ -93,9 +93,9 @@ inline Call read_call(const std::string& line, Device device, int layout,
   return call;
 }
 
-/// Runs every line of tests/data/`file`. `closeness` says how near a result has to be (the default:
-/// a few roundings of its dtype). A line that ends in "raises" has to throw an Error. Fails when
-/// fewer than `at_least` lines are there, and after 20 failures.
+/// Runs every line of tests/answers/`file`. `closeness` says how near a result has to be (the
+/// default: a few roundings of its dtype). A line that ends in "raises" has to throw an Error.
+/// Fails when fewer than `at_least` lines are there, and after 20 failures.
 inline void replay(const std::string& file, const Routines& routines, int at_least,
                    std::function<Closeness(const Call&, Dtype)> closeness = nullptr) {
   std::ifstream stream(testing::data_file(file));

@@ -66,9 +66,9 @@ TEST(Timeline, RecordsOperationsOfTheHost) {
   Array a = xp::ones({300, 300}, float32, cpu());
   std::vector<Record> records;
   {
-    auto recording = timeline::record(path);
+    auto running = timeline::record(path);
     EXPECT_TRUE(timeline::is_recording());
-    EXPECT_THROW(timeline::Recording(""), ValueError) << "one at a time";
+    EXPECT_THROW(timeline::Timeline(""), ValueError) << "one at a time";
     timeline::Range range("my part");
     Array b = xp::exp(a);
     std::thread elsewhere([&] { xp::matmul(a, a); });
@@ -77,9 +77,9 @@ TEST(Timeline, RecordsOperationsOfTheHost) {
       timeline::Range inner("a nap");
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
-    records = recording.stop();
+    records = running.stop();
     EXPECT_FALSE(timeline::is_recording());
-    EXPECT_EQ(recording.stop().size(), records.size());
+    EXPECT_EQ(running.stop().size(), records.size());
     xp::sin(a);
   }
   const Record* exp = find(records, Kind::operation, "exp");
@@ -109,18 +109,18 @@ TEST(Timeline, RecordsOperationsOfTheHost) {
 
 TEST(Timeline, NothingIsKeptBetweenRecordings) {
   Array a = xp::ones({10}, float32, cpu());
-  timeline::Recording first("");
+  timeline::Timeline first("");
   xp::exp(a);
   EXPECT_EQ(first.stop().size(), 1u);
   xp::exp(a);
-  timeline::Recording second("");
+  timeline::Timeline second("");
   xp::sin(a);
   ASSERT_EQ(second.stop().size(), 1u);
   EXPECT_EQ(second.stop()[0].name, "sin");
 }
 
 TEST(Timeline, ManyThreadsRecord) {
-  timeline::Recording recording("");
+  timeline::Timeline running("");
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([] {
@@ -129,7 +129,7 @@ TEST(Timeline, ManyThreadsRecord) {
     });
   }
   for (auto& thread : threads) thread.join();
-  const auto& records = recording.stop();
+  const auto& records = running.stop();
   auto adds = std::count_if(records.begin(), records.end(),
                             [](const Record& r) { return r.name == "add"; });
   EXPECT_EQ(adds, 800);
@@ -236,7 +236,7 @@ TEST(Timeline, BadFilesAreErrors) {
          "{\"ph\": \"X\", \"name\": 7, \"ts\": \"soon\", \"pid\": \"p\", \"args\": []}]";
   EXPECT_EQ(timeline::read(path("odd.json")).size(), 2u) << "another program's, as far as it goes";
   EXPECT_THROW(timeline::write({}, path("no/such/folder.json")), Error);
-  EXPECT_THROW(timeline::Recording(path("no/such/folder.json")), Error);
+  EXPECT_THROW(timeline::Timeline(path("no/such/folder.json")), Error);
   EXPECT_FALSE(timeline::is_recording());
   EXPECT_THROW(timeline::draw(std::vector<Record>(), path("no/such/folder.svg")), Error);
 }
@@ -289,7 +289,7 @@ TEST(Timeline, ATraceBecomesAPicture) {
   std::string trace = folder / "trace.json";
   std::string picture = folder / "picture.svg";
   {
-    auto recording = timeline::record(trace);
+    auto running = timeline::record(trace);
     xp::exp(xp::ones({1000}, float32, cpu()));
   }
   timeline::draw(trace, picture);
@@ -318,7 +318,7 @@ TEST(Timeline, AnEndUnderForbidSyncIsAnEnd) {
   Array a = xp::ones({10}, float32, testing::test_devices().back());
   {
     cuda::ForbidSync strict;
-    timeline::Recording recording("");
+    timeline::Timeline running("");
     xp::exp(a);
   }
   EXPECT_FALSE(timeline::is_recording());
@@ -329,8 +329,8 @@ TEST(Timeline, ShowsWhatGpusDo) {
   Array a = xp::ones({1 << 20}, float32, gpu(0)), host = xp::ones({1 << 20}, float32, cpu());
   cuda::synchronize(gpu(0));
   cuda::Stream side(gpu(0), cuda::non_blocking);
-  timeline::Recording recording("");
-  if (!recording.note().empty()) GTEST_SKIP() << recording.note();
+  timeline::Timeline running("");
+  if (!running.note().empty()) GTEST_SKIP() << running.note();
   Array b = xp::exp(a);
   {
     cuda::StreamScope on(side);
@@ -339,7 +339,7 @@ TEST(Timeline, ShowsWhatGpusDo) {
     c.get();
   }
   cuda::synchronize(gpu(0));
-  std::vector<Record> records = recording.stop();
+  std::vector<Record> records = running.stop();
   auto kernel_of = [&](const std::string& operation) -> const Record* {
     for (const Record& r : records) {
       if (r.kind == Kind::kernel && r.operation == operation) return &r;

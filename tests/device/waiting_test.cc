@@ -140,11 +140,11 @@ std::map<std::string, Call> gpu_calls() {
          graph.launch(side);
        }},
       {"cuda::mem_info(gpu(0))", [](Things& t) { (void)cuda::mem_info(t.device); }},
-      {"recording.stop()",
+      {"timeline.stop()",
        [](Things& t) {
-         timeline::Recording recording("");
+         timeline::Timeline timeline("");
          (void)(t.a + t.b);
-         recording.stop();
+         timeline.stop();
        }},
   };
 }
@@ -179,7 +179,7 @@ TEST(Waiting, OnAGpuEachCallDoesWhatItsRowSays) {
     call(things);
     EXPECT_EQ(cuda::sync_count() > before, rows.at(name)) << name;
     cuda::synchronize(gpu(0));
-    if (name == "recording.stop()") continue;
+    if (name == "timeline.stop()") continue;
     cuda::ForbidSync strict;
     if (rows.at(name)) {
       EXPECT_THROW(call(things), SyncError) << name;

@@ -13,8 +13,8 @@ struct AllReduce;
 
 namespace cuda {
 
-/// Communicators of NCCL, one a GPU. Either one thread a GPU calls sum(rank, ...), each for its own
-/// rank and all for arrays of the same sizes in the same order, or one thread calls sum_all.
+/// Communicators of NCCL, one per GPU. Either one thread per GPU calls sum(rank, ...), each for its
+/// own rank and all for arrays of the same sizes in the same order, or one thread calls sum_all.
 class AllReduceGroup {
  public:
   /// Rank i is devices[i]. Throws DeviceError for anything but different GPUs, CudaError where NCCL
