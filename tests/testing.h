@@ -46,10 +46,10 @@ template <class Exception, class F> std::string thrown(F&& f) {
 /// a hundredfold and keep an account of each of its accesses.
 bool quick();
 
-/// The path of a file of tests/data, or of docs/ where a test reads a page: in $RENSA_TEST_DATA if
-/// that is set, else in the folder `data` beside the test program (tools/pack.sh puts it there),
-/// else in the tree that the program was built from. Throws std::runtime_error naming the folders
-/// where it is in none.
+/// The path of a file of tests/answers, or of docs/ where a test reads a page: in $RENSA_TEST_DATA
+/// if that is set, else in the folder `answers` beside the test program (tools/pack.sh puts it
+/// there), else in the tree that the program was built from. Throws std::runtime_error naming the
+/// folders where it is in none.
 std::string data_file(const std::string& name);
 
 }  // namespace rensa::testing

@@ -13,6 +13,9 @@ which are there.
   or from the folder above; "file.h" is the name of one.
 - A banner is one line: "// --- words ---".
 
+    tools/check_places.py
+    tools/check_places.py --mend-banners    writes those of other forms as one line
+
 Prints each fault as file:line.
 """
 import collections
@@ -26,7 +29,7 @@ CODE = {".h", ".cc", ".cu", ".cuh", ".def", ".inc"}
 HASH = {".py", ".sh", ".cmake", ".txt", ""}
 FILE = re.compile(r"(?<![\w./<*$}:\-])((?:[A-Za-z0-9_.\-]+/)*[A-Za-z0-9_\-]+\.(?:h|cc|cu|cuh|def|inc|py|sh|cmake))\b(?![(\w*/])")
 # Names that stand for any file, and files of others.
-EXAMPLE = re.compile(r"(^|/)([a-z]|x_|[A-Z]+|file|device/x)\.\w+$")
+EXAMPLE = re.compile(r"(^|/)([a-z]|x_\w+|[A-Z]+|file|device/x)\.\w+$")
 OTHERS = re.compile(r"^(cuda\w*|cub|cublas\w*|cusolver\w*|cufft\w*|cupti|nccl|nvrtc|cudnn\w*|numpy|cupy|chainer|glibc|"
                     r"libm|sys|fmt|std\w*|arrayprint|dlpack|ml_dtypes|math|complex|cmath)\b")
 BANNER = re.compile(r"^\s*(?://|#) ?-{2,}")
@@ -129,7 +132,19 @@ def comment_faults():
                 yield f"{inner}:{number}: a banner is one line: // --- words ---"
 
 
+def mend_banners():
+    for path in tracked():
+        if path.suffix in CODE | {".py", ".cmake", ""} and "\0" not in (text := path.read_text(errors="replace")):
+            mended = re.sub(r"^( *)(//|#) --- (.*?[^-\s]) *-*\n\1\2 -{10,}$", r"\1\2 --- \3 ---", text, flags=re.M)
+            mended = re.sub(r"^( *)(//|#) --- (.*?[^-\s]) *-*$", r"\1\2 --- \3 ---", mended, flags=re.M)
+            if mended != text:
+                path.write_text(mended)
+                print(path.relative_to(ROOT))
+
+
 def main():
+    if sys.argv[1:] == ["--mend-banners"]:
+        return mend_banners()
     faults = [*name_faults(), *header_faults(), *test_faults(), *comment_faults()]
     print(*faults, sep="\n", end="\n" if faults else "")
     print(f"places: {len(sources())} sources checked, {len(faults)} faults")

@@ -1,5 +1,5 @@
-// Array: a handle to a strided view on shared storage. Copying it is cheap and shares; nothing is
-// waited for but where a function says so.
+// Array: a handle to a strided view on shared storage. Copying it is cheap and shares. A function
+// that waits for the device says so.
 #pragma once
 
 #include <concepts>
@@ -34,10 +34,10 @@ class LastIndex;
 class FirstAxisIterator;
 
 /// The methods that read an array: those of an Array, and those of a Selection, which is gathered
-/// for them (array/methods.cc).
+/// for them (array/array_methods.cc).
 template <class Self> class ArrayMethods {
  public:
-  // --- what it is ------------------------------------------------------------------------------
+  // --- what it is ---
   /// Whether this is an array at all (not whether it is non-zero).
   bool defined() const { return static_cast<bool>(array().storage()); }
   const Shape& shape() const { return array().view().shape; }
@@ -53,7 +53,7 @@ template <class Self> class ArrayMethods {
   /// The first element's address, on the array's device.
   void* data() const { return array().view().data; }
 
-  // --- views: no copy, shared storage (reshape copies where strides do not allow a view) ---------
+  // --- views: no copy, shared storage (reshape copies where strides do not allow a view) ---
   [[nodiscard]] Array reshape(const Shape& shape) const;  // one extent may be -1
   template <std::integral... N>
   requires(sizeof...(N) > 1) [[nodiscard]] Array reshape(N... extents) const;
@@ -72,7 +72,7 @@ template <class Self> class ArrayMethods {
   [[nodiscard]] Array ravel(Order order) const;  // the elements in that order
   [[nodiscard]] Array broadcast_to(const Shape& shape) const;
 
-  // --- copies --------------------------------------------------------------------------------
+  // --- copies ---
   [[nodiscard]] Array copy() const;  // C-contiguous, same device
   [[nodiscard]] Array copy(Order order) const;
   /// A new array on `device`, also where this one is there already. Waits as to() does.
@@ -102,7 +102,7 @@ template <class Self> class ArrayMethods {
   [[nodiscard]] Array get() const;
   void get(const Array& out, const cuda::Stream& stream) const;
 
-  // --- to the host: the calls that wait for the device ------------------------------------------
+  // --- to the host: the calls that wait for the device ---
   /// The one element, converted. Waits (counted). Throws ShapeError unless size() == 1.
   template <class T = void> auto item() const {
     static_assert(!std::is_void_v<T>, "say the type: a.item<float>()");
@@ -126,13 +126,13 @@ template <class Self> class ArrayMethods {
   /// As operator<< prints it: array_repr(), or the number of a 0-d array. Waits (counted).
   std::string str() const;
 
-  // --- iteration over the first axis -----------------------------------------------------------
+  // --- iteration over the first axis ---
   /// `for (Array row : a)`: the views a[0], a[1], ... Throws ShapeError for a 0-d array.
   FirstAxisIterator begin() const;
   FirstAxisIterator end() const;
 
-  // --- the forms of options.h: a.sum(), a.sum(1), a.sum({0, 1}), a.sum(axes, keepdims),
-  // a.sum({.axis = 1, .dtype = float64}) -------------------------------------------------------
+  // --- the forms of options.h ---
+  // a.sum(), a.sum(1), a.sum({0, 1}), a.sum(axes, keepdims), a.sum({.axis = 1, .dtype = float64})
 #define RENSA_AXIS_METHODS(FORMS, FORMS_AND_KEEPDIMS) \
   FORMS_AND_KEEPDIMS(sum, ReduceOptions)              \
   FORMS_AND_KEEPDIMS(prod, ReduceOptions)             \
@@ -162,7 +162,7 @@ template <class Self> class ArrayMethods {
 #undef RENSA_FORMS_AND_KEEPDIMS
   Array dot(const Array& other, const xp::ProductOptions& options = {}) const;
 
-  // --- the routines of namespace xp of the same names (array/methods.cc) ------------------------
+  // --- the routines of namespace xp of the same names ---
   [[nodiscard]] Array trace(std::int64_t offset = 0, int axis1 = 0, int axis2 = 1) const;
   Array trace(const xp::TraceOptions& options) const;
   [[nodiscard]] Array conj() const;
@@ -226,7 +226,7 @@ class Array : public ArrayMethods<Array> {
   Array& operator=(const Array&) & = default;
   Array& operator=(Array&&) & = default;
 
-  // --- indexing ------------------------------------------------------------------------------
+  // --- indexing ---
   /// Basic indexing gives a view: a[1], a[{Slice(), -1}], a[{ellipsis, newaxis}], or a list made at
   /// run time (std::vector<BasicIndex>). Throws IndexError.
   View operator[](BasicIndex index) const;
@@ -250,7 +250,7 @@ class Array : public ArrayMethods<Array> {
 #undef RENSA_SUBSCRIPT
 #endif
 
-  // --- in place --------------------------------------------------------------------------------
+  // --- in place ---
   const Array& fill(Scalar value) const;
   /// Writes `source`, broadcast and converted ("same_kind"), into this array's elements.
   void assign(const Array& source) const;

@@ -35,7 +35,7 @@ class Placement {
 
 namespace rensa::xp {
 
-// --- of one value (array/creation.cc) ------------------------------------------------------------
+// --- of one value ---
 /// NumPy's keywords of empty, zeros, ones and full. The order is 'C' or 'F'.
 struct CreationOptions {
   rensa::detail::NamedOptions named = {};
@@ -87,7 +87,7 @@ RENSA_CREATION_SLIPS(ones)
 /// Page-locked host memory.
 [[nodiscard]] Array empty_pinned(const Shape& shape, Dtype dtype = float32);
 
-// --- ranges (array/creation.cc) ------------------------------------------------------------------
+// --- ranges ---
 /// Evenly spaced values in [start, stop). Integers give int64 and floats float64 unless said.
 [[nodiscard]] Array arange(Scalar stop, Dtype dtype, Placement device = {});
 [[nodiscard]] Array arange(Scalar stop, Placement device = {});
@@ -132,7 +132,7 @@ std::pair<Array, double> linspace_retstep(double start, double stop, std::int64_
 [[nodiscard]] Array geomspace(double start, double stop, std::int64_t num = 50,
                               bool endpoint = true, Dtype dtype = float64, Placement device = {});
 
-// --- from host values and other arrays -----------------------------------------------------------
+// --- from host values and other arrays ---
 /// `data`'s values, C-contiguous, copied before the call returns.
 [[nodiscard]] Array from_host(const void* data, const Shape& shape, Dtype dtype,
                               Placement device = {});
@@ -217,7 +217,7 @@ template <std::ranges::input_range R>
   return array(values, dtype, device);
 }
 
-// --- matrices (array/matrix_creation.cc) ---------------------------------------------------------
+// --- matrices ---
 [[nodiscard]] Array eye(std::int64_t n, Dtype dtype = float32, Placement device = {});
 /// n rows and m columns with ones on diagonal k (k > 0: above the main one).
 [[nodiscard]] Array eye(std::int64_t n, std::int64_t m, std::int64_t k = 0, Dtype dtype = float32,
@@ -252,7 +252,7 @@ struct EyeOptions {
 [[nodiscard]] Array vander(const Array& x, std::optional<std::int64_t> n = {},
                            bool increasing = false);
 
-// --- grids (array/matrix_creation.cc) ------------------------------------------------------------
+// --- grids ---
 /// One coordinate array for each 1-d (or 0-d) array: x[i] along axis i for indexing "ij", with the
 /// first two axes exchanged for "xy". With `sparse` other axes have extent 1; without `copy` the
 /// results are views. Throws ValueError for another word, ShapeError for other arrays.

@@ -11,7 +11,7 @@
 
 namespace rensa::xp {
 
-// --- where an array is not zero: all of these wait for the device, for the count ----------------
+// --- where an array is not zero: all of these wait for the device, for the count ---
 /// The indices of the non-zero elements, an int64 array for each axis, in C order. Throws
 /// ValueError for a 0-d array.
 [[nodiscard]] std::vector<Array> nonzero(const Array& a);
@@ -34,7 +34,7 @@ template <AxisLike T>
 /// zero. Throws ValueError for no values.
 void place(const Array& a, const Array& mask, const Array& values);
 
-// --- by integer arrays ---------------------------------------------------------------------------
+// --- by integer arrays ---
 /// Slices along `axis`, whose place the axes of `indices` take; without an axis elements of the
 /// flattened `a`, in the shape of `indices`.
 Array take(const Array& a, const Array& indices, const TakeOptions& options = {});

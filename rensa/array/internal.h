@@ -116,7 +116,7 @@ struct CopyPair {
 /// together. No launch for nothing.
 void copy_parts(const char* operation, const std::vector<CopyPair>& parts);
 
-// Between devices and the host (array/transfer.cc): Array's methods of these names.
+// Between devices and the host (array/array_transfer.cc): Array's methods of these names.
 Array to(const Array& a, Device device);
 Array copy(const Array& a, Device device);
 Array get(const Array& a);

@@ -43,8 +43,7 @@ class ArrayList {
 
 namespace rensa::xp {
 
-// --- shapes and axes (array/array.cc, array/manipulation.cc): views
-// ----------------------------------------------
+// --- shapes and axes: views ---
 int ndim(const Array& a);
 Shape shape(const Array& a);
 std::int64_t size(const Array& a);
@@ -110,7 +109,7 @@ bool isfortran(const Array& a);
 /// is one.
 [[nodiscard]] Array asfortranarray(const Array& a, std::optional<Dtype> dtype = {});
 
-// --- joining (array/joining.cc) ------------------------------------------------------------------
+// --- joining ---
 /// Where arrays are joined, and how the result is stored: into `out`, or as `dtype`; not both.
 /// `casting` is "no", "equiv", "safe", "same_kind" or "unsafe".
 struct JoinOptions {
@@ -134,7 +133,7 @@ struct StackOptions {
                                                            const T& axis) {         \
     return name(arrays, JoinOptions{.axis = axis});                                 \
   }
-/// Arrays joined along an axis, `none`: each flattened first. One launch an array. Throws
+/// Arrays joined along an axis, `none`: each flattened first. One launch per array. Throws
 /// ShapeError where other axes differ, DtypeError where the cast is not allowed.
 RENSA_DECLARE_JOIN(concatenate)
 RENSA_DECLARE_JOIN(concat)
@@ -149,7 +148,7 @@ RENSA_DECLARE_JOIN(stack)
 /// `values` behind `a`; `none` flattens both.
 [[nodiscard]] Array append(const Array& a, const Array& values, OptionalAxis axis = none);
 
-// --- splitting (array/joining.cc): views ---------------------------------------------------------
+// --- splitting: views ---
 /// A number of equal parts (ShapeError where they do not come out), or parts cut at indices:
 /// split(a, 3), split(a, {2, 5}).
 [[nodiscard]] std::vector<Array> split(const Array& a, const IntegerList& sections_or_indices,
@@ -163,7 +162,7 @@ RENSA_DECLARE_JOIN(stack)
 /// The sub-arrays along an axis, which falls away.
 [[nodiscard]] std::vector<Array> unstack(const Array& a, int axis = 0);
 
-// --- repeating and turning (array/rearranging.cc) ------------------------------------------------
+// --- repeating and turning ---
 [[nodiscard]] Array tile(const Array& a, const Shape& repetitions);
 [[nodiscard]] Array tile(const Array& a, std::int64_t repetitions);
 /// Each element, or sub-array along `axis`, `repeats` times; of a list of them element i repeats[i]
@@ -184,7 +183,7 @@ RENSA_DECLARE_JOIN(stack)
 /// The elements of `a` in a new shape, repeated, or cut off, as often as it takes.
 [[nodiscard]] Array resize(const Array& a, const Shape& shape);
 
-// --- removing and inserting (array/rearranging.cc) -----------------------------------------------
+// --- removing and inserting ---
 /// numpy.delete: `a` without the sub-arrays at an index, a slice or a list of indices (which may
 /// name one twice). Throws IndexError.
 [[nodiscard]] Array delete_(const Array& a, std::int64_t index, OptionalAxis axis = none);
@@ -203,8 +202,9 @@ RENSA_DECLARE_JOIN(stack)
 [[nodiscard]] Array trim_zeros(const Array& a, std::string_view trim = "fb",
                                OptionalAxis axis = none);
 
-// --- padding (array/pad.cc) ----------------------------------------------------------------------
-/// Two numbers for each axis: one for all sides, (before, after) for all axes, or a pair an axis.
+// --- padding ---
+/// Two numbers for each axis: one for all sides, (before, after) for all axes, or one pair per
+/// axis.
 template <class T> class PadPairs {
  public:
   PadPairs(T both) : pairs_{{both, both}} {}
@@ -232,7 +232,7 @@ struct PadOptions {
 [[nodiscard]] Array pad(const Array& a, const PadWidth& width, std::string_view mode = "constant",
                         const PadOptions& options = {});
 
-// --- copying and memory (array/manipulation.cc) --------------------------------------------------
+// --- copying and memory ---
 /// Writes `source`, broadcast, into `destination`, where `where` (a bool array, broadcast) is true.
 /// Throws DtypeError where `casting` does not allow the cast.
 void copyto(const Array& destination, const Array& source, std::string_view casting = "same_kind",

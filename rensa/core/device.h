@@ -40,7 +40,7 @@ struct Device {
   /// "cpu" or "cuda:0".
   std::string str() const;
 
-  // --- of the hardware behind the name (device/devices.cc). All but synchronize() are of GPUs and
+  // --- of the hardware behind the name. All but synchronize() are of GPUs and ---
   // throw DeviceError for the CPU; all throw it for a GPU that is not there. None waits but
   // synchronize().
   /// Waits for everything queued on it, as cuda::synchronize; nothing to do for the CPU.

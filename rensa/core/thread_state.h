@@ -11,7 +11,7 @@
 namespace rensa {
 
 class Recorder;  // device/launcher.h
-class Reporter;  // training/reporter.h
+class Reporter;  // links/reporter.h
 namespace cuda {
 class StreamState;
 }  // namespace cuda

@@ -63,7 +63,7 @@ class Stream {
   /// wait for this device throws. Does not wait.
   void launch_host_func(std::function<void()> function) const;
 
-  /// From here, what the calling thread queues on this stream is not run but recorded, until
+  /// From here, what the calling thread queues on this stream is not run but captured, until
   /// end_capture() makes it a Graph. The thread's allocations on the device come from a pool that
   /// the graph will own; arrays that the work reads or writes live as long as the graph; streams
   /// that wait for an event recorded here join in. Anything that waits throws SyncError meanwhile.
@@ -73,7 +73,7 @@ class Stream {
   /// Throws ValueError without begin_capture, CudaError for work that cannot be captured or a
   /// joined stream that this one has not waited for.
   Graph end_capture() const;
-  /// Ends a capture and forgets what was recorded.
+  /// Ends a capture and forgets what it holds.
   void abort_capture() const noexcept;
   bool is_capturing() const;
 

@@ -7,7 +7,7 @@
 
 namespace rensa {
 
-/// One row of pointwise.def (operations/pointwise/rows.h has them by name).
+/// One row of pointwise.def (operations/pointwise/pointwise_rows.h has them by name).
 struct PointwiseRow {
   const char* name;
   int index;  // in the table

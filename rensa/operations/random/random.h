@@ -6,7 +6,7 @@
 namespace rensa {
 
 /// Fills `out` (C-contiguous) from Philox counter `offset`; see core/philox.h.
-///   uniform: low + (high - low) * u, u in [0, 1); two words an element for float64
+///   uniform: low + (high - low) * u, u in [0, 1); two words per element for float64
 ///   normal: loc + scale * z by Box-Muller, two elements from two words (four for float64)
 ///   exponential to cauchy: loc + scale * the inverse distribution function of a uniform in (0, 1)
 ///   integers: low + floor(word * span / 2^bits), the word made of one, two or four; of two a span
