@@ -9,9 +9,11 @@
 
 #include "rensa/array/routines.h"
 
+#include "rensa/array/begin_axis_forms.h"
+
 namespace rensa::xp {
 
-// --- rounding ------------------------------------------------------------------------------------
+// --- rounding ---
 /// To `decimals` digits behind the point (before it where negative), halves to even; complex
 /// numbers by their parts. Integers stay integers; bool gives float16, as in NumPy.
 [[nodiscard]] Array round(const Array& a, int decimals = 0);
@@ -38,7 +40,7 @@ std::pair<Array, Array> divmod(Scalar a, const Array& b, const PairOptions& opti
 /// int32. The exponent of 0, infinities and NaN is 0.
 std::pair<Array, Array> frexp(const Array& a, const PairOptions& options = {});
 
-// --- bounds --------------------------------------------------------------------------------------
+// --- bounds ---
 // clip with one bound. A number that no element reaches, as 300 of uint8, is none.
 inline Array clip(const Array& a, None, const Array& most, const UfuncOptions& options = {}) {
   return minimum(a, most, options);
@@ -49,7 +51,7 @@ inline Array clip(const Array& a, const Array& least, None, const UfuncOptions& 
 }
 Array clip(const Array& a, Scalar least, None, const UfuncOptions& options = {});
 
-// --- parts of numbers ----------------------------------------------------------------------------
+// --- parts of numbers ---
 /// A view of the real parts; `a` itself where it is real.
 [[nodiscard]] Array real(const Array& a);
 /// A view of the imaginary parts; new zeros where `a` is real.
@@ -67,7 +69,7 @@ bool isrealobj(const Array& a);
 [[nodiscard]] Array nan_to_num(const Array& a, double nan = 0, std::optional<double> posinf = {},
                                std::optional<double> neginf = {});
 
-// --- floating functions --------------------------------------------------------------------------
+// --- floating functions ---
 /// sin(pi a) / (pi a), 1 at 0. bool and integers give float64.
 Array sinc(const Array& a, const UfuncOptions& options = {});
 /// The modified Bessel function of the first kind and order 0. bool and integers give float64;
@@ -88,7 +90,7 @@ struct UnwrapOptions {
 /// that is nearest to 0. Integers stay integers where the period is one.
 [[nodiscard]] Array unwrap(const Array& p, const UnwrapOptions& options = {});
 
-// --- bits ----------------------------------------------------------------------------------------
+// --- bits ---
 /// The elements' truths as the bits of uint8, eight to each and the last one filled up with zeros,
 /// along `axis` or of the flattened array; the first one is the highest bit, or the lowest for
 /// `bitorder` "little". Throws DtypeError unless `a` is bool or of integers, ValueError.
@@ -103,7 +105,7 @@ struct UnwrapOptions {
 /// two's complement of `width` digits. Throws ValueError where the width is too small.
 std::string binary_repr(std::int64_t number, std::optional<int> width = {});
 
-// --- NumPy's other names -------------------------------------------------------------------------
+// --- NumPy's other names ---
 extern const UnaryUfunc abs, conj;                      // absolute, conjugate
 extern const UnaryUfunc bitwise_not, bitwise_invert;    // invert
 extern const UnaryUfunc rad2deg, deg2rad;               // degrees, radians
@@ -112,7 +114,9 @@ extern const UnaryUfunc asinh, acosh, atanh;            // arcsinh, arccosh, arc
 extern const UnaryUfunc fix;                            // trunc, towards zero
 extern const BinaryUfunc atan2, pow, true_divide, mod;  // arctan2, power, divide, remainder
 extern const BinaryUfunc bitwise_left_shift, bitwise_right_shift;  // left_shift, right_shift
-RENSA_DECLARE_REDUCTION(amax)
-RENSA_DECLARE_REDUCTION(amin)
+RENSA_AXIS_AND_KEEPDIMS_FORMS(amax, ReduceOptions)
+RENSA_AXIS_AND_KEEPDIMS_FORMS(amin, ReduceOptions)
 
 }  // namespace rensa::xp
+
+#include "rensa/array/end_axis_forms.h"

@@ -8,6 +8,8 @@
 
 #include "rensa/array/routines.h"
 
+#include "rensa/array/begin_axis_forms.h"
+
 namespace rensa::xp {
 
 /// The median over `axis` (all axes where left out): of integers float64, else of a's dtype; NaN
@@ -72,3 +74,5 @@ RENSA_DECLARE_QUANTILE(nanpercentile)
 #undef RENSA_DECLARE_QUANTILE
 
 }  // namespace rensa::xp
+
+#include "rensa/array/end_axis_forms.h"

@@ -43,6 +43,7 @@ Array elementwise(Ufunc ufunc, std::initializer_list<ElementwiseArgument> argume
 
 // --- reductions (array/reduce.cc)
 // ------------------------------------------------------------------
+#include "rensa/array/begin_axis_forms.h"
 #define RENSA_DECLARE_REDUCTION(name) RENSA_AXIS_AND_KEEPDIMS_FORMS(name, ReduceOptions)
 RENSA_DECLARE_REDUCTION(sum)
 RENSA_DECLARE_REDUCTION(prod)
@@ -62,6 +63,8 @@ RENSA_AXIS_AND_KEEPDIMS_FORMS(count_nonzero, AxisOptions)
 /// without one. NaN is greater and less than all else.
 RENSA_AXIS_AND_KEEPDIMS_FORMS(argmax, AxisOptions)
 RENSA_AXIS_AND_KEEPDIMS_FORMS(argmin, AxisOptions)
+#undef RENSA_DECLARE_REDUCTION
+#include "rensa/array/end_axis_forms.h"
 /// Waits for the device.
 bool array_equal(const Array& a, const Array& b, bool equal_nan = false);
 /// array_equal of what the two broadcast to; false where they do not. Waits for the device.

@@ -3,6 +3,8 @@
 
 #include "rensa/array/routines.h"
 
+#include "rensa/array/begin_axis_forms.h"
+
 namespace rensa::xp {
 
 /// The running sums along `axis`; of the raveled array where it is left out. Bool and narrow
@@ -20,3 +22,5 @@ RENSA_AXIS_FORM(cumulative_sum, CumulativeOptions)
 RENSA_AXIS_FORM(cumulative_prod, CumulativeOptions)
 
 }  // namespace rensa::xp
+
+#include "rensa/array/end_axis_forms.h"

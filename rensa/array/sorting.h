@@ -7,10 +7,12 @@
 
 #include "rensa/array/routines.h"
 
+#include "rensa/array/begin_axis_forms.h"
+
 namespace rensa::xp {
 
-/// A sorted copy along `axis`; `none` sorts the raveled array. Every sort is stable, but that which
-/// of two zeros of different sign comes first is left open. `descending` turns the order round, NaN
+/// A sorted copy along `axis`; `none` sorts the raveled array. Every sort is stable, except
+/// that zeros of different sign may come in either order. `descending` turns the order round, NaN
 /// first. Throws IndexError.
 RENSA_AXIS_FORM(sort, SortOptions)
 /// The places (int64) along `axis` that a sorted array is taken from; equal elements, zeros of
@@ -51,3 +53,5 @@ namespace rensa::detail {
 /// Array's method: sorts the elements of `a` where they stand.
 void sort_in_place(const Array& a, int axis = -1, bool descending = false, bool stable = true);
 }  // namespace rensa::detail
+
+#include "rensa/array/end_axis_forms.h"

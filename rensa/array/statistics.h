@@ -5,6 +5,8 @@
 
 #include "rensa/array/routines.h"
 
+#include "rensa/array/begin_axis_forms.h"
+
 namespace rensa::xp {
 
 /// The mean of |a - mean(a)|^2, in two passes; of complex numbers it is real. 16-bit floats are
@@ -41,3 +43,5 @@ struct AverageOptions {
                                                        const AverageOptions& options = {});
 
 }  // namespace rensa::xp
+
+#include "rensa/array/end_axis_forms.h"

@@ -3,6 +3,7 @@
 // done on float, rounding to nearest even on the way back.
 #pragma once
 
+// In front of a function for the host and for devices; for programs too.
 #if defined(__CUDACC__) || defined(__CUDACC_RTC__)
 #define RENSA_FN __host__ __device__ __forceinline__
 #else
