@@ -33,6 +33,33 @@ class LastIndex;
 #endif
 class FirstAxisIterator;
 
+/// What the operators of Array call: friends that are only declared cannot be [[nodiscard]].
+namespace operators {
+#define RENSA_ARRAY_OPERATOR(name)            \
+  Array name(const Array& a, const Array& b); \
+  Array name(const Array& a, Scalar b);       \
+  Array name(Scalar a, const Array& b);
+RENSA_ARRAY_OPERATOR(add)
+RENSA_ARRAY_OPERATOR(subtract)
+RENSA_ARRAY_OPERATOR(multiply)
+RENSA_ARRAY_OPERATOR(divide)
+RENSA_ARRAY_OPERATOR(remainder)
+RENSA_ARRAY_OPERATOR(equal)
+RENSA_ARRAY_OPERATOR(not_equal)
+RENSA_ARRAY_OPERATOR(less)
+RENSA_ARRAY_OPERATOR(less_equal)
+RENSA_ARRAY_OPERATOR(greater)
+RENSA_ARRAY_OPERATOR(greater_equal)
+RENSA_ARRAY_OPERATOR(bitwise_and)
+RENSA_ARRAY_OPERATOR(bitwise_or)
+RENSA_ARRAY_OPERATOR(bitwise_xor)
+RENSA_ARRAY_OPERATOR(left_shift)
+RENSA_ARRAY_OPERATOR(right_shift)
+#undef RENSA_ARRAY_OPERATOR
+Array negative(const Array& a);
+Array invert(const Array& a);
+}  // namespace operators
+
 /// The methods that read an array: those of an Array, and those of a Selection, which is gathered
 /// for them (array/array_methods.cc).
 template <class Self> class ArrayMethods {
@@ -267,30 +294,36 @@ class Array : public ArrayMethods<Array> {
   void scatter_max(const Array& indices, const Array& values) const;
   void scatter_min(const Array& indices, const Array& values) const;
 
-#define RENSA_ARRAY_OPERATOR(symbol)                            \
-  friend Array operator symbol(const Array& a, const Array& b); \
-  friend Array operator symbol(const Array& a, Scalar b);       \
-  friend Array operator symbol(Scalar a, const Array& b);
-  RENSA_ARRAY_OPERATOR(+)
-  RENSA_ARRAY_OPERATOR(-)
-  RENSA_ARRAY_OPERATOR(*)
-  RENSA_ARRAY_OPERATOR(/)
-  RENSA_ARRAY_OPERATOR(%)
-  RENSA_ARRAY_OPERATOR(==)
-  RENSA_ARRAY_OPERATOR(!=)
-  RENSA_ARRAY_OPERATOR(<)
-  RENSA_ARRAY_OPERATOR(<=)
-  RENSA_ARRAY_OPERATOR(>)
-  RENSA_ARRAY_OPERATOR(>=)
-  RENSA_ARRAY_OPERATOR(&)
-  RENSA_ARRAY_OPERATOR(|)
-  RENSA_ARRAY_OPERATOR(^)
-  RENSA_ARRAY_OPERATOR(<<)
-  RENSA_ARRAY_OPERATOR(>>)
+#define RENSA_ARRAY_OPERATOR(symbol, name)                                     \
+  [[nodiscard]] friend Array operator symbol(const Array& a, const Array& b) { \
+    return operators::name(a, b);                                              \
+  }                                                                            \
+  [[nodiscard]] friend Array operator symbol(const Array& a, Scalar b) {       \
+    return operators::name(a, b);                                              \
+  }                                                                            \
+  [[nodiscard]] friend Array operator symbol(Scalar a, const Array& b) {       \
+    return operators::name(a, b);                                              \
+  }
+  RENSA_ARRAY_OPERATOR(+, add)
+  RENSA_ARRAY_OPERATOR(-, subtract)
+  RENSA_ARRAY_OPERATOR(*, multiply)
+  RENSA_ARRAY_OPERATOR(/, divide)
+  RENSA_ARRAY_OPERATOR(%, remainder)
+  RENSA_ARRAY_OPERATOR(==, equal)
+  RENSA_ARRAY_OPERATOR(!=, not_equal)
+  RENSA_ARRAY_OPERATOR(<, less)
+  RENSA_ARRAY_OPERATOR(<=, less_equal)
+  RENSA_ARRAY_OPERATOR(>, greater)
+  RENSA_ARRAY_OPERATOR(>=, greater_equal)
+  RENSA_ARRAY_OPERATOR(&, bitwise_and)
+  RENSA_ARRAY_OPERATOR(|, bitwise_or)
+  RENSA_ARRAY_OPERATOR(^, bitwise_xor)
+  RENSA_ARRAY_OPERATOR(<<, left_shift)
+  RENSA_ARRAY_OPERATOR(>>, right_shift)
 #undef RENSA_ARRAY_OPERATOR
-  friend Array operator-(const Array& a);
-  friend Array operator+(const Array& a) { return a; }
-  friend Array operator~(const Array& a);
+  [[nodiscard]] friend Array operator-(const Array& a) { return operators::negative(a); }
+  [[nodiscard]] friend Array operator+(const Array& a) { return a; }
+  [[nodiscard]] friend Array operator~(const Array& a) { return operators::invert(a); }
 
   // In place, through the storage: other arrays on it see the change. Throws DtypeError where the
   // result's kind does not fit (int += float).

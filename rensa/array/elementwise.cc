@@ -423,31 +423,34 @@ RENSA_TERNARY(clip)
 }  // namespace xp
 
 // --- operators ----------------------------------------------------------------------------------
-#define RENSA_OPERATOR(symbol, name)                                               \
-  Array operator symbol(const Array& a, const Array& b) { return xp::name(a, b); } \
-  Array operator symbol(const Array& a, Scalar b) { return xp::name(a, b); }       \
-  Array operator symbol(Scalar a, const Array& b) { return xp::name(a, b); }
-RENSA_OPERATOR(+, add)
-RENSA_OPERATOR(-, subtract)
-RENSA_OPERATOR(*, multiply)
-RENSA_OPERATOR(/, divide)
-RENSA_OPERATOR(%, remainder)
-RENSA_OPERATOR(==, equal)
-RENSA_OPERATOR(!=, not_equal)
-RENSA_OPERATOR(<, less)
-RENSA_OPERATOR(<=, less_equal)
-RENSA_OPERATOR(>, greater)
-RENSA_OPERATOR(>=, greater_equal)
-RENSA_OPERATOR(&, bitwise_and)
-RENSA_OPERATOR(|, bitwise_or)
-RENSA_OPERATOR(^, bitwise_xor)
-RENSA_OPERATOR(<<, left_shift)
-RENSA_OPERATOR(>>, right_shift)
+namespace operators {
+
+#define RENSA_OPERATOR(name)                                            \
+  Array name(const Array& a, const Array& b) { return xp::name(a, b); } \
+  Array name(const Array& a, Scalar b) { return xp::name(a, b); }       \
+  Array name(Scalar a, const Array& b) { return xp::name(a, b); }
+RENSA_OPERATOR(add)
+RENSA_OPERATOR(subtract)
+RENSA_OPERATOR(multiply)
+RENSA_OPERATOR(divide)
+RENSA_OPERATOR(remainder)
+RENSA_OPERATOR(equal)
+RENSA_OPERATOR(not_equal)
+RENSA_OPERATOR(less)
+RENSA_OPERATOR(less_equal)
+RENSA_OPERATOR(greater)
+RENSA_OPERATOR(greater_equal)
+RENSA_OPERATOR(bitwise_and)
+RENSA_OPERATOR(bitwise_or)
+RENSA_OPERATOR(bitwise_xor)
+RENSA_OPERATOR(left_shift)
+RENSA_OPERATOR(right_shift)
 #undef RENSA_OPERATOR
 
-Array operator-(const Array& a) { return xp::negative(a); }
+Array negative(const Array& a) { return xp::negative(a); }
+Array invert(const Array& a) { return xp::invert(a); }
 
-Array operator~(const Array& a) { return xp::invert(a); }
+}  // namespace operators
 
 #define RENSA_INPLACE(symbol, name)                            \
   const Array& Array::operator symbol(const Array& b) const {  \

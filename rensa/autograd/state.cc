@@ -70,12 +70,12 @@ void State::to(Device device) {
 
 Counter& Counter::operator=(std::int64_t count) {
   if (!count_) count_ = std::make_shared<std::int64_t>();  // it was moved from
-  host_effect([counter = count_, count] { *counter = count; });
+  host_effect([counter = count_, count] { *counter = count; }, static_cast<double>(count));
   return *this;
 }
 
 Counter& Counter::operator+=(std::int64_t step) {
-  host_effect([counter = count_, step] { *counter += step; });
+  host_effect([counter = count_, step] { *counter += step; }, static_cast<double>(step));
   return *this;
 }
 

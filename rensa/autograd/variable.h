@@ -15,6 +15,20 @@ class FunctionNode;
 class Variable;
 using Variables = std::vector<Variable>;
 
+/// What the operators of Variable call, as those of Array do.
+namespace operators {
+#define RENSA_VARIABLE_OPERATOR(name)                  \
+  Variable name(const Variable& a, const Variable& b); \
+  Variable name(const Variable& a, Scalar b);          \
+  Variable name(Scalar a, const Variable& b);
+RENSA_VARIABLE_OPERATOR(add)
+RENSA_VARIABLE_OPERATOR(subtract)
+RENSA_VARIABLE_OPERATOR(multiply)
+RENSA_VARIABLE_OPERATOR(divide)
+#undef RENSA_VARIABLE_OPERATOR
+Variable negative(const Variable& a);
+}  // namespace operators
+
 /// A variable's place in the graph. Function nodes hold their inputs' VariableNodes strongly and
 /// their outputs' weakly, so a graph dies with its outputs. It knows the array's looks; the array
 /// itself is kept by the functions that asked for it.
@@ -115,17 +129,23 @@ class Variable {
   [[nodiscard]] Variable operator[](BasicIndex index) const;
   [[nodiscard]] Variable operator[](std::initializer_list<BasicIndex> index) const;
 
-#define RENSA_VARIABLE_OPERATOR(symbol)                                  \
-  friend Variable operator symbol(const Variable& a, const Variable& b); \
-  friend Variable operator symbol(const Variable& a, Scalar b);          \
-  friend Variable operator symbol(Scalar a, const Variable& b);
-  RENSA_VARIABLE_OPERATOR(+)
-  RENSA_VARIABLE_OPERATOR(-)
-  RENSA_VARIABLE_OPERATOR(*)
-  RENSA_VARIABLE_OPERATOR(/)
+#define RENSA_VARIABLE_OPERATOR(symbol, name)                                           \
+  [[nodiscard]] friend Variable operator symbol(const Variable& a, const Variable& b) { \
+    return operators::name(a, b);                                                       \
+  }                                                                                     \
+  [[nodiscard]] friend Variable operator symbol(const Variable& a, Scalar b) {          \
+    return operators::name(a, b);                                                       \
+  }                                                                                     \
+  [[nodiscard]] friend Variable operator symbol(Scalar a, const Variable& b) {          \
+    return operators::name(a, b);                                                       \
+  }
+  RENSA_VARIABLE_OPERATOR(+, add)
+  RENSA_VARIABLE_OPERATOR(-, subtract)
+  RENSA_VARIABLE_OPERATOR(*, multiply)
+  RENSA_VARIABLE_OPERATOR(/, divide)
 #undef RENSA_VARIABLE_OPERATOR
-  friend Variable operator-(const Variable& a);
-  friend Variable operator+(const Variable& a) { return a; }
+  [[nodiscard]] friend Variable operator-(const Variable& a) { return operators::negative(a); }
+  [[nodiscard]] friend Variable operator+(const Variable& a) { return a; }
 
   // A function's result in place of this variable, as in Chainer: this handle stands for it from
   // now on; the array, and other handles of the old variable, stay as they are.

@@ -26,8 +26,9 @@ class Recorder {
   virtual ~Recorder() = default;
   /// Called before the operation runs eagerly.
   virtual void operation(Operation& operation) = 0;
-  /// A host effect that each replay repeats, in order with the others.
-  virtual void effect(std::function<void()> effect) = 0;
+  /// A host effect that each replay repeats, in order with the others. `number` is what it holds of
+  /// the host's: runs of a step in which it differs are not the same.
+  virtual void effect(std::function<void()> effect, double number) = 0;
   /// A number that each replay asks anew, in order with the effects; returns its slot.
   virtual int scalar(std::function<HostScalar()> source) = 0;
   /// An array that the step hands out while it runs (a report). `use` was called with it; each
@@ -59,9 +60,11 @@ class [[nodiscard]] RecorderScope {
   Recorder* previous_;
 };
 
-/// Runs `effect` now, and again in each replay when the step is being recorded.
-template <class F> void host_effect(F&& effect) {
-  if (Recorder* recorder = ThreadState::current().recorder) recorder->effect(effect);
+/// Runs `effect` now, and again in each replay when the step is being recorded. A number that it
+/// holds, and that each run of the step computes, is `number`: where it changes from run to run,
+/// the step stays eager.
+template <class F> void host_effect(F&& effect, double number = 0) {
+  if (Recorder* recorder = ThreadState::current().recorder) recorder->effect(effect, number);
   effect();
 }
 

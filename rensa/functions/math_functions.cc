@@ -284,20 +284,24 @@ Variable matmul(const Variable& a, const Variable& b, bool transa, bool transb) 
 
 namespace rensa {
 
-Variable operator+(const Variable& a, const Variable& b) { return F::add(a, b); }
-Variable operator-(const Variable& a, const Variable& b) { return F::subtract(a, b); }
-Variable operator*(const Variable& a, const Variable& b) { return F::multiply(a, b); }
-Variable operator/(const Variable& a, const Variable& b) { return F::divide(a, b); }
-Variable operator-(const Variable& a) { return F::negative(a); }
+namespace operators {
 
-Variable operator+(const Variable& a, Scalar b) { return F::unary<F::AddScalar>(a, b); }
-Variable operator+(Scalar a, const Variable& b) { return F::unary<F::AddScalar>(b, a); }
-Variable operator-(const Variable& a, Scalar b) { return F::unary<F::SubtractScalar>(a, b); }
-Variable operator-(Scalar a, const Variable& b) { return F::unary<F::SubtractFromScalar>(b, a); }
-Variable operator*(const Variable& a, Scalar b) { return F::unary<F::MultiplyScalar>(a, b); }
-Variable operator*(Scalar a, const Variable& b) { return F::unary<F::MultiplyScalar>(b, a); }
-Variable operator/(const Variable& a, Scalar b) { return F::unary<F::DivideScalar>(a, b); }
-Variable operator/(Scalar a, const Variable& b) { return F::unary<F::DivideIntoScalar>(b, a); }
+Variable add(const Variable& a, const Variable& b) { return F::add(a, b); }
+Variable subtract(const Variable& a, const Variable& b) { return F::subtract(a, b); }
+Variable multiply(const Variable& a, const Variable& b) { return F::multiply(a, b); }
+Variable divide(const Variable& a, const Variable& b) { return F::divide(a, b); }
+Variable negative(const Variable& a) { return F::negative(a); }
+
+Variable add(const Variable& a, Scalar b) { return F::unary<F::AddScalar>(a, b); }
+Variable add(Scalar a, const Variable& b) { return F::unary<F::AddScalar>(b, a); }
+Variable subtract(const Variable& a, Scalar b) { return F::unary<F::SubtractScalar>(a, b); }
+Variable subtract(Scalar a, const Variable& b) { return F::unary<F::SubtractFromScalar>(b, a); }
+Variable multiply(const Variable& a, Scalar b) { return F::unary<F::MultiplyScalar>(a, b); }
+Variable multiply(Scalar a, const Variable& b) { return F::unary<F::MultiplyScalar>(b, a); }
+Variable divide(const Variable& a, Scalar b) { return F::unary<F::DivideScalar>(a, b); }
+Variable divide(Scalar a, const Variable& b) { return F::unary<F::DivideIntoScalar>(b, a); }
+
+}  // namespace operators
 
 Variable Variable::sum(Axes axis, bool keepdims) const { return F::sum(*this, axis, keepdims); }
 Variable Variable::mean(Axes axis, bool keepdims) const { return F::mean(*this, axis, keepdims); }

@@ -2,6 +2,7 @@
 // outline did the same work, on the same memory as far as it was there before them.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <string>
 #include <typeindex>
@@ -21,10 +22,10 @@ class Outline {
   /// The next operation, after launch() has counted its writes.
   void add(Operation& operation);
 
-  /// The host did something that replays do again, or asked for a number that they ask for anew; by
-  /// the type of the function that does it.
-  void add_action(const std::type_info& function) {
-    actions_.emplace_back(steps_.size(), std::type_index(function));
+  /// The host did something that replays do again, with `number`, or asked for a number that they
+  /// ask for anew; by the type of the function that does it.
+  void add_action(const std::type_info& function, double number = 0) {
+    actions_.push_back({steps_.size(), std::type_index(function), number});
   }
 
   /// In words, what `later` did otherwise; empty where it did the same.
@@ -58,11 +59,21 @@ class Outline {
     std::vector<std::int64_t> numbers;  // by their bits
   };
 
+  struct Action {
+    std::size_t steps;  // that came before
+    std::type_index function;
+    double number;
+    bool operator==(const Action& other) const {
+      return steps == other.steps && function == other.function &&
+             std::bit_cast<std::uint64_t>(number) == std::bit_cast<std::uint64_t>(other.number);
+    }
+  };
+
   /// Of a storage that is seen for the first time; launch() has counted `writes` of them now.
   Place new_place(Storage* storage, int writes);
 
   std::vector<Step> steps_;
-  std::vector<std::pair<std::size_t, std::type_index>> actions_;  // each behind so many steps
+  std::vector<Action> actions_;
   std::unordered_map<const Storage*, Place> places_;
   std::vector<Storage*> made_, found_;
   std::uintptr_t stand_ins_ = 0;

@@ -38,8 +38,8 @@ void Recording::operation(Operation& operation) {
   operations.push_back(operation.clone());
 }
 
-void Recording::effect(std::function<void()> effect) {
-  outline.add_action(effect.target_type());
+void Recording::effect(std::function<void()> effect, double number) {
+  outline.add_action(effect.target_type(), number);
   actions.push_back({std::move(effect), nullptr, -1});
 }
 

@@ -32,7 +32,7 @@ struct RecordedOutput {
 class Recording final : public Recorder {
  public:
   void operation(Operation& operation) override;
-  void effect(std::function<void()> effect) override;
+  void effect(std::function<void()> effect, double number) override;
   int scalar(std::function<HostScalar()> source) override;
   void output(const ArrayView& view, Storage* storage,
               std::function<void(StoragePtr, const ArrayView&)> use) override;

@@ -85,8 +85,15 @@ void report_values(std::initializer_list<Report> values,
         reporter->report(name, value, observer.get());
       }
     };
-    if (r.is_number) host_effect([use, value = r.value] { use(value); });
-    else host_output(r.value, use);
+    if (!r.number) {
+      host_output(r.value, use);
+      continue;
+    }
+    auto ask = [use, number = r.number] {
+      RecorderScope off(nullptr);
+      use(xp::array(number(), cpu()));
+    };
+    host_effect(ask, r.fixed);
   }
 }
 

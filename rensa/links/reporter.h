@@ -4,6 +4,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <map>
 #include <memory>
@@ -16,16 +17,24 @@ namespace rensa {
 /// Reported values by key: "main/loss".
 using Observation = std::map<std::string, Array>;
 
-/// A value under the name that its reporter gives it: {"loss", loss}.
+/// A value under the name that its reporter gives it: {"loss", loss}. A number that is computed on
+/// the host and changes from call to call keeps a captured step eager; given as a function,
+/// {"lr", [&] { return optimizer.lr(); }}, it is asked for anew by each replay.
 struct Report {
   Report(std::string n, const Variable& v) : name(std::move(n)), value(v.array()) {}
   Report(std::string n, Array v) : name(std::move(n)), value(std::move(v)) {}
   template <class T>
   requires std::is_arithmetic_v<T> Report(std::string n, T v)
-      : name(std::move(n)), value(xp::array(static_cast<double>(v), cpu())), is_number(true) {}
+      : name(std::move(n)), fixed(static_cast<double>(v)) {
+    number = [v = fixed] { return v; };
+  }
+  template <class F>
+  requires std::is_arithmetic_v<std::invoke_result_t<F&>> Report(std::string n, F f)
+      : name(std::move(n)), number(std::move(f)) {}
   std::string name;
-  Array value;
-  bool is_number = false;
+  Array value;                     // undefined where it is a number
+  std::function<double()> number;  // of the host's
+  double fixed = 0;                // the number that `number` gives, where that is known
 };
 
 /// Hands `values` to the thread's current reporter, under "<name of the observer>/<name>"; the form

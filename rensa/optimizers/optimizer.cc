@@ -211,9 +211,10 @@ void count_updates(const UpdateCall& call) {
   if (!recorder) return;
   std::vector<std::shared_ptr<UpdateRule>> rules;
   for (const UpdatedParameter& p : call.parameters) rules.push_back(p.rule);
-  recorder->effect([rules = std::move(rules)] {
+  auto count = [rules = std::move(rules)] {
     for (const auto& rule : rules) ++rule->t;
-  });
+  };
+  recorder->effect(count, 0);
 }
 
 /// The parameters from the float32 copies that were updated.

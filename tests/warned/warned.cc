@@ -35,6 +35,11 @@ void results(const Array& a, Variable v, L::Linear& model) {
   a.to_cpu();         // warned
   a.copy();           // warned
   a.sum();            // warned
+  a + a;              // warned
+  a - 1;              // warned
+  2 < a;              // warned
+  -a;                 // warned
+  ~a;                 // warned
   a.sum(0);           // warned
   a.take(a);          // warned
   xp::exp(a);         // warned
@@ -47,6 +52,9 @@ void results(const Array& a, Variable v, L::Linear& model) {
   v.reshape({2, 3});  // warned
   v.to(gpu(0));       // warned
   v == 1;             // warned
+  v* v;               // warned
+  1 - v;              // warned
+  -v;                 // warned
   F::relu(v);         // warned
   constant(a);        // warned
   model.copy();       // warned
