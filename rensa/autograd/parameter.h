@@ -2,8 +2,10 @@
 // It lives on the heap: ParameterRef is a shared handle to it, Parameter the member of a model.
 #pragma once
 
+#include <concepts>
 #include <functional>
 #include <memory>
+#include <utility>
 
 #include "rensa/autograd/variable.h"
 
@@ -68,9 +70,11 @@ class ParameterRef : public Variable {
   explicit ParameterRef(std::shared_ptr<VariableBody> body) : Variable(std::move(body)) {}
 };
 
-/// A parameter as a model's member. A value: moving it moves the parameter, copying it makes a new
-/// one, with a deep copy of the array unless a CopyModeScope says otherwise. Gradient, update rule
-/// and graph are not copied. A parameter that two links share is a member of both, tied in one.
+/// A parameter as a model's member. A value: moving it moves the parameter, copying it, as a copy
+/// of the model does, makes a new one, with a deep copy of the array unless a CopyModeScope says
+/// otherwise. Gradient, update rule and graph are not copied. `Variable w = l.W` and
+/// `ParameterRef w = l.W` are handles of it; `auto w = l.W`, which would be one or a copy by its
+/// reader, does not compile. A parameter that two links share is a member of both, tied in one.
 class Parameter : public ParameterRef {
  public:
   /// No parameter, such as the bias of a layer without one: visitors skip it.
@@ -78,7 +82,13 @@ class Parameter : public ParameterRef {
   /// Waits for initialize().
   explicit Parameter(Initializer initializer);
   Parameter(Initializer initializer, const Shape& shape);
-  Parameter(const Parameter& other);
+  explicit Parameter(const Parameter& other);
+  explicit Parameter(Parameter& other) : Parameter(std::as_const(other)) {}
+  template <std::same_as<Parameter> P> Parameter(P&) {
+    static_assert(sizeof(P) == 0,
+                  "auto w = l.W: write Variable w = l.W, or const auto& w = l.W, for the parameter "
+                  "itself, and l.W.array().copy() for its values");
+  }
   Parameter& operator=(const Parameter& other) { return *this = Parameter(other); }
   Parameter(Parameter&&) = default;
   Parameter& operator=(Parameter&&) = default;
@@ -104,7 +114,13 @@ class Persistent : public Array {
  public:
   Persistent() = default;
   explicit Persistent(Array array) : Array(std::move(array)) {}
-  Persistent(const Persistent& other);
+  explicit Persistent(const Persistent& other);
+  explicit Persistent(Persistent& other) : Persistent(std::as_const(other)) {}
+  template <std::same_as<Persistent> P> Persistent(P&) {
+    static_assert(sizeof(P) == 0,
+                  "auto m = l.mean: write Array m = l.mean, or const auto& m = l.mean, for the "
+                  "array itself, and l.mean.copy() for a copy");
+  }
   Persistent& operator=(const Persistent& other) { return *this = Persistent(other); }
   Persistent& operator=(const Array& values);
   Persistent(Persistent&&) = default;

@@ -60,38 +60,38 @@ TEST(Parameter, CopyModes) {
   int fills = 0;
   Parameter p(Initializer([&fills](const Array& out) { out.fill(++fills); }), {2});
   p.set_grad(xp::ones({2}));
-  Parameter deep = p;
+  Parameter deep(p);
   p.array().fill(50);
   EXPECT_EQ(values(deep.array()), (Values{1, 1}));
   EXPECT_FALSE(deep.grad().defined());
   {
     CopyModeScope scope(CopyMode::share);
-    Parameter shared = p;
+    Parameter shared(p);
     EXPECT_EQ(shared.array().storage(), p.array().storage());
     EXPECT_NE(shared.node(), p.node());
     EXPECT_FALSE(shared.grad().defined());
   }
   {
     CopyModeScope scope(CopyMode::init);
-    Parameter fresh = p;
+    Parameter fresh(p);
     EXPECT_EQ(values(fresh.array()), (Values{2, 2}));
   }
   Parameter late(Initializer(3));
-  Parameter late_copy = late;
+  Parameter late_copy(late);
   late.initialize({1});
   EXPECT_FALSE(late_copy.is_initialized());
   late_copy.initialize({4});
   EXPECT_EQ(late.shape(), (Shape{1}));
-  Parameter none, none_copy = none;
+  Parameter none, none_copy(none);
   EXPECT_FALSE(none_copy.defined());
 }
 
 TEST(Persistent, CopyModes) {
   Persistent p(xp::array({1.f, 2.f}));
-  Persistent deep = p;
+  Persistent deep(p);
   EXPECT_NE(deep.storage(), p.storage());
   CopyModeScope scope(CopyMode::share);
-  Persistent shared = p;
+  Persistent shared(p);
   EXPECT_EQ(shared.storage(), p.storage());
 }
 
