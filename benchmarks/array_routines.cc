@@ -11,6 +11,8 @@
 #include <filesystem>
 
 #include "benchmarks/timing.h"
+#include "rensa/core/thread_state.h"
+#include "rensa/device/devices.h"
 
 namespace {
 

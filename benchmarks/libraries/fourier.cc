@@ -60,7 +60,6 @@ struct Work {
 };
 
 template <class R> void compare(const Fftw& fftw, const Work& w) {
-  using C = std::complex<R>;
   bool wide = sizeof(R) == 8;
   Shape shape(w.shape);
   auto random = [&] { return xp::random::normal(0, 1, shape, wide ? float64 : float32, cpu()); };
@@ -89,6 +88,7 @@ template <class R> void compare(const Fftw& fftw, const Work& w) {
   print("rensa", seconds([&] { (void)run(); }));
 #if RENSA_HAS_POCKETFFT
   {
+    using C = std::complex<R>;
     pocketfft::shape_t sizes(w.shape.begin(), w.shape.end()), axes;
     pocketfft::stride_t in, out;
     for (int i = 0; i < x.ndim(); ++i)
