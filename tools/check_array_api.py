@@ -110,7 +110,7 @@ def main():
     header = (ROOT / "rensa" / "array" / "array.h").read_text()
     for operator in OPERATORS + INPLACE:
         quoted = re.escape(operator)
-        if not re.search(rf"operator ?{quoted}\(|_(OPERATOR|INPLACE)\({quoted}\)", header):
+        if not re.search(rf"operator ?{quoted}\(|_(OPERATOR|INPLACE)\({quoted}[,)]", header):
             faults.append(f"operator {operator}: is not there")
     print(*faults, sep="\n" if faults else "", end="\n" if faults else "")
     if not faults:
