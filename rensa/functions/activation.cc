@@ -36,7 +36,7 @@ struct Softmax {
   static constexpr Keep keep = Keep::output;
   static Array forward(const Array& x, int axis) { return xp::softmax(x, axis); }
   static Variable backward(const Variable& y, const Variable& gy, int axis) {
-    return y * (gy - sum(gy * y, axis, true));
+    return gradient_of(gradients::softmax, y, gy, sum(gy * y, axis, true));
   }
 };
 
@@ -45,7 +45,7 @@ struct LogSoftmax {
   static constexpr Keep keep = Keep::output;
   static Array forward(const Array& x, int axis) { return xp::log_softmax(x, axis); }
   static Variable backward(const Variable& y, const Variable& gy, int axis) {
-    return gy - exp(y) * sum(gy, axis, true);
+    return gradient_of(gradients::log_softmax, y, gy, sum(gy, axis, true));
   }
 };
 

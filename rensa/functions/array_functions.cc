@@ -86,6 +86,21 @@ class Copy final : public FunctionNode {
   Device device_;
 };
 
+/// gy where the condition is `side`, zeros elsewhere. Linear, so its gradient is itself.
+struct WhereGrad {
+  static constexpr const char* name = "where_grad";
+  static constexpr Keep keep = Keep::nothing;
+  static Array forward(const Array& gy, const KeptArray& condition, bool side) {
+    const Array& truth = condition.get("where", "condition");
+    Scalar zero = 0.0;
+    return side ? xp::where(truth, gy, zero) : xp::where(truth, zero, gy);
+  }
+  static Variable backward(const Variable&, const Variable& ggx, const KeptArray& condition,
+                           bool side) {
+    return unary<WhereGrad>(ggx, condition, side);
+  }
+};
+
 class Where final : public FunctionNode {
  public:
   explicit Where(Array condition) : FunctionNode("where"), condition_(std::move(condition)) {}
@@ -93,12 +108,10 @@ class Where final : public FunctionNode {
     return {xp::where(condition_.get(name(), "condition"), x[0], x[1])};
   }
   Variables backward(const Indexes& targets, const Variables& gy) override {
-    Variable zero = constant(xp::zeros({}, gy[0].dtype(), gy[0].device()));
     Variables gx;
     for (int i : targets) {
-      const Array& condition = condition_.get(name(), "condition");
-      Variable g = i == 0 ? where(condition, gy[0], zero) : where(condition, zero, gy[0]);
-      gx.push_back(fit(g, *inputs()[static_cast<std::size_t>(i)]));
+      gx.push_back(
+          fit(unary<WhereGrad>(gy[0], condition_, i == 0), *inputs()[static_cast<std::size_t>(i)]));
     }
     return gx;
   }

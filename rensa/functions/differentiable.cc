@@ -44,8 +44,8 @@ class DifferentiableNode final : public FunctionNode {
     given.reserve(kept.size() + gy.size() + numbers_.size());
     for (Variable& v : kept) given.emplace_back(std::move(v));
     for (const Variable& g : gy) given.push_back(g.defined() ? Value(g) : Value(0.0));
-    for (const Scalar& number : numbers_) given.emplace_back(number.real());
-    Variables all = gradient(function_, given), gx;
+    for (const Scalar& number : numbers_) given.emplace_back(number);
+    Variables all = gradients_of(function_.gradient, given), gx;
     for (int i : targets) {
       auto k = static_cast<std::size_t>(i);
       gx.push_back(fit(all[k], *inputs()[k]));
@@ -71,27 +71,35 @@ Variables differentiable(const Differentiable& function, const Variables& x,
   return apply<DifferentiableNode>(x, function, std::move(numbers));
 }
 
-Variables gradient(const Differentiable& function, const std::vector<DifferentiableValue>& inputs) {
-  if (config().enable_backprop) return function.composed(inputs);
+Variables gradients_of(const Gradient& gradient, const std::vector<DifferentiableValue>& inputs) {
+  if (config().enable_backprop) return gradient.composed(inputs);
   std::vector<xp::ElementwiseArgument> arguments;
   arguments.reserve(inputs.size());
   for (const Value& value : inputs) {
-    if (value.is_number()) arguments.emplace_back(Scalar(value.number()));
+    if (value.is_number()) arguments.emplace_back(value.number());
     else arguments.emplace_back(value.variable().array());
   }
   Variables results;
-  for (Array& g : detail::pointwise(function.gradient, arguments)) {
+  for (Array& g : detail::pointwise(gradient.row, arguments)) {
     results.emplace_back(std::move(g), false);
   }
   return results;
 }
 
+namespace gradients {
+#define RENSA_POINTWISE(name, rule, inputs, outputs, statements)
+#define RENSA_GRADIENT(name, rule, given, gradients, derivative) \
+  constinit const Gradient name{pointwise::name##_grad, composed<pw::name##_grad>};
+#include "rensa/operations/pointwise/pointwise.def"
+#undef RENSA_POINTWISE
+}  // namespace gradients
+
 namespace rows {
 #define RENSA_POINTWISE(name, rule, inputs, outputs, statements)
-#define RENSA_DIFFERENTIABLE(name, rule, keep, inputs, outputs, statements, given, gradients, \
-                             derivative)                                                      \
-  constinit const Differentiable name{pointwise::name, pointwise::name##_grad, Keep::keep,    \
-                                      composed<pw::name##_grad>};
+#define RENSA_GRADIENT(name, rule, given, gradients, derivative)
+#define RENSA_DIFFERENTIABLE(name, rule, keep, inputs, outputs, statements, given, outputs_of, \
+                             derivative)                                                       \
+  constinit const Differentiable name{pointwise::name, gradients::name, Keep::keep};
 #include "rensa/operations/pointwise/pointwise.def"
 #undef RENSA_POINTWISE
 }  // namespace rows

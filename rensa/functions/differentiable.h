@@ -1,5 +1,5 @@
-// Functions that are differentiable rows of operations/pointwise/pointwise.def: one kernel forward,
-// one backward.
+// Rows of operations/pointwise/pointwise.def that are gradients, one kernel each, and functions
+// that are differentiable rows, one kernel forward and one backward.
 //
 //   Variable silu(const Variable& x) { return differentiable(rows::silu, {x})[0]; }
 #pragma once
@@ -13,13 +13,17 @@
 
 namespace rensa::functions {
 
+/// A row that is a gradient.
+struct Gradient {
+  const PointwiseRow& row;
+  /// The same of the same inputs, made of differentiable functions.
+  Variables (*composed)(const std::vector<DifferentiableValue>& inputs);
+};
 /// A differentiable row.
 struct Differentiable {
   const PointwiseRow& row;
-  const PointwiseRow& gradient;
+  const Gradient& gradient;
   Keep keep;
-  /// The gradient of the same inputs, made of differentiable functions.
-  Variables (*composed)(const std::vector<DifferentiableValue>& inputs);
 };
 
 /// The row's outputs for `x`, which broadcast, and the numbers behind them. The gradient is one
@@ -27,11 +31,24 @@ struct Differentiable {
 Variables differentiable(const Differentiable& function, const Variables& x,
                          std::vector<Scalar> numbers = {});
 
-/// The gradient of either kind: one kernel unless backward is being recorded.
-Variables gradient(const Differentiable& function, const std::vector<DifferentiableValue>& inputs);
+/// The row's outputs: one kernel unless backward is being recorded.
+Variables gradients_of(const Gradient& gradient, const std::vector<DifferentiableValue>& inputs);
+/// The one output of a row, of variables and numbers.
+template <class... Inputs> Variable gradient_of(const Gradient& gradient, const Inputs&... inputs) {
+  return gradients_of(gradient, {DifferentiableValue(inputs)...})[0];
+}
+
+/// The gradients, by the names of what they belong to.
+namespace gradients {
+#define RENSA_POINTWISE(name, rule, inputs, outputs, statements)
+#define RENSA_GRADIENT(name, rule, given, gradients, derivative) extern const Gradient name;
+#include "rensa/operations/pointwise/pointwise.def"
+#undef RENSA_POINTWISE
+}  // namespace gradients
 
 namespace rows {
 #define RENSA_POINTWISE(name, rule, inputs, outputs, statements)
+#define RENSA_GRADIENT(name, rule, given, gradients, derivative)
 #define RENSA_DIFFERENTIABLE(name, rule, keep, inputs, outputs, statements, given, gradients, \
                              derivative)                                                      \
   extern const Differentiable name;

@@ -4,9 +4,11 @@
 #pragma once
 
 #include <cmath>
+#include <complex>
 #include <utility>
 
 // clang-format off
+#include "rensa/array/ufuncs/signs.h"
 #include "rensa/core/functors.h"
 #include "rensa/functions/activation.h"
 #include "rensa/functions/array_functions.h"
@@ -21,11 +23,11 @@ namespace functions {
 class DifferentiableValue {
  public:
   DifferentiableValue() = default;
-  explicit DifferentiableValue(double number) : number_(number) {}
+  explicit DifferentiableValue(Scalar number) : number_(number) {}
   explicit DifferentiableValue(Variable variable) : variable_(std::move(variable)) {}
 
   bool is_number() const { return !variable_.defined(); }
-  double number() const { return number_; }
+  const Scalar& number() const { return number_; }
   const Variable& variable() const { return variable_; }
   /// As a variable that stands beside `other`.
   Variable beside(const Variable& other) const {
@@ -35,7 +37,7 @@ class DifferentiableValue {
 
  private:
   Variable variable_;
-  double number_ = 0;
+  Scalar number_;
 };
 
 /// What a comparison gives: no gradient goes through it.
@@ -51,13 +53,23 @@ class Condition {
   Array truth_;
 };
 
-#define RENSA_VALUE_ARITHMETIC(symbol)                                                            \
-  inline DifferentiableValue operator symbol(const DifferentiableValue& a,                        \
-                                             const DifferentiableValue& b) {                      \
-    if (a.is_number() && b.is_number()) return DifferentiableValue(a.number() symbol b.number()); \
-    if (a.is_number()) return DifferentiableValue(Scalar(a.number()) symbol b.variable());        \
-    if (b.is_number()) return DifferentiableValue(a.variable() symbol Scalar(b.number()));        \
-    return DifferentiableValue(a.variable() symbol b.variable());                                 \
+template <class Operation>
+DifferentiableValue of_numbers(const Scalar& a, const Scalar& b, Operation operation) {
+  if (a.kind() != 'c' && b.kind() != 'c') {
+    return DifferentiableValue(operation(a.real(), b.real()));
+  }
+  using Complex = std::complex<double>;
+  return DifferentiableValue(operation(a.as<Complex>(), b.as<Complex>()));
+}
+#define RENSA_VALUE_ARITHMETIC(symbol)                                                      \
+  inline DifferentiableValue operator symbol(const DifferentiableValue& a,                  \
+                                             const DifferentiableValue& b) {                \
+    if (a.is_number() && b.is_number()) {                                                   \
+      return of_numbers(a.number(), b.number(), [](auto x, auto y) { return x symbol y; }); \
+    }                                                                                       \
+    if (a.is_number()) return DifferentiableValue(a.number() symbol b.variable());          \
+    if (b.is_number()) return DifferentiableValue(a.variable() symbol b.number());          \
+    return DifferentiableValue(a.variable() symbol b.variable());                           \
   }
 RENSA_VALUE_ARITHMETIC(+)
 RENSA_VALUE_ARITHMETIC(-)
@@ -67,15 +79,15 @@ RENSA_VALUE_ARITHMETIC(/)
 // One side at least is a variable.
 #define RENSA_VALUE_COMPARISON(symbol)                                                           \
   inline Condition operator symbol(const DifferentiableValue& a, const DifferentiableValue& b) { \
-    if (a.is_number()) return Condition(Scalar(a.number()) symbol b.variable());                 \
-    if (b.is_number()) return Condition(a.variable() symbol Scalar(b.number()));                 \
+    if (a.is_number()) return Condition(a.number() symbol b.variable());                         \
+    if (b.is_number()) return Condition(a.variable() symbol b.number());                         \
     return Condition(a.variable() symbol b.variable());                                          \
   }
 RENSA_VALUE_COMPARISON(<)
 RENSA_VALUE_COMPARISON(<=)
 #undef RENSA_VALUE_COMPARISON
 inline DifferentiableValue operator-(const DifferentiableValue& a) {
-  return a.is_number() ? DifferentiableValue(-a.number()) : DifferentiableValue(-a.variable());
+  return a.is_number() ? DifferentiableValue(-1.0) * a : DifferentiableValue(-a.variable());
 }
 
 }  // namespace functions
@@ -87,11 +99,25 @@ namespace m {
     return functions::DifferentiableValue(functions::function(a.variable()));           \
   }
 RENSA_VALUE_FUNCTION(exp, exp)
+RENSA_VALUE_FUNCTION(sin, sin)
+RENSA_VALUE_FUNCTION(cos, cos)
 RENSA_VALUE_FUNCTION(erf, erf)
 RENSA_VALUE_FUNCTION(tanh, tanh)
 RENSA_VALUE_FUNCTION(sigmoid, sigmoid)
 RENSA_VALUE_FUNCTION(abs, absolute)
 #undef RENSA_VALUE_FUNCTION
+inline functions::DifferentiableValue negative(const functions::DifferentiableValue& a) {
+  return -a;
+}
+/// No gradient goes through it.
+inline functions::DifferentiableValue sign(const functions::DifferentiableValue& a) {
+  return functions::DifferentiableValue(constant(xp::sign(a.variable().array())));
+}
+/// To the power of a number.
+inline functions::DifferentiableValue pow(const functions::DifferentiableValue& a,
+                                          const functions::DifferentiableValue& b) {
+  return functions::DifferentiableValue(functions::pow(a.variable(), b.number().real()));
+}
 inline functions::DifferentiableValue minimum(const functions::DifferentiableValue& a,
                                               const functions::DifferentiableValue& b) {
   const Variable& like = a.is_number() ? b.variable() : a.variable();

@@ -1,7 +1,6 @@
 // Arithmetic and elementary functions: forward and backward.
 #include "rensa/functions/math_functions.h"
 
-#include "rensa/array/ufuncs/signs.h"
 #include "rensa/array/ufuncs/trigonometric.h"
 #include "rensa/functions/array_functions.h"
 #include "rensa/functions/differentiable.h"
@@ -10,6 +9,10 @@
 namespace rensa::functions {
 
 namespace {
+
+std::vector<DifferentiableValue> values(std::initializer_list<Variable> variables) {
+  return std::vector<DifferentiableValue>(variables.begin(), variables.end());
+}
 
 // --- two operands ---
 struct Add {
@@ -35,6 +38,10 @@ struct Multiply {
   static Variable backward(int i, const Variables& x, const Variable& gy) {
     return gy * x[static_cast<std::size_t>(1 - i)];
   }
+  static Variables both(const Variables& x, const Variable& gy) {
+    if (x[0].shape() != x[1].shape()) return {};
+    return gradients_of(gradients::multiply, values({x[0], x[1], gy}));
+  }
 };
 
 struct Divide {
@@ -42,8 +49,10 @@ struct Divide {
   static constexpr Keep keep = Keep::inputs;
   static Array forward(const Array& a, const Array& b) { return a / b; }
   static Variable backward(int i, const Variables& x, const Variable& gy) {
-    Variable ga = gy / x[1];
-    return i == 0 ? ga : -ga * x[0] / x[1];
+    return i == 0 ? gy / x[1] : both(x, gy)[1];
+  }
+  static Variables both(const Variables& x, const Variable& gy) {
+    return gradients_of(gradients::divide, values({x[0], x[1], gy}));
   }
 };
 
@@ -52,8 +61,10 @@ struct Maximum {
   static constexpr Keep keep = Keep::inputs;
   static Array forward(const Array& a, const Array& b) { return xp::maximum(a, b); }
   static Variable backward(int i, const Variables& x, const Variable& gy) {
-    Array first = x[0].array() >= x[1].array();
-    return gy * constant((i == 0 ? first : xp::logical_not(first)).astype(gy.dtype()));
+    return both(x, gy)[static_cast<std::size_t>(i)];
+  }
+  static Variables both(const Variables& x, const Variable& gy) {
+    return gradients_of(gradients::maximum, values({x[0], x[1], gy}));
   }
 };
 
@@ -62,8 +73,10 @@ struct Minimum {
   static constexpr Keep keep = Keep::inputs;
   static Array forward(const Array& a, const Array& b) { return xp::minimum(a, b); }
   static Variable backward(int i, const Variables& x, const Variable& gy) {
-    Array first = x[0].array() <= x[1].array();
-    return gy * constant((i == 0 ? first : xp::logical_not(first)).astype(gy.dtype()));
+    return both(x, gy)[static_cast<std::size_t>(i)];
+  }
+  static Variables both(const Variables& x, const Variable& gy) {
+    return gradients_of(gradients::minimum, values({x[0], x[1], gy}));
   }
 };
 
@@ -108,7 +121,7 @@ struct DivideIntoScalar {
   static constexpr Keep keep = Keep::inputs;
   static Array forward(const Array& x, Scalar c) { return c / x; }
   static Variable backward(const Variable& x, const Variable& gy, Scalar c) {
-    return -(gy * c) / square(x);
+    return gradient_of(gradients::divide_into, x, gy, c);
   }
 };
 
@@ -117,7 +130,7 @@ struct Pow {
   static constexpr Keep keep = Keep::inputs;
   static Array forward(const Array& x, double c) { return xp::power(x, c); }
   static Variable backward(const Variable& x, const Variable& gy, double c) {
-    return gy * (pow(x, c - 1) * c);
+    return gradient_of(gradients::power, x, gy, c);
   }
 };
 
@@ -133,14 +146,18 @@ struct Square {
   static constexpr const char* name = "square";
   static constexpr Keep keep = Keep::inputs;
   static Array forward(const Array& x) { return xp::square(x); }
-  static Variable backward(const Variable& x, const Variable& gy) { return gy * (x * 2); }
+  static Variable backward(const Variable& x, const Variable& gy) {
+    return gradient_of(gradients::square, x, gy);
+  }
 };
 
 struct Sqrt {
   static constexpr const char* name = "sqrt";
   static constexpr Keep keep = Keep::output;
   static Array forward(const Array& x) { return xp::sqrt(x); }
-  static Variable backward(const Variable& y, const Variable& gy) { return gy / (y * 2); }
+  static Variable backward(const Variable& y, const Variable& gy) {
+    return gradient_of(gradients::sqrt, y, gy);
+  }
 };
 
 struct Exp {
@@ -161,14 +178,18 @@ struct Sin {
   static constexpr const char* name = "sin";
   static constexpr Keep keep = Keep::inputs;
   static Array forward(const Array& x) { return xp::sin(x); }
-  static Variable backward(const Variable& x, const Variable& gy) { return gy * cos(x); }
+  static Variable backward(const Variable& x, const Variable& gy) {
+    return gradient_of(gradients::sin, x, gy);
+  }
 };
 
 struct Cos {
   static constexpr const char* name = "cos";
   static constexpr Keep keep = Keep::inputs;
   static Array forward(const Array& x) { return xp::cos(x); }
-  static Variable backward(const Variable& x, const Variable& gy) { return -gy * sin(x); }
+  static Variable backward(const Variable& x, const Variable& gy) {
+    return gradient_of(gradients::cos, x, gy);
+  }
 };
 
 struct Absolute {
@@ -176,7 +197,7 @@ struct Absolute {
   static constexpr Keep keep = Keep::inputs;
   static Array forward(const Array& x) { return xp::absolute(x); }
   static Variable backward(const Variable& x, const Variable& gy) {
-    return gy * constant(xp::sign(x.array()));
+    return gradient_of(gradients::absolute, x, gy);
   }
 };
 

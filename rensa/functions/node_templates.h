@@ -56,7 +56,9 @@ Variable unary(const Variable& x, Attributes... attributes) {
 }
 
 /// Op::forward(a, b) of arrays that broadcast; Op::backward(i, kept, gy) is the gradient of input i
-/// in the shape of the output, `kept` the two inputs where Op::keep says so.
+/// in the shape of the output, `kept` the two inputs where Op::keep says so. Op::both(kept, gy),
+/// where there is one, is asked first where both are wanted: it gives none where one by one takes
+/// less.
 template <class Op> class Binary final : public FunctionNode {
  public:
   Binary() : FunctionNode(Op::name) {}
@@ -68,9 +70,14 @@ template <class Op> class Binary final : public FunctionNode {
   Variables backward(const Indexes& targets, const Variables& gy) override {
     Variables kept, gx;
     if (Op::keep == Keep::inputs) kept = get_retained_inputs();
-    gx.reserve(targets.size());
-    for (int i : targets) {
-      gx.push_back(fit(Op::backward(i, kept, gy[0]), *inputs()[static_cast<std::size_t>(i)]));
+    if constexpr (requires { Op::both(kept, gy[0]); }) {
+      if (targets.size() == 2) gx = Op::both(kept, gy[0]);
+    }
+    if (gx.empty()) {
+      for (int i : targets) gx.push_back(Op::backward(i, kept, gy[0]));
+    }
+    for (std::size_t k = 0; k < targets.size(); ++k) {
+      gx[k] = fit(gx[k], *inputs()[static_cast<std::size_t>(targets[k])]);
     }
     return gx;
   }

@@ -59,7 +59,7 @@ class Lstm final : public FunctionNode {
       if (g.defined()) arguments.emplace_back(g.array());
       else arguments.emplace_back(0.0);
     }
-    detail::pointwise_into(rows::lstm.gradient, arguments, cell_inputs(gc, gx.reshape(apart)));
+    detail::pointwise_into(rows::lstm.gradient.row, arguments, cell_inputs(gc, gx.reshape(apart)));
     return {constant(gc), constant(gx)};
   }
 
@@ -70,7 +70,7 @@ class Lstm final : public FunctionNode {
     for (const Variable& g : gy) {
       values.push_back(g.defined() ? DifferentiableValue(g) : DifferentiableValue(0.0));
     }
-    Variables gradients = rows::lstm.composed(values), gates;
+    Variables gradients = rows::lstm.gradient.composed(values), gates;
     apart[2] = 1;
     for (std::size_t k = 1; k < gradients.size(); ++k)
       gates.push_back(reshape(gradients[k], apart));

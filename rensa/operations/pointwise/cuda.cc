@@ -16,6 +16,7 @@ const PointwiseKernels& kernels_of(const PointwiseRow& row) {
   static const PointwiseTable table = [] {
     PointwiseTable t = {};
     add_pointwise_activation(t);
+    add_pointwise_elementary(t);
     add_pointwise_recurrent(t);
     return t;
   }();

@@ -47,6 +47,7 @@ TEST(CpuPointwise, InstructionSetsAgree) {
       table.kernel[row->index][f64](kSize, inputs, gotten);
       for (int k = 0; k < row->outputs; ++k) {
         for (int i = 0; i < kSize; ++i) {
+          if (std::isnan(want[k][i]) && std::isnan(got[k][i])) continue;  // of a negative base
           EXPECT_NEAR(got[k][i], want[k][i], 1e-12 * (1 + std::abs(want[k][i])))
               << row->name << " at " << i;
         }
