@@ -16,7 +16,7 @@ using rensa::detail::copy_elements;
 using rensa::detail::new_array;
 using rensa::detail::slice_along;
 
-// --- differences --------------------------------------------------------------------------------
+// --- differences ---
 namespace {
 
 // `end`, what is joined to `a` along an axis: a 0-d one once at each place.
@@ -80,7 +80,7 @@ Array ediff1d(const Array& a, const Array& to_end, const Array& to_begin) {
   return out;
 }
 
-// --- gradient -----------------------------------------------------------------------------------
+// --- gradient ---
 namespace {
 
 // Three samples weighted by numbers or by arrays.
@@ -199,7 +199,7 @@ std::vector<Array> gradient(const Array& f, const std::vector<GradientSpacing>& 
   return results;
 }
 
-// --- integrals ----------------------------------------------------------------------------------
+// --- integrals ---
 namespace {
 
 // The sums of neighbouring samples.
@@ -234,7 +234,7 @@ Array trapezoid(const Array& y, const TrapezoidOptions& o) {
   return o.x ? trapezoid(y, *o.x, o.axis) : trapezoid(y, o.dx, o.axis);
 }
 
-// --- cross products -----------------------------------------------------------------------------
+// --- cross products ---
 namespace {
 
 Array component(const Array& vectors, std::int64_t i) {
@@ -307,7 +307,7 @@ Array linalg::cross(const Array& a, const Array& b, int axis) {
   return xp::cross(a, b, axis, axis, axis);
 }
 
-// --- covariance ---------------------------------------------------------------------------------
+// --- covariance ---
 namespace {
 
 // The variables of `m` as rows of `dtype`.

@@ -422,7 +422,7 @@ RENSA_TERNARY(clip)
 
 }  // namespace xp
 
-// --- operators ----------------------------------------------------------------------------------
+// --- operators ---
 namespace operators {
 
 #define RENSA_OPERATOR(name)                                            \

@@ -23,7 +23,7 @@ using rensa::detail::fill_elements;
 using rensa::detail::new_view;
 using rensa::detail::slice_along;
 
-// --- parts of a matrix --------------------------------------------------------------------------
+// --- parts of a matrix ---
 namespace {
 
 // The coordinates of the lower, or upper, triangle of a matrix.
@@ -183,7 +183,7 @@ std::vector<Array> ix_(std::initializer_list<Array> arrays) {
   return ix_(std::span<const Array>(arrays.begin(), arrays.size()));
 }
 
-// --- flat and n-dimensional indices -------------------------------------------------------------
+// --- flat and n-dimensional indices ---
 std::vector<Array> unravel_index(const Array& indices, const Shape& shape, Order given) {
   check_indices("unravel_index", indices);
   char order = checked_order("unravel_index", given);
@@ -231,7 +231,7 @@ Array ravel_multi_index(std::initializer_list<Array> coordinates, const Shape& s
                            mode, order);
 }
 
-// --- diagonals ----------------------------------------------------------------------------------
+// --- diagonals ---
 Array diagonal(const Array& a, std::int64_t offset, int axis1, int axis2) {
   check_defined("diagonal", a);
   int row = normalize_axis("diagonal", axis1, a.ndim());

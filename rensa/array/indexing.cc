@@ -110,7 +110,7 @@ View Array::operator[](std::span<const BasicIndex> index) const {
 
 Selection Array::operator[](const Selector& index) const { return Selection(*this, index); }
 
-// --- selections: read --------------------------------------------------------------------------
+// --- selections: read ---
 // A Selector is an argument of operator[], so it lives until the end of the whole expression,
 // longer than a Selection that is a temporary in it. One that is still there was given a name.
 Selection::Selection(const Array& base, const Selector& selector)
@@ -161,7 +161,7 @@ Array Selection::operator[](std::initializer_list<BasicIndex> index) const {
 Array Selection::operator[](std::span<const BasicIndex> index) const { return self()[index]; }
 Array Selection::operator[](const Selector& index) const { return self()[index]; }
 
-// --- selections: written -----------------------------------------------------------------------
+// --- selections: written ---
 const Array& Selection::base() const {
   if (!selector_) {
     throw ValueError(

@@ -101,7 +101,7 @@ IndexedElements along_axis(const char* operation, const Array& a, const Array& i
 
 }  // namespace
 
-// --- where an array is not zero -----------------------------------------------------------------
+// --- where an array is not zero ---
 std::vector<Array> nonzero(const Array& a) {
   check_defined("nonzero", a);
   if (a.ndim() == 0) {
@@ -158,7 +158,7 @@ void place(const Array& a, const Array& mask, const Array& values) {
   put_flat("place", a, positions, values, IndexMode::raise, true);
 }
 
-// --- by integer arrays --------------------------------------------------------------------------
+// --- by integer arrays ---
 Array take(const Array& a, const Array& indices, const TakeOptions& options) {
   auto [array, along] = along_one_axis("take", a, options.axis);
   return rensa::detail::deliver("take", taken("take", array, indices, along, options.mode),
@@ -266,7 +266,7 @@ Array select(std::initializer_list<Array> conditions, std::initializer_list<Arra
                 std::span<const Array>(choices.begin(), choices.size()), otherwise);
 }
 
-// --- scatters -----------------------------------------------------------------------------------
+// --- scatters ---
 namespace {
 
 void combine(const char* operation, ScatterMode mode, const Array& a, std::span<const Index> index,

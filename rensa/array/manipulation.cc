@@ -12,7 +12,7 @@ namespace rensa::xp {
 
 using rensa::detail::check_defined;
 
-// --- axes ---------------------------------------------------------------------------------------
+// --- axes ---
 namespace {
 
 // Each of `axes` counted from the front. Throws ValueError for one given twice.
@@ -137,7 +137,7 @@ bool isfortran(const Array& a) {
   return !a.is_contiguous() && a.transpose().is_contiguous();
 }
 
-// --- broadcasting -------------------------------------------------------------------------------
+// --- broadcasting ---
 
 Shape broadcast_shapes(std::initializer_list<Shape> shapes) {
   return broadcast_shapes(std::span<const Shape>(shapes.begin(), shapes.size()));
@@ -163,7 +163,7 @@ broadcast::broadcast(const ArrayList& list) {
 
 std::vector<Array> broadcast_arrays(const ArrayList& arrays) { return broadcast(arrays).values(); }
 
-// --- copies -------------------------------------------------------------------------------------
+// --- copies ---
 void copyto(const Array& destination, const Array& source, std::string_view casting,
             const Array& where) {
   check_defined("copyto", destination);

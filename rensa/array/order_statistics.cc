@@ -90,7 +90,7 @@ Array nan_results(const SortedRows& sorted, Dtype dtype) {
   return xp::full({sorted.count()}, value, dtype, sorted.rows.device());
 }
 
-// --- quantiles -----------------------------------------------------------------------------------
+// --- quantiles ---
 
 enum class Method {
   linear,
@@ -290,7 +290,7 @@ Array quantiles_of(const QuantileCall& call, const Array& a, const xp::Shares& q
   return detail::deliver(call.operation, result, call.options.out);
 }
 
-// --- medians -------------------------------------------------------------------------------------
+// --- medians ---
 
 Array median_of(const Array& a, const Axes& axis, bool keepdims) {
   SortedRows sorted("median", a, axis, keepdims);

@@ -147,8 +147,7 @@ void check_integer_dtype(const char* name, Dtype dtype) {
 
 }  // namespace
 
-// --- state
-// -----------------------------------------------------------------------------------------
+// --- state ---
 
 std::string GeneratorState::str() const { return fmt::format("philox4x32-10 {} {}", seed, offset); }
 
@@ -239,7 +238,7 @@ void set_random_state(const GeneratorState& state, Placement device) {
 }
 GeneratorPosition take(Device device, std::int64_t count) { return generator(device).take(count); }
 
-// --- seeds and options ---------------------------------------------------------------------------
+// --- seeds and options ---
 
 Seed::Seed(None) : value_(entropy()) {}
 
@@ -293,8 +292,7 @@ Array Generator::randint(std::int64_t low, std::int64_t high, const DrawOptions&
   return o.finish("randint", randint(low, high, o.drawn_size(), o.drawn_dtype(int64)));
 }
 
-// --- uniforms and integers
-// -------------------------------------------------------------------------
+// --- uniforms and integers ---
 
 Array Generator::random(const Size& size, Dtype dtype) const {
   return draw_floats(*this, "random", Random::Kind::uniform, 0, 1, size.shape(), dtype);
@@ -367,8 +365,7 @@ std::vector<std::uint8_t> Generator::bytes(std::int64_t length) const {
   return values;
 }
 
-// --- location and scale
-// ------------------------------------------------------------------------------
+// --- location and scale ---
 
 Array Generator::standard_normal(const Size& size, Dtype dtype) const {
   return draw_floats(*this, "standard_normal", Random::Kind::normal, 0, 1, size.shape(), dtype);
@@ -414,8 +411,7 @@ Array Generator::standard_cauchy(const Size& size, Dtype dtype) const {
   return draw_floats(*this, "standard_cauchy", Random::Kind::cauchy, 0, 1, size.shape(), dtype);
 }
 
-// --- orders
-// ------------------------------------------------------------------------------------------
+// --- orders ---
 
 namespace detail {
 

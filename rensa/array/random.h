@@ -58,7 +58,7 @@ class Generator {
   /// Takes `count` Philox counters.
   GeneratorPosition take(std::int64_t count) const;
 
-  // --- uniforms and integers -------------------------------------------------------------------
+  // --- uniforms and integers ---
   /// Floats in [0, 1): 24 bits, float64 53 bits.
   [[nodiscard]] Array random(const Size& size = {}, Dtype dtype = float32) const;
   [[nodiscard]] Array uniform(const Parameter& low = 0, const Parameter& high = 1,
@@ -77,7 +77,7 @@ class Generator {
   /// `length` random bytes. Waits for the device.
   std::vector<std::uint8_t> bytes(std::int64_t length) const;
 
-  // --- location and scale ------------------------------------------------------------------------
+  // --- location and scale ---
   [[nodiscard]] Array standard_normal(const Size& size = {}, Dtype dtype = float32) const;
   [[nodiscard]] Array normal(const Parameter& loc = 0, const Parameter& scale = 1,
                              const Size& size = {}, Dtype dtype = float32) const;
@@ -94,7 +94,7 @@ class Generator {
                                const Size& size = {}, Dtype dtype = float32) const;
   [[nodiscard]] Array standard_cauchy(const Size& size = {}, Dtype dtype = float32) const;
 
-  // --- shape parameters ------------------------------------------------------------------------
+  // --- shape parameters ---
   [[nodiscard]] Array standard_gamma(const Parameter& shape, const Size& size = {},
                                      Dtype dtype = float32) const;
   [[nodiscard]] Array gamma(const Parameter& shape, const Parameter& scale = 1,
@@ -127,7 +127,7 @@ class Generator {
   [[nodiscard]] Array vonmises(const Parameter& mu, const Parameter& kappa, const Size& size = {},
                                Dtype dtype = float32) const;
 
-  // --- counts: any integer dtype, or a floating one --------------------------------------------
+  // --- counts: any integer dtype, or a floating one ---
   [[nodiscard]] Array poisson(const Parameter& lam = 1, const Size& size = {},
                               Dtype dtype = int64) const;
   [[nodiscard]] Array binomial(const Parameter& n, const Parameter& p, const Size& size = {},
@@ -143,7 +143,7 @@ class Generator {
   [[nodiscard]] Array logseries(const Parameter& p, const Size& size = {},
                                 Dtype dtype = int64) const;
 
-  // --- vectors: the last axis of the result is one variate ---------------------------------------
+  // --- vectors: the last axis of the result is one variate ---
   /// `alpha` is one-dimensional and positive (checked on the CPU only).
   [[nodiscard]] Array dirichlet(const Array& alpha, const Size& size = {},
                                 Dtype dtype = float32) const;
@@ -156,7 +156,7 @@ class Generator {
   [[nodiscard]] Array multinomial(std::int64_t n, const Array& pvals, const Size& size = {},
                                   Dtype dtype = int64) const;
 
-  // --- orders and choices ------------------------------------------------------------------------
+  // --- orders and choices ---
   /// A random order of 0..n-1 (int64), equal on CPU and GPU for one seed. Up to 65536 each order is
   /// as likely as the others; above, a keyed one-to-one map (a Feistel network) makes it.
   [[nodiscard]] Array permutation(std::int64_t n) const;
@@ -174,7 +174,7 @@ class Generator {
   [[nodiscard]] Array choice(std::int64_t n, const ChoiceOptions& options) const;
   [[nodiscard]] Array choice(const Array& a, const ChoiceOptions& options) const;
 
-  // --- the same by options -------------------------------------------------------------------
+  // --- the same by options ---
   [[nodiscard]] Array randint(std::int64_t high) const { return randint(0, high); }
   Array randint(std::int64_t high, const DrawOptions& options) const {
     return randint(0, high, options);

@@ -90,7 +90,7 @@ Array reduce(Reduction reduction, const Array& a, Axes axis, bool keepdims) {
   return keepdims ? out : out.reshape(without_axes(out.shape(), axes));
 }
 
-// --- with options --------------------------------------------------------------------------------
+// --- with options ---
 
 bool is_order(ReductionRule rule) {
   return rule == ReductionRule::order || rule == ReductionRule::nan_order;

@@ -16,7 +16,7 @@
 namespace rensa::xp {
 
 // --- elementwise, of three inputs (array/elementwise.cc); those of one and two are objects: those
-// in common use are in array/common_ufuncs.h, all of them by subject in array/ufuncs/
+// --- in common use are in array/common_ufuncs.h, all of them by subject in array/ufuncs/
 #define RENSA_TERNARY_OF(name, B, C)                  \
   [[nodiscard]] Array name(const Array& a, B b, C c); \
   Array name(const Array& a, B b, C c, const UfuncOptions& options);
@@ -41,8 +41,7 @@ struct ElementwiseArgument {
 Array elementwise(Ufunc ufunc, std::initializer_list<ElementwiseArgument> arguments,
                   const Array* out = nullptr);
 
-// --- reductions (array/reduce.cc)
-// ------------------------------------------------------------------
+// --- reductions (array/reduce.cc) ---
 #include "rensa/array/begin_axis_forms.h"
 #define RENSA_DECLARE_REDUCTION(name) RENSA_AXIS_AND_KEEPDIMS_FORMS(name, ReduceOptions)
 RENSA_DECLARE_REDUCTION(sum)
@@ -76,8 +75,7 @@ bool array_equiv(const Array& a, const Array& b);
 bool allclose(const Array& a, const Array& b, double rtol = 1e-5, double atol = 1e-8,
               bool equal_nan = false);
 
-// --- products (array/linalg.cc)
-// ---------------------------------------------------------------------
+// --- products (array/linalg.cc) ---
 /// NumPy's matmul: 1-d operands are promoted, leading axes broadcast. Throws ShapeError,
 /// DtypeError.
 Array matmul(const Array& a, const Array& b, const MatmulOptions& options = {});

@@ -21,7 +21,7 @@ using rensa::detail::check_defined;
 using rensa::detail::new_array;
 using rensa::detail::slice_along;
 
-// --- convolution --------------------------------------------------------------------------------
+// --- convolution ---
 namespace {
 
 // So few sums of so many products are a product of matrices, which is spread over the device.
@@ -86,7 +86,7 @@ Array correlate(const Array& a, const Array& v, std::string_view mode) {
   return reversed(correlate_with("correlate", y, x, mode));
 }
 
-// --- interpolation ------------------------------------------------------------------------------
+// --- interpolation ---
 namespace {
 
 // All points in one period, in order, with the last one once more in front and the first behind.
@@ -142,7 +142,7 @@ Array interp(const Array& x, const Array& points, const Array& values,
   return out;
 }
 
-// --- windows ------------------------------------------------------------------------------------
+// --- windows ---
 namespace {
 
 // The places 1 - m, 3 - m, ... m - 1 of a window's points over m - 1: from -1 to 1.

@@ -25,7 +25,7 @@ using rensa::detail::elementwise;
 using rensa::detail::new_array;
 using rensa::detail::slice_along;
 
-// --- what they tell -----------------------------------------------------------------------------
+// --- what they tell ---
 std::vector<std::string> UfuncObject::types() const {
   // NumPy's order, which its loops are searched in.
   static constexpr std::pair<Dtype, char> kLetters[] = {
@@ -258,7 +258,7 @@ Array written(const char* name, const Array& first, const Array& result, const A
 
 }  // namespace
 
-// --- reduce -------------------------------------------------------------------------------------
+// --- reduce ---
 Array BinaryUfunc::reduce(const Array& a, const UfuncReduceOptions& options) const {
   const char* operation = label_of(*this, Method::reduce);
   bool sums = row() == ufunc::add || row() == ufunc::multiply;
@@ -294,7 +294,7 @@ Array BinaryUfunc::reduce(const Array& a, const UfuncReduceOptions& options) con
                  options.out.get());
 }
 
-// --- accumulate ---------------------------------------------------------------------------------
+// --- accumulate ---
 namespace {
 
 // Element i joined with the one `step` before, for steps 1, 2, 4 ...: then every element is the
@@ -341,7 +341,7 @@ Array BinaryUfunc::accumulate(const Array& a, const UfuncAxisOptions& options) c
   return written(operation, a, result, options.out.get());
 }
 
-// --- reduceat -----------------------------------------------------------------------------------
+// --- reduceat ---
 namespace {
 
 struct Segment {
@@ -423,7 +423,7 @@ Array BinaryUfunc::reduceat(const Array& a, const Array& indices,
   return written(operation, a, moveaxis(result, 0, axis).ascontiguous(), options.out.get());
 }
 
-// --- outer --------------------------------------------------------------------------------------
+// --- outer ---
 Array BinaryUfunc::outer(const Array& a, const Array& b, const UfuncOptions& options) const {
   const char* operation = label_of(*this, Method::outer);
   check_defined(operation, a);
@@ -439,7 +439,7 @@ Array BinaryUfunc::outer(const Array& a, const Array& b, const UfuncOptions& opt
   return (*this)(a.reshape(shape), b, options);
 }
 
-// --- at -----------------------------------------------------------------------------------------
+// --- at ---
 namespace {
 
 // a[index] = f(a[index], values) element by element: first all elements that are named for the
@@ -532,7 +532,7 @@ void BinaryUfunc::at(const Array& a, std::initializer_list<Index> index, Scalar 
   at_index(*this, a, span_of(index), beside(a, b));
 }
 
-// --- calls --------------------------------------------------------------------------------------
+// --- calls ---
 Array UnaryUfunc::operator()(const Array& a) const {
   return elementwise(ufunc_info(row()).name, row(), {a}, nullptr);
 }

@@ -172,7 +172,7 @@ class Writer {
     out_ += ");\n";
   }
 
-  // --- on a GPU ------------------------------------------------------------------------------
+  // --- on a GPU ---
 
   void elements() {
     out_ += "  struct elements {\n";
@@ -226,7 +226,7 @@ class Writer {
     out_ += "    ;}\n";
   }
 
-  // --- on a CPU ------------------------------------------------------------------------------
+  // --- on a CPU ---
 
   /// Bytes from an element of a run to the next.
   std::string step(std::size_t k, const ReductionArgument& a) const {

@@ -12,7 +12,7 @@ constexpr int kBlock = 256;  // threads of a block, unless a kernel says otherwi
 
 #if defined(__CUDACC__)
 
-// --- kernels that follow one another -------------------------------------------------------------
+// --- kernels that follow one another ---
 
 /// Waits until the work before this kernel is done and its memory is to be seen. Every thread calls
 /// it, in a kernel of launch_overlapped: also what has nothing to do must not end before that work.
@@ -31,7 +31,7 @@ __device__ __forceinline__ void let_next_come() {
 #endif
 }
 
-// --- within a warp -------------------------------------------------------------------------------
+// --- within a warp ---
 
 /// `value` as lanes of a warp send it to each other, word by word: send(word) is one word's way.
 template <class A, class Send> __device__ __forceinline__ A shuffle_words(A value, Send&& send) {
@@ -85,7 +85,7 @@ template <class F, class V> __device__ __forceinline__ V scan_lanes(V value) {
   return value;
 }
 
-// --- within a block: called by all of it ---------------------------------------------------------
+// --- within a block: called by all of it ---
 
 /// Joins the values of each `group` threads (a power of two, up to kBlock); the group's first
 /// thread gets the result.
@@ -149,7 +149,7 @@ __device__ __forceinline__ V join_warps(V* shared, V value, int from, V total,
   return total;
 }
 
-// --- among blocks --------------------------------------------------------------------------------
+// --- among blocks ---
 
 /// Called by every thread of a block after the block has written its part to global memory. True in
 /// all threads of the block that comes last of `blocks`, which then sees what all have written. The

@@ -46,7 +46,7 @@ template <class R> inline void join_rows(long long count, long long n, typename 
   });
 }
 
-// --- each output by itself -----------------------------------------------------------------------
+// --- each output by itself ---
 
 template <class R>
 __attribute__((noinline)) typename R::acc reduce_part(const typename R::arguments& a,
@@ -113,7 +113,7 @@ inline void run_rows(const typename R::arguments& a, long long begin, long long 
   }
 }
 
-// --- rows of outputs together --------------------------------------------------------------------
+// --- rows of outputs together ---
 
 /// values = rows [begin, end) of n columns.
 template <class R>

@@ -65,7 +65,7 @@ __device__ __forceinline__ typename R::Acc join_accumulators(typename R::Acc (&a
   return acc[0];
 }
 
-// --- outputs whose elements lie together ---------------------------------------------------------
+// --- outputs whose elements lie together ---
 
 /// Reduces the vectors begin + lane, begin + lane + group, ... before `end` of output `i`.
 template <class R>
@@ -160,7 +160,7 @@ template <class R> __device__ __forceinline__ void reduce_rows_of(const typename
   finish_row<R>(args, place, acc, output, slice, lane);
 }
 
-// --- outputs that lie together -------------------------------------------------------------------
+// --- outputs that lie together ---
 
 /// Joins the columns of all warps; thread x * W + j gets column x * W + j of the tile, for
 /// x < lanes. Called by the whole block.

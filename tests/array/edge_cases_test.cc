@@ -142,7 +142,7 @@ Closeness closeness(const Call&, Dtype dtype) {
 
 TEST(EdgeCases, AgreeWithNumPy) { testing::replay("numpy_edges.txt", calls(), 2600, closeness); }
 
-// --- matrices that are not finite ----------------------------------------------------------------
+// --- matrices that are not finite ---
 
 class NotFinite : public ::testing::TestWithParam<Device> {
  protected:

@@ -10,7 +10,7 @@ using V = std::vector<double>;
 
 V values(const Array& a) { return a.to_vector<double>(); }
 
-// --- what an index means is known when it is compiled -------------------------------------------
+// --- what an index means is known when it is compiled ---
 static_assert(std::is_same_v<decltype(Array()[{1, Slice(), newaxis}]), View>);
 static_assert(std::is_same_v<decltype(Array()[{1}]), View>);
 static_assert(std::is_same_v<decltype(Array()[{Array(), Slice(), 1}]), Selection>);
@@ -280,7 +280,7 @@ TEST_P(Indexing, ErrorsNameTheOperation) {
   says(text, GetParam().is_cpu() ? "axis 1 with size 3" : "of size 3");
 }
 
-// --- sizes that cross the borders of blocks and runs --------------------------------------------
+// --- sizes that cross the borders of blocks and runs ---
 Array random_indices(std::int64_t below, std::int64_t n) {
   return xp::random::randint(-below, below, {n}, int64, cpu());
 }

@@ -151,7 +151,7 @@ TEST_P(OnePassTest, ConversionsOfLongArrays) {
   EXPECT_TRUE(xp::array_equal(wide.astype(int8), (xp::arange(kLong) - 300).astype(int8)));
 }
 
-// --- moments -------------------------------------------------------------------------------------
+// --- moments ---
 
 double variance_of(const V& x, double ddof) {
   double mean = 0, sum = 0;
@@ -235,7 +235,7 @@ TEST_P(OnePassTest, MeanOfWhatIsNotNan) {
   EXPECT_TRUE(std::isnan(xp::nanmean(xp::full({9}, std::nan(""))).item<double>()));
 }
 
-// --- pairs ---------------------------------------------------------------------------------------
+// --- pairs ---
 
 TEST_P(OnePassTest, ArraysThatDifferInOnePlace) {
   for (Dtype dtype : {int8, int64, float16, bfloat16, float32, float64, bool_}) {
@@ -299,7 +299,7 @@ TEST_P(OnePassTest, LongDotProducts) {
   EXPECT_EQ(xp::vdot(z, z).item<std::complex<double>>(), std::complex<double>(500000, 0));
 }
 
-// --- vectors that are not aligned, and spread elements ------------------------------------------
+// --- vectors that are not aligned, and spread elements ---
 
 TEST_P(OnePassTest, NeighboursAtAnyAddress) {
   for (Dtype dtype : {float16, float32, float64, int32, int64, uint8}) {

@@ -337,7 +337,7 @@ const std::vector<OpRow>& op_table() {
   return table;
 }
 
-// --- what the rules promise, said a second time -------------------------------------------------
+// --- what the rules promise, said a second time ---
 bool takes(DtypeRule rule, Dtype d) {
   char k = dtype_kind(d);
   switch (rule) {
@@ -386,7 +386,7 @@ Dtype result_dtype(DtypeRule rule, Dtype d) {
   }
 }
 
-// --- operands -----------------------------------------------------------------------------------
+// --- operands ---
 enum class Layout { contiguous, transposed, strided, broadcast, zero_d, empty, odd_length };
 constexpr Layout kLayouts[] = {Layout::contiguous, Layout::transposed, Layout::strided,
                                Layout::broadcast,  Layout::zero_d,     Layout::empty,

@@ -176,7 +176,7 @@ TEST(Operations, WithoutCudaTheirCudaSideSaysSo) {
   }
 }
 
-// --- devices -------------------------------------------------------------------------------------
+// --- devices ---
 
 TEST(Devices, WhatIsThere) {
   EXPECT_GE(num_gpus(), 0);

@@ -11,7 +11,7 @@ namespace rensa::cuda {
 
 namespace {
 
-// --- units ---------------------------------------------------------------------------------------
+// --- units ---
 
 template <int kBytes> struct UnitOf;
 template <> struct UnitOf<1> { using type = unsigned char; };
@@ -92,7 +92,7 @@ __global__ void __launch_bounds__(kBlock) copy_units(const __grid_constant__ Cop
   }
 }
 
-// --- tiles ---------------------------------------------------------------------------------------
+// --- tiles ---
 
 // `in` is contiguous along p, `out` along q; both are cut into tiles of kTile * kTile elements.
 struct TileArgs {
@@ -208,7 +208,7 @@ __global__ void __launch_bounds__(kBlock) copy_packed_tiles(const __grid_constan
   }
 }
 
-// --- the choice ----------------------------------------------------------------------------------
+// --- the choice ---
 
 template <class F> void visit_unit(int bytes, F&& f) {
   switch (bytes) {

@@ -92,7 +92,7 @@ static void launch_overlapped(const char* operation, const LaunchContext& contex
                       const_cast<Args*>(&args));
 }
 
-// --- vectors -------------------------------------------------------------------------------------
+// --- vectors ---
 
 /// W elements that move in one load or store.
 template <class T, int W> struct alignas(sizeof(T) * W) Pack { T value[W]; };
@@ -133,7 +133,7 @@ __device__ __forceinline__ void store_pack(T* p, const Pack<T, W>& pack, std::in
 
 #endif
 
-// --- index arithmetic ----------------------------------------------------------------------------
+// --- index arithmetic ---
 
 /// From a linear index over `ndim` axes, in C order, to byte offsets into N arrays.
 template <int N> struct Indexer {
@@ -166,7 +166,7 @@ template <int N> struct Indexer {
 #endif
 };
 
-// --- conversions ---------------------------------------------------------------------------------
+// --- conversions ---
 
 /// The storage type of a vector type.
 template <VectorType> struct StorageOf;
@@ -345,7 +345,7 @@ __device__ __forceinline__ long long load_integer(const char* p, Dtype dtype) {
   }
 }
 
-// --- bad values ----------------------------------------------------------------------------------
+// --- bad values ---
 
 /// Where a kernel reports a value out of range.
 struct ErrorSink {

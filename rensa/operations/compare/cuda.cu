@@ -8,7 +8,7 @@ namespace cuda {
 
 namespace {
 
-// --- allclose ------------------------------------------------------------------------------------
+// --- allclose ---
 
 struct AllCloseArgs : ReducePairArgs {
   Closeness closeness;
@@ -57,7 +57,7 @@ AllCloseKernel close_kernel(Dtype dtype) {
   }
 }
 
-// --- isclose -------------------------------------------------------------------------------------
+// --- isclose ---
 
 struct CloseArgs {
   const char *a, *b;

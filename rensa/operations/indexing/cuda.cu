@@ -13,7 +13,7 @@ namespace cuda {
 
 namespace {
 
-// --- the order of a scatter ----------------------------------------------------------------------
+// --- the order of a scatter ---
 
 // The indices of a list by the place they lead to: keys ascending, and which index each belongs to.
 struct SortedList {
@@ -132,7 +132,7 @@ SortedList sort_list(const char* operation, const LaunchContext& context, const 
   return result;
 }
 
-// --- moving rows ---------------------------------------------------------------------------------
+// --- moving rows ---
 
 // Rows move in units of up to 16 bytes.
 template <int K> struct MoveArgs {
@@ -261,7 +261,7 @@ void move(const char* operation, const LaunchContext& context, const IndexPlan& 
   });
 }
 
-// --- combining rows ------------------------------------------------------------------------------
+// --- combining rows ---
 
 constexpr int kColumns = 4;    // of one thread
 constexpr int kMaxLanes = 64;  // threads side by side in a row

@@ -13,8 +13,7 @@ __device__ __forceinline__ float finish(float sum, float alpha, const float* bia
   return cuda::finish(sum, alpha, bias != nullptr, bias ? bias[column] : 0.0f, relu);
 }
 
-// --- dot: k is contiguous in x
-// ---------------------------------------------------------------------
+// --- dot: k is contiguous in x ---
 
 constexpr int kMaxWarps = 8;
 
@@ -104,8 +103,7 @@ template <int S> void launch_dot_of(const SkinnyArgs& args, bool vectors, cudaSt
   RENSA_CUDA_CHECK("matmul", cudaGetLastError());
 }
 
-// --- columns: the long dimension is contiguous in x
-// ------------------------------------------------
+// --- columns: the long dimension is contiguous in x ---
 
 constexpr int kColumns = 32;  // of a block, one per lane
 constexpr int kSlices = 16;   // of k, one per warp
@@ -157,8 +155,7 @@ template <int S> __global__ void __launch_bounds__(kSlices * 32) columns_kernel(
   }
 }
 
-// --- outer: k is short
-// -----------------------------------------------------------------------------
+// --- outer: k is short ---
 
 constexpr int kOuterThreads = 128;  // one per column
 constexpr int kOuterRows = 8;

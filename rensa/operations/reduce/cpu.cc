@@ -56,7 +56,7 @@ void join(const Values& v, std::int64_t count, std::int64_t n, char* rows) {
   });
 }
 
-// --- each output by itself -----------------------------------------------------------------------
+// --- each output by itself ---
 
 // Bools, the last axis of which lies side by side: they are counted as they are.
 void reduce_bools(const Values& v, const ArrayView& in, std::int64_t begin, std::int64_t end,
@@ -159,7 +159,7 @@ void reduce_outputs(const Values& v, const SplitAxes& s) {
   }
 }
 
-// --- rows of outputs together --------------------------------------------------------------------
+// --- rows of outputs together ---
 
 // One tile of columns: where its rows lie and how to add some of them up.
 class Tile {

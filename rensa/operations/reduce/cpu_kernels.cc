@@ -60,7 +60,7 @@ void reduce_post(std::int64_t n, std::int64_t count, void* accumulators) {
   for (std::int64_t i = 0; i < n; ++i) acc[i] = R::post(acc[i], static_cast<long long>(count));
 }
 
-// --- bools ---------------------------------------------------------------------------------------
+// --- bools ---
 inline constexpr std::int64_t kTruthBlock =
     1024;  // bytes, after which to look whether it is decided
 

@@ -55,7 +55,7 @@ ReduceArgs reduce_args(const ReducePlan& plan, const LaunchContext& context, Com
 
 #if defined(__CUDACC__)
 
-// --- loaders -------------------------------------------------------------------------------------
+// --- loaders ---
 // A vector has kWidth elements and gives kValues values: its elements, or one for all of them.
 // load<kFull> reads the vector at byte `offset`, of which `left` elements are there; kFull: all of
 // them, in one load. finish (only of reduce_columns) is called once for each vector before its
@@ -130,7 +130,7 @@ struct TruthLoader {
   }
 };
 
-// --- kernels -------------------------------------------------------------------------------------
+// --- kernels ---
 
 __device__ __forceinline__ std::int64_t reduced_offset(const ReduceArgs& args, std::int64_t index) {
   if (args.reduced.ndim == 1) return index * args.reduced.stride[0][0];
@@ -275,7 +275,7 @@ __global__ void __launch_bounds__(kBlock, 8)
   finish_row<R>(args, place, join_accumulators<R>(acc), output, slice, threadIdx.x);
 }
 
-// --- the table -----------------------------------------------------------------------------------
+// --- the table ---
 
 template <class Reducer, class Loader> constexpr ReduceKernels::Pair reduce_pair() {
   return {reduce_rows<Reducer, Loader>, reduce_columns<Reducer, Loader>, nullptr};

@@ -17,7 +17,7 @@ template <class V> struct ScanArgs {
   std::int64_t pieces, piece;  // and the elements of one
 };
 
-// --- rows ----------------------------------------------------------------------------------------
+// --- rows ---
 
 template <class V, class F>
 __global__ void __launch_bounds__(kBlock) scan_by_warp(const __grid_constant__ ScanArgs<V> args) {
@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(kBlock) scan_by_block(const __grid_constant__ 
   }
 }
 
-// --- lines ---------------------------------------------------------------------------------------
+// --- lines ---
 
 // Whether this thread has a piece of a line, and where that begins and ends.
 template <class V>
@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(kBlock) scan_pieces(const __grid_constant__ Sc
   }
 }
 
-// --- the scans -----------------------------------------------------------------------------------
+// --- the scans ---
 
 template <class V> std::size_t scan_bytes(Device device, const ScanPlan& plan) {
   if (plan.way == ScanWay::device) return scan_row_bytes<V>(device);

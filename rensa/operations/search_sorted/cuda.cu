@@ -57,7 +57,7 @@ __global__ void __launch_bounds__(kBlock) search(const __grid_constant__ SearchA
   }
 }
 
-// --- by a tree in shared memory ------------------------------------------------------------------
+// --- by a tree in shared memory ---
 
 constexpr int kTreeBytes = 32 << 10;
 constexpr int kValues = 4;  // that a thread seeks side by side

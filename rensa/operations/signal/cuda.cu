@@ -9,7 +9,7 @@ namespace cuda {
 
 namespace {
 
-// --- correlation ---------------------------------------------------------------------------------
+// --- correlation ---
 
 // A block makes kBlock * kOutputs sums; it walks over the taps kBlock at a time, which it keeps in
 // shared memory together with the elements that they meet.
@@ -98,7 +98,7 @@ void launch_correlate(const Correlate& op, const LaunchContext& context, Compute
   launch_kernel(op.name(), context, correlate<V>, ceil_div(args.outputs, kSums), kBlock, args);
 }
 
-// --- interpolation -------------------------------------------------------------------------------
+// --- interpolation ---
 
 struct InterpolateArgs {
   const double* x;

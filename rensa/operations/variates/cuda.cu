@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(kBlock) fill_variates(const __grid_constant__ 
       draw_variate<D>(stream, value[0], value[1], value[2], args.table, args.table_size));
 }
 
-// --- binomial variates of one n and p ------------------------------------------------------------
+// --- binomial variates of one n and p ---
 
 struct BinomialArgs {
   HostScalar seed, offset;
@@ -108,7 +108,7 @@ bool run_binomial(const Variates& op, const LaunchContext& context, const Variat
   return true;
 }
 
-// --- launches ------------------------------------------------------------------------------------
+// --- launches ---
 
 using VariatesKernel = void (*)(VariatesArgs);
 

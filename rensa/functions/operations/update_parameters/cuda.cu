@@ -304,7 +304,7 @@ void check_targets(const UpdateParameters& op) {
   }
 }
 
-// --- sums of squares -----------------------------------------------------------------------------
+// --- sums of squares ---
 
 constexpr int kSumElements = 16;  // of one thread
 
