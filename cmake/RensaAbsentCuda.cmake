@@ -24,7 +24,7 @@ function(rensa_absent_cuda out)
     endforeach()
   endforeach()
   string(APPEND text "
-namespace rensa {
+namespace rensa::operations {
 
 namespace {
 [[noreturn]] void absent(const Operation& operation) {
@@ -33,7 +33,7 @@ namespace {
 }  // namespace
 
 ${definitions}
-}  // namespace rensa
+}  // namespace rensa::operations
 ")
   file(WRITE ${out}.new "${text}")
   configure_file(${out}.new ${out} COPYONLY)  # untouched where nothing changed

@@ -30,7 +30,7 @@ HASH = {".py", ".sh", ".cmake", ".txt", ""}
 FILE = re.compile(r"(?<![\w./<*$}:\-])((?:[A-Za-z0-9_.\-]+/)*[A-Za-z0-9_\-]+\.(?:h|cc|cu|cuh|def|inc|py|sh|cmake))\b(?![(\w*/])")
 # Names that stand for any file, and files of others.
 EXAMPLE = re.compile(r"(^|/)([a-z]|x_\w+|[A-Z]+|file|device/x)\.\w+$")
-OTHERS = re.compile(r"^(cuda\w*|cub|cublas\w*|cusolver\w*|cufft\w*|cupti|nccl|nvrtc|cudnn\w*|numpy|cupy|chainer|glibc|"
+OTHERS = re.compile(r"^(cuda\w*|cub|lapack\w*|cublas\w*|cusolver\w*|cufft\w*|cupti|nccl|nvrtc|cudnn\w*|numpy|cupy|chainer|glibc|"
                     r"libm|sys|fmt|std\w*|arrayprint|dlpack|ml_dtypes|math|complex|cmath)\b")
 BANNER = re.compile(r"^\s*(?://|#) ?-{2,}")
 

@@ -1,5 +1,5 @@
-// What the routines along an axis share: an array as the rows of a matrix and back, and the sorts
-// and scans of such rows.
+// What the routines along an axis share: an array as the rows of a matrix and back, the sorts and
+// scans of such rows, and searches in sorted ones.
 #pragma once
 
 #include "rensa/array/routines.h"
@@ -33,6 +33,8 @@ Array order_of_rows(const char* operation, const Array& rows, bool descending = 
 /// out[r, i] = rows[r, places[r, i]].
 Array take_places(const Array& rows, const Array& places);
 
+/// What running sums of `dtype` are carried in.
+Dtype carrier(Dtype dtype);
 /// Running sums (products) along `axis`, in `a`'s dtype or one that holds them without a loss.
 Array running(const char* operation, bool product, const Array& a, int axis, Dtype dtype);
 

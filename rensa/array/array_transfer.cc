@@ -26,7 +26,7 @@ constexpr std::int64_t kMaxStaged = std::int64_t{64} << 20;
 // out = in between two devices, both C-contiguous.
 void transfer(const char* name, const Array& in, const Array& out) {
   if (in.size() == 0) return;
-  Transfer op(name);
+  operations::Transfer op(name);
   op.in = in.operand();
   op.out = out.operand();
   launch(op);

@@ -153,7 +153,7 @@ Dtype arange_dtype(Scalar start, Scalar stop, Scalar step) {
 Array arange(Scalar start, Scalar stop, Scalar step, Dtype dtype, Placement device) {
   Array out = new_array({arange_length(start, stop, step)}, dtype, device.device());
   if (out.size() == 0) return out;
-  Arange op;
+  operations::Arange op;
   op.start = start;
   op.step = step;
   op.out = out.operand();
@@ -233,7 +233,7 @@ Array linspace(double start, double stop, std::int64_t num, bool endpoint, Dtype
   // A positive number is rounded down on the store.
   bool rounds = whole && std::min(start, stop) < 0;
   Array values = new_array({num}, rounds ? float64 : dtype, device.device());
-  Arange op;
+  operations::Arange op;
   op.start = start;
   op.step = step_of(start, stop, num, endpoint);
   op.out = values.operand();

@@ -89,7 +89,7 @@ Array triangle(const char* name, const Array& a, std::int64_t k, bool lower) {
     throw NotImplementedError(fmt::format("{}: {} has more than {} rows; split it", name,
                                           a.view().describe(), kMaxLines));
   }
-  Triangle op(name);
+  operations::Triangle op(name);
   op.lower = lower;
   op.k = std::clamp(k, -in.shape(-2) - 1, in.shape(-1) + 1);
   op.in = in.operand();

@@ -21,6 +21,8 @@ using rensa::detail::new_view;
 
 namespace {
 
+using operations::FftKind;
+
 constexpr int kMaxRank = 3;  // axes that cuFFT transforms at once, towards complex values
 
 // What every step of a transform needs to know.
@@ -127,7 +129,7 @@ Array transform_last(const Transform& t, const Array& a, const Shape& lengths) {
   bool to_real = t.kind == FftKind::complex_to_real;
   Array in = fitted(t.name, a, in_shape, dtype, to_real);
   if (to_real) make_ends_real(t.name, in, lengths[rank - 1]);
-  Fft op(t.name, t.kind);
+  operations::Fft op(t.name, t.kind);
   op.inverse = t.inverse;
   op.rank = rank;
   op.length = lengths[rank - 1];
@@ -152,7 +154,7 @@ Array transform_axis(const Transform& t, const Array& a, std::int64_t n, int axi
     return out;
   }
   Array rows = out.swapaxes(axis, -1);
-  Fft op(t.name, t.kind);
+  operations::Fft op(t.name, t.kind);
   op.inverse = t.inverse;
   op.length = n;
   op.scale = t.scale(static_cast<double>(n));

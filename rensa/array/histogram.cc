@@ -29,7 +29,7 @@ Array count(const char* operation, const Array& in, const Array& edges, const Ar
             std::int64_t bins, bool uniform) {
   Array flat = in.ravel().ascontiguous(), bounds, amounts;
   Dtype dtype = int64;
-  Histogram op(operation);
+  operations::Histogram op(operation);
   op.uniform = uniform;
   op.in = flat.operand();
   if (edges.defined()) {

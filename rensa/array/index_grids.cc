@@ -39,7 +39,7 @@ std::vector<Array> triangle_indices(const char* name, bool lower, std::int64_t n
   std::int64_t count = n == 0 || m == 0 ? 0 : TriangleShape{lower, k, n, m}.before(n);
   Array rows = empty({count}, int64, device), columns = empty({count}, int64, device);
   if (count == 0) return {rows, columns};
-  TriangleIndices op(name);
+  operations::TriangleIndices op(name);
   op.lower = lower;
   op.k = k;
   op.rows = n;

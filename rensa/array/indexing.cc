@@ -15,6 +15,8 @@ using detail::check_defined;
 
 namespace {
 
+using operations::ScatterMode;
+
 // Walks the axes of an array while the entries of an index are applied to it.
 class Indexer {
  public:

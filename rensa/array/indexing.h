@@ -34,7 +34,7 @@ IndexedElements apply_take(const char* operation, const Array& a, const Array& i
 
 [[nodiscard]] Array gather(const char* operation, const IndexedElements& elements);
 /// `source` broadcasts to the elements' shape and is cast with "same_kind".
-void scatter(const char* operation, ScatterMode mode, const IndexedElements& elements,
+void scatter(const char* operation, operations::ScatterMode mode, const IndexedElements& elements,
              const Array& source);
 
 /// Index `i` of an axis of `a`, counted from the front. Throws IndexError naming `operation`.

@@ -219,7 +219,7 @@ void check_extents(const char* operation, const IndexedElements& elements) {
   }
 }
 
-void set_indices(const IndexedElements& elements, IndexedBy* by) {
+void set_indices(const IndexedElements& elements, operations::IndexedBy* by) {
   by->count = static_cast<int>(elements.indices.size());
   for (int i = 0; i < by->count; ++i) {
     by->indices[i] = elements.indices[static_cast<std::size_t>(i)].operand();
@@ -319,7 +319,7 @@ Array gather(const char* operation, const IndexedElements& elements) {
   Array out = new_array(elements.result_shape(), elements.base.dtype(), elements.base.device());
   if (elements.list_shape.total() == 0) return out;
   Array listed = list_first(out, elements);
-  Gather op(operation);
+  operations::Gather op(operation);
   set_indices(elements, &op.by);
   op.in = elements.base.operand();
   op.out = listed.operand();
@@ -327,7 +327,7 @@ Array gather(const char* operation, const IndexedElements& elements) {
   return out;
 }
 
-void scatter(const char* operation, ScatterMode mode, const IndexedElements& elements,
+void scatter(const char* operation, operations::ScatterMode mode, const IndexedElements& elements,
              const Array& source) {
   check_defined(operation, source);
   // With `along`, what stands at several places does so by the broadcast with the indices.
@@ -346,7 +346,7 @@ void scatter(const char* operation, ScatterMode mode, const IndexedElements& ele
     if (index.storage() == storage) index = index.copy();
   }
   Array listed = list_first(in, apart);
-  Scatter op(operation, mode);
+  operations::Scatter op(operation, mode);
   set_indices(apart, &op.by);
   op.distinct = apart.distinct;
   op.in = listed.operand();
@@ -366,8 +366,8 @@ namespace {
 Array count_true(const char* operation, const Array& a, std::int64_t* number) {
   *number = 0;
   if (a.size() == 0) return {};
-  Array offsets = new_array({(a.size() - 1) / kTrueTile + 2}, int64, a.device());
-  CountTrue count(operation);
+  Array offsets = new_array({(a.size() - 1) / operations::kTrueTile + 2}, int64, a.device());
+  operations::CountTrue count(operation);
   count.in = a.operand();
   count.offsets = offsets.operand();
   launch(count);
@@ -383,7 +383,7 @@ Array true_elements(const char* operation, const Array& a, const Array& mask) {
   Array out = new_array({number}, a.dtype(), a.device());
   if (number == 0) return out;
   Array from = a.ascontiguous();
-  FindTrue find(operation);
+  operations::FindTrue find(operation);
   find.in = mask.operand();
   find.offsets = offsets.operand();
   find.from = from.operand();
@@ -398,7 +398,7 @@ Array true_coordinates(const char* operation, const Array& a, bool flat, bool by
   Array out = by_row ? new_array({number, columns}, int64, a.device())
                      : new_array({columns, number}, int64, a.device()).transpose();
   if (out.size() > 0) {
-    FindTrue find(operation);
+    operations::FindTrue find(operation);
     find.in = a.operand();
     find.offsets = offsets.operand();
     find.out = out.operand();

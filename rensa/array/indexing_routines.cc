@@ -17,6 +17,8 @@ using rensa::detail::IndexedElements;
 
 namespace {
 
+using operations::ScatterMode;
+
 void check_size(const char* operation, const Array& a, const Array& mask) {
   check_defined(operation, a);
   check_defined(operation, mask);

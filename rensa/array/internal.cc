@@ -211,7 +211,7 @@ bool partly_overlap(const ArrayView& a, const ArrayView& b) {
 
 void copy_elements(const char* operation, const Array& in, const Array& out) {
   if (out.size() == 0) return;
-  Elementwise op(operation, ufunc::copy);
+  operations::Elementwise op(operation, ufunc::copy);
   op.compute = in.dtype();
   op.num_inputs = 1;
   op.in[0].array = in.operand();
@@ -221,7 +221,7 @@ void copy_elements(const char* operation, const Array& in, const Array& out) {
 }
 
 void copy_parts(const char* operation, const std::vector<CopyPair>& parts) {
-  CopyParts op(operation);
+  operations::CopyParts op(operation);
   const CopyPair* last = nullptr;
   for (const CopyPair& part : parts) {
     if (part.out.size() == 0) continue;
@@ -257,7 +257,7 @@ Scalar fitted(Scalar value, Dtype dtype) {
 
 void fill_elements(const char* operation, const Array& out, Scalar value) {
   if (out.size() == 0) return;
-  Elementwise op(operation, ufunc::copy);
+  operations::Elementwise op(operation, ufunc::copy);
   op.compute = out.dtype();
   op.num_inputs = 1;
   op.in[0].scalar = fitted(value, out.dtype());

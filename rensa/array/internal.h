@@ -7,7 +7,7 @@
 
 #include "rensa/array/routines.h"
 #include "rensa/core/reductions.h"
-#include "rensa/core/ufunc.h"
+#include "rensa/core/ufunc_info.h"
 
 namespace rensa::detail {
 

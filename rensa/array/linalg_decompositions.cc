@@ -23,6 +23,8 @@ using detail::unbatch;
 
 namespace {
 
+using operations::Svd;
+
 bool is_upper(const char* operation, char uplo) {
   if (uplo == 'L' || uplo == 'l') return false;
   if (uplo == 'U' || uplo == 'u') return true;
@@ -105,7 +107,7 @@ xp::linalg::EigResult detail::eigh(const char* operation, const Array& a, bool u
   Array w = new_array({work.shape(0), work.shape(1)}, real_dtype(dtype), a.device());
   if (a.size() != 0) {
     refuse_recording(operation, a);
-    Eigh op(operation);
+    operations::Eigh op(operation);
     op.upper = !upper;
     op.vectors = vectors;
     op.a = work.operand();
@@ -130,7 +132,7 @@ EigResult general_eig(const char* operation, const Array& a, bool vectors) {
   if (vectors) v = new_array(work.shape(), dtype, a.device());
   if (a.size() != 0) {
     rensa::detail::refuse_recording(operation, a);
-    Eig op(operation);
+    operations::Eig op(operation);
     op.a = work.operand();
     op.w = w.operand();
     if (vectors) op.v = v.operand();
@@ -153,7 +155,7 @@ Array cholesky(const Array& a, bool upper) {
   Array work = matrix_batch(turned ? a.swapaxes(-1, -2) : a, linalg_dtype(name, a));
   if (a.size() != 0) {
     rensa::detail::refuse_recording(name, a);
-    CholeskyFactor op(name);
+    operations::CholeskyFactor op(name);
     op.upper = !upper && !turned;
     op.a = work.operand();
     launch(op);
@@ -181,7 +183,7 @@ QRResult qr(const Array& a, QrMode mode) {
   }
   rensa::detail::refuse_recording(name, a);
   Array tau = new_array({batch, k}, dtype, a.device());
-  QrFactor factor(name);
+  operations::QrFactor factor(name);
   factor.a = work.operand();
   factor.tau = tau.operand();
   launch(factor);
@@ -191,7 +193,7 @@ QRResult qr(const Array& a, QrMode mode) {
   Array q = new_array({batch, columns, m}, dtype, a.device());
   rensa::detail::copy_elements(name, work[{Slice(), Slice(k)}], q[{Slice(), Slice(k)}]);
   if (columns > k) rensa::detail::fill_elements(name, q[{Slice(), Slice(k, columns)}], 0);
-  QrForm form(name);
+  operations::QrForm form(name);
   form.q = q.operand();
   form.tau = tau.operand();
   launch(form);

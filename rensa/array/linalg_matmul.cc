@@ -44,7 +44,7 @@ void multiply_into(const char* name, const Array& a, const Array& b, const Array
     return;
   }
   Array left = product_operand(a, c.dtype()), right = product_operand(b, c.dtype());
-  Matmul op(name);
+  operations::Matmul op(name);
   op.tf32 = config().tf32;
   op.autotune = config().autotune;
   op.a = left.operand();

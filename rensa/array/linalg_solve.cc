@@ -23,6 +23,8 @@ using detail::unbatch;
 
 namespace {
 
+using operations::LuSolve;
+
 constexpr std::int64_t kBatchedRows = 256;  // up to here a GPU factors the matrices side by side
 
 // Where the row exchanges go; their dtype chooses the way (LuSolve).

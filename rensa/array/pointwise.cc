@@ -57,7 +57,7 @@ Scalar number_in(Scalar value, Dtype dtype) {
 
 void run(const PointwiseRow& row, const Call& call, Inputs inputs, std::span<const Array> outputs) {
   if (call.shape.total() == 0) return;
-  Pointwise op(row);
+  operations::Pointwise op(row);
   op.compute = call.dtype;
   op.in.resize(inputs.size());
   for (std::size_t k = 0; k < inputs.size(); ++k) {

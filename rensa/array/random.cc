@@ -39,6 +39,8 @@ using detail::GeneratorSource;
 
 namespace {
 
+using operations::Random;
+
 std::uint64_t entropy() {
   std::random_device device;
   std::uint64_t high = device();
@@ -419,7 +421,7 @@ Array order_of(const Array& keys) {
   Array order = rensa::detail::new_array(keys.shape(), int64, keys.device());
   if (order.size() == 0) return order;
   Array rows = keys.ascontiguous().reshape({1, keys.size()});
-  Sort op("permutation");
+  operations::Sort op("permutation");
   op.in = rows.operand();
   op.order = order.operand();
   launch(op);

@@ -51,7 +51,7 @@ Array draw_categories(const Generator& generator, const Array& p, std::int64_t n
   Array cumulated = array(table, generator.device());
   Array out = rensa::detail::new_array(size, int64, generator.device());
   if (out.size() == 0) return out;
-  Variates op("choice", Distribution::categorical);
+  operations::Variates op("choice", Distribution::categorical);
   op.table = cumulated.operand();
   op.out = out.operand();
   GeneratorPosition position = generator.take(out.size());

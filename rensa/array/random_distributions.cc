@@ -101,7 +101,7 @@ struct Named {
 // One variate of `distribution` per element.
 Array draw(const Generator& generator, const char* operation, Distribution distribution,
            std::initializer_list<Named> parameters, const Size& size, Dtype dtype) {
-  Variates op(operation, distribution);
+  operations::Variates op(operation, distribution);
   Shape shape;
   int k = 0;
   for (const Named& parameter : parameters) {
@@ -115,7 +115,7 @@ Array draw(const Generator& generator, const char* operation, Distribution distr
   if (out.size() == 0) return out;
   k = 0;
   for (const Named& parameter : parameters) {
-    ElementwiseInput& input = op.parameters[k++];
+    operations::ElementwiseInput& input = op.parameters[k++];
     if (!parameter.value.is_array()) continue;
     input.array = parameter.value.array().operand();
     input.array.view = broadcast_view(input.array.view, shape);

@@ -11,12 +11,13 @@
 #include "rensa/array/indexing_routines.h"
 #include "rensa/array/manipulation.h"
 #include "rensa/array/options.h"
-#include "rensa/core/ufunc.h"
+#include "rensa/core/ufunc_info.h"
 
 namespace rensa::xp {
 
-// --- elementwise, of three inputs (array/elementwise.cc); those of one and two are objects: those
-// --- in common use are in array/common_ufuncs.h, all of them by subject in array/ufuncs/
+// --- elementwise, of three inputs (array/routines_elementwise.cc) ---
+// Those of one and two are objects: those in common use are in array/common_ufuncs.h, all of them
+// by subject in array/ufuncs/.
 #define RENSA_TERNARY_OF(name, B, C)                  \
   [[nodiscard]] Array name(const Array& a, B b, C c); \
   Array name(const Array& a, B b, C c, const UfuncOptions& options);
@@ -41,7 +42,7 @@ struct ElementwiseArgument {
 Array elementwise(Ufunc ufunc, std::initializer_list<ElementwiseArgument> arguments,
                   const Array* out = nullptr);
 
-// --- reductions (array/reduce.cc) ---
+// --- reductions (array/routines_reductions.cc) ---
 #include "rensa/array/begin_axis_forms.h"
 #define RENSA_DECLARE_REDUCTION(name) RENSA_AXIS_AND_KEEPDIMS_FORMS(name, ReduceOptions)
 RENSA_DECLARE_REDUCTION(sum)
@@ -75,7 +76,7 @@ bool array_equiv(const Array& a, const Array& b);
 bool allclose(const Array& a, const Array& b, double rtol = 1e-5, double atol = 1e-8,
               bool equal_nan = false);
 
-// --- products (array/linalg.cc) ---
+// --- products (array/linalg_matmul.cc) ---
 /// NumPy's matmul: 1-d operands are promoted, leading axes broadcast. Throws ShapeError,
 /// DtypeError.
 Array matmul(const Array& a, const Array& b, const MatmulOptions& options = {});

@@ -6,8 +6,6 @@
 #include "rensa/array/along_axis.h"
 #include "rensa/array/internal.h"
 #include "rensa/core/error.h"
-#include "rensa/device/launcher.h"
-#include "rensa/operations/scan/scan.h"
 
 namespace rensa {
 
@@ -15,19 +13,8 @@ namespace {
 
 bool is_floating(Dtype dtype) { return dtype_kind(dtype) == 'f' || dtype_kind(dtype) == 'c'; }
 
-// What running sums of `dtype` are carried in.
-Dtype carrier(Dtype dtype) {
-  switch (dtype_kind(dtype)) {
-    case 'b':
-    case 'i': return int64;
-    case 'u': return uint64;
-    case 'f': return dtype == float64 ? float64 : float32;
-    default: return dtype;
-  }
-}
-
 // The dtype of a result that nothing is said about.
-Dtype default_dtype(Dtype dtype) { return is_floating(dtype) ? dtype : carrier(dtype); }
+Dtype default_dtype(Dtype dtype) { return is_floating(dtype) ? dtype : detail::carrier(dtype); }
 
 Array cumulate(const char* operation, bool product, const Array& a, const Axes& axis,
                std::optional<Dtype> dtype, const ArrayOption& out) {
@@ -80,22 +67,6 @@ Array cumulative(const char* operation, bool product, const Array& a,
 }
 
 }  // namespace
-
-Array detail::running(const char* operation, bool product, const Array& a, int axis, Dtype dtype) {
-  Dtype wide = carrier(dtype);
-  Array in = a.astype(dtype, false).astype(wide, false).ascontiguous();
-  Array out = new_array(a.shape(), wide, a.device());
-  if (out.size() > 0) {
-    std::int64_t outer = 1, inner = 1;
-    for (int i = 0; i < a.ndim(); ++i) (i < axis ? outer : inner) *= i == axis ? 1 : a.shape()[i];
-    Shape shape = {outer, a.shape()[axis], inner};
-    Scan op(operation, product);
-    op.in = in.reshape(shape).operand();
-    op.out = out.reshape(shape).operand();
-    launch(op);
-  }
-  return out.astype(dtype, false);
-}
 
 namespace xp {
 

@@ -76,7 +76,7 @@ Array unique_by_table(const char* operation, const Array& flat) {
   std::uint64_t low = bits(flat.min()), last = bits(flat.max()) - low;
   if (last >= static_cast<std::uint64_t>(flat.size() / 8)) return {};
   Array flags = detail::new_array({static_cast<std::int64_t>(last) + 1}, bool_, flat.device());
-  MarkPresent op(operation);
+  operations::MarkPresent op(operation);
   op.low = static_cast<long long>(low);
   op.in = flat.operand();
   op.flags = flags.operand();

@@ -58,7 +58,7 @@ Array correlate_with(const char* name, const Array& a, const Array& v, std::stri
     return matmul(windows.astype(dtype).ascontiguous(), v.astype(dtype, false));
   }
   Array out = new_array({size}, dtype, a.device());
-  Correlate op(name);
+  operations::Correlate op(name);
   op.compute = dtype;
   op.offset = offset;
   op.in = a.operand();
@@ -129,7 +129,7 @@ Array interp(const Array& x, const Array& points, const Array& values,
   Array heights = values.astype(dtype, false).ascontiguous();
   Array out = new_array(x.shape(), dtype, x.device());
   if (out.size() == 0) return out;
-  Interpolate op;
+  operations::Interpolate op;
   op.has_before = options.left.has_value();
   op.has_after = options.right.has_value();
   op.before = options.left.value_or(0);

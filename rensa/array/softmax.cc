@@ -12,7 +12,7 @@ namespace rensa::xp {
 namespace {
 
 Array softmax_along(bool log, const Array& a, int axis) {
-  Softmax op(log);
+  operations::Softmax op(log);
   rensa::detail::check_defined(op.name(), a);
   if (dtype_kind(a.dtype()) == 'c') {
     throw DtypeError(

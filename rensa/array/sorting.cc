@@ -3,129 +3,15 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <vector>
 
 #include "rensa/array/along_axis.h"
 #include "rensa/array/internal.h"
 #include "rensa/core/error.h"
-#include "rensa/device/launcher.h"
-#include "rensa/operations/search_sorted/search_sorted.h"
-#include "rensa/operations/sort/sort.h"
 
 namespace rensa {
 
 namespace detail {
-
-AlongAxis along_one_axis(const char* operation, const Array& a, Axes axis) {
-  check_defined(operation, a);
-  if (axis.all()) return {a.reshape({a.size()}), 0};
-  unsigned mask = axis.mask(operation, a.ndim());
-  int first = 0;
-  while (first < a.ndim() && !(mask >> first & 1)) ++first;
-  if (mask != 1u << first) {
-    throw ValueError(
-        fmt::format("{}: takes one axis of {}, or none for all", operation, a.view().describe()));
-  }
-  return {a, first};
-}
-
-namespace {
-
-// The axes of `ndim` dimensions with `from` put at `to`.
-Shape moved_axes(int ndim, int from, int to) {
-  Shape axes;
-  for (int i = 0; i < ndim; ++i) {
-    if (i != from) axes.push_back(i);
-  }
-  axes.insert(to, from);
-  return axes;
-}
-
-// Sorts `rows` into `out`, the values or the order.
-void sort_into(const char* operation, const Array& rows, const Array& out, Operand Sort::*result,
-               bool descending, std::int64_t kth) {
-  if (out.size() == 0) return;
-  Sort op(operation);
-  op.descending = descending;
-  op.kth = kth;
-  op.in = rows.operand();
-  op.*result = out.operand();
-  launch(op);
-}
-
-}  // namespace
-
-Array rows_along(const Array& a, int axis) {
-  int last = a.ndim() - 1;
-  Array moved = axis == last ? a : a.transpose(moved_axes(a.ndim(), axis, last));
-  Shape others = a.shape();
-  others.erase(axis);
-  return moved.ascontiguous().reshape({others.total(), a.shape()[axis]});
-}
-
-Array from_rows(const Array& rows, Shape shape, int axis) {
-  int last = shape.ndim() - 1;
-  Shape moved = shape;
-  moved.erase(axis);
-  moved.push_back(rows.shape()[1]);
-  Array result = rows.reshape(moved);
-  return axis == last ? result : result.transpose(moved_axes(shape.ndim(), last, axis)).copy();
-}
-
-Array sorted_rows(const char* operation, const Array& rows, bool descending, std::int64_t kth) {
-  Array out = new_array(rows.shape(), rows.dtype(), rows.device());
-  sort_into(operation, rows, out, &Sort::values, descending, kth);
-  return out;
-}
-
-Array order_of_rows(const char* operation, const Array& rows, bool descending, std::int64_t kth) {
-  Array out = new_array(rows.shape(), int64, rows.device());
-  sort_into(operation, rows, out, &Sort::order, descending, kth);
-  return out;
-}
-
-Array take_places(const Array& rows, const Array& places) {
-  if (places.size() == 0) return new_array(places.shape(), rows.dtype(), rows.device());
-  std::int64_t count = rows.shape()[0], n = rows.shape()[1];
-  Array flat = places;
-  if (count > 1) flat = flat + xp::arange(0, count * n, n, int64, rows.device()).reshape({-1, 1});
-  return xp::take(rows.reshape({-1}), flat);
-}
-
-Array places_in(const char* operation, const Array& sorted, const Array& values, bool right,
-                const Array* sorter, bool either_way) {
-  check_same_device(operation, sorted, values);
-  Dtype common = promote_types(sorted.dtype(), values.dtype());
-  Array a = sorted.astype(common, false).ascontiguous();
-  Array v = values.astype(common, false).ascontiguous(), order;
-  Array out = new_array(values.shape(), int64, values.device());
-  if (out.size() == 0) return out;
-  SearchSorted op(operation);
-  op.right = right;
-  op.either_way = either_way;
-  op.sorted = a.operand();
-  op.values = v.operand();
-  if (sorter) {
-    order = sorter->astype(int64, false).ascontiguous();
-    op.sorter = order.operand();
-  }
-  op.positions = out.operand();
-  launch(op);
-  return out;
-}
-
-Array found_in(const char* operation, const Array& sorted, const Array& values, bool invert) {
-  Array v = values.ascontiguous(), out = new_array(values.shape(), bool_, values.device());
-  if (out.size() == 0) return out;
-  SearchSorted op(operation);
-  op.invert = invert;
-  op.sorted = sorted.operand();
-  op.values = v.operand();
-  op.found = out.operand();
-  launch(op);
-  return out;
-}
 
 void sort_in_place(const Array& a, int axis, bool descending, bool stable) {
   check_defined("sort", a);

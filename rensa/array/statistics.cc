@@ -11,25 +11,6 @@
 #include "rensa/core/error.h"
 #include "rensa/device/tracer.h"
 
-namespace rensa::detail {
-
-Array weights_along(const char* operation, const Array& a, const Array& weights, unsigned axes) {
-  check_defined(operation, weights);
-  if (weights.shape() == a.shape()) return weights;
-  Shape reduced, shape = a.shape();
-  for (int i = 0; i < a.ndim(); ++i) {
-    if (axes >> i & 1) reduced.push_back(shape[i]);
-    else shape[i] = 1;
-  }
-  bool all = reduced.ndim() == a.ndim();
-  if (weights.shape() == reduced && !all) return weights.reshape(shape);
-  throw ShapeError(
-      fmt::format("{}: the weights {} have neither the shape of {} nor that of its reduced axes",
-                  operation, weights.view().describe(), a.view().describe()));
-}
-
-}  // namespace rensa::detail
-
 namespace rensa::xp {
 
 namespace {

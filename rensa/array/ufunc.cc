@@ -442,6 +442,8 @@ Array BinaryUfunc::outer(const Array& a, const Array& b, const UfuncOptions& opt
 // --- at ---
 namespace {
 
+using operations::ScatterMode;
+
 // a[index] = f(a[index], values) element by element: first all elements that are named for the
 // first time, then those that are named a second time, and so on. `f(x, places)` computes new
 // values of the elements x, which the index names at `places`.

@@ -10,7 +10,7 @@
 
 #include "rensa/array/array.h"
 #include "rensa/array/options.h"
-#include "rensa/core/ufunc.h"
+#include "rensa/core/ufunc_info.h"
 
 namespace rensa::xp {
 

@@ -7,7 +7,7 @@ namespace rensa {
 
 namespace ufunc {
 #define RENSA_UFUNC(name, inputs, rule, expression) extern const UfuncInfo name;
-#define RENSA_KERNEL(name, inputs, rule, expression)
+#define RENSA_INTERNAL(name, inputs, rule, expression)
 #include "rensa/core/ops.def"
 #undef RENSA_UFUNC
 }  // namespace ufunc
@@ -15,11 +15,11 @@ namespace ufunc {
 namespace xp {
 #define RENSA_DEFINE_1(name) constinit const UnaryUfunc name(ufunc::name);
 #define RENSA_DEFINE_2(name) constinit const BinaryUfunc name(ufunc::name);
-#define RENSA_DEFINE_3(name)  // a function of elementwise.cc
+#define RENSA_DEFINE_3(name)  // a function of routines_elementwise.cc
 #define RENSA_UFUNC(name, inputs, rule, expression) RENSA_DEFINE_##inputs(name)
 #include "rensa/core/ops.def"
 #undef RENSA_UFUNC
-#undef RENSA_KERNEL
+#undef RENSA_INTERNAL
 #undef RENSA_DEFINE_1
 #undef RENSA_DEFINE_2
 #undef RENSA_DEFINE_3

@@ -15,4 +15,4 @@
     template <class V> RENSA_FN V operator()(V a, V b, V c) const { return expression; } \
   };
 #define RENSA_UFUNC(name, inputs, rule, expression) RENSA_UFUNC_##inputs(name, expression)
-#define RENSA_KERNEL(name, inputs, rule, expression) RENSA_UFUNC_##inputs(name, expression)
+#define RENSA_INTERNAL(name, inputs, rule, expression) RENSA_UFUNC_##inputs(name, expression)

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "rensa/core/dtype.h"
-#include "rensa/core/ufunc.h"
+#include "rensa/core/ufunc_info.h"
 
 namespace rensa {
 

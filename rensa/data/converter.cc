@@ -58,7 +58,7 @@ class HostBatch {
     if (out.size() == 0) return;
     if (columns_) {
       const Array& rows = batch_.indices();
-      Gather take;
+      operations::Gather take;
       take.by.count = 1;
       take.by.indices[0] = rows.operand();
       take.by.list_shape = rows.shape();

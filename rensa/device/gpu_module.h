@@ -11,6 +11,11 @@
 
 namespace rensa {
 
+/// The extents of a grid or a block of threads.
+struct Dim3 {
+  unsigned x = 1, y = 1, z = 1;
+};
+
 namespace cuda {
 
 /// CUDA C++ as NVRTC is given it.

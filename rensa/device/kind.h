@@ -68,8 +68,8 @@ class NumberFields {
   std::vector<std::int64_t>& bits_;
 };
 
-/// A kind of operation is a struct in a folder of its own (operations/<subject>/), with one list of
-/// its fields:
+/// A kind of operation is a struct of namespace rensa::operations in a folder of its own
+/// (operations/<subject>/), with one list of its fields:
 ///
 ///   struct Triangle final : KindOf<Triangle> {
 ///     ...

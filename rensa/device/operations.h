@@ -2,10 +2,10 @@
 #pragma once
 
 #include "rensa/core/scalar.h"
-#include "rensa/core/ufunc.h"
+#include "rensa/core/ufunc_info.h"
 #include "rensa/device/kind.h"
 
-namespace rensa {
+namespace rensa::operations {
 
 /// One input of an elementwise operation: an array, or a number.
 struct ElementwiseInput {
@@ -32,4 +32,4 @@ struct Elementwise final : KindOf<Elementwise> {
   void run_cuda(const cuda::LaunchContext& context) override;
 };
 
-}  // namespace rensa
+}  // namespace rensa::operations

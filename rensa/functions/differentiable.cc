@@ -5,7 +5,7 @@
 #include "rensa/core/thread_state.h"
 #include "rensa/operations/pointwise/pointwise_rows.h"
 // Behind differentiable_value.h, whose functions it calls.
-#include "rensa/operations/pointwise/functors.h"
+#include "rensa/operations/pointwise/pointwise_functors.h"
 
 namespace rensa::functions {
 

@@ -11,7 +11,7 @@ Variable accuracy(const Variable& y, const Variable& t, std::optional<std::int64
   check_scores_and_labels("accuracy", y.array(), t.array());
   Array scores = y.array().ascontiguous(), labels = t.array().ascontiguous();
   Array result = xp::empty({}, scores.dtype(), scores.device());
-  Accuracy op;
+  operations::Accuracy op;
   op.has_ignore_label = ignore_label.has_value();
   op.ignore_label = ignore_label.value_or(0);
   op.y = scores.operand();

@@ -30,7 +30,7 @@ class SoftmaxCrossEntropyNode final : public FunctionNode {
     y_ = xp::empty(x.shape(), x.dtype(), x.device());
     count_ = xp::empty({}, float32, x.device());
     Array loss = xp::empty({}, x.dtype(), x.device());
-    SoftmaxCrossEntropy op;
+    operations::SoftmaxCrossEntropy op;
     op.normalize = options_.normalize;
     op.ignore_label = options_.ignore_label;
     op.x = x.operand();
@@ -46,7 +46,7 @@ class SoftmaxCrossEntropyNode final : public FunctionNode {
     if (config().enable_backprop) return {differentiable_gradient(gy[0]), {}};
     Array gx = xp::empty(y_.shape(), y_.dtype(), y_.device());
     Array g = gy[0].array().ascontiguous();
-    SoftmaxCrossEntropyGrad op;
+    operations::SoftmaxCrossEntropyGrad op;
     op.ignore_label = options_.ignore_label;
     op.y = y_.operand();
     op.t = labels().operand();

@@ -22,7 +22,7 @@ struct DropoutNode {
   static Array forward(const Array& x, double ratio, const xp::random::GeneratorPosition& mask) {
     Array in = x.ascontiguous(), out = xp::empty(x.shape(), x.dtype(), x.device());
     if (in.size() == 0) return out;
-    Dropout op;
+    operations::Dropout op;
     op.ratio = ratio;
     op.seed = mask.seed;
     op.offset = mask.offset;

@@ -15,6 +15,8 @@ namespace rensa {
 
 namespace {
 
+using operations::ElementwiseInput;
+
 using detail::FusedPrograms;
 using detail::partly_overlap;
 using detail::PerElement;
@@ -132,7 +134,8 @@ class Chain {
   }
 
   /// One kernel for all of a closed chain; `needed` tells whose memory somebody else may read.
-  template <class Needed> RuntimeKernel kernel(Needed&& needed, FusedPrograms& programs) const {
+  template <class Needed>
+  operations::RuntimeKernel kernel(Needed&& needed, FusedPrograms& programs) const {
     std::vector<TracedValue> values;
     std::vector<int> outputs;
     std::vector<Operand> places;
@@ -248,7 +251,7 @@ class Joiner {
              uses_.used_after(storage, last);
     };
     try {
-      auto kernel = std::make_unique<RuntimeKernel>(chain.kernel(needed, programs_));
+      auto kernel = std::make_unique<operations::RuntimeKernel>(chain.kernel(needed, programs_));
       for (std::size_t member : members) remove(member);
       uses_.replace(last, kernel.get());
       ops_[last] = std::move(kernel);

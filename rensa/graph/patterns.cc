@@ -48,6 +48,10 @@ void RecordedList::close() {
 
 namespace {
 
+using operations::Elementwise;
+using operations::Reduce;
+using operations::UpdateParameters;
+
 Elementwise* elementwise_at(const RecordedList& list, std::size_t i, Ufunc ufunc) {
   auto* operation = list.at<Elementwise>(i);
   return operation && operation->ufunc == ufunc ? operation : nullptr;
@@ -70,7 +74,7 @@ void join_relu(RecordedList& list, std::size_t i) {
   const StorageUses::Places& users = list.uses().users(middle);
   if (users.size() != 2 || *users.rbegin() != i) return;
   std::size_t product_index = *users.begin();
-  auto* product = list.at<Matmul>(product_index);
+  auto* product = list.at<operations::Matmul>(product_index);
   if (!product || product->relu || !product->bias.present() ||
       !same_view(product->c.view, relu->in[0].array.view) ||
       relu->compute != product->c.view.dtype || relu->out.view.dtype != product->c.view.dtype ||
@@ -103,7 +107,7 @@ bool is_plain_relu_grad(const Elementwise& grad) {
 
 std::unique_ptr<Operation> joined(const Elementwise& relu_grad, const Reduce& sum) {
   const ArrayView& gz = relu_grad.out.view;
-  auto both = std::make_unique<ReluBiasGrad>();
+  auto both = std::make_unique<operations::ReluBiasGrad>();
   both->gy = relu_grad.in[0].array;
   both->y = relu_grad.in[1].array;
   both->gz = relu_grad.out;
@@ -150,9 +154,9 @@ RecordedList::Operations parts_of(const UpdateParameters& update, std::size_t i,
                                   const StorageUses& uses) {
   constexpr int kMostParts = 4;
   constexpr std::int64_t kLeastBytes = std::int64_t{1} << 20;  // what is worth a launch
-  std::vector<std::pair<std::size_t, UpdateTarget>> targets;
+  std::vector<std::pair<std::size_t, operations::UpdateTarget>> targets;
   std::int64_t bytes = 0;
-  for (const UpdateTarget& target : update.targets) {
+  for (const operations::UpdateTarget& target : update.targets) {
     std::size_t writer = uses.writer_before(target.gradient.storage, i);
     targets.emplace_back(writer < i ? writer : 0, target);
     bytes += target.parameter.view.nbytes();

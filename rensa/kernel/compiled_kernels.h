@@ -13,7 +13,7 @@ namespace rensa::detail {
 struct CompiledKernel {
   std::shared_ptr<const cuda::GpuModule> module;
   const void* function = nullptr;
-  RuntimeKernel::HostFunction host = nullptr;
+  operations::RuntimeKernel::HostFunction host = nullptr;
 };
 
 class CompiledKernels {

@@ -93,8 +93,9 @@ std::shared_ptr<const cuda::GpuModule> gpu_module(const cuda::GpuSource& source,
   });
 }
 
-RuntimeKernel::HostFunction host_function(const std::string& text, const std::string& name) {
-  using Function = RuntimeKernel::HostFunction;
+operations::RuntimeKernel::HostFunction host_function(const std::string& text,
+                                                      const std::string& name) {
+  using Function = operations::RuntimeKernel::HostFunction;
   static auto& made = make_held_over_fork<OncePerKey<std::vector<std::string>, Function>>();
   return made.get({text, name}, [&] {
     Function function = nullptr;

@@ -16,6 +16,7 @@ std::shared_ptr<const cuda::GpuModule> gpu_module(const cuda::GpuSource& source,
 /// The function `name` that the machine's C++ compiler ($CXX, c++, g++ or clang++) makes of `text`,
 /// with its arguments `extern "C" void name(const void* const*, long long, long long)`. Throws
 /// CompileError, NotImplementedError where there is no compiler.
-RuntimeKernel::HostFunction host_function(const std::string& text, const std::string& name);
+operations::RuntimeKernel::HostFunction host_function(const std::string& text,
+                                                      const std::string& name);
 
 }  // namespace rensa::detail

@@ -141,7 +141,7 @@ ElementwiseKernel::ElementwiseKernel(const std::string& in_params, const std::st
   impl->text.loop_prep = std::move(options.loop_prep);
   impl->text.after_loop = std::move(options.after_loop);
   impl->text.options = std::move(options.options);
-  impl->kept_name = keep_name(name);
+  impl->kept_name = operations::keep_name(name);
   for (const detail::KernelParameter& output : impl->text.signature.outputs) {
     impl->assigned.push_back(detail::surely_assigned(operation, output.name));
   }

@@ -11,6 +11,8 @@ namespace rensa::detail {
 
 namespace {
 
+using operations::RuntimeKernel;
+
 using cuda::kBlock;
 constexpr std::int64_t kMostBlocks =
     cuda::kMultiprocessors * 256;  // beyond, a thread takes several elements
@@ -49,9 +51,11 @@ int pack_width(const std::vector<ArrayView*>& views, bool straight) {
   return static_cast<int>(width);
 }
 
-KernelArgument pack(const ElementwiseLayout& layout, const std::vector<KernelOperand>& operands,
-                    const std::vector<ArrayView>& views, const Shape& extents, std::int64_t size) {
-  KernelArgument argument;
+operations::KernelArgument pack(const ElementwiseLayout& layout,
+                                const std::vector<KernelOperand>& operands,
+                                const std::vector<ArrayView>& views, const Shape& extents,
+                                std::int64_t size) {
+  operations::KernelArgument argument;
   ArgumentWriter writer(argument);
   for (std::size_t k = 0; k < operands.size(); ++k) {
     const ArgumentLayout& a = layout.arguments[k];

@@ -16,9 +16,10 @@ ElementwiseLayout find_layout(const std::vector<KernelOperand>& operands, const 
 
 /// The kernel over `shape`, which has elements, compiled and with its arguments. `kept_name` is
 /// from keep_name(). Throws CompileError, NotImplementedError, CudaError.
-RuntimeKernel make_elementwise(const ElementwiseText& text, CompiledKernels& compiled,
-                               const char* kept_name, const std::vector<KernelOperand>& operands,
-                               const Shape& shape, Device device);
+operations::RuntimeKernel make_elementwise(const ElementwiseText& text, CompiledKernels& compiled,
+                                           const char* kept_name,
+                                           const std::vector<KernelOperand>& operands,
+                                           const Shape& shape, Device device);
 /// Runs it.
 void launch_elementwise(const ElementwiseText& text, CompiledKernels& compiled,
                         const char* kept_name, const std::vector<KernelOperand>& operands,

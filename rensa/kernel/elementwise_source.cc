@@ -118,7 +118,7 @@ class Writer {
   void declare_packs(char name) {
     for_each_element([&](std::size_t k) {
       if (name == 'q' && !layout_.arguments[k].loaded) return;
-      out_ += fmt::format("    rensa_pack<{}, rensa_w> rensa_{}{}{};\n", type(k), name, k,
+      out_ += fmt::format("    rensa::Pack<{}, rensa_w> rensa_{}{}{};\n", type(k), name, k,
                           is_pure() ? " = {}" : "");
     });
   }
@@ -195,8 +195,8 @@ class Writer {
     if (!is_pure()) out_ += "    if (rensa_e >= rensa_count) break;\n";
     out_ += "    [[maybe_unused]] const rensa_index i = rensa_v * rensa_w + rensa_e;\n";
     for_each_element([&](std::size_t k) {
-      out_ += fmt::format("    {}{}& {} = rensa_p{}.values[rensa_e];\n",
-                          is_input(k) ? "const " : "", type(k), parameter(k).name, k);
+      out_ += fmt::format("    {}{}& {} = rensa_p{}.value[rensa_e];\n", is_input(k) ? "const " : "",
+                          type(k), parameter(k).name, k);
     });
     operation();
     out_ += "    }\n";

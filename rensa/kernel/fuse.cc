@@ -99,8 +99,8 @@ std::vector<KernelOperand> prepare(const FusedStep& step, const std::vector<Trac
   return operands_of(step, values, made.places);
 }
 
-RuntimeKernel kernel_of(const FusedStep& step, const std::vector<KernelOperand>& operands,
-                        Device device) {
+operations::RuntimeKernel kernel_of(const FusedStep& step,
+                                    const std::vector<KernelOperand>& operands, Device device) {
   FusedProgram& program = *step.program;
   if (step.reduction) {
     return make_reduction(program.reduction, program.compiled, program.name, operands, step.shape,
@@ -138,7 +138,7 @@ void compile(const std::vector<FusedStep>& steps, const std::vector<TracedValue>
 
 void run_step(const FusedStep& step, const std::vector<TracedValue>& values, Made& made) {
   std::vector<KernelOperand> operands = prepare(step, values, made);
-  RuntimeKernel kernel = kernel_of(step, operands, device_of(step, values));
+  operations::RuntimeKernel kernel = kernel_of(step, operands, device_of(step, values));
   launch(kernel);
   for (int v : step.finished) made.arrays[static_cast<std::size_t>(v)] = Array();
 }

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "rensa/core/reductions.h"
-#include "rensa/core/ufunc.h"
+#include "rensa/core/ufunc_info.h"
 #include "rensa/kernel/fused_source.h"
 #include "rensa/portable/compute_types.h"
 
@@ -20,7 +20,8 @@ namespace {
 constexpr const char* kIncludes =
     "#include \"rensa/portable/fused_functors.h\"\n#include \"rensa/core/reduction_functors.h\"\n"
     "#include \"rensa/core/ufunc_functors.h\"\n";
-constexpr const char* kPointwiseInclude = "#include \"rensa/operations/pointwise/functors.h\"\n";
+constexpr const char* kPointwiseInclude =
+    "#include \"rensa/operations/pointwise/pointwise_functors.h\"\n";
 constexpr std::size_t kMostInlined = 16;  // operations of a CPU's kernel that is one function
 
 KernelOperand operand_of(const FusedInput& input, const std::vector<TracedValue>& values,
@@ -382,7 +383,8 @@ class Planner {
       program = std::make_shared<FusedProgram>();
       fill(*program);
       const std::string& name = program->elementwise.signature.name;
-      program->name = keep_name(name.empty() ? program->reduction.signature.name : name);
+      program->name =
+          operations::keep_name(name.empty() ? program->reduction.signature.name : name);
     }
     return program;
   }

@@ -5,7 +5,7 @@
 
 #include <tuple>
 #include "rensa/core/reductions.h"
-#include "rensa/core/ufunc.h"
+#include "rensa/core/ufunc_info.h"
 #include "rensa/portable/compute_types.h"
 
 namespace rensa::detail {

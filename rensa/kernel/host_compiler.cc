@@ -256,8 +256,8 @@ std::string compile_for_host(const HostCompiler& compiler, const std::string& te
                   outcome.output.empty() ? ", without a word" : ":\n" + outcome.output));
 }
 
-RuntimeKernel::HostFunction load_host_function(const std::string& library,
-                                               const std::string& name) {
+operations::RuntimeKernel::HostFunction load_host_function(const std::string& library,
+                                                           const std::string& name) {
   if (!is_whole_library(library)) {
     throw CompileError(name + ": the compiled kernel is not a whole library");
   }
@@ -271,7 +271,7 @@ RuntimeKernel::HostFunction load_host_function(const std::string& library,
     if (handle) dlclose(handle);
     throw CompileError(text);
   }
-  return reinterpret_cast<RuntimeKernel::HostFunction>(symbol);
+  return reinterpret_cast<operations::RuntimeKernel::HostFunction>(symbol);
 }
 
 }  // namespace rensa::detail

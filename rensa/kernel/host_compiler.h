@@ -26,6 +26,7 @@ std::string compile_for_host(const HostCompiler& compiler, const std::string& te
 
 /// The function `name` of the library with these bytes, which is loaded for good. Throws
 /// CompileError where they are no whole library or have no such function.
-RuntimeKernel::HostFunction load_host_function(const std::string& library, const std::string& name);
+operations::RuntimeKernel::HostFunction load_host_function(const std::string& library,
+                                                           const std::string& name);
 
 }  // namespace rensa::detail

@@ -29,7 +29,7 @@ struct KernelOperand {
 /// Writes the struct of a generated kernel. Members are of 8 bytes, numbers lie at multiples of 16.
 class ArgumentWriter {
  public:
-  explicit ArgumentWriter(KernelArgument& argument) : argument_(argument) {}
+  explicit ArgumentWriter(operations::KernelArgument& argument) : argument_(argument) {}
   std::size_t size() const { return argument_.bytes.size(); }
   void pointer(const Operand& array, bool written) {
     argument_.pointers.push_back({size(), written, array});
@@ -50,7 +50,7 @@ class ArgumentWriter {
   void align(std::size_t to = 16) { argument_.bytes.resize((size() + to - 1) / to * to); }
 
  private:
-  KernelArgument& argument_;
+  operations::KernelArgument& argument_;
 };
 
 }  // namespace rensa::detail

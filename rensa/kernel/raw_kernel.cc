@@ -16,6 +16,7 @@
 #include "rensa/device/devices.h"
 #include "rensa/device/launcher.h"
 #include "rensa/kernel/compiler.h"
+#include "rensa/operations/runtime_kernel/runtime_kernel.h"
 
 namespace rensa {
 
@@ -123,7 +124,7 @@ RawKernel::RawKernel(std::string code, const std::string& name, RawModule::Optio
     : RawKernel(RawModule(std::move(code), std::move(options)), name) {}
 
 RawKernel::RawKernel(RawModule module, const std::string& name)
-    : module_(std::move(module)), name_(keep_name(name)) {}
+    : module_(std::move(module)), name_(operations::keep_name(name)) {}
 
 void RawKernel::launch(Dim3 grid, Dim3 block, const std::vector<KernelInput>& arguments,
                        unsigned shared_bytes) const {
@@ -135,10 +136,10 @@ void RawKernel::launch(Dim3 grid, Dim3 block, const std::vector<KernelInput>& ar
                       name_, grid.x, grid.y, grid.z, block.x, block.y, block.z));
     }
   }
-  RuntimeKernel kernel(name_);
+  operations::RuntimeKernel kernel(name_);
   const Array* first = nullptr;
   for (const KernelInput& input : arguments) {
-    KernelArgument argument;
+    operations::KernelArgument argument;
     if (input.is_array()) {
       if (first) check_same_device(name_, *first, input.array());
       first = &input.array();

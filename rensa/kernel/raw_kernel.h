@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "rensa/device/gpu_module.h"
 #include "rensa/kernel/kernel_input.h"
-#include "rensa/operations/runtime_kernel/runtime_kernel.h"
 
 namespace rensa {
 

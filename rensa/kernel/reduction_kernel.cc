@@ -177,7 +177,7 @@ ReductionKernel::ReductionKernel(const std::string& in_params, const std::string
   for (const char* position : {"i", "_J", "_j"}) {
     text.ordered |= detail::has_word(map, position) || detail::has_word(post, position);
   }
-  impl->kept_name = keep_name(name);
+  impl->kept_name = operations::keep_name(name);
   impl_ = std::move(impl);
 }
 

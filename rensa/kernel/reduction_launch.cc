@@ -14,6 +14,8 @@ namespace rensa::detail {
 
 namespace {
 
+using operations::RuntimeKernel;
+
 constexpr std::int64_t kMostAccBytes = 64;  // of a reduce_type that is no dtype
 constexpr int kMostWidth = 8;
 
@@ -104,20 +106,15 @@ int vector_width(const ReductionPlan& p, std::int64_t extent, int wanted) {
 }
 
 /// Whether every vector of the dense operands lies at a multiple of its size.
-bool vectors_are_aligned(const ReductionPlan& p, const SplitOperands& split) {
-  for (std::size_t k = 0; k < p.layout.arguments.size(); ++k) {
-    const ReductionArgument& a = p.layout.arguments[k];
+bool dense_are_aligned(const ReductionLayout& layout, const SplitOperands& split) {
+  for (std::size_t k = 0; k < layout.arguments.size(); ++k) {
+    const ReductionArgument& a = layout.arguments[k];
     if (a.kind != ArgumentKind::element || a.along != Along::dense) continue;
-    std::int64_t bytes = p.layout.width * itemsize(a.dtype);
-    const ArrayView &kept = split.kept[k], &reduced = split.reduced[k];
-    bool aligned = reinterpret_cast<std::intptr_t>(kept.data) % bytes == 0;
-    for (int i = 0; i < kept.ndim() - (p.layout.columns ? 1 : 0); ++i) {
-      aligned &= kept.shape[i] <= 1 || kept.strides[i] % bytes == 0;
+    std::int64_t bytes = layout.width * itemsize(a.dtype);
+    if (!cuda::vectors_are_aligned(split.kept[k], layout.columns, bytes) ||
+        !cuda::vectors_are_aligned(split.reduced[k], !layout.columns, bytes)) {
+      return false;
     }
-    for (int i = 0; i < reduced.ndim() - (p.layout.columns ? 0 : 1); ++i) {
-      aligned &= reduced.shape[i] <= 1 || reduced.strides[i] % bytes == 0;
-    }
-    if (!aligned) return false;
   }
   return true;
 }
@@ -127,7 +124,7 @@ void plan_gpu(ReductionPlan& p, const SplitOperands& split, const ReductionText&
   ReductionLayout& layout = p.layout;
   std::int64_t inner = last(p.reduced_extents);
   layout.width = vector_width(p, inner, text.width);
-  layout.aligned = vectors_are_aligned(p, split);
+  layout.aligned = dense_are_aligned(layout, split);
   p.blocks = layout.columns ? cuda::plan_columns(outputs / p.width, p.width, count, layout.width)
                             : cuda::plan_rows(outputs, count, layout.width);
   if (!layout.columns) {
@@ -145,9 +142,9 @@ void plan_gpu(ReductionPlan& p, const SplitOperands& split, const ReductionText&
   }
 }
 
-KernelArgument pack(const ReductionPlan& p, const std::vector<KernelOperand>& operands,
-                    std::size_t* scratch_offset) {
-  KernelArgument argument;
+operations::KernelArgument pack(const ReductionPlan& p, const std::vector<KernelOperand>& operands,
+                                std::size_t* scratch_offset) {
+  operations::KernelArgument argument;
   ArgumentWriter writer(argument);
   if (p.layout.host) writer.put(p.parts);
   else writer.put(p.blocks);
@@ -192,9 +189,8 @@ ReductionPlan plan_reduction(const ReductionText& text, const std::vector<Kernel
   std::int64_t outputs = kept.shape.total(), count = reduced.shape.total();
   ReductionLayout& layout = p.layout;
   layout.host = host;
-  constexpr std::int64_t kShort = 16;  // on a CPU, fewer values are not worth an output's lanes
-  bool dense_outputs = densest_stride(kept) < densest_stride(reduced);
-  layout.columns = outputs > 1 && (count <= 1 || dense_outputs || (host && count < kShort));
+  layout.columns =
+      host ? host::reduces_columns(kept, reduced) : cuda::reduces_columns(kept, reduced);
 
   p.kept_extents = kept.shape;
   p.reduced_extents = reduced.shape;

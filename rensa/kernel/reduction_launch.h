@@ -31,9 +31,10 @@ ReductionPlan plan_reduction(const ReductionText& text, const std::vector<Kernel
 
 /// The kernel, compiled and with its arguments; the outputs must have elements. `kept_name` is from
 /// keep_name(). Throws CompileError, NotImplementedError, CudaError.
-RuntimeKernel make_reduction(const ReductionText& text, CompiledKernels& compiled,
-                             const char* kept_name, const std::vector<KernelOperand>& operands,
-                             const Shape& shape, unsigned axes, Device device);
+operations::RuntimeKernel make_reduction(const ReductionText& text, CompiledKernels& compiled,
+                                         const char* kept_name,
+                                         const std::vector<KernelOperand>& operands,
+                                         const Shape& shape, unsigned axes, Device device);
 /// Runs it.
 void launch_reduction(const ReductionText& text, CompiledKernels& compiled, const char* kept_name,
                       const std::vector<KernelOperand>& operands, const Shape& shape, unsigned axes,

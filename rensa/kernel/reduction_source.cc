@@ -177,7 +177,7 @@ class Writer {
   void elements() {
     out_ += "  struct elements {\n";
     for_each(ArgumentKind::element, [&](std::size_t k, const ReductionArgument& a) {
-      if (a.along == Along::dense) add("    rensa_pack<{}, {}> p{};\n", type(k), layout_.width, k);
+      if (a.along == Along::dense) add("    rensa::Pack<{}, {}> p{};\n", type(k), layout_.width, k);
       else add("    {} p{};\n", type(k), k);
     });
     out_ +=
@@ -192,7 +192,7 @@ class Writer {
         add("      p{}.load({}, 0, kFull ? (int)kWidth : left);\n", k, at);
       } else {
         add("#pragma unroll\n      for (int j = 0; j < kWidth; ++j) if (kFull || j < left) "
-            "p{0}.values[j] = reinterpret_cast<const {1}*>({2})[j];\n",
+            "p{0}.value[j] = reinterpret_cast<const {1}*>({2})[j];\n",
             k, type(k), at);
       }
     });
@@ -207,7 +207,7 @@ class Writer {
     constants();
     for_each(ArgumentKind::element, [&](std::size_t k, const ReductionArgument& a) {
       add("    [[maybe_unused]] const {} {} = rensa_e.p{}{};\n", type(k), name(k), k,
-          a.along == Along::dense ? ".values[rensa_lane]" : "");
+          a.along == Along::dense ? ".value[rensa_lane]" : "");
     });
     mapped("return");
     out_ += "  }\n";

@@ -13,7 +13,7 @@ std::string kernel_prelude(bool host, bool small) {
                           : "";
   // The 16-bit floats compute as float; assigning one rounds to nearest even.
   text +=
-      "#include \"rensa/core/functors.h\"\n"
+      "#include \"rensa/core/functors.h\"\n#include \"rensa/portable/pack.h\"\n"
       "typedef signed char int8;\ntypedef short int16;\ntypedef int int32;\n"
       "typedef long long int64;\ntypedef unsigned char uint8;\ntypedef unsigned short uint16;\n"
       "typedef unsigned int uint32;\ntypedef unsigned long long uint64;\n"
@@ -30,17 +30,7 @@ std::string kernel_prelude(bool host, bool small) {
       "    char* at = data;\n"
       "    for (int axis = N - 1; axis >= 0; --axis) {\n"
       "      at += i % extents[axis] * strides[axis];\n      i /= extents[axis];\n    }\n"
-      "    return *reinterpret_cast<T*>(at);\n  }\n};\n"
-      "template <class T, int N> struct alignas(N * sizeof(T)) rensa_pack {\n  T values[N];\n"
-      "  RENSA_FN void load(const char* data, long long pack, int count) {\n"
-      "    const T* at = reinterpret_cast<const T*>(data) + pack * N;\n"
-      "    if (count == N) *this = *reinterpret_cast<const rensa_pack*>(at);\n"
-      "    else for (int i = 0; i < count; ++i) values[i] = at[i];\n  }\n"
-      "  RENSA_FN void fill(T value) {\n    for (int i = 0; i < N; ++i) values[i] = value;\n  }\n"
-      "  RENSA_FN void store(char* data, long long pack, int count) const {\n"
-      "    T* at = reinterpret_cast<T*>(data) + pack * N;\n"
-      "    if (count == N) *reinterpret_cast<rensa_pack*>(at) = *this;\n"
-      "    else for (int i = 0; i < count; ++i) at[i] = values[i];\n  }\n};\n";
+      "    return *reinterpret_cast<T*>(at);\n  }\n};\n";
   text += fmt::format("typedef {} rensa_index;\n", small ? "int" : "long long");
   return text +
          "struct rensa_indexer {\n  rensa_index n;\n"

@@ -9,7 +9,7 @@
 namespace rensa::detail {
 
 /// What stands in front of every kernel: the types by NumPy's names, `rensa_index` (32 bits where
-/// `small`), raw arrays that are not contiguous, packs of `rensa_pack<T, N>`.
+/// `small`), raw arrays that are not contiguous, and portable/pack.h.
 std::string kernel_prelude(bool host, bool small);
 
 /// The letters of a signature as the types that they stand for.

@@ -130,11 +130,12 @@ TracedValue PerElement::value(int k) const {
 }
 
 std::optional<PerElement> per_element(const Operation& operation) {
-  if (const auto* e = dynamic_cast<const Elementwise*>(&operation)) {
-    std::span<const ElementwiseInput> in(e->in, static_cast<std::size_t>(e->num_inputs));
+  if (const auto* e = dynamic_cast<const operations::Elementwise*>(&operation)) {
+    std::span<const operations::ElementwiseInput> in(e->in,
+                                                     static_cast<std::size_t>(e->num_inputs));
     return PerElement{in, {&e->out, 1}, e->compute, e->ufunc, nullptr};
   }
-  if (const auto* p = dynamic_cast<const Pointwise*>(&operation)) {
+  if (const auto* p = dynamic_cast<const operations::Pointwise*>(&operation)) {
     return PerElement{p->in, p->out, p->compute, ufunc::copy, p->row};
   }
   return std::nullopt;
@@ -142,7 +143,7 @@ std::optional<PerElement> per_element(const Operation& operation) {
 
 void Trace::per_element_operation(const char* name, const PerElement& op) {
   std::vector<TracedInput> inputs;
-  for (const ElementwiseInput& input : op.in) {
+  for (const operations::ElementwiseInput& input : op.in) {
     TracedInput& in = inputs.emplace_back();
     if (input.array.present()) {
       in = input_of(name, input.array);
@@ -161,7 +162,7 @@ void Trace::per_element_operation(const char* name, const PerElement& op) {
 void Trace::operation(Operation& operation) {
   if (auto op = per_element(operation)) return per_element_operation(operation.name(), *op);
   TracedValue value;
-  auto* r = dynamic_cast<Reduce*>(&operation);
+  auto* r = dynamic_cast<operations::Reduce*>(&operation);
   if (r && reduction_info(r->reduction).is_row) {
     value.reduction = true;
     value.reduce_by = r->reduction;

@@ -55,7 +55,7 @@ struct TracedValue {
 
 /// An operation that makes every element of its outputs of one element of each input.
 struct PerElement {
-  std::span<const ElementwiseInput> in;
+  std::span<const operations::ElementwiseInput> in;
   std::span<const Operand> out;
   /// Output k as a value; its inputs are numbered and still to be set.
   TracedValue value(int k) const;

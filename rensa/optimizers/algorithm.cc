@@ -31,7 +31,7 @@ void RowAlgorithm::update(const UpdateCall& call) {
     };
     bool own = !p.rule->own_hyperparams().empty();
     int set = own ? add_set() : launch.shared_set(p.rule, add_set);
-    UpdateTarget& target = launch.add(p.array, p.grad, set);
+    operations::UpdateTarget& target = launch.add(p.array, p.grad, set);
     target.states.reserve(p.rule->states.size());
     for (const Array& state : p.rule->states) target.states.push_back(state.operand());
     if (p.rule->fp32_param.defined()) {

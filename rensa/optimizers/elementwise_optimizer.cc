@@ -44,7 +44,7 @@ ElementwiseKernel make_kernel(const UpdateText& text, const std::vector<UpdateSt
 class TextAlgorithm final : public OptimizerAlgorithm {
  public:
   explicit TextAlgorithm(const UpdateText& text)
-      : name_(keep_name(text.name)),
+      : name_(operations::keep_name(text.name)),
         states_(parse_update_states(text.states)),
         numbers_(parse_update_states(text.hyperparameters)),
         plain_(make_kernel(text, states_, numbers_, Guard::none)),

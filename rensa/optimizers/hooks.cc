@@ -37,7 +37,7 @@ void remove_from(HookList& hooks, const std::string& name) {
 Array squared_sums(const std::vector<Array>& arrays) {
   Device device = arrays.empty() ? cpu() : arrays[0].device();
   Array sums = xp::empty({static_cast<std::int64_t>(arrays.size()) + 1}, float64, device);
-  SquaredSums op;
+  operations::SquaredSums op;
   for (const Array& array : arrays) {
     if (array.device() != device) {
       throw NotImplementedError(
@@ -62,7 +62,7 @@ void launch_row(const UpdateCall& call, const char* name, UpdateRuleId rule, Num
   RowLaunch launch(name, rule);
   int set = launch.add_set(std::move(numbers));
   for (const UpdatedParameter& p : call.parameters) {
-    UpdateTarget& target = launch.add(p.array, p.grad, set);
+    operations::UpdateTarget& target = launch.add(p.array, p.grad, set);
     if (own.defined()) target.numbers = own.operand();
   }
   launch.run();

@@ -172,7 +172,8 @@ void unscale(UpdateCall& call, const std::function<std::vector<double>()>& scale
     bool copy = p.rule->fp32_param.defined() && p.grad.dtype() != p.array.dtype();
     Array gradient = p.grad;
     if (copy) p.grad = xp::empty_like(p.array);
-    UpdateTarget& target = copy ? copies.add(p.grad, gradient) : in_place.add(p.array, gradient);
+    operations::UpdateTarget& target =
+        copy ? copies.add(p.grad, gradient) : in_place.add(p.array, gradient);
     if (device_scale.defined()) target.numbers = device_scale.operand();
     held.push_back(std::move(gradient));
   }

@@ -39,15 +39,15 @@ int RowLaunch::add_set(std::function<std::vector<double>()> numbers) {
   return set;
 }
 
-UpdateTarget& RowLaunch::add(const Array& parameter, const Array& gradient, int set) {
-  auto takes = [&](const UpdateParameters& group) {
+operations::UpdateTarget& RowLaunch::add(const Array& parameter, const Array& gradient, int set) {
+  auto takes = [&](const operations::UpdateParameters& group) {
     const ArrayView& first = group.targets[0].parameter.view;
     return first.device == parameter.device() && first.dtype == parameter.dtype();
   };
   std::size_t i = 0;
   while (i < groups_.size() && !takes(groups_[i])) ++i;
   if (i == groups_.size()) groups_.emplace_back(name_, rule_).targets.reserve(expected_);
-  UpdateTarget& target = groups_[i].targets.emplace_back();
+  operations::UpdateTarget& target = groups_[i].targets.emplace_back();
   target.parameter = parameter.operand();
   target.gradient = gradient.operand();
   target.set = set;
@@ -55,7 +55,7 @@ UpdateTarget& RowLaunch::add(const Array& parameter, const Array& gradient, int 
 }
 
 void RowLaunch::run(const Array& enabled) {
-  for (UpdateParameters& group : groups_) {
+  for (operations::UpdateParameters& group : groups_) {
     group.hyperparameters = hyperparameters_;
     group.set_size = set_size_;
     if (enabled.defined()) group.enabled = enabled.operand();

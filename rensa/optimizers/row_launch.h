@@ -36,7 +36,7 @@ class RowLaunch {
     return shared_.emplace_back(rule, add_set()).second;
   }
   /// A target, to be filled in further until the next one is added.
-  UpdateTarget& add(const Array& parameter, const Array& gradient, int set = 0);
+  operations::UpdateTarget& add(const Array& parameter, const Array& gradient, int set = 0);
   /// Nothing is changed where `enabled`, a float64 on the device, is 0.
   void run(const Array& enabled = {});
 
@@ -50,7 +50,7 @@ class RowLaunch {
   int set_size_ = 0;
   std::vector<HostScalar> hyperparameters_;
   std::vector<std::pair<std::shared_ptr<UpdateRule>, int>> shared_;
-  std::vector<UpdateParameters> groups_;
+  std::vector<operations::UpdateParameters> groups_;
 };
 
 }  // namespace rensa

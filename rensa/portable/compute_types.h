@@ -1,7 +1,7 @@
 // The compute types and the dtypes whose elements are stored as their values are.
 #pragma once
 
-#include "rensa/core/ufunc.h"
+#include "rensa/core/ufunc_info.h"
 
 namespace rensa {
 

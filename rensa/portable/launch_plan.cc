@@ -4,9 +4,15 @@
 #include <algorithm>
 #include <bit>
 
+#include "rensa/core/axes.h"
 #include "rensa/device/operation.h"
 
 namespace rensa::cuda {
+
+bool reduces_columns(const ArrayView& kept, const ArrayView& reduced) {
+  if (kept.size() <= 1) return false;
+  return reduced.size() <= 1 || densest_stride(kept) < densest_stride(reduced);
+}
 
 int power_of_two_above(std::int64_t n) {
   return static_cast<int>(
@@ -85,6 +91,11 @@ ReduceBlocks plan_columns(std::int64_t outer, std::int64_t columns, std::int64_t
 }  // namespace rensa::cuda
 
 namespace rensa::host {
+
+bool reduces_columns(const ArrayView& kept, const ArrayView& reduced) {
+  constexpr std::int64_t kShort = 16;
+  return cuda::reduces_columns(kept, reduced) || (kept.size() > 1 && reduced.size() < kShort);
+}
 
 ReduceParts plan_outputs(std::int64_t outputs, std::int64_t count) {
   ReduceParts plan;

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "rensa/core/array_view.h"
 #include "rensa/core/dtype.h"
 #include "rensa/core/integers.h"
 #include "rensa/portable/reduce_blocks.h"
@@ -33,6 +34,26 @@ inline constexpr std::int64_t kPartialBytes = 16;
 /// Fewer outputs than this leave multiprocessors idle, with a block each.
 inline constexpr std::int64_t kFewOutputs = 512;
 
+/// Whether an address is a multiple of `bytes`.
+inline bool is_aligned(const void* pointer, std::int64_t bytes) {
+  return reinterpret_cast<std::uintptr_t>(pointer) % static_cast<std::uintptr_t>(bytes) == 0;
+}
+
+/// Whether all vectors of `bytes` are aligned: those that follow each other along the last axis of
+/// `view`, or, without `along_last`, one that begins at each of its elements.
+inline bool vectors_are_aligned(const ArrayView& view, bool along_last, std::int64_t bytes) {
+  if (!is_aligned(view.data, bytes)) return false;
+  for (int axis = 0; axis < view.ndim() - (along_last ? 1 : 0); ++axis) {
+    if (view.shape[axis] > 1 && view.strides[axis] % bytes != 0) return false;
+  }
+  return true;
+}
+
+/// Whether a reduction goes by columns, several outputs side by side, and not output by output:
+/// outputs lie more densely than the elements that one is reduced from, or have one element each.
+/// The axes of both views are in order (normalize_axes).
+bool reduces_columns(const ArrayView& kept, const ArrayView& reduced);
+
 /// For `outputs` that are each reduced from `count` elements lying together, `width` a vector.
 ReduceBlocks plan_rows(std::int64_t outputs, std::int64_t count, std::int64_t width);
 /// For `columns` outputs that lie together, `outer` times, reduced over `count` rows.
@@ -48,6 +69,10 @@ std::size_t flat_workspace_bytes(std::int64_t nbytes);
 }  // namespace rensa::cuda
 
 namespace rensa::host {
+
+/// As cuda::reduces_columns; columns are also taken where an output has too few elements for lanes
+/// of its own.
+bool reduces_columns(const ArrayView& kept, const ArrayView& reduced);
 
 /// For `outputs` that are each reduced by itself.
 ReduceParts plan_outputs(std::int64_t outputs, std::int64_t count);

@@ -13,10 +13,10 @@ namespace rensa {
 
 namespace ufunc {
 #define RENSA_UFUNC(name, inputs, rule, expression) extern const UfuncInfo name;
-#define RENSA_KERNEL(name, inputs, rule, expression) extern const UfuncInfo name;
+#define RENSA_INTERNAL(name, inputs, rule, expression) extern const UfuncInfo name;
 #include "rensa/core/ops.def"
 #undef RENSA_UFUNC
-#undef RENSA_KERNEL
+#undef RENSA_INTERNAL
 }  // namespace ufunc
 
 namespace testing {

@@ -14,7 +14,7 @@
 #include "rensa/core/error.h"
 #include "rensa/core/reductions.h"
 #include "rensa/core/scalar.h"
-#include "rensa/core/ufunc.h"
+#include "rensa/core/ufunc_info.h"
 #include "tests/testing.h"
 
 namespace rensa {

@@ -19,6 +19,8 @@
 namespace rensa {
 namespace {
 
+using operations::Random;
+
 /// Notes whether it ran.
 struct Probe final : KindOf<Probe> {
   explicit Probe(int* count) : KindOf("probe"), ran(count) {}
@@ -118,12 +120,12 @@ TEST(Operations, VisitTheirOperandsInAFixedOrder) {
     operation.clone()->visit(listing);
     return listing.text;
   };
-  Elementwise add("add", ufunc::add);
+  operations::Elementwise add("add", ufunc::add);
   add.num_inputs = 2;
   add.in[1].array = numbered(1);  // the other input is a number
   add.out = numbered(2);
   EXPECT_EQ(listed(add), "r1w2");
-  Matmul matmul;
+  operations::Matmul matmul;
   matmul.a = numbered(1), matmul.b = numbered(2), matmul.c = numbered(4);
   EXPECT_EQ(listed(matmul), "r1r2w4");
   matmul.bias = numbered(3);
@@ -148,11 +150,11 @@ TEST(Operations, ToldApartByTheirNumbers) {
   other.seed.integer = 7;  // a replay asks for it anew
   EXPECT_EQ(numbers(one), numbers(other));
   EXPECT_EQ(numbers(*other.clone()), numbers(other));
-  AllReduce sum, sum_of_others;
+  operations::AllReduce sum, sum_of_others;
   EXPECT_EQ(numbers(sum), numbers(sum_of_others));
   sum_of_others.group = reinterpret_cast<cuda::AllReduceGroup*>(64);
   EXPECT_NE(numbers(sum), numbers(sum_of_others));
-  Elementwise x_less_0("subtract", ufunc::subtract), zero_less_x = x_less_0;
+  operations::Elementwise x_less_0("subtract", ufunc::subtract), zero_less_x = x_less_0;
   x_less_0.num_inputs = zero_less_x.num_inputs = 2;
   Storage* some = reinterpret_cast<Storage*>(64);  // not looked into
   x_less_0.in[0].array.storage = zero_less_x.in[1].array.storage = some;
@@ -163,7 +165,7 @@ TEST(Operations, WithoutCudaTheirCudaSideSaysSo) {
 #ifdef RENSA_HAS_CUDA
   GTEST_SKIP() << "this build has CUDA";
 #endif
-  Matmul matmul;
+  operations::Matmul matmul;
   Random random("uniform", Random::Kind::uniform);
   for (Operation* operation : std::initializer_list<Operation*>{&matmul, &random}) {
     EXPECT_EQ(operation->workspace_bytes(), 0u);

@@ -36,7 +36,7 @@ Operand bytes_of(const StoragePtr& storage) {
 }
 
 void copy(const StoragePtr& from, const StoragePtr& to) {
-  Transfer transfer;
+  operations::Transfer transfer;
   transfer.in = bytes_of(from);
   transfer.out = bytes_of(to);
   launch(transfer);

@@ -169,7 +169,7 @@ TEST(Rewrite, ReluBecomesTheProductsEpilogue) {
   ASSERT_EQ(recording.operations.size(), 2u);
   rewrite(recording);
   ASSERT_EQ(recording.operations.size(), 1u);
-  EXPECT_TRUE(dynamic_cast<Matmul&>(*recording.operations[0]).relu);
+  EXPECT_TRUE(dynamic_cast<operations::Matmul&>(*recording.operations[0]).relu);
   y.fill(0);
   launch(*recording.operations[0]);
   EXPECT_EQ(y.to_vector<float>(), eager);
@@ -197,7 +197,7 @@ TEST(Rewrite, ReluStaysWhereItsMemoryIsReadInBetween) {
     Array h = xp::linear(x, w, b);
     y = theirs() * 2;
     Array out = theirs();
-    Elementwise relu("relu", ufunc::relu);
+    operations::Elementwise relu("relu", ufunc::relu);
     relu.compute = float32;
     relu.num_inputs = 1;
     relu.in[0].array = h.operand();
@@ -283,11 +283,11 @@ TEST(Rewrite, UpdatesGoInPartsAsTheirGradientsCome) {
   Array x = xp::random::normal(0, 1, {kSize}, float32);
   auto step = [&] {
     for (int i : {2, 0, 1}) gradients[static_cast<std::size_t>(i)] = x * float(i + 2);
-    UpdateParameters update("SGD", UpdateRuleId::sgd);
+    operations::UpdateParameters update("SGD", UpdateRuleId::sgd);
     update.set_size = 1;
     update.hyperparameters.emplace_back().real = 0.5;
     for (std::size_t i = 0; i < 3; ++i) {
-      UpdateTarget& target = update.targets.emplace_back();
+      operations::UpdateTarget& target = update.targets.emplace_back();
       target.parameter = parameters[i].operand();
       target.gradient = gradients[i].operand();
     }
@@ -303,7 +303,7 @@ TEST(Rewrite, UpdatesGoInPartsAsTheirGradientsCome) {
   std::vector<const char*> updated;
   for (std::size_t i = 0; i < 3; ++i) parameters[i].assign(xp::array(once[i]));
   for (auto& operation : recording.operations) {
-    if (auto* part = dynamic_cast<UpdateParameters*>(operation.get())) {
+    if (auto* part = dynamic_cast<operations::UpdateParameters*>(operation.get())) {
       ASSERT_EQ(part->targets.size(), 1u);
       updated.push_back(part->targets[0].parameter.view.data);
     }

@@ -6,4 +6,4 @@
 #define RENSA_OBJECT_2(name) extern const BinaryUfunc name;
 #define RENSA_OBJECT_3(name)
 #define RENSA_UFUNC(name, inputs, rule, expression) RENSA_OBJECT_##inputs(name)
-#define RENSA_KERNEL(name, inputs, rule, expression)
+#define RENSA_INTERNAL(name, inputs, rule, expression)

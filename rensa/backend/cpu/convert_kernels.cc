@@ -1,4 +1,6 @@
 // Conversion of stored elements to values and back, and fills, for one instruction set.
+#include "rensa/backend/cpu/convert_kernels.h"
+
 #include "rensa/backend/cpu/kernel_sources.h"
 
 namespace rensa::host::RENSA_SET {

@@ -246,7 +246,7 @@ void run_elementwise(Ufunc ufunc, Dtype compute, const Input* inputs, int num_in
 
 }  // namespace rensa::host
 
-namespace rensa {
+namespace rensa::operations {
 
 void Elementwise::run_cpu() {
   host::Input inputs[3];
@@ -257,4 +257,4 @@ void Elementwise::run_cpu() {
   host::run_elementwise(ufunc, compute, inputs, num_inputs, out.view);
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

@@ -3,7 +3,7 @@
 
 #include "rensa/core/array_view.h"
 #include "rensa/core/scalar.h"
-#include "rensa/core/ufunc.h"
+#include "rensa/core/ufunc_info.h"
 
 namespace rensa::host {
 

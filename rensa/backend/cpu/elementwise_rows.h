@@ -209,7 +209,7 @@ struct opposite {
 template <class Op> constexpr ElementwiseKernel kOnBool = nullptr;
 template <class Op> constexpr ElementwiseKernel kOnInt32 = nullptr;
 #define RENSA_UFUNC(name, inputs, rule, expression)
-#define RENSA_KERNEL(name, inputs, rule, expression)
+#define RENSA_INTERNAL(name, inputs, rule, expression)
 #define RENSA_ON_BOOL(name, inputs, what)         \
   template <>                                     \
   constexpr ElementwiseKernel kOnBool<op::name> = \
@@ -218,7 +218,7 @@ template <class Op> constexpr ElementwiseKernel kOnInt32 = nullptr;
   template <> constexpr ElementwiseKernel kOnInt32<op::name> = elementwise<op::name, int, inputs>;
 #include RENSA_ROWS
 #undef RENSA_UFUNC
-#undef RENSA_KERNEL
+#undef RENSA_INTERNAL
 #undef RENSA_ON_BOOL
 #undef RENSA_ON_INT32
 
@@ -235,10 +235,10 @@ namespace elementwise_rows {
 #define RENSA_UFUNC(name, inputs, rule, expression) \
   extern const ElementwiseKernels name;             \
   constinit const ElementwiseKernels name = row<op::name, inputs, DtypeRule::rule>();
-#define RENSA_KERNEL(name, inputs, rule, expression) RENSA_UFUNC(name, inputs, rule, expression)
+#define RENSA_INTERNAL(name, inputs, rule, expression) RENSA_UFUNC(name, inputs, rule, expression)
 #include RENSA_ROWS
 #undef RENSA_UFUNC
-#undef RENSA_KERNEL
+#undef RENSA_INTERNAL
 }  // namespace elementwise_rows
 
 }  // namespace rensa::host::RENSA_SET

@@ -1,11 +1,12 @@
 // The choice of the instruction set.
 #include "rensa/backend/cpu/kernels.h"
 
+#include "rensa/backend/cpu/convert_kernels.h"
 #include "rensa/backend/cpu/kernel_sources.h"
 
 namespace rensa::host {
 
-#define RENSA_KERNEL(name, inputs, rule, expression) RENSA_UFUNC(name, inputs, rule, expression)
+#define RENSA_INTERNAL(name, inputs, rule, expression) RENSA_UFUNC(name, inputs, rule, expression)
 #define RENSA_UFUNC(name, inputs, rule, expression) \
   RENSA_EACH_SET(namespace elementwise_rows { extern const ElementwiseKernels name; })
 #include "rensa/core/ops.def"

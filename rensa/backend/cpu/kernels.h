@@ -8,7 +8,7 @@
 
 #include "rensa/backend/cpu/instruction_sets.h"
 #include "rensa/core/dtype.h"
-#include "rensa/core/ufunc.h"
+#include "rensa/core/ufunc_info.h"
 #include "rensa/portable/compute_types.h"
 
 namespace rensa::host {
@@ -57,7 +57,5 @@ struct KernelTable {
 KernelTable make_kernel_table(InstructionSet set);
 /// The kernels for best_instruction_set().
 const KernelTable& kernels();
-
-RENSA_EACH_SET(void add_conversions(KernelTable&);)
 
 }  // namespace rensa::host

@@ -9,11 +9,9 @@
 #include "rensa/core/error.h"
 #include "rensa/device/operations.h"
 
-namespace rensa {
+namespace rensa::cuda {
 
-namespace cuda {
-
-#define RENSA_KERNEL(name, inputs, rule, expression) RENSA_UFUNC(name, inputs, rule, expression)
+#define RENSA_INTERNAL(name, inputs, rule, expression) RENSA_UFUNC(name, inputs, rule, expression)
 
 namespace elementwise_rows {
 #define RENSA_UFUNC(name, inputs, rule, expression) extern const ElementwiseKernels name;
@@ -23,11 +21,13 @@ namespace elementwise_rows {
 
 namespace {
 
+using operations::Elementwise;
+
 const ElementwiseKernels* const kKernels[] = {
 #define RENSA_UFUNC(name, inputs, rule, expression) &elementwise_rows::name,
 #include "rensa/core/ops.def"
 #undef RENSA_UFUNC
-#undef RENSA_KERNEL
+#undef RENSA_INTERNAL
 };
 const ElementwiseKernels& kernels_of(Ufunc f) { return *kKernels[f.number()]; }
 
@@ -60,16 +60,6 @@ bool takes_vectors(const Elementwise& op, const Operands& operands, Dtype out_dt
     if (k > 0 && view.dtype != (condition ? bool_ : op.compute)) return false;
     if (k > 0 && view.strides[last] == 0) continue;  // one element along the last axis
     if (view.strides[last] != itemsize(view.dtype)) return false;
-  }
-  return true;
-}
-
-// Whether every vector of `width` elements lies at a multiple of its size.
-bool vectors_are_aligned(const ArrayView& view, int width) {
-  std::int64_t bytes = itemsize(view.dtype) * width;
-  if (!is_aligned(view.data, bytes)) return false;
-  for (int axis = 0; axis < view.ndim() - 1; ++axis) {
-    if (view.strides[axis] % bytes != 0) return false;
   }
   return true;
 }
@@ -129,7 +119,7 @@ void fill_inputs(ElementwiseArgs& args, const Elementwise& op, const Operands& o
     input.data = view.data;
     if (view.data) {
       input.vector = view.strides[last] != 0;
-      input.aligned = vectors_are_aligned(view, width);
+      input.aligned = vectors_are_aligned(view, true, itemsize(view.dtype) * width);
       args.straight &= input.vector;
       args.aligned &= input.aligned;
       input.type = ElementType(view.dtype, compute_type(op.compute),
@@ -148,7 +138,7 @@ void launch_part(const Elementwise& op, const LaunchContext& context, const Oper
   args.function = kernels_of(op.ufunc).function;
   args.out = out.data;
   args.out_dtype = out.dtype;
-  args.out_aligned = vectors_are_aligned(out, choice.width);
+  args.out_aligned = vectors_are_aligned(out, true, itemsize(out.dtype) * choice.width);
   fill_inputs(args, op, operands, choice.width);
   fill_indexer(args, operands, choice.width);
   bool one_row = out.ndim() == 1;
@@ -183,7 +173,9 @@ void launch_parts(const Elementwise& op, const LaunchContext& context, Operands 
 }
 
 }  // namespace
-}  // namespace cuda
+}  // namespace rensa::cuda
+
+namespace rensa::operations {
 
 void Elementwise::run_cuda(const cuda::LaunchContext& context) {
   if (out.view.size() == 0) return;
@@ -208,4 +200,4 @@ void Elementwise::run_cuda(const cuda::LaunchContext& context) {
   cuda::launch_parts(*this, context, operands);
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

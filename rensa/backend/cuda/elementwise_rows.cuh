@@ -15,17 +15,17 @@ struct remainder;
 namespace rensa::cuda {
 
 #define RENSA_UFUNC(name, inputs, rule, expression)
-#define RENSA_KERNEL(name, inputs, rule, expression)
+#define RENSA_INTERNAL(name, inputs, rule, expression)
 #define RENSA_ON_BOOL(name, inputs, what) \
   template <> inline constexpr BoolRule kBoolRule<op::name> = BoolRule::what;
 #include RENSA_ROWS
 #undef RENSA_UFUNC
 #undef RENSA_ON_BOOL
-#undef RENSA_KERNEL
+#undef RENSA_INTERNAL
 
 namespace {
 
-#define RENSA_KERNEL(name, inputs, rule, expression) RENSA_UFUNC(name, inputs, rule, expression)
+#define RENSA_INTERNAL(name, inputs, rule, expression) RENSA_UFUNC(name, inputs, rule, expression)
 
 namespace number {
 enum : int {
@@ -126,7 +126,7 @@ namespace elementwise_rows {
   const ElementwiseKernels name = kernels_of<op::name, DtypeRule::rule, inputs>(number::name);
 #include RENSA_ROWS
 #undef RENSA_UFUNC
-#undef RENSA_KERNEL
+#undef RENSA_INTERNAL
 }  // namespace elementwise_rows
 
 }  // namespace rensa::cuda

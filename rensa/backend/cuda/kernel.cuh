@@ -17,6 +17,7 @@
 #include "rensa/portable/division.h"
 #include "rensa/portable/element_types.h"
 #include "rensa/portable/launch_plan.h"
+#include "rensa/portable/pack.h"
 
 namespace rensa::cuda {
 
@@ -93,13 +94,6 @@ static void launch_overlapped(const char* operation, const LaunchContext& contex
 }
 
 // --- vectors ---
-
-/// W elements that move in one load or store.
-template <class T, int W> struct alignas(sizeof(T) * W) Pack { T value[W]; };
-
-inline bool is_aligned(const void* pointer, std::int64_t bytes) {
-  return reinterpret_cast<std::uintptr_t>(pointer) % static_cast<std::uintptr_t>(bytes) == 0;
-}
 
 #if defined(__CUDACC__)
 

@@ -6,9 +6,9 @@
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"
 
-namespace rensa {
+namespace rensa::cuda {
 
-namespace cuda {
+using operations::AllReduce;
 
 AllReduce AllReduceGroup::operation(int rank, std::span<const Operand> arrays) {
   if (rank < 0 || rank >= size()) {
@@ -42,6 +42,4 @@ void AllReduceGroup::sum(int rank, std::span<const Operand> arrays) {
   launch(all_reduce);
 }
 
-}  // namespace cuda
-
-}  // namespace rensa
+}  // namespace rensa::cuda

@@ -7,11 +7,11 @@
 
 #include "rensa/device/kind.h"
 
-namespace rensa {
-
+namespace rensa::operations {
 struct AllReduce;
+}  // namespace rensa::operations
 
-namespace cuda {
+namespace rensa::cuda {
 
 /// Communicators of NCCL, one per GPU. Either one thread per GPU calls sum(rank, ...), each for its
 /// own rank and all for arrays of the same sizes in the same order, or one thread calls sum_all.
@@ -36,15 +36,17 @@ class AllReduceGroup {
   void sum_all(std::span<const std::vector<Operand>> arrays);
 
  private:
-  friend struct rensa::AllReduce;
+  friend struct operations::AllReduce;
   struct Impl;
-  AllReduce operation(int rank, std::span<const Operand> arrays);  // checks
+  operations::AllReduce operation(int rank, std::span<const Operand> arrays);  // checks
 
   std::vector<Device> devices_;
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace cuda
+}  // namespace rensa::cuda
+
+namespace rensa::operations {
 
 /// The operation behind cuda::AllReduceGroup::sum. The group must outlive it, and every recording
 /// of it.
@@ -62,4 +64,4 @@ struct AllReduce final : KindOf<AllReduce> {
   void run_cuda(const cuda::LaunchContext& context) override;
 };
 
-}  // namespace rensa
+}  // namespace rensa::operations

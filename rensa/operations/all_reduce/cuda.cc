@@ -11,11 +11,11 @@
 #include "rensa/device/devices.h"
 #include "rensa/device/launcher.h"
 
-namespace rensa {
-
-namespace cuda {
+namespace rensa::cuda {
 
 namespace {
+
+using operations::AllReduce;
 
 ncclDataType_t nccl_type(Dtype dtype) {
   switch (dtype) {
@@ -128,7 +128,9 @@ void AllReduceGroup::sum_all(std::span<const std::vector<Operand>> arrays) {
   group.end();
 }
 
-}  // namespace cuda
+}  // namespace rensa::cuda
+
+namespace rensa::operations {
 
 void AllReduce::run_cuda(const cuda::LaunchContext& context) {
   using namespace cuda;
@@ -144,4 +146,4 @@ void AllReduce::run_cuda(const cuda::LaunchContext& context) {
   together.end();
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

@@ -4,7 +4,7 @@
 #include "rensa/core/scalar.h"
 #include "rensa/device/kind.h"
 
-namespace rensa {
+namespace rensa::operations {
 
 /// out[i] = start + i * step, out one-dimensional.
 struct Arange final : KindOf<Arange> {
@@ -17,4 +17,4 @@ struct Arange final : KindOf<Arange> {
   void run_cuda(const cuda::LaunchContext& context) override;
 };
 
-}  // namespace rensa
+}  // namespace rensa::operations

@@ -8,9 +8,7 @@
 #include "rensa/core/thread_pool.h"
 #include "rensa/portable/element_types.h"
 
-namespace rensa {
-
-namespace host {
+namespace rensa::host {
 
 namespace {
 
@@ -26,7 +24,7 @@ template <class V> void count_up(std::int64_t begin, std::int64_t n, V start, V 
   }
 }
 
-template <class V> void fill_arange(const Arange& op, V start, V step) {
+template <class V> void fill_arange(const operations::Arange& op, V start, V step) {
   const ArrayView& out = op.out.view;
   StoreKernel store = kernels().store_of(out.dtype, compute_type_of<V>);
   std::int64_t stride = out.strides[0];
@@ -45,7 +43,9 @@ template <class V> void fill_arange(const Arange& op, V start, V step) {
 
 }  // namespace
 
-}  // namespace host
+}  // namespace rensa::host
+
+namespace rensa::operations {
 
 void Arange::run_cpu() {
   char kind = dtype_kind(out.view.dtype);
@@ -55,4 +55,4 @@ void Arange::run_cpu() {
   host::fill_arange(*this, start.real(), step.real());
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

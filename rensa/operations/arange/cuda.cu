@@ -3,9 +3,7 @@
 
 #include "rensa/backend/cuda/kernel.cuh"
 
-namespace rensa {
-
-namespace cuda {
+namespace rensa::cuda {
 
 namespace {
 
@@ -24,7 +22,7 @@ __global__ void __launch_bounds__(kBlock) fill_arange(const __grid_constant__ Ar
 }
 
 template <class V>
-void launch_arange(const Arange& op, const LaunchContext& context, V start, V step) {
+void launch_arange(const operations::Arange& op, const LaunchContext& context, V start, V step) {
   const ArrayView& out = op.out.view;
   ArangeArgs<V> args = {start, step, out.data, out.dtype, out.size(), out.strides[0]};
   launch_kernel(op.name(), context, fill_arange<V>, ceil_div(args.size, kBlock), kBlock, args);
@@ -32,7 +30,9 @@ void launch_arange(const Arange& op, const LaunchContext& context, V start, V st
 
 }  // namespace
 
-}  // namespace cuda
+}  // namespace rensa::cuda
+
+namespace rensa::operations {
 
 void Arange::run_cuda(const cuda::LaunchContext& context) {
   if (out.view.size() == 0) return;
@@ -44,4 +44,4 @@ void Arange::run_cuda(const cuda::LaunchContext& context) {
   cuda::launch_arange(*this, context, start.real(), step.real());
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

@@ -4,7 +4,7 @@
 #include "rensa/core/closeness.h"
 #include "rensa/device/kind.h"
 
-namespace rensa {
+namespace rensa::operations {
 
 /// out[i] = whether a[i] and b[i] are close. a and b have out's shape (stride 0 where broadcast)
 /// and any real dtype; out is a C-contiguous bool array.
@@ -38,4 +38,4 @@ struct AllClose final : KindOf<AllClose> {
   std::size_t workspace_bytes() const override;
 };
 
-}  // namespace rensa
+}  // namespace rensa::operations

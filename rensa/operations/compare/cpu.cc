@@ -8,7 +8,7 @@
 #include "rensa/operations/compare/compare.h"
 #include "rensa/portable/element_types.h"
 
-namespace rensa {
+namespace rensa::operations {
 
 namespace {
 
@@ -92,4 +92,4 @@ void AllClose::run_cpu() {
   *reinterpret_cast<bool*>(out.view.data) = same;
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

@@ -2,9 +2,7 @@
 #include "rensa/operations/compare/compare.h"
 #include "rensa/operations/reduce/cuda_pairs.cuh"
 
-namespace rensa {
-
-namespace cuda {
+namespace rensa::cuda {
 
 namespace {
 
@@ -129,8 +127,8 @@ CloseKernel close_vectors_of(const ArrayView& a, const ArrayView& b, const Array
   }
 }
 
-void run_close(const IsClose& op, const LaunchContext& context, ArrayView a, ArrayView b,
-               ArrayView out) {
+void run_close(const operations::IsClose& op, const LaunchContext& context, ArrayView a,
+               ArrayView b, ArrayView out) {
   CloseArgs args = {};
   args.a = a.data;
   args.b = b.data;
@@ -167,7 +165,9 @@ void run_close(const IsClose& op, const LaunchContext& context, ArrayView a, Arr
 
 }  // namespace
 
-}  // namespace cuda
+}  // namespace rensa::cuda
+
+namespace rensa::operations {
 
 void IsClose::run_cuda(const cuda::LaunchContext& context) {
   if (out.view.size() > 0) cuda::run_close(*this, context, a.view, b.view, out.view);
@@ -187,4 +187,4 @@ void AllClose::run_cuda(const cuda::LaunchContext& context) {
                      size, out.view.data, out.view.dtype, args);
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

@@ -5,7 +5,7 @@
 
 #include "rensa/device/kind.h"
 
-namespace rensa {
+namespace rensa::operations {
 
 /// out = in for every pair, each of one shape and one dtype. No `in` may share memory with any
 /// `out`. On a GPU small pairs go in few launches: what concatenate, roll and insert are made of.
@@ -24,4 +24,4 @@ struct CopyParts final : KindOf<CopyParts> {
   void run_cuda(const cuda::LaunchContext& context) override;
 };
 
-}  // namespace rensa
+}  // namespace rensa::operations

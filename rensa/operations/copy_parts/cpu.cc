@@ -5,7 +5,7 @@
 #include "rensa/core/thread_pool.h"
 #include "rensa/operations/copy_parts/copy_parts.h"
 
-namespace rensa {
+namespace rensa::operations {
 
 namespace {
 
@@ -60,4 +60,4 @@ void CopyParts::run_cpu() {
   });
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

@@ -6,9 +6,7 @@
 #include "rensa/backend/cuda/kernel.cuh"
 #include "rensa/operations/copy_parts/copy_parts.h"
 
-namespace rensa {
-
-namespace cuda {
+namespace rensa::cuda {
 
 namespace {
 
@@ -67,7 +65,7 @@ struct Rows {
 };
 
 // False where the part is large, or not rows.
-bool as_rows(const CopyParts::Part& part, Rows* rows) {
+bool as_rows(const operations::CopyParts::Part& part, Rows* rows) {
   ArrayView in = part.in.view, out = part.out.view;
   if (out.nbytes() > kMaxBytes) return false;
   ArrayView* views[] = {&out, &in};
@@ -119,7 +117,9 @@ void launch_pieces(const char* operation, const LaunchContext& context, const Ro
 
 }  // namespace
 
-}  // namespace cuda
+}  // namespace rensa::cuda
+
+namespace rensa::operations {
 
 void CopyParts::run_cuda(const cuda::LaunchContext& context) {
   cuda::Rows rows[cuda::kMaxParts];
@@ -137,4 +137,4 @@ void CopyParts::run_cuda(const cuda::LaunchContext& context) {
   if (count > 0) cuda::launch_pieces(name(), context, rows, count);
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

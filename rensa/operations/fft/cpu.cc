@@ -14,7 +14,7 @@
 #include "rensa/operations/fft/cpu_kernels.h"
 #include "rensa/operations/fft/fft.h"
 
-namespace rensa {
+namespace rensa::operations {
 
 namespace {
 
@@ -599,4 +599,4 @@ void Fft::run_cpu() {
   else transform_rows<float>(*this);
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

@@ -2,7 +2,7 @@
 #include "rensa/operations/fft/cuda_cufft.h"
 #include "rensa/operations/fft/fft.h"
 
-namespace rensa {
+namespace rensa::operations {
 
 namespace {
 
@@ -39,4 +39,4 @@ void Fft::run_cuda(const cuda::LaunchContext& context) {
                                     inverse ? CUFFT_INVERSE : CUFFT_FORWARD));
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

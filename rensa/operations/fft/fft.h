@@ -5,7 +5,7 @@
 
 #include "rensa/device/kind.h"
 
-namespace rensa {
+namespace rensa::operations {
 
 enum class FftKind : unsigned char {
   complex,          // complex in and out
@@ -40,4 +40,4 @@ struct Fft final : KindOf<Fft> {
   std::size_t workspace_bytes() const override;
 };
 
-}  // namespace rensa
+}  // namespace rensa::operations

@@ -16,6 +16,8 @@ namespace rensa::host {
 
 namespace {
 
+using operations::Histogram;
+
 constexpr std::int64_t kPart = 64 << 10;  // elements worth a part of their own
 constexpr std::int64_t kMaxParts = 32;
 
@@ -99,7 +101,7 @@ template <class W> void count(const Histogram& op) {
 
 }  // namespace rensa::host
 
-namespace rensa {
+namespace rensa::operations {
 
 void Histogram::run_cpu() {
   if (counts.view.size() == 0) return;
@@ -110,4 +112,4 @@ void Histogram::run_cpu() {
   }
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

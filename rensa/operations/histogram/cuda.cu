@@ -7,9 +7,7 @@
 #include "rensa/core/histogram_bins.h"
 #include "rensa/operations/histogram/histogram.h"
 
-namespace rensa {
-
-namespace cuda {
+namespace rensa::cuda {
 
 namespace {
 
@@ -75,7 +73,7 @@ __global__ void __launch_bounds__(kBlock) count_bins(const __grid_constant__ His
 }
 
 template <class W>
-void launch_histogram(const Histogram& op, const LaunchContext& context,
+void launch_histogram(const operations::Histogram& op, const LaunchContext& context,
                       const HistogramArgs& args) {
   auto stream = static_cast<cudaStream_t>(context.handle);
   RENSA_CUDA_CHECK(
@@ -91,7 +89,9 @@ void launch_histogram(const Histogram& op, const LaunchContext& context,
 
 }  // namespace
 
-}  // namespace cuda
+}  // namespace rensa::cuda
+
+namespace rensa::operations {
 
 void Histogram::run_cuda(const cuda::LaunchContext& context) {
   if (counts.view.size() == 0) return;
@@ -111,4 +111,4 @@ void Histogram::run_cuda(const cuda::LaunchContext& context) {
   }
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

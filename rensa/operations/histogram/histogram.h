@@ -3,7 +3,7 @@
 
 #include "rensa/device/kind.h"
 
-namespace rensa {
+namespace rensa::operations {
 
 /// counts[k] = the number of elements of `in` that fall into bin k, or the sum of their weights.
 /// Without `edges` an element of the integer array `in` is its bin; with them (float64, rising, one
@@ -23,4 +23,4 @@ struct Histogram final : KindOf<Histogram> {
   void run_cuda(const cuda::LaunchContext& context) override;
 };
 
-}  // namespace rensa
+}  // namespace rensa::operations

@@ -24,6 +24,8 @@ ResolveKernel resolve_kernel() {
 
 namespace {
 
+using operations::IndexPlan;
+
 constexpr std::int64_t kGrain = 32 << 10;  // elements that are worth waking a thread for
 
 // Calls f(i, offset, count, stride) for the elements [begin, end) of a view in C order, by runs of
@@ -46,7 +48,7 @@ void for_each_run(const ArrayView& view, std::int64_t begin, std::int64_t end, c
 // Where the indices of the list lead, in bytes: made a chunk at a time, where they are used.
 class Offsets {
  public:
-  Offsets(const char* operation, const IndexedBy& by, const IndexPlan& plan)
+  Offsets(const char* operation, const operations::IndexedBy& by, const IndexPlan& plan)
       : operation_(operation), by_(by), plan_(plan) {
     for (int k = 0; k < plan.count; ++k) readers_[k] = Reader(plan.indices[k], ComputeType::i64);
     for (int axis = 0; axis < plan.along.ndim(); ++axis) {
@@ -136,7 +138,7 @@ class Offsets {
   }
 
   const char* operation_;
-  const IndexedBy& by_;
+  const operations::IndexedBy& by_;
   const IndexPlan& plan_;
   Reader readers_[kMaxNdim];
   Range along_;
@@ -353,7 +355,7 @@ struct Less {
 
 }  // namespace rensa::host
 
-namespace rensa {
+namespace rensa::operations {
 
 void Gather::run_cpu() {
   IndexPlan plan(by, in.view, out.view);
@@ -385,4 +387,4 @@ void Scatter::run_cpu() {
   }
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

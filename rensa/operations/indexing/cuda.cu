@@ -7,11 +7,13 @@
 #include "rensa/device/cuda_runtime.h"
 #include "rensa/operations/indexing/cuda_list.cuh"
 
-namespace rensa {
-
-namespace cuda {
+namespace rensa::cuda {
 
 namespace {
+
+using operations::IndexPlan;
+using operations::kScatterRun;
+using operations::ScatterMode;
 
 // --- the order of a scatter ---
 
@@ -490,13 +492,15 @@ std::int64_t most_columns(std::int64_t n) {
 }
 
 // Whether writing in any order will do.
-bool is_unordered(const Scatter& op) {
+bool is_unordered(const operations::Scatter& op) {
   return op.mode == ScatterMode::assign && (op.distinct || op.by.list_shape.total() == 1);
 }
 
 }  // namespace
 
-}  // namespace cuda
+}  // namespace rensa::cuda
+
+namespace rensa::operations {
 
 void Gather::run_cuda(const cuda::LaunchContext& context) {
   IndexPlan plan(by, in.view, out.view);
@@ -543,4 +547,4 @@ void Scatter::run_cuda(const cuda::LaunchContext& context) {
   });
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

@@ -23,7 +23,7 @@ template <int K> struct ListArgs {
   std::int64_t extents[K] = {}, strides[K] = {};  // of the steered axes
   ErrorSink errors;
 
-  ListArgs(const IndexPlan& plan, const char* operation, const LaunchContext& context)
+  ListArgs(const operations::IndexPlan& plan, const char* operation, const LaunchContext& context)
       : ndim(std::max(plan.list.ndim(), 1)), count(plan.count), mode(plan.mode) {
     for (int axis = 0; axis < plan.list.ndim(); ++axis) {
       extent[axis] = FastDiv(plan.list.shape[axis]);
@@ -103,13 +103,14 @@ inline void narrow(ArrayView* view, int axis, std::int64_t begin, std::int64_t e
 }
 
 /// Calls f(plan) for parts of the list of at most `most` indices, in C order.
-template <class F> void for_each_list_part(const IndexPlan& plan, std::int64_t most, const F& f) {
+template <class F>
+void for_each_list_part(const operations::IndexPlan& plan, std::int64_t most, const F& f) {
   if (plan.list.size() <= most) return f(plan);
   int axis = 0;  // the outermost, so that the order stays
   while (plan.list.shape[axis] == 1) ++axis;
   std::int64_t extent = plan.list.shape[axis], half = extent / 2;
   for (bool second : {false, true}) {
-    IndexPlan part = plan;
+    operations::IndexPlan part = plan;
     auto cut = [&](ArrayView* view) {
       narrow(view, axis, second ? half : 0, second ? extent : half);
     };
@@ -123,13 +124,14 @@ template <class F> void for_each_list_part(const IndexPlan& plan, std::int64_t m
 }
 
 /// Calls f(plan) for parts of the rows of at most `most` elements.
-template <class F> void for_each_row_part(const IndexPlan& plan, std::int64_t most, const F& f) {
+template <class F>
+void for_each_row_part(const operations::IndexPlan& plan, std::int64_t most, const F& f) {
   const Shape& shape = plan.listed.shape;
   if (plan.listed.size() <= most) return f(plan);
   auto axis = static_cast<int>(std::max_element(shape.begin(), shape.end()) - shape.begin());
   std::int64_t extent = shape[axis], half = extent / 2;
   for (bool second : {false, true}) {
-    IndexPlan part = plan;
+    operations::IndexPlan part = plan;
     for (ArrayView* view : {&part.listed, &part.indexed}) {
       narrow(view, axis, second ? half : 0, second ? extent : half);
     }

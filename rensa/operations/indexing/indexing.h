@@ -4,7 +4,7 @@
 #include "rensa/core/index_mode.h"
 #include "rensa/device/kind.h"
 
-namespace rensa {
+namespace rensa::operations {
 
 /// How an array is indexed. Its leading `count` axes are steered by one integer array each, all of
 /// one shape (stride 0 where broadcast): the list. What it is read into, or written from, has the
@@ -77,4 +77,4 @@ struct IndexPlan {
   IndexPlan(const IndexedBy& by, const ArrayView& indexed_array, const ArrayView& listed_array);
 };
 
-}  // namespace rensa
+}  // namespace rensa::operations

@@ -1,7 +1,7 @@
 // How the arrays of gathers and scatters are taken apart.
 #include "rensa/operations/indexing/indexing.h"
 
-namespace rensa {
+namespace rensa::operations {
 
 namespace {
 
@@ -45,4 +45,4 @@ IndexPlan::IndexPlan(const IndexedBy& by, const ArrayView& indexed_array,
   collapse_axes(rows, 2);
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

@@ -23,7 +23,7 @@
 // Only OpenBLAS has it.
 extern "C" void openblas_set_num_threads(int) __attribute__((weak));
 
-namespace rensa {
+namespace rensa::operations {
 
 namespace {
 
@@ -270,11 +270,11 @@ void Eig::run_cpu() {
   else run(std::complex<double>{});
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations
 
 #else
 
-namespace rensa {
+namespace rensa::operations {
 
 namespace {
 [[noreturn]] void absent(const Operation& operation) {
@@ -293,6 +293,6 @@ void Eigh::run_cpu() { absent(*this); }
 void Svd::run_cpu() { absent(*this); }
 void Eig::run_cpu() { absent(*this); }
 
-}  // namespace rensa
+}  // namespace rensa::operations
 
 #endif

@@ -15,7 +15,7 @@
 #include "rensa/operations/linalg/cuda_kernels.h"
 #include "rensa/operations/linalg/linalg.h"
 
-namespace rensa {
+namespace rensa::operations {
 
 namespace {
 
@@ -592,4 +592,4 @@ void Eig::run_cuda(const cuda::LaunchContext& context) {
 
 #undef RENSA_BY_TYPE
 
-}  // namespace rensa
+}  // namespace rensa::operations

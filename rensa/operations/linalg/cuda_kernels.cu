@@ -7,6 +7,8 @@ namespace rensa::cuda {
 
 namespace {
 
+using operations::MatrixContent;
+
 struct PointersArgs {
   char* base;
   std::int64_t stride, count;

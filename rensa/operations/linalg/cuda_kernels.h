@@ -38,7 +38,7 @@ void launch_check_info(const char* operation, const LaunchContext& context, Repo
 /// Likewise of the first matrix whose info is not 0 or whose content is `bad` or worse; there may
 /// be no `info`.
 void launch_check_contents(const char* operation, const LaunchContext& context, ReportedError error,
-                           const int* info, const int* contents, MatrixContent bad,
+                           const int* info, const int* contents, operations::MatrixContent bad,
                            std::int64_t count);
 
 }  // namespace rensa::cuda

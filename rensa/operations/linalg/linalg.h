@@ -9,7 +9,7 @@
 
 #include "rensa/device/kind.h"
 
-namespace rensa {
+namespace rensa::operations {
 
 /// What there is in a matrix, better to worse. The iterations for eigenvalues and singular values
 /// take none but finite numbers: of others some releases of LAPACK never return, or write where
@@ -116,4 +116,4 @@ struct Eig final : KindOf<Eig> {
   std::size_t workspace_bytes() const override;
 };
 
-}  // namespace rensa
+}  // namespace rensa::operations

@@ -7,7 +7,7 @@
 #include "rensa/core/thread_pool.h"
 #include "rensa/operations/mark_present/mark_present.h"
 
-namespace rensa {
+namespace rensa::operations {
 
 void MarkPresent::run_cpu() {
   auto* marks = flags.view.as<std::uint8_t>();
@@ -28,4 +28,4 @@ void MarkPresent::run_cpu() {
   });
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

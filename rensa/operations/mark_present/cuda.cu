@@ -6,9 +6,7 @@
 #include "rensa/backend/cuda/kernel.cuh"
 #include "rensa/operations/mark_present/mark_present.h"
 
-namespace rensa {
-
-namespace cuda {
+namespace rensa::cuda {
 
 namespace {
 
@@ -68,7 +66,9 @@ __global__ void __launch_bounds__(kBlock) mark_bytes(const __grid_constant__ Pre
 
 }  // namespace
 
-}  // namespace cuda
+}  // namespace rensa::cuda
+
+namespace rensa::operations {
 
 void MarkPresent::run_cuda(const cuda::LaunchContext& context) {
   cuda::PresenceArgs args = {};
@@ -89,4 +89,4 @@ void MarkPresent::run_cuda(const cuda::LaunchContext& context) {
                       cuda::kBlock, args);
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

@@ -3,7 +3,7 @@
 
 #include "rensa/device/kind.h"
 
-namespace rensa {
+namespace rensa::operations {
 
 /// flags[k] = whether the array `in`, of integers in [low, low + flags' size), holds low + k; flags
 /// is bool. (Differences are taken modulo 2^64, so `low` may stand for a uint64.)
@@ -17,4 +17,4 @@ struct MarkPresent final : KindOf<MarkPresent> {
   void run_cuda(const cuda::LaunchContext& context) override;
 };
 
-}  // namespace rensa
+}  // namespace rensa::operations

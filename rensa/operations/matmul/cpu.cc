@@ -75,7 +75,7 @@ void multiply(Dtype dtype, const Extents& e, const Matrix& a, const Matrix& b, c
   multiply_whole(dtype, e, a, b, c);
 }
 
-void multiply_batch(const Matmul& op, const Extents& e) {
+void multiply_batch(const operations::Matmul& op, const Extents& e) {
   const ArrayView &a = op.a.view, &b = op.b.view, &c = op.c.view;
   ArrayView outer_a = leading_axes(a), outer_b = leading_axes(b), outer_c = leading_axes(c);
   std::int64_t batch = outer_c.size();
@@ -128,7 +128,7 @@ void finish(const ArrayView& c, const ArrayView* bias, bool relu) {
 
 }  // namespace rensa::host
 
-namespace rensa {
+namespace rensa::operations {
 
 void Matmul::run_cpu() {
   const ArrayView& out = c.view;
@@ -145,4 +145,4 @@ void Matmul::run_cpu() {
   if (bias.present() || relu) host::finish(out, bias.present() ? &bias.view : nullptr, relu);
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

@@ -6,7 +6,7 @@
 
 #include "rensa/backend/cpu/instruction_sets.h"
 #include "rensa/core/dtype.h"
-#include "rensa/core/ufunc.h"
+#include "rensa/core/ufunc_info.h"
 
 namespace rensa::host {
 

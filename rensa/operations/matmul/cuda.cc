@@ -12,7 +12,7 @@
 #include "rensa/operations/matmul/cuda_plan.h"
 #include "rensa/operations/matmul/matmul.h"
 
-namespace rensa {
+namespace rensa::operations {
 
 namespace {
 
@@ -185,4 +185,4 @@ void Matmul::run_cuda(const cuda::LaunchContext& context) {
   }
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

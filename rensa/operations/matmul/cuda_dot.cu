@@ -8,6 +8,8 @@ namespace rensa::cuda {
 
 namespace {
 
+using operations::Matmul;
+
 template <class T> struct ProductLoader : PairLoader<T> {
   using Value = ComputeOf<T>;
   static __device__ __forceinline__ Value value(const ReducePairArgs&,

@@ -3,7 +3,7 @@
 
 #include "rensa/device/kind.h"
 
-namespace rensa {
+namespace rensa::operations {
 
 /// c = alpha * a @ b (+ bias) (then relu). a is (..., m, k), b (..., k, n), c (..., m, n), one
 /// dtype, equal leading axes (stride 0 where broadcast); bias is (n,). The last two axes of a and b
@@ -25,4 +25,4 @@ struct Matmul final : KindOf<Matmul> {
   std::size_t workspace_bytes() const override;
 };
 
-}  // namespace rensa
+}  // namespace rensa::operations

@@ -7,11 +7,12 @@
 #include "rensa/core/thread_pool.h"
 #include "rensa/operations/nonzero/nonzero.h"
 
-namespace rensa {
-
-namespace host {
+namespace rensa::host {
 
 namespace {
+
+using operations::FindTrue;
+using operations::kTrueTile;
 
 constexpr std::int64_t kTilesATime = 8;
 
@@ -87,7 +88,9 @@ void write_coordinates(std::int64_t position, const Shape& shape, char* row, std
 
 }  // namespace
 
-}  // namespace host
+}  // namespace rensa::host
+
+namespace rensa::operations {
 
 void CountTrue::run_cpu() {
   auto* counts = offsets.view.as<std::int64_t>();
@@ -125,4 +128,4 @@ void FindTrue::run_cpu() {
   });
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

@@ -7,11 +7,11 @@
 #include "rensa/device/cuda_runtime.h"
 #include "rensa/operations/nonzero/nonzero.h"
 
-namespace rensa {
-
-namespace cuda {
+namespace rensa::cuda {
 
 namespace {
+
+using operations::kTrueTile;
 
 constexpr int kPerThread = kTrueTile / kBlock;
 static_assert(kPerThread == 16);
@@ -208,7 +208,9 @@ std::size_t scan_bytes(std::int64_t n) {
 
 }  // namespace
 
-}  // namespace cuda
+}  // namespace rensa::cuda
+
+namespace rensa::operations {
 
 std::size_t CountTrue::workspace_bytes() const {
   cuda::runtime::set_device(in.view.device);
@@ -240,4 +242,4 @@ void FindTrue::run_cuda(const cuda::LaunchContext& context) {
                       args);
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

@@ -3,7 +3,7 @@
 
 #include "rensa/device/kind.h"
 
-namespace rensa {
+namespace rensa::operations {
 
 /// Elements that CountTrue counts together.
 inline constexpr std::int64_t kTrueTile = 4096;
@@ -33,4 +33,4 @@ struct FindTrue final : KindOf<FindTrue> {
   void run_cuda(const cuda::LaunchContext& context) override;
 };
 
-}  // namespace rensa
+}  // namespace rensa::operations

@@ -67,7 +67,7 @@ struct PointwiseWalk {
 }  // namespace
 }  // namespace rensa::host
 
-namespace rensa {
+namespace rensa::operations {
 
 void Pointwise::run_cpu() {
   if (out[0].view.size() == 0) return;
@@ -108,4 +108,4 @@ void Pointwise::run_cpu() {
                [&walk](std::int64_t begin, std::int64_t end) { walk.run(begin, end); });
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

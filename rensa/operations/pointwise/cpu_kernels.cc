@@ -2,7 +2,7 @@
 #include "rensa/operations/pointwise/cpu_kernels.h"
 
 #include "rensa/backend/cpu/kernel_sources.h"
-#include "rensa/operations/pointwise/functors.h"
+#include "rensa/operations/pointwise/pointwise_functors.h"
 
 namespace rensa::host::RENSA_SET {
 

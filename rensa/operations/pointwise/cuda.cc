@@ -5,10 +5,10 @@
 #include "rensa/operations/pointwise/cuda_kernels.cuh"
 #include "rensa/operations/pointwise/pointwise.h"
 
-namespace rensa {
-
-namespace cuda {
+namespace rensa::cuda {
 namespace {
+
+using operations::Pointwise;
 
 constexpr int kMostOperands = kMostPointwiseOutputs + kMostPointwiseInputs;
 
@@ -127,7 +127,9 @@ void launch_parts(const Pointwise& op, const LaunchContext& context, PointwiseOp
 }
 
 }  // namespace
-}  // namespace cuda
+}  // namespace rensa::cuda
+
+namespace rensa::operations {
 
 void Pointwise::run_cuda(const cuda::LaunchContext& context) {
   if (out[0].view.size() == 0) return;
@@ -143,4 +145,4 @@ void Pointwise::run_cuda(const cuda::LaunchContext& context) {
   cuda::launch_parts(*this, context, operands);
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

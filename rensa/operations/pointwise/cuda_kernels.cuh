@@ -4,7 +4,7 @@
 #pragma once
 
 #include "rensa/backend/cuda/kernel.cuh"
-#include "rensa/operations/pointwise/functors.h"
+#include "rensa/operations/pointwise/pointwise_functors.h"
 #include "rensa/operations/pointwise/pointwise_rows.h"
 
 namespace rensa::cuda {

@@ -1,7 +1,7 @@
 // The rows of pointwise.def as data.
 #include <cmath>
 
-#include "rensa/operations/pointwise/functors.h"
+#include "rensa/operations/pointwise/pointwise_functors.h"
 #include "rensa/operations/pointwise/pointwise_rows.h"
 
 namespace rensa {

@@ -17,6 +17,10 @@ struct PointwiseRow {
 /// What a row may have.
 inline constexpr int kMostPointwiseInputs = 12, kMostPointwiseOutputs = 6;
 
+}  // namespace rensa
+
+namespace rensa::operations {
+
 /// out[0][i], out[1][i], ... = row(in[0][i], in[1][i], ...) in compute_type(compute), a floating or
 /// complex type. Every array is already broadcast to the outputs' one shape (stride 0); all are of
 /// any dtype. An output may be the same elements as an input, no two outputs share elements, and
@@ -37,4 +41,4 @@ struct Pointwise final : KindOf<Pointwise> {
   void run_cuda(const cuda::LaunchContext& context) override;
 };
 
-}  // namespace rensa
+}  // namespace rensa::operations

@@ -16,6 +16,8 @@ const RandomKernels& random_kernels() {
 
 namespace {
 
+using operations::Random;
+
 template <class V> void fill_uniform(const Random& op) {
   V low = static_cast<V>(op.a), span = static_cast<V>(op.b) - low;
   constexpr int kWords = sizeof(V) / 4;
@@ -181,7 +183,7 @@ void fill_order(const Random& op) {
 
 }  // namespace rensa::host
 
-namespace rensa {
+namespace rensa::operations {
 
 void Random::run_cpu() {
   bool is_double = out.view.dtype == float64;
@@ -197,4 +199,4 @@ void Random::run_cpu() {
   }
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

@@ -5,11 +5,11 @@
 #include "rensa/operations/random/cuda_philox.cuh"
 #include "rensa/operations/random/random.h"
 
-namespace rensa {
-
-namespace cuda {
+namespace rensa::cuda {
 
 namespace {
+
+using operations::Random;
 
 constexpr int kPlaces = 4;  // of one thread that makes an order
 
@@ -209,7 +209,9 @@ template <int kWords> RandomKernel integer_kernel(Dtype d) {
 
 }  // namespace
 
-}  // namespace cuda
+}  // namespace rensa::cuda
+
+namespace rensa::operations {
 
 void Random::run_cuda(const cuda::LaunchContext& context) {
   if (out.view.size() == 0) return;
@@ -246,4 +248,4 @@ void Random::run_cuda(const cuda::LaunchContext& context) {
   cuda::launch_random(name(), context, kernel, args);
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

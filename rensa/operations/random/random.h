@@ -3,7 +3,7 @@
 
 #include "rensa/device/kind.h"
 
-namespace rensa {
+namespace rensa::operations {
 
 /// Fills `out` (C-contiguous) from Philox counter `offset`; see core/philox.h.
 ///   uniform: low + (high - low) * u, u in [0, 1); two words per element for float64
@@ -41,4 +41,4 @@ struct Random final : KindOf<Random> {
   void run_cuda(const cuda::LaunchContext& context) override;
 };
 
-}  // namespace rensa
+}  // namespace rensa::operations

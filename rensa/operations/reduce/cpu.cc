@@ -302,11 +302,8 @@ void run_reduce(Reduction reduction, unsigned axes, Dtype compute, const ArrayVi
                    itemsize(value_dtype(type)), type, value_dtype(type)};
   std::int64_t n = split.reduced.size();
   if (n == 0) return reduce_nothing(values, split);
-  constexpr std::int64_t kShort = 16;    // a leaf of fewer values is not worth its lanes
   constexpr std::int64_t kLongRun = 64;  // bools that are worth a call of their own
-  bool by_output = split.kept_in.ndim() == 0 ||
-                   (n >= kShort && densest_stride(split.reduced) <= densest_stride(split.kept_in));
-  if (!by_output) {
+  if (reduces_columns(split.kept_in, split.reduced)) {
     if (are_rows_of_bools(values, reduction, split)) {
       values.kernels = reduce_kernels().of(reduction).bools;
       values.store = store_bools;
@@ -330,8 +327,8 @@ void run_reduce(Reduction reduction, unsigned axes, Dtype compute, const ArrayVi
 
 }  // namespace rensa::host
 
-namespace rensa {
+namespace rensa::operations {
 
 void Reduce::run_cpu() { host::run_reduce(reduction, axes, compute, in.view, out.view); }
 
-}  // namespace rensa
+}  // namespace rensa::operations

@@ -5,7 +5,6 @@
 #include "rensa/operations/reduce/cpu_moments.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <memory>
 #include <vector>
 
@@ -54,11 +53,7 @@ template <class V, bool kDeviations> class Runner {
       : type_(type), s_(split), store_(kernels().store_of(split.kept_out.dtype, type)) {}
 
   void run() const {
-    constexpr std::int64_t kShort = 16;
-    bool together =
-        s_.kept_in.ndim() > 0 && s_.reduced.ndim() > 0 &&
-        (s_.reduced.size() < kShort || std::abs(s_.kept_in.strides[s_.kept_in.ndim() - 1]) <
-                                           std::abs(s_.reduced.strides[s_.reduced.ndim() - 1]));
+    bool together = s_.reduced.ndim() > 0 && reduces_columns(s_.kept_in, s_.reduced);
     together ? run_tiles() : run_outputs();
   }
 

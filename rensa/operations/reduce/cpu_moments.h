@@ -2,7 +2,7 @@
 #pragma once
 
 #include "rensa/core/reductions.h"
-#include "rensa/core/ufunc.h"
+#include "rensa/core/ufunc_info.h"
 #include "rensa/operations/reduce/cpu_argreduce.h"
 
 namespace rensa::host {

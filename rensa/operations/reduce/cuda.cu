@@ -5,9 +5,7 @@
 #include "rensa/core/error.h"
 #include "rensa/operations/reduce/cuda_kernels.cuh"
 
-namespace rensa {
-
-namespace cuda {
+namespace rensa::cuda {
 
 namespace reduction_rows {
 #define RENSA_REDUCTION(name, rule, identity, map, reduce, post) extern const ReduceKernels name;
@@ -26,20 +24,11 @@ const ReduceKernels* const kKernels[] = {
     &reduction_rows::nanmean};
 const ReduceKernels& kernels_of(Reduction reduction) { return *kKernels[reduction.number()]; }
 
-// Whether every vector of `view` lies at a multiple of 16 bytes.
-bool vectors_are_aligned(const ReducePlan& plan) {
-  const ArrayView &kept = plan.kept_in, &reduced = plan.reduced;
+// Whether every vector that is loaded lies at a multiple of 16 bytes.
+bool loads_are_aligned(const ReducePlan& plan) {
   if (plan.type == VectorType::none) return true;  // vectors of one element
-  if (!is_aligned(kept.data, 16)) return false;
-  int kept_axes = kept.ndim() - (plan.by_columns ? 1 : 0);
-  int reduced_axes = reduced.ndim() - (plan.by_columns ? 0 : 1);
-  for (int axis = 0; axis < kept_axes; ++axis) {
-    if (kept.shape[axis] > 1 && kept.strides[axis] % 16 != 0) return false;
-  }
-  for (int axis = 0; axis < reduced_axes; ++axis) {
-    if (reduced.shape[axis] > 1 && reduced.strides[axis] % 16 != 0) return false;
-  }
-  return true;
+  return vectors_are_aligned(plan.kept_in, plan.by_columns, 16) &&
+         vectors_are_aligned(plan.reduced, !plan.by_columns, 16);
 }
 
 void check_extent(const char* operation, const ReducePlan& plan) {
@@ -62,7 +51,7 @@ ReduceArgs reduce_args(const ReducePlan& plan, const LaunchContext& context, Com
   args.out = plan.kept_out.data;
   args.out_dtype = plan.kept_out.dtype;
   args.type = ElementType(plan.kept_in.dtype, compute, truth);
-  args.vector = vectors_are_aligned(plan);
+  args.vector = loads_are_aligned(plan);
   args.partials = context.workspace;
   args.semaphores = context.semaphores;
   int last = plan.kept_in.ndim() - 1;
@@ -84,7 +73,9 @@ ReduceArgs reduce_args(const ReducePlan& plan, const LaunchContext& context, Com
   return args;
 }
 
-}  // namespace cuda
+}  // namespace rensa::cuda
+
+namespace rensa::operations {
 
 void Reduce::run_cuda(const cuda::LaunchContext& context) {
   if (out.view.size() == 0) return;
@@ -107,4 +98,4 @@ void Reduce::run_cuda(const cuda::LaunchContext& context) {
   cuda::launch_overlapped(name(), context, kernel, args.grid, cuda::kBlock, args);
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

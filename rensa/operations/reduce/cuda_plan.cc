@@ -3,11 +3,9 @@
 
 #include "rensa/core/axes.h"
 
-namespace rensa {
+namespace rensa::cuda {
 
-namespace cuda {
-
-ReducePlan plan_reduce(const Reduce& op) {
+ReducePlan plan_reduce(const operations::Reduce& op) {
   ReducePlan plan;
   const ArrayView &in = op.in.view, &out = op.out.view;
   plan.kept_in = part_of_axes(in, op.axes, false);
@@ -25,8 +23,7 @@ ReducePlan plan_reduce(const Reduce& op) {
 
   std::int64_t outputs = plan.kept_in.size(), size = itemsize(in.dtype);
   int last = plan.kept_in.ndim() - 1, inner = plan.reduced.ndim() - 1;
-  plan.by_columns = plan.count <= 1 || densest_stride(plan.kept_in) < densest_stride(plan.reduced);
-  plan.by_columns &= outputs > 1;
+  plan.by_columns = reduces_columns(plan.kept_in, plan.reduced);
   const ArrayView& along = plan.by_columns ? plan.kept_in : plan.reduced;
   int axis = plan.by_columns ? last : inner;
   VectorType type = vector_type(in.dtype);
@@ -49,10 +46,12 @@ ReducePlan plan_reduce(const Reduce& op) {
   return plan;
 }
 
-}  // namespace cuda
+}  // namespace rensa::cuda
+
+namespace rensa::operations {
 
 std::size_t Reduce::workspace_bytes() const {
   return out.view.size() == 0 ? 0 : cuda::plan_reduce(*this).workspace_bytes;
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

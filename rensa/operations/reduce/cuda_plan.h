@@ -17,6 +17,6 @@ struct ReducePlan {
   std::size_t workspace_bytes = 0;
 };
 /// `out` must not be empty.
-ReducePlan plan_reduce(const Reduce& op);
+ReducePlan plan_reduce(const operations::Reduce& op);
 
 }  // namespace rensa::cuda

@@ -4,7 +4,7 @@
 #include "rensa/core/reductions.h"
 #include "rensa/device/kind.h"
 
-namespace rensa {
+namespace rensa::operations {
 
 /// out = reduction of `in` over the axes whose bit in `axes` is set; out has those axes with extent
 /// 1 (keepdims), all others as in `in`. Sums of float16, bfloat16 and float32 are carried in float
@@ -25,4 +25,4 @@ struct Reduce final : KindOf<Reduce> {
   std::size_t workspace_bytes() const override;
 };
 
-}  // namespace rensa
+}  // namespace rensa::operations

@@ -4,7 +4,7 @@
 #include "rensa/core/error.h"
 #include "rensa/core/thread_pool.h"
 
-namespace rensa {
+namespace rensa::operations {
 
 void RuntimeKernel::run_cpu() {
   if (!host_function) {
@@ -25,4 +25,4 @@ void RuntimeKernel::run_cpu() {
   });
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

@@ -5,7 +5,7 @@
 #include "rensa/core/error.h"
 #include "rensa/operations/runtime_kernel/runtime_kernel.h"
 
-namespace rensa {
+namespace rensa::operations {
 
 void RuntimeKernel::run_cuda(const cuda::LaunchContext& context) {
   if (!function) {
@@ -32,4 +32,4 @@ void RuntimeKernel::run_cuda(const cuda::LaunchContext& context) {
   }
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

@@ -11,7 +11,7 @@
 
 #include "rensa/core/fork.h"
 
-namespace rensa {
+namespace rensa::operations {
 
 const char* keep_name(const std::string& name) {
   static auto& mutex = make_held_over_fork<std::mutex>();
@@ -54,4 +54,4 @@ std::vector<void*> RuntimeKernel::argument_addresses(void* scratch, void* semaph
   return addresses;
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

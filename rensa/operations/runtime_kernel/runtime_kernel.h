@@ -11,16 +11,11 @@
 #include "rensa/device/gpu_module.h"
 #include "rensa/device/kind.h"
 
-namespace rensa {
+namespace rensa::operations {
 
 /// A copy of `name` that is kept for good: operations carry their names as plain pointers, and may
 /// outlive who made them.
 const char* keep_name(const std::string& name);
-
-/// The extents of a grid or a block of threads.
-struct Dim3 {
-  unsigned x = 1, y = 1, z = 1;
-};
 
 /// One argument, by value. Where its bytes hold the address of an array's first element, that is
 /// filled in when the kernel runs: a recording may have moved the array.
@@ -76,4 +71,4 @@ struct RuntimeKernel final : KindOf<RuntimeKernel> {
   std::vector<void*> argument_addresses(void* scratch, void* semaphores);
 };
 
-}  // namespace rensa
+}  // namespace rensa::operations

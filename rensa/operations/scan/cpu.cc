@@ -20,7 +20,7 @@ constexpr std::int64_t kColumns = 512;     // columns that one thread takes
 
 template <class V, class F> class Scanner {
  public:
-  Scanner(const Scan& op)
+  Scanner(const operations::Scan& op)
       : in_(op.in.view.as<V>()), out_(op.out.view.as<V>()), shape_(op.in.view.shape) {}
 
   void run() const {
@@ -101,7 +101,7 @@ template <class V, class F> class Scanner {
   Shape shape_;
 };
 
-template <class V> void scan(const Scan& op) {
+template <class V> void scan(const operations::Scan& op) {
   op.product ? Scanner<V, RunningProduct>(op).run() : Scanner<V, RunningSum>(op).run();
 }
 
@@ -109,7 +109,7 @@ template <class V> void scan(const Scan& op) {
 
 }  // namespace rensa::host
 
-namespace rensa {
+namespace rensa::operations {
 
 void Scan::run_cpu() {
   if (in.view.size() == 0) return;
@@ -122,4 +122,4 @@ void Scan::run_cpu() {
   }
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

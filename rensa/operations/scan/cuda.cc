@@ -8,11 +8,9 @@
 #include "rensa/backend/cuda/check.h"
 #include "rensa/portable/launch_plan.h"
 
-namespace rensa {
+namespace rensa::cuda {
 
-namespace cuda {
-
-ScanPlan::ScanPlan(const Scan& op)
+ScanPlan::ScanPlan(const operations::Scan& op)
     : outer(op.in.view.shape[0]),
       n(op.in.view.shape[1]),
       inner(op.in.view.shape[2]),
@@ -40,7 +38,9 @@ int multiprocessors(Device device) {
   return count;
 }
 
-}  // namespace cuda
+}  // namespace rensa::cuda
+
+namespace rensa::operations {
 
 std::size_t Scan::workspace_bytes() const {
   if (in.view.size() == 0) return 0;
@@ -54,4 +54,4 @@ void Scan::run_cuda(const cuda::LaunchContext& context) {
   product ? cuda::run_product_scan(*this, plan, context) : cuda::run_sum_scan(*this, plan, context);
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

@@ -124,7 +124,8 @@ template <class V> std::size_t scan_bytes(Device device, const ScanPlan& plan) {
 }
 
 template <class V, class F>
-void run_scan(const Scan& op, const ScanPlan& plan, const LaunchContext& context) {
+static void run_scan(const operations::Scan& op, const ScanPlan& plan,
+                     const LaunchContext& context) {
   ScanArgs<V> args = {op.in.view.as<V>(),
                       op.out.view.as<V>(),
                       static_cast<V*>(context.workspace),
@@ -167,7 +168,8 @@ template <class F> decltype(auto) with_scan_value(Dtype dtype, const F& f) {
 }
 
 template <class F>
-void run_scan(const Scan& op, const ScanPlan& plan, const LaunchContext& context) {
+static void run_scan(const operations::Scan& op, const ScanPlan& plan,
+                     const LaunchContext& context) {
   with_scan_value(op.in.view.dtype, [&](auto v) { run_scan<decltype(v), F>(op, plan, context); });
 }
 

@@ -3,7 +3,8 @@
 
 namespace rensa::cuda {
 
-void run_product_scan(const Scan& op, const ScanPlan& plan, const LaunchContext& context) {
+void run_product_scan(const operations::Scan& op, const ScanPlan& plan,
+                      const LaunchContext& context) {
   run_scan<RunningProduct>(op, plan, context);
 }
 

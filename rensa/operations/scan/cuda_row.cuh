@@ -243,7 +243,7 @@ struct RowWave {
   int blocks = 0;        // 0: not known yet
   int shared_bytes = 0;  // of a block, for its next tile; 0 where the device has too few
 };
-template <class V, class F> RowWave scan_row_wave(const char* name, Device device) {
+template <class V, class F> static RowWave scan_row_wave(const char* name, Device device) {
   static std::array<std::atomic<RowWave>, kMaxGpus> waves;
   std::atomic<RowWave>& known = waves[static_cast<std::size_t>(device.index)];
   RowWave wave = known.load(std::memory_order_relaxed);
@@ -266,9 +266,10 @@ template <class V, class F> RowWave scan_row_wave(const char* name, Device devic
   return wave;
 }
 
+/// Queues the scan of one row. Static, as launch_kernel is.
 template <class V, class F>
-void launch_scan_row(const char* name, const V* in, V* out, std::int64_t n,
-                     const LaunchContext& context) {
+static void launch_scan_row(const char* name, const V* in, V* out, std::int64_t n,
+                            const LaunchContext& context) {
   constexpr std::int64_t kTile = kRowThreads * kRowVectors * 16 / sizeof(V);
   RowWave wave = scan_row_wave<V, F>(name, context.device);
   ScanRowArgs<V> args = {};

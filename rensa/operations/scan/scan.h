@@ -3,7 +3,7 @@
 
 #include "rensa/device/kind.h"
 
-namespace rensa {
+namespace rensa::operations {
 
 /// Running sums (or products) of `in` (outer, n, inner) along its middle axis. in and out have one
 /// dtype: int64, uint64, float32, float64, complex64 or complex128. May run in place. On the GPU
@@ -19,4 +19,4 @@ struct Scan final : KindOf<Scan> {
   std::size_t workspace_bytes() const override;
 };
 
-}  // namespace rensa
+}  // namespace rensa::operations

@@ -7,9 +7,7 @@
 #include "rensa/core/thread_pool.h"
 #include "rensa/operations/search_sorted/search_sorted.h"
 
-namespace rensa {
-
-namespace host {
+namespace rensa::host {
 
 namespace {
 
@@ -22,7 +20,7 @@ template <class T> auto comparable(T x) {
   else return x;
 }
 
-template <class T> void search(const SearchSorted& op) {
+template <class T> void search(const operations::SearchSorted& op) {
   std::int64_t n = op.sorted.view.size();
   const T* sorted = op.sorted.view.as<T>();
   const T* values = op.values.view.as<T>();
@@ -51,7 +49,9 @@ template <class T> void search(const SearchSorted& op) {
 
 }  // namespace
 
-}  // namespace host
+}  // namespace rensa::host
+
+namespace rensa::operations {
 
 void SearchSorted::run_cpu() {
   visit_dtype(sorted.view.dtype, [&](auto element) {
@@ -64,4 +64,4 @@ void SearchSorted::run_cpu() {
   });
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

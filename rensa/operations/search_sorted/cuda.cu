@@ -6,9 +6,7 @@
 #include "rensa/core/sort_keys.h"
 #include "rensa/operations/search_sorted/search_sorted.h"
 
-namespace rensa {
-
-namespace cuda {
+namespace rensa::cuda {
 
 namespace {
 
@@ -162,7 +160,9 @@ bool search_by_tree(const char* operation, const LaunchContext& context, SearchA
 
 }  // namespace
 
-}  // namespace cuda
+}  // namespace rensa::cuda
+
+namespace rensa::operations {
 
 void SearchSorted::run_cuda(const cuda::LaunchContext& context) {
   using cuda::ElementType;
@@ -196,4 +196,4 @@ void SearchSorted::run_cuda(const cuda::LaunchContext& context) {
   }
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

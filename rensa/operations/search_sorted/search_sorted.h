@@ -3,7 +3,7 @@
 
 #include "rensa/device/kind.h"
 
-namespace rensa {
+namespace rensa::operations {
 
 /// positions[i] = how many elements of `sorted` (one-dimensional) stand before values[i]: those
 /// that are less, with `right` those that are not greater. Both have one dtype, positions is int64.
@@ -23,4 +23,4 @@ struct SearchSorted final : KindOf<SearchSorted> {
   void run_cuda(const cuda::LaunchContext& context) override;
 };
 
-}  // namespace rensa
+}  // namespace rensa::operations

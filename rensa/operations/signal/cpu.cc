@@ -28,7 +28,7 @@ template <class V> void read_values(const ArrayView& in, ComputeType type, V* va
   run_elementwise(ufunc::copy, in.dtype, &input, 1, out);
 }
 
-template <class V> void correlate(const Correlate& op, ComputeType type) {
+template <class V> void correlate(const operations::Correlate& op, ComputeType type) {
   std::int64_t n = op.out.view.size(), count = op.taps.view.size(), size = op.in.view.size();
   std::vector<V> in(static_cast<std::size_t>(size)), taps(static_cast<std::size_t>(count));
   read_values(op.in.view, type, in.data());
@@ -60,7 +60,7 @@ template <class V> void correlate(const Correlate& op, ComputeType type) {
 
 }  // namespace rensa::host
 
-namespace rensa {
+namespace rensa::operations {
 
 void Correlate::run_cpu() {
   ComputeType type = compute_type(compute);
@@ -97,4 +97,4 @@ void Interpolate::run_cpu() {
   });
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

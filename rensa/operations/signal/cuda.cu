@@ -3,9 +3,7 @@
 #include "rensa/core/interpolation.h"
 #include "rensa/operations/signal/signal.h"
 
-namespace rensa {
-
-namespace cuda {
+namespace rensa::cuda {
 
 namespace {
 
@@ -79,7 +77,8 @@ __global__ void __launch_bounds__(kBlock) correlate(const __grid_constant__ Corr
 }
 
 template <class V>
-void launch_correlate(const Correlate& op, const LaunchContext& context, ComputeType type) {
+void launch_correlate(const operations::Correlate& op, const LaunchContext& context,
+                      ComputeType type) {
   const ArrayView &in = op.in.view, &taps = op.taps.view, &out = op.out.view;
   CorrelateArgs args = {};
   args.in = in.data;
@@ -130,7 +129,9 @@ __global__ void __launch_bounds__(kBlock)
 
 }  // namespace
 
-}  // namespace cuda
+}  // namespace rensa::cuda
+
+namespace rensa::operations {
 
 void Correlate::run_cuda(const cuda::LaunchContext& context) {
   ComputeType type = compute_type(compute);
@@ -163,4 +164,4 @@ void Interpolate::run_cuda(const cuda::LaunchContext& context) {
   cuda::launch_kernel(name(), context, cuda::interpolate_points, grid, cuda::kBlock, args);
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

@@ -4,7 +4,7 @@
 #include "rensa/core/scalar.h"
 #include "rensa/device/kind.h"
 
-namespace rensa {
+namespace rensa::operations {
 
 /// out[i] = sum over j of in[i + j - offset] * taps[j] for one-dimensional arrays of any dtype,
 /// where `in` is 0 outside of its extent; computed in compute_type(compute), in the order of j.
@@ -38,4 +38,4 @@ struct Interpolate final : KindOf<Interpolate> {
   void run_cuda(const cuda::LaunchContext& context) override;
 };
 
-}  // namespace rensa
+}  // namespace rensa::operations

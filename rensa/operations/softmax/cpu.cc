@@ -17,7 +17,7 @@ constexpr std::int64_t kGrain = 8 << 10;  // elements that are worth waking a th
 
 // One row: `values` and `powers` have room for it.
 template <class V>
-void softmax_row(const Softmax& op, const char* in, char* out, std::vector<V>& values,
+void softmax_row(const operations::Softmax& op, const char* in, char* out, std::vector<V>& values,
                  std::vector<V>& powers) {
   constexpr ComputeType kType = compute_type_of<V>;
   const KernelTable& k = kernels();
@@ -40,7 +40,7 @@ void softmax_row(const Softmax& op, const char* in, char* out, std::vector<V>& v
   k.store_of(dtype, kType)(n, op.log ? values.data() : powers.data(), out, itemsize(dtype));
 }
 
-template <class V> void softmax(const Softmax& op) {
+template <class V> void softmax(const operations::Softmax& op) {
   std::int64_t rows = op.in.view.shape[0], columns = op.in.view.shape[1];
   std::int64_t row_bytes = columns * itemsize(op.in.view.dtype);
   std::int64_t grain = std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(1, columns));
@@ -57,11 +57,11 @@ template <class V> void softmax(const Softmax& op) {
 
 }  // namespace rensa::host
 
-namespace rensa {
+namespace rensa::operations {
 
 void Softmax::run_cpu() {
   if (out.view.size() == 0) return;
   in.view.dtype == float64 ? host::softmax<double>(*this) : host::softmax<float>(*this);
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

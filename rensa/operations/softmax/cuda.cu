@@ -8,9 +8,7 @@
 #include "rensa/core/functors.h"
 #include "rensa/operations/softmax/softmax.h"
 
-namespace rensa {
-
-namespace cuda {
+namespace rensa::cuda {
 
 namespace {
 
@@ -134,7 +132,9 @@ void run_softmax(const char* name, const LaunchContext& context, SoftmaxArgs arg
 
 }  // namespace
 
-}  // namespace cuda
+}  // namespace rensa::cuda
+
+namespace rensa::operations {
 
 void Softmax::run_cuda(const cuda::LaunchContext& context) {
   if (out.view.size() == 0) return;
@@ -157,4 +157,4 @@ void Softmax::run_cuda(const cuda::LaunchContext& context) {
   }
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

@@ -3,7 +3,7 @@
 
 #include "rensa/device/kind.h"
 
-namespace rensa {
+namespace rensa::operations {
 
 /// out = exp(in - max) / sum(exp(in - max)) by row, or its logarithm with `log`. in and out are
 /// (rows, columns), C-contiguous and of one floating dtype; they may be the same.
@@ -18,4 +18,4 @@ struct Softmax final : KindOf<Softmax> {
   void run_cuda(const cuda::LaunchContext& context) override;
 };
 
-}  // namespace rensa
+}  // namespace rensa::operations

@@ -195,7 +195,7 @@ template <class Key> class Row {
 
 template <class T> class Sorter {
  public:
-  explicit Sorter(const Sort& op)
+  explicit Sorter(const operations::Sort& op)
       : op_(op),
         n_(op.in.view.shape[1]),
         with_places_(op.order.present() || m::is_complex<T>::value) {}
@@ -262,7 +262,7 @@ template <class T> class Sorter {
     }
   }
 
-  const Sort& op_;
+  const operations::Sort& op_;
   std::int64_t n_;
   bool with_places_;
   ToKeys to_keys_ = sort_kernels().to_keys[static_cast<int>(op_.in.view.dtype)];
@@ -273,7 +273,7 @@ template <class T> class Sorter {
 
 }  // namespace rensa::host
 
-namespace rensa {
+namespace rensa::operations {
 
 void Sort::run_cpu() {
   if (in.view.size() == 0) return;
@@ -287,4 +287,4 @@ void Sort::run_cpu() {
   });
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

@@ -11,11 +11,11 @@
 #include "rensa/operations/sort/cuda_radix_sort.h"
 #include "rensa/operations/sort/sort.h"
 
-namespace rensa {
-
-namespace cuda {
+namespace rensa::cuda {
 
 namespace {
+
+using operations::Sort;
 
 using Word = unsigned long long;
 
@@ -335,7 +335,9 @@ void sort_by_keys(const Sort& op, const SortPlan& plan, const LaunchContext& con
 
 }  // namespace
 
-}  // namespace cuda
+}  // namespace rensa::cuda
+
+namespace rensa::operations {
 
 std::size_t Sort::workspace_bytes() const {
   if (in.view.size() == 0) return 0;
@@ -376,4 +378,4 @@ void Sort::run_cuda(const cuda::LaunchContext& context) {
   }
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

@@ -3,7 +3,7 @@
 
 #include "rensa/device/kind.h"
 
-namespace rensa {
+namespace rensa::operations {
 
 /// Sorts the rows of `in` (rows, n) of any dtype, NaN last, complex numbers by real part, then by
 /// imaginary part. `values` gets the elements in order, `order` (int64) the places in their row
@@ -24,4 +24,4 @@ struct Sort final : KindOf<Sort> {
   std::size_t workspace_bytes() const override;
 };
 
-}  // namespace rensa
+}  // namespace rensa::operations

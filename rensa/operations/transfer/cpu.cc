@@ -3,8 +3,8 @@
 
 #include "rensa/backend/cpu/copy.h"
 
-namespace rensa {
+namespace rensa::operations {
 
 void Transfer::run_cpu() { host::copy_elements(in.view, out.view); }
 
-}  // namespace rensa
+}  // namespace rensa::operations

@@ -23,7 +23,7 @@
 #include "rensa/device/transfer_stats.h"
 #include "rensa/operations/transfer/transfer.h"
 
-namespace rensa {
+namespace rensa::operations {
 
 namespace {
 
@@ -240,4 +240,4 @@ void Transfer::run_cuda(const LaunchContext& context) {
   }
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

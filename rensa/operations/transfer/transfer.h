@@ -3,7 +3,7 @@
 
 #include "rensa/device/kind.h"
 
-namespace rensa {
+namespace rensa::operations {
 
 /// out = in between two devices, or host and device; both C-contiguous, one dtype and size. Runs on
 /// the destination's current stream after what the source's current stream has queued, and the
@@ -18,4 +18,4 @@ struct Transfer final : KindOf<Transfer> {
   void run_cuda(const cuda::LaunchContext& context) override;
 };
 
-}  // namespace rensa
+}  // namespace rensa::operations

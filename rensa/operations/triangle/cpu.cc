@@ -8,7 +8,7 @@
 #include "rensa/core/triangle.h"
 #include "rensa/operations/triangle/triangle.h"
 
-namespace rensa {
+namespace rensa::operations {
 
 namespace {
 
@@ -76,4 +76,4 @@ void TriangleIndices::run_cpu() {
   });
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

@@ -5,9 +5,7 @@
 #include "rensa/core/triangle.h"
 #include "rensa/operations/triangle/triangle.h"
 
-namespace rensa {
-
-namespace cuda {
+namespace rensa::cuda {
 
 namespace {
 
@@ -70,7 +68,9 @@ __global__ void __launch_bounds__(kBlock) write_indices(const __grid_constant__ 
 
 }  // namespace
 
-}  // namespace cuda
+}  // namespace rensa::cuda
+
+namespace rensa::operations {
 
 void Triangle::run_cuda(const cuda::LaunchContext& context) {
   int last = out.view.ndim() - 1;
@@ -107,4 +107,4 @@ void TriangleIndices::run_cuda(const cuda::LaunchContext& context) {
   cuda::launch_kernel(name(), context, cuda::write_indices, grid, cuda::kBlock, args);
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

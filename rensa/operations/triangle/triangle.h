@@ -3,7 +3,7 @@
 
 #include "rensa/device/kind.h"
 
-namespace rensa {
+namespace rensa::operations {
 
 /// out = in where column - row <= k (`lower`) or >= k, else 0, for the last two axes. One shape of
 /// at least two axes and one dtype; out is C-contiguous.
@@ -33,4 +33,4 @@ struct TriangleIndices final : KindOf<TriangleIndices> {
   void run_cuda(const cuda::LaunchContext& context) override;
 };
 
-}  // namespace rensa
+}  // namespace rensa::operations

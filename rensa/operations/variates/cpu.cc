@@ -11,13 +11,15 @@ namespace rensa::host {
 
 namespace {
 
+using operations::Variates;
+
 constexpr std::int64_t kGrain = 2 * kChunk;
 
 // A parameter's values in chunks of the output: one number, or an array's elements.
 class Parameter {
  public:
   Parameter() = default;
-  explicit Parameter(const ElementwiseInput& input) : number_(input.scalar.real()) {
+  explicit Parameter(const operations::ElementwiseInput& input) : number_(input.scalar.real()) {
     if (!input.array.present()) return;
     is_array_ = true;
     reader_ = Reader(input.array.view, ComputeType::f64);
@@ -95,7 +97,7 @@ template <Distribution D> void fill_variates(const Variates& op) {
 
 }  // namespace rensa::host
 
-namespace rensa {
+namespace rensa::operations {
 
 void Variates::run_cpu() {
   if (host::fill_binomial(*this)) return;
@@ -108,4 +110,4 @@ void Variates::run_cpu() {
   }
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

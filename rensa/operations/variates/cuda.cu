@@ -7,9 +7,7 @@
 #include "rensa/core/samplers.h"
 #include "rensa/operations/variates/variates.h"
 
-namespace rensa {
-
-namespace cuda {
+namespace rensa::cuda {
 
 namespace {
 
@@ -99,7 +97,8 @@ __global__ void __launch_bounds__(kBlock) fill_binomial(const __grid_constant__ 
 }
 
 /// False where the variates are drawn otherwise.
-bool run_binomial(const Variates& op, const LaunchContext& context, const VariatesArgs& from) {
+bool run_binomial(const operations::Variates& op, const LaunchContext& context,
+                  const VariatesArgs& from) {
   if (op.distribution != Distribution::binomial || from.arrays) return false;
   BinomialArgs args = {from.seed, from.offset, from.out, from.dtype, from.item, from.size, {}};
   if (!args.table.fill(from.parameters[0].number, from.parameters[1].number)) return false;
@@ -124,12 +123,12 @@ VariatesKernel variates_kernel(Distribution distribution) {
 }
 
 // The parameters' strides over the output's axes, as few of them as will do.
-void set_parameters(VariatesArgs& args, const Variates& op) {
+void set_parameters(VariatesArgs& args, const operations::Variates& op) {
   ArrayView out = op.out.view, arrays[3];
   ArrayView* views[4] = {&out};
   int count = 1;
   for (int k = 0; k < 3; ++k) {
-    const ElementwiseInput& input = op.parameters[k];
+    const operations::ElementwiseInput& input = op.parameters[k];
     args.parameters[k].number = input.scalar.real();
     if (!input.array.present()) continue;
     arrays[k] = input.array.view;
@@ -151,7 +150,9 @@ void set_parameters(VariatesArgs& args, const Variates& op) {
 
 }  // namespace
 
-}  // namespace cuda
+}  // namespace rensa::cuda
+
+namespace rensa::operations {
 
 void Variates::run_cuda(const cuda::LaunchContext& context) {
   if (out.view.size() == 0) return;
@@ -172,4 +173,4 @@ void Variates::run_cuda(const cuda::LaunchContext& context) {
                       ceil_div(args.size, cuda::kBlock), cuda::kBlock, args);
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

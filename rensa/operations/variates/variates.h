@@ -5,7 +5,7 @@
 #include "rensa/device/kind.h"
 #include "rensa/device/operations.h"
 
-namespace rensa {
+namespace rensa::operations {
 
 /// out[i] = a variate of `distribution` from Philox counter offset + i, computed in double and
 /// narrowed to out's dtype (integers: towards zero). out is C-contiguous; the parameters are
@@ -28,4 +28,4 @@ struct Variates final : KindOf<Variates> {
   void run_cuda(const cuda::LaunchContext& context) override;
 };
 
-}  // namespace rensa
+}  // namespace rensa::operations

@@ -26,6 +26,8 @@ extern const UfuncInfo square, tanh, erf, expm1;
 namespace rensa::testing {
 namespace {
 
+using operations::Elementwise;
+
 Elementwise operation(Ufunc ufunc, Dtype compute, const TestArray& out,
                       std::initializer_list<const TestArray*> inputs) {
   Elementwise op(ufunc_info(ufunc).name, ufunc);

@@ -14,9 +14,10 @@
 namespace rensa::testing {
 namespace {
 
-Pointwise operation(const PointwiseRow& row, Dtype compute, std::vector<const TestArray*> inputs,
-                    std::vector<const TestArray*> outputs) {
-  Pointwise op(row);
+operations::Pointwise operation(const PointwiseRow& row, Dtype compute,
+                                std::vector<const TestArray*> inputs,
+                                std::vector<const TestArray*> outputs) {
+  operations::Pointwise op(row);
   op.compute = compute;
   for (const TestArray* in : inputs) op.in.emplace_back().array = in->operand();
   for (const TestArray* out : outputs) op.out.push_back(out->operand());

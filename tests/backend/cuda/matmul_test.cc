@@ -63,7 +63,7 @@ struct Options {
 
 Array multiply(const Operands& o, Options options) {
   Array c = xp::empty({o.a.shape(0), o.b.shape(1)}, o.a.dtype(), gpu());
-  Matmul op;
+  operations::Matmul op;
   op.a = o.a.operand();
   op.b = o.b.operand();
   op.c = c.operand();

@@ -32,8 +32,8 @@ struct Loss {
     x.fill(1);
     for (std::int64_t i = 0; i < n; ++i) t.set(i, static_cast<double>(i * 7 % classes));
   }
-  SoftmaxCrossEntropy operation(bool normalize = true) const {
-    SoftmaxCrossEntropy op;
+  operations::SoftmaxCrossEntropy operation(bool normalize = true) const {
+    operations::SoftmaxCrossEntropy op;
     op.normalize = normalize;
     op.x = x.operand();
     op.t = t.operand();
@@ -86,7 +86,7 @@ TEST(CpuSoftmaxCrossEntropy, ForwardAndBackward) {
 
           TestArray gy({}, d), gx({n, width}, d);
           gy.set(0, 2);
-          SoftmaxCrossEntropyGrad grad;
+          operations::SoftmaxCrossEntropyGrad grad;
           grad.y = s.y.operand();
           grad.t = s.t.operand();
           grad.count = s.count.operand();
@@ -137,7 +137,7 @@ TEST(CpuDropout, DropsByTheWords) {
   for (Dtype d : {float32, float64, float16}) {
     TestArray in({3000}, d), out({3000}, d);
     in.fill(1);
-    Dropout op;
+    operations::Dropout op;
     op.ratio = 0.25;
     op.seed.integer = kSeed;
     op.offset.integer = kOffset;
@@ -162,7 +162,7 @@ TEST(CpuAccuracy, CountsRowsWhoseGreatestIsTheLabel) {
     const int labels[] = {1, 0, 0, 0};
     for (std::int64_t i = 0; i < 12; ++i) y.set(i, rows[i / 3][i % 3]);
     for (int i = 0; i < 4; ++i) t.set(i, labels[i]);
-    Accuracy op;
+    operations::Accuracy op;
     op.y = y.operand();
     op.t = t.operand();
     op.accuracy = share.operand();
@@ -181,7 +181,7 @@ TEST(CpuReluBiasGrad, IsTheTwoOperationsInOne) {
       TestArray gy({n, m}, d), y({n, m}, d), gz({n, m}, d), gb({m}, d), sums({1, m}, d);
       gy.fill(1);
       y.fill(2);
-      ReluBiasGrad op;
+      operations::ReluBiasGrad op;
       op.gy = gy.operand();
       op.y = y.operand();
       op.gz = gz.operand();
@@ -190,7 +190,7 @@ TEST(CpuReluBiasGrad, IsTheTwoOperationsInOne) {
       for (std::int64_t i = 0; i < n * m; ++i) {
         ASSERT_EQ(gz.real(i), y.real(i) > 0 ? gy.real(i) : 0);
       }
-      Reduce sum("sum", reduction::sum);
+      operations::Reduce sum("sum", reduction::sum);
       sum.axes = 1;
       sum.compute = d;
       sum.in = gz.operand();
@@ -213,13 +213,13 @@ TEST(CpuUpdate, RulesOverManyTargets) {
   for (Rule rule : {Rule{UpdateRuleId::sgd, 0, 1}, Rule{UpdateRuleId::momentum_sgd, 1, 2},
                     Rule{UpdateRuleId::adam, 2, 6}}) {
     for (Dtype d : {float32, float64, float16}) {
-      UpdateParameters op("update", rule.id);
+      operations::UpdateParameters op("update", rule.id);
       op.set_size = rule.hyperparameters;
       for (int i = 0; i < rule.hyperparameters; ++i) op.hyperparameters.emplace_back().real = h[i];
       std::vector<TestArray> arrays;
       for (const Shape& shape :
            {Shape{10}, Shape{}, Shape{0}, Shape{300, 257}, Shape{0}, Shape{3}}) {
-        UpdateTarget target;
+        operations::UpdateTarget target;
         for (int k = 0; k < 2 + rule.states; ++k) {
           TestArray& array = arrays.emplace_back(shape, d);
           array.fill(static_cast<std::uint64_t>(k));
@@ -271,7 +271,7 @@ TEST(CpuUpdate, RulesOverManyTargets) {
 TEST(CpuTransfer, Copies) {
   TestArray in({1000, 70}, float32), out({1000, 70}, float32);
   in.fill(1);
-  Transfer op;
+  operations::Transfer op;
   op.in = in.operand();
   op.out = out.operand();
   op.run_cpu();

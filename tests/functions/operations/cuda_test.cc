@@ -129,7 +129,7 @@ TEST(CudaRandom, Dropout) {
       Array x = normal({n}, dtype), out = xp::empty_like(x);
       Array gx = x.to(gpu(0)), gout = xp::empty_like(gx);
       for (auto& [in, result] : {std::pair{&x, &out}, std::pair{&gx, &gout}}) {
-        Dropout op;
+        operations::Dropout op;
         op.ratio = 0.3;
         op.seed.integer = 5;
         op.offset.integer = 1ll << 33;
@@ -157,7 +157,7 @@ LossResults run_loss(const LossCase& c, const Array& x, const Array& t) {
   LossResults r = {xp::empty_like(x), xp::empty({}, c.dtype, device),
                    xp::empty({}, float32, device), xp::empty_like(x),
                    xp::empty({}, c.dtype, device)};
-  SoftmaxCrossEntropy loss;
+  operations::SoftmaxCrossEntropy loss;
   loss.normalize = c.normalize;
   loss.x = x.operand();
   loss.t = t.operand();
@@ -166,14 +166,14 @@ LossResults run_loss(const LossCase& c, const Array& x, const Array& t) {
   loss.count = r.count.operand();
   launch(loss);
   Array gy = xp::full({}, 0.5, c.dtype, device);
-  SoftmaxCrossEntropyGrad grad;
+  operations::SoftmaxCrossEntropyGrad grad;
   grad.y = r.y.operand();
   grad.t = t.operand();
   grad.count = r.count.operand();
   grad.gy = gy.operand();
   grad.gx = r.gx.operand();
   launch(grad);
-  Accuracy accuracy;
+  operations::Accuracy accuracy;
   accuracy.has_ignore_label = true;
   accuracy.ignore_label = -1;
   accuracy.y = x.operand();
@@ -230,7 +230,7 @@ TEST(CudaReluBiasGrad, HasTheBitsOfTheTwoSteps) {
                         Shape{1, 9}, Shape{5000, 33}, Shape{60000, 128}}) {
       Array gy = normal(shape, dtype).to(gpu(0)), y = normal(shape, dtype).to(gpu(0));
       Array gz = xp::empty_like(gy), gb = xp::empty({shape[1]}, dtype, gpu(0));
-      ReluBiasGrad op;
+      operations::ReluBiasGrad op;
       op.gy = gy.operand();
       op.y = y.operand();
       op.gz = gz.operand();
@@ -255,11 +255,11 @@ struct Rule {
 };
 
 void update(const Rule& rule, const std::vector<std::vector<Array>>& targets) {
-  UpdateParameters op(rule.name, rule.id);
+  operations::UpdateParameters op(rule.name, rule.id);
   op.set_size = static_cast<int>(rule.h.size());
   for (double h : rule.h) op.hyperparameters.emplace_back().real = h;
   for (const auto& arrays : targets) {
-    UpdateTarget target;
+    operations::UpdateTarget target;
     target.parameter = arrays[0].operand();
     target.gradient = arrays[1].operand();
     for (int k = 0; k < rule.states; ++k) {

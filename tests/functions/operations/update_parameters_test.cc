@@ -28,11 +28,11 @@ std::string listed(Operation& operation) {
 TEST(UpdateParameters, ListsWhatItsRuleChanges) {
   std::vector<Array> arrays;
   for (std::int64_t n = 0; n < 7; ++n) arrays.push_back(xp::zeros({n}));
-  UpdateParameters update("sgd", UpdateRuleId::momentum_sgd);
+  operations::UpdateParameters update("sgd", UpdateRuleId::momentum_sgd);
   update.set_size = 1;
   update.hyperparameters.emplace_back().integer = 9;
   update.targets.resize(2);
-  for (UpdateTarget& target : update.targets) {
+  for (operations::UpdateTarget& target : update.targets) {
     target.parameter = arrays[1].operand();
     target.gradient = arrays[2].operand();
     target.states = {arrays[3].operand()};

@@ -23,7 +23,7 @@ TestArray indices_of(const Shape& shape, const std::vector<int>& values, Dtype d
 }
 
 void take(const TestArray& in, const TestArray& indices, const TestArray& out) {
-  Gather op;
+  operations::Gather op;
   op.by.count = 1;
   op.by.indices[0] = indices.operand();
   op.by.list_shape = indices.view().shape;
@@ -33,7 +33,8 @@ void take(const TestArray& in, const TestArray& indices, const TestArray& out) {
 }
 
 void put(bool add, const TestArray& in, const TestArray& indices, const TestArray& out) {
-  Scatter op("scatter", add ? ScatterMode::add : ScatterMode::assign);
+  operations::Scatter op("scatter",
+                         add ? operations::ScatterMode::add : operations::ScatterMode::assign);
   op.by.count = 1;
   op.by.indices[0] = indices.operand();
   op.by.list_shape = indices.view().shape;
@@ -144,7 +145,7 @@ TEST(CpuArgsort, IsStable) {
       TestArray keys({1, n}, d), order({n}, int64);
       std::mt19937 random(7);
       for (std::int64_t i = 0; i < n; ++i) keys.set(i, static_cast<double>(random() % 50) * 8e7);
-      Sort op("argsort");
+      operations::Sort op("argsort");
       op.in = keys.operand();
       op.order = order.operand();
       op.run_cpu();

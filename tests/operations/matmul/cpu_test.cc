@@ -139,7 +139,7 @@ TEST(CpuMatmul, BatchScaleBiasRelu) {
     for (bool relu : {false, true}) {
       for (bool with_bias : {false, true}) {
         for (double alpha : {1.0, 2.0}) {
-          Matmul op;
+          operations::Matmul op;
           op.a = a.operand();
           op.b = b.operand();
           op.b.view = broadcast_view(b.view(), {2, 3, 7, 4});
@@ -168,7 +168,7 @@ TEST(CpuMatmul, BatchScaleBiasRelu) {
 TEST(CpuMatmul, SumsOfNothing) {
   TestArray a({3, 0}, float32), b({0, 2}, float32), bias({2}, float32), c({3, 2}, float32);
   bias.fill(1);
-  Matmul op;
+  operations::Matmul op;
   op.a = a.operand();
   op.b = b.operand();
   op.bias = bias.operand();

@@ -11,6 +11,8 @@
 namespace rensa::testing {
 namespace {
 
+using operations::Random;
+
 constexpr long long kSeed = 77, kOffset = 1000;
 
 void draw(Random op, const TestArray& out, long long offset = kOffset) {
@@ -127,7 +129,7 @@ TEST(CpuArange, CountsInEveryDtype) {
     for (Layout layout : {Layout::contiguous, Layout::spread, Layout::reversed}) {
       bool is_signed = dtype_kind(d) != 'u';
       TestArray out({9}, d, layout);
-      Arange op;
+      operations::Arange op;
       op.start = is_signed ? Scalar(-4) : Scalar(4);
       op.step = 2;
       op.out = out.operand();
@@ -138,7 +140,7 @@ TEST(CpuArange, CountsInEveryDtype) {
     }
   }
   TestArray out({5000}, float64);
-  Arange op;
+  operations::Arange op;
   op.start = 0.5;
   op.step = -0.25;
   op.out = out.operand();

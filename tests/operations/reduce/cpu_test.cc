@@ -24,7 +24,7 @@ TestArray reduce(Reduction reduction, const TestArray& in, unsigned axes,
                  Layout layout = Layout::contiguous) {
   UfuncTypes types = reduction_types(reduction, in.view().dtype);
   TestArray out(kept_shape(in.view().shape, axes), types.output, layout);
-  Reduce op(reduction_info(reduction).name, reduction);
+  operations::Reduce op(reduction_info(reduction).name, reduction);
   op.axes = axes;
   op.compute = types.compute;
   op.in = in.operand();

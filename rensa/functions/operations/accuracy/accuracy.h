@@ -3,7 +3,7 @@
 
 #include "rensa/device/kind.h"
 
-namespace rensa {
+namespace rensa::operations {
 
 /// Chainer's accuracy: the share of rows of y (n, classes) whose greatest element stands at t[i],
 /// rows with `ignore_label` (where has_ignore_label) left out. `accuracy` is 0-d of y's dtype.
@@ -21,4 +21,4 @@ struct Accuracy final : KindOf<Accuracy> {
   std::size_t workspace_bytes() const override;
 };
 
-}  // namespace rensa
+}  // namespace rensa::operations

@@ -6,7 +6,7 @@
 #include "rensa/functions/operations/softmax_cross_entropy/cpu_labels.h"
 #include "rensa/operations/reduce/cpu_reduce.h"
 
-namespace rensa {
+namespace rensa::operations {
 
 void Accuracy::run_cpu() {
   std::vector<long long> labels = host::read_labels(t.view);
@@ -28,4 +28,4 @@ void Accuracy::run_cpu() {
   host::write_number(accuracy.view, share);
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

@@ -3,9 +3,7 @@
 #include "rensa/functions/operations/softmax_cross_entropy/cuda_class_rows.cuh"
 #include "rensa/operations/reduce/cuda_kernels.cuh"
 
-namespace rensa {
-
-namespace cuda {
+namespace rensa::cuda {
 
 namespace {
 
@@ -39,7 +37,9 @@ __global__ void __launch_bounds__(kMostThreads)
 
 }  // namespace
 
-}  // namespace cuda
+}  // namespace rensa::cuda
+
+namespace rensa::operations {
 
 std::size_t Accuracy::workspace_bytes() const {
   return cuda::class_rows_bytes(y.view.shape[0], y.view.shape[1]);
@@ -65,4 +65,4 @@ void Accuracy::run_cuda(const cuda::LaunchContext& context) {
   }
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

@@ -3,13 +3,11 @@
 
 #include "rensa/operations/random/cpu_philox.h"
 
-namespace rensa {
-
-namespace host {
+namespace rensa::host {
 
 namespace {
 
-template <class V> void drop(const Dropout& op) {
+template <class V> void drop(const operations::Dropout& op) {
   constexpr ComputeType kType = compute_type_of<V>;
   V keep = V(1) - static_cast<V>(op.ratio);
   auto ratio = static_cast<float>(op.ratio);
@@ -28,10 +26,12 @@ template <class V> void drop(const Dropout& op) {
 
 }  // namespace
 
-}  // namespace host
+}  // namespace rensa::host
+
+namespace rensa::operations {
 
 void Dropout::run_cpu() {
   in.view.dtype == float64 ? host::drop<double>(*this) : host::drop<float>(*this);
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

@@ -2,9 +2,7 @@
 #include "rensa/functions/operations/dropout/dropout.h"
 #include "rensa/operations/random/cuda_philox.cuh"
 
-namespace rensa {
-
-namespace cuda {
+namespace rensa::cuda {
 
 namespace {
 
@@ -44,7 +42,9 @@ DropKernel drop_kernel(Dtype d) {
 
 }  // namespace
 
-}  // namespace cuda
+}  // namespace rensa::cuda
+
+namespace rensa::operations {
 
 void Dropout::run_cuda(const cuda::LaunchContext& context) {
   if (out.view.size() == 0) return;
@@ -62,4 +62,4 @@ void Dropout::run_cuda(const cuda::LaunchContext& context) {
   cuda::launch_random(name(), context, cuda::drop_kernel(args.dtype), args);
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

@@ -3,7 +3,7 @@
 
 #include "rensa/device/kind.h"
 
-namespace rensa {
+namespace rensa::operations {
 
 /// out[i] = in[i] / (1 - ratio) where uniform_float(word i) >= ratio, else 0: the same mask for the
 /// same seed and offset. in and out are C-contiguous and of one dtype.
@@ -20,4 +20,4 @@ struct Dropout final : KindOf<Dropout> {
   void run_cuda(const cuda::LaunchContext& context) override;
 };
 
-}  // namespace rensa
+}  // namespace rensa::operations

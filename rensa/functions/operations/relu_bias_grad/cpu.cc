@@ -3,7 +3,7 @@
 #include "rensa/functions/operations/relu_bias_grad/relu_bias_grad.h"
 #include "rensa/operations/reduce/cpu_reduce.h"
 
-namespace rensa {
+namespace rensa::operations {
 
 void ReluBiasGrad::run_cpu() {
   host::Input inputs[] = {gy.view, y.view};
@@ -14,4 +14,4 @@ void ReluBiasGrad::run_cpu() {
   host::run_reduce(reduction::sum, 1u << 0, gz.view.dtype, gz.view, sums);
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

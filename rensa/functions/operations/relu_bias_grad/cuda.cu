@@ -11,9 +11,7 @@ namespace rensa::op {
 }  // namespace rensa::op
 #include "rensa/core/end_functors.h"
 
-namespace rensa {
-
-namespace cuda {
+namespace rensa::cuda {
 
 namespace {
 
@@ -54,8 +52,8 @@ template <class T> struct ReluGradLoader {
 };
 
 // The Reduce that ReluBiasGrad is bit-equal to: the sum of gz over axis 0.
-Reduce bias_sum(const ReluBiasGrad& op) {
-  Reduce sum("sum", reduction::sum);
+operations::Reduce bias_sum(const operations::ReluBiasGrad& op) {
+  operations::Reduce sum("sum", reduction::sum);
   sum.axes = 1;
   sum.compute = op.gz.view.dtype;
   sum.in = op.gz;
@@ -84,7 +82,9 @@ ReluBiasKernel relu_bias_kernel(const ReducePlan& plan) {
 
 }  // namespace
 
-}  // namespace cuda
+}  // namespace rensa::cuda
+
+namespace rensa::operations {
 
 std::size_t ReluBiasGrad::workspace_bytes() const {
   return gb.view.size() == 0 ? 0 : cuda::plan_reduce(cuda::bias_sum(*this)).workspace_bytes;
@@ -115,4 +115,4 @@ void ReluBiasGrad::run_cuda(const cuda::LaunchContext& context) {
   cuda::launch_overlapped(name(), context, kernel, args.grid, cuda::kBlock, args);
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

@@ -3,7 +3,7 @@
 
 #include "rensa/device/kind.h"
 
-namespace rensa {
+namespace rensa::operations {
 
 /// gz = where(y > 0, gy, 0) and gb = sum of gz over axis 0, in one pass; y, gy, gz are (n, m)
 /// C-contiguous, gb (m,). gz may be gy. What capture makes of relu's and a bias's gradients; gb is
@@ -18,4 +18,4 @@ struct ReluBiasGrad final : KindOf<ReluBiasGrad> {
   std::size_t workspace_bytes() const override;
 };
 
-}  // namespace rensa
+}  // namespace rensa::operations

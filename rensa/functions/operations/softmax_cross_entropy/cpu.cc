@@ -54,7 +54,7 @@ void log_softmax(const ArrayView& x, const ArrayView& y, std::int64_t row, std::
   k.store_of(y.dtype, kType)(n, shifted.data(), y.data + row * columns * size, size);
 }
 
-template <class V> void softmax_cross_entropy(const SoftmaxCrossEntropy& op) {
+template <class V> void softmax_cross_entropy(const operations::SoftmaxCrossEntropy& op) {
   const ArrayView &x = op.x.view, &y = op.y.view;
   std::int64_t rows = x.shape[0], columns = x.shape[1], counted = 0;
   std::vector<long long> labels = read_labels(op.t.view);
@@ -81,7 +81,7 @@ template <class V> void softmax_cross_entropy(const SoftmaxCrossEntropy& op) {
   write_number(op.count.view, static_cast<float>(count));
 }
 
-template <class V> void softmax_cross_entropy_grad(const SoftmaxCrossEntropyGrad& op) {
+template <class V> void softmax_cross_entropy_grad(const operations::SoftmaxCrossEntropyGrad& op) {
   constexpr ComputeType kType = compute_type_of<V>;
   const ArrayView &y = op.y.view, &gx = op.gx.view;
   std::int64_t rows = y.shape[0], columns = y.shape[1], size = itemsize(y.dtype);
@@ -111,7 +111,7 @@ template <class V> void softmax_cross_entropy_grad(const SoftmaxCrossEntropyGrad
 
 }  // namespace rensa::host
 
-namespace rensa {
+namespace rensa::operations {
 
 void SoftmaxCrossEntropy::run_cpu() {
   x.view.dtype == float64 ? host::softmax_cross_entropy<double>(*this)
@@ -123,4 +123,4 @@ void SoftmaxCrossEntropyGrad::run_cpu() {
                           : host::softmax_cross_entropy_grad<float>(*this);
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

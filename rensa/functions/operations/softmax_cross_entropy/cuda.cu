@@ -5,9 +5,7 @@
 #include "rensa/functions/operations/softmax_cross_entropy/cuda_class_rows.cuh"
 #include "rensa/functions/operations/softmax_cross_entropy/softmax_cross_entropy.h"
 
-namespace rensa {
-
-namespace cuda {
+namespace rensa::cuda {
 
 namespace {
 
@@ -110,8 +108,8 @@ __global__ void __launch_bounds__(kBlock)
   args.gx.store(i, gx);
 }
 
-void run_grad(const SoftmaxCrossEntropyGrad& op, const LaunchContext& context, LossGradArgs args,
-              std::int64_t rows, std::int64_t classes) {
+void run_grad(const operations::SoftmaxCrossEntropyGrad& op, const LaunchContext& context,
+              LossGradArgs args, std::int64_t rows, std::int64_t classes) {
   args.size = static_cast<unsigned>(rows * classes);
   std::int64_t grid = ceil_div(args.size, kBlock);
   auto launch_as = [&](auto kernel) {
@@ -128,7 +126,9 @@ void run_grad(const SoftmaxCrossEntropyGrad& op, const LaunchContext& context, L
 
 }  // namespace
 
-}  // namespace cuda
+}  // namespace rensa::cuda
+
+namespace rensa::operations {
 
 std::size_t SoftmaxCrossEntropy::workspace_bytes() const {
   return cuda::class_rows_bytes(x.view.shape[0], x.view.shape[1]);
@@ -176,4 +176,4 @@ void SoftmaxCrossEntropyGrad::run_cuda(const cuda::LaunchContext& context) {
   }
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

@@ -3,7 +3,7 @@
 
 #include "rensa/device/kind.h"
 
-namespace rensa {
+namespace rensa::operations {
 
 /// Chainer's softmax_cross_entropy over x (n, classes) and integer labels t (n,), both
 /// C-contiguous:
@@ -39,4 +39,4 @@ struct SoftmaxCrossEntropyGrad final : KindOf<SoftmaxCrossEntropyGrad> {
   void run_cuda(const cuda::LaunchContext& context) override;
 };
 
-}  // namespace rensa
+}  // namespace rensa::operations

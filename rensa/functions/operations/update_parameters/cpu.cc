@@ -84,8 +84,8 @@ struct BlockLists {
 };
 
 /// The hyperparameters of a target: those of its set, then its own.
-void set_numbers(std::vector<double>& numbers, const UpdateParameters& op,
-                 const UpdateTarget& target) {
+void set_numbers(std::vector<double>& numbers, const operations::UpdateParameters& op,
+                 const operations::UpdateTarget& target) {
   numbers.clear();
   for (int k = 0; k < op.set_size; ++k) {
     numbers.push_back(
@@ -96,8 +96,8 @@ void set_numbers(std::vector<double>& numbers, const UpdateParameters& op,
   numbers.insert(numbers.end(), own, own + target.numbers.view.size());
 }
 
-void update_block(const UpdateParameters& op, const Block& block, BlockLists& lists) {
-  const UpdateTarget& target = op.targets[block.index];
+void update_block(const operations::UpdateParameters& op, const Block& block, BlockLists& lists) {
+  const operations::UpdateTarget& target = op.targets[block.index];
   ComputeType type = compute_type(target.parameter.view.dtype);
   bool to_gradient = row_of(op.rule).changes == UpdateChanges::gradient;
   ChunkedArray parameter(target.parameter, type, !to_gradient);
@@ -166,7 +166,7 @@ const UpdateKernels& update_kernels(ComputeType type) {
 
 }  // namespace rensa::host
 
-namespace rensa {
+namespace rensa::operations {
 
 void UpdateParameters::run_cpu() {
   if (enabled.present() && *reinterpret_cast<const double*>(enabled.view.data) == 0) return;
@@ -198,4 +198,4 @@ void SquaredSums::run_cpu() {
   for (std::size_t k = 0; k < in.size(); ++k) sums[in.size()] += sums[k];
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

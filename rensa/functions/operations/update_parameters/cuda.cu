@@ -8,11 +8,12 @@
 #include "rensa/core/update_functors.h"
 #include "rensa/functions/operations/update_parameters/update_parameters.h"
 
-namespace rensa {
-
-namespace cuda {
+namespace rensa::cuda {
 
 namespace {
+
+using operations::UpdateParameters;
+using operations::UpdateTarget;
 
 constexpr int kUnroll = 2;               // vectors of one thread
 constexpr std::size_t kArgsSize = 4096;  // of a launch
@@ -379,7 +380,9 @@ __global__ void __launch_bounds__(kBlock) join_square_parts(const __grid_constan
 
 }  // namespace
 
-}  // namespace cuda
+}  // namespace rensa::cuda
+
+namespace rensa::operations {
 
 void UpdateParameters::run_cuda(const cuda::LaunchContext& context) {
   cuda::check_targets(*this);
@@ -429,4 +432,4 @@ void SquaredSums::run_cuda(const cuda::LaunchContext& context) {
   } while (begin < count);
 }
 
-}  // namespace rensa
+}  // namespace rensa::operations

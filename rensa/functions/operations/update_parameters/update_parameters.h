@@ -6,7 +6,7 @@
 #include "rensa/core/update_rules.h"
 #include "rensa/device/kind.h"
 
-namespace rensa {
+namespace rensa::operations {
 
 /// One parameter of an UpdateParameters: all arrays C-contiguous and of one shape, the states of
 /// the parameter's dtype.
@@ -72,4 +72,4 @@ struct SquaredSums final : KindOf<SquaredSums> {
   std::size_t workspace_bytes() const override;
 };
 
-}  // namespace rensa
+}  // namespace rensa::operations

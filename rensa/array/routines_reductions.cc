@@ -67,7 +67,7 @@ void run_reduction(const char* name, Reduction reduction, const Array& a, unsign
     return;
   }
   if (out.size() == 0) return;
-  Reduce op(name, reduction);
+  operations::Reduce op(name, reduction);
   op.axes = axes;
   op.compute = compute;
   op.in = a.operand();
@@ -353,7 +353,7 @@ namespace {
 // Whether all elements are close, in one pass: of contiguous arrays of one dtype.
 bool all_close(const char* name, const Array& a, const Array& b, const Closeness& closeness,
                bool bits) {
-  AllClose op(name);
+  operations::AllClose op(name);
   op.closeness = closeness;
   op.bits = bits;
   Array out = rensa::detail::new_array({}, bool_, a.device());
@@ -406,7 +406,7 @@ Array isclose(const Array& a, const Array& b, double rtol, double atol, bool equ
   bool real = dtype_kind(a.dtype()) != 'c' && dtype_kind(b.dtype()) != 'c';
   if (real && !current_tracer) {
     check_same_device("isclose", a, b);
-    IsClose op;
+    operations::IsClose op;
     op.closeness = {rtol, atol, equal_nan};
     Shape shape = broadcast_shapes("isclose", a.shape(), b.shape());
     Array out = rensa::detail::new_array(shape, bool_, a.device());

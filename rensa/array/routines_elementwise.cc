@@ -174,11 +174,11 @@ void check_output(const char* name, const Array& first, const Shape& shape, Dtyp
 }
 
 void run(const char* name, Ufunc ufunc, Dtype compute, Arguments arguments, const Array& out) {
-  Elementwise op(name, kernel_row(ufunc, compute));
+  operations::Elementwise op(name, kernel_row(ufunc, compute));
   op.compute = compute;
   op.num_inputs = static_cast<int>(arguments.size());
   op.out = out.operand();
-  ElementwiseInput* in = op.in;
+  operations::ElementwiseInput* in = op.in;
   for (const auto& argument : arguments) {
     if (argument.array) {
       in->array.storage = argument.array->storage().get();

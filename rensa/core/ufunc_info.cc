@@ -1,5 +1,5 @@
 // The dtype rules of the elementwise operations.
-#include "rensa/core/ufunc.h"
+#include "rensa/core/ufunc_info.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@ namespace rensa {
 
 namespace {
 
-#define RENSA_KERNEL(name, inputs, rule, expression) RENSA_UFUNC(name, inputs, rule, expression)
+#define RENSA_INTERNAL(name, inputs, rule, expression) RENSA_UFUNC(name, inputs, rule, expression)
 
 namespace number {
 enum : int {
