@@ -10,9 +10,9 @@
 #include "rensa/core/checked.h"
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"
-#include "rensa/device/operations.h"
 #include "rensa/device/tracer.h"
 #include "rensa/operations/copy_parts/copy_parts.h"
+#include "rensa/operations/elementwise/elementwise.h"
 
 namespace rensa::detail {
 

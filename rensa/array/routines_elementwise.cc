@@ -5,7 +5,7 @@
 #include "rensa/array/internal.h"
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"
-#include "rensa/device/operations.h"
+#include "rensa/operations/elementwise/elementwise.h"
 
 namespace rensa {
 

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "rensa/device/operations.h"
 #include "rensa/functions/operations/relu_bias_grad/relu_bias_grad.h"
 #include "rensa/functions/operations/update_parameters/update_parameters.h"
+#include "rensa/operations/elementwise/elementwise.h"
 #include "rensa/operations/matmul/matmul.h"
 #include "rensa/operations/reduce/reduce.h"
 

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "rensa/core/error.h"
-#include "rensa/device/operations.h"
+#include "rensa/operations/elementwise/elementwise.h"
 #include "rensa/operations/reduce/reduce.h"
 
 namespace rensa::detail {

@@ -9,9 +9,9 @@
 
 #include "rensa/core/error.h"
 #include "rensa/device/kind.h"
-#include "rensa/device/operations.h"
 #include "rensa/device/stream.h"
 #include "rensa/operations/all_reduce/all_reduce.h"
+#include "rensa/operations/elementwise/elementwise.h"
 #include "rensa/operations/matmul/matmul.h"
 #include "rensa/operations/random/random.h"
 #include "tests/testing.h"

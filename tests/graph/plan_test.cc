@@ -10,10 +10,10 @@
 #include "rensa/array/random_basics.h"
 #include "rensa/array/routines.h"
 #include "rensa/core/update_rule_ids.h"
-#include "rensa/device/operations.h"
 #include "rensa/functions/operations/update_parameters/update_parameters.h"
 #include "rensa/graph/patterns.h"
 #include "rensa/graph/rewrite.h"
+#include "rensa/operations/elementwise/elementwise.h"
 #include "rensa/operations/matmul/matmul.h"
 
 namespace rensa {

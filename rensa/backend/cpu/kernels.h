@@ -1,6 +1,6 @@
 // The inner loops that all kinds of operations share, over contiguous values of one type V, as a
 // table of function pointers: the elementwise ones, and conversions. What brings arrays of any
-// dtype and stride to them is in elementwise.cc and strided.h.
+// dtype and stride to them is in operations/elementwise/cpu.cc and strided.h.
 #pragma once
 
 #include <cstdint>

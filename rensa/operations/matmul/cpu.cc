@@ -5,9 +5,9 @@
 #include <numeric>
 #include <vector>
 
-#include "rensa/backend/cpu/elementwise.h"
 #include "rensa/backend/cpu/strided.h"
 #include "rensa/core/thread_pool.h"
+#include "rensa/operations/elementwise/cpu_elementwise.h"
 #include "rensa/operations/matmul/cpu_blas.h"
 #include "rensa/operations/matmul/cpu_gemm.h"
 #include "rensa/operations/matmul/matmul.h"

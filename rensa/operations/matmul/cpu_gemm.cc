@@ -11,10 +11,10 @@
 #include <new>
 #include <utility>
 
-#include "rensa/backend/cpu/elementwise.h"
 #include "rensa/backend/cpu/strided.h"
 #include "rensa/core/integers.h"
 #include "rensa/core/thread_pool.h"
+#include "rensa/operations/elementwise/cpu_elementwise.h"
 #include "rensa/portable/element_types.h"
 
 namespace rensa::host {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <memory>
 
-#include "rensa/backend/cpu/elementwise.h"
 #include "rensa/backend/cpu/strided.h"
 #include "rensa/core/thread_pool.h"
+#include "rensa/operations/elementwise/cpu_elementwise.h"
 #include "rensa/operations/pointwise/cpu_kernels.h"
 
 namespace rensa::host {

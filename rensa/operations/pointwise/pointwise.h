@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "rensa/device/operations.h"
+#include "rensa/operations/elementwise/elementwise.h"
 
 namespace rensa {
 

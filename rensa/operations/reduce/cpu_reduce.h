@@ -6,8 +6,8 @@
 
 namespace rensa::host {
 
-/// See Reduce in device/operations.h. What is added to what follows from shapes and strides alone,
-/// not from the number of threads.
+/// See Reduce in operations/reduce/reduce.h. What is added to what follows from shapes and strides
+/// alone, not from the number of threads.
 void run_reduce(Reduction reduction, unsigned axes, Dtype compute, const ArrayView& in,
                 const ArrayView& out);
 

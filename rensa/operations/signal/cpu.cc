@@ -2,12 +2,12 @@
 #include <algorithm>
 #include <vector>
 
-#include "rensa/backend/cpu/elementwise.h"
 #include "rensa/backend/cpu/kernels.h"
 #include "rensa/backend/cpu/strided.h"
 #include "rensa/core/functors.h"
 #include "rensa/core/interpolation.h"
 #include "rensa/core/thread_pool.h"
+#include "rensa/operations/elementwise/cpu_elementwise.h"
 #include "rensa/operations/signal/signal.h"
 
 namespace rensa::host {

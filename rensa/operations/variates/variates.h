@@ -3,7 +3,7 @@
 
 #include "rensa/core/distributions.h"
 #include "rensa/device/kind.h"
-#include "rensa/device/operations.h"
+#include "rensa/operations/elementwise/elementwise.h"
 
 namespace rensa::operations {
 

@@ -11,12 +11,12 @@
 #include "rensa/core/error.h"
 #include "rensa/core/update_rule_ids.h"
 #include "rensa/device/launcher.h"
-#include "rensa/device/operations.h"
 #include "rensa/functions/operations/accuracy/accuracy.h"
 #include "rensa/functions/operations/dropout/dropout.h"
 #include "rensa/functions/operations/relu_bias_grad/relu_bias_grad.h"
 #include "rensa/functions/operations/softmax_cross_entropy/softmax_cross_entropy.h"
 #include "rensa/functions/operations/update_parameters/update_parameters.h"
+#include "rensa/operations/elementwise/elementwise.h"
 #include "tests/testing.h"
 
 namespace rensa {

@@ -1,6 +1,6 @@
 // The gradients of relu and bias on the CPU: one after the other.
-#include "rensa/backend/cpu/elementwise.h"
 #include "rensa/functions/operations/relu_bias_grad/relu_bias_grad.h"
+#include "rensa/operations/elementwise/cpu_elementwise.h"
 #include "rensa/operations/reduce/cpu_reduce.h"
 
 namespace rensa::operations {

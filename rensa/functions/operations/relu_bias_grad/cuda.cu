@@ -1,7 +1,7 @@
 // The gradients of relu and bias on a GPU: a reduction that stores relu's gradient on its way.
 #include "rensa/core/reduction_functors.h"
-#include "rensa/device/operations.h"
 #include "rensa/functions/operations/relu_bias_grad/relu_bias_grad.h"
+#include "rensa/operations/elementwise/elementwise.h"
 #include "rensa/operations/reduce/cuda_kernels.cuh"
 #include "rensa/operations/reduce/reduce.h"
 

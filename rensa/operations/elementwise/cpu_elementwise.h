@@ -20,7 +20,7 @@ struct Input {
 /// their dtype cannot hold: comparisons with them stay right.
 void make_value(const Scalar& scalar, Dtype compute, ComputeType type, void* value);
 
-/// out = ufunc(inputs) computed in `compute`; see Elementwise in device/operations.h.
+/// out = ufunc(inputs) computed in `compute`; see operations/elementwise/elementwise.h.
 void run_elementwise(Ufunc ufunc, Dtype compute, const Input* inputs, int num_inputs,
                      const ArrayView& out);
 

@@ -1,6 +1,6 @@
 // Elementwise operations on the CPU: walks arrays of any dtype and stride and hands contiguous
 // values to the kernels.
-#include "rensa/backend/cpu/elementwise.h"
+#include "rensa/operations/elementwise/cpu_elementwise.h"
 
 #include <algorithm>
 #include <complex>
@@ -9,7 +9,7 @@
 #include "rensa/backend/cpu/copy.h"
 #include "rensa/backend/cpu/strided.h"
 #include "rensa/core/thread_pool.h"
-#include "rensa/device/operations.h"
+#include "rensa/operations/elementwise/elementwise.h"
 
 namespace rensa::host {
 

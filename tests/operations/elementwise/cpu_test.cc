@@ -1,6 +1,6 @@
 // Elementwise operations of the CPU backend: layouts, conversions, chunk borders, instruction sets.
 // (tests/array/op_table_test.cc has the values of every operation.)
-#include "rensa/backend/cpu/elementwise.h"
+#include "rensa/operations/elementwise/cpu_elementwise.h"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@
 #include "rensa/backend/cpu/kernels.h"
 #include "rensa/backend/cpu/strided.h"
 #include "rensa/core/functors.h"
-#include "rensa/device/operations.h"
+#include "rensa/operations/elementwise/elementwise.h"
 #include "rensa/operations/random/cpu_kernels.h"
 #include "tests/backend/cpu/test_array.h"
 

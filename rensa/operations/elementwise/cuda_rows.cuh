@@ -1,6 +1,6 @@
 // The elementwise kernels of the rows of RENSA_ROWS, a file of ops.def. What is compiled includes
 // this one (rensa/CMakeLists.txt writes it, a file a subject).
-#include "rensa/backend/cuda/elementwise.cuh"
+#include "rensa/operations/elementwise/cuda_kernels.cuh"
 
 #include "rensa/core/begin_functors.h"
 namespace rensa::op {

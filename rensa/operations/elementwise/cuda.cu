@@ -1,13 +1,13 @@
 // Elementwise operations on a GPU: the choice between copies, the vector kernel and the generic
 // one.
-#include "rensa/backend/cuda/elementwise.cuh"
+#include "rensa/operations/elementwise/cuda_kernels.cuh"
 
 #include <string>
 
 #include "rensa/backend/cuda/convert.h"
 #include "rensa/backend/cuda/copy.h"
 #include "rensa/core/error.h"
-#include "rensa/device/operations.h"
+#include "rensa/operations/elementwise/elementwise.h"
 
 namespace rensa::cuda {
 
