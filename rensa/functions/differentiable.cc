@@ -2,10 +2,19 @@
 #include "rensa/functions/differentiable.h"
 
 #include "rensa/array/pointwise.h"
+#include "rensa/array/ufuncs/signs.h"
 #include "rensa/core/thread_state.h"
 #include "rensa/operations/pointwise/pointwise_rows.h"
 // Behind differentiable_value.h, whose functions it calls.
 #include "rensa/operations/pointwise/pointwise_functors.h"
+
+namespace rensa {
+
+functions::DifferentiableValue m::sign(const functions::DifferentiableValue& a) {
+  return functions::DifferentiableValue(constant(xp::sign(a.variable().array())));
+}
+
+}  // namespace rensa
 
 namespace rensa::functions {
 

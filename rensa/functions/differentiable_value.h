@@ -8,7 +8,6 @@
 #include <utility>
 
 // clang-format off
-#include "rensa/array/ufuncs/signs.h"
 #include "rensa/core/functors.h"
 #include "rensa/functions/activation.h"
 #include "rensa/functions/array_functions.h"
@@ -110,9 +109,7 @@ inline functions::DifferentiableValue negative(const functions::DifferentiableVa
   return -a;
 }
 /// No gradient goes through it.
-inline functions::DifferentiableValue sign(const functions::DifferentiableValue& a) {
-  return functions::DifferentiableValue(constant(xp::sign(a.variable().array())));
-}
+functions::DifferentiableValue sign(const functions::DifferentiableValue& a);
 /// To the power of a number.
 inline functions::DifferentiableValue pow(const functions::DifferentiableValue& a,
                                           const functions::DifferentiableValue& b) {
