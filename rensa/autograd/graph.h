@@ -25,8 +25,11 @@ void describe(VariableNode& node, const Array& array);
 /// What copies made on this thread do now: a CopyModeScope's mode.
 CopyMode copy_mode();
 
-/// Gives `parameter` another array, of any shape and on any device.
+/// Gives `parameter` another array, of any shape and on any device; its first one to those too that
+/// share it (CopyMode::share).
 void set_array(const Variable& parameter, Array array);
+/// Memory for the first array of a parameter that waits for its shape.
+Array array_for(const ParameterRef& parameter, const Shape& shape);
 /// Where an uninitialized parameter will be.
 Device home_device(const VariableBody& body);
 
@@ -34,13 +37,13 @@ Device home_device(const VariableBody& body);
 /// replay of a recording.
 void store_grad(const std::shared_ptr<VariableBody>& body, Variable gradient);
 
-/// A model's members() names `parameter`: optimizers find it.
+/// A walk over some members() has met `parameter`.
 void note_named(const ParameterRef& parameter);
-/// Backward gave the parameter `body` a gradient. One that no model has named yet is remembered for
-/// the thread's next update.
+/// Backward gave the parameter `body` a gradient. In debug mode one that no walk has met yet is
+/// remembered for the thread's next update.
 void note_gradient(const std::shared_ptr<VariableBody>& body);
-/// The parameters with a gradient of backward on this thread that no model names, those left out
-/// whose updates are off.
+/// In debug mode the parameters with a gradient of backward on this thread that no walk has met,
+/// those left out whose updates are off.
 std::vector<ParameterRef> unnamed_with_gradient();
 
 /// Throws ShapeError, DtypeError or DeviceError, naming `operation`, unless `g` is of that kind.

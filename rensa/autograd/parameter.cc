@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "rensa/autograd/graph.h"
 #include "rensa/core/error.h"
@@ -19,6 +21,8 @@ struct ParameterState {
   bool named = false;            // by some model's members()
   bool awaits_its_name = false;  // it is in unnamed_parameters
   std::shared_ptr<UpdateRule> rule;
+  /// Of one that waits for its shape: the parameters, itself among them, that will share its array.
+  std::shared_ptr<std::vector<std::weak_ptr<VariableBody>>> sharers;
 };
 
 namespace {
@@ -38,13 +42,22 @@ std::shared_ptr<VariableBody> new_parameter(const VariableBody& like, Array arra
   return body;
 }
 
-std::shared_ptr<VariableBody> copy_parameter(const VariableBody& source) {
-  if (!source.array.defined()) return new_parameter(source, {});
-  if (current_copy_mode == CopyMode::share) return new_parameter(source, source.array);
-  if (current_copy_mode == CopyMode::copy) return new_parameter(source, source.array.copy());
-  Array fresh = xp::empty_like(source.array);
-  source.parameter->initializer(fresh);
-  return new_parameter(source, std::move(fresh));
+std::shared_ptr<VariableBody> copy_parameter(const std::shared_ptr<VariableBody>& source) {
+  const Array& array = source->array;
+  if (current_copy_mode == CopyMode::share) {
+    auto copy = new_parameter(*source, array);
+    if (array.defined()) return copy;
+    auto& sharers = source->parameter->sharers;
+    if (!sharers) sharers = std::make_shared<std::vector<std::weak_ptr<VariableBody>>>(1, source);
+    sharers->push_back(copy);
+    copy->parameter->sharers = sharers;
+    return copy;
+  }
+  if (!array.defined()) return new_parameter(*source, {});
+  if (current_copy_mode == CopyMode::copy) return new_parameter(*source, array.copy());
+  Array fresh = xp::empty_like(array);
+  source->parameter->initializer(fresh);
+  return new_parameter(*source, std::move(fresh));
 }
 
 ParameterState& state_of(const ParameterRef& parameter, const char* operation) {
@@ -70,14 +83,30 @@ void set_array(const Variable& parameter, Array array) {
   describe(*body.node, array);
   body.node->requires_grad = true;
   body.array = std::move(array);
-  if (body.parameter) body.parameter->device = body.array.device();
+  if (!body.parameter) return;
+  body.parameter->device = body.array.device();
+  auto sharers = std::exchange(body.parameter->sharers, nullptr);
+  if (!sharers) return;
+  for (const auto& known : *sharers) {
+    auto other = known.lock();
+    if (!other || other->array.defined()) continue;
+    other->parameter->sharers = nullptr;
+    set_array(Variable(other), body.array.to(other->parameter->device));
+  }
+}
+
+Array array_for(const ParameterRef& parameter, const Shape& shape) {
+  const ParameterState& state = *parameter.body()->parameter;
+  const Array& values = state.initializer.values();
+  bool has_dtype = values.defined() && dtype_kind(values.dtype()) == 'f';
+  return xp::empty(shape, has_dtype ? values.dtype() : config().dtype, state.device);
 }
 
 void note_named(const ParameterRef& parameter) { parameter.body()->parameter->named = true; }
 
 void note_gradient(const std::shared_ptr<VariableBody>& body) {
   ParameterState& state = *body->parameter;
-  if (state.named || state.awaits_its_name) return;
+  if (!config().debug || state.named || state.awaits_its_name) return;
   state.awaits_its_name = true;
   auto& list = unnamed_parameters;
   if (list.size() == list.capacity()) {
@@ -136,23 +165,41 @@ Parameter::Parameter(Initializer initializer, const Shape& shape)
 }
 
 Parameter::Parameter(const Parameter& other)
-    : ParameterRef(other.body_ ? copy_parameter(*other.body_) : nullptr), tied_(other.tied_) {}
+    : ParameterRef(other.body_ ? copy_parameter(other.body_) : nullptr) {}
 
 void Parameter::tie(const Parameter& owner) {
-  if (this == &owner || !owner.defined() || owner.tied_) {
-    throw ValueError(fmt::format("tied: a parameter is tied to another one, not to {}",
-                                 this == &owner ? "itself"
-                                 : owner.tied_  ? "one that is tied to a third"
-                                                : "an undefined one (default-constructed)"));
+  if (this == &owner || !owner.defined()) {
+    throw ValueError(
+        fmt::format("tied: a parameter is tied to another one, not to {}",
+                    this == &owner ? "itself" : "an undefined one (default-constructed)"));
+  }
+  if (body_ == owner.body_) return;
+  if (is_initialized() && owner.is_initialized()) {
+    auto text = [&] {
+      return fmt::format("tied: a parameter {} cannot be one with {}", array().view().describe(),
+                         owner.array().view().describe());
+    };
+    if (!(shape() == owner.shape())) throw ShapeError(text());
+    if (dtype() != owner.dtype()) throw DtypeError(text());
   }
   body_ = owner.body_;
-  tied_ = true;
 }
+
+Persistent::Persistent() : home_(ThreadState::current().device) {}
+
+Persistent::Persistent(Array array)
+    : Array(std::move(array)), home_(defined() ? device() : ThreadState::current().device) {}
 
 Persistent::Persistent(const Persistent& other)
     : Array(other.defined() && current_copy_mode != CopyMode::share
                 ? other.copy()
-                : static_cast<const Array&>(other)) {}
+                : static_cast<const Array&>(other)),
+      home_(other.home()) {}
+
+void Persistent::move_to(Device device) {
+  home_ = device;
+  if (defined() && this->device() != device) Array::operator=(to(device));
+}
 
 Persistent& Persistent::operator=(const Array& values) {
   if (!values.defined()) throw ValueError("Persistent: the values assigned to it are undefined");
@@ -171,9 +218,7 @@ void ParameterRef::initialize(const Shape& shape) const {
   if (is_initialized()) return;
   ThreadState& thread = ThreadState::current();
   if (thread.recorder) thread.recorder->cannot_record("it initializes a parameter");
-  const Array& values = state.initializer.values();
-  bool has_dtype = values.defined() && dtype_kind(values.dtype()) == 'f';
-  Array array = xp::empty(shape, has_dtype ? values.dtype() : config().dtype, state.device);
+  Array array = autograd::array_for(*this, shape);
   state.initializer(array);
   autograd::set_array(*this, std::move(array));
 }

@@ -30,7 +30,8 @@ class Initializer {
   Array values_;
 };
 
-/// How copying a model treats its parameters: Chainer's Link.copy modes.
+/// How copying a model treats its parameters: Chainer's Link.copy modes. Where a parameter that
+/// waits for its shape is shared, the first one that gets an array gives it to the others.
 enum class CopyMode { share, copy, init };
 
 /// A shared handle to a parameter: what Link::params() gives and optimizers hold.
@@ -95,25 +96,22 @@ class Parameter : public ParameterRef {
   ParameterRef ref() const { return *this; }
 
   /// Makes this another name of `owner`'s parameter: Visitor::tied says it in members(). No-op
-  /// where it is that already. Throws ValueError for itself, and for an owner undefined or tied
-  /// itself.
+  /// where it is that already. Throws ValueError for itself and for an undefined owner, ShapeError
+  /// and DtypeError where both have arrays, which differ.
   void tie(const Parameter& owner);
-  bool is_tied() const { return tied_; }
-
- private:
-  bool tied_ = false;  // a copy stands apart, and knows that it is to be tied
 };
 
 /// A persistent array as a model's member: saved, moved and copied with it, not optimized. Copying
-/// makes a deep copy (a shared one under CopyMode::share).
+/// makes a deep copy (a shared one under CopyMode::share). It may be undefined until the first
+/// call.
 ///
 /// Values assigned to it go into its memory where it has their shape, dtype and device, so that a
 /// recorded step does it again and who holds the array sees them: `mean = 0.9 * mean + 0.1 * m;`.
 /// Others, and the first ones, are copied to new memory.
 class Persistent : public Array {
  public:
-  Persistent() = default;
-  explicit Persistent(Array array) : Array(std::move(array)) {}
+  Persistent();
+  explicit Persistent(Array array);
   explicit Persistent(const Persistent& other);
   explicit Persistent(Persistent& other) : Persistent(std::as_const(other)) {}
   template <std::same_as<Persistent> P> Persistent(P&) {
@@ -125,6 +123,15 @@ class Persistent : public Array {
   Persistent& operator=(const Array& values);
   Persistent(Persistent&&) = default;
   Persistent& operator=(Persistent&&) = default;
+
+  /// Where the array is; of an undefined one, where a file's values will be: the device that was
+  /// current when it was made, or that its model was last moved to.
+  Device home() const { return defined() ? device() : home_; }
+  /// Puts the array, or the values that a file will have for it, on `device`.
+  void move_to(Device device);
+
+ private:
+  Device home_;
 };
 
 /// What the copies of Parameters and Persistents made in this scope do, on this thread.

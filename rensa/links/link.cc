@@ -15,8 +15,9 @@
 #include <typeinfo>
 #include <utility>
 
-#include "rensa/autograd/graph.h"
+#include "rensa/array/random.h"
 #include "rensa/core/error.h"
+#include "rensa/device/launcher.h"
 #include "rensa/device/tracer.h"
 
 namespace rensa {
@@ -27,10 +28,7 @@ namespace {
 template <class F> class EachParameter final : public Visitor {
  public:
   explicit EachParameter(F use) : use_(std::move(use)) {}
-  void parameter(std::string_view, Parameter& parameter) override {
-    autograd::note_named(parameter);
-    use_(parameter);
-  }
+  void parameter(std::string_view, Parameter& parameter) override { use_(parameter); }
 
  private:
   F use_;
@@ -53,12 +51,12 @@ class Level final : public Visitor {
     std::string name;
     Link* link;                    // null for a group,
     std::unique_ptr<Level> group;  // which is walked over as it is shown
-    template <class F> void below(F use) const {
-      if (link) use(Level(*link));
+    template <class F> void below(const Level& level, F use) const {
+      if (link) use(Level(*link, &level));
       else use(*group);
     }
   };
-  explicit Level(const Members& members) {
+  explicit Level(const Members& members, const Level* outer = nullptr) : Visitor(outer) {
     members.show(*this);
     if (!parameters_are_sorted_) {
       std::ranges::sort(parameters, name_is_before,
@@ -67,14 +65,13 @@ class Level final : public Visitor {
     if (!children_are_sorted_) std::ranges::sort(children, name_is_before, &Child::name);
   }
   void parameter(std::string_view name, Parameter& parameter) override {
-    autograd::note_named(parameter);
     if (parameters.empty()) parameters.reserve(4);
     else parameters_are_sorted_ &= name_is_before(parameters.back().first, name);
     parameters.emplace_back(name, &parameter);
   }
   void link(std::string_view name, Link& child) override { add(name, &child, nullptr); }
   void group(std::string_view name, const Members& members) override {
-    add(name, nullptr, std::make_unique<Level>(members));
+    add(name, nullptr, std::make_unique<Level>(members, this));
   }
 
   std::vector<std::pair<std::string, Parameter*>> parameters;
@@ -92,7 +89,7 @@ class Level final : public Visitor {
 void collect(const Level& level, std::vector<ParameterRef>& params) {
   for (const auto& [name, parameter] : level.parameters) params.push_back(parameter->ref());
   for (const Level::Child& child : level.children) {
-    child.below([&](const Level& below) { collect(below, params); });
+    child.below(level, [&](const Level& below) { collect(below, params); });
   }
 }
 
@@ -101,7 +98,8 @@ void collect(const Level& level, const std::string& prefix, std::vector<NamedPar
     params.push_back({prefix + name, parameter->ref()});
   }
   for (const Level::Child& child : level.children) {
-    child.below([&](const Level& below) { collect(below, prefix + child.name + "/", params); });
+    child.below(level,
+                [&](const Level& below) { collect(below, prefix + child.name + "/", params); });
   }
 }
 
@@ -110,25 +108,32 @@ void collect(const Level& level, const std::string& prefix,
              std::vector<std::pair<std::string, SomeLink*>>& links) {
   for (const Level::Child& child : level.children) {
     if (child.link) links.emplace_back(prefix + child.name, child.link);
-    child.below([&](const Level& below) { collect(below, prefix + child.name + "/", links); });
+    child.below(level,
+                [&](const Level& below) { collect(below, prefix + child.name + "/", links); });
   }
 }
 
-/// Every leaf member with its path, in the order of members().
-struct Leaves final : PathVisitor {
-  explicit Leaves(const Link& link) : PathVisitor("/") { Members(link).show(*this); }
-  void parameter(std::string_view name, Parameter& p) override {
-    parameters.push_back({path(name), p.ref()});
-  }
+/// What is saved of a link beside its parameters, with its paths, in the order of members().
+struct Kept : PathVisitor {
+  Kept() : PathVisitor("/") {}
+  explicit Kept(const Link& link) : Kept() { Members(link).show(*this); }
   void persistent(std::string_view name, Persistent& p) override {
     persistents.emplace_back(path(name), &p);
   }
   void value(std::string_view name, const Access& access) override {
     values.emplace_back(path(name), access);
   }
-  std::vector<NamedParameter> parameters;
   std::vector<std::pair<std::string, Persistent*>> persistents;
   std::vector<std::pair<std::string, Access>> values;
+};
+
+/// Its parameters as well.
+struct Leaves final : Kept {
+  explicit Leaves(const Link& link) { Members(link).show(*this); }
+  void parameter(std::string_view name, Parameter& p) override {
+    parameters.push_back({path(name), p.ref()});
+  }
+  std::vector<NamedParameter> parameters;
 };
 
 std::array<std::string, 4> row_of(const std::string& path, const Array& a) {
@@ -193,14 +198,40 @@ template <class List> void check_same(const char* operation, const List& mine, c
 }
 
 void copy_persistent(const Persistent& from, Persistent& to) {
-  if (!from.defined()) return;
-  if (!to.defined() || !(to.shape() == from.shape()) || to.dtype() != from.dtype()) {
-    to = Persistent(from.copy(to.defined() ? to.device() : from.device()));
+  if (!from.defined()) {
+    Device home = to.home();
+    to = Persistent();
+    to.move_to(home);
+  } else if (!to.defined() || !(to.shape() == from.shape()) || to.dtype() != from.dtype()) {
+    to = Persistent(from.copy(to.home()));
   } else if (to.device() == from.device()) {
     to.assign(from);
   } else {
     to.assign(from.to(to.device()));
   }
+}
+
+void check_kept(const char* operation, const Kept& mine, const Kept& theirs) {
+  check_same(operation, mine.persistents, theirs.persistents);
+  check_same(operation, mine.values, theirs.values);
+}
+
+void copy_kept(const Kept& mine, const Kept& theirs) {
+  for (std::size_t i = 0; i < mine.persistents.size(); ++i) {
+    copy_persistent(*theirs.persistents[i].second, *mine.persistents[i].second);
+  }
+  if (!mine.values.empty()) stay_eager("copyparams copies numbers of the host");
+  for (std::size_t i = 0; i < mine.values.size(); ++i) {
+    mine.values[i].second.set(theirs.values[i].second.get());
+  }
+}
+
+/// A generator of its own on `device`, which draws on from where `source` is.
+xp::random::Generator continued(const xp::random::Generator& source, Device device) {
+  RecorderScope off(nullptr);
+  xp::random::Generator made(xp::random::Philox4x3210{}, device);
+  made.set_state(source.get_state());
+  return made;
 }
 
 }  // namespace
@@ -328,12 +359,10 @@ void Link::check_is(const std::type_info& known) const {
 void Link::move_to(Device device) {
   struct Move final : Visitor {
     explicit Move(Device d) : device(d) {}
-    void parameter(std::string_view, Parameter& p) override {
-      autograd::note_named(p);
-      p.to(device);
-    }
-    void persistent(std::string_view, Persistent& p) override {
-      if (p.defined()) p = Persistent(p.to(device));
+    void parameter(std::string_view, Parameter& p) override { p.to(device); }
+    void persistent(std::string_view, Persistent& p) override { p.move_to(device); }
+    void generator(std::string_view, xp::random::Generator& g) override {
+      if (g.device() != device) g = continued(g, device);
     }
     void state(std::string_view, State& s) override { s.to(device); }
     void link(std::string_view, Link& child) override { child.move_to(device); }
@@ -355,9 +384,13 @@ void Link::reset_state() {
   members(reset);
 }
 
-void Link::tie_members() {
-  Visitor nothing;
-  members(nothing);
+void Link::finish_copy() {
+  struct Finish final : Visitor {
+    void generator(std::string_view, xp::random::Generator& g) override {
+      g = continued(g, g.device());
+    }
+  } finish;
+  members(finish);
 }
 
 void Link::addgrads(const Link& other) {
@@ -368,23 +401,22 @@ void Link::addgrads(const Link& other) {
   }
 }
 
-void Link::copyparams(const Link& other) {
+void Link::copyparams(const Link& other, bool copy_persistent) {
   Leaves mine(*this), theirs(other);
   check_same("copyparams", mine.parameters, theirs.parameters);
-  check_same("copyparams", mine.persistents, theirs.persistents);
-  check_same("copyparams", mine.values, theirs.values);
+  if (copy_persistent) check_kept("copyparams", mine, theirs);
   for (std::size_t i = 0; i < mine.parameters.size(); ++i) {
     const ParameterRef &to = mine.parameters[i].parameter, &from = theirs.parameters[i].parameter;
     if (to.is_initialized() && !from.is_initialized()) from.initialize(to.shape());
     to.copydata(from);
   }
-  for (std::size_t i = 0; i < mine.persistents.size(); ++i) {
-    copy_persistent(*theirs.persistents[i].second, *mine.persistents[i].second);
-  }
-  if (!mine.values.empty()) stay_eager("copyparams copies numbers of the host");
-  for (std::size_t i = 0; i < mine.values.size(); ++i) {
-    mine.values[i].second.set(theirs.values[i].second.get());
-  }
+  if (copy_persistent) copy_kept(mine, theirs);
+}
+
+void Link::copy_persistents(const Link& other) {
+  Kept mine(*this), theirs(other);
+  check_kept("copy_persistents", mine, theirs);
+  copy_kept(mine, theirs);
 }
 
 }  // namespace rensa

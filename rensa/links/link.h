@@ -61,8 +61,8 @@ class Link {
   /// A const model is called by an operator() that is const.
   virtual Variable invoke(const Variables& x) { return std::as_const(*this).invoke(x); }
   virtual Variable invoke(const Variables& x) const { throw_not_callable(x, 0, 0); }
-  /// A copy on the heap, as the current CopyModeScope says. Throws NotImplementedError for a model
-  /// that cannot be copied.
+  /// A copy on the heap, as the current CopyModeScope says, on which an override calls
+  /// finish_copy(). Throws NotImplementedError for a model that cannot be copied.
   virtual std::unique_ptr<Link> clone() const {
     throw NotImplementedError("clone: this model cannot be copied");
   }
@@ -104,13 +104,18 @@ class Link {
   virtual void reset_state();
   /// Adds the gradients of `other`, a link of the same structure, across devices.
   void addgrads(const Link& other);
-  /// Copies parameters (initializing whichever side is not) and persistents from `other`.
-  void copyparams(const Link& other);
+  /// Copies parameters (initializing whichever side is not) from `other`, a link of the same
+  /// structure, and, unless told otherwise, what copy_persistents() does.
+  void copyparams(const Link& other, bool copy_persistent = true);
+  /// Copies what is saved of `other` beside its parameters: persistents, counters, numbers,
+  /// generators.
+  void copy_persistents(const Link& other);
 
   std::shared_ptr<LinkAnchor> anchor() const;
 
-  /// Makes parameters that members() ties one again, in a copy; every walk does.
-  void tie_members();
+  /// Called on a copy: parameters that members() ties are one again (every walk does that), random
+  /// generators draw on from where the model's are.
+  void finish_copy();
 
  protected:
   /// Throws NotImplementedError: an operator() for x.size() Variables is not there, or not on a
@@ -146,7 +151,7 @@ template <class Derived> class Chain : public Link {
   [[nodiscard]] Derived copy(CopyMode mode = CopyMode::share) const {
     CopyModeScope scope(mode);
     Derived made(static_cast<const Derived&>(*this));
-    made.tie_members();
+    made.finish_copy();
     return made;
   }
 
@@ -158,7 +163,7 @@ template <class Derived> class Chain : public Link {
     check_is(typeid(Derived));
     if constexpr (std::is_copy_constructible_v<Derived>) {
       auto made = std::make_unique<Derived>(static_cast<const Derived&>(*this));
-      made->tie_members();
+      made->finish_copy();
       return made;
     } else {
       return Link::clone();

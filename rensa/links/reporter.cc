@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <deque>
 #include <limits>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -104,7 +105,10 @@ void report(std::initializer_list<Report> values, const Link& observer) {
   if (thread.recorder || thread.reporter) report_values(values, observer.anchor());
 }
 
-void report(std::initializer_list<Report> values) { report_values(values, nullptr); }
+void report(std::initializer_list<Report> values) {
+  ThreadState& thread = ThreadState::current();
+  if (thread.recorder || thread.reporter) report_values(values, nullptr);
+}
 
 void Summary::add(const Array& value) {
   stay_eager("it adds to a Summary, which counts on the host");
@@ -123,56 +127,78 @@ double Summary::mean() const {
   return total_.item<double>() / static_cast<double>(count_);
 }
 
+void Summary::members(Visitor& v) {
+  auto sum = [this] { return total_.defined() ? total_ : xp::zeros({}, float64, cpu()); };
+  v.computed("_x", sum, [this](const Array& x) {
+    if (x.size() != 1) {
+      throw ShapeError(fmt::format("Summary: a sum has one element, not {}", x.view().describe()));
+    }
+    return [this, total = x.astype(float64, false).reshape({})] { total_ = total; };
+  });
+  v("_n", count_);
+  if (v.reading() && v.reads("_x2")) {
+    v.computed(
+        "_x2", [] { return Array(); }, [](const Array&) {});
+  }
+}
+
 void DictSummary::add(const Observation& observation) {
   for (const auto& [key, value] : observation) {
     if (value.size() == 1) summaries_[key].add(value.reshape({}));
   }
 }
 
+namespace {
+
+std::vector<std::string> parse_names(const std::string& text) {
+  try {
+    return nlohmann::json::parse(text).get<std::vector<std::string>>();
+  } catch (const nlohmann::json::exception& error) {
+    throw SerializationError(std::string("DictSummary: the names in the file cannot be read: ") +
+                             error.what());
+  }
+}
+
+}  // namespace
+
 void DictSummary::members(Visitor& v) {
+  // What is read is put together when all of it is there.
+  struct Read {
+    std::vector<std::string> names;
+    std::deque<Summary> summaries;
+  };
+  auto read = std::make_shared<Read>();
   auto names = [this] {
     auto list = nlohmann::json::array();
     for (const auto& [key, summary] : summaries_) list.push_back(key);
     return list.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   };
-  auto sums = [this] {
-    std::vector<double> sums;
-    for (const auto& [key, summary] : summaries_) sums.push_back(summary.total_.item<double>());
-    return xp::array(sums, cpu());
-  };
-  auto counts = [this] {
-    std::vector<std::int64_t> counts;
-    for (const auto& [key, summary] : summaries_) counts.push_back(summary.count_);
-    return xp::array(counts, cpu());
-  };
-  // What is read is put together when all of it is there.
-  struct Read {
-    std::vector<std::string> names;
-    Array sums, counts;
-  };
-  auto read = std::make_shared<Read>();
   v.computed("_names", names, [read](const std::string& text) {
-    try {
-      read->names = nlohmann::json::parse(text).get<std::vector<std::string>>();
-    } catch (const nlohmann::json::exception& error) {
-      throw SerializationError(std::string("DictSummary: the names in the file cannot be read: ") +
-                               error.what());
+    std::vector<std::string> parsed = parse_names(text);
+    if (parsed.size() != read->summaries.size()) {
+      throw SerializationError(fmt::format("DictSummary: the file has {} summaries for {} names",
+                                           read->summaries.size(), parsed.size()));
+    }
+    return [read, parsed] { read->names = parsed; };
+  });
+  v.group("_summaries", [&](Visitor& each) {
+    std::int64_t i = 0;
+    Visitor::Reading* file = each.reading();
+    if (!file) {
+      for (auto& [key, summary] : summaries_) each(std::to_string(i++), summary);
+    }
+    for (; file && file->contains(std::to_string(i)); ++i) {
+      each(std::to_string(i), read->summaries.emplace_back());
     }
   });
-  if (!v.reads("_sums")) return;  // Chainer's files
-  v.computed("_sums", sums, [read](const Array& values) { read->sums = values; });
-  v.computed("_counts", counts, [read](const Array& values) { read->counts = values; });
-  if (Visitor::Reading* file = v.reading()) {
-    file->then([this, read] {
-      summaries_.clear();
-      for (std::size_t i = 0; i < read->names.size(); ++i) {
-        auto at = static_cast<std::int64_t>(i);
-        Summary& summary = summaries_[read->names[i]];
-        summary.total_ = read->sums[at].astype(float64);
-        summary.count_ = read->counts[at].item<std::int64_t>();
-      }
-    });
-  }
+  Visitor::Reading* file = v.reading();
+  if (!file || !file->contains("_names")) return;
+  file->then([this, read] {
+    summaries_.clear();
+    for (std::size_t i = 0; i < read->names.size(); ++i) {
+      summaries_[read->names[i]] = read->summaries[i];
+    }
+  });
 }
 
 std::map<std::string, double> DictSummary::compute_mean() const {

@@ -87,9 +87,10 @@ class Summary {
   const Array& total() const { return total_; }
   /// Waits for the device. NaN when nothing was added.
   double mean() const;
+  /// The sum and the count, for files, as in Chainer (whose sum of squares is read and left out).
+  void members(Visitor& v);
 
  private:
-  friend class DictSummary;
   Array total_;
   std::int64_t count_ = 0;
 };
@@ -101,7 +102,7 @@ class DictSummary {
   void add(const Observation& observation);
   /// Waits for the device.
   std::map<std::string, double> compute_mean() const;
-  /// The sums so far, for files; they then wait for the device.
+  /// The summaries by their keys, for files, as in Chainer.
   void members(Visitor& v);
 
  private:

@@ -55,6 +55,11 @@ const AnyLink& ChainList::operator[](std::int64_t i) const {
   return element("ChainList", links_, i);
 }
 
+void Sequential::Layer::check() const {
+  if (link_ || function_) return;
+  throw ValueError("Sequential: a layer is a link or a function; this one is empty");
+}
+
 AnyLink& Sequential::Layer::link() {
   if (is_link()) return link_;
   throw ValueError("Sequential: the layer is a function, not a link");
@@ -94,9 +99,8 @@ void Sequential::insert(std::int64_t i, Layer layer) {
   layers_.insert(layers_.begin() + (i < 0 ? i + n : i), std::move(layer));
 }
 
-void Sequential::extend(const Sequential& other) {
-  std::vector<Layer> copies = other.layers_;  // `other` may be this
-  for (Layer& layer : copies) append(std::move(layer));
+void Sequential::extend(Sequential other) {
+  for (Layer& layer : other.layers_) append(std::move(layer));
 }
 
 Sequential::Layer Sequential::pop(std::int64_t i) {

@@ -1,9 +1,12 @@
 // ChainList: links in a list. Sequential: links and functions, called one after the other.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "rensa/array/index.h"
@@ -39,30 +42,56 @@ class ChainList : public Chain<ChainList> {
   std::vector<AnyLink> links_;
 };
 
+/// A function with members(Visitor&) as a link: what it shows lasts with the model.
+template <class F> class FunctionLink final : public Chain<FunctionLink<F>> {
+ public:
+  FunctionLink(std::string name, F function)
+      : function_(std::move(function)), name_(std::move(name)) {}
+  void members(Visitor& v) override { function_.members(v); }
+  Variable operator()(const Variable& x) { return function_(x); }
+  Variable operator()(
+      const Variable& x) const requires std::is_invocable_r_v<Variable, const F&, const Variable&> {
+    return function_(x);
+  }
+  std::string describe() const override { return name_; }
+
+ private:
+  F function_;
+  std::string name_;
+};
+
 /// Links and functions (of one Variable, which give one), each called with what the one before
 /// gave; the first may take several Variables.
 ///
 ///   Sequential model(L::Linear(100), F::relu, L::Linear(10));
 ///   Sequential::Layer pool("pool", [](const Variable& x) { return F::max(x, 1); });
 ///
-/// Links are named by their numbers among the links, as in Chainer: "0", "1" above. A value, like
-/// every model: what is given is copied, or moved, into it.
+/// Links are named by their numbers among the links, as in Chainer: "0", "1" above; a function with
+/// members(Visitor&) counts as one. A value, like every model: what is given is copied, or moved,
+/// into it (Chainer's would hold the same links), and Sequential(other) is a copy of the other;
+/// Sequential(Sequential::Layer(other)) has it as its layer.
 class Sequential : public Chain<Sequential> {
  public:
   using Function = std::function<Variable(const Variable&)>;
 
-  /// A link or a function.
+  /// A link or a function. Throws ValueError for an AnyLink or a std::function that is empty.
   class Layer {
    public:
     template <class L>
-    requires std::constructible_from<AnyLink, L> Layer(L link) : link_(std::move(link)) {}
+    requires std::constructible_from<AnyLink, L> Layer(L link) : link_(std::move(link)) { check(); }
     template <class F>
     requires(!std::constructible_from<AnyLink, F> && !std::same_as<F, Layer> &&
              std::is_invocable_r_v<Variable, F&, const Variable&>) Layer(F function)
         : Layer("function", std::move(function)) {}
     /// A function that says its name when printed.
     Layer(std::string name, Function function)
-        : function_(std::move(function)), name_(std::move(name)) {}
+        : function_(std::move(function)), name_(std::move(name)) {
+      check();
+    }
+    template <HasMembers F>
+    requires(!std::derived_from<F, Link> && std::is_invocable_r_v<Variable, F&, const Variable&>)
+        Layer(std::string name, F function)
+        : link_(FunctionLink<F>(std::move(name), std::move(function))) {}
 
     bool is_link() const { return static_cast<bool>(link_); }
     /// Throws ValueError for a function.
@@ -76,6 +105,7 @@ class Sequential : public Chain<Sequential> {
     Variable operator()(const Variables& x) const;
 
    private:
+    void check() const;
     Variable call(const Variables& x) const;
     AnyLink link_;  // or none, and a function
     Function function_;
@@ -104,7 +134,9 @@ class Sequential : public Chain<Sequential> {
   void append(Layer layer) { layers_.push_back(std::move(layer)); }
   /// Before layer i; i == size() appends. Throws IndexError.
   void insert(std::int64_t i, Layer layer);
-  void extend(const Sequential& other);
+  /// The other's layers: a copy, as of all that is given; those of extend(other.copy()) share their
+  /// arrays with the other's.
+  void extend(Sequential other);
   /// Takes layer i out. Throws IndexError.
   Layer pop(std::int64_t i = -1);
   /// From the end where i < 0. Throws IndexError.

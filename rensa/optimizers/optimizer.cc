@@ -38,11 +38,26 @@ bool is_as_seen(const UpdateRule& rule, const Array& parameter) {
          rule.seen_version == version_of(parameter);
 }
 
+bool is_narrow(const Array& parameter) {
+  return parameter.dtype() == float16 || parameter.dtype() == bfloat16;
+}
+
+/// Of a file.
+void check_state(const std::string& name, const Array& values, const Shape& wanted) {
+  if (!(values.shape() == wanted)) {
+    throw ShapeError(fmt::format("the state {} of a parameter {} cannot take the values of {}",
+                                 name, wanted.str(), values.view().describe()));
+  }
+  if (!can_cast_same_kind(values.dtype(), float32)) {
+    throw DtypeError(fmt::format("the state {} of a parameter cannot take the values of {}", name,
+                                 values.view().describe()));
+  }
+}
+
 /// The float32 copy of a narrower parameter, brought up to date where somebody else wrote to the
 /// parameter.
 void prepare_fp32_param(UpdateRule& rule, const Array& parameter) {
-  bool narrow = parameter.dtype() == float16 || parameter.dtype() == bfloat16;
-  if (!rule.uses_fp32_update() || !narrow) {
+  if (!rule.uses_fp32_update() || !is_narrow(parameter)) {
     if (rule.fp32_param.defined()) rule.fp32_param = rule.seen = {};
     return;
   }
@@ -451,32 +466,38 @@ void Optimizer::new_epoch() const {
   host_effect([state = state_] { ++state->epoch; });
 }
 
-/// Shows the states to be read, which are made for it: now, or where the same file initializes the
-/// parameter, then.
+/// Shows the states to be read. Those that are missing are made once all of the file is found to
+/// fit; by then the same file may have initialized the parameter.
 void OptimizerState::read_states(const ParameterRef& parameter,
                                  const std::shared_ptr<UpdateRule>& rule,
                                  const std::vector<UpdateState>& states, Visitor& v) {
   Visitor::Reading& file = *v.reading();
-  bool later = file.initializes(parameter);
-  if (parameter.is_initialized()) prepare_for_update(parameter);
+  std::optional<Shape> shape =
+      parameter.is_initialized() ? parameter.shape() : file.shape_for(parameter);
   bool updated = file.number("t") > 0;
   auto is_there = [&](const UpdateState& state) { return file.contains(state.name); };
-  bool has_states = updated || std::ranges::any_of(states, is_there);
-  bool has_copy = updated || file.contains("fp32_param");
+  bool has_states = shape && (updated || std::ranges::any_of(states, is_there));
+  bool has_copy = shape && (updated || file.contains("fp32_param"));
   auto show = [&](const std::string& name, auto array_of) {
-    if (Array* array = later ? nullptr : array_of(*rule)) return v(name, *array);
+    auto take = [held = shared_from_this(), parameter, rule, array_of, wanted = *shape,
+                 name](const Array& values) -> Visitor::Commit {
+      check_state(name, values, wanted);
+      if (Array* array = array_of(*rule)) return writing(*array, values);
+      return [held, parameter, rule, array_of, values] {
+        held->prepare_for_update(parameter);
+        if (Array* array = array_of(*rule)) write_values(*array, values);
+      };
+    };
     v.computed(
-        name, [] { return Array(); },
-        [held = shared_from_this(), parameter, rule, array_of](const Array& values) {
-          held->prepare_for_update(parameter);
-          if (Array* array = array_of(*rule)) write_values(*array, values);
-        });
+        name, [] { return Array(); }, take);
   };
-  std::size_t count = later ? states.size() : rule->states.size();
-  for (std::size_t i = 0; has_states && i < count; ++i) {
-    show(states[i].name, [i](UpdateRule& r) { return &r.states[i]; });
+  for (std::size_t i = 0; has_states && i < states.size(); ++i) {
+    show(states[i].name,
+         [i](UpdateRule& r) { return i < r.states.size() ? &r.states[i] : nullptr; });
   }
-  if (has_copy && (later ? rule->uses_fp32_update() : rule->fp32_param.defined())) {
+  bool wants_copy =
+      parameter.is_initialized() ? is_narrow(parameter.array()) : file.contains("fp32_param");
+  if (has_copy && rule->uses_fp32_update() && wants_copy) {
     show("fp32_param",
          [](UpdateRule& r) { return r.fp32_param.defined() ? &r.fp32_param : nullptr; });
   }

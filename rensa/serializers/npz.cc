@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "rensa/array/io_npz.h"
 #include "rensa/array/npy.h"
 #include "rensa/array/zip.h"
+#include "rensa/autograd/graph.h"
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
 
@@ -23,66 +25,71 @@ namespace rensa::serializers {
 namespace {
 
 using Value = Visitor::Value;
+using Commit = Visitor::Commit;
 
 /// One value of a file.
 struct Item {
   std::string key;
-  /// An undefined array for None.
-  std::function<Value()> get;
-  std::function<void(const Value&)> set;
-  /// Of what `set` takes: which alternative of Value, and of an array its dtype and shape (none:
-  /// any).
-  std::size_t kind;
-  Dtype dtype;
+  Visitor::Access access;
+  /// Of an array: what it is to convert to, and its shape; none where any will do.
+  std::optional<Dtype> dtype;
   std::optional<Shape> shape;
 };
 
-template <class T> constexpr std::size_t kind_of() { return Value(T()).index(); }
-constexpr std::size_t kArray = 4;
-
-Dtype dtype_of(const Value& value) {
-  switch (value.index()) {
-    case 0: return int64;
-    case 1: return float64;
-    case 2: return bool_;
-    default: return uint8;  // never asked of a text
-  }
-}
+template <class T> constexpr std::size_t kind_of() { return Visitor::kind_of<T>(); }
 
 Item value_item(std::string key, const Visitor::Access& access) {
-  Value now = access.get();
-  if (const auto* array = std::get_if<Array>(&now)) {
-    bool keeps = access.place && array->defined();
-    return {std::move(key),
-            access.get,
-            access.set,
-            kArray,
-            array->defined() ? array->dtype() : float64,
-            keeps ? std::optional(array->shape()) : std::nullopt};
+  Item item{std::move(key), access, {}, {}};
+  if (access.kind != kind_of<Array>()) {
+    item.shape = Shape{};
+  } else if (access.place) {
+    Array now = std::get<Array>(access.get());
+    if (now.defined()) item.dtype = now.dtype(), item.shape = now.shape();
   }
-  return {std::move(key), access.get, access.set, now.index(), dtype_of(now), Shape{}};
+  return item;
 }
 
-Item array_item(std::string key, const Array& array) {
-  return {std::move(key),
-          [array] { return Value(array); },
-          [array](const Value& values) { write_values(array, std::get<Array>(values)); },
-          kArray,
-          array.dtype(),
-          array.shape()};
+Item array_item(std::string key, const Array& array, std::function<Commit(const Array&)> take) {
+  Visitor::Access access{
+      kind_of<Array>(), [array] { return Value(array); },
+      [take = std::move(take)](const Value& v) { return take(std::get<Array>(v)); }};
+  if (!array.defined()) return {std::move(key), std::move(access), {}, {}};
+  return {std::move(key), std::move(access), array.dtype(), array.shape()};
 }
 
+/// None leaves a parameter as it is: its file was written before it had values.
 Item parameter_item(std::string key, const ParameterRef& parameter) {
-  if (parameter.is_initialized()) return array_item(std::move(key), parameter.array());
-  return {std::move(key),
-          [] { return Value(Array()); },
-          [parameter](const Value& values) {
-            parameter.initialize(std::get<Array>(values).shape());
-            write_values(parameter.array(), std::get<Array>(values));
-          },
-          kArray,
-          config().dtype,
-          std::nullopt};
+  auto take = [parameter](const Array& values) -> Commit {
+    if (!values.defined()) return [] {};
+    if (parameter.is_initialized()) return writing(parameter.array(), values);
+    Array made = autograd::array_for(parameter, values.shape());
+    write_values(made, values);
+    return [parameter, made] {
+      // Another one of the file may have given it what they share.
+      if (parameter.is_initialized()) write_values(parameter.array(), made);
+      else autograd::set_array(parameter, made);
+    };
+  };
+  Item item = array_item(std::move(key), parameter.is_initialized() ? parameter.array() : Array(),
+                         std::move(take));
+  if (!item.dtype) item.dtype = config().dtype;
+  return item;
+}
+
+Item persistent_item(std::string key, Persistent& persistent) {
+  auto take = [&persistent](const Array& values) -> Commit {
+    if (persistent.defined() && values.defined()) return writing(persistent, values);
+    if (values.defined()) {
+      return
+          [&persistent, made = values.copy(persistent.home())] { persistent = Persistent(made); };
+    }
+    return [&persistent] {
+      Device home = persistent.home();
+      persistent = Persistent();
+      persistent.move_to(home);
+    };
+  };
+  return array_item(std::move(key), persistent, std::move(take));
 }
 
 /// The keys of `archive` below `prefix`, without ".npy".
@@ -97,27 +104,31 @@ std::set<std::string> keys_of(const ZipReader& archive, const std::string& prefi
   return keys;
 }
 
-/// The value of one key, checked against what is there for it; none for None.
-std::optional<Value> read_item(const ZipReader& archive, const std::string& name,
-                               const Item& item) {
+/// The value of one key, checked against what is there for it.
+Value read_item(const ZipReader& archive, const std::string& name, const Item& item) {
   std::string file = archive.read(name);
   std::string where = archive.path() + ": " + item.key;
   NpyHeader header = parse_npy_header(file, where);
-  if (header.is_object && header.shape.ndim() == 0) return {};  // None: nothing else is stored so
-  if (item.kind == kind_of<std::string>()) return parse_npy_text(file, where);
+  if (header.is_object && header.shape.ndim() == 0) return Array();  // None: nothing else is so
+  std::size_t kind = item.access.kind;
+  if (kind == kind_of<std::string>()) return parse_npy_text(file, where);
   Array array = parse_npy(file, where);
   if (item.shape && array.shape() != *item.shape) {
     throw ShapeError(fmt::format("{}: the file has shape {}, the model {}", where,
                                  array.shape().str(), item.shape->str()));
   }
-  if (!can_cast_same_kind(array.dtype(), item.dtype)) {
+  std::optional<Dtype> dtype = item.dtype;
+  if (kind == kind_of<std::int64_t>()) dtype = int64;
+  if (kind == kind_of<double>()) dtype = float64;
+  if (kind == kind_of<bool>()) dtype = bool_;
+  if (dtype && !can_cast_same_kind(array.dtype(), *dtype)) {
     throw SerializationError(
         fmt::format("{}: the file has {}, which does not convert to the model's {}", where,
-                    dtype_name(array.dtype()), dtype_name(item.dtype)));
+                    dtype_name(array.dtype()), dtype_name(*dtype)));
   }
-  if (item.kind == kind_of<std::int64_t>()) return array.item<std::int64_t>();
-  if (item.kind == kind_of<double>()) return array.item<double>();
-  if (item.kind == kind_of<bool>()) return array.item<bool>();
+  if (kind == kind_of<std::int64_t>()) return array.item<std::int64_t>();
+  if (kind == kind_of<double>()) return array.item<double>();
+  if (kind == kind_of<bool>()) return array.item<bool>();
   return array;
 }
 
@@ -137,7 +148,7 @@ class StoredValues {
     auto below = keys_.lower_bound(key + "/");
     return below != keys_.end() && below->starts_with(key + "/");
   }
-  /// Checked against the item; none for None and where there is none of its key.
+  /// Checked against the item; none where there is none of its key.
   std::optional<Value> read(const Item& item) const {
     if (!keys_.count(item.key)) return {};
     std::string name = prefix_ + item.key;
@@ -159,11 +170,15 @@ class FileItems final : public PathVisitor, public Visitor::Reading {
 
   void parameter(std::string_view name, Parameter& parameter) override {
     items.push_back(parameter_item(path(name), parameter.ref()));
-    if (!file_ || parameter.is_initialized() || !file_->read(items.back())) return;
-    initialized_.insert(parameter.body().get());
+    if (!file_ || parameter.is_initialized()) return;
+    std::optional<Value> value = file_->read(items.back());
+    if (!value) return;
+    const auto& array = std::get<Array>(*value);
+    if (array.defined()) initialized_[parameter.body().get()] = array.shape();
+    read_[items.back().key] = std::move(*value);
   }
   void persistent(std::string_view name, Persistent& persistent) override {
-    if (persistent.defined()) items.push_back(array_item(path(name), persistent));
+    items.push_back(persistent_item(path(name), persistent));
   }
   void value(std::string_view name, const Access& access) override {
     items.push_back(value_item(path(name), access));
@@ -172,22 +187,41 @@ class FileItems final : public PathVisitor, public Visitor::Reading {
   Visitor::Reading* reading() override { return file_ ? this : nullptr; }
   bool contains(std::string_view name) const override { return file_->contains(path(name)); }
   std::int64_t number(std::string_view name) const override {
-    std::int64_t number = 0;
-    auto value = file_->read(value_item(path(name), {[&] { return Value(number); }, {}, nullptr}));
-    return value ? std::get<std::int64_t>(*value) : 0;
+    auto value = file_->read({path(name), {kind_of<std::int64_t>(), {}, {}}, {}, Shape{}});
+    const auto* number = value ? std::get_if<std::int64_t>(&*value) : nullptr;
+    return number ? *number : 0;
   }
-  bool initializes(const ParameterRef& parameter) const override {
-    return initialized_.count(parameter.body().get()) > 0;
+  std::optional<Shape> shape_for(const ParameterRef& parameter) const override {
+    auto known = initialized_.find(parameter.body().get());
+    return known == initialized_.end() ? std::nullopt : std::optional(known->second);
   }
   void then(std::function<void()> action) override { actions.push_back(std::move(action)); }
+
+  /// The item's value in the file; none where there is none of its key.
+  std::optional<Value> read(const Item& item) const {
+    auto known = read_.find(item.key);
+    return known == read_.end() ? file_->read(item) : known->second;
+  }
 
   std::vector<Item> items;
   std::vector<std::function<void()>> actions;
 
  private:
   const StoredValues* file_;
-  std::set<const VariableBody*> initialized_;
+  std::map<const VariableBody*, Shape> initialized_;
+  std::map<std::string, Value> read_;  // of parameters that wait for their shapes
 };
+
+/// What puts the value in its place. Throws where the item's own take() cannot make it.
+Commit take(const std::string& path, const Item& item, const Value& value) {
+  try {
+    return item.access.take(value);
+  } catch (const ShapeError& error) {
+    throw ShapeError(fmt::format("{}: {}: {}", path, item.key, error.what()));
+  } catch (const Error& error) {
+    throw SerializationError(fmt::format("{}: {}: {}", path, item.key, error.what()));
+  }
+}
 
 void write(ZipWriter& zip, const std::string& name, const Value& value, bool compress) {
   if (const auto* text = std::get_if<std::string>(&value)) {
@@ -229,7 +263,7 @@ void save_npz(const std::string& path, const Members& what, const SaveNpzOptions
   FileWriter file(path);
   ZipWriter zip(file);
   for (std::size_t i = 0; i < names.size(); ++i) {
-    write(zip, names[i], all.items[i].get(), options.compression);
+    write(zip, names[i], all.items[i].access.get(), options.compression);
   }
   zip.finish();
   file.finish();
@@ -241,11 +275,11 @@ void detail::load_npz(const std::string& path, const Members& what, const LoadNp
   FileItems all(&file);
   what.show(all);
   if (options.strict) check_keys(path, all.items, file.keys());
-  std::vector<std::pair<const Item*, Value>> read;
+  std::vector<Commit> commits;
   for (const Item& item : all.items) {
-    if (auto value = file.read(item)) read.emplace_back(&item, std::move(*value));
+    if (auto value = all.read(item)) commits.push_back(take(path, item, *value));
   }
-  for (const auto& [item, value] : read) item->set(value);
+  for (const Commit& commit : commits) commit();
   for (const auto& action : all.actions) action();
 }
 

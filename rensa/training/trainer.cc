@@ -52,16 +52,20 @@ std::string random_states() {
   return text;
 }
 
-/// Those of GPUs that are not there are passed by.
-void set_random_states(const std::string& text) {
+/// What gives the generators those states; GPUs that are not there are passed by.
+Visitor::Commit setting_random_states(const std::string& text) {
+  std::vector<std::pair<Device, xp::random::GeneratorState>> states;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
     std::size_t space = line.find(' ');
     if (space == std::string::npos) throw SerializationError("Trainer: no generator: " + line);
     Device device(line.substr(0, space));
     if (device.is_cuda() && device.index >= num_gpus()) continue;
-    xp::random::set_random_state(xp::random::GeneratorState::parse(line.substr(space + 1)), device);
+    states.emplace_back(device, xp::random::GeneratorState::parse(line.substr(space + 1)));
   }
+  return [states = std::move(states)] {
+    for (const auto& [device, state] : states) xp::random::set_random_state(state, device);
+  };
 }
 }  // namespace
 
@@ -221,7 +225,7 @@ void Trainer::members(Visitor& v) const {
   v.computed(
       "_snapshot_elapsed_time", [this] { return elapsed_time(); },
       [state = state_](double seconds) { state->elapsed_before = seconds; });
-  if (v.reads("random")) v.computed("random", random_states, set_random_states);
+  if (v.reads("random")) v.computed("random", random_states, setting_random_states);
 }
 
 }  // namespace rensa::training

@@ -40,13 +40,16 @@ class Trainer {
   const Trainer& extend(E extension, const ExtendOptions& options = {}) const {
     return add(std::make_shared<E>(std::move(extension)), options);
   }
-  /// Any function of the trainer.
+  /// Any function of the trainer; what it shows in members(Visitor&), where it has them, lasts.
   template <std::invocable<Trainer&> F>
   requires(!std::derived_from<F, Extension>) const Trainer& extend(
       F function, const ExtendOptions& options = {}) const {
     struct Function final : Extension {
       explicit Function(F f) : call(std::move(f)) {}
       void operator()(Trainer& trainer) override { call(trainer); }
+      void members(Visitor& v) override {
+        if constexpr (HasMembers<F>) call.members(v);
+      }
       F call;
     };
     return add(std::make_shared<Function>(std::move(function)), options);

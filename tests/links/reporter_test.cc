@@ -9,6 +9,8 @@
 #include "rensa/core/error.h"
 #include "rensa/functions/functions.h"
 #include "rensa/links/links.h"
+#include "rensa/serializers/npz.h"
+#include "tests/temporary_folder.h"
 #include "tests/testing.h"
 
 namespace rensa {
@@ -63,6 +65,29 @@ TEST(Reporter, FollowsAMovedLinkAndItsChildren) {
   report({{"y", 2}}, moved.predictor);
   EXPECT_TRUE(observation.contains("main/x"));
   EXPECT_TRUE(observation.contains("main/predictor/y"));
+}
+
+TEST(Reporter, NobodyIsAskedWhereNobodyListens) {
+  int asked = 0;
+  report({{"lr", [&] { return ++asked; }}});
+  EXPECT_EQ(asked, 0);
+}
+
+TEST(Summary, GoesOnFromAFile) {
+  testing::TemporaryFolder folder;
+  for (Device device : testing::test_devices()) {
+    Summary summary, read, none;
+    summary.add(xp::full({}, 3, float32, device));
+    summary.add(xp::full({}, 4, float32, device));
+    serializers::save_npz(folder / "a.npz", summary);
+    serializers::load_npz(folder / "a.npz", read);
+    read.add(xp::full({}, 8, float32, device));
+    EXPECT_EQ(read.count(), 3);
+    EXPECT_EQ(read.mean(), 5);
+    serializers::save_npz(folder / "a.npz", none);
+    serializers::load_npz(folder / "a.npz", read);
+    EXPECT_TRUE(std::isnan(read.mean()));
+  }
 }
 
 TEST(DictSummary, AveragesWithoutAWait) {

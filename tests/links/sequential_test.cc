@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "rensa/array/random.h"
 #include "rensa/core/error.h"
 #include "rensa/functions/functions.h"
 #include "rensa/links/links.h"
@@ -83,6 +84,87 @@ TEST(Sequential, IsIndexedAndSliced) {
   EXPECT_THAT(testing::thrown<ValueError>([&] { (void)model[1].link(); }), HasSubstr("function"));
   EXPECT_THAT(testing::thrown<ValueError>([&] { (void)model[0].as<Sequential>(); }),
               HasSubstr("is a Linear"));
+}
+
+TEST(Sequential, PartsShareParametersThatWaitForTheirShapes) {
+  for (Device device : testing::test_devices()) {
+    DeviceScope on(device);
+    Sequential model(L::Linear(4), F::relu, Sequential(L::Linear(3)));
+    Sequential head = model[Slice(0, 2)], flat = model.flatten(), copy = model.copy();
+    Sequential twin = head.copy(), apart = model;
+    Array x = xp::random::uniform(-1, 1, {2, 5}, float32, device);
+    Variable y = head(x);
+    EXPECT_TRUE(twin[0].as<L::Linear>().W.is_initialized());
+    EXPECT_FALSE(apart[0].as<L::Linear>().W.is_initialized());
+    Variable whole = model(x);
+    EXPECT_TRUE(xp::array_equal(flat(x).array(), whole.array()));
+    EXPECT_TRUE(xp::array_equal(copy(x).array(), whole.array()));
+    EXPECT_TRUE(xp::array_equal(twin(x).array(), y.array()));
+    EXPECT_EQ(twin[0].as<L::Linear>().W.array().data(), model[0].as<L::Linear>().W.array().data());
+    EXPECT_FALSE(xp::array_equal(apart(x).array(), whole.array()));
+  }
+}
+
+TEST(Sequential, WhatIsGivenIsCopied) {
+  Sequential layers(times(2), plus_one), model(times(3)), nested(Sequential::Layer{layers});
+  EXPECT_EQ(nested.describe(), "Sequential(Sequential(Linear, function))");
+  EXPECT_EQ(Sequential(layers).describe(), layers.describe());
+  model.extend(layers);
+  model.extend(layers.copy());
+  layers[0].as<L::Linear>().W.array().fill(5);
+  EXPECT_EQ(call(model, 1), (3 * 2 + 1) * 5 + 1);
+}
+
+/// A function that lasts: it keeps a mean, and is scaled by a parameter.
+struct Centred {
+  Parameter scale{Initializer(2), {1}};
+  Persistent mean;
+  Variable operator()(const Variable& x) {
+    if (config().train) mean = x.array().mean(0);
+    return (x - mean) * scale;
+  }
+  void members(Visitor& v) { v("scale", scale), v("mean", mean); }
+};
+
+TEST(Sequential, AFunctionWithMembersLasts) {
+  testing::TemporaryFolder folder;
+  for (Device device : testing::test_devices()) {
+    Sequential model(times(2), Centred(), Sequential::Layer("second", Centred()));
+    EXPECT_EQ(paths(model), (std::vector<std::string>{"/0/W", "/1/scale", "/2/scale"}));
+    EXPECT_EQ(model.describe(), "Sequential(Linear, function, second)");
+    model.to(device);
+    Variable y = model(xp::array({{1.f}, {3.f}}, device));
+    EXPECT_EQ(y.array().to_vector<float>(), (Values{-8, 8}));
+    serializers::save_npz(folder / "a.npz", model);
+    Sequential read(times(1), Centred(), Sequential::Layer("second", Centred()));
+    read.to(device);
+    serializers::load_npz(folder / "a.npz", read);
+    UsingConfig not_training(&Config::train, false);
+    EXPECT_EQ(read(xp::array({{1.f}}, device)).item<float>(), -8);
+    EXPECT_THAT(read.str(), HasSubstr("/1/mean (persistent)"));
+  }
+}
+
+TEST(Sequential, EmptyLayersAreRefused) {
+  Sequential model;
+  EXPECT_THROW(model.append(AnyLink()), ValueError);
+  EXPECT_THROW(model.insert(0, std::unique_ptr<Link>()), ValueError);
+  EXPECT_THROW(model.append(Sequential::Function()), ValueError);
+  EXPECT_EQ(model.size(), 0);
+}
+
+TEST(Sequential, AsThePageOfModelsHasIt) {
+  Variable x(xp::ones({2, 4}));
+  ChainList branches(L::Linear(8), Sequential(L::Linear(16), F::relu, L::Linear(8)));
+  branches.append(L::Linear(8));
+  Variable sum = branches[0](x) + branches[1](x) + branches[2](x);
+  EXPECT_EQ(sum.shape(), (Shape{2, 8}));
+  Sequential model(L::Linear(100), F::relu, L::Linear(10));
+  Sequential features = model[Slice(0, 2)];  // shares the first layer's arrays with the model
+  Variable y = model(x);                     // makes them
+  EXPECT_EQ(y.shape(), (Shape{2, 10}));
+  EXPECT_EQ(features(x).shape(), (Shape{2, 100}));
+  EXPECT_EQ(paths(model), (std::vector<std::string>{"/0/W", "/0/b", "/1/W", "/1/b"}));
 }
 
 TEST(Sequential, IsAList) {

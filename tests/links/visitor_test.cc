@@ -3,6 +3,9 @@
 
 #include <gmock/gmock.h>
 
+#include <complex>
+#include <optional>
+
 #include "rensa/array/random.h"
 #include "rensa/array/zip.h"
 #include "rensa/core/error.h"
@@ -39,11 +42,11 @@ struct Everything {
   Array array = xp::zeros({2}, float32, cpu());
   Counter counter;
   xp::random::Generator generator = xp::random::default_rng(1, cpu());
-  std::optional<double> maybe;
+  std::optional<double> maybe, none = 1;
   std::unique_ptr<Link> child;
   AnyLink any = L::Linear(2, 1, {.initialW = 0});
   std::vector<L::Linear> layers;
-  std::vector<std::int64_t> numbers = {0, 0};
+  std::vector<std::int64_t> numbers;
   Parameter parameter{Initializer(0), {2}};
   Persistent persistent{xp::zeros({2}, float32, cpu())};
   Inner inner;
@@ -62,7 +65,7 @@ struct Everything {
     array.fill(5);
     counter = 6;
     (void)generator.random({3});
-    maybe = 7;
+    maybe = 7, none.reset();
     for (Link* link : {child.get(), &*any}) {
       for (const ParameterRef& p : link->params()) p.array().fill(8);
     }
@@ -78,7 +81,8 @@ struct Everything {
     v("int64", int64_number), v("int", int_number), v("size", size), v("real", real);
     v("narrow", narrow), v("flag", flag), v("text", text), v("array", array);
     v("counter", counter), v("generator", generator), v("maybe", maybe), v("child", child);
-    v("any", any), v("layers", layers), v("numbers", numbers), v("parameter", parameter);
+    v("none", none), v("any", any), v("layers", layers), v("numbers", numbers),
+        v("parameter", parameter);
     v("persistent", persistent), v("inner", inner);
     v.computed(
         "sums", [this] { return sums.defined() ? sums : xp::zeros({0}, float64, cpu()); },
@@ -98,15 +102,13 @@ TEST(Visitor, EveryKindOfMemberComesBackFromAFile) {
   TemporaryFolder folder;
   Everything source, target;
   source.fill();
-  target.maybe = 0;
   serializers::save_npz(folder / "a.npz", source);
-  EXPECT_THAT(
-      names_in(folder / "a.npz"),
-      ElementsAre("any/W.npy", "any/b.npy", "array.npy", "child/W.npy", "child/b.npy",
-                  "counter.npy", "flag.npy", "generator.npy", "inner/n.npy", "int.npy", "int64.npy",
-                  "layers/0/W.npy", "layers/1/W.npy", "maybe.npy", "narrow.npy", "numbers/0.npy",
-                  "numbers/1.npy", "parameter.npy", "parsed.npy", "persistent.npy", "real.npy",
-                  "size.npy", "sums.npy", "text.npy"));
+  EXPECT_THAT(names_in(folder / "a.npz"),
+              ElementsAre("any/W.npy", "any/b.npy", "array.npy", "child/W.npy", "child/b.npy",
+                          "counter.npy", "flag.npy", "generator.npy", "inner/n.npy", "int.npy",
+                          "int64.npy", "layers/0/W.npy", "layers/1/W.npy", "maybe.npy",
+                          "narrow.npy", "none.npy", "numbers.npy", "parameter.npy", "parsed.npy",
+                          "persistent.npy", "real.npy", "size.npy", "sums.npy", "text.npy"));
   Array memory = target.array;
   serializers::load_npz(folder / "a.npz", target);
   EXPECT_EQ(target.int64_number, std::int64_t{1} << 60);
@@ -120,6 +122,7 @@ TEST(Visitor, EveryKindOfMemberComesBackFromAFile) {
   EXPECT_EQ(target.counter.value(), 6);
   EXPECT_EQ(target.generator.get_state(), source.generator.get_state());
   EXPECT_EQ(target.maybe, 7);
+  EXPECT_FALSE(target.none);
   EXPECT_EQ(target.child->params()[0].array().to_vector<float>(), (Values{8}));
   EXPECT_EQ(target.any->params()[0].array().to_vector<float>(), (Values{8, 8}));
   EXPECT_EQ(target.layers[1].W.array().to_vector<float>(), (Values{9}));
@@ -278,19 +281,169 @@ TEST(Visitor, ACopyIsTiedToItself) {
   EXPECT_EQ(plain.out.W.array().to_vector<float>(), Values(4, 2));
 }
 
+/// A link that leaves the model with the tie has its parameter as any other.
+TEST(Visitor, ATieIsItsModels) {
+  TemporaryFolder folder;
+  for (Device device : testing::test_devices()) {
+    Tied model;
+    optimizers::SGD(1).setup(model);
+    Sequential list(model.out, F::relu);
+    L::Linear copied = model.out, shared = model.out.copy(), moved = std::move(Tied(model).out);
+    for (Link* head : std::initializer_list<Link*>{&copied, &shared, &moved, &list}) {
+      ASSERT_EQ(head->params().size(), 1u);
+      head->check_members();
+      head->to(device);
+      EXPECT_EQ(head->params()[0].device(), device);
+      serializers::save_npz(folder / "head.npz", *head);
+      EXPECT_EQ(names_in(folder / "head.npz").size(), 1u);
+      optimizers::SGD optimizer(0.5);
+      optimizer.setup(*head);
+      Variable x(xp::ones({1, 2}, float32, device));
+      optimizer.update([&] { return head->invoke({x}).sum(); });
+      EXPECT_EQ(head->params()[0].array().to_vector<float>(), Values(4, 1.5));
+      head->cleargrads();
+      EXPECT_FALSE(head->params()[0].grad().defined());
+    }
+  }
+}
+
+TEST(Visitor, ATieMayCease) {
+  struct Sometimes : Chain<Sometimes> {
+    bool share = true;
+    L::Linear embed{2, 2, {.nobias = true}}, out{2, 2, {.nobias = true}};
+    void members(Visitor& v) override {
+      if (share) v.tied(out.W, embed.W);
+      v("out", out), v("embed", embed);
+    }
+  } model;
+  EXPECT_EQ(model.params().size(), 1u);
+  model.share = false;
+  EXPECT_THAT(testing::thrown<ValueError>([&] { model.check_members(); }),
+              HasSubstr("\"/embed/W\" is \"/out/W\" again"));
+  model.out = L::Linear(2, 2, {.nobias = true});
+  EXPECT_EQ(model.params().size(), 2u);
+  model.check_members();
+}
+
 TEST(Visitor, TiesThatAreNoneAreRefused) {
   struct TooLate : Chain<TooLate> {
     L::Linear a{2, 2}, b{2, 2};
     void members(Visitor& v) override { v("a", a), v("b", b), v.tied(b.W, a.W); }
   } too_late;
-  EXPECT_THAT(testing::thrown<ValueError>([&] { too_late.check_members(); }),
-              HasSubstr("\"/b/W\" is tied after it was shown"));
-  L::Linear a(2, 2), b(2, 2), c(2, 2, {.nobias = true});
+  for (int walk = 0; walk < 2; ++walk) {
+    EXPECT_THAT(testing::thrown<ValueError>([&] { too_late.check_members(); }),
+                HasSubstr("\"/b/W\" is tied after it was shown"));
+  }
+  struct ToNothing : Chain<ToNothing> {
+    L::Linear a{2, 2}, b{2, 2};
+    void members(Visitor& v) override { v.tied(b.W, a.W), v("b", b); }
+  } to_nothing;
+  EXPECT_THAT(testing::thrown<ValueError>([&] { to_nothing.check_members(); }),
+              HasSubstr("\"W\" is tied to one that nothing shows"));
+  L::Linear a(2, 2), b(2, 2), c(2, 2, {.nobias = true}), wide(3, 2);
+  Parameter half(Initializer(xp::zeros({2, 2}, float16, cpu())));
   Visitor v;
   EXPECT_THAT(testing::thrown<ValueError>([&] { v.tied(a.W, a.W); }), HasSubstr("itself"));
   EXPECT_THAT(testing::thrown<ValueError>([&] { v.tied(a.b, c.b); }), HasSubstr("undefined"));
+  EXPECT_THAT(testing::thrown<ShapeError>([&] { v.tied(wide.W, a.W); }), HasSubstr("(2, 3)"));
+  EXPECT_THAT(testing::thrown<DtypeError>([&] { v.tied(half, a.W); }), HasSubstr("float16"));
   v.tied(b.W, a.W);
   EXPECT_THAT(testing::thrown<ValueError>([&] { v.tied(c.W, b.W); }), HasSubstr("to a third"));
+}
+
+struct Noisy : Chain<Noisy> {
+  xp::random::Generator noise = xp::random::default_rng(5, cpu());
+  Persistent seen;
+  void members(Visitor& v) override { v("noise", noise), v("seen", seen); }
+};
+
+TEST(Visitor, ACopyDrawsNumbersOfItsOwn) {
+  for (Device device : testing::test_devices()) {
+    Noisy model;
+    (void)model.noise.random({3});
+    Noisy copy = model.copy();
+    std::unique_ptr<Link> clone = model.clone();
+    copy.to(device);
+    EXPECT_EQ(copy.noise.device(), device);
+    Array expected = model.noise.random({8});
+    EXPECT_TRUE(xp::array_equal(copy.noise.random({8}).to(cpu()), expected));
+    EXPECT_TRUE(xp::array_equal(static_cast<Noisy&>(*clone).noise.random({8}), expected));
+  }
+}
+
+TEST(Visitor, NamesAndValuesGivenTwiceAreRefused) {
+  Inner inner;
+  std::vector<L::Linear> list;
+  auto refused = [](auto members) {
+    return testing::thrown<ValueError>([&] { check_members(members); });
+  };
+  EXPECT_THAT(refused([&](Visitor& v) { v("x", inner), v("x", list); }), HasSubstr("\"/x\""));
+  EXPECT_THAT(refused([&](Visitor& v) { v("x", inner.n), v("x", inner); }), HasSubstr("\"/x\""));
+  EXPECT_THAT(refused([&](Visitor& v) { v("x", inner.n), v("y", inner); }),
+              HasSubstr("the value \"/y/n\" is \"/x\" again"));
+  check_members(inner);  // whose first member stands where it does
+}
+
+/// What a run comes to have: none, or less of it, at the start.
+struct Gathered {
+  std::optional<double> best;
+  std::optional<std::string> text;
+  std::optional<std::vector<int>> list;
+  std::vector<double> history;
+  std::vector<bool> flags;
+  Array last;
+  void members(Visitor& v) {
+    v("best", best), v("text", text), v("list", list), v("history", history);
+    v("flags", flags), v("last", last);
+  }
+};
+
+TEST(Visitor, WhatGrowsComesBack) {
+  TemporaryFolder folder;
+  Gathered full, empty, read;
+  full.best = 0.5, full.text = "five", full.list = {1, 2}, full.history = {1, 2.5};
+  full.flags = {true, false, true};
+  full.last = xp::array({std::complex<double>(1, 2)}, cpu());
+  serializers::save_npz(folder / "full.npz", full);
+  serializers::save_npz(folder / "empty.npz", empty);
+  serializers::load_npz(folder / "full.npz", read);
+  EXPECT_EQ(read.best, 0.5);
+  EXPECT_EQ(read.text, "five");
+  EXPECT_EQ(read.list, (std::vector<int>{1, 2}));
+  EXPECT_EQ(read.history, full.history);
+  EXPECT_EQ(read.flags, full.flags);
+  EXPECT_TRUE(xp::array_equal(read.last, full.last));
+  serializers::load_npz(folder / "empty.npz", read);
+  EXPECT_FALSE(read.best || read.text || read.list || read.last.defined());
+  EXPECT_TRUE(read.history.empty() && read.flags.empty());
+}
+
+TEST(Visitor, ANumberTooLargeForItsMemberIsRefused) {
+  TemporaryFolder folder;
+  std::int64_t large = std::int64_t{1} << 40;
+  double far = 1e300;
+  std::vector<std::int64_t> list = {1, large};
+  struct Narrow {
+    int n = 1;
+    float x = 2;
+    std::vector<std::uint8_t> list = {3};
+    std::size_t size = 0;
+  } narrow;
+  auto read = [&](auto&& wide, auto&& member) {
+    serializers::save_npz(folder / "a.npz", [&](Visitor& v) { v("a", wide); });
+    return testing::thrown<SerializationError>(
+        [&] { serializers::load_npz(folder / "a.npz", [&](Visitor& v) { v("a", member); }); });
+  };
+  EXPECT_THAT(read(large, narrow.n), HasSubstr("a: the number 1099511627776 does not fit"));
+  EXPECT_THAT(read(far, narrow.x), HasSubstr("does not fit"));
+  EXPECT_THAT(read(list, narrow.list), HasSubstr("1099511627776"));
+  EXPECT_EQ(narrow.n, 1);
+  EXPECT_EQ(narrow.x, 2);
+  EXPECT_EQ(narrow.list, (std::vector<std::uint8_t>{3}));
+  std::size_t size = ~std::size_t{0};
+  serializers::save_npz(folder / "a.npz", [&](Visitor& v) { v("a", size); });
+  serializers::load_npz(folder / "a.npz", [&](Visitor& v) { v("a", narrow.size); });
+  EXPECT_EQ(narrow.size, size);
 }
 
 /// As a class of another language would be: no template, and members of its own.

@@ -4,9 +4,11 @@
 #include <gmock/gmock.h>
 
 #include "rensa/array/npy.h"
+#include "rensa/array/random.h"
 #include "rensa/array/zip.h"
 #include "rensa/core/error.h"
-#include "rensa/links/link.h"
+#include "rensa/links/links.h"
+#include "tests/replace_entry.h"
 #include "tests/temporary_folder.h"
 #include "tests/testing.h"
 
@@ -251,6 +253,115 @@ TEST_F(NpzTest, TheModeOfTheFileStays) {
   serializers::save_npz(path_of("a.npz"), layer);
   EXPECT_EQ(fs::status(path_of("a.npz")).permissions(),
             fs::perms::owner_read | fs::perms::owner_write);
+}
+
+/// Its persistents are made by the first call, as is its weight.
+struct MadeAtFirst : Chain<MadeAtFirst> {
+  Parameter W{Initializer(1)};
+  Persistent mean, count;
+  void members(Visitor& v) override { v("W", W), v("mean", mean), v("count", count); }
+  void call(Device device) {
+    W.initialize({2});
+    mean = xp::full({2}, 0.5, float32, device);
+    count = xp::full({}, 7, int64, device);
+  }
+};
+
+TEST_F(NpzTest, APersistentMadeAtTheFirstCallComesBack) {
+  for (Device device : testing::test_devices()) {
+    MadeAtFirst called, waiting, read;
+    for (Link* model : std::initializer_list<Link*>{&called, &waiting, &read}) model->to(device);
+    called.call(device);
+    serializers::save_npz(path_of("called.npz"), called);
+    serializers::save_npz(path_of("waiting.npz"), waiting);
+    serializers::load_npz(path_of("called.npz"), read);
+    ASSERT_TRUE(read.mean.defined() && read.count.defined());
+    EXPECT_EQ(read.mean.device(), device);
+    EXPECT_EQ(read.mean.to_vector<float>(), (std::vector<float>{0.5, 0.5}));
+    EXPECT_EQ(read.count.dtype(), int64);
+    EXPECT_EQ(read.count.item<std::int64_t>(), 7);
+    Array memory = read.mean;
+    serializers::load_npz(path_of("called.npz"), read);
+    EXPECT_EQ(read.mean.data(), memory.data());
+    serializers::load_npz(path_of("waiting.npz"), read);
+    EXPECT_FALSE(read.mean.defined());
+    serializers::load_npz(path_of("called.npz"), read);
+    EXPECT_EQ(read.mean.device(), device);
+  }
+}
+
+TEST_F(NpzTest, ReadingDrawsNoRandomNumbers) {
+  L::Linear source(3, 2), target(2);
+  serializers::save_npz(path_of("a.npz"), source);
+  xp::random::GeneratorState before = xp::random::get_random_state(cpu());
+  serializers::load_npz(path_of("a.npz"), target);
+  EXPECT_EQ(xp::random::get_random_state(cpu()), before);
+  EXPECT_TRUE(xp::array_equal(target.W.array(), source.W.array()));
+}
+
+/// What is shown after the parts that can fail only once their values are made of the file's.
+struct Whole {
+  Net net;
+  xp::random::Generator generator = xp::random::default_rng(1, cpu());
+  DictSummary summary;
+  std::string text = "before";
+  int taken = 0;
+  Whole() {
+    initialize(net);
+    net.fill(1);
+  }
+  void members(Visitor& v) {
+    v("net", net), v("generator", generator), v("summary", summary);
+    v.computed(
+        "text", [this] { return text; },
+        [this](const std::string& t) {
+          if (t == "broken") throw ValueError("cannot be read");
+          return [this, t] { text = t, ++taken; };
+        });
+  }
+};
+
+TEST_F(NpzTest, AValueThatCannotBeTakenChangesNothing) {
+  Whole source;
+  source.net.fill(9);
+  source.text = "after";
+  source.summary.add({{"loss", xp::ones({}, float32, cpu())}});
+  (void)source.generator.random({3});
+  const std::vector<std::pair<std::string, std::string>> faults = {
+      {"text.npy", format_npy_text("broken")},
+      {"generator.npy", format_npy(xp::ones({2}, uint8, cpu()))},
+      {"generator.npy", format_npy(xp::ones({3}, uint64, cpu()))},
+      {"summary/_names.npy", format_npy_text("[\"loss\", \"more\"]")},
+      {"summary/_names.npy", format_npy_text("[")},
+      {"summary/_summaries/0/_x.npy", format_npy(xp::ones({2}, float32, cpu()))},
+  };
+  for (const auto& [name, bytes] : faults) {
+    SCOPED_TRACE(name);
+    serializers::save_npz(path_of("a.npz"), source);
+    testing::replace_entry(path_of("a.npz"), name, bytes);
+    Whole target;
+    std::string text;
+    try {
+      serializers::load_npz(path_of("a.npz"), target);
+    } catch (const SerializationError& error) {
+      text = error.what();
+    } catch (const ShapeError& error) {
+      text = error.what();
+    }
+    EXPECT_THAT(text, HasSubstr(name.substr(0, name.size() - 4)));
+    EXPECT_EQ(target.net.l1.W.array().to_vector<float>(), std::vector<float>(6, 1));
+    EXPECT_EQ(target.net.mean.to_vector<float>(), std::vector<float>(3, 1));
+    EXPECT_EQ(target.net.count, 1);
+    EXPECT_EQ(target.text, "before");
+    EXPECT_EQ(target.taken, 0);
+    EXPECT_TRUE(target.summary.compute_mean().empty());
+    EXPECT_EQ(target.generator.get_state(), Whole().generator.get_state());
+  }
+  serializers::save_npz(path_of("a.npz"), source);
+  Whole target;
+  serializers::load_npz(path_of("a.npz"), target);
+  EXPECT_EQ(target.text, "after");
+  EXPECT_EQ(target.summary.compute_mean().at("loss"), 1);
 }
 
 }  // namespace

@@ -100,7 +100,7 @@ void LogReport::members(Visitor& v) {
   v("_summary", summary_);
   v.computed(
       "_log", [this] { return text_of(json_of(log_), -1); },
-      [this](const std::string& text) { log_ = parse_log(text); });
+      [this](const std::string& text) { return [this, log = parse_log(text)] { log_ = log; }; });
 }
 
 void LogReport::write(const std::string& folder) const {
