@@ -57,6 +57,7 @@ void copy_states(const Optimizer& from, const Optimizer& to) {
 /// What was set on main's since: hooks, values, what is left out.
 void follow(const Optimizer& main, const Optimizer& replica) {
   replica.state()->follow(*main.state());
+  replica.state()->epoch = main.state()->epoch;
   std::vector<ParameterRef> sources = main.target().params(), targets = replica.target().params();
   for (std::size_t i = 0; i < sources.size(); ++i) {
     replica.state()->rule_of(targets[i])->follow(*main.state()->rule_of(sources[i]));
@@ -104,6 +105,11 @@ ParallelUpdaterOptions ordered(ParallelUpdaterOptions options) {
   return options;
 }
 
+bool has_waiting_parameters(const Link& model) {
+  return !std::ranges::all_of(model.params(),
+                              [](const ParameterRef& p) { return p.is_initialized(); });
+}
+
 std::vector<Device> devices_of(const ParallelUpdaterOptions& options) {
   std::vector<Device> devices;
   for (const auto& [name, device] : options.devices) devices.push_back(device);
@@ -148,19 +154,20 @@ class ParallelBody final : public UpdaterBody {
  protected:
   void update_core(const Batch& batch) override {
     Variable main_loss;
+    each_replica([&](Replica& replica) {
+      replica.optimizer.target().copy_persistents(optimizer().target());
+    });
     if (!synchronized_) {
-      // Main goes first: its forward pass may give parameters their shapes and values.
-      main_loss = forward(0, batch);
-      for (std::size_t i = 1; i < replicas_.size(); ++i) {
-        replicas_[i].optimizer.target().copyparams(optimizer().target());
-        follow(optimizer(), replicas_[i].optimizer);
-        copy_states(optimizer(), replicas_[i].optimizer);
-      }
+      // Main goes first where its forward pass gives parameters their shapes and values.
+      if (has_waiting_parameters(optimizer().target())) main_loss = forward(0, batch);
+      each_replica([&](Replica& replica) {
+        replica.optimizer.target().copyparams(optimizer().target(), false);
+        follow(optimizer(), replica.optimizer);
+        copy_states(optimizer(), replica.optimizer);
+      });
     }
     check_hooks(optimizer());
-    for (std::size_t i = 1; i < replicas_.size(); ++i) {
-      follow(optimizer(), replicas_[i].optimizer);
-    }
+    each_replica([&](Replica& replica) { follow(optimizer(), replica.optimizer); });
     synchronized_ = false;  // should a replica fail after another's update
     team_.run([&](int member) {
       Link& model = replica(member).optimizer.target();
@@ -175,6 +182,10 @@ class ParallelBody final : public UpdaterBody {
   }
 
  private:
+  /// Those that are not main.
+  template <class F> void each_replica(F use) {
+    for (std::size_t i = 1; i < replicas_.size(); ++i) use(replicas_[i]);
+  }
   Replica& replica(int member) { return replicas_[static_cast<std::size_t>(member)]; }
 
   Batch part(int member, const Batch& batch) const {
