@@ -122,9 +122,52 @@ class SerialBody final : public IteratorBody {
     v("previous_epoch_detail", previous_epoch_detail_);
     v.optional("seed", seed_);  // Chainer's files have no seed
     v.optional("generation", generation_);
+    if (options_.shuffle) show_given_order(v);
   }
 
  private:
+  /// Chainer's files have the order of the epoch that they stand in; its rest is gone through as
+  /// it is there.
+  void show_given_order(Visitor& v) {
+    Visitor::Reading* file = v.reading();
+    if (file ? file->contains("order") : has_given_order()) {
+      v.computed(
+          "order", [this] { return given_order_; },
+          [this](const Array& values) {
+            return [this, order = checked_order(values)] { give_order(order); };
+          });
+    } else if (file) {
+      file->then([this] { give_order({}); });
+    }
+  }
+  bool has_given_order() const {
+    return given_order_.defined() && given_generation_ == generation_;
+  }
+  void give_order(const Array& order) {
+    if (!order.defined() && !given_order_.defined()) return;
+    given_order_ = order;
+    given_generation_ = generation_;
+    order_ = nullptr;
+  }
+  Array checked_order(const Array& values) const {
+    auto refuse = [&](const char* what) {
+      throw SerializationError(
+          fmt::format("SerialIterator: the order {} is no order of the dataset's {} examples: {}",
+                      values.view().describe(), n_, what));
+    };
+    if (dtype_kind(values.dtype()) != 'i' && dtype_kind(values.dtype()) != 'u') refuse("its dtype");
+    if (values.shape() != Shape{n_}) refuse("its shape");
+    Array order = values.astype(int64).ascontiguous();
+    std::vector<bool> seen(static_cast<std::size_t>(n_));
+    for (std::int64_t i : order.to_vector<std::int64_t>()) {
+      if (i < 0 || i >= n_ || seen[static_cast<std::size_t>(i)]) {
+        refuse("it does not name each once");
+      }
+      seen[static_cast<std::size_t>(i)] = true;
+    }
+    return order;
+  }
+
   void check(const Visitor::Reading& file) const {
     std::int64_t position = file.number("current_position"), orders = file.number("generation");
     if (position >= 0 && position < std::max<std::int64_t>(n_, 1) && orders >= 0) return;
@@ -156,7 +199,9 @@ class SerialBody final : public IteratorBody {
     auto* out = static_cast<std::int64_t*>(indices.data());
     auto drawn = host_vector<std::int64_t>("SerialIterator", n_);
     for (std::int64_t g = generation, done = 0; done < indices.size(); ++g) {
-      if (options_.shuffle) {
+      if (has_given_order() && g == given_generation_) {
+        std::copy_n(static_cast<const std::int64_t*>(given_order_.data()), n_, drawn.data());
+      } else if (options_.shuffle) {
         random_order(static_cast<std::uint64_t>(seed_), g, n_, drawn.data());
       } else {
         for (std::int64_t i = 0; i < n_; ++i) drawn[static_cast<std::size_t>(i)] = i;
@@ -179,6 +224,8 @@ class SerialBody final : public IteratorBody {
   std::int64_t epoch_ = 0, position_ = 0;
   bool is_new_epoch_ = false;
   double previous_epoch_detail_ = -1;  // before the first batch
+  Array given_order_;                  // by a file, for this generation alone
+  std::int64_t given_generation_ = 0;
 };
 
 }  // namespace

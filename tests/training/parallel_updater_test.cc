@@ -4,6 +4,7 @@
 #include <cmath>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <set>
 
 #include "rensa/core/error.h"
@@ -310,6 +311,51 @@ TEST(ParallelUpdater, SynchronizeTakesOverLoadedParametersAndStates) {
   for (int i = 0; i < 3; ++i) updater.update();
   EXPECT_EQ(updater.model("second").params()[0].item<float>(), model.w.item<float>());
   EXPECT_LT(model.w.item<float>(), -4);
+}
+
+/// Counts its calls and keeps a mean, made by the first one.
+struct Counting : Chain<Counting> {
+  Parameter w;
+  Persistent mean;
+  Counter calls;
+  std::optional<double> last;
+  explicit Counting(bool waits)
+      : w(waits ? Parameter(Initializer(1)) : Parameter(Initializer(1), {})) {}
+  void members(Visitor& v) override {
+    v("w", w), v("mean", mean), v("calls", calls), v("last", last);
+  }
+  Variable operator()(const Variable& x, const Variable&) {
+    w.initialize({});
+    Array m = x.array().mean();
+    mean = mean.defined() ? 0.5f * mean + m : m;
+    ++calls;
+    last = 2;
+    return (x * w).mean();
+  }
+};
+
+TEST(ParallelUpdater, WhatLastsIsMains) {
+  for (Device device : testing::test_devices()) {
+    for (bool waits : {true, false}) {
+      Counting model(waits);
+      optimizers::SGD optimizer(0.1);
+      optimizer.setup(model);
+      ParallelUpdater updater(iterator_of(4), optimizer,
+                              {.devices = {{"main", device}, {"second", device}}});
+      auto& second = static_cast<Counting&>(updater.model("second"));
+      // Of batches 1 .. 4, 5 .. 8, 9 .. 12 main has 1, 3, then 5, 7, then 9, 11.
+      const float of_main[] = {2, 7, 13.5}, of_second[] = {3, 8, 14.5};
+      for (int i = 0; i < 3; ++i) {
+        if (i == 2) updater.synchronize();
+        updater.update();
+        EXPECT_EQ(model.calls.value(), i + 1);
+        EXPECT_EQ(second.calls.value(), i + 1);
+        EXPECT_EQ(model.mean.item<float>(), of_main[i]);
+        EXPECT_EQ(second.mean.item<float>(), of_second[i]);
+        EXPECT_EQ(second.w.item<float>(), model.w.item<float>());
+      }
+    }
+  }
 }
 
 TEST(ParallelUpdater, OnlyMainReports) {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include "rensa/array/npy.h"
 #include "rensa/array/random.h"
 #include "rensa/array/zip.h"
 #include "rensa/core/error.h"
@@ -9,6 +10,7 @@
 #include "rensa/optimizers/optimizers.h"
 #include "rensa/serializers/npz.h"
 #include "rensa/training/training.h"
+#include "tests/replace_entry.h"
 #include "tests/temporary_folder.h"
 #include "tests/testing.h"
 #include "tests/training/models.h"
@@ -18,21 +20,28 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// Its sizes are inferred, it draws random numbers, and it has persistents.
+/// Its sizes are inferred, it draws random numbers, and it has persistents, one made by the first
+/// call.
 struct Net : Chain<Net> {
   L::Linear l1{8}, l2{10};
-  Persistent mean{xp::zeros({8}, float32, cpu())};
+  std::optional<L::Linear> between = L::Linear(8);
+  Persistent mean{xp::zeros({8}, float32, cpu())}, square;
   Counter calls;
+  double ratio = 0.25;
   void members(Visitor& v) override {
-    v("l1", l1), v("l2", l2), v("mean", mean), v("calls", calls);
+    v("l1", l1), v("between", between), v("l2", l2), v("mean", mean), v("square", square);
+    v("calls", calls);
   }
   Variable operator()(const Variable& x) {
     Variable h = F::relu(l1(x));
     if (config().train) {
+      Array squares = (h.array() * h.array()).mean(0);
       mean = 0.9f * mean + 0.1f * h.array().mean(0);
+      square = square.defined() ? 0.9f * square + 0.1f * squares : squares;
       ++calls;
     }
-    return l2(F::dropout(h, 0.25));
+    if (between) h = F::relu((*between)(h));
+    return l2(F::dropout(h, ratio));
   }
 };
 
@@ -47,6 +56,17 @@ struct Watcher final : Extension {
   }
   void members(Visitor& v) override { v("least", least); }
   std::string default_name() const override { return "Watcher"; }
+};
+
+/// The losses so far, and the best of them: a function with members.
+struct History {
+  std::vector<double> losses;
+  std::optional<double> best;
+  void operator()(Trainer& trainer) {
+    losses.push_back(trainer.observation().at("main/loss").item<double>());
+    if (!best || losses.back() < *best) best = losses.back();
+  }
+  void members(Visitor& v) { v("losses", losses), v("best", best); }
 };
 
 /// Fires at the n-th, then at the 2n-th time that it is asked after that ...
@@ -66,6 +86,7 @@ struct Options {
   bool capture = false;
   std::function<Optimizer()> optimizer;
   int replicas = 1;
+  double dropout = 0.25;
 };
 
 /// A run of its own, made anew each time.
@@ -73,9 +94,11 @@ struct Session {
   L::Classifier<Net> model{Net()};
   Optimizer optimizer;
   std::unique_ptr<Trainer> trainer;
+  std::optional<StandardUpdater> standard;
   std::vector<std::int64_t> thirds, halves, doubling;
 
   Session(const Options& options, const std::string& out) : optimizer(options.optimizer()) {
+    model.predictor.ratio = options.dropout;
     model.to(options.device);
     optimizer.setup(model);
     auto data = datasets::get_synthetic_digits(90, 30, 3);
@@ -86,9 +109,10 @@ struct Session {
     trainer->extend(Watcher(&halves), {.name = "halves", .trigger = {0.5, "epoch"}});
     trainer->extend(Watcher(&doubling), {.name = "doubling", .trigger = Doubling(2)});
     trainer->extend(extensions::LogReport());
+    trainer->extend(History(), {.name = "history"});
   }
 
-  Updater make_updater(const Options& options, const Iterator& train) const {
+  Updater make_updater(const Options& options, const Iterator& train) {
     if (options.replicas > 1) {
       ParallelUpdaterOptions parallel{.devices = {{"main", options.device}}};
       for (int i = 1; i < options.replicas; ++i) {
@@ -96,10 +120,12 @@ struct Session {
       }
       return ParallelUpdater(train, optimizer, parallel);
     }
-    return StandardUpdater(train, optimizer,
-                           {.device = options.device,
-                            .capture = options.capture,
-                            .capture_options = {.replay_lists = true}});
+    StandardUpdater updater(train, optimizer,
+                            {.device = options.device,
+                             .capture = options.capture,
+                             .capture_options = {.replay_lists = true}});
+    standard = updater;
+    return updater;
   }
 
   /// All that the run has come to, but the time that it took.
@@ -114,8 +140,8 @@ struct Session {
         for (double value : state.to_vector<double>()) text.push_back(fmt::format("{}", value));
       }
     }
-    for (double value : model.predictor.mean.to_vector<double>()) {
-      text.push_back(fmt::format("mean {}", value));
+    for (const Persistent* kept : {&model.predictor.mean, &model.predictor.square}) {
+      for (double value : kept->to_vector<double>()) text.push_back(fmt::format("kept {}", value));
     }
     text.push_back(
         fmt::format("{} {} {}", model.predictor.calls.value(), optimizer.t(), optimizer.epoch()));
@@ -139,6 +165,17 @@ std::vector<std::int64_t> beyond(std::int64_t first, const std::vector<std::int6
     if (i > first) later.push_back(i);
   }
   return later;
+}
+
+/// What the trainer's file has there.
+std::vector<double> values_below(const Session& session, const std::string& path,
+                                 const std::string& file) {
+  serializers::save_npz(file, *session.trainer);
+  History history;
+  serializers::load_npz(file, history, {.path = path});
+  EXPECT_TRUE(history.best);
+  history.losses.push_back(history.best.value_or(0));
+  return history.losses;
 }
 
 /// Whole runs of 18 iterations of 4.5 each an epoch, and ones that go on from the middle of one.
@@ -168,6 +205,12 @@ void goes_on_as_it_would_have(const Options& options) {
     EXPECT_GT(rest.trainer->elapsed_time(), 0);
     rest.trainer->run();
     EXPECT_EQ(rest.outcome(), whole.outcome());
+    EXPECT_EQ(values_below(rest, "extensions/history", folder / "rest.npz"),
+              values_below(whole, "extensions/history", folder / "whole.npz"));
+    if (options.capture) {
+      EXPECT_GT(rest.standard->capture_stats().replays, 0);
+      EXPECT_GT(whole.standard->capture_stats().replays, 0);
+    }
     EXPECT_EQ(rest.thirds, beyond(at, whole.thirds));
     EXPECT_EQ(rest.halves, beyond(at, whole.halves));
     EXPECT_EQ(rest.doubling, beyond(at, whole.doubling));
@@ -208,8 +251,8 @@ TEST(Resume, GoesOnAsItWouldHave) {
 TEST(Resume, OfSeveralReplicas) {
   for (Device device : testing::test_devices()) {
     // Replicas on one device draw from one generator, in any order: without random numbers.
-    UsingConfig without_dropout(&Config::train, false);
-    goes_on_as_it_would_have({.device = device, .optimizer = kOptimizers[1].second, .replicas = 2});
+    goes_on_as_it_would_have(
+        {.device = device, .optimizer = kOptimizers[1].second, .replicas = 2, .dropout = 0});
   }
 }
 
@@ -236,6 +279,143 @@ TEST(Resume, KeysAreChainers) {
         "extensions/LogReport/_summary/_names", "extensions/LogReport/_log",
         "_snapshot_elapsed_time"}) {
     EXPECT_THAT(names, ::testing::Contains(std::string(name) + ".npy"));
+  }
+}
+
+/// tests/answers/make_chainer_snapshot.py: after 6 of its 8 iterations, in an order of Chainer's.
+TEST(Resume, ARunOfChainerGoesOn) {
+  testing::TemporaryFolder folder;
+  for (Device device : testing::test_devices()) {
+    auto make = [&](testing::Line& model) {
+      optimizers::Adam optimizer(0.1);
+      optimizer.setup(model);
+      iterators::SerialIterator iterator(testing::line_data(12), 3);
+      Trainer trainer(StandardUpdater(iterator, optimizer, {.device = device}), {2, "epoch"},
+                      folder / "out");
+      trainer.extend(extensions::LogReport({.trigger = {2, "epoch"}}));
+      trainer.extend(
+          [&, path = folder / "again.npz"](Trainer& t) { serializers::save_npz(path, t); },
+          {.name = "_Snapshot", .trigger = {7, "iteration"}, .priority = -100});
+      return trainer;
+    };
+    std::string path = testing::data_file("chainer_snapshot.npz");
+    for (std::int64_t begun : {6, 7}) {
+      testing::Line model;
+      Trainer trainer = make(model);
+      serializers::load_npz(path, trainer);
+      EXPECT_EQ(trainer.updater().iteration(), begun);
+      trainer.run();
+      EXPECT_EQ(trainer.updater().iteration(), 8);
+      EXPECT_NEAR(model.w.item<double>(), 0.721404492855072, 1e-5);
+      auto& report = static_cast<extensions::LogReport&>(trainer.get_extension("LogReport"));
+      EXPECT_NEAR(report.log().at(0).values.at("main/loss"), 154.8190460205078, 1e-3);
+      path = folder / "again.npz";  // of this library, in Chainer's order still
+    }
+  }
+}
+
+TEST(Resume, AnOrderThatIsNoneIsRefused) {
+  testing::TemporaryFolder folder;
+  iterators::SerialIterator iterator(testing::line_data(4), 2);
+  std::int64_t zero = 0;
+  bool no = false;
+  double before = -1;
+  Array order;
+  auto read = [&](const Array& given) {
+    order = given;
+    std::int64_t epoch = 0;
+    serializers::save_npz(folder / "a.npz", [&](Visitor& v) {
+      v("current_position", zero), v("epoch", epoch), v("is_new_epoch", no);
+      v("previous_epoch_detail", before), v("order", order);
+    });
+    serializers::load_npz(folder / "a.npz", iterator);
+  };
+  for (const Array& wrong : {xp::array({0, 1, 2}, cpu()), xp::array({0, 1, 2, 2}, cpu()),
+                             xp::array({0, 1, 2, 4}, cpu()), xp::array({0., 1., 2., 3.}, cpu())}) {
+    EXPECT_THAT(testing::thrown<SerializationError>([&] { read(wrong); }), HasSubstr("order"));
+  }
+  read(xp::array({3, 1, 0, 2}, cpu()));
+  EXPECT_EQ(iterator.next()->indices().to_vector<std::int64_t>(),
+            (std::vector<std::int64_t>{3, 1}));
+  EXPECT_EQ(iterator.next()->indices().to_vector<std::int64_t>(),
+            (std::vector<std::int64_t>{0, 2}));
+}
+
+/// An updater of the user's own.
+class Twice final : public UpdaterBody {
+ public:
+  using UpdaterBody::UpdaterBody;
+  std::int64_t losses = 0;
+  void members(Visitor& v) override {
+    UpdaterBody::members(v);
+    v("losses", losses);
+  }
+
+ protected:
+  void update_core(const Batch& batch) override {
+    Columns columns = concat_examples(batch, cpu());
+    for (int i = 0; i < 2; ++i, ++losses) {
+      optimizer().update([&] { return optimizer().target().invoke({columns[0], columns[1]}); });
+    }
+  }
+};
+
+TEST(Resume, OfAnUpdaterOfOnesOwn) {
+  testing::TemporaryFolder folder;
+  std::vector<float> weights;
+  for (bool reads : {false, true}) {
+    testing::Line model;
+    optimizers::Adam optimizer(0.1);
+    optimizer.setup(model);
+    iterators::SerialIterator iterator(testing::line_data(12), 3, {.seed = 1});
+    auto body = std::make_shared<Twice>(iterator, optimizer);
+    Trainer trainer(Updater(body), {5, "iteration"}, folder / "out");
+    trainer.extend([&](Trainer& t) { serializers::save_npz(folder / "a.npz", t); },
+                   {.name = "save", .trigger = {3, "iteration"}, .priority = -100});
+    if (reads) serializers::load_npz(folder / "a.npz", trainer);
+    EXPECT_EQ(body->losses, reads ? 6 : 0);
+    trainer.run();
+    EXPECT_EQ(body->losses, 10);
+    weights.push_back(model.w.item<float>());
+  }
+  EXPECT_EQ(weights[0], weights[1]);
+}
+
+/// A broken log, random state or optimizer state is found before anything has been changed.
+TEST(Resume, AFileWithABrokenPartChangesNothing) {
+  testing::TemporaryFolder folder;
+  Options options{.device = cpu(), .optimizer = kOptimizers[1].second};
+  Session whole(options, folder / "whole");
+  whole.trainer->run();
+  const std::vector<std::pair<std::string, std::string>> faults = {
+      {"extensions/LogReport/_log", format_npy_text("[{]")},
+      {"random", format_npy_text("cpu mersenne 1 2")},
+      {"random", format_npy_text("nonsense")},
+      {"updater/optimizer:main/predictor/l1/W/m", format_npy(xp::zeros({3, 3}, float32, cpu()))},
+      {"updater/optimizer:main/predictor/l1/b/v", format_npy(xp::zeros({3}, float32, cpu()))},
+  };
+  for (const auto& [key, bytes] : faults) {
+    for (bool trained : {false, true}) {
+      SCOPED_TRACE(key + (trained ? ", into a trained model" : ", into a new one"));
+      serializers::save_npz(folder / "a.npz", *whole.trainer);
+      testing::replace_entry(folder / "a.npz", key + ".npy", bytes);
+      Session rest(options, folder / "rest");
+      if (trained) rest.trainer->run();
+      std::vector<std::string> before = trained ? rest.outcome() : std::vector<std::string>();
+      xp::random::GeneratorState random = xp::random::get_random_state(cpu());
+      EXPECT_ANY_THROW(serializers::load_npz(folder / "a.npz", *rest.trainer));
+      EXPECT_EQ(xp::random::get_random_state(cpu()), random);
+      if (trained) {
+        EXPECT_EQ(rest.outcome(), before);
+        continue;
+      }
+      EXPECT_EQ(rest.trainer->updater().iteration(), 0);
+      EXPECT_EQ(rest.optimizer.t(), 0);
+      EXPECT_FALSE(rest.model.predictor.l1.W.is_initialized());
+      for (const ParameterRef& p : rest.model.params()) {
+        EXPECT_TRUE(p.update_rule()->states.empty());
+      }
+    }
   }
 }
 
