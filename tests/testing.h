@@ -10,7 +10,7 @@
 
 namespace rensa::testing {
 
-/// cpu(), and every GPU test's gpu(0) where there is one.
+/// cpu(), and gpu(0) where there is a GPU.
 std::vector<Device> test_devices();
 
 /// Skips the running test, counted, unless there are `count` GPUs.

@@ -34,8 +34,8 @@ def all_names():
 
 
 def write_signatures(file, head, rows):
-    """Writes `head` and a line for each (name, must, may): the routine, what must be given, and behind
-    the stroke what may be."""
+    """Writes `head` and a line for each (name, must, may): the routine, what must be given, and after
+    "|" what may be."""
     lines = [f"{name}({', '.join(must)}{' | ' if may else ''}{', '.join(may)})\n" for name, must, may in rows]
     (ROOT / "tools" / file).write_text(head + "".join(lines))
 

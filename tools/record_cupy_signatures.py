@@ -14,7 +14,7 @@ import sys
 from array_names import PLACES, all_names, write_signatures
 
 HEAD = """# What the routines of tools/array_names.txt and ndarray's methods take in CuPy {version}: what must be
-# given, and behind the stroke what may be. Written by tools/record_cupy_signatures.py.
+# given, and after "|" what may be. Written by tools/record_cupy_signatures.py.
 """
 # Imported only when it is first asked for, which is not written down as an import.
 LAZY = {"random.Generator": "random._generator_api.Generator"}

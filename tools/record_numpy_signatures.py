@@ -4,7 +4,7 @@ take. Needs numpy.
 
     python3 tools/record_numpy_signatures.py
 
-A line: the routine, what must be given, and behind the stroke what may be.
+A line: the routine, what must be given, and after "|" what may be.
 """
 import inspect
 
@@ -13,7 +13,7 @@ import numpy
 from array_names import PLACES, all_names, write_signatures
 
 HEAD = f"""# What the routines of tools/array_names.txt and ndarray's methods take in NumPy {numpy.__version__}: what must be
-# given, and behind the stroke what may be. Written by tools/record_numpy_signatures.py.
+# given, and after "|" what may be. Written by tools/record_numpy_signatures.py.
 """
 
 

@@ -92,7 +92,8 @@ class Writer {
     if (layout_.host) {
       bool raw = false;
       for (const ArgumentLayout& a : layout_.arguments) raw |= a.kind == ArgumentKind::raw;
-      // An output is an input's very elements or none of them: each stands for itself.
+      // An output has exactly the elements of an input or none of them, so no iteration depends on
+      // another one.
       if (!raw) out_ += "\n#pragma GCC ivdep";
       out_ +=
           "\n  for (rensa_index i = (rensa_index)rensa_begin; i < (rensa_index)rensa_end; ++i) {\n";
@@ -191,7 +192,8 @@ class Writer {
     }
     out_ += "    const int rensa_count = rensa_left(rensa_v);\n";
     out_ += "#pragma unroll\n    for (int rensa_e = 0; rensa_e < rensa_w; ++rensa_e) {\n";
-    // Without branches the elements of a pack go side by side.
+    // A pure operation is computed for all elements of a pack, so that no branch keeps the compiler
+    // from doing so side by side.
     if (!is_pure()) out_ += "    if (rensa_e >= rensa_count) break;\n";
     out_ += "    [[maybe_unused]] const rensa_index i = rensa_v * rensa_w + rensa_e;\n";
     for_each_element([&](std::size_t k) {

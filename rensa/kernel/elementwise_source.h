@@ -14,8 +14,8 @@ struct ArgumentLayout {
   ArgumentKind kind = ArgumentKind::element;
   Dtype dtype = Dtype::float32;
   bool contiguous = true;  // raw: its elements lie in C order without gaps
-  bool loaded = true;      // not so: an output whose earlier values do not matter
-  bool flat = false;       // element i stands at i, whatever others do; of a GPU's kernel
+  bool loaded = true;      // false: an output whose earlier values are not read
+  bool flat = false;       // element i stands at index i, also where others go by strides; GPUs
   bool constant = false;   // one element along the last axis of the loop
   int ndim = 1;            // raw and not contiguous
 };

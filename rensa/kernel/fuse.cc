@@ -25,7 +25,7 @@ class FusedState {
  public:
   using Steps = std::shared_ptr<const std::vector<FusedStep>>;
 
-  /// The kernels for a trace; `fresh` where these were not asked for lately.
+  /// The kernels for a trace; sets `fresh` where they had to be planned.
   Steps plan(const Trace& trace, const std::vector<int>& outputs, bool& fresh) {
     fresh = false;
     std::string key = trace.key(outputs);

@@ -89,8 +89,8 @@ template <class F> class Fused {
   std::shared_ptr<detail::FusedState> state_;
 };
 
-/// CuPy's fuse: `auto fast = fuse(softplus);` is softplus as one kernel instead of one an
-/// operation:
+/// CuPy's fuse: `auto fast = fuse(softplus);` is softplus as one kernel instead of one
+/// per operation:
 ///   Array softplus(const Array& x) {
 ///     return xp::maximum(0, x) + xp::log1p(xp::exp(-xp::abs(x)));
 ///   }

@@ -32,9 +32,9 @@ struct FusedInput {
   std::int64_t offset = 0;  // bytes from its first element
 };
 
-/// What one kernel may have: beyond some tens of operations a compiler's time grows faster than
-/// their number, and the arguments of a GPU's kernel are at most 4 KiB, of which this is for those
-/// that depend on the operations.
+/// The most operations of one kernel, and the most bytes of arguments that depend on them. Beyond
+/// some tens of operations a compiler's time grows faster than their number; all arguments of a
+/// GPU's kernel are at most 4 KiB.
 inline constexpr std::size_t kMostFusedOperations = 64;
 inline constexpr std::size_t kMostArgumentBytes = 3840;
 

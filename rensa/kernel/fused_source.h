@@ -18,8 +18,8 @@ AxisMap walk_axes(const Shape& shape);  // its own, but for those of one element
 /// What `outer` walks by `inner`'s axes.
 AxisMap join_axes(const AxisMap& outer, const AxisMap& inner);
 
-/// How an operation's input lies in the value that it shows: by axes of the operation. False where
-/// the view cannot be told so; it needs the value in memory then.
+/// Finds which axis of `value` each axis of an operation walks by its input `in`, a view of the
+/// value. False where a view is no such choice of axes: the value then has to be in memory.
 bool find_axes(const TracedInput& in, const TracedValue& value, AxisMap* axes);
 
 /// For each array that the operations of a trace read, the first that does, and as which input: one
@@ -58,7 +58,7 @@ class FusedSource {
   std::string compute(int v, const AxisMap& axes);
   /// What the reduction's map takes: its input, as a value of its compute type.
   std::string reduced_input(int reduction);
-  /// `name` as the value of the reduction `v`, made from the accumulator `a`.
+  /// Makes the value of the reduction `v` from its accumulator `a`, for the statements that follow.
   void start_from(int v);
   /// name = expression, in which '@' stands behind what is one value per element.
   void assign(const std::string& name, const std::string& expression);

@@ -58,7 +58,7 @@ std::string find_program(const std::string& name) {
 /// How a program ended, and what it wrote.
 struct Outcome {
   int error = 0;      // errno of a program that could not be started
-  bool known = true;  // not so: somebody else got the status (SIGCHLD is ignored, say)
+  bool known = true;  // false: somebody else got the status (as where SIGCHLD is ignored)
   int status = 0;     // of waitpid
   std::string output;
 
@@ -203,7 +203,7 @@ std::string version_of(const std::string& path) {
                                  s.st_mtim.tv_sec, s.st_mtim.tv_nsec);
   return versions.get(file, [&] {
     Outcome outcome = run({path, "--version"});
-    // The first line is of no language; what follows is.
+    // The first line does not depend on the locale; what follows does.
     std::string line = outcome.output.substr(0, outcome.output.find('\n'));
     return outcome.failed() || line.empty() ? file : line;
   });

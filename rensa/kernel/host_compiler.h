@@ -10,7 +10,7 @@ namespace rensa::detail {
 
 struct HostCompiler {
   std::string path;
-  std::string version;  // as it tells it; one that does not: what its file looks like
+  std::string version;  // what --version tells; else the place, size and time of its file
 };
 
 /// The first of $CXX, c++, g++ and clang++ that is a program in $PATH; none where none is.

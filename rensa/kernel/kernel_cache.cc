@@ -139,7 +139,7 @@ class Folder {
   void write(const std::string& name, const std::string& content) const {
     static std::atomic<int> count{0};
     std::string part = fmt::format("{}.{}.{}{}", name, getpid(), count++, kPart);
-    unlinkat(descriptor_.get(), part.c_str(), 0);  // of a process that had this number before
+    unlinkat(descriptor_.get(), part.c_str(), 0);  // left by a process that had this number before
     Descriptor file(openat(descriptor_.get(), part.c_str(),
                            O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!file) return;

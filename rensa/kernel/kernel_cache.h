@@ -14,7 +14,7 @@ std::string kernel_cache_folder();
 
 /// All that a kernel's code depends on.
 struct KernelKey {
-  std::vector<std::string> parts;  // told apart
+  std::vector<std::string> parts;  // {"ab", "c"} is not {"a", "bc"}
   /// The compiler and its version; none where this machine has no compiler. Then the newest code
   /// for the parts will do, whichever compiler made it.
   std::optional<std::string> compiler;

@@ -21,7 +21,7 @@ struct KernelOperand {
   ArgumentKind kind = ArgumentKind::element;
   Dtype dtype = Dtype::float32;
   bool written = false;
-  bool loaded = true;  // not so: an output whose earlier values do not matter
+  bool loaded = true;  // false: an output whose earlier values are not read
   Operand array;       // whoever makes the operand keeps it alive
   Scalar number;
 };

@@ -78,7 +78,7 @@ void ReductionKernel::Impl::make_outputs(Call& call, const ReductionOptions& opt
       detail::check_writable(name().c_str(), out);
     }
     call.outputs.push_back(out);
-    // As the kernel sees it: reduced axes are there, and go nowhere.
+    // The kernel sees the reduced axes too, with stride 0.
     Shape strides;
     for (int axis = 0, own = 0; axis < call.shape.ndim(); ++axis) {
       bool reduced = call.axes >> axis & 1;

@@ -35,10 +35,12 @@ void join_axes(std::vector<ArrayView*>& views, bool ordered) {
   keep_an_axis(views.data(), count);
 }
 
-/// The operands' axes taken apart.
+/// The operands' axes, divided into those that are kept and those that are reduced.
 class SplitOperands {
  public:
-  std::vector<ArrayView> kept, reduced;  // by operand; the last one leads
+  // By operand; the last one, number `lead`, is that of the largest operand, whose strides give the
+  // order of the axes.
+  std::vector<ArrayView> kept, reduced;
   std::size_t lead;
 
   SplitOperands(const ReductionText& text, const std::vector<KernelOperand>& operands,
@@ -46,7 +48,7 @@ class SplitOperands {
       : lead(operands.size()) {
     kept.resize(operands.size() + 1);
     reduced.resize(operands.size() + 1);
-    ArrayView all;  // what leads where there is no array
+    ArrayView all;  // leads where there is no array
     all.shape = shape;
     all.strides = contiguous_strides(shape, itemsize(all.dtype));
     split(all, axes, lead);

@@ -120,7 +120,7 @@ class Writer {
   }
 
   void reduced_offsets() {
-    // A GPU's threads give an index, the host's loops a position.
+    // `at` is an index on a GPU, and on the host the position on each axis.
     add("  static RENSA_FN void reduced_offsets(const arguments& rensa_a, {} at, const long long* "
         "base, long long* offset) {{\n    offset[0] = 0;\n",
         layout_.host ? "const index*" : "index");

@@ -27,7 +27,7 @@ void put(std::string& bytes, const Shape& shape) {
 
 }  // namespace
 
-/// Memory that is none.
+/// The memory of a value of the trace: addresses, and nothing behind them.
 class Trace::SymbolicStorage final : public Storage {
  public:
   SymbolicStorage(const Tracer* owner, std::uintptr_t address, std::int64_t nbytes, Device device)
@@ -35,7 +35,7 @@ class Trace::SymbolicStorage final : public Storage {
     data_ = reinterpret_cast<char*>(address);
     nbytes_ = nbytes;
     device_ = device;
-    home_ = reinterpret_cast<cuda::StreamState*>(this);  // no stream's: all uses are asked about
+    home_ = reinterpret_cast<cuda::StreamState*>(this);  // no stream: use_on_other() is called
   }
   void end() { owner_ = nullptr; }
 

@@ -20,7 +20,7 @@ struct TracedInput {
   enum class Kind : unsigned char { number, array, value };
   Kind kind = Kind::number;
   Scalar number;
-  Operand array;  // broadcast to the operation's shape; of a value: its view, data an offset
+  Operand array;  // broadcast to the operation's shape; data of a value's view is an offset
   int value = -1;
 };
 
@@ -39,10 +39,12 @@ class TracedInputs {
 /// values with the same inputs.
 struct TracedValue {
   bool reduction = false;
-  Ufunc ufunc;                        // without, of no reduction
-  Reduction reduce_by;                // of one
-  const PointwiseRow* row = nullptr;  // of which it is
-  int output = 0;                     // this one
+  // What makes it: reduce_by where it is a reduction, else output number `output` of the pointwise
+  // row, else the ufunc.
+  Ufunc ufunc;
+  Reduction reduce_by;
+  const PointwiseRow* row = nullptr;
+  int output = 0;
   unsigned axes = 0;  // of a reduction: its input has this value's shape but for these
   Dtype compute = Dtype::float32, dtype = Dtype::float32;
   Shape shape;
@@ -61,10 +63,10 @@ struct PerElement {
   TracedValue value(int k) const;
 
   Dtype compute;
-  Ufunc ufunc;              // without
-  const PointwiseRow* row;  // this one
+  Ufunc ufunc;              // where there is no row
+  const PointwiseRow* row;  // null: the ufunc
 };
-/// `operation` as such a one, as long as it lives; none where it is of another kind.
+/// `operation` seen so, as long as it lives; none where it is of another kind.
 std::optional<PerElement> per_element(const Operation& operation);
 
 class Trace final : public Tracer {

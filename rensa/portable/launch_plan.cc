@@ -69,7 +69,7 @@ ReduceBlocks plan_columns(std::int64_t outer, std::int64_t columns, std::int64_t
   plan.outputs = outer * columns;
   plan.count = count;
   plan.width = columns;
-  // Narrow tiles where wide ones would leave multiprocessors idle; 4 vectors are two sectors.
+  // Tiles of fewer lanes where there would be fewer blocks than multiprocessors; 4 are two sectors.
   while (plan.lanes > 4 && outer * ceil_div(vectors, plan.lanes) < 60) plan.lanes /= 2;
   std::int64_t tiles_x = ceil_div(vectors, plan.lanes), tiles = outer * tiles_x;
   plan.slice_rows = count;

@@ -92,7 +92,7 @@ inline Program exception(Device device) {
   return program;
 }
 
-/// Reports under "n" what `report_it` does, into an observation a call.
+/// Reports under "n" what `report_it` does, into one observation per call.
 template <class F> Program reporting(const F& report_it) {
   struct Watched {
     Reporter reporter;

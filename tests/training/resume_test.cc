@@ -178,7 +178,7 @@ std::vector<double> values_below(const Session& session, const std::string& path
   return history.losses;
 }
 
-/// Whole runs of 18 iterations of 4.5 each an epoch, and ones that go on from the middle of one.
+/// Whole runs of 18 iterations, 4.5 per epoch, and ones that go on from the middle of one.
 void goes_on_as_it_would_have(const Options& options) {
   testing::TemporaryFolder folder;
   xp::random::seed(11);

@@ -1,5 +1,5 @@
-// How calls of the CUDA runtime are checked. (Includes the runtime's header: for .cc files of
-// backend/cuda and graph/cuda.)
+// How calls of the CUDA runtime are checked. (Includes the runtime's header: for .cc files of the
+// CUDA side.)
 #pragma once
 
 #include <cuda_runtime.h>

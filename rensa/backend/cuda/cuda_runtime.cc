@@ -47,7 +47,7 @@ void forgive(cudaError_t error) noexcept {
   if (error != cudaSuccess) (void)cudaGetLastError();
 }
 
-/// True for done, false for not yet. Whatever a failed device was to do, it is over.
+/// Whether work of that state is over, as all work of a device is that has failed.
 bool is_over(cudaError_t state) noexcept {
   forgive(state);
   return state != cudaErrorNotReady;

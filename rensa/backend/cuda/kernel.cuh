@@ -46,12 +46,12 @@ static void launch_kernel(const char* operation, const LaunchContext& context, v
                        dim3(block), pointers, 0, static_cast<cudaStream_t>(context.handle)));
 }
 
-/// Whether what is queued becomes part of a graph of the library's. In somebody else's, of an
-/// external stream that they capture, the dependence is an edge of that kind.
+/// Whether what is queued becomes part of a graph that the library makes. (In one that others make
+/// of an external stream, launch_overlapped becomes a programmatic edge.)
 bool is_recorded(const LaunchContext& context);
 
-/// Whether the library's kernels were compiled for a GPU that can, with the instruction in them
-/// that waits: what is compiled for one before it lacks that.
+/// Whether the kernel can be brought early: compiled for GPUs before Hopper, it lacks the
+/// instruction that waits.
 static inline bool can_overlap(const LaunchContext& context, const void* kernel) {
   enum : signed char { unknown, no, yes };
   static std::array<std::atomic<signed char>, kMaxGpus> devices{};

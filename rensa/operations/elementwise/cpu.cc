@@ -62,8 +62,8 @@ struct Walk {
   }
 };
 
-// A walk over long rows of matrices that lie in memory as the kernel wants them; of some inputs all
-// of a row may be one element, which is written out.
+// A walk over long rows of matrices that lie in memory as the kernel reads them. An input may have
+// one element for all of a row: the kernel gets a buffer of copies of it.
 struct RowWalk {
   ElementwiseKernel kernel = nullptr;
   int num_inputs = 0;
@@ -108,7 +108,7 @@ struct RowWalk {
   }
 };
 
-// A walk over elements as they are stored; operands that are one number are written out.
+// A walk over elements as they are stored; of operands that are one number, over copies of it.
 struct StoredWalk {
   static constexpr std::int64_t kFilled = 4096;  // bytes
 

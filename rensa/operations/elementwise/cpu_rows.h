@@ -1,5 +1,5 @@
 // The elementwise loops for one instruction set: of the rows of RENSA_ROWS, a file of ops.def. What
-// is compiled includes this one (rensa/CMakeLists.txt writes it, a file a subject).
+// is compiled includes this one (rensa/CMakeLists.txt writes it, one file per subject).
 #include "rensa/backend/cpu/kernel_sources.h"
 
 #include "rensa/core/begin_functors.h"

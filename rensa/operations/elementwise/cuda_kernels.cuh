@@ -23,7 +23,7 @@ struct ElementwiseArgs {
   Indexer<4> indexer;  // 0 is the output; over vectors or elements
   unsigned count;      // vectors or elements
   int function;        // complex_kernel
-  int unroll;          // of them a thread, at most what the kernel is made for
+  int unroll;          // vectors or elements per thread, at most what the kernel is made for
   bool straight;       // vector kernel: one axis, every input contiguous or a number, full unroll
   bool aligned;        // and so are all inputs
   bool out_aligned;
@@ -80,7 +80,7 @@ template <class V> __device__ __forceinline__ V number_of(const ElementwiseArgs:
   return *reinterpret_cast<const V*>(input.number);
 }
 
-/// W elements of one input: of a vector, or of one element for all; of a number none.
+/// Loads W elements of one input: a vector, or one element for all; of a number, nothing.
 template <class T, int W>
 __device__ __forceinline__ Elements<T, W> load_input(const ElementwiseArgs::Input& input,
                                                      std::int64_t offset, std::int64_t left) {
@@ -92,7 +92,7 @@ __device__ __forceinline__ Elements<T, W> load_input(const ElementwiseArgs::Inpu
   return elements;
 }
 
-/// The same of vector `index` of a contiguous input, all of which is there.
+/// Loads vector number `index` of a contiguous input, which has all of its elements.
 template <class T, int W, bool kAligned>
 __device__ __forceinline__ Elements<T, W> load_straight(const ElementwiseArgs::Input& input,
                                                         std::int64_t index) {

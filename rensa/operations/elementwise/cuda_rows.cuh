@@ -1,5 +1,5 @@
 // The elementwise kernels of the rows of RENSA_ROWS, a file of ops.def. What is compiled includes
-// this one (rensa/CMakeLists.txt writes it, a file a subject).
+// this one (rensa/CMakeLists.txt writes it, one file per subject).
 #include "rensa/operations/elementwise/cuda_kernels.cuh"
 
 #include "rensa/core/begin_functors.h"
@@ -35,8 +35,8 @@ enum : int {
 };
 }  // namespace number
 
-// The floating functions of complex numbers are one kernel a type, which asks for the row as it
-// runs: they are too much code for a kernel each.
+// The floating functions of complex numbers are one kernel per type, which is told the row in its
+// arguments: they are too much code for a kernel each.
 template <class V> __device__ __noinline__ V complex_function(int function, V x) {
   switch (function) {
 #define RENSA_UFUNC(name, inputs, rule, expression)                             \

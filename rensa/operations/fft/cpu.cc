@@ -240,7 +240,7 @@ template <class R> class Bluestein {
   std::unique_ptr<SplitTransform<R>> forward_, backward_;
 };
 
-// A complex transform between contiguous values that lie apart. One thread at a time.
+// A complex transform from contiguous values to others. For one thread at a time.
 template <class R> class ComplexTransform {
  public:
   ComplexTransform(std::int64_t n, bool inverse) {
@@ -359,7 +359,7 @@ template <class R> class RowTransform {
     }
   }
 
-  // A buffer, which those rows have no need of that are contiguous.
+  // The buffer, made large enough; contiguous rows need none.
   Complex<R>* room(std::vector<Complex<R>>& buffer) const {
     buffer.resize(static_cast<std::size_t>(count_) + 1);
     return buffer.data();

@@ -206,7 +206,7 @@ int unit_of(const IndexPlan& plan, const ArrayView& listed, const ArrayView& ind
   return unit;
 }
 
-// From here on a launch has enough units for several a thread.
+// From here on a launch has enough units for several per thread.
 constexpr std::int64_t kManyUnits = std::int64_t{8} * kMultiprocessors * 2048;
 
 template <class Unit, int K, bool kPut>

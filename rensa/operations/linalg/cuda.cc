@@ -62,7 +62,7 @@ struct Scratch {
   std::size_t device = 0, host = 0;
 };
 
-// The workspace of an operation: an info a matrix (and one spare), what each matrix holds, two
+// The workspace of an operation: one info per matrix (and a spare one), what each matrix holds, two
 // tables of pointers, and the routine's own part.
 struct Layout {
   std::size_t info, table;
@@ -563,7 +563,7 @@ void Svd::run_cuda(const cuda::LaunchContext& context) {
     }
   }
   for (const Operand* found : {&s, &u, &vt}) screen.spoil(*found);
-  // Beyond Jacobi's last sweep the rest is as small as rounding lets it be: his info is not asked.
+  // What Jacobi's last sweep leaves is as small as rounding lets it be: its info is not looked at.
   screen.check(MatrixContent::nan, !jacobi);
 }
 

@@ -13,7 +13,7 @@ namespace rensa::cuda {
 
 namespace {
 
-// Some ten do; where rounding keeps the rest from falling below the tolerance more do not help.
+// About ten are enough; where rounding keeps the rest above the tolerance more do not help.
 constexpr int kMaxSweeps = 30;
 
 Cusolver load_cusolver() {
@@ -73,7 +73,7 @@ Cublas load_cublas() {
   return table;
 }
 
-// One a GPU; null until the first use.
+// One per GPU; null until the first use.
 template <class Handle> struct Slot {
   std::mutex mutex;
   Handle handle = nullptr;

@@ -95,7 +95,7 @@ class CusolverHandle {
   CusolverHandle(const char* operation, Device device, cudaStream_t stream);
   cusolverDnHandle_t handle() const { return handle_; }
   cusolverDnParams_t params() const { return params_; }
-  /// Jacobi's way as exact as the dtype allows, values in falling order.
+  /// Parameters of Jacobi's method: as exact as the dtype allows, values in falling order.
   gesvdjInfo_t jacobi() const { return jacobi_; }
 
  private:

@@ -94,7 +94,7 @@ struct Eigh final : KindOf<Eigh> {
 struct Svd final : KindOf<Svd> {
   using KindOf::KindOf;
   static constexpr std::int64_t kJacobiRows = 32;
-  static constexpr std::int64_t kLargeJacobiRows = 64;  // from here on Jacobi's way is the faster
+  static constexpr std::int64_t kLargeJacobiRows = 64;  // Jacobi's method is faster from here on
   bool jacobi = false;
   Operand a, s, u, vt;
 

@@ -143,7 +143,7 @@ void pack(const Strided<V>& q, std::int64_t k, std::int64_t count, std::int64_t 
 
 template <class V> class Product {
  public:
-  // c = p @ q: p is read in place, q is packed unless it pays not to.
+  // c = p @ q: p is read in place, q is packed unless that costs more than it saves.
   Product(std::int64_t m, std::int64_t n, std::int64_t k, const Strided<V>& p, const Strided<V>& q,
           const Strided<V>& c)
       : kernels_(gemm_kernels<V>()), m_(m), n_(n), k_(k), p_(p), q_(q), c_(c) {

@@ -62,8 +62,8 @@ void gemm_tile(std::int64_t k, const V* p, std::int64_t row_stride, std::int64_t
   }
 }
 
-// A row of c, so wide that what it reads of q comes in several lines a step: one alone leaves most
-// of the memory's width unused.
+// A row of c, of so many columns that each step reads several lines of q: with one alone most of
+// the memory's bandwidth is left unused.
 template <class V>
 void gemm_row(std::int64_t k, const V* p, std::int64_t step, const V* q, std::int64_t q_stride,
               V* c, bool add) {

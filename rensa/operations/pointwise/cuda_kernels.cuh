@@ -1,6 +1,6 @@
-// The kernels of pointwise.def's rows as templates, and the table of their instances. Two kernels a
-// row: one for arrays of one floating dtype that all lie flat, in vectors of up to 16 bytes, and
-// one for any dtypes and strides.
+// The kernels of pointwise.def's rows as templates, and the table of their instances. Two kernels
+// per row: one for arrays of one floating dtype that all lie flat, in vectors of up to 16 bytes,
+// and one for any dtypes and strides.
 #pragma once
 
 #include "rensa/backend/cuda/kernel.cuh"

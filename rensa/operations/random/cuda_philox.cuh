@@ -9,7 +9,7 @@
 
 namespace rensa::cuda {
 
-inline constexpr int kElements = 4;  // of one pack, whatever their words
+inline constexpr int kElements = 4;  // of one pack, of one word each or of two
 inline constexpr int kPacks = 4;     // of one thread
 
 template <int kWords> struct Words { unsigned int word[kElements * kWords]; };
@@ -49,9 +49,9 @@ struct RandomArgs {
 // A filler turns the words of a pack into its elements; its Args are RandomArgs or derive from
 // them.
 
-/// Stores packs of 32 bytes, next to each other in a warp all of which calls this: each two threads
-/// store one pack and then the other, half of it each. A thread's own halves one after the other
-/// would be written to memory in twice as many pieces.
+/// Stores the packs of a warp, of 32 bytes and next to each other. The whole warp calls it: two
+/// threads store one of their packs and then the other, half of it each. Were a thread to store the
+/// halves of its own, memory would be written in twice as many pieces.
 template <class T> __device__ __forceinline__ void store_pair(T* out, const Pack<T, 4>& pack) {
   Pack<ulonglong2, 2> halves;
   memcpy(&halves, &pack, sizeof(pack));

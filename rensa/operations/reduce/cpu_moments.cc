@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::int64_t kRows = 64;  // rows of a tile that are one block
 
-// Of the blocks of one output; `n` is how many values stand behind them.
+// What has been found of an output so far; `n` values of it have been counted.
 template <class V> struct Moments {
   V sum = V(0);      // deviations: the mean
   V squares = V(0);  // deviations: of the distances to the mean

@@ -39,7 +39,7 @@ struct ReducePairArgs : ReduceArgs {
 struct ReduceKernels {
   struct Pair {
     ReduceKernel rows, columns;
-    ReduceKernel flat;  // few rows of aligned vectors, in blocks; null: as any rows
+    ReduceKernel flat;  // of few rows of aligned vectors; null: the kernel of any rows
   };
   Pair any[kNumComputeTypes];    // over Raw elements
   Pair vector[kNumVectorTypes];  // null where the row does not take the type

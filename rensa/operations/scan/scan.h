@@ -6,8 +6,8 @@
 namespace rensa::operations {
 
 /// Running sums (or products) of `in` (outer, n, inner) along its middle axis. in and out have one
-/// dtype: int64, uint64, float32, float64, complex64 or complex128. May run in place. On the GPU
-/// rounding of a long single row may differ from run to run (look-back).
+/// dtype: int64, uint64, float32, float64, complex64 or complex128. May run in place. Results
+/// are the same bits in each run.
 struct Scan final : KindOf<Scan> {
   Scan(const char* name, bool multiply) : KindOf(name), product(multiply) {}
   bool product;

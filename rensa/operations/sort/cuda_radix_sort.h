@@ -1,5 +1,6 @@
-// CUB's radix sorts of a device, made for a few types in files of their own (radix_*.cu), as each
-// takes long to compile. All are stable and ascending; `temp` null asks for the bytes of scratch.
+// CUB's radix sorts of a device, made for a few types in files of their own (cuda_radix_*.cu), as
+// each takes long to compile. All are stable and ascending; `temp` null asks for the bytes of
+// scratch.
 #pragma once
 
 #include <cstddef>

@@ -11,8 +11,8 @@ namespace {
 
 constexpr int kPerThread = 4;
 
-// Lines are the rows of all matrices. A block takes kBlock * kPerThread columns of a line after the
-// other, as far as the grid does not reach.
+// Lines are the rows of all matrices. A block writes kBlock * kPerThread columns of a line, and
+// then of further ones where the grid has fewer blocks than there are such pieces.
 struct TriangleArgs {
   TriangleShape shape;
   const char* in;
@@ -84,7 +84,7 @@ void Triangle::run_cuda(const cuda::LaunchContext& context) {
     args.lines.push_back(out.view.shape[axis], {in.view.strides[axis]});
     args.count *= out.view.shape[axis];
   }
-  // A whole device of blocks several times over; each goes on to further lines.
+  // At most several times the blocks that a device runs at once; each goes on to further lines.
   std::int64_t chunks = ceil_div(args.shape.columns, cuda::kBlock * cuda::kPerThread);
   std::int64_t grid = std::min<std::int64_t>(args.count * chunks, 1 << 16);
   auto launch = [&](auto kernel) {

@@ -1,5 +1,5 @@
-// What only arrays of some size come to on the CPU: threads that share a row, vectors that shuffle,
-// tables apart. Each against a simple computation on the host.
+// What the CPU does for large arrays alone: rows that threads share, copies by shuffled vectors,
+// one table of counts per part. Each against a simple computation on the host.
 #include <algorithm>
 #include <numeric>
 #include <random>
