@@ -4,7 +4,8 @@
 A folder includes only from itself and from folders before it in ORDER; public headers include
 nothing but the standard library and public headers of rensa/, so that a user's compile stays short
 and an installed tree is complete. In the folder of a kind of operation the files cpu* are of one side
-and cuda* of the other: only they include from their backend. Prints each breach as file:line.
+and cuda* of the other: only they include from their backend. What the headers for users include, by
+whatever way, is no kind of operation. Prints each breach as file:line.
 """
 import pathlib
 import re
@@ -88,8 +89,25 @@ def breaches(path, text):
             yield number, f"<{name}> in a public header: include it in the .cc file"
 
 
+def kinds_for_users(texts):
+    """(path, line number, what is wrong) for each kind of operation that a header right under rensa/ comes
+    to include, of {path: text}."""
+    ways = [path for path in texts if folder_of(path) == "" and path.endswith(".h")]
+    seen = set(ways)
+    while ways:
+        path = ways.pop()
+        for number, line in enumerate(texts.get(path, "").splitlines(), 1):
+            name = match[2][len("rensa/"):] if (match := INCLUDE.match(line)) else ""
+            if name and folder_of(name) in KINDS:
+                yield path, number, f"users include {path}, and with it a kind of operation"
+            elif name in texts and name not in seen:
+                seen.add(name)
+                ways.append(name)
+
+
 def self_test():
     """The rules catch what they are for."""
+    shown = {"rensa.h": '#include "rensa/array/a.h"', "array/a.h": '#include "rensa/operations/b/b.h"'}
     caught = [
         ("core/a.h", '#include "rensa/device/stream.h"'),
         ("backend/cpu/a.cc", '#include "rensa/backend/cuda/b.h"'),
@@ -120,6 +138,8 @@ def self_test():
         ("training/extensions/a.cc", '#include "rensa/graph/capture.h"'),
     ]
     wrong = [c for c in caught if not list(breaches(*c))] + [f for f in fine if list(breaches(*f))]
+    wrong += [shown] * (len(list(kinds_for_users(shown))) != 1)
+    wrong += [{}] * any(kinds_for_users({**shown, "rensa.h": '#include "rensa/array/c.h"'}))
     for case in wrong:
         print(f"self test: judged wrongly: {case}")
     return not wrong
@@ -134,6 +154,10 @@ def main():
         failed += bool(found)
         for number, what in found:
             print(f"{path.relative_to(root.parent)}:{number}: {what}")
+    texts = {p.relative_to(root).as_posix(): p.read_text() for p in files}
+    for path, number, what in kinds_for_users(texts):
+        failed += 1
+        print(f"rensa/{path}:{number}: {what}")
     print(f"include direction: {len(files)} files checked, {failed} at fault")
     return 1 if failed or not files else 0
 
