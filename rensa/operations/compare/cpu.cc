@@ -54,7 +54,7 @@ template <class V, class F> bool all_pairs(const Operand& a, const Operand& b, c
   });
 }
 
-// Equality in a type of one's own, which tolerances of zero come to.
+// Whether all are equal as values of V: what closeness means where both tolerances are 0.
 template <class V> bool all_equal(const Operand& a, const Operand& b, bool equal_nan) {
   return equal_nan ? all_pairs<V>(a, b, [](V x, V y) { return (x == y) | (!(x == x) & !(y == y)); })
                    : all_pairs<V>(a, b, [](V x, V y) { return x == y; });

@@ -22,9 +22,9 @@ namespace {
 template <class V>
 inline constexpr int kBlock = std::is_same_v<V, float> || std::is_same_v<V, double> ? 32 : 1;
 
-// What fmodf leaves, but for quotients of 2^29 and more. In double the quotient's whole part is
-// exact: a true quotient lies on a whole number or 2^-24 and more from it. So is the product, of 29
-// and 24 bits, and the difference, which is made of the bits of `b`.
+// fmodf's result where the quotient is below 2^29; sets is_large where it is not. In double its
+// whole part is exact: a quotient is a whole number, or 2^-24 and more away from any. So is the
+// product, of 29 and 24 bits, and the difference, which is made of the bits of `b`.
 RENSA_FN float small_fmod(float a, float b, int& is_large) {
   double x = m::abs(double(a)), y = m::abs(double(b)), quotient = x / y;
   bool large = (0x1p29 <= quotient) & (quotient < m::infinity<double>());
@@ -58,10 +58,10 @@ template <class Op> RENSA_FN void fmod_block(const float* a, const float* b, flo
   for (int i = 0; i < kBlock<float>; ++i) out[i] = from_fmod<Op>(mod[i], a[i], b[i]);
 }
 
-// power over float, where fused multiply-adds are instructions. Mostly every base is positive and
-// normal and so is every result: then neither C's rules nor rounding to subnormals need be worked
-// out. In two loops, of which the processor has several iterations under way; one of them all would
-// be a chain too long for that.
+// power over float, where the processor has fused multiply-adds. Usually all bases are positive and
+// normal and so are all results: then neither C's special cases nor rounding to subnormals have to
+// be computed. Two loops, as the processor works on several iterations of each at a time; those of
+// a single loop would be too long for that.
 #if RENSA_HAS_FMA
 template <class Op, class V>
 inline constexpr bool kFusedPower = std::is_same_v<Op, op::power>&& std::is_same_v<V, float>;

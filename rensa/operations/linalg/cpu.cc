@@ -53,7 +53,7 @@ class LibraryThreads {
 
  private:
   static std::mutex& mutex() {
-    // Matrices are allocated meanwhile.
+    // Taken before the locks of memory: matrices are allocated while it is held.
     static auto& one_at_a_time = make_held_over_fork<std::mutex>(ForkOrder::outer);
     return one_at_a_time;
   }

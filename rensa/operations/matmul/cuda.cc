@@ -47,8 +47,8 @@ PlanKey plan_key(const Matmul& op, const MatmulLayout& layout) {
   key.tf32 = op.tf32 && key.dtype == Dtype::float32;
   key.autotune = op.autotune;
   key.device_class = cuda::device_class(op.c.view.device);
-  // What cuBLASLt asks for on Hopper: told of less, its heuristic proposes no sums in parts at all,
-  // though those that it would propose need a few MiB. A run is given what its plan needs.
+  // The limit that cuBLASLt recommends on Hopper. With a lower one its heuristic proposes no sums
+  // in parts at all, though those need only a few MiB. A run gets what its plan needs.
   key.workspace_limit = std::int64_t{32} << 20;
   unsigned aligned = 0;
   if (is_aligned16(op.a.view.data, &layout, 0)) aligned |= PlanKey::aligned_a;

@@ -30,8 +30,9 @@ template <class V> struct Uniform {
   }
 };
 
-/// -log(1 - x) * kFactor for x in [0, 1) by the special function unit. Its logarithm has an
-/// absolute error of 2e-7, which a series of kTerms replaces below 1 / kBelow.
+/// -log(1 - x) * kFactor for x in [0, 1) by the special function unit. The absolute error of its
+/// logarithm is 2e-7, too much for small x: below 1 / kBelow a series of kTerms is computed
+/// instead.
 template <int kFactor, int kTerms, int kBelow>
 __device__ __forceinline__ float minus_log_below_1(float x) {
   float log2, series = static_cast<float>(kFactor) / kTerms;
@@ -44,16 +45,17 @@ __device__ __forceinline__ float minus_log_below_1(float x) {
 
 // loc + scale * sqrt(-2 log(1 - u)) * (cos(2 pi v), sin(2 pi v)).
 
-/// v = uniform_float(word); by the special function unit. Sine and cosine, of angles in [-pi, pi),
-/// err by 4e-7 of the length, the angle by 4e-7, the length by 1e-6 where it is about 0.2 and less
-/// elsewhere. Standard normals stay within 3e-6 of exact ones, mostly 3e-7.
+/// v = uniform_float(word). Computed by the special function unit, whose sine and cosine are off by
+/// at most 4e-7 for angles in [-pi, pi). The angle is off by at most 4e-7, the length by 1e-6 where
+/// it is about 0.2, and by less elsewhere. Standard normals are within 3e-6 of exact ones, mostly
+/// within 3e-7.
 __device__ __forceinline__ void box_muller(float u, unsigned word, float loc, float scale, float* x,
                                            float* y) {
   float length, sine, cosine;
   asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(length) : "f"(minus_log_below_1<2, 3, 64>(u)));
   length *= -scale;
-  // 2 v - 1 to 23 bits, and half of the 24th, without a conversion, which would be one more piece
-  // of work for that unit. This is half a turn on: both change their signs.
+  // The first 23 bits of 2 v - 1, and half of the 24th, without a conversion, which would be one
+  // more piece of work for that unit. The angle is half a turn on: sine and cosine change signs.
   constexpr float kPi = 3.1415926535897932f;
   float angle =
       __fmaf_rn(__uint_as_float(word >> 9 | 0x40000000u) - 3.0f, kPi, kPi * 5.9604644775390625e-8f);

@@ -71,7 +71,7 @@ __device__ __forceinline__ void fill_pack(const typename Filler::Args& args, std
   Filler::template fill<T>(args, i, words, pack);
   T* out = reinterpret_cast<T*>(args.out) + begin;
   if constexpr (sizeof(pack) == 32) {
-    // All of the warp has a whole pack.
+    // Every thread of the warp has a whole pack.
     if (args.vector && begin - threadIdx.x % 32 * kElements + 32 * kElements <= args.size) {
       return store_pair(out, pack);
     }

@@ -42,7 +42,7 @@ template <class V> void correlate(const operations::Correlate& op, ComputeType t
       std::int64_t block = std::min(kBlock, end - begin);
       std::fill_n(sums, block, V(0));
       for (std::int64_t j = 0; j < count; ++j) {
-        // The outputs that meet an element with this tap: a zero beside `in` times NaN were NaN.
+        // Only outputs that meet an element with this tap: 0 beside `in`, times NaN, would be NaN.
         std::int64_t shift = begin + j - op.offset;
         std::int64_t first = std::max<std::int64_t>(0, -shift),
                      last = std::min(block, size - shift);

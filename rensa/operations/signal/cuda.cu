@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(kBlock) correlate(const __grid_constant__ Corr
       }
       continue;
     }
-    // A zero beside the elements is left out: times NaN it were NaN.
+    // What lies beside the elements is left out: as a zero, times NaN, it would be NaN.
     std::int64_t start = args.offset - first - tap;
     for (int j = 0; j < left; ++j) {
       V weight = taps[j];

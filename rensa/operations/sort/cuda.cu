@@ -98,7 +98,7 @@ void sort_buffers(const char* name, const SortPlan& plan, Buffers<Key, Place>& b
                   void* temp, std::size_t& bytes, void* stream) {
   if (plan.by_places) {
     radix_sort_pairs(name, buffers.keys, buffers.places, plan.total, bits, temp, bytes, stream);
-  } else if constexpr (sizeof(Place) == 4) {  // what no wide places are made for
+  } else if constexpr (sizeof(Place) == 4) {  // 64-bit places always go along
     radix_sort_buffers(name, buffers.keys, plan.total, bits, temp, bytes, stream);
   }
 }

@@ -1,0 +1,61 @@
+// What plans are made from: where vectors are aligned, and whether a reduction goes by columns.
+#include "rensa/portable/launch_plan.h"
+
+#include <gtest/gtest.h>
+
+namespace rensa {
+namespace {
+
+alignas(64) char memory[4096];
+
+/// float32 elements from byte `begin` on, with strides in bytes.
+ArrayView view_of(std::int64_t begin, const Shape& shape, const Shape& strides) {
+  ArrayView view;
+  view.data = memory + begin;
+  view.shape = shape;
+  view.strides = strides;
+  return view;
+}
+
+TEST(VectorsAreAligned, WhereTheyBeginAtMultiplesOfTheirSize) {
+  struct Case {
+    ArrayView view;
+    bool along_last, aligned;
+  };
+  for (const auto& [view, along_last, aligned] : {
+           Case{view_of(0, {8}, {4}), true, true},
+           Case{view_of(4, {8}, {4}), true, false},
+           Case{view_of(0, {3, 8}, {32, 4}), true, true},
+           Case{view_of(0, {3, 8}, {36, 4}), true, false},
+           Case{view_of(0, {1, 8}, {36, 4}), true, true},  // of one row
+           Case{view_of(0, {2, 3, 8}, {100, 32, 4}), true, false},
+           Case{view_of(0, {3, 8}, {4, 32}), false, false},  // one begins at each element
+           Case{view_of(0, {3, 8}, {256, 32}), false, true},
+           Case{view_of(16, {3, 8}, {256, -32}), false, true},
+           Case{view_of(0, {3, 8}, {0, 16}), false, true},
+       }) {
+    EXPECT_EQ(cuda::vectors_are_aligned(view, along_last, 16), aligned)
+        << view.data - memory << view.strides.str() << along_last;
+  }
+}
+
+TEST(ReducesColumns, WhereOutputsLieMoreDensely) {
+  struct Case {
+    ArrayView kept, reduced;
+    bool on_gpu, on_cpu;
+  };
+  for (const auto& [kept, reduced, on_gpu, on_cpu] : {
+           Case{view_of(0, {50}, {4}), view_of(0, {30}, {200}), true, true},
+           Case{view_of(0, {30}, {200}), view_of(0, {50}, {4}), false, false},
+           Case{view_of(0, {30}, {40}), view_of(0, {10}, {4}), false, true},  // few elements each
+           Case{view_of(0, {30}, {-8}), view_of(0, {50}, {240}), true, true},
+           Case{view_of(0, {}, {}), view_of(0, {3}, {200}), false, false},  // one output
+           Case{view_of(0, {50}, {200}), view_of(0, {}, {}), true, true},   // one element each
+       }) {
+    EXPECT_EQ(cuda::reduces_columns(kept, reduced), on_gpu) << kept.describe();
+    EXPECT_EQ(host::reduces_columns(kept, reduced), on_cpu) << kept.describe();
+  }
+}
+
+}  // namespace
+}  // namespace rensa
