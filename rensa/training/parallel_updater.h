@@ -24,11 +24,11 @@ struct ParallelUpdaterOptions {
 /// Each batch is split between the devices, batch[i::n]; every replica has a thread that lasts
 /// (main's is the caller's), does its part at the same time as the others, takes part in the sum of
 /// the gradients (over NCCL between different GPUs, else by copies) and updates itself by the
-/// optimizer's rule: replicas stay equal bit for bit. Persistents, counters and numbers are main's,
-/// as in Chainer: each iteration begins with main's in all replicas, and what the other replicas
-/// made of them is left. States are each replica's own. Only main's values are reported. An
-/// exception in one replica ends the iteration with it, for all, before any is updated. Parameters
-/// are copied from main once, before the first update, and after load_npz of this; call
+/// optimizer's rule: replicas stay equal bit for bit. Persistents, counters, numbers and generators
+/// are main's, as in Chainer: each iteration begins with main's in all replicas, and what the other
+/// replicas made of them is left. States are each replica's own. Only main's values are reported.
+/// An exception in one replica ends the iteration with it, for all, before any is updated.
+/// Parameters are copied from main once, before the first update, and after load_npz of this; call
 /// synchronize() after loading a model or an optimizer alone.
 class ParallelUpdater : public Updater {
  public:

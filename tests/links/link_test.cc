@@ -7,6 +7,7 @@
 #include <sstream>
 #include <type_traits>
 
+#include "rensa/array/random.h"
 #include "rensa/core/error.h"
 #include "rensa/fmt.h"
 #include "rensa/format.h"
@@ -333,6 +334,43 @@ TEST(Link, Copyparams) {
     EXPECT_EQ(model.a.count, 5);
     EXPECT_EQ(model.z.W.array().device(), device);
     EXPECT_EQ(values(model.z.W.array()), values(other.z.W.array()));
+  }
+}
+
+/// What it keeps comes to be in calls.
+struct Keeping : Chain<Keeping> {
+  Array last;
+  Persistent mean;
+  std::optional<double> best;
+  std::vector<double> history;
+  xp::random::Generator noise = xp::random::default_rng(1, cpu());
+  void members(Visitor& v) override {
+    v("last", last), v("mean", mean), v("best", best), v("history", history), v("noise", noise);
+  }
+};
+
+TEST(Link, CopyparamsCopiesWhatCameToBe) {
+  for (Device device : testing::test_devices()) {
+    Keeping model, other;
+    model.to(device);
+    other.last = xp::ones({2}, float32, cpu());
+    other.mean = xp::ones({2}, float32, cpu());
+    other.best = 3, other.history = {4, 5};
+    (void)other.noise.random({3});
+    model.copyparams(other, false);
+    EXPECT_FALSE(model.last.defined());
+    model.copyparams(other);
+    other.last.fill(7);
+    other.mean.fill(7);
+    EXPECT_EQ(values(model.last), (Values{1, 1}));  // a copy
+    EXPECT_EQ(values(model.mean), (Values{1, 1}));
+    EXPECT_EQ(model.mean.device(), device);
+    EXPECT_EQ(model.best, 3);
+    EXPECT_EQ(model.history, other.history);
+    EXPECT_EQ(model.noise.get_state(), other.noise.get_state());
+    model.copy_persistents(Keeping());
+    EXPECT_FALSE(model.last.defined() || model.mean.defined() || model.best);
+    EXPECT_TRUE(model.history.empty());
   }
 }
 

@@ -7,6 +7,7 @@
 #include "rensa/array/random.h"
 #include "rensa/array/zip.h"
 #include "rensa/core/error.h"
+#include "rensa/device/stream.h"
 #include "rensa/links/links.h"
 #include "tests/replace_entry.h"
 #include "tests/temporary_folder.h"
@@ -287,6 +288,17 @@ TEST_F(NpzTest, APersistentMadeAtTheFirstCallComesBack) {
     EXPECT_FALSE(read.mean.defined());
     serializers::load_npz(path_of("called.npz"), read);
     EXPECT_EQ(read.mean.device(), device);
+  }
+}
+
+TEST_F(NpzTest, SavingWaitsForTheDevice) {
+  for (Device device : testing::test_devices()) {
+    L::Linear layer(3, 2);
+    layer.to(device);
+    auto save = [&] { serializers::save_npz(path_of("a.npz"), layer); };
+    cuda::ForbidSync strict;
+    if (device.is_cuda()) EXPECT_THROW(save(), SyncError);
+    else EXPECT_NO_THROW(save());
   }
 }
 

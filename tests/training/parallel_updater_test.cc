@@ -358,6 +358,17 @@ TEST(ParallelUpdater, WhatLastsIsMains) {
   }
 }
 
+TEST(ParallelUpdater, ReplicasKnowTheEpoch) {
+  Line model;
+  optimizers::SGD optimizer(1e-4);
+  optimizer.setup(model);
+  ParallelUpdater updater(iterator_of(4, 8), optimizer, {.devices = kThreeCpus});
+  for (int i = 0; i < 5; ++i) updater.update();
+  auto rule = updater.model("third").params()[0].update_rule();
+  EXPECT_EQ(optimizer.epoch(), 2);
+  EXPECT_EQ(rule->owner.lock()->epoch, 2);
+}
+
 TEST(ParallelUpdater, OnlyMainReports) {
   Line model;
   optimizers::SGD optimizer(0.0);
