@@ -20,8 +20,8 @@ namespace {
 
 constexpr std::int64_t kCopyGrain = 256 << 10;  // bytes that are worth a thread's while
 constexpr std::int64_t kTile = 32;
-constexpr std::int64_t kBand = 64;   // rows of a thread's piece
-constexpr std::int64_t kNarrow = 8;  // columns
+constexpr std::int64_t kBand = 64;  // rows of a thread's piece
+constexpr std::int64_t kFewColumns = 8;
 
 void copy_bytes(const char* in, char* out, std::int64_t nbytes) {
   if (in == out) return;
@@ -202,7 +202,7 @@ void copy_elements(const ArrayView& source, const ArrayView& destination) {
   Plane plane = {n > 1 ? out.shape[row] : 1,   out.shape[column],
                  n > 1 ? in.strides[row] : 0,  in.strides[column],
                  n > 1 ? out.strides[row] : 0, out.strides[column]};
-  if (plane.columns < kNarrow && plane.rows > plane.columns) {  // a row is not worth a loop
+  if (plane.columns < kFewColumns && plane.rows > plane.columns) {  // a row is not worth a loop
     plane = {plane.columns, plane.rows,       plane.in_column,
              plane.in_row,  plane.out_column, plane.out_row};
   }

@@ -68,7 +68,7 @@ template <class V> struct Strided {
   }
 };
 
-// to[0, count) = from[0, count), which is mostly as wide as a panel.
+// to[0, count) = from[0, count), mostly as many as a panel has columns.
 template <class V> void copy_values(const V* from, std::int64_t count, V* to) {
   constexpr std::int64_t kFull = 32;
   if (count == kFull) {
@@ -277,12 +277,12 @@ template <class V> class Product {
     if (copies_p_) rows = copy_rows(rows, count, m_ - row, slab.steps);
     bool add = slab.step > 0;
     std::int64_t first = 0;
-    const std::int64_t wide = GemmKernels<V>::kRowVectors * lanes();
-    while (count == 1 && !slab.packed && c_.column == 1 && first + wide <= slab.columns) {
+    const std::int64_t columns = GemmKernels<V>::kRowVectors * lanes();
+    while (count == 1 && !slab.packed && c_.column == 1 && first + columns <= slab.columns) {
       Strided<V> q = q_.at(slab.step, slab.column + first);
       kernels_.row(slab.steps, rows.data, rows.column, q.data, q.row,
                    c_.at(row, slab.column + first).data, add);
-      first += wide;
+      first += columns;
     }
     for (; first < slab.columns; first += panel_width()) {
       Ahead ahead = lines_ahead(rows, count, block, slab, first);
@@ -367,9 +367,9 @@ template <class V> class Product {
   void run_tile(std::int64_t count, std::int64_t width, std::int64_t depth, const Strided<V>& rows,
                 const V* q, std::int64_t q_stride, const Strided<V>& c, bool add,
                 const Ahead& ahead) const {
-    bool wide = width > kernels_.lanes;
-    auto tile = kernels_.tile[count - 1][wide];
-    std::int64_t full = wide ? panel_width() : kernels_.lanes;
+    bool whole = width > kernels_.lanes;
+    auto tile = kernels_.tile[count - 1][whole];
+    std::int64_t full = whole ? panel_width() : kernels_.lanes;
     if (c.column == 1 && width == full) {
       return tile(depth, rows.data, rows.row, rows.column, q, q_stride, c.data, c.row, add,
                   reinterpret_cast<const char*>(ahead.data), ahead.step);
