@@ -1,6 +1,7 @@
 // Hooks of optimizers: what is done to gradients (or parameters) before or after each update.
 #pragma once
 
+#include <concepts>
 #include <functional>
 #include <memory>
 #include <string>
@@ -95,17 +96,26 @@ struct GradientLARS : OptimizerHook {
 };
 
 /// A function as a hook: optimizer_hooks::Function("double", [](const UpdateCall& call) {...}).
+/// What it shows in members(Visitor&), where it has them, lasts.
 struct Function : OptimizerHook {
-  Function(std::string name, std::function<void(const UpdateCall&)> function,
-           Timing timing = Timing::pre)
-      : name_(std::move(name)), function_(std::move(function)), timing_(timing) {}
+  template <std::invocable<const UpdateCall&> F>
+  Function(std::string name, F function, Timing timing = Timing::pre)
+      : name_(std::move(name)), timing_(timing) {
+    auto held = std::make_shared<F>(std::move(function));
+    function_ = [held](const UpdateCall& call) { (*held)(call); };
+    if constexpr (HasMembers<F>) members_ = [held](Visitor& v) { held->members(v); };
+  }
   const char* name() const override { return name_.c_str(); }
   Timing timing() const override { return timing_; }
   void operator()(const UpdateCall& call) override { function_(call); }
+  void members(Visitor& v) override {
+    if (members_) members_(v);
+  }
 
  private:
   std::string name_;
   std::function<void(const UpdateCall&)> function_;
+  std::function<void(Visitor&)> members_;
   Timing timing_;
 };
 

@@ -81,10 +81,10 @@ class Optimizer {
   Link& target() const;
 
   /// Calls hooks and updates all parameters with the gradients they have; those without are left
-  /// alone. In a recording the hyperparameters are asked anew by each replay. Throws ValueError
-  /// where backward gave a gradient to a parameter that no model's members() names: nothing would
-  /// ever update it. Throws NotImplementedError with a dynamic loss scale for an algorithm that
-  /// does not heed UpdateCall::enabled.
+  /// alone. In a recording the hyperparameters are asked anew by each replay. In debug mode throws
+  /// ValueError where backward gave a gradient to a parameter that no walk over any members() has
+  /// met: nothing would ever update it. Throws NotImplementedError with a dynamic loss scale for an
+  /// algorithm that does not heed UpdateCall::enabled.
   void update() const;
   /// cleargrads, loss = lossfun(args...), backward, update(). Returns the loss. `lossfun` is a
   /// function or a model that gives a loss of one element, else ValueError.

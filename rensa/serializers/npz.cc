@@ -212,14 +212,22 @@ class FileItems final : public PathVisitor, public Visitor::Reading {
   std::map<std::string, Value> read_;  // of parameters that wait for their shapes
 };
 
-/// What puts the value in its place. Throws where the item's own take() cannot make it.
+/// What puts the value in its place. Throws ShapeError and SerializationError, with the key, where
+/// the item cannot take it.
 Commit take(const std::string& path, const Item& item, const Value& value) {
+  auto text = [&](const Error& error) {
+    return fmt::format("{}: {}: {}", path, item.key, error.what());
+  };
   try {
     return item.access.take(value);
   } catch (const ShapeError& error) {
-    throw ShapeError(fmt::format("{}: {}: {}", path, item.key, error.what()));
-  } catch (const Error& error) {
-    throw SerializationError(fmt::format("{}: {}: {}", path, item.key, error.what()));
+    throw ShapeError(text(error));
+  } catch (const SerializationError& error) {
+    throw SerializationError(text(error));
+  } catch (const ValueError& error) {
+    throw SerializationError(text(error));
+  } catch (const DtypeError& error) {
+    throw SerializationError(text(error));
   }
 }
 

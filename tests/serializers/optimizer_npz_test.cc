@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "rensa/core/error.h"
+#include "rensa/functions/functions.h"
 #include "rensa/links/links.h"
 #include "rensa/optimizers/optimizers.h"
 #include "rensa/serializers/npz.h"
@@ -164,6 +165,37 @@ TEST_F(OptimizerNpzTest, AlgorithmsAndHooksShowTheirs) {
   serializers::load_npz(path_of("a.npz"), target);
   EXPECT_EQ(read->k, 3);
   EXPECT_EQ(calls_read->calls, 3);
+}
+
+/// A function as a hook, which counts its calls.
+struct CountingHook {
+  Counter calls;
+  void operator()(const UpdateCall&) { ++calls; }
+  void members(Visitor& v) { v("calls", calls); }
+};
+
+TEST_F(OptimizerNpzTest, AFunctionAsAHookShowsItsMembers) {
+  auto counted = [&](const optimizers::SGD& optimizer) {
+    std::int64_t calls = 0;
+    serializers::save_npz(path_of("a.npz"), optimizer);
+    serializers::load_npz(path_of("a.npz"), [&](Visitor& v) { v("calls", calls); },
+                          {.path = "hook/count"});
+    return calls;
+  };
+  L::Linear model(2, 1);
+  optimizers::SGD optimizer(0.1), other(0.1);
+  optimizer.setup(model);
+  optimizer.add_hook(optimizer_hooks::Function("count", CountingHook()));
+  for (int i = 0; i < 3; ++i) {
+    optimizer.update([&] { return F::mean(model(xp::ones({1, 2}))); });
+  }
+  EXPECT_EQ(counted(optimizer), 3);
+  serializers::save_npz(path_of("a.npz"), optimizer);
+  L::Linear twin(2, 1);
+  other.setup(twin);
+  other.add_hook(optimizer_hooks::Function("count", CountingHook()));
+  serializers::load_npz(path_of("a.npz"), other);
+  EXPECT_EQ(counted(other), 3);
 }
 
 TEST_F(OptimizerNpzTest, PartsThatCameAfterSetupAreInTheFile) {
