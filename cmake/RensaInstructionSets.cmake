@@ -21,7 +21,9 @@ function(rensa_kernels target)
       $<TARGET_PROPERTY:${target},COMPILE_DEFINITIONS> RENSA_SET=${set})
     target_include_directories(${objects} PRIVATE $<TARGET_PROPERTY:${target},INCLUDE_DIRECTORIES>)
     # Aligned to lines: else where the linker puts a loop changes its time by up to a third.
-    target_compile_options(${objects} PRIVATE ${rensa_flags_of_${set}} -falign-functions=64)
+    # Optimized in every build: what the compiler does not inline, tools/check_instruction_sets.py finds.
+    target_compile_options(${objects} PRIVATE ${rensa_flags_of_${set}} -falign-functions=64
+      $<$<NOT:$<CONFIG:Release>>:-O2>)
     target_link_libraries(${objects} PRIVATE rensa_flags)
     target_sources(${target} PRIVATE $<TARGET_OBJECTS:${objects}>)
     if(NOT set STREQUAL baseline)

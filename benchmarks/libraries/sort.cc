@@ -45,9 +45,12 @@ void kernels(const char* type, const char* what, const hwy::Sorter& sorter, std:
   auto count = static_cast<std::size_t>(n);
   std::string work = std::to_string(n) + " " + type + what + ", one thread";
   const auto& ours = host::sort_kernels();
-  auto sort = sizeof(Key) == 4 ? reinterpret_cast<void (*)(Key*, std::int64_t)>(ours.narrow.sort)
-                               : reinterpret_cast<void (*)(Key*, std::int64_t)>(ours.wide.sort);
-  if (sort) print(work, "rensa", keys, [&](Key* k) { sort(k, n); });
+  if constexpr (sizeof(Key) == 4) {
+    if (ours.narrow.sort) print(work, "rensa", keys, [&](Key* k) { ours.narrow.sort(k, n); });
+  } else if (ours.wide.sort) {
+    print(work, "rensa", keys,
+          [&](Key* k) { ours.wide.sort(reinterpret_cast<unsigned long long*>(k), n); });
+  }
   print(work, "vqsort", keys,
         [&](Key* k) { sorter(reinterpret_cast<Theirs*>(k), count, hwy::SortAscending()); });
   print(work, "std", keys, [&](Key* k) { std::sort(k, k + n); });

@@ -79,13 +79,6 @@ void refuse_recording(const char* operation, const Array& a) {
   if (Recorder* recorder = ThreadState::current().recorder) recorder->cannot_record(operation);
 }
 
-Array real_view(const Array& a) {
-  if (dtype_kind(a.dtype()) != 'c') return a;
-  ArrayView view = a.view();
-  view.dtype = real_dtype(a.dtype());
-  return Array(a.storage(), view);
-}
-
 Array real_pairs(const Array& a) {
   ArrayView view = a.view();
   view.dtype = real_dtype(a.dtype());

@@ -35,8 +35,6 @@ xp::linalg::SVDResult svd(const char* operation, const Array& a, bool full_matri
                           bool compute_uv);
 xp::linalg::EigResult eigh(const char* operation, const Array& a, bool upper, bool vectors);
 
-/// The real part as a view; `a` itself where it is real.
-Array real_view(const Array& a);
 /// Complex numbers as pairs of real ones, along one more axis: a view.
 Array real_pairs(const Array& a);
 

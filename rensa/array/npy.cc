@@ -56,6 +56,11 @@ class HeaderReader {
       }
     }
     if (!descr || !order || !shape) fail("the header lacks descr, fortran_order or shape");
+    std::int64_t bytes = 0;
+    if (header->text_length >= 0 &&
+        __builtin_mul_overflow(header->shape.total(), 4 * header->text_length, &bytes)) {
+      fail("the shape's size overflows");
+    }
   }
 
  private:

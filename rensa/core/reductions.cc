@@ -12,20 +12,14 @@ namespace rensa {
 
 namespace {
 
-#define RENSA_BESIDE_THE_TABLE(X)          \
-  X(argmax, ReductionRule::position)       \
-  X(argmin, ReductionRule::position)       \
-  X(deviations, ReductionRule::deviations) \
-  X(nanmean, ReductionRule::nan_mean)
-
 namespace number {
 enum : int {
 #define RENSA_REDUCTION(name, rule, identity, map, reduce, post) name,
-#define RENSA_NUMBER(name, rule) name,
+#define RENSA_REDUCTION_BESIDE(name, rule) name,
 #include "rensa/core/reductions.def"
-  RENSA_BESIDE_THE_TABLE(RENSA_NUMBER)
+#include "rensa/core/reductions/beside.def"
 #undef RENSA_REDUCTION
-#undef RENSA_NUMBER
+#undef RENSA_REDUCTION_BESIDE
 };
 }  // namespace number
 
@@ -38,22 +32,22 @@ namespace reduction {
                                         [] { return of_nothing; }};
 #define RENSA_REDUCTION(name, rule, ...) \
   RENSA_INFO(name, ReductionRule::rule, true, red::name::post(red::name::identity<double>(), 0))
-#define RENSA_INFO_BESIDE(name, rule) RENSA_INFO(name, rule, false, 0.0)
+#define RENSA_REDUCTION_BESIDE(name, rule) RENSA_INFO(name, ReductionRule::rule, false, 0.0)
 #include "rensa/core/reductions.def"
-RENSA_BESIDE_THE_TABLE(RENSA_INFO_BESIDE)
+#include "rensa/core/reductions/beside.def"
 #undef RENSA_REDUCTION
-#undef RENSA_INFO_BESIDE
+#undef RENSA_REDUCTION_BESIDE
 #undef RENSA_INFO
 }  // namespace reduction
 
 std::span<const Reduction> all_reductions() {
   static constexpr Reduction rows[] = {
 #define RENSA_REDUCTION(name, rule, identity, map, reduce, post) reduction::name,
-#define RENSA_ROW(name, rule) reduction::name,
+#define RENSA_REDUCTION_BESIDE(name, rule) reduction::name,
 #include "rensa/core/reductions.def"
-      RENSA_BESIDE_THE_TABLE(RENSA_ROW)
+#include "rensa/core/reductions/beside.def"
 #undef RENSA_REDUCTION
-#undef RENSA_ROW
+#undef RENSA_REDUCTION_BESIDE
   };
   return rows;
 }

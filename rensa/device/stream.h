@@ -78,7 +78,6 @@ class Stream {
   bool is_capturing() const;
 
   StreamState* state() const { return state_.get(); }
-  const std::shared_ptr<StreamState>& shared_state() const { return state_; }
   /// The same driver's stream.
   friend bool operator==(const Stream& a, const Stream& b) {
     return a.state_ == b.state_ || (a.handle() == b.handle() && a.device() == b.device());

@@ -195,7 +195,7 @@ constexpr Pattern kPatterns[] = {
     // What writes only memory that nobody reads, in the next run either: those before make such.
     {"drop_unread", drop_unread},
     // One update of all parameters waits for the last gradient. In parts, each when its gradients
-    // are there, most of it is done beside the rest of backward.
+    // are there, most of it is done beside the rest of backward. Last: no pattern sees the parts.
     {"split_updates", split_updates},
 };
 

@@ -35,7 +35,8 @@ class RecordedList {
 
   void take_out(std::size_t i);
   void replace(std::size_t i, std::unique_ptr<Operation> operation);
-  /// The operation at `i` goes in `parts`, which touch together what it touched.
+  /// The operation at `i` goes in `parts`, which touch together what it touched. No pattern after
+  /// this one sees the parts.
   void split(std::size_t i, Operations parts);
   /// The operation at `i` has been given other operands.
   void has_changed(std::size_t i) { uses_.replace(i, recording_.operations[i].get()); }

@@ -26,7 +26,7 @@ struct KernelOperand {
   Scalar number;
 };
 
-/// Writes the struct of a generated kernel. Members are of 8 bytes, numbers lie at multiples of 16.
+/// Writes the struct of a generated kernel, member after member; numbers lie at multiples of 16.
 class ArgumentWriter {
  public:
   explicit ArgumentWriter(operations::KernelArgument& argument) : argument_(argument) {}
@@ -39,6 +39,7 @@ class ArgumentWriter {
     for (std::int64_t value : values) put(value);
   }
   template <class T> void put(const T& value) {
+    static_assert(std::is_trivially_copyable_v<T>);
     std::size_t at = size();
     argument_.bytes.resize(at + sizeof(T));
     std::memcpy(argument_.bytes.data() + at, &value, sizeof(T));

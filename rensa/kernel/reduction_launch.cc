@@ -144,6 +144,10 @@ void plan_gpu(ReductionPlan& p, const SplitOperands& split, const ReductionText&
   }
 }
 
+// A kernel's bytes tell calls apart: there may be none between the members.
+static_assert(std::has_unique_object_representations_v<cuda::ReduceBlocks>);
+static_assert(std::has_unique_object_representations_v<host::ReduceParts>);
+
 operations::KernelArgument pack(const ReductionPlan& p, const std::vector<KernelOperand>& operands,
                                 std::size_t* scratch_offset) {
   operations::KernelArgument argument;

@@ -82,9 +82,11 @@ ReduceBlocks plan_columns(std::int64_t outer, std::int64_t columns, std::int64_t
       plan.slices = ceil_div(count, plan.slice_rows);
     }
   }
-  plan.grid = tiles * plan.slices;  // where that is too large, nothing is launched
-  plan.tiles = FastDiv(tiles);
-  plan.tiles_x = FastDiv(tiles_x);
+  plan.grid = tiles * plan.slices;
+  if (plan.grid <= kMaxCount) {  // else nothing is launched
+    plan.tiles = FastDiv(tiles);
+    plan.tiles_x = FastDiv(tiles_x);
+  }
   return plan;
 }
 

@@ -27,7 +27,10 @@ TEST(Ipc, WhatIsRefused) {
 TEST(Ipc, TheOtherProcess) {
   const char* path = std::getenv("RENSA_TEST_IPC");
   if (!path) GTEST_SKIP() << "runs below SharesMemoryWithAnotherProcess only";
-  Array a = cuda::open_ipc_handle(testing::read_file(path), gpu(0));
+  std::string bytes = testing::read_file(path);
+  cuda::Event ready = cuda::Event::from_ipc_handle(bytes.substr(0, 64), gpu(0));
+  cuda::current_stream(gpu(0)).wait(ready);
+  Array a = cuda::open_ipc_handle(bytes.substr(64), gpu(0));
   EXPECT_EQ(a.shape(), (Shape{2, 3}));
   EXPECT_EQ(a.to_vector<float>(), (std::vector<float>{1, 3, 5, 7, 9, 11}));
   a *= 2.f;
@@ -40,8 +43,9 @@ TEST(Ipc, SharesMemoryWithAnotherProcess) {
   Array before = xp::ones({100}, float32, gpu());  // so that it is not the pool's first block
   Array whole = xp::arange(12, float32, gpu()).reshape({2, 6});
   Array odd = whole[{Slice(), Slice(1, none, 2)}];
-  testing::write_file(folder / "handle", cuda::ipc_handle(odd));
-  (void)whole.to_vector<float>();  // all is done
+  cuda::Event ready(cuda::EventOptions{.timing = false, .interprocess = true});
+  ready.record(gpu());
+  testing::write_file(folder / "handle", ready.ipc_handle() + cuda::ipc_handle(odd));
   pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {

@@ -93,6 +93,7 @@ TEST(Npy, TextsThatAreNone) {
   EXPECT_THAT(message_of("'<U2'", "()", four), HasSubstr("takes 8 bytes, but 4 are there"));
   EXPECT_THAT(message_of("'<U9223372036854775807'", "()", four), HasSubstr("not supported"));
   EXPECT_THAT(message_of("'<U-1'", "()", four), HasSubstr("not supported"));
+  EXPECT_THAT(message_of("'<U100000000000000000'", "(1000,)", four), HasSubstr("overflows"));
   EXPECT_THAT(message_of("'<U1'", "()", std::string("\0\xd8\0\0", 4)), HasSubstr("no character"));
   EXPECT_THAT(message_of("'<U1'", "()", "\xff\xff\xff\xff"), HasSubstr("no character"));
   EXPECT_THAT(testing::message_of<SerializationError>([&] {

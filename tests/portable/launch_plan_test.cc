@@ -57,5 +57,19 @@ TEST(ReducesColumns, WhereOutputsLieMoreDensely) {
   }
 }
 
+// Counts of tiles that are nought modulo 2^32 too.
+TEST(LaunchPlan, ColumnsThatAreTooManyForOneLaunchAreCounted) {
+  for (std::int64_t outer : {std::int64_t{1} << 31, std::int64_t{1} << 32, std::int64_t{3} << 32}) {
+    EXPECT_GT(cuda::plan_columns(outer, 2, 2, 1).grid, cuda::kMaxCount) << outer;
+  }
+}
+
+TEST(LaunchPlan, TilesAreDivided) {
+  cuda::ReduceBlocks plan = cuda::plan_columns(1000, 300, 64, 4);
+  EXPECT_EQ(plan.grid, static_cast<std::int64_t>(plan.tiles.divisor) * plan.slices);
+  EXPECT_EQ(plan.tiles.divisor % plan.tiles_x.divisor, 0u);
+  EXPECT_EQ(plan.tiles.divide(plan.tiles.divisor * 5 + 3), 5u);
+}
+
 }  // namespace
 }  // namespace rensa

@@ -15,13 +15,15 @@ namespace reduction_rows {
 
 namespace {
 
-// By their numbers: those of reductions.def, then those beside it (core/reductions.cc).
+// By their numbers (core/reductions.cc).
 const ReduceKernels* const kKernels[] = {
 #define RENSA_REDUCTION(name, rule, identity, map, reduce, post) &reduction_rows::name,
+#define RENSA_REDUCTION_BESIDE(name, rule) &reduction_rows::name,
 #include "rensa/core/reductions.def"
+#include "rensa/core/reductions/beside.def"
 #undef RENSA_REDUCTION
-    &reduction_rows::argmax, &reduction_rows::argmin, &reduction_rows::deviations,
-    &reduction_rows::nanmean};
+#undef RENSA_REDUCTION_BESIDE
+};
 const ReduceKernels& kernels_of(Reduction reduction) { return *kKernels[reduction.number()]; }
 
 // Whether every vector that is loaded lies at a multiple of 16 bytes.

@@ -54,7 +54,6 @@ struct Keys32 {
   static constexpr __mmask16 kEach = 0xffff;
   static __m512i all(Key key) { return _mm512_set1_epi32(static_cast<int>(key)); }
   static unsigned less(__m512i a, __m512i b) { return _mm512_cmplt_epu32_mask(a, b); }
-  static unsigned less_equal(__m512i a, __m512i b) { return _mm512_cmple_epu32_mask(a, b); }
   static __m512i compress(unsigned lanes, __m512i v) {
     return _mm512_maskz_compress_epi32(static_cast<__mmask16>(lanes), v);
   }
@@ -106,7 +105,6 @@ struct Keys64 {
   static constexpr __mmask8 kEach = 0xff;
   static __m512i all(Key key) { return _mm512_set1_epi64(static_cast<long long>(key)); }
   static unsigned less(__m512i a, __m512i b) { return _mm512_cmplt_epu64_mask(a, b); }
-  static unsigned less_equal(__m512i a, __m512i b) { return _mm512_cmple_epu64_mask(a, b); }
   static __m512i compress(unsigned lanes, __m512i v) {
     return _mm512_maskz_compress_epi64(static_cast<__mmask8>(lanes), v);
   }
