@@ -352,10 +352,11 @@ struct ErrorSink {
 
   __device__ __forceinline__ void report(ReportedError error, long long value,
                                          long long bound) const {
-    if (atomicCAS_system(&word->state, ErrorWord::empty, ErrorWord::busy) == ErrorWord::empty) {
+    // Atomic among the GPU's kernels, which alone end `empty`; the host alone ends `written`.
+    if (atomicCAS(&word->state, ErrorWord::empty, ErrorWord::busy) == ErrorWord::empty) {
       word->report = {error, operation, value, bound};
       __threadfence_system();
-      atomicExch_system(&word->state, ErrorWord::written);
+      *static_cast<volatile unsigned int*>(&word->state) = ErrorWord::written;
     }
   }
 };

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "rensa/array/math.h"
 #include "rensa/array/random_basics.h"
 #include "rensa/array/routines.h"
 #include "tests/testing.h"

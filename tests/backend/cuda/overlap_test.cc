@@ -1,6 +1,7 @@
 // Kernels that are brought to the processors while the work before them ends: they see all of it.
 #include <gtest/gtest.h>
 
+#include "rensa/array/linalg.h"
 #include "rensa/array/routines.h"
 #include "tests/testing.h"
 
