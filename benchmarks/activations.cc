@@ -1,5 +1,6 @@
 // Activation functions, forward and backward apart, eagerly: 64 Mi elements of float32 on a GPU, 4
-// Mi on a CPU; and a cell of an LSTM with as many numbers in its gates.
+// Mi on a CPU; softmax over rows of 1024 of them; and a cell of an LSTM with as many numbers in its
+// gates.
 // benchmarks/peers/activations.py does the same in PyTorch.
 //
 //   activations [DEVICE]
@@ -8,6 +9,7 @@
 #include <cstdio>
 #include <exception>
 #include <functional>
+#include <span>
 
 #include "benchmarks/timing.h"
 
@@ -33,14 +35,26 @@ const Activation kActivations[] = {
     {"hard_sigmoid", [](const Variable& x) { return F::hard_sigmoid(x); }},
 };
 
+const Activation kOfRows[] = {
+    {"softmax", [](const Variable& x) { return F::softmax(x); }},
+    {"log_softmax", [](const Variable& x) { return F::log_softmax(x); }},
+};
+
 class Activations {
  public:
   Activations(Device device, std::int64_t size) : device_(device), size_(size) {}
 
   void run() {
-    Variable x(numbers({size_}));
-    Array gy = numbers({size_});
-    for (const Activation& activation : kActivations) {
+    each(kActivations, {size_});
+    each(kOfRows, {size_ / 1024, 1024});
+    lstm();
+  }
+
+ private:
+  void each(std::span<const Activation> activations, const Shape& shape) {
+    Variable x(numbers(shape));
+    Array gy = numbers(shape);
+    for (const Activation& activation : activations) {
       print(activation.name, "forward", [&] {
         no_backprop_mode off;
         (void)activation.call(x);
@@ -48,10 +62,8 @@ class Activations {
       Variable y = activation.call(x);
       print(activation.name, "backward", [&] { (void)grad({y}, {x}, {constant(gy)}); });
     }
-    lstm();
   }
 
- private:
   Array numbers(const Shape& shape) { return xp::random::normal(0, 1, shape, float32, device_); }
 
   void lstm() {

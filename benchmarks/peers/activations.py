@@ -54,6 +54,9 @@ def main():
     x, gy = numbers(size), numbers(size)
     for name, call in functions.items():
         both_ways(name, call, [x.detach()], [gy])
+    x, gy = numbers(size // 1024, 1024), numbers(size // 1024, 1024)
+    for name, call in (("softmax", torch.softmax), ("log_softmax", torch.log_softmax)):
+        both_ways(name, lambda x, call=call: call(x, 1), [x.detach()], [gy])
 
     def cell(c, x):
         a, i, f, o = x.chunk(4, 1)
