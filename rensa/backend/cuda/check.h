@@ -1,5 +1,5 @@
-// How calls of the CUDA runtime are checked. (Includes the runtime's header: for .cc files of the
-// CUDA side.)
+// How calls of the CUDA runtime are checked. (Includes the runtime's header: for files of the CUDA
+// side.)
 #pragma once
 
 #include <cuda_runtime.h>
@@ -11,10 +11,13 @@ namespace rensa::cuda {
 
 }  // namespace rensa::cuda
 
-#define RENSA_CUDA_CHECK(expression)                                            \
+/// Calls the runtime; where it fails the error names `operation`.
+#define RENSA_CUDA_CHECK(operation, expression)                                 \
   do {                                                                          \
     if (cudaError_t rensa_error = (expression); rensa_error != cudaSuccess) {   \
       (void)cudaGetLastError(); /* later calls shall not report it once more */ \
-      ::rensa::cuda::throw_cuda_error(#expression, rensa_error);                \
+      ::rensa::cuda::throw_cuda_error((operation), rensa_error);                \
     }                                                                           \
   } while (0)
+/// The same for what is no operation's: the error names the call.
+#define RENSA_CUDA_CALL(expression) RENSA_CUDA_CHECK(#expression, expression)

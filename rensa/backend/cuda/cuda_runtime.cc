@@ -67,33 +67,33 @@ std::string why_no_device() {
 void set_device(Device device) {
   constinit thread_local int current = -1;
   if (device.index == current) return;
-  RENSA_CUDA_CHECK(cudaSetDevice(device.index));
+  RENSA_CUDA_CALL(cudaSetDevice(device.index));
   current = device.index;
 }
 
 MemoryInfo memory_info(Device device) {
   set_device(device);
   std::size_t free = 0, total = 0;
-  RENSA_CUDA_CHECK(cudaMemGetInfo(&free, &total));
+  RENSA_CUDA_CALL(cudaMemGetInfo(&free, &total));
   return {static_cast<std::int64_t>(free), static_cast<std::int64_t>(total)};
 }
 
 std::string device_name(Device device) {
   cudaDeviceProp properties;
-  RENSA_CUDA_CHECK(cudaGetDeviceProperties(&properties, device.index));
+  RENSA_CUDA_CALL(cudaGetDeviceProperties(&properties, device.index));
   return properties.name;
 }
 
 std::string pci_bus_id(Device device) {
   char text[32];
-  RENSA_CUDA_CHECK(cudaDeviceGetPCIBusId(text, sizeof(text), device.index));
+  RENSA_CUDA_CALL(cudaDeviceGetPCIBusId(text, sizeof(text), device.index));
   return text;
 }
 
 std::map<std::string, int> device_attributes(Device device) {
   std::map<std::string, int> attributes;
   auto ask = [&](const char* name, cudaDeviceAttr attribute) {
-    RENSA_CUDA_CHECK(cudaDeviceGetAttribute(&attributes[name], attribute, device.index));
+    RENSA_CUDA_CALL(cudaDeviceGetAttribute(&attributes[name], attribute, device.index));
   };
 #define RENSA_ATTRIBUTE(name) ask(#name, cudaDevAttr##name);
   RENSA_ATTRIBUTE(AsyncEngineCount)
@@ -184,49 +184,47 @@ void* create_stream(Device device, unsigned flags, int priority) {
   set_device(device);
   cudaStream_t stream = nullptr;
   unsigned kind = (flags & cuda::non_blocking) ? cudaStreamNonBlocking : cudaStreamDefault;
-  RENSA_CUDA_CHECK(cudaStreamCreateWithPriority(&stream, kind, priority));
+  RENSA_CUDA_CALL(cudaStreamCreateWithPriority(&stream, kind, priority));
   return stream;
 }
 
 void destroy_stream(void* stream) noexcept { forgive(cudaStreamDestroy(as_stream(stream))); }
 void* legacy_stream() noexcept { return cudaStreamLegacy; }
 
-void synchronize_stream(void* stream) {
-  RENSA_CUDA_CHECK(cudaStreamSynchronize(as_stream(stream)));
-}
+void synchronize_stream(void* stream) { RENSA_CUDA_CALL(cudaStreamSynchronize(as_stream(stream))); }
 
 bool stream_done(void* stream) {
   cudaError_t state = cudaStreamQuery(as_stream(stream));
-  if (state != cudaErrorNotReady) RENSA_CUDA_CHECK(state);
+  if (state != cudaErrorNotReady) RENSA_CUDA_CALL(state);
   return is_over(state);
 }
 
 void synchronize_device(Device device) {
   set_device(device);
-  RENSA_CUDA_CHECK(cudaDeviceSynchronize());
+  RENSA_CUDA_CALL(cudaDeviceSynchronize());
 }
 
 int stream_priority(void* stream) {
   int priority = 0;
-  RENSA_CUDA_CHECK(cudaStreamGetPriority(as_stream(stream), &priority));
+  RENSA_CUDA_CALL(cudaStreamGetPriority(as_stream(stream), &priority));
   return priority;
 }
 
 bool stream_non_blocking(void* stream) {
   unsigned flags = 0;
-  RENSA_CUDA_CHECK(cudaStreamGetFlags(as_stream(stream), &flags));
+  RENSA_CUDA_CALL(cudaStreamGetFlags(as_stream(stream), &flags));
   return (flags & cudaStreamNonBlocking) != 0;
 }
 
 PriorityRange priority_range(Device device) {
   set_device(device);
   PriorityRange range{};
-  RENSA_CUDA_CHECK(cudaDeviceGetStreamPriorityRange(&range.last, &range.first));
+  RENSA_CUDA_CALL(cudaDeviceGetStreamPriorityRange(&range.last, &range.first));
   return range;
 }
 
 void launch_host_func(void* stream, void (*function)(void*), void* argument) {
-  RENSA_CUDA_CHECK(cudaLaunchHostFunc(as_stream(stream), function, argument));
+  RENSA_CUDA_CALL(cudaLaunchHostFunc(as_stream(stream), function, argument));
 }
 
 void* create_event(Device device, EventOptions options) {
@@ -236,13 +234,13 @@ void* create_event(Device device, EventOptions options) {
   if (options.blocking) flags |= cudaEventBlockingSync;
   if (options.interprocess) flags |= cudaEventInterprocess;
   cudaEvent_t event = nullptr;
-  RENSA_CUDA_CHECK(cudaEventCreateWithFlags(&event, flags));
+  RENSA_CUDA_CALL(cudaEventCreateWithFlags(&event, flags));
   return event;
 }
 
 std::string event_ipc_handle(void* event) {
   cudaIpcEventHandle_t handle;
-  RENSA_CUDA_CHECK(cudaIpcGetEventHandle(&handle, as_event(event)));
+  RENSA_CUDA_CALL(cudaIpcGetEventHandle(&handle, as_event(event)));
   return std::string(handle.reserved, sizeof(handle.reserved));
 }
 
@@ -252,51 +250,51 @@ void* open_event(Device device, const std::string& ipc_handle) {
   std::memcpy(handle.reserved, ipc_handle.data(),
               std::min(ipc_handle.size(), sizeof(handle.reserved)));
   cudaEvent_t event = nullptr;
-  RENSA_CUDA_CHECK(cudaIpcOpenEventHandle(&event, handle));
+  RENSA_CUDA_CALL(cudaIpcOpenEventHandle(&event, handle));
   return event;
 }
 
 void destroy_event(void* event) noexcept { forgive(cudaEventDestroy(as_event(event))); }
 
 void record_event(void* event, void* stream) {
-  RENSA_CUDA_CHECK(cudaEventRecord(as_event(event), as_stream(stream)));
+  RENSA_CUDA_CALL(cudaEventRecord(as_event(event), as_stream(stream)));
 }
 
 void wait_event(void* stream, void* event) {
-  RENSA_CUDA_CHECK(cudaStreamWaitEvent(as_stream(stream), as_event(event), 0));
+  RENSA_CUDA_CALL(cudaStreamWaitEvent(as_stream(stream), as_event(event), 0));
 }
 
-void synchronize_event(void* event) { RENSA_CUDA_CHECK(cudaEventSynchronize(as_event(event))); }
+void synchronize_event(void* event) { RENSA_CUDA_CALL(cudaEventSynchronize(as_event(event))); }
 
 bool event_done(void* event) {
   cudaError_t state = cudaEventQuery(as_event(event));
-  if (state != cudaErrorNotReady) RENSA_CUDA_CHECK(state);
+  if (state != cudaErrorNotReady) RENSA_CUDA_CALL(state);
   return is_over(state);
 }
 
 float elapsed_ms(void* start, void* stop) {
   float ms = 0;
-  RENSA_CUDA_CHECK(cudaEventElapsedTime(&ms, as_event(start), as_event(stop)));
+  RENSA_CUDA_CALL(cudaEventElapsedTime(&ms, as_event(start), as_event(stop)));
   return ms;
 }
 
 // --- graphs ---
 
 void begin_capture(void* stream) {
-  RENSA_CUDA_CHECK(cudaStreamBeginCapture(as_stream(stream), cudaStreamCaptureModeRelaxed));
+  RENSA_CUDA_CALL(cudaStreamBeginCapture(as_stream(stream), cudaStreamCaptureModeRelaxed));
 }
 
 void* end_capture(void* stream) {
   cudaGraph_t graph = nullptr;
   cudaError_t error = cudaStreamEndCapture(as_stream(stream), &graph);
   if (error != cudaSuccess && graph) forgive(cudaGraphDestroy(graph));
-  RENSA_CUDA_CHECK(error);
+  RENSA_CUDA_CALL(error);
   return graph;
 }
 
 bool stream_capturing(void* stream) {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  RENSA_CUDA_CHECK(cudaStreamIsCapturing(as_stream(stream), &status));
+  RENSA_CUDA_CALL(cudaStreamIsCapturing(as_stream(stream), &status));
   return status != cudaStreamCaptureStatusNone;
 }
 
@@ -305,23 +303,23 @@ void give_to_graph(void* graph, void* object, void (*destroy)(void*)) {
   cudaError_t error =
       cudaUserObjectCreate(&counted, object, destroy, 1, cudaUserObjectNoDestructorSync);
   if (error != cudaSuccess) destroy(object);
-  RENSA_CUDA_CHECK(error);
-  RENSA_CUDA_CHECK(cudaGraphRetainUserObject(static_cast<cudaGraph_t>(graph), counted, 1,
-                                             cudaGraphUserObjectMove));
+  RENSA_CUDA_CALL(error);
+  RENSA_CUDA_CALL(cudaGraphRetainUserObject(static_cast<cudaGraph_t>(graph), counted, 1,
+                                            cudaGraphUserObjectMove));
 }
 
 void* instantiate_graph(void* graph) {
   cudaGraphExec_t executable = nullptr;
-  RENSA_CUDA_CHECK(cudaGraphInstantiate(&executable, static_cast<cudaGraph_t>(graph), 0));
+  RENSA_CUDA_CALL(cudaGraphInstantiate(&executable, static_cast<cudaGraph_t>(graph), 0));
   return executable;
 }
 
 void upload_graph(void* executable, void* stream) {
-  RENSA_CUDA_CHECK(cudaGraphUpload(static_cast<cudaGraphExec_t>(executable), as_stream(stream)));
+  RENSA_CUDA_CALL(cudaGraphUpload(static_cast<cudaGraphExec_t>(executable), as_stream(stream)));
 }
 
 void launch_graph(void* executable, void* stream) {
-  RENSA_CUDA_CHECK(cudaGraphLaunch(static_cast<cudaGraphExec_t>(executable), as_stream(stream)));
+  RENSA_CUDA_CALL(cudaGraphLaunch(static_cast<cudaGraphExec_t>(executable), as_stream(stream)));
 }
 
 void destroy_graph(void* graph, void* executable) noexcept {
@@ -331,14 +329,14 @@ void destroy_graph(void* graph, void* executable) noexcept {
 
 std::size_t graph_nodes(void* graph) {
   std::size_t count = 0;
-  RENSA_CUDA_CHECK(cudaGraphGetNodes(static_cast<cudaGraph_t>(graph), nullptr, &count));
+  RENSA_CUDA_CALL(cudaGraphGetNodes(static_cast<cudaGraph_t>(graph), nullptr, &count));
   return count;
 }
 
 std::string graph_dot(void* graph) {
   MemoryFile file("rensa graph");
-  RENSA_CUDA_CHECK(cudaGraphDebugDotPrint(static_cast<cudaGraph_t>(graph), file.path().c_str(),
-                                          cudaGraphDebugDotFlagsVerbose));
+  RENSA_CUDA_CALL(cudaGraphDebugDotPrint(static_cast<cudaGraph_t>(graph), file.path().c_str(),
+                                         cudaGraphDebugDotFlagsVerbose));
   return file.contents();
 }
 
@@ -352,23 +350,23 @@ void* allocate_device(Device device, std::size_t nbytes) {
     forgive(error);
     return nullptr;
   }
-  RENSA_CUDA_CHECK(error);
+  RENSA_CUDA_CALL(error);
   return data;
 }
 
 void free_device(void* data) noexcept { forgive(cudaFree(data)); }
 
 void zero_async(void* data, std::size_t nbytes, void* stream) {
-  RENSA_CUDA_CHECK(cudaMemsetAsync(data, 0, nbytes, as_stream(stream)));
+  RENSA_CUDA_CALL(cudaMemsetAsync(data, 0, nbytes, as_stream(stream)));
 }
 
 ErrorWord* make_error_word(Device device, void** device_address) {
   set_device(device);
   void* word = nullptr;
-  RENSA_CUDA_CHECK(
+  RENSA_CUDA_CALL(
       cudaHostAlloc(&word, sizeof(ErrorWord), cudaHostAllocMapped | cudaHostAllocPortable));
   std::memset(word, 0, sizeof(ErrorWord));
-  RENSA_CUDA_CHECK(cudaHostGetDevicePointer(device_address, word, 0));
+  RENSA_CUDA_CALL(cudaHostGetDevicePointer(device_address, word, 0));
   return static_cast<ErrorWord*>(word);
 }
 
@@ -382,7 +380,7 @@ std::string memory_ipc_handle(Device device, const void* data, std::int64_t* off
   }
   *offset = static_cast<std::int64_t>(at - begin);
   cudaIpcMemHandle_t handle;
-  RENSA_CUDA_CHECK(cudaIpcGetMemHandle(&handle, reinterpret_cast<void*>(begin)));
+  RENSA_CUDA_CALL(cudaIpcGetMemHandle(&handle, reinterpret_cast<void*>(begin)));
   return std::string(handle.reserved, sizeof(handle.reserved));
 }
 
@@ -392,7 +390,7 @@ void* open_memory(Device device, const std::string& ipc_handle) {
   std::memcpy(handle.reserved, ipc_handle.data(),
               std::min(ipc_handle.size(), sizeof(handle.reserved)));
   void* memory = nullptr;
-  RENSA_CUDA_CHECK(cudaIpcOpenMemHandle(&memory, handle, cudaIpcMemLazyEnablePeerAccess));
+  RENSA_CUDA_CALL(cudaIpcOpenMemHandle(&memory, handle, cudaIpcMemLazyEnablePeerAccess));
   return memory;
 }
 
@@ -424,13 +422,13 @@ cudaLimit limit_of(Limit limit) {
 std::size_t get_limit(Device device, Limit limit) {
   set_device(device);
   std::size_t value = 0;
-  RENSA_CUDA_CHECK(cudaDeviceGetLimit(&value, limit_of(limit)));
+  RENSA_CUDA_CALL(cudaDeviceGetLimit(&value, limit_of(limit)));
   return value;
 }
 
 void set_limit(Device device, Limit limit, std::size_t value) {
   set_device(device);
-  RENSA_CUDA_CHECK(cudaDeviceSetLimit(limit_of(limit), value));
+  RENSA_CUDA_CALL(cudaDeviceSetLimit(limit_of(limit), value));
 }
 
 // --- profilers ---
@@ -458,7 +456,7 @@ void push_range(const char* name, std::uint32_t argb) noexcept {
 }
 
 void mark(const char* message) noexcept { nvtxMarkA(message); }
-void start_profiler() { RENSA_CUDA_CHECK(cudaProfilerStart()); }
-void stop_profiler() { RENSA_CUDA_CHECK(cudaProfilerStop()); }
+void start_profiler() { RENSA_CUDA_CALL(cudaProfilerStart()); }
+void stop_profiler() { RENSA_CUDA_CALL(cudaProfilerStop()); }
 
 }  // namespace rensa::cuda::runtime

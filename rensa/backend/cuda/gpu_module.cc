@@ -130,8 +130,8 @@ std::string nvrtc_version() {
 
 int architecture(Device device) {
   int major = 0, minor = 0;
-  RENSA_CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device.index));
-  RENSA_CUDA_CHECK(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device.index));
+  RENSA_CUDA_CALL(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device.index));
+  RENSA_CUDA_CALL(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device.index));
   return 10 * major + minor;
 }
 
@@ -272,7 +272,7 @@ void GpuModule::set_attribute(const void* function, Device device, KernelAttribu
 
 void GpuModule::allow_shared_bytes(const void* function, Device device, unsigned bytes) const {
   int most = 0;
-  RENSA_CUDA_CHECK(
+  RENSA_CUDA_CALL(
       cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device.index));
   if (bytes > static_cast<unsigned>(most)) {
     throw ValueError(fmt::format("a kernel asks for {} bytes of shared memory, {} gives a block {}",

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "rensa/backend/cuda/check.h"
 #include "rensa/core/axes.h"
 #include "rensa/core/scalar.h"
 #include "rensa/device/error_word.h"
@@ -20,17 +21,6 @@
 #include "rensa/portable/pack.h"
 
 namespace rensa::cuda {
-
-/// Throws CudaError naming `operation` and what the runtime says.
-[[noreturn]] void throw_cuda_error(const char* operation, cudaError_t error);
-
-#define RENSA_CUDA_CHECK(operation, expression)                                 \
-  do {                                                                          \
-    if (cudaError_t rensa_error = (expression); rensa_error != cudaSuccess) {   \
-      (void)cudaGetLastError(); /* later calls shall not report it once more */ \
-      ::rensa::cuda::throw_cuda_error((operation), rensa_error);                \
-    }                                                                           \
-  } while (0)
 
 // What launches is static: where the libraries are shared ones, each has a copy of the runtime,
 // which knows the kernels of that library alone.

@@ -63,7 +63,7 @@ class EventSource : public MemorySource {
         cudaEventRecord(ticket->event, static_cast<cudaStream_t>(stream->order_handle()));
     if (error == cudaSuccess) return ticket;
     TicketStock::of(ticket->device).put(ticket);
-    RENSA_CUDA_CHECK(error);
+    RENSA_CUDA_CALL(error);
     return nullptr;
   }
   bool is_done(void* ticket) override { return event_done(static_cast<Ticket*>(ticket)->event); }
@@ -85,7 +85,7 @@ class EventSource : public MemorySource {
       error = cudaStreamWaitEvent(static_cast<cudaStream_t>(later->handle()), ticket->event, 0);
     }
     stock.put(ticket);
-    RENSA_CUDA_CHECK(error);
+    RENSA_CUDA_CALL(error);
     return true;
   }
 
@@ -140,8 +140,8 @@ class AsyncSource final : public DeviceSource {
     properties.allocType = cudaMemAllocationTypePinned;
     properties.location.type = cudaMemLocationTypeDevice;
     properties.location.id = device.index;
-    RENSA_CUDA_CHECK(cudaMemPoolCreate(&pool_, &properties));
-    RENSA_CUDA_CHECK(
+    RENSA_CUDA_CALL(cudaMemPoolCreate(&pool_, &properties));
+    RENSA_CUDA_CALL(
         cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &release_threshold));
   }
   ~AsyncSource() override { forgive(cudaMemPoolDestroy(pool_)); }
@@ -158,7 +158,7 @@ class AsyncSource final : public DeviceSource {
       forgive(error);
       return nullptr;
     }
-    RENSA_CUDA_CHECK(error);
+    RENSA_CUDA_CALL(error);
     return data;
   }
   void free(void* data) noexcept override { free_on(data, nullptr); }
@@ -196,7 +196,7 @@ class ManagedSource final : public DeviceSource {
       (void)cudaGetLastError();
       return nullptr;
     }
-    RENSA_CUDA_CHECK(error);
+    RENSA_CUDA_CALL(error);
     return data;
   }
 };
@@ -211,7 +211,7 @@ class PinnedSource final : public EventSource {
       (void)cudaGetLastError();
       return nullptr;
     }
-    RENSA_CUDA_CHECK(error);
+    RENSA_CUDA_CALL(error);
     return data;
   }
   void free(void* data) noexcept override {

@@ -88,7 +88,7 @@ struct Workspace {
     second = reinterpret_cast<void**>(base + layout.info + layout.table);
     routine = base + layout.info + 2 * layout.table;
     routine_bytes = context.workspace_bytes - layout.info - 2 * layout.table;
-    RENSA_CUDA_CHECK(
+    RENSA_CUDA_CALL(
         cudaMemsetAsync(info, 0, layout.info, static_cast<cudaStream_t>(context.handle)));
   }
 };

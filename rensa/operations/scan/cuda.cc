@@ -34,7 +34,7 @@ ScanPlan::ScanPlan(const operations::Scan& op)
 
 int multiprocessors(Device device) {
   int count = 0;
-  RENSA_CUDA_CHECK(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device.index));
+  RENSA_CUDA_CALL(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device.index));
   return count;
 }
 

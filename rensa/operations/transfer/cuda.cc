@@ -39,8 +39,8 @@ cudaStream_t stream_of(const LaunchContext& context) {
 }
 
 void copy_async(const LaunchContext& context, void* to, const void* from, std::int64_t nbytes) {
-  RENSA_CUDA_CHECK(cudaMemcpyAsync(to, from, static_cast<std::size_t>(nbytes), cudaMemcpyDefault,
-                                   stream_of(context)));
+  RENSA_CUDA_CALL(cudaMemcpyAsync(to, from, static_cast<std::size_t>(nbytes), cudaMemcpyDefault,
+                                  stream_of(context)));
 }
 
 void copy_on_host(char* to, const char* from, std::int64_t nbytes) {
@@ -190,14 +190,14 @@ void connect_peers(Device a, Device b) {
   if (std::exchange(done, true)) return;
   for (auto [from, to] : {std::pair(a, b), std::pair(b, a)}) {
     int possible = 0;
-    RENSA_CUDA_CHECK(cudaDeviceCanAccessPeer(&possible, from.index, to.index));
+    RENSA_CUDA_CALL(cudaDeviceCanAccessPeer(&possible, from.index, to.index));
     if (!possible) continue;
     cuda::runtime::set_device(from);
     cudaError_t error = cudaDeviceEnablePeerAccess(to.index, 0);
     if (error == cudaErrorPeerAccessAlreadyEnabled) {
       (void)cudaGetLastError();
     } else {
-      RENSA_CUDA_CHECK(error);
+      RENSA_CUDA_CALL(error);
     }
   }
 }
@@ -209,7 +209,7 @@ void copy_between_gpus(const LaunchContext& context, const Operand& in, const Op
   out.storage->use_on(context.stream);
   context.stream->wait_for(*source);
   cuda::runtime::set_device(context.device);
-  RENSA_CUDA_CHECK(
+  RENSA_CUDA_CALL(
       cudaMemcpyPeerAsync(out.view.data, out.view.device.index, in.view.data, in.view.device.index,
                           static_cast<std::size_t>(out.view.nbytes()), stream_of(context)));
   // The source may change, and its memory go to others, only after the copy.
