@@ -104,9 +104,9 @@ void Sequential::extend(Sequential other) {
 }
 
 Sequential::Layer Sequential::pop(std::int64_t i) {
-  Layer& place = element("Sequential.pop", layers_, i);
-  Layer layer = std::move(place);
-  layers_.erase(layers_.begin() + (&place - layers_.data()));
+  auto at = layers_.begin() + (&element("Sequential.pop", layers_, i) - layers_.data());
+  Layer layer = std::move(*at);
+  layers_.erase(at);
   return layer;
 }
 
