@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <bit>
 #include <charconv>
 #include <limits>
 #include <random>
@@ -27,9 +28,9 @@ struct GeneratorSource {
   std::atomic<std::uint64_t> seed{0};
   std::atomic<std::int64_t> offset{0};
 
-  void restart(std::uint64_t new_seed, std::int64_t new_offset = 0) {
+  void restart(std::uint64_t new_seed) {
     seed.store(new_seed, std::memory_order_relaxed);
-    offset.store(new_offset, std::memory_order_relaxed);
+    offset.store(0, std::memory_order_relaxed);
   }
 };
 
@@ -204,7 +205,13 @@ GeneratorState Generator::get_state() const {
 
 void Generator::set_state(const GeneratorState& state) const {
   check_state(state);
-  host_effect([source = source_, state] { source->restart(state.seed, state.offset); });
+  // A number to an effect: a step that sets another state each time is not replayed with the first.
+  host_effect([source = source_,
+               seed = state.seed] { source->seed.store(seed, std::memory_order_relaxed); },
+              std::bit_cast<double>(state.seed));
+  host_effect([source = source_,
+               offset = state.offset] { source->offset.store(offset, std::memory_order_relaxed); },
+              std::bit_cast<double>(state.offset));
 }
 
 GeneratorPosition Generator::take(std::int64_t count) const {
@@ -230,7 +237,8 @@ Generator generator(Placement device) {
 }
 
 void seed(const Seed& seed) {
-  host_effect([value = seed.value()] { generators().seed(value); });
+  std::uint64_t value = seed.value();
+  host_effect([value] { generators().seed(value); }, std::bit_cast<double>(value));
 }
 void seed(const Seed& seed, Device device) { generator(device).set_state({seed.value(), 0}); }
 

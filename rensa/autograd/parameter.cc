@@ -10,6 +10,7 @@
 
 #include "rensa/autograd/graph.h"
 #include "rensa/core/error.h"
+#include "rensa/device/launcher.h"
 
 namespace rensa {
 
@@ -242,11 +243,27 @@ bool ParameterRef::update_enabled() const {
   return state_of(*this, "update_enabled").update_enabled;
 }
 void ParameterRef::set_update_enabled(bool on) const {
-  state_of(*this, "set_update_enabled").update_enabled = on;
+  (void)state_of(*this, "set_update_enabled");
+  host_effect(
+      [weak = std::weak_ptr(body_), on] {
+        if (auto body = weak.lock()) body->parameter->update_enabled = on;
+      },
+      on);
 }
 
 const std::shared_ptr<UpdateRule>& ParameterRef::update_rule() const {
-  return state_of(*this, "update_rule").rule;
+  const ParameterState& state = state_of(*this, "update_rule");
+  if (!state.rule) {
+    throw ValueError(
+        fmt::format("update_rule: the parameter{} has none yet; optimizer.setup(model) gives every "
+                    "parameter of "
+                    "the model one, to be called first",
+                    name().empty() ? "" : " \"" + name() + "\""));
+  }
+  return state.rule;
+}
+bool ParameterRef::has_update_rule() const {
+  return state_of(*this, "has_update_rule").rule != nullptr;
 }
 void ParameterRef::set_update_rule(std::shared_ptr<UpdateRule> rule) const {
   state_of(*this, "set_update_rule").rule = std::move(rule);

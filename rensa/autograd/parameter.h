@@ -57,9 +57,10 @@ class ParameterRef : public Variable {
   bool update_enabled() const;
   void set_update_enabled(bool on) const;
 
-  /// The optimizer's rule and state for this parameter (optimizers/update_rule.h), null before
-  /// Optimizer::setup.
+  /// The optimizer's rule and state for this parameter (optimizers/update_rule.h). Throws
+  /// ValueError before Optimizer::setup, which gives it one.
   const std::shared_ptr<class UpdateRule>& update_rule() const;
+  bool has_update_rule() const;
   void set_update_rule(std::shared_ptr<class UpdateRule> rule) const;
 
   // A sum is no parameter. In place: p.array() += 1; else: Variable y = p; y += 1.

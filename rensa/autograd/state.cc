@@ -68,14 +68,24 @@ void State::to(Device device) {
   set(constant(body_->value.array().to(device)));
 }
 
-Counter& Counter::operator=(std::int64_t count) {
-  if (!count_) count_ = std::make_shared<std::int64_t>();  // it was moved from
-  host_effect([counter = count_, count] { *counter = count; }, static_cast<double>(count));
+const std::shared_ptr<std::int64_t>& Counter::count() {
+  if (!count_) count_ = std::make_shared<std::int64_t>();
+  return count_;
+}
+
+Counter& Counter::operator=(Counter&& other) noexcept {
+  stay_eager("it replaces a Counter by another one");
+  count_ = std::move(other.count_);
+  return *this;
+}
+
+Counter& Counter::operator=(std::int64_t value) {
+  host_effect([counter = count(), value] { *counter = value; }, static_cast<double>(value));
   return *this;
 }
 
 Counter& Counter::operator+=(std::int64_t step) {
-  host_effect([counter = count_, step] { *counter += step; }, static_cast<double>(step));
+  host_effect([counter = count(), step] { *counter += step; }, static_cast<double>(step));
   return *this;
 }
 

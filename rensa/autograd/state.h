@@ -68,12 +68,12 @@ class State {
 class Counter {
  public:
   Counter(std::int64_t count = 0) : count_(std::make_shared<std::int64_t>(count)) {}
-  Counter(const Counter& other) : Counter(*other.count_) {}
+  Counter(const Counter& other) : Counter(other.value()) {}
   Counter& operator=(const Counter& other) { return *this = other.value(); }
   Counter(Counter&&) noexcept = default;
-  Counter& operator=(Counter&&) noexcept = default;
+  Counter& operator=(Counter&& other) noexcept;
 
-  Counter& operator=(std::int64_t count);
+  Counter& operator=(std::int64_t value);
   Counter& operator+=(std::int64_t step);
   Counter& operator++() { return *this += 1; }
   /// The count. A step that asks for it on the host stays eager: a replay would not ask again.
@@ -82,9 +82,11 @@ class Counter {
   operator std::int64_t() const { return value(); }
 
   /// What files read and write.
-  std::int64_t& stored() { return *count_; }
+  std::int64_t& stored() { return *count(); }
 
  private:
+  /// Made anew where it was moved from.
+  const std::shared_ptr<std::int64_t>& count();
   std::shared_ptr<std::int64_t> count_;
 };
 

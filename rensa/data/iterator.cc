@@ -13,6 +13,7 @@
 #include "rensa/core/error.h"
 #include "rensa/core/host_memory.h"
 #include "rensa/data/epoch_order.h"
+#include "rensa/device/tracer.h"
 
 namespace rensa {
 
@@ -48,6 +49,11 @@ Batch Batch::strided(std::int64_t start, std::int64_t step) const {
   part.begin_ = begin_ + start * step_;
   part.step_ = step_ * step;
   return part;
+}
+
+IteratorBody& Iterator::body() const {
+  stay_eager("it asks an iterator for a batch or where it is, or resets it");
+  return *body_;
 }
 
 namespace iterators {

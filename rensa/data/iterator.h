@@ -56,23 +56,25 @@ class Iterator {
  public:
   explicit Iterator(std::shared_ptr<IteratorBody> body) : body_(std::move(body)) {}
   /// The next batch; none at the end of an iterator that does not repeat.
-  std::optional<Batch> next() const { return body_->next(); }
+  std::optional<Batch> next() const { return body().next(); }
   /// Back to the start.
-  void reset() const { body_->reset(); }
+  void reset() const { body().reset(); }
   /// Epochs completed.
-  std::int64_t epoch() const { return body_->epoch(); }
+  std::int64_t epoch() const { return body().epoch(); }
   /// Whether the latest batch completed an epoch.
-  bool is_new_epoch() const { return body_->is_new_epoch(); }
+  bool is_new_epoch() const { return body().is_new_epoch(); }
   /// Epochs completed, with the fraction of the current one.
-  double epoch_detail() const { return body_->epoch_detail(); }
+  double epoch_detail() const { return body().epoch_detail(); }
   /// epoch_detail() before the latest batch; none before the first.
-  std::optional<double> previous_epoch_detail() const { return body_->previous_epoch_detail(); }
+  std::optional<double> previous_epoch_detail() const { return body().previous_epoch_detail(); }
   const Dataset& dataset() const { return body_->dataset(); }
   bool repeats() const { return body_->repeats(); }
   /// Where it is, for files; not the dataset.
   void members(Visitor& v) const { body_->members(v); }
 
  private:
+  /// For what replays of a recorded step would not do: the step stays eager.
+  IteratorBody& body() const;
   std::shared_ptr<IteratorBody> body_;
 };
 

@@ -6,7 +6,9 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "rensa/core/thread_state.h"
 #include "rensa/device/operation.h"
@@ -39,6 +41,9 @@ class Recorder {
   /// The recording holds only while `current()` gives what it gives now: the storage of a parameter
   /// that a step found through a Variable and not through its arguments.
   virtual void binding(std::function<const Storage*()> current) = 0;
+  /// The step works with numbers of the host that replays ask anew, or that others read: `numbers`
+  /// describes them. A step that changes them itself stays eager, as its replays would not.
+  virtual void watch(std::function<std::vector<std::string>()> numbers) = 0;
   /// The step reads (`reads`) or sets a State. What it reads before it has set it is an input of
   /// each replay, and what is there in the end is left behind by each replay.
   virtual void state(const std::shared_ptr<StateBody>& state, bool reads) = 0;

@@ -2,10 +2,14 @@
 #include "rensa/graph/capture.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <list>
 
+#include <fmt/format.h>
+
 #include "rensa/core/error.h"
+#include "rensa/device/tracer.h"
 #include "rensa/graph/recording.h"
 #include "rensa/graph/replay.h"
 #include "rensa/graph/rewrite.h"
@@ -17,9 +21,22 @@ namespace {
 /// What a recording is good for: equal signatures may share one.
 using Signature = std::vector<std::int64_t>;
 
-Signature signature_of(const Variables& inputs) {
+/// What host code of a step looks at without being given it: the configuration, the current device.
+Signature surroundings() {
   const Config& c = config();
-  Signature s{c.train, c.enable_backprop, c.debug, c.tf32, c.autotune, static_cast<int>(c.dtype)};
+  Device device = ThreadState::current().device;
+  return {c.train,
+          c.enable_backprop,
+          c.debug,
+          c.keep_graph_on_report,
+          c.tf32,
+          c.autotune,
+          static_cast<int>(c.dtype),
+          static_cast<int>(device.type) * kMaxGpus + device.index};
+}
+
+Signature signature_of(const Variables& inputs) {
+  Signature s = surroundings();
   for (const Variable& input : inputs) {
     const Array& a = input.array();
     s.push_back(static_cast<int>(a.dtype()));
@@ -47,8 +64,22 @@ struct Run {
   Variables results;  // in memory of their own
 };
 
-Run record(const CaptureCache::Step& step, const Variables& inputs) {
+/// Why a step cannot be replayed that found `before` and leaves `after`; empty where it can.
+std::string change_of(const std::vector<std::string>& before,
+                      const std::vector<std::string>& after) {
+  auto [was, is] = std::mismatch(before.begin(), before.end(), after.begin(), after.end());
+  if (was == before.end() && is == after.end()) return "";
+  return fmt::format(
+      "it changes numbers of the host, as replays would not: \"{}\" was \"{}\" before it; what a "
+      "Counter counts replays count on",
+      is == after.end() ? "nothing" : *is, was == before.end() ? "nothing" : *was);
+}
+
+/// `watched`: what the run before worked with.
+Run record(const CaptureCache::Step& step, const Variables& inputs, const WatchedNumbers& watched) {
   Run run;
+  const Signature surrounded = surroundings();
+  const std::vector<std::string> numbers = watched.now();
   Recording& recording = *run.recording;
   Variables step_inputs, results;
   std::vector<std::uint32_t> versions;
@@ -66,6 +97,12 @@ Run record(const CaptureCache::Step& step, const Variables& inputs) {
     }
     if (recording.failure().empty()) recording.states.settle(recording.outline);
   }
+  if (surroundings() != surrounded) {
+    recording.cannot_record("it changes the configuration or the current device, and leaves it so");
+  }
+  if (std::string change = change_of(numbers, watched.now()); !change.empty()) {
+    recording.cannot_record(change.c_str());
+  }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (run.inputs[i].storage()->version() == versions[i]) continue;
     inputs[i].array().assign(run.inputs[i]);
@@ -82,6 +119,8 @@ Run record(const CaptureCache::Step& step, const Variables& inputs) {
   return run;
 }
 
+std::atomic<std::uint64_t> all_renewals{0};
+
 /// What is known of one signature.
 struct Entry {
   Signature signature;
@@ -90,6 +129,8 @@ struct Entry {
   bool traced = false;  // the members below say something
   Outline outline;      // of the latest run that was recorded
   RecordedStates states;
+  WatchedNumbers watched;
+  std::uint64_t renewals = 0;     // of all recordings, before that run
   std::vector<StoragePtr> found;  // what that run found, lest other memory take its address
   int differences = 0;            // runs in a row that were not as the one before
 
@@ -103,7 +144,8 @@ struct Entry {
 
   /// Whether it belongs to something that is no more: a model that was moved or replaced.
   bool gone() const {
-    return (traced && states.gone()) || (recording && !recording->bindings_hold());
+    if (traced && (states.gone() || renewals != all_renewals.load())) return true;
+    return recording && !recording->bindings_hold();
   }
   /// Somebody let go of memory that the step had found or left behind: the step would not find it
   /// there again, or leave it to him again.
@@ -119,6 +161,7 @@ struct Entry {
     recording = nullptr;
     replays = 0;
     states = {};
+    watched = {};
   }
 };
 
@@ -186,7 +229,8 @@ struct CaptureCache::Impl {
 
   /// A run whose recording is replayed from then on if the run before was like it.
   Variables trace(Entry& entry, const Step& step, const Variables& inputs) {
-    Run run = record(step, inputs);
+    std::uint64_t renewals = all_renewals.load();
+    Run run = record(step, inputs, entry.watched);
     std::string failure = failure_of(run);
     bool alike = false;
     if (failure.empty() && entry.traced) {
@@ -195,7 +239,7 @@ struct CaptureCache::Impl {
       entry.differences = alike ? 0 : entry.differences + 1;
       if (entry.differences == kMostDifferences) failure = difference;
     }
-    remember(entry, run);
+    remember(entry, run, renewals);
     if (!failure.empty()) {
       stay_eager(entry, failure);
     } else if (alike) {
@@ -211,8 +255,10 @@ struct CaptureCache::Impl {
     return failure.empty() && run.recording->operations.empty() ? "it queues no work" : failure;
   }
 
-  static void remember(Entry& entry, Run& run) {
+  static void remember(Entry& entry, Run& run, std::uint64_t renewals) {
     entry.traced = true;
+    entry.renewals = renewals;
+    entry.watched = run.recording->watched;
     entry.outline = std::move(run.recording->outline);
     entry.states = std::move(run.recording->states);
     entry.found.clear();
@@ -285,13 +331,14 @@ struct CaptureCache::Impl {
   /// A call that runs eagerly and is held against the recording, whose place it takes: what a run
   /// leaves to others is its own memory.
   Variables audit(Entry& entry, const Step& step, const Variables& inputs) {
-    Run run = record(step, inputs);
+    std::uint64_t renewals = all_renewals.load();
+    Run run = record(step, inputs, entry.watched);
     ++stats.audits;
     std::string difference = failure_of(run);
     if (difference.empty()) difference = entry.outline.difference(run.recording->outline);
     if (difference.empty()) {
       entry.forget();
-      remember(entry, run);
+      remember(entry, run, renewals);
       finish(entry, run);
       return std::move(run.results);
     }
@@ -336,6 +383,11 @@ struct CaptureCache::Impl {
     return values;
   }
 };
+
+void renew_recordings() {
+  stay_eager("it has recordings renewed");
+  ++all_renewals;
+}
 
 CaptureCache::CaptureCache(CaptureOptions options) : impl_(std::make_unique<Impl>()) {
   impl_->options = options;

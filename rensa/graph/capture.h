@@ -54,8 +54,8 @@ class CaptureCache {
   /// A replay runs no host code of the step. What links keep in State, Counter, Persistent and
   /// Parameter members goes on as it would eagerly, as do random numbers, optimizers and arrays
   /// that are written in place. A step that replaces an array it reads, decides by values that it
-  /// reads on the host, or differs from call to call when it is recorded stays eager, and
-  /// stats().last_fallback says why. What begins to differ later is found by audits
+  /// reads on the host, sets the configuration, an iterator or numbers of an optimizer, or differs
+  /// from call to call when it is recorded stays eager, and stats().last_fallback says why. What begins to differ later is found by audits
   /// (CaptureOptions::audit_every). An array that the step leaves to others by other ways than its
   /// results and reports holds the latest call's values.
   Variables call(const Step& step, const Variables& inputs);
@@ -65,6 +65,11 @@ class CaptureCache {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+/// Steps are recorded anew, on all threads, from their next call on: for who has changed numbers,
+/// flags or texts of the host that a recorded step works with, as replays would not notice
+/// (`model.ratio = 0.3`). load_npz and copyparams call it where they set such a member.
+void renew_recordings();
 
 /// What capture() gives: callable as the step is.
 template <class F> class Captured {

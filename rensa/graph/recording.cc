@@ -61,6 +61,18 @@ void Recording::binding(std::function<const Storage*()> current) {
   bindings_.push_back({std::move(current), recorded});
 }
 
+void Recording::watch(std::function<std::vector<std::string>()> numbers) {
+  watched.add(std::move(numbers));
+}
+
+std::vector<std::string> WatchedNumbers::now() const {
+  std::vector<std::string> all;
+  for (const auto& source : sources_) {
+    for (std::string& number : source()) all.push_back(std::move(number));
+  }
+  return all;
+}
+
 void Recording::state(const std::shared_ptr<StateBody>& state, bool reads) {
   Array stands = states.add(state, reads);
   if (stands.defined()) outline.add_stand_in(stands.storage().get());

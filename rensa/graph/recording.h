@@ -29,6 +29,19 @@ struct RecordedOutput {
   std::function<void(StoragePtr, const ArrayView&)> use;
 };
 
+/// Numbers of the host that a step works with, in words.
+class WatchedNumbers {
+ public:
+  void add(std::function<std::vector<std::string>()> numbers) {
+    sources_.push_back(std::move(numbers));
+  }
+  /// As they are now.
+  std::vector<std::string> now() const;
+
+ private:
+  std::vector<std::function<std::vector<std::string>()>> sources_;
+};
+
 class Recording final : public Recorder {
  public:
   void operation(Operation& operation) override;
@@ -37,6 +50,7 @@ class Recording final : public Recorder {
   void output(const ArrayView& view, Storage* storage,
               std::function<void(StoragePtr, const ArrayView&)> use) override;
   void binding(std::function<const Storage*()> current) override;
+  void watch(std::function<std::vector<std::string>()> numbers) override;
   void state(const std::shared_ptr<StateBody>& state, bool reads) override;
   void cannot_record(const char* reason) override;
 
@@ -55,6 +69,7 @@ class Recording final : public Recorder {
   std::vector<Storage*> changed() const;
   Outline outline;        // of the run, not of the rewritten list
   RecordedStates states;  // what the run took from the one before and leaves for the next
+  WatchedNumbers watched;
   /// A handle to every storage that an operation touches.
   std::unordered_map<Storage*, StoragePtr> storages;
   /// Memory of the step's own that holds what a folded operation wrote: not to be reused.

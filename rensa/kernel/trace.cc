@@ -189,6 +189,10 @@ void Trace::output(const ArrayView&, Storage*, std::function<void(StoragePtr, co
 void Trace::binding(std::function<const Storage*()> current) {
   if (outer_) outer_->binding(std::move(current));
 }
+
+void Trace::watch(std::function<std::vector<std::string>()> numbers) {
+  if (outer_) outer_->watch(std::move(numbers));
+}
 void Trace::state(const std::shared_ptr<StateBody>& state, bool reads) {
   if (outer_) outer_->state(state, reads);
 }

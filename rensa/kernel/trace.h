@@ -82,6 +82,7 @@ class Trace final : public Tracer {
   void output(const ArrayView& view, Storage* storage,
               std::function<void(StoragePtr, const ArrayView&)> use) override;
   void binding(std::function<const Storage*()> current) override;
+  void watch(std::function<std::vector<std::string>()> numbers) override;
   void state(const std::shared_ptr<StateBody>& state, bool reads) override;
   [[noreturn]] void cannot_record(const char* reason) override { refuse(reason); }
   StoragePtr allocate(std::int64_t nbytes, Device device) override;

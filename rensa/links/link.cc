@@ -12,13 +12,16 @@
 #include <map>
 #include <ostream>
 #include <set>
+#include <type_traits>
 #include <typeinfo>
 #include <utility>
 
 #include "rensa/array/random.h"
+#include "rensa/array/routines.h"
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"
 #include "rensa/device/tracer.h"
+#include "rensa/graph/capture.h"
 
 namespace rensa {
 
@@ -123,8 +126,13 @@ struct Kept : PathVisitor {
   void value(std::string_view name, const Access& access) override {
     values.emplace_back(path(name), access);
   }
+  void counter(std::string_view name, Counter& counter) override {
+    counters.insert(values.size());
+    PathVisitor::counter(name, counter);
+  }
   std::vector<std::pair<std::string, Persistent*>> persistents;
   std::vector<std::pair<std::string, Access>> values;
+  std::set<std::size_t> counters;  // which of `values` are
 };
 
 /// Its parameters as well.
@@ -211,6 +219,20 @@ void copy_persistent(const Persistent& from, Persistent& to) {
   }
 }
 
+/// Whether a number, flag, text or list of numbers differs.
+bool is_other_value(const Visitor::Value& a, const Visitor::Value& b) {
+  if (a.index() != b.index()) return true;
+  return std::visit(
+      [&](const auto& x) {
+        using T = std::decay_t<decltype(x)>;
+        const T& y = std::get<T>(b);
+        if constexpr (!std::is_same_v<T, Array>) return x != y;
+        else if (!x.defined() || !y.defined()) return x.defined() || y.defined();
+        else return !x.device().is_cpu() || !y.device().is_cpu() || !xp::array_equal(x, y);
+      },
+      a);
+}
+
 void check_kept(const char* operation, const Kept& mine, const Kept& theirs) {
   check_same(operation, mine.persistents, theirs.persistents);
   check_same(operation, mine.values, theirs.values);
@@ -221,9 +243,16 @@ void copy_kept(const Kept& mine, const Kept& theirs) {
     copy_persistent(*theirs.persistents[i].second, *mine.persistents[i].second);
   }
   if (!mine.values.empty()) stay_eager("copyparams copies numbers of the host");
+  bool is_other = false;  // what recordings may hold
   for (std::size_t i = 0; i < mine.values.size(); ++i) {
-    mine.values[i].second.set(theirs.values[i].second.get());
+    const Visitor::Access& access = mine.values[i].second;
+    Visitor::Value now = access.get(), next = theirs.values[i].second.get();
+    access.set(next);
+    bool is_followed =
+        mine.counters.count(i) > 0 || (std::holds_alternative<Array>(now) && access.place);
+    is_other = is_other || (!is_followed && is_other_value(now, next));
   }
+  if (is_other) renew_recordings();
 }
 
 /// A generator of its own on `device`, which draws on from where `source` is.

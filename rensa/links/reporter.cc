@@ -26,6 +26,7 @@ struct ReporterState {
 Reporter::Reporter() : state_(std::make_shared<ReporterState>()) {}
 
 void Reporter::add_observer(const std::string& name, const Link& link) const {
+  stay_eager("it adds an observer to a Reporter");
   std::shared_ptr<LinkAnchor> anchor = link.anchor();
   std::lock_guard lock(state_->mutex);
   for (auto& [known, known_name] : state_->observers) {
@@ -47,6 +48,7 @@ Reporter::Scope::Scope(const Reporter& reporter, Observation& observation)
     : previous_(
           std::exchange(ThreadState::current().reporter, std::make_shared<Reporter>(reporter))),
       state_(reporter.state_) {
+  stay_eager("it makes a Reporter's scope: replays report to the caller's");
   std::lock_guard lock(state_->mutex);
   previous_observation_ = std::exchange(state_->observation, &observation);
 }

@@ -53,6 +53,11 @@ void Visitor::tied(Parameter& parameter, const Parameter& owner) {
   if (!is_tied(parameter)) ties_->push_back(&parameter);
 }
 
+void Visitor::counter(std::string_view name, Counter& counter) {
+  std::int64_t& count = counter.stored();
+  value(name, access<std::int64_t>(count, &count));
+}
+
 void Visitor::array(std::string_view name, Array& member) {
   auto take = [&member](const Value& v) -> Commit {
     const Array& values = std::get<Array>(v);

@@ -155,7 +155,7 @@ class Visitor {
     } else if constexpr (std::derived_from<T, State>) {
       state(name, member);
     } else if constexpr (std::derived_from<T, Counter>) {
-      (*this)(name, member.stored());
+      counter(name, member);
     } else if constexpr (detail::OneValue<T>) {
       value(name, access<T>(member, &member));
     } else if constexpr (detail::NumberList<T>) {
@@ -234,6 +234,8 @@ class Visitor {
   /// What one call leaves for the next: moved with the model, cleared by reset_state(), not saved.
   virtual void state(std::string_view, State&) {}
   virtual void value(std::string_view, const Access&) {}
+  /// By default a value.
+  virtual void counter(std::string_view name, Counter& counter);
   virtual void link(std::string_view name, Link& child);
   virtual void group(std::string_view name, const Members& members);
 

@@ -43,8 +43,9 @@ struct UpdateCall {
 ///   };
 ///   Optimizer optimizer(std::make_shared<SignSGD>());
 ///
-/// A number of the host's, as lr is here, is frozen in the replays of a captured step; those of a
-/// RowLaunch (optimizers/row_launch.h) are asked anew.
+/// A number of the host's, as lr is here, is in the operations themselves: where it is changed, a
+/// captured step is recorded anew. Those of a RowLaunch (optimizers/row_launch.h) are asked anew by
+/// replays: asks_anew() says so.
 class OptimizerAlgorithm : public std::enable_shared_from_this<OptimizerAlgorithm> {
  public:
   using NamedNumbers = std::vector<std::pair<std::string, double*>>;
@@ -56,6 +57,9 @@ class OptimizerAlgorithm : public std::enable_shared_from_this<OptimizerAlgorith
   virtual NamedNumbers hyperparameters() { return {}; }
   /// Shows what lasts of it beside these, to files: v("k", k_).
   virtual void members(Visitor&) {}
+  /// Whether all numbers that it takes from the host (hyperparameters, members) reach the device
+  /// through a RowLaunch. Of others a recording holds only while they stay what they are.
+  virtual bool asks_anew() const { return false; }
   /// Changes the arrays by their gradients. The counts t have been raised, the states are there.
   virtual void update(const UpdateCall& call) = 0;
   /// Whether update() changes nothing where UpdateCall::enabled is 0. Others are refused with a
@@ -76,6 +80,7 @@ class RowAlgorithm : public OptimizerAlgorithm {
   const char* name() const override { return name_; }
   std::vector<UpdateState> states() const override { return row_of(rule_).states; }
   void update(const UpdateCall& call) override;
+  bool asks_anew() const override { return true; }
   bool heeds_enabled() const override { return true; }
   bool writes_parameters() const override { return true; }
   /// The row's hyperparameters for the `t`-th update (1 is the first) of a parameter that has

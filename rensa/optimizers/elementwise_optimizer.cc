@@ -58,11 +58,19 @@ class TextAlgorithm final : public OptimizerAlgorithm {
     return all;
   }
 
+  bool asks_anew() const override { return true; }
   bool heeds_enabled() const override { return true; }
 
   void update(const UpdateCall& call) override {
+    RowLaunch launch(name_, UpdateRuleId::number);
+    std::vector<Array> numbers, elements;
     for (const UpdatedParameter& p : call.parameters) {
-      std::vector<KernelInput> arguments = {p.grad, numbers_for(p)};
+      numbers.push_back(add_numbers(launch, p, elements));
+    }
+    launch.run();
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      const UpdatedParameter& p = call.parameters[i];
+      std::vector<KernelInput> arguments = {p.grad, numbers[i]};
       if (call.enabled.defined()) arguments.emplace_back(call.enabled);
       arguments.emplace_back(p.array);
       for (const Array& state : p.rule->states) arguments.emplace_back(state);
@@ -71,13 +79,12 @@ class TextAlgorithm final : public OptimizerAlgorithm {
   }
 
  private:
-  /// The hyperparameters and t on the parameter's device, asked anew by each replay.
-  Array numbers_for(const UpdatedParameter& p) {
+  /// An array for the hyperparameters and t on the parameter's device, asked anew by each replay,
+  /// which `launch` fills; `elements` holds its elements until then.
+  Array add_numbers(RowLaunch& launch, const UpdatedParameter& p, std::vector<Array>& elements) {
     auto algorithm = std::static_pointer_cast<TextAlgorithm>(shared_from_this());
     auto count = static_cast<std::int64_t>(numbers_.size()) + 1;
     Array all = xp::empty({count}, float64, p.array.device());
-    RowLaunch launch(name_, UpdateRuleId::number);
-    std::vector<Array> elements;
     for (std::int64_t k = 0; k < count; ++k) {
       elements.push_back(all[{Slice(k, k + 1)}]);
       int set = launch.add_set([algorithm, rule = p.rule, k] {
@@ -85,7 +92,6 @@ class TextAlgorithm final : public OptimizerAlgorithm {
       });
       launch.add(elements.back(), elements.back(), set);
     }
-    launch.run();
     return all;
   }
 

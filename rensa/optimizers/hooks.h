@@ -12,8 +12,7 @@
 namespace rensa {
 
 /// optimizer.add_hook(hook) is for all parameters, parameter.update_rule()->add_hook(hook) for one.
-/// A hook is called once for all that it is for. What it launches is recorded in captured steps;
-/// numbers that are not to freeze there go through a RowLaunch (optimizers/row_launch.h) or arrays.
+/// A hook is called once for all that it is for. What it launches is recorded in captured steps.
 class OptimizerHook : public std::enable_shared_from_this<OptimizerHook> {
  public:
   enum class Timing { pre, post };
@@ -22,8 +21,12 @@ class OptimizerHook : public std::enable_shared_from_this<OptimizerHook> {
   virtual Timing timing() const { return Timing::pre; }
   /// Before the update the gradients are changed in place; they are those without a loss scale.
   virtual void operator()(const UpdateCall& call) = 0;
-  /// Shows what lasts of it, to files.
+  /// Shows what lasts of it, to files. What calls count is a Counter: replays count on.
   virtual void members(Visitor&) {}
+  /// Whether all numbers that members() shows reach the device through a RowLaunch
+  /// (optimizers/row_launch.h), which replays of captured steps ask anew, and calls do not change
+  /// them. Of others a recording holds only while they stay what they are.
+  virtual bool asks_anew() const { return false; }
   /// Whether it makes other numbers on each replica of a model (ParallelUpdater has no such hooks).
   virtual bool is_random() const { return false; }
 };
@@ -39,18 +42,26 @@ void remove_from(HookList& hooks, const std::string& name);
 
 namespace optimizer_hooks {
 
+/// Those of the library, but Function: public numbers that may be changed at any time, in captured
+/// steps too, and are saved with the optimizer.
+struct NumbersHook : OptimizerHook {
+  bool asks_anew() const final { return true; }
+};
+
 /// grad += rate * param.
-struct WeightDecay : OptimizerHook {
+struct WeightDecay : NumbersHook {
   explicit WeightDecay(double rate) : rate(rate) {}
   const char* name() const override { return "WeightDecay"; }
+  void members(Visitor& v) override { v.optional("rate", rate); }
   void operator()(const UpdateCall& call) override;
   double rate;
 };
 
 /// grad += rate * sign(param).
-struct Lasso : OptimizerHook {
+struct Lasso : NumbersHook {
   explicit Lasso(double rate) : rate(rate) {}
   const char* name() const override { return "Lasso"; }
+  void members(Visitor& v) override { v.optional("rate", rate); }
   void operator()(const UpdateCall& call) override;
   double rate;
 };
@@ -58,27 +69,32 @@ struct Lasso : OptimizerHook {
 /// Makes the norm of all gradients together at most `threshold`: grad *= min(threshold / norm, 1).
 /// The norm stays on the device: nothing waits. Parameters on several devices have a norm on each,
 /// so that is refused with NotImplementedError.
-struct GradientClipping : OptimizerHook {
+struct GradientClipping : NumbersHook {
   explicit GradientClipping(double threshold) : threshold(threshold) {}
   const char* name() const override { return "GradientClipping"; }
+  void members(Visitor& v) override { v.optional("threshold", threshold); }
   void operator()(const UpdateCall& call) override;
   double threshold;
 };
 
 /// grad = clip(grad, lower_bound, upper_bound).
-struct GradientHardClipping : OptimizerHook {
+struct GradientHardClipping : NumbersHook {
   GradientHardClipping(double lower_bound, double upper_bound)
       : lower_bound(lower_bound), upper_bound(upper_bound) {}
   const char* name() const override { return "GradientHardClipping"; }
+  void members(Visitor& v) override {
+    v.optional("lower_bound", lower_bound), v.optional("upper_bound", upper_bound);
+  }
   void operator()(const UpdateCall& call) override;
   double lower_bound, upper_bound;
 };
 
 /// Neelakantan et al., "Adding gradient noise improves learning for very deep networks":
 /// grad += N(0, eta / (1 + t)^0.55), t the updates of the parameter so far.
-struct GradientNoise : OptimizerHook {
+struct GradientNoise : NumbersHook {
   explicit GradientNoise(double eta) : eta(eta) {}
   const char* name() const override { return "GradientNoise"; }
+  void members(Visitor& v) override { v.optional("eta", eta); }
   void operator()(const UpdateCall& call) override;
   bool is_random() const override { return true; }
   double eta;
@@ -87,10 +103,14 @@ struct GradientNoise : OptimizerHook {
 /// You, Gitman and Ginsburg, "Large batch training of convolutional networks":
 /// grad = (grad + weight_decay * param) * |param| / (eps + |grad| + weight_decay * |param|), by
 /// parameter; without the quotient where |param| is at most `threshold`.
-struct GradientLARS : OptimizerHook {
+struct GradientLARS : NumbersHook {
   explicit GradientLARS(double threshold = 1e-2, double weight_decay = 0, double eps = 1e-9)
       : threshold(threshold), weight_decay(weight_decay), eps(eps) {}
   const char* name() const override { return "GradientLARS"; }
+  void members(Visitor& v) override {
+    v.optional("threshold", threshold), v.optional("weight_decay", weight_decay),
+        v.optional("eps", eps);
+  }
   void operator()(const UpdateCall& call) override;
   double threshold, weight_decay, eps;
 };

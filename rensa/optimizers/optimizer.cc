@@ -15,6 +15,7 @@
 #include "rensa/core/update_rule_ids.h"
 #include "rensa/device/launcher.h"
 #include "rensa/device/tracer.h"
+#include "rensa/optimizers/host_numbers.h"
 #include "rensa/optimizers/row_launch.h"
 
 namespace rensa {
@@ -115,7 +116,8 @@ void bind_rule(const ParameterRef& p, const std::shared_ptr<UpdateRule>& rule) {
   hold_recording_while([body = std::weak_ptr(p.body()), weak = std::weak_ptr(rule)] {
     auto held = body.lock();
     auto known = weak.lock();
-    return held && known && ParameterRef(held).update_rule() == known;
+    return held && known && ParameterRef(held).has_update_rule() &&
+           ParameterRef(held).update_rule() == known;
   });
   for (std::size_t i = 0; i < rule->states.size(); ++i) {
     recorder->binding([weak = std::weak_ptr(rule), i]() -> const Storage* {
@@ -295,7 +297,7 @@ void DynamicLossScale::prepare(Device device) {
 }
 
 std::shared_ptr<UpdateRule> OptimizerState::rule_of(const ParameterRef& p) {
-  std::shared_ptr<UpdateRule> rule = p.update_rule();
+  std::shared_ptr<UpdateRule> rule = p.has_update_rule() ? p.update_rule() : nullptr;
   std::shared_ptr<OptimizerState> other = rule ? rule->owner.lock() : nullptr;
   if (other.get() == this) return rule;
   if (other) {
@@ -361,6 +363,7 @@ void Optimizer::update() const {
   UpdateCall call = make_call(model, state_);
   check_unnamed(state_->name());
   state_->bind_structure();
+  watch_numbers(call, state_);
   bool changes = state_->dynamic || state_->loss_scale != 1 || has_hooks(call, *state_);
   if (changes) part_gradients(call);
   apply_loss_scale(call, state_);
@@ -424,6 +427,7 @@ Array Optimizer::loss_scale() const {
 }
 
 void OptimizerState::change_structure() {
+  stay_eager("it changes what an update is made of");
   RecorderScope off(nullptr);
   structures_.push_back(xp::empty({1}, float32, cpu()));
 }
@@ -507,7 +511,8 @@ void OptimizerState::read_states(const ParameterRef& parameter,
   });
 }
 
-void OptimizerState::members_of(const ParameterRef& parameter, Visitor& v) {
+void OptimizerState::members_of(const ParameterRef& parameter,
+                                std::set<const OptimizerHook*>& shown, Visitor& v) {
   std::shared_ptr<UpdateRule> rule = rule_of(parameter);
   Visitor::Reading* file = v.reading();
   std::vector<UpdateState> states = algorithm->states();
@@ -525,6 +530,14 @@ void OptimizerState::members_of(const ParameterRef& parameter, Visitor& v) {
         key, [rule, name = name] { return rule->hyperparam(name); },
         [rule, name = name](double value) { rule->set_hyperparam(name, value); });
   }
+  if (v.reads("update_enabled")) {  // Chainer's files have none
+    v.computed(
+        "update_enabled", [parameter] { return parameter.update_enabled(); },
+        [parameter](bool on) { parameter.set_update_enabled(on); });
+  }
+  for (const auto& hook : rule->hooks()) {
+    if (shown.insert(hook.get()).second) v(std::string("hook/") + hook->name(), *hook);
+  }
 }
 
 void Optimizer::members(Visitor& v) const {
@@ -536,13 +549,28 @@ void Optimizer::members(Visitor& v) const {
     v.optional("hyperparam/" + name, *value);  // Chainer's files have none
   }
   state.algorithm->members(v);
-  for (const auto& hook : state.hooks) v(std::string("hook/") + hook->name(), *hook);
-  for (const NamedParameter& named : target().namedparams()) {
-    v.group(named.path.substr(1), [&](Visitor& each) { state.members_of(named.parameter, each); });
+  std::set<const OptimizerHook*> shown;
+  for (const auto& hook : state.hooks) {
+    v(std::string("hook/") + hook->name(), *hook);
+    shown.insert(hook.get());
   }
-  if (!state.dynamic) return;
+  for (const NamedParameter& named : target().namedparams()) {
+    v.group(named.path.substr(1),
+            [&](Visitor& each) { state.members_of(named.parameter, shown, each); });
+  }
+  if (!state.dynamic) {
+    if (!v.reads("static_loss_scale")) return;  // Chainer's files have none
+    v.computed(
+        "static_loss_scale", [held = state_] { return held->loss_scale; },
+        [held = state_](double scale) {
+          held->loss_scale = scale;
+          held->change_structure();
+        });
+    return;
+  }
   // A file from before the first update may lack the scale.
   DynamicLossScale& dynamic = *state.dynamic;
+  v.optional("loss_scale_interval", dynamic.interval);
   if (file && !file->contains("loss_scale") && file->number("t") == 0) {
     file->then([held = state_] {
       held->dynamic->scale = {};

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -31,7 +32,8 @@ class OptimizerState : public std::enable_shared_from_this<OptimizerState> {
  public:
   explicit OptimizerState(std::shared_ptr<OptimizerAlgorithm> a) : algorithm(std::move(a)) {}
   const char* name() const { return algorithm->name(); }
-  /// Called by what decides which operations an update has: steps are recorded anew.
+  /// Called by what decides which operations an update has: steps are recorded anew, and one that
+  /// does it itself stays eager.
   void change_structure();
   /// Holds a recording in progress to what the update is made of now.
   void bind_structure();
@@ -41,9 +43,10 @@ class OptimizerState : public std::enable_shared_from_this<OptimizerState> {
   /// Makes what is kept for an initialized parameter, where it is missing: its states and the
   /// float32 copy. Throws as rule_of does.
   void prepare_for_update(const ParameterRef& parameter);
-  /// Shows what is kept for one parameter. A file of one that was not updated yet may lack its
-  /// states: the first update makes them.
-  void members_of(const ParameterRef& parameter, Visitor& v);
+  /// Shows what is kept for one parameter, with those of its hooks that are not in `shown`, and
+  /// enters them there. A file of one that was not updated yet may lack its states: the first
+  /// update makes them.
+  void members_of(const ParameterRef& parameter, std::set<const OptimizerHook*>& shown, Visitor& v);
   /// Takes what the user has set of `main`, whose model this one's is a replica of.
   void follow(const OptimizerState& main);
 
@@ -140,8 +143,9 @@ class Optimizer {
   /// The named hyperparameter, readable and writable. Throws ValueError for a name there is not.
   double& attribute(const std::string& name) const;
   /// The counts, hyperparameters, loss scale, and what is kept for each parameter of the model
-  /// under its path: "t", "hyperparam/alpha", "l1/W/t", "l1/W/m". Hooks show theirs as
-  /// "hook/<name>/...". Throws as target() does.
+  /// under its path, with whether it is updated: "t", "hyperparam/alpha", "l1/W/t", "l1/W/m",
+  /// "l1/W/update_enabled". Hooks show theirs as "hook/<name>/...", those of a single parameter as
+  /// "l1/W/hook/<name>/..." (of several parameters: of the first). Throws as target() does.
   void members(Visitor& v) const;
   const std::shared_ptr<OptimizerState>& state() const { return state_; }
 

@@ -35,6 +35,7 @@ double UpdateRule::hyperparam(const std::string& name) const {
 void UpdateRule::set_hyperparam(const std::string& name, double value) {
   std::shared_ptr<OptimizerState> state = optimizer("set_hyperparam");
   number_of(*state->algorithm, state->algorithm->hyperparameters(), name);
+  stay_eager("it sets a hyperparameter of a parameter");
   for (auto& [known, own] : own_) {
     if (known == name) {
       own = value;
@@ -52,6 +53,8 @@ bool UpdateRule::has_own(const std::string& name) const {
 void UpdateRule::reset_hyperparam(const std::string& name) {
   std::shared_ptr<OptimizerState> state = optimizer("reset_hyperparam");
   number_of(*state->algorithm, state->algorithm->hyperparameters(), name);
+  stay_eager("it sets a hyperparameter of a parameter");
+  if (!has_own(name)) return;
   std::erase_if(own_, [&](const auto& entry) { return entry.first == name; });
   state->change_structure();
 }

@@ -19,6 +19,7 @@
 #include "rensa/autograd/graph.h"
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
+#include "rensa/graph/capture.h"
 
 namespace rensa::serializers {
 
@@ -284,11 +285,16 @@ void detail::load_npz(const std::string& path, const Members& what, const LoadNp
   what.show(all);
   if (options.strict) check_keys(path, all.items, file.keys());
   std::vector<Commit> commits;
+  bool are_seen = true;  // by recordings: an array of a known shape takes its values where it lies
   for (const Item& item : all.items) {
-    if (auto value = all.read(item)) commits.push_back(take(path, item, *value));
+    auto value = all.read(item);
+    if (!value) continue;
+    commits.push_back(take(path, item, *value));
+    are_seen = are_seen && item.access.kind == kind_of<Array>() && item.shape;
   }
   for (const Commit& commit : commits) commit();
   for (const auto& action : all.actions) action();
+  if (!are_seen) renew_recordings();
 }
 
 }  // namespace rensa::serializers

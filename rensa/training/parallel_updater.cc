@@ -8,6 +8,7 @@
 
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
+#include "rensa/optimizers/host_numbers.h"
 #include "rensa/training/gradient_sum.h"
 #include "rensa/training/replica_team.h"
 
@@ -65,19 +66,33 @@ void follow(const Optimizer& main, const Optimizer& replica) {
   }
 }
 
-/// The replicas have to do the same.
-void check_hooks(const Optimizer& optimizer) {
+/// The replicas share the algorithm and the hooks, each in its thread, and have to do the same.
+void check_shared(const Optimizer& optimizer) {
+  const OptimizerAlgorithm& algorithm = *optimizer.state()->algorithm;
+  const char* keeps =
+      "ParallelUpdater: the {} {} shows members(), which calls may change, and would be shared by "
+      "replicas that call it at the same time; have its asks_anew() give true where calls leave "
+      "them "
+      "alone, or train on one device";
+  if (!algorithm.asks_anew() && shows_anything(algorithm)) {
+    throw NotImplementedError(fmt::format(fmt::runtime(keeps), "optimizer", algorithm.name()));
+  }
   HookList hooks = optimizer.state()->hooks;
   for (const ParameterRef& p : optimizer.target().params()) {
-    const auto& rule = p.update_rule();
-    if (rule) hooks.insert(hooks.end(), rule->hooks().begin(), rule->hooks().end());
+    if (!p.has_update_rule()) continue;
+    const HookList& own = p.update_rule()->hooks();
+    hooks.insert(hooks.end(), own.begin(), own.end());
   }
   for (const auto& hook : hooks) {
-    if (!hook->is_random()) continue;
-    throw NotImplementedError(
-        fmt::format("ParallelUpdater: the optimizer's hook {} makes other random numbers on each "
-                    "device, with which the replicas would go apart",
-                    hook->name()));
+    if (hook->is_random()) {
+      throw NotImplementedError(
+          fmt::format("ParallelUpdater: the optimizer's hook {} makes other random numbers on each "
+                      "device, with which the replicas would go apart",
+                      hook->name()));
+    }
+    if (!hook->asks_anew() && shows_anything(*hook)) {
+      throw NotImplementedError(fmt::format(fmt::runtime(keeps), "hook", hook->name()));
+    }
   }
 }
 
@@ -166,7 +181,7 @@ class ParallelBody final : public UpdaterBody {
         copy_states(optimizer(), replica.optimizer);
       });
     }
-    check_hooks(optimizer());
+    check_shared(optimizer());
     each_replica([&](Replica& replica) { follow(optimizer(), replica.optimizer); });
     synchronized_ = false;  // should a replica fail after another's update
     team_.run([&](int member) {

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "rensa/core/error.h"
+#include "rensa/device/tracer.h"
 #include "rensa/training/trainer.h"
 
 namespace rensa::training {
@@ -34,6 +35,11 @@ struct Interval {
 };
 
 }  // namespace
+
+bool Trigger::operator()(Trainer& trainer) {
+  stay_eager("it asks a trigger");
+  return body_->fires(trainer);
+}
 
 Trigger Trigger::interval(double period, const std::string& unit) {
   if (!(period > 0)) throw ValueError(fmt::format("Trigger: a period of {} {}s", period, unit));

@@ -37,7 +37,7 @@ class Trigger {
   Trigger& operator=(Trigger&&) noexcept = default;
 
   explicit operator bool() const { return body_ != nullptr; }
-  bool operator()(Trainer& trainer) { return body_->fires(trainer); }
+  bool operator()(Trainer& trainer);
   void members(Visitor& v) {
     if (body_) body_->members(v);
   }

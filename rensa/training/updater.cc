@@ -2,6 +2,7 @@
 #include "rensa/training/updater.h"
 
 #include "rensa/core/error.h"
+#include "rensa/device/tracer.h"
 
 namespace rensa::training {
 
@@ -22,6 +23,11 @@ void UpdaterBody::members(Visitor& v) {
   v("iterator:main", iterator_);
   v("optimizer:main", optimizer_);
   v("iteration", iteration_);
+}
+
+std::int64_t Updater::iteration() const {
+  stay_eager("it asks an updater for its iteration");
+  return body_->iteration();
 }
 
 Device device_of(const Link& model) {

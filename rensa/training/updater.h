@@ -46,7 +46,7 @@ class Updater {
   /// One iteration: a batch, its loss and gradients, the optimizer's update. Throws ValueError when
   /// the iterator has come to its end.
   void update() const { body_->update(); }
-  std::int64_t iteration() const { return body_->iteration(); }
+  std::int64_t iteration() const;
   std::int64_t epoch() const { return body_->iterator().epoch(); }
   bool is_new_epoch() const { return body_->iterator().is_new_epoch(); }
   double epoch_detail() const { return body_->iterator().epoch_detail(); }

@@ -177,6 +177,7 @@ class ScalarRecorder : public Recorder {
     return static_cast<int>(sources.size()) - 1;
   }
   void binding(std::function<const Storage*()>) override {}
+  void watch(std::function<std::vector<std::string>()>) override {}
   void state(const std::shared_ptr<StateBody>&, bool) override {}
   void output(const ArrayView&, Storage*,
               std::function<void(StoragePtr, const ArrayView&)>) override {}

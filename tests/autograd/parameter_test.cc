@@ -10,6 +10,8 @@
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
 #include "rensa/functions/functions.h"
+#include "rensa/links/links.h"
+#include "rensa/optimizers/optimizers.h"
 #include "tests/testing.h"
 
 namespace rensa {
@@ -128,11 +130,24 @@ TEST(Parameter, WithoutAnInitializerIsNoParameter) {
       {"update_enabled", [&] { (void)p.update_enabled(); }},
       {"set_update_enabled", [&] { p.set_update_enabled(false); }},
       {"update_rule", [&] { (void)p.update_rule(); }},
+      {"has_update_rule", [&] { (void)p.has_update_rule(); }},
       {"set_update_rule", [&] { p.set_update_rule(nullptr); }},
   };
   for (const auto& [name, use] : uses) {
     EXPECT_EQ(testing::thrown<ValueError>(use).rfind(std::string(name) + ": ", 0), 0u) << name;
   }
+}
+
+TEST(Parameter, HasNoUpdateRuleBeforeSetup) {
+  L::Linear model(3, 2);
+  EXPECT_FALSE(model.b.has_update_rule());
+  std::string text = testing::thrown<ValueError>([&] { (void)model.b.update_rule(); });
+  EXPECT_NE(text.find("has none yet"), std::string::npos) << text;
+  EXPECT_NE(text.find("setup"), std::string::npos) << text;
+  optimizers::SGD optimizer;
+  optimizer.setup(model);
+  EXPECT_TRUE(model.b.has_update_rule());
+  EXPECT_EQ(model.b.update_rule()->t, 0);
 }
 
 TEST(Parameter, CopydataMakesTheArray) {

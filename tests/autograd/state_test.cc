@@ -113,6 +113,23 @@ TEST(Counter, IsAValue) {
   EXPECT_EQ(copy, 0);
 }
 
+TEST(Counter, OneThatWasMovedFromCountsFromZero) {
+  auto moved_from = [] {
+    Counter n = 3;
+    Counter other = std::move(n);
+    return std::pair(std::move(n), other);  // NOLINT(bugprone-use-after-move)
+  };
+  Counter copy = moved_from().first;
+  EXPECT_EQ(Counter(copy), 0);
+  auto [counted, other] = moved_from();
+  EXPECT_EQ(counted.value(), 0);
+  counted += 2;
+  EXPECT_EQ(counted, 2);
+  auto [read, third] = moved_from();
+  read.stored() = 5;
+  EXPECT_EQ(read, 5);
+}
+
 TEST(Persistent, TakesValuesIntoItsMemory) {
   for (Device device : testing::test_devices()) {
     Persistent p;

@@ -51,6 +51,7 @@ class CountingRecorder final : public Recorder {
   void output(const ArrayView&, Storage*,
               std::function<void(StoragePtr, const ArrayView&)>) override {}
   void binding(std::function<const Storage*()>) override {}
+  void watch(std::function<std::vector<std::string>()>) override {}
   void state(const std::shared_ptr<StateBody>&, bool) override {}
   void cannot_record(const char* reason) override { seen += std::string("no: ") + reason; }
   std::string seen;

@@ -7,6 +7,7 @@
 #include "tests/graph/tempting_arrays.h"
 #include "tests/graph/tempting_host_code.h"
 #include "tests/graph/tempting_links.h"
+#include "tests/graph/tempting_setters.h"
 #include "tests/testing.h"
 
 namespace rensa::tempting {
@@ -68,6 +69,43 @@ std::vector<Row> rows() {
       {"random_state_in_the_step", random_state_in_the_step, "state of a generator"},
       {"seeded_in_the_step", seeded_in_the_step, nullptr},
       {"generator_of_the_step", generator_of_the_step, "makes a generator"},
+      {"other_seed", other_seed, "what it does on the host"},
+      {"other_seed_of_the_device", other_seed_of_the_device, "what it does on the host"},
+      {"one_generator_state", one_generator_state, nullptr},
+      {"other_generator_offset", other_generator_offset, "what it does on the host"},
+      {"own_generators_state", own_generators_state, nullptr},
+      {"hyperparameter_of_a_parameter", hyperparameter_of_a_parameter, "sets a hyperparameter"},
+      {"hyperparameter_that_is_reset", hyperparameter_that_is_reset, "sets a hyperparameter"},
+      {"hyperparameter_by_reference", hyperparameter_by_reference, "changes numbers"},
+      {"rate_of_a_hook", rate_of_a_hook, "changes numbers"},
+      {"threshold_of_a_hook", threshold_of_a_hook, "changes numbers"},
+      {"rate_of_a_parameters_hook", rate_of_a_parameters_hook, "changes numbers"},
+      {"rate_that_the_caller_sets", rate_that_the_caller_sets, nullptr},
+      {"hook_that_counts", hook_that_counts, "changes numbers"},
+      {"hook_with_a_counter", hook_with_a_counter, nullptr},
+      {"own_algorithms_number", own_algorithms_number, nullptr},
+      {"own_algorithms_number_each_time", own_algorithms_number_each_time, "has other numbers"},
+      {"own_hook_that_the_caller_sets", own_hook_that_the_caller_sets, nullptr},
+      {"number_of_a_file", number_of_a_file, nullptr},
+      {"number_that_is_copied", number_that_is_copied, nullptr},
+      {"counts_that_are_copied", counts_that_are_copied, nullptr},
+      {"own_algorithms_number_of_a_parameter", own_algorithms_number_of_a_parameter, nullptr},
+      {"hook_that_comes_and_goes", hook_that_comes_and_goes, "what an update is made of"},
+      {"other_loss_scale", other_loss_scale, "what an update is made of"},
+      {"other_width", other_width, "what an update is made of"},
+      {"set_up_in_the_step", set_up_in_the_step, "what an update is made of"},
+      {"epochs", epochs, nullptr},
+      {"update_enabled", update_enabled, nullptr},
+      {"number_of_a_model", number_of_a_model, "changes numbers"},
+      {"train_that_is_toggled", train_that_is_toggled, "changes the configuration"},
+      {"dtype_of_the_step", dtype_of_the_step, "changes the configuration"},
+      {"config_of_a_scope", config_of_a_scope, nullptr},
+      {"batch_of_an_iterator", batch_of_an_iterator, "an iterator"},
+      {"iterator_that_is_reset", iterator_that_is_reset, "an iterator"},
+      {"epoch_of_an_iterator", epoch_of_an_iterator, "an iterator"},
+      {"counter_that_is_set", counter_that_is_set, nullptr},
+      {"counter_that_is_replaced", counter_that_is_replaced, "replaces a Counter"},
+      {"scope_of_a_reporter", scope_of_a_reporter, "a Reporter's scope"},
   };
 }
 

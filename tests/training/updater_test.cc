@@ -85,6 +85,47 @@ TEST(StandardUpdater, CaptureGivesTheSameNumbers) {
   }
 }
 
+/// Losses that look at where the training is, as a replay would not again.
+TEST(StandardUpdater, ALossThatAsksForTheIterationStaysEager) {
+  for (Device device : testing::test_devices()) {
+    const std::pair<const char*, std::function<double(Trainer&)>> asks[] = {
+        {"an updater for its iteration",
+         [](Trainer& t) { return t.updater().iteration() < 8 ? 1.0 : 0.0; }},
+        {"an iterator", [](Trainer& t) { return t.updater().epoch() < 2 ? 1.0 : 0.0; }},
+        {"a trigger", [trigger = Trigger(5, "iteration")](Trainer& t) mutable {
+           return trigger(t) ? 1.0 : 0.0;
+         }}};
+    for (const auto& [reason, weight] : asks) {
+      auto train = [&, weight = weight, reason = reason](bool capture) {
+        Line model;
+        optimizers::SGD optimizer(1e-4);
+        optimizer.setup(model);
+        Trainer* running = nullptr;
+        auto ask = weight;  // a trigger of its own
+        auto loss = [&](const Variables& in) {
+          return model(in[0], in[1]) * static_cast<float>(ask(*running));
+        };
+        iterators::SerialIterator iterator(line_data(16), 4, {.shuffle = false});
+        StandardUpdater updater(iterator, optimizer,
+                                {.device = device,
+                                 .loss_func = loss,
+                                 .capture = capture,
+                                 .capture_options = {.replay_lists = true}});
+        Trainer trainer(updater, {12, "iteration"}, "");
+        running = &trainer;
+        for (int i = 0; i < 12; ++i) updater.update();
+        if (capture) {
+          EXPECT_NE(updater.capture_stats().last_fallback.find(reason), std::string::npos)
+              << updater.capture_stats().last_fallback;
+          EXPECT_EQ(updater.capture_stats().replays, 0);
+        }
+        return model.w.item<float>();
+      };
+      EXPECT_EQ(train(false), train(true)) << reason;
+    }
+  }
+}
+
 TEST(StandardUpdater, SteadyIterationsWaitForNothing) {
   RENSA_NEEDS_GPUS(1);
   for (bool capture : {false, true}) {
