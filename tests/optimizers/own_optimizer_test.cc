@@ -6,6 +6,7 @@
 
 #include "rensa/array/random_basics.h"
 #include "rensa/array/routines.h"
+#include "rensa/array/ufuncs/powers.h"
 #include "rensa/array/ufuncs/signs.h"
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
@@ -44,6 +45,24 @@ struct SignSGD : OptimizerAlgorithm {
   NamedNumbers hyperparameters() override { return {{"lr", &lr}}; }
   void update(const UpdateCall& call) override {
     for (const UpdatedParameter& p : call.parameters) p.array -= lr * xp::sign(p.grad);
+  }
+};
+
+struct ArraySMORMS3 : OptimizerAlgorithm {
+  double lr = 0.125, eps = 1e-16;
+  const char* name() const override { return "ArraySMORMS3"; }
+  std::vector<UpdateState> states() const override { return {{"mem", 1}, {"g", 0}, {"g2", 0}}; }
+  NamedNumbers hyperparameters() override { return {{"lr", &lr}, {"eps", &eps}}; }
+  void update(const UpdateCall& call) override {
+    for (const UpdatedParameter& p : call.parameters) {
+      Array &mem = p.rule->states[0], &g = p.rule->states[1], &g2 = p.rule->states[2];
+      Array r = 1 / (mem + 1);
+      g += r * (p.grad - g);
+      g2 += r * (p.grad * p.grad - g2);
+      Array x = g * g / (g2 + eps);
+      mem *= 1 - x, mem += 1;
+      p.array -= p.grad * xp::minimum(x, lr) / (xp::sqrt(g2) + eps);
+    }
   }
 };
 
@@ -107,6 +126,27 @@ TEST(OwnOptimizer, TextIsCapturedBitForBit) {
   }
 }
 
+TEST(OwnOptimizer, TextIsALaunchPerParameterAndOneForAllNumbers) {
+  struct Many : Chain<Many> {
+    std::vector<Parameter> all;
+    void members(Visitor& v) override { v("all", all); }
+  } model;
+  for (int i = 0; i < 5; ++i) model.all.emplace_back(Initializer(i), Shape{2, i + 1});
+  auto optimizer = lion();
+  optimizer.setup(model);
+  model.all[2].update_rule()->set_hyperparam("lr", 0.5);
+  auto step = capture(
+      [&](const Variable& x) {
+        for (const Parameter& p : model.all) p.set_grad(p.array());
+        optimizer.update();
+        return x;
+      },
+      {.rewrite = false, .replay_lists = true});
+  for (int i = 0; i < 5; ++i) (void)step(constant(xp::ones({1}, float32, cpu())));
+  EXPECT_GT(step.stats().replays, 0) << step.stats().last_fallback;
+  EXPECT_EQ(step.stats().operations, 5 + 1);
+}
+
 TEST(OwnOptimizer, TextThatCannotBeReadIsRefused) {
   using optimizers::ElementwiseOptimizer;
   EXPECT_THROW(ElementwiseOptimizer(
@@ -133,6 +173,37 @@ TEST(OwnOptimizer, AClassUpdatesByArrays) {
       EXPECT_EQ(optimizer.attribute("lr"), 0.5);
       EXPECT_THROW(optimizer.attribute("momentum"), ValueError);
     }
+  }
+}
+
+/// Some updates, with a learning rate that is changed now and then.
+Values trained(Device device, const Optimizer& optimizer, bool captured) {
+  One model(float64, device);
+  optimizer.setup(model);
+  Array factor = xp::array(Values{1, -2, 0.5, -0.25, 0.75}, device);
+  auto f = [&](const Variable& x) {
+    return optimizer.update([&] { return F::sum(F::square(model.p - 1.0) * factor * x); });
+  };
+  auto step = capture(f, {.replay_lists = true});
+  for (int i = 0; i < 16; ++i) {
+    if (i == 8) optimizer.attribute("lr") = 0.0625;
+    Variable x = constant(xp::full({}, 1 + 0.125 * i, float64, device));
+    (void)(captured ? step(x) : f(x));
+  }
+  if (captured) {
+    EXPECT_EQ(step.stats().recordings, 2);  // the second one with the second learning rate
+    EXPECT_EQ(step.stats().last_fallback, "");
+  }
+  return model.p.array().to_vector<double>();
+}
+
+TEST(OwnOptimizer, AClassMayHaveManyStates) {
+  for (Device device : testing::test_devices()) {
+    Optimizer own(std::make_shared<ArraySMORMS3>()), again(std::make_shared<ArraySMORMS3>());
+    Values got = trained(device, own, false);
+    Values expected = trained(device, optimizers::SMORMS3(0.125), false);
+    for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], expected[i], 1e-12) << i;
+    EXPECT_EQ(trained(device, again, true), got);
   }
 }
 

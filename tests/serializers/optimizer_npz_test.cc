@@ -72,6 +72,7 @@ TEST_F(OptimizerNpzTest, AParameterThatWasNotUpdatedHasNoStates) {
     EXPECT_FALSE(b.fp32_param.defined());
     EXPECT_EQ(target.optimizer.loss_scale().item<double>(), 8);
     source.model.b.set_update_enabled(true);
+    target.model.b.set_update_enabled(true);
     source.update();
     target.update();
     EXPECT_EQ(target.values(), source.values());
@@ -196,6 +197,106 @@ TEST_F(OptimizerNpzTest, AFunctionAsAHookShowsItsMembers) {
   other.add_hook(optimizer_hooks::Function("count", CountingHook()));
   serializers::load_npz(path_of("a.npz"), other);
   EXPECT_EQ(counted(other), 3);
+}
+
+TEST_F(OptimizerNpzTest, HooksOfSingleParametersShowTheirs) {
+  Two model, other;
+  optimizers::SGD source, target;
+  source.setup(model);
+  target.setup(other);
+  auto add = [](Two& two) {
+    auto of_a = std::make_shared<Calls>(), of_both = std::make_shared<Calls>();
+    two.a.update_rule()->add_hook(of_a);
+    struct Both : Calls {
+      const char* name() const override { return "Both"; }
+    };
+    of_both = std::make_shared<Both>();
+    two.a.update_rule()->add_hook(of_both);
+    two.b.update_rule()->add_hook(of_both);
+    return std::pair(of_a, of_both);
+  };
+  auto [calls, both] = add(model);
+  auto [calls_read, both_read] = add(other);
+  for (int i = 0; i < 3; ++i) {
+    if (i < 2) model.a.set_grad(xp::ones_like(model.a.array()));
+    else model.a.cleargrad();
+    model.b.set_grad(xp::ones_like(model.b.array()));
+    source.update();
+  }
+  serializers::save_npz(path_of("a.npz"), source);
+  serializers::load_npz(path_of("a.npz"), target);
+  EXPECT_EQ(calls_read->calls, 2);
+  EXPECT_EQ(both_read->calls, 3);
+}
+
+/// An optimizer with every hook of the library's that has numbers, each set to `value`.
+struct Hooked {
+  Two model;
+  optimizers::SGD optimizer;
+  std::vector<double*> numbers;
+
+  template <class Hook> void add(Hook hook, std::vector<double Hook::*> fields, bool to_one) {
+    auto held = std::make_shared<Hook>(std::move(hook));
+    for (double Hook::*field : fields) numbers.push_back(&(*held.*field));
+    if (to_one) model.b.update_rule()->add_hook(held);
+    else optimizer.add_hook(held);
+  }
+  Hooked() {
+    using namespace optimizer_hooks;
+    optimizer.setup(model);
+    for (bool to_one : {false, true}) {
+      add(WeightDecay(0), {&WeightDecay::rate}, to_one);
+      add(Lasso(0), {&Lasso::rate}, to_one);
+      add(GradientClipping(0), {&GradientClipping::threshold}, to_one);
+      add(GradientHardClipping(0, 0),
+          {&GradientHardClipping::lower_bound, &GradientHardClipping::upper_bound}, to_one);
+      add(GradientNoise(0), {&GradientNoise::eta}, to_one);
+      add(GradientLARS(0),
+          {&GradientLARS::threshold, &GradientLARS::weight_decay, &GradientLARS::eps}, to_one);
+    }
+  }
+};
+
+TEST_F(OptimizerNpzTest, NumbersOfHooksThatWereChangedInTheRun) {
+  Hooked source, target;
+  for (std::size_t i = 0; i < source.numbers.size(); ++i) {
+    *source.numbers[i] = 1 + static_cast<double>(i);
+  }
+  serializers::save_npz(path_of("a.npz"), source.optimizer);
+  serializers::load_npz(path_of("a.npz"), target.optimizer);
+  for (std::size_t i = 0; i < source.numbers.size(); ++i) {
+    EXPECT_EQ(*target.numbers[i], 1 + static_cast<double>(i));
+  }
+}
+
+TEST_F(OptimizerNpzTest, WhatIsUpdated) {
+  for (bool frozen : {false, true}) {
+    Two model, other;
+    optimizers::SGD source, target;
+    source.setup(model);
+    target.setup(other);
+    model.b.set_update_enabled(!frozen);
+    other.b.set_update_enabled(frozen);
+    serializers::save_npz(path_of("a.npz"), source);
+    serializers::load_npz(path_of("a.npz"), target);
+    EXPECT_TRUE(other.a.update_enabled());
+    EXPECT_EQ(other.b.update_enabled(), !frozen);
+  }
+}
+
+TEST_F(OptimizerNpzTest, LossScales) {
+  Two model, other;
+  optimizers::SGD source, target;
+  source.setup(model).loss_scaling({.scale = 256});
+  target.setup(other).loss_scaling({.scale = 2});
+  serializers::save_npz(path_of("fixed.npz"), source);
+  serializers::load_npz(path_of("fixed.npz"), target);
+  EXPECT_EQ(target.loss_scale().item<double>(), 256);
+  source.loss_scaling({.interval = 8});
+  target.loss_scaling({.interval = 4});
+  serializers::save_npz(path_of("dynamic.npz"), source);
+  serializers::load_npz(path_of("dynamic.npz"), target);
+  EXPECT_EQ(target.state()->dynamic->interval, 8);
 }
 
 TEST_F(OptimizerNpzTest, PartsThatCameAfterSetupAreInTheFile) {

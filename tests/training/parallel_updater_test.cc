@@ -1,6 +1,8 @@
 // ParallelUpdater over CPU replicas, and over two GPUs where they are.
 #include "rensa/training/parallel_updater.h"
 
+#include <gmock/gmock.h>
+
 #include <cmath>
 #include <condition_variable>
 #include <mutex>
@@ -79,6 +81,41 @@ TEST(ParallelUpdater, RefusesHooksThatDifferOnReplicas) {
   ParallelUpdater updater(iterator_of(6), optimizer, {.devices = kThreeCpus});
   optimizer.add_hook(optimizer_hooks::GradientNoise(0.1));
   EXPECT_THROW(updater.update(), NotImplementedError);
+}
+
+/// A hook and an algorithm that count for themselves.
+struct Counts : OptimizerHook {
+  std::int64_t calls = 0;
+  const char* name() const override { return "Counts"; }
+  void operator()(const UpdateCall&) override { ++calls; }
+  void members(Visitor& v) override { v("calls", calls); }
+};
+struct Slower : OptimizerAlgorithm {
+  Counter updates;
+  const char* name() const override { return "Slower"; }
+  void update(const UpdateCall&) override { ++updates; }
+  void members(Visitor& v) override { v("updates", updates); }
+};
+
+TEST(ParallelUpdater, RefusesStateThatReplicasWouldShare) {
+  Line model;
+  Optimizer own(std::make_shared<Slower>());
+  own.setup(model);
+  EXPECT_THAT(testing::thrown<NotImplementedError>(
+                  [&] { ParallelUpdater(iterator_of(6), own, {.devices = kThreeCpus}).update(); }),
+              ::testing::HasSubstr("optimizer Slower"));
+  for (bool of_one : {false, true}) {
+    optimizers::SGD optimizer;
+    optimizer.setup(model).add_hook(optimizer_hooks::WeightDecay(0.1));  // has numbers alone
+    ParallelUpdater updater(iterator_of(6), optimizer, {.devices = kThreeCpus});
+    updater.update();
+    auto hook = std::make_shared<Counts>();
+    if (of_one) model.w.update_rule()->add_hook(hook);
+    else optimizer.add_hook(hook);
+    EXPECT_THAT(testing::thrown<NotImplementedError>([&] { updater.update(); }),
+                ::testing::HasSubstr("hook Counts"));
+    EXPECT_EQ(hook->calls, 0);
+  }
 }
 
 TEST(ParallelUpdater, ThreeCpuReplicasLearnAsOneDoes) { expect_as_one_device(kThreeCpus); }
