@@ -24,6 +24,7 @@ std::map<std::string, bool> documented() {
   std::ifstream page(testing::data_file("waiting.md"));
   std::map<std::string, bool> rows;
   for (std::string line; std::getline(page, line);) {
+    if (line == "## Networks") break;  // tests/training/waiting_test.cc
     if (line.rfind("| `", 0) != 0) continue;
     auto end = line.find("` |", 3);
     rows[line.substr(3, end - 3)] = line.compare(end + 4, 3, "yes") == 0;

@@ -1,0 +1,116 @@
+// docs/waiting.md: every row of its table of networks.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <functional>
+#include <map>
+#include <sstream>
+#include <string>
+
+#include "rensa/array/random_basics.h"
+#include "rensa/data/data.h"
+#include "rensa/links/links.h"
+#include "rensa/optimizers/optimizers.h"
+#include "rensa/serializers/npz.h"
+#include "rensa/training/training.h"
+#include "tests/temporary_folder.h"
+#include "tests/testing.h"
+
+namespace rensa::training {
+namespace {
+
+/// The second table's first two columns.
+std::map<std::string, bool> documented() {
+  std::ifstream page(testing::data_file("waiting.md"));
+  std::map<std::string, bool> rows;
+  bool here = false;
+  for (std::string line; std::getline(page, line);) {
+    here = here || line == "## Networks";
+    if (!here || line.rfind("| `", 0) != 0) continue;
+    auto end = line.find("` |", 3);
+    rows[line.substr(3, end - 3)] = line.compare(end + 4, 3, "yes") == 0;
+  }
+  return rows;
+}
+
+/// A model in training, after two iterations.
+struct Things {
+  Device device;
+  testing::TemporaryFolder folder;
+  L::Classifier<L::Linear> model{L::Linear(10)};
+  optimizers::Adam optimizer;
+  Variable x, t;
+  datasets::TrainTest data = datasets::get_synthetic_digits(40, 10, 3);
+  std::unique_ptr<Trainer> trainer;
+  std::string path;
+
+  explicit Things(Device on) : device(on), path(folder / "a.npz") {
+    model.to(device);
+    optimizer.setup(model).use_fp32_update().loss_scaling();
+    optimizer.add_hook(optimizer_hooks::GradientClipping(1));
+    iterators::SerialIterator train(data.train, 10), test(data.test, 10, {.repeat = false});
+    trainer = std::make_unique<Trainer>(StandardUpdater(train, optimizer, {.device = device}),
+                                        Trigger(2, "iteration"), folder / "out");
+    trainer->extend(extensions::Evaluator(test, model));
+    trainer->extend(extensions::LogReport({.trigger = {1, "iteration"}}));
+    trainer->run();
+    x = constant(xp::random::normal(0, 1, model.predictor.W.shape(), float32, device));
+    t = constant(xp::zeros({10}, int32, device));
+    serializers::save_npz(path, model);
+  }
+};
+
+using Call = std::function<void(Things&)>;
+
+std::map<std::string, Call> calls() {
+  return {
+      {"model(x)", [](Things& a) { (void)a.model(a.x, a.t); }},
+      {"loss.backward()", [](Things& a) { a.model(a.x, a.t).backward(); }},
+      {"optimizer.update(model, x, t)",
+       [](Things& a) { (void)a.optimizer.update(a.model, a.x, a.t); }},
+      {"optimizer.loss_scale()", [](Things& a) { (void)a.optimizer.loss_scale(); }},
+      {"updater.update()", [](Things& a) { Updater(a.trainer->updater()).update(); }},
+      {"model.copy()", [](Things& a) { (void)a.model.copy(); }},
+      {"model.to(cpu())", [](Things& a) { a.model.to(cpu()), a.model.to(a.device); }},
+      {"stream << model", [](Things& a) { std::ostringstream() << a.model; }},
+      {"serializers::save_npz(path, model)",
+       [](Things& a) { serializers::save_npz(a.path, a.model); }},
+      {"serializers::load_npz(path, model)",
+       [](Things& a) { serializers::load_npz(a.path, a.model); }},
+      {"serializers::save_npz(path, trainer)",
+       [](Things& a) { serializers::save_npz(a.folder / "trainer.npz", *a.trainer); }},
+      {"Evaluator", [](Things& a) { a.trainer->get_extension("validation")(*a.trainer); }},
+      {"LogReport",
+       [](Things& a) {
+         a.trainer->observation()["main/loss"] = a.model(a.x, a.t).array();
+         a.trainer->get_extension("LogReport")(*a.trainer);
+       }},
+      {"model.to(gpu(0))",
+       [](Things& a) {
+         L::Linear fresh(10, 10);
+         fresh.to(a.device);
+       }},
+  };
+}
+
+TEST(WaitingOfNetworks, EveryRowHasItsCheckAndEveryCheckItsRow) {
+  std::map<std::string, bool> rows = documented();
+  for (const auto& [name, waits] : rows) EXPECT_EQ(calls().count(name), 1u) << name;
+  for (const auto& [name, call] : calls()) EXPECT_EQ(rows.count(name), 1u) << name;
+}
+
+TEST(WaitingOfNetworks, EachCallDoesWhatItsRowSays) {
+  std::map<std::string, bool> rows = documented();
+  for (Device device : testing::test_devices()) {
+    for (const auto& [name, call] : calls()) {
+      SCOPED_TRACE(name + " on " + device.str());
+      Things things(device);
+      std::int64_t before = cuda::sync_count();
+      call(things);
+      EXPECT_EQ(cuda::sync_count() > before, device.is_cuda() && rows.at(name));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rensa::training
