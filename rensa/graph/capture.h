@@ -55,9 +55,10 @@ class CaptureCache {
   /// Parameter members goes on as it would eagerly, as do random numbers, optimizers and arrays
   /// that are written in place. A step that replaces an array it reads, decides by values that it
   /// reads on the host, sets the configuration, an iterator or numbers of an optimizer, or differs
-  /// from call to call when it is recorded stays eager, and stats().last_fallback says why. What begins to differ later is found by audits
-  /// (CaptureOptions::audit_every). An array that the step leaves to others by other ways than its
-  /// results and reports holds the latest call's values.
+  /// from call to call when it is recorded stays eager, and stats().last_fallback says why. What
+  /// begins to differ later is found by audits (CaptureOptions::audit_every). An array that the
+  /// step leaves to others by other ways than its results and reports holds the latest call's
+  /// values.
   Variables call(const Step& step, const Variables& inputs);
   const CaptureStats& stats() const;
 

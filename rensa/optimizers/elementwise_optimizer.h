@@ -30,10 +30,10 @@ struct UpdateText {
 ///
 /// The statements change `param` and the states, by `grad`, the hyperparameters and `t`, the number
 /// of the parameter's update (1 is the first); all are of the type V: float for float16, bfloat16
-/// and float32, else double. Compiled like an ElementwiseKernel: one launch per parameter, after one
-/// for the numbers of all. Captured steps, hooks, files, values of a parameter's own and float32
-/// copies work as with the optimizers of the library. Throws ValueError for text that cannot be
-/// read, CompileError at the first update.
+/// and float32, else double. Compiled like an ElementwiseKernel: one launch per parameter, after
+/// one for the numbers of all. Captured steps, hooks, files, values of a parameter's own and
+/// float32 copies work as with the optimizers of the library. Throws ValueError for text that
+/// cannot be read, CompileError at the first update.
 class ElementwiseOptimizer : public Optimizer {
  public:
   explicit ElementwiseOptimizer(const UpdateText& text);

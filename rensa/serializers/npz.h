@@ -32,8 +32,9 @@ void load_npz(const std::string& path, const Members& what, const LoadNpzOptions
 
 /// Reads into the arrays that `what` has, converted to their dtypes (a step recorded by capture
 /// stays valid; where numbers, flags or texts are set too it is recorded anew); a parameter that
-/// waits for its shape takes it from the file. Nothing is changed unless all of the file fits. Throws SerializationError for a file that is damaged or of
-/// something else, listing the keys, ShapeError naming a parameter whose shape differs.
+/// waits for its shape takes it from the file. Nothing is changed unless all of the file fits.
+/// Throws SerializationError for a file that is damaged or of something else, listing the keys,
+/// ShapeError naming a parameter whose shape differs.
 template <class T>
 requires(HasMembers<T> ||
          std::invocable<T&, Visitor&>) void load_npz(const std::string& path, T&& what,
