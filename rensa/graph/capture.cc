@@ -1,15 +1,13 @@
 // CaptureCache: signatures, warm-up, recording and replay of one step function.
 #include "rensa/graph/capture.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
 #include <list>
 
-#include <fmt/format.h>
-
 #include "rensa/core/error.h"
-#include "rensa/device/tracer.h"
 #include "rensa/graph/recording.h"
 #include "rensa/graph/replay.h"
 #include "rensa/graph/rewrite.h"
@@ -119,8 +117,6 @@ Run record(const CaptureCache::Step& step, const Variables& inputs, const Watche
   return run;
 }
 
-std::atomic<std::uint64_t> all_renewals{0};
-
 /// What is known of one signature.
 struct Entry {
   Signature signature;
@@ -144,7 +140,7 @@ struct Entry {
 
   /// Whether it belongs to something that is no more: a model that was moved or replaced.
   bool gone() const {
-    if (traced && (states.gone() || renewals != all_renewals.load())) return true;
+    if (traced && (states.gone() || renewals != recording_renewals())) return true;
     return recording && !recording->bindings_hold();
   }
   /// Somebody let go of memory that the step had found or left behind: the step would not find it
@@ -229,7 +225,7 @@ struct CaptureCache::Impl {
 
   /// A run whose recording is replayed from then on if the run before was like it.
   Variables trace(Entry& entry, const Step& step, const Variables& inputs) {
-    std::uint64_t renewals = all_renewals.load();
+    std::uint64_t renewals = recording_renewals();
     Run run = record(step, inputs, entry.watched);
     std::string failure = failure_of(run);
     bool alike = false;
@@ -331,7 +327,7 @@ struct CaptureCache::Impl {
   /// A call that runs eagerly and is held against the recording, whose place it takes: what a run
   /// leaves to others is its own memory.
   Variables audit(Entry& entry, const Step& step, const Variables& inputs) {
-    std::uint64_t renewals = all_renewals.load();
+    std::uint64_t renewals = recording_renewals();
     Run run = record(step, inputs, entry.watched);
     ++stats.audits;
     std::string difference = failure_of(run);
@@ -383,11 +379,6 @@ struct CaptureCache::Impl {
     return values;
   }
 };
-
-void renew_recordings() {
-  stay_eager("it has recordings renewed");
-  ++all_renewals;
-}
 
 CaptureCache::CaptureCache(CaptureOptions options) : impl_(std::make_unique<Impl>()) {
   impl_->options = options;

@@ -11,6 +11,7 @@
 
 #include "rensa/autograd/variable.h"
 #include "rensa/core/error.h"
+#include "rensa/device/renewal.h"
 
 namespace rensa {
 
@@ -66,11 +67,6 @@ class CaptureCache {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
-
-/// Steps are recorded anew, on all threads, from their next call on: for who has changed numbers,
-/// flags or texts of the host that a recorded step works with, as replays would not notice
-/// (`model.ratio = 0.3`). load_npz and copyparams call it where they set such a member.
-void renew_recordings();
 
 /// What capture() gives: callable as the step is.
 template <class F> class Captured {

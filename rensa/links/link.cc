@@ -20,8 +20,8 @@
 #include "rensa/array/routines.h"
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"
+#include "rensa/device/renewal.h"
 #include "rensa/device/tracer.h"
-#include "rensa/graph/capture.h"
 
 namespace rensa {
 

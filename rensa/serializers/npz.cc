@@ -19,7 +19,7 @@
 #include "rensa/autograd/graph.h"
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
-#include "rensa/graph/capture.h"
+#include "rensa/device/renewal.h"
 
 namespace rensa::serializers {
 
