@@ -82,8 +82,12 @@ std::map<std::string, Call> calls() {
       {"Evaluator", [](Things& a) { a.trainer->get_extension("validation")(*a.trainer); }},
       {"LogReport",
        [](Things& a) {
+         Updater(a.trainer->updater()).update();  // its interval is an iteration
          a.trainer->observation()["main/loss"] = a.model(a.x, a.t).array();
-         a.trainer->get_extension("LogReport")(*a.trainer);
+         auto& report = dynamic_cast<extensions::LogReport&>(a.trainer->get_extension("LogReport"));
+         std::size_t entries = report.log().size();
+         report(*a.trainer);
+         EXPECT_EQ(report.log().size(), entries + 1);
        }},
       {"model.to(gpu(0))",
        [](Things& a) {
