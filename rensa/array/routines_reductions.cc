@@ -6,18 +6,13 @@
 
 #include "rensa/array/internal.h"
 #include "rensa/core/error.h"
+#include "rensa/core/reduction_rows.h"
 #include "rensa/device/launcher.h"
 #include "rensa/device/tracer.h"
 #include "rensa/operations/compare/compare.h"
 #include "rensa/operations/reduce/reduce.h"
 
 namespace rensa {
-
-namespace reduction {
-#define RENSA_REDUCTION(name, ...) extern const ReductionInfo name;
-#include "rensa/core/reductions.def"
-#undef RENSA_REDUCTION
-}  // namespace reduction
 
 namespace {
 

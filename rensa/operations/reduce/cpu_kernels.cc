@@ -3,13 +3,8 @@
 
 #include "rensa/backend/cpu/kernel_sources.h"
 #include "rensa/core/reduction_functors.h"
+#include "rensa/core/reduction_rows.h"
 #include "rensa/portable/row_reduction.h"
-
-namespace rensa::reduction {
-#define RENSA_REDUCTION(name, ...) extern const ReductionInfo name;
-#include "rensa/core/reductions.def"
-#undef RENSA_REDUCTION
-}  // namespace rensa::reduction
 
 namespace rensa::host::RENSA_SET {
 

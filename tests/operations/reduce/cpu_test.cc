@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "rensa/core/reduction_rows.h"
 #include "rensa/operations/reduce/reduce.h"
 #include "tests/backend/cpu/test_array.h"
 
