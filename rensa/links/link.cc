@@ -186,23 +186,18 @@ std::string table(const std::vector<std::array<std::string, 4>>& rows) {
   return text;
 }
 
-template <class List, class Path>
-void check_same_members(const char* operation, const List& mine, const List& theirs, Path path) {
-  for (std::size_t i = 0; i < std::max(mine.size(), theirs.size()); ++i) {
-    if (i < mine.size() && i < theirs.size() && path(mine[i]) == path(theirs[i])) continue;
-    throw ValueError(fmt::format("{}: the links differ in structure: {} and {}", operation,
-                                 i < mine.size() ? path(mine[i]) : "nothing",
-                                 i < theirs.size() ? path(theirs[i]) : "nothing"));
-  }
-}
-
 const std::string& path_of(const NamedParameter& p) { return p.path; }
 template <class T> const std::string& path_of(const std::pair<std::string, T>& p) {
   return p.first;
 }
 
 template <class List> void check_same(const char* operation, const List& mine, const List& theirs) {
-  check_same_members(operation, mine, theirs, [](const auto& member) { return path_of(member); });
+  for (std::size_t i = 0; i < std::max(mine.size(), theirs.size()); ++i) {
+    if (i < mine.size() && i < theirs.size() && path_of(mine[i]) == path_of(theirs[i])) continue;
+    throw ValueError(fmt::format("{}: the links differ in structure: {} and {}", operation,
+                                 i < mine.size() ? path_of(mine[i]) : "nothing",
+                                 i < theirs.size() ? path_of(theirs[i]) : "nothing"));
+  }
 }
 
 void copy_persistent(const Persistent& from, Persistent& to) {
@@ -212,8 +207,6 @@ void copy_persistent(const Persistent& from, Persistent& to) {
     to.move_to(home);
   } else if (!to.defined() || !(to.shape() == from.shape()) || to.dtype() != from.dtype()) {
     to = Persistent(from.copy(to.home()));
-  } else if (to.device() == from.device()) {
-    to.assign(from);
   } else {
     to.assign(from.to(to.device()));
   }
