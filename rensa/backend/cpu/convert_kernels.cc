@@ -100,14 +100,7 @@ template <class V> void add(KernelTable& table) {
 }  // namespace
 
 void add_conversions(KernelTable& table) {
-  add<float>(table);
-  add<double>(table);
-  add<long long>(table);
-  if constexpr (InstructionSet::RENSA_SET == InstructionSet::baseline) {  // rare, or scalar anyway
-    add<unsigned long long>(table);
-    add<complex_t<float>>(table);
-    add<complex_t<double>>(table);
-  }
+  each_value_type([&]<class V>() { add<V>(table); });
   table.fill = fill;
 }
 

@@ -28,3 +28,22 @@
 #else
 #define RENSA_IVDEP _Pragma("GCC ivdep")
 #endif
+
+#if defined(RENSA_SET)
+namespace rensa::host::RENSA_SET {
+
+/// Calls add<V>() for each value type that the set has kernels of; of the others all have the
+/// baseline's.
+template <class Add> RENSA_FN constexpr void each_value_type(const Add& add) {
+  add.template operator()<float>();
+  add.template operator()<double>();
+  add.template operator()<long long>();
+  if constexpr (InstructionSet::RENSA_SET == InstructionSet::baseline) {  // rare, or scalar anyway
+    add.template operator()<unsigned long long>();
+    add.template operator()<complex_t<float>>();
+    add.template operator()<complex_t<double>>();
+  }
+}
+
+}  // namespace rensa::host::RENSA_SET
+#endif

@@ -172,17 +172,9 @@ template <class Op, int kInputs, class V> constexpr void add_over(ElementwiseKer
 }
 template <class Op, int kInputs, DtypeRule kRule> constexpr ElementwiseKernels kernels_of() {
   ElementwiseKernels kernels = {};
-  auto add = [&]<class V>() {
+  each_value_type([&]<class V>() {
     if constexpr (rule_takes(kRule, compute_type_of<V>)) add_over<Op, kInputs, V>(kernels);
-  };
-  add.template operator()<float>();
-  add.template operator()<double>();
-  add.template operator()<long long>();
-  if constexpr (InstructionSet::RENSA_SET == InstructionSet::baseline) {  // rare, or scalar anyway
-    add.template operator()<unsigned long long>();
-    add.template operator()<complex_t<float>>();
-    add.template operator()<complex_t<double>>();
-  }
+  });
   return kernels;
 }
 

@@ -130,14 +130,7 @@ template <class V> void add(ReduceTable& table) {
 }  // namespace
 
 void add_reductions(ReduceTable& table) {
-  add<float>(table);
-  add<double>(table);
-  add<long long>(table);
-  if constexpr (InstructionSet::RENSA_SET == InstructionSet::baseline) {  // rare, or scalar anyway
-    add<unsigned long long>(table);
-    add<complex_t<float>>(table);
-    add<complex_t<double>>(table);
-  }
+  each_value_type([&]<class V>() { add<V>(table); });
   add_truths(table);
 }
 
