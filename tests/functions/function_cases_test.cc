@@ -1,0 +1,298 @@
+// Functions against Chainer's answers: values, gradients and gradients of gradients, in every
+// floating dtype, of contiguous and transposed inputs, eager and recorded, on every device.
+#include "tests/functions/function_cases.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "rensa/array/io.h"
+#include "rensa/array/random_basics.h"
+#include "rensa/autograd/gradient_check.h"
+#include "rensa/functions/functions.h"
+#include "rensa/graph/capture.h"
+#include "tests/testing.h"
+
+namespace rensa {
+
+std::vector<testing::FunctionSubject>& testing::function_subjects() {
+  static std::vector<FunctionSubject> subjects;
+  return subjects;
+}
+
+namespace {
+
+using testing::FunctionRow;
+
+/// Arrays by their keys x0, y0, gy0, ... (tests/answers/make_function_cases.py says what they are).
+struct RecordedCase {
+  std::string name;
+  std::map<std::string, Array> arrays;
+
+  bool has(const std::string& key, std::size_t k) const {
+    return arrays.count(key + std::to_string(k)) != 0;
+  }
+  const Array& get(const std::string& key, std::size_t k) const {
+    return arrays.at(key + std::to_string(k));
+  }
+  std::size_t count(const std::string& key) const {
+    std::size_t n = 0;
+    while (has(key, n)) ++n;
+    return n;
+  }
+  /// The row's name.
+  std::string function() const { return name.substr(0, name.find('|')); }
+};
+
+std::vector<RecordedCase> read_cases(const std::string& subject) {
+  xp::NpzFile file = xp::load_npz(testing::data_file("functions/" + subject + ".npz"));
+  std::string layout;
+  for (auto byte : file["layout"].to_vector<std::uint8_t>()) layout += static_cast<char>(byte);
+  Array values = file["values"];
+  std::vector<RecordedCase> cases;
+  std::int64_t begin = 0;
+  std::istringstream lines(layout);
+  for (std::string path, kind, extents; std::getline(lines, path, '\t');) {
+    std::getline(lines, kind, '\t'), std::getline(lines, extents);
+    Shape shape;
+    std::istringstream numbers(extents);
+    for (std::int64_t n; numbers >> n;) shape.push_back(n);
+    std::int64_t end = begin + shape.total();
+    Array array = values[Slice(begin, end)];
+    begin = end;
+    Dtype dtype = kind == "f" ? float64 : kind == "i" ? int32 : bool_;
+    std::size_t slash = path.rfind('/');
+    std::string name = path.substr(0, slash);
+    if (cases.empty() || cases.back().name != name) cases.push_back({name, {}});
+    cases.back().arrays.emplace(path.substr(slash + 1), array.astype(dtype).reshape(shape));
+  }
+  EXPECT_EQ(begin, values.size());
+  return cases;
+}
+
+/// The same values in memory of the reversed order of axes.
+Array transposed(const Array& a) { return a.transpose().ascontiguous().transpose(); }
+
+struct Setting {
+  Device device;
+  Dtype dtype = float32;
+  bool transposed = false;
+
+  Array operator()(const Array& a) const {
+    Array moved = a.to(device);
+    if (dtype_kind(a.dtype()) == 'f') moved = moved.astype(dtype);
+    return transposed ? rensa::transposed(moved) : moved;
+  }
+};
+
+/// A case's inputs: leaves where a gradient was recorded.
+Variables inputs_of(const RecordedCase& c, const Setting& setting) {
+  Variables x;
+  for (std::size_t k = 0; k < c.count("x"); ++k) {
+    x.emplace_back(setting(c.get("x", k)), c.has("g", k));
+  }
+  return x;
+}
+
+/// Outputs y, gradients g and, where they were recorded, gradients of gradients h of a function.
+/// An input that no gradient reaches has zeros.
+std::map<std::string, Array> run(const FunctionRow& row, const RecordedCase& c, const Variables& x,
+                                 const Setting& setting) {
+  std::map<std::string, Array> results;
+  Variables y = row.f(x), outputs, weights, leaves;
+  for (std::size_t k = 0; k < y.size(); ++k) {
+    results["y" + std::to_string(k)] = y[k].array();
+    if (!c.has("gy", k)) continue;
+    outputs.push_back(y[k]);
+    weights.push_back(constant(setting(c.get("gy", k))));
+  }
+  if (outputs.empty()) return results;
+  std::vector<std::size_t> indexes;
+  for (std::size_t k = 0; k < x.size(); ++k) {
+    if (!c.has("g", k)) continue;
+    leaves.push_back(x[k]);
+    indexes.push_back(k);
+  }
+  auto or_zeros = [&](const Variable& g, std::size_t i) {
+    return g.defined() ? g.array() : xp::zeros_like(leaves[i].array());
+  };
+  bool twice = std::any_of(indexes.begin(), indexes.end(), [&](auto k) { return c.has("h", k); });
+  Variables g = grad(outputs, leaves, weights, twice), first, directions;
+  for (std::size_t i = 0; i < g.size(); ++i) {
+    results["g" + std::to_string(indexes[i])] = or_zeros(g[i], i);
+    if (!g[i].defined() || !g[i].creator() || !c.has("v", indexes[i])) continue;
+    first.push_back(g[i]);
+    directions.push_back(constant(setting(c.get("v", indexes[i]))));
+  }
+  if (!twice) return results;
+  Variables h(leaves.size());
+  if (!first.empty()) h = grad(first, leaves, directions);
+  for (std::size_t i = 0; i < h.size(); ++i) {
+    results["h" + std::to_string(indexes[i])] = or_zeros(h[i], i);
+  }
+  return results;
+}
+
+/// Elements within `tolerance` of the greatest one there is, or of `scale` where that is greater.
+void expect_near(const Array& got, const Array& want, double tolerance, const std::string& what,
+                 double scale = 0) {
+  ASSERT_EQ(got.shape(), want.shape()) << what;
+  std::vector<double> a = got.to_vector<double>(), b = want.to_vector<double>();
+  for (double value : b) {
+    if (std::isfinite(value)) scale = std::max(scale, std::abs(value));
+  }
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]))) continue;
+    ASSERT_LE(std::abs(a[i] - b[i]), tolerance * (scale + std::abs(b[i])))
+        << what << " element " << i << ": " << a[i] << ", not " << b[i];
+  }
+}
+
+class FunctionCases : public ::testing::TestWithParam<testing::FunctionSubject> {
+ protected:
+  void SetUp() override {
+    xp::random::seed(13);
+    for (const FunctionRow& row : GetParam().rows) {
+      EXPECT_TRUE(rows_.emplace(row.name, row).second) << "two rows " << row.name;
+    }
+    cases_ = read_cases(GetParam().name);
+  }
+
+  /// Calls f(row, case) for each case, on each device.
+  template <class F> void for_each(F&& f) {
+    for (Device device : testing::test_devices()) {
+      for (const RecordedCase& c : cases_) {
+        auto row = rows_.find(c.function());
+        if (row == rows_.end()) continue;  // the first test says so
+        SCOPED_TRACE(c.name + " on " + device.str());
+        try {
+          f(row->second, c, device);
+        } catch (const std::exception& error) {
+          ADD_FAILURE() << error.what();
+        }
+      }
+    }
+  }
+
+  std::map<std::string, FunctionRow> rows_;
+  std::vector<RecordedCase> cases_;
+};
+
+TEST_P(FunctionCases, AreThoseOfTheTable) {
+  std::set<std::string> recorded;
+  for (const RecordedCase& c : cases_) {
+    recorded.insert(c.function());
+    EXPECT_TRUE(rows_.count(c.function())) << c.name << " is recorded and has no row";
+  }
+  for (const auto& [name, row] : rows_) {
+    EXPECT_TRUE(recorded.count(name)) << name << " has a row and is not recorded";
+  }
+}
+
+TEST_P(FunctionCases, AreChainers) {
+  for_each([](const FunctionRow& row, const RecordedCase& c, Device device) {
+    for (auto [dtype, tolerance] : {std::pair{float32, 1e-5}, {float64, 2e-7}}) {
+      for (bool transposed : {false, true}) {
+        SCOPED_TRACE(std::string(dtype_name(dtype)) + (transposed ? ", transposed" : ""));
+        Setting setting{device, dtype, transposed};
+        Variables x = inputs_of(c, setting);
+        for (const auto& [key, got] : run(row, c, x, setting)) {
+          auto want = c.arrays.find(key);
+          ASSERT_NE(want, c.arrays.end()) << key;
+          bool floating = dtype_kind(want->second.dtype()) == 'f';
+          EXPECT_EQ(got.dtype(), floating ? dtype : got.dtype()) << key;
+          expect_near(got, want->second, tolerance, key);
+        }
+      }
+    }
+  });
+}
+
+// Against float64 of the same inputs: those that were recorded are others. Inputs and the outputs'
+// gradients are around 1, and so is what they round to.
+TEST_P(FunctionCases, OfHalfTypes) {
+  for_each([](const FunctionRow& row, const RecordedCase& c, Device device) {
+    for (auto [dtype, tolerance] : {std::pair{float16, 1e-2}, {bfloat16, 8e-2}}) {
+      SCOPED_TRACE(std::string(dtype_name(dtype)));
+      Setting half{device, dtype}, exact{device, float64};
+      Variables x = inputs_of(c, half), wide;
+      for (const Variable& v : x) {
+        bool floating = dtype_kind(v.dtype()) == 'f';
+        wide.emplace_back(floating ? v.array().astype(float64) : v.array(), v.requires_grad());
+      }
+      auto want = run(row, c, wide, exact);
+      for (const auto& [key, got] : run(row, c, x, half)) {
+        bool floating = dtype_kind(want.at(key).dtype()) == 'f';
+        EXPECT_EQ(got.dtype(), floating ? dtype : want.at(key).dtype()) << key;
+        expect_near(got.astype(float64), want.at(key).astype(float64), tolerance, key, 1);
+      }
+    }
+  });
+}
+
+TEST_P(FunctionCases, HaveTheDerivativesOfTheirDifferences) {
+  for_each([](const FunctionRow& row, const RecordedCase& c, Device device) {
+    Setting setting{device, float64};
+    Variables x = inputs_of(c, setting);
+    Arrays leaves, weights;
+    for (const Variable& v : x) {
+      if (v.size() == 0) return;
+      if (v.requires_grad()) leaves.push_back(v.array());
+    }
+    for (std::size_t k = 0; k < c.count("y"); ++k) {
+      if (c.has("gy", k)) weights.push_back(setting(c.get("gy", k)));
+    }
+    if (leaves.empty() || weights.empty()) return;
+    auto f = [&](const Variables& v) {
+      Variables all, outputs;
+      std::size_t next = 0;
+      for (const Variable& input : x) {
+        all.push_back(input.requires_grad() ? v[next++] : input);
+      }
+      Variables y = row.f(all);
+      for (std::size_t k = 0; k < y.size(); ++k) {
+        if (c.has("gy", k)) outputs.push_back(y[k]);
+      }
+      return outputs;
+    };
+    if (row.derivatives > 0) gradient_check::check_backward(f, leaves, weights);
+    if (row.derivatives > 1) gradient_check::check_double_backward(f, leaves, weights);
+  });
+}
+
+TEST_P(FunctionCases, AreReplayedBitForBit) {
+  for_each([](const FunctionRow& row, const RecordedCase& c, Device device) {
+    bool empty = std::any_of(c.arrays.begin(), c.arrays.end(),
+                             [](const auto& a) { return a.second.size() == 0; });
+    if (!row.captured || empty) return;  // there is nothing to record of empty arrays
+    Setting setting{device, float32};
+    Variables constants;
+    for (const Variable& v : inputs_of(c, setting)) constants.push_back(constant(v.array()));
+    auto step = [&](const Variables& in) {
+      Variables x, results;
+      for (std::size_t k = 0; k < in.size(); ++k) x.emplace_back(in[k].array(), c.has("g", k));
+      for (auto& [key, array] : run(row, c, x, setting)) results.push_back(constant(array));
+      return results;
+    };
+    Variables want = step(constants);
+    CaptureCache cache({.replay_lists = true});
+    for (int i = 0; i < 5; ++i) {
+      Variables got = cache.call(step, constants);
+      ASSERT_EQ(got.size(), want.size());
+      for (std::size_t k = 0; k < got.size(); ++k) {
+        EXPECT_TRUE(xp::array_equal(got[k].array(), want[k].array(), true)) << "call " << i;
+      }
+    }
+    EXPECT_GT(cache.stats().replays, 0) << cache.stats().last_fallback;
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, FunctionCases, ::testing::ValuesIn(testing::function_subjects()),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace rensa
