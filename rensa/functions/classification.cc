@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "rensa/array/routines.h"
 #include "rensa/core/error.h"
 
 namespace rensa::functions {
@@ -10,13 +11,27 @@ namespace rensa::functions {
 void check_scores_and_labels(const char* function, const Array& scores, const Array& labels) {
   check_same_device(function, scores, labels);
   char kind = dtype_kind(labels.dtype());
-  bool fits = scores.ndim() == 2 && labels.ndim() == 1 && scores.shape(0) == labels.shape(0);
+  bool fits = scores.ndim() >= 2 && labels.ndim() == scores.ndim() - 1;
+  for (int i = 0; fits && i < labels.ndim(); ++i) {
+    fits = labels.shape(i) == scores.shape(i == 0 ? 0 : i + 1);
+  }
   bool types = dtype_kind(scores.dtype()) == 'f' && (kind == 'i' || kind == 'u');
   if (fits && types) return;
   std::string text = fmt::format("{}: scores {} and labels {}", function, scores.view().describe(),
                                  labels.view().describe());
-  if (!fits) throw ShapeError(text + ": scores must be (n, classes) and labels (n,)");
+  if (!fits) throw ShapeError(text + ": scores must be (n, classes, ...) and labels (n, ...)");
   throw DtypeError(text + ": scores must be floating and labels integer");
+}
+
+Array label_places(const Array& labels, std::int64_t classes, std::optional<std::int64_t> ignored) {
+  Array places = labels.astype(int64, false);
+  Array zero = xp::zeros({}, int64, labels.device());
+  if (ignored) places = xp::where(labels == *ignored, zero, places);
+  return xp::where(places < 0, zero + classes, places);
+}
+
+Array one_hot(const Array& labels, std::int64_t classes) {
+  return labels.reshape({-1, 1}) == xp::arange(classes, int64, labels.device());
 }
 
 }  // namespace rensa::functions

@@ -57,7 +57,7 @@ class DifferentiableNode final : public FunctionNode {
     Variables all = gradients_of(function_.gradient, given), gx;
     for (int i : targets) {
       auto k = static_cast<std::size_t>(i);
-      gx.push_back(fit(all[k], *inputs()[k]));
+      gx.push_back(k < all.size() ? fit(all[k], *inputs()[k]) : Variable());
     }
     return gx;
   }

@@ -27,7 +27,8 @@ struct Differentiable {
 };
 
 /// The row's outputs for `x`, which broadcast, and the numbers behind them. The gradient is one
-/// kernel; where it is to be differentiated, what its text says as functions.
+/// kernel; where it is to be differentiated, what its text says as functions. Inputs that it leaves
+/// out, the last ones, have none.
 Variables differentiable(const Differentiable& function, const Variables& x,
                          std::vector<Scalar> numbers = {});
 

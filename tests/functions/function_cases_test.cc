@@ -120,15 +120,19 @@ std::map<std::string, Array> run(const FunctionRow& row, const RecordedCase& c, 
   auto or_zeros = [&](const Variable& g, std::size_t i) {
     return g.defined() ? g.array() : xp::zeros_like(leaves[i].array());
   };
-  bool twice = std::any_of(indexes.begin(), indexes.end(), [&](auto k) { return c.has("h", k); });
-  Variables g = grad(outputs, leaves, weights, twice), first, directions;
+  Variables g = grad(outputs, leaves, weights), first, directions;
   for (std::size_t i = 0; i < g.size(); ++i) {
     results["g" + std::to_string(indexes[i])] = or_zeros(g[i], i);
+  }
+  if (std::none_of(indexes.begin(), indexes.end(), [&](auto k) { return c.has("h", k); })) {
+    return results;
+  }
+  g = grad(outputs, leaves, weights, true);
+  for (std::size_t i = 0; i < g.size(); ++i) {
     if (!g[i].defined() || !g[i].creator() || !c.has("v", indexes[i])) continue;
     first.push_back(g[i]);
     directions.push_back(constant(setting(c.get("v", indexes[i]))));
   }
-  if (!twice) return results;
   Variables h(leaves.size());
   if (!first.empty()) h = grad(first, leaves, directions);
   for (std::size_t i = 0; i < h.size(); ++i) {

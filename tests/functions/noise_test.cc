@@ -1,9 +1,12 @@
-// dropout.
+// Functions that draw: their distributions, and what they draw anew or again.
 #include "rensa/functions/noise.h"
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "rensa/array/random_basics.h"
+#include "rensa/array/statistics.h"
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
 #include "rensa/functions/functions.h"
@@ -73,6 +76,75 @@ TEST(Dropout, BadInput) {
   EXPECT_THROW(F::dropout(x, 1), ValueError);
   EXPECT_THROW(F::dropout(x, -0.1), ValueError);
   EXPECT_THROW(F::dropout(xp::array({1, 2})), DtypeError);
+}
+
+TEST(Gaussian, DrawsOfThatMeanAndVariance) {
+  for (Device device : testing::test_devices()) {
+    xp::random::seed(5);
+    Array mean = xp::full({20000}, 3.f, float32, device), ln_var = xp::full_like(mean, 1.f), eps;
+    Array y = F::gaussian(mean, ln_var, {.return_eps = &eps}).array();
+    EXPECT_NEAR(xp::mean(y).item<float>(), 3, 0.06);
+    EXPECT_NEAR(xp::var(y).item<float>(), std::exp(1), 0.15);
+    EXPECT_TRUE(xp::array_equal(F::gaussian(mean, ln_var, {.eps = eps}).array(), y));
+    EXPECT_FALSE(xp::array_equal(F::gaussian(mean, ln_var).array(), y));
+    EXPECT_THROW(F::gaussian(mean, xp::ones({3}, float32, device)), ShapeError);
+    EXPECT_THROW(F::gaussian(mean, ln_var, {.eps = xp::ones({3}, float32, device)}), ShapeError);
+  }
+}
+
+TEST(GumbelSoftmax, TakesClassesByTheirProbabilities) {
+  for (Device device : testing::test_devices()) {
+    xp::random::seed(5);
+    Array log_pi = xp::log(xp::array({0.1f, 0.6f, 0.3f}, device));
+    Variable x(xp::broadcast_to(log_pi, {20000, 3}).copy());
+    Variable y = F::gumbel_softmax(x, 0.01);
+    std::vector<float> shares = xp::mean(y.array(), 0).to_vector<float>();
+    EXPECT_NEAR(shares[0], 0.1, 0.015);
+    EXPECT_NEAR(shares[1], 0.6, 0.02);
+    EXPECT_NEAR(shares[2], 0.3, 0.02);
+    F::sum(F::square(F::gumbel_softmax(x, 1))).backward();
+    EXPECT_GT(xp::max(xp::absolute(x.grad())).item<float>(), 0);
+    EXPECT_THROW(F::gumbel_softmax(x, 0), ValueError);
+  }
+}
+
+TEST(Zoneout, MixesTheTwo) {
+  for (Device device : testing::test_devices()) {
+    xp::random::seed(5);
+    Variable h(xp::zeros({10000}, float32, device)), x(xp::ones({10000}, float32, device));
+    Variable y = F::zoneout(h, x, 0.2);
+    EXPECT_NEAR(xp::mean(y.array()).item<float>(), 0.8, 0.02);
+    y.set_grad(xp::full({10000}, 2.f, float32, device));
+    y.backward();
+    EXPECT_TRUE(xp::array_equal(x.grad(), y.array() * 2));
+    EXPECT_TRUE(xp::array_equal(h.grad(), 2 - y.array() * 2));
+    EXPECT_THROW(F::zoneout(h, x, 1.5), ValueError);
+    EXPECT_THROW(F::zoneout(h, xp::ones({3}, float32, device)), ShapeError);
+    UsingConfig<bool> testing(&Config::train, false);
+    EXPECT_TRUE(xp::array_equal(F::zoneout(h, x, 0.2).array(), x.array()));
+  }
+}
+
+TEST(SimplifiedDropconnect, DropsWeights) {
+  for (Device device : testing::test_devices()) {
+    xp::random::seed(5);
+    Variable x(xp::ones({50, 8}, float32, device)), W(xp::ones({40, 8}, float32, device));
+    Variable b(xp::full({40}, 10.f, float32, device));
+    for (bool batchwise : {true, false}) {
+      Array y = F::simplified_dropconnect(x, W, b, {.ratio = 0.25, .use_batchwise_mask = batchwise})
+                    .array();
+      EXPECT_EQ(y.shape(), (Shape{50, 40}));
+      EXPECT_NEAR(xp::mean(y).item<float>(), 18, batchwise ? 0.2 : 0.5);
+      EXPECT_GT(xp::max(y).item<float>(), 18);
+      EXPECT_EQ(xp::array_equal(y[0], y[1]), !batchwise);
+    }
+    Array all = F::simplified_dropconnect(x, W, b, {.train = false}).array();
+    EXPECT_TRUE(xp::array_equal(all, xp::full({50, 40}, 18.f, float32, device)));
+    EXPECT_THROW(F::simplified_dropconnect(x, W, b, {.ratio = 1}), ValueError);
+    EXPECT_THROW(F::simplified_dropconnect(x, b), ShapeError);
+    Array mask = xp::ones({8, 40}, float32, device);
+    EXPECT_THROW(F::simplified_dropconnect(x, W, b, {.mask = mask}), ShapeError);
+  }
 }
 
 }  // namespace

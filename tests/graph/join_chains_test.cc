@@ -21,9 +21,9 @@ namespace rensa {
 namespace {
 
 /// Whether both hold the same bits. Of math functions a CPU's compiler chooses among libm's
-/// versions, whose last bits differ.
+/// versions, whose last bits differ; some rows have no logarithm of such numbers.
 bool same(const Array& got, const Array& want, bool math) {
-  if (math && got.device().is_cpu()) return xp::allclose(got, want, 1e-5, 1e-6);
+  if (math && got.device().is_cpu()) return xp::allclose(got, want, 1e-5, 1e-6, true);
   auto bytes = [](const Array& a) {
     Array host = a.ascontiguous().get();
     return std::string(static_cast<const char*>(host.data()),

@@ -17,6 +17,7 @@ const PointwiseKernels& kernels_of(const PointwiseRow& row) {
     PointwiseTable t = {};
     add_pointwise_activation(t);
     add_pointwise_elementary(t);
+    add_pointwise_loss(t);
     add_pointwise_recurrent(t);
     return t;
   }();

@@ -47,6 +47,7 @@ struct PointwiseTable {
 // Each puts the kernels of its subject into the table.
 void add_pointwise_activation(PointwiseTable& table);
 void add_pointwise_elementary(PointwiseTable& table);
+void add_pointwise_loss(PointwiseTable& table);
 void add_pointwise_recurrent(PointwiseTable& table);
 
 #if defined(__CUDACC__)
