@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -67,6 +68,22 @@ struct NllLossOptions {
 /// IndexError, on a GPU at the next wait. Throws ValueError for another norm.
 [[nodiscard]] Variable hinge(const Variable& x, const Variable& t, std::string_view norm = "L1",
                              std::string_view reduce = "mean");
+
+/// Draws integers in an array of that shape: of words that are taken for others.
+using NegativeSampler = std::function<Array(const Shape&)>;
+struct NegativeSamplingOptions {
+  std::string reduce = "sum";       // or "no": (n,)
+  Array* return_samples = nullptr;  // where those that were used go: (n, sample_size + 1)
+};
+/// log(1 + exp(-x W[t])) + the sum of log(1 + exp(x W[s])) over `sample_size` rows s that `sampler`
+/// draws for each sample: x (n, k), t (n,) integer, -1 counts for nothing, W (classes, k) (Mikolov
+/// et al., "Distributed representations of words and phrases and their compositionality").
+/// `sampler` is asked for (n, sample_size + 1) integers, the first of which the labels replace. A
+/// label outside [0, classes) throws IndexError, on a GPU at the next wait; throws ValueError for
+/// another reduce.
+[[nodiscard]] Variable negative_sampling(const Variable& x, const Variable& t, const Variable& W,
+                                         const NegativeSampler& sampler, int sample_size,
+                                         const NegativeSamplingOptions& options = {});
 
 // --- regression ---
 

@@ -28,6 +28,11 @@ TEST(Loss, LabelsOutOfRangeAreAnError) {
        }},
       {"nll_loss", [](auto& x, auto& t) { return F::nll_loss(x, t); }},
       {"hinge", [](auto& x, auto& t) { return F::hinge(x, t); }},
+      {"negative_sampling",
+       [](auto& x, auto& t) {
+         auto zeros = [&](const Shape& s) { return xp::zeros(s, int64, x.device()); };
+         return F::negative_sampling(x, t, x[0].reshape({1, 3}).broadcast_to({3, 3}), zeros, 2);
+       }},
   };
   for (Device device : testing::test_devices()) {
     for (const auto& [name, function] : functions) {
@@ -112,6 +117,11 @@ TEST(Loss, ErrorsNameBothOperands) {
     EXPECT_TRUE(other) << k << text;
   }
   EXPECT_THROW(F::cross_covariance(x, xp::ones({3, 3})), ShapeError);
+  auto zeros = [](const Shape& s) { return xp::zeros(s, int64); };
+  auto too_few = [](const Shape&) { return xp::zeros({4}, int64); };
+  EXPECT_THROW(F::negative_sampling(x, t, y, zeros, 2), ShapeError);
+  EXPECT_THROW(F::negative_sampling(x, t, x, too_few, 2), ShapeError);
+  EXPECT_THROW(F::negative_sampling(x, t, x, zeros, 2, {.reduce = "mean"}), ValueError);
   EXPECT_THROW(F::decov(xp::ones({3})), ShapeError);
   EXPECT_THROW(F::sigmoid_cross_entropy(x, x), DtypeError);
   EXPECT_THROW(F::softmax_cross_entropy(x, constant(xp::zeros({4}))), DtypeError);

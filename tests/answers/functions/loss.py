@@ -102,3 +102,9 @@ case("decov", F.decov, X, orders=1, sizes=(1,))
 case("decov reduce=no", lambda h: F.decov(h, reduce="no"), X, orders=1)
 case("cross_covariance", F.cross_covariance, X, uniform(-2, 2, (4, 2)), sizes=(1,))
 case("cross_covariance reduce=no", lambda y, z: F.cross_covariance(y, z, reduce="no"), X, uniform(-2, 2, (4, 2)))
+
+SAMPLES = integers(0, 6, (4, 4))
+for reduce in ("sum", "no"):
+    case(f"negative_sampling reduce={reduce}",
+         lambda x, t, W, s, r=reduce: F.negative_sampling(x, t, W, lambda shape: s.array.copy(), 3, reduce=r),
+         X, values([2, -1, 0, 5], np.int32), uniform(-1, 1, (6, 3)), SAMPLES, batched=[0, 1, 3], sizes=(1,))

@@ -5,6 +5,10 @@
 namespace rensa {
 namespace {
 
+F::NegativeSampler given(const Variable& samples) {
+  return [samples](const Shape&) { return samples.array(); };
+}
+
 const std::vector<testing::FunctionRow> rows = {
     {"softmax_cross_entropy", RENSA_FUNCTION(F::softmax_cross_entropy(x[0], x[1]))},
     {"softmax_cross_entropy ignored", RENSA_FUNCTION(F::softmax_cross_entropy(x[0], x[1]))},
@@ -100,6 +104,10 @@ const std::vector<testing::FunctionRow> rows = {
     {"decov reduce=no", RENSA_FUNCTION(F::decov(x[0], "no"))},
     {"cross_covariance", RENSA_FUNCTION(F::cross_covariance(x[0], x[1]))},
     {"cross_covariance reduce=no", RENSA_FUNCTION(F::cross_covariance(x[0], x[1], "no"))},
+    {"negative_sampling reduce=sum",
+     RENSA_FUNCTION(F::negative_sampling(x[0], x[1], x[2], given(x[3]), 3))},
+    {"negative_sampling reduce=no",
+     RENSA_FUNCTION(F::negative_sampling(x[0], x[1], x[2], given(x[3]), 3, {.reduce = "no"}))},
 };
 const testing::FunctionTable table("loss", rows);
 

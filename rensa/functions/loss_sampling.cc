@@ -1,0 +1,87 @@
+// Losses over a few classes of many.
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "rensa/array/creation.h"
+#include "rensa/array/indexing_routines.h"
+#include "rensa/core/error.h"
+#include "rensa/functions/activation.h"
+#include "rensa/functions/array_functions.h"
+#include "rensa/functions/classification.h"
+#include "rensa/functions/loss.h"
+#include "rensa/functions/math_functions.h"
+#include "rensa/functions/node_templates.h"
+
+namespace rensa::functions {
+
+namespace {
+
+/// The rows (..., k) of a matrix (n, k) that `places` (...) names.
+struct TakeRows {
+  static constexpr const char* name = "take_rows";
+  static constexpr Keep keep = Keep::nothing;
+  static Array forward(const Array& matrix, const KeptArray& places, std::int64_t) {
+    return xp::take(matrix, places.get(name, "places"), 0);
+  }
+  static Variable backward(const Variable&, const Variable& gy, const KeptArray& places,
+                           std::int64_t n);
+};
+
+/// Its gradient: rows added up where they belong. Linear, so the gradient of it is TakeRows.
+struct AddRows {
+  static constexpr const char* name = "add_rows";
+  static constexpr Keep keep = Keep::nothing;
+  static Array forward(const Array& rows, const KeptArray& places, std::int64_t n) {
+    std::int64_t k = rows.shape(-1);
+    Array matrix = xp::zeros({n, k}, rows.dtype(), rows.device());
+    Array flat = places.get(name, "places").reshape({-1});
+    xp::scatter_add(matrix, flat, rows.reshape({flat.size(), k}));
+    return matrix;
+  }
+  static Variable backward(const Variable&, const Variable& gy, const KeptArray& places,
+                           std::int64_t n) {
+    return unary<TakeRows>(gy, places, n);
+  }
+};
+
+Variable TakeRows::backward(const Variable&, const Variable& gy, const KeptArray& places,
+                            std::int64_t n) {
+  return unary<AddRows>(gy, places, n);
+}
+
+}  // namespace
+
+Variable negative_sampling(const Variable& x, const Variable& t, const Variable& W,
+                           const NegativeSampler& sampler, int sample_size,
+                           const NegativeSamplingOptions& options) {
+  constexpr const char* name = "negative_sampling";
+  if (options.reduce != "sum" && options.reduce != "no") {
+    throw ValueError(
+        fmt::format("{}: reduce \"{}\", which is none of \"sum\", \"no\"", name, options.reduce));
+  }
+  if (sample_size < 0) throw ValueError(fmt::format("{}: a sample_size of {}", name, sample_size));
+  check_scores_and_labels(name, x.array(), t.array());
+  if (x.ndim() != 2 || W.ndim() != 2 || W.shape(1) != x.shape(1)) {
+    throw ShapeError(fmt::format("{}: x {} and W {}: x must be (n, k) and W (classes, k)", name,
+                                 x.array().view().describe(), W.array().view().describe()));
+  }
+  std::int64_t n = x.shape(0), each = sample_size + 1;
+  Array samples = sampler({n, each}).astype(int64, false);
+  if (samples.shape() != Shape{n, each}) {
+    throw ShapeError(fmt::format("{}: the sampler gave {} where ({}, {}) was asked for", name,
+                                 samples.view().describe(), n, each));
+  }
+  Array first = xp::arange(each, int64, x.device()) == 0;
+  Array labels = label_places(t.array(), W.shape(0), -1).reshape({-1, 1});
+  samples = xp::where(first, labels, samples);
+  if (options.return_samples) *options.return_samples = samples;
+  Variable rows = unary<TakeRows>(W, KeptArray(samples), W.shape(0));
+  Variable products = sum(rows * reshape(x, {n, 1, x.shape(1)}), 2);
+  Array one = xp::ones({}, x.dtype(), x.device());
+  Variable losses = sum(softplus(products * constant(xp::where(first, -one, one))), 1);
+  losses = where(t != -1, losses, constant(xp::zeros({}, losses.dtype(), losses.device())));
+  return options.reduce == "sum" ? sum(losses) : losses;
+}
+
+}  // namespace rensa::functions
