@@ -9,6 +9,7 @@
 
 #include "rensa/array/random_basics.h"
 #include "rensa/data/data.h"
+#include "rensa/functions/evaluation.h"
 #include "rensa/links/links.h"
 #include "rensa/optimizers/optimizers.h"
 #include "rensa/serializers/npz.h"
@@ -66,6 +67,10 @@ std::map<std::string, Call> calls() {
   return {
       {"model(x)", [](Things& a) { (void)a.model(a.x, a.t); }},
       {"loss.backward()", [](Things& a) { a.model(a.x, a.t).backward(); }},
+      {"F::classification_summary(y, t)",
+       [](Things& a) { (void)F::classification_summary(a.model.predictor(a.x), a.t); }},
+      {"F::classification_summary(y, t, 10)",
+       [](Things& a) { (void)F::classification_summary(a.model.predictor(a.x), a.t, 10); }},
       {"optimizer.update(model, x, t)",
        [](Things& a) { (void)a.optimizer.update(a.model, a.x, a.t); }},
       {"optimizer.loss_scale()", [](Things& a) { (void)a.optimizer.loss_scale(); }},
