@@ -169,6 +169,29 @@ void Variable::copydata(const Variable& other) const {
   }
 }
 
+namespace {
+
+const Array& array_to_write(const char* operation, const Variable& v) {
+  if (auto creator = v.creator()) {
+    throw ValueError(fmt::format(
+        "{}: {} gave this variable, which is not written in place: make a new one, or unchain() it",
+        operation, creator->name()));
+  }
+  return v.array();
+}
+
+}  // namespace
+
+const Variable& Variable::fill(Scalar value) const {
+  array_to_write("fill", *this).fill(value);
+  return *this;
+}
+
+const Variable& Variable::assign(const Array& source) const {
+  array_to_write("assign", *this).assign(source);
+  return *this;
+}
+
 void Variable::backward(const BackwardOptions& options) const { rensa::backward({*this}, options); }
 
 void Variable::unchain() const {

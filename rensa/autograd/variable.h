@@ -3,6 +3,7 @@
 
 #include <iosfwd>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -107,15 +108,25 @@ class Variable {
 
   [[nodiscard]] Variable reshape(const Shape& shape) const;
   [[nodiscard]] Variable transpose() const;
+  [[nodiscard]] Variable transpose(const Shape& axes) const;
   [[nodiscard]] Variable T() const { return transpose(); }
   [[nodiscard]] Variable sum(Axes axis = {}, bool keepdims = false) const;
   [[nodiscard]] Variable mean(Axes axis = {}, bool keepdims = false) const;
   // F's functions of the same names, with gradients.
+  [[nodiscard]] Variable prod(Axes axis = {}, bool keepdims = false) const;
+  [[nodiscard]] Variable max(Axes axis = {}, bool keepdims = false) const;
+  [[nodiscard]] Variable min(Axes axis = {}, bool keepdims = false) const;
+  [[nodiscard]] Variable var(Axes axis = {}, double ddof = 0, bool keepdims = false) const;
+  [[nodiscard]] Variable std(Axes axis = {}, double ddof = 0, bool keepdims = false) const;
+  [[nodiscard]] Variable cumsum(Axes axis = {}) const;
+  [[nodiscard]] Variable cumprod(Axes axis = {}) const;
+  [[nodiscard]] Variable clip(std::optional<double> x_min, std::optional<double> x_max) const;
+  [[nodiscard]] Variable repeat(const IntegerList& repeats, OptionalAxis axis = none) const;
+  [[nodiscard]] Variable diagonal(std::int64_t offset = 0, int axis1 = 0, int axis2 = 1) const;
   [[nodiscard]] Variable astype(Dtype dtype) const;  // F::cast
   [[nodiscard]] Variable ravel() const;
   [[nodiscard]] Variable flatten() const { return ravel(); }
-  [[nodiscard]] Variable squeeze() const;
-  [[nodiscard]] Variable squeeze(int axis) const;
+  [[nodiscard]] Variable squeeze(const AxisList& axis = {}) const;
   [[nodiscard]] Variable expand_dims(int axis) const;
   [[nodiscard]] Variable swapaxes(int a, int b) const;
   [[nodiscard]] Variable broadcast_to(const Shape& shape) const;
@@ -125,9 +136,18 @@ class Variable {
   [[nodiscard]] Variable to_cpu() const { return to(cpu()); }
   [[nodiscard]] Variable to_gpu() const { return to(current_gpu()); }
   [[nodiscard]] Variable to_gpu(int index) const { return to(gpu(index)); }
-  /// Basic indexing, with a gradient.
+  /// F::get_item: basic indexing, and indexing by arrays of integers or bools.
   [[nodiscard]] Variable operator[](BasicIndex index) const;
   [[nodiscard]] Variable operator[](std::initializer_list<BasicIndex> index) const;
+  [[nodiscard]] Variable operator[](const Selector& index) const;
+  // Without a gradient: the array's.
+  [[nodiscard]] Array argmax(Axes axis = {}) const;
+  [[nodiscard]] Array argmin(Axes axis = {}) const;
+  template <class T> std::vector<T> to_vector() const { return array().to_vector<T>(); }
+  /// Writes into the array where it stands. Throws ValueError where a function gave this variable:
+  /// the graph would say something else than the array.
+  const Variable& fill(Scalar value) const;
+  const Variable& assign(const Array& source) const;
 
 #define RENSA_VARIABLE_OPERATOR(symbol, name)                                           \
   [[nodiscard]] friend Variable operator symbol(const Variable& a, const Variable& b) { \

@@ -3,8 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+#include <vector>
+
 #include "rensa/core/error.h"
+#include "rensa/functions/indexing_functions.h"
 #include "rensa/functions/node_templates.h"
+#include "rensa/functions/reduction_functions.h"
 
 namespace rensa::functions {
 
@@ -120,92 +125,152 @@ class Where final : public FunctionNode {
   KeptArray condition_;
 };
 
-/// Which elements of a C-contiguous array a basic index selects.
-struct Slab {
-  Slab(const Array& a, std::initializer_list<BasicIndex> index) {
-    ArrayView view = a.view();
-    view.strides = contiguous_strides(view.shape, itemsize(view.dtype));
-    Array selected = Array(a.storage(), view)[index];
-    offset = selected.view().data - view.data;
-    shape = selected.shape();
-    strides = selected.strides();
-  }
-  /// [start, stop) along one axis of an array like `whole`.
-  Slab(const VariableNode& whole, int axis, std::int64_t start, std::int64_t stop)
-      : shape(whole.shape), strides(contiguous_strides(whole.shape, itemsize(whole.dtype))) {
-    offset = start * strides[axis];
-    shape[axis] = stop - start;
-  }
-  Array of(const Array& a) const {
-    ArrayView view = a.view();
-    view.data += offset;
-    view.shape = shape;
-    view.strides = strides;
-    return Array(a.storage(), view);
-  }
-  std::int64_t offset;
-  Shape shape, strides;
+class Flip final : public FunctionNode {
+ public:
+  explicit Flip(const Axes& axis) : FunctionNode("flip"), axis_(axis) {}
+  Arrays forward(const Arrays& x) override { return {xp::flip(x[0], axis_)}; }
+  Variables backward(const Indexes&, const Variables& gy) override { return {flip(gy[0], axis_)}; }
+
+ private:
+  Axes axis_;
 };
 
-class GetItem final : public FunctionNode {
+class Roll final : public FunctionNode {
  public:
-  explicit GetItem(const Slab& slab) : FunctionNode("get_item"), slab_(slab) {}
-  Arrays forward(const Arrays& x) override { return {slab_.of(x[0].ascontiguous())}; }
+  Roll(const Shape& shifts, const Shape& axes)
+      : FunctionNode("roll"), shifts_(shifts), axes_(axes) {}
+  Arrays forward(const Arrays& x) override { return {xp::roll(x[0], shifts_, axes_)}; }
+  Variables backward(const Indexes&, const Variables& gy) override {
+    Shape back = shifts_;
+    for (std::int64_t& shift : back) shift = -shift;
+    return {roll(gy[0], back, axes_)};
+  }
+
+ private:
+  Shape shifts_, axes_;
+};
+
+/// Each sub-array along one axis as often.
+class Repeat final : public FunctionNode {
+ public:
+  Repeat(std::int64_t repeats, int axis) : FunctionNode("repeat"), repeats_(repeats), axis_(axis) {}
+  Arrays forward(const Arrays& x) override { return {xp::repeat(x[0], repeats_, axis_)}; }
+  Variables backward(const Indexes&, const Variables& gy) override {
+    const Shape& x = inputs()[0]->shape;
+    Shape parts{1, x[axis_], repeats_, 1};
+    for (int i = 0; i < x.ndim(); ++i) {
+      if (i != axis_) parts[i < axis_ ? 0 : 3] *= x[i];
+    }
+    return {reshape(sum(reshape(gy[0], parts), 2), x)};
+  }
+
+ private:
+  std::int64_t repeats_;
+  int axis_;
+};
+
+class Tile final : public FunctionNode {
+ public:
+  explicit Tile(const Shape& reps) : FunctionNode("tile"), reps_(reps) {}
+  Arrays forward(const Arrays& x) override { return {xp::tile(x[0], reps_)}; }
+  // The copies are summed axis by axis: those of an axis lie in front of all that is behind it.
+  Variables backward(const Indexes&, const Variables& gy) override {
+    const Shape& shape = inputs()[0]->shape;
+    Variable g = gy[0];
+    Shape out = g.shape();
+    int first = out.ndim() - reps_.ndim(), missing = out.ndim() - shape.ndim();
+    for (int i = first; i < out.ndim(); ++i) {
+      std::int64_t copies = reps_[i - first];
+      if (copies == 1) continue;
+      Shape parts{1, copies, i < missing ? 1 : shape[i - missing]};
+      for (int k = 0; k < i; ++k) parts[0] *= k < missing ? 1 : shape[k - missing];
+      for (int k = i + 1; k < out.ndim(); ++k) parts[2] *= out[k];
+      g = sum(reshape(g, parts), 1);
+    }
+    return {reshape(g, shape)};
+  }
+
+ private:
+  Shape reps_;
+};
+
+/// Widths of the borders of each axis.
+std::vector<std::pair<std::int64_t, std::int64_t>> borders(const Shape& shape,
+                                                           const xp::PadWidth& width) {
+  auto pairs = width.pairs();
+  if (pairs.size() == 1) pairs.resize(static_cast<std::size_t>(shape.ndim()), pairs[0]);
+  return pairs;
+}
+
+class Pad final : public FunctionNode {
+ public:
+  Pad(const xp::PadWidth& width, Scalar value)
+      : FunctionNode("pad"), width_(width), value_(value) {}
+  Arrays forward(const Arrays& x) override {
+    return {xp::pad(x[0], width_, "constant", {.constant_values = value_})};
+  }
+  Variables backward(const Indexes&, const Variables& gy) override {
+    const Shape& x = inputs()[0]->shape;
+    std::vector<BasicIndex> inside;
+    auto pairs = borders(x, width_);
+    for (int i = 0; i < x.ndim(); ++i) {
+      std::int64_t before = pairs[static_cast<std::size_t>(i)].first;
+      inside.emplace_back(Slice(before, before + x[i]));
+    }
+    return {get_item(gy[0], inside)};
+  }
+
+ private:
+  xp::PadWidth width_;
+  Scalar value_;
+};
+
+struct Corner {
+  std::int64_t offset;
+  int axis1, axis2;
+};
+
+class Diagonal final : public FunctionNode {
+ public:
+  explicit Diagonal(const Corner& corner) : FunctionNode("diagonal"), corner_(corner) {}
+  Arrays forward(const Arrays& x) override {
+    return {x[0].diagonal(corner_.offset, corner_.axis1, corner_.axis2)};
+  }
   Variables backward(const Indexes&, const Variables& gy) override;
 
  private:
-  Slab slab_;
+  Corner corner_;
 };
 
-/// The gradient of GetItem: gy in its place, zeros around it.
-class GetItemGrad final : public FunctionNode {
+/// The gradient of Diagonal: gy in its place, zeros around it.
+class DiagonalGrad final : public FunctionNode {
  public:
-  GetItemGrad(const Slab& slab, const Shape& shape)
-      : FunctionNode("get_item_grad"), slab_(slab), shape_(shape) {}
+  DiagonalGrad(const Corner& corner, const Shape& shape)
+      : FunctionNode("diagonal_grad"), corner_(corner), shape_(shape) {}
   Arrays forward(const Arrays& gy) override {
     Array gx = xp::zeros(shape_, gy[0].dtype(), gy[0].device());
-    slab_.of(gx).assign(gy[0]);
+    gx.diagonal(corner_.offset, corner_.axis1, corner_.axis2).assign(gy[0]);
     return {gx};
   }
   Variables backward(const Indexes&, const Variables& ggx) override {
-    return rensa::apply<GetItem>(ggx, slab_);
+    return rensa::apply<Diagonal>(ggx, corner_);
   }
 
  private:
-  Slab slab_;
+  Corner corner_;
   Shape shape_;
 };
 
-Variables GetItem::backward(const Indexes&, const Variables& gy) {
-  return rensa::apply<GetItemGrad>(gy, slab_, inputs()[0]->shape);
+Variables Diagonal::backward(const Indexes&, const Variables& gy) {
+  return rensa::apply<DiagonalGrad>(gy, corner_, inputs()[0]->shape);
 }
 
-class Concat final : public FunctionNode {
- public:
-  explicit Concat(int axis) : FunctionNode("concat"), axis_(axis) {}
-  Arrays forward(const Arrays& xs) override { return {xp::concatenate(xs, axis_)}; }
-  Variables backward(const Indexes& targets, const Variables& gy) override {
-    const VariableNode& whole = *gy[0].node();
-    int axis = normalize_axis("concat", axis_, whole.shape.ndim());
-    Variables gx;
-    std::int64_t start = 0;
-    auto target = targets.begin();
-    for (int i = 0; target != targets.end(); ++i) {
-      const VariableNode& x = *inputs()[static_cast<std::size_t>(i)];
-      std::int64_t stop = start + x.shape[axis];
-      if (*target == i) {
-        ++target;
-        Slab part(whole, axis, start, stop);
-        gx.push_back(cast(rensa::apply<GetItem>(gy, part)[0], x.dtype));
-      }
-      start = stop;
-    }
-    return gx;
-  }
-
- private:
-  int axis_;
-};
+/// 0, 1, ..., ndim - 1.
+Shape axes_in_order(int ndim) {
+  Shape axes;
+  for (int i = 0; i < ndim; ++i) axes.push_back(i);
+  return axes;
+}
 
 }  // namespace
 
@@ -229,15 +294,6 @@ Variable sum_to(const Variable& x, const Shape& shape) {
   return x.shape() == shape ? x : apply<SumTo>({x}, shape)[0];
 }
 
-Variable get_item(const Variable& x, std::initializer_list<BasicIndex> index) {
-  return apply<GetItem>({x}, Slab(x.array(), index))[0];
-}
-
-Variable concat(const Variables& xs, int axis) {
-  if (xs.empty()) throw ValueError("concat: no variables");
-  return apply<Concat>(xs, axis)[0];
-}
-
 Variable cast(const Variable& x, Dtype dtype) {
   return x.dtype() == dtype ? x : apply<Cast>({x}, dtype)[0];
 }
@@ -248,6 +304,134 @@ Variable where(const Array& condition, const Variable& x, const Variable& y) {
   return apply<Where>({x, y}, condition)[0];
 }
 
+Variable where(const Variable& condition, const Variable& x, const Variable& y) {
+  return where(condition.array(), x, y);
+}
+
+Variable masked_fill(const Variable& x, const Array& mask, Scalar value) {
+  return where(mask, constant(xp::full({}, value, x.dtype(), x.device())), x);
+}
+
+Variable expand_dims(const Variable& x, int axis) {
+  return reshape(x, xp::expand_dims(x.array(), axis).shape());
+}
+
+Variable squeeze(const Variable& x, const AxisList& axis) {
+  const Array& a = x.array();
+  return reshape(x, (axis.given() ? a.squeeze(axis.values()) : a.squeeze()).shape());
+}
+
+Variable flatten(const Variable& x) { return reshape(x, {x.size()}); }
+
+Variable swapaxes(const Variable& x, int axis1, int axis2) {
+  Shape axes = axes_in_order(x.ndim());
+  std::swap(axes[normalize_axis("swapaxes", axis1, x.ndim())],
+            axes[normalize_axis("swapaxes", axis2, x.ndim())]);
+  return transpose(x, axes);
+}
+
+Variable moveaxis(const Variable& x, const Shape& source, const Shape& destination) {
+  static_cast<void>(xp::moveaxis(x.array(), source, destination));  // what it throws
+  std::vector<std::int64_t> from(static_cast<std::size_t>(x.ndim()), -1);
+  std::vector<bool> moved(static_cast<std::size_t>(x.ndim()));
+  for (int k = 0; k < source.ndim(); ++k) {
+    int axis = normalize_axis("moveaxis", source[k], x.ndim());
+    int place = normalize_axis("moveaxis", destination[k], x.ndim());
+    from[static_cast<std::size_t>(place)] = axis;
+    moved[static_cast<std::size_t>(axis)] = true;
+  }
+  std::size_t next = 0;
+  Shape axes;
+  for (std::int64_t axis : from) {
+    if (axis < 0) {
+      while (moved[next]) ++next;
+      axis = static_cast<std::int64_t>(next++);
+    }
+    axes.push_back(axis);
+  }
+  return transpose(x, axes);
+}
+
+Variable moveaxis(const Variable& x, int source, int destination) {
+  return moveaxis(x, Shape{source}, Shape{destination});
+}
+
+Variable rollaxis(const Variable& x, int axis, int start) {
+  static_cast<void>(xp::rollaxis(x.array(), axis, start));  // what it throws
+  int from = normalize_axis("rollaxis", axis, x.ndim());
+  int before = start < 0 ? start + x.ndim() : start;
+  Shape axes = axes_in_order(x.ndim());
+  axes.erase(from);
+  axes.insert(from < before ? before - 1 : before, from);
+  return transpose(x, axes);
+}
+
+Variable flip(const Variable& x, Axes axis) { return apply<Flip>({x}, axis)[0]; }
+Variable fliplr(const Variable& x) {
+  static_cast<void>(xp::fliplr(x.array()));  // what it throws
+  return flip(x, 1);
+}
+Variable flipud(const Variable& x) {
+  static_cast<void>(xp::flipud(x.array()));  // what it throws
+  return flip(x, 0);
+}
+
+Variable roll(const Variable& x, std::int64_t shift) {
+  return reshape(roll(reshape(x, {-1}), Shape{shift}, Shape{0}), x.shape());
+}
+Variable roll(const Variable& x, std::int64_t shift, int axis) {
+  return roll(x, Shape{shift}, Shape{axis});
+}
+Variable roll(const Variable& x, const Shape& shifts, const Shape& axes) {
+  return apply<Roll>({x}, shifts, axes)[0];
+}
+
+Variable repeat(const Variable& x, const IntegerList& repeats, OptionalAxis axis) {
+  if (!axis.given()) return repeat(flatten(x), repeats, 0);
+  int along = normalize_axis("repeat", axis.axis(), x.ndim());
+  const std::vector<std::int64_t>& counts = repeats.values();
+  if (counts.size() == 1) return apply<Repeat>({x}, counts[0], along)[0];
+  std::vector<std::int64_t> places;
+  for (std::size_t k = 0; k < counts.size(); ++k) {
+    if (counts[k] < 0) throw ValueError(fmt::format("repeat: a count of {}", counts[k]));
+    places.insert(places.end(), static_cast<std::size_t>(counts[k]), static_cast<std::int64_t>(k));
+  }
+  if (static_cast<std::int64_t>(counts.size()) != x.shape(along)) {
+    throw ShapeError(fmt::format("repeat: {} counts for axis {} of {}: there is one, or one each",
+                                 counts.size(), along, x.array().view().describe()));
+  }
+  return index_select(x, along, xp::array(places, x.device()));
+}
+
+Variable tile(const Variable& x, const Shape& reps) { return apply<Tile>({x}, reps)[0]; }
+
+Variable pad(const Variable& x, const xp::PadWidth& pad_width, std::string_view mode,
+             Scalar constant_values) {
+  if (mode == "constant") return apply<Pad>({x}, pad_width, constant_values)[0];
+  if (mode != "edge" && mode != "reflect" && mode != "symmetric" && mode != "wrap") {
+    throw ValueError(fmt::format(
+        "pad: mode \"{}\"; there are constant, edge, reflect, symmetric and wrap", mode));
+  }
+  auto pairs = borders(x.shape(), pad_width);
+  if (pairs.size() != static_cast<std::size_t>(x.ndim())) {
+    throw ValueError(
+        fmt::format("pad: {} pairs of widths for {}", pairs.size(), x.array().view().describe()));
+  }
+  // Where each element of an axis comes from.
+  Variable y = x;
+  for (int axis = 0; axis < x.ndim(); ++axis) {
+    auto [before, after] = pairs[static_cast<std::size_t>(axis)];
+    if (before == 0 && after == 0) continue;
+    Array places = xp::arange(x.shape(axis), int64, x.device());
+    y = index_select(y, axis, xp::pad(places, xp::PadWidth(before, after), mode));
+  }
+  return y;
+}
+
+Variable diagonal(const Variable& x, std::int64_t offset, int axis1, int axis2) {
+  return apply<Diagonal>({x}, Corner{offset, axis1, axis2})[0];
+}
+
 }  // namespace rensa::functions
 
 namespace rensa {
@@ -256,25 +440,19 @@ Variable Variable::reshape(const Shape& shape) const { return F::reshape(*this, 
 Variable Variable::transpose() const { return F::transpose(*this); }
 Variable Variable::astype(Dtype dtype) const { return F::cast(*this, dtype); }
 Variable Variable::ravel() const { return reshape({-1}); }
-Variable Variable::squeeze() const { return reshape(array().squeeze().shape()); }
-Variable Variable::squeeze(int axis) const { return reshape(array().squeeze(axis).shape()); }
-Variable Variable::expand_dims(int axis) const {
-  return reshape(array().expand_dims(axis).shape());
+Variable Variable::transpose(const Shape& axes) const { return F::transpose(*this, axes); }
+Variable Variable::squeeze(const AxisList& axis) const { return F::squeeze(*this, axis); }
+Variable Variable::expand_dims(int axis) const { return F::expand_dims(*this, axis); }
+Variable Variable::swapaxes(int a, int b) const { return F::swapaxes(*this, a, b); }
+Variable Variable::repeat(const IntegerList& repeats, OptionalAxis axis) const {
+  return F::repeat(*this, repeats, axis);
 }
-Variable Variable::swapaxes(int a, int b) const {
-  Shape axes;
-  for (int i = 0; i < ndim(); ++i) axes.push_back(i);
-  std::swap(axes[normalize_axis("swapaxes", a, ndim())],
-            axes[normalize_axis("swapaxes", b, ndim())]);
-  return F::transpose(*this, axes);
+Variable Variable::diagonal(std::int64_t offset, int axis1, int axis2) const {
+  return F::diagonal(*this, offset, axis1, axis2);
 }
 Variable Variable::broadcast_to(const Shape& shape) const { return F::broadcast_to(*this, shape); }
 Variable Variable::to(Device device) const {
   return this->device() == device ? *this : F::copy(*this, device);
-}
-Variable Variable::operator[](BasicIndex index) const { return F::get_item(*this, {index}); }
-Variable Variable::operator[](std::initializer_list<BasicIndex> index) const {
-  return F::get_item(*this, index);
 }
 
 }  // namespace rensa

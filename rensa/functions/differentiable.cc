@@ -2,6 +2,7 @@
 #include "rensa/functions/differentiable.h"
 
 #include "rensa/array/pointwise.h"
+#include "rensa/array/ufuncs/rounding.h"
 #include "rensa/array/ufuncs/signs.h"
 #include "rensa/core/thread_state.h"
 #include "rensa/operations/pointwise/pointwise_rows.h"
@@ -12,6 +13,10 @@ namespace rensa {
 
 functions::DifferentiableValue m::sign(const functions::DifferentiableValue& a) {
   return functions::DifferentiableValue(constant(xp::sign(a.variable().array())));
+}
+
+functions::DifferentiableValue m::trunc(const functions::DifferentiableValue& a) {
+  return functions::DifferentiableValue(constant(xp::trunc(a.variable().array())));
 }
 
 }  // namespace rensa

@@ -12,6 +12,7 @@
 #include "rensa/functions/activation.h"
 #include "rensa/functions/array_functions.h"
 #include "rensa/functions/math_functions.h"
+#include "rensa/functions/special_functions.h"
 // clang-format on
 
 namespace rensa {
@@ -98,6 +99,11 @@ namespace m {
     return functions::DifferentiableValue(functions::function(a.variable()));           \
   }
 RENSA_VALUE_FUNCTION(exp, exp)
+RENSA_VALUE_FUNCTION(sqrt, sqrt)
+RENSA_VALUE_FUNCTION(sinh, sinh)
+RENSA_VALUE_FUNCTION(cosh, cosh)
+RENSA_VALUE_FUNCTION(erfcx, erfcx)
+RENSA_VALUE_FUNCTION(digamma, digamma)
 RENSA_VALUE_FUNCTION(sin, sin)
 RENSA_VALUE_FUNCTION(cos, cos)
 RENSA_VALUE_FUNCTION(erf, erf)
@@ -110,6 +116,19 @@ inline functions::DifferentiableValue negative(const functions::DifferentiableVa
 }
 /// No gradient goes through it.
 functions::DifferentiableValue sign(const functions::DifferentiableValue& a);
+/// No gradient goes through it.
+functions::DifferentiableValue trunc(const functions::DifferentiableValue& a);
+/// Of a number n and a variable.
+inline functions::DifferentiableValue polygamma(const functions::DifferentiableValue& n,
+                                                const functions::DifferentiableValue& a) {
+  return functions::DifferentiableValue(
+      functions::polygamma(static_cast<int>(n.number().real()), a.variable()));
+}
+/// Of a number s and a variable.
+inline functions::DifferentiableValue zeta(const functions::DifferentiableValue& s,
+                                           const functions::DifferentiableValue& q) {
+  return functions::DifferentiableValue(functions::zeta(s.number().real(), q.variable()));
+}
 /// To the power of a number.
 inline functions::DifferentiableValue pow(const functions::DifferentiableValue& a,
                                           const functions::DifferentiableValue& b) {

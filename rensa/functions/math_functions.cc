@@ -1,7 +1,12 @@
 // Arithmetic and elementary functions: forward and backward.
 #include "rensa/functions/math_functions.h"
 
-#include "rensa/array/ufuncs/trigonometric.h"
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "rensa/array/ufuncs/ufuncs.h"
+#include "rensa/core/error.h"
 #include "rensa/functions/array_functions.h"
 #include "rensa/functions/differentiable.h"
 #include "rensa/functions/node_templates.h"
@@ -142,24 +147,6 @@ struct Negative {
   static Variable backward(const Variable&, const Variable& gy) { return -gy; }
 };
 
-struct Square {
-  static constexpr const char* name = "square";
-  static constexpr Keep keep = Keep::inputs;
-  static Array forward(const Array& x) { return xp::square(x); }
-  static Variable backward(const Variable& x, const Variable& gy) {
-    return gradient_of(gradients::square, x, gy);
-  }
-};
-
-struct Sqrt {
-  static constexpr const char* name = "sqrt";
-  static constexpr Keep keep = Keep::output;
-  static Array forward(const Array& x) { return xp::sqrt(x); }
-  static Variable backward(const Variable& y, const Variable& gy) {
-    return gradient_of(gradients::sqrt, y, gy);
-  }
-};
-
 struct Exp {
   static constexpr const char* name = "exp";
   static constexpr Keep keep = Keep::output;
@@ -174,63 +161,81 @@ struct Log {
   static Variable backward(const Variable& x, const Variable& gy) { return gy / x; }
 };
 
-struct Sin {
-  static constexpr const char* name = "sin";
-  static constexpr Keep keep = Keep::inputs;
-  static Array forward(const Array& x) { return xp::sin(x); }
-  static Variable backward(const Variable& x, const Variable& gy) {
-    return gradient_of(gradients::sin, x, gy);
-  }
+/// A function that a ufunc computes and whose gradient is a row.
+struct Elementary {
+  const xp::UnaryUfunc& forward;
+  const Gradient& gradient;  // of the input or the output, as `keep` says, and of gy
+  Keep keep;
 };
 
-struct Cos {
-  static constexpr const char* name = "cos";
-  static constexpr Keep keep = Keep::inputs;
-  static Array forward(const Array& x) { return xp::cos(x); }
-  static Variable backward(const Variable& x, const Variable& gy) {
-    return gradient_of(gradients::cos, x, gy);
-  }
-};
-
-struct Absolute {
-  static constexpr const char* name = "absolute";
-  static constexpr Keep keep = Keep::inputs;
-  static Array forward(const Array& x) { return xp::absolute(x); }
-  static Variable backward(const Variable& x, const Variable& gy) {
-    return gradient_of(gradients::absolute, x, gy);
-  }
-};
-
-// --- sums and products ---
-/// A sum, or a mean, over some axes.
-class Sum final : public FunctionNode {
+class ElementaryNode final : public FunctionNode {
  public:
-  Sum(Axes axis, bool keepdims, bool mean)
-      : FunctionNode(mean ? "mean" : "sum"), axis_(axis), keepdims_(keepdims), mean_(mean) {}
+  ElementaryNode(const char* name, const Elementary& function)
+      : FunctionNode(name), function_(function) {}
 
   Arrays forward(const Arrays& x) override {
-    return {mean_ ? xp::mean(x[0], axis_, keepdims_) : xp::sum(x[0], axis_, keepdims_)};
+    if (function_.keep == Keep::inputs) retain_inputs({0});
+    else retain_outputs({0});
+    return {function_.forward(x[0])};
   }
   Variables backward(const Indexes&, const Variables& gy) override {
-    const VariableNode& x = *inputs()[0];
-    unsigned reduced = axis_.mask(name(), x.shape.ndim());
-    Shape kept = x.shape;
-    std::int64_t count = 1;
-    for (int i = 0; i < kept.ndim(); ++i) {
-      if (!(reduced >> i & 1u)) continue;
-      count *= kept[i];
-      kept[i] = 1;
-    }
-    Variable g = reshape(gy[0], kept);
-    if (mean_) g = g / static_cast<double>(count);
-    return {broadcast_to(cast(g, x.dtype), x.shape)};
+    Variables kept =
+        function_.keep == Keep::inputs ? get_retained_inputs() : get_retained_outputs();
+    return {cast(gradient_of(function_.gradient, kept[0], gy[0]), inputs()[0]->dtype)};
   }
 
  private:
-  Axes axis_;
-  bool keepdims_, mean_;
+  Elementary function_;
 };
 
+struct Arctan2 {
+  static constexpr const char* name = "arctan2";
+  static constexpr Keep keep = Keep::inputs;
+  static Array forward(const Array& a, const Array& b) { return xp::arctan2(a, b); }
+  static Variable backward(int i, const Variables& x, const Variable& gy) {
+    return both(x, gy)[static_cast<std::size_t>(i)];
+  }
+  static Variables both(const Variables& x, const Variable& gy) {
+    return gradients_of(gradients::arctan2, values({x[0], x[1], gy}));
+  }
+};
+
+struct Logaddexp {
+  static constexpr const char* name = "logaddexp";
+  static constexpr Keep keep = Keep::inputs;
+  static Array forward(const Array& a, const Array& b) { return xp::logaddexp(a, b); }
+  static Variable backward(int i, const Variables& x, const Variable& gy) {
+    return both(x, gy)[static_cast<std::size_t>(i)];
+  }
+  static Variables both(const Variables& x, const Variable& gy) {
+    return gradients_of(gradients::logaddexp, values({x[0], x[1], gy}));
+  }
+};
+
+struct Fmod {
+  static constexpr const char* name = "fmod";
+  static constexpr Keep keep = Keep::inputs;
+  static Array forward(const Array& a, const Array& b) { return xp::fmod(a, b); }
+  static Variable backward(int i, const Variables& x, const Variable& gy) {
+    return i == 0 ? gy : both(x, gy)[1];
+  }
+  static Variables both(const Variables& x, const Variable& gy) {
+    return gradients_of(gradients::fmod, values({x[0], x[1], gy}));
+  }
+};
+
+struct Clip {
+  static constexpr const char* name = "clip";
+  static constexpr Keep keep = Keep::inputs;
+  static Array forward(const Array& x, double least, double most) {
+    return xp::clip(x, least, most);
+  }
+  static Variable backward(const Variable& x, const Variable& gy, double least, double most) {
+    return gradient_of(gradients::clip, x, gy, least, most);
+  }
+};
+
+// --- products ---
 Array swapped(const Array& a, bool swap) {
   return swap ? a.swapaxes(a.ndim() - 2, a.ndim() - 1) : a;
 }
@@ -271,22 +276,68 @@ Variable minimum(const Variable& a, const Variable& b) { return binary<Minimum>(
 
 Variable pow(const Variable& x, double exponent) { return unary<Pow>(x, exponent); }
 Variable negative(const Variable& x) { return unary<Negative>(x); }
-Variable square(const Variable& x) { return unary<Square>(x); }
-Variable sqrt(const Variable& x) { return unary<Sqrt>(x); }
 Variable exp(const Variable& x) { return unary<Exp>(x); }
 Variable log(const Variable& x) { return unary<Log>(x); }
-Variable sin(const Variable& x) { return unary<Sin>(x); }
-Variable cos(const Variable& x) { return unary<Cos>(x); }
+#define RENSA_ELEMENTARY(name, kept)                                  \
+  Variable name(const Variable& x) {                                  \
+    const Elementary function{xp::name, gradients::name, Keep::kept}; \
+    return apply<ElementaryNode>({x}, #name, function)[0];            \
+  }
+RENSA_ELEMENTARY(square, inputs)
+RENSA_ELEMENTARY(sqrt, output)
+RENSA_ELEMENTARY(rsqrt, output)
+RENSA_ELEMENTARY(exp2, output)
+RENSA_ELEMENTARY(expm1, output)
+RENSA_ELEMENTARY(log2, inputs)
+RENSA_ELEMENTARY(log10, inputs)
+RENSA_ELEMENTARY(log1p, inputs)
+RENSA_ELEMENTARY(sin, inputs)
+RENSA_ELEMENTARY(cos, inputs)
+RENSA_ELEMENTARY(tan, output)
+RENSA_ELEMENTARY(arcsin, inputs)
+RENSA_ELEMENTARY(arccos, inputs)
+RENSA_ELEMENTARY(arctan, inputs)
+RENSA_ELEMENTARY(sinh, inputs)
+RENSA_ELEMENTARY(cosh, inputs)
+RENSA_ELEMENTARY(arcsinh, inputs)
+RENSA_ELEMENTARY(arccosh, inputs)
+RENSA_ELEMENTARY(arctanh, inputs)
+RENSA_ELEMENTARY(absolute, inputs)
+#undef RENSA_ELEMENTARY
+
 Variable erf(const Variable& x) { return differentiable(rows::erf, {x})[0]; }
-Variable absolute(const Variable& x) { return unary<Absolute>(x); }
-
-Variable sum(const Variable& x, Axes axis, bool keepdims) {
-  return apply<Sum>({x}, axis, keepdims, false)[0];
+Variable arctan2(const Variable& a, const Variable& b) { return binary<Arctan2>(a, b); }
+Variable logaddexp(const Variable& a, const Variable& b) { return binary<Logaddexp>(a, b); }
+Variable fmod(const Variable& x, const Variable& divisor) { return binary<Fmod>(x, divisor); }
+Variable squared_difference(const Variable& a, const Variable& b) {
+  return differentiable(rows::squared_difference, {a, b})[0];
+}
+Variable linear_interpolate(const Variable& p, const Variable& x, const Variable& y) {
+  return differentiable(rows::linear_interpolate, {p, x, y})[0];
 }
 
-Variable mean(const Variable& x, Axes axis, bool keepdims) {
-  return apply<Sum>({x}, axis, keepdims, true)[0];
+Variable add(const Variables& xs) {
+  if (xs.empty()) throw ValueError("add: no variables");
+  Variable sum = xs[0];
+  for (std::size_t k = 1; k < xs.size(); ++k) sum = add(sum, xs[k]);
+  return sum;
 }
+
+Variable clip(const Variable& x, std::optional<double> x_min, std::optional<double> x_max) {
+  if (!x_min && !x_max) throw ValueError("clip: neither x_min nor x_max is given");
+  double least = x_min.value_or(-std::numeric_limits<double>::infinity());
+  double most = x_max.value_or(std::numeric_limits<double>::infinity());
+  if (least > most) {
+    throw ValueError(fmt::format("clip: x_min {} is greater than x_max {}", least, most));
+  }
+  return unary<Clip>(x, least, most);
+}
+
+Variable sign(const Variable& x) { return constant(xp::sign(x.array())); }
+Variable floor(const Variable& x) { return constant(xp::floor(x.array())); }
+Variable ceil(const Variable& x) { return constant(xp::ceil(x.array())); }
+Variable fix(const Variable& x) { return constant(xp::trunc(x.array())); }
+Variable identity(const Variable& x) { return x; }
 
 // A vector is a row on the left and a column on the right, and leaves no axis behind.
 Variable matmul(const Variable& a, const Variable& b, bool transa, bool transb) {
@@ -324,7 +375,8 @@ Variable divide(Scalar a, const Variable& b) { return F::unary<F::DivideIntoScal
 
 }  // namespace operators
 
-Variable Variable::sum(Axes axis, bool keepdims) const { return F::sum(*this, axis, keepdims); }
-Variable Variable::mean(Axes axis, bool keepdims) const { return F::mean(*this, axis, keepdims); }
+Variable Variable::clip(std::optional<double> x_min, std::optional<double> x_max) const {
+  return F::clip(*this, x_min, x_max);
+}
 
 }  // namespace rensa

@@ -2,7 +2,10 @@
 // as arrays do; a gradient comes back in its input's shape and dtype.
 #pragma once
 
+#include <optional>
+
 #include "rensa/autograd/variable.h"
+#include "rensa/functions/reduction_functions.h"
 
 namespace rensa {
 namespace functions {
@@ -14,14 +17,40 @@ namespace functions {
 [[nodiscard]] Variable divide(const Variable& a, const Variable& b);
 [[nodiscard]] Variable negative(const Variable& x);
 
+/// The sum of all of them. Throws ValueError for none.
+[[nodiscard]] Variable add(const Variables& xs);
+
 /// x to a constant power.
 [[nodiscard]] Variable pow(const Variable& x, double exponent);
 [[nodiscard]] Variable square(const Variable& x);
 [[nodiscard]] Variable sqrt(const Variable& x);
+/// 1 / sqrt(x).
+[[nodiscard]] Variable rsqrt(const Variable& x);
 [[nodiscard]] Variable exp(const Variable& x);
+/// 2 to the power of x.
+[[nodiscard]] Variable exp2(const Variable& x);
+/// exp(x) - 1, exact near 0.
+[[nodiscard]] Variable expm1(const Variable& x);
 [[nodiscard]] Variable log(const Variable& x);
+[[nodiscard]] Variable log2(const Variable& x);
+[[nodiscard]] Variable log10(const Variable& x);
+/// log(1 + x), exact near 0.
+[[nodiscard]] Variable log1p(const Variable& x);
+/// log(exp(a) + exp(b)) without overflow.
+[[nodiscard]] Variable logaddexp(const Variable& a, const Variable& b);
 [[nodiscard]] Variable sin(const Variable& x);
 [[nodiscard]] Variable cos(const Variable& x);
+[[nodiscard]] Variable tan(const Variable& x);
+[[nodiscard]] Variable arcsin(const Variable& x);
+[[nodiscard]] Variable arccos(const Variable& x);
+[[nodiscard]] Variable arctan(const Variable& x);
+/// The angle of the point (b, a), from -pi to pi.
+[[nodiscard]] Variable arctan2(const Variable& a, const Variable& b);
+[[nodiscard]] Variable sinh(const Variable& x);
+[[nodiscard]] Variable cosh(const Variable& x);
+[[nodiscard]] Variable arcsinh(const Variable& x);
+[[nodiscard]] Variable arccosh(const Variable& x);
+[[nodiscard]] Variable arctanh(const Variable& x);
 /// 2 / sqrt(pi) * the integral of exp(-t * t) from 0 to x.
 [[nodiscard]] Variable erf(const Variable& x);
 /// |x|; the gradient at 0 is 0.
@@ -30,10 +59,24 @@ namespace functions {
 /// Elementwise; where both are equal, all of the gradient goes to `a`, as in Chainer.
 [[nodiscard]] Variable maximum(const Variable& a, const Variable& b);
 [[nodiscard]] Variable minimum(const Variable& a, const Variable& b);
+/// x between x_min and x_max, of which one may be left out; where it is cut off the gradient is 0,
+/// at the bounds themselves it is gy. Throws ValueError for no bound and for x_min > x_max.
+[[nodiscard]] Variable clip(const Variable& x, std::optional<double> x_min,
+                            std::optional<double> x_max);
+/// C's fmod: x - fix(x / divisor) * divisor, with the sign of x.
+[[nodiscard]] Variable fmod(const Variable& x, const Variable& divisor);
+/// (a - b) * (a - b).
+[[nodiscard]] Variable squared_difference(const Variable& a, const Variable& b);
+/// p * x + (1 - p) * y.
+[[nodiscard]] Variable linear_interpolate(const Variable& p, const Variable& x, const Variable& y);
 
-/// Over one axis, several, or all. Throws IndexError for an axis there is not.
-[[nodiscard]] Variable sum(const Variable& x, Axes axis = {}, bool keepdims = false);
-[[nodiscard]] Variable mean(const Variable& x, Axes axis = {}, bool keepdims = false);
+// Without a gradient: -1, 0 or 1; the integers below, above and towards zero.
+[[nodiscard]] Variable sign(const Variable& x);
+[[nodiscard]] Variable floor(const Variable& x);
+[[nodiscard]] Variable ceil(const Variable& x);
+[[nodiscard]] Variable fix(const Variable& x);
+/// x itself.
+[[nodiscard]] Variable identity(const Variable& x);
 
 /// NumPy's matmul, of `a` and `b` with their last two axes swapped where `transa`, `transb`.
 [[nodiscard]] Variable matmul(const Variable& a, const Variable& b, bool transa = false,

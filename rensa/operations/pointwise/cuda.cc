@@ -19,6 +19,7 @@ const PointwiseKernels& kernels_of(const PointwiseRow& row) {
     add_pointwise_elementary(t);
     add_pointwise_loss(t);
     add_pointwise_recurrent(t);
+    add_pointwise_special(t);
     return t;
   }();
   return table.row[row.index];

@@ -49,6 +49,7 @@ void add_pointwise_activation(PointwiseTable& table);
 void add_pointwise_elementary(PointwiseTable& table);
 void add_pointwise_loss(PointwiseTable& table);
 void add_pointwise_recurrent(PointwiseTable& table);
+void add_pointwise_special(PointwiseTable& table);
 
 #if defined(__CUDACC__)
 

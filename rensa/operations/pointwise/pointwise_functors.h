@@ -2,7 +2,7 @@
 // Read by the host compiler (after <cmath>), by nvcc and by NVRTC.
 #pragma once
 
-#include "rensa/core/functors.h"
+#include "rensa/operations/pointwise/special_functors.h"
 
 namespace rensa {
 

@@ -1,0 +1,307 @@
+// Functions that choose elements: forward and backward.
+#include "rensa/functions/indexing_functions.h"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "rensa/array/indexing.h"
+#include "rensa/array/sorting.h"
+#include "rensa/autograd/function_node.h"
+#include "rensa/core/error.h"
+#include "rensa/functions/array_functions.h"
+
+namespace rensa::functions {
+
+namespace {
+
+/// Which elements of a C-contiguous array a basic index selects.
+struct Slab {
+  Slab(const Array& a, std::span<const BasicIndex> index) {
+    ArrayView view = a.view();
+    view.strides = contiguous_strides(view.shape, itemsize(view.dtype));
+    Array selected = Array(a.storage(), view)[index];
+    offset = selected.view().data - view.data;
+    shape = selected.shape();
+    strides = selected.strides();
+  }
+  Array of(const Array& a) const {
+    ArrayView view = a.view();
+    view.data += offset;
+    view.shape = shape;
+    view.strides = strides;
+    return Array(a.storage(), view);
+  }
+  std::int64_t offset;
+  Shape shape, strides;
+};
+
+class GetItem final : public FunctionNode {
+ public:
+  explicit GetItem(const Slab& slab) : FunctionNode("get_item"), slab_(slab) {}
+  Arrays forward(const Arrays& x) override { return {slab_.of(x[0].ascontiguous())}; }
+  Variables backward(const Indexes&, const Variables& gy) override;
+
+ private:
+  Slab slab_;
+};
+
+/// The gradient of GetItem: gy in its place, zeros around it.
+class GetItemGrad final : public FunctionNode {
+ public:
+  GetItemGrad(const Slab& slab, const Shape& shape)
+      : FunctionNode("get_item_grad"), slab_(slab), shape_(shape) {}
+  Arrays forward(const Arrays& gy) override {
+    Array gx = xp::zeros(shape_, gy[0].dtype(), gy[0].device());
+    slab_.of(gx).assign(gy[0]);
+    return {gx};
+  }
+  Variables backward(const Indexes&, const Variables& ggx) override {
+    return rensa::apply<GetItem>(ggx, slab_);
+  }
+
+ private:
+  Slab slab_;
+  Shape shape_;
+};
+
+Variables GetItem::backward(const Indexes&, const Variables& gy) {
+  return rensa::apply<GetItemGrad>(gy, slab_, inputs()[0]->shape);
+}
+
+/// A full index that a graph keeps, masks as the places where they are true.
+class KeptIndex {
+ public:
+  KeptIndex(const char* operation, const Array& x, std::span<const Index> entries) {
+    int given = 0, axis = 0;
+    for (const Index& entry : entries) given += axes_of(entry);
+    for (const Index& entry : entries) {
+      if (!entry.is_array()) {
+        bool rest = entry.basic().kind() == BasicIndex::Kind::ellipsis;
+        entries_.push_back(entry);
+        axis += rest ? x.ndim() - given : axes_of(entry);
+      } else if (entry.array().dtype() != Dtype::bool_ || entry.array().ndim() == 0) {
+        entries_.push_back(entry);
+        axis += axes_of(entry);
+      } else {
+        check_mask(operation, x, entry.array(), axis);
+        for (const Array& places : xp::nonzero(entry.array())) entries_.emplace_back(places);
+        axis += axes_of(entry);
+      }
+    }
+    for (const Index& entry : entries_) {
+      if (entry.is_array()) kept_.emplace_back(entry.array());
+    }
+  }
+  /// The index; throws ValueError where an array of it was written to since.
+  const std::vector<Index>& get(const char* function) const {
+    for (const KeptArray& array : kept_) static_cast<void>(array.get(function, "index"));
+    return entries_;
+  }
+
+ private:
+  static int axes_of(const Index& entry) {
+    if (entry.is_array()) return entry.array().dtype() == Dtype::bool_ ? entry.array().ndim() : 1;
+    auto kind = entry.basic().kind();
+    return kind == BasicIndex::Kind::integer || kind == BasicIndex::Kind::slice ? 1 : 0;
+  }
+  static void check_mask(const char* operation, const Array& x, const Array& mask, int axis) {
+    check_same_device(operation, x, mask);
+    bool fits = axis >= 0 && axis + mask.ndim() <= x.ndim();
+    for (int i = 0; fits && i < mask.ndim(); ++i) fits = mask.shape(i) == x.shape(axis + i);
+    if (fits) return;
+    throw IndexError(
+        fmt::format("{}: a mask {} for {}: it has the shape of the axes that it "
+                    "stands for, here from axis {} on",
+                    operation, mask.view().describe(), x.view().describe(), axis));
+  }
+
+  std::vector<Index> entries_;
+  std::vector<KeptArray> kept_;
+};
+
+/// a[index] += values.
+void add_at(const char* operation, const Array& a, const std::vector<Index>& index,
+            const Array& values) {
+  rensa::detail::scatter(operation, operations::ScatterMode::add,
+                         rensa::detail::apply_index(operation, a, index), values);
+}
+
+class GetItems final : public FunctionNode {
+ public:
+  explicit GetItems(KeptIndex index) : FunctionNode("get_item"), index_(std::move(index)) {}
+  Arrays forward(const Arrays& x) override {
+    return {rensa::detail::gather(name(),
+                                  rensa::detail::apply_index(name(), x[0], index_.get(name())))};
+  }
+  Variables backward(const Indexes&, const Variables& gy) override;
+
+ private:
+  KeptIndex index_;
+};
+
+/// The gradient of GetItems: gy added up in its places of zeros.
+class GetItemsGrad final : public FunctionNode {
+ public:
+  GetItemsGrad(KeptIndex index, const Shape& shape)
+      : FunctionNode("get_item_grad"), index_(std::move(index)), shape_(shape) {}
+  Arrays forward(const Arrays& gy) override {
+    Array gx = xp::zeros(shape_, gy[0].dtype(), gy[0].device());
+    add_at(name(), gx, index_.get("get_item"), gy[0]);
+    return {gx};
+  }
+  Variables backward(const Indexes&, const Variables& ggx) override {
+    return rensa::apply<GetItems>(ggx, index_);
+  }
+
+ private:
+  KeptIndex index_;
+  Shape shape_;
+};
+
+Variables GetItems::backward(const Indexes&, const Variables& gy) {
+  return rensa::apply<GetItemsGrad>(gy, index_, inputs()[0]->shape);
+}
+
+class ScatterAdd final : public FunctionNode {
+ public:
+  explicit ScatterAdd(KeptIndex index) : FunctionNode("scatter_add"), index_(std::move(index)) {}
+  Arrays forward(const Arrays& x) override {
+    Array y = x[0].copy();
+    add_at(name(), y, index_.get(name()), x[1]);
+    return {y};
+  }
+  Variables backward(const Indexes& targets, const Variables& gy) override {
+    Variables gx;
+    for (int i : targets) {
+      const VariableNode& x = *inputs()[static_cast<std::size_t>(i)];
+      Variable g = i == 0 ? gy[0] : sum_to(rensa::apply<GetItems>(gy, index_)[0], x.shape);
+      gx.push_back(cast(g, x.dtype));
+    }
+    return gx;
+  }
+
+ private:
+  KeptIndex index_;
+};
+
+bool is_integer(const Array& a) {
+  char kind = dtype_kind(a.dtype());
+  return kind == 'i' || kind == 'u';
+}
+
+void check_integer(const char* operation, const Array& index) {
+  if (is_integer(index)) return;
+  throw DtypeError(fmt::format("{}: an index {}, which has to be of integers", operation,
+                               index.view().describe()));
+}
+
+/// Slices of everything, and `index` at `axis`.
+std::vector<Index> along(int axis, const Array& index) {
+  std::vector<Index> entries(static_cast<std::size_t>(axis), Index(Slice()));
+  entries.emplace_back(index);
+  return entries;
+}
+
+}  // namespace
+
+Variable get_item(const Variable& x, std::span<const BasicIndex> index) {
+  return apply<GetItem>({x}, Slab(x.array(), index))[0];
+}
+
+Variable get_item(const Variable& x, std::initializer_list<BasicIndex> index) {
+  return get_item(x, std::span(index.begin(), index.size()));
+}
+
+Variable get_item(const Variable& x, const Selector& index) {
+  return apply<GetItems>({x}, KeptIndex("get_item", x.array(), index.entries()))[0];
+}
+
+Variable scatter_add(const Variable& a, const Selector& index, const Variable& b) {
+  return apply<ScatterAdd>({a, b}, KeptIndex("scatter_add", a.array(), index.entries()))[0];
+}
+
+Variable gather(const Variable& x, int axis, const Array& index) {
+  check_integer("gather", index);
+  int place = normalize_axis("gather", axis, x.ndim());
+  bool fits = index.ndim() == x.ndim();
+  for (int i = 0; fits && i < x.ndim(); ++i) {
+    fits = i == place || index.shape(i) <= x.shape(i);
+  }
+  if (!fits) {
+    throw ShapeError(
+        fmt::format("gather: an index {} for {}: it has as many axes, none longer but "
+                    "axis {}",
+                    index.view().describe(), x.array().view().describe(), place));
+  }
+  std::vector<Index> entries;
+  for (int i = 0; i < x.ndim(); ++i) {
+    if (i == place) {
+      entries.emplace_back(index);
+      continue;
+    }
+    Shape beside = Shape::filled(x.ndim(), 1);
+    beside[i] = index.shape(i);
+    entries.emplace_back(xp::arange(index.shape(i), int64, x.device()).reshape(beside));
+  }
+  return get_item(x, entries);
+}
+
+Variable index_select(const Variable& x, int axis, const Array& index) {
+  check_integer("index_select", index);
+  if (index.ndim() != 1) {
+    throw ShapeError(fmt::format("index_select: an index {}, which has to have one axis",
+                                 index.view().describe()));
+  }
+  return get_item(x, along(normalize_axis("index_select", axis, x.ndim()), index));
+}
+
+Variable select_item(const Variable& x, const Variable& t) {
+  check_integer("select_item", t.array());
+  if (x.ndim() != 2 || t.ndim() != 1 || x.shape(0) != t.shape(0)) {
+    throw ShapeError(fmt::format("select_item: x {} and t {}: x has to be (n, classes) and t (n,)",
+                                 x.array().view().describe(), t.array().view().describe()));
+  }
+  return get_item(x, {xp::arange(x.shape(0), int64, x.device()), t.array()});
+}
+
+Variable permutate(const Variable& x, const Array& indices, int axis, bool inv) {
+  check_integer("permutate", indices);
+  int place = normalize_axis("permutate", axis, x.ndim());
+  if (indices.ndim() != 1 || indices.shape(0) != x.shape(place)) {
+    throw ShapeError(fmt::format("permutate: indices {} for axis {} of {}: there is one for each",
+                                 indices.view().describe(), place, x.array().view().describe()));
+  }
+  return index_select(x, place, inv ? xp::argsort(indices) : indices);
+}
+
+std::pair<Variable, Array> topk(const Variable& x, std::int64_t k, int axis, bool largest) {
+  int place = normalize_axis("topk", axis, x.ndim());
+  if (k < 0 || k > x.shape(place)) {
+    throw ValueError(fmt::format("topk: {} elements along axis {} of {}", k, place,
+                                 x.array().view().describe()));
+  }
+  std::vector<BasicIndex> front(static_cast<std::size_t>(place), BasicIndex(Slice()));
+  front.emplace_back(Slice(0, k));
+  Array order = xp::argsort(x.array(), {.axis = place, .descending = largest});
+  Array places = order[std::span<const BasicIndex>(front)];
+  return {gather(x, place, places), places.ascontiguous()};
+}
+
+Variable one_hot(const Variable& t, std::int64_t classes, Dtype dtype) {
+  check_integer("one_hot", t.array());
+  Array places = t.array().expand_dims(-1);
+  return constant((places == xp::arange(classes, t.dtype(), t.device())).astype(dtype));
+}
+
+}  // namespace rensa::functions
+
+namespace rensa {
+
+Variable Variable::operator[](BasicIndex index) const { return F::get_item(*this, {index}); }
+Variable Variable::operator[](std::initializer_list<BasicIndex> index) const {
+  return F::get_item(*this, index);
+}
+Variable Variable::operator[](const Selector& index) const { return F::get_item(*this, index); }
+
+}  // namespace rensa

@@ -1,0 +1,164 @@
+// Special functions over float and double: what the rows of special.def call. Read like
+// core/functors.h.
+#pragma once
+
+#include "rensa/core/functors.h"
+
+namespace rensa::m {
+
+RENSA_FN float erfc(float a) { return ::erfcf(a); }
+RENSA_FN double erfc(double a) { return ::erfc(a); }
+
+/// log |gamma(a)|. The host's lgamma writes its sign to a global variable; lgamma_r does not.
+#if defined(__CUDA_ARCH__) || defined(__CUDACC_RTC__)
+RENSA_FN float lgamma(float a) { return ::lgammaf(a); }
+RENSA_FN double lgamma(double a) { return ::lgamma(a); }
+#else
+RENSA_FN float lgamma(float a) {
+  int sign = 0;
+  return ::lgammaf_r(a, &sign);
+}
+RENSA_FN double lgamma(double a) {
+  int sign = 0;
+  return ::lgamma_r(a, &sign);
+}
+#endif
+
+/// What is no number.
+template <class V> RENSA_FN V not_a_number() { return V(__builtin_nanf("")); }
+/// Where a sum is as exact as it gets.
+template <class V> RENSA_FN V rounding() { return sizeof(V) == 8 ? V(1.2e-16) : V(6e-8); }
+
+/// exp(a * a) * erfc(a): where erfc(a) is near 0 by its continued fraction.
+template <class V> RENSA_FN V erfcx(V a) {
+  if (!(V(5) < a)) return exp(a * a) * erfc(a);
+  V tail = a;
+  for (int k = 20; k > 0; --k) tail = a + V(k) / (V(2) * tail);
+  return V(0.56418958354775628695) / tail;
+}
+
+/// log of the normal distribution's share below a.
+template <class V> RENSA_FN V log_ndtr(V a) {
+  V t = a * V(0.70710678118654752440);
+  if (V(-1) < a) return log1p(V(-0.5) * erfc(t));
+  return log(V(0.5) * erfcx(-t)) - t * t;
+}
+
+/// y with erfc(y) = q for 0 < q <= 1/2, from log(q) and then by Halley's steps on
+/// erfc(y) / q = 1, both scaled by exp(y * y) so that nothing vanishes far out.
+template <class V> RENSA_FN V erfcinv_tail(V q) {
+  V l = -log(q);
+  V y = sqrt(l);
+  // erfc(y) ~ exp(-y * y) / (y * sqrt(pi)): the start for what lies far out, and a fit elsewhere.
+  if (V(2) < l) y = sqrt(l - log(y * V(1.77245385090551602730)));
+  else y = V(0.4769362762044699) + V(0.5) * (l - V(0.69314718055994530942));
+  for (int k = 0; k < (sizeof(V) == 8 ? 5 : 4); ++k) {
+    V scaled = erfcx(y);
+    // erfc(y) - q over the derivative -2 / sqrt(pi) * exp(-y * y).
+    V step = (scaled - exp(y * y - l)) * V(0.88622692545275801365);
+    y += step / (V(1) + y * step);
+  }
+  return y;
+}
+/// y with erf(y) = a.
+template <class V> RENSA_FN V erfinv(V a) {
+  V x = abs(a);
+  if (!(x <= V(1))) return not_a_number<V>();
+  if (x == V(1)) return copysign(infinity<V>(), a);
+  if (V(0.5) < x) return copysign(erfcinv_tail(V(1) - x), a);
+  // The series' first terms, then Halley's steps.
+  V t = V(0.78539816339744830962) * a * a;
+  V y = V(0.88622692545275801365) * a *
+        (V(1) + t * (V(1) / V(3) + t * (V(7) / V(30) + t * (V(127) / V(630)))));
+  for (int k = 0; k < (sizeof(V) == 8 ? 3 : 2); ++k) {
+    V step = (erf(y) - a) * V(0.88622692545275801365) * exp(y * y);
+    y -= step / (V(1) + y * step);
+  }
+  return y;
+}
+/// y with erfc(y) = a.
+template <class V> RENSA_FN V erfcinv(V a) {
+  if (!((V(0) <= a) & (a <= V(2)))) return not_a_number<V>();
+  if (a == V(0)) return infinity<V>();
+  if (a == V(2)) return -infinity<V>();
+  if (a < V(0.5)) return erfcinv_tail(a);
+  if (V(1.5) < a) return -erfcinv_tail(V(2) - a);
+  return erfinv(V(1) - a);
+}
+
+/// The derivative of lgamma: below 0 by reflection, else moved up to where its asymptotic series
+/// converges.
+template <class V> RENSA_FN V digamma(V a) {
+  if (a == V(0)) return copysign(infinity<V>(), -a);
+  V reflected = 0, x = a;
+  if (a < V(0)) {
+    V part = a - floor(a);
+    if (part == V(0)) return not_a_number<V>();
+    reflected = V(3.14159265358979323846) / tan(V(3.14159265358979323846) * part);
+    x = V(1) - a;
+  }
+  V sum = 0;
+  while (x < V(10)) {
+    sum -= V(1) / x;
+    x += V(1);
+  }
+  V w = V(1) / (x * x);
+  V series = w * (V(1) / V(12) -
+                  w * (V(1) / V(120) -
+                       w * (V(1) / V(252) -
+                            w * (V(1) / V(240) - w * (V(1) / V(132) - w * (V(691) / V(32760)))))));
+  return sum + log(x) - V(0.5) / x - series - reflected;
+}
+
+/// The sum of (q + k)^-s over k = 0, 1, ..., by Euler and Maclaurin; for s > 1.
+template <class V> RENSA_FN V zeta(V s, V q) {
+  // (2 k)! / B(2 k)
+  constexpr double kTerms[] = {12.0,
+                               -720.0,
+                               30240.0,
+                               -1209600.0,
+                               47900160.0,
+                               -1.8924375803183791606e9,
+                               7.47242496e10,
+                               -2.950130727918164224e12,
+                               1.1646782814350067249e14,
+                               -4.5979787224074726105e15,
+                               1.8152105401943546773e17,
+                               -7.1661652561756670113e18};
+  if (s == V(1)) return infinity<V>();
+  if (!(V(1) < s) || !(q == q)) return not_a_number<V>();
+  if (q <= V(0)) {
+    if (q == floor(q)) return infinity<V>();
+    if (s != floor(s)) return not_a_number<V>();
+  }
+  V sum = pow(q, -s), x = q, power = 0;
+  for (int k = 0; k < 9 || x <= V(9); ++k) {
+    x += V(1);
+    power = pow(x, -s);
+    sum += power;
+    if (abs(power) < rounding<V>() * abs(sum)) return sum;
+  }
+  sum += power * x / (s - V(1)) - V(0.5) * power;
+  V factor = 1, k = 0;
+  for (double term : kTerms) {
+    factor *= s + k;
+    power /= x;
+    V t = factor * power / V(term);
+    sum += t;
+    if (abs(t) < rounding<V>() * abs(sum)) return sum;
+    k += V(1);
+    factor *= s + k;
+    power /= x;
+    k += V(1);
+  }
+  return sum;
+}
+
+/// The n-th derivative of digamma.
+template <class V> RENSA_FN V polygamma(V n, V a) {
+  if (n == V(0)) return digamma(a);
+  V magnitude = exp(lgamma(n + V(1))) * zeta(n + V(1), a);
+  return fmod(n, V(2)) == V(0) ? -magnitude : magnitude;
+}
+
+}  // namespace rensa::m
