@@ -8,6 +8,7 @@
 
 #include "rensa/core/error.h"
 #include "rensa/functions/indexing_functions.h"
+#include "rensa/functions/joining_functions.h"
 #include "rensa/functions/node_templates.h"
 #include "rensa/functions/reduction_functions.h"
 
@@ -391,16 +392,15 @@ Variable repeat(const Variable& x, const IntegerList& repeats, OptionalAxis axis
   int along = normalize_axis("repeat", axis.axis(), x.ndim());
   const std::vector<std::int64_t>& counts = repeats.values();
   if (counts.size() == 1) return apply<Repeat>({x}, counts[0], along)[0];
-  std::vector<std::int64_t> places;
-  for (std::size_t k = 0; k < counts.size(); ++k) {
-    if (counts[k] < 0) throw ValueError(fmt::format("repeat: a count of {}", counts[k]));
-    places.insert(places.end(), static_cast<std::size_t>(counts[k]), static_cast<std::int64_t>(k));
-  }
   if (static_cast<std::int64_t>(counts.size()) != x.shape(along)) {
     throw ShapeError(fmt::format("repeat: {} counts for axis {} of {}: there is one, or one each",
                                  counts.size(), along, x.array().view().describe()));
   }
-  return index_select(x, along, xp::array(places, x.device()));
+  Variables parts = split_axis(x, x.shape(along), along);
+  for (std::size_t k = 0; k < counts.size(); ++k) {
+    if (counts[k] != 1) parts[k] = apply<Repeat>({parts[k]}, counts[k], along)[0];
+  }
+  return concat(parts, along);
 }
 
 Variable tile(const Variable& x, const Shape& reps) { return apply<Tile>({x}, reps)[0]; }

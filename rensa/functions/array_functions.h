@@ -40,7 +40,7 @@ namespace functions {
 // --- the order of elements ---
 /// Backwards along the axes, all when left out.
 [[nodiscard]] Variable flip(const Variable& x, Axes axis = {});
-/// Backwards along axis 1 (axis 0). Throw ShapeError where there is none.
+/// Backwards along axis 1 (axis 0). Throw IndexError where there is none.
 [[nodiscard]] Variable fliplr(const Variable& x);
 [[nodiscard]] Variable flipud(const Variable& x);
 /// Elements shifted in a circle; without an axis those of the flattened x.

@@ -265,7 +265,29 @@ class MatMul final : public FunctionNode {
   bool transa_, transb_;
 };
 
+/// y with axes of extent 1 behind it, so that it broadcasts to x from `axis` on.
+Variable standing_at(const char* function, const Variable& x, const Variable& y, int axis) {
+  int place = axis < 0 ? axis + x.ndim() : axis;
+  bool fits = place >= 0 && place + y.ndim() <= x.ndim();
+  for (int i = 0; fits && i < y.ndim(); ++i) fits = y.shape(i) == x.shape(place + i);
+  if (!fits) {
+    throw ShapeError(fmt::format("{}: y {} for axis {} of x {}: its shape is that of x from there",
+                                 function, y.array().view().describe(), axis,
+                                 x.array().view().describe()));
+  }
+  Shape shape = y.shape();
+  for (int i = place + y.ndim(); i < x.ndim(); ++i) shape.push_back(1);
+  return reshape(y, shape);
+}
+
 }  // namespace
+
+Variable scale(const Variable& x, const Variable& y, int axis) {
+  return x * standing_at("scale", x, y, axis);
+}
+Variable bias(const Variable& x, const Variable& y, int axis) {
+  return x + standing_at("bias", x, y, axis);
+}
 
 Variable add(const Variable& a, const Variable& b) { return binary<Add>(a, b); }
 Variable subtract(const Variable& a, const Variable& b) { return binary<Subtract>(a, b); }

@@ -70,6 +70,11 @@ namespace functions {
 /// p * x + (1 - p) * y.
 [[nodiscard]] Variable linear_interpolate(const Variable& p, const Variable& x, const Variable& y);
 
+/// x * y and x + y, axis 0 of y being axis `axis` of x. Throw ShapeError where y does not fit
+/// there.
+[[nodiscard]] Variable scale(const Variable& x, const Variable& y, int axis = 1);
+[[nodiscard]] Variable bias(const Variable& x, const Variable& y, int axis = 1);
+
 // Without a gradient: -1, 0 or 1; the integers below, above and towards zero.
 [[nodiscard]] Variable sign(const Variable& x);
 [[nodiscard]] Variable floor(const Variable& x);

@@ -125,8 +125,8 @@ template <class V> RENSA_FN V zeta(V s, V q) {
                                -4.5979787224074726105e15,
                                1.8152105401943546773e17,
                                -7.1661652561756670113e18};
+  if (!(V(1) <= s) || !(q == q)) return not_a_number<V>();
   if (s == V(1)) return infinity<V>();
-  if (!(V(1) < s) || !(q == q)) return not_a_number<V>();
   if (q <= V(0)) {
     if (q == floor(q)) return infinity<V>();
     if (s != floor(s)) return not_a_number<V>();

@@ -1,0 +1,226 @@
+// Functions of images: forward and backward.
+#include "rensa/functions/image_functions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "rensa/array/math.h"
+#include "rensa/array/ufuncs/rounding.h"
+#include "rensa/autograd/function_node.h"
+#include "rensa/core/error.h"
+#include "rensa/functions/array_functions.h"
+#include "rensa/functions/math_functions.h"
+
+namespace rensa::functions {
+
+namespace {
+
+void check_images(const char* function, const Variable& x) {
+  if (x.ndim() == 4) return;
+  throw ShapeError(fmt::format("{}: {} is no batch of images (n, channels, height, width)",
+                               function, x.array().view().describe()));
+}
+
+/// {height, width} of one number or both.
+Shape both(const char* function, const char* what, const Shape& given) {
+  if (given.ndim() == 1) return {given[0], given[0]};
+  if (given.ndim() == 2) return given;
+  throw ShapeError(fmt::format("{}: {} {} is neither one number nor a height and a width", function,
+                               what, given.str()));
+}
+
+/// One axis resized to `extent`.
+Variable resized(const Variable& x, int axis, std::int64_t extent,
+                 const ResizeImagesOptions& options) {
+  std::int64_t from = x.shape(axis);
+  double ratio = static_cast<double>(from) / static_cast<double>(extent);
+  Array place = xp::arange(extent, float64, x.device());
+  bool nearest = options.mode == "nearest";
+  if (nearest) {
+    place = place * ratio;
+  } else if (options.align_corners) {
+    place = place * (static_cast<double>(from - 1) /
+                     static_cast<double>(std::max<std::int64_t>(extent - 1, 1)));
+  } else {
+    place = xp::maximum((place + 0.5) * ratio - 0.5, 0.0);
+  }
+  Array below = xp::minimum(xp::floor(place), static_cast<double>(from - 1));
+  Array index = below.astype(int64);
+  Variable y = index_select(x, axis, index);
+  if (nearest) return y;
+  Shape beside = Shape::filled(4, 1);
+  beside[axis] = extent;
+  Variable share = constant((place - below).astype(x.dtype()).reshape(beside));
+  Variable next = index_select(x, axis, xp::minimum(index + 1, from - 1));
+  return y * (1 - share) + next * share;
+}
+
+/// The windows of a kernel over the last two axes: (n, c, kh, kw, out_h, out_w).
+struct Windows {
+  Shape ksize, stride, dilate, out;
+  Array of(const Array& x) const {
+    ArrayView view = x.view();
+    const Shape &shape = x.shape(), &strides = x.strides();
+    view.shape = {shape[0], shape[1], ksize[0], ksize[1], out[0], out[1]};
+    view.strides = {strides[0],
+                    strides[1],
+                    strides[2] * dilate[0],
+                    strides[3] * dilate[1],
+                    strides[2] * stride[0],
+                    strides[3] * stride[1]};
+    return Array(x.storage(), view);
+  }
+};
+
+class Im2col final : public FunctionNode {
+ public:
+  explicit Im2col(const Windows& windows) : FunctionNode("im2col"), windows_(windows) {}
+  Arrays forward(const Arrays& x) override { return {windows_.of(x[0]).copy()}; }
+  Variables backward(const Indexes&, const Variables& gy) override;
+
+ private:
+  Windows windows_;
+};
+
+/// The gradient of Im2col: each pixel has the sum of those of the windows that it stands in.
+class Col2im final : public FunctionNode {
+ public:
+  Col2im(const Windows& windows, const Shape& shape)
+      : FunctionNode("col2im"), windows_(windows), shape_(shape) {}
+  Arrays forward(const Arrays& gy) override {
+    Array gx = xp::zeros(shape_, gy[0].dtype(), gy[0].device()), windows = windows_.of(gx);
+    for (std::int64_t i = 0; i < windows_.ksize[0]; ++i) {
+      for (std::int64_t j = 0; j < windows_.ksize[1]; ++j) {
+        windows[{Slice(), Slice(), i, j}] += gy[0][{Slice(), Slice(), i, j}];
+      }
+    }
+    return {gx};
+  }
+  Variables backward(const Indexes&, const Variables& ggx) override {
+    return rensa::apply<Im2col>(ggx, windows_);
+  }
+
+ private:
+  Windows windows_;
+  Shape shape_;
+};
+
+Variables Im2col::backward(const Indexes&, const Variables& gy) {
+  return rensa::apply<Col2im>(gy, windows_, inputs()[0]->shape);
+}
+
+}  // namespace
+
+Variable resize_images(const Variable& x, const Shape& output_shape,
+                       const ResizeImagesOptions& options) {
+  check_images("resize_images", x);
+  Shape out = both("resize_images", "an output shape", output_shape);
+  if (options.mode != "bilinear" && options.mode != "nearest") {
+    throw ValueError(
+        fmt::format("resize_images: mode \"{}\"; there are bilinear and nearest", options.mode));
+  }
+  if (out[0] < 1 || out[1] < 1 || x.shape(2) < 1 || x.shape(3) < 1) {
+    throw ShapeError(fmt::format("resize_images: {} to {}: no extent may be 0",
+                                 x.array().view().describe(), out.str()));
+  }
+  return resized(resized(x, 2, out[0], options), 3, out[1], options);
+}
+
+Variable spatial_transformer_grid(const Variable& theta, const Shape& output_shape) {
+  if (theta.ndim() != 3 || theta.shape(1) != 2 || theta.shape(2) != 3) {
+    throw ShapeError(fmt::format("spatial_transformer_grid: theta {} has to be (n, 2, 3)",
+                                 theta.array().view().describe()));
+  }
+  Shape out = both("spatial_transformer_grid", "an output shape", output_shape);
+  auto places = [&](std::int64_t n) {
+    double step = 2 / static_cast<double>(std::max<std::int64_t>(n - 1, 1));
+    return (xp::arange(n, float64, theta.device()) * step - 1).astype(theta.dtype());
+  };
+  Array x = places(out[1]).reshape({1, out[1]}).broadcast_to(out);
+  Array y = places(out[0]).reshape({out[0], 1}).broadcast_to(out);
+  Array one = xp::ones(out, theta.dtype(), theta.device());
+  Array points = xp::stack({x, y, one}).reshape({3, -1});
+  return reshape(matmul(theta, constant(points)), {theta.shape(0), 2, out[0], out[1]});
+}
+
+Variable spatial_transformer_sampler(const Variable& x, const Variable& grid) {
+  check_images("spatial_transformer_sampler", x);
+  if (grid.ndim() != 4 || grid.shape(1) != 2 || grid.shape(0) != x.shape(0)) {
+    throw ShapeError(fmt::format(
+        "spatial_transformer_sampler: x {} and grid {}: the grid has to be (n, 2, height, width)",
+        x.array().view().describe(), grid.array().view().describe()));
+  }
+  // Of images with a border of zeros, whose pixels are rows of channels.
+  std::int64_t n = x.shape(0), channels = x.shape(1);
+  std::int64_t height = x.shape(2) + 2, width = x.shape(3) + 2;
+  Variable pixels = transpose(pad(x, {{0, 0}, {0, 0}, {1, 1}, {1, 1}}), {0, 2, 3, 1});
+  pixels = reshape(pixels, {n * height * width, channels});
+  auto place = [&](int coordinate, std::int64_t extent) {
+    Variable at = get_item(grid, {Slice(), coordinate});
+    double scale = static_cast<double>(extent - 3) / 2;
+    return clip((at + 1) * scale + 1, 0, static_cast<double>(extent - 1));
+  };
+  Variable u = place(0, width), v = place(1, height);
+  Array u0 = xp::floor(u.array()).clip(0, width - 2), v0 = xp::floor(v.array()).clip(0, height - 2);
+  Array image = xp::arange(n, int64, x.device()).reshape({-1, 1, 1});
+  Array corner = (image * height + v0.astype(int64)) * width + u0.astype(int64);
+  Variable right = expand_dims(u - constant(u0), -1), down = expand_dims(v - constant(v0), -1);
+  auto pixel = [&](std::int64_t dv, std::int64_t du) {
+    return get_item(pixels, corner + (dv * width + du));
+  };
+  Variable above = pixel(0, 0) * (1 - right) + pixel(0, 1) * right;
+  Variable below = pixel(1, 0) * (1 - right) + pixel(1, 1) * right;
+  return transpose(above * (1 - down) + below * down, {0, 3, 1, 2});
+}
+
+Variable depth2space(const Variable& x, std::int64_t r) {
+  check_images("depth2space", x);
+  if (r < 1 || x.shape(1) % (r * r) != 0) {
+    throw ShapeError(fmt::format("depth2space: r = {} for {}: r * r has to divide the channels", r,
+                                 x.array().view().describe()));
+  }
+  std::int64_t n = x.shape(0), c = x.shape(1) / (r * r), h = x.shape(2), w = x.shape(3);
+  Variable blocks = transpose(reshape(x, {n, r, r, c, h, w}), {0, 3, 4, 1, 5, 2});
+  return reshape(blocks, {n, c, h * r, w * r});
+}
+
+Variable space2depth(const Variable& x, std::int64_t r) {
+  check_images("space2depth", x);
+  if (r < 1 || x.shape(2) % r != 0 || x.shape(3) % r != 0) {
+    throw ShapeError(fmt::format("space2depth: r = {} for {}: r has to divide height and width", r,
+                                 x.array().view().describe()));
+  }
+  std::int64_t n = x.shape(0), c = x.shape(1), h = x.shape(2) / r, w = x.shape(3) / r;
+  Variable blocks = transpose(reshape(x, {n, c, h, r, w, r}), {0, 3, 5, 1, 2, 4});
+  return reshape(blocks, {n, c * r * r, h, w});
+}
+
+Variable im2col(const Variable& x, const Shape& ksize, const Im2colOptions& options) {
+  check_images("im2col", x);
+  Windows windows{both("im2col", "ksize", ksize),
+                  both("im2col", "stride", options.stride),
+                  both("im2col", "dilate", options.dilate),
+                  {0, 0}};
+  Shape pad_width = both("im2col", "pad", options.pad), behind = pad_width;
+  for (int i = 0; i < 2; ++i) {
+    std::int64_t reach = (windows.ksize[i] - 1) * windows.dilate[i] + 1, stride = windows.stride[i];
+    std::int64_t extent = x.shape(2 + i) + 2 * pad_width[i];
+    if (windows.ksize[i] < 1 || stride < 1 || windows.dilate[i] < 1 || reach > extent) {
+      throw ShapeError(fmt::format(
+          "im2col: windows {} with stride {}, dilate {} and pad {} of {}: they are at least 1 and "
+          "no larger than the padded image",
+          windows.ksize.str(), windows.stride.str(), windows.dilate.str(), pad_width.str(),
+          x.array().view().describe()));
+    }
+    windows.out[i] = (extent - reach + (options.cover_all ? stride - 1 : 0)) / stride + 1;
+    std::int64_t needed = (windows.out[i] - 1) * stride + reach;
+    behind[i] += std::max<std::int64_t>(needed - extent, 0);
+  }
+  Variable padded = pad(x, {{0, 0}, {0, 0}, {pad_width[0], behind[0]}, {pad_width[1], behind[1]}});
+  Variable y = apply<Im2col>({padded}, windows)[0];
+  std::int64_t columns = x.shape(1) * windows.ksize[0] * windows.ksize[1];
+  return reshape(y, {x.shape(0), columns, windows.out[0], windows.out[1]});
+}
+
+}  // namespace rensa::functions
