@@ -9,7 +9,7 @@
 
 #include "rensa/array/random_basics.h"
 #include "rensa/data/data.h"
-#include "rensa/functions/evaluation.h"
+#include "rensa/functions/functions.h"
 #include "rensa/links/links.h"
 #include "rensa/optimizers/optimizers.h"
 #include "rensa/serializers/npz.h"
@@ -71,6 +71,12 @@ std::map<std::string, Call> calls() {
        [](Things& a) { (void)F::classification_summary(a.model.predictor(a.x), a.t); }},
       {"F::classification_summary(y, t, 10)",
        [](Things& a) { (void)F::classification_summary(a.model.predictor(a.x), a.t, 10); }},
+      {"x[rows]",
+       [](Things& a) {
+         Variable x(a.x.array());
+         F::sum(F::topk(x[a.t.array()], 3).first).backward();
+       }},
+      {"x[mask]", [](Things& a) { (void)a.x[xp::ones({a.x.shape(0)}, bool_, a.device)]; }},
       {"optimizer.update(model, x, t)",
        [](Things& a) { (void)a.optimizer.update(a.model, a.x, a.t); }},
       {"optimizer.loss_scale()", [](Things& a) { (void)a.optimizer.loss_scale(); }},

@@ -25,7 +25,7 @@ RENSA_FN double lgamma(double a) {
 #endif
 
 /// What is no number.
-template <class V> RENSA_FN V not_a_number() { return V(__builtin_nanf("")); }
+template <class V> RENSA_FN V not_a_number() { return infinity<V>() - infinity<V>(); }
 /// Where a sum is as exact as it gets.
 template <class V> RENSA_FN V rounding() { return sizeof(V) == 8 ? V(1.2e-16) : V(6e-8); }
 
