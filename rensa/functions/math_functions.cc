@@ -331,9 +331,6 @@ Variable erf(const Variable& x) { return differentiable(rows::erf, {x})[0]; }
 Variable arctan2(const Variable& a, const Variable& b) { return binary<Arctan2>(a, b); }
 Variable logaddexp(const Variable& a, const Variable& b) { return binary<Logaddexp>(a, b); }
 Variable fmod(const Variable& x, const Variable& divisor) { return binary<Fmod>(x, divisor); }
-Variable squared_difference(const Variable& a, const Variable& b) {
-  return differentiable(rows::squared_difference, {a, b})[0];
-}
 Variable linear_interpolate(const Variable& p, const Variable& x, const Variable& y) {
   return differentiable(rows::linear_interpolate, {p, x, y})[0];
 }

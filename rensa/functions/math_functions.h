@@ -65,8 +65,6 @@ namespace functions {
                             std::optional<double> x_max);
 /// C's fmod: x - fix(x / divisor) * divisor, with the sign of x.
 [[nodiscard]] Variable fmod(const Variable& x, const Variable& divisor);
-/// (a - b) * (a - b).
-[[nodiscard]] Variable squared_difference(const Variable& a, const Variable& b);
 /// p * x + (1 - p) * y.
 [[nodiscard]] Variable linear_interpolate(const Variable& p, const Variable& x, const Variable& y);
 

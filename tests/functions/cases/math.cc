@@ -70,7 +70,6 @@ const std::vector<testing::FunctionRow> rows = {
     RENSA_BINARY(arctan2),
     RENSA_BINARY(fmod),
     RENSA_BINARY(logaddexp),
-    RENSA_BINARY(squared_difference),
     RENSA_BINARY(scale),
     RENSA_BINARY(bias),
     {"add three", RENSA_FUNCTION(F::add({x[0], x[1], x[2]}))},
