@@ -4,6 +4,14 @@
 
 #include "rensa/core/functors.h"
 
+// As RENSA_FN, of what is too long to stand in every kernel of a GPU. (On the CPU a function that
+// is not inlined could become the whole program's.)
+#if defined(__CUDACC__) || defined(__CUDACC_RTC__)
+#define RENSA_LONG_FN __host__ __device__ __noinline__
+#else
+#define RENSA_LONG_FN RENSA_FN
+#endif
+
 namespace rensa::m {
 
 RENSA_FN float erfc(float a) { return ::erfcf(a); }
@@ -30,7 +38,7 @@ template <class V> RENSA_FN V not_a_number() { return infinity<V>() - infinity<V
 template <class V> RENSA_FN V rounding() { return sizeof(V) == 8 ? V(1.2e-16) : V(6e-8); }
 
 /// exp(a * a) * erfc(a): where erfc(a) is near 0 by its continued fraction.
-template <class V> RENSA_FN V erfcx(V a) {
+template <class V> RENSA_LONG_FN V erfcx(V a) {
   if (!(V(5) < a)) return exp(a * a) * erfc(a);
   V tail = a;
   for (int k = 20; k > 0; --k) tail = a + V(k) / (V(2) * tail);
@@ -38,7 +46,7 @@ template <class V> RENSA_FN V erfcx(V a) {
 }
 
 /// log of the normal distribution's share below a.
-template <class V> RENSA_FN V log_ndtr(V a) {
+template <class V> RENSA_LONG_FN V log_ndtr(V a) {
   V t = a * V(0.70710678118654752440);
   if (V(-1) < a) return log1p(V(-0.5) * erfc(t));
   return log(V(0.5) * erfcx(-t)) - t * t;
@@ -46,7 +54,7 @@ template <class V> RENSA_FN V log_ndtr(V a) {
 
 /// y with erfc(y) = q for 0 < q <= 1/2, from log(q) and then by Halley's steps on
 /// erfc(y) / q = 1, both scaled by exp(y * y) so that nothing vanishes far out.
-template <class V> RENSA_FN V erfcinv_tail(V q) {
+template <class V> RENSA_LONG_FN V erfcinv_tail(V q) {
   V l = -log(q);
   V y = sqrt(l);
   // erfc(y) ~ exp(-y * y) / (y * sqrt(pi)): the start for what lies far out, and a fit elsewhere.
@@ -61,7 +69,7 @@ template <class V> RENSA_FN V erfcinv_tail(V q) {
   return y;
 }
 /// y with erf(y) = a.
-template <class V> RENSA_FN V erfinv(V a) {
+template <class V> RENSA_LONG_FN V erfinv(V a) {
   V x = abs(a);
   if (!(x <= V(1))) return not_a_number<V>();
   if (x == V(1)) return copysign(infinity<V>(), a);
@@ -77,7 +85,7 @@ template <class V> RENSA_FN V erfinv(V a) {
   return y;
 }
 /// y with erfc(y) = a.
-template <class V> RENSA_FN V erfcinv(V a) {
+template <class V> RENSA_LONG_FN V erfcinv(V a) {
   if (!((V(0) <= a) & (a <= V(2)))) return not_a_number<V>();
   if (a == V(0)) return infinity<V>();
   if (a == V(2)) return -infinity<V>();
@@ -88,7 +96,7 @@ template <class V> RENSA_FN V erfcinv(V a) {
 
 /// The derivative of lgamma: below 0 by reflection, else moved up to where its asymptotic series
 /// converges.
-template <class V> RENSA_FN V digamma(V a) {
+template <class V> RENSA_LONG_FN V digamma(V a) {
   if (a == V(0)) return copysign(infinity<V>(), -a);
   V reflected = 0, x = a;
   if (a < V(0)) {
@@ -111,7 +119,7 @@ template <class V> RENSA_FN V digamma(V a) {
 }
 
 /// The sum of (q + k)^-s over k = 0, 1, ..., by Euler and Maclaurin; for s > 1.
-template <class V> RENSA_FN V zeta(V s, V q) {
+template <class V> RENSA_LONG_FN V zeta(V s, V q) {
   // (2 k)! / B(2 k)
   constexpr double kTerms[] = {12.0,
                                -720.0,
@@ -155,10 +163,12 @@ template <class V> RENSA_FN V zeta(V s, V q) {
 }
 
 /// The n-th derivative of digamma.
-template <class V> RENSA_FN V polygamma(V n, V a) {
+template <class V> RENSA_LONG_FN V polygamma(V n, V a) {
   if (n == V(0)) return digamma(a);
   V magnitude = exp(lgamma(n + V(1))) * zeta(n + V(1), a);
   return fmod(n, V(2)) == V(0) ? -magnitude : magnitude;
 }
 
 }  // namespace rensa::m
+
+#undef RENSA_LONG_FN
