@@ -105,7 +105,7 @@ class Glu final : public FunctionNode {
     Variable x = get_retained_inputs()[0];
     if (config().enable_backprop) {
       std::vector<DifferentiableValue> given;
-      for (Variable v : {half(x, axis_, 0), half(x, axis_, 1), gy[0]}) given.emplace_back(v);
+      for (const Variable& v : {half(x, axis_, 0), half(x, axis_, 1), gy[0]}) given.emplace_back(v);
       return {concat(gradients_of(gradients::glu, given), axis_)};
     }
     Array gx = xp::empty(x.shape(), x.dtype(), x.device());
