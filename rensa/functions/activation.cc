@@ -11,6 +11,7 @@
 #include "rensa/functions/differentiable.h"
 #include "rensa/functions/math_functions.h"
 #include "rensa/functions/node_templates.h"
+#include "rensa/functions/reduction_functions.h"
 
 namespace rensa::functions {
 
@@ -120,20 +121,6 @@ class Glu final : public FunctionNode {
   int axis_;
 };
 
-/// The greatest along one axis, which goes.
-struct MaxAlong {
-  static constexpr const char* name = "maxout";
-  static constexpr Keep keep = Keep::inputs;
-  static Array forward(const Array& x, int axis) { return xp::max(x, axis); }
-  static Variable backward(const Variable& x, const Variable& gy, int axis) {
-    Shape kept = x.shape();
-    kept[axis] = 1;
-    Array greatest = x.array() == xp::max(x.array(), axis, true);
-    Variable zero = constant(xp::zeros({}, gy.dtype(), gy.device()));
-    return where(greatest, reshape(gy, kept), zero);
-  }
-};
-
 /// A parameter of x's axes behind the first one, in a shape that broadcasts with x.
 Variable beside(const char* function, const Variable& x, const char* what, const Variable& w) {
   bool fits = w.ndim() < x.ndim();
@@ -224,7 +211,7 @@ Variable maxout(const Variable& x, int pool_size, int axis) {
   Shape shape = x.shape();
   shape[axis] /= pool_size;
   shape.insert(axis + 1, pool_size);
-  return unary<MaxAlong>(reshape(x, shape), axis + 1);
+  return max(reshape(x, shape), axis + 1);
 }
 
 Variable softmax(const Variable& x, int axis) { return unary<Softmax>(x, axis); }

@@ -30,8 +30,4 @@ Array label_places(const Array& labels, std::int64_t classes, std::optional<std:
   return xp::where(places < 0, zero + classes, places);
 }
 
-Array one_hot(const Array& labels, std::int64_t classes) {
-  return labels.reshape({-1, 1}) == xp::arange(classes, int64, labels.device());
-}
-
 }  // namespace rensa::functions

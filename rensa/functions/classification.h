@@ -16,7 +16,5 @@ void check_scores_and_labels(const char* function, const Array& scores, const Ar
 /// [0, classes), below 0 too, is out of the range that is gathered from, and throws IndexError
 /// there.
 Array label_places(const Array& labels, std::int64_t classes, std::optional<std::int64_t> ignored);
-/// (n, classes), bool: labels[i] == j.
-Array one_hot(const Array& labels, std::int64_t classes);
 
 }  // namespace rensa::functions

@@ -6,6 +6,7 @@
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"
 #include "rensa/functions/classification.h"
+#include "rensa/functions/indexing_functions.h"
 #include "rensa/functions/loss_internal.h"
 #include "rensa/functions/operations/accuracy/accuracy.h"
 
@@ -68,7 +69,10 @@ ClassificationSummary classification_summary(const Variable& y, const Variable& 
                                              : xp::max(truth).item<std::int64_t>() + 1;
   Array taken = xp::argmax(fitted, 1).reshape({-1});
   Array counted = (truth != ignore_label).reshape({-1, 1});
-  Array is = one_hot(truth, classes) & counted, guessed = one_hot(taken, classes) & counted;
+  auto rows = [&](const Array& t) {
+    return one_hot(constant(t), classes, bool_).array() & counted;
+  };
+  Array is = rows(truth), guessed = rows(taken);
   Dtype wide = promote_types(y.dtype(), float32);
   Array support = xp::sum(is, 0);
   Array right = xp::sum(is & guessed, 0).astype(wide);

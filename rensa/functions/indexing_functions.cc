@@ -6,10 +6,12 @@
 #include <vector>
 
 #include "rensa/array/indexing.h"
+#include "rensa/array/indexing_routines.h"
 #include "rensa/array/sorting.h"
 #include "rensa/autograd/function_node.h"
 #include "rensa/core/error.h"
 #include "rensa/functions/array_functions.h"
+#include "rensa/functions/node_templates.h"
 
 namespace rensa::functions {
 
@@ -34,6 +36,22 @@ struct Slab {
   }
   std::int64_t offset;
   Shape shape, strides;
+};
+
+/// x[i, t[i]] of x (n, classes).
+struct SelectItem {
+  static constexpr const char* name = "select_item";
+  static constexpr Keep keep = Keep::nothing;
+  static Array forward(const Array& x, const KeptArray& t, std::int64_t) {
+    return xp::take_along_axis(x, t.get(name, "t").reshape({-1, 1}), 1).reshape({-1});
+  }
+  static Variable backward(const Variable&, const Variable& gy, const KeptArray& t,
+                           std::int64_t classes) {
+    Array places = t.get(name, "t").astype(int64, false);
+    places = xp::where(places < 0, places + classes, places);
+    Variable zero = constant(xp::zeros({}, gy.dtype(), gy.device()));
+    return where(one_hot(constant(places), classes, bool_).array(), reshape(gy, {-1, 1}), zero);
+  }
 };
 
 class GetItem final : public FunctionNode {
@@ -262,7 +280,7 @@ Variable select_item(const Variable& x, const Variable& t) {
     throw ShapeError(fmt::format("select_item: x {} and t {}: x has to be (n, classes) and t (n,)",
                                  x.array().view().describe(), t.array().view().describe()));
   }
-  return get_item(x, {xp::arange(x.shape(0), int64, x.device()), t.array()});
+  return unary<SelectItem>(x, KeptArray(t.array()), x.shape(1));
 }
 
 Variable permutate(const Variable& x, const Array& indices, int axis, bool inv) {
@@ -291,7 +309,7 @@ std::pair<Variable, Array> topk(const Variable& x, std::int64_t k, int axis, boo
 Variable one_hot(const Variable& t, std::int64_t classes, Dtype dtype) {
   check_integer("one_hot", t.array());
   Array places = t.array().expand_dims(-1);
-  return constant((places == xp::arange(classes, t.dtype(), t.device())).astype(dtype));
+  return constant((places == xp::arange(classes, int64, t.device())).astype(dtype, false));
 }
 
 }  // namespace rensa::functions

@@ -13,6 +13,7 @@
 #include "rensa/functions/array_functions.h"
 #include "rensa/functions/classification.h"
 #include "rensa/functions/differentiable.h"
+#include "rensa/functions/indexing_functions.h"
 #include "rensa/functions/loss.h"
 #include "rensa/functions/loss_internal.h"
 #include "rensa/functions/math_functions.h"
@@ -84,21 +85,6 @@ class SoftmaxCrossEntropyNode final : public FunctionNode {
   Array y_, count_;  // y_ is the log softmax of x
 };
 
-/// x[i, labels[i]] of x (n, classes).
-struct Pick {
-  static constexpr const char* name = "pick";
-  static constexpr Keep keep = Keep::nothing;
-  static Array forward(const Array& x, const KeptArray& labels, std::int64_t) {
-    return xp::take_along_axis(x, labels.get(name, "labels").reshape({-1, 1}), 1).reshape({-1});
-  }
-  static Variable backward(const Variable&, const Variable& gy, const KeptArray& labels,
-                           std::int64_t classes) {
-    Array picked = one_hot(labels.get(name, "labels"), classes);
-    Variable zero = constant(xp::zeros({}, gy.dtype(), gy.device()));
-    return where(picked, reshape(gy, {-1, 1}), zero);
-  }
-};
-
 /// x (n, classes, ...) as rows (m, classes), those of t (n, ...) flattened.
 Variable class_rows(const Variable& x) {
   if (x.ndim() == 2) return x;
@@ -133,7 +119,7 @@ struct LabelledRows {
     if (class_weight) {
       weight = xp::take(checked_weight(function, rows, *class_weight), places);
     }
-    taken = unary<Pick>(rows, KeptArray(places), rows.shape(1));
+    taken = select_item(rows, constant(places));
   }
 
   /// The negative of `values`, weighed where there are weights, 0 where labels are ignored.
@@ -274,7 +260,8 @@ Variable hinge(const Variable& x, const Variable& t, std::string_view norm,
   Array places = xp::take(xp::arange(classes, int64, x.device()),
                           label_places(t.array(), classes, std::nullopt));
   Array one = xp::ones({}, x.dtype(), x.device());
-  Variable losses = relu(1 - x * constant(xp::where(one_hot(places, classes), one, -one)));
+  Variable losses = relu(
+      1 - x * constant(xp::where(one_hot(constant(places), classes, bool_).array(), one, -one)));
   if (norm == "L2") losses = square(losses);
   return mean ? sum_over(losses, static_cast<double>(x.shape(0))) : losses;
 }

@@ -2,7 +2,7 @@
 """Writes functions/<subject>.npz: what Chainer's functions, and PyTorch's where Chainer has none, give for
 the cases of functions/<subject>.py. tests/functions/function_cases_test.cc replays them.
 
-    pip install numpy==1.23.5 'setuptools<66' wheel six typing_extensions 'protobuf<3.21' filelock
+    pip install numpy==1.23.5 scipy==1.10.1 'setuptools<66' wheel six typing_extensions 'protobuf<3.21' filelock
     pip install --no-build-isolation --no-deps chainer==7.8.1
     pip install torch
     python3 tests/answers/make_function_cases.py [subject ...]
