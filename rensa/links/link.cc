@@ -398,6 +398,16 @@ void Link::cleargrads() {
   members(walk);
 }
 
+void Link::enable_update() {
+  EachParameter walk([](Parameter& p) { p.set_update_enabled(true); });
+  members(walk);
+}
+
+void Link::disable_update() {
+  EachParameter walk([](Parameter& p) { p.set_update_enabled(false); });
+  members(walk);
+}
+
 void Link::reset_state() {
   struct Reset final : Visitor {
     void state(std::string_view, State& s) override { s.reset(); }

@@ -99,6 +99,9 @@ class Link {
   /// An override goes on with Link::move_to().
   virtual void move_to(Device device);
   void cleargrads();
+  /// Lets optimizers update all parameters below this link, or leaves them as they are (frozen).
+  void enable_update();
+  void disable_update();
   /// Clears what calls have left for the next ones: the States of this link and, by their own
   /// reset_state(), of all links below. An override goes on with Link::reset_state().
   virtual void reset_state();

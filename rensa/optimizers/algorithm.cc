@@ -29,9 +29,8 @@ void RowAlgorithm::update(const UpdateCall& call) {
         return algorithm->numbers(rule->own_hyperparams(), rule->t);
       });
     };
-    bool own = !p.rule->own_hyperparams().empty();
-    int set = own ? add_set() : launch.shared_set(p.rule, add_set);
-    operations::UpdateTarget& target = launch.add(p.array, p.grad, set);
+    operations::UpdateTarget& target =
+        launch.add(p.array, p.grad, launch.shared_set(p.rule, add_set));
     target.states.reserve(p.rule->states.size());
     for (const Array& state : p.rule->states) target.states.push_back(state.operand());
     if (p.rule->fp32_param.defined()) {

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string_view>
 
@@ -13,6 +14,8 @@
 #include "rensa/array/routines.h"
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"
+#include "rensa/device/tracer.h"
+#include "rensa/links/link.h"
 #include "rensa/optimizers/row_launch.h"
 
 namespace rensa {
@@ -134,6 +137,78 @@ void GradientLARS::operator()(const UpdateCall& call) {
     launch.add(p.array, p.grad, set).numbers = own.back().operand();
   }
   launch.run();
+}
+
+MovingAverage::MovingAverage(const Link& model, const Link& average, double decay) : decay(decay) {
+  if (!(decay >= 0 && decay <= 1)) {
+    throw ValueError(fmt::format("{}: a decay of {}, which is not from 0 to 1", name(), decay));
+  }
+  std::vector<NamedParameter> from = model.namedparams(), to = average.namedparams();
+  auto path = [](const NamedParameter& named) { return named.path; };
+  if (!std::ranges::equal(from, to, {}, path, path)) {
+    throw ValueError(
+        fmt::format("{}: the model and the average have not the same parameters; make "
+                    "one by model.copy(CopyMode::copy)",
+                    name()));
+  }
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    if (from[i].parameter.body() == to[i].parameter.body()) {
+      throw ValueError(
+          fmt::format("{}: {} of the model is that of the average, too; make it by "
+                      "model.copy(CopyMode::copy), or with a Parameter of its own",
+                      name(), from[i].path));
+    }
+    entries_.push_back({from[i].path.substr(1), from[i].parameter, to[i].parameter, {}});
+  }
+}
+
+Array MovingAverage::Entry::prepare() {
+  bool made = average.is_initialized();
+  if (!made || average.device() != parameter.device()) {
+    stay_eager("it makes or moves a moving average");
+    average.to(parameter.device());
+    average.initialize(parameter.shape());
+    if (!made) average.array().assign(parameter.array());
+  }
+  if (itemsize(average.dtype()) >= 4) return average.array();
+  if (!wide.defined() || wide.device() != parameter.device()) {
+    stay_eager("it makes a float32 copy of a moving average");
+    wide = (wide.defined() ? wide : average.array()).to(parameter.device()).astype(float32);
+  }
+  return wide;
+}
+
+void MovingAverage::operator()(const UpdateCall& call) {
+  RowLaunch launch(name(), UpdateRuleId::moving_average, call.parameters.size());
+  int set = launch.add_set([h = held(*this)] { return Values{1 - h->decay}; });
+  std::vector<Array> averages;  // held until the launch
+  for (Entry& entry : entries_) {
+    auto updated = std::ranges::find(call.parameters, entry.parameter.body(),
+                                     [](const UpdatedParameter& p) { return p.parameter.body(); });
+    if (updated == call.parameters.end()) continue;
+    averages.push_back(entry.prepare());
+    operations::UpdateTarget& target = launch.add(averages.back(), updated->array, set);
+    if (entry.wide.defined()) target.narrow = entry.average.array().operand();
+    auto memory = [h = held(*this), &entry] {
+      const Array& values = entry.average.array();
+      return std::pair(values.storage().get(), entry.wide.storage().get());
+    };
+    if (ThreadState::current().recorder) {
+      hold_recording_while([memory, before = memory()] { return memory() == before; });
+    }
+  }
+  launch.run(call.enabled);
+}
+
+void MovingAverage::members(Visitor& v) {
+  v.optional("decay", decay);
+  for (Entry& entry : entries_) {
+    if (!entry.average.is_initialized() || !v.reads(entry.path)) continue;
+    Array values = entry.wide.defined() ? entry.wide : entry.average.array();
+    v.computed(
+        entry.path, [values] { return values; },
+        [values](const Array& read) { return writing(values, read); });
+  }
 }
 
 }  // namespace optimizer_hooks

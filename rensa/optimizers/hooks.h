@@ -11,6 +11,8 @@
 
 namespace rensa {
 
+class Link;
+
 /// optimizer.add_hook(hook) is for all parameters, parameter.update_rule()->add_hook(hook) for one.
 /// A hook is called once for all that it is for. What it launches is recorded in captured steps.
 class OptimizerHook : public std::enable_shared_from_this<OptimizerHook> {
@@ -113,6 +115,35 @@ struct GradientLARS : NumbersHook {
   }
   void operator()(const UpdateCall& call) override;
   double threshold, weight_decay, eps;
+};
+
+/// The exponential moving average of a model's weights, kept in another one: after each update
+/// average += (1 - decay) * (param - average), for the parameters that were updated.
+///
+///   auto average = model.copy(CopyMode::copy);
+///   optimizer.add_hook(optimizer_hooks::MovingAverage(model, average, 0.999));
+///
+/// It starts from the weights that `average` has; a parameter that waits for its shape there is
+/// given the model's at its first update. Averages of 16-bit parameters are kept in float32 and
+/// rounded. Other arrays than parameters are copied by average.copy_persistents(model). Saved with
+/// the optimizer. Throws ValueError where the two have not the same parameters.
+struct MovingAverage : NumbersHook {
+  MovingAverage(const Link& model, const Link& average, double decay);
+  const char* name() const override { return "MovingAverage"; }
+  Timing timing() const override { return Timing::post; }
+  void members(Visitor& v) override;
+  void operator()(const UpdateCall& call) override;
+  double decay;
+
+ private:
+  struct Entry {
+    std::string path;
+    ParameterRef parameter, average;
+    Array wide;  // of a 16-bit average
+    /// What is averaged into, on the parameter's device.
+    Array prepare();
+  };
+  std::vector<Entry> entries_;
 };
 
 /// A function as a hook: optimizer_hooks::Function("double", [](const UpdateCall& call) {...}).

@@ -7,5 +7,6 @@
 #include "rensa/optimizers/hooks.h"
 #include "rensa/optimizers/msvag.h"
 #include "rensa/optimizers/optimizer.h"
+#include "rensa/optimizers/parameter_group.h"
 #include "rensa/optimizers/rmsprop.h"
 #include "rensa/optimizers/sgd.h"

@@ -16,10 +16,11 @@ void hold_recording_while(std::function<bool()> holds) {
 
 bool RowLaunch::shares(const std::shared_ptr<UpdateRule>& first,
                        const std::shared_ptr<UpdateRule>& rule) {
-  if (first->t != rule->t) return false;
-  if (ThreadState::current().recorder) {
-    hold_recording_while([first, rule] { return first->t == rule->t; });
-  }
+  auto alike = [first, rule] {
+    return first->t == rule->t && first->own_hyperparams() == rule->own_hyperparams();
+  };
+  if (!alike()) return false;
+  if (ThreadState::current().recorder) hold_recording_while(alike);
   return true;
 }
 

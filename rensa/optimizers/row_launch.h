@@ -26,8 +26,8 @@ class RowLaunch {
 
   /// A set of the row's first hyperparameters, asked anew by each replay.
   int add_set(std::function<std::vector<double>()> numbers);
-  /// One set for all rules of the same count of updates, t: what add_set() gave the first of them.
-  /// A recording holds only while their counts stay the same.
+  /// One set for all rules of the same count of updates, t, and the same values of their own: what
+  /// add_set() gave the first of them. A recording holds only while these stay the same.
   template <class AddSet>
   int shared_set(const std::shared_ptr<UpdateRule>& rule, const AddSet& add_set) {
     for (const auto& [first, set] : shared_) {

@@ -13,6 +13,8 @@
 #include "rensa/graph/capture.h"
 #include "rensa/links/links.h"
 #include "rensa/optimizers/optimizers.h"
+#include "rensa/serializers/npz.h"
+#include "tests/temporary_folder.h"
 #include "tests/testing.h"
 
 namespace rensa {
@@ -224,6 +226,117 @@ TEST(Hooks, NoiseHasTheDeviationOfTheStep) {
       optimizer.update();
       double deviation = model.W.array().std().item<float>();
       EXPECT_NEAR(deviation, std::sqrt(0.3 / std::pow(1 + t, 0.55)), 0.01);
+    }
+  }
+}
+
+// --- moving averages ---
+
+TEST(MovingAverage, FollowsItsFormula) {
+  for (Device device : testing::test_devices()) {
+    for (auto [dtype, tolerance] : {std::pair{float64, 1e-12}, {float32, 1e-6}, {float16, 2e-3}}) {
+      SCOPED_TRACE(std::string(dtype_name(dtype)) + " on " + device.str());
+      Two model(dtype, device);
+      Two average = model.copy(CopyMode::copy);
+      optimizers::SGD optimizer(0.5);
+      optimizer.use_fp32_update();
+      optimizer.setup(model);
+      optimizer.add_hook(optimizer_hooks::MovingAverage(model, average, 0.999));
+      Values p = kA, mean = kA;
+      for (int t = 0; t < 20; ++t) {
+        model.a.set_grad(xp::array(kGradA, device).astype(dtype));
+        optimizer.update();
+        for (std::size_t i = 0; i < p.size(); ++i) {
+          p[i] -= 0.5 * kGradA[i];
+          mean[i] += 0.001 * (p[i] - mean[i]);
+        }
+      }
+      Values got = average.a.array().to_vector<double>();
+      for (std::size_t i = 0; i < p.size(); ++i) EXPECT_NEAR(got[i], mean[i], tolerance) << i;
+      EXPECT_EQ(average.b.array().to_vector<double>(), kB);  // which was not updated
+      EXPECT_EQ(average.a.dtype(), dtype);
+    }
+  }
+}
+
+TEST(MovingAverage, IsSavedWithTheOptimizer) {
+  testing::TemporaryFolder folder;
+  auto make = [](Two& model, Two& average) {
+    optimizers::SGD optimizer(0.5);
+    optimizer.use_fp32_update();
+    optimizer.setup(model);
+    optimizer.add_hook(optimizer_hooks::MovingAverage(model, average, 0.75));
+    return optimizer;
+  };
+  auto step = [](Two& model, const Optimizer& optimizer) {
+    model.a.set_grad(xp::array(kGradA).astype(float16));
+    optimizer.update();
+  };
+  Two model(float16, cpu()), average = model.copy(CopyMode::copy);
+  Optimizer optimizer = make(model, average);
+  step(model, optimizer), step(model, optimizer);
+  serializers::save_npz(folder / "model.npz", model);
+  serializers::save_npz(folder / "optimizer.npz", optimizer);
+  Two again(float16, cpu()), twin = again.copy(CopyMode::copy);
+  Optimizer other = make(again, twin);
+  serializers::load_npz(folder / "model.npz", again);
+  step(again, other);  // another average, which the file replaces
+  serializers::load_npz(folder / "model.npz", again);
+  serializers::load_npz(folder / "optimizer.npz", other);
+  step(model, optimizer), step(again, other);
+  EXPECT_EQ(twin.a.array().to_vector<double>(), average.a.array().to_vector<double>());
+}
+
+TEST(MovingAverage, OfALazyModelBeginsWithItsFirstUpdate) {
+  for (Device device : testing::test_devices()) {
+    L::Linear model(2), average = model.copy(CopyMode::copy);
+    model.to(device);
+    optimizers::SGD optimizer(0.5);
+    optimizer.setup(model);
+    optimizer.add_hook(optimizer_hooks::MovingAverage(model, average, 0.5));
+    auto loss = [&](const Variable& x) { return F::sum(model(x)); };
+    optimizer.update(loss, constant(xp::ones({1, 3}, float32, device)));
+    EXPECT_TRUE(xp::array_equal(average.W.array(), model.W.array()));
+    EXPECT_EQ(average.W.device(), device);
+  }
+}
+
+TEST(MovingAverage, TakesTwoModelsOfTheSameParameters) {
+  Two model(float32, cpu()), average = model.copy(CopyMode::copy);
+  L::Linear other(2, 3);
+  EXPECT_THROW(optimizer_hooks::MovingAverage(model, other, 0.5), ValueError);
+  EXPECT_THROW(optimizer_hooks::MovingAverage(model, model, 0.5), ValueError);
+  EXPECT_THROW(optimizer_hooks::MovingAverage(model, average, 1.5), ValueError);
+}
+
+TEST(MovingAverage, CapturedEqualsEagerBitForBit) {
+  auto run = [](Device device, Dtype dtype, bool captured) {
+    Two model(dtype, device), average = model.copy(CopyMode::copy);
+    optimizers::MomentumSGD optimizer(0.1);
+    optimizer.use_fp32_update();
+    optimizer.setup(model);
+    auto mean = std::make_shared<optimizer_hooks::MovingAverage>(model, average, 0.5);
+    optimizer.add_hook(mean);
+    auto f = [&](const Variable& x) {
+      auto loss = [&](const Variable& v) {
+        return F::sum(model.a * v * v) + F::sum(model.b * model.b);
+      };
+      return optimizer.update(loss, x);
+    };
+    auto step = capture(f, {.replay_lists = true});
+    Variable x = constant(xp::array(kGradA, device).astype(dtype));
+    for (int i = 0; i < 12; ++i) {
+      if (i == 8) mean->decay = 0.75;
+      (void)(captured ? step(x) : f(x));
+    }
+    EXPECT_GE(step.stats().replays, captured ? 5 : 0) << step.stats().last_fallback;
+    Values all = average.a.array().to_vector<double>();
+    for (double v : average.b.array().to_vector<double>()) all.push_back(v);
+    return all;
+  };
+  for (Device device : testing::test_devices()) {
+    for (Dtype dtype : {float32, float16}) {
+      EXPECT_EQ(run(device, dtype, true), run(device, dtype, false)) << device.str();
     }
   }
 }
