@@ -58,6 +58,7 @@ void Recording::output(const ArrayView& view, Storage* storage,
 
 void Recording::binding(std::function<const Storage*()> current) {
   const Storage* recorded = current();
+  if (outline.made(recorded)) return;  // by the step, as each replay will: the sum of two gradients
   bindings_.push_back({std::move(current), recorded});
 }
 

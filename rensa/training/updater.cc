@@ -1,6 +1,10 @@
 // UpdaterBody and StandardUpdater.
 #include "rensa/training/updater.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "rensa/core/error.h"
 #include "rensa/device/tracer.h"
 
@@ -44,6 +48,9 @@ class StandardBody final : public UpdaterBody {
         options_(std::move(options)),
         converter_(options_.converter_options),
         cache_(options_.capture_options) {
+    if (options_.accumulate < 1) {
+      throw ValueError(fmt::format("StandardUpdater: a batch in {} parts", options_.accumulate));
+    }
     Link& model = this->optimizer().target();
     if (options_.device) model.to(*options_.device);
     device_ = options_.input_device.value_or(options_.device.value_or(device_of(model)));
@@ -69,7 +76,7 @@ class StandardBody final : public UpdaterBody {
         LocatedBatch here{located.columns, in[0].array()};
         for (Array& column : here.gather()) columns.push_back(constant(std::move(column)));
       }
-      optimizer().update([&] { return loss(columns); });
+      update_by(columns);
       return Variables();
     };
     if (options_.capture) {
@@ -80,6 +87,25 @@ class StandardBody final : public UpdaterBody {
   }
 
  private:
+  void update_by(const Variables& columns) const {
+    std::int64_t n = columns.empty() || columns[0].ndim() == 0 ? 1 : columns[0].shape(0);
+    std::int64_t parts = std::min<std::int64_t>(options_.accumulate, n);
+    if (parts <= 1) {
+      optimizer().update([&] { return loss(columns); });
+      return;
+    }
+    optimizer().target().cleargrads();
+    for (std::int64_t k = 0; k < parts; ++k) {
+      std::int64_t begin = k * n / parts, end = (k + 1) * n / parts;
+      Variables part;
+      for (const Variable& column : columns) {
+        part.push_back(constant(column.array()[Slice(begin, end)]));
+      }
+      optimizer().backward(loss(part), static_cast<double>(end - begin) / static_cast<double>(n));
+    }
+    optimizer().update();
+  }
+
   Variable loss(const Variables& columns) const {
     return options_.loss_func ? options_.loss_func(columns) : optimizer().target().invoke(columns);
   }

@@ -73,6 +73,10 @@ struct StandardUpdaterOptions {
   std::function<Columns(const Batch&, Device)> converter = {};
   /// The loss of a batch's columns; the optimizer's model, called with them, when left out.
   std::function<Variable(const Variables&)> loss_func = {};
+  /// A batch is taken in that many parts, one after the other, whose gradients add up to those of
+  /// the mean of their losses, each weighed by its samples: the activations of one part are in
+  /// memory at a time. Fewer where a batch has not so many samples.
+  int accumulate = 1;
   /// Iterations are recorded and replayed as CUDA graphs (graph/capture.h).
   bool capture = false;
   CaptureOptions capture_options = {};
@@ -80,7 +84,8 @@ struct StandardUpdaterOptions {
 
 class StandardUpdater : public Updater {
  public:
-  /// `optimizer` has been set up on its model. Throws ValueError where it has not.
+  /// `optimizer` has been set up on its model. Throws ValueError where it has not, and where
+  /// `accumulate` is less than 1.
   StandardUpdater(Iterator iterator, Optimizer optimizer, StandardUpdaterOptions options = {});
   const CaptureStats& capture_stats() const;
 };

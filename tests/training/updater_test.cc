@@ -40,6 +40,40 @@ TEST(StandardUpdater, MovesTheModelToItsDevice) {
   }
 }
 
+TEST(StandardUpdater, ABatchInPartsGivesItsGradient) {
+  for (Device device : testing::test_devices()) {
+    for (bool captured : {false, true}) {
+      for (int parts : {1, 2, 3, 8}) {
+        Line model;
+        optimizers::SGD optimizer(0.001);
+        optimizer.setup(model);
+        StandardUpdater updater(iterators::SerialIterator(line_data(8), 4, {.shuffle = false}),
+                                optimizer,
+                                {.device = device,
+                                 .accumulate = parts,
+                                 .capture = captured,
+                                 .capture_options = {.replay_lists = true}});
+        double w = 0;
+        for (int i = 0; i < 12; ++i) {
+          updater.update();
+          // d/dw mean((w x - 2 x)^2) = 2 (w - 2) mean(x^2), x = 1 .. 4, then 5 .. 8.
+          w -= 0.001 * 2 * (w - 2) * (i % 2 == 0 ? 7.5 : 43.5);
+          EXPECT_NEAR(model.w.item<double>(), w, 1e-5) << parts << " on " << device.str();
+        }
+        if (captured) {
+          EXPECT_GT(updater.capture_stats().replays, 5) << updater.capture_stats().last_fallback;
+        }
+      }
+    }
+  }
+  Line model;
+  optimizers::SGD optimizer;
+  optimizer.setup(model);
+  EXPECT_THROW(
+      StandardUpdater(iterators::SerialIterator(line_data(8), 4), optimizer, {.accumulate = 0}),
+      ValueError);
+}
+
 TEST(StandardUpdater, OwnConverterAndLoss) {
   Line model;
   optimizers::SGD optimizer(0.001);
