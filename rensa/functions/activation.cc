@@ -3,14 +3,17 @@
 
 #include <fmt/format.h>
 
+#include "rensa/array/creation.h"
 #include "rensa/array/pointwise.h"
 #include "rensa/array/random_basics.h"
 #include "rensa/array/softmax.h"
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
+#include "rensa/device/launcher.h"
 #include "rensa/functions/differentiable.h"
 #include "rensa/functions/math_functions.h"
 #include "rensa/functions/node_templates.h"
+#include "rensa/functions/operations/softmax_grad/softmax_grad.h"
 #include "rensa/functions/reduction_functions.h"
 
 namespace rensa::functions {
@@ -38,12 +41,33 @@ struct Relu {
   }
 };
 
+/// gx by row along `axis` of softmax's output y, or of its logarithm's: one kernel, where backward
+/// is recorded what it computes as functions.
+Variable softmax_gradient(bool log, const Variable& y, const Variable& gy, int axis) {
+  if (config().enable_backprop) {
+    return log ? gy - exp(y) * sum(gy, axis, true) : y * (gy - sum(gy * y, axis, true));
+  }
+  int along = normalize_axis("softmax", axis, y.ndim()), last = y.ndim() - 1;
+  auto rows_of = [&](const Array& a) { return a.swapaxes(along, last).ascontiguous(); };
+  Array outputs = rows_of(y.array()), gradients = rows_of(gy.array());
+  Array gx = xp::empty(outputs.shape(), outputs.dtype(), outputs.device());
+  if (gx.size() > 0) {
+    operations::SoftmaxGrad op(log);
+    Shape flat = {gx.size() / gx.shape(last), gx.shape(last)};
+    op.y = outputs.reshape(flat).operand();
+    op.gy = gradients.reshape(flat).operand();
+    op.gx = gx.reshape(flat).operand();
+    launch(op);
+  }
+  return constant(gx.swapaxes(along, last));
+}
+
 struct Softmax {
   static constexpr const char* name = "softmax";
   static constexpr Keep keep = Keep::output;
   static Array forward(const Array& x, int axis) { return xp::softmax(x, axis); }
   static Variable backward(const Variable& y, const Variable& gy, int axis) {
-    return gradient_of(gradients::softmax, y, gy, sum(gy * y, axis, true));
+    return softmax_gradient(false, y, gy, axis);
   }
 };
 
@@ -52,7 +76,7 @@ struct LogSoftmax {
   static constexpr Keep keep = Keep::output;
   static Array forward(const Array& x, int axis) { return xp::log_softmax(x, axis); }
   static Variable backward(const Variable& y, const Variable& gy, int axis) {
-    return gradient_of(gradients::log_softmax, y, gy, sum(gy, axis, true));
+    return softmax_gradient(true, y, gy, axis);
   }
 };
 

@@ -3,7 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+#include <vector>
+
 #include "rensa/array/random_basics.h"
+#include "rensa/array/routines.h"
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
 #include "rensa/graph/recording.h"
@@ -52,6 +56,48 @@ TEST(Activation, HalvesAreNotCopied) {
       for (const auto& operation : recording.operations)
         names += operation->name() + std::string(" ");
       EXPECT_EQ(recording.operations.size(), 2u) << names;
+    }
+  }
+}
+
+// Rows that a warp keeps, that a block keeps, and longer ones; whole vectors and not; along an axis
+// that is not the last.
+TEST(Activation, SoftmaxHasAGradientOfOneKernelThatIsTheComposedOne) {
+  for (Device device : testing::test_devices()) {
+    for (Dtype dtype : {float32, float64, float16, bfloat16}) {
+      for (auto [shape, axis] : std::vector<std::pair<Shape, int>>{{{9, 1}, 1},
+                                                                   {{9, 7}, 1},
+                                                                   {{9, 1000}, 1},
+                                                                   {{3, 5000}, 1},
+                                                                   {{2, 20001}, 1},
+                                                                   {{2, 24, 5}, 1},
+                                                                   {{0, 3}, 1},
+                                                                   {{3, 0}, 1}}) {
+        for (auto function : {F::softmax, F::log_softmax}) {
+          Variable x(xp::random::normal(0, 1, shape, float32, device).astype(dtype));
+          Variable y = function(x, axis);
+          Array gy = xp::random::normal(0, 1, shape, float32, device).astype(dtype);
+          y.set_grad(gy);
+          Recording recording;
+          {
+            RecorderScope scope(&recording);
+            y.backward();
+          }
+          std::size_t launches = x.size() == 0 ? 0 : 1;
+          if (shape.ndim() == 2) {
+            EXPECT_EQ(recording.operations.size(), launches) << shape.str();
+          }
+          Array once = x.grad();
+          Variable again = function(x, axis);
+          again.set_grad(gy);
+          x.cleargrad();
+          again.backward({.enable_double_backprop = true});
+          double tolerance = dtype == float64 ? 1e-13 : dtype == float32 ? 2e-5 : 4e-2;
+          EXPECT_TRUE(
+              xp::allclose(once.astype(float64), x.grad().astype(float64), tolerance, tolerance))
+              << dtype_name(dtype) << ' ' << shape.str() << ' ' << device;
+        }
+      }
     }
   }
 }
