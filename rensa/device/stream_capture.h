@@ -44,7 +44,7 @@ class Capture {
   /// What an operation runs with: scratch of the graph's own, so that launches on other streams do
   /// not meet what works there.
   LaunchContext context(StreamState* stream, std::size_t workspace_bytes);
-  /// The operation's arrays live as long as the graph.
+  /// The operation's arrays, and what else it holds (a library's plan), live as long as the graph.
   void keep(Operation& operation);
   void keep(std::unique_ptr<HostCall> call) { calls_.push_back(std::move(call)); }
 
@@ -69,6 +69,7 @@ class Capture {
   std::map<StreamState*, Scratch> scratch_;
   std::vector<StoragePtr> kept_;
   std::unordered_set<Storage*> known_;
+  std::vector<std::unique_ptr<Operation>> operations_;
   std::vector<std::unique_ptr<HostCall>> calls_;
   std::optional<AllocatorScope> allocations_;  // the thread's, while capturing
 };

@@ -3,7 +3,7 @@
 // - what is allocated meanwhile comes from a pool that the graph owns and that gives nothing back
 //   before the graph ends; a block freed meanwhile serves again only on its own stream, whose order
 //   the graph keeps;
-// - arrays from elsewhere that the work touches are kept by the graph;
+// - arrays from elsewhere that the work touches, and the operations, are kept by the graph;
 // - operations get scratch of the graph's own;
 // - other pools order frees behind what was queued before (StreamState::order_handle).
 #include "rensa/device/stream_graph.h"
@@ -207,6 +207,7 @@ void Capture::keep(Operation& operation) {
   };
   Keeper keeper(*this);
   operation.visit(keeper);
+  operations_.push_back(operation.clone());
 }
 
 // --- Stream ---

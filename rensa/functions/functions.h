@@ -4,6 +4,7 @@
 #include "rensa/functions/activation.h"
 #include "rensa/functions/array_functions.h"
 #include "rensa/functions/connection.h"
+#include "rensa/functions/convolution.h"
 #include "rensa/functions/evaluation.h"
 #include "rensa/functions/image_functions.h"
 #include "rensa/functions/indexing_functions.h"

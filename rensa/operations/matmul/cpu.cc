@@ -38,12 +38,6 @@ ArrayView leading_axes(ArrayView view) {
   return view;
 }
 
-void multiply_whole(Dtype dtype, const Extents& e, const Matrix& a, const Matrix& b,
-                    const Matrix& c) {
-  bool own = gemm_is_fast() && (dtype == float32 || dtype == float64);
-  if (own || !blas_gemm(dtype, e.m, e.n, e.k, a, b, c)) gemm(dtype, e.m, e.n, e.k, a, b, c);
-}
-
 // A long sum: the threads sum parts of it, whose sums are added in their order.
 template <class T>
 void dot_in_parts(Dtype dtype, std::int64_t k, const Matrix& a, const Matrix& b, T* c) {
@@ -55,15 +49,15 @@ void dot_in_parts(Dtype dtype, std::int64_t k, const Matrix& a, const Matrix& b,
       Matrix left = a, right = b;
       left.data += first * a.column_stride;
       right.data += first * b.row_stride;
-      multiply_whole(
-          dtype, {1, 1, std::min(kPart, k - first)}, left, right,
-          {reinterpret_cast<char*>(&sums[static_cast<std::size_t>(i)]), sizeof(T), sizeof(T)});
+      multiply(dtype, 1, 1, std::min(kPart, k - first), left, right,
+               {reinterpret_cast<char*>(&sums[static_cast<std::size_t>(i)]), sizeof(T), sizeof(T)});
     }
   });
   *c = std::accumulate(sums.begin(), sums.end(), T(0));
 }
 
-void multiply(Dtype dtype, const Extents& e, const Matrix& a, const Matrix& b, const Matrix& c) {
+void multiply_one(Dtype dtype, const Extents& e, const Matrix& a, const Matrix& b,
+                  const Matrix& c) {
   auto dot = [&](auto zero) {
     dot_in_parts(dtype, e.k, a, b, reinterpret_cast<decltype(zero)*>(c.data));
   };
@@ -72,7 +66,7 @@ void multiply(Dtype dtype, const Extents& e, const Matrix& a, const Matrix& b, c
   if (is_long && dtype == float64) return dot(double());
   if (is_long && dtype == complex64) return dot(std::complex<float>());
   if (is_long && dtype == complex128) return dot(std::complex<double>());
-  multiply_whole(dtype, e, a, b, c);
+  multiply(dtype, e.m, e.n, e.k, a, b, c);
 }
 
 void multiply_batch(const operations::Matmul& op, const Extents& e) {
@@ -85,8 +79,8 @@ void multiply_batch(const operations::Matmul& op, const Extents& e) {
   std::int64_t grain = small ? std::max<std::int64_t>(1, kSmallProduct / cost) : batch;
   parallel_for(batch, grain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
-      multiply(c.dtype, e, matrix_at(a, outer_a, i), matrix_at(b, outer_b, i),
-               matrix_at(c, outer_c, i));
+      multiply_one(c.dtype, e, matrix_at(a, outer_a, i), matrix_at(b, outer_b, i),
+                   matrix_at(c, outer_c, i));
     }
   });
 }

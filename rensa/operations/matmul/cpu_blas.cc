@@ -113,3 +113,18 @@ bool blas_gemm(Dtype, std::int64_t, std::int64_t, std::int64_t, const Matrix&, c
 }  // namespace rensa::host
 
 #endif
+
+namespace rensa::host {
+
+void multiply(Dtype dtype, std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a,
+              const Matrix& b, const Matrix& c) {
+  std::int64_t size = itemsize(dtype);
+  if (c.column_stride != size && c.row_stride == size) {  // the transpose of it is row-major
+    auto turned = [](const Matrix& x) { return Matrix{x.data, x.column_stride, x.row_stride}; };
+    return multiply(dtype, n, m, k, turned(b), turned(a), turned(c));
+  }
+  bool own = gemm_is_fast() && (dtype == float32 || dtype == float64);
+  if (own || !blas_gemm(dtype, m, n, k, a, b, c)) gemm(dtype, m, n, k, a, b, c);
+}
+
+}  // namespace rensa::host

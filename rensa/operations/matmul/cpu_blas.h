@@ -1,4 +1,4 @@
-// Products by the CBLAS library that the build found, if any.
+// Products by the CBLAS library that the build found, if any, or the project's own.
 #pragma once
 
 #include <cstdint>
@@ -12,5 +12,9 @@ namespace rensa::host {
 /// or the strides, or where the build has none.
 bool blas_gemm(Dtype dtype, std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a,
                const Matrix& b, const Matrix& c);
+
+/// c = a @ b as gemm(), by that or by the library, whichever is the faster one.
+void multiply(Dtype dtype, std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a,
+              const Matrix& b, const Matrix& c);
 
 }  // namespace rensa::host

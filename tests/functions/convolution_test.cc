@@ -1,0 +1,323 @@
+// Convolutions: what the recorded cases (cases/convolution.cc) are too small for, layouts of
+// memory, steps that are captured, errors.
+#include "rensa/functions/convolution.h"
+
+#include <gtest/gtest.h>
+
+#include "rensa/array/linalg.h"
+#include "rensa/array/random_basics.h"
+#include "rensa/core/error.h"
+#include "rensa/core/thread_pool.h"
+#include "rensa/functions/functions.h"
+#include "rensa/graph/capture.h"
+#include "rensa/optimizers/optimizers.h"
+#include "tests/num_threads.h"
+#include "tests/testing.h"
+
+namespace rensa {
+namespace {
+
+struct Sizes {
+  const char* name;
+  Shape x, W;
+  F::ConvolutionOptions options;
+};
+void PrintTo(const Sizes& sizes, std::ostream* os) { *os << sizes.name; }
+
+const Sizes kSizes[] = {
+    {"several blocks of pixels", {2, 3, 70, 65}, {8, 3, 3, 3}, {.pad = 1}},
+    {"deep", {3, 96, 9, 9}, {32, 96, 3, 3}, {.stride = 2, .pad = 1}},
+    {"pointwise", {2, 24, 17, 20}, {16, 24, 1, 1}, {}},
+    {"pointwise with a stride", {2, 8, 17, 20}, {4, 8, 1, 1}, {.stride = 3}},
+    {"of groups", {2, 12, 15, 14}, {18, 4, 3, 5}, {.pad = {1, 2}, .groups = 3}},
+    {"depthwise", {2, 10, 19, 23}, {20, 1, 3, 3}, {.stride = 2, .pad = 1, .groups = 10}},
+    {"one channel", {6, 1, 28, 28}, {20, 1, 5, 5}, {}},
+    {"dilated", {1, 4, 30, 31}, {5, 4, 3, 3}, {.pad = 4, .dilate = {4, 3}}},
+    {"volumes", {2, 3, 9, 8, 10}, {4, 3, 3, 2, 3}, {.stride = {2, 1, 2}, .pad = 1}},
+    {"signals", {4, 6, 300}, {8, 6, 9}, {.stride = 2, .pad = 4}},
+};
+
+/// The sums of the definition, over one axis of the kernel after the other.
+Array by_definition(const Array& x, const Array& W, const F::ConvolutionOptions& o) {
+  int axes = x.ndim() - 2;
+  auto of = [](const Shape& s, int i) { return s.size() == 1 ? s[0] : s[i]; };
+  std::vector<std::pair<std::int64_t, std::int64_t>> border(2, {0, 0});
+  Shape out{x.shape(0), W.shape(0)}, places;
+  for (int i = 0; i < axes; ++i) {
+    std::int64_t pad = of(o.pad, i), k = W.shape(2 + i);
+    border.emplace_back(pad, pad);
+    places.push_back(k);
+    out.push_back((x.shape(2 + i) + 2 * pad - (k - 1) * of(o.dilate, i) - 1) / of(o.stride, i) + 1);
+  }
+  Array padded = xp::pad(x, border), y = xp::zeros(out, x.dtype(), x.device());
+  std::int64_t channels = W.shape(1), filters = W.shape(0) / o.groups;
+  for (std::int64_t k = 0; k < places.total(); ++k) {
+    std::vector<BasicIndex> window{Slice(), Slice()}, place{Slice(), Slice()};
+    std::int64_t rest = k, below = places.total();
+    for (int i = 0; i < axes; ++i) {
+      below /= places[i];
+      std::int64_t at = rest / below, begin = at * of(o.dilate, i), stride = of(o.stride, i);
+      rest %= below;
+      window.emplace_back(Slice(begin, begin + (out[2 + i] - 1) * stride + 1, stride));
+      place.emplace_back(at);
+    }
+    Array part = padded[window], weights = W[place];  // (n, c, out ...), (filters, c)
+    for (std::int64_t g = 0; g < o.groups; ++g) {
+      Slice in(g * channels, (g + 1) * channels), to(g * filters, (g + 1) * filters);
+      Array sums = xp::tensordot(weights[{to}], part[{Slice(), in}], Shape{1}, Shape{1});
+      Shape order{1, 0};
+      for (int i = 0; i < axes; ++i) order.push_back(2 + i);
+      y[{Slice(), to}] += sums.transpose(order);
+    }
+  }
+  return y;
+}
+
+void expect_close(const Array& got, const Array& want, double tolerance, const char* what) {
+  ASSERT_EQ(got.shape(), want.shape()) << what;
+  Array difference = xp::absolute(got.astype(float64) - want.astype(float64));
+  double scale = xp::absolute(want.astype(float64)).max().item<double>();
+  EXPECT_LE(difference.max().item<double>(), tolerance * scale) << what;
+}
+
+class Convolutions : public ::testing::TestWithParam<Sizes> {
+ protected:
+  void SetUp() override { xp::random::seed(1); }
+  static Array random(const Shape& shape, Device device, Dtype dtype = float64) {
+    return xp::random::uniform(-1, 1, shape, float64, device).astype(dtype);
+  }
+};
+
+// The gradients are the adjoint maps: <gy, conv(x, W)> is <gx, x> and <gW, W> for any x and W.
+TEST_P(Convolutions, AreTheSumsOfTheirDefinition) {
+  const Sizes& sizes = GetParam();
+  for (Device device : testing::test_devices()) {
+    SCOPED_TRACE(device.str());
+    Array x = random(sizes.x, device), W = random(sizes.W, device);
+    Array want = by_definition(x, W, sizes.options), gy = random(want.shape(), device);
+    Variable vx(x), vW(W);
+    Variable y = F::convolution_nd(vx, vW, {}, sizes.options);
+    expect_close(y.array(), want, 1e-12, "y");
+    Variables g = grad({y}, {vx, vW}, {constant(gy)});
+    // By columns of a matrix each: gW is what the definition gives of other arguments.
+    for (int i = 0; i < 3; ++i) {
+      Array other_x = random(sizes.x, device), other_W = random(sizes.W, device);
+      double by_x = xp::vdot(gy, by_definition(other_x, W, sizes.options)).item<double>();
+      double by_W = xp::vdot(gy, by_definition(x, other_W, sizes.options)).item<double>();
+      EXPECT_NEAR(xp::vdot(g[0].array(), other_x).item<double>(), by_x,
+                  1e-9 * (1 + std::abs(by_x)));
+      EXPECT_NEAR(xp::vdot(g[1].array(), other_W).item<double>(), by_W,
+                  1e-9 * (1 + std::abs(by_W)));
+    }
+    for (auto [dtype, tolerance] : {std::pair{float32, 2e-6}, {float16, 2e-3}, {bfloat16, 1e-2}}) {
+      SCOPED_TRACE(std::string(dtype_name(dtype)));
+      Variable nx(x.astype(dtype)), nW(W.astype(dtype));
+      Variable ny = F::convolution_nd(nx, nW, {}, sizes.options);
+      Variables ng = grad({ny}, {nx, nW}, {constant(gy.astype(dtype))});
+      expect_close(ny.array(), want, tolerance, "y");
+      expect_close(ng[0].array(), g[0].array(), tolerance, "gx");
+      expect_close(ng[1].array(), g[1].array(), tolerance, "gW");
+    }
+  }
+}
+
+/// `a` in memory with the channels last.
+Array channels_last(const Array& a) {
+  Shape order{0}, back{0, a.ndim() - 1};
+  for (int i = 2; i < a.ndim(); ++i) order.push_back(i), back.push_back(i - 1);
+  order.push_back(1);
+  return a.transpose(order).ascontiguous().transpose(back);
+}
+
+bool lies_channels_last(const Array& a) {
+  Shape order{0};
+  for (int i = 2; i < a.ndim(); ++i) order.push_back(i);
+  order.push_back(1);
+  return a.transpose(order).is_contiguous();
+}
+
+TEST_P(Convolutions, KeepTheChannelsLast) {
+  const Sizes& sizes = GetParam();
+  for (Device device : testing::test_devices()) {
+    SCOPED_TRACE(device.str());
+    for (auto [weights_too, dtype] :
+         {std::pair{true, float32}, {false, float32}, {true, float64}}) {
+      Array x = random(sizes.x, device, dtype), W = random(sizes.W, device, dtype);
+      Variable vx(x), vW(W), lx(channels_last(x)), lW(weights_too ? channels_last(W) : W);
+      Variable y = F::convolution_nd(vx, vW, {}, sizes.options);
+      Variable ly = F::convolution_nd(lx, lW, {}, sizes.options);
+      Array gy = random(y.shape(), device, dtype);
+      Variables g = grad({y}, {vx, vW}, {constant(gy)});
+      Variables lg = grad({ly}, {lx, lW}, {constant(channels_last(gy))});
+      // Of one channel nothing tells which axis is the last.
+      EXPECT_TRUE(lies_channels_last(ly.array()) || sizes.x[1] == 1);
+      EXPECT_TRUE(lies_channels_last(lg[0].array()));
+      EXPECT_TRUE(lies_channels_last(lg[1].array()));
+      expect_close(ly.array(), y.array(), 2e-6, "y");
+      expect_close(lg[0].array(), g[0].array(), 2e-6, "gx");
+      expect_close(lg[1].array(), g[1].array(), 2e-6, "gW");
+    }
+  }
+}
+
+TEST_P(Convolutions, DoNotDependOnTheNumberOfThreads) {
+  const Sizes& sizes = GetParam();
+  Array x = random(sizes.x, cpu(), float32), W = random(sizes.W, cpu(), float32);
+  auto results = [&] {
+    Variable vx(x), vW(W), y = F::convolution_nd(vx, vW, {}, sizes.options);
+    Variables g = grad({y}, {vx, vW}, {y});
+    return Variables{y, g[0], g[1]};
+  };
+  Variables want = results();
+  for (int n : {1, 3}) {
+    testing::NumThreads threads(n);
+    Variables got = results();
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      EXPECT_TRUE(xp::array_equal(got[i].array(), want[i].array())) << n << " threads, " << i;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, Convolutions, ::testing::ValuesIn(kSizes));
+
+TEST(Convolution, OfNothing) {
+  for (Device device : testing::test_devices()) {
+    Variable x(xp::ones({0, 3, 5, 5}, float32, device)), W(xp::ones({4, 3, 3, 3}, float32, device));
+    Variable b(xp::ones({4}, float32, device));
+    Variable y = F::convolution_2d(x, W, b);
+    EXPECT_EQ(y.shape(), Shape({0, 4, 3, 3}));
+    y.sum().backward();
+    EXPECT_EQ(x.grad().shape(), x.shape());
+    EXPECT_EQ(xp::absolute(W.grad()).sum().item<float>(), 0);
+    EXPECT_EQ(xp::absolute(b.grad()).sum().item<float>(), 0);
+    // No channels: sums of nothing.
+    Variable none(xp::ones({2, 0, 5, 5}, float32, device)),
+        no(xp::ones({4, 0, 3, 3}, float32, device));
+    EXPECT_EQ(F::convolution_2d(none, no).array().sum().item<float>(), 0);
+  }
+}
+
+// A net of two convolutions, one of them strided, learns from eight samples.
+TEST(Convolution, TrainsTheSameCapturedAndEager) {
+  for (Device device : testing::test_devices()) {
+    SCOPED_TRACE(device.str());
+    for (bool last : {false, true}) {
+      auto train = [&](bool captured) {
+        xp::random::seed(4);
+        Array x = xp::random::uniform(-1, 1, {8, 2, 12, 12}, float32, device);
+        Array t = xp::arange(8, int32, device) % 3;
+        if (last) x = channels_last(x);
+        auto weights = [&](const Shape& shape) {
+          return Variable(xp::random::normal(0, 0.2, shape, float32, device));
+        };
+        Variables w{weights({6, 2, 3, 3}), weights({8, 6, 3, 3}), weights({3, 8 * 25})};
+        Variable b(xp::zeros({6}, float32, device));
+        auto step = [&](const Variables& in) {
+          Variable h = F::relu(F::convolution_2d(in[0], w[0], b));
+          h = F::relu(F::convolution_2d(h, w[1], {}, {.stride = 2, .pad = 1}));
+          Variable loss = F::softmax_cross_entropy(F::linear(h, w[2]), in[1]);
+          Variables all{w[0], w[1], w[2], b};
+          Variables g = grad({loss}, all);
+          for (std::size_t i = 0; i < all.size(); ++i) all[i].array() -= g[i].array() * 0.1f;
+          return Variables{loss};
+        };
+        CaptureCache cache({.replay_lists = true});
+        std::vector<float> losses;
+        for (int i = 0; i < 12; ++i) {
+          Variables in{constant(x), constant(t)};
+          Variable loss = captured ? cache.call(step, in)[0] : step(in)[0];
+          losses.push_back(loss.array().item<float>());
+        }
+        if (captured) {
+          EXPECT_GT(cache.stats().replays, 5) << cache.stats().last_fallback;
+        }
+        return losses;
+      };
+      std::vector<float> eager = train(false);
+      EXPECT_LT(eager.back(), 0.9 * eager.front());
+      EXPECT_EQ(train(true), eager);
+    }
+  }
+}
+
+TEST(Convolution, ErrorsNameTheOperandsAndTheRule) {
+  for (Device device : testing::test_devices()) {
+    auto ones = [&](const Shape& shape, Dtype dtype = float32) {
+      return Variable(xp::ones(shape, dtype, device));
+    };
+    Variable x = ones({2, 4, 5, 6}), W = ones({6, 4, 3, 3});
+    auto has = [](const std::string& text, std::initializer_list<const char*> words) {
+      for (const char* word : words) EXPECT_NE(text.find(word), std::string::npos) << text;
+    };
+    has(testing::thrown<ShapeError>([&] {
+          (void)F::convolution_2d(x, ones({6, 4, 9, 3}), {}, {.pad = 1});
+        }),
+        {"convolution_2d", "(2, 4, 5, 6)", "(6, 4, 9, 3)", "pad (1, 1)", "9 elements of axis 2",
+         "7"});
+    has(testing::thrown<ShapeError>([&] { (void)F::convolution_2d(x, W, {}, {.groups = 3}); }),
+        {"groups 3", "divide", "4"});
+    has(testing::thrown<ShapeError>([&] {
+          (void)F::convolution_2d(x, ones({6, 3, 3, 3}));
+        }),
+        {"(2, 4, 5, 6)", "(6, 3, 3, 3)", "4 channels"});
+    has(testing::thrown<ShapeError>([&] { (void)F::convolution_2d(x, W, ones({4})); }),
+        {"b", "(4,)", "(6,)"});
+    has(testing::thrown<ShapeError>([&] {
+          (void)F::convolution_2d(ones({2, 4, 5}), W);
+        }),
+        {"(2, 4, 5)", "2 of them spatial"});
+    has(testing::thrown<ShapeError>([&] {
+          (void)F::convolution_nd(ones({2, 4}), ones({2, 4}));
+        }),
+        {"convolution_nd", "(2, 4)"});
+    has(testing::thrown<ShapeError>([&] {
+          (void)F::convolution_2d(x, W, {}, {.stride = {1, 1, 1}});
+        }),
+        {"stride (1, 1, 1)", "2 axes"});
+    has(testing::thrown<ShapeError>([&] {
+          (void)F::convolution_2d(x, ones({6, 4, 0, 3}));
+        }),
+        {"extent of 0"});
+    EXPECT_THROW((void)F::convolution_2d(x, W, {}, {.stride = 0}), ValueError);
+    EXPECT_THROW((void)F::convolution_2d(x, W, {}, {.pad = -1}), ValueError);
+    EXPECT_THROW((void)F::convolution_2d(x, W, {}, {.dilate = 0}), ValueError);
+    EXPECT_THROW((void)F::convolution_2d(x, W, {}, {.groups = 0}), ValueError);
+    has(testing::thrown<DtypeError>([&] {
+          (void)F::convolution_2d(x, ones({6, 4, 3, 3}, float64));
+        }),
+        {"float32", "float64", "one floating dtype"});
+    EXPECT_THROW((void)F::convolution_2d(ones({2, 4, 5, 6}, int32), ones({6, 4, 3, 3}, int32)),
+                 DtypeError);
+    has(testing::thrown<ShapeError>([&] { (void)F::deconvolution_2d(x, W); }),
+        {"deconvolution_2d", "first axis", "4 channels"});
+    Variable D = ones({4, 3, 3, 3});
+    has(testing::thrown<ShapeError>([&] { (void)F::deconvolution_2d(x, D, ones({4})); }), {"(3,)"});
+    has(testing::thrown<ShapeError>([&] {
+          (void)F::deconvolution_2d(x, D, {}, {.stride = 2, .outsize = {11, 15}});
+        }),
+        {"outsize of 15 of axis 3", "between 12 and 14"});
+    EXPECT_THROW((void)F::deconvolution_2d(x, D, {}, {.outsize = {7}}), ShapeError);
+    EXPECT_THROW((void)F::deconvolution_2d(x, D, {}, {.pad = 4}), ShapeError);
+    EXPECT_THROW((void)F::depthwise_convolution_2d(x, ones({2, 3, 3, 3})), ShapeError);
+    EXPECT_THROW((void)F::local_convolution_2d(x, ones({2, 3, 3, 3, 3, 3})), ShapeError);
+    EXPECT_THROW((void)F::local_convolution_2d(x, ones({2, 3, 4, 4, 3, 3}, float64)), DtypeError);
+  }
+}
+
+TEST(Convolution, MoreThanThreeSpatialAxes) {
+  for (Device device : testing::test_devices()) {
+    Array x = xp::ones({1, 2, 3, 3, 3, 3}, float32, device),
+          W = xp::ones({2, 2, 2, 2, 2, 2}, float32, device);
+    if (device.is_cuda()) {
+      EXPECT_THROW((void)F::convolution_nd(x, W), NotImplementedError);
+      continue;
+    }
+    Array y = F::convolution_nd(x, W).array();
+    EXPECT_EQ(y.shape(), Shape({1, 2, 2, 2, 2, 2}));
+    EXPECT_EQ(y.min().item<float>(), 32);
+    EXPECT_EQ(y.max().item<float>(), 32);
+  }
+}
+
+}  // namespace
+}  // namespace rensa
