@@ -32,6 +32,9 @@ void throw_reported(const ErrorReport& report, Device device) {
     case ReportedError::label:
       throw IndexError(text(
           fmt::format("label {} is out of bounds for {} classes", report.value, report.bound)));
+    case ReportedError::length:
+      throw ValueError(
+          text(fmt::format("a length of {} is none of 0 to {}", report.value, report.bound)));
     case ReportedError::singular:
       throw LinAlgError(matrix("is singular; linalg.lstsq and linalg.pinv take such matrices"));
     case ReportedError::not_positive_definite:

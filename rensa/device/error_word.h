@@ -9,6 +9,7 @@ namespace rensa {
 enum class ReportedError : unsigned int {
   index,                  // value is outside of [-bound, bound) or [0, bound): IndexError
   label,                  // value is none of bound classes: IndexError
+  length,                 // value is none of 0 to bound: ValueError
   singular,               // matrix `value` of `bound` is: LinAlgError
   not_positive_definite,  // likewise
   not_converged,          // likewise; the iteration for its values did not end

@@ -15,4 +15,5 @@
 #include "rensa/functions/noise.h"
 #include "rensa/functions/reduction_functions.h"
 #include "rensa/functions/rnn.h"
+#include "rensa/functions/sequence_loss.h"
 #include "rensa/functions/special_functions.h"
