@@ -4,6 +4,7 @@
 #include "rensa/core/thread_state.h"
 #include "rensa/links/any_link.h"
 #include "rensa/links/classifier.h"
+#include "rensa/links/convolution.h"
 #include "rensa/links/initializers.h"
 #include "rensa/links/linear.h"
 #include "rensa/links/link.h"

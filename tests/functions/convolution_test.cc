@@ -240,6 +240,38 @@ TEST(Convolution, TrainsTheSameCapturedAndEager) {
   }
 }
 
+// A net that is turned once: its layers launch what they launch of C-contiguous memory, no copies.
+TEST(Convolution, ChannelsLastStayThereWithoutCopies) {
+  for (Device device : testing::test_devices()) {
+    SCOPED_TRACE(device.str());
+    auto operations = [&](bool last) {
+      auto make = [&](const Shape& shape) {
+        Array a = xp::random::uniform(-1, 1, shape, float32, device);
+        return constant(last ? channels_last(a) : a);
+      };
+      Variables given{make({2, 3, 9, 8}), make({4, 3, 3, 3}), make({5, 4, 3, 3}),
+                      make({2, 5, 5, 4})};
+      auto step = [&](const Variables&) {
+        Variable x(given[0].array()), W1(given[1].array()), W2(given[2].array());
+        Variable h = F::relu(F::convolution_2d(x, W1, {}, {.pad = 1}));
+        Variable y = F::convolution_2d(h, W2, {}, {.stride = 2, .pad = 1});
+        Variables results = grad({y}, {x, W1, W2}, {given[3]});
+        results.push_back(y);
+        for (const Variable& result : results) {
+          EXPECT_EQ(lies_channels_last(result.array()), last);
+        }
+        return Variables{constant(results[0].array().sum())};
+      };
+      CaptureCache cache({.rewrite = false, .replay_lists = true});
+      for (int i = 0; i < 5; ++i)
+        (void)cache.call(step, {constant(xp::ones({1}, float32, device))});
+      EXPECT_GT(cache.stats().replays, 0) << cache.stats().last_fallback;
+      return cache.stats().operations;
+    };
+    EXPECT_EQ(operations(true), operations(false));
+  }
+}
+
 TEST(Convolution, ErrorsNameTheOperandsAndTheRule) {
   for (Device device : testing::test_devices()) {
     auto ones = [&](const Shape& shape, Dtype dtype = float32) {

@@ -1,0 +1,210 @@
+// Layers of convolutions. The number of input channels may be `none`: W is then made at the first
+// call. Constructors throw ValueError for a negative number of channels, for
+// groups that do not divide the channels and for a ksize of neither one number nor one for each
+// spatial axis; calls throw what the function throws.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "rensa/array/index.h"
+#include "rensa/links/link.h"
+
+namespace rensa {
+namespace links {
+
+struct ConvolutionLinkOptions {
+  rensa::detail::NamedOptions named = {};
+  Shape stride = 1, pad = 0;  // one number, or one for each spatial axis
+  bool nobias = false;
+  Initializer initialW = {};      // LeCunNormal when left out
+  Initializer initial_bias = {};  // 0 when left out
+  bool cover_all = false;         // a last place of the kernel that reaches beyond the padding
+  Shape dilate = 1;
+  std::int64_t groups = 1;
+};
+
+struct DeconvolutionLinkOptions {
+  rensa::detail::NamedOptions named = {};
+  Shape stride = 1, pad = 0;  // one number, or one for each spatial axis
+  bool nobias = false;
+  Shape outsize = {};             // the spatial extents of y, where several are possible
+  Initializer initialW = {};      // LeCunNormal when left out
+  Initializer initial_bias = {};  // 0 when left out
+  Shape dilate = 1;
+  std::int64_t groups = 1;
+};
+
+/// What a layer's constructor is told of its weights.
+struct ConvolutionSizes {
+  int axes;                        // spatial
+  std::optional<std::int64_t> in;  // channels; made at the first call without
+  std::int64_t out;
+  Shape ksize;  // one number, or one for each spatial axis
+};
+
+/// What the layers of convolution_nd have in common: y = the convolution of x with W (out, in /
+/// groups, ksize ...), plus b (out,).
+template <class Derived> class ConvolutionLink : public Chain<Derived> {
+ public:
+  void members(Visitor& v) override { v("W", W), v("b", b); }
+  Variable operator()(const Variable& x) const;
+
+  Parameter W, b;
+
+ protected:
+  ConvolutionLink(const ConvolutionSizes& sizes, const ConvolutionLinkOptions& options);
+
+ private:
+  int axes_;
+  std::int64_t out_, groups_;
+  Shape ksize_, stride_, pad_, dilate_;
+  bool cover_all_;
+};
+
+/// What the layers of deconvolution_nd have in common: y = the deconvolution of x with W (in, out /
+/// groups, ksize ...), plus b (out,).
+template <class Derived> class DeconvolutionLink : public Chain<Derived> {
+ public:
+  void members(Visitor& v) override { v("W", W), v("b", b); }
+  Variable operator()(const Variable& x) const;
+
+  Parameter W, b;
+
+ protected:
+  DeconvolutionLink(const ConvolutionSizes& sizes, const DeconvolutionLinkOptions& options);
+
+ private:
+  int axes_;
+  std::int64_t out_, groups_;
+  Shape ksize_, stride_, pad_, dilate_, outsize_;
+};
+
+/// F::convolution_nd over `ndim` spatial axes.
+class ConvolutionND : public ConvolutionLink<ConvolutionND> {
+ public:
+  ConvolutionND(int ndim, None, std::int64_t out, const Shape& ksize,
+                const ConvolutionLinkOptions& options = {})
+      : ConvolutionLink({ndim, {}, out, ksize}, options) {}
+  ConvolutionND(int ndim, std::int64_t in, std::int64_t out, const Shape& ksize,
+                const ConvolutionLinkOptions& options = {})
+      : ConvolutionLink({ndim, in, out, ksize}, options) {}
+};
+
+/// F::deconvolution_nd over `ndim` spatial axes.
+class DeconvolutionND : public DeconvolutionLink<DeconvolutionND> {
+ public:
+  DeconvolutionND(int ndim, None, std::int64_t out, const Shape& ksize,
+                  const DeconvolutionLinkOptions& options = {})
+      : DeconvolutionLink({ndim, {}, out, ksize}, options) {}
+  DeconvolutionND(int ndim, std::int64_t in, std::int64_t out, const Shape& ksize,
+                  const DeconvolutionLinkOptions& options = {})
+      : DeconvolutionLink({ndim, in, out, ksize}, options) {}
+};
+
+/// A layer of a fixed number of spatial axes, whose constructor takes in, out, ksize and options.
+template <class Derived, int kAxes> class FixedConvolution : public ConvolutionLink<Derived> {
+ public:
+  using Options = ConvolutionLinkOptions;
+  /// Chainer's short form: GCC would take the options' braces for a ksize. `none` goes before.
+  FixedConvolution(std::int64_t out, int ksize, const Options& options) = delete;
+  FixedConvolution(None, std::int64_t out, const Shape& ksize, const Options& options = {})
+      : ConvolutionLink<Derived>({kAxes, {}, out, ksize}, options) {}
+  FixedConvolution(std::int64_t in, std::int64_t out, const Shape& ksize,
+                   const Options& options = {})
+      : ConvolutionLink<Derived>({kAxes, in, out, ksize}, options) {}
+};
+template <class Derived, int kAxes> class FixedDeconvolution : public DeconvolutionLink<Derived> {
+ public:
+  using Options = DeconvolutionLinkOptions;
+  FixedDeconvolution(std::int64_t out, int ksize, const Options& options) = delete;
+  FixedDeconvolution(None, std::int64_t out, const Shape& ksize, const Options& options = {})
+      : DeconvolutionLink<Derived>({kAxes, {}, out, ksize}, options) {}
+  FixedDeconvolution(std::int64_t in, std::int64_t out, const Shape& ksize,
+                     const Options& options = {})
+      : DeconvolutionLink<Derived>({kAxes, in, out, ksize}, options) {}
+};
+
+/// Of one, two and three spatial axes.
+struct Convolution1D : FixedConvolution<Convolution1D, 1> {
+  using FixedConvolution::FixedConvolution;
+};
+struct Convolution2D : FixedConvolution<Convolution2D, 2> {
+  using FixedConvolution::FixedConvolution;
+};
+struct Convolution3D : FixedConvolution<Convolution3D, 3> {
+  using FixedConvolution::FixedConvolution;
+};
+struct Deconvolution1D : FixedDeconvolution<Deconvolution1D, 1> {
+  using FixedDeconvolution::FixedDeconvolution;
+};
+struct Deconvolution2D : FixedDeconvolution<Deconvolution2D, 2> {
+  using FixedDeconvolution::FixedDeconvolution;
+};
+struct Deconvolution3D : FixedDeconvolution<Deconvolution3D, 3> {
+  using FixedDeconvolution::FixedDeconvolution;
+};
+/// Convolution2D, whose `dilate` it was before that had one.
+struct DilatedConvolution2D : FixedConvolution<DilatedConvolution2D, 2> {
+  using FixedConvolution::FixedConvolution;
+};
+
+struct DepthwiseConvolutionLinkOptions {
+  rensa::detail::NamedOptions named = {};
+  Shape stride = 1, pad = 0;  // one number, or {height, width}
+  bool nobias = false;
+  Initializer initialW = {};      // HeNormal(sqrt(1 / 2)) when left out
+  Initializer initial_bias = {};  // 0 when left out
+};
+
+/// F::depthwise_convolution_2d: W is (multiplier, in, kh, kw), b (in * multiplier,).
+class DepthwiseConvolution2D : public Chain<DepthwiseConvolution2D> {
+ public:
+  using Options = DepthwiseConvolutionLinkOptions;
+  DepthwiseConvolution2D(None, std::int64_t channel_multiplier, const Shape& ksize,
+                         const Options& options = {});
+  DepthwiseConvolution2D(std::int64_t in, std::int64_t channel_multiplier, const Shape& ksize,
+                         const Options& options = {});
+  void members(Visitor& v) override { v("W", W), v("b", b); }
+  Variable operator()(const Variable& x) const;
+
+  Parameter W, b;
+
+ private:
+  void initialize(std::int64_t in) const;
+  std::int64_t multiplier_;
+  Shape ksize_, stride_, pad_;
+};
+
+struct LocalConvolutionLinkOptions {
+  rensa::detail::NamedOptions named = {};
+  Shape stride = 1;  // one number, or {height, width}
+  bool nobias = false;
+  Initializer initialW = {};      // LeCunNormal when left out
+  Initializer initial_bias = {};  // 0 when left out
+};
+
+/// F::local_convolution_2d: W is (out, out_h, out_w, in, kh, kw), b (out, out_h, out_w). Without
+/// the size of images both are made at the first call.
+class LocalConvolution2D : public Chain<LocalConvolution2D> {
+ public:
+  using Options = LocalConvolutionLinkOptions;
+  LocalConvolution2D(None, std::int64_t out, None, const Shape& ksize, const Options& options = {});
+  LocalConvolution2D(std::int64_t in, std::int64_t out, const Shape& in_size, const Shape& ksize,
+                     const Options& options = {});
+  void members(Visitor& v) override { v("W", W), v("b", b); }
+  Variable operator()(const Variable& x) const;
+
+  Parameter W, b;
+
+ private:
+  void initialize(std::int64_t in, const Shape& in_size) const;
+  std::int64_t out_;
+  Shape ksize_, stride_;
+};
+
+}  // namespace links
+
+namespace L = links;
+
+}  // namespace rensa
