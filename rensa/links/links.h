@@ -8,5 +8,6 @@
 #include "rensa/links/initializers.h"
 #include "rensa/links/linear.h"
 #include "rensa/links/link.h"
+#include "rensa/links/normalization_links.h"
 #include "rensa/links/reporter.h"
 #include "rensa/links/sequential.h"

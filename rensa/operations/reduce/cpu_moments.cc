@@ -49,8 +49,11 @@ template <class V, bool kDeviations> Moments<V> joined(std::vector<Moments<V>>& 
 
 template <class V, bool kDeviations> class Runner {
  public:
-  Runner(ComputeType type, const SplitAxes& split)
-      : type_(type), s_(split), store_(kernels().store_of(split.kept_out.dtype, type)) {}
+  Runner(ComputeType type, const SplitAxes& split, char* means)
+      : type_(type),
+        s_(split),
+        means_(means),
+        store_(kernels().store_of(split.kept_out.dtype, type)) {}
 
   void run() const {
     bool together = s_.reduced.ndim() > 0 && reduces_columns(s_.kept_in, s_.reduced);
@@ -189,24 +192,27 @@ template <class V, bool kDeviations> class Runner {
 
   void finish(std::int64_t output, const Moments<V>& m) const {
     V result = kDeviations ? m.squares : m.sum / V(static_cast<double>(m.n));
-    store_(1, &result, s_.kept_out.data + offset_of(s_.kept_out, output), 0);
+    std::int64_t offset = offset_of(s_.kept_out, output);
+    store_(1, &result, s_.kept_out.data + offset, 0);
+    if (means_) store_(1, &m.sum, means_ + offset, 0);
   }
 
   ComputeType type_;
   const SplitAxes& s_;
+  char* means_;
   StoreKernel store_;
 };
 
 }  // namespace
 
-void run_moments(Reduction reduction, ComputeType type, const SplitAxes& split) {
+void run_moments(Reduction reduction, ComputeType type, const SplitAxes& split, char* means) {
   visit_compute_type(type, [&](auto v) {
     using V = decltype(v);
     if constexpr (rule_takes(ReductionRule::deviations, compute_type_of<V>)) {
-      if (reduction == reduction::deviations) return Runner<V, true>(type, split).run();
+      if (reduction == reduction::deviations) return Runner<V, true>(type, split, means).run();
     }
     if constexpr (rule_takes(ReductionRule::nan_mean, compute_type_of<V>)) {
-      Runner<V, false>(type, split).run();
+      Runner<V, false>(type, split, nullptr).run();
     }
   });
 }

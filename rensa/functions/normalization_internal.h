@@ -1,0 +1,46 @@
+// What normalizations share: x as samples of channels, and the operations on it.
+#pragma once
+
+#include "rensa/autograd/function_node.h"
+#include "rensa/functions/operations/normalization/normalization.h"
+
+namespace rensa::functions {
+
+/// An x whose axes are kept or reduced, as (samples, channels, inner): kept axes are channels, and
+/// what is reduced stands before and behind them. Where reduced axes stand among kept ones, all
+/// kept axes are taken behind the others.
+class ChannelFold {
+ public:
+  /// Throws IndexError and ValueError for axes that there are not, naming `function`.
+  ChannelFold(const char* function, const Shape& x, const AxisList& reduced, int kept);
+
+  const Shape& kept() const { return kept_; }           // extents of the kept axes
+  const AxisList& reduced() const { return reduced_; }  // the reduced axes
+  Shape expanded() const;                               // x's shape, 1 where it is reduced
+
+  /// x, which is dense in C order or channels-last, else a copy that is.
+  Array folded(const Array& x) const;
+  /// As folded(x), with the strides of `like`.
+  Array folded_like(const Array& x, const Array& like) const;
+  /// A folded array in x's shape.
+  Array unfolded(const Array& folded) const;
+
+ private:
+  Shape shape_, order_, kept_;  // order_: empty where axes stay where they are
+  AxisList reduced_;
+  std::int64_t samples_ = 1, channels_ = 1, inner_ = 1;
+};
+
+/// A new array of the shape and strides of `like`, which is folded.
+Array empty_as(const Array& like);
+/// What statistics of x are computed in and have.
+Dtype statistics_dtype(Dtype x);
+/// 1-d arrays for the statistics of `count` outputs.
+Array empty_statistics(const Array& x, std::int64_t count);
+/// The elements of a statistic of one number for each channel as (1, channels, 1).
+Operand channel_operand(const Array& statistic);
+
+/// A Normalize of a folded x, with everything but its operands.
+operations::Normalize normalize_operation(const char* name, const Array& x);
+
+}  // namespace rensa::functions

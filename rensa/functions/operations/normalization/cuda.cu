@@ -1,0 +1,262 @@
+// What is normalized, on a GPU: one pass over elements, each by the numbers of its channel.
+#include <algorithm>
+
+#include "rensa/backend/cuda/kernel.cuh"
+#include "rensa/core/error.h"
+#include "rensa/core/functors.h"
+#include "rensa/functions/operations/normalization/normalization.h"
+
+namespace rensa::cuda {
+
+namespace {
+
+using operations::Normalize;
+
+/// gamma or beta.
+struct ChannelNumbers {
+  const char* data;  // null: `absent`
+  ElementType type;
+};
+struct NormalizeArgs {
+  const char *x, *gy;
+  char* out;
+  const char *mean, *inv_std, *sum_gy, *sum_gyx;  // the sums may be null
+  ChannelNumbers gamma, beta;
+  std::int64_t size;        // elements
+  FastDiv sample;           // elements of a sample
+  FastDiv channels, inner;  // inner: elements of a channel that lie together
+  FastDiv group;            // by which statistics are found among samples' channels
+  bool groups, of_variance, vector;
+  double share, eps;         // 1 / count; of variances
+  std::int64_t rows, sweep;  // channels last: places, and how many of them all threads take
+};
+using NormalizeKernel = void (*)(NormalizeArgs);
+
+template <class V>
+__device__ __forceinline__ V number_of(const ChannelNumbers& numbers, unsigned c, V absent) {
+  if (!numbers.data) return absent;
+  return load_any<V>(numbers.data + (static_cast<std::int64_t>(c) << numbers.type.log2_size),
+                     numbers.type);
+}
+template <class V> __device__ __forceinline__ V statistic(const char* data, unsigned s) {
+  return data ? reinterpret_cast<const V*>(data)[s] : V(0);
+}
+
+/// out = a * gy + b * (x - mean) + c.
+template <class V> struct Line { V mean, a, b, c; };
+
+template <class V, bool kGradient>
+__device__ __forceinline__ Line<V> line_of(const NormalizeArgs& args, V gamma, V beta, unsigned s) {
+  V mean = statistic<V>(args.mean, s), inv_std = statistic<V>(args.inv_std, s);
+  if (args.of_variance) inv_std = V(1) / m::sqrt(inv_std + V(args.eps));
+  V scale = inv_std * gamma;
+  if constexpr (!kGradient) {
+    return {mean, V(0), scale, beta};
+  } else {
+    V weight = (args.groups ? inv_std : scale) * V(args.share);
+    return {mean, scale, -weight * inv_std * statistic<V>(args.sum_gyx, s),
+            -weight * statistic<V>(args.sum_gy, s)};
+  }
+}
+
+/// Of channel c of sample n.
+template <class V, bool kGradient>
+__device__ __forceinline__ Line<V> line_at(const NormalizeArgs& args, unsigned n, unsigned c) {
+  unsigned s = args.groups ? args.group.divide(n * args.channels.divisor + c) : c;
+  V beta = kGradient ? V(0) : number_of<V>(args.beta, c, V(0));
+  return line_of<V, kGradient>(args, number_of<V>(args.gamma, c, V(1)), beta, s);
+}
+
+template <class V, bool kGradient>
+__device__ __forceinline__ V on_line(const Line<V>& line, V x, V gy) {
+  V y = line.b * (x - line.mean) + line.c;
+  return kGradient ? line.a * gy + y : y;
+}
+
+constexpr int kAtOnce = 4;  // vectors of a thread
+
+/// Channels whose elements lie together: kWhole, each in whole vectors.
+template <class T, bool kGradient, bool kWhole>
+__global__ void __launch_bounds__(kBlock)
+    normalize_channels(const __grid_constant__ NormalizeArgs args) {
+  using V = ComputeOf<T>;
+  constexpr int W = 16 / sizeof(T);
+  wait_for_previous();
+  std::int64_t begin = (blockIdx.x * static_cast<std::int64_t>(kBlock * kAtOnce) + threadIdx.x) * W;
+  Pack<T, W> x[kAtOnce], gy[kAtOnce];
+#pragma unroll
+  for (int u = 0; u < kAtOnce; ++u) {
+    std::int64_t at = begin + u * (kBlock * W), left = args.size - at;
+    x[u] = load_pack<T, W>(reinterpret_cast<const T*>(args.x) + at, left, args.vector,
+                           convert<T>(0.0f));
+    if constexpr (kGradient) {
+      gy[u] = load_pack<T, W>(reinterpret_cast<const T*>(args.gy) + at, left, args.vector,
+                              convert<T>(0.0f));
+    }
+  }
+#pragma unroll
+  for (int u = 0; u < kAtOnce; ++u) {
+    std::int64_t at = begin + u * (kBlock * W), left = args.size - at;
+    if (left <= 0) break;
+    unsigned index = static_cast<unsigned>(at);
+    unsigned n = args.sample.divide(index), row = args.inner.divide(index);
+    unsigned c = row - n * args.channels.divisor, inside = index - row * args.inner.divisor;
+    Line<V> line = line_at<V, kGradient>(args, n, c);
+#pragma unroll
+    for (int j = 0; j < W; ++j) {
+      if constexpr (!kWhole) {
+        if (j >= left) break;
+        if (inside == args.inner.divisor) {
+          inside = 0;
+          if (++c == args.channels.divisor) c = 0, ++n;
+          line = line_at<V, kGradient>(args, n, c);
+        }
+        ++inside;
+      }
+      V g = V(0);
+      if constexpr (kGradient) g = convert<V>(gy[u].value[j]);
+      x[u].value[j] = convert<T>(on_line<V, kGradient>(line, convert<V>(x[u].value[j]), g));
+    }
+    store_pack<T, W>(reinterpret_cast<T*>(args.out) + at, x[u], left, args.vector);
+  }
+}
+
+/// Channels side by side: a thread has a vector of channels in some places, of W elements, or of
+/// one where rows of channels are no whole vectors.
+template <class T, bool kGradient, int W>
+__global__ void __launch_bounds__(kBlock)
+    normalize_places(const __grid_constant__ NormalizeArgs args) {
+  using V = ComputeOf<T>;
+  wait_for_previous();
+  // args.sample divides by the vectors of a place.
+  unsigned index = blockIdx.x * kBlock + threadIdx.x, vectors = args.sample.divisor;
+  unsigned first = args.sample.divide(index), c = (index - first * vectors) * W;
+  if (first >= args.sweep) return;
+  V gamma[W], beta[W];
+#pragma unroll
+  for (int j = 0; j < W; ++j) {
+    gamma[j] = number_of<V>(args.gamma, c + j, V(1));
+    beta[j] = kGradient ? V(0) : number_of<V>(args.beta, c + j, V(0));
+  }
+  Line<V> line[W];
+  if (!args.groups) {
+#pragma unroll
+    for (int j = 0; j < W; ++j) {
+      line[j] = line_of<V, kGradient>(args, gamma[j], beta[j], c + j);
+    }
+  }
+  for (std::int64_t row = first; row < args.rows; row += args.sweep) {
+    if (args.groups) {
+      unsigned n = args.inner.divide(static_cast<unsigned>(row));
+#pragma unroll
+      for (int j = 0; j < W; ++j) {
+        unsigned s = args.group.divide(n * args.channels.divisor + c + j);
+        line[j] = line_of<V, kGradient>(args, gamma[j], beta[j], s);
+      }
+    }
+    std::int64_t at = row * args.channels.divisor + c;
+    Pack<T, W> x = load_pack<T, W>(reinterpret_cast<const T*>(args.x) + at, W, args.vector,
+                                   convert<T>(0.0f)),
+               gy = {};
+    if constexpr (kGradient) {
+      gy = load_pack<T, W>(reinterpret_cast<const T*>(args.gy) + at, W, args.vector,
+                           convert<T>(0.0f));
+    }
+#pragma unroll
+    for (int j = 0; j < W; ++j) {
+      V g = V(0);
+      if constexpr (kGradient) g = convert<V>(gy.value[j]);
+      x.value[j] = convert<T>(on_line<V, kGradient>(line[j], convert<V>(x.value[j]), g));
+    }
+    store_pack<T, W>(reinterpret_cast<T*>(args.out) + at, x, W, args.vector);
+  }
+}
+
+template <class T, bool kGradient>
+void run_normalize(const Normalize& op, const LaunchContext& context, NormalizeArgs args) {
+  constexpr int W = 16 / sizeof(T);
+  args.vector = is_aligned(args.x, 16) && is_aligned(args.gy, 16) && is_aligned(args.out, 16);
+  if (!op.channels_last) {
+    bool whole = op.inner % W == 0;
+    NormalizeKernel kernel =
+        whole ? normalize_channels<T, kGradient, true> : normalize_channels<T, kGradient, false>;
+    args.sample = FastDiv(op.channels * op.inner);
+    launch_overlapped(op.name(), context, kernel,
+                      static_cast<unsigned>(ceil_div(args.size, kBlock * W * kAtOnce)), kBlock,
+                      args);
+    return;
+  }
+  bool whole = op.channels % W == 0;
+  NormalizeKernel kernel =
+      whole ? normalize_places<T, kGradient, W> : normalize_places<T, kGradient, 1>;
+  std::int64_t vectors = whole ? op.channels / W : op.channels;
+  args.rows = op.samples * op.inner;
+  // As many threads as the GPU has at a time four times over; each has one place at least.
+  constexpr std::int64_t kThreads = std::int64_t{kMultiprocessors} * 2048 * 4;
+  args.sweep = std::min(args.rows, std::max<std::int64_t>(1, kThreads / vectors));
+  args.sample = FastDiv(vectors);
+  launch_overlapped(op.name(), context, kernel,
+                    static_cast<unsigned>(ceil_div(args.sweep * vectors, kBlock)), kBlock, args);
+}
+
+template <bool kGradient>
+void run_normalize(const Normalize& op, const LaunchContext& context, const NormalizeArgs& args) {
+  switch (op.x.view.dtype) {
+    case Dtype::float16: return run_normalize<half_t, kGradient>(op, context, args);
+    case Dtype::bfloat16: return run_normalize<bfloat16_t, kGradient>(op, context, args);
+    case Dtype::float32: return run_normalize<float, kGradient>(op, context, args);
+    default: return run_normalize<double, kGradient>(op, context, args);
+  }
+}
+
+ChannelNumbers numbers_of(const Operand& operand, Dtype compute) {
+  if (!operand.present()) return {nullptr, ElementType()};
+  return {operand.view.data, ElementType(operand.view.dtype, compute_type(compute), false)};
+}
+
+}  // namespace
+
+}  // namespace rensa::cuda
+
+namespace rensa::operations {
+
+void Normalize::run_cuda(const cuda::LaunchContext& context) {
+  // Indices are 32-bit: more elements go in parts of some samples.
+  std::int64_t each = channels * inner;
+  if (out.view.size() == 0) return;
+  if (each > cuda::kMaxCount) {
+    throw NotImplementedError(std::string(name()) + ": samples of " + std::to_string(each) +
+                              " elements are too large for one kernel");
+  }
+  std::int64_t most = cuda::kMaxCount / each, size = itemsize(x.view.dtype) * each;
+  std::int64_t statistics = group > 0 ? channels / group * itemsize(mean.view.dtype) : 0;
+  for (std::int64_t first = 0; first < samples; first += most) {
+    Normalize part = *this;
+    part.samples = std::min(most, samples - first);
+    cuda::NormalizeArgs args = {};
+    args.x = x.view.data + first * size;
+    args.gy = gy.present() ? gy.view.data + first * size : nullptr;
+    args.out = out.view.data + first * size;
+    auto statistic = [&](const Operand& operand) {
+      return operand.present() ? operand.view.data + first * statistics : nullptr;
+    };
+    args.mean = statistic(mean);
+    args.inv_std = statistic(inv_std);
+    args.sum_gy = statistic(sum_gy);
+    args.sum_gyx = statistic(sum_gyx);
+    args.gamma = cuda::numbers_of(gamma, inv_std.view.dtype);
+    args.beta = cuda::numbers_of(beta, inv_std.view.dtype);
+    args.size = part.samples * each;
+    args.channels = FastDiv(channels);
+    args.inner = FastDiv(inner);
+    args.group = FastDiv(std::max<std::int64_t>(group, 1));
+    args.groups = group > 0;
+    args.of_variance = of_variance;
+    args.share = 1 / count;
+    args.eps = eps;
+    gy.present() ? cuda::run_normalize<true>(part, context, args)
+                 : cuda::run_normalize<false>(part, context, args);
+  }
+}
+
+}  // namespace rensa::operations

@@ -1,0 +1,103 @@
+// Links that normalize.
+#include "rensa/links/normalization_links.h"
+
+#include <fmt/format.h>
+
+#include "rensa/array/creation.h"
+#include "rensa/core/error.h"
+#include "rensa/core/thread_state.h"
+#include "rensa/functions/normalization.h"
+
+namespace rensa::links {
+
+namespace {
+
+Parameter parameter(bool used, const Initializer& given, double otherwise, const char* name) {
+  if (!used) return {};
+  Parameter made(given ? given : Initializer(otherwise));
+  made.body()->name = name;
+  return made;
+}
+
+Array filled(const Initializer& initializer, const Shape& shape, Device device) {
+  Array values = xp::empty(shape, config().dtype, device);
+  initializer(values);
+  return values;
+}
+
+}  // namespace
+
+// --- BatchNormalization ---
+
+BatchNormalization::BatchNormalization(None, const BatchNormalizationOptions& o)
+    : gamma(parameter(o.use_gamma, o.initial_gamma, 1, "gamma")),
+      beta(parameter(o.use_beta, o.initial_beta, 0, "beta")),
+      decay(o.decay),
+      eps(o.eps),
+      axis_(o.axis),
+      initial_avg_mean_(o.initial_avg_mean ? o.initial_avg_mean : Initializer(0)),
+      initial_avg_var_(o.initial_avg_var ? o.initial_avg_var : Initializer(1)) {}
+
+BatchNormalization::BatchNormalization(std::int64_t size, const BatchNormalizationOptions& options)
+    : BatchNormalization(Shape{size}, options) {}
+
+BatchNormalization::BatchNormalization(const Shape& size, const BatchNormalizationOptions& options)
+    : BatchNormalization(none, options) {
+  for (std::int64_t extent : size) {
+    if (extent < 0) throw ValueError(fmt::format("BatchNormalization: a size of {}", extent));
+  }
+  initialize(size);
+}
+
+void BatchNormalization::members(Visitor& v) {
+  v("gamma", gamma), v("beta", beta);
+  v("avg_mean", avg_mean), v("avg_var", avg_var), v("N", N);
+}
+
+void BatchNormalization::initialize(const Shape& size) const {
+  for (const Parameter* p : {&gamma, &beta}) {
+    if (p->defined()) p->initialize(size);
+  }
+  if (!avg_mean.defined()) avg_mean = filled(initial_avg_mean_, size, avg_mean.home());
+  if (!avg_var.defined()) avg_var = filled(initial_avg_var_, size, avg_var.home());
+}
+
+Variable BatchNormalization::operator()(const Variable& x, bool finetune) const {
+  if (!avg_mean.defined() || !avg_var.defined()) {
+    Shape size;
+    unsigned reduced = 0;
+    if (axis_.given()) {
+      for (std::int64_t axis : axis_.values()) {
+        reduced |= 1u << normalize_axis("BatchNormalization", axis, x.ndim());
+      }
+    } else if (x.ndim() < 2) {
+      throw ShapeError(fmt::format("BatchNormalization: x {} has no axis of channels",
+                                   x.array().view().describe()));
+    } else {
+      reduced = ~2u;
+    }
+    for (int i = 0; i < x.ndim(); ++i) {
+      if (!(reduced >> i & 1)) size.push_back(x.shape(i));
+    }
+    initialize(size);
+  }
+  const Array &mean = avg_mean, &var = avg_var;
+  auto or_filled = [&](const Parameter& p, double value) -> Variable {
+    if (p.defined()) return p;
+    return constant(xp::full(mean.shape(), value, mean.dtype(), mean.device()));
+  };
+  Variable g = or_filled(gamma, 1), b = or_filled(beta, 0);
+  if (!config().train) {
+    return F::fixed_batch_normalization(x, g, b, constant(mean), constant(var), eps, axis_);
+  }
+  double keep = decay;
+  if (finetune) {
+    ++N;
+    keep = 1 - 1 / static_cast<double>(N.value());
+  }
+  return F::batch_normalization(
+      x, g, b,
+      {.eps = eps, .running_mean = mean, .running_var = var, .decay = keep, .axis = axis_});
+}
+
+}  // namespace rensa::links

@@ -1,0 +1,136 @@
+// Normalizations: layouts, mixed dtypes, and what does not fit. Their values are held to recorded
+// ones by cases/normalization.cc.
+#include "rensa/functions/normalization.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "rensa/array/random_basics.h"
+#include "rensa/autograd/function_node.h"
+#include "rensa/core/error.h"
+#include "rensa/functions/functions.h"
+#include "tests/testing.h"
+
+namespace rensa {
+namespace {
+
+void expect_near(const Array& got, const Array& want, double tolerance) {
+  ASSERT_EQ(got.shape(), want.shape());
+  auto a = got.to_vector<double>(), b = want.to_vector<double>();
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    ASSERT_NEAR(a[i], b[i], tolerance * (1 + std::abs(b[i]))) << i;
+  }
+}
+
+/// The same values with the channels (axis 1) behind the others in memory.
+Array channels_last(const Array& x) {
+  return x.transpose({0, 2, 3, 1}).ascontiguous().transpose({0, 3, 1, 2});
+}
+
+/// What the function gives for x, and the gradients of x, gamma and beta.
+template <class F> Arrays run(const F& f, const Arrays& inputs, const Array& gy) {
+  Variables x;
+  for (const Array& input : inputs) x.emplace_back(input);
+  Variable y = f(x);
+  Arrays results{y.array()};
+  for (const Variable& g : grad({y}, x, {constant(gy)})) results.push_back(g.array());
+  return results;
+}
+
+struct Sizes {
+  std::int64_t n, c, h, w;
+};
+
+TEST(Normalization, ChannelsLastIsReadWhereItLies) {
+  auto f = [](const Variables& x) { return F::batch_normalization(x[0], x[1], x[2]); };
+  for (Device device : testing::test_devices()) {
+    for (Dtype dtype : {float32, float64, float16, bfloat16}) {
+      double tolerance = dtype == bfloat16 ? 3e-2 : dtype == float16 ? 5e-3 : 2e-5;
+      // Vectors of channels, none, many places, one channel, one place.
+      for (Sizes s :
+           {Sizes{3, 8, 4, 5}, {2, 5, 3, 3}, {4, 16, 17, 19}, {3, 1, 2, 2}, {6, 8, 1, 1}}) {
+        Shape shape{s.n, s.c, s.h, s.w};
+        SCOPED_TRACE(shape.str() + " of " + std::string(dtype_name(dtype)));
+        Array x = xp::random::uniform(-1, 3, shape, float32, device).astype(dtype);
+        Array gy = xp::random::uniform(-1, 1, shape, float32, device).astype(dtype);
+        Array gamma = xp::random::uniform(1, 2, {s.c}, float32, device), beta = gamma - 1.f;
+        Arrays want = run(f, {x, gamma, beta}, gy);
+        for (const Array& g : {gy, channels_last(gy)}) {
+          Arrays got = run(f, {channels_last(x), gamma, beta}, g);
+          EXPECT_EQ(got[0].strides(), channels_last(x).strides());
+          EXPECT_EQ(got[1].strides(), channels_last(x).strides());
+          EXPECT_EQ(got[0].dtype(), dtype);
+          EXPECT_EQ(got[2].dtype(), float32);
+          for (std::size_t k = 0; k < got.size(); ++k) expect_near(got[k], want[k], tolerance);
+        }
+      }
+    }
+  }
+}
+
+// Sizes at which blocks, slices and vectors end in the middle of something.
+TEST(Normalization, OfAnySizeIsThatOfFloat64) {
+  auto f = [](const Variables& x) { return F::batch_normalization(x[0], x[1], x[2]); };
+  for (Device device : testing::test_devices()) {
+    for (Sizes s : {Sizes{1, 1, 1, 7},
+                    {2, 3, 1, 1025},
+                    {33, 2, 7, 7},
+                    {5, 130, 1, 1},
+                    {700, 9, 1, 1},
+                    {2, 1, 200, 301}}) {
+      Shape shape{s.n, s.c, s.h, s.w};
+      SCOPED_TRACE(shape.str());
+      Array x = xp::random::uniform(99, 101, shape, float64, device);
+      Array gy = xp::random::uniform(-1, 1, shape, float64, device);
+      Array gamma = xp::random::uniform(1, 2, {s.c}, float64, device), beta = gamma - 1.;
+      x = x.astype(float32).astype(float64);  // the mean takes no digits away
+      Arrays want = run(f, {x, gamma, beta}, gy);
+      Array far = x - xp::mean(x, {.axis = {0, 2, 3}, .keepdims = true});
+      Array y = far / xp::sqrt(xp::mean(far * far, {.axis = {0, 2, 3}, .keepdims = true}) + 2e-5);
+      expect_near(want[0], y * gamma.reshape({1, s.c, 1, 1}) + beta.reshape({1, s.c, 1, 1}), 1e-9);
+      Arrays arrays;
+      for (const Array& a : {x, gamma, beta}) arrays.push_back(a.astype(float32));
+      Arrays got = run(f, arrays, gy.astype(float32));
+      for (std::size_t k = 0; k < got.size(); ++k) expect_near(got[k], want[k], 3e-4);
+    }
+  }
+}
+
+TEST(Normalization, WhatDoesNotFitIsTold) {
+  Variable x = xp::ones({2, 3, 4}), three = xp::ones({3}), four = xp::ones({4});
+  EXPECT_THROW(F::batch_normalization(x, four, four), ShapeError);
+  EXPECT_THROW(F::batch_normalization(x, three, four), ShapeError);
+  EXPECT_THROW(F::batch_normalization(xp::ones({}), three, three), ShapeError);
+  EXPECT_THROW(F::batch_normalization(x, three, xp::ones({3}, float64)), DtypeError);
+  EXPECT_THROW(F::batch_normalization(xp::ones({2, 3}, int32), three, three), DtypeError);
+  EXPECT_THROW(F::batch_normalization(x, three, three, {.axis = {0, 3}}), IndexError);
+  EXPECT_THROW(F::batch_normalization(x, three, three, {.axis = {0, -3}}), ValueError);
+  EXPECT_THROW(F::batch_normalization(x, three, three, {.running_mean = three.array()}),
+               ValueError);
+  EXPECT_THROW(F::batch_normalization(x, three, three,
+                                      {.running_mean = four.array(), .running_var = four.array()}),
+               ShapeError);
+  EXPECT_THROW(F::fixed_batch_normalization(x, three, three, four, three), ShapeError);
+  try {
+    F::batch_normalization(x, four, four);
+  } catch (const ShapeError& error) {
+    EXPECT_STREQ(
+        error.what(),
+        "batch_normalization: gamma (4,) and x (2, 3, 4): gamma must have the shape of x's "
+        "axes that are not reduced, (3,)");
+  }
+}
+
+TEST(Normalization, AnEmptyBatchMovesNoAverages) {
+  Array mean = xp::full({3}, 2.f), var = xp::full({3}, 3.f);
+  Variable ones = xp::ones({3});
+  Variable y = F::batch_normalization(xp::ones({0, 3, 2}), ones, ones,
+                                      {.running_mean = mean, .running_var = var});
+  EXPECT_EQ(y.shape(), (Shape{0, 3, 2}));
+  EXPECT_EQ(mean.to_vector<float>(), std::vector<float>(3, 2));
+  EXPECT_EQ(var.to_vector<float>(), std::vector<float>(3, 3));
+}
+
+}  // namespace
+}  // namespace rensa
