@@ -14,6 +14,7 @@
 #include "rensa/functions/math_functions.h"
 #include "rensa/functions/noise.h"
 #include "rensa/functions/normalization.h"
+#include "rensa/functions/pooling.h"
 #include "rensa/functions/reduction_functions.h"
 #include "rensa/functions/rnn.h"
 #include "rensa/functions/sequence_loss.h"

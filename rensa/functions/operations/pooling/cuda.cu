@@ -1,0 +1,238 @@
+// Pooling on a GPU: a thread has one window, or one element, of some neighbours.
+#include <algorithm>
+#include <string>
+
+#include "rensa/backend/cuda/kernel.cuh"
+#include "rensa/core/error.h"
+#include "rensa/functions/operations/pooling/pooling.h"
+
+namespace rensa::cuda {
+
+namespace {
+
+using operations::Pooling;
+using operations::PoolingShape;
+using operations::PoolingSpread;
+
+template <int N> struct PoolingArgs {
+  const char* in;
+  char *out, *positions;
+  WindowAxis axis[N];
+  FastDiv vectors, extent[N];  // of a place, of what threads have one of
+  std::int64_t count;          // vectors in all
+  std::int64_t each;           // elements of one outer index of `in`
+  std::int64_t inner;
+  PoolingWeight weight;
+  bool wide;  // positions are int32
+};
+
+__device__ __forceinline__ int position_at(const char* positions, bool wide, std::int64_t i) {
+  return wide ? reinterpret_cast<const std::int32_t*>(positions)[i]
+              : reinterpret_cast<const std::uint8_t*>(positions)[i];
+}
+
+/// Where a thread is: its vector among those of a place, the place, and the outer index.
+template <int N> struct PoolingPlace {
+  unsigned vector, outer;
+  int at[N];
+  __device__ __forceinline__ PoolingPlace(const PoolingArgs<N>& args, unsigned index) {
+    unsigned rest = args.vectors.divide(index);
+    vector = index - rest * args.vectors.divisor;
+#pragma unroll
+    for (int a = N - 1; a >= 0; --a) {
+      unsigned quotient = args.extent[a].divide(rest);
+      at[a] = static_cast<int>(rest - quotient * args.extent[a].divisor);
+      rest = quotient;
+    }
+    outer = rest;
+  }
+};
+
+/// Loads neighbours: all of them with the first, for which it is asked before the others.
+template <class T, int W> struct VectorAt {
+  const T* data;
+  std::int64_t inner;
+  mutable Pack<T, W> pack;
+  __device__ __forceinline__ ComputeOf<T> operator()(long long offset, int k) const {
+    if constexpr (W == 1) {
+      return convert<ComputeOf<T>>(data[offset * inner]);
+    } else {
+      if (k == 0) pack = *reinterpret_cast<const Pack<T, W>*>(data + offset * inner);
+      return convert<ComputeOf<T>>(pack.value[k]);
+    }
+  }
+};
+
+template <class T, int N, int W, PoolingMode kMode>
+__global__ void __launch_bounds__(kBlock) pool(const __grid_constant__ PoolingArgs<N> args) {
+  using V = ComputeOf<T>;
+  wait_for_previous();
+  std::int64_t index = blockIdx.x * static_cast<std::int64_t>(kBlock) + threadIdx.x;
+  if (index >= args.count) return;
+  PoolingPlace<N> place(args, static_cast<unsigned>(index));
+  std::int64_t to = index * W;
+  VectorAt<T, W> load = {
+      reinterpret_cast<const T*>(args.in) + place.outer * args.each + place.vector * W, args.inner};
+  V result[W];
+  int found[W];
+  if constexpr (kMode == PoolingMode::max) {
+    greatest_of_window<W>(args.axis, place.at, load, result, found);
+#pragma unroll
+    for (int j = 0; j < W; ++j) {
+      if (args.wide) reinterpret_cast<std::int32_t*>(args.positions)[to + j] = found[j];
+      else reinterpret_cast<std::uint8_t*>(args.positions)[to + j] = found[j];
+    }
+  } else if constexpr (kMode == PoolingMode::at) {
+#pragma unroll
+    for (int j = 0; j < W; ++j) found[j] = position_at(args.positions, args.wide, to + j);
+    at_of_window<W>(args.axis, place.at, load, found, result);
+  } else {
+    sum_of_window<W>(args.axis, args.weight, place.at, load, result);
+  }
+  Pack<T, W> out;
+#pragma unroll
+  for (int j = 0; j < W; ++j) out.value[j] = convert<T>(result[j]);
+  *reinterpret_cast<Pack<T, W>*>(reinterpret_cast<T*>(args.out) + to) = out;
+}
+
+template <class T, int N, int W, bool kAt>
+__global__ void __launch_bounds__(kBlock) spread(const __grid_constant__ PoolingArgs<N> args) {
+  using V = ComputeOf<T>;
+  wait_for_previous();
+  std::int64_t index = blockIdx.x * static_cast<std::int64_t>(kBlock) + threadIdx.x;
+  if (index >= args.count) return;
+  PoolingPlace<N> place(args, static_cast<unsigned>(index));
+  std::int64_t from = place.outer * args.each + place.vector * W;
+  VectorAt<T, W> load = {reinterpret_cast<const T*>(args.in) + from, args.inner};
+  auto position = [&](long long offset, int k) {
+    return position_at(args.positions, args.wide, from + offset * args.inner + k);
+  };
+  V sum[W];
+  if constexpr (kAt) {
+    // Every vector is loaded whole: sum_of_windows asks for the neighbours that are meant alone.
+    auto one = [&](long long offset, int k) {
+      return convert<V>(load.data[offset * args.inner + k]);
+    };
+    sum_of_windows<W>(args.axis, args.weight, true, place.at, one, position, sum);
+  } else {
+    sum_of_windows<W>(args.axis, args.weight, false, place.at, load, position, sum);
+  }
+  Pack<T, W> out;
+#pragma unroll
+  for (int j = 0; j < W; ++j) out.value[j] = convert<T>(sum[j]);
+  *reinterpret_cast<Pack<T, W>*>(reinterpret_cast<T*>(args.out) + index * W) = out;
+}
+
+// --- launches ---
+
+template <int N> std::int64_t product(const PoolingShape& s, int WindowAxis::*extent) {
+  std::int64_t n = s.inner;
+  for (int a = 0; a < N; ++a) n *= s.axis[a].*extent;
+  return n;
+}
+
+/// Calls launch(arguments) for as many outer indices at a time as indices of 32 bits want.
+template <class T, int N, class Launch>
+void in_parts(const char* name, const PoolingShape& s, bool forward, int width, const char* in,
+              char* out, const Operand& positions, const Launch& launch) {
+  std::int64_t each_in = product<N>(s, forward ? &WindowAxis::in : &WindowAxis::out);
+  std::int64_t each_out = product<N>(s, forward ? &WindowAxis::out : &WindowAxis::in);
+  if (each_out > kMaxCount) {
+    throw NotImplementedError(std::string(name) + ": samples of " + std::to_string(each_out) +
+                              " elements are too large for one kernel");
+  }
+  std::int64_t most = kMaxCount / each_out, places = forward ? each_out : each_in;
+  for (std::int64_t first = 0; first < s.outer; first += most) {
+    PoolingArgs<N> args = {};
+    args.in = in + first * each_in * static_cast<std::int64_t>(sizeof(T));
+    args.out = out + first * each_out * static_cast<std::int64_t>(sizeof(T));
+    if (positions.present()) {
+      args.positions = positions.view.data + first * places * itemsize(positions.view.dtype);
+      args.wide = positions.view.dtype == int32;
+    }
+    for (int a = 0; a < N; ++a) {
+      args.axis[a] = s.axis[a];
+      args.extent[a] = FastDiv(forward ? s.axis[a].out : s.axis[a].in);
+    }
+    args.vectors = FastDiv(s.inner / width);
+    args.count = std::min(most, s.outer - first) * each_out / width;
+    args.each = each_in;
+    args.inner = s.inner;
+    args.weight = s.weight;
+    launch(args);
+  }
+}
+
+template <class T> int width_of(const PoolingShape& s, const char* in, const char* out) {
+  constexpr int W = 16 / sizeof(T);
+  bool whole = s.inner % W == 0 && is_aligned(in, 16) && is_aligned(out, 16);
+  return whole && s.ndim < operations::kMostWindowAxes ? W : 1;
+}
+
+template <class T, int N> void run(const Pooling& op, const LaunchContext& context) {
+  constexpr int W = N < operations::kMostWindowAxes ? 16 / sizeof(T) : 1;
+  int width =
+      op.shape.mode == PoolingMode::at ? 1 : width_of<T>(op.shape, op.x.view.data, op.y.view.data);
+  void (*kernel)(PoolingArgs<N>) = pool<T, N, 1, PoolingMode::at>;
+  if (op.shape.mode == PoolingMode::max) {
+    kernel = width == W ? pool<T, N, W, PoolingMode::max> : pool<T, N, 1, PoolingMode::max>;
+  } else if (op.shape.mode == PoolingMode::sum) {
+    kernel = width == W ? pool<T, N, W, PoolingMode::sum> : pool<T, N, 1, PoolingMode::sum>;
+  }
+  in_parts<T, N>(op.name(), op.shape, true, width, op.x.view.data, op.y.view.data, op.positions,
+                 [&](const PoolingArgs<N>& args) {
+                   launch_overlapped(op.name(), context, kernel,
+                                     static_cast<unsigned>(ceil_div(args.count, kBlock)), kBlock,
+                                     args);
+                 });
+}
+
+template <class T, int N> void run(const PoolingSpread& op, const LaunchContext& context) {
+  constexpr int W = N < operations::kMostWindowAxes ? 16 / sizeof(T) : 1;
+  int width = width_of<T>(op.shape, op.gy.view.data, op.gx.view.data);
+  void (*kernel)(PoolingArgs<N>) = nullptr;
+  if (op.shape.mode == PoolingMode::at) {
+    kernel = width == W ? spread<T, N, W, true> : spread<T, N, 1, true>;
+  } else {
+    kernel = width == W ? spread<T, N, W, false> : spread<T, N, 1, false>;
+  }
+  in_parts<T, N>(op.name(), op.shape, false, width, op.gy.view.data, op.gx.view.data, op.positions,
+                 [&](const PoolingArgs<N>& args) {
+                   launch_overlapped(op.name(), context, kernel,
+                                     static_cast<unsigned>(ceil_div(args.count, kBlock)), kBlock,
+                                     args);
+                 });
+}
+
+template <class T, class Kind> void run_axes(const Kind& op, const LaunchContext& context) {
+  switch (op.shape.ndim) {
+    case 2: return run<T, 2>(op, context);
+    case 3: return run<T, 3>(op, context);
+    default: return run<T, operations::kMostWindowAxes>(op, context);
+  }
+}
+
+template <class Kind> void run_any(const Kind& op, Dtype dtype, const LaunchContext& context) {
+  switch (dtype) {
+    case Dtype::float16: return run_axes<half_t>(op, context);
+    case Dtype::bfloat16: return run_axes<bfloat16_t>(op, context);
+    case Dtype::float32: return run_axes<float>(op, context);
+    default: return run_axes<double>(op, context);
+  }
+}
+
+}  // namespace
+
+}  // namespace rensa::cuda
+
+namespace rensa::operations {
+
+void Pooling::run_cuda(const cuda::LaunchContext& context) {
+  if (y.view.size() > 0) cuda::run_any(*this, y.view.dtype, context);
+}
+
+void PoolingSpread::run_cuda(const cuda::LaunchContext& context) {
+  if (gx.view.size() > 0) cuda::run_any(*this, gx.view.dtype, context);
+}
+
+}  // namespace rensa::operations

@@ -1,0 +1,129 @@
+// Poolings: layouts, equal bits of overlapping windows, and what does not fit. Their values are
+// held to recorded ones by cases/pooling.cc.
+#include "rensa/functions/pooling.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "rensa/array/random_basics.h"
+#include "rensa/autograd/function_node.h"
+#include "rensa/core/error.h"
+#include "rensa/functions/functions.h"
+#include "tests/testing.h"
+
+namespace rensa {
+namespace {
+
+Array channels_last(const Array& x) {
+  return x.transpose({0, 2, 3, 1}).ascontiguous().transpose({0, 3, 1, 2});
+}
+
+/// y, gx and the second derivative's ggy of a pooling.
+using Pooling = std::function<Variable(const Variable&)>;
+Arrays run(const Pooling& f, const Array& given, const Array& direction) {
+  Variable x = given, y = f(x), gy = xp::ones_like(y.array());
+  Variable gx = grad({y}, {x}, {gy}, true)[0];
+  Variable ggy = grad({gx}, {gy}, {constant(direction)})[0];
+  return {y.array(), gx.array(), ggy.array()};
+}
+
+const Pooling kPoolings[] = {
+    [](const Variable& x) { return F::max_pooling_2d(x, 3, 2, 1); },
+    [](const Variable& x) { return F::max_pooling_2d(x, 20, 1, 10); },  // positions of 32 bits
+    [](const Variable& x) {
+      return F::average_pooling_2d(x, {2, 3}, 1, 1);
+    },
+    [](const Variable& x) { return F::average_pooling_2d(x, 3, 2, 1, std::nullopt); },
+    [](const Variable& x) {
+      return F::adaptive_max_pooling_2d(x, {2, 7});
+    },
+    [](const Variable& x) { return F::adaptive_average_pooling_2d(x, 3); },
+    [](const Variable& x) { return F::unpooling_2d(x, 3, 2, 1); },
+};
+
+TEST(Poolings, ChannelsLastIsReadWhereItLies) {
+  for (Device device : testing::test_devices()) {
+    for (Dtype dtype : {float32, float64, float16, bfloat16}) {
+      // Vectors of channels and single ones.
+      for (std::int64_t channels : {1, 5, 16, 40}) {
+        Shape shape{2, channels, 6, 5};
+        Array x = xp::random::uniform(-1, 1, shape, float32, device).astype(dtype);
+        Array direction = xp::random::uniform(-1, 1, shape, float32, device).astype(dtype);
+        for (const Pooling& f : kPoolings) {
+          Arrays want = run(f, x, direction),
+                 got = run(f, channels_last(x), channels_last(direction));
+          for (std::size_t k = 0; k < want.size(); ++k) {
+            SCOPED_TRACE(want[0].view().describe() + " " + std::to_string(k));
+            EXPECT_EQ(got[k].dtype(), dtype);
+            EXPECT_TRUE(xp::array_equal(got[k], want[k]));
+            EXPECT_EQ(got[k].strides(), channels_last(got[k]).strides());
+          }
+        }
+      }
+    }
+  }
+}
+
+// Whichever device adds, it adds in the same order.
+TEST(Poolings, HaveEqualBitsOnAllDevices) {
+  Array x = xp::random::uniform(-1, 1, {3, 4, 33, 35}, float32, cpu());
+  Array direction = xp::random::uniform(-1, 1, {3, 4, 33, 35}, float32, cpu());
+  for (const Pooling& f : kPoolings) {
+    Arrays want = run(f, x, direction);
+    for (Device device : testing::test_devices()) {
+      Arrays got = run(f, x.to(device), direction.to(device));
+      for (std::size_t k = 0; k < want.size(); ++k) {
+        EXPECT_TRUE(xp::array_equal(got[k].to_cpu(), want[k]));
+      }
+    }
+  }
+}
+
+TEST(Poolings, TheGreatestMayBeNaN) {
+  for (Device device : testing::test_devices()) {
+    Array x = xp::array({{{{1.f, NAN, 3.f, 4.f}}}}).to(device);
+    auto y = F::max_pooling_2d(x, {1, 2}).array().to_vector<float>();
+    EXPECT_TRUE(std::isnan(y[0]));
+    EXPECT_EQ(y[1], 4);
+  }
+}
+
+TEST(Poolings, OfNoSamplesGiveNone) {
+  for (Device device : testing::test_devices()) {
+    Variable x = xp::ones({0, 3, 4, 4}, float32, device);
+    EXPECT_EQ(F::max_pooling_2d(x, 2).shape(), (Shape{0, 3, 2, 2}));
+    EXPECT_EQ(F::average_pooling_2d(x, 2).shape(), (Shape{0, 3, 2, 2}));
+    EXPECT_EQ(F::unpooling_2d(x, 2).shape(), (Shape{0, 3, 7, 7}));
+  }
+}
+
+TEST(Poolings, WhatDoesNotFitIsTold) {
+  Variable x = xp::ones({1, 2, 4, 4});
+  EXPECT_THROW(F::max_pooling_2d(x, 6, 1), ShapeError);
+  EXPECT_THROW(F::average_pooling_2d(x, 5), ShapeError);
+  EXPECT_THROW(F::max_pooling_1d(x, 2), ShapeError);
+  EXPECT_THROW(F::max_pooling_nd(xp::ones({1, 2}), 2), ShapeError);
+  EXPECT_THROW(F::max_pooling_2d(x, 0), ValueError);
+  EXPECT_THROW(F::max_pooling_2d(x, 2, 0), ValueError);
+  EXPECT_THROW(F::max_pooling_2d(x, 2, 2, -1), ValueError);
+  EXPECT_THROW(F::max_pooling_2d(x, {2, 2, 2}), ValueError);
+  EXPECT_THROW(F::average_pooling_2d(x, 2, 2, 0, 1.0), ValueError);
+  EXPECT_THROW(F::max_pooling_2d(xp::ones({1, 2, 4, 4}, int32), 2), DtypeError);
+  EXPECT_THROW(F::unpooling_2d(x, 2, 2, 0, {9, 9}), ShapeError);
+  EXPECT_THROW(F::upsampling_2d(x, xp::zeros({1, 2, 4, 3}, int32), 2), ShapeError);
+  EXPECT_THROW(F::upsampling_2d(x, xp::zeros({1, 2, 4, 4}), 2), DtypeError);
+  EXPECT_THROW(F::adaptive_average_pooling_2d(x, 0), ValueError);
+  EXPECT_THROW(F::spatial_pyramid_pooling_2d(x, 0), ValueError);
+  try {
+    F::average_pooling_2d(x, 7, 1, 1);
+  } catch (const ShapeError& error) {
+    EXPECT_STREQ(error.what(),
+                 "average_pooling_2d: a window of 7 and x (1, 2, 4, 4): along axis 2 it is larger "
+                 "than 4 elements with 1 of padding on both sides");
+  }
+}
+
+}  // namespace
+}  // namespace rensa
