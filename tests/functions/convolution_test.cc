@@ -34,6 +34,8 @@ const Sizes kSizes[] = {
     {"one channel", {6, 1, 28, 28}, {20, 1, 5, 5}, {}},
     {"dilated", {1, 4, 30, 31}, {5, 4, 3, 3}, {.pad = 4, .dilate = {4, 3}}},
     {"volumes", {2, 3, 9, 8, 10}, {4, 3, 3, 2, 3}, {.stride = {2, 1, 2}, .pad = 1}},
+    {"many small images", {11, 5, 6, 7}, {4, 5, 3, 3}, {.stride = 2, .pad = 1}},
+    {"small pointwise", {9, 5, 3, 4}, {4, 5, 1, 1}, {}},
     {"signals", {4, 6, 300}, {8, 6, 9}, {.stride = 2, .pad = 4}},
 };
 
