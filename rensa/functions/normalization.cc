@@ -226,25 +226,6 @@ class FixedBatchNormalization final : public FunctionNode {
   double eps_;
 };
 
-void check_floating(const char* function, const char* what, const Variable& v) {
-  if (dtype_kind(v.dtype()) == 'f') return;
-  throw DtypeError(fmt::format("{}: {} {} must be floating; cast with astype", function, what,
-                               v.array().view().describe()));
-}
-
-/// Checks what goes with the channels of x: `v` beside gamma, in its shape and dtype.
-void check_beside(const char* function, const Variable& gamma, const char* what,
-                  const Variable& v) {
-  if (v.shape() != gamma.shape()) {
-    throw ShapeError(fmt::format("{}: {} {} and gamma {} must have one shape", function, what,
-                                 v.shape().str(), gamma.shape().str()));
-  }
-  if (v.dtype() != gamma.dtype()) {
-    throw DtypeError(fmt::format("{}: {} {} and gamma {} must have one dtype", function, what,
-                                 v.array().view().describe(), gamma.array().view().describe()));
-  }
-}
-
 ChannelFold checked_fold(const char* function, const Variable& x, const Variable& gamma,
                          const AxisList& axis) {
   check_floating(function, "x", x);

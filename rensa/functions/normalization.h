@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "rensa/array/axis_list.h"
+#include "rensa/array/index.h"
 #include "rensa/autograd/variable.h"
 
 namespace rensa {
@@ -37,6 +38,40 @@ struct BatchNormalizationOptions {
                                                  const Variable& beta, const Variable& mean,
                                                  const Variable& var, double eps = 2e-5,
                                                  const AxisList& axis = {});
+
+// --- of samples ---
+
+/// (x - mean) / sqrt(variance + eps) * gamma + beta over the last axes of x, whose shape gamma and
+/// beta have: each row by itself (Ba et al., "Layer normalization"). Throws ShapeError with both
+/// shapes, DtypeError as batch_normalization does.
+[[nodiscard]] Variable layer_normalization(const Variable& x, const Variable& gamma,
+                                           const Variable& beta, double eps = 1e-5);
+
+/// x / sqrt(mean(x^2) + eps) * gamma over the last axes of x, whose shape gamma has; an undefined
+/// gamma is 1 along the last axis (Zhang and Sennrich, "Root mean square layer normalization"). eps
+/// left out is the distance from 1 to the next number of x's dtype, as in PyTorch. Throws as
+/// layer_normalization does.
+[[nodiscard]] Variable rms_norm(const Variable& x, const Variable& gamma = {},
+                                std::optional<double> eps = std::nullopt);
+
+/// (x - mean) / sqrt(variance + eps) * gamma + beta of x (n, channels, ...) by the statistics of
+/// each of `groups` groups of neighbouring channels of a sample; gamma and beta are (channels,) (Wu
+/// and He, "Group normalization"). Throws ValueError for groups that do not divide the channels,
+/// else as batch_normalization does.
+[[nodiscard]] Variable group_normalization(const Variable& x, std::int64_t groups,
+                                           const Variable& gamma, const Variable& beta,
+                                           double eps = 1e-5);
+
+/// x / (norm + eps), the norm being that of the elements along `axis`, one or several. Where it is
+/// 0, so is the result. Throws IndexError and ValueError for an axis that there is not or twice.
+[[nodiscard]] Variable normalize(const Variable& x, double eps = 1e-5, const Axes& axis = 1);
+
+/// x / (k + alpha * s)^beta, s the sum of the squares of n neighbouring channels (axis 1), n / 2 on
+/// either side (Krizhevsky et al., "ImageNet classification with deep convolutional neural
+/// networks"). Throws ShapeError for an x without channels, ValueError for n below 1.
+[[nodiscard]] Variable local_response_normalization(const Variable& x, std::int64_t n = 5,
+                                                    double k = 2, double alpha = 1e-4,
+                                                    double beta = 0.75);
 
 }  // namespace functions
 

@@ -114,4 +114,22 @@ operations::Normalize normalize_operation(const char* name, const Array& x) {
   return op;
 }
 
+void check_floating(const char* function, const char* what, const Variable& v) {
+  if (dtype_kind(v.dtype()) == 'f') return;
+  throw DtypeError(fmt::format("{}: {} {} must be floating; cast with astype", function, what,
+                               v.array().view().describe()));
+}
+
+void check_beside(const char* function, const Variable& gamma, const char* what,
+                  const Variable& v) {
+  if (v.shape() != gamma.shape()) {
+    throw ShapeError(fmt::format("{}: {} {} and gamma {} must have one shape", function, what,
+                                 v.shape().str(), gamma.shape().str()));
+  }
+  if (v.dtype() != gamma.dtype()) {
+    throw DtypeError(fmt::format("{}: {} {} and gamma {} must have one dtype", function, what,
+                                 v.array().view().describe(), gamma.array().view().describe()));
+  }
+}
+
 }  // namespace rensa::functions

@@ -43,4 +43,9 @@ Operand channel_operand(const Array& statistic);
 /// A Normalize of a folded x, with everything but its operands.
 operations::Normalize normalize_operation(const char* name, const Array& x);
 
+/// Throws DtypeError unless `v` is floating.
+void check_floating(const char* function, const char* what, const Variable& v);
+/// Throws ShapeError and DtypeError unless `v` has the shape and dtype of gamma.
+void check_beside(const char* function, const Variable& gamma, const char* what, const Variable& v);
+
 }  // namespace rensa::functions

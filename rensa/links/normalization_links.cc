@@ -100,4 +100,70 @@ Variable BatchNormalization::operator()(const Variable& x, bool finetune) const 
       {.eps = eps, .running_mean = mean, .running_var = var, .decay = keep, .axis = axis_});
 }
 
+// --- normalizations of samples ---
+
+LayerNormalization::LayerNormalization(None, const NormalizationOptions& o)
+    : gamma(parameter(true, o.initial_gamma, 1, "gamma")),
+      beta(parameter(true, o.initial_beta, 0, "beta")),
+      eps(o.eps) {}
+
+LayerNormalization::LayerNormalization(const Shape& size, const NormalizationOptions& options)
+    : LayerNormalization(none, options) {
+  gamma.initialize(size), beta.initialize(size);
+}
+
+Variable LayerNormalization::operator()(const Variable& x) const {
+  if (gamma.is_initialized() && beta.is_initialized()) {
+    return F::layer_normalization(x, gamma, beta, eps);
+  }
+  if (x.ndim() < 2) {
+    throw ShapeError(
+        fmt::format("LayerNormalization: x {} has no axes behind the first", x.shape().str()));
+  }
+  Shape size;
+  for (int i = 1; i < x.ndim(); ++i) size.push_back(x.shape(i));
+  gamma.initialize(size), beta.initialize(size);
+  return F::layer_normalization(x, gamma, beta, eps);
+}
+
+RMSNorm::RMSNorm(None, std::optional<double> epsilon, const Initializer& initial_gamma)
+    : gamma(parameter(true, initial_gamma, 1, "gamma")), eps(epsilon) {}
+
+RMSNorm::RMSNorm(const Shape& size, std::optional<double> epsilon, const Initializer& initial_gamma)
+    : RMSNorm(none, epsilon, initial_gamma) {
+  gamma.initialize(size);
+}
+
+Variable RMSNorm::operator()(const Variable& x) const {
+  if (!gamma.is_initialized()) {
+    if (x.ndim() == 0) throw ShapeError("RMSNorm: x has no axis");
+    gamma.initialize({x.shape(-1)});
+  }
+  return F::rms_norm(x, gamma, eps);
+}
+
+GroupNormalization::GroupNormalization(std::int64_t groups_, const NormalizationOptions& o)
+    : gamma(parameter(true, o.initial_gamma, 1, "gamma")),
+      beta(parameter(true, o.initial_beta, 0, "beta")),
+      groups(groups_),
+      eps(o.eps) {}
+
+GroupNormalization::GroupNormalization(std::int64_t groups_, std::int64_t size,
+                                       const NormalizationOptions& options)
+    : GroupNormalization(groups_, options) {
+  if (size < 0) throw ValueError(fmt::format("GroupNormalization: a size of {}", size));
+  gamma.initialize({size}), beta.initialize({size});
+}
+
+Variable GroupNormalization::operator()(const Variable& x) const {
+  if (!gamma.is_initialized() || !beta.is_initialized()) {
+    if (x.ndim() < 2) {
+      throw ShapeError(
+          fmt::format("GroupNormalization: x {} must be (n, channels, ...)", x.shape().str()));
+    }
+    gamma.initialize({x.shape(1)}), beta.initialize({x.shape(1)});
+  }
+  return F::group_normalization(x, groups, gamma, beta, eps);
+}
+
 }  // namespace rensa::links

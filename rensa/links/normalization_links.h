@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "rensa/array/axis_list.h"
 #include "rensa/array/index.h"
@@ -49,6 +50,69 @@ class BatchNormalization : public Chain<BatchNormalization> {
   void initialize(const Shape& size) const;
   AxisList axis_;
   Initializer initial_avg_mean_, initial_avg_var_;
+};
+
+struct NormalizationOptions {
+  double eps = 1e-5;
+  Initializer initial_gamma = {};  // 1 when left out
+  Initializer initial_beta = {};   // 0 when left out
+};
+
+/// y = F::layer_normalization(x, gamma, beta) over the last axes of x, whose extents are `size`;
+/// made without one, over all but the first of the first call.
+class LayerNormalization : public Chain<LayerNormalization> {
+ public:
+  explicit LayerNormalization(None = none, const NormalizationOptions& options = {.eps = 1e-6});
+  explicit LayerNormalization(const Shape& size,
+                              const NormalizationOptions& options = {.eps = 1e-6});
+  explicit LayerNormalization(std::int64_t size,
+                              const NormalizationOptions& options = {.eps = 1e-6})
+      : LayerNormalization(Shape{size}, options) {}
+  void members(Visitor& v) override { v("gamma", gamma), v("beta", beta); }
+
+  /// Throws ShapeError, DtypeError, DeviceError.
+  Variable operator()(const Variable& x) const;
+
+  Parameter gamma, beta;
+  double eps;
+};
+
+/// y = F::rms_norm(x, gamma) over the last axes of x, whose extents are `size`; made without one,
+/// over the last one.
+class RMSNorm : public Chain<RMSNorm> {
+ public:
+  explicit RMSNorm(None = none, std::optional<double> eps = std::nullopt,
+                   const Initializer& initial_gamma = 1);
+  explicit RMSNorm(const Shape& size, std::optional<double> eps = std::nullopt,
+                   const Initializer& initial_gamma = 1);
+  explicit RMSNorm(std::int64_t size, std::optional<double> eps = std::nullopt,
+                   const Initializer& initial_gamma = 1)
+      : RMSNorm(Shape{size}, eps, initial_gamma) {}
+  void members(Visitor& v) override { v("gamma", gamma); }
+
+  /// Throws ShapeError, DtypeError, DeviceError.
+  Variable operator()(const Variable& x) const;
+
+  Parameter gamma;
+  std::optional<double> eps;  // F::rms_norm's when left out
+};
+
+/// y = F::group_normalization(x, groups, gamma, beta) of x (n, channels, ...); `size`, the number
+/// of channels, may be left out until the first call.
+class GroupNormalization : public Chain<GroupNormalization> {
+ public:
+  explicit GroupNormalization(std::int64_t groups, const NormalizationOptions& options = {});
+  GroupNormalization(std::int64_t groups, std::int64_t size,
+                     const NormalizationOptions& options = {});
+  void members(Visitor& v) override { v("gamma", gamma), v("beta", beta); }
+
+  /// Throws ShapeError, ValueError (groups that do not divide the channels), DtypeError,
+  /// DeviceError.
+  Variable operator()(const Variable& x) const;
+
+  Parameter gamma, beta;
+  std::int64_t groups;
+  double eps;
 };
 
 }  // namespace links

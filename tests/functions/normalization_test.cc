@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 
 #include "rensa/array/random_basics.h"
 #include "rensa/autograd/function_node.h"
@@ -42,8 +43,17 @@ struct Sizes {
   std::int64_t n, c, h, w;
 };
 
+using Normalization = std::function<Variable(const Variables&)>;
+const Normalization kOfChannels[] = {
+    [](const Variables& x) { return F::batch_normalization(x[0], x[1], x[2]); },
+    [](const Variables& x) { return F::group_normalization(x[0], 1, x[1], x[2]); },
+    [](const Variables& x) { return F::group_normalization(x[0], x[0].shape(1), x[1], x[2]); },
+    [](const Variables& x) {
+      return F::group_normalization(x[0], x[0].shape(1) % 2 == 0 ? 2 : 1, x[1], x[2]);
+    },
+};
+
 TEST(Normalization, ChannelsLastIsReadWhereItLies) {
-  auto f = [](const Variables& x) { return F::batch_normalization(x[0], x[1], x[2]); };
   for (Device device : testing::test_devices()) {
     for (Dtype dtype : {float32, float64, float16, bfloat16}) {
       double tolerance = dtype == bfloat16 ? 3e-2 : dtype == float16 ? 5e-3 : 2e-5;
@@ -55,14 +65,17 @@ TEST(Normalization, ChannelsLastIsReadWhereItLies) {
         Array x = xp::random::uniform(-1, 3, shape, float32, device).astype(dtype);
         Array gy = xp::random::uniform(-1, 1, shape, float32, device).astype(dtype);
         Array gamma = xp::random::uniform(1, 2, {s.c}, float32, device), beta = gamma - 1.f;
-        Arrays want = run(f, {x, gamma, beta}, gy);
-        for (const Array& g : {gy, channels_last(gy)}) {
-          Arrays got = run(f, {channels_last(x), gamma, beta}, g);
-          EXPECT_EQ(got[0].strides(), channels_last(x).strides());
-          EXPECT_EQ(got[1].strides(), channels_last(x).strides());
-          EXPECT_EQ(got[0].dtype(), dtype);
-          EXPECT_EQ(got[2].dtype(), float32);
-          for (std::size_t k = 0; k < got.size(); ++k) expect_near(got[k], want[k], tolerance);
+        for (const Normalization& f : kOfChannels) {
+          if (s.h * s.w == 1 && &f != kOfChannels) continue;  // a group of one: all is 0
+          Arrays want = run(f, {x, gamma, beta}, gy);
+          for (const Array& g : {gy, channels_last(gy)}) {
+            Arrays got = run(f, {channels_last(x), gamma, beta}, g);
+            EXPECT_EQ(got[0].strides(), channels_last(x).strides());
+            EXPECT_EQ(got[1].strides(), channels_last(x).strides());
+            EXPECT_EQ(got[0].dtype(), dtype);
+            EXPECT_EQ(got[2].dtype(), float32);
+            for (std::size_t k = 0; k < got.size(); ++k) expect_near(got[k], want[k], tolerance);
+          }
         }
       }
     }
@@ -97,6 +110,59 @@ TEST(Normalization, OfAnySizeIsThatOfFloat64) {
   }
 }
 
+// Rows of a warp, of a block, and longer ones; whole vectors and others.
+TEST(Normalization, RowsOfAnyLengthAreThoseOfFloat64) {
+  const Normalization functions[] = {
+      [](const Variables& x) { return F::layer_normalization(x[0], x[1], x[2]); },
+      [](const Variables& x) {
+        return F::rms_norm(x[0], x[1], 1e-5) + F::cast(x[2], x[0].dtype());
+      },
+  };
+  for (Device device : testing::test_devices()) {
+    for (std::int64_t columns : {1, 3, 64, 129, 511, 512, 768, 1000, 4096, 4099, 9000}) {
+      for (std::int64_t rows : {1, 3, 37}) {
+        Array x = xp::random::uniform(9, 11, {rows, columns}, float32, device);
+        Array gy = xp::random::uniform(-1, 1, {rows, columns}, float32, device);
+        Array gamma = xp::random::uniform(1, 2, {columns}, float32, device), beta = gamma - 1.f;
+        for (const Normalization& f : functions) {
+          Arrays exact;
+          for (const Array& a : {x, gamma, beta}) exact.push_back(a.astype(float64));
+          Arrays want = run(f, exact, gy.astype(float64));
+          for (Dtype dtype : {float32, float16, bfloat16}) {
+            SCOPED_TRACE(x.shape().str() + " of " + std::string(dtype_name(dtype)));
+            if (dtype != float32 && columns == 1) continue;  // what is left over is its rounding
+            Arrays got = run(f, {x.astype(dtype), gamma, beta}, gy.astype(dtype));
+            EXPECT_EQ(got[0].dtype(), dtype);
+            EXPECT_EQ(got[1].dtype(), dtype);
+            EXPECT_EQ(got[2].dtype(), float32);
+            if (dtype != float32) continue;  // x's rounding moves values by more than a bound
+            for (std::size_t k = 0; k < got.size(); ++k) expect_near(got[k], want[k], 2e-3);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Normalization, RowsOfHalfTypesAreThoseOfTheirValues) {
+  for (Device device : testing::test_devices()) {
+    for (Dtype dtype : {float16, bfloat16}) {
+      for (std::int64_t columns : {8, 100, 1024, 1030, 8192, 10000}) {
+        Array x = xp::random::uniform(-1, 1, {5, columns}, float32, device).astype(dtype);
+        Array gy = xp::random::uniform(-1, 1, {5, columns}, float32, device).astype(dtype);
+        Array gamma = xp::random::uniform(1, 2, {columns}, float32, device), beta = gamma - 1.f;
+        auto f = [](const Variables& v) { return F::layer_normalization(v[0], v[1], v[2]); };
+        Arrays got = run(f, {x, gamma, beta}, gy);
+        Arrays want = run(f, {x.astype(float64), gamma.astype(float64), beta.astype(float64)},
+                          gy.astype(float64));
+        for (std::size_t k = 0; k < got.size(); ++k) {
+          expect_near(got[k], want[k], k > 1 ? 1e-4 : dtype == float16 ? 2e-3 : 1e-2);
+        }
+      }
+    }
+  }
+}
+
 TEST(Normalization, WhatDoesNotFitIsTold) {
   Variable x = xp::ones({2, 3, 4}), three = xp::ones({3}), four = xp::ones({4});
   EXPECT_THROW(F::batch_normalization(x, four, four), ShapeError);
@@ -112,6 +178,15 @@ TEST(Normalization, WhatDoesNotFitIsTold) {
                                       {.running_mean = four.array(), .running_var = four.array()}),
                ShapeError);
   EXPECT_THROW(F::fixed_batch_normalization(x, three, three, four, three), ShapeError);
+  EXPECT_THROW(F::layer_normalization(x, three, three), ShapeError);
+  EXPECT_THROW(F::layer_normalization(x, four, three), ShapeError);
+  EXPECT_THROW(F::rms_norm(x, three), ShapeError);
+  EXPECT_THROW(F::rms_norm(xp::ones({2}, int32)), DtypeError);
+  EXPECT_THROW(F::group_normalization(x, 2, three, three), ValueError);
+  EXPECT_THROW(F::group_normalization(x, 1, four, four), ShapeError);
+  EXPECT_THROW(F::normalize(x, 1e-5, 3), IndexError);
+  EXPECT_THROW(F::local_response_normalization(four), ShapeError);
+  EXPECT_THROW(F::local_response_normalization(x, 0), ValueError);
   try {
     F::batch_normalization(x, four, four);
   } catch (const ShapeError& error) {
@@ -120,6 +195,28 @@ TEST(Normalization, WhatDoesNotFitIsTold) {
         "batch_normalization: gamma (4,) and x (2, 3, 4): gamma must have the shape of x's "
         "axes that are not reduced, (3,)");
   }
+}
+
+TEST(Normalization, OfNoSamplesGiveNone) {
+  for (Device device : testing::test_devices()) {
+    Array x = xp::ones({0, 4, 2}, float32, device), four = xp::ones({4}, float32, device);
+    Array two = xp::ones({2}, float32, device);
+    Arrays got = run([](const Variables& v) { return F::group_normalization(v[0], 2, v[1], v[2]); },
+                     {x, four, four}, x);
+    EXPECT_EQ(got[1].shape(), x.shape());
+    EXPECT_EQ(got[2].to_vector<float>(), std::vector<float>(4, 0));
+    got = run([](const Variables& v) { return F::layer_normalization(v[0], v[1], v[2]); },
+              {x, two, two}, x);
+    EXPECT_EQ(got[1].shape(), x.shape());
+    EXPECT_EQ(got[3].to_vector<float>(), std::vector<float>(2, 0));
+    EXPECT_EQ(F::local_response_normalization(x).shape(), x.shape());
+  }
+}
+
+TEST(Normalization, ANormOfZeroHasAGradient) {
+  Variable x = xp::zeros({2, 3});
+  Variable g = grad({F::normalize(x, 0.5)}, {x}, {constant(xp::ones({2, 3}))})[0];
+  EXPECT_EQ(g.array().to_vector<float>(), std::vector<float>(6, 2));
 }
 
 TEST(Normalization, AnEmptyBatchMovesNoAverages) {

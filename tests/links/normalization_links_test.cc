@@ -139,5 +139,30 @@ TEST(BatchNormalization, IsReplayedBitForBit) {
   }
 }
 
+TEST(SampleNormalizations, MayWaitForTheirSizes) {
+  for (Device device : testing::test_devices()) {
+    L::LayerNormalization layer, last(4);
+    L::RMSNorm rms;
+    L::GroupNormalization group(2), sized(3, 6, {.eps = 0.1});
+    layer.to(device), last.to(device), rms.to(device), group.to(device), sized.to(device);
+    Array x = xp::random::uniform(-1, 1, {3, 6, 4}, float32, device);
+    EXPECT_EQ(layer(x).shape(), x.shape());
+    EXPECT_EQ(layer.gamma.shape(), (Shape{6, 4}));
+    rms(x), group(x);
+    EXPECT_EQ(rms.gamma.shape(), Shape{4});
+    EXPECT_EQ(group.beta.shape(), Shape{6});
+    EXPECT_EQ(last(x).array().to_vector<float>(),
+              F::layer_normalization(x, last.gamma, last.beta, 1e-6).array().to_vector<float>());
+    EXPECT_EQ(rms(x).array().to_vector<float>(),
+              F::rms_norm(x, rms.gamma).array().to_vector<float>());
+    EXPECT_EQ(
+        sized(x).array().to_vector<float>(),
+        F::group_normalization(x, 3, sized.gamma, sized.beta, 0.1).array().to_vector<float>());
+    EXPECT_EQ(group.namedparams()[0].path, "/beta");
+  }
+  EXPECT_THROW(L::LayerNormalization()(xp::ones({3})), ShapeError);
+  EXPECT_THROW(L::GroupNormalization(2)(xp::ones({2, 3})), ValueError);
+}
+
 }  // namespace
 }  // namespace rensa

@@ -33,6 +33,26 @@ const std::vector<testing::FunctionRow> rows = {
      RENSA_FUNCTION(F::fixed_batch_normalization(x[0], x[1], x[2], x[3], x[4], 0.1))},
     {"fixed_batch_normalization axis=0,2",
      RENSA_FUNCTION(F::fixed_batch_normalization(x[0], x[1], x[2], x[3], x[4], 2e-5, {0, 2}))},
+    // of samples
+    {"layer_normalization", RENSA_FUNCTION(F::layer_normalization(x[0], x[1], x[2]))},
+    {"layer_normalization eps=0.1", RENSA_FUNCTION(F::layer_normalization(x[0], x[1], x[2], 0.1))},
+    {"layer_normalization of several axes",
+     RENSA_FUNCTION(F::layer_normalization(x[0], x[1], x[2]))},
+    {"rms_norm", RENSA_FUNCTION(F::rms_norm(x[0], x[1]))},
+    {"rms_norm without gamma", RENSA_FUNCTION(F::rms_norm(x[0], {}, 1e-5))},
+    {"rms_norm of several axes", RENSA_FUNCTION(F::rms_norm(x[0], x[1], 1e-5))},
+    {"group_normalization", RENSA_FUNCTION(F::group_normalization(x[0], 2, x[1], x[2]))},
+    {"group_normalization of images", RENSA_FUNCTION(F::group_normalization(x[0], 3, x[1], x[2]))},
+    {"group_normalization of instances",
+     RENSA_FUNCTION(F::group_normalization(x[0], 6, x[1], x[2], 0.1))},
+    {"group_normalization of one group",
+     RENSA_FUNCTION(F::group_normalization(x[0], 1, x[1], x[2]))},
+    {"normalize", RENSA_FUNCTION(F::normalize(x[0]))},
+    {"normalize eps=0.5 axis=0", RENSA_FUNCTION(F::normalize(x[0], 0.5, 0))},
+    {"normalize axis=1,2", RENSA_FUNCTION(F::normalize(x[0], 1e-5, {1, 2}))},
+    {"local_response_normalization", RENSA_FUNCTION(F::local_response_normalization(x[0]))},
+    {"local_response_normalization n=2 k=1 alpha=0.1 beta=0.5",
+     RENSA_FUNCTION(F::local_response_normalization(x[0], 2, 1, 0.1, 0.5))},
 };
 const testing::FunctionTable table("normalization", rows);
 

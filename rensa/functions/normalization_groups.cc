@@ -1,0 +1,221 @@
+// Group normalization, normalization by a norm, and local response normalization.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "rensa/array/creation.h"
+#include "rensa/array/routines.h"
+#include "rensa/core/error.h"
+#include "rensa/core/thread_state.h"
+#include "rensa/device/launcher.h"
+#include "rensa/functions/array_functions.h"
+#include "rensa/functions/math_functions.h"
+#include "rensa/functions/normalization.h"
+#include "rensa/functions/normalization_internal.h"
+#include "rensa/functions/pooling.h"
+
+namespace rensa::functions {
+
+namespace {
+
+class GroupNormalization final : public FunctionNode {
+ public:
+  GroupNormalization(const Shape& x, std::int64_t groups, double eps)
+      : FunctionNode("group_normalization"),
+        fold_("group_normalization", x, {}, 1),
+        groups_(groups),
+        channels_(x[1]),
+        eps_(eps) {}
+
+  Arrays forward(const Arrays& inputs) override {
+    retain_inputs({0, 1});
+    Array x = fold_.folded(inputs[0]), y = empty_as(x);
+    Array gamma = inputs[1].ascontiguous(), beta = inputs[2].ascontiguous();
+    std::int64_t n = x.shape(0), share = channels_ / groups_;
+    mean_ = empty_statistics(x, n * groups_);
+    inv_std_ = empty_statistics(x, n * groups_);
+    if (x.size() > 0) {
+      Array grouped = x.reshape({n, groups_, share, x.shape(2)});
+      Array means = mean_.reshape({n, groups_, 1, 1}), scales = inv_std_.reshape(means.shape());
+      operations::Moments moments(name());
+      moments.axes = 0b1100;
+      moments.eps = eps_;
+      moments.x = grouped.operand();
+      moments.mean = means.operand();
+      moments.inv_std = scales.operand();
+      launch(moments);
+    }
+    operations::Normalize op = normalize_operation(name(), x);
+    op.group = share;
+    op.x = x.operand();
+    op.mean = mean_.operand();
+    op.inv_std = inv_std_.operand();
+    op.gamma = gamma.operand();
+    op.beta = beta.operand();
+    op.out = y.operand();
+    if (x.size() > 0) launch(op);
+    return {fold_.unfolded(y)};
+  }
+
+  Variables backward(const Indexes& targets, const Variables& gy) override {
+    Variables kept = get_retained_inputs();
+    Variables all =
+        config().enable_backprop ? composed(kept, gy[0]) : gradients(kept, gy[0].array(), targets);
+    Variables chosen;
+    for (int i : targets) chosen.push_back(all[static_cast<std::size_t>(i)]);
+    return chosen;
+  }
+
+ private:
+  // The sums of each channel of a sample are what the others are made of.
+  Variables gradients(const Variables& kept, const Array& gy_given, const Indexes& targets) const {
+    constexpr const char* kName = "group_normalization_grad";
+    Array x = fold_.folded(kept[0].array()), gy = fold_.folded_like(gy_given, x);
+    Array gamma = kept[1].array().ascontiguous();
+    std::int64_t n = x.shape(0), share = channels_ / groups_;
+    Array sum_gy = empty_statistics(x, n * channels_), sum_gyx = empty_statistics(x, n * channels_);
+    sum_gy = sum_gy.reshape({n, channels_, 1}), sum_gyx = sum_gyx.reshape({n, channels_, 1});
+    if (x.size() > 0) {
+      operations::NormalizationSums op(kName);
+      op.axes = 0b100;
+      op.group = share;
+      op.x = x.operand();
+      op.gy = gy.operand();
+      op.mean = mean_.operand();
+      op.inv_std = inv_std_.operand();
+      op.sum_gy = sum_gy.operand();
+      op.sum_gyx = sum_gyx.operand();
+      launch(op);
+    }
+    Variables all(3);
+    auto of_gamma = [&](const Array& sums) {
+      return constant(xp::sum(sums, {.axis = {0, 2}}).astype(gamma.dtype(), false));
+    };
+    all[1] = of_gamma(sum_gyx);
+    all[2] = of_gamma(sum_gy);
+    if (std::ranges::find(targets, 0) == targets.end()) return all;
+    Array out = empty_as(x);
+    Array weights = gamma.astype(sum_gy.dtype(), false).reshape({1, channels_, 1});
+    auto of_groups = [&](const Array& sums) {
+      return xp::sum((sums * weights).reshape({n * groups_, share}), {.axis = 1});
+    };
+    Array group_gy = of_groups(sum_gy), group_gyx = of_groups(sum_gyx);
+    operations::Normalize op = normalize_operation(kName, x);
+    op.group = share;
+    op.count = static_cast<double>(share * x.shape(2));
+    op.x = x.operand();
+    op.gy = gy.operand();
+    op.mean = mean_.operand();
+    op.inv_std = inv_std_.operand();
+    op.gamma = gamma.operand();
+    op.sum_gy = group_gy.operand();
+    op.sum_gyx = group_gyx.operand();
+    op.out = out.operand();
+    if (x.size() > 0) launch(op);
+    all[0] = constant(fold_.unfolded(out));
+    return all;
+  }
+
+  // The same, made of functions that know their gradients.
+  Variables composed(const Variables& kept, const Variable& gy_given) const {
+    Dtype dtype = statistics_dtype(kept[0].dtype());
+    std::int64_t n = kept[0].shape(0),
+                 inner = channels_ > 0 && n > 0 ? kept[0].size() / n / channels_ : 0;
+    Shape groups{n, groups_, channels_ / groups_ * inner}, channels{n, channels_, inner};
+    Variable x = reshape(cast(kept[0], dtype), groups);
+    Variable gy = reshape(cast(gy_given, dtype), channels);
+    Variable far = x - mean(x, 2, true);
+    Variable inv_std = rsqrt(mean(square(far), 2, true) + eps_), x_hat = far * inv_std;
+    Variable g = reshape(gy * reshape(cast(kept[1], dtype), {1, channels_, 1}), groups);
+    Variable gx = inv_std * (g - (mean(g, 2, true) + x_hat * mean(g * x_hat, 2, true)));
+    auto of_gamma = [&](const Variable& v) { return cast(sum(v, {0, 2}), kept[1].dtype()); };
+    return {cast(reshape(gx, kept[0].shape()), kept[0].dtype()),
+            of_gamma(gy * reshape(x_hat, channels)), of_gamma(gy)};
+  }
+
+  ChannelFold fold_;
+  std::int64_t groups_, channels_;
+  double eps_;
+  Array mean_, inv_std_;
+};
+
+class NormalizeByNorm final : public FunctionNode {
+ public:
+  NormalizeByNorm(double eps, const Axes& axes)
+      : FunctionNode("normalize"), eps_(eps), axes_(axes) {}
+
+  Arrays forward(const Arrays& inputs) override {
+    retain_inputs({0});
+    const Array& x = inputs[0];
+    Array wide = x.astype(statistics_dtype(x.dtype()), false);
+    Array norm = xp::sqrt(xp::sum(xp::square(wide), {.axis = axes_, .keepdims = true}));
+    return {(wide / (norm + eps_)).astype(x.dtype(), false)};
+  }
+
+  Variables backward(const Indexes&, const Variables& gy_given) override {
+    Variable given = get_retained_inputs()[0];
+    Dtype dtype = statistics_dtype(given.dtype());
+    Variable x = cast(given, dtype), gy = cast(gy_given[0], dtype);
+    // A norm of 0 has no derivative: it is left out, so that nothing is divided by it.
+    Variable squares = sum(square(x), axes_, true);
+    Array there = squares.array() != 0;
+    Variable one = constant(xp::ones({}, dtype, x.device()));
+    Variable zero = constant(xp::zeros({}, dtype, x.device()));
+    Variable root = sqrt(where(there, squares, one));
+    Variable norm = where(there, root, zero) + eps_;
+    Variable along = where(there, sum(x * gy, axes_, true) / root, zero);
+    return {cast((gy * norm - along * x) / square(norm), given.dtype())};
+  }
+
+ private:
+  double eps_;
+  Axes axes_;
+};
+
+}  // namespace
+
+Variable group_normalization(const Variable& x, std::int64_t groups, const Variable& gamma,
+                             const Variable& beta, double eps) {
+  constexpr const char* name = "group_normalization";
+  check_floating(name, "x", x);
+  check_floating(name, "gamma", gamma);
+  if (x.ndim() < 2) {
+    throw ShapeError(fmt::format("{}: x {} must be (n, channels, ...)", name, x.shape().str()));
+  }
+  if (gamma.shape() != Shape{x.shape(1)}) {
+    throw ShapeError(fmt::format("{}: gamma {} and x {}: gamma must have x's channels, ({},)", name,
+                                 gamma.shape().str(), x.shape().str(), x.shape(1)));
+  }
+  check_beside(name, gamma, "beta", beta);
+  if (groups < 1 || x.shape(1) % groups != 0) {
+    throw ValueError(fmt::format("{}: {} groups do not divide the {} channels of x {}", name,
+                                 groups, x.shape(1), x.shape().str()));
+  }
+  return apply<GroupNormalization>({x, gamma, beta}, x.shape(), groups, eps)[0];
+}
+
+Variable normalize(const Variable& x, double eps, const Axes& axis) {
+  check_floating("normalize", "x", x);
+  (void)axis.mask("normalize", x.ndim());
+  return apply<NormalizeByNorm>({x}, eps, axis)[0];
+}
+
+Variable local_response_normalization(const Variable& x, std::int64_t n, double k, double alpha,
+                                      double beta) {
+  constexpr const char* name = "local_response_normalization";
+  check_floating(name, "x", x);
+  if (x.ndim() < 2) {
+    throw ShapeError(fmt::format("{}: x {} must be (n, channels, ...)", name, x.shape().str()));
+  }
+  if (n < 1) throw ValueError(fmt::format("{}: a window of {} channels", name, n));
+  if (x.size() == 0) return identity(x);
+  Variable wide = cast(x, statistics_dtype(x.dtype()));
+  // Windows over the channels alone.
+  Shape shape{x.shape(0), 1, x.shape(1), x.size() / x.shape(0) / x.shape(1)};
+  std::int64_t window = n / 2 * 2 + 1;
+  Variable means = average_pooling_2d(reshape(square(wide), shape), {window, 1}, 1, {n / 2, 0});
+  Variable sums = reshape(means, x.shape()) * static_cast<double>(window);
+  return cast(wide * pow(sums * alpha + k, -beta), x.dtype());
+}
+
+}  // namespace rensa::functions

@@ -1,0 +1,394 @@
+// Layer and RMS normalization on a GPU. A row that fits is read once and stays in the registers of
+// the warp or the block that has it; a longer one is read twice.
+#include <algorithm>
+
+#include "rensa/backend/cuda/kernel.cuh"
+#include "rensa/core/functors.h"
+#include "rensa/functions/operations/row_normalization/row_normalization.h"
+#include "rensa/operations/reduce/cuda_reducers.cuh"
+
+namespace rensa::cuda {
+
+namespace {
+
+using operations::RowNormalization;
+using operations::RowNormalizationGrad;
+
+/// gamma or beta.
+struct ColumnNumbers {
+  const char* data;  // null: `absent`
+  ElementType type;
+  bool vector;  // values as they are computed with, aligned
+};
+struct RowNormalizationArgs {
+  const char *x, *gy;
+  char *out, *mean, *inv_std;  // mean: null where it is 0
+  ColumnNumbers gamma, beta;
+  std::int64_t rows, columns;
+  bool vector;
+  double eps;
+};
+using RowNormalizationKernel = void (*)(RowNormalizationArgs);
+
+template <class T> inline constexpr int kWidth = 16 / static_cast<int>(sizeof(T));
+constexpr int kPacks = 4;  // of 16 bytes, that a thread keeps of each operand's row
+
+/// The numbers of the columns from `first` on, `left` of which are there.
+template <class V, int W>
+__device__ __forceinline__ void load_numbers(const ColumnNumbers& numbers, std::int64_t first,
+                                             std::int64_t left, V absent, V (&values)[W]) {
+  if (numbers.data == nullptr) {
+#pragma unroll
+    for (int j = 0; j < W; ++j) values[j] = absent;
+  } else if (numbers.vector && left >= W) {
+    constexpr int P = W * sizeof(V) > 16 ? 16 / sizeof(V) : W;
+#pragma unroll
+    for (int k = 0; k < W; k += P) {
+      auto pack = *reinterpret_cast<const Pack<V, P>*>(numbers.data + (first + k) * sizeof(V));
+#pragma unroll
+      for (int j = 0; j < P; ++j) values[k + j] = pack.value[j];
+    }
+  } else {
+#pragma unroll
+    for (int j = 0; j < W; ++j) {
+      values[j] = absent;
+      if (j < left) {
+        values[j] =
+            load_any<V>(numbers.data + ((first + j) << numbers.type.log2_size), numbers.type);
+      }
+    }
+  }
+}
+
+/// What a thread knows of its row.
+template <class T, int group> struct RowOf {
+  static constexpr int W = kWidth<T>;
+  std::int64_t row, columns;
+  bool there;  // every thread of a block meets the others in join_all
+  int lane;
+  __device__ __forceinline__ explicit RowOf(const RowNormalizationArgs& args)
+      : row(blockIdx.x * static_cast<std::int64_t>(kBlock / group) + threadIdx.x / group),
+        columns(args.columns),
+        there(row < args.rows),
+        lane(threadIdx.x % group) {}
+  /// The first column of the thread's k-th pack, and what there is from there on.
+  __device__ __forceinline__ std::int64_t first(int k) const {
+    return (lane + k * group) * static_cast<std::int64_t>(W);
+  }
+  __device__ __forceinline__ std::int64_t left(int k) const {
+    return there ? columns - first(k) : 0;
+  }
+  template <class P> __device__ __forceinline__ P* data(P* bytes) const {
+    return bytes + row * columns * static_cast<std::int64_t>(sizeof(T));
+  }
+};
+
+template <class T>
+__device__ __forceinline__ Pack<T, kWidth<T>> load_row(const char* row, std::int64_t first,
+                                                       std::int64_t left, bool vector) {
+  return load_pack<T, kWidth<T>>(reinterpret_cast<const T*>(row) + first, left, vector,
+                                 convert<T>(0.0f));
+}
+
+/// One pack of the result.
+template <class T, class V>
+__device__ __forceinline__ void finish_pack(const RowNormalizationArgs& args, char* out,
+                                            Pack<T, kWidth<T>> x, std::int64_t first,
+                                            std::int64_t left, V mean, V scale) {
+  constexpr int W = kWidth<T>;
+  V gamma[W], beta[W];
+  load_numbers<V, W>(args.gamma, first, left, V(1), gamma);
+  load_numbers<V, W>(args.beta, first, left, V(0), beta);
+#pragma unroll
+  for (int j = 0; j < W; ++j) {
+    x.value[j] = convert<T>((convert<V>(x.value[j]) - mean) * scale * gamma[j] + beta[j]);
+  }
+  store_pack<T, W>(reinterpret_cast<T*>(out) + first, x, left, args.vector);
+}
+
+template <class V>
+__device__ __forceinline__ void store_statistics(const RowNormalizationArgs& args, std::int64_t row,
+                                                 V mean, V scale) {
+  if (args.mean) reinterpret_cast<V*>(args.mean)[row] = mean;
+  reinterpret_cast<V*>(args.inv_std)[row] = scale;
+}
+
+// `group` threads, a warp or a block, to a row of at most group * kPacks packs.
+template <class T, int group>
+__global__ void __launch_bounds__(kBlock)
+    normalize_in_registers(const __grid_constant__ RowNormalizationArgs args) {
+  using V = ComputeOf<T>;
+  constexpr int W = kWidth<T>;
+  wait_for_previous();
+  RowOf<T, group> at(args);
+  const char* in = at.data(args.x);
+  Pack<T, W> x[kPacks];
+#pragma unroll
+  for (int k = 0; k < kPacks; ++k) x[k] = load_row<T>(in, at.first(k), at.left(k), args.vector);
+  V mean = V(0);
+  if (args.mean) {
+    V sum = V(0);
+#pragma unroll
+    for (int k = 0; k < kPacks; ++k) {
+#pragma unroll
+      for (int j = 0; j < W; ++j) sum += convert<V>(x[k].value[j]);  // what is not there is 0
+    }
+    mean = join_all<SumOf<V>>(sum, group) / V(args.columns);
+  }
+  V squares = V(0);
+#pragma unroll
+  for (int k = 0; k < kPacks; ++k) {
+#pragma unroll
+    for (int j = 0; j < W; ++j) {
+      V far = convert<V>(x[k].value[j]) - mean;
+      if (j < at.left(k)) squares += far * far;
+    }
+  }
+  V scale = V(1) / m::sqrt(join_all<SumOf<V>>(squares, group) / V(args.columns) + V(args.eps));
+  if (!at.there) return;
+  if (at.lane == 0) store_statistics(args, at.row, mean, scale);
+  char* out = at.data(args.out);
+#pragma unroll
+  for (int k = 0; k < kPacks; ++k) {
+    if (at.left(k) <= 0) break;
+    finish_pack<T, V>(args, out, x[k], at.first(k), at.left(k), mean, scale);
+  }
+}
+
+// A row of any length to a block.
+template <class T>
+__global__ void __launch_bounds__(kBlock)
+    normalize_in_two_passes(const __grid_constant__ RowNormalizationArgs args) {
+  using V = ComputeOf<T>;
+  using R = DeviationsReducer<V>;
+  constexpr int W = kWidth<T>;
+  wait_for_previous();
+  RowOf<T, kBlock> at(args);
+  const char* in = at.data(args.x);
+  typename R::Acc found = R::identity();
+  for (int k = 0; at.left(k) > 0; ++k) {
+    Pack<T, W> x = load_row<T>(in, at.first(k), at.left(k), args.vector);
+    V values[W];
+#pragma unroll
+    for (int j = 0; j < W; ++j) values[j] = convert<V>(x.value[j]);
+    if (!args.mean) {
+#pragma unroll
+      for (int j = 0; j < W; ++j) found.squares += values[j] * values[j];
+    } else if (at.left(k) >= W) {
+      found = R::take_all(found, values);
+    } else {
+#pragma unroll
+      for (int j = 0; j < W; ++j) {
+        if (j < at.left(k)) found = R::take(found, values[j], 0);
+      }
+    }
+  }
+  V mean = V(0), squares = V(0);
+  if (args.mean) {
+    found = join_all<R>(found, kBlock);
+    mean = found.mean, squares = found.squares;
+  } else {
+    squares = join_all<SumOf<V>>(found.squares, kBlock);
+  }
+  V scale = V(1) / m::sqrt(squares / V(args.columns) + V(args.eps));
+  if (threadIdx.x == 0) store_statistics(args, at.row, mean, scale);
+  char* out = at.data(args.out);
+  for (int k = 0; at.left(k) > 0; ++k) {
+    Pack<T, W> x = load_row<T>(in, at.first(k), at.left(k), args.vector);
+    finish_pack<T, V>(args, out, x, at.first(k), at.left(k), mean, scale);
+  }
+}
+
+// --- the gradient ---
+
+/// g and g * x_hat of a pack.
+template <class T, class V> struct GradPack {
+  static constexpr int W = kWidth<T>;
+  V g[W], x_hat[W];
+  __device__ __forceinline__ GradPack(const RowNormalizationArgs& args, const Pack<T, W>& x,
+                                      const Pack<T, W>& gy, std::int64_t first, std::int64_t left,
+                                      V mean, V inv_std) {
+    load_numbers<V, W>(args.gamma, first, left, V(1), g);
+#pragma unroll
+    for (int j = 0; j < W; ++j) {
+      g[j] *= convert<V>(gy.value[j]);
+      x_hat[j] = (convert<V>(x.value[j]) - mean) * inv_std;
+    }
+  }
+};
+
+template <class V> struct RowSums {
+  V g, along;
+  static __device__ __forceinline__ RowSums combine(RowSums a, RowSums b) {
+    return {a.g + b.g, a.along + b.along};
+  }
+};
+
+template <class T, class V>
+__device__ __forceinline__ void add_pack(const GradPack<T, V>& pack, std::int64_t left,
+                                         RowSums<V>& sums) {
+#pragma unroll
+  for (int j = 0; j < kWidth<T>; ++j) {
+    if (j < left) {
+      sums.g += pack.g[j];
+      sums.along += pack.g[j] * pack.x_hat[j];
+    }
+  }
+}
+
+template <class T, class V>
+__device__ __forceinline__ void store_grad(const RowNormalizationArgs& args, char* out,
+                                           const GradPack<T, V>& pack, std::int64_t first,
+                                           std::int64_t left, V inv_std, RowSums<V> sums) {
+  constexpr int W = kWidth<T>;
+  V share = args.mean ? sums.g / V(args.columns) : V(0), along = sums.along / V(args.columns);
+  Pack<T, W> gx;
+#pragma unroll
+  for (int j = 0; j < W; ++j) {
+    gx.value[j] = convert<T>(inv_std * (pack.g[j] - (share + pack.x_hat[j] * along)));
+  }
+  store_pack<T, W>(reinterpret_cast<T*>(out) + first, gx, left, args.vector);
+}
+
+template <class T, int group>
+__global__ void __launch_bounds__(kBlock)
+    gradient_in_registers(const __grid_constant__ RowNormalizationArgs args) {
+  using V = ComputeOf<T>;
+  constexpr int W = kWidth<T>;
+  wait_for_previous();
+  RowOf<T, group> at(args);
+  const char *in = at.data(args.x), *given = at.data(args.gy);
+  Pack<T, W> x[kPacks], gy[kPacks];
+#pragma unroll
+  for (int k = 0; k < kPacks; ++k) {
+    x[k] = load_row<T>(in, at.first(k), at.left(k), args.vector);
+    gy[k] = load_row<T>(given, at.first(k), at.left(k), args.vector);
+  }
+  V mean = V(0), inv_std = V(0);
+  if (at.there) {
+    if (args.mean) mean = reinterpret_cast<const V*>(args.mean)[at.row];
+    inv_std = reinterpret_cast<const V*>(args.inv_std)[at.row];
+  }
+  RowSums<V> sums = {V(0), V(0)};
+#pragma unroll
+  for (int k = 0; k < kPacks; ++k) {
+    if (at.left(k) <= 0) break;
+    GradPack<T, V> pack(args, x[k], gy[k], at.first(k), at.left(k), mean, inv_std);
+    add_pack(pack, at.left(k), sums);
+  }
+  sums = join_all<RowSums<V>>(sums, group);
+  if (!at.there) return;
+  char* out = at.data(args.out);
+#pragma unroll
+  for (int k = 0; k < kPacks; ++k) {
+    if (at.left(k) <= 0) break;
+    GradPack<T, V> pack(args, x[k], gy[k], at.first(k), at.left(k), mean, inv_std);
+    store_grad(args, out, pack, at.first(k), at.left(k), inv_std, sums);
+  }
+}
+
+template <class T>
+__global__ void __launch_bounds__(kBlock)
+    gradient_in_two_passes(const __grid_constant__ RowNormalizationArgs args) {
+  using V = ComputeOf<T>;
+  wait_for_previous();
+  RowOf<T, kBlock> at(args);
+  const char *in = at.data(args.x), *given = at.data(args.gy);
+  V mean = args.mean ? reinterpret_cast<const V*>(args.mean)[at.row] : V(0);
+  V inv_std = reinterpret_cast<const V*>(args.inv_std)[at.row];
+  auto pack_at = [&](int k) {
+    return GradPack<T, V>(args, load_row<T>(in, at.first(k), at.left(k), args.vector),
+                          load_row<T>(given, at.first(k), at.left(k), args.vector), at.first(k),
+                          at.left(k), mean, inv_std);
+  };
+  RowSums<V> sums = {V(0), V(0)};
+  for (int k = 0; at.left(k) > 0; ++k) add_pack(pack_at(k), at.left(k), sums);
+  sums = join_all<RowSums<V>>(sums, kBlock);
+  char* out = at.data(args.out);
+  for (int k = 0; at.left(k) > 0; ++k) {
+    store_grad(args, out, pack_at(k), at.first(k), at.left(k), inv_std, sums);
+  }
+}
+
+// --- launches ---
+
+template <class T>
+RowNormalizationKernel kernel_of(bool gradient, std::int64_t columns, int& group) {
+  constexpr std::int64_t kKept = kPacks * kWidth<T>;  // elements that a thread keeps
+  group = columns <= 32 * kKept ? 32 : kBlock;
+  if (columns <= 32 * kKept) {
+    return gradient ? gradient_in_registers<T, 32> : normalize_in_registers<T, 32>;
+  }
+  if (columns <= kBlock * kKept) {
+    return gradient ? gradient_in_registers<T, kBlock> : normalize_in_registers<T, kBlock>;
+  }
+  return gradient ? gradient_in_two_passes<T> : normalize_in_two_passes<T>;
+}
+
+RowNormalizationKernel kernel_of(Dtype dtype, bool gradient, std::int64_t columns, int& group) {
+  switch (dtype) {
+    case Dtype::float16: return kernel_of<half_t>(gradient, columns, group);
+    case Dtype::bfloat16: return kernel_of<bfloat16_t>(gradient, columns, group);
+    case Dtype::float32: return kernel_of<float>(gradient, columns, group);
+    default: return kernel_of<double>(gradient, columns, group);
+  }
+}
+
+ColumnNumbers numbers_of(const Operand& operand, Dtype compute) {
+  ColumnNumbers numbers = {};
+  if (!operand.present()) return numbers;
+  numbers.data = operand.view.data;
+  numbers.type = ElementType(operand.view.dtype, compute_type(compute), false);
+  numbers.vector = operand.view.dtype == compute && is_aligned(operand.view.data, 16);
+  return numbers;
+}
+
+char* data_of(const Operand& operand, std::int64_t bytes) {
+  return operand.present() ? operand.view.data + bytes : nullptr;
+}
+
+/// Either kind; gy and beta may be absent operands. A launch has at most kMaxCount blocks.
+void run_rows(const char* name, const LaunchContext& context, const Operand& x, const Operand& gy,
+              const Operand& out, const Operand& mean, const Operand& inv_std, const Operand& gamma,
+              const Operand& beta, double eps) {
+  Dtype dtype = x.view.dtype, statistics = inv_std.view.dtype;
+  std::int64_t rows = x.view.shape[0], columns = x.view.shape[1];
+  int group = kBlock;
+  RowNormalizationKernel kernel = kernel_of(dtype, gy.present(), columns, group);
+  for (std::int64_t first = 0; first < rows; first += kMaxCount) {
+    std::int64_t bytes = first * columns * itemsize(dtype), of_row = first * itemsize(statistics);
+    RowNormalizationArgs args = {};
+    args.x = data_of(x, bytes);
+    args.gy = data_of(gy, bytes);
+    args.out = data_of(out, bytes);
+    args.mean = data_of(mean, of_row);
+    args.inv_std = data_of(inv_std, of_row);
+    args.gamma = numbers_of(gamma, statistics);
+    args.beta = numbers_of(beta, statistics);
+    args.rows = std::min(kMaxCount, rows - first);
+    args.columns = columns;
+    args.vector = columns * itemsize(dtype) % 16 == 0 && is_aligned(args.x, 16) &&
+                  is_aligned(args.gy, 16) && is_aligned(args.out, 16);
+    args.eps = eps;
+    launch_overlapped(name, context, kernel,
+                      static_cast<unsigned>(ceil_div(args.rows, kBlock / group)), kBlock, args);
+  }
+}
+
+}  // namespace
+
+}  // namespace rensa::cuda
+
+namespace rensa::operations {
+
+void RowNormalization::run_cuda(const cuda::LaunchContext& context) {
+  if (x.view.size() == 0) return;
+  cuda::run_rows(name(), context, x, Operand(), y, mean, inv_std, gamma, beta, eps);
+}
+
+void RowNormalizationGrad::run_cuda(const cuda::LaunchContext& context) {
+  if (x.view.size() == 0) return;
+  cuda::run_rows(name(), context, x, gy, gx, mean, inv_std, gamma, Operand(), 0);
+}
+
+}  // namespace rensa::operations
