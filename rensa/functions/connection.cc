@@ -3,10 +3,13 @@
 
 #include <fmt/format.h>
 
+#include "rensa/array/creation.h"
+#include "rensa/array/indexing_routines.h"
 #include "rensa/autograd/function_node.h"
 #include "rensa/core/error.h"
 #include "rensa/functions/array_functions.h"
 #include "rensa/functions/math_functions.h"
+#include "rensa/functions/node_templates.h"
 
 namespace rensa::functions {
 
@@ -46,7 +49,98 @@ class Linear final : public FunctionNode {
   }
 };
 
+// --- rows by their places ---
+
+/// The rows (..., k) of a matrix (n, k) that `places` (...) names; zeros where `ignored`.
+struct TakeRows {
+  static constexpr const char* name = "embed_id";
+  static constexpr Keep keep = Keep::nothing;
+  static Array forward(const Array& matrix, const KeptArray& places, const Array& ignored,
+                       std::int64_t) {
+    Array rows = xp::take(matrix, places.get(name, "places"), 0);
+    return ignored.defined() ? without(rows, ignored) : rows;
+  }
+  static Variable backward(const Variable&, const Variable& gy, const KeptArray& places,
+                           const Array& ignored, std::int64_t n);
+  static Array without(const Array& rows, const Array& ignored) {
+    return xp::where(ignored, xp::zeros({}, rows.dtype(), rows.device()), rows);
+  }
+};
+
+/// Its gradient: rows added up where they belong. Linear, so the gradient of it is TakeRows.
+struct AddRows {
+  static constexpr const char* name = "embed_id_grad";
+  static constexpr Keep keep = Keep::nothing;
+  static Array forward(const Array& rows, const KeptArray& places, const Array& ignored,
+                       std::int64_t n) {
+    std::int64_t k = rows.shape(-1);
+    Array matrix = xp::zeros({n, k}, rows.dtype(), rows.device());
+    Array flat = places.get(name, "places").reshape({-1});
+    Array added = ignored.defined() ? TakeRows::without(rows, ignored) : rows;
+    xp::scatter_add(matrix, flat, added.reshape({flat.size(), k}));
+    return matrix;
+  }
+  static Variable backward(const Variable&, const Variable& gy, const KeptArray& places,
+                           const Array& ignored, std::int64_t n) {
+    return unary<TakeRows>(gy, places, ignored, n);
+  }
+};
+
+Variable TakeRows::backward(const Variable&, const Variable& gy, const KeptArray& places,
+                            const Array& ignored, std::int64_t n) {
+  return unary<AddRows>(gy, places, ignored, n);
+}
+
 }  // namespace
+
+Variable embed_id(const Variable& x, const Variable& W, const EmbedIDOptions& options) {
+  char kind = dtype_kind(x.dtype());
+  bool fits = W.ndim() == 2;
+  if (!fits || (kind != 'i' && kind != 'u') || dtype_kind(W.dtype()) != 'f') {
+    std::string text = fmt::format("embed_id: x {} and W {}", x.array().view().describe(),
+                                   W.array().view().describe());
+    if (!fits) throw ShapeError(text + ": W must be (n, k)");
+    throw DtypeError(text + ": x must be of integers, W floating");
+  }
+  Array places = x.array(), ignored;
+  if (options.ignore_label) {
+    Array none = places == *options.ignore_label;
+    places = xp::where(none, xp::zeros({}, places.dtype(), places.device()), places);
+    ignored = xp::expand_dims(none, -1);
+  }
+  return unary<TakeRows>(W, KeptArray(places), ignored, W.shape(0));
+}
+
+Variable bilinear(const Variable& e1, const Variable& e2, const Variable& W, const Variable& V1,
+                  const Variable& V2, const Variable& b) {
+  if (V1.defined() != V2.defined() || V1.defined() != b.defined()) {
+    throw ValueError("bilinear: V1, V2 and b are given together, or none of them");
+  }
+  auto is = [](const Variable& v, const Shape& shape) {
+    return !v.defined() || v.shape() == shape;
+  };
+  bool fits = e1.ndim() > 1 && e2.ndim() > 1 && W.ndim() == 3 && e1.shape(0) == e2.shape(0);
+  if (fits) {
+    std::int64_t j = W.shape(0), k = W.shape(1), l = W.shape(2), n = e1.shape(0);
+    fits =
+        e1.size() == n * j && e2.size() == n * k && is(V1, {j, l}) && is(V2, {k, l}) && is(b, {l});
+  }
+  if (!fits) {
+    std::string text = fmt::format("bilinear: e1 {}, e2 {}, W {}", e1.array().view().describe(),
+                                   e2.array().view().describe(), W.array().view().describe());
+    if (V1.defined()) {
+      text += fmt::format(", V1 {}, V2 {}, b {}", V1.array().view().describe(),
+                          V2.array().view().describe(), b.array().view().describe());
+    }
+    throw ShapeError(text +
+                     ": e1 must be (n, j), e2 (n, k), W (j, k, l), V1 (j, l), V2 (k, l), b (l,)");
+  }
+  std::int64_t n = e1.shape(0), j = W.shape(0), k = W.shape(1), l = W.shape(2);
+  Variable left = reshape(e1, {n, j}), right = reshape(e2, {n, k});
+  Variable both = reshape(reshape(left, {n, j, 1}) * reshape(right, {n, 1, k}), {n, j * k});
+  Variable y = matmul(both, reshape(W, {j * k, l}));
+  return V1.defined() ? y + matmul(left, V1) + matmul(right, V2) + b : y;
+}
 
 Variable linear(const Variable& x, const Variable& W, const Variable& b, int n_batch_axes) {
   if (n_batch_axes < 1 || n_batch_axes > x.ndim()) {

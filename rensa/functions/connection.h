@@ -1,6 +1,9 @@
 // Functions with weights.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+
 #include "rensa/autograd/variable.h"
 
 namespace rensa {
@@ -11,6 +14,23 @@ namespace functions {
 /// ShapeError, DtypeError, DeviceError.
 [[nodiscard]] Variable linear(const Variable& x, const Variable& W, const Variable& b = {},
                               int n_batch_axes = 1);
+
+struct EmbedIDOptions {
+  std::optional<std::int64_t> ignore_label = {};  // of this integer the row is zeros
+};
+/// The rows (..., k) of W (n, k) that the integers `x` (...) name. Negative ones count from the
+/// end; others out of range throw IndexError, on a GPU at the next wait. W's gradient adds up the
+/// rows of equal integers in their order. Throws ShapeError, DtypeError.
+[[nodiscard]] Variable embed_id(const Variable& x, const Variable& W,
+                                const EmbedIDOptions& options = {});
+
+/// y[i, l] = sum_jk e1[i, j] e2[i, k] W[j, k, l]: e1 (n, ...) and e2 (n, ...), flattened to (n, j)
+/// and (n, k), W (j, k, l), y (n, l). With all of V1 (j, l), V2 (k, l) and b (l,), which may be
+/// undefined together, plus e1 @ V1 + e2 @ V2 + b. Throws ShapeError, ValueError where one of
+/// the three is missing.
+[[nodiscard]] Variable bilinear(const Variable& e1, const Variable& e2, const Variable& W,
+                                const Variable& V1 = {}, const Variable& V2 = {},
+                                const Variable& b = {});
 
 }  // namespace functions
 

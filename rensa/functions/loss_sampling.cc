@@ -4,53 +4,15 @@
 #include <optional>
 
 #include "rensa/array/creation.h"
-#include "rensa/array/indexing_routines.h"
 #include "rensa/core/error.h"
 #include "rensa/functions/activation.h"
 #include "rensa/functions/array_functions.h"
 #include "rensa/functions/classification.h"
+#include "rensa/functions/connection.h"
 #include "rensa/functions/loss.h"
 #include "rensa/functions/math_functions.h"
-#include "rensa/functions/node_templates.h"
 
 namespace rensa::functions {
-
-namespace {
-
-/// The rows (..., k) of a matrix (n, k) that `places` (...) names.
-struct TakeRows {
-  static constexpr const char* name = "take_rows";
-  static constexpr Keep keep = Keep::nothing;
-  static Array forward(const Array& matrix, const KeptArray& places, std::int64_t) {
-    return xp::take(matrix, places.get(name, "places"), 0);
-  }
-  static Variable backward(const Variable&, const Variable& gy, const KeptArray& places,
-                           std::int64_t n);
-};
-
-/// Its gradient: rows added up where they belong. Linear, so the gradient of it is TakeRows.
-struct AddRows {
-  static constexpr const char* name = "add_rows";
-  static constexpr Keep keep = Keep::nothing;
-  static Array forward(const Array& rows, const KeptArray& places, std::int64_t n) {
-    std::int64_t k = rows.shape(-1);
-    Array matrix = xp::zeros({n, k}, rows.dtype(), rows.device());
-    Array flat = places.get(name, "places").reshape({-1});
-    xp::scatter_add(matrix, flat, rows.reshape({flat.size(), k}));
-    return matrix;
-  }
-  static Variable backward(const Variable&, const Variable& gy, const KeptArray& places,
-                           std::int64_t n) {
-    return unary<TakeRows>(gy, places, n);
-  }
-};
-
-Variable TakeRows::backward(const Variable&, const Variable& gy, const KeptArray& places,
-                            std::int64_t n) {
-  return unary<AddRows>(gy, places, n);
-}
-
-}  // namespace
 
 Variable negative_sampling(const Variable& x, const Variable& t, const Variable& W,
                            const NegativeSampler& sampler, int sample_size,
@@ -76,7 +38,7 @@ Variable negative_sampling(const Variable& x, const Variable& t, const Variable&
   Array labels = label_places(t.array(), W.shape(0), -1).reshape({-1, 1});
   samples = xp::where(first, labels, samples);
   if (options.return_samples) *options.return_samples = samples;
-  Variable rows = unary<TakeRows>(W, KeptArray(samples), W.shape(0));
+  Variable rows = embed_id(constant(samples), W);
   Variable products = sum(rows * reshape(x, {n, 1, x.shape(1)}), 2);
   Array one = xp::ones({}, x.dtype(), x.device());
   Variable losses = sum(softplus(products * constant(xp::where(first, -one, one))), 1);
