@@ -121,5 +121,70 @@ TEST_P(LstmTest, ShapesThatDoNotFit) {
 
 INSTANTIATE_TEST_SUITE_P(Devices, LstmTest, ::testing::ValuesIn(testing::test_devices()));
 
+// --- over sequences ---
+
+F::WeightLists weights(int layers, int each, std::int64_t in, std::int64_t units, bool biases) {
+  F::WeightLists lists;
+  for (int i = 0; i < layers; ++i) {
+    Variables& list = lists.emplace_back();
+    for (int j = 0; j < each; ++j) {
+      std::int64_t columns = i == 0 && j < each / 2 ? in : units;
+      list.push_back(constant(biases ? xp::ones({units}) : xp::ones({units, columns})));
+    }
+  }
+  return lists;
+}
+
+Variables times(const Shape& batches, std::int64_t in) {
+  Variables xs;
+  for (std::int64_t n : batches) xs.push_back(constant(xp::ones({n, in})));
+  return xs;
+}
+
+TEST(NStep, RefusesWhatDoesNotFit) {
+  F::WeightLists ws = weights(1, 6, 3, 2, false), bs = weights(1, 6, 3, 2, true);
+  Variable hx = constant(xp::ones({1, 3, 2}));
+  auto run = [&](const Shape& batches) { F::n_step_gru(1, 0, hx, ws, bs, times(batches, 3)); };
+  EXPECT_NO_THROW(run({3, 2, 2}));
+  EXPECT_THROW(run({2, 3}), ShapeError);     // not sorted
+  EXPECT_THROW(run({4, 3}), ShapeError);     // more than hx
+  EXPECT_THROW(run({2, 1, 0}), ShapeError);  // nobody reaches the last time
+  EXPECT_THROW(run({}), ValueError);
+  Variables xs = times({3, 2}, 3);
+  EXPECT_THROW(F::n_step_gru(2, 0, hx, ws, bs, xs), ValueError);
+  EXPECT_THROW(F::n_step_bigru(1, 0, hx, ws, bs, xs), ValueError);
+  EXPECT_THROW(F::n_step_lstm(1, 0, hx, hx, ws, bs, xs), ValueError);
+  EXPECT_THROW(F::n_step_gru(1, 0, constant(xp::ones({2, 3, 2})), ws, bs, xs), ShapeError);
+  EXPECT_THROW(F::n_step_gru(1, 0, constant(xp::ones({1, 3, 4})), ws, bs, xs), ShapeError);
+  EXPECT_THROW(F::n_step_gru(1, 0, hx, ws, bs, times({3, 2}, 4)), ShapeError);
+  EXPECT_THROW(F::n_step_gru(1, 0, hx, ws, bs, {xs[0], constant(xp::ones({2, 4}))}), ShapeError);
+  EXPECT_THROW(
+      F::n_step_rnn(1, 0, hx, weights(1, 2, 3, 2, false), weights(1, 2, 3, 2, true), xs, "elu"),
+      ValueError);
+}
+
+TEST(NStep, DropsBetweenLayers) {
+  Variable hx = constant(xp::zeros({2, 1, 64}));
+  auto run = [&](double ratio) {
+    return F::n_step_rnn(2, ratio, hx, weights(2, 2, 64, 64, false), weights(2, 2, 64, 64, true),
+                         times({1}, 64), "relu")
+        .ys[0]
+        .array();
+  };
+  Array whole = run(0);
+  EXPECT_FALSE(xp::array_equal(run(0.3), whole));  // no number of those kept comes to all
+  UsingConfig<bool> off(&Config::train, false);
+  EXPECT_TRUE(xp::array_equal(run(0.3), whole));
+}
+
+TEST(TreeLstm, ShapesThatDoNotFit) {
+  auto ones = [](const Shape& shape) { return constant(xp::ones(shape)); };
+  EXPECT_THROW(F::tree_lstm({}, ones({3, 6})), ValueError);
+  EXPECT_THROW(F::tree_lstm({ones({3, 2})}, ones({3, 6})), ShapeError);
+  EXPECT_THROW(F::tree_lstm({ones({3, 2}), ones({2, 2})}, ones({3, 10})), ShapeError);
+  EXPECT_THROW(F::slstm(ones({3, 2}), ones({3, 3}), ones({3, 8}), ones({3, 12})), ShapeError);
+  EXPECT_THROW(F::slstm(ones({3, 2}), ones({3, 2}), ones({2, 8}), ones({2, 8})), ShapeError);
+}
+
 }  // namespace
 }  // namespace rensa

@@ -15,7 +15,7 @@ struct PointwiseRow {
   int inputs, outputs;
 };
 /// What a row may have.
-inline constexpr int kMostPointwiseInputs = 12, kMostPointwiseOutputs = 6;
+inline constexpr int kMostPointwiseInputs = 12, kMostPointwiseOutputs = 7;
 
 }  // namespace rensa
 
