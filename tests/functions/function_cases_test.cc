@@ -8,13 +8,12 @@
 #include <cmath>
 #include <map>
 #include <set>
-#include <sstream>
 
-#include "rensa/array/io.h"
 #include "rensa/array/random_basics.h"
 #include "rensa/autograd/gradient_check.h"
 #include "rensa/functions/functions.h"
 #include "rensa/graph/capture.h"
+#include "tests/recorded.h"
 #include "tests/testing.h"
 
 namespace rensa {
@@ -49,28 +48,13 @@ struct RecordedCase {
 };
 
 std::vector<RecordedCase> read_cases(const std::string& subject) {
-  xp::NpzFile file = xp::load_npz(testing::data_file("functions/" + subject + ".npz"));
-  std::string layout;
-  for (auto byte : file["layout"].to_vector<std::uint8_t>()) layout += static_cast<char>(byte);
-  Array values = file["values"];
   std::vector<RecordedCase> cases;
-  std::int64_t begin = 0;
-  std::istringstream lines(layout);
-  for (std::string path, kind, extents; std::getline(lines, path, '\t');) {
-    std::getline(lines, kind, '\t'), std::getline(lines, extents);
-    Shape shape;
-    std::istringstream numbers(extents);
-    for (std::int64_t n; numbers >> n;) shape.push_back(n);
-    std::int64_t end = begin + shape.total();
-    Array array = values[Slice(begin, end)];
-    begin = end;
-    Dtype dtype = kind == "f" ? float64 : kind == "i" ? int32 : bool_;
+  for (auto& [path, array] : testing::recorded_arrays("functions/" + subject + ".npz")) {
     std::size_t slash = path.rfind('/');
     std::string name = path.substr(0, slash);
     if (cases.empty() || cases.back().name != name) cases.push_back({name, {}});
-    cases.back().arrays.emplace(path.substr(slash + 1), array.astype(dtype).reshape(shape));
+    cases.back().arrays.emplace(path.substr(slash + 1), std::move(array));
   }
-  EXPECT_EQ(begin, values.size());
   return cases;
 }
 

@@ -1,0 +1,85 @@
+// L::NegativeSampling and L::BinaryHierarchicalSoftmax: losses over a few of many words.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "rensa/links/link.h"
+
+namespace rensa {
+namespace links {
+
+/// F::negative_sampling with a parameter W (words, in), 0 at first, and words drawn with
+/// probabilities that go with counts[word]^power.
+class NegativeSampling : public Chain<NegativeSampling> {
+ public:
+  /// Throws ValueError for counts that are negative, or no count above 0.
+  NegativeSampling(std::int64_t in, const std::vector<double>& counts, int sample_size,
+                   double power = 0.75);
+  void members(Visitor& v) override { v("W", W); }
+  void move_to(Device device) override;
+
+  /// Of x (n, in) and words t (n,): the sum, or with `reduce` "no" each one's loss. Throws as
+  /// F::negative_sampling.
+  Variable operator()(const Variable& x, const Variable& t, std::string_view reduce = "sum") const;
+
+  Parameter W;
+  int sample_size;
+
+ private:
+  Array cumulated_;  // the probabilities of all words up to each
+};
+
+/// A binary tree with words as its leaves.
+class WordTree {
+ public:
+  WordTree(std::int64_t word) : word_(word) {}
+  WordTree(WordTree left, WordTree right)
+      : children_(
+            std::make_shared<std::pair<WordTree, WordTree>>(std::move(left), std::move(right))) {}
+  bool is_word() const { return !children_; }
+  std::int64_t word() const { return word_; }
+  const WordTree& left() const { return children_->first; }
+  const WordTree& right() const { return children_->second; }
+
+ private:
+  std::int64_t word_ = -1;
+  std::shared_ptr<const std::pair<WordTree, WordTree>> children_;
+};
+
+/// The sum over a word's ancestors of log(1 + exp(-+x W[ancestor])), - where the word is to the
+/// left of it: Morin and Bengio, "Hierarchical probabilistic neural network language model". W is
+/// (inner nodes, in), U[-1, 1) at first, its rows in the order in which the tree is walked, each
+/// node before its left part and that before its right one.
+class BinaryHierarchicalSoftmax : public Chain<BinaryHierarchicalSoftmax> {
+ public:
+  /// Throws ValueError for words that are negative or stand twice.
+  BinaryHierarchicalSoftmax(std::int64_t in, const WordTree& tree);
+  void members(Visitor& v) override { v("W", W); }
+  void move_to(Device device) override;
+
+  /// Huffman's tree, of words with their counts: frequent ones are near the root. Throws ValueError
+  /// for no words.
+  static WordTree create_huffman_tree(
+      const std::vector<std::pair<std::int64_t, std::int64_t>>& word_counts);
+
+  /// The sum of the losses of x (n, in) and words t (n,). A word that is not in the tree counts for
+  /// nothing, one beyond the greatest throws IndexError, on a GPU at the next wait. Throws
+  /// ShapeError, DtypeError.
+  Variable operator()(const Variable& x, const Variable& t) const;
+
+  Parameter W;
+
+ private:
+  Array paths_;  // int64 (words, depth): the ancestors of each word, then zeros
+  Array codes_;  // (words, depth): 1 to the left, -1 to the right, then zeros
+};
+
+}  // namespace links
+
+namespace L = links;
+
+}  // namespace rensa
