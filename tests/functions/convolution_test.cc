@@ -6,8 +6,9 @@
 
 #include "rensa/array/linalg.h"
 #include "rensa/array/random_basics.h"
+#include "rensa/autograd/function_node.h"
 #include "rensa/core/error.h"
-#include "rensa/core/thread_pool.h"
+#include "rensa/core/thread_state.h"
 #include "rensa/functions/functions.h"
 #include "rensa/graph/capture.h"
 #include "rensa/optimizers/optimizers.h"
@@ -180,7 +181,53 @@ TEST_P(Convolutions, DoNotDependOnTheNumberOfThreads) {
   }
 }
 
+TEST_P(Convolutions, HaveTheSameBitsEveryTime) {
+  const Sizes& sizes = GetParam();
+  for (Device device : testing::test_devices()) {
+    for (Dtype dtype : {float32, float16}) {
+      SCOPED_TRACE(device.str() + " " + std::string(dtype_name(dtype)));
+      Array x = random(sizes.x, device, dtype), W = random(sizes.W, device, dtype);
+      auto results = [&] {
+        Variable vx(x.copy()), vW(W.copy()), y = F::convolution_nd(vx, vW, {}, sizes.options);
+        Variables g = grad({y}, {vx, vW}, {y});
+        return Variables{y, g[0], g[1]};
+      };
+      Variables want = results();
+      for (int time = 0; time < 3; ++time) {
+        Variables got = results();
+        for (std::size_t i = 0; i < got.size(); ++i) {
+          EXPECT_TRUE(xp::array_equal(got[i].array(), want[i].array())) << i;
+        }
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Of, Convolutions, ::testing::ValuesIn(kSizes));
+
+// Without the switch float32 keeps its digits, also when plans with TF32 have been made before.
+TEST(Convolution, RoundsToTf32WhereThatIsAllowed) {
+  for (Device device : testing::test_devices()) {
+    SCOPED_TRACE(device.str());
+    xp::random::seed(3);
+    Array x = xp::random::uniform(-1, 1, {4, 64, 20, 20}, float32, device);
+    Array W = xp::random::uniform(-1, 1, {64, 64, 3, 3}, float32, device);
+    auto results = [&](Dtype dtype) {
+      Variable vx(x.astype(dtype)), vW(W.astype(dtype));
+      Variable y = F::convolution_2d(vx, vW, {}, {.pad = 1});
+      Variables g = grad({y}, {vx, vW}, {constant(xp::ones_like(y.array()))});
+      return Arrays{y.array(), g[0].array(), g[1].array()};
+    };
+    Arrays want = results(float64);
+    for (bool tf32 : {false, true, false}) {
+      UsingConfig<bool> allow(&Config::tf32, tf32);
+      Arrays got = results(float32);
+      for (std::size_t i = 0; i < got.size(); ++i) {
+        expect_close(got[i], want[i], tf32 ? 2e-3 : 5e-6, i == 0 ? "y" : i == 1 ? "gx" : "gW");
+      }
+    }
+  }
+}
 
 TEST(Convolution, OfNothing) {
   for (Device device : testing::test_devices()) {
