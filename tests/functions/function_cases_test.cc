@@ -68,7 +68,7 @@ struct Setting {
 
   Array operator()(const Array& a) const {
     Array moved = a.to(device);
-    if (dtype_kind(a.dtype()) == 'f') moved = moved.astype(dtype);
+    if (dtype_kind(a.dtype()) == 'f') moved = moved.astype(dtype, false);
     return transposed ? rensa::transposed(moved) : moved;
   }
 };
@@ -258,12 +258,14 @@ TEST_P(FunctionCases, AreReplayedBitForBit) {
                              [](const auto& a) { return a.second.size() == 0; });
     if (!row.captured || empty) return;  // there is nothing to record of empty arrays
     Setting setting{device, float32};
+    RecordedCase there = c;  // a step that is replayed copies nothing from the host
+    for (auto& [key, array] : there.arrays) array = setting(array);
     Variables constants;
-    for (const Variable& v : inputs_of(c, setting)) constants.push_back(constant(v.array()));
+    for (const Variable& v : inputs_of(there, setting)) constants.push_back(constant(v.array()));
     auto step = [&](const Variables& in) {
       Variables x, results;
       for (std::size_t k = 0; k < in.size(); ++k) x.emplace_back(in[k].array(), c.has("g", k));
-      for (auto& [key, array] : run(row, c, x, setting)) results.push_back(constant(array));
+      for (auto& [key, array] : run(row, there, x, setting)) results.push_back(constant(array));
       return results;
     };
     Variables want = step(constants);
