@@ -9,6 +9,8 @@
 #include "rensa/autograd/function_node.h"
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
+#include "rensa/device/stream.h"
+#include "rensa/device/stream_graph.h"
 #include "rensa/functions/functions.h"
 #include "rensa/graph/capture.h"
 #include "rensa/optimizers/optimizers.h"
@@ -227,6 +229,24 @@ TEST(Convolution, RoundsToTf32WhereThatIsAllowed) {
       }
     }
   }
+}
+
+TEST(Convolution, IsCapturedOnAStream) {
+  RENSA_NEEDS_GPUS(1);
+  no_backprop_mode no_graph;
+  cuda::Stream stream(gpu(0), cuda::non_blocking);
+  Array x = xp::random::uniform(-1, 1, {2, 3, 9, 9}, float32, gpu(0));
+  Array W = xp::random::uniform(-1, 1, {4, 3, 3, 3}, float32, gpu(0)), y;
+  auto convolve = [&] { return F::convolution_2d(x, W, {}, {.pad = 1}).array(); };
+  (void)convolve();  // the library is loaded by now
+  cuda::synchronize(gpu(0));
+  cuda::Graph graph = cuda::capture_graph(stream, [&] { y = convolve(); });
+  x *= 2.f;
+  Array want = convolve();
+  cuda::synchronize(gpu(0));
+  graph.launch(stream);
+  stream.synchronize();
+  EXPECT_TRUE(xp::array_equal(y, want));
 }
 
 TEST(Convolution, OfNothing) {
