@@ -268,6 +268,53 @@ Variable batch_normalization(const Variable& x, const Variable& gamma, const Var
   return apply<BatchNormalization>({x, gamma, beta}, std::move(fold), options)[0];
 }
 
+Variable batch_renormalization(const Variable& x, const Variable& gamma, const Variable& beta,
+                               double rmax, double dmax,
+                               const BatchRenormalizationOptions& options) {
+  constexpr const char* name = "batch_renormalization";
+  ChannelFold fold = checked_fold(name, x, gamma, {});
+  check_beside(name, gamma, "beta", beta);
+  if (!options.running_mean.defined() || !options.running_var.defined()) {
+    throw ValueError(fmt::format("{}: running_mean and running_var are needed", name));
+  }
+  check_running(name, gamma, "running_mean", options.running_mean);
+  check_running(name, gamma, "running_var", options.running_var);
+  if (!(rmax >= 1) || !(dmax >= 0)) {
+    throw ValueError(
+        fmt::format("{}: rmax {} and dmax {}, of which the first is at least 1 and "
+                    "the other at least 0",
+                    name, rmax, dmax));
+  }
+  BatchNormalizationOptions plain = {.eps = options.eps, .decay = options.decay};
+  if (options.update_statistics) {
+    plain.running_mean = options.running_mean, plain.running_var = options.running_var;
+  }
+  if (x.size() == 0) return batch_normalization(x, gamma, beta, plain);
+  Array folded = fold.folded(x.array());
+  Array mean = empty_statistics(folded, folded.shape(1));
+  Array inv_std = empty_statistics(folded, folded.shape(1));
+  operations::Moments op(name);
+  op.axes = 0b101;
+  op.eps = options.eps;
+  op.x = folded.operand();
+  op.mean = channel_operand(mean);
+  op.inv_std = channel_operand(inv_std);
+  launch(op);
+  Array running_sigma = xp::sqrt(as_statistic(folded, options.running_var) + options.eps);
+  Array r = xp::clip(1.0 / (inv_std * running_sigma), 1 / rmax, rmax);
+  Array d =
+      xp::clip((mean - as_statistic(folded, options.running_mean)) / running_sigma, -dmax, dmax);
+  auto beside = [&](const Array& v) {
+    return constant(v.reshape(gamma.shape()).astype(gamma.dtype(), false));
+  };
+  return batch_normalization(x, gamma * beside(r), beta + gamma * beside(d), plain);
+}
+
+Variable fixed_batch_renormalization(const Variable& x, const Variable& gamma, const Variable& beta,
+                                     const Variable& mean, const Variable& var, double eps) {
+  return fixed_batch_normalization(x, gamma, beta, mean, var, eps);
+}
+
 Variable fixed_batch_normalization(const Variable& x, const Variable& gamma, const Variable& beta,
                                    const Variable& mean, const Variable& var, double eps,
                                    const AxisList& axis) {

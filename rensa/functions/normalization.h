@@ -39,6 +39,27 @@ struct BatchNormalizationOptions {
                                                  const Variable& var, double eps = 2e-5,
                                                  const AxisList& axis = {});
 
+struct BatchRenormalizationOptions {
+  double eps = 2e-5;
+  Array running_mean, running_var;  // needed; floating, C-contiguous and of gamma's shape
+  double decay = 0.9;
+  bool update_statistics = false;  // as batch_normalization does
+};
+/// batch_normalization by statistics that may not leave the running ones far behind: gamma * (r *
+/// x_hat + d) + beta, x_hat being x normalized by its own, with r = sigma / running_sigma, between
+/// 1 / rmax and rmax, and d = (mean - running_mean) / running_sigma, between -dmax and dmax, sigma
+/// = sqrt(variance + eps). r and d are constants to the gradient (Ioffe, "Batch renormalization:
+/// towards reducing minibatch dependence in batch-normalized models"). Throws as
+/// batch_normalization does, ValueError without running statistics, for an rmax below 1 and for a
+/// negative dmax.
+[[nodiscard]] Variable batch_renormalization(const Variable& x, const Variable& gamma,
+                                             const Variable& beta, double rmax, double dmax,
+                                             const BatchRenormalizationOptions& options);
+/// fixed_batch_normalization.
+[[nodiscard]] Variable fixed_batch_renormalization(const Variable& x, const Variable& gamma,
+                                                   const Variable& beta, const Variable& mean,
+                                                   const Variable& var, double eps = 2e-5);
+
 // --- of samples ---
 
 /// (x - mean) / sqrt(variance + eps) * gamma + beta over the last axes of x, whose shape gamma and

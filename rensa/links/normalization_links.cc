@@ -81,23 +81,50 @@ Variable BatchNormalization::operator()(const Variable& x, bool finetune) const 
     }
     initialize(size);
   }
+  auto [g, b] = scale_and_shift();
   const Array &mean = avg_mean, &var = avg_var;
-  auto or_filled = [&](const Parameter& p, double value) -> Variable {
-    if (p.defined()) return p;
-    return constant(xp::full(mean.shape(), value, mean.dtype(), mean.device()));
-  };
-  Variable g = or_filled(gamma, 1), b = or_filled(beta, 0);
   if (!config().train) {
     return F::fixed_batch_normalization(x, g, b, constant(mean), constant(var), eps, axis_);
   }
-  double keep = decay;
-  if (finetune) {
-    ++N;
-    keep = 1 - 1 / static_cast<double>(N.value());
-  }
-  return F::batch_normalization(
-      x, g, b,
-      {.eps = eps, .running_mean = mean, .running_var = var, .decay = keep, .axis = axis_});
+  return F::batch_normalization(x, g, b,
+                                {.eps = eps,
+                                 .running_mean = mean,
+                                 .running_var = var,
+                                 .decay = next_decay(finetune),
+                                 .axis = axis_});
+}
+
+std::pair<Variable, Variable> BatchNormalization::scale_and_shift() const {
+  auto or_filled = [&](const Parameter& p, double value) -> Variable {
+    if (p.defined()) return p;
+    return constant(xp::full(avg_mean.shape(), value, avg_mean.dtype(), avg_mean.device()));
+  };
+  return {or_filled(gamma, 1), or_filled(beta, 0)};
+}
+
+double BatchNormalization::next_decay(bool finetune) const {
+  if (!finetune) return decay;
+  ++N;
+  return 1 - 1 / static_cast<double>(N.value());
+}
+
+// --- BatchRenormalization ---
+
+BatchRenormalization::BatchRenormalization(const Shape& size, double rmax_, double dmax_,
+                                           const BatchNormalizationOptions& options)
+    : statistics(size, options), rmax(rmax_), dmax(dmax_) {
+  if (options.axis.given()) throw ValueError("BatchRenormalization: it takes no axis");
+}
+
+Variable BatchRenormalization::operator()(const Variable& x, bool finetune) const {
+  if (!config().train) return statistics(x);
+  auto [gamma, beta] = statistics.scale_and_shift();
+  return F::batch_renormalization(x, gamma, beta, rmax, dmax,
+                                  {.eps = statistics.eps,
+                                   .running_mean = statistics.avg_mean,
+                                   .running_var = statistics.avg_var,
+                                   .decay = statistics.next_decay(finetune),
+                                   .update_statistics = true});
 }
 
 // --- normalizations of samples ---

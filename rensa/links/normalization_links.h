@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "rensa/array/axis_list.h"
 #include "rensa/array/index.h"
@@ -40,6 +41,11 @@ class BatchNormalization : public Chain<BatchNormalization> {
   Variable operator()(const Variable& x, bool finetune = false) const;
   void start_finetuning() { N = 0; }
 
+  /// gamma and beta for x, made where they are not used.
+  std::pair<Variable, Variable> scale_and_shift() const;
+  /// The decay of the averages, which counts a call with `finetune`.
+  double next_decay(bool finetune) const;
+
   Parameter gamma, beta;  // undefined where they are not used
   // Calls write to them.
   mutable Persistent avg_mean, avg_var;
@@ -50,6 +56,26 @@ class BatchNormalization : public Chain<BatchNormalization> {
   void initialize(const Shape& size) const;
   AxisList axis_;
   Initializer initial_avg_mean_, initial_avg_var_;
+};
+
+/// As BatchNormalization; in training y = F::batch_renormalization(x, gamma, beta, rmax, dmax) by
+/// the averages, which it moves as well. The names in files are the same.
+class BatchRenormalization : public Chain<BatchRenormalization> {
+ public:
+  explicit BatchRenormalization(const Shape& size, double rmax = 1, double dmax = 0,
+                                const BatchNormalizationOptions& options = {});
+  explicit BatchRenormalization(std::int64_t size, double rmax = 1, double dmax = 0,
+                                const BatchNormalizationOptions& options = {})
+      : BatchRenormalization(Shape{size}, rmax, dmax, options) {}
+  void members(Visitor& v) override { statistics.members(v); }
+
+  /// As BatchNormalization. Throws ValueError for an `axis` among the options: it is the first one
+  /// and those behind gamma's.
+  Variable operator()(const Variable& x, bool finetune = false) const;
+  void start_finetuning() { statistics.start_finetuning(); }
+
+  BatchNormalization statistics;  // gamma, beta, avg_mean, avg_var, N
+  double rmax, dmax;
 };
 
 struct NormalizationOptions {

@@ -82,6 +82,36 @@ TEST(Normalization, ChannelsLastIsReadWhereItLies) {
   }
 }
 
+TEST(Normalization, GradientsOfKernelsAreTheComposedOnes) {
+  std::vector<Normalization> functions(std::begin(kOfChannels), std::end(kOfChannels));
+  functions.push_back([](const Variables& x) {
+    return F::fixed_batch_normalization(x[0], x[1], x[2], x[2], x[1] * x[1]);
+  });
+  functions.push_back([](const Variables& x) {
+    return F::layer_normalization(x[0], F::broadcast_to(F::reshape(x[1], {6, 1, 1}), {6, 3, 5}),
+                                  F::broadcast_to(F::reshape(x[2], {6, 1, 1}), {6, 3, 5}));
+  });
+  functions.push_back([](const Variables& x) {
+    return F::rms_norm(x[0], F::broadcast_to(F::reshape(x[1] + x[2], {6, 1, 1}), {6, 3, 5}));
+  });
+  for (Device device : testing::test_devices()) {
+    Array x = xp::random::uniform(-1, 1, {4, 6, 3, 5}, float64, device);
+    Array gy = xp::random::uniform(-1, 1, x.shape(), float64, device);
+    Array gamma = xp::random::uniform(1, 2, {6}, float64, device), beta = gamma * 0.5;
+    for (const Normalization& f : functions) {
+      for (const Array& given : {x, channels_last(x)}) {
+        Arrays got = run(f, {given, gamma, beta}, gy);
+        Variables leaves{given, gamma, beta};
+        Variables composed = grad({f(leaves)}, leaves, {constant(gy)}, true);
+        EXPECT_NE(composed[0].creator(), nullptr);
+        for (std::size_t k = 0; k < composed.size(); ++k) {
+          expect_near(got[k + 1], composed[k].array(), 1e-10);
+        }
+      }
+    }
+  }
+}
+
 // Sizes at which blocks, slices and vectors end in the middle of something.
 TEST(Normalization, OfAnySizeIsThatOfFloat64) {
   auto f = [](const Variables& x) { return F::batch_normalization(x[0], x[1], x[2]); };
@@ -178,6 +208,11 @@ TEST(Normalization, WhatDoesNotFitIsTold) {
                                       {.running_mean = four.array(), .running_var = four.array()}),
                ShapeError);
   EXPECT_THROW(F::fixed_batch_normalization(x, three, three, four, three), ShapeError);
+  EXPECT_THROW(F::batch_renormalization(x, three, three, 1, 0, {}), ValueError);
+  EXPECT_THROW(
+      F::batch_renormalization(x, three, three, 0.5, 0,
+                               {.running_mean = three.array(), .running_var = three.array()}),
+      ValueError);
   EXPECT_THROW(F::layer_normalization(x, three, three), ShapeError);
   EXPECT_THROW(F::layer_normalization(x, four, three), ShapeError);
   EXPECT_THROW(F::rms_norm(x, three), ShapeError);

@@ -139,6 +139,23 @@ TEST(BatchNormalization, IsReplayedBitForBit) {
   }
 }
 
+TEST(BatchRenormalization, IsBatchNormalizationUntilItMayDiffer) {
+  for (Device device : testing::test_devices()) {
+    L::BatchRenormalization plain(2), free(2, 100, 100);
+    L::BatchNormalization bn(2);
+    plain.to(device), free.to(device), bn.to(device);
+    V want = bn(batch(device)).array().to_vector<float>();
+    expect_near(plain(batch(device)).array(), want);
+    EXPECT_EQ(plain.statistics.avg_mean.to_vector<float>(), bn.avg_mean.to_vector<float>());
+    // By the averages alone, which were 0 and 1: x itself.
+    expect_near(free(batch(device)).array(), batch(device).to_vector<float>(), 1e-3);
+    EXPECT_EQ(free.namedparams()[1].path, "/gamma");
+    UsingConfig off(&Config::train, false);
+    expect_near(free(batch(device)).array(), bn(batch(device)).array().to_vector<float>());
+  }
+  EXPECT_THROW(L::BatchRenormalization(2, 1, 0, {.axis = 0}), ValueError);
+}
+
 TEST(SampleNormalizations, MayWaitForTheirSizes) {
   for (Device device : testing::test_devices()) {
     L::LayerNormalization layer, last(4);

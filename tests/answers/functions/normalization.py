@@ -34,6 +34,20 @@ case("fixed_batch_normalization of images eps=0.1",
 case("fixed_batch_normalization axis=0,2", lambda *x: F.fixed_batch_normalization(*x, axis=(0, 2)),
      uniform(-2, 2, (2, 3, 4, 2)), *[uniform(0.5, 1.5, (3, 2))] * 4)
 
+
+def renormalization(x, gamma, beta, mean, var, rmax, dmax):
+    mean, var = mean.array.copy(), var.array.copy()
+    y = F.batch_renormalization(x, gamma, beta, rmax, dmax, running_mean=mean, running_var=var, update_statistics=True)
+    return y, mean, var
+
+
+case("batch_renormalization rmax=1 dmax=0", lambda *x: renormalization(*x, 1, 0), uniform(-2, 2, (5, 4)), CHANNELS,
+     CHANNELS, STATISTICS, STATISTICS, fixed=[3, 4], orders=1)
+case("batch_renormalization rmax=1.2 dmax=0.5", lambda *x: renormalization(*x, 1.2, 0.5), IMAGES, CHANNELS, CHANNELS,
+     STATISTICS, STATISTICS, fixed=[3, 4], orders=1)
+case("fixed_batch_renormalization", F.fixed_batch_renormalization, uniform(-2, 2, (5, 4)), CHANNELS, CHANNELS, STATISTICS,
+     STATISTICS, sizes=(1,), batched=[0])
+
 # --- of samples ---
 ROWS = uniform(-2, 2, (3, 5))
 FIVE = uniform(0.5, 1.5, (5,))

@@ -13,6 +13,14 @@ Variables running(const Variables& x, double decay) {
   return {y, constant(mean), constant(var)};
 }
 
+Variables renormalization(const Variables& x, double rmax, double dmax) {
+  Array mean = x[3].array().copy(), var = x[4].array().copy();
+  Variable y = F::batch_renormalization(
+      x[0], x[1], x[2], rmax, dmax,
+      {.running_mean = mean, .running_var = var, .update_statistics = true});
+  return {y, constant(mean), constant(var)};
+}
+
 const std::vector<testing::FunctionRow> rows = {
     // of batches
     {"batch_normalization", RENSA_FUNCTION(F::batch_normalization(x[0], x[1], x[2]))},
@@ -33,6 +41,13 @@ const std::vector<testing::FunctionRow> rows = {
      RENSA_FUNCTION(F::fixed_batch_normalization(x[0], x[1], x[2], x[3], x[4], 0.1))},
     {"fixed_batch_normalization axis=0,2",
      RENSA_FUNCTION(F::fixed_batch_normalization(x[0], x[1], x[2], x[3], x[4], 2e-5, {0, 2}))},
+    {"batch_renormalization rmax=1 dmax=0",
+     [](const Variables& x) { return renormalization(x, 1, 0); }},
+    // r and d move with x, and are constants to the gradient.
+    {"batch_renormalization rmax=1.2 dmax=0.5",
+     [](const Variables& x) { return renormalization(x, 1.2, 0.5); }, 0},
+    {"fixed_batch_renormalization",
+     RENSA_FUNCTION(F::fixed_batch_renormalization(x[0], x[1], x[2], x[3], x[4]))},
     // of samples
     {"layer_normalization", RENSA_FUNCTION(F::layer_normalization(x[0], x[1], x[2]))},
     {"layer_normalization eps=0.1", RENSA_FUNCTION(F::layer_normalization(x[0], x[1], x[2], 0.1))},
