@@ -3,6 +3,7 @@
 
 #include "rensa/core/thread_state.h"
 #include "rensa/links/any_link.h"
+#include "rensa/links/attention_links.h"
 #include "rensa/links/bilinear.h"
 #include "rensa/links/classifier.h"
 #include "rensa/links/convolution.h"
@@ -21,4 +22,5 @@
 #include "rensa/links/scale.h"
 #include "rensa/links/sequential.h"
 #include "rensa/links/trained_activations.h"
+#include "rensa/links/transformer.h"
 #include "rensa/links/tree_lstm.h"

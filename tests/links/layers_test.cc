@@ -154,6 +154,16 @@ TEST(HierarchicalSoftmax, RefusesTreesAndInputsThatDoNotFit) {
   }
 }
 
+TEST(MultiHeadAttention, RefusesWhatDoesNotFit) {
+  EXPECT_THROW(L::MultiHeadAttention(6, 4), ValueError);
+  L::MultiHeadAttention attention(6, 2);
+  auto ones = [](const Shape& shape) { return constant(xp::ones(shape)); };
+  EXPECT_NO_THROW(attention(ones({2, 3, 6})));
+  EXPECT_THROW(attention(ones({3, 6})), ShapeError);
+  EXPECT_THROW(attention(ones({2, 3, 5})), ShapeError);
+  EXPECT_THROW(attention(ones({2, 3, 6}), ones({2, 4, 6}), ones({2, 5, 6})), ShapeError);
+}
+
 TEST(Flatten, JoinsAxes) {
   Variable x = constant(xp::ones({2, 3, 4}));
   EXPECT_EQ(L::Flatten()(x).shape(), (Shape{2, 12}));

@@ -156,6 +156,43 @@ std::vector<LinkRow> rnn_rows() {
   return rows;
 }
 
+std::vector<LinkRow> attention_rows() {
+  auto make = [] { return L::MultiHeadAttention(4, 2); };
+  auto padded = [](Device device) {
+    return xp::array({{true, true, false}, {true, false, false}}, device).reshape({2, 1, 1, 3});
+  };
+  return {
+      row("MultiHeadAttention", make),
+      row("MultiHeadAttention nobias",
+          [] { return L::MultiHeadAttention(4, 2, {.nobias = true}); }),
+      row("MultiHeadAttention causal", make,
+          [](auto& link, const Variables& x) { return Variables{link(x[0], {.causal = true})}; }),
+      row("MultiHeadAttention of others", make,
+          [](auto& link, const Variables& x) { return Variables{link(x[0], x[1], x[2])}; }),
+      row("MultiHeadAttention of padded ones", make,
+          [=, mask = std::make_shared<Array>()](auto& link, const Variables& x) {
+            if (!mask->defined() || mask->device() != x[0].device()) *mask = padded(x[0].device());
+            return Variables{link(x[0], {.mask = *mask})};
+          }),
+      row("TransformerEncoderLayer",
+          [] { return L::TransformerEncoderLayer(4, 2, {.feedforward = 6}); }),
+      row("TransformerEncoderLayer gelu norm_first",
+          [] {
+            auto gelu = [](const Variable& x) { return F::gelu(x); };
+            return L::TransformerEncoderLayer(
+                4, 2, {.feedforward = 6, .activate = gelu, .norm_first = true});
+          }),
+      row("TransformerDecoderLayer",
+          [] { return L::TransformerDecoderLayer(4, 2, {.feedforward = 6}); }),
+      row(
+          "TransformerDecoderLayer norm_first causal",
+          [] { return L::TransformerDecoderLayer(4, 2, {.feedforward = 6, .norm_first = true}); },
+          [](auto& link, const Variables& x) {
+            return Variables{link(x[0], x[1], {.causal = true})};
+          }),
+  };
+}
+
 using Recorded = std::map<std::string, Array>;
 
 struct Subject {
@@ -294,7 +331,8 @@ TEST_P(RecordedLinks, AreReplayedBitForBit) {
 
 INSTANTIATE_TEST_SUITE_P(Of, RecordedLinks,
                          ::testing::Values(Subject{"connection", connection_rows},
-                                           Subject{"rnn", rnn_rows}),
+                                           Subject{"rnn", rnn_rows},
+                                           Subject{"attention", attention_rows}),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
