@@ -6,7 +6,7 @@
 #include "rensa/links/attention_links.h"
 #include "rensa/links/bilinear.h"
 #include "rensa/links/classifier.h"
-#include "rensa/links/convolution.h"
+#include "rensa/links/convolution_links.h"
 #include "rensa/links/embed_id.h"
 #include "rensa/links/gru.h"
 #include "rensa/links/highway.h"

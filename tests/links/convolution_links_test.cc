@@ -1,5 +1,5 @@
 // Layers of convolutions: shapes, initial values, files, and a LeNet that learns.
-#include "rensa/links/convolution.h"
+#include "rensa/links/convolution_links.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Layers of convolutions.
-#include "rensa/links/convolution.h"
+#include "rensa/links/convolution_links.h"
 
 #include <fmt/format.h>
 
