@@ -80,6 +80,20 @@ using WeightLists = std::vector<Variables>;
                                        const WeightLists& ws, const WeightLists& bs,
                                        const Variables& xs, std::string_view activation = "tanh");
 
+namespace detail {
+
+enum class CellKind : unsigned char { lstm, gru, rnn_tanh, rnn_relu };
+/// What a network over sequences is made of.
+struct SequenceNetwork {
+  const char* name;
+  CellKind kind;
+  int n_layers;
+  int directions;
+  double dropout_ratio;
+};
+
+}  // namespace detail
+
 }  // namespace functions
 
 namespace F = functions;

@@ -12,7 +12,6 @@ namespace rensa::functions::detail {
 /// N) each: row gru of operations/pointwise/recurrent.def.
 Variable gru(const Variable& h, const Variable& x, const Variable& u);
 
-enum class CellKind : unsigned char { lstm, gru, rnn_tanh, rnn_relu };
 /// Weights of a layer, and so biases: 8, 6 and 2.
 std::size_t weights_of(CellKind kind);
 
@@ -23,13 +22,6 @@ struct Sequences {
 struct SequenceOutput {
   Variable hy, cy;  // cy of long short-term memories
   Variable y;       // (sum of batches, N or 2 * N)
-};
-struct SequenceNetwork {
-  const char* name;
-  CellKind kind;
-  int n_layers;
-  int directions;
-  double dropout_ratio;
 };
 /// What the functions of rnn.h do, of sequences behind one another.
 SequenceOutput run_sequences(const SequenceNetwork& network, const Variable& hx, const Variable& cx,

@@ -11,6 +11,7 @@
 
 #include "rensa/core/error.h"
 #include "rensa/functions/functions.h"
+#include "rensa/functions/rnn_internal.h"
 #include "rensa/links/initializers.h"
 
 namespace rensa::links {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "rensa/functions/rnn_internal.h"
+#include "rensa/functions/rnn.h"
 #include "rensa/links/link.h"
 
 namespace rensa {

@@ -348,9 +348,9 @@ char* data_of(const Operand& operand, std::int64_t bytes) {
 }
 
 /// Either kind; gy and beta may be absent operands. A launch has at most kMaxCount blocks.
-void run_rows(const char* name, const LaunchContext& context, const Operand& x, const Operand& gy,
-              const Operand& out, const Operand& mean, const Operand& inv_std, const Operand& gamma,
-              const Operand& beta, double eps) {
+void run_row_norm(const char* name, const LaunchContext& context, const Operand& x,
+                  const Operand& gy, const Operand& out, const Operand& mean,
+                  const Operand& inv_std, const Operand& gamma, const Operand& beta, double eps) {
   Dtype dtype = x.view.dtype, statistics = inv_std.view.dtype;
   std::int64_t rows = x.view.shape[0], columns = x.view.shape[1];
   int group = kBlock;
@@ -383,12 +383,12 @@ namespace rensa::operations {
 
 void RowNormalization::run_cuda(const cuda::LaunchContext& context) {
   if (x.view.size() == 0) return;
-  cuda::run_rows(name(), context, x, Operand(), y, mean, inv_std, gamma, beta, eps);
+  cuda::run_row_norm(name(), context, x, Operand(), y, mean, inv_std, gamma, beta, eps);
 }
 
 void RowNormalizationGrad::run_cuda(const cuda::LaunchContext& context) {
   if (x.view.size() == 0) return;
-  cuda::run_rows(name(), context, x, gy, gx, mean, inv_std, gamma, Operand(), 0);
+  cuda::run_row_norm(name(), context, x, gy, gx, mean, inv_std, gamma, Operand(), 0);
 }
 
 }  // namespace rensa::operations
