@@ -32,6 +32,21 @@ if(RENSA_HAS_CUDA)
       set(CMAKE_CUDA_ARCHITECTURES 80 90)
     endif()
   endif()
+  # What the two libraries declare: they come apart from the toolkit.
+  foreach(library IN ITEMS "CUDNN cudnn_graph.h libcudnn9-dev-cuda-${CUDAToolkit_VERSION_MAJOR}"
+      "NCCL nccl.h libnccl-dev")
+    string(REPLACE " " ";" library ${library})
+    list(GET library 0 name)
+    list(GET library 1 header)
+    list(GET library 2 package)
+    find_path(RENSA_${name}_INCLUDE_DIR ${header}
+      HINTS ${RENSA_${name}_ROOT} ${CUDAToolkit_INCLUDE_DIRS} PATH_SUFFIXES include)
+    if(NOT RENSA_${name}_INCLUDE_DIR)
+      message(FATAL_ERROR "${header} was not found: install NVIDIA's package ${package}, set "
+        "RENSA_${name}_ROOT to the folder with include/${header}, or build with RENSA_CUDA=OFF")
+    endif()
+    list(APPEND RENSA_CUDA_INCLUDE_DIRS ${RENSA_${name}_INCLUDE_DIR})
+  endforeach()
   enable_language(CUDA)
   if(NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake before 3.26 does not know it
     set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
