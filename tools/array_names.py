@@ -14,10 +14,10 @@ PLACES = {
 }
 
 
-def by_tier():
-    """{tier: {subject: [(name, reason for its absence or "")]}}"""
+def by_tier(file="array_names.txt"):
+    """{tier: {subject: [(name, reason for its absence or "")]}} of a file in tools/."""
     tiers = collections.defaultdict(dict)
-    for line in (ROOT / "tools" / "array_names.txt").read_text().splitlines():
+    for line in (ROOT / "tools" / file).read_text().splitlines():
         if line.startswith("["):
             tier, subject = line.strip("[]").split(" ", 1)
             names = tiers[tier][subject] = []
