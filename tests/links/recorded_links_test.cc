@@ -193,6 +193,62 @@ std::vector<LinkRow> attention_rows() {
   };
 }
 
+std::vector<LinkRow> vision_rows() {
+  auto sequences = [](auto& link, const Variables& x, bool transpose) {
+    auto half = x.begin() + static_cast<std::ptrdiff_t>(x.size() / 2);
+    return Variables{link({x.begin(), half}, {half, x.end()}, "mean", transpose)};
+  };
+  return {
+      row("Convolution1D", [] { return L::Convolution1D(3, 2, 3); }),
+      row("Convolution2D", [] { return L::Convolution2D(3, 2, 3, {.stride = 2, .pad = 1}); }),
+      row("Convolution2D of any input",
+          [] {
+            return L::Convolution2D(none, 2, Shape{3, 2});
+          }),
+      row("Convolution2D groups", [] { return L::Convolution2D(4, 6, 3, {.groups = 2}); }),
+      row("Convolution3D", [] { return L::Convolution3D(2, 2, 2); }),
+      row("ConvolutionND", [] { return L::ConvolutionND(2, 3, 2, 2, {.nobias = true}); }),
+      row("Deconvolution1D", [] { return L::Deconvolution1D(3, 2, 3); }),
+      row("Deconvolution2D", [] { return L::Deconvolution2D(3, 2, 3, {.stride = 2, .pad = 1}); }),
+      row("Deconvolution3D", [] { return L::Deconvolution3D(2, 2, 2); }),
+      row("DeconvolutionND", [] { return L::DeconvolutionND(2, 3, 2, 2); }),
+      row("DepthwiseConvolution2D", [] { return L::DepthwiseConvolution2D(3, 2, 3); }),
+      row("DilatedConvolution2D",
+          [] { return L::DilatedConvolution2D(3, 2, 3, {.pad = 2, .dilate = 2}); }),
+      row("MLPConvolution2D",
+          [] {
+            return L::MLPConvolution2D(3, {4, 3, 2}, 3, {.stride = 2, .pad = 1});
+          }),
+      row("MLPConvolution2D of any input tanh",
+          [] {
+            auto tanh = [](const Variable& x) { return F::tanh(x); };
+            return L::MLPConvolution2D(none, {4, 2}, 3, {.activation = tanh});
+          }),
+      row("Inception", [] { return L::Inception(3, 2, 2, 3, 2, 1, 2); }),
+      row("Inception of any input", [] { return L::Inception(none, 2, 2, 3, 2, 1, 2); }),
+      row("InceptionBN", [] { return L::InceptionBN(3, 2, 2, 3, 2, 3, L::PoolType::avg, 2); }),
+      row("InceptionBN stride=2",
+          [] { return L::InceptionBN(3, 0, 2, 3, 2, 3, L::PoolType::max, {}, {.stride = 2}); }),
+      row("BatchNormalization", [] { return L::BatchNormalization(3); }),
+      row("LayerNormalization", [] { return L::LayerNormalization(3); }),
+      row("GroupNormalization", [] { return L::GroupNormalization(2, 4); }),
+      row(
+          "CRF1d", [] { return L::CRF1d(3); },
+          [=](auto& link, const Variables& x) { return sequences(link, x, false); }),
+      row(
+          "CRF1d transpose", [] { return L::CRF1d(3); },
+          [=](auto& link, const Variables& x) { return sequences(link, x, true); }),
+      row(
+          "CRF1d argmax", [] { return L::CRF1d(3); },
+          [](auto& link, const Variables& x) {
+            auto [score, labels] = link.argmax(x, true);
+            Variables all{score + 0 * F::sum(link.cost)};
+            for (const Array& l : labels) all.push_back(constant(l.astype(float32)));
+            return all;
+          }),
+  };
+}
+
 using Recorded = std::map<std::string, Array>;
 
 struct Subject {
@@ -332,7 +388,8 @@ TEST_P(RecordedLinks, AreReplayedBitForBit) {
 INSTANTIATE_TEST_SUITE_P(Of, RecordedLinks,
                          ::testing::Values(Subject{"connection", connection_rows},
                                            Subject{"rnn", rnn_rows},
-                                           Subject{"attention", attention_rows}),
+                                           Subject{"attention", attention_rows},
+                                           Subject{"vision", vision_rows}),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
