@@ -28,6 +28,10 @@ struct ChannelSums {
 ChannelSums channel_sums(const char* name, const Array& x, const Array& gy, const Array& mean,
                          const Array& inv_std) {
   ChannelSums sums = {empty_statistics(x, x.shape(1)), empty_statistics(x, x.shape(1))};
+  if (x.size() == 0) {  // sums of nothing, and of no statistics
+    sums.gy.fill(0), sums.gyx.fill(0);
+    return sums;
+  }
   operations::NormalizationSums op(name);
   op.axes = 0b101;
   op.x = x.operand();

@@ -86,6 +86,8 @@ class GroupNormalization final : public FunctionNode {
       op.sum_gy = sum_gy.operand();
       op.sum_gyx = sum_gyx.operand();
       launch(op);
+    } else {
+      sum_gy.fill(0), sum_gyx.fill(0);
     }
     Variables all(3);
     auto of_gamma = [&](const Array& sums) {

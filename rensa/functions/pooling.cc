@@ -225,11 +225,20 @@ std::int64_t windows_over(std::int64_t n, const WindowAxis& a, bool cover_all) {
   return room < 0 ? 0 : room / a.stride + 1;
 }
 
+/// Throws NotImplementedError where the kernels cannot count a window's places.
+void add_axis(const char* function, Windows& windows, const WindowAxis& axis) {
+  windows.axes.push_back(axis);
+  std::int64_t places = 1;
+  for (const WindowAxis& a : windows.axes) places *= a.size;
+  if (places > std::numeric_limits<int>::max()) {
+    throw NotImplementedError(fmt::format("{}: a window of {} places", function, places));
+  }
+}
+
 Windows windows_of(const char* function, const Variable& x, int expected, const Given& given,
                    bool cover_all) {
   int count = checked_axes(function, x, expected);
   Windows windows;
-  std::int64_t places = 1;
   for (int i = 0; i < count; ++i) {
     WindowAxis a = given.axis(function, i, count);
     std::int64_t n = x.shape(i + 2), out = windows_over(n, a, cover_all);
@@ -241,11 +250,7 @@ Windows windows_of(const char* function, const Variable& x, int expected, const 
     }
     a.in = static_cast<int>(n);
     a.out = static_cast<int>(out);
-    places *= a.size;
-    if (places > std::numeric_limits<int>::max()) {
-      throw NotImplementedError(fmt::format("{}: a window of {} places", function, places));
-    }
-    windows.axes.push_back(a);
+    add_axis(function, windows, a);
   }
   windows.channels_last = lies_channels_last(x.array());
   return windows;
@@ -285,7 +290,7 @@ Windows adaptive_windows(const char* function, const Variable& x, const AxisList
     }
     a.stride = 0;
     a.size = static_cast<int>(ceil_div(a.in, a.out) + 1);
-    windows.axes.push_back(a);
+    add_axis(function, windows, a);
   }
   windows.weight = PoolingWeight::covered;
   windows.channels_last = lies_channels_last(x.array());
@@ -315,7 +320,7 @@ Windows windows_before(const char* function, const Variable& x, int expected, co
     }
     a.in = static_cast<int>(in);
     a.out = static_cast<int>(n);
-    windows.axes.push_back(a);
+    add_axis(function, windows, a);
   }
   windows.channels_last = lies_channels_last(x.array());
   return windows;

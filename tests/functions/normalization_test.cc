@@ -264,5 +264,27 @@ TEST(Normalization, AnEmptyBatchMovesNoAverages) {
   EXPECT_EQ(var.to_vector<float>(), std::vector<float>(3, 3));
 }
 
+// The memory that they find held NaN before.
+TEST(Normalization, GradientsOfNothingAreZero) {
+  for (Device device : testing::test_devices()) {
+    for (const Shape& shape : {Shape{0, 4, 2}, Shape{2, 4, 0}}) {
+      for (bool groups : {false, true}) {
+        std::vector<Array> used;
+        for (int i = 0; i < 16; ++i)
+          used.push_back(xp::full({i % 2 == 0 ? 4 : 8}, NAN, float32, device));
+        used.clear();
+        Variable x(xp::ones(shape, float32, device)), gamma(xp::ones({4}, float32, device)),
+            beta(xp::ones({4}, float32, device));
+        Variable y = groups ? F::group_normalization(x, 2, gamma, beta)
+                            : F::batch_normalization(x, gamma, beta);
+        y.set_grad(xp::ones(shape, float32, device));
+        y.backward();
+        EXPECT_EQ(gamma.grad().to_vector<float>(), std::vector<float>(4, 0)) << shape.str();
+        EXPECT_EQ(beta.grad().to_vector<float>(), std::vector<float>(4, 0)) << shape.str();
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace rensa

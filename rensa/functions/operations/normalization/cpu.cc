@@ -235,7 +235,7 @@ template <class V> class NormalizeRunner {
     auto beta = values_of<V>(op.beta, channels, V(0));
     auto sum_gy = values_of<V>(op.sum_gy, statistics, V(0));
     auto sum_gyx = values_of<V>(op.sum_gyx, statistics, V(0));
-    V share = V(1) / V(op.count);
+    V share = V(1.0 / op.count);  // as on a GPU
     std::int64_t rows = groups ? op.samples * channels : channels;
     rows_.resize(static_cast<std::size_t>(rows));
     for (std::int64_t i = 0; i < rows; ++i) {
