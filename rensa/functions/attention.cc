@@ -46,13 +46,17 @@ void check(const Variable& q, const Variable& k, const Variable& v,
     throw DtypeError(
         fmt::format("{}: mask {} is neither of bool nor floating", kName, mask.view().describe()));
   }
-  auto fits_axis = [&](int axis, std::int64_t extent) {
-    return mask.ndim() < -axis || mask.shape(axis) == 1 || mask.shape(axis) == extent;
-  };
-  if (!fits_axis(-1, k.shape(-2)) || !fits_axis(-2, q.shape(-2))) {
-    throw ShapeError(fmt::format("{}: mask {} does not broadcast to (..., {}, {})", kName,
-                                 mask.view().describe(), q.shape(-2), k.shape(-2)));
+}
+
+/// Throws unless the mask broadcasts to the scores, which it does not make larger.
+void check_broadcast(const Array& mask, const Shape& scores) {
+  bool fits = mask.ndim() <= scores.size();
+  for (int axis = -1; fits && axis >= -mask.ndim(); --axis) {
+    fits = mask.shape(axis) == 1 || mask.shape(axis) == scores[axis];
   }
+  if (fits) return;
+  throw ShapeError(fmt::format("{}: mask {} does not broadcast to the scores {}", kName,
+                               mask.view().describe(), scores.str()));
 }
 
 /// (..., heads, L, E) with the heads as (key's heads, heads of each).
@@ -73,6 +77,10 @@ Variable scaled_dot_product_attention(const Variable& query, const Variable& key
   if (each > 1) {
     AttentionOptions apart = options;
     if (options.mask && options.mask->ndim() > 2) {
+      if (options.mask->shape(-3) != 1 && options.mask->shape(-3) != heads(query)) {
+        throw ShapeError(fmt::format("{}: mask {} has neither one head nor the query's {}", kName,
+                                     options.mask->view().describe(), heads(query)));
+      }
       bool by_head = options.mask->shape(-3) == heads(query);
       apart.mask = by_head ? grouped(constant(*options.mask), of, each).array()
                            : options.mask->expand_dims(-4);
@@ -85,6 +93,7 @@ Variable scaled_dot_product_attention(const Variable& query, const Variable& key
   }
   double scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(query.shape(-1))));
   Variable scores = matmul(query * scale, key, false, true);
+  if (options.mask) check_broadcast(*options.mask, scores.shape());
   Array without;  // the keys that take no part
   if (options.causal) {
     without = xp::logical_not(xp::tri(query.shape(-2), key.shape(-2), 0, bool_, query.device()));

@@ -196,4 +196,16 @@ std::pair<Variable, Variable> slstm(const Variable& c_prev1, const Variable& c_p
   return {c, sigmoid(a[3] + b[3]) * tanh(c)};
 }
 
+namespace detail {
+
+void check_state_rows(const char* link, const Variable& x, const Variable& state) {
+  if (!state.defined() || state.shape(0) == x.shape(0)) return;
+  throw ShapeError(fmt::format(
+      "{}: x {} and the state {} must have as many rows; reset_state() of a link that keeps its "
+      "state begins anew",
+      link, x.array().view().describe(), state.array().view().describe()));
+}
+
+}  // namespace detail
+
 }  // namespace rensa::functions

@@ -12,6 +12,9 @@ namespace rensa::functions::detail {
 /// N) each: row gru of operations/pointwise/recurrent.def.
 Variable gru(const Variable& h, const Variable& x, const Variable& u);
 
+/// Throws ShapeError, naming the link, where a state that it goes on with has other rows than x.
+void check_state_rows(const char* link, const Variable& x, const Variable& state);
+
 /// Weights of a layer, and so biases: 8, 6 and 2.
 std::size_t weights_of(CellKind kind);
 

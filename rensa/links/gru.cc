@@ -2,6 +2,7 @@
 #include "rensa/links/gru.h"
 
 #include "rensa/functions/functions.h"
+#include "rensa/functions/rnn_internal.h"
 
 namespace rensa::links {
 
@@ -29,6 +30,7 @@ void StatelessGRU::members(Visitor& v) {
 }
 
 Variable StatelessGRU::operator()(const Variable& h, const Variable& x) const {
+  functions::detail::check_state_rows("StatelessGRU", x, h);
   Variable r = F::sigmoid(W_r(x) + U_r(h)), z = F::sigmoid(W_z(x) + U_z(h));
   return F::linear_interpolate(z, F::tanh(W(x) + U(r * h)), h);
 }
@@ -38,6 +40,7 @@ StatefulGRU::StatefulGRU(std::int64_t in, std::int64_t out, const GRUOptions& op
 
 // As Chainer's: at first U's biases are left out with U.
 Variable StatefulGRU::operator()(const Variable& x) {
+  functions::detail::check_state_rows("StatefulGRU", x, h);
   if (h.defined()) h = cell(h, x);
   else h = F::sigmoid(cell.W_z(x)) * F::tanh(cell.W(x));
   return h;
@@ -52,6 +55,7 @@ Variable StatelessMGU::operator()(const Variable& h, const Variable& x) const {
 }
 
 Variable StatefulMGU::operator()(const Variable& x) {
+  functions::detail::check_state_rows("StatefulMGU", x, h);
   Variable last = h;
   if (!last.defined()) {
     last = constant(xp::zeros({x.shape(0), cell.W_f.b.size()}, x.dtype(), x.device()));

@@ -5,6 +5,7 @@
 
 #include "rensa/core/error.h"
 #include "rensa/functions/functions.h"
+#include "rensa/functions/rnn_internal.h"
 #include "rensa/links/initializers.h"
 
 namespace rensa::links {
@@ -50,6 +51,11 @@ Variables gates_of(const Variable& x) {
   return gates;
 }
 
+void check_states(const char* link, const Variable& x, const Variable& c, const Variable& h) {
+  functions::detail::check_state_rows(link, x, c);
+  functions::detail::check_state_rows(link, x, h);
+}
+
 }  // namespace
 
 LSTMWeights::LSTMWeights(None, std::int64_t out, const LSTMOptions& options)
@@ -63,6 +69,7 @@ LSTMWeights::LSTMWeights(std::int64_t in, std::int64_t out, const LSTMOptions& o
       state_size_(out) {}
 
 Variable LSTMWeights::gates(const Variable& x, const Variable& h) const {
+  functions::detail::check_state_rows("LSTM", x, h);
   Variable in = upward(x);
   return h.defined() ? in + lateral(h) : in;
 }
@@ -117,6 +124,7 @@ void StatefulPeepholeLSTM::members(Visitor& v) {
 }
 
 Variable StatefulPeepholeLSTM::operator()(const Variable& x) {
+  check_states("StatefulPeepholeLSTM", x, c, h);
   Variable in = upward(x), last = h, memory = c;
   if (last.defined()) in = in + lateral(last);
   if (!memory.defined()) memory = zeros_like_rows(in, in.shape(1) / kGates);
@@ -140,6 +148,7 @@ void StatefulZoneoutLSTM::members(Visitor& v) {
 }
 
 Variable StatefulZoneoutLSTM::operator()(const Variable& x) {
+  check_states("StatefulZoneoutLSTM", x, c, h);
   Variable in = upward(x), last = h, memory = c;
   if (last.defined()) in = in + lateral(last);
   else last = zeros_like_rows(in, in.shape(1) / kGates);

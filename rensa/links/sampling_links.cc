@@ -102,6 +102,7 @@ struct Paths {
 BinaryHierarchicalSoftmax::BinaryHierarchicalSoftmax(std::int64_t in, const WordTree& tree)
     : W(Initializer(initializers::Uniform{1})) {
   Paths paths(tree);
+  if (paths.nodes == 0) throw ValueError("BinaryHierarchicalSoftmax: a tree of a single word");
   W.body()->name = "W";
   W.initialize({paths.nodes, in});
   std::size_t words = paths.of_words.size(), depth = 1;

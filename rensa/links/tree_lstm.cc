@@ -5,6 +5,7 @@
 
 #include "rensa/core/error.h"
 #include "rensa/functions/functions.h"
+#include "rensa/functions/rnn_internal.h"
 
 namespace rensa::links {
 
@@ -82,7 +83,9 @@ std::pair<Variable, Variable> NaryTreeLSTM::operator()(const Variables& cs, cons
   check_children("NaryTreeLSTM", cs, hs, W_h.size());
   Variable x = or_zeros("NaryTreeLSTM", given, cs, hs, in_), gates = W_x(x);
   for (std::size_t k = 0; k < hs.size(); ++k) {
-    if (hs[k].defined()) gates = gates + W_h[k](hs[k]);
+    if (!hs[k].defined()) continue;
+    functions::detail::check_state_rows("NaryTreeLSTM", x, hs[k]);
+    gates = gates + W_h[k](hs[k]);
   }
   return F::tree_lstm(padded(cs, x, out_), gates);
 }

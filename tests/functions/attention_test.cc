@@ -33,6 +33,23 @@ TEST(Attention, RefusesWhatDoesNotFit) {
   EXPECT_THROW(run(q, k, v, {.mask = xp::ones({3, 5}, bool_), .causal = true}), ValueError);
 }
 
+// A mask must not make the scores larger, nor be taken for another head's.
+TEST(Attention, AMaskThatDoesNotBroadcastToTheScores) {
+  Variable x(xp::ones({2, 3, 4}));
+  for (const Shape& shape : {Shape{2, 1, 1, 3}, Shape{3, 1, 3}, Shape{4, 3}, Shape{1, 1, 1, 3}}) {
+    for (Dtype dtype : {bool_, float32}) {
+      std::string text = testing::thrown<ShapeError>(
+          [&] { F::scaled_dot_product_attention(x, x, x, {.mask = xp::ones(shape, dtype)}); });
+      EXPECT_NE(text.find(shape.str()), std::string::npos) << text;
+    }
+  }
+  Variable query(xp::ones({2, 8, 3, 4})), key(xp::ones({2, 4, 3, 4}));
+  EXPECT_THROW(F::scaled_dot_product_attention(query, key, key, {.mask = xp::ones({2, 2, 3, 3})}),
+               ShapeError);
+  EXPECT_THROW(F::scaled_dot_product_attention(query, key, key, {.mask = xp::ones({2, 4, 3, 3})}),
+               ShapeError);
+}
+
 TEST(Attention, AQueryWithoutKeysHasZeros) {
   for (Device device : testing::test_devices()) {
     for (Dtype dtype : {float32, float16, bfloat16, float64}) {

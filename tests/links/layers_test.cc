@@ -44,6 +44,26 @@ TEST(LstmLink, GoesOnFromAStateThatItIsGiven) {
   EXPECT_TRUE(xp::array_equal(a(x).array(), b(x).array()));
 }
 
+// One row would broadcast.
+TEST(RecurrentLinks, GoOnWithAsManyRows) {
+  Variable two(xp::ones({2, 3})), one(xp::ones({1, 3}));
+  auto refuses = [&](auto link) {
+    link(one);
+    std::string text = testing::thrown<ShapeError>([&] { link(two); });
+    EXPECT_NE(text.find("reset_state"), std::string::npos) << text;
+    link.reset_state();
+    EXPECT_EQ(link(two).shape(0), 2);
+  };
+  refuses(L::StatefulGRU(3, 2));
+  refuses(L::StatefulMGU(3, 2));
+  refuses(L::StatefulPeepholeLSTM(3, 2));
+  refuses(L::StatefulZoneoutLSTM(3, 2));
+  Variable h(xp::ones({1, 2})), c(xp::ones({2, 2}));
+  EXPECT_THROW(L::StatelessGRU(3, 2)(h, two), ShapeError);
+  EXPECT_THROW(L::StatelessLSTM(3, 2)(c, h, two), ShapeError);
+  EXPECT_THROW(L::NaryTreeLSTM(3, 2)({c, c}, {h, c}, two), ShapeError);
+}
+
 TEST(ZoneoutLstm, KeepsElementsWhileItIsTrained) {
   xp::random::seed(3);
   L::StatefulZoneoutLSTM lstm(4, 64, 0.5, 0.5);
@@ -138,6 +158,8 @@ TEST(NegativeSamplingLink, DrawsWordsByTheirCounts) {
 }
 
 TEST(HierarchicalSoftmax, RefusesTreesAndInputsThatDoNotFit) {
+  auto one_word = L::BinaryHierarchicalSoftmax::create_huffman_tree({{0, 3}});
+  EXPECT_THROW(L::BinaryHierarchicalSoftmax(3, one_word), ValueError);
   using L::WordTree;
   EXPECT_THROW(L::BinaryHierarchicalSoftmax(3, WordTree(1, 1)), ValueError);
   EXPECT_THROW(L::BinaryHierarchicalSoftmax(3, WordTree(1, -2)), ValueError);
