@@ -113,6 +113,25 @@ class Report:
                                                   for what in ("PyTorch", "Rensa", "Rensa / PyTorch"))],
                    rows)
 
+    def attention(self, device, python, *options, **environment):
+        """Attention on `device`, forward and with backward, beside PyTorch's."""
+        self.run([self.program("attention"), device], **environment)
+        self.run([python, HERE / "peers" / "attention.py", "cpu" if device == "cpu" else "gpu",
+                  *options], **environment)
+        rows = []
+        for name in [name for name in self.figures
+                     if name.startswith("attention ") and name.endswith(", forward rensa")]:
+            work, row = name.removesuffix(", forward rensa"), []
+            for way in ("forward", "both"):
+                theirs, ours = (self.value(f"{work}, {way} {who}") for who in ("torch", "rensa"))
+                row += [theirs, ours, self.figures[f"{work}, {way} rensa"]["tflops"], ratio(ours, theirs)]
+            rows.append([work.removeprefix("attention "), *row])
+        of_what = "8 heads, float32" if device == "cpu" else "8 samples of 16 heads, bfloat16"
+        self.table(f"Attention on {device}, {of_what} (µs)",
+                   ["attention", *(f"{what}, {way}" for way in ("forward", "forward and backward")
+                                   for what in ("PyTorch", "Rensa", "TFLOP/s", "Rensa / PyTorch"))],
+                   rows)
+
     def recordings(self, device, **environment):
         """What capture() does before it can replay a step, by the step's length."""
         self.run([self.program("recording_scale"), device], **environment)

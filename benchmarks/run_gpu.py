@@ -2,8 +2,8 @@
 """Runs the GPU benchmarks next to the peers' on one machine, in one go, and writes the comparison.
 
     run_gpu.py --build-dir DIR [--python PYTHON] [--only PART ...]
-PART is training, startup, host, arrays, routines, activations, recordings, chains, fragmentation or
-libraries.
+PART is training, startup, host, arrays, routines, activations, attention, networks, recordings,
+chains, fragmentation or libraries.
 The peers (PyTorch, JAX, CuPy) are those of PYTHON; what it lacks shows as a dash. Writes run_gpu.md
 and run_gpu.json to $OUT, or to DIR.
 """
@@ -126,6 +126,35 @@ def activations(report, python):
     report.activations("cuda:0", python)
 
 
+def attention(report, python):
+    report.attention("cuda:0", python)
+
+
+NETWORKS = ("nin", "resnet50", "vgg16", "gpt2", "ptb", "inference1", "inference128")
+
+
+def networks(report, python):
+    """Training steps of whole networks, and inference."""
+    rows = []
+    for network in NETWORKS:
+        for precision in ("bf16",) if network in ("gpt2", "inference1", "inference128") else ("tf32", "bf16"):
+            before = set(report.figures)
+            report.run([report.program("networks"), network, "--precision", precision])
+            report.run([python, HERE / "peers" / "networks.py", network, precision])
+            new = [name for name in report.figures if name not in before]
+            names = {name.split(f" {precision} ", 1)[1]: name for name in new}
+            hows = ("torch eager", "torch cuda graph", "rensa eager", "rensa captured")
+            values = [report.value(names.get(how, "")) for how in hows]
+            memory = [report.figures.get(names.get(how, ""), {}).get("peak_gib") for how in hows]
+            unit = report.figures[new[0]]["unit"] if new else ""
+            best = (min if unit == "us" else max)((v for v in values[:2] if v), default=None)
+            rows.append([network, precision, unit, *values, ratio(values[3], best), *memory])
+    heads = ["PyTorch eager", "PyTorch, CUDA graph", "Rensa eager", "Rensa captured"]
+    report.table("Networks: training steps, batch 128 (gpt2 16 x 1024, ptb 20 x 35), and ResNet-50's inference",
+                 ["network", "precision", "unit", *heads, "captured / best peer",
+                  *(f"{head}, peak GiB" for head in heads)], rows)
+
+
 def recordings(report, _python):
     report.recordings("cuda:0")
 
@@ -189,7 +218,7 @@ def main():
     parser.add_argument("--python", default=sys.executable)
     parts = {"training": training, "startup": startup, "host": host, "arrays": arrays,
              "routines": routines, "activations": activations,
-             "recordings": recordings, "chains": chains, "fragmentation": fragmentation,
+             "attention": attention, "networks": networks, "recordings": recordings, "chains": chains, "fragmentation": fragmentation,
              "libraries": libraries}
     parser.add_argument("--only", nargs="+", choices=parts, default=list(parts))
     options = parser.parse_args()

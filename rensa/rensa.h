@@ -2,7 +2,9 @@
 #pragma once
 
 #include "rensa/array.h"
+#include "rensa/autograd/autocast.h"
 #include "rensa/autograd/backward.h"
+#include "rensa/autograd/function_hook.h"
 #include "rensa/autograd/function_node.h"
 #include "rensa/autograd/gradient_check.h"
 #include "rensa/autograd/parameter.h"
@@ -11,6 +13,8 @@
 #include "rensa/functions/functions.h"
 #include "rensa/graph/capture.h"
 #include "rensa/links/links.h"
+#include "rensa/links/memory_report.h"
 #include "rensa/optimizers/optimizers.h"
 #include "rensa/serializers/npz.h"
+#include "rensa/serializers/safetensors.h"
 #include "rensa/training/training.h"

@@ -10,16 +10,21 @@ In README.md it is that whole file; in docs/ every line of it must be in that fi
 at either end aside. The file is built and run by the tests. A diff must apply to the tree. It may stand after a comment that says how
 long it may be, files aside that are named:
     <!-- at most 15 added lines outside tests/array/op_table_test.cc -->
-Relative links must lead somewhere. docs/environment.md lists the RENSA_* variables that the sources
-read or set, each once, and no other; rensa/ reads them by core/environment.h. Prints each fault as
-file:line.
+Relative links must lead somewhere. What stands in code font as `F::x`, `L::X`, `optimizers::X`, `xp::x`
+and the like is declared in the public headers, but in docs/design.md, whose examples add names.
+docs/environment.md lists the RENSA_* variables that the sources read or set, each once, and no other;
+rensa/ reads them by core/environment.h. Prints each fault as file:line.
 """
+import functools
+import itertools
 import os
 import pathlib
 import re
 import shutil
 import subprocess
 import sys
+
+from declarations import declarations
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCE = re.compile(r"^<!-- (\S+) -->$")
@@ -31,6 +36,11 @@ ENVIRONMENT = [
     re.compile(r"\benviron\b[^#]*[\"'](RENSA_[A-Z_]+)[\"']"),
 ]
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)[^)]*\)")
+CODE = re.compile(r"`([^`]+)`")
+# Names of Rensa's namespaces, and what the abbreviated ones stand for in tools/declarations.py.
+NAME = re.compile(r"(?<![\w:])(F|L|xp|cuda|datasets|dlpack|extensions|functions|gradient_check|initializers|iterators|"
+                  r"link_hooks|links|optimizer_hooks|optimizers|serializers|training)::(\w+(?:::\w+)*)")
+SPACES = {"F": "functions", "L": "links", "xp": ""}
 
 
 def pages():
@@ -107,9 +117,33 @@ def diff_faults(before, block):
 
 
 def link_faults(page, line):
-    for target in LINK.findall(line):
+    for target in LINK.findall(CODE.sub("", line)):
         if "://" not in target and not (page.parent / target).exists():
             yield f"{target} is not there"
+
+
+@functools.lru_cache(maxsize=None)
+def classes():
+    """The names of the classes of the headers, also of those that have no constructors or that macros make."""
+    headers = "\n".join(path.read_text() for path in sorted((ROOT / "rensa").rglob("*.h")))
+    pairs = re.findall(r"\b(?:class|struct|using) (?:\[\[\w+\]\] )?(\w+)|^[A-Z_]+\((\w+),", headers, re.M)
+    return {name for pair in pairs for name in pair}
+
+
+@functools.lru_cache(maxsize=None)
+def declared():
+    """What tools/declarations.py finds, and the namespaces and classes that it is in."""
+    names = declarations("rensa/rensa.h")[0]
+    return {prefix for name in names for prefix in itertools.accumulate(name.split("."), "{}.{}".format)}
+
+
+def name_faults(line):
+    """The names in code font that no header declares."""
+    for code in CODE.findall(line):
+        for space, name in NAME.findall(code):
+            full = ".".join([*filter(None, [SPACES.get(space, space)]), *name.split("::")])
+            if full not in declared() and name.rpartition("::")[2] not in classes():
+                yield f"{space}::{name} is declared in no header"
 
 
 def environment_variables():
@@ -156,7 +190,8 @@ def main():
         for number, kind, before, block in parts(page.read_text()):
             found = []
             if kind == "text":
-                found = link_faults(page, block[0])
+                found = [*link_faults(page, block[0])]
+                found += name_faults(block[0]) if page.name != "design.md" else []
             elif kind == "cpp":
                 found = program_faults(before, block, page.name == "README.md")
             elif kind == "diff":

@@ -72,7 +72,7 @@ def recorded():
 def header_of(folder, name):
     """The header of rensa/FOLDER that declares a class or another name of one."""
     pattern = re.compile(rf"\b(class|struct|using) {name}\b(?!;)|^[A-Z_]+\({name},", re.M)
-    for path in sorted((ROOT / "rensa" / folder).glob("*.h")):
+    for path in sorted((ROOT / "rensa" / folder).rglob("*.h")):
         if pattern.search(path.read_text()):
             return str(path.relative_to(ROOT))
     return None
@@ -90,7 +90,8 @@ def signature_of(space, name, functions, structs):
     return takes.replace(inherited.rpartition(".")[2] + "(", name + "("), overloads[0].header
 
 
-FOLDERS = {"links": "links", "optimizers": "optimizers", "optimizer_hooks": "optimizers", "initializers": "links"}
+FOLDERS = {"links": "links", "link_hooks": "links", "optimizers": "optimizers", "optimizer_hooks": "optimizers",
+           "initializers": "links"}
 
 
 def row_of(space, name, functions, structs, answers):

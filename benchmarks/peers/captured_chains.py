@@ -3,7 +3,7 @@
 import json
 import os
 
-from timing import median_seconds as median
+from timing import graphed, median_seconds as median
 
 SHAPES = [(8192, 8192), (1024, 1000), (100, 1000)]
 
@@ -32,15 +32,7 @@ def torch_steps():
             return y.detach(), torch.autograd.grad(y, x, g)[0]
 
         emit(shape, "torch eager", median(step, calls(shape), torch.cuda.synchronize))
-        stream = torch.cuda.Stream()
-        with torch.cuda.stream(stream):
-            for _ in range(3):
-                step()
-        torch.cuda.current_stream().wait_stream(stream)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            step()
-        emit(shape, "torch cuda graph", median(graph.replay, calls(shape), torch.cuda.synchronize))
+        emit(shape, "torch cuda graph", median(graphed(step, 3), calls(shape), torch.cuda.synchronize))
         try:
             compiled = torch.compile(gelu, dynamic=False)
             seconds = median(lambda: step(compiled), calls(shape), torch.cuda.synchronize)

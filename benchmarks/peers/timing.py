@@ -3,6 +3,21 @@ import statistics
 import time
 
 
+def graphed(step, warm_up=5):
+    """The replay of `step`, calls of PyTorch, as a CUDA graph."""
+    import torch
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(warm_up):
+            step()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        step()
+    return graph.replay
+
+
 def median_seconds(call, count, wait, warm_up=3):
     """Median seconds per call over five timings of `count` calls each, the work of which wait() awaits."""
     for _ in range(warm_up):

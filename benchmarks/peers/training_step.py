@@ -10,7 +10,7 @@ import math
 import os
 import sys
 
-from timing import median_seconds as median
+from timing import graphed, median_seconds as median
 
 SAMPLES = 60000
 
@@ -37,17 +37,9 @@ class TorchStep:
 
 
 def torch_graph(torch, step, batch):
-    """`step` as one CUDA graph, and the array that its index is read from."""
+    """The replay of `step` as one CUDA graph, and the array that its index is read from."""
     index = torch.zeros(batch, dtype=torch.long, device="cuda")
-    stream = torch.cuda.Stream()
-    with torch.cuda.stream(stream):
-        for _ in range(3):
-            step(index, set_to_none=False)
-    torch.cuda.current_stream().wait_stream(stream)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        step(index, set_to_none=False)
-    return graph, index
+    return graphed(lambda: step(index, set_to_none=False), 3), index
 
 
 def torch_gpu():
@@ -70,11 +62,11 @@ def torch_gpu():
                 step = TorchStep(torch, x, t, fused)
                 seconds = median(lambda: step(next_index()), 300, torch.cuda.synchronize)
                 emit(f"{row} eager{' fused sgd' if fused else ''}", seconds)
-            graph, index = torch_graph(torch, TorchStep(torch, x, t, True), batch)
+            run, index = torch_graph(torch, TorchStep(torch, x, t, True), batch)
 
             def replay():
                 index.copy_(next_index())
-                graph.replay()
+                run()
 
             emit(f"{row} cuda graph", median(replay, 1000, torch.cuda.synchronize))
 

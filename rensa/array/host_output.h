@@ -17,11 +17,12 @@ template <class F> void host_output(const Array& array, F&& use) {
     use(array);
     return;
   }
+  Array whole = array.ascontiguous();  // what a replay copies lies together
   recorder->output(
-      array.view(), array.storage().get(),
+      whole.view(), whole.storage().get(),
       [use](StoragePtr storage, const ArrayView& view) { use(Array(std::move(storage), view)); });
   RecorderScope apart(nullptr);
-  use(array.copy());
+  use(whole.copy());
 }
 
 }  // namespace rensa

@@ -217,6 +217,8 @@ void copy_elements(const char* operation, const Array& in, const Array& out) {
   op.in[0].array = in.operand();
   if (in.shape() != out.shape()) op.in[0].array.view = broadcast_view(in.view(), out.shape());
   op.out = out.operand();
+  ArrayView* views[] = {&op.out.view, &op.in[0].array.view};
+  order_axes_by_output(views);
   launch(op);
 }
 
@@ -262,6 +264,8 @@ void fill_elements(const char* operation, const Array& out, Scalar value) {
   op.num_inputs = 1;
   op.in[0].scalar = fitted(value, out.dtype());
   op.out = out.operand();
+  ArrayView* views[] = {&op.out.view};
+  order_axes_by_output(views);
   launch(op);
 }
 

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <memory>
+#include <span>
 #include <string_view>
 
 #include "rensa/array/routines.h"
@@ -29,13 +30,36 @@ class MemoryOrder {
   MemoryOrder(const char* operation, Order order, int ndim);
   /// May take after `model`.
   MemoryOrder(const Array& model, Order order);
+  /// 'K' of several of one shape, as NumPy has it: two axes change places where at least one of
+  /// `models` has them in the other order and none in this one. Those of one element, and
+  /// broadcast ones, do not tell.
+  explicit MemoryOrder(std::span<const ArrayView> models);
   Shape permuted(const Shape& shape) const;
   Array permuted(const Array& a) const;
   Array restored(const Array& plain) const;
+  /// From the slowest to the fastest; empty for C order.
+  const Shape& axes() const { return axes_; }
 
  private:
-  Shape axes_;  // from the slowest to the fastest; empty for C order
+  Shape axes_;
 };
+
+/// Whether the elements of `a` lie together, with the axes in the order in which those of `model`,
+/// which is of its shape, lie in memory.
+bool lies_as(const Array& a, const Array& model);
+inline bool is_dense(const Array& a) { return lies_as(a, a); }
+/// `a`, or a copy that lies_as() `model`.
+Array dense_as(const Array& a, const Array& model);
+inline Array dense(const Array& a) { return dense_as(a, a); }
+
+/// A new array of `shape`, to which `operands` broadcast, that lies as they do (`order` "K" of
+/// them): what an elementwise operation gives.
+Array new_array_beside(std::span<const Array* const> operands, const Shape& shape, Dtype dtype,
+                       Device device);
+
+/// Puts the axes of an elementwise operation's views into the order in which `out`, the first of
+/// them, lies in memory: what joins operations into kernels knows results in C order.
+void order_axes_by_output(std::span<ArrayView* const> views);
 
 /// As new_array, in page-locked host memory.
 Array new_pinned_array(const Shape& shape, Dtype dtype);

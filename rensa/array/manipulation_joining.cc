@@ -39,6 +39,14 @@ Shape joined_shape(const char* name, std::span<const Array> arrays, int along) {
   return shape;
 }
 
+// In the order of axes in which all arrays lie.
+Array new_joined(std::span<const Array> arrays, const Shape& shape, Dtype dtype) {
+  std::vector<ArrayView> models;
+  for (const Array& a : arrays) models.push_back(a.view());
+  rensa::detail::MemoryOrder order(models);
+  return order.restored(rensa::detail::new_array(order.permuted(shape), dtype, arrays[0].device()));
+}
+
 // Where the joined array goes: the caller's `out`, or a new one.
 Array destination(const char* name, std::span<const Array> arrays, const Shape& shape,
                   const JoinOptions& options) {
@@ -53,7 +61,7 @@ Array destination(const char* name, std::span<const Array> arrays, const Shape& 
   for (const Array& a : arrays) {
     rensa::detail::check_casting(name, a.dtype(), stored, options.casting);
   }
-  if (!options.out) return rensa::detail::new_array(shape, stored, arrays[0].device());
+  if (!options.out) return new_joined(arrays, shape, stored);
   const Array& out = *options.out;
   rensa::detail::check_destination(name, arrays[0], out);
   if (out.shape() != shape) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "rensa/array/internal.h"
+#include "rensa/core/axes.h"
 #include "rensa/core/error.h"
 #include "rensa/device/storage.h"
 
@@ -24,13 +25,36 @@ Shape reversed(const Shape& shape) {
   return result;
 }
 
-// The axes of `a` from the one with the longest steps in memory to the one with the shortest.
+Shape all_axes(int ndim) {
+  Shape axes;
+  for (int i = 0; i < ndim; ++i) axes.push_back(i);
+  return axes;
+}
+
+// The axes of `a` from the one with the longest steps in memory to the one with the shortest. One
+// of extent 1 stays in front of the axis behind it: its step says nothing.
 Shape axes_by_stride(const Array& a) {
-  std::vector<int> axes(static_cast<std::size_t>(a.ndim()));
-  for (int i = 0; i < a.ndim(); ++i) axes[static_cast<std::size_t>(i)] = i;
-  auto step = [&](int axis) { return std::abs(a.strides()[axis]); };
-  std::stable_sort(axes.begin(), axes.end(), [&](int x, int y) { return step(x) > step(y); });
-  return shape_of(axes);
+  Shape axes = all_axes(a.ndim()), steps = a.strides();
+  for (int i = a.ndim(); i-- > 0;) {
+    steps[i] = a.shape()[i] != 1 ? std::abs(steps[i]) : i + 1 < a.ndim() ? steps[i + 1] : 0;
+  }
+  auto step = [&](std::int64_t axis) { return steps[static_cast<int>(axis)]; };
+  std::stable_sort(axes.begin(), axes.end(),
+                   [&](std::int64_t x, std::int64_t y) { return step(x) > step(y); });
+  return axes;
+}
+
+// What the models say of axis x before axis y: 1 where one of them has it so, -1 where those that
+// tell have it the other way, 0 where none tells.
+int order_of_axes(std::span<const ArrayView> models, int x, int y) {
+  int order = 0;
+  for (const ArrayView& a : models) {
+    std::int64_t first = std::abs(a.strides[x]), second = std::abs(a.strides[y]);
+    if (first == 0 || second == 0 || a.shape[x] == 1 || a.shape[y] == 1) continue;
+    if (first >= second) return 1;
+    order = -1;
+  }
+  return order;
 }
 
 Shape inverse(const Shape& axes) {
@@ -83,8 +107,26 @@ MemoryOrder::MemoryOrder(const char* operation, Order order, int ndim) {
 }
 
 MemoryOrder::MemoryOrder(const Array& model, Order order) {
-  if (order.letter() == 'K') axes_ = axes_by_stride(model);
-  else *this = MemoryOrder("order", order.of(model), model.ndim());
+  if (order.letter() != 'F' && model.is_contiguous()) return;
+  if (order.letter() != 'K') *this = MemoryOrder("order", order.of(model), model.ndim());
+  else if (axes_ = axes_by_stride(model); axes_ == all_axes(model.ndim())) axes_ = {};
+}
+
+// NumPy's insertion sort, from the fastest axis on: an axis passes those that do not tell where one
+// behind them does.
+MemoryOrder::MemoryOrder(std::span<const ArrayView> models) {
+  int ndim = models[0].ndim();
+  axes_ = all_axes(ndim);
+  for (int i = ndim - 1; i-- > 0;) {
+    int place = i;
+    for (int k = i + 1; k < ndim; ++k) {
+      int order = order_of_axes(models, static_cast<int>(axes_[i]), static_cast<int>(axes_[k]));
+      if (order > 0) break;
+      if (order < 0) place = k;
+    }
+    std::rotate(axes_.begin() + i, axes_.begin() + i + 1, axes_.begin() + place + 1);
+  }
+  if (axes_ == all_axes(ndim)) axes_ = {};
 }
 
 Shape MemoryOrder::permuted(const Shape& shape) const {
@@ -100,6 +142,35 @@ Array MemoryOrder::permuted(const Array& a) const {
 
 Array MemoryOrder::restored(const Array& plain) const {
   return axes_.ndim() == 0 ? plain : plain.transpose(inverse(axes_));
+}
+
+void order_axes_by_output(std::span<ArrayView* const> views) {
+  const ArrayView& out = *views[0];
+  if (out.is_c_contiguous()) return;
+  const Shape axes = MemoryOrder(std::span(&out, 1)).axes();
+  if (axes.ndim() == 0) return;
+  for (ArrayView* view : views) permute_axes(view, axes);
+}
+
+bool lies_as(const Array& a, const Array& model) {
+  return MemoryOrder(model, 'K').permuted(a).is_contiguous();
+}
+
+Array dense_as(const Array& a, const Array& model) {
+  MemoryOrder order(model, 'K');
+  return order.restored(order.permuted(a).ascontiguous());
+}
+
+Array new_array_beside(std::span<const Array* const> operands, const Shape& shape, Dtype dtype,
+                       Device device) {
+  std::vector<ArrayView> models;
+  for (const Array* a : operands) {
+    bool whole = a->shape() == shape;
+    if (whole && a->is_contiguous()) return new_array(shape, dtype, device);
+    models.push_back(whole ? a->view() : broadcast_view(a->view(), shape));
+  }
+  MemoryOrder order(models);
+  return order.restored(new_array(order.permuted(shape), dtype, device));
 }
 
 }  // namespace detail

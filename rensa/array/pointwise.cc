@@ -71,6 +71,12 @@ void run(const PointwiseRow& row, const Call& call, Inputs inputs, std::span<con
   }
   op.out.reserve(outputs.size());
   for (const Array& output : outputs) op.out.push_back(output.operand());
+  std::vector<ArrayView*> views;
+  for (Operand& out : op.out) views.push_back(&out.view);
+  for (auto& in : op.in) {
+    if (in.array.present()) views.push_back(&in.array.view);
+  }
+  order_axes_by_output(views);
   launch(op);
 }
 
@@ -80,8 +86,12 @@ std::vector<Array> pointwise(const PointwiseRow& row, Inputs inputs) {
   Call call = check(row, inputs);
   std::vector<Array> outputs;
   outputs.reserve(static_cast<std::size_t>(row.outputs));
+  std::vector<const Array*> arrays;
+  for (const auto& input : inputs) {
+    if (input.array) arrays.push_back(input.array);
+  }
   for (int k = 0; k < row.outputs; ++k) {
-    outputs.push_back(new_array(call.shape, call.dtype, call.device));
+    outputs.push_back(new_array_beside(arrays, call.shape, call.dtype, call.device));
   }
   run(row, call, inputs, outputs);
   return outputs;

@@ -12,6 +12,7 @@
 
 #include "rensa/array/internal.h"
 #include "rensa/array/random_internal.h"
+#include "rensa/array/random_tape.h"
 #include "rensa/core/environment.h"
 #include "rensa/core/error.h"
 #include "rensa/core/host_memory.h"
@@ -216,13 +217,15 @@ void Generator::set_state(const GeneratorState& state) const {
 
 GeneratorPosition Generator::take(std::int64_t count) const {
   // Both are read in the source, so that a replay sees a new seed and takes counters of its own.
-  return {
-      host_scalar([source = source_] {
-        return static_cast<long long>(source->seed.load(std::memory_order_relaxed));
-      }),
-      host_scalar([source = source_, count] {
-        return static_cast<long long>(source->offset.fetch_add(count, std::memory_order_relaxed));
-      })};
+  return Tape::Scope::take(source_.get(), count, [&]() -> GeneratorPosition {
+    return {
+        host_scalar([source = source_] {
+          return static_cast<long long>(source->seed.load(std::memory_order_relaxed));
+        }),
+        host_scalar([source = source_, count] {
+          return static_cast<long long>(source->offset.fetch_add(count, std::memory_order_relaxed));
+        })};
+  });
 }
 
 Generator default_rng(const Seed& seed, Placement device) {

@@ -190,6 +190,12 @@ void run(const char* name, Ufunc ufunc, Dtype compute, Arguments arguments, cons
     }
     ++in;
   }
+  ArrayView* views[4] = {&op.out.view};
+  std::size_t count = 1;
+  for (int k = 0; k < op.num_inputs; ++k) {
+    if (op.in[k].array.present()) views[count++] = &op.in[k].array.view;
+  }
+  detail::order_axes_by_output({views, count});
   launch(op);
 }
 
@@ -282,6 +288,15 @@ bool stores_exactly(Ufunc ufunc, const UfuncTypes& types) {
   }
 }
 
+Array new_result(const Shape& shape, Dtype dtype, const Array& first, Arguments arguments) {
+  const Array* arrays[3];
+  std::size_t count = 0;
+  for (const auto& argument : arguments) {
+    if (argument.array) arrays[count++] = argument.array;
+  }
+  return detail::new_array_beside({arrays, count}, shape, dtype, first.device());
+}
+
 // A call once it is known what the arguments meet in.
 Array compute_in(Dtype common, const char* name, Ufunc ufunc, Arguments arguments,
                  const Array& first, const Array* out, Casting casting) {
@@ -302,7 +317,7 @@ Array compute_in(Dtype common, const char* name, Ufunc ufunc, Arguments argument
   Shape shape = result_shape(name, first, arguments);
   if (out) check_output(name, first, shape, types.output, *out, casting);
   if (!out || (out->dtype() != types.output && !stores_exactly(ufunc, types))) {
-    Array result = detail::new_array(shape, types.output, first.device());
+    Array result = new_result(shape, types.output, first, arguments);
     if (shape.total() != 0) run(name, ufunc, types.compute, arguments, result);
     if (!out) return result;
     detail::copy_elements(name, result, *out);

@@ -12,6 +12,9 @@
 #include <unordered_set>
 #include <utility>
 
+#include "rensa/array/internal.h"
+#include "rensa/autograd/autocast.h"
+#include "rensa/autograd/function_hook.h"
 #include "rensa/autograd/function_node.h"
 #include "rensa/autograd/graph.h"
 #include "rensa/autograd/parameter.h"
@@ -28,9 +31,13 @@ class BackwardPass {
  public:
   virtual ~BackwardPass() = default;
 
+  /// Whether this thread runs one that fills leaves.
+  static bool fills_leaves_now() { return running && running->fills_leaves(); }
+
   void seed(VariableNode* node, const Variable& gradient) { accumulate(node, gradient); }
 
   void run() {
+    Running here(this);
     while (!functions_.empty()) {
       std::pop_heap(functions_.begin(), functions_.end());
       FunctionNode* function = functions_.back().function;
@@ -42,6 +49,10 @@ class BackwardPass {
 
  protected:
   virtual bool wanted(const VariableNode& node) = 0;
+  /// Whether gradients go into the variables themselves.
+  virtual bool fills_leaves() const { return false; }
+  /// Whether a function's inputs get no gradients.
+  virtual bool stops_at(const FunctionNode&) const { return false; }
   /// All of `node`'s gradient has arrived.
   virtual void finish(VariableNode* node, const Variable& gradient) = 0;
 
@@ -75,9 +86,11 @@ class BackwardPass {
     for (std::size_t i = 0; i < function.inputs().size(); ++i) {
       if (wanted(*function.inputs()[i])) targets.push_back(static_cast<int>(i));
     }
-    if (targets.empty()) return;
+    if (targets.empty() || stops_at(function)) return;
     Variables gradients;
     {
+      autograd::CalledHooks hooked(&FunctionHook::backward_preprocess,
+                                   &FunctionHook::backward_postprocess, function, grad_outputs);
       autograd::CurrentDevice on(device);
       gradients = function.backward(targets, grad_outputs);
     }
@@ -134,20 +147,33 @@ class BackwardPass {
     std::push_heap(functions_.begin(), functions_.end());
   }
 
+  static thread_local const BackwardPass* running;
+  struct Running {
+    explicit Running(const BackwardPass* pass) : previous(std::exchange(running, pass)) {}
+    ~Running() { running = previous; }
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+    const BackwardPass* previous;
+  };
+
   std::pmr::unordered_map<VariableNode*, Variable> gradients_{&memory_};
   std::pmr::vector<Candidate> functions_{&memory_};
   std::pmr::vector<VariableNode*> leaves_{&memory_};  // in the order they were reached
   int pushed_ = 0;
 };
 
+thread_local const BackwardPass* BackwardPass::running = nullptr;
+
 /// Variable::backward: gradients go to the variables themselves.
-class IntoLeaves final : public BackwardPass {
+class IntoLeaves : public BackwardPass {
  public:
   explicit IntoLeaves(bool retain_grad) : retain_grad_(retain_grad) {}
   /// Memory that a leaf's gradient must not share.
   void add_owner(const Array& gradient) { owned_.insert(gradient.storage().get()); }
 
- private:
+ protected:
+  bool fills_leaves() const override { return true; }
+
   // A leaf that nobody holds has nowhere to put a gradient, and none is computed.
   bool wanted(const VariableNode& node) override {
     return node.requires_grad && (node.creator || !node.body.expired());
@@ -165,23 +191,57 @@ class IntoLeaves final : public BackwardPass {
       });
       total = *body->grad + gradient;
     } else if (is_leaf && !gradient.creator()) {
-      total = owned(gradient);
+      total = owned(beside(gradient, body->array));
     }
     owned_.insert(total.array().storage().get());
     if (body->parameter) autograd::note_gradient(body);
     autograd::store_grad(body, std::move(total));
   }
 
-  // A user may change a leaf's gradient in place: it is C-contiguous and shares memory with no
-  // other gradient of this pass. Most are so already.
+  // A user, or an optimizer's hook, may change a leaf's gradient in place: its elements lie
+  // together, and it shares memory with no other gradient of this pass. Most are so already.
   Variable owned(const Variable& gradient) {
     const Array& g = gradient.array();
-    if (g.is_contiguous() && !owned_.contains(g.storage().get())) return gradient;
-    return constant(g.copy());
+    if (rensa::detail::is_dense(g) && !owned_.contains(g.storage().get())) return gradient;
+    return constant(g.copy('K'));
   }
 
-  bool retain_grad_;
+  // And it lies as the leaf does, so that an update reads both as one line of elements.
+  static Variable beside(const Variable& gradient, const Array& leaf) {
+    const Array& g = gradient.array();
+    return rensa::detail::lies_as(g, leaf) ? gradient : constant(rensa::detail::dense_as(g, leaf));
+  }
+
   std::pmr::unordered_set<const Storage*> owned_{&memory_};
+
+ private:
+  bool retain_grad_;
+};
+
+/// The part of such a pass that a function runs within, up to its inputs.
+class Within final : public IntoLeaves {
+ public:
+  explicit Within(const Variables& inputs) : IntoLeaves(false) {
+    for (const Variable& input : inputs) {
+      results_.try_emplace(input.node().get());
+      if (input.creator()) entrances_.insert(input.creator().get());
+    }
+  }
+  const Variable& result(const Variable& input) const { return results_.at(input.node().get()); }
+
+ private:
+  bool stops_at(const FunctionNode& function) const override {
+    return entrances_.contains(&function);
+  }
+  void finish(VariableNode* node, const Variable& gradient) override {
+    auto found = results_.find(node);
+    if (found == results_.end()) return IntoLeaves::finish(node, gradient);
+    found->second = gradient.creator() ? gradient : owned(gradient);
+    owned_.insert(found->second.array().storage().get());
+  }
+
+  std::unordered_map<const VariableNode*, Variable> results_;
+  std::unordered_set<const FunctionNode*> entrances_;
 };
 
 /// grad(): only what lies on a path between `inputs` and the outputs, and the results are
@@ -278,8 +338,29 @@ Variable seed_of(const Variable& output, double loss_scale) {
 
 }  // namespace
 
+namespace autograd {
+
+Variables gradients_within(const Variables& outputs, const Variables& grad_outputs,
+                           const Variables& inputs) {
+  if (!BackwardPass::fills_leaves_now()) {
+    return grad(outputs, inputs, grad_outputs, config().enable_backprop);
+  }
+  Within pass(inputs);
+  for (const Variable& seed : grad_outputs) pass.add_owner(seed.array());
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    pass.seed(outputs[i].node().get(), grad_outputs[i]);
+  }
+  pass.run();
+  Variables results;
+  for (const Variable& input : inputs) results.push_back(pass.result(input));
+  return results;
+}
+
+}  // namespace autograd
+
 void backward(const Variables& outputs, const BackwardOptions& options) {
   UsingConfig<bool> graph(&Config::enable_backprop, options.enable_double_backprop);
+  Autocast off(none);  // forward has decided
   IntoLeaves pass(options.retain_grad);
   bool any = false;
   for (const Variable& output : outputs) any = any || output.creator();
@@ -301,6 +382,7 @@ Variables grad(const Variables& outputs, const Variables& inputs, const Variable
         fmt::format("grad: {} outputs and {} grad_outputs", outputs.size(), grad_outputs.size()));
   }
   UsingConfig<bool> graph(&Config::enable_backprop, enable_double_backprop);
+  Autocast off(none);  // forward has decided
   OnPaths pass(outputs, inputs);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const Variable& y = outputs[i];

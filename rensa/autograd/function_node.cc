@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "rensa/autograd/autocast.h"
+#include "rensa/autograd/function_hook.h"
 #include "rensa/autograd/graph.h"
 #include "rensa/core/error.h"
 
@@ -57,6 +59,10 @@ Variables FunctionNode::apply(const Variables& inputs) {
     throw ValueError(fmt::format("{}: a function node is applied once; make another", name_));
   }
   applied_ = true;
+  return config().autocast ? run(autograd::autocast(name_, inputs)) : run(inputs);
+}
+
+Variables FunctionNode::run(const Variables& inputs) {
   ThreadState& thread = ThreadState::current();
   Arrays arrays;
   arrays.reserve(inputs.size());
@@ -73,10 +79,10 @@ Variables FunctionNode::apply(const Variables& inputs) {
     }
   }
   Arrays outputs;
-  if (arrays.empty()) {
-    outputs = forward(arrays);
-  } else {
-    autograd::CurrentDevice on(arrays[0].device());
+  {
+    autograd::CalledHooks hooked(&FunctionHook::forward_preprocess,
+                                 &FunctionHook::forward_postprocess, *this, inputs);
+    autograd::CurrentDevice on(arrays.empty() ? thread.device : arrays[0].device());
     outputs = forward(arrays);
   }
   if (thread.config.debug) autograd::check_nan("forward result", name_, outputs);

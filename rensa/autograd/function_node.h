@@ -57,7 +57,8 @@ class FunctionNode : public std::enable_shared_from_this<FunctionNode> {
   virtual Variables backward(const Indexes& targets, const Variables& grad_outputs) = 0;
 
   /// Runs forward on the inputs' device and links the outputs to the inputs, unless backprop is
-  /// off or no input requires a gradient. A node is applied once. Debug mode checks for NaN.
+  /// off or no input requires a gradient. A node is applied once. Debug mode checks for NaN; an
+  /// Autocast casts the inputs as the table has it for the node's name.
   Variables apply(const Variables& inputs);
 
   const char* name() const { return name_; }
@@ -76,6 +77,7 @@ class FunctionNode : public std::enable_shared_from_this<FunctionNode> {
   Variables get_retained_outputs();
 
  private:
+  Variables run(const Variables& inputs);
   void link(const Variables& inputs, Arrays& arrays, const Variables& results);
 
   const char* name_;

@@ -30,6 +30,8 @@ CopyMode copy_mode();
 void set_array(const Variable& parameter, Array array);
 /// Memory for the first array of a parameter that waits for its shape.
 Array array_for(const ParameterRef& parameter, const Shape& shape);
+/// Its dtype.
+Dtype dtype_for(const ParameterRef& parameter);
 /// Where an uninitialized parameter will be.
 Device home_device(const VariableBody& body);
 
@@ -59,6 +61,12 @@ template <class F> void bind_recording(const std::shared_ptr<VariableBody>& body
     });
   }
 }
+
+/// What a function's backward does with a graph of its own: the gradients of `inputs`, from those
+/// of `outputs`; where Variable::backward is what runs, leaves between them get theirs, as its own
+/// do.
+Variables gradients_within(const Variables& outputs, const Variables& grad_outputs,
+                           const Variables& inputs);
 
 /// Debug mode: throws ValueError when one of `arrays` holds a NaN. Waits for the device.
 void check_nan(const char* when, const char* function, const std::vector<Array>& arrays);

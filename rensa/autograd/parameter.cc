@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "rensa/autograd/graph.h"
+#include "rensa/autograd/recomputation.h"
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"
 
@@ -55,7 +56,7 @@ std::shared_ptr<VariableBody> copy_parameter(const std::shared_ptr<VariableBody>
     return copy;
   }
   if (!array.defined()) return new_parameter(*source, {});
-  if (current_copy_mode == CopyMode::copy) return new_parameter(*source, array.copy());
+  if (current_copy_mode == CopyMode::copy) return new_parameter(*source, array.copy('K'));
   Array fresh = xp::empty_like(array);
   source->parameter->initializer(fresh);
   return new_parameter(*source, std::move(fresh));
@@ -97,10 +98,11 @@ void set_array(const Variable& parameter, Array array) {
 }
 
 Array array_for(const ParameterRef& parameter, const Shape& shape) {
-  const ParameterState& state = *parameter.body()->parameter;
-  const Array& values = state.initializer.values();
-  bool has_dtype = values.defined() && dtype_kind(values.dtype()) == 'f';
-  return xp::empty(shape, has_dtype ? values.dtype() : config().dtype, state.device);
+  return xp::empty(shape, dtype_for(parameter), parameter.body()->parameter->device);
+}
+
+Dtype dtype_for(const ParameterRef& parameter) {
+  return parameter.body()->parameter->initializer.dtype();
 }
 
 void note_named(const ParameterRef& parameter) { parameter.body()->parameter->named = true; }
@@ -141,6 +143,24 @@ Initializer::Initializer(Array values) : values_(std::move(values)) {
     }
     out.assign(source.to(out.device()));
   };
+}
+
+Dtype Initializer::dtype() const {
+  if (dtype_) return *dtype_;
+  if (values_.defined() && dtype_kind(values_.dtype()) == 'f') return values_.dtype();
+  return get_dtype(std::nullopt, map_mixed_);
+}
+
+Initializer Initializer::of(Dtype dtype) const {
+  Initializer other = *this;
+  other.dtype_ = dtype;
+  return other;
+}
+
+Initializer Initializer::precise() const {
+  Initializer other = *this;
+  other.map_mixed_ = float32;
+  return other;
 }
 
 Parameter::Parameter(Initializer initializer) {
@@ -193,7 +213,7 @@ Persistent::Persistent(Array array)
 
 Persistent::Persistent(const Persistent& other)
     : Array(other.defined() && current_copy_mode != CopyMode::share
-                ? other.copy()
+                ? other.copy('K')
                 : static_cast<const Array&>(other)),
       home_(other.home()) {}
 
@@ -204,10 +224,11 @@ void Persistent::move_to(Device device) {
 
 Persistent& Persistent::operator=(const Array& values) {
   if (!values.defined()) throw ValueError("Persistent: the values assigned to it are undefined");
+  if (in_recomputing() && defined()) return *this;
   bool fits = defined() && shape() == values.shape() && dtype() == values.dtype() &&
               device() == values.device();
   if (fits) assign(values);
-  else Array::operator=(values.copy());
+  else Array::operator=(values.copy('K'));
   return *this;
 }
 

@@ -5,6 +5,7 @@
 #include <concepts>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "rensa/autograd/variable.h"
@@ -19,13 +20,22 @@ class Initializer {
   Initializer(int constant) : Initializer(static_cast<double>(constant)) {}
   Initializer(Array values);
   template <class F>
-  requires std::invocable<const F&, const Array&> Initializer(F fill) : fill_(std::move(fill)) {}
+  requires std::invocable<const F&, const Array&> Initializer(F fill) {
+    if constexpr (requires { dtype_ = fill.dtype; }) dtype_ = fill.dtype;
+    fill_ = std::move(fill);
+  }
   explicit operator bool() const { return static_cast<bool>(fill_); }
   void operator()(const Array& out) const { fill_(out); }
   /// The value of a constant initializer's `Array`, whose shape a parameter takes at once.
   const Array& values() const { return values_; }
+  /// What it fills is of this dtype: its own, that of floating values, else get_dtype().
+  Dtype dtype() const;
+  /// The same for `dtype`; for what is to be float32 where config().dtype is mixed.
+  Initializer of(Dtype dtype) const;
+  Initializer precise() const;
 
  private:
+  std::optional<Dtype> dtype_, map_mixed_;
   std::function<void(const Array&)> fill_;
   Array values_;
 };
@@ -40,9 +50,9 @@ class ParameterRef : public Variable {
   ParameterRef() = default;
 
   bool is_initialized() const { return defined() && body_->array.defined(); }
-  /// Makes the array, on the device the model was last moved to, of config().dtype, and fills it;
-  /// the gradient stays undefined. No-op when initialized. Throws ShapeError where the
-  /// initializer's values have another shape.
+  /// Makes the array, on the device the model was last moved to, of the initializer's dtype
+  /// (config().dtype, mostly), and fills it; the gradient stays undefined. No-op when initialized.
+  /// Throws ShapeError where the initializer's values have another shape.
   void initialize(const Shape& shape) const;
   /// Puts the array (and gradient) on `device`; before initialization, notes it for then. Unlike a
   /// Variable, of which to() gives another one, a parameter moves itself, and gives itself.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "rensa/autograd/graph.h"
+#include "rensa/autograd/recomputation.h"
 #include "rensa/device/tracer.h"
 
 namespace rensa {
@@ -15,10 +16,11 @@ Variable copied(const State& source) {
   Variable value = source.value();
   if (!value.defined() || autograd::copy_mode() == CopyMode::init) return {};
   bool shared = autograd::copy_mode() == CopyMode::share;
-  return constant(shared ? value.array() : value.array().copy());
+  return constant(shared ? value.array() : value.array().copy('K'));
 }
 
 void tell(const std::shared_ptr<StateBody>& body, bool reads) {
+  autograd::check_state_may_be_used();
   if (Recorder* recorder = ThreadState::current().recorder) recorder->state(body, reads);
 }
 
@@ -60,7 +62,7 @@ bool State::defined() const {
 Variable State::value() const {
   if (!defined()) return {};
   if (!body_->in_replays || ThreadState::current().recorder) return body_->value;
-  return constant(body_->value.array().copy());
+  return constant(body_->value.array().copy('K'));
 }
 
 void State::to(Device device) {
@@ -85,6 +87,7 @@ Counter& Counter::operator=(std::int64_t value) {
 }
 
 Counter& Counter::operator+=(std::int64_t step) {
+  if (in_recomputing()) return *this;
   host_effect([counter = count(), step] { *counter += step; }, static_cast<double>(step));
   return *this;
 }

@@ -21,6 +21,14 @@ void normalize_axes(ArrayView* const* views, int count) {
   collapse_axes(views, count);
 }
 
+void permute_axes(ArrayView* view, const Shape& axes) {
+  const Shape shape = view->shape, strides = view->strides;
+  for (int i = 0; i < axes.ndim(); ++i) {
+    view->shape[i] = shape[static_cast<int>(axes[i])];
+    view->strides[i] = strides[static_cast<int>(axes[i])];
+  }
+}
+
 void keep_an_axis(ArrayView* const* views, int count) {
   if (views[0]->ndim() > 0) return;
   for (int v = 0; v < count; ++v) {

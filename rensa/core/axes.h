@@ -9,6 +9,9 @@ namespace rensa {
 /// collapses them: the order in which to walk when any order will do.
 void normalize_axes(ArrayView* const* views, int count);
 
+/// The view with axis axes[i] as its axis i.
+void permute_axes(ArrayView* view, const Shape& axes);
+
 /// Gives views without axes one of extent 1.
 void keep_an_axis(ArrayView* const* views, int count);
 

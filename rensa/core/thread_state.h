@@ -4,6 +4,8 @@
 
 #include <array>
 #include <memory>
+#include <optional>
+#include <type_traits>
 
 #include "rensa/core/device.h"
 #include "rensa/core/dtype.h"
@@ -16,15 +18,43 @@ namespace cuda {
 class StreamState;
 }  // namespace cuda
 
+/// What config().dtype may be: a dtype, or one of 16 bits beside float32 (mixed16, mixed_bf16).
+class DefaultDtype {
+ public:
+  constexpr DefaultDtype(Dtype dtype) : dtype_(dtype) {}
+  /// `dtype`, but float32 for what has to be more precise: parameters and statistics of
+  /// normalizations.
+  static constexpr DefaultDtype mixed(Dtype dtype) {
+    DefaultDtype made(dtype);
+    made.mixed_ = true;
+    return made;
+  }
+  constexpr operator Dtype() const { return dtype_; }
+  constexpr bool is_mixed() const { return mixed_; }
+  friend constexpr bool operator==(DefaultDtype a, DefaultDtype b) = default;
+  /// With what get_dtype() gives.
+  friend constexpr bool operator==(DefaultDtype a, Dtype b) { return a.dtype_ == b; }
+
+ private:
+  Dtype dtype_;
+  bool mixed_ = false;
+};
+
+/// chainer.mixed16: float16, with normalizations in float32.
+inline constexpr DefaultDtype mixed16 = DefaultDtype::mixed(Dtype::float16);
+/// The same of bfloat16.
+inline constexpr DefaultDtype mixed_bf16 = DefaultDtype::mixed(Dtype::bfloat16);
+
 /// Chainer's configuration (chainer.config), with the fields' defaults.
 struct Config {
   bool train = true;            // dropout and friends behave as in training
   bool enable_backprop = true;  // functions link their outputs into a graph
   bool debug = false;           // NaN checks after each forward and backward
   bool keep_graph_on_report = false;
-  bool tf32 = false;             // float32 products on the GPU may round inputs to TF32
-  bool autotune = false;         // library plans are chosen by timing instead of by heuristic
-  Dtype dtype = Dtype::float32;  // of parameters and random numbers
+  bool tf32 = false;      // float32 products on the GPU may round inputs to TF32
+  bool autotune = false;  // library plans are chosen by timing instead of by heuristic
+  DefaultDtype dtype = Dtype::float32;  // of parameters
+  std::optional<Dtype> autocast;        // what an Autocast scope computes products in
 };
 
 struct ThreadState {
@@ -45,10 +75,20 @@ struct ThreadState {
 /// The calling thread's configuration.
 inline Config& config() { return ThreadState::current().config; }
 
+/// chainer.get_dtype: `dtype`; that of the configuration when it is left out, or `map_mixed`, where
+/// given, when that is mixed.
+inline Dtype get_dtype(std::optional<Dtype> dtype = std::nullopt,
+                       std::optional<Dtype> map_mixed = std::nullopt) {
+  if (dtype) return *dtype;
+  DefaultDtype configured = config().dtype;
+  return map_mixed && configured.is_mixed() ? *map_mixed : Dtype(configured);
+}
+
 /// Sets one field of the configuration for a scope: `UsingConfig off(&Config::train, false);`
 template <class T> class [[nodiscard]] UsingConfig {
  public:
-  [[nodiscard]] UsingConfig(T Config::*field, T value) : field_(field), previous_(config().*field) {
+  [[nodiscard]] UsingConfig(T Config::*field, std::type_identity_t<T> value)
+      : field_(field), previous_(config().*field) {
     config().*field_ = value;
   }
   ~UsingConfig() { config().*field_ = previous_; }

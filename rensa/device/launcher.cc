@@ -34,6 +34,7 @@ class Placement final : public OperandVisitor {
   }
   void update(Operand& operand) override {
     see(operand);
+    operand.storage->count_update();
     if (operand.storage->is_read_only()) read_only = &operand;
   }
 

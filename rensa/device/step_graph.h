@@ -1,5 +1,5 @@
-// StepGraph: a list of operations as one CUDA graph. Its first node copies a launch's inputs and
-// host numbers in, its last copies the results out; both get their addresses in their kernel
+// StepGraph: a list of operations as one CUDA graph. Its first nodes copy a launch's inputs and
+// host numbers in, its last ones copy the results out; they get their addresses in their kernel
 // arguments, which are set anew for each launch, so nothing that a running graph reads is ever
 // overwritten by the host.
 #pragma once
@@ -34,7 +34,7 @@ class StepGraph {
  public:
   /// Captures `nodes` on `device`. `num_slots` host numbers of 8 bytes are had in every launch; an
   /// operation's HostScalar with a slot is pointed there. Throws CudaError where an operation
-  /// cannot be captured, NotImplementedError beyond what the two copying nodes hold.
+  /// cannot be captured.
   StepGraph(Device device, const std::vector<StepNode>& nodes, std::vector<StepPlace> inputs,
             std::vector<StepPlace> results, int num_slots);
   ~StepGraph();

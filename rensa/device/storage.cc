@@ -6,12 +6,14 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include "rensa/core/error.h"
@@ -20,6 +22,7 @@
 #include "rensa/device/allocators.h"
 #include "rensa/device/cuda_runtime.h"
 #include "rensa/device/devices.h"
+#include "rensa/device/heap_hook.h"
 #include "rensa/device/memory_pool.h"
 #include "rensa/device/pool_options.h"
 #include "rensa/device/spin_lock.h"
@@ -182,16 +185,29 @@ class HeapCache {
   std::array<Block*, kClasses> top_{};
 };
 
+constinit std::atomic<int> heap_hooks = 0;  // of all threads: one branch where there are none
+constinit thread_local HeapHook* heap_hook = nullptr;
+HeapHook* current_heap_hook() {
+  return heap_hooks.load(std::memory_order_relaxed) > 0 ? heap_hook : nullptr;
+}
+
 /// Heap memory; the object stands in front of its data.
 class HeapStorage final : public Storage {
  public:
-  HeapStorage(void* raw, int size_class, std::int64_t nbytes) : raw_(raw), size_class_(size_class) {
+  HeapStorage(void* raw, int size_class, std::int64_t nbytes) : size_class_(size_class), raw_(raw) {
     data_ = reinterpret_cast<char*>(this) + kHeader;
     nbytes_ = nbytes;
   }
 
   static StoragePtr make(std::int64_t nbytes) {
     if (nbytes < 0 || nbytes > most_host_memory()) fail(nbytes);
+    StoragePtr made = make_new(nbytes);
+    if (HeapHook* hook = current_heap_hook()) hook->heap_malloc(made->data(), nbytes);
+    return made;
+  }
+
+ private:
+  static StoragePtr make_new(std::int64_t nbytes) {
     int c = size_class(nbytes);
     if (HeapCache::Block* block = HeapCache::instance().take(c)) {
       return StoragePtr(new (block) HeapStorage(block->raw, c, nbytes));
@@ -209,8 +225,6 @@ class HeapStorage final : public Storage {
     std::align(kAlignment, size - kAlignment, aligned, size);
     return StoragePtr(new (aligned) HeapStorage(raw, c, nbytes));
   }
-
- private:
   [[noreturn]] static void fail(std::int64_t nbytes) {
     throw OutOfMemoryError(fmt::format(
         "out of memory on cpu: asked for {} bytes, which the system does not give; free "
@@ -219,14 +233,15 @@ class HeapStorage final : public Storage {
   }
 
   void destroy() noexcept override {
+    if (HeapHook* hook = current_heap_hook()) hook->heap_free(data_);
     void* raw = raw_;
     int c = size_class_;
     this->~HeapStorage();
     HeapCache::instance().put(new (this) HeapCache::Block{raw, c, {}, {}, {}, {}});
   }
 
+  int size_class_;  // in the padding of the base
   void* raw_;
-  int size_class_;
 };
 static_assert(sizeof(HeapStorage) <= kHeader);
 
@@ -275,6 +290,14 @@ class ForeignStorage final : public Storage {
 };
 
 }  // namespace
+
+HeapHookScope::HeapHookScope(HeapHook& hook) : previous_(std::exchange(heap_hook, &hook)) {
+  ++heap_hooks;
+}
+HeapHookScope::~HeapHookScope() {
+  heap_hook = previous_;
+  --heap_hooks;
+}
 
 StoragePtr allocate(std::int64_t nbytes, Device device) {
   if (device.is_cpu()) return HeapStorage::make(nbytes);

@@ -43,6 +43,9 @@ class Storage {
   /// values are still those (two threads that write at the same time may count as one).
   std::uint32_t version() const { return version_.load(std::memory_order_relaxed); }
   void count_write() { version_.store(version() + 1, std::memory_order_relaxed); }
+  /// How often optimizers have changed what is here, which version() does not count.
+  std::uint32_t updates() const { return updates_.load(std::memory_order_relaxed); }
+  void count_update() { updates_.store(updates() + 1, std::memory_order_relaxed); }
 
   void retain() { refs_.fetch_add(1, std::memory_order_relaxed); }
   void release() {
@@ -66,6 +69,7 @@ class Storage {
   cuda::StreamState* home_ = nullptr;
   std::atomic<int> refs_{0};
   std::atomic<std::uint32_t> version_{0};
+  std::atomic<std::uint32_t> updates_{0};
   Device device_;
   bool pinned_ = false;
   bool foreign_ = false;

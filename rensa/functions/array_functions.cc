@@ -71,7 +71,7 @@ class SumTo final : public FunctionNode {
 class Cast final : public FunctionNode {
  public:
   explicit Cast(Dtype dtype) : FunctionNode("cast"), dtype_(dtype) {}
-  Arrays forward(const Arrays& x) override { return {x[0].astype(dtype_)}; }
+  Arrays forward(const Arrays& x) override { return {x[0].astype(dtype_, 'K')}; }
   Variables backward(const Indexes&, const Variables& gy) override {
     return {cast(gy[0], inputs()[0]->dtype)};
   }

@@ -13,13 +13,26 @@ struct AttentionOptions {
       {};                    // (..., L, S), broadcast: bool, true where a key takes part, or added
   double dropout_ratio = 0;  // of the weights, as dropout() drops them
   bool causal = false;       // query i sees the keys 0 .. i alone
-  std::optional<double> scale = {};  // 1 / sqrt(E) when left out
+  std::optional<double> scale = {};        // 1 / sqrt(E) when left out
+  std::optional<Array> key_lengths = {};   // (n,), integers: of sample k the first key_lengths[k]
+                                           // keys take part; n is the result's first extent
+  std::optional<Array> alibi_slopes = {};  // (heads,): slope * |i - j| is taken from the scores
+  Variable bias = {};                      // (..., L, S), broadcast: added, with a gradient
 };
-/// softmax(scale * query @ key^T + mask) @ value: query (..., L, E), key (..., S, E), value
-/// (..., S, V), result (..., L, V), the other axes broadcast. Where an axis in front of the last
-/// two is longer in query, a multiple of key's and value's (grouped heads, axis -3), each group of
-/// queries has one key. A query that a bool mask leaves no key has zeros. Composed: the weights are
-/// an array. Throws ShapeError, DtypeError, and ValueError for a causal one with a mask.
+/// softmax(scale * query @ key^T + mask + bias) @ value: query (..., L, E), key (..., S, E), value
+/// (..., S, V), result (..., L, V), the other axes broadcast. Where axis -3 of query is longer than
+/// that of key and value, a multiple of it (grouped heads), as many queries' heads one after the
+/// other have one key's. A query that masks leave no key, or scores of -inf alone, has zeros.
+///
+/// No array of weights is made (Tri Dao, "FlashAttention-2", 2023), nor kept for backward. On a GPU
+/// of Ampere's generation or later, tensor cores multiply where E and V are at most 128: float16
+/// and bfloat16 as they are, float32 as two TF32 numbers each, which keeps its digits, or as one
+/// with config().tf32; sums are float32. float64 and wider heads have plain multiply-adds. With a
+/// `bias`, with E or V over 256 on a GPU, and where a gradient is to be differentiated itself, the
+/// same is composed of functions: there the weights are an array.
+///
+/// Throws ShapeError, DtypeError; ValueError for lengths outside of [0, S], on a GPU at the next
+/// wait.
 [[nodiscard]] Variable scaled_dot_product_attention(const Variable& query, const Variable& key,
                                                     const Variable& value,
                                                     const AttentionOptions& options = {});

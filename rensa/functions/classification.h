@@ -12,7 +12,7 @@ namespace rensa::functions {
 /// (n, classes, ...) of a floating dtype and `labels` (n, ...) of an integer one, on one device.
 void check_scores_and_labels(const char* function, const Array& scores, const Array& labels);
 
-/// Where labels (n,) stand among `classes`, to gather by: 0 for those that are ignored. One outside
+/// Where labels stand among `classes`, to gather by: 0 for those that are ignored. One outside
 /// [0, classes), below 0 too, is out of the range that is gathered from, and throws IndexError
 /// there.
 Array label_places(const Array& labels, std::int64_t classes, std::optional<std::int64_t> ignored);

@@ -8,6 +8,7 @@
 #include "rensa/autograd/function_node.h"
 #include "rensa/core/error.h"
 #include "rensa/functions/array_functions.h"
+#include "rensa/functions/classification.h"
 #include "rensa/functions/math_functions.h"
 #include "rensa/functions/node_templates.h"
 
@@ -102,12 +103,8 @@ Variable embed_id(const Variable& x, const Variable& W, const EmbedIDOptions& op
     if (!fits) throw ShapeError(text + ": W must be (n, k)");
     throw DtypeError(text + ": x must be of integers, W floating");
   }
-  Array places = x.array(), ignored;
-  if (options.ignore_label) {
-    Array none = places == *options.ignore_label;
-    places = xp::where(none, xp::zeros({}, places.dtype(), places.device()), places);
-    ignored = xp::expand_dims(none, -1);
-  }
+  Array places = label_places(x.array(), W.shape(0), options.ignore_label), ignored;
+  if (options.ignore_label) ignored = xp::expand_dims(x.array() == *options.ignore_label, -1);
   return unary<TakeRows>(W, KeptArray(places), ignored, W.shape(0));
 }
 

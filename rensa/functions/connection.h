@@ -18,8 +18,8 @@ namespace functions {
 struct EmbedIDOptions {
   std::optional<std::int64_t> ignore_label = {};  // of this integer the row is zeros
 };
-/// The rows (..., k) of W (n, k) that the integers `x` (...) name. Negative ones count from the
-/// end; others out of range throw IndexError, on a GPU at the next wait. W's gradient adds up the
+/// The rows (..., k) of W (n, k) that the integers `x` (...) name. One out of range,
+/// below 0 too, throws IndexError, on a GPU at the next wait. W's gradient adds up the
 /// rows of equal integers in their order. Throws ShapeError, DtypeError.
 [[nodiscard]] Variable embed_id(const Variable& x, const Variable& W,
                                 const EmbedIDOptions& options = {});

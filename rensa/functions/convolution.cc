@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string>
 
+#include "rensa/autograd/autocast.h"
 #include "rensa/autograd/function_node.h"
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
@@ -58,9 +59,13 @@ bool lies_channels_last(const Array& a) {
   return !a.is_contiguous() && a.transpose(memory_order(a.ndim(), true)).is_contiguous();
 }
 
+/// `a`, or a copy where it lies otherwise, or does not begin at a multiple of 16 bytes, as vectors
+/// do: a plan for other addresses would be another one, and slower.
 Array in_layout(const Array& a, bool channels_last) {
   Shape order = memory_order(a.ndim(), channels_last);
-  return a.transpose(order).ascontiguous().transpose(inverse(order));
+  Array plain = a.transpose(order).ascontiguous();
+  bool aligned = reinterpret_cast<std::uintptr_t>(plain.data()) % 16 == 0;
+  return (aligned ? plain : plain.copy()).transpose(inverse(order));
 }
 
 Array new_in_layout(const Shape& shape, const Array& beside, bool channels_last) {
@@ -165,11 +170,22 @@ class Convolution final : public FunctionNode {
 
 // --- Checks ---
 
-std::string described(const Settings& s, const Variable& x, const Variable& W, const Variable& b) {
-  std::string text = fmt::format("{}: x {} and W {}", s.name, x.array().view().describe(),
+std::string described(const char* name, const Variable& x, const Variable& W, const Variable& b) {
+  std::string text = fmt::format("{}: x {} and W {}", name, x.array().view().describe(),
                                  W.array().view().describe());
   if (b.defined()) text += fmt::format(" and b {}", b.array().view().describe());
   return text;
+}
+std::string described(const Settings& s, const Variable& x, const Variable& W, const Variable& b) {
+  return described(s.name, x, W, b);
+}
+
+void check_dtypes(const char* name, const Variable& x, const Variable& W, const Variable& b) {
+  bool one_dtype = dtype_kind(x.dtype()) == 'f' && W.dtype() == x.dtype() &&
+                   (!b.defined() || b.dtype() == x.dtype());
+  if (one_dtype) return;
+  throw DtypeError(described(name, x, W, b) +
+                   ": all must be of one floating dtype; use F::cast or astype");
 }
 
 Shape per_axis(const char* name, const char* what, const Shape& given, int axes, int least) {
@@ -199,12 +215,7 @@ Settings settings_of(const char* name, int axes, const Variable& x, const Variab
         "{}: x has to be (n, channels, spatial axes ...) and W have as many axes{}",
         described(s, x, W, b), axes < 1 ? "" : fmt::format(", {} of them spatial", axes)));
   }
-  bool one_dtype = dtype_kind(x.dtype()) == 'f' && W.dtype() == x.dtype() &&
-                   (!b.defined() || b.dtype() == x.dtype());
-  if (!one_dtype) {
-    throw DtypeError(described(s, x, W, b) +
-                     ": all must be of one floating dtype; use F::cast or astype");
-  }
+  check_dtypes(name, x, W, b);
   s.stride = per_axis(name, "stride", o.stride, axes, 1);
   s.pad = per_axis(name, "pad", o.pad, axes, 0);
   s.dilate = per_axis(name, "dilate", o.dilate, axes, 1);
@@ -236,8 +247,10 @@ Variable apply(const Settings& s, ConvolutionDirection direction, const Variable
   return rensa::apply<Convolution>(inputs, s, direction, result)[0];
 }
 
-Variable convolution(const char* name, int axes, const Variable& x, const Variable& W,
-                     const Variable& b, const ConvolutionOptions& o) {
+Variable convolution(const char* name, int axes, const Variables& given,
+                     const ConvolutionOptions& o) {
+  Variables inputs = autograd::autocast(name, given);
+  const Variable &x = inputs[0], &W = inputs[1], &b = inputs[2];
   Settings s = settings_of(name, axes, x, W, b, o);
   if (W.shape(1) * s.groups != x.shape(1)) {
     throw ShapeError(
@@ -269,8 +282,10 @@ Variable convolution(const char* name, int axes, const Variable& x, const Variab
   return apply(s, ConvolutionDirection::forward, pad(x, widths), W, b, y);
 }
 
-Variable deconvolution(const char* name, int axes, const Variable& x, const Variable& W,
-                       const Variable& b, const DeconvolutionOptions& o) {
+Variable deconvolution(const char* name, int axes, const Variables& given,
+                       const DeconvolutionOptions& o) {
+  Variables inputs = autograd::autocast(name, given);
+  const Variable &x = inputs[0], &W = inputs[1], &b = inputs[2];
   Settings s = settings_of(name, axes, x, W, b, o);
   if (W.shape(0) != x.shape(1)) {
     throw ShapeError(fmt::format("{}: W's first axis has to be x's {} channels",
@@ -311,42 +326,50 @@ Variable deconvolution(const char* name, int axes, const Variable& x, const Vari
 
 }  // namespace
 
+Array channels_last(const Array& x) {
+  if (x.ndim() < 3) {
+    throw ShapeError(fmt::format("channels_last: {} is not (n, channels, spatial axes ...)",
+                                 x.view().describe()));
+  }
+  return in_layout(x, true);
+}
+
 Variable convolution_nd(const Variable& x, const Variable& W, const Variable& b,
                         const ConvolutionOptions& options) {
-  return convolution("convolution_nd", 0, x, W, b, options);
+  return convolution("convolution_nd", 0, {x, W, b}, options);
 }
 Variable convolution_1d(const Variable& x, const Variable& W, const Variable& b,
                         const ConvolutionOptions& options) {
-  return convolution("convolution_1d", 1, x, W, b, options);
+  return convolution("convolution_1d", 1, {x, W, b}, options);
 }
 Variable convolution_2d(const Variable& x, const Variable& W, const Variable& b,
                         const ConvolutionOptions& options) {
-  return convolution("convolution_2d", 2, x, W, b, options);
+  return convolution("convolution_2d", 2, {x, W, b}, options);
 }
 Variable convolution_3d(const Variable& x, const Variable& W, const Variable& b,
                         const ConvolutionOptions& options) {
-  return convolution("convolution_3d", 3, x, W, b, options);
+  return convolution("convolution_3d", 3, {x, W, b}, options);
 }
 Variable dilated_convolution_2d(const Variable& x, const Variable& W, const Variable& b,
                                 const ConvolutionOptions& options) {
-  return convolution("dilated_convolution_2d", 2, x, W, b, options);
+  return convolution("dilated_convolution_2d", 2, {x, W, b}, options);
 }
 
 Variable deconvolution_nd(const Variable& x, const Variable& W, const Variable& b,
                           const DeconvolutionOptions& options) {
-  return deconvolution("deconvolution_nd", 0, x, W, b, options);
+  return deconvolution("deconvolution_nd", 0, {x, W, b}, options);
 }
 Variable deconvolution_1d(const Variable& x, const Variable& W, const Variable& b,
                           const DeconvolutionOptions& options) {
-  return deconvolution("deconvolution_1d", 1, x, W, b, options);
+  return deconvolution("deconvolution_1d", 1, {x, W, b}, options);
 }
 Variable deconvolution_2d(const Variable& x, const Variable& W, const Variable& b,
                           const DeconvolutionOptions& options) {
-  return deconvolution("deconvolution_2d", 2, x, W, b, options);
+  return deconvolution("deconvolution_2d", 2, {x, W, b}, options);
 }
 Variable deconvolution_3d(const Variable& x, const Variable& W, const Variable& b,
                           const DeconvolutionOptions& options) {
-  return deconvolution("deconvolution_3d", 3, x, W, b, options);
+  return deconvolution("deconvolution_3d", 3, {x, W, b}, options);
 }
 
 Variable depthwise_convolution_2d(const Variable& x, const Variable& W, const Variable& b,
@@ -360,19 +383,16 @@ Variable depthwise_convolution_2d(const Variable& x, const Variable& W, const Va
   }
   Variable filters =
       reshape(transpose(W, {1, 0, 2, 3}), {W.shape(0) * W.shape(1), 1, W.shape(2), W.shape(3)});
-  return convolution(name, 2, x, filters, b,
+  return convolution(name, 2, {x, filters, b},
                      {.stride = options.stride, .pad = options.pad, .groups = W.shape(1)});
 }
 
-Variable local_convolution_2d(const Variable& x, const Variable& W, const Variable& b,
-                              const LocalConvolutionOptions& options) {
-  Shape stride = per_axis("local_convolution_2d", "stride", options.stride, 2, 1);
-  auto described = [&] {
-    std::string text = fmt::format("local_convolution_2d: x {} and W {}",
-                                   x.array().view().describe(), W.array().view().describe());
-    if (b.defined()) text += fmt::format(" and b {}", b.array().view().describe());
-    return text + ", stride " + stride.str();
-  };
+Variable local_convolution_2d(const Variable& x_given, const Variable& W_given,
+                              const Variable& b_given, const LocalConvolutionOptions& options) {
+  const char* name = "local_convolution_2d";
+  Variables inputs = autograd::autocast(name, {x_given, W_given, b_given});
+  const Variable &x = inputs[0], &W = inputs[1], &b = inputs[2];
+  Shape stride = per_axis(name, "stride", options.stride, 2, 1);
   bool fits = x.ndim() == 4 && W.ndim() == 6 && W.shape(3) == x.shape(1);
   for (int i = 0; fits && i < 2; ++i) {
     fits = W.shape(1 + i) >= 1 && W.shape(4 + i) >= 1 &&
@@ -380,15 +400,13 @@ Variable local_convolution_2d(const Variable& x, const Variable& W, const Variab
   }
   if (fits && b.defined()) fits = b.shape() == Shape({W.shape(0), W.shape(1), W.shape(2)});
   if (!fits) {
-    throw ShapeError(described() +
-                     ": x has to be (n, channels, height, width), W (filters, out_h, out_w, "
-                     "channels, kh, kw) with (out - 1) * stride + k no larger than the image, and "
-                     "b (filters, out_h, out_w)");
+    throw ShapeError(
+        fmt::format("{}, stride {}: x has to be (n, channels, height, width), W (filters, out_h, "
+                    "out_w, channels, kh, kw) with (out - 1) * stride + k no larger than the "
+                    "image, and b (filters, out_h, out_w)",
+                    described(name, x, W, b), stride.str()));
   }
-  if (dtype_kind(x.dtype()) != 'f' || W.dtype() != x.dtype() ||
-      (b.defined() && b.dtype() != x.dtype())) {
-    throw DtypeError(described() + ": all must be of one floating dtype; use F::cast or astype");
-  }
+  check_dtypes(name, x, W, b);
   std::int64_t n = x.shape(0), filters = W.shape(0), rows = W.shape(1), columns = W.shape(2);
   std::int64_t depth = W.shape(3) * W.shape(4) * W.shape(5);
   // At each place the windows (n, depth) times its filters (depth, filters).

@@ -15,6 +15,11 @@
 namespace rensa {
 namespace functions {
 
+/// x (n, channels, ...), or a copy that lies with the channels (axis 1) last in memory; the shape
+/// is as before. How convolutions run fastest on a GPU: give it each batch, and models to
+/// links::channels_last.
+[[nodiscard]] Array channels_last(const Array& x);
+
 struct ConvolutionOptions {
   rensa::detail::NamedOptions named = {};
   Shape stride = 1, pad = 0;  // one number, or one for each spatial axis

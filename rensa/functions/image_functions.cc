@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "rensa/array/math.h"
 #include "rensa/array/ufuncs/rounding.h"
@@ -221,6 +222,44 @@ Variable im2col(const Variable& x, const Shape& ksize, const Im2colOptions& opti
   Variable y = apply<Im2col>({padded}, windows)[0];
   std::int64_t columns = x.shape(1) * windows.ksize[0] * windows.ksize[1];
   return reshape(y, {x.shape(0), columns, windows.out[0], windows.out[1]});
+}
+
+Variable shift(const Variable& x, const Shape& ksize, const ShiftOptions& options) {
+  constexpr const char* name = "shift";
+  auto pair = [&](const char* what, const Shape& given) {
+    Shape two = given.size() == 1 ? Shape{given[0], given[0]} : given;
+    if (two.size() == 2) return two;
+    throw ValueError(
+        fmt::format("{}: {} {} is neither one number nor two", name, what, given.str()));
+  };
+  Shape kernel = pair("ksize", ksize), dilate = pair("dilate", options.dilate);
+  for (int i = 0; i < 2; ++i) {
+    if (kernel[i] < 1 || kernel[i] % 2 == 0 || dilate[i] == 0) {
+      throw ValueError(fmt::format("{}: ksize {}, which is to be odd, and dilate {}, not 0", name,
+                                   kernel.str(), dilate.str()));
+    }
+  }
+  check_images(name, x);
+  std::int64_t groups = kernel[0] * kernel[1], channels = x.shape(1), middle = groups / 2;
+  if (channels < groups) {
+    throw ShapeError(fmt::format("{}: x {} has fewer channels than a kernel {} places", name,
+                                 x.array().view().describe(), kernel.str()));
+  }
+  std::int64_t around[2];
+  for (int i = 0; i < 2; ++i) around[i] = kernel[i] / 2 * std::abs(dilate[i]);
+  Variable padded = pad(x, {{0, 0}, {0, 0}, {around[0], around[0]}, {around[1], around[1]}});
+  Variables parts;
+  for (std::int64_t g = 0; g < groups; ++g) {
+    // The middle one comes last, in whose place the last one stands.
+    std::int64_t place = g == middle ? groups - 1 : g == groups - 1 ? middle : g;
+    std::int64_t top = around[0] - (place / kernel[1] - kernel[0] / 2) * dilate[0];
+    std::int64_t left = around[1] - (place % kernel[1] - kernel[1] / 2) * dilate[1];
+    std::int64_t begin = g * (channels / groups);
+    std::int64_t end = g == groups - 1 ? channels : begin + channels / groups;
+    parts.push_back(get_item(padded, {Slice(), Slice(begin, end), Slice(top, top + x.shape(2)),
+                                      Slice(left, left + x.shape(3))}));
+  }
+  return concat(parts, 1);
 }
 
 }  // namespace rensa::functions

@@ -41,6 +41,18 @@ struct Im2colOptions {
 [[nodiscard]] Variable im2col(const Variable& x, const Shape& ksize,
                               const Im2colOptions& options = {});
 
+struct ShiftOptions {
+  rensa::detail::NamedOptions named = {};
+  Shape dilate = 1;  // one number, or {height, width}; not 0
+};
+/// Wu et al., "Shift: a zero FLOP, zero parameter alternative to spatial convolutions": of x (n,
+/// channels, height, width) as many groups of channels as a kernel has places, each moved towards
+/// its place, with zeros behind. The last group, which has the rest of the channels too, stays.
+/// ksize is one odd number, or {height, width}. Throws ShapeError where there are fewer channels
+/// than places, ValueError, DtypeError.
+[[nodiscard]] Variable shift(const Variable& x, const Shape& ksize = 3,
+                             const ShiftOptions& options = {});
+
 }  // namespace functions
 
 namespace F = functions;

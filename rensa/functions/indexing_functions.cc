@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "rensa/array/creation.h"
 #include "rensa/array/indexing.h"
 #include "rensa/array/indexing_routines.h"
 #include "rensa/array/sorting.h"
@@ -272,6 +273,37 @@ Variable index_select(const Variable& x, int axis, const Array& index) {
                                  index.view().describe()));
   }
   return get_item(x, along(normalize_axis("index_select", axis, x.ndim()), index));
+}
+
+Variable as_strided(const Variable& x, const Shape& shape, const Shape& strides,
+                    std::int64_t storage_offset) {
+  constexpr const char* name = "as_strided";
+  if (shape.size() != strides.size()) {
+    throw ShapeError(fmt::format("{}: shape {} and strides {} differ in length", name, shape.str(),
+                                 strides.str()));
+  }
+  std::int64_t least = storage_offset, most = storage_offset;
+  bool empty = false, fits = true;
+  for (int i = 0; i < shape.size() && fits; ++i) {
+    if (shape[i] < 0) throw ValueError(fmt::format("{}: shape {}", name, shape.str()));
+    empty = empty || shape[i] == 0;
+    std::int64_t way = 0;
+    fits = shape[i] == 0 ||
+           (!__builtin_mul_overflow(shape[i] - 1, strides[i], &way) &&
+            !__builtin_add_overflow(way < 0 ? least : most, way, way < 0 ? &least : &most));
+  }
+  if (!empty && (!fits || least < 0 || most >= x.size())) {
+    throw ValueError(fmt::format(
+        "{}: shape {}, strides {} and storage_offset {} lead out of x {}, which has {} elements",
+        name, shape.str(), strides.str(), storage_offset, x.array().view().describe(), x.size()));
+  }
+  Array places = xp::full(shape, storage_offset, int64, x.device());
+  for (int i = 0; i < shape.size() && !empty; ++i) {
+    Shape along = Shape::filled(shape.size(), 1);
+    along[i] = shape[i];
+    places = places + (xp::arange(shape[i], int64, x.device()) * strides[i]).reshape(along);
+  }
+  return get_item(reshape(x, {x.size()}), places);
 }
 
 Variable select_item(const Variable& x, const Variable& t) {

@@ -26,6 +26,11 @@ namespace functions {
 [[nodiscard]] Variable gather(const Variable& x, int axis, const Array& index);
 /// The slices of x at the 1-d `index` along `axis`.
 [[nodiscard]] Variable index_select(const Variable& x, int axis, const Array& index);
+/// y[i, j, ...] = x.ravel()[storage_offset + i * strides[0] + j * strides[1] + ...]: strides count
+/// elements of x in C order, wherever these lie. Throws ShapeError unless there are as many strides
+/// as extents, ValueError where an element would lie outside of x.
+[[nodiscard]] Variable as_strided(const Variable& x, const Shape& shape, const Shape& strides,
+                                  std::int64_t storage_offset = 0);
 /// x[i, t[i]] of x (n, classes) and integers t (n,). Throws ShapeError, DtypeError.
 [[nodiscard]] Variable select_item(const Variable& x, const Variable& t);
 /// x[indices[i]] at place i of `axis`, or the other way round with `inv`; `indices` holds each

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "rensa/autograd/autocast.h"
 #include "rensa/autograd/function_node.h"
 #include "rensa/core/error.h"
 #include "rensa/functions/array_functions.h"
@@ -79,9 +80,10 @@ class SplitAxis final : public FunctionNode {
   std::vector<Shape> shapes_;
 };
 
-/// Throws ShapeError unless all have an axis and are alike behind it.
-void check_sequences(const char* function, const Variables& xs) {
-  check_any(function, xs);
+/// The sequences in one dtype. Throws ShapeError unless all have an axis and are alike behind it.
+Variables checked_sequences(const char* function, const Variables& given) {
+  check_any(function, given);
+  Variables xs = autograd::autocast(function, given);
   for (const Variable& x : xs) {
     Shape first = xs[0].shape(), shape = x.shape();
     bool fits = shape.ndim() > 0 && shape.ndim() == first.ndim();
@@ -90,6 +92,7 @@ void check_sequences(const char* function, const Variables& xs) {
     throw ShapeError(fmt::format("{}: sequences {} and {}: they differ in length alone", function,
                                  xs[0].array().view().describe(), x.array().view().describe()));
   }
+  return xs;
 }
 
 class PadSequence final : public FunctionNode {
@@ -236,8 +239,8 @@ Variables separate(const Variable& x, int axis) {
   return ys;
 }
 
-Variable pad_sequence(const Variables& xs, std::optional<std::int64_t> length, Scalar padding) {
-  check_sequences("pad_sequence", xs);
+Variable pad_sequence(const Variables& given, std::optional<std::int64_t> length, Scalar padding) {
+  Variables xs = checked_sequences("pad_sequence", given);
   std::int64_t longest = 0;
   for (const Variable& x : xs) longest = std::max(longest, x.shape(0));
   if (length && *length < longest) {
@@ -247,9 +250,9 @@ Variable pad_sequence(const Variables& xs, std::optional<std::int64_t> length, S
   return apply<PadSequence>(xs, length.value_or(longest), padding)[0];
 }
 
-Variables transpose_sequence(const Variables& xs) {
-  if (xs.empty()) return {};
-  check_sequences("transpose_sequence", xs);
+Variables transpose_sequence(const Variables& given) {
+  if (given.empty()) return {};
+  Variables xs = checked_sequences("transpose_sequence", given);
   for (std::size_t k = 1; k < xs.size(); ++k) {
     if (xs[k].shape(0) <= xs[k - 1].shape(0)) continue;
     throw ShapeError(

@@ -10,6 +10,7 @@
 #include "rensa/array/fft.h"
 #include "rensa/array/linalg.h"
 #include "rensa/array/math.h"
+#include "rensa/autograd/autocast.h"
 #include "rensa/autograd/function_node.h"
 #include "rensa/core/error.h"
 #include "rensa/functions/array_functions.h"
@@ -179,8 +180,10 @@ class Fft final : public FunctionNode {
   bool inverse_;
 };
 
-std::pair<Variable, Variable> transform(const Variable& real, const Variable& imag, bool inverse) {
+std::pair<Variable, Variable> transform(const Variables& given, bool inverse) {
   const char* name = inverse ? "ifft" : "fft";
+  Variables parts = autograd::autocast(name, given);
+  const Variable &real = parts[0], &imag = parts[1];
   std::string text = fmt::format("{}: a real part {} and an imaginary part {}", name,
                                  real.array().view().describe(), imag.array().view().describe());
   if (real.shape() != imag.shape()) throw ShapeError(text + ": they have one shape");
@@ -323,10 +326,10 @@ Variable batch_det(const Variable& a) { return det(a); }
 Variable cholesky(const Variable& a) { return apply<Cholesky>({a})[0]; }
 
 std::pair<Variable, Variable> fft(const Variable& real, const Variable& imag) {
-  return transform(real, imag, false);
+  return transform({real, imag}, false);
 }
 std::pair<Variable, Variable> ifft(const Variable& real, const Variable& imag) {
-  return transform(real, imag, true);
+  return transform({real, imag}, true);
 }
 
 }  // namespace rensa::functions

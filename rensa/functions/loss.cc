@@ -134,7 +134,9 @@ Variable gaussian_kl_divergence(const Variable& mean, const Variable& ln_var,
                  differentiable(rows::gaussian_kl_divergence, {mean, ln_var})[0], reduce);
 }
 
-Variable kl_div(const Variable& x, const Variable& t, std::string_view reduce) {
+Variable kl_div(const Variable& given, const Variable& t, std::string_view reduce) {
+  LossInputs in("kl_div", {given});
+  const Variable& x = in.x[0];
   check_one_shape("kl_div", "x", x, "t", t);
   Array p = constant_like(x, t.array()).array(), positive = p > 0;
   Array zero = xp::zeros({}, p.dtype(), p.device());
@@ -172,7 +174,9 @@ Variable triplet(const Variable& anchor, const Variable& positive, const Variabl
   return reduced("triplet", relu(sum(difference, 1) + margin), reduce);
 }
 
-Variable cosine_similarity(const Variable& x0, const Variable& x1, int axis, double eps) {
+Variable cosine_similarity(const Variable& given0, const Variable& given1, int axis, double eps) {
+  LossInputs in("cosine_similarity", {given0, given1});
+  const Variable &x0 = in.x[0], &x1 = in.x[1];
   check_one_shape("cosine_similarity", "x0", x0, "x1", x1);
   Dtype wide = promote_types(promote_types(x0.dtype(), x1.dtype()), float32);
   Variable least = constant(xp::full({}, eps * eps, wide, x0.device()));
@@ -207,7 +211,9 @@ Variable half_squared_sum(const char* function, const Variable& covariance,
 
 }  // namespace
 
-Variable decov(const Variable& h, std::string_view reduce) {
+Variable decov(const Variable& given, std::string_view reduce) {
+  LossInputs in("decov", {given});
+  const Variable& h = in.x[0];
   check_rows("decov", h);
   Variable c = centered(h);
   Variable covariance = matmul(c, c, true) / static_cast<double>(h.shape(0));
@@ -216,7 +222,10 @@ Variable decov(const Variable& h, std::string_view reduce) {
   return half_squared_sum("decov", where(diagonal, zero, covariance), reduce);
 }
 
-Variable cross_covariance(const Variable& y, const Variable& z, std::string_view reduce) {
+Variable cross_covariance(const Variable& y_given, const Variable& z_given,
+                          std::string_view reduce) {
+  LossInputs in("cross_covariance", {y_given, z_given});
+  const Variable &y = in.x[0], &z = in.x[1];
   check_rows("cross_covariance", y);
   check_rows("cross_covariance", z);
   if (y.shape(0) != z.shape(0)) {

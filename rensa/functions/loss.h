@@ -85,6 +85,34 @@ struct NegativeSamplingOptions {
                                          const NegativeSampler& sampler, int sample_size,
                                          const NegativeSamplingOptions& options = {});
 
+/// -log p(t) - the sum of log(1 - p(s)) over samples s (Ji et al., "BlackOut"): x (n, k), t (n,)
+/// integer, W (classes, k), samples (n, s) integer; p(c) is exp(x W[c]) over the sum of those of t
+/// and all samples. `reduce` is "mean", or "no": (n,). A label or sample outside [0, classes)
+/// throws IndexError, on a GPU at the next wait. Throws ShapeError, DtypeError, ValueError.
+[[nodiscard]] Variable black_out(const Variable& x, const Variable& t, const Variable& W,
+                                 const Variable& samples, std::string_view reduce = "mean");
+
+// --- instances of images ---
+
+struct DiscriminativeLossOptions {
+  rensa::detail::NamedOptions named = {};
+  int norm = 1;  // or 2
+  double alpha = 1, beta = 1, gamma = 0.001;
+};
+/// The parts of the loss, times alpha, beta and gamma.
+struct DiscriminativeLoss {
+  Variable variance, distance, regularization;
+};
+/// De Brabandere et al., "Semantic instance segmentation with a discriminative loss function": of
+/// embeddings (n, max_embedding_dim, height, width) of pixels and labels (n, height, width), which
+/// number instances from 1 to max_embedding_dim (others count for nothing), how far pixels are from
+/// the mean of their instance beyond delta_v, how far those means are within 2 * delta_d of each
+/// other, squared, and their norms. Throws ShapeError, DtypeError, ValueError for another norm or
+/// no instances.
+[[nodiscard]] DiscriminativeLoss discriminative_margin_based_clustering_loss(
+    const Variable& embeddings, const Variable& labels, double delta_v, double delta_d,
+    std::int64_t max_embedding_dim, const DiscriminativeLossOptions& options = {});
+
 // --- regression ---
 
 /// (x0 - x1)^2, element by element.

@@ -34,7 +34,8 @@ class SoftmaxCrossEntropyNode final : public FunctionNode {
     Array x = inputs[0].ascontiguous();
     Array t = inputs[1].ascontiguous();
     t_.emplace(t);
-    y_ = xp::empty(x.shape(), x.dtype(), x.device());
+    Dtype wide = promote_types(x.dtype(), float32);
+    shift_ = xp::empty({x.shape(0), 2}, wide, x.device());
     count_ = xp::empty({}, float32, x.device());
     Array loss = xp::empty({}, x.dtype(), x.device());
     operations::SoftmaxCrossEntropy op;
@@ -42,7 +43,7 @@ class SoftmaxCrossEntropyNode final : public FunctionNode {
     op.ignore_label = ignore_label_;
     op.x = x.operand();
     op.t = t.operand();
-    op.y = y_.operand();
+    op.shift = shift_.operand();
     op.loss = loss.operand();
     op.count = count_.operand();
     launch(op);
@@ -51,11 +52,13 @@ class SoftmaxCrossEntropyNode final : public FunctionNode {
 
   Variables backward(const Indexes&, const Variables& gy) override {
     if (config().enable_backprop) return {differentiable_gradient(gy[0]), {}};
-    Array gx = xp::empty(y_.shape(), y_.dtype(), y_.device());
+    Array x = get_retained_inputs()[0].array().ascontiguous();
+    Array gx = xp::empty(x.shape(), x.dtype(), x.device());
     Array g = gy[0].array().ascontiguous();
     operations::SoftmaxCrossEntropyGrad op;
     op.ignore_label = ignore_label_;
-    op.y = y_.operand();
+    op.x = x.operand();
+    op.shift = shift_.operand();
     op.t = labels().operand();
     op.count = count_.operand();
     op.gy = g.operand();
@@ -82,7 +85,7 @@ class SoftmaxCrossEntropyNode final : public FunctionNode {
   bool normalize_;
   std::int64_t ignore_label_;
   std::optional<KeptArray> t_;
-  Array y_, count_;  // y_ is the log softmax of x
+  Array shift_, count_;  // shift_: what x less it is the log softmax of x
 };
 
 /// x (n, classes, ...) as rows (m, classes), those of t (n, ...) flattened.
@@ -160,9 +163,11 @@ Shape without_classes(const Variable& x) {
 
 }  // namespace
 
-Variable softmax_cross_entropy(const Variable& x, const Variable& t,
+Variable softmax_cross_entropy(const Variable& given, const Variable& t,
                                const SoftmaxCrossEntropyOptions& options) {
   constexpr const char* name = "softmax_cross_entropy";
+  LossInputs in(name, {given});
+  const Variable& x = in.x[0];
   bool mean = is_mean(name, options.reduce);
   double smoothing = options.label_smoothing;
   if (!(smoothing >= 0 && smoothing <= 1)) {
@@ -201,7 +206,9 @@ Variable softmax_cross_entropy(const Variable& x, const Variable& t,
   return options.normalize ? sum_over(losses, labelled.count()) : sum_over(losses, samples);
 }
 
-Variable nll_loss(const Variable& x, const Variable& t, const NllLossOptions& options) {
+Variable nll_loss(const Variable& given, const Variable& t, const NllLossOptions& options) {
+  LossInputs in("nll_loss", {given});
+  const Variable& x = in.x[0];
   bool mean = is_mean("nll_loss", options.reduce);
   check_scores_and_labels("nll_loss", x.array(), t.array());
   LabelledRows labelled("nll_loss", class_rows(x), t.array(), options.ignore_label,
@@ -246,8 +253,10 @@ Variable binary_cross_entropy_with_logits(const Variable& x, const Variable& t,
                  differentiable(rows::bernoulli_nll, {targets, x})[0], reduce);
 }
 
-Variable hinge(const Variable& x, const Variable& t, std::string_view norm,
+Variable hinge(const Variable& given, const Variable& t, std::string_view norm,
                std::string_view reduce) {
+  LossInputs in("hinge", {given});
+  const Variable& x = in.x[0];
   bool mean = is_mean("hinge", reduce);
   if (norm != "L1" && norm != "L2") {
     throw ValueError(fmt::format("hinge: norm \"{}\", which is none of \"L1\", \"L2\"", norm));

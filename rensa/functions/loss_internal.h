@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "rensa/autograd/variable.h"
+#include "rensa/autograd/autocast.h"
 
 namespace rensa::functions {
 
@@ -21,6 +21,15 @@ bool is_mean(const char* function, std::string_view reduce);
 /// least.
 Variable sum_over(const Variable& losses, double count);
 Variable sum_over(const Variable& losses, const Array& count);
+
+/// The inputs of a loss that is made of several functions, as Autocast has them for it; the
+/// functions take what they are given while it lives.
+struct LossInputs {
+  LossInputs(const char* function, const Variables& given)
+      : x(autograd::autocast(function, given)), off(none) {}
+  Variables x;
+  Autocast off;
+};
 
 /// As constants of x's dtype: labels, targets.
 Variable constant_like(const Variable& x, const Array& values);

@@ -9,8 +9,11 @@
 #include "rensa/functions/array_functions.h"
 #include "rensa/functions/classification.h"
 #include "rensa/functions/connection.h"
+#include "rensa/functions/indexing_functions.h"
+#include "rensa/functions/joining_functions.h"
 #include "rensa/functions/loss.h"
 #include "rensa/functions/math_functions.h"
+#include "rensa/functions/reduction_functions.h"
 
 namespace rensa::functions {
 
@@ -44,6 +47,32 @@ Variable negative_sampling(const Variable& x, const Variable& t, const Variable&
   Variable losses = sum(softplus(products * constant(xp::where(first, -one, one))), 1);
   losses = where(t != -1, losses, constant(xp::zeros({}, losses.dtype(), losses.device())));
   return options.reduce == "sum" ? sum(losses) : losses;
+}
+
+Variable black_out(const Variable& x, const Variable& t, const Variable& W, const Variable& samples,
+                   std::string_view reduce) {
+  constexpr const char* name = "black_out";
+  if (reduce != "mean" && reduce != "no") {
+    throw ValueError(
+        fmt::format("{}: reduce \"{}\", which is none of \"mean\", \"no\"", name, reduce));
+  }
+  check_scores_and_labels(name, x.array(), t.array());
+  bool fits = x.ndim() == 2 && W.ndim() == 2 && W.shape(1) == x.shape(1) && samples.ndim() == 2 &&
+              samples.shape(0) == x.shape(0);
+  if (!fits) {
+    throw ShapeError(fmt::format(
+        "{}: x {}, W {} and samples {}: x must be (n, k), W (classes, k) and samples (n, s)", name,
+        x.array().view().describe(), W.array().view().describe(),
+        samples.array().view().describe()));
+  }
+  std::int64_t n = x.shape(0);
+  // The right class first: (n, 1 + s).
+  Variable rows = embed_id(concat({reshape(cast(t, int64), {n, 1}), cast(samples, int64)}, 1), W);
+  Variable scores = sum(rows * reshape(x, {n, 1, x.shape(1)}), 2);
+  Variable logs = scores - logsumexp(scores, 1, true);
+  Variable others = get_item(logs, {Slice(), Slice(1, none)});
+  Variable losses = -(get_item(logs, {Slice(), 0}) + sum(log1p(-exp(others)), 1));
+  return reduce == "mean" ? mean(losses) : losses;
 }
 
 }  // namespace rensa::functions

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "rensa/array/internal.h"
 #include "rensa/array/random.h"
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
@@ -18,26 +19,32 @@ namespace rensa::functions {
 
 namespace {
 
+using rensa::detail::MemoryOrder;
+
 /// Keeps what the mask at one place of the generator's sequence keeps. Linear, so its gradient is
 /// itself.
 struct DropoutNode {
   static constexpr const char* name = "dropout";
   static constexpr Keep keep = Keep::nothing;
-  static Array forward(const Array& x, double ratio, const xp::random::GeneratorPosition& mask) {
-    Array in = x.ascontiguous(), out = xp::empty(x.shape(), x.dtype(), x.device());
-    if (in.size() == 0) return out;
-    operations::Dropout op;
-    op.ratio = ratio;
-    op.seed = mask.seed;
-    op.offset = mask.offset;
-    op.in = in.operand();
-    op.out = out.operand();
-    launch(op);
-    return out;
+  // The mask is of the elements as they lie in x's memory, in which `order` has the axes.
+  static Array forward(const Array& x, double ratio, const xp::random::GeneratorPosition& mask,
+                       const MemoryOrder& order) {
+    Array in = order.permuted(x).ascontiguous();
+    Array out = xp::empty(in.shape(), x.dtype(), x.device());
+    if (in.size() > 0) {
+      operations::Dropout op;
+      op.ratio = ratio;
+      op.seed = mask.seed;
+      op.offset = mask.offset;
+      op.in = in.operand();
+      op.out = out.operand();
+      launch(op);
+    }
+    return order.restored(out);
   }
   static Variable backward(const Variable&, const Variable& gy, double ratio,
-                           const xp::random::GeneratorPosition& mask) {
-    return unary<DropoutNode>(gy, ratio, mask);
+                           const xp::random::GeneratorPosition& mask, const MemoryOrder& order) {
+    return unary<DropoutNode>(gy, ratio, mask, order);
   }
 };
 
@@ -53,7 +60,8 @@ Variable dropout(const Variable& x, double ratio) {
   if (!config().train || ratio == 0) return x;
   constexpr int kWords = 4;  // of one Philox counter; an element takes one word
   return unary<DropoutNode>(x, ratio,
-                            xp::random::take(x.device(), (x.size() + kWords - 1) / kWords));
+                            xp::random::take(x.device(), (x.size() + kWords - 1) / kWords),
+                            MemoryOrder(x.array(), 'K'));
 }
 
 Variable gaussian(const Variable& mean, const Variable& ln_var, const GaussianOptions& options) {

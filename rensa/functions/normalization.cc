@@ -6,7 +6,9 @@
 #include <algorithm>
 
 #include "rensa/array/creation.h"
+#include "rensa/array/internal.h"
 #include "rensa/array/routines.h"
+#include "rensa/autograd/recomputation.h"
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
 #include "rensa/device/launcher.h"
@@ -54,7 +56,7 @@ class BatchNormalization final : public FunctionNode {
     Array x = fold_.folded(inputs[0]), gamma = inputs[1].ascontiguous(),
           beta = inputs[2].ascontiguous();
     find_statistics(x);
-    Array y = empty_as(x);
+    Array y = xp::empty_like(x, {.order = 'K'});
     operations::Normalize op = normalize_operation(name(), x);
     op.x = x.operand();
     op.mean = mean_.operand();
@@ -70,11 +72,11 @@ class BatchNormalization final : public FunctionNode {
     Variables kept = get_retained_inputs();
     if (config().enable_backprop) return composed(kept[0], kept[1], gy[0]);
     Array x = fold_.folded(kept[0].array()), gamma = kept[1].array().ascontiguous();
-    Array g = fold_.folded_like(gy[0].array(), x);
+    Array g = rensa::detail::dense_as(fold_.folded(gy[0].array()), x);
     ChannelSums sums = channel_sums("batch_normalization_grad", x, g, mean_, inv_std_);
     Variables gx(3);
     if (std::ranges::find(targets, 0) != targets.end()) {
-      Array out = empty_as(x);
+      Array out = xp::empty_like(x, {.order = 'K'});
       operations::Normalize op = normalize_operation("batch_normalization_grad", x);
       op.count = static_cast<double>(elements_of_channel(x));
       op.x = x.operand();
@@ -104,7 +106,7 @@ class BatchNormalization final : public FunctionNode {
     op.x = x.operand();
     op.mean = channel_operand(mean_);
     op.inv_std = channel_operand(inv_std_);
-    if (options_.running_mean) {
+    if (options_.running_mean && !in_recomputing()) {
       op.decay = options_.decay;
       op.adjust = m / std::max(m - 1, 1.0);
       op.running_mean = options_.running_mean->operand();
@@ -156,7 +158,7 @@ class FixedBatchNormalization final : public FunctionNode {
 
   Arrays forward(const Arrays& inputs) override {
     retain_inputs({0, 1, 3, 4});
-    Array x = fold_.folded(inputs[0]), y = empty_as(x);
+    Array x = fold_.folded(inputs[0]), y = xp::empty_like(x, {.order = 'K'});
     Array gamma = inputs[1].ascontiguous(), beta = inputs[2].ascontiguous();
     Array mean = as_statistic(x, inputs[3]), var = as_statistic(x, inputs[4]);
     operations::Normalize op = normalize_operation(name(), x);
@@ -184,13 +186,14 @@ class FixedBatchNormalization final : public FunctionNode {
  private:
   Variables gradients(const Variables& kept, const Array& gy_given, bool of_x) const {
     constexpr const char* kName = "fixed_batch_normalization_grad";
-    Array x = fold_.folded(kept[0].array()), gy = fold_.folded_like(gy_given, x);
+    Array x = fold_.folded(kept[0].array()),
+          gy = rensa::detail::dense_as(fold_.folded(gy_given), x);
     Array given = kept[1].array(), gamma = as_statistic(x, given);
     Array mean = as_statistic(x, kept[2].array()), var = as_statistic(x, kept[3].array());
     Array inv_var = 1.0 / (var + eps_), inv_std = xp::sqrt(inv_var);
     Variables all(5);
     if (of_x) {
-      Array gx = empty_as(x);
+      Array gx = xp::empty_like(x, {.order = 'K'});
       operations::Normalize op = normalize_operation(kName, gy);
       op.x = gy.operand();
       op.inv_std = inv_std.operand();
@@ -305,9 +308,12 @@ Variable batch_renormalization(const Variable& x, const Variable& gamma, const V
   op.inv_std = channel_operand(inv_std);
   launch(op);
   Array running_sigma = xp::sqrt(as_statistic(folded, options.running_var) + options.eps);
-  Array r = xp::clip(1.0 / (inv_std * running_sigma), 1 / rmax, rmax);
-  Array d =
-      xp::clip((mean - as_statistic(folded, options.running_mean)) / running_sigma, -dmax, dmax);
+  Array r =
+      autograd::noted([&] { return xp::clip(1.0 / (inv_std * running_sigma), 1 / rmax, rmax); });
+  Array d = autograd::noted([&] {
+    Array far = mean - as_statistic(folded, options.running_mean);
+    return xp::clip(far / running_sigma, -dmax, dmax);
+  });
   auto beside = [&](const Array& v) {
     return constant(v.reshape(gamma.shape()).astype(gamma.dtype(), false));
   };

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "rensa/array/creation.h"
+#include "rensa/array/internal.h"
 #include "rensa/array/routines.h"
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
@@ -29,7 +30,7 @@ class GroupNormalization final : public FunctionNode {
 
   Arrays forward(const Arrays& inputs) override {
     retain_inputs({0, 1});
-    Array x = fold_.folded(inputs[0]), y = empty_as(x);
+    Array x = fold_.folded(inputs[0]), y = xp::empty_like(x, {.order = 'K'});
     Array gamma = inputs[1].ascontiguous(), beta = inputs[2].ascontiguous();
     std::int64_t n = x.shape(0), share = channels_ / groups_;
     mean_ = empty_statistics(x, n * groups_);
@@ -70,7 +71,8 @@ class GroupNormalization final : public FunctionNode {
   // The sums of each channel of a sample are what the others are made of.
   Variables gradients(const Variables& kept, const Array& gy_given, const Indexes& targets) const {
     constexpr const char* kName = "group_normalization_grad";
-    Array x = fold_.folded(kept[0].array()), gy = fold_.folded_like(gy_given, x);
+    Array x = fold_.folded(kept[0].array()),
+          gy = rensa::detail::dense_as(fold_.folded(gy_given), x);
     Array gamma = kept[1].array().ascontiguous();
     std::int64_t n = x.shape(0), share = channels_ / groups_;
     Array sum_gy = empty_statistics(x, n * channels_), sum_gyx = empty_statistics(x, n * channels_);
@@ -96,7 +98,7 @@ class GroupNormalization final : public FunctionNode {
     all[1] = of_gamma(sum_gyx);
     all[2] = of_gamma(sum_gy);
     if (std::ranges::find(targets, 0) == targets.end()) return all;
-    Array out = empty_as(x);
+    Array out = xp::empty_like(x, {.order = 'K'});
     Array weights = gamma.astype(sum_gy.dtype(), false).reshape({1, channels_, 1});
     auto of_groups = [&](const Array& sums) {
       return xp::sum((sums * weights).reshape({n * groups_, share}), {.axis = 1});

@@ -72,13 +72,6 @@ Array ChannelFold::folded(const Array& x) const {
   return ordered.ascontiguous().reshape({samples_, channels_, inner_});
 }
 
-Array ChannelFold::folded_like(const Array& x, const Array& like) const {
-  Array same = folded(x);
-  if (like.is_contiguous() == same.is_contiguous()) return same;
-  if (like.is_contiguous()) return same.ascontiguous();
-  return same.transpose({0, 2, 1}).ascontiguous().transpose({0, 2, 1});
-}
-
 Array ChannelFold::unfolded(const Array& folded) const {
   if (order_.empty()) return folded.reshape(shape_);
   Shape shape, back = order_;
@@ -87,12 +80,6 @@ Array ChannelFold::unfolded(const Array& folded) const {
     back[static_cast<int>(order_[i])] = i;
   }
   return folded.reshape(shape).transpose(back);
-}
-
-Array empty_as(const Array& like) {
-  if (like.is_contiguous()) return xp::empty(like.shape(), like.dtype(), like.device());
-  return xp::empty({like.shape(0), like.shape(2), like.shape(1)}, like.dtype(), like.device())
-      .transpose({0, 2, 1});
 }
 
 Dtype statistics_dtype(Dtype x) { return x == float64 ? float64 : float32; }

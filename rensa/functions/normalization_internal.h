@@ -20,8 +20,6 @@ class ChannelFold {
 
   /// x, which is dense in C order or channels-last, else a copy that is.
   Array folded(const Array& x) const;
-  /// As folded(x), with the strides of `like`.
-  Array folded_like(const Array& x, const Array& like) const;
   /// A folded array in x's shape.
   Array unfolded(const Array& folded) const;
 
@@ -31,8 +29,6 @@ class ChannelFold {
   std::int64_t samples_ = 1, channels_ = 1, inner_ = 1;
 };
 
-/// A new array of the shape and strides of `like`, which is folded.
-Array empty_as(const Array& like);
 /// What statistics of x are computed in and have.
 Dtype statistics_dtype(Dtype x);
 /// 1-d arrays for the statistics of `count` outputs.

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "rensa/array/creation.h"
+#include "rensa/autograd/autocast.h"
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
 #include "rensa/device/launcher.h"
@@ -153,8 +154,9 @@ Variable layer_normalization(const Variable& x, const Variable& gamma, const Var
   return apply<RowsNode>({x, gamma, beta}, name, true, columns, eps)[0];
 }
 
-Variable rms_norm(const Variable& x, const Variable& gamma, std::optional<double> eps) {
+Variable rms_norm(const Variable& given, const Variable& gamma, std::optional<double> eps) {
   constexpr const char* name = "rms_norm";
+  Variable x = autograd::autocast(name, {given})[0];
   double epsilon = eps ? *eps : epsilon_of(x.dtype());
   if (gamma.defined()) {
     std::int64_t columns = checked_columns(name, x, gamma);

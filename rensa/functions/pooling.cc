@@ -265,6 +265,18 @@ Variable max_pooling(const char* function, const Variable& x, int expected, cons
   return y;
 }
 
+/// Throws ShapeError where the first or the last window has only padding: no mean.
+void check_covered(const char* function, const Variable& x, const Windows& windows) {
+  for (std::size_t i = 0; i < windows.axes.size(); ++i) {
+    const WindowAxis& a = windows.axes[i];
+    if (a.size > a.pad && std::int64_t{a.out - 1} * a.stride - a.pad < a.in) continue;
+    throw ShapeError(
+        fmt::format("{}: x {}: along axis {} a window of {} with a stride of {} lies in the {} of "
+                    "padding only, and has no elements to be the mean of; give a pad_value of 0",
+                    function, x.shape().str(), i + 2, a.size, a.stride, a.pad));
+  }
+}
+
 Variable average_pooling(const char* function, const Variable& x, int expected, const Given& given,
                          std::optional<double> pad_value) {
   if (pad_value && *pad_value != 0) {
@@ -272,6 +284,7 @@ Variable average_pooling(const char* function, const Variable& x, int expected, 
         fmt::format("{}: a pad_value of {}, which must be 0 or none", function, *pad_value));
   }
   Windows windows = windows_of(function, x, expected, given, false);
+  if (!pad_value) check_covered(function, x, windows);
   windows.weight = pad_value ? PoolingWeight::window : PoolingWeight::covered;
   return apply<PoolNode>({x}, function, std::move(windows), Array())[0];
 }

@@ -33,7 +33,8 @@ namespace functions {
                                       bool cover_all = true, Array* return_indices = nullptr);
 
 /// The mean of each window, rounded down. Padding counts as elements of `pad_value`, which is 0, or
-/// not at all, which std::nullopt says. Throws ValueError for another one.
+/// not at all, which std::nullopt says. Throws ValueError for another one, ShapeError where a
+/// window would be the mean of no elements.
 [[nodiscard]] Variable average_pooling_1d(const Variable& x, const AxisList& ksize,
                                           const AxisList& stride = {}, const AxisList& pad = 0,
                                           std::optional<double> pad_value = 0.0);

@@ -110,6 +110,12 @@ void check_field(const char* function, const Variable& cost, const Variables& xs
   }
 }
 
+Variables behind(const Variable& first, const Variables& rest) {
+  Variables all = {first};
+  all.insert(all.end(), rest.begin(), rest.end());
+  return all;
+}
+
 /// Values of samples that end one after the other: `put` gives the ones that are left.
 class EndingSamples {
  public:
@@ -165,8 +171,11 @@ Variable connectionist_temporal_classification(const Variables& x, const Variabl
   return connectionist_temporal_classification(stack(x, 0), t, blank_symbol, options);
 }
 
-Variable crf1d(const Variable& cost, const Variables& xs, const Variables& ys,
+Variable crf1d(const Variable& cost_given, const Variables& xs_given, const Variables& ys,
                std::string_view reduce) {
+  LossInputs in("crf1d", behind(cost_given, xs_given));
+  const Variable& cost = in.x[0];
+  const Variables xs(in.x.begin() + 1, in.x.end());
   bool mean = is_mean("crf1d", reduce);
   check_field("crf1d", cost, xs);
   if (ys.size() != xs.size()) {
@@ -188,7 +197,11 @@ Variable crf1d(const Variable& cost, const Variables& xs, const Variables& ys,
   return mean ? sum_over(losses, static_cast<double>(xs[0].shape(0))) : losses;
 }
 
-std::pair<Variable, std::vector<Array>> argmax_crf1d(const Variable& cost, const Variables& xs) {
+std::pair<Variable, std::vector<Array>> argmax_crf1d(const Variable& cost_given,
+                                                     const Variables& xs_given) {
+  LossInputs in("crf1d", behind(cost_given, xs_given));
+  const Variable& cost = in.x[0];
+  const Variables xs(in.x.begin() + 1, in.x.end());
   check_field("argmax_crf1d", cost, xs);
   std::int64_t classes = cost.shape(0);
   EndingSamples alphas;

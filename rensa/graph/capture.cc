@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <list>
 
+#include "rensa/array/internal.h"
+#include "rensa/autograd/autocast.h"
 #include "rensa/core/error.h"
 #include "rensa/graph/recording.h"
 #include "rensa/graph/replay.h"
@@ -29,7 +31,9 @@ Signature surroundings() {
           c.keep_graph_on_report,
           c.tf32,
           c.autotune,
-          static_cast<int>(c.dtype),
+          static_cast<int>(Dtype(c.dtype)),
+          c.dtype.is_mixed(),
+          c.autocast ? static_cast<int>(*c.autocast) : -1,
           static_cast<int>(device.type) * kMaxGpus + device.index};
 }
 
@@ -42,6 +46,9 @@ Signature signature_of(const Variables& inputs) {
     s.push_back(input.requires_grad());
     s.push_back(a.ndim());
     s.insert(s.end(), a.shape().begin(), a.shape().end());
+    const Shape axes = detail::MemoryOrder(a, 'K').axes();  // none: C order
+    s.push_back(axes.ndim());
+    s.insert(s.end(), axes.begin(), axes.end());
   }
   return s;
 }
@@ -82,17 +89,16 @@ Run record(const CaptureCache::Step& step, const Variables& inputs, const Watche
   Variables step_inputs, results;
   std::vector<std::uint32_t> versions;
   for (const Variable& input : inputs) {
-    run.inputs.push_back(input.array().copy());
+    run.inputs.push_back(input.array().copy('K'));
     recording.outline.add_stand_in(run.inputs.back().storage().get());
     versions.push_back(run.inputs.back().storage()->version());
     step_inputs.emplace_back(run.inputs.back(), input.requires_grad());
   }
   {
     RecorderScope scope(&recording);
+    autograd::FreshCasts fresh;
     results = detached(step(step_inputs));
-    for (Variable& result : results) {
-      if (!result.array().is_contiguous()) result = constant(result.array().copy());
-    }
+    for (Variable& result : results) result = constant(detail::dense(result.array()));
     if (recording.failure().empty()) recording.states.settle(recording.outline);
   }
   if (surroundings() != surrounded) {
@@ -108,7 +114,7 @@ Run record(const CaptureCache::Step& step, const Variables& inputs, const Watche
   }
   std::vector<RecordedOutput> outputs;
   for (const Variable& result : results) {
-    run.results.push_back(constant(result.array().copy()));
+    run.results.push_back(constant(result.array().copy('K')));
     outputs.push_back({result.array(), nullptr});
   }
   run.num_results = outputs.size();
@@ -132,11 +138,11 @@ struct Entry {
 
   std::shared_ptr<Recording> recording;  // null until two runs were alike
   std::unique_ptr<Replay> replay;
-  std::size_t num_results = 0;    // the first outputs; the others are reports
-  std::vector<Storage*> changed;  // what each replay writes to that others see
-  std::vector<Storage*> shared;   // what others held when the recording was made
-  int replays = 0;                // since then
-  int useless = 0;                // recordings in a row that were not replayed
+  std::size_t num_results = 0;   // the first outputs; the others are reports
+  Recording::Changed changed;    // by each replay
+  std::vector<Storage*> shared;  // what others held when the recording was made
+  int replays = 0;               // since then
+  int useless = 0;               // recordings in a row that were not replayed
 
   /// Whether it belongs to something that is no more: a model that was moved or replaced.
   bool gone() const {
@@ -350,7 +356,7 @@ struct CaptureCache::Impl {
     Recording& recording = *entry.recording;
     std::vector<Array> arrays;
     arrays.reserve(inputs.size());
-    for (const Variable& input : inputs) arrays.push_back(input.array().ascontiguous());
+    for (const Variable& input : inputs) arrays.push_back(detail::dense(input.array()));
     entry.states.before_replay();
     std::vector<std::uint64_t> slots(static_cast<std::size_t>(recording.num_slots));
     for (const HostAction& action : recording.actions) {
@@ -364,10 +370,10 @@ struct CaptureCache::Impl {
     std::vector<Array> results;
     results.reserve(recording.outputs.size());
     for (const RecordedOutput& output : recording.outputs) {
-      results.push_back(xp::empty_like(output.array));
+      results.push_back(xp::empty_like(output.array, {.order = 'K'}));
     }
     entry.replay->launch(arrays, slots, results);
-    for (Storage* storage : entry.changed) storage->count_write();
+    entry.changed.count();
     entry.states.after_replay();
     ++entry.replays;
     ++stats.replays;

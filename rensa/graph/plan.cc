@@ -83,11 +83,11 @@ std::int64_t place_within_reason(Blocks& blocks, Precedence& precedence) {
   return bytes;
 }
 
-/// Moves operands from their recorded storage to a place in the arena.
+/// Moves operands from their recorded storage to a place in one that stands for the arena.
 class Retarget final : public OperandVisitor {
  public:
-  Retarget(const std::unordered_map<Storage*, char*>& places, Storage* arena)
-      : places_(places), arena_(arena) {}
+  Retarget(const std::unordered_map<Storage*, std::int64_t>& places, Storage* stand_in)
+      : places_(places), stand_in_(stand_in) {}
   void read(Operand& operand) override { move(operand); }
   void write(Operand& operand) override { move(operand); }
 
@@ -95,17 +95,34 @@ class Retarget final : public OperandVisitor {
   void move(Operand& operand) {
     auto found = places_.find(operand.storage);
     if (found == places_.end()) return;
-    operand.view.data = found->second + (operand.view.data - operand.storage->data());
+    std::int64_t inside = operand.view.data - operand.storage->data();
+    operand.view.data = reinterpret_cast<char*>(found->second + inside);  // an offset for now
+    operand.storage = stand_in_;
+  }
+  const std::unordered_map<Storage*, std::int64_t>& places_;
+  Storage* stand_in_;
+};
+
+/// And from there to the arena.
+class PutInto final : public OperandVisitor {
+ public:
+  PutInto(Storage* stand_in, Storage* arena) : stand_in_(stand_in), arena_(arena) {}
+  void read(Operand& operand) override { move(operand); }
+  void write(Operand& operand) override { move(operand); }
+
+ private:
+  void move(Operand& operand) {
+    if (operand.storage != stand_in_) return;
+    operand.view.data = arena_->data() + reinterpret_cast<std::intptr_t>(operand.view.data);
     operand.storage = arena_;
   }
-  const std::unordered_map<Storage*, char*>& places_;
-  Storage* arena_;
+  Storage *stand_in_, *arena_;
 };
 
 /// Lets go of the storages that have moved, and of those that only operations touched which were
 /// rewritten.
 void release_storages(Recording& recording, const std::vector<std::vector<Access>>& uses,
-                      const std::unordered_map<Storage*, char*>& moved) {
+                      const std::unordered_map<Storage*, std::int64_t>& moved) {
   std::unordered_set<Storage*> touched;
   for (const std::vector<Access>& of_one : uses) {
     for (const Access& use : of_one) touched.insert(use.storage);
@@ -134,17 +151,20 @@ Plan make_plan(Recording& recording, bool branches) {
       if (plan.workspace_bytes[i] != 0) blocks.add_scratch(i, plan.workspace_bytes[i]);
     }
   }
-  plan.arena =
-      allocate(std::max(place_within_reason(blocks, precedence), kAlignment), recording.device());
-  char* arena = plan.arena->data();
-  std::unordered_map<Storage*, char*> places;
-  blocks.for_each_storage(
-      [&](Storage* storage, std::int64_t offset) { places[storage] = arena + offset; });
-  blocks.for_each_scratch(
-      [&](std::size_t i, std::int64_t offset) { plan.workspaces[i] = arena + offset; });
-  Retarget retarget(places, plan.arena.get());
+  std::int64_t bytes = std::max(place_within_reason(blocks, precedence), kAlignment);
+  std::unordered_map<Storage*, std::int64_t> places;
+  blocks.for_each_storage([&](Storage* storage, std::int64_t offset) { places[storage] = offset; });
+  // What the run has held goes before the arena comes: there is no time when both are needed.
+  StoragePtr stand_in = allocate(1, recording.device());
+  Retarget retarget(places, stand_in.get());
   for (const auto& operation : recording.operations) operation->visit(retarget);
   release_storages(recording, uses, places);
+  plan.arena = allocate(bytes, recording.device());
+  PutInto put_into(stand_in.get(), plan.arena.get());
+  for (const auto& operation : recording.operations) operation->visit(put_into);
+  blocks.for_each_scratch([&](std::size_t i, std::int64_t offset) {
+    plan.workspaces[i] = plan.arena->data() + offset;
+  });
   plan.dependencies = precedence.direct();
   plan.lanes = precedence.lanes();
   return plan;

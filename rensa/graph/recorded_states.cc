@@ -4,6 +4,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "rensa/array/internal.h"
 #include "rensa/device/launcher.h"
 #include "rensa/graph/outline.h"
 
@@ -12,7 +13,8 @@ namespace rensa {
 namespace {
 
 bool looks_like(const Array& a, const Array& b) {
-  return a.shape() == b.shape() && a.dtype() == b.dtype() && a.device() == b.device();
+  return a.shape() == b.shape() && a.dtype() == b.dtype() && a.device() == b.device() &&
+         detail::MemoryOrder(a, 'K').axes() == detail::MemoryOrder(b, 'K').axes();
 }
 
 bool is_same(const Array& a, const Array& b) {
@@ -38,7 +40,7 @@ Array RecordedStates::add(const std::shared_ptr<StateBody>& state, bool reads) {
   }
   if (!state->in_replays) {
     RecorderScope apart(nullptr);
-    refer_to(*state, state->value.array().copy());
+    refer_to(*state, state->value.array().copy('K'));
   }
   entry.before = state->value.array();
   return entry.before;
@@ -61,12 +63,12 @@ void RecordedStates::settle(const Outline& outline) {
       if (!is_same(value, entry.before)) {
         // States may change places: all values are read before any is written.
         bool lies_there = taken.count(value.storage().get()) != 0;
-        moves.emplace_back(entry.before, lies_there ? value.copy() : value);
+        moves.emplace_back(entry.before, lies_there ? value.copy('K') : value);
       }
     } else {
-      bool fits = value.is_contiguous() && outline.made(value.storage().get()) &&
+      bool fits = detail::is_dense(value) && outline.made(value.storage().get()) &&
                   taken.count(value.storage().get()) == 0;
-      entry.after = fits ? value : value.copy();
+      entry.after = fits ? value : value.copy('K');
       taken.insert(entry.after.storage().get());
     }
     refer_to(*state, entry.after);

@@ -95,16 +95,24 @@ bool Recording::bindings_hold() const {
   return true;
 }
 
-std::vector<Storage*> Recording::changed() const {
-  struct Written final : OperandVisitor {
+Recording::Changed Recording::changed() const {
+  struct Seen final : OperandVisitor {
     void read(Operand&) override {}
-    void write(Operand& operand) override { storages.insert(operand.storage); }
-    void update(Operand&) override {}
-    std::unordered_set<Storage*> storages;
-  } written;
-  for (const auto& operation : operations) operation->visit(written);
-  std::erase_if(written.storages, [](const Storage* storage) { return is_own(*storage); });
-  return {written.storages.begin(), written.storages.end()};
+    void write(Operand& operand) override { written.insert(operand.storage); }
+    void update(Operand& operand) override { updated.insert(operand.storage); }
+    std::unordered_set<Storage*> written, updated;
+  } seen;
+  for (const auto& operation : operations) operation->visit(seen);
+  auto of_others = [](std::unordered_set<Storage*>& storages) {
+    std::erase_if(storages, [](const Storage* storage) { return is_own(*storage); });
+    return std::vector<Storage*>(storages.begin(), storages.end());
+  };
+  return {of_others(seen.written), of_others(seen.updated)};
+}
+
+void Recording::Changed::count() const {
+  for (Storage* storage : written) storage->count_write();
+  for (Storage* storage : updated) storage->count_update();
 }
 
 std::vector<Access> accesses(Operation& operation) {

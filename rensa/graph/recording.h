@@ -65,8 +65,12 @@ class Recording final : public Recorder {
   std::vector<HostAction> actions;
   std::vector<RecordedOutput> outputs;
   int num_slots = 0;
-  /// Memory that others can see and that every run writes to, parameters under update left out.
-  std::vector<Storage*> changed() const;
+  /// Memory that others can see and that every run changes.
+  struct Changed {
+    std::vector<Storage*> written, updated;  // by an optimizer
+    void count() const;                      // one run more
+  };
+  Changed changed() const;
   Outline outline;        // of the run, not of the rewritten list
   RecordedStates states;  // what the run took from the one before and leaves for the next
   WatchedNumbers watched;

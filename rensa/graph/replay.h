@@ -15,7 +15,7 @@ class Replay {
   virtual ~Replay() = default;
   /// Queues one run on the device's current stream: `inputs` are copied into the recorded inputs,
   /// `slots` are the host's numbers of this run (the bits of doubles and integers), and `results`
-  /// receive the recorded outputs. All arrays are C-contiguous.
+  /// receive the recorded outputs. Arrays are dense and lie as those of the recording do.
   virtual void launch(const std::vector<Array>& inputs, const std::vector<std::uint64_t>& slots,
                       const std::vector<Array>& results) = 0;
 };

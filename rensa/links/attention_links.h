@@ -19,8 +19,8 @@ struct MultiHeadAttentionOptions {
 /// Vaswani et al., "Attention is all you need": queries, keys and values are products of the inputs
 /// (n, length, units) with the thirds of in_proj's W (3 * units, units), cut into `heads` parts
 /// each; what F::scaled_dot_product_attention gives of each part, side by side again, goes through
-/// out_proj. Of `given` the mask, causal and scale count; the mask broadcasts to (n, heads,
-/// queries, keys): of padded keys it is (n, 1, 1, keys).
+/// out_proj. Of `given` all but dropout_ratio counts; masks broadcast to (n, heads, queries, keys),
+/// and padded keys are best left out by key_lengths, (n,).
 class MultiHeadAttention : public Chain<MultiHeadAttention> {
  public:
   /// Throws ValueError unless `heads` divides `units`.

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "rensa/autograd/graph.h"
 #include "rensa/core/error.h"
 #include "rensa/functions/convolution.h"
 #include "rensa/links/initializers.h"
@@ -54,12 +55,30 @@ Parameter named(const char* name, const Initializer& given, const Initializer& o
 
 }  // namespace
 
+void channels_last(Link& model) {
+  std::vector<Filters*> all;
+  for (auto& [name, link] : model.namedlinks()) {
+    auto* filters = dynamic_cast<Filters*>(link);
+    if (!filters) continue;
+    if (!filters->W.is_initialized()) {
+      throw ValueError(fmt::format(
+          "channels_last: {} {} does not know its channels yet; call it once before, or give "
+          "them to its constructor",
+          link->type_name(), name));
+    }
+    all.push_back(filters);
+  }
+  for (Filters* filters : all) {
+    autograd::set_array(filters->W, F::channels_last(filters->W.array()));
+  }
+}
+
 // --- Convolutions ---
 
 template <class Derived>
 ConvolutionLink<Derived>::ConvolutionLink(const ConvolutionSizes& sizes,
                                           const ConvolutionLinkOptions& o)
-    : W(named("W", o.initialW, initializers::LeCunNormal())),
+    : Filters{named("W", o.initialW, initializers::LeCunNormal()), {}},
       axes_(sizes.axes),
       out_(sizes.out),
       groups_(o.groups),
@@ -88,18 +107,20 @@ template <class Derived> Variable ConvolutionLink<Derived>::operator()(const Var
                    : axes_ == 2 ? F::convolution_2d
                    : axes_ == 3 ? F::convolution_3d
                                 : F::convolution_nd;
-  return function(x, W, b,
-                  {.stride = stride_,
-                   .pad = pad_,
-                   .cover_all = cover_all_,
-                   .dilate = dilate_,
-                   .groups = groups_});
+  return this->hooked(x, [&] {
+    return function(x, W, b,
+                    {.stride = stride_,
+                     .pad = pad_,
+                     .cover_all = cover_all_,
+                     .dilate = dilate_,
+                     .groups = groups_});
+  });
 }
 
 template <class Derived>
 DeconvolutionLink<Derived>::DeconvolutionLink(const ConvolutionSizes& sizes,
                                               const DeconvolutionLinkOptions& o)
-    : W(named("W", o.initialW, initializers::LeCunNormal())),
+    : Filters{named("W", o.initialW, initializers::LeCunNormal()), {}},
       axes_(sizes.axes),
       out_(sizes.out),
       groups_(o.groups),
@@ -128,9 +149,14 @@ template <class Derived> Variable DeconvolutionLink<Derived>::operator()(const V
                    : axes_ == 2 ? F::deconvolution_2d
                    : axes_ == 3 ? F::deconvolution_3d
                                 : F::deconvolution_nd;
-  return function(
-      x, W, b,
-      {.stride = stride_, .pad = pad_, .outsize = outsize_, .dilate = dilate_, .groups = groups_});
+  return this->hooked(x, [&] {
+    return function(x, W, b,
+                    {.stride = stride_,
+                     .pad = pad_,
+                     .outsize = outsize_,
+                     .dilate = dilate_,
+                     .groups = groups_});
+  });
 }
 
 template class ConvolutionLink<ConvolutionND>;

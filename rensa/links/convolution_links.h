@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "rensa/array/index.h"
-#include "rensa/links/link.h"
+#include "rensa/links/link_hook.h"
 
 namespace rensa {
 namespace links {
@@ -43,14 +43,25 @@ struct ConvolutionSizes {
   Shape ksize;  // one number, or one for each spatial axis
 };
 
+/// The parameters of layers of filters.
+struct Filters {
+  Parameter W, b;
+};
+
+/// Puts the weights W of the model's convolutions and deconvolutions into memory with the channels
+/// last, as F::channels_last does with a batch: then nothing is turned while it trains. Shapes and
+/// files are as before. After to_gpu and the like, which give C-contiguous parameters; an
+/// optimizer's states follow at the next update. Throws ValueError where a layer does not know its
+/// channels yet.
+void channels_last(Link& model);
+
 /// What the layers of convolution_nd have in common: y = the convolution of x with W (out, in /
 /// groups, ksize ...), plus b (out,).
-template <class Derived> class ConvolutionLink : public Chain<Derived> {
+template <class Derived>
+class ConvolutionLink : public Chain<Derived>, public Hookable<Derived>, public Filters {
  public:
-  void members(Visitor& v) override { v("W", W), v("b", b); }
+  void members(Visitor& v) override { v("W", W), v("b", b), this->hook_members(v); }
   Variable operator()(const Variable& x) const;
-
-  Parameter W, b;
 
  protected:
   ConvolutionLink(const ConvolutionSizes& sizes, const ConvolutionLinkOptions& options);
@@ -64,12 +75,12 @@ template <class Derived> class ConvolutionLink : public Chain<Derived> {
 
 /// What the layers of deconvolution_nd have in common: y = the deconvolution of x with W (in, out /
 /// groups, ksize ...), plus b (out,).
-template <class Derived> class DeconvolutionLink : public Chain<Derived> {
+template <class Derived>
+class DeconvolutionLink : public Chain<Derived>, public Hookable<Derived>, public Filters {
  public:
-  void members(Visitor& v) override { v("W", W), v("b", b); }
+  static constexpr int kOutAxis = 1;  // of W
+  void members(Visitor& v) override { v("W", W), v("b", b), this->hook_members(v); }
   Variable operator()(const Variable& x) const;
-
-  Parameter W, b;
 
  protected:
   DeconvolutionLink(const ConvolutionSizes& sizes, const DeconvolutionLinkOptions& options);

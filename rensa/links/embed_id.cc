@@ -18,7 +18,7 @@ EmbedID::EmbedID(std::int64_t in, std::int64_t out, const EmbedIDOptions& option
 }
 
 Variable EmbedID::operator()(const Variable& x) const {
-  return F::embed_id(x, W, {.ignore_label = ignore_label});
+  return hooked(x, [&] { return F::embed_id(x, W, {.ignore_label = ignore_label}); });
 }
 
 }  // namespace rensa::links

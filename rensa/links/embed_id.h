@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "rensa/links/link.h"
+#include "rensa/links/link_hook.h"
 
 namespace rensa {
 namespace links {
@@ -15,10 +15,10 @@ struct EmbedIDOptions {
 };
 
 /// y = W[x]: W is (in, out), x integers (...), y (..., out).
-class EmbedID : public Chain<EmbedID> {
+class EmbedID : public Chain<EmbedID>, public Hookable<EmbedID> {
  public:
   EmbedID(std::int64_t in, std::int64_t out, const EmbedIDOptions& options = {});
-  void members(Visitor& v) override { v("W", W); }
+  void members(Visitor& v) override { v("W", W), hook_members(v); }
 
   /// Throws as F::embed_id.
   Variable operator()(const Variable& x) const;

@@ -1,10 +1,11 @@
 // Initializers of parameters, with Chainer's names, formulas and defaults. A weight of shape
 // (out, in, ...) has fan_in = in * ..., fan_out = out * ..., a convolution's receptive field
 // included; one of fewer than two axes has none. What does not fit the parameter's shape throws
-// ShapeError.
+// ShapeError. A `dtype` makes it that of the parameter, whatever config().dtype is.
 #pragma once
 
 #include <limits>
+#include <optional>
 #include <string>
 
 #include "rensa/autograd/parameter.h"
@@ -14,6 +15,7 @@ namespace rensa::initializers {
 /// One value everywhere.
 struct Constant {
   double value = 0;
+  std::optional<Dtype> dtype = {};
   void operator()(const Array& out) const;
 };
 
@@ -31,30 +33,35 @@ struct NaN : Constant {
 /// The identity matrix times `scale`, of a square parameter.
 struct Identity {
   double scale = 1;
+  std::optional<Dtype> dtype = {};
   void operator()(const Array& out) const;
 };
 
 /// N(0, scale).
 struct Normal {
   double scale = 0.05;
+  std::optional<Dtype> dtype = {};
   void operator()(const Array& out) const;
 };
 
 /// U[-scale, scale).
 struct Uniform {
   double scale = 0.05;
+  std::optional<Dtype> dtype = {};
   void operator()(const Array& out) const;
 };
 
 /// N(0, scale * sqrt(1 / fan_in)): LeCun et al., "Efficient BackProp". The links' default.
 struct LeCunNormal {
   double scale = 1;
+  std::optional<Dtype> dtype = {};
   void operator()(const Array& out) const;
 };
 
 /// U[-s, s), s = scale * sqrt(3 / fan_in).
 struct LeCunUniform {
   double scale = 1;
+  std::optional<Dtype> dtype = {};
   void operator()(const Array& out) const;
 };
 
@@ -62,12 +69,14 @@ struct LeCunUniform {
 /// training deep feedforward neural networks".
 struct GlorotNormal {
   double scale = 1;
+  std::optional<Dtype> dtype = {};
   void operator()(const Array& out) const;
 };
 
 /// U[-s, s), s = scale * sqrt(6 / (fan_in + fan_out)).
 struct GlorotUniform {
   double scale = 1;
+  std::optional<Dtype> dtype = {};
   void operator()(const Array& out) const;
 };
 
@@ -76,12 +85,14 @@ struct GlorotUniform {
 struct HeNormal {
   double scale = 1;
   std::string fan_option = "fan_in";
+  std::optional<Dtype> dtype = {};
   void operator()(const Array& out) const;
 };
 
 /// U[-s, s), s = scale * sqrt(6 / fan_in).
 struct HeUniform {
   double scale = 1;
+  std::optional<Dtype> dtype = {};
   void operator()(const Array& out) const;
 };
 
@@ -94,6 +105,7 @@ struct HeUniform {
 struct Orthogonal {
   double scale = 1.1;
   std::string mode = "auto";
+  std::optional<Dtype> dtype = {};
   void operator()(const Array& out) const;
 };
 
@@ -103,12 +115,14 @@ struct Orthogonal {
 /// ValueError.
 struct UpsamplingDeconvFilter {
   std::string interpolation = "linear";
+  std::optional<Dtype> dtype = {};
   void operator()(const Array& out) const;
 };
 
 /// The weight of a convolution that makes images smaller: the same with the sum 1.
 struct DownsamplingConvFilter {
   std::string interpolation = "linear";
+  std::optional<Dtype> dtype = {};
   void operator()(const Array& out) const;
 };
 

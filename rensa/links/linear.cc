@@ -24,7 +24,7 @@ Linear::Linear(std::int64_t in, std::int64_t out, const LinearOptions& options)
   W.initialize({out, in});
 }
 
-void Linear::members(Visitor& v) { v("W", W), v("b", b); }
+void Linear::members(Visitor& v) { v("W", W), v("b", b), hook_members(v); }
 
 Variable Linear::operator()(const Variable& x, int n_batch_axes) const {
   if (!W.is_initialized()) {
@@ -32,7 +32,7 @@ Variable Linear::operator()(const Variable& x, int n_batch_axes) const {
     for (int i = n_batch_axes; i < x.ndim(); ++i) features *= x.shape()[i];
     W.initialize({out_, features});
   }
-  return F::linear(x, W, b, n_batch_axes);
+  return hooked(x, [&] { return F::linear(x, W, b, n_batch_axes); });
 }
 
 }  // namespace rensa::links

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "rensa/array/index.h"
-#include "rensa/links/link.h"
+#include "rensa/links/link_hook.h"
 
 namespace rensa {
 namespace links {
@@ -17,7 +17,7 @@ struct LinearOptions {
 
 /// y = x @ W.T + b. W is (out, in), b (out,). The input size may be left out, or be `none`: W is
 /// then made at the first call.
-class Linear : public Chain<Linear> {
+class Linear : public Chain<Linear>, public Hookable<Linear> {
  public:
   explicit Linear(std::int64_t out, const LinearOptions& options = {});
   Linear(None, std::int64_t out, const LinearOptions& options = {}) : Linear(out, options) {}

@@ -56,6 +56,16 @@ void check_states(const char* link, const Variable& x, const Variable& c, const 
   functions::detail::check_state_rows(link, x, h);
 }
 
+void set_states(const char* link, State& c, State& h, const Variable& new_c,
+                const Variable& new_h) {
+  if (new_c.defined() && new_h.defined() && new_c.shape(0) != new_h.shape(0)) {
+    throw ShapeError(fmt::format("{}: set_state with c {} and h {}; they must have as many rows",
+                                 link, new_c.array().view().describe(),
+                                 new_h.array().view().describe()));
+  }
+  c = new_c, h = new_h;
+}
+
 }  // namespace
 
 LSTMWeights::LSTMWeights(None, std::int64_t out, const LSTMOptions& options)
@@ -110,6 +120,10 @@ Variable LSTM::operator()(const Variable& x) {
   return y;
 }
 
+void LSTM::set_state(const Variable& new_c, const Variable& new_h) {
+  set_states("LSTM", c, h, new_c, new_h);
+}
+
 StatefulPeepholeLSTM::StatefulPeepholeLSTM(std::int64_t in, std::int64_t out)
     : upward(in, kGates * out),
       lateral(out, kGates * out, {.nobias = true}),
@@ -136,6 +150,10 @@ Variable StatefulPeepholeLSTM::operator()(const Variable& x) {
   return y;
 }
 
+void StatefulPeepholeLSTM::set_state(const Variable& new_c, const Variable& new_h) {
+  set_states("StatefulPeepholeLSTM", c, h, new_c, new_h);
+}
+
 StatefulZoneoutLSTM::StatefulZoneoutLSTM(std::int64_t in, std::int64_t out, double c_ratio,
                                          double h_ratio)
     : upward(in, kGates * out),
@@ -157,6 +175,10 @@ Variable StatefulZoneoutLSTM::operator()(const Variable& x) {
   c = F::zoneout(memory, next, c_ratio);
   h = F::zoneout(last, y, h_ratio);
   return h;
+}
+
+void StatefulZoneoutLSTM::set_state(const Variable& new_c, const Variable& new_h) {
+  set_states("StatefulZoneoutLSTM", c, h, new_c, new_h);
 }
 
 }  // namespace rensa::links

@@ -59,7 +59,8 @@ class LSTM : public Chain<LSTM> {
 
   /// h of the rows that x has. Throws ShapeError for more rows than the last call had.
   Variable operator()(const Variable& x);
-  void set_state(const Variable& new_c, const Variable& new_h) { c = new_c, h = new_h; }
+  /// Throws ShapeError where they have other rows than each other.
+  void set_state(const Variable& new_c, const Variable& new_h);
 
   LSTMWeights weights;
   State c, h;
@@ -72,7 +73,8 @@ class StatefulPeepholeLSTM : public Chain<StatefulPeepholeLSTM> {
   void members(Visitor& v) override;
 
   Variable operator()(const Variable& x);
-  void set_state(const Variable& new_c, const Variable& new_h) { c = new_c, h = new_h; }
+  /// Throws ShapeError where they have other rows than each other.
+  void set_state(const Variable& new_c, const Variable& new_h);
 
   Linear upward, lateral, peep_i, peep_f, peep_o;
   State c, h;
@@ -87,7 +89,8 @@ class StatefulZoneoutLSTM : public Chain<StatefulZoneoutLSTM> {
   void members(Visitor& v) override;
 
   Variable operator()(const Variable& x);
-  void set_state(const Variable& new_c, const Variable& new_h) { c = new_c, h = new_h; }
+  /// Throws ShapeError where they have other rows than each other.
+  void set_state(const Variable& new_c, const Variable& new_h);
 
   Linear upward, lateral;
   double c_ratio, h_ratio;

@@ -78,8 +78,12 @@ class NStepLayers::Orders {
  public:
   std::shared_ptr<const Order> get(const Places& lengths, Device device) {
     std::lock_guard<std::mutex> hold(mutex_);
-    for (const auto& order : latest_) {
-      if (order->lengths == lengths && order->device == device) return order;
+    auto found = std::find_if(latest_.begin(), latest_.end(), [&](const auto& order) {
+      return order->lengths == lengths && order->device == device;
+    });
+    if (found != latest_.end()) {
+      std::rotate(found, found + 1, latest_.end());
+      return latest_.back();
     }
     if (latest_.size() == kMost) latest_.erase(latest_.begin());
     return latest_.emplace_back(std::make_shared<Order>(lengths, device));
@@ -88,7 +92,7 @@ class NStepLayers::Orders {
  private:
   static constexpr std::size_t kMost = 64;
   std::mutex mutex_;
-  std::vector<std::shared_ptr<const Order>> latest_;
+  std::vector<std::shared_ptr<const Order>> latest_;  // the one used last is the last
 };
 
 void NStepLayers::Layer::members(Visitor& v) {

@@ -12,15 +12,21 @@ namespace rensa::links {
 
 namespace {
 
-Parameter parameter(bool used, const Initializer& given, double otherwise, const char* name) {
-  if (!used) return {};
-  Parameter made(given ? given : Initializer(otherwise));
+/// `given`, or `otherwise`, in float32 where config().dtype is mixed.
+Initializer precise(const Initializer& given, double otherwise,
+                    std::optional<Dtype> dtype = std::nullopt) {
+  Initializer all = given ? given : Initializer(otherwise);
+  return dtype ? all.of(*dtype) : all.precise();
+}
+
+Parameter parameter(const Initializer& initializer, const char* name) {
+  Parameter made(initializer);
   made.body()->name = name;
   return made;
 }
 
 Array filled(const Initializer& initializer, const Shape& shape, Device device) {
-  Array values = xp::empty(shape, config().dtype, device);
+  Array values = xp::empty(shape, initializer.dtype(), device);
   initializer(values);
   return values;
 }
@@ -30,13 +36,14 @@ Array filled(const Initializer& initializer, const Shape& shape, Device device) 
 // --- BatchNormalization ---
 
 BatchNormalization::BatchNormalization(None, const BatchNormalizationOptions& o)
-    : gamma(parameter(o.use_gamma, o.initial_gamma, 1, "gamma")),
-      beta(parameter(o.use_beta, o.initial_beta, 0, "beta")),
-      decay(o.decay),
+    : decay(o.decay),
       eps(o.eps),
       axis_(o.axis),
-      initial_avg_mean_(o.initial_avg_mean ? o.initial_avg_mean : Initializer(0)),
-      initial_avg_var_(o.initial_avg_var ? o.initial_avg_var : Initializer(1)) {}
+      initial_avg_mean_(precise(o.initial_avg_mean, 0, o.dtype)),
+      initial_avg_var_(precise(o.initial_avg_var, 1, o.dtype)) {
+  if (o.use_gamma) gamma = parameter(precise(o.initial_gamma, 1, o.dtype), "gamma");
+  if (o.use_beta) beta = parameter(precise(o.initial_beta, 0, o.dtype), "beta");
+}
 
 BatchNormalization::BatchNormalization(std::int64_t size, const BatchNormalizationOptions& options)
     : BatchNormalization(Shape{size}, options) {}
@@ -130,8 +137,8 @@ Variable BatchRenormalization::operator()(const Variable& x, bool finetune) cons
 // --- normalizations of samples ---
 
 LayerNormalization::LayerNormalization(None, const NormalizationOptions& o)
-    : gamma(parameter(true, o.initial_gamma, 1, "gamma")),
-      beta(parameter(true, o.initial_beta, 0, "beta")),
+    : gamma(parameter(precise(o.initial_gamma, 1), "gamma")),
+      beta(parameter(precise(o.initial_beta, 0), "beta")),
       eps(o.eps) {}
 
 LayerNormalization::LayerNormalization(const Shape& size, const NormalizationOptions& options)
@@ -154,7 +161,7 @@ Variable LayerNormalization::operator()(const Variable& x) const {
 }
 
 RMSNorm::RMSNorm(None, std::optional<double> epsilon, const Initializer& initial_gamma)
-    : gamma(parameter(true, initial_gamma, 1, "gamma")), eps(epsilon) {}
+    : gamma(parameter(precise(initial_gamma, 1), "gamma")), eps(epsilon) {}
 
 RMSNorm::RMSNorm(const Shape& size, std::optional<double> epsilon, const Initializer& initial_gamma)
     : RMSNorm(none, epsilon, initial_gamma) {
@@ -170,8 +177,8 @@ Variable RMSNorm::operator()(const Variable& x) const {
 }
 
 GroupNormalization::GroupNormalization(std::int64_t groups_, const NormalizationOptions& o)
-    : gamma(parameter(true, o.initial_gamma, 1, "gamma")),
-      beta(parameter(true, o.initial_beta, 0, "beta")),
+    : gamma(parameter(precise(o.initial_gamma, 1), "gamma")),
+      beta(parameter(precise(o.initial_beta, 0), "beta")),
       groups(groups_),
       eps(o.eps) {}
 

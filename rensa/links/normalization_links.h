@@ -1,4 +1,4 @@
-// Links that normalize.
+// Links that normalize. Their parameters and statistics are float32 where config().dtype is mixed.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,7 @@ struct BatchNormalizationOptions {
   Initializer initial_avg_mean = {};  // 0 when left out
   Initializer initial_avg_var = {};   // 1 when left out
   AxisList axis = {};                 // reduced: axis 0 and those behind gamma's when left out
+  std::optional<Dtype> dtype = {};    // of parameters and averages: config().dtype when left out
 };
 
 /// y = F::batch_normalization(x, gamma, beta) while config().train is on, which moves avg_mean and

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "rensa/array/host_output.h"
+#include "rensa/autograd/recomputation.h"
 #include "rensa/core/error.h"
 #include "rensa/device/tracer.h"
 
@@ -104,11 +105,13 @@ void report_values(std::initializer_list<Report> values,
 
 void report(std::initializer_list<Report> values, const Link& observer) {
   ThreadState& thread = ThreadState::current();
+  if (in_recomputing()) return;
   if (thread.recorder || thread.reporter) report_values(values, observer.anchor());
 }
 
 void report(std::initializer_list<Report> values) {
   ThreadState& thread = ThreadState::current();
+  if (in_recomputing()) return;
   if (thread.recorder || thread.reporter) report_values(values, nullptr);
 }
 

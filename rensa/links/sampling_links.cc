@@ -13,40 +13,67 @@
 #include "rensa/array/random_basics.h"
 #include "rensa/array/sorting.h"
 #include "rensa/core/error.h"
+#include "rensa/functions/classification.h"
 #include "rensa/functions/functions.h"
 #include "rensa/links/initializers.h"
 
 namespace rensa::links {
 
-NegativeSampling::NegativeSampling(std::int64_t in, const std::vector<double>& counts,
-                                   int sample_size, double power)
-    : W(0, {static_cast<std::int64_t>(counts.size()), in}), sample_size(sample_size) {
-  W.body()->name = "W";
+WordSampler::WordSampler(const char* link, const std::vector<double>& counts, double power) {
   double sum = 0;
   for (double count : counts) {
-    if (!(count >= 0)) throw ValueError(fmt::format("NegativeSampling: a count of {}", count));
+    if (!(count >= 0)) throw ValueError(fmt::format("{}: a count of {}", link, count));
     sum += std::pow(count, power);
   }
-  if (!(sum > 0)) throw ValueError("NegativeSampling: no word has a count above 0");
+  if (!(sum > 0)) throw ValueError(fmt::format("{}: no word has a count above 0", link));
   std::vector<double> cumulated;
   double up_to = 0;
   for (double count : counts) cumulated.push_back((up_to += std::pow(count, power)) / sum);
-  cumulated_ = xp::array(cumulated, cpu()).to(W.device());
+  cumulated_ = xp::array(cumulated, cpu());
+}
+
+Array WordSampler::draw(const Shape& shape) const {
+  Array u = xp::random::uniform(0, 1, shape, float64, cumulated_.device());
+  // The last word's share ends at 1, from which rounding may keep it.
+  return xp::minimum(xp::searchsorted(cumulated_, u, "right"), cumulated_.size() - 1);
+}
+
+NegativeSampling::NegativeSampling(std::int64_t in, const std::vector<double>& counts,
+                                   int sample_size, double power)
+    : W(0, {static_cast<std::int64_t>(counts.size()), in}),
+      sample_size(sample_size),
+      sampler_("NegativeSampling", counts, power) {
+  W.body()->name = "W";
+  sampler_.to(W.device());
 }
 
 void NegativeSampling::move_to(Device device) {
   Link::move_to(device);
-  cumulated_ = cumulated_.to(device);
+  sampler_.to(device);
 }
 
 Variable NegativeSampling::operator()(const Variable& x, const Variable& t,
                                       std::string_view reduce) const {
-  auto draw = [&](const Shape& shape) {
-    Array u = xp::random::uniform(0, 1, shape, float64, cumulated_.device());
-    // The last word's share ends at 1, from which rounding may keep it.
-    return xp::minimum(xp::searchsorted(cumulated_, u, "right"), cumulated_.size() - 1);
-  };
+  auto draw = [&](const Shape& shape) { return sampler_.draw(shape); };
   return F::negative_sampling(x, t, W, draw, sample_size, {.reduce = std::string(reduce)});
+}
+
+BlackOut::BlackOut(std::int64_t in, const std::vector<double>& counts, int sample_size)
+    : W(Initializer(initializers::LeCunNormal()), {static_cast<std::int64_t>(counts.size()), in}),
+      sample_size(sample_size),
+      sampler_("BlackOut", counts, 1) {
+  if (sample_size < 0) throw ValueError(fmt::format("BlackOut: a sample_size of {}", sample_size));
+  W.body()->name = "W";
+  sampler_.to(W.device());
+}
+
+void BlackOut::move_to(Device device) {
+  Link::move_to(device);
+  sampler_.to(device);
+}
+
+Variable BlackOut::operator()(const Variable& x, const Variable& t) const {
+  return F::black_out(x, t, W, constant(sampler_.draw({x.shape(0), sample_size})));
 }
 
 namespace {
@@ -154,8 +181,9 @@ Variable BinaryHierarchicalSoftmax::operator()(const Variable& x, const Variable
         fmt::format("BinaryHierarchicalSoftmax: x {} and t {}; x must be (n, {}) and t (n,)",
                     x.array().view().describe(), t.array().view().describe(), W.shape(1)));
   }
-  Variable nodes = constant(xp::take(paths_, t.array(), 0));
-  Array codes = xp::take(codes_, t.array(), 0).astype(x.dtype());
+  Array words = functions::label_places(t.array(), paths_.shape(0), std::nullopt);
+  Variable nodes = constant(xp::take(paths_, words, 0));
+  Array codes = xp::take(codes_, words, 0).astype(x.dtype());
   Variable rows = F::embed_id(nodes, W);
   Variable scores = F::sum(rows * F::reshape(x, {x.shape(0), 1, x.shape(1)}), 2);
   Array zero = xp::zeros({}, x.dtype(), x.device());

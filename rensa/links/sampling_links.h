@@ -12,6 +12,18 @@
 namespace rensa {
 namespace links {
 
+/// Draws words with probabilities that go with counts[word]^power.
+class WordSampler {
+ public:
+  /// Throws ValueError, naming `link`, for counts that are negative, or no count above 0.
+  WordSampler(const char* link, const std::vector<double>& counts, double power);
+  Array draw(const Shape& shape) const;
+  void to(Device device) { cumulated_ = cumulated_.to(device); }
+
+ private:
+  Array cumulated_;  // the probabilities of all words up to each
+};
+
 /// F::negative_sampling with a parameter W (words, in), 0 at first, and words drawn with
 /// probabilities that go with counts[word]^power.
 class NegativeSampling : public Chain<NegativeSampling> {
@@ -30,7 +42,26 @@ class NegativeSampling : public Chain<NegativeSampling> {
   int sample_size;
 
  private:
-  Array cumulated_;  // the probabilities of all words up to each
+  WordSampler sampler_;
+};
+
+/// F::black_out with a parameter W (words, in), LeCunNormal at first, and `sample_size` words drawn
+/// with probabilities that go with their counts.
+class BlackOut : public Chain<BlackOut> {
+ public:
+  /// Throws ValueError for counts that are negative, or no count above 0.
+  BlackOut(std::int64_t in, const std::vector<double>& counts, int sample_size);
+  void members(Visitor& v) override { v("W", W); }
+  void move_to(Device device) override;
+
+  /// Of x (n, in) and words t (n,): the mean. Throws as F::black_out.
+  Variable operator()(const Variable& x, const Variable& t) const;
+
+  Parameter W;
+  int sample_size;
+
+ private:
+  WordSampler sampler_;
 };
 
 /// A binary tree with words as its leaves.

@@ -21,7 +21,7 @@ struct UpdatedParameter {
   ParameterRef parameter;
   std::shared_ptr<UpdateRule> rule;
   Array array;  // what is to be changed: the parameter's, or the float32 copy of it
-  Array grad;   // C-contiguous; hooks change it in place
+  Array grad;   // lies as `array` does; hooks change it in place
 };
 
 struct UpdateCall {

@@ -10,8 +10,10 @@
 #include <string_view>
 
 #include "rensa/array/creation.h"
+#include "rensa/array/internal.h"
 #include "rensa/array/random_basics.h"
 #include "rensa/array/routines.h"
+#include "rensa/autograd/graph.h"
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"
 #include "rensa/device/tracer.h"
@@ -114,7 +116,8 @@ void GradientNoise::operator()(const UpdateCall& call) {
         return Values{std::sqrt(h->eta / std::pow(1 + static_cast<double>(rule->t), 0.55))};
       });
     });
-    noise.push_back(xp::random::normal(0, 1, p.array.shape(), p.array.dtype(), p.array.device()));
+    Array drawn = xp::random::normal(0, 1, p.array.shape(), p.array.dtype(), p.array.device());
+    noise.push_back(detail::dense_as(drawn, p.array));
     launch.add(p.array, p.grad, set).states.push_back(noise.back().operand());
   }
   launch.run();
@@ -170,10 +173,16 @@ Array MovingAverage::Entry::prepare() {
     average.initialize(parameter.shape());
     if (!made) average.array().assign(parameter.array());
   }
+  if (!detail::lies_as(average.array(), parameter.array())) {
+    stay_eager("it makes or moves a moving average");
+    autograd::set_array(average, detail::dense_as(average.array(), parameter.array()));
+  }
   if (itemsize(average.dtype()) >= 4) return average.array();
-  if (!wide.defined() || wide.device() != parameter.device()) {
+  if (!wide.defined() || wide.device() != parameter.device() ||
+      !detail::lies_as(wide, parameter.array())) {
     stay_eager("it makes a float32 copy of a moving average");
     wide = (wide.defined() ? wide : average.array()).to(parameter.device()).astype(float32);
+    wide = detail::dense_as(wide, parameter.array());
   }
   return wide;
 }

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "rensa/array/creation.h"
+#include "rensa/array/internal.h"
 #include "rensa/autograd/graph.h"
 #include "rensa/core/error.h"
 #include "rensa/core/update_rule_ids.h"
@@ -65,11 +66,11 @@ void prepare_fp32_param(UpdateRule& rule, const Array& parameter) {
   Array& copy = rule.fp32_param;
   if (copy.defined() && copy.device() == parameter.device() && is_as_seen(rule, parameter)) return;
   refuse_recording("it makes a float32 copy of a parameter");
-  Array values = parameter.astype(float32);
+  Array values = parameter.astype(float32, 'K');
   // Elements that nobody has changed keep what the parameter's dtype cannot hold.
   if (copy.defined()) {
-    copy = copy.to(parameter.device());
-    values = xp::where(copy.astype(parameter.dtype()) == parameter, copy, values);
+    copy = detail::dense_as(copy.to(parameter.device()), parameter);
+    values = xp::where(copy.astype(parameter.dtype(), 'K') == parameter, copy, values);
   }
   copy = values;
   rule.seen = parameter;
@@ -82,13 +83,17 @@ void prepare_states(UpdateRule& rule, const Array& updated,
   if (rule.states.empty() && !states.empty()) {
     refuse_recording("it makes an optimizer's states");
     for (const UpdateState& state : states) {
-      rule.states.push_back(xp::full_like(updated, state.initial));
+      rule.states.push_back(xp::full_like(updated, state.initial, {.order = 'K'}));
     }
   }
   for (Array& state : rule.states) {
-    if (state.device() == updated.device() && state.dtype() == updated.dtype()) continue;
+    if (state.device() == updated.device() && state.dtype() == updated.dtype() &&
+        detail::lies_as(state, updated)) {
+      continue;
+    }
     refuse_recording("it moves an optimizer's states");
     state = state.to(updated.device()).astype(updated.dtype(), false);
+    state = detail::dense_as(state, updated);
   }
 }
 
@@ -147,12 +152,12 @@ UpdateCall make_call(Link& model, const std::shared_ptr<OptimizerState>& optimiz
     if (!p.is_initialized() || !p.update_enabled()) continue;
     Array gradient = p.grad();
     if (!gradient.defined()) continue;
-    if (!gradient.is_contiguous()) gradient = gradient.ascontiguous();
     std::shared_ptr<UpdateRule> rule = optimizer->rule_of(p);
-    if (!p.array().is_contiguous()) {
-      throw ValueError(fmt::format("{}: the parameter {} is not C-contiguous", optimizer->name(),
-                                   p.array().view().describe()));
+    if (!detail::is_dense(p.array())) {
+      throw ValueError(fmt::format("{}: the elements of the parameter {} do not lie together",
+                                   optimizer->name(), p.array().view().describe()));
     }
+    gradient = detail::dense_as(gradient, p.array());
     prepare(*rule, p.array(), states);
     Array updated = rule->fp32_param.defined() ? rule->fp32_param : p.array();
     bind_rule(p, rule);
@@ -173,7 +178,7 @@ bool has_hooks(const UpdateCall& call, const OptimizerState& optimizer) {
 void part_gradients(UpdateCall& call) {
   std::unordered_set<const Storage*> seen;
   for (UpdatedParameter& p : call.parameters) {
-    if (!seen.insert(p.grad.storage().get()).second) p.grad = p.grad.copy();
+    if (!seen.insert(p.grad.storage().get()).second) p.grad = p.grad.copy('K');
   }
 }
 
@@ -188,7 +193,7 @@ void unscale(UpdateCall& call, const std::function<std::vector<double>()>& scale
   for (UpdatedParameter& p : call.parameters) {
     bool copy = p.rule->fp32_param.defined() && p.grad.dtype() != p.array.dtype();
     Array gradient = p.grad;
-    if (copy) p.grad = xp::empty_like(p.array);
+    if (copy) p.grad = xp::empty_like(p.array, {.order = 'K'});
     operations::UpdateTarget& target =
         copy ? copies.add(p.grad, gradient) : in_place.add(p.array, gradient);
     if (device_scale.defined()) target.numbers = device_scale.operand();

@@ -132,6 +132,8 @@ class Optimizer {
   /// `scale`) is kept on the device: updates with a gradient that is no finite number are left out
   /// there, and nothing waits. t counts them too.
   const Optimizer& loss_scaling(const LossScalingOptions& options = {}) const;
+  /// A scale that stays: Chainer's name for loss_scaling({.scale = scale}).
+  const Optimizer& set_loss_scale(double scale) const { return loss_scaling({.scale = scale}); }
   /// The scale now: float64, of one element.
   Array loss_scale() const;
 

@@ -6,11 +6,13 @@
 
 namespace rensa {
 
-/// A divisor of numerators below 2^31 (Granlund and Montgomery).
+/// A divisor of numerators below 2^31 (Granlund and Montgomery). One that is larger divides them as
+/// 2^31 does: the extent of an outermost axis, which nothing is divided by, may be any.
 struct FastDiv {
   unsigned divisor = 1, magic = 0, shift = 0;
   FastDiv() = default;
-  RENSA_FN explicit FastDiv(long long d) : divisor(static_cast<unsigned>(d)) {
+  RENSA_FN explicit FastDiv(long long d)
+      : divisor(d < (1ll << 31) ? static_cast<unsigned>(d) : 1u << 31) {
     while ((1ull << shift) < divisor) ++shift;
     magic = static_cast<unsigned>(((1ull << 32) * ((1ull << shift) - divisor)) / divisor + 1);
   }

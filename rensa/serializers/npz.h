@@ -7,11 +7,13 @@
 #include <string>
 
 #include "rensa/links/visitor.h"
+#include "rensa/serializers/naming.h"
 
 namespace rensa::serializers {
 
 struct SaveNpzOptions {
   bool compression = true;
+  Naming names = {};
 };
 /// Writes all that `what` (a model, an optimizer, an iterator, a trainer, a struct of one's own)
 /// shows in its members(Visitor&), but States. The file appears whole or not at all. A parameter
@@ -25,6 +27,7 @@ struct LoadNpzOptions {
   bool strict = true;
   /// Keys below this one are taken: "updater/model:main" of a trainer's snapshot.
   std::string path = {};
+  Naming names = {};
 };
 namespace detail {
 void load_npz(const std::string& path, const Members& what, const LoadNpzOptions& options);

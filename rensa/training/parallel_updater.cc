@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "rensa/array/internal.h"
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
 #include "rensa/optimizers/host_numbers.h"
@@ -32,7 +33,7 @@ struct Replica {
 DynamicLossScale copy_of(const DynamicLossScale& main) {
   DynamicLossScale copy = main;
   for (Array* array : {&copy.scale, &copy.overflowed, &copy.enabled}) {
-    if (array->defined()) *array = array->copy();
+    if (array->defined()) *array = array->copy('K');
   }
   return copy;
 }
@@ -50,7 +51,9 @@ void copy_states(const Optimizer& from, const Optimizer& to) {
       target->states.push_back(state.copy(targets[i].device()));
     }
     const Array& wide = source->fp32_param;
-    target->fp32_param = wide.defined() ? wide.copy(targets[i].device()) : Array();
+    target->fp32_param = wide.defined()
+                             ? detail::dense_as(wide.copy(targets[i].device()), targets[i].array())
+                             : Array();
   }
   if (from.state()->dynamic) *to.state()->dynamic = copy_of(*from.state()->dynamic);
 }

@@ -389,6 +389,20 @@ TEST(Options, OrdersAreTraced) {
           return twice(x) + xp::full({3, 4}, 1.f, {.order = "F"});
         },
         [&](const Array& x) { return twice(x) + xp::ones_like(x.T(), {.order = "K"}).T(); },
+        [&](const Array& x) { return twice(x.T()) - twice(x.T()) * 0.5f; },
+        [&](const Array& x) {
+          Array y = twice(x.T());
+          y.assign(x.T() + 1);
+          return y;
+        },
+        [&](const Array& x) {
+          Array y = twice(x.T());
+          y.fill(3);
+          return y + x.T();
+        },
+        [&](const Array& x) {
+          return xp::sum(twice(x.T()), {.axis = 0, .keepdims = true}) + twice(x.T());
+        },
     };
     DeviceScope scope(device);
     for (const auto& step : steps) {

@@ -53,9 +53,32 @@ TEST(Parameter, FromValues) {
 TEST(Parameter, NeedsAnInitializer) { EXPECT_THROW(Parameter{Initializer()}, ValueError); }
 
 TEST(Parameter, DtypeFollowsTheConfiguration) {
-  UsingConfig<Dtype> half(&Config::dtype, float16);
+  UsingConfig half(&Config::dtype, float16);
   Parameter p(Initializer(1), {2});
   EXPECT_EQ(p.dtype(), float16);
+  EXPECT_EQ(Parameter(Initializer(1).precise(), {2}).dtype(), float16);
+}
+
+TEST(Parameter, DtypeIsTheInitializersWhereThatHasOne) {
+  using initializers::Normal;
+  EXPECT_EQ(Parameter(Normal{.scale = 1, .dtype = float64}, {2}).dtype(), float64);
+  EXPECT_EQ(Parameter(Initializer(Normal{}).of(bfloat16), {2}).dtype(), bfloat16);
+  EXPECT_EQ(Parameter(Initializer(xp::array({1.0})).of(float32), {1}).dtype(), float32);
+}
+
+TEST(Parameter, DtypesOfMixedOnes) {
+  for (auto [mixed, narrow] : {std::pair{mixed16, float16}, {mixed_bf16, bfloat16}}) {
+    UsingConfig in(&Config::dtype, mixed);
+    EXPECT_EQ(get_dtype(), narrow);
+    EXPECT_EQ(get_dtype(std::nullopt, float32), float32);
+    EXPECT_EQ(get_dtype(float64, float32), float64);
+    EXPECT_EQ(Parameter(Initializer(1), {2}).dtype(), narrow);
+    EXPECT_EQ(Parameter(Initializer(1).precise(), {2}).dtype(), float32);
+    EXPECT_EQ(Parameter(Initializer(1).precise().of(float64), {2}).dtype(), float64);
+  }
+  EXPECT_EQ(get_dtype(std::nullopt, float64), float32);
+  EXPECT_FALSE(mixed16 == DefaultDtype(float16));
+  EXPECT_TRUE(mixed16 == float16);
 }
 
 TEST(Parameter, CopyModes) {

@@ -89,6 +89,27 @@ TEST(SoftmaxCrossEntropy, Derivatives) {
   }
 }
 
+// Each gradient is what float64 gives, rounded once.
+TEST(SoftmaxCrossEntropy, OfHalfTypesIsComputedInFloat32) {
+  for (Device device : testing::test_devices()) {
+    for (auto [dtype, rounding] : {std::pair{bfloat16, 0x1p-8}, {float16, 0x1p-11}}) {
+      Array x = xp::random::uniform(-12, 12, {5, 40}, float32, device).astype(dtype);
+      Array t = xp::arange(5, int32, device);
+      Variable half(x), exact(x.astype(float64));
+      Variable loss = F::softmax_cross_entropy(half, constant(t));
+      loss.backward();
+      Variable want = F::softmax_cross_entropy(exact, constant(t));
+      want.backward();
+      EXPECT_NEAR(loss.item<double>(), want.item<double>(), rounding * want.item<double>());
+      // What is below float16's normal numbers has fewer digits.
+      double least = dtype == float16 ? 0x1p-25 : 0;
+      Array got = half.grad().astype(float64);
+      EXPECT_TRUE(xp::allclose(got, exact.grad(), 1.1 * rounding, least))
+          << got.str() << ", not " << exact.grad().str();
+    }
+  }
+}
+
 TEST(SoftmaxCrossEntropy, StridedInputs) {
   for (Device device : testing::test_devices()) {
     Array x = scores(device, float64), t = xp::array({2, 9, 0, 9, 2, 9}, device);

@@ -25,8 +25,11 @@ TEST(EmbedId, IntegersOutOfRange) {
           .array()
           .to_vector<float>();
     };
-    EXPECT_EQ(rows(-1, {}), (std::vector<float>{8, 9, 10, 11}));
+    EXPECT_EQ(rows(2, {}), (std::vector<float>{8, 9, 10, 11}));
     EXPECT_EQ(rows(7, {.ignore_label = 7}), std::vector<float>(4, 0));
+    EXPECT_EQ(rows(-1, {.ignore_label = -1}), std::vector<float>(4, 0));
+    EXPECT_THROW(rows(-1, {}), IndexError);
+    EXPECT_THROW(rows(-1, {.ignore_label = 1}), IndexError);
     EXPECT_THROW(rows(3, {}), IndexError);
     EXPECT_THROW(rows(3, {.ignore_label = 7}), IndexError);
   }

@@ -1,6 +1,7 @@
 // Functions against Chainer's answers: values, gradients and gradients of gradients, in every
 // floating dtype, of contiguous and transposed inputs, eager and recorded, on every device.
 #include "tests/functions/function_cases.h"
+#include "tests/optional_parts.h"
 
 #include <gtest/gtest.h>
 
@@ -10,8 +11,10 @@
 #include <set>
 
 #include "rensa/array/random_basics.h"
+#include "rensa/autograd/autocast.h"
 #include "rensa/autograd/gradient_check.h"
 #include "rensa/functions/functions.h"
+#include "rensa/functions/rnn_internal.h"
 #include "rensa/graph/capture.h"
 #include "tests/recorded.h"
 #include "tests/testing.h"
@@ -160,7 +163,7 @@ class FunctionCases : public ::testing::TestWithParam<testing::FunctionSubject> 
         try {
           f(row->second, c, device);
         } catch (const std::exception& error) {
-          ADD_FAILURE() << error.what();
+          if (!testing::left_out(error.what())) ADD_FAILURE() << error.what();
         }
       }
     }
@@ -279,6 +282,144 @@ TEST_P(FunctionCases, AreReplayedBitForBit) {
     }
     EXPECT_GT(cache.stats().replays, 0) << cache.stats().last_fallback;
   });
+}
+
+/// Function nodes by which `outputs` were made.
+std::vector<std::shared_ptr<FunctionNode>> nodes_of(const Variables& outputs) {
+  std::vector<std::shared_ptr<FunctionNode>> nodes, pending;
+  std::set<FunctionNode*> seen;
+  auto visit = [&](const std::shared_ptr<FunctionNode>& node) {
+    if (node && seen.insert(node.get()).second) pending.push_back(node);
+  };
+  for (const Variable& y : outputs) visit(y.creator());
+  while (!pending.empty()) {
+    nodes.push_back(pending.back());
+    pending.pop_back();
+    for (const auto& input : nodes.back()->inputs()) visit(input->creator);
+  }
+  return nodes;
+}
+
+std::map<std::string_view, autograd::AutocastKind> autocast_kinds() {
+  std::map<std::string_view, autograd::AutocastKind> kinds;
+  for (const auto& row : autograd::autocast_rows()) {
+    EXPECT_TRUE(kinds.emplace(row.name, row.kind).second) << "two rows " << row.name;
+  }
+  return kinds;
+}
+
+/// The name of the row that a case's function has, where it has one.
+std::string cast_as(const RecordedCase& c) {
+  std::string name = c.function();
+  name = name.substr(0, name.find(' '));
+  return name == "attention" ? "scaled_dot_product_attention" : name;
+}
+
+/// What `node` took is what its row says.
+void expect_kind(const FunctionNode& node, autograd::AutocastKind kind, Dtype narrow) {
+  std::set<Dtype> dtypes;
+  for (const auto& input : node.inputs()) {
+    if (dtype_kind(input->dtype) == 'f') dtypes.insert(input->dtype);
+  }
+  switch (kind) {
+    case autograd::AutocastKind::narrow:
+      EXPECT_EQ(dtypes, std::set<Dtype>{narrow}) << node.name();
+      break;
+    case autograd::AutocastKind::wide:
+      EXPECT_EQ(dtypes, std::set<Dtype>{float32}) << node.name();
+      break;
+    case autograd::AutocastKind::widest: EXPECT_EQ(dtypes.size(), 1u) << node.name(); break;
+    case autograd::AutocastKind::as_given: break;
+  }
+}
+
+// Of inputs that are all float32, and of those of which the first one, or all others, are of 16
+// bits.
+TEST_P(FunctionCases, ComputeInTheDtypesOfAutocastsTable) {
+  auto kinds = autocast_kinds();
+  for_each([&](const FunctionRow& row, const RecordedCase& c, Device device) {
+    for (auto [narrow, tolerance] : {std::pair{float16, 1e-2}, {bfloat16, 8e-2}}) {
+      for (std::size_t rest : {0u, 1u, 2u}) {
+        SCOPED_TRACE(std::string(dtype_name(narrow)) + ", " + std::to_string(rest));
+        Variables x, wide;
+        for (const Variable& v : inputs_of(c, {device, narrow})) {
+          bool floating = dtype_kind(v.dtype()) == 'f', keep = rest == (x.empty() ? 1 : 2);
+          Array values = floating && !keep ? v.array().astype(float32) : v.array();
+          x.emplace_back(values, v.requires_grad());
+          values = floating ? values.astype(float64) : values;
+          wide.emplace_back(values, v.requires_grad());
+        }
+        auto want = run(row, c, wide, {device, float64});
+        Variables y;
+        std::string function = cast_as(c);
+        {
+          Autocast on(narrow);
+          y = row.f(x);
+        }
+        for (const auto& node : nodes_of(y)) {
+          auto kind = kinds.find(node->name());
+          ASSERT_NE(kind, kinds.end()) << "no row in autograd/autocast.def: " << node->name();
+          // What a function is made of that is cast as one takes what that has.
+          if (node->name() == function || !kinds.count(function)) {
+            expect_kind(*node, kind->second, narrow);
+          }
+        }
+        Variables outputs, weights, leaves;
+        std::vector<std::string> names;
+        for (std::size_t k = 0; k < y.size(); ++k) {
+          std::string key = "y" + std::to_string(k);
+          expect_near(y[k].array().astype(float64), want.at(key).astype(float64), tolerance, key,
+                      1);
+          if (!c.has("gy", k)) continue;
+          outputs.push_back(y[k]);
+          weights.push_back(constant(c.get("gy", k).astype(y[k].dtype()).to(device)));
+        }
+        for (std::size_t k = 0; k < x.size(); ++k) {
+          if (!c.has("g", k)) continue;
+          leaves.push_back(x[k]);
+          names.push_back("g" + std::to_string(k));
+        }
+        if (outputs.empty()) continue;
+        Variables g = grad(outputs, leaves, weights);
+        for (std::size_t i = 0; i < g.size(); ++i) {
+          if (!g[i].defined()) continue;
+          EXPECT_EQ(g[i].dtype(), leaves[i].dtype()) << names[i];
+          expect_near(g[i].array().astype(float64), want.at(names[i]), tolerance, names[i], 1);
+        }
+      }
+    }
+  });
+}
+
+// Each row is a node of some case, or a function that has cases.
+TEST(AutocastTable, HasNoRowOfNothing) {
+  if (!testing::has_lapack()) GTEST_SKIP() << "needs RENSA_BLAS";
+  std::set<std::string> met;
+  Variable m(xp::eye(3) * 2);
+  Array order = xp::array({2, 0, 1}), back = xp::array({1, 2, 0});
+  Variables without_cases{F::inv(m),
+                          F::det(m),
+                          F::cholesky(m),
+                          F::dropout(m, 0.5),
+                          F::detail::reorder(m, 0, order, back),
+                          F::forget([](const Variable& x) { return F::exp(x); }, m)};
+  for (const auto& node : nodes_of(without_cases)) met.insert(node->name());
+  for (const testing::FunctionSubject& subject : testing::function_subjects()) {
+    std::map<std::string, FunctionRow> rows;
+    for (const FunctionRow& row : subject.rows) rows.emplace(row.name, row);
+    for (const RecordedCase& c : read_cases(subject.name)) {
+      std::string name = c.function();
+      met.insert(cast_as(c));
+      Variables x;
+      for (const Variable& v : inputs_of(c, {cpu(), float32})) {
+        x.emplace_back(v.array(), dtype_kind(v.dtype()) == 'f');
+      }
+      for (const auto& node : nodes_of(rows.at(name).f(x))) met.insert(node->name());
+    }
+  }
+  for (const auto& [name, kind] : autocast_kinds()) {
+    EXPECT_TRUE(met.count(std::string(name))) << name;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, FunctionCases, ::testing::ValuesIn(testing::function_subjects()),

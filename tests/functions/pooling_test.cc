@@ -110,6 +110,11 @@ TEST(Poolings, WhatDoesNotFitIsTold) {
   EXPECT_THROW(F::max_pooling_2d(x, 2, 2, -1), ValueError);
   EXPECT_THROW(F::max_pooling_2d(x, {2, 2, 2}), ValueError);
   EXPECT_THROW(F::average_pooling_2d(x, 2, 2, 0, 1.0), ValueError);
+  // Windows of padding only have no mean of what they cover.
+  EXPECT_THROW(F::average_pooling_2d(x, 2, 2, 2, std::nullopt), ShapeError);
+  EXPECT_THROW(F::average_pooling_2d(x, 3, 4, {0, 3}, std::nullopt), ShapeError);
+  EXPECT_NO_THROW(F::average_pooling_2d(x, 2, 3, 1, std::nullopt));
+  EXPECT_NO_THROW(F::average_pooling_2d(x, 2, 2, 2));
   EXPECT_THROW(F::max_pooling_2d(xp::ones({1, 2, 4, 4}, int32), 2), DtypeError);
   EXPECT_THROW(F::unpooling_2d(x, 2, 2, 0, {9, 9}), ShapeError);
   EXPECT_THROW(F::upsampling_2d(x, xp::zeros({1, 2, 4, 3}, int32), 2), ShapeError);

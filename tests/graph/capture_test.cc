@@ -239,6 +239,77 @@ TEST_P(CaptureTest, ResultsAreFreshMemory) {
   EXPECT_EQ(cache.stats().replays, 2);
 }
 
+// What a library computes may depend on how its operands lie.
+TEST_P(CaptureTest, InputsAndResultsKeepTheOrderOfTheirAxes) {
+  Array plain = xp::arange(24, float32, GetParam()).reshape({2, 3, 4});
+  Array turned = xp::arange(24, float32, GetParam()).reshape({2, 4, 3}).transpose({0, 2, 1});
+  std::vector<Shape> seen;
+  CaptureCache cache(test_options());
+  auto step = [&](const Variables& in) {
+    seen.push_back(in[0].array().strides());
+    return Variables{in[0] * 2};
+  };
+  for (int i = 0; i < 6; ++i) {
+    for (const Array& x :
+         std::vector<Array>{plain, turned, turned[{ellipsis, Slice(none, none, 2)}]}) {
+      Array got = cache.call(step, {constant(x)})[0].array();
+      EXPECT_TRUE(xp::array_equal(got, x * 2)) << "call " << i;
+      EXPECT_EQ(got.strides(), (x * 2).strides()) << "call " << i;
+    }
+  }
+  EXPECT_EQ(cache.stats().recordings, 3);
+  EXPECT_GT(cache.stats().replays, 6);
+  for (std::size_t i = 0; i + 2 < seen.size(); i += 3) {
+    EXPECT_EQ(seen[i], plain.strides());
+    EXPECT_EQ(seen[i + 1], turned.strides());
+  }
+}
+
+TEST_P(CaptureTest, AnyNumberOfArraysGoesInAndOut) {
+  auto step = [](const Variables& in) {
+    Variables results;
+    for (std::size_t k = 0; k < in.size(); ++k) {
+      results.push_back(in[k] * static_cast<float>(k) + in[in.size() - 1 - k]);
+    }
+    return results;
+  };
+  CaptureCache cache(test_options());
+  for (int i = 0; i < 5; ++i) {
+    Variables in;
+    for (std::int64_t k = 0; k < 37; ++k) {
+      in.push_back(constant(xp::full({k + 1, 1}, static_cast<float>(i + k), GetParam()) +
+                            xp::zeros({1, 37 - k}, float32, GetParam())));
+    }
+    for (Variable& x : in) x = constant(x.array()[{Slice(0, 1), Slice(0, 1)}]);
+    Variables got = cache.call(step, in), want = step(in);
+    ASSERT_EQ(got.size(), want.size());
+    for (std::size_t k = 0; k < want.size(); ++k) {
+      EXPECT_TRUE(xp::array_equal(got[k].array(), want[k].array())) << "result " << k;
+    }
+  }
+  EXPECT_GT(cache.stats().replays, 0) << cache.stats().last_fallback;
+}
+
+TEST_P(CaptureTest, ReportsOfViewsHaveTheirElements) {
+  Array x = xp::arange(24, float32, GetParam()).reshape({4, 6});
+  CaptureCache cache(test_options());
+  for (int i = 0; i < 5; ++i) {
+    Reporter reporter;
+    Observation observed;
+    auto scope = reporter.scope(observed);
+    cache.call(
+        [](const Variables& in) {
+          Variable y = in[0] * 2;
+          report({{"part", y.array().T()[{Slice(1, 4), Slice(none, none, 2)}]}});
+          return Variables{y};
+        },
+        {constant(x + i)});
+    EXPECT_TRUE(xp::array_equal(observed.at("part"),
+                                ((x + i) * 2).T()[{Slice(1, 4), Slice(none, none, 2)}]));
+  }
+  EXPECT_GT(cache.stats().replays, 0) << cache.stats().last_fallback;
+}
+
 TEST_P(CaptureTest, StepThatWaitsStaysEager) {
   CaptureCache cache(test_options());
   CaptureCache::Step step = [](const Variables& in) {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -10,6 +12,7 @@
 #include "rensa/array/random_basics.h"
 #include "rensa/array/routines.h"
 #include "rensa/core/update_rule_ids.h"
+#include "rensa/device/heap_hook.h"
 #include "rensa/functions/operations/update_parameters/update_parameters.h"
 #include "rensa/graph/patterns.h"
 #include "rensa/graph/rewrite.h"
@@ -79,6 +82,38 @@ TEST(Plan, OfALongListTakesWhatIsInUseAtOnce) {
   for (std::size_t i = 1; i < plan.dependencies.size(); ++i) {
     ASSERT_EQ(plan.dependencies[i], std::vector<int>{static_cast<int>(i) - 1});
   }
+}
+
+/// The host memory in use, and the most since the start.
+struct InUse final : HeapHook {
+  void heap_malloc(const void* data, std::int64_t nbytes) override {
+    sizes[data] = nbytes;
+    most = std::max(most, now += nbytes);
+  }
+  void heap_free(const void* data) override {
+    if (auto known = sizes.find(data); known != sizes.end())
+      now -= known->second, sizes.erase(data);
+  }
+  std::map<const void*, std::int64_t> sizes;
+  std::int64_t now = 0, most = 0;
+};
+
+TEST(Plan, TheArenaComesWhenTheRunsMemoryIsGone) {
+  constexpr std::int64_t kSize = 250000;  // a megabyte
+  Array x = xp::ones({kSize}), y;
+  InUse in_use;
+  HeapHookScope scope(in_use);
+  Recording recording;
+  record(recording, [&] {
+    y = x + 1;
+    for (int i = 0; i < 10; ++i) y = y * 2;
+  });
+  std::int64_t held = in_use.now;
+  EXPECT_GE(held, 11 * 4 * kSize);
+  Plan plan = make_plan(recording, true);
+  EXPECT_GE(plan.arena->nbytes(), 2 * 4 * kSize);
+  EXPECT_LE(in_use.most, held + kSize);
+  EXPECT_LE(in_use.now, 3 * 4 * kSize + kSize);
 }
 
 // As the gradients of a recurrent net's weights: made in any order, then summed one by one.

@@ -198,6 +198,121 @@ struct LeNet : Chain<LeNet> {
 };
 
 // Samples of ten kinds, each a pattern with noise.
+struct Residual : Chain<Residual> {
+  L::Convolution2D c1{3, 8, 3, {.pad = {1}}}, c2{8, 8, 3, {.pad = {1}}};
+  L::Deconvolution2D up{8, 4, 2, {.stride = {2}}};
+  L::BatchNormalization b1{8}, b2{8};
+  void members(Visitor& v) override {
+    v("c1", c1), v("c2", c2), v("up", up), v("b1", b1), v("b2", b2);
+  }
+  Variable operator()(const Variable& x) const {
+    Variable h = F::relu(b1(c1(x)));
+    h = F::max_pooling_2d(F::relu(h + b2(c2(h))), {2});
+    return F::mean(F::square(up(F::dropout(h, 0.25))));
+  }
+};
+
+/// What such a net is after some steps, and how many operations one of them is.
+struct Trained {
+  std::vector<Array> parameters;
+  std::int64_t operations = 0;
+};
+
+Trained train_residual(const Optimizer& optimizer, Device device, bool last, bool captured) {
+  xp::random::seed(4);
+  Residual net;
+  net.to(device);
+  if (last) L::channels_last(net);
+  optimizer.setup(net);
+  Array x = xp::random::uniform(-1, 1, {4, 3, 8, 6}, float32, device);
+  if (last) x = F::channels_last(x);
+  auto step = [&](const Variables& in) {
+    xp::random::seed(9);
+    return Variables{optimizer.update(net, in[0])};
+  };
+  CaptureCache cache({.rewrite = false, .replay_lists = true});
+  for (int i = 0; i < 6; ++i) (void)(captured ? cache.call(step, {x}) : step({x}));
+  if (captured) {
+    EXPECT_GT(cache.stats().replays, 0) << cache.stats().last_fallback;
+  }
+  Trained result{{}, cache.stats().operations};
+  for (const ParameterRef& p : net.params()) {
+    result.parameters.push_back(p.array());
+    bool lies_last = p.ndim() == 4 && !p.array().is_contiguous();
+    EXPECT_EQ(lies_last, last && p.ndim() == 4);
+  }
+  return result;
+}
+
+TEST(ConvolutionLinks, ModelsWithTheChannelsLastTrainWithoutCopies) {
+  const std::function<Optimizer()> optimizers[] = {
+      [] { return optimizers::MomentumSGD(0.05); },
+      [] {
+        Optimizer adam = optimizers::Adam(0.01);
+        adam.add_hook(optimizer_hooks::WeightDecay(0.01));
+        adam.add_hook(optimizer_hooks::GradientClipping(0.5));
+        return adam;
+      },
+  };
+  for (Device device : testing::test_devices()) {
+    SCOPED_TRACE(device.str());
+    for (const auto& make : optimizers) {
+      Trained plain = train_residual(make(), device, false, true);
+      Trained eager = train_residual(make(), device, true, false);
+      Trained captured = train_residual(make(), device, true, true);
+      EXPECT_EQ(captured.operations, plain.operations);
+      for (std::size_t k = 0; k < plain.parameters.size(); ++k) {
+        EXPECT_TRUE(xp::array_equal(captured.parameters[k], eager.parameters[k])) << k;
+      }
+    }
+  }
+  Residual net;
+  Array before = net.c1.W.array().copy();
+  L::channels_last(net);
+  EXPECT_TRUE(xp::array_equal(net.c1.W.array(), before));
+  EXPECT_EQ(net.copy().c1.W.array().strides(), net.c1.W.array().strides());
+  struct Lazy : Chain<Lazy> {
+    L::Convolution2D known{2, 4, 3}, c{none, 4, 3};
+    void members(Visitor& v) override { v("known", known), v("c", c); }
+    Variable operator()(const Variable& x) const { return c(x); }
+  } lazy;
+  EXPECT_THROW(L::channels_last(lazy), ValueError);
+  EXPECT_TRUE(lazy.known.W.array().is_contiguous());
+  EXPECT_THROW((void)F::channels_last(xp::ones({3, 4})), ShapeError);
+}
+
+// What an optimizer keeps of a parameter lies as the parameter does, whenever that is turned, and
+// where somebody else writes to it.
+TEST(ConvolutionLinks, StatesFollowParametersThatAreTurned) {
+  for (Device device : testing::test_devices()) {
+    for (auto [dtype, tolerance] : {std::pair{float32, 1e-5}, {float16, 4e-3}}) {
+      SCOPED_TRACE(device.str() + " " + std::string(dtype_name(dtype)));
+      Array expected;
+      for (int turned_before : {9, 0, 3}) {
+        xp::random::seed(4);
+        UsingConfig<DefaultDtype> in(&Config::dtype, dtype);
+        L::Convolution2D layer(2, 3, 3);
+        layer.to(device);
+        Optimizer adam = optimizers::Adam(0.05);
+        L::Convolution2D average = layer.copy(CopyMode::copy);
+        adam.setup(layer).use_fp32_update().add_hook(
+            optimizer_hooks::MovingAverage(layer, average, 0.5));
+        Array x = xp::random::uniform(-1, 1, {2, 2, 5, 5}, float32, device).astype(dtype);
+        for (int i = 0; i < 6; ++i) {
+          if (i == turned_before) L::channels_last(layer);
+          if (i == 4) layer.W.array() *= 0.5f;
+          adam.update([&](const Variable& v) { return F::mean(F::square(layer(v))); }, x);
+          EXPECT_EQ(layer.W.grad().strides(), layer.W.array().strides());
+        }
+        Array all = xp::concatenate({layer.W.array().ravel(), average.W.array().ravel()});
+        all = all.astype(float64);
+        if (!expected.defined()) expected = all;
+        EXPECT_TRUE(xp::allclose(all, expected, 10 * tolerance, tolerance));
+      }
+    }
+  }
+}
+
 TEST(ConvolutionLinks, LeNetLearnsTheSameCapturedAndEager) {
   for (Device device : testing::test_devices()) {
     SCOPED_TRACE(device.str());

@@ -6,7 +6,9 @@
 
 #include "rensa/array/random_basics.h"
 #include "rensa/core/error.h"
+#include "rensa/core/thread_state.h"
 #include "rensa/functions/functions.h"
+#include "rensa/graph/capture.h"
 #include "rensa/links/links.h"
 #include "tests/testing.h"
 
@@ -42,6 +44,13 @@ TEST(LstmLink, GoesOnFromAStateThatItIsGiven) {
   b.set_state(a.c, a.h);
   Variable x = constant(xp::full({2, 3}, 0.5, float32));
   EXPECT_TRUE(xp::array_equal(a(x).array(), b(x).array()));
+}
+
+TEST(LstmLink, RefusesStatesOfOtherRowsThanEachOther) {
+  Variable two(xp::ones({2, 2})), one(xp::ones({1, 2}));
+  EXPECT_THROW(L::LSTM(3, 2).set_state(two, one), ShapeError);
+  EXPECT_THROW(L::StatefulPeepholeLSTM(3, 2).set_state(one, two), ShapeError);
+  EXPECT_THROW(L::StatefulZoneoutLSTM(3, 2).set_state(two, one), ShapeError);
 }
 
 // One row would broadcast.
@@ -104,6 +113,32 @@ TEST(NStepLinks, OfManyBatchesOfOtherLengths) {
         EXPECT_TRUE(xp::allclose(end, alone.hy.array(), 1e-5, 1e-6)) << n;
       }
     }
+  }
+}
+
+TEST(NStepLinks, KeepTheOrderOfABatchThatComesAgain) {
+  for (Device device : testing::test_devices()) {
+    L::NStepGRU network(1, 3, 2, 0);
+    network.to(device);
+    no_backprop_mode off;
+    auto call = [&](std::int64_t length) {
+      Array x = xp::ones({length, 3}, float32, device), y = xp::ones({2, 3}, float32, device);
+      return std::pair(constant(x), constant(y));
+    };
+    auto step = capture(
+        [&](const Variable& x, const Variable& y) {
+          return network({}, {x, y}).hy;
+        },
+        {.replay_lists = true});
+    for (std::int64_t n = 0; n < 6; ++n) {
+      auto [x, y] = call(300);
+      (void)step(x, y);
+      for (std::int64_t k = 0; k < 40; ++k) {
+        auto [other, second] = call(1 + n * 40 + k);
+        (void)network({}, {other, second});
+      }
+    }
+    EXPECT_GT(step.stats().replays, 0) << step.stats().last_fallback;
   }
 }
 
@@ -172,6 +207,7 @@ TEST(HierarchicalSoftmax, RefusesTreesAndInputsThatDoNotFit) {
     EXPECT_EQ(of(1).item<float>(), 0);  // not in the tree
     EXPECT_GT(of(2).item<float>(), 0);
     EXPECT_THROW(of(3).item<float>(), IndexError);
+    EXPECT_THROW(of(-1).item<float>(), IndexError);
     EXPECT_THROW(loss(x, constant(xp::zeros({2}, int32, device))), ShapeError);
   }
 }
@@ -184,6 +220,19 @@ TEST(MultiHeadAttention, RefusesWhatDoesNotFit) {
   EXPECT_THROW(attention(ones({3, 6})), ShapeError);
   EXPECT_THROW(attention(ones({2, 3, 5})), ShapeError);
   EXPECT_THROW(attention(ones({2, 3, 6}), ones({2, 4, 6}), ones({2, 5, 6})), ShapeError);
+}
+
+TEST(MultiHeadAttention, PaddedKeysByTheirLengths) {
+  for (Device device : testing::test_devices()) {
+    L::MultiHeadAttention attention(6, 2);
+    attention.to(device);
+    Array x = xp::random::uniform(-1, 1, {2, 5, 6}, float32, device);
+    Array lengths = xp::array({5, 2}, device);
+    Array mask = xp::arange(5, int64, device) < lengths.reshape({2, 1, 1, 1});
+    Array want = attention(x, {.mask = mask}).array();
+    EXPECT_TRUE(xp::allclose(attention(x, {.key_lengths = lengths}).array(), want, 1e-5, 1e-6));
+    EXPECT_FALSE(xp::allclose(attention(x).array(), want, 1e-5, 1e-6));
+  }
 }
 
 TEST(Flatten, JoinsAxes) {

@@ -72,6 +72,38 @@ TEST(BatchNormalization, HasWhatItUses) {
   expect_near(bn(x).array().mean(0), V(6, 0));
 }
 
+TEST(BatchNormalization, OfMixedDtypesKeepsFloat32) {
+  testing::TemporaryFolder folder;
+  for (Device device : testing::test_devices()) {
+    UsingConfig mixed(&Config::dtype, mixed16);
+    L::BatchNormalization bn(2), late, of(2, {.dtype = float16}), loaded;
+    bn.to(device), late.to(device), of.to(device), loaded.to(device);
+    Array x = batch(device).astype(float16);
+    for (L::BatchNormalization* link : {&bn, &late}) {
+      Variable y = (*link)(x);
+      EXPECT_EQ(y.dtype(), float16);
+      expect_near(y.array()[Slice(0, 1)], {-1.3416f, -1}, 2e-3);
+      EXPECT_EQ(link->gamma.dtype(), float32);
+      EXPECT_EQ(link->beta.dtype(), float32);
+      EXPECT_EQ(link->avg_mean.dtype(), float32);
+      expect_near(link->avg_mean, {0.4f, 0.1f});
+      y.set_grad(xp::ones_like(y.array()));
+      y.backward();
+      EXPECT_EQ(link->beta.grad().to_vector<float>(), (V{4, 4}));
+      UsingConfig testing(&Config::train, false);
+      EXPECT_EQ((*link)(x).dtype(), float16);
+    }
+    EXPECT_EQ(of.gamma.dtype(), float16);
+    EXPECT_EQ(of.avg_var.dtype(), float16);
+    serializers::save_npz(folder / "bn.npz", bn);
+    serializers::load_npz(folder / "bn.npz", loaded);
+    EXPECT_EQ(loaded.gamma.dtype(), float32);
+    EXPECT_EQ(L::LayerNormalization(2).gamma.dtype(), float32);
+    EXPECT_EQ(L::RMSNorm(2).gamma.dtype(), float32);
+    EXPECT_EQ(L::GroupNormalization(1, 2).beta.dtype(), float32);
+  }
+}
+
 TEST(BatchNormalization, FinetuningAveragesAllBatches) {
   for (Device device : testing::test_devices()) {
     L::BatchNormalization bn(2);

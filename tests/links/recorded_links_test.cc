@@ -249,6 +249,18 @@ std::vector<LinkRow> vision_rows() {
   };
 }
 
+std::vector<LinkRow> rare_rows() {
+  return {
+      row("DeformableConvolution2D",
+          [] { return L::DeformableConvolution2D(3, 4, 3, {.pad = 1}); }),
+      row("DeformableConvolution2D of any input stride=2,1",
+          [] {
+            return L::DeformableConvolution2D(none, 2, {2, 3},
+                                              {.stride = {2, 1}, .deform_nobias = true});
+          }),
+  };
+}
+
 using Recorded = std::map<std::string, Array>;
 
 struct Subject {
@@ -262,12 +274,13 @@ std::string key(const char* what, std::size_t call, std::size_t i) {
 }
 
 /// The arrays "x2,0", "x2,1", ... on a device.
-Arrays listed(const Recorded& recorded, const char* what, std::size_t call, Device device) {
+Arrays listed(const Recorded& recorded, const char* what, std::size_t call, Device device,
+              Dtype dtype = float32) {
   Arrays arrays;
   for (std::size_t i = 0; recorded.count(key(what, call, i)); ++i) {
     Array array = recorded.at(key(what, call, i));
     bool floating = dtype_kind(array.dtype()) == 'f';
-    arrays.push_back((floating ? array.astype(float32) : array).to(device));
+    arrays.push_back((floating ? array.astype(dtype) : array).to(device));
   }
   return arrays;
 }
@@ -355,6 +368,50 @@ TEST_P(RecordedLinks, GiveWhatChainersGive) {
   }
 }
 
+// Made where config().dtype is mixed and given values of 16 bits: normalizations keep float32.
+TEST_P(RecordedLinks, OfMixedDtypes) {
+  UsingConfig<bool> off(&Config::train, false);
+  for (Device device : testing::test_devices()) {
+    for (auto [mixed, tolerance] : {std::pair{mixed16, 0.02}, {mixed_bf16, 0.12}}) {
+      UsingConfig made(&Config::dtype, mixed);
+      for (const LinkRow& row : GetParam().rows()) {
+        SCOPED_TRACE(std::string(row.name) + " of " + std::string(dtype_name(mixed)) + " on " +
+                     device.str());
+        const Recorded& recorded = recorded_.at(row.name);
+        Called called = row.make();
+        called.link->to(device);
+        set_parameters(*called.link, recorded);
+        for (const NamedParameter& named : called.link->namedparams()) {
+          bool precise = named.path.ends_with("gamma") || named.path.ends_with("beta");
+          bool own = called.link->type_name() == "Swish";  // its beta is no normalization's
+          EXPECT_EQ(named.parameter.dtype(), precise && !own ? float32 : Dtype(mixed))
+              << named.path;
+        }
+        Variables all;
+        for (std::size_t k = 0; recorded.count(key("x", k, 0)); ++k) {
+          Variables y = called.call(constants(listed(recorded, "x", k, device, mixed)));
+          for (std::size_t i = 0; i < y.size(); ++i) {
+            Array got = y[i].array().to_cpu().astype(float64), want = recorded.at(key("y", k, i));
+            ASSERT_EQ(got.shape(), want.shape());
+            double scale = std::max(1.0, xp::max(xp::absolute(want)).item<double>());
+            EXPECT_TRUE(xp::allclose(got, want, 0, tolerance * scale))
+                << key("y", k, i) << ": " << got.str() << ", not " << want.str();
+            bool labels = std::string_view(row.name) == "CRF1d argmax";  // made floating
+            EXPECT_TRUE(labels || y[i].dtype() == mixed) << y[i].dtype();
+            all.push_back(F::sum(F::cast(y[i], float32)));
+          }
+        }
+        F::add(all).backward();
+        for (const NamedParameter& named : called.link->namedparams()) {
+          if (!named.parameter.grad().defined()) continue;
+          EXPECT_EQ(named.parameter.grad().dtype(), named.parameter.dtype()) << named.path;
+          EXPECT_TRUE(xp::isfinite(named.parameter.grad()).all().item<bool>()) << named.path;
+        }
+      }
+    }
+  }
+}
+
 TEST_P(RecordedLinks, AreReplayedBitForBit) {
   for (Device device : testing::test_devices()) {
     for (const LinkRow& row : GetParam().rows()) {
@@ -389,7 +446,8 @@ INSTANTIATE_TEST_SUITE_P(Of, RecordedLinks,
                          ::testing::Values(Subject{"connection", connection_rows},
                                            Subject{"rnn", rnn_rows},
                                            Subject{"attention", attention_rows},
-                                           Subject{"vision", vision_rows}),
+                                           Subject{"vision", vision_rows},
+                                           Subject{"rare", rare_rows}),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace

@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "rensa/array/random.h"
+#include "rensa/array/random_basics.h"
 #include "rensa/core/error.h"
 #include "rensa/functions/functions.h"
 #include "rensa/links/links.h"

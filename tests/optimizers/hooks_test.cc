@@ -353,7 +353,7 @@ struct Net : Chain<Net> {
 std::vector<float> train(const Optimizer& optimizer, Device device, bool captured, Dtype dtype,
                          std::int64_t* replays) {
   xp::random::seed(3);
-  UsingConfig<Dtype> of(&Config::dtype, dtype);
+  UsingConfig of(&Config::dtype, dtype);
   auto model = L::Classifier(Net());
   model.compute_accuracy = false;
   model.to(device);

@@ -1,7 +1,9 @@
 // Values of a parameter's own, float32 copies of narrower parameters, and loss scaling.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "rensa/array/routines.h"
@@ -245,6 +247,142 @@ TEST(LossScale, OfADynamicSizeLeavesOutWhatOverflows) {
     for (int i = 0; i < 2; ++i) (void)optimizer.update(model, bad);
     EXPECT_EQ(optimizer.loss_scale().item<double>(), 1);  // never less
     EXPECT_EQ(model.w.array().to_vector<double>(), (Values{-2, -5}));
+  }
+}
+
+TEST(LossScale, HooksSeeTheGradientsWithoutIt) {
+  using Configure = std::function<void(const Optimizer&)>;
+  const std::vector<Configure> scales = {
+      [](const Optimizer& o) { o.set_loss_scale(1024); },
+      [](const Optimizer& o) { o.loss_scaling({.interval = 4}); },
+  };
+  const std::vector<Configure> hooks = {
+      [](const Optimizer& o) { o.add_hook(optimizer_hooks::GradientClipping(0.5)); },
+      [](const Optimizer& o) { o.add_hook(optimizer_hooks::GradientHardClipping(-0.25, 0.25)); },
+      [](const Optimizer& o) { o.add_hook(optimizer_hooks::WeightDecay(0.125)); },
+      [](const Optimizer& o) {
+        o.target().params()[0].update_rule()->add_hook(
+            std::make_shared<optimizer_hooks::WeightDecay>(0.5));
+      },
+  };
+  for (Device device : testing::test_devices()) {
+    for (Dtype dtype : {float32, float16}) {
+      for (const Configure& add_hook : hooks) {
+        auto train = [&](const Configure& scale) {
+          Squares model(dtype, device);
+          optimizers::MomentumSGD optimizer(0.25, 0.5);
+          optimizer.use_fp32_update();
+          optimizer.setup(model);
+          add_hook(optimizer);
+          scale(optimizer);
+          for (int i = 0; i < 6; ++i) {
+            (void)optimizer.update(model, constant(xp::full({2}, 0.5 + i, dtype, device)));
+          }
+          return model.w.array().to_vector<double>();
+        };
+        Values want = train([](const Optimizer&) {});
+        for (const Configure& scale : scales) EXPECT_EQ(train(scale), want);
+      }
+    }
+  }
+}
+
+TEST(LossScale, GradientsAreAccumulatedUnderIt) {
+  for (Device device : testing::test_devices()) {
+    for (bool dynamic : {false, true}) {
+      Squares model(float16, device), plain(float16, device);
+      optimizers::SGD optimizer(0.5), other(0.5);
+      optimizer.use_fp32_update().setup(model), other.use_fp32_update().setup(plain);
+      dynamic ? optimizer.loss_scaling({.interval = 2}) : optimizer.set_loss_scale(256);
+      for (int i = 0; i < 5; ++i) {
+        model.cleargrads(), plain.cleargrads();
+        for (int part = 0; part < 4; ++part) {
+          Variable x = constant(xp::full({2}, 0.25 * (part + i), float16, device));
+          optimizer.backward(model(x), 0.25);
+          other.backward(plain(x), 0.25);
+        }
+        optimizer.update(), other.update();
+      }
+      EXPECT_EQ(model.w.array().to_vector<double>(), plain.w.array().to_vector<double>());
+    }
+  }
+}
+
+TEST(LossScale, ADynamicOneGoesOnFromAFile) {
+  testing::TemporaryFolder folder;
+  for (Device device : testing::test_devices()) {
+    auto step = [&](const Optimizer& optimizer, Squares& model, int i) {
+      bool bad = i == 3 || i == 7;
+      double x = bad ? std::numeric_limits<double>::infinity() : 0.5;
+      (void)optimizer.update(model, constant(xp::full({2}, x, float32, device)));
+      return optimizer.loss_scale().item<double>();
+    };
+    auto make = [&](const Optimizer& optimizer, Squares& model) {
+      optimizer.setup(model);
+      optimizer.loss_scaling({.interval = 2});
+    };
+    Squares whole(float32, device), part(float32, device), rest(float32, device);
+    optimizers::MomentumSGD a(0.25), b(0.25), c(0.25);
+    make(a, whole), make(b, part), make(c, rest);
+    Values want, got;
+    for (int i = 0; i < 10; ++i) want.push_back(step(a, whole, i));
+    for (int i = 0; i < 5; ++i) got.push_back(step(b, part, i));
+    serializers::save_npz(folder / "optimizer.npz", b);
+    serializers::save_npz(folder / "model.npz", part);
+    serializers::load_npz(folder / "optimizer.npz", c);
+    serializers::load_npz(folder / "model.npz", rest);
+    for (int i = 5; i < 10; ++i) got.push_back(step(c, rest, i));
+    EXPECT_EQ(got, want);
+    EXPECT_EQ(rest.w.array().to_vector<double>(), whole.w.array().to_vector<double>());
+    EXPECT_EQ(want[2], 8);
+    EXPECT_EQ(want[3], 4);
+  }
+}
+
+TEST(LossScale, ReplaysLeaveOutWhatOverflowsWithoutAWait) {
+  for (Device device : testing::test_devices()) {
+    auto run = [&](bool captured) {
+      Squares model(float16, device);
+      optimizers::MomentumSGD optimizer(0.25);
+      optimizer.use_fp32_update().setup(model);
+      optimizer.loss_scaling({.interval = 2});
+      auto step = capture(
+          [&](const Variable& x) {
+            model.cleargrads();
+            Variable loss = model(x);
+            optimizer.backward(loss);
+            optimizer.update();
+            return loss;
+          },
+          {.replay_lists = true});
+      std::int64_t waits = cuda::sync_count();
+      std::vector<Array> seen;
+      for (int i = 0; i < 30; ++i) {
+        // The scale grows until the gradients are no numbers of float16, and goes on from there.
+        Variable x = constant(xp::full({2}, 1.5, float16, device));
+        if (captured) {
+          (void)step(x);
+        } else {
+          model.cleargrads();
+          optimizer.backward(model(x));
+          optimizer.update();
+        }
+        seen.push_back(optimizer.loss_scale().copy());
+        seen.push_back(model.w.array().copy());
+      }
+      EXPECT_EQ(cuda::sync_count(), waits);
+      if (captured) {
+        EXPECT_GT(step.stats().replays, 20) << step.stats().last_fallback;
+      }
+      Values all;
+      for (const Array& a : seen) {
+        for (double value : a.to_vector<double>()) all.push_back(value);
+      }
+      return all;
+    };
+    Values want = run(false);
+    EXPECT_EQ(run(true), want);
+    EXPECT_EQ(*std::max_element(want.begin(), want.end()), 65504);
   }
 }
 

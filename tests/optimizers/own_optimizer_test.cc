@@ -103,7 +103,7 @@ TEST(OwnOptimizer, TextIsCapturedBitForBit) {
     for (Dtype dtype : {float32, float16}) {
       auto run = [&](bool captured) {
         xp::random::seed(2);
-        UsingConfig<Dtype> of(&Config::dtype, dtype);
+        UsingConfig of(&Config::dtype, dtype);
         auto model = L::Classifier(L::Linear(6, 3));
         model.compute_accuracy = false;
         model.to(device);

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "rensa/array/npy.h"
-#include "rensa/array/random.h"
+#include "rensa/array/random_basics.h"
 #include "rensa/array/zip.h"
 #include "rensa/core/error.h"
 #include "rensa/core/files.h"

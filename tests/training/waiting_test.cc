@@ -13,6 +13,7 @@
 #include "rensa/links/links.h"
 #include "rensa/optimizers/optimizers.h"
 #include "rensa/serializers/npz.h"
+#include "rensa/serializers/safetensors.h"
 #include "rensa/training/training.h"
 #include "tests/temporary_folder.h"
 #include "tests/testing.h"
@@ -43,9 +44,10 @@ struct Things {
   Variable x, t;
   datasets::TrainTest data = datasets::get_synthetic_digits(40, 10, 3);
   std::unique_ptr<Trainer> trainer;
-  std::string path;
+  std::string path, tensors;
 
-  explicit Things(Device on) : device(on), path(folder / "a.npz") {
+  explicit Things(Device on)
+      : device(on), path(folder / "a.npz"), tensors(folder / "b.safetensors") {
     model.to(device);
     optimizer.setup(model).use_fp32_update().loss_scaling();
     optimizer.add_hook(optimizer_hooks::GradientClipping(1));
@@ -58,6 +60,7 @@ struct Things {
     x = constant(xp::random::normal(0, 1, model.predictor.W.shape(), float32, device));
     t = constant(xp::zeros({10}, int32, device));
     serializers::save_npz(path, model);
+    serializers::save_safetensors(tensors, model);
   }
 };
 
@@ -71,6 +74,12 @@ std::map<std::string, Call> calls() {
        [](Things& a) { (void)F::classification_summary(a.model.predictor(a.x), a.t); }},
       {"F::classification_summary(y, t, 10)",
        [](Things& a) { (void)F::classification_summary(a.model.predictor(a.x), a.t, 10); }},
+      {"F::to_coo(x)", [](Things& a) { (void)F::to_coo(a.x.array()); }},
+      {"F::sparse_matmul(F::CooMatrix(data, row, col, 10, 10), x)",
+       [](Things& a) {
+         F::CooMatrix matrix(xp::ones({10}, float32, a.device), a.t.array(), a.t.array(), 10, 10);
+         (void)F::sparse_matmul(matrix, constant(a.x.array()));
+       }},
       {"x[rows]",
        [](Things& a) {
          Variable x(a.x.array());
@@ -90,6 +99,10 @@ std::map<std::string, Call> calls() {
        [](Things& a) { serializers::load_npz(a.path, a.model); }},
       {"serializers::save_npz(path, trainer)",
        [](Things& a) { serializers::save_npz(a.folder / "trainer.npz", *a.trainer); }},
+      {"serializers::save_safetensors(path, model)",
+       [](Things& a) { serializers::save_safetensors(a.folder / "a.safetensors", a.model); }},
+      {"serializers::load_safetensors(path, model)",
+       [](Things& a) { serializers::load_safetensors(a.tensors, a.model); }},
       {"Evaluator", [](Things& a) { a.trainer->get_extension("validation")(*a.trainer); }},
       {"LogReport",
        [](Things& a) {

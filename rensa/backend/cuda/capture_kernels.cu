@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
-__global__ void __launch_bounds__(kBlock) copy_out(const __grid_constant__ CopyOutParams params) {
+__global__ void __launch_bounds__(kBlock) copies(const __grid_constant__ CopiesParams params) {
   for (int i = 0; i < params.num_copies; ++i) copy_by_grid(params.copies[i]);
 }
 
@@ -53,7 +53,7 @@ static_assert(sizeof(MoreScalarsParams) <= 4096);  // what a kernel's arguments 
 
 const void* prologue_kernel() { return reinterpret_cast<const void*>(&prologue); }
 const void* more_scalars_kernel() { return reinterpret_cast<const void*>(&more_scalars); }
-const void* copy_out_kernel() { return reinterpret_cast<const void*>(&copy_out); }
+const void* copies_kernel() { return reinterpret_cast<const void*>(&copies); }
 
 CaptureLaunch capture_launch(long long bytes) {
   long long blocks = ceil_div(bytes, 16 * kBlock);

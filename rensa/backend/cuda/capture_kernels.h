@@ -1,12 +1,12 @@
 // The kernels around a captured step: one brings a replay's inputs and numbers to where the
-// recording reads them, followed by others where the numbers are many, and one takes its results
-// out. Their arguments are set anew for each replay (cudaGraphExecKernelNodeSetParams); one struct
+// recording reads them, followed by others where these are many, and some take its results out.
+// Their arguments are set anew for each replay (cudaGraphExecKernelNodeSetParams); one struct
 // by value is each kernel's only argument.
 #pragma once
 
 namespace rensa::cuda {
 
-inline constexpr int kMaxCaptureCopies = 16;
+inline constexpr int kMaxCaptureCopies = 16;        // of each kernel
 inline constexpr int kMaxCaptureScalars = 64;       // of the first kernel
 inline constexpr int kMaxMoreCaptureScalars = 480;  // of each further one
 
@@ -31,7 +31,8 @@ struct MoreScalarsParams {
   void* scalar_block;  // where the first of them goes
 };
 
-struct CopyOutParams {
+/// Inputs that the prologue has no room for, or results.
+struct CopiesParams {
   int num_copies;
   CaptureCopy copies[kMaxCaptureCopies];
 };
@@ -39,7 +40,7 @@ struct CopyOutParams {
 /// The kernels, for cudaLaunchKernel and for kernel nodes.
 const void* prologue_kernel();
 const void* more_scalars_kernel();
-const void* copy_out_kernel();
+const void* copies_kernel();
 
 /// The launch for `bytes` of copies in all; any other shape is right as well, only slower.
 struct CaptureLaunch {

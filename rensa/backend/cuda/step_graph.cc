@@ -4,7 +4,7 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
-#include <string>
+#include <span>
 #include <utility>
 
 #include "rensa/backend/cuda/capture_kernels.h"
@@ -82,10 +82,21 @@ void sort_unique(Nodes& nodes) {
 
 constexpr CaptureLaunch kMoreScalarsLaunch{1, kBlock};
 
-long long total_bytes(const std::vector<StepPlace>& places) {
+/// Places that one kernel copies to or from.
+using Places = std::span<const StepPlace>;
+
+std::vector<Places> parts_of(const std::vector<StepPlace>& all) {
+  std::vector<Places> parts;
+  for (Places rest(all); !rest.empty(); rest = rest.subspan(parts.back().size())) {
+    parts.push_back(rest.first(std::min<std::size_t>(rest.size(), kMaxCaptureCopies)));
+  }
+  return parts;
+}
+
+CaptureLaunch launch_of(Places places) {
   long long total = 0;
   for (const StepPlace& place : places) total += place.nbytes;
-  return total;
+  return capture_launch(total);
 }
 
 template <class Params>
@@ -103,9 +114,12 @@ struct StepGraph::Impl {
   StoragePtr scalar_block, semaphores;
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t exec = nullptr;
-  cudaGraphNode_t prologue_node = nullptr, copy_out_node = nullptr;
-  std::vector<cudaGraphNode_t> more_scalars_nodes;  // one behind the other, behind the prologue
-  CaptureLaunch prologue_dims{}, copy_out_dims{};
+  cudaGraphNode_t prologue_node = nullptr;
+  // Behind the prologue: further numbers, one behind the other, and then further inputs, side by
+  // side.
+  Nodes more_scalars_nodes, more_inputs_nodes;
+  Nodes results_nodes;
+  std::vector<Places> input_parts, result_parts;  // the prologue's first
   cudaStream_t last_stream = nullptr;
   cudaEvent_t done = nullptr;
 
@@ -142,28 +156,45 @@ struct StepGraph::Impl {
   }
 
   /// What an operation that waits for no other one waits for.
-  cudaGraphNode_t start() const {
-    return more_scalars_nodes.empty() ? prologue_node : more_scalars_nodes.back();
+  Nodes start() const {
+    if (!more_inputs_nodes.empty()) return more_inputs_nodes;
+    return {more_scalars_nodes.empty() ? prologue_node : more_scalars_nodes.back()};
   }
 
-  void add_nodes(CaptureStream& capturing, const std::vector<StepNode>& steps,
-                 LaunchContext context) {
-    context.handle = capturing.get();
+  CaptureLaunch prologue_launch() const {
+    return launch_of(input_parts.empty() ? Places() : input_parts[0]);
+  }
+
+  /// The prologue and what follows it.
+  void add_copies_in(CaptureStream& capturing) {
+    input_parts = parts_of(inputs);
     PrologueParams first = prologue(nullptr);
-    prologue_dims = capture_launch(total_bytes(inputs));
-    queue(prologue_kernel(), prologue_dims, first, capturing.get());
+    queue(prologue_kernel(), prologue_launch(), first, capturing.get());
     prologue_node = capturing.frontier().at(0);
     for_more_scalars([&](int slot) {
       MoreScalarsParams more = more_scalars(nullptr, slot);
       queue(more_scalars_kernel(), kMoreScalarsLaunch, more, capturing.get());
       more_scalars_nodes.push_back(capturing.frontier().at(0));
     });
+    Nodes before = start();
+    for (std::size_t k = 1; k < input_parts.size(); ++k) {
+      capturing.depend_on(before);
+      CopiesParams params{};
+      queue(copies_kernel(), launch_of(input_parts[k]), params, capturing.get());
+      more_inputs_nodes.push_back(capturing.frontier().at(0));
+    }
+  }
+
+  void add_nodes(CaptureStream& capturing, const std::vector<StepNode>& steps,
+                 LaunchContext context) {
+    context.handle = capturing.get();
+    add_copies_in(capturing);
     std::vector<Nodes> last;  // of each operation
     BindScalars bind(scalar_block->data());
     for (std::size_t i = 0; i < steps.size(); ++i) {
       Nodes before;
       for (int j : steps[i].dependencies) append(before, last[static_cast<std::size_t>(j)]);
-      if (before.empty()) before.push_back(start());
+      if (before.empty()) before = start();
       capturing.depend_on(before);
       steps[i].operation->visit(bind);
       context.workspace = steps[i].workspace;
@@ -175,26 +206,26 @@ struct StepGraph::Impl {
     }
     Nodes all;  // the stream ends after every branch
     for (const Nodes& nodes : last) append(all, nodes);
-    if (!results.empty()) {
-      add_copy_out(capturing, last);
-      all.push_back(copy_out_node);
-    }
+    add_copies_out(capturing, last);
+    append(all, results_nodes);
     sort_unique(all);
     capturing.depend_on(all);
   }
 
-  /// The results leave as soon as they are there, beside what still runs.
-  void add_copy_out(CaptureStream& capturing, const std::vector<Nodes>& last) {
-    Nodes before{start()};
-    for (const StepPlace& result : results) {
-      for (int writer : result.writers) append(before, last[static_cast<std::size_t>(writer)]);
+  /// The results leave as soon as those of one kernel are there, beside what still runs.
+  void add_copies_out(CaptureStream& capturing, const std::vector<Nodes>& last) {
+    result_parts = parts_of(results);
+    for (Places part : result_parts) {
+      Nodes before = start();
+      for (const StepPlace& result : part) {
+        for (int writer : result.writers) append(before, last[static_cast<std::size_t>(writer)]);
+      }
+      sort_unique(before);
+      capturing.depend_on(before);
+      CopiesParams params{};
+      queue(copies_kernel(), launch_of(part), params, capturing.get());
+      results_nodes.push_back(capturing.frontier().at(0));
     }
-    sort_unique(before);
-    capturing.depend_on(before);
-    CopyOutParams params{};
-    copy_out_dims = capture_launch(total_bytes(results));
-    queue(copy_out_kernel(), copy_out_dims, params, capturing.get());
-    copy_out_node = capturing.frontier().at(0);
   }
 
   template <class Params>
@@ -206,6 +237,40 @@ struct StepGraph::Impl {
     node_params.blockDim = dim3(dims.block);
     node_params.kernelParams = arguments;
     check(cudaGraphExecKernelNodeSetParams(exec, node, &node_params));
+  }
+
+  /// Gives the nodes at the front this launch's numbers and inputs.
+  void set_front(const std::uint64_t* slots, const std::vector<const void*>& sources) {
+    auto add = [&](auto& params, std::size_t part) {
+      if (part == input_parts.size()) return;
+      for (const StepPlace& input : input_parts[part]) {
+        const void* source = sources[part * kMaxCaptureCopies + params.num_copies];
+        params.copies[params.num_copies++] = {source, input.data, input.nbytes};
+      }
+    };
+    PrologueParams first = prologue(slots);
+    add(first, 0);
+    set_params(prologue_node, prologue_kernel(), prologue_launch(), first);
+    auto node = more_scalars_nodes.begin();
+    for_more_scalars([&](int slot) {
+      MoreScalarsParams more = more_scalars(slots, slot);
+      set_params(*node++, more_scalars_kernel(), kMoreScalarsLaunch, more);
+    });
+    for (std::size_t k = 0; k < more_inputs_nodes.size(); ++k) {
+      CopiesParams params{};
+      add(params, k + 1);
+      set_params(more_inputs_nodes[k], copies_kernel(), launch_of(input_parts[k + 1]), params);
+    }
+  }
+  void set_back(const std::vector<void*>& destinations) {
+    for (std::size_t k = 0; k < result_parts.size(); ++k) {
+      CopiesParams params{};
+      for (const StepPlace& result : result_parts[k]) {
+        void* destination = destinations[k * kMaxCaptureCopies + params.num_copies];
+        params.copies[params.num_copies++] = {result.data, destination, result.nbytes};
+      }
+      set_params(results_nodes[k], copies_kernel(), launch_of(result_parts[k]), params);
+    }
   }
 
   /// Launches share the graph's memory: one on another stream waits for the one before.
@@ -223,10 +288,6 @@ struct StepGraph::Impl {
 StepGraph::StepGraph(Device device, const std::vector<StepNode>& nodes,
                      std::vector<StepPlace> inputs, std::vector<StepPlace> results, int num_slots)
     : impl_(std::make_unique<Impl>()) {
-  if (inputs.size() > kMaxCaptureCopies || results.size() > kMaxCaptureCopies) {
-    throw NotImplementedError("it takes or gives more than " + std::to_string(kMaxCaptureCopies) +
-                              " arrays");
-  }
   impl_->device = device;
   impl_->inputs = std::move(inputs);
   impl_->results = std::move(results);
@@ -261,25 +322,8 @@ void StepGraph::launch(const std::vector<const void*>& inputs,
                        const std::vector<std::uint64_t>& slots, const std::vector<void*>& results) {
   StreamState* stream = current_stream_state(impl_->device);
   auto handle = static_cast<cudaStream_t>(make_context(stream, 0).handle);
-  PrologueParams prologue = impl_->prologue(slots.data());
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    prologue.copies[prologue.num_copies++] = {inputs[i], impl_->inputs[i].data,
-                                              impl_->inputs[i].nbytes};
-  }
-  impl_->set_params(impl_->prologue_node, prologue_kernel(), impl_->prologue_dims, prologue);
-  auto node = impl_->more_scalars_nodes.begin();
-  impl_->for_more_scalars([&](int first) {
-    MoreScalarsParams more = impl_->more_scalars(slots.data(), first);
-    impl_->set_params(*node++, more_scalars_kernel(), kMoreScalarsLaunch, more);
-  });
-  if (impl_->copy_out_node) {
-    CopyOutParams copy_out{};
-    for (std::size_t i = 0; i < results.size(); ++i) {
-      copy_out.copies[copy_out.num_copies++] = {impl_->results[i].data, results[i],
-                                                impl_->results[i].nbytes};
-    }
-    impl_->set_params(impl_->copy_out_node, copy_out_kernel(), impl_->copy_out_dims, copy_out);
-  }
+  impl_->set_front(slots.data(), inputs);
+  impl_->set_back(results);
   impl_->follow_last(stream, handle);
   timeline::Span span(timeline::Kind::operation, "recorded step", impl_->device);
   check(cudaGraphLaunch(impl_->exec, handle));

@@ -149,25 +149,26 @@ struct LossCase {
 };
 
 struct LossResults {
-  Array y, loss, count, gx, accuracy;
+  Array shift, loss, count, gx, accuracy;
 };
 
 LossResults run_loss(const LossCase& c, const Array& x, const Array& t) {
   Device device = x.device();
-  LossResults r = {xp::empty_like(x), xp::empty({}, c.dtype, device),
-                   xp::empty({}, float32, device), xp::empty_like(x),
-                   xp::empty({}, c.dtype, device)};
+  LossResults r = {xp::empty({c.rows, 2}, promote_types(c.dtype, float32), device),
+                   xp::empty({}, c.dtype, device), xp::empty({}, float32, device),
+                   xp::empty_like(x), xp::empty({}, c.dtype, device)};
   operations::SoftmaxCrossEntropy loss;
   loss.normalize = c.normalize;
   loss.x = x.operand();
   loss.t = t.operand();
-  loss.y = r.y.operand();
+  loss.shift = r.shift.operand();
   loss.loss = r.loss.operand();
   loss.count = r.count.operand();
   launch(loss);
   Array gy = xp::full({}, 0.5, c.dtype, device);
   operations::SoftmaxCrossEntropyGrad grad;
-  grad.y = r.y.operand();
+  grad.x = x.operand();
+  grad.shift = r.shift.operand();
   grad.t = t.operand();
   grad.count = r.count.operand();
   grad.gy = gy.operand();
@@ -205,7 +206,7 @@ TEST(CudaLoss, ForwardGradientAndAccuracy) {
     Array t = xp::random::randint(-1, c.classes, {c.rows}, int64, cpu()).astype(c.labels);
     LossResults want = run_loss(c, x, t), got = run_loss(c, x.to(gpu(0)), t.to(gpu(0)));
     std::string what = x.view().describe();
-    expect_close(got.y, want.y, 4 * tolerance(c.dtype), what + " y");
+    expect_close(got.shift, want.shift, 4 * tolerance(want.shift.dtype()), what + " shift");
     expect_close(got.loss, want.loss, 8 * tolerance(c.dtype), what + " loss");
     expect_equal(got.count, want.count, what + " count");
     expect_close(got.gx, want.gx, 4 * tolerance(c.dtype), what + " gx");

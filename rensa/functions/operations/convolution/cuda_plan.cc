@@ -24,7 +24,7 @@ using Numbers = std::vector<std::int64_t>;
 
 constexpr std::size_t kMaxPlans = 512;
 constexpr std::int64_t kWorkspaceLimit = std::int64_t{1} << 30;
-constexpr std::int64_t kAlignment = 16;
+constexpr std::int64_t kAlignment = 16;         // of every tensor's address
 constexpr std::int64_t kX = 1, kW = 2, kY = 3;  // the tensors' names in the graph
 
 cudnnDataType_t data_type(Dtype dtype) {
@@ -34,15 +34,6 @@ cudnnDataType_t data_type(Dtype dtype) {
     case Dtype::float32: return CUDNN_DATA_FLOAT;
     default: return CUDNN_DATA_DOUBLE;
   }
-}
-
-/// What is asked of every tensor's address.
-std::int64_t alignment(const Convolution& op) {
-  std::uintptr_t bits = 0;
-  for (const Operand* operand : {&op.x, &op.w, &op.y}) {
-    bits |= reinterpret_cast<std::uintptr_t>(operand->view.data);
-  }
-  return bits % kAlignment == 0 ? kAlignment : itemsize(op.x.view.dtype);
 }
 
 /// Of the spatial axes, of which cuDNN wants two at least.
@@ -72,9 +63,9 @@ Numbers strides(const Numbers& shape, bool channels_last) {
 }
 
 Numbers signature(const Convolution& op) {
-  Numbers key{static_cast<std::int64_t>(op.direction),     op.x.view.device.index,
-              static_cast<std::int64_t>(op.x.view.dtype),  op.tf32,
-              static_cast<std::int64_t>(op.channels_last), alignment(op)};
+  Numbers key{static_cast<std::int64_t>(op.direction), op.x.view.device.index,
+              static_cast<std::int64_t>(op.x.view.dtype), op.tf32,
+              static_cast<std::int64_t>(op.channels_last)};
   for (const Shape* shape :
        {&op.x.view.shape, &op.w.view.shape, &op.y.view.shape, &op.stride, &op.pad, &op.dilate}) {
     key.push_back(shape->size());
@@ -91,7 +82,7 @@ CudnnDescriptor make_tensor(const Convolution& op, std::int64_t name, const Arra
   tensor.set(CUDNN_ATTR_TENSOR_DIMENSIONS, shape);
   tensor.set(CUDNN_ATTR_TENSOR_STRIDES, steps);
   tensor.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, name);
-  tensor.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, alignment(op));
+  tensor.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, kAlignment);
   tensor.finalize();
   return tensor;
 }

@@ -59,7 +59,7 @@ struct MomentsOf : Reduced<DeviationsReducer<typename Loader::Value>, MomentsLoa
 struct SumsArgs : ReducePairArgs {
   char* sum_gyx;
   const char *mean, *inv_std;  // mean: null for 0
-  std::int64_t group;          // outputs that share statistics
+  std::int64_t sharing;        // outputs that share statistics
 };
 using SumsKernel = void (*)(SumsArgs);
 
@@ -155,7 +155,7 @@ template <class Loader, bool kByRow> struct SumsOf {
 #pragma unroll
       for (int j = 0; j < kWidth; ++j) {
         Index mine = min(column + j, static_cast<Index>(args.width) - 1);
-        base.mean[j] = mean_at(args, number(args, place, mine) / args.group);
+        base.mean[j] = mean_at(args, number(args, place, mine) / args.sharing);
       }
     }
     return base;
@@ -188,7 +188,7 @@ template <class Loader, bool kByRow> struct SumsOf {
     std::int64_t i = number(args, place, column);
     reinterpret_cast<V*>(args.out)[i] = acc.gy;
     V scale = V(1);
-    if constexpr (!kByRow) scale = inv_std_at(args, i / args.group);
+    if constexpr (!kByRow) scale = inv_std_at(args, i / args.sharing);
     reinterpret_cast<V*>(args.sum_gyx)[i] = acc.gyx * scale;
   }
 };
@@ -230,8 +230,12 @@ template <bool kByRow> SumsKernel sums_kernel(const ReducePlan& plan, Dtype stat
     case VectorType::f64: return kernel_of<SumsOf<SumsVector<double>, kByRow>>(plan);
     default: break;
   }
-  if (statistics == float64) return kernel_of<SumsOf<SumsAny<double>, kByRow>>(plan);
-  return kernel_of<SumsOf<SumsAny<float>, kByRow>>(plan);
+  if constexpr (kByRow) {  // whole rows: whoever launches it has made x contiguous
+    throw NotImplementedError("normalization sums by rows: x is not contiguous");
+  } else {
+    if (statistics == float64) return kernel_of<SumsOf<SumsAny<double>, kByRow>>(plan);
+    return kernel_of<SumsOf<SumsAny<float>, kByRow>>(plan);
+  }
 }
 
 // A reduction that is spread as this one is, with as much room for partial results.
@@ -306,7 +310,7 @@ void NormalizationSums::run_cuda(const cuda::LaunchContext& context) {
   args.sum_gyx = sum_gyx.view.data;
   args.mean = mean.present() ? mean.view.data : nullptr;
   args.inv_std = inv_std.view.data;
-  args.group = group;
+  args.sharing = group;
   Dtype statistics = sum_gy.view.dtype;
   cuda::SumsKernel kernel = by_row ? cuda::sums_kernel<true>(plan, statistics)
                                    : cuda::sums_kernel<false>(plan, statistics);

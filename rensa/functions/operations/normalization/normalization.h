@@ -31,8 +31,8 @@ struct Moments final : KindOf<Moments> {
 /// sum_gy = the sum of gy over the axes whose bit in `axes` is set, sum_gyx that of
 /// gy * (x - mean) * inv_std; both of x's shape with extent 1 there. x and gy are of one shape, of
 /// equal strides and dtype. The statistics are those of the output (number i has number i / group),
-/// or with `by_row`, where one axis is reduced, those of the place on it. A mean that is absent is
-/// 0.
+/// or with `by_row`, where one axis is reduced, those of the place on it (x and gy are C-contiguous
+/// then). A mean that is absent is 0.
 struct NormalizationSums final : KindOf<NormalizationSums> {
   explicit NormalizationSums(const char* name) : KindOf(name) {}
   unsigned axes = 0;

@@ -28,34 +28,33 @@ template <class F> void for_each_block(std::int64_t rows, std::int64_t columns, 
   });
 }
 
-// y = log softmax of the rows [row, row + rows) of x.
+// The shift of the rows [row, row + rows) of x.
 template <class V>
-void log_softmax(const ArrayView& x, const ArrayView& y, std::int64_t row, std::int64_t rows) {
+void find_shift(const ArrayView& x, const ArrayView& shift, std::int64_t row, std::int64_t rows) {
   constexpr ComputeType kType = compute_type_of<V>;
   const KernelTable& k = kernels();
   std::int64_t columns = x.shape[1], n = rows * columns, size = itemsize(x.dtype);
   std::vector<V> shifted(static_cast<std::size_t>(n)), powers(static_cast<std::size_t>(n));
   k.load_of(x.dtype, kType)(n, x.data + row * columns * size, size, shifted.data());
+  V* found = reinterpret_cast<V*>(shift.data) + 2 * row;
   for (std::int64_t r = 0; r < rows; ++r) {
     V* values = shifted.data() + r * columns;
     V greatest;
     reduce_kernels().of(reduction::max, kType).leaf(columns, values, &greatest);
     for (std::int64_t j = 0; j < columns; ++j) values[j] -= greatest;
+    found[2 * r] = greatest;
   }
   const void* input[] = {shifted.data()};
   k.of(ufunc::exp, kType)(n, input, powers.data(), 0);
   for (std::int64_t r = 0; r < rows; ++r) {
-    V* values = shifted.data() + r * columns;
     V sum;
     reduce_kernels().of(reduction::sum, kType).leaf(columns, powers.data() + r * columns, &sum);
-    V log_sum = std::log(sum);
-    for (std::int64_t j = 0; j < columns; ++j) values[j] -= log_sum;
+    found[2 * r + 1] = std::log(sum);
   }
-  k.store_of(y.dtype, kType)(n, shifted.data(), y.data + row * columns * size, size);
 }
 
 template <class V> void softmax_cross_entropy(const operations::SoftmaxCrossEntropy& op) {
-  const ArrayView &x = op.x.view, &y = op.y.view;
+  const ArrayView &x = op.x.view, &shift = op.shift.view;
   std::int64_t rows = x.shape[0], columns = x.shape[1], counted = 0;
   std::vector<long long> labels = read_labels(op.t.view);
   for (long long label : labels) {
@@ -65,16 +64,18 @@ template <class V> void softmax_cross_entropy(const operations::SoftmaxCrossEntr
       throw_reported({ReportedError::label, op.name(), label, columns}, cpu());
     }
   }
-  for_each_block(rows, columns,
-                 [&](std::int64_t row, std::int64_t block) { log_softmax<V>(x, y, row, block); });
+  for_each_block(rows, columns, [&](std::int64_t row, std::int64_t block) {
+    find_shift<V>(x, shift, row, block);
+  });
   double total = 0;
-  LoadKernel load = kernels().load_of(y.dtype, compute_type_of<V>);
+  const V* found = reinterpret_cast<const V*>(shift.data);
+  LoadKernel load = kernels().load_of(x.dtype, compute_type_of<V>);
   for (std::int64_t i = 0; i < rows; ++i) {
     long long label = labels[static_cast<std::size_t>(i)];
     if (label == op.ignore_label) continue;
     V value;
-    load(1, y.data + (i * columns + label) * itemsize(y.dtype), 0, &value);
-    total -= static_cast<double>(value);
+    load(1, x.data + (i * columns + label) * itemsize(x.dtype), 0, &value);
+    total -= static_cast<double>(value - found[2 * i] - found[2 * i + 1]);
   }
   std::int64_t count = op.normalize ? std::max<std::int64_t>(1, counted) : rows;
   write_number(op.loss.view, static_cast<V>(total / static_cast<double>(count)));
@@ -83,14 +84,20 @@ template <class V> void softmax_cross_entropy(const operations::SoftmaxCrossEntr
 
 template <class V> void softmax_cross_entropy_grad(const operations::SoftmaxCrossEntropyGrad& op) {
   constexpr ComputeType kType = compute_type_of<V>;
-  const ArrayView &y = op.y.view, &gx = op.gx.view;
-  std::int64_t rows = y.shape[0], columns = y.shape[1], size = itemsize(y.dtype);
+  const ArrayView &x = op.x.view, &gx = op.gx.view;
+  std::int64_t rows = x.shape[0], columns = x.shape[1], size = itemsize(x.dtype);
+  const V* shift = reinterpret_cast<const V*>(op.shift.view.data);
   V gy = read_number<V>(op.gy.view), count = read_number<V>(op.count.view);
   std::vector<long long> labels = read_labels(op.t.view);
   for_each_block(rows, columns, [&](std::int64_t row, std::int64_t block) {
     std::int64_t n = block * columns;
     std::vector<V> g(static_cast<std::size_t>(n));
-    kernels().load_of(y.dtype, kType)(n, y.data + row * columns * size, size, g.data());
+    kernels().load_of(x.dtype, kType)(n, x.data + row * columns * size, size, g.data());
+    for (std::int64_t i = 0; i < block; ++i) {
+      const V* of_row = shift + 2 * (row + i);
+      V* values = g.data() + i * columns;
+      for (std::int64_t j = 0; j < columns; ++j) values[j] = values[j] - of_row[0] - of_row[1];
+    }
     const void* input[] = {g.data()};
     kernels().of(ufunc::exp, kType)(n, input, g.data(), 0);
     for (std::int64_t i = 0; i < block; ++i) {
@@ -119,7 +126,7 @@ void SoftmaxCrossEntropy::run_cpu() {
 }
 
 void SoftmaxCrossEntropyGrad::run_cpu() {
-  y.view.dtype == float64 ? host::softmax_cross_entropy_grad<double>(*this)
+  x.view.dtype == float64 ? host::softmax_cross_entropy_grad<double>(*this)
                           : host::softmax_cross_entropy_grad<float>(*this);
 }
 

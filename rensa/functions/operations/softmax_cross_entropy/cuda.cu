@@ -10,7 +10,7 @@ namespace rensa::cuda {
 namespace {
 
 struct LossArgs {
-  FlatView x, t, y, loss, count;
+  FlatView x, t, shift, loss, count;
   ClassRows rows;
   long long ignore_label;
   bool normalize;
@@ -19,12 +19,11 @@ struct LossArgs {
 
 constexpr int kCached = 4;  // elements of a row that a thread keeps; what is beyond is read again
 
-// y = log softmax of one row; gives what the row adds to the loss in the thread that has the
-// label's element. A group's threads call it together; those of rows that are not there with no
-// classes.
+// The shift of one row; gives what the row adds to the loss in the first thread of the group. A
+// group's threads call it together; those of rows that are not there with no classes.
 template <class T, class V>
-__device__ __forceinline__ V log_softmax(const T* x, T* y, std::int64_t classes, long long label,
-                                         int lane, int group) {
+__device__ __forceinline__ V loss_of_row(const T* x, V* shift, std::int64_t classes,
+                                         long long label, int lane, int group) {
   V cached[kCached];
   V greatest = m::lowest<V>();
 #pragma unroll
@@ -46,19 +45,10 @@ __device__ __forceinline__ V log_softmax(const T* x, T* y, std::int64_t classes,
   }
   for (std::int64_t j = rest; j < classes; j += group) sum += m::exp(convert<V>(x[j]) - greatest);
   V log_sum = m::log(join_all<SumOf<V>>(sum, group));
-  V loss = V(0);
-  auto put = [&](std::int64_t j, V value) {
-    T result = convert<T>((value - greatest) - log_sum);
-    y[j] = result;
-    if (j == label) loss = -convert<V>(result);
-  };
-#pragma unroll
-  for (int c = 0; c < kCached; ++c) {
-    std::int64_t j = lane + c * group;
-    if (j < classes) put(j, cached[c]);
-  }
-  for (std::int64_t j = rest; j < classes; j += group) put(j, convert<V>(x[j]));
-  return loss;
+  if (lane != 0 || classes == 0) return V(0);
+  shift[0] = greatest;
+  shift[1] = log_sum;
+  return label < 0 || label >= classes ? V(0) : -((convert<V>(x[label]) - greatest) - log_sum);
 }
 
 template <class T>
@@ -75,8 +65,8 @@ __global__ void __launch_bounds__(kMostThreads)
       if (lane == 0) args.errors.report(ReportedError::label, label, classes);
     }
     std::int64_t at = row * classes;
-    V loss = log_softmax<T, V>(args.x.as<const T>() + at, args.y.as<T>() + at, there ? classes : 0,
-                               counted ? label : -1, lane, args.rows.group);
+    V loss = loss_of_row<T, V>(args.x.as<const T>() + at, args.shift.as<V>() + 2 * row,
+                               there ? classes : 0, counted ? label : -1, lane, args.rows.group);
     sums = sums + Sums{static_cast<double>(loss), counted && lane == 0 ? 1.0 : 0.0};
   });
   if (!grid_sum(sums, args.rows)) return;
@@ -87,7 +77,7 @@ __global__ void __launch_bounds__(kMostThreads)
 }
 
 struct LossGradArgs {
-  FlatView y, t, count, gy, gx;
+  FlatView x, shift, t, count, gy, gx;
   FastDiv classes;
   unsigned size;
   long long ignore_label;
@@ -100,7 +90,8 @@ __global__ void __launch_bounds__(kBlock)
   unsigned i = blockIdx.x * kBlock + threadIdx.x;
   if (i >= args.size) return;
   unsigned row = args.classes.divide(i), column = i - row * args.classes.divisor;
-  V y = convert<V>(args.y.as<const T>()[i]);
+  const V* shift = args.shift.as<const V>() + 2 * row;
+  V y = (convert<V>(args.x.as<const T>()[i]) - shift[0]) - shift[1];
   long long label = args.t.load_index(row);
   V gy = args.gy.load<V>(0), count = args.count.load<V>(0);
   V share = m::exp(y) - (column == label ? V(1) : V(0));
@@ -115,12 +106,12 @@ void run_grad(const operations::SoftmaxCrossEntropyGrad& op, const LaunchContext
   auto launch_as = [&](auto kernel) {
     launch_kernel(op.name(), context, kernel, grid, kBlock, args);
   };
-  switch (op.y.view.dtype) {
+  switch (op.x.view.dtype) {
     case Dtype::float16: return launch_as(softmax_cross_entropy_grad<half_t>);
     case Dtype::bfloat16: return launch_as(softmax_cross_entropy_grad<bfloat16_t>);
     case Dtype::float32: return launch_as(softmax_cross_entropy_grad<float>);
     case Dtype::float64: return launch_as(softmax_cross_entropy_grad<double>);
-    default: refuse_class_rows(op, op.y.view);
+    default: refuse_class_rows(op, op.x.view);
   }
 }
 
@@ -139,7 +130,7 @@ void SoftmaxCrossEntropy::run_cuda(const cuda::LaunchContext& context) {
   cuda::LossArgs args = {};
   args.x = cuda::FlatView(x.view);
   args.t = cuda::FlatView(t.view);
-  args.y = cuda::FlatView(y.view);
+  args.shift = cuda::FlatView(shift.view);
   args.loss = cuda::FlatView(loss.view);
   args.count = cuda::FlatView(count.view);
   args.rows = cuda::ClassRows(x.view, plan, context);
@@ -160,8 +151,8 @@ void SoftmaxCrossEntropy::run_cuda(const cuda::LaunchContext& context) {
 
 void SoftmaxCrossEntropyGrad::run_cuda(const cuda::LaunchContext& context) {
   if (gx.view.size() == 0) return;
-  ComputeType type = compute_type(y.view.dtype);
-  std::int64_t rows = y.view.shape[0], classes = y.view.shape[1];
+  ComputeType type = compute_type(x.view.dtype);
+  std::int64_t rows = x.view.shape[0], classes = x.view.shape[1];
   cuda::LossGradArgs args = {};
   args.count = cuda::FlatView(count.view, type);
   args.gy = cuda::FlatView(gy.view, type);
@@ -169,7 +160,8 @@ void SoftmaxCrossEntropyGrad::run_cuda(const cuda::LaunchContext& context) {
   args.ignore_label = ignore_label;
   std::int64_t most = std::max<std::int64_t>(1, cuda::kMaxCount / classes);
   for (std::int64_t row = 0; row < rows; row += most) {  // one turn but for huge arrays
-    args.y = cuda::FlatView(y.view).from(row * classes);
+    args.x = cuda::FlatView(x.view).from(row * classes);
+    args.shift = cuda::FlatView(shift.view).from(2 * row);
     args.t = cuda::FlatView(t.view).from(row);
     args.gx = cuda::FlatView(gx.view).from(row * classes);
     cuda::run_grad(*this, context, args, std::min(most, rows - row), classes);

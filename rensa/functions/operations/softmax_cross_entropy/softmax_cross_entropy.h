@@ -7,19 +7,21 @@ namespace rensa::operations {
 
 /// Chainer's softmax_cross_entropy over x (n, classes) and integer labels t (n,), both
 /// C-contiguous:
-///   y = log softmax of x, by row
+///   shift[i] = (the greatest of x[i], log(sum(exp(x[i] - the greatest)))), (n, 2),
+///   y = x - shift[i, 0] - shift[i, 1], which is the log softmax of x, by row,
 ///   loss = -sum(y[i, t[i]] over t[i] != ignore_label) / count,
 ///   count = the rows counted (at least 1) if `normalize`, else n
-/// y has x's dtype; loss and count are 0-d, loss of x's dtype, count float32. A label outside
+/// shift is C-contiguous and of the dtype that x's computes in, float32 or float64; loss and count
+/// are 0-d, loss of x's dtype, count float32. A label outside
 /// [0, classes) that is not `ignore_label` throws IndexError (on the GPU at the next wait).
 struct SoftmaxCrossEntropy final : KindOf<SoftmaxCrossEntropy> {
   SoftmaxCrossEntropy() : KindOf("softmax_cross_entropy") {}
   bool normalize = true;
   long long ignore_label = -1;
-  Operand x, t, y, loss, count;
+  Operand x, t, shift, loss, count;
 
   template <class V> void fields(V& v) {
-    v.read(x, t), v.write(y, loss, count), v.number(normalize, ignore_label);
+    v.read(x, t), v.write(shift, loss, count), v.number(normalize, ignore_label);
   }
   void run_cpu() override;
   void run_cuda(const cuda::LaunchContext& context) override;
@@ -30,10 +32,10 @@ struct SoftmaxCrossEntropy final : KindOf<SoftmaxCrossEntropy> {
 struct SoftmaxCrossEntropyGrad final : KindOf<SoftmaxCrossEntropyGrad> {
   SoftmaxCrossEntropyGrad() : KindOf("softmax_cross_entropy_grad") {}
   long long ignore_label = -1;
-  Operand y, t, count, gy, gx;
+  Operand x, shift, t, count, gy, gx;
 
   template <class V> void fields(V& v) {
-    v.read(y, t, count, gy), v.write(gx), v.number(ignore_label);
+    v.read(x, shift, t, count, gy), v.write(gx), v.number(ignore_label);
   }
   void run_cpu() override;
   void run_cuda(const cuda::LaunchContext& context) override;

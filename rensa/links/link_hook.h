@@ -1,0 +1,142 @@
+// LinkHook: what is called before and after a link's forward, and may change its parameters for the
+// time of a call. link_hooks.h has spectral normalization and weight standardization.
+//
+//   layer.add_hook(link_hooks::SpectralNormalization());
+//
+// Links that take hooks derive from Hookable: Linear, EmbedID, and the convolutions and
+// deconvolutions of any number of axes. One of your own does so by
+//   class Mine : public Chain<Mine>, public Hookable<Mine>
+// shows its hooks' members, hook_members(v), and computes within hooked(x, [&] { ... }).
+#pragma once
+
+#include <concepts>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "rensa/links/link.h"
+
+namespace rensa {
+
+/// A link that has hooks, and the axis of its weights along which its outputs lie.
+struct HookedLink {
+  const Link& link;
+  int out_axis = 0;
+
+  struct Named {
+    std::string name;
+    Parameter* parameter;
+  };
+  /// The link's own.
+  std::vector<Named> parameters() const;
+};
+
+/// One call of a link. Who calls one link from several threads at once gives it no hook that
+/// replaces parameters.
+class HookedCall {
+ public:
+  HookedCall(const HookedLink& link, const Variables& x) : link_(link), x_(x) {}
+  ~HookedCall();
+  HookedCall(const HookedCall&) = delete;
+  HookedCall& operator=(const HookedCall&) = delete;
+
+  const HookedLink& link() const { return link_; }
+  const Variables& x() const { return x_; }
+  /// What the link computes with as its parameter of that name: what an earlier hook put there,
+  /// else the parameter. Throws ValueError where the link has none.
+  Variable parameter(std::string_view name) { return place(name); }
+  /// Puts `value` there until the call ends.
+  void replace(std::string_view name, const Variable& value);
+
+ private:
+  struct Replaced {
+    Parameter* parameter;
+    Variable original;
+  };
+  Parameter& place(std::string_view name);
+
+  const HookedLink& link_;
+  const Variables& x_;
+  std::vector<HookedLink::Named> parameters_;  // from before any was replaced
+  std::vector<Replaced> replaced_;
+};
+
+/// Chainer's LinkHook. A value: a copy of a link has copies of its hooks.
+class LinkHook {
+ public:
+  virtual ~LinkHook() = default;
+  virtual std::string name() const = 0;
+  virtual std::unique_ptr<LinkHook> clone() const = 0;
+  /// What lasts of the hook: part of the link's members, and so of its files.
+  virtual void members(Visitor&) {}
+  /// Called as a link gets the hook; throws where it cannot have it.
+  virtual void added(const HookedLink&) {}
+  virtual void deleted(const HookedLink&) {}
+  virtual void forward_preprocess(HookedCall&) {}
+  virtual void forward_postprocess(HookedCall&, const Variable& /*y*/) {}
+
+ protected:
+  LinkHook() = default;
+  LinkHook(const LinkHook&) = default;
+  LinkHook& operator=(const LinkHook&) = default;
+};
+
+/// The hooks of a link, in the order in which they were added.
+class LinkHooks {
+ public:
+  LinkHooks() = default;
+  LinkHooks(const LinkHooks& other);
+  LinkHooks& operator=(const LinkHooks& other);
+  LinkHooks(LinkHooks&&) = default;
+  LinkHooks& operator=(LinkHooks&&) = default;
+
+  bool empty() const { return hooks_.empty(); }
+  std::vector<std::string> names() const;
+  void members(Visitor& v);
+  /// Throws ValueError for a second one of a name.
+  void add(std::unique_ptr<LinkHook> hook, const HookedLink& link);
+  /// Throws ValueError where there is none of that name.
+  void remove(std::string_view name, const HookedLink& link);
+  Variable call(const HookedLink& link, const Variables& x,
+                const std::function<Variable()>& forward) const;
+
+ private:
+  std::vector<std::unique_ptr<LinkHook>> hooks_;
+};
+
+/// The base of a link that takes hooks.
+template <class Derived> class Hookable {
+ public:
+  /// Chainer's Link.add_hook. To be called before an optimizer's setup where the hook has
+  /// parameters.
+  template <std::derived_from<LinkHook> Hook> Derived& add_hook(Hook hook) {
+    hooks_.add(std::make_unique<Hook>(std::move(hook)), hooked_link());
+    return static_cast<Derived&>(*this);
+  }
+  Derived& delete_hook(std::string_view name) {
+    hooks_.remove(name, hooked_link());
+    return static_cast<Derived&>(*this);
+  }
+  std::vector<std::string> hook_names() const { return hooks_.names(); }
+
+ protected:
+  void hook_members(Visitor& v) { hooks_.members(v); }
+  /// forward(), between what the hooks do. Parameters that wait for x's shape have it by then.
+  template <class F> Variable hooked(const Variable& x, const F& forward) const {
+    if (hooks_.empty()) return forward();
+    return hooks_.call(hooked_link(), {x}, forward);
+  }
+
+ private:
+  HookedLink hooked_link() const {
+    const auto& link = static_cast<const Derived&>(*this);
+    if constexpr (requires { Derived::kOutAxis; }) return {link, Derived::kOutAxis};
+    else return {link};
+  }
+  LinkHooks hooks_;
+};
+
+}  // namespace rensa

@@ -1,0 +1,71 @@
+// Hooks that normalize a link's weights.
+#pragma once
+
+#include <optional>
+
+#include "rensa/links/link_hook.h"
+
+namespace rensa::link_hooks {
+
+struct SpectralNormalizationOptions {
+  rensa::detail::NamedOptions named = {};
+  int n_power_iteration = 1;
+  double eps = 1e-6;
+  bool use_gamma = false;
+  std::optional<double> factor = {};
+  std::string weight_name = "W";
+  std::string name = "SpectralNormalization";
+};
+
+/// Miyato et al., "Spectral normalization for generative adversarial networks": the link computes
+/// with W * factor / sigma, where sigma, u W v of unit vectors, approaches the greatest singular
+/// value of W as a matrix whose rows are its outputs. Each call goes n_power_iteration steps on
+/// with u, which stays where config().train is set: a persistent of the link, "W_u". With use_gamma
+/// W is scaled by a parameter, "gamma", which begins as the greatest singular value.
+///
+/// Throws ValueError for a link without such a parameter, n_power_iteration below 1, and weights
+/// without outputs.
+class SpectralNormalization : public LinkHook {
+ public:
+  explicit SpectralNormalization(const SpectralNormalizationOptions& options = {});
+  std::string name() const override { return options_.name; }
+  std::unique_ptr<LinkHook> clone() const override {
+    return std::make_unique<SpectralNormalization>(*this);
+  }
+  void members(Visitor& v) override;
+  void added(const HookedLink& link) override;
+  void forward_preprocess(HookedCall& call) override;
+
+  Persistent u;
+  Parameter gamma;
+
+ private:
+  void prepare(const HookedLink& link, const Variable& W);
+  SpectralNormalizationOptions options_;
+};
+
+struct WeightStandardizationOptions {
+  rensa::detail::NamedOptions named = {};
+  double eps = 1e-5;
+  std::string weight_name = "W";
+  std::string name = "WeightStandardization";
+};
+
+/// Qiao et al., "Weight standardization": the link computes with weights whose mean is 0 and whose
+/// variance 1 in each slice along W's first axis.
+class WeightStandardization : public LinkHook {
+ public:
+  explicit WeightStandardization(const WeightStandardizationOptions& options = {})
+      : options_(options) {}
+  std::string name() const override { return options_.name; }
+  std::unique_ptr<LinkHook> clone() const override {
+    return std::make_unique<WeightStandardization>(*this);
+  }
+  void added(const HookedLink& link) override;
+  void forward_preprocess(HookedCall& call) override;
+
+ private:
+  WeightStandardizationOptions options_;
+};
+
+}  // namespace rensa::link_hooks
