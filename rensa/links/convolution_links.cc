@@ -199,7 +199,8 @@ Variable DepthwiseConvolution2D::operator()(const Variable& x) const {
     check_axes("DepthwiseConvolution2D", x, 2);
     initialize(x.shape(1));
   }
-  return F::depthwise_convolution_2d(x, W, b, {.stride = stride_, .pad = pad_});
+  return hooked(
+      x, [&] { return F::depthwise_convolution_2d(x, W, b, {.stride = stride_, .pad = pad_}); });
 }
 
 LocalConvolution2D::LocalConvolution2D(None, std::int64_t out, None, const Shape& ksize,
@@ -239,7 +240,7 @@ Variable LocalConvolution2D::operator()(const Variable& x) const {
     check_axes("LocalConvolution2D", x, 2);
     initialize(x.shape(1), {x.shape(2), x.shape(3)});
   }
-  return F::local_convolution_2d(x, W, b, {.stride = stride_});
+  return hooked(x, [&] { return F::local_convolution_2d(x, W, b, {.stride = stride_}); });
 }
 
 }  // namespace rensa::links

@@ -169,14 +169,15 @@ struct DepthwiseConvolutionLinkOptions {
 };
 
 /// F::depthwise_convolution_2d: W is (multiplier, in, kh, kw), b (in * multiplier,).
-class DepthwiseConvolution2D : public Chain<DepthwiseConvolution2D> {
+class DepthwiseConvolution2D : public Chain<DepthwiseConvolution2D>,
+                               public Hookable<DepthwiseConvolution2D> {
  public:
   using Options = DepthwiseConvolutionLinkOptions;
   DepthwiseConvolution2D(None, std::int64_t channel_multiplier, const Shape& ksize,
                          const Options& options = {});
   DepthwiseConvolution2D(std::int64_t in, std::int64_t channel_multiplier, const Shape& ksize,
                          const Options& options = {});
-  void members(Visitor& v) override { v("W", W), v("b", b); }
+  void members(Visitor& v) override { v("W", W), v("b", b), hook_members(v); }
   Variable operator()(const Variable& x) const;
 
   Parameter W, b;
@@ -197,13 +198,13 @@ struct LocalConvolutionLinkOptions {
 
 /// F::local_convolution_2d: W is (out, out_h, out_w, in, kh, kw), b (out, out_h, out_w). Without
 /// the size of images both are made at the first call.
-class LocalConvolution2D : public Chain<LocalConvolution2D> {
+class LocalConvolution2D : public Chain<LocalConvolution2D>, public Hookable<LocalConvolution2D> {
  public:
   using Options = LocalConvolutionLinkOptions;
   LocalConvolution2D(None, std::int64_t out, None, const Shape& ksize, const Options& options = {});
   LocalConvolution2D(std::int64_t in, std::int64_t out, const Shape& in_size, const Shape& ksize,
                      const Options& options = {});
-  void members(Visitor& v) override { v("W", W), v("b", b); }
+  void members(Visitor& v) override { v("W", W), v("b", b), hook_members(v); }
   Variable operator()(const Variable& x) const;
 
   Parameter W, b;

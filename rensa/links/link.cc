@@ -436,7 +436,7 @@ void Link::addgrads(const Link& other) {
 void Link::copyparams(const Link& other, bool copy_persistent) {
   Leaves mine(*this), theirs(other);
   check_same("copyparams", mine.parameters, theirs.parameters);
-  if (copy_persistent) check_kept("copyparams", mine, theirs);
+  check_kept("copyparams", mine, theirs);
   for (std::size_t i = 0; i < mine.parameters.size(); ++i) {
     const ParameterRef &to = mine.parameters[i].parameter, &from = theirs.parameters[i].parameter;
     if (to.is_initialized() && !from.is_initialized()) from.initialize(to.shape());

@@ -9,6 +9,11 @@
 
 namespace rensa {
 
+namespace {
+/// Of the scopes around, the outermost first.
+thread_local std::vector<LinkHook*> hooks_of_thread;
+}  // namespace
+
 std::vector<HookedLink::Named> HookedLink::parameters() const {
   struct List final : Visitor {
     void parameter(std::string_view name, Parameter& p) override {
@@ -81,10 +86,24 @@ void LinkHooks::remove(std::string_view name, const HookedLink& link) {
 Variable LinkHooks::call(const HookedLink& link, const Variables& x,
                          const std::function<Variable()>& forward) const {
   HookedCall call(link, x);
-  for (const auto& hook : hooks_) hook->forward_preprocess(call);
+  std::vector<LinkHook*> called = hooks_of_thread;
+  for (const auto& hook : hooks_) called.push_back(hook.get());
+  for (LinkHook* hook : called) hook->forward_preprocess(call);
   Variable y = forward();
-  for (const auto& hook : hooks_) hook->forward_postprocess(call, y);
+  for (LinkHook* hook : called) hook->forward_postprocess(call, y);
   return y;
+}
+
+constinit std::atomic<int> LinkHookScope::count_ = 0;
+
+LinkHookScope::LinkHookScope(LinkHook& hook) {
+  hooks_of_thread.push_back(&hook);
+  ++count_;
+}
+
+LinkHookScope::~LinkHookScope() {
+  hooks_of_thread.pop_back();
+  --count_;
 }
 
 }  // namespace rensa

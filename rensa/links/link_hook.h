@@ -3,12 +3,13 @@
 //
 //   layer.add_hook(link_hooks::SpectralNormalization());
 //
-// Links that take hooks derive from Hookable: Linear, EmbedID, and the convolutions and
-// deconvolutions of any number of axes. One of your own does so by
+// Links that take hooks derive from Hookable: Linear, EmbedID, BatchNormalization, and the
+// convolutions and deconvolutions. One of your own does so by
 //   class Mine : public Chain<Mine>, public Hookable<Mine>
 // shows its hooks' members, hook_members(v), and computes within hooked(x, [&] { ... }).
 #pragma once
 
+#include <atomic>
 #include <concepts>
 #include <functional>
 #include <memory>
@@ -107,8 +108,36 @@ class LinkHooks {
   std::vector<std::unique_ptr<LinkHook>> hooks_;
 };
 
+/// Chainer's `with hook:`. While it lives, `hook` is called around the forward of every link that
+/// takes hooks, on this thread, before the hooks that the link has itself; of several scopes the
+/// outer one's comes first. It is not added to the links: added() and members() are not called. A
+/// captured step calls it as it is recorded, not in its replays.
+class [[nodiscard]] LinkHookScope {
+ public:
+  [[nodiscard]] explicit LinkHookScope(LinkHook& hook);
+  ~LinkHookScope();
+  LinkHookScope(const LinkHookScope&) = delete;
+  LinkHookScope& operator=(const LinkHookScope&) = delete;
+
+  /// Whether a thread has one: one branch where none has.
+  static bool any() { return count_.load(std::memory_order_relaxed) > 0; }
+
+ private:
+  static constinit std::atomic<int> count_;
+};
+
+/// What links that take hooks are to those that do not know their class.
+class HasHooks {
+ public:
+  std::vector<std::string> hook_names() const { return hooks_.names(); }
+
+ protected:
+  void hook_members(Visitor& v) { hooks_.members(v); }
+  LinkHooks hooks_;
+};
+
 /// The base of a link that takes hooks.
-template <class Derived> class Hookable {
+template <class Derived> class Hookable : public HasHooks {
  public:
   /// Chainer's Link.add_hook. To be called before an optimizer's setup where the hook has
   /// parameters.
@@ -120,13 +149,11 @@ template <class Derived> class Hookable {
     hooks_.remove(name, hooked_link());
     return static_cast<Derived&>(*this);
   }
-  std::vector<std::string> hook_names() const { return hooks_.names(); }
 
  protected:
-  void hook_members(Visitor& v) { hooks_.members(v); }
   /// forward(), between what the hooks do. Parameters that wait for x's shape have it by then.
   template <class F> Variable hooked(const Variable& x, const F& forward) const {
-    if (hooks_.empty()) return forward();
+    if (hooks_.empty() && !LinkHookScope::any()) return forward();
     return hooks_.call(hooked_link(), {x}, forward);
   }
 
@@ -136,7 +163,6 @@ template <class Derived> class Hookable {
     if constexpr (requires { Derived::kOutAxis; }) return {link, Derived::kOutAxis};
     else return {link};
   }
-  LinkHooks hooks_;
 };
 
 }  // namespace rensa

@@ -11,6 +11,7 @@
 #include "rensa/links/decorrelated_normalization_links.h"
 #include "rensa/links/deformable_convolution_links.h"
 #include "rensa/links/embed_id.h"
+#include "rensa/links/fold_batch_normalization.h"
 #include "rensa/links/gru.h"
 #include "rensa/links/highway.h"
 #include "rensa/links/inception.h"

@@ -57,6 +57,22 @@ BatchNormalization::BatchNormalization(const Shape& size, const BatchNormalizati
 }
 
 void BatchNormalization::members(Visitor& v) {
+  if (Visitor::Reading* file = v.reading()) {
+    if (folded && file->contains("avg_mean")) {
+      throw SerializationError(
+          "BatchNormalization: it is folded into the layer in front of it, and the file has one "
+          "that is not: read the file first, then call fold_batch_normalization");
+    }
+    if (!folded && file->contains("folded")) {
+      throw SerializationError(
+          "BatchNormalization: the file has one that is folded into the layer in front of it, and "
+          "this one is not: call fold_batch_normalization of the model, then read the file");
+    }
+  }
+  hook_members(v);
+  if (folded)
+    return v.computed(
+        "folded", [] { return true; }, [](bool) {});
   v("gamma", gamma), v("beta", beta);
   v("avg_mean", avg_mean), v("avg_var", avg_var), v("N", N);
 }
@@ -70,6 +86,12 @@ void BatchNormalization::initialize(const Shape& size) const {
 }
 
 Variable BatchNormalization::operator()(const Variable& x, bool finetune) const {
+  if (folded && !config().train) return x;
+  return hooked(x, [&] { return normalized(x, finetune); });
+}
+
+Variable BatchNormalization::normalized(const Variable& x, bool finetune) const {
+  check_not_folded();
   if (!avg_mean.defined() || !avg_var.defined()) {
     Shape size;
     unsigned reduced = 0;
@@ -101,7 +123,16 @@ Variable BatchNormalization::operator()(const Variable& x, bool finetune) const 
                                  .axis = axis_});
 }
 
+void BatchNormalization::check_not_folded() const {
+  if (!folded) return;
+  throw ValueError(
+      "BatchNormalization: it is folded into the layer in front of it and has no statistics of its "
+      "own to train with: train a copy made before fold_batch_normalization, or call the model "
+      "without training: UsingConfig off(&Config::train, false)");
+}
+
 std::pair<Variable, Variable> BatchNormalization::scale_and_shift() const {
+  check_not_folded();
   auto or_filled = [&](const Parameter& p, double value) -> Variable {
     if (p.defined()) return p;
     return constant(xp::full(avg_mean.shape(), value, avg_mean.dtype(), avg_mean.device()));

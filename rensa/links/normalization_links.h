@@ -7,7 +7,7 @@
 
 #include "rensa/array/axis_list.h"
 #include "rensa/array/index.h"
-#include "rensa/links/link.h"
+#include "rensa/links/link_hook.h"
 
 namespace rensa {
 namespace links {
@@ -28,33 +28,41 @@ struct BatchNormalizationOptions {
 /// y = F::fixed_batch_normalization by these. gamma and beta, with the averages, have the shape of
 /// x's axes that are not reduced; made with a size left out, they get it at the first call (from
 /// axis 1 of x, unless `axis` says which are reduced). A captured step moves the averages in each
-/// replay.
-class BatchNormalization : public Chain<BatchNormalization> {
+/// replay. One that fold_batch_normalization() has put into the layer before it gives x as it is.
+class BatchNormalization : public Chain<BatchNormalization>, public Hookable<BatchNormalization> {
  public:
   explicit BatchNormalization(None = none, const BatchNormalizationOptions& options = {});
   explicit BatchNormalization(std::int64_t size, const BatchNormalizationOptions& options = {});
   explicit BatchNormalization(const Shape& size, const BatchNormalizationOptions& options = {});
+  /// Of a folded one, "folded" alone. Throws SerializationError where a file is read that was
+  /// written of one that is folded and this is not, or the other way round.
   void members(Visitor& v) override;
 
   /// With `finetune`, the averages become those of all batches since start_finetuning(), each with
   /// equal weight: N counts them, and such a step stays eager in a capture. Throws ShapeError,
-  /// DtypeError, DeviceError.
+  /// DtypeError, DeviceError; ValueError where it is folded and config().train is on.
   Variable operator()(const Variable& x, bool finetune = false) const;
   void start_finetuning() { N = 0; }
 
-  /// gamma and beta for x, made where they are not used.
+  /// gamma and beta for x, made where they are not used. Throws ValueError where it is folded.
   std::pair<Variable, Variable> scale_and_shift() const;
   /// The decay of the averages, which counts a call with `finetune`.
   double next_decay(bool finetune) const;
+  /// As among the options.
+  const AxisList& axis() const { return axis_; }
 
   Parameter gamma, beta;  // undefined where they are not used
   // Calls write to them.
   mutable Persistent avg_mean, avg_var;
   mutable Counter N;
   double decay, eps;
+  /// Set by fold_batch_normalization(), which takes parameters and averages away.
+  bool folded = false;
 
  private:
+  Variable normalized(const Variable& x, bool finetune) const;
   void initialize(const Shape& size) const;
+  void check_not_folded() const;
   AxisList axis_;
   Initializer initial_avg_mean_, initial_avg_var_;
 };

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <thread>
 
 #include "rensa/array/linalg.h"
 #include "rensa/array/random_basics.h"
@@ -29,6 +30,7 @@ using link_hooks::SpectralNormalization;
 using link_hooks::WeightStandardization;
 using Recorded = std::map<std::string, Array>;
 using Values = std::vector<float>;
+using Names = std::vector<std::string>;
 
 struct Case {
   const char* name;
@@ -273,6 +275,35 @@ TEST(LinkHook, IsCalledAroundTheForward) {
   EXPECT_THROW(link(xp::ones({3, 5})), ShapeError);
   EXPECT_EQ(link.b.array().to_vector<float>(), Values{0});
   EXPECT_TRUE(link.W.is_initialized());
+}
+
+TEST(LinkHook, OfAScopeSeesEveryLinkThatTakesHooks) {
+  auto seen = std::make_shared<Names>();
+  Watch own, outer, inner;
+  own.seen = outer.seen = inner.seen = seen;
+  outer.label = "Outer", inner.label = "Inner";
+  L::Linear link(2, 1, {.initialW = 0});
+  L::DepthwiseConvolution2D depthwise(1, 1, 1);
+  L::LocalConvolution2D local(1, 1, {2, 2}, 1);
+  link.add_hook(own);
+  seen->clear();
+  {
+    LinkHookScope outer_scope(outer);
+    {
+      LinkHookScope inner_scope(inner);
+      EXPECT_EQ(link(xp::ones({1, 2})).item<float>(), 3);
+      // Hooks are the thread's.
+      std::thread([&] { EXPECT_EQ(link(xp::ones({1, 2})).item<float>(), 1); }).join();
+    }
+    seen->resize(6);
+    (void)depthwise(xp::ones({1, 1, 2, 2})), (void)local(xp::ones({1, 1, 2, 2}));
+  }
+  (void)depthwise(xp::ones({1, 1, 2, 2}));
+  EXPECT_EQ(*seen, (Names{"Outer before (1, 2)", "Inner before (1, 2)", "Watch before (1, 2)",
+                          "Outer after (1, 1)", "Inner after (1, 1)", "Watch after (1, 1)",
+                          "Outer before (1, 1, 2, 2)", "Outer after (1, 1, 2, 2)",
+                          "Outer before (1, 1, 2, 2)", "Outer after (1, 1, 2, 2)"}));
+  EXPECT_EQ(link.b.array().to_vector<float>(), Values{0});
 }
 
 TEST(LinkHook, WhatDoesNotFitIsTold) {

@@ -92,6 +92,12 @@ std::map<std::string, Call> calls() {
       {"updater.update()", [](Things& a) { Updater(a.trainer->updater()).update(); }},
       {"model.copy()", [](Things& a) { (void)a.model.copy(); }},
       {"model.to(cpu())", [](Things& a) { a.model.to(cpu()), a.model.to(a.device); }},
+      {"L::fold_batch_normalization(model, x)",
+       [](Things& a) {
+         Sequential net(L::Linear(4), L::BatchNormalization(4));
+         net.to(a.device);
+         EXPECT_EQ(L::fold_batch_normalization(net, a.x).folded.size(), 1u);
+       }},
       {"stream << model", [](Things& a) { std::ostringstream() << a.model; }},
       {"serializers::save_npz(path, model)",
        [](Things& a) { serializers::save_npz(a.path, a.model); }},
