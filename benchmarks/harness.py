@@ -132,6 +132,23 @@ class Report:
                                    for what in ("PyTorch", "Rensa", "TFLOP/s", "Rensa / PyTorch"))],
                    rows)
 
+    def convolutions(self, device, python, *options, **environment):
+        """Convolutions on `device`, forward and each gradient, beside PyTorch's."""
+        self.run([self.program("convolutions"), device], **environment)
+        self.run([python, HERE / "peers" / "convolutions.py", "cpu" if device == "cpu" else "gpu",
+                  *options], **environment)
+        rows, ways = [], ("forward", "input gradient", "weight gradient")
+        for name in [name for name in self.figures
+                     if name.startswith("convolution ") and name.endswith(", forward rensa")]:
+            work, row = name.removesuffix(", forward rensa"), []
+            for way in ways:
+                theirs, ours = (self.value(f"{work}, {way} {who}") for who in ("torch", "rensa"))
+                row += [theirs, ours, ratio(ours, theirs)]
+            rows.append([work.removeprefix("convolution "), *row])
+        self.table(f"Convolutions on {device}, {8 if device == 'cpu' else 128} images, float32 (µs)",
+                   ["convolution", *(f"{what}, {way}" for way in ways
+                                     for what in ("PyTorch", "Rensa", "Rensa / PyTorch"))], rows)
+
     def recordings(self, device, **environment):
         """What capture() does before it can replay a step, by the step's length."""
         self.run([self.program("recording_scale"), device], **environment)

@@ -2,8 +2,8 @@
 """Runs the CPU benchmarks next to the peers' on the same cores, and writes the comparison.
 
     run_cpu.py --build-dir DIR [--python PYTHON] [--threads N] [--only PART ...]
-PART is training, routines, activations, attention or recordings, or what is our own beside the
-libraries that could do it: sorting, products or transforms.
+PART is training, routines, activations, attention, convolutions or recordings, or what is our own beside
+the libraries that could do it: sorting, products or transforms.
 PYTHON is one that has PyTorch and NumPy. Writes run_cpu.md and run_cpu.json to $OUT, or to DIR.
 """
 import argparse
@@ -42,6 +42,10 @@ def attention(report, python, threads):
     report.attention("cpu", python, "--threads", threads, RENSA_NUM_THREADS=threads)
 
 
+def convolutions(report, python, threads):
+    report.convolutions("cpu", python, "--threads", threads, RENSA_NUM_THREADS=threads)
+
+
 def recordings(report, _python, threads):
     report.recordings("cpu", RENSA_NUM_THREADS=threads)
 
@@ -74,8 +78,8 @@ def main():
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parts = {"training": training, "routines": routines, "activations": activations,
-             "attention": attention, "recordings": recordings, "sorting": sorting,
-             "products": products, "transforms": transforms}
+             "attention": attention, "convolutions": convolutions, "recordings": recordings,
+             "sorting": sorting, "products": products, "transforms": transforms}
     parser.add_argument("--only", nargs="+", choices=parts, default=list(parts))
     options = parser.parse_args()
     report = Report(options.build_dir)

@@ -39,16 +39,21 @@ configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/rensaConfig.cmake.in
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/rensaConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/rensaConfig.cmake ${PROJECT_BINARY_DIR}/rensaConfigVersion.cmake
-  ${PROJECT_SOURCE_DIR}/cmake/FindCblas.cmake DESTINATION ${RENSA_CMAKE_DIR} COMPONENT development)
+  ${PROJECT_SOURCE_DIR}/cmake/FindCblas.cmake ${PROJECT_SOURCE_DIR}/cmake/FindOneDnn.cmake
+  DESTINATION ${RENSA_CMAKE_DIR} COMPONENT development)
 
 # --- pkg-config ---
 # Programs that link static libraries also link what those are made with.
 set(rensa_pc_array_requires)
 set(rensa_pc_array_libs)
 set(rensa_pc_networks_requires)
+set(rensa_pc_networks_libs)
 if(rensa_library_type STREQUAL "STATIC_LIBRARY")
   set(rensa_pc_array_requires "fmt zlib")
   set(rensa_pc_networks_requires ", libcurl")
+  if(RENSA_HAS_ONEDNN)
+    set(rensa_pc_networks_libs " ${OneDnn_LIBRARY}")
+  endif()
   if(RENSA_BLAS)
     string(APPEND rensa_pc_array_libs " ${Cblas_LIBRARY}")
   endif()

@@ -17,6 +17,10 @@ endif()
 if(RENSA_SANITIZE)
   add_compile_options(-fsanitize=${RENSA_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${RENSA_SANITIZE})
+  if(RENSA_SANITIZE MATCHES undefined)
+    # What the address sanitizer, or the first access, shows as well; a tenth of the time to compile.
+    add_compile_options(-fno-sanitize=vptr,null,object-size)
+  endif()
 endif()
 if(RENSA_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link,address,undefined -fno-omit-frame-pointer

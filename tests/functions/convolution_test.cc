@@ -40,6 +40,17 @@ const Sizes kSizes[] = {
     {"many small images", {11, 5, 6, 7}, {4, 5, 3, 3}, {.stride = 2, .pad = 1}},
     {"small pointwise", {9, 5, 3, 4}, {4, 5, 1, 1}, {}},
     {"signals", {4, 6, 300}, {8, 6, 9}, {.stride = 2, .pad = 4}},
+    // Enough channels for oneDNN, where the build has it.
+    {"slices of channels", {3, 72, 14, 13}, {40, 72, 3, 3}, {.pad = 1}},
+    {"a smaller last pile of images", {10, 16, 20, 20}, {32, 16, 3, 3}, {.pad = 1}},
+    {"small images of many channels", {6, 64, 5, 4}, {96, 64, 3, 3}, {.pad = {1, 0}}},
+    {"slices of groups", {3, 48, 15, 16}, {48, 1, 3, 3}, {.pad = 1, .groups = 48}},
+    {"groups of several channels", {2, 48, 12, 13}, {64, 12, 3, 5}, {.pad = 1, .groups = 4}},
+    {"an end that no kernel reaches", {2, 32, 16, 12}, {16, 32, 3, 3}, {.stride = 4}},
+    {"dilated channels", {2, 16, 19, 18}, {24, 16, 3, 3}, {.pad = 2, .dilate = 2}},
+    {"images of three channels", {2, 3, 40, 41}, {32, 3, 7, 7}, {.stride = 2, .pad = 3}},
+    {"volumes of many channels", {2, 16, 9, 8, 7}, {32, 16, 3, 3, 3}, {.stride = 2, .pad = 1}},
+    {"signals of many channels", {4, 32, 90}, {48, 32, 9}, {.stride = 2, .pad = 4}},
 };
 
 /// The sums of the definition, over one axis of the kernel after the other.

@@ -7,6 +7,7 @@
 
 #include "rensa/core/thread_pool.h"
 #include "rensa/functions/operations/convolution/cpu_geometry.h"
+#include "rensa/functions/operations/convolution/cpu_onednn.h"
 #include "rensa/operations/matmul/cpu_blas.h"
 
 namespace rensa::host {
@@ -106,12 +107,7 @@ template <class V> class Products {
         for (std::int64_t j = 0; j < group_size; ++j) sum[j] += target[j];
       }
     });
-    parallel_for(size, long_pieces(size, kChunk), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = 1; i < parts; ++i) {
-        for (std::int64_t j = begin; j < end; ++j)
-          sums[static_cast<std::size_t>(j)] += sums[static_cast<std::size_t>(i * size + j)];
-      }
-    });
+    add_parts(sums.get(), parts, size);
     store_values(op_.w.view, sums.get());
   }
 
@@ -312,6 +308,9 @@ template <class V> void convolve(const Convolution& op) {
 namespace rensa::operations {
 
 void Convolution::run_cpu() {
+#if RENSA_ONEDNN
+  if (host::convolve_by_onednn(*this)) return;
+#endif
   x.view.dtype == float64 ? host::convolve<double>(*this) : host::convolve<float>(*this);
 }
 

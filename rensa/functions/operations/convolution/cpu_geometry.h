@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rensa/backend/cpu/strided.h"
+#include "rensa/core/thread_pool.h"
 #include "rensa/functions/operations/convolution/convolution.h"
 #include "rensa/portable/element_types.h"
 
@@ -104,6 +105,16 @@ template <class V> void store_values(const ArrayView& view, const V* values) {
     std::copy_n(values + i, n, target);
     writer.write(i, n, target);
   }
+}
+
+/// Adds the second and later ones of `parts` rows of sums to the first, in their order.
+template <class V> void add_parts(V* sums, std::int64_t parts, std::int64_t size) {
+  if (parts == 1) return;
+  parallel_for(size, long_pieces(size, kChunk), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = 1; i < parts; ++i) {
+      for (std::int64_t j = begin; j < end; ++j) sums[j] += sums[i * size + j];
+    }
+  });
 }
 
 /// Some channels of an image as a view of their own.

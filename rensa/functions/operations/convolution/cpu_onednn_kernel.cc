@@ -1,0 +1,256 @@
+// oneDNN's kernels for pieces of convolutions.
+#include "rensa/functions/operations/convolution/cpu_onednn_kernel.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+namespace rensa::host {
+
+const dnnl::engine& onednn_engine() {
+  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  return engine;
+}
+
+namespace {
+
+using dnnl::memory;
+using operations::Convolution;
+using operations::ConvolutionDirection;
+using Dims = memory::dims;
+
+/// How many threads OpenMP takes for what the calling thread asks of it. It came with oneDNN; null
+/// where that was built without.
+struct OpenMp {
+  int (*get)() = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "omp_get_max_threads"));
+  void (*set)(int) = reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"));
+};
+const OpenMp& open_mp() {
+  static const OpenMp calls;
+  return calls;
+}
+
+memory::data_type type_of(Dtype dtype) {
+  return dtype == bfloat16 ? memory::data_type::bf16 : memory::data_type::f32;
+}
+
+/// What oneDNN is told of a convolution besides its operands.
+struct Description {
+  Description(const Convolution& op, const ConvolutionGeometry& g) {
+    for (int i = 0; i < g.axes; ++i) {
+      std::int64_t reach = (op.w.view.shape[2 + i] - 1) * op.dilate[i] + 1;
+      std::int64_t end = (g.out[i] - 1) * op.stride[i] + reach - op.pad[i];  // of what is read
+      stride.push_back(op.stride[i]);
+      dilate.push_back(op.dilate[i] - 1);
+      pad_begin.push_back(op.pad[i]);
+      pad_end.push_back(std::max<std::int64_t>(end - g.in[i], 0));
+      fits &= g.in[i] - end < op.stride[i];
+    }
+  }
+  Dims stride, dilate, pad_begin, pad_end;
+  bool fits = true;  // whether y has as many pixels as oneDNN would make of x
+};
+
+/// A primitive's description, empty where oneDNN has none. `hint` is what a gradient is of.
+template <class P, class... Hint>
+typename P::primitive_desc describe(const Description& d, const memory::desc& x,
+                                    const memory::desc& w, const memory::desc& y,
+                                    const Hint&... hint) {
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  auto make = [&](const auto&... kind) -> typename P::primitive_desc {
+#if DNNL_VERSION_MAJOR >= 3
+    return {onednn_engine(),
+            kind...,
+            dnnl::algorithm::convolution_direct,
+            x,
+            w,
+            y,
+            d.stride,
+            d.dilate,
+            d.pad_begin,
+            d.pad_end,
+            hint...,
+            attributes,
+            true};
+#else
+    typename P::desc convolution(kind..., dnnl::algorithm::convolution_direct, x, w, y, d.stride,
+                                 d.dilate, d.pad_begin, d.pad_end);
+    return {convolution, attributes, onednn_engine(), hint..., true};
+#endif
+  };
+  if constexpr (sizeof...(Hint) == 0) return make(dnnl::prop_kind::forward_training);
+  else return make();
+}
+
+Dims c_strides(const Dims& shape) {
+  Dims strides(shape.size());
+  std::int64_t step = 1;
+  for (std::size_t i = shape.size(); i-- > 0; step *= shape[i]) strides[i] = step;
+  return strides;
+}
+
+/// Which of x, w and y a direction makes.
+int made_by(ConvolutionDirection direction) {
+  switch (direction) {
+    case ConvolutionDirection::input_gradient: return 0;
+    case ConvolutionDirection::weight_gradient: return 1;
+    case ConvolutionDirection::forward: break;
+  }
+  return 2;
+}
+
+/// The layout asked for: with the channels last where the operand lies so, else the kernel's own.
+memory::desc wish(const ArrayView& view, const Part& part) {
+  memory::data_type type = type_of(view.dtype);
+  if (lie_of(view) != Lie::channels_last)
+    return memory::desc(part.shape, type, memory::format_tag::any);
+  Dims strides(part.shape.size());
+  std::int64_t step = 1;
+  auto next = [&](std::size_t axis) { strides[axis] = step, step *= part.shape[axis]; };
+  next(1);
+  for (std::size_t i = part.shape.size(); i-- > 2;) next(i);
+  next(0);
+  return memory::desc(part.shape, type, strides);
+}
+
+/// The kernels made so far, by what they were made for.
+class Kernels {
+ public:
+  std::shared_ptr<const OneDnnKernel> get(const Convolution& op, const ConvolutionGeometry& g,
+                                          const Parts& parts) {
+    std::vector<std::int64_t> key{static_cast<std::int64_t>(op.direction),
+                                  static_cast<std::int64_t>(op.x.view.dtype)};
+    for (const Dims* dims : {&parts.x.shape, &parts.x.strides, &parts.w.shape, &parts.w.strides,
+                             &parts.y.shape, &parts.y.strides}) {
+      key.insert(key.end(), dims->begin(), dims->end());
+    }
+    for (const Shape* numbers : {&op.stride, &op.pad, &op.dilate})
+      key.insert(key.end(), numbers->begin(), numbers->end());
+    std::lock_guard lock(mutex_);
+    if (kernels_.size() >= kMost && !kernels_.contains(key)) kernels_.clear();
+    std::shared_ptr<const OneDnnKernel>& kernel = kernels_[key];
+    if (!kernel) kernel = std::make_shared<const OneDnnKernel>(op, g, parts);
+    return kernel;
+  }
+
+ private:
+  static constexpr std::size_t kMost = 1024;
+  std::mutex mutex_;
+  std::map<std::vector<std::int64_t>, std::shared_ptr<const OneDnnKernel>> kernels_;
+};
+
+}  // namespace
+
+Lie lie_of(const ArrayView& view) {
+  if (view.is_c_contiguous()) return Lie::c_order;
+  std::int64_t reached = itemsize(view.dtype);
+  auto next = [&](int axis) {
+    bool fits = view.shape[axis] == 1 || view.strides[axis] == reached;
+    reached *= view.shape[axis];
+    return fits;
+  };
+  bool fits = next(1);
+  for (int i = view.ndim(); i-- > 2;) fits &= next(i);
+  return fits && next(0) ? Lie::channels_last : Lie::otherwise;
+}
+
+OneDnnThread::OneDnnThread() {
+  if (open_mp().set) threads_before_ = open_mp().get(), open_mp().set(1);
+}
+OneDnnThread::~OneDnnThread() {
+  if (open_mp().set) open_mp().set(threads_before_);
+}
+
+char* OneDnnThread::take(const OneDnnForm& form, char* lies, char* block) {
+  if (!form.copied) return lies;
+  memory from(form.lies, onednn_engine(), lies), to(form.wanted, onednn_engine(), block);
+  form.copy.execute(stream_, from, to);
+  return block;
+}
+
+void OneDnnThread::give(const OneDnnForm& form, char* lies, char* block) {
+  if (!form.copied) return;
+  memory from(form.wanted, onednn_engine(), block), to(form.lies, onednn_engine(), lies);
+  form.copy.execute(stream_, from, to);
+}
+
+OneDnnKernel::OneDnnKernel(const Convolution& op, const ConvolutionGeometry& g, const Parts& parts)
+    : direction_(op.direction) {
+  bool makes_weights = direction_ == ConvolutionDirection::weight_gradient;
+  memory::data_type type = type_of(op.x.view.dtype);
+  x.lies = memory::desc(parts.x.shape, type, parts.x.strides);
+  y.lies = memory::desc(parts.y.shape, type, parts.y.strides);
+  // Weights' gradients are summed in float32, in C order.
+  w.lies = makes_weights
+               ? memory::desc(parts.w.shape, memory::data_type::f32, c_strides(parts.w.shape))
+               : memory::desc(parts.w.shape, type, parts.w.strides);
+  Description d(op, g);
+  if (!d.fits) return;
+  auto any = [](const memory::desc& lies, memory::data_type t) {
+    return memory::desc(lies.dims(), t, memory::format_tag::any);
+  };
+  memory::desc wx = wish(op.x.view, parts.x), wy = wish(op.y.view, parts.y);
+  auto forward = describe<dnnl::convolution_forward>(d, wx, any(w.lies, type), wy);
+  if (!forward) return;
+  memory::desc ww = any(w.lies, w.lies.data_type());
+  switch (direction_) {
+    case ConvolutionDirection::forward:
+      settle<dnnl::convolution_forward>(forward, {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST});
+      break;
+    case ConvolutionDirection::input_gradient:
+      settle<dnnl::convolution_backward_data>(
+          describe<dnnl::convolution_backward_data>(d, wx, ww, wy, forward),
+          {DNNL_ARG_DIFF_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_DST});
+      break;
+    case ConvolutionDirection::weight_gradient:
+      settle<dnnl::convolution_backward_weights>(
+          describe<dnnl::convolution_backward_weights>(d, wx, ww, wy, forward),
+          {DNNL_ARG_SRC, DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_DST});
+      break;
+  }
+}
+
+void OneDnnKernel::run(OneDnnThread& thread, char* px, char* pw, char* py, char* scratch) const {
+  run_.execute(thread.stream(),
+               {{arguments_[0], memory(x.wanted, onednn_engine(), px)},
+                {arguments_[1], memory(w.wanted, onednn_engine(), pw)},
+                {arguments_[2], memory(y.wanted, onednn_engine(), py)},
+                {DNNL_ARG_SCRATCHPAD, memory(scratch_, onednn_engine(), scratch)}});
+}
+
+template <class P>
+void OneDnnKernel::settle(const typename P::primitive_desc& description,
+                          const std::array<int, 3>& arguments) {
+  if (!description) return;
+  std::string_view name = description.impl_info_str();
+  if (name.starts_with("ref") || name.starts_with("gemm")) return;
+  arguments_ = arguments;
+  for (int i = 0; OneDnnForm * form : {&x, &w, &y}) {
+    bool made = i == made_by(direction_);
+    form->wanted =
+        description.query_md(dnnl::query::exec_arg_md, arguments[static_cast<std::size_t>(i++)]);
+    form->copied = form->wanted != form->lies;
+    if (!form->copied) continue;
+    const memory::desc& from = made ? form->wanted : form->lies;
+    const memory::desc& to = made ? form->lies : form->wanted;
+    form->copy =
+        dnnl::reorder(dnnl::reorder::primitive_desc(onednn_engine(), from, onednn_engine(), to));
+  }
+  scratch_ = description.scratchpad_desc();
+  run_ = P(description);
+}
+
+std::shared_ptr<const OneDnnKernel> OneDnnKernel::of(const Convolution& op,
+                                                     const ConvolutionGeometry& g,
+                                                     const Parts& parts) {
+  static Kernels made;
+  return made.get(op, g, parts);
+}
+
+}  // namespace rensa::host
