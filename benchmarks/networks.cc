@@ -1,15 +1,18 @@
-// Training steps of whole networks, eager and captured, and inference with ResNet-50: of random
-// batches that lie on the device, convolutions with the channels last, and the most memory in use.
-// tf32: float32 with products in TF32. bf16: config().dtype is mixed_bf16, with float32 copies of
-// the parameters in the optimizer.
+// Training steps of whole networks, eager and (on GPUs) captured, and inference with ResNet-50: of
+// random batches that lie on the device, convolutions with the channels last unless asked
+// otherwise, and the most memory in use. On the CPU a figure is of the median timing, and "least"
+// of the least. fp32: float32. tf32: float32 with products in TF32. bf16: config().dtype is
+// mixed_bf16, with float32 copies of the parameters in the optimizer.
 #include <fmt/format.h>
 #include <rensa/rensa.h>
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <cstdio>
 #include <exception>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,14 +22,14 @@
 namespace {
 
 using namespace rensa;
-using benchmarks::median_seconds, benchmarks::print_figure;
+using benchmarks::print_figure, benchmarks::sorted_seconds;
 
 struct Options {
   Device device = cpu();
   int steps = 20;
-  bool bf16 = false;
+  std::string precision = "tf32";
   bool eager = true;
-  std::string precision() const { return bf16 ? "bf16" : "tf32"; }
+  bool channels_last = true;
 };
 
 double gibibytes_at_most(Device device) {
@@ -42,25 +45,28 @@ struct Work {
   Variables given;
 };
 
-void report(const Work& work, const Options& options, const char* how, double seconds) {
-  double figure = work.unit == "us" ? seconds * 1e6 : work.amount / seconds;
-  print_figure(fmt::format("{} {} rensa {}", work.name, options.precision(), how), figure,
+void report(const Work& work, const Options& options, const char* how,
+            const std::array<double, 5>& seconds) {
+  auto figure = [&](double s) { return work.unit == "us" ? s * 1e6 : work.amount / s; };
+  print_figure(fmt::format("{} {} rensa {}", work.name, options.precision, how), figure(seconds[2]),
                work.unit.c_str(),
-               fmt::format(", \"peak_gib\": {:.2f}", gibibytes_at_most(options.device)));
+               options.device.is_cpu()
+                   ? fmt::format(", \"least\": {:.4g}", figure(seconds[0]))
+                   : fmt::format(", \"peak_gib\": {:.2f}", gibibytes_at_most(options.device)));
 }
 
 void measure(const Work& work, const Options& options) {
   if (!options.device.is_cpu()) cuda::memory_pool(options.device).reset_peaks();
   if (options.eager) {
     auto step = [&] { (void)work.step(work.given); };
-    report(work, options, "eager", median_seconds(step, options.steps, options.device));
+    report(work, options, "eager", sorted_seconds(step, options.steps, options.device));
   }
   if (options.device.is_cpu()) return;
   cuda::memory_pool(options.device).free_all_blocks();
   cuda::memory_pool(options.device).reset_peaks();
   CaptureCache cache;
   auto step = [&] { (void)cache.call(work.step, work.given); };
-  report(work, options, "captured", median_seconds(step, options.steps, options.device));
+  report(work, options, "captured", sorted_seconds(step, options.steps, options.device));
   const CaptureStats stats = cache.stats();
   if (stats.replays == 0)
     fmt::print(stderr, "{} stayed eager: {}\n", work.name, stats.last_fallback);
@@ -68,8 +74,9 @@ void measure(const Work& work, const Options& options) {
              stats.rewritten_operations);
 }
 
-Array images(std::int64_t n, std::int64_t size, const Options& options) {
-  Array x = xp::random::normal(0, 1, {n, 3, size, size}, float32, options.device);
+Array images(const Shape& shape, const Options& options) {
+  Array x = xp::random::normal(0, 1, shape, float32, options.device);
+  if (!options.channels_last || shape.size() < 4) return x.astype(get_dtype(), {.copy = false});
   return F::channels_last(x).astype(get_dtype(), {.copy = false, .order = "K"});
 }
 
@@ -77,13 +84,13 @@ Array labels(const Shape& shape, std::int64_t classes, const Options& options) {
   return xp::random::randint(0, classes, shape, int32, options.device);
 }
 
+/// Classification of images of the shape {batch, channels, size ...}.
 template <class Net>
-Work training(const std::string& name, std::shared_ptr<Net> net, std::int64_t size,
-              std::int64_t classes, const Options& options) {
-  constexpr std::int64_t kBatch = 128;
+Work classification(const std::string& name, std::shared_ptr<Net> net, const Shape& shape,
+                    std::int64_t classes, Optimizer made, const Options& options) {
   net->to(options.device);
-  L::channels_last(*net);
-  auto optimizer = std::make_shared<Optimizer>(optimizers::MomentumSGD(0.05));
+  if (options.channels_last && shape.size() == 4) L::channels_last(*net);
+  auto optimizer = std::make_shared<Optimizer>(std::move(made));
   optimizer->setup(*net).use_fp32_update();
   auto step = [net, optimizer](const Variables& in) {
     auto loss = [&](const Variable& x, const Variable& t) {
@@ -91,11 +98,49 @@ Work training(const std::string& name, std::shared_ptr<Net> net, std::int64_t si
     };
     return Variables{optimizer->update(loss, in[0], in[1])};
   };
-  return {name + " B=128",
-          "images/s",
-          kBatch,
+  const std::int64_t batch = shape[0];
+  const char* layout = options.channels_last || shape.size() < 4 ? "" : ", channels first";
+  return {fmt::format("{} B={}{}", name, batch, layout),
+          options.device.is_cpu() ? "us" : "images/s",
+          static_cast<double>(batch),
           step,
-          {images(kBatch, size, options), labels({kBatch}, classes, options)}};
+          {images(shape, options), labels({batch}, classes, options)}};
+}
+
+template <class Net>
+Work training(const std::string& name, std::shared_ptr<Net> net, std::int64_t size,
+              std::int64_t classes, const Options& options, std::int64_t batch = 128) {
+  return classification(name, net, {batch, 3, size, size}, classes, optimizers::MomentumSGD(0.05),
+                        options);
+}
+
+struct MLP : Chain<MLP> {
+  L::Linear l1{784, 1000}, l2{1000, 1000}, l3{1000, 10};
+  void members(Visitor& v) override { v("l1", l1), v("l2", l2), v("l3", l3); }
+  Variable operator()(const Variable& x) const { return l3(F::relu(l2(F::relu(l1(x))))); }
+};
+
+Work mlp(const Options& options) {
+  return classification("mlp", std::make_shared<MLP>(), {100, 784}, 10, optimizers::Adam(),
+                        options);
+}
+
+/// LeCun et al.'s network in the sizes that Caffe gave it.
+struct LeNet : Chain<LeNet> {
+  L::Convolution2D conv1{1, 20, 5}, conv2{20, 50, 5};
+  L::Linear fc1{800, 500}, fc2{500, 10};
+  void members(Visitor& v) override {
+    v("conv1", conv1), v("conv2", conv2), v("fc1", fc1), v("fc2", fc2);
+  }
+  Variable operator()(const Variable& x) const {
+    Variable h = F::max_pooling_2d(conv1(x), 2);
+    return fc2(F::relu(fc1(F::max_pooling_2d(conv2(h), 2))));
+  }
+};
+
+Work lenet(const Options& options) {
+  return classification("lenet", std::make_shared<LeNet>(), {64, 1, 28, 28}, 10,
+                        optimizers::MomentumSGD(0.01), options);
 }
 
 Work inference(std::int64_t batch, const Options& options) {
@@ -106,50 +151,76 @@ Work inference(std::int64_t batch, const Options& options) {
     UsingConfig test(&Config::train, false), no_backprop(&Config::enable_backprop, false);
     return Variables{(*net)(in[0])};
   };
-  return {
-      fmt::format("resnet50 inference B={}", batch), "us", 1, step, {images(batch, 224, options)}};
+  return {fmt::format("resnet50 inference B={}", batch),
+          "us",
+          1,
+          step,
+          {images({batch, 3, 224, 224}, options)}};
 }
 
-Work gpt2(const Options& options) {
-  constexpr std::int64_t kBatch = 16, kLength = 1024, kWords = 50304;
-  auto net = std::make_shared<L::GPT2>(L::GPT2Options{.vocab_size = kWords, .dropout = 0});
+struct TextSizes {
+  std::int64_t batch, length, words;  // words: of which the texts are
+};
+
+Work language_model(const std::string& name, const L::GPT2Options& net_options,
+                    const TextSizes& sizes, const Options& options) {
+  const std::int64_t words = net_options.vocab_size;
+  auto net = std::make_shared<L::GPT2>(net_options);
   net->to(options.device);
   auto optimizer = std::make_shared<Optimizer>(optimizers::AdamW({.alpha = 1e-4}));
   optimizer->setup(*net).use_fp32_update();
-  auto step = [net, optimizer](const Variables& in) {
+  auto step = [net, optimizer, words](const Variables& in) {
     auto loss = [&](const Variable& x, const Variable& t) {
-      return F::softmax_cross_entropy(F::reshape((*net)(x), {-1, kWords}), t);
+      return F::softmax_cross_entropy(F::reshape((*net)(x), {-1, words}), t);
     };
     return Variables{optimizer->update(loss, in[0], in[1])};
   };
-  Shape shape{kBatch, kLength};
-  return {"gpt2-small",
-          "tokens/s",
-          kBatch * kLength,
+  const std::int64_t tokens = sizes.batch * sizes.length;
+  return {name,
+          options.device.is_cpu() ? "us" : "tokens/s",
+          static_cast<double>(tokens),
           step,
-          {labels(shape, 50257, options), labels({kBatch * kLength}, 50257, options)}};
+          {labels({sizes.batch, sizes.length}, sizes.words, options),
+           labels({tokens}, sizes.words, options)}};
 }
 
-/// Zaremba et al.'s medium model of Penn Treebank: two layers of 650.
+Work gpt2(const Options& options) {
+  return language_model("gpt2-small", {.vocab_size = 50304, .dropout = 0}, {16, 1024, 50257},
+                        options);
+}
+
+Work transformer(double dropout, const Options& options) {
+  L::GPT2Options sizes{.vocab_size = 5000, .n_positions = 128, .n_embd = 256, .n_layer = 4};
+  sizes.n_head = 4, sizes.dropout = dropout;
+  return language_model(fmt::format("transformer dropout={}", dropout), sizes, {8, 128, 5000},
+                        options);
+}
+
+/// Zaremba et al.'s models of Penn Treebank: two layers of LSTM.
 struct LanguageModel : Chain<LanguageModel> {
-  static constexpr std::int64_t kWords = 10000, kUnits = 650;
-  L::EmbedID embed{kWords, kUnits};
-  L::NStepLSTM lstm{2, kUnits, kUnits, 0.5};
-  L::Linear out{kUnits, kWords};
+  static constexpr std::int64_t kWords = 10000;
+  L::EmbedID embed;
+  L::NStepLSTM lstm;
+  L::Linear out;
   State h, c;
+  double dropout;
+  LanguageModel(std::int64_t units, double ratio)
+      : embed(kWords, units), lstm(2, units, units, ratio), out(units, kWords), dropout(ratio) {}
   void members(Visitor& v) override {
     v("embed", embed), v("lstm", lstm), v("out", out), v("h", h), v("c", c);
   }
   Variable operator()(const Variable& x, const Variable& t) {
-    Variables xs = F::separate(F::dropout(embed(x), 0.5), 0);
+    Variables xs = F::separate(F::dropout(embed(x), dropout), 0);
     F::NStepLSTMOutput y = lstm(h.value(), c.value(), xs);
     h = constant(y.hy.array()), c = constant(y.cy.array());
-    return F::softmax_cross_entropy(out(F::dropout(F::concat(y.ys, 0), 0.5)), t);
+    return F::softmax_cross_entropy(out(F::dropout(F::concat(y.ys, 0), dropout)), t);
   }
 };
 
-Work ptb(const Options& options) {
-  auto net = std::make_shared<LanguageModel>();
+/// Steps of `length` words in 20 texts.
+Work recurrent(const std::string& name, std::int64_t units, double dropout, std::int64_t length,
+               const Options& options) {
+  auto net = std::make_shared<LanguageModel>(units, dropout);
   net->to(options.device);
   auto optimizer = std::make_shared<Optimizer>(optimizers::SGD(1.0));
   optimizer->setup(*net).use_fp32_update();
@@ -157,11 +228,12 @@ Work ptb(const Options& options) {
   auto step = [net, optimizer](const Variables& in) {
     return Variables{optimizer->update(*net, in[0], in[1])};
   };
-  return {"ptb lstm",
+  return {name,
           "us",
           1,
           step,
-          {labels({20, 35}, 10000, options), labels({20 * 35}, 10000, options)}};
+          {labels({20, length}, LanguageModel::kWords, options),
+           labels({20 * length}, LanguageModel::kWords, options)}};
 }
 
 using Maker = std::function<Work(const Options&)>;
@@ -178,33 +250,43 @@ const std::map<std::string, Maker> kNetworks = {
        auto net = std::make_shared<L::VGG16Layers>(L::VGGOptions::cifar());
        return training("vgg16-bn cifar", net, 32, 10, o);
      }},
+    {"mlp", mlp},
+    {"lenet", lenet},
+    {"resnet18",
+     [](const Options& o) {
+       auto net = std::make_shared<L::ResNet18Layers>(L::ResNetOptions::torchvision());
+       return training("resnet18 112x112", net, 112, 1000, o, 16);
+     }},
     {"inference1", [](const Options& o) { return inference(1, o); }},
     {"inference128", [](const Options& o) { return inference(128, o); }},
     {"gpt2", gpt2},
-    {"ptb", ptb},
+    {"transformer", [](const Options& o) { return transformer(0.1, o); }},
+    {"transformer0", [](const Options& o) { return transformer(0, o); }},
+    {"lstm", [](const Options& o) { return recurrent("small lstm", 200, 0, 20, o); }},
+    {"ptb", [](const Options& o) { return recurrent("ptb lstm", 650, 0.5, 35, o); }},
 };
 
 }  // namespace
 
 int main(int argc, char** argv) try {
   Options options;
-  std::string device = "cuda:0", precision = "tf32";
+  std::string device = "cuda:0";
   std::vector<std::string> names;
   CLI::App app("Times training steps of whole networks, eager and captured.");
   std::vector<std::string> known;
   for (const auto& [name, make] : kNetworks) known.push_back(name);
   app.add_option("networks", names, "which")->check(CLI::IsMember(known))->required();
   app.add_option("--device", device, "cpu or cuda:N")->capture_default_str();
-  app.add_option("--precision", precision)->check(CLI::IsMember({"tf32", "bf16"}));
+  app.add_option("--precision", options.precision)->check(CLI::IsMember({"fp32", "tf32", "bf16"}));
   app.add_option("--steps", options.steps, "steps a timing")->capture_default_str();
+  app.add_flag("!--channels-first", options.channels_last, "convolutions in NCHW");
   app.add_flag("!--no-eager", options.eager, "captured steps alone");
   CLI11_PARSE(app, argc, argv);
 
   options.device = Device(device);
-  options.bf16 = precision == "bf16";
   if (options.device.is_cuda()) options.device.use();
-  config().tf32 = true;
-  if (options.bf16) config().dtype = mixed_bf16;
+  config().tf32 = options.precision != "fp32";
+  if (options.precision == "bf16") config().dtype = mixed_bf16;
   for (const std::string& name : names) measure(kNetworks.at(name)(options), options);
   return 0;
 } catch (const std::exception& e) {

@@ -2,7 +2,7 @@
 """Runs the CPU benchmarks next to the peers' on the same cores, and writes the comparison.
 
     run_cpu.py --build-dir DIR [--python PYTHON] [--threads N] [--only PART ...]
-PART is training, routines, activations, attention, convolutions or recordings, or what is our own beside
+PART is training, networks, routines, activations, attention, convolutions or recordings, or what is our own beside
 the libraries that could do it: sorting, products or transforms.
 PYTHON is one that has PyTorch and NumPy. Writes run_cpu.md and run_cpu.json to $OUT, or to DIR.
 """
@@ -27,6 +27,39 @@ def training(report, python, threads):
             rows.append([batch, turn, theirs, ours, ratio(ours, theirs)])
     report.table(f"Training step on the CPU, {threads} threads: MLP 784-1000-1000-10, SGD (µs a step)",
                  ["batch", "turn", "PyTorch eager", "Rensa", "Rensa / PyTorch"], rows)
+
+
+# The networks of networks.cc that a step of takes seconds at most, and how many steps a timing has.
+NETWORKS = {"mlp": 40, "lenet": 20, "resnet18": 1, "lstm": 10, "ptb": 1, "transformer": 2, "transformer0": 2}
+OF_CONVOLUTIONS = ("lenet", "resnet18")
+
+
+def networks(report, python, threads):
+    """Training steps of whole networks, beside PyTorch's: of three turns of five timings each the least.
+    PyTorch's threads sleep where they wait: those that spin take the cores from each other where others work too."""
+    least = {}
+
+    def run(command, **environment):
+        report.run(command, **environment)
+        for name in [name for name, figure in report.figures.items() if "least" in figure]:
+            value = report.figures.pop(name)["least"]
+            least[name] = min(value, least.get(name, value))
+
+    layouts = {network: ([], ["--channels-first"]) if network in OF_CONVOLUTIONS else ([],) for network in NETWORKS}
+    for _ in range(3):
+        for network, steps in NETWORKS.items():
+            for layout in layouts[network]:
+                run([report.program("networks"), network, "--device", "cpu", "--precision", "fp32",
+                     "--steps", steps, *layout], RENSA_NUM_THREADS=threads, OPENBLAS_NUM_THREADS=threads)
+                run([python, HERE / "peers" / "networks.py", network, "fp32", "--device", "cpu",
+                     "--threads", threads, "--steps", steps, *layout], OMP_WAIT_POLICY="passive")
+    report.figures.update({name: {"name": name, "value": value, "unit": "us"} for name, value in least.items()})
+    rows = []
+    for name in [name for name in least if name.endswith(" rensa eager")]:
+        ours, theirs = least[name], least.get(name.replace(" rensa ", " torch "))
+        rows.append([name.removesuffix(" fp32 rensa eager"), theirs, ours, ratio(ours, theirs)])
+    report.table(f"Training steps of networks on the CPU, {threads} threads, float32 (µs, the least of 15 timings)",
+                 ["network", "PyTorch eager", "Rensa", "Rensa / PyTorch"], rows)
 
 
 def routines(report, python, threads):
@@ -77,7 +110,7 @@ def main():
     parser.add_argument("--build-dir", required=True)
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
-    parts = {"training": training, "routines": routines, "activations": activations,
+    parts = {"training": training, "networks": networks, "routines": routines, "activations": activations,
              "attention": attention, "convolutions": convolutions, "recordings": recordings,
              "sorting": sorting, "products": products, "transforms": transforms}
     parser.add_argument("--only", nargs="+", choices=parts, default=list(parts))

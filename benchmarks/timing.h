@@ -1,4 +1,4 @@
-// What the benchmarks share: the median of five timings, and how a figure is printed.
+// What the benchmarks share: five timings, their median, and how a figure is printed.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,10 @@ inline void wait_for(Device device) {
   if (device.is_cuda()) cuda::synchronize(device);
 }
 
-/// Median seconds per call over five timings of `n` calls, after `warm_up` untimed ones.
-template <class F> double median_seconds(F&& f, int n, Device device, int warm_up = 4) {
+/// Seconds per call in five timings of `n` calls each, the least first, after `warm_up` untimed
+/// ones.
+template <class F>
+std::array<double, 5> sorted_seconds(F&& f, int n, Device device, int warm_up = 4) {
   for (int i = 0; i < warm_up; ++i) f();
   std::array<double, 5> seconds;
   for (double& s : seconds) {
@@ -29,7 +31,12 @@ template <class F> double median_seconds(F&& f, int n, Device device, int warm_u
     s = elapsed.count() / n;
   }
   std::sort(seconds.begin(), seconds.end());
-  return seconds[2];
+  return seconds;
+}
+
+/// Median seconds per call of those timings.
+template <class F> double median_seconds(F&& f, int n, Device device, int warm_up = 4) {
+  return sorted_seconds(f, n, device, warm_up)[2];
 }
 
 /// One figure on a line of its own, as JSON; `more` is further members, each after a comma.

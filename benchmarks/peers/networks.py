@@ -1,22 +1,18 @@
 #!/usr/bin/env python3
 """The networks of networks.cc in PyTorch: eager, in a CUDA graph, and with --compile compiled in a CUDA graph.
 
-    networks.py [--compile] NETWORK tf32|bf16
+    networks.py [--compile] [--device cpu --threads N] NETWORK fp32|tf32|bf16
 bf16 is torch.autocast to bfloat16; ResNet-50's inference has its parameters in bfloat16. Convolutions have the channels
-last.
+last unless --channels-first is given. On the CPU steps are eager; a figure is of the median timing, "least" of the least.
 """
 import argparse
 import json
 
-from timing import graphed, median_seconds
-
-BATCH = 128
+from timing import graphed, median_seconds, sorted_seconds
 
 
-def emit(name, value, unit):
-    import torch
-    print(json.dumps({"name": name, "value": round(value, 2), "unit": unit,
-                      "peak_gib": round(torch.cuda.max_memory_allocated() / 2**30, 2)}), flush=True)
+def emit(name, value, unit, **more):
+    print(json.dumps({"name": name, "value": round(value, 2), "unit": unit, **more}), flush=True)
 
 
 def nin():
@@ -46,36 +42,62 @@ def vgg16():
     return net
 
 
-IMAGES = {"nin": ("nin", nin, 227, 1000), "resnet50": ("resnet50", resnet50, 224, 1000),
-          "vgg16": ("vgg16-bn cifar", vgg16, 32, 10)}
+def resnet18():
+    import torchvision
+    return torchvision.models.resnet18()
 
 
-def train_images(key, bf16, compiled):
+def lenet():
+    from torch import nn
+    return nn.Sequential(nn.Conv2d(1, 20, 5), nn.MaxPool2d(2), nn.Conv2d(20, 50, 5), nn.MaxPool2d(2), nn.Flatten(),
+                         nn.Linear(800, 500), nn.ReLU(), nn.Linear(500, 10))
+
+
+def mlp():
+    from torch import nn
+    return nn.Sequential(nn.Linear(784, 1000), nn.ReLU(), nn.Linear(1000, 1000), nn.ReLU(), nn.Linear(1000, 10))
+
+
+# By their keys: name, what makes them, the batch's shape, classes, the optimizer.
+SGD = ("SGD", {"lr": 0.05, "momentum": 0.9})
+IMAGES = {"nin": ("nin", nin, (128, 3, 227, 227), 1000, SGD),
+          "resnet50": ("resnet50", resnet50, (128, 3, 224, 224), 1000, SGD),
+          "vgg16": ("vgg16-bn cifar", vgg16, (128, 3, 32, 32), 10, SGD),
+          "resnet18": ("resnet18 112x112", resnet18, (16, 3, 112, 112), 1000, SGD),
+          "lenet": ("lenet", lenet, (64, 1, 28, 28), 10, ("SGD", {"lr": 0.01, "momentum": 0.9})),
+          "mlp": ("mlp", mlp, (100, 784), 10, ("Adam", {"lr": 1e-3}))}
+
+
+def train_images(key, options):
     import torch
     from torch.nn import functional
-    name, make, size, classes = IMAGES[key]
-    net = make().cuda().to(memory_format=torch.channels_last)
-    optimizer = torch.optim.SGD(net.parameters(), 0.05, momentum=0.9, fused=True)
-    x = torch.randn(BATCH, 3, size, size, device="cuda").to(memory_format=torch.channels_last)
-    t = torch.randint(0, classes, (BATCH,), device="cuda")
-    call = torch.compile(net) if compiled else net
+    name, make, shape, classes, (kind, values) = IMAGES[key]
+    net, x = make().to(options.device), torch.randn(shape, device=options.device)
+    layout = ""
+    if len(shape) == 4 and not options.channels_first:
+        net, x = net.to(memory_format=torch.channels_last), x.to(memory_format=torch.channels_last)
+    elif len(shape) == 4:
+        layout = ", channels first"
+    optimizer = getattr(torch.optim, kind)(net.parameters(), **values, fused=True)
+    t = torch.randint(0, classes, shape[:1], device=options.device)
+    call = torch.compile(net) if options.compile else net
 
     def step():
-        with torch.autocast("cuda", torch.bfloat16, enabled=bf16):
+        with torch.autocast(options.device, torch.bfloat16, enabled=options.precision == "bf16"):
             loss = functional.cross_entropy(call(x), t)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         optimizer.step()
-    return f"{name} B={BATCH}", step, "images/s", BATCH
+    return f"{name} B={shape[0]}{layout}", step, "us" if options.device == "cpu" else "images/s", shape[0]
 
 
 def inference(batch):
-    def make(bf16, compiled):
+    def make(options):
         import torch
-        dtype = torch.bfloat16 if bf16 else torch.float32
-        net = resnet50().cuda().eval().to(dtype).to(memory_format=torch.channels_last)
-        call = torch.compile(net) if compiled else net
-        x = torch.randn(batch, 3, 224, 224, device="cuda", dtype=dtype).to(memory_format=torch.channels_last)
+        dtype = torch.bfloat16 if options.precision == "bf16" else torch.float32
+        net = resnet50().to(options.device).eval().to(dtype).to(memory_format=torch.channels_last)
+        call = torch.compile(net) if options.compile else net
+        x = torch.randn(batch, 3, 224, 224, device=options.device, dtype=dtype).to(memory_format=torch.channels_last)
 
         def step():
             with torch.no_grad():
@@ -84,11 +106,14 @@ def inference(batch):
     return make
 
 
-def gpt2(bf16, compiled):
+def language_model(options, name, words, units, layers, heads, batch, length, used_words, dropout):
+    """A GPT-2 of these sizes, of texts of `used_words` words."""
     import torch
     from torch import nn
     from torch.nn import functional
-    words, units, heads, batch, length = 50304, 768, 12, 16, 1024
+
+    def drop(x):
+        return functional.dropout(x, dropout) if dropout else x
 
     class Block(nn.Module):
         def __init__(self):
@@ -99,55 +124,65 @@ def gpt2(bf16, compiled):
 
         def forward(self, x):
             q, k, v = self.attn(self.ln_1(x)).view(*x.shape[:2], 3, heads, -1).permute(2, 0, 3, 1, 4)
-            a = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
-            x = x + self.proj(a.transpose(1, 2).reshape(x.shape))
-            return x + self.down(functional.gelu(self.up(self.ln_2(x)), approximate="tanh"))
+            a = functional.scaled_dot_product_attention(q, k, v, is_causal=True, dropout_p=dropout)
+            x = x + drop(self.proj(a.transpose(1, 2).reshape(x.shape)))
+            return x + drop(self.down(functional.gelu(self.up(self.ln_2(x)), approximate="tanh")))
 
     class GPT2(nn.Module):
         def __init__(self):
             super().__init__()
             self.words, self.places = nn.Embedding(words, units), nn.Embedding(length, units)
-            self.blocks, self.ln = nn.ModuleList(Block() for _ in range(12)), nn.LayerNorm(units)
+            self.blocks, self.ln = nn.ModuleList(Block() for _ in range(layers)), nn.LayerNorm(units)
 
         def forward(self, x, t):
-            h = self.words(x) + self.places(torch.arange(length, device=x.device))
+            h = drop(self.words(x) + self.places(torch.arange(length, device=x.device)))
             for block in self.blocks:
                 h = block(h)
             scores = functional.linear(self.ln(h), self.words.weight)
             return functional.cross_entropy(scores.view(-1, words), t.view(-1))
 
-    x, t = (torch.randint(0, 50257, (batch, length), device="cuda") for _ in range(2))
-    net = GPT2().cuda()
-    optimizer = torch.optim.AdamW(net.parameters(), 1e-4, fused=True, capturable=True)
-    call = torch.compile(net) if compiled else net
+    x, t = (torch.randint(0, used_words, (batch, length), device=options.device) for _ in range(2))
+    net = GPT2().to(options.device)
+    optimizer = torch.optim.AdamW(net.parameters(), 1e-4, fused=True, capturable=options.device != "cpu")
+    call = torch.compile(net) if options.compile else net
 
     def step():
-        with torch.autocast("cuda", torch.bfloat16, enabled=bf16):
+        with torch.autocast(options.device, torch.bfloat16, enabled=options.precision == "bf16"):
             loss = call(x, t)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         optimizer.step()
-    return "gpt2-small", step, "tokens/s", batch * length
+    return name, step, "us" if options.device == "cpu" else "tokens/s", batch * length
 
 
-def ptb(bf16, compiled):
+def gpt2(options):
+    return language_model(options, "gpt2-small", 50304, 768, 12, 12, 16, 1024, 50257, 0)
+
+
+def transformer(dropout):
+    return lambda options: language_model(options, f"transformer dropout={dropout}", 5000, 256, 4, 4, 8, 128, 5000,
+                                          dropout)
+
+
+def recurrent(options, name, units, dropout, length):
     import torch
     from torch import nn
     from torch.nn import functional
-    words, units, batch, length = 10000, 650, 20, 35
-    embed, out, drop = nn.Embedding(words, units), nn.Linear(units, words), nn.Dropout(0.5)
-    net = nn.ModuleList([embed, nn.LSTM(units, units, 2, dropout=0.5), out, drop]).cuda()
+    words, batch = 10000, 20
+    embed, out = nn.Embedding(words, units), nn.Linear(units, words)
+    drop = nn.Dropout(dropout) if dropout else nn.Identity()
+    net = nn.ModuleList([embed, nn.LSTM(units, units, 2, dropout=dropout), out, drop]).to(options.device)
     optimizer = torch.optim.SGD(net.parameters(), 1.0, fused=True)
-    x, t = (torch.randint(0, words, (length, batch), device="cuda") for _ in range(2))
-    state = [torch.zeros(2, batch, units, device="cuda") for _ in range(2)]
+    x, t = (torch.randint(0, words, (length, batch), device=options.device) for _ in range(2))
+    state = [torch.zeros(2, batch, units, device=options.device) for _ in range(2)]
 
     def forward():
         y, new = net[1](drop(embed(x)), tuple(state))
         return functional.cross_entropy(out(drop(y)).view(-1, words).float(), t.view(-1)), new
-    call = torch.compile(forward) if compiled else forward
+    call = torch.compile(forward) if options.compile else forward
 
     def step():
-        with torch.autocast("cuda", torch.bfloat16, enabled=bf16):
+        with torch.autocast(options.device, torch.bfloat16, enabled=options.precision == "bf16"):
             loss, new = call()
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
@@ -155,18 +190,31 @@ def ptb(bf16, compiled):
         optimizer.step()
         for old, value in zip(state, new):
             old.copy_(value.detach())
-    return "ptb lstm", step, "us", None
+    return name, step, "us", None
 
 
-MAKERS = {**{key: lambda bf16, compiled, key=key: train_images(key, bf16, compiled) for key in IMAGES},
-          "inference1": inference(1), "inference128": inference(128), "gpt2": gpt2, "ptb": ptb}
+MAKERS = {**{key: lambda options, key=key: train_images(key, options) for key in IMAGES},
+          "inference1": inference(1), "inference128": inference(128), "gpt2": gpt2,
+          "transformer": transformer(0.1), "transformer0": transformer(0),
+          "lstm": lambda options: recurrent(options, "small lstm", 200, 0, 20),
+          "ptb": lambda options: recurrent(options, "ptb lstm", 650, 0.5, 35)}
+
+
+def report_cpu(options, name, step, unit, amount):
+    seconds = sorted_seconds(step, options.steps, lambda: None)
+    median, least = (s * 1e6 if unit == "us" else amount / s for s in (seconds[2], seconds[0]))
+    emit(f"{name} {options.precision} torch eager", median, unit, least=round(least, 2))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("network", choices=MAKERS)
-    parser.add_argument("precision", choices=("tf32", "bf16"))
+    parser.add_argument("precision", choices=("fp32", "tf32", "bf16"))
     parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cuda")
+    parser.add_argument("--threads", type=int)
+    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--channels-first", action="store_true")
     options = parser.parse_args()
     try:
         import torch
@@ -175,14 +223,20 @@ def main():
         print(f"torch: {error}", flush=True)
         return
     torch.manual_seed(0)
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
+    if options.threads:
+        torch.set_num_threads(options.threads)
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = options.precision != "fp32"
     torch.backends.cudnn.benchmark = True
-    name, step, unit, amount = MAKERS[options.network](options.precision == "bf16", options.compile)
+    name, step, unit, amount = MAKERS[options.network](options)
+    if options.device == "cpu":
+        report_cpu(options, name, step, unit, amount)
+        return
 
     def report(how, make):
         torch.cuda.reset_peak_memory_stats()
-        seconds = median_seconds(make(), 20, torch.cuda.synchronize)
-        emit(f"{name} {options.precision} torch {how}", seconds * 1e6 if unit == "us" else amount / seconds, unit)
+        seconds = median_seconds(make(), options.steps, torch.cuda.synchronize)
+        emit(f"{name} {options.precision} torch {how}", seconds * 1e6 if unit == "us" else amount / seconds, unit,
+             peak_gib=round(torch.cuda.max_memory_allocated() / 2**30, 2))
 
     if options.compile:
         report("compile + graph", lambda: graphed(step))

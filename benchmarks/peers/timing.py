@@ -18,8 +18,8 @@ def graphed(step, warm_up=5):
     return graph.replay
 
 
-def median_seconds(call, count, wait, warm_up=3):
-    """Median seconds per call over five timings of `count` calls each, the work of which wait() awaits."""
+def sorted_seconds(call, count, wait, warm_up=3):
+    """Seconds per call in five timings of `count` calls each, the work of which wait() awaits; the least first."""
     for _ in range(warm_up):
         call()
     seconds = []
@@ -30,4 +30,9 @@ def median_seconds(call, count, wait, warm_up=3):
             call()
         wait()
         seconds.append((time.perf_counter() - start) / count)
-    return statistics.median(seconds)
+    return sorted(seconds)
+
+
+def median_seconds(call, count, wait, warm_up=3):
+    """Median seconds per call of those timings."""
+    return statistics.median(sorted_seconds(call, count, wait, warm_up))
