@@ -82,6 +82,19 @@ template <class V> void softmax_cross_entropy(const operations::SoftmaxCrossEntr
   write_number(op.count.view, static_cast<float>(count));
 }
 
+/// gx of a part of a row: exp(x - greatest - log of the sum), less 1 at the label if it has that,
+/// * gy / count.
+template <class V>
+void weighted_softmax(const V* __restrict x, std::int64_t n, std::int64_t label, const V* shift,
+                      V gy, V count, V* __restrict gx) {
+  V greatest = shift[0], log_sum = shift[1];
+  for (std::int64_t j = 0; j < n; ++j) gx[j] = x[j] - greatest - log_sum;
+  const void* input[] = {gx};
+  kernels().of(ufunc::exp, compute_type_of<V>)(n, input, gx, 0);
+  if (label >= 0 && label < n) gx[label] -= V(1);
+  for (std::int64_t j = 0; j < n; ++j) gx[j] = gx[j] * gy / count;
+}
+
 template <class V> void softmax_cross_entropy_grad(const operations::SoftmaxCrossEntropyGrad& op) {
   constexpr ComputeType kType = compute_type_of<V>;
   const ArrayView &x = op.x.view, &gx = op.gx.view;
@@ -89,28 +102,24 @@ template <class V> void softmax_cross_entropy_grad(const operations::SoftmaxCros
   const V* shift = reinterpret_cast<const V*>(op.shift.view.data);
   V gy = read_number<V>(op.gy.view), count = read_number<V>(op.count.view);
   std::vector<long long> labels = read_labels(op.t.view);
+  bool as_stored = x.dtype == value_dtype(kType) && gx.dtype == x.dtype;
+  LoadKernel load = kernels().load_of(x.dtype, kType);
+  StoreKernel store = kernels().store_of(gx.dtype, kType);
   for_each_block(rows, columns, [&](std::int64_t row, std::int64_t block) {
-    std::int64_t n = block * columns;
-    std::vector<V> g(static_cast<std::size_t>(n));
-    kernels().load_of(x.dtype, kType)(n, x.data + row * columns * size, size, g.data());
-    for (std::int64_t i = 0; i < block; ++i) {
-      const V* of_row = shift + 2 * (row + i);
-      V* values = g.data() + i * columns;
-      for (std::int64_t j = 0; j < columns; ++j) values[j] = values[j] - of_row[0] - of_row[1];
-    }
-    const void* input[] = {g.data()};
-    kernels().of(ufunc::exp, kType)(n, input, g.data(), 0);
-    for (std::int64_t i = 0; i < block; ++i) {
-      V* values = g.data() + i * columns;
-      long long label = labels[static_cast<std::size_t>(row + i)];
-      bool ignored = label == op.ignore_label;
-      if (!ignored) values[label] -= V(1);
-      for (std::int64_t j = 0; j < columns; ++j) {
-        values[j] = ignored ? V(0) : values[j] * gy / count;
+    V loaded[kChunk], made[kChunk];
+    for (std::int64_t i = row; i < row + block; ++i) {
+      long long label = labels[static_cast<std::size_t>(i)];
+      for (std::int64_t at = 0; at < columns; at += kChunk) {
+        std::int64_t n = std::min(kChunk, columns - at), first = i * columns + at;
+        const V* from = loaded;
+        V* to = made;
+        if (as_stored) from = x.as<V>() + first, to = gx.as<V>() + first;
+        else load(n, x.data + first * size, size, loaded);
+        if (label == op.ignore_label) std::fill_n(to, n, V(0));
+        else weighted_softmax(from, n, label - at, shift + 2 * i, gy, count, to);
+        if (!as_stored) store(n, to, gx.data + first * itemsize(gx.dtype), itemsize(gx.dtype));
       }
     }
-    kernels().store_of(gx.dtype, kType)(n, g.data(), gx.data + row * columns * itemsize(gx.dtype),
-                                        itemsize(gx.dtype));
   });
 }
 
