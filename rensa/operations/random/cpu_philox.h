@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 #include "rensa/backend/cpu/strided.h"
@@ -33,6 +34,15 @@ void for_each_chunk(std::int64_t size, int per_element, const HostScalar& seed,
       f(begin, n, words);
     }
   });
+}
+
+/// The least word, shifted by 8 bits, of which uniform_float is `ratio` or more. (A comparison of
+/// integers becomes one of vectors on every machine.)
+inline std::int32_t least_kept(float ratio) {
+  return static_cast<std::int32_t>(std::ceil(ratio * 16777216.0f));
+}
+inline bool is_kept(std::uint32_t word, std::int32_t least) {
+  return static_cast<std::int32_t>(word >> 8) >= least;
 }
 
 template <class V> V uniform_value(const std::uint32_t* words, std::int64_t i) {

@@ -25,9 +25,13 @@ struct AttentionDropoutWords {
   /// The words of the weights around query i and key j of `head`, of all batches; bit 3 of i and of
   /// j is not looked at.
   RENSA_FN PhiloxWords words(long long head, long long i, long long j) const {
+    return philox(seed, counter(head, i, j));
+  }
+  /// The counter of those words. Eight keys from a multiple of 16 on have counters that follow one
+  /// another, and so have the next 16's.
+  RENSA_FN unsigned long long counter(long long head, long long i, long long j) const {
     long long row = head * rows + (i >> 4) * 8 + (i & 7);
-    return philox(seed,
-                  offset + static_cast<unsigned long long>(row * columns + (j >> 4) * 8 + (j & 7)));
+    return offset + static_cast<unsigned long long>(row * columns + (j >> 4) * 8 + (j & 7));
   }
   RENSA_FN static int word_of(long long i, long long j) {
     return static_cast<int>((i >> 3 & 1) * 2 + (j >> 3 & 1));

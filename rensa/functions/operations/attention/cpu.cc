@@ -2,6 +2,7 @@
 // kernels. A thread has a block of queries, for gradients of keys and values a block of keys.
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "rensa/functions/operations/attention/attention.h"
 #include "rensa/functions/operations/attention/attention_dropout.h"
 #include "rensa/operations/matmul/cpu_gemm.h"
+#include "rensa/operations/random/cpu_philox.h"
 #include "rensa/operations/reduce/cpu_kernels.h"
 #include "rensa/portable/element_types.h"
 
@@ -102,6 +104,7 @@ template <class V> class Scores {
         keys_(given.key.view.shape[2]),
         scale_(static_cast<V>(given.scale)),
         keep_(1 / (V(1) - static_cast<V>(given.dropout_ratio))),
+        least_(least_kept(static_cast<float>(given.dropout_ratio))),
         words_(static_cast<unsigned long long>(given.seed.integer),
                static_cast<unsigned long long>(given.offset.integer), queries_, keys_,
                given.dropout_ratio) {
@@ -151,23 +154,34 @@ template <class V> class Scores {
     }
   }
 
-  /// Weights as dropout leaves them, in place.
-  void drop(const Block& block, Buffer<V>& p) const {
+  /// What dropout multiplies the weights of a block by, in `factors` (new_factors()); nothing
+  /// without dropout.
+  void draw(const Block& block, Buffer<V>& factors) const {
     if (given_.dropout_ratio == 0) return;
-    Int head = block.b * heads_ + block.h;
+    Int head = block.b * heads_ + block.h, counters = ceil_div(block.n, kSquare) * kHalf;
+    std::uint32_t words[4 * kKeys];
     for (Int r = 0; r < block.m; ++r) {
-      Int i = block.i + r;
+      if (r % kSquare >= kHalf) continue;  // with its counters' first
+      random_kernels().philox(words_.seed, words_.counter(head, block.i + r, block.j), counters,
+                              words);
+      for (Int there : {r, r + kHalf}) {
+        if (there < block.m)
+          keep_or_drop(words + (there - r) / kHalf * 2, counters, factors.row(there));
+      }
+    }
+  }
+  Buffer<V> new_factors(Int rows, Int columns) const {
+    return Buffer<V>(given_.dropout_ratio == 0 ? 0 : rows, round_up(columns, kSquare));
+  }
+  /// Weights, or their gradients, as dropout leaves them, in place.
+  void drop(const Block& block, Buffer<V>& factors, Buffer<V>& p) const {
+    if (given_.dropout_ratio == 0) return;
+    for (Int r = 0; r < block.m; ++r) {
+      const V* factor = factors.row(r);
       V* row = p.row(r);
       for (Int c = 0; c < block.n; ++c) {
-        Int j = block.j + c;
-        bool second = (j & 8) != 0 && c >= 8;
-        if (second) continue;  // with its counter's first
-        PhiloxWords words = words_.words(head, i, j);
-        for (Int there = j; there <= (j | 8) && there < block.j + block.n; there += 8) {
-          V& weight = row[there - block.j];
-          unsigned int word = words.word[AttentionDropoutWords::word_of(i, there)];
-          weight = words_.keeps(word) ? weight * keep_ : V(0);
-        }
+        V kept = row[c] * factor[c];
+        row[c] = factor[c] != V(0) ? kept : V(0);
       }
     }
   }
@@ -175,6 +189,22 @@ template <class V> class Scores {
   static constexpr V kNone = -std::numeric_limits<V>::infinity();
 
  private:
+  // Counters have weights of squares of 16 by 16; a block begins at one.
+  static constexpr Int kSquare = 16, kHalf = 8;
+  static_assert(kKeys % kSquare == 0 && kBackwardKeys % kSquare == 0);
+
+  /// A row's factors by the words of its counters, of which it has the first or the third pair.
+  void keep_or_drop(const std::uint32_t* words, Int counters, V* factors) const {
+    for (Int square = 0; square < counters; square += kHalf) {
+      for (Int half = 0; half < 2; ++half) {
+        for (Int k = 0; k < kHalf; ++k) {
+          factors[half * kHalf + k] = is_kept(words[4 * k + half], least_) ? keep_ : V(0);
+        }
+      }
+      words += 4 * kHalf, factors += kSquare;
+    }
+  }
+
   const std::int64_t* lengths() const {
     return reinterpret_cast<const std::int64_t*>(given_.lengths.view.data);
   }
@@ -194,6 +224,7 @@ template <class V> class Scores {
   const operations::AttentionGiven& given_;
   Int heads_, groups_, queries_, keys_;
   V scale_, keep_;
+  std::int32_t least_;
   AttentionDropoutWords words_;
 };
 
@@ -224,6 +255,7 @@ template <class V> class ForwardBlock {
       : op_(op),
         scores_(scores),
         s_(most, std::min(kKeys, scores.keys())),
+        factors_(scores.new_factors(most, s_.columns)),
         sum_(most, scores.value_width()),
         part_(most, scores.value_width()),
         greatest_(static_cast<std::size_t>(most)),
@@ -242,7 +274,8 @@ template <class V> class ForwardBlock {
       product<V>(m, block.n, scores_.key_width(), q, transposed(k), s_.matrix());
       scores_.mask(block, s_);
       for (Int r = 0; r < m; ++r) weigh(r, block.n);
-      scores_.drop(block, s_);
+      scores_.draw(block, factors_);
+      scores_.drop(block, factors_, s_);
       Matrix v = value_.get(given.value, b, group, j, block.n);
       product<V>(m, scores_.value_width(), block.n, s_.matrix(), v, part_.matrix());
       for (Int r = 0; r < m; ++r) add(scores_.value_width(), part_.row(r), sum_.row(r));
@@ -283,7 +316,7 @@ template <class V> class ForwardBlock {
   const operations::Attention& op_;
   const Scores<V>& scores_;
   Converted<V> query_, key_, value_;
-  Buffer<V> s_, sum_, part_;
+  Buffer<V> s_, factors_, sum_, part_;
   std::vector<V> greatest_, total_;
 };
 
@@ -311,7 +344,8 @@ template <class V> class Recomputed {
         scores_(scores),
         delta_(delta),
         weights(rows, std::min(kBackwardKeys, scores.keys())),
-        gscores(rows, weights.columns) {}
+        gscores(rows, weights.columns),
+        factors_(scores.new_factors(rows, weights.columns)) {}
 
   /// `weights` as dropout leaves them, `gscores` the scores' gradients. q, k, v and gout are the
   /// block's.
@@ -323,13 +357,14 @@ template <class V> class Recomputed {
     const V* lse = reinterpret_cast<const V*>(op_.lse.view.data) + first;
     for (Int r = 0; r < block.m; ++r) exp_of_row(block.n, lse[r], weights.row(r));
     product<V>(block.m, block.n, scores_.value_width(), gout, transposed(v), gscores.matrix());
-    scores_.drop(block, gscores);
+    scores_.draw(block, factors_);
+    scores_.drop(block, factors_, gscores);
     for (Int r = 0; r < block.m; ++r) {
       const V* p = weights.row(r);
       V *g = gscores.row(r), delta = delta_[first + r];
       for (Int c = 0; c < block.n; ++c) g[c] = p[c] * (g[c] - delta);
     }
-    scores_.drop(block, weights);
+    scores_.drop(block, factors_, weights);
   }
 
  private:
@@ -339,6 +374,9 @@ template <class V> class Recomputed {
 
  public:
   Buffer<V> weights, gscores;
+
+ private:
+  Buffer<V> factors_;
 };
 
 /// Rows of sums, times a factor, to an operand.

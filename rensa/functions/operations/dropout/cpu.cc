@@ -10,7 +10,7 @@ namespace {
 template <class V> void drop(const operations::Dropout& op) {
   constexpr ComputeType kType = compute_type_of<V>;
   V keep = V(1) - static_cast<V>(op.ratio);
-  auto ratio = static_cast<float>(op.ratio);
+  std::int32_t least = least_kept(static_cast<float>(op.ratio));
   const ArrayView& in = op.in.view;
   std::int64_t size = itemsize(in.dtype);
   for_each_chunk(in.size(), 1, op.seed, op.offset,
@@ -18,7 +18,8 @@ template <class V> void drop(const operations::Dropout& op) {
                    V values[kChunk];
                    kernels().load_of(in.dtype, kType)(n, in.data + begin * size, size, values);
                    for (std::int64_t i = 0; i < n; ++i) {
-                     values[i] = uniform_float(words[i]) >= ratio ? values[i] / keep : V(0);
+                     V kept = values[i] / keep;
+                     values[i] = is_kept(words[i], least) ? kept : V(0);
                    }
                    store_chunk(op.out.view, begin, n, values);
                  });
