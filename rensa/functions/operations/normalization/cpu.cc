@@ -237,26 +237,24 @@ template <class V> class NormalizeRunner {
     auto sum_gyx = values_of<V>(op.sum_gyx, statistics, V(0));
     V share = V(1.0 / op.count);  // as on a GPU
     std::int64_t rows = groups ? op.samples * channels : channels;
-    rows_.resize(static_cast<std::size_t>(rows));
+    for (std::vector<V>* values : {&mean_, &a_, &b_, &c_}) {
+      values->resize(static_cast<std::size_t>(rows));
+    }
     for (std::int64_t i = 0; i < rows; ++i) {
+      auto k = static_cast<std::size_t>(i);
       auto s = static_cast<std::size_t>(groups ? i / op.group : i);
       auto c = static_cast<std::size_t>(i % channels);
-      Row& row = rows_[static_cast<std::size_t>(i)];
       V scale = inv_std[s] * gamma[c];
-      row = {mean[s], V(0), scale, beta[c]};
+      mean_[k] = mean[s], b_[k] = scale, c_[k] = beta[c];
       if (!op.gy.present()) continue;
       V weight = (groups ? inv_std[s] : scale) * share;
-      row = {mean[s], scale, -weight * inv_std[s] * sum_gyx[s], -weight * sum_gy[s]};
+      a_[k] = scale, b_[k] = -weight * inv_std[s] * sum_gyx[s], c_[k] = -weight * sum_gy[s];
     }
   }
 
   void run() const { op_.channels_last ? run_last() : run_rows(); }
 
  private:
-  struct Row {
-    V mean, a, b, c;
-  };
-
   // The channel of a sample is a row.
   void run_rows() const {
     std::int64_t n = op_.samples * op_.channels, inner = op_.inner;
@@ -265,17 +263,17 @@ template <class V> class NormalizeRunner {
       V x[kChunk], gy[kChunk];
       for (std::int64_t i = begin; i < end; ++i) {
         auto number = static_cast<std::size_t>(op_.group > 0 ? i : i % op_.channels);
-        const Row row = rows_[number];
+        const V mean = mean_[number], a = a_[number], b = b_[number], c = c_[number];
         for (std::int64_t at = 0; at < inner; at += kChunk) {
           std::int64_t count = std::min(kChunk, inner - at);
           load(op_.x, i * inner + at, count, x);
           if (op_.gy.present()) {
             load(op_.gy, i * inner + at, count, gy);
             for (std::int64_t k = 0; k < count; ++k) {
-              x[k] = row.a * gy[k] + (row.b * (x[k] - row.mean) + row.c);
+              x[k] = a * gy[k] + (b * (x[k] - mean) + c);
             }
           } else {
-            for (std::int64_t k = 0; k < count; ++k) x[k] = row.b * (x[k] - row.mean) + row.c;
+            for (std::int64_t k = 0; k < count; ++k) x[k] = b * (x[k] - mean) + c;
           }
           store(i * inner + at, count, x);
         }
@@ -290,21 +288,19 @@ template <class V> class NormalizeRunner {
     parallel_for(op_.samples * inner, grain, [&](std::int64_t begin, std::int64_t end) {
       V x[kChunk], gy[kChunk];
       for (std::int64_t i = begin; i < end; ++i) {
-        const Row* rows = rows_.data() + (op_.group > 0 ? i / inner * channels : 0);
+        std::int64_t first = op_.group > 0 ? i / inner * channels : 0;
         for (std::int64_t at = 0; at < channels; at += kChunk) {
-          std::int64_t count = std::min(kChunk, channels - at);
+          std::int64_t count = std::min(kChunk, channels - at), row = first + at;
+          const V *mean = mean_.data() + row, *a = a_.data() + row, *b = b_.data() + row,
+                  *c = c_.data() + row;
           load(op_.x, i * channels + at, count, x);
           if (op_.gy.present()) {
             load(op_.gy, i * channels + at, count, gy);
             for (std::int64_t k = 0; k < count; ++k) {
-              const Row& row = rows[at + k];
-              x[k] = row.a * gy[k] + (row.b * (x[k] - row.mean) + row.c);
+              x[k] = a[k] * gy[k] + (b[k] * (x[k] - mean[k]) + c[k]);
             }
           } else {
-            for (std::int64_t k = 0; k < count; ++k) {
-              const Row& row = rows[at + k];
-              x[k] = row.b * (x[k] - row.mean) + row.c;
-            }
+            for (std::int64_t k = 0; k < count; ++k) x[k] = b[k] * (x[k] - mean[k]) + c[k];
           }
           store(i * channels + at, count, x);
         }
@@ -324,7 +320,7 @@ template <class V> class NormalizeRunner {
   }
 
   const Normalize& op_;
-  std::vector<Row> rows_;
+  std::vector<V> mean_, a_, b_, c_;  // of each channel, with groups of each sample's
 };
 
 }  // namespace

@@ -57,9 +57,10 @@ template <int N> struct Block {
   int n;
 };
 
-/// Whether blocks are of windows: where there are no inner elements, and windows have a stride.
+/// Whether blocks are of windows: where there are no inner elements, and windows have a stride and
+/// are several.
 template <int N> bool of_windows(const PoolingShape& s) {
-  return s.inner == 1 && s.axis[N - 1].stride > 0;
+  return s.inner == 1 && s.axis[N - 1].stride > 0 && s.axis[N - 1].out >= 4;
 }
 
 /// Calls f(block) for blocks that have all results.
@@ -183,6 +184,50 @@ template <class T, int N, class P> void pool_greatest(const Pooling& op) {
     store_run(greatest, block.n, op.y.view.as<T>() + block.first);
     store_run(positions, block.n, reinterpret_cast<P*>(op.positions.view.data) + block.first);
   });
+}
+
+/// Divides the sum of window o as the weight says.
+template <int N, class V> V weighted(const PoolingShape& s, PlaceOf<N> o, V sum) {
+  switch (s.weight) {
+    case PoolingWeight::window: return sum / V(places_of(axes_of<N>(s)));
+    case PoolingWeight::covered: return sum / V(covered_by(axes_of<N>(s), o));
+    default: return sum;
+  }
+}
+
+/// Sums of single elements with few windows along the last axis: of kOuters outer indexes at once,
+/// since each one's terms have to be added one after the other.
+template <class T, int N> void pool_sums_of_outers(const Pooling& op) {
+  using V = ComputeOf<T>;
+  constexpr int kOuters = 16;
+  const PoolingShape& s = op.shape;
+  std::int64_t elements = elements_of<N>(s), windows = windows_of<N>(s);
+  std::int64_t grain = std::max<std::int64_t>(1, kGrain / (kOuters * std::max(elements, windows)));
+  parallel_for(ceil_div(s.outer, std::int64_t{kOuters}), grain,
+               [&](std::int64_t begin, std::int64_t end) {
+                 for (std::int64_t outer = begin * kOuters;
+                      outer < std::min(s.outer, end * kOuters); outer += kOuters) {
+                   auto count = static_cast<int>(std::min<std::int64_t>(kOuters, s.outer - outer));
+                   const T* of[kOuters];
+                   for (int k = 0; k < kOuters; ++k) {
+                     of[k] = op.x.view.as<T>() + (outer + std::min(k, count - 1)) * elements;
+                   }
+                   for (std::int64_t w = 0; w < windows; ++w) {
+                     int o[N];
+                     for (std::int64_t a = N - 1, rest = w; a >= 0; --a) {
+                       o[a] = static_cast<int>(rest % s.axis[a].out);
+                       rest /= s.axis[a].out;
+                     }
+                     V sum[kOuters] = {};
+                     each_of_window(axes_of<N>(s), o, 0, 0, [&](long long i, int) {
+                       for (int k = 0; k < kOuters; ++k) sum[k] += convert<V>(of[k][i]);
+                     });
+                     T* y = op.y.view.as<T>() + outer * windows + w;
+                     for (int k = 0; k < count; ++k)
+                       y[k * windows] = convert<T>(weighted<N>(s, o, sum[k]));
+                   }
+                 }
+               });
 }
 
 template <class T, int N> void pool_sums(const Pooling& op) {
@@ -329,6 +374,7 @@ template <class T, int N, class P, int Width> class SpreadLane {
 
  private:
   std::int64_t n() const { return Width ? Width : n_; }
+  std::int64_t step() const { return Width == 1 ? 1 : step_; }
 
   // Of windows o, o + 1, ... along the last axis, `from` being where the first of their row is.
   void add_inside(int (&o)[N], Range windows, std::int64_t from) const {
@@ -366,14 +412,14 @@ template <class T, int N, class P, int Width> class SpreadLane {
     const WindowAxis& last = shape_.axis[N - 1];
     int rows = covered_by(axes_of<N - 1>(shape_), leading(o));
     each_of_window(axes_of<N - 1>(shape_), leading(o), 0, 0, [&](long long row, int) {
-      V* sums = to_ + row * last.in * step_;
+      V* sums = to_ + row * last.in * step();
       for (int w = 0; w < last.out; ++w) {
         int begin = last.begin(w), end = last.end(w);
         const T* gy = gy_ + (from + w * shape_.inner);
         V terms[Width ? Width : kLane], by = divisor(rows * (end - begin));
         for (std::int64_t j = 0; j < n(); ++j) terms[j] = convert<V>(gy[j]) / by;
         for (int i = begin; i < end; ++i) {
-          for (std::int64_t j = 0; j < n(); ++j) sums[i * step_ + j] += terms[j];
+          for (std::int64_t j = 0; j < n(); ++j) sums[i * step() + j] += terms[j];
         }
       }
     });
@@ -468,7 +514,10 @@ void Pooling::run_cpu() {
   host::visit(x.view.dtype, shape.ndim, [&](auto element, auto axes) {
     using T = decltype(element);
     constexpr int N = decltype(axes)::value;
-    if (shape.mode == PoolingMode::sum) return host::pool_sums<T, N>(*this);
+    if (shape.mode == PoolingMode::sum) {
+      bool by_outers = shape.inner == 1 && !host::of_windows<N>(shape);
+      return by_outers ? host::pool_sums_of_outers<T, N>(*this) : host::pool_sums<T, N>(*this);
+    }
     host::visit_positions(positions, [&](auto position) {
       if (shape.mode == PoolingMode::max) host::pool_greatest<T, N, decltype(position)>(*this);
       else host::pool_at<T, N, decltype(position)>(*this);
