@@ -147,14 +147,20 @@ template <class V, bool kDeviations> class Runner {
     std::int64_t stride = s_.kept_in.strides[s_.kept_in.ndim() - 1];
     const char* data = s_.kept_in.data + offset_of(s_.kept_in, first);
     LoadKernel load = kernels().load_of(s_.kept_in.dtype, type_);
-    std::vector<V> values(static_cast<std::size_t>(kRows * columns));
+    // Rows of values as they are stored are read where they lie.
+    bool as_stored = s_.kept_in.dtype == value_dtype(type_) && stride == std::int64_t{sizeof(V)};
+    std::vector<V> values(static_cast<std::size_t>(as_stored ? 0 : kRows * columns));
+    const V* places[kRows];
     auto tile = std::make_unique<Tile>();
     for (std::int64_t row = begin; row < end; row += kRows) {
       std::int64_t rows = std::min(kRows, end - row);
       for (std::int64_t r = 0; r < rows; ++r) {
-        load(columns, data + offset_of(s_.reduced, row + r), stride, values.data() + r * columns);
+        const char* place = data + offset_of(s_.reduced, row + r);
+        V* loaded = values.data() + r * columns;
+        if (!as_stored) load(columns, place, stride, loaded);
+        places[r] = as_stored ? reinterpret_cast<const V*>(place) : loaded;
       }
-      add_block(rows, columns, values.data(), *tile);
+      add_block(rows, columns, places, *tile);
       for (std::int64_t j = 0; j < columns; ++j) {
         totals[j] =
             join<V, kDeviations>(totals[j], {tile->sums[j], tile->squares[j], tile->counts[j]});
@@ -162,30 +168,34 @@ template <class V, bool kDeviations> class Runner {
     }
   }
 
-  static void add_block(std::int64_t rows, std::int64_t columns, const V* values, Tile& tile) {
+  static void add_block(std::int64_t rows, std::int64_t columns, const V* const* places,
+                        Tile& tile) {
     std::fill_n(tile.sums, columns, V(0));
     std::fill_n(tile.squares, columns, V(0));
     std::fill_n(tile.counts, columns, kDeviations ? rows : 0);
+    V *sums = tile.sums, *squares = tile.squares;
     for (std::int64_t r = 0; r < rows; ++r) {
-      const V* x = values + r * columns;
+      const V* x = places[r];
+      RENSA_IVDEP
       for (std::int64_t j = 0; j < columns; ++j) {
         if (kDeviations) {
-          tile.sums[j] = tile.sums[j] + x[j];
+          sums[j] = sums[j] + x[j];
         } else {
-          tile.sums[j] = tile.sums[j] + (x[j] == x[j] ? x[j] : V(0));
+          sums[j] = sums[j] + (x[j] == x[j] ? x[j] : V(0));
           tile.counts[j] += x[j] == x[j];
         }
       }
     }
     if (!kDeviations) return;
     for (std::int64_t j = 0; j < columns; ++j) {
-      tile.sums[j] = tile.sums[j] / V(static_cast<double>(rows));
+      sums[j] = sums[j] / V(static_cast<double>(rows));
     }
     for (std::int64_t r = 0; r < rows; ++r) {
-      const V* x = values + r * columns;
+      const V* x = places[r];
+      RENSA_IVDEP
       for (std::int64_t j = 0; j < columns; ++j) {
-        V far = x[j] - tile.sums[j];
-        tile.squares[j] = tile.squares[j] + far * far;
+        V far = x[j] - sums[j];
+        squares[j] = squares[j] + far * far;
       }
     }
   }

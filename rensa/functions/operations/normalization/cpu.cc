@@ -3,6 +3,7 @@
 #include <cmath>
 #include <vector>
 
+#include "rensa/backend/cpu/kernel_sources.h"
 #include "rensa/backend/cpu/kernels.h"
 #include "rensa/backend/cpu/strided.h"
 #include "rensa/core/thread_pool.h"
@@ -182,7 +183,9 @@ template <class V> class SumsRunner {
                 Sums<V>* totals) const {
     std::int64_t stride = s_.kept_in.strides[s_.kept_in.ndim() - 1];
     const char* data = s_.kept_in.data + offset_of(s_.kept_in, first);
-    V means[kReduceColumns], x[kReduceColumns], gy[kReduceColumns];
+    bool as_stored = op_.x.view.dtype == value_dtype(kType) &&
+                     op_.gy.view.dtype == op_.x.view.dtype && stride == std::int64_t{sizeof(V)};
+    V means[kReduceColumns], loaded_x[kReduceColumns], loaded_gy[kReduceColumns];
     for (std::int64_t j = 0; j < columns && !op_.by_row; ++j) {
       means[j] = mean(number(first + j) / op_.group);
     }
@@ -191,8 +194,14 @@ template <class V> class SumsRunner {
       for (std::int64_t row = block; row < std::min<std::int64_t>(end, block + kReduceRows);
            ++row) {
         const char* place = data + offset_of(s_.reduced, row);
-        load_(columns, place, stride, x);
-        load_(columns, place + from_x_to_gy_, stride, gy);
+        const V *x = loaded_x, *gy = loaded_gy;
+        if (as_stored) {
+          x = reinterpret_cast<const V*>(place);
+          gy = reinterpret_cast<const V*>(place + from_x_to_gy_);
+        } else {
+          load_(columns, place, stride, loaded_x);
+          load_(columns, place + from_x_to_gy_, stride, loaded_gy);
+        }
         if (op_.by_row) {
           V middle = mean(row), scale = inv_std(row);
           for (std::int64_t j = 0; j < columns; ++j) {
@@ -260,22 +269,15 @@ template <class V> class NormalizeRunner {
     std::int64_t n = op_.samples * op_.channels, inner = op_.inner;
     std::int64_t grain = std::max<std::int64_t>(1, kGrain / inner);
     parallel_for(n, grain, [&](std::int64_t begin, std::int64_t end) {
-      V x[kChunk], gy[kChunk];
+      Room room;
       for (std::int64_t i = begin; i < end; ++i) {
         auto number = static_cast<std::size_t>(op_.group > 0 ? i : i % op_.channels);
         const V mean = mean_[number], a = a_[number], b = b_[number], c = c_[number];
         for (std::int64_t at = 0; at < inner; at += kChunk) {
-          std::int64_t count = std::min(kChunk, inner - at);
-          load(op_.x, i * inner + at, count, x);
-          if (op_.gy.present()) {
-            load(op_.gy, i * inner + at, count, gy);
-            for (std::int64_t k = 0; k < count; ++k) {
-              x[k] = a * gy[k] + (b * (x[k] - mean) + c);
-            }
-          } else {
-            for (std::int64_t k = 0; k < count; ++k) x[k] = b * (x[k] - mean) + c;
-          }
-          store(i * inner + at, count, x);
+          each_of_piece(
+              i * inner + at, std::min(kChunk, inner - at), room,
+              [=](std::int64_t, V x, V gy) { return a * gy + (b * (x - mean) + c); },
+              [=](std::int64_t, V x) { return b * (x - mean) + c; });
         }
       }
     });
@@ -286,28 +288,49 @@ template <class V> class NormalizeRunner {
     std::int64_t channels = op_.channels, inner = op_.inner;
     std::int64_t grain = std::max<std::int64_t>(1, kGrain / channels);
     parallel_for(op_.samples * inner, grain, [&](std::int64_t begin, std::int64_t end) {
-      V x[kChunk], gy[kChunk];
+      Room room;
       for (std::int64_t i = begin; i < end; ++i) {
         std::int64_t first = op_.group > 0 ? i / inner * channels : 0;
         for (std::int64_t at = 0; at < channels; at += kChunk) {
-          std::int64_t count = std::min(kChunk, channels - at), row = first + at;
-          const V *mean = mean_.data() + row, *a = a_.data() + row, *b = b_.data() + row,
-                  *c = c_.data() + row;
-          load(op_.x, i * channels + at, count, x);
-          if (op_.gy.present()) {
-            load(op_.gy, i * channels + at, count, gy);
-            for (std::int64_t k = 0; k < count; ++k) {
-              x[k] = a[k] * gy[k] + (b[k] * (x[k] - mean[k]) + c[k]);
-            }
-          } else {
-            for (std::int64_t k = 0; k < count; ++k) x[k] = b[k] * (x[k] - mean[k]) + c[k];
-          }
-          store(i * channels + at, count, x);
+          const V *mean = mean_.data() + first + at, *a = a_.data() + first + at,
+                  *b = b_.data() + first + at, *c = c_.data() + first + at;
+          each_of_piece(
+              i * channels + at, std::min(kChunk, channels - at), room,
+              [=](std::int64_t k, V x, V gy) { return a[k] * gy + (b[k] * (x - mean[k]) + c[k]); },
+              [=](std::int64_t k, V x) { return b[k] * (x - mean[k]) + c[k]; });
         }
       }
     });
   }
 
+  /// For a piece of elements of other dtypes.
+  struct Room {
+    V x[kChunk], gy[kChunk];
+  };
+  /// out = with_gy(k, x, gy), or without(k, x), for the n elements from number `at` on.
+  template <class WithGy, class Without>
+  RENSA_FN void each_of_piece(std::int64_t at, std::int64_t n, Room& room, const WithGy& with_gy,
+                              const Without& without) const {
+    const V *x = read(op_.x, at, n, room.x), *gy = nullptr;
+    if (op_.gy.present()) gy = read(op_.gy, at, n, room.gy);
+    bool as_stored = op_.out.view.dtype == value_dtype(compute_type_of<V>);
+    V* out = as_stored ? op_.out.view.as<V>() + at : room.x;
+    if (gy) {
+      RENSA_IVDEP
+      for (std::int64_t k = 0; k < n; ++k) out[k] = with_gy(k, x[k], gy[k]);
+    } else {
+      RENSA_IVDEP
+      for (std::int64_t k = 0; k < n; ++k) out[k] = without(k, x[k]);
+    }
+    if (!as_stored) store(at, n, out);
+  }
+
+  /// Elements as values: where they are, or in `room`.
+  const V* read(const Operand& operand, std::int64_t at, std::int64_t n, V* room) const {
+    if (operand.view.dtype == value_dtype(compute_type_of<V>)) return operand.view.as<V>() + at;
+    load(operand, at, n, room);
+    return room;
+  }
   void load(const Operand& operand, std::int64_t at, std::int64_t n, V* to) const {
     Dtype dtype = operand.view.dtype;
     kernels().load_of(dtype, compute_type_of<V>)(n, operand.view.data + at * itemsize(dtype),
