@@ -184,21 +184,21 @@ OneDnnKernel::OneDnnKernel(const Convolution& op, const ConvolutionGeometry& g, 
     : direction_(op.direction) {
   bool makes_weights = direction_ == ConvolutionDirection::weight_gradient;
   memory::data_type type = type_of(op.x.view.dtype);
+  // Weights' gradients are summed in float32, in C order.
+  memory::data_type type_of_w = makes_weights ? memory::data_type::f32 : type;
   x.lies = memory::desc(parts.x.shape, type, parts.x.strides);
   y.lies = memory::desc(parts.y.shape, type, parts.y.strides);
-  // Weights' gradients are summed in float32, in C order.
-  w.lies = makes_weights
-               ? memory::desc(parts.w.shape, memory::data_type::f32, c_strides(parts.w.shape))
-               : memory::desc(parts.w.shape, type, parts.w.strides);
+  w.lies = memory::desc(parts.w.shape, type_of_w,
+                        makes_weights ? c_strides(parts.w.shape) : parts.w.strides);
   Description d(op, g);
   if (!d.fits) return;
-  auto any = [](const memory::desc& lies, memory::data_type t) {
-    return memory::desc(lies.dims(), t, memory::format_tag::any);
+  auto any_weights = [&](memory::data_type t) {
+    return memory::desc(parts.w.shape, t, memory::format_tag::any);
   };
   memory::desc wx = wish(op.x.view, parts.x), wy = wish(op.y.view, parts.y);
-  auto forward = describe<dnnl::convolution_forward>(d, wx, any(w.lies, type), wy);
+  auto forward = describe<dnnl::convolution_forward>(d, wx, any_weights(type), wy);
   if (!forward) return;
-  memory::desc ww = any(w.lies, w.lies.data_type());
+  memory::desc ww = any_weights(type_of_w);
   switch (direction_) {
     case ConvolutionDirection::forward:
       settle<dnnl::convolution_forward>(forward, {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST});
