@@ -41,6 +41,14 @@ double weighted_sum(const Arrays& outputs, const Arrays& weights) {
   return total;
 }
 
+/// The subscripts of element `i` in C order.
+std::vector<BasicIndex> place_of(std::int64_t i, const Shape& shape) {
+  std::vector<BasicIndex> place(static_cast<std::size_t>(shape.size()), BasicIndex(0));
+  for (int axis = shape.size(); axis-- > 0; i /= shape[axis])
+    place[static_cast<std::size_t>(axis)] = BasicIndex(i % shape[axis]);
+  return place;
+}
+
 /// A direction of length 1 over all of `like` together.
 Arrays random_direction(const Arrays& like) {
   Arrays direction;
@@ -75,19 +83,14 @@ Arrays numerical_grad(const std::function<Arrays()>& f, const Arrays& inputs,
                       const Arrays& grad_outputs, double eps) {
   Arrays gradients;
   for (const Array& x : inputs) {
-    if (!x.is_contiguous()) {
-      throw ValueError(
-          fmt::format("numerical_grad: the input {} is not C-contiguous", x.view().describe()));
-    }
-    Array flat = x.reshape({-1});
-    std::vector<double> values = flat.to_vector<double>(), gradient(values.size());
+    std::vector<double> values = x.to_vector<double>(), gradient(values.size());
     for (std::size_t i = 0; i < values.size(); ++i) {
-      auto at = static_cast<std::int64_t>(i);
-      flat[at] = values[i] + eps;
+      Array element = x[place_of(static_cast<std::int64_t>(i), x.shape())];
+      element.fill(values[i] + eps);
       double above = weighted_sum(f(), grad_outputs);
-      flat[at] = values[i] - eps;
+      element.fill(values[i] - eps);
       double below = weighted_sum(f(), grad_outputs);
-      flat[at] = values[i];
+      element.fill(values[i]);
       gradient[i] = (above - below) / (2 * eps);
     }
     gradients.push_back(xp::array(gradient, cpu()).reshape(x.shape()));

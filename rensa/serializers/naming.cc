@@ -53,6 +53,8 @@ std::string pytorch_name(const std::string& key) {
       {"N", "num_batches_tracked"}};
   auto [link, leaf] = parted(key);
   auto known = leaves.find(leaf);
+  // The joint weights of nn.MultiheadAttention are its own, not a module's: "in_proj_weight".
+  if (link == "in_proj/" || link.ends_with("/in_proj/")) link.back() = '_';
   std::string name = link + (known == leaves.end() ? leaf : known->second);
   std::ranges::replace(name, '/', '.');
   return name;

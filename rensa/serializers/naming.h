@@ -32,7 +32,7 @@ struct Naming {
 
 /// PyTorch's name of the member that Chainer calls `key`: "l1.weight" of "l1/W", and of "l1/gamma";
 /// "l1.bias" of "l1/b" and "l1/beta"; "running_mean", "running_var" and "num_batches_tracked" of
-/// "avg_mean", "avg_var" and "N".
+/// "avg_mean", "avg_var" and "N"; "attn.in_proj_weight" of "attn/in_proj/W".
 std::string pytorch_name(const std::string& key);
 /// That of every member: of a model whose links are named as PyTorch's modules are.
 Naming pytorch_names();

@@ -335,6 +335,9 @@ TEST(Naming, OfPyTorchAndItsNetworks) {
   EXPECT_EQ(pytorch_name("W"), "weight");
   EXPECT_EQ(pytorch_name("h/0/ln_1/beta"), "h.0.ln_1.bias");
   EXPECT_EQ(pytorch_name("a/scale"), "a.scale");
+  EXPECT_EQ(pytorch_name("h/attn/in_proj/W"), "h.attn.in_proj_weight");
+  EXPECT_EQ(pytorch_name("in_proj/b"), "in_proj_bias");
+  EXPECT_EQ(pytorch_name("main_proj/b"), "main_proj.bias");
   auto resnet = serializers::torchvision_resnet_names().name;
   EXPECT_EQ(resnet("res4/b12/bn3/avg_var").name, "layer3.12.bn3.running_var");
   EXPECT_EQ(resnet("res3/a/conv4/W").name, "layer2.0.downsample.0.weight");
