@@ -10,7 +10,7 @@ import argparse
 import os
 import sys
 
-from harness import HERE, Report, cpu_name, ratio
+from harness import HERE, Report, cpu_name, ratio, text_of
 
 
 def training(report, python, threads):
@@ -37,13 +37,12 @@ OF_CONVOLUTIONS = ("lenet", "resnet18")
 def networks(report, python, threads):
     """Training steps of whole networks, beside PyTorch's: of three turns of five timings each the least.
     PyTorch's threads sleep where they wait: those that spin take the cores from each other where others work too."""
-    least = {}
+    turns = {}  # the least of each turn's timings
 
     def run(command, **environment):
         report.run(command, **environment)
         for name in [name for name, figure in report.figures.items() if "least" in figure]:
-            value = report.figures.pop(name)["least"]
-            least[name] = min(value, least.get(name, value))
+            turns.setdefault(name, []).append(report.figures.pop(name)["least"])
 
     layouts = {network: ([], ["--channels-first"]) if network in OF_CONVOLUTIONS else ([],) for network in NETWORKS}
     for _ in range(3):
@@ -53,13 +52,16 @@ def networks(report, python, threads):
                      "--steps", steps, *layout], RENSA_NUM_THREADS=threads, OPENBLAS_NUM_THREADS=threads)
                 run([python, HERE / "peers" / "networks.py", network, "fp32", "--device", "cpu",
                      "--threads", threads, "--steps", steps, *layout], OMP_WAIT_POLICY="passive")
-    report.figures.update({name: {"name": name, "value": value, "unit": "us"} for name, value in least.items()})
+    report.figures.update({name: {"name": name, "value": min(values), "unit": "us", "turns": values}
+                           for name, values in turns.items()})
     rows = []
-    for name in [name for name in least if name.endswith(" rensa eager")]:
-        ours, theirs = least[name], least.get(name.replace(" rensa ", " torch "))
-        rows.append([name.removesuffix(" fp32 rensa eager"), theirs, ours, ratio(ours, theirs)])
+    for name in [name for name in turns if name.endswith(" rensa eager")]:
+        ours, theirs = turns[name], turns.get(name.replace(" rensa ", " torch "), [])
+        apart = " ".join(text_of(ratio(*pair)) for pair in zip(ours, theirs))
+        rows.append([name.removesuffix(" fp32 rensa eager"), min(theirs, default=None), min(ours),
+                     ratio(min(ours), min(theirs, default=None)), apart])
     report.table(f"Training steps of networks on the CPU, {threads} threads, float32 (µs, the least of 15 timings)",
-                 ["network", "PyTorch eager", "Rensa", "Rensa / PyTorch"], rows)
+                 ["network", "PyTorch eager", "Rensa", "Rensa / PyTorch", "the same in each turn"], rows)
 
 
 def routines(report, python, threads):
