@@ -17,8 +17,9 @@ endif()
 if(RENSA_SANITIZE)
   add_compile_options(-fsanitize=${RENSA_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${RENSA_SANITIZE})
-  if(RENSA_SANITIZE MATCHES undefined)
-    # What the address sanitizer, or the first access, shows as well; a tenth of the time to compile.
+  if(RENSA_SANITIZE MATCHES "address.*undefined")
+    # A tenth of the time to compile. What is read through a null pointer ends in the address
+    # sanitizer; objects of another class than a pointer says are not looked for.
     add_compile_options(-fno-sanitize=vptr,null,object-size)
   endif()
 endif()

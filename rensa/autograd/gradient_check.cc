@@ -83,6 +83,12 @@ Arrays numerical_grad(const std::function<Arrays()>& f, const Arrays& inputs,
                       const Arrays& grad_outputs, double eps) {
   Arrays gradients;
   for (const Array& x : inputs) {
+    for (int i = 0; i < x.ndim(); ++i) {
+      if (x.strides()[i] != 0 || x.shape(i) <= 1) continue;
+      throw ValueError(fmt::format(
+          "numerical_grad: elements of the input {} are the same one; give a copy of it",
+          x.view().describe()));
+    }
     std::vector<double> values = x.to_vector<double>(), gradient(values.size());
     for (std::size_t i = 0; i < values.size(); ++i) {
       Array element = x[place_of(static_cast<std::int64_t>(i), x.shape())];

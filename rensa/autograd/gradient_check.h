@@ -18,7 +18,8 @@ struct Options {
 };
 
 /// Gradients of sum(f() * grad_outputs) by central differences, element by element: f reads
-/// `inputs`, which are changed in place and restored, whatever their strides. float64, on the host.
+/// `inputs`, which are changed in place and restored. Throws ValueError for a broadcast one.
+/// float64, on the host.
 Arrays numerical_grad(const std::function<Arrays()>& f, const Arrays& inputs,
                       const Arrays& grad_outputs, double eps = 1e-3);
 

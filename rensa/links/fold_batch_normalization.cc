@@ -294,6 +294,10 @@ bool fits(const Weights& made) {
 class Replaced {
  public:
   explicit Replaced(std::vector<Weights> made) : made_(std::move(made)) {
+    before_.reserve(made_.size());
+  }
+  /// Replaces them; what was done of it when an error is thrown is undone with this object.
+  void replace() {
     for (Weights& w : made_) {
       Parameter &W = *w.layer->W, &b = *w.layer->b;
       before_.emplace_back(W.array(), b.defined() ? b.array() : Array());
@@ -359,21 +363,23 @@ double tolerance_of(const Variables& given, const std::vector<Weights>& made) {
   return std::sqrt(greatest);
 }
 
-/// How far the values have moved, as a part of the greatest one's magnitude.
-double distance(const Variables& before, const Variables& after) {
+/// How far the values have moved, as a part of the greatest one's magnitude; nothing where none is
+/// floating and finite.
+std::optional<double> distance(const Variables& before, const Variables& after) {
   constexpr double kOther = std::numeric_limits<double>::infinity();
   if (before.size() != after.size()) return kOther;
-  double moved = 0;
+  std::optional<double> moved;
   for (std::size_t i = 0; i < before.size(); ++i) {
     if (before[i].shape() != after[i].shape()) return kOther;
     if (dtype_kind(before[i].dtype()) != 'f' || before[i].size() == 0) continue;
     Array was = before[i].array().astype(float64), is = after[i].array().astype(float64);
     Array known = xp::isfinite(was);
+    if (!known.any().item<bool>()) continue;
     Array size = xp::where(known, xp::absolute(was), 0.0),
           way = xp::where(known, xp::absolute(is - was), 0.0);
     double by = way.max().item<double>(), of = size.max().item<double>();
     if (!(by <= std::numeric_limits<double>::max())) return kOther;
-    if (by > 0) moved = std::max(moved, of > 0 ? by / of : kOther);
+    moved = std::max(moved.value_or(0), by == 0 ? 0 : of > 0 ? by / of : kOther);
   }
   return moved;
 }
@@ -418,7 +424,15 @@ FoldedNormalizations fold_batch_normalization(Link& model, const std::function<V
   if (made.empty()) return found;
   double tolerance = options.tolerance.value_or(tolerance_of(before, made));
   Replaced replaced(std::move(made));
-  found.moved = distance(before, run_in_test(run));
+  replaced.replace();
+  std::optional<double> moved = distance(before, run_in_test(run));
+  if (!moved) {
+    throw ValueError(fmt::format(
+        "fold_batch_normalization: {} gives no finite floating numbers, so nothing tells whether "
+        "folding keeps them; the model is left as it was: give a callable that returns scores",
+        model.type_name()));
+  }
+  found.moved = *moved;
   if (!(found.moved <= tolerance)) {
     throw ValueError(fmt::format(
         "fold_batch_normalization: what {} gives would move by {:.3g} of its greatest magnitude, "

@@ -65,13 +65,14 @@ struct FoldedNormalizations {
 ///
 /// A second run on x checks what the model gives. Where that has moved by more than the tolerance,
 /// the model becomes as it was, and ValueError is thrown: it works with a layer's array outside of
-/// functions (`h.array()`), keeps a state from run to run or draws random numbers.
+/// functions (`h.array()`), keeps a state from run to run or draws random numbers. So is it where
+/// the model gives no finite floating numbers, which alone are compared.
 ///
-/// From then on a folded BatchNormalization throws ValueError in training. A file of a folded model
-/// is read by a model that is folded likewise, and a file of another one by another one: the wrong
-/// one is a SerializationError. Copies are folded as the model is, and an optimizer is to be set up
-/// again. Folding once more finds what is left. Steps that were captured before are recorded anew.
-/// Waits for the device.
+/// From then on a folded BatchNormalization throws ValueError in training, and link hooks do not
+/// see it. A file of a folded model is read by a model that is folded likewise, and a file of
+/// another one by another one: the wrong one is a SerializationError. Copies are folded as the
+/// model is, and an optimizer is to be set up again. Folding once more finds what is left. Steps
+/// that were captured before are recorded anew. Waits for the device.
 ///
 /// Throws ValueError as check_members, and what the model throws.
 FoldedNormalizations fold_batch_normalization(Link& model, const Variables& x,

@@ -42,6 +42,9 @@ TEST(GradientCheck, NumericalGrad) {
     g = gradient_check::numerical_grad([&] { return Arrays{turned * turned}; }, {turned}, {gy})[0];
     EXPECT_TRUE(xp::allclose(g, (turned * gy * 2).to(cpu()), 1e-6));
     EXPECT_EQ(turned.to_vector<double>(), (std::vector<double>{0, 3, 1, 4, 2, 5}));
+    Array one = xp::broadcast_to(xp::ones({1}, float64, device), {3});
+    EXPECT_THROW(gradient_check::numerical_grad([&] { return Arrays{one}; }, {one}, {w}),
+                 ValueError);
   }
 }
 

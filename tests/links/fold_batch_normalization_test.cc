@@ -357,6 +357,17 @@ TEST(FoldBatchNormalization, OfARunOfOnesOwn) {
   EXPECT_LE(distance(tested(model, x), before), 1e-5);
 }
 
+TEST(FoldBatchNormalization, WhatCannotBeComparedIsNotFolded) {
+  Two model([](const Two& m, const Variable& x) { return m.bn(m.a(x)); });
+  fill(model);
+  Variable x = drawn_input({2, 2, 4, 4}, cpu());
+  auto classes = [&] { return Variables{constant(model(x).array().argmax(1))}; };
+  Array b = model.a.b.array().copy();
+  EXPECT_THROW((void)L::fold_batch_normalization(model, classes), ValueError);
+  EXPECT_TRUE(xp::array_equal(model.a.b.array(), b));
+  EXPECT_FALSE(model.bn.folded);
+}
+
 TEST(FoldBatchNormalization, ATrainedModelWithoutStatisticsSaysWhatToDo) {
   Pair model(L::Convolution2D(2, 3, 3));
   Variable x = drawn_input({2, 2, 5, 5}, cpu());

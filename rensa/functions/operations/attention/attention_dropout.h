@@ -27,8 +27,8 @@ struct AttentionDropoutWords {
   RENSA_FN PhiloxWords words(long long head, long long i, long long j) const {
     return philox(seed, counter(head, i, j));
   }
-  /// The counter of those words. Eight keys from a multiple of 16 on have counters that follow one
-  /// another, and so have the next 16's.
+  /// The counter of those words. The first eight of the 16 keys from a multiple of 16 on have
+  /// counters that follow one another, and so have the other eight, with the same ones.
   RENSA_FN unsigned long long counter(long long head, long long i, long long j) const {
     long long row = head * rows + (i >> 4) * 8 + (i & 7);
     return offset + static_cast<unsigned long long>(row * columns + (j >> 4) * 8 + (j & 7));

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "rensa/core/error.h"
@@ -23,6 +24,10 @@ using operations::Convolution;
 using operations::ConvolutionDirection;
 
 constexpr std::int64_t kFewestChannels = 16;  // that fill the vectors of oneDNN's kernels
+// Fewer pieces than these are left where a piece has more than few pixels.
+constexpr std::int64_t kFewestPieces = 4, kFewPixels = 2048;
+constexpr std::int64_t kMostCopied =
+    4 << 20;  // values of x, by each slice that a sum for weights has
 
 /// Some blocks of memory, aligned as vectors are.
 template <std::size_t N> class Blocks {
@@ -50,7 +55,8 @@ template <std::size_t N> class Blocks {
 /// A convolution as pieces.
 class Pieces {
  public:
-  Pieces(const Convolution& op, const ConvolutionGeometry& g) : op_(op), g_(g), cut_(op, g) {
+  Pieces(const Convolution& op, const ConvolutionGeometry& g, const Cut& cut)
+      : op_(op), g_(g), cut_(cut) {
     OneDnnThread thread;
     for (int i = 0; i < 4; ++i) {
       bool last_pile = i / 2, last_slice = i % 2;
@@ -87,40 +93,49 @@ class Pieces {
     });
   }
 
-  /// y of x and w, or x of y and w.
+  /// y of x and w, or x of y and w. Piles are alike here.
   void make_activations() const {
     bool forward = op_.direction == ConvolutionDirection::forward;
-    auto weights = wanted_weights();
-    for_pieces([&](std::int64_t, std::int64_t slice, const OneDnnKernel& k, const Parts& p,
+    auto given_of = [=](const OneDnnKernel& k) -> const OneDnnForm& { return forward ? k.x : k.y; };
+    auto given_at = [&](const Parts& p) {
+      return forward ? at(op_.x.view, p.x) : at(op_.y.view, p.y);
+    };
+    // Without groups all slices read the same of the activation that is given.
+    bool shared = cut_.slices() > 1 && g_.groups == 1 &&
+                  given_of(kernel(0, 0)).wanted == given_of(kernel(0, cut_.slices() - 1)).wanted;
+    auto weights = copies(cut_.slices(), [&](std::int64_t slice) {
+      return std::pair(&kernel(0, slice).w, at(op_.w.view, parts(0, slice).w));
+    });
+    auto given = copies(shared ? cut_.piles() : 0, [&](std::int64_t pile) {
+      return std::pair(&given_of(kernel(pile, 0)), given_at(parts(pile, 0)));
+    });
+    for_pieces([&](std::int64_t pile, std::int64_t slice, const OneDnnKernel& k, const Parts& p,
                    OneDnnThread& thread) {
-      Blocks<3> blocks({k.x.copied_bytes(), k.y.copied_bytes(), k.scratch_bytes()});
-      char *x = at(op_.x.view, p.x), *y = at(op_.y.view, p.y);
+      const OneDnnForm &in = given_of(k), &out = forward ? k.y : k.x;
+      Blocks<3> blocks({shared ? 0 : in.copied_bytes(), out.copied_bytes(), k.scratch_bytes()});
+      char* to = forward ? at(op_.y.view, p.y) : at(op_.x.view, p.x);
+      char* target = OneDnnThread::target(out, to, blocks[1]);
       char* w = k.w.copied ? weights[static_cast<std::size_t>(slice)][0] : at(op_.w.view, p.w);
-      if (forward) {
-        char* target = OneDnnThread::target(k.y, y, blocks[1]);
-        k.run(thread, thread.take(k.x, x, blocks[0]), w, target, blocks[2]);
-        thread.give(k.y, y, target);
-      } else {
-        char* target = OneDnnThread::target(k.x, x, blocks[0]);
-        k.run(thread, target, w, thread.take(k.y, y, blocks[1]), blocks[2]);
-        thread.give(k.x, x, target);
-      }
+      char* from = shared && in.copied ? given[static_cast<std::size_t>(pile)][0]
+                                       : thread.take(in, given_at(p), blocks[0]);
+      k.run(thread, forward ? from : target, w, forward ? target : from, blocks[2]);
+      thread.give(out, to, target);
     });
   }
 
-  /// The weights of each slice as its kernel wants them. Piles are alike here.
-  std::vector<Blocks<1>> wanted_weights() const {
-    std::vector<Blocks<1>> weights;
-    for (std::int64_t slice = 0; slice < cut_.slices(); ++slice)
-      weights.emplace_back(std::array{kernel(0, slice).w.copied_bytes()});
-    parallel_for(cut_.slices(), 1, [&](std::int64_t begin, std::int64_t end) {
+  /// The operands `of`(i), a form and where it lies, as kernels want them.
+  template <class F> static std::vector<Blocks<1>> copies(std::int64_t count, F&& of) {
+    std::vector<Blocks<1>> blocks;
+    for (std::int64_t i = 0; i < count; ++i)
+      blocks.emplace_back(std::array{of(i).first->copied_bytes()});
+    parallel_for(count, 1, [&](std::int64_t begin, std::int64_t end) {
       OneDnnThread thread;
-      for (std::int64_t slice = begin; slice < end; ++slice) {
-        thread.take(kernel(0, slice).w, at(op_.w.view, parts(0, slice).w),
-                    weights[static_cast<std::size_t>(slice)][0]);
+      for (std::int64_t i = begin; i < end; ++i) {
+        auto [form, lies] = of(i);
+        thread.take(*form, lies, blocks[static_cast<std::size_t>(i)][0]);
       }
     });
-    return weights;
+    return blocks;
   }
 
   /// w of x and y: of each pile of images on its own, and added up.
@@ -149,20 +164,42 @@ class Pieces {
 
   const Convolution& op_;
   const ConvolutionGeometry& g_;
-  Cut cut_;
+  const Cut& cut_;
   bool exist_ = true;
   // By whether the pile is the last one, and the slice.
   std::shared_ptr<const OneDnnKernel> kernels_[2][2];
 };
 
+std::int64_t padded(std::int64_t channels) {
+  return (channels + kFewestChannels - 1) / kFewestChannels * kFewestChannels;
+}
+
+/// Whether most of what oneDNN's vectors hold are channels that there are.
+bool fills_vectors(const ConvolutionGeometry& g, bool makes_x) {
+  if (g.groups * (makes_x ? g.channels : g.filters) < kFewestChannels) return false;
+  if (g.groups > 1) return true;
+  // Kernels of few channels, those of pictures, hold the filters alone in vectors.
+  if (g.channels < kFewestChannels) return 2 * padded(g.filters) <= 3 * g.filters;
+  return 2 * padded(g.channels) * padded(g.filters) <= 5 * g.channels * g.filters;
+}
+
+/// Whether pieces are enough for several threads, and small enough to be copied while they are in
+/// the cache. Images are not cut along their spatial axes, as the project's own kernels do.
+bool cuts_well(const Convolution& op, const ConvolutionGeometry& g, const Cut& cut) {
+  std::int64_t images = cut.piece(0, 0).images, pieces = cut.piles() * cut.slices();
+  if (pieces < kFewestPieces && images * g.pixels > kFewPixels) return false;
+  bool makes_w = op.direction == ConvolutionDirection::weight_gradient;
+  return !makes_w || images * g.groups * g.channels * g.positions <= kMostCopied;
+}
+
 /// What oneDNN is asked for: several places of a kernel (with one, the product of matrices is as
-/// fast as it is, and needs no copies), and enough channels to fill the vectors of its kernels.
-bool is_for_onednn(const Convolution& op, const ConvolutionGeometry& g) {
+/// fast as it is, and needs no copies) of enough channels, in good pieces.
+bool is_for_onednn(const Convolution& op, const ConvolutionGeometry& g, const Cut& cut) {
   Dtype dtype = op.x.view.dtype;
   if ((dtype != float32 && dtype != bfloat16) || g.axes > 3 || g.places == 1) return false;
-  bool makes_x = op.direction == ConvolutionDirection::input_gradient;
-  if (g.groups * (makes_x ? g.channels : g.filters) < kFewestChannels) return false;
   bool makes_w = op.direction == ConvolutionDirection::weight_gradient;
+  bool makes_x = op.direction == ConvolutionDirection::input_gradient;
+  if (!fills_vectors(g, makes_x) || !cuts_well(op, g, cut)) return false;
   return lie_of(op.x.view) != Lie::otherwise && lie_of(op.y.view) != Lie::otherwise &&
          (makes_w || lie_of(op.w.view) != Lie::otherwise);
 }
@@ -171,8 +208,9 @@ bool is_for_onednn(const Convolution& op, const ConvolutionGeometry& g) {
 
 bool convolve_by_onednn(const Convolution& op) try {
   ConvolutionGeometry g(op);
-  if (!is_for_onednn(op, g)) return false;
-  Pieces pieces(op, g);
+  Cut cut(op, g);
+  if (!is_for_onednn(op, g, cut)) return false;
+  Pieces pieces(op, g, cut);
   if (!pieces.exist()) return false;
   pieces.run();
   return true;

@@ -6,9 +6,9 @@
 namespace rensa::host {
 
 /// Computes `op` by oneDNN and returns true, or leaves it: what oneDNN is not there for (float64
-/// and float16, operands that are neither dense nor have their channels last), what it has no good
-/// kernel of on this machine, and few channels. The bits follow from the shapes and the machine
-/// alone, not from the number of threads.
+/// and float16, operands that are neither dense nor have their channels last, kernels of one
+/// place), what it has no good kernel of on this machine, few channels and few large images. The
+/// bits follow from the shapes and the machine alone, not from the number of threads.
 bool convolve_by_onednn(const operations::Convolution& op);
 
 }  // namespace rensa::host

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <string_view>
@@ -24,8 +25,8 @@ using operations::Convolution;
 using operations::ConvolutionDirection;
 using Dims = memory::dims;
 
-/// How many threads OpenMP takes for what the calling thread asks of it. It came with oneDNN; null
-/// where that was built without.
+/// How many threads OpenMP takes for what the calling thread asks of it; null where the process has
+/// none.
 struct OpenMp {
   int (*get)() = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "omp_get_max_threads"));
   void (*set)(int) = reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"));
@@ -132,17 +133,33 @@ class Kernels {
     }
     for (const Shape* numbers : {&op.stride, &op.pad, &op.dilate})
       key.insert(key.end(), numbers->begin(), numbers->end());
+    {
+      std::lock_guard lock(mutex_);
+      if (auto known = kernels_.find(key); known != kernels_.end()) {
+        known->second.used = ++time_;
+        return known->second.kernel;
+      }
+    }
+    // Others go on while this one is compiled. Of two threads that do so one kernel is kept.
+    auto kernel = std::make_shared<const OneDnnKernel>(op, g, parts);
     std::lock_guard lock(mutex_);
-    if (kernels_.size() >= kMost && !kernels_.contains(key)) kernels_.clear();
-    std::shared_ptr<const OneDnnKernel>& kernel = kernels_[key];
-    if (!kernel) kernel = std::make_shared<const OneDnnKernel>(op, g, parts);
-    return kernel;
+    if (kernels_.size() >= kMost) {
+      kernels_.erase(std::min_element(
+          kernels_.begin(), kernels_.end(),
+          [](const auto& a, const auto& b) { return a.second.used < b.second.used; }));
+    }
+    return kernels_.try_emplace(key, Entry{std::move(kernel), ++time_}).first->second.kernel;
   }
 
  private:
-  static constexpr std::size_t kMost = 1024;
+  struct Entry {
+    std::shared_ptr<const OneDnnKernel> kernel;
+    std::int64_t used;  // the last time
+  };
+  static constexpr std::size_t kMost = 4096;
   std::mutex mutex_;
-  std::map<std::vector<std::int64_t>, std::shared_ptr<const OneDnnKernel>> kernels_;
+  std::int64_t time_ = 0;
+  std::map<std::vector<std::int64_t>, Entry> kernels_;
 };
 
 }  // namespace
@@ -181,7 +198,7 @@ void OneDnnThread::give(const OneDnnForm& form, char* lies, char* block) {
 }
 
 OneDnnKernel::OneDnnKernel(const Convolution& op, const ConvolutionGeometry& g, const Parts& parts)
-    : direction_(op.direction) {
+    : direction_(op.direction), is_half_(op.x.view.dtype == bfloat16) {
   bool makes_weights = direction_ == ConvolutionDirection::weight_gradient;
   memory::data_type type = type_of(op.x.view.dtype);
   // Weights' gradients are summed in float32, in C order.
@@ -217,6 +234,7 @@ OneDnnKernel::OneDnnKernel(const Convolution& op, const ConvolutionGeometry& g, 
 }
 
 void OneDnnKernel::run(OneDnnThread& thread, char* px, char* pw, char* py, char* scratch) const {
+  if (clears_scratch_) std::memset(scratch, 0, scratch_bytes());
   run_.execute(thread.stream(),
                {{arguments_[0], memory(x.wanted, onednn_engine(), px)},
                 {arguments_[1], memory(w.wanted, onednn_engine(), pw)},
@@ -229,8 +247,10 @@ void OneDnnKernel::settle(const typename P::primitive_desc& description,
                           const std::array<int, 3>& arguments) {
   if (!description) return;
   std::string_view name = description.impl_info_str();
-  if (name.starts_with("ref") || name.starts_with("gemm")) return;
+  if (name.find("ref:") != name.npos || name.find("gemm:") != name.npos) return;
   arguments_ = arguments;
+  dnnl::primitive_attr attributes;  // copies run on several threads at a time: none needs memory
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   for (int i = 0; OneDnnForm * form : {&x, &w, &y}) {
     bool made = i == made_by(direction_);
     form->wanted =
@@ -239,10 +259,14 @@ void OneDnnKernel::settle(const typename P::primitive_desc& description,
     if (!form->copied) continue;
     const memory::desc& from = made ? form->wanted : form->lies;
     const memory::desc& to = made ? form->lies : form->wanted;
-    form->copy =
-        dnnl::reorder(dnnl::reorder::primitive_desc(onednn_engine(), from, onednn_engine(), to));
+    dnnl::reorder::primitive_desc copy(onednn_engine(), from, onednn_engine(), to, attributes,
+                                       true);
+    if (!copy || copy.scratchpad_desc().get_size() != 0) return;
+    form->copy = dnnl::reorder(copy);
   }
   scratch_ = description.scratchpad_desc();
+  // oneDNN 2.6 sums bfloat16's gradients of weights in memory that it does not always clear.
+  clears_scratch_ = direction_ == ConvolutionDirection::weight_gradient && is_half_;
   run_ = P(description);
 }
 

@@ -66,6 +66,7 @@ class OneDnnKernel {
   void settle(const typename P::primitive_desc& description, const std::array<int, 3>& arguments);
 
   operations::ConvolutionDirection direction_;
+  bool is_half_, clears_scratch_ = false;
   std::array<int, 3> arguments_{};  // what oneDNN calls x, w and y
   dnnl::memory::desc scratch_;
   dnnl::primitive run_;
