@@ -28,3 +28,22 @@ if(RENSA_FUZZ)
     -fno-sanitize-recover=all)
   add_link_options(-fsanitize=address,undefined)
 endif()
+# rensa_precompile(TARGET HEADER...): with RENSA_PRECOMPILED_HEADERS TARGET reads the standard library's
+# headers and those named precompiled. A file with options of its own reads them as they are.
+function(rensa_precompile target)
+  if(NOT RENSA_PRECOMPILED_HEADERS)
+    return()
+  endif()
+  set(headers ${ARGN} algorithm array atomic cmath cstdint cstring fmt/format.h functional limits map memory mutex
+    optional set span string string_view utility vector)
+  list(TRANSFORM headers REPLACE "(.+)" "<\\1>")
+  target_precompile_headers(${target} PRIVATE ${headers})
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)  # for ccache
+  get_target_property(files ${target} SOURCES)
+  foreach(file IN LISTS files)
+    get_source_file_property(options ${file} COMPILE_OPTIONS)
+    if(options)
+      set_source_files_properties(${file} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+    endif()
+  endforeach()
+endfunction()
