@@ -2,7 +2,8 @@
 """Trains networks on real data in PyTorch and in Rensa from one start, and holds the results against each other.
 
     run_accuracy.py --build-dir DIR --data FOLDER [--python PYTHON] [--device cuda:0|cpu]
-                    [--only NETWORK ...] [--precision fp32|tf32|bf16 ...] [--seeds N ...] [--quick]
+                    [--only NETWORK ...] [--precision fp32|tf32|bf16 ...] [--seeds N ...] [--jobs N] [--quick]
+--jobs runs are made side by side, which says nothing of seconds any more.
 FOLDER has mnist/, cifar10/ and text/ (peers/accuracy.py says what), PYTHON is one that has PyTorch, torchvision
 and NumPy. On a GPU Rensa's steps run eagerly and captured. Ends with 1 where the mean over the seeds misses its
 demand: LeNet 99.2 % of MNIST's test images, VGG and ResNet-18 within one point of PyTorch, the networks of text
@@ -10,6 +11,7 @@ within 1 % of PyTorch's loss. --quick makes a few steps in float64 instead, whos
 Writes run_accuracy.md and run_accuracy.json to $OUT, or to DIR.
 """
 import argparse
+import concurrent.futures
 import pathlib
 import statistics
 import sys
@@ -41,33 +43,46 @@ class Runs:
 
     def __init__(self, report, options, folder):
         self.report, self.options, self.folder = report, options, pathlib.Path(folder)
+        self.ways = ("eager",) if options.device == "cpu" else ("eager", "captured")
+
+    def run_all(self):
+        """Makes all runs, `jobs` of them side by side: the longest networks first."""
+        networks = [network for network in ("resnet18", "vgg", "lenet", "transformer", "charlstm")
+                    if network in self.options.only]
+        files = [(network, seed) for network in networks for seed in self.options.seeds]
+        runs = [(network, precision, seed, who) for network, seed in files for precision in self.options.precision
+                for who in ("torch", *(f"rensa {how}" for how in self.ways))]
+        with concurrent.futures.ThreadPoolExecutor(self.options.jobs) as pool:
+            list(pool.map(lambda file: self.write(*file), files))
+            list(pool.map(lambda run: self.train(*run), runs))
 
     def file(self, network, seed):
-        path = self.folder / f"{network}-seed{seed}.npz"
-        if not path.exists():
-            few = ["--samples", 384, "--epochs", 1] if self.options.quick else []
-            self.peer("write", network, path, "--data", self.options.data, "--seed", seed, *few)
-        return path
+        return self.folder / f"{network}-seed{seed}.npz"
+
+    def write(self, network, seed):
+        few = ["--samples", 384, "--epochs", 1] if self.options.quick else []
+        self.peer("write", network, self.file(network, seed), "--data", self.options.data, "--seed", seed, *few)
+
+    def train(self, network, precision, seed, who):
+        arguments = [network, self.file(network, seed), "--device", self.options.device, "--precision", precision]
+        if who == "torch":
+            self.peer("train", *arguments)
+        else:
+            captured = ["--captured"] if who == "rensa captured" else []
+            self.report.run([self.report.program("accuracy"), *arguments, *captured])
 
     def peer(self, *arguments):
         self.report.run([self.options.python, HERE / "peers" / "accuracy.py", *arguments])
 
     def figures(self, network, precision, who):
-        """The figures of all seeds, run now; empty where one failed."""
-        found = []
-        for seed in self.options.seeds:
-            arguments = [network, self.file(network, seed), "--device", self.options.device, "--precision", precision]
-            if who == "torch":
-                self.peer("train", *arguments)
-            else:
-                captured = ["--captured"] if who == "rensa captured" else []
-                self.report.run([self.report.program("accuracy"), *arguments, *captured])
-            found.append(self.report.figures.get(f"accuracy {network}-seed{seed} {precision} {who}"))
+        """The figures of all seeds; empty where one failed."""
+        found = [self.report.figures.get(f"accuracy {network}-seed{seed} {precision} {who}")
+                 for seed in self.options.seeds]
         return found if all(found) else []
 
     def rows(self, network, precision):
         theirs = self.figures(network, precision, "torch")
-        for how in ("eager",) if self.options.device == "cpu" else ("eager", "captured"):
+        for how in self.ways:
             ours = self.figures(network, precision, f"rensa {how}")
             if theirs and ours:
                 yield self.row(network, precision, how, ours, theirs)
@@ -95,6 +110,7 @@ def main():
     parser.add_argument("--only", nargs="+", choices=NETWORKS, default=NETWORKS)
     parser.add_argument("--precision", nargs="+", choices=("fp32", "tf32", "bf16"), default=("fp32", "bf16"))
     parser.add_argument("--seeds", nargs="+", type=int, default=(0, 1, 2))
+    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
     if options.quick:
@@ -102,6 +118,7 @@ def main():
     report = Report(options.build_dir)
     with tempfile.TemporaryDirectory() as folder:
         runs = Runs(report, options, folder)
+        runs.run_all()
         rows = [row for network in options.only for precision in options.precision
                 for row in runs.rows(network, precision)]
     report.table(f"Accuracy on real data on {options.device}, means over {len(options.seeds)} seed(s)",
