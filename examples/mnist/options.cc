@@ -105,7 +105,7 @@ int run_example(int argc, char** argv, const ProgramOptions& program,
     return train(options, devices, data.sets);
   } catch (const training::Interrupted& interrupted) {
     std::cerr << argv[0] << ": " << interrupted.what() << "\n";
-    return 130;
+    return 128 + interrupted.signal();
   } catch (const DeviceError& error) {
     std::cerr << argv[0] << ": " << error.what() << "\n";
     return 2;

@@ -32,7 +32,8 @@ struct ProgramOptions {
 };
 
 /// Parses the command line, reads the data, prints the first line and calls `train`. Returns the
-/// exit status: 2 where a device that is needed is not there, 130 after Ctrl-C, as shells have it.
+/// exit status: 2 where a device that is needed is not there, 130 after Ctrl-C and 143 after
+/// SIGTERM, as shells have it.
 int run_example(int argc, char** argv, const ProgramOptions& program,
                 int (*train)(const Options& options, const std::vector<rensa::Device>& devices,
                              const rensa::datasets::TrainTest& data));

@@ -39,6 +39,8 @@ class StoredNpz final : public StoredValues {
   ZipReader archive_;
 };
 
+using Values = std::vector<std::pair<std::string, Visitor::Value>>;
+
 void write(ZipWriter& zip, const std::string& name, const Visitor::Value& value, bool compress) {
   if (const auto* text = std::get_if<std::string>(&value)) {
     return zip.add(name, {format_npy_text(*text)}, compress);
@@ -48,20 +50,37 @@ void write(ZipWriter& zip, const std::string& name, const Visitor::Value& value,
   zip.add(name, {npy_header(host), bytes_of(host)}, compress);
 }
 
-}  // namespace
-
-void save_npz(const std::string& path, const Members& what, const SaveNpzOptions& options) {
-  auto values = values_of(what, options.names);
+void write(const std::string& path, const Values& values, bool compress) {
   std::vector<std::string> names;
   for (const auto& [name, value] : values) names.push_back(name + ".npy");
   ZipWriter::check_names("save_npz", names);
   FileWriter file(path);
   ZipWriter zip(file);
   for (std::size_t i = 0; i < names.size(); ++i) {
-    write(zip, names[i], values[i].second, options.compression);
+    write(zip, names[i], values[i].second, compress);
   }
   zip.finish();
   file.finish();
+}
+
+}  // namespace
+
+void save_npz(const std::string& path, const Members& what, const SaveNpzOptions& options) {
+  write(path, values_of(what, options.names), options.compression);
+}
+
+NpzContent::NpzContent(const Members& what, const Naming& names) : values_(values_of(what, names)) {
+  for (auto& [name, value] : values_) {
+    if (std::holds_alternative<std::string>(value)) continue;
+    Array host = as_array("save_npz", value);
+    auto* array = std::get_if<Array>(&value);
+    bool is_alias = array && array->defined() && host.storage() == array->storage();
+    value = is_alias ? host.copy() : host;
+  }
+}
+
+void NpzContent::write(const std::string& path, bool compression) const {
+  serializers::write(path, values_, compression);
 }
 
 void detail::load_npz(const std::string& path, const Members& what, const LoadNpzOptions& options) {

@@ -5,6 +5,8 @@
 
 #include <concepts>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "rensa/links/visitor.h"
 #include "rensa/serializers/naming.h"
@@ -21,6 +23,19 @@ struct SaveNpzOptions {
 /// number as one of int64, float64 or bool, a text as NumPy's str. Waits for the device. Throws
 /// SerializationError, and ValueError where something is shown twice (check_members).
 void save_npz(const std::string& path, const Members& what, const SaveNpzOptions& options = {});
+
+/// What save_npz would write, in host memory of its own: for who writes it later, or in another
+/// thread, while training goes on.
+class NpzContent {
+ public:
+  /// Waits for the device. Throws ValueError as save_npz does.
+  explicit NpzContent(const Members& what, const Naming& names = {});
+  /// Throws SerializationError.
+  void write(const std::string& path, bool compression = true) const;
+
+ private:
+  std::vector<std::pair<std::string, Visitor::Value>> values_;
+};
 
 struct LoadNpzOptions {
   /// The file's keys and the model's must be the same; off: what is in both is loaded.

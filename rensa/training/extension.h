@@ -19,12 +19,16 @@ class Extension {
   virtual ~Extension() = default;
   /// Called in each iteration in which its trigger fires, after the update.
   virtual void operator()(Trainer& trainer) = 0;
+  /// Called first of all: what goes on from a file reads it here.
+  virtual void resume(Trainer&) {}
   /// Called before the first iteration.
   virtual void initialize(Trainer&) {}
-  /// Called at the end of the run, also of one that fails or is ended by Ctrl-C.
+  /// Called at the end of the run, also of one that fails or is ended by a signal.
   virtual void finalize() {}
   /// Called when the run fails with `error`, before finalize.
   virtual void on_error(Trainer&, const std::exception&) {}
+  /// Called when Ctrl-C or SIGTERM ends the run, after an iteration and before finalize.
+  virtual void on_interrupt(Trainer&) {}
 
   /// Shows what lasts of it, so that a run that goes on from a file goes on as this one:
   /// v("best", best_). The trainer's file has it under "extensions/<name>/".

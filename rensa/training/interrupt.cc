@@ -1,9 +1,10 @@
-// The handler of SIGINT during a training run.
+// The handler of signals during a training run.
 #include "rensa/training/interrupt.h"
 
 #include <signal.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <mutex>
@@ -13,15 +14,17 @@ namespace rensa::training {
 
 namespace {
 
-std::atomic<int> interrupts{0};
+constexpr std::array<int, 2> kSignals = {SIGINT, SIGTERM};
+
+std::atomic<int> interrupts{0}, latest{0};
 static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may not take a lock");
 
 /// The scopes of all threads: a signal's handler is the process's.
 struct Scopes {
   std::mutex mutex;
   int count = 0;
-  bool installed = false;
-  struct sigaction previous = {};
+  std::array<bool, kSignals.size()> installed = {};
+  std::array<struct sigaction, kSignals.size()> previous = {};
 };
 
 Scopes& scopes() {
@@ -29,11 +32,24 @@ Scopes& scopes() {
   return *all;
 }
 
-void note(int) {
+void note(int signal);
+
+/// The next signal is the system's.
+void reset() {
+  for (int signal : kSignals) {
+    struct sigaction now = {};
+    ::sigaction(signal, nullptr, &now);
+    if ((now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == note) ::signal(signal, SIG_DFL);
+  }
+}
+
+void note(int signal) {
+  int error = errno;
+  latest.store(signal);
   interrupts.fetch_add(1);
+  reset();
   constexpr std::string_view kText =
       "\nrensa: ending the run after this iteration; Ctrl-C again ends it at once\n";
-  int error = errno;
   [[maybe_unused]] ssize_t written = ::write(STDERR_FILENO, kText.data(), kText.size());
   errno = error;
 }
@@ -44,22 +60,28 @@ InterruptScope::InterruptScope() : before_(interrupts.load()) {
   Scopes& all = scopes();
   std::lock_guard lock(all.mutex);
   if (all.count++ > 0) return;
-  ::sigaction(SIGINT, nullptr, &all.previous);
-  all.installed = (all.previous.sa_flags & SA_SIGINFO) == 0 && all.previous.sa_handler == SIG_DFL;
-  if (!all.installed) return;
-  struct sigaction action = {};
-  action.sa_handler = note;
-  action.sa_flags = SA_RESTART | static_cast<int>(SA_RESETHAND);  // the second one is the system's
-  sigemptyset(&action.sa_mask);
-  ::sigaction(SIGINT, &action, nullptr);
+  for (std::size_t i = 0; i < kSignals.size(); ++i) {
+    struct sigaction& before = all.previous[i];
+    ::sigaction(kSignals[i], nullptr, &before);
+    all.installed[i] = (before.sa_flags & SA_SIGINFO) == 0 && before.sa_handler == SIG_DFL;
+    if (!all.installed[i]) continue;
+    struct sigaction action = {};
+    action.sa_handler = note;
+    action.sa_flags = SA_RESTART;
+    sigemptyset(&action.sa_mask);
+    ::sigaction(kSignals[i], &action, nullptr);
+  }
 }
 
 InterruptScope::~InterruptScope() {
   Scopes& all = scopes();
   std::lock_guard lock(all.mutex);
-  if (--all.count == 0 && all.installed) ::sigaction(SIGINT, &all.previous, nullptr);
+  if (--all.count > 0) return;
+  for (std::size_t i = 0; i < kSignals.size(); ++i) {
+    if (all.installed[i]) ::sigaction(kSignals[i], &all.previous[i], nullptr);
+  }
 }
 
-bool InterruptScope::interrupted() const { return interrupts.load() != before_; }
+int InterruptScope::interrupted() const { return interrupts.load() == before_ ? 0 : latest.load(); }
 
 }  // namespace rensa::training

@@ -1,11 +1,11 @@
-// InterruptScope: Ctrl-C as a request to end a run.
+// InterruptScope: Ctrl-C, or SIGTERM, as a request to end a run.
 #pragma once
 
 namespace rensa::training {
 
-/// While one lives, a first Ctrl-C (SIGINT) is noted instead of ending the process; a second one
-/// ends it. A program that has a handler of its own, or ignores the signal, is left alone. What was
-/// before comes back with the last scope.
+/// While one lives, a first Ctrl-C (SIGINT) or SIGTERM is noted instead of ending the process; the
+/// next one ends it. A program that has a handler of its own for one of them, or ignores it, is
+/// left alone. What was before comes back with the last scope.
 class [[nodiscard]] InterruptScope {
  public:
   [[nodiscard]] InterruptScope();
@@ -13,8 +13,8 @@ class [[nodiscard]] InterruptScope {
   InterruptScope(const InterruptScope&) = delete;
   InterruptScope& operator=(const InterruptScope&) = delete;
 
-  /// Whether Ctrl-C came since this scope began.
-  bool interrupted() const;
+  /// The signal that came since this scope began; 0: none did.
+  int interrupted() const;
 
  private:
   int before_;

@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <sstream>
 #include <vector>
 
+#include "rensa/array/creation.h"
 #include "rensa/array/random_basics.h"
 #include "rensa/core/error.h"
 #include "rensa/device/devices.h"
@@ -78,6 +80,9 @@ struct Trainer::State {
   std::string out;
   Reporter reporter;
   Observation observation;
+  /// What the iteration before the first one observed, where a file told it: a stop trigger that
+  /// looks at values is asked about it once more.
+  DictSummary observed_before;
   std::vector<Entry> entries;
   bool started = false;
   Clock::time_point start, end;
@@ -92,12 +97,20 @@ struct Trainer::State {
     return fires || (stop.period() > 0 && reached >= stop.period());
   }
 
-  /// Until `stop` fires or Ctrl-C comes; returns whether it came.
-  bool loop(Trainer& trainer) {
+  /// Until `stop` fires or a signal comes; returns the signal, or 0.
+  int loop(Trainer& trainer) {
     InterruptScope interrupt;
+    for (Entry& entry : entries) entry.extension->resume(trainer);
     for (Entry& entry : entries) entry.extension->initialize(trainer);
+    for (const auto& [key, value] : observed_before.compute_mean()) {
+      observation[key] = xp::array(value, cpu());
+    }
     while (!is_over(trainer)) {
-      if (interrupt.interrupted()) return true;
+      if (int signal = interrupt.interrupted()) {
+        observation.clear();  // the stop trigger has seen it
+        for (Entry& entry : entries) entry.extension->on_interrupt(trainer);
+        return signal;
+      }
       observation.clear();
       Reporter::Scope scope = reporter.scope(observation);
       updater.update();
@@ -105,7 +118,7 @@ struct Trainer::State {
         if (entry.trigger(trainer)) (*entry.extension)(trainer);
       }
     }
-    return false;
+    return 0;
   }
 
   /// Every finalize is called, whatever the others do; the first exception is rethrown.
@@ -186,17 +199,18 @@ void Trainer::run() {
                    [](const Entry& a, const Entry& b) { return a.priority > b.priority; });
   state.start = Clock::now();
   state.running = true;
-  bool interrupted = false;
+  int signal = 0;
   try {
-    interrupted = state.loop(*this);
+    signal = state.loop(*this);
   } catch (...) {
     state.fail(*this);
     throw;
   }
   state.finalize();
-  if (interrupted) {
-    throw Interrupted(fmt::format("training ended by Ctrl-C after iteration {} ({} epochs)",
-                                  state.updater.iteration(), state.updater.epoch()));
+  if (signal != 0) {
+    throw Interrupted(signal, fmt::format("training ended by {} after iteration {} ({} epochs)",
+                                          signal == SIGINT ? "Ctrl-C" : "SIGTERM",
+                                          state.updater.iteration(), state.updater.epoch()));
   }
 }
 
@@ -217,6 +231,13 @@ double Trainer::elapsed_time() const {
 void Trainer::members(Visitor& v) const {
   v("updater", state_->updater);
   v("stop_trigger", state_->stop);
+  if (state_->stop.period() == 0 && v.reads("_observation")) {
+    if (!v.reading()) {
+      state_->observed_before = {};
+      state_->observed_before.add(state_->observation);
+    }
+    v("_observation", state_->observed_before);
+  }
   for (Entry& entry : state_->entries) {
     const std::string& name = entry.extension->name;
     v("extensions/" + name, *entry.extension);

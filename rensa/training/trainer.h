@@ -21,10 +21,15 @@ struct ExtendOptions {
   std::optional<int> priority = {};
 };
 
-/// Ctrl-C ended a run before its stop trigger fired.
+/// Ctrl-C or SIGTERM ended a run before its stop trigger fired.
 class Interrupted : public Error {
  public:
-  using Error::Error;
+  Interrupted(int signal, const std::string& what) : Error(what), signal_(signal) {}
+  /// SIGINT or SIGTERM. Shells have 128 + signal() as the exit status of who was ended so.
+  int signal() const { return signal_; }
+
+ private:
+  int signal_;
 };
 
 /// Calls the updater until `stop` fires (an interval: until it is over, if it is not yet), and
@@ -59,9 +64,9 @@ class Trainer {
 
   /// The whole run. An exception of the updater or an extension is shown to every extension's
   /// on_error (one that is no std::exception as an Error that says so) and rethrown after every
-  /// finalize. After Ctrl-C the iteration is finished and every finalize called, then Interrupted
-  /// is thrown; a second Ctrl-C ends the process. Throws SerializationError where the folder `out`
-  /// cannot be made, ValueError when called again.
+  /// finalize. After Ctrl-C or SIGTERM the iteration is finished, every on_interrupt and finalize
+  /// called, then Interrupted is thrown; a second one ends the process. Throws SerializationError
+  /// where the folder `out` cannot be made, ValueError when called again.
   void run();
 
   const Updater& updater() const;
@@ -75,9 +80,10 @@ class Trainer {
 
   /// Shows all that the run is made of, under Chainer's names: "updater/...", "stop_trigger/...",
   /// "extensions/<name>/...", "extension_triggers/<name>/...", "_snapshot_elapsed_time", and the
-  /// states of the random generators. A trainer made the same way that reads such a file before
-  /// run() goes on bit for bit as the one that wrote it. To be written by an extension after all
-  /// others (of a priority below theirs): those that come after it miss that iteration.
+  /// states of the random generators; where the stop trigger is no interval, what was observed too.
+  /// A trainer made the same way that reads such a file before run() goes on bit for bit as the one
+  /// that wrote it. To be written by an extension after all others (of a priority below theirs):
+  /// those that come after it miss that iteration.
   void members(Visitor& v) const;
 
  private:

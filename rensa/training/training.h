@@ -2,13 +2,20 @@
 #pragma once
 
 #include "rensa/training/extensions/evaluator.h"
+#include "rensa/training/extensions/fail_on_non_number.h"
 #include "rensa/training/extensions/log_report.h"
+#include "rensa/training/extensions/observe.h"
+#include "rensa/training/extensions/parameter_statistics.h"
 #include "rensa/training/extensions/print_report.h"
 #include "rensa/training/extensions/progress_bar.h"
+#include "rensa/training/extensions/shift.h"
+#include "rensa/training/extensions/snapshot.h"
 #include "rensa/training/parallel_updater.h"
 #include "rensa/training/trainer.h"
+#include "rensa/training/triggers/triggers.h"
 #include "rensa/training/updater.h"
 
 namespace rensa::training {
 namespace extensions = rensa::extensions;
+namespace triggers = rensa::triggers;
 }  // namespace rensa::training

@@ -1,0 +1,188 @@
+// Snapshots: the names of their files, those that are there, and what is written.
+#include "rensa/training/extensions/snapshot.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <compare>
+#include <cstdio>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "rensa/core/error.h"
+#include "rensa/serializers/npz.h"
+
+namespace rensa::extensions {
+
+namespace {
+
+namespace fs = std::filesystem;
+using training::Trainer;
+
+/// Calls `text` with each piece of a file name's form, and `number` with what stands in braces.
+template <class Text, class Number>
+void each_part(std::string_view form, Text text, Number number) {
+  while (!form.empty()) {
+    std::size_t open = form.find('{'), close = form.find('}', open == form.npos ? 0 : open);
+    if (open == form.npos || close == form.npos) return text(form);
+    if (open > 0) text(form.substr(0, open));
+    number(form.substr(open + 1, close - open - 1));
+    form.remove_prefix(close + 1);
+  }
+}
+
+constexpr std::string_view kIteration = ".updater.iteration", kEpoch = ".updater.epoch";
+
+std::string name_of(const std::string& form, const Trainer& trainer) {
+  std::string name;
+  each_part(
+      form, [&](std::string_view text) { name += text; },
+      [&](std::string_view what) {
+        const training::Updater& updater = trainer.updater();
+        name += std::to_string(what == kIteration ? updater.iteration() : updater.epoch());
+      });
+  return name;
+}
+
+void check_form(const std::string& form) {
+  bool known = !form.empty();
+  each_part(
+      form, [](std::string_view) {},
+      [&](std::string_view what) { known = known && (what == kIteration || what == kEpoch); });
+  if (known) return;
+  throw ValueError(
+      fmt::format("snapshot: the filename \"{}\"; what stands for a number is {{{}}} or {{{}}}",
+                  form, kIteration, kEpoch));
+}
+
+/// Whether `name` is of that form with any numbers.
+bool is_of_form(std::string_view name, const std::string& form) {
+  bool fits = true;
+  each_part(
+      form,
+      [&](std::string_view text) {
+        fits = fits && name.starts_with(text);
+        if (fits) name.remove_prefix(text.size());
+      },
+      [&](std::string_view) {
+        auto digits =
+            std::ranges::find_if(name, [](unsigned char c) { return std::isdigit(c) == 0; });
+        fits = fits && digits != name.begin();
+        name.remove_prefix(static_cast<std::size_t>(digits - name.begin()));
+      });
+  return fits && name.empty();
+}
+
+/// The files of that form, the latest first.
+std::vector<fs::path> snapshots_in(const std::string& folder, const std::string& form) {
+  // Clocks of files tick too slowly to tell all apart: then the larger number is the later one.
+  struct Found {
+    fs::file_time_type time;
+    std::size_t length;
+    std::string name;
+    auto operator<=>(const Found&) const = default;
+  };
+  std::vector<Found> found;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    std::error_code gone;
+    std::string name = at->path().filename().string();
+    if (!is_of_form(name, form)) continue;
+    auto time = fs::last_write_time(at->path(), gone);
+    if (!gone) found.push_back({time, name.size(), name});
+  }
+  if (error) {
+    throw SerializationError(
+        fmt::format("snapshot: the folder \"{}\" cannot be read: {}", folder, error.message()));
+  }
+  std::ranges::sort(found, std::greater<>());
+  std::vector<fs::path> paths;
+  for (const Found& file : found) paths.push_back(fs::path(folder) / file.name);
+  return paths;
+}
+
+void remove_old(const std::string& folder, const std::string& form, int retained) {
+  if (retained < 0) return;
+  std::vector<fs::path> paths = snapshots_in(folder, form);
+  for (auto i = static_cast<std::size_t>(retained); i < paths.size(); ++i) {
+    std::error_code error;  // somebody else may have removed it
+    fs::remove(paths[i], error);
+  }
+}
+
+}  // namespace
+
+Snapshot::Snapshot(SnapshotOptions options)
+    : options_(std::move(options)), target_([](Trainer& t, Visitor& v) { t.members(v); }) {
+  check_form(options_.filename);
+  if (options_.n_retains == 0) throw ValueError("snapshot: n_retains is 0; give 1 or more, or -1");
+}
+
+Snapshot::Snapshot(const Link& target, SnapshotOptions options) : Snapshot(std::move(options)) {
+  target_ = [anchor = target.anchor()](Trainer&, Visitor& v) {
+    if (!anchor->link) throw ValueError("snapshot_object: its model has been destroyed");
+    Members(*anchor->link).show(v);
+  };
+}
+
+Snapshot::Snapshot(const Optimizer& target, SnapshotOptions options)
+    : Snapshot(std::move(options)) {
+  target_ = [target](Trainer&, Visitor& v) { target.members(v); };
+}
+
+void Snapshot::resume(Trainer& trainer) {
+  if (!options_.autoload) return;
+  std::string first_error;
+  for (const fs::path& path : snapshots_in(trainer.out(), options_.filename)) {
+    try {
+      serializers::load_npz(path.string(), [&](Visitor& v) { target_(trainer, v); });
+      return;
+    } catch (const SerializationError& error) {
+      std::fprintf(stderr, "snapshot: %s is left out: %s\n", path.c_str(), error.what());
+      if (first_error.empty()) first_error = error.what();
+    }
+  }
+  if (!first_error.empty()) {
+    throw SerializationError("snapshot: none of the files to go on from can be read; the latest: " +
+                             first_error);
+  }
+}
+
+void Snapshot::take(Trainer& trainer) {
+  std::string name = name_of(options_.filename, trainer), folder = trainer.out();
+  serializers::NpzContent content([&](Visitor& v) { target_(trainer, v); });
+  auto write = [content = std::move(content), path = folder + "/" + name, folder,
+                options = options_] {
+    try {
+      content.write(path, options.compression);
+      remove_old(folder, options.filename, options.n_retains);
+    } catch (const SerializationError& error) {
+      if (!options.keep_going) throw SerializationError(std::string("snapshot: ") + error.what());
+      std::fprintf(stderr, "snapshot: the run goes on without a file: %s\n", error.what());
+    }
+  };
+  options_.writer(std::move(write));
+}
+
+void Snapshot::operator()(Trainer& trainer) {
+  if (!options_.condition || options_.condition()) take(trainer);
+}
+
+void Snapshot::on_error(Trainer& trainer, const std::exception&) {
+  if (options_.snapshot_on_error) take(trainer);
+}
+
+void Snapshot::on_interrupt(Trainer& trainer) {
+  if (!options_.snapshot_on_interrupt) return;
+  take(trainer);
+  options_.writer.finalize();
+  std::fprintf(stderr, "snapshot: %s/%s has the run up to here; with .autoload = true it goes on\n",
+               trainer.out().c_str(), name_of(options_.filename, trainer).c_str());
+}
+
+void Snapshot::finalize() { options_.writer.finalize(); }
+
+}  // namespace rensa::extensions
