@@ -5,3 +5,4 @@
 #include "rensa/data/dataset.h"
 #include "rensa/data/iterator.h"
 #include "rensa/data/mnist.h"
+#include "rensa/data/sub_dataset.h"

@@ -2,6 +2,9 @@
 #include "rensa/data/dataset.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 
 #include "rensa/core/error.h"
 
@@ -49,6 +52,41 @@ std::shared_ptr<const DatasetBody> make_array_body(Columns columns) {
   return std::make_shared<ArrayBody>(std::move(columns));
 }
 
+/// Several datasets behind one another.
+class ChainBody final : public DatasetBody {
+ public:
+  explicit ChainBody(std::vector<Dataset> datasets) : datasets_(std::move(datasets)) {
+    for (const Dataset& dataset : datasets_) ends_.push_back(size_ += dataset.size());
+  }
+  std::int64_t size() const override { return size_; }
+  Columns example(std::int64_t i) const override {
+    auto which = static_cast<std::size_t>(std::ranges::upper_bound(ends_, i) - ends_.begin());
+    return datasets_[which][i - (which == 0 ? 0 : ends_[which - 1])];
+  }
+
+ private:
+  std::vector<Dataset> datasets_;
+  std::vector<std::int64_t> ends_;
+  std::int64_t size_ = 0;
+};
+
+std::vector<std::string> names_of(const std::vector<std::pair<std::string, Array>>& columns) {
+  std::vector<std::string> names;
+  for (const auto& [name, column] : columns) {
+    if (std::ranges::count(names, name) != 0) {
+      throw ValueError(fmt::format("DictDataset: two columns \"{}\"", name));
+    }
+    names.push_back(name);
+  }
+  return names;
+}
+
+Columns values_of(const std::vector<std::pair<std::string, Array>>& columns) {
+  Columns values;
+  for (const auto& [name, column] : columns) values.push_back(column);
+  return values;
+}
+
 }  // namespace
 
 Dataset::Dataset(std::int64_t size, std::function<Columns(std::int64_t)> example) {
@@ -72,6 +110,27 @@ TupleDataset TupleDataset::to(Device device) const {
   for (const Array& column : *columns()) moved.push_back(column.to(device));
   return TupleDataset(std::move(moved));
 }
+
+DictDataset::DictDataset(std::vector<std::pair<std::string, Array>> columns)
+    : TupleDataset(values_of(columns)), names_(names_of(columns)) {}
+
+const Array& DictDataset::column(const std::string& name) const {
+  auto found = std::ranges::find(names_, name);
+  if (found == names_.end()) {
+    throw ValueError(
+        fmt::format("DictDataset: no column \"{}\"; there are: {}", name, fmt::join(names_, ", ")));
+  }
+  return (*columns())[static_cast<std::size_t>(found - names_.begin())];
+}
+
+TransformDataset::TransformDataset(Dataset dataset,
+                                   std::function<Columns(const Columns&)> transform)
+    : Dataset(dataset.size(), [dataset, transform = std::move(transform)](std::int64_t i) {
+        return transform(dataset[i]);
+      }) {}
+
+ConcatenatedDataset::ConcatenatedDataset(std::vector<Dataset> datasets)
+    : Dataset(std::make_shared<ChainBody>(std::move(datasets))) {}
 
 }  // namespace datasets
 }  // namespace rensa

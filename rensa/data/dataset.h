@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -56,6 +57,32 @@ class TupleDataset : public Dataset {
       : TupleDataset(Columns{first, static_cast<Array>(more)...}) {}
   /// The same examples on `device`: batches are gathered there, and only indices travel.
   TupleDataset to(Device device) const;
+};
+
+/// A TupleDataset whose columns have names.
+class DictDataset : public TupleDataset {
+ public:
+  /// Throws as TupleDataset does, and ValueError for a name that is there twice.
+  explicit DictDataset(std::vector<std::pair<std::string, Array>> columns);
+  const std::vector<std::string>& names() const { return names_; }
+  /// Throws ValueError for a name there is not.
+  const Array& column(const std::string& name) const;
+
+ private:
+  std::vector<std::string> names_;
+};
+
+/// What a function makes of another dataset's examples, each time that one is asked for. The
+/// function may be called from several threads at once.
+class TransformDataset : public Dataset {
+ public:
+  TransformDataset(Dataset dataset, std::function<Columns(const Columns&)> transform);
+};
+
+/// The examples of several datasets, those of one behind those of the other.
+class ConcatenatedDataset : public Dataset {
+ public:
+  explicit ConcatenatedDataset(std::vector<Dataset> datasets);
 };
 
 }  // namespace datasets
