@@ -67,6 +67,10 @@ void parse(CLI::App& app, int argc, char** argv, const ProgramOptions& program, 
   if (program.capture) {
     app.add_flag("--capture", options->capture, "record a step as a CUDA graph and replay it");
   }
+  if (program.resume) {
+    app.add_flag("--resume", options->resume,
+                 "leave a snapshot after each epoch, and go on from the latest one in --out");
+  }
   if (program.reduction) {
     app.add_option("--reduction", options->reduction, "of the gradients of all devices")
         ->check(CLI::IsMember({"sum", "mean"}));

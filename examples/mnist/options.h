@@ -12,6 +12,7 @@ struct Options {
   std::vector<std::string> devices;  // empty: as many GPUs as the program wants
   std::int64_t images = 0;           // of the training set, a sixth as many for the test; 0: all
   bool capture = false;
+  bool resume = false;  // leave snapshots, and go on from the latest one
   int epoch = 20;
   std::int64_t batchsize = 100;
   std::int64_t unit = 1000;
@@ -28,6 +29,7 @@ struct ProgramOptions {
   int num_gpus = 0;  // that it cannot do without, unless told to; 0: one device of any kind
   bool capture = false;
   bool reduction = false;
+  bool resume = false;
   std::int64_t batchsize = 100;
 };
 

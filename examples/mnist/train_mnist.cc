@@ -26,6 +26,11 @@ static int train(const Options& options, const std::vector<Device>& devices,
       extensions::PrintReport({"epoch", "main/loss", "validation/main/loss", "main/accuracy",
                                "validation/main/accuracy", "elapsed_time"}));
   trainer.extend(extensions::ProgressBar());
+  if (options.resume) {
+    trainer.extend(extensions::snapshot({.writer = extensions::snapshot_writers::ThreadWriter(),
+                                         .n_retains = 2,
+                                         .autoload = true}));
+  }
   trainer.run();
   serializers::save_npz(options.out + "/model.npz", model);
   if (options.capture) {
@@ -37,6 +42,7 @@ static int train(const Options& options, const std::vector<Device>& devices,
 }
 
 int main(int argc, char** argv) {
-  return run_example(argc, argv, {.description = "Trains a network on MNIST", .capture = true},
+  return run_example(argc, argv,
+                     {.description = "Trains a network on MNIST", .capture = true, .resume = true},
                      train);
 }

@@ -1,8 +1,7 @@
-// A run that can be stopped at any time: each epoch ends with a snapshot, and the program goes on
-// from it where there is one.
+// A run that can be stopped at any time: each epoch ends with a snapshot, as does Ctrl-C, and the
+// program goes on from the latest one.
 #include <rensa/rensa.h>
 
-#include <filesystem>
 #include <iostream>
 #include <optional>
 
@@ -27,7 +26,6 @@ int main(int argc, char** argv) {
   Arguments arguments("Trains on generated digits, and goes on where an earlier run ended.");
   arguments.number("epochs", &epochs, "sweeps in all").text("folder", &folder, "of the snapshot");
   Device device = arguments.parse(argc, argv)[0];
-  const std::string snapshot = folder + "/snapshot.npz";
 
   // 1. The model, and an optimizer that is set up on it.
   auto model = L::Classifier(Sequential(L::Linear(50), F::relu, L::Linear(10)));
@@ -43,14 +41,10 @@ int main(int argc, char** argv) {
   trainer.extend(extensions::Evaluator(test, model));
   trainer.extend(extensions::LogReport());
   trainer.extend(Best(), {.name = "best", .trigger = {1, "epoch"}});
-  auto save = [snapshot](training::Trainer& t) { serializers::save_npz(snapshot, t); };
-  trainer.extend(save, {.name = "save", .trigger = {1, "epoch"}, .priority = -100});  // the last
 
-  // 3. The file, where there is one. 4. The run.
-  if (std::filesystem::exists(snapshot)) {
-    serializers::load_npz(snapshot, trainer);
-    std::cout << "goes on after iteration " << updater.iteration() << std::endl;
-  }
+  // 3. What writes a file after each epoch, and reads the latest one where there is one. 4. The
+  // run.
+  trainer.extend(extensions::snapshot({.n_retains = 2, .autoload = true}));
   trainer.run();
   std::cout << "iterations in all: " << updater.iteration() << std::endl;
 }

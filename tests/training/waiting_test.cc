@@ -119,6 +119,14 @@ std::map<std::string, Call> calls() {
          report(*a.trainer);
          EXPECT_EQ(report.log().size(), entries + 1);
        }},
+      {"extensions::snapshot()", [](Things& a) { extensions::snapshot()(*a.trainer); }},
+      {"MaxValueTrigger",
+       [](Things& a) {
+         triggers::MaxValueTrigger trigger("main/loss", {1, "iteration"});
+         a.trainer->observation()["main/loss"] = a.model(a.x, a.t).array();
+         EXPECT_TRUE(trigger(*a.trainer));
+       }},
+      {"FailOnNonNumber", [](Things& a) { extensions::FailOnNonNumber()(*a.trainer); }},
       {"model.to(gpu(0))",
        [](Things& a) {
          L::Linear fresh(10, 10);

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <compare>
 #include <cstdio>
 #include <filesystem>
 #include <string_view>
@@ -83,7 +82,10 @@ std::vector<fs::path> snapshots_in(const std::string& folder, const std::string&
     fs::file_time_type time;
     std::size_t length;
     std::string name;
-    auto operator<=>(const Found&) const = default;
+    bool is_after(const Found& other) const {
+      if (time != other.time) return time > other.time;
+      return length != other.length ? length > other.length : name > other.name;
+    }
   };
   std::vector<Found> found;
   std::error_code error;
@@ -98,7 +100,7 @@ std::vector<fs::path> snapshots_in(const std::string& folder, const std::string&
     throw SerializationError(
         fmt::format("snapshot: the folder \"{}\" cannot be read: {}", folder, error.message()));
   }
-  std::ranges::sort(found, std::greater<>());
+  std::ranges::sort(found, [](const Found& a, const Found& b) { return a.is_after(b); });
   std::vector<fs::path> paths;
   for (const Found& file : found) paths.push_back(fs::path(folder) / file.name);
   return paths;
@@ -139,6 +141,7 @@ void Snapshot::resume(Trainer& trainer) {
   for (const fs::path& path : snapshots_in(trainer.out(), options_.filename)) {
     try {
       serializers::load_npz(path.string(), [&](Visitor& v) { target_(trainer, v); });
+      std::fprintf(stderr, "snapshot: goes on from %s\n", path.c_str());
       return;
     } catch (const SerializationError& error) {
       std::fprintf(stderr, "snapshot: %s is left out: %s\n", path.c_str(), error.what());
