@@ -33,8 +33,8 @@ struct SnapshotOptions {
 /// device.
 ///
 /// With `autoload`, the files of that name are tried, the latest first (by the time at which they
-/// were written); which one it is, and one that is damaged, is told of on stderr. The run throws SerializationError where
-/// there are files and none of them can be read. `n_retains` counts the
+/// were written); which one it is, and one that is damaged, is told of on stderr. The run throws
+/// SerializationError where there are files and none of them can be read. `n_retains` counts the
 /// files whose names differ in their numbers alone.
 class Snapshot final : public training::Extension {
  public:
