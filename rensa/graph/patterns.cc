@@ -5,6 +5,7 @@
 
 #include "rensa/functions/operations/relu_bias_grad/relu_bias_grad.h"
 #include "rensa/functions/operations/update_parameters/update_parameters.h"
+#include "rensa/graph/patterns_internal.h"
 #include "rensa/operations/elementwise/elementwise.h"
 #include "rensa/operations/matmul/matmul.h"
 #include "rensa/operations/reduce/reduce.h"
@@ -46,16 +47,27 @@ void RecordedList::close() {
   recording_.operations = std::move(left);
 }
 
+operations::Elementwise* elementwise_at(const RecordedList& list, std::size_t i, Ufunc ufunc) {
+  auto* operation = list.at<operations::Elementwise>(i);
+  return operation && operation->ufunc == ufunc ? operation : nullptr;
+}
+
+bool is_flat(const operations::Elementwise& operation) {
+  const ArrayView& out = operation.out.view;
+  bool flat = out.is_c_contiguous() && out.dtype == operation.compute;
+  for (int k = 0; k < operation.num_inputs; ++k) {
+    const Operand& in = operation.in[k].array;
+    flat = flat && in.present() && in.view.is_c_contiguous() && in.view.dtype == out.dtype &&
+           in.view.shape == out.shape;
+  }
+  return flat;
+}
+
 namespace {
 
 using operations::Elementwise;
 using operations::Reduce;
 using operations::UpdateParameters;
-
-Elementwise* elementwise_at(const RecordedList& list, std::size_t i, Ufunc ufunc) {
-  auto* operation = list.at<Elementwise>(i);
-  return operation && operation->ufunc == ufunc ? operation : nullptr;
-}
 
 void fold_constant(RecordedList& list, std::size_t i) {
   Elementwise* fill = elementwise_at(list, i, ufunc::copy);
@@ -190,6 +202,8 @@ constexpr Pattern kPatterns[] = {
     {"fold_constant", fold_constant},
     // A product with a bias, then relu: relu as the product's epilogue.
     {"join_relu", join_relu},
+    // What is normalized, then relu, or the addition of a residual and relu: one pass.
+    {"join_normalize_relu", join_normalize_relu},
     // relu's gradient, then its sum over the batch (the bias's gradient): one pass.
     {"join_bias_grad", join_bias_grad},
     // What writes only memory that nobody reads, in the next run either: those before make such.

@@ -321,8 +321,24 @@ template <class V> class NormalizeRunner {
     } else {
       RENSA_IVDEP
       for (std::int64_t k = 0; k < n; ++k) out[k] = without(k, x[k]);
+      if (op_.residual.present()) add_residual(at, n, as_stored, out, room);
+      if (op_.relu) {
+        RENSA_IVDEP
+        for (std::int64_t k = 0; k < n; ++k) out[k] = out[k] <= V(0) ? V(0) : out[k];
+      }
     }
     if (!as_stored) store(at, n, out);
+  }
+
+  /// Adds the residual to the n values of `out`, rounded as they are stored.
+  void add_residual(std::int64_t at, std::int64_t n, bool as_stored, V* out, Room& room) const {
+    if (!as_stored) {
+      store(at, n, out);
+      load(op_.out, at, n, out);
+    }
+    const V* residual = read(op_.residual, at, n, room.gy);
+    RENSA_IVDEP
+    for (std::int64_t k = 0; k < n; ++k) out[k] += residual[k];
   }
 
   /// Elements as values: where they are, or in `room`.

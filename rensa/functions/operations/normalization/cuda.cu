@@ -18,7 +18,7 @@ struct ChannelNumbers {
   ElementType type;
 };
 struct NormalizeArgs {
-  const char *x, *gy;
+  const char *x, *second;  // second: gy, or the residual, which may be null
   char* out;
   const char *mean, *inv_std, *sum_gy, *sum_gyx;  // the sums may be null
   ChannelNumbers gamma, beta;
@@ -26,7 +26,7 @@ struct NormalizeArgs {
   FastDiv sample;           // elements of a sample
   FastDiv channels, inner;  // inner: elements of a channel that lie together
   FastDiv group;            // by which statistics are found among samples' channels
-  bool groups, of_variance, vector;
+  bool groups, of_variance, relu, vector;
   double share, eps;         // 1 / count; of variances
   std::int64_t rows, sweep;  // channels last: places, and how many of them all threads take
 };
@@ -67,10 +67,18 @@ __device__ __forceinline__ Line<V> line_at(const NormalizeArgs& args, unsigned n
   return line_of<V, kGradient>(args, number_of<V>(args.gamma, c, V(1)), beta, s);
 }
 
-template <class V, bool kGradient>
-__device__ __forceinline__ V on_line(const Line<V>& line, V x, V gy) {
-  V y = line.b * (x - line.mean) + line.c;
-  return kGradient ? line.a * gy + y : y;
+/// An element of the result, of x and of gy or the residual.
+template <class T, bool kGradient, class V>
+__device__ __forceinline__ T on_line(const NormalizeArgs& args, const Line<V>& line, T x,
+                                     T second) {
+  V y = line.b * (convert<V>(x) - line.mean) + line.c;
+  if constexpr (kGradient) {
+    y = line.a * convert<V>(second) + y;
+  } else {
+    if (args.second) y = convert<V>(convert<T>(y)) + convert<V>(second);
+    if (args.relu && y <= V(0)) y = V(0);
+  }
+  return convert<T>(y);
 }
 
 constexpr int kAtOnce = 4;  // vectors of a thread
@@ -83,15 +91,15 @@ __global__ void __launch_bounds__(kBlock)
   constexpr int W = 16 / sizeof(T);
   wait_for_previous();
   std::int64_t begin = (blockIdx.x * static_cast<std::int64_t>(kBlock * kAtOnce) + threadIdx.x) * W;
-  Pack<T, W> x[kAtOnce], gy[kAtOnce];
+  Pack<T, W> x[kAtOnce], second[kAtOnce] = {};
 #pragma unroll
   for (int u = 0; u < kAtOnce; ++u) {
     std::int64_t at = begin + u * (kBlock * W), left = args.size - at;
     x[u] = load_pack<T, W>(reinterpret_cast<const T*>(args.x) + at, left, args.vector,
                            convert<T>(0.0f));
-    if constexpr (kGradient) {
-      gy[u] = load_pack<T, W>(reinterpret_cast<const T*>(args.gy) + at, left, args.vector,
-                              convert<T>(0.0f));
+    if (kGradient || args.second) {
+      second[u] = load_pack<T, W>(reinterpret_cast<const T*>(args.second) + at, left, args.vector,
+                                  convert<T>(0.0f));
     }
   }
 #pragma unroll
@@ -113,9 +121,7 @@ __global__ void __launch_bounds__(kBlock)
         }
         ++inside;
       }
-      V g = V(0);
-      if constexpr (kGradient) g = convert<V>(gy[u].value[j]);
-      x[u].value[j] = convert<T>(on_line<V, kGradient>(line, convert<V>(x[u].value[j]), g));
+      x[u].value[j] = on_line<T, kGradient>(args, line, x[u].value[j], second[u].value[j]);
     }
     store_pack<T, W>(reinterpret_cast<T*>(args.out) + at, x[u], left, args.vector);
   }
@@ -157,16 +163,14 @@ __global__ void __launch_bounds__(kBlock)
     std::int64_t at = row * args.channels.divisor + c;
     Pack<T, W> x = load_pack<T, W>(reinterpret_cast<const T*>(args.x) + at, W, args.vector,
                                    convert<T>(0.0f)),
-               gy = {};
-    if constexpr (kGradient) {
-      gy = load_pack<T, W>(reinterpret_cast<const T*>(args.gy) + at, W, args.vector,
-                           convert<T>(0.0f));
+               second = {};
+    if (kGradient || args.second) {
+      second = load_pack<T, W>(reinterpret_cast<const T*>(args.second) + at, W, args.vector,
+                               convert<T>(0.0f));
     }
 #pragma unroll
     for (int j = 0; j < W; ++j) {
-      V g = V(0);
-      if constexpr (kGradient) g = convert<V>(gy.value[j]);
-      x.value[j] = convert<T>(on_line<V, kGradient>(line[j], convert<V>(x.value[j]), g));
+      x.value[j] = on_line<T, kGradient>(args, line[j], x.value[j], second.value[j]);
     }
     store_pack<T, W>(reinterpret_cast<T*>(args.out) + at, x, W, args.vector);
   }
@@ -175,7 +179,7 @@ __global__ void __launch_bounds__(kBlock)
 template <class T, bool kGradient>
 void run_normalize(const Normalize& op, const LaunchContext& context, NormalizeArgs args) {
   constexpr int W = 16 / sizeof(T);
-  args.vector = is_aligned(args.x, 16) && is_aligned(args.gy, 16) && is_aligned(args.out, 16);
+  args.vector = is_aligned(args.x, 16) && is_aligned(args.second, 16) && is_aligned(args.out, 16);
   if (!op.channels_last) {
     bool whole = op.inner % W == 0;
     NormalizeKernel kernel =
@@ -235,7 +239,8 @@ void Normalize::run_cuda(const cuda::LaunchContext& context) {
     part.samples = std::min(most, samples - first);
     cuda::NormalizeArgs args = {};
     args.x = x.view.data + first * size;
-    args.gy = gy.present() ? gy.view.data + first * size : nullptr;
+    const Operand& other = gy.present() ? gy : residual;
+    args.second = other.present() ? other.view.data + first * size : nullptr;
     args.out = out.view.data + first * size;
     auto statistic = [&](const Operand& operand) {
       return operand.present() ? operand.view.data + first * statistics : nullptr;
@@ -252,6 +257,7 @@ void Normalize::run_cuda(const cuda::LaunchContext& context) {
     args.group = FastDiv(std::max<std::int64_t>(group, 1));
     args.groups = group > 0;
     args.of_variance = of_variance;
+    args.relu = relu;
     args.share = 1 / count;
     args.eps = eps;
     gy.present() ? cuda::run_normalize<true>(part, context, args)

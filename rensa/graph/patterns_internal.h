@@ -1,0 +1,18 @@
+// The patterns that stand in files of their own, and what patterns ask of a list.
+#pragma once
+
+#include "rensa/graph/patterns.h"
+#include "rensa/operations/elementwise/elementwise.h"
+
+namespace rensa {
+
+/// The elementwise operation of that row at `i`; null: it is another one, or taken out.
+operations::Elementwise* elementwise_at(const RecordedList& list, std::size_t i, Ufunc ufunc);
+/// Whether all operands are arrays of one dtype, which is computed in, and C-contiguous: element i
+/// of each is the i-th in memory.
+bool is_flat(const operations::Elementwise& operation);
+
+// Of patterns_normalization.cc.
+void join_normalize_relu(RecordedList& list, std::size_t i);
+
+}  // namespace rensa
