@@ -204,6 +204,11 @@ constexpr Pattern kPatterns[] = {
     {"join_relu", join_relu},
     // What is normalized, then relu, or the addition of a residual and relu: one pass.
     {"join_normalize_relu", join_normalize_relu},
+    // relu's gradient, of what a pass of that pattern gives: part of the normalization's gradient.
+    {"join_normalize_relu_grad", join_normalize_relu_grad},
+    // relu's gradient that others read too, and an addition before it: made in the first pass of
+    // the normalization's gradient.
+    {"join_relu_grad_sums", join_relu_grad_sums},
     // relu's gradient, then its sum over the batch (the bias's gradient): one pass.
     {"join_bias_grad", join_bias_grad},
     // What writes only memory that nobody reads, in the next run either: those before make such.

@@ -14,5 +14,7 @@ bool is_flat(const operations::Elementwise& operation);
 
 // Of patterns_normalization.cc.
 void join_normalize_relu(RecordedList& list, std::size_t i);
+void join_normalize_relu_grad(RecordedList& list, std::size_t i);
+void join_relu_grad_sums(RecordedList& list, std::size_t i);
 
 }  // namespace rensa

@@ -33,15 +33,22 @@ struct Moments final : KindOf<Moments> {
 /// equal strides and dtype. The statistics are those of the output (number i has number i / group),
 /// or with `by_row`, where one axis is reduced, those of the place on it (x and gy are C-contiguous
 /// then). A mean that is absent is 0.
+///
+/// Two forms take relu's gradient on the way; what counts is rounded to x's dtype as if it had been
+/// stored. With `relu` (not by_row, a group of 1), gy counts where what Normalize gives of x, mean,
+/// inv_std, gamma and beta, numbers of an output each, is positive, and is 0 elsewhere. With y, gz
+/// = where(y > 0, gy + addend, 0) is written and stands for gy; x, gy, addend (may be absent), y
+/// and gz lie alike and fill their memory.
 struct NormalizationSums final : KindOf<NormalizationSums> {
   explicit NormalizationSums(const char* name) : KindOf(name) {}
   unsigned axes = 0;
-  bool by_row = false;
+  bool by_row = false, relu = false;
   std::int64_t group = 1;
-  Operand x, gy, mean, inv_std, sum_gy, sum_gyx;
+  Operand x, gy, mean, inv_std, gamma, beta, addend, y, sum_gy, sum_gyx, gz;
 
   template <class V> void fields(V& v) {
-    v.read(x, gy, mean, inv_std), v.write(sum_gy, sum_gyx), v.number(axes, by_row, group);
+    v.read(x, gy, mean, inv_std, gamma, beta, addend, y), v.write(sum_gy, sum_gyx, gz);
+    v.number(axes, by_row, relu, group);
   }
   void run_cpu() override;
   void run_cuda(const cuda::LaunchContext& context) override;
@@ -58,6 +65,7 @@ struct NormalizationSums final : KindOf<NormalizationSums> {
 ///   out = inv_std * gamma * (gy - ((x - mean) * inv_std * sum_gyx + sum_gy) / count)
 /// where the sums are of channels, and where they are of groups, of gamma * gy,
 ///   out = inv_std * (gamma * gy - ((x - mean) * inv_std * sum_gyx + sum_gy) / count)
+/// and with `relu` (of channels) gy counts only where the result without gy is positive.
 /// The mean, gamma, beta and the sums may be absent: 0, 1, 0, 0 and 0. With `of_variance` there are
 /// variances in place of inv_std. x, gy, residual and out lie alike and have one dtype; gamma and
 /// beta have any floating one. The residual and out have no element in common.
