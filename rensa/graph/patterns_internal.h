@@ -12,6 +12,16 @@ operations::Elementwise* elementwise_at(const RecordedList& list, std::size_t i,
 /// of each is the i-th in memory.
 bool is_flat(const operations::Elementwise& operation);
 
+/// Whether both are the same elements in the order of memory, which both fill, or absent.
+bool same_memory(const Operand& a, const Operand& b);
+inline constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+/// The operation that makes `operand`, which nobody but the operation at `reader` reads; kNone
+/// where there is none.
+std::size_t maker_for(const RecordedList& list, const Operand& operand, std::size_t reader);
+/// Whether an elementwise operation makes `operand`, for the operation at `reader` alone: in a
+/// chain of them it takes no pass.
+bool is_made_for(const RecordedList& list, const Operand& operand, std::size_t reader);
+
 // Of patterns_normalization.cc.
 void join_normalize_relu(RecordedList& list, std::size_t i);
 void join_normalize_relu_grad(RecordedList& list, std::size_t i);

@@ -5,7 +5,6 @@
 
 #include "rensa/functions/operations/normalization/normalization.h"
 #include "rensa/graph/patterns_internal.h"
-#include "rensa/operations/pointwise/pointwise.h"
 
 namespace rensa {
 
@@ -14,26 +13,6 @@ namespace {
 using operations::Elementwise;
 using operations::NormalizationSums;
 using operations::Normalize;
-
-constexpr std::size_t kNone = static_cast<std::size_t>(-1);
-
-/// Whether both are the same elements in the order of memory, which both fill, or absent.
-bool same_memory(const Operand& a, const Operand& b) {
-  if (!a.present() || !b.present()) return a.present() == b.present();
-  return a.storage == b.storage && a.view.data == b.view.data && a.view.dtype == b.view.dtype &&
-         a.view.size() == b.view.size();
-}
-
-/// The operation that makes `operand`, which nobody but the operation at `reader` reads; kNone
-/// where there is none.
-std::size_t maker_for(const RecordedList& list, const Operand& operand, std::size_t reader) {
-  if (!is_own(*operand.storage)) return kNone;
-  const StorageUses::Places& users = list.uses().users(operand.storage);
-  bool two = users.size() == 2 && *users.rbegin() == reader;
-  return two && list.uses().writers(operand.storage) == StorageUses::Places{*users.begin()}
-             ? *users.begin()
-             : kNone;
-}
 
 /// The operation at `i` where it is a Normalize that gives `out` and nothing else yet.
 Normalize* plain_normalize_at(const RecordedList& list, std::size_t i, const Operand& out) {
@@ -95,13 +74,6 @@ void take_relu_grad(RecordedList& list, std::size_t i, const Normalize& forward,
   auto* sums = list.at<NormalizationSums>(i);
   sums ? change(*sums) : change(*list.at<Normalize>(i));
   list.has_changed(i);
-}
-
-/// Whether an elementwise operation makes `operand`, for the operation at `reader` alone: in a
-/// chain of them it takes no pass.
-bool is_made_for(const RecordedList& list, const Operand& operand, std::size_t reader) {
-  std::size_t maker = maker_for(list, operand, reader);
-  return maker != kNone && (list.at<Elementwise>(maker) || list.at<operations::Pointwise>(maker));
 }
 
 /// Whether a GPU has x's channels side by side: then the sums can write on their way.

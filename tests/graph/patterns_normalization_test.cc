@@ -2,9 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <functional>
-#include <string>
-#include <vector>
 
 #include "rensa/array/math.h"
 #include "rensa/array/random_basics.h"
@@ -13,105 +10,20 @@
 #include "rensa/autograd/function_node.h"
 #include "rensa/functions/functions.h"
 #include "rensa/functions/operations/normalization/normalization.h"
-#include "rensa/graph/plan.h"
-#include "rensa/graph/rewrite.h"
 #include "rensa/links/links.h"
 #include "rensa/operations/elementwise/elementwise.h"
-#include "tests/testing.h"
+#include "tests/graph/rewritten.h"
 
 namespace rensa {
 namespace {
 
-using operations::Elementwise;
 using operations::Normalize;
+using testing::Case;
+using testing::Rewritten;
 
-std::string bytes_of(const Array& array) {
-  Array host = array.ascontiguous().get();
-  return {static_cast<const char*>(host.data()), static_cast<std::size_t>(host.nbytes())};
+int count_relu(const Rewritten& list) {
+  return list.count<Normalize>([](const Normalize& op) { return op.relu && !op.gy.present(); });
 }
-
-struct Case {
-  Device device;
-  Dtype dtype;
-  Shape shape;
-  bool channels_last;
-
-  std::string describe() const {
-    return device.str() + " " + std::string(dtype_name(dtype)) + " " + shape.str() +
-           (channels_last ? " channels last" : "");
-  }
-  Array numbers() const {
-    Array x = xp::random::normal(0, 1, shape, float64, device).astype(dtype);
-    return channels_last && x.ndim() > 2 ? F::channels_last(x) : x;
-  }
-  /// One for each channel.
-  Array weights(double mean, Dtype of = float32) const {
-    return xp::random::normal(mean, 1, {shape[1]}, float64, device).astype(of);
-  }
-};
-
-/// Whole vectors of channels, none, more elements than a thread has at once, one place, no places;
-/// on a GPU also sums that many blocks share.
-std::vector<Case> cases() {
-  std::vector<Case> all;
-  for (Device device : testing::test_devices()) {
-    std::vector<Shape> shapes = {{2, 16, 5, 5}, {3, 7, 4, 4}, {4, 24, 17, 13},
-                                 {2, 3, 1, 1},  {5, 11},      {300, 40}};
-    if (device.is_cuda() && !testing::quick()) {
-      shapes.insert(shapes.end(),
-                    {{20, 6, 100, 60}, {3, 96, 64, 64}, {40000, 40}, {2, 2056, 3, 3}});
-    }
-    for (Dtype dtype : {float32, float16, bfloat16, float64}) {
-      for (const Shape& shape : shapes) {
-        for (bool last : {false, true}) {
-          if (!last || shape.ndim() > 2) all.push_back({device, dtype, shape, last});
-        }
-      }
-    }
-  }
-  return all;
-}
-
-using Program = std::function<Arrays()>;
-
-class Rewritten {
- public:
-  /// Records the program, rewrites the list and runs it; what it gives is held against what the
-  /// program gave.
-  explicit Rewritten(const Program& program) {
-    ThreadState::current().recorder = &recording_;
-    Arrays results = program();
-    ThreadState::current().recorder = nullptr;
-    recorded = recording_.operations.size();
-    std::vector<std::string> want;
-    for (const Array& result : results) want.push_back(bytes_of(result));
-    rewrite(recording_);
-    Plan plan = make_plan(recording_, true);
-    for (Array& result : results) result.fill(0);
-    for (const auto& operation : recording_.operations) launch(*operation);
-    for (std::size_t k = 0; k < want.size(); ++k) {
-      EXPECT_TRUE(bytes_of(results[k]) == want[k]) << "result " << k;
-    }
-  }
-
-  std::size_t left() const { return recording_.operations.size(); }
-  template <class Kind, class Is> int count(const Is& is) const {
-    int found = 0;
-    for (const auto& operation : recording_.operations) {
-      auto* kind = dynamic_cast<const Kind*>(operation.get());
-      found += kind && is(*kind);
-    }
-    return found;
-  }
-  int count_relu() const {
-    return count<Normalize>([](const Normalize& op) { return op.relu && !op.gy.present(); });
-  }
-
-  std::size_t recorded;  // operations
-
- private:
-  Recording recording_;
-};
 
 Array normalized(const Array& x, const Array& gamma, const Array& beta) {
   return F::batch_normalization(constant(x), constant(gamma), constant(beta)).array();
@@ -120,19 +32,19 @@ Array relu(const Array& x) { return xp::elementwise(ufunc::relu, {x}); }
 
 TEST(JoinNormalizeRelu, ReluIsPartOfThePass) {
   no_backprop_mode off;
-  for (const Case& c : cases()) {
+  for (const Case& c : testing::cases()) {
     SCOPED_TRACE(c.describe());
     Array x = c.numbers(), gamma = c.weights(1), beta = c.weights(0);
     Rewritten list([&] { return Arrays{relu(normalized(x, gamma, beta))}; });
     EXPECT_EQ(list.recorded, 3u);
     EXPECT_EQ(list.left(), 2u);
-    EXPECT_EQ(list.count_relu(), 1);
+    EXPECT_EQ(count_relu(list), 1);
   }
 }
 
 TEST(JoinNormalizeRelu, TheResidualIsAddedInThePass) {
   no_backprop_mode off;
-  for (const Case& c : cases()) {
+  for (const Case& c : testing::cases()) {
     SCOPED_TRACE(c.describe());
     Array x = c.numbers(), r = c.numbers(), gamma = c.weights(1, c.dtype),
           beta = c.weights(0, c.dtype);
@@ -143,14 +55,14 @@ TEST(JoinNormalizeRelu, TheResidualIsAddedInThePass) {
       });
       EXPECT_EQ(list.recorded, 4u);
       EXPECT_EQ(list.left(), 2u);
-      EXPECT_EQ(list.count_relu(), 1);
+      EXPECT_EQ(count_relu(list), 1);
     }
   }
 }
 
 TEST(JoinNormalizeRelu, OfOtherNormalizations) {
   no_backprop_mode off;
-  for (const Case& c : cases()) {
+  for (const Case& c : testing::cases()) {
     SCOPED_TRACE(c.describe());
     Array x = c.numbers(), r = c.numbers(), gamma = c.weights(1, c.dtype),
           beta = c.weights(0, c.dtype);
@@ -162,14 +74,14 @@ TEST(JoinNormalizeRelu, OfOtherNormalizations) {
           F::group_normalization(constant(x), c.shape[1], constant(gamma), constant(beta));
       return Arrays{F::relu(fixed).array(), F::relu(constant(r) + groups).array()};
     });
-    EXPECT_EQ(list.count_relu(), 2);
+    EXPECT_EQ(count_relu(list), 2);
   }
 }
 
 // A block's residual that is normalized too: one of both stays.
 TEST(JoinNormalizeRelu, OfTwoThatAreAddedOneTakesTheOther) {
   no_backprop_mode off;
-  for (const Case& c : cases()) {
+  for (const Case& c : testing::cases()) {
     SCOPED_TRACE(c.describe());
     Array x = c.numbers(), r = c.numbers(), gamma = c.weights(1), beta = c.weights(0);
     Rewritten list([&] {
@@ -178,18 +90,18 @@ TEST(JoinNormalizeRelu, OfTwoThatAreAddedOneTakesTheOther) {
     });
     EXPECT_EQ(list.recorded, 6u);
     EXPECT_EQ(list.left(), 4u);
-    EXPECT_EQ(list.count_relu(), 1);
+    EXPECT_EQ(count_relu(list), 1);
   }
 }
 
 TEST(JoinNormalizeRelu, NotANumberStays) {
   no_backprop_mode off;
-  for (const Case& c : cases()) {
+  for (const Case& c : testing::cases()) {
     SCOPED_TRACE(c.describe());
     Array x = c.numbers(), gamma = c.weights(1), beta = c.weights(0), y;
     x[{0, 1}].fill(NAN);
     Rewritten list([&] { return Arrays{y = relu(normalized(x, gamma, beta))}; });
-    EXPECT_EQ(list.count_relu(), 1);
+    EXPECT_EQ(count_relu(list), 1);
     EXPECT_TRUE(xp::isnan(y[{0, 1}]).all().item<bool>());
     EXPECT_FALSE(xp::isnan(y[{0, 0}]).any().item<bool>());
   }
@@ -204,23 +116,23 @@ TEST(JoinNormalizeRelu, WhatOthersReadIsWritten) {
       Array h = normalized(x, gamma, beta);
       return Arrays{relu(h), h.sum(0)};
     });
-    EXPECT_EQ(normalized_twice_read.count_relu(), 0);
+    EXPECT_EQ(count_relu(normalized_twice_read), 0);
     Rewritten sum_twice_read([&] {
       Array s = normalized(x, gamma, beta) + r;
       return Arrays{relu(s), s.sum(0)};
     });
-    EXPECT_EQ(sum_twice_read.count_relu(), 0);
+    EXPECT_EQ(count_relu(sum_twice_read), 0);
     Rewritten added_to_itself([&] {
       Array h = normalized(x, gamma, beta);
       return Arrays{relu(h + h)};
     });
-    EXPECT_EQ(added_to_itself.count_relu(), 0);
+    EXPECT_EQ(count_relu(added_to_itself), 0);
     Array kept;
     Rewritten held([&] {
       kept = normalized(x, gamma, beta);
       return Arrays{relu(kept), kept};
     });
-    EXPECT_EQ(held.count_relu(), 0);
+    EXPECT_EQ(count_relu(held), 0);
   }
 }
 
@@ -228,16 +140,15 @@ TEST(JoinNormalizeRelu, NothingIsReadAfterItHasChanged) {
   no_backprop_mode off;
   for (Device device : testing::test_devices()) {
     Case c = {device, float32, {2, 8, 3, 3}, false};
-    Array x = c.numbers(), gamma = c.weights(1), beta = c.weights(0);
+    Array x = c.numbers(), r = c.numbers(), gamma = c.weights(1), beta = c.weights(0);
     auto run = [&](bool changes_residual, bool changes_beta) {
-      return Rewritten([&, r = c.numbers(), b = beta.copy()]() mutable {
-               Array residual = r * 1.5f, offset = b * 1.5f;
-               Array s = normalized(x, gamma, offset) + residual;
-               if (changes_residual) residual *= 2.f;
-               if (changes_beta) offset *= 2.f;
-               return Arrays{relu(s), residual, offset};
-             })
-          .count_relu();
+      return count_relu(Rewritten([&] {
+        Array residual = r * 1.5f, offset = beta * 1.5f;
+        Array s = normalized(x, gamma, offset) + residual;
+        if (changes_residual) residual *= 2.f;
+        if (changes_beta) offset *= 2.f;
+        return Arrays{relu(s), residual, offset};
+      }));
     };
     EXPECT_EQ(run(false, false), 1);
     EXPECT_EQ(run(true, false), 0);
@@ -253,12 +164,12 @@ TEST(JoinNormalizeRelu, ResidualsThatLieOtherwiseStayApart) {
     Array x = c.numbers(), r = c.numbers().ascontiguous(), gamma = c.weights(1),
           beta = c.weights(0);
     Rewritten turned([&] { return Arrays{relu(normalized(x, gamma, beta) + r)}; });
-    EXPECT_EQ(turned.count_relu(), 0);
+    EXPECT_EQ(count_relu(turned), 0);
     Array row = r[{0, 0}].copy();
     Rewritten broadcast([&] { return Arrays{relu(normalized(x, gamma, beta) + row)}; });
-    EXPECT_EQ(broadcast.count_relu(), 0);
+    EXPECT_EQ(count_relu(broadcast), 0);
     Rewritten wider([&] { return Arrays{relu(normalized(x, gamma, beta) + r.astype(float64))}; });
-    EXPECT_EQ(wider.count_relu(), 0);
+    EXPECT_EQ(count_relu(wider), 0);
   }
 }
 
@@ -266,9 +177,6 @@ TEST(JoinNormalizeRelu, ResidualsThatLieOtherwiseStayApart) {
 
 using operations::NormalizationSums;
 
-int count_elementwise(const Rewritten& list, Ufunc ufunc) {
-  return list.count<Elementwise>([&](const Elementwise& op) { return op.ufunc == ufunc; });
-}
 int count_sums_with_relu(const Rewritten& list) {
   return list.count<NormalizationSums>([](const NormalizationSums& op) { return op.relu; });
 }
@@ -289,14 +197,14 @@ Arrays with_gradients(const Variable& y, const Variables& x, const Array& gy) {
 }
 
 TEST(JoinNormalizeReluGrad, ReluIsPartOfBothPasses) {
-  for (const Case& c : cases()) {
+  for (const Case& c : testing::cases()) {
     SCOPED_TRACE(c.describe());
     Array gy = c.numbers();
     for (Dtype of : {c.dtype, c.dtype == float64 ? float64 : float32}) {
       Variables v{Variable(c.numbers()), Variable(c.weights(1, of)), Variable(c.weights(0, of))};
       Rewritten list(
           [&] { return with_gradients(F::relu(F::batch_normalization(v[0], v[1], v[2])), v, gy); });
-      EXPECT_EQ(count_elementwise(list, ufunc::relu_grad), 0);
+      EXPECT_EQ(list.count_elementwise(ufunc::relu_grad), 0);
       EXPECT_EQ(count_sums_with_relu(list), 1);
       EXPECT_EQ(count_gradients_with_relu(list), 1);
     }
@@ -311,14 +219,14 @@ TEST(JoinNormalizeReluGrad, OfParametersAlone) {
     Rewritten list([&] {
       return with_gradients(F::relu(F::batch_normalization(constant(x), v[0], v[1])), v, gy);
     });
-    EXPECT_EQ(count_elementwise(list, ufunc::relu_grad), 0);
+    EXPECT_EQ(list.count_elementwise(ufunc::relu_grad), 0);
     EXPECT_EQ(count_sums_with_relu(list), 1);
   }
 }
 
 // Places where what relu gets is 0, by rounding too, and no number.
 TEST(JoinNormalizeReluGrad, AtZeroAndOfNoNumber) {
-  for (const Case& c : cases()) {
+  for (const Case& c : testing::cases()) {
     SCOPED_TRACE(c.describe());
     Array x = c.numbers(), beta = c.weights(0), gy = c.numbers();
     Array gamma = beta * 1e-30f;
@@ -435,7 +343,7 @@ TEST(JoinNormalizeReluGrad, WhatOthersReadIsWritten) {
 // Two blocks: of the second, gy is given; of the first it is the sum of the residual's gradient and
 // the convolution's.
 TEST(JoinReluGradSums, TheSumsWriteWhatTheResidualGets) {
-  for (const Case& c : cases()) {
+  for (const Case& c : testing::cases()) {
     if (c.shape.ndim() != 4) continue;
     SCOPED_TRACE(c.describe());
     auto weights = [&](double mean) { return Variable(c.weights(mean, c.dtype)); };
@@ -455,12 +363,12 @@ TEST(JoinReluGradSums, TheSumsWriteWhatTheResidualGets) {
       Variable second = F::relu(first + F::batch_normalization(h, v[5], v[6]));
       return with_gradients(second, v, gy);
     });
-    EXPECT_EQ(list.count_relu(), 2);
+    EXPECT_EQ(count_relu(list), 2);
     bool last = c.channels_last || c.shape[2] == 1;  // of one place, both are one layout
     EXPECT_EQ(count_sums_that_write(list, false), last ? 1 : 0);
     EXPECT_EQ(count_sums_that_write(list, true), last ? 1 : 0);
     if (last) {
-      EXPECT_EQ(count_elementwise(list, ufunc::relu_grad), 0);
+      EXPECT_EQ(list.count_elementwise(ufunc::relu_grad), 0);
     }
   }
 }
@@ -478,9 +386,9 @@ TEST(JoinReluGradSums, OfTwoNormalizations) {
                                       F::batch_normalization(v[1], v[3], v[2])),
                               v, gy);
       });
-      EXPECT_EQ(list.count_relu(), 1);
+      EXPECT_EQ(count_relu(list), 1);
       EXPECT_EQ(count_sums_that_write(list, false), 1);
-      EXPECT_EQ(count_elementwise(list, ufunc::relu_grad), 0);
+      EXPECT_EQ(list.count_elementwise(ufunc::relu_grad), 0);
     }
   }
 }
@@ -543,9 +451,9 @@ TEST(JoinReluGradSums, OfAResidualNetwork) {
       for (const ParameterRef& p : net.params()) results.push_back(p.grad());
       return results;
     });
-    EXPECT_EQ(list.count_relu(), 1 + 3 * 5);
-    EXPECT_EQ(count_elementwise(list, ufunc::relu), 0);
-    EXPECT_EQ(count_elementwise(list, ufunc::relu_grad), 0);
+    EXPECT_EQ(count_relu(list), 1 + 3 * 5);
+    EXPECT_EQ(list.count_elementwise(ufunc::relu), 0);
+    EXPECT_EQ(list.count_elementwise(ufunc::relu_grad), 0);
     EXPECT_EQ(count_sums_with_relu(list), 1 + 2 * 5);
     EXPECT_EQ(count_sums_that_write(list, true), 4);
     EXPECT_EQ(count_sums_that_write(list, false), 1);
