@@ -436,27 +436,32 @@ TEST(JoinReluGradSums, NothingIsReadAfterItHasChanged) {
 // Of a whole network no relu and no gradient of one is left.
 TEST(JoinReluGradSums, OfAResidualNetwork) {
   for (Device device : testing::test_devices()) {
-    L::ResNetOptions options = L::ResNetOptions::torchvision();
-    options.width = 8, options.classes = 10;
-    L::ResNetLayers net({2, 1, 1, 1}, true, options);
-    net.to(device);
-    Array x = F::channels_last(xp::random::normal(0, 1, {2, 3, 40, 40}, float32, device));
-    Array t = xp::arange(2, int32, device);
-    net(constant(x));  // sizes that are not known yet
-    Rewritten list([&] {
-      Variable loss = F::softmax_cross_entropy(net(constant(x)), constant(t));
-      net.cleargrads();
-      loss.backward();
-      Arrays results{loss.array()};
-      for (const ParameterRef& p : net.params()) results.push_back(p.grad());
-      return results;
-    });
-    EXPECT_EQ(count_relu(list), 1 + 3 * 5);
-    EXPECT_EQ(list.count_elementwise(ufunc::relu), 0);
-    EXPECT_EQ(list.count_elementwise(ufunc::relu_grad), 0);
-    EXPECT_EQ(count_sums_with_relu(list), 1 + 2 * 5);
-    EXPECT_EQ(count_sums_that_write(list, true), 4);
-    EXPECT_EQ(count_sums_that_write(list, false), 1);
+    for (DefaultDtype dtype : {DefaultDtype(float32), mixed_bf16}) {
+      UsingConfig of_dtype(&Config::dtype, dtype);
+      L::ResNetOptions options = L::ResNetOptions::torchvision();
+      options.width = 8, options.classes = 10;
+      L::ResNetLayers net({2, 1, 1, 1}, true, options);
+      net.to(device);
+      L::channels_last(net);
+      Array x = F::channels_last(xp::random::normal(0, 1, {2, 3, 40, 40}, float32, device))
+                    .astype(get_dtype(), {.copy = false, .order = "K"});
+      Array t = xp::arange(2, int32, device);
+      net(constant(x));  // sizes that are not known yet
+      Rewritten list([&] {
+        Variable loss = F::softmax_cross_entropy(net(constant(x)), constant(t));
+        net.cleargrads();
+        loss.backward();
+        Arrays results{loss.array()};
+        for (const ParameterRef& p : net.params()) results.push_back(p.grad());
+        return results;
+      });
+      EXPECT_EQ(count_relu(list), 1 + 3 * 5);
+      EXPECT_EQ(list.count_elementwise(ufunc::relu), 0);
+      EXPECT_EQ(list.count_elementwise(ufunc::relu_grad), 0);
+      EXPECT_EQ(count_sums_with_relu(list), 1 + 2 * 5);
+      EXPECT_EQ(count_sums_that_write(list, true), 4);
+      EXPECT_EQ(count_sums_that_write(list, false), 1);
+    }
   }
 }
 
