@@ -141,10 +141,7 @@ template <class V> class SumsRunner {
           const V* g = static_cast<const V*>(gy.read(at, count, scratch_gy));
           V product[kChunk], masked[kChunk];
           if (op_.relu) {
-            std::int64_t output = number(i / parts);
-            V slope = scale(output), offset = beta(output);
-            for (std::int64_t k = 0; k < count; ++k) product[k] = slope * (a[k] - middle) + offset;
-            relu_gradient(op_.x.view.dtype, count, product, g, masked);
+            mask(number(i / parts), count, a, g, masked);
             g = masked;
           }
           for (std::int64_t k = 0; k < count; ++k) {
@@ -165,6 +162,13 @@ template <class V> class SumsRunner {
       }
       finish(number(i), sums);
     }
+  }
+
+  /// gz = gy where relu's input was positive, of elements of one output.
+  void mask(std::int64_t output, std::int64_t n, const V* x, const V* gy, V* gz) const {
+    V middle = mean(output), slope = scale(output), offset = beta(output), h[kChunk];
+    for (std::int64_t k = 0; k < n; ++k) h[k] = slope * (x[k] - middle) + offset;
+    relu_gradient(op_.x.view.dtype, n, h, gy, gz);
   }
 
   static V joined(std::vector<V>& values) {
