@@ -275,7 +275,7 @@ __global__ void __launch_bounds__(kBlock)
     normalization_columns(const __grid_constant__ typename R::Args args) {
   reduce_columns_of<R>(args);
 }
-// Two blocks at a time on a multiprocessor, for whose inputs registers would suffice for one.
+// Of many inputs, whose registers are kept few enough for two blocks on a multiprocessor.
 template <class R>
 __global__ void __launch_bounds__(kBlock, 2)
     normalization_wide_columns(const __grid_constant__ typename R::Args args) {
