@@ -5,8 +5,10 @@
 
 #include "rensa/functions/operations/relu_bias_grad/relu_bias_grad.h"
 #include "rensa/functions/operations/update_parameters/update_parameters.h"
+#include "rensa/graph/patterns_internal.h"
 #include "rensa/operations/elementwise/elementwise.h"
 #include "rensa/operations/matmul/matmul.h"
+#include "rensa/operations/pointwise/pointwise.h"
 #include "rensa/operations/reduce/reduce.h"
 
 namespace rensa {
@@ -46,16 +48,48 @@ void RecordedList::close() {
   recording_.operations = std::move(left);
 }
 
+operations::Elementwise* elementwise_at(const RecordedList& list, std::size_t i, Ufunc ufunc) {
+  auto* operation = list.at<operations::Elementwise>(i);
+  return operation && operation->ufunc == ufunc ? operation : nullptr;
+}
+
+bool is_flat(const operations::Elementwise& operation) {
+  const ArrayView& out = operation.out.view;
+  bool flat = out.is_c_contiguous() && out.dtype == operation.compute;
+  for (int k = 0; k < operation.num_inputs; ++k) {
+    const Operand& in = operation.in[k].array;
+    flat = flat && in.present() && in.view.is_c_contiguous() && in.view.dtype == out.dtype &&
+           in.view.shape == out.shape;
+  }
+  return flat;
+}
+
+bool same_memory(const Operand& a, const Operand& b) {
+  if (!a.present() || !b.present()) return a.present() == b.present();
+  return a.storage == b.storage && a.view.data == b.view.data && a.view.dtype == b.view.dtype &&
+         a.view.size() == b.view.size();
+}
+
+std::size_t maker_for(const RecordedList& list, const Operand& operand, std::size_t reader) {
+  if (!is_own(*operand.storage)) return kNone;
+  const StorageUses::Places& users = list.uses().users(operand.storage);
+  bool two = users.size() == 2 && *users.rbegin() == reader;
+  return two && list.uses().writers(operand.storage) == StorageUses::Places{*users.begin()}
+             ? *users.begin()
+             : kNone;
+}
+
+bool is_made_for(const RecordedList& list, const Operand& operand, std::size_t reader) {
+  std::size_t maker = maker_for(list, operand, reader);
+  return maker != kNone &&
+         (list.at<operations::Elementwise>(maker) || list.at<operations::Pointwise>(maker));
+}
+
 namespace {
 
 using operations::Elementwise;
 using operations::Reduce;
 using operations::UpdateParameters;
-
-Elementwise* elementwise_at(const RecordedList& list, std::size_t i, Ufunc ufunc) {
-  auto* operation = list.at<Elementwise>(i);
-  return operation && operation->ufunc == ufunc ? operation : nullptr;
-}
 
 void fold_constant(RecordedList& list, std::size_t i) {
   Elementwise* fill = elementwise_at(list, i, ufunc::copy);
@@ -88,49 +122,67 @@ void join_relu(RecordedList& list, std::size_t i) {
   list.take_out(i);
 }
 
-bool is_column_sum(const Reduce& sum, const ArrayView& gz) {
-  return sum.reduction == reduction::sum && sum.axes == 1u && same_view(sum.in.view, gz) &&
-         sum.out.view.dtype == gz.dtype && sum.out.view.size() == gz.shape[1];
-}
-
-/// Whether all arrays are matrices that lie alike, of one dtype.
-bool is_plain_relu_grad(const Elementwise& grad) {
-  if (grad.num_inputs != 2 || !grad.in[0].array.present() || !grad.in[1].array.present()) {
-    return false;
+/// The channels of an array that fills its memory with them last, of which `axes` has all axes but
+/// theirs; 0 where it is another one.
+std::int64_t channels_beside(const ArrayView& view, unsigned axes) {
+  std::int64_t channels = 0, stride = itemsize(view.dtype);
+  for (int axis = 0; axis < view.ndim(); ++axis) {
+    if (axes >> axis & 1) continue;
+    if (channels != 0 || (view.shape[axis] > 1 && view.strides[axis] != stride)) return 0;
+    channels = view.shape[axis];
   }
-  const ArrayView& gz = grad.out.view;
-  auto fits = [&](const ArrayView& view) {
-    return view.is_c_contiguous() && view.dtype == gz.dtype && view.shape == gz.shape;
-  };
-  return gz.ndim() == 2 && fits(gz) && fits(grad.in[0].array.view) && fits(grad.in[1].array.view);
+  stride *= channels;
+  for (int axis = view.ndim(); axis-- > 0;) {
+    if (!(axes >> axis & 1) || view.shape[axis] == 1) continue;
+    if (view.strides[axis] != stride) return 0;
+    stride *= view.shape[axis];
+  }
+  return channels;
 }
 
-std::unique_ptr<Operation> joined(const Elementwise& relu_grad, const Reduce& sum) {
-  const ArrayView& gz = relu_grad.out.view;
+/// The channels of gz where the operation sums it over all of their elements; else 0.
+std::int64_t channels_of_sum(const Reduce* sum, const Operand& gz) {
+  if (!sum || sum->reduction != reduction::sum || !same_memory(sum->in, gz) ||
+      sum->compute != gz.view.dtype || sum->out.view.dtype != gz.view.dtype ||
+      !sum->out.view.is_c_contiguous()) {
+    return 0;
+  }
+  return channels_beside(sum->in.view, sum->axes);
+}
+
+std::unique_ptr<Operation> joined(const Elementwise& relu_grad, const Reduce& sum,
+                                  std::int64_t channels) {
   auto both = std::make_unique<operations::ReluBiasGrad>();
   both->gy = relu_grad.in[0].array;
   both->y = relu_grad.in[1].array;
   both->gz = relu_grad.out;
   both->gb = sum.out;
-  both->gb.view.shape = Shape{gz.shape[1]};
-  both->gb.view.strides = contiguous_strides(both->gb.view.shape, itemsize(gz.dtype));
+  both->gb.view.shape = Shape{channels};
+  for (Operand* operand : {&both->gy, &both->y, &both->gz}) {
+    operand->view.shape = Shape{operand->view.size() / channels, channels};
+  }
+  for (Operand* operand : {&both->gy, &both->y, &both->gz, &both->gb}) {
+    ArrayView& view = operand->view;
+    view.strides = contiguous_strides(view.shape, itemsize(view.dtype));
+  }
   return both;
 }
 
 void join_bias_grad(RecordedList& list, std::size_t i) {
   Elementwise* relu_grad = elementwise_at(list, i, ufunc::relu_grad);
-  if (!relu_grad || !is_plain_relu_grad(*relu_grad)) return;
+  if (!relu_grad || !is_flat(*relu_grad)) return;
+  if (is_made_for(list, relu_grad->in[0].array, i)) return;  // a GPU's chain takes a pass less
   const Operand& gz = relu_grad->out;
   const StorageUses::Places& users = list.uses().users(gz.storage);
   const StorageUses::Places& writers = list.uses().writers(gz.storage);
   for (auto user = users.upper_bound(i); user != users.end(); ++user) {
     std::size_t sum_index = *user;
     auto* sum = list.at<Reduce>(sum_index);
-    if (sum && is_column_sum(*sum, gz.view)) {
+    if (std::int64_t channels = channels_of_sum(sum, gz)) {
       // What runs in between, and relu_grad itself, must not touch what the sum writes.
       const StorageUses::Places& others = list.uses().users(sum->out.storage);
       if (*others.lower_bound(i) != sum_index) return;
-      std::unique_ptr<Operation> both = joined(*relu_grad, *sum);
+      std::unique_ptr<Operation> both = joined(*relu_grad, *sum, channels);
       list.take_out(sum_index);
       return list.replace(i, std::move(both));
     }
@@ -190,7 +242,15 @@ constexpr Pattern kPatterns[] = {
     {"fold_constant", fold_constant},
     // A product with a bias, then relu: relu as the product's epilogue.
     {"join_relu", join_relu},
-    // relu's gradient, then its sum over the batch (the bias's gradient): one pass.
+    // What is normalized, then relu, or the addition of a residual and relu: one pass.
+    {"join_normalize_relu", join_normalize_relu},
+    // relu's gradient, of what a pass of that pattern gives: part of the normalization's gradient.
+    {"join_normalize_relu_grad", join_normalize_relu_grad},
+    // relu's gradient that others read too, and an addition before it: made in the first pass of
+    // the normalization's gradient.
+    {"join_relu_grad_sums", join_relu_grad_sums},
+    // relu's gradient, then its sums over all but the channels, which lie last (the bias's
+    // gradient, of a product or a convolution): one pass.
     {"join_bias_grad", join_bias_grad},
     // What writes only memory that nobody reads, in the next run either: those before make such.
     {"drop_unread", drop_unread},

@@ -55,10 +55,22 @@ bool StorageUses::used_after(const Storage* storage, std::size_t i) const {
   return !places.empty() && *places.rbegin() > i;
 }
 
-bool StorageUses::used_between(const Storage* storage, std::size_t first, std::size_t last) const {
-  const Places& places = users(storage);
+namespace {
+
+bool has_between(const StorageUses::Places& places, std::size_t first, std::size_t last) {
   auto next = places.upper_bound(first);
   return next != places.end() && *next < last;
+}
+
+}  // namespace
+
+bool StorageUses::used_between(const Storage* storage, std::size_t first, std::size_t last) const {
+  return has_between(users(storage), first, last);
+}
+
+bool StorageUses::written_between(const Storage* storage, std::size_t first,
+                                  std::size_t last) const {
+  return has_between(writers(storage), first, last);
 }
 
 std::size_t StorageUses::writer_before(const Storage* storage, std::size_t i) const {

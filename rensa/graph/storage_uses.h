@@ -29,6 +29,8 @@ class StorageUses {
   bool used_after(const Storage* storage, std::size_t i) const;
   /// Whether an operation after `first` and before `last` touches the storage.
   bool used_between(const Storage* storage, std::size_t first, std::size_t last) const;
+  /// Whether one of them writes it.
+  bool written_between(const Storage* storage, std::size_t first, std::size_t last) const;
   /// The operation before `i` that writes the storage last; `i` where none does.
   std::size_t writer_before(const Storage* storage, std::size_t i) const;
   /// The memory that holds something from run to run.

@@ -25,6 +25,8 @@ TEST(StorageUses, FollowsTheListAsItChanges) {
   EXPECT_EQ(uses.writers(of_x), Places());
   EXPECT_EQ(uses.writers(of_y), (Places{0, 1}));
   EXPECT_TRUE(uses.used_between(of_y, 0, 2));
+  EXPECT_TRUE(uses.written_between(of_y, 0, 2));
+  EXPECT_FALSE(uses.written_between(of_y, 1, 3));
   EXPECT_TRUE(uses.used_after(of_y, 1));
   EXPECT_FALSE(uses.used_after(of_y, 2));
   EXPECT_EQ(uses.writer_before(of_y, 2), 1u);

@@ -8,6 +8,7 @@
 #include "rensa/backend/cpu/strided.h"
 #include "rensa/core/thread_pool.h"
 #include "rensa/functions/operations/normalization/normalization.h"
+#include "rensa/operations/elementwise/cpu_elementwise.h"
 #include "rensa/operations/reduce/cpu_kernels.h"
 #include "rensa/operations/reduce/cpu_moments.h"
 #include "rensa/portable/element_types.h"
@@ -33,6 +34,22 @@ template <class V> std::vector<V> values_of(const Operand& operand, std::int64_t
                                                  values.data());
   }
   return values;
+}
+
+/// Rounds values, at most kChunk of them, as an array of the dtype would hold them.
+template <class V> void round_values(Dtype dtype, std::int64_t n, V* values) {
+  constexpr ComputeType kType = compute_type_of<V>;
+  if (dtype == value_dtype(kType)) return;
+  char stored[kChunk * sizeof(V)];
+  std::int64_t size = itemsize(dtype);
+  kernels().store_of(dtype, kType)(n, values, stored, size);
+  kernels().load_of(dtype, kType)(n, stored, size, values);
+}
+
+/// gz = gy where relu's input h, which is rounded here, was positive, else 0.
+template <class V> void relu_gradient(Dtype dtype, std::int64_t n, V* h, const V* gy, V* gz) {
+  round_values(dtype, n, h);
+  for (std::int64_t k = 0; k < n; ++k) gz[k] = V(0) < h[k] ? gy[k] : V(0);
 }
 
 // --- mean and variance ---
@@ -71,7 +88,13 @@ template <class V> class SumsRunner {
       : op_(op),
         s_(op.x.view, op.axes, op.sum_gy.view, op.by_row),
         load_(kernels().load_of(op.x.view.dtype, kType)),
-        from_x_to_gy_(op.gy.view.data - op.x.view.data) {}
+        from_x_to_gy_(op.gy.view.data - op.x.view.data) {
+    if (!op.relu) return;
+    std::int64_t outputs = op.sum_gy.view.size();
+    scales_ = values_of<V>(op.gamma, outputs, V(1));
+    for (std::int64_t i = 0; i < outputs; ++i) scales_[static_cast<std::size_t>(i)] *= inv_std(i);
+    betas_ = values_of<V>(op.beta, outputs, V(0));
+  }
 
   void run() const {
     bool together = s_.reduced.ndim() > 0 && reduces_columns(s_.kept_in, s_.reduced);
@@ -83,6 +106,9 @@ template <class V> class SumsRunner {
 
   V mean(std::int64_t i) const { return op_.mean.present() ? op_.mean.view.as<V>()[i] : V(0); }
   V inv_std(std::int64_t i) const { return op_.inv_std.view.as<V>()[i]; }
+  // Of what relu was applied to.
+  V scale(std::int64_t i) const { return scales_[static_cast<std::size_t>(i)]; }
+  V beta(std::int64_t i) const { return betas_[static_cast<std::size_t>(i)]; }
 
   /// What number an output has: its sums lie one after the other.
   std::int64_t number(std::int64_t output) const {
@@ -113,7 +139,11 @@ template <class V> class SumsRunner {
           std::int64_t count = std::min(kChunk, last - at);
           const V* a = static_cast<const V*>(x.read(at, count, scratch_x));
           const V* g = static_cast<const V*>(gy.read(at, count, scratch_gy));
-          V product[kChunk];
+          V product[kChunk], masked[kChunk];
+          if (op_.relu) {
+            mask(number(i / parts), count, a, g, masked);
+            g = masked;
+          }
           for (std::int64_t k = 0; k < count; ++k) {
             product[k] = op_.by_row ? g[k] * ((a[k] - mean(at + k)) * inv_std(at + k))
                                     : g[k] * (a[k] - middle);
@@ -132,6 +162,13 @@ template <class V> class SumsRunner {
       }
       finish(number(i), sums);
     }
+  }
+
+  /// gz = gy where relu's input was positive, of elements of one output.
+  void mask(std::int64_t output, std::int64_t n, const V* x, const V* gy, V* gz) const {
+    V middle = mean(output), slope = scale(output), offset = beta(output), h[kChunk];
+    for (std::int64_t k = 0; k < n; ++k) h[k] = slope * (x[k] - middle) + offset;
+    relu_gradient(op_.x.view.dtype, n, h, gy, gz);
   }
 
   static V joined(std::vector<V>& values) {
@@ -186,8 +223,11 @@ template <class V> class SumsRunner {
     bool as_stored = op_.x.view.dtype == value_dtype(kType) &&
                      op_.gy.view.dtype == op_.x.view.dtype && stride == std::int64_t{sizeof(V)};
     V means[kReduceColumns], loaded_x[kReduceColumns], loaded_gy[kReduceColumns];
+    V scales[kReduceColumns], betas[kReduceColumns], h[kReduceColumns];
     for (std::int64_t j = 0; j < columns && !op_.by_row; ++j) {
-      means[j] = mean(number(first + j) / op_.group);
+      std::int64_t output = number(first + j);
+      means[j] = mean(output / op_.group);
+      if (op_.relu) scales[j] = scale(output), betas[j] = beta(output);
     }
     for (std::int64_t block = begin; block < end; block += kReduceRows) {
       V sums[kReduceColumns] = {}, products[kReduceColumns] = {};
@@ -201,6 +241,12 @@ template <class V> class SumsRunner {
         } else {
           load_(columns, place, stride, loaded_x);
           load_(columns, place + from_x_to_gy_, stride, loaded_gy);
+        }
+        if (op_.relu) {
+          for (std::int64_t j = 0; j < columns; ++j)
+            h[j] = scales[j] * (x[j] - means[j]) + betas[j];
+          relu_gradient(op_.x.view.dtype, columns, h, gy, loaded_gy);
+          gy = loaded_gy;
         }
         if (op_.by_row) {
           V middle = mean(row), scale = inv_std(row);
@@ -225,11 +271,35 @@ template <class V> class SumsRunner {
   SplitAxes s_;
   LoadKernel load_;
   std::ptrdiff_t from_x_to_gy_;
+  std::vector<V> scales_, betas_;
 };
+
+/// gz, and then the sums of it.
+template <class V> void run_after_relu(const NormalizationSums& op) {
+  auto flat = [](const Operand& operand) {  // all lie alike
+    ArrayView view = operand.view;
+    view.shape = Shape{view.size()};
+    view.strides = Shape{itemsize(view.dtype)};
+    return view;
+  };
+  ArrayView gy = flat(op.gy), addend = flat(op.addend), y = flat(op.y), gz = flat(op.gz);
+  const ArrayView& sum = op.addend.present() ? gz : gy;
+  Input addition[] = {gy, addend}, gradient[] = {sum, y};
+  if (op.addend.present()) run_elementwise(ufunc::add, gz.dtype, addition, 2, gz);
+  run_elementwise(ufunc::relu_grad, gz.dtype, gradient, 2, gz);
+  NormalizationSums rest(op);
+  rest.gy = op.gz;
+  SumsRunner<V>(rest).run();
+}
+
+template <class V> void normalization_sums(const NormalizationSums& op) {
+  op.y.present() ? run_after_relu<V>(op) : SumsRunner<V>(op).run();
+}
 
 // --- what is normalized ---
 
-/// out[i] = a * gy[i] + b * (x[i] - mean) + c in each channel.
+/// out[i] = a * gy[i] + b * (x[i] - mean) + c in each channel. With relu's gradient, gy[i] counts
+/// where a * (x[i] - mean) + beta is positive.
 template <class V> class NormalizeRunner {
  public:
   explicit NormalizeRunner(const Normalize& op) : op_(op) {
@@ -246,7 +316,7 @@ template <class V> class NormalizeRunner {
     auto sum_gyx = values_of<V>(op.sum_gyx, statistics, V(0));
     V share = V(1.0 / op.count);  // as on a GPU
     std::int64_t rows = groups ? op.samples * channels : channels;
-    for (std::vector<V>* values : {&mean_, &a_, &b_, &c_}) {
+    for (std::vector<V>* values : {&mean_, &a_, &b_, &c_, &beta_}) {
       values->resize(static_cast<std::size_t>(rows));
     }
     for (std::int64_t i = 0; i < rows; ++i) {
@@ -254,7 +324,7 @@ template <class V> class NormalizeRunner {
       auto s = static_cast<std::size_t>(groups ? i / op.group : i);
       auto c = static_cast<std::size_t>(i % channels);
       V scale = inv_std[s] * gamma[c];
-      mean_[k] = mean[s], b_[k] = scale, c_[k] = beta[c];
+      mean_[k] = mean[s], b_[k] = scale, c_[k] = beta_[k] = beta[c];
       if (!op.gy.present()) continue;
       V weight = (groups ? inv_std[s] : scale) * share;
       a_[k] = scale, b_[k] = -weight * inv_std[s] * sum_gyx[s], c_[k] = -weight * sum_gy[s];
@@ -272,12 +342,14 @@ template <class V> class NormalizeRunner {
       Room room;
       for (std::int64_t i = begin; i < end; ++i) {
         auto number = static_cast<std::size_t>(op_.group > 0 ? i : i % op_.channels);
-        const V mean = mean_[number], a = a_[number], b = b_[number], c = c_[number];
+        const V mean = mean_[number], a = a_[number], b = b_[number], c = c_[number],
+                beta = beta_[number];
         for (std::int64_t at = 0; at < inner; at += kChunk) {
           each_of_piece(
               i * inner + at, std::min(kChunk, inner - at), room,
               [=](std::int64_t, V x, V gy) { return a * gy + (b * (x - mean) + c); },
-              [=](std::int64_t, V x) { return b * (x - mean) + c; });
+              [=](std::int64_t, V x) { return b * (x - mean) + c; },
+              [=](std::int64_t, V x) { return a * (x - mean) + beta; });
         }
       }
     });
@@ -293,11 +365,13 @@ template <class V> class NormalizeRunner {
         std::int64_t first = op_.group > 0 ? i / inner * channels : 0;
         for (std::int64_t at = 0; at < channels; at += kChunk) {
           const V *mean = mean_.data() + first + at, *a = a_.data() + first + at,
-                  *b = b_.data() + first + at, *c = c_.data() + first + at;
+                  *b = b_.data() + first + at, *c = c_.data() + first + at,
+                  *beta = beta_.data() + first + at;
           each_of_piece(
               i * channels + at, std::min(kChunk, channels - at), room,
               [=](std::int64_t k, V x, V gy) { return a[k] * gy + (b[k] * (x - mean[k]) + c[k]); },
-              [=](std::int64_t k, V x) { return b[k] * (x - mean[k]) + c[k]; });
+              [=](std::int64_t k, V x) { return b[k] * (x - mean[k]) + c[k]; },
+              [=](std::int64_t k, V x) { return a[k] * (x - mean[k]) + beta[k]; });
         }
       }
     });
@@ -305,14 +379,20 @@ template <class V> class NormalizeRunner {
 
   /// For a piece of elements of other dtypes.
   struct Room {
-    V x[kChunk], gy[kChunk];
+    V x[kChunk], gy[kChunk], h[kChunk];
   };
-  /// out = with_gy(k, x, gy), or without(k, x), for the n elements from number `at` on.
-  template <class WithGy, class Without>
+  /// out = with_gy(k, x, gy), or without(k, x), for the n elements from number `at` on; before_relu
+  /// is what relu was applied to.
+  template <class WithGy, class Without, class BeforeRelu>
   RENSA_FN void each_of_piece(std::int64_t at, std::int64_t n, Room& room, const WithGy& with_gy,
-                              const Without& without) const {
+                              const Without& without, const BeforeRelu& before_relu) const {
     const V *x = read(op_.x, at, n, room.x), *gy = nullptr;
     if (op_.gy.present()) gy = read(op_.gy, at, n, room.gy);
+    if (gy && op_.relu) {
+      for (std::int64_t k = 0; k < n; ++k) room.h[k] = before_relu(k, x[k]);
+      relu_gradient(op_.x.view.dtype, n, room.h, gy, room.gy);
+      gy = room.gy;
+    }
     bool as_stored = op_.out.view.dtype == value_dtype(compute_type_of<V>);
     V* out = as_stored ? op_.out.view.as<V>() + at : room.x;
     if (gy) {
@@ -321,6 +401,16 @@ template <class V> class NormalizeRunner {
     } else {
       RENSA_IVDEP
       for (std::int64_t k = 0; k < n; ++k) out[k] = without(k, x[k]);
+      if (op_.residual.present()) {
+        round_values(op_.out.view.dtype, n, out);
+        const V* residual = read(op_.residual, at, n, room.gy);
+        RENSA_IVDEP
+        for (std::int64_t k = 0; k < n; ++k) out[k] += residual[k];
+      }
+      if (op_.relu) {
+        RENSA_IVDEP
+        for (std::int64_t k = 0; k < n; ++k) out[k] = out[k] <= V(0) ? V(0) : out[k];
+      }
     }
     if (!as_stored) store(at, n, out);
   }
@@ -343,7 +433,7 @@ template <class V> class NormalizeRunner {
   }
 
   const Normalize& op_;
-  std::vector<V> mean_, a_, b_, c_;  // of each channel, with groups of each sample's
+  std::vector<V> mean_, a_, b_, c_, beta_;  // of each channel, with groups of each sample's
 };
 
 }  // namespace
@@ -359,8 +449,8 @@ void Moments::run_cpu() {
 
 void NormalizationSums::run_cpu() {
   if (sum_gy.view.size() == 0) return;
-  sum_gy.view.dtype == float64 ? host::SumsRunner<double>(*this).run()
-                               : host::SumsRunner<float>(*this).run();
+  sum_gy.view.dtype == float64 ? host::normalization_sums<double>(*this)
+                               : host::normalization_sums<float>(*this);
 }
 
 void Normalize::run_cpu() {

@@ -1,7 +1,9 @@
 // Mean and variance, and the two sums of backward, on a GPU: reductions that store more than one
 // result.
 #include "rensa/core/error.h"
+#include "rensa/functions/operations/normalization/cuda_channel_numbers.cuh"
 #include "rensa/functions/operations/normalization/normalization.h"
+#include "rensa/operations/elementwise/elementwise.h"
 #include "rensa/operations/reduce/cuda_kernels.cuh"
 #include "rensa/operations/reduce/reduce.h"
 
@@ -60,6 +62,9 @@ struct SumsArgs : ReducePairArgs {
   char* sum_gyx;
   const char *mean, *inv_std;  // mean: null for 0
   std::int64_t sharing;        // outputs that share statistics
+  ChannelNumbers gamma, beta;  // of what relu was applied to
+  const char *addend, *y;      // of a gy that is made on the way; addend: null for none
+  char* gz;
 };
 using SumsKernel = void (*)(SumsArgs);
 
@@ -76,11 +81,53 @@ template <class T> struct SumsVector {
     return {load_vector<T, kFull>(args.in + offset, left, args.vector),
             load_vector<T, kFull>(args.second + offset, left, args.vector)};
   }
-  static __device__ __forceinline__ Value x(const SumsArgs&, const Data& data, int j) {
+  static __device__ __forceinline__ void finish(const SumsArgs&, Data&, std::int64_t, bool,
+                                                std::int64_t) {}
+  template <class D>
+  static __device__ __forceinline__ Value x(const SumsArgs&, const D& data, int j) {
     return convert<Value>(data.x.value[j]);
   }
-  static __device__ __forceinline__ Value gy(const SumsArgs&, const Data& data, int j) {
+  template <class D>
+  static __device__ __forceinline__ Value gy(const SumsArgs&, const D& data, int j) {
     return convert<Value>(data.gy.value[j]);
+  }
+  // As if it had been stored.
+  static __device__ __forceinline__ Value rounded(const SumsArgs&, Value value) {
+    return convert<Value>(convert<T>(value));
+  }
+};
+
+// With relu's gradient, and perhaps an addition before it, which gy is the result of.
+template <class T> struct SumsMade : SumsVector<T> {
+  using Value = ComputeOf<T>;
+  static constexpr int kWidth = 16 / sizeof(T);
+  struct Data {
+    Pack<T, kWidth> x, gy, addend, y;
+  };
+  template <bool kFull>
+  static __device__ __forceinline__ Data load(const SumsArgs& args, std::int64_t offset,
+                                              std::int64_t left) {
+    Data data;
+    data.x = load_vector<T, kFull>(args.in + offset, left, args.vector);
+    data.gy = load_vector<T, kFull>(args.second + offset, left, args.vector);
+    if (args.addend) data.addend = load_vector<T, kFull>(args.addend + offset, left, args.vector);
+    data.y = load_vector<T, kFull>(args.y + offset, left, args.vector);
+    return data;
+  }
+  // Turns gy into gz.
+  static __device__ __forceinline__ void finish(const SumsArgs& args, Data& data,
+                                                std::int64_t offset, bool full, std::int64_t left) {
+#pragma unroll
+    for (int j = 0; j < kWidth; ++j) {
+      T sum = data.gy.value[j];
+      if (args.addend) {
+        sum = convert<T>(convert<Value>(sum) + convert<Value>(data.addend.value[j]));
+      }
+      bool counts = Value(0) < convert<Value>(data.y.value[j]);
+      data.gy.value[j] = convert<T>(m::select(counts, convert<Value>(sum), Value(0)));
+    }
+    store_pack<T, kWidth>(reinterpret_cast<T*>(args.gz + offset), data.gy, left,
+                          full || args.vector);
   }
 };
 
@@ -97,35 +144,46 @@ template <class V> struct SumsAny {
     return {load_raw<V>(args.in + offset, args.type.log2_size),
             load_raw<V>(args.second + offset, args.type.log2_size)};
   }
+  static __device__ __forceinline__ void finish(const SumsArgs&, Data&, std::int64_t, bool,
+                                                std::int64_t) {}
   static __device__ __forceinline__ V x(const SumsArgs& args, const Data& data, int) {
     return convert_raw<V>(data.x, args.type);
   }
   static __device__ __forceinline__ V gy(const SumsArgs& args, const Data& data, int) {
     return convert_raw<V>(data.gy, args.type);
   }
+  static __device__ __forceinline__ V rounded(const SumsArgs& args, V value) {
+    if (args.type.dtype == Dtype::bfloat16) return convert<V>(convert<bfloat16_t>(value));
+    if (args.type.dtype == Dtype::float16) return convert<V>(convert<half_t>(value));
+    return value;
+  }
 };
 
-// What reduce_blocks.h reduces.
-template <class Loader, bool kByRow> struct SumsOf {
+// What is known of the outputs of a vector before their elements.
+template <class V, int W, bool kMasked> struct SumsLines { V mean[W]; };
+template <class V, int W> struct SumsLines<V, W, true> { V mean[W], scale[W], beta[W]; };
+
+// What reduce_blocks.h reduces. kMasked: gy counts where relu's input was positive.
+template <class Loader, bool kByRow, bool kMasked = false> struct SumsOf {
   using V = typename Loader::Value;
   using Args = SumsArgs;
   using Index = std::int64_t;
   static constexpr int kWidth = Loader::kWidth, kValues = kWidth;
   static constexpr bool kBlockwise = false;
+  using Lines = SumsLines<V, kWidth, kMasked>;
   struct Acc {
     V gy, gyx;
   };
   struct Place {
     std::int64_t offset[2];
   };  // of the output, of its elements
-  // An output's mean is read once, before its elements.
   struct Base {
     std::int64_t offset;
-    V mean[kWidth];
+    Lines lines;
   };
   struct Data {
     typename Loader::Data data;
-    V mean[kWidth];
+    Lines lines;
   };
 
   static __device__ __forceinline__ Acc identity() { return {V(0), V(0)}; }
@@ -155,7 +213,12 @@ template <class Loader, bool kByRow> struct SumsOf {
 #pragma unroll
       for (int j = 0; j < kWidth; ++j) {
         Index mine = min(column + j, static_cast<Index>(args.width) - 1);
-        base.mean[j] = mean_at(args, number(args, place, mine) / args.sharing);
+        Index s = number(args, place, mine) / args.sharing;
+        base.lines.mean[j] = mean_at(args, s);
+        if constexpr (kMasked) {
+          base.lines.scale[j] = inv_std_at(args, s) * number_of<V>(args.gamma, s, V(1));
+          base.lines.beta[j] = number_of<V>(args.beta, s, V(0));
+        }
       }
     }
     return base;
@@ -170,17 +233,24 @@ template <class Loader, bool kByRow> struct SumsOf {
   static __device__ __forceinline__ Data load(const Args& args, const Base& vector, Index left) {
     Data data;
     data.data = Loader::template load<kFull>(args, vector.offset, left);
-#pragma unroll
-    for (int j = 0; j < kWidth; ++j) data.mean[j] = vector.mean[j];
+    data.lines = vector.lines;
     return data;
   }
-  static __device__ __forceinline__ void finish(const Args&, const Base&, Data&, bool, Index) {}
+  static __device__ __forceinline__ void finish(const Args& args, const Base& vector, Data& data,
+                                                bool full, Index left) {
+    Loader::finish(args, data.data, vector.offset, full, left);
+  }
   static __device__ __forceinline__ Acc take(const Args& args, Acc acc, const Data& data, int j,
                                              Index k, Index) {
+    static_assert(kValues == kWidth);
     V x = Loader::x(args, data.data, j), gy = Loader::gy(args, data.data, j);
     V far;
     if constexpr (kByRow) far = (x - mean_at(args, k)) * inv_std_at(args, k);
-    else far = x - data.mean[j];
+    else far = x - data.lines.mean[j];
+    if constexpr (kMasked) {
+      V h = Loader::rounded(args, data.lines.scale[j] * far + data.lines.beta[j]);
+      gy = m::select(V(0) < h, gy, V(0));
+    }
     return {acc.gy + gy, acc.gyx + gy * far};
   }
   static __device__ __forceinline__ void store(const Args& args, const Place& place, Index column,
@@ -205,6 +275,12 @@ __global__ void __launch_bounds__(kBlock)
     normalization_columns(const __grid_constant__ typename R::Args args) {
   reduce_columns_of<R>(args);
 }
+// Of many inputs, whose registers are kept few enough for two blocks on a multiprocessor.
+template <class R>
+__global__ void __launch_bounds__(kBlock, 2)
+    normalization_wide_columns(const __grid_constant__ typename R::Args args) {
+  reduce_columns_of<R>(args);
+}
 
 template <class R> auto kernel_of(const ReducePlan& plan) {
   return plan.by_columns ? normalization_columns<R> : normalization_rows<R>;
@@ -222,20 +298,57 @@ MomentsKernel moments_kernel(const ReducePlan& plan, Dtype statistics) {
   return kernel_of<MomentsOf<AnyLoader<float>>>(plan);
 }
 
-template <bool kByRow> SumsKernel sums_kernel(const ReducePlan& plan, Dtype statistics) {
+template <bool kByRow, bool kMasked>
+SumsKernel sums_kernel(const ReducePlan& plan, Dtype statistics) {
   switch (plan.type) {
-    case VectorType::f32: return kernel_of<SumsOf<SumsVector<float>, kByRow>>(plan);
-    case VectorType::f16: return kernel_of<SumsOf<SumsVector<half_t>, kByRow>>(plan);
-    case VectorType::bf16: return kernel_of<SumsOf<SumsVector<bfloat16_t>, kByRow>>(plan);
-    case VectorType::f64: return kernel_of<SumsOf<SumsVector<double>, kByRow>>(plan);
+    case VectorType::f32: return kernel_of<SumsOf<SumsVector<float>, kByRow, kMasked>>(plan);
+    case VectorType::f16: return kernel_of<SumsOf<SumsVector<half_t>, kByRow, kMasked>>(plan);
+    case VectorType::bf16: return kernel_of<SumsOf<SumsVector<bfloat16_t>, kByRow, kMasked>>(plan);
+    case VectorType::f64: return kernel_of<SumsOf<SumsVector<double>, kByRow, kMasked>>(plan);
     default: break;
   }
   if constexpr (kByRow) {  // whole rows: whoever launches it has made x contiguous
     throw NotImplementedError("normalization sums by rows: x is not contiguous");
   } else {
-    if (statistics == float64) return kernel_of<SumsOf<SumsAny<double>, kByRow>>(plan);
-    return kernel_of<SumsOf<SumsAny<float>, kByRow>>(plan);
+    if (statistics == float64) return kernel_of<SumsOf<SumsAny<double>, kByRow, kMasked>>(plan);
+    return kernel_of<SumsOf<SumsAny<float>, kByRow, kMasked>>(plan);
   }
+}
+
+// Null where gy is made before.
+SumsKernel made_sums_kernel(const ReducePlan& plan) {
+  if (!plan.by_columns) return nullptr;
+  switch (plan.type) {
+    case VectorType::f32: return normalization_wide_columns<SumsOf<SumsMade<float>, false>>;
+    case VectorType::f16: return normalization_wide_columns<SumsOf<SumsMade<half_t>, false>>;
+    case VectorType::bf16: return normalization_wide_columns<SumsOf<SumsMade<bfloat16_t>, false>>;
+    case VectorType::f64: return normalization_wide_columns<SumsOf<SumsMade<double>, false>>;
+    default: return nullptr;
+  }
+}
+
+SumsKernel sums_kernel(const NormalizationSums& op, const ReducePlan& plan) {
+  Dtype statistics = op.sum_gy.view.dtype;
+  if (op.y.present()) return made_sums_kernel(plan);
+  if (op.by_row) return sums_kernel<true, false>(plan, statistics);
+  return op.relu ? sums_kernel<false, true>(plan, statistics)
+                 : sums_kernel<false, false>(plan, statistics);
+}
+
+// out = ufunc(a, b), of arrays that fill their memory alike.
+void run_elementwise(const char* name, Ufunc ufunc, const Operand& a, const Operand& b,
+                     const Operand& out, const LaunchContext& context) {
+  operations::Elementwise op(name, ufunc);
+  op.compute = out.view.dtype;
+  op.num_inputs = 2;
+  op.in[0].array = a;
+  op.in[1].array = b;
+  op.out = out;
+  for (Operand* operand : {&op.in[0].array, &op.in[1].array, &op.out}) {
+    operand->view.shape = Shape{operand->view.size()};
+    operand->view.strides = Shape{itemsize(operand->view.dtype)};
+  }
+  op.run_cuda(context);
 }
 
 // A reduction that is spread as this one is, with as much room for partial results.
@@ -302,18 +415,34 @@ void NormalizationSums::run_cuda(const cuda::LaunchContext& context) {
   Reduce reduce = cuda::reduction_of(name(), x, sum_gy, axes);
   cuda::ReducePlan plan = cuda::plan_reduce(reduce);
   cuda::check_extent(name(), plan);
+  cuda::SumsKernel kernel = cuda::sums_kernel(*this, plan);
+  if (!kernel) {  // gy first
+    if (addend.present()) cuda::run_elementwise(name(), ufunc::add, gy, addend, gz, context);
+    const Operand& sum = addend.present() ? gz : gy;
+    cuda::run_elementwise(name(), ufunc::relu_grad, sum, y, gz, context);
+    NormalizationSums rest = *this;
+    rest.gy = gz;
+    rest.addend = rest.y = rest.gz = Operand();
+    return rest.run_cuda(context);
+  }
   cuda::SumsArgs args = {};
   static_cast<cuda::ReduceArgs&>(args) =
       cuda::reduce_args(plan, context, compute_type(reduce.compute), false);
-  args.vector &= cuda::is_aligned(gy.view.data, 16);
-  args.second = gy.view.data;
+  auto data_of = [&](const Operand& operand) {
+    if (!operand.present()) return static_cast<char*>(nullptr);
+    args.vector &= cuda::is_aligned(operand.view.data, 16);
+    return operand.view.data;
+  };
+  args.second = data_of(gy);
+  args.addend = data_of(addend);
+  args.y = data_of(y);
+  args.gz = data_of(gz);
   args.sum_gyx = sum_gyx.view.data;
   args.mean = mean.present() ? mean.view.data : nullptr;
   args.inv_std = inv_std.view.data;
   args.sharing = group;
-  Dtype statistics = sum_gy.view.dtype;
-  cuda::SumsKernel kernel = by_row ? cuda::sums_kernel<true>(plan, statistics)
-                                   : cuda::sums_kernel<false>(plan, statistics);
+  args.gamma = cuda::numbers_of(gamma, sum_gy.view.dtype);
+  args.beta = cuda::numbers_of(beta, sum_gy.view.dtype);
   cuda::launch_overlapped(name(), context, kernel, args.grid, cuda::kBlock, args);
 }
 

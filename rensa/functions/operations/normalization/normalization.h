@@ -33,15 +33,22 @@ struct Moments final : KindOf<Moments> {
 /// equal strides and dtype. The statistics are those of the output (number i has number i / group),
 /// or with `by_row`, where one axis is reduced, those of the place on it (x and gy are C-contiguous
 /// then). A mean that is absent is 0.
+///
+/// Two forms take relu's gradient on the way; what counts is rounded to x's dtype as if it had been
+/// stored. With `relu` (not by_row, a group of 1), gy counts where what Normalize gives of x, mean,
+/// inv_std, gamma and beta, numbers of an output each, is positive, and is 0 elsewhere. With y, gz
+/// = where(y > 0, gy + addend, 0) is written and stands for gy; x, gy, addend (may be absent), y
+/// and gz lie alike and fill their memory.
 struct NormalizationSums final : KindOf<NormalizationSums> {
   explicit NormalizationSums(const char* name) : KindOf(name) {}
   unsigned axes = 0;
-  bool by_row = false;
+  bool by_row = false, relu = false;
   std::int64_t group = 1;
-  Operand x, gy, mean, inv_std, sum_gy, sum_gyx;
+  Operand x, gy, mean, inv_std, gamma, beta, addend, y, sum_gy, sum_gyx, gz;
 
   template <class V> void fields(V& v) {
-    v.read(x, gy, mean, inv_std), v.write(sum_gy, sum_gyx), v.number(axes, by_row, group);
+    v.read(x, gy, mean, inv_std, gamma, beta, addend, y), v.write(sum_gy, sum_gyx, gz);
+    v.number(axes, by_row, relu, group);
   }
   void run_cpu() override;
   void run_cuda(const cuda::LaunchContext& context) override;
@@ -52,23 +59,26 @@ struct NormalizationSums final : KindOf<NormalizationSums> {
 /// memory. Channel c has gamma[c] and beta[c] and the statistics number c, or, where `group` is not
 /// 0, (n * channels + c) / group. Without gy:
 ///   out = (x - mean) * (inv_std * gamma) + beta
-/// With gy, the gradient of that, by sums over the `count` elements that share statistics:
+/// and where there is a residual, out = out + residual, the first of them rounded to its dtype as
+/// if it had been stored; with `relu`, out = max(out, 0) at last (NaN stays NaN). With gy, the
+/// gradient of that, by sums over the `count` elements that share statistics:
 ///   out = inv_std * gamma * (gy - ((x - mean) * inv_std * sum_gyx + sum_gy) / count)
 /// where the sums are of channels, and where they are of groups, of gamma * gy,
 ///   out = inv_std * (gamma * gy - ((x - mean) * inv_std * sum_gyx + sum_gy) / count)
+/// and with `relu` (of channels) gy counts only where the result without gy is positive.
 /// The mean, gamma, beta and the sums may be absent: 0, 1, 0, 0 and 0. With `of_variance` there are
-/// variances in place of inv_std. x, gy and out lie alike and have one dtype; gamma and beta have
-/// any floating one.
+/// variances in place of inv_std. x, gy, residual and out lie alike and have one dtype; gamma and
+/// beta have any floating one. The residual and out have no element in common.
 struct Normalize final : KindOf<Normalize> {
   explicit Normalize(const char* name) : KindOf(name) {}
-  bool channels_last = false, of_variance = false;
+  bool channels_last = false, of_variance = false, relu = false;
   std::int64_t samples = 1, channels = 1, inner = 1, group = 0;
   double count = 1, eps = 0;  // eps: of variances
-  Operand x, gy, mean, inv_std, gamma, beta, sum_gy, sum_gyx, out;
+  Operand x, gy, mean, inv_std, gamma, beta, sum_gy, sum_gyx, residual, out;
 
   template <class V> void fields(V& v) {
-    v.read(x, gy, mean, inv_std, gamma, beta, sum_gy, sum_gyx), v.write(out);
-    v.number(channels_last, of_variance, samples, channels, inner, group, count, eps);
+    v.read(x, gy, mean, inv_std, gamma, beta, sum_gy, sum_gyx, residual), v.write(out);
+    v.number(channels_last, of_variance, relu, samples, channels, inner, group, count, eps);
   }
   void run_cpu() override;
   void run_cuda(const cuda::LaunchContext& context) override;

@@ -1,0 +1,117 @@
+// The pattern of relu's and a bias's gradients over all layouts; the others are in plan_test.cc.
+#include "rensa/graph/patterns.h"
+
+#include <gtest/gtest.h>
+
+#include "rensa/array/random_basics.h"
+#include "rensa/array/routines.h"
+#include "rensa/autograd/backward.h"
+#include "rensa/functions/functions.h"
+#include "rensa/functions/operations/relu_bias_grad/relu_bias_grad.h"
+#include "tests/graph/rewritten.h"
+
+namespace rensa {
+namespace {
+
+using operations::ReluBiasGrad;
+using testing::Case;
+using testing::Rewritten;
+
+int count_joined(const Rewritten& list) {
+  return list.count<ReluBiasGrad>([](const ReluBiasGrad&) { return true; });
+}
+
+TEST(JoinBiasGrad, SumsOverAllButTheChannels) {
+  for (const Case& c : testing::cases()) {
+    SCOPED_TRACE(c.describe());
+    Array gy = c.numbers(), y = c.numbers();
+    for (bool keepdims : {false, true}) {
+      Rewritten list([&] {
+        Array gz = xp::elementwise(ufunc::relu_grad, {gy, y});
+        Axes axes = c.shape.ndim() == 2 ? Axes(0) : Axes{0, 2, 3};
+        return Arrays{gz, xp::sum(gz, {.axis = axes, .keepdims = keepdims})};
+      });
+      bool last = c.channels_last || c.shape.ndim() == 2 || c.shape[2] == 1;
+      EXPECT_EQ(list.recorded, 2u);
+      EXPECT_EQ(count_joined(list), last);
+      EXPECT_EQ(list.left(), last ? 1u : 2u);
+    }
+  }
+}
+
+TEST(JoinBiasGrad, OfConvolutionsOfAnyNumberOfAxes) {
+  for (Device device : testing::test_devices()) {
+    for (Dtype dtype : {float32, bfloat16}) {
+      for (const Shape& shape : {Shape{3, 8, 11}, Shape{3, 8, 5, 7}, Shape{2, 8, 4, 3, 5}}) {
+        Case c = {device, dtype, shape, true};
+        SCOPED_TRACE(c.describe());
+        Shape kernel = Shape::filled(shape.ndim(), 1);
+        kernel[0] = 24, kernel[1] = 8;
+        Shape result = shape;
+        result[1] = 24;
+        Array gy = Case{device, dtype, result, true}.numbers();
+        auto drawn = [&](const Shape& of) {
+          return Variable(xp::random::normal(0, 1, of, float64, device).astype(dtype));
+        };
+        Variables v{Variable(c.numbers()), drawn(kernel), drawn({24})};
+        Rewritten list([&] {
+          Arrays results;
+          Variable y = F::relu(F::convolution_nd(v[0], v[1], v[2]));
+          for (const Variable& g : grad({y}, v, {constant(gy)})) results.push_back(g.array());
+          return results;
+        });
+        EXPECT_EQ(count_joined(list), 1);
+        EXPECT_EQ(list.count_elementwise(ufunc::relu_grad), 0);
+      }
+    }
+  }
+}
+
+// Sums over fewer axes or more, of other elements, in another dtype.
+TEST(JoinBiasGrad, OtherSumsStay) {
+  for (Device device : testing::test_devices()) {
+    Case c = {device, float32, {4, 12, 6, 6}, true};
+    Array gy = c.numbers(), y = c.numbers();
+    auto joins = [&](auto&& sum) {
+      return count_joined(Rewritten([&] {
+        Array gz = xp::elementwise(ufunc::relu_grad, {gy, y});
+        return Arrays{gz, sum(gz)};
+      }));
+    };
+    EXPECT_EQ(joins([](const Array& gz) { return xp::sum(gz, {.axis = {0, 2, 3}}); }), 1);
+    EXPECT_EQ(joins([](const Array& gz) { return xp::sum(gz, {.axis = {0, 2}}); }), 0);
+    EXPECT_EQ(joins([](const Array& gz) { return xp::sum(gz, {.axis = {0, 1, 2}}); }), 0);
+    EXPECT_EQ(joins([](const Array& gz) { return xp::sum(gz); }), 0);
+    EXPECT_EQ(joins([](const Array& gz) { return xp::max(gz, {.axis = {0, 2, 3}}); }), 0);
+    EXPECT_EQ(joins([](const Array& gz) {
+                return xp::sum(gz[{Slice(0, 2)}], {.axis = {0, 2, 3}});
+              }),
+              0);
+    EXPECT_EQ(joins([](const Array& gz) {
+                return xp::sum(gz, {.axis = {0, 2, 3}, .dtype = float64});
+              }),
+              0);
+    EXPECT_EQ(joins([](const Array& gz) {
+                Array places = xp::zeros({12, 2}, float32, gz.device());
+                Array column = places[{Slice(), 0}];
+                return xp::sum(gz, {.axis = {0, 2, 3}, .out = column});
+              }),
+              0);
+  }
+}
+
+// On a GPU that is a chain, which passes the sum by.
+TEST(JoinBiasGrad, WhatAnElementwiseOperationMakesStays) {
+  for (Device device : testing::test_devices()) {
+    Case c = {device, float32, {4, 12, 6, 6}, true};
+    Array gy = c.numbers(), y = c.numbers();
+    Rewritten list([&] {
+      Array gz = xp::elementwise(ufunc::relu_grad, {gy * 2.f, y});
+      return Arrays{gz, xp::sum(gz, {.axis = {0, 2, 3}})};
+    });
+    EXPECT_EQ(count_joined(list), 0);
+  }
+}
+
+}  // namespace
+}  // namespace rensa
