@@ -2,51 +2,19 @@
 #include "rensa/data/idx.h"
 
 #include <fmt/format.h>
-#include <zlib.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <limits>
 
 #include "rensa/array/routines.h"
 #include "rensa/core/error.h"
+#include "rensa/data/gzip_file.h"
 
 namespace rensa {
 
 namespace {
 
 constexpr std::int64_t kMostExpansion = 1032;  // deflate's limit
-
-class GzipFile {
- public:
-  explicit GzipFile(const std::string& path) : path_(path), file_(gzopen(path.c_str(), "rb")) {
-    if (!file_) throw SerializationError(path + ": cannot be opened");
-  }
-  ~GzipFile() { gzclose(file_); }
-  GzipFile(const GzipFile&) = delete;
-  GzipFile& operator=(const GzipFile&) = delete;
-
-  /// Reads up to `size` bytes; returns how many there were.
-  std::int64_t read(void* out, std::int64_t size) {
-    std::int64_t done = 0;
-    while (done < size) {
-      auto piece = static_cast<unsigned>(std::min<std::int64_t>(size - done, 1 << 26));
-      int got = gzread(file_, static_cast<char*>(out) + done, piece);
-      if (got < 0) {
-        int code = Z_OK;
-        throw SerializationError(
-            fmt::format("{}: damaged gzip data: {}", path_, gzerror(file_, &code)));
-      }
-      if (got == 0) break;
-      done += got;
-    }
-    return done;
-  }
-
- private:
-  const std::string& path_;
-  gzFile file_;
-};
 
 std::uint32_t big_endian(const unsigned char* b) {
   return std::uint32_t{b[0]} << 24 | std::uint32_t{b[1]} << 16 | std::uint32_t{b[2]} << 8 | b[3];

@@ -1,18 +1,14 @@
-// MNIST: finding its files, or fetching them.
+// MNIST and the sets that are laid out as it is.
 #include "rensa/data/mnist.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <filesystem>
+#include <utility>
 #include <vector>
 
-#include "rensa/core/environment.h"
 #include "rensa/core/error.h"
-#include "rensa/core/files.h"
-#include "rensa/core/user_cache.h"
-#include "rensa/data/download.h"
+#include "rensa/data/dataset_files.h"
 #include "rensa/data/idx.h"
 
 namespace rensa::datasets {
@@ -21,86 +17,56 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct File {
-  const char* name;
-  const char* sha256;
-  std::int64_t size;
-  FileIdentity identity() const { return {sha256, size}; }
-};
-constexpr File kTrainImages{"train-images-idx3-ubyte.gz",
-                            "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
-                            9912422};
-constexpr File kTrainLabels{"train-labels-idx1-ubyte.gz",
-                            "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
-                            28881};
-constexpr File kTestImages{"t10k-images-idx3-ubyte.gz",
-                           "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
-                           1648877};
-constexpr File kTestLabels{"t10k-labels-idx1-ubyte.gz",
-                           "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
-                           4542};
-constexpr std::array kFiles{kTrainImages, kTrainLabels, kTestImages, kTestLabels};
-
-constexpr std::array kMirrors{"https://ossci-datasets.s3.amazonaws.com/mnist/",
-                              "https://storage.googleapis.com/cvdf-datasets/mnist/"};
-
-/// The user's cache; empty when no variable says where that is.
-fs::path cache_folder() {
-  std::string cache = user_cache_folder();
-  return cache.empty() ? fs::path() : fs::path(cache) / "mnist";
+/// Files named and laid out as MNIST's.
+PublishedFiles idx_files(std::string title, std::string folder, std::vector<std::string> mirrors,
+                         FileIdentity train_images, FileIdentity train_labels,
+                         FileIdentity test_images, FileIdentity test_labels) {
+  return {std::move(title),
+          std::move(folder),
+          {{"train-images-idx3-ubyte.gz", std::move(train_images)},
+           {"train-labels-idx1-ubyte.gz", std::move(train_labels)},
+           {"t10k-images-idx3-ubyte.gz", std::move(test_images)},
+           {"t10k-labels-idx1-ubyte.gz", std::move(test_labels)}},
+          std::move(mirrors),
+          true};
 }
 
-std::vector<fs::path> candidate_folders() {
-  std::vector<fs::path> folders;
-  if (auto root = environment::text("RENSA_DATASET_ROOT")) {
-    folders = {fs::path(*root) / "mnist", fs::path(*root)};
-  }
-  if (fs::path cache = cache_folder(); !cache.empty()) folders.push_back(cache);
-  return folders;
+PublishedFiles mnist_files() {
+  PublishedFiles files =
+      idx_files("MNIST", "mnist",
+                {"https://ossci-datasets.s3.amazonaws.com/mnist/",
+                 "https://storage.googleapis.com/cvdf-datasets/mnist/"},
+                {"440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609", 9912422},
+                {"3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c", 28881},
+                {"8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6", 1648877},
+                {"f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6", 4542});
+  files.has_common_names = false;  // the others are told from it by their folders
+  return files;
 }
 
-fs::path find_folder() {
-  fs::path cache = cache_folder();
-  for (const fs::path& folder : candidate_folders()) {
-    // What the user has put somewhere is taken as it is, what was downloaded is verified.
-    auto is_there = [&](const File& file) {
-      std::error_code ignored;
-      fs::path path = folder / file.name;
-      return folder == cache ? is_file(path.string(), file.identity()) : fs::exists(path, ignored);
-    };
-    if (std::all_of(kFiles.begin(), kFiles.end(), is_there)) return folder;
-  }
-  return {};
+PublishedFiles fashion_mnist_files() {
+  return idx_files("Fashion-MNIST", "fashion-mnist",
+                   {"https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/"
+                    "fashion/",
+                    "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/"},
+                   {"3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84", 26421880},
+                   {"a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845", 29515},
+                   {"346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073", 4422102},
+                   {"67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5", 5148});
 }
 
-fs::path download_all() {
-  std::string looked = "MNIST is not in";
-  for (const fs::path& folder : candidate_folders()) looked += " " + folder.string();
-  fs::path folder = cache_folder();
-  if (folder.empty()) {
-    throw SerializationError(looked +
-                             "; set RENSA_DATASET_ROOT to the folder of its idx .gz files");
-  }
-  try {
-    rensa::detail::make_folders(folder.string());
-    for (const File& file : kFiles) {
-      std::vector<std::string> urls;
-      for (const char* mirror : kMirrors) urls.push_back(std::string(mirror) + file.name);
-      download(urls, file.identity(), (folder / file.name).string());
-    }
-  } catch (const std::exception& error) {
-    throw SerializationError(fmt::format(
-        "{}, and it cannot be downloaded; put its four idx .gz files into one of them (or set "
-        "RENSA_DATASET_ROOT).\n{}",
-        looked, error.what()));
-  }
-  return folder;
+PublishedFiles kuzushiji_mnist_files() {
+  return idx_files("Kuzushiji-MNIST", "kuzushiji-mnist",
+                   {"https://codh.rois.ac.jp/kmnist/dataset/kmnist/"},
+                   {"51467d22d8cc72929e2a028a0428f2086b092bb31cfb79c69cc0a90ce135fde4", 18165135},
+                   {"e38f9ebcd0f3ebcdec7fc8eabdcdaef93bb0df8ea12bee65224341c8183d8e17", 29497},
+                   {"edd7a857845ad6bb1d0ba43fe7e794d164fe2dce499a1694695a792adfac43c5", 3041136},
+                   {"20bb9a0ef54c7db3efc55a92eef5582c109615df22683c380526788f98e42a1c", 5120});
 }
 
-TupleDataset read_part(const fs::path& folder, const File& images, const File& labels,
+TupleDataset read_part(const fs::path& folder, const std::string& images, const std::string& labels,
                        bool withlabel, int ndim, float scale) {
-  std::string image_path = (folder / images.name).string(),
-              label_path = (folder / labels.name).string();
+  std::string image_path = (folder / images).string(), label_path = (folder / labels).string();
   Array pixels = read_idx_gz(image_path, 3);
   std::int64_t n = pixels.shape()[0];
   Shape shape = ndim == 1 ? Shape{n, pixels.shape()[1] * pixels.shape()[2]} : pixels.shape();
@@ -116,17 +82,33 @@ TupleDataset read_part(const fs::path& folder, const File& images, const File& l
   return TupleDataset(x, t.astype(int32));
 }
 
+TrainTest read(const char* function, const PublishedFiles& set, bool withlabel, int ndim,
+               float scale) {
+  if (ndim < 1 || ndim > 3) {
+    throw ValueError(fmt::format("{}: ndim is 1, 2 or 3, not {}", function, ndim));
+  }
+  fs::path folder = set.find_or_download();
+  auto part = [&](std::size_t images) {
+    return read_part(folder, set.files[images].name, set.files[images + 1].name, withlabel, ndim,
+                     scale);
+  };
+  return {part(0), part(2)};
+}
+
 }  // namespace
 
-std::string find_mnist() { return find_folder().string(); }
+std::string find_mnist() { return mnist_files().find().string(); }
 
 TrainTest get_mnist(bool withlabel, int ndim, float scale) {
-  if (ndim < 1 || ndim > 3)
-    throw ValueError(fmt::format("get_mnist: ndim is 1, 2 or 3, not {}", ndim));
-  fs::path folder = find_folder();
-  if (folder.empty()) folder = download_all();
-  return {read_part(folder, kTrainImages, kTrainLabels, withlabel, ndim, scale),
-          read_part(folder, kTestImages, kTestLabels, withlabel, ndim, scale)};
+  return read("get_mnist", mnist_files(), withlabel, ndim, scale);
+}
+
+TrainTest get_fashion_mnist(bool withlabel, int ndim, float scale) {
+  return read("get_fashion_mnist", fashion_mnist_files(), withlabel, ndim, scale);
+}
+
+TrainTest get_kuzushiji_mnist(bool withlabel, int ndim, float scale) {
+  return read("get_kuzushiji_mnist", kuzushiji_mnist_files(), withlabel, ndim, scale);
 }
 
 }  // namespace rensa::datasets

@@ -1,4 +1,4 @@
-// MNIST and a generated set of digits in its place.
+// MNIST, sets that are laid out as it is, and a generated set of digits in its place.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,11 @@ struct TrainTest {
 /// published ones (SHA-256), else downloaded into that cache. Throws SerializationError saying
 /// where it looked, or which file is damaged.
 TrainTest get_mnist(bool withlabel = true, int ndim = 1, float scale = 1.f);
+
+/// Fashion-MNIST (Xiao, Rasul and Vollgraf, 2017) and Kuzushiji-MNIST (Clanuwat et al., 2018): as
+/// get_mnist; their files are named alike and lie in folders "fashion-mnist" and "kuzushiji-mnist".
+TrainTest get_fashion_mnist(bool withlabel = true, int ndim = 1, float scale = 1.f);
+TrainTest get_kuzushiji_mnist(bool withlabel = true, int ndim = 1, float scale = 1.f);
 
 /// The folder that get_mnist would read without a download; empty when there is none.
 std::string find_mnist();

@@ -18,6 +18,8 @@
 #include "rensa/core/thread_pool.h"
 #include "rensa/data/download.h"
 #include "rensa/data/idx.h"
+#include "tests/data/published_files.h"
+#include "tests/environment.h"
 #include "tests/num_threads.h"
 #include "tests/temporary_folder.h"
 #include "tests/testing.h"
@@ -25,28 +27,14 @@
 namespace rensa {
 namespace {
 
+using testing::EnvironmentScope;
 using ::testing::HasSubstr;
+using testing::idx;
 using testing::message_of;
 using testing::NumThreads;
 using testing::TemporaryFolder;
-
-std::string big_endian(std::uint32_t value) {
-  return {static_cast<char>(value >> 24), static_cast<char>(value >> 16),
-          static_cast<char>(value >> 8), static_cast<char>(value)};
-}
-
-std::string idx(std::uint32_t magic, std::initializer_list<std::uint32_t> shape,
-                const std::string& data) {
-  std::string bytes = big_endian(magic);
-  for (std::uint32_t extent : shape) bytes += big_endian(extent);
-  return bytes + data;
-}
-
-void write_gz(const std::string& path, const std::string& content) {
-  gzFile file = gzopen(path.c_str(), "wb");
-  gzwrite(file, content.data(), static_cast<unsigned>(content.size()));
-  gzclose(file);
-}
+using testing::write_gz;
+using testing::write_small_mnist;
 
 class IdxTest : public ::testing::Test {
  protected:
@@ -99,35 +87,9 @@ TEST_F(IdxTest, DamagedGzip) {
   }
 }
 
-/// Sets an environment variable for a scope.
-class Environment {
- public:
-  Environment(const char* name, const std::string& value) : name_(name) {
-    if (const char* old = std::getenv(name)) old_ = old;
-    ::setenv(name, value.c_str(), 1);
-  }
-  ~Environment() {
-    if (old_.empty()) ::unsetenv(name_);
-    else ::setenv(name_, old_.c_str(), 1);
-  }
-
- private:
-  const char* name_;
-  std::string old_;
-};
-
-void write_small_mnist(const std::string& folder) {
-  std::filesystem::create_directories(folder);
-  std::string pixels(28 * 28, '\xff');
-  write_gz(folder + "/train-images-idx3-ubyte.gz", idx(2051, {2, 28, 28}, pixels + pixels));
-  write_gz(folder + "/train-labels-idx1-ubyte.gz", idx(2049, {2}, std::string("\x03\x09", 2)));
-  write_gz(folder + "/t10k-images-idx3-ubyte.gz", idx(2051, {1, 28, 28}, pixels));
-  write_gz(folder + "/t10k-labels-idx1-ubyte.gz", idx(2049, {1}, std::string("\x07", 1)));
-}
-
 TEST(Mnist, IsFoundInTheDatasetRootAndTheCacheIsVerified) {
   TemporaryFolder root, cache;
-  Environment a("RENSA_DATASET_ROOT", root.str()), b("XDG_CACHE_HOME", cache.str());
+  EnvironmentScope a("RENSA_DATASET_ROOT", root.str()), b("XDG_CACHE_HOME", cache.str());
   EXPECT_EQ(datasets::find_mnist(), "");
   write_small_mnist(cache / "rensa/mnist");
   EXPECT_EQ(datasets::find_mnist(), "") << "a cache holds the published files or none";
@@ -139,7 +101,7 @@ TEST(Mnist, IsFoundInTheDatasetRootAndTheCacheIsVerified) {
 
 TEST(Mnist, ShapesScaleAndLabels) {
   TemporaryFolder root;
-  Environment a("RENSA_DATASET_ROOT", root.str());
+  EnvironmentScope a("RENSA_DATASET_ROOT", root.str());
   write_small_mnist(root / "mnist");
   auto [train, test] = datasets::get_mnist();
   EXPECT_EQ(train.size(), 2);
@@ -158,7 +120,7 @@ TEST(Mnist, ShapesScaleAndLabels) {
 
 TEST(Mnist, ImagesAndLabelsOfDifferentCounts) {
   TemporaryFolder root;
-  Environment a("RENSA_DATASET_ROOT", root.str());
+  EnvironmentScope a("RENSA_DATASET_ROOT", root.str());
   write_small_mnist(root / "mnist");
   write_gz(root / "mnist/train-labels-idx1-ubyte.gz", idx(2049, {1}, "a"));
   EXPECT_THAT(message_of<SerializationError>([] { datasets::get_mnist(); }), HasSubstr("2 images"));
@@ -326,7 +288,7 @@ std::string answer(const std::string& status, const std::string& headers, const 
 }
 
 TEST_F(DownloadTest, OverHttp) {
-  Environment direct("no_proxy", "127.0.0.1");
+  EnvironmentScope direct("no_proxy", "127.0.0.1");
   Server good(answer("200 OK", "", content_));
   Server longer(answer("200 OK", "Content-Length: 999999999\r\n", content_));
   Server missing(answer("404 Not Found", "", "nothing here"));
@@ -340,7 +302,7 @@ TEST_F(DownloadTest, OverHttp) {
 }
 
 TEST_F(DownloadTest, RedirectsLeadToHttpsAlone) {
-  Environment direct("no_proxy", "127.0.0.1");
+  EnvironmentScope direct("no_proxy", "127.0.0.1");
   Server good(answer("200 OK", "", content_));
   testing::write_file(folder_ / "right", content_);
   for (const std::string& target : {good.url(), url("right")}) {
