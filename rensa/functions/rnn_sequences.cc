@@ -45,6 +45,7 @@ class JoinWeights final : public FunctionNode {
       Dtype dtype = first.dtype();
       shape[0] = 0;
       for (int k : group) {
+        check_same_device(name(), in[0], at(in, k));
         shape[0] += at(in, k).shape(0);
         dtype = promote_types(dtype, at(in, k).dtype());
       }
