@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "rensa/autograd/function_node.h"
 #include "rensa/core/error.h"
 
 namespace rensa {
@@ -11,6 +12,13 @@ namespace {
 
 thread_local autograd::Run current = autograd::Run::only;
 thread_local autograd::RunScope* innermost = nullptr;
+
+class Entrance final : public FunctionNode {
+ public:
+  explicit Entrance(const char* name) : FunctionNode(name) {}
+  Arrays forward(const Arrays& x) override { return x; }
+  Variables backward(const Indexes&, const Variables& gy) override { return {gy[0]}; }
+};
 
 }  // namespace
 
@@ -40,6 +48,8 @@ Array RunScope::note(const std::function<Array()>& make) {
 Array noted(const std::function<Array()>& make) {
   return innermost ? innermost->note(make) : make();
 }
+
+Variable entrance(const char* name, const Variable& x) { return apply<Entrance>({x}, name)[0]; }
 
 void check_state_may_be_used() {
   if (current == Run::only) return;

@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "rensa/array/array.h"
+#include "rensa/autograd/variable.h"
 
 namespace rensa {
 
@@ -42,6 +42,10 @@ class [[nodiscard]] RunScope {
 /// something that each call changes. Nobody changes the array. Throws ValueError where a second run
 /// asks for more.
 Array noted(const std::function<Array()>& make);
+
+/// x, of a node of its own, `name`: where gradients that are to be differentiated go from what a
+/// backward computes again to the graph around it. grad() with respect to it stops there.
+Variable entrance(const char* name, const Variable& x);
 
 /// Throws NotImplementedError where a function that forgets uses a State: its second run would not
 /// find what the first one did.

@@ -9,6 +9,7 @@
 #include "rensa/array/random_tape.h"
 #include "rensa/autograd/function_node.h"
 #include "rensa/autograd/graph.h"
+#include "rensa/autograd/recomputation.h"
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
 
@@ -71,14 +72,6 @@ struct Forgetful {
   }
 };
 
-/// Where gradients that are to be differentiated enter the second run's graph from the first one's.
-class Entrance final : public FunctionNode {
- public:
-  Entrance() : FunctionNode("forget") {}
-  Arrays forward(const Arrays& x) override { return x; }
-  Variables backward(const Indexes&, const Variables& gy) override { return {gy[0]}; }
-};
-
 class Forget final : public FunctionNode {
  public:
   /// `count` of the inputs are the function's. Where none of them requires a gradient but something
@@ -101,7 +94,7 @@ class Forget final : public FunctionNode {
     Variables kept = get_retained_inputs(), inside, outputs, gradients, wanted;
     for (const Variable& x : kept) {
       bool twice = config().enable_backprop && x.requires_grad();
-      inside.push_back(twice ? rensa::apply<Entrance>({x})[0]
+      inside.push_back(twice ? autograd::entrance("forget", x)
                              : Variable(x.array(), x.requires_grad()));
       if (x.requires_grad()) wanted.push_back(inside.back());
     }

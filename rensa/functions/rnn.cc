@@ -19,37 +19,32 @@ namespace {
 
 constexpr int kGates = 4;
 
-/// How an input of a cell holds its gates along axis 1: of one gate as it is, of several side by
-/// side for each unit, or each gate's units together.
+/// How an input of a cell holds its gates along axis 1: one as it is, several side by side for each
+/// unit.
 struct Part {
   int gates = 1;
-  bool together = false;
 
-  int gate_axis() const { return together ? 1 : 2; }
   /// (n, gates * units, ...) with an axis for the gates.
   Shape apart(const Shape& x) const {
     Shape shape = x;
     shape[1] /= gates;
-    shape.insert(gate_axis(), gates);
+    shape.insert(2, gates);
     return shape;
   }
 };
 
-std::vector<BasicIndex> gate_index(const Part& part, int k) {
-  if (part.together) return {Slice(), k};
-  return {Slice(), Slice(), k};
-}
+std::vector<BasicIndex> gate_index(int k) { return {Slice(), Slice(), k}; }
 
 void append_gates(const Array& x, const Part& part, Arrays& gates) {
   if (part.gates == 1) return gates.push_back(x);
   Array apart = x.reshape(part.apart(x.shape()));
-  for (int k = 0; k < part.gates; ++k) gates.push_back(apart[gate_index(part, k)]);
+  for (int k = 0; k < part.gates; ++k) gates.push_back(apart[gate_index(k)]);
 }
 
 void append_gates(const Variable& x, const Part& part, Variables& gates) {
   if (part.gates == 1) return gates.push_back(x);
   Variable apart = reshape(x, part.apart(x.shape()));
-  for (int k = 0; k < part.gates; ++k) gates.push_back(get_item(apart, gate_index(part, k)));
+  for (int k = 0; k < part.gates; ++k) gates.push_back(get_item(apart, gate_index(k)));
 }
 
 /// A differentiable row of the gates of its inputs: one kernel, and one backward.
@@ -112,10 +107,10 @@ class Cell final : public FunctionNode {
         continue;
       }
       Shape one = part.apart(x[i].shape());
-      one[part.gate_axis()] = 1;
+      one[2] = 1;
       Variables gates;
       for (int k = 0; k < part.gates; ++k) gates.push_back(reshape(*next++, one));
-      results.push_back(cast(reshape(concat(gates, part.gate_axis()), x[i].shape()), x[i].dtype()));
+      results.push_back(cast(reshape(concat(gates, 2), x[i].shape()), x[i].dtype()));
     }
     return results;
   }
@@ -147,11 +142,6 @@ std::pair<Variable, Variable> lstm(const Variable& c_prev, const Variable& x) {
   }
   Variables y = apply<Cell>({get_item(c_prev, {Slice(0, rows)}), x}, rows::lstm, parts);
   return {concat({y[0], get_item(c_prev, {Slice(rows, none)})}, 0), y[1]};
-}
-
-Variable detail::gru(const Variable& h, const Variable& x, const Variable& u) {
-  const Part gates{.gates = 3, .together = true};
-  return apply<Cell>({h, x, u}, rows::gru, std::vector<Part>{{}, gates, gates})[0];
 }
 
 std::pair<Variable, Variable> tree_lstm(const Variables& cs, const Variable& x) {

@@ -40,8 +40,8 @@ namespace functions {
 // hx is (2 * layers, B, N), forward and backward in turns, and ys[t] (B_t, 2 * N). ws[i][j] and
 // bs[i][j] are a layer's (and direction's) weights (N, I or N, or 2 * N of both directions below)
 // and biases (N,), the first half for the input, the second for the last output. Between layers
-// elements are dropped with the probability dropout_ratio, as dropout() does. Each layer's inputs
-// go through one product for all the time.
+// elements are dropped with the probability dropout_ratio, as dropout() does. A layer's inputs go
+// through one product for all the time, and so do the gradients of its weights.
 //
 // Throw ShapeError, which names what does not fit, for B_t that rise or are 0 too, and ValueError
 // for no xs or another number of layers, weights or biases.

@@ -8,10 +8,6 @@
 
 namespace rensa::functions::detail {
 
-/// h' of a gated recurrent unit, of h (n, N) and what the input and h give for r, z and n, (n, 3 *
-/// N) each: row gru of operations/pointwise/recurrent.def.
-Variable gru(const Variable& h, const Variable& x, const Variable& u);
-
 /// Throws ShapeError, naming the link, where a state that it goes on with has other rows than x.
 void check_state_rows(const char* link, const Variable& x, const Variable& state);
 
@@ -29,6 +25,32 @@ struct SequenceOutput {
 /// What the functions of rnn.h do, of sequences behind one another.
 SequenceOutput run_sequences(const SequenceNetwork& network, const Variable& hx, const Variable& cx,
                              const WeightLists& ws, const WeightLists& bs, const Sequences& xs);
+
+/// What goes from one time to the next: the last output, and the memory where there is one.
+struct Memory {
+  Variable h, c;
+};
+/// One layer in one direction. Its parts for the gates lie behind one another: of long short-term
+/// memories a, i, f and o; of gated recurrent units n, r, z for the input and r, z, n for the last
+/// output.
+struct Layer {
+  const char* name;  // of the network, for errors
+  CellKind kind;
+  bool backward;                      // from the last time to the first one
+  std::vector<std::int64_t> batches;  // as Sequences has them
+  Variable input, bias;               // (gates * N, I), (gates * N,)
+  Variable last, last_bias;  // (gates * N, N) for the last output; (gates * N,) of gated recurrent
+                             // units, whose gates see the two biases apart
+};
+struct LayerOutput {
+  Memory end;
+  Variable y;  // (sum of batches, N): time after time
+};
+/// One function with a backward of its own: what the input gives, and the gradients of weights and
+/// input, are one product each for all times. `start` (batches[0], N) and what the layer ends with
+/// have a row for each sequence. Throws DtypeError where not all is of one floating dtype; under an
+/// Autocast products compute in its dtype, and states are of any but float64.
+LayerOutput run_layer(const Layer& layer, const Variable& x, const Memory& start);
 
 /// x with the slices `order` along `axis`, each of which is once in there; `back` is the order that
 /// undoes it.

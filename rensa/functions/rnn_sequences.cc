@@ -5,10 +5,10 @@
 #include <numeric>
 
 #include "rensa/array/indexing_routines.h"
+#include "rensa/array/internal.h"
 #include "rensa/core/error.h"
-#include "rensa/functions/activation.h"
+#include "rensa/core/thread_state.h"
 #include "rensa/functions/array_functions.h"
-#include "rensa/functions/connection.h"
 #include "rensa/functions/indexing_functions.h"
 #include "rensa/functions/joining_functions.h"
 #include "rensa/functions/node_templates.h"
@@ -20,22 +20,95 @@ namespace rensa::functions {
 namespace {
 
 using detail::CellKind;
+using detail::Layer;
+using detail::LayerOutput;
+using detail::Memory;
 using detail::SequenceNetwork;
 using detail::Sequences;
 
 std::string described(const Variable& v) { return v.array().view().describe(); }
 
-/// A layer's weights as one matrix, or its biases as one vector, for the input (`half` 0) or the
-/// last output (1), in the order in which the cell has its gates.
-Variable joined(CellKind kind, const Variables& weights, std::size_t half) {
-  std::size_t n = weights.size() / 2;
-  auto w = [&](std::size_t k) { return weights[half * n + k]; };
-  if (n == 1) return w(0);
-  if (kind == CellKind::gru) return concat({w(0), w(1), w(2)}, 0);
-  Variable gates = stack({w(2), w(0), w(1), w(3)}, 1);  // a, i, f, o of each unit
-  Shape shape = w(0).shape();
-  shape[0] *= 4;
-  return reshape(gates, shape);
+template <class List> auto& at(List& list, int k) { return list[static_cast<std::size_t>(k)]; }
+
+/// Weights and biases behind one another along axis 0, each group of them in one array.
+class JoinWeights final : public FunctionNode {
+ public:
+  explicit JoinWeights(std::vector<Indexes> groups)
+      : FunctionNode("join_weights"), groups_(std::move(groups)) {}
+
+  Arrays forward(const Arrays& in) override {
+    Arrays out;
+    std::vector<rensa::detail::CopyPair> copies;
+    for (const Indexes& group : groups_) {
+      const Array& first = at(in, group[0]);
+      Shape shape = first.shape();
+      Dtype dtype = first.dtype();
+      shape[0] = 0;
+      for (int k : group) {
+        check_same_device(name(), in[0], at(in, k));
+        shape[0] += at(in, k).shape(0);
+        dtype = promote_types(dtype, at(in, k).dtype());
+      }
+      out.push_back(xp::empty(shape, dtype, first.device()));
+      std::int64_t begin = 0;
+      for (int k : group) {
+        std::int64_t rows = at(in, k).shape(0);
+        copies.push_back({at(in, k), rensa::detail::slice_along(out.back(), 0, begin, rows)});
+        begin += rows;
+      }
+    }
+    rensa::detail::copy_parts(name(), copies);
+    return out;
+  }
+
+  // Each gradient has memory of its own, as a leaf's has to: one operation instead of a copy each.
+  Variables backward(const Indexes&, const Variables& gy) override {
+    bool twice = config().enable_backprop;
+    Variables gx(inputs().size());
+    std::vector<rensa::detail::CopyPair> copies;
+    for (std::size_t g = 0; g < groups_.size(); ++g) {
+      if (!gy[g].defined()) continue;
+      std::int64_t begin = 0;
+      for (int k : groups_[g]) {
+        const VariableNode& x = *at(inputs(), k);
+        std::int64_t end = begin + x.shape[0];
+        if (twice) {
+          at(gx, k) = cast(get_item(gy[g], {Slice(begin, end)}), x.dtype);
+        } else {
+          at(gx, k) = constant(xp::empty(x.shape, x.dtype, x.device));
+          Array part = rensa::detail::slice_along(gy[g].array(), 0, begin, end - begin);
+          copies.push_back({part, at(gx, k).array()});
+        }
+        begin = end;
+      }
+    }
+    if (!twice) rensa::detail::copy_parts(name(), copies);
+    return gx;
+  }
+
+ private:
+  std::vector<Indexes> groups_;
+};
+
+/// The weights and biases of a layer, each for the input and for the last output.
+struct Joined {
+  Variable input, last, bias, last_bias;
+};
+
+/// In the order in which the layer has its gates.
+Joined joined(CellKind kind, const Variables& w, const Variables& b) {
+  if (kind != CellKind::lstm && kind != CellKind::gru) return {w[0], w[1], b[0], b[1]};
+  std::vector<Indexes> groups{{2, 0, 1, 3}, {6, 4, 5, 7}};
+  if (kind == CellKind::gru) groups = {{2, 0, 1}, {3, 4, 5}};
+  for (std::size_t g : {0u, 1u}) {
+    Indexes biases = groups[g];
+    for (int& k : biases) k += static_cast<int>(w.size());
+    groups.push_back(biases);
+  }
+  Variables all = w;
+  all.insert(all.end(), b.begin(), b.end());
+  Variables y = apply<JoinWeights>(all, groups);
+  return {y[0], y[1], y[2], y[3]};
 }
 
 void check_weights(const SequenceNetwork& network, const WeightLists& lists, const char* what) {
@@ -93,82 +166,25 @@ void check_shapes(const SequenceNetwork& network, const Variables& w, const Vari
   }
 }
 
-/// What goes from one time to the next: the last output, and the memory where there is one.
-struct Memory {
-  Variable h, c;
-
-  template <class F> Memory each(F f) const { return {f(h), c.defined() ? f(c) : c}; }
-  Memory rows(const Slice& slice) const {
-    return each([&](const Variable& v) { return get_item(v, {slice}); });
-  }
-};
-
-Memory behind(const Memory& a, const Memory& b) {
-  return {concat({a.h, b.h}, 0), a.c.defined() ? concat({a.c, b.c}, 0) : a.c};
+Memory rows_of(const Memory& memory, const Slice& rows) {
+  return {get_item(memory.h, {rows}), memory.c.defined() ? get_item(memory.c, {rows}) : Variable()};
 }
 
-Memory step(CellKind kind, const Memory& last, const Variable& x, const Variable& weight,
-            const Variable& bias) {
-  Variable u = linear(last.h, weight, kind == CellKind::gru ? bias : Variable());
-  switch (kind) {
-    case CellKind::lstm: {
-      auto [c, h] = lstm(last.c, x + u);
-      return {h, c};
-    }
-    case CellKind::gru: return {detail::gru(last.h, x, u), {}};
-    case CellKind::rnn_tanh: return {tanh(x + u), {}};
-    case CellKind::rnn_relu: break;
-  }
-  return {relu(x + u), {}};
-}
-
-/// One layer in one direction. The memory has as many rows as sequences are under way; those of the
-/// others wait in `rest`, the sequences in their order.
-struct Direction {
-  Memory memory, rest;
-  std::int64_t under_way, batch;
-
-  void go_on_with(std::int64_t rows) {
-    if (rows == under_way) return;
-    bool fewer = rows < under_way;
-    Memory cut = fewer ? memory.rows(Slice(rows, none)) : rest.rows(Slice(0, rows - under_way));
-    if (fewer) {
-      rest = under_way < batch ? behind(cut, rest) : cut;
-      memory = memory.rows(Slice(0, rows));
-    } else {
-      memory = under_way > 0 ? behind(memory, cut) : cut;
-      if (rows < batch) rest = rest.rows(Slice(rows - under_way, none));
-    }
-    under_way = rows;
-  }
-};
-
-struct LayerOutput {
-  Memory memory;
-  Variable y;
-};
-
-LayerOutput run_direction(CellKind kind, const Variable& x,
-                          const std::vector<std::int64_t>& batches, const Memory& start,
+LayerOutput run_direction(const SequenceNetwork& network, const Sequences& xs, const Memory& start,
                           const Variables& w, const Variables& b, bool backward) {
-  // The gates of a gated recurrent unit see the two biases apart, others their sum.
-  Variable own = joined(kind, b, 0), of_last = joined(kind, b, 1), weight = joined(kind, w, 1);
-  Variable all = linear(x, joined(kind, w, 0), kind == CellKind::gru ? own : own + of_last);
-  std::vector<std::int64_t> cuts;
-  std::partial_sum(batches.begin(), batches.end() - 1, std::back_inserter(cuts));
-  Variables gates = cuts.empty() ? Variables{all} : split_axis(all, cuts, 0);
-  std::int64_t batch = start.h.shape(0);
-  Direction direction{start, {}, batch, batch};
-  Variables ys(batches.size());
-  for (std::size_t i = 0; i < batches.size(); ++i) {
-    std::size_t t = backward ? batches.size() - 1 - i : i;
-    direction.go_on_with(batches[t]);
-    direction.memory = step(kind, direction.memory, gates[t], weight, of_last);
-    ys[t] = direction.memory.h;
+  auto [input, last, bias, last_bias] = joined(network.kind, w, b);
+  Layer layer{network.name, network.kind, backward, xs.batches, input, bias, last, last_bias};
+  if (network.kind != CellKind::gru) {
+    layer.bias = bias + last_bias;
+    layer.last_bias = Variable();
   }
-  Memory end =
-      direction.under_way < batch ? behind(direction.memory, direction.rest) : direction.memory;
-  return {end, ys.size() == 1 ? ys[0] : concat(ys, 0)};
+  std::int64_t batch = start.h.shape(0), under_way = xs.batches[0];
+  if (under_way == batch) return run_layer(layer, xs.x, start);
+  LayerOutput output = run_layer(layer, xs.x, rows_of(start, Slice(0, under_way)));
+  Memory others = rows_of(start, Slice(under_way, none));  // which no time reaches
+  output.end.h = concat({output.end.h, others.h}, 0);
+  if (others.c.defined()) output.end.c = concat({output.end.c, others.c}, 0);
+  return output;
 }
 
 /// Its gradient is the way back.
@@ -215,7 +231,7 @@ detail::SequenceOutput detail::run_sequences(const SequenceNetwork& network, con
     for (int direction = 0; direction < network.directions; ++direction, ++i) {
       check_shapes(network, ws[i], bs[i], i, x.shape(1), units);
       auto [end, y] =
-          run_direction(network.kind, x, xs.batches, {h[i], c[i]}, ws[i], bs[i], direction == 1);
+          run_direction(network, {x, xs.batches}, {h[i], c[i]}, ws[i], bs[i], direction == 1);
       hy.push_back(end.h), cy.push_back(end.c), ys.push_back(y);
     }
     x = ys.size() == 1 ? ys[0] : concat(ys, 1);

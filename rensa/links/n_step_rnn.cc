@@ -125,16 +125,19 @@ void NStepLayers::members(Visitor& v) {
   for (std::size_t i = 0; i < layers_.size(); ++i) v(std::to_string(i), layers_[i]);
 }
 
-Variable NStepLayers::zeros(const Variables& xs) const {
+Shape NStepLayers::state_shape(const Variables& xs) const {
   if (xs.empty()) throw ValueError(fmt::format("{}: no xs", network_.name));
-  return constant(xp::zeros(
-      {static_cast<std::int64_t>(layers_.size()), static_cast<std::int64_t>(xs.size()), out_},
-      xs[0].dtype(), xs[0].device()));
+  return {static_cast<std::int64_t>(layers_.size()), static_cast<std::int64_t>(xs.size()), out_};
+}
+
+Variable NStepLayers::zeros(const Variables& xs) const {
+  Shape shape = state_shape(xs);
+  return constant(xp::zeros(shape, xs[0].dtype(), xs[0].device()));
 }
 
 F::NStepLSTMOutput NStepLayers::run(const Variable& hx, const Variable& cx,
                                     const Variables& xs) const {
-  Variable none = zeros(xs);
+  Shape shape = state_shape(xs);
   Places lengths;
   for (std::size_t i = 0; i < xs.size(); ++i) {
     if (xs[i].ndim() != 2 || xs[i].shape(0) == 0 || xs[i].shape(1) != xs[0].shape(1)) {
@@ -144,10 +147,9 @@ F::NStepLSTMOutput NStepLayers::run(const Variable& hx, const Variable& cx,
     lengths.push_back(xs[i].shape(0));
   }
   for (const Variable* state : {&hx, &cx}) {
-    if (state->defined() && state->shape() != none.shape()) {
+    if (state->defined() && state->shape() != shape) {
       throw ShapeError(fmt::format("{}: a state {} of {} sequences; it must be {}", network_.name,
-                                   state->array().view().describe(), xs.size(),
-                                   none.shape().str()));
+                                   state->array().view().describe(), xs.size(), shape.str()));
     }
   }
   std::shared_ptr<const Order> order = orders_->get(lengths, xs[0].device());
@@ -159,7 +161,7 @@ F::NStepLSTMOutput NStepLayers::run(const Variable& hx, const Variable& cx,
     return xs.size() == 1 ? x : functions::detail::reorder(x, 0, to, back);
   };
   auto start = [&](const Variable& state) {
-    return state.defined() ? arranged(state, order->longest_first, order->given) : none;
+    return state.defined() ? arranged(state, order->longest_first, order->given) : zeros(xs);
   };
   functions::WeightLists ws, bs;
   for (const Layer& layer : layers_) {

@@ -37,6 +37,8 @@ class NStepLayers {
   };
   struct Order;
   class Orders;
+  Shape state_shape(const Variables& xs) const;
+
   functions::detail::SequenceNetwork network_;
   std::int64_t out_;
   std::vector<Layer> layers_;

@@ -1,0 +1,325 @@
+// One layer of a recurrent network over sequences, in one direction: forward, and a backward that
+// has one product for each gradient of weights.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "rensa/array/creation.h"
+#include "rensa/array/internal.h"
+#include "rensa/array/pointwise.h"
+#include "rensa/autograd/autocast.h"
+#include "rensa/autograd/function_node.h"
+#include "rensa/autograd/recomputation.h"
+#include "rensa/core/error.h"
+#include "rensa/core/thread_state.h"
+#include "rensa/functions/rnn_internal.h"
+#include "rensa/functions/rnn_layer.h"
+#include "rensa/operations/pointwise/pointwise_rows.h"
+
+namespace rensa::functions {
+
+namespace {
+
+using detail::CellKind;
+using detail::Layer;
+using detail::LayerOutput;
+using detail::LayerSteps;
+using detail::Memory;
+using detail::Piece;
+
+Array rows_of(const Array& a, std::int64_t begin, std::int64_t count) {
+  return rensa::detail::slice_along(a, 0, begin, count);
+}
+
+/// The columns of part k and those of `count` parts, each `units` wide.
+Array part_of(const Array& a, std::int64_t units, std::int64_t k, std::int64_t count = 1) {
+  return rensa::detail::slice_along(a, 1, k * units, count * units);
+}
+
+/// Runs a row of recurrent.def. An undefined input is the number 0.
+void run_row(const PointwiseRow& row, const Arrays& in, const Arrays& out) {
+  std::vector<xp::ElementwiseArgument> arguments;
+  for (const Array& a : in) {
+    if (a.defined()) arguments.emplace_back(a);
+    else arguments.emplace_back(0.0);
+  }
+  rensa::detail::pointwise_into(row, arguments, out);
+}
+
+/// Outputs or memories of all times, and what they start from.
+struct History {
+  const LayerSteps& steps;
+  Array start, values;
+
+  Array of(std::size_t i) const { return rows_of(values, steps[i].begin, steps[i].rows); }
+  Array before(std::size_t i) const { return joined(steps.before(i)); }
+  Array end() const { return joined(steps.at_end()); }
+  /// What stands before each time, time after time.
+  Array before_all() const {
+    Pieces all;
+    for (std::size_t k = 0; k < steps.size(); ++k) {
+      Pieces here = steps.before(steps.in_time(k));
+      all.insert(all.end(), here.begin(), here.end());
+    }
+    return joined(all);
+  }
+
+ private:
+  using Pieces = std::vector<Piece>;
+
+  /// Rows behind one another: a view where they lie so.
+  Array joined(const Pieces& pieces) const {
+    struct Run {
+      bool of_start;
+      std::int64_t begin, rows;
+    };
+    std::vector<Run> runs;
+    std::int64_t total = 0;
+    for (const Piece& piece : pieces) {
+      std::int64_t begin = piece.from + (piece.of_start ? 0 : steps[piece.step].begin);
+      total += piece.rows();
+      bool goes_on = !runs.empty() && runs.back().of_start == piece.of_start &&
+                     runs.back().begin + runs.back().rows == begin;
+      if (goes_on) runs.back().rows += piece.rows();
+      else runs.push_back({piece.of_start, begin, piece.rows()});
+    }
+    auto part = [&](const Run& run) {
+      return rows_of(run.of_start ? start : values, run.begin, run.rows);
+    };
+    if (runs.size() == 1) return part(runs[0]);
+    Array all = xp::empty({total, values.shape(1)}, values.dtype(), values.device());
+    std::vector<rensa::detail::CopyPair> copies;
+    std::int64_t at = 0;
+    for (const Run& run : runs) {
+      copies.push_back({part(run), rows_of(all, at, run.rows)});
+      at += run.rows;
+    }
+    rensa::detail::copy_parts("rnn_layer", copies);
+    return all;
+  }
+};
+
+/// The gradient of what goes from one time to the next, a row for each sequence: it begins as that
+/// of what the sequence ends with, and ends as that of what it starts from.
+class StateGradient {
+ public:
+  StateGradient(const Variable& end, const Shape& shape, const LayerSteps& steps, const Array& like)
+      : known_(end.defined() || !steps.all_of_one_batch()) {
+    if (end.defined()) values_ = end.array().copy();
+    else if (known_) values_ = xp::zeros(shape, like.dtype(), like.device());
+    else values_ = xp::empty(shape, like.dtype(), like.device());
+  }
+  /// Of the first sequences; undefined while it is zero.
+  Array read(std::int64_t rows) const { return known_ ? rows_of(values_, 0, rows) : Array(); }
+  Array all() const { return values_; }
+  /// Where it is to be written.
+  Array write(std::int64_t rows) {
+    known_ = true;
+    return rows_of(values_, 0, rows);
+  }
+
+ private:
+  Array values_;
+  bool known_;  // of all sequences
+};
+
+/// Inputs: x, the weight and the bias for it, the weight for the last output, h and, of some kinds,
+/// c or the bias for the last output. Outputs: y, what h ends with, what c ends with.
+class RnnLayer final : public FunctionNode {
+ public:
+  enum Input : std::size_t { kX, kWeight, kBias, kLastWeight, kH, kC, kLastBias = kC };
+
+  RnnLayer(CellKind kind, LayerSteps steps)
+      : FunctionNode("rnn_layer"), kind_(kind), steps_(std::move(steps)) {}
+
+  Arrays forward(const Arrays& in) override {
+    Indexes all;
+    for (std::size_t i = 0; i < in.size(); ++i) all.push_back(static_cast<int>(i));
+    retain_inputs(all), retain_outputs({0});
+    Array gates = xp::linear(in[kX], in[kWeight], in[kBias]);
+    Dtype dtype = gates.dtype();
+    if (kind_ == CellKind::lstm) dtype = promote_types(dtype, in[kC].dtype());
+    if (kind_ == CellKind::gru) dtype = promote_types(dtype, in[kH].dtype());
+    Shape shape{gates.shape(0), in[kH].shape(1)};
+    History h{steps_, in[kH], xp::empty(shape, dtype, gates.device())};
+    bool is_lstm = kind_ == CellKind::lstm, is_gru = kind_ == CellKind::gru;
+    if (is_lstm) kept_ = xp::empty(shape, dtype, gates.device());
+    if (is_gru) kept_ = xp::empty(shape, gates.dtype(), gates.device());
+    if (is_lstm || is_gru) gates_ = gates;
+    Array bias = is_gru ? in[kLastBias] : Array();
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      Array last = h.before(i);
+      Array u = xp::linear(last.astype(gates.dtype(), false), in[kLastWeight], bias);
+      Array x = rows_of(gates, steps_[i].begin, steps_[i].rows);
+      if (is_lstm) lstm_time({steps_, in[kC], kept_}, i, x, u, h.of(i));
+      else if (is_gru) gru_time(last, i, x, u, h.of(i));
+      else run_row(is_tanh() ? pointwise::tanh_time : pointwise::relu_time, {x, u}, {h.of(i)});
+    }
+    Arrays out{h.values, h.end()};
+    if (is_lstm) out.push_back(History{steps_, in[kC], kept_}.end());
+    return out;
+  }
+
+  Variables backward(const Indexes& targets, const Variables& gy) override {
+    Variables in = get_retained_inputs(), y = get_retained_outputs();
+    if (config().enable_backprop) return composed(in, gy);
+    auto wanted = [&](Input i) {
+      return std::ranges::find(targets, static_cast<int>(i)) != targets.end();
+    };
+    History h{steps_, in[kH].array(), y[0].array()};
+    Gradients g = gradients_of_gates(in, h, gy, wanted(kH));
+    Variables gx(in.size());
+    auto put = [&](Input i, const Array& value) {
+      gx[i] = constant(value.astype(in[i].dtype(), false));
+    };
+    if (wanted(kX)) put(kX, xp::matmul(g.of_input, in[kWeight].array()));
+    if (wanted(kWeight)) put(kWeight, xp::matmul(g.of_input.transpose(), in[kX].array()));
+    if (wanted(kBias)) put(kBias, g.of_input.sum(0));
+    if (wanted(kLastWeight)) {
+      Array before = h.before_all().astype(g.of_last.dtype(), false);
+      put(kLastWeight, xp::matmul(g.of_last.transpose(), before));
+    }
+    bool is_gru = kind_ == CellKind::gru;
+    if (wanted(kH)) put(kH, is_gru ? g.h.all() + g.past.all() : g.h.all());
+    if (kind_ == CellKind::lstm && wanted(kC)) put(kC, g.past.all());
+    if (is_gru && wanted(kLastBias)) put(kLastBias, g.of_last.sum(0));
+    return gx;
+  }
+
+ private:
+  bool is_tanh() const { return kind_ == CellKind::rnn_tanh; }
+
+  // The gates take the places of what their functions are of: x of this time.
+  static void lstm_time(const History& c, std::size_t i, const Array& x, const Array& u,
+                        const Array& h) {
+    std::int64_t n = h.shape(1);
+    Arrays in{c.before(i)}, out{c.of(i), h};
+    for (int k = 0; k < 4; ++k) in.push_back(part_of(x, n, k)), out.push_back(part_of(x, n, k));
+    for (int k = 0; k < 4; ++k) in.push_back(part_of(u, n, k));
+    run_row(pointwise::lstm_time, in, out);
+  }
+  // Those of x are n, r, z; what is kept beside them is what the last output gives for n.
+  void gru_time(const Array& last, std::size_t i, const Array& x, const Array& u,
+                const Array& h) const {
+    std::int64_t n = h.shape(1);
+    Array xn = part_of(x, n, 0), xr = part_of(x, n, 1), xz = part_of(x, n, 2);
+    run_row(pointwise::gru_time,
+            {last, xr, xz, xn, part_of(u, n, 0), part_of(u, n, 1), part_of(u, n, 2)},
+            {h, xr, xz, xn, rows_of(kept_, steps_[i].begin, steps_[i].rows)});
+  }
+
+  /// Of the gates of all times, time after time, and of what the layer starts from: `past` is c's,
+  /// or what reaches h past the gates of a gated recurrent unit.
+  struct Gradients {
+    Array of_input, of_last;
+    StateGradient h, past;
+  };
+  Gradients gradients_of_gates(const Variables& in, const History& h, const Variables& gy,
+                               bool of_start) const {
+    bool is_lstm = kind_ == CellKind::lstm, is_gru = kind_ == CellKind::gru;
+    std::int64_t units = h.values.shape(1), parts = is_lstm || is_gru ? 4 : 1;
+    Array weight = in[kLastWeight].array();
+    Array all = xp::empty({h.values.shape(0), parts * units}, weight.dtype(), weight.device());
+    // Of a gated recurrent unit n for the input, r, z, n for the last output: r and z are the same.
+    const Shape& shape = h.start.shape();
+    Gradients g{is_gru ? part_of(all, units, 0, 3) : all, is_gru ? part_of(all, units, 1, 3) : all,
+                StateGradient(gy[1], shape, steps_, h.values),
+                StateGradient(is_lstm ? gy[2] : Variable(), shape, steps_, h.values)};
+    for (std::size_t i = steps_.size(); i-- > 0;) {
+      auto [begin, rows] = steps_[i];
+      OutputGradient gh{gy[0].defined() ? rows_of(gy[0].array(), begin, rows) : Array(),
+                        g.h.read(rows)};
+      Array here = rows_of(all, begin, rows);
+      if (is_lstm) {
+        lstm_time_grad({steps_, in[kC].array(), kept_}, i, gh, g.past, here);
+      } else if (is_gru) {
+        gru_time_grad(h.before(i), i, gh, g.past, here);
+      } else {
+        run_row(is_tanh() ? pointwise::tanh_time_grad : pointwise::relu_time_grad,
+                {h.of(i), gh.by_itself, gh.of_next}, {here});
+      }
+      if (i == 0 && !of_start) break;
+      (void)xp::matmul(rows_of(g.of_last, begin, rows), weight, {.out = g.h.write(rows)});
+    }
+    return g;
+  }
+
+  struct OutputGradient {
+    Array by_itself, of_next;
+  };
+  void lstm_time_grad(const History& c, std::size_t i, const OutputGradient& gh, StateGradient& gc,
+                      const Array& g) const {
+    auto [begin, rows] = steps_[i];
+    std::int64_t n = c.values.shape(1);
+    Array gates = rows_of(gates_, begin, rows);
+    Arrays in{c.before(i), c.of(i)}, out;
+    for (int k = 0; k < 4; ++k) in.push_back(part_of(gates, n, k));
+    in.insert(in.end(), {gh.by_itself, gh.of_next, gc.read(rows)});
+    out.push_back(gc.write(rows));
+    for (int k = 0; k < 4; ++k) out.push_back(part_of(g, n, k));
+    run_row(pointwise::lstm_time_grad, in, out);
+  }
+  void gru_time_grad(const Array& last, std::size_t i, const OutputGradient& gh,
+                     StateGradient& past, const Array& g) const {
+    auto [begin, rows] = steps_[i];
+    std::int64_t n = last.shape(1);
+    Array gates = rows_of(gates_, begin, rows), u = rows_of(kept_, begin, rows);
+    Arrays in{last, part_of(gates, n, 1), part_of(gates, n, 2), part_of(gates, n, 0),
+              u,    gh.by_itself,         gh.of_next,           past.read(rows)};
+    run_row(
+        pointwise::gru_time_grad, in,
+        {past.write(rows), part_of(g, n, 1), part_of(g, n, 2), part_of(g, n, 0), part_of(g, n, 3)});
+  }
+
+  // For gradients that are to be differentiated.
+  Variables composed(const Variables& given, const Variables& gy) const {
+    Variables in, outputs, gradients;
+    for (const Variable& v : given) in.push_back(autograd::entrance(name(), v));
+    Variables y = detail::composed_layer(kind_, steps_, in);
+    for (std::size_t i = 0; i < gy.size(); ++i) {
+      if (gy[i].defined()) outputs.push_back(y[i]), gradients.push_back(gy[i]);
+    }
+    return grad(outputs, in, gradients, true);
+  }
+
+  CellKind kind_;
+  LayerSteps steps_;
+  // The gates of all times; c, or of gated recurrent units what h gives for n.
+  Array gates_, kept_;
+};
+
+void check_dtypes(const Layer& layer, const Variables& weights, const Memory& start) {
+  Dtype dtype = weights[0].dtype();
+  bool fits = dtype_kind(dtype) == 'f';
+  for (const Variable& v : weights) fits &= v.dtype() == dtype;
+  for (const Variable& state : {start.h, start.c}) {
+    if (!state.defined()) continue;
+    bool cast = config().autocast && state.dtype() != float64 && dtype_kind(state.dtype()) == 'f';
+    fits &= state.dtype() == dtype || cast;
+  }
+  if (fits) return;
+  std::string text = fmt::format("{}: hx of {}", layer.name, dtype_name(start.h.dtype()));
+  if (start.c.defined()) text += fmt::format(", cx of {}", dtype_name(start.c.dtype()));
+  throw DtypeError(fmt::format(
+      "{}, xs of {}, weights of {} and {}, biases of {}: all must be of one floating dtype; use "
+      "F::cast or astype",
+      text, dtype_name(weights[0].dtype()), dtype_name(weights[1].dtype()),
+      dtype_name(weights[3].dtype()), dtype_name(weights[2].dtype())));
+}
+
+}  // namespace
+
+detail::LayerOutput detail::run_layer(const Layer& layer, const Variable& x, const Memory& start) {
+  Variables products{x, layer.input, layer.bias, layer.last};
+  if (layer.last_bias.defined()) products.push_back(layer.last_bias);
+  products = autograd::autocast("linear", products);
+  check_dtypes(layer, products, start);
+  Variables in(products.begin(), products.begin() + 4);
+  in.push_back(start.h);
+  if (layer.kind == CellKind::lstm) in.push_back(start.c);
+  if (layer.kind == CellKind::gru) in.push_back(products[4]);
+  Variables y = apply<RnnLayer>(in, layer.kind, LayerSteps(layer.batches, layer.backward));
+  return {{y[1], layer.kind == CellKind::lstm ? y[2] : Variable()}, y[0]};
+}
+
+}  // namespace rensa::functions

@@ -1,0 +1,296 @@
+// Layers of recurrent networks over sequences as one function: gradients of first and second order,
+// the same by functions of one time, how many products a step has, recordings.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "rensa/array/math.h"
+#include "rensa/array/random_basics.h"
+#include "rensa/autograd/autocast.h"
+#include "rensa/autograd/backward.h"
+#include "rensa/autograd/gradient_check.h"
+#include "rensa/core/error.h"
+#include "rensa/functions/functions.h"
+#include "rensa/functions/rnn_internal.h"
+#include "rensa/graph/capture.h"
+#include "rensa/graph/recording.h"
+#include "tests/testing.h"
+
+namespace rensa {
+namespace {
+
+using F::detail::CellKind;
+using Batches = std::vector<std::int64_t>;
+
+constexpr std::int64_t kIn = 3, kUnits = 2;
+
+/// A network of one layer.
+struct Net {
+  const char* name;
+  CellKind kind;
+  int directions;
+
+  bool has_c() const { return kind == CellKind::lstm; }
+  std::size_t weights() const { return F::detail::weights_of(kind); }
+
+  /// x, hx, of some kinds cx, then the weights and biases of each direction.
+  Arrays inputs(const Batches& batches, std::int64_t batch, Dtype dtype, Device device) const {
+    std::int64_t rows = 0;
+    for (std::int64_t n : batches) rows += n;
+    std::vector<Shape> shapes{{rows, kIn}, {directions, batch, kUnits}};
+    if (has_c()) shapes.push_back({directions, batch, kUnits});
+    for (int i = 0; i < directions; ++i) {
+      for (std::size_t j = 0; j < weights(); ++j) {
+        shapes.push_back({kUnits, j < weights() / 2 ? kIn : kUnits});
+      }
+      for (std::size_t j = 0; j < weights(); ++j) shapes.push_back({kUnits});
+    }
+    Arrays values;
+    for (const Shape& shape : shapes) {
+      values.push_back(xp::random::uniform(-1, 1, shape, float64, device).astype(dtype));
+    }
+    return values;
+  }
+
+  /// hy, y and, where there is one, cy.
+  Variables operator()(const Variables& v, const Batches& batches) const {
+    auto next = v.begin() + (has_c() ? 3 : 2);
+    F::WeightLists ws, bs;
+    for (int i = 0; i < directions; ++i) {
+      for (F::WeightLists* lists : {&ws, &bs}) {
+        auto end = next + static_cast<std::ptrdiff_t>(weights());
+        lists->emplace_back(next, end);
+        next = end;
+      }
+    }
+    F::detail::SequenceOutput out = F::detail::run_sequences(
+        {name, kind, 1, directions, 0}, v[1], has_c() ? v[2] : Variable(), ws, bs, {v[0], batches});
+    return has_c() ? Variables{out.hy, out.y, out.cy} : Variables{out.hy, out.y};
+  }
+};
+
+const Net kNets[] = {
+    {"n_step_lstm", CellKind::lstm, 1},     {"n_step_bilstm", CellKind::lstm, 2},
+    {"n_step_gru", CellKind::gru, 1},       {"n_step_bigru", CellKind::gru, 2},
+    {"n_step_rnn", CellKind::rnn_tanh, 1},  {"n_step_birnn", CellKind::rnn_tanh, 2},
+    {"n_step_relu", CellKind::rnn_relu, 1}, {"n_step_birelu", CellKind::rnn_relu, 2},
+};
+
+/// Batches, and how many rows a state has.
+const std::pair<Batches, std::int64_t> kBatches[] = {
+    {{3, 3, 3}, 3}, {{3, 2, 2, 1}, 3}, {{2, 1}, 3}, {{2}, 2}, {{1, 1}, 1},
+};
+
+class RnnLayer : public ::testing::TestWithParam<Device> {
+ protected:
+  void SetUp() override { xp::random::seed(11); }
+
+  template <class F> void for_each(Dtype dtype, F&& f) const {
+    for (const Net& net : kNets) {
+      for (const auto& [batches, batch] : kBatches) {
+        SCOPED_TRACE(std::string(net.name) + " of " + std::to_string(batches.size()) +
+                     " times, state of " + std::to_string(batch));
+        f(net, batches, net.inputs(batches, batch, dtype, GetParam()));
+      }
+    }
+  }
+
+  static Arrays like(const Variables& y) {
+    Arrays g;
+    for (const Variable& v : y) {
+      g.push_back(xp::random::uniform(-1, 1, v.shape(), float64, v.device()).astype(v.dtype()));
+    }
+    return g;
+  }
+};
+
+Variables leaves(const Arrays& values) { return Variables(values.begin(), values.end()); }
+
+TEST_P(RnnLayer, FirstAndSecondDerivatives) {
+  for_each(float64, [](const Net& net, const Batches& batches, const Arrays& inputs) {
+    auto all = [&](const Variables& v) { return net(v, batches); };
+    Arrays weights = like(all(leaves(inputs)));
+    EXPECT_NO_THROW(gradient_check::check_backward(all, inputs, weights));
+    EXPECT_NO_THROW(gradient_check::check_double_backward(all, inputs, weights));
+    for (std::size_t k = 0; k < weights.size(); ++k) {
+      auto one = [&](const Variables& v) { return Variables{net(v, batches)[k]}; };
+      EXPECT_NO_THROW(gradient_check::check_backward(one, inputs, {weights[k]})) << k;
+    }
+  });
+}
+
+// Gradients that are to be differentiated are made of functions of one time.
+TEST_P(RnnLayer, GradientsAreThoseOfFunctionsOfOneTime) {
+  for_each(float64, [](const Net& net, const Batches& batches, const Arrays& inputs) {
+    Variables x = leaves(inputs), y = net(x, batches), gy = leaves(like(y));
+    Variables got = grad(y, x, gy), want = grad(y, x, gy, true);
+    for (std::size_t k = 0; k < x.size(); ++k) {
+      EXPECT_TRUE(xp::allclose(got[k].array(), want[k].array(), 1e-12, 1e-13)) << k;
+    }
+  });
+}
+
+// An input that is also what another input is made of gets each gradient once.
+TEST_P(RnnLayer, SecondDerivativesOfInputsThatDependOnEachOther) {
+  Net net = kNets[0];
+  Batches batches{2, 2, 1};
+  Arrays inputs = net.inputs(batches, 2, float64, GetParam());
+  auto f = [&](const Variables& v) {
+    Variables in = leaves(inputs);
+    in[0] = v[0], in[1] = F::reshape(F::sin(v[1]), {1, 2, kUnits});
+    in[2] = in[1] * F::sum(v[0]);
+    return net(in, batches);
+  };
+  Arrays given{inputs[0], inputs[1][0]}, weights = like(f(leaves(given)));
+  EXPECT_NO_THROW(gradient_check::check_backward(f, given, weights));
+  EXPECT_NO_THROW(gradient_check::check_double_backward(f, given, weights));
+}
+
+std::int64_t count(const Recording& recording, const char* name) {
+  return std::ranges::count_if(recording.operations, [&](const auto& operation) {
+    return std::strcmp(operation->name(), name) == 0;
+  });
+}
+
+// The weights' gradients are of all times at once: one product of each time goes back through it,
+// three more are the gradients of the input and of the two weights.
+TEST_P(RnnLayer, OneProductOfEachTimeGoesBack) {
+  constexpr std::int64_t kTimes = 7;
+  for (const Net& net : kNets) {
+    Batches batches(kTimes, 2);
+    for (bool ragged : {false, true}) {
+      SCOPED_TRACE(std::string(net.name) + (ragged ? ", ragged" : ""));
+      if (ragged) batches.back() = 1;
+      Arrays inputs = net.inputs(batches, 2, float32, GetParam());
+      Variables x = leaves(inputs);
+      Recording forward, back;
+      Variable y;
+      {
+        RecorderScope scope(&forward);
+        y = net(x, batches)[1];
+      }
+      y.set_grad(xp::ones(y.shape(), float32, GetParam()));
+      {
+        RecorderScope scope(&back);
+        y.backward();
+      }
+      EXPECT_EQ(count(forward, "linear"), net.directions * (1 + kTimes));
+      EXPECT_EQ(count(back, "matmul"), net.directions * (kTimes + 3));
+      EXPECT_EQ(count(forward, "add") + count(back, "add"),
+                (net.directions - 1) +  // of the directions' gradients of x
+                    net.directions * 1);
+    }
+  }
+}
+
+TEST_P(RnnLayer, IsReplayedBitForBit) {
+  for_each(float32, [](const Net& net, const Batches& batches, const Arrays& inputs) {
+    Variables ones;
+    for (const Variable& y : net(leaves(inputs), batches)) {
+      ones.push_back(constant(xp::ones_like(y.array())));
+    }
+    auto gradients = [&](const Variables& v) {
+      Variables x;
+      for (const Variable& input : v) x.emplace_back(input.array());
+      Variables y = net(x, batches), g = grad(y, x, ones);
+      y.insert(y.end(), g.begin(), g.end());
+      return y;
+    };
+    CaptureCache cache({.replay_lists = true});
+    for (int i = 0; i < 5; ++i) {
+      Variables x;
+      for (const Array& a : inputs) x.push_back(constant(a * (1 + 0.1f * static_cast<float>(i))));
+      Variables want = gradients(x), got = cache.call(gradients, x);
+      for (std::size_t k = 0; k < want.size(); ++k) {
+        EXPECT_TRUE(xp::array_equal(got[k].array(), want[k].array())) << k << ", call " << i;
+      }
+    }
+    EXPECT_GT(cache.stats().replays, 0) << cache.stats().last_fallback;
+  });
+}
+
+TEST_P(RnnLayer, ForgetsAndComputesAgain) {
+  for_each(float32, [](const Net& net, const Batches& batches, const Arrays& inputs) {
+    auto f = [&](const Variables& v) { return net(v, batches); };
+    Variables x = leaves(inputs), y = f(x), gy = leaves(like(y));
+    Variables want = grad(y, x, gy), got = grad(F::forget(f, x), x, gy);
+    for (std::size_t k = 0; k < x.size(); ++k) {
+      EXPECT_TRUE(xp::array_equal(got[k].array(), want[k].array())) << k;
+    }
+  });
+}
+
+// A state that is a constant takes no product.
+TEST_P(RnnLayer, LeavesOutWhatNobodyWants) {
+  Net net = kNets[0];
+  Batches batches{2, 2, 2};
+  Variables x = leaves(net.inputs(batches, 2, float32, GetParam()));
+  for (std::size_t k : {0u, 1u, 2u}) x[k] = constant(x[k].array());
+  Variable y = net(x, batches)[1];
+  y.set_grad(xp::ones(y.shape(), float32, GetParam()));
+  Recording back;
+  {
+    RecorderScope scope(&back);
+    y.backward();
+  }
+  EXPECT_EQ(count(back, "matmul"), 2 + 2);
+}
+
+TEST_P(RnnLayer, ComputesProductsInTheDtypeOfAutocast) {
+  for_each(float32, [](const Net& net, const Batches& batches, const Arrays& inputs) {
+    Variables x = leaves(inputs), want = net(x, batches), got;
+    {
+      Autocast on(bfloat16);
+      got = net(x, batches);
+    }
+    bool wide = net.kind == CellKind::lstm || net.kind == CellKind::gru;
+    EXPECT_EQ(got[1].dtype(), wide ? float32 : bfloat16);
+    Variables gy, wide_gy;
+    for (std::size_t k = 0; k < got.size(); ++k) {
+      EXPECT_TRUE(xp::allclose(got[k].array().astype(float32), want[k].array(), 3e-2, 3e-2)) << k;
+      wide_gy.push_back(constant(xp::ones_like(want[k].array())));
+      gy.push_back(constant(xp::ones_like(got[k].array())));
+    }
+    Variables g = grad(got, x, gy), twice = grad(got, x, gy, true), want_g = grad(want, x, wide_gy);
+    for (std::size_t k = 0; k < x.size(); ++k) {
+      EXPECT_EQ(g[k].dtype(), float32);
+      double scale = 0.05 * xp::abs(want_g[k].array()).max().item<double>() + 0.05;
+      EXPECT_TRUE(xp::allclose(g[k].array(), want_g[k].array(), 0, scale)) << k;
+      EXPECT_TRUE(xp::allclose(twice[k].array(), want_g[k].array(), 0, scale)) << k;
+    }
+  });
+}
+
+TEST_P(RnnLayer, OfNoFeaturesAndOfNoUnits) {
+  for (auto [in, units] : {std::pair<std::int64_t, std::int64_t>{0, 2}, {3, 0}}) {
+    Variable hx(xp::ones({1, 2, units}, float32, GetParam())),
+        x(xp::ones({3, in}, float32, GetParam()));
+    F::WeightLists ws(1), bs(1);
+    for (std::size_t j = 0; j < 6; ++j) {
+      ws[0].emplace_back(xp::ones({units, j < 3 ? in : units}, float32, GetParam()));
+      bs[0].emplace_back(xp::ones({units}, float32, GetParam()));
+    }
+    auto [hy, cy, y] = F::detail::run_sequences({"n_step_gru", CellKind::gru, 1, 1, 0}, hx,
+                                                Variable(), ws, bs, {x, {2, 1}});
+    EXPECT_EQ(y.shape(), Shape({3, units}));
+    F::sum(y).backward();
+    EXPECT_EQ(x.grad().shape(), x.shape());
+    EXPECT_EQ(ws[0][5].grad().shape(), ws[0][5].shape());
+  }
+}
+
+TEST_P(RnnLayer, RefusesDtypesThatDiffer) {
+  Net net = kNets[0];
+  Batches batches{2, 1};
+  for (std::size_t k : {0u, 1u, 2u, 3u}) {
+    Arrays inputs = net.inputs(batches, 2, float32, GetParam());
+    inputs[k] = inputs[k].astype(float64);
+    EXPECT_THROW(net(leaves(inputs), batches), DtypeError) << k;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, RnnLayer, ::testing::ValuesIn(testing::test_devices()));
+
+}  // namespace
+}  // namespace rensa
