@@ -99,6 +99,8 @@ Array compute(const Settings& settings, ConvolutionDirection direction, const Ar
   op.groups = settings.groups;
   op.channels_last = channels_last;
   op.tf32 = config().tf32;
+  op.autotune = config().autotune;
+  op.deterministic = config().cudnn_deterministic;
   bool forward = direction == ConvolutionDirection::forward;
   bool weights = direction == ConvolutionDirection::weight_gradient;
   op.x = (weights || forward ? first : result).operand();

@@ -32,7 +32,9 @@ struct Convolution final : KindOf<Convolution> {
   Shape stride, pad, dilate;
   std::int64_t groups = 1;
   bool channels_last = false;
-  bool tf32 = false;  // taken from Config when the operation is made
+  bool tf32 = false;  // this and the two below are taken from Config when the operation is made
+  bool autotune = false;
+  bool deterministic = true;
   Operand x, w, y;
   /// How a GPU does it: chosen at the first look at workspace_bytes(), and what copies of the
   /// operation, which recordings replay, do too.
@@ -45,7 +47,7 @@ struct Convolution final : KindOf<Convolution> {
       case ConvolutionDirection::weight_gradient: v.read(x, y), v.write(w); break;
     }
     for (int i = 0; i < stride.size(); ++i) v.number(stride[i], pad[i], dilate[i]);
-    v.number(direction, groups, channels_last, tf32);
+    v.number(direction, groups, channels_last, tf32, deterministic);
   }
   void run_cpu() override;
   void run_cuda(const cuda::LaunchContext& context) override;
