@@ -1,6 +1,8 @@
 // Convolutions on a GPU: how their plans are chosen, limited and kept.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
 #include <regex>
 #include <string>
 
@@ -15,6 +17,8 @@
 #include "rensa/device/stream_graph.h"
 #include "rensa/functions/functions.h"
 #include "rensa/functions/operations/convolution/convolution.h"
+#include "rensa/graph/recording.h"
+#include "rensa/graph/rewrite.h"
 #include "tests/temporary_folder.h"
 #include "tests/testing.h"
 
@@ -134,6 +138,90 @@ TEST_F(CudaConvolution, PlansSurviveAFile) {
     Arrays got = work(float32);
     for (std::size_t i = 0; i < got.size(); ++i) {
       expect_close(got[i], want[i], 5e-6, choice + std::to_string(i));
+    }
+  }
+}
+
+TEST_F(CudaConvolution, IsRoundedOnceWithItsBias) {
+  Array x = xp::ones({2, 64, 5, 5}, bfloat16, gpu(0));
+  Array W = xp::ones({32, 64, 3, 3}, bfloat16, gpu(0));
+  W[{Slice(), 0, 0, 0}].fill(2);  // sums of 577, which is 576 in bfloat16
+  Variable b(xp::full({32}, -576, bfloat16, gpu(0)));
+  for (bool last : {false, true}) {
+    Variable vx(last ? F::channels_last(x) : x);
+    Array y = F::convolution_2d(vx, Variable(W), b).array();
+    EXPECT_EQ(y.min().item<float>(), 1);
+    EXPECT_EQ(y.max().item<float>(), 1);
+  }
+}
+
+TEST_F(CudaConvolution, TunedPlansAddTheBias) {
+  UsingConfig<bool> tuned(&Config::autotune, true);
+  for (const Work& work : kWorks) {
+    for (auto [dtype, tolerance] : {std::pair{float64, 1e-12}, {float32, 2e-6}, {bfloat16, 1e-2}}) {
+      Array x = xp::random::uniform(-1, 1, work.x_shape, float64, gpu(0)).astype(dtype);
+      Array W = xp::random::uniform(-1, 1, work.W_shape, float64, gpu(0)).astype(dtype);
+      Array b = xp::random::uniform(-1, 1, {work.W_shape[0]}, float64, gpu(0)).astype(dtype);
+      if (work.last) x = F::channels_last(x), W = F::channels_last(W);
+      auto convolve = [&](Dtype d) {
+        return F::convolution_2d(x.astype(d), W.astype(d), b.astype(d), work.options).array();
+      };
+      expect_close(convolve(dtype), convolve(float64), tolerance, std::string(dtype_name(dtype)));
+    }
+  }
+}
+
+/// Whether the numbers are the same bit for bit, but for which NaN it is.
+void expect_same_numbers(const Array& got, const Array& want, const std::string& what) {
+  auto a = got.astype(float64).to_vector<double>(), b = want.astype(float64).to_vector<double>();
+  ASSERT_EQ(a.size(), b.size());
+  std::size_t differ = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    bool same = std::isnan(a[i]) ? std::isnan(b[i])
+                                 : a[i] == b[i] && std::signbit(a[i]) == std::signbit(b[i]);
+    differ += !same;
+  }
+  EXPECT_EQ(differ, 0u) << what;
+}
+
+// Of a recorded list, with numbers that are none, infinite and below what 16 bits can tell from 0.
+TEST_F(CudaConvolution, ReluJoinsWithTheSameBits) {
+  no_backprop_mode no_graph;
+  for (bool autotune : {false, true}) {
+    UsingConfig<bool> tuned(&Config::autotune, autotune);
+    for (const Work& work : kWorks) {
+      for (Dtype dtype : {float32, float16, bfloat16, float64}) {
+        std::string what = std::string(dtype_name(dtype)) + (autotune ? " tuned, " : ", ") +
+                           work.x_shape.str() + (work.last ? " last" : "");
+        Array x = xp::random::uniform(-1, 1, work.x_shape, float64, gpu(0));
+        x[{0, 0, 2, 3}].fill(std::numeric_limits<double>::quiet_NaN());
+        x[{1, 0, 7, 8}].fill(std::numeric_limits<double>::infinity());
+        x[{2}] *= 1e-10;
+        Array W = xp::random::uniform(-1, 1, work.W_shape, float64, gpu(0)).astype(dtype);
+        Array b = xp::random::uniform(-1, 1, {work.W_shape[0]}, float64, gpu(0)).astype(dtype);
+        b[Slice(0, 4)].fill(0);
+        x = x.astype(dtype);
+        if (work.last) x = F::channels_last(x), W = F::channels_last(W);
+        Array y;
+        auto step = [&] { y = F::relu(F::convolution_2d(x, W, b, work.options)).array(); };
+        step();
+        Recording recording;
+        {
+          RecorderScope scope(&recording);
+          step();
+        }
+        Array eager = y.copy();
+        ASSERT_EQ(recording.operations.size(), 2u) << what;
+        rewrite(recording);
+        bool joined = recording.operations.size() == 1;
+        // Of float64 and of groups cuDNN has better ways to compute the sums alone.
+        if (!autotune && dtype != float64 && work.options.groups == 1) {
+          EXPECT_TRUE(joined) << what;
+        }
+        y.fill(7);
+        for (auto& operation : recording.operations) launch(*operation);
+        expect_same_numbers(y, eager, what);
+      }
     }
   }
 }

@@ -9,6 +9,8 @@
 #include <locale>
 #include <span>
 #include <sstream>
+#include <string_view>
+#include <utility>
 
 namespace rensa::cuda {
 
@@ -18,8 +20,9 @@ using operations::Convolution;
 using operations::ConvolutionDirection;
 using Numbers = std::vector<std::int64_t>;
 
-constexpr std::int64_t kAlignment = 16;         // of every tensor's address
-constexpr std::int64_t kX = 1, kW = 2, kY = 3;  // the tensors' names in the graph
+constexpr std::int64_t kAlignment = 16;  // of every tensor's address
+// The tensors' names in the graph; the last two are those of values that are in no memory.
+constexpr std::int64_t kX = 1, kW = 2, kY = 3, kBias = 4, kSums = 5, kBiased = 6;
 
 cudnnDataType_t data_type(Dtype dtype) {
   switch (dtype) {
@@ -56,22 +59,31 @@ Numbers strides(const Numbers& shape, bool channels_last) {
   return result;
 }
 
-CudnnDescriptor make_tensor(const Convolution& op, std::int64_t name, const ArrayView& view) {
+/// The type of sums and of what follows them until they are rounded.
+cudnnDataType_t compute_type(const Convolution& op) {
+  return op.x.view.dtype == float64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
+}
+
+enum class Where { memory, nowhere };  // whether a tensor's elements lie anywhere
+
+CudnnDescriptor make_tensor(const Convolution& op, std::int64_t name, cudnnDataType_t type,
+                            const Numbers& shape, Where where = Where::memory) {
   CudnnDescriptor tensor(op.name(), "tensor", CUDNN_BACKEND_TENSOR_DESCRIPTOR);
-  cudnnDataType_t type = data_type(view.dtype);
-  Numbers shape = extents(view), steps = strides(shape, op.channels_last);
+  Numbers steps = strides(shape, op.channels_last);
+  bool is_virtual = where == Where::nowhere;
   tensor.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type);
   tensor.set(CUDNN_ATTR_TENSOR_DIMENSIONS, shape);
   tensor.set(CUDNN_ATTR_TENSOR_STRIDES, steps);
   tensor.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, name);
   tensor.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, kAlignment);
+  if (is_virtual) tensor.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1, &is_virtual);
   tensor.finalize();
   return tensor;
 }
 
 CudnnDescriptor make_convolution(const Convolution& op) {
   CudnnDescriptor descriptor(op.name(), "convolution", CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
-  cudnnDataType_t type = op.x.view.dtype == float64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
+  cudnnDataType_t type = compute_type(op);
   cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
   Numbers pad = spatial(op.pad, 0);
   descriptor.set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type);
@@ -84,6 +96,8 @@ CudnnDescriptor make_convolution(const Convolution& op) {
   descriptor.finalize();
   return descriptor;
 }
+
+constexpr std::string_view kWithBias = "bias ";  // how the text of a choice begins
 
 /// A direction's descriptor and its attributes' names.
 struct Names {
@@ -120,6 +134,14 @@ Names names_of(ConvolutionDirection direction) {
   }
 }
 
+/// A factor of a part of the graph, in the type that it computes in.
+void set_factor(CudnnDescriptor& part, cudnnBackendAttributeName_t name, const Convolution& op,
+                double factor) {
+  auto single = static_cast<float>(factor);
+  if (compute_type(op) == CUDNN_DATA_DOUBLE) part.set(name, CUDNN_TYPE_DOUBLE, 1, &factor);
+  else part.set(name, CUDNN_TYPE_FLOAT, 1, &single);
+}
+
 CudnnDescriptor make_operation(const Convolution& op, const CudnnDescriptor& x,
                                const CudnnDescriptor& w, const CudnnDescriptor& y,
                                const CudnnDescriptor& convolution) {
@@ -129,15 +151,8 @@ CudnnDescriptor make_operation(const Convolution& op, const CudnnDescriptor& x,
   operation.set(names.w, w);
   operation.set(names.y, y);
   operation.set(names.convolution, convolution);
-  if (op.x.view.dtype == float64) {
-    double one = 1, zero = 0;
-    operation.set(names.alpha, CUDNN_TYPE_DOUBLE, 1, &one);
-    operation.set(names.beta, CUDNN_TYPE_DOUBLE, 1, &zero);
-  } else {
-    float one = 1, zero = 0;
-    operation.set(names.alpha, CUDNN_TYPE_FLOAT, 1, &one);
-    operation.set(names.beta, CUDNN_TYPE_FLOAT, 1, &zero);
-  }
+  set_factor(operation, names.alpha, op, 1);
+  set_factor(operation, names.beta, op, 0);
   operation.finalize();
   return operation;
 }
@@ -198,15 +213,16 @@ bool keeps_promises(const Convolution& op, const CudnnDescriptor& config) {
 }  // namespace
 
 std::string ConvolutionChoice::str() const {
-  std::string text = fmt::format("{}", engine);
+  std::string text = fmt::format("{}{}", bias ? kWithBias : "", engine);
   for (auto [type, value] : knobs) text += fmt::format(" {}={}", type, value);
   return text;
 }
 
 std::optional<ConvolutionChoice> ConvolutionChoice::parse(const std::string& text) {
-  std::istringstream in(text);
-  in.imbue(std::locale::classic());
   ConvolutionChoice choice;
+  choice.bias = text.starts_with(kWithBias);
+  std::istringstream in(choice.bias ? text.substr(kWithBias.size()) : text);
+  in.imbue(std::locale::classic());
   if (!(in >> choice.engine)) return std::nullopt;
   std::int64_t type = 0, value = 0;
   for (char sign = 0; in >> type;) {
@@ -217,21 +233,69 @@ std::optional<ConvolutionChoice> ConvolutionChoice::parse(const std::string& tex
   return choice;
 }
 
-ConvolutionGraph::ConvolutionGraph(const Convolution& op, const CudnnHandle& handle) {
-  parts_.push_back(make_tensor(op, kX, op.x.view));
-  parts_.push_back(make_tensor(op, kW, op.w.view));
-  parts_.push_back(make_tensor(op, kY, op.y.view));
-  parts_.push_back(make_convolution(op));
-  parts_.push_back(make_operation(op, parts_[0], parts_[1], parts_[2], parts_[3]));
+ConvolutionGraph::ConvolutionGraph(const Convolution& op, Epilogue epilogue,
+                                   const CudnnHandle& handle)
+    : epilogue_(epilogue) {
+  cudnnDataType_t type = data_type(op.x.view.dtype), compute = compute_type(op);
+  CudnnDescriptor& x = add(make_tensor(op, kX, type, extents(op.x.view)));
+  CudnnDescriptor& w = add(make_tensor(op, kW, type, extents(op.w.view)));
+  Numbers shape = extents(op.y.view);
+  CudnnDescriptor& y = add(make_tensor(op, kY, type, shape));
+  CudnnDescriptor& convolution = add(make_convolution(op));
+  std::vector<cudnnBackendDescriptor_t> operations;
+  if (epilogue == Epilogue::none) {
+    operations.push_back(add(make_operation(op, x, w, y, convolution)).raw());
+  } else {
+    CudnnDescriptor& sums = add(make_tensor(op, kSums, compute, shape, Where::nowhere));
+    operations.push_back(add(make_operation(op, x, w, sums, convolution)).raw());
+    Numbers row(shape.size(), 1);
+    row[1] = shape[1];
+    CudnnDescriptor& bias = add(make_tensor(op, kBias, type, row));
+    bool relu = epilogue == Epilogue::bias_relu;
+    CudnnDescriptor& biased =
+        relu ? add(make_tensor(op, kBiased, compute, shape, Where::nowhere)) : y;
+    operations.push_back(add_pointwise(op, CUDNN_POINTWISE_ADD, sums, &bias, biased).raw());
+    if (relu) {
+      operations.push_back(add_pointwise(op, CUDNN_POINTWISE_RELU_FWD, biased, nullptr, y).raw());
+    }
+  }
   cudnnHandle_t raw = handle.get();
   graph_.emplace(op.name(), "graph", CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
-  graph_->set(CUDNN_ATTR_OPERATIONGRAPH_OPS, parts_.back());
+  graph_->set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, std::ssize(operations),
+              operations.data());
   graph_->set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &raw);
-  graph_->finalize();
+  if (!graph_->finalize_if_supported()) graph_.reset();
+}
+
+CudnnDescriptor& ConvolutionGraph::add_pointwise(const Convolution& op, cudnnPointwiseMode_t mode,
+                                                 const CudnnDescriptor& in,
+                                                 const CudnnDescriptor* second,
+                                                 const CudnnDescriptor& out) {
+  CudnnDescriptor& pointwise =
+      add(CudnnDescriptor(op.name(), "pointwise", CUDNN_BACKEND_POINTWISE_DESCRIPTOR));
+  cudnnDataType_t compute = compute_type(op);
+  pointwise.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode);
+  pointwise.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1, &compute);
+  if (mode == CUDNN_POINTWISE_RELU_FWD) {
+    cudnnNanPropagation_t nan = CUDNN_PROPAGATE_NAN;
+    pointwise.set(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION, CUDNN_TYPE_NAN_PROPOGATION, 1, &nan);
+  }
+  pointwise.finalize();
+  CudnnDescriptor& operation = add(CudnnDescriptor(op.name(), "pointwise operation",
+                                                   CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR));
+  operation.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, pointwise);
+  operation.set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, in);
+  operation.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, out);
+  set_factor(operation, CUDNN_ATTR_OPERATION_POINTWISE_ALPHA1, op, 1);
+  set_factor(operation, CUDNN_ATTR_OPERATION_POINTWISE_ALPHA2, op, 1);
+  if (second) operation.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, *second);
+  operation.finalize();
+  return operation;
 }
 
 std::vector<CudnnDescriptor> ConvolutionGraph::proposals(const Convolution& op) const {
   std::vector<CudnnDescriptor> kept;
+  if (!graph_) return kept;
   for (cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
     for (CudnnDescriptor& config : configs_of(op, *graph_, mode)) {
       if (keeps_promises(op, config)) kept.push_back(std::move(config));
@@ -240,8 +304,10 @@ std::vector<CudnnDescriptor> ConvolutionGraph::proposals(const Convolution& op) 
   return kept;
 }
 
-ConvolutionChoice choice_of(const Convolution& op, const CudnnDescriptor& config) {
+ConvolutionChoice ConvolutionGraph::choice_of(const Convolution& op,
+                                              const CudnnDescriptor& config) const {
   ConvolutionChoice choice;
+  choice.bias = epilogue_ != Epilogue::none;
   CudnnDescriptor engine = engine_of(op, config);
   engine.get(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &choice.engine);
   std::vector<CudnnDescriptor> knobs;
@@ -279,12 +345,13 @@ std::optional<ConvolutionExecution> ConvolutionExecution::make(
 
 cudnnStatus_t ConvolutionExecution::run(const Convolution& op, const LaunchContext& context) const {
   CudnnDescriptor pack(op.name(), "variant pack", CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
-  void* pointers[] = {op.x.view.data, op.w.view.data, op.y.view.data};
-  std::int64_t names[] = {kX, kW, kY};
+  void* pointers[] = {op.x.view.data, op.w.view.data, op.y.view.data, op.bias.view.data};
+  std::int64_t names[] = {kX, kW, kY, kBias};
+  std::size_t count = epilogue() == Epilogue::none ? 3 : 4;
   void* workspace = context.workspace;
-  pack.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, std::ssize(pointers),
-           pointers);
-  pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, names);
+  pack.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR,
+           static_cast<std::int64_t>(count), pointers);
+  pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, std::span(names, count));
   pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &workspace);
   pack.finalize();
   CudnnHandle handle(op.name(), context.device);

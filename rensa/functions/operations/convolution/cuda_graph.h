@@ -14,13 +14,17 @@
 
 namespace rensa::cuda {
 
+/// What cuDNN computes behind the sums, before they are rounded.
+enum class Epilogue : unsigned char { none, bias, bias_relu };
+
 /// One of cuDNN's engines and how its knobs are set.
 struct ConvolutionChoice {
+  bool bias = false;  // whether its graph adds the bias
   std::int64_t engine = 0;
   std::vector<std::pair<std::int64_t, std::int64_t>> knobs;  // by type
 
   bool operator==(const ConvolutionChoice& other) const = default;
-  /// "<engine> <type>=<value> ...", and back; nothing where the text is anything else.
+  /// "[bias ]<engine> <type>=<value> ...", and back; nothing where the text is anything else.
   std::string str() const;
   static std::optional<ConvolutionChoice> parse(const std::string& text);
 };
@@ -28,20 +32,30 @@ struct ConvolutionChoice {
 /// The operation's description, without addresses. Whoever calls holds the GPU's handle.
 class ConvolutionGraph {
  public:
-  ConvolutionGraph(const operations::Convolution& op, const CudnnHandle& handle);
+  ConvolutionGraph(const operations::Convolution& op, Epilogue epilogue, const CudnnHandle& handle);
+  Epilogue epilogue() const { return epilogue_; }
 
   /// The engine configurations that cuDNN's heuristics propose, the most promising first, as far as
   /// they keep what the operation promises: the same bits every time (unless others are allowed),
   /// sums in the type that they are computed in, float32 of all its digits unless TF32 is allowed.
   std::vector<CudnnDescriptor> proposals(const operations::Convolution& op) const;
+  /// What one of them is.
+  ConvolutionChoice choice_of(const operations::Convolution& op,
+                              const CudnnDescriptor& config) const;
 
  private:
-  std::vector<CudnnDescriptor> parts_;  // what graph_ refers to
+  CudnnDescriptor& add(CudnnDescriptor part) {
+    return *parts_.emplace_back(std::make_unique<CudnnDescriptor>(std::move(part)));
+  }
+  /// Adds `mode` of `in` and `second` (null: of `in` alone), which gives `out`; returns it.
+  CudnnDescriptor& add_pointwise(const operations::Convolution& op, cudnnPointwiseMode_t mode,
+                                 const CudnnDescriptor& in, const CudnnDescriptor* second,
+                                 const CudnnDescriptor& out);
+
+  Epilogue epilogue_;
+  std::vector<std::unique_ptr<CudnnDescriptor>> parts_;  // what graph_ refers to
   std::optional<CudnnDescriptor> graph_;
 };
-
-/// What an engine configuration is.
-ConvolutionChoice choice_of(const operations::Convolution& op, const CudnnDescriptor& config);
 
 /// A graph with the configuration to compute it by, ready to run.
 class ConvolutionExecution {
@@ -53,10 +67,12 @@ class ConvolutionExecution {
                                                   CudnnDescriptor config, std::int64_t limit);
 
   std::size_t workspace_bytes() const { return workspace_bytes_; }
+  Epilogue epilogue() const { return graph_->epilogue(); }
   ConvolutionChoice choice(const operations::Convolution& op) const {
-    return choice_of(op, config_);
+    return graph_->choice_of(op, config_);
   }
-  /// Queues it. Returns what cuDNN says; what is no success is the caller's to report.
+  /// Queues it with the epilogue alone. Returns what cuDNN says; what is no success is the caller's
+  /// to report.
   cudnnStatus_t run(const operations::Convolution& op, const LaunchContext& context) const;
 
  private:

@@ -25,6 +25,7 @@ namespace rensa::cuda {
 namespace {
 
 using operations::Convolution;
+using operations::ConvolutionDirection;
 using Numbers = std::vector<std::int64_t>;
 
 constexpr std::size_t kMaxPlans = 512;
@@ -43,7 +44,8 @@ Numbers signature(const Convolution& op) {
               op.autotune,
               op.deterministic,
               workspace_limit(),
-              op.channels_last};
+              op.channels_last,
+              op.bias.present()};
   for (const Shape* shape :
        {&op.x.view.shape, &op.w.view.shape, &op.y.view.shape, &op.stride, &op.pad, &op.dilate}) {
     key.push_back(shape->size());
@@ -57,53 +59,85 @@ std::string text_of(const Numbers& signature) {
   return fmt::format("convolution {} {}", cudnn().version(), fmt::join(signature, " "));
 }
 
-/// Ways to compute the operation, in the order of preference. The caller holds the GPU's handle
-/// while it lives.
+/// Whether a bias is best left to cuDNN. For convolutions of groups and float64 it has fewer
+/// engines that add one.
+bool prefers_fused(const Convolution& op) {
+  return op.w.view.shape[1] == op.x.view.shape[1] && op.x.view.dtype != float64;
+}
+
+/// Ways to compute the operation. The caller holds the GPU's handle while it lives.
 class Candidates {
  public:
-  Candidates(const Convolution& op, const CudnnHandle& handle)
-      : op_(op),
-        graph_(std::make_shared<const ConvolutionGraph>(op, handle)),
-        configs_(graph_->proposals(op)) {}
+  Candidates(const Convolution& op, const CudnnHandle& handle) : op_(op), handle_(handle) {}
 
-  std::size_t count() const { return configs_.size(); }
+  /// How many ways have been looked at.
+  std::size_t count() const { return count_; }
   /// The first one that cuDNN can do within the limit; null where there is none.
-  std::shared_ptr<const ConvolutionPlan> first() {
-    for (CudnnDescriptor& config : configs_) {
-      if (auto plan = make(config)) return plan;
+  std::shared_ptr<const CudnnPlan> first() {
+    for (Epilogue epilogue : epilogues()) {
+      Ways ways = ways_with(epilogue);
+      for (CudnnDescriptor& config : ways.configs) {
+        if (auto plan = make(ways, config)) return plan;
+      }
     }
     return nullptr;
   }
   /// The one that is `choice`; null where cuDNN does not propose it, or cannot do it.
-  std::shared_ptr<const ConvolutionPlan> chosen(const ConvolutionChoice& choice) {
-    for (CudnnDescriptor& config : configs_) {
-      if (choice_of(op_, config) == choice) return make(config);
+  std::shared_ptr<const CudnnPlan> chosen(const ConvolutionChoice& choice) {
+    for (Epilogue epilogue : epilogues()) {
+      if (choice.bias != (epilogue == Epilogue::bias)) continue;
+      Ways ways = ways_with(epilogue);
+      for (CudnnDescriptor& config : ways.configs) {
+        if (ways.graph->choice_of(op_, config) == choice) return make(ways, config);
+      }
     }
     return nullptr;
   }
   /// All that cuDNN can do within the limit, each once.
   ConvolutionPlans all() {
     ConvolutionPlans plans;
-    std::vector<ConvolutionChoice> known;
-    for (CudnnDescriptor& config : configs_) {
-      ConvolutionChoice choice = choice_of(op_, config);
-      if (std::find(known.begin(), known.end(), choice) != known.end()) continue;
-      known.push_back(std::move(choice));
-      if (auto plan = make(config)) plans.push_back(std::move(plan));
+    for (Epilogue epilogue : epilogues()) {
+      Ways ways = ways_with(epilogue);
+      std::vector<ConvolutionChoice> known;
+      for (CudnnDescriptor& config : ways.configs) {
+        ConvolutionChoice choice = ways.graph->choice_of(op_, config);
+        if (std::find(known.begin(), known.end(), choice) != known.end()) continue;
+        known.push_back(std::move(choice));
+        if (auto plan = make(ways, config)) plans.push_back(std::move(plan));
+      }
     }
     return plans;
   }
 
  private:
-  std::shared_ptr<const ConvolutionPlan> make(CudnnDescriptor& config) {
-    auto execution = ConvolutionExecution::make(op_, graph_, std::move(config), workspace_limit());
+  struct Ways {
+    std::shared_ptr<const ConvolutionGraph> graph;
+    std::vector<CudnnDescriptor> configs;
+  };
+
+  /// The better one first.
+  std::vector<Epilogue> epilogues() const {
+    bool fuses = op_.bias.present() && op_.direction == ConvolutionDirection::forward;
+    if (!fuses) return {Epilogue::none};
+    if (prefers_fused(op_)) return {Epilogue::bias, Epilogue::none};
+    return {Epilogue::none, Epilogue::bias};
+  }
+  Ways ways_with(Epilogue epilogue) {
+    auto graph = std::make_shared<const ConvolutionGraph>(op_, epilogue, handle_);
+    std::vector<CudnnDescriptor> configs = graph->proposals(op_);
+    count_ += configs.size();
+    return {std::move(graph), std::move(configs)};
+  }
+  std::shared_ptr<const CudnnPlan> make(const Ways& ways, CudnnDescriptor& config) {
+    auto execution =
+        ConvolutionExecution::make(op_, ways.graph, std::move(config), workspace_limit());
     if (!execution) return nullptr;
-    return std::make_shared<const ConvolutionPlan>(std::move(*execution));
+    return std::make_shared<const CudnnPlan>(std::move(*execution));
   }
 
   const Convolution& op_;
-  std::shared_ptr<const ConvolutionGraph> graph_;
-  std::vector<CudnnDescriptor> configs_;
+  const CudnnHandle& handle_;
+  std::size_t count_ = 0;
 };
 
 [[noreturn]] void throw_no_engine(const Convolution& op, std::size_t count) {
@@ -119,8 +153,8 @@ class Candidates {
 }
 
 /// Chooses and makes a plan. `text` is what a plan file has for it, if anything.
-std::shared_ptr<const ConvolutionPlan> make_plan(const Convolution& op,
-                                                 const std::optional<std::string>& text) {
+std::shared_ptr<const CudnnPlan> make_plan(const Convolution& op,
+                                           const std::optional<std::string>& text) {
   runtime::set_device(op.x.view.device);
   ConvolutionPlans plans;
   {
@@ -138,7 +172,7 @@ std::shared_ptr<const ConvolutionPlan> make_plan(const Convolution& op,
 
 class PlanCache {
  public:
-  std::shared_ptr<const ConvolutionPlan> find(const Numbers& key) {
+  std::shared_ptr<const CudnnPlan> find(const Numbers& key) {
     std::lock_guard hold(mutex_);
     if (std::uint64_t loaded = plan_texts_loaded(); loaded != loaded_) {
       plans_.clear();
@@ -152,8 +186,8 @@ class PlanCache {
   }
 
   /// Plans are made one at a time: threads that want the same one wait for it.
-  std::shared_ptr<const ConvolutionPlan> find_or_make(const Convolution& op, const Numbers& key,
-                                                      const Numbers& signature) {
+  std::shared_ptr<const CudnnPlan> find_or_make(const Convolution& op, const Numbers& key,
+                                                const Numbers& signature) {
     std::lock_guard alone(making_);
     if (auto plan = find(key)) return plan;
     int gpus = device_class(op.x.view.device);
@@ -173,7 +207,7 @@ class PlanCache {
  private:
   struct Entry {
     Numbers key;
-    std::shared_ptr<const ConvolutionPlan> plan;
+    std::shared_ptr<const CudnnPlan> plan;
   };
   std::mutex making_;
   std::mutex mutex_;  // of what follows
@@ -190,15 +224,39 @@ PlanCache& plan_cache() {
 
 }  // namespace
 
-void ConvolutionPlan::run(const Convolution& op, const LaunchContext& context) const {
-  check_cudnn(op.name(), "cudnnBackendExecute", "plan", execution_.run(op, context));
+bool CudnnPlan::joins_relu(const Convolution& op) const {
+  if (execution_.epilogue() != Epilogue::bias) return false;
+  std::call_once(relu_asked_for_, [&] {
+    Device device = op.x.view.device;
+    runtime::set_device(device);
+    CudnnHandle handle(op.name(), device);
+    auto graph = std::make_shared<const ConvolutionGraph>(op, Epilogue::bias_relu, handle);
+    for (CudnnDescriptor& config : graph->proposals(op)) {
+      if (graph->choice_of(op, config) != execution_.choice(op)) continue;
+      auto made = ConvolutionExecution::make(op, graph, std::move(config), workspace_limit());
+      if (made) with_relu_.emplace(std::move(*made));
+      return;
+    }
+  });
+  return with_relu_.has_value();
 }
 
-bool ConvolutionPlan::try_run(const Convolution& op, const LaunchContext& context) const {
-  return execution_.run(op, context) == CUDNN_STATUS_SUCCESS;
+cudnnStatus_t CudnnPlan::queue(const Convolution& op, const LaunchContext& context) const {
+  cudnnStatus_t status = (op.relu ? *with_relu_ : execution_).run(op, context);
+  bool bias_is_left = op.bias.present() && execution_.epilogue() == Epilogue::none;
+  if (status == CUDNN_STATUS_SUCCESS && bias_is_left) bias_addition(op).run_cuda(context);
+  return status;
 }
 
-std::shared_ptr<const ConvolutionPlan> convolution_plan(const Convolution& op) {
+void CudnnPlan::run(const Convolution& op, const LaunchContext& context) const {
+  check_cudnn(op.name(), "cudnnBackendExecute", "plan", queue(op, context));
+}
+
+bool CudnnPlan::try_run(const Convolution& op, const LaunchContext& context) const {
+  return queue(op, context) == CUDNN_STATUS_SUCCESS;
+}
+
+std::shared_ptr<const CudnnPlan> convolution_plan(const Convolution& op) {
   Device device = op.x.view.device;
   Numbers of_op = signature(op), key = of_op;
   key.push_back(device.index);

@@ -3,38 +3,49 @@
 
 #include <cstddef>
 #include <memory>
-#include <span>
+#include <mutex>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "rensa/functions/operations/convolution/cuda_graph.h"
 
 namespace rensa::cuda {
 
-class ConvolutionPlan {
+/// The convolution by cuDNN, the bias along with it or by a kernel of its own.
+class CudnnPlan final : public operations::ConvolutionPlan {
  public:
-  explicit ConvolutionPlan(ConvolutionExecution execution) : execution_(std::move(execution)) {}
+  explicit CudnnPlan(ConvolutionExecution execution) : execution_(std::move(execution)) {}
 
   ConvolutionChoice choice(const operations::Convolution& op) const {
     return execution_.choice(op);
   }
-  std::size_t workspace_bytes() const { return execution_.workspace_bytes(); }
+  /// Whether cuDNN computes the bias, and proposes to compute relu behind it in the same way.
+  bool joins_relu(const operations::Convolution& op) const override;
+  std::size_t workspace_bytes(const operations::Convolution& op) const {
+    return (op.relu ? *with_relu_ : execution_).workspace_bytes();
+  }
   /// Queues it. Throws CudaError.
   void run(const operations::Convolution& op, const LaunchContext& context) const;
   /// The same: false where cuDNN fails.
   bool try_run(const operations::Convolution& op, const LaunchContext& context) const;
 
  private:
+  cudnnStatus_t queue(const operations::Convolution& op, const LaunchContext& context) const;
+
   ConvolutionExecution execution_;
+  mutable std::once_flag relu_asked_for_;
+  mutable std::optional<ConvolutionExecution> with_relu_;  // made when it is first asked for
 };
 
-using ConvolutionPlans = std::vector<std::shared_ptr<const ConvolutionPlan>>;
+using ConvolutionPlans = std::vector<std::shared_ptr<const CudnnPlan>>;
 
 /// The plan for an operation's signature: from the process's cache, or made, in the place of the
 /// one that was longest unused: as a plan file has it, by timing (op.autotune) or by cuDNN's
 /// heuristic. While the device's current stream is being captured nothing is timed: the heuristic's
 /// plan serves. Throws CudaError where cuDNN is missing or fails, and NotImplementedError where it
 /// has no engine for it within the limit of workspace.
-std::shared_ptr<const ConvolutionPlan> convolution_plan(const operations::Convolution& op);
+std::shared_ptr<const CudnnPlan> convolution_plan(const operations::Convolution& op);
 
 /// The place of the fastest of `plans` by timing on scratch memory, among those that run and, where
 /// op.deterministic, whose results repeat bit for bit; 0 where there is no room for the scratch.

@@ -37,8 +37,9 @@ class Bench {
         timer_(kOperation, handle()) {
     unsigned seed = 0;
     for (Operand* operand : {&op_.x, &op_.w, &op_.y}) put_scratch(*operand, ++seed);
+    if (op_.bias.present()) put_scratch(op_.bias, ++seed);
     second_ = made(op_);
-    put_scratch(second_, 4);
+    put_scratch(second_, ++seed);
     context_ = make_context(stream_.state(), 0);
     context_.workspace = workspace > 0 ? scratch(static_cast<std::int64_t>(workspace)) : nullptr;
     context_.workspace_bytes = workspace;
@@ -52,7 +53,7 @@ class Bench {
   }
 
   /// Whether the plan runs, and gives the same bits twice where it has to.
-  bool is_usable(const ConvolutionPlan& plan) {
+  bool is_usable(const CudnnPlan& plan) {
     Convolution again = op_;
     made(again) = second_;
     if (!plan.try_run(op_, context_) || !plan.try_run(again, context_)) return false;
@@ -61,11 +62,9 @@ class Bench {
   }
 
   /// Microseconds of one run, with what the host needs to queue it.
-  float once(const ConvolutionPlan& plan) { return timer_.once(queue_of(plan)); }
+  float once(const CudnnPlan& plan) { return timer_.once(queue_of(plan)); }
   /// Of the GPU alone: the median of `rounds`.
-  float median(const ConvolutionPlan& plan, int rounds) {
-    return timer_.median(rounds, queue_of(plan));
-  }
+  float median(const CudnnPlan& plan, int rounds) { return timer_.median(rounds, queue_of(plan)); }
 
  private:
   static Operand& made(Convolution& op) {
@@ -78,7 +77,7 @@ class Bench {
   }
 
   cudaStream_t handle() const { return static_cast<cudaStream_t>(stream_.handle()); }
-  RunTimer::Queue queue_of(const ConvolutionPlan& plan) {
+  RunTimer::Queue queue_of(const CudnnPlan& plan) {
     return [this, &plan] { return plan.try_run(op_, context_); };
   }
 
@@ -117,7 +116,7 @@ std::size_t fastest_plan(const Convolution& op, const ConvolutionPlans& plans) {
   // Work that is still queued would be timed with the candidates.
   synchronize(op.x.view.device);
   std::size_t workspace = 0;
-  for (const auto& plan : plans) workspace = std::max(workspace, plan->workspace_bytes());
+  for (const auto& plan : plans) workspace = std::max(workspace, plan->workspace_bytes(op));
   std::optional<Bench> bench;
   try {
     bench.emplace(op, workspace);
