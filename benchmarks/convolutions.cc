@@ -1,7 +1,8 @@
 // Convolutions of two axes, eagerly: forward, and each gradient apart, in C order and with the
-// channels last. benchmarks/peers/convolutions.py does the same in PyTorch.
+// channels last; and forward with a bias and relu, eagerly and captured.
+// benchmarks/peers/convolutions.py does the same in PyTorch.
 //
-//   convolutions [DEVICE]
+//   convolutions [DEVICE [autotune]]
 #include <fmt/format.h>
 #include <rensa/rensa.h>
 
@@ -34,8 +35,9 @@ void measure(const Work& work, bool last, Device device) {
   };
   Array x = numbers({batch, work.channels, work.extent, work.extent});
   Array W = numbers({work.filters, work.channels / work.groups, work.kernel, work.kernel});
-  auto y_of = [&](const Variable& vx, const Variable& vW) {
-    return F::convolution_2d(vx, vW, {},
+  Variable b(xp::random::normal(0, 1, {work.filters}, float32, device));
+  auto y_of = [&](const Variable& vx, const Variable& vW, const Variable& vb) {
+    return F::convolution_2d(vx, vW, vb,
                              {.stride = work.stride, .pad = work.pad, .groups = work.groups});
   };
   auto print = [&](const char* way, auto&& call) {
@@ -49,10 +51,19 @@ void measure(const Work& work, bool last, Device device) {
   };
   print("forward", [&] {
     no_backprop_mode off;
-    (void)y_of(x, W);
+    (void)y_of(x, W, {});
   });
-  Variable gy = constant(numbers(y_of(x, W).shape()));
-  Variable of_x(x), of_W(W), y = y_of(of_x, constant(W)), z = y_of(constant(x), of_W);
+  print("forward with bias and relu", [&] {
+    no_backprop_mode off;
+    (void)F::relu(y_of(x, W, b));
+  });
+  auto step = capture([&](const Variable& in) { return F::relu(y_of(in, constant(W), b)); });
+  print("captured forward with bias and relu", [&] {
+    no_backprop_mode off;
+    (void)step(x);
+  });
+  Variable gy = constant(numbers(y_of(x, W, {}).shape()));
+  Variable of_x(x), of_W(W), y = y_of(of_x, constant(W), {}), z = y_of(constant(x), of_W, {});
   print("input gradient", [&] { (void)grad({y}, {of_x}, {gy}); });
   print("weight gradient", [&] { (void)grad({z}, {of_W}, {gy}); });
 }
@@ -62,6 +73,7 @@ void measure(const Work& work, bool last, Device device) {
 int main(int argc, char** argv) try {
   Device device(argc > 1 ? argv[1] : "cuda:0");
   if (device.is_cuda()) device.use();
+  config().autotune = argc > 2 && std::string(argv[2]) == "autotune";
   for (const Work& work : kWorks) {
     for (bool last : {false, true}) measure(work, last, device);
   }

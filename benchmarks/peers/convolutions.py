@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The convolutions of convolutions.cc in PyTorch, eagerly: forward, and each gradient apart.
+"""The convolutions of convolutions.cc in PyTorch, eagerly: forward, alone and with a bias and relu, and each gradient apart.
 
-    convolutions.py cpu|gpu [--threads N]
+    convolutions.py cpu|gpu [--threads N] [--benchmark]
 """
 import argparse
 import json
@@ -19,6 +19,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("device", choices=("cpu", "gpu"))
     parser.add_argument("--threads", type=int)
+    parser.add_argument("--benchmark", action="store_true", help="cudnn.benchmark, which autotune is compared with")
     options = parser.parse_args()
     try:
         import torch
@@ -26,6 +27,7 @@ def main():
     except ImportError as error:
         print(f"torch: {error}", flush=True)
         return
+    torch.backends.cudnn.benchmark = options.benchmark
     if options.threads:
         torch.set_num_threads(options.threads)
     on_gpu = options.device == "gpu"
@@ -42,9 +44,10 @@ def main():
 
             x = numbers(batch, channels, extent, extent)
             w = numbers(filters, channels // groups, kernel, kernel)
+            b = torch.randn(filters, device=x.device)
 
-            def y_of(x, w, stride=stride, pad=pad, groups=groups):
-                return conv2d(x, w, None, stride, pad, groups=groups)
+            def y_of(x, w, b=None, stride=stride, pad=pad, groups=groups):
+                return conv2d(x, w, b, stride, pad, groups=groups)
 
             def emit(way, call, name=name):
                 seconds = median_seconds(call, count, wait)
@@ -56,6 +59,7 @@ def main():
 
             with torch.no_grad():
                 emit("forward", lambda x=x, w=w, y_of=y_of: y_of(x, w))
+                emit("forward with bias and relu", lambda x=x, w=w, b=b, y_of=y_of: torch.relu(y_of(x, w, b)))
             gy = numbers(*y_of(x, w).shape)
             for way, given in (("input gradient", x), ("weight gradient", w)):
                 given.requires_grad_()

@@ -51,8 +51,9 @@ struct Config {
   bool enable_backprop = true;  // functions link their outputs into a graph
   bool debug = false;           // NaN checks after each forward and backward
   bool keep_graph_on_report = false;
-  bool tf32 = false;      // float32 products on the GPU may round inputs to TF32
-  bool autotune = false;  // library plans are chosen by timing instead of by heuristic
+  bool tf32 = false;                // float32 products on the GPU may round inputs to TF32
+  bool autotune = false;            // library plans are chosen by timing instead of by heuristic
+  bool cudnn_deterministic = true;  // convolutions on the GPU give the same bits every time
   DefaultDtype dtype = Dtype::float32;  // of parameters
   std::optional<Dtype> autocast;        // what an Autocast scope computes products in
 };

@@ -1,4 +1,4 @@
-// The driver's limits on what kernels of a GPU may take: cudaDeviceSetLimit.
+// Limits on what work of a GPU may take: the driver's (cudaDeviceSetLimit), and that on scratch.
 #pragma once
 
 #include <cstddef>
@@ -23,5 +23,11 @@ std::size_t device_get_limit(Limit limit);
 std::size_t device_get_limit(Limit limit, Device device);
 void device_set_limit(Limit limit, std::size_t value);
 void device_set_limit(Limit limit, std::size_t value, Device device);
+
+/// Chainer's cuda.get_max_workspace_size and set_max_workspace_size: the bytes of scratch that one
+/// convolution may take on a GPU, for the whole process. RENSA_MAX_WORKSPACE_SIZE is where they
+/// start, or 1 GiB. A recorded step keeps the plans that it was recorded with.
+std::size_t get_max_workspace_size();
+void set_max_workspace_size(std::size_t size);
 
 }  // namespace rensa::cuda

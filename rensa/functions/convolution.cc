@@ -59,13 +59,17 @@ bool lies_channels_last(const Array& a) {
   return !a.is_contiguous() && a.transpose(memory_order(a.ndim(), true)).is_contiguous();
 }
 
-/// `a`, or a copy where it lies otherwise, or does not begin at a multiple of 16 bytes, as vectors
-/// do: a plan for other addresses would be another one, and slower.
+/// `a` in C order, beginning at a multiple of 16 bytes, as vectors do: a plan for other addresses
+/// would be another one, and slower. A copy where it lies otherwise.
+Array packed(const Array& a) {
+  Array plain = a.ascontiguous();
+  return reinterpret_cast<std::uintptr_t>(plain.data()) % 16 == 0 ? plain : plain.copy();
+}
+
+/// `a`, or a copy where it lies otherwise.
 Array in_layout(const Array& a, bool channels_last) {
   Shape order = memory_order(a.ndim(), channels_last);
-  Array plain = a.transpose(order).ascontiguous();
-  bool aligned = reinterpret_cast<std::uintptr_t>(plain.data()) % 16 == 0;
-  return (aligned ? plain : plain.copy()).transpose(inverse(order));
+  return packed(a.transpose(order)).transpose(inverse(order));
 }
 
 Array new_in_layout(const Shape& shape, const Array& beside, bool channels_last) {
@@ -74,15 +78,21 @@ Array new_in_layout(const Shape& shape, const Array& beside, bool channels_last)
   return xp::empty(permuted, beside.dtype(), beside.device()).transpose(inverse(order));
 }
 
-/// The result, of `shape`, of one direction: a and b are those of x, w and y that it reads.
+/// The result, of `shape`, of one direction: a and b are those of x, w and y that it reads. `bias`
+/// may be null.
 Array compute(const Settings& settings, ConvolutionDirection direction, const Array& a,
-              const Array& b, const Shape& shape) {
+              const Array& b, const Array* bias, const Shape& shape) {
   Device device = a.device();
   bool channels_last = lies_channels_last(a) || lies_channels_last(b);
   Array result = new_in_layout(shape, a, channels_last);
   if (result.size() == 0) return result;
   if (a.size() == 0 || b.size() == 0) {  // sums of nothing
     result.fill(0);
+    if (bias) {
+      Shape row = Shape::filled(result.ndim(), 1);
+      row[1] = bias->size();
+      result += bias->reshape(row);
+    }
     return result;
   }
   Array first = device.is_cuda() ? in_layout(a, channels_last) : a;
@@ -99,11 +109,15 @@ Array compute(const Settings& settings, ConvolutionDirection direction, const Ar
   op.groups = settings.groups;
   op.channels_last = channels_last;
   op.tf32 = config().tf32;
+  op.autotune = config().autotune;
+  op.deterministic = config().cudnn_deterministic;
   bool forward = direction == ConvolutionDirection::forward;
   bool weights = direction == ConvolutionDirection::weight_gradient;
   op.x = (weights || forward ? first : result).operand();
   op.w = (weights ? result : second).operand();
   op.y = (weights ? second : forward ? result : first).operand();
+  Array row;  // keeps the bias while the operation is launched
+  if (bias) op.bias = (row = device.is_cuda() ? packed(*bias) : *bias).operand();
   (void)op.workspace_bytes();  // chooses the plan, which what records the operation copies
   launch(op);
   return result;
@@ -120,13 +134,8 @@ class Convolution final : public FunctionNode {
 
   Arrays forward(const Arrays& inputs) override {
     retain_inputs({0, 1});
-    Array y = compute(settings_, direction_, inputs[0], inputs[1], result_);
-    if (inputs.size() == 3) {
-      Shape row = Shape::filled(y.ndim(), 1);
-      row[1] = inputs[2].size();
-      y += inputs[2].reshape(row);
-    }
-    return {y};
+    const Array* bias = inputs.size() == 3 ? &inputs[2] : nullptr;
+    return {compute(settings_, direction_, inputs[0], inputs[1], bias, result_)};
   }
 
   Variables backward(const Indexes& targets, const Variables& gy) override {

@@ -3,7 +3,7 @@
 // x is (n, channels, spatial axes ...), as C-contiguous memory or with the channels last (a
 // transposed view): results lie in memory as x or W does. All operands are of one floating dtype;
 // half types are summed in float32. On a GPU cuDNN computes, of 1 to 3 spatial axes, and float32
-// keeps its digits unless config().tf32 is set. Nothing waits.
+// keeps its digits unless config().tf32 is set. Nothing waits but what config().autotune times.
 //
 // Throw ShapeError, with the operands and the rule, where these do not fit; ValueError for
 // a stride, a dilation or groups below 1 and a negative pad; DtypeError for several dtypes; and on

@@ -31,6 +31,7 @@ Signature surroundings() {
           c.keep_graph_on_report,
           c.tf32,
           c.autotune,
+          c.cudnn_deterministic,
           static_cast<int>(Dtype(c.dtype)),
           c.dtype.is_mixed(),
           c.autocast ? static_cast<int>(*c.autocast) : -1,

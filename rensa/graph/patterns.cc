@@ -2,7 +2,10 @@
 #include "rensa/graph/patterns.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
 
+#include "rensa/functions/operations/convolution/convolution.h"
 #include "rensa/functions/operations/relu_bias_grad/relu_bias_grad.h"
 #include "rensa/functions/operations/update_parameters/update_parameters.h"
 #include "rensa/graph/patterns_internal.h"
@@ -100,25 +103,60 @@ void fold_constant(RecordedList& list, std::size_t i) {
   list.take_out(i);
 }
 
-void join_relu(RecordedList& list, std::size_t i) {
+/// relu of memory of the step's own, at `i`, where one operation before it alone touches that
+/// memory: the place of that operation. Nothing where it is anything else, or where what relu
+/// writes is used in between.
+struct Relu {
+  Elementwise* operation;
+  std::size_t of;
+};
+std::optional<Relu> relu_of_one(const RecordedList& list, std::size_t i) {
   Elementwise* relu = elementwise_at(list, i, ufunc::relu);
-  if (!relu || !relu->in[0].array.present()) return;
+  if (!relu || !relu->in[0].array.present()) return std::nullopt;
   Storage* middle = relu->in[0].array.storage;
-  if (!is_own(*middle)) return;
+  if (!is_own(*middle)) return std::nullopt;
   const StorageUses::Places& users = list.uses().users(middle);
-  if (users.size() != 2 || *users.rbegin() != i) return;
-  std::size_t product_index = *users.begin();
-  auto* product = list.at<operations::Matmul>(product_index);
-  if (!product || product->relu || !product->bias.present() ||
-      !same_view(product->c.view, relu->in[0].array.view) ||
+  if (users.size() != 2 || *users.rbegin() != i) return std::nullopt;
+  if (list.uses().used_between(relu->out.storage, *users.begin(), i)) return std::nullopt;
+  return Relu{relu, *users.begin()};
+}
+
+void join_relu(RecordedList& list, std::size_t i) {
+  std::optional<Relu> found = relu_of_one(list, i);
+  auto* product = found ? list.at<operations::Matmul>(found->of) : nullptr;
+  if (!product || product->relu || !product->bias.present()) return;
+  Elementwise* relu = found->operation;
+  if (!same_view(product->c.view, relu->in[0].array.view) ||
       relu->compute != product->c.view.dtype || relu->out.view.dtype != product->c.view.dtype ||
       !relu->out.view.is_c_contiguous()) {
     return;
   }
-  if (list.uses().used_between(relu->out.storage, product_index, i)) return;
   product->c = relu->out;
   product->relu = true;
-  list.has_changed(product_index);
+  list.has_changed(found->of);
+  list.take_out(i);
+}
+
+void join_convolution_relu(RecordedList& list, std::size_t i) {
+  std::optional<Relu> found = relu_of_one(list, i);
+  auto* convolution = found ? list.at<operations::Convolution>(found->of) : nullptr;
+  if (!convolution || convolution->relu ||
+      convolution->direction != operations::ConvolutionDirection::forward) {
+    return;
+  }
+  Elementwise* relu = found->operation;
+  const ArrayView &y = convolution->y.view, &in = relu->in[0].array.view, &out = relu->out.view;
+  // Both go through the whole memory from its begin, though relu may have its axes in another
+  // order.
+  bool fits = in.data == y.data && in.size() == y.size() && in.is_c_contiguous() &&
+              out.is_c_contiguous() && in.dtype == y.dtype && out.dtype == y.dtype &&
+              relu->compute == y.dtype && relu->out.storage != convolution->x.storage &&
+              reinterpret_cast<std::uintptr_t>(out.data) % 16 == 0;
+  if (!fits || !convolution->joins_relu()) return;
+  convolution->y.view.data = out.data;
+  convolution->y.storage = relu->out.storage;
+  convolution->relu = true;
+  list.has_changed(found->of);
   list.take_out(i);
 }
 
@@ -242,6 +280,8 @@ constexpr Pattern kPatterns[] = {
     {"fold_constant", fold_constant},
     // A product with a bias, then relu: relu as the product's epilogue.
     {"join_relu", join_relu},
+    // The same of a convolution, where its plan has such an epilogue.
+    {"join_convolution_relu", join_convolution_relu},
     // What is normalized, then relu, or the addition of a residual and relu: one pass.
     {"join_normalize_relu", join_normalize_relu},
     // relu's gradient, of what a pass of that pattern gives: part of the normalization's gradient.

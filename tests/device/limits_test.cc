@@ -28,5 +28,13 @@ TEST(Limits, AreOfGpusOnly) {
   }
 }
 
+TEST(Limits, OfScratchAreSetAndRead) {
+  std::size_t before = cuda::get_max_workspace_size();
+  EXPECT_EQ(before, std::size_t{1} << 30);
+  cuda::set_max_workspace_size(5000);
+  EXPECT_EQ(cuda::get_max_workspace_size(), 5000u);
+  cuda::set_max_workspace_size(before);
+}
+
 }  // namespace
 }  // namespace rensa

@@ -135,6 +135,23 @@ TEST_P(CaptureTest, EqualsEagerBitForBit) {
   EXPECT_LT(captured.stats.rewritten_operations, captured.stats.operations);
 }
 
+TEST_P(CaptureTest, AnotherConfigurationIsAnotherRecording) {
+  CaptureCache cache({.replay_lists = true});
+  auto step = [](const Variables& in) { return Variables{in[0] * 2.f}; };
+  Variables in{constant(xp::ones({3}, float32, GetParam()))};
+  auto recordings = [&] {
+    for (int i = 0; i < 4; ++i) (void)cache.call(step, in);
+    return cache.stats().recordings;
+  };
+  EXPECT_EQ(recordings(), 1);
+  std::int64_t expected = 1;
+  for (bool Config::*field : {&Config::tf32, &Config::autotune, &Config::cudnn_deterministic}) {
+    UsingConfig<bool> other(field, !(config().*field));
+    EXPECT_EQ(recordings(), ++expected);
+  }
+  EXPECT_EQ(recordings(), expected);
+}
+
 TEST_P(CaptureTest, UnrewrittenListGivesTheSame) {
   CaptureOptions plain = test_options();
   plain.rewrite = plain.branches = false;

@@ -86,6 +86,12 @@ std::map<std::string, Call> calls() {
          F::sum(F::topk(x[a.t.array()], 3).first).backward();
        }},
       {"x[mask]", [](Things& a) { (void)a.x[xp::ones({a.x.shape(0)}, bool_, a.device)]; }},
+      {"F::convolution_2d(x, W)",
+       [](Things& a) {
+         Variable x(a.x.array().reshape({1, 1, 10, -1})),
+             W(xp::ones({2, 1, 3, 3}, float32, a.device));
+         F::sum(F::convolution_2d(x, W)).backward();
+       }},
       {"optimizer.update(model, x, t)",
        [](Things& a) { (void)a.optimizer.update(a.model, a.x, a.t); }},
       {"optimizer.loss_scale()", [](Things& a) { (void)a.optimizer.loss_scale(); }},

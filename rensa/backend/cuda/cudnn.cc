@@ -16,6 +16,7 @@ namespace {
 Cudnn load_cudnn() {
   Library library(cudnn_source());
   Cudnn table;
+  library.bind("cudnnGetVersion", table.version);
   library.bind("cudnnCreate", table.create);
   library.bind("cudnnSetStream", table.set_stream);
   library.bind("cudnnGetErrorString", table.error_string);
@@ -74,6 +75,13 @@ CudnnDescriptor::CudnnDescriptor(const char* operation, const char* what,
 
 CudnnDescriptor::~CudnnDescriptor() {
   if (raw_) (void)cudnn().destroy_descriptor(raw_);
+}
+
+bool CudnnDescriptor::finalize_if_supported() {
+  cudnnStatus_t status = cudnn().finalize(raw_);
+  if (is_not_supported(status)) return false;
+  check_cudnn(operation_, "cudnnBackendFinalize", what_, status);
+  return true;
 }
 
 void CudnnDescriptor::set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,

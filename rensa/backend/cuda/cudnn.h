@@ -14,6 +14,7 @@
 namespace rensa::cuda {
 
 struct Cudnn {
+  decltype(&::cudnnGetVersion) version;
   decltype(&::cudnnCreate) create;
   decltype(&::cudnnSetStream) set_stream;
   decltype(&::cudnnGetErrorString) error_string;
@@ -33,6 +34,11 @@ const Cudnn& cudnn();
 /// it says.
 void check_cudnn(const char* operation, const char* function, const char* what,
                  cudnnStatus_t status);
+
+/// Whether the library says that it has no way to do what it was asked for, nor more than that.
+inline bool is_not_supported(cudnnStatus_t status) {
+  return CUDNN_STATUS_CATEGORY(static_cast<int>(status)) == CUDNN_STATUS_NOT_SUPPORTED;
+}
 
 /// The handle of a GPU, for this thread alone until the object is gone.
 class CudnnHandle {
@@ -68,9 +74,12 @@ class CudnnDescriptor {
   void set(cudnnBackendAttributeName_t name, const CudnnDescriptor& value) {
     set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &value.raw_);
   }
-  void finalize() { check_cudnn(operation_, "cudnnBackendFinalize", what_, try_finalize()); }
-  /// For what the library may decline.
-  cudnnStatus_t try_finalize() { return cudnn().finalize(raw_); }
+  void finalize() {
+    check_cudnn(operation_, "cudnnBackendFinalize", what_, cudnn().finalize(raw_));
+  }
+  /// For what the library may decline: false where it does not support it. Any other failure is a
+  /// CudaError.
+  bool finalize_if_supported();
 
   /// Reads up to `count` values; returns how many there are.
   std::int64_t get(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,

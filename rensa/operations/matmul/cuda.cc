@@ -1,6 +1,7 @@
 // Matmul on a GPU: from the operands to a plan, and its run.
 #include <fmt/format.h>
 
+#include "rensa/backend/cuda/device_class.h"
 #include "rensa/backend/cuda/kernel.cuh"
 #include "rensa/core/error.h"
 #include "rensa/device/stream.h"

@@ -146,12 +146,19 @@ void launch_fill_pattern(Dtype dtype, void* data, std::int64_t size, unsigned se
   }
 }
 
-void launch_compare(const void* a, const void* b, std::int64_t nbytes, unsigned* differs,
-                    cudaStream_t stream) {
+bool is_same_memory(const char* operation, const void* a, const void* b, std::int64_t nbytes,
+                    unsigned* differs, cudaStream_t stream) {
   std::int64_t count = nbytes / 2;
+  unsigned answer = 0;
+  RENSA_CUDA_CHECK(operation, cudaMemsetAsync(differs, 0, sizeof(answer), stream));
   compare_kernel<<<grid_for(count), kBlock, 0, stream>>>(
       static_cast<const unsigned short*>(a), static_cast<const unsigned short*>(b), count, differs);
-  RENSA_CUDA_CHECK("matmul", cudaGetLastError());
+  RENSA_CUDA_CHECK(operation, cudaGetLastError());
+  RENSA_CUDA_CHECK(operation,
+                   cudaMemcpyAsync(&answer, differs, sizeof(answer), cudaMemcpyDefault, stream));
+  count_sync(operation);
+  RENSA_CUDA_CHECK(operation, cudaStreamSynchronize(stream));
+  return answer == 0;
 }
 
 }  // namespace rensa::cuda

@@ -36,9 +36,10 @@ void launch_matmul_epilogue(Dtype dtype, const EpilogueArgs& args, cudaStream_t 
 /// Numbers in [-1, 1), the same for the same `seed`; a floating or complex dtype.
 void launch_fill_pattern(Dtype dtype, void* data, std::int64_t size, unsigned seed,
                          cudaStream_t stream);
-/// Sets *differs to 1 where two pieces of memory differ; nbytes is a multiple of 2.
-void launch_compare(const void* a, const void* b, std::int64_t nbytes, unsigned* differs,
-                    cudaStream_t stream);
+/// Whether two pieces of memory, of a multiple of 2 bytes, are the same bit for bit. `differs` is
+/// scratch on the GPU. Waits; `operation` stands in errors and in the account of waits.
+bool is_same_memory(const char* operation, const void* a, const void* b, std::int64_t nbytes,
+                    unsigned* differs, cudaStream_t stream);
 
 #if defined(__CUDACC__)
 /// What a product of float32 stores for a sum.

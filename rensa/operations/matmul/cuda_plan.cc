@@ -12,6 +12,7 @@
 #include <unordered_map>
 
 #include "rensa/backend/cuda/kernel.cuh"
+#include "rensa/backend/cuda/timing.h"
 #include "rensa/core/error.h"
 #include "rensa/device/cuda_runtime.h"
 #include "rensa/operations/matmul/cuda_cublaslt.h"
@@ -256,16 +257,6 @@ PlanCache& plan_cache() {
   return cache;
 }
 
-bool is_capturing(cudaStream_t stream) {
-  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  // The legacy stream answers with an error while another stream is captured.
-  if (cudaStreamIsCapturing(stream, &status) == cudaSuccess) {
-    return status != cudaStreamCaptureStatusNone;
-  }
-  cudaGetLastError();
-  return true;
-}
-
 }  // namespace
 
 PlanDescriptors::PlanDescriptors(const PlanKey& key, bool separate_epilogue)
@@ -354,49 +345,5 @@ cublasStatus_t run_plan(const MatmulPlan& plan, Device device, const MatmulRun& 
 std::vector<std::pair<PlanKey, PlanChoice>> chosen_plans() { return plan_cache().all(); }
 
 void use_plans(std::span<const std::pair<PlanKey, PlanChoice>> plans) { plan_cache().use(plans); }
-
-// --- classes of GPUs ---
-
-namespace {
-
-struct DeviceClasses {
-  std::mutex mutex;
-  std::vector<std::string> names;
-  std::array<std::atomic<int>, kMaxGpus> of_device;  // 1 + class, 0 unknown
-};
-
-DeviceClasses& device_classes() {
-  static DeviceClasses& classes = *new DeviceClasses{};
-  return classes;
-}
-
-}  // namespace
-
-int find_device_class(const std::string& name) {
-  DeviceClasses& classes = device_classes();
-  std::lock_guard<std::mutex> hold(classes.mutex);
-  auto it = std::find(classes.names.begin(), classes.names.end(), name);
-  if (it == classes.names.end()) it = classes.names.insert(it, name);
-  return static_cast<int>(it - classes.names.begin());
-}
-
-std::string device_class_name(int device_class) {
-  DeviceClasses& classes = device_classes();
-  std::lock_guard<std::mutex> hold(classes.mutex);
-  return classes.names.at(static_cast<std::size_t>(device_class));
-}
-
-int device_class(Device device) {
-  auto& known = device_classes().of_device.at(static_cast<std::size_t>(device.index));
-  int value = known.load(std::memory_order_relaxed);
-  if (value == 0) {
-    cudaDeviceProp properties;
-    RENSA_CUDA_CHECK("matmul", cudaGetDeviceProperties(&properties, device.index));
-    value = 1 + find_device_class(fmt::format("{} sm_{}{} x{}", properties.name, properties.major,
-                                              properties.minor, properties.multiProcessorCount));
-    known.store(value, std::memory_order_relaxed);
-  }
-  return value - 1;
-}
 
 }  // namespace rensa::cuda

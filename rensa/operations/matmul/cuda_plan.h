@@ -104,12 +104,6 @@ const MatmulPlan& matmul_plan(const PlanKey& key, Device device, cudaStream_t st
 /// success for other kinds.
 cublasStatus_t run_plan(const MatmulPlan& plan, Device device, const MatmulRun& run);
 
-/// GPUs of one model have one class, named by model and size.
-int device_class(Device device);
-std::string device_class_name(int device_class);
-/// The class of that name, a new one if no GPU had it so far.
-int find_device_class(const std::string& name);
-
 /// At most `count` ways of cuBLASLt's to compute the product, the most promising first, and the
 /// kernel of cuda_skinny.h if there is one; not empty. Their epilogues take a bias with and
 /// without relu alike. Throws CudaError where there is none.

@@ -1,12 +1,16 @@
-// Plans of products in a text file: a header with the version of cuBLASLt, whose choices mean
-// nothing to another version, then a line "gpu <name>" and the plans of GPUs of that model.
+// Plans in a text file: a header with the version of cuBLASLt, whose choices mean nothing to
+// another version, then a line "gpu <name>" and the plans of GPUs of that model: those of products,
+// and lines of plan_texts.h, "convolution ... : ...".
 #include <fmt/format.h>
 
 #include <limits>
 #include <locale>
 #include <map>
 #include <sstream>
+#include <string_view>
 
+#include "rensa/backend/cuda/device_class.h"
+#include "rensa/backend/cuda/plan_texts.h"
 #include "rensa/core/error.h"
 #include "rensa/core/files.h"
 #include "rensa/device/plans.h"
@@ -18,6 +22,7 @@ namespace rensa::cuda {
 namespace {
 
 constexpr const char* kMagic = "rensa plans 1";
+constexpr std::string_view kBetween = " : ";  // the key and the choice of a text
 
 std::string version_line() { return fmt::format("cublaslt {}", cublaslt().version()); }
 
@@ -62,6 +67,9 @@ void save_plans(const std::string& path) {
   for (const auto& [key, choice] : chosen_plans()) {
     lines[device_class_name(key.device_class)] += plan_line(key, choice) + "\n";
   }
+  for (const auto& [key, choice] : plan_texts()) {
+    lines[device_class_name(key.first)] += fmt::format("{}{}{}\n", key.second, kBetween, choice);
+  }
   std::string text = fmt::format("{}\n{}\n", kMagic, version_line());
   for (const auto& [gpu, plans] : lines) text += fmt::format("gpu {}\n{}", gpu, plans);
   detail::write_whole_file(path, text);
@@ -80,10 +88,18 @@ void load_plans(const std::string& path) {
                     path, line, version_line()));
   }
   std::vector<std::pair<PlanKey, PlanChoice>> plans;
+  PlanTexts texts;
   int device_class = -1;
   for (int number = 3; std::getline(file, line); ++number) {
     if (line.starts_with("gpu ")) {
       device_class = find_device_class(line.substr(4));
+      continue;
+    }
+    if (line.starts_with("convolution ")) {
+      // Whether it is of use shows when it is looked for.
+      std::size_t between = line.find(kBetween);
+      if (between == line.npos || device_class < 0) continue;
+      texts[{device_class, line.substr(0, between)}] = line.substr(between + kBetween.size());
       continue;
     }
     std::istringstream words(line);
@@ -102,6 +118,7 @@ void load_plans(const std::string& path) {
     }
   }
   use_plans(plans);
+  load_plan_texts(texts);
 }
 
 }  // namespace rensa::cuda

@@ -1,14 +1,13 @@
-// Choosing a plan by timing. Each candidate runs on scratch memory, captured as a graph of several
-// runs so that the GPU's time is seen and not the host's.
+// Choosing a plan by timing. Each candidate runs on scratch memory.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "rensa/backend/cuda/kernel.cuh"
+#include "rensa/backend/cuda/timing.h"
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
 #include "rensa/device/launcher.h"
@@ -22,47 +21,7 @@ namespace rensa::cuda {
 
 namespace {
 
-void check(cudaError_t error) { RENSA_CUDA_CHECK("matmul: timing of plans", error); }
-
-class TimingEvent {
- public:
-  TimingEvent() { check(cudaEventCreate(&event_)); }
-  ~TimingEvent() { cudaEventDestroy(event_); }
-  TimingEvent(const TimingEvent&) = delete;
-  TimingEvent& operator=(const TimingEvent&) = delete;
-  cudaEvent_t get() const { return event_; }
-
- private:
-  cudaEvent_t event_ = nullptr;
-};
-
-/// A graph of runs, ready to launch.
-class RunGraph {
- public:
-  /// `queue` puts the work on the stream; where it fails there is no graph.
-  template <class F> RunGraph(cudaStream_t stream, F&& queue) {
-    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
-    bool queued = queue();
-    cudaGraph_t graph = nullptr;
-    cudaError_t error = cudaStreamEndCapture(stream, &graph);
-    if (queued && error == cudaSuccess) error = cudaGraphInstantiate(&graph_, graph, 0);
-    if (graph) cudaGraphDestroy(graph);
-    if (error != cudaSuccess) {
-      graph_ = nullptr;
-      cudaGetLastError();
-    }
-  }
-  ~RunGraph() {
-    if (graph_) cudaGraphExecDestroy(graph_);
-  }
-  RunGraph(const RunGraph&) = delete;
-  RunGraph& operator=(const RunGraph&) = delete;
-  explicit operator bool() const { return graph_ != nullptr; }
-  void launch(cudaStream_t stream) const { check(cudaGraphLaunch(graph_, stream)); }
-
- private:
-  cudaGraphExec_t graph_ = nullptr;
-};
+constexpr const char* kOperation = "matmul: timing of plans";
 
 std::int64_t elements(std::int64_t lines, std::int64_t ld, std::int64_t width, std::int64_t batch,
                       std::int64_t stride) {
@@ -106,57 +65,20 @@ class Bench {
     }
     runs = runs && run(plan, run_, c_[0]) && run(plan, run_, c_[1]);
     if (!runs) return false;
-    unsigned differs = 0;
-    check(cudaMemsetAsync(differs_, 0, sizeof(differs), handle()));
-    launch_compare(c_[0], c_[1], c_bytes_, differs_, handle());
-    check(cudaMemcpyAsync(&differs, differs_, sizeof(differs), cudaMemcpyDefault, handle()));
-    wait();
-    return differs == 0;
+    return is_same_memory(kOperation, c_[0], c_[1], c_bytes_, differs_, handle());
   }
 
   /// Microseconds of one run: the median of `rounds`. Infinity where the plan cannot be captured.
   float time(const MatmulPlan& plan, int rounds) {
-    check(cudaEventRecord(start_.get(), handle()));
-    if (!run(plan, run_, c_[0])) return std::numeric_limits<float>::infinity();
-    check(cudaEventRecord(stop_.get(), handle()));
-    constexpr float kRound = 300;  // microseconds that a round shall take
-    int runs = static_cast<int>(std::clamp(kRound / std::max(elapsed(), 1.0f), 1.0f, 32.0f));
-    RunGraph graph(handle(), [&] {
-      bool queued = true;
-      for (int i = 0; i < runs; ++i) queued = queued && run(plan, run_, c_[0]);
-      return queued;
-    });
-    if (!graph) return std::numeric_limits<float>::infinity();
-    graph.launch(handle());  // warms the caches
-    std::vector<float> times;
-    for (int i = 0; i < rounds; ++i) {
-      check(cudaEventRecord(start_.get(), handle()));
-      graph.launch(handle());
-      check(cudaEventRecord(stop_.get(), handle()));
-      times.push_back(elapsed() / static_cast<float>(runs));
-    }
-    std::nth_element(times.begin(), times.begin() + rounds / 2, times.end());
-    return times[static_cast<std::size_t>(rounds / 2)];
+    return timer_.median(rounds, [&] { return run(plan, run_, c_[0]); });
   }
 
  private:
   cudaStream_t handle() const { return static_cast<cudaStream_t>(stream_.handle()); }
-  void wait() const {
-    count_sync("matmul: timing of plans");
-    check(cudaStreamSynchronize(handle()));
-  }
 
   bool run(const MatmulPlan& plan, MatmulRun run, char* c) const {
     run.c = c;
     return run_plan(plan, device_, run) == CUBLAS_STATUS_SUCCESS;
-  }
-
-  float elapsed() const {
-    count_sync("matmul: timing of plans");
-    check(cudaEventSynchronize(stop_.get()));
-    float milliseconds = 0;
-    check(cudaEventElapsedTime(&milliseconds, start_.get(), stop_.get()));
-    return 1000 * milliseconds;
   }
 
   char* scratch(std::int64_t nbytes) {
@@ -178,7 +100,7 @@ class Bench {
   Stream stream_;
   StreamScope scope_;
   std::vector<StoragePtr> memory_;
-  TimingEvent start_, stop_;
+  RunTimer timer_{kOperation, handle()};
   MatmulRun run_;
   char* c_[2];
   std::int64_t c_bytes_;

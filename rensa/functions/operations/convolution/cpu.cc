@@ -44,19 +44,23 @@ template <class V> class Products {
 
   void forward() const {
     ValuesOf<V> weights(op_.w.view);
+    BiasOf<V> bias(op_);
     for_items(piles_ * g_.groups * blocks_, [&](std::int64_t item, Buffers& buffers) {
       std::int64_t group = item / blocks_ % g_.groups;
       Block at = block_at(item / blocks_ / g_.groups, item % blocks_);
       Matrix columns = columns_of(at, group * g_.channels, g_.channels, buffers.columns);
       Matrix w = weights_of(weights.data(), group, 0);
-      write_pixels(
-          op_.y.view, at, group * g_.filters, g_.filters, buffers.pixels,
-          [&](const Matrix& y) { multiply(kDtype, g_.filters, at.all, depth_, w, columns, y); });
+      write_pixels(op_.y.view, at, group * g_.filters, g_.filters, buffers.pixels,
+                   [&](const Matrix& y) {
+                     multiply(kDtype, g_.filters, at.all, depth_, w, columns, y);
+                     add_to_rows(y, g_.filters, at.all, bias.from(group * g_.filters));
+                   });
     });
   }
 
   void input_gradient() const {
     ValuesOf<V> weights(op_.w.view);
+    BiasOf<V> bias(op_);
     std::int64_t part = channels_at_a_time(), parts = (g_.channels + part - 1) / part;
     for_items(piles_ * g_.groups * parts, [&](std::int64_t item, Buffers& buffers) {
       std::int64_t first = item % parts * part, group = item / parts % g_.groups;
@@ -72,7 +76,10 @@ template <class V> class Products {
           multiply(kDtype, count * g_.places, at.all, g_.filters, w, y, columns);
         };
         if (g_.pointwise) {
-          write_pixels(op_.x.view, at, channel, count, buffers.columns, product);
+          write_pixels(op_.x.view, at, channel, count, buffers.columns, [&](const Matrix& x) {
+            product(x);
+            add_to_rows(x, count, at.all, bias.from(channel));
+          });
           continue;
         }
         V* columns = buffers.columns.get(count * g_.places * at.all);
@@ -82,6 +89,7 @@ template <class V> class Products {
       if (!images) return;
       std::int64_t n = pile * images_, end = std::min(n + images_, g_.batch);
       for (V* image = images; n < end; ++n, image += values) {
+        add_to_rows(dense(image, g_.positions), count, g_.positions, bias.from(channel));
         store_values(channels_of(op_.x.view, n, channel, count), image);
       }
     });
@@ -163,6 +171,27 @@ template <class V> class Products {
             columns * static_cast<std::int64_t>(sizeof(V)), sizeof(V)};
   }
   static Matrix transposed(const Matrix& m) { return {m.data, m.column_stride, m.row_stride}; }
+
+  /// Adds a number to each row of a matrix, whose rows or columns are packed mostly. Null: none.
+  static void add_to_rows(const Matrix& m, std::int64_t rows, std::int64_t columns, const V* bias) {
+    if (!bias) return;
+    if (m.row_stride == sizeof(V)) {
+      for (std::int64_t j = 0; j < columns; ++j) {
+        V* column = reinterpret_cast<V*>(m.data + j * m.column_stride);
+        for (std::int64_t i = 0; i < rows; ++i) column[i] += bias[i];
+      }
+      return;
+    }
+    auto step = m.column_stride / static_cast<std::int64_t>(sizeof(V));
+    for (std::int64_t i = 0; i < rows; ++i) {
+      V* row = reinterpret_cast<V*>(m.data + i * m.row_stride);
+      if (step == 1) {
+        for (std::int64_t j = 0; j < columns; ++j) row[j] += bias[i];
+      } else {
+        for (std::int64_t j = 0; j < columns; ++j) row[j * step] += bias[i];
+      }
+    }
+  }
 
   /// The weights of a group, from `channel` on: a filter is a row.
   Matrix weights_of(const V* weights, std::int64_t group, std::int64_t channel) const {

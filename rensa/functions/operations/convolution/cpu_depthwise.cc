@@ -33,15 +33,18 @@ template <class V> class Depthwise {
 
   void forward() const {
     ValuesOf<V> weights(op_.w.view);
+    BiasOf<V> bias(op_);
     const ArrayView& y = op_.y.view;
     for_channels([&](std::int64_t n, std::int64_t group, V* channel, V* line) {
       load_channel(n, group, channel);
       for (std::int64_t f = group * g_.filters; f < (group + 1) * g_.filters; ++f) {
         const V* w = weights.data() + f * g_.places;
+        const V* b = bias.from(f);
         for (const PixelRun& run : lines_) {
           const V* window = channel + offset_in_padded(run);
           std::fill_n(line, line_, V(0));
           for (std::size_t k = 0; k < places_.size(); ++k) add(w[k], window + places_[k], line);
+          for (std::int64_t i = 0; b && i < line_; ++i) line[i] += *b;
           store_(line_, line, channel_of(y, n, f) + offset_of(run, y), y.strides[y.ndim() - 1]);
         }
       }
@@ -50,6 +53,7 @@ template <class V> class Depthwise {
 
   void input_gradient() const {
     ValuesOf<V> weights(op_.w.view);
+    BiasOf<V> bias(op_);
     for_channels([&](std::int64_t n, std::int64_t group, V* channel, V* line) {
       std::fill_n(channel, padded_, V(0));
       for (std::int64_t f = group * g_.filters; f < (group + 1) * g_.filters; ++f) {
@@ -61,7 +65,9 @@ template <class V> class Depthwise {
         }
       }
       const ArrayView& x = op_.x.view;
+      const V* b = bias.from(group);
       for_rows(channel_of(x, n, group), channel, [&](char* row, V* values) {
+        for (std::int64_t i = 0; b && i < g_.in[g_.axes - 1]; ++i) values[i] += *b;
         store_(g_.in[g_.axes - 1], values, row, x.strides[x.ndim() - 1]);
       });
     });

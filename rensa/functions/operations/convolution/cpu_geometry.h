@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "rensa/backend/cpu/strided.h"
@@ -92,6 +93,19 @@ template <class V> class ValuesOf {
  private:
   std::unique_ptr<V[]> held_;
   const V* values_;
+};
+
+/// The bias of a convolution as values.
+template <class V> class BiasOf {
+ public:
+  explicit BiasOf(const operations::Convolution& op) {
+    if (op.bias.present()) values_.emplace(op.bias.view);
+  }
+  /// From that of the channel `first` on; null where there is none.
+  const V* from(std::int64_t first) const { return values_ ? values_->data() + first : nullptr; }
+
+ private:
+  std::optional<ValuesOf<V>> values_;
 };
 
 /// Stores values in C order into `view`.

@@ -103,6 +103,7 @@ class Pieces {
     // Without groups all slices read the same of the activation that is given.
     bool shared = cut_.slices() > 1 && g_.groups == 1 &&
                   given_of(kernel(0, 0)).wanted == given_of(kernel(0, cut_.slices() - 1)).wanted;
+    BiasOf<float> bias(op_);
     auto weights = copies(cut_.slices(), [&](std::int64_t slice) {
       return std::pair(&kernel(0, slice).w, at(op_.w.view, parts(0, slice).w));
     });
@@ -118,7 +119,8 @@ class Pieces {
       char* w = k.w.copied ? weights[static_cast<std::size_t>(slice)][0] : at(op_.w.view, p.w);
       char* from = shared && in.copied ? given[static_cast<std::size_t>(pile)][0]
                                        : thread.take(in, given_at(p), blocks[0]);
-      k.run(thread, forward ? from : target, w, forward ? target : from, blocks[2]);
+      k.run(thread, forward ? from : target, w, forward ? target : from,
+            forward ? bias.from(p.first_filter) : nullptr, blocks[2]);
       thread.give(out, to, target);
     });
   }
@@ -154,7 +156,7 @@ class Pieces {
       auto* lies = reinterpret_cast<char*>(sum);
       char* target = OneDnnThread::target(k.w, lies, blocks[1]);
       k.run(thread, thread.take(k.x, at(op_.x.view, p.x), blocks[0]), target,
-            thread.take(k.y, at(op_.y.view, p.y), blocks[2]), blocks[3]);
+            thread.take(k.y, at(op_.y.view, p.y), blocks[2]), nullptr, blocks[3]);
       thread.give(k.w, lies, target);
     });
     if (in_place) return;
@@ -213,6 +215,9 @@ bool convolve_by_onednn(const Convolution& op) try {
   Pieces pieces(op, g, cut);
   if (!pieces.exist()) return false;
   pieces.run();
+  // oneDNN's kernels of gradients take none.
+  bool left = op.bias.present() && op.direction == ConvolutionDirection::input_gradient;
+  if (left) operations::bias_addition(op).run_cpu();
   return true;
 } catch (const dnnl::error& error) {
   std::string what = fmt::format("{}: oneDNN: {}", op.name(), error.message);

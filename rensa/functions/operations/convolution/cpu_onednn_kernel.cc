@@ -9,6 +9,7 @@
 #include <map>
 #include <mutex>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace rensa::host {
@@ -54,7 +55,9 @@ struct Description {
     }
   }
   Dims stride, dilate, pad_begin, pad_end;
-  bool fits = true;  // whether y has as many pixels as oneDNN would make of x
+  bool has_bias = false;
+  memory::desc bias;  // of y
+  bool fits = true;   // whether y has as many pixels as oneDNN would make of x
 };
 
 /// A primitive's description, empty where oneDNN has none. `hint` is what a gradient is of.
@@ -64,29 +67,19 @@ typename P::primitive_desc describe(const Description& d, const memory::desc& x,
                                     const Hint&... hint) {
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  auto make = [&](const auto&... kind) -> typename P::primitive_desc {
+  auto make = [&](const auto&... what) -> typename P::primitive_desc {
 #if DNNL_VERSION_MAJOR >= 3
-    return {onednn_engine(),
-            kind...,
-            dnnl::algorithm::convolution_direct,
-            x,
-            w,
-            y,
-            d.stride,
-            d.dilate,
-            d.pad_begin,
-            d.pad_end,
-            hint...,
-            attributes,
-            true};
+    return {onednn_engine(), what..., d.stride,   d.dilate, d.pad_begin,
+            d.pad_end,       hint..., attributes, true};
 #else
-    typename P::desc convolution(kind..., dnnl::algorithm::convolution_direct, x, w, y, d.stride,
-                                 d.dilate, d.pad_begin, d.pad_end);
+    typename P::desc convolution(what..., d.stride, d.dilate, d.pad_begin, d.pad_end);
     return {convolution, attributes, onednn_engine(), hint..., true};
 #endif
   };
-  if constexpr (sizeof...(Hint) == 0) return make(dnnl::prop_kind::forward_training);
-  else return make();
+  constexpr auto direct = dnnl::algorithm::convolution_direct;
+  if constexpr (sizeof...(Hint) != 0) return make(direct, x, w, y);
+  else if (d.has_bias) return make(dnnl::prop_kind::forward_training, direct, x, w, d.bias, y);
+  else return make(dnnl::prop_kind::forward_training, direct, x, w, y);
 }
 
 Dims c_strides(const Dims& shape) {
@@ -126,7 +119,7 @@ class Kernels {
   std::shared_ptr<const OneDnnKernel> get(const Convolution& op, const ConvolutionGeometry& g,
                                           const Parts& parts) {
     std::vector<std::int64_t> key{static_cast<std::int64_t>(op.direction),
-                                  static_cast<std::int64_t>(op.x.view.dtype)};
+                                  static_cast<std::int64_t>(op.x.view.dtype), op.bias.present()};
     for (const Dims* dims : {&parts.x.shape, &parts.x.strides, &parts.w.shape, &parts.w.strides,
                              &parts.y.shape, &parts.y.strides}) {
       key.insert(key.end(), dims->begin(), dims->end());
@@ -209,6 +202,11 @@ OneDnnKernel::OneDnnKernel(const Convolution& op, const ConvolutionGeometry& g, 
                         makes_weights ? c_strides(parts.w.shape) : parts.w.strides);
   Description d(op, g);
   if (!d.fits) return;
+  if (direction_ == ConvolutionDirection::forward && op.bias.present()) {
+    has_bias_ = d.has_bias = true;
+    bias_ = d.bias =
+        memory::desc({parts.y.shape[1]}, memory::data_type::f32, memory::format_tag::a);
+  }
   auto any_weights = [&](memory::data_type t) {
     return memory::desc(parts.w.shape, t, memory::format_tag::any);
   };
@@ -233,13 +231,18 @@ OneDnnKernel::OneDnnKernel(const Convolution& op, const ConvolutionGeometry& g, 
   }
 }
 
-void OneDnnKernel::run(OneDnnThread& thread, char* px, char* pw, char* py, char* scratch) const {
+void OneDnnKernel::run(OneDnnThread& thread, char* px, char* pw, char* py, const float* bias,
+                       char* scratch) const {
   if (clears_scratch_) std::memset(scratch, 0, scratch_bytes());
-  run_.execute(thread.stream(),
-               {{arguments_[0], memory(x.wanted, onednn_engine(), px)},
-                {arguments_[1], memory(w.wanted, onednn_engine(), pw)},
-                {arguments_[2], memory(y.wanted, onednn_engine(), py)},
-                {DNNL_ARG_SCRATCHPAD, memory(scratch_, onednn_engine(), scratch)}});
+  std::unordered_map<int, memory> arguments{
+      {arguments_[0], memory(x.wanted, onednn_engine(), px)},
+      {arguments_[1], memory(w.wanted, onednn_engine(), pw)},
+      {arguments_[2], memory(y.wanted, onednn_engine(), py)},
+      {DNNL_ARG_SCRATCHPAD, memory(scratch_, onednn_engine(), scratch)}};
+  if (has_bias_) {
+    arguments.emplace(DNNL_ARG_BIAS, memory(bias_, onednn_engine(), const_cast<float*>(bias)));
+  }
+  run_.execute(thread.stream(), arguments);
 }
 
 template <class P>

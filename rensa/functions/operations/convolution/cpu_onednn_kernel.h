@@ -56,8 +56,9 @@ class OneDnnKernel {
   /// Whether oneDNN has one for this machine that is better than a loop.
   bool exists() const { return static_cast<bool>(run_); }
   std::size_t scratch_bytes() const { return scratch_.get_size(); }
-  /// Runs on operands as the kernel wants them, in the calling thread.
-  void run(OneDnnThread& thread, char* x, char* w, char* y, char* scratch) const;
+  /// Runs on operands as the kernel wants them, in the calling thread. `bias`, of what is made of
+  /// y, is there where the operation that the kernel was made for goes forward and has one.
+  void run(OneDnnThread& thread, char* x, char* w, char* y, const float* bias, char* scratch) const;
 
   OneDnnForm x, w, y;
 
@@ -66,8 +67,9 @@ class OneDnnKernel {
   void settle(const typename P::primitive_desc& description, const std::array<int, 3>& arguments);
 
   operations::ConvolutionDirection direction_;
-  bool is_half_, clears_scratch_ = false;
+  bool is_half_, clears_scratch_ = false, has_bias_ = false;
   std::array<int, 3> arguments_{};  // what oneDNN calls x, w and y
+  dnnl::memory::desc bias_;
   dnnl::memory::desc scratch_;
   dnnl::primitive run_;
 };

@@ -4,12 +4,21 @@
 
 namespace rensa::operations {
 
-std::size_t Convolution::workspace_bytes() const {
-  if (x.view.device.is_cpu()) return 0;
-  if (!plan) plan = cuda::convolution_plan(*this);
-  return plan->workspace_bytes();
+namespace {
+
+const cuda::CudnnPlan& plan_of(const Convolution& op) {
+  if (!op.plan) op.plan = cuda::convolution_plan(op);
+  return static_cast<const cuda::CudnnPlan&>(*op.plan);
 }
 
-void Convolution::run_cuda(const cuda::LaunchContext& context) { plan->run(*this, context); }
+}  // namespace
+
+std::size_t Convolution::workspace_bytes() const {
+  return x.view.device.is_cpu() ? 0 : plan_of(*this).workspace_bytes(*this);
+}
+
+void Convolution::run_cuda(const cuda::LaunchContext& context) {
+  plan_of(*this).run(*this, context);
+}
 
 }  // namespace rensa::operations

@@ -1,18 +1,24 @@
-// From a convolution to an execution plan of cuDNN's graph API.
+// Which of cuDNN's engines computes a convolution.
 #include "rensa/functions/operations/convolution/cuda_plan.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
+#include <limits>
 #include <list>
 #include <map>
 #include <mutex>
-#include <span>
 #include <string>
+#include <vector>
 
+#include "rensa/backend/cuda/device_class.h"
+#include "rensa/backend/cuda/plan_texts.h"
+#include "rensa/backend/cuda/timing.h"
 #include "rensa/core/error.h"
 #include "rensa/device/cuda_runtime.h"
+#include "rensa/device/limits.h"
+#include "rensa/device/stream.h"
+#include "rensa/device/stream_state.h"
 
 namespace rensa::cuda {
 
@@ -23,49 +29,23 @@ using operations::ConvolutionDirection;
 using Numbers = std::vector<std::int64_t>;
 
 constexpr std::size_t kMaxPlans = 512;
-constexpr std::int64_t kWorkspaceLimit = std::int64_t{1} << 30;
-constexpr std::int64_t kAlignment = 16;         // of every tensor's address
-constexpr std::int64_t kX = 1, kW = 2, kY = 3;  // the tensors' names in the graph
 
-cudnnDataType_t data_type(Dtype dtype) {
-  switch (dtype) {
-    case Dtype::float16: return CUDNN_DATA_HALF;
-    case Dtype::bfloat16: return CUDNN_DATA_BFLOAT16;
-    case Dtype::float32: return CUDNN_DATA_FLOAT;
-    default: return CUDNN_DATA_DOUBLE;
-  }
+std::int64_t workspace_limit() {
+  constexpr std::size_t kMost = std::numeric_limits<std::int64_t>::max();
+  return static_cast<std::int64_t>(std::min(get_max_workspace_size(), kMost));
 }
 
-/// Of the spatial axes, of which cuDNN wants two at least.
-Numbers spatial(const Shape& shape, std::int64_t filler) {
-  Numbers numbers(shape.begin(), shape.end());
-  if (numbers.size() == 1) numbers.insert(numbers.begin(), filler);
-  return numbers;
-}
-
-Numbers extents(const ArrayView& view) {
-  Numbers numbers(view.shape.begin(), view.shape.end());
-  if (numbers.size() == 3) numbers.insert(numbers.begin() + 2, 1);
-  return numbers;
-}
-
-/// In elements; of axes of extent 1 too, from which the library tells the layout.
-Numbers strides(const Numbers& shape, bool channels_last) {
-  Numbers result(shape.size());
-  std::int64_t step = 1;
-  if (channels_last) result[1] = std::exchange(step, shape[1]);
-  for (std::size_t i = shape.size(); i-- > 0;) {
-    if (i == 1 && channels_last) continue;
-    result[i] = step;
-    step *= shape[i];
-  }
-  return result;
-}
-
+/// All that a choice depends on beside the GPU and cuDNN's version.
 Numbers signature(const Convolution& op) {
-  Numbers key{static_cast<std::int64_t>(op.direction), op.x.view.device.index,
-              static_cast<std::int64_t>(op.x.view.dtype), op.tf32,
-              static_cast<std::int64_t>(op.channels_last)};
+  Dtype dtype = op.x.view.dtype;
+  Numbers key{static_cast<std::int64_t>(op.direction),
+              static_cast<std::int64_t>(dtype),
+              op.tf32 && dtype == float32,
+              op.autotune,
+              op.deterministic,
+              workspace_limit(),
+              op.channels_last,
+              op.bias.present()};
   for (const Shape* shape :
        {&op.x.view.shape, &op.w.view.shape, &op.y.view.shape, &op.stride, &op.pad, &op.dilate}) {
     key.push_back(shape->size());
@@ -74,162 +54,169 @@ Numbers signature(const Convolution& op) {
   return key;
 }
 
-CudnnDescriptor make_tensor(const Convolution& op, std::int64_t name, const ArrayView& view) {
-  CudnnDescriptor tensor(op.name(), "tensor", CUDNN_BACKEND_TENSOR_DESCRIPTOR);
-  cudnnDataType_t type = data_type(view.dtype);
-  Numbers shape = extents(view), steps = strides(shape, op.channels_last);
-  tensor.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type);
-  tensor.set(CUDNN_ATTR_TENSOR_DIMENSIONS, shape);
-  tensor.set(CUDNN_ATTR_TENSOR_STRIDES, steps);
-  tensor.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, name);
-  tensor.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, kAlignment);
-  tensor.finalize();
-  return tensor;
+/// How plan files name it.
+std::string text_of(const Numbers& signature) {
+  return fmt::format("convolution {} {}", cudnn().version(), fmt::join(signature, " "));
 }
 
-CudnnDescriptor make_convolution(const Convolution& op) {
-  CudnnDescriptor descriptor(op.name(), "convolution", CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
-  cudnnDataType_t type = op.x.view.dtype == float64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
-  cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
-  Numbers pad = spatial(op.pad, 0);
-  descriptor.set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type);
-  descriptor.set(CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1, &mode);
-  descriptor.set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, static_cast<std::int64_t>(pad.size()));
-  descriptor.set(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, pad);
-  descriptor.set(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, pad);
-  descriptor.set(CUDNN_ATTR_CONVOLUTION_DILATIONS, spatial(op.dilate, 1));
-  descriptor.set(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, spatial(op.stride, 1));
-  descriptor.finalize();
-  return descriptor;
+/// Whether a bias is best left to cuDNN. For convolutions of groups and float64 it has fewer
+/// engines that add one.
+bool prefers_fused(const Convolution& op) {
+  return op.w.view.shape[1] == op.x.view.shape[1] && op.x.view.dtype != float64;
 }
 
-/// A direction's descriptor and its attributes' names.
-struct Names {
-  cudnnBackendDescriptorType_t type;
-  cudnnBackendAttributeName_t x, w, y, convolution, alpha, beta;
+/// Ways to compute the operation. The caller holds the GPU's handle while it lives.
+class Candidates {
+ public:
+  Candidates(const Convolution& op, const CudnnHandle& handle) : op_(op), handle_(handle) {}
+
+  /// How many ways have been looked at.
+  std::size_t count() const { return count_; }
+  /// The first one that cuDNN can do within the limit; null where there is none.
+  std::shared_ptr<const CudnnPlan> first() {
+    for (Epilogue epilogue : epilogues()) {
+      Ways ways = ways_with(epilogue);
+      for (CudnnDescriptor& config : ways.configs) {
+        if (auto plan = make(ways, config)) return plan;
+      }
+    }
+    return nullptr;
+  }
+  /// The one that is `choice`; null where cuDNN does not propose it, or cannot do it.
+  std::shared_ptr<const CudnnPlan> chosen(const ConvolutionChoice& choice) {
+    for (Epilogue epilogue : epilogues()) {
+      if (choice.bias != (epilogue == Epilogue::bias)) continue;
+      Ways ways = ways_with(epilogue);
+      for (CudnnDescriptor& config : ways.configs) {
+        if (ways.graph->choice_of(op_, config) == choice) return make(ways, config);
+      }
+    }
+    return nullptr;
+  }
+  /// All that cuDNN can do within the limit, each once.
+  ConvolutionPlans all() {
+    ConvolutionPlans plans;
+    for (Epilogue epilogue : epilogues()) {
+      Ways ways = ways_with(epilogue);
+      std::vector<ConvolutionChoice> known;
+      for (CudnnDescriptor& config : ways.configs) {
+        ConvolutionChoice choice = ways.graph->choice_of(op_, config);
+        if (std::find(known.begin(), known.end(), choice) != known.end()) continue;
+        known.push_back(std::move(choice));
+        if (auto plan = make(ways, config)) plans.push_back(std::move(plan));
+      }
+    }
+    return plans;
+  }
+
+ private:
+  struct Ways {
+    std::shared_ptr<const ConvolutionGraph> graph;
+    std::vector<CudnnDescriptor> configs;
+  };
+
+  /// The better one first.
+  std::vector<Epilogue> epilogues() const {
+    bool fuses = op_.bias.present() && op_.direction == ConvolutionDirection::forward;
+    if (!fuses) return {Epilogue::none};
+    if (prefers_fused(op_)) return {Epilogue::bias, Epilogue::none};
+    return {Epilogue::none, Epilogue::bias};
+  }
+  Ways ways_with(Epilogue epilogue) {
+    auto graph = std::make_shared<const ConvolutionGraph>(op_, epilogue, handle_);
+    std::vector<CudnnDescriptor> configs = graph->proposals(op_);
+    count_ += configs.size();
+    return {std::move(graph), std::move(configs)};
+  }
+  std::shared_ptr<const CudnnPlan> make(const Ways& ways, CudnnDescriptor& config) {
+    auto execution =
+        ConvolutionExecution::make(op_, ways.graph, std::move(config), workspace_limit());
+    if (!execution) return nullptr;
+    return std::make_shared<const CudnnPlan>(std::move(*execution));
+  }
+
+  const Convolution& op_;
+  const CudnnHandle& handle_;
+  std::size_t count_ = 0;
 };
 
-Names names_of(ConvolutionDirection direction) {
-  switch (direction) {
-    case ConvolutionDirection::forward:
-      return {CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA};
-    case ConvolutionDirection::input_gradient:
-      return {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA};
-    default:
-      return {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA};
-  }
+[[noreturn]] void throw_no_engine(const Convolution& op, std::size_t count) {
+  throw NotImplementedError(fmt::format(
+      "{}: none of the {} {}engines that cuDNN proposes for x {}, W {} and y {}, stride {}, pad "
+      "{}, "
+      "dilate {}, groups {} takes at most {} bytes of workspace; cuda::set_max_workspace_size "
+      "allows more{}",
+      op.name(), count, op.deterministic ? "deterministic " : "", op.x.view.describe(),
+      op.w.view.describe(), op.y.view.describe(), op.stride.str(), op.pad.str(), op.dilate.str(),
+      op.groups, workspace_limit(),
+      op.deterministic ? ", config().cudnn_deterministic = false other engines" : ""));
 }
 
-CudnnDescriptor make_operation(const Convolution& op, const CudnnDescriptor& x,
-                               const CudnnDescriptor& w, const CudnnDescriptor& y,
-                               const CudnnDescriptor& convolution) {
-  Names names = names_of(op.direction);
-  CudnnDescriptor operation(op.name(), "operation", names.type);
-  operation.set(names.x, x);
-  operation.set(names.w, w);
-  operation.set(names.y, y);
-  operation.set(names.convolution, convolution);
-  if (op.x.view.dtype == float64) {
-    double one = 1, zero = 0;
-    operation.set(names.alpha, CUDNN_TYPE_DOUBLE, 1, &one);
-    operation.set(names.beta, CUDNN_TYPE_DOUBLE, 1, &zero);
-  } else {
-    float one = 1, zero = 0;
-    operation.set(names.alpha, CUDNN_TYPE_FLOAT, 1, &one);
-    operation.set(names.beta, CUDNN_TYPE_FLOAT, 1, &zero);
-  }
-  operation.finalize();
-  return operation;
-}
-
-CudnnDescriptor make_graph(const Convolution& op, const CudnnDescriptor& operation) {
-  CudnnHandle handle(op.name(), op.x.view.device);
-  cudnnHandle_t raw = handle.get();
-  CudnnDescriptor graph(op.name(), "graph", CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
-  graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, operation);
-  graph.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &raw);
-  graph.finalize();
-  return graph;
-}
-
-/// What the heuristic of `mode` proposes, the best first; nothing where it does not know the graph.
-std::vector<CudnnDescriptor> proposals(const Convolution& op, const CudnnDescriptor& graph,
-                                       cudnnBackendHeurMode_t mode) {
-  CudnnDescriptor heuristic(op.name(), "heuristic", CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
-  heuristic.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
-  heuristic.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
-  std::vector<CudnnDescriptor> configs;
-  if (heuristic.try_finalize() != CUDNN_STATUS_SUCCESS) return configs;
-  std::int64_t count =
-      heuristic.get(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, nullptr);
-  std::vector<cudnnBackendDescriptor_t> raw;
-  for (std::int64_t i = 0; i < count; ++i) {
-    configs.emplace_back(op.name(), "engine config", CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
-    raw.push_back(configs.back().raw());
-  }
-  if (count == 0) return configs;
-  std::int64_t found = heuristic.get(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
-                                     count, raw.data());
-  while (static_cast<std::int64_t>(configs.size()) > found) configs.pop_back();
-  return configs;
-}
-
-/// Whether the engine keeps what is promised: the same bits every time, sums in the type that they
-/// are computed in, float32 of all its digits unless TF32 is allowed.
-bool keeps_promises(const Convolution& op, const CudnnDescriptor& config) {
-  CudnnDescriptor engine(op.name(), "engine", CUDNN_BACKEND_ENGINE_DESCRIPTOR);
-  cudnnBackendDescriptor_t raw = engine.raw();
-  config.get(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &raw);
-  cudnnBackendNumericalNote_t notes[CUDNN_NUMERICAL_NOTE_TYPE_COUNT];
-  std::int64_t count = engine.get(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
-                                  CUDNN_NUMERICAL_NOTE_TYPE_COUNT, notes);
-  std::span noted(notes, static_cast<std::size_t>(
-                             std::min<std::int64_t>(count, CUDNN_NUMERICAL_NOTE_TYPE_COUNT)));
-  bool exact = op.x.view.dtype == float32 && !op.tf32;
-  return std::none_of(noted.begin(), noted.end(), [&](cudnnBackendNumericalNote_t note) {
-    switch (note) {
-      case CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC:
-      case CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION: return true;
-      case CUDNN_NUMERICAL_NOTE_TENSOR_CORE:
-      case CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS:
-      // Their transforms cost digits.
-      case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4:
-      case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6:
-      case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13: return exact;
-      default: return false;
+/// Chooses and makes a plan. `text` is what a plan file has for it, if anything.
+std::shared_ptr<const CudnnPlan> make_plan(const Convolution& op,
+                                           const std::optional<std::string>& text) {
+  runtime::set_device(op.x.view.device);
+  ConvolutionPlans plans;
+  {
+    CudnnHandle handle(op.name(), op.x.view.device);
+    Candidates candidates(op, handle);
+    if (auto choice = text ? ConvolutionChoice::parse(*text) : std::nullopt) {
+      if (auto plan = candidates.chosen(*choice)) return plan;
     }
-  });
+    if (op.autotune) plans = candidates.all();
+    else if (auto plan = candidates.first()) plans.push_back(std::move(plan));
+    if (plans.empty()) throw_no_engine(op, candidates.count());
+  }
+  return plans.size() == 1 ? plans.front() : plans[fastest_plan(op, plans)];
 }
 
-// The last used first. Its end is the process's: the driver may be gone by then.
-struct PlanCache {
+class PlanCache {
+ public:
+  std::shared_ptr<const CudnnPlan> find(const Numbers& key) {
+    std::lock_guard hold(mutex_);
+    if (std::uint64_t loaded = plan_texts_loaded(); loaded != loaded_) {
+      plans_.clear();
+      places_.clear();
+      loaded_ = loaded;
+    }
+    auto found = places_.find(key);
+    if (found == places_.end()) return nullptr;
+    plans_.splice(plans_.begin(), plans_, found->second);
+    return plans_.front().plan;
+  }
+
+  /// Plans are made one at a time: threads that want the same one wait for it.
+  std::shared_ptr<const CudnnPlan> find_or_make(const Convolution& op, const Numbers& key,
+                                                const Numbers& signature) {
+    std::lock_guard alone(making_);
+    if (auto plan = find(key)) return plan;
+    int gpus = device_class(op.x.view.device);
+    std::string text = text_of(signature);
+    auto plan = make_plan(op, find_plan_text(gpus, text));
+    keep_plan_text(gpus, text, plan->choice(op).str());
+    std::lock_guard hold(mutex_);
+    if (plans_.size() >= kMaxPlans) {
+      places_.erase(plans_.back().key);
+      plans_.pop_back();
+    }
+    plans_.push_front({key, plan});
+    places_[key] = plans_.begin();
+    return plan;
+  }
+
+ private:
   struct Entry {
     Numbers key;
-    std::shared_ptr<const ConvolutionPlan> plan;
+    std::shared_ptr<const CudnnPlan> plan;
   };
-  std::mutex mutex;
-  std::list<Entry> plans;
-  std::map<Numbers, std::list<Entry>::iterator> places;
+  std::mutex making_;
+  std::mutex mutex_;  // of what follows
+  std::uint64_t loaded_ = 0;
+  std::list<Entry> plans_;  // the last used first
+  std::map<Numbers, std::list<Entry>::iterator> places_;
 };
 
+// Its end is the process's: the driver may be gone by then.
 PlanCache& plan_cache() {
   static PlanCache& cache = *new PlanCache;
   return cache;
@@ -237,77 +224,50 @@ PlanCache& plan_cache() {
 
 }  // namespace
 
-ConvolutionPlan::ConvolutionPlan(const Convolution& op) {
-  runtime::set_device(op.x.view.device);
-  CudnnDescriptor x = make_tensor(op, kX, op.x.view), w = make_tensor(op, kW, op.w.view),
-                  y = make_tensor(op, kY, op.y.view), convolution = make_convolution(op);
-  CudnnDescriptor operation = make_operation(op, x, w, y, convolution);
-  CudnnDescriptor graph = make_graph(op, operation);
-  for (CudnnDescriptor* part : {&x, &w, &y, &convolution, &operation}) {
-    descriptors_.push_back(std::move(*part));
-  }
-  int count = 0;
-  for (cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
-    for (CudnnDescriptor& config : proposals(op, graph, mode)) {
-      ++count;
-      if (!keeps_promises(op, config) || !take(op.name(), std::move(config))) continue;
-      descriptors_.push_back(std::move(graph));
+bool CudnnPlan::joins_relu(const Convolution& op) const {
+  if (execution_.epilogue() != Epilogue::bias) return false;
+  std::call_once(relu_asked_for_, [&] {
+    Device device = op.x.view.device;
+    runtime::set_device(device);
+    CudnnHandle handle(op.name(), device);
+    auto graph = std::make_shared<const ConvolutionGraph>(op, Epilogue::bias_relu, handle);
+    for (CudnnDescriptor& config : graph->proposals(op)) {
+      if (graph->choice_of(op, config) != execution_.choice(op)) continue;
+      auto made = ConvolutionExecution::make(op, graph, std::move(config), workspace_limit());
+      if (made) with_relu_.emplace(std::move(*made));
       return;
     }
-  }
-  throw NotImplementedError(fmt::format(
-      "{}: cuDNN has no deterministic engine that takes at most {} MiB of workspace among the {} "
-      "that it proposes for x {}, W {} and y {}, stride {}, pad {}, dilate {}, groups {}",
-      op.name(), kWorkspaceLimit >> 20, count, op.x.view.describe(), op.w.view.describe(),
-      op.y.view.describe(), op.stride.str(), op.pad.str(), op.dilate.str(), op.groups));
+  });
+  return with_relu_.has_value();
 }
 
-/// Whether the library can do it so, within the limit.
-bool ConvolutionPlan::take(const char* operation, CudnnDescriptor config) {
-  CudnnDescriptor plan(operation, "plan", CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-  plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
-  if (plan.try_finalize() != CUDNN_STATUS_SUCCESS) return false;
-  std::int64_t bytes = 0;
-  plan.get(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &bytes);
-  if (bytes > kWorkspaceLimit) return false;
-  workspace_bytes_ = static_cast<std::size_t>(bytes);
-  descriptors_.push_back(std::move(config));
-  plan_.emplace(std::move(plan));
-  return true;
+cudnnStatus_t CudnnPlan::queue(const Convolution& op, const LaunchContext& context) const {
+  cudnnStatus_t status = (op.relu ? *with_relu_ : execution_).run(op, context);
+  bool bias_is_left = op.bias.present() && execution_.epilogue() == Epilogue::none;
+  if (status == CUDNN_STATUS_SUCCESS && bias_is_left) bias_addition(op).run_cuda(context);
+  return status;
 }
 
-void ConvolutionPlan::run(const Convolution& op, const LaunchContext& context) const {
-  CudnnDescriptor pack(op.name(), "variant pack", CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
-  void* pointers[] = {op.x.view.data, op.w.view.data, op.y.view.data};
-  std::int64_t names[] = {kX, kW, kY};
-  void* workspace = context.workspace;
-  pack.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, 3, pointers);
-  pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, names);
-  pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &workspace);
-  pack.finalize();
-  CudnnHandle handle(op.name(), context.device);
-  check_cudnn(op.name(), "cudnnSetStream", "handle",
-              cudnn().set_stream(handle.get(), static_cast<cudaStream_t>(context.handle)));
-  check_cudnn(op.name(), "cudnnBackendExecute", "plan",
-              cudnn().execute(handle.get(), plan_->raw(), pack.raw()));
+void CudnnPlan::run(const Convolution& op, const LaunchContext& context) const {
+  check_cudnn(op.name(), "cudnnBackendExecute", "plan", queue(op, context));
 }
 
-std::shared_ptr<const ConvolutionPlan> convolution_plan(const Convolution& op) {
-  Numbers key = signature(op);
-  PlanCache& cache = plan_cache();
-  std::unique_lock<std::mutex> hold(cache.mutex);
-  if (auto found = cache.places.find(key); found != cache.places.end()) {
-    cache.plans.splice(cache.plans.begin(), cache.plans, found->second);
-    return cache.plans.front().plan;
+bool CudnnPlan::try_run(const Convolution& op, const LaunchContext& context) const {
+  return queue(op, context) == CUDNN_STATUS_SUCCESS;
+}
+
+std::shared_ptr<const CudnnPlan> convolution_plan(const Convolution& op) {
+  Device device = op.x.view.device;
+  Numbers of_op = signature(op), key = of_op;
+  key.push_back(device.index);
+  if (auto plan = plan_cache().find(key)) return plan;
+  if (op.autotune &&
+      is_capturing(static_cast<cudaStream_t>(current_stream_state(device)->handle()))) {
+    Convolution untuned = op;
+    untuned.autotune = false;
+    return convolution_plan(untuned);
   }
-  auto plan = std::make_shared<const ConvolutionPlan>(op);
-  if (cache.plans.size() >= kMaxPlans) {
-    cache.places.erase(cache.plans.back().key);
-    cache.plans.pop_back();
-  }
-  cache.plans.push_front({key, plan});
-  cache.places.emplace(std::move(key), cache.plans.begin());
-  return plan;
+  return plan_cache().find_or_make(op, key, of_op);
 }
 
 }  // namespace rensa::cuda
