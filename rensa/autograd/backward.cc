@@ -169,7 +169,9 @@ class IntoLeaves : public BackwardPass {
  public:
   explicit IntoLeaves(bool retain_grad) : retain_grad_(retain_grad) {}
   /// Memory that a leaf's gradient must not share.
-  void add_owner(const Array& gradient) { owned_.insert(gradient.storage().get()); }
+  void add_owner(const Array& gradient) {
+    owned_.insert_or_assign(gradient.storage().get(), gradient.storage());
+  }
 
  protected:
   bool fills_leaves() const override { return true; }
@@ -193,7 +195,7 @@ class IntoLeaves : public BackwardPass {
     } else if (is_leaf && !gradient.creator()) {
       total = owned(beside(gradient, body->array));
     }
-    owned_.insert(total.array().storage().get());
+    add_owner(total.array());
     if (body->parameter) autograd::note_gradient(body);
     autograd::store_grad(body, std::move(total));
   }
@@ -212,9 +214,10 @@ class IntoLeaves : public BackwardPass {
     return rensa::detail::lies_as(g, leaf) ? gradient : constant(rensa::detail::dense_as(g, leaf));
   }
 
-  std::pmr::unordered_set<const Storage*> owned_{&memory_};
-
  private:
+  // With handles: other memory at the address of one that is gone would be taken for it, and what a
+  // pass does must not depend on addresses.
+  std::pmr::unordered_map<const Storage*, StoragePtr> owned_{&memory_};
   bool retain_grad_;
 };
 
@@ -237,7 +240,7 @@ class Within final : public IntoLeaves {
     auto found = results_.find(node);
     if (found == results_.end()) return IntoLeaves::finish(node, gradient);
     found->second = gradient.creator() ? gradient : owned(gradient);
-    owned_.insert(found->second.array().storage().get());
+    add_owner(found->second.array());
   }
 
   std::unordered_map<const VariableNode*, Variable> results_;

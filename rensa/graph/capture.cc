@@ -259,6 +259,7 @@ struct CaptureCache::Impl {
   }
 
   static void remember(Entry& entry, Run& run, std::uint64_t renewals) {
+    run.recording->give_back_memory();
     entry.traced = true;
     entry.renewals = renewals;
     entry.watched = run.recording->watched;
@@ -308,12 +309,12 @@ struct CaptureCache::Impl {
   /// Memory that was there before the run, or that it has left to somebody.
   static std::vector<Storage*> shared_memory(const Outline& outline, const Recording& recording) {
     std::vector<Storage*> shared;
-    for (const auto* list : {&outline.found(), &outline.made()}) {
-      for (Storage* storage : *list) {
-        if (recording.storages.count(storage) == 0 || is_own(*storage)) continue;
-        shared.push_back(storage);
-      }
-    }
+    auto add = [&](Storage* storage) {
+      if (recording.storages.count(storage) == 0 || is_own(*storage)) return;
+      shared.push_back(storage);
+    };
+    for (Storage* storage : outline.found()) add(storage);
+    for (Storage* storage : outline.made()) add(storage);
     return shared;
   }
 

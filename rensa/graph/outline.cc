@@ -38,10 +38,10 @@ void Outline::add_stand_in(const Storage* storage) {
 
 Outline::Place Outline::new_place(Storage* storage, int writes) {
   bool is_new = writes > 0 && storage->version() == static_cast<std::uint32_t>(writes);
-  std::vector<Storage*>& list = is_new ? made_ : found_;
-  Place place = is_new ? Place{Place::Kind::made, made_.size()}
+  Place place = is_new ? Place{Place::Kind::made, num_made_++}
                        : Place{Place::Kind::found, reinterpret_cast<std::uintptr_t>(storage)};
-  list.push_back(storage);
+  if (is_new) made_.insert(storage);
+  else found_.push_back(storage);
   places_.emplace(storage, place);
   return place;
 }
@@ -72,6 +72,10 @@ void Outline::add(Operation& operation) {
   }
   operation.numbers(step.numbers);
   steps_.push_back(std::move(step));
+}
+
+void Outline::forget(Storage* storage) {
+  if (made_.erase(storage) != 0) places_.erase(storage);
 }
 
 bool Outline::made(const Storage* storage) const {

@@ -8,6 +8,7 @@
 #include <typeindex>
 #include <typeinfo>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -35,8 +36,10 @@ class Outline {
   bool made(const Storage* storage) const;
   /// Storages that were there before the run, those that stand for something left out.
   const std::vector<Storage*>& found() const { return found_; }
-  /// Storages that the run made.
-  const std::vector<Storage*>& made() const { return made_; }
+  /// Storages that the run made and has not given back.
+  const std::unordered_set<Storage*>& made() const { return made_; }
+  /// `storage`, which the run made, is no more; other memory may come to stand at its address.
+  void forget(Storage* storage);
 
  private:
   /// Memory by its part in a run. Equal ones are the same, or have come into being alike.
@@ -75,8 +78,9 @@ class Outline {
   std::vector<Step> steps_;
   std::vector<Action> actions_;
   std::unordered_map<const Storage*, Place> places_;
-  std::vector<Storage*> made_, found_;
-  std::uintptr_t stand_ins_ = 0;
+  std::unordered_set<Storage*> made_;
+  std::vector<Storage*> found_;
+  std::uintptr_t num_made_ = 0, stand_ins_ = 0;  // so far
 };
 
 }  // namespace rensa

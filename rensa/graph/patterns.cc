@@ -28,6 +28,12 @@ void RecordedList::take_out(std::size_t i) {
   recording_.operations[i] = nullptr;
 }
 
+void RecordedList::keep_constant(std::size_t i, Storage* storage) {
+  uses_.replace(i, nullptr);
+  // A second handle, which keeps the storage out of the planned memory.
+  recording_.constants.push_back({StoragePtr(storage), std::move(recording_.operations[i])});
+}
+
 void RecordedList::replace(std::size_t i, std::unique_ptr<Operation> operation) {
   uses_.replace(i, operation.get());
   recording_.operations[i] = std::move(operation);
@@ -99,8 +105,7 @@ void fold_constant(RecordedList& list, std::size_t i) {
   if (!fill || fill->in[0].array.present()) return;
   Storage* storage = fill->out.storage;
   if (!is_own(*storage) || list.uses().writers(storage).size() != 1) return;
-  list.keep_constant(storage);  // a second handle, which keeps it out of the planned memory
-  list.take_out(i);
+  list.keep_constant(i, storage);
 }
 
 /// relu of memory of the step's own, at `i`, where one operation before it alone touches that

@@ -40,8 +40,8 @@ class RecordedList {
   void split(std::size_t i, Operations parts);
   /// The operation at `i` has been given other operands.
   void has_changed(std::size_t i) { uses_.replace(i, recording_.operations[i].get()); }
-  /// What the recording run has written there is what every run needs.
-  void keep_constant(Storage* storage) { recording_.constants.push_back(StoragePtr(storage)); }
+  /// Takes out the operation at `i`: what it has written to `storage` is what every run needs.
+  void keep_constant(std::size_t i, Storage* storage);
   /// Makes the recording's list of what is left.
   void close();
 

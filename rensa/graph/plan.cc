@@ -133,13 +133,19 @@ void release_storages(Recording& recording, const std::vector<std::vector<Access
   });
 }
 
+std::vector<std::vector<Access>> all_accesses(const Recording& recording) {
+  std::vector<std::vector<Access>> uses;
+  uses.reserve(recording.operations.size());
+  for (const auto& operation : recording.operations) uses.push_back(accesses(*operation));
+  return uses;
+}
+
 }  // namespace
 
 Plan make_plan(Recording& recording, bool branches) {
+  recording.give_memory(carried_over(all_accesses(recording)));
   std::size_t n = recording.operations.size();
-  std::vector<std::vector<Access>> uses;
-  uses.reserve(n);
-  for (const auto& operation : recording.operations) uses.push_back(accesses(*operation));
+  std::vector<std::vector<Access>> uses = all_accesses(recording);
   Precedence precedence(uses, branches);
   Blocks blocks(uses);
   Plan plan;

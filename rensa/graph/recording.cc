@@ -21,7 +21,10 @@ template <class F> class EachOperand final : public OperandVisitor {
 }  // namespace
 
 void Recording::operation(Operation& operation) {
+  if (!failure_.empty()) return;
+  for (Storage* storage : memory_.give_back(operations, storages)) outline.forget(storage);
   bool first = operations.empty();
+  std::vector<Storage*> unknown, used;
   EachOperand visitor([&](Operand& operand, bool) {
     if (first) device_ = operand.view.device;
     first = false;
@@ -30,12 +33,34 @@ void Recording::operation(Operation& operation) {
                         ? "it copies between host memory and the GPU"
                         : "it works on several devices");
     }
-    storages.try_emplace(operand.storage, operand.storage);
+    used.push_back(operand.storage);
+    bool is_new = storages.try_emplace(operand.storage, operand.storage).second;
+    if (is_new) unknown.push_back(operand.storage);
   });
   operation.visit(visitor);
   if (!failure_.empty()) return;
   outline.add(operation);
+  for (Storage* storage : unknown) {
+    if (outline.made(storage)) memory_.add(storage);
+  }
+  for (Storage* storage : used) memory_.note_use(storage, operations.size());
   operations.push_back(operation.clone());
+}
+
+void Recording::give_back_memory() {
+  for (Storage* storage : memory_.give_back(operations, storages, true)) outline.forget(storage);
+}
+
+void Recording::give_memory(const std::unordered_set<Storage*>& lasting) {
+  MoveOperands::Moves memory = rensa::give_memory(lasting, operations, storages);
+  MoveOperands move(memory);
+  for (Constant& constant : constants) {
+    auto given = memory.find(constant.storage.get());
+    if (given == memory.end()) continue;
+    constant.fill->visit(move);
+    launch(*constant.fill);
+    constant.storage = given->second;
+  }
 }
 
 void Recording::effect(std::function<void()> effect, double number) {
@@ -85,7 +110,10 @@ void Recording::state(const std::shared_ptr<StateBody>& state, bool reads) {
 }
 
 void Recording::cannot_record(const char* reason) {
-  if (failure_.empty()) failure_ = reason;
+  if (!failure_.empty()) return;
+  failure_ = reason;
+  operations.clear();  // nobody needs what was recorded
+  memory_.let_go(storages);
 }
 
 bool Recording::bindings_hold() const {

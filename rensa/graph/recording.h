@@ -13,6 +13,7 @@
 #include "rensa/device/launcher.h"
 #include "rensa/graph/outline.h"
 #include "rensa/graph/recorded_states.h"
+#include "rensa/graph/run_memory.h"
 
 namespace rensa {
 
@@ -54,6 +55,13 @@ class Recording final : public Recorder {
   void state(const std::shared_ptr<StateBody>& state, bool reads) override;
   void cannot_record(const char* reason) override;
 
+  /// Gives back all memory that the run has made and that nobody else holds any more, which
+  /// operation() does little by little.
+  void give_back_memory();
+  /// Gives those of `lasting` that have only a name memory for all replays, and writes constants
+  /// there again. `lasting` is what the list, after its rewrites, reads before it writes it.
+  void give_memory(const std::unordered_set<Storage*>& lasting);
+
   /// Whether every parameter that the step found for itself still has the memory it had.
   bool bindings_hold() const;
   /// Why the step cannot be replayed; empty when it can.
@@ -74,10 +82,14 @@ class Recording final : public Recorder {
   Outline outline;        // of the run, not of the rewritten list
   RecordedStates states;  // what the run took from the one before and leaves for the next
   WatchedNumbers watched;
-  /// A handle to every storage that an operation touches.
+  /// A handle to every storage that an operation touches, or to the name of one (run_memory.h).
   std::unordered_map<Storage*, StoragePtr> storages;
-  /// Memory of the step's own that holds what a folded operation wrote: not to be reused.
-  std::vector<StoragePtr> constants;
+  /// Memory of the step's own that holds what a folded operation has written: not to be reused.
+  struct Constant {
+    StoragePtr storage;
+    std::unique_ptr<Operation> fill;  // writes it again where it had been given back
+  };
+  std::vector<Constant> constants;
 
  private:
   struct Binding {
@@ -85,6 +97,7 @@ class Recording final : public Recorder {
     const Storage* recorded;
   };
   std::vector<Binding> bindings_;
+  RunMemory memory_;
   std::string failure_;
   Device device_;
 };

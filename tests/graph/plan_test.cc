@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -12,12 +11,12 @@
 #include "rensa/array/random_basics.h"
 #include "rensa/array/routines.h"
 #include "rensa/core/update_rule_ids.h"
-#include "rensa/device/heap_hook.h"
 #include "rensa/functions/operations/update_parameters/update_parameters.h"
 #include "rensa/graph/patterns.h"
 #include "rensa/graph/rewrite.h"
 #include "rensa/operations/elementwise/elementwise.h"
 #include "rensa/operations/matmul/matmul.h"
+#include "tests/graph/heap_in_use.h"
 
 namespace rensa {
 namespace {
@@ -84,30 +83,21 @@ TEST(Plan, OfALongListTakesWhatIsInUseAtOnce) {
   }
 }
 
-/// The host memory in use, and the most since the start.
-struct InUse final : HeapHook {
-  void heap_malloc(const void* data, std::int64_t nbytes) override {
-    sizes[data] = nbytes;
-    most = std::max(most, now += nbytes);
-  }
-  void heap_free(const void* data) override {
-    if (auto known = sizes.find(data); known != sizes.end())
-      now -= known->second, sizes.erase(data);
-  }
-  std::map<const void*, std::int64_t> sizes;
-  std::int64_t now = 0, most = 0;
-};
-
 TEST(Plan, TheArenaComesWhenTheRunsMemoryIsGone) {
   constexpr std::int64_t kSize = 250000;  // a megabyte
   Array x = xp::ones({kSize}), y;
-  InUse in_use;
+  testing::HeapInUse in_use;
   HeapHookScope scope(in_use);
   Recording recording;
+  std::vector<Array> held_by_others;  // until the run is over
   record(recording, [&] {
     y = x + 1;
-    for (int i = 0; i < 10; ++i) y = y * 2;
+    for (int i = 0; i < 10; ++i) {
+      held_by_others.push_back(y);
+      y = y * 2;
+    }
   });
+  held_by_others.clear();
   std::int64_t held = in_use.now;
   EXPECT_GE(held, 11 * 4 * kSize);
   Plan plan = make_plan(recording, true);
