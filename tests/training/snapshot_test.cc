@@ -208,11 +208,11 @@ TEST_F(SnapshotTest, ASignalLeavesAFileToGoOnFrom) {
   }
 }
 
-/// Takes the folder away after the second iteration.
+/// Takes the folder away after the second iteration, whatever is being written there.
 void lose_folder(Trainer& trainer) {
   trainer.extend(
       [](Trainer& t) {
-        if (t.updater().iteration() == 2) fs::remove_all(t.out());
+        if (t.updater().iteration() == 2) fs::rename(t.out(), t.out() + ".away");
       },
       {.priority = 300});
 }
@@ -225,6 +225,7 @@ TEST_F(SnapshotTest, AFileThatCannotBeWritten) {
     EXPECT_THAT(testing::thrown<SerializationError>([&] { trainer.run(); }),
                 HasSubstr("snapshot: cannot write"))
         << name;
+    fs::remove_all(out_ + ".away");
 
     Trainer going_on = make_trainer(3);
     going_on.extend(extensions::snapshot({.writer = writer, .keep_going = true}),
@@ -235,6 +236,7 @@ TEST_F(SnapshotTest, AFileThatCannotBeWritten) {
     EXPECT_THAT(::testing::internal::GetCapturedStderr(),
                 HasSubstr("the run goes on without a file"))
         << name;
+    fs::remove_all(out_ + ".away");
   }
 }
 
