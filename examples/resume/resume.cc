@@ -42,9 +42,15 @@ int main(int argc, char** argv) {
   trainer.extend(extensions::LogReport());
   trainer.extend(Best(), {.name = "best", .trigger = {1, "epoch"}});
 
-  // 3. What writes a file after each epoch, and reads the latest one where there is one. 4. The
-  // run.
+  // 3. What writes a file after each epoch, and reads the latest one where there is one.
   trainer.extend(extensions::snapshot({.n_retains = 2, .autoload = true}));
-  trainer.run();
+
+  // 4. The run. After Ctrl-C or SIGTERM it has left a file, and throws.
+  try {
+    trainer.run();
+  } catch (const training::Interrupted& interrupted) {
+    std::cerr << interrupted.what() << std::endl;
+    return 128 + interrupted.signal();
+  }
   std::cout << "iterations in all: " << updater.iteration() << std::endl;
 }

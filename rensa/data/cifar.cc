@@ -52,7 +52,8 @@ Cifar cifar100() {
            "cifar100",
            {{"cifar-100-binary.tar.gz",
              {"58a81ae192c23a4be8b1804d68e518ed807d710a4eb253b1f2a199162a40d8ec", 168513733}}},
-           {"https://www.cs.toronto.edu/~kriz/"}},
+           {"https://www.cs.toronto.edu/~kriz/"},
+           true},  // of what it unpacks to
           "cifar-100-binary",
           {"train.bin"},
           "test.bin",
@@ -63,56 +64,59 @@ Cifar cifar100() {
 /// Contents by the files' names.
 using Files = std::map<std::string, std::string>;
 
-/// Those of the set that were unpacked into one folder; empty where the test set is in none.
-Files unpacked(const Cifar& set) {
+/// The set's folder below $RENSA_DATASET_ROOT that has all of its files, unpacked; empty where none
+/// has. The root itself is looked at where no other set has files of these names.
+fs::path unpacked(const Cifar& set) {
   auto root = environment::text("RENSA_DATASET_ROOT");
   if (!root) return {};
-  for (const fs::path& base : {fs::path(*root) / set.archive.folder, fs::path(*root)}) {
-    for (const fs::path& folder : {base, base / set.folder}) {
-      Files files;
-      auto read = [&](const std::string& name) {
-        std::error_code ignored;
-        fs::path path = folder / name;
-        if (fs::exists(path, ignored)) {
-          files[name] = rensa::detail::read_whole_file(path.string());
-        }
-      };
-      for (const std::string& name : set.train) read(name);
-      if (files.empty()) continue;
-      read(set.test);
-      if (files.count(set.test) != 0) return files;
-    }
+  fs::path own = fs::path(*root) / set.archive.folder;
+  std::vector<fs::path> folders = {own, own / set.folder, fs::path(*root) / set.folder};
+  if (!set.archive.has_common_names) folders.emplace_back(*root);
+  for (const fs::path& folder : folders) {
+    auto is_there = [&](const std::string& name) {
+      std::error_code ignored;
+      return fs::is_regular_file(folder / name, ignored);
+    };
+    if (is_there(set.test) && std::ranges::all_of(set.train, is_there)) return folder;
   }
   return {};
 }
 
-Files from_archive(const Cifar& set) {
-  fs::path path = set.archive.find_or_download() / set.archive.files[0].name;
+Files read_files(const Cifar& set, const fs::path& folder) {
   Files files;
-  each_file_of_tar_gz(path.string(), std::int64_t{1} << 28,
-                      [&](std::string_view name, const std::string& content) {
-                        std::string last(name.substr(name.rfind('/') + 1));
-                        if (last == set.test || std::ranges::count(set.train, last) != 0) {
-                          files[last] = content;
-                        }
-                      });
+  auto read = [&](const std::string& name) {
+    files[name] = rensa::detail::read_whole_file((folder / name).string());
+  };
+  std::ranges::for_each(set.train, read);
+  read(set.test);
+  return files;
+}
+
+Files from_archive(const Cifar& set, const fs::path& path) {
+  auto last_part = [](std::string_view name) { return name.substr(name.rfind('/') + 1); };
+  auto wanted = [&](std::string_view name) {
+    return last_part(name) == set.test || std::ranges::count(set.train, last_part(name)) != 0;
+  };
+  Files files;
+  for (auto& [name, content] : read_tar_gz(path.string(), wanted)) {
+    files[std::string(last_part(name))] = std::move(content);
+  }
   if (files.size() == set.train.size() + 1) return files;
   throw SerializationError(fmt::format("{}: not {}'s archive: it lacks some of {}, {}",
                                        path.string(), set.archive.title, fmt::join(set.train, ", "),
                                        set.test));
 }
 
-TupleDataset read(const Cifar& set, const Files& files, const std::vector<std::string>& names,
-                  bool withlabel, int ndim, float scale) {
+/// `from` is for errors.
+TupleDataset read(const Cifar& set, const fs::path& from, const Files& files,
+                  const std::vector<std::string>& names, bool withlabel, int ndim, float scale) {
   std::vector<Array> parts;
   for (const std::string& name : names) {
-    auto found = files.find(name);
-    if (found == files.end()) continue;
-    const std::string& bytes = found->second;
+    const std::string& bytes = files.at(name);
     auto size = static_cast<std::int64_t>(bytes.size());
     if (size == 0 || size % set.record() != 0) {
       throw SerializationError(fmt::format("{}: {} has {} bytes, which is no multiple of {}",
-                                           set.archive.title, name, size, set.record()));
+                                           from.string(), name, size, set.record()));
     }
     Array part = xp::empty({size / set.record(), set.record()}, uint8, cpu());
     std::ranges::copy(bytes, static_cast<char*>(part.data()));
@@ -125,7 +129,7 @@ TupleDataset read(const Cifar& set, const Files& files, const std::vector<std::s
   if (!withlabel) return TupleDataset(x);
   Array t = records[{Slice(), set.labels - 1}].astype(int32);
   if (t.max().item<int>() >= set.classes) {
-    throw SerializationError(fmt::format("{}: a label of {}, of {} classes", set.archive.title,
+    throw SerializationError(fmt::format("{}: a label of {}, of {} classes", from.string(),
                                          t.max().item<int>(), set.classes));
   }
   return TupleDataset(x, t);
@@ -135,10 +139,12 @@ TrainTest get(const char* function, const Cifar& set, bool withlabel, int ndim, 
   if (ndim != 1 && ndim != 3) {
     throw ValueError(fmt::format("{}: ndim is 1 or 3, not {}", function, ndim));
   }
-  Files files = unpacked(set);
-  if (files.empty()) files = from_archive(set);
-  return {read(set, files, set.train, withlabel, ndim, scale),
-          read(set, files, {set.test}, withlabel, ndim, scale)};
+  fs::path from = unpacked(set);
+  bool is_unpacked = !from.empty();
+  if (!is_unpacked) from = set.archive.find_or_download() / set.archive.files[0].name;
+  Files files = is_unpacked ? read_files(set, from) : from_archive(set, from);
+  return {read(set, from, files, set.train, withlabel, ndim, scale),
+          read(set, from, files, {set.test}, withlabel, ndim, scale)};
 }
 
 }  // namespace

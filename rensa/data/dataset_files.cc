@@ -56,8 +56,8 @@ fs::path PublishedFiles::find_or_download() const {
   for (const fs::path& candidate : candidate_folders(*this)) looked += " " + candidate.string();
   fs::path cache = cache_folder(folder);
   if (cache.empty()) {
-    throw SerializationError(fmt::format("{}; set RENSA_DATASET_ROOT to the folder of {}", looked,
-                                         fmt::join(names, ", ")));
+    throw SerializationError(fmt::format("{}; put {} into the folder {} of RENSA_DATASET_ROOT",
+                                         looked, fmt::join(names, ", "), folder));
   }
   try {
     detail::make_folders(cache.string());
@@ -68,9 +68,9 @@ fs::path PublishedFiles::find_or_download() const {
     }
   } catch (const std::exception& error) {
     throw SerializationError(
-        fmt::format("{}, and it cannot be downloaded; put {} into one of them (or set "
-                    "RENSA_DATASET_ROOT).\n{}",
-                    looked, fmt::join(names, ", "), error.what()));
+        fmt::format("{}, and it cannot be downloaded; put {} into one of them (or into the folder "
+                    "{} of RENSA_DATASET_ROOT).\n{}",
+                    looked, fmt::join(names, ", "), folder, error.what()));
   }
   return cache;
 }

@@ -22,10 +22,10 @@ std::int64_t GzipFile::read(void* out, std::int64_t size) {
   while (done < size) {
     auto piece = static_cast<unsigned>(std::min<std::int64_t>(size - done, 1 << 26));
     int got = gzread(file, static_cast<char*>(out) + done, piece);
-    if (got < 0) {
-      int code = Z_OK;
-      throw SerializationError(
-          fmt::format("{}: damaged gzip data: {}", path_, gzerror(file, &code)));
+    int code = Z_OK;
+    const char* what = got > 0 ? "" : gzerror(file, &code);
+    if (got < 0 || code < 0) {  // at the end, too: one that comes too early
+      throw SerializationError(fmt::format("{}: damaged gzip data: {}", path_, what));
     }
     if (got == 0) break;
     done += got;

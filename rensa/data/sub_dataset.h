@@ -37,8 +37,10 @@ std::vector<SubDataset> split_dataset_n(const Dataset& dataset, std::int64_t n,
                                         const Order& order = {});
 std::vector<SubDataset> split_dataset_n_random(const Dataset& dataset, std::int64_t n,
                                                std::optional<std::uint64_t> seed = {});
-/// Of each fold what to train with and what to test with: each example is in one test set. Throws
-/// ValueError where `n_folds` is less than 1 or more than there are examples.
+/// Of each fold what to train with and what to test with: each example is in one test set. Of a
+/// dataset of arrays each fold is a copy of all of them, in their memory; a dataset of a function
+/// keeps its examples once. Throws ValueError where `n_folds` is less than 1 or more than there are
+/// examples.
 std::vector<Split> get_cross_validation_datasets(const Dataset& dataset, std::int64_t n_folds,
                                                  const Order& order = {});
 std::vector<Split> get_cross_validation_datasets_random(const Dataset& dataset,

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "rensa/core/error.h"
+#include "rensa/core/host_memory.h"
 #include "rensa/data/gzip_file.h"
 
 namespace rensa {
@@ -45,34 +46,68 @@ std::int64_t sum_of(const Header& header) {
   return sum;
 }
 
+/// Reads what an archive is made of.
+class TarReader {
+ public:
+  explicit TarReader(const std::string& path) : path_(path), archive_(path) {}
+
+  /// The next header; false at the end, behind which nothing but what was checked is left.
+  bool next(Header& header) {
+    if (archive_.read(header.data(), kBlock) != kBlock) fail("it has no end");
+    if (std::ranges::count(header, '\0') != kBlock) return true;
+    while (archive_.read(header.data(), kBlock) != 0) continue;  // gzip's sum comes at last
+    return false;
+  }
+  /// The next `size` bytes, with what fills their last block.
+  std::string content(std::int64_t size) {
+    std::string bytes;
+    for (std::int64_t left = size; left > 0;) {
+      std::size_t begin = bytes.size();
+      std::int64_t piece = std::min(left, kPiece);
+      bytes.resize(begin + static_cast<std::size_t>(piece));
+      if (archive_.read(bytes.data() + begin, piece) != piece) fail("it ends within a file");
+      left -= piece;
+    }
+    skip((kBlock - size % kBlock) % kBlock);
+    return bytes;
+  }
+  void pass(std::int64_t size) { skip((size + kBlock - 1) / kBlock * kBlock); }
+  [[noreturn]] void fail(const char* what) const {
+    throw SerializationError(fmt::format("{}: no whole tar archive: {}", path_, what));
+  }
+
+ private:
+  static constexpr std::int64_t kPiece = std::int64_t{1} << 20;
+  void skip(std::int64_t size) {
+    Header ignored;
+    for (std::int64_t left = size; left > 0; left -= kBlock) {
+      std::int64_t piece = std::min(left, kBlock);
+      if (archive_.read(ignored.data(), piece) != piece) fail("it ends within a file");
+    }
+  }
+  std::string path_;
+  GzipFile archive_;
+};
+
 }  // namespace
 
-void each_file_of_tar_gz(const std::string& path, std::int64_t most,
-                         const std::function<void(std::string_view, const std::string&)>& file) {
-  GzipFile archive(path);
-  auto fail = [&](const char* what) {
-    throw SerializationError(fmt::format("{}: no whole tar archive: {}", path, what));
-  };
-  Header header;
-  while (archive.read(header.data(), kBlock) == kBlock) {
-    if (std::ranges::count(header, '\0') == kBlock) return;
+std::map<std::string, std::string> read_tar_gz(
+    const std::string& path, const std::function<bool(std::string_view)>& wanted) {
+  TarReader archive(path);
+  std::map<std::string, std::string> files;
+  for (Header header; archive.next(header);) {
     std::optional<std::int64_t> sum = number(field(header, 148, 8)),
                                 size = number(field(header, 124, 12));
-    if (!sum || !size || *sum != sum_of(header)) fail("a damaged header");
+    if (!sum || !size || *sum != sum_of(header)) archive.fail("a damaged header");
+    std::string name(field(header, 0, 100));
     bool regular = header[156] == '0' || header[156] == '\0';
-    std::string name(field(header, 0, 100)), content;
-    bool wanted = regular && *size <= most;
-    if (wanted) content.resize(static_cast<std::size_t>(*size));
-    if (wanted && archive.read(content.data(), *size) != *size) fail("it ends within a file");
-    std::int64_t padded = (*size + kBlock - 1) / kBlock * kBlock;
-    for (std::int64_t left = padded - (wanted ? *size : 0); left > 0;) {
-      std::int64_t got = archive.read(header.data(), std::min(left, kBlock));
-      if (got == 0) fail("it ends within a file");
-      left -= got;
+    if (regular && wanted(name)) {
+      files[name] = with_host_memory("read_tar_gz", [&] { return archive.content(*size); });
+    } else {
+      archive.pass(*size);
     }
-    if (wanted) file(name, content);
   }
-  fail("it has no end");
+  return files;
 }
 
 }  // namespace rensa

@@ -2,16 +2,17 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 
 namespace rensa {
 
-/// Calls `file` with the name and the content of each regular file of a .tar.gz whose size is no
-/// more than `most` bytes, in their order; others are passed over. Names are as they stand in the
-/// archive ("cifar-10-batches-bin/test_batch.bin"). Throws SerializationError for a file that
-/// cannot be opened, is damaged or truncated.
-void each_file_of_tar_gz(const std::string& path, std::int64_t most,
-                         const std::function<void(std::string_view, const std::string&)>& file);
+/// The contents of those regular files of a .tar.gz whose names are `wanted`, by their names, which
+/// are as they stand in the archive ("cifar-10-batches-bin/test_batch.bin"). Takes memory as the
+/// bytes come, whatever the archive says. Throws SerializationError for a file that cannot be
+/// opened, is damaged or truncated, OutOfMemoryError.
+std::map<std::string, std::string> read_tar_gz(const std::string& path,
+                                               const std::function<bool(std::string_view)>& wanted);
 
 }  // namespace rensa

@@ -32,25 +32,19 @@ Scopes& scopes() {
   return *all;
 }
 
-void note(int signal);
-
-/// The next signal is the system's.
-void reset() {
-  for (int signal : kSignals) {
-    struct sigaction now = {};
-    ::sigaction(signal, nullptr, &now);
-    if ((now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == note) ::signal(signal, SIG_DFL);
-  }
-}
-
 void note(int signal) {
   int error = errno;
   latest.store(signal);
   interrupts.fetch_add(1);
-  reset();
+  struct sigaction now = {};
+  ::sigaction(SIGINT, nullptr, &now);
+  bool ours = (now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == note;
+  if (ours) ::signal(SIGINT, SIG_DFL);  // the next one is the system's
   constexpr std::string_view kText =
       "\nrensa: ending the run after this iteration; Ctrl-C again ends it at once\n";
-  [[maybe_unused]] ssize_t written = ::write(STDERR_FILENO, kText.data(), kText.size());
+  if (ours) {
+    [[maybe_unused]] ssize_t written = ::write(STDERR_FILENO, kText.data(), kText.size());
+  }
   errno = error;
 }
 

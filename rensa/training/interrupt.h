@@ -3,9 +3,10 @@
 
 namespace rensa::training {
 
-/// While one lives, a first Ctrl-C (SIGINT) or SIGTERM is noted instead of ending the process; the
-/// next one ends it. A program that has a handler of its own for one of them, or ignores it, is
-/// left alone. What was before comes back with the last scope.
+/// While one lives, a first Ctrl-C (SIGINT) or SIGTERM is noted instead of ending the process;
+/// Ctrl-C after that ends it. (SIGTERM comes twice from some programs that send it.) A program that
+/// has a handler of its own for one of them, or ignores it, is left alone. What was before comes
+/// back with the last scope.
 class [[nodiscard]] InterruptScope {
  public:
   [[nodiscard]] InterruptScope();

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -85,6 +86,7 @@ struct Trainer::State {
   DictSummary observed_before;
   std::vector<Entry> entries;
   bool started = false;
+  std::atomic<bool> stopped{false};  // by Trainer::stop()
   Clock::time_point start, end;
   double elapsed_before = 0;  // in the run that this one goes on from
   bool running = false;
@@ -97,18 +99,22 @@ struct Trainer::State {
     return fires || (stop.period() > 0 && reached >= stop.period());
   }
 
-  /// Until `stop` fires or a signal comes; returns the signal, or 0.
-  int loop(Trainer& trainer) {
-    InterruptScope interrupt;
+  /// What comes before the first iteration.
+  void begin(Trainer& trainer) {
     for (Entry& entry : entries) entry.extension->resume(trainer);
     for (Entry& entry : entries) entry.extension->initialize(trainer);
     for (const auto& [key, value] : observed_before.compute_mean()) {
       observation[key] = xp::array(value, cpu());
     }
-    while (!is_over(trainer)) {
+  }
+
+  /// Until `stop` fires or a signal comes; returns the signal, or 0.
+  int loop(Trainer& trainer) {
+    InterruptScope interrupt;
+    while (!is_over(trainer) && !stopped) {
       if (int signal = interrupt.interrupted()) {
         observation.clear();  // the stop trigger has seen it
-        for (Entry& entry : entries) entry.extension->on_interrupt(trainer);
+        each([&](Extension& extension) { extension.on_interrupt(trainer); });
         return signal;
       }
       observation.clear();
@@ -121,26 +127,32 @@ struct Trainer::State {
     return 0;
   }
 
-  /// Every finalize is called, whatever the others do; the first exception is rethrown.
-  void finalize() {
+  /// Calls `f` with every extension, whatever the others do; the first exception is rethrown.
+  template <class F> void each(F f) {
     std::exception_ptr first;
     for (Entry& entry : entries) {
       try {
-        entry.extension->finalize();
+        f(*entry.extension);
       } catch (...) {
         if (!first) first = std::current_exception();
       }
     }
-    end = Clock::now();
-    running = false;
     if (first) std::rethrow_exception(first);
   }
 
+  void finalize() {
+    running = false;
+    end = Clock::now();
+    each([](Extension& extension) { extension.finalize(); });
+  }
+
   /// Ends a run that failed with the exception being handled; other exceptions are only printed.
-  void fail(Trainer& trainer) {
+  /// One that never began has nothing to show to on_error, which might save it.
+  void fail(Trainer& trainer, bool began) {
     as_std_exception([&](const std::exception& error) {
       std::fprintf(stderr, "Exception in the training loop: %s\n", error.what());
       for (Entry& entry : entries) {
+        if (!began) break;
         try {
           entry.extension->on_error(trainer, error);
         } catch (...) {
@@ -200,10 +212,13 @@ void Trainer::run() {
   state.start = Clock::now();
   state.running = true;
   int signal = 0;
+  bool began = false;
   try {
+    state.begin(*this);
+    began = true;
     signal = state.loop(*this);
   } catch (...) {
-    state.fail(*this);
+    state.fail(*this, began);
     throw;
   }
   state.finalize();
@@ -213,6 +228,8 @@ void Trainer::run() {
                                           state.updater.iteration(), state.updater.epoch()));
   }
 }
+
+void Trainer::stop() const { state_->stopped = true; }
 
 const Updater& Trainer::updater() const { return state_->updater; }
 const Reporter& Trainer::reporter() const { return state_->reporter; }

@@ -65,9 +65,13 @@ class Trainer {
   /// The whole run. An exception of the updater or an extension is shown to every extension's
   /// on_error (one that is no std::exception as an Error that says so) and rethrown after every
   /// finalize. After Ctrl-C or SIGTERM the iteration is finished, every on_interrupt and finalize
-  /// called, then Interrupted is thrown; a second one ends the process. Throws SerializationError
-  /// where the folder `out` cannot be made, ValueError when called again.
+  /// called, then Interrupted is thrown; Ctrl-C after that ends the process. Throws
+  /// SerializationError where the folder `out` cannot be made, ValueError when called again.
   void run();
+
+  /// Ends the run after this iteration, as if the stop trigger had fired. For extensions, and for
+  /// other threads; before run() it is a run of no iterations.
+  void stop() const;
 
   const Updater& updater() const;
   const Reporter& reporter() const;

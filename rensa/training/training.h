@@ -6,6 +6,7 @@
 #include "rensa/training/extensions/log_report.h"
 #include "rensa/training/extensions/observe.h"
 #include "rensa/training/extensions/parameter_statistics.h"
+#include "rensa/training/extensions/plot_report.h"
 #include "rensa/training/extensions/print_report.h"
 #include "rensa/training/extensions/progress_bar.h"
 #include "rensa/training/extensions/shift.h"

@@ -108,7 +108,15 @@ TEST_F(ShiftTest, GoesOnFromAFile) {
                   {.trigger = triggers::ManualScheduleTrigger({1, 2, 3, 4}, "epoch")});
        }},
   };
-  for (const auto& [name, extend] : all) {
+  const std::vector<std::pair<const char*, std::function<void(Trainer&)>>> by_name = {
+      {"warmup of an optimizer that is named",
+       [this](Trainer& t) { t.extend(WarmupShift("lr", 0.1, 2, 0.3, optimizer_)); }},
+      {"steps of an optimizer that is named",
+       [this](Trainer& t) { t.extend(StepShift("lr", 0.5, 2, {.optimizer = optimizer_})); }},
+  };
+  std::vector<std::pair<const char*, std::function<void(Trainer&)>>> both = all;
+  both.insert(both.end(), by_name.begin(), by_name.end());
+  for (const auto& [name, extend] : both) {
     for (int cut : {1, 3, 5}) {
       std::vector<double> whole, parts;
       auto run = [&](std::vector<double>& found, int end, bool resumed) {
@@ -127,6 +135,36 @@ TEST_F(ShiftTest, GoesOnFromAFile) {
       EXPECT_EQ(parts, whole) << name << " cut after " << cut;
     }
   }
+}
+
+/// What Chainer saves of an extension: a struct in its place, under its name.
+struct OfChainer final : Extension {
+  std::int64_t t = 0, current_step = -1;
+  void operator()(Trainer&) override {}
+  void members(Visitor& v) override {
+    v("_t", t);
+    if (current_step >= 0) v("_current_step", current_step);
+  }
+};
+
+TEST_F(ShiftTest, GoesOnFromChainersFiles) {
+  auto rate_after = [&](auto shift, const char* name, OfChainer saved) {
+    Trainer theirs = make_trainer({1, "iteration"});
+    theirs.extend(saved, {.name = name});
+    serializers::save_npz(folder_ / "theirs.npz", theirs);
+    Trainer ours = make_trainer({1, "iteration"});
+    std::vector<double> found;
+    ours.extend(shift), ours.extend(noting(&found), {.name = "note"});
+    serializers::load_npz(folder_ / "theirs.npz", ours, {.strict = false});
+    ours.run();
+    return found.at(0);
+  };
+  OfChainer steps, warm;
+  steps.t = 3, steps.current_step = 1, warm.t = 9;
+  EXPECT_EQ(rate_after(extensions::MultistepShift("lr", 0.1, {2, 5}, {.init = 1}), "MultistepShift",
+                       steps),
+            0.1);
+  EXPECT_EQ(rate_after(extensions::WarmupShift("lr", 0.1, 2, 0.3), "WarmupShift", warm), 0.3);
 }
 
 TEST_F(ShiftTest, CapturedStepsFollow) {

@@ -4,10 +4,11 @@
 #include <gmock/gmock.h>
 #include <signal.h>
 
-#include <chrono>
+#include <atomic>
 #include <filesystem>
 #include <fstream>
-#include <thread>
+#include <future>
+#include <optional>
 
 #include "rensa/core/error.h"
 #include "rensa/optimizers/optimizers.h"
@@ -245,21 +246,118 @@ TEST_F(SnapshotTest, BadArguments) {
       testing::thrown<ValueError>([] { extensions::Snapshot({.filename = "a_{iteration}"}); }),
       HasSubstr("{.updater.iteration}"));
   EXPECT_THROW(extensions::Snapshot({.filename = ""}), ValueError);
+  EXPECT_THROW(extensions::Snapshot({.filename = "folder/a"}), ValueError);
+  EXPECT_THROW(extensions::Snapshot({.filename = "{.updater.epoch}{.updater.iteration}"}),
+               ValueError);
   EXPECT_THROW(extensions::Snapshot({.n_retains = 0}), ValueError);
 }
 
-TEST(SnapshotWriters, TheThreadHidesTheTime) {
-  using namespace std::chrono_literals;
+TEST_F(SnapshotTest, TheBestModelIsKeptThroughASignal) {
+  auto before = ::signal(SIGINT, SIG_DFL);
+  Trainer trainer = make_trainer(9);
+  trainer.extend(extensions::snapshot_object(model_, "best.npz", {.n_retains = 1}),
+                 {.trigger = triggers::OnceTrigger()});
+  std::optional<double> best;
+  trainer.extend([&](Trainer& t) {
+    if (!best) best = model_.w.item<double>();
+    if (t.updater().iteration() == 3) ::raise(SIGINT);
+  });
+  ::testing::internal::CaptureStderr();
+  EXPECT_THROW(trainer.run(), Interrupted);
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), ::testing::Not(HasSubstr("best.npz")));
+  EXPECT_EQ(weight_in("best.npz", ""), *best);
+  EXPECT_NE(model_.w.item<double>(), *best);
+  ::signal(SIGINT, before);
+}
+
+TEST_F(SnapshotTest, ARunThatCannotGoOnLeavesTheFilesAsTheyAre) {
+  Trainer trainer = make_trainer(4);
+  trainer.extend(extensions::snapshot());
+  trainer.run();
+  Trainer other = make_trainer(5);
+  other.extend([](Trainer&) {}, {.name = "added"});
+  other.extend(extensions::snapshot({.snapshot_on_error = true, .n_retains = 1, .autoload = true}));
+  EXPECT_THROW(other.run(), SerializationError);
+  EXPECT_THAT(files(), ElementsAre("snapshot_iter_2", "snapshot_iter_4"));
+}
+
+TEST_F(SnapshotTest, ASecondSigtermWaitsForTheFile) {
+  auto before = ::signal(SIGTERM, SIG_DFL);
+  Trainer trainer = make_trainer(9);
+  trainer.extend(extensions::snapshot());
+  trainer.extend([](Trainer& t) {
+    if (t.updater().iteration() == 3) ::raise(SIGTERM), ::raise(SIGTERM);
+  });
+  EXPECT_THROW(trainer.run(), Interrupted);
+  EXPECT_THAT(files(), ElementsAre("snapshot_iter_2", "snapshot_iter_3"));
+  ::signal(SIGTERM, before);
+}
+
+TEST_F(SnapshotTest, AFailureOfOneLeavesTheOthers) {
+  auto before = ::signal(SIGINT, SIG_DFL);
+  Trainer trainer = make_trainer(9);
+  trainer.extend(extensions::snapshot_object(model_, "{.updater.iteration}_lost",
+                                             {.snapshot_on_interrupt = true}),
+                 {.trigger = {9, "iteration"}});
+  trainer.extend(extensions::snapshot(), {.trigger = {9, "iteration"}});
+  trainer.extend([&](Trainer& t) {
+    if (t.updater().iteration() != 3) return;
+    fs::create_directory(out_ + "/3_lost");
+    ::raise(SIGINT);
+  });
+  EXPECT_THROW(trainer.run(), SerializationError);
+  EXPECT_THAT(files(), ElementsAre("3_lost", "snapshot_iter_3"));
+  ::signal(SIGINT, before);
+}
+
+TEST_F(SnapshotTest, OneThatGoesWhileItIsWritten) {
+  Trainer trainer = make_trainer(1);
+  trainer.run();
+  for (int i = 0; i < 20; ++i) {
+    extensions::Snapshot snapshot({.filename = "a", .writer = snapshot_writers::ThreadWriter()});
+    snapshot(trainer);
+  }
+  EXPECT_THAT(files(), ElementsAre("a"));
+}
+
+/// Writes when it is told to.
+class LateBody final : public snapshot_writers::WriterBody {
+ public:
+  void write(std::function<void()> job) override { jobs_.push_back(std::move(job)); }
+  void finalize() override {
+    for (auto& job : jobs_) job();
+    jobs_.clear();
+  }
+
+ private:
+  std::vector<std::function<void()>> jobs_;
+};
+
+TEST_F(SnapshotTest, TrainingGoesOnBesideWhatIsWrittenLater) {
+  Trainer trainer = make_trainer(4);
+  std::vector<double> weights;
+  snapshot_writers::Writer late(std::make_shared<LateBody>());
+  trainer.extend(extensions::snapshot({.writer = late}), {.trigger = {1, "iteration"}});
+  trainer.extend([&](Trainer&) { weights.push_back(model_.w.item<double>()); });
+  trainer.run();
+  EXPECT_EQ(weight_in("snapshot_iter_1", "updater/model:main"), weights[0]);
+  EXPECT_NE(weights[0], weights[3]);
+}
+
+TEST(SnapshotWriters, TheQueueWaitsForNothingAndTheOtherThreadForOne) {
+  std::promise<void> go;
+  std::shared_future<void> gone = go.get_future().share();
   std::atomic<int> done{0};
-  auto slow = [&] { std::this_thread::sleep_for(50ms), ++done; };
+  auto job = [&, gone] { gone.wait(), ++done; };
   snapshot_writers::ThreadQueueWriter queue;
-  for (int i = 0; i < 3; ++i) queue(slow);
-  EXPECT_LT(done, 3);
+  for (int i = 0; i < 3; ++i) queue(job);
+  EXPECT_EQ(done, 0);
+  go.set_value();
   queue.finalize();
   EXPECT_EQ(done, 3);
   snapshot_writers::ThreadWriter one;
-  one(slow), one(slow);
-  EXPECT_GE(done, 4);  // the second one waited for the first
+  one(job), one(job);
+  EXPECT_GE(done, 4);
   one.finalize();
   EXPECT_EQ(done, 5);
 }

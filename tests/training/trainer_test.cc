@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <thread>
 
 #include "rensa/core/error.h"
 #include "rensa/optimizers/optimizers.h"
@@ -160,6 +161,26 @@ TEST_F(TrainerTest, AFolderThatCannotBeMadeIsNamed) {
   Trainer trainer = make_trainer({1, "iteration"});
   EXPECT_THAT(testing::thrown<SerializationError>([&] { trainer.run(); }),
               HasSubstr(folder_ / "out"));
+}
+
+TEST_F(TrainerTest, StopEndsTheRunAfterTheIteration) {
+  std::vector<std::string> calls;
+  Trainer trainer = make_trainer({9, "iteration"});
+  trainer.extend(
+      [](Trainer& t) {
+        if (t.updater().iteration() == 2) t.stop();
+      },
+      {.priority = kPriorityWriter});
+  trainer.extend(Watcher(&calls));
+  trainer.run();
+  EXPECT_EQ(trainer.updater().iteration(), 2);
+  EXPECT_THAT(calls, ElementsAre("initialize", "call", "call", "finalize"));
+
+  Trainer other = make_trainer({1000000, "epoch"});
+  std::thread outside([&] { other.stop(); });
+  other.run();
+  outside.join();
+  EXPECT_LT(other.updater().epoch(), 1000000);
 }
 
 extern "C" {

@@ -58,7 +58,7 @@ TEST_F(TriggersTest, TheBestValueOfEachInterval) {
   EXPECT_THAT(fires(triggers::MinValueTrigger("value"), values), ElementsAre(2, 4));
   EXPECT_THAT(fires(triggers::MaxValueTrigger("value", {1, "iteration"}), values),
               ElementsAre(1, 6));
-  auto nearer = [](double value, double best) { return std::abs(value - 3) < std::abs(best - 3); };
+  auto nearer = [](double best, double value) { return std::abs(value - 3) < std::abs(best - 3); };
   EXPECT_THAT(fires(triggers::BestValueTrigger("value", nearer), values), ElementsAre(2, 6));
 }
 
@@ -71,7 +71,8 @@ TEST_F(TriggersTest, WhatNobodyReportsIsToldOfOnce) {
   ::testing::internal::CaptureStderr();
   EXPECT_TRUE(fires(triggers::MinValueTrigger("lose", {1, "iteration"}), {1, 1, 1}).empty());
   EXPECT_EQ(::testing::internal::GetCapturedStderr(),
-            "BestValueTrigger: nobody has reported \"lose\" so far; there are: main/loss, value\n");
+            "a trigger by the best value: nobody has reported \"lose\" so far; there are: "
+            "main/loss, value\n");
 }
 
 TEST_F(TriggersTest, EarlyStoppingEndsARun) {
@@ -150,7 +151,7 @@ TEST_F(TriggersTest, GoOnFromAFile) {
 }
 
 TEST_F(TriggersTest, EarlyStoppingGoesOnFromAFile) {
-  const std::vector<double> values = {5, 4, 4, 4.5, 3, 3, 3, 3, 1};  // stops after 7
+  const std::vector<double> values = {5, 4, 4, 4.5, 3, 3, 3, 3, 1};  // stops after 8
   for (int period : {1, 2}) {
     auto stop = [&] {
       return triggers::EarlyStoppingTrigger({.check_trigger = {period, "iteration"},

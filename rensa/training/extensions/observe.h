@@ -16,7 +16,7 @@ class ObserveValue final : public training::Extension {
   ObserveValue(std::string key, std::function<double(training::Trainer&)> value)
       : key_(std::move(key)), value_(std::move(value)) {}
   void operator()(training::Trainer& trainer) override;
-  std::string default_name() const override { return "observe_value"; }
+  std::string default_name() const override { return "_observe_value"; }  // Chainer's
   training::Trigger default_trigger() const override { return {1, "epoch"}; }
   int default_priority() const override { return training::kPriorityWriter; }
 

@@ -21,19 +21,23 @@ void Shift::initialize(training::Trainer& trainer) {
   if (found_ && !options_.optimizer) return;
   double& now = attribute(trainer);
   if (!found_) found_ = now;
-  if (!last_value_) last_value_ = value(0, init());
+  for (std::int64_t t = t_; !last_value_ && t >= 0; --t) last_value_ = value(t, init());
   if (last_value_) now = *last_value_;
 }
 
 void Shift::operator()(training::Trainer& trainer) {
-  last_value_ = value(++t_, init());
-  if (last_value_) attribute(trainer) = *last_value_;
+  std::optional<double> now = value(++t_, init());
+  if (now) attribute(trainer) = *(last_value_ = now);
 }
 
 void Shift::members(Visitor& v) {
   v("_t", t_);
   v.optional("_last_value", last_value_);
   v.optional("_init", found_);
+  if (v.reading() && v.reads("_current_step")) {  // of Chainer's MultistepShift: t_ tells it too
+    v.computed(
+        "_current_step", [] { return std::int64_t{0}; }, [](std::int64_t) {});
+  }
 }
 
 double Shift::bounded(double value, bool grows) const {

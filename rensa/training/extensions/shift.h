@@ -26,7 +26,8 @@ class Shift : public training::Extension {
  public:
   void initialize(training::Trainer& trainer) override;
   void operator()(training::Trainer& trainer) override;
-  /// "_t" and "_last_value", as Chainer has them, and what was found at first.
+  /// "_t" and "_last_value", as Chainer has them (not all of its shifts have the latter), and what
+  /// was found at first.
   void members(Visitor& v) override;
 
  protected:
@@ -43,7 +44,7 @@ class Shift : public training::Extension {
   ShiftOptions options_;
   double init() const { return options_.init ? *options_.init : *found_; }
   std::int64_t t_ = 0;
-  std::optional<double> found_, last_value_;  // what the hyperparameter was at first, and is
+  std::optional<double> found_, last_value_;  // what the hyperparameter was, and was last set to
 };
 
 /// init * rate^t. Throws ValueError for a negative rate.

@@ -47,14 +47,15 @@ std::string name_of(const std::string& form, const Trainer& trainer) {
 }
 
 void check_form(const std::string& form) {
-  bool known = !form.empty();
+  bool known = !form.empty() && form.find('/') == form.npos && form.find("}{") == form.npos;
   each_part(
       form, [](std::string_view) {},
       [&](std::string_view what) { known = known && (what == kIteration || what == kEpoch); });
   if (known) return;
-  throw ValueError(
-      fmt::format("snapshot: the filename \"{}\"; what stands for a number is {{{}}} or {{{}}}",
-                  form, kIteration, kEpoch));
+  throw ValueError(fmt::format(
+      "snapshot: the filename \"{}\"; it has no folders, and what stands for a number is "
+      "{{{}}} or {{{}}}, with text between two",
+      form, kIteration, kEpoch));
 }
 
 /// Whether `name` is of that form with any numbers.
@@ -124,6 +125,7 @@ Snapshot::Snapshot(SnapshotOptions options)
 }
 
 Snapshot::Snapshot(const Link& target, SnapshotOptions options) : Snapshot(std::move(options)) {
+  of_trainer_ = false;
   target_ = [anchor = target.anchor()](Trainer&, Visitor& v) {
     if (!anchor->link) throw ValueError("snapshot_object: its model has been destroyed");
     Members(*anchor->link).show(v);
@@ -132,6 +134,7 @@ Snapshot::Snapshot(const Link& target, SnapshotOptions options) : Snapshot(std::
 
 Snapshot::Snapshot(const Optimizer& target, SnapshotOptions options)
     : Snapshot(std::move(options)) {
+  of_trainer_ = false;
   target_ = [target](Trainer&, Visitor& v) { target.members(v); };
 }
 
@@ -154,20 +157,25 @@ void Snapshot::resume(Trainer& trainer) {
   }
 }
 
-void Snapshot::take(Trainer& trainer) {
+std::shared_ptr<const std::string> Snapshot::take(Trainer& trainer) {
   std::string name = name_of(options_.filename, trainer), folder = trainer.out();
   serializers::NpzContent content([&](Visitor& v) { target_(trainer, v); });
-  auto write = [content = std::move(content), path = folder + "/" + name, folder,
-                options = options_] {
+  auto written = std::make_shared<std::string>();
+  // Nothing of the writer, which would then be held by its own thread.
+  auto write = [content = std::move(content), path = folder + "/" + name, folder, written,
+                form = options_.filename, retained = options_.n_retains,
+                compression = options_.compression, keep_going = options_.keep_going] {
     try {
-      content.write(path, options.compression);
-      remove_old(folder, options.filename, options.n_retains);
+      content.write(path, compression);
+      *written = path;
+      remove_old(folder, form, retained);
     } catch (const SerializationError& error) {
-      if (!options.keep_going) throw SerializationError(std::string("snapshot: ") + error.what());
+      if (!keep_going) throw SerializationError(std::string("snapshot: ") + error.what());
       std::fprintf(stderr, "snapshot: the run goes on without a file: %s\n", error.what());
     }
   };
   options_.writer(std::move(write));
+  return written;
 }
 
 void Snapshot::operator()(Trainer& trainer) {
@@ -179,11 +187,12 @@ void Snapshot::on_error(Trainer& trainer, const std::exception&) {
 }
 
 void Snapshot::on_interrupt(Trainer& trainer) {
-  if (!options_.snapshot_on_interrupt) return;
-  take(trainer);
+  if (!options_.snapshot_on_interrupt.value_or(of_trainer_)) return;
+  std::shared_ptr<const std::string> written = take(trainer);
   options_.writer.finalize();
-  std::fprintf(stderr, "snapshot: %s/%s has the run up to here; with .autoload = true it goes on\n",
-               trainer.out().c_str(), name_of(options_.filename, trainer).c_str());
+  if (written->empty() || !of_trainer_) return;
+  std::fprintf(stderr, "snapshot: %s has the run up to here; with .autoload = true it goes on\n",
+               written->c_str());
 }
 
 void Snapshot::finalize() { options_.writer.finalize(); }

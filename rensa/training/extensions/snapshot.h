@@ -4,6 +4,7 @@
 #include <concepts>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "rensa/training/extensions/snapshot_writers.h"
@@ -18,10 +19,11 @@ struct SnapshotOptions {
   /// Asked each time that the trigger fires: whether to write.
   std::function<bool()> condition = {};
   snapshot_writers::Writer writer = snapshot_writers::SimpleWriter();
-  bool snapshot_on_error = false;     // one more file when the run fails
-  bool snapshot_on_interrupt = true;  // one more file when Ctrl-C or SIGTERM ends the run
-  int n_retains = -1;                 // so many of the latest files stay; -1: all
-  bool autoload = false;              // the run begins with what the latest file there holds
+  bool snapshot_on_error = false;  // one more file when the run fails
+  /// One more file when Ctrl-C or SIGTERM ends the run; left out: of a trainer alone.
+  std::optional<bool> snapshot_on_interrupt = {};
+  int n_retains = -1;     // so many of the latest files stay; -1: all
+  bool autoload = false;  // the run begins with what the latest file there holds
   bool compression = true;
   /// A file that cannot be written is told of on stderr, and the run goes on; off: the run fails.
   bool keep_going = false;
@@ -38,8 +40,8 @@ struct SnapshotOptions {
 /// files whose names differ in their numbers alone.
 class Snapshot final : public training::Extension {
  public:
-  /// Of the trainer. Throws ValueError for a filename with braces that stand for nothing, and for
-  /// an `n_retains` of 0.
+  /// Of the trainer. Throws ValueError for a filename with braces that stand for nothing, with two
+  /// numbers side by side or with folders, and for an `n_retains` of 0.
   explicit Snapshot(SnapshotOptions options = {});
   /// Of a link, wherever it moves to, or of an optimizer.
   Snapshot(const Link& target, SnapshotOptions options);
@@ -50,13 +52,15 @@ class Snapshot final : public training::Extension {
   void on_error(training::Trainer& trainer, const std::exception& error) override;
   void on_interrupt(training::Trainer& trainer) override;
   void finalize() override;
-  std::string default_name() const override { return "snapshot"; }
+  std::string default_name() const override { return "_Snapshot"; }  // as Chainer's files have it
   training::Trigger default_trigger() const override { return {1, "epoch"}; }
   int default_priority() const override { return -100; }
 
  private:
-  void take(training::Trainer& trainer);
+  /// Has a file written; gives its path once it is, and stays empty where it cannot be.
+  std::shared_ptr<const std::string> take(training::Trainer& trainer);
   SnapshotOptions options_;
+  bool of_trainer_ = true;
   std::function<void(training::Trainer&, Visitor&)> target_;
 };
 

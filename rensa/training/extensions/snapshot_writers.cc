@@ -36,10 +36,10 @@ class ThreadBody final : public WriterBody {
   void write(std::function<void()> job) override {
     std::unique_lock lock(mutex_);
     if (one_) wait_for_all(lock);
-    throw_error();
     if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
     jobs_.push_back(std::move(job));
     changed_.notify_all();
+    throw_error();  // of an earlier job: this one is done all the same
   }
 
   void finalize() override {

@@ -43,12 +43,13 @@ void ObservedMean::members(Visitor& v) {
   v("summary", summary_);
 }
 
-BestValueTrigger::BestValueTrigger(std::string key, Better better, Trigger trigger)
-    : mean_("BestValueTrigger", std::move(key), std::move(trigger)), better_(std::move(better)) {}
+BestValueTrigger::BestValueTrigger(std::string key, Compare compare, Trigger trigger)
+    : mean_("a trigger by the best value", std::move(key), std::move(trigger)),
+      compare_(std::move(compare)) {}
 
 bool BestValueTrigger::operator()(Trainer& trainer) {
   std::optional<double> value = mean_(trainer);
-  if (!value || std::isnan(*value) || (best_ && !better_(*value, *best_))) return false;
+  if (!value || std::isnan(*value) || (best_ && !compare_(*best_, *value))) return false;
   best_ = value;
   return true;
 }

@@ -31,31 +31,31 @@ class ObservedMean {
 };
 
 /// Fires where the mean of `key` over an interval is better than all before; the first one is.
-/// A mean that is not a number is never better. `better(value, best)` compares.
+/// A mean that is not a number is never better. `compare(best, value)` tells whether `value` is.
 class BestValueTrigger {
  public:
-  using Better = std::function<bool(double value, double best)>;
-  BestValueTrigger(std::string key, Better better, training::Trigger trigger = {1, "epoch"});
+  using Compare = std::function<bool(double best, double value)>;
+  BestValueTrigger(std::string key, Compare compare, training::Trigger trigger = {1, "epoch"});
   bool operator()(training::Trainer& trainer);
   std::optional<double> best_value() const { return best_; }
   void members(Visitor& v);
 
  private:
   ObservedMean mean_;
-  Better better_;
+  Compare compare_;
   std::optional<double> best_;
 };
 
 class MaxValueTrigger : public BestValueTrigger {
  public:
   explicit MaxValueTrigger(std::string key, training::Trigger trigger = {1, "epoch"})
-      : BestValueTrigger(std::move(key), std::greater<double>(), std::move(trigger)) {}
+      : BestValueTrigger(std::move(key), std::less<double>(), std::move(trigger)) {}
 };
 
 class MinValueTrigger : public BestValueTrigger {
  public:
   explicit MinValueTrigger(std::string key, training::Trigger trigger = {1, "epoch"})
-      : BestValueTrigger(std::move(key), std::less<double>(), std::move(trigger)) {}
+      : BestValueTrigger(std::move(key), std::greater<double>(), std::move(trigger)) {}
 };
 
 struct EarlyStoppingOptions {

@@ -1,0 +1,106 @@
+// PlotReport.
+#include "rensa/training/extensions/plot_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "rensa/core/error.h"
+#include "rensa/core/files.h"
+
+namespace rensa::extensions {
+
+namespace {
+
+using Curves = std::map<std::string, std::vector<std::pair<double, double>>>;
+
+std::string text_of(const Curves& curves) {
+  nlohmann::json json = nlohmann::json::object();
+  for (const auto& [key, points] : curves) json[key] = points;
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+/// A number of JSON, which has null for one that is not finite.
+double number_of(const nlohmann::json& json) {
+  return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
+}
+
+Curves parse(const std::string& text) {
+  Curves curves;
+  try {
+    const nlohmann::json json = nlohmann::json::parse(text);
+    for (const auto& [key, points] : json.items()) {
+      for (const nlohmann::json& point : points) {
+        curves[key].emplace_back(number_of(point.at(0)), number_of(point.at(1)));
+      }
+    }
+  } catch (const nlohmann::json::exception& error) {
+    throw SerializationError(
+        fmt::format("PlotReport: the curves in the file cannot be read: {}", error.what()));
+  }
+  return curves;
+}
+
+}  // namespace
+
+PlotReport::PlotReport(std::vector<std::string> y_keys, PlotReportOptions options)
+    : y_keys_(std::move(y_keys)), options_(std::move(options)) {
+  if (y_keys_.empty()) throw ValueError("PlotReport: give the keys of the curves");
+  if (!options_.trigger) throw ValueError("PlotReport: give a trigger, {1, \"epoch\"}");
+  if (options_.filename.ends_with(".svg")) return;
+  throw ValueError(
+      fmt::format("PlotReport: the filename \"{}\"; pictures are \"....svg\"", options_.filename));
+}
+
+void PlotReport::operator()(training::Trainer& trainer) {
+  Observation wanted;
+  for (const auto& [key, value] : trainer.observation()) {
+    if (key == options_.x_key || std::ranges::count(y_keys_, key) != 0) wanted[key] = value;
+  }
+  summary_.add(wanted);
+  if (!options_.trigger(trainer)) return;
+  std::map<std::string, double> means = std::exchange(summary_, {}).compute_mean();
+  const training::Updater& updater = trainer.updater();
+  means.emplace("epoch", static_cast<double>(updater.epoch()));
+  means.emplace("iteration", static_cast<double>(updater.iteration()));
+  auto x = means.find(options_.x_key);
+  if (x == means.end()) return;
+  for (const std::string& key : y_keys_) {
+    if (auto y = means.find(key); y != means.end()) curves_[key].emplace_back(x->second, y->second);
+  }
+  draw(trainer.out());
+}
+
+void PlotReport::draw(const std::string& folder) const {
+  std::vector<PlotSeries> series;
+  for (const std::string& key : y_keys_) {
+    auto found = curves_.find(key);
+    if (found != curves_.end()) series.push_back({key, found->second});
+  }
+  if (options_.postprocess) options_.postprocess(series);
+  PlotOptions plot = options_.plot;
+  if (plot.x_label.empty()) plot.x_label = options_.x_key;
+  try {
+    rensa::detail::write_whole_file(folder + "/" + options_.filename, plot_svg(series, plot));
+  } catch (const SerializationError& error) {
+    throw SerializationError(std::string("PlotReport: ") + error.what());
+  }
+}
+
+void PlotReport::members(Visitor& v) {
+  v.optional("_trigger", options_.trigger);
+  if (v.reads("_summary")) v("_summary", summary_);
+  std::string name = "_plot_" + options_.filename, png = name;
+  png.replace(png.size() - 3, 3, "png");
+  if (v.reading() && !v.reads(name) && v.reads(png)) name = png;  // Chainer's
+  v.computed(
+      name, [this] { return text_of(curves_); },
+      [this](const std::string& text) {
+        return [this, curves = parse(text)] { curves_ = curves; };
+      });
+}
+
+}  // namespace rensa::extensions
