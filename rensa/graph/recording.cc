@@ -21,7 +21,7 @@ template <class F> class EachOperand final : public OperandVisitor {
 }  // namespace
 
 void Recording::operation(Operation& operation) {
-  if (!failure_.empty()) return;
+  if (!failure_.empty()) return drop();
   for (Storage* storage : memory_.give_back(operations, storages)) outline.forget(storage);
   bool first = operations.empty();
   std::vector<Storage*> unknown, used;
@@ -38,7 +38,7 @@ void Recording::operation(Operation& operation) {
     if (is_new) unknown.push_back(operand.storage);
   });
   operation.visit(visitor);
-  if (!failure_.empty()) return;
+  if (!failure_.empty()) return drop();
   outline.add(operation);
   for (Storage* storage : unknown) {
     if (outline.made(storage)) memory_.add(storage);
@@ -110,9 +110,13 @@ void Recording::state(const std::shared_ptr<StateBody>& state, bool reads) {
 }
 
 void Recording::cannot_record(const char* reason) {
-  if (!failure_.empty()) return;
-  failure_ = reason;
-  operations.clear();  // nobody needs what was recorded
+  // No more: a memory pool may say so while it holds its lock, and memory must not go back to it
+  // now.
+  if (failure_.empty()) failure_ = reason;
+}
+
+void Recording::drop() {
+  operations.clear();
   memory_.let_go(storages);
 }
 

@@ -92,6 +92,8 @@ class Recording final : public Recorder {
   std::vector<Constant> constants;
 
  private:
+  /// Lets go of what was recorded, which nobody needs after a failure.
+  void drop();
   struct Binding {
     std::function<const Storage*()> current;
     const Storage* recorded;

@@ -47,13 +47,21 @@ const Cudnn& cudnn() {
   return table;
 }
 
+namespace {
+
+std::string failure_of(const char* function, const char* what, cudnnStatus_t status) {
+  char detail[1024] = "";
+  cudnn().last_error(detail, sizeof(detail));
+  return fmt::format("{} ({}) failed with {}{}{}", function, what, cudnn().error_string(status),
+                     *detail ? ": " : "", detail);
+}
+
+}  // namespace
+
 void check_cudnn(const char* operation, const char* function, const char* what,
                  cudnnStatus_t status) {
   if (status == CUDNN_STATUS_SUCCESS) return;
-  char detail[1024] = "";
-  cudnn().last_error(detail, sizeof(detail));
-  throw CudaError(fmt::format("{}: {} ({}) failed with {}{}{}", operation, function, what,
-                              cudnn().error_string(status), *detail ? ": " : "", detail));
+  throw CudaError(fmt::format("{}: {}", operation, failure_of(function, what, status)));
 }
 
 CudnnHandle::CudnnHandle(const char* operation, Device device) {
@@ -77,12 +85,23 @@ CudnnDescriptor::~CudnnDescriptor() {
   if (raw_) (void)cudnn().destroy_descriptor(raw_);
 }
 
-bool CudnnDescriptor::finalize_if_supported() {
-  cudnnStatus_t status = cudnn().finalize(raw_);
-  if (is_not_supported(status)) return false;
-  check_cudnn(operation_, "cudnnBackendFinalize", what_, status);
-  return true;
+namespace {
+
+std::string& latest_refusal() {
+  thread_local std::string text;
+  return text;
 }
+
+}  // namespace
+
+bool CudnnDescriptor::finalize_if_possible() {
+  cudnnStatus_t status = cudnn().finalize(raw_);
+  if (status == CUDNN_STATUS_SUCCESS) return true;
+  latest_refusal() = failure_of("cudnnBackendFinalize", what_, status);
+  return false;
+}
+
+const std::string& CudnnDescriptor::refusal() { return latest_refusal(); }
 
 void CudnnDescriptor::set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
                           std::int64_t count, const void* values) {

@@ -35,11 +35,6 @@ const Cudnn& cudnn();
 void check_cudnn(const char* operation, const char* function, const char* what,
                  cudnnStatus_t status);
 
-/// Whether the library says that it has no way to do what it was asked for, nor more than that.
-inline bool is_not_supported(cudnnStatus_t status) {
-  return CUDNN_STATUS_CATEGORY(static_cast<int>(status)) == CUDNN_STATUS_NOT_SUPPORTED;
-}
-
 /// The handle of a GPU, for this thread alone until the object is gone.
 class CudnnHandle {
  public:
@@ -77,9 +72,11 @@ class CudnnDescriptor {
   void finalize() {
     check_cudnn(operation_, "cudnnBackendFinalize", what_, cudnn().finalize(raw_));
   }
-  /// For what the library may decline: false where it does not support it. Any other failure is a
-  /// CudaError.
-  bool finalize_if_supported();
+  /// For what there are others of: false where the library does not support it, or fails to make it
+  /// (an engine that does not compile on this machine, say). refusal() says why.
+  bool finalize_if_possible();
+  /// What cuDNN said of the last one on this thread that was not possible; empty where all were.
+  static const std::string& refusal();
 
   /// Reads up to `count` values; returns how many there are.
   std::int64_t get(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,

@@ -164,7 +164,7 @@ std::vector<CudnnDescriptor> configs_of(const Convolution& op, const CudnnDescri
   heuristic.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
   heuristic.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
   std::vector<CudnnDescriptor> configs;
-  if (!heuristic.finalize_if_supported()) return configs;
+  if (!heuristic.finalize_if_possible()) return configs;
   std::int64_t count =
       heuristic.get(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, nullptr);
   std::vector<cudnnBackendDescriptor_t> raw;
@@ -254,20 +254,22 @@ ConvolutionGraph::ConvolutionGraph(const Convolution& op, Epilogue epilogue,
     bool relu = epilogue == Epilogue::bias_relu;
     CudnnDescriptor& biased =
         relu ? add(make_tensor(op, kBiased, compute, shape, Where::nowhere)) : y;
-    operations.push_back(add_pointwise(op, CUDNN_POINTWISE_ADD, sums, &bias, biased).raw());
-    if (relu) {
-      operations.push_back(add_pointwise(op, CUDNN_POINTWISE_RELU_FWD, biased, nullptr, y).raw());
-    }
+    const CudnnDescriptor* part = add_pointwise(op, CUDNN_POINTWISE_ADD, sums, &bias, biased);
+    if (!part) return;
+    operations.push_back(part->raw());
+    if (relu) part = add_pointwise(op, CUDNN_POINTWISE_RELU_FWD, biased, nullptr, y);
+    if (!part) return;
+    if (relu) operations.push_back(part->raw());
   }
   cudnnHandle_t raw = handle.get();
   graph_.emplace(op.name(), "graph", CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
   graph_->set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, std::ssize(operations),
               operations.data());
   graph_->set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &raw);
-  if (!graph_->finalize_if_supported()) graph_.reset();
+  if (!graph_->finalize_if_possible()) graph_.reset();
 }
 
-CudnnDescriptor& ConvolutionGraph::add_pointwise(const Convolution& op, cudnnPointwiseMode_t mode,
+CudnnDescriptor* ConvolutionGraph::add_pointwise(const Convolution& op, cudnnPointwiseMode_t mode,
                                                  const CudnnDescriptor& in,
                                                  const CudnnDescriptor* second,
                                                  const CudnnDescriptor& out) {
@@ -280,7 +282,7 @@ CudnnDescriptor& ConvolutionGraph::add_pointwise(const Convolution& op, cudnnPoi
     cudnnNanPropagation_t nan = CUDNN_PROPAGATE_NAN;
     pointwise.set(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION, CUDNN_TYPE_NAN_PROPOGATION, 1, &nan);
   }
-  pointwise.finalize();
+  if (!pointwise.finalize_if_possible()) return nullptr;
   CudnnDescriptor& operation = add(CudnnDescriptor(op.name(), "pointwise operation",
                                                    CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR));
   operation.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, pointwise);
@@ -289,8 +291,7 @@ CudnnDescriptor& ConvolutionGraph::add_pointwise(const Convolution& op, cudnnPoi
   set_factor(operation, CUDNN_ATTR_OPERATION_POINTWISE_ALPHA1, op, 1);
   set_factor(operation, CUDNN_ATTR_OPERATION_POINTWISE_ALPHA2, op, 1);
   if (second) operation.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, *second);
-  operation.finalize();
-  return operation;
+  return operation.finalize_if_possible() ? &operation : nullptr;
 }
 
 std::vector<CudnnDescriptor> ConvolutionGraph::proposals(const Convolution& op) const {
@@ -335,7 +336,7 @@ std::optional<ConvolutionExecution> ConvolutionExecution::make(
     std::int64_t limit) {
   CudnnDescriptor plan(op.name(), "plan", CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
   plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
-  if (!plan.finalize_if_supported()) return std::nullopt;
+  if (!plan.finalize_if_possible()) return std::nullopt;
   std::int64_t bytes = 0;
   plan.get(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &bytes);
   if (bytes > limit) return std::nullopt;

@@ -48,7 +48,8 @@ class ConvolutionGraph {
     return *parts_.emplace_back(std::make_unique<CudnnDescriptor>(std::move(part)));
   }
   /// Adds `mode` of `in` and `second` (null: of `in` alone), which gives `out`; returns it.
-  CudnnDescriptor& add_pointwise(const operations::Convolution& op, cudnnPointwiseMode_t mode,
+  /// Null where cuDNN has no such part.
+  CudnnDescriptor* add_pointwise(const operations::Convolution& op, cudnnPointwiseMode_t mode,
                                  const CudnnDescriptor& in, const CudnnDescriptor* second,
                                  const CudnnDescriptor& out);
 

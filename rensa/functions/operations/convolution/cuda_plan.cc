@@ -141,33 +141,40 @@ class Candidates {
 };
 
 [[noreturn]] void throw_no_engine(const Convolution& op, std::size_t count) {
+  const std::string& refusal = CudnnDescriptor::refusal();
   throw NotImplementedError(fmt::format(
       "{}: none of the {} {}engines that cuDNN proposes for x {}, W {} and y {}, stride {}, pad "
-      "{}, "
-      "dilate {}, groups {} takes at most {} bytes of workspace; cuda::set_max_workspace_size "
-      "allows more{}",
+      "{}, dilate {}, groups {} can be had with at most {} bytes of workspace; "
+      "cuda::set_max_workspace_size allows more{}{}{}",
       op.name(), count, op.deterministic ? "deterministic " : "", op.x.view.describe(),
       op.w.view.describe(), op.y.view.describe(), op.stride.str(), op.pad.str(), op.dilate.str(),
       op.groups, workspace_limit(),
-      op.deterministic ? ", config().cudnn_deterministic = false other engines" : ""));
+      op.deterministic ? ", config().cudnn_deterministic = false other engines" : "",
+      refusal.empty() ? "" : ". The latest that was declined: ", refusal));
 }
 
+struct MadePlan {
+  std::shared_ptr<const CudnnPlan> plan;
+  bool is_settled = true;  // false: to be tuned, for which there was no memory
+};
+
 /// Chooses and makes a plan. `text` is what a plan file has for it, if anything.
-std::shared_ptr<const CudnnPlan> make_plan(const Convolution& op,
-                                           const std::optional<std::string>& text) {
+MadePlan make_plan(const Convolution& op, const std::optional<std::string>& text) {
   runtime::set_device(op.x.view.device);
   ConvolutionPlans plans;
   {
     CudnnHandle handle(op.name(), op.x.view.device);
     Candidates candidates(op, handle);
     if (auto choice = text ? ConvolutionChoice::parse(*text) : std::nullopt) {
-      if (auto plan = candidates.chosen(*choice)) return plan;
+      if (auto plan = candidates.chosen(*choice)) return {plan};
     }
     if (op.autotune) plans = candidates.all();
     else if (auto plan = candidates.first()) plans.push_back(std::move(plan));
     if (plans.empty()) throw_no_engine(op, candidates.count());
   }
-  return plans.size() == 1 ? plans.front() : plans[fastest_plan(op, plans)];
+  if (plans.size() == 1) return {plans.front()};
+  std::optional<std::size_t> fastest = fastest_plan(op, plans);
+  return {plans[fastest.value_or(0)], fastest.has_value()};
 }
 
 class PlanCache {
@@ -192,8 +199,14 @@ class PlanCache {
     if (auto plan = find(key)) return plan;
     int gpus = device_class(op.x.view.device);
     std::string text = text_of(signature);
-    auto plan = make_plan(op, find_plan_text(gpus, text));
-    keep_plan_text(gpus, text, plan->choice(op).str());
+    std::uint64_t loaded = 0;
+    MadePlan made;
+    do {  // anew where a file was loaded meanwhile, whose choice it then is
+      loaded = plan_texts_loaded();
+      made = make_plan(op, find_plan_text(gpus, text));
+    } while (loaded != plan_texts_loaded());
+    auto& plan = made.plan;
+    if (made.is_settled) keep_plan_text(gpus, text, plan->choice(op).str());
     std::lock_guard hold(mutex_);
     if (plans_.size() >= kMaxPlans) {
       places_.erase(plans_.back().key);
@@ -224,18 +237,25 @@ PlanCache& plan_cache() {
 
 }  // namespace
 
+void CudnnPlan::look_for_relu(const Convolution& op) const {
+  Device device = op.x.view.device;
+  runtime::set_device(device);
+  CudnnHandle handle(op.name(), device);
+  auto graph = std::make_shared<const ConvolutionGraph>(op, Epilogue::bias_relu, handle);
+  for (CudnnDescriptor& config : graph->proposals(op)) {
+    if (graph->choice_of(op, config) != execution_.choice(op)) continue;
+    auto made = ConvolutionExecution::make(op, graph, std::move(config), workspace_limit());
+    if (made) with_relu_.emplace(std::move(*made));
+    return;
+  }
+}
+
 bool CudnnPlan::joins_relu(const Convolution& op) const {
   if (execution_.epilogue() != Epilogue::bias) return false;
   std::call_once(relu_asked_for_, [&] {
-    Device device = op.x.view.device;
-    runtime::set_device(device);
-    CudnnHandle handle(op.name(), device);
-    auto graph = std::make_shared<const ConvolutionGraph>(op, Epilogue::bias_relu, handle);
-    for (CudnnDescriptor& config : graph->proposals(op)) {
-      if (graph->choice_of(op, config) != execution_.choice(op)) continue;
-      auto made = ConvolutionExecution::make(op, graph, std::move(config), workspace_limit());
-      if (made) with_relu_.emplace(std::move(*made));
-      return;
+    try {
+      look_for_relu(op);
+    } catch (const Error&) {  // relu stays an operation of its own, as it was
     }
   });
   return with_relu_.has_value();

@@ -31,6 +31,7 @@ class CudnnPlan final : public operations::ConvolutionPlan {
   bool try_run(const operations::Convolution& op, const LaunchContext& context) const;
 
  private:
+  void look_for_relu(const operations::Convolution& op) const;
   cudnnStatus_t queue(const operations::Convolution& op, const LaunchContext& context) const;
 
   ConvolutionExecution execution_;
@@ -48,8 +49,9 @@ using ConvolutionPlans = std::vector<std::shared_ptr<const CudnnPlan>>;
 std::shared_ptr<const CudnnPlan> convolution_plan(const operations::Convolution& op);
 
 /// The place of the fastest of `plans` by timing on scratch memory, among those that run and, where
-/// op.deterministic, whose results repeat bit for bit; 0 where there is no room for the scratch.
+/// op.deterministic, whose results repeat bit for bit; none where there is no room for the scratch.
 /// Waits for the device. Throws CudaError where none runs.
-std::size_t fastest_plan(const operations::Convolution& op, const ConvolutionPlans& plans);
+std::optional<std::size_t> fastest_plan(const operations::Convolution& op,
+                                        const ConvolutionPlans& plans);
 
 }  // namespace rensa::cuda

@@ -111,7 +111,7 @@ bool is_faster(const Timed& a, const Timed& b) { return a.time < b.time; }
 
 }  // namespace
 
-std::size_t fastest_plan(const Convolution& op, const ConvolutionPlans& plans) {
+std::optional<std::size_t> fastest_plan(const Convolution& op, const ConvolutionPlans& plans) {
   RecorderScope apart(nullptr);
   // Work that is still queued would be timed with the candidates.
   synchronize(op.x.view.device);
@@ -121,7 +121,7 @@ std::size_t fastest_plan(const Convolution& op, const ConvolutionPlans& plans) {
   try {
     bench.emplace(op, workspace);
   } catch (const OutOfMemoryError&) {
-    return 0;
+    return std::nullopt;
   }
   std::vector<Timed> timed;
   float least = 0;

@@ -25,7 +25,7 @@ using ReluBiasKernel = void (*)(ReluBiasArgs);
 template <class T> struct ReluGradLoader {
   using Args = ReluBiasArgs;
   using Value = ComputeOf<T>;
-  static constexpr int kWidth = 16 / sizeof(T), kValues = kWidth;
+  static constexpr int kWidth = 16 / sizeof(T);
   struct Data {
     Pack<T, kWidth> gy, y;
   };
