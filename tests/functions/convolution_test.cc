@@ -227,6 +227,27 @@ TEST_P(Convolutions, HaveTheSameBitsEveryTime) {
   }
 }
 
+// F::sum's gradient is one number, of which an array of y's shape without strides is made.
+TEST_P(Convolutions, GradientsOfOneNumberForAllElements) {
+  const Sizes& sizes = GetParam();
+  for (Device device : testing::test_devices()) {
+    Array x = xp::random::normal(0, 1, sizes.x, float32, device);
+    Array W = xp::random::normal(0, 1, sizes.W, float32, device);
+    std::vector<Array> gradients[2];
+    for (bool dense : {false, true}) {
+      Variable of_x(x), of_W(W), y = F::convolution_nd(of_x, of_W, {}, sizes.options);
+      if (dense) y.set_grad(xp::ones_like(y.array())), y.backward();
+      else F::sum(y).backward();
+      gradients[dense] = {of_x.grad(), of_W.grad()};
+    }
+    for (int i : {0, 1}) {
+      Array off = xp::absolute(gradients[0][i] - gradients[1][i]);
+      double size = xp::absolute(gradients[1][i]).max().item<double>();
+      EXPECT_LE(off.max().item<double>(), 1e-5 * size) << i << " on " << device.str();
+    }
+  }
+}
+
 // To y, and to what a deconvolution makes: in every dtype and layout, the bias packed and not.
 TEST_P(Convolutions, AddTheirBias) {
   const Sizes& sizes = GetParam();

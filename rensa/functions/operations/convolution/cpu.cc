@@ -199,17 +199,18 @@ template <class V> class Products {
   }
 
   /// The distance of neighbouring pixels where they all lie equally far apart and are values
-  /// already, else 0.
+  /// already, else 0; 0 too where they are one and the same element.
   static std::int64_t pixel_stride(const ArrayView& view) {
     if (view.dtype != kDtype) return 0;
-    std::int64_t stride = 0, reached = 0;
+    std::optional<std::int64_t> stride;  // none: there is one pixel
+    std::int64_t reached = 0;
     for (int i = view.ndim(); i-- > 2;) {
       if (view.shape[i] == 1) continue;
-      if (stride == 0) stride = view.strides[i], reached = stride;
+      if (!stride) stride = reached = view.strides[i];
       else if (view.strides[i] != reached) return 0;
       reached *= view.shape[i];
     }
-    return stride == 0 ? static_cast<std::int64_t>(sizeof(V)) : stride;
+    return stride.value_or(sizeof(V));
   }
 
   bool is_y(const ArrayView& view) const { return &view == &op_.y.view; }
