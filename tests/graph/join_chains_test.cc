@@ -220,7 +220,7 @@ TEST_P(JoinChains, PointwiseRows) {
   EXPECT_EQ(operations_left, 1u);
   // Every row there is, of numbers for which no difference loses all of its digits.
   auto all = [](Memory& m) {
-    for (const PointwiseRow* row : pointwise::kRows) {
+    for (const PointwiseRow* row : pointwise::all_rows()) {
       Array x = xp::abs(m.given[0]) * 0.25f + 1, y = xp::abs(m.given[1]) * 0.125f + 1;
       std::vector<xp::ElementwiseArgument> inputs;
       for (int k = 0; k < row->inputs; ++k) inputs.emplace_back(k % 2 == 0 ? x : y);

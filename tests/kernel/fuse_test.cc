@@ -15,7 +15,6 @@
 #include "rensa/core/error.h"
 #include "rensa/kernel/elementwise_kernel.h"
 #include "rensa/kernel/fused_plan.h"
-#include "rensa/operations/pointwise/pointwise_rows.h"
 #include "rensa/operations/runtime_kernel/runtime_kernel.h"
 #include "tests/array/arrays.h"
 
@@ -146,7 +145,7 @@ TEST_P(FuseTest, EveryPointwiseRow) {
   auto all = [](const Array& x) {
     std::vector<Array> results;
     std::vector<xp::ElementwiseArgument> inputs;
-    for (const PointwiseRow* row : pointwise::kRows) {
+    for (const PointwiseRow* row : pointwise::all_rows()) {
       inputs.assign(static_cast<std::size_t>(row->inputs), x);
       if (row->inputs == 2) inputs[1] = 0.75;
       for (Array& y : detail::pointwise(*row, inputs)) results.push_back(y * 2);

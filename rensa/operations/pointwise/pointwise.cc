@@ -17,11 +17,14 @@ namespace pointwise {
 #include "rensa/operations/pointwise/pointwise.def"
 #undef RENSA_POINTWISE
 
-constinit const PointwiseRow* const kRows[kNumRows] = {
+std::span<const PointwiseRow* const> all_rows() {
+  static constexpr const PointwiseRow* kRows[kNumRows] = {
 #define RENSA_POINTWISE(name, rule, inputs, outputs, statements) &name,
 #include "rensa/operations/pointwise/pointwise.def"
 #undef RENSA_POINTWISE
-};
+  };
+  return kRows;
+}
 
 }  // namespace pointwise
 

@@ -1,6 +1,7 @@
 // Pointwise: what the rows of pointwise.def are run by.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "rensa/operations/elementwise/elementwise.h"
@@ -16,6 +17,11 @@ struct PointwiseRow {
 };
 /// What a row may have.
 inline constexpr int kMostPointwiseInputs = 12, kMostPointwiseOutputs = 7;
+
+namespace pointwise {
+/// All rows, in order, for who needs none of them by name.
+std::span<const PointwiseRow* const> all_rows();
+}  // namespace pointwise
 
 }  // namespace rensa
 

@@ -17,7 +17,5 @@ enum class Index : int {
   count_
 };
 inline constexpr int kNumRows = static_cast<int>(Index::count_);
-/// All of them, in order.
-extern const PointwiseRow* const kRows[kNumRows];
 
 }  // namespace rensa::pointwise
