@@ -100,6 +100,7 @@ template <class Layer> struct Pair : Chain<Pair<Layer>> {
 
 template <class Layer> void expect_pair(const Layer& layer, const Shape& x, Options options = {}) {
   for (Device device : testing::test_devices()) {
+    if (device.is_cuda() && x.size() > 5) continue;  // cuDNN has at most 3 axes
     SCOPED_TRACE(layer.type_name() + " on " + device.str());
     for (auto [gamma, beta] : {std::pair{true, true}, {false, true}, {true, false}}) {
       options.use_gamma = gamma, options.use_beta = beta;
@@ -194,8 +195,9 @@ TEST(FoldBatchNormalization, KeepsTheChannelsLast) {
   }
 }
 
-template <class Net> void expect_network(Net net, const Shape& x, int normalizations) {
+template <class Net> void expect_network(const Net& unfolded, const Shape& x, int normalizations) {
   for (Device device : testing::test_devices()) {
+    Net net = unfolded;
     net.to(device);
     Variable in = drawn_input(x, device);
     (void)tested(net, in);
