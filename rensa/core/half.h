@@ -70,10 +70,16 @@ RENSA_FN float bfloat16_bits_to_float(unsigned short b) {
 }
 
 RENSA_FN unsigned short float_to_bfloat16_bits(float f) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900  // its NaN is 0x7fff
+  unsigned short b;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(b) : "f"(f));
+  return b;
+#else
   unsigned int bits = bit_cast<unsigned int>(f);
   unsigned int rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
   bool nan = (bits & 0x7fffffffu) > 0x7f800000u;
   return static_cast<unsigned short>(nan ? 0x7fc0u : rounded);
+#endif
 }
 }  // namespace detail
 
