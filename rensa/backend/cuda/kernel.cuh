@@ -115,6 +115,37 @@ __device__ __forceinline__ void store_pack(T* p, const Pack<T, W>& pack, std::in
   }
 }
 
+/// 16 bytes of elements of T that stay in four registers until they are used. Of small elements in
+/// a Pack the compiler makes a register each as soon as they are there, and so waits for each load
+/// before the next.
+template <class T> struct Vector {
+  static constexpr int W = 16 / static_cast<int>(sizeof(T));
+  Pack<unsigned, 4> words = {};
+
+  __device__ __forceinline__ void load(const T* aligned) {
+    words = *reinterpret_cast<const Pack<unsigned, 4>*>(aligned);
+  }
+  __device__ __forceinline__ void set(const Pack<T, W>& pack) {
+    memcpy(&words, &pack, sizeof(pack));
+  }
+  /// Called once all loads are on their way: from here on the words are numbers to the compiler.
+  __device__ __forceinline__ void keep() {
+#pragma unroll
+    for (unsigned& word : words.value) asm("" : "+r"(word));
+  }
+  /// Element j as it is computed with.
+  __device__ __forceinline__ ComputeOf<T> value(int j) const {
+    if constexpr (std::is_same_v<T, bfloat16_t>) {  // the upper half of a float
+      unsigned word = words.value[j / 2];
+      return __uint_as_float(j % 2 ? word & 0xffff0000u : word << 16);
+    } else {
+      Pack<T, W> pack;
+      memcpy(&pack, &words, sizeof(pack));
+      return convert<ComputeOf<T>>(pack.value[j]);
+    }
+  }
+};
+
 #endif
 
 // --- index arithmetic ---

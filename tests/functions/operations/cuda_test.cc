@@ -2,6 +2,7 @@
 // fused gradient and the update rules.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "rensa/functions/operations/accuracy/accuracy.h"
 #include "rensa/functions/operations/dropout/dropout.h"
 #include "rensa/functions/operations/relu_bias_grad/relu_bias_grad.h"
+#include "rensa/functions/operations/row_normalization/row_normalization.h"
 #include "rensa/functions/operations/softmax_cross_entropy/softmax_cross_entropy.h"
 #include "rensa/functions/operations/update_parameters/update_parameters.h"
 #include "rensa/operations/elementwise/elementwise.h"
@@ -194,12 +196,16 @@ TEST(CudaLoss, ForwardGradientAndAccuracy) {
                                                                {37, 100},
                                                                {5, 129},
                                                                {300, 1000},
+                                                               {700, 1001},
                                                                {9, 5000},
+                                                               {600, 5003},
+                                                               {2, 50257},
                                                                {20000, 3}}) {
     cases.push_back({rows, classes, float32, int32, true});
     cases.push_back({rows, classes, float64, int64, false});
-    if (classes <= 100) cases.push_back({rows, classes, float16, int8, true});
-    if (classes <= 100) cases.push_back({rows, classes, bfloat16, int16, true});
+    Dtype labels = classes <= 100 ? int8 : int32;
+    cases.push_back({rows, classes, float16, labels, true});
+    cases.push_back({rows, classes, bfloat16, labels, false});
   }
   for (const LossCase& c : cases) {
     Array x = normal({c.rows, c.classes}, c.dtype);
@@ -214,6 +220,39 @@ TEST(CudaLoss, ForwardGradientAndAccuracy) {
   }
 }
 
+// Vectors or elements one by one: the same bits.
+TEST(CudaLoss, LongRowsAtAnyAddress) {
+  RENSA_NEEDS_GPUS(1);
+  for (Dtype dtype : {float16, bfloat16, float32, float64}) {
+    for (auto [rows, classes] : {std::pair{40, 130}, {600, 1001}, {5, 9001}}) {
+      LossCase c = {rows, classes, dtype, int32, true};
+      Array memory = normal({rows * classes + 1}, dtype).to(gpu(0));
+      Array moved = memory[Slice(1, rows * classes + 1)].reshape({rows, classes});
+      Array t = xp::random::randint(-1, classes, {rows}, int64, cpu()).astype(int32).to(gpu(0));
+      LossResults want = run_loss(c, moved.copy(), t), got = run_loss(c, moved, t);
+      std::string what = moved.view().describe();
+      expect_equal(got.shift, want.shift, what + " shift");
+      expect_equal(got.loss, want.loss, what + " loss");
+      expect_equal(got.gx, want.gx, what + " gx");
+      expect_equal(got.accuracy, want.accuracy, what + " accuracy");
+    }
+  }
+}
+
+// Classes that are masked out, of which some threads see nothing else.
+TEST(CudaLoss, LongRowsWithInfinities) {
+  RENSA_NEEDS_GPUS(1);
+  for (Dtype dtype : {bfloat16, float32}) {
+    LossCase c = {3, 9001, dtype, int32, true};
+    Array kept = normal({3, 9001}), t = xp::array({0, 5, -1}).astype(int32);
+    Array x = xp::where(xp::arange(9001) < 40, kept, -INFINITY).astype(dtype);
+    LossResults want = run_loss(c, x, t), got = run_loss(c, x.to(gpu(0)), t.to(gpu(0)));
+    expect_close(got.shift, want.shift, 1e-5, "shift");
+    expect_close(got.loss, want.loss, 8 * tolerance(dtype), "loss");
+    expect_close(got.gx, want.gx, 4 * tolerance(dtype), "gx");
+  }
+}
+
 TEST(CudaLoss, LabelOutOfRangeIsReported) {
   RENSA_NEEDS_GPUS(1);
   LossCase c = {3, 4, float32, int32, true};
@@ -221,6 +260,64 @@ TEST(CudaLoss, LabelOutOfRangeIsReported) {
   LossResults r = run_loss(c, xp::zeros({3, 4}, float32, gpu(0)), t);
   EXPECT_THROW(to_cpu(r.loss), IndexError);
   EXPECT_NO_THROW(to_cpu(r.loss));
+}
+
+struct NormalizationResults {
+  Array y, mean, inv_std, gx;
+};
+
+NormalizationResults run_normalization(const Array& x, const Array& gamma, const Array& beta) {
+  Dtype wide = promote_types(x.dtype(), float32);
+  Device device = x.device();
+  NormalizationResults r = {
+      xp::empty(x.shape(), x.dtype(), device), xp::empty({x.shape(0)}, wide, device),
+      xp::empty({x.shape(0)}, wide, device), xp::empty(x.shape(), x.dtype(), device)};
+  operations::RowNormalization forward("layer_normalization");
+  forward.eps = 1e-5;
+  forward.x = x.operand();
+  forward.gamma = gamma.operand();
+  forward.beta = beta.operand();
+  forward.y = r.y.operand();
+  forward.mean = r.mean.operand();
+  forward.inv_std = r.inv_std.operand();
+  launch(forward);
+  operations::RowNormalizationGrad backward("layer_normalization_grad");
+  backward.x = x.operand();
+  backward.gy = r.y.operand();
+  backward.mean = r.mean.operand();
+  backward.inv_std = r.inv_std.operand();
+  backward.gamma = gamma.operand();
+  backward.gx = r.gx.operand();
+  launch(backward);
+  return r;
+}
+
+// Whole vectors or elements one by one, numbers of any floating dtype: the same bits, which are
+// near the CPU's.
+TEST(CudaRowNormalization, RowsAtAnyAddressWithNumbersOfAnyDtype) {
+  RENSA_NEEDS_GPUS(1);
+  for (Dtype dtype : {float16, bfloat16, float32, float64}) {
+    for (std::int64_t columns : {64, 768, 1024, 1536, 12288}) {
+      Array memory = normal({9 * columns + 1}, dtype);
+      Array x = memory[Slice(1, 9 * columns + 1)].reshape({9, columns});
+      Array gamma = normal({columns}, bfloat16), beta = normal({columns}, bfloat16);
+      Array moved = memory.to(gpu(0))[Slice(1, 9 * columns + 1)].reshape({9, columns});
+      NormalizationResults want = run_normalization(x.copy(), gamma, beta);
+      for (Dtype numbers : {bfloat16, float32, float64}) {
+        Array g = gamma.astype(numbers).to(gpu(0)), b = beta.astype(numbers).to(gpu(0));
+        NormalizationResults whole = run_normalization(moved.copy(), g, b);
+        NormalizationResults got = run_normalization(moved, g, b);
+        std::string what = x.view().describe() + std::string(dtype_name(numbers));
+        expect_equal(got.y, whole.y, what + " y");
+        expect_equal(got.mean, whole.mean, what + " mean");
+        expect_equal(got.inv_std, whole.inv_std, what + " inv_std");
+        expect_equal(got.gx, whole.gx, what + " gx");
+        double near = std::max(8 * tolerance(dtype), 1e-12);
+        expect_close(whole.y, want.y, near, what + " y");
+        expect_close(whole.gx, want.gx, 4 * near, what + " gx");
+      }
+    }
+  }
 }
 
 TEST(CudaReluBiasGrad, HasTheBitsOfTheTwoSteps) {

@@ -14,11 +14,17 @@ namespace {
 using operations::RowNormalization;
 using operations::RowNormalizationGrad;
 
-/// gamma or beta.
+/// gamma or beta, and how they are read. A vector: those of a row's 16 bytes.
 struct ColumnNumbers {
-  const char* data;  // null: `absent`
+  enum Kind : char {
+    absent,    // a number of their own
+    values,    // vectors of the type that is computed in
+    elements,  // vectors of x's dtype
+    any,       // one by one
+  };
+  const char* data;
   ElementType type;
-  bool vector;  // values as they are computed with, aligned
+  Kind kind;
 };
 struct RowNormalizationArgs {
   const char *x, *gy;
@@ -33,22 +39,32 @@ using RowNormalizationKernel = void (*)(RowNormalizationArgs);
 template <class T> inline constexpr int kWidth = 16 / static_cast<int>(sizeof(T));
 constexpr int kPacks = 4;  // of 16 bytes, that a thread keeps of each operand's row
 
+// The kernels of `whole` rows are for aligned vectors without a rest, of gamma and beta too: what
+// is left of a row at a vector is all of the vector or nothing. A multiprocessor has kResident of
+// their blocks at once, which is enough loads under way to keep its memory busy.
+constexpr int kResident = 4;
+
 /// The numbers of the columns from `first` on, `left` of which are there.
-template <class V, int W>
+template <class T, bool whole, class V, int W>
 __device__ __forceinline__ void load_numbers(const ColumnNumbers& numbers, std::int64_t first,
                                              std::int64_t left, V absent, V (&values)[W]) {
-  if (numbers.data == nullptr) {
+  if (numbers.kind == ColumnNumbers::absent) {
 #pragma unroll
     for (int j = 0; j < W; ++j) values[j] = absent;
-  } else if (numbers.vector && left >= W) {
+  } else if (numbers.kind == ColumnNumbers::values && (whole || left >= W)) {
     constexpr int P = W * sizeof(V) > 16 ? 16 / sizeof(V) : W;
+    const auto* from = reinterpret_cast<const Pack<V, P>*>(numbers.data + first * sizeof(V));
+    Pack<V, P> packs[W / P];
 #pragma unroll
-    for (int k = 0; k < W; k += P) {
-      auto pack = *reinterpret_cast<const Pack<V, P>*>(numbers.data + (first + k) * sizeof(V));
+    for (int k = 0; k < W / P; ++k) packs[k] = from[k];
 #pragma unroll
-      for (int j = 0; j < P; ++j) values[k + j] = pack.value[j];
-    }
-  } else {
+    for (int j = 0; j < W; ++j) values[j] = packs[j / P].value[j % P];
+  } else if (numbers.kind == ColumnNumbers::elements && (whole || left >= W)) {
+    Vector<T> vector;
+    vector.load(reinterpret_cast<const T*>(numbers.data) + first);
+#pragma unroll
+    for (int j = 0; j < W; ++j) values[j] = vector.value(j);
+  } else if constexpr (!whole) {
 #pragma unroll
     for (int j = 0; j < W; ++j) {
       values[j] = absent;
@@ -61,7 +77,7 @@ __device__ __forceinline__ void load_numbers(const ColumnNumbers& numbers, std::
 }
 
 /// What a thread knows of its row.
-template <class T, int group> struct RowOf {
+template <class T, int group, class Index = int> struct RowOf {
   static constexpr int W = kWidth<T>;
   std::int64_t row, columns;
   bool there;  // every thread of a block meets the others in join_all
@@ -72,38 +88,54 @@ template <class T, int group> struct RowOf {
         there(row < args.rows),
         lane(threadIdx.x % group) {}
   /// The first column of the thread's k-th pack, and what there is from there on.
-  __device__ __forceinline__ std::int64_t first(int k) const {
-    return (lane + k * group) * static_cast<std::int64_t>(W);
+  __device__ __forceinline__ Index first(int k) const {
+    return (lane + k * group) * static_cast<Index>(W);
   }
-  __device__ __forceinline__ std::int64_t left(int k) const {
-    return there ? columns - first(k) : 0;
+  __device__ __forceinline__ Index left(int k) const {
+    return there ? static_cast<Index>(columns) - first(k) : 0;
   }
   template <class P> __device__ __forceinline__ P* data(P* bytes) const {
     return bytes + row * columns * static_cast<std::int64_t>(sizeof(T));
   }
 };
 
-template <class T>
-__device__ __forceinline__ Pack<T, kWidth<T>> load_row(const char* row, std::int64_t first,
-                                                       std::int64_t left, bool vector) {
-  return load_pack<T, kWidth<T>>(reinterpret_cast<const T*>(row) + first, left, vector,
-                                 convert<T>(0.0f));
+template <class T, bool whole>
+__device__ __forceinline__ Vector<T> load_row(const char* row, std::int64_t first,
+                                              std::int64_t left, bool vector) {
+  const T* from = reinterpret_cast<const T*>(row) + first;
+  Vector<T> x;
+  if (whole || (vector && left >= kWidth<T>)) {
+    if (left > 0) x.load(from);
+  } else {
+    x.set(load_pack<T, kWidth<T>>(from, left, false, convert<T>(0.0f)));
+  }
+  x.keep();
+  return x;
+}
+
+template <class T, bool whole>
+__device__ __forceinline__ void store_row(char* row, const Pack<T, kWidth<T>>& pack,
+                                          std::int64_t first, std::int64_t left, bool vector) {
+  T* to = reinterpret_cast<T*>(row) + first;
+  if constexpr (whole) *reinterpret_cast<Pack<T, kWidth<T>>*>(to) = pack;
+  else store_pack<T, kWidth<T>>(to, pack, left, vector);
 }
 
 /// One pack of the result.
-template <class T, class V>
+template <class T, bool whole, class V>
 __device__ __forceinline__ void finish_pack(const RowNormalizationArgs& args, char* out,
-                                            Pack<T, kWidth<T>> x, std::int64_t first,
+                                            const Vector<T>& x, std::int64_t first,
                                             std::int64_t left, V mean, V scale) {
   constexpr int W = kWidth<T>;
   V gamma[W], beta[W];
-  load_numbers<V, W>(args.gamma, first, left, V(1), gamma);
-  load_numbers<V, W>(args.beta, first, left, V(0), beta);
+  load_numbers<T, whole>(args.gamma, first, left, V(1), gamma);
+  load_numbers<T, whole>(args.beta, first, left, V(0), beta);
+  Pack<T, W> y;
 #pragma unroll
   for (int j = 0; j < W; ++j) {
-    x.value[j] = convert<T>((convert<V>(x.value[j]) - mean) * scale * gamma[j] + beta[j]);
+    y.value[j] = convert<T>((x.value(j) - mean) * scale * gamma[j] + beta[j]);
   }
-  store_pack<T, W>(reinterpret_cast<T*>(out) + first, x, left, args.vector);
+  store_row<T, whole>(out, y, first, left, args.vector);
 }
 
 template <class V>
@@ -114,34 +146,38 @@ __device__ __forceinline__ void store_statistics(const RowNormalizationArgs& arg
 }
 
 // `group` threads, a warp or a block, to a row of at most group * kPacks packs.
-template <class T, int group>
-__global__ void __launch_bounds__(kBlock)
+template <class T, int group, bool whole>
+__global__ void __launch_bounds__(kBlock, whole ? kResident : 1)
     normalize_in_registers(const __grid_constant__ RowNormalizationArgs args) {
   using V = ComputeOf<T>;
   constexpr int W = kWidth<T>;
   wait_for_previous();
   RowOf<T, group> at(args);
   const char* in = at.data(args.x);
-  Pack<T, W> x[kPacks];
+  Vector<T> x[kPacks];
 #pragma unroll
-  for (int k = 0; k < kPacks; ++k) x[k] = load_row<T>(in, at.first(k), at.left(k), args.vector);
+  for (int k = 0; k < kPacks; ++k) {
+    x[k] = load_row<T, whole>(in, at.first(k), at.left(k), args.vector);
+  }
   V mean = V(0);
   if (args.mean) {
     V sum = V(0);
 #pragma unroll
     for (int k = 0; k < kPacks; ++k) {
+      if (at.left(k) <= 0) break;
 #pragma unroll
-      for (int j = 0; j < W; ++j) sum += convert<V>(x[k].value[j]);  // what is not there is 0
+      for (int j = 0; j < W; ++j) sum += x[k].value(j);  // what is not there is 0
     }
     mean = join_all<SumOf<V>>(sum, group) / V(args.columns);
   }
   V squares = V(0);
 #pragma unroll
   for (int k = 0; k < kPacks; ++k) {
+    if (at.left(k) <= 0) break;
 #pragma unroll
     for (int j = 0; j < W; ++j) {
-      V far = convert<V>(x[k].value[j]) - mean;
-      if (j < at.left(k)) squares += far * far;
+      V far = x[k].value(j) - mean;
+      if (whole || j < at.left(k)) squares += far * far;
     }
   }
   V scale = V(1) / m::sqrt(join_all<SumOf<V>>(squares, group) / V(args.columns) + V(args.eps));
@@ -151,7 +187,7 @@ __global__ void __launch_bounds__(kBlock)
 #pragma unroll
   for (int k = 0; k < kPacks; ++k) {
     if (at.left(k) <= 0) break;
-    finish_pack<T, V>(args, out, x[k], at.first(k), at.left(k), mean, scale);
+    finish_pack<T, whole>(args, out, x[k], at.first(k), at.left(k), mean, scale);
   }
 }
 
@@ -163,14 +199,14 @@ __global__ void __launch_bounds__(kBlock)
   using R = DeviationsReducer<V>;
   constexpr int W = kWidth<T>;
   wait_for_previous();
-  RowOf<T, kBlock> at(args);
+  RowOf<T, kBlock, std::int64_t> at(args);
   const char* in = at.data(args.x);
   typename R::Acc found = R::identity();
   for (int k = 0; at.left(k) > 0; ++k) {
-    Pack<T, W> x = load_row<T>(in, at.first(k), at.left(k), args.vector);
+    Vector<T> x = load_row<T, false>(in, at.first(k), at.left(k), args.vector);
     V values[W];
 #pragma unroll
-    for (int j = 0; j < W; ++j) values[j] = convert<V>(x.value[j]);
+    for (int j = 0; j < W; ++j) values[j] = x.value(j);
     if (!args.mean) {
 #pragma unroll
       for (int j = 0; j < W; ++j) found.squares += values[j] * values[j];
@@ -194,25 +230,25 @@ __global__ void __launch_bounds__(kBlock)
   if (threadIdx.x == 0) store_statistics(args, at.row, mean, scale);
   char* out = at.data(args.out);
   for (int k = 0; at.left(k) > 0; ++k) {
-    Pack<T, W> x = load_row<T>(in, at.first(k), at.left(k), args.vector);
-    finish_pack<T, V>(args, out, x, at.first(k), at.left(k), mean, scale);
+    Vector<T> x = load_row<T, false>(in, at.first(k), at.left(k), args.vector);
+    finish_pack<T, false>(args, out, x, at.first(k), at.left(k), mean, scale);
   }
 }
 
 // --- the gradient ---
 
 /// g and g * x_hat of a pack.
-template <class T, class V> struct GradPack {
+template <class T, bool whole, class V> struct GradPack {
   static constexpr int W = kWidth<T>;
   V g[W], x_hat[W];
-  __device__ __forceinline__ GradPack(const RowNormalizationArgs& args, const Pack<T, W>& x,
-                                      const Pack<T, W>& gy, std::int64_t first, std::int64_t left,
+  __device__ __forceinline__ GradPack(const RowNormalizationArgs& args, const Vector<T>& x,
+                                      const Vector<T>& gy, std::int64_t first, std::int64_t left,
                                       V mean, V inv_std) {
-    load_numbers<V, W>(args.gamma, first, left, V(1), g);
+    load_numbers<T, whole>(args.gamma, first, left, V(1), g);
 #pragma unroll
     for (int j = 0; j < W; ++j) {
-      g[j] *= convert<V>(gy.value[j]);
-      x_hat[j] = (convert<V>(x.value[j]) - mean) * inv_std;
+      g[j] *= gy.value(j);
+      x_hat[j] = (x.value(j) - mean) * inv_std;
     }
   }
 };
@@ -224,21 +260,21 @@ template <class V> struct RowSums {
   }
 };
 
-template <class T, class V>
-__device__ __forceinline__ void add_pack(const GradPack<T, V>& pack, std::int64_t left,
+template <class T, bool whole, class V>
+__device__ __forceinline__ void add_pack(const GradPack<T, whole, V>& pack, std::int64_t left,
                                          RowSums<V>& sums) {
 #pragma unroll
   for (int j = 0; j < kWidth<T>; ++j) {
-    if (j < left) {
+    if (whole || j < left) {
       sums.g += pack.g[j];
       sums.along += pack.g[j] * pack.x_hat[j];
     }
   }
 }
 
-template <class T, class V>
+template <class T, bool whole, class V>
 __device__ __forceinline__ void store_grad(const RowNormalizationArgs& args, char* out,
-                                           const GradPack<T, V>& pack, std::int64_t first,
+                                           const GradPack<T, whole, V>& pack, std::int64_t first,
                                            std::int64_t left, V inv_std, RowSums<V> sums) {
   constexpr int W = kWidth<T>;
   V share = args.mean ? sums.g / V(args.columns) : V(0), along = sums.along / V(args.columns);
@@ -247,22 +283,21 @@ __device__ __forceinline__ void store_grad(const RowNormalizationArgs& args, cha
   for (int j = 0; j < W; ++j) {
     gx.value[j] = convert<T>(inv_std * (pack.g[j] - (share + pack.x_hat[j] * along)));
   }
-  store_pack<T, W>(reinterpret_cast<T*>(out) + first, gx, left, args.vector);
+  store_row<T, whole>(out, gx, first, left, args.vector);
 }
 
-template <class T, int group>
-__global__ void __launch_bounds__(kBlock)
+template <class T, int group, bool whole>
+__global__ void __launch_bounds__(kBlock, whole ? kResident : 1)
     gradient_in_registers(const __grid_constant__ RowNormalizationArgs args) {
   using V = ComputeOf<T>;
-  constexpr int W = kWidth<T>;
   wait_for_previous();
   RowOf<T, group> at(args);
   const char *in = at.data(args.x), *given = at.data(args.gy);
-  Pack<T, W> x[kPacks], gy[kPacks];
+  Vector<T> x[kPacks], gy[kPacks];
 #pragma unroll
   for (int k = 0; k < kPacks; ++k) {
-    x[k] = load_row<T>(in, at.first(k), at.left(k), args.vector);
-    gy[k] = load_row<T>(given, at.first(k), at.left(k), args.vector);
+    x[k] = load_row<T, whole>(in, at.first(k), at.left(k), args.vector);
+    gy[k] = load_row<T, whole>(given, at.first(k), at.left(k), args.vector);
   }
   V mean = V(0), inv_std = V(0);
   if (at.there) {
@@ -273,7 +308,7 @@ __global__ void __launch_bounds__(kBlock)
 #pragma unroll
   for (int k = 0; k < kPacks; ++k) {
     if (at.left(k) <= 0) break;
-    GradPack<T, V> pack(args, x[k], gy[k], at.first(k), at.left(k), mean, inv_std);
+    GradPack<T, whole, V> pack(args, x[k], gy[k], at.first(k), at.left(k), mean, inv_std);
     add_pack(pack, at.left(k), sums);
   }
   sums = join_all<RowSums<V>>(sums, group);
@@ -282,7 +317,7 @@ __global__ void __launch_bounds__(kBlock)
 #pragma unroll
   for (int k = 0; k < kPacks; ++k) {
     if (at.left(k) <= 0) break;
-    GradPack<T, V> pack(args, x[k], gy[k], at.first(k), at.left(k), mean, inv_std);
+    GradPack<T, whole, V> pack(args, x[k], gy[k], at.first(k), at.left(k), mean, inv_std);
     store_grad(args, out, pack, at.first(k), at.left(k), inv_std, sums);
   }
 }
@@ -292,14 +327,14 @@ __global__ void __launch_bounds__(kBlock)
     gradient_in_two_passes(const __grid_constant__ RowNormalizationArgs args) {
   using V = ComputeOf<T>;
   wait_for_previous();
-  RowOf<T, kBlock> at(args);
+  RowOf<T, kBlock, std::int64_t> at(args);
   const char *in = at.data(args.x), *given = at.data(args.gy);
   V mean = args.mean ? reinterpret_cast<const V*>(args.mean)[at.row] : V(0);
   V inv_std = reinterpret_cast<const V*>(args.inv_std)[at.row];
   auto pack_at = [&](int k) {
-    return GradPack<T, V>(args, load_row<T>(in, at.first(k), at.left(k), args.vector),
-                          load_row<T>(given, at.first(k), at.left(k), args.vector), at.first(k),
-                          at.left(k), mean, inv_std);
+    return GradPack<T, false, V>(args, load_row<T, false>(in, at.first(k), at.left(k), args.vector),
+                                 load_row<T, false>(given, at.first(k), at.left(k), args.vector),
+                                 at.first(k), at.left(k), mean, inv_std);
   };
   RowSums<V> sums = {V(0), V(0)};
   for (int k = 0; at.left(k) > 0; ++k) add_pack(pack_at(k), at.left(k), sums);
@@ -312,34 +347,47 @@ __global__ void __launch_bounds__(kBlock)
 
 // --- launches ---
 
+template <class T, int group>
+RowNormalizationKernel kernel_in_registers(bool gradient, bool whole) {
+  if (whole) {
+    return gradient ? gradient_in_registers<T, group, true>
+                    : normalize_in_registers<T, group, true>;
+  }
+  return gradient ? gradient_in_registers<T, group, false>
+                  : normalize_in_registers<T, group, false>;
+}
+
 template <class T>
-RowNormalizationKernel kernel_of(bool gradient, std::int64_t columns, int& group) {
+RowNormalizationKernel kernel_of(bool gradient, std::int64_t columns, bool whole, int& group) {
   constexpr std::int64_t kKept = kPacks * kWidth<T>;  // elements that a thread keeps
   group = columns <= 32 * kKept ? 32 : kBlock;
-  if (columns <= 32 * kKept) {
-    return gradient ? gradient_in_registers<T, 32> : normalize_in_registers<T, 32>;
-  }
-  if (columns <= kBlock * kKept) {
-    return gradient ? gradient_in_registers<T, kBlock> : normalize_in_registers<T, kBlock>;
-  }
+  if (columns <= 32 * kKept) return kernel_in_registers<T, 32>(gradient, whole);
+  if (columns <= kBlock * kKept) return kernel_in_registers<T, kBlock>(gradient, whole);
   return gradient ? gradient_in_two_passes<T> : normalize_in_two_passes<T>;
 }
 
-RowNormalizationKernel kernel_of(Dtype dtype, bool gradient, std::int64_t columns, int& group) {
+RowNormalizationKernel kernel_of(Dtype dtype, bool gradient, const RowNormalizationArgs& args,
+                                 int& group) {
+  bool whole =
+      args.vector && args.gamma.kind != ColumnNumbers::any && args.beta.kind != ColumnNumbers::any;
   switch (dtype) {
-    case Dtype::float16: return kernel_of<half_t>(gradient, columns, group);
-    case Dtype::bfloat16: return kernel_of<bfloat16_t>(gradient, columns, group);
-    case Dtype::float32: return kernel_of<float>(gradient, columns, group);
-    default: return kernel_of<double>(gradient, columns, group);
+    case Dtype::float16: return kernel_of<half_t>(gradient, args.columns, whole, group);
+    case Dtype::bfloat16: return kernel_of<bfloat16_t>(gradient, args.columns, whole, group);
+    case Dtype::float32: return kernel_of<float>(gradient, args.columns, whole, group);
+    default: return kernel_of<double>(gradient, args.columns, whole, group);
   }
 }
 
-ColumnNumbers numbers_of(const Operand& operand, Dtype compute) {
+ColumnNumbers numbers_of(const Operand& operand, Dtype dtype, Dtype compute) {
   ColumnNumbers numbers = {};
   if (!operand.present()) return numbers;
+  Dtype own = operand.view.dtype;
   numbers.data = operand.view.data;
-  numbers.type = ElementType(operand.view.dtype, compute_type(compute), false);
-  numbers.vector = operand.view.dtype == compute && is_aligned(operand.view.data, 16);
+  numbers.type = ElementType(own, compute_type(compute), false);
+  numbers.kind = !is_aligned(numbers.data, 16) ? ColumnNumbers::any
+                 : own == compute              ? ColumnNumbers::values
+                 : own == dtype                ? ColumnNumbers::elements
+                                               : ColumnNumbers::any;
   return numbers;
 }
 
@@ -353,8 +401,6 @@ void run_row_norm(const char* name, const LaunchContext& context, const Operand&
                   const Operand& inv_std, const Operand& gamma, const Operand& beta, double eps) {
   Dtype dtype = x.view.dtype, statistics = inv_std.view.dtype;
   std::int64_t rows = x.view.shape[0], columns = x.view.shape[1];
-  int group = kBlock;
-  RowNormalizationKernel kernel = kernel_of(dtype, gy.present(), columns, group);
   for (std::int64_t first = 0; first < rows; first += kMaxCount) {
     std::int64_t bytes = first * columns * itemsize(dtype), of_row = first * itemsize(statistics);
     RowNormalizationArgs args = {};
@@ -363,13 +409,15 @@ void run_row_norm(const char* name, const LaunchContext& context, const Operand&
     args.out = data_of(out, bytes);
     args.mean = data_of(mean, of_row);
     args.inv_std = data_of(inv_std, of_row);
-    args.gamma = numbers_of(gamma, statistics);
-    args.beta = numbers_of(beta, statistics);
+    args.gamma = numbers_of(gamma, dtype, statistics);
+    args.beta = numbers_of(beta, dtype, statistics);
     args.rows = std::min(kMaxCount, rows - first);
     args.columns = columns;
     args.vector = columns * itemsize(dtype) % 16 == 0 && is_aligned(args.x, 16) &&
                   is_aligned(args.gy, 16) && is_aligned(args.out, 16);
     args.eps = eps;
+    int group = kBlock;
+    RowNormalizationKernel kernel = kernel_of(dtype, gy.present(), args, group);
     launch_overlapped(name, context, kernel,
                       static_cast<unsigned>(ceil_div(args.rows, kBlock / group)), kBlock, args);
   }

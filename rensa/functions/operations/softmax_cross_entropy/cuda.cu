@@ -14,6 +14,7 @@ struct LossArgs {
   ClassRows rows;
   long long ignore_label;
   bool normalize;
+  bool vector;  // x's vectors are aligned
   ErrorSink errors;
 };
 
@@ -51,6 +52,15 @@ __device__ __forceinline__ V loss_of_row(const T* x, V* shift, std::int64_t clas
   return label < 0 || label >= classes ? V(0) : -((convert<V>(x[label]) - greatest) - log_sum);
 }
 
+// The loss and the count from what each thread has of them.
+template <class V> __device__ __forceinline__ void store_loss(const LossArgs& args, Sums sums) {
+  if (!grid_sum(sums, args.rows)) return;
+  double count =
+      args.normalize ? (sums.count < 1 ? 1 : sums.count) : static_cast<double>(args.rows.rows);
+  args.loss.store(0, static_cast<V>(sums.value / count));
+  args.count.store(0, static_cast<float>(count));
+}
+
 template <class T>
 __global__ void __launch_bounds__(kMostThreads)
     softmax_cross_entropy(const __grid_constant__ LossArgs args) {
@@ -69,50 +79,254 @@ __global__ void __launch_bounds__(kMostThreads)
                                there ? classes : 0, counted ? label : -1, lane, args.rows.group);
     sums = sums + Sums{static_cast<double>(loss), counted && lane == 0 ? 1.0 : 0.0};
   });
-  if (!grid_sum(sums, args.rows)) return;
-  double count =
-      args.normalize ? (sums.count < 1 ? 1 : sums.count) : static_cast<double>(args.rows.rows);
-  args.loss.store(0, static_cast<V>(sums.value / count));
-  args.count.store(0, static_cast<float>(count));
+  store_loss<V>(args, sums);
+}
+
+// exp(x) of a term of a sum of elements of T. Those of 16 bits have far fewer digits than the
+// instruction's 22.
+template <class T, class V> __device__ __forceinline__ V exp_term(V x) {
+  if constexpr (is_16bit_float<T>) {
+    float power;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x * 1.44269504088896340736f));
+    return power;
+  } else {
+    return m::exp(x);
+  }
+}
+
+// The greatest of the values taken so far and the sum of exp(value - greatest), in one pass
+// (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018). NaN makes the sum
+// NaN, and is not looked for by the comparisons.
+template <class T> struct RunningSum {
+  using V = ComputeOf<T>;
+  V greatest = m::lowest<V>(), sum = V(0);
+  // Where all so far were -inf, exp(-inf - 0): 0 as it is once a greater one is found.
+  __device__ __forceinline__ V term(V x) const {
+    return exp_term<T>(x - (greatest == m::lowest<V>() ? V(0) : greatest));
+  }
+  // `most` is at least `greatest`.
+  __device__ __forceinline__ void raise(V most) {
+    if (most == greatest) return;
+    sum *= m::exp(greatest - most);
+    greatest = most;
+  }
+  __device__ __forceinline__ void take(V x) {
+    raise(fmax(greatest, x));
+    sum += term(x);
+  }
+  // Of the vectors at k, k + step, ..., those below `count` are there.
+  __device__ __forceinline__ void take(const Vector<T> (&x)[kPacksAtOnce], unsigned k,
+                                       unsigned step, unsigned count) {
+    constexpr int W = RowVectors<T>::W;
+    V most = greatest;
+#pragma unroll
+    for (unsigned c = 0; c < kPacksAtOnce; ++c) {
+      if (k + c * step >= count) break;
+#pragma unroll
+      for (int j = 0; j < W; ++j) most = fmax(most, x[c].value(j));
+    }
+    raise(most);
+#pragma unroll
+    for (unsigned c = 0; c < kPacksAtOnce; ++c) {
+      if (k + c * step >= count) break;
+      V part = V(0);
+#pragma unroll
+      for (int j = 0; j < W; ++j) part += term(x[c].value(j));
+      sum += part;
+    }
+  }
+};
+
+// The shift of one long row, read once.
+template <class T>
+__device__ __forceinline__ RunningSum<T> sum_of_row(const T* x, const RowVectors<T>& at,
+                                                    unsigned lane, unsigned group, bool vector) {
+  using V = ComputeOf<T>;
+  RunningSum<T> running;
+  std::int64_t single = at.single(lane);
+  T outside = single >= 0 ? x[single] : T();
+  for (unsigned k = lane; k < at.count; k += kPacksAtOnce * group) {
+    Vector<T> vectors[kPacksAtOnce];
+    at.load(x, k, group, vector, vectors);
+    running.take(vectors, k, group, at.count);
+  }
+  if (single >= 0) running.take(convert<V>(outside));
+  return running;
+}
+
+template <class T>
+__global__ void __launch_bounds__(kBlock, 4)
+    softmax_cross_entropy_of_long_rows(const __grid_constant__ LossArgs args) {
+  using V = ComputeOf<T>;
+  int lane = args.rows.lane(), group = args.rows.group;
+  Sums sums = {0, 0};
+  args.rows.for_each([&](std::int64_t row, bool there) {
+    std::int64_t classes = there ? args.rows.classes : 0;
+    const T* x = args.x.as<const T>() + row * args.rows.classes;
+    // The label's bits, which are looked at once the row is read.
+    Raw<long long> bits = {};
+    if (there && lane == 0) {
+      int log2_size = args.t.type.log2_size;
+      bits = load_raw<long long>(args.t.data + (row << log2_size), log2_size);
+    }
+    RunningSum<T> running = sum_of_row(x, RowVectors<T>(row, classes), lane, group, args.vector);
+    bool counted = false, known = false;
+    V taken = V(0);
+    if (there && lane == 0) {
+      long long label = load_integer(reinterpret_cast<const char*>(bits.bits), args.t.type.dtype);
+      counted = label != args.ignore_label;
+      known = counted && label >= 0 && label < classes;
+      if (known) taken = convert<V>(x[label]);
+      if (counted && !known) args.errors.report(ReportedError::label, label, classes);
+    }
+    V greatest = join_all<MaxOf<V>>(running.greatest, group);
+    running.raise(greatest);
+    V log_sum = m::log(join_all<SumOf<V>>(running.sum, group));
+    if (!there || lane != 0) return;
+    V* shift = args.shift.as<V>() + 2 * row;
+    shift[0] = greatest;
+    shift[1] = log_sum;
+    V loss = known ? -((taken - greatest) - log_sum) : V(0);
+    sums = sums + Sums{static_cast<double>(loss), counted ? 1.0 : 0.0};
+  });
+  store_loss<V>(args, sums);
 }
 
 struct LossGradArgs {
   FlatView x, shift, t, count, gy, gx;
-  FastDiv classes;
-  unsigned size;
+  std::int64_t rows, classes;
   long long ignore_label;
+  FastDiv by_classes;  // for the kernel of any rows
+  int group;           // by vectors: threads of a row, or of a block that has a part of it
+  bool by_vectors;     // the rows are long, and the vectors of x and gx aligned
 };
 
+// What the gradient's elements of one row have in common.
+template <class T> struct GradOfRow {
+  using V = ComputeOf<T>;
+  V greatest, log_sum, gy, count, inverse;
+  long long label;
+  __device__ __forceinline__ GradOfRow(const LossGradArgs& args, std::int64_t row) {
+    const V* shift = args.shift.as<const V>() + 2 * row;
+    greatest = shift[0], log_sum = shift[1];
+    label = args.t.load_index(row);
+    gy = args.gy.load<V>(0), count = args.count.load<V>(0);
+    inverse = V(1) / count;
+  }
+  // By a power of two, 1 / count is exact, and a product has the quotient's bits.
+  __device__ __forceinline__ bool count_is_power() const {
+    return (__float_as_uint(static_cast<float>(count)) & 0x7fffffu) == 0;
+  }
+  // Of the element x; `one` is 1 at the label, else 0.
+  template <bool by_power> __device__ __forceinline__ T of(V x, V one) const {
+    V share = m::exp((x - greatest) - log_sum) - one;
+    return convert<T>(by_power ? share * gy * inverse : share * gy / count);
+  }
+};
+
+// Rows of any length, at any address.
 template <class T>
 __global__ void __launch_bounds__(kBlock)
     softmax_cross_entropy_grad(const __grid_constant__ LossGradArgs args) {
   using V = ComputeOf<T>;
   unsigned i = blockIdx.x * kBlock + threadIdx.x;
-  if (i >= args.size) return;
-  unsigned row = args.classes.divide(i), column = i - row * args.classes.divisor;
-  const V* shift = args.shift.as<const V>() + 2 * row;
-  V y = (convert<V>(args.x.as<const T>()[i]) - shift[0]) - shift[1];
-  long long label = args.t.load_index(row);
-  V gy = args.gy.load<V>(0), count = args.count.load<V>(0);
-  V share = m::exp(y) - (column == label ? V(1) : V(0));
-  V gx = label == args.ignore_label ? V(0) : share * gy / count;
-  args.gx.store(i, gx);
+  if (i >= args.rows * args.classes) return;
+  unsigned row = args.by_classes.divide(i), column = i - row * args.by_classes.divisor;
+  GradOfRow<T> grad(args, row);
+  V one = column == grad.label ? V(1) : V(0);
+  T gx = grad.template of<false>(convert<V>(args.x.as<const T>()[i]), one);
+  args.gx.as<T>()[i] = grad.label == args.ignore_label ? convert<T>(0.0f) : gx;
+}
+
+// The part of a row that thread `lane` of `step` has.
+template <bool by_power, class T>
+__device__ __forceinline__ void store_grad_of_row(const GradOfRow<T>& grad, const RowVectors<T>& at,
+                                                  const T* x, T* gx, unsigned lane, unsigned step) {
+  using V = ComputeOf<T>;
+  constexpr int W = RowVectors<T>::W;
+  std::int64_t single = at.single(lane), label = grad.label, in_vectors = label - at.head;
+  bool known = label >= 0 && label < at.classes;
+  bool has_label = known && (in_vectors >= 0 && in_vectors / W < at.count
+                                 ? static_cast<unsigned>(in_vectors / W) % step == lane
+                                 : label == single);
+  V of_label = has_label ? convert<V>(x[label]) : V(0);
+  if (single >= 0) gx[single] = grad.template of<by_power>(convert<V>(x[single]), V(0));
+  auto* out = reinterpret_cast<Pack<T, W>*>(gx + at.head);
+  for (unsigned k = lane; k < at.count; k += kPacksAtOnce * step) {
+    Vector<T> vectors[kPacksAtOnce];
+    at.load(x, k, step, true, vectors);
+#pragma unroll
+    for (unsigned c = 0; c < kPacksAtOnce; ++c) {
+      if (k + c * step >= at.count) break;
+      Pack<T, W> result;
+#pragma unroll
+      for (int j = 0; j < W; ++j) {
+        result.value[j] = grad.template of<by_power>(vectors[c].value(j), V(0));
+      }
+      out[k + c * step] = result;
+    }
+  }
+  if (has_label) gx[label] = grad.template of<by_power>(of_label, V(1));  // once more
+}
+
+template <class T>
+__device__ __forceinline__ void store_zeros(const RowVectors<T>& at, T* gx, unsigned lane,
+                                            unsigned step) {
+  if (std::int64_t single = at.single(lane); single >= 0) gx[single] = convert<T>(0.0f);
+  using Zeros = Pack<T, RowVectors<T>::W>;
+  Zeros zeros = {};
+  for (unsigned k = lane; k < at.count; k += step) {
+    reinterpret_cast<Zeros*>(gx + at.head)[k] = zeros;
+  }
+}
+
+// blockIdx.y: the block's part of its row, or rows.
+template <class T>
+__global__ void __launch_bounds__(kBlock, 4)
+    softmax_cross_entropy_grad_by_vectors(const __grid_constant__ LossGradArgs args) {
+  wait_for_previous();
+  unsigned group = args.group;
+  std::int64_t row = blockIdx.x * static_cast<std::int64_t>(kBlock / group) + threadIdx.x / group;
+  if (row >= args.rows) return;
+  unsigned lane = blockIdx.y * group + (threadIdx.x & (group - 1)), step = gridDim.y * group;
+  RowVectors<T> at(row, args.classes);
+  GradOfRow<T> grad(args, row);
+  const T* x = args.x.as<const T>() + row * args.classes;
+  T* gx = args.gx.as<T>() + row * args.classes;
+  if (grad.label == args.ignore_label) {
+    store_zeros(at, gx, lane, step);
+  } else if (grad.count_is_power()) {
+    store_grad_of_row<true>(grad, at, x, gx, lane, step);
+  } else {
+    store_grad_of_row<false>(grad, at, x, gx, lane, step);
+  }
+}
+
+// Few rows are shared out among blocks in parts, in which every thread has a vector.
+dim3 plan_vector_grad(LossGradArgs& args, Dtype dtype) {
+  std::int64_t width = 16 / itemsize(dtype), most = 1;
+  bool warps = args.classes <= 32 * kPacksAtOnce * width;
+  args.group = warps ? 32 : kBlock;
+  if (!warps) most = ceil_div(args.classes, kBlock * width);
+  std::int64_t parts = std::clamp<std::int64_t>(8 * kMultiprocessors / args.rows, 1, most);
+  return dim3(static_cast<unsigned>(ceil_div(args.rows, kBlock / args.group)),
+              static_cast<unsigned>(parts));
 }
 
 void run_grad(const operations::SoftmaxCrossEntropyGrad& op, const LaunchContext& context,
-              LossGradArgs args, std::int64_t rows, std::int64_t classes) {
-  args.size = static_cast<unsigned>(rows * classes);
-  std::int64_t grid = ceil_div(args.size, kBlock);
-  auto launch_as = [&](auto kernel) {
-    launch_kernel(op.name(), context, kernel, grid, kBlock, args);
-  };
-  switch (op.x.view.dtype) {
-    case Dtype::float16: return launch_as(softmax_cross_entropy_grad<half_t>);
-    case Dtype::bfloat16: return launch_as(softmax_cross_entropy_grad<bfloat16_t>);
-    case Dtype::float32: return launch_as(softmax_cross_entropy_grad<float>);
-    case Dtype::float64: return launch_as(softmax_cross_entropy_grad<double>);
-    default: refuse_class_rows(op, op.x.view);
-  }
+              LossGradArgs args) {
+  visit_class_rows(op, op.x.view, [&](auto element) {
+    using T = decltype(element);
+    if (args.by_vectors) {
+      dim3 grid = plan_vector_grad(args, op.x.view.dtype);
+      launch_overlapped(op.name(), context, softmax_cross_entropy_grad_by_vectors<T>, grid, kBlock,
+                        args);
+    } else {
+      args.by_classes = FastDiv(args.classes);
+      launch_kernel(op.name(), context, softmax_cross_entropy_grad<T>,
+                    ceil_div(args.rows * args.classes, kBlock), kBlock, args);
+    }
+  });
 }
 
 }  // namespace
@@ -137,16 +351,13 @@ void SoftmaxCrossEntropy::run_cuda(const cuda::LaunchContext& context) {
   args.ignore_label = ignore_label;
   args.normalize = normalize;
   args.errors = cuda::ErrorSink(name(), context);
-  auto launch_as = [&](auto kernel) {
+  args.vector = cuda::is_aligned(x.view.data, 16);
+  cuda::visit_class_rows(*this, x.view, [&](auto element) {
+    using T = decltype(element);
+    auto kernel = args.rows.classes > cuda::kShortRow ? cuda::softmax_cross_entropy_of_long_rows<T>
+                                                      : cuda::softmax_cross_entropy<T>;
     cuda::launch_kernel(name(), context, kernel, plan.blocks, plan.block, args);
-  };
-  switch (x.view.dtype) {
-    case Dtype::float16: return launch_as(cuda::softmax_cross_entropy<half_t>);
-    case Dtype::bfloat16: return launch_as(cuda::softmax_cross_entropy<bfloat16_t>);
-    case Dtype::float32: return launch_as(cuda::softmax_cross_entropy<float>);
-    case Dtype::float64: return launch_as(cuda::softmax_cross_entropy<double>);
-    default: cuda::refuse_class_rows(*this, x.view);
-  }
+  });
 }
 
 void SoftmaxCrossEntropyGrad::run_cuda(const cuda::LaunchContext& context) {
@@ -156,15 +367,20 @@ void SoftmaxCrossEntropyGrad::run_cuda(const cuda::LaunchContext& context) {
   cuda::LossGradArgs args = {};
   args.count = cuda::FlatView(count.view, type);
   args.gy = cuda::FlatView(gy.view, type);
-  args.classes = FastDiv(classes);
+  args.classes = classes;
   args.ignore_label = ignore_label;
-  std::int64_t most = std::max<std::int64_t>(1, cuda::kMaxCount / classes);
-  for (std::int64_t row = 0; row < rows; row += most) {  // one turn but for huge arrays
+  args.by_vectors = classes > cuda::kShortRow && cuda::is_aligned(x.view.data, 16) &&
+                    cuda::is_aligned(gx.view.data, 16);
+  // One turn but for huge arrays. Turns of many rows begin where a vector does.
+  std::int64_t most =
+      args.by_vectors ? cuda::kMaxCount : std::max<std::int64_t>(1, cuda::kMaxCount / classes);
+  for (std::int64_t row = 0; row < rows; row += most) {
     args.x = cuda::FlatView(x.view).from(row * classes);
     args.shift = cuda::FlatView(shift.view).from(2 * row);
     args.t = cuda::FlatView(t.view).from(row);
     args.gx = cuda::FlatView(gx.view).from(row * classes);
-    cuda::run_grad(*this, context, args, std::min(most, rows - row), classes);
+    args.rows = std::min(most, rows - row);
+    cuda::run_grad(*this, context, args);
   }
 }
 

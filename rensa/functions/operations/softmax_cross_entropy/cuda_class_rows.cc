@@ -12,9 +12,11 @@ ClassRowsPlan plan_class_rows(std::int64_t rows, std::int64_t classes) {
   // The last block sums one partial result per block; few enough blocks that this stays short.
   constexpr std::int64_t kMostBlocks = 8 * kMultiprocessors;
   ClassRowsPlan plan;
-  if (classes > 128) {
-    plan.group = kBlock;
-    plan.blocks = std::clamp<std::int64_t>(rows, 1, kMostBlocks);
+  if (classes > kShortRow) {
+    constexpr std::int64_t kResident = 4 * kMultiprocessors;  // blocks that run at once
+    bool warps = classes <= 1024 && rows > kResident;
+    plan.group = warps ? 32 : kBlock;
+    plan.blocks = std::clamp<std::int64_t>(ceil_div(rows, plan.block / plan.group), 1, kResident);
     return plan;
   }
   plan.group = std::min(32, power_of_two_above(classes));

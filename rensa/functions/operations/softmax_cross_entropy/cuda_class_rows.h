@@ -6,6 +6,9 @@
 
 namespace rensa::cuda {
 
+/// Rows of more classes than this are long: their kernels read vectors, a warp or a block to a row.
+inline constexpr std::int64_t kShortRow = 128;
+
 /// How the rows of a classification are spread over blocks: `group` threads per row (a power of two
 /// up to 32, or all of a block).
 struct ClassRowsPlan {

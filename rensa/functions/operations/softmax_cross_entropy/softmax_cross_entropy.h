@@ -28,7 +28,8 @@ struct SoftmaxCrossEntropy final : KindOf<SoftmaxCrossEntropy> {
   std::size_t workspace_bytes() const override;
 };
 
-/// gx[i, j] = (exp(y[i, j]) - [j == t[i]]) * gy / count, 0 in ignored rows; gy is 0-d.
+/// gx[i, j] = (exp(y[i, j]) - [j == t[i]]) * gy / count, 0 in ignored rows; gy is 0-d, gx of
+/// x's dtype.
 struct SoftmaxCrossEntropyGrad final : KindOf<SoftmaxCrossEntropyGrad> {
   SoftmaxCrossEntropyGrad() : KindOf("softmax_cross_entropy_grad") {}
   long long ignore_label = -1;
