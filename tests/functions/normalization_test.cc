@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <functional>
+#include <limits>
 
 #include "rensa/array/random_basics.h"
 #include "rensa/autograd/function_node.h"
@@ -77,6 +78,34 @@ TEST(Normalization, ChannelsLastIsReadWhereItLies) {
             for (std::size_t k = 0; k < got.size(); ++k) expect_near(got[k], want[k], tolerance);
           }
         }
+      }
+    }
+  }
+}
+
+// Whole vectors of channels, or their elements one by one where none is aligned: the same bits, of
+// numbers with rules of their own as well, and where a thread has many places.
+TEST(Normalization, ChannelsLastMayBeginAnywhere) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  const float kSpecial[] = {std::nanf(""), kInf, -kInf, -0.f, 1e-40f, -1e-39f, 3e38f, 6e-8f};
+  for (Device device : testing::test_devices()) {
+    for (Dtype dtype : {float32, float64, float16, bfloat16}) {
+      for (Sizes s : {Sizes{3, 16, 5, 7}, {2, 264, 9, 4}, {1, 1200, 60, 60}}) {
+        Shape shape{s.n, s.h, s.w, s.c};
+        SCOPED_TRACE(shape.str() + " of " + std::string(dtype_name(dtype)));
+        Array values = xp::arange(shape.total(), float32, device) * 0.37f % 4.f - 1.f;
+        for (std::int64_t i = 0; i < 8; ++i) values[Slice(i * 11, i * 11 + 1)] = kSpecial[i];
+        Array x = values.astype(dtype), room = xp::empty({x.size() + 1}, dtype, device);
+        Array moved = room[Slice(1, none)];
+        moved.assign(x);
+        Array gamma = xp::arange(s.c, float32, device) * 1e-3f + 1.f, beta = gamma - 0.9f;
+        auto bits_of = [&](const Array& lying) {
+          Array given = lying.reshape(shape).transpose({0, 3, 1, 2});
+          Variable y = F::fixed_batch_normalization(given, gamma, beta, beta, gamma);
+          Array flat = y.array().transpose({0, 2, 3, 1}).ascontiguous().reshape({-1});
+          return flat.view(uint8).to_vector<std::uint8_t>();
+        };
+        EXPECT_TRUE(bits_of(x) == bits_of(moved));
       }
     }
   }
