@@ -74,6 +74,49 @@ TEST(Pointwise, AnyLayout) {
   }
 }
 
+/// Columns of a wider matrix, from column `begin`.
+Array columns_of(const Array& a, std::int64_t begin) {
+  Array wide = xp::zeros({a.shape(0), a.shape(1) + begin + 3}, a.dtype(), a.device());
+  Array part = wide[{ellipsis, Slice(begin, begin + a.shape(1))}];
+  part[ellipsis] = a;
+  return part;
+}
+
+// Sizes for vectors of one element and of more, rows that those divide and others, and slices at
+// addresses of any alignment.
+TEST(Pointwise, ColumnsOfMatrices) {
+  for (Device device : testing::test_devices()) {
+    for (Dtype dtype : {float16, bfloat16, float32, float64}) {
+      for (auto [rows, columns] : std::vector<std::pair<std::int64_t, std::int64_t>>{
+               {2, 1}, {20, 650}, {3, 65}, {130, 1304}, {131, 1302}, {129, 1301}, {70000, 2}}) {
+        Shape shape{rows, columns};
+        Array y = xp::random::uniform(0, 1, shape, float64, device).astype(dtype);
+        Array gy = xp::random::normal(0, 1, shape, float64, device).astype(dtype);
+        auto of = [](Arguments in) { return detail::pointwise(pointwise::sigmoid_grad, in)[0]; };
+        std::string want = bytes_of(of({y, gy}));
+        for (std::int64_t begin : {0, 1, 2, 8}) {
+          Array a = columns_of(y, begin);
+          Array wide = xp::zeros({rows, columns + begin + 3}, dtype, device);
+          Array out = wide[{ellipsis, Slice(begin, begin + columns)}];
+          EXPECT_EQ(bytes_of(of({a, gy})), want) << shape.str() << " from " << begin;
+          detail::pointwise_into(pointwise::sigmoid_grad, Arguments{a, gy}, std::vector{out});
+          EXPECT_EQ(bytes_of(out), want) << shape.str() << " from " << begin;
+          EXPECT_EQ(xp::count_nonzero(wide).item<std::int64_t>(),
+                    xp::count_nonzero(out).item<std::int64_t>());
+          detail::pointwise_into(pointwise::sigmoid_grad, Arguments{a, gy}, std::vector{a});
+          EXPECT_EQ(bytes_of(a), want) << "in place";
+          // A number, which is first and second; a row for all.
+          a = columns_of(y, begin);
+          Array half = xp::full(shape, 0.5, dtype, device), row = gy[Slice(0, 1)];
+          EXPECT_EQ(bytes_of(of({a, 0.5})), bytes_of(of({y, half})));
+          EXPECT_EQ(bytes_of(of({0.5, a})), bytes_of(of({half, y})));
+          EXPECT_EQ(bytes_of(of({a, row})), bytes_of(of({y, xp::broadcast_to(row, shape).copy()})));
+        }
+      }
+    }
+  }
+}
+
 TEST(Pointwise, BroadcastsAndTakesNumbers) {
   for (Device device : testing::test_devices()) {
     Array y = xp::random::uniform(0, 1, {300, 1}, float32, device);

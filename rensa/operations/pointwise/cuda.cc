@@ -1,5 +1,10 @@
-// Pointwise rows on a GPU: the choice between the kernel for flat arrays and the one for others.
+// Pointwise rows on a GPU: the choice between the kernels for flat arrays, for matrices and for
+// others.
 #include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <limits>
 #include <span>
 
 #include "rensa/operations/pointwise/cuda_kernels.cuh"
@@ -84,6 +89,74 @@ void launch_flat(const Pointwise& op, const LaunchContext& context,
                 ceil_div(count, std::int64_t{kFlatBlock} * args.unroll), kFlatBlock, args);
 }
 
+// Whether there is a kernel for the arrays as matrices of the dtype that is computed in, whose rows
+// lie flat: at any distance from one another, or one row for all. Indices and distances take 32
+// bits.
+bool is_matrix(const Pointwise& op, const PointwiseOperands& operands) {
+  if (kernels_of(*op.row).matrix[static_cast<int>(vector_type(op.compute))] == nullptr) {
+    return false;
+  }
+  if (operands.view[0].ndim() != 2 || operands.view[0].size() > kMaxCount) return false;
+  return std::ranges::all_of(operands.all(), [&](const ArrayView& view) {
+    if (!view.data) return true;
+    return view.dtype == op.compute && view.strides[1] == itemsize(view.dtype) &&
+           view.strides[0] >= 0 && view.strides[0] <= std::numeric_limits<unsigned>::max();
+  });
+}
+
+// The most elements of a vector that divide a row and are aligned in every array, but fewer where
+// that leaves multiprocessors without work.
+int matrix_width(const PointwiseOperands& operands, std::int64_t itemsize) {
+  const ArrayView& out = operands.view[0];
+  auto fits = [&](std::int64_t width) {
+    return out.shape[1] % width == 0 &&
+           out.size() / width >= std::int64_t{kMultiprocessors} * kMatrixBlock &&
+           std::ranges::all_of(operands.all(), [&](const ArrayView& view) {
+             return !view.data || vectors_are_aligned(view, true, width * itemsize);
+           });
+  };
+  int width = 1;
+  while (2 * width * itemsize <= kMatrixBytes && fits(2 * width)) width *= 2;
+  return width;
+}
+
+// 8 bytes of elements that are all the number.
+std::uint64_t repeated(const Scalar& number, Dtype dtype) {
+  auto repeat = [](auto element) {
+    std::array<decltype(element), sizeof(std::uint64_t) / sizeof(element)> elements;
+    elements.fill(element);
+    return std::bit_cast<std::uint64_t>(elements);
+  };
+  if (dtype == Dtype::float16) return repeat(half_t(number.as<float>()));
+  if (dtype == Dtype::bfloat16) return repeat(bfloat16_t(number.as<float>()));
+  return repeat(number.as<float>());
+}
+
+void launch_matrix(const Pointwise& op, const LaunchContext& context,
+                   const PointwiseOperands& operands) {
+  const ArrayView& out = operands.view[0];
+  PointwiseMatrixArgs args = {};
+  args.width = matrix_width(operands, itemsize(op.compute));
+  args.count = static_cast<unsigned>(out.size() / args.width);
+  args.columns = FastDiv(out.shape[1] / args.width);
+  auto place = [&](int k, const ArrayView& view) {
+    args.operand[k] = {view.data, static_cast<unsigned>(view.strides[0])};
+  };
+  for (int k = 0; k < operands.outputs; ++k) place(k, operands.view[k]);
+  auto is_array = [&](int k) { return operands.input(k).data != nullptr; };
+  int any = 0;  // an input that is an array: array/pointwise.cc asks for one
+  while (any + 1 < operands.inputs && !is_array(any)) ++any;
+  for (int k = 0; k < operands.inputs; ++k) {
+    place(operands.outputs + k, operands.input(is_array(k) ? k : any));
+    if (is_array(k)) continue;
+    args.numbers |= 1u << k;
+    args.number[k] = repeated(op.in[static_cast<std::size_t>(k)].scalar, op.compute);
+  }
+  launch_kernel(op.name(), context,
+                kernels_of(*op.row).matrix[static_cast<int>(vector_type(op.compute))],
+                ceil_div(args.count, kMatrixBlock), kMatrixBlock, args);
+}
+
 void launch_strided(const Pointwise& op, const LaunchContext& context,
                     const PointwiseOperands& operands) {
   const ArrayView& out = operands.view[0];
@@ -110,8 +183,9 @@ void launch_strided(const Pointwise& op, const LaunchContext& context,
 void launch_parts(const Pointwise& op, const LaunchContext& context, PointwiseOperands operands) {
   normalize(operands);
   const ArrayView& out = operands.view[0];
-  if (vector_type(op.compute) != VectorType::none && is_flat(op, operands)) {
-    return launch_flat(op, context, operands);
+  if (vector_type(op.compute) != VectorType::none) {
+    if (is_flat(op, operands)) return launch_flat(op, context, operands);
+    if (is_matrix(op, operands)) return launch_matrix(op, context, operands);
   }
   if (out.size() <= kMaxCount) return launch_strided(op, context, operands);
   int axis = 0;  // two halves along the longest one

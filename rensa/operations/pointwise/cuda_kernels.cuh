@@ -1,6 +1,7 @@
-// The kernels of pointwise.def's rows as templates, and the table of their instances. Two kernels
-// per row: one for arrays of one floating dtype that all lie flat, in vectors of up to 16 bytes,
-// and one for any dtypes and strides.
+// The kernels of pointwise.def's functions as templates, and the table of their instances. Three
+// kernels per function: one for arrays of one floating dtype that all lie flat, in vectors of up to
+// 16 bytes; one for matrices of one floating dtype (slices of columns, a row for all rows) whose
+// rows lie flat, in vectors that all of them are aligned for; and one for any dtypes and strides.
 #pragma once
 
 #include "rensa/backend/cuda/kernel.cuh"
@@ -9,7 +10,7 @@
 
 namespace rensa::cuda {
 
-/// An input of either kernel: where it lies, or the number.
+/// An input of the flat and the strided kernel: where it lies, or the number.
 struct PointwiseInput {
   const char* data;                      // null: the number
   ElementType type;                      // strided kernel
@@ -21,6 +22,21 @@ struct PointwiseFlatArgs {
   bool aligned;       // every vector moves in one load or store
   char* out[kMostPointwiseOutputs];
   PointwiseInput in[kMostPointwiseInputs];
+};
+/// An operand of the kernel for matrices. An input that is a number has the data and the pitch of
+/// another one: the loads wait for no decision.
+struct PointwiseMatrix {
+  char* data;
+  unsigned pitch;  // bytes from row to row
+};
+/// What every launch reads of this lies together: constants come from memory line by line.
+struct PointwiseMatrixArgs {
+  unsigned count;    // vectors
+  int width;         // elements of a vector, which divide a row's
+  FastDiv columns;   // vectors of a row
+  unsigned numbers;  // bit k: input k is a number
+  PointwiseMatrix operand[kMostPointwiseOutputs + kMostPointwiseInputs];  // outputs, then inputs
+  std::uint64_t number[kMostPointwiseInputs];  // 8 bytes of elements that are all the number
 };
 struct PointwiseStridedArgs {
   unsigned count;  // elements
@@ -35,9 +51,12 @@ inline constexpr int kFlatBlock = 128;
 constexpr int flat_unroll(int inputs, int outputs) { return inputs + outputs <= 4 ? 2 : 1; }
 /// Elements of a vector.
 constexpr int flat_width(std::int64_t itemsize) { return itemsize == 8 ? 2 : 4; }
+/// Threads of a block of the kernel for matrices, and the most bytes of a vector.
+inline constexpr int kMatrixBlock = 128, kMatrixBytes = 16;
 
 struct PointwiseKernels {
   void (*flat[kNumVectorTypes])(PointwiseFlatArgs);
+  void (*matrix[kNumVectorTypes])(PointwiseMatrixArgs);     // null: float64, which is rare
   void (*strided[kNumComputeTypes])(PointwiseStridedArgs);  // null: the row does not take the type
 };
 struct PointwiseTable {
@@ -112,6 +131,125 @@ __global__ void __launch_bounds__(kFlatBlock)
   }
 }
 
+/// Up to 16 bytes of elements of 2 or 4 that are taken one after the other, or put one behind the
+/// other: a loop over them need not be unrolled for them to be in registers.
+template <class T> class ElementQueue {
+ public:
+  static constexpr int kBits = 8 * sizeof(T);
+  template <int kBytes> __device__ __forceinline__ void load(const char* p) {
+    if constexpr (kBytes == 16) {
+      ulonglong2 words = *reinterpret_cast<const ulonglong2*>(p);
+      low_ = words.x, high_ = words.y;
+    } else if constexpr (kBytes == 8) {
+      low_ = *reinterpret_cast<const Word*>(p);
+    } else if constexpr (kBytes == 4) {
+      low_ = *reinterpret_cast<const unsigned*>(p);
+    } else {
+      low_ = *reinterpret_cast<const unsigned short*>(p);
+    }
+  }
+  /// The elements in `word`, over and over.
+  __device__ __forceinline__ void fill(std::uint64_t word) { low_ = high_ = word; }
+  __device__ __forceinline__ T take() {
+    T first;
+    memcpy(&first, &low_, sizeof(T));
+    move_down();
+    return first;
+  }
+  __device__ __forceinline__ void put(T last) {
+    Word bits = 0;
+    memcpy(&bits, &last, sizeof(T));
+    move_down();
+    high_ |= bits << (64 - kBits);
+  }
+  /// The last kBytes of what was put.
+  template <int kBytes> __device__ __forceinline__ void store(char* p) const {
+    if constexpr (kBytes == 16) {
+      // As C++ the compiler makes two stores of it, to share one with vectors of 8 bytes.
+      asm volatile("st.global.v2.u64 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(p)), "l"(low_),
+                   "l"(high_)
+                   : "memory");
+    } else if constexpr (kBytes == 8) {
+      *reinterpret_cast<Word*>(p) = high_;
+    } else if constexpr (kBytes == 4) {
+      *reinterpret_cast<unsigned*>(p) = static_cast<unsigned>(high_ >> 32);
+    } else {
+      *reinterpret_cast<unsigned short*>(p) = static_cast<unsigned short>(high_ >> 48);
+    }
+  }
+
+ private:
+  using Word = unsigned long long;
+  __device__ __forceinline__ void move_down() {
+    low_ = low_ >> kBits | high_ << (64 - kBits);
+    high_ >>= kBits;
+  }
+  Word low_ = 0, high_ = 0;
+};
+
+/// An address in global memory that is computed here, and not anew in each branch behind this.
+__device__ __forceinline__ char* known(char* address) {
+  std::size_t place = __cvta_generic_to_global(address);
+  asm volatile("" : "+l"(place));
+  return static_cast<char*>(__cvta_global_to_generic(place));
+}
+
+/// Calls f with the bytes of a vector of `width` elements of T, as a constant.
+template <class T, class F> __device__ __forceinline__ void visit_bytes(int width, F&& f) {
+  constexpr int kSize = sizeof(T);
+  if (width == 1) return f(std::integral_constant<int, kSize>());
+  if (width * kSize == kMatrixBytes) return f(std::integral_constant<int, kMatrixBytes>());
+  if (kSize == 4 || width == 4) return f(std::integral_constant<int, 8>());
+  if constexpr (kSize == 2) f(std::integral_constant<int, 4>());
+}
+
+// A thread works on one vector, whose elements follow one another in a loop: launches of few
+// elements, which have vectors of one, wait the longer the more code they bring.
+template <class Row, class T>
+__global__ void __launch_bounds__(kMatrixBlock)
+    pointwise_matrix(const __grid_constant__ PointwiseMatrixArgs args) {
+  using V = ComputeOf<T>;
+  constexpr int N = pw::num_inputs<Row>, M = pw::num_outputs<Row>;
+  unsigned index = blockIdx.x * kMatrixBlock + threadIdx.x;
+  if (index >= args.count) return;
+  unsigned row = args.columns.divide(index), column = index - row * args.columns.divisor;
+  unsigned bytes_of_vector = static_cast<unsigned>(args.width) * unsigned{sizeof(T)};
+  std::uint64_t offset = std::uint64_t{column} * bytes_of_vector;
+  auto place = [&](int k) {
+    return args.operand[k].data + offset + std::uint64_t{row} * args.operand[k].pitch;
+  };
+  const char* from[N];
+#pragma unroll
+  for (int k = 0; k < N; ++k) from[k] = known(place(M + k));
+  ElementQueue<T> in[N], out[M];
+  visit_bytes<T>(args.width, [&](auto bytes) {
+#pragma unroll
+    for (int k = 0; k < N; ++k) in[k].template load<bytes>(from[k]);
+  });
+  if (args.numbers != 0) {
+#pragma unroll
+    for (int k = 0; k < N; ++k) {
+      if (args.numbers >> k & 1) in[k].fill(args.number[k]);
+    }
+  }
+#pragma unroll 1
+  for (int j = 0; j < args.width; ++j) {
+    V x[N], y[M];
+#pragma unroll
+    for (int k = 0; k < N; ++k) x[k] = convert<V>(in[k].take());
+    pw::call<Row>(x, y);
+#pragma unroll
+    for (int k = 0; k < M; ++k) out[k].put(convert<T>(y[k]));
+  }
+  char* to[M];
+#pragma unroll
+  for (int k = 0; k < M; ++k) to[k] = known(place(k));
+  visit_bytes<T>(args.width, [&](auto bytes) {
+#pragma unroll
+    for (int k = 0; k < M; ++k) out[k].template store<bytes>(to[k]);
+  });
+}
+
 template <class Row, class V>
 __global__ void __launch_bounds__(kBlock)
     pointwise_strided(const __grid_constant__ PointwiseStridedArgs args) {
@@ -137,10 +275,13 @@ __global__ void __launch_bounds__(kBlock)
   for (int k = 0; k < M; ++k) store_any<V>(args.out[k] + offset[k], args.out_dtype[k], y[k]);
 }
 
-template <class Row, VectorType kType> constexpr void add_flat(PointwiseKernels& kernels) {
+template <class Row, VectorType kType> constexpr void add_floating(PointwiseKernels& kernels) {
   using T = typename StorageOf<kType>::type;
   constexpr int kUnroll = flat_unroll(pw::num_inputs<Row>, pw::num_outputs<Row>);
   kernels.flat[static_cast<int>(kType)] = pointwise_flat<Row, T, flat_width(sizeof(T)), kUnroll>;
+  if constexpr (sizeof(T) <= 4) {
+    kernels.matrix[static_cast<int>(kType)] = pointwise_matrix<Row, T>;
+  }
 }
 template <class Row, DtypeRule kRule, ComputeType C>
 constexpr void add_strided(PointwiseKernels& kernels) {
@@ -151,10 +292,10 @@ constexpr void add_strided(PointwiseKernels& kernels) {
 template <class Row, DtypeRule kRule>
 void add_pointwise(PointwiseTable& table, pointwise::Index index) {
   PointwiseKernels& kernels = table.row[static_cast<int>(index)];
-  add_flat<Row, VectorType::f32>(kernels);
-  add_flat<Row, VectorType::f16>(kernels);
-  add_flat<Row, VectorType::bf16>(kernels);
-  add_flat<Row, VectorType::f64>(kernels);
+  add_floating<Row, VectorType::f32>(kernels);
+  add_floating<Row, VectorType::f16>(kernels);
+  add_floating<Row, VectorType::bf16>(kernels);
+  add_floating<Row, VectorType::f64>(kernels);
   add_strided<Row, kRule, ComputeType::f32>(kernels);
   add_strided<Row, kRule, ComputeType::f64>(kernels);
   add_strided<Row, kRule, ComputeType::c64>(kernels);
