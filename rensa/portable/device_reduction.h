@@ -17,7 +17,7 @@ template <class G> struct Generated : G {
   struct Base {
     long long offset[G::kInputs];
   };
-  static constexpr int kValues = G::kWidth;
+  static constexpr int kValues = G::kWidth, kRows = 4;
   static constexpr bool kBlockwise = false;
 
   static __device__ __forceinline__ Place place(const Args& args, Index index) {

@@ -69,14 +69,25 @@ ReduceBlocks plan_columns(std::int64_t outer, std::int64_t columns, std::int64_t
   plan.outputs = outer * columns;
   plan.count = count;
   plan.width = columns;
-  // Tiles of fewer lanes where there would be fewer blocks than multiprocessors; 4 are two sectors.
-  while (plan.lanes > 4 && outer * ceil_div(vectors, plan.lanes) < 60) plan.lanes /= 2;
+  // Few elements: what counts is that all blocks are at work soon. A tile's lanes read two sectors
+  // of a row at least, and there are as many tiles as that allows.
+  int least = 4;
+  std::int64_t enough = 60, blocks = 8 * kMultiprocessors;
+  // Many: that memory is read in long pieces, a whole line at least, and that all blocks run at
+  // once, so that each joins its threads once. With 8 tiles the last one joins few slices.
+  constexpr std::int64_t kMany = std::int64_t{kMultiprocessors} * 4 * kBlock * 8;
+  if (outer * vectors * count >= kMany) {
+    plan.lanes = std::min(plan.lanes, power_of_two_above(vectors));
+    least = 8;
+    enough = 8;
+    blocks = 4 * kMultiprocessors;
+  }
+  while (plan.lanes > least && outer * ceil_div(vectors, plan.lanes) < enough) plan.lanes /= 2;
   std::int64_t tiles_x = ceil_div(vectors, plan.lanes), tiles = outer * tiles_x;
   plan.slice_rows = count;
   std::int64_t below = kBlock / plan.lanes;
   if (tiles <= kSemaphores) {
-    std::int64_t slices =
-        std::min(ceil_div(count, below * 8), ceil_div(8 * kMultiprocessors, tiles));
+    std::int64_t slices = std::min(ceil_div(count, below * 8), std::max<std::int64_t>(1, blocks / tiles));
     if (slices > 1) {
       plan.slice_rows = round_up(ceil_div(count, slices), below * 4);
       plan.slices = ceil_div(count, plan.slice_rows);

@@ -40,6 +40,7 @@ struct ReduceBlocks {
 //   kWidth      elements of a vector
 //   kValues     values of a vector: its elements, or one for all
 //   kBlockwise  whether several values are taken at once, into one accumulator
+//   kRows       rows of columns that a thread loads at once
 //   identity(), combine(a, b)
 //   place(args, index)         of an output (rows), of an outer index (columns)
 //   base(args, place, column)  column: 0 of rows
@@ -163,25 +164,27 @@ template <class R> __device__ __forceinline__ void reduce_rows_of(const typename
 // --- outputs that lie together ---
 
 /// Joins the columns of all warps; thread x * W + j gets column x * W + j of the tile, for
-/// x < lanes. Called by the whole block.
+/// x < lanes. Called by the whole block, with room for W accumulators a thread.
 template <class R, int W>
-__device__ __forceinline__ typename R::Acc join_columns(typename R::Acc (&acc)[W], int lanes) {
+__device__ __forceinline__ typename R::Acc join_columns(typename R::Acc (&acc)[W], int lanes,
+                                                        typename R::Acc* shared) {
   using Acc = typename R::Acc;
-  __shared__ Acc warps[kBlock / 32][32 * W];
   int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 #pragma unroll
   for (int j = 0; j < W; ++j) {
     for (int offset = 16; offset >= lanes; offset /= 2) {
       acc[j] = R::combine(acc[j], shuffle_down(acc[j], offset));
     }
-    if (lane < lanes) warps[warp][lane * W + j] = acc[j];
+    if (lane < lanes) shared[(warp * 32 + lane) * W + j] = acc[j];
   }
   __syncthreads();
   Acc result = R::identity();
   if (threadIdx.x < lanes * W) {
-    result = warps[0][threadIdx.x];
+    result = shared[threadIdx.x];
 #pragma unroll
-    for (int i = 1; i < kBlock / 32; ++i) result = R::combine(result, warps[i][threadIdx.x]);
+    for (int i = 1; i < kBlock / 32; ++i) {
+      result = R::combine(result, shared[i * 32 * W + threadIdx.x]);
+    }
   }
   return result;
 }
@@ -194,7 +197,7 @@ __device__ __forceinline__ void add_rows(const typename R::Args& args, const typ
                                          typename R::Index left, typename R::Index i,
                                          typename R::Acc (&acc)[R::kWidth]) {
   using Index = typename R::Index;
-  constexpr int W = R::kWidth, U = kFull ? kReduceUnroll : 1;
+  constexpr int W = R::kWidth, U = kFull ? R::kRows : 1;
   for (Index row = begin; row < end; row += U * below) {
     typename R::Data data[U];
     typename R::Base vector[U];
@@ -221,6 +224,42 @@ __device__ __forceinline__ void add_rows(const typename R::Args& args, const typ
       }
     }
   }
+}
+
+/// What the slices of a tile have, joined by all threads of a block: `columns` partial results
+/// lie together, of which `left` are there, from `output` on; thread x gets column x. `shared` has
+/// room for one a thread.
+template <class R>
+__device__ __forceinline__ typename R::Acc join_slices(const typename R::Args& args,
+                                                       typename R::Index output,
+                                                       typename R::Index left, int columns,
+                                                       typename R::Acc* shared) {
+  using Acc = typename R::Acc;
+  constexpr int kAtOnce = sizeof(Acc) <= 8 ? 16 : 8;  // loads in flight
+  int x = static_cast<int>(threadIdx.x) & (columns - 1), y = static_cast<int>(threadIdx.x) / columns;
+  int below = kBlock / columns;  // a column's threads
+  Acc result = R::identity();
+  if (x < left) {
+    const Acc* next = static_cast<const Acc*>(args.partials) + output + x + y * args.outputs;
+    long long step = below * args.outputs;
+    int slices = static_cast<int>(args.slices);
+    for (int s = y; s < slices; s += kAtOnce * below) {
+      Acc part[kAtOnce];
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k, next += step) {
+        if (s + k * below < slices) part[k] = *next;
+      }
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) {
+        if (s + k * below < slices) result = R::combine(result, part[k]);
+      }
+    }
+  }
+  shared[threadIdx.x] = result;
+  __syncthreads();
+  if (y > 0) return result;
+  for (int k = 1; k < below; ++k) result = R::combine(result, shared[k * columns + x]);
+  return result;
 }
 
 template <class R> __device__ __forceinline__ void reduce_columns_of(const typename R::Args& args) {
@@ -255,27 +294,15 @@ template <class R> __device__ __forceinline__ void reduce_columns_of(const typen
     }
   }
   let_next_come();
-  Acc result = join_columns<R, W>(acc, lanes);
+  __shared__ Acc shared[kBlock * W];
+  Acc result = join_columns<R, W>(acc, lanes, shared);
   Index mine = first + static_cast<int>(threadIdx.x);  // the column this thread answers for
   bool answers = threadIdx.x < lanes * W && mine < width;
   if (args.slices > 1) {
     Acc* partials = static_cast<Acc*>(args.partials) + output + mine;
     if (answers) partials[slice * args.outputs] = result;
     if (!is_last_block(args.semaphores + tile, static_cast<unsigned>(args.slices))) return;
-    if (!answers) return;
-    result = partials[0];
-    constexpr int kAtOnce = 16;  // loads in flight
-    for (long long s = 1; s < args.slices; s += kAtOnce) {
-      Acc part[kAtOnce];
-#pragma unroll
-      for (int k = 0; k < kAtOnce; ++k) {
-        if (s + k < args.slices) part[k] = partials[(s + k) * args.outputs];
-      }
-#pragma unroll
-      for (int k = 0; k < kAtOnce; ++k) {
-        if (s + k < args.slices) result = R::combine(result, part[k]);
-      }
-    }
+    result = join_slices<R>(args, output + first, width - first, lanes * W, shared);
   }
   if (answers) R::store(args, place, mine, output + mine, result);
 }

@@ -64,6 +64,35 @@ TEST(LaunchPlan, ColumnsThatAreTooManyForOneLaunchAreCounted) {
   }
 }
 
+TEST(LaunchPlan, SlicesOfColumnsTakeEveryRowOnce) {
+  struct Case {
+    std::int64_t outer, columns, count, width;
+  };
+  for (const Case& c : {
+           Case{1, 10, 100, 4}, Case{1, 1000, 1024, 4}, Case{3, 77, 5000, 1},
+           Case{1, 64, 1605632, 8},     // channels of images
+           Case{1, 2048, 6272, 8},      //
+           Case{1, 3072, 16384, 8},     // units of a text's places
+           Case{16, 5, 1 << 20, 8},     // less than a line
+           Case{40000, 24, 4096, 4},    // more tiles than semaphores
+           Case{1, 1 << 22, 64, 4},     //
+       }) {
+    SCOPED_TRACE(c.columns);
+    cuda::ReduceBlocks plan = cuda::plan_columns(c.outer, c.columns, c.count, c.width);
+    std::int64_t vectors = ceil_div(c.columns, c.width);
+    std::int64_t tiles = c.outer * ceil_div(vectors, plan.lanes);
+    EXPECT_EQ(plan.grid, tiles * plan.slices);
+    EXPECT_GE(plan.slices * plan.slice_rows, c.count);
+    EXPECT_LT((plan.slices - 1) * plan.slice_rows, c.count);
+    EXPECT_LE(plan.lanes * c.width, cuda::kBlock);
+    EXPECT_EQ(cuda::kBlock % plan.lanes, 0);
+    if (c.outer * vectors * c.count * 16 < 64 << 20) continue;
+    // Large: whole lines of 128 bytes where there are as many, and all blocks at once.
+    EXPECT_GE(plan.lanes, std::min<std::int64_t>(8, vectors));
+    EXPECT_TRUE(plan.slices == 1 || plan.grid <= 4 * cuda::kMultiprocessors) << plan.grid;
+  }
+}
+
 TEST(LaunchPlan, TilesAreDivided) {
   cuda::ReduceBlocks plan = cuda::plan_columns(1000, 300, 64, 4);
   EXPECT_EQ(plan.grid, static_cast<std::int64_t>(plan.tiles.divisor) * plan.slices);

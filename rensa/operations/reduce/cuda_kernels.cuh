@@ -150,6 +150,8 @@ template <class Reducer, class Loader> struct Reduced : Reducer {
   };
   using Base = std::int64_t;
   static constexpr int kWidth = Loader::kWidth, kValues = Loader::kValues;
+  // Of blocks of values the larger ones take less to join.
+  static constexpr int kRows = Reducer::kBlockwise ? 8 : 4;
 
   static __device__ __forceinline__ Place place(const Args& args, Index index) {
     Place place;

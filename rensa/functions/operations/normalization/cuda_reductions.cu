@@ -71,7 +71,7 @@ using SumsKernel = void (*)(SumsArgs);
 // Both inputs of a vector.
 template <class T> struct SumsVector {
   using Value = ComputeOf<T>;
-  static constexpr int kWidth = 16 / sizeof(T);
+  static constexpr int kWidth = 16 / sizeof(T), kRows = 4;
   struct Data {
     Pack<T, kWidth> x, gy;
   };
@@ -100,7 +100,7 @@ template <class T> struct SumsVector {
 // With relu's gradient, and perhaps an addition before it, which gy is the result of.
 template <class T> struct SumsMade : SumsVector<T> {
   using Value = ComputeOf<T>;
-  static constexpr int kWidth = 16 / sizeof(T);
+  static constexpr int kWidth = 16 / sizeof(T), kRows = 2;  // of four inputs
   struct Data {
     Pack<T, kWidth> x, gy, addend, y;
   };
@@ -134,7 +134,7 @@ template <class T> struct SumsMade : SumsVector<T> {
 // Both, one element of any dtype at a time.
 template <class V> struct SumsAny {
   using Value = V;
-  static constexpr int kWidth = 1;
+  static constexpr int kWidth = 1, kRows = 4;
   struct Data {
     Raw<V> x, gy;
   };
@@ -168,7 +168,7 @@ template <class Loader, bool kByRow, bool kMasked = false> struct SumsOf {
   using V = typename Loader::Value;
   using Args = SumsArgs;
   using Index = std::int64_t;
-  static constexpr int kWidth = Loader::kWidth, kValues = kWidth;
+  static constexpr int kWidth = Loader::kWidth, kValues = kWidth, kRows = Loader::kRows;
   static constexpr bool kBlockwise = false;
   using Lines = SumsLines<V, kWidth, kMasked>;
   struct Acc {
