@@ -1,9 +1,11 @@
 // First fit, operation by operation. The blocks that share a place come one after the other, and
 // who comes behind the last of them comes behind all: a piece of free memory remembers that one.
+// And first fit, block by block.
 #include "rensa/graph/layout.h"
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 #include <unordered_map>
 #include <utility>
@@ -129,21 +131,53 @@ class FreePieces {
   std::int64_t size_ = 0;
 };
 
+/// The uses of a block that no other one comes before, and those that none comes after.
+struct Life {
+  std::vector<int> first, last;
+};
+
+std::size_t index(int i) { return static_cast<std::size_t>(i); }
+
+std::vector<std::vector<std::size_t>> blocks_by_operation(const std::vector<Block>& blocks,
+                                                          const Precedence& precedence) {
+  std::vector<std::vector<std::size_t>> used_by(precedence.direct().size());
+  for (std::size_t b = 0; b < blocks.size(); ++b) {
+    for (int user : blocks[b].users) used_by[index(user)].push_back(b);
+  }
+  return used_by;
+}
+
+std::vector<Life> lives_of(const std::vector<Block>& blocks, const Precedence& precedence) {
+  std::vector<std::vector<std::size_t>> used_by = blocks_by_operation(blocks, precedence);
+  std::vector<Life> lives(blocks.size());
+  precedence.for_each([&](int i, const OperationSet& before) {
+    auto is_before = [&](int j) { return before.contains(j); };
+    for (std::size_t b : used_by[index(i)]) {
+      Life& life = lives[b];
+      if (std::ranges::none_of(life.first, is_before)) life.first.push_back(i);
+      std::erase_if(life.last, is_before);
+      life.last.push_back(i);
+    }
+  });
+  return lives;
+}
+
 class Layout {
  public:
   Layout(std::vector<Block>& blocks, const Precedence& precedence)
-      : blocks_(blocks), precedence_(precedence), lives_(blocks.size()), free_(precedence) {
+      : blocks_(blocks),
+        precedence_(precedence),
+        lives_(lives_of(blocks, precedence)),
+        free_(precedence) {
     std::size_t n = precedence.direct().size();
-    used_by_.resize(n), begin_at_.resize(n), end_at_.resize(n);
+    begin_at_.resize(n), end_at_.resize(n);
     for (std::size_t b = 0; b < blocks.size(); ++b) {
-      for (int user : blocks[b].users) used_by_[index(user)].push_back(b);
       begin_at_[index(blocks[b].users.front())].push_back(b);
       end_at_[index(blocks[b].users.back())].push_back(b);
     }
   }
 
   std::int64_t run() {
-    find_first_and_last_uses();
     find_common();
     precedence_.for_each([&](int i, const OperationSet& before) {
       for (std::size_t b : begin_at_[index(i)]) place(b, before);
@@ -155,27 +189,9 @@ class Layout {
   }
 
  private:
-  /// The uses of a block that no other one comes before, and those that none comes after.
-  struct Life {
-    std::vector<int> first, last;
-  };
-  static std::size_t index(int i) { return static_cast<std::size_t>(i); }
-
-  void find_first_and_last_uses() {
-    precedence_.for_each([&](int i, const OperationSet& before) {
-      auto is_before = [&](int j) { return before.contains(j); };
-      for (std::size_t b : used_by_[index(i)]) {
-        Life& life = lives_[b];
-        if (std::ranges::none_of(life.first, is_before)) life.first.push_back(i);
-        std::erase_if(life.last, is_before);
-        life.last.push_back(i);
-      }
-    });
-  }
-
   /// Of blocks that are first used in several places (in parts, say): what is done before each.
   void find_common() {
-    std::vector<std::vector<std::size_t>> firsts(used_by_.size());
+    std::vector<std::vector<std::size_t>> firsts(begin_at_.size());
     bool any = false;
     for (std::size_t b = 0; b < blocks_.size(); ++b) {
       if (lives_[b].first.size() == 1) continue;
@@ -203,8 +219,8 @@ class Layout {
   std::vector<Block>& blocks_;
   const Precedence& precedence_;
   std::vector<Life> lives_;
-  std::vector<std::vector<std::size_t>> used_by_, begin_at_, end_at_;  // blocks, by operation
-  std::unordered_map<std::size_t, OperationSet> common_;               // by block
+  std::vector<std::vector<std::size_t>> begin_at_, end_at_;  // blocks, by operation
+  std::unordered_map<std::size_t, OperationSet> common_;     // by block
   FreePieces free_;
 };
 
@@ -212,6 +228,41 @@ class Layout {
 
 std::int64_t place_blocks(std::vector<Block>& blocks, const Precedence& precedence) {
   return Layout(blocks, precedence).run();
+}
+
+std::int64_t place_largest_first(std::vector<Block>& blocks, const Precedence& precedence) {
+  std::vector<Life> lives = lives_of(blocks, precedence);
+  std::vector<OperationSet> before_of;
+  precedence.for_each([&](int, const OperationSet& before) { before_of.push_back(before); });
+  auto comes_before = [&](std::size_t a, std::size_t b) {
+    return std::ranges::all_of(lives[b].first, [&](int later) {
+      return std::ranges::all_of(
+          lives[a].last, [&](int i) { return i < later && before_of[index(later)].contains(i); });
+    });
+  };
+  std::vector<std::size_t> order(blocks.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::ranges::greater(),
+                           [&](std::size_t b) { return blocks[b].bytes; });
+  std::int64_t total = 0;
+  std::vector<std::pair<std::int64_t, std::int64_t>> taken;
+  for (std::size_t placed = 0; placed < order.size(); ++placed) {
+    Block& block = blocks[order[placed]];
+    taken.clear();
+    for (std::size_t k = 0; k < placed; ++k) {
+      if (comes_before(order[k], order[placed]) || comes_before(order[placed], order[k])) continue;
+      const Block& other = blocks[order[k]];
+      taken.emplace_back(other.offset, other.offset + other.bytes);
+    }
+    std::ranges::sort(taken);
+    block.offset = 0;
+    for (auto [begin, end] : taken) {
+      if (block.offset + block.bytes <= begin) break;
+      block.offset = std::max(block.offset, end);
+    }
+    total = std::max(total, block.offset + block.bytes);
+  }
+  return total;
 }
 
 }  // namespace rensa

@@ -20,4 +20,8 @@ struct Block {
 /// before every use of the other. Returns how many bytes that takes in all.
 std::int64_t place_blocks(std::vector<Block>& blocks, const Precedence& precedence);
 
+/// The same with the largest block first, each compared with all before it: less is left between
+/// blocks, and it takes time and memory with the square of how many there are.
+std::int64_t place_largest_first(std::vector<Block>& blocks, const Precedence& precedence);
+
 }  // namespace rensa

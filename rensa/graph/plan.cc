@@ -13,9 +13,18 @@ namespace {
 
 constexpr std::int64_t kAlignment = 512;
 constexpr std::int64_t kNoMatter = std::int64_t{64} << 20;  // bytes that nobody misses
+constexpr std::size_t kFew = 4096;  // operations, and blocks, that may be compared with each other
 
 std::int64_t aligned(std::int64_t bytes) {
   return std::max((bytes + kAlignment - 1) / kAlignment * kAlignment, kAlignment);
+}
+
+/// Whether a plan may take so much of a list that has `most_in_use` at once: up to some hundred
+/// megabytes twice of that, beyond them little more.
+bool is_within_reason(std::int64_t bytes, std::int64_t most_in_use) {
+  constexpr std::int64_t kLittle = std::int64_t{256} << 20;
+  return bytes <= kNoMatter || bytes <= most_in_use + most_in_use / 16 ||
+         (bytes <= kLittle && bytes <= 2 * most_in_use);
 }
 
 /// The memory that a plan places: the step's own storages in the order of their first use, and
@@ -35,7 +44,16 @@ class Blocks {
     scratch_.emplace_back(operation, blocks_.size());
     blocks_.push_back({aligned(static_cast<std::int64_t>(bytes)), {static_cast<int>(operation)}});
   }
-  std::int64_t place(const Precedence& precedence) { return place_blocks(blocks_, precedence); }
+  /// Gives each its offset; returns how many bytes that takes.
+  std::int64_t place(const Precedence& precedence) {
+    std::int64_t bytes = place_blocks(blocks_, precedence);
+    std::size_t n = precedence.direct().size();
+    if (n > kFew || blocks_.size() > kFew || is_within_reason(bytes, most_in_use(n))) return bytes;
+    std::vector<Block> largest_first = blocks_;
+    std::int64_t others = place_largest_first(largest_first, precedence);
+    if (others < bytes) blocks_ = std::move(largest_first);
+    return std::min(bytes, others);
+  }
   /// The most that is in use at once where the operations run one by one.
   std::int64_t most_in_use(std::size_t num_operations) const {
     std::vector<std::int64_t> change(num_operations + 1, 0);
@@ -71,12 +89,11 @@ class Blocks {
 };
 
 /// Places the blocks and returns how many bytes that takes. What runs side by side shares no
-/// memory: where that is more than twice of what the list needs, less of it does.
+/// memory: where that is much more than the list needs, less of it does.
 std::int64_t place_within_reason(Blocks& blocks, Precedence& precedence) {
   std::int64_t bytes = blocks.place(precedence);
   for (std::size_t width : {8, 2, 1}) {
-    if (bytes <= kNoMatter) break;
-    if (bytes <= 2 * blocks.most_in_use(precedence.direct().size())) break;
+    if (is_within_reason(bytes, blocks.most_in_use(precedence.direct().size()))) break;
     precedence = precedence.narrowed(width);
     bytes = blocks.place(precedence);
   }

@@ -88,6 +88,26 @@ TEST(Layout, EqualsTheFirstFitOfAllPairs) {
   }
 }
 
+TEST(Layout, WithTheLargestFirstNoTwoInUseShare) {
+  std::int64_t first_fit = 0, largest_first = 0;
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE(seed);
+    testing::Uses uses = testing::random_uses(seed, 150);
+    testing::AllPairs pairs(uses);
+    for (bool branches : {true, false}) {
+      auto is_before = [&](int j, int i) { return branches ? pairs.is_before(j, i) : j < i; };
+      std::vector<Block> blocks = blocks_of(uses);
+      first_fit += place_blocks(blocks, Precedence(uses, branches));
+      std::int64_t bytes = place_largest_first(blocks, Precedence(uses, branches)), end = 0;
+      for (const Block& block : blocks) end = std::max(end, block.offset + block.bytes);
+      EXPECT_EQ(bytes, end);
+      expect_apart(blocks, is_before);
+      largest_first += bytes;
+    }
+  }
+  EXPECT_LT(largest_first, first_fit);
+}
+
 // Forward makes blocks that backward uses in the opposite order, each with one of its own.
 TEST(Layout, OfALongListTakesWhatIsInUseAtOnce) {
   constexpr int kSteps = 10000;
