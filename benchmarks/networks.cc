@@ -104,7 +104,7 @@ Work classification(const std::string& name, std::shared_ptr<Net> net, const Sha
           options.device.is_cpu() ? "us" : "images/s",
           static_cast<double>(batch),
           step,
-          {images(shape, options), labels({batch}, classes, options)}};
+          {constant(images(shape, options)), labels({batch}, classes, options)}};
 }
 
 template <class Net>
@@ -143,19 +143,21 @@ Work lenet(const Options& options) {
                         optimizers::MomentumSGD(0.01), options);
 }
 
-Work inference(std::int64_t batch, const Options& options) {
+/// folded: with the batch normalizations in the weights of the convolutions before them.
+Work inference(std::int64_t batch, bool folded, const Options& options) {
   auto net = std::make_shared<L::ResNet50Layers>(L::ResNetOptions::torchvision());
   net->to(options.device);
   L::channels_last(*net);
+  if (folded) L::fold_batch_normalization(*net, constant(images({1, 3, 224, 224}, options)));
   auto step = [net](const Variables& in) {
     UsingConfig test(&Config::train, false), no_backprop(&Config::enable_backprop, false);
     return Variables{(*net)(in[0])};
   };
-  return {fmt::format("resnet50 inference B={}", batch),
+  return {fmt::format("resnet50 inference B={}{}", batch, folded ? " folded" : ""),
           "us",
           1,
           step,
-          {images({batch, 3, 224, 224}, options)}};
+          {constant(images({batch, 3, 224, 224}, options))}};
 }
 
 struct TextSizes {
@@ -257,8 +259,10 @@ const std::map<std::string, Maker> kNetworks = {
        auto net = std::make_shared<L::ResNet18Layers>(L::ResNetOptions::torchvision());
        return training("resnet18 112x112", net, 112, 1000, o, 16);
      }},
-    {"inference1", [](const Options& o) { return inference(1, o); }},
-    {"inference128", [](const Options& o) { return inference(128, o); }},
+    {"inference1", [](const Options& o) { return inference(1, false, o); }},
+    {"inference128", [](const Options& o) { return inference(128, false, o); }},
+    {"inference1_folded", [](const Options& o) { return inference(1, true, o); }},
+    {"inference128_folded", [](const Options& o) { return inference(128, true, o); }},
     {"gpt2", gpt2},
     {"transformer", [](const Options& o) { return transformer(0.1, o); }},
     {"transformer0", [](const Options& o) { return transformer(0, o); }},

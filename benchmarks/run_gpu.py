@@ -130,23 +130,27 @@ def attention(report, python):
     report.attention("cuda:0", python)
 
 
-NETWORKS = ("nin", "resnet50", "vgg16", "gpt2", "ptb", "inference1", "inference128")
+NETWORKS = ("nin", "resnet50", "vgg16", "gpt2", "ptb", "inference1", "inference1_folded", "inference128",
+            "inference128_folded")
 
 
 def networks(report, python):
-    """Training steps of whole networks, and inference."""
+    """Training steps of whole networks, and inference; the peers' of folded networks is that of the row before."""
     rows = []
     for network in NETWORKS:
-        for precision in ("bf16",) if network in ("gpt2", "inference1", "inference128") else ("tf32", "bf16"):
+        for precision in ("bf16",) if network == "gpt2" or network.startswith("inference") else ("tf32", "bf16"):
             before = set(report.figures)
             report.run([report.program("networks"), network, "--precision", precision])
-            report.run([python, HERE / "peers" / "networks.py", network, precision])
+            if not network.endswith("_folded"):
+                report.run([python, HERE / "peers" / "networks.py", network, precision])
             new = [name for name in report.figures if name not in before]
             names = {name.split(f" {precision} ", 1)[1]: name for name in new}
             hows = ("torch eager", "torch cuda graph", "rensa eager", "rensa captured")
             values = [report.value(names.get(how, "")) for how in hows]
             memory = [report.figures.get(names.get(how, ""), {}).get("peak_gib") for how in hows]
             unit = report.figures[new[0]]["unit"] if new else ""
+            if network.endswith("_folded"):
+                values[:2], memory[:2] = rows[-1][3:5], rows[-1][8:10]
             best = (min if unit == "us" else max)((v for v in values[:2] if v), default=None)
             rows.append([network, precision, unit, *values, ratio(values[3], best), *memory])
     heads = ["PyTorch eager", "PyTorch, CUDA graph", "Rensa eager", "Rensa captured"]
