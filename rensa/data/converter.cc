@@ -31,7 +31,8 @@ struct ColumnLayout {
 /// A batch in host memory: whole columns and rows of them, or examples one by one.
 class HostBatch {
  public:
-  explicit HostBatch(const Batch& batch) : batch_(batch), columns_(batch.dataset().columns()) {
+  explicit HostBatch(const Batch& batch, const Padding& padding)
+      : batch_(batch), padding_(padding), columns_(batch.dataset().columns()) {
     if (columns_) {
       for (const Array& column : *columns_) {
         Shape row = column.shape();
@@ -40,15 +41,21 @@ class HostBatch {
       }
       return;
     }
-    Array indices = batch.indices().ascontiguous();
-    const auto* numbers = indices.view().as<std::int64_t>();
-    examples_.resize(static_cast<std::size_t>(batch.size()));
-    for (std::size_t i = 0; i < examples_.size(); ++i) {
-      examples_[i] = batch.dataset()[numbers[i]];
-      check_example(i, numbers[i]);
+    if (batch.size() == 0) throw ValueError("converter: a batch of no examples has no shape");
+    for (std::int64_t i = 0; i < batch.size(); ++i) {
+      examples_.push_back(batch.example(i));
+      if (i == 0) check_padding();
+      check_example(examples_.back(), i);
     }
-    if (examples_.empty()) throw ValueError("converter: a batch of no examples has no shape");
-    for (const Array& a : examples_[0]) add_layout(a.shape(), a.dtype());
+    for (std::size_t c = 0; c < examples_[0].size(); ++c) {
+      Shape largest = examples_[0][c].shape();
+      for (const Columns& example : examples_) {
+        for (int axis = 0; axis < largest.size(); ++axis) {
+          largest[axis] = std::max(largest[axis], example[c].shape()[axis]);
+        }
+      }
+      add_layout(largest, examples_[0][c].dtype());
+    }
   }
 
   const std::vector<ColumnLayout>& layout() const { return layout_; }
@@ -67,6 +74,7 @@ class HostBatch {
       launch(take);
       return;
     }
+    if (is_ragged(c)) return write_padded(c, out);
     std::int64_t row_bytes = out.nbytes() / out.shape()[0];
     parallel_for(out.shape()[0], 16, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
@@ -83,30 +91,62 @@ class HostBatch {
     layout_.push_back({row, dtype});
   }
 
-  void check_example(std::size_t position, std::int64_t number) {
-    Columns& example = examples_[position];
+  /// What column `c` is filled up with; none where its arrays may not differ.
+  std::optional<Scalar> padding(std::size_t c) const {
+    return padding_.empty() ? std::nullopt : padding_[padding_.size() == 1 ? 0 : c];
+  }
+  void check_padding() const {
+    std::size_t n = examples_[0].size();
+    if (padding_.size() <= 1 || padding_.size() == n) return;
+    throw ValueError(fmt::format(
+        "converter: {} values of padding for examples of {} columns; give one for all, or one each",
+        padding_.size(), n));
+  }
+
+  void check_example(Columns& example, std::int64_t position) const {
     const Columns& first = examples_[0];
+    auto number = [&] { return batch_.indices()[position].item<std::int64_t>(); };
     if (example.size() != first.size()) {
       throw ShapeError(fmt::format("converter: example {} has {} columns, others of the batch {}",
-                                   number, example.size(), first.size()));
+                                   number(), example.size(), first.size()));
     }
     for (std::size_t c = 0; c < example.size(); ++c) {
       if (!example[c].device().is_cpu()) {
         throw DeviceError(
             fmt::format("converter: example {} is {}; make examples in host memory, or give the "
                         "dataset as arrays",
-                        number, example[c].view().describe()));
+                        number(), example[c].view().describe()));
       }
-      if (example[c].shape() != first[c].shape() || example[c].dtype() != first[c].dtype()) {
+      bool fits = padding(c) ? example[c].ndim() == first[c].ndim()
+                             : example[c].shape() == first[c].shape();
+      if (!fits || example[c].dtype() != first[c].dtype()) {
         throw ShapeError(fmt::format(
-            "converter: column {} of example {} is {}, of others in the batch {}; make them equal",
-            c, number, example[c].view().describe(), first[c].view().describe()));
+            "converter: column {} of example {} is {}, of others in the batch {}; make them "
+            "equal{}",
+            c, number(), example[c].view().describe(), first[c].view().describe(),
+            padding(c) ? " in dtype and number of axes" : ", or give ConverterOptions::padding"));
       }
       example[c] = example[c].ascontiguous();
     }
   }
 
+  bool is_ragged(std::size_t c) const {
+    return std::ranges::any_of(examples_, [&](const Columns& example) {
+      return example[c].shape() != examples_[0][c].shape();
+    });
+  }
+  void write_padded(std::size_t c, const Array& out) const {
+    out.fill(*padding(c));
+    std::int64_t i = 0;
+    for (const Columns& example : examples_) {
+      std::vector<BasicIndex> corner{i++};
+      for (std::int64_t length : example[c].shape()) corner.emplace_back(Slice(length));
+      out[corner].assign(example[c]);
+    }
+  }
+
   const Batch& batch_;
+  const Padding& padding_;
   const Columns* columns_;
   std::vector<Columns> examples_;
   std::vector<ColumnLayout> layout_;
@@ -199,8 +239,8 @@ std::int64_t total_bytes(const Columns& columns) {
   return total;
 }
 
-Columns host_columns(const Batch& batch) {
-  HostBatch host(batch);
+Columns host_columns(const Batch& batch, const Padding& padding) {
+  HostBatch host(batch, padding);
   Columns result;
   for (std::size_t c = 0; c < host.layout().size(); ++c) {
     result.push_back(xp::empty(host.layout()[c].shape, host.layout()[c].dtype, cpu()));
@@ -257,7 +297,7 @@ struct Converter::Impl {
 };
 
 Converter::Converter(ConverterOptions options) : impl_(std::make_shared<Impl>()) {
-  impl_->options = options;
+  impl_->options = std::move(options);
 }
 
 LocatedBatch Converter::locate(const Batch& batch, Device device) const {
@@ -267,17 +307,18 @@ LocatedBatch Converter::locate(const Batch& batch, Device device) const {
   if (columns && home.is_cuda()) {  // gathered where the dataset is, moved from there
     return {moved(LocatedBatch{*columns, batch.indices_on(home)}.gather(), device), {}};
   }
-  if (device.is_cpu()) return {host_columns(batch), {}};
+  const Padding& padding = impl_->options.padding;
+  if (device.is_cpu()) return {host_columns(batch, padding), {}};
   if (columns && total_bytes(*columns) <= impl_->options.resident_limit) {
     return {impl_->resident(batch.dataset(), device), batch.indices_on(device)};
   }
-  return {impl_->ring(device).send(HostBatch(batch)), {}};
+  return {impl_->ring(device).send(HostBatch(batch, padding)), {}};
 }
 
-Columns concat_examples(const Batch& batch, Device device) {
+Columns concat_examples(const Batch& batch, Device device, const Padding& padding) {
   const Columns* columns = batch.dataset().columns();
   Device home = home_of(columns);
-  if (!columns || home.is_cpu()) return moved(host_columns(batch), device);
+  if (!columns || home.is_cpu()) return moved(host_columns(batch, padding), device);
   return moved(LocatedBatch{*columns, batch.indices_on(home)}.gather(), device);
 }
 

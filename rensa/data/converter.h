@@ -2,16 +2,24 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include "rensa/data/iterator.h"
 #include "rensa/device/memory_pool.h"
 
 namespace rensa {
 
+/// What arrays of different shapes are filled up with, at the end of each axis, to the largest of
+/// the batch: one value for all columns, or one for each, with std::nullopt for columns that may
+/// not differ. Empty: none may.
+using Padding = std::vector<std::optional<Scalar>>;
+
 struct ConverterOptions {
   /// A dataset of arrays that takes no more than this many bytes is copied to the device once and
   /// gathered there, so that a batch costs no copy. 0 turns that off.
   std::int64_t resident_limit = 1_GiB;
+  Padding padding = {};
 };
 
 /// A batch on its way: arrays on the device, or where to gather them there.
@@ -31,7 +39,8 @@ struct LocatedBatch {
 class Converter {
  public:
   explicit Converter(ConverterOptions options = {});
-  /// Throws ShapeError for examples that do not match, naming the example and both shapes.
+  /// Throws ShapeError for examples that do not match, naming the example and both shapes, and
+  /// ValueError for padding of another number of columns.
   Columns operator()(const Batch& batch, Device device) const {
     return locate(batch, device).gather();
   }
@@ -42,7 +51,8 @@ class Converter {
   std::shared_ptr<Impl> impl_;
 };
 
-/// The batch's arrays on `device`, freshly allocated. Chainer's concat_examples.
-Columns concat_examples(const Batch& batch, Device device = cpu());
+/// The batch's arrays on `device`, freshly allocated. Chainer's concat_examples. Throws as
+/// Converter does.
+Columns concat_examples(const Batch& batch, Device device = cpu(), const Padding& padding = {});
 
 }  // namespace rensa

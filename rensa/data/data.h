@@ -6,4 +6,7 @@
 #include "rensa/data/dataset.h"
 #include "rensa/data/iterator.h"
 #include "rensa/data/mnist.h"
+#include "rensa/data/multithread_iterator.h"
+#include "rensa/data/order_sampler.h"
+#include "rensa/data/random_stream.h"
 #include "rensa/data/sub_dataset.h"

@@ -12,23 +12,26 @@ namespace rensa {
 
 namespace {
 
+using Example = std::function<Columns(std::int64_t, std::uint64_t seed)>;
+
 class FunctionBody final : public DatasetBody {
  public:
-  FunctionBody(std::int64_t size, std::function<Columns(std::int64_t)> example)
-      : size_(size), example_(std::move(example)) {}
+  FunctionBody(std::int64_t size, Example example) : size_(size), example_(std::move(example)) {
+    if (size < 0) throw ValueError(fmt::format("Dataset: a size of {}", size));
+  }
   std::int64_t size() const override { return size_; }
-  Columns example(std::int64_t i) const override { return example_(i); }
+  Columns example(std::int64_t i, std::uint64_t seed) const override { return example_(i, seed); }
 
  private:
   std::int64_t size_;
-  std::function<Columns(std::int64_t)> example_;
+  Example example_;
 };
 
 class ArrayBody final : public DatasetBody {
  public:
   explicit ArrayBody(Columns columns) : columns_(std::move(columns)) {}
   std::int64_t size() const override { return columns_[0].shape()[0]; }
-  Columns example(std::int64_t i) const override {
+  Columns example(std::int64_t i, std::uint64_t) const override {
     Columns row;
     for (const Array& column : columns_) row.push_back(column[i]);
     return row;
@@ -59,9 +62,9 @@ class ChainBody final : public DatasetBody {
     for (const Dataset& dataset : datasets_) ends_.push_back(size_ += dataset.size());
   }
   std::int64_t size() const override { return size_; }
-  Columns example(std::int64_t i) const override {
+  Columns example(std::int64_t i, std::uint64_t seed) const override {
     auto which = static_cast<std::size_t>(std::ranges::upper_bound(ends_, i) - ends_.begin());
-    return datasets_[which][i - (which == 0 ? 0 : ends_[which - 1])];
+    return datasets_[which].example(i - (which == 0 ? 0 : ends_[which - 1]), seed);
   }
 
  private:
@@ -89,16 +92,23 @@ Columns values_of(const std::vector<std::pair<std::string, Array>>& columns) {
 
 }  // namespace
 
-Dataset::Dataset(std::int64_t size, std::function<Columns(std::int64_t)> example) {
-  if (size < 0) throw ValueError(fmt::format("Dataset: a size of {}", size));
-  body_ = std::make_shared<FunctionBody>(size, std::move(example));
-}
+Dataset::Dataset(std::int64_t size, std::function<Columns(std::int64_t)> example)
+    : body_(std::make_shared<FunctionBody>(
+          size,
+          [example = std::move(example)](std::int64_t i, std::uint64_t) { return example(i); })) {}
 
-Columns Dataset::operator[](std::int64_t i) const {
+Dataset::Dataset(std::int64_t size, std::function<Columns(std::int64_t, RandomStream&)> example)
+    : body_(std::make_shared<FunctionBody>(
+          size, [example = std::move(example)](std::int64_t i, std::uint64_t seed) {
+            RandomStream random(seed);
+            return example(i, random);
+          })) {}
+
+Columns Dataset::example(std::int64_t i, std::uint64_t seed) const {
   if (i < 0 || i >= size()) {
     throw IndexError(fmt::format("Dataset: index {} is out of bounds for {} examples", i, size()));
   }
-  return body_->example(i);
+  return body_->example(i, seed);
 }
 
 namespace datasets {
@@ -125,9 +135,21 @@ const Array& DictDataset::column(const std::string& name) const {
 
 TransformDataset::TransformDataset(Dataset dataset,
                                    std::function<Columns(const Columns&)> transform)
-    : Dataset(dataset.size(), [dataset, transform = std::move(transform)](std::int64_t i) {
-        return transform(dataset[i]);
-      }) {}
+    : Dataset(std::make_shared<FunctionBody>(
+          dataset.size(),
+          [dataset, transform = std::move(transform)](std::int64_t i, std::uint64_t seed) {
+            return transform(dataset.example(i, seed));
+          })) {}
+
+TransformDataset::TransformDataset(Dataset dataset,
+                                   std::function<Columns(const Columns&, RandomStream&)> transform)
+    : Dataset(std::make_shared<FunctionBody>(
+          dataset.size(),
+          [dataset, transform = std::move(transform)](std::int64_t i, std::uint64_t seed) {
+            RandomStream random(seed);
+            // Another seed for what is below: one stream twice would give the same numbers.
+            return transform(dataset.example(i, derived_seed(seed, 0, 0)), random);
+          })) {}
 
 ConcatenatedDataset::ConcatenatedDataset(std::vector<Dataset> datasets)
     : Dataset(std::make_shared<ChainBody>(std::move(datasets))) {}

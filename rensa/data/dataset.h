@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "rensa/array/routines.h"
+#include "rensa/data/random_stream.h"
 
 namespace rensa {
 
@@ -21,8 +22,10 @@ class DatasetBody {
  public:
   virtual ~DatasetBody() = default;
   virtual std::int64_t size() const = 0;
-  /// Example `i` of [0, size()), in host memory. May be called from several threads at once.
-  virtual Columns example(std::int64_t i) const = 0;
+  /// Example `i` of [0, size()), in host memory. What it draws at random follows from `seed` alone,
+  /// so that it is the same in whichever thread it is made. May be called from several threads at
+  /// once.
+  virtual Columns example(std::int64_t i, std::uint64_t seed) const = 0;
   /// Arrays whose rows are the examples; null where there are none.
   virtual const Columns* columns() const { return nullptr; }
 };
@@ -32,10 +35,16 @@ class Dataset {
   explicit Dataset(std::shared_ptr<const DatasetBody> body) : body_(std::move(body)) {}
   /// Examples 0 .. size-1 made by a function.
   Dataset(std::int64_t size, std::function<Columns(std::int64_t)> example);
+  /// The same for examples with something random in them: all of it is drawn from the stream, whose
+  /// numbers are other ones each time that an iterator comes to the example.
+  Dataset(std::int64_t size, std::function<Columns(std::int64_t, RandomStream&)> example);
 
   std::int64_t size() const { return body_->size(); }
-  /// Throws IndexError outside [0, size()).
-  Columns operator[](std::int64_t i) const;
+  /// What is random in it is the same each time. Throws IndexError outside [0, size()).
+  Columns operator[](std::int64_t i) const { return example(i, static_cast<std::uint64_t>(i)); }
+  /// The example with what is random in it drawn from `seed`. Throws IndexError outside
+  /// [0, size()).
+  Columns example(std::int64_t i, std::uint64_t seed) const;
   const Columns* columns() const { return body_->columns(); }
   const std::shared_ptr<const DatasetBody>& body() const { return body_; }
 
@@ -77,6 +86,10 @@ class DictDataset : public TupleDataset {
 class TransformDataset : public Dataset {
  public:
   TransformDataset(Dataset dataset, std::function<Columns(const Columns&)> transform);
+  /// A random one: augmentation. All that is random is drawn from the stream, whose numbers are
+  /// other ones each time that an iterator comes to the example.
+  TransformDataset(Dataset dataset,
+                   std::function<Columns(const Columns&, RandomStream&)> transform);
 };
 
 /// The examples of several datasets, those of one behind those of the other.

@@ -41,20 +41,30 @@ class OrderBuffers {
   std::map<Device, Buffers> buffers_;
 };
 
-/// Immutable. `generation` counts the orders that an iterator has drawn.
+/// Immutable: the examples of an epoch, and the first ones of the epochs behind it. `generation`
+/// counts the orders that an iterator has drawn.
 class EpochOrder {
  public:
-  EpochOrder(Array indices, std::int64_t generation, std::shared_ptr<OrderBuffers> buffers)
-      : indices_(std::move(indices)), generation_(generation), buffers_(std::move(buffers)) {}
+  EpochOrder(Array indices, std::int64_t generation, std::int64_t epoch_size, std::uint64_t seed,
+             std::shared_ptr<OrderBuffers> buffers)
+      : indices_(std::move(indices)),
+        generation_(generation),
+        epoch_size_(epoch_size),
+        seed_(seed),
+        buffers_(std::move(buffers)) {}
   const Array& indices() const { return indices_; }
   std::int64_t generation() const { return generation_; }
+  std::int64_t epoch_size() const { return epoch_size_; }
+  /// The iterator's.
+  std::uint64_t seed() const { return seed_; }
   std::optional<Array> on(Device device) const {
     return buffers_->on(device, generation_, indices_);
   }
 
  private:
   Array indices_;
-  std::int64_t generation_;
+  std::int64_t generation_, epoch_size_;
+  std::uint64_t seed_;
   std::shared_ptr<OrderBuffers> buffers_;
 };
 

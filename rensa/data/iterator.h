@@ -5,21 +5,24 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "rensa/data/dataset.h"
+#include "rensa/data/order_sampler.h"
 #include "rensa/links/visitor.h"
 
 namespace rensa {
 
 class EpochOrder;
 
-/// Some examples of a dataset, not fetched yet.
+/// Some examples of a dataset. Most are not fetched yet; those of a MultithreadIterator are.
 class Batch {
  public:
   /// `indices` is a one-dimensional int64 array in host memory.
   Batch(Dataset dataset, Array indices);
+  /// Those of `order` that lie from `begin` on, in the epoch of that generation.
   Batch(Dataset dataset, Array indices, std::shared_ptr<const EpochOrder> order,
-        std::int64_t begin);
+        std::int64_t generation, std::int64_t begin);
 
   const Dataset& dataset() const { return dataset_; }
   std::int64_t size() const { return indices_.size(); }
@@ -27,14 +30,26 @@ class Batch {
   /// The indices on `device`, for use on its current stream. A whole epoch's order is sent there at
   /// once, from pinned memory, so that most batches cost no copy at all.
   Array indices_on(Device device) const;
+  /// What is random in element `k` of [0, size()) is drawn from this: it follows from the
+  /// iterator's seed, its epoch and the element's place in that, and from nothing else.
+  std::uint64_t seed(std::int64_t k) const;
+  /// Example `k` of [0, size()) of the batch: the one that was fetched, or fetched now. Converters
+  /// of one's own take it from here.
+  Columns example(std::int64_t k) const;
   /// Python's batch[start::step], as Chainer splits a batch between devices.
   Batch strided(std::int64_t start, std::int64_t step) const;
+  /// The same batch with its examples: as many as there are indices.
+  Batch with_examples(std::shared_ptr<const std::vector<Columns>> examples) const;
 
  private:
+  std::int64_t index(std::int64_t k) const;
   Dataset dataset_;
   Array indices_;
   std::shared_ptr<const EpochOrder> order_;  // where indices_ is a part of an epoch's order
+  std::int64_t generation_ = 0;              // of the epoch that the order begins with
   std::int64_t begin_ = 0, step_ = 1;
+  std::shared_ptr<const std::vector<Columns>> examples_;
+  std::int64_t fetched_from_ = 0;  // the place of the first of examples_
 };
 
 class IteratorBody {
@@ -83,13 +98,17 @@ namespace iterators {
 struct SerialIteratorOptions {
   bool repeat = true;
   bool shuffle = true;
-  /// Of the orders; drawn from the host's generator (xp::random::seed) when left out.
+  /// Of the orders and of what examples draw at random; drawn from the host's generator
+  /// (xp::random::seed) when left out.
   std::optional<std::uint64_t> seed = {};
+  /// Makes the orders in place of `shuffle` (data/order_sampler.h). An epoch is one of them.
+  OrderSampler order_sampler = {};
 };
 
 /// Chainer's SerialIterator. A batch that crosses the epoch's end goes on into the next order when
 /// `repeat`, else the last one is short. The order is drawn on the host. Throws ValueError for
-/// batch_size < 1 and for an empty dataset that shall repeat.
+/// batch_size < 1, for an empty dataset that shall repeat, for `shuffle = false` beside an order
+/// sampler, and for a sampler's orders that differ in size or go beyond the dataset.
 class SerialIterator : public Iterator {
  public:
   SerialIterator(Dataset dataset, std::int64_t batch_size, SerialIteratorOptions options = {});

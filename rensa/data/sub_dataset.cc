@@ -21,8 +21,8 @@ class PartBody final : public DatasetBody {
   PartBody(Dataset dataset, std::int64_t start, Order rows, std::int64_t size)
       : dataset_(std::move(dataset)), start_(start), rows_(std::move(rows)), size_(size) {}
   std::int64_t size() const override { return size_; }
-  Columns example(std::int64_t i) const override {
-    return dataset_[rows_.empty() ? start_ + i : rows_[static_cast<std::size_t>(i)]];
+  Columns example(std::int64_t i, std::uint64_t seed) const override {
+    return dataset_.example(rows_.empty() ? start_ + i : rows_[static_cast<std::size_t>(i)], seed);
   }
 
  private:

@@ -105,6 +105,61 @@ TEST(Converter, ExamplesThatDoNotMatchAreNamed) {
   EXPECT_THROW(concat_examples(*iterators::SerialIterator(uneven, 4).next()), ShapeError);
 }
 
+/// Chainer's example: two columns, of lengths 2, 1, 0 and 1, 0, 1.
+Dataset ragged() {
+  return Dataset(3, [](std::int64_t i) {
+    return Columns{xp::arange(1, 3 - i, 1, int64, cpu()),
+                   xp::full({i == 1 ? 0 : 1}, 10.0 + static_cast<double>(i), float32, cpu())};
+  });
+}
+
+TEST(Converter, PaddingFillsUpToTheLargest) {
+  Batch batch = *iterators::SerialIterator(ragged(), 3, {.shuffle = false}).next();
+  for (Device device : testing::test_devices()) {
+    for (int way = 0; way < 2; ++way) {
+      auto convert = [&](const Padding& padding) {
+        return way ? Converter({.padding = padding})(batch, device)
+                   : concat_examples(batch, device, padding);
+      };
+      for (const Padding& padding : {Padding{100}, Padding{100, 200}}) {
+        Columns columns = convert(padding);
+        EXPECT_EQ(columns[0].dtype(), int64);
+        EXPECT_EQ(columns[0].shape(), (Shape{3, 2}));
+        EXPECT_EQ(columns[0].to_vector<std::int64_t>(),
+                  (std::vector<std::int64_t>{1, 2, 1, 100, 100, 100}));
+        EXPECT_EQ(columns[1].shape(), (Shape{3, 1}));
+        EXPECT_EQ(columns[1].to_vector<float>(),
+                  (std::vector<float>{10, padding.size() == 1 ? 100.f : 200.f, 12}));
+      }
+      EXPECT_THAT(testing::thrown<ShapeError>([&] { convert({}); }), HasSubstr("padding"));
+      EXPECT_THROW(convert({100, std::nullopt}), ShapeError);
+      EXPECT_THAT(testing::thrown<ValueError>([&] {
+                    convert({1, 2, 3});
+                  }),
+                  HasSubstr("3 values of padding for examples of 2 columns"));
+    }
+  }
+}
+
+TEST(Converter, PaddingIsToTheLargestOfEachAxis) {
+  Dataset planes(2, [](std::int64_t i) {
+    Shape shape = i == 0 ? Shape{1, 3} : Shape{2, 2};
+    return Columns{xp::full(shape, static_cast<double>(i + 1), float32, cpu()),
+                   xp::array(i, cpu())};
+  });
+  Batch batch = *iterators::SerialIterator(planes, 2, {.shuffle = false}).next();
+  Columns columns = concat_examples(batch, cpu(), {-1});
+  EXPECT_EQ(columns[0].shape(), (Shape{2, 2, 3}));
+  EXPECT_EQ(columns[0].to_vector<float>(),
+            (std::vector<float>{1, 1, 1, -1, -1, -1, 2, 2, -1, 2, 2, -1}));
+  EXPECT_EQ(columns[1].to_vector<std::int64_t>(), (std::vector<std::int64_t>{0, 1}));
+  Dataset axes(2, [](std::int64_t i) {
+    return Columns{i == 0 ? xp::zeros({2}, float32, cpu()) : xp::zeros({2, 2}, float32, cpu())};
+  });
+  Batch uneven = *iterators::SerialIterator(axes, 2).next();
+  EXPECT_THROW(concat_examples(uneven, cpu(), {0}), ShapeError);
+}
+
 TEST(Converter, SteadyLoopsAllocateNothingAndWaitForNothing) {
   RENSA_NEEDS_GPUS(1);
   Converter convert;
