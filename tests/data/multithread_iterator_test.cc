@@ -129,6 +129,30 @@ TEST(MultithreadIterator, PartsOfABatchHaveItsExamples) {
   }
 }
 
+TEST(MultithreadIterator, SentencesOfDifferentLengths) {
+  // What docs/models.md shows.
+  std::vector<std::int64_t> lengths{3, 9, 4, 8, 2, 9, 3, 1, 7};
+  Dataset sentences(9, [=](std::int64_t i) {
+    return Columns{xp::arange(lengths[static_cast<std::size_t>(i)], int32, cpu()),
+                   xp::array(i, cpu())};
+  });
+  for (Device device : testing::test_devices()) {
+    datasets::TransformDataset noisy(sentences, [](const Columns& in, RandomStream& random) {
+      return random.uniform() < 0.5 ? in : Columns{xp::flip(in[0]), in[1]};
+    });
+    iterators::BucketOrderSampler similar(lengths, 4, {.drop_last = true});
+    iterators::MultithreadIterator train(noisy, 4, {.order_sampler = similar, .n_threads = 8});
+    Converter convert({.padding = {-1, std::nullopt}});
+    Columns columns = convert(*train.next(), device);
+    std::int64_t longest = 0;
+    for (std::int64_t i : columns[1].to_vector<std::int64_t>()) {
+      longest = std::max(longest, lengths[static_cast<std::size_t>(i)]);
+    }
+    EXPECT_EQ(columns[0].shape(), (Shape{4, longest}));
+    EXPECT_EQ(columns[0].device(), device);
+  }
+}
+
 TEST(MultithreadIterator, ADatasetOfArraysIsGatheredByTheConverter) {
   datasets::TupleDataset dataset(xp::arange(10, float32, cpu()));
   MultithreadIterator it(dataset, 3, {.seed = 1});
