@@ -139,7 +139,7 @@ void BatchCursor::check(const Visitor::Reading& file) const {
   std::int64_t position = file.number("current_position"), orders = file.number("generation");
   if (position >= 0 && position < std::max<std::int64_t>(epoch_size_, 1) && orders >= 0) return;
   throw SerializationError(
-      fmt::format("{}: the file stands at example {} of order {}; the dataset has {} examples",
+      fmt::format("{}: the file stands at example {} of order {}; an epoch has {} examples",
                   settings_->name, position, orders, epoch_size_));
 }
 
