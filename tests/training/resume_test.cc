@@ -87,7 +87,15 @@ struct Options {
   std::function<Optimizer()> optimizer;
   int replicas = 1;
   double dropout = 0.25;
+  bool threads = false;  // examples are augmented, by threads
 };
+
+/// `dataset` with noise.
+Dataset augmented(const Dataset& dataset) {
+  return datasets::TransformDataset(dataset, [](const Columns& in, RandomStream& random) {
+    return Columns{in[0] + 0.1f * static_cast<float>(random.normal()), in[1]};
+  });
+}
 
 /// A run of its own, made anew each time.
 struct Session {
@@ -102,7 +110,12 @@ struct Session {
     model.to(options.device);
     optimizer.setup(model);
     auto data = datasets::get_synthetic_digits(90, 30, 3);
-    iterators::SerialIterator train(data.train, 20), test(data.test, 10, {.repeat = false});
+    Iterator train = iterators::SerialIterator(data.train, 20);
+    Iterator test = iterators::SerialIterator(data.test, 10, {.repeat = false});
+    if (options.threads) {
+      train = iterators::MultithreadIterator(augmented(data.train), 20, {.n_threads = 3});
+      test = iterators::MultithreadIterator(augmented(data.test), 10, {.repeat = false});
+    }
     trainer = std::make_unique<Trainer>(make_updater(options, train), Trigger(4, "epoch"), out);
     trainer->extend(extensions::Evaluator(test, model));
     trainer->extend(Watcher(&thirds), {.name = "thirds", .trigger = {3, "iteration"}});
@@ -244,6 +257,18 @@ TEST(Resume, GoesOnAsItWouldHave) {
             fmt::format("{} on {}, {}", name, device.str(), capture ? "captured" : "eager"));
         goes_on_as_it_would_have({.device = device, .capture = capture, .optimizer = optimizer});
       }
+    }
+  }
+}
+
+TEST(Resume, OfExamplesThatThreadsMake) {
+  for (Device device : testing::test_devices()) {
+    for (int replicas : {1, 2}) {
+      goes_on_as_it_would_have({.device = device,
+                                .optimizer = kOptimizers[1].second,
+                                .replicas = replicas,
+                                .dropout = replicas > 1 ? 0 : 0.25,
+                                .threads = true});
     }
   }
 }
