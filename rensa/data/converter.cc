@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "rensa/core/error.h"
@@ -272,13 +273,14 @@ struct Converter::Impl {
     Columns columns;
   };
   ConverterOptions options;
-  std::mutex mutex;  // of the maps; of a device one thread uses what they hold
-  std::map<Device, Ring> rings;
+  std::mutex mutex;  // of the maps
+  std::map<std::pair<Device, std::thread::id>, Ring> rings;
   std::map<std::pair<Device, const DatasetBody*>, Resident> residents;
 
+  /// The calling thread's: replicas of one model may share a GPU.
   Ring& ring(Device device) {
     std::lock_guard lock(mutex);
-    return rings.try_emplace(device, device).first->second;
+    return rings.try_emplace({device, std::this_thread::get_id()}, device).first->second;
   }
 
   const Columns& resident(const Dataset& dataset, Device device) {

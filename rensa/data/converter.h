@@ -35,7 +35,8 @@ struct LocatedBatch {
 /// (Chainer's ConcatWithAsyncTransfer), or from a copy of the dataset that it holds itself. A
 /// steady loop allocates nothing; the host waits only when it is a whole ring ahead of the GPU.
 /// Arrays of a ring may be written again once nobody holds them, so they are for use on the current
-/// stream of the thread that asked. A shared handle; for one thread one device at a time.
+/// stream of the thread that asked. A shared handle; threads may use it at once, and have rings of
+/// their own.
 class Converter {
  public:
   explicit Converter(ConverterOptions options = {});

@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <thread>
+
 #include "rensa/core/error.h"
 #include "tests/testing.h"
 
@@ -158,6 +160,23 @@ TEST(Converter, PaddingIsToTheLargestOfEachAxis) {
   });
   Batch uneven = *iterators::SerialIterator(axes, 2).next();
   EXPECT_THROW(concat_examples(uneven, cpu(), {0}), ShapeError);
+}
+
+// As replicas of one model that share a GPU do.
+TEST(Converter, ThreadsHaveRingsOfTheirOwn) {
+  for (Device device : testing::test_devices()) {
+    Converter converter;
+    Dataset set = by_example(12);
+    auto convert = [&](std::int64_t first) {
+      for (int i = 0; i < 200; ++i) {
+        Batch batch(set, xp::arange(first, first + 6, 1, int64, cpu()));
+        expect_batch(converter(batch, device), batch, device);
+      }
+    };
+    std::thread other([&] { convert(6); });
+    convert(0);
+    other.join();
+  }
 }
 
 TEST(Converter, SteadyLoopsAllocateNothingAndWaitForNothing) {

@@ -145,6 +145,7 @@ TEST(Normalization, GradientsOfKernelsAreTheComposedOnes) {
 TEST(Normalization, OfAnySizeIsThatOfFloat64) {
   auto f = [](const Variables& x) { return F::batch_normalization(x[0], x[1], x[2]); };
   for (Device device : testing::test_devices()) {
+    xp::random::seed(1);  // five values of a channel may be so close that float32 has few digits
     for (Sizes s : {Sizes{1, 1, 1, 7},
                     {2, 3, 1, 1025},
                     {33, 2, 7, 7},
