@@ -22,8 +22,8 @@ struct Plan {
 
 /// Plans `recording` and points its operations' operands into the arena. With `branches` off every
 /// operation follows the one before it; with it on, fewer run side by side than could where the
-/// memory for that would be hundreds of megabytes and more than they need one by one. Memory that someone outside of
-/// the recording holds stays where it is.
+/// memory for that would be hundreds of megabytes and more than they need one by one. Memory that
+/// someone outside of the recording holds stays where it is.
 Plan make_plan(Recording& recording, bool branches);
 
 }  // namespace rensa

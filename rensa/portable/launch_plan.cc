@@ -87,7 +87,8 @@ ReduceBlocks plan_columns(std::int64_t outer, std::int64_t columns, std::int64_t
   plan.slice_rows = count;
   std::int64_t below = kBlock / plan.lanes;
   if (tiles <= kSemaphores) {
-    std::int64_t slices = std::min(ceil_div(count, below * 8), std::max<std::int64_t>(1, blocks / tiles));
+    std::int64_t slices =
+        std::min(ceil_div(count, below * 8), std::max<std::int64_t>(1, blocks / tiles));
     if (slices > 1) {
       plan.slice_rows = round_up(ceil_div(count, slices), below * 4);
       plan.slices = ceil_div(count, plan.slice_rows);

@@ -236,7 +236,8 @@ __device__ __forceinline__ typename R::Acc join_slices(const typename R::Args& a
                                                        typename R::Acc* shared) {
   using Acc = typename R::Acc;
   constexpr int kAtOnce = sizeof(Acc) <= 8 ? 16 : 8;  // loads in flight
-  int x = static_cast<int>(threadIdx.x) & (columns - 1), y = static_cast<int>(threadIdx.x) / columns;
+  int x = static_cast<int>(threadIdx.x) & (columns - 1),
+      y = static_cast<int>(threadIdx.x) / columns;
   int below = kBlock / columns;  // a column's threads
   Acc result = R::identity();
   if (x < left) {

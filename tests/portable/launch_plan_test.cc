@@ -70,12 +70,12 @@ TEST(LaunchPlan, SlicesOfColumnsTakeEveryRowOnce) {
   };
   for (const Case& c : {
            Case{1, 10, 100, 4}, Case{1, 1000, 1024, 4}, Case{3, 77, 5000, 1},
-           Case{1, 64, 1605632, 8},     // channels of images
-           Case{1, 2048, 6272, 8},      //
-           Case{1, 3072, 16384, 8},     // units of a text's places
-           Case{16, 5, 1 << 20, 8},     // less than a line
-           Case{40000, 24, 4096, 4},    // more tiles than semaphores
-           Case{1, 1 << 22, 64, 4},     //
+           Case{1, 64, 1605632, 8},   // channels of images
+           Case{1, 2048, 6272, 8},    //
+           Case{1, 3072, 16384, 8},   // units of a text's places
+           Case{16, 5, 1 << 20, 8},   // less than a line
+           Case{40000, 24, 4096, 4},  // more tiles than semaphores
+           Case{1, 1 << 22, 64, 4},   //
        }) {
     SCOPED_TRACE(c.columns);
     cuda::ReduceBlocks plan = cuda::plan_columns(c.outer, c.columns, c.count, c.width);
