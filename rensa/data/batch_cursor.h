@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "rensa/data/iterator.h"
@@ -68,6 +69,26 @@ class BatchCursor {
   double previous_epoch_detail_ = -1;  // before the first batch
   Array given_order_;                  // by a file, for this generation alone
   std::int64_t given_generation_ = 0;
+};
+
+/// An iterator that is where its cursor is.
+class CursorBody : public IteratorBody {
+ public:
+  explicit CursorBody(BatchCursor cursor) : cursor_(std::move(cursor)) {}
+  std::optional<Batch> next() override { return cursor_.next(); }
+  void reset() override { cursor_.reset(); }
+  std::int64_t epoch() const override { return cursor_.epoch(); }
+  bool is_new_epoch() const override { return cursor_.is_new_epoch(); }
+  double epoch_detail() const override { return cursor_.epoch_detail(); }
+  std::optional<double> previous_epoch_detail() const override {
+    return cursor_.previous_epoch_detail();
+  }
+  const Dataset& dataset() const override { return cursor_.dataset(); }
+  bool repeats() const override { return cursor_.repeats(); }
+  void members(Visitor& v) override { cursor_.members(v); }
+
+ protected:
+  BatchCursor cursor_;
 };
 
 }  // namespace rensa

@@ -88,32 +88,9 @@ IteratorBody& Iterator::body() const {
 
 namespace iterators {
 
-namespace {
-
-class SerialBody final : public IteratorBody {
- public:
-  explicit SerialBody(BatchCursor cursor) : cursor_(std::move(cursor)) {}
-  std::optional<Batch> next() override { return cursor_.next(); }
-  void reset() override { cursor_.reset(); }
-  std::int64_t epoch() const override { return cursor_.epoch(); }
-  bool is_new_epoch() const override { return cursor_.is_new_epoch(); }
-  double epoch_detail() const override { return cursor_.epoch_detail(); }
-  std::optional<double> previous_epoch_detail() const override {
-    return cursor_.previous_epoch_detail();
-  }
-  const Dataset& dataset() const override { return cursor_.dataset(); }
-  bool repeats() const override { return cursor_.repeats(); }
-  void members(Visitor& v) override { cursor_.members(v); }
-
- private:
-  BatchCursor cursor_;
-};
-
-}  // namespace
-
 SerialIterator::SerialIterator(Dataset dataset, std::int64_t batch_size,
                                SerialIteratorOptions options)
-    : Iterator(std::make_shared<SerialBody>(
+    : Iterator(std::make_shared<CursorBody>(
           BatchCursor("SerialIterator", std::move(dataset), batch_size, std::move(options)))) {}
 
 }  // namespace iterators

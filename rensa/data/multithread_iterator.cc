@@ -144,10 +144,11 @@ class Fetcher {
   std::vector<std::thread> threads_;
 };
 
-class MultithreadBody final : public IteratorBody {
+/// Its cursor stands behind the batch that was handed out last.
+class MultithreadBody final : public CursorBody {
  public:
   MultithreadBody(BatchCursor cursor, int n_threads, std::int64_t n_prefetch)
-      : cursor_(std::move(cursor)),
+      : CursorBody(std::move(cursor)),
         n_threads_(n_threads ? n_threads : get_num_threads()),
         n_prefetch_(n_prefetch),
         state_(ThreadState::current().snapshot()) {}
@@ -173,15 +174,6 @@ class MultithreadBody final : public IteratorBody {
     drop();
     cursor_.reset();
   }
-
-  std::int64_t epoch() const override { return cursor_.epoch(); }
-  bool is_new_epoch() const override { return cursor_.is_new_epoch(); }
-  double epoch_detail() const override { return cursor_.epoch_detail(); }
-  std::optional<double> previous_epoch_detail() const override {
-    return cursor_.previous_epoch_detail();
-  }
-  const Dataset& dataset() const override { return cursor_.dataset(); }
-  bool repeats() const override { return cursor_.repeats(); }
 
   void members(Visitor& v) override {
     if (Visitor::Reading* file = v.reading()) file->then([this] { drop(); });
@@ -214,7 +206,6 @@ class MultithreadBody final : public IteratorBody {
     if (fetcher_ && made_in_ != fork_generation()) static_cast<void>(fetcher_.release());
   }
 
-  BatchCursor cursor_;  // behind the batch that was handed out last
   int n_threads_;
   std::int64_t n_prefetch_;
   ThreadState state_;

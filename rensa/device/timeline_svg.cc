@@ -10,6 +10,7 @@
 
 #include "rensa/core/error.h"
 #include "rensa/core/files.h"
+#include "rensa/core/xml.h"
 #include "rensa/device/timeline.h"
 #include "rensa/device/timeline_rows.h"
 
@@ -42,20 +43,6 @@ const Style& style_of(Kind kind) {
     if (style.kind == kind) return style;
   }
   return kStyles.front();
-}
-
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (char c : text) {
-    switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      default: out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-    }
-  }
-  return out;
 }
 
 /// 1, 2 or 5 times a power of ten, of which about ten fit into `span`.
@@ -107,7 +94,7 @@ class Picture {
       const Record& first = *row.records.front();
       double height = kLane * static_cast<double>(row.lanes);
       body_ += fmt::format("<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n", kLeft - 8,
-                           y + kLane - 5, escaped(row_name(first.device, first.row)));
+                           y + kLane - 5, detail::xml_escaped(row_name(first.device, first.row)));
       body_ += fmt::format(
           "<rect x=\"{}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" "
           "fill=\"#f4f4f4\"/>\n",
@@ -134,7 +121,7 @@ class Picture {
 
   std::string head() const {
     std::string text = fmt::format("<text x=\"{}\" y=\"20\" font-size=\"14\">{}</text>\n", kLeft,
-                                   escaped(options_.title));
+                                   detail::xml_escaped(options_.title));
     double x = kLeft;
     for (const Style& style : kStyles) {
       if (!kinds_.count(style.kind)) continue;
@@ -168,14 +155,14 @@ class Picture {
     body_ += fmt::format(
         "<rect x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{}\" "
         "fill=\"{}\"><title>{}</title></rect>\n",
-        x, y + 1, width, kLane - 2, style_of(record.kind).colour, escaped(tip));
+        x, y + 1, width, kLane - 2, style_of(record.kind).colour, detail::xml_escaped(tip));
     // A kernel is best known by the operation that it works for.
     const std::string& name = record.operation.empty() ? record.name : record.operation;
     auto fits = static_cast<std::size_t>(std::max(width - 6, 0.0) / kCharacter);
     if (fits < 3 || (name.size() > fits && fits < 6)) return;
     std::string shown = name.size() <= fits ? name : name.substr(0, fits - 2) + "..";
     body_ += fmt::format("<text x=\"{:.2f}\" y=\"{:.1f}\" font-size=\"10\">{}</text>\n", x + 3,
-                         y + kLane - 5, escaped(shown));
+                         y + kLane - 5, detail::xml_escaped(shown));
   }
 
   void draw_axis(double y) {

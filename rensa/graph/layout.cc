@@ -138,17 +138,11 @@ struct Life {
 
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
-std::vector<std::vector<std::size_t>> blocks_by_operation(const std::vector<Block>& blocks,
-                                                          const Precedence& precedence) {
-  std::vector<std::vector<std::size_t>> used_by(precedence.direct().size());
+std::vector<Life> lives_of(const std::vector<Block>& blocks, const Precedence& precedence) {
+  std::vector<std::vector<std::size_t>> used_by(precedence.direct().size());  // blocks
   for (std::size_t b = 0; b < blocks.size(); ++b) {
     for (int user : blocks[b].users) used_by[index(user)].push_back(b);
   }
-  return used_by;
-}
-
-std::vector<Life> lives_of(const std::vector<Block>& blocks, const Precedence& precedence) {
-  std::vector<std::vector<std::size_t>> used_by = blocks_by_operation(blocks, precedence);
   std::vector<Life> lives(blocks.size());
   precedence.for_each([&](int i, const OperationSet& before) {
     auto is_before = [&](int j) { return before.contains(j); };

@@ -44,11 +44,11 @@ class Blocks {
     scratch_.emplace_back(operation, blocks_.size());
     blocks_.push_back({aligned(static_cast<std::int64_t>(bytes)), {static_cast<int>(operation)}});
   }
-  /// Gives each its offset; returns how many bytes that takes.
-  std::int64_t place(const Precedence& precedence) {
+  /// Gives each its offset; returns how many bytes that takes. `most` is most_in_use().
+  std::int64_t place(const Precedence& precedence, std::int64_t most) {
     std::int64_t bytes = place_blocks(blocks_, precedence);
-    std::size_t n = precedence.direct().size();
-    if (n > kFew || blocks_.size() > kFew || is_within_reason(bytes, most_in_use(n))) return bytes;
+    bool few = precedence.direct().size() <= kFew && blocks_.size() <= kFew;
+    if (!few || is_within_reason(bytes, most)) return bytes;
     std::vector<Block> largest_first = blocks_;
     std::int64_t others = place_largest_first(largest_first, precedence);
     if (others < bytes) blocks_ = std::move(largest_first);
@@ -91,11 +91,12 @@ class Blocks {
 /// Places the blocks and returns how many bytes that takes. What runs side by side shares no
 /// memory: where that is much more than the list needs, less of it does.
 std::int64_t place_within_reason(Blocks& blocks, Precedence& precedence) {
-  std::int64_t bytes = blocks.place(precedence);
+  std::int64_t most = blocks.most_in_use(precedence.direct().size());
+  std::int64_t bytes = blocks.place(precedence, most);
   for (std::size_t width : {8, 2, 1}) {
-    if (is_within_reason(bytes, blocks.most_in_use(precedence.direct().size()))) break;
+    if (is_within_reason(bytes, most)) break;
     precedence = precedence.narrowed(width);
-    bytes = blocks.place(precedence);
+    bytes = blocks.place(precedence, most);
   }
   return bytes;
 }

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "rensa/core/error.h"
+#include "rensa/core/xml.h"
 
 namespace rensa {
 
@@ -18,19 +19,6 @@ namespace {
 constexpr std::array kColours = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                  "#e69f00", "#56b4e9", "#000000"};
 constexpr double kFont = 12, kLine = 16;  // pixels: of letters, from one line to the next
-
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (char c : text) {
-    switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      default: out += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
-    }
-  }
-  return out;
-}
 
 /// One axis: from numbers to pixels.
 class Axis {
@@ -108,7 +96,7 @@ class Chart {
   void text(double x, double y, const char* anchor, const std::string& words,
             const std::string& more = {}) {
     out_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\"{}>{}</text>\n", x, y,
-                        anchor, more, escaped(words));
+                        anchor, more, detail::xml_escaped(words));
   }
   void rule(double x1, double y1, double x2, double y2, const char* stroke) {
     out_ += fmt::format(

@@ -72,39 +72,39 @@ std::vector<std::int64_t> offsets(const std::vector<Block>& blocks) {
   return result;
 }
 
-TEST(Layout, EqualsTheFirstFitOfAllPairs) {
+/// Calls f(blocks, precedence, is_before) for random lists, with branches and without.
+template <class F> void for_random_lists(F&& f) {
   for (unsigned seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE(seed);
     testing::Uses uses = testing::random_uses(seed, 150);
     testing::AllPairs pairs(uses);
     for (bool branches : {true, false}) {
-      auto is_before = [&](int j, int i) { return branches ? pairs.is_before(j, i) : j < i; };
-      std::vector<Block> blocks = blocks_of(uses), want = blocks;
-      std::int64_t bytes = place_blocks(blocks, Precedence(uses, branches));
-      EXPECT_EQ(bytes, place_by_pairs(want, is_before));
-      EXPECT_EQ(offsets(blocks), offsets(want));
-      expect_apart(blocks, is_before);
+      f(blocks_of(uses), Precedence(uses, branches),
+        [&](int j, int i) { return branches ? pairs.is_before(j, i) : j < i; });
     }
   }
 }
 
+TEST(Layout, EqualsTheFirstFitOfAllPairs) {
+  for_random_lists([](std::vector<Block> blocks, const Precedence& precedence, auto&& is_before) {
+    std::vector<Block> want = blocks;
+    std::int64_t bytes = place_blocks(blocks, precedence);
+    EXPECT_EQ(bytes, place_by_pairs(want, is_before));
+    EXPECT_EQ(offsets(blocks), offsets(want));
+    expect_apart(blocks, is_before);
+  });
+}
+
 TEST(Layout, WithTheLargestFirstNoTwoInUseShare) {
   std::int64_t first_fit = 0, largest_first = 0;
-  for (unsigned seed = 0; seed < 60; ++seed) {
-    SCOPED_TRACE(seed);
-    testing::Uses uses = testing::random_uses(seed, 150);
-    testing::AllPairs pairs(uses);
-    for (bool branches : {true, false}) {
-      auto is_before = [&](int j, int i) { return branches ? pairs.is_before(j, i) : j < i; };
-      std::vector<Block> blocks = blocks_of(uses);
-      first_fit += place_blocks(blocks, Precedence(uses, branches));
-      std::int64_t bytes = place_largest_first(blocks, Precedence(uses, branches)), end = 0;
-      for (const Block& block : blocks) end = std::max(end, block.offset + block.bytes);
-      EXPECT_EQ(bytes, end);
-      expect_apart(blocks, is_before);
-      largest_first += bytes;
-    }
-  }
+  for_random_lists([&](std::vector<Block> blocks, const Precedence& precedence, auto&& is_before) {
+    first_fit += place_blocks(blocks, precedence);
+    std::int64_t bytes = place_largest_first(blocks, precedence), end = 0;
+    for (const Block& block : blocks) end = std::max(end, block.offset + block.bytes);
+    EXPECT_EQ(bytes, end);
+    expect_apart(blocks, is_before);
+    largest_first += bytes;
+  });
   EXPECT_LT(largest_first, first_fit);
 }
 
