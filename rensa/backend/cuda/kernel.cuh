@@ -115,15 +115,15 @@ __device__ __forceinline__ void store_pack(T* p, const Pack<T, W>& pack, std::in
   }
 }
 
-/// 16 bytes of elements of T that stay in four registers until they are used. Of small elements in
-/// a Pack the compiler makes a register each as soon as they are there, and so waits for each load
-/// before the next.
-template <class T> struct Vector {
-  static constexpr int W = 16 / static_cast<int>(sizeof(T));
-  Pack<unsigned, 4> words = {};
+/// W elements of T, 16 bytes of them unless told, that stay in registers of 32 bits until they are
+/// used. Of small elements in a Pack the compiler makes a register each as soon as they are there,
+/// and so waits for each load before the next.
+template <class T, int Width = 16 / static_cast<int>(sizeof(T))> struct Vector {
+  static constexpr int W = Width;
+  Pack<unsigned, W* static_cast<int>(sizeof(T)) / 4> words = {};
 
   __device__ __forceinline__ void load(const T* aligned) {
-    words = *reinterpret_cast<const Pack<unsigned, 4>*>(aligned);
+    words = *reinterpret_cast<const decltype(words)*>(aligned);
   }
   __device__ __forceinline__ void set(const Pack<T, W>& pack) {
     memcpy(&words, &pack, sizeof(pack));
@@ -145,6 +145,28 @@ template <class T> struct Vector {
     }
   }
 };
+
+/// Vectors of one row, `step` elements from one to the next; `left` elements of the row are there
+/// from `first` on. A vector of which no element is there is not to be used; the rest of one that
+/// is there in part is `padding`. All loads are under way before any of them is waited for.
+/// `whole`: the vectors are aligned, and none is there in part.
+template <class T, int W, int N>
+__device__ __forceinline__ void load_vectors(Vector<T, W> (&vectors)[N], const T* first,
+                                             std::int64_t left, int step, bool whole, T padding) {
+  if (whole) {
+#pragma unroll
+    for (int k = 0; k < N; ++k) {
+      if (k * step < left) vectors[k].load(first + k * step);
+    }
+  } else {
+#pragma unroll
+    for (int k = 0; k < N; ++k) {
+      vectors[k].set(load_pack<T, W>(first + k * step, left - k * step, false, padding));
+    }
+  }
+#pragma unroll
+  for (int k = 0; k < N; ++k) vectors[k].keep();
+}
 
 #endif
 
@@ -230,6 +252,26 @@ template <class T, int W> struct Elements {
   template <class V> __device__ __forceinline__ V get(int j) const {
     return convert<V>(pack.value[j]);
   }
+  /// Called once all loads are on their way.
+  __device__ __forceinline__ void keep() {}
+};
+
+/// Elements of 16 bits stay in pairs until they are used.
+template <class T, int W>
+requires is_16bit_float<T>
+struct Elements<T, W> {
+  Vector<T, W> vector;
+  __device__ __forceinline__ void load(const char* p) {
+    vector.load(reinterpret_cast<const T*>(p));
+  }
+  __device__ __forceinline__ void set(int j, const char* p) {
+    unsigned bits = *reinterpret_cast<const unsigned short*>(p);
+    vector.words.value[j / 2] |= bits << (j % 2 * 16);
+  }
+  template <class V> __device__ __forceinline__ V get(int j) const {
+    return convert<V>(vector.value(j));
+  }
+  __device__ __forceinline__ void keep() { vector.keep(); }
 };
 
 /// The highest bit of every byte that is not 0.
@@ -257,6 +299,7 @@ template <int W> struct Elements<bool, W> {
   template <class V> __device__ __forceinline__ V get(int j) const {
     return V((word[j / 4] >> (j % 4 * 8) & 0xffu) != 0 ? 1 : 0);
   }
+  __device__ __forceinline__ void keep() {}
 };
 
 /// `left` elements (at most W) from p, in one load where `vector` allows it; the others are 0.

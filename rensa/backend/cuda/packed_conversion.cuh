@@ -37,15 +37,26 @@ __device__ __forceinline__ void unpack(const Pack<T, W>& pack, V (&value)[W]) {
   }
 }
 
+/// Two values as float16, `low` in the lower half, by the bits of half_t(float).
+__device__ __forceinline__ unsigned half_pair(float low, float high) {
+  unsigned pair;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  return pair;
+}
+
 /// Each value as convert<T> gives it.
 template <class T, class V, int W>
 __device__ __forceinline__ Pack<T, W> pack_of(const V (&value)[W]) {
   Pack<T, W> pack;
-  if constexpr (std::is_same_v<T, bfloat16_t> && std::is_same_v<V, float> && W % 2 == 0) {
+  if constexpr (is_16bit_float<T> && std::is_same_v<V, float> && W % 2 == 0) {
     Pack<unsigned, W / 2> pairs;
 #pragma unroll
     for (int j = 0; j < W / 2; ++j) {
-      pairs.value[j] = bfloat16_pair(value[2 * j], value[2 * j + 1]);
+      if constexpr (std::is_same_v<T, bfloat16_t>) {
+        pairs.value[j] = bfloat16_pair(value[2 * j], value[2 * j + 1]);
+      } else {
+        pairs.value[j] = half_pair(value[2 * j], value[2 * j + 1]);
+      }
     }
     memcpy(&pack, &pairs, sizeof(pack));
   } else {

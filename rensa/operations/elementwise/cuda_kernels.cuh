@@ -8,7 +8,10 @@
 #pragma nv_diag_suppress 186  // pointless comparison of unsigned integer with zero
 #endif
 
+#include <utility>
+
 #include "rensa/backend/cuda/kernel.cuh"
+#include "rensa/backend/cuda/packed_conversion.cuh"
 
 namespace rensa::cuda {
 
@@ -143,6 +146,33 @@ template <class T, class First, int N, int W, int U> struct VectorInputs {
     }
   }
 
+  // The u-th group of elements as they are computed with.
+  template <class V>
+  __device__ __forceinline__ void values(const ElementwiseArgs& args, int u, V (&x)[N][W]) const {
+#pragma unroll
+    for (int k = 0; k < N; ++k) {
+      if (args.in[k].data == nullptr) {
+#pragma unroll
+        for (int j = 0; j < W; ++j) x[k][j] = number_of<V>(args.in[k]);
+        continue;
+      }
+#pragma unroll
+      for (int j = 0; j < W; ++j) {
+        x[k][j] =
+            k == 0 ? first[u].template get<V>(j) : others[u][k > 0 ? k - 1 : 0].template get<V>(j);
+      }
+    }
+  }
+
+  __device__ __forceinline__ void keep() {
+#pragma unroll
+    for (int u = 0; u < U; ++u) {
+      first[u].keep();
+#pragma unroll
+      for (int k = 1; k < N; ++k) others[u][k - 1].keep();
+    }
+  }
+
   // The u-th group of elements, wherever they lie; returns where the output's do.
   __device__ __forceinline__ std::int64_t load_one(const ElementwiseArgs& args, int u,
                                                    unsigned index) {
@@ -186,6 +216,7 @@ __global__ void __launch_bounds__(kVectorBlock)
       target[u] = in.load_one(args, u, index);
     }
   }
+  in.keep();
 #pragma unroll
   for (int u = 0; u < U; ++u) {
     unsigned index = begin + u * kVectorBlock;
@@ -201,15 +232,18 @@ __global__ void __launch_bounds__(kVectorBlock)
       }
       memcpy(&result, word, sizeof(result));
     }
+    if constexpr (!kOnBits) {
+      V x[N][W];
+      in.template values<V>(args, u, x);
+      decltype(apply<Op>(std::declval<V(&)[N]>())) y[W];
 #pragma unroll
-    for (int j = 0; j < (kOnBits ? 0 : W); ++j) {
-      V x[N];
-      x[0] = args.in[0].data ? in.first[u].template get<V>(j) : number_of<V>(args.in[0]);
+      for (int j = 0; j < W; ++j) {
+        V of[N];
 #pragma unroll
-      for (int k = 1; k < N; ++k) {
-        x[k] = args.in[k].data ? in.others[u][k - 1].template get<V>(j) : number_of<V>(args.in[k]);
+        for (int k = 0; k < N; ++k) of[k] = x[k][j];
+        y[j] = apply<Op>(of);
       }
-      result.value[j] = convert<Out>(apply<Op>(x));
+      result = pack_of<Out>(y);
     }
     store_pack<Out, W>(reinterpret_cast<Out*>(args.out + target[u]), result,
                        args.size - static_cast<std::int64_t>(index) * W, args.out_aligned);
