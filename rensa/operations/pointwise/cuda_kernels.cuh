@@ -5,6 +5,7 @@
 #pragma once
 
 #include "rensa/backend/cuda/kernel.cuh"
+#include "rensa/backend/cuda/packed_conversion.cuh"
 #include "rensa/operations/pointwise/pointwise_functors.h"
 #include "rensa/operations/pointwise/pointwise_rows.h"
 
@@ -50,7 +51,7 @@ struct PointwiseStridedArgs {
 inline constexpr int kFlatBlock = 128;
 constexpr int flat_unroll(int inputs, int outputs) { return inputs + outputs <= 4 ? 2 : 1; }
 /// Elements of a vector.
-constexpr int flat_width(std::int64_t itemsize) { return itemsize == 8 ? 2 : 4; }
+constexpr int flat_width(std::int64_t itemsize) { return static_cast<int>(16 / itemsize); }
 /// Threads of a block of the kernel for matrices, and the most bytes of a vector.
 inline constexpr int kMatrixBlock = 128, kMatrixBytes = 16;
 
@@ -84,14 +85,14 @@ __global__ void __launch_bounds__(kFlatBlock)
   std::int64_t begin = std::int64_t{blockIdx.x} * (kFlatBlock * args.unroll) + threadIdx.x;
   bool whole =
       args.unroll == U && (blockIdx.x + std::int64_t{1}) * (kFlatBlock * U * W) <= args.size;
-  Pack<T, W> in[U][N];
+  Vector<T, W> in[U][N];
   if (whole && args.aligned) {  // without a branch between the loads: all of them are in flight
 #pragma unroll
     for (int u = 0; u < U; ++u) {
 #pragma unroll
       for (int k = 0; k < N; ++k) {
         if (args.in[k].data == nullptr) continue;
-        in[u][k] = reinterpret_cast<const Pack<T, W>*>(args.in[k].data)[begin + u * kFlatBlock];
+        in[u][k].load(reinterpret_cast<const T*>(args.in[k].data) + (begin + u * kFlatBlock) * W);
       }
     }
   } else {
@@ -102,30 +103,43 @@ __global__ void __launch_bounds__(kFlatBlock)
 #pragma unroll
       for (int k = 0; k < N; ++k) {
         if (args.in[k].data == nullptr) continue;
-        in[u][k] = load_pack<T, W>(reinterpret_cast<const T*>(args.in[k].data) + at, args.size - at,
-                                   args.aligned, convert<T>(0.0f));
+        in[u][k].set(load_pack<T, W>(reinterpret_cast<const T*>(args.in[k].data) + at,
+                                     args.size - at, args.aligned, convert<T>(0.0f)));
       }
     }
   }
 #pragma unroll
   for (int u = 0; u < U; ++u) {
+#pragma unroll
+    for (int k = 0; k < N; ++k) in[u][k].keep();
+  }
+#pragma unroll
+  for (int u = 0; u < U; ++u) {
     if (u >= args.unroll) continue;
-    Pack<T, W> out[M];
+    V x[N][W], y[M][W];
+#pragma unroll
+    for (int k = 0; k < N; ++k) {
+      if (args.in[k].data == nullptr) {
+#pragma unroll
+        for (int j = 0; j < W; ++j) x[k][j] = number_of<V>(args.in[k]);
+        continue;
+      }
+#pragma unroll
+      for (int j = 0; j < W; ++j) x[k][j] = in[u][k].value(j);
+    }
 #pragma unroll
     for (int j = 0; j < W; ++j) {
-      V x[N], y[M];
+      V of[N], to[M];
 #pragma unroll
-      for (int k = 0; k < N; ++k) {
-        x[k] = args.in[k].data ? convert<V>(in[u][k].value[j]) : number_of<V>(args.in[k]);
-      }
-      pw::call<Row>(x, y);
+      for (int k = 0; k < N; ++k) of[k] = x[k][j];
+      pw::call<Row>(of, to);
 #pragma unroll
-      for (int k = 0; k < M; ++k) out[k].value[j] = convert<T>(y[k]);
+      for (int k = 0; k < M; ++k) y[k][j] = to[k];
     }
     std::int64_t at = (begin + u * kFlatBlock) * W;
 #pragma unroll
     for (int k = 0; k < M; ++k) {
-      store_pack<T, W>(reinterpret_cast<T*>(args.out[k]) + at, out[k], args.size - at,
+      store_pack<T, W>(reinterpret_cast<T*>(args.out[k]) + at, pack_of<T>(y[k]), args.size - at,
                        args.aligned);
     }
   }
