@@ -3,7 +3,7 @@
 // found in one pass (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018).
 #include <algorithm>
 
-#include "rensa/backend/cuda/kernel.cuh"
+#include "rensa/backend/cuda/packed_conversion.cuh"
 #include "rensa/core/error.h"
 #include "rensa/core/functors.h"
 #include "rensa/operations/softmax/softmax.h"
@@ -19,17 +19,26 @@ struct SoftmaxArgs {
   bool vector, log;
 };
 
-constexpr int kPacks = 8;  // of 16 bytes, that a thread keeps of its row
+constexpr int kPacks = 8;   // of 16 bytes, that a thread keeps of its row
+constexpr int kAtOnce = 4;  // that it has under way of a longer one
 template <class T> inline constexpr int kWidth = 16 / static_cast<int>(sizeof(T));
 
-// One element from what the row comes to: exp(x - greatest) * scale, or (x - greatest) - scale.
+// Elements from what the row comes to: exp(x - greatest) * scale, or (x - greatest) - scale.
 template <class V> struct Finish {
   V greatest, scale;
   bool log;
   __device__ Finish(V row_greatest, V sum, bool logarithm)
       : greatest(row_greatest), scale(logarithm ? m::log(sum) : V(1) / sum), log(logarithm) {}
-  __device__ __forceinline__ V of(V x) const {
-    return log ? (x - greatest) - scale : m::exp(x - greatest) * scale;
+  template <class T, int W> __device__ __forceinline__ Pack<T, W> of(const Vector<T, W>& x) const {
+    V y[W];
+    if (log) {
+#pragma unroll
+      for (int j = 0; j < W; ++j) y[j] = (x.value(j) - greatest) - scale;
+    } else {
+#pragma unroll
+      for (int j = 0; j < W; ++j) y[j] = m::exp(x.value(j) - greatest) * scale;
+    }
+    return pack_of<T>(y);
   }
 };
 
@@ -44,40 +53,32 @@ __global__ void __launch_bounds__(kBlock)
   int lane = threadIdx.x % group;
   const T* in = reinterpret_cast<const T*>(args.in) + row * args.columns;
   T* out = reinterpret_cast<T*>(args.out) + row * args.columns;
-  Pack<T, W> packs[kPacks];
-#pragma unroll
-  for (int k = 0; k < kPacks; ++k) {
-    std::int64_t first = (lane + k * group) * static_cast<std::int64_t>(W);
-    std::int64_t left = there ? args.columns - first : 0;
-    packs[k] = load_pack<T, W>(in + first, left, args.vector, convert<T>(m::lowest<V>()));
-  }
+  int left = there ? static_cast<int>(args.columns) - lane * W : 0;  // from its first pack on
+  Vector<T> x[kPacks];
+  load_vectors(x, in + lane * W, left, group * W, args.vector, convert<T>(m::lowest<V>()));
   V greatest = m::lowest<V>();
 #pragma unroll
   for (int k = 0; k < kPacks; ++k) {
+    if (k * group * W >= left) break;
 #pragma unroll
-    for (int j = 0; j < W; ++j) greatest = m::maximum(greatest, convert<V>(packs[k].value[j]));
+    for (int j = 0; j < W; ++j) greatest = m::maximum(greatest, x[k].value(j));
   }
   greatest = join_all<MaxOf<V>>(greatest, group);
+  // What is not there of a pack is -inf: it adds 0, or NaN where all of the row are -inf and the
+  // sum is NaN.
   V sum = V(0);
 #pragma unroll
   for (int k = 0; k < kPacks; ++k) {
-    std::int64_t left = args.columns - (lane + k * group) * static_cast<std::int64_t>(W);
+    if (k * group * W >= left) break;
 #pragma unroll
-    for (int j = 0; j < W; ++j) {
-      if (j < left) sum += m::exp(convert<V>(packs[k].value[j]) - greatest);
-    }
+    for (int j = 0; j < W; ++j) sum += m::exp(x[k].value(j) - greatest);
   }
   Finish<V> finish(greatest, join_all<SumOf<V>>(sum, group), args.log);
 #pragma unroll
   for (int k = 0; k < kPacks; ++k) {
-    std::int64_t first = (lane + k * group) * static_cast<std::int64_t>(W);
-    std::int64_t left = there ? args.columns - first : 0;
-    if (left <= 0) break;
-#pragma unroll
-    for (int j = 0; j < W; ++j) {
-      packs[k].value[j] = convert<T>(finish.of(convert<V>(packs[k].value[j])));
-    }
-    store_pack<T, W>(out + first, packs[k], left, args.vector);
+    int first = k * group * W;
+    if (first >= left) break;
+    store_pack<T, W>(out + lane * W + first, finish.of(x[k]), left - first, args.vector);
   }
 }
 
@@ -90,28 +91,35 @@ __global__ void __launch_bounds__(kBlock)
   const T* in = reinterpret_cast<const T*>(args.in) + blockIdx.x * args.columns;
   T* out = reinterpret_cast<T*>(args.out) + blockIdx.x * args.columns;
   V greatest = m::lowest<V>(), sum = V(0);
-  constexpr std::int64_t kStep = kBlock * W;
-  for (std::int64_t i = threadIdx.x * W; i < args.columns; i += kStep) {
-    Pack<T, W> pack =
-        load_pack<T, W>(in + i, args.columns - i, args.vector, convert<T>(m::lowest<V>()));
-    V most = greatest;
+  constexpr int kStep = kBlock * W;
+  for (std::int64_t i = threadIdx.x * W; i < args.columns; i += kAtOnce * kStep) {
+    std::int64_t left = args.columns - i;
+    Vector<T> x[kAtOnce];
+    load_vectors(x, in + i, left, kStep, args.vector, convert<T>(m::lowest<V>()));
 #pragma unroll
-    for (int j = 0; j < W; ++j) most = m::maximum(most, convert<V>(pack.value[j]));
-    sum = most == greatest ? sum : sum * m::exp(greatest - most);
-    greatest = most;
+    for (int k = 0; k < kAtOnce; ++k) {
+      if (k * kStep >= left) break;
+      V most = greatest;
 #pragma unroll
-    for (int j = 0; j < W; ++j) {
-      if (j < args.columns - i) sum += m::exp(convert<V>(pack.value[j]) - greatest);
+      for (int j = 0; j < W; ++j) most = m::maximum(most, x[k].value(j));
+      sum = most == greatest ? sum : sum * m::exp(greatest - most);
+      greatest = most;
+#pragma unroll
+      for (int j = 0; j < W; ++j) sum += m::exp(x[k].value(j) - greatest);  // absent ones: as above
     }
   }
   V of_all = join_all<MaxOf<V>>(greatest, kBlock);
   sum = of_all == greatest ? sum : sum * m::exp(greatest - of_all);
   Finish<V> finish(of_all, join_all<SumOf<V>>(sum, kBlock), args.log);
-  for (std::int64_t i = threadIdx.x * W; i < args.columns; i += kStep) {
-    Pack<T, W> pack = load_pack<T, W>(in + i, args.columns - i, args.vector, T());
+  for (std::int64_t i = threadIdx.x * W; i < args.columns; i += kAtOnce * kStep) {
+    std::int64_t left = args.columns - i;
+    Vector<T> x[kAtOnce];
+    load_vectors(x, in + i, left, kStep, args.vector, T());
 #pragma unroll
-    for (int j = 0; j < W; ++j) pack.value[j] = convert<T>(finish.of(convert<V>(pack.value[j])));
-    store_pack<T, W>(out + i, pack, args.columns - i, args.vector);
+    for (int k = 0; k < kAtOnce; ++k) {
+      if (k * kStep >= left) break;
+      store_pack<T, W>(out + i + k * kStep, finish.of(x[k]), left - k * kStep, args.vector);
+    }
   }
 }
 

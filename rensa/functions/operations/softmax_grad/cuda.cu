@@ -2,7 +2,7 @@
 // warp or the block that has it; a longer one is read twice.
 #include <algorithm>
 
-#include "rensa/backend/cuda/kernel.cuh"
+#include "rensa/backend/cuda/packed_conversion.cuh"
 #include "rensa/core/functors.h"
 #include "rensa/functions/operations/softmax_grad/softmax_grad.h"
 
@@ -17,15 +17,27 @@ struct SoftmaxGradArgs {
   bool vector, log;
 };
 
-constexpr int kPacks = 8;  // of 16 bytes, that a thread keeps of each of its two rows
+constexpr int kPacks = 8;   // of 16 bytes, that a thread keeps of each of its two rows
+constexpr int kAtOnce = 2;  // that it has under way of each of two longer ones
 template <class T> inline constexpr int kWidth = 16 / static_cast<int>(sizeof(T));
 
-// What the element adds to its row's sum, and its gradient of that sum.
+// What the element adds to its row's sum.
 template <class V> __device__ __forceinline__ V term(V y, V gy, bool log) {
   return log ? gy : gy * y;
 }
-template <class V> __device__ __forceinline__ V gradient(V y, V gy, V sum, bool log) {
-  return log ? gy - m::exp(y) * sum : y * (gy - sum);
+// The gradients of the elements, of that sum.
+template <class T, int W, class V>
+__device__ __forceinline__ Pack<T, W> gradients(const Vector<T, W>& y, const Vector<T, W>& gy,
+                                                V sum, bool log) {
+  V gx[W];
+  if (log) {
+#pragma unroll
+    for (int j = 0; j < W; ++j) gx[j] = gy.value(j) - m::exp(y.value(j)) * sum;
+  } else {
+#pragma unroll
+    for (int j = 0; j < W; ++j) gx[j] = y.value(j) * (gy.value(j) - sum);
+  }
+  return pack_of<T>(gx);
 }
 
 // `group` threads, a warp or a block, to a row of at most group * kPacks packs.
@@ -40,34 +52,24 @@ __global__ void __launch_bounds__(kBlock)
   const T* y = reinterpret_cast<const T*>(args.y) + row * args.columns;
   const T* gy = reinterpret_cast<const T*>(args.gy) + row * args.columns;
   T* gx = reinterpret_cast<T*>(args.gx) + row * args.columns;
-  Pack<T, W> ys[kPacks], gs[kPacks];
-#pragma unroll
-  for (int k = 0; k < kPacks; ++k) {
-    std::int64_t first = (lane + k * group) * static_cast<std::int64_t>(W);
-    std::int64_t left = there ? args.columns - first : 0;
-    ys[k] = load_pack<T, W>(y + first, left, args.vector, T());
-    gs[k] = load_pack<T, W>(gy + first, left, args.vector, T());
-  }
+  int left = there ? static_cast<int>(args.columns) - lane * W : 0;  // from its first pack on
+  Vector<T> ys[kPacks], gs[kPacks];
+  load_vectors(ys, y + lane * W, left, group * W, args.vector, T());
+  load_vectors(gs, gy + lane * W, left, group * W, args.vector, T());
   V sum = V(0);
 #pragma unroll
   for (int k = 0; k < kPacks; ++k) {
+    if (k * group * W >= left) break;
 #pragma unroll
-    for (int j = 0; j < W; ++j) {
-      sum += term(convert<V>(ys[k].value[j]), convert<V>(gs[k].value[j]), args.log);
-    }
+    for (int j = 0; j < W; ++j) sum += term(ys[k].value(j), gs[k].value(j), args.log);
   }
   sum = join_all<SumOf<V>>(sum, group);
 #pragma unroll
   for (int k = 0; k < kPacks; ++k) {
-    std::int64_t first = (lane + k * group) * static_cast<std::int64_t>(W);
-    std::int64_t left = there ? args.columns - first : 0;
-    if (left <= 0) break;
-#pragma unroll
-    for (int j = 0; j < W; ++j) {
-      V g = gradient(convert<V>(ys[k].value[j]), convert<V>(gs[k].value[j]), sum, args.log);
-      gs[k].value[j] = convert<T>(g);
-    }
-    store_pack<T, W>(gx + first, gs[k], left, args.vector);
+    int first = k * group * W;
+    if (first >= left) break;
+    store_pack<T, W>(gx + lane * W + first, gradients(ys[k], gs[k], sum, args.log), left - first,
+                     args.vector);
   }
 }
 
@@ -80,26 +82,32 @@ __global__ void __launch_bounds__(kBlock)
   const T* y = reinterpret_cast<const T*>(args.y) + blockIdx.x * args.columns;
   const T* gy = reinterpret_cast<const T*>(args.gy) + blockIdx.x * args.columns;
   T* gx = reinterpret_cast<T*>(args.gx) + blockIdx.x * args.columns;
-  constexpr std::int64_t kStep = kBlock * W;
+  constexpr int kStep = kBlock * W;
   V sum = V(0);
-  for (std::int64_t i = threadIdx.x * W; i < args.columns; i += kStep) {
-    Pack<T, W> ys = load_pack<T, W>(y + i, args.columns - i, args.vector, T());
-    Pack<T, W> gs = load_pack<T, W>(gy + i, args.columns - i, args.vector, T());
+  for (std::int64_t i = threadIdx.x * W; i < args.columns; i += kAtOnce * kStep) {
+    std::int64_t left = args.columns - i;
+    Vector<T> ys[kAtOnce], gs[kAtOnce];
+    load_vectors(ys, y + i, left, kStep, args.vector, T());
+    load_vectors(gs, gy + i, left, kStep, args.vector, T());
 #pragma unroll
-    for (int j = 0; j < W; ++j) {
-      sum += term(convert<V>(ys.value[j]), convert<V>(gs.value[j]), args.log);
+    for (int k = 0; k < kAtOnce; ++k) {
+      if (k * kStep >= left) break;
+#pragma unroll
+      for (int j = 0; j < W; ++j) sum += term(ys[k].value(j), gs[k].value(j), args.log);
     }
   }
   sum = join_all<SumOf<V>>(sum, kBlock);
-  for (std::int64_t i = threadIdx.x * W; i < args.columns; i += kStep) {
-    Pack<T, W> ys = load_pack<T, W>(y + i, args.columns - i, args.vector, T());
-    Pack<T, W> gs = load_pack<T, W>(gy + i, args.columns - i, args.vector, T());
+  for (std::int64_t i = threadIdx.x * W; i < args.columns; i += kAtOnce * kStep) {
+    std::int64_t left = args.columns - i;
+    Vector<T> ys[kAtOnce], gs[kAtOnce];
+    load_vectors(ys, y + i, left, kStep, args.vector, T());
+    load_vectors(gs, gy + i, left, kStep, args.vector, T());
 #pragma unroll
-    for (int j = 0; j < W; ++j) {
-      gs.value[j] =
-          convert<T>(gradient(convert<V>(ys.value[j]), convert<V>(gs.value[j]), sum, args.log));
+    for (int k = 0; k < kAtOnce; ++k) {
+      if (k * kStep >= left) break;
+      store_pack<T, W>(gx + i + k * kStep, gradients(ys[k], gs[k], sum, args.log), left - k * kStep,
+                       args.vector);
     }
-    store_pack<T, W>(gx + i, gs, args.columns - i, args.vector);
   }
 }
 
