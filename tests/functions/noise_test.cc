@@ -45,6 +45,32 @@ TEST(Dropout, CpuAndGpuDrawTheSameMask) {
   EXPECT_EQ(on_cpu.to_vector<float>(), on_gpu.to_vector<float>());
 }
 
+TEST(Dropout, CpuAndGpuDivideAlike) {
+  RENSA_NEEDS_GPUS(1);
+  // Numbers of every size, those that a GPU divides by the instruction for rare ones among them.
+  std::vector<float> numbers = {0.f, -0.f, INFINITY, -INFINITY};
+  for (int i = 0; i < 16383; ++i) {
+    float significand = 1 + static_cast<float>(i % 1021) / 1021;
+    numbers.push_back(
+        std::ldexp(i % 3 == 0 ? -significand : significand, i % 5 ? 0 : i % 253 - 126));
+  }
+  for (Dtype dtype : {float64, float32, float16, bfloat16}) {
+    for (int skipped : {0, 1, 4}) {  // aligned and not, and a last vector that is there in part
+      for (double ratio : {0.1, 0.5, 0.7}) {
+        Array x = xp::array(numbers).astype(dtype)[Slice(skipped, none)];
+        xp::random::seed(5);
+        auto on_cpu = F::dropout(x, ratio).array().to_vector<double>();
+        Array moved = xp::array(numbers).astype(dtype).to(gpu(0))[Slice(skipped, none)];
+        auto on_gpu = F::dropout(moved, ratio).array().to_vector<double>();
+        ASSERT_EQ(on_cpu, on_gpu) << dtype << ", ratio " << ratio << ", skipped " << skipped;
+        for (std::size_t i = 0; i < on_cpu.size(); ++i) {
+          ASSERT_EQ(std::signbit(on_cpu[i]), std::signbit(on_gpu[i])) << i;
+        }
+      }
+    }
+  }
+}
+
 TEST(Dropout, EachCallDrawsAnew) {
   xp::random::seed(5);
   Array x = xp::ones({100});

@@ -62,13 +62,11 @@ template <class T> __device__ __forceinline__ void store_pair(T* out, const Pack
   pair[2 + odd] = odd ? halves.value[1] : got;
 }
 
-template <class Filler, class T>
-__device__ __forceinline__ void fill_pack(const typename Filler::Args& args, std::int64_t i,
-                                          const Words<Filler::kWords>& words) {
+/// Stores the pack of the elements [4 * i, 4 * i + 4).
+template <class T>
+__device__ __forceinline__ void store_elements(const RandomArgs& args, std::int64_t i,
+                                               const Pack<T, kElements>& pack) {
   std::int64_t begin = i * kElements;
-  if (begin >= args.size) return;
-  Pack<T, kElements> pack;
-  Filler::template fill<T>(args, i, words, pack);
   T* out = reinterpret_cast<T*>(args.out) + begin;
   if constexpr (sizeof(pack) == 32) {
     // Every thread of the warp has a whole pack.
@@ -77,6 +75,15 @@ __device__ __forceinline__ void fill_pack(const typename Filler::Args& args, std
     }
   }
   store_pack<T, kElements>(out, pack, args.size - begin, args.vector);
+}
+
+template <class Filler, class T>
+__device__ __forceinline__ void fill_pack(const typename Filler::Args& args, std::int64_t i,
+                                          const Words<Filler::kWords>& words) {
+  if (i * kElements >= args.size) return;
+  Pack<T, kElements> pack;
+  Filler::template fill<T>(args, i, words, pack);
+  store_elements(args, i, pack);
 }
 
 template <class Filler, class T>
