@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -21,7 +22,7 @@ namespace rensa {
 namespace {
 
 constexpr std::int64_t kRingBytes = 64_MiB;
-constexpr std::int64_t kMostSlots = 16;
+constexpr std::size_t kMostSent = 16;
 
 /// What a batch's columns look like, before there is memory for them.
 struct ColumnLayout {
@@ -153,85 +154,56 @@ class HostBatch {
   std::vector<ColumnLayout> layout_;
 };
 
-/// One place of a ring: pinned memory, memory on the GPU, and when each may be written again.
-struct Slot {
-  Columns pinned, device;
-  std::optional<cuda::Event> copied;    // the copy out of `pinned` is done
-  std::optional<cuda::Event> consumed;  // what read `device` is queued before this
-};
-
-/// The ring of one GPU.
+/// Batches on their way to one GPU, over a stream of their own. The memory is the pools', which hand
+/// out again what was given back only behind the work that uses it: an array that somebody still
+/// holds, on whatever stream, stays as it is.
 class Ring {
  public:
   explicit Ring(Device device) : device_(device), copies_(device, cuda::non_blocking) {}
 
   Columns send(const HostBatch& batch) {
     cuda::Stream compute = cuda::current_stream(device_);
-    if (latest_) {  // all that works on the batch before this one is queued by now
-      if (!latest_->consumed) latest_->consumed.emplace(false);
-      compute.record(*latest_->consumed);
-    }
-    if (slots_.empty()) {  // all at once: a steady loop never grows
-      slots_.resize(static_cast<std::size_t>(num_slots(batch)));
-      for (Slot& slot : slots_) make_room(slot, batch);
-    }
-    Slot& slot = slots_[next_];
-    next_ = (next_ + 1) % slots_.size();
-    latest_ = &slot;
-    if (slot.copied && !slot.copied->done()) slot.copied->synchronize();
-    make_room(slot, batch);
-    if (slot.consumed) copies_.wait(*slot.consumed);
+    wait_for_room(compute, batch);
+    Columns sent;
     for (std::size_t c = 0; c < batch.layout().size(); ++c) {
-      batch.write(c, slot.pinned[c]);
-      slot.device[c].set(slot.pinned[c], copies_);
+      const auto& [shape, dtype] = batch.layout()[c];
+      Array pinned = xp::empty_pinned(shape, dtype);
+      batch.write(c, pinned);
+      cuda::StreamScope scope(copies_);
+      sent.push_back(xp::empty(shape, dtype, device_));
+      sent.back().set(pinned, copies_);
     }
-    if (!slot.copied) slot.copied.emplace(false);
-    copies_.record(*slot.copied);
-    compute.wait(*slot.copied);
-    return slot.device;
+    copies_.record(arrived_);
+    compute.wait(arrived_);
+    return sent;
   }
 
  private:
-  static std::int64_t num_slots(const HostBatch& batch) {
-    std::int64_t bytes = 1;
-    for (const ColumnLayout& l : batch.layout()) bytes += l.shape.total() * itemsize(l.dtype);
-    return std::clamp(kRingBytes / bytes, std::int64_t{2}, kMostSlots);
-  }
+  /// A batch that was sent, and when the work of the one before it is done.
+  struct Sent {
+    cuda::Event before{false};
+    std::int64_t bytes;
+  };
 
-  /// Memory of the batch's shape in `slot`; anew where the shape changed or somebody still holds
-  /// the arrays of the slot's last batch.
-  void make_room(Slot& slot, const HostBatch& batch) {
-    std::size_t n = batch.layout().size();
-    slot.pinned.resize(n);
-    slot.device.resize(n);
-    for (std::size_t c = 0; c < n; ++c) {
-      const auto& [shape, dtype] = batch.layout()[c];
-      slot.pinned[c] = resized(slot.pinned[c], shape, dtype, true);
-      bool held = slot.device[c].defined() && slot.device[c].storage()->use_count() > 1;
-      slot.device[c] = resized(held ? Array() : slot.device[c], shape, dtype, false);
+  /// Lets the host be as many batches ahead of the GPU as the ring has room for.
+  void wait_for_room(const cuda::Stream& compute, const HostBatch& batch) {
+    Sent now{cuda::Event(false), 1};
+    for (const ColumnLayout& l : batch.layout()) now.bytes += l.shape.total() * itemsize(l.dtype);
+    compute.record(now.before);
+    bytes_ += now.bytes;
+    sent_.push_back(std::move(now));
+    while (sent_.size() > 2 && (sent_.size() > kMostSent || bytes_ > kRingBytes)) {
+      if (!sent_.front().before.done()) sent_.front().before.synchronize();
+      bytes_ -= sent_.front().bytes;
+      sent_.pop_front();
     }
-  }
-
-  /// `buffer` as an array of `shape`, where its memory reaches: a short last batch and the long one
-  /// after it use the same.
-  Array resized(const Array& buffer, const Shape& shape, Dtype dtype, bool pinned) const {
-    if (buffer.defined() && buffer.shape() == shape && buffer.dtype() == dtype) return buffer;
-    ArrayView view{nullptr, dtype, pinned ? cpu() : device_, shape,
-                   contiguous_strides(shape, itemsize(dtype))};
-    if (buffer.defined() && buffer.storage()->nbytes() >= view.nbytes()) {
-      view.data = buffer.storage()->data();
-      return Array(buffer.storage(), view);
-    }
-    if (pinned) return xp::empty_pinned(shape, dtype);
-    cuda::StreamScope scope(copies_);
-    return xp::empty(shape, dtype, device_);
   }
 
   Device device_;
   cuda::Stream copies_;
-  std::vector<Slot> slots_;
-  std::size_t next_ = 0;
-  Slot* latest_ = nullptr;
+  cuda::Event arrived_{false};
+  std::deque<Sent> sent_;
+  std::int64_t bytes_ = 0;  // of sent_
 };
 
 std::int64_t total_bytes(const Columns& columns) {

@@ -30,13 +30,11 @@ struct LocatedBatch {
   Columns gather() const;
 };
 
-/// Makes arrays of batches: columns stacked along a new first axis. What it keeps lasts: a GPU gets
-/// its batches from a ring of pinned buffers, over a stream of their own, ordered by events
-/// (Chainer's ConcatWithAsyncTransfer), or from a copy of the dataset that it holds itself. A
-/// steady loop allocates nothing; the host waits only when it is a whole ring ahead of the GPU.
-/// Arrays of a ring may be written again once nobody holds them, so they are for use on the current
-/// stream of the thread that asked. A shared handle; threads may use it at once, and have rings of
-/// their own.
+/// Makes arrays of batches: columns stacked along a new first axis. A GPU gets its batches from
+/// pinned memory over a stream of their own, which the current stream waits for (Chainer's
+/// ConcatWithAsyncTransfer), or from a copy of the dataset that it holds itself. Memory is the
+/// pools', so that a steady loop allocates nothing; the host waits only when it is 16 batches or 64
+/// MiB of them ahead of the GPU. A shared handle; threads may use it at once.
 class Converter {
  public:
   explicit Converter(ConverterOptions options = {});
