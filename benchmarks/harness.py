@@ -113,6 +113,34 @@ class Report:
                                                   for what in ("PyTorch", "Rensa", "Rensa / PyTorch"))],
                    rows)
 
+    def functions(self, device, python, *options, **environment):
+        """Every function of benchmarks/functions.def on `device`, forward and with backward, beside
+        PyTorch's, the worst first."""
+        others = self.run([self.program("functions"), device], **environment)
+        others += self.run([python, HERE / "peers" / "functions.py", "cpu" if device == "cpu" else "gpu",
+                            *options], **environment)
+        rows = []
+        for name in [name for name in self.figures
+                     if name.startswith("function ") and name.endswith(", forward rensa")]:
+            work, row = name.removesuffix(", forward rensa"), []
+            for way in ("forward", "both"):
+                theirs, ours = (self.value(f"{work}, {way} {who}") for who in ("torch", "rensa"))
+                row += [theirs, ours, ratio(ours, theirs)]
+            given = {self.figures[key]["elements"] for key in (name, f"{work}, forward torch")
+                     if key in self.figures}
+            if len(given) > 1:
+                self.faults.append(f"{work} gives {given} elements: not the same computation")
+            function, size, dtype = work.removeprefix("function ").rsplit(", ", 2)
+            rows.append([function, size, dtype, *row])
+        rows.sort(key=lambda row: -max(row[5] or 0, row[8] or 0))
+        slower = sum(1 for row in rows if max(row[5] or 0, row[8] or 0) > 1.1)
+        self.table(f"Functions on {device}, eager (µs), the worst first: {slower} of {len(rows)} take more "
+                   "than 1.1 times PyTorch's, forward or with backward",
+                   ["function", "size", "dtype", *(f"{what}, {way}" for way in ("forward", "forward and backward")
+                                                   for what in ("PyTorch", "Rensa", "Rensa / PyTorch"))], rows)
+        if others:
+            self.verbatim("Functions that failed", others)
+
     def attention(self, device, python, *options, **environment):
         """Attention on `device`, forward and with backward, beside PyTorch's."""
         self.run([self.program("attention"), device], **environment)

@@ -2,8 +2,8 @@
 """Runs the CPU benchmarks next to the peers' on the same cores, and writes the comparison.
 
     run_cpu.py --build-dir DIR [--python PYTHON] [--threads N] [--only PART ...]
-PART is training, networks, routines, activations, attention, convolutions or recordings, or what is our own beside
-the libraries that could do it: sorting, products or transforms.
+PART is training, networks, routines, activations, functions, attention, convolutions or recordings, or what is our
+own beside the libraries that could do it: sorting, products or transforms.
 PYTHON is one that has PyTorch and NumPy. Writes run_cpu.md and run_cpu.json to $OUT, or to DIR.
 """
 import argparse
@@ -73,6 +73,12 @@ def activations(report, python, threads):
     report.activations("cpu", python, "--threads", threads, RENSA_NUM_THREADS=threads)
 
 
+def functions(report, python, threads):
+    """PyTorch's threads sleep where they wait, as in networks()."""
+    report.functions("cpu", python, "--threads", threads, RENSA_NUM_THREADS=threads,
+                     OPENBLAS_NUM_THREADS=threads, OMP_WAIT_POLICY="passive")
+
+
 def attention(report, python, threads):
     report.attention("cpu", python, "--threads", threads, RENSA_NUM_THREADS=threads)
 
@@ -113,7 +119,7 @@ def main():
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parts = {"training": training, "networks": networks, "routines": routines, "activations": activations,
-             "attention": attention, "convolutions": convolutions, "recordings": recordings,
+             "functions": functions, "attention": attention, "convolutions": convolutions, "recordings": recordings,
              "sorting": sorting, "products": products, "transforms": transforms}
     parser.add_argument("--only", nargs="+", choices=parts, default=list(parts))
     options = parser.parse_args()

@@ -2,7 +2,7 @@
 """Runs the GPU benchmarks next to the peers' on one machine, in one go, and writes the comparison.
 
     run_gpu.py --build-dir DIR [--python PYTHON] [--only PART ...]
-PART is training, startup, host, arrays, routines, activations, attention, networks, recordings,
+PART is training, startup, host, arrays, routines, activations, functions, attention, networks, recordings,
 chains, fragmentation or libraries.
 The peers (PyTorch, JAX, CuPy) are those of PYTHON; what it lacks shows as a dash. Writes run_gpu.md
 and run_gpu.json to $OUT, or to DIR.
@@ -126,6 +126,10 @@ def activations(report, python):
     report.activations("cuda:0", python)
 
 
+def functions(report, python):
+    report.functions("cuda:0", python)
+
+
 def attention(report, python):
     report.attention("cuda:0", python)
 
@@ -221,7 +225,7 @@ def main():
     parser.add_argument("--build-dir", required=True)
     parser.add_argument("--python", default=sys.executable)
     parts = {"training": training, "startup": startup, "host": host, "arrays": arrays,
-             "routines": routines, "activations": activations,
+             "routines": routines, "activations": activations, "functions": functions,
              "attention": attention, "networks": networks, "recordings": recordings, "chains": chains, "fragmentation": fragmentation,
              "libraries": libraries}
     parser.add_argument("--only", nargs="+", choices=parts, default=list(parts))
