@@ -144,12 +144,12 @@ class Functions : Extents {
   void row(const std::string& name, const std::function<Variables()>& operands, const Call& call) {
     if (name.find(options_.only) == std::string::npos) return;
     try {
+      if (device_.is_cuda()) cuda::memory_pool(device_).free_all_blocks();
       measure("function " + name + suffix_, operands(), call);
     } catch (const std::exception& error) {
       fmt::print("{}{} in Rensa: {}\n", name, suffix_, error.what());
       std::fflush(stdout);
     }
-    if (device_.is_cuda()) cuda::memory_pool(device_).free_all_blocks();
   }
 
   void measure(const std::string& name, const Variables& v, const Call& call) {

@@ -82,6 +82,10 @@ def vocabulary(torch, device, dtype, size):
         signs = torch.full_like(x, -1).scatter_(1, t.unsqueeze(1), 1)
         return torch.relu(1 - signs * x).sum() / len(x)
 
+    def ctc(x, t):
+        steps, samples, _ = x.shape
+        return f.ctc_loss(f.log_softmax(x, 2), t, (steps,) * samples, (t.shape[1],) * samples, blank=127)
+
     def lstm_cell(c, x):
         a, i, g, o = x.chunk(4, 1)
         c = torch.tanh(a) * torch.sigmoid(i) + torch.sigmoid(g) * c
