@@ -30,6 +30,7 @@ struct Options {
   std::string precision = "tf32";
   bool eager = true;
   bool channels_last = true;
+  bool memory = false;
 };
 
 double gibibytes_at_most(Device device) {
@@ -53,6 +54,15 @@ void report(const Work& work, const Options& options, const char* how,
                options.device.is_cpu()
                    ? fmt::format(", \"least\": {:.4g}", figure(seconds[0]))
                    : fmt::format(", \"peak_gib\": {:.2f}", gibibytes_at_most(options.device)));
+}
+
+/// Prints who holds what at the peak of an eager step, which other steps came before.
+void report_memory(const Work& work, const Options& options) {
+  for (int i = 0; i < 2; ++i) (void)work.step(work.given);
+  MemoryReport report(options.device);
+  (void)work.step(work.given);
+  fmt::print("{} {}: {:.2f} GiB are taken in a step, most at once\n{}\n", work.name,
+             options.precision, static_cast<double>(report.peak_bytes()) / (1 << 30), report.str());
 }
 
 void measure(const Work& work, const Options& options) {
@@ -285,13 +295,15 @@ int main(int argc, char** argv) try {
   app.add_option("--steps", options.steps, "steps a timing")->capture_default_str();
   app.add_flag("!--channels-first", options.channels_last, "convolutions in NCHW");
   app.add_flag("!--no-eager", options.eager, "captured steps alone");
+  app.add_flag("--memory", options.memory, "instead of times: who holds what at a step's peak");
   CLI11_PARSE(app, argc, argv);
 
   options.device = Device(device);
   if (options.device.is_cuda()) options.device.use();
   config().tf32 = options.precision != "fp32";
   if (options.precision == "bf16") config().dtype = mixed_bf16;
-  for (const std::string& name : names) measure(kNetworks.at(name)(options), options);
+  const auto look = options.memory ? report_memory : measure;
+  for (const std::string& name : names) look(kNetworks.at(name)(options), options);
   return 0;
 } catch (const std::exception& e) {
   fmt::print(stderr, "{}\n", e.what());

@@ -26,7 +26,8 @@ namespace rensa {
 namespace {
 
 /// One backward pass over a graph. Who derives from it says which gradients are wanted and what
-/// becomes of them. The graph is kept alive by the outputs that the caller holds.
+/// becomes of them. It holds what it has still to do: a function that nobody else holds goes once
+/// its gradients are there, and what it kept for them with it.
 class BackwardPass {
  public:
   virtual ~BackwardPass() = default;
@@ -34,17 +35,19 @@ class BackwardPass {
   /// Whether this thread runs one that fills leaves.
   static bool fills_leaves_now() { return running && running->fills_leaves(); }
 
-  void seed(VariableNode* node, const Variable& gradient) { accumulate(node, gradient); }
+  void seed(const Variable& output, const Variable& gradient) {
+    accumulate(output.node(), gradient);
+  }
 
   void run() {
     Running here(this);
     while (!functions_.empty()) {
       std::pop_heap(functions_.begin(), functions_.end());
-      FunctionNode* function = functions_.back().function;
+      std::shared_ptr<FunctionNode> function = std::move(functions_.back().function);
       functions_.pop_back();
       step(*function);
     }
-    for (VariableNode* leaf : leaves_) finish(leaf, gradients_.at(leaf));
+    for (const auto& leaf : leaves_) finish(leaf.get(), gradients_.at(leaf));
   }
 
  protected:
@@ -63,7 +66,7 @@ class BackwardPass {
  private:
   struct Candidate {
     int rank, order;
-    FunctionNode* function;
+    std::shared_ptr<FunctionNode> function;
     bool operator<(const Candidate& other) const {
       return rank != other.rank ? rank < other.rank : order > other.order;
     }
@@ -74,7 +77,7 @@ class BackwardPass {
     Device device;
     for (std::size_t i = 0; i < grad_outputs.size(); ++i) {
       auto node = function.outputs()[i].lock();
-      auto found = node ? gradients_.find(node.get()) : gradients_.end();
+      auto found = node ? gradients_.find(node) : gradients_.end();
       if (found == gradients_.end()) continue;
       grad_outputs[i] = std::move(found->second);
       gradients_.erase(found);
@@ -109,7 +112,7 @@ class BackwardPass {
       auto i = static_cast<std::size_t>(targets[k]);
       const Variable& gradient = gradients[only_targets ? k : i];
       if (!gradient.defined()) continue;
-      VariableNode* node = function.inputs()[i].get();
+      const std::shared_ptr<VariableNode>& node = function.inputs()[i];
       const Array& g = gradient.array();
       if (!(g.shape() == node->shape) || g.dtype() != node->dtype || g.device() != node->device) {
         std::string name = fmt::format("backward of {}, input {}", function.name(), i);
@@ -121,28 +124,31 @@ class BackwardPass {
   }
 
   // The first gradient is taken as it is.
-  void accumulate(VariableNode* node, const Variable& gradient) {
+  void accumulate(const std::shared_ptr<VariableNode>& node, const Variable& gradient) {
     auto [entry, first] = gradients_.try_emplace(node, gradient);
     if (!first) {
       entry->second = entry->second + gradient;
       return;
     }
-    FunctionNode* creator = node->creator.get();
-    if (!creator) leaves_.push_back(node);
-    else if (!is_candidate(*creator, node)) push(creator);
+    if (!node->creator) {
+      leaves_.push_back(node);
+    } else if (!is_candidate(*node->creator, node)) {
+      push(node->creator);
+    }
   }
 
   // A function waits for its turn as soon as one of its outputs has a gradient.
-  bool is_candidate(const FunctionNode& function, const VariableNode* except) const {
+  bool is_candidate(const FunctionNode& function,
+                    const std::shared_ptr<VariableNode>& except) const {
     if (function.outputs().size() == 1) return false;
     for (const auto& output : function.outputs()) {
       auto node = output.lock();
-      if (node && node.get() != except && gradients_.contains(node.get())) return true;
+      if (node && node != except && gradients_.contains(node)) return true;
     }
     return false;
   }
 
-  void push(FunctionNode* function) {
+  void push(const std::shared_ptr<FunctionNode>& function) {
     functions_.push_back({function->rank(), pushed_++, function});
     std::push_heap(functions_.begin(), functions_.end());
   }
@@ -156,9 +162,10 @@ class BackwardPass {
     const BackwardPass* previous;
   };
 
-  std::pmr::unordered_map<VariableNode*, Variable> gradients_{&memory_};
+  std::pmr::unordered_map<std::shared_ptr<VariableNode>, Variable> gradients_{&memory_};
   std::pmr::vector<Candidate> functions_{&memory_};
-  std::pmr::vector<VariableNode*> leaves_{&memory_};  // in the order they were reached
+  std::pmr::vector<std::shared_ptr<VariableNode>> leaves_{
+      &memory_};  // in the order they were reached
   int pushed_ = 0;
 };
 
@@ -351,7 +358,7 @@ Variables gradients_within(const Variables& outputs, const Variables& grad_outpu
   Within pass(inputs);
   for (const Variable& seed : grad_outputs) pass.add_owner(seed.array());
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    pass.seed(outputs[i].node().get(), grad_outputs[i]);
+    pass.seed(outputs[i], grad_outputs[i]);
   }
   pass.run();
   Variables results;
@@ -361,7 +368,7 @@ Variables gradients_within(const Variables& outputs, const Variables& grad_outpu
 
 }  // namespace autograd
 
-void backward(const Variables& outputs, const BackwardOptions& options) {
+void backward(Variables outputs, const BackwardOptions& options) {
   UsingConfig<bool> graph(&Config::enable_backprop, options.enable_double_backprop);
   Autocast off(none);  // forward has decided
   IntoLeaves pass(options.retain_grad);
@@ -373,8 +380,9 @@ void backward(const Variables& outputs, const BackwardOptions& options) {
     Variable seed = seed_of(output, options.loss_scale);
     pass.add_owner(seed.array());
     if (output.body()->grad) output.cleargrad();
-    pass.seed(output.node().get(), seed);
+    pass.seed(output, seed);
   }
+  outputs.clear();
   pass.run();
 }
 
@@ -395,7 +403,7 @@ Variables grad(const Variables& outputs, const Variables& inputs, const Variable
     } else {
       autograd::check_gradient("grad", y.shape(), y.dtype(), y.device(), seed.array());
     }
-    pass.seed(y.node().get(), seed);
+    pass.seed(y, seed);
   }
   pass.run();
   Variables results;

@@ -5,7 +5,8 @@
 
 namespace rensa {
 
-/// Gradients of `outputs` into all leaves, from the gradients already set on them.
-void backward(const Variables& outputs, const BackwardOptions& options = {});
+/// Gradients of `outputs` into all leaves, from the gradients already set on them. What nobody else
+/// holds of their graph is given back on the way: backward({std::move(loss)}).
+void backward(Variables outputs, const BackwardOptions& options = {});
 
 }  // namespace rensa

@@ -192,7 +192,14 @@ const Variable& Variable::assign(const Array& source) const {
   return *this;
 }
 
-void Variable::backward(const BackwardOptions& options) const { rensa::backward({*this}, options); }
+void Variable::backward(const BackwardOptions& options) const& {
+  rensa::backward({*this}, options);
+}
+void Variable::backward(const BackwardOptions& options) && {
+  Variables given(1);
+  given[0] = std::move(*this);
+  rensa::backward(std::move(given), options);
+}
 
 void Variable::unchain() const {
   VariableNode& n = *node();

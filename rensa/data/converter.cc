@@ -154,9 +154,9 @@ class HostBatch {
   std::vector<ColumnLayout> layout_;
 };
 
-/// Batches on their way to one GPU, over a stream of their own. The memory is the pools', which hand
-/// out again what was given back only behind the work that uses it: an array that somebody still
-/// holds, on whatever stream, stays as it is.
+/// Batches on their way to one GPU, over a stream of their own. The memory is the pools', which
+/// hand out again what was given back only behind the work that uses it: an array that somebody
+/// still holds, on whatever stream, stays as it is.
 class Ring {
  public:
   explicit Ring(Device device) : device_(device), copies_(device, cuda::non_blocking) {}

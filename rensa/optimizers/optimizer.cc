@@ -380,16 +380,16 @@ void Optimizer::update() const {
   call_hooks(call, *state_, OptimizerHook::Timing::post);
 }
 
-void Optimizer::backward(const Variable& loss, double weight) const {
+void Optimizer::backward(Variable loss, double weight) const {
   state_->bind_structure();
   if (!state_->dynamic) {
-    loss.backward({.loss_scale = weight * state_->loss_scale});
+    std::move(loss).backward({.loss_scale = weight * state_->loss_scale});
     return;
   }
   state_->dynamic->prepare(loss.device());
   Array seed = state_->dynamic->scale.astype(loss.dtype()).reshape(loss.shape());
   loss.set_grad(weight == 1 ? seed.copy() : seed * weight);
-  loss.backward();
+  std::move(loss).backward();
 }
 
 const Optimizer& Optimizer::add_any_hook(std::shared_ptr<OptimizerHook> hook) const {

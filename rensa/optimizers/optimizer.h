@@ -89,8 +89,9 @@ class Optimizer {
   /// met: nothing would ever update it. Throws NotImplementedError with a dynamic loss scale for an
   /// algorithm that does not heed UpdateCall::enabled.
   void update() const;
-  /// cleargrads, loss = lossfun(args...), backward, update(). Returns the loss. `lossfun` is a
-  /// function or a model that gives a loss of one element, else ValueError.
+  /// cleargrads, loss = lossfun(args...), backward, update(). Returns the loss, cut off its graph,
+  /// which backward gives up as it goes. `lossfun` is a function or a model that gives a loss of
+  /// one element, else ValueError.
   template <class LossFunction, class... Args>
   Variable update(LossFunction&& lossfun, const Args&... args) const {
     static_assert(
@@ -105,13 +106,14 @@ class Optimizer {
       check_loss(loss, nullptr);
     }
     target().cleargrads();
-    backward(loss);
+    Variable result = constant(loss.array());
+    backward(std::move(loss));
     update();
-    return loss;
+    return result;
   }
 
-  /// loss.backward(), the loss times the loss scale (and `weight`).
-  void backward(const Variable& loss, double weight = 1) const;
+  /// std::move(loss).backward(), the loss times the loss scale (and `weight`).
+  void backward(Variable loss, double weight = 1) const;
 
   /// Hooks are called before or after each update in the order in which they were added, and before
   /// those of single parameters. Throws ValueError for a second hook of a name.

@@ -189,10 +189,12 @@ class ParallelBody final : public UpdaterBody {
     synchronized_ = false;  // should a replica fail after another's update
     team_.run([&](int member) {
       Link& model = replica(member).optimizer.target();
-      Variable loss = member == 0 && main_loss.defined() ? main_loss : forward(member, batch);
+      Variable loss =
+          member == 0 && main_loss.defined() ? std::move(main_loss) : forward(member, batch);
       DeviceScope on(replica(member).device);
       model.cleargrads();
-      if (loss.defined()) replica(member).optimizer.backward(loss, weight(member, batch));
+      if (loss.defined())
+        replica(member).optimizer.backward(std::move(loss), weight(member, batch));
       sum_(team_, member, model);
       replica(member).optimizer.update();
     });
