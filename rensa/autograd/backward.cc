@@ -92,10 +92,11 @@ class BackwardPass {
     if (targets.empty() || stops_at(function)) return;
     Variables gradients;
     {
+      autograd::CurrentDevice on(device);
       autograd::CalledHooks hooked(&FunctionHook::backward_preprocess,
                                    &FunctionHook::backward_postprocess, function, grad_outputs);
-      autograd::CurrentDevice on(device);
       gradients = function.backward(targets, grad_outputs);
+      hooked.end();
     }
     distribute(function, targets, gradients);
   }

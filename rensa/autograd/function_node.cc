@@ -80,10 +80,12 @@ Variables FunctionNode::run(const Variables& inputs) {
   }
   Arrays outputs;
   {
+    autograd::CurrentDevice on(arrays.empty() ? thread.device : arrays[0].device());
     autograd::CalledHooks hooked(&FunctionHook::forward_preprocess,
                                  &FunctionHook::forward_postprocess, *this, inputs);
-    autograd::CurrentDevice on(arrays.empty() ? thread.device : arrays[0].device());
     outputs = forward(arrays);
+    hooked.result(outputs);
+    hooked.end();
   }
   if (thread.config.debug) autograd::check_nan("forward result", name_, outputs);
 

@@ -9,10 +9,12 @@
 
 #include "rensa/array/internal.h"
 #include "rensa/autograd/autocast.h"
+#include "rensa/autograd/function_hook.h"
 #include "rensa/core/error.h"
 #include "rensa/graph/recording.h"
 #include "rensa/graph/replay.h"
 #include "rensa/graph/rewrite.h"
+#include "rensa/links/link_hook.h"
 
 namespace rensa {
 
@@ -183,6 +185,11 @@ struct CaptureCache::Impl {
     ++stats.calls;
     bool on_cpu = inputs.empty() || inputs[0].device().is_cpu();
     if (ThreadState::current().recorder || (on_cpu && !options.replay_lists)) {
+      return detached(step(inputs));
+    }
+    if (FunctionHookScope::is_open() || LinkHookScope::is_open()) {
+      ++stats.fallbacks;
+      stats.last_fallback = "it was called in the scope of a hook, which replays would not call";
       return detached(step(inputs));
     }
     Signature signature = signature_of(inputs);

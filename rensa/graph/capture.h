@@ -57,7 +57,9 @@ class CaptureCache {
   /// that are written in place. A step that replaces an array it reads, decides by values that it
   /// reads on the host, sets the configuration, an iterator or numbers of an optimizer, or differs
   /// from call to call when it is recorded stays eager, and stats().last_fallback says why. What
-  /// begins to differ later is found by audits (CaptureOptions::audit_every). An array that the
+  /// begins to differ later is found by audits (CaptureOptions::audit_every). Calls in the scope of
+  /// a hook of functions or links (FunctionHookScope, LinkHookScope) run eagerly, so that the hook
+  /// sees them; they count as fallbacks. An array that the
   /// step leaves to others by other ways than its results and reports holds the latest call's
   /// values.
   Variables call(const Step& step, const Variables& inputs);

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "rensa/core/error.h"
+#include "rensa/device/renewal.h"
 
 namespace rensa {
 
@@ -71,6 +72,7 @@ void LinkHooks::add(std::unique_ptr<LinkHook> hook, const HookedLink& link) {
   }
   hook->added(link);
   hooks_.push_back(std::move(hook));
+  renew_recordings();
 }
 
 void LinkHooks::remove(std::string_view name, const HookedLink& link) {
@@ -81,6 +83,7 @@ void LinkHooks::remove(std::string_view name, const HookedLink& link) {
   }
   (*found)->deleted(link);
   hooks_.erase(found);
+  renew_recordings();
 }
 
 Variable LinkHooks::call(const HookedLink& link, const Variables& x,
@@ -88,10 +91,16 @@ Variable LinkHooks::call(const HookedLink& link, const Variables& x,
   HookedCall call(link, x);
   std::vector<LinkHook*> called = hooks_of_thread;
   for (const auto& hook : hooks_) called.push_back(hook.get());
-  for (LinkHook* hook : called) hook->forward_preprocess(call);
-  Variable y = forward();
-  for (LinkHook* hook : called) hook->forward_postprocess(call, y);
-  return y;
+  std::size_t begun = 0, ended = 0;
+  try {
+    for (; begun < called.size(); ++begun) called[begun]->forward_preprocess(call);
+    Variable y = forward();
+    while (ended < begun) called[ended++]->forward_postprocess(call, y);
+    return y;
+  } catch (...) {
+    while (ended < begun) called[ended++]->forward_failed(call);
+    throw;
+  }
 }
 
 constinit std::atomic<int> LinkHookScope::count_ = 0;
@@ -105,5 +114,7 @@ LinkHookScope::~LinkHookScope() {
   hooks_of_thread.pop_back();
   --count_;
 }
+
+bool LinkHookScope::is_open() { return any() && !hooks_of_thread.empty(); }
 
 }  // namespace rensa

@@ -78,6 +78,8 @@ class LinkHook {
   virtual void deleted(const HookedLink&) {}
   virtual void forward_preprocess(HookedCall&) {}
   virtual void forward_postprocess(HookedCall&, const Variable& /*y*/) {}
+  /// In its place where the forward throws.
+  virtual void forward_failed(HookedCall&) noexcept {}
 
  protected:
   LinkHook() = default;
@@ -111,7 +113,8 @@ class LinkHooks {
 /// Chainer's `with hook:`. While it lives, `hook` is called around the forward of every link that
 /// takes hooks, on this thread, before the hooks that the link has itself; of several scopes the
 /// outer one's comes first. It is not added to the links: added() and members() are not called. A
-/// captured step calls it as it is recorded, not in its replays.
+/// captured step (graph/capture.h) that is called in the scope runs eagerly; one that has the scope
+/// in it records what the hook does, and replays call no hooks.
 class [[nodiscard]] LinkHookScope {
  public:
   [[nodiscard]] explicit LinkHookScope(LinkHook& hook);
@@ -121,6 +124,8 @@ class [[nodiscard]] LinkHookScope {
 
   /// Whether a thread has one: one branch where none has.
   static bool any() { return count_.load(std::memory_order_relaxed) > 0; }
+  /// Whether the calling thread is in one.
+  static bool is_open();
 
  private:
   static constinit std::atomic<int> count_;

@@ -14,8 +14,8 @@ namespace rensa {
 /// function it was taken, in forward or in its backward, and finds out who held what when most was
 /// held. Given a model, functions that take a parameter are told apart by its link, also where an
 /// Autocast has cast it, and parameters that there were before are counted; of other memory that
-/// was there before it knows nothing. What a replay works in was taken when its step was recorded:
-/// a report is of an eager step, or of the recording. Nothing waits.
+/// was there before it knows nothing. Captured steps run eagerly meanwhile, as for every hook of
+/// functions. Nothing waits.
 ///
 ///   MemoryReport report(device, model);
 ///   optimizer.update(model, x, t);

@@ -7,9 +7,6 @@
 
 #include "rensa/array/creation.h"
 #include "rensa/autograd/autocast.h"
-#include "rensa/autograd/function_hook.h"
-#include "rensa/autograd/function_node.h"
-#include "rensa/core/error.h"
 #include "rensa/functions/functions.h"
 #include "rensa/links/links.h"
 #include "tests/testing.h"
@@ -105,30 +102,6 @@ TEST(MemoryReport, EndsWithItsScope) {
     EXPECT_GE(outer.peak_bytes(), 4096);
     EXPECT_LE(outer.peak_bytes(), 8192);
   }
-}
-
-TEST(FunctionHook, IsToldOfFunctionsBothWays) {
-  struct Names final : FunctionHook {
-    void forward_preprocess(const FunctionNode& f, const Variables& x) override {
-      text += std::string("<") + f.name() + std::to_string(x.size());
-    }
-    void forward_postprocess(const FunctionNode&, const Variables&) override { text += ">"; }
-    void backward_preprocess(const FunctionNode& f, const Variables& gy) override {
-      text += std::string("[") + f.name() + std::to_string(gy.size());
-    }
-    void backward_postprocess(const FunctionNode&, const Variables&) override { text += "]"; }
-    std::string text;
-  } names;
-  Variable x(xp::ones({2, 3})), W(xp::ones({2, 3}));
-  {
-    FunctionHookScope on(names);
-    F::sum(F::linear(x, W)).backward();
-    EXPECT_THROW((void)F::linear(x, Variable(xp::ones({2, 2}))), ShapeError);
-  }
-  (void)F::relu(x);
-  EXPECT_TRUE(names.text.starts_with("<linear2><sum1>[sum1")) << names.text;
-  EXPECT_NE(names.text.find("[linear1<matmul2><matmul2>]"), std::string::npos) << names.text;
-  EXPECT_TRUE(names.text.ends_with("<linear2>")) << names.text;
 }
 
 }  // namespace
