@@ -5,6 +5,7 @@
 #include "rensa/autograd/autocast.h"
 #include "rensa/autograd/backward.h"
 #include "rensa/autograd/function_hook.h"
+#include "rensa/autograd/function_hooks.h"
 #include "rensa/autograd/function_node.h"
 #include "rensa/autograd/gradient_check.h"
 #include "rensa/autograd/parameter.h"

@@ -91,7 +91,7 @@ def signature_of(space, name, functions, structs):
 
 
 FOLDERS = {"links": "links", "link_hooks": "links", "optimizers": "optimizers", "optimizer_hooks": "optimizers",
-           "initializers": "links"}
+           "initializers": "links", "function_hooks": "autograd"}
 
 
 def row_of(space, name, functions, structs, answers):

@@ -186,10 +186,25 @@ class HeapCache {
 };
 
 constinit std::atomic<int> heap_hooks = 0;  // of all threads: one branch where there are none
-constinit thread_local HeapHook* heap_hook = nullptr;
-HeapHook* current_heap_hook() {
-  return heap_hooks.load(std::memory_order_relaxed) > 0 ? heap_hook : nullptr;
-}
+constinit thread_local HeapHookScope* heap_hook_scope = nullptr;  // the innermost
+
+}  // namespace
+
+/// Those of the calling thread.
+struct HeapHooks {
+  template <class F> static void call(const F& tell) {
+    if (heap_hooks.load(std::memory_order_relaxed) > 0) call(heap_hook_scope, tell);
+  }
+
+ private:
+  template <class F> static void call(const HeapHookScope* scope, const F& tell) {
+    if (!scope) return;
+    call(scope->around_, tell);
+    tell(scope->hook_);
+  }
+};
+
+namespace {
 
 /// Heap memory; the object stands in front of its data.
 class HeapStorage final : public Storage {
@@ -202,7 +217,7 @@ class HeapStorage final : public Storage {
   static StoragePtr make(std::int64_t nbytes) {
     if (nbytes < 0 || nbytes > most_host_memory()) fail(nbytes);
     StoragePtr made = make_new(nbytes);
-    if (HeapHook* hook = current_heap_hook()) hook->heap_malloc(made->data(), nbytes);
+    HeapHooks::call([&](HeapHook& hook) { hook.heap_malloc(made->data(), nbytes); });
     return made;
   }
 
@@ -220,6 +235,7 @@ class HeapStorage final : public Storage {
       raw = std::malloc(size);
     }
     if (!raw) fail(nbytes);
+    HeapHooks::call([&](HeapHook& hook) { hook.heap_acquired(static_cast<std::int64_t>(size)); });
     advise_large_pages(raw, size);
     void* aligned = raw;
     std::align(kAlignment, size - kAlignment, aligned, size);
@@ -233,7 +249,7 @@ class HeapStorage final : public Storage {
   }
 
   void destroy() noexcept override {
-    if (HeapHook* hook = current_heap_hook()) hook->heap_free(data_);
+    HeapHooks::call([&](HeapHook& hook) { hook.heap_free(data_); });
     void* raw = raw_;
     int c = size_class_;
     this->~HeapStorage();
@@ -291,11 +307,12 @@ class ForeignStorage final : public Storage {
 
 }  // namespace
 
-HeapHookScope::HeapHookScope(HeapHook& hook) : previous_(std::exchange(heap_hook, &hook)) {
+HeapHookScope::HeapHookScope(HeapHook& hook)
+    : hook_(hook), around_(std::exchange(heap_hook_scope, this)) {
   ++heap_hooks;
 }
 HeapHookScope::~HeapHookScope() {
-  heap_hook = previous_;
+  heap_hook_scope = around_;
   --heap_hooks;
 }
 

@@ -6,7 +6,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -19,6 +18,7 @@
 #include "rensa/array/random.h"
 #include "rensa/array/routines.h"
 #include "rensa/core/error.h"
+#include "rensa/core/text_table.h"
 #include "rensa/device/launcher.h"
 #include "rensa/device/renewal.h"
 #include "rensa/device/tracer.h"
@@ -144,12 +144,12 @@ struct Leaves final : Kept {
   std::vector<NamedParameter> parameters;
 };
 
-std::array<std::string, 4> row_of(const std::string& path, const Array& a) {
+std::vector<std::string> row_of(const std::string& path, const Array& a) {
   return {path, a.shape().str(), std::string(dtype_name(a.dtype())), std::to_string(a.size())};
 }
 
 /// Of a value that is saved with the model.
-std::array<std::string, 4> row_of(const std::string& path, const Visitor::Value& value) {
+std::vector<std::string> row_of(const std::string& path, const Visitor::Value& value) {
   std::string name = path + " (persistent)";
   if (const auto* array = std::get_if<Array>(&value)) {
     if (array->defined()) return row_of(name, *array);
@@ -169,21 +169,6 @@ std::string devices_of(const std::vector<NamedParameter>& parameters) {
   std::vector<std::string> names;
   for (Device device : devices) names.push_back(device.str());
   return names.empty() ? "no device" : fmt::format("{}", fmt::join(names, " and "));
-}
-
-/// Columns side by side, the last one to the right.
-std::string table(const std::vector<std::array<std::string, 4>>& rows) {
-  std::array<std::size_t, 4> widths{};
-  for (const auto& row : rows) {
-    for (std::size_t i = 0; i < 4; ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  std::string text;
-  for (const auto& row : rows) {
-    text += fmt::format("{}{:<{}}  {:<{}}  {:<{}}  {:>{}}", text.empty() ? "" : "\n", row[0],
-                        widths[0], row[1], widths[1], row[2], widths[2], row[3], widths[3]);
-    text.erase(text.find_last_not_of(' ') + 1);
-  }
-  return text;
 }
 
 const std::string& path_of(const NamedParameter& p) { return p.path; }
@@ -326,7 +311,7 @@ std::string Link::type_name() const {
 
 std::string Link::str() const {
   Leaves all(*this);
-  std::vector<std::array<std::string, 4>> rows{{"name", "shape", "dtype", "elements"}};
+  std::vector<std::vector<std::string>> rows{{"name", "shape", "dtype", "elements"}};
   for (const NamedParameter& p : all.parameters) {
     if (p.parameter.is_initialized()) rows.push_back(row_of(p.path, p.parameter.array()));
     else rows.push_back({p.path, "not initialized", "", ""});
@@ -338,7 +323,7 @@ std::string Link::str() const {
   for (const auto& [path, access] : all.values) rows.push_back(row_of(path, access.get()));
   rows.push_back(
       {fmt::format("parameters on {}", devices_of(all.parameters)), "", "", std::to_string(total)});
-  return describe() + "\n" + table(rows);
+  return describe() + "\n" + text_table(rows, "<<<>");
 }
 
 std::ostream& operator<<(std::ostream& os, const Link& link) { return os << link.str(); }

@@ -1,8 +1,9 @@
-// Spectral normalization and weight standardization.
+// Spectral normalization, weight standardization, and times.
 #include "rensa/links/link_hooks.h"
 
 #include <fmt/format.h>
 
+#include <iostream>
 #include <string_view>
 
 #include "rensa/array/linalg.h"
@@ -10,6 +11,7 @@
 #include "rensa/autograd/recomputation.h"
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
+#include "rensa/device/tracer.h"
 #include "rensa/functions/functions.h"
 
 namespace rensa::link_hooks {
@@ -113,6 +115,23 @@ void WeightStandardization::forward_preprocess(HookedCall& call) {
   Variable ones = constant(xp::ones(channels, W.dtype(), W.device()));
   Variable zeros = constant(xp::zeros(channels, W.dtype(), W.device()));
   call.replace(options_.weight_name, F::group_normalization(W, 1, ones, zeros, options_.eps));
+}
+
+void TimerHook::forward_preprocess(HookedCall& call) {
+  stay_eager("a TimerHook times the calls of a link, of which replays make none");
+  const Variables& x = call.x();
+  times_->begin("TimerHook", x.empty() ? ThreadState::current().device : x[0].device());
+}
+
+void TimerHook::forward_postprocess(HookedCall& call, const Variable&) {
+  times_->end(call.link().link.type_name());
+}
+
+void TimerHook::forward_failed(HookedCall&) noexcept { times_->forget(); }
+
+void TimerHook::print_report(std::string_view unit) const { print_report(unit, std::cout); }
+void TimerHook::print_report(std::string_view unit, std::ostream& out) const {
+  out << str(unit) << std::flush;
 }
 
 }  // namespace rensa::link_hooks

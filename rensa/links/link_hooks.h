@@ -1,8 +1,15 @@
-// Hooks that normalize a link's weights.
+// Hooks that normalize a link's weights, and one that times its calls.
 #pragma once
 
+#include <iosfwd>
+#include <map>
+#include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
+#include "rensa/device/call_times.h"
 #include "rensa/links/link_hook.h"
 
 namespace rensa::link_hooks {
@@ -66,6 +73,36 @@ class WeightStandardization : public LinkHook {
 
  private:
   WeightStandardizationOptions options_;
+};
+
+/// How long the forward of links takes, by the names of their classes: function_hooks::TimerHook
+/// says what is timed, and what waits. Mostly of a scope,
+///   link_hooks::TimerHook timer;
+///   LinkHookScope scope(timer);
+///   model(x);
+///   timer.print_report();
+/// or added to a link. A handle: copies, and those that links have, count together; not for several
+/// threads at once. A captured step with such a link stays eager: replays call no hooks.
+class TimerHook final : public LinkHook {
+ public:
+  TimerHook() : times_(std::make_shared<CallTimes>()) {}
+  std::string name() const override { return "TimerHook"; }
+  std::unique_ptr<LinkHook> clone() const override { return std::make_unique<TimerHook>(*this); }
+
+  const std::vector<TimedCall>& call_history() const { return times_->history(); }
+  double total_time() const { return times_->total(); }
+  std::map<std::string, CallSummary> summary() const { return times_->summary(); }
+  /// As function_hooks::TimerHook's.
+  std::string str(std::string_view unit = "auto") const { return times_->str("LinkName", unit); }
+  void print_report(std::string_view unit = "auto") const;
+  void print_report(std::string_view unit, std::ostream& out) const;
+
+  void forward_preprocess(HookedCall& call) override;
+  void forward_postprocess(HookedCall& call, const Variable& y) override;
+  void forward_failed(HookedCall& call) noexcept override;
+
+ private:
+  std::shared_ptr<CallTimes> times_;
 };
 
 }  // namespace rensa::link_hooks

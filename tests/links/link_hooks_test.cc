@@ -7,12 +7,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <sstream>
 #include <thread>
 
 #include "rensa/array/linalg.h"
 #include "rensa/array/random_basics.h"
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
+#include "rensa/device/stream.h"
 #include "rensa/functions/functions.h"
 #include "rensa/graph/capture.h"
 #include "rensa/links/links.h"
@@ -304,6 +306,42 @@ TEST(LinkHook, OfAScopeSeesEveryLinkThatTakesHooks) {
                           "Outer before (1, 1, 2, 2)", "Outer after (1, 1, 2, 2)",
                           "Outer before (1, 1, 2, 2)", "Outer after (1, 1, 2, 2)"}));
   EXPECT_EQ(link.b.array().to_vector<float>(), Values{0});
+}
+
+TEST(TimerHookOfLinks, TimesTheCallsOfLinks) {
+  for (Device device : testing::test_devices()) {
+    L::Linear link(2, 3), own(3, 1);
+    L::EmbedID embed(4, 2);
+    link.to(device), own.to(device), embed.to(device);
+    Array ids = xp::zeros({5}, int32, device);
+    link_hooks::TimerHook timer, of_link;
+    own.add_hook(of_link);
+    {
+      LinkHookScope scope(timer);
+      cuda::ForbidSync strict;
+      (void)own(link(embed(ids)));
+    }
+    {
+      LinkHookScope scope(timer);
+      EXPECT_THROW((void)link(xp::ones({5, 7}, float32, device)), ShapeError);
+    }
+    (void)own(xp::ones({1, 3}, float32, device));
+    auto summary = timer.summary();
+    EXPECT_EQ(summary["Linear"].occurrence, 2);
+    EXPECT_EQ(summary["EmbedID"].occurrence, 1);
+    EXPECT_EQ(summary.size(), 2u);
+    EXPECT_GT(summary["EmbedID"].elapsed_time, 0);
+    EXPECT_NEAR(timer.total_time(),
+                summary["Linear"].elapsed_time + summary["EmbedID"].elapsed_time, 1e-9);
+    // What a link has is a handle to the hook that was added, also in a copy of the link.
+    L::Linear copied(own);
+    (void)copied(xp::ones({1, 3}, float32, device));
+    EXPECT_EQ(of_link.call_history().size(), 3u);
+    std::ostringstream report;
+    of_link.print_report("auto", report);
+    EXPECT_TRUE(report.str().starts_with("LinkName  ElapsedTime  Occurrence\nLinear "))
+        << report.str();
+  }
 }
 
 TEST(LinkHook, WhatDoesNotFitIsTold) {
