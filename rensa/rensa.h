@@ -4,6 +4,7 @@
 #include "rensa/array.h"
 #include "rensa/autograd/autocast.h"
 #include "rensa/autograd/backward.h"
+#include "rensa/autograd/computational_graph.h"
 #include "rensa/autograd/function_hook.h"
 #include "rensa/autograd/function_hooks.h"
 #include "rensa/autograd/function_node.h"

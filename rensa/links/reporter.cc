@@ -21,7 +21,8 @@ namespace rensa {
 struct ReporterState {
   std::mutex mutex;
   std::vector<std::pair<std::shared_ptr<LinkAnchor>, std::string>> observers;
-  Observation* observation = nullptr;  // set within a Scope
+  Observation* observation = nullptr;      // set within a Scope
+  std::map<std::string, Variable> graphs;  // of the latest outermost Scope
 };
 
 Reporter::Reporter() : state_(std::make_shared<ReporterState>()) {}
@@ -52,6 +53,7 @@ Reporter::Scope::Scope(const Reporter& reporter, Observation& observation)
   stay_eager("it makes a Reporter's scope: replays report to the caller's");
   std::lock_guard lock(state_->mutex);
   previous_observation_ = std::exchange(state_->observation, &observation);
+  if (!previous_observation_) state_->graphs.clear();
 }
 
 Reporter::Scope::~Scope() {
@@ -62,15 +64,28 @@ Reporter::Scope::~Scope() {
 
 void Reporter::report(const std::string& name, const Array& value, LinkAnchor* observer) const {
   std::lock_guard lock(state_->mutex);
-  if (!state_->observation) return;  // a thread that outlived the scope it was started in
-  if (!observer) {
-    (*state_->observation)[name] = value;
-    return;
-  }
+  // Null of a thread that outlived the scope it was started in.
+  if (state_->observation) (*state_->observation)[key_of(name, observer)] = value;
+}
+
+void Reporter::keep_graph(const std::string& name, const Variable& variable,
+                          LinkAnchor* observer) const {
+  stay_eager("it keeps the graph of what it reports (keep_graph_on_report); replays make none");
+  std::lock_guard lock(state_->mutex);
+  if (state_->observation) state_->graphs[key_of(name, observer)] = variable;
+}
+
+Variable Reporter::reported_variable(const std::string& key) const {
+  std::lock_guard lock(state_->mutex);
+  auto found = state_->graphs.find(key);
+  return found == state_->graphs.end() ? Variable() : found->second;
+}
+
+/// The caller has locked the state.
+std::string Reporter::key_of(const std::string& name, LinkAnchor* observer) const {
+  if (!observer) return name;
   for (const auto& [known, prefix] : state_->observers) {
-    if (known.get() != observer) continue;
-    (*state_->observation)[prefix + "/" + name] = value;
-    return;
+    if (known.get() == observer) return prefix + "/" + name;
   }
   throw ValueError(
       fmt::format("report: the link that reports \"{}\" is not known to the current reporter; call "
@@ -91,6 +106,10 @@ void report_values(std::initializer_list<Report> values,
     };
     if (!r.number) {
       host_output(r.value, use);
+      const auto& reporter = ThreadState::current().reporter;
+      if (config().keep_graph_on_report && reporter && r.variable.defined()) {
+        reporter->keep_graph(r.name, r.variable, observer.get());
+      }
       continue;
     }
     auto ask = [use, number = r.number] {

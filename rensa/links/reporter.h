@@ -21,7 +21,7 @@ using Observation = std::map<std::string, Array>;
 /// the host and changes from call to call keeps a captured step eager; given as a function,
 /// {"lr", [&] { return optimizer.lr(); }}, it is asked for anew by each replay.
 struct Report {
-  Report(std::string n, const Variable& v) : name(std::move(n)), value(v.array()) {}
+  Report(std::string n, const Variable& v) : name(std::move(n)), value(v.array()), variable(v) {}
   Report(std::string n, Array v) : name(std::move(n)), value(std::move(v)) {}
   template <class T>
   requires std::is_arithmetic_v<T> Report(std::string n, T v)
@@ -33,6 +33,7 @@ struct Report {
       : name(std::move(n)), number(std::move(f)) {}
   std::string name;
   Array value;                     // undefined where it is a number
+  Variable variable = {};          // whose value it is, if of one
   std::function<double()> number;  // of the host's
   double fixed = 0;                // the number that `number` gives, where that is known
 };
@@ -73,8 +74,15 @@ class Reporter {
 
   /// As rensa::report, to this reporter.
   void report(const std::string& name, const Array& value, LinkAnchor* observer) const;
+  /// Keeps the variable that is reported under that name, with the graph that it was computed by,
+  /// until this reporter's next scope begins.
+  void keep_graph(const std::string& name, const Variable& variable, LinkAnchor* observer) const;
+  /// The variable that was reported under `key` ("main/loss") while config().keep_graph_on_report
+  /// was set; undefined where none was. A captured step that reports so stays eager.
+  Variable reported_variable(const std::string& key) const;
 
  private:
+  std::string key_of(const std::string& name, LinkAnchor* observer) const;
   std::shared_ptr<ReporterState> state_;
 };
 
