@@ -16,6 +16,7 @@
 #include "rensa/graph/capture.h"
 #include "rensa/links/links.h"
 #include "rensa/links/memory_report.h"
+#include "rensa/links/summary.h"
 #include "rensa/optimizers/optimizers.h"
 #include "rensa/serializers/npz.h"
 #include "rensa/serializers/safetensors.h"

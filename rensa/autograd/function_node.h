@@ -56,6 +56,12 @@ class FunctionNode : public std::enable_shared_from_this<FunctionNode> {
   /// output i.
   virtual Variables backward(const Indexes& targets, const Variables& grad_outputs) = 0;
 
+  /// How many products forward adds up, of inputs and outputs like these: what summary() counts.
+  /// Matrix products, convolutions, attention and recurrent layers have them.
+  virtual std::int64_t multiply_adds(const Arrays& /*inputs*/, const Arrays& /*outputs*/) const {
+    return 0;
+  }
+
   /// Runs forward on the inputs' device and links the outputs to the inputs, unless backprop is
   /// off or no input requires a gradient. A node is applied once. Debug mode checks for NaN; an
   /// Autocast casts the inputs as the table has it for the node's name.

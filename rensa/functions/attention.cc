@@ -185,6 +185,13 @@ class AttentionNode final : public FunctionNode {
     return {y};
   }
 
+  /// Scores and their products with the values, of all keys: what a mask leaves out is counted.
+  std::int64_t multiply_adds(const Arrays& inputs, const Arrays& outputs) const override {
+    const Array &q = inputs[0], &v = inputs[2], &y = outputs[0];
+    std::int64_t scores = y.shape(0) * y.shape(1) * y.shape(2) * v.shape(2);
+    return scores * (q.shape(3) + v.shape(3));
+  }
+
   Variables backward(const Indexes& targets, const Variables& gy) override {
     Variables kept = get_retained_inputs();
     Array y = get_retained_outputs()[0].array();

@@ -38,6 +38,9 @@ class Linear final : public FunctionNode {
     retain_inputs({0, 1});
     return {xp::linear(x[0], x[1], x.size() == 3 ? x[2] : Array())};
   }
+  std::int64_t multiply_adds(const Arrays& x, const Arrays& y) const override {
+    return y[0].size() * x[1].shape(1);
+  }
   Variables backward(const Indexes& targets, const Variables& gy) override {
     Variables kept = get_retained_inputs(), gx;
     gx.reserve(targets.size());

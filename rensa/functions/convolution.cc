@@ -138,6 +138,15 @@ class Convolution final : public FunctionNode {
     return {compute(settings_, direction_, inputs[0], inputs[1], bias, result_)};
   }
 
+  /// Each element of what forward would give is a sum over a filter.
+  std::int64_t multiply_adds(const Arrays& inputs, const Arrays& outputs) const override {
+    bool forward = direction_ == ConvolutionDirection::forward,
+         of_weight = direction_ == ConvolutionDirection::weight_gradient;
+    const Array &w = of_weight ? outputs[0] : inputs[1],
+                &y = forward ? outputs[0] : inputs[of_weight ? 1 : 0];
+    return w.size() == 0 ? 0 : y.size() * (w.size() / w.shape(0));
+  }
+
   Variables backward(const Indexes& targets, const Variables& gy) override {
     Variables kept = get_retained_inputs(), gradients;
     for (int i : targets) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,21 @@ class Einsum final : public FunctionNode {
     for (std::size_t k = 0; k < x.size(); ++k) all.push_back(static_cast<int>(k));
     retain_inputs(all);
     return {xp::einsum(subscripts_.str(), x)};
+  }
+  /// Of two operands: one for each combination of places along all labels. More are multiplied two
+  /// by two, by what xp::einsum chooses: counted as if all at once.
+  std::int64_t multiply_adds(const Arrays& x, const Arrays&) const override {
+    if (x.size() < 2) return 0;
+    std::map<char, std::int64_t> extents;
+    for (std::size_t k = 0; k < x.size(); ++k) {
+      for (int i = 0; i < x[k].ndim(); ++i) {
+        std::int64_t& extent = extents[subscripts_.operands[k][static_cast<std::size_t>(i)]];
+        extent = std::max(extent, x[k].shape(i));
+      }
+    }
+    std::int64_t count = 1;
+    for (const auto& [label, extent] : extents) count *= extent;
+    return count;
   }
   Variables backward(const Indexes& targets, const Variables& gy) override {
     Variables x = get_retained_inputs(), gx;

@@ -249,6 +249,9 @@ class MatMul final : public FunctionNode {
     retain_inputs({0, 1});
     return {xp::matmul(swapped(x[0], transa_), swapped(x[1], transb_))};
   }
+  std::int64_t multiply_adds(const Arrays& x, const Arrays& y) const override {
+    return y[0].size() * x[0].shape(x[0].ndim() - (transa_ ? 2 : 1));
+  }
   Variables backward(const Indexes& targets, const Variables& gy) override {
     Variables x = get_retained_inputs(), gx;
     const Variable &a = x[0], &b = x[1], &g = gy[0];

@@ -159,6 +159,9 @@ class RnnLayer final : public FunctionNode {
     if (is_lstm) out.push_back(History{steps_, in[kC], kept_}.end());
     return out;
   }
+  std::int64_t multiply_adds(const Arrays& in, const Arrays&) const override {
+    return in[kX].shape(0) * (in[kWeight].size() + in[kLastWeight].size());
+  }
 
   Variables backward(const Indexes& targets, const Variables& gy) override {
     Variables in = get_retained_inputs(), y = get_retained_outputs();
