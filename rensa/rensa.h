@@ -13,6 +13,7 @@
 #include "rensa/autograd/variable.h"
 #include "rensa/data/data.h"
 #include "rensa/functions/functions.h"
+#include "rensa/functions/runtime_info.h"
 #include "rensa/graph/capture.h"
 #include "rensa/links/links.h"
 #include "rensa/links/memory_report.h"

@@ -95,7 +95,8 @@ std::string format_float_positional(double x, const FormatFloatOptions& options 
 std::string format_float_scientific(double x, const FormatFloatOptions& options = {});
 /// A number in a base of 2 to 36, with `padding` zeros in front.
 std::string base_repr(std::int64_t number, int base = 2, int padding = 0);
-/// What the library was built with, and the devices that it finds.
+/// The system, the library's version, compiler and BLAS library, the CPU, the GPUs, and NVIDIA's
+/// libraries with their versions and places: a line for each.
 std::string show_config();
 
 }  // namespace rensa::xp

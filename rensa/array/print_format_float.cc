@@ -1,14 +1,12 @@
-// Numbers as text, and the library's own account of itself.
+// Numbers as text.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 
-#include "rensa/array/dtype_info.h"
 #include "rensa/array/print.h"
 #include "rensa/core/error.h"
-#include "rensa/core/version.h"
 
 namespace rensa::xp {
 
@@ -114,13 +112,6 @@ std::string base_repr(std::int64_t number, int base, int padding) {
   if (digits.empty()) digits = "0";
   if (number < 0) digits += '-';
   return std::string(digits.rbegin(), digits.rend());
-}
-
-std::string show_config() {
-  std::string text =
-      fmt::format("rensa {}\ncompiler: {}\nC++: {}\ndevices:", version(), __VERSION__, __cplusplus);
-  for (Device device : array_namespace_info::devices()) text += " " + device.str();
-  return text + "\n";
 }
 
 }  // namespace rensa::xp

@@ -206,9 +206,43 @@ void* Library::address(const char* symbol) const {
   return found;
 }
 
+namespace {
+
+/// What the library says that its version is; empty where it does not.
+std::string version_of(const Library& library, std::string_view name) {
+  int major = 0, minor = 0, patch = 0;
+  if (name == "NVRTC") {
+    int (*get)(int*, int*) = nullptr;
+    library.bind_if_there("nvrtcVersion", get);
+    return get && get(&major, &minor) == 0 ? fmt::format("{}.{}", major, minor) : "";
+  }
+  if (name == "CUPTI") return "";  // without a driver, asking it overflows the stack
+  if (name == "NCCL") {
+    int version = 0, (*get)(int*) = nullptr;
+    library.bind_if_there("ncclGetVersion", get);
+    if (!get || get(&version) != 0) return "";
+    return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+  }
+  // The others have a function of one kind; its first argument says which part is wanted.
+  std::string symbol = name == "cuBLASLt"   ? "cublasLtGetProperty"
+                       : name == "cuBLAS"   ? "cublasGetProperty"
+                       : name == "cuSOLVER" ? "cusolverGetProperty"
+                       : name == "cuFFT"    ? "cufftGetProperty"
+                                            : "cudnnGetProperty";
+  int (*get)(int, int*) = nullptr;
+  library.bind_if_there(symbol.c_str(), get);
+  bool known = get && get(0, &major) == 0 && get(1, &minor) == 0 && get(2, &patch) == 0;
+  return known ? fmt::format("{}.{}.{}", major, minor, patch) : "";
+}
+
+}  // namespace
+
 std::string describe_library(const LibrarySource& source) {
   try {
-    return fmt::format("{}: {}", source.name, Library(source).path());
+    Library library(source);
+    std::string version = version_of(library, source.name);
+    return fmt::format("{}: {}{}{}", source.name, version, version.empty() ? "" : ", ",
+                       library.path());
   } catch (const std::exception& error) {
     return error.what();
   }

@@ -54,7 +54,8 @@ class Library {
   std::string path_;
 };
 
-/// One line for cuda::diagnose(): where the library was found, or that it was not. Never throws.
+/// One line for cuda::diagnose(): the library's version and where it was found, or that it was not.
+/// Never throws.
 std::string describe_library(const LibrarySource& source);
 
 }  // namespace rensa::cuda

@@ -11,8 +11,9 @@
 
 #include "rensa/core/thread_pool.h"
 
-// Only OpenBLAS has it.
+// Only OpenBLAS has them.
 extern "C" void openblas_set_num_threads(int) __attribute__((weak));
+extern "C" char* openblas_get_config() __attribute__((weak));
 
 namespace rensa::host {
 
@@ -101,6 +102,11 @@ bool blas_gemm(Dtype dtype, std::int64_t m, std::int64_t n, std::int64_t k, cons
   return true;
 }
 
+std::string blas_description() {
+  if (&openblas_get_config == nullptr) return "a CBLAS that does not tell its name";
+  return openblas_get_config();
+}
+
 }  // namespace rensa::host
 
 #else
@@ -109,6 +115,9 @@ namespace rensa::host {
 bool blas_gemm(Dtype, std::int64_t, std::int64_t, std::int64_t, const Matrix&, const Matrix&,
                const Matrix&) {
   return false;
+}
+std::string blas_description() {
+  return "none in this build (configure with RENSA_BLAS=ON); products are the project's own";
 }
 }  // namespace rensa::host
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "rensa/core/dtype.h"
 #include "rensa/operations/matmul/cpu_gemm.h"
@@ -12,6 +13,9 @@ namespace rensa::host {
 /// or the strides, or where the build has none.
 bool blas_gemm(Dtype dtype, std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a,
                const Matrix& b, const Matrix& c);
+
+/// What library that is: "OpenBLAS 0.3.21 ...", or why there is none.
+std::string blas_description();
 
 /// c = a @ b as gemm(), by that or by the library, whichever is the faster one.
 void multiply(Dtype dtype, std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a,

@@ -1,0 +1,25 @@
+// What a program runs with.
+#include "rensa/functions/runtime_info.h"
+
+#include <iostream>
+
+#include "rensa/array/print.h"
+#if RENSA_ONEDNN
+#include "rensa/functions/operations/convolution/cpu_onednn.h"
+#endif
+
+namespace rensa {
+
+std::string runtime_info() {
+#if RENSA_ONEDNN
+  std::string onednn = host::onednn_version();
+#else
+  std::string onednn = "none in this build (configure with RENSA_ONEDNN=ON)";
+#endif
+  return xp::show_config() + "oneDNN: " + onednn + "\n";
+}
+
+void print_runtime_info() { print_runtime_info(std::cout); }
+void print_runtime_info(std::ostream& out) { out << runtime_info() << std::flush; }
+
+}  // namespace rensa
