@@ -6,7 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <optional>
+#include <limits>
+#include <nlohmann/json.hpp>
 
 #include "rensa/core/error.h"
 #include "rensa/core/xml.h"
@@ -58,6 +59,14 @@ class Axis {
   std::vector<double> ticks_;
 };
 
+std::string svg_head(int width, int height, const std::string& more = {}) {
+  return fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\"{3} width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} "
+      "{1}\" font-family=\"sans-serif\" font-size=\"{2}\">\n"
+      "<rect width=\"{0}\" height=\"{1}\" fill=\"white\"/>\n",
+      width, height, kFont, more);
+}
+
 /// A chart while it is drawn.
 class Chart {
  public:
@@ -77,12 +86,9 @@ class Chart {
     x_.close(8, false), y_.close(6, true);
   }
 
-  std::string str() {
-    out_ = fmt::format(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} "
-        "{1}\" font-family=\"sans-serif\" font-size=\"{2}\">\n"
-        "<rect width=\"{0}\" height=\"{1}\" fill=\"white\"/>\n",
-        options_.width, options_.height, kFont);
+  /// A picture, or with a place a part of another one.
+  std::string str(const std::string& place = {}) {
+    out_ = svg_head(options_.width, options_.height, place);
     axes();
     for (std::size_t i = 0; i < series_.size(); ++i) line(series_[i], colour(i));
     legend();
@@ -224,12 +230,64 @@ std::vector<double> detail::ticks(double low, double high, int most, bool log) {
   return ticks;
 }
 
+namespace {
+
+void check_size(const char* who, const PlotOptions& options) {
+  if (options.width >= 200 && options.height >= 200) return;
+  throw ValueError(fmt::format("{}: a picture of {} x {} pixels; give 200 or more of each", who,
+                               options.width, options.height));
+}
+
+}  // namespace
+
 std::string plot_svg(const std::vector<PlotSeries>& series, const PlotOptions& options) {
-  if (options.width < 200 || options.height < 200) {
-    throw ValueError(fmt::format("plot_svg: a picture of {} x {} pixels; give 200 or more of each",
-                                 options.width, options.height));
-  }
+  check_size("plot_svg", options);
   return Chart(series, options).str();
+}
+
+std::string plot_grid_svg(const std::vector<PlotPanel>& panels, int columns) {
+  if (columns < 1) throw ValueError(fmt::format("plot_grid_svg: {} columns", columns));
+  std::string charts;
+  int width = 0, x = 0, y = 0, row_height = 0;
+  for (std::size_t i = 0; i < panels.size(); ++i) {
+    const PlotPanel& panel = panels[i];
+    check_size("plot_grid_svg", panel.options);
+    if (i > 0 && i % static_cast<std::size_t>(columns) == 0) {
+      y += row_height;
+      x = row_height = 0;
+    }
+    charts += Chart(panel.series, panel.options).str(fmt::format(" x=\"{}\" y=\"{}\"", x, y));
+    x += panel.options.width;
+    width = std::max(width, x);
+    row_height = std::max(row_height, panel.options.height);
+  }
+  return svg_head(width, y + row_height) + charts + "</svg>\n";
+}
+
+std::string detail::curves_to_json(const Curves& curves) {
+  nlohmann::json json = nlohmann::json::object();
+  for (const auto& [key, points] : curves) json[key] = points;
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+detail::Curves detail::curves_from_json(const std::string& who, const std::string& text) {
+  // JSON has null for a number that is not finite.
+  auto number = [](const nlohmann::json& json) {
+    return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
+  };
+  Curves curves;
+  try {
+    const nlohmann::json json = nlohmann::json::parse(text);
+    for (const auto& [key, points] : json.items()) {
+      for (const nlohmann::json& point : points) {
+        curves[key].emplace_back(number(point.at(0)), number(point.at(1)));
+      }
+    }
+  } catch (const nlohmann::json::exception& error) {
+    throw SerializationError(
+        fmt::format("{}: the curves in the file cannot be read: {}", who, error.what()));
+  }
+  return curves;
 }
 
 }  // namespace rensa

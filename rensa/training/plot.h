@@ -1,6 +1,7 @@
-// Line charts as pictures (SVG).
+// Line charts as pictures (SVG), and the curves that they are made of.
 #pragma once
 
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,7 +24,21 @@ struct PlotOptions {
 /// Throws ValueError for a width or height below 200 pixels.
 std::string plot_svg(const std::vector<PlotSeries>& series, const PlotOptions& options = {});
 
+/// One of several charts.
+struct PlotPanel {
+  std::vector<PlotSeries> series;
+  PlotOptions options = {};
+};
+/// The charts in one picture, row by row, `columns` in each. They are all as large as their options
+/// say, and a row is as high as its highest. Throws ValueError for no columns, and as plot_svg().
+std::string plot_grid_svg(const std::vector<PlotPanel>& panels, int columns);
+
 namespace detail {
+/// Curves by name as JSON, for files, and back; throws SerializationError, naming `who`.
+using Curves = std::map<std::string, std::vector<std::pair<double, double>>>;
+std::string curves_to_json(const Curves& curves);
+Curves curves_from_json(const std::string& who, const std::string& text);
+
 /// Round numbers that part [low, high], at most `most` + 1 of them; of `log`, powers of 10 (with 2
 /// and 5 times these where there are few).
 std::vector<double> ticks(double low, double high, int most, bool log);

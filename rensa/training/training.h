@@ -12,6 +12,7 @@
 #include "rensa/training/extensions/progress_bar.h"
 #include "rensa/training/extensions/shift.h"
 #include "rensa/training/extensions/snapshot.h"
+#include "rensa/training/extensions/variable_statistics_plot.h"
 #include "rensa/training/parallel_updater.h"
 #include "rensa/training/trainer.h"
 #include "rensa/training/triggers/triggers.h"

@@ -86,6 +86,20 @@ TEST(PlotTest, NothingAndOnePointHaveAxesToo) {
   EXPECT_THROW(plot_svg({}, {.width = 100}), ValueError);
 }
 
+TEST(Plot, SeveralChartsStandInAGrid) {
+  PlotPanel small{{{"a", {{0, 1}, {1, 2}}}}, {.title = "one", .width = 300, .height = 200}};
+  PlotPanel high{{}, {.title = "two", .width = 300, .height = 250}};
+  std::string svg = plot_grid_svg({small, high, small}, 2);
+  EXPECT_THAT(svg, AllOf(HasSubstr(" width=\"600\" height=\"450\""),
+                         HasSubstr(" x=\"300\" y=\"0\" width=\"300\" height=\"250\""),
+                         HasSubstr(" x=\"0\" y=\"250\" width=\"300\" height=\"200\"")));
+  EXPECT_EQ(count(svg, "<svg "), 4U);
+  EXPECT_EQ(count(svg, "</svg>"), 4U);
+  EXPECT_EQ(count(svg, ">one<"), 2U);
+  EXPECT_THROW(plot_grid_svg({small}, 0), ValueError);
+  EXPECT_THROW(plot_grid_svg({{{}, {.width = 10}}}, 1), ValueError);
+}
+
 class PlotReportTest : public ::testing::Test {
  protected:
   PlotReportTest() { optimizer_.setup(model_); }

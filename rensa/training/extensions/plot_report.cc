@@ -4,47 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
-#include <nlohmann/json.hpp>
 
 #include "rensa/core/error.h"
 #include "rensa/core/files.h"
 
 namespace rensa::extensions {
-
-namespace {
-
-using Curves = std::map<std::string, std::vector<std::pair<double, double>>>;
-
-std::string text_of(const Curves& curves) {
-  nlohmann::json json = nlohmann::json::object();
-  for (const auto& [key, points] : curves) json[key] = points;
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
-/// A number of JSON, which has null for one that is not finite.
-double number_of(const nlohmann::json& json) {
-  return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
-}
-
-Curves parse(const std::string& text) {
-  Curves curves;
-  try {
-    const nlohmann::json json = nlohmann::json::parse(text);
-    for (const auto& [key, points] : json.items()) {
-      for (const nlohmann::json& point : points) {
-        curves[key].emplace_back(number_of(point.at(0)), number_of(point.at(1)));
-      }
-    }
-  } catch (const nlohmann::json::exception& error) {
-    throw SerializationError(
-        fmt::format("PlotReport: the curves in the file cannot be read: {}", error.what()));
-  }
-  return curves;
-}
-
-}  // namespace
 
 PlotReport::PlotReport(std::vector<std::string> y_keys, PlotReportOptions options)
     : y_keys_(std::move(y_keys)), options_(std::move(options)) {
@@ -97,9 +61,11 @@ void PlotReport::members(Visitor& v) {
   png.replace(png.size() - 3, 3, "png");
   if (v.reading() && !v.reads(name) && v.reads(png)) name = png;  // Chainer's
   v.computed(
-      name, [this] { return text_of(curves_); },
+      name, [this] { return rensa::detail::curves_to_json(curves_); },
       [this](const std::string& text) {
-        return [this, curves = parse(text)] { curves_ = curves; };
+        return [this, curves = rensa::detail::curves_from_json("PlotReport", text)] {
+          curves_ = curves;
+        };
       });
 }
 
