@@ -8,9 +8,12 @@
 #include <string>
 
 #include "rensa/array/random_basics.h"
+#include "rensa/autograd/computational_graph.h"
+#include "rensa/autograd/function_hooks.h"
 #include "rensa/data/data.h"
 #include "rensa/functions/functions.h"
 #include "rensa/links/links.h"
+#include "rensa/links/summary.h"
 #include "rensa/optimizers/optimizers.h"
 #include "rensa/serializers/npz.h"
 #include "rensa/serializers/safetensors.h"
@@ -115,6 +118,32 @@ std::map<std::string, Call> calls() {
        [](Things& a) { serializers::save_safetensors(a.folder / "a.safetensors", a.model); }},
       {"serializers::load_safetensors(path, model)",
        [](Things& a) { serializers::load_safetensors(a.tensors, a.model); }},
+      {"FunctionHookScope scope(timer)",
+       [](Things& a) {
+         function_hooks::TimerHook timer;
+         function_hooks::MemoryProfileHook memory;
+         FunctionHookScope timed(timer), profiled(memory);
+         a.model(a.x, a.t).backward();
+       }},
+      {"timer.summary()",
+       [](Things& a) {
+         // Work that is not done when the summary is asked for.
+         Array m = xp::ones({a.device.is_cuda() ? 4096 : 64, 64}, float32, a.device);
+         Variable x = constant(xp::matmul(m, m.T()));
+         function_hooks::TimerHook timer;
+         FunctionHookScope timed(timer);
+         for (int i = 0; i < (a.device.is_cuda() ? 20 : 1); ++i) (void)F::matmul(x, x);
+         EXPECT_EQ(timer.summary().size(), 1u);
+       }},
+      {"summary(model, x)", [](Things& a) { (void)summary(a.model.predictor, a.x).str(); }},
+      {"computational_graph::build_computational_graph({loss})",
+       [](Things& a) {
+         (void)computational_graph::build_computational_graph({a.model(a.x, a.t)}).dump();
+       }},
+      {"VariableStatisticsPlot",
+       [](Things& a) {
+         extensions::VariableStatisticsPlot(a.model, {.trigger = {1, "iteration"}})(*a.trainer);
+       }},
       {"Evaluator", [](Things& a) { a.trainer->get_extension("validation")(*a.trainer); }},
       {"LogReport",
        [](Things& a) {
