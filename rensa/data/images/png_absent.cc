@@ -1,0 +1,13 @@
+// Where libpng was not there when Rensa was built.
+#include "rensa/core/error.h"
+#include "rensa/data/images/png.h"
+
+namespace rensa::images {
+
+Array decode_png(std::string_view, const std::string& name, const ReadImageOptions&) {
+  throw NotImplementedError(name +
+                            ": this build of Rensa reads no PNG: build it where libjpeg-dev and "
+                            "libpng-dev are installed");
+}
+
+}  // namespace rensa::images
