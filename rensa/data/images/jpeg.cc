@@ -11,6 +11,7 @@
 
 #include "rensa/array/creation.h"
 #include "rensa/core/host_memory.h"
+#include "rensa/data/images/cpu_pixel_kernels.h"
 #include "rensa/data/images/pixels.h"
 
 namespace rensa::images {
@@ -99,7 +100,13 @@ class JpegDecoder {
         jpeg_read_scanlines(&info_, rows, 1);
       });
       if (cmyk) rgb_of_cmyk(pixels, width);
-      write_row(pixels, extents, y, planes);
+      if (extents.channels == 3) {
+        std::uint8_t* row_of_red = planes + y * width;
+        host::pixel_kernels().split(width, pixels, row_of_red, row_of_red + height * width,
+                                    row_of_red + 2 * height * width);
+      } else {
+        write_row(pixels, extents, y, planes);
+      }
     }
     return out;
   }
