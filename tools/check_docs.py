@@ -39,7 +39,7 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)[^)]*\)")
 CODE = re.compile(r"`([^`]+)`")
 # Names of Rensa's namespaces, and what the abbreviated ones stand for in tools/declarations.py.
 NAME = re.compile(r"(?<![\w:])(F|L|xp|computational_graph|cuda|datasets|dlpack|extensions|function_hooks|functions|gradient_check|initializers|iterators|"
-                  r"link_hooks|links|optimizer_hooks|optimizers|serializers|training)::(\w+(?:::\w+)*)")
+                  r"link_hooks|links|optimizer_hooks|optimizers|serializers|training|transforms)::(\w+(?:::\w+)*)")
 SPACES = {"F": "functions", "L": "links", "xp": ""}
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws small pictures, writes them as images/*.jpg and *.png, and what PIL makes of them as images.npz."""
+"""Draws small pictures, writes them to images/jpg and images/png, and what PIL makes of them as images.npz."""
 import io
 import pathlib
 import struct
@@ -71,6 +71,10 @@ def planes(image):
     return array[None] if array.ndim == 2 else array.transpose(2, 0, 1)
 
 
+def path_of(name):
+    return FOLDER / "images" / name[-3:] / name
+
+
 def gray(content):
     """As grey; of a JPEG its luminance."""
     with Image.open(io.BytesIO(content)) as image:
@@ -79,10 +83,11 @@ def gray(content):
 
 
 def main():
-    folder, answers = FOLDER / "images", {}
-    folder.mkdir(exist_ok=True)
+    answers = {}
+    for kind in ("jpg", "png"):
+        (FOLDER / "images" / kind).mkdir(parents=True, exist_ok=True)
     for name, content in pictures():
-        (folder / name).write_bytes(content)
+        path_of(name).write_bytes(content)
         with Image.open(io.BytesIO(content)) as image:
             image.load()
         unchanged = image
@@ -97,7 +102,7 @@ def main():
             answers[f"{name} rgb"] = planes(image.convert("RGB"))
             answers[f"{name} gray"] = planes(gray(content))
     for size in (80, 50, 20, 1):
-        with Image.open(folder / "large.jpg") as image:
+        with Image.open(path_of("large.jpg")) as image:
             image.draft("RGB", (size, size))
             answers[f"large.jpg {size}"] = planes(image)
     np.savez_compressed(FOLDER / "images.npz", **answers)

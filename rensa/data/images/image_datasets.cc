@@ -10,31 +10,16 @@
 #include <memory>
 #include <string_view>
 
-#include "rensa/array/routines.h"
 #include "rensa/core/error.h"
 #include "rensa/core/files.h"
 #include "rensa/core/thread_state.h"
+#include "rensa/data/images/image_labels.h"
 
 namespace rensa::datasets {
 
 namespace {
 
 namespace fs = std::filesystem;
-
-/// The labels as `dtype`.
-Array labels_of(const char* dataset, const std::vector<LabeledPath>& pairs, Dtype dtype) {
-  std::vector<std::int64_t> labels;
-  labels.reserve(pairs.size());
-  for (const auto& [path, label] : pairs) labels.push_back(label);
-  Array wide = xp::array(labels, cpu()), narrow = wide.astype(dtype);
-  Array back = narrow.astype(int64);
-  for (std::size_t i = 0; i < labels.size(); ++i) {
-    if (static_cast<const std::int64_t*>(back.data())[i] == labels[i]) continue;
-    throw ValueError(fmt::format("{}: the label {} of {} is none of {}; give another label_dtype",
-                                 dataset, labels[i], pairs[i].first, dtype_name(dtype)));
-  }
-  return narrow;
-}
 
 /// Pictures, and labels where they are defined.
 class ImageBody final : public DatasetBody {
@@ -62,10 +47,14 @@ class ImageBody final : public DatasetBody {
 
 std::shared_ptr<const DatasetBody> labeled(const char* dataset, std::vector<LabeledPath> pairs,
                                            ImageDatasetOptions options) {
-  Array labels = labels_of(dataset, pairs, options.label_dtype);
   std::vector<std::string> paths;
-  for (auto& [path, label] : pairs) paths.push_back(std::move(path));
-  return std::make_shared<ImageBody>(std::move(paths), labels, std::move(options));
+  std::vector<std::int64_t> labels;
+  for (auto& [path, label] : pairs) {
+    paths.push_back(std::move(path));
+    labels.push_back(label);
+  }
+  Array column = image_labels(dataset, labels, options.label_dtype);
+  return std::make_shared<ImageBody>(std::move(paths), column, std::move(options));
 }
 
 std::string_view trimmed(std::string_view text) {

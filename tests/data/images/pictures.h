@@ -8,6 +8,8 @@
 #include <string>
 
 #include "tests/data/published_files.h"
+#include "tests/temporary_folder.h"
+#include "tests/testing.h"
 
 namespace rensa::testing {
 
@@ -18,6 +20,11 @@ class ImageTest : public ::testing::Test {
     if (!RENSA_TEST_IMAGES) GTEST_SKIP() << "this build reads no pictures (RENSA_IMAGES)";
   }
 };
+
+/// The bytes of a file of tests/answers/images.
+inline std::string picture(const std::string& name) {
+  return read_file(data_file("images/" + name.substr(name.size() - 3) + "/" + name));
+}
 
 /// A PNG file whose rows are `rows`, each after the byte of its filter. `kind` is 0 for grey, 2 for
 /// RGB.

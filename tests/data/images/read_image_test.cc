@@ -19,12 +19,8 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using testing::message_of;
+using testing::picture;
 using testing::thrown;
-
-/// A file of tests/answers/images.
-std::string picture(const std::string& name) {
-  return testing::read_file(testing::data_file("images/" + name));
-}
 
 /// The greatest difference of any pixel; 999 for other shapes or dtypes.
 int difference(const Array& a, const Array& b) {
