@@ -22,6 +22,18 @@ template <class T> struct Rows {
   std::int64_t out_stride, out_size;
 };
 
+/// Of n pixels. What becomes uint8 is cut off at 0 and 255 and rounded down.
+template <class T> struct ColorKernels {
+  /// out = factor * in + more.
+  void (*shade)(std::int64_t n, const T* in, float factor, float more, T* out);
+  /// out = factor * a + rest * b.
+  void (*mix)(std::int64_t n, const T* a, float factor, const T* b, float rest, T* out);
+  /// The grey of red, green and blue, as torchvision weighs them.
+  void (*gray)(std::int64_t n, const T* r, const T* g, const T* b, T* out);
+  /// out = (in - mean) / std.
+  void (*normalize)(std::int64_t n, const T* in, float mean, float std, float* out);
+};
+
 struct PixelKernels {
   /// n pixels of three channels side by side, as three rows.
   void (*split)(std::int64_t n, const std::uint8_t* in, std::uint8_t* a, std::uint8_t* b,
@@ -35,10 +47,15 @@ struct PixelKernels {
   /// Resizes columns: `rows.count` output rows of out_size pixels, made of the input's.
   void (*columns_uint8)(const Rows<std::uint8_t>& rows, const ResizeWeights<std::int32_t>& weights);
   void (*columns_float)(const Rows<float>& rows, const ResizeWeights<double>& weights);
-  /// out = (in - mean) / std.
-  void (*normalize_uint8)(std::int64_t n, const std::uint8_t* in, float mean, float std,
-                          float* out);
-  void (*normalize_float)(std::int64_t n, const float* in, float mean, float std, float* out);
+  ColorKernels<std::uint8_t> of_uint8;
+  ColorKernels<float> of_float;
+  template <class T> const ColorKernels<T>& of() const {
+    if constexpr (sizeof(T) == 1) {
+      return of_uint8;
+    } else {
+      return of_float;
+    }
+  }
 };
 
 /// Those of the best instruction set that the machine has.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 #include <vector>
 
 #include "rensa/array/creation.h"
@@ -21,11 +22,7 @@ void check_factor(const char* operation, double factor) {
   throw ValueError(fmt::format("{}: a factor of {}; give 0 or more", operation, factor));
 }
 
-std::uint8_t cut_off(float value) {
-  return static_cast<std::uint8_t>(std::clamp(value, 0.f, 255.f));
-}
-void store(float value, std::uint8_t& out) { out = cut_off(value); }
-void store(float value, float& out) { out = value; }
+template <class T> const host::ColorKernels<T>& kernels() { return host::pixel_kernels().of<T>(); }
 
 /// Calls f(row of `in`, row of the result, plane, y) for all rows; returns the result.
 template <class T, class F> Array map_rows(const Planes& in, F f) {
@@ -54,11 +51,7 @@ template <class T> void gray_row(const Planes& in, std::int64_t y, T* out) {
     return;
   }
   const T *g = r + in.plane, *b = g + in.plane;
-  for (std::int64_t x = 0; x < in.width; ++x) {
-    store(0.2989f * static_cast<float>(r[x]) + 0.587f * static_cast<float>(g[x]) +
-              0.114f * static_cast<float>(b[x]),
-          out[x]);
-  }
+  kernels<T>().gray(in.width, r, g, b, out);
 }
 
 /// The mean of all pixels of the grey picture.
@@ -67,7 +60,9 @@ template <class T> float gray_mean(const Planes& in) {
   double sum = 0;
   for (std::int64_t y = 0; y < in.height; ++y) {
     gray_row(in, y, row.data());
-    for (T value : row) sum += static_cast<double>(value);
+    std::conditional_t<sizeof(T) == 1, std::int64_t, double> row_sum = 0;
+    for (T value : row) row_sum += value;
+    sum += static_cast<double>(row_sum);
   }
   return static_cast<float>(sum / static_cast<double>(in.height * in.width));
 }
@@ -88,7 +83,7 @@ Array adjust_brightness(const Array& img, double factor) {
   Planes in = planes_of(img);
   return of_dtype(img, [&]<class T>() {
     return map_rows<T>(in, [&](const T* from, T* to, std::int64_t, std::int64_t) {
-      for (std::int64_t x = 0; x < in.width; ++x) store(f * static_cast<float>(from[x]), to[x]);
+      kernels<T>().shade(in.width, from, f, 0, to);
     });
   });
 }
@@ -101,9 +96,7 @@ Array adjust_contrast(const Array& img, double factor) {
   return of_dtype(img, [&]<class T>() {
     const float mean = rest * gray_mean<T>(in);
     return map_rows<T>(in, [&](const T* from, T* to, std::int64_t, std::int64_t) {
-      for (std::int64_t x = 0; x < in.width; ++x) {
-        store(f * static_cast<float>(from[x]) + mean, to[x]);
-      }
+      kernels<T>().shade(in.width, from, f, mean, to);
     });
   });
 }
@@ -118,10 +111,7 @@ Array adjust_saturation(const Array& img, double factor) {
     auto gray = host_vector<T>("adjust_saturation", in.height * in.width);
     for (std::int64_t y = 0; y < in.height; ++y) gray_row(in, y, gray.data() + y * in.width);
     return map_rows<T>(in, [&](const T* from, T* to, std::int64_t, std::int64_t y) {
-      const T* mixed = gray.data() + y * in.width;
-      for (std::int64_t x = 0; x < in.width; ++x) {
-        store(f * static_cast<float>(from[x]) + rest * static_cast<float>(mixed[x]), to[x]);
-      }
+      kernels<T>().mix(in.width, from, f, gray.data() + y * in.width, rest, to);
     });
   });
 }
@@ -174,7 +164,7 @@ Array pca_lighting(const Array& img, double sigma, RandomStream& random) {
     constexpr float kHalf = sizeof(T) == 1 ? 0.5f : 0.f;  // rounds
     return map_rows<T>(in, [&](const T* from, T* to, std::int64_t c, std::int64_t) {
       const float more = static_cast<float>(light[c]) + kHalf;
-      for (std::int64_t x = 0; x < in.width; ++x) store(static_cast<float>(from[x]) + more, to[x]);
+      kernels<T>().shade(in.width, from, 1, more, to);
     });
   });
 }
@@ -191,22 +181,18 @@ Array normalize(const Array& img, const std::vector<float>& mean, const std::vec
   }
   Planes in = planes_of(img);
   Array out = xp::empty(img.shape(), float32, cpu());
-  const host::PixelKernels& kernels = host::pixel_kernels();
-  for (std::int64_t c = 0; c < in.channels; ++c) {
-    const float m = mean[mean.size() == 1 ? 0 : static_cast<std::size_t>(c)];
-    const float s = std[std.size() == 1 ? 0 : static_cast<std::size_t>(c)];
-    for (std::int64_t y = 0; y < in.height; ++y) {
-      float* to = static_cast<float*>(out.data()) + (c * in.height + y) * in.width;
-      const std::int64_t from = c * in.plane + y * in.row;
-      if (img.dtype() == Dtype::uint8) {
-        kernels.normalize_uint8(in.width, static_cast<const std::uint8_t*>(in.array.data()) + from,
-                                m, s, to);
-      } else {
-        kernels.normalize_float(in.width, static_cast<const float*>(in.array.data()) + from, m, s,
-                                to);
+  of_dtype(img, [&]<class T>() {
+    for (std::int64_t c = 0; c < in.channels; ++c) {
+      const float m = mean[mean.size() == 1 ? 0 : static_cast<std::size_t>(c)];
+      const float s = std[std.size() == 1 ? 0 : static_cast<std::size_t>(c)];
+      for (std::int64_t y = 0; y < in.height; ++y) {
+        kernels<T>().normalize(
+            in.width, static_cast<const T*>(in.array.data()) + c * in.plane + y * in.row, m, s,
+            static_cast<float*>(out.data()) + (c * in.height + y) * in.width);
       }
     }
-  }
+    return out;
+  });
   return out;
 }
 
