@@ -75,14 +75,44 @@ Shape product_shape(const char* name, const Array& a, const Array& b) {
                      a.shape(-2), b.shape(-1));
 }
 
-// c = a @ b, c being contiguous and of the product's shape.
-void matrix_product(const char* name, const Array& a, const Array& b, const Array& c) {
-  std::int64_t m = a.shape(-2), k = a.shape(-1), n = b.shape(-1);
-  if (b.ndim() == 2 && a.ndim() > 2 && a.is_contiguous() && a.size() != 0) {
-    // One product over all rows instead of one for each matrix of a.
-    std::int64_t rows = a.size() / k;
-    return multiply_into(name, a.reshape({rows, k}), b, Array(), c.reshape({rows, n}));
+// Axes [begin, end) of a view as one, where they lie behind one another.
+struct MergedAxis {
+  std::int64_t extent = 1, stride = 0;
+  bool exists = true;
+
+  MergedAxis(const ArrayView& view, int begin, int end) {
+    for (int i = end; i-- > begin;) {
+      if (view.shape[i] == 1) continue;
+      if (extent == 1) stride = view.strides[i];
+      else exists = exists && view.strides[i] == stride * extent;
+      extent *= view.shape[i];
+    }
+    exists = exists || extent == 0;
   }
+};
+
+// `a` as a matrix whose rows are its first `row_axes` axes, and its columns the others. Undefined
+// where no view is that.
+Array as_matrix(const Array& a, int row_axes) {
+  MergedAxis rows(a.view(), 0, row_axes), columns(a.view(), row_axes, a.ndim());
+  if (!rows.exists || !columns.exists) return Array();
+  return rensa::detail::new_view(a, 0, {rows.extent, columns.extent},
+                                 {rows.stride, columns.stride});
+}
+
+Array turned(const Array& a) { return a.swapaxes(-1, -2); }
+
+// c = a @ b, c being of the product's shape, it or its transpose a matmul result.
+void matrix_product(const char* name, const Array& a, const Array& b, const Array& c) {
+  if (!is_matmul_result(c.view())) return matrix_product(name, turned(b), turned(a), turned(c));
+  if (b.ndim() == 2 && a.ndim() > 2) {
+    // One product over all rows instead of one for each matrix of a.
+    Array rows = as_matrix(a, a.ndim() - 1), results = as_matrix(c, c.ndim() - 1);
+    if (rows.defined() && is_matmul_operand(rows.view()) && results.defined()) {
+      return multiply_into(name, rows, b, Array(), results);
+    }
+  }
+  std::int64_t m = a.shape(-2), k = a.shape(-1), n = b.shape(-1);
   Shape leading = leading_axes(c.shape());
   multiply_into(name, a.broadcast_to(with_matrix(leading, m, k)),
                 b.broadcast_to(with_matrix(leading, k, n)), Array(), c);
@@ -97,18 +127,30 @@ void check_out(const char* name, const Array& a, const Shape& shape, Dtype dtype
                                out.view().describe()));
 }
 
-// Calls multiply(c) for a contiguous c of the shape and dtype of a @ b, and returns it: `out` or
-// what is copied there.
-template <class Multiply>
+// Whether a product may be written there as it is.
+bool takes_product(const Array& a, const Array& b, const Array& out, const Array& matrices) {
+  return matrices.defined() &&
+         (is_matmul_result(matrices.view()) || is_matmul_result(turned(matrices).view())) &&
+         !xp::shares_memory(a, out) && !xp::shares_memory(b, out);
+}
+
+// Calls multiply(c) for what as_matrices(c) is of an array c of the shape and dtype of a @ b, and
+// returns c: `out`, or an array that is copied there where the product cannot be written into it.
+template <class AsMatrices, class Multiply>
 Array product_into(const char* name, const Array& a, const Array& b, const Shape& shape,
-                   const Array* out, Multiply&& multiply) {
+                   const Array* out, AsMatrices&& as_matrices, Multiply&& multiply) {
   Dtype dtype = promote_types(a.dtype(), b.dtype());
-  if (out) check_out(name, a, shape, dtype, *out);
-  bool direct = out && out->dtype() == dtype && out->is_contiguous() &&
-                !xp::may_share_memory(a, *out) && !xp::may_share_memory(b, *out);
-  Array c = direct ? *out : rensa::detail::new_array(shape, dtype, a.device());
-  multiply(c);
-  if (!out || direct) return c;
+  if (out) {
+    check_out(name, a, shape, dtype, *out);
+    Array matrices = out->dtype() == dtype ? as_matrices(*out) : Array();
+    if (takes_product(a, b, *out, matrices)) {
+      multiply(matrices);
+      return *out;
+    }
+  }
+  Array c = rensa::detail::new_array(shape, dtype, a.device());
+  multiply(as_matrices(c));
+  if (!out) return c;
   rensa::detail::copy_elements(name, c, *out);
   return *out;
 }
@@ -133,12 +175,15 @@ Array matmul(const Array& a, const Array& b, const MatmulOptions& options) {
   bool row = a.ndim() == 1, column = b.ndim() == 1;
   Array left = row ? a.expand_dims(0) : a, right = column ? b.expand_dims(1) : b;
   check_summed("matmul", a, -1, b, column ? 0 : -2);
-  Shape whole = product_shape("matmul", left, right), shape = whole;
+  Shape shape = product_shape("matmul", left, right);
   if (column) shape.erase(shape.ndim() - 1);
   if (row) shape.erase(shape.ndim() - (column ? 1 : 2));
-  return product_into("matmul", a, b, shape, options.out.get(), [&](const Array& c) {
-    matrix_product("matmul", left, right, row || column ? c.reshape(whole) : c);
-  });
+  auto as_matrices = [&](Array c) {
+    if (column) c = c.expand_dims(-1);
+    return row ? c.expand_dims(-2) : c;
+  };
+  return product_into("matmul", a, b, shape, options.out.get(), as_matrices,
+                      [&](const Array& c) { matrix_product("matmul", left, right, c); });
 }
 
 Array dot(const Array& a, const Array& b, const ProductOptions& options) {
@@ -164,9 +209,9 @@ Array dot(const Array& a, const Array& b, const ProductOptions& options) {
   }
   std::int64_t rows = 1;
   for (int i = 0; i + 1 < a.ndim(); ++i) rows *= a.shape(i);
-  return product_into("dot", a, b, shape, options.out.get(), [&](const Array& c) {
-    matrix_product("dot", a.reshape({rows, k}), b.transpose(order).reshape({k, others}),
-                   c.reshape({rows, others}));
+  auto as_matrices = [&](const Array& c) { return as_matrix(c, a.ndim() - 1); };
+  return product_into("dot", a, b, shape, options.out.get(), as_matrices, [&](const Array& c) {
+    matrix_product("dot", a.reshape({rows, k}), b.transpose(order).reshape({k, others}), c);
   });
 }
 

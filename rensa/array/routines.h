@@ -77,7 +77,10 @@ bool allclose(const Array& a, const Array& b, double rtol = 1e-5, double atol = 
               bool equal_nan = false);
 
 // --- products (array/linalg_matmul.cc) ---
-/// NumPy's matmul: 1-d operands are promoted, leading axes broadcast. Throws ShapeError,
+/// NumPy's matmul: 1-d operands are promoted, leading axes broadcast. An `out` of the product's
+/// dtype whose rows, or columns, are contiguous is written where it lies, whatever its strides
+/// between them; for another, or one that shares elements with an operand, the product is made
+/// apart and copied. Operands are read where they lie under the same terms. Throws ShapeError,
 /// DtypeError.
 Array matmul(const Array& a, const Array& b, const MatmulOptions& options = {});
 Array dot(const Array& a, const Array& b, const ProductOptions& options = {});

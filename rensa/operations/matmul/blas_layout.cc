@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "rensa/core/error.h"
 
@@ -82,16 +83,49 @@ void choose_batch(std::int64_t size, MatmulLayout& layout) {
   layout.outer_count /= axis.extent;
   std::move(layout.outer + best + 1, layout.outer + layout.num_outer, layout.outer + best);
   --layout.num_outer;
-  // One b for all, and the rows of a and of c simply go on: one taller product.
-  if (layout.b_stride == 0 && !layout.a_transposed && layout.a_stride == layout.m * layout.a_ld &&
-      layout.c_stride == layout.m * layout.c_ld) {
-    layout.m *= layout.batch;
-    layout.batch = 1;
-    layout.a_stride = layout.c_stride = 0;
+  if (layout.b_stride != 0 || layout.a_transposed) return;
+  // One b for all: one taller product, where the rows of a and of c simply go on. Matrices of one
+  // row lie as the rows of one matrix do.
+  bool goes_on =
+      layout.a_stride == layout.m * layout.a_ld && layout.c_stride == layout.m * layout.c_ld;
+  if (layout.m == 1 && layout.a_stride >= layout.a_ld && layout.c_stride >= layout.c_ld) {
+    layout.a_ld = layout.a_stride;
+    layout.c_ld = layout.c_stride;
+    goes_on = true;
   }
+  if (!goes_on) return;
+  layout.m *= layout.batch;
+  layout.batch = 1;
+  layout.a_stride = layout.c_stride = 0;
 }
 
 }  // namespace
+
+bool is_matmul_result(const ArrayView& view) {
+  if (view.size() == 0) return true;
+  int last = view.ndim() - 1;
+  std::int64_t size = itemsize(view.dtype);
+  if (view.shape[last] > 1 && view.strides[last] != size) return false;
+  if (view.shape[last - 1] > 1 &&
+      (view.strides[last - 1] % size != 0 || view.strides[last - 1] < size * view.shape[last])) {
+    return false;
+  }
+  // Each axis steps over all that the axes of smaller steps reach.
+  Shape shape = view.shape, strides = view.strides;
+  std::int64_t reach = size;
+  for (int left = view.ndim(); left > 0; --left) {
+    int best = -1;
+    for (int i = 0; i < view.ndim(); ++i) {
+      if (shape[i] <= 1) continue;
+      if (best < 0 || std::abs(strides[i]) < std::abs(strides[best])) best = i;
+    }
+    if (best < 0) return true;
+    if (std::abs(strides[best]) < reach) return false;
+    reach += std::abs(strides[best]) * (shape[best] - 1);
+    shape[best] = 1;
+  }
+  return true;
+}
 
 MatmulLayout matmul_layout(const ArrayView& a, const ArrayView& b, const ArrayView& c) {
   MatmulLayout layout;

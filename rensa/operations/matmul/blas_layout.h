@@ -21,6 +21,11 @@ inline bool is_matmul_operand(const ArrayView& view) {
   return is_matrix(n - 2, n - 1) || is_matrix(n - 1, n - 2);
 }
 
+/// Whether matmul_layout takes `view`, of at least two axes, as c, and its elements are
+/// surely at places of their own: rows are contiguous, whatever lies between them and between
+/// matrices.
+bool is_matmul_result(const ArrayView& view);
+
 /// c (m, n) = a (m, k) @ b (k, n) for `batch` triples of matrices, and that for each index of the
 /// outer axes. Leading dimensions and batch strides count elements; c is row-major, a and b are
 /// too unless `transposed` (stored column by column).

@@ -93,8 +93,9 @@ void scale(const ArrayView& c, double alpha) {
 // c = relu(c + bias), either of them left out where it is not asked for.
 void finish(const ArrayView& c, const ArrayView* bias, bool relu) {
   ComputeType type = compute_type(c.dtype);
-  bool plain =
-      c.dtype == value_dtype(type) && c.is_c_contiguous() && (!bias || bias->is_c_contiguous());
+  int last = c.ndim() - 1;
+  bool plain = c.dtype == value_dtype(type) && (!bias || bias->is_c_contiguous()) &&
+               (c.strides[last] == itemsize(c.dtype) || c.shape[last] == 1);
   if (!plain) {
     if (bias) {
       ArrayView row = broadcast_view(*bias, c.shape);
@@ -105,12 +106,14 @@ void finish(const ArrayView& c, const ArrayView* bias, bool relu) {
     if (relu) run_elementwise(ufunc::relu, c.dtype, &input, 1, c);
     return;
   }
-  std::int64_t columns = c.shape[c.ndim() - 1], rows = c.size() / columns;
-  std::int64_t row_bytes = columns * itemsize(c.dtype);
+  std::int64_t columns = c.shape[last], rows = c.size() / columns;
+  ArrayView first_column = c;
+  first_column.shape[last] = 1;
   ElementwiseKernel add = kernels().of(ufunc::add, type), rectify = kernels().of(ufunc::relu, type);
   std::int64_t grain = std::max<std::int64_t>(1, (32 << 10) / columns);
   parallel_for(rows, grain, [&](std::int64_t begin, std::int64_t end) {
-    for (char* row = c.data + begin * row_bytes; begin < end; ++begin, row += row_bytes) {
+    for (; begin < end; ++begin) {
+      char* row = c.data + offset_of(first_column, begin);
       const void* inputs[] = {row, bias ? bias->data : nullptr};
       if (bias) add(columns, inputs, row, 0);
       if (relu) rectify(columns, inputs, row, 0);
