@@ -17,6 +17,8 @@ std::size_t weights_of(CellKind kind);
 struct Sequences {
   Variable x;                         // (sum of batches, I): time after time
   std::vector<std::int64_t> batches;  // how many sequences reach each time
+  // Rows are computed with as many elements as this divides; 0: as many as suit the device.
+  std::int64_t row_multiple = 0;
 };
 struct SequenceOutput {
   Variable hy, cy;  // cy of long short-term memories

@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <numeric>
 
+#include "rensa/array/creation.h"
 #include "rensa/array/indexing_routines.h"
-#include "rensa/array/internal.h"
 #include "rensa/core/error.h"
+#include "rensa/core/integers.h"
 #include "rensa/core/thread_state.h"
 #include "rensa/functions/array_functions.h"
 #include "rensa/functions/indexing_functions.h"
@@ -14,100 +15,86 @@
 #include "rensa/functions/node_templates.h"
 #include "rensa/functions/noise.h"
 #include "rensa/functions/rnn_internal.h"
+#include "rensa/functions/rnn_rows.h"
 
 namespace rensa::functions {
 
 namespace {
 
+using detail::Blocks;
 using detail::CellKind;
 using detail::Layer;
 using detail::LayerOutput;
 using detail::Memory;
 using detail::SequenceNetwork;
 using detail::Sequences;
+using detail::WeightGroup;
 
 std::string described(const Variable& v) { return v.array().view().describe(); }
 
-template <class List> auto& at(List& list, int k) { return list[static_cast<std::size_t>(k)]; }
+/// What a network computes with in place of its `units`, and in place of an x of `in` elements: a
+/// GPU's fast kernels for products take rows of whole 16 bytes. What is added is zero, its weights
+/// too, and stays zero; it takes no part in the others.
+struct Widths {
+  std::int64_t in, units, wide_in, wide;
+  Array zeros;  // as long as the longest row
 
-/// Weights and biases behind one another along axis 0, each group of them in one array.
-class JoinWeights final : public FunctionNode {
- public:
-  explicit JoinWeights(std::vector<Indexes> groups)
-      : FunctionNode("join_weights"), groups_(std::move(groups)) {}
-
-  Arrays forward(const Arrays& in) override {
-    Arrays out;
-    std::vector<rensa::detail::CopyPair> copies;
-    for (const Indexes& group : groups_) {
-      const Array& first = at(in, group[0]);
-      Shape shape = first.shape();
-      Dtype dtype = first.dtype();
-      shape[0] = 0;
-      for (int k : group) {
-        check_same_device(name(), in[0], at(in, k));
-        shape[0] += at(in, k).shape(0);
-        dtype = promote_types(dtype, at(in, k).dtype());
-      }
-      out.push_back(xp::empty(shape, dtype, first.device()));
-      std::int64_t begin = 0;
-      for (int k : group) {
-        std::int64_t rows = at(in, k).shape(0);
-        copies.push_back({at(in, k), rensa::detail::slice_along(out.back(), 0, begin, rows)});
-        begin += rows;
-      }
-    }
-    rensa::detail::copy_parts(name(), copies);
-    return out;
-  }
-
-  // Each gradient has memory of its own, as a leaf's has to: one operation instead of a copy each.
-  Variables backward(const Indexes&, const Variables& gy) override {
-    bool twice = config().enable_backprop;
-    Variables gx(inputs().size());
-    std::vector<rensa::detail::CopyPair> copies;
-    for (std::size_t g = 0; g < groups_.size(); ++g) {
-      if (!gy[g].defined()) continue;
-      std::int64_t begin = 0;
-      for (int k : groups_[g]) {
-        const VariableNode& x = *at(inputs(), k);
-        std::int64_t end = begin + x.shape[0];
-        if (twice) {
-          at(gx, k) = cast(get_item(gy[g], {Slice(begin, end)}), x.dtype);
-        } else {
-          at(gx, k) = constant(xp::empty(x.shape, x.dtype, x.device));
-          Array part = rensa::detail::slice_along(gy[g].array(), 0, begin, end - begin);
-          copies.push_back({part, at(gx, k).array()});
-        }
-        begin = end;
-      }
-    }
-    if (!twice) rensa::detail::copy_parts(name(), copies);
-    return gx;
-  }
-
- private:
-  std::vector<Indexes> groups_;
+  bool wider() const { return wide != units; }
 };
+
+/// How many elements the rows of fast products are a multiple of.
+std::int64_t row_multiple(const Variable& weight) {
+  Dtype dtype = weight.dtype();
+  if (weight.device().is_cpu() || dtype == float64) return 1;
+  if (config().autocast) dtype = *config().autocast;
+  return dtype == float32 && !config().tf32 ? 1 : 16 / itemsize(dtype);
+}
+
+Widths widths_of(const SequenceNetwork& network, const Sequences& xs, std::int64_t units,
+                 const Variable& weight) {
+  Widths w{xs.x.shape(1), units, xs.x.shape(1), units, Array()};
+  std::int64_t multiple = xs.row_multiple;
+  if (multiple == 0) {
+    // The copies of x, of states and of outputs take as long as some products save.
+    constexpr std::int64_t kManyProducts = 4096, kManyUnits = 128;
+    auto steps = static_cast<std::int64_t>(xs.batches.size());
+    bool pays = units >= kManyUnits && steps * units >= kManyProducts;
+    multiple = pays ? row_multiple(weight) : 1;
+  }
+  w.wide = round_up(units, multiple);
+  if (!w.wider()) return w;
+  w.wide_in = round_up(w.in, multiple);
+  std::int64_t longest = std::max(w.wide_in, w.wide * network.directions);
+  w.zeros = xp::zeros({longest}, weight.dtype(), weight.device());
+  return w;
+}
 
 /// The weights and biases of a layer, each for the input and for the last output.
 struct Joined {
   Variable input, last, bias, last_bias;
 };
 
-/// In the order in which the layer has its gates.
-Joined joined(CellKind kind, const Variables& w, const Variables& b) {
-  if (kind != CellKind::lstm && kind != CellKind::gru) return {w[0], w[1], b[0], b[1]};
-  std::vector<Indexes> groups{{2, 0, 1, 3}, {6, 4, 5, 7}};
-  if (kind == CellKind::gru) groups = {{2, 0, 1}, {3, 4, 5}};
+/// In the order in which the layer has its gates; `in` are the blocks of its input.
+Joined joined(CellKind kind, const Variables& w, const Variables& b, const Blocks& in,
+              const Widths& widths) {
+  bool gated = kind == CellKind::lstm || kind == CellKind::gru;
+  if (!gated && !widths.wider()) return {w[0], w[1], b[0], b[1]};
+  std::vector<Indexes> members{{0}, {1}};
+  if (kind == CellKind::lstm) members = {{2, 0, 1, 3}, {6, 4, 5, 7}};
+  if (kind == CellKind::gru) members = {{2, 0, 1}, {3, 4, 5}};
   for (std::size_t g : {0u, 1u}) {
-    Indexes biases = groups[g];
+    Indexes biases = members[g];
     for (int& k : biases) k += static_cast<int>(w.size());
-    groups.push_back(biases);
+    members.push_back(biases);
+  }
+  Blocks last{1, widths.units, widths.wide};
+  std::vector<WeightGroup> groups;
+  for (std::size_t g = 0; g < members.size(); ++g) {
+    groups.push_back({members[g], widths.wide, g == 0 ? in : last});
   }
   Variables all = w;
   all.insert(all.end(), b.begin(), b.end());
-  Variables y = apply<JoinWeights>(all, groups);
+  Variables y = detail::join_weights(all, groups, widths.zeros);
   return {y[0], y[1], y[2], y[3]};
 }
 
@@ -171,8 +158,8 @@ Memory rows_of(const Memory& memory, const Slice& rows) {
 }
 
 LayerOutput run_direction(const SequenceNetwork& network, const Sequences& xs, const Memory& start,
-                          const Variables& w, const Variables& b, bool backward) {
-  auto [input, last, bias, last_bias] = joined(network.kind, w, b);
+                          const Joined& weights, bool backward) {
+  auto [input, last, bias, last_bias] = weights;
   Layer layer{network.name, network.kind, backward, xs.batches, input, bias, last, last_bias};
   if (network.kind != CellKind::gru) {
     layer.bias = bias + last_bias;
@@ -223,20 +210,32 @@ detail::SequenceOutput detail::run_sequences(const SequenceNetwork& network, con
   }
   check_batches(network, xs, hx.shape(1));
   std::int64_t units = hx.shape(2);
-  Variables h = separate(hx), c = has_c ? separate(cx) : Variables(h.size()), hy, cy;
-  Variable x = xs.x;
+  Widths widths = widths_of(network, xs, units, ws[0][0]);
+  const Array& zeros = widths.zeros;
+  Blocks in{1, widths.in, widths.wide_in}, state{1, units, widths.wide};
+  Variables given{xs.x, hx};
+  if (has_c) given.push_back(cx);
+  if (widths.wider()) given = resize_blocks(given, {in, state, state}, zeros);
+  Variable x = given[0];
+  Variables h = separate(given[1]), c = has_c ? separate(given[2]) : Variables(h.size()), hy, cy;
   for (std::size_t layer = 0, i = 0; layer < static_cast<std::size_t>(network.n_layers); ++layer) {
     if (layer > 0 && network.dropout_ratio != 0) x = dropout(x, network.dropout_ratio);
     Variables ys;
     for (int direction = 0; direction < network.directions; ++direction, ++i) {
-      check_shapes(network, ws[i], bs[i], i, x.shape(1), units);
+      check_shapes(network, ws[i], bs[i], i, in.count * in.from, units);
+      Joined weights = joined(network.kind, ws[i], bs[i], in, widths);
       auto [end, y] =
-          run_direction(network, {x, xs.batches}, {h[i], c[i]}, ws[i], bs[i], direction == 1);
+          run_direction(network, {x, xs.batches}, {h[i], c[i]}, weights, direction == 1);
       hy.push_back(end.h), cy.push_back(end.c), ys.push_back(y);
     }
     x = ys.size() == 1 ? ys[0] : concat(ys, 1);
+    in = {network.directions, units, widths.wide};
   }
-  return {stack(hy), has_c ? stack(cy) : Variable(), x};
+  Variables outputs{x, stack(hy)};
+  if (has_c) outputs.push_back(stack(cy));
+  Blocks y{network.directions, widths.wide, units}, end{1, widths.wide, units};
+  if (widths.wider()) outputs = resize_blocks(outputs, {y, end, end}, zeros);
+  return {outputs[1], has_c ? outputs[2] : Variable(), outputs[0]};
 }
 
 namespace {

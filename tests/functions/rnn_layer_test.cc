@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 
 #include "rensa/array/math.h"
 #include "rensa/array/random_basics.h"
@@ -25,11 +26,13 @@ using Batches = std::vector<std::int64_t>;
 
 constexpr std::int64_t kIn = 3, kUnits = 2;
 
-/// A network of one layer.
+/// A network, of one layer where nothing else is said.
 struct Net {
   const char* name;
   CellKind kind;
   int directions;
+  int layers = 1;
+  std::int64_t row_multiple = 0;
 
   bool has_c() const { return kind == CellKind::lstm; }
   std::size_t weights() const { return F::detail::weights_of(kind); }
@@ -38,11 +41,12 @@ struct Net {
   Arrays inputs(const Batches& batches, std::int64_t batch, Dtype dtype, Device device) const {
     std::int64_t rows = 0;
     for (std::int64_t n : batches) rows += n;
-    std::vector<Shape> shapes{{rows, kIn}, {directions, batch, kUnits}};
-    if (has_c()) shapes.push_back({directions, batch, kUnits});
-    for (int i = 0; i < directions; ++i) {
+    std::vector<Shape> shapes{{rows, kIn}, {layers * directions, batch, kUnits}};
+    if (has_c()) shapes.push_back(shapes.back());
+    for (int i = 0; i < layers * directions; ++i) {
+      std::int64_t in = i < directions ? kIn : directions * kUnits;
       for (std::size_t j = 0; j < weights(); ++j) {
-        shapes.push_back({kUnits, j < weights() / 2 ? kIn : kUnits});
+        shapes.push_back({kUnits, j < weights() / 2 ? in : kUnits});
       }
       for (std::size_t j = 0; j < weights(); ++j) shapes.push_back({kUnits});
     }
@@ -57,15 +61,16 @@ struct Net {
   Variables operator()(const Variables& v, const Batches& batches) const {
     auto next = v.begin() + (has_c() ? 3 : 2);
     F::WeightLists ws, bs;
-    for (int i = 0; i < directions; ++i) {
+    for (int i = 0; i < layers * directions; ++i) {
       for (F::WeightLists* lists : {&ws, &bs}) {
         auto end = next + static_cast<std::ptrdiff_t>(weights());
         lists->emplace_back(next, end);
         next = end;
       }
     }
-    F::detail::SequenceOutput out = F::detail::run_sequences(
-        {name, kind, 1, directions, 0}, v[1], has_c() ? v[2] : Variable(), ws, bs, {v[0], batches});
+    F::detail::SequenceOutput out = F::detail::run_sequences({name, kind, layers, directions, 0},
+                                                             v[1], has_c() ? v[2] : Variable(), ws,
+                                                             bs, {v[0], batches, row_multiple});
     return has_c() ? Variables{out.hy, out.y, out.cy} : Variables{out.hy, out.y};
   }
 };
@@ -77,6 +82,13 @@ const Net kNets[] = {
     {"n_step_relu", CellKind::rnn_relu, 1}, {"n_step_birelu", CellKind::rnn_relu, 2},
 };
 
+/// Whose rows get zeros behind them.
+const Net kWideNets[] = {
+    {"n_step_lstm", CellKind::lstm, 1, 2, 8},      {"n_step_bilstm", CellKind::lstm, 2, 2, 8},
+    {"n_step_gru", CellKind::gru, 1, 2, 4},        {"n_step_bigru", CellKind::gru, 2, 2, 8},
+    {"n_step_birnn", CellKind::rnn_tanh, 2, 2, 4}, {"n_step_relu", CellKind::rnn_relu, 1, 1, 3},
+};
+
 /// Batches, and how many rows a state has.
 const std::pair<Batches, std::int64_t> kBatches[] = {
     {{3, 3, 3}, 3}, {{3, 2, 2, 1}, 3}, {{2, 1}, 3}, {{2}, 2}, {{1, 1}, 1},
@@ -86,8 +98,8 @@ class RnnLayer : public ::testing::TestWithParam<Device> {
  protected:
   void SetUp() override { xp::random::seed(11); }
 
-  template <class F> void for_each(Dtype dtype, F&& f) const {
-    for (const Net& net : kNets) {
+  template <class F> void for_each(Dtype dtype, F&& f, std::span<const Net> nets = kNets) const {
+    for (const Net& net : nets) {
       for (const auto& [batches, batch] : kBatches) {
         SCOPED_TRACE(std::string(net.name) + " of " + std::to_string(batches.size()) +
                      " times, state of " + std::to_string(batch));
@@ -184,8 +196,92 @@ TEST_P(RnnLayer, OneProductOfEachTimeGoesBack) {
   }
 }
 
+TEST_P(RnnLayer, RowsWithZerosBehindThemGiveTheSame) {
+  auto check = [](Net net, const Batches& batches, const Arrays& inputs) {
+    Variables x = leaves(inputs), wide = net(x, batches);
+    net.row_multiple = 1;
+    Variables want = net(x, batches), gy = leaves(like(want));
+    Variables got_g = grad(wide, x, gy), want_g = grad(want, x, gy);
+    Variables twice = grad(wide, x, gy, true);
+    for (std::size_t k = 0; k < want.size(); ++k) {
+      EXPECT_TRUE(xp::allclose(wide[k].array(), want[k].array(), 1e-12, 1e-13)) << k;
+      EXPECT_TRUE(wide[k].array().is_contiguous()) << k;
+    }
+    for (std::size_t k = 0; k < x.size(); ++k) {
+      EXPECT_TRUE(xp::allclose(got_g[k].array(), want_g[k].array(), 1e-12, 1e-13)) << k;
+      EXPECT_TRUE(xp::allclose(twice[k].array(), want_g[k].array(), 1e-12, 1e-13)) << k;
+      EXPECT_TRUE(got_g[k].array().is_contiguous()) << k;
+    }
+  };
+  for_each(float64, check, kWideNets);
+}
+
+TEST_P(RnnLayer, SecondDerivativesOfRowsWithZerosBehindThem) {
+  Net net = kWideNets[1];
+  Batches batches{2, 1};
+  Arrays inputs = net.inputs(batches, 2, float64, GetParam());
+  auto f = [&](const Variables& v) { return net(v, batches); };
+  EXPECT_NO_THROW(gradient_check::check_double_backward(f, inputs, like(f(leaves(inputs)))));
+}
+
+// The zeros, x and the states before the first layer, outputs and states behind the last one: what
+// is between them has the launches that it has without them, but for networks without gates, whose
+// weights are joined to get zeros.
+TEST_P(RnnLayer, RowsWithZerosBehindThemTakeFewLaunches) {
+  for (Net net : kWideNets) {
+    SCOPED_TRACE(net.name);
+    Batches batches(7, 2);
+    Arrays inputs = net.inputs(batches, 2, float32, GetParam());
+    auto launches = [&] {
+      Variables x = leaves(inputs), y;
+      Recording forward, back;
+      {
+        RecorderScope scope(&forward);
+        y = net(x, batches);
+      }
+      {
+        RecorderScope scope(&back);
+        (F::sum(y[0]) + F::sum(y[1])).backward();
+      }
+      return std::pair(forward.operations.size(), back.operations.size());
+    };
+    auto wide = launches();
+    net.row_multiple = 1;
+    auto narrow = launches();
+    bool joins = net.kind == CellKind::lstm || net.kind == CellKind::gru;
+    std::size_t more = joins ? 0 : static_cast<std::size_t>(net.layers * net.directions);
+    EXPECT_LE(wide.first, narrow.first + 3 + more);
+    EXPECT_LE(wide.second, narrow.second + 2 + more);
+  }
+}
+
+// What the fast kernels of a GPU want is there, and only there.
+TEST_P(RnnLayer, RowsOfAGpuAreWhole16Bytes) {
+  constexpr std::int64_t kWide = 130;
+  Batches batches(32, 2);
+  auto random = [](const Shape& shape) {
+    return Variable(xp::random::uniform(-0.1, 0.1, shape, float32, GetParam()).astype(bfloat16));
+  };
+  F::WeightLists ws(1), bs(1);
+  for (std::size_t j = 0; j < 8; ++j) {
+    ws[0].push_back(random({kWide, kWide})), bs[0].push_back(random({kWide}));
+  }
+  Variable x = random({64, kWide}), h = random({1, 2, kWide}), c = random({1, 2, kWide});
+  auto run = [&](std::int64_t multiple, Recording* recording) {
+    RecorderScope scope(recording);
+    auto out = F::detail::run_sequences({"n_step_lstm", CellKind::lstm, 1, 1, 0}, h, c, ws, bs,
+                                        {x, batches, multiple});
+    return out.y;
+  };
+  Recording as_it_suits, plain;
+  Variable y = run(0, &as_it_suits), want = run(1, &plain);
+  EXPECT_EQ(count(as_it_suits, "resize_blocks"), GetParam().is_cpu() ? 0 : 2);
+  EXPECT_EQ(count(plain, "resize_blocks"), 0);
+  EXPECT_TRUE(xp::allclose(y.array().astype(float32), want.array().astype(float32), 2e-2, 2e-2));
+}
+
 TEST_P(RnnLayer, IsReplayedBitForBit) {
-  for_each(float32, [](const Net& net, const Batches& batches, const Arrays& inputs) {
+  auto check = [](const Net& net, const Batches& batches, const Arrays& inputs) {
     Variables ones;
     for (const Variable& y : net(leaves(inputs), batches)) {
       ones.push_back(constant(xp::ones_like(y.array())));
@@ -207,7 +303,9 @@ TEST_P(RnnLayer, IsReplayedBitForBit) {
       }
     }
     EXPECT_GT(cache.stats().replays, 0) << cache.stats().last_fallback;
-  });
+  };
+  for_each(float32, check);
+  for_each(float32, check, kWideNets);
 }
 
 TEST_P(RnnLayer, ForgetsAndComputesAgain) {
