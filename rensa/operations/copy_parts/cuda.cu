@@ -10,9 +10,11 @@ namespace rensa::cuda {
 
 namespace {
 
-constexpr int kMaxParts = 56;                    // as many as fit the 4 KiB of a kernel's arguments
-constexpr std::int64_t kMaxBytes = 1 << 20;      // larger parts fill the device on their own
-constexpr unsigned kUnitsPerBlock = 4 * kBlock;  // each thread moves four
+constexpr int kMaxParts = 56;  // as many as fit the 4 KiB of a kernel's arguments
+// Larger parts fill the device on their own; so do those that move in small units.
+constexpr std::int64_t kMaxBytes = 4 << 20, kMaxBytesOfSmallUnits = 1 << 20;
+constexpr int kUnitsEach = 4;  // that a thread moves, read together
+constexpr unsigned kUnitsPerBlock = kUnitsEach * kBlock;
 
 // Rows of units, contiguous each.
 struct Piece {
@@ -22,6 +24,7 @@ struct Piece {
   FastDiv row_units;
   unsigned units;        // in all
   unsigned first_block;  // of the grid
+  unsigned unit_bytes;
 };
 
 struct PiecesArgs {
@@ -31,6 +34,27 @@ struct PiecesArgs {
 static_assert(sizeof(PiecesArgs) <= 4096);
 
 template <class Unit>
+__device__ __forceinline__ void copy_units(const Piece& piece, unsigned begin) {
+  auto offset = [&](unsigned i, std::int64_t stride) {
+    unsigned row = piece.row_units.divide(i);
+    unsigned column = i - row * piece.row_units.divisor;
+    return row * stride + column * static_cast<std::int64_t>(sizeof(Unit));
+  };
+  Unit values[kUnitsEach];
+#pragma unroll
+  for (int u = 0; u < kUnitsEach; ++u) {
+    unsigned i = begin + u * kBlock;
+    if (i >= piece.units) continue;
+    values[u] = *reinterpret_cast<const Unit*>(piece.in + offset(i, piece.in_stride));
+  }
+#pragma unroll
+  for (int u = 0; u < kUnitsEach; ++u) {
+    unsigned i = begin + u * kBlock;
+    if (i >= piece.units) continue;
+    *reinterpret_cast<Unit*>(piece.out + offset(i, piece.out_stride)) = values[u];
+  }
+}
+
 __global__ void __launch_bounds__(kBlock) copy_pieces(const __grid_constant__ PiecesArgs args) {
   int low = 0, high = args.count;  // the piece is in [low, high)
   while (high - low > 1) {
@@ -40,15 +64,12 @@ __global__ void __launch_bounds__(kBlock) copy_pieces(const __grid_constant__ Pi
   }
   const Piece& piece = args.pieces[low];
   unsigned begin = (blockIdx.x - piece.first_block) * kUnitsPerBlock + threadIdx.x;
-#pragma unroll
-  for (unsigned u = 0; u < kUnitsPerBlock; u += kBlock) {
-    unsigned i = begin + u;
-    if (i >= piece.units) break;
-    unsigned row = piece.row_units.divide(i);
-    std::int64_t column =
-        (i - row * piece.row_units.divisor) * static_cast<std::int64_t>(sizeof(Unit));
-    *reinterpret_cast<Unit*>(piece.out + row * piece.out_stride + column) =
-        *reinterpret_cast<const Unit*>(piece.in + row * piece.in_stride + column);
+  switch (piece.unit_bytes) {
+    case 1: return copy_units<unsigned char>(piece, begin);
+    case 2: return copy_units<unsigned short>(piece, begin);
+    case 4: return copy_units<unsigned>(piece, begin);
+    case 8: return copy_units<unsigned long long>(piece, begin);
+    default: return copy_units<uint4>(piece, begin);
   }
 }
 
@@ -58,9 +79,11 @@ struct Rows {
   char* out;
   std::int64_t count, bytes, in_stride, out_stride;
 
-  std::uint64_t alignment() const {
-    return reinterpret_cast<std::uintptr_t>(in) | reinterpret_cast<std::uintptr_t>(out) |
-           static_cast<std::uint64_t>(bytes | in_stride | out_stride);
+  // What the pointers and steps are multiples of, at most 16.
+  std::int64_t unit_bytes() const {
+    auto bits = reinterpret_cast<std::uintptr_t>(in) | reinterpret_cast<std::uintptr_t>(out) |
+                static_cast<std::uint64_t>(bytes | in_stride | out_stride) | 16;
+    return static_cast<std::int64_t>(bits & -bits);
   }
 };
 
@@ -74,45 +97,36 @@ bool as_rows(const operations::CopyParts::Part& part, Rows* rows) {
   *rows = {in.data, out.data, 1, size, 0, 0};
   if (out.ndim() == 0) return true;
   int last = out.ndim() - 1;
-  rows->bytes *= out.shape[last];
-  if (last > 1 || in.strides[last] != size || out.strides[last] != size) return false;
-  if (last == 0) return true;
-  rows->count = out.shape[0];
-  rows->in_stride = in.strides[0];
-  rows->out_stride = out.strides[0];
-  return true;
+  bool dense = in.strides[last] == size && out.strides[last] == size;
+  if (last > (dense ? 1 : 0)) return false;
+  if (dense) rows->bytes *= out.shape[last];
+  if (last == 1 || !dense) {  // rows of one element in the latter case
+    rows->count = out.shape[0];
+    rows->in_stride = in.strides[0];
+    rows->out_stride = out.strides[0];
+  }
+  return rows->bytes * rows->count <= kMaxBytesOfSmallUnits || rows->unit_bytes() >= 4;
 }
 
 void launch_pieces(const char* operation, const LaunchContext& context, const Rows* rows,
                    int count) {
-  std::uint64_t bits = 16;
-  for (int i = 0; i < count; ++i) bits |= rows[i].alignment();
-  auto unit = static_cast<std::int64_t>(bits & -bits);  // the lowest bit set, at most 16
   PiecesArgs args = {};
   args.count = count;
   std::int64_t blocks = 0;
   for (int i = 0; i < count; ++i) {
     const Rows& r = rows[i];
-    std::int64_t units = r.bytes / unit;
+    std::int64_t unit = r.unit_bytes(), units = r.bytes / unit;
     args.pieces[i] = {r.in,
                       r.out,
                       r.in_stride,
                       r.out_stride,
                       FastDiv(units),
                       static_cast<unsigned>(units * r.count),
-                      static_cast<unsigned>(blocks)};
+                      static_cast<unsigned>(blocks),
+                      static_cast<unsigned>(unit)};
     blocks += ceil_div(units * r.count, kUnitsPerBlock);
   }
-  auto launch = [&](auto kernel) {
-    launch_kernel(operation, context, kernel, blocks, kBlock, args);
-  };
-  switch (unit) {
-    case 1: return launch(copy_pieces<unsigned char>);
-    case 2: return launch(copy_pieces<unsigned short>);
-    case 4: return launch(copy_pieces<unsigned>);
-    case 8: return launch(copy_pieces<unsigned long long>);
-    default: return launch(copy_pieces<uint4>);
-  }
+  launch_kernel(operation, context, copy_pieces, blocks, kBlock, args);
 }
 
 }  // namespace
