@@ -66,36 +66,121 @@ AttentionArgs args_of(const char* operation, const operations::AttentionGiven& g
   return args;
 }
 
-/// A warp has a row.
-template <class T, class V>
+/// Rows are numbered as they lie in memory: heads inside of rows, or the other way.
+struct RowSumsArgs {
+  HeadRows out, gout;
+  char* delta;
+  long long rows, heads, queries;
+  int log2_lanes;  // of the threads that share a row
+  bool heads_inside;
+};
+
+/// Quick: rows of whole vectors, less than 2^30 of them.
+template <class T, bool kQuick> struct RowSums {
+  using Div = std::conditional_t<kQuick, FastDiv, PlainDiv>;
+  using I = std::conditional_t<kQuick, unsigned, long long>;
+  // A thread has parts of as many rows, so that their loads are on their way together.
+  static constexpr int kRows = kQuick ? 2 : 1;
+  RowSumsArgs of;
+  Div by_batch, by_inner;
+
+  explicit RowSums(const RowSumsArgs& args)
+      : of(args),
+        by_batch(args.heads * args.queries),
+        by_inner(args.heads_inside ? args.heads : args.queries) {}
+
+  struct Place {
+    I b, h, i;
+  };
+  __device__ __forceinline__ Place place_of(I row) const {
+    I b = static_cast<I>(by_batch.divide(row));
+    row -= b * static_cast<I>(by_batch.divisor);
+    I outer = static_cast<I>(by_inner.divide(row));
+    I inner = row - outer * static_cast<I>(by_inner.divisor);
+    return of.heads_inside ? Place{b, inner, outer} : Place{b, outer, inner};
+  }
+};
+
+/// delta = the sums over the last axis of out * gout, each added in an order that the width and the
+/// dtype tell.
+template <class T, bool kQuick>
 __global__ void __launch_bounds__(kBlock)
-    attention_row_sums(const __grid_constant__ AttentionArgs args) {
-  std::int64_t row = blockIdx.x * static_cast<std::int64_t>(kBlock / 32) + threadIdx.x / 32;
-  if (row >= args.batch * args.heads * args.queries) return;
-  long long head = row / args.queries, b = head / args.heads;
-  int h = static_cast<int>(head % args.heads), i = static_cast<int>(row % args.queries);
-  const T* out = row_of<const T>(args.out, b, h, i);
-  const T* gout = row_of<const T>(args.gout, b, h, i);
-  V sum = 0;
-  for (int c = threadIdx.x % 32; c < args.out.width; c += 32) {
-    sum = fma(convert<V>(out[c]), convert<V>(gout[c]), sum);
+    attention_row_sums(const __grid_constant__ RowSums<T, kQuick> args) {
+  using V = ComputeOf<T>;
+  using I = typename RowSums<T, kQuick>::I;
+  constexpr int W = Vector<T>::W, kRows = RowSums<T, kQuick>::kRows;
+  const RowSumsArgs& of = args.of;
+  int lanes = 1 << of.log2_lanes, lane = static_cast<int>(threadIdx.x) & (lanes - 1);
+  int groups = kBlock >> of.log2_lanes;
+  I first = blockIdx.x * static_cast<I>(kRows * groups) + (threadIdx.x >> of.log2_lanes);
+  I last = static_cast<I>(of.rows - 1);
+  const T *out[kRows], *gout[kRows];
+  V sums[kRows] = {};
+#pragma unroll
+  for (int r = 0; r < kRows; ++r) {
+    I row = first + static_cast<I>(r * groups);
+    auto place = args.place_of(row < last ? row : last);  // the last one more often
+    int h = static_cast<int>(place.h), i = static_cast<int>(place.i);
+    out[r] = row_of<const T>(of.out, place.b, h, i);
+    gout[r] = row_of<const T>(of.gout, place.b, h, i);
+  }
+  for (int c = lane * W; c < of.out.width; c += lanes * W) {
+    Vector<T> x[kRows], y[kRows];
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      if constexpr (kQuick) {
+        x[r].load(out[r] + c), y[r].load(gout[r] + c);
+      } else {
+        x[r].set(load_pack<T, W>(out[r] + c, of.out.width - c, of.out.vector, T(0.0f)));
+        y[r].set(load_pack<T, W>(gout[r] + c, of.out.width - c, of.gout.vector, T(0.0f)));
+      }
+    }
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) x[r].keep(), y[r].keep();
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+#pragma unroll
+      for (int j = 0; j < W; ++j) sums[r] = fma(x[r].value(j), y[r].value(j), sums[r]);
+    }
   }
 #pragma unroll
-  for (int step = 16; step > 0; step /= 2) sum += shuffle_xor(sum, step);
-  if (threadIdx.x % 32 == 0) reinterpret_cast<V*>(args.delta)[row] = sum;
+  for (int r = 0; r < kRows; ++r) {
+    for (int step = lanes / 2; step > 0; step /= 2) sums[r] += shuffle_xor(sums[r], step);
+    I row = first + static_cast<I>(r * groups);
+    if (lane != 0 || row > last) continue;
+    auto place = args.place_of(row);
+    long long to = (place.b * of.heads + place.h) * of.queries + place.i;
+    reinterpret_cast<V*>(of.delta)[to] = sums[r];
+  }
+}
+
+template <class T, bool kQuick>
+void launch_row_sums_of(const LaunchContext& context, const AttentionArgs& args,
+                        const RowSumsArgs& sums) {
+  std::int64_t of_block = RowSums<T, kQuick>::kRows * (kBlock >> sums.log2_lanes);
+  launch_kernel(args.operation, context, attention_row_sums<T, kQuick>,
+                ceil_div(sums.rows, of_block), kBlock, RowSums<T, kQuick>(sums));
 }
 
 void launch_row_sums(const LaunchContext& context, const AttentionArgs& args) {
-  auto with = [&]<class T, class V>() {
-    std::int64_t rows = args.batch * args.heads * args.queries;
-    launch_kernel(args.operation, context, attention_row_sums<T, V>, ceil_div(rows, kBlock / 32),
-                  kBlock, args);
+  RowSumsArgs sums = {args.out, args.gout, args.delta};
+  sums.heads = args.heads;
+  sums.queries = args.queries;
+  sums.rows = args.batch * sums.heads * sums.queries;
+  sums.heads_inside = args.out.head < args.out.row;
+  if (sums.rows == 0) return;
+  auto with = [&]<class T>() {
+    int vectors = static_cast<int>(ceil_div(args.out.width, Vector<T>::W));
+    while (sums.log2_lanes < 5 && 1 << sums.log2_lanes < vectors) ++sums.log2_lanes;
+    bool quick = args.out.vector && args.gout.vector && sums.rows < std::int64_t{1} << 30;
+    if (quick) launch_row_sums_of<T, true>(context, args, sums);
+    else launch_row_sums_of<T, false>(context, args, sums);
   };
   switch (args.dtype) {
-    case Dtype::float16: return with.template operator()<half_t, float>();
-    case Dtype::bfloat16: return with.template operator()<bfloat16_t, float>();
-    case Dtype::float32: return with.template operator()<float, float>();
-    default: return with.template operator()<double, double>();
+    case Dtype::float16: return with.template operator()<half_t>();
+    case Dtype::bfloat16: return with.template operator()<bfloat16_t>();
+    case Dtype::float32: return with.template operator()<float>();
+    default: return with.template operator()<double>();
   }
 }
 

@@ -161,8 +161,9 @@ __global__ void __launch_bounds__(kTileBlock, 2)
   T* gouts = queries + 2 * kTile;
   auto* numbers = reinterpret_cast<float2*>(gouts + 2 * kTile);  // of each query lse and delta
   int blocks = (args.keys + kRows - 1) / kRows;
-  int block = static_cast<int>(blockIdx.x % blocks);
-  long long outer = blockIdx.x / blocks, b = outer / args.groups;
+  BlockPlace of_block(args, args.batch * args.groups, blocks);  // those with most queries first
+  int block = of_block.block;
+  long long outer = of_block.head, b = outer / args.groups;
   int group = static_cast<int>(outer % args.groups), each = args.heads / args.groups;
   int first = block * kRows, warp_row = static_cast<int>(threadIdx.x) / 32 * 16 * Part::kTiles;
   float log2_scale = static_cast<float>(args.scale) * kLog2E;
@@ -258,8 +259,9 @@ __global__ void __launch_bounds__(kTileBlock, 2)
   T* keys = gout + kRows * D;
   T* values = keys + 2 * kTile;
   int blocks = (args.queries + kRows - 1) / kRows;
-  int block = blocks - 1 - static_cast<int>(blockIdx.x % blocks);  // those with most keys first
-  long long head = blockIdx.x / blocks, b = head / args.heads;
+  BlockPlace of_block(args, args.batch * args.heads, blocks);
+  int block = blocks - 1 - of_block.block;  // those with most keys first
+  long long head = of_block.head, b = head / args.heads;
   int h = static_cast<int>(head % args.heads), group = h / (args.heads / args.groups);
   int first = block * kRows, warp_row = static_cast<int>(threadIdx.x) / 32 * 16 * Part::kTiles;
   int length = length_of(args, b, h);
@@ -329,24 +331,27 @@ template <class Part> std::int64_t blocks_of(std::int64_t heads, int rows) {
 }
 
 template <class E, int D, bool kGeneral>
-void launch_of_keys(const LaunchContext& context, const AttentionArgs& args) {
+void launch_of_keys(const LaunchContext& context, AttentionArgs args) {
   using Part = OfKeys<E, D>;
+  std::int64_t heads = args.batch * args.groups;
+  args.heads_at_once = heads_at_once(args, heads, args.queries);
   constexpr int kNumbers = 2 * Part::kColumns * static_cast<int>(sizeof(float2));
   launch_with_memory(args.operation, context, attention_grad_of_keys<E, D, kGeneral>,
-                     blocks_of<Part>(args.batch * args.groups, args.keys), kTileBlock,
-                     kBytesOf<E, Part, D> + kNumbers, args);
+                     blocks_of<Part>(heads, args.keys), kTileBlock, kBytesOf<E, Part, D> + kNumbers,
+                     args);
 }
 
 template <class E, int D, bool kGeneral>
-void launch_backward(const LaunchContext& context, const AttentionArgs& args) {
+void launch_backward(const LaunchContext& context, AttentionArgs args) {
   if (args.gkey.data != nullptr || args.gvalue.data != nullptr) {
     launch_of_keys<E, D, kGeneral>(context, args);
   }
   if (args.gquery.data == nullptr) return;
   using Part = OfQueries<E, D>;
+  std::int64_t heads = args.batch * args.heads;
+  args.heads_at_once = heads_at_once(args, heads, args.keys);
   launch_with_memory(args.operation, context, attention_grad_of_queries<E, D, kGeneral>,
-                     blocks_of<Part>(args.batch * args.heads, args.queries), kTileBlock,
-                     kBytesOf<E, Part, D>, args);
+                     blocks_of<Part>(heads, args.queries), kTileBlock, kBytesOf<E, Part, D>, args);
 }
 
 }  // namespace rensa::cuda

@@ -132,8 +132,9 @@ __global__ void __launch_bounds__(kTileBlock, D > 64 || kGeneral ? 2 : 3)
   T* keys = query + kQueries * D;
   T* values = keys + 2 * kTile;
   int blocks = (args.queries + kQueries - 1) / kQueries;
-  int block = blocks - 1 - static_cast<int>(blockIdx.x % blocks);  // those with most keys first
-  long long head = blockIdx.x / blocks, b = head / args.heads;
+  BlockPlace place(args, args.batch * args.heads, blocks);
+  int block = blocks - 1 - place.block;  // those with most keys first
+  long long head = place.head, b = head / args.heads;
   int h = static_cast<int>(head % args.heads), group = h / (args.heads / args.groups);
   int first = block * kQueries, row = first + static_cast<int>(threadIdx.x) / 32 * kWarpRows;
   int length = length_of(args, b, h);
@@ -202,13 +203,15 @@ __global__ void __launch_bounds__(kTileBlock, D > 64 || kGeneral ? 2 : 3)
 }
 
 template <class E, int D, bool kGeneral>
-void launch_forward(const LaunchContext& context, const AttentionArgs& args) {
+void launch_forward(const LaunchContext& context, AttentionArgs args) {
   using Sizes = ForwardTiles<E>;
   constexpr int kBytes =
       (Sizes::kQueries + 4 * Sizes::kKeys) * D * static_cast<int>(sizeof(Stored<E>));
   std::int64_t blocks = (args.queries + Sizes::kQueries - 1) / Sizes::kQueries;
-  launch_with_memory(args.operation, context, attention_forward<E, D, kGeneral>,
-                     args.batch * args.heads * blocks, kTileBlock, kBytes, args);
+  std::int64_t heads = args.batch * args.heads;
+  args.heads_at_once = heads_at_once(args, heads, args.keys);
+  launch_with_memory(args.operation, context, attention_forward<E, D, kGeneral>, heads * blocks,
+                     kTileBlock, kBytes, args);
 }
 
 }  // namespace rensa::cuda

@@ -33,6 +33,7 @@ struct AttentionArgs {
   double scale;
   double dropout_ratio;
   bool causal, tf32;
+  int heads_at_once = 1;  // see BlockPlace; a launch sets it
   HostScalar seed, offset;
   ErrorWord* error_word;
   const char* operation;

@@ -1,6 +1,8 @@
 // What attention's kernels share: the place of a block, the keys that it sees, masks and dropout.
 #pragma once
 
+#include <algorithm>
+
 #include "rensa/backend/cuda/kernel.cuh"
 #include "rensa/backend/cuda/random.cuh"
 #include "rensa/core/functors.h"
@@ -76,6 +78,33 @@ __device__ __forceinline__ AttentionDropoutWords dropout_of(const AttentionArgs&
   return AttentionDropoutWords(static_cast<unsigned long long>(integer_of(args.seed)),
                                static_cast<unsigned long long>(integer_of(args.offset)),
                                args.queries, args.keys, args.dropout_ratio);
+}
+
+/// Which head a block of threads has, and which of the head's blocks. Of `heads_at_once` heads all
+/// first blocks come before all second ones: where blocks have less and less to do, those that end
+/// the launch are short.
+struct BlockPlace {
+  long long head;
+  int block;
+
+  __device__ BlockPlace(const AttentionArgs& args, long long heads, int blocks) {
+    auto together = static_cast<unsigned>(args.heads_at_once), each = together * blocks;
+    unsigned turn = blockIdx.x / each, place = blockIdx.x - turn * each;
+    long long first = static_cast<long long>(turn) * together;
+    unsigned here = heads - first < together ? static_cast<unsigned>(heads - first) : together;
+    block = static_cast<int>(place / here);
+    head = first + place % here;
+  }
+};
+
+/// How many of `heads` go together: one, unless `causal`, and otherwise those whose rows of two
+/// operands, which all their blocks read, stay in a GPU's cache.
+inline int heads_at_once(const AttentionArgs& args, std::int64_t heads, int rows) {
+  constexpr std::int64_t kCached = 32 << 20;
+  std::int64_t bytes = std::int64_t{rows} * (args.query.width + args.value.width);
+  bytes *= itemsize(args.dtype);
+  if (!args.causal || bytes == 0 || heads == 0) return 1;
+  return static_cast<int>(std::clamp<std::int64_t>(kCached / bytes, 1, heads));
 }
 
 /// Queues `kernel` with scratch of the block's own, which may be more than 48 KiB.
