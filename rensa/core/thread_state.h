@@ -9,6 +9,7 @@
 
 #include "rensa/core/device.h"
 #include "rensa/core/dtype.h"
+#include "rensa/core/use_cudnn.h"
 
 namespace rensa {
 
@@ -53,7 +54,8 @@ struct Config {
   bool keep_graph_on_report = false;
   bool tf32 = false;                // float32 products on the GPU may round inputs to TF32
   bool autotune = false;            // library plans are chosen by timing instead of by heuristic
-  bool cudnn_deterministic = true;  // convolutions on the GPU give the same bits every time
+  bool cudnn_deterministic = true;  // what cuDNN computes has the same bits every time
+  UseCudnn use_cudnn = UseCudnn::automatic;
   DefaultDtype dtype = Dtype::float32;  // of parameters
   std::optional<Dtype> autocast;        // what an Autocast scope computes products in
 };

@@ -237,6 +237,8 @@ class AttentionNode final : public FunctionNode {
     given.dropout_ratio = settings_.dropout_ratio;
     given.causal = settings_.causal;
     given.tf32 = config().tf32;
+    given.use_cudnn = config().use_cudnn;
+    given.deterministic = config().cudnn_deterministic;
     given.seed = settings_.dropout.seed;
     given.offset = settings_.dropout.offset;
     return given;

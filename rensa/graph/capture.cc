@@ -34,6 +34,7 @@ Signature surroundings() {
           c.tf32,
           c.autotune,
           c.cudnn_deterministic,
+          static_cast<int>(c.use_cudnn),
           static_cast<int>(Dtype(c.dtype)),
           c.dtype.is_mixed(),
           c.autocast ? static_cast<int>(*c.autocast) : -1,

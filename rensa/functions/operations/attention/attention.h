@@ -2,9 +2,16 @@
 // leaves.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 
+#include "rensa/core/use_cudnn.h"
 #include "rensa/device/kind.h"
+
+namespace rensa::cuda {
+struct AttentionPlan;  // cuda_plan.h
+}
 
 namespace rensa::operations {
 
@@ -24,12 +31,15 @@ struct AttentionGiven {
   Operand query, key, value, mask, lengths, slopes;
   double scale = 1, dropout_ratio = 0;
   bool causal = false;
-  bool tf32 = false;        // taken from Config when the operation is made
+  bool tf32 = false;  // this and the two below are taken from Config when the operation is made
+  UseCudnn use_cudnn = UseCudnn::automatic;
+  bool deterministic = true;
   HostScalar seed, offset;  // of the dropout: attention_dropout.h says which element takes what
 
   template <class V> void operands(V& v) { v.read(query, key, value, mask, lengths, slopes); }
   template <class V> void settings(V& v) {
     v.scalar(seed, offset), v.number(scale, dropout_ratio, causal, tf32);
+    v.number(use_cudnn, deterministic);
   }
 };
 
@@ -40,24 +50,31 @@ struct AttentionGiven {
 /// Tri Dao, "FlashAttention-2" (2023): a block of queries goes over the keys block by block, with
 /// the greatest score and the sum of the weights so far. On a GPU what is no float64 and has E and
 /// V up to 128 is multiplied on tensor cores (from Ampere on), float32 as sums of two TF32 numbers
-/// each, or one where `tf32`; everything else, up to 256, by multiply-adds.
+/// each, or one where `tf32`; everything else, up to 256, by multiply-adds. What `use_cudnn` leaves
+/// to cuDNN is computed by it: float16 and bfloat16 without masks, lengths, slopes and dropout, in
+/// at most get_max_workspace_size() of scratch, rows at multiples of 16 bytes.
 struct Attention final : KindOf<Attention> {
   Attention() : KindOf("scaled_dot_product_attention") {}
   AttentionGiven given;
   Operand out, lse;
+  /// How a GPU does it, chosen at the first look at workspace_bytes(); copies have it too.
+  mutable std::shared_ptr<const cuda::AttentionPlan> plan;
 
   template <class V> void fields(V& v) { given.operands(v), v.write(out, lse), given.settings(v); }
   void run_cpu() override;
   void run_cuda(const cuda::LaunchContext& context) override;
+  std::size_t workspace_bytes() const override;
 };
 
 /// The gradients of query, key and value (those that are present; last axes contiguous) of what
 /// Attention made: the weights once more from lse, for gkey and gvalue by blocks of keys and for
-/// gquery by blocks of queries, each summed in one order.
+/// gquery by blocks of queries, each summed in one order. By cuDNN, where that has an engine, in
+/// one order too unless `deterministic` is off; that takes 2 bytes of scratch for each score.
 struct AttentionGrad final : KindOf<AttentionGrad> {
   AttentionGrad() : KindOf("scaled_dot_product_attention_grad") {}
   AttentionGiven given;
   Operand out, lse, gout, gquery, gkey, gvalue;
+  mutable std::shared_ptr<const cuda::AttentionPlan> plan;  // as Attention's
 
   template <class V> void fields(V& v) {
     given.operands(v), v.read(out, lse, gout), v.write(gquery, gkey, gvalue), given.settings(v);

@@ -1,5 +1,5 @@
-// Attention on a GPU: which kernels an operation takes, the row sums of its gradient and the
-// weights that dropout leaves.
+// Attention by the kernels here: which ones an operation takes, the row sums of its gradient and
+// the weights that dropout leaves.
 #include "rensa/core/error.h"
 #include "rensa/functions/operations/attention/attention.h"
 #include "rensa/functions/operations/attention/cuda_masks.cuh"
@@ -206,39 +206,35 @@ __global__ void __launch_bounds__(kBlock)
 
 }  // namespace
 
+void run_attention(const operations::Attention& op, const LaunchContext& context) {
+  AttentionArgs args = args_of(op.name(), op.given, context);
+  args.out = rows_of(op.out);
+  args.lse = op.lse.view.data;
+  auto launch = !has_tensor_core_attention(context, args) ? launch_exact_attention
+                : args.dtype == float32                   ? launch_float_attention
+                                                          : launch_half_attention;
+  launch(context, args);
+}
+
+void run_attention_grad(const operations::AttentionGrad& op, const LaunchContext& context) {
+  AttentionArgs args = args_of(op.name(), op.given, context);
+  args.out = rows_of(op.out);
+  args.gout = rows_of(op.gout);
+  args.gquery = rows_of(op.gquery);
+  args.gkey = rows_of(op.gkey);
+  args.gvalue = rows_of(op.gvalue);
+  args.lse = op.lse.view.data;
+  args.delta = static_cast<char*>(context.workspace);
+  launch_row_sums(context, args);
+  auto launch = !has_tensor_core_attention(context, args) ? launch_exact_attention_grad
+                : args.dtype == float32                   ? launch_float_attention_grad
+                                                          : launch_half_attention_grad;
+  launch(context, args);
+}
+
 }  // namespace rensa::cuda
 
 namespace rensa::operations {
-
-void Attention::run_cuda(const cuda::LaunchContext& context) {
-  cuda::AttentionArgs args = cuda::args_of(name(), given, context);
-  args.out = cuda::rows_of(out);
-  args.lse = lse.view.data;
-  auto launch = !cuda::has_tensor_core_attention(context, args) ? cuda::launch_exact_attention
-                : args.dtype == float32                         ? cuda::launch_float_attention
-                                                                : cuda::launch_half_attention;
-  launch(context, args);
-}
-
-std::size_t AttentionGrad::workspace_bytes() const {
-  return static_cast<std::size_t>(lse.view.nbytes());
-}
-
-void AttentionGrad::run_cuda(const cuda::LaunchContext& context) {
-  cuda::AttentionArgs args = cuda::args_of(name(), given, context);
-  args.out = cuda::rows_of(out);
-  args.gout = cuda::rows_of(gout);
-  args.gquery = cuda::rows_of(gquery);
-  args.gkey = cuda::rows_of(gkey);
-  args.gvalue = cuda::rows_of(gvalue);
-  args.lse = lse.view.data;
-  args.delta = static_cast<char*>(context.workspace);
-  cuda::launch_row_sums(context, args);
-  auto launch = !cuda::has_tensor_core_attention(context, args) ? cuda::launch_exact_attention_grad
-                : args.dtype == float32                         ? cuda::launch_float_attention_grad
-                                                                : cuda::launch_half_attention_grad;
-  launch(context, args);
-}
 
 void AttentionDropout::run_cuda(const cuda::LaunchContext& context) {
   const Shape& shape = out.view.shape;

@@ -8,7 +8,16 @@
 #include "rensa/device/host_scalar.h"
 #include "rensa/device/operation.h"
 
+namespace rensa::operations {
+struct Attention;
+struct AttentionGrad;
+}  // namespace rensa::operations
+
 namespace rensa::cuda {
+
+/// The operations by the kernels here.
+void run_attention(const operations::Attention& op, const LaunchContext& context);
+void run_attention_grad(const operations::AttentionGrad& op, const LaunchContext& context);
 
 /// (batch, heads, rows, width), elements of a row next to each other; strides in elements.
 struct HeadRows {

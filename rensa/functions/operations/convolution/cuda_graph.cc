@@ -20,18 +20,8 @@ using operations::Convolution;
 using operations::ConvolutionDirection;
 using Numbers = std::vector<std::int64_t>;
 
-constexpr std::int64_t kAlignment = 16;  // of every tensor's address
 // The tensors' names in the graph; the last two are those of values that are in no memory.
 constexpr std::int64_t kX = 1, kW = 2, kY = 3, kBias = 4, kSums = 5, kBiased = 6;
-
-cudnnDataType_t data_type(Dtype dtype) {
-  switch (dtype) {
-    case Dtype::float16: return CUDNN_DATA_HALF;
-    case Dtype::bfloat16: return CUDNN_DATA_BFLOAT16;
-    case Dtype::float32: return CUDNN_DATA_FLOAT;
-    default: return CUDNN_DATA_DOUBLE;
-  }
-}
 
 /// Of the spatial axes, of which cuDNN wants two at least.
 Numbers spatial(const Shape& shape, std::int64_t filler) {
@@ -64,21 +54,10 @@ cudnnDataType_t compute_type(const Convolution& op) {
   return op.x.view.dtype == float64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
 }
 
-enum class Where { memory, nowhere };  // whether a tensor's elements lie anywhere
-
 CudnnDescriptor make_tensor(const Convolution& op, std::int64_t name, cudnnDataType_t type,
-                            const Numbers& shape, Where where = Where::memory) {
-  CudnnDescriptor tensor(op.name(), "tensor", CUDNN_BACKEND_TENSOR_DESCRIPTOR);
-  Numbers steps = strides(shape, op.channels_last);
-  bool is_virtual = where == Where::nowhere;
-  tensor.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type);
-  tensor.set(CUDNN_ATTR_TENSOR_DIMENSIONS, shape);
-  tensor.set(CUDNN_ATTR_TENSOR_STRIDES, steps);
-  tensor.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, name);
-  tensor.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, kAlignment);
-  if (is_virtual) tensor.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1, &is_virtual);
-  tensor.finalize();
-  return tensor;
+                            const Numbers& shape, CudnnMemory memory = CudnnMemory::device) {
+  return make_cudnn_tensor(op.name(),
+                           {name, type, shape, strides(shape, op.channels_last), memory});
 }
 
 CudnnDescriptor make_convolution(const Convolution& op) {
@@ -157,43 +136,9 @@ CudnnDescriptor make_operation(const Convolution& op, const CudnnDescriptor& x,
   return operation;
 }
 
-/// What the heuristic of `mode` proposes, the best first; nothing where it does not know the graph.
-std::vector<CudnnDescriptor> configs_of(const Convolution& op, const CudnnDescriptor& graph,
-                                        cudnnBackendHeurMode_t mode) {
-  CudnnDescriptor heuristic(op.name(), "heuristic", CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
-  heuristic.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
-  heuristic.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
-  std::vector<CudnnDescriptor> configs;
-  if (!heuristic.finalize_if_possible()) return configs;
-  std::int64_t count =
-      heuristic.get(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, nullptr);
-  std::vector<cudnnBackendDescriptor_t> raw;
-  for (std::int64_t i = 0; i < count; ++i) {
-    configs.emplace_back(op.name(), "engine config", CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
-    raw.push_back(configs.back().raw());
-  }
-  if (count == 0) return configs;
-  std::int64_t found = heuristic.get(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
-                                     count, raw.data());
-  while (static_cast<std::int64_t>(configs.size()) > found) configs.pop_back();
-  return configs;
-}
-
-CudnnDescriptor engine_of(const Convolution& op, const CudnnDescriptor& config) {
-  CudnnDescriptor engine(op.name(), "engine", CUDNN_BACKEND_ENGINE_DESCRIPTOR);
-  cudnnBackendDescriptor_t raw = engine.raw();
-  config.get(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &raw);
-  return engine;
-}
-
 /// Whether the engine keeps what proposals() say.
 bool keeps_promises(const Convolution& op, const CudnnDescriptor& config) {
-  CudnnDescriptor engine = engine_of(op, config);
-  cudnnBackendNumericalNote_t notes[CUDNN_NUMERICAL_NOTE_TYPE_COUNT];
-  std::int64_t count = engine.get(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
-                                  CUDNN_NUMERICAL_NOTE_TYPE_COUNT, notes);
-  std::span noted(notes, static_cast<std::size_t>(
-                             std::min<std::int64_t>(count, CUDNN_NUMERICAL_NOTE_TYPE_COUNT)));
+  std::vector<cudnnBackendNumericalNote_t> noted = numerical_notes(op.name(), config);
   bool exact = op.x.view.dtype == float32 && !op.tf32;
   return std::none_of(noted.begin(), noted.end(), [&](cudnnBackendNumericalNote_t note) {
     switch (note) {
@@ -236,7 +181,7 @@ std::optional<ConvolutionChoice> ConvolutionChoice::parse(const std::string& tex
 ConvolutionGraph::ConvolutionGraph(const Convolution& op, Epilogue epilogue,
                                    const CudnnHandle& handle)
     : epilogue_(epilogue) {
-  cudnnDataType_t type = data_type(op.x.view.dtype), compute = compute_type(op);
+  cudnnDataType_t type = cudnn_type(op.x.view.dtype), compute = compute_type(op);
   CudnnDescriptor& x = add(make_tensor(op, kX, type, extents(op.x.view)));
   CudnnDescriptor& w = add(make_tensor(op, kW, type, extents(op.w.view)));
   Numbers shape = extents(op.y.view);
@@ -246,14 +191,14 @@ ConvolutionGraph::ConvolutionGraph(const Convolution& op, Epilogue epilogue,
   if (epilogue == Epilogue::none) {
     operations.push_back(add(make_operation(op, x, w, y, convolution)).raw());
   } else {
-    CudnnDescriptor& sums = add(make_tensor(op, kSums, compute, shape, Where::nowhere));
+    CudnnDescriptor& sums = add(make_tensor(op, kSums, compute, shape, CudnnMemory::none));
     operations.push_back(add(make_operation(op, x, w, sums, convolution)).raw());
     Numbers row(shape.size(), 1);
     row[1] = shape[1];
     CudnnDescriptor& bias = add(make_tensor(op, kBias, type, row));
     bool relu = epilogue == Epilogue::bias_relu;
     CudnnDescriptor& biased =
-        relu ? add(make_tensor(op, kBiased, compute, shape, Where::nowhere)) : y;
+        relu ? add(make_tensor(op, kBiased, compute, shape, CudnnMemory::none)) : y;
     const CudnnDescriptor* part = add_pointwise(op, CUDNN_POINTWISE_ADD, sums, &bias, biased);
     if (!part) return;
     operations.push_back(part->raw());
@@ -261,12 +206,8 @@ ConvolutionGraph::ConvolutionGraph(const Convolution& op, Epilogue epilogue,
     if (!part) return;
     if (relu) operations.push_back(part->raw());
   }
-  cudnnHandle_t raw = handle.get();
-  graph_.emplace(op.name(), "graph", CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
-  graph_->set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, std::ssize(operations),
-              operations.data());
-  graph_->set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &raw);
-  if (!graph_->finalize_if_possible()) graph_.reset();
+  auto graph = make_cudnn_graph(op.name(), operations, handle);
+  if (graph) graph_.emplace(std::move(*graph));
 }
 
 CudnnDescriptor* ConvolutionGraph::add_pointwise(const Convolution& op, cudnnPointwiseMode_t mode,
@@ -297,10 +238,8 @@ CudnnDescriptor* ConvolutionGraph::add_pointwise(const Convolution& op, cudnnPoi
 std::vector<CudnnDescriptor> ConvolutionGraph::proposals(const Convolution& op) const {
   std::vector<CudnnDescriptor> kept;
   if (!graph_) return kept;
-  for (cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
-    for (CudnnDescriptor& config : configs_of(op, *graph_, mode)) {
-      if (keeps_promises(op, config)) kept.push_back(std::move(config));
-    }
+  for (CudnnDescriptor& config : proposed_engines(op.name(), *graph_)) {
+    if (keeps_promises(op, config)) kept.push_back(std::move(config));
   }
   return kept;
 }
@@ -309,7 +248,7 @@ ConvolutionChoice ConvolutionGraph::choice_of(const Convolution& op,
                                               const CudnnDescriptor& config) const {
   ConvolutionChoice choice;
   choice.bias = epilogue_ != Epilogue::none;
-  CudnnDescriptor engine = engine_of(op, config);
+  CudnnDescriptor engine = engine_of(op.name(), config);
   engine.get(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &choice.engine);
   std::vector<CudnnDescriptor> knobs;
   std::vector<cudnnBackendDescriptor_t> raw;
@@ -334,31 +273,18 @@ ConvolutionChoice ConvolutionGraph::choice_of(const Convolution& op,
 std::optional<ConvolutionExecution> ConvolutionExecution::make(
     const Convolution& op, std::shared_ptr<const ConvolutionGraph> graph, CudnnDescriptor config,
     std::int64_t limit) {
-  CudnnDescriptor plan(op.name(), "plan", CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-  plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
-  if (!plan.finalize_if_possible()) return std::nullopt;
-  std::int64_t bytes = 0;
-  plan.get(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &bytes);
-  if (bytes > limit) return std::nullopt;
-  return ConvolutionExecution(std::move(graph), std::move(config), std::move(plan),
-                              static_cast<std::size_t>(bytes));
+  auto made = make_cudnn_execution(op.name(), config);
+  if (!made || static_cast<std::int64_t>(made->workspace_bytes) > limit) return std::nullopt;
+  return ConvolutionExecution(std::move(graph), std::move(config), std::move(made->plan),
+                              made->workspace_bytes);
 }
 
 cudnnStatus_t ConvolutionExecution::run(const Convolution& op, const LaunchContext& context) const {
-  CudnnDescriptor pack(op.name(), "variant pack", CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
   void* pointers[] = {op.x.view.data, op.w.view.data, op.y.view.data, op.bias.view.data};
   std::int64_t names[] = {kX, kW, kY, kBias};
   std::size_t count = epilogue() == Epilogue::none ? 3 : 4;
-  void* workspace = context.workspace;
-  pack.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR,
-           static_cast<std::int64_t>(count), pointers);
-  pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, std::span(names, count));
-  pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &workspace);
-  pack.finalize();
-  CudnnHandle handle(op.name(), context.device);
-  check_cudnn(op.name(), "cudnnSetStream", "handle",
-              cudnn().set_stream(handle.get(), static_cast<cudaStream_t>(context.handle)));
-  return cudnn().execute(handle.get(), plan_.raw(), pack.raw());
+  return run_cudnn(op.name(), plan_, context, std::span(pointers, count), std::span(names, count),
+                   context.workspace);
 }
 
 }  // namespace rensa::cuda

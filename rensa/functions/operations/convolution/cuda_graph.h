@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "rensa/backend/cuda/cudnn.h"
+#include "rensa/backend/cuda/cudnn_graph.h"
 #include "rensa/functions/operations/convolution/convolution.h"
 
 namespace rensa::cuda {
