@@ -181,6 +181,7 @@ class AttentionNode final : public FunctionNode {
     op.given = given(q, k, v);
     op.out = y.operand();
     op.lse = lse_.operand();
+    (void)op.workspace_bytes();  // chooses the plan, which what records the operation copies
     launch(op);
     return {y};
   }
@@ -217,6 +218,7 @@ class AttentionNode final : public FunctionNode {
         *gradients[at] = g.operand();
         all[at] = constant(g);
       }
+      (void)op.workspace_bytes();  // as in forward
       launch(op);
     }
     Variables chosen;

@@ -27,7 +27,10 @@ struct AttentionOptions {
 /// No array of weights is made (Tri Dao, "FlashAttention-2", 2023), nor kept for backward. On a GPU
 /// of Ampere's generation or later, tensor cores multiply where E and V are at most 128: float16
 /// and bfloat16 as they are, float32 as two TF32 numbers each, which keeps its digits, or as one
-/// with config().tf32; sums are float32. float64 and wider heads have plain multiply-adds. With a
+/// with config().tf32; sums are float32. float64 and wider heads have plain multiply-adds. From
+/// Hopper on cuDNN computes float16 and bfloat16 without masks, lengths, slopes and dropout, heads
+/// up to 256 wide, as config().use_cudnn says (NotImplementedError where that is `always` and cuDNN
+/// does not), with config().cudnn_deterministic the same bits every time. With a
 /// `bias`, with E or V over 256 on a GPU, and where a gradient is to be differentiated itself, the
 /// same is composed of functions: there the weights are an array.
 ///

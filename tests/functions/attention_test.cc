@@ -201,15 +201,19 @@ TEST_P(AttentionSizes, AreWhatIsComposed) {
           composed.bias = constant(xp::zeros({1, 1}, float64, device));
           Arrays wide;
           for (const Array& a : x) wide.push_back(a.astype(float64));
-          Arrays want = attend(wide, gy.astype(float64), composed), got = attend(x, gy, options);
-          for (std::size_t k = 0; k < want.size(); ++k) {
-            ASSERT_EQ(got[k].shape(), want[k].shape());
-            ASSERT_EQ(got[k].dtype(), dtype);
-            expect_close(got[k], want[k], tolerance, names[k]);
-          }
-          Arrays again = attend(x, gy, options);
-          for (std::size_t k = 0; k < got.size(); ++k) {
-            EXPECT_TRUE(xp::array_equal(got[k], again[k])) << names[k] << " is the same each time";
+          Arrays want = attend(wide, gy.astype(float64), composed);
+          for (UseCudnn use : {UseCudnn::never, UseCudnn::automatic}) {
+            if (use == UseCudnn::automatic && device.is_cpu()) continue;
+            SCOPED_TRACE(use == UseCudnn::never ? "by kernels" : "by cuDNN where it may");
+            UsingConfig<UseCudnn> scope(&Config::use_cudnn, use);
+            Arrays got = attend(x, gy, options), again = attend(x, gy, options);
+            for (std::size_t k = 0; k < want.size(); ++k) {
+              ASSERT_EQ(got[k].shape(), want[k].shape());
+              ASSERT_EQ(got[k].dtype(), dtype);
+              expect_close(got[k], want[k], tolerance, names[k]);
+              EXPECT_TRUE(xp::array_equal(got[k], again[k]))
+                  << names[k] << " is the same each time";
+            }
           }
         }
       }

@@ -149,6 +149,10 @@ TEST_P(CaptureTest, AnotherConfigurationIsAnotherRecording) {
     UsingConfig<bool> other(field, !(config().*field));
     EXPECT_EQ(recordings(), ++expected);
   }
+  {
+    UsingConfig<UseCudnn> other(&Config::use_cudnn, UseCudnn::never);
+    EXPECT_EQ(recordings(), ++expected);
+  }
   EXPECT_EQ(recordings(), expected);
 }
 

@@ -5,38 +5,49 @@
 
 namespace rensa::operations {
 
-std::size_t Attention::workspace_bytes() const {
-  if (given.query.view.device.is_cpu()) return 0;
-  const cuda::AttentionPlan& plan = cuda::attention_plan(*this);
-  return plan.cudnn ? plan.cudnn->workspace_bytes() : 0;
-}
+namespace {
 
-void Attention::run_cuda(const cuda::LaunchContext& context) {
-  const cuda::AttentionPlan& plan = cuda::attention_plan(*this);
-  if (!plan.cudnn) return cuda::run_attention(*this, context);
+cuda::AttentionAddresses addresses_of(const AttentionGiven& given, const Operand& out,
+                                      const Operand& lse) {
   cuda::AttentionAddresses addresses = {};
   addresses.query = given.query.view.data;
   addresses.key = given.key.view.data;
   addresses.value = given.value.view.data;
   addresses.out = out.view.data;
   addresses.lse = lse.view.data;
-  plan.cudnn->run(name(), addresses, given.scale, context);
+  return addresses;
+}
+
+}  // namespace
+
+std::size_t Attention::workspace_bytes() const {
+  if (given.query.view.device.is_cpu()) return 0;
+  const cuda::AttentionPlan& chosen = cuda::attention_plan(*this);
+  return chosen.cudnn ? chosen.cudnn->workspace_bytes() : 0;
+}
+
+void Attention::run_cuda(const cuda::LaunchContext& context) {
+  const cuda::AttentionPlan& chosen = cuda::attention_plan(*this);
+  if (!chosen.cudnn) return cuda::run_attention(*this, context);
+  chosen.run(name(), addresses_of(given, out, lse), given.scale, context);
 }
 
 std::size_t AttentionGrad::workspace_bytes() const {
   if (given.query.view.device.is_cpu()) return 0;
-  const cuda::AttentionPlan& plan = cuda::attention_plan(*this);
-  return plan.cudnn ? plan.cudnn->workspace_bytes() : static_cast<std::size_t>(lse.view.nbytes());
+  const cuda::AttentionPlan& chosen = cuda::attention_plan(*this);
+  return chosen.cudnn ? chosen.cudnn->workspace_bytes()
+                      : static_cast<std::size_t>(lse.view.nbytes());
 }
 
 void AttentionGrad::run_cuda(const cuda::LaunchContext& context) {
-  const cuda::AttentionPlan& plan = cuda::attention_plan(*this);
-  if (!plan.cudnn) return cuda::run_attention_grad(*this, context);
-  plan.cudnn->run(
-      name(),
-      {given.query.view.data, given.key.view.data, given.value.view.data, out.view.data,
-       lse.view.data, gout.view.data, gquery.view.data, gkey.view.data, gvalue.view.data},
-      given.scale, context);
+  const cuda::AttentionPlan& chosen = cuda::attention_plan(*this);
+  if (!chosen.cudnn) return cuda::run_attention_grad(*this, context);
+  cuda::AttentionAddresses addresses = addresses_of(given, out, lse);
+  addresses.gout = gout.view.data;
+  addresses.gquery = gquery.view.data;
+  addresses.gkey = gkey.view.data;
+  addresses.gvalue = gvalue.view.data;
+  chosen.run(name(), addresses, given.scale, context);
 }
 
 }  // namespace rensa::operations

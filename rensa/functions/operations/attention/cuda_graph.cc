@@ -277,6 +277,8 @@ void build_gradient(Builder& graph, const AttentionLayout& l) {
   }
 }
 
+/// cuDNN notes nothing of engines that add to kAddedUp in any order: it is the graph without that
+/// whose bits are the same every time.
 bool keeps_promises(const char* operation, const AttentionLayout& layout,
                     const CudnnDescriptor& config) {
   std::vector<cudnnBackendNumericalNote_t> noted = numerical_notes(operation, config);
@@ -313,28 +315,29 @@ std::shared_ptr<const CudnnAttention> CudnnAttention::make(const char* operation
                                                            const AttentionLayout& layout,
                                                            const CudnnHandle& handle,
                                                            std::size_t limit,
-                                                           std::string* refusal) {
+                                                           CudnnRefusal* refusal) {
   Builder builder(operation, layout);
   if (layout.gradient) build_gradient(builder, layout);
   else build_forward(builder, layout);
   std::optional<CudnnDescriptor> graph = make_cudnn_graph(operation, builder.operations(), handle);
-  if (!graph) return *refusal = CudnnDescriptor::refusal(), nullptr;
-  *refusal = "its heuristics propose no engine: " + CudnnDescriptor::refusal();
+  *refusal = {CudnnDescriptor::refusal()};
+  if (!graph) return nullptr;
+  *refusal = {"its heuristics propose no engine: " + CudnnDescriptor::refusal()};
   for (CudnnDescriptor& config : proposed_engines(operation, *graph)) {
     if (!keeps_promises(operation, layout, config)) {
-      *refusal = "the engines that it proposes give other bits each time";
+      *refusal = {"the engines that it proposes give other bits each time"};
       continue;
     }
     auto execution = make_cudnn_execution(operation, config);
     if (!execution) {
-      *refusal = CudnnDescriptor::refusal();
+      *refusal = {CudnnDescriptor::refusal()};
       continue;
     }
     std::size_t bytes = sums_bytes(layout) + gquery_bytes(layout) + execution->workspace_bytes;
     if (bytes > limit) {
-      *refusal =
-          fmt::format("it takes {} bytes of workspace, of {} that may be taken", bytes, limit);
-      continue;
+      auto text = fmt::format("it takes {} bytes of workspace, of {} allowed", bytes, limit);
+      *refusal = {text, bytes};
+      break;  // others take as much
     }
     Parts parts = builder.take_parts();
     parts.push_back(std::make_unique<CudnnDescriptor>(std::move(*graph)));

@@ -33,15 +33,21 @@ struct AttentionAddresses {
   void *query, *key, *value, *out, *lse, *gout, *gquery, *gkey, *gvalue;
 };
 
+/// Why cuDNN does not compute something.
+struct CudnnRefusal {
+  std::string text;
+  std::size_t bytes = 0;  // of the scratch, where there is no other reason
+};
+
 /// One of cuDNN's engines for a layout, ready to run.
 class CudnnAttention {
  public:
-  /// Nothing where cuDNN has no engine for it that works in `limit` bytes; `refusal` says why. The
-  /// caller holds the GPU's handle.
+  /// Nothing where cuDNN has no engine for it that works in `limit` bytes of scratch. The caller
+  /// holds the GPU's handle.
   static std::shared_ptr<const CudnnAttention> make(const char* operation,
                                                     const AttentionLayout& layout,
                                                     const CudnnHandle& handle, std::size_t limit,
-                                                    std::string* refusal);
+                                                    CudnnRefusal* refusal);
 
   std::size_t workspace_bytes() const { return workspace_bytes_; }
   /// Queues it, with scratch of workspace_bytes(). Throws CudaError.

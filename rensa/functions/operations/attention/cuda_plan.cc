@@ -120,6 +120,28 @@ std::string known_fault(const AttentionLayout& l) {
   return "";
 }
 
+/// The greatest divisor of n that is at most `most`, or 1.
+std::int64_t divisor(std::int64_t n, std::int64_t most) {
+  std::int64_t d = std::max<std::int64_t>(most, 1);
+  while (n % d != 0) --d;
+  return d;
+}
+
+/// From a piece that takes too much scratch to one that may not; false where it is one group.
+bool make_smaller(std::size_t bytes, std::size_t limit, const AttentionLayout& whole,
+                  AttentionLayout* piece) {
+  auto times = static_cast<std::int64_t>(bytes / std::max<std::size_t>(limit, 1) + 1);
+  if (piece->batch > 1) {
+    piece->batch = divisor(whole.batch, piece->batch / times);
+  } else if (piece->groups > 1) {
+    piece->groups = divisor(whole.groups, piece->groups / times);
+    piece->heads = whole.heads / whole.groups * piece->groups;
+  } else {
+    return false;
+  }
+  return true;
+}
+
 AttentionPlan make_plan(const char* operation, const AttentionQuestion& question) {
   AttentionPlan plan;
   plan.question = question;
@@ -132,9 +154,15 @@ AttentionPlan make_plan(const char* operation, const AttentionQuestion& question
   if (!plan.refusal.empty()) return plan;
   runtime::set_device(question.device);
   CudnnHandle handle(operation, question.device);
-  plan.cudnn = CudnnAttention::make(operation, question.layout, handle, question.workspace_limit,
-                                    &plan.refusal);
-  if (plan.cudnn) plan.refusal.clear();
+  AttentionLayout piece = question.layout;
+  CudnnRefusal why;
+  do {
+    plan.cudnn = CudnnAttention::make(operation, piece, handle, question.workspace_limit, &why);
+  } while (!plan.cudnn && why.bytes > 0 &&
+           make_smaller(why.bytes, question.workspace_limit, question.layout, &piece));
+  if (!plan.cudnn) plan.refusal = why.text;
+  plan.batch = piece.batch;
+  plan.groups = piece.groups;
   return plan;
 }
 
@@ -172,14 +200,21 @@ PlanCache& plan_cache() {
   return cache;
 }
 
+/// An operation keeps its plan, and with it its scratch, whatever the limit is by now.
+bool is_same_work(const AttentionQuestion& a, const AttentionQuestion& b) {
+  return a.device == b.device && a.use_cudnn == b.use_cudnn && a.layout == b.layout;
+}
+
 template <class Op> const AttentionPlan& plan_of(const Op& op) {
   AttentionQuestion question = question_of(op.given);
   std::string refusal = describe(op, &question);
   if (!refusal.empty()) {
     if (!op.plan || op.plan->refusal != refusal) {
-      op.plan = std::make_shared<const AttentionPlan>(AttentionPlan{{}, nullptr, refusal});
+      AttentionPlan none;
+      none.refusal = refusal;
+      op.plan = std::make_shared<const AttentionPlan>(std::move(none));
     }
-  } else if (!op.plan || op.plan->question != question) {
+  } else if (!op.plan || !is_same_work(op.plan->question, question)) {
     op.plan = plan_cache().find_or_make(op.name(), question);
   }
   if (question.use_cudnn == UseCudnn::always && !op.plan->cudnn) {
@@ -193,6 +228,32 @@ template <class Op> const AttentionPlan& plan_of(const Op& op) {
 }
 
 }  // namespace
+
+void AttentionPlan::run(const char* operation, const AttentionAddresses& all, double scale,
+                        const LaunchContext& context) const {
+  const AttentionLayout& l = question.layout;
+  std::int64_t each = l.heads / l.groups, size = itemsize(l.dtype);
+  for (std::int64_t b = 0; b < l.batch; b += batch) {
+    for (std::int64_t group = 0; group < l.groups; group += groups) {
+      auto at = [&](void* data, const HeadStrides& strides, std::int64_t head) -> void* {
+        std::int64_t offset = (b * strides[0] + head * strides[1]) * size;
+        return data ? static_cast<char*>(data) + offset : nullptr;
+      };
+      std::int64_t head = group * each, row = (b * l.heads + head) * l.queries;
+      AttentionAddresses piece = {};
+      piece.query = at(all.query, l.query, head);
+      piece.key = at(all.key, l.key, group);
+      piece.value = at(all.value, l.value, group);
+      piece.out = at(all.out, l.out, head);
+      piece.lse = static_cast<float*>(all.lse) + row;
+      piece.gout = at(all.gout, l.gout, head);
+      piece.gquery = at(all.gquery, l.gquery, head);
+      piece.gkey = at(all.gkey, l.gkey, group);
+      piece.gvalue = at(all.gvalue, l.gvalue, group);
+      cudnn->run(operation, piece, scale, context);
+    }
+  }
+}
 
 const AttentionPlan& attention_plan(const Attention& op) { return plan_of(op); }
 const AttentionPlan& attention_plan(const AttentionGrad& op) { return plan_of(op); }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -26,6 +27,12 @@ struct AttentionPlan {
   AttentionQuestion question;
   std::shared_ptr<const CudnnAttention> cudnn;  // null: the kernels here
   std::string refusal;                          // why it is null
+  // What cuDNN is given at once: of all batches and groups those that its scratch has room for.
+  std::int64_t batch = 0, groups = 0;
+
+  /// Queues it all by cuDNN.
+  void run(const char* operation, const AttentionAddresses& addresses, double scale,
+           const LaunchContext& context) const;
 };
 
 /// The plan of an operation: the one that it holds, where that answers the same question, or the
