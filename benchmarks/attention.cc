@@ -3,12 +3,13 @@
 // forward needs (two) and backward (five), of a causal one half of them.
 // benchmarks/peers/attention.py does the same in PyTorch.
 //
-//   attention [DEVICE]
+//   attention [DEVICE [always | automatic | never]]   (config().use_cudnn)
 #include <fmt/format.h>
 #include <rensa/rensa.h>
 
 #include <cstdio>
 #include <exception>
+#include <string>
 
 #include "benchmarks/timing.h"
 
@@ -78,6 +79,10 @@ class Attentions {
 }  // namespace
 
 int main(int argc, char** argv) try {
+  std::string use = argc > 2 ? argv[2] : "automatic";
+  config().use_cudnn = use == "always"  ? UseCudnn::always
+                       : use == "never" ? UseCudnn::never
+                                        : UseCudnn::automatic;
   Attentions(argc > 1 ? Device(argv[1]) : try_gpu()).run();
   return 0;
 } catch (const std::exception& error) {
