@@ -142,27 +142,40 @@ bool make_smaller(std::size_t bytes, std::size_t limit, const AttentionLayout& w
   return true;
 }
 
-AttentionPlan make_plan(const char* operation, const AttentionQuestion& question) {
-  AttentionPlan plan;
-  plan.question = question;
-  if (question.use_cudnn == UseCudnn::never) plan.refusal = "config().use_cudnn is never";
-  else if (question.use_cudnn == UseCudnn::automatic && !is_worthwhile(question)) {
-    plan.refusal = "the kernels here are taken to be faster";
-  } else {
-    plan.refusal = known_fault(question.layout);
+/// Why cuDNN is not looked at for a layout that it may compute; empty where it is.
+std::string why_not(const AttentionQuestion& question) {
+  if (question.use_cudnn == UseCudnn::never) return "config().use_cudnn is never";
+  if (question.use_cudnn == UseCudnn::automatic && !is_worthwhile(question)) {
+    return "the kernels here are taken to be faster";
   }
-  if (!plan.refusal.empty()) return plan;
+  return known_fault(question.layout);
+}
+
+/// Looks for an engine, of smaller and smaller pieces until its scratch is within the limit.
+void ask_cudnn(const char* operation, AttentionPlan* plan) {
+  const AttentionQuestion& question = plan->question;
   runtime::set_device(question.device);
   CudnnHandle handle(operation, question.device);
   AttentionLayout piece = question.layout;
   CudnnRefusal why;
   do {
-    plan.cudnn = CudnnAttention::make(operation, piece, handle, question.workspace_limit, &why);
-  } while (!plan.cudnn && why.bytes > 0 &&
+    plan->cudnn = CudnnAttention::make(operation, piece, handle, question.workspace_limit, &why);
+  } while (!plan->cudnn && why.bytes > 0 &&
            make_smaller(why.bytes, question.workspace_limit, question.layout, &piece));
-  if (!plan.cudnn) plan.refusal = why.text;
-  plan.batch = piece.batch;
-  plan.groups = piece.groups;
+  if (!plan->cudnn) plan->refusal = why.text;
+  plan->batch = piece.batch;
+  plan->groups = piece.groups;
+}
+
+AttentionPlan make_plan(const char* operation, const AttentionQuestion& question) {
+  AttentionPlan plan;
+  plan.question = question;
+  try {
+    plan.refusal = why_not(question);
+    if (plan.refusal.empty()) ask_cudnn(operation, &plan);
+  } catch (const CudaError& error) {  // no cuDNN, or one that does not know a part of the graph
+    plan.refusal = error.what();
+  }
   return plan;
 }
 
