@@ -99,11 +99,14 @@ std::string describe(const AttentionGrad& op, AttentionQuestion* question) {
 }
 
 /// Whether cuDNN is faster, as far as is known: from Hopper on its engines use instructions that
-/// the kernels here do not, and what is small takes it longer to begin.
+/// the kernels here do not, and what is small takes it longer to begin. It compiles kernels for
+/// each layout, in a third of a second; lengths that differ from batch to batch, which are few
+/// multiples of 64, are not worth that. Heads wider than 128 have no tensor cores here.
 bool is_worthwhile(const AttentionQuestion& question) {
   const AttentionLayout& l = question.layout;
   if (architecture(question.device) < 90) return false;
-  return std::min(l.queries, l.keys) >= 128 || std::max(l.width, l.value_width) > 128;
+  if (std::max(l.width, l.value_width) > 128) return true;
+  return std::min(l.queries, l.keys) >= 128 && l.queries % 64 == 0 && l.keys % 64 == 0;
 }
 
 /// What versions of cuDNN are known not to compute, or to compute wrongly (cudnn-frontend's list).
