@@ -94,7 +94,8 @@ class CudaAttention : public ::testing::Test {
  protected:
   void SetUp() override {
     RENSA_NEEDS_GPUS(1);
-    if (gpu(0).compute_capability() < "90") GTEST_SKIP() << "cuDNN's engines of Hopper and later";
+    if (std::stoi(gpu(0).compute_capability()) < 90)
+      GTEST_SKIP() << "cuDNN's engines of Hopper and later";
   }
 };
 
