@@ -67,10 +67,27 @@ void ResidualBlock::members(Visitor& v) {
   v("conv3", conv3), v("bn3", bn3), v("conv4", conv4), v("bn4", bn4);
 }
 
+// Step by step: what a step was made of goes before the next one, where nobody needs it for
+// gradients. Temporaries of one expression would all live to its end.
 Variable ResidualBlock::operator()(const Variable& x) const {
-  Variable h = bn2(conv2(F::relu(bn1(conv1(x)))));
-  if (conv3) h = (*bn3)((*conv3)(F::relu(h)));
-  return F::relu(h + (conv4 ? (*bn4)((*conv4)(x)) : x));
+  Variable h = conv1(x);
+  h = bn1(h);
+  h = F::relu(h);
+  h = conv2(h);
+  h = bn2(h);
+  if (conv3) {
+    h = F::relu(h);
+    h = (*conv3)(h);
+    h = (*bn3)(h);
+  }
+  Variable shortcut = x;
+  if (conv4) {
+    shortcut = (*conv4)(x);
+    shortcut = (*bn4)(shortcut);
+  }
+  h = h + shortcut;
+  shortcut = {};
+  return F::relu(h);
 }
 
 BuildingBlock::BuildingBlock(std::int64_t n_layers, const ResidualSizes& sizes,
