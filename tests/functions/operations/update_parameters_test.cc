@@ -7,7 +7,12 @@
 #include <vector>
 
 #include "rensa/array/creation.h"
+#include "rensa/array/index.h"
+#include "rensa/array/ufunc.h"
+#include "rensa/array/routines.h"
 #include "rensa/core/update_rule_ids.h"
+#include "rensa/device/launcher.h"
+#include "tests/testing.h"
 
 namespace rensa {
 namespace {
@@ -46,6 +51,49 @@ TEST(UpdateParameters, ListsWhatItsRuleChanges) {
   EXPECT_EQ(listed(update), "r4r5r1r3w2s9");
   update.rule = UpdateRuleId::number;
   EXPECT_EQ(listed(update), "r4r5r2w1w3u6s9");
+}
+
+// Gradients and copies of 16 bits beside parameters of float32, few and many, aligned or not.
+TEST(UpdateParameters, OfHalvesBesideFloat32) {
+  constexpr double kRate = 0.375;
+  auto numbers = [](std::int64_t n) {
+    return (xp::arange(static_cast<double>(n)) * 0.618 % 2.0 - 1.0).astype(float32);
+  };
+  for (Device device : testing::test_devices()) {
+    for (Dtype half : {float16, bfloat16}) {
+      for (std::int64_t offset : {0, 1}) {
+        std::vector<Array> parameters, gradients, narrow, old, old_gradients;
+        operations::UpdateParameters step("sgd", UpdateRuleId::sgd);
+        operations::UpdateParameters hook("decay", UpdateRuleId::weight_decay);
+        for (std::int64_t size : {1200003, 77, 4}) {
+          Array all = numbers(size + offset), part = all[Slice(offset, none)];
+          old.push_back(part), old_gradients.push_back((part * 0.7f).astype(half));
+          parameters.push_back(part.copy().to(device));
+          gradients.push_back(xp::zeros({size + offset}, half, device)[Slice(offset, none)]);
+          gradients.back().assign(old_gradients.back().to(device));
+          narrow.push_back(xp::zeros({size + offset}, half, device)[Slice(offset, none)]);
+        }
+        for (operations::UpdateParameters* op : {&hook, &step}) {
+          op->set_size = 1;
+          op->hyperparameters.emplace_back().real = kRate;
+          for (std::size_t i = 0; i < parameters.size(); ++i) {
+            operations::UpdateTarget& target = op->targets.emplace_back();
+            target.parameter = parameters[i].operand();
+            target.gradient = gradients[i].operand();
+            if (op == &step) target.narrow = narrow[i].operand();
+          }
+          launch(*op);
+        }
+        for (std::size_t i = 0; i < parameters.size(); ++i) {
+          Array g = (old_gradients[i].astype(float32) + old[i] * kRate).astype(half);
+          Array p = old[i] - g.astype(float32) * kRate;
+          EXPECT_TRUE(xp::array_equal(gradients[i].to(cpu()), g)) << device.str() << offset << i;
+          EXPECT_TRUE(xp::array_equal(parameters[i].to(cpu()), p)) << device.str() << offset << i;
+          EXPECT_TRUE(xp::array_equal(narrow[i].to(cpu()), p.astype(half))) << offset << i;
+        }
+      }
+    }
+  }
 }
 
 TEST(UpdateRules, RowsSayTheirStatesAndNumbers) {

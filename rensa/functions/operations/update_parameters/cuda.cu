@@ -2,6 +2,7 @@
 // dtypes).
 #include <algorithm>
 #include <string>
+#include <type_traits>
 
 #include "rensa/backend/cuda/kernel.cuh"
 #include "rensa/core/error.h"
@@ -30,6 +31,8 @@ template <int kStates> struct TargetArgs {
   bool vector : 1;         // all arrays may be read and written 16 bytes at a time
   bool same_gradient : 1;  // the gradient has the parameter's dtype
   unsigned char gradient_size : 2;
+  // Their elements have 16 bits, and as many as a vector of the parameter are one access.
+  bool half_gradient : 1, half_narrow : 1;
 };
 
 constexpr int kSets = 4;
@@ -60,31 +63,51 @@ template <class Args> __device__ __forceinline__ int target_of_block(const Args&
   return low;
 }
 
+// W elements of float16 or bfloat16, at a multiple of their bytes.
+template <int W, class V>
+__device__ __forceinline__ void store_halves(char* p, Dtype dtype, const V (&values)[W]) {
+  auto store = [&](auto zero) {
+    using H = decltype(zero);
+    Pack<H, W> pack;
+#pragma unroll
+    for (int j = 0; j < W; ++j) pack.value[j] = convert<H>(values[j]);
+    *reinterpret_cast<Pack<H, W>*>(p) = pack;
+  };
+  if (dtype == Dtype::bfloat16) store(bfloat16_t{});
+  else store(half_t{});
+}
+
+// What a load may count on: nothing; whole vectors, all of one dtype or with a gradient of 16 bits.
+enum class Access { any, whole, whole_with_halves };
+
 // One vector of a target's arrays.
 template <class Rule, class T> struct TargetVector {
   static constexpr int W = 16 / sizeof(T), kStates = Rule::num_states;
   static constexpr bool kToGradient = Rule::changes == UpdateChanges::gradient;
   using V = ComputeOf<T>;
   Pack<T, W> parameter, gradient, state[kStates > 0 ? kStates : 1];
-  V other_gradient[W];  // where it is of another dtype
+  V other_gradient[W];                    // where it is of another dtype
+  Pack<unsigned short, W> half_gradient;  // the same as it was loaded, before widen()
 
   __device__ static __forceinline__ char* gradient_at(const TargetOf<Rule>& target,
                                                       std::int64_t index) {
     return target.gradient + (index << target.gradient_size);
   }
 
-  // kWhole: a whole vector of each array is there, is aligned and is of one dtype, so that no load
-  // waits for a condition.
-  template <bool kWhole>
+  // Of whole vectors no load waits for a condition.
+  template <Access kAccess>
   __device__ __forceinline__ void load(const TargetOf<Rule>& target, std::int64_t index,
                                        std::int64_t left) {
+    constexpr bool kWhole = kAccess != Access::any;
     auto read = [&](const char* p) {
       const T* elements = reinterpret_cast<const T*>(p) + index;
       if constexpr (kWhole) return *reinterpret_cast<const Pack<T, W>*>(elements);
       else return load_pack<T, W>(elements, left, target.vector, T{});
     };
     parameter = read(target.parameter);
-    if (kWhole || target.same_gradient) {
+    if constexpr (kAccess == Access::whole_with_halves) {
+      half_gradient = *reinterpret_cast<const Pack<unsigned short, W>*>(gradient_at(target, index));
+    } else if (kWhole || target.same_gradient) {
       gradient = read(target.gradient);
     } else {
       ElementType type;
@@ -96,6 +119,19 @@ template <class Rule, class T> struct TargetVector {
     }
 #pragma unroll
     for (int k = 0; k < kStates; ++k) state[k] = read(target.state[k]);
+  }
+
+  // The gradient that was loaded as halves, in what the rule computes with.
+  __device__ __forceinline__ void widen(const TargetOf<Rule>& target) {
+    auto convert_all = [&](auto zero) {
+      using H = decltype(zero);
+      Pack<H, W> halves;
+      __builtin_memcpy(&halves, &half_gradient, sizeof(halves));
+#pragma unroll
+      for (int j = 0; j < W; ++j) other_gradient[j] = convert<V>(halves.value[j]);
+    };
+    if (target.gradient_dtype == Dtype::bfloat16) convert_all(bfloat16_t{});
+    else convert_all(half_t{});
   }
 
   __device__ __forceinline__ void update(const TargetOf<Rule>& target, const Rule& constants) {
@@ -125,6 +161,9 @@ template <class Rule, class T> struct TargetVector {
     };
     if constexpr (kToGradient) {
       if (target.same_gradient) return write(target.gradient, gradient);
+      if (target.half_gradient && left >= W) {
+        return store_halves<W>(gradient_at(target, index), target.gradient_dtype, other_gradient);
+      }
       for (int j = 0; j < W && j < left; ++j) {
         store_any(gradient_at(target, index + j), target.gradient_dtype, other_gradient[j]);
       }
@@ -133,6 +172,12 @@ template <class Rule, class T> struct TargetVector {
 #pragma unroll
       for (int k = 0; k < kStates; ++k) write(target.state[k], state[k]);
       if (!target.narrow) return;
+      if (target.half_narrow && left >= W) {
+        V values[W];
+#pragma unroll
+        for (int j = 0; j < W; ++j) values[j] = convert<V>(parameter.value[j]);
+        return store_halves<W>(target.narrow + index * 2, target.narrow_dtype, values);
+      }
       std::int64_t size = target.narrow_dtype == Dtype::float64   ? 8
                           : target.narrow_dtype == Dtype::float32 ? 4
                                                                   : 2;
@@ -161,19 +206,28 @@ __global__ void __launch_bounds__(kBlock)
   }
   std::int64_t first = static_cast<std::int64_t>(blockIdx.x - target.first_block) * args.unroll;
   TargetVector<Rule, T> vectors[kUnroll];
-  bool whole = target.vector && target.same_gradient && args.unroll == kUnroll &&
-               (first + kUnroll) * kBlock * W <= target.size;
-  if (whole) {
+  bool whole =
+      target.vector && args.unroll == kUnroll && (first + kUnroll) * kBlock * W <= target.size;
+  auto load_whole = [&](auto access) {
 #pragma unroll
     for (int u = 0; u < kUnroll; ++u) {
       std::int64_t index = ((first + u) * kBlock + threadIdx.x) * W;
-      vectors[u].template load<true>(target, index, W);
+      vectors[u].template load<decltype(access)::value>(target, index, W);
     }
+  };
+  if (whole && target.same_gradient) {
+    load_whole(std::integral_constant<Access, Access::whole>());
+  } else if (whole && target.half_gradient) {
+    load_whole(std::integral_constant<Access, Access::whole_with_halves>());
+#pragma unroll
+    for (int u = 0; u < kUnroll; ++u) vectors[u].widen(target);
   } else {
 #pragma unroll
     for (int u = 0; u < kUnroll; ++u) {
       std::int64_t index = ((first + u) * kBlock + threadIdx.x) * W, left = target.size - index;
-      if (u < args.unroll && left > 0) vectors[u].template load<false>(target, index, left);
+      if (u < args.unroll && left > 0) {
+        vectors[u].template load<Access::any>(target, index, left);
+      }
     }
   }
 #pragma unroll
@@ -187,7 +241,10 @@ __global__ void __launch_bounds__(kBlock)
 
 int log2_size(Dtype dtype) { return ElementType(dtype, ComputeType::f64, false).log2_size; }
 
-template <class Rule> TargetOf<Rule> target_args(const UpdateTarget& target) {
+bool is_half(Dtype dtype) { return dtype == Dtype::float16 || dtype == Dtype::bfloat16; }
+
+template <class Rule, class T> TargetOf<Rule> target_args(const UpdateTarget& target) {
+  constexpr std::int64_t kHalves = 16 / sizeof(T) * 2;  // bytes of a vector's elements of 16 bits
   TargetOf<Rule> args = {};
   const ArrayView &p = target.parameter.view, &g = target.gradient.view;
   args.parameter = p.data;
@@ -202,9 +259,11 @@ template <class Rule> TargetOf<Rule> target_args(const UpdateTarget& target) {
     vector = vector && is_aligned(args.state[k], 16);
   }
   args.vector = vector;
+  args.half_gradient = !args.same_gradient && is_half(g.dtype) && is_aligned(g.data, kHalves);
   if (target.narrow.present()) {
     args.narrow = target.narrow.view.data;
     args.narrow_dtype = target.narrow.view.dtype;
+    args.half_narrow = is_half(args.narrow_dtype) && is_aligned(args.narrow, kHalves);
   }
   if (target.numbers.present()) {
     args.numbers = reinterpret_cast<const double*>(target.numbers.view.data);
@@ -229,7 +288,7 @@ template <class Rule, class T> class Batch {
       set = op_.set_size == 0 ? 0 : place_of(target.set);
     }
     if (set == num_sets_ && op_.set_size > 0) add_set(target.set);
-    targets_[count_] = target_args<Rule>(target);
+    targets_[count_] = target_args<Rule, T>(target);
     targets_[count_++].set = static_cast<unsigned char>(set);
   }
 
