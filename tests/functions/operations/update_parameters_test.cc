@@ -8,8 +8,8 @@
 
 #include "rensa/array/creation.h"
 #include "rensa/array/index.h"
-#include "rensa/array/ufunc.h"
 #include "rensa/array/routines.h"
+#include "rensa/array/ufunc.h"
 #include "rensa/core/update_rule_ids.h"
 #include "rensa/device/launcher.h"
 #include "tests/testing.h"
