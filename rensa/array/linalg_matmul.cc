@@ -108,7 +108,8 @@ void matrix_product(const char* name, const Array& a, const Array& b, const Arra
   if (b.ndim() == 2 && a.ndim() > 2) {
     // One product over all rows instead of one for each matrix of a.
     Array rows = as_matrix(a, a.ndim() - 1), results = as_matrix(c, c.ndim() - 1);
-    if (rows.defined() && is_matmul_operand(rows.view()) && results.defined()) {
+    if (rows.defined() && is_matmul_operand(rows.view()) && results.defined() &&
+        is_matmul_result(results.view())) {
       return multiply_into(name, rows, b, Array(), results);
     }
   }

@@ -67,6 +67,23 @@ Arrays attend(const Arrays& x, const F::AttentionOptions& options,
   return all;
 }
 
+/// Whether cuDNN has gradients of so many keys: up to 9.15.0 of multiples of 128 alone.
+bool has_gradient(const Sizes& s) {
+  if (s.keys % 128 == 0) return true;
+  static const bool of_any = [] {
+    UsingConfig<UseCudnn> scope(&Config::use_cudnn, UseCudnn::always);
+    try {
+      (void)attend(draw({1, 1, 1, 128, 136, 64, 64}, false, float16), {});
+      return true;
+    } catch (const NotImplementedError& error) {
+      EXPECT_NE(std::string(error.what()).find("no multiple of 128"), std::string::npos)
+          << error.what();
+      return false;
+    }
+  }();
+  return of_any;
+}
+
 /// The same composed of functions, in float64.
 Arrays composed(const Arrays& x, F::AttentionOptions options) {
   options.bias = constant(xp::zeros({1, 1}, float64, gpu(0)));
@@ -112,9 +129,11 @@ TEST_F(CudaAttention, IsTheSameByCudnnAndByKernels) {
           for (UseCudnn use : {UseCudnn::always, UseCudnn::automatic, UseCudnn::never}) {
             SCOPED_TRACE(static_cast<int>(use));
             UsingConfig<UseCudnn> scope(&Config::use_cudnn, use);
-            Arrays got = attend(x, options);
+            std::optional<UseCudnn> back;
+            if (use == UseCudnn::always && !has_gradient(s)) back = UseCudnn::never;
+            Arrays got = attend(x, options, back);
             expect_close(got, want, tolerance);
-            for (int i = 0; i < 3; ++i) expect_equal(attend(x, options), got);
+            for (int i = 0; i < 3; ++i) expect_equal(attend(x, options, back), got);
           }
         }
       }
@@ -126,7 +145,7 @@ TEST_F(CudaAttention, IsTheSameByCudnnAndByKernels) {
 TEST_F(CudaAttention, GoesForwardOneWayAndBackTheOther) {
   for (bool causal : {false, true}) {
     F::AttentionOptions options{.causal = causal, .scale = 0.3};
-    Arrays x = draw(kSizes[1], true, float16), want = composed(x, options);
+    Arrays x = draw(kSizes[0], true, float16), want = composed(x, options);
     for (auto [there, back] : {std::pair{UseCudnn::always, UseCudnn::never},
                                std::pair{UseCudnn::never, UseCudnn::always}}) {
       UsingConfig<UseCudnn> scope(&Config::use_cudnn, there);
@@ -140,7 +159,7 @@ TEST_F(CudaAttention, MayAddInAnyOrderBySwitch) {
   UsingConfig<bool> any(&Config::cudnn_deterministic, false);
   for (bool causal : {false, true}) {
     F::AttentionOptions options{.causal = causal};
-    for (const Sizes& s : {kSizes[0], kSizes[2]}) {
+    for (const Sizes& s : {kSizes[0], kSizes[9]}) {
       SCOPED_TRACE(s.str());
       Arrays x = draw(s, true, bfloat16);
       expect_close(attend(x, options), composed(x, options), 3e-2);
