@@ -14,10 +14,43 @@ using operations::Pooling;
 using operations::PoolingShape;
 using operations::PoolingSpread;
 
+/// A WindowAxis that multiplies where it would divide.
+struct QuickAxis : WindowAxis {
+  FastDiv by_stride, by_in, by_out;
+  bool quick = false;  // numerators have 31 bits
+
+  QuickAxis() = default;
+  explicit QuickAxis(const WindowAxis& axis)
+      : WindowAxis(axis), by_stride(std::max(stride, 1)), by_in(in), by_out(out) {
+    long long most = stride ? static_cast<long long>(in) + pad + stride : (in + 1ll) * (out + 1ll);
+    quick = most < 1ll << 31;
+  }
+  __device__ __forceinline__ static int divide(const FastDiv& by, int n) {
+    return static_cast<int>(by.divide(static_cast<unsigned>(n)));
+  }
+  __device__ __forceinline__ int first(int o) const {
+    return stride || !quick ? WindowAxis::first(o) : divide(by_out, o * in);
+  }
+  __device__ __forceinline__ int begin(int o) const { return max(first(o), 0); }
+  __device__ __forceinline__ int end(int o) const {
+    return stride || !quick ? WindowAxis::end(o) : divide(by_out, (o + 1) * in + out - 1);
+  }
+  __device__ __forceinline__ int from(int i) const {
+    if (!quick) return WindowAxis::from(i);
+    if (!stride) return divide(by_in, i * out);
+    return divide(by_stride, max(i + pad - size + stride, 0));
+  }
+  __device__ __forceinline__ int to(int i) const {
+    if (!quick) return WindowAxis::to(i);
+    if (!stride) return divide(by_in, (i + 1) * out + in - 1);
+    return min(divide(by_stride, i + pad) + 1, out);
+  }
+};
+
 template <int N> struct PoolingArgs {
   const char* in;
   char *out, *positions;
-  WindowAxis axis[N];
+  QuickAxis axis[N];
   FastDiv vectors, extent[N];  // of a place, of what threads have one of
   std::int64_t count;          // vectors in all
   std::int64_t each;           // elements of one outer index of `in`
@@ -63,6 +96,37 @@ template <class T, int W> struct VectorAt {
   }
 };
 
+/// The positions of neighbours: all of them, and the elements that they are of, are loaded with the
+/// first.
+template <class T, int W> struct PositionsAt {
+  const char* positions;
+  const T* data;
+  std::int64_t from, inner;
+  bool wide;
+  mutable int at[W];
+  mutable Pack<T, W> pack;
+
+  __device__ __forceinline__ int operator()(long long offset, int k) const {
+    if (k == 0) load(from + offset * inner);
+    return at[k];
+  }
+  __device__ __forceinline__ ComputeOf<T> element(int k) const {
+    return convert<ComputeOf<T>>(pack.value[k]);
+  }
+
+ private:
+  __device__ __forceinline__ void load(std::int64_t i) const {
+    pack = *reinterpret_cast<const Pack<T, W>*>(data + i);
+    if (wide) load_as<std::int32_t>(i);
+    else load_as<std::uint8_t>(i);
+  }
+  template <class P> __device__ __forceinline__ void load_as(std::int64_t i) const {
+    auto all = *reinterpret_cast<const Pack<P, W>*>(positions + i * sizeof(P));
+#pragma unroll
+    for (int j = 0; j < W; ++j) at[j] = all.value[j];
+  }
+};
+
 template <class T, int N, int W, PoolingMode kMode>
 __global__ void __launch_bounds__(kBlock) pool(const __grid_constant__ PoolingArgs<N> args) {
   using V = ComputeOf<T>;
@@ -103,19 +167,16 @@ __global__ void __launch_bounds__(kBlock) spread(const __grid_constant__ Pooling
   if (index >= args.count) return;
   PoolingPlace<N> place(args, static_cast<unsigned>(index));
   std::int64_t from = place.outer * args.each + place.vector * W;
-  VectorAt<T, W> load = {reinterpret_cast<const T*>(args.in) + from, args.inner};
-  auto position = [&](long long offset, int k) {
-    return position_at(args.positions, args.wide, from + offset * args.inner + k);
-  };
+  const T* in = reinterpret_cast<const T*>(args.in);
   V sum[W];
   if constexpr (kAt) {
-    // Every vector is loaded whole: sum_of_windows asks for the neighbours that are meant alone.
-    auto one = [&](long long offset, int k) {
-      return convert<V>(load.data[offset * args.inner + k]);
-    };
-    sum_of_windows<W>(args.axis, args.weight, true, place.at, one, position, sum);
+    PositionsAt<T, W> position = {args.positions, in, from, args.inner, args.wide};
+    auto load = [&](long long, int k) { return position.element(k); };
+    sum_of_windows<W>(args.axis, args.weight, true, place.at, load, position, sum);
   } else {
-    sum_of_windows<W>(args.axis, args.weight, false, place.at, load, position, sum);
+    VectorAt<T, W> load = {in + from, args.inner};
+    auto none = [](long long, int) { return 0; };
+    sum_of_windows<W>(args.axis, args.weight, false, place.at, load, none, sum);
   }
   Pack<T, W> out;
 #pragma unroll
@@ -151,7 +212,7 @@ void in_parts(const char* name, const PoolingShape& s, bool forward, int width, 
       args.wide = positions.view.dtype == int32;
     }
     for (int a = 0; a < N; ++a) {
-      args.axis[a] = s.axis[a];
+      args.axis[a] = QuickAxis(s.axis[a]);
       args.extent[a] = FastDiv(forward ? s.axis[a].out : s.axis[a].in);
     }
     args.vectors = FastDiv(s.inner / width);
@@ -190,6 +251,10 @@ template <class T, int N> void run(const Pooling& op, const LaunchContext& conte
 template <class T, int N> void run(const PoolingSpread& op, const LaunchContext& context) {
   constexpr int W = N < operations::kMostWindowAxes ? 16 / sizeof(T) : 1;
   int width = width_of<T>(op.shape, op.gy.view.data, op.gx.view.data);
+  if (op.positions.present()) {
+    auto bytes = W * itemsize(op.positions.view.dtype);
+    if (!is_aligned(op.positions.view.data, static_cast<int>(bytes))) width = 1;
+  }
   void (*kernel)(PoolingArgs<N>) = nullptr;
   if (op.shape.mode == PoolingMode::at) {
     kernel = width == W ? spread<T, N, W, true> : spread<T, N, 1, true>;

@@ -34,12 +34,14 @@ struct WindowAxis {
   }
 };
 
+// Axis is WindowAxis, or one with the same members that divides in another way.
+
 /// Calls f(offset, position) for the elements of window o: their place among all, and in the
 /// window.
-template <int A = 0, int N, class F>
-RENSA_FN void each_of_window(const WindowAxis (&axis)[N], const int (&o)[N], long long offset,
+template <int A = 0, int N, class Axis, class F>
+RENSA_FN void each_of_window(const Axis (&axis)[N], const int (&o)[N], long long offset,
                              int position, const F& f) {
-  const WindowAxis& a = axis[A];
+  const Axis& a = axis[A];
   int first = a.first(o[A]), end = a.end(o[A]);
   for (int i = a.begin(o[A]); i < end; ++i) {
     long long inner = offset * a.in + i;
@@ -50,10 +52,10 @@ RENSA_FN void each_of_window(const WindowAxis (&axis)[N], const int (&o)[N], lon
 }
 /// Calls f(offset, position, covered) for the windows that have element i: the window's place among
 /// all, the element's in it, and how many elements it has.
-template <int A = 0, int N, class F>
-RENSA_FN void each_window_of(const WindowAxis (&axis)[N], const int (&i)[N], long long offset,
+template <int A = 0, int N, class Axis, class F>
+RENSA_FN void each_window_of(const Axis (&axis)[N], const int (&i)[N], long long offset,
                              int position, int covered, const F& f) {
-  const WindowAxis& a = axis[A];
+  const Axis& a = axis[A];
   int to = a.to(i[A]);
   for (int o = a.from(i[A]); o < to; ++o) {
     long long inner = offset * a.out + o;
@@ -63,13 +65,13 @@ RENSA_FN void each_window_of(const WindowAxis (&axis)[N], const int (&i)[N], lon
   }
 }
 /// The elements that window o has.
-template <int N> RENSA_FN int covered_by(const WindowAxis (&axis)[N], const int (&o)[N]) {
+template <int N, class Axis> RENSA_FN int covered_by(const Axis (&axis)[N], const int (&o)[N]) {
   int covered = 1;
   for (int a = 0; a < N; ++a) covered *= axis[a].end(o[a]) - axis[a].begin(o[a]);
   return covered;
 }
 /// The places of any window.
-template <int N> RENSA_FN int places_of(const WindowAxis (&axis)[N]) {
+template <int N, class Axis> RENSA_FN int places_of(const Axis (&axis)[N]) {
   int places = 1;
   for (int a = 0; a < N; ++a) places *= axis[a].size;
   return places;
@@ -87,8 +89,8 @@ enum class PoolingWeight : unsigned char { one, window, covered };
 // Of W neighbours at once. load(offset, k) is neighbour k there, position(offset, k) the position.
 
 /// The greatest of window o, and their positions.
-template <int W, int N, class V, class Load>
-RENSA_FN void greatest_of_window(const WindowAxis (&axis)[N], const int (&o)[N], const Load& load,
+template <int W, int N, class Axis, class V, class Load>
+RENSA_FN void greatest_of_window(const Axis (&axis)[N], const int (&o)[N], const Load& load,
                                  V (&greatest)[W], int (&positions)[W]) {
   for (int k = 0; k < W; ++k) greatest[k] = m::lowest<V>(), positions[k] = 0;
   each_of_window(axis, o, 0, 0, [&](long long offset, int position) {
@@ -101,8 +103,8 @@ RENSA_FN void greatest_of_window(const WindowAxis (&axis)[N], const int (&o)[N],
   });
 }
 /// Those at `positions`, 0 where that is beside the elements.
-template <int W, int N, class V, class Load>
-RENSA_FN void at_of_window(const WindowAxis (&axis)[N], const int (&o)[N], const Load& load,
+template <int W, int N, class Axis, class V, class Load>
+RENSA_FN void at_of_window(const Axis (&axis)[N], const int (&o)[N], const Load& load,
                            const int (&positions)[W], V (&found)[W]) {
   for (int k = 0; k < W; ++k) found[k] = V(0);
   each_of_window(axis, o, 0, 0, [&](long long offset, int position) {
@@ -111,8 +113,8 @@ RENSA_FN void at_of_window(const WindowAxis (&axis)[N], const int (&o)[N], const
     }
   });
 }
-template <int W, int N, class V, class Load>
-RENSA_FN void sum_of_window(const WindowAxis (&axis)[N], PoolingWeight weight, const int (&o)[N],
+template <int W, int N, class Axis, class V, class Load>
+RENSA_FN void sum_of_window(const Axis (&axis)[N], PoolingWeight weight, const int (&o)[N],
                             const Load& load, V (&sum)[W]) {
   for (int k = 0; k < W; ++k) sum[k] = V(0);
   each_of_window(axis, o, 0, 0, [&](long long offset, int) {
@@ -124,8 +126,8 @@ RENSA_FN void sum_of_window(const WindowAxis (&axis)[N], PoolingWeight weight, c
 }
 /// The sums of what the windows of element i give it: of those, with `at`, that have their position
 /// at it.
-template <int W, int N, class V, class Load, class Position>
-RENSA_FN void sum_of_windows(const WindowAxis (&axis)[N], PoolingWeight weight, bool at,
+template <int W, int N, class Axis, class V, class Load, class Position>
+RENSA_FN void sum_of_windows(const Axis (&axis)[N], PoolingWeight weight, bool at,
                              const int (&i)[N], const Load& load, const Position& position_at,
                              V (&sum)[W]) {
   for (int k = 0; k < W; ++k) sum[k] = V(0);
