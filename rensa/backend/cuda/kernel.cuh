@@ -138,18 +138,10 @@ template <class T, int Width = 16 / static_cast<int>(sizeof(T))> struct Vector {
     if constexpr (std::is_same_v<T, bfloat16_t>) {  // the upper half of a float
       unsigned word = words.value[j / 2];
       return __uint_as_float(j % 2 ? word & 0xffff0000u : word << 16);
-    } else if constexpr (std::is_same_v<T, half_t>) {  // straight from the half of the register
-      float value;
-      if (j % 2) {
-        asm("{.reg .b16 l, h; mov.b32 {l, h}, %1; cvt.f32.f16 %0, h;}"
-            : "=f"(value)
-            : "r"(words.value[j / 2]));
-      } else {
-        asm("{.reg .b16 l, h; mov.b32 {l, h}, %1; cvt.f32.f16 %0, l;}"
-            : "=f"(value)
-            : "r"(words.value[j / 2]));
-      }
-      return value;
+    } else if constexpr (std::is_same_v<T, half_t>) {
+      half_t half;
+      half.bits = static_cast<unsigned short>(words.value[j / 2] >> (j % 2 * 16));
+      return static_cast<float>(half);
     } else {
       Pack<T, W> pack;
       memcpy(&pack, &words, sizeof(pack));
