@@ -17,6 +17,7 @@
 #include "rensa/functions/loss.h"
 #include "rensa/functions/loss_internal.h"
 #include "rensa/functions/math_functions.h"
+#include "rensa/functions/operations/nll_loss/nll_loss.h"
 #include "rensa/functions/operations/softmax_cross_entropy/softmax_cross_entropy.h"
 
 namespace rensa::functions {
@@ -86,6 +87,59 @@ class SoftmaxCrossEntropyNode final : public FunctionNode {
   std::int64_t ignore_label_;
   std::optional<KeptArray> t_;
   Array shift_, count_;  // shift_: what x less it is the log softmax of x
+};
+
+/// The mean of -x[i, t[i]] over the rows (n, classes) in one kernel.
+class NllLossNode final : public FunctionNode {
+ public:
+  explicit NllLossNode(std::int64_t ignore_label)
+      : FunctionNode("nll_loss"), ignore_label_(ignore_label) {}
+
+  Arrays forward(const Arrays& inputs) override {
+    Array x = inputs[0].ascontiguous(), t = inputs[1].ascontiguous();
+    t_.emplace(t);
+    shape_ = x.shape();
+    count_ = xp::empty({}, promote_types(x.dtype(), float32), x.device());
+    Array loss = xp::empty({}, x.dtype(), x.device());
+    operations::NllLoss op;
+    op.ignore_label = ignore_label_;
+    op.x = x.operand();
+    op.t = t.operand();
+    op.loss = loss.operand();
+    op.count = count_.operand();
+    launch(op);
+    return {loss};
+  }
+
+  Variables backward(const Indexes&, const Variables& gy) override {
+    if (config().enable_backprop) return {differentiable_gradient(gy[0]), {}};
+    Array g = gy[0].array().ascontiguous();
+    Array gx = xp::empty(shape_, g.dtype(), g.device());
+    operations::NllLossGrad op;
+    op.ignore_label = ignore_label_;
+    op.t = labels().operand();
+    op.count = count_.operand();
+    op.gy = g.operand();
+    op.gx = gx.operand();
+    launch(op);
+    return {constant(gx), {}};
+  }
+
+ private:
+  // The same made of functions that know their gradients.
+  Variable differentiable_gradient(const Variable& gy) {
+    Array labels = this->labels().reshape({-1, 1});
+    Array taken = (labels == xp::arange(shape_[1], int64, gy.device())) & (labels != ignore_label_);
+    Array weight = taken.astype(count_.dtype()) / count_;
+    return constant(-weight.astype(gy.dtype(), false)) * gy;
+  }
+
+  const Array& labels() const { return t_->get(name(), "labels"); }
+
+  std::int64_t ignore_label_;
+  std::optional<KeptArray> t_;
+  Shape shape_;
+  Array count_;
 };
 
 /// x (n, classes, ...) as rows (m, classes), those of t (n, ...) flattened.
@@ -211,11 +265,15 @@ Variable nll_loss(const Variable& given, const Variable& t, const NllLossOptions
   const Variable& x = in.x[0];
   bool mean = is_mean("nll_loss", options.reduce);
   check_scores_and_labels("nll_loss", x.array(), t.array());
+  if (mean && !options.class_weight && x.size() > 0) {
+    Variable labels = constant(t.array().reshape({-1}));
+    return apply<NllLossNode>({class_rows(x), labels}, options.ignore_label)[0];
+  }
   LabelledRows labelled("nll_loss", class_rows(x), t.array(), options.ignore_label,
                         options.class_weight);
   Variable losses = labelled.losses(labelled.taken);
   if (!mean) return reshape(losses, t.shape());
-  if (!options.class_weight) return sum_over(losses, labelled.counted.sum());
+  if (!options.class_weight) return sum_over(losses, labelled.counted.sum());  // of no elements
   Array weights = labelled.weight.astype(promote_types(x.dtype(), float32), false);
   return sum_over(losses, (weights * labelled.counted).sum());
 }

@@ -7,8 +7,11 @@
 #include <functional>
 #include <limits>
 
+#include "rensa/array/random_basics.h"
 #include "rensa/core/error.h"
 #include "rensa/functions/array_functions.h"
+#include "rensa/functions/reduction_functions.h"
+#include "rensa/graph/recording.h"
 #include "tests/testing.h"
 
 namespace rensa {
@@ -42,6 +45,58 @@ TEST(Loss, LabelsOutOfRangeAreAnError) {
         EXPECT_THROW(function(x, t).array().sum().item<float>(), IndexError) << name << label;
       }
     }
+  }
+}
+
+// The mean has kernels of its own. Rows of every length, whose ends lie within vectors too.
+TEST(Loss, NllLossIsTheMeanOfWhatItGivesForRows) {
+  xp::random::seed(3);
+  for (Device device : testing::test_devices()) {
+    for (auto [rows, classes] :
+         {std::pair{1, 1}, {7, 1}, {100, 3}, {33, 10}, {5, 129}, {5000, 17}}) {
+      for (Dtype dtype : {float32, float64, bfloat16}) {
+        SCOPED_TRACE(::testing::Message() << rows << " x " << classes << " on " << device.str());
+        Array values = xp::random::normal(0, 1, {rows, classes}, float32, device).astype(dtype);
+        Array t = xp::random::randint(-1, classes, {rows}).to(device);
+        t[0].assign(xp::zeros({}, t.dtype(), device));  // one counts
+        Variable x(values), y(values);
+        Variable got = F::nll_loss(x, constant(t));
+        double count = (t != -1).sum().astype(float64).item<double>();
+        Variable want = F::sum(F::nll_loss(y, constant(t), {.reduce = "no"})) / count;
+        bool narrow = dtype == bfloat16;
+        auto close = [&](const Array& a, const Array& b) {
+          double tolerance = narrow ? 2e-2 : 1e-5;
+          return xp::allclose(a.astype(float64), b.astype(float64), tolerance, tolerance);
+        };
+        EXPECT_TRUE(close(got.array(), want.array()));
+        got.backward();
+        want.backward();
+        EXPECT_EQ(x.grad().dtype(), dtype);
+        EXPECT_TRUE(close(x.grad(), y.grad()));
+        EXPECT_EQ((x.grad() != 0).sum().astype(float64).item<double>(), count);
+      }
+    }
+    Variable none =
+        F::nll_loss(xp::ones({2, 3}, float32, device), constant(xp::full({2}, -1, int32, device)));
+    EXPECT_TRUE(std::isnan(none.item<float>()));
+  }
+}
+
+TEST(Loss, NllLossIsOneLaunchForwardAndOneBackward) {
+  for (Device device : testing::test_devices()) {
+    Variable x(xp::ones({4, 3}, float32, device));
+    Variable t = constant(xp::zeros({4}, int32, device));
+    Array gy = xp::ones({}, float32, device);
+    Recording recording;
+    {
+      RecorderScope scope(&recording);
+      Variable y = F::nll_loss(x, t);
+      y.set_grad(gy);
+      y.backward();
+    }
+    ASSERT_EQ(recording.operations.size(), 2u);
+    EXPECT_STREQ(recording.operations[0]->name(), "nll_loss");
+    EXPECT_STREQ(recording.operations[1]->name(), "nll_loss_grad");
   }
 }
 
