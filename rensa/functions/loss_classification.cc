@@ -327,8 +327,8 @@ Variable hinge(const Variable& given, const Variable& t, std::string_view norm,
   Array places = xp::take(xp::arange(classes, int64, x.device()),
                           label_places(t.array(), classes, std::nullopt));
   Array one = xp::ones({}, x.dtype(), x.device());
-  Variable losses = relu(
-      1 - x * constant(xp::where(one_hot(constant(places), classes, bool_).array(), one, -one)));
+  Array sign = xp::where(one_hot(constant(places), classes, bool_).array(), one, -one);
+  Variable losses = differentiable(rows::hinge, {x, constant(sign)})[0];
   if (norm == "L2") losses = square(losses);
   return mean ? sum_over(losses, static_cast<double>(x.shape(0))) : losses;
 }

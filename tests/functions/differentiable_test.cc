@@ -64,6 +64,7 @@ std::pair<double, double> range_of(const Gradient& gradient) {
   if (&gradient == &zeta) return {1, 3};
   if (&gradient == &erfcx) return {-1.5, 3};
   if (&gradient == &binary_cross_entropy) return {0.2, 0.8};
+  if (&gradient == &hinge) return {-0.9, 0.9};
   return {-3, 3};
 }
 
