@@ -165,8 +165,8 @@ class BackwardPass {
 
   std::pmr::unordered_map<std::shared_ptr<VariableNode>, Variable> gradients_{&memory_};
   std::pmr::vector<Candidate> functions_{&memory_};
-  std::pmr::vector<std::shared_ptr<VariableNode>> leaves_{
-      &memory_};  // in the order they were reached
+  // In the order they were reached.
+  std::pmr::vector<std::shared_ptr<VariableNode>> leaves_{&memory_};
   int pushed_ = 0;
 };
 

@@ -24,17 +24,43 @@ namespace rensa::functions {
 
 namespace {
 
-/// The mean loss of rows (n, classes) in one kernel.
-class SoftmaxCrossEntropyNode final : public FunctionNode {
+/// The mean loss of rows (n, classes) with labels (n,) in one kernel, its gradient in another.
+class LabelledLossNode : public FunctionNode {
+ public:
+  Variables backward(const Indexes&, const Variables& gy) final {
+    if (config().enable_backprop) return {differentiable_gradient(gy[0]), {}};
+    return {constant(gradient(gy[0].array().ascontiguous())), {}};
+  }
+
+ protected:
+  LabelledLossNode(const char* name, std::int64_t ignore_label)
+      : FunctionNode(name), ignore_label_(ignore_label) {}
+
+  /// For gy, 0-d, that of the rows.
+  virtual Array gradient(const Array& gy) = 0;
+  /// The same made of functions that know their gradients.
+  virtual Variable differentiable_gradient(const Variable& gy) = 0;
+
+  void keep_labels(const Array& t) { t_.emplace(t); }
+  const Array& labels() const { return t_->get(name(), "labels"); }
+
+  std::int64_t ignore_label_;
+  Array count_;  // of the rows counted, or 1 where the loss is not divided by them
+
+ private:
+  std::optional<KeptArray> t_;
+};
+
+class SoftmaxCrossEntropyNode final : public LabelledLossNode {
  public:
   explicit SoftmaxCrossEntropyNode(bool normalize, std::int64_t ignore_label)
-      : FunctionNode("softmax_cross_entropy"), normalize_(normalize), ignore_label_(ignore_label) {}
+      : LabelledLossNode("softmax_cross_entropy", ignore_label), normalize_(normalize) {}
 
   Arrays forward(const Arrays& inputs) override {
     retain_inputs({0});
     Array x = inputs[0].ascontiguous();
     Array t = inputs[1].ascontiguous();
-    t_.emplace(t);
+    keep_labels(t);
     Dtype wide = promote_types(x.dtype(), float32);
     shift_ = xp::empty({x.shape(0), 2}, wide, x.device());
     count_ = xp::empty({}, float32, x.device());
@@ -51,27 +77,24 @@ class SoftmaxCrossEntropyNode final : public FunctionNode {
     return {loss};
   }
 
-  Variables backward(const Indexes&, const Variables& gy) override {
-    if (config().enable_backprop) return {differentiable_gradient(gy[0]), {}};
+ private:
+  Array gradient(const Array& gy) override {
     Array x = get_retained_inputs()[0].array().ascontiguous();
     Array gx = xp::empty(x.shape(), x.dtype(), x.device());
-    Array g = gy[0].array().ascontiguous();
     operations::SoftmaxCrossEntropyGrad op;
     op.ignore_label = ignore_label_;
     op.x = x.operand();
     op.shift = shift_.operand();
     op.t = labels().operand();
     op.count = count_.operand();
-    op.gy = g.operand();
+    op.gy = gy.operand();
     op.gx = gx.operand();
     launch(op);
-    return {constant(gx), {}};
+    return gx;
   }
 
- private:
-  // The same as the operation above, made of functions that know their gradients:
   // (softmax(x) - onehot(t)) * gy / count.
-  Variable differentiable_gradient(const Variable& gy) {
+  Variable differentiable_gradient(const Variable& gy) override {
     Variable x = get_retained_inputs()[0];
     Array labels = this->labels().reshape({-1, 1});
     Array one_hot = labels == xp::arange(x.shape(1), int64, x.device());
@@ -81,23 +104,18 @@ class SoftmaxCrossEntropyNode final : public FunctionNode {
     return difference * constant(weight.astype(x.dtype())) * gy;
   }
 
-  const Array& labels() const { return t_->get(name(), "labels"); }
-
   bool normalize_;
-  std::int64_t ignore_label_;
-  std::optional<KeptArray> t_;
-  Array shift_, count_;  // shift_: what x less it is the log softmax of x
+  Array shift_;  // what x less it is the log softmax of x
 };
 
-/// The mean of -x[i, t[i]] over the rows (n, classes) in one kernel.
-class NllLossNode final : public FunctionNode {
+/// The mean of -x[i, t[i]].
+class NllLossNode final : public LabelledLossNode {
  public:
-  explicit NllLossNode(std::int64_t ignore_label)
-      : FunctionNode("nll_loss"), ignore_label_(ignore_label) {}
+  explicit NllLossNode(std::int64_t ignore_label) : LabelledLossNode("nll_loss", ignore_label) {}
 
   Arrays forward(const Arrays& inputs) override {
     Array x = inputs[0].ascontiguous(), t = inputs[1].ascontiguous();
-    t_.emplace(t);
+    keep_labels(t);
     shape_ = x.shape();
     count_ = xp::empty({}, promote_types(x.dtype(), float32), x.device());
     Array loss = xp::empty({}, x.dtype(), x.device());
@@ -111,35 +129,27 @@ class NllLossNode final : public FunctionNode {
     return {loss};
   }
 
-  Variables backward(const Indexes&, const Variables& gy) override {
-    if (config().enable_backprop) return {differentiable_gradient(gy[0]), {}};
-    Array g = gy[0].array().ascontiguous();
-    Array gx = xp::empty(shape_, g.dtype(), g.device());
+ private:
+  Array gradient(const Array& gy) override {
+    Array gx = xp::empty(shape_, gy.dtype(), gy.device());
     operations::NllLossGrad op;
     op.ignore_label = ignore_label_;
     op.t = labels().operand();
     op.count = count_.operand();
-    op.gy = g.operand();
+    op.gy = gy.operand();
     op.gx = gx.operand();
     launch(op);
-    return {constant(gx), {}};
+    return gx;
   }
 
- private:
-  // The same made of functions that know their gradients.
-  Variable differentiable_gradient(const Variable& gy) {
+  Variable differentiable_gradient(const Variable& gy) override {
     Array labels = this->labels().reshape({-1, 1});
     Array taken = (labels == xp::arange(shape_[1], int64, gy.device())) & (labels != ignore_label_);
     Array weight = taken.astype(count_.dtype()) / count_;
     return constant(-weight.astype(gy.dtype(), false)) * gy;
   }
 
-  const Array& labels() const { return t_->get(name(), "labels"); }
-
-  std::int64_t ignore_label_;
-  std::optional<KeptArray> t_;
   Shape shape_;
-  Array count_;
 };
 
 /// x (n, classes, ...) as rows (m, classes), those of t (n, ...) flattened.

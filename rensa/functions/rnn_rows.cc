@@ -77,16 +77,9 @@ class ResizeBlocks final : public FunctionNode {
   }
 
   Variables backward(const Indexes&, const Variables& gy) override {
-    Variables given, gx(gy.size());
-    std::vector<Blocks> blocks;
-    for (std::size_t i = 0; i < gy.size(); ++i) {
-      if (gy[i].defined()) given.push_back(gy[i]), blocks.push_back(reversed(blocks_[i]));
-    }
-    Variables back = detail::resize_blocks(given, blocks, zeros_);
-    for (std::size_t i = 0, next = 0; i < gy.size(); ++i) {
-      if (gy[i].defined()) gx[i] = back[next++];
-    }
-    return gx;
+    std::vector<Blocks> back;
+    for (const Blocks& b : blocks_) back.push_back(reversed(b));
+    return detail::resize_blocks(gy, back, zeros_);
   }
 
  private:
@@ -162,13 +155,16 @@ Variables detail::resize_blocks(const Variables& xs, const std::vector<Blocks>& 
                                 const Array& zeros) {
   Variables changing, result = xs;
   std::vector<Blocks> changes;
+  auto changes_at = [&](std::size_t i) {
+    return xs[i].defined() && blocks[i].from != blocks[i].to;
+  };
   for (std::size_t i = 0; i < xs.size(); ++i) {
-    if (blocks[i].from != blocks[i].to) changing.push_back(xs[i]), changes.push_back(blocks[i]);
+    if (changes_at(i)) changing.push_back(xs[i]), changes.push_back(blocks[i]);
   }
   if (changing.empty()) return result;
   Variables changed = apply<ResizeBlocks>(changing, changes, zeros);
   for (std::size_t i = 0, next = 0; i < xs.size(); ++i) {
-    if (blocks[i].from != blocks[i].to) result[i] = changed[next++];
+    if (changes_at(i)) result[i] = changed[next++];
   }
   return result;
 }
