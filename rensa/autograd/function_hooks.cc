@@ -10,6 +10,7 @@
 
 #include "rensa/autograd/function_node.h"
 #include "rensa/core/error.h"
+#include "rensa/core/report_unit.h"
 #include "rensa/core/text_table.h"
 #include "rensa/core/thread_state.h"
 
@@ -101,50 +102,23 @@ std::map<std::string, MemorySummary> MemoryProfileHook::summary() const {
 
 namespace {
 
-struct Unit {
-  std::string_view name;
-  double bytes;
-};
-constexpr std::array kUnits = {Unit{"GB", 1 << 30}, Unit{"MB", 1 << 20}, Unit{"KB", 1 << 10},
-                               Unit{"B", 1}};
-
-/// The largest unit of which `bytes` are one or more.
-Unit fitting(std::int64_t bytes) {
-  for (const Unit& unit : kUnits) {
-    if (static_cast<double>(bytes) >= unit.bytes) return unit;
-  }
-  return kUnits.back();
-}
-
-Unit named(std::string_view name) {
-  for (const Unit& unit : kUnits) {
-    if (unit.name == name) return unit;
-  }
-  throw ValueError(
-      fmt::format("print_report: the unit \"{}\"; give B, KB, MB, GB, auto or auto_foreach", name));
-}
-
-std::string in(Unit unit, std::int64_t bytes) {
-  double amount = static_cast<double>(bytes) / unit.bytes;
-  return unit.bytes == 1 ? fmt::format("{}B", bytes) : fmt::format("{:.2f}{}", amount, unit.name);
-}
+constexpr std::array kUnits = {Unit{"GB", 1 << 30, 2}, Unit{"MB", 1 << 20, 2},
+                               Unit{"KB", 1 << 10, 2}, Unit{"B", 1, 0}};
 
 }  // namespace
 
 std::string MemoryProfileHook::str(std::string_view unit) const {
-  bool each = unit == "auto_foreach";
-  Unit chosen = each || unit == "auto" ? kUnits.back() : named(unit);
   std::map<std::string, MemorySummary> all = summary();
   std::vector<std::pair<std::string, MemorySummary>> most_first(all.begin(), all.end());
   std::ranges::stable_sort(most_first, [](const auto& a, const auto& b) {
     return a.second.used_bytes > b.second.used_bytes;
   });
-  if (unit == "auto" && !most_first.empty()) chosen = fitting(most_first[0].second.used_bytes);
+  auto bytes = [](std::int64_t n) { return static_cast<double>(n); };
+  ReportUnit in(kUnits, unit, most_first.empty() ? 0 : bytes(most_first[0].second.used_bytes));
   std::vector<std::vector<std::string>> rows{
       {"FunctionName", "UsedBytes", "AcquiredBytes", "Occurrence"}};
   for (const auto& [name, of_name] : most_first) {
-    rows.push_back({name, in(each ? fitting(of_name.used_bytes) : chosen, of_name.used_bytes),
-                    in(each ? fitting(of_name.acquired_bytes) : chosen, of_name.acquired_bytes),
+    rows.push_back({name, in(bytes(of_name.used_bytes)), in(bytes(of_name.acquired_bytes)),
                     std::to_string(of_name.occurrence)});
   }
   return text_table(rows, "<>>>") + "\n";

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <string>
@@ -40,8 +41,7 @@ std::int64_t number_in(const std::filesystem::path& file) {
 
 }  // namespace
 
-std::int64_t memory_of_group(const std::filesystem::path& groups,
-                             const std::filesystem::path& membership) {
+std::int64_t memory_of_group(const std::string& groups, const std::string& membership) {
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
   std::ifstream lines(membership);
   for (std::string line; std::getline(lines, line);) {  // "hierarchy:controllers:/path"
@@ -50,7 +50,7 @@ std::int64_t memory_of_group(const std::filesystem::path& groups,
     std::string controllers = line.substr(first + 1, second - first - 1);
     bool unified = controllers.empty();
     if (!unified && (',' + controllers + ',').find(",memory,") == std::string::npos) continue;
-    auto root = unified ? groups : groups / "memory";
+    std::filesystem::path root = unified ? groups : groups + "/memory";
     const char* file = unified ? "memory.max" : "memory.limit_in_bytes";
     std::filesystem::path group = std::filesystem::path(line.substr(second + 1)).relative_path();
     while (true) {

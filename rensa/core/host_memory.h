@@ -3,9 +3,9 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <new>
 #include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -20,8 +20,7 @@ std::int64_t most_host_memory();
 /// The least memory that the control groups grant which `membership` (as /proc/self/cgroup) names,
 /// of version 1 or 2, and those above them; `groups` is where they are mounted. The greatest number
 /// where none is limited.
-std::int64_t memory_of_group(const std::filesystem::path& groups,
-                             const std::filesystem::path& membership);
+std::int64_t memory_of_group(const std::string& groups, const std::string& membership);
 
 /// For tests of what is beyond. Returns the limit that was.
 std::int64_t limit_host_memory(std::int64_t bytes);

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 
 #include "rensa/core/error.h"
+#include "rensa/core/report_unit.h"
 #include "rensa/core/text_table.h"
 
 namespace rensa {
@@ -16,26 +18,12 @@ namespace {
 /// Calls that may wait for being read, before it is looked which of them are done.
 constexpr std::size_t kMostPending = 256;
 
-struct Unit {
-  std::string_view name;
-  double per_second;
-};
-constexpr std::array kUnits = {Unit{"sec", 1}, Unit{"ms", 1e3}, Unit{"us", 1e6}, Unit{"ns", 1e9}};
+constexpr std::array kUnits = {Unit{"sec", 1, 2}, Unit{"ms", 1e-3, 2}, Unit{"us", 1e-6, 2},
+                               Unit{"ns", 1e-9, 2}};
 
-/// The largest unit of which `seconds` are one or more.
-Unit fitting(double seconds) {
-  for (const Unit& unit : kUnits) {
-    if (seconds * unit.per_second >= 1) return unit;
-  }
-  return kUnits.back();
-}
-
-Unit named(std::string_view name) {
-  for (const Unit& unit : kUnits) {
-    if (unit.name == name) return unit;
-  }
-  throw ValueError(fmt::format(
-      "print_report: the unit \"{}\"; give sec, ms, us, ns, auto or auto_foreach", name));
+/// Of a clock that never goes back.
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 }  // namespace
@@ -49,7 +37,7 @@ cuda::Event CallTimes::take_event(Device device) {
 }
 
 void CallTimes::begin(const char* who, Device device) {
-  Running call{device, Clock::now()};
+  Running call{device, seconds_now()};
   if (device.is_cuda()) {
     if (cuda::current_stream(device).is_capturing()) {
       throw ValueError(fmt::format(
@@ -70,8 +58,7 @@ void CallTimes::end(std::string name) {
   bool outermost = running_.empty();
   calls_.push_back({std::move(name), 0});
   if (call.device.is_cpu()) {
-    add(calls_.size() - 1, outermost,
-        std::chrono::duration<double>(Clock::now() - call.start).count());
+    add(calls_.size() - 1, outermost, seconds_now() - call.start);
     return;
   }
   cuda::Event start = std::move(started_.back()), stop = take_event(call.device);
@@ -79,7 +66,7 @@ void CallTimes::end(std::string name) {
   stop.record(call.device);
   pending_.push_back(
       {calls_.size() - 1, outermost, call.device, std::move(start), std::move(stop)});
-  while (pending_.size() > kMostPending && pending_.front().stop.done()) settle_first();
+  if (pending_.size() > kMostPending) settle(Wait::no);
 }
 
 void CallTimes::forget() {
@@ -95,29 +82,28 @@ void CallTimes::add(std::size_t call, bool outermost, double seconds) {
   if (outermost) total_ += seconds;
 }
 
-void CallTimes::settle_first() {
-  Pending& first = pending_.front();
-  add(first.call, first.outermost, cuda::elapsed_time(first.start, first.stop) * 1e-3);
-  std::vector<cuda::Event>& spare = spare_[first.device];
-  spare.push_back(std::move(first.start));
-  spare.push_back(std::move(first.stop));
-  pending_.pop_front();
-}
-
-void CallTimes::settle() {
-  while (!pending_.empty()) {
-    if (!pending_.front().stop.done()) pending_.front().stop.synchronize();
-    settle_first();
+void CallTimes::settle(Wait wait) {
+  auto first = pending_.begin();
+  for (; first != pending_.end(); ++first) {
+    if (!first->stop.done()) {
+      if (wait == Wait::no) break;
+      first->stop.synchronize();
+    }
+    add(first->call, first->outermost, cuda::elapsed_time(first->start, first->stop) * 1e-3);
+    std::vector<cuda::Event>& spare = spare_[first->device];
+    spare.push_back(std::move(first->start));
+    spare.push_back(std::move(first->stop));
   }
+  pending_.erase(pending_.begin(), first);
 }
 
 const std::vector<TimedCall>& CallTimes::history() {
-  settle();
+  settle(Wait::yes);
   return calls_;
 }
 
 double CallTimes::total() {
-  settle();
+  settle(Wait::yes);
   return total_;
 }
 
@@ -132,22 +118,15 @@ std::map<std::string, CallSummary> CallTimes::summary() {
 }
 
 std::string CallTimes::str(std::string_view title, std::string_view unit) {
-  bool each = unit == "auto_foreach";
-  Unit chosen = each || unit == "auto" ? kUnits.back() : named(unit);
   std::map<std::string, CallSummary> all = summary();
   std::vector<std::pair<std::string, CallSummary>> longest_first(all.begin(), all.end());
   std::ranges::stable_sort(longest_first, [](const auto& a, const auto& b) {
     return a.second.elapsed_time > b.second.elapsed_time;
   });
-  if (unit == "auto" && !longest_first.empty()) {
-    chosen = fitting(longest_first[0].second.elapsed_time);
-  }
+  ReportUnit in(kUnits, unit, longest_first.empty() ? 0 : longest_first[0].second.elapsed_time);
   std::vector<std::vector<std::string>> rows{{std::string(title), "ElapsedTime", "Occurrence"}};
   for (const auto& [name, of_name] : longest_first) {
-    Unit shown = each ? fitting(of_name.elapsed_time) : chosen;
-    rows.push_back({name,
-                    fmt::format("{:.2f}{}", of_name.elapsed_time * shown.per_second, shown.name),
-                    std::to_string(of_name.occurrence)});
+    rows.push_back({name, in(of_name.elapsed_time), std::to_string(of_name.occurrence)});
   }
   return text_table(rows, "<>>") + "\n";
 }

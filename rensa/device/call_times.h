@@ -2,10 +2,8 @@
 // functions and of links are made of.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <string>
 #include <string_view>
@@ -52,10 +50,10 @@ class CallTimes {
   std::string str(std::string_view title, std::string_view unit);
 
  private:
-  using Clock = std::chrono::steady_clock;
+  enum class Wait { no, yes };
   struct Running {
     Device device;
-    Clock::time_point start;
+    double start;  // in seconds
   };
   struct Pending {
     std::size_t call;
@@ -65,13 +63,13 @@ class CallTimes {
   };
   cuda::Event take_event(Device device);
   void add(std::size_t call, bool outermost, double seconds);
-  void settle_first();
-  void settle();
+  /// Takes the times of the calls that are done; of all, where it waits.
+  void settle(Wait wait);
 
   std::vector<Running> running_;
   std::vector<cuda::Event> started_;  // of those of GPUs
   std::vector<TimedCall> calls_;
-  std::deque<Pending> pending_;  // calls whose times are not known yet, the first of them first
+  std::vector<Pending> pending_;  // calls whose times are not known yet, the first of them first
   std::map<Device, std::vector<cuda::Event>> spare_;
   double total_ = 0;
 };

@@ -11,6 +11,7 @@
 //   };
 #pragma once
 
+#include <concepts>
 #include <iosfwd>
 #include <memory>
 #include <string>
@@ -137,6 +138,14 @@ class Link {
 /// link.str().
 std::ostream& operator<<(std::ostream& os, const Link& link);
 
+namespace detail {
+/// A model that gives a Variable when it is called with these.
+template <class Self, class... V>
+concept CalledWith = requires(Self& self, const V&... x) {
+  { self(x...) } -> std::convertible_to<Variable>;
+};
+}  // namespace detail
+
 /// The base of a user's model. Forgetting members() does not compile.
 template <class Derived> class Chain : public Link {
  public:
@@ -165,7 +174,8 @@ template <class Derived> class Chain : public Link {
   std::unique_ptr<Link> clone() const override {
     check_is(typeid(Derived));
     if constexpr (std::is_copy_constructible_v<Derived>) {
-      auto made = std::make_unique<Derived>(static_cast<const Derived&>(*this));
+      // Held as a Link, so that a model costs no class of pointers of its own to compile.
+      std::unique_ptr<Link> made(new Derived(static_cast<const Derived&>(*this)));
       made->finish_copy();
       return made;
     } else {
@@ -177,20 +187,19 @@ template <class Derived> class Chain : public Link {
   Derived& self() { return static_cast<Derived&>(*this); }
   // The numbers of Variables that an operator() takes, as bits.
   template <class Self> static constexpr unsigned callable_with() {
-    using V = const Variable&;
-    return std::is_invocable_r_v<Variable, Self&, V> * 2u |
-           std::is_invocable_r_v<Variable, Self&, V, V> * 4u |
-           std::is_invocable_r_v<Variable, Self&, V, V, V> * 8u;
+    using V = Variable;
+    return detail::CalledWith<Self, V> * 2u | detail::CalledWith<Self, V, V> * 4u |
+           detail::CalledWith<Self, V, V, V> * 8u;
   }
   template <class Self> static Variable call(Self& self, const Variables& x) {
-    using V = const Variable&;
-    if constexpr (std::is_invocable_r_v<Variable, Self&, V>) {
+    using V = Variable;
+    if constexpr (detail::CalledWith<Self, V>) {
       if (x.size() == 1) return self(x[0]);
     }
-    if constexpr (std::is_invocable_r_v<Variable, Self&, V, V>) {
+    if constexpr (detail::CalledWith<Self, V, V>) {
       if (x.size() == 2) return self(x[0], x[1]);
     }
-    if constexpr (std::is_invocable_r_v<Variable, Self&, V, V, V>) {
+    if constexpr (detail::CalledWith<Self, V, V, V>) {
       if (x.size() == 3) return self(x[0], x[1], x[2]);
     }
     self.throw_not_callable(x, callable_with<Self>(), callable_with<Derived>());

@@ -117,6 +117,8 @@ void WeightStandardization::forward_preprocess(HookedCall& call) {
   call.replace(options_.weight_name, F::group_normalization(W, 1, ones, zeros, options_.eps));
 }
 
+TimerHook::TimerHook() : times_(std::make_shared<CallTimes>()) {}
+
 void TimerHook::forward_preprocess(HookedCall& call) {
   stay_eager("a TimerHook times the calls of a link, of which replays make none");
   const Variables& x = call.x();

@@ -85,7 +85,7 @@ class WeightStandardization : public LinkHook {
 /// threads at once. A captured step with such a link stays eager: replays call no hooks.
 class TimerHook final : public LinkHook {
  public:
-  TimerHook() : times_(std::make_shared<CallTimes>()) {}
+  TimerHook();
   std::string name() const override { return "TimerHook"; }
   std::unique_ptr<LinkHook> clone() const override { return std::make_unique<TimerHook>(*this); }
 

@@ -19,6 +19,10 @@
 
 namespace rensa::links {
 
+WordTree::WordTree(WordTree left, WordTree right)
+    : children_(
+          std::make_shared<std::pair<WordTree, WordTree>>(std::move(left), std::move(right))) {}
+
 WordSampler::WordSampler(const char* link, const std::vector<double>& counts, double power) {
   double sum = 0;
   for (double count : counts) {

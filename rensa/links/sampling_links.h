@@ -68,9 +68,7 @@ class BlackOut : public Chain<BlackOut> {
 class WordTree {
  public:
   WordTree(std::int64_t word) : word_(word) {}
-  WordTree(WordTree left, WordTree right)
-      : children_(
-            std::make_shared<std::pair<WordTree, WordTree>>(std::move(left), std::move(right))) {}
+  WordTree(WordTree left, WordTree right);
   bool is_word() const { return !children_; }
   std::int64_t word() const { return word_; }
   const WordTree& left() const { return children_->first; }

@@ -1,7 +1,6 @@
 // ProgressBar: how far a run is, on a terminal.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 
 #include "rensa/training/trainer.h"
