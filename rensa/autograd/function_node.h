@@ -17,9 +17,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "rensa/autograd/function_attributes.h"
 #include "rensa/autograd/variable.h"
 
 namespace rensa {
@@ -61,6 +63,10 @@ class FunctionNode : public std::enable_shared_from_this<FunctionNode> {
   virtual std::int64_t multiply_adds(const Arrays& /*inputs*/, const Arrays& /*outputs*/) const {
     return 0;
   }
+
+  /// What the function was made with: with its name all that there is to know of its forward. None
+  /// of a function that does not tell, which graphs cannot be exported with.
+  virtual std::optional<FunctionAttributes> attributes() const { return std::nullopt; }
 
   /// Runs forward on the inputs' device and links the outputs to the inputs, unless backprop is
   /// off or no input requires a gradient. A node is applied once. Debug mode checks for NaN; an

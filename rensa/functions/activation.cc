@@ -66,6 +66,7 @@ struct Softmax {
   static constexpr const char* name = "softmax";
   static constexpr Keep keep = Keep::output;
   static Array forward(const Array& x, int axis) { return xp::softmax(x, axis); }
+  static FunctionAttributes attributes(int axis) { return {.integers = {{"axis", axis}}}; }
   static Variable backward(const Variable& y, const Variable& gy, int axis) {
     return softmax_gradient(false, y, gy, axis);
   }
@@ -75,6 +76,7 @@ struct LogSoftmax {
   static constexpr const char* name = "log_softmax";
   static constexpr Keep keep = Keep::output;
   static Array forward(const Array& x, int axis) { return xp::log_softmax(x, axis); }
+  static FunctionAttributes attributes(int axis) { return {.integers = {{"axis", axis}}}; }
   static Variable backward(const Variable& y, const Variable& gy, int axis) {
     return softmax_gradient(true, y, gy, axis);
   }

@@ -23,6 +23,7 @@ class Reshape final : public FunctionNode {
   Variables backward(const Indexes&, const Variables& gy) override {
     return {reshape(gy[0], inputs()[0]->shape)};
   }
+  std::optional<FunctionAttributes> attributes() const override { return FunctionAttributes(); }
 
  private:
   Shape shape_;
@@ -39,6 +40,9 @@ class Transpose final : public FunctionNode {
     }
     return {transpose(gy[0], inverse)};
   }
+  std::optional<FunctionAttributes> attributes() const override {
+    return FunctionAttributes{.lists = {{"axes", axes_}}};
+  }
 
  private:
   Shape axes_;
@@ -51,6 +55,7 @@ class BroadcastTo final : public FunctionNode {
   Variables backward(const Indexes&, const Variables& gy) override {
     return {sum_to(gy[0], inputs()[0]->shape)};
   }
+  std::optional<FunctionAttributes> attributes() const override { return FunctionAttributes(); }
 
  private:
   Shape shape_;
@@ -75,6 +80,7 @@ class Cast final : public FunctionNode {
   Variables backward(const Indexes&, const Variables& gy) override {
     return {cast(gy[0], inputs()[0]->dtype)};
   }
+  std::optional<FunctionAttributes> attributes() const override { return FunctionAttributes(); }
 
  private:
   Dtype dtype_;
@@ -87,6 +93,7 @@ class Copy final : public FunctionNode {
   Variables backward(const Indexes&, const Variables& gy) override {
     return {copy(gy[0], inputs()[0]->device)};
   }
+  std::optional<FunctionAttributes> attributes() const override { return FunctionAttributes(); }
 
  private:
   Device device_;

@@ -226,6 +226,17 @@ class AttentionNode final : public FunctionNode {
     return chosen;
   }
 
+  /// None where dropout is at work.
+  std::optional<FunctionAttributes> attributes() const override {
+    if (settings_.dropout_ratio > 0) return std::nullopt;
+    FunctionAttributes all{.integers = {{"causal", settings_.causal}},
+                           .numbers = {{"scale", settings_.scale}}};
+    if (settings_.mask.defined()) all.arrays["mask"] = settings_.mask;
+    if (settings_.lengths.defined()) all.arrays["key_lengths"] = settings_.lengths;
+    if (settings_.slopes.defined()) all.arrays["alibi_slopes"] = settings_.slopes;
+    return all;
+  }
+
  private:
   operations::AttentionGiven given(const Array& q, const Array& k, const Array& v) const {
     operations::AttentionGiven given;

@@ -51,21 +51,32 @@ class Linear final : public FunctionNode {
     }
     return gx;
   }
+  std::optional<FunctionAttributes> attributes() const override { return FunctionAttributes(); }
 };
 
 // --- rows by their places ---
 
-/// The rows (..., k) of a matrix (n, k) that `places` (...) names; zeros where `ignored`.
+/// Which rows of a matrix (n, k).
+struct Rows {
+  KeptArray places;
+  Array ignored;  // where there are zeros instead; undefined: nowhere
+  std::int64_t n;
+  Array given;  // what places were made of
+};
+
+/// The rows (..., k) that `rows` names.
 struct TakeRows {
   static constexpr const char* name = "embed_id";
   static constexpr Keep keep = Keep::nothing;
-  static Array forward(const Array& matrix, const KeptArray& places, const Array& ignored,
-                       std::int64_t) {
-    Array rows = xp::take(matrix, places.get(name, "places"), 0);
-    return ignored.defined() ? without(rows, ignored) : rows;
+  static Array forward(const Array& matrix, const Rows& rows) {
+    Array taken = xp::take(matrix, rows.places.get(name, "places"), 0);
+    return rows.ignored.defined() ? without(taken, rows.ignored) : taken;
   }
-  static Variable backward(const Variable&, const Variable& gy, const KeptArray& places,
-                           const Array& ignored, std::int64_t n);
+  static Variable backward(const Variable&, const Variable& gy, const Rows& rows);
+  static std::optional<FunctionAttributes> attributes(const Rows& rows) {
+    if (rows.ignored.defined()) return std::nullopt;
+    return FunctionAttributes{.arrays = {{"indices", rows.given}}};
+  }
   static Array without(const Array& rows, const Array& ignored) {
     return xp::where(ignored, xp::zeros({}, rows.dtype(), rows.device()), rows);
   }
@@ -75,24 +86,21 @@ struct TakeRows {
 struct AddRows {
   static constexpr const char* name = "embed_id_grad";
   static constexpr Keep keep = Keep::nothing;
-  static Array forward(const Array& rows, const KeptArray& places, const Array& ignored,
-                       std::int64_t n) {
-    std::int64_t k = rows.shape(-1);
-    Array matrix = xp::zeros({n, k}, rows.dtype(), rows.device());
-    Array flat = places.get(name, "places").reshape({-1});
-    Array added = ignored.defined() ? TakeRows::without(rows, ignored) : rows;
+  static Array forward(const Array& gy, const Rows& rows) {
+    std::int64_t k = gy.shape(-1);
+    Array matrix = xp::zeros({rows.n, k}, gy.dtype(), gy.device());
+    Array flat = rows.places.get(name, "places").reshape({-1});
+    Array added = rows.ignored.defined() ? TakeRows::without(gy, rows.ignored) : gy;
     xp::scatter_add(matrix, flat, added.reshape({flat.size(), k}));
     return matrix;
   }
-  static Variable backward(const Variable&, const Variable& gy, const KeptArray& places,
-                           const Array& ignored, std::int64_t n) {
-    return unary<TakeRows>(gy, places, ignored, n);
+  static Variable backward(const Variable&, const Variable& gy, const Rows& rows) {
+    return unary<TakeRows>(gy, rows);
   }
 };
 
-Variable TakeRows::backward(const Variable&, const Variable& gy, const KeptArray& places,
-                            const Array& ignored, std::int64_t n) {
-  return unary<AddRows>(gy, places, ignored, n);
+Variable TakeRows::backward(const Variable&, const Variable& gy, const Rows& rows) {
+  return unary<AddRows>(gy, rows);
 }
 
 }  // namespace
@@ -108,7 +116,7 @@ Variable embed_id(const Variable& x, const Variable& W, const EmbedIDOptions& op
   }
   Array places = label_places(x.array(), W.shape(0), options.ignore_label), ignored;
   if (options.ignore_label) ignored = xp::expand_dims(x.array() == *options.ignore_label, -1);
-  return unary<TakeRows>(W, KeptArray(places), ignored, W.shape(0));
+  return unary<TakeRows>(W, Rows{KeptArray(places), ignored, W.shape(0), x.array()});
 }
 
 Variable bilinear(const Variable& e1, const Variable& e2, const Variable& W, const Variable& V1,

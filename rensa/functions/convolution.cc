@@ -156,6 +156,14 @@ class Convolution final : public FunctionNode {
     return gradients;
   }
 
+  std::optional<FunctionAttributes> attributes() const override {
+    if (direction_ != ConvolutionDirection::forward) return std::nullopt;
+    return FunctionAttributes{
+        .integers = {{"groups", settings_.groups}},
+        .lists = {
+            {"stride", settings_.stride}, {"pad", settings_.pad}, {"dilate", settings_.dilate}}};
+  }
+
  private:
   Shape bias_axes() const {
     Shape axes = 0;

@@ -1,6 +1,8 @@
 // The function node of differentiable rows, and the rows' gradients as functions.
 #include "rensa/functions/differentiable.h"
 
+#include <string>
+
 #include "rensa/array/pointwise.h"
 #include "rensa/array/ufuncs/rounding.h"
 #include "rensa/array/ufuncs/signs.h"
@@ -65,6 +67,14 @@ class DifferentiableNode final : public FunctionNode {
       gx.push_back(k < all.size() ? fit(all[k], *inputs()[k]) : Variable());
     }
     return gx;
+  }
+  std::optional<FunctionAttributes> attributes() const override {
+    FunctionAttributes attributes;
+    for (std::size_t k = 0; k < numbers_.size(); ++k) {
+      if (numbers_[k].kind() == 'c') return std::nullopt;
+      attributes.numbers["number" + std::to_string(k)] = numbers_[k].real();
+    }
+    return attributes;
   }
 
  private:

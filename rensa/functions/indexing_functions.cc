@@ -35,6 +35,21 @@ struct Slab {
     view.strides = strides;
     return Array(a.storage(), view);
   }
+  /// Where it begins along each axis of a C-contiguous array of shape `whole`, and its steps; none
+  /// where an axis was dropped or is new.
+  std::optional<FunctionAttributes> attributes(const Shape& whole, std::int64_t item) const {
+    if (whole.ndim() != shape.ndim() || whole.total() == 0) return std::nullopt;
+    Shape dense = contiguous_strides(whole, item), starts, steps;
+    std::int64_t rest = offset;
+    for (int i = 0; i < whole.ndim(); ++i) {
+      if (shape[i] == 0 || strides[i] % dense[i] != 0) return std::nullopt;
+      starts.push_back(rest / dense[i]), steps.push_back(shape[i] == 1 ? 1 : strides[i] / dense[i]);
+      rest %= dense[i];
+      std::int64_t last = starts[i] + (shape[i] - 1) * steps[i];
+      if (last < 0 || last >= whole[i]) return std::nullopt;
+    }
+    return FunctionAttributes{.lists = {{"starts", starts}, {"steps", steps}}};
+  }
   std::int64_t offset;
   Shape shape, strides;
 };
@@ -60,6 +75,10 @@ class GetItem final : public FunctionNode {
   explicit GetItem(const Slab& slab) : FunctionNode("get_item"), slab_(slab) {}
   Arrays forward(const Arrays& x) override { return {slab_.of(x[0].ascontiguous())}; }
   Variables backward(const Indexes&, const Variables& gy) override;
+  std::optional<FunctionAttributes> attributes() const override {
+    if (inputs().empty()) return std::nullopt;
+    return slab_.attributes(inputs()[0]->shape, itemsize(inputs()[0]->dtype));
+  }
 
  private:
   Slab slab_;

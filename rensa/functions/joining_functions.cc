@@ -46,6 +46,9 @@ class Concat final : public FunctionNode {
     }
     return gx;
   }
+  std::optional<FunctionAttributes> attributes() const override {
+    return FunctionAttributes{.integers = {{"axis", axis_}}};
+  }
 
  private:
   int axis_;
@@ -72,6 +75,9 @@ class SplitAxis final : public FunctionNode {
       parts.push_back(or_zeros(gy[k], shapes_[k], *inputs()[0]));
     }
     return {concat(parts, axis_)};
+  }
+  std::optional<FunctionAttributes> attributes() const override {
+    return FunctionAttributes{.integers = {{"axis", axis_}}};
   }
 
  private:

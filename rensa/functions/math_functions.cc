@@ -86,10 +86,18 @@ struct Minimum {
 };
 
 // --- an operand and a number ---
+/// Complex numbers are not told.
+std::optional<FunctionAttributes> of_number(const Scalar& number, bool comes_first) {
+  if (number.kind() == 'c') return std::nullopt;
+  return FunctionAttributes{.integers = {{"number_first", comes_first}},
+                            .numbers = {{"number", number.real()}}};
+}
+
 struct AddScalar {
   static constexpr const char* name = "add";
   static constexpr Keep keep = Keep::nothing;
   static Array forward(const Array& x, Scalar c) { return x + c; }
+  static auto attributes(Scalar c) { return of_number(c, false); }
   static Variable backward(const Variable&, const Variable& gy, Scalar) { return gy; }
 };
 
@@ -97,6 +105,7 @@ struct SubtractScalar {
   static constexpr const char* name = "subtract";
   static constexpr Keep keep = Keep::nothing;
   static Array forward(const Array& x, Scalar c) { return x - c; }
+  static auto attributes(Scalar c) { return of_number(c, false); }
   static Variable backward(const Variable&, const Variable& gy, Scalar) { return gy; }
 };
 
@@ -104,6 +113,7 @@ struct SubtractFromScalar {
   static constexpr const char* name = "subtract";
   static constexpr Keep keep = Keep::nothing;
   static Array forward(const Array& x, Scalar c) { return c - x; }
+  static auto attributes(Scalar c) { return of_number(c, true); }
   static Variable backward(const Variable&, const Variable& gy, Scalar) { return -gy; }
 };
 
@@ -111,6 +121,7 @@ struct MultiplyScalar {
   static constexpr const char* name = "multiply";
   static constexpr Keep keep = Keep::nothing;
   static Array forward(const Array& x, Scalar c) { return x * c; }
+  static auto attributes(Scalar c) { return of_number(c, false); }
   static Variable backward(const Variable&, const Variable& gy, Scalar c) { return gy * c; }
 };
 
@@ -118,6 +129,7 @@ struct DivideScalar {
   static constexpr const char* name = "divide";
   static constexpr Keep keep = Keep::nothing;
   static Array forward(const Array& x, Scalar c) { return x / c; }
+  static auto attributes(Scalar c) { return of_number(c, false); }
   static Variable backward(const Variable&, const Variable& gy, Scalar c) { return gy / c; }
 };
 
@@ -125,6 +137,7 @@ struct DivideIntoScalar {
   static constexpr const char* name = "divide";
   static constexpr Keep keep = Keep::inputs;
   static Array forward(const Array& x, Scalar c) { return c / x; }
+  static auto attributes(Scalar c) { return of_number(c, true); }
   static Variable backward(const Variable& x, const Variable& gy, Scalar c) {
     return gradient_of(gradients::divide_into, x, gy, c);
   }
@@ -134,6 +147,7 @@ struct Pow {
   static constexpr const char* name = "pow";
   static constexpr Keep keep = Keep::inputs;
   static Array forward(const Array& x, double c) { return xp::power(x, c); }
+  static auto attributes(double c) { return of_number(c, false); }
   static Variable backward(const Variable& x, const Variable& gy, double c) {
     return gradient_of(gradients::power, x, gy, c);
   }
@@ -183,6 +197,7 @@ class ElementaryNode final : public FunctionNode {
         function_.keep == Keep::inputs ? get_retained_inputs() : get_retained_outputs();
     return {cast(gradient_of(function_.gradient, kept[0], gy[0]), inputs()[0]->dtype)};
   }
+  std::optional<FunctionAttributes> attributes() const override { return FunctionAttributes(); }
 
  private:
   Elementary function_;
@@ -262,6 +277,9 @@ class MatMul final : public FunctionNode {
       gx.push_back(fit(product, *inputs()[static_cast<std::size_t>(i)]));
     }
     return gx;
+  }
+  std::optional<FunctionAttributes> attributes() const override {
+    return FunctionAttributes{.integers = {{"transa", transa_}, {"transb", transb_}}};
   }
 
  private:

@@ -45,6 +45,18 @@ template <class Op, class... Attributes> class Unary final : public FunctionNode
         std::apply([&](const auto&... a) { return Op::backward(kept, gy[0], a...); }, attributes_);
     return {cast(gx, inputs()[0]->dtype)};
   }
+  /// Op::attributes(attributes...), where there is one.
+  std::optional<FunctionAttributes> attributes() const override {
+    if constexpr (sizeof...(Attributes) == 0) {
+      return FunctionAttributes();
+    } else if constexpr (requires(const Attributes&... a) { Op::attributes(a...); }) {
+      return std::apply(
+          [](const auto&... a) -> std::optional<FunctionAttributes> { return Op::attributes(a...); },
+          attributes_);
+    } else {
+      return std::nullopt;
+    }
+  }
 
  private:
   std::tuple<Attributes...> attributes_;
@@ -81,6 +93,7 @@ template <class Op> class Binary final : public FunctionNode {
     }
     return gx;
   }
+  std::optional<FunctionAttributes> attributes() const override { return FunctionAttributes(); }
 };
 
 template <class Op> Variable binary(const Variable& a, const Variable& b) {

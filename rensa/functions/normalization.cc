@@ -182,6 +182,10 @@ class FixedBatchNormalization final : public FunctionNode {
     for (int i : targets) chosen.push_back(all[static_cast<std::size_t>(i)]);
     return chosen;
   }
+  std::optional<FunctionAttributes> attributes() const override {
+    const Shape& reduced = fold_.reduced().values();
+    return FunctionAttributes{.numbers = {{"eps", eps_}}, .lists = {{"reduced", reduced}}};
+  }
 
  private:
   Variables gradients(const Variables& kept, const Array& gy_given, bool of_x) const {

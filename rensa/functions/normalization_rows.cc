@@ -52,6 +52,9 @@ class RowsNode final : public FunctionNode {
     for (int i : targets) chosen.push_back(all[static_cast<std::size_t>(i)]);
     return chosen;
   }
+  std::optional<FunctionAttributes> attributes() const override {
+    return FunctionAttributes{.numbers = {{"eps", eps_}}};
+  }
 
  private:
   Array rows_of(const Array& x) const {

@@ -64,6 +64,18 @@ struct Windows {
     return s;
   }
 
+  /// None of windows that share an axis.
+  std::optional<FunctionAttributes> attributes() const {
+    Shape ksize, stride, pad;
+    for (const WindowAxis& a : axes) {
+      if (a.stride == 0) return std::nullopt;
+      ksize.push_back(a.size), stride.push_back(a.stride), pad.push_back(a.pad);
+    }
+    return FunctionAttributes{
+        .integers = {{"count_include_pad", weight == PoolingWeight::window}},
+        .lists = {{"ksize", ksize}, {"stride", stride}, {"pad", pad}}};
+  }
+
   static Array last(const Array& x) {
     Shape order{0};
     for (int i = 2; i < x.ndim(); ++i) order.push_back(i);
@@ -79,6 +91,11 @@ class PoolNode final : public FunctionNode {
       : FunctionNode(name), windows_(std::move(windows)), positions_(std::move(positions)) {}
   Arrays forward(const Arrays& inputs) override;
   Variables backward(const Indexes&, const Variables& gy) override;
+  /// Of means.
+  std::optional<FunctionAttributes> attributes() const override {
+    bool means = !positions_.defined() && windows_.weight != PoolingWeight::one;
+    return means ? windows_.attributes() : std::nullopt;
+  }
 
  private:
   Windows windows_;
@@ -160,6 +177,7 @@ class MaxPoolNode final : public FunctionNode {
   }
   /// Of windows, in the order of the result's axes.
   Array indices() const { return windows_.unfolded(positions_).astype(int32).ascontiguous(); }
+  std::optional<FunctionAttributes> attributes() const override { return windows_.attributes(); }
 
  private:
   Windows windows_;
