@@ -20,5 +20,6 @@
 #include "rensa/links/summary.h"
 #include "rensa/optimizers/optimizers.h"
 #include "rensa/serializers/npz.h"
+#include "rensa/serializers/onnx.h"
 #include "rensa/serializers/safetensors.h"
 #include "rensa/training/training.h"

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rensa/links/link.h"
@@ -53,7 +54,7 @@ class OnnxModel : public Chain<OnnxModel> {
   const std::map<std::string, Parameter>& parameters() const { return parameters_; }
 
  private:
-  friend OnnxModel load_onnx(const std::string& path);
+  friend OnnxModel parse_onnx(std::string_view bytes, const std::string& name);
   std::vector<std::string> input_names_, output_names_;
   std::map<std::string, Parameter> parameters_;        // floating initializers
   std::map<std::string, Persistent> persistents_;      // those that no gradient belongs to
@@ -64,5 +65,7 @@ class OnnxModel : public Chain<OnnxModel> {
 /// the file's name, for one that is damaged or of another opset; NotImplementedError, naming the
 /// node, for operators and settings that are not read.
 OnnxModel load_onnx(const std::string& path);
+/// The same of a file's bytes; `name` is what errors call it.
+OnnxModel parse_onnx(std::string_view bytes, const std::string& name);
 
 }  // namespace rensa::serializers

@@ -546,9 +546,13 @@ Variable OnnxModel::operator()(const Variable& input) const {
 }
 
 OnnxModel load_onnx(const std::string& path) {
-  OnnxGraph graph = decode_onnx(detail::read_whole_file(path), path);
+  return parse_onnx(detail::read_whole_file(path), path);
+}
+
+OnnxModel parse_onnx(std::string_view bytes, const std::string& name_of_file) {
+  OnnxGraph graph = decode_onnx(bytes, name_of_file);
   OnnxModel model;
-  model.program_ = std::make_shared<OnnxProgram>(ProgramBuilder(path, graph).build());
+  model.program_ = std::make_shared<OnnxProgram>(ProgramBuilder(name_of_file, graph).build());
   for (const OnnxValue& value : graph.inputs) model.input_names_.push_back(value.name);
   for (const OnnxValue& value : graph.outputs) model.output_names_.push_back(value.name);
   std::set<std::string> statistics = statistics_of(graph);
