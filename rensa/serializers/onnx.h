@@ -27,8 +27,9 @@ using OnnxFunction = std::function<Variables(const Variables&)>;
 
 /// Writes `model` as ONNX, for inference: it is called with `inputs`, config().train off, and the
 /// functions that it applies become ONNX's operators. Its parameters and persistents become
-/// initializers by their names, "conv1.W" of "/conv1/W". A second call, with the examples in
-/// reverse order, shows what depends on their values in ways that no function tells. The file
+/// initializers by their names, "conv1.W" of "/conv1/W". A second call, with other
+/// values, shows what depends on them in ways that no function tells; of integers it has those of
+/// the example in reverse order, which have to be others. The file
 /// appears whole or not at all. Waits for the device. Throws NotImplementedError, naming the
 /// function and its place, for one that has no counterpart, and for what was computed from inputs
 /// without a function; ValueError for another opset, names that do not fit, and models of 2 GiB or
