@@ -16,6 +16,7 @@
 #include "rensa/links/summary.h"
 #include "rensa/optimizers/optimizers.h"
 #include "rensa/serializers/npz.h"
+#include "rensa/serializers/onnx.h"
 #include "rensa/serializers/safetensors.h"
 #include "rensa/training/training.h"
 #include "tests/temporary_folder.h"
@@ -64,6 +65,7 @@ struct Things {
     t = constant(xp::zeros({10}, int32, device));
     serializers::save_npz(path, model);
     serializers::save_safetensors(tensors, model);
+    serializers::export_onnx(folder / "c.onnx", model.predictor, {x});
   }
 };
 
@@ -118,6 +120,10 @@ std::map<std::string, Call> calls() {
        [](Things& a) { serializers::save_safetensors(a.folder / "a.safetensors", a.model); }},
       {"serializers::load_safetensors(path, model)",
        [](Things& a) { serializers::load_safetensors(a.tensors, a.model); }},
+      {"serializers::export_onnx(path, model, {x})",
+       [](Things& a) { serializers::export_onnx(a.folder / "d.onnx", a.model.predictor, {a.x}); }},
+      {"serializers::load_onnx(path)",
+       [](Things& a) { (void)serializers::load_onnx(a.folder / "c.onnx"); }},
       {"FunctionHookScope scope(timer)",
        [](Things& a) {
          function_hooks::TimerHook timer;
