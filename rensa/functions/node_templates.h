@@ -51,7 +51,9 @@ template <class Op, class... Attributes> class Unary final : public FunctionNode
       return FunctionAttributes();
     } else if constexpr (requires(const Attributes&... a) { Op::attributes(a...); }) {
       return std::apply(
-          [](const auto&... a) -> std::optional<FunctionAttributes> { return Op::attributes(a...); },
+          [](const auto&... a) -> std::optional<FunctionAttributes> {
+            return Op::attributes(a...);
+          },
           attributes_);
     } else {
       return std::nullopt;

@@ -71,9 +71,8 @@ struct Windows {
       if (a.stride == 0) return std::nullopt;
       ksize.push_back(a.size), stride.push_back(a.stride), pad.push_back(a.pad);
     }
-    return FunctionAttributes{
-        .integers = {{"count_include_pad", weight == PoolingWeight::window}},
-        .lists = {{"ksize", ksize}, {"stride", stride}, {"pad", pad}}};
+    return FunctionAttributes{.integers = {{"count_include_pad", weight == PoolingWeight::window}},
+                              .lists = {{"ksize", ksize}, {"stride", stride}, {"pad", pad}}};
   }
 
   static Array last(const Array& x) {
