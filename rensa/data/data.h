@@ -11,5 +11,7 @@
 #include "rensa/data/mnist.h"
 #include "rensa/data/multithread_iterator.h"
 #include "rensa/data/order_sampler.h"
+#include "rensa/data/ptb.h"
 #include "rensa/data/random_stream.h"
 #include "rensa/data/sub_dataset.h"
+#include "rensa/data/text_datasets.h"
