@@ -14,4 +14,5 @@
 #include "rensa/data/ptb.h"
 #include "rensa/data/random_stream.h"
 #include "rensa/data/sub_dataset.h"
+#include "rensa/data/svhn.h"
 #include "rensa/data/text_datasets.h"
