@@ -63,6 +63,16 @@ TEST(Backward, FunctionsOfALossThatIsGivenUpGoOnTheWay) {
   EXPECT_TRUE(xp::array_equal(held_x.grad(), x.grad() * 2));
 }
 
+TEST(Backward, SoDoThoseOfAListThatIsGivenUp) {
+  Variable x(kValues);
+  Probe::Seen given_up, held;
+  Variables losses = {loss_over(x, &given_up)};
+  backward(std::move(losses));
+  EXPECT_FALSE(given_up.alive);
+  backward({loss_over(x, &held)});  // the list in braces holds it
+  EXPECT_TRUE(held.alive);
+}
+
 TEST(Backward, WhatSomebodyHoldsStaysBelowALossThatIsGivenUp) {
   Variable x(kValues);
   Probe::Seen seen;
