@@ -3,6 +3,9 @@
 
 #include "rensa/backend/cpu/convert_kernels.h"
 #include "rensa/backend/cpu/kernel_sources.h"
+#if RENSA_X86
+#include <cpuid.h>
+#endif
 
 namespace rensa::host {
 
@@ -12,11 +15,20 @@ namespace rensa::host {
 #include "rensa/core/ops.def"
 #undef RENSA_UFUNC
 
+#if RENSA_X86
+namespace {
+/// Not by __builtin_cpu_supports: Clang 14 does not know the name.
+bool has_f16c() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+}  // namespace
+#endif
+
 InstructionSet best_instruction_set() {
 #if RENSA_X86
   __builtin_cpu_init();
-  bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-              __builtin_cpu_supports("f16c");
+  bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
   if (avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
       __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt")) {

@@ -1,0 +1,7 @@
+// Files of MATLAB.
+#include "fuzz/files.h"
+#include "rensa/data/mat_file.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  return rensa::fuzz::read_file(data, size, [](const std::string& path) { rensa::read_mat(path); });
+}

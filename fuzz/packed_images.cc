@@ -1,0 +1,17 @@
+// Files of packed pictures: the index, and the pictures that it names.
+#include "fuzz/files.h"
+#include "rensa/data/images/packed_index.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace rensa;
+  std::string_view file = fuzz::text(data, size);
+  try {
+    PackedIndex index = read_packed_index(file, "fuzz");
+    for (const PackedIndex::Entry& entry : index.entries) {
+      try {
+        (void)packed_picture(file, entry, "fuzz");
+      } catch (const SerializationError&) {}
+    }
+  } catch (const SerializationError&) {}
+  return 0;
+}
