@@ -1,6 +1,8 @@
 // Values that are added to what is observed.
 #include "rensa/training/extensions/observe.h"
 
+#include <cmath>
+
 #include "rensa/core/error.h"
 
 namespace rensa::extensions {
@@ -9,15 +11,24 @@ void ObserveValue::operator()(training::Trainer& trainer) {
   trainer.observation()[key_] = xp::array(value_(trainer), cpu());
 }
 
+namespace {
+
+/// Of Adam and its kin the step size of Kingma and Ba's section 2, what Chainer calls their lr.
+double learning_rate(const Optimizer& optimizer) {
+  try {
+    return optimizer.attribute("lr");
+  } catch (const ValueError&) {
+    auto t = static_cast<double>(optimizer.t());
+    return optimizer.attribute("alpha") * std::sqrt(1 - std::pow(optimizer.attribute("beta2"), t)) /
+           (1 - std::pow(optimizer.attribute("beta1"), t));
+  }
+}
+
+}  // namespace
+
 ObserveValue observe_lr(std::string key) {
-  return {std::move(key), [](training::Trainer& trainer) {
-            const Optimizer& optimizer = trainer.updater().optimizer();
-            try {
-              return optimizer.attribute("lr");
-            } catch (const ValueError&) {
-              return optimizer.attribute("alpha");
-            }
-          }};
+  return {std::move(key),
+          [](training::Trainer& trainer) { return learning_rate(trainer.updater().optimizer()); }};
 }
 
 MicroAverage::MicroAverage(std::string numerator_key, std::string denominator_key,
