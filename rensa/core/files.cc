@@ -75,6 +75,17 @@ std::string random_digits() {
   return digits;
 }
 
+/// 0, or the error that left `bytes` written in part.
+int write_all(int file, std::string_view bytes) {
+  while (!bytes.empty()) {
+    ssize_t count = ::write(file, bytes.data(), std::min(bytes.size(), kPiece));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return errno;
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return 0;
+}
+
 /// 0, or the error with which `file` could not be brought to the disk. What cannot be flushed at
 /// all (of some network file systems) is not an error.
 int flush_to_disk(int file) {
@@ -246,12 +257,7 @@ void FileWriter::write_out(std::string_view bytes) {
     if (!*stream_) throw SerializationError("cannot write the stream: it fails");
     return;
   }
-  while (!bytes.empty()) {
-    ssize_t count = ::write(file_, bytes.data(), std::min(bytes.size(), kPiece));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) fail(errno);
-    bytes.remove_prefix(static_cast<std::size_t>(count));
-  }
+  if (int error = write_all(file_, bytes)) fail(error);
 }
 
 void FileWriter::write(std::string_view bytes) {
@@ -317,6 +323,36 @@ void detail::make_folders(const std::string& path) {
   if (there) return;
   throw SerializationError(fmt::format("cannot make the folder {}: {}", path,
                                        error ? error.message() : std::strerror(ENOTDIR)));
+}
+
+// --- appending ---
+
+namespace {
+
+[[noreturn]] void fail_to_append(const std::string& name, int error) {
+  throw SerializationError(fmt::format("cannot append to {}: {}", name, std::strerror(error)));
+}
+
+}  // namespace
+
+FileAppender::FileAppender(std::string path) : name_(std::move(path)) {
+  check_path("append to", name_);
+  file_ = open_file(name_, O_WRONLY | O_CREAT | O_APPEND, 0666);
+  if (file_ < 0) fail_to_append(name_, errno);
+}
+
+FileAppender::~FileAppender() { ::close(file_); }
+
+void FileAppender::append(std::string_view bytes) {
+  struct stat status {};
+  bool regular = ::fstat(file_, &status) == 0 && S_ISREG(status.st_mode);
+  int error = write_all(file_, bytes);
+  if (!error) return;
+  if (regular && ::ftruncate(file_, status.st_size) != 0) {
+    throw SerializationError(fmt::format("cannot append to {}: {}, and what was written remains",
+                                         name_, std::strerror(error)));
+  }
+  fail_to_append(name_, error);
 }
 
 // --- mapping ---

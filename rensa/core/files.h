@@ -44,12 +44,13 @@ class FileReader {
   std::int64_t at_ = 0;
 };
 
-/// The one way that files are written. Where a file stands already, or none, the bytes go to a
-/// temporary file beside it, which finish() flushes to the disk and renames: whoever opens the path
-/// sees all of the old file or all of the new one, also when several write it at once. The new file
-/// has the old one's mode (and owner, where that may be given); a symbolic link stays and its
-/// target is replaced. Devices and pipes are written to. A file that may not be opened for writing
-/// is refused, as open() refuses it. All throw SerializationError naming the file and the reason.
+/// How files are written, but for those that grow (FileAppender). Where a file stands already, or
+/// none, the bytes go to a temporary file beside it, which finish() flushes to the disk and
+/// renames: whoever opens the path sees all of the old file or all of the new one, also when
+/// several write it at once. The new file has the old one's mode (and owner, where that may be
+/// given); a symbolic link stays and its target is replaced. Devices and pipes are written to. A
+/// file that may not be opened for writing is refused, as open() refuses it. All throw
+/// SerializationError naming the file and the reason.
 class FileWriter {
  public:
   explicit FileWriter(std::string path);
@@ -78,6 +79,23 @@ class FileWriter {
   bool replaces_ = false;           // a file was there, of this mode and owner
   unsigned mode_ = 0, owner_ = 0, group_ = 0;
   std::string pending_;
+};
+
+/// A file that others read while it grows, made where there is none. What is in it stays. A device
+/// or a pipe is written to. All throw SerializationError naming the file and the reason.
+class FileAppender {
+ public:
+  explicit FileAppender(std::string path);
+  ~FileAppender();
+  FileAppender(const FileAppender&) = delete;
+  FileAppender& operator=(const FileAppender&) = delete;
+  const std::string& name() const { return name_; }
+  /// Where not all of `bytes` can be written, a regular file ends as it did before.
+  void append(std::string_view bytes);
+
+ private:
+  std::string name_;
+  int file_ = -1;
 };
 
 namespace detail {

@@ -35,6 +35,15 @@ void ProtobufWriter::real(int field, float value) {
   text_.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
+void ProtobufWriter::real64(int field, double value) {
+  key(field, kFixed64);
+  text_.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+void ProtobufWriter::packed(int field, std::span<const double> values) {
+  bytes(field, {reinterpret_cast<const char*>(values.data()), values.size_bytes()});
+}
+
 void ProtobufWriter::bytes(int field, std::string_view value) {
   key(field, kBytes);
   varint(value.size());

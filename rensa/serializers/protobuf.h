@@ -1,5 +1,5 @@
-// The wire format of Protocol Buffers, as far as ONNX files need it: fields of whole numbers,
-// floats and bytes, of which texts and messages within messages are made.
+// The wire format of Protocol Buffers, as far as the files of ONNX and TensorBoard need it: fields
+// of whole numbers, floats and bytes, of which texts and messages within messages are made.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,9 @@ class ProtobufWriter {
  public:
   void integer(int field, std::int64_t value);
   void real(int field, float value);
+  void real64(int field, double value);
+  /// A list of doubles.
+  void packed(int field, std::span<const double> values);
   /// A text, bytes, or a message.
   void bytes(int field, std::string_view value);
   void message(int field, const ProtobufWriter& value) { bytes(field, value.text()); }

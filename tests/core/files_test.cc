@@ -15,6 +15,7 @@
 
 #include "rensa/core/error.h"
 #include "rensa/core/user_cache.h"
+#include "tests/file_size_limit.h"
 #include "tests/temporary_folder.h"
 #include "tests/testing.h"
 
@@ -150,6 +151,37 @@ TEST_F(FilesTest, DevicesAndPipesAreWrittenTo) {
   EXPECT_EQ(got, content);
   EXPECT_TRUE(fs::is_fifo(path_));
   EXPECT_EQ(count(), 2);
+}
+
+TEST_F(FilesTest, AppendersAddToWhatIsThere) {
+  write_file(path_, "old ");
+  FileAppender file(path_), other(path_);
+  file.append("one ");
+  EXPECT_EQ(read_file(path_), "old one ");
+  other.append("two ");
+  file.append("three");
+  EXPECT_EQ(read_file(path_), "old one two three");
+  FileAppender fresh(folder_ / "fresh");
+  EXPECT_EQ(read_file(fresh.name()), "");
+  for (const std::string& bad : {folder_ / "no/a", folder_.str(), std::string()}) {
+    EXPECT_THAT(message_of<SerializationError>([&] { FileAppender nowhere(bad); }),
+                HasSubstr("append"));
+  }
+}
+
+TEST_F(FilesTest, WhatCannotBeAppendedLeavesTheFileAsItWas) {
+  FileAppender full("/dev/full");
+  EXPECT_THAT(message_of<SerializationError>([&] { full.append("x"); }),
+              HasSubstr("cannot append to /dev/full: No space"));
+  FileAppender file(path_);
+  file.append(std::string(60, 'a'));
+  {
+    testing::FileSizeLimit limit(100);
+    EXPECT_THAT(message_of<SerializationError>([&] { file.append(std::string(60, 'b')); }),
+                HasSubstr(path_));
+    file.append(std::string(40, 'c'));
+  }
+  EXPECT_EQ(read_file(path_), std::string(60, 'a') + std::string(40, 'c'));
 }
 
 TEST_F(FilesTest, PathsThatCannotBe) {

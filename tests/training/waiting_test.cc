@@ -160,6 +160,21 @@ std::map<std::string, Call> calls() {
          report(*a.trainer);
          EXPECT_EQ(report.log().size(), entries + 1);
        }},
+      {"TensorBoardReport",
+       [](Things& a) {
+         extensions::TensorBoardReport report({.trigger = {1, "iteration"}});
+         report.initialize(*a.trainer);
+         Updater(a.trainer->updater()).update();
+         a.trainer->observation()["main/loss"] = a.model(a.x, a.t).array();
+         report(*a.trainer);
+       }},
+      {"writer.add_histogram(\"W\", x)",
+       [](Things& a) { SummaryWriter(a.folder / "runs").add_histogram("W", a.x.array()); }},
+      {"writer.add_graph(graph)",
+       [](Things& a) {
+         SummaryWriter(a.folder / "runs")
+             .add_graph(computational_graph::build_computational_graph({a.model(a.x, a.t)}));
+       }},
       {"extensions::snapshot()", [](Things& a) { extensions::snapshot()(*a.trainer); }},
       {"MaxValueTrigger",
        [](Things& a) {
