@@ -40,6 +40,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/rensaConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/rensaConfig.cmake ${PROJECT_BINARY_DIR}/rensaConfigVersion.cmake
   ${PROJECT_SOURCE_DIR}/cmake/FindCblas.cmake ${PROJECT_SOURCE_DIR}/cmake/FindOneDnn.cmake
+  ${PROJECT_SOURCE_DIR}/cmake/FindHdf5C.cmake
   DESTINATION ${RENSA_CMAKE_DIR} COMPONENT development)
 
 # --- pkg-config ---
@@ -56,6 +57,9 @@ if(rensa_library_type STREQUAL "STATIC_LIBRARY")
   endif()
   if(RENSA_HAS_ONEDNN)
     set(rensa_pc_networks_libs " ${OneDnn_LIBRARY}")
+  endif()
+  if(RENSA_HAS_HDF5)
+    string(APPEND rensa_pc_networks_libs " ${Hdf5C_LIBRARY}")
   endif()
   if(RENSA_BLAS)
     string(APPEND rensa_pc_array_libs " ${Cblas_LIBRARY}")

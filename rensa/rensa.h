@@ -19,6 +19,7 @@
 #include "rensa/links/memory_report.h"
 #include "rensa/links/summary.h"
 #include "rensa/optimizers/optimizers.h"
+#include "rensa/serializers/hdf5.h"
 #include "rensa/serializers/npz.h"
 #include "rensa/serializers/onnx.h"
 #include "rensa/serializers/safetensors.h"

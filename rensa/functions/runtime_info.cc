@@ -16,7 +16,12 @@ std::string runtime_info() {
 #else
   std::string onednn = "none in this build (configure with RENSA_ONEDNN=ON)";
 #endif
-  return xp::show_config() + "oneDNN: " + onednn + "\n";
+#ifdef RENSA_HDF5_VERSION
+  std::string hdf5 = RENSA_HDF5_VERSION;
+#else
+  std::string hdf5 = "none in this build (configure with RENSA_HDF5=ON)";
+#endif
+  return xp::show_config() + "oneDNN: " + onednn + "\nHDF5: " + hdf5 + "\n";
 }
 
 void print_runtime_info() { print_runtime_info(std::cout); }

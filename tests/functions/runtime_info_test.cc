@@ -27,7 +27,9 @@ TEST(RuntimeInfo, HasALineForEachPart) {
                                                         : "\nBLAS: none in this build"));
   EXPECT_THAT(text, ContainsRegex(num_gpus() > 0 ? "\nGPUs: [0-9]+\n" : "\nGPUs: none: [^\n]+\n"));
   EXPECT_THAT(text,
-              ContainsRegex("\noneDNN: ([0-9]+\\.[0-9]+\\.[0-9]+|none in this build[^\n]*)\n$"));
+              ContainsRegex("\noneDNN: ([0-9]+\\.[0-9]+\\.[0-9]+|none in this build[^\n]*)\n"));
+  EXPECT_THAT(text,
+              ContainsRegex("\nHDF5: ([0-9]+\\.[0-9]+\\.[0-9]+|none in this build[^\n]*)\n$"));
 }
 
 TEST(RuntimeInfo, NamesGpusAndTheirLibraries) {
