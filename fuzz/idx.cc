@@ -1,6 +1,6 @@
 // Files of MNIST: the first byte says of how many dimensions; what is not gzip'd is read as it is.
-#include "fuzz/files.h"
 #include "rensa/data/idx.h"
+#include "fuzz/files.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 1) return 0;

@@ -4,12 +4,13 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace rensa;
+  using datasets::PackedIndex;
   std::string_view file = fuzz::text(data, size);
   try {
-    PackedIndex index = read_packed_index(file, "fuzz");
+    PackedIndex index = datasets::read_packed_index(file, "fuzz");
     for (const PackedIndex::Entry& entry : index.entries) {
       try {
-        (void)packed_picture(file, entry, "fuzz");
+        (void)datasets::packed_picture(file, entry, "fuzz");
       } catch (const SerializationError&) {}
     }
   } catch (const SerializationError&) {}

@@ -1,6 +1,6 @@
 // Archives of data sets; what is not gzip'd is read as it is.
-#include "fuzz/files.h"
 #include "rensa/data/tar.h"
+#include "fuzz/files.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   return rensa::fuzz::read_file(data, size, [](const std::string& path) {

@@ -26,9 +26,9 @@ static int train(const Options& options, const std::vector<Device>& devices,
       extensions::PrintReport({"epoch", "main/loss", "validation/main/loss", "main/accuracy",
                                "validation/main/accuracy", "elapsed_time"}));
   trainer.extend(extensions::PlotReport({"main/loss", "validation/main/loss"},
-                                        {.x_key = "epoch", .filename = "loss.svg"}));
+                                        {.x_key = "epoch", .filename = "loss.png"}));
   trainer.extend(extensions::PlotReport({"main/accuracy", "validation/main/accuracy"},
-                                        {.x_key = "epoch", .filename = "accuracy.svg"}));
+                                        {.x_key = "epoch", .filename = "accuracy.png"}));
   trainer.extend(extensions::ProgressBar());
   if (options.resume) {
     trainer.extend(extensions::snapshot({.writer = extensions::snapshot_writers::ThreadWriter(),

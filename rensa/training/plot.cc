@@ -7,10 +7,11 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "rensa/core/error.h"
-#include "rensa/core/xml.h"
+#include "rensa/training/painter.h"
 
 namespace rensa {
 
@@ -19,7 +20,8 @@ namespace {
 // Okabe and Ito's colours, which those see apart who do not see all colours.
 constexpr std::array kColours = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                  "#e69f00", "#56b4e9", "#000000"};
-constexpr double kFont = 12, kLine = 16;  // pixels: of letters, from one line to the next
+constexpr const char* kBlack = "#000000";
+constexpr double kLine = 16;  // pixels from one line of text to the next
 
 /// One axis: from numbers to pixels.
 class Axis {
@@ -59,14 +61,6 @@ class Axis {
   std::vector<double> ticks_;
 };
 
-std::string svg_head(int width, int height, const std::string& more = {}) {
-  return fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\"{3} width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} "
-      "{1}\" font-family=\"sans-serif\" font-size=\"{2}\">\n"
-      "<rect width=\"{0}\" height=\"{1}\" fill=\"white\"/>\n",
-      width, height, kFont, more);
-}
-
 /// A chart while it is drawn.
 class Chart {
  public:
@@ -86,74 +80,66 @@ class Chart {
     x_.close(8, false), y_.close(6, true);
   }
 
-  /// A picture, or with a place a part of another one.
-  std::string str(const std::string& place = {}) {
-    out_ = svg_head(options_.width, options_.height, place);
+  void draw(Painter& painter) {
+    painter_ = &painter;
     axes();
     for (std::size_t i = 0; i < series_.size(); ++i) line(series_[i], colour(i));
     legend();
-    return out_ + "</svg>\n";
   }
 
  private:
+  using Anchor = Painter::Anchor;
   static constexpr double kLeft = 64;
   static const char* colour(std::size_t i) { return kColours[i % kColours.size()]; }
 
-  void text(double x, double y, const char* anchor, const std::string& words,
-            const std::string& more = {}) {
-    out_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\"{}>{}</text>\n", x, y,
-                        anchor, more, detail::xml_escaped(words));
-  }
   void rule(double x1, double y1, double x2, double y2, const char* stroke) {
-    out_ += fmt::format(
-        "<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\"/>\n", x1, y1,
-        x2, y2, stroke);
+    painter_->line(x1, y1, x2, y2, stroke, 1);
   }
 
   void axes() {
     for (double tick : x_.ticks()) {
       double x = x_.pixel(tick);
       if (options_.grid) rule(x, top_, x, bottom_, "#e0e0e0");
-      rule(x, bottom_, x, bottom_ + 4, "black");
-      text(x, bottom_ + kLine + 2, "middle", fmt::format("{:.10g}", tick));
+      rule(x, bottom_, x, bottom_ + 4, kBlack);
+      painter_->text(x, bottom_ + kLine + 2, fmt::format("{:.10g}", tick), {Anchor::middle});
     }
     for (double tick : y_.ticks()) {
       double y = y_.pixel(tick);
       if (options_.grid) rule(kLeft, y, right_, y, "#e0e0e0");
-      rule(kLeft - 4, y, kLeft, y, "black");
-      text(kLeft - 8, y + 4, "end", fmt::format("{:.6g}", tick));
+      rule(kLeft - 4, y, kLeft, y, kBlack);
+      painter_->text(kLeft - 8, y + 4, fmt::format("{:.6g}", tick), {Anchor::end});
     }
-    rule(kLeft, bottom_, right_, bottom_, "black"), rule(kLeft, top_, kLeft, bottom_, "black");
+    rule(kLeft, bottom_, right_, bottom_, kBlack), rule(kLeft, top_, kLeft, bottom_, kBlack);
+    double middle = (kLeft + right_) / 2;
     if (!options_.title.empty()) {
-      text((kLeft + right_) / 2, 20, "middle", options_.title, " font-weight=\"bold\"");
+      painter_->text(middle, 20, options_.title, {Anchor::middle, true});
     }
     if (!options_.x_label.empty()) {
-      text((kLeft + right_) / 2, options_.height - 8., "middle", options_.x_label);
+      painter_->text(middle, options_.height - 8., options_.x_label, {Anchor::middle});
     }
     if (!options_.y_label.empty()) {
-      double middle = (top_ + bottom_) / 2;
-      text(14, middle, "middle", options_.y_label,
-           fmt::format(" transform=\"rotate(-90 14 {:.1f})\"", middle));
+      painter_->text(14, (top_ + bottom_) / 2, options_.y_label, {Anchor::middle, false, true});
     }
   }
 
   void line(const PlotSeries& one, const char* stroke) {
-    std::string path, marks;
+    std::vector<Painter::Points> runs;
     bool gap = true;
     for (auto [x, y] : one.points) {
       if (!x_.shows(x) || !y_.shows(y)) {
         gap = true;
         continue;
       }
-      path += fmt::format("{}{:.2f} {:.2f}", gap ? "M" : "L", x_.pixel(x), y_.pixel(y));
+      if (gap) runs.emplace_back();
       gap = false;
-      if (!options_.markers || one.points.size() > 100) continue;
-      marks += fmt::format("<circle cx=\"{:.2f}\" cy=\"{:.2f}\" r=\"2.5\" fill=\"{}\"/>\n",
-                           x_.pixel(x), y_.pixel(y), stroke);
+      runs.back().emplace_back(x_.pixel(x), y_.pixel(y));
     }
-    if (path.empty()) return;
-    out_ += fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.5\"/>\n{}",
-                        path, stroke, marks);
+    if (runs.empty()) return;
+    painter_->path(runs, stroke, 1.5);
+    if (!options_.markers || one.points.size() > 100) return;
+    for (const Painter::Points& run : runs) {
+      for (auto [x, y] : run) painter_->circle(x, y, 2.5, stroke);
+    }
   }
 
   /// In the corner at the right that has the fewest points below it.
@@ -167,17 +153,11 @@ class Chart {
     double top = crowd(left, top_, top_ + height) <= crowd(left, bottom_ - height, bottom_)
                      ? top_ + 6
                      : bottom_ - height - 6;
-    out_ += fmt::format(
-        "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"white\" "
-        "fill-opacity=\"0.85\" stroke=\"#c0c0c0\"/>\n",
-        left, top, width, height);
+    painter_->box(left, top, width, height, 0.85, "#c0c0c0");
     for (std::size_t i = 0; i < series_.size(); ++i) {
       double y = top + kLine * (static_cast<double>(i) + 0.75);
-      out_ += fmt::format(
-          "<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\" "
-          "stroke-width=\"2\"/>\n",
-          left + 6, y, left + 24, y, colour(i));
-      text(left + 29, y + 4, "start", series_[i].name);
+      painter_->line(left + 6, y, left + 24, y, colour(i), 2);
+      painter_->text(left + 29, y + 4, series_[i].name, {});
     }
   }
   std::int64_t crowd(double left, double top, double bottom) const {
@@ -196,7 +176,7 @@ class Chart {
   const PlotOptions& options_;
   double top_, bottom_, right_;
   Axis x_, y_;
-  std::string out_;
+  Painter* painter_ = nullptr;
 };
 
 std::vector<double> powers(double low, double high, int most) {
@@ -238,30 +218,54 @@ void check_size(const char* who, const PlotOptions& options) {
                                options.width, options.height));
 }
 
-}  // namespace
-
-std::string plot_svg(const std::vector<PlotSeries>& series, const PlotOptions& options) {
-  check_size("plot_svg", options);
-  return Chart(series, options).str();
+std::unique_ptr<Painter> painter_of(PictureFormat format, int width, int height) {
+  return format == PictureFormat::svg ? svg_painter(width, height) : png_painter(width, height);
 }
 
-std::string plot_grid_svg(const std::vector<PlotPanel>& panels, int columns) {
-  if (columns < 1) throw ValueError(fmt::format("plot_grid_svg: {} columns", columns));
-  std::string charts;
+}  // namespace
+
+std::string plot(const std::vector<PlotSeries>& series, PictureFormat format,
+                 const PlotOptions& options) {
+  check_size("plot", options);
+  std::unique_ptr<Painter> painter = painter_of(format, options.width, options.height);
+  Chart(series, options).draw(*painter);
+  return painter->str();
+}
+
+std::string plot_grid(const std::vector<PlotPanel>& panels, int columns, PictureFormat format) {
+  if (columns < 1) throw ValueError(fmt::format("plot_grid: {} columns", columns));
+  struct Place {
+    int x, y;
+  };
+  std::vector<Place> places;
   int width = 0, x = 0, y = 0, row_height = 0;
   for (std::size_t i = 0; i < panels.size(); ++i) {
-    const PlotPanel& panel = panels[i];
-    check_size("plot_grid_svg", panel.options);
+    const PlotOptions& options = panels[i].options;
+    check_size("plot_grid", options);
     if (i > 0 && i % static_cast<std::size_t>(columns) == 0) {
       y += row_height;
       x = row_height = 0;
     }
-    charts += Chart(panel.series, panel.options).str(fmt::format(" x=\"{}\" y=\"{}\"", x, y));
-    x += panel.options.width;
+    places.push_back({x, y});
+    x += options.width;
     width = std::max(width, x);
-    row_height = std::max(row_height, panel.options.height);
+    row_height = std::max(row_height, options.height);
   }
-  return svg_head(width, y + row_height) + charts + "</svg>\n";
+  std::unique_ptr<Painter> painter = painter_of(format, width, y + row_height);
+  for (std::size_t i = 0; i < panels.size(); ++i) {
+    const PlotOptions& options = panels[i].options;
+    painter->begin_part(places[i].x, places[i].y, options.width, options.height);
+    Chart(panels[i].series, options).draw(*painter);
+    painter->end_part();
+  }
+  return painter->str();
+}
+
+PictureFormat picture_format(const char* who, const std::string& filename) {
+  if (filename.ends_with(".svg")) return PictureFormat::svg;
+  if (filename.ends_with(".png")) return PictureFormat::png;
+  throw ValueError(fmt::format("{}: the filename \"{}\"; pictures are \"....svg\" or \"....png\"",
+                               who, filename));
 }
 
 std::string detail::curves_to_json(const Curves& curves) {

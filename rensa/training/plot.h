@@ -1,4 +1,4 @@
-// Line charts as pictures (SVG), and the curves that they are made of.
+// Line charts as pictures, and the curves that they are made of.
 #pragma once
 
 #include <map>
@@ -20,9 +20,14 @@ struct PlotOptions {
   bool grid = true, markers = true;
 };
 
-/// The chart as the text of an SVG file: a line for each series, axes with round numbers, a legend.
-/// Throws ValueError for a width or height below 200 pixels.
-std::string plot_svg(const std::vector<PlotSeries>& series, const PlotOptions& options = {});
+/// What a picture's file is. A PNG has 2 x 2 of its pixels for each of the options', and letters of
+/// its own, which are ASCII's.
+enum class PictureFormat { svg, png };
+
+/// The chart as a file: a line for each series, axes with round numbers, a legend. Throws
+/// ValueError for a width or height below 200 pixels.
+std::string plot(const std::vector<PlotSeries>& series, PictureFormat format,
+                 const PlotOptions& options = {});
 
 /// One of several charts.
 struct PlotPanel {
@@ -30,8 +35,12 @@ struct PlotPanel {
   PlotOptions options = {};
 };
 /// The charts in one picture, row by row, `columns` in each. They are all as large as their options
-/// say, and a row is as high as its highest. Throws ValueError for no columns, and as plot_svg().
-std::string plot_grid_svg(const std::vector<PlotPanel>& panels, int columns);
+/// say, and a row is as high as its highest. Throws ValueError for no columns, and as plot().
+std::string plot_grid(const std::vector<PlotPanel>& panels, int columns, PictureFormat format);
+
+/// What the end of a file's name says. Throws ValueError, naming `who`, for another than ".svg" and
+/// ".png".
+PictureFormat picture_format(const char* who, const std::string& filename);
 
 namespace detail {
 /// Curves by name as JSON, for files, and back; throws SerializationError, naming `who`.

@@ -56,7 +56,8 @@ std::size_t count(const std::string& text, const std::string& part) {
 TEST(PlotTest, LinesGapsLabelsAndTheLegend) {
   std::vector<PlotSeries> series = {{"a <b>", {{1, 2}, {2, 3}, {3, NAN}, {4, 1}, {5, 2}}},
                                     {"none", {}}};
-  std::string svg = plot_svg(series, {.title = "T & t", .x_label = "epoch", .y_label = "loss"});
+  std::string svg =
+      plot(series, PictureFormat::svg, {.title = "T & t", .x_label = "epoch", .y_label = "loss"});
   EXPECT_THAT(svg, AllOf(HasSubstr("a &lt;b&gt;"), HasSubstr(">none<"), HasSubstr("T &amp; t"),
                          HasSubstr(">epoch<"), HasSubstr(">loss<"), Not(HasSubstr("nan"))));
   EXPECT_EQ(count(svg, "<path"), 1U);
@@ -65,39 +66,40 @@ TEST(PlotTest, LinesGapsLabelsAndTheLegend) {
   EXPECT_EQ(count(path, "M"), 2U) << path;  // a gap where y is no number
   EXPECT_EQ(count(path, "L"), 2U) << path;
   EXPECT_EQ(count(svg, "<circle"), 4U);
-  EXPECT_EQ(count(plot_svg(series, {.markers = false}), "<circle"), 0U);
-  EXPECT_GT(count(svg, "#e0e0e0"), count(plot_svg(series, {.grid = false}), "#e0e0e0"));
+  EXPECT_EQ(count(plot(series, PictureFormat::svg, {.markers = false}), "<circle"), 0U);
+  EXPECT_GT(count(svg, "#e0e0e0"),
+            count(plot(series, PictureFormat::svg, {.grid = false}), "#e0e0e0"));
 }
 
 TEST(PlotTest, LogarithmsLeaveOutWhatIsNotPositive) {
   std::vector<PlotSeries> series = {{"a", {{1, 0.01}, {2, 0}, {3, 100}}}};
-  std::string svg = plot_svg(series, {.log_y = true});
+  std::string svg = plot(series, PictureFormat::svg, {.log_y = true});
   EXPECT_EQ(count(svg, "<circle"), 2U);
   EXPECT_THAT(svg, HasSubstr(">0.1<"));
 }
 
 TEST(PlotTest, NothingAndOnePointHaveAxesToo) {
   for (bool log : {false, true}) {
-    EXPECT_THAT(plot_svg({}, {.log_x = log, .log_y = log}), HasSubstr("</svg>"));
-    std::string one = plot_svg({{"a", {{3, 7}}}}, {.log_x = log, .log_y = log});
+    EXPECT_THAT(plot({}, PictureFormat::svg, {.log_x = log, .log_y = log}), HasSubstr("</svg>"));
+    std::string one = plot({{"a", {{3, 7}}}}, PictureFormat::svg, {.log_x = log, .log_y = log});
     EXPECT_EQ(count(one, "<circle"), 1U);
     EXPECT_THAT(one, AllOf(Not(HasSubstr("nan")), Not(HasSubstr("inf"))));
   }
-  EXPECT_THROW(plot_svg({}, {.width = 100}), ValueError);
+  EXPECT_THROW(plot({}, PictureFormat::svg, {.width = 100}), ValueError);
 }
 
 TEST(Plot, SeveralChartsStandInAGrid) {
   PlotPanel small{{{"a", {{0, 1}, {1, 2}}}}, {.title = "one", .width = 300, .height = 200}};
   PlotPanel high{{}, {.title = "two", .width = 300, .height = 250}};
-  std::string svg = plot_grid_svg({small, high, small}, 2);
+  std::string svg = plot_grid({small, high, small}, 2, PictureFormat::svg);
   EXPECT_THAT(svg, AllOf(HasSubstr(" width=\"600\" height=\"450\""),
                          HasSubstr(" x=\"300\" y=\"0\" width=\"300\" height=\"250\""),
                          HasSubstr(" x=\"0\" y=\"250\" width=\"300\" height=\"200\"")));
   EXPECT_EQ(count(svg, "<svg "), 4U);
   EXPECT_EQ(count(svg, "</svg>"), 4U);
   EXPECT_EQ(count(svg, ">one<"), 2U);
-  EXPECT_THROW(plot_grid_svg({small}, 0), ValueError);
-  EXPECT_THROW(plot_grid_svg({{{}, {.width = 10}}}, 1), ValueError);
+  EXPECT_THROW(plot_grid({small}, 0, PictureFormat::svg), ValueError);
+  EXPECT_THROW(plot_grid({{{}, {.width = 10}}}, 1, PictureFormat::svg), ValueError);
 }
 
 class PlotReportTest : public ::testing::Test {
@@ -113,13 +115,15 @@ class PlotReportTest : public ::testing::Test {
         },
         {.name = "value", .priority = training::kPriorityWriter});
     trainer.extend(extensions::PlotReport(
-        {"value", "never"}, {.x_key = "epoch", .postprocess = [this](auto& s) { drawn_ = s; }}));
+        {"value", "never"},
+        {.x_key = "epoch", .filename = filename_, .postprocess = [this](auto& s) { drawn_ = s; }}));
     return trainer;
   }
   testing::Line model_;
   optimizers::SGD optimizer_{0.01};
   testing::TemporaryFolder folder_;
   std::vector<PlotSeries> drawn_;
+  std::string filename_ = "plot.svg";
 };
 
 TEST_F(PlotReportTest, DrawsTheMeansOfEachInterval) {
@@ -144,11 +148,23 @@ TEST_F(PlotReportTest, GoesOnFromAFile) {
   }
 }
 
+TEST_F(PlotReportTest, GoesOnWithOtherPictures) {
+  training::Trainer first = make_trainer(3);
+  first.run();
+  serializers::save_npz(folder_ / "cut.npz", first);
+  filename_ = "plot.png";
+  training::Trainer rest = make_trainer(7);
+  serializers::load_npz(folder_ / "cut.npz", rest);
+  rest.run();
+  EXPECT_EQ(drawn_[0].points.size(), 3U);
+  EXPECT_EQ(testing::read_file(folder_ / "out/plot.png").substr(1, 3), "PNG");
+}
+
 TEST_F(PlotReportTest, BadArguments) {
   EXPECT_THROW(extensions::PlotReport({}), ValueError);
   EXPECT_THAT(testing::thrown<ValueError>(
-                  [] { extensions::PlotReport report({"a"}, {.filename = "a.png"}); }),
-              HasSubstr("a.png"));
+                  [] { extensions::PlotReport report({"a"}, {.filename = "a.jpg"}); }),
+              HasSubstr("a.jpg"));
 }
 
 }  // namespace

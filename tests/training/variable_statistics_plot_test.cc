@@ -56,7 +56,7 @@ TEST_F(VariableStatisticsPlotTest, FollowsParametersAndGradients) {
   for (Device device : testing::test_devices()) {
     model_.w.array().fill(0);
     Points data, gradients;
-    training::Trainer trainer = make_trainer(5, device);
+    training::Trainer trainer = make_trainer(5, device, {.filename = "statistics.svg"});
     trainer.extend(
         [&](training::Trainer& t) {
           auto iteration = static_cast<double>(t.updater().iteration());
@@ -155,7 +155,7 @@ TEST_F(VariableStatisticsPlotTest, BadArguments) {
   auto fault = [&](const extensions::VariableStatisticsPlotOptions& options) {
     return testing::thrown<ValueError>([&] { VariableStatisticsPlot plot(model_, options); });
   };
-  EXPECT_THAT(fault({.filename = "a.png"}), HasSubstr("a.png"));
+  EXPECT_THAT(fault({.filename = "a.jpg"}), HasSubstr("a.jpg"));
   EXPECT_THAT(fault({.max_sample_size = 1}), HasSubstr("2 or more"));
   EXPECT_THAT(fault({.percentile_sigmas = {101}}), HasSubstr("101"));
   EXPECT_THAT(fault({.report_data = false, .report_grad = false}), HasSubstr("nothing to report"));

@@ -14,9 +14,7 @@ PlotReport::PlotReport(std::vector<std::string> y_keys, PlotReportOptions option
     : y_keys_(std::move(y_keys)), options_(std::move(options)) {
   if (y_keys_.empty()) throw ValueError("PlotReport: give the keys of the curves");
   if (!options_.trigger) throw ValueError("PlotReport: give a trigger, {1, \"epoch\"}");
-  if (options_.filename.ends_with(".svg")) return;
-  throw ValueError(
-      fmt::format("PlotReport: the filename \"{}\"; pictures are \"....svg\"", options_.filename));
+  picture_format("PlotReport", options_.filename);
 }
 
 void PlotReport::operator()(training::Trainer& trainer) {
@@ -48,7 +46,9 @@ void PlotReport::draw(const std::string& folder) const {
   PlotOptions plot = options_.plot;
   if (plot.x_label.empty()) plot.x_label = options_.x_key;
   try {
-    rensa::detail::write_whole_file(folder + "/" + options_.filename, plot_svg(series, plot));
+    PictureFormat format = picture_format("PlotReport", options_.filename);
+    rensa::detail::write_whole_file(folder + "/" + options_.filename,
+                                    rensa::plot(series, format, plot));
   } catch (const SerializationError& error) {
     throw SerializationError(std::string("PlotReport: ") + error.what());
   }
@@ -57,9 +57,10 @@ void PlotReport::draw(const std::string& folder) const {
 void PlotReport::members(Visitor& v) {
   v.optional("_trigger", options_.trigger);
   if (v.reads("_summary")) v("_summary", summary_);
-  std::string name = "_plot_" + options_.filename, png = name;
-  png.replace(png.size() - 3, 3, "png");
-  if (v.reading() && !v.reads(name) && v.reads(png)) name = png;  // Chainer's
+  std::string name = "_plot_" + options_.filename, other = name;
+  other.replace(other.size() - 3, 3, name.ends_with("png") ? "svg" : "png");
+  if (v.reading() && !v.reads(name) && v.reads(other))
+    name = other;  // of a run with other pictures
   v.computed(
       name, [this] { return rensa::detail::curves_to_json(curves_); },
       [this](const std::string& text) {

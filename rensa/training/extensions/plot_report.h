@@ -15,7 +15,7 @@ namespace rensa::extensions {
 struct PlotReportOptions {
   std::string x_key = "iteration";  // or "epoch", or what was observed under another key
   training::Trigger trigger = {1, "epoch"};
-  std::string filename = "plot.svg";  // in the trainer's folder
+  std::string filename = "plot.png";  // or ".svg", in the trainer's folder
   PlotOptions plot = {};              // a label that is left out is x_key
   /// Called with the series before they are drawn.
   std::function<void(std::vector<PlotSeries>&)> postprocess = {};
@@ -26,7 +26,7 @@ struct PlotReportOptions {
 /// Keys that nobody has reported have no points yet.
 class PlotReport final : public training::Extension {
  public:
-  /// Throws ValueError for no keys, and for a filename that does not end in ".svg".
+  /// Throws ValueError for no keys, and for a filename that ends in neither ".png" nor ".svg".
   explicit PlotReport(std::vector<std::string> y_keys, PlotReportOptions options = {});
   void operator()(training::Trainer& trainer) override;
   /// The curves, under Chainer's name, and the sums of the points that are coming.

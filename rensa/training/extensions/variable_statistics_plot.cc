@@ -43,9 +43,8 @@ VariableStatisticsPlot::VariableStatisticsPlot(Variables targets,
 void VariableStatisticsPlot::check() const {
   const VariableStatisticsPlotOptions& o = options_;
   std::string fault;
-  if (!o.filename.ends_with(".svg")) {
-    fault = fmt::format("the filename \"{}\"; pictures are \"....svg\"", o.filename);
-  } else if (o.max_sample_size < 2) {
+  picture_format("VariableStatisticsPlot", o.filename);
+  if (o.max_sample_size < 2) {
     fault = fmt::format("curves of {} points; give 2 or more", o.max_sample_size);
   } else if (!o.trigger) {
     fault = "give a trigger, {1, \"epoch\"}";
@@ -160,8 +159,9 @@ void VariableStatisticsPlot::draw(const std::string& folder) const {
     }
   }
   try {
+    PictureFormat format = picture_format("VariableStatisticsPlot", options_.filename);
     rensa::detail::write_whole_file(folder + "/" + options_.filename,
-                                    plot_grid_svg(panels, static_cast<int>(kinds.size())));
+                                    plot_grid(panels, static_cast<int>(kinds.size()), format));
   } catch (const SerializationError& error) {
     throw SerializationError(std::string("VariableStatisticsPlot: ") + error.what());
   }

@@ -24,7 +24,7 @@ struct VariableStatisticsPlotOptions {
   std::vector<double> percentile_sigmas = {0, 0.13, 2.28, 15.87, 50, 84.13, 97.72, 99.87, 100};
   /// When the picture is drawn.
   training::Trigger trigger = {1, "epoch"};
-  std::string filename = "statistics.svg";  // in the trainer's folder
+  std::string filename = "statistics.png";  // or ".svg", in the trainer's folder
   int width = 480, height = 300;            // pixels of each chart
   bool marker = false, grid = true;
 };
@@ -36,8 +36,8 @@ struct VariableStatisticsPlotOptions {
 /// one.
 class VariableStatisticsPlot final : public training::Extension {
  public:
-  /// Throws ValueError for a filename that does not end in ".svg", max_sample_size below 2, a
-  /// percentile outside of 0 to 100, no trigger, nothing to report and nothing to plot.
+  /// Throws ValueError for a filename that ends in neither ".png" nor ".svg", max_sample_size below
+  /// 2, a percentile outside of 0 to 100, no trigger, nothing to report and nothing to plot.
   explicit VariableStatisticsPlot(const Link& model, VariableStatisticsPlotOptions options = {});
   explicit VariableStatisticsPlot(Variables targets, VariableStatisticsPlotOptions options = {});
   void operator()(training::Trainer& trainer) override;
