@@ -122,7 +122,7 @@ std::vector<Split> get_cross_validation_datasets(const Dataset& dataset, std::in
   for (std::int64_t fold = n_folds; fold-- > 0;) {
     std::int64_t test_size = n * (fold + 1) / n_folds - n * fold / n_folds;
     folds.push_back(split_dataset(dataset, n - test_size, rotated));
-    std::ranges::rotate(rotated, rotated.end() - test_size);
+    std::rotate(rotated.begin(), rotated.end() - test_size, rotated.end());
   }
   return folds;
 }
