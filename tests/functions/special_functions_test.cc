@@ -59,5 +59,53 @@ TEST(SpecialFunctions, InversesAtTheEdges) {
   }
 }
 
+// The rounding of an argument counts x * x times in what falls like exp(-x * x).
+TEST(SpecialFunctions, ErrorFunctionsOverFloatAreThoseOverDouble) {
+  using Function = Variable (*)(const Variable&);
+  struct Case {
+    const char* name;
+    Function function;
+    double least, greatest;
+  };
+  const Case cases[] = {{"erfc", F::erfc, -5, 9},
+                        {"erfcx", F::erfcx, -9, 60},
+                        {"ndtr", F::ndtr, -12, 6},
+                        {"log_ndtr", F::log_ndtr, -60, 12}};
+  for (Device device : testing::test_devices()) {
+    for (const Case& c : cases) {
+      constexpr std::int64_t kCount = 4099;  // the last ones are less than a vector
+      Array x = xp::linspace(c.least, c.greatest, kCount).astype(float32).to(device);
+      std::vector<float> at = x.to_vector<float>();
+      std::vector<float> got = c.function(constant(x)).array().to_vector<float>();
+      std::vector<double> want =
+          c.function(constant(x.astype(float64))).array().to_vector<double>();
+      ASSERT_EQ(got.size(), want.size());
+      for (std::size_t k = 0; k < got.size(); ++k) {
+        EXPECT_NEAR(got[k], want[k], (8e-7 + 1.2e-7 * at[k] * at[k]) * std::abs(want[k]))
+            << c.name << " of " << at[k];
+      }
+    }
+  }
+}
+
+TEST(SpecialFunctions, ErrorFunctionsAtTheEdges) {
+  constexpr float inf = std::numeric_limits<float>::infinity();
+  for (Device device : testing::test_devices()) {
+    auto of = [&](auto function, std::vector<float> x) {
+      return function(constant(xp::array(x).to(device))).array().template to_vector<float>();
+    };
+    EXPECT_EQ(of(F::erfc, {0, -0.0f, inf, -inf, 11, 1e30f, -1e30f}),
+              (std::vector<float>{1, 1, 0, 2, 0, 0, 2}));
+    EXPECT_EQ(of(F::erfcx, {0, inf, -inf, -10, -1e30f}), (std::vector<float>{1, 0, inf, inf, inf}));
+    EXPECT_EQ(of(F::ndtr, {0, inf, -inf}), (std::vector<float>{0.5f, 1, 0}));
+    EXPECT_EQ(of(F::log_ndtr, {inf, -inf}), (std::vector<float>{0, -inf}));
+    EXPECT_NEAR(of(F::erfcx, {1e30f})[0], 5.6418958e-31, 1e-37);
+    EXPECT_NEAR(of(F::erfc, {10})[0], 2.0884876e-45, 2e-45);  // less than any normal float
+    for (auto function : {F::erfc, F::erfcx, F::ndtr, F::log_ndtr}) {
+      EXPECT_TRUE(std::isnan(of(function, {NAN})[0]));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace rensa

@@ -14,7 +14,45 @@
 
 namespace rensa::m {
 
+/// sum * t + c, rounded once where that is an instruction.
+RENSA_FN float multiply_add(float sum, float t, float c) {
+#if RENSA_HAS_FMA
+  return ::fmaf(sum, t, c);
+#else
+  return sum * t + c;
+#endif
+}
+/// The polynomial of t with these coefficients, that of the highest power first.
+template <class... Coefficients>
+RENSA_FN float polynomial(float t, float sum, Coefficients... others) {
+  ((sum = multiply_add(sum, t, others)), ...);
+  return sum;
+}
+
+// The vector code of a CPU: selections alone, where libm's erfcf is a call for each element.
+#if RENSA_HAS_FMA && !defined(__CUDA_ARCH__)
+#define RENSA_VECTOR_ERFC 1
+/// exp(a * a) * erfc(a) for 0 <= a: (1 + 2 a) times it is a polynomial of (a - 3) / (a + 3), of
+/// which this is a minimax fit, its constants rounded from the lowest on; within 5e-8.
+RENSA_FN float scaled_erfc(float a) {
+  float near = a < 1e8f ? a : 1e8f, inverse = 1.0f / (near + 3.0f);
+  float t = (near - 3.0f) * inverse;
+  t = ::fmaf(::fmaf(-near, t, ::fmaf(-3.0f, t + 1.0f, near)), inverse, t);  // what rounding took
+  float fit =
+      polynomial(t, 8.009274461e-05f, -6.723130355e-05f, -7.346457569e-04f, 1.811937895e-03f,
+                 2.507827012e-03f, -2.370848879e-02f, 6.831258535e-02f, -1.192948744e-01f,
+                 1.296448261e-01f, -4.755971953e-02f, -1.356211007e-01f, 1.253008008e+00f);
+  return fit / ::fmaf(2.0f, a, 1.0f);
+}
+RENSA_FN float erfc(float a) {
+  float x = abs(a), square = x * x, power = exp(-square);
+  power = ::fmaf(power, ::fmaf(-x, x, square), power);  // of the square before it was rounded
+  float tail = select(10.1f < x, 0.0f, power * scaled_erfc(x));
+  return select(a < 0.0f, 2.0f - tail, tail);
+}
+#else
 RENSA_FN float erfc(float a) { return ::erfcf(a); }
+#endif
 RENSA_FN double erfc(double a) { return ::erfc(a); }
 
 /// log |gamma(a)|. The host's lgamma writes its sign to a global variable; lgamma_r does not.
@@ -51,6 +89,20 @@ template <class V> RENSA_LONG_FN V log_ndtr(V a) {
   if (V(-1) < a) return log1p(V(-0.5) * erfc(t));
   return log(V(0.5) * erfcx(-t)) - t * t;
 }
+
+#if RENSA_VECTOR_ERFC
+RENSA_FN float erfcx(float a) {
+  float square = a * a, power = exp(square), scaled = scaled_erfc(abs(a));
+  power = ::fmaf(power, ::fmaf(a, a, -square), power);
+  float below = select(a < -9.39f, infinity<float>(), 2.0f * power - scaled);
+  return select(a < 0.0f, below, scaled);
+}
+RENSA_FN float log_ndtr(float a) {
+  float t = a * 0.70710678118654752440f, near = log1p(-0.5f * erfc(t));
+  float far = log(0.5f * scaled_erfc(abs(t))) - t * t;
+  return select(-1.0f < a, near, far);
+}
+#endif
 
 /// y with erfc(y) = q for 0 < q <= 1/2, from log(q) and then by Halley's steps on
 /// erfc(y) / q = 1, both scaled by exp(y * y) so that nothing vanishes far out.
@@ -92,21 +144,6 @@ template <class V> RENSA_LONG_FN V erfcinv(V a) {
   if (a < V(0.5)) return erfcinv_tail(a);
   if (V(1.5) < a) return -erfcinv_tail(V(2) - a);
   return erfinv(V(1) - a);
-}
-
-/// sum * t + c, rounded once where that is an instruction.
-RENSA_FN float multiply_add(float sum, float t, float c) {
-#if RENSA_HAS_FMA
-  return ::fmaf(sum, t, c);
-#else
-  return sum * t + c;
-#endif
-}
-/// The polynomial of t with these coefficients, that of the highest power first.
-template <class... Coefficients>
-RENSA_FN float polynomial(float t, float sum, Coefficients... others) {
-  ((sum = multiply_add(sum, t, others)), ...);
-  return sum;
 }
 
 // Over float, y / x of y with erf(y) = x and erfc(y) = q, where x = 1 - q, by w = -log(q * (2 -
@@ -227,3 +264,4 @@ template <class V> RENSA_LONG_FN V polygamma(V n, V a) {
 }  // namespace rensa::m
 
 #undef RENSA_LONG_FN
+#undef RENSA_VECTOR_ERFC
