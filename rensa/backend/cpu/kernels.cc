@@ -3,6 +3,7 @@
 
 #include "rensa/backend/cpu/convert_kernels.h"
 #include "rensa/backend/cpu/kernel_sources.h"
+#include "rensa/backend/cpu/row_kernels.h"
 #if RENSA_X86
 #include <cpuid.h>
 #endif
@@ -62,5 +63,25 @@ const KernelTable& kernels() {
   static const KernelTable table = make_kernel_table(best_instruction_set());
   return table;
 }
+
+namespace {
+
+struct AllRowKernels {
+  RowKernels<float> f;
+  RowKernels<double> d;
+};
+const AllRowKernels& all_row_kernels() {
+  static const AllRowKernels all = [] {
+    AllRowKernels a;
+    RENSA_IN_SET(best_instruction_set(), get_row_kernels)(a.f, a.d);
+    return a;
+  }();
+  return all;
+}
+
+}  // namespace
+
+template <> const RowKernels<float>& row_kernels<float>() { return all_row_kernels().f; }
+template <> const RowKernels<double>& row_kernels<double>() { return all_row_kernels().d; }
 
 }  // namespace rensa::host

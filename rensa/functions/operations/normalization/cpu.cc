@@ -5,6 +5,7 @@
 
 #include "rensa/backend/cpu/kernel_sources.h"
 #include "rensa/backend/cpu/kernels.h"
+#include "rensa/backend/cpu/row_kernels.h"
 #include "rensa/backend/cpu/strided.h"
 #include "rensa/core/thread_pool.h"
 #include "rensa/functions/operations/normalization/normalization.h"
@@ -249,11 +250,7 @@ template <class V> class SumsRunner {
           gy = loaded_gy;
         }
         if (op_.by_row) {
-          V middle = mean(row), scale = inv_std(row);
-          for (std::int64_t j = 0; j < columns; ++j) {
-            sums[j] += gy[j];
-            products[j] += gy[j] * ((x[j] - middle) * scale);
-          }
+          row_kernels<V>().add_normalized(columns, x, gy, mean(row), inv_std(row), sums, products);
         } else {
           for (std::int64_t j = 0; j < columns; ++j) {
             sums[j] += gy[j];

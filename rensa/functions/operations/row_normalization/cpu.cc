@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "rensa/backend/cpu/kernels.h"
+#include "rensa/backend/cpu/row_kernels.h"
+#include "rensa/backend/cpu/rows.h"
 #include "rensa/core/thread_pool.h"
 #include "rensa/functions/operations/row_normalization/row_normalization.h"
 #include "rensa/operations/reduce/cpu_kernels.h"
@@ -18,31 +20,14 @@ using operations::RowNormalizationGrad;
 
 constexpr std::int64_t kGrain = 8 << 10;  // elements that are worth waking a thread for
 
-template <class V> using Values = std::vector<V>;
-
-template <class V> void load(const Operand& from, std::int64_t first, Values<V>& to) {
-  Dtype dtype = from.view.dtype;
-  kernels().load_of(dtype, compute_type_of<V>)(static_cast<std::int64_t>(to.size()),
-                                               from.view.data + first * itemsize(dtype),
-                                               itemsize(dtype), to.data());
-}
-template <class V> void store(const Values<V>& from, const Operand& to, std::int64_t first) {
-  Dtype dtype = to.view.dtype;
-  kernels().store_of(dtype, compute_type_of<V>)(static_cast<std::int64_t>(from.size()), from.data(),
-                                                to.view.data + first * itemsize(dtype),
-                                                itemsize(dtype));
-}
-template <class V> Values<V> weights(const Operand& from, std::size_t n, V absent) {
-  Values<V> values(n, absent);
-  if (from.present()) load(from, 0, values);
+/// All of an operand; n times `absent` where there is none.
+template <class V> std::vector<V> weights(const Operand& from, std::int64_t n, V absent) {
+  std::vector<V> values(static_cast<std::size_t>(n), absent);
+  if (from.present()) {
+    Dtype dtype = from.view.dtype;
+    kernels().load_of(dtype, compute_type_of<V>)(n, from.view.data, itemsize(dtype), values.data());
+  }
   return values;
-}
-template <class V> V sum(Reduction reduction, const Values<V>& values) {
-  V result;
-  reduce_kernels()
-      .of(reduction, compute_type_of<V>)
-      .leaf(static_cast<std::int64_t>(values.size()), values.data(), &result);
-  return result;
 }
 
 /// Calls f(row, the row's first element) for each row; f is made on each thread by make().
@@ -55,44 +40,38 @@ template <class Make> void each_row(std::int64_t rows, std::int64_t columns, con
 }
 
 template <class V> void normalize_rows(const RowNormalization& op) {
-  std::int64_t rows = op.x.view.shape[0], columns = op.x.view.shape[1];
-  auto n = static_cast<std::size_t>(columns);
-  Values<V> gamma = weights(op.gamma, n, V(1)), beta = weights(op.beta, n, V(0));
-  each_row(rows, columns, [&] {
-    return [&, x = Values<V>(n)](std::int64_t row, std::int64_t first) mutable {
-      load(op.x, first, x);
+  std::int64_t rows = op.x.view.shape[0], n = op.x.view.shape[1];
+  std::vector<V> gamma = weights(op.gamma, n, V(1)), beta = weights(op.beta, n, V(0));
+  const RowKernels<V>& k = row_kernels<V>();
+  each_row(rows, n, [&] {
+    return [&, reader = RowReader<V>(op.x.view, n), writer = RowWriter<V>(op.y.view, n)](
+               std::int64_t row, std::int64_t first) mutable {
+      const V* x = reader.read(first);
+      V mean = V(0);
       if (op.mean.present()) {
-        V mean = sum(reduction::sum, x) / V(columns);
-        for (V& value : x) value -= mean;
-        op.mean.view.as<V>()[row] = mean;
+        reduce_kernels().of(reduction::sum, compute_type_of<V>).leaf(n, x, &mean);
+        op.mean.view.as<V>()[row] = mean = mean / V(n);
       }
-      V scale = V(1) / std::sqrt(sum(reduction::sum_of_squares, x) / V(columns) + V(op.eps));
+      V scale = V(1) / std::sqrt(k.squares(n, x, mean) / V(n) + V(op.eps));
       op.inv_std.view.as<V>()[row] = scale;
-      for (std::size_t k = 0; k < n; ++k) x[k] = x[k] * scale * gamma[k] + beta[k];
-      store(x, op.y, first);
+      k.normalize(n, x, mean, scale, gamma.data(), beta.data(), writer.target(first));
+      writer.write(first);
     };
   });
 }
 
 template <class V> void normalize_rows_grad(const RowNormalizationGrad& op) {
-  std::int64_t rows = op.x.view.shape[0], columns = op.x.view.shape[1];
-  auto n = static_cast<std::size_t>(columns);
-  Values<V> gamma = weights(op.gamma, n, V(1));
-  each_row(rows, columns, [&] {
-    return [&, x = Values<V>(n), g = Values<V>(n), product = Values<V>(n)](
-               std::int64_t row, std::int64_t first) mutable {
-      load(op.x, first, x), load(op.gy, first, g);
-      V mean = op.mean.present() ? op.mean.view.as<V>()[row] : V(0);
-      V inv_std = op.inv_std.view.as<V>()[row];
-      for (std::size_t k = 0; k < n; ++k) {
-        g[k] *= gamma[k];
-        x[k] = (x[k] - mean) * inv_std;
-        product[k] = g[k] * x[k];
-      }
-      V share = op.mean.present() ? sum(reduction::sum, g) / V(columns) : V(0);
-      V along = sum(reduction::sum, product) / V(columns);
-      for (std::size_t k = 0; k < n; ++k) g[k] = inv_std * (g[k] - (share + x[k] * along));
-      store(g, op.gx, first);
+  std::int64_t rows = op.x.view.shape[0], n = op.x.view.shape[1];
+  std::vector<V> gamma = weights(op.gamma, n, V(1));
+  const RowKernels<V>& k = row_kernels<V>();
+  each_row(rows, n, [&] {
+    return [&, x = RowReader<V>(op.x.view, n), gy = RowReader<V>(op.gy.view, n),
+            gx = RowWriter<V>(op.gx.view, n)](std::int64_t row, std::int64_t first) mutable {
+      bool centered = op.mean.present();
+      V mean = centered ? op.mean.view.as<V>()[row] : V(0);
+      k.normalize_grad(n, x.read(first), gy.read(first), mean, op.inv_std.view.as<V>()[row],
+                       gamma.data(), centered, gx.target(first));
+      gx.write(first);
     };
   });
 }

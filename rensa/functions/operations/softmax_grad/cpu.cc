@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "rensa/backend/cpu/kernels.h"
+#include "rensa/backend/cpu/row_kernels.h"
+#include "rensa/backend/cpu/rows.h"
 #include "rensa/core/thread_pool.h"
 #include "rensa/functions/operations/softmax_grad/softmax_grad.h"
 #include "rensa/operations/reduce/cpu_kernels.h"
@@ -19,45 +21,45 @@ constexpr std::int64_t kGrain = 8 << 10;  // elements that are worth waking a th
 template <class V> class GradientRows {
  public:
   GradientRows(const operations::SoftmaxGrad& op, std::int64_t columns)
-      : op_(op),
+      : log_(op.log),
         n_(columns),
-        y_(static_cast<std::size_t>(columns)),
-        g_(y_.size()),
-        product_(y_.size()) {}
+        y_(op.y.view, columns),
+        gy_(op.gy.view, columns),
+        gx_(op.gx.view, columns) {
+    if (log_) powers_.resize(static_cast<std::size_t>(columns));
+  }
 
-  void run(std::int64_t offset) {
-    const KernelTable& k = kernels();
-    Dtype dtype = op_.y.view.dtype;
-    k.load_of(dtype, kType)(n_, op_.y.view.data + offset, itemsize(dtype), y_.data());
-    k.load_of(dtype, kType)(n_, op_.gy.view.data + offset, itemsize(dtype), g_.data());
-    V total;
-    if (op_.log) {
-      reduce_kernels().of(reduction::sum, kType).leaf(n_, g_.data(), &total);
-      const void* input[] = {y_.data()};
-      k.of(ufunc::exp, kType)(n_, input, product_.data(), 0);
-      for (std::size_t i = 0; i < y_.size(); ++i) g_[i] -= product_[i] * total;
+  void run(std::int64_t first) {
+    const RowKernels<V>& rows = row_kernels<V>();
+    const V *y = y_.read(first), *gy = gy_.read(first);
+    V* gx = gx_.target(first);
+    if (log_) {
+      V total;
+      reduce_kernels().of(reduction::sum, kType).leaf(n_, gy, &total);
+      const void* input[] = {y};
+      kernels().of(ufunc::exp, kType)(n_, input, powers_.data(), 0);
+      rows.subtract_weighted(n_, gy, powers_.data(), total, gx);
     } else {
-      for (std::size_t i = 0; i < y_.size(); ++i) product_[i] = g_[i] * y_[i];
-      reduce_kernels().of(reduction::sum, kType).leaf(n_, product_.data(), &total);
-      for (std::size_t i = 0; i < y_.size(); ++i) g_[i] = y_[i] * (g_[i] - total);
+      rows.weigh(n_, y, gy, rows.dot(n_, gy, y), gx);
     }
-    k.store_of(dtype, kType)(n_, g_.data(), op_.gx.view.data + offset, itemsize(dtype));
+    gx_.write(first);
   }
 
  private:
   static constexpr ComputeType kType = compute_type_of<V>;
-  const operations::SoftmaxGrad& op_;
+  bool log_;
   std::int64_t n_;
-  std::vector<V> y_, g_, product_;
+  RowReader<V> y_, gy_;
+  RowWriter<V> gx_;
+  std::vector<V> powers_;
 };
 
 template <class V> void softmax_grad(const operations::SoftmaxGrad& op) {
   std::int64_t rows = op.y.view.shape[0], columns = op.y.view.shape[1];
-  std::int64_t row_bytes = columns * itemsize(op.y.view.dtype);
   std::int64_t grain = std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(1, columns));
   parallel_for(rows, grain, [&](std::int64_t begin, std::int64_t end) {
     GradientRows<V> gradient(op, columns);
-    for (std::int64_t row = begin; row < end; ++row) gradient.run(row * row_bytes);
+    for (std::int64_t row = begin; row < end; ++row) gradient.run(row * columns);
   });
 }
 
