@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "rensa/backend/cpu/kernels.h"
+#include "rensa/backend/cpu/row_kernels.h"
+#include "rensa/backend/cpu/rows.h"
 #include "rensa/backend/cpu/strided.h"
 #include "rensa/core/thread_pool.h"
 #include "rensa/device/error_word.h"
@@ -18,40 +20,51 @@ namespace {
 
 constexpr std::int64_t kGrain = 8 << 10;  // elements that are worth waking a thread for
 
-// Calls f(row, rows) for blocks of rows of about a chunk of elements, on the threads of the pool.
-template <class F> void for_each_block(std::int64_t rows, std::int64_t columns, const F& f) {
+// Calls f(row, rows) for blocks of rows of about a chunk of elements, on the threads of the pool;
+// f is made for each piece of work by make(the most rows of a block).
+template <class Make>
+void for_each_block(std::int64_t rows, std::int64_t columns, const Make& make) {
   std::int64_t width = std::max<std::int64_t>(1, columns);
   std::int64_t block = std::max<std::int64_t>(1, kChunk / width);
   std::int64_t grain = std::max<std::int64_t>(1, kGrain / (block * width)) * block;
   parallel_for(rows, grain, [&](std::int64_t begin, std::int64_t end) {
+    auto f = make(block);
     for (; begin < end; begin += block) f(begin, std::min(block, end - begin));
   });
 }
 
-// The shift of the rows [row, row + rows) of x.
-template <class V>
-void find_shift(const ArrayView& x, const ArrayView& shift, std::int64_t row, std::int64_t rows) {
-  constexpr ComputeType kType = compute_type_of<V>;
-  const KernelTable& k = kernels();
-  std::int64_t columns = x.shape[1], n = rows * columns, size = itemsize(x.dtype);
-  std::vector<V> shifted(static_cast<std::size_t>(n)), powers(static_cast<std::size_t>(n));
-  k.load_of(x.dtype, kType)(n, x.data + row * columns * size, size, shifted.data());
-  V* found = reinterpret_cast<V*>(shift.data) + 2 * row;
-  for (std::int64_t r = 0; r < rows; ++r) {
-    V* values = shifted.data() + r * columns;
-    V greatest;
-    reduce_kernels().of(reduction::max, kType).leaf(columns, values, &greatest);
-    for (std::int64_t j = 0; j < columns; ++j) values[j] -= greatest;
-    found[2 * r] = greatest;
+/// Finds the shifts of rows, of up to `most` at once.
+template <class V> class ShiftRows {
+ public:
+  ShiftRows(const ArrayView& x, const ArrayView& shift, std::int64_t most)
+      : columns_(x.shape[1]),
+        shift_(reinterpret_cast<V*>(shift.data)),
+        x_(x, most * columns_),
+        powers_(static_cast<std::size_t>(most * columns_)) {}
+
+  void operator()(std::int64_t row, std::int64_t rows) {
+    const V* x = x_.read(row * columns_, rows * columns_);
+    V *found = shift_ + 2 * row, *powers = powers_.data();
+    for (std::int64_t r = 0; r < rows; ++r) {
+      reduce_kernels().of(reduction::max, kType).leaf(columns_, x + r * columns_, &found[2 * r]);
+      row_kernels<V>().subtract(columns_, x + r * columns_, found[2 * r], powers + r * columns_);
+    }
+    const void* input[] = {powers};
+    kernels().of(ufunc::exp, kType)(rows * columns_, input, powers, 0);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      V sum;
+      reduce_kernels().of(reduction::sum, kType).leaf(columns_, powers + r * columns_, &sum);
+      found[2 * r + 1] = std::log(sum);
+    }
   }
-  const void* input[] = {shifted.data()};
-  k.of(ufunc::exp, kType)(n, input, powers.data(), 0);
-  for (std::int64_t r = 0; r < rows; ++r) {
-    V sum;
-    reduce_kernels().of(reduction::sum, kType).leaf(columns, powers.data() + r * columns, &sum);
-    found[2 * r + 1] = std::log(sum);
-  }
-}
+
+ private:
+  static constexpr ComputeType kType = compute_type_of<V>;
+  std::int64_t columns_;
+  V* shift_;
+  RowReader<V> x_;
+  std::vector<V> powers_;
+};
 
 template <class V> void softmax_cross_entropy(const operations::SoftmaxCrossEntropy& op) {
   const ArrayView &x = op.x.view, &shift = op.shift.view;
@@ -64,9 +77,7 @@ template <class V> void softmax_cross_entropy(const operations::SoftmaxCrossEntr
       throw_reported({ReportedError::label, op.name(), label, columns}, cpu());
     }
   }
-  for_each_block(rows, columns, [&](std::int64_t row, std::int64_t block) {
-    find_shift<V>(x, shift, row, block);
-  });
+  for_each_block(rows, columns, [&](std::int64_t most) { return ShiftRows<V>(x, shift, most); });
   double total = 0;
   const V* found = reinterpret_cast<const V*>(shift.data);
   LoadKernel load = kernels().load_of(x.dtype, compute_type_of<V>);
@@ -85,14 +96,16 @@ template <class V> void softmax_cross_entropy(const operations::SoftmaxCrossEntr
 /// gx of a part of a row: exp(x - greatest - log of the sum), less 1 at the label if it has that,
 /// * gy / count.
 template <class V>
-void weighted_softmax(const V* __restrict x, std::int64_t n, std::int64_t label, const V* shift,
-                      V gy, V count, V* __restrict gx) {
+void weighted_softmax(const V* x, std::int64_t n, std::int64_t label, const V* shift, V gy, V count,
+                      V* gx) {
   V greatest = shift[0], log_sum = shift[1];
-  for (std::int64_t j = 0; j < n; ++j) gx[j] = x[j] - greatest - log_sum;
+  const RowKernels<V>& rows = row_kernels<V>();
+  rows.subtract(n, x, greatest, gx);
+  rows.subtract(n, gx, log_sum, gx);
   const void* input[] = {gx};
   kernels().of(ufunc::exp, compute_type_of<V>)(n, input, gx, 0);
   if (label >= 0 && label < n) gx[label] -= V(1);
-  for (std::int64_t j = 0; j < n; ++j) gx[j] = gx[j] * gy / count;
+  rows.scale(n, gx, gy, count, gx);
 }
 
 template <class V> void softmax_cross_entropy_grad(const operations::SoftmaxCrossEntropyGrad& op) {
@@ -105,7 +118,7 @@ template <class V> void softmax_cross_entropy_grad(const operations::SoftmaxCros
   bool as_stored = x.dtype == value_dtype(kType) && gx.dtype == x.dtype;
   LoadKernel load = kernels().load_of(x.dtype, kType);
   StoreKernel store = kernels().store_of(gx.dtype, kType);
-  for_each_block(rows, columns, [&](std::int64_t row, std::int64_t block) {
+  auto find = [&](std::int64_t row, std::int64_t block) {
     V loaded[kChunk], made[kChunk];
     for (std::int64_t i = row; i < row + block; ++i) {
       long long label = labels[static_cast<std::size_t>(i)];
@@ -120,7 +133,8 @@ template <class V> void softmax_cross_entropy_grad(const operations::SoftmaxCros
         if (!as_stored) store(n, to, gx.data + first * itemsize(gx.dtype), itemsize(gx.dtype));
       }
     }
-  });
+  };
+  for_each_block(rows, columns, [&](std::int64_t) { return find; });
 }
 
 }  // namespace
