@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rensa/backend/cpu/kernels.h"
+#include "rensa/backend/cpu/row_kernels.h"
 #include "rensa/core/integers.h"
 #include "rensa/core/thread_pool.h"
 #include "rensa/device/error_word.h"
@@ -90,7 +91,11 @@ void product(Int m, Int n, Int k, const Matrix& a, const Matrix& b, const Matrix
 
 /// row += what `addend` has.
 template <class V> void add(Int n, const V* addend, V* row) {
-  for (Int k = 0; k < n; ++k) row[k] += addend[k];
+  row_kernels<V>().add(n, addend, row);
+}
+/// row *= by
+template <class V> void multiply(Int n, V by, V* row) {
+  row_kernels<V>().multiply(n, row, by, row);
 }
 
 /// What both directions know of an operation.
@@ -141,7 +146,7 @@ template <class V> class Scores {
     for (Int r = 0; r < block.m; ++r) {
       V* row = s.row(r);
       Int i = block.i + r;
-      for (Int c = 0; c < block.n; ++c) row[c] *= scale_;
+      multiply(block.n, scale_, row);
       if (given_.mask.present()) add_mask(block, i, row);
       if (given_.slopes.present()) {
         V slope = reinterpret_cast<const V*>(given_.slopes.view.data)[block.h];
@@ -235,7 +240,7 @@ template <class V> void exp_in_place(Int n, V* values) {
 
 /// row = exp(row - reference)
 template <class V> void exp_of_row(Int n, V reference, V* row) {
-  for (Int c = 0; c < n; ++c) row[c] -= reference;
+  row_kernels<V>().subtract(n, row, reference, row);
   exp_in_place(n, row);
 }
 
@@ -296,15 +301,14 @@ template <class V> class ForwardBlock {
     total_[k] = total_[k] * factor + reduced(reduction::sum, n, row);
     greatest_[k] = greatest;
     if (factor == V(1)) return;
-    V* sum = sum_.row(r);
-    for (Int c = 0; c < sum_.columns; ++c) sum[c] *= factor;
+    multiply(sum_.columns, factor, sum_.row(r));
   }
 
   void store(Int b, Int h, Int i, Int r) {
     auto k = static_cast<std::size_t>(r);
     V *sum = sum_.row(r), total = total_[k];
     V inverse = total == V(0) ? V(0) : V(1) / total;
-    for (Int c = 0; c < sum_.columns; ++c) sum[c] *= inverse;
+    multiply(sum_.columns, inverse, sum);
     const ArrayView& out = op_.out.view;
     kernels().store_of(out.dtype, compute_type_of<V>)(
         sum_.columns, sum, rows_of(op_.out, b, h, i).data, itemsize(out.dtype));
@@ -360,9 +364,8 @@ template <class V> class Recomputed {
     scores_.draw(block, factors_);
     scores_.drop(block, factors_, gscores);
     for (Int r = 0; r < block.m; ++r) {
-      const V* p = weights.row(r);
-      V *g = gscores.row(r), delta = delta_[first + r];
-      for (Int c = 0; c < block.n; ++c) g[c] = p[c] * (g[c] - delta);
+      V* g = gscores.row(r);
+      row_kernels<V>().weigh(block.n, weights.row(r), g, delta_[first + r], g);
     }
     scores_.drop(block, factors_, weights);
   }
@@ -386,7 +389,7 @@ void store_rows(const Operand& to, Int b, Int h, Int row, Int count, V factor, B
   Dtype dtype = to.view.dtype;
   for (Int r = 0; r < count; ++r) {
     V* sum = sums.row(r);
-    for (Int c = 0; c < sums.columns; ++c) sum[c] *= factor;
+    multiply(sums.columns, factor, sum);
     kernels().store_of(dtype, compute_type_of<V>)(sums.columns, sum,
                                                   rows.data + r * rows.row_stride, itemsize(dtype));
   }
@@ -469,13 +472,11 @@ std::vector<V> row_sums(const operations::AttentionGrad& op, const Scores<V>& sc
   constexpr Int kGrain = 64;
   parallel_for(static_cast<Int>(sums.size()), kGrain, [&](Int begin, Int end) {
     Converted<V> out, gout;
-    std::vector<V> products(static_cast<std::size_t>(width));
     for (Int k = begin; k < end; ++k) {
       Int b = k / queries / heads, h = k / queries % heads, i = k % queries;
       auto* y = reinterpret_cast<const V*>(out.get(op.out, b, h, i, 1).data);
       auto* g = reinterpret_cast<const V*>(gout.get(op.gout, b, h, i, 1).data);
-      for (Int c = 0; c < width; ++c) products[static_cast<std::size_t>(c)] = y[c] * g[c];
-      sums[static_cast<std::size_t>(k)] = reduced(reduction::sum, width, products.data());
+      sums[static_cast<std::size_t>(k)] = row_kernels<V>().dot(width, y, g);
     }
   });
   return sums;
