@@ -1,12 +1,8 @@
 // The command line, the data and the first line of the MNIST examples.
 #include "options.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
-
-#include "arguments.h"
-#include "rensa/array/random.h"
 
 using namespace rensa;
 
@@ -22,6 +18,12 @@ struct Data {
 datasets::TupleDataset first(const datasets::TupleDataset& all, std::int64_t count) {
   auto head = [&](const Array& column) { return Array(column[{Slice(count)}]); };
   return datasets::TupleDataset(head((*all.columns())[0]), head((*all.columns())[1]));
+}
+
+/// The images in the dtype that the parameters have.
+datasets::TupleDataset in_dtype(const datasets::TupleDataset& all) {
+  return datasets::TupleDataset((*all.columns())[0].astype(get_dtype(), {.copy = false}),
+                                (*all.columns())[1]);
 }
 
 /// MNIST where it can be had; else, unless it was asked for, the generated digits.
@@ -42,42 +44,6 @@ Data load_data(const Options& options) {
   }
 }
 
-void parse(CLI::App& app, int argc, char** argv, const ProgramOptions& program, Options* options) {
-  app.option_defaults()->always_capture_default();
-  bool several = program.num_gpus > 1;
-  app.add_option("--device,--devices", options->devices,
-                 several ? "cpu, gpu:0 and so on, separated by commas; one stands for all"
-                         : "cpu, gpu:0 and so on")
-      ->delimiter(',')
-      ->expected(1, several ? program.num_gpus : 1)
-      ->default_str(several ? "the first " + std::to_string(program.num_gpus) + " GPUs"
-                            : "gpu:0, or cpu where there is none");
-  app.add_option("--epoch,-e", options->epoch, "sweeps over the training set")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--batchsize,-b", options->batchsize, "images in a batch")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--unit,-u", options->unit, "units of a hidden layer")->check(CLI::PositiveNumber);
-  app.add_option("--images", options->images, "training images to use (0: all)")
-      ->check(CLI::NonNegativeNumber);
-  app.add_option("--dataset", options->dataset, "auto: MNIST if it can be had")
-      ->check(CLI::IsMember({"auto", "mnist", "synthetic"}));
-  app.add_option("--optimizer", options->optimizer)->check(CLI::IsMember({"adam", "sgd"}));
-  app.add_option("--out,-o", options->out, "folder of the log");
-  app.add_option("--seed", options->seed, "of the initial weights and the order of the examples");
-  if (program.capture) {
-    app.add_flag("--capture", options->capture, "record a step as a CUDA graph and replay it");
-  }
-  if (program.resume) {
-    app.add_flag("--resume", options->resume,
-                 "leave a snapshot after each epoch, and go on from the latest one in --out");
-  }
-  if (program.reduction) {
-    app.add_option("--reduction", options->reduction, "of the gradients of all devices")
-        ->check(CLI::IsMember({"sum", "mean"}));
-  }
-  app.parse(argc, argv);
-}
-
 }  // namespace
 
 Optimizer make_optimizer(const std::string& name) {
@@ -85,36 +51,27 @@ Optimizer make_optimizer(const std::string& name) {
   return optimizers::Adam();
 }
 
-int run_example(int argc, char** argv, const ProgramOptions& program,
-                int (*train)(const Options&, const std::vector<Device>&,
-                             const datasets::TrainTest&)) {
-  CLI::App app(program.description);
+int run_example(int argc, char** argv, const TrainingProgram& program,
+                void (*train)(const Options& options, const datasets::TrainTest& data),
+                bool data_parallel) {
   Options options;
-  options.batchsize = program.batchsize;
-  try {
-    parse(app, argc, argv, program, &options);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error);
+  if (data_parallel) options.batchsize = 400;
+  TrainingArguments arguments(program, &options);
+  arguments.number("--unit,-u", &options.unit, "units of a hidden layer")
+      .number("--images", &options.images, "training images to use (0: all)")
+      .choice("--dataset", &options.dataset, {"auto", "mnist", "synthetic"},
+              "auto: MNIST if it can be had")
+      .choice("--optimizer", &options.optimizer, {"adam", "sgd"},
+              "how weights follow their gradients");
+  if (data_parallel) {
+    arguments.choice("--reduction", &options.reduction, {"sum", "mean"},
+                     "of the gradients of all devices");
   }
-  try {
-    std::vector<Device> devices = find_devices(options.devices, program.num_gpus);
-    if (options.seed) xp::random::seed(*options.seed);
+  return arguments.run(argc, argv, [&] {
     Data data = load_data(options);
-    std::string names;
-    for (Device device : devices) names += (names.empty() ? "" : ", ") + device.str();
-    std::cout << "device: " << names << "; data: " << data.description
-              << "; units: " << options.unit << "; batch size: " << options.batchsize
-              << "; optimizer: " << options.optimizer << "; epochs: " << options.epoch << std::endl;
+    std::cout << "data: " << data.description << "; units: " << options.unit
+              << "; optimizer: " << options.optimizer << std::endl;
     if (!data.note.empty()) std::cerr << data.note << std::endl;
-    return train(options, devices, data.sets);
-  } catch (const training::Interrupted& interrupted) {
-    std::cerr << argv[0] << ": " << interrupted.what() << "\n";
-    return 128 + interrupted.signal();
-  } catch (const DeviceError& error) {
-    std::cerr << argv[0] << ": " << error.what() << "\n";
-    return 2;
-  } catch (const std::exception& error) {
-    std::cerr << argv[0] << ": " << error.what() << "\n";
-    return 1;
-  }
+    train(options, {in_dtype(data.sets.train), in_dtype(data.sets.test)});
+  });
 }

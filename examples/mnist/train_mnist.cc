@@ -6,20 +6,19 @@
 
 using namespace rensa;
 
-static int train(const Options& options, const std::vector<Device>& devices,
-                 const datasets::TrainTest& data) {
-  Device device = devices[0];
+static void train(const Options& options, const datasets::TrainTest& data) {
+  Device device = options.device();
   auto model = L::Classifier(MLP(options.unit, 10));
   model.to_device(device);
   Optimizer optimizer = make_optimizer(options.optimizer);
-  optimizer.setup(model);
+  options.setup(optimizer, model);
 
   iterators::SerialIterator train_iter(data.train, options.batchsize);
   iterators::SerialIterator test_iter(data.test, options.batchsize,
                                       {.repeat = false, .shuffle = false});
   training::StandardUpdater updater(train_iter, optimizer,
                                     {.device = device, .capture = options.capture});
-  training::Trainer trainer(updater, {options.epoch, "epoch"}, options.out);
+  training::Trainer trainer(updater, options.stop(), options.out);
   trainer.extend(extensions::Evaluator(test_iter, model, device));
   trainer.extend(extensions::LogReport());
   trainer.extend(
@@ -29,24 +28,12 @@ static int train(const Options& options, const std::vector<Device>& devices,
                                         {.x_key = "epoch", .filename = "loss.png"}));
   trainer.extend(extensions::PlotReport({"main/accuracy", "validation/main/accuracy"},
                                         {.x_key = "epoch", .filename = "accuracy.png"}));
-  trainer.extend(extensions::ProgressBar());
-  if (options.resume) {
-    trainer.extend(extensions::snapshot({.writer = extensions::snapshot_writers::ThreadWriter(),
-                                         .n_retains = 2,
-                                         .autoload = true}));
-  }
+  options.extend(trainer);
   trainer.run();
   serializers::save_npz(options.out + "/model.npz", model);
-  if (options.capture) {
-    const CaptureStats& stats = updater.capture_stats();
-    std::cout << "captured: " << stats.recordings << " recordings, " << stats.replays
-              << " replays, " << stats.fallbacks << " fallbacks" << std::endl;
-  }
-  return 0;
+  options.print_replays(updater.capture_stats());
 }
 
 int main(int argc, char** argv) {
-  return run_example(argc, argv,
-                     {.description = "Trains a network on MNIST", .capture = true, .resume = true},
-                     train);
+  return run_example(argc, argv, {.description = "Trains a network on MNIST"}, train);
 }

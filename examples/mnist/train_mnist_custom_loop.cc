@@ -27,13 +27,12 @@ static void evaluate(Model& model, const Iterator& iterator, const Converter& co
             << std::endl;
 }
 
-static int train(const Options& options, const std::vector<Device>& devices,
-                 const datasets::TrainTest& data) {
-  Device device = devices[0];
+static void train(const Options& options, const datasets::TrainTest& data) {
+  Device device = options.device();
   MLP model(options.unit, 10);
   model.to_device(device);
   Optimizer optimizer = make_optimizer(options.optimizer);
-  optimizer.setup(model);
+  options.setup(optimizer, model);
 
   auto loss_of = [&](const Variable& x, const Variable& t) {
     return F::softmax_cross_entropy(model(x), t);
@@ -56,11 +55,12 @@ static int train(const Options& options, const std::vector<Device>& devices,
     std::cout << "epoch " << epoch << "  loss " << sum.item<double>() / static_cast<double>(steps);
     evaluate(model, test_iter, convert, device);
   }
-  return 0;
 }
 
 int main(int argc, char** argv) {
-  return run_example(
-      argc, argv, {.description = "Trains a network on MNIST, the loop by hand", .capture = true},
-      train);
+  return run_example(argc, argv,
+                     {.description = "Trains a network on MNIST, the loop by hand",
+                      .resume = false,
+                      .iterations = false},
+                     train);
 }

@@ -4,12 +4,11 @@
 
 using namespace rensa;
 
-static int train(const Options& options, const std::vector<Device>& devices,
-                 const datasets::TrainTest& data) {
+static void train(const Options& options, const datasets::TrainTest& data) {
   auto model = L::Classifier(MLP(options.unit, 10));
-  model.to_device(devices[0]);
+  model.to_device(options.devices[0]);
   Optimizer optimizer = make_optimizer(options.optimizer);
-  optimizer.setup(model);
+  options.setup(optimizer, model);
 
   iterators::SerialIterator train_iter(data.train, options.batchsize);
   iterators::SerialIterator test_iter(data.test, options.batchsize,
@@ -17,16 +16,16 @@ static int train(const Options& options, const std::vector<Device>& devices,
   // The one line that differs from train_mnist.cc.
   training::ParallelUpdater updater(
       train_iter, optimizer,
-      {.devices = {{"main", devices[0]}, {"second", devices[1]}}, .reduction = options.reduction});
-  training::Trainer trainer(updater, {options.epoch, "epoch"}, options.out);
-  trainer.extend(extensions::Evaluator(test_iter, model, devices[0]));
+      {.devices = {{"main", options.devices[0]}, {"second", options.devices[1]}},
+       .reduction = options.reduction});
+  training::Trainer trainer(updater, options.stop(), options.out);
+  trainer.extend(extensions::Evaluator(test_iter, model, options.devices[0]));
   trainer.extend(extensions::LogReport());
   trainer.extend(
       extensions::PrintReport({"epoch", "main/loss", "validation/main/loss", "main/accuracy",
                                "validation/main/accuracy", "elapsed_time"}));
-  trainer.extend(extensions::ProgressBar());
+  options.extend(trainer);
   trainer.run();
-  return 0;
 }
 
 int main(int argc, char** argv) {
@@ -34,7 +33,6 @@ int main(int argc, char** argv) {
       argc, argv,
       {.description = "Trains a network on MNIST, each batch split between two devices",
        .num_gpus = 2,
-       .reduction = true,
-       .batchsize = 400},
-      train);
+       .capture = false},
+      train, true);
 }

@@ -33,29 +33,29 @@ struct ParallelMLP : Chain<ParallelMLP> {
   }
 };
 
-static int train(const Options& options, const std::vector<Device>& devices,
-                 const datasets::TrainTest& data) {
-  auto model = L::Classifier(ParallelMLP(options.unit, 10, devices[0], devices[1]));
+static void train(const Options& options, const datasets::TrainTest& data) {
+  auto model = L::Classifier(ParallelMLP(options.unit, 10, options.devices[0], options.devices[1]));
   Optimizer optimizer = make_optimizer(options.optimizer);
-  optimizer.setup(model);
+  options.setup(optimizer, model);
 
   iterators::SerialIterator train_iter(data.train, options.batchsize);
   iterators::SerialIterator test_iter(data.test, options.batchsize,
                                       {.repeat = false, .shuffle = false});
-  training::StandardUpdater updater(train_iter, optimizer, {.input_device = devices[0]});
-  training::Trainer trainer(updater, {options.epoch, "epoch"}, options.out);
-  trainer.extend(extensions::Evaluator(test_iter, model, devices[0]));
+  training::StandardUpdater updater(train_iter, optimizer, {.input_device = options.devices[0]});
+  training::Trainer trainer(updater, options.stop(), options.out);
+  trainer.extend(extensions::Evaluator(test_iter, model, options.devices[0]));
   trainer.extend(extensions::LogReport());
   trainer.extend(
       extensions::PrintReport({"epoch", "main/loss", "validation/main/loss", "main/accuracy",
                                "validation/main/accuracy", "elapsed_time"}));
-  trainer.extend(extensions::ProgressBar());
+  options.extend(trainer);
   trainer.run();
-  return 0;
 }
 
 int main(int argc, char** argv) {
-  return run_example(
-      argc, argv,
-      {.description = "Trains a network on MNIST that lies on two devices", .num_gpus = 2}, train);
+  return run_example(argc, argv,
+                     {.description = "Trains a network on MNIST that lies on two devices",
+                      .num_gpus = 2,
+                      .capture = false},
+                     train);
 }
