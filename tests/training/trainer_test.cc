@@ -266,6 +266,20 @@ TEST_F(TrainerTest, LogReportWritesMeansOfItsInterval) {
   }
 }
 
+TEST_F(TrainerTest, LogReportTakesWhatPostprocessAdds) {
+  Trainer trainer = make_trainer({1, "epoch"});
+  std::ostringstream table;
+  trainer.extend(extensions::LogReport({.postprocess = [](std::map<std::string, double>& means) {
+    means["twice"] = 2 * means.at("main/loss");
+  }}));
+  trainer.extend(extensions::PrintReport({"twice"}, {.out = &table}));
+  trainer.run();
+  auto log = nlohmann::json::parse(testing::read_file(folder_ / "out/log"));
+  EXPECT_EQ(log[0]["twice"].get<double>(), 2 * log[0]["main/loss"].get<double>());
+  EXPECT_NEAR(std::stod(table.str().substr(table.str().find('\n'))), log[0]["twice"].get<double>(),
+              1e-5 * log[0]["twice"].get<double>());
+}
+
 TEST_F(TrainerTest, AKeyThatIsNoTextIsReplacedInTheLog) {
   Trainer trainer = make_trainer({1, "epoch"});
   trainer.extend(

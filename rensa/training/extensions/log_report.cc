@@ -45,6 +45,7 @@ void LogReport::operator()(training::Trainer& trainer) {
   log_.push_back({summary_.compute_mean(), trainer.updater().epoch(), trainer.updater().iteration(),
                   trainer.elapsed_time()});
   missing_.tell("LogReport", options_.keys, log_.back());
+  if (options_.postprocess) options_.postprocess(log_.back().values);
   summary_ = DictSummary();
   if (!options_.filename.empty()) write(trainer.out());
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -33,6 +34,9 @@ struct LogReportOptions {
   std::vector<std::string> keys = {};  // all when empty; one that nobody reports is told of
   training::Trigger trigger = {1, "epoch"};
   std::string filename = "log";  // in the trainer's folder; empty: no file
+  /// Called with the means of each entry before anyone sees them, to add what follows from them:
+  /// a perplexity is exp of a mean, not the mean of one.
+  std::function<void(std::map<std::string, double>&)> postprocess = {};
 };
 
 /// Adds up what each iteration observes, on the device; when its trigger fires it takes the means
