@@ -84,7 +84,7 @@ def check_trainer(folder):
 
 with tempfile.TemporaryDirectory() as name:
     subprocess.run([sys.argv[1], "--gtest_filter=Hdf5Test.*"], check=True, stdout=subprocess.DEVNULL,
-                   env=os.environ | {"RENSA_TEST_HDF5_FOLDER": name})
+                   env=os.environ | {"RENSA_TEST_HDF_FOLDER": name})
     for check in (check_values, check_model, check_trainer):
         check(pathlib.Path(name))
         print(check.__name__, "holds")

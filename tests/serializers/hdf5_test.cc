@@ -66,7 +66,7 @@ class Hdf5Test : public ::testing::Test {
  protected:
   /// In a folder that lasts, for the script that looks at the files, where it is named.
   std::string path_of(const std::string& name) const {
-    const char* kept = std::getenv("RENSA_TEST_HDF5_FOLDER");
+    const char* kept = std::getenv("RENSA_TEST_HDF_FOLDER");
     return kept ? std::string(kept) + "/" + name : folder_ / name;
   }
   std::string error_of(const std::string& path, const Members& what) const {
