@@ -166,6 +166,17 @@ Commit take(const std::string& path, const Item& item, const Value& value) {
   }
 }
 
+/// What `what` shows for the file; what it finds wrong there is told with the file's name.
+void show(const Members& what, FileItems& all, const StoredValues& file) {
+  try {
+    what.show(all);
+  } catch (const SerializationError& error) {
+    std::string text = error.what();
+    if (text.starts_with(file.file() + ": ")) throw;
+    throw SerializationError(file.file() + ": " + text);
+  }
+}
+
 void check_names(const StoredValues& file, const std::vector<Item>& items) {
   std::vector<std::string> missing;
   std::set<std::string> extra = file.names();
@@ -251,7 +262,7 @@ std::optional<Value> StoredValues::read(const Item& item) const {
 
 void load(const StoredValues& file, const Members& what, bool strict) {
   FileItems all(&file);
-  what.show(all);
+  show(what, all, file);
   check_apart(all.items, file.naming());
   if (strict) check_names(file, all.items);
   std::vector<Commit> commits;

@@ -15,6 +15,7 @@
 #include "rensa/array/creation.h"
 #include "rensa/array/random_basics.h"
 #include "rensa/core/error.h"
+#include "rensa/core/version.h"
 #include "rensa/device/devices.h"
 #include "rensa/training/interrupt.h"
 
@@ -44,6 +45,19 @@ void print_exception(const std::string& where) {
   as_std_exception([&](const std::exception& error) {
     std::fprintf(stderr, "Exception in %s: %s\n", where.c_str(), error.what());
   });
+}
+
+/// A file's "_format", 0 in Chainer's. To be raised where names stay and what they hold becomes
+/// something else: those who show it then ask for the number of the file that they read.
+constexpr std::int64_t kFormat = 1;
+
+void check_format(const Visitor::Reading& file) {
+  std::int64_t format = file.number("_format");
+  if (format >= 0 && format <= kFormat) return;
+  throw SerializationError(fmt::format(
+      "Trainer: a file of format {}, made by a newer version; this one, {}, reads those "
+      "up to {}",
+      format, version(), kFormat));
 }
 
 /// The states of the generators of the host and of all GPUs: "cpu philox4x32-10 1 0", a line each.
@@ -246,6 +260,10 @@ double Trainer::elapsed_time() const {
 }
 
 void Trainer::members(Visitor& v) const {
+  if (const Visitor::Reading* file = v.reading()) check_format(*file);
+  if (v.reads("_format"))
+    v.computed(
+        "_format", [] { return kFormat; }, [](std::int64_t) {});
   v("updater", state_->updater);
   v("stop_trigger", state_->stop);
   if (state_->stop.period() == 0 && v.reads("_observation")) {

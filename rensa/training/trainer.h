@@ -87,7 +87,8 @@ class Trainer {
   /// states of the random generators; where the stop trigger is no interval, what was observed too.
   /// A trainer made the same way that reads such a file before run() goes on bit for bit as the one
   /// that wrote it. To be written by an extension after all others (of a priority below theirs):
-  /// those that come after it miss that iteration.
+  /// those that come after it miss that iteration. "_format" numbers what such files hold: one of
+  /// a later number is refused with SerializationError, those of earlier ones are read.
   void members(Visitor& v) const;
 
  private:
