@@ -40,6 +40,7 @@
 #include "rensa/core/version.h"
 #include "rensa/device/allocators.h"
 #include "rensa/device/devices.h"
+#include "rensa/device/gpu_status.h"
 #include "rensa/device/limits.h"
 #include "rensa/device/memory_hooks.h"
 #include "rensa/device/memory_pool.h"

@@ -21,6 +21,7 @@ done
 # What the tests read.
 cp -r "$(dirname "$0")/../tests/answers" "$out/tests/answers"
 cp "$(dirname "$0")/../docs/waiting.md" "$out/tests/answers"
+[[ ! -d $build/tests/fake_nvml ]] || cp -rL "$build/tests/fake_nvml" "$out/tests"
 # All but what every system of this kind has in a version of its own, and NVIDIA's.
 (cd "$build" && ldd "${programs[@]}") | awk '$2 == "=>" && $3 ~ /^\// {print $3}' | sort -u |
   grep -vE '/(ld-linux[^/]*|lib(c|m|dl|rt|pthread|resolv|stdc\+\+|gcc_s|mvec)\.so|lib(cud|cublas|cufft|curand|cusolver|cusparse|cupti|nccl|nv))' |

@@ -4,6 +4,7 @@
 #include "rensa/training/extensions/dump_graph.h"
 #include "rensa/training/extensions/evaluator.h"
 #include "rensa/training/extensions/fail_on_non_number.h"
+#include "rensa/training/extensions/gpu_monitor.h"
 #include "rensa/training/extensions/log_report.h"
 #include "rensa/training/extensions/observe.h"
 #include "rensa/training/extensions/parameter_statistics.h"

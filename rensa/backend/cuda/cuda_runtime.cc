@@ -18,6 +18,7 @@
 #include "rensa/core/error.h"
 #include "rensa/core/memory_file.h"
 #include "rensa/device/cuda_runtime.h"
+#include "rensa/device/nvml.h"
 #include "rensa/device/stream.h"
 
 namespace rensa::cuda::runtime {
@@ -172,7 +173,7 @@ std::string describe_system() {
   }
   for (const auto* source :
        {&cublaslt_source(), &cublas_source(), &cusolver_source(), &cufft_source(), &nccl_source(),
-        &nvrtc_source(), &cudnn_source(), &cupti_source()}) {
+        &nvrtc_source(), &cudnn_source(), &cupti_source(), &nvml_source()}) {
     text += describe_library(*source) + "\n";
   }
   return text;

@@ -1,5 +1,5 @@
 // The search for libraries needs no GPU: it is tried with a library that every system has.
-#include "rensa/backend/cuda/library.h"
+#include "rensa/device/library.h"
 
 #include <gtest/gtest.h>
 
