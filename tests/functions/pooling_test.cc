@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <functional>
+#include <limits>
 
 #include "rensa/array/random_basics.h"
 #include "rensa/autograd/function_node.h"
@@ -50,7 +51,7 @@ TEST(Poolings, ChannelsLastIsReadWhereItLies) {
   for (Device device : testing::test_devices()) {
     for (Dtype dtype : {float32, float64, float16, bfloat16}) {
       // Vectors of channels and single ones.
-      for (std::int64_t channels : {1, 5, 16, 40}) {
+      for (std::int64_t channels : {1, 5, 16, 40, 83}) {
         Shape shape{2, channels, 6, 5};
         Array x = xp::random::uniform(-1, 1, shape, float32, device).astype(dtype);
         Array direction = xp::random::uniform(-1, 1, shape, float32, device).astype(dtype);
@@ -63,6 +64,30 @@ TEST(Poolings, ChannelsLastIsReadWhereItLies) {
             EXPECT_TRUE(xp::array_equal(got[k], want[k]));
             EXPECT_EQ(got[k].strides(), channels_last(got[k]).strides());
           }
+        }
+      }
+    }
+  }
+}
+
+// Of equal elements the first one counts, of NaN too, and of what is infinitely small none: for
+// windows along a row, few of them, and channels last, which are loops of their own.
+TEST(Poolings, PositionsOfTheGreatestDoNotDependOnTheLayout) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  for (Device device : testing::test_devices()) {
+    for (Dtype dtype : {float32, float64, float16}) {
+      for (std::int64_t size : {3, 9, 40}) {
+        Shape shape{1, 83, 7, size};
+        Array x = xp::random::randint(-1, 3, shape, int64, device).astype(dtype);
+        Array kind = xp::random::randint(0, 12, shape, int64, device);
+        x = xp::where(kind == 0, xp::full(shape, NAN, dtype, device), x);
+        x = xp::where(kind > 7, xp::full(shape, -infinity, dtype, device), x);
+        for (std::int64_t window : {2, 3}) {
+          Array want, got;
+          Array y = F::max_pooling_2d(x, window, 2, 1, true, &want).array();
+          Array z = F::max_pooling_2d(channels_last(x), window, 2, 1, true, &got).array();
+          EXPECT_TRUE(xp::array_equal(y, z, true)) << size << ", " << window;
+          EXPECT_TRUE(xp::array_equal(want, got)) << size << ", " << window;
         }
       }
     }

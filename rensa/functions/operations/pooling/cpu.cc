@@ -2,11 +2,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "rensa/core/host_memory.h"
 #include "rensa/core/integers.h"
 #include "rensa/core/thread_pool.h"
+#include "rensa/functions/operations/pooling/cpu_kernels.h"
 #include "rensa/functions/operations/pooling/pooling.h"
 #include "rensa/portable/element_types.h"
 
@@ -156,9 +158,24 @@ void add_run(const T* __restrict from, int step, int n, V* __restrict sum) {
   each_of_run(from, step, n, [&](int j, T element) { sum[j] += convert<V>(element); });
 }
 
-template <class V, class T> void store_run(const V* __restrict values, int n, T* __restrict to) {
-  for (int j = 0; j < n; ++j) to[j] = convert<T>(values[j]);
+const AllPoolingKernels& pooling_kernels() {
+  static const AllPoolingKernels all = RENSA_IN_SET(best_instruction_set(), get_pooling_kernels)();
+  return all;
 }
+
+/// Calls f(runs, count) for the runs of a block of inner elements, many at a time.
+template <int N, class T, class F>
+void each_runs(const PoolingShape& s, const T* x, const Block<N>& block, const F& f) {
+  constexpr int kRuns = 32;
+  PoolingRun<T> runs[kRuns];
+  int count = 0;
+  each_run<N>(s, {}, x, block, [&](const T* from, int, Range, int position) {
+    runs[count++] = {from, position};
+    if (count == kRuns) f(runs, std::exchange(count, 0));
+  });
+  if (count > 0) f(runs, count);
+}
+
 template <class V> void add_terms(const V* __restrict terms, int n, int step, V* __restrict sums) {
   if (step == 1) {
     for (int j = 0; j < n; ++j) sums[j] += terms[j];
@@ -171,19 +188,78 @@ template <class T, int N, class P> void pool_greatest(const Pooling& op) {
   using V = ComputeOf<T>;
   const PoolingShape& s = op.shape;
   std::vector<Range> reach = reach_of<N>(op.name(), s);
+  const PoolingKernels<T>& kernels = pooling_kernels().of<T>();
   each_block<N>(s, [&](const Block<N>& block) {
     V greatest[kBlock];
     int positions[kBlock];
     std::fill_n(greatest, block.n, m::lowest<V>());
     std::fill_n(positions, block.n, 0);
-    each_run<N>(s, reach, op.x.view.as<T>(), block,
-                [&](const T* from, int step, Range to, int position) {
-                  take_greatest(from, step, to.end - to.begin, position, greatest + to.begin,
-                                positions + to.begin);
-                });
-    store_run(greatest, block.n, op.y.view.as<T>() + block.first);
-    store_run(positions, block.n, reinterpret_cast<P*>(op.positions.view.data) + block.first);
+    if (reach.empty()) {
+      each_runs<N>(s, op.x.view.as<T>(), block, [&](const PoolingRun<T>* runs, int count) {
+        kernels.take_greatest(runs, count, block.n, greatest, positions);
+      });
+    } else {
+      each_run<N>(s, reach, op.x.view.as<T>(), block,
+                  [&](const T* from, int step, Range to, int position) {
+                    take_greatest(from, step, to.end - to.begin, position, greatest + to.begin,
+                                  positions + to.begin);
+                  });
+    }
+    kernels.store(greatest, block.n, op.y.view.as<T>() + block.first);
+    P* to = reinterpret_cast<P*>(op.positions.view.data) + block.first;
+    if constexpr (sizeof(P) == 1) kernels.store_bytes(positions, block.n, to);
+    else std::copy_n(positions, block.n, to);
   });
+}
+
+/// Calls f(of, count, first, o) for windows o of single elements with few windows along the last
+/// axis, of kOuters outer indexes at once, as what one of them takes it takes one after the other:
+/// `count` of them count, of[k] is where index k's elements are and `first + k * windows` its
+/// result's number.
+inline constexpr int kOuters = 16;
+template <int N, class T, class F>
+void each_of_outers(const PoolingShape& s, const T* x, const F& f) {
+  std::int64_t elements = elements_of<N>(s), windows = windows_of<N>(s);
+  std::int64_t grain = std::max<std::int64_t>(1, kGrain / (kOuters * std::max(elements, windows)));
+  parallel_for(ceil_div(s.outer, std::int64_t{kOuters}), grain,
+               [&](std::int64_t begin, std::int64_t end) {
+                 for (std::int64_t outer = begin * kOuters;
+                      outer < std::min(s.outer, end * kOuters); outer += kOuters) {
+                   auto count = static_cast<int>(std::min<std::int64_t>(kOuters, s.outer - outer));
+                   const T* of[kOuters];
+                   for (int k = 0; k < kOuters; ++k) {
+                     of[k] = x + (outer + std::min(k, count - 1)) * elements;
+                   }
+                   for (std::int64_t w = 0; w < windows; ++w) {
+                     int o[N];
+                     for (std::int64_t a = N - 1, rest = w; a >= 0; --a) {
+                       o[a] = static_cast<int>(rest % s.axis[a].out);
+                       rest /= s.axis[a].out;
+                     }
+                     f(of, count, outer * windows + w, o);
+                   }
+                 }
+               });
+}
+
+template <class T, int N, class P> void pool_greatest_of_outers(const Pooling& op) {
+  using V = ComputeOf<T>;
+  const PoolingShape& s = op.shape;
+  std::int64_t windows = windows_of<N>(s);
+  T* y = op.y.view.as<T>();
+  P* found = reinterpret_cast<P*>(op.positions.view.data);
+  each_of_outers<N>(
+      s, op.x.view.as<T>(), [&](const T* const* of, int count, std::int64_t first, PlaceOf<N> o) {
+        V greatest[kOuters];
+        int positions[kOuters];
+        greatest_of_window(
+            axes_of<N>(s), o, [&](long long i, int k) { return convert<V>(of[k][i]); }, greatest,
+            positions);
+        for (int k = 0; k < count; ++k) {
+          y[first + k * windows] = convert<T>(greatest[k]);
+          found[first + k * windows] = static_cast<P>(positions[k]);
+        }
+      });
 }
 
 /// Divides the sum of window o as the weight says.
@@ -195,39 +271,21 @@ template <int N, class V> V weighted(const PoolingShape& s, PlaceOf<N> o, V sum)
   }
 }
 
-/// Sums of single elements with few windows along the last axis: of kOuters outer indexes at once,
-/// since each one's terms have to be added one after the other.
 template <class T, int N> void pool_sums_of_outers(const Pooling& op) {
   using V = ComputeOf<T>;
-  constexpr int kOuters = 16;
   const PoolingShape& s = op.shape;
-  std::int64_t elements = elements_of<N>(s), windows = windows_of<N>(s);
-  std::int64_t grain = std::max<std::int64_t>(1, kGrain / (kOuters * std::max(elements, windows)));
-  parallel_for(ceil_div(s.outer, std::int64_t{kOuters}), grain,
-               [&](std::int64_t begin, std::int64_t end) {
-                 for (std::int64_t outer = begin * kOuters;
-                      outer < std::min(s.outer, end * kOuters); outer += kOuters) {
-                   auto count = static_cast<int>(std::min<std::int64_t>(kOuters, s.outer - outer));
-                   const T* of[kOuters];
-                   for (int k = 0; k < kOuters; ++k) {
-                     of[k] = op.x.view.as<T>() + (outer + std::min(k, count - 1)) * elements;
-                   }
-                   for (std::int64_t w = 0; w < windows; ++w) {
-                     int o[N];
-                     for (std::int64_t a = N - 1, rest = w; a >= 0; --a) {
-                       o[a] = static_cast<int>(rest % s.axis[a].out);
-                       rest /= s.axis[a].out;
-                     }
-                     V sum[kOuters] = {};
-                     each_of_window(axes_of<N>(s), o, 0, 0, [&](long long i, int) {
-                       for (int k = 0; k < kOuters; ++k) sum[k] += convert<V>(of[k][i]);
-                     });
-                     T* y = op.y.view.as<T>() + outer * windows + w;
-                     for (int k = 0; k < count; ++k)
-                       y[k * windows] = convert<T>(weighted<N>(s, o, sum[k]));
-                   }
-                 }
-               });
+  std::int64_t windows = windows_of<N>(s);
+  T* y = op.y.view.as<T>();
+  each_of_outers<N>(s, op.x.view.as<T>(),
+                    [&](const T* const* of, int count, std::int64_t first, PlaceOf<N> o) {
+                      V sum[kOuters] = {};
+                      each_of_window(axes_of<N>(s), o, 0, 0, [&](long long i, int) {
+                        for (int k = 0; k < kOuters; ++k) sum[k] += convert<V>(of[k][i]);
+                      });
+                      for (int k = 0; k < count; ++k) {
+                        y[first + k * windows] = convert<T>(weighted<N>(s, o, sum[k]));
+                      }
+                    });
 }
 
 template <class T, int N> void pool_sums(const Pooling& op) {
@@ -252,7 +310,7 @@ template <class T, int N> void pool_sums(const Pooling& op) {
         sum[j] = sum[j] / V(rows * (last.end(of) - last.begin(of)));
       }
     }
-    store_run(sum, block.n, op.y.view.as<T>() + block.first);
+    pooling_kernels().of<T>().store(sum, block.n, op.y.view.as<T>() + block.first);
   });
 }
 
@@ -514,13 +572,15 @@ void Pooling::run_cpu() {
   host::visit(x.view.dtype, shape.ndim, [&](auto element, auto axes) {
     using T = decltype(element);
     constexpr int N = decltype(axes)::value;
+    bool by_outers = shape.inner == 1 && !host::of_windows<N>(shape);
     if (shape.mode == PoolingMode::sum) {
-      bool by_outers = shape.inner == 1 && !host::of_windows<N>(shape);
       return by_outers ? host::pool_sums_of_outers<T, N>(*this) : host::pool_sums<T, N>(*this);
     }
     host::visit_positions(positions, [&](auto position) {
-      if (shape.mode == PoolingMode::max) host::pool_greatest<T, N, decltype(position)>(*this);
-      else host::pool_at<T, N, decltype(position)>(*this);
+      using P = decltype(position);
+      if (shape.mode == PoolingMode::at) host::pool_at<T, N, P>(*this);
+      else if (by_outers) host::pool_greatest_of_outers<T, N, P>(*this);
+      else host::pool_greatest<T, N, P>(*this);
     });
   });
 }
