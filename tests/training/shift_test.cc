@@ -66,6 +66,8 @@ TEST_F(ShiftTest, Formulas) {
       {rates(ExponentialShift("lr", 0.5, {.init = 1, .target = 0.2}), 4), {1, 0.5, 0.25, 0.2}},
       {rates(ExponentialShift("lr", 2, {.init = -1, .target = -3}), 4), {-1, -2, -3, -3}},
       {rates(LinearShift("lr", {1, 3}, {1, 5}), 7), {1, 1, 1.5, 2, 2.5, 3, 3}},
+      {rates(CosineShift("lr", {3, 1}, {1, 5}), 8),
+       {0.5, 3, 2 + std::sqrt(0.5), 2, 2 - std::sqrt(0.5), 1, 1, 1}},
       {rates(StepShift("lr", 0.1, 2), 5), {0.5, 0.5, 0.05, 0.05, 0.005}},
       {rates(MultistepShift("lr", 0.1, {1, 3}, {.init = 1}), 5), {1, 0.1, 0.1, 0.01, 0.01}},
       {rates(WarmupShift("lr", 0.1, 2, 0.3), 5), {0.1, 0.2, 0.3, 0.3, 0.3}},
@@ -100,6 +102,11 @@ TEST_F(ShiftTest, GoesOnFromAFile) {
       {"linear",
        [](Trainer& t) {
          t.extend(LinearShift("lr", {1, 3}, {1, 5}));
+       }},
+      {"warmup, then a cosine",
+       [](Trainer& t) {
+         t.extend(WarmupShift("lr", 0.1, 2, 0.5));
+         t.extend(CosineShift("lr", {0.5, 0.1}, {2, 6}));
        }},
       {"warmup, then steps",
        [](Trainer& t) {
@@ -183,6 +190,7 @@ TEST_F(ShiftTest, CapturedStepsFollow) {
 TEST_F(ShiftTest, BadArguments) {
   using namespace extensions;
   EXPECT_THROW(ExponentialShift("lr", -1), ValueError);
+  EXPECT_THROW(CosineShift("lr", {1, 0}, {3, 3}), ValueError);
   EXPECT_THROW(StepShift("lr", 0.1, 0), ValueError);
   EXPECT_THROW(MultistepShift("lr", 0.1, {3, 3}), ValueError);
   EXPECT_THROW(WarmupShift("lr", 0.1, 0, 1), ValueError);

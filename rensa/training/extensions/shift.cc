@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "rensa/core/error.h"
 
@@ -67,6 +68,26 @@ std::optional<double> LinearShift::value(std::int64_t t, double) const {
   if (now >= times_.second) return values_.second;
   double share = (now - times_.first) / (times_.second - times_.first);
   return values_.first + share * (values_.second - values_.first);
+}
+
+CosineShift::CosineShift(std::string attr, std::pair<double, double> value_range,
+                         std::pair<double, double> time_range, std::optional<Optimizer> optimizer)
+    : Shift(std::move(attr), {.optimizer = std::move(optimizer)}),
+      values_(value_range),
+      times_(time_range) {
+  if (!(time_range.first < time_range.second)) {
+    throw ValueError(fmt::format("CosineShift: a time_range from {} to {}; it must grow",
+                                 time_range.first, time_range.second));
+  }
+}
+
+std::optional<double> CosineShift::value(std::int64_t t, double) const {
+  auto now = static_cast<double>(t);
+  if (now < times_.first) return std::nullopt;
+  if (now >= times_.second) return values_.second;
+  double share = (now - times_.first) / (times_.second - times_.first);
+  double weight = (1 + std::cos(std::numbers::pi * share)) / 2;
+  return values_.second + weight * (values_.first - values_.second);
 }
 
 StepShift::StepShift(std::string attr, double gamma, double step, ShiftOptions options)

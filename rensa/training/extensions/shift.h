@@ -71,6 +71,21 @@ class LinearShift final : public Shift {
   std::pair<double, double> values_, times_;
 };
 
+/// From value_range.first to .second along half a period of a cosine (Loshchilov and Hutter,
+/// "SGDR: stochastic gradient descent with warm restarts"), while t goes from time_range.first to
+/// .second: slow at both ends, fastest in the middle. Before that it stays as others set it, as a
+/// WarmupShift; after that it stays .second. Throws ValueError where time_range does not grow.
+class CosineShift final : public Shift {
+ public:
+  CosineShift(std::string attr, std::pair<double, double> value_range,
+              std::pair<double, double> time_range, std::optional<Optimizer> optimizer = {});
+  std::string default_name() const override { return "CosineShift"; }
+
+ private:
+  std::optional<double> value(std::int64_t t, double init) const override;
+  std::pair<double, double> values_, times_;
+};
+
 /// init * gamma^floor(t / step). Throws ValueError for a step that is not positive.
 class StepShift final : public Shift {
  public:
