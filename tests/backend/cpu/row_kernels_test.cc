@@ -114,7 +114,7 @@ template <class V> void all_sets_agree(double tolerance) {
 }
 
 TEST(RowKernels, AreTheSameBitsForEachSetOverFloat) { all_sets_agree<float>(2e-7); }
-TEST(RowKernels, AreTheSameBitsForEachSetOverDouble) { all_sets_agree<double>(4e-16); }
+TEST(RowKernels, AreTheSameBitsForEachSetOverDouble) { all_sets_agree<double>(2e-15); }
 
 }  // namespace
 }  // namespace rensa::host
