@@ -41,6 +41,6 @@ static void train(const Options& options, const datasets::TrainTest& data) {
 
 int main(int argc, char** argv) {
   return run_example(
-      argc, argv, {.description = "Trains a network on MNIST until it learns no more, and draws it"},
-      train);
+      argc, argv,
+      {.description = "Trains a network on MNIST until it learns no more, and draws it"}, train);
 }

@@ -5,7 +5,7 @@
     pip install --no-build-isolation --no-deps chainer==7.8.1
     RENSA_DATASET_ROOT=DATA python3 tests/answers/check_chainer_resume.py build/cpu/tests/rensa_tests
 
-DATA holds mnist/ and chainer/ (run.py, of which this is the end, with its log and losses). Each loss of the third epoch
+DATA holds mnist/ and chainer/ (the log and the losses of a run of which this is the end). Each loss of the third epoch
 may be 1e-5 from Chainer's, each number of the log too.
 """
 import gzip
