@@ -1,4 +1,4 @@
-// MNIST, watched: curves as pictures, the parameters' statistics, TensorBoard.
+// MNIST, watched: curves as pictures, the parameters' statistics, TensorBoard, the GPU.
 #include "net.h"
 #include "options.h"
 
@@ -24,6 +24,7 @@ static void train(const Options& options, const datasets::TrainTest& data) {
   trainer.extend(extensions::Evaluator(test_iter, model, device));
   trainer.extend(extensions::observe_lr());
   trainer.extend(extensions::FailOnNonNumber());
+  if (device.is_cuda()) trainer.extend(extensions::GpuMonitor());
 
   // Where it can be seen: a log, a table, pictures, TensorBoard.
   trainer.extend(extensions::LogReport());
@@ -34,6 +35,10 @@ static void train(const Options& options, const datasets::TrainTest& data) {
   trainer.extend(extensions::PlotReport({"main/accuracy", "validation/main/accuracy"},
                                         {.x_key = "epoch", .filename = "accuracy.png"}));
   trainer.extend(extensions::VariableStatisticsPlot(model));
+  if (device.is_cuda()) {
+    trainer.extend(extensions::PlotReport({"gpu0/utilization", "gpu0/memory_utilization"},
+                                          {.x_key = "epoch", .filename = "gpu.png"}));
+  }
   trainer.extend(extensions::TensorBoardReport({.histogram_trigger = {1, "epoch"}}));
   options.extend(trainer);
   trainer.run();
