@@ -12,11 +12,12 @@ struct Options : TrainingOptions {
   double learnrate = 0.05, weight_decay = 5e-4;
 };
 
-/// Images in the place of CIFAR's: noise, in which the label makes one column of pixels bright.
+/// Images in the place of CIFAR's: noise with bright rows, as far from each other as the label
+/// says.
 static datasets::TupleDataset draw_images(std::int64_t n) {
   Array x = xp::random::uniform(0, 1, {n, 3, 32, 32}).astype(float32);
   Array t = (xp::arange(n) % 10).astype(int32);
-  for (std::int64_t i = 0; i < n; ++i) x[{i, Slice(), Slice(), 3 * t[i].item<std::int64_t>()}] = 1;
+  for (std::int64_t i = 0; i < n; ++i) x[{i, Slice(), Slice(0, 32, 2 + i % 10)}] = 1;
   return datasets::TupleDataset(x, t);
 }
 
