@@ -85,8 +85,10 @@ TrainingArguments::TrainingArguments(const TrainingProgram& program, TrainingOpt
       ->expected(1, several ? program.num_gpus : 1)
       ->default_str(several ? "the first " + std::to_string(program.num_gpus) + " GPUs"
                             : "gpu:0, or cpu where there is none");
-  app.add_option("--epoch,-e", options->epoch, "sweeps over the training set")
-      ->check(CLI::PositiveNumber);
+  if (program.epoch) {
+    app.add_option("--epoch,-e", options->epoch, "sweeps over the training set")
+        ->check(CLI::PositiveNumber);
+  }
   app.add_option("--batchsize,-b", options->batchsize, "examples in a batch")
       ->check(CLI::PositiveNumber);
   app.add_option("--dtype", options->dtype,
@@ -98,8 +100,11 @@ TrainingArguments::TrainingArguments(const TrainingProgram& program, TrainingOpt
   app.add_option("--out,-o", options->out, "folder of the log");
   app.add_option("--seed", options->seed, "of the initial weights and the order of the examples");
   if (program.iterations) {
-    app.add_option("--iterations", options->iterations, "iterations in place of epochs (0: epochs)")
-        ->check(CLI::NonNegativeNumber);
+    bool alone = !program.epoch;
+    CLI::Validator positive = CLI::PositiveNumber, at_least_0 = CLI::NonNegativeNumber;
+    app.add_option("--iterations", options->iterations,
+                   alone ? "updates of the model" : "iterations in place of epochs (0: epochs)")
+        ->check(alone ? positive : at_least_0);
   }
   if (program.capture) {
     app.add_flag("--capture", options->capture, "record a step as a CUDA graph and replay it");

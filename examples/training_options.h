@@ -43,7 +43,7 @@ struct TrainingOptions {
 struct TrainingProgram {
   const char* description;
   int num_gpus = 0;  // that it cannot do without, unless told to; 0: one device of any kind
-  bool capture = true, resume = true, iterations = true;
+  bool capture = true, resume = true, iterations = true, epoch = true;
 };
 
 class TrainingArguments {
