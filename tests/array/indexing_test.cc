@@ -1,6 +1,8 @@
 // Indexing: slices as Python's, views, gathers, scatters and masks.
 #include "rensa/array/random_basics.h"
+#include "rensa/core/thread_pool.h"
 #include "tests/array/arrays.h"
+#include "tests/num_threads.h"
 
 namespace rensa {
 namespace {
@@ -362,6 +364,28 @@ TEST_P(Indexing, FloatSumsAreInOrderAndRepeatable) {
   xp::scatter_add(again, i, v);
   EXPECT_TRUE(xp::array_equal(once, again));
   EXPECT_NEAR(once.item<double>(), v.astype(float64).sum().item<double>(), 20);
+}
+
+// Rows are shared out by their parts, as many as the threads want.
+TEST_P(Indexing, SumsOfRowsAreThoseOfAnyNumberOfThreads) {
+  testing::NumThreads scope(get_num_threads());
+  for (std::int64_t columns : {1, 63, 65, 200, 1000}) {
+    for (bool strided : {false, true}) {
+      Array v = xp::random::uniform(0, 1, {300, columns}, float32, cpu()),
+            i = random_indices(7, 300);
+      Array want = xp::zeros({7, columns}, float32, cpu());
+      for (std::int64_t row = 0; row < 300; ++row) {
+        want[{i[row].item<std::int64_t>()}] += v[row];
+      }
+      if (strided) v = v.T().ascontiguous().T();
+      for (int threads : {1, 3, 8}) {
+        set_num_threads(threads);
+        Array sums = xp::zeros({7, columns});
+        xp::scatter_add(sums, i.to(GetParam()), v.to(GetParam()));
+        EXPECT_TRUE(xp::array_equal(sums.to(cpu()), want)) << columns << ", " << threads;
+      }
+    }
+  }
 }
 
 TEST_P(Indexing, LargeNonzero) {

@@ -276,6 +276,12 @@ template <class Unit> void gather(const IndexPlan& plan, const Offsets& offsets,
   });
 }
 
+/// out[c] = combine(out[c], in[c])
+template <class T, class F>
+void combine_run(std::int64_t n, const T* in, T* out, const F& combine) {
+  for (std::int64_t c = 0; c < n; ++c) out[c] = combine(out[c], in[c]);
+}
+
 // Work that keeps the order of equal indices: threads share out the columns of the rows and, where
 // rows are short, the places that are written to, which lie in `range`.
 template <class T, class F>
@@ -283,16 +289,20 @@ void scatter(const IndexPlan& plan, const Offsets& offsets, const Offsets::Range
              const Rows& rows, F combine) {
   constexpr std::int64_t kLeastShare = 16 << 10;  // bytes: threads keep out of each other's lines
   std::int64_t n = plan.list.size();
-  std::int64_t width = std::clamp<std::int64_t>(kGrain / n, 64, kGrain);
+  std::int64_t threads = get_num_threads();
+  // Parts of rows: enough for the threads, and not shorter, since each is a new place in memory.
+  std::int64_t width = std::max(kGrain / n, round_up(ceil_div(rows.inner, 2 * threads), 64));
+  width = std::min(width, kGrain);
   std::int64_t chunks = ceil_div(rows.inner, width), columns = rows.outer * chunks;
   std::int64_t places = 1;
-  if (columns < 8 && n * rows.inner * rows.outer >= kGrain) {
+  if (columns < std::min<std::int64_t>(threads, 8) && n * rows.inner * rows.outer >= kGrain) {
     // Every place's thread looks at all indices.
-    places =
-        std::min<std::int64_t>({get_num_threads(), 16, (range.high - range.low) / kLeastShare});
+    places = std::min<std::int64_t>({threads, 16, (range.high - range.low) / kLeastShare});
     places = std::max<std::int64_t>(places, 1);
   }
   std::int64_t share = (range.high - range.low) / places + 1;
+  constexpr std::int64_t size = sizeof(T);
+  bool together = rows.listed_stride == size && rows.indexed_stride == size;
   parallel_for(columns * places, 1, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t job = first; job < last; ++job) {
       std::int64_t place = job % places, column = job / places;
@@ -310,6 +320,11 @@ void scatter(const IndexPlan& plan, const Offsets& offsets, const Offsets::Range
       };
       if (count == 1) {
         put_each([&](char* out, const char* in) { put_one(out + out_row, in + in_row); });
+      } else if (together) {
+        put_each([&](char* out, const char* in) {
+          combine_run(count, reinterpret_cast<const T*>(in + in_row),
+                      reinterpret_cast<T*>(out + out_row), combine);
+        });
       } else {
         put_each([&](char* out, const char* in) {
           for (std::int64_t c = 0; c < count; ++c) {
