@@ -26,6 +26,8 @@ namespace rensa {
 namespace {
 
 constexpr std::size_t kPiece = std::size_t{1} << 30;  // what one call of the system moves at most
+constexpr std::size_t kRandomDigits = 16;  // in the names of temporary files, which end so:
+constexpr std::string_view kTemporary = ".tmp";
 constexpr std::size_t kBuffered = std::size_t{1} << 16;  // small writes are put together up to this
 
 /// A path with a NUL in it would be cut there, and mean another file.
@@ -65,7 +67,7 @@ std::string without_links(std::string path) {
 }
 
 std::string random_digits() {
-  unsigned char bytes[8];
+  unsigned char bytes[kRandomDigits / 2];
   if (::getentropy(bytes, sizeof(bytes)) != 0) {
     throw SerializationError(
         fmt::format("no random name for a temporary file: {}", std::strerror(errno)));
@@ -84,6 +86,23 @@ int write_all(int file, std::string_view bytes) {
     bytes.remove_prefix(static_cast<std::size_t>(count));
   }
   return 0;
+}
+
+/// Locks a file for as long as it is open. Not by flock(), which those who then read the file may
+/// use as well (HDF5 does).
+bool lock(int file) {
+  struct flock whole {};
+  whole.l_type = F_WRLCK;
+  whole.l_whence = SEEK_SET;
+  return ::fcntl(file, F_OFD_SETLK, &whole) == 0;
+}
+
+/// Locks a temporary file, so that who removes those of processes that have ended knows it to be in
+/// use. False where one was quicker. Where files have no locks none are removed.
+bool holds(int file) {
+  if (!lock(file)) return errno != EAGAIN && errno != EACCES;
+  struct stat status {};
+  return ::fstat(file, &status) != 0 || status.st_nlink > 0;
 }
 
 /// 0, or the error with which `file` could not be brought to the disk. What cannot be flushed at
@@ -241,13 +260,16 @@ void FileWriter::open_temporary() {
   // Nobody else may read what will stand in a file of a narrower mode.
   mode_t mode = replaces_ ? 0600 : 0666;
   for (int tries = 0;; ++tries) {
-    std::string name = begin + random_digits() + ".tmp";
+    std::string name = begin + random_digits() + std::string(kTemporary);
     file_ = open_file(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
-    if (file_ >= 0) {
+    if (file_ < 0 && (errno != EEXIST || tries == 100)) fail(errno);
+    if (file_ < 0) continue;
+    if (holds(file_)) {
       temporary_ = std::move(name);
       return;
     }
-    if (errno != EEXIST || tries == 100) fail(errno);
+    // Somebody took it for one that was left behind.
+    ::close(std::exchange(file_, -1));
   }
 }
 
@@ -313,6 +335,30 @@ void detail::write_whole_file(const std::string& path, std::string_view content)
   FileWriter file(path);
   file.write(content);
   file.finish();
+}
+
+int detail::remove_abandoned(const std::string& folder,
+                             const std::function<bool(std::string_view)>& is_target) {
+  int removed = 0;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end;
+       at.increment(error)) {
+    std::string path = at->path().string(), name = at->path().filename().string();
+    std::string_view target = name;
+    if (!target.ends_with(kTemporary)) continue;
+    target.remove_suffix(kTemporary.size());
+    std::size_t dot = target.rfind('.');
+    if (dot == target.npos || target.size() - dot - 1 != kRandomDigits) continue;
+    if (target.find_first_not_of("0123456789abcdef", dot + 1) != target.npos) continue;
+    if (!is_target(target.substr(0, dot))) continue;
+    int file = open_file(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK);
+    if (file < 0) continue;
+    struct stat status {};
+    bool is_left = ::fstat(file, &status) == 0 && S_ISREG(status.st_mode) && lock(file);
+    removed += is_left && ::unlink(path.c_str()) == 0;
+    ::close(file);
+  }
+  return removed;
 }
 
 void detail::make_folders(const std::string& path) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <iosfwd>
 #include <optional>
 #include <string>
@@ -108,6 +109,11 @@ void write_whole_file(const std::string& path, std::string_view content);
 /// Gives `file`, which is at `from`, the name `to` once it is on the disk, and the name after it.
 /// Returns 0 or the system's error.
 int rename_flushed(int file, const std::string& from, const std::string& to);
+
+/// Removes what processes that were killed have left in a folder: the temporary files of those
+/// targets whose writers are gone. Returns how many; 0 where the folder cannot be read.
+int remove_abandoned(const std::string& folder,
+                     const std::function<bool(std::string_view)>& is_target);
 
 /// A folder, with those above it, there already or made now. Throws SerializationError.
 void make_folders(const std::string& path);

@@ -4,9 +4,12 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <grp.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include <atomic>
 #include <filesystem>
 #include <functional>
 #include <sstream>
@@ -283,6 +286,64 @@ TEST_F(FilesTest, ReadersTakeWhatComes) {
   // Files that say that they are empty, and one without an end.
   EXPECT_THAT(read_whole_file("/proc/self/status"), HasSubstr("Pid:"));
   EXPECT_EQ(FileReader("/dev/zero").read(5), std::string(5, '\0'));
+}
+
+TEST_F(FilesTest, WhatKilledWritersLeaveIsRemoved) {
+  write_file(path_, "old");
+  pid_t child = ::fork();
+  if (child == 0) {
+    FileWriter file(path_);
+    file.write(std::string(1 << 20, 'x'));
+    ::kill(::getpid(), SIGKILL);
+  }
+  ::waitpid(child, nullptr, 0);
+  EXPECT_EQ(count(), 2);
+  FileWriter writing(path_);
+  writing.write("new");
+  const std::vector<std::string> others = {"a.tmp", "a.0123.tmp", "a.0123456789abcdeg.tmp",
+                                           "b.0123456789abcdef.tmp", "a.0123456789abcdef"};
+  for (const std::string& name : others) write_file(folder_ / name, "");
+  fs::create_directory(folder_ / "a.0123456789abcdef.tmp");
+  fs::create_symlink("b.tmp", folder_ / "a.0123456789abcdee.tmp");
+  auto is_a = [](std::string_view name) { return name == "a"; };
+  EXPECT_EQ(detail::remove_abandoned(folder_.str(), is_a), 1);
+  EXPECT_EQ(detail::remove_abandoned(folder_.str(), is_a), 0);
+  EXPECT_EQ(count(), 9);
+  EXPECT_EQ(read_file(path_), "old");
+  writing.finish();
+  EXPECT_EQ(read_file(path_), "new");
+  EXPECT_EQ(detail::remove_abandoned(folder_ / "none", is_a), 0);
+}
+
+TEST_F(FilesTest, NobodyRemovesWhatIsBeingWritten) {
+  std::atomic<bool> ended{false};
+  std::thread remover([&] {
+    while (!ended) detail::remove_abandoned(folder_.str(), [](std::string_view) { return true; });
+  });
+  for (int i = 0; i < 300; ++i) EXPECT_NO_THROW(write_whole_file(path_, std::to_string(i)));
+  ended = true;
+  remover.join();
+  EXPECT_EQ(read_file(path_), "299");
+  EXPECT_EQ(count(), 1);
+}
+
+/// A limit of the process stands for a disk that gets full behind a file's first half.
+TEST_F(FilesTest, AFileThatGrowsTooLargeLeavesTheOldOne) {
+  write_file(path_, "old");
+  pid_t child = ::fork();
+  if (child == 0) {
+    ::signal(SIGXFSZ, SIG_IGN);
+    rlimit most{100000, 100000};
+    bool limited = ::setrlimit(RLIMIT_FSIZE, &most) == 0;
+    std::string message =
+        message_of<SerializationError>([&] { write_whole_file(path_, std::string(1 << 20, 'x')); });
+    ::_exit(limited && message == "cannot write " + path_ + ": File too large" ? 0 : 1);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(read_file(path_), "old");
+  EXPECT_EQ(count(), 1);
 }
 
 TEST_F(FilesTest, StreamsThatFail) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "rensa/core/error.h"
+#include "rensa/core/files.h"
 #include "rensa/serializers/npz.h"
 
 namespace rensa::extensions {
@@ -140,6 +141,8 @@ Snapshot::Snapshot(const Optimizer& target, SnapshotOptions options)
 
 void Snapshot::resume(Trainer& trainer) {
   if (!options_.autoload) return;
+  auto is_ours = [&](std::string_view name) { return is_of_form(name, options_.filename); };
+  rensa::detail::remove_abandoned(trainer.out(), is_ours);
   std::string first_error;
   for (const fs::path& path : snapshots_in(trainer.out(), options_.filename)) {
     try {

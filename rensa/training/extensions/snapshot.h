@@ -36,7 +36,8 @@ struct SnapshotOptions {
 ///
 /// With `autoload`, the files of that name are tried, the latest first (by the time at which they
 /// were written); which one it is, and one that is damaged, is told of on stderr. The run throws
-/// SerializationError where there are files and none of them can be read. `n_retains` counts the
+/// SerializationError where there are files and none of them can be read. What writers that were
+/// killed have left unfinished is removed. `n_retains` counts the
 /// files whose names differ in their numbers alone.
 class Snapshot final : public training::Extension {
  public:
