@@ -167,7 +167,7 @@ static void train(const Options& options) {
     no_backprop_mode no_graph;
     Array pictures = generator(constant(z.astype(get_dtype()))).array().astype(float32);
     write_picture_grid(
-        options.out + "/drawn_epoch_" + std::to_string(now.updater().epoch()) + ".ppm",
+        options.out + "/drawn_epoch_" + std::to_string(now.updater().epoch()) + ".png",
         (pictures + 1.f) / 2.f, 8);
   };
   trainer.extend(draw, {.name = "draw", .trigger = {1, "epoch"}});

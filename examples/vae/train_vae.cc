@@ -86,7 +86,7 @@ static void train(const Options& options) {
     no_backprop_mode no_graph;
     Variable pixels = F::sigmoid(model.decode(constant(z)));
     write_picture_grid(
-        options.out + "/drawn_epoch_" + std::to_string(now.updater().epoch()) + ".pgm",
+        options.out + "/drawn_epoch_" + std::to_string(now.updater().epoch()) + ".png",
         pixels.array().reshape({64, 1, 28, 28}), 8);
   };
   trainer.extend(draw, {.name = "draw", .trigger = {1, "epoch"}});

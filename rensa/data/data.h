@@ -7,6 +7,7 @@
 #include "rensa/data/images/image_datasets.h"
 #include "rensa/data/images/image_transforms.h"
 #include "rensa/data/images/packed_images.h"
+#include "rensa/data/images/write_image.h"
 #include "rensa/data/iterator.h"
 #include "rensa/data/mnist.h"
 #include "rensa/data/multithread_iterator.h"
