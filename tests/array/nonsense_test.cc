@@ -93,9 +93,7 @@ void NonsenseTable::fill_rows() {
 }
 
 TEST(Nonsense, GivesAnArrayOrATypedError) {
-#if defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "not under this sanitizer";  // which takes minutes, and looks for other things
-#endif
+  RENSA_NOT_FOR_THREADS();
   for (Device device : testing::test_devices()) {
     DeviceScope scope(device);
     NonsenseTable table;
