@@ -42,14 +42,6 @@ template <class Exception, class F> std::string thrown(F&& f) {
   return message;
 }
 
-/// Skips the running test under the thread sanitizer: one of much work and of values, whose kernels
-/// other tests run in threads.
-#if defined(__SANITIZE_THREAD__)
-#define RENSA_NOT_FOR_THREADS() GTEST_SKIP() << "not under this sanitizer"
-#else
-#define RENSA_NOT_FOR_THREADS() (void)0
-#endif
-
 /// Whether fewer sizes and steps will do (RENSA_TEST_QUICK=1): for checkers that slow every kernel
 /// a hundredfold and keep an account of each of its accesses.
 bool quick();

@@ -180,7 +180,6 @@ void expect_close(const Array& got, const Array& want, double tolerance, const s
 class AttentionSizes : public ::testing::TestWithParam<Setup> {};
 
 TEST_P(AttentionSizes, AreWhatIsComposed) {
-  RENSA_NOT_FOR_THREADS();
   const char* names[] = {"y", "gquery", "gkey", "gvalue"};
   for (Device device : testing::test_devices()) {
     for (const Sizes& s : sizes) {

@@ -218,7 +218,6 @@ void check_values(const Made& net, const Recorded& recorded, const Naming& names
 }
 
 TEST_P(Networks, AreThePublishedOnes) {
-  RENSA_NOT_FOR_THREADS();
   NetworkRow row = rows()[GetParam()];
   const Recorded& recorded = cases_.at(row.name);
   UsingConfig<bool> off(&Config::train, false);
