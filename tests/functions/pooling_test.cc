@@ -45,6 +45,13 @@ const Pooling kPoolings[] = {
     },
     [](const Variable& x) { return F::adaptive_average_pooling_2d(x, 3); },
     [](const Variable& x) { return F::unpooling_2d(x, 3, 2, 1); },
+    [](const Variable& x) { return F::unpooling_2d(x, 2, 2, 0, {}, false); },
+    [](const Variable& x) {
+      return F::adaptive_average_pooling_2d(x, {3, 20});
+    },
+    [](const Variable& x) {
+      return F::max_pooling_2d(x, {1, 3}, {1, 5}, 0, false);
+    },
 };
 
 TEST(Poolings, ChannelsLastIsReadWhereItLies) {
@@ -94,16 +101,21 @@ TEST(Poolings, PositionsOfTheGreatestDoNotDependOnTheLayout) {
   }
 }
 
-// Whichever device adds, it adds in the same order.
+// Whichever device adds, it adds in the same order; rows of vectors and others.
 TEST(Poolings, HaveEqualBitsOnAllDevices) {
-  Array x = xp::random::uniform(-1, 1, {3, 4, 33, 35}, float32, cpu());
-  Array direction = xp::random::uniform(-1, 1, {3, 4, 33, 35}, float32, cpu());
-  for (const Pooling& f : kPoolings) {
-    Arrays want = run(f, x, direction);
-    for (Device device : testing::test_devices()) {
-      Arrays got = run(f, x.to(device), direction.to(device));
-      for (std::size_t k = 0; k < want.size(); ++k) {
-        EXPECT_TRUE(xp::array_equal(got[k].to_cpu(), want[k]));
+  for (const Shape& shape : {Shape{3, 4, 33, 35}, Shape{2, 3, 5, 32}, Shape{2, 3, 7, 12}}) {
+    for (Dtype dtype : {float32, float64, float16, bfloat16}) {
+      SCOPED_TRACE(shape.str() + " " + std::string(dtype_name(dtype)));
+      Array x = xp::random::uniform(-1, 1, shape, float32, cpu()).astype(dtype);
+      Array direction = xp::random::uniform(-1, 1, shape, float32, cpu()).astype(dtype);
+      for (const Pooling& f : kPoolings) {
+        Arrays want = run(f, x, direction);
+        for (Device device : testing::test_devices()) {
+          Arrays got = run(f, x.to(device), direction.to(device));
+          for (std::size_t k = 0; k < want.size(); ++k) {
+            EXPECT_TRUE(xp::array_equal(got[k].to_cpu(), want[k])) << k;
+          }
+        }
       }
     }
   }

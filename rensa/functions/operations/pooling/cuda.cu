@@ -184,6 +184,80 @@ __global__ void __launch_bounds__(kBlock) spread(const __grid_constant__ Pooling
   *reinterpret_cast<Pack<T, W>*>(reinterpret_cast<T*>(args.out) + index * W) = out;
 }
 
+/// Calls f(offset, position, covered) as each_window_of does, for the windows along all axes but
+/// the last.
+template <int A, int N, class F>
+__device__ __forceinline__ void each_window_but_last(const QuickAxis (&axis)[N], const int (&i)[N],
+                                                     long long offset, int position, int covered,
+                                                     const F& f) {
+  if constexpr (A + 1 == N) {
+    f(offset, position, covered);
+  } else {
+    const QuickAxis& a = axis[A];
+    int to = a.to(i[A]);
+    for (int o = a.from(i[A]); o < to; ++o) {
+      each_window_but_last<A + 1>(axis, i, offset * a.out + o,
+                                  position * a.size + (i[A] - a.first(o)),
+                                  covered * (a.end(o) - a.begin(o)), f);
+    }
+  }
+}
+
+/// As `spread` where nothing is inner: a thread has W neighbours along the last axis, which share
+/// windows, so that each window is loaded once. Adds in the same order.
+template <class T, int N, int W, bool kAt>
+__global__ void __launch_bounds__(kBlock, N == 2 ? 5 : 4)
+    spread_along(const __grid_constant__ PoolingArgs<N> args) {
+  using V = ComputeOf<T>;
+  constexpr int kWindows = 2;  // loaded together
+  wait_for_previous();
+  std::int64_t index = blockIdx.x * static_cast<std::int64_t>(kBlock) + threadIdx.x;
+  if (index >= args.count) return;
+  PoolingPlace<N> place(args, static_cast<unsigned>(index));
+  const QuickAxis& last = args.axis[N - 1];
+  std::int64_t outer = place.outer * args.each;
+  const T* in = reinterpret_cast<const T*>(args.in) + outer;
+  int i = place.at[N - 1] * W;
+  int from = last.from(i), to = last.to(i + W - 1);
+  V window = V(places_of(args.axis));
+  V sum[W] = {};
+  each_window_but_last<0>(
+      args.axis, place.at, 0, 0, 1, [&](long long offset, int position, int covered) {
+        for (int o = from; o < to; o += kWindows) {
+          V value[kWindows];
+          int at[kWindows];
+#pragma unroll
+          for (int c = 0; c < kWindows; ++c) {
+            value[c] = V(0), at[c] = -1;
+            if (o + c >= to) continue;
+            std::int64_t number = offset * last.out + o + c;
+            value[c] = convert<V>(in[number]);
+            if constexpr (kAt) at[c] = position_at(args.positions, args.wide, outer + number);
+          }
+#pragma unroll
+          for (int c = 0; c < kWindows; ++c) {
+            if (o + c >= to) continue;
+            int first = last.first(o + c), end = last.end(o + c);
+            if (!kAt && args.weight != PoolingWeight::one) {
+              int count = covered * (end - last.begin(o + c));
+              value[c] = value[c] / (args.weight == PoolingWeight::window ? window : V(count));
+            }
+            int of_first = position * last.size - first;
+#pragma unroll
+            for (int k = 0; k < W; ++k) {
+              bool has = i + k >= first && i + k < end;
+              if constexpr (kAt) has = has && at[c] == of_first + i + k;
+              if (has) sum[k] += value[c];
+            }
+          }
+        }
+      });
+  Pack<T, W> out;
+#pragma unroll
+  for (int k = 0; k < W; ++k) out.value[k] = convert<T>(sum[k]);
+  *reinterpret_cast<Pack<T, W>*>(reinterpret_cast<T*>(args.out) + index * W) = out;
+}
+
 // --- launches ---
 
 template <int N> std::int64_t product(const PoolingShape& s, int WindowAxis::*extent) {
@@ -192,7 +266,9 @@ template <int N> std::int64_t product(const PoolingShape& s, int WindowAxis::*ex
   return n;
 }
 
-/// Calls launch(arguments) for as many outer indices at a time as indices of 32 bits want.
+/// Calls launch(arguments) for as many outer indices at a time as indices of 32 bits want. The
+/// neighbours that a thread has are `width` inner ones, or, where there is one of these, `width`
+/// along the last axis.
 template <class T, int N, class Launch>
 void in_parts(const char* name, const PoolingShape& s, bool forward, int width, const char* in,
               char* out, const Operand& positions, const Launch& launch) {
@@ -215,7 +291,9 @@ void in_parts(const char* name, const PoolingShape& s, bool forward, int width, 
       args.axis[a] = QuickAxis(s.axis[a]);
       args.extent[a] = FastDiv(forward ? s.axis[a].out : s.axis[a].in);
     }
-    args.vectors = FastDiv(s.inner / width);
+    args.vectors = FastDiv(s.inner);
+    if (s.inner > 1) args.vectors = FastDiv(s.inner / width);
+    else args.extent[N - 1] = FastDiv(args.extent[N - 1].divisor / static_cast<unsigned>(width));
     args.count = std::min(most, s.outer - first) * each_out / width;
     args.each = each_in;
     args.inner = s.inner;
@@ -250,16 +328,18 @@ template <class T, int N> void run(const Pooling& op, const LaunchContext& conte
 
 template <class T, int N> void run(const PoolingSpread& op, const LaunchContext& context) {
   constexpr int W = N < operations::kMostWindowAxes ? 16 / sizeof(T) : 1;
-  int width = width_of<T>(op.shape, op.gy.view.data, op.gx.view.data);
-  if (op.positions.present()) {
+  bool along = N < operations::kMostWindowAxes && op.shape.inner == 1 &&
+               op.shape.axis[N - 1].in % W == 0 && is_aligned(op.gx.view.data, 16);
+  int width = along ? W : width_of<T>(op.shape, op.gy.view.data, op.gx.view.data);
+  if (op.positions.present() && !along) {
     auto bytes = W * itemsize(op.positions.view.dtype);
     if (!is_aligned(op.positions.view.data, static_cast<int>(bytes))) width = 1;
   }
-  void (*kernel)(PoolingArgs<N>) = nullptr;
-  if (op.shape.mode == PoolingMode::at) {
-    kernel = width == W ? spread<T, N, W, true> : spread<T, N, 1, true>;
-  } else {
-    kernel = width == W ? spread<T, N, W, false> : spread<T, N, 1, false>;
+  bool at = op.shape.mode == PoolingMode::at;
+  void (*kernel)(PoolingArgs<N>) = at ? spread<T, N, 1, true> : spread<T, N, 1, false>;
+  if constexpr (W > 1) {
+    if (along) kernel = at ? spread_along<T, N, W, true> : spread_along<T, N, W, false>;
+    else if (width == W) kernel = at ? spread<T, N, W, true> : spread<T, N, W, false>;
   }
   in_parts<T, N>(op.name(), op.shape, false, width, op.gy.view.data, op.gx.view.data, op.positions,
                  [&](const PoolingArgs<N>& args) {
