@@ -7,11 +7,9 @@
 #include <cstdlib>
 
 #include "rensa/array/math.h"
-#include "rensa/array/ufuncs/rounding.h"
 #include "rensa/autograd/function_node.h"
 #include "rensa/core/error.h"
 #include "rensa/functions/array_functions.h"
-#include "rensa/functions/math_functions.h"
 
 namespace rensa::functions {
 
@@ -29,32 +27,6 @@ Shape both(const char* function, const char* what, const Shape& given) {
   if (given.ndim() == 2) return given;
   throw ShapeError(fmt::format("{}: {} {} is neither one number nor a height and a width", function,
                                what, given.str()));
-}
-
-/// One axis resized to `extent`.
-Variable resized(const Variable& x, int axis, std::int64_t extent,
-                 const ResizeImagesOptions& options) {
-  std::int64_t from = x.shape(axis);
-  double ratio = static_cast<double>(from) / static_cast<double>(extent);
-  Array place = xp::arange(extent, float64, x.device());
-  bool nearest = options.mode == "nearest";
-  if (nearest) {
-    place = place * ratio;
-  } else if (options.align_corners) {
-    place = place * (static_cast<double>(from - 1) /
-                     static_cast<double>(std::max<std::int64_t>(extent - 1, 1)));
-  } else {
-    place = xp::maximum((place + 0.5) * ratio - 0.5, 0.0);
-  }
-  Array below = xp::minimum(xp::floor(place), static_cast<double>(from - 1));
-  Array index = below.astype(int64);
-  Variable y = index_select(x, axis, index);
-  if (nearest) return y;
-  Shape beside = Shape::filled(4, 1);
-  beside[axis] = extent;
-  Variable share = constant((place - below).astype(x.dtype()).reshape(beside));
-  Variable next = index_select(x, axis, xp::minimum(index + 1, from - 1));
-  return y * (1 - share) + next * share;
 }
 
 /// The windows of a kernel over the last two axes: (n, c, kh, kw, out_h, out_w).
@@ -112,68 +84,6 @@ Variables Im2col::backward(const Indexes&, const Variables& gy) {
 }
 
 }  // namespace
-
-Variable resize_images(const Variable& x, const Shape& output_shape,
-                       const ResizeImagesOptions& options) {
-  check_images("resize_images", x);
-  Shape out = both("resize_images", "an output shape", output_shape);
-  if (options.mode != "bilinear" && options.mode != "nearest") {
-    throw ValueError(
-        fmt::format("resize_images: mode \"{}\"; there are bilinear and nearest", options.mode));
-  }
-  if (out[0] < 1 || out[1] < 1 || x.shape(2) < 1 || x.shape(3) < 1) {
-    throw ShapeError(fmt::format("resize_images: {} to {}: no extent may be 0",
-                                 x.array().view().describe(), out.str()));
-  }
-  return resized(resized(x, 2, out[0], options), 3, out[1], options);
-}
-
-Variable spatial_transformer_grid(const Variable& theta, const Shape& output_shape) {
-  if (theta.ndim() != 3 || theta.shape(1) != 2 || theta.shape(2) != 3) {
-    throw ShapeError(fmt::format("spatial_transformer_grid: theta {} has to be (n, 2, 3)",
-                                 theta.array().view().describe()));
-  }
-  Shape out = both("spatial_transformer_grid", "an output shape", output_shape);
-  auto places = [&](std::int64_t n) {
-    double step = 2 / static_cast<double>(std::max<std::int64_t>(n - 1, 1));
-    return (xp::arange(n, float64, theta.device()) * step - 1).astype(theta.dtype());
-  };
-  Array x = places(out[1]).reshape({1, out[1]}).broadcast_to(out);
-  Array y = places(out[0]).reshape({out[0], 1}).broadcast_to(out);
-  Array one = xp::ones(out, theta.dtype(), theta.device());
-  Array points = xp::stack({x, y, one}).reshape({3, -1});
-  return reshape(matmul(theta, constant(points)), {theta.shape(0), 2, out[0], out[1]});
-}
-
-Variable spatial_transformer_sampler(const Variable& x, const Variable& grid) {
-  check_images("spatial_transformer_sampler", x);
-  if (grid.ndim() != 4 || grid.shape(1) != 2 || grid.shape(0) != x.shape(0)) {
-    throw ShapeError(fmt::format(
-        "spatial_transformer_sampler: x {} and grid {}: the grid has to be (n, 2, height, width)",
-        x.array().view().describe(), grid.array().view().describe()));
-  }
-  // Of images with a border of zeros, whose pixels are rows of channels.
-  std::int64_t n = x.shape(0), channels = x.shape(1);
-  std::int64_t height = x.shape(2) + 2, width = x.shape(3) + 2;
-  Variable pixels = transpose(pad(x, {{0, 0}, {0, 0}, {1, 1}, {1, 1}}), {0, 2, 3, 1});
-  pixels = reshape(pixels, {n * height * width, channels});
-  auto place = [&](int coordinate, std::int64_t extent) {
-    Variable at = get_item(grid, {Slice(), coordinate});
-    double scale = static_cast<double>(extent - 3) / 2;
-    return clip((at + 1) * scale + 1, 0, static_cast<double>(extent - 1));
-  };
-  Variable u = place(0, width), v = place(1, height);
-  Array u0 = xp::floor(u.array()).clip(0, width - 2), v0 = xp::floor(v.array()).clip(0, height - 2);
-  Array image = xp::arange(n, int64, x.device()).reshape({-1, 1, 1});
-  Array corner = (image * height + v0.astype(int64)) * width + u0.astype(int64);
-  Variable right = expand_dims(u - constant(u0), -1), down = expand_dims(v - constant(v0), -1);
-  auto pixel = [&](std::int64_t dv, std::int64_t du) {
-    return get_item(pixels, corner + (dv * width + du));
-  };
-  Variable above = pixel(0, 0) * (1 - right) + pixel(0, 1) * right;
-  Variable below = pixel(1, 0) * (1 - right) + pixel(1, 1) * right;
-  return transpose(above * (1 - down) + below * down, {0, 3, 1, 2});
-}
 
 Variable depth2space(const Variable& x, std::int64_t r) {
   check_images("depth2space", x);

@@ -15,14 +15,17 @@ struct ResizeImagesOptions {
   bool align_corners = true;           // the outermost pixels stay where they are
 };
 /// Images of `output_shape`, {height, width}, of which each pixel lies between four of x (bilinear)
-/// or is one of them (nearest). Throws ValueError for another mode.
+/// or is one of them (nearest). Channels-last images stay so in memory. The shares of pixels of 16
+/// bits are float32. Throws ValueError for another mode, ShapeError for an extent of 0.
 [[nodiscard]] Variable resize_images(const Variable& x, const Shape& output_shape,
                                      const ResizeImagesOptions& options = {});
 
 /// The places that affine maps theta (n, 2, 3) send the pixels of an image of `output_shape` to:
 /// (n, 2, height, width), x and y, -1 and 1 being the outermost pixels.
 [[nodiscard]] Variable spatial_transformer_grid(const Variable& theta, const Shape& output_shape);
-/// The pixels of x at the places of `grid`, each between four of x; zeros outside.
+/// The pixels of x at the places of `grid` (n, 2, height, width), each between four of x; zeros
+/// outside. x and grid of different dtypes take the wider one; places and shares of 16 bits are
+/// float32. Gradients are the same bits each time. Throws ShapeError where the grid does not fit.
 [[nodiscard]] Variable spatial_transformer_sampler(const Variable& x, const Variable& grid);
 
 /// (n, r * r * c, h, w) as (n, c, r * h, r * w), and back: blocks of r * r pixels as channels.
