@@ -26,6 +26,8 @@ void launch(Operation& operation);
 class Recorder {
  public:
   virtual ~Recorder() = default;
+  /// Called before the thread takes `bytes` of memory.
+  virtual void memory_wanted(std::int64_t /*bytes*/) {}
   /// Called before the operation runs eagerly.
   virtual void operation(Operation& operation) = 0;
   /// A host effect that each replay repeats, in order with the others. `number` is what it holds of

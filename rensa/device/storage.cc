@@ -19,10 +19,12 @@
 #include "rensa/core/error.h"
 #include "rensa/core/fork.h"
 #include "rensa/core/host_memory.h"
+#include "rensa/core/thread_state.h"
 #include "rensa/device/allocators.h"
 #include "rensa/device/cuda_runtime.h"
 #include "rensa/device/devices.h"
 #include "rensa/device/heap_hook.h"
+#include "rensa/device/launcher.h"
 #include "rensa/device/memory_pool.h"
 #include "rensa/device/pool_options.h"
 #include "rensa/device/spin_lock.h"
@@ -317,6 +319,7 @@ HeapHookScope::~HeapHookScope() {
 }
 
 StoragePtr allocate(std::int64_t nbytes, Device device) {
+  if (Recorder* recorder = ThreadState::current().recorder) recorder->memory_wanted(nbytes);
   if (device.is_cpu()) return HeapStorage::make(nbytes);
   check_device(device);
   cuda::StreamState* stream = cuda::current_stream_state(device);

@@ -20,9 +20,20 @@ template <class F> class EachOperand final : public OperandVisitor {
 
 }  // namespace
 
+// What the run has just let go of is there for what it asks for. Small pieces wait for the next
+// operation.
+void Recording::memory_wanted(std::int64_t bytes) {
+  constexpr std::int64_t kMuch = 64 << 10;
+  if (bytes >= kMuch && failure_.empty()) give_back_some();
+}
+
+void Recording::give_back_some() {
+  for (Storage* storage : memory_.give_back(operations, storages)) outline.forget(storage);
+}
+
 void Recording::operation(Operation& operation) {
   if (!failure_.empty()) return drop();
-  for (Storage* storage : memory_.give_back(operations, storages)) outline.forget(storage);
+  give_back_some();
   bool first = operations.empty();
   std::vector<Storage*> unknown, used;
   EachOperand visitor([&](Operand& operand, bool) {

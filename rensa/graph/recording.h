@@ -45,6 +45,7 @@ class WatchedNumbers {
 
 class Recording final : public Recorder {
  public:
+  void memory_wanted(std::int64_t bytes) override;
   void operation(Operation& operation) override;
   void effect(std::function<void()> effect, double number) override;
   int scalar(std::function<HostScalar()> source) override;
@@ -92,6 +93,8 @@ class Recording final : public Recorder {
   std::vector<Constant> constants;
 
  private:
+  /// Gives back what of the next few storages nobody else holds.
+  void give_back_some();
   /// Lets go of what was recorded, which nobody needs after a failure.
   void drop();
   struct Binding {
