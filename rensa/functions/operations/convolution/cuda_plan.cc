@@ -153,27 +153,41 @@ class Candidates {
       refusal.empty() ? "" : ". The latest that was declined: ", refusal));
 }
 
+/// Whether cuDNN's first proposal is not to be trusted (see convolution_plan).
+bool doubts_heuristic(const Convolution& op) {
+  constexpr std::int64_t kWorthTiming = std::int64_t{1} << 31;  // products added up
+  const Shape& w = op.w.view.shape;
+  return op.direction == ConvolutionDirection::input_gradient && op.x.view.dtype == float32 &&
+         !op.tf32 && op.stride.size() != 2 &&
+         op.y.view.size() >= kWorthTiming / (op.w.view.size() / w[0]);
+}
+
 struct MadePlan {
   std::shared_ptr<const CudnnPlan> plan;
   bool is_settled = true;  // false: to be tuned, for which there was no memory
 };
 
+bool is_captured(const Convolution& op) {
+  return is_capturing(static_cast<cudaStream_t>(current_stream_state(op.x.view.device)->handle()));
+}
+
 /// Chooses and makes a plan. `text` is what a plan file has for it, if anything.
 MadePlan make_plan(const Convolution& op, const std::optional<std::string>& text) {
   runtime::set_device(op.x.view.device);
   ConvolutionPlans plans;
+  bool doubts = !op.autotune && doubts_heuristic(op), check = doubts && !is_captured(op);
   {
     CudnnHandle handle(op.name(), op.x.view.device);
     Candidates candidates(op, handle);
     if (auto choice = text ? ConvolutionChoice::parse(*text) : std::nullopt) {
       if (auto plan = candidates.chosen(*choice)) return {plan};
     }
-    if (op.autotune) plans = candidates.all();
+    if (op.autotune || check) plans = candidates.all();
     else if (auto plan = candidates.first()) plans.push_back(std::move(plan));
     if (plans.empty()) throw_no_engine(op, candidates.count());
   }
-  if (plans.size() == 1) return {plans.front()};
-  std::optional<std::size_t> fastest = fastest_plan(op, plans);
+  if (plans.size() == 1) return {plans.front(), check || !doubts};
+  std::optional<std::size_t> fastest = check ? first_fast_plan(op, plans) : fastest_plan(op, plans);
   return {plans[fastest.value_or(0)], fastest.has_value()};
 }
 
@@ -281,8 +295,7 @@ std::shared_ptr<const CudnnPlan> convolution_plan(const Convolution& op) {
   Numbers of_op = signature(op), key = of_op;
   key.push_back(device.index);
   if (auto plan = plan_cache().find(key)) return plan;
-  if (op.autotune &&
-      is_capturing(static_cast<cudaStream_t>(current_stream_state(device)->handle()))) {
+  if (op.autotune && is_captured(op)) {
     Convolution untuned = op;
     untuned.autotune = false;
     return convolution_plan(untuned);

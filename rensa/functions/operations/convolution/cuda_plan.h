@@ -43,9 +43,11 @@ using ConvolutionPlans = std::vector<std::shared_ptr<const CudnnPlan>>;
 
 /// The plan for an operation's signature: from the process's cache, or made, in the place of the
 /// one that was longest unused: as a plan file has it, by timing (op.autotune) or by cuDNN's
-/// heuristic. While the device's current stream is being captured nothing is timed: the heuristic's
-/// plan serves. Throws CudaError where cuDNN is missing or fails, and NotImplementedError where it
-/// has no engine for it within the limit of workspace.
+/// heuristic, which timing checks where it is known to fail (large input gradients of float32
+/// without TF32 along 1 or 3 axes: engines 8 and 60 times slower than the next were seen). While
+/// the device's current stream is being captured nothing is timed: the heuristic's plan serves.
+/// Throws CudaError where cuDNN is missing or fails, and NotImplementedError where it has no engine
+/// for it within the limit of workspace.
 std::shared_ptr<const CudnnPlan> convolution_plan(const operations::Convolution& op);
 
 /// The place of the fastest of `plans` by timing on scratch memory, among those that run and, where
@@ -53,5 +55,10 @@ std::shared_ptr<const CudnnPlan> convolution_plan(const operations::Convolution&
 /// Waits for the device. Throws CudaError where none runs.
 std::optional<std::size_t> fastest_plan(const operations::Convolution& op,
                                         const ConvolutionPlans& plans);
+
+/// The place of the first of `plans` that is not several times slower than another; as above. The
+/// bound is wide so that the same one is found each time.
+std::optional<std::size_t> first_fast_plan(const operations::Convolution& op,
+                                           const ConvolutionPlans& plans);
 
 }  // namespace rensa::cuda

@@ -109,20 +109,32 @@ struct Timed {
 
 bool is_faster(const Timed& a, const Timed& b) { return a.time < b.time; }
 
+/// The bench for `plans`; none where there is no room for the scratch. Waits for the device: work
+/// that is still queued would be timed with the candidates.
+void make_bench(const Convolution& op, const ConvolutionPlans& plans, std::optional<Bench>* bench) {
+  synchronize(op.x.view.device);
+  std::size_t workspace = 0;
+  for (const auto& plan : plans) workspace = std::max(workspace, plan->workspace_bytes(op));
+  try {
+    bench->emplace(op, workspace);
+  } catch (const OutOfMemoryError&) {
+    bench->reset();
+  }
+}
+
+[[noreturn]] void throw_none_runs(const Convolution& op, std::size_t count) {
+  throw CudaError(fmt::format("{}: none of cuDNN's {} plans for x {}, W {} and y {} runs",
+                              op.name(), count, op.x.view.describe(), op.w.view.describe(),
+                              op.y.view.describe()));
+}
+
 }  // namespace
 
 std::optional<std::size_t> fastest_plan(const Convolution& op, const ConvolutionPlans& plans) {
   RecorderScope apart(nullptr);
-  // Work that is still queued would be timed with the candidates.
-  synchronize(op.x.view.device);
-  std::size_t workspace = 0;
-  for (const auto& plan : plans) workspace = std::max(workspace, plan->workspace_bytes(op));
   std::optional<Bench> bench;
-  try {
-    bench.emplace(op, workspace);
-  } catch (const OutOfMemoryError&) {
-    return std::nullopt;
-  }
+  make_bench(op, plans, &bench);
+  if (!bench) return std::nullopt;
   std::vector<Timed> timed;
   float least = 0;
   for (std::size_t i = 0; i < plans.size(); ++i) {
@@ -132,15 +144,27 @@ std::optional<std::size_t> fastest_plan(const Convolution& op, const Convolution
     least = timed.empty() ? once : std::min(least, once);
     timed.push_back({bench->median(*plans[i], 5), i});
   }
-  if (timed.empty()) {
-    throw CudaError(fmt::format("{}: none of cuDNN's {} plans for x {}, W {} and y {} runs",
-                                op.name(), plans.size(), op.x.view.describe(), op.w.view.describe(),
-                                op.y.view.describe()));
-  }
+  if (timed.empty()) throw_none_runs(op, plans.size());
   std::sort(timed.begin(), timed.end(), is_faster);
   timed.resize(std::min<std::size_t>(timed.size(), 4));
   for (Timed& t : timed) t.time = bench->median(*plans[t.place], 21);
   return std::min_element(timed.begin(), timed.end(), is_faster)->place;
+}
+
+std::optional<std::size_t> first_fast_plan(const Convolution& op, const ConvolutionPlans& plans) {
+  RecorderScope apart(nullptr);
+  std::optional<Bench> bench;
+  make_bench(op, plans, &bench);
+  if (!bench) return std::nullopt;
+  std::vector<Timed> timed;
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    if (bench->is_usable(*plans[i])) timed.push_back({bench->once(*plans[i]), i});
+  }
+  if (timed.empty()) throw_none_runs(op, plans.size());
+  float least = std::min_element(timed.begin(), timed.end(), is_faster)->time;
+  return std::find_if(timed.begin(), timed.end(),
+                      [&](const Timed& t) { return t.time <= kTooSlow * least; })
+      ->place;
 }
 
 }  // namespace rensa::cuda
