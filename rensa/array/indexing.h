@@ -32,6 +32,11 @@ IndexedElements apply_index(const char* operation, const Array& a, std::span<con
 IndexedElements apply_take(const char* operation, const Array& a, const Array& indices, int axis,
                            IndexMode mode);
 
+/// `a` indexed by `indices` along one axis, each at its own place but for that one; the other axes
+/// broadcast. Throws ShapeError where they do not, and DtypeError, DeviceError.
+IndexedElements apply_along_axis(const char* operation, const Array& a, const Array& indices,
+                                 int axis);
+
 [[nodiscard]] Array gather(const char* operation, const IndexedElements& elements);
 /// `source` broadcasts to the elements' shape and is cast with "same_kind".
 void scatter(const char* operation, operations::ScatterMode mode, const IndexedElements& elements,

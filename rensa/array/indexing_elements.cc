@@ -314,6 +314,35 @@ IndexedElements apply_take(const char* operation, const Array& a, const Array& i
   return result;
 }
 
+IndexedElements apply_along_axis(const char* operation, const Array& a, const Array& indices,
+                                 int axis) {
+  check_defined(operation, a);
+  check_integer(operation, indices);
+  check_same_device(operation, a, indices);
+  axis = normalize_axis(operation, axis, a.ndim());
+  if (indices.ndim() != a.ndim()) {
+    throw ShapeError(fmt::format("{}: {} and the indices {} differ in their number of axes",
+                                 operation, a.view().describe(), indices.view().describe()));
+  }
+  Shape others = a.shape(), list = indices.shape();
+  others[axis] = list[axis] = 1;
+  Shape shape = broadcast_shapes(operation, others, list);
+  Shape stretched = shape;
+  stretched[axis] = a.shape()[axis];
+  shape[axis] = indices.shape()[axis];
+  Shape order = {axis};
+  for (int i = 0; i < a.ndim(); ++i) {
+    if (i != axis) order.push_back(i);
+  }
+  IndexedElements result;
+  result.base = a.broadcast_to(stretched).transpose(order);
+  result.indices = {indices.broadcast_to(shape)};
+  result.axes = {axis};
+  result.list_shape = shape;
+  result.along = axis;
+  return result;
+}
+
 Array gather(const char* operation, const IndexedElements& elements) {
   check_extents(operation, elements);
   Array out = new_array(elements.result_shape(), elements.base.dtype(), elements.base.device());

@@ -11,6 +11,7 @@
 namespace rensa::xp {
 
 using rensa::detail::along_one_axis;
+using rensa::detail::apply_along_axis;
 using rensa::detail::apply_take;
 using rensa::detail::check_defined;
 using rensa::detail::IndexedElements;
@@ -70,35 +71,6 @@ Shape common_shape(const char* operation, Shape shape, std::span<const Array> ar
     shape = broadcast_shapes(operation, shape, a.shape());
   }
   return shape;
-}
-
-// `indices` along one axis of `a`, which stands first in `moved`, with the other axes broadcast.
-IndexedElements along_axis(const char* operation, const Array& a, const Array& indices, int axis) {
-  check_defined(operation, a);
-  rensa::detail::check_integer(operation, indices);
-  check_same_device(operation, a, indices);
-  axis = normalize_axis(operation, axis, a.ndim());
-  if (indices.ndim() != a.ndim()) {
-    throw ShapeError(fmt::format("{}: {} and the indices {} differ in their number of axes",
-                                 operation, a.view().describe(), indices.view().describe()));
-  }
-  Shape others = a.shape(), list = indices.shape();
-  others[axis] = list[axis] = 1;
-  Shape shape = broadcast_shapes(operation, others, list);
-  Shape stretched = shape;
-  stretched[axis] = a.shape()[axis];
-  shape[axis] = indices.shape()[axis];
-  Shape order = {axis};
-  for (int i = 0; i < a.ndim(); ++i) {
-    if (i != axis) order.push_back(i);
-  }
-  IndexedElements result;
-  result.base = a.broadcast_to(stretched).transpose(order);
-  result.indices = {indices.broadcast_to(shape)};
-  result.axes = {axis};
-  result.list_shape = shape;
-  result.along = axis;
-  return result;
 }
 
 }  // namespace
@@ -168,14 +140,15 @@ Array take(const Array& a, const Array& indices, const TakeOptions& options) {
 }
 
 Array take_along_axis(const Array& a, const Array& indices, int axis) {
-  return rensa::detail::gather("take_along_axis", along_axis("take_along_axis", a, indices, axis));
+  return rensa::detail::gather("take_along_axis",
+                               apply_along_axis("take_along_axis", a, indices, axis));
 }
 
 void put_along_axis(const Array& a, const Array& indices, const Array& values, int axis) {
   check_defined("put_along_axis", a);
   rensa::detail::check_writable("put_along_axis", a);
   rensa::detail::scatter("put_along_axis", ScatterMode::assign,
-                         along_axis("put_along_axis", a, indices, axis), values);
+                         apply_along_axis("put_along_axis", a, indices, axis), values);
 }
 
 void put(const Array& a, const Array& indices, const Array& values, IndexModeOption mode) {

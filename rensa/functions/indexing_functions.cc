@@ -223,6 +223,58 @@ class ScatterAdd final : public FunctionNode {
   KeptIndex index_;
 };
 
+/// x[i, index[i, j]] of two axes, along any axis of more. `index` is no longer than x elsewhere:
+/// what x has beyond it is left out.
+class Gather final : public FunctionNode {
+ public:
+  Gather(KeptArray index, int axis)
+      : FunctionNode("gather"), index_(std::move(index)), axis_(axis) {}
+  Arrays forward(const Arrays& x) override {
+    return {rensa::detail::gather(name(), elements_of(name(), x[0], index_, axis_))};
+  }
+  Variables backward(const Indexes&, const Variables& gy) override;
+
+  static rensa::detail::IndexedElements elements_of(const char* operation, const Array& x,
+                                                    const KeptArray& kept, int axis) {
+    Array index = kept.get("gather", "index");
+    std::vector<BasicIndex> front;
+    for (int i = 0; i < x.ndim(); ++i) {
+      front.push_back(i == axis ? Slice() : Slice(0, index.shape(i)));
+    }
+    return rensa::detail::apply_along_axis(operation, x[std::span<const BasicIndex>(front)], index,
+                                           axis);
+  }
+
+ private:
+  KeptArray index_;
+  int axis_;
+};
+
+/// The gradient of Gather: gy added up in its places of zeros.
+class GatherGrad final : public FunctionNode {
+ public:
+  GatherGrad(KeptArray index, int axis, const Shape& shape)
+      : FunctionNode("gather_grad"), index_(std::move(index)), axis_(axis), shape_(shape) {}
+  Arrays forward(const Arrays& gy) override {
+    Array gx = xp::zeros(shape_, gy[0].dtype(), gy[0].device());
+    rensa::detail::scatter(name(), operations::ScatterMode::add,
+                           Gather::elements_of(name(), gx, index_, axis_), gy[0]);
+    return {gx};
+  }
+  Variables backward(const Indexes&, const Variables& ggx) override {
+    return rensa::apply<Gather>(ggx, index_, axis_);
+  }
+
+ private:
+  KeptArray index_;
+  int axis_;
+  Shape shape_;
+};
+
+Variables Gather::backward(const Indexes&, const Variables& gy) {
+  return rensa::apply<GatherGrad>(gy, index_, axis_, inputs()[0]->shape);
+}
+
 bool is_integer(const Array& a) {
   char kind = dtype_kind(a.dtype());
   return kind == 'i' || kind == 'u';
@@ -272,17 +324,7 @@ Variable gather(const Variable& x, int axis, const Array& index) {
                     "axis {}",
                     index.view().describe(), x.array().view().describe(), place));
   }
-  std::vector<Index> entries;
-  for (int i = 0; i < x.ndim(); ++i) {
-    if (i == place) {
-      entries.emplace_back(index);
-      continue;
-    }
-    Shape beside = Shape::filled(x.ndim(), 1);
-    beside[i] = index.shape(i);
-    entries.emplace_back(xp::arange(index.shape(i), int64, x.device()).reshape(beside));
-  }
-  return get_item(x, entries);
+  return apply<Gather>({x}, KeptArray(index), place)[0];
 }
 
 Variable index_select(const Variable& x, int axis, const Array& index) {

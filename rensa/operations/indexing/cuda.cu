@@ -5,6 +5,7 @@
 #include <cub/device/device_radix_sort.cuh>
 
 #include "rensa/device/cuda_runtime.h"
+#include "rensa/operations/indexing/cuda_along.cuh"
 #include "rensa/operations/indexing/cuda_scatter.cuh"
 
 namespace rensa::cuda {
@@ -241,6 +242,7 @@ void Gather::run_cuda(const cuda::LaunchContext& context) {
   IndexPlan plan(by, in.view, out.view);
   if (plan.list.size() == 0) return;
   cuda::for_each_list_part(plan, cuda::kMaxList, [&](const IndexPlan& part) {
+    if (cuda::gathers_lines(part)) return cuda::gather_lines(name(), context, part);
     if (part.listed.size() > 0) return cuda::move<false>(name(), context, part);
     std::int64_t n = part.list.size();  // nothing to move, but the indices are looked at
     cuda::KeyArgs<unsigned, kMaxNdim> args = {cuda::ListArgs<kMaxNdim>(part, name(), context),
@@ -255,6 +257,7 @@ std::size_t Scatter::workspace_bytes() const {
   if (in.view.size() == 0 || cuda::is_unordered(*this)) return 0;
   cuda::runtime::set_device(out.view.device);
   IndexPlan plan(by, out.view, in.view);
+  if (mode == ScatterMode::add && cuda::adds_lines(plan)) return 0;
   bool wide = cuda::is_wide(cuda::number_places(&plan));
   cuda::ScatterSpace space(n, wide, std::min(plan.listed.size(), cuda::most_columns(n)));
   return static_cast<std::size_t>(space.cub()) +
@@ -265,8 +268,10 @@ void Scatter::run_cuda(const cuda::LaunchContext& context) {
   if (in.view.size() == 0) return;
   IndexPlan plan(by, out.view, in.view);
   std::int64_t columns = cuda::most_columns(std::min(plan.list.size(), cuda::kMaxList));
+  bool by_line = mode == ScatterMode::add && cuda::adds_lines(plan);
   cuda::for_each_list_part(plan, cuda::kMaxList, [&](const IndexPlan& part) {
     if (cuda::is_unordered(*this)) return cuda::move<true>(name(), context, part);
+    if (by_line) return cuda::add_lines(name(), context, part);
     IndexPlan numbered = part;
     std::int64_t places = cuda::number_places(&numbered);
     cuda::ScatterSpace space(part.list.size(), cuda::is_wide(places),

@@ -12,6 +12,7 @@
 #include "rensa/core/error.h"
 #include "rensa/core/update_rule_ids.h"
 #include "rensa/device/launcher.h"
+#include "rensa/functions/functions.h"
 #include "rensa/functions/operations/accuracy/accuracy.h"
 #include "rensa/functions/operations/dropout/dropout.h"
 #include "rensa/functions/operations/relu_bias_grad/relu_bias_grad.h"
@@ -84,6 +85,76 @@ TEST(CudaRows, ManyEqualIndicesAreAddedInOrder) {
   expect_equal(gpu_sums, sums, "scatter_add");
 }
 
+TEST(CudaRows, ElementsAlongAnAxis) {
+  RENSA_NEEDS_GPUS(1);
+  struct Case {
+    Shape shape, index;
+    int axis;
+  };
+  const Case cases[] = {
+      {{40, 100}, {40, 130}, 1},  {{40, 100}, {33, 7}, 1},  {{40, 100}, {90, 100}, 0},
+      {{5, 9, 64}, {5, 9, 3}, 2}, {{64, 3}, {64, 2048}, 1}, {{64, 3}, {64, 2049}, 1},
+      {{7, 5000}, {7, 11}, 1},    {{50}, {333}, 0},         {{6, 4, 10}, {6, 50, 10}, 1}};
+  xp::random::seed(4);
+  for (const Case& c : cases) {
+    for (Dtype index_dtype : {int64, int32, int16}) {
+      Array index = xp::random::randint(-c.shape[c.axis], c.shape[c.axis], c.index, int64, cpu());
+      index = index.astype(index_dtype);
+      std::string what =
+          c.shape.str() + c.index.str() + ' ' + std::string(dtype_name(index_dtype)) + ' ';
+      for (Dtype dtype : {float16, bfloat16, float32, float64}) {
+        Array x = (normal(c.shape, float64) * 4).astype(dtype);
+        Array want = F::gather(Variable(x), c.axis, index).array();
+        Array got = F::gather(Variable(x.to(gpu(0))), c.axis, index.to(gpu(0))).array();
+        expect_equal(got, want, "gather " + what + std::string(dtype_name(dtype)));
+        Variable gx(x.to(gpu(0))), hx(x);
+        Array gy = (normal(c.index, float64) * 4).astype(dtype);
+        F::sum(F::gather(gx, c.axis, index.to(gpu(0))) * gy.to(gpu(0))).backward();
+        F::sum(F::gather(hx, c.axis, index) * gy).backward();
+        if (c.index[c.axis] / c.shape[c.axis] < 300) {  // else a GPU adds in runs
+          expect_equal(gx.grad(), hx.grad(), "gradient " + what + std::string(dtype_name(dtype)));
+        }
+      }
+    }
+  }
+}
+
+// Lines of which a block knows all, and too few of them: sorted on the device.
+TEST(CudaRows, SumsAlongAnAxisAreThoseOfASort) {
+  RENSA_NEEDS_GPUS(1);
+  xp::random::seed(6);
+  for (std::int64_t places : {1, 2, 20, 700}) {
+    for (Dtype dtype : {bfloat16, float32}) {
+      Array index = xp::random::randint(0, places, {40, 2048}, int64, gpu(0));
+      Array gy = normal({40, 2048}, dtype).to(gpu(0));
+      auto gradient = [&](std::int64_t rows) {
+        Variable x(xp::zeros({rows, places}, dtype, gpu(0)));
+        F::sum(F::gather(x, 1, index[Slice(0, rows)].copy()) * gy[Slice(0, rows)].copy())
+            .backward();
+        return x.grad();
+      };
+      expect_equal(gradient(40)[Slice(0, 31)], gradient(31), std::to_string(places));
+    }
+  }
+}
+
+TEST(CudaRows, EveryDtypeIsTakenAlongAnAxis) {
+  RENSA_NEEDS_GPUS(1);
+  for (Dtype dtype : {bool_, int16, int64, complex64, complex128}) {
+    for (Dtype index_dtype : {int64, int32, uint64, uint8}) {
+      for (int axis : {0, 1}) {
+        Array x = (xp::arange(35) % 19).astype(dtype).reshape({5, 7});
+        Array index = (xp::arange(35) % 5).astype(index_dtype).reshape({5, 7});
+        for (bool turned : {false, true}) {
+          Array a = turned ? x.T() : x, i = turned ? index.T() : index;
+          expect_equal(xp::take_along_axis(a.to(gpu(0)), i.to(gpu(0)), axis),
+                       xp::take_along_axis(a, i, axis), std::string(dtype_name(dtype)));
+        }
+      }
+    }
+  }
+}
+
 TEST(CudaRows, IndexOutOfRangeIsReported) {
   RENSA_NEEDS_GPUS(1);
   Array x = xp::ones({10, 4}, float32, gpu(0));
@@ -95,7 +166,24 @@ TEST(CudaRows, IndexOutOfRangeIsReported) {
     expect_equal(taken[1], xp::zeros({4}), "the row out of range");
     xp::scatter_add(x, index, xp::zeros({2, 4}, float32, gpu(0)));
     EXPECT_THROW(to_cpu(x), IndexError);
+    Array along = xp::full({10, 3}, bad, int64, gpu(0));
+    EXPECT_THROW(to_cpu(xp::take_along_axis(x, along, 1)), IndexError);
     expect_equal(x.sum(), xp::array(40.0f), "usable after the error");
+  }
+}
+
+TEST(CudaRows, GradientsOfRunningProducts) {
+  RENSA_NEEDS_GPUS(1);
+  xp::random::seed(8);
+  for (Shape shape :
+       {Shape{3, 2}, Shape{70, 31}, Shape{5, 1024}, Shape{4, 2500}, Shape{1, 70000}}) {
+    for (Dtype dtype : {float32, float64}) {
+      Array x = xp::random::uniform(0.5, 1.25, shape, dtype, cpu()), gy = normal(shape, dtype);
+      Variable on_gpu(x.to(gpu(0))), here(x);
+      F::sum(F::cumprod(on_gpu, 1) * gy.to(gpu(0))).backward();
+      F::sum(F::cumprod(here, 1) * gy).backward();
+      expect_close(on_gpu.grad(), here.grad(), 20 * tolerance(dtype), "cumprod " + shape.str());
+    }
   }
 }
 
