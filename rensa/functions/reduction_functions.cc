@@ -3,13 +3,16 @@
 
 #include <fmt/format.h>
 
+#include "rensa/array/creation.h"
 #include "rensa/array/scan.h"
 #include "rensa/array/statistics.h"
 #include "rensa/core/error.h"
+#include "rensa/device/launcher.h"
 #include "rensa/functions/array_functions.h"
 #include "rensa/functions/differentiable.h"
 #include "rensa/functions/joining_functions.h"
 #include "rensa/functions/math_functions.h"
+#include "rensa/operations/scan/recurrence.h"
 
 namespace rensa::functions {
 
@@ -183,26 +186,72 @@ Variable ahead(const Variable& x, std::int64_t d) {
       -1);
 }
 
+/// h[i] = g[i] + x[i + 1] * h[i + 1] along the last axis, for g and x of float32 or of float64.
+class Recurrence final : public FunctionNode {
+ public:
+  Recurrence() : FunctionNode("recurrence") {}
+
+  Arrays forward(const Arrays& gx) override {
+    retain_inputs({1});
+    retain_outputs({0});
+    Array g = gx[0].ascontiguous(), x = gx[1].ascontiguous();
+    Array h = xp::empty(x.shape(), x.dtype(), x.device());
+    Shape rows = {-1, x.shape(-1)};
+    operations::Recurrence op(name());
+    op.in = g.reshape(rows).operand();
+    op.factor = x.reshape(rows).operand();
+    op.out = h.reshape(rows).operand();
+    launch(op);
+    return {h};
+  }
+  // The same the other way round: q[i] = gh[i] + x[i] * q[i - 1] reaches element i.
+  Variables backward(const Indexes&, const Variables& gh) override {
+    Variable x = get_retained_inputs()[0], h = get_retained_outputs()[0];
+    Variable q =
+        rensa::apply<Recurrence>({flip(gh[0], -1), roll(flip(x, -1), 1, -1)})[0];  // flipped
+    return {flip(q, -1), h * flip(ahead(q, 1), -1)};
+  }
+};
+
+/// Recurrence of any dtype. A long row alone, for which a GPU has but one block, goes by sums of
+/// twice as many terms in each step.
+Variable recurrence(const Variable& g, const Variable& x) {
+  constexpr std::int64_t kLong = 65536, kManyRows = 64;
+  std::int64_t n = x.shape(-1);
+  if (dtype_kind(x.dtype()) == 'f' && (n <= kLong || x.size() / n >= kManyRows)) {
+    Dtype wide = x.dtype() == float64 ? float64 : float32;
+    return apply<Recurrence>({cast(g, wide), cast(x, wide)})[0];
+  }
+  Variable h = g, factor = x;
+  for (std::int64_t d = 1; d < n; d *= 2) {
+    factor = d == 1 ? ahead(factor, 1) : factor * ahead(factor, d / 2);
+    h = h + factor * ahead(h, d);
+  }
+  return h;
+}
+
 class Cumprod final : public FunctionNode {
  public:
   explicit Cumprod(int axis) : FunctionNode("cumprod"), axis_(axis) {}
   Arrays forward(const Arrays& x) override {
     retain_inputs({0});
+    retain_outputs({0});
     return {xp::cumprod(x[0], axis_)};
   }
-  // What of the gradients behind reaches element i is h[i] = gy[i] + x[i + 1] * h[i + 1]: sums of
-  // twice as many terms in each step, without a division.
+  // What of the gradients behind reaches element i is h[i] = gy[i] + x[i + 1] * h[i + 1]: no
+  // division, and so no harm in zeros.
   Variables backward(const Indexes&, const Variables& gy) override {
+    Dtype dtype = inputs()[0]->dtype;
     Variable x = swapaxes(get_retained_inputs()[0], axis_, -1);
-    if (x.size() == 0) return {gy[0]};
+    Variable y = swapaxes(get_retained_outputs()[0], axis_, -1);
     std::int64_t n = x.shape(-1);
-    Variable h = swapaxes(gy[0], axis_, -1), factor = x;
-    for (std::int64_t d = 1; d < n; d *= 2) {
-      factor = d == 1 ? ahead(factor, 1) : factor * ahead(factor, d / 2);
-      h = h + factor * ahead(h, d);
-    }
-    Variable gx = swapaxes(products_before(x) * h, axis_, -1);
-    return {cast(gx, inputs()[0]->dtype)};
+    if (x.size() == 0 || n == 1) return {cast(gy[0], dtype)};
+    Shape first = x.shape();
+    first[-1] = 1;
+    Variable one = constant(xp::ones(first, y.dtype(), y.device()));
+    Variable before = concat({one, get_item(y, {ellipsis, Slice(0, n - 1)})}, -1);
+    Variable h = recurrence(swapaxes(gy[0], axis_, -1), x);
+    return {cast(swapaxes(before * h, axis_, -1), dtype)};
   }
 
  private:

@@ -1,0 +1,93 @@
+// Linear recurrences on a GPU: a block scans a row from its end, tile by tile. What it scans are
+// the maps h -> add + factor * h from what stands behind an element to its own.
+#include "rensa/backend/cuda/kernel.cuh"
+#include "rensa/operations/scan/recurrence.h"
+
+namespace rensa::cuda {
+
+namespace {
+
+template <class V> struct RecurrenceArgs {
+  const V* in;
+  const V* factor;
+  V* out;
+  std::int64_t n;
+};
+
+template <class V> struct Affine {
+  V factor, add;
+
+  /// This map after `first`.
+  __device__ __forceinline__ Affine after(Affine first) const {
+    return {factor * first.factor, add + factor * first.add};
+  }
+  __device__ __forceinline__ V operator()(V behind) const { return add + factor * behind; }
+};
+
+template <class V>
+__global__ void __launch_bounds__(kBlock)
+    recur_by_block(const __grid_constant__ RecurrenceArgs<V> args) {
+  constexpr int kItems = 4, kTile = kItems * kBlock, kWarps = kBlock / 32;
+  __shared__ V warp_factors[2][kWarps], warp_adds[2][kWarps];
+  int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const V* in = args.in + blockIdx.x * args.n;
+  const V* factor = args.factor + blockIdx.x * args.n;
+  V* out = args.out + blockIdx.x * args.n;
+  V behind = 0;  // of the tile
+  int side = 0;  // of shared memory: the other one may still be read
+  for (std::int64_t end = args.n; end > 0; end -= kTile, side ^= 1) {
+    std::int64_t last = end - 1 - threadIdx.x * kItems;  // this thread's, from here to the front
+    Affine<V> map[kItems];
+#pragma unroll
+    for (int k = 0; k < kItems; ++k) {
+      std::int64_t i = last - k;
+      map[k].add = i >= 0 ? in[i] : V(0);
+      map[k].factor = i >= 0 && i + 1 < args.n ? factor[i + 1] : V(0);
+    }
+#pragma unroll
+    for (int k = 1; k < kItems; ++k) map[k] = map[k].after(map[k - 1]);
+    Affine<V> upto = map[kItems - 1];
+#pragma unroll
+    for (int d = 1; d < 32; d *= 2) {
+      Affine<V> other = {__shfl_up_sync(~0u, upto.factor, d), __shfl_up_sync(~0u, upto.add, d)};
+      if (lane >= d) upto = upto.after(other);
+    }
+    if (lane == 31) {
+      warp_factors[side][warp] = upto.factor;
+      warp_adds[side][warp] = upto.add;
+    }
+    Affine<V> before = {__shfl_up_sync(~0u, upto.factor, 1), __shfl_up_sync(~0u, upto.add, 1)};
+    __syncthreads();
+    V of_warp = behind;
+#pragma unroll
+    for (int w = 0; w < kWarps; ++w) {
+      Affine<V> whole = {warp_factors[side][w], warp_adds[side][w]};
+      behind = whole(behind);
+      if (w + 1 == warp) of_warp = behind;
+    }
+    V next = lane > 0 ? before(of_warp) : of_warp;
+#pragma unroll
+    for (int k = 0; k < kItems; ++k) {
+      if (last - k >= 0) out[last - k] = map[k](next);
+    }
+  }
+}
+
+template <class V> void run(const operations::Recurrence& op, const LaunchContext& context) {
+  RecurrenceArgs<V> args = {op.in.view.as<V>(), op.factor.view.as<V>(), op.out.view.as<V>(),
+                            op.in.view.shape[1]};
+  launch_kernel(op.name(), context, recur_by_block<V>, op.in.view.shape[0], kBlock, args);
+}
+
+}  // namespace
+
+}  // namespace rensa::cuda
+
+namespace rensa::operations {
+
+void Recurrence::run_cuda(const cuda::LaunchContext& context) {
+  if (in.view.size() == 0) return;
+  in.view.dtype == float64 ? cuda::run<double>(*this, context) : cuda::run<float>(*this, context);
+}
+
+}  // namespace rensa::operations
