@@ -9,6 +9,7 @@
 #include "rensa/operations/scan/scan.h"
 #include "rensa/operations/search_sorted/search_sorted.h"
 #include "rensa/operations/sort/sort.h"
+#include "rensa/operations/sort/top_k.h"
 
 namespace rensa::detail {
 
@@ -102,6 +103,22 @@ Array sorted_rows(const char* operation, const Array& rows, bool descending, std
 Array order_of_rows(const char* operation, const Array& rows, bool descending, std::int64_t kth) {
   Array out = new_array(rows.shape(), int64, rows.device());
   sort_into(operation, rows, out, &Sort::order, descending, kth);
+  return out;
+}
+
+Array first_of_rows(const char* operation, const Array& rows, std::int64_t k, bool descending) {
+  using operations::TopK;
+  Dtype dtype = rows.dtype();
+  bool found = k <= TopK::kMost && rows.shape(1) <= TopK::kMostColumns &&
+               (dtype == float16 || dtype == bfloat16 || dtype == float32);
+  if (!found) return order_of_rows(operation, rows, descending)[{Slice(), Slice(0, k)}];
+  Array out = new_array({rows.shape(0), k}, int64, rows.device());
+  if (out.size() == 0) return out;
+  TopK op(operation);
+  op.descending = descending;
+  op.in = rows.operand();
+  op.order = out.operand();
+  launch(op);
   return out;
 }
 

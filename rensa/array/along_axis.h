@@ -30,6 +30,8 @@ Array sorted_rows(const char* operation, const Array& rows, bool descending = fa
 /// Where they come from, int64; equal elements in their order.
 Array order_of_rows(const char* operation, const Array& rows, bool descending = false,
                     std::int64_t kth = -1);
+/// The first k columns of order_of_rows.
+Array first_of_rows(const char* operation, const Array& rows, std::int64_t k, bool descending);
 /// out[r, i] = rows[r, places[r, i]].
 Array take_places(const Array& rows, const Array& places);
 

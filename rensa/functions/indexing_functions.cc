@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "rensa/array/along_axis.h"
 #include "rensa/array/creation.h"
 #include "rensa/array/indexing.h"
 #include "rensa/array/indexing_routines.h"
@@ -392,11 +393,10 @@ std::pair<Variable, Array> topk(const Variable& x, std::int64_t k, int axis, boo
     throw ValueError(fmt::format("topk: {} elements along axis {} of {}", k, place,
                                  x.array().view().describe()));
   }
-  std::vector<BasicIndex> front(static_cast<std::size_t>(place), BasicIndex(Slice()));
-  front.emplace_back(Slice(0, k));
-  Array order = xp::argsort(x.array(), {.axis = place, .descending = largest});
-  Array places = order[std::span<const BasicIndex>(front)];
-  return {gather(x, place, places), places.ascontiguous()};
+  Array rows = rensa::detail::rows_along(x.array(), place);
+  Array first = rensa::detail::first_of_rows("topk", rows, k, largest).ascontiguous();
+  Array places = rensa::detail::from_rows(first, x.shape(), place);
+  return {gather(x, place, places), places};
 }
 
 Variable one_hot(const Variable& t, std::int64_t classes, Dtype dtype) {
