@@ -87,6 +87,51 @@ class Extremum final : public Reduction {
   bool greatest_;
 };
 
+/// x[i + d] along the last axis, zeros behind the end.
+Variable ahead(const Variable& x, std::int64_t d) {
+  Shape rest = x.shape();
+  rest[-1] = d;
+  return concat(
+      {get_item(x, {ellipsis, Slice(d, none)}), constant(xp::zeros(rest, x.dtype(), x.device()))},
+      -1);
+}
+
+/// h[i] = g[i] + x[i + 1] * h[i + 1] along the last axis, of one real floating dtype; a g of extent
+/// 1 there is that of the last place, 0 the others.
+class Recurrence final : public FunctionNode {
+ public:
+  Recurrence() : FunctionNode("recurrence") {}
+
+  Arrays forward(const Arrays& gx) override {
+    retain_inputs({1});
+    retain_outputs({0});
+    Array g = gx[0].ascontiguous(), x = gx[1].ascontiguous();
+    Array h = xp::empty(x.shape(), x.dtype(), x.device());
+    operations::Recurrence op(name());
+    op.in = g.reshape({-1, g.shape(-1)}).operand();
+    op.factor = x.reshape({-1, x.shape(-1)}).operand();
+    op.out = h.reshape({-1, x.shape(-1)}).operand();
+    launch(op);
+    return {h};
+  }
+  // The same the other way round: q[i] = gh[i] + x[i] * q[i - 1] reaches element i.
+  Variables backward(const Indexes&, const Variables& gh) override {
+    Variable x = get_retained_inputs()[0], h = get_retained_outputs()[0];
+    Variable q =
+        rensa::apply<Recurrence>({flip(gh[0], -1), roll(flip(x, -1), 1, -1)})[0];  // flipped
+    bool last_alone = inputs()[0]->shape[-1] < x.shape(-1);
+    Variable g = last_alone ? get_item(q, {ellipsis, Slice(0, 1)}) : flip(q, -1);
+    return {g, h * flip(ahead(q, 1), -1)};
+  }
+};
+
+/// Whether Recurrence takes x. Of a long row alone a GPU has but one block.
+bool has_recurrence(const Variable& x) {
+  constexpr std::int64_t kLong = 65536, kManyRows = 64;
+  std::int64_t n = x.shape(-1);
+  return dtype_kind(x.dtype()) == 'f' && (n <= kLong || x.size() / n >= kManyRows);
+}
+
 /// The product of all elements before each one along the last axis.
 Variable products_before(const Variable& x) {
   Shape shape = x.shape();
@@ -115,10 +160,18 @@ class Prod final : public Reduction {
     for (std::int64_t axis : back) order.push_back(axis);
     for (int i = 0; i < order.ndim(); ++i) inverse[static_cast<int>(order[i])] = i;
     Variable turned = transpose(x, order);
-    if (x.size() == 0) return {broadcast_to(reshape(cast(gy[0], x.dtype()), r.kept), x.shape())};
-    Variable rows = reshape(turned, {-1, r.count});
-    Variable others = products_before(rows) * flip(products_before(flip(rows, -1)), -1);
-    Variable gx = others * reshape(gy[0], {-1, 1});
+    if (x.size() == 0 || r.count == 1) {
+      return {broadcast_to(reshape(cast(gy[0], x.dtype()), r.kept), x.shape())};
+    }
+    Variable rows = reshape(turned, {-1, r.count}), g = reshape(cast(gy[0], x.dtype()), {-1, 1});
+    Variable gx;
+    if (has_recurrence(rows)) {
+      Variable one = constant(xp::ones(g.shape(), x.dtype(), x.device()));
+      Variable before = flip(rensa::apply<Recurrence>({one, flip(rows, -1)})[0], -1);
+      gx = before * rensa::apply<Recurrence>({g, rows})[0];
+    } else {
+      gx = products_before(rows) * flip(products_before(flip(rows, -1)), -1) * g;
+    }
     return {cast(transpose(reshape(gx, turned.shape()), inverse), x.dtype())};
   }
 };
@@ -177,53 +230,11 @@ class Cumsum final : public FunctionNode {
   int axis_;
 };
 
-/// x[i + d] along the last axis, zeros behind the end.
-Variable ahead(const Variable& x, std::int64_t d) {
-  Shape rest = x.shape();
-  rest[-1] = d;
-  return concat(
-      {get_item(x, {ellipsis, Slice(d, none)}), constant(xp::zeros(rest, x.dtype(), x.device()))},
-      -1);
-}
-
-/// h[i] = g[i] + x[i + 1] * h[i + 1] along the last axis, for g and x of float32 or of float64.
-class Recurrence final : public FunctionNode {
- public:
-  Recurrence() : FunctionNode("recurrence") {}
-
-  Arrays forward(const Arrays& gx) override {
-    retain_inputs({1});
-    retain_outputs({0});
-    Array g = gx[0].ascontiguous(), x = gx[1].ascontiguous();
-    Array h = xp::empty(x.shape(), x.dtype(), x.device());
-    Shape rows = {-1, x.shape(-1)};
-    operations::Recurrence op(name());
-    op.in = g.reshape(rows).operand();
-    op.factor = x.reshape(rows).operand();
-    op.out = h.reshape(rows).operand();
-    launch(op);
-    return {h};
-  }
-  // The same the other way round: q[i] = gh[i] + x[i] * q[i - 1] reaches element i.
-  Variables backward(const Indexes&, const Variables& gh) override {
-    Variable x = get_retained_inputs()[0], h = get_retained_outputs()[0];
-    Variable q =
-        rensa::apply<Recurrence>({flip(gh[0], -1), roll(flip(x, -1), 1, -1)})[0];  // flipped
-    return {flip(q, -1), h * flip(ahead(q, 1), -1)};
-  }
-};
-
-/// Recurrence of any dtype. A long row alone, for which a GPU has but one block, goes by sums of
-/// twice as many terms in each step.
+/// Recurrence of any dtype. A long row alone goes by sums of twice as many terms in each step.
 Variable recurrence(const Variable& g, const Variable& x) {
-  constexpr std::int64_t kLong = 65536, kManyRows = 64;
-  std::int64_t n = x.shape(-1);
-  if (dtype_kind(x.dtype()) == 'f' && (n <= kLong || x.size() / n >= kManyRows)) {
-    Dtype wide = x.dtype() == float64 ? float64 : float32;
-    return apply<Recurrence>({cast(g, wide), cast(x, wide)})[0];
-  }
+  if (has_recurrence(x)) return apply<Recurrence>({cast(g, x.dtype()), x})[0];
   Variable h = g, factor = x;
-  for (std::int64_t d = 1; d < n; d *= 2) {
+  for (std::int64_t d = 1; d < x.shape(-1); d *= 2) {
     factor = d == 1 ? ahead(factor, 1) : factor * ahead(factor, d / 2);
     h = h + factor * ahead(h, d);
   }

@@ -4,20 +4,28 @@
 
 #include "rensa/core/thread_pool.h"
 #include "rensa/operations/scan/recurrence.h"
+#include "rensa/portable/element_types.h"
 
 namespace rensa::host {
 
 namespace {
 
-template <class V> void recur(const operations::Recurrence& op) {
+template <class T> void recur(const operations::Recurrence& op) {
+  using V = ComputeOf<T>;
   constexpr std::int64_t kGrain = 8 << 10;  // elements that are worth waking a thread for
-  std::int64_t rows = op.in.view.shape[0], n = op.in.view.shape[1];
+  std::int64_t rows = op.factor.view.shape[0], n = op.factor.view.shape[1];
+  std::int64_t given = op.in.view.shape[1];
   parallel_for(rows, std::max<std::int64_t>(1, kGrain / n), [&](auto begin, auto end) {
     for (std::int64_t row = begin; row < end; ++row) {
-      const V *in = op.in.view.as<V>() + row * n, *factor = op.factor.view.as<V>() + row * n;
-      V* out = op.out.view.as<V>() + row * n;
-      V behind = out[n - 1] = in[n - 1];
-      for (std::int64_t i = n - 1; i-- > 0;) out[i] = behind = in[i] + factor[i + 1] * behind;
+      const T *in = op.in.view.as<T>() + row * given, *factor = op.factor.view.as<T>() + row * n;
+      T* out = op.out.view.as<T>() + row * n;
+      V behind = convert<V>(in[given - 1]);
+      out[n - 1] = convert<T>(behind);
+      for (std::int64_t i = n - 1; i-- > 0;) {
+        V add = given == n ? convert<V>(in[i]) : V(0);
+        behind = add + convert<V>(factor[i + 1]) * behind;
+        out[i] = convert<T>(behind);
+      }
     }
   });
 }
@@ -29,8 +37,13 @@ template <class V> void recur(const operations::Recurrence& op) {
 namespace rensa::operations {
 
 void Recurrence::run_cpu() {
-  if (in.view.size() == 0) return;
-  in.view.dtype == float64 ? host::recur<double>(*this) : host::recur<float>(*this);
+  if (out.view.size() == 0) return;
+  switch (out.view.dtype) {
+    case Dtype::float16: return host::recur<half_t>(*this);
+    case Dtype::bfloat16: return host::recur<bfloat16_t>(*this);
+    case Dtype::float32: return host::recur<float>(*this);
+    default: return host::recur<double>(*this);
+  }
 }
 
 }  // namespace rensa::operations

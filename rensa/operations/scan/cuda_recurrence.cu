@@ -7,11 +7,12 @@ namespace rensa::cuda {
 
 namespace {
 
-template <class V> struct RecurrenceArgs {
-  const V* in;
-  const V* factor;
-  V* out;
+template <class T> struct RecurrenceArgs {
+  const T* in;
+  const T* factor;
+  T* out;
   std::int64_t n;
+  std::int64_t given;  // elements of a row of `in`, the last ones: n or 1
 };
 
 template <class V> struct Affine {
@@ -24,15 +25,17 @@ template <class V> struct Affine {
   __device__ __forceinline__ V operator()(V behind) const { return add + factor * behind; }
 };
 
-template <class V>
+template <class T>
 __global__ void __launch_bounds__(kBlock)
-    recur_by_block(const __grid_constant__ RecurrenceArgs<V> args) {
+    recur_by_block(const __grid_constant__ RecurrenceArgs<T> args) {
+  using V = ComputeOf<T>;
   constexpr int kItems = 4, kTile = kItems * kBlock, kWarps = kBlock / 32;
   __shared__ V warp_factors[2][kWarps], warp_adds[2][kWarps];
   int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  const V* in = args.in + blockIdx.x * args.n;
-  const V* factor = args.factor + blockIdx.x * args.n;
-  V* out = args.out + blockIdx.x * args.n;
+  std::int64_t row = blockIdx.x * args.n, before_given = args.n - args.given;
+  const T* in = args.in + blockIdx.x * args.given - before_given;
+  const T* factor = args.factor + row;
+  T* out = args.out + row;
   V behind = 0;  // of the tile
   int side = 0;  // of shared memory: the other one may still be read
   for (std::int64_t end = args.n; end > 0; end -= kTile, side ^= 1) {
@@ -41,8 +44,8 @@ __global__ void __launch_bounds__(kBlock)
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
       std::int64_t i = last - k;
-      map[k].add = i >= 0 ? in[i] : V(0);
-      map[k].factor = i >= 0 && i + 1 < args.n ? factor[i + 1] : V(0);
+      map[k].add = i >= before_given ? convert<V>(in[i]) : V(0);
+      map[k].factor = i >= 0 && i + 1 < args.n ? convert<V>(factor[i + 1]) : V(0);
     }
 #pragma unroll
     for (int k = 1; k < kItems; ++k) map[k] = map[k].after(map[k - 1]);
@@ -68,15 +71,16 @@ __global__ void __launch_bounds__(kBlock)
     V next = lane > 0 ? before(of_warp) : of_warp;
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
-      if (last - k >= 0) out[last - k] = map[k](next);
+      if (last - k >= 0) out[last - k] = convert<T>(map[k](next));
     }
   }
 }
 
-template <class V> void run(const operations::Recurrence& op, const LaunchContext& context) {
-  RecurrenceArgs<V> args = {op.in.view.as<V>(), op.factor.view.as<V>(), op.out.view.as<V>(),
-                            op.in.view.shape[1]};
-  launch_kernel(op.name(), context, recur_by_block<V>, op.in.view.shape[0], kBlock, args);
+template <class T> void run(const operations::Recurrence& op, const LaunchContext& context) {
+  const Shape& shape = op.factor.view.shape;
+  RecurrenceArgs<T> args = {op.in.view.as<T>(), op.factor.view.as<T>(), op.out.view.as<T>(),
+                            shape[1], op.in.view.shape[1]};
+  launch_kernel(op.name(), context, recur_by_block<T>, shape[0], kBlock, args);
 }
 
 }  // namespace
@@ -86,8 +90,13 @@ template <class V> void run(const operations::Recurrence& op, const LaunchContex
 namespace rensa::operations {
 
 void Recurrence::run_cuda(const cuda::LaunchContext& context) {
-  if (in.view.size() == 0) return;
-  in.view.dtype == float64 ? cuda::run<double>(*this, context) : cuda::run<float>(*this, context);
+  if (out.view.size() == 0) return;
+  switch (out.view.dtype) {
+    case Dtype::float16: return cuda::run<half_t>(*this, context);
+    case Dtype::bfloat16: return cuda::run<bfloat16_t>(*this, context);
+    case Dtype::float32: return cuda::run<float>(*this, context);
+    default: return cuda::run<double>(*this, context);
+  }
 }
 
 }  // namespace rensa::operations

@@ -209,6 +209,10 @@ TEST(CudaRows, GradientsOfRunningProducts) {
       F::sum(F::cumprod(on_gpu, 1) * gy.to(gpu(0))).backward();
       F::sum(F::cumprod(here, 1) * gy).backward();
       expect_close(on_gpu.grad(), here.grad(), 20 * tolerance(dtype), "cumprod " + shape.str());
+      on_gpu.cleargrad(), here.cleargrad();
+      F::sum(F::prod(on_gpu, 1)).backward();
+      F::sum(F::prod(here, 1)).backward();
+      expect_close(on_gpu.grad(), here.grad(), 20 * tolerance(dtype), "prod " + shape.str());
     }
   }
 }
