@@ -4,7 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <limits>
 
+#include "rensa/array/math.h"
+#include "rensa/array/random_basics.h"
+#include "rensa/array/routines.h"
+#include "rensa/array/sorting.h"
 #include "rensa/core/error.h"
 #include "rensa/functions/functions.h"
 #include "tests/testing.h"
@@ -118,6 +123,30 @@ TEST(ArrayFunctions, ShapesThatDoNotFitAreErrors) {
         [&] { F::index_select(x, 0, v.array()); },
         [&] { F::one_hot(x, 3); },
     });
+  }
+}
+
+TEST(ArrayFunctions, TopKIsTheFrontOfAnArgsort) {
+  xp::random::seed(9);
+  for (Shape shape : {Shape{1, 1}, Shape{3, 40}, Shape{100, 256}, Shape{9, 257}, Shape{20, 1024},
+                      Shape{5, 2048}, Shape{3, 2049}}) {
+    for (Dtype dtype : {float16, bfloat16, float32, float64}) {
+      // Many equal ones, zeros of both signs, infinity and NaN.
+      Array x = xp::round(xp::random::normal(0, 1, shape, float64, cpu()) * 8) / 8;
+      x = xp::where(x > 1.5, std::numeric_limits<double>::infinity(), x);
+      x = xp::where(x < -1.75, std::numeric_limits<double>::quiet_NaN(), x).astype(dtype);
+      for (std::int64_t k : {0, 1, 8, 32, 33}) {
+        if (k > shape[1]) continue;
+        for (bool largest : {false, true}) {
+          Array want = xp::argsort(x, {.descending = largest})[{Slice(), Slice(0, k)}];
+          for (Device device : testing::test_devices()) {
+            Array got = F::topk(Variable(x.to(device)), k, 1, largest).second;
+            EXPECT_TRUE(xp::array_equal(to_cpu(got), want))
+                << shape.str() << ' ' << dtype_name(dtype) << ' ' << k;
+          }
+        }
+      }
+    }
   }
 }
 

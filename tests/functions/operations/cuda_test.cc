@@ -3,14 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <limits>
 #include <string>
 #include <vector>
 
 #include "rensa/array/math.h"
 #include "rensa/array/random_basics.h"
 #include "rensa/array/routines.h"
-#include "rensa/array/sorting.h"
 #include "rensa/core/error.h"
 #include "rensa/core/update_rule_ids.h"
 #include "rensa/device/launcher.h"
@@ -151,30 +149,6 @@ TEST(CudaRows, EveryDtypeIsTakenAlongAnAxis) {
           Array a = turned ? x.T() : x, i = turned ? index.T() : index;
           expect_equal(xp::take_along_axis(a.to(gpu(0)), i.to(gpu(0)), axis),
                        xp::take_along_axis(a, i, axis), std::string(dtype_name(dtype)));
-        }
-      }
-    }
-  }
-}
-
-TEST(CudaRows, TopK) {
-  RENSA_NEEDS_GPUS(1);
-  xp::random::seed(9);
-  for (Shape shape : {Shape{1, 1}, Shape{3, 40}, Shape{100, 256}, Shape{9, 257}, Shape{20, 1024},
-                      Shape{5, 2048}, Shape{3, 2049}}) {
-    for (Dtype dtype : {float16, bfloat16, float32, float64}) {
-      // Many equal ones, zeros of both signs, infinity and NaN.
-      Array x = xp::round(normal(shape, float64) * 8) / 8;
-      x = xp::where(x > 1.5, std::numeric_limits<double>::infinity(), x);
-      x = xp::where(x < -1.75, std::numeric_limits<double>::quiet_NaN(), x).astype(dtype);
-      for (std::int64_t k : {0, 1, 8, 32, 33}) {
-        if (k > shape[1]) continue;
-        for (bool largest : {false, true}) {
-          Array want = xp::argsort(x, {.descending = largest})[{Slice(), Slice(0, k)}];
-          for (Device device : {cpu(), gpu(0)}) {
-            Array got = F::topk(Variable(x.to(device)), k, 1, largest).second;
-            expect_equal(got, want, shape.str() + ' ' + std::string(dtype_name(dtype)));
-          }
         }
       }
     }
