@@ -1,6 +1,7 @@
 // Gathers and sums on a GPU where each index moves one element along a line: its offset within the
 // line is all that a thread works out.
 #include "rensa/operations/indexing/cuda_along.cuh"
+#include "rensa/portable/block.h"
 
 namespace rensa::cuda {
 
@@ -180,7 +181,7 @@ __device__ __forceinline__ void begin_places(unsigned* counts, unsigned places) 
   int lane = threadIdx.x % 32;
 #pragma unroll
   for (int d = 1; d < 32; d *= 2) {
-    unsigned other = __shfl_up_sync(~0u, upto, d);
+    unsigned other = shuffle_up(upto, d);
     if (lane >= d) upto += other;
   }
   if (lane == 31) warp_totals[threadIdx.x / 32] = upto;

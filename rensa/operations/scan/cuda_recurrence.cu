@@ -2,6 +2,7 @@
 // the maps h -> add + factor * h from what stands behind an element to its own.
 #include "rensa/backend/cuda/kernel.cuh"
 #include "rensa/operations/scan/recurrence.h"
+#include "rensa/portable/block.h"
 
 namespace rensa::cuda {
 
@@ -52,14 +53,14 @@ __global__ void __launch_bounds__(kBlock)
     Affine<V> upto = map[kItems - 1];
 #pragma unroll
     for (int d = 1; d < 32; d *= 2) {
-      Affine<V> other = {__shfl_up_sync(~0u, upto.factor, d), __shfl_up_sync(~0u, upto.add, d)};
+      Affine<V> other = {shuffle_up(upto.factor, d), shuffle_up(upto.add, d)};
       if (lane >= d) upto = upto.after(other);
     }
     if (lane == 31) {
       warp_factors[side][warp] = upto.factor;
       warp_adds[side][warp] = upto.add;
     }
-    Affine<V> before = {__shfl_up_sync(~0u, upto.factor, 1), __shfl_up_sync(~0u, upto.add, 1)};
+    Affine<V> before = {shuffle_up(upto.factor, 1), shuffle_up(upto.add, 1)};
     __syncthreads();
     V of_warp = behind;
 #pragma unroll

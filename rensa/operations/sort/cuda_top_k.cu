@@ -3,6 +3,7 @@
 #include "rensa/backend/cuda/kernel.cuh"
 #include "rensa/core/sort_keys.h"
 #include "rensa/operations/sort/top_k.h"
+#include "rensa/portable/block.h"
 
 namespace rensa::cuda {
 
@@ -47,7 +48,7 @@ __global__ void __launch_bounds__(kBlock) find_top(const __grid_constant__ TopKA
     Word least = own;
 #pragma unroll
     for (int d = 16; d > 0; d /= 2) {
-      Word other = __shfl_xor_sync(~0u, least, d);
+      Word other = shuffle_xor(least, d);
       least = other < least ? other : least;
     }
     if (lane == 0) order[j] = static_cast<unsigned>(least);
