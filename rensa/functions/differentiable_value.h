@@ -124,6 +124,9 @@ inline functions::DifferentiableValue polygamma(const functions::DifferentiableV
   return functions::DifferentiableValue(
       functions::polygamma(static_cast<int>(n.number().real()), a.variable()));
 }
+inline functions::DifferentiableValue trigamma(const functions::DifferentiableValue& a) {
+  return functions::DifferentiableValue(functions::polygamma(1, a.variable()));
+}
 /// Of a number s and a variable.
 inline functions::DifferentiableValue zeta(const functions::DifferentiableValue& s,
                                            const functions::DifferentiableValue& q) {

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "rensa/array/creation.h"
+#include "rensa/array/routines.h"
+#include "rensa/array/ufunc.h"
 #include "tests/testing.h"
 
 namespace rensa {
@@ -55,6 +57,32 @@ TEST(SpecialFunctions, InversesAtTheEdges) {
       for (float y : of(F::erfcinv, {2.5f, -0.5f, inf, -inf, NAN})) EXPECT_TRUE(std::isnan(y));
       for (float y : of(F::ndtri, {1.5f, -0.5f, inf, -inf, NAN})) EXPECT_TRUE(std::isnan(y));
       EXPECT_TRUE(std::signbit(of(F::erfinv, {-0.0f})[0]));
+    }
+  }
+}
+
+// The first derivative of digamma has a formula of its own: zeta(2, x) above 0, that of reflection
+// below.
+TEST(SpecialFunctions, TheFirstPolygamma) {
+  constexpr double kPi = 3.14159265358979323846;
+  for (Device device : testing::test_devices()) {
+    Array x =
+        xp::concatenate({xp::linspace(1e-3, 12, 997), xp::array({1e-8, 40.0, 1e10})}).to(device);
+    auto of = [](const Array& a) { return F::polygamma(1, constant(a)).array(); };
+    std::vector<double> got = of(x).to_vector<double>();
+    std::vector<double> want = F::zeta(2, constant(x)).array().to_vector<double>();
+    std::vector<float> rounded = of(x.astype(float32)).to_vector<float>();
+    for (std::size_t k = 0; k < got.size(); ++k) {
+      EXPECT_NEAR(got[k], want[k], 1e-13 * want[k]) << k;
+      EXPECT_NEAR(rounded[k], want[k], 1e-6 * want[k]) << k;
+    }
+    Array below = xp::array({-0.25, -1.5, -7.125, -30.0625}).to(device);
+    Array sine = xp::sin(below * kPi);
+    want = (kPi * kPi / (sine * sine) - of(1 - below)).to_vector<double>();
+    got = of(below).to_vector<double>();
+    for (std::size_t k = 0; k < got.size(); ++k) EXPECT_NEAR(got[k], want[k], 1e-12 * want[k]) << k;
+    for (double pole : of(xp::array({0.0, -1.0, -20.0}).to(device)).to_vector<double>()) {
+      EXPECT_EQ(pole, std::numeric_limits<double>::infinity());
     }
   }
 }

@@ -210,6 +210,32 @@ template <class V> RENSA_LONG_FN V digamma(V a) {
   return sum + log(x) - V(0.5) / x - series - reflected;
 }
 
+/// The derivative of digamma: below 0 by reflection, else moved up to where its asymptotic series
+/// converges.
+template <class V> RENSA_LONG_FN V trigamma(V a) {
+  V reflected = 0, x = a, sign = 1;
+  if (a <= V(0)) {
+    V part = a - floor(a + V(0.5));  // of -1e-30 all digits
+    if (part == V(0)) return infinity<V>();
+    V sine = sin(V(3.14159265358979323846) * part);
+    reflected = V(9.86960440108935861883) / (sine * sine);
+    x = V(1) - a;
+    sign = -1;
+  }
+  V sum = 0;
+  while (x < V(sizeof(V) == 4 ? 6 : 10)) {
+    sum += V(1) / (x * x);
+    x += V(1);
+  }
+  V r = V(1) / x, w = r * r;
+  V series =
+      w *
+      (V(1) / V(6) -
+       w * (V(1) / V(30) -
+            w * (V(1) / V(42) - w * (V(1) / V(30) - w * (V(5) / V(66) - w * (V(691) / V(2730)))))));
+  return reflected + sign * (sum + r * (V(1) + V(0.5) * r + series));
+}
+
 /// The sum of (q + k)^-s over k = 0, 1, ..., by Euler and Maclaurin; for s > 1.
 template <class V> RENSA_LONG_FN V zeta(V s, V q) {
   // (2 k)! / B(2 k)
@@ -257,6 +283,7 @@ template <class V> RENSA_LONG_FN V zeta(V s, V q) {
 /// The n-th derivative of digamma.
 template <class V> RENSA_LONG_FN V polygamma(V n, V a) {
   if (n == V(0)) return digamma(a);
+  if (n == V(1)) return trigamma(a);
   V magnitude = exp(lgamma(n + V(1))) * zeta(n + V(1), a);
   return fmod(n, V(2)) == V(0) ? -magnitude : magnitude;
 }
