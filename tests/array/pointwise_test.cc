@@ -117,6 +117,33 @@ TEST(Pointwise, ColumnsOfMatrices) {
   }
 }
 
+// A number for each channel of images, for each sample, for each place: rows that vectors divide
+// and others, slices of channels.
+TEST(Pointwise, AnElementForEachRow) {
+  for (Device device : testing::test_devices()) {
+    for (Dtype dtype : {float16, bfloat16, float32, float64}) {
+      for (Shape shape :
+           {Shape{3, 5, 7}, Shape{64, 130, 200}, Shape{65, 131, 99}, Shape{2, 3, 1}}) {
+        Array y = xp::random::uniform(0, 1, shape, float64, device).astype(dtype);
+        Array part = xp::concatenate({y, y}, 1)[{Slice(), Slice(0, shape[1])}];  // not one axis
+        auto of = [](Arguments in) { return detail::pointwise(pointwise::sigmoid_grad, in)[0]; };
+        for (Shape few :
+             {Shape{1, shape[1], 1}, Shape{shape[0], 1, 1}, Shape{shape[0], shape[1], 1},
+              Shape{1, shape[1], shape[2]}, Shape{1, 1, shape[2]}}) {
+          Array gy = xp::random::normal(0, 1, few, float64, device).astype(dtype);
+          Array all = xp::broadcast_to(gy, shape).copy();
+          std::string want = bytes_of(of({y, all}));
+          EXPECT_EQ(bytes_of(of({y, gy})), want) << shape.str() << " by " << few.str();
+          EXPECT_EQ(bytes_of(of({part, gy})), want) << shape.str() << " by " << few.str();
+          EXPECT_EQ(bytes_of(of({gy, y})), bytes_of(of({all, y})));
+          Array row = y[Slice(0, 1)], rows = xp::broadcast_to(row, shape).copy();
+          EXPECT_EQ(bytes_of(of({row, all})), bytes_of(of({rows, all})));
+        }
+      }
+    }
+  }
+}
+
 TEST(Pointwise, BroadcastsAndTakesNumbers) {
   for (Device device : testing::test_devices()) {
     Array y = xp::random::uniform(0, 1, {300, 1}, float32, device);

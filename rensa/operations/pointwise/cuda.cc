@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 
 #include "rensa/operations/pointwise/cuda_kernels.cuh"
@@ -89,19 +90,42 @@ void launch_flat(const Pointwise& op, const LaunchContext& context,
                 ceil_div(count, std::int64_t{kFlatBlock} * args.unroll), kFlatBlock, args);
 }
 
+// Whether an input is one element for each row.
+bool is_spread(const ArrayView& view) {
+  int last = view.ndim() - 1;
+  return view.strides[last] == 0 && view.shape[last] > 1;
+}
+
+// The distance from row to row, if all axes but the last one are one axis of rows.
+std::optional<std::int64_t> pitch_of(const ArrayView& view) {
+  if (view.ndim() == 3 && view.strides[0] != view.strides[1] * view.shape[1]) return {};
+  return view.strides[view.ndim() - 2];
+}
+
 // Whether there is a kernel for the arrays as matrices of the dtype that is computed in, whose rows
-// lie flat: at any distance from one another, or one row for all. Indices and distances take 32
-// bits.
+// lie flat: at any distance from one another, one row for all, or one element for each row; two
+// axes of rows if they are so for that element's sake alone. Indices and distances take 32 bits.
 bool is_matrix(const Pointwise& op, const PointwiseOperands& operands) {
   if (kernels_of(*op.row).matrix[static_cast<int>(vector_type(op.compute))] == nullptr) {
     return false;
   }
-  if (operands.view[0].ndim() != 2 || operands.view[0].size() > kMaxCount) return false;
-  return std::ranges::all_of(operands.all(), [&](const ArrayView& view) {
-    if (!view.data) return true;
-    return view.dtype == op.compute && view.strides[1] == itemsize(view.dtype) &&
-           view.strides[0] >= 0 && view.strides[0] <= std::numeric_limits<unsigned>::max();
-  });
+  const ArrayView& out = operands.view[0];
+  if ((out.ndim() != 2 && out.ndim() != 3) || out.size() > kMaxCount) return false;
+  int last = out.ndim() - 1;
+  bool any_rows = false;  // an input of rows
+  for (int k = 0; k < operands.outputs + operands.inputs; ++k) {
+    const ArrayView& view = operands.view[k];
+    if (!view.data) continue;
+    if (view.dtype != op.compute) return false;
+    if (k >= operands.outputs && is_spread(view)) continue;
+    std::optional<std::int64_t> pitch = pitch_of(view);
+    if (view.strides[last] != itemsize(view.dtype) || !pitch || *pitch < 0 ||
+        *pitch > std::numeric_limits<unsigned>::max()) {
+      return false;
+    }
+    any_rows |= k >= operands.outputs;
+  }
+  return any_rows;
 }
 
 // The most elements of a vector that divide a row and are aligned in every array, but fewer where
@@ -109,10 +133,11 @@ bool is_matrix(const Pointwise& op, const PointwiseOperands& operands) {
 int matrix_width(const PointwiseOperands& operands, std::int64_t itemsize) {
   const ArrayView& out = operands.view[0];
   auto fits = [&](std::int64_t width) {
-    return out.shape[1] % width == 0 &&
+    return out.shape[out.ndim() - 1] % width == 0 &&
            out.size() / width >= std::int64_t{kMultiprocessors} * kMatrixBlock &&
            std::ranges::all_of(operands.all(), [&](const ArrayView& view) {
-             return !view.data || vectors_are_aligned(view, true, width * itemsize);
+             return !view.data || is_spread(view) ||
+                    vectors_are_aligned(view, true, width * itemsize);
            });
   };
   int width = 1;
@@ -135,22 +160,32 @@ std::uint64_t repeated(const Scalar& number, Dtype dtype) {
 void launch_matrix(const Pointwise& op, const LaunchContext& context,
                    const PointwiseOperands& operands) {
   const ArrayView& out = operands.view[0];
+  int last = out.ndim() - 1;
   PointwiseMatrixArgs args = {};
   args.width = matrix_width(operands, itemsize(op.compute));
   args.count = static_cast<unsigned>(out.size() / args.width);
-  args.columns = FastDiv(out.shape[1] / args.width);
+  args.columns = FastDiv(out.shape[last] / args.width);
+  args.inner = FastDiv(last == 2 ? out.shape[1] : 1);
   auto place = [&](int k, const ArrayView& view) {
-    args.operand[k] = {view.data, static_cast<unsigned>(view.strides[0])};
+    args.operand[k] = {view.data, static_cast<unsigned>(view.strides[last - 1])};
   };
   for (int k = 0; k < operands.outputs; ++k) place(k, operands.view[k]);
-  auto is_array = [&](int k) { return operands.input(k).data != nullptr; };
-  int any = 0;  // an input that is an array: array/pointwise.cc asks for one
-  while (any + 1 < operands.inputs && !is_array(any)) ++any;
+  auto has_rows = [&](int k) {
+    return operands.input(k).data != nullptr && !is_spread(operands.input(k));
+  };
+  int any = 0;  // an input of rows: is_matrix asks for one
+  while (!has_rows(any)) ++any;
   for (int k = 0; k < operands.inputs; ++k) {
-    place(operands.outputs + k, operands.input(is_array(k) ? k : any));
-    if (is_array(k)) continue;
-    args.numbers |= 1u << k;
-    args.number[k] = repeated(op.in[static_cast<std::size_t>(k)].scalar, op.compute);
+    const ArrayView& view = operands.input(k);
+    place(operands.outputs + k, operands.input(has_rows(k) ? k : any));
+    if (has_rows(k)) continue;
+    if (view.data) {
+      args.spreads |= 1u << k;
+      args.spread[k] = {view.data, view.strides[0], last == 2 ? view.strides[1] : 0};
+    } else {
+      args.numbers |= 1u << k;
+      args.number[k] = repeated(op.in[static_cast<std::size_t>(k)].scalar, op.compute);
+    }
   }
   launch_kernel(op.name(), context,
                 kernels_of(*op.row).matrix[static_cast<int>(vector_type(op.compute))],

@@ -1,7 +1,8 @@
 // The kernels of pointwise.def's functions as templates, and the table of their instances. Three
 // kernels per function: one for arrays of one floating dtype that all lie flat, in vectors of up to
-// 16 bytes; one for matrices of one floating dtype (slices of columns, a row for all rows) whose
-// rows lie flat, in vectors that all of them are aligned for; and one for any dtypes and strides.
+// 16 bytes; one for matrices of one floating dtype (slices of columns, a row for all rows, an
+// element for each row) whose rows lie flat, in vectors that all of them are aligned for; and one
+// for any dtypes and strides.
 #pragma once
 
 #include "rensa/backend/cuda/kernel.cuh"
@@ -24,20 +25,28 @@ struct PointwiseFlatArgs {
   char* out[kMostPointwiseOutputs];
   PointwiseInput in[kMostPointwiseInputs];
 };
-/// An operand of the kernel for matrices. An input that is a number has the data and the pitch of
-/// another one: the loads wait for no decision.
+/// An operand of the kernel for matrices. An input that is a number, or one element for each row,
+/// has the data and the pitch of another one: the loads wait for no decision.
 struct PointwiseMatrix {
   char* data;
   unsigned pitch;  // bytes from row to row
 };
+/// An input of one element for each row (one a channel of images, one a sample). Row r is row
+/// r % inner of the outer index r / inner.
+struct PointwiseRowElements {
+  const char* data;
+  std::int64_t outer, inner;  // bytes from element to element
+};
 /// What every launch reads of this lies together: constants come from memory line by line.
 struct PointwiseMatrixArgs {
-  unsigned count;    // vectors
-  int width;         // elements of a vector, which divide a row's
-  FastDiv columns;   // vectors of a row
-  unsigned numbers;  // bit k: input k is a number
+  unsigned count;             // vectors
+  int width;                  // elements of a vector, which divide a row's
+  FastDiv columns;            // vectors of a row
+  unsigned numbers, spreads;  // bit k: input k is a number, one element for each row
   PointwiseMatrix operand[kMostPointwiseOutputs + kMostPointwiseInputs];  // outputs, then inputs
   std::uint64_t number[kMostPointwiseInputs];  // 8 bytes of elements that are all the number
+  FastDiv inner;
+  PointwiseRowElements spread[kMostPointwiseInputs];
 };
 struct PointwiseStridedArgs {
   unsigned count;  // elements
@@ -164,6 +173,12 @@ template <class T> class ElementQueue {
   }
   /// The elements in `word`, over and over.
   __device__ __forceinline__ void fill(std::uint64_t word) { low_ = high_ = word; }
+  /// The one element, over and over.
+  __device__ __forceinline__ void repeat(T element) {
+    Word bits = 0;
+    memcpy(&bits, &element, sizeof(T));
+    fill(bits * (sizeof(T) == 2 ? 0x0001000100010001ull : 0x0000000100000001ull));
+  }
   __device__ __forceinline__ T take() {
     T first;
     memcpy(&first, &low_, sizeof(T));
@@ -244,6 +259,16 @@ __global__ void __launch_bounds__(kMatrixBlock)
 #pragma unroll
     for (int k = 0; k < N; ++k) {
       if (args.numbers >> k & 1) in[k].fill(args.number[k]);
+    }
+  }
+  if (args.spreads != 0) {
+    unsigned outer = args.inner.divide(row), inner = row - outer * args.inner.divisor;
+#pragma unroll
+    for (int k = 0; k < N; ++k) {
+      const PointwiseRowElements& spread = args.spread[k];
+      if (!(args.spreads >> k & 1)) continue;
+      std::int64_t at = outer * spread.outer + inner * spread.inner;
+      in[k].repeat(*reinterpret_cast<const T*>(spread.data + at));
     }
   }
 #pragma unroll 1
