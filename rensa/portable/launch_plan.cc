@@ -64,6 +64,7 @@ ReduceBlocks plan_rows(std::int64_t outputs, std::int64_t count, std::int64_t wi
 
 ReduceBlocks plan_columns(std::int64_t outer, std::int64_t columns, std::int64_t count,
                           std::int64_t width) {
+  constexpr std::int64_t kFewRows = 16;
   ReduceBlocks plan;
   std::int64_t vectors = ceil_div(columns, width);
   plan.outputs = outer * columns;
@@ -81,6 +82,11 @@ ReduceBlocks plan_columns(std::int64_t outer, std::int64_t columns, std::int64_t
     least = 8;
     enough = 8;
     blocks = 4 * kMultiprocessors;
+    // Few rows of many columns: a thread takes all rows of its own columns.
+    if (count <= kFewRows && columns >= kBlock * width && outer * vectors >= blocks * kBlock) {
+      plan.lanes = kBlock;
+      least = kBlock;
+    }
   }
   while (plan.lanes > least && outer * ceil_div(vectors, plan.lanes) < enough) plan.lanes /= 2;
   std::int64_t tiles_x = ceil_div(vectors, plan.lanes), tiles = outer * tiles_x;

@@ -19,7 +19,8 @@ struct ReduceBlocks {
   long long vectors = 0, slice_vectors = 0;
   int group = 1;
   // Columns: a block has a tile of `lanes` threads side by side, one per vector of columns, and
-  // kBlock / lanes of them below one another; each of `slices` blocks takes `slice_rows`.
+  // kBlock / lanes of them below one another; each of `slices` blocks takes `slice_rows`. kBlock
+  // lanes are for few rows: one slice, of which each thread takes all rows.
   int lanes = 32;
   FastDiv tiles, tiles_x;  // in all, and of one outer index
   long long width = 1;     // columns of one outer index
@@ -263,6 +264,25 @@ __device__ __forceinline__ typename R::Acc join_slices(const typename R::Args& a
   return result;
 }
 
+/// Stores a tile of kBlock lanes, whose first column is `first`: neighbouring threads neighbouring
+/// columns.
+template <class R, int W>
+__device__ __forceinline__ void store_tile(const typename R::Args& args,
+                                           const typename R::Place& place, typename R::Index first,
+                                           typename R::Index output, typename R::Acc (&acc)[W],
+                                           typename R::Acc* shared) {
+#pragma unroll
+  for (int j = 0; j < W; ++j) shared[threadIdx.x * W + j] = acc[j];
+  __syncthreads();
+#pragma unroll
+  for (int j = 0; j < W; ++j) {
+    typename R::Index mine = first + j * kBlock + static_cast<int>(threadIdx.x);
+    if (mine < args.width) {
+      R::store(args, place, mine, output + mine, shared[j * kBlock + threadIdx.x]);
+    }
+  }
+}
+
 template <class R> __device__ __forceinline__ void reduce_columns_of(const typename R::Args& args) {
   using Index = typename R::Index;
   using Acc = typename R::Acc;
@@ -296,6 +316,7 @@ template <class R> __device__ __forceinline__ void reduce_columns_of(const typen
   }
   let_next_come();
   __shared__ Acc shared[kBlock * W];
+  if (lanes == kBlock) return store_tile<R, W>(args, place, first, output, acc, shared);
   Acc result = join_columns<R, W>(acc, lanes, shared);
   Index mine = first + static_cast<int>(threadIdx.x);  // the column this thread answers for
   bool answers = threadIdx.x < lanes * W && mine < width;

@@ -76,6 +76,8 @@ TEST(LaunchPlan, SlicesOfColumnsTakeEveryRowOnce) {
            Case{16, 5, 1 << 20, 8},   // less than a line
            Case{40000, 24, 4096, 4},  // more tiles than semaphores
            Case{1, 1 << 22, 64, 4},   //
+           Case{1, 1 << 23, 2, 4},    // few rows
+           Case{300, 4096, 16, 4},    //
        }) {
     SCOPED_TRACE(c.columns);
     cuda::ReduceBlocks plan = cuda::plan_columns(c.outer, c.columns, c.count, c.width);
@@ -84,7 +86,8 @@ TEST(LaunchPlan, SlicesOfColumnsTakeEveryRowOnce) {
     EXPECT_EQ(plan.grid, tiles * plan.slices);
     EXPECT_GE(plan.slices * plan.slice_rows, c.count);
     EXPECT_LT((plan.slices - 1) * plan.slice_rows, c.count);
-    EXPECT_LE(plan.lanes * c.width, cuda::kBlock);
+    if (plan.lanes == cuda::kBlock) EXPECT_EQ(plan.slices, 1);
+    else EXPECT_LE(plan.lanes * c.width, cuda::kBlock);
     EXPECT_EQ(cuda::kBlock % plan.lanes, 0);
     if (c.outer * vectors * c.count * 16 < 64 << 20) continue;
     // Large: whole lines of 128 bytes where there are as many, and all blocks at once.
