@@ -208,6 +208,95 @@ __global__ void __launch_bounds__(kBlock) copy_packed_tiles(const __grid_constan
   }
 }
 
+// --- short axes ---
+
+// `in` is contiguous along one axis, `out` along another, and one of the two is shorter than a
+// tile is worth, `extent` elements (the colours of images). A thread moves all of them; its
+// neighbours are neighbours on the other axis, the indexer's last one.
+struct ShortAxisArgs {
+  const char* in;
+  char* out;
+  unsigned count;  // without the short axis
+  int extent, unroll;
+  std::int64_t in_step, out_step;  // bytes along the short axis
+  Indexer<2> indexer;              // 0 is the output
+};
+constexpr int kShortest = 2, kShort = 8;  // extents from, up to below
+
+template <class Unit, int N> struct alignas(N * sizeof(Unit)) Few { Unit element[N]; };
+
+// N elements, which are one aligned vector where they lie together: in `in` (kSplits) or in `out`.
+template <class Unit, int N, bool kSplits>
+__global__ void __launch_bounds__(kBlock) copy_few(const __grid_constant__ ShortAxisArgs args) {
+  unsigned begin = blockIdx.x * (kBlock * args.unroll) + threadIdx.x;
+  Few<Unit, N> few[kUnroll];
+  char* target[kUnroll];
+#pragma unroll
+  for (int u = 0; u < kUnroll; ++u) {
+    unsigned index = begin + u * kBlock;
+    if (u >= args.unroll || index >= args.count) continue;
+    std::int64_t offset[2];
+    args.indexer.offsets(index, offset);
+    target[u] = args.out + offset[0];
+    const char* from = args.in + offset[1];
+    if constexpr (kSplits) {
+      few[u] = *reinterpret_cast<const Few<Unit, N>*>(from);
+    } else {
+#pragma unroll
+      for (int i = 0; i < N; ++i) {
+        few[u].element[i] = *reinterpret_cast<const Unit*>(from + i * args.in_step);
+      }
+    }
+  }
+#pragma unroll
+  for (int u = 0; u < kUnroll; ++u) {
+    unsigned index = begin + u * kBlock;
+    if (u >= args.unroll || index >= args.count) continue;
+    if constexpr (kSplits) {
+#pragma unroll
+      for (int i = 0; i < N; ++i) {
+        *reinterpret_cast<Unit*>(target[u] + i * args.out_step) = few[u].element[i];
+      }
+    } else {
+      *reinterpret_cast<Few<Unit, N>*>(target[u]) = few[u];
+    }
+  }
+}
+
+template <class Unit>
+__global__ void __launch_bounds__(kBlock)
+    copy_short_axis(const __grid_constant__ ShortAxisArgs args) {
+  unsigned index = blockIdx.x * kBlock + threadIdx.x;
+  if (index >= args.count) return;
+  std::int64_t offset[2];
+  args.indexer.offsets(index, offset);
+  Unit element[kShort];
+#pragma unroll
+  for (int i = 0; i < kShort; ++i) {
+    if (i >= args.extent) continue;
+    element[i] = *reinterpret_cast<const Unit*>(args.in + offset[1] + i * args.in_step);
+  }
+#pragma unroll
+  for (int i = 0; i < kShort; ++i) {
+    if (i < args.extent) {
+      *reinterpret_cast<Unit*>(args.out + offset[0] + i * args.out_step) = element[i];
+    }
+  }
+}
+
+using ShortAxisKernel = void (*)(ShortAxisArgs);
+
+// The kernel for vectors of `extent` elements; null if there is none.
+template <class Unit> ShortAxisKernel few_kernel(int extent, bool splits) {
+  if constexpr (2 * sizeof(Unit) <= 16) {
+    if (extent == 2) return splits ? copy_few<Unit, 2, true> : copy_few<Unit, 2, false>;
+  }
+  if constexpr (4 * sizeof(Unit) <= 16) {
+    if (extent == 4) return splits ? copy_few<Unit, 4, true> : copy_few<Unit, 4, false>;
+  }
+  return nullptr;
+}
+
 // --- the choice ---
 
 template <class F> void visit_unit(int bytes, F&& f) {
@@ -327,6 +416,50 @@ bool launch_tiles(const char* operation, const LaunchContext& context, const Arr
   return true;
 }
 
+// Whether elements along `axis`, which lie together, are an aligned vector at every place.
+bool few_are_aligned(const ArrayView& view, int axis) {
+  auto bits = reinterpret_cast<std::uintptr_t>(view.data);
+  for (int i = 0; i < view.ndim(); ++i) {
+    if (i != axis) bits |= static_cast<std::uintptr_t>(view.strides[i]);
+  }
+  return bits % static_cast<std::uintptr_t>(view.shape[axis] * itemsize(view.dtype)) == 0;
+}
+
+// Copies by short axes if `in` is contiguous along another axis than `out`, and one of them short.
+bool launch_short_axis(const char* operation, const LaunchContext& context, const ArrayView& in,
+                       const ArrayView& out) {
+  std::int64_t size = itemsize(out.dtype);
+  int q = out.ndim() - 1, p = -1;
+  for (int axis = 0; axis < q; ++axis) p = in.strides[axis] == size ? axis : p;
+  if (p < 0 || out.strides[q] != size || in.strides[q] == size || in.strides[q] == 0) return false;
+  bool splits = out.shape[p] < out.shape[q];
+  int few = splits ? p : q, many = splits ? q : p;
+  std::int64_t extent = out.shape[few];
+  if (extent < kShortest || extent >= kShort || out.shape[many] < 4 * kShort) return false;
+
+  ShortAxisArgs args = {};
+  args.in = in.data;
+  args.out = out.data;
+  args.extent = static_cast<int>(extent);
+  args.in_step = in.strides[few];
+  args.out_step = out.strides[few];
+  args.count = static_cast<unsigned>(out.size() / extent);
+  for (int axis = 0; axis <= q; ++axis) {
+    if (axis == few || axis == many) continue;
+    args.indexer.push_back(out.shape[axis], {out.strides[axis], in.strides[axis]});
+  }
+  args.indexer.push_back(out.shape[many], {out.strides[many], in.strides[many]});
+  visit_unit(static_cast<int>(size), [&](auto type) {
+    using Unit = decltype(type);
+    ShortAxisKernel kernel = few_kernel<Unit>(args.extent, splits);
+    if (kernel && !few_are_aligned(splits ? in : out, few)) kernel = nullptr;
+    args.unroll = kernel && args.count >= kUnroll * kBlock * kMultiprocessors ? kUnroll : 1;
+    launch_kernel(operation, context, kernel ? kernel : copy_short_axis<Unit>,
+                  ceil_div(args.count, kBlock * args.unroll), kBlock, args);
+  });
+  return true;
+}
+
 // Copies by the driver if both are one long run, which it does a little faster.
 bool copy_run(const char* operation, const LaunchContext& context, const ArrayView& in,
               const ArrayView& out) {
@@ -365,6 +498,7 @@ void copy_or_fill(const char* operation, const LaunchContext& context, ArrayView
   }
   if (in.data && copy_run(operation, context, in, out)) return;
   if (in.data && launch_tiles(operation, context, in, out)) return;
+  if (in.data && launch_short_axis(operation, context, in, out)) return;
   launch_units(operation, context, in, out, pattern);
 }
 

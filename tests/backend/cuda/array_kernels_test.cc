@@ -133,6 +133,25 @@ TEST(CudaCopy, Transpositions) {
       check("axes " + axes.str(), {sample({5, 40, 67}, dtype)},
             [&](const auto& x) { return x[0].transpose(axes).copy(); });
     }
+    for (std::int64_t extent = 2; extent <= 8; ++extent) {  // a short axis: colours of images
+      for (std::int64_t skip : {0, 1}) {                    // a view that no vector is aligned to
+        auto view = [skip](const auto& x) { return x[0][{ellipsis, Slice(skip, none)}]; };
+        check("a short axis apart", {sample({30, 50, extent + skip}, dtype)}, [&](const auto& x) {
+          return view(x).transpose({0, 2, 1}).copy();
+        });
+        check("a short axis together", {sample({3, extent, 2000 + skip}, dtype)},
+              [&](const auto& x) {
+                return view(x).transpose({0, 2, 1}).copy();
+              });
+        check("a short axis between others", {sample({7, 5, extent, 40 + skip}, dtype)},
+              [&](const auto& x) {
+                return view(x).transpose({1, 3, 0, 2}).copy();
+              });
+      }
+    }
+    check("many of a short axis", {sample({300, 700, 4}, dtype)}, [](const auto& x) {
+      return x[0].transpose({0, 2, 1}).copy();
+    });
     check("steps", {sample({40, 66}, dtype)}, [](const auto& x) {
       return x[0][{Slice(none, none, 3), Slice(1, none, 2)}].copy();
     });
@@ -248,6 +267,20 @@ TEST(CudaReduce, SameBitsWhateverTheAlignment) {
         Array first = to_cpu(on_gpu(x).sum(axis));
         for (std::int64_t skip : {0, 1, 3}) expect_equal(on_gpu(x, skip).sum(axis), first, "sum");
         EXPECT_TRUE(xp::allclose(first.astype(float64), x.sum(axis).astype(float64), 2e-3, 1e-2));
+      }
+    }
+  }
+}
+
+// So few that a thread takes all of them, of columns that vectors divide and others.
+TEST(CudaReduce, FewRowsOfManyColumns) {
+  RENSA_NEEDS_GPUS(1);
+  for (Dtype dtype : {float32, bfloat16, int32, bool_}) {
+    for (Shape shape : {Shape{2, 2200000}, Shape{3, 16, 300001}, Shape{700, 2, 4096}}) {
+      for (const Reduction& reduction : kReductions) {
+        int axis = shape.ndim() - 2;
+        check(std::string(reduction.name) + " " + shape.str(), {sample(shape, dtype)},
+              [&](const auto& x) { return reduction.run(x[0], axis, false); });
       }
     }
   }
