@@ -215,14 +215,16 @@ Array ravel_multi_index(std::span<const Array> coordinates, const Shape& shape,
     Array at = coordinates[static_cast<std::size_t>(axis)];
     std::int64_t extent = shape[axis];
     check_indices("ravel_multi_index", at);
-    if (mode == IndexMode::raise) check_in_range("ravel_multi_index", at, extent);
+    bool checked = mode == IndexMode::raise || mode == IndexMode::strict;
+    if (checked) check_in_range("ravel_multi_index", at, extent);
     at = at.astype(int64, false);
     if (mode == IndexMode::wrap) at = remainder(at, extent);
     if (mode == IndexMode::clip) at = clip(at, 0, std::max<std::int64_t>(extent - 1, 0));
     flat = flat.defined() ? flat + at * stride : at;
     stride = wrapping_multiply(stride, extent);  // beside an extent of 0 it is of no use
   }
-  return shape.ndim() == 1 && mode == IndexMode::raise ? flat.copy() : flat;
+  bool as_given = mode == IndexMode::raise || mode == IndexMode::strict;
+  return shape.ndim() == 1 && as_given ? flat.copy() : flat;
 }
 
 Array ravel_multi_index(std::initializer_list<Array> coordinates, const Shape& shape,

@@ -170,16 +170,11 @@ void putmask(const Array& a, const Array& mask, const Array& values) {
 
 Array choose(const Array& a, std::span<const Array> choices, const ChooseOptions& options) {
   IndexMode mode = options.mode;
+  if (mode == IndexMode::raise) mode = IndexMode::strict;
   check_defined("choose", a);
   if (choices.empty()) throw ValueError("choose: there is no array to choose from");
   Array indices = a.dtype() == bool_ ? a.astype(int64) : a;
   rensa::detail::check_integer("choose", indices);
-  if (mode == IndexMode::raise && dtype_kind(indices.dtype()) == 'i') {
-    auto beyond = static_cast<std::int64_t>(choices.size());
-    indices = indices.astype(int64, false);
-    indices =
-        rensa::detail::elementwise("choose", ufunc::where, {indices < 0, beyond, indices}, nullptr);
-  }
   DtypeSet dtypes;
   for (const Array& choice : choices) dtypes.add(choice.dtype());
   Dtype dtype = dtypes.promoted();

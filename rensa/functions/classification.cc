@@ -23,10 +23,9 @@ void check_scores_and_labels(const char* function, const Array& scores, const Ar
   throw DtypeError(text + ": scores must be floating and labels integer");
 }
 
-Array label_places(const Array& labels, std::int64_t classes, std::optional<std::int64_t> ignored) {
-  Array places = labels.astype(int64, false);
+Array label_places(const Array& labels, std::int64_t classes, std::int64_t ignored) {
   Array zero = xp::zeros({}, int64, labels.device());
-  if (ignored) places = xp::where(labels == *ignored, zero, places);
+  Array places = xp::where(labels == ignored, zero, labels.astype(int64, false));
   return xp::where(places < 0, zero + classes, places);
 }
 

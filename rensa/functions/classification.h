@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 
 #include "rensa/array/array.h"
 
@@ -15,6 +14,6 @@ void check_scores_and_labels(const char* function, const Array& scores, const Ar
 /// Where labels stand among `classes`, to gather by: 0 for those that are ignored. One outside
 /// [0, classes), below 0 too, is out of the range that is gathered from, and throws IndexError
 /// there.
-Array label_places(const Array& labels, std::int64_t classes, std::optional<std::int64_t> ignored);
+Array label_places(const Array& labels, std::int64_t classes, std::int64_t ignored);
 
 }  // namespace rensa::functions

@@ -8,7 +8,6 @@
 #include "rensa/autograd/function_node.h"
 #include "rensa/core/error.h"
 #include "rensa/functions/array_functions.h"
-#include "rensa/functions/classification.h"
 #include "rensa/functions/math_functions.h"
 #include "rensa/functions/node_templates.h"
 
@@ -69,7 +68,8 @@ struct TakeRows {
   static constexpr const char* name = "embed_id";
   static constexpr Keep keep = Keep::nothing;
   static Array forward(const Array& matrix, const Rows& rows) {
-    Array taken = xp::take(matrix, rows.places.get(name, "places"), 0);
+    Array taken =
+        xp::take(matrix, rows.places.get(name, "places"), {.axis = 0, .mode = IndexMode::strict});
     return rows.ignored.defined() ? without(taken, rows.ignored) : taken;
   }
   static Variable backward(const Variable&, const Variable& gy, const Rows& rows);
@@ -114,8 +114,12 @@ Variable embed_id(const Variable& x, const Variable& W, const EmbedIDOptions& op
     if (!fits) throw ShapeError(text + ": W must be (n, k)");
     throw DtypeError(text + ": x must be of integers, W floating");
   }
-  Array places = label_places(x.array(), W.shape(0), options.ignore_label), ignored;
-  if (options.ignore_label) ignored = xp::expand_dims(x.array() == *options.ignore_label, -1);
+  Array places = x.array(), ignored;
+  if (options.ignore_label) {
+    ignored = places == *options.ignore_label;
+    places = xp::where(ignored, xp::zeros({}, places.dtype(), places.device()), places);
+    ignored = xp::expand_dims(ignored, -1);
+  }
   return unary<TakeRows>(W, Rows{KeptArray(places), ignored, W.shape(0), x.array()});
 }
 

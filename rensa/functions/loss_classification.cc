@@ -334,8 +334,8 @@ Variable hinge(const Variable& given, const Variable& t, std::string_view norm,
     throw ShapeError(fmt::format("hinge: x {} must be (n, classes)", x.array().view().describe()));
   }
   std::int64_t classes = x.shape(1);
-  Array places = xp::take(xp::arange(classes, int64, x.device()),
-                          label_places(t.array(), classes, std::nullopt));
+  Array places = xp::take(xp::arange(classes, int64, x.device()), t.array(),
+                          {.axis = 0, .mode = IndexMode::strict});
   Array one = xp::ones({}, x.dtype(), x.device());
   Array sign = xp::where(one_hot(constant(places), classes, bool_).array(), one, -one);
   Variable losses = differentiable(rows::hinge, {x, constant(sign)})[0];

@@ -13,7 +13,6 @@
 #include "rensa/array/random_basics.h"
 #include "rensa/array/sorting.h"
 #include "rensa/core/error.h"
-#include "rensa/functions/classification.h"
 #include "rensa/functions/functions.h"
 #include "rensa/links/initializers.h"
 
@@ -185,9 +184,9 @@ Variable BinaryHierarchicalSoftmax::operator()(const Variable& x, const Variable
         fmt::format("BinaryHierarchicalSoftmax: x {} and t {}; x must be (n, {}) and t (n,)",
                     x.array().view().describe(), t.array().view().describe(), W.shape(1)));
   }
-  Array words = functions::label_places(t.array(), paths_.shape(0), std::nullopt);
-  Variable nodes = constant(xp::take(paths_, words, 0));
-  Array codes = xp::take(codes_, words, 0).astype(x.dtype());
+  xp::TakeOptions words{.axis = 0, .mode = IndexMode::strict};
+  Variable nodes = constant(xp::take(paths_, t.array(), words));
+  Array codes = xp::take(codes_, t.array(), words).astype(x.dtype());
   Variable rows = F::embed_id(nodes, W);
   Variable scores = F::sum(rows * F::reshape(x, {x.shape(0), 1, x.shape(1)}), 2);
   Array zero = xp::zeros({}, x.dtype(), x.device());

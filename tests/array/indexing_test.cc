@@ -270,6 +270,17 @@ TEST_P(Indexing, ErrorsNameTheOperation) {
   says(thrown<DtypeError>([&] { xp::scatter_max(a.astype(complex64), i, 1); }), "scatter_max");
   says(thrown<ShapeError>([&] { xp::take_along_axis(a, i, 0); }), "take_along_axis");
   says(thrown<ValueError>([&] { xp::choose(i, {}); }), "choose");
+  auto read = [](const Array& taken) { taken.get(); };  // a GPU tells of it at the next wait
+  says(thrown<IndexError>([&] {
+         read(xp::choose(xp::array({0, -1}), {i, i}));
+       }),
+       "index -1 is out of bounds");
+  xp::TakeOptions strict{.axis = 0, .mode = IndexMode::strict};
+  EXPECT_EQ(xp::take(a, i, strict).get().shape()[0], i.shape()[0]);
+  says(thrown<IndexError>([&] {
+         read(xp::take(a, xp::array({1, -2}), strict));
+       }),
+       "index -2 is out of bounds");
   says(thrown<ValueError>([&] { xp::select({a > 1}, {}); }), "select");
   says(thrown<ValueError>([&] { xp::nonzero(xp::array(1)); }), "nonzero");
   EXPECT_THROW(Array(a[{ellipsis, i, ellipsis}]), IndexError);

@@ -91,7 +91,8 @@ class Offsets {
       const void* values = readers_[k].read(begin, n, chunk.scratch);
       std::int64_t inside[kChunk], bounds[2];
       const auto* indices = static_cast<const std::int64_t*>(values);
-      if (plan_.mode != IndexMode::raise) indices = brought_inside(k, n, indices, inside);
+      if (plan_.mode == IndexMode::strict) check_none_negative(k, n, indices);
+      else if (plan_.mode != IndexMode::raise) indices = brought_inside(k, n, indices, inside);
       resolve(n, indices, plan_.extents[k], plan_.strides[k], out, bounds);
       if (bounds[0] < 0 || bounds[1] >= plan_.extents[k]) throw_out_of_range(k, n, indices);
       range.add(bounds[0], bounds[1], plan_.strides[k]);
@@ -129,10 +130,17 @@ class Offsets {
     return inside;
   }
 
+  void check_none_negative(int k, std::int64_t n, const std::int64_t* indices) const {
+    std::int64_t least = 0;
+    for (std::int64_t i = 0; i < n; ++i) least = std::min(least, indices[i]);
+    if (least < 0) throw_out_of_range(k, n, indices);
+  }
+
   [[noreturn]] void throw_out_of_range(int k, std::int64_t n, const std::int64_t* indices) const {
     std::int64_t extent = plan_.extents[k];
+    std::int64_t least = plan_.mode == IndexMode::strict ? 0 : -extent;
     const std::int64_t* first = std::find_if(
-        indices, indices + n, [=](std::int64_t i) { return i < -extent || i >= extent; });
+        indices, indices + n, [=](std::int64_t i) { return i < least || i >= extent; });
     throw IndexError(fmt::format("{}: index {} is out of bounds for axis {} with size {}",
                                  operation_, *first, by_.axes[k], extent));
   }

@@ -46,7 +46,7 @@ struct Lines {
       number = number < 0 ? 0 : number < extent ? number : extent - 1;
     } else {
       if (mode == IndexMode::wrap) number %= extent;
-      if (number < 0) number += extent;
+      if (number < 0 && mode != IndexMode::strict) number += extent;
     }
     if (number >= 0 && number < extent) return number;
     errors.report(ReportedError::index, given, extent);

@@ -77,7 +77,7 @@ template <int K> struct ListArgs {
         number = number < 0 ? 0 : number < extents[k] ? number : extents[k] - 1;
       } else {
         if (mode == IndexMode::wrap) number %= extents[k];
-        if (number < 0) number += extents[k];
+        if (number < 0 && mode != IndexMode::strict) number += extents[k];
       }
       bool fits = number >= 0 && number < extents[k];
       if (!fits && report) errors.report(ReportedError::index, given, extents[k]);
