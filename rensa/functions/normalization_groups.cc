@@ -151,9 +151,10 @@ class NormalizeByNorm final : public FunctionNode {
   Arrays forward(const Arrays& inputs) override {
     retain_inputs({0});
     const Array& x = inputs[0];
-    Array wide = x.astype(statistics_dtype(x.dtype()), false);
-    Array norm = xp::sqrt(xp::sum(xp::square(wide), {.axis = axes_, .keepdims = true}));
-    return {(wide / (norm + eps_)).astype(x.dtype(), false)};
+    Dtype wide = statistics_dtype(x.dtype());
+    unsigned axes = axes_.mask("normalize", x.ndim());
+    Array norm = rensa::detail::reduce_axes(reduction::norm, x, axes, wide);
+    return {(x.astype(wide, false) / (norm + eps_)).astype(x.dtype(), false)};
   }
 
   Variables backward(const Indexes&, const Variables& gy_given) override {
