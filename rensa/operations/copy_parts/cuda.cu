@@ -11,8 +11,9 @@ namespace rensa::cuda {
 namespace {
 
 constexpr int kMaxParts = 56;  // as many as fit the 4 KiB of a kernel's arguments
-// Larger parts fill the device on their own; so do those that move in small units.
-constexpr std::int64_t kMaxBytes = 4 << 20, kMaxBytesOfSmallUnits = 1 << 20;
+// Of larger parts a launch each costs nothing; those that move in small units go faster on their
+// own.
+constexpr std::int64_t kMaxBytes = 64 << 20, kMaxBytesOfSmallUnits = 1 << 20;
 constexpr int kUnitsEach = 4;  // that a thread moves, read together
 constexpr unsigned kUnitsPerBlock = kUnitsEach * kBlock;
 

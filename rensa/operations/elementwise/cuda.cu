@@ -93,10 +93,10 @@ Choice choose_kernel(const Elementwise& op, const Operands& operands) {
   int size = static_cast<int>(itemsize(op.compute));
   if (type != VectorType::none) {
     ElementwiseKernel kernel = kernels.vector[static_cast<int>(type)];
-    int width = vector_width(costly, size < 16 ? size : 16);
+    int width = vector_width(size < 16 ? size : 16);
     Dtype out_dtype = gives_bool(info.rule) ? bool_ : op.compute;
     if (kernel && takes_vectors(op, operands, out_dtype, width)) {
-      return {kernel, true, width, vector_unroll(costly, size), kVectorBlock};
+      return {kernel, true, width, vector_unroll(costly, size, op.num_inputs), kVectorBlock};
     }
   }
   ComputeType compute = compute_type(op.compute);

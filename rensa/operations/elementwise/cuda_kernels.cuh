@@ -37,20 +37,19 @@ struct ElementwiseArgs {
 };
 using ElementwiseKernel = void (*)(ElementwiseArgs);
 
-/// Whether a row of the rule computes more than it moves; such kernels are unrolled less.
+/// Whether a row of the rule computes more than it moves.
 constexpr bool is_costly(DtypeRule rule) {
   return rule == DtypeRule::floating || rule == DtypeRule::exponent ||
          rule == DtypeRule::analytic || rule == DtypeRule::doubles;
 }
 /// Elements of `itemsize` bytes in one vector of the vector kernel.
-constexpr int vector_width(bool costly, int itemsize) {
-  int width = 16 / itemsize;
-  return costly && width > 4 ? 4 : width;
-}
+constexpr int vector_width(int itemsize) { return 16 / itemsize; }
 /// Threads of a block of the vector kernel, and vectors, or elements of the generic kernel, that
 /// one of them works on. Many short blocks keep the memory busier than few long ones.
 inline constexpr int kVectorBlock = 128;
-constexpr int vector_unroll(bool costly, int itemsize) { return costly && itemsize == 8 ? 1 : 2; }
+constexpr int vector_unroll(bool costly, int itemsize, int inputs) {
+  return costly && (itemsize == 8 || (itemsize == 2 && inputs > 1)) ? 1 : 2;
+}
 constexpr int generic_unroll(bool costly) { return costly ? 1 : 4; }
 /// Rows whose kernels also take vectors of bool.
 constexpr bool takes_bool_vectors(DtypeRule rule) {

@@ -93,8 +93,8 @@ constexpr void add_vector(ElementwiseKernels& kernels) {
     using First = std::conditional_t<kRule == DtypeRule::where, bool, T>;
     using Out = std::conditional_t<gives_bool(kRule), bool, T>;
     kernels.vector[static_cast<int>(kType)] =
-        elementwise_vector<Op, T, First, Out, N, vector_width(costly, size),
-                           vector_unroll(costly, size)>;
+        elementwise_vector<Op, T, First, Out, N, vector_width(size),
+                           vector_unroll(costly, size, N)>;
   }
 }
 
