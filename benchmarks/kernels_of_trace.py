@@ -29,6 +29,16 @@ def busy(events, start):
     return total
 
 
+def idle_between(events, about):
+    """Microseconds in which nothing ran between the last two steps, of about as many kernels each; None if they do
+    not run the same kernels."""
+    names = [event["name"] for event in events]
+    for size in sorted(range(2, len(names) // 2 + 1), key=lambda size: abs(size - about)):
+        if collections.Counter(names[-size:]) == collections.Counter(names[-2 * size:-size]):
+            return events[-size]["ts"] - max(event["ts"] + event["dur"] for event in events[:-size])
+    return None
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("trace")
@@ -49,6 +59,9 @@ def main():
     any_ran = busy(events, start) / options.steps
     print(f"a step: {options.step_us:.0f} us, kernels ran in {any_ran:.0f}, {sum(time.values()):.0f} us of kernels, "
           f"{sum(count.values()):.1f} of them")
+    idle = idle_between(events, len(events) / options.steps)
+    if idle is not None:
+        print(f"between two steps: {idle:.1f} us of nothing, {100 * idle / options.step_us:.2f} %")
     for name, us in time.most_common(options.most):
         print(f"{us:10.1f} us {100 * us / any_ran:5.1f} % {count[name]:7.1f} x  {name}")
 
