@@ -1,0 +1,126 @@
+"""The comments of declarations, by the lines that they stand on.
+
+A declaration's comment is, in this order,
+- what stands on the lines straight above it, behind /// or //;
+- what stands behind it on its own lines;
+- the comment above the run that it stands in: declarations without a blank line between them, the first of
+  which has a comment above. A class or enumeration of several lines ends a run.
+A line `// --- rounding ---` is a heading and no comment.
+"""
+import collections
+import functools
+import pathlib
+import re
+
+Comment = collections.namedtuple("Comment", "text line kind")  # kind: above, behind, run
+
+ALONE = re.compile(r"^\s*(///?)(?!/) ?(.*)$")
+HEADING = re.compile(r"^\s*// --- (.*?) ---$")
+NOT_TEXT = re.compile(r"^(clang-format |NOLINT|NOLINTNEXTLINE)")
+
+
+@functools.lru_cache(maxsize=None)
+def lines_of(path):
+    """The lines of a file, from 1 on."""
+    return ["", *pathlib.Path(path).read_text().splitlines()]
+
+
+@functools.lru_cache(maxsize=None)
+def behind(path, number):
+    """(column, text) of the comment behind the code of a line; None where there is none."""
+    line, quoted = lines_of(path)[number], False
+    if ALONE.match(line):
+        return None
+    for i, c in enumerate(line):
+        if c == '"' and line[i - 1] not in "\\'":
+            quoted = not quoted
+        if not quoted and line.startswith("//", i):
+            text = line[i:].lstrip("/<").strip()
+            return None if NOT_TEXT.match(text) else (i, text)
+    return None
+
+
+def _goes_on(path, number):
+    """Whether the comment alone on this line goes on with one behind code, in whose column it stands."""
+    line = lines_of(path)[number]
+    column = len(line) - len(line.lstrip())
+    while number > 1 and ALONE.match(lines_of(path)[number]):
+        number -= 1
+    found = behind(path, number)
+    return found is not None and found[0] == column
+
+
+def above(path, number):
+    """The comment on the lines straight above line `number`: (text, its first line), or None."""
+    texts, first = [], number
+    while first > 1:
+        match = ALONE.match(lines_of(path)[first - 1])
+        if not match or HEADING.match(lines_of(path)[first - 1]) or _goes_on(path, first - 1):
+            break
+        first -= 1
+        if not NOT_TEXT.match(match[2]):
+            texts.insert(0, match[2])
+    return ("\n".join(texts), first) if any(texts) else None
+
+
+def behind_lines(path, first, last):
+    """The comments behind the code of these lines, and the lines that go on with the last of them."""
+    texts = []
+    for number in range(first, last + 1):
+        if found := behind(path, number):
+            texts.append(found[1])
+    number = last + 1
+    while texts and number < len(lines_of(path)) and ALONE.match(lines_of(path)[number]) and _goes_on(path, number):
+        texts.append(ALONE.match(lines_of(path)[number])[2])
+        number += 1
+    return "\n".join(texts)
+
+
+def first_comment(path):
+    """The comment that a file begins with."""
+    texts = []
+    for line in lines_of(path)[1:]:
+        match = ALONE.match(line)
+        if not match:
+            break
+        texts.append(match[2])
+    return "\n".join(texts)
+
+
+def heading_of(path, number):
+    """The heading that line `number` stands under, "" where there is none."""
+    for i in range(number, 0, -1):
+        if match := HEADING.match(lines_of(path)[i]):
+            return match[1]
+        if lines_of(path)[i].startswith(("namespace", "class ", "struct ")):
+            return ""
+    return ""
+
+
+def comments_of(path, extents):
+    """The comment, or None, of each of the declarations of a scope, that stand in one file in this order.
+
+    extents: (first line, last line, last line of what stands before the body, whether it ends a run)
+    """
+    found, run, last_end = [], None, None
+    for first, last, head, ends_run in extents:
+        own = above(path, first)
+        between = lines_of(path)[last_end + 1:first] if last_end is not None else [""]
+        if own:
+            run = own
+        elif last_end is None or (first > last_end and any(not line.strip() for line in between)):
+            run = None
+        tail = behind_lines(path, first, head)
+        if own:
+            text = own[0] + ("\n" + tail if tail else "")
+            found.append(Comment(text, own[1], "above"))
+        elif tail:
+            found.append(Comment(tail, first, "behind"))
+        elif run:
+            found.append(Comment(run[0], run[1], "run"))
+        else:
+            found.append(None)
+        last_end = last
+        if ends_run:
+            run = None
+    return found
