@@ -89,7 +89,7 @@ template <class Self> class ArrayMethods {
   [[nodiscard]] Array transpose(const Shape& axes) const;
   template <std::integral... N>
   requires(sizeof...(N) > 1) [[nodiscard]] Array transpose(N... axes) const;
-  [[nodiscard]] Array T() const;
+  [[nodiscard]] Array T() const;  // all axes reversed: transpose()
   [[nodiscard]] Array swapaxes(int a, int b) const;
   [[nodiscard]] Array squeeze() const;
   [[nodiscard]] Array squeeze(int axis) const;
@@ -97,6 +97,7 @@ template <class Self> class ArrayMethods {
   [[nodiscard]] Array expand_dims(int axis) const;
   [[nodiscard]] Array ravel() const;             // a copy unless contiguous
   [[nodiscard]] Array ravel(Order order) const;  // the elements in that order
+  /// A view of that shape, with stride 0 where an extent of 1 is repeated. Throws ShapeError.
   [[nodiscard]] Array broadcast_to(const Shape& shape) const;
 
   // --- copies ---
@@ -244,7 +245,7 @@ class Array : public ArrayMethods<Array> {
 
   const ArrayView& view() const { return view_; }
   using ArrayMethods<Array>::view;
-  const StoragePtr& storage() const { return storage_; }
+  const StoragePtr& storage() const { return storage_; }  // the memory; null where this is no array
   /// What an Operation takes. Throws ValueError for an undefined array.
   Operand operand() const;
 
@@ -278,6 +279,7 @@ class Array : public ArrayMethods<Array> {
 #endif
 
   // --- in place ---
+  /// Writes `value`, converted, to all elements; other arrays on the storage see it. Does not wait.
   const Array& fill(Scalar value) const;
   /// Writes `source`, broadcast and converted ("same_kind"), into this array's elements.
   void assign(const Array& source) const;
@@ -429,9 +431,10 @@ class Index {
   template <std::convertible_to<BasicIndex> T> Index(T basic) : basic_(basic) {}
   Index(const Array& array) : is_array_(true), array_(array) {}
   Index(const Array::Selection& selection);
+  /// Whether it is an array, and not an entry of a basic index.
   bool is_array() const { return is_array_; }
-  const BasicIndex& basic() const { return basic_; }
-  const Array& array() const { return array_; }
+  const BasicIndex& basic() const { return basic_; }  // where it is no array
+  const Array& array() const { return array_; }       // where it is one
 
  private:
   bool is_array_ = false;
@@ -530,7 +533,7 @@ class [[nodiscard]] Array::Selection : public ArrayMethods<Array::Selection> {
   mutable Array array_;
   mutable const Selector* selector_ = nullptr;
 };
-using Selection = Array::Selection;
+using Selection = Array::Selection;  // what a[mask] and a[indices] give before they are gathered
 
 #ifdef __cpp_multidimensional_subscript
 /// The last of several entries without braces; keeps the Selector of all of them.

@@ -41,7 +41,7 @@ struct CreationOptions {
   rensa::detail::NamedOptions named = {};
   std::optional<Dtype> dtype = {};
   Order order = 'C';
-  Placement device = {};
+  Placement device = {};  // the current device when left out
 };
 /// A shape is {3, 4}, or n for {n}.
 [[nodiscard]] Array empty(const Shape& shape, Dtype dtype = float32, Placement device = {});
@@ -57,9 +57,9 @@ struct CreationOptions {
 /// Where a ..._like routine differs from its model: zeros_like(a, {.dtype = float64}).
 struct Like {
   std::optional<Dtype> dtype = {};
-  std::optional<Shape> shape = {};
-  std::optional<Device> device = {};
-  Order order = 'C';  // 'K' and 'A' take after the model
+  std::optional<Shape> shape = {};    // the model's when left out
+  std::optional<Device> device = {};  // the model's when left out
+  Order order = 'C';                  // 'K' and 'A' take after the model
 };
 [[nodiscard]] Array empty_like(const Array& a, const Like& like = {});
 [[nodiscard]] Array zeros_like(const Array& a, const Like& like = {});
@@ -227,11 +227,12 @@ struct EyeOptions {
   rensa::detail::NamedOptions named = {};
   std::optional<std::int64_t> M = {};  // columns, as many as rows when left out
   std::int64_t k = 0;
-  std::optional<Dtype> dtype = {};
-  Order order = 'C';
-  Placement device = {};
+  std::optional<Dtype> dtype = {};  // float32 when left out
+  Order order = 'C';                // 'C' or 'F'
+  Placement device = {};            // the current device when left out
 };
 [[nodiscard]] Array eye(std::int64_t n, const EyeOptions& options);
+/// N rows and columns, with ones on the main diagonal.
 [[nodiscard]] Array identity(std::int64_t n, Dtype dtype = float32, Placement device = {});
 /// Of a 1-d `v` the matrix that has it on diagonal k; of a 2-d one its diagonal k, a view. Throws
 /// ShapeError for other arrays.

@@ -41,9 +41,9 @@ class poly1d {
   /// Of a 0-d or 1-d array of coefficients; none are the polynomial 0. Throws ShapeError.
   explicit poly1d(const Array& coefficients);
 
-  const Array& coeffs() const { return coefficients_; }
-  const Array& c() const { return coefficients_; }
-  int order() const { return static_cast<int>(coefficients_.size()) - 1; }
+  const Array& coeffs() const { return coefficients_; }  // the highest power first
+  const Array& c() const { return coefficients_; }       // the same
+  int order() const { return static_cast<int>(coefficients_.size()) - 1; }  // the highest power
   /// The coefficient of x**power, 0 for a power that is not there: a 0-d array.
   [[nodiscard]] Array operator[](int power) const;
   [[nodiscard]] Array operator()(const Array& x) const { return polyval(coefficients_, x); }

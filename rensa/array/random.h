@@ -18,8 +18,8 @@ namespace rensa::xp::random {
 /// The keywords of integers.
 struct IntegersOptions {
   rensa::detail::NamedOptions named = {};
-  Size size = {};
-  Dtype dtype = int64;
+  Size size = {};       // what is drawn; one number when left out
+  Dtype dtype = int64;  // an integer one
   bool endpoint = false;
   Placement device = {};
 };
@@ -27,7 +27,7 @@ struct IntegersOptions {
 /// The keywords of choice.
 struct ChoiceOptions {
   rensa::detail::NamedOptions named = {};
-  Size size = {};
+  Size size = {};  // what is drawn; one number when left out
   bool replace = true;
   ArrayOption p = {};
   int axis = 0;           // along which `a` is chosen from
@@ -37,7 +37,7 @@ struct ChoiceOptions {
 /// The bit generator: Philox4x32-10. (NumPy's and CuPy's other ones make their numbers one after
 /// the other, so that what an element gets would depend on the grid; they are left out.)
 struct Philox4x3210 {
-  std::uint64_t seed = 0;
+  std::uint64_t seed = 0;  // a generator of this seed starts at its first number
 };
 
 namespace detail {
@@ -53,8 +53,8 @@ class Generator {
   Generator(std::shared_ptr<detail::GeneratorSource> source, Device device);
 
   Device device() const { return device_; }
-  GeneratorState get_state() const;
-  void set_state(const GeneratorState& state) const;
+  GeneratorState get_state() const;                   // where it is in its numbers
+  void set_state(const GeneratorState& state) const;  // goes on from there
   /// Takes `count` Philox counters.
   GeneratorPosition take(std::int64_t count) const;
 
@@ -79,6 +79,7 @@ class Generator {
 
   // --- location and scale ---
   [[nodiscard]] Array standard_normal(const Size& size = {}, Dtype dtype = float32) const;
+  /// Of the normal distribution.
   [[nodiscard]] Array normal(const Parameter& loc = 0, const Parameter& scale = 1,
                              const Size& size = {}, Dtype dtype = float32) const;
   [[nodiscard]] Array lognormal(const Parameter& mean = 0, const Parameter& sigma = 1,

@@ -17,7 +17,7 @@ namespace rensa::xp {
 
 /// What interp gives in front of the first point and behind the last; their values when left out.
 struct InterpOptions {
-  std::optional<Scalar> left = {}, right = {};
+  std::optional<Scalar> left = {}, right = {};  // in front of the first point, and behind the last
   /// x is an angle, say: it goes round after this much, and xp may stand in any order. Without left
   /// and right.
   std::optional<double> period = {};

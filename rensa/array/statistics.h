@@ -29,7 +29,7 @@ RENSA_AXIS_AND_KEEPDIMS_FORMS(ptp, AxisOptions)
 
 struct AverageOptions {
   rensa::detail::NamedOptions named = {};
-  Axes axis = {};
+  Axes axis = {};  // all when left out
   /// Of a's shape, or of the shape of the reduced axes, in their order in `a`.
   ArrayOption weights = {};
   bool keepdims = false;

@@ -33,9 +33,9 @@ struct UfuncReduceOptions {
 /// NumPy's keywords of ufunc.accumulate and ufunc.reduceat.
 struct UfuncAxisOptions {
   rensa::detail::NamedOptions named = {};
-  int axis = 0;
-  std::optional<Dtype> dtype = {};
-  ArrayOption out = {};
+  int axis = 0;                     // one axis; negative ones count from the end
+  std::optional<Dtype> dtype = {};  // what to compute in, and so the result's
+  ArrayOption out = {};  // where the results go, converted ("same_kind"); what the call returns
 };
 
 /// What NumPy tells of a ufunc.

@@ -18,7 +18,9 @@ using Style = std::vector<std::pair<std::string, std::string>>;
 
 struct GraphOptions {
   rensa::detail::NamedOptions named = {};
+  /// Of variables.
   Style variable_style = {{"shape", "octagon"}, {"fillcolor", "#E0E0E0"}, {"style", "filled"}};
+  /// Of functions.
   Style function_style = {{"shape", "record"}, {"fillcolor", "#6495ED"}, {"style", "filled"}};
   /// Which way forward goes: "TB" down, "BT" up, "LR" to the right, "RL" to the left.
   std::string rankdir = "TB";
@@ -30,8 +32,8 @@ struct GraphOptions {
 
 /// A variable or a function.
 struct GraphNode {
-  bool is_function = false;
-  std::string name;  // of a function its label, of a variable its name or nothing
+  bool is_function = false;  // or a variable
+  std::string name;          // of a function its label, of a variable its name or nothing
   /// Of a variable.
   Shape shape = {};
   Dtype dtype = Dtype::float32;

@@ -53,6 +53,7 @@ namespace autograd {
 /// How many hooks all threads have: one branch where there are none.
 extern constinit std::atomic<int> function_hooks;
 
+/// One of FunctionHook's methods.
 using HookEvent = void (FunctionHook::*)(const FunctionNode&, const Variables&);
 
 /// Calls the thread's hooks before what is done in its scope, and after it: in end(), or at the end

@@ -49,6 +49,7 @@ class ParameterRef : public Variable {
  public:
   ParameterRef() = default;
 
+  /// Whether the array is made.
   bool is_initialized() const { return defined() && body_->array.defined(); }
   /// Makes the array, on the device the model was last moved to, of the initializer's dtype
   /// (config().dtype, mostly), and fills it; the gradient stays undefined. No-op when initialized.

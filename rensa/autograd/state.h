@@ -11,7 +11,7 @@ namespace rensa {
 
 /// What a State refers to; a recording finds it here, wherever the link has moved.
 struct StateBody {
-  Variable value;
+  Variable value;           // undefined when cleared
   bool in_replays = false;  // the array's memory is what replays read and write
 };
 
@@ -74,7 +74,7 @@ class Counter {
   Counter& operator=(Counter&& other) noexcept;
 
   Counter& operator=(std::int64_t value);
-  Counter& operator+=(std::int64_t step);
+  Counter& operator+=(std::int64_t step);  // counts on, in each replay too
   Counter& operator++() { return *this += 1; }
   /// The count. A step that asks for it on the host stays eager: a replay would not ask again.
   /// Where arithmetic needs it, count in a State.

@@ -14,7 +14,7 @@ namespace rensa {
 
 class FunctionNode;
 class Variable;
-using Variables = std::vector<Variable>;
+using Variables = std::vector<Variable>;  // what functions of several take and give
 
 /// What the operators of Variable call, as those of Array do.
 namespace operators {
@@ -34,28 +34,28 @@ Variable negative(const Variable& a);
 /// their outputs' weakly, so a graph dies with its outputs. It knows the array's looks; the array
 /// itself is kept by the functions that asked for it.
 struct VariableNode {
-  Shape shape;
-  Dtype dtype = Dtype::float32;
-  Device device;
-  bool requires_grad = true;
-  int rank = 0;
-  std::shared_ptr<FunctionNode> creator;
+  Shape shape;                              // of the array
+  Dtype dtype = Dtype::float32;             // of the array
+  Device device;                            // of the array
+  bool requires_grad = true;                // whether a gradient is computed for it
+  int rank = 0;                             // the longest way from a leaf of the graph
+  std::shared_ptr<FunctionNode> creator;    // the function that gave it; null for a leaf
   std::weak_ptr<struct VariableBody> body;  // the variable, while somebody holds it
 };
 
 /// What the handles of one variable share.
 struct VariableBody {
-  Array array;
-  std::shared_ptr<VariableNode> node;
-  std::unique_ptr<Variable> grad;  // a Variable, for double backward
-  std::string name;
+  Array array;                                       // the values
+  std::shared_ptr<VariableNode> node;                // the place in the graph
+  std::unique_ptr<Variable> grad;                    // a Variable, for double backward
+  std::string name;                                  // what errors and graphs call it
   std::shared_ptr<struct ParameterState> parameter;  // set for parameters (autograd/parameter.h)
 };
 
 struct BackwardOptions {
   bool retain_grad = false;             // keep gradients of intermediate variables
   bool enable_double_backprop = false;  // record the graph of the backward computation
-  double loss_scale = 1;
+  double loss_scale = 1;                // the gradient starts from it in place of 1
 };
 
 class Variable {
@@ -72,10 +72,11 @@ class Variable {
   const Array& array() const;
   const Shape& shape() const { return array().shape(); }
   std::int64_t shape(int axis) const { return array().shape(axis); }
-  int ndim() const { return array().ndim(); }
+  int ndim() const { return array().ndim(); }  // the number of axes
   std::int64_t size() const { return array().size(); }
-  Dtype dtype() const { return array().dtype(); }
+  Dtype dtype() const { return array().dtype(); }  // of the array
   Device device() const { return array().device(); }
+  /// The one element, converted. Waits (counted).
   template <class T> T item() const { return array().item<T>(); }
   /// "variable([1., 2.], creator=exp)": the name, the values, the function that gave it. Waits
   /// (counted).
@@ -110,10 +111,11 @@ class Variable {
   std::shared_ptr<FunctionNode> creator() const;
   int rank() const { return node()->rank; }
 
+  /// The same elements in another shape, with a gradient. Throws ShapeError.
   [[nodiscard]] Variable reshape(const Shape& shape) const;
   [[nodiscard]] Variable transpose() const;
   [[nodiscard]] Variable transpose(const Shape& axes) const;
-  [[nodiscard]] Variable T() const { return transpose(); }
+  [[nodiscard]] Variable T() const { return transpose(); }  // the axes reversed
   [[nodiscard]] Variable sum(Axes axis = {}, bool keepdims = false) const;
   [[nodiscard]] Variable mean(Axes axis = {}, bool keepdims = false) const;
   // F's functions of the same names, with gradients.
@@ -202,8 +204,8 @@ class Variable {
 #undef RENSA_VARIABLE_COMPARISON
   friend std::ostream& operator<<(std::ostream& os, const Variable& v);
 
-  const std::shared_ptr<VariableNode>& node() const;
-  const std::shared_ptr<VariableBody>& body() const { return body_; }
+  const std::shared_ptr<VariableNode>& node() const;                   // its place in the graph
+  const std::shared_ptr<VariableBody>& body() const { return body_; }  // what all handles share
   explicit Variable(std::shared_ptr<VariableBody> body) : body_(std::move(body)) {}
 
  protected:

@@ -11,7 +11,7 @@
 
 namespace rensa {
 
-inline constexpr int kMaxNdim = 8;
+inline constexpr int kMaxNdim = 8;  // axes of an array, at the most
 
 /// One number of a Shape, of any integral type. Throws ShapeError for one beyond int64.
 class Extent {
@@ -43,7 +43,7 @@ class Shape {
 
   int ndim() const { return ndim_; }
   int size() const { return ndim_; }
-  bool empty() const { return ndim_ == 0; }
+  bool empty() const { return ndim_ == 0; }  // of a 0-d array
   /// A negative i counts from the end. Throws IndexError.
   std::int64_t& operator[](int i) { return values_[place(i)]; }
   std::int64_t operator[](int i) const { return values_[place(i)]; }

@@ -21,7 +21,7 @@ using Columns = std::vector<Array>;
 class DatasetBody {
  public:
   virtual ~DatasetBody() = default;
-  virtual std::int64_t size() const = 0;
+  virtual std::int64_t size() const = 0;  // the number of examples
   /// Example `i` of [0, size()), in host memory. What it draws at random follows from `seed` alone,
   /// so that it is the same in whichever thread it is made. May be called from several threads at
   /// once.

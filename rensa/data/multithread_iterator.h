@@ -9,8 +9,8 @@
 namespace rensa::iterators {
 
 struct MultithreadIteratorOptions {
-  bool repeat = true;
-  bool shuffle = true;
+  bool repeat = true;   // goes on behind the end of an epoch
+  bool shuffle = true;  // in a new order each epoch
   /// As SerialIteratorOptions has them.
   std::optional<std::uint64_t> seed = {};
   OrderSampler order_sampler = {};

@@ -17,14 +17,14 @@ namespace rensa {
 
 /// One call, and how long it took.
 struct TimedCall {
-  std::string name;
+  std::string name;         // what was called
   double elapsed_time = 0;  // in seconds
 };
 
 /// All calls of one name.
 struct CallSummary {
-  double elapsed_time = 0;  // in seconds
-  std::int64_t occurrence = 0;
+  double elapsed_time = 0;      // in seconds
+  std::int64_t occurrence = 0;  // how many calls
 };
 
 /// Calls on the CPU are timed by the clock, those on a GPU by two events on its current stream: the

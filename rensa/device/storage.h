@@ -20,7 +20,7 @@ class Storage {
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
 
-  char* data() const { return data_; }
+  char* data() const { return data_; }  // the first byte, on device()
   /// Bytes asked for.
   std::int64_t nbytes() const { return nbytes_; }
   Device device() const { return device_; }
@@ -47,7 +47,8 @@ class Storage {
   std::uint32_t updates() const { return updates_.load(std::memory_order_relaxed); }
   void count_update() { updates_.store(updates() + 1, std::memory_order_relaxed); }
 
-  void retain() { refs_.fetch_add(1, std::memory_order_relaxed); }
+  void retain() { refs_.fetch_add(1, std::memory_order_relaxed); }  // one more handle
+  /// One handle less; the last one gives the memory back.
   void release() {
     // The only handle's owner needs no read-modify-write: nobody else can make another.
     if (refs_.load(std::memory_order_acquire) == 1 ||

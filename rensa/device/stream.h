@@ -15,6 +15,7 @@ namespace rensa::cuda {
 
 class StreamState;
 
+/// CudaStreamNonBlocking's bit: the stream does not wait for the default one.
 enum StreamFlags : unsigned { default_stream_flags = 0, non_blocking = 1 };
 
 class Event;
@@ -22,7 +23,7 @@ class Graph;  // device/stream_graph.h
 
 /// The numerically lowest and highest priority that streams of a device may have; lower runs first.
 struct PriorityRange {
-  int first, last;
+  int first, last;  // lowest and highest
 };
 
 class Stream {
@@ -77,7 +78,7 @@ class Stream {
   void abort_capture() const noexcept;
   bool is_capturing() const;
 
-  StreamState* state() const { return state_.get(); }
+  StreamState* state() const { return state_.get(); }  // the library's own, for the launcher
   /// The same driver's stream.
   friend bool operator==(const Stream& a, const Stream& b) {
     return a.state_ == b.state_ || (a.handle() == b.handle() && a.device() == b.device());
@@ -134,6 +135,7 @@ StreamState* current_stream_state(Device device);
 /// starts after what `producer` has queued so far. Does not wait.
 void order_foreign_stream(void* consumer, const Stream& producer);
 
+/// Makes a stream the calling thread's current one on its device, for a scope.
 class [[nodiscard]] StreamScope {
  public:
   [[nodiscard]] explicit StreamScope(const Stream& stream);

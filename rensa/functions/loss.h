@@ -41,8 +41,8 @@ struct SoftmaxCrossEntropyOptions {
 
 struct NllLossOptions {
   std::optional<Array> class_weight = {};  // (classes,)
-  std::int64_t ignore_label = -1;
-  std::string reduce = "mean";
+  std::int64_t ignore_label = -1;          // samples of this label count for nothing
+  std::string reduce = "mean";             // "mean", "sum" or "no"
 };
 /// -x[t] of logarithms of probabilities x (n, classes, ...), t (n, ...) integer. "mean" divides by
 /// the sum of the weights of the labels counted, as PyTorch's does. Labels as those of
@@ -97,11 +97,12 @@ struct NegativeSamplingOptions {
 struct DiscriminativeLossOptions {
   rensa::detail::NamedOptions named = {};
   int norm = 1;  // or 2
+  /// The weights of variance, distance and regularization.
   double alpha = 1, beta = 1, gamma = 0.001;
 };
 /// The parts of the loss, times alpha, beta and gamma.
 struct DiscriminativeLoss {
-  Variable variance, distance, regularization;
+  Variable variance, distance, regularization;  // of one element each
 };
 /// De Brabandere et al., "Semantic instance segmentation with a discriminative loss function": of
 /// embeddings (n, max_embedding_dim, height, width) of pixels and labels (n, height, width), which

@@ -42,8 +42,8 @@ struct BatchNormalizationOptions {
 struct BatchRenormalizationOptions {
   double eps = 2e-5;
   Array running_mean, running_var;  // needed; floating, C-contiguous and of gamma's shape
-  double decay = 0.9;
-  bool update_statistics = false;  // as batch_normalization does
+  double decay = 0.9;               // of the averages: how much of the old one stays
+  bool update_statistics = false;   // as batch_normalization does
 };
 /// batch_normalization by statistics that may not leave the running ones far behind: gamma * (r *
 /// x_hat + d) + beta, x_hat being x normalized by its own, with r = sigma / running_sigma, between

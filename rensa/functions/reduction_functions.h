@@ -8,7 +8,9 @@
 namespace rensa {
 namespace functions {
 
+/// The sum over the axes, all when left out.
 [[nodiscard]] Variable sum(const Variable& x, Axes axis = {}, bool keepdims = false);
+/// The mean over the axes, all when left out.
 [[nodiscard]] Variable mean(const Variable& x, Axes axis = {}, bool keepdims = false);
 /// The product; the gradient is right where elements are 0 too.
 [[nodiscard]] Variable prod(const Variable& x, Axes axis = {}, bool keepdims = false);

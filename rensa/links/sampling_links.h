@@ -39,7 +39,7 @@ class NegativeSampling : public Chain<NegativeSampling> {
   Variable operator()(const Variable& x, const Variable& t, std::string_view reduce = "sum") const;
 
   Parameter W;
-  int sample_size;
+  int sample_size;  // words that are drawn for each sample
 
  private:
   WordSampler sampler_;
@@ -69,10 +69,10 @@ class WordTree {
  public:
   WordTree(std::int64_t word) : word_(word) {}
   WordTree(WordTree left, WordTree right);
-  bool is_word() const { return !children_; }
-  std::int64_t word() const { return word_; }
-  const WordTree& left() const { return children_->first; }
-  const WordTree& right() const { return children_->second; }
+  bool is_word() const { return !children_; }                  // whether it is a leaf
+  std::int64_t word() const { return word_; }                  // of a leaf; -1 of others
+  const WordTree& left() const { return children_->first; }    // not of a leaf
+  const WordTree& right() const { return children_->second; }  // not of a leaf
 
  private:
   std::int64_t word_ = -1;

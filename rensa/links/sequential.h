@@ -28,6 +28,7 @@ class ChainList : public Chain<ChainList> {
   }
   void members(Visitor& v) override;
 
+  /// The number of links.
   std::int64_t size() const { return static_cast<std::int64_t>(links_.size()); }
   void append(AnyLink link);
   /// From the end where i < 0. Throws IndexError.
@@ -72,6 +73,7 @@ template <class F> class FunctionLink final : public Chain<FunctionLink<F>> {
 /// Sequential(Sequential::Layer(other)) has it as its layer.
 class Sequential : public Chain<Sequential> {
  public:
+  /// What a layer may be in place of a link.
   using Function = std::function<Variable(const Variable&)>;
 
   /// A link or a function. Throws ValueError for an AnyLink or a std::function that is empty.
@@ -93,7 +95,7 @@ class Sequential : public Chain<Sequential> {
         Layer(std::string name, F function)
         : link_(FunctionLink<F>(std::move(name), std::move(function))) {}
 
-    bool is_link() const { return static_cast<bool>(link_); }
+    bool is_link() const { return static_cast<bool>(link_); }  // or a function
     /// Throws ValueError for a function.
     AnyLink& link();
     const AnyLink& link() const;
@@ -130,8 +132,9 @@ class Sequential : public Chain<Sequential> {
   Variable invoke(const Variables& x) override;
   Variable invoke(const Variables& x) const override;
 
+  /// The number of layers.
   std::int64_t size() const { return static_cast<std::int64_t>(layers_.size()); }
-  void append(Layer layer) { layers_.push_back(std::move(layer)); }
+  void append(Layer layer) { layers_.push_back(std::move(layer)); }  // behind the last one
   /// Before layer i; i == size() appends. Throws IndexError.
   void insert(std::int64_t i, Layer layer);
   /// The other's layers: a copy, as of all that is given; those of extend(other.copy()) share their

@@ -112,7 +112,7 @@ class Visitor {
     /// a list of numbers.
     const void* place = nullptr;
 
-    void set(const Value& value) const { take(value)(); }
+    void set(const Value& value) const { take(value)(); }  // take(value), in place at once
   };
   /// The alternative of Value that holds a T.
   template <class T> static constexpr std::size_t kind_of() { return Value(T()).index(); }

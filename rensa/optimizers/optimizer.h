@@ -31,7 +31,7 @@ struct DynamicLossScale {
 class OptimizerState : public std::enable_shared_from_this<OptimizerState> {
  public:
   explicit OptimizerState(std::shared_ptr<OptimizerAlgorithm> a) : algorithm(std::move(a)) {}
-  const char* name() const { return algorithm->name(); }
+  const char* name() const { return algorithm->name(); }  // the algorithm's
   /// Called by what decides which operations an update has: steps are recorded anew, and one that
   /// does it itself stays eager.
   void change_structure();
@@ -50,14 +50,14 @@ class OptimizerState : public std::enable_shared_from_this<OptimizerState> {
   /// Takes what the user has set of `main`, whose model this one's is a replica of.
   void follow(const OptimizerState& main);
 
-  std::shared_ptr<OptimizerAlgorithm> algorithm;
-  std::shared_ptr<LinkAnchor> target;
-  std::int64_t t = 0;      // updates so far
-  std::int64_t epoch = 0;  // new_epoch() calls so far
-  HookList hooks;
-  bool fp32_update = false;
-  double loss_scale = 1;  // unless dynamic
-  std::optional<DynamicLossScale> dynamic;
+  std::shared_ptr<OptimizerAlgorithm> algorithm;  // what updates do
+  std::shared_ptr<LinkAnchor> target;             // the model; null before setup()
+  std::int64_t t = 0;                             // updates so far
+  std::int64_t epoch = 0;                         // new_epoch() calls so far
+  HookList hooks;                                 // for all parameters
+  bool fp32_update = false;                       // parameters of 16 bits are updated in float32
+  double loss_scale = 1;                          // unless dynamic
+  std::optional<DynamicLossScale> dynamic;        // where the scale is dynamic
 
  private:
   void read_states(const ParameterRef& parameter, const std::shared_ptr<UpdateRule>& rule,

@@ -49,12 +49,13 @@ class UpdateRule {
   /// float32. For a replica's parameter.
   void follow(const UpdateRule& source);
 
-  std::weak_ptr<OptimizerState> owner;
-  std::int64_t t = 0;            // updates of this parameter so far
-  std::vector<Array> states;     // in the order of the optimizer's state names
-  Array fp32_param;              // where it is updated in float32
-  Array seen;                    // the parameter that fp32_param was taken from,
-  std::uint32_t seen_version{};  // and how often its memory had been written to
+  std::weak_ptr<OptimizerState> owner;  // the optimizer that it is set up with
+  std::int64_t t = 0;                   // updates of this parameter so far
+  std::vector<Array> states;            // in the order of the optimizer's state names
+  Array fp32_param;                     // where it is updated in float32
+  Array seen;                           // the parameter that fp32_param was taken from,
+  std::uint32_t seen_version{};         // and how often its memory had been written to
+  /// The parameter's own values, by name.
   const Hyperparameters& own_hyperparams() const { return own_; }
 
  private:

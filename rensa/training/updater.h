@@ -40,6 +40,7 @@ class UpdaterBody {
   std::int64_t iteration_ = 0;
 };
 
+/// A handle: what does one update of a run, and knows its iterator and optimizers.
 class Updater {
  public:
   explicit Updater(std::shared_ptr<UpdaterBody> body) : body_(std::move(body)) {}

@@ -1,7 +1,7 @@
 """The comments of declarations, by the lines that they stand on.
 
 A declaration's comment is, in this order,
-- what stands on the lines straight above it, behind /// or //;
+- what stands on the lines straight above it, behind /// or //, or above the macro straight above it;
 - what stands behind it on its own lines;
 - the comment above the run that it stands in: declarations without a blank line between them, the first of
   which has a comment above. A class or enumeration of several lines ends a run.
@@ -53,6 +53,10 @@ def _goes_on(path, number):
 def above(path, number):
     """The comment on the lines straight above line `number`: (text, its first line), or None."""
     texts, first = [], number
+    while first > 1 and (lines_of(path)[first - 1].startswith("#define")
+                         or lines_of(path)[first - 1].endswith("\\")
+                         or lines_of(path)[first - 2].endswith("\\")):
+        first -= 1  # a macro between the comment and its first use
     while first > 1:
         match = ALONE.match(lines_of(path)[first - 1])
         if not match or HEADING.match(lines_of(path)[first - 1]) or _goes_on(path, first - 1):

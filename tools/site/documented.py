@@ -3,6 +3,7 @@
 In this order:
 - of a method the comment of the method of that name in a base class;
 - of a struct the functions and classes that take it as options, or give it;
+- of a function the struct straight in front of it that it takes or gives;
 - of what a header's first comment begins with, as in `// Shape: up to eight extents`, that comment;
 - of a call, and of operators with one meaning, the class;
 - of a member the comment of its class, or of those that take the struct of options, that says its name: a
@@ -25,8 +26,10 @@ ROW = re.compile(r"^RENSA_UFUNC\((\w+),\s*(\d), (\w+),\s*(.*)\)$")
 
 
 class Coverage:
-    def __init__(self, names, line_of, first_comment):
-        self.names, self.line_of, self.first_comment = names, line_of, first_comment
+    """`lines_of` and `first_comment` are those of comments.py, of paths under the root."""
+
+    def __init__(self, names, lines_of, first_comment):
+        self.names, self.lines_of, self.first_comment = names, lines_of, first_comment
         self.takers = {}  # struct's full name -> names of functions and classes that take it
         for name in names.values():
             for declaration in name.declarations:
@@ -36,13 +39,17 @@ class Coverage:
 
     def fill(self):
         """Writes the notes of the names that have no comment; gives those that nothing documents."""
-        rules = (self.protocol, self.header, self.base, self.taker, self.call, self.told, self.accessor, self.routine, self.row)
+        rules = (self.protocol, self.header, self.base, self.taker, self.in_front, self.call, self.told, self.accessor, self.routine, self.row)
         open_names = [n for n in self.names.values() if not n.comments()]
         for rule in rules:
             for name in open_names:
                 if not name.note:
                     name.note = rule(name) or ""
         return [n for n in open_names if not n.note]
+
+    def unbroken(self, path, first, last):
+        """Whether there is no blank line between these lines."""
+        return all(line.strip() for line in self.lines_of(path)[first:last])
 
     def protocol(self, name):
         return name.scope_kind == "class" and PROTOCOLS.get(name.last)
@@ -68,6 +75,17 @@ class Coverage:
             return f"The options of {users}."
         given = all(name.full == d.gives for t in takers for d in t.declarations)
         return f"What {users} gives." if name.kind == "class" and takers and given else None
+
+    def in_front(self, name):
+        """A comment above a function's options is the function's: what they are is said at each of them."""
+        for declaration in name.declarations if name.kind == "function" else ():
+            for used in [*declaration.takes, declaration.gives]:
+                struct = self.names.get(used)
+                for other in struct.declarations if struct else ():
+                    if (other.path == declaration.path and other.line < declaration.line and other.comment
+                            and self.unbroken(other.path, other.line, declaration.line)):
+                        return other.comment.text
+        return None
 
     def header(self, name):
         """The first comment of a header that begins with this name."""
@@ -98,7 +116,11 @@ class Coverage:
         else:
             word = rf"\b{word}\b"
         owner = self.names[name.scope]
-        for teller in [owner, *self.takers.get(owner.full, {}).values()]:
+        place = (name.declarations[0].path, name.declarations[0].line)
+        if owner.comments() and place == (owner.declarations[0].path, owner.declarations[0].line):
+            return f"See `{owner.full}`."  # both are of one macro
+        bases = [self.names[b] for b in owner.bases if b in self.names]
+        for teller in [owner, *bases, *self.takers.get(owner.full, {}).values()]:
             if any(re.search(word, comment.text) for comment in teller.comments()):
                 return f"See `{teller.full}`."
         return None
@@ -120,7 +142,7 @@ class Coverage:
         return routine and (routine.comments() or self.row(routine)) and f"As `{routine.full}`."
 
     def row(self, name):
-        rows = (ROW.match(self.line_of(d)) for d in name.declarations if d.path.endswith(".def"))
+        rows = (ROW.match(self.lines_of(d.path)[d.line]) for d in name.declarations if d.path.endswith(".def"))
         match = next(filter(None, rows), None)
         if not match:
             return None

@@ -35,7 +35,7 @@ from reference import TITLES, Reference
 def names_of(root, header, folder, top):
     """The public names of a header, and the faults: those that nothing documents."""
     names = public_names.Reader(root, folder, top).read(public_names.parse(root, header))
-    left = Coverage(names, lambda d: comments.lines_of(root / d.path)[d.line],
+    left = Coverage(names, lambda path: comments.lines_of(root / path),
                     lambda path: comments.first_comment(root / path)).fill()
     places = [(n.declarations[0].path, n.declarations[0].line, n) for n in left]
     return names, [f"{path}:{line}: {name.kind} {name.full} has no comment" for path, line, name in sorted(places, key=lambda p: p[:2])]

@@ -13,7 +13,8 @@ namespace links {
 
 /// A stage of a network: "conv1", "pool5".
 struct Stage {
-  std::string name;
+  std::string name;  // unique in a network
+  /// What it does with the result of the stage in front.
   std::function<Variable(const Variable&)> call;
   std::string after = {};  // the stage whose result it takes; the one before it when left out
 };
