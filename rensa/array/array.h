@@ -72,10 +72,11 @@ template <class Self> class ArrayMethods {
   const Shape& strides() const { return array().view().strides; }  // bytes
   int ndim() const { return array().view().ndim(); }
   std::int64_t size() const { return array().view().size(); }
-  std::int64_t nbytes() const { return array().view().nbytes(); }
-  std::int64_t itemsize() const { return rensa::itemsize(dtype()); }
-  Dtype dtype() const { return array().view().dtype; }
-  Device device() const { return array().view().device; }
+  std::int64_t nbytes() const { return array().view().nbytes(); }     // of all elements
+  std::int64_t itemsize() const { return rensa::itemsize(dtype()); }  // bytes of an element
+  Dtype dtype() const { return array().view().dtype; }                // of the elements
+  Device device() const { return array().view().device; }             // where the memory is
+  /// Whether the elements lie in C order without gaps.
   bool is_contiguous() const { return array().view().is_c_contiguous(); }
   /// The first element's address, on the array's device.
   void* data() const { return array().view().data; }
@@ -89,8 +90,9 @@ template <class Self> class ArrayMethods {
   [[nodiscard]] Array transpose(const Shape& axes) const;
   template <std::integral... N>
   requires(sizeof...(N) > 1) [[nodiscard]] Array transpose(N... axes) const;
-  [[nodiscard]] Array T() const;  // all axes reversed: transpose()
-  [[nodiscard]] Array swapaxes(int a, int b) const;
+  [[nodiscard]] Array T() const;                     // all axes reversed: transpose()
+  [[nodiscard]] Array swapaxes(int a, int b) const;  // the two axes exchanged
+  /// Without axes of extent 1, or without those. Throws ShapeError where one is longer.
   [[nodiscard]] Array squeeze() const;
   [[nodiscard]] Array squeeze(int axis) const;
   [[nodiscard]] Array squeeze(const Shape& axes) const;
@@ -157,7 +159,7 @@ template <class Self> class ArrayMethods {
   // --- iteration over the first axis ---
   /// `for (Array row : a)`: the views a[0], a[1], ... Throws ShapeError for a 0-d array.
   FirstAxisIterator begin() const;
-  FirstAxisIterator end() const;
+  FirstAxisIterator end() const;  // behind the last
 
   // --- the forms of options.h ---
   // a.sum(), a.sum(1), a.sum({0, 1}), a.sum(axes, keepdims), a.sum({.axis = 1, .dtype = float64})
@@ -457,7 +459,7 @@ class Selector {
   ~Selector() noexcept(false) {
     if (selection_) end_expression();
   }
-  std::span<const Index> entries() const { return entries_; }
+  std::span<const Index> entries() const { return entries_; }  // as many as the index has
 
  private:
   friend class Array::Selection;

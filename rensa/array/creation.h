@@ -177,6 +177,7 @@ template <rensa::detail::ArrayLike A>
 /// `a` itself where it is C-contiguous and of the dtype. A 0-d array becomes one of shape (1,).
 [[nodiscard]] Array ascontiguousarray(const Array& a);
 [[nodiscard]] Array ascontiguousarray(const Array& a, Dtype dtype);
+/// A new array of the same values, C-contiguous unless `order` says otherwise.
 [[nodiscard]] Array copy(const Array& a);
 [[nodiscard]] Array copy(const Array& a, Order order);
 /// Any dtype converts into any other, complex ones by their real part.
@@ -277,8 +278,8 @@ class GridAxis {
   GridAxis(Scalar start, Scalar stop, Scalar step = 1) : start_(start), stop_(stop), step_(step) {}
   /// Throws ValueError for num < 0.
   static GridAxis points(double start, double stop, std::int64_t num);
-  bool is_integral() const;
-  [[nodiscard]] Array values(Dtype dtype, Device device) const;
+  bool is_integral() const;  // whether arange of it is one of integers
+  [[nodiscard]] Array values(Dtype dtype, Device device) const;  // its values: 1-d
 
  private:
   Scalar start_ = 0, stop_, step_ = 1;

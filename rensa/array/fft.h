@@ -91,7 +91,7 @@ RENSA_DECLARE_FFT(irfft)
 RENSA_DECLARE_FFTN(rfft2)
 RENSA_DECLARE_FFTN(irfft2)
 RENSA_DECLARE_FFTN(rfftn)
-RENSA_DECLARE_FFTN(irfftn)
+RENSA_DECLARE_FFTN(irfftn)  // back from rfftn
 
 /// Of a signal that is Hermitian in time, whose spectrum is real, and back.
 RENSA_DECLARE_FFT(hfft)

@@ -120,7 +120,7 @@ class Axes {
   /// Bit i set for each axis, out-of-range and repeated ones reported as IndexError/ValueError
   /// naming `operation`.
   unsigned mask(const char* operation, int ndim) const;
-  bool all() const { return all_; }
+  bool all() const { return all_; }  // whether it is left out: every axis
   /// The axes as they were given. Call it unless all().
   Shape values() const;
 

@@ -52,7 +52,7 @@ class ndindex {
     Shape shape_, at_;
     std::int64_t left_;
   };
-  iterator begin() const { return iterator(shape_, shape_.total()); }
+  iterator begin() const { return iterator(shape_, shape_.total()); }  // the first index
   iterator end() const { return iterator(shape_, 0); }
 
  private:

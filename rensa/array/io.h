@@ -77,10 +77,10 @@ class NpzFile {
   explicit NpzFile(std::istream& stream);  // all of it
   /// The names, without ".npy", sorted.
   std::vector<std::string> files() const;
-  bool contains(const std::string& name) const;
+  bool contains(const std::string& name) const;  // whether there is an array of that name
   /// Throws IndexError for a name that is not there.
   [[nodiscard]] Array get(const std::string& name, Placement device = {}) const;
-  [[nodiscard]] Array operator[](const std::string& name) const { return get(name); }
+  [[nodiscard]] Array operator[](const std::string& name) const { return get(name); }  // as get()
 
  private:
   std::string entry_of(const std::string& name) const;
@@ -110,7 +110,7 @@ NpzFile load_npz(std::istream& stream);
 /// Elements in C order, as plain bytes.
 void tofile(const Array& a, const std::string& path);
 void tofile(const Array& a, std::ostream& stream);
-std::string tobytes(const Array& a);
+std::string tobytes(const Array& a);  // its elements in C order, as plain bytes. Waits.
 
 // --- text ---
 

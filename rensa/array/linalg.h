@@ -37,6 +37,7 @@ Array outer(const Array& a, const Array& b, const ProductOptions& options = {});
 Array vecdot(const Array& a, const Array& b, const MatmulOptions& options);
 /// (..., m, n) times (..., n), and (..., n), conjugated, times (..., n, m).
 Array matvec(const Array& a, const Array& x, const MatmulOptions& options = {});
+/// (..., n), conjugated, times (..., n, m).
 Array vecmat(const Array& x, const Array& a, const MatmulOptions& options = {});
 
 // --- einsum ---
@@ -132,8 +133,8 @@ struct EigResult {
 // --- equations ---
 /// x with a @ x = b; b is (n,) or (..., n, k).
 [[nodiscard]] Array solve(const Array& a, const Array& b);
-[[nodiscard]] Array inv(const Array& a);
-[[nodiscard]] Array det(const Array& a);
+[[nodiscard]] Array inv(const Array& a);  // the inverse
+[[nodiscard]] Array det(const Array& a);  // the determinant
 struct SlogdetResult {
   Array sign, logabsdet;
 };

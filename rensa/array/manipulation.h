@@ -60,24 +60,29 @@ requires(sizeof...(N) > 1) auto reshape(const Array& a, N...) {
 }
 [[nodiscard]] Array ravel(const Array& a);  // likewise
 [[nodiscard]] Array ravel(const Array& a, Order order);
-[[nodiscard]] Array transpose(const Array& a);
+[[nodiscard]] Array transpose(const Array& a);  // the axes reversed, or in the order `axes`
 [[nodiscard]] Array transpose(const Array& a, const Shape& axes);
+/// The axes in the order `axes`.
 [[nodiscard]] Array permute_dims(const Array& a, const Shape& axes);
 /// The last two axes exchanged. Throws ShapeError for fewer than two.
 [[nodiscard]] Array matrix_transpose(const Array& a);
+/// The two axes exchanged. Throws IndexError.
 [[nodiscard]] Array swapaxes(const Array& a, int axis1, int axis2);
+/// Axis `source` moved to `destination`, the others in their order. Throws IndexError.
 [[nodiscard]] Array moveaxis(const Array& a, int source, int destination);
 [[nodiscard]] Array moveaxis(const Array& a, const Shape& source, const Shape& destination);
 /// Axis `axis` moved in front of axis `start`.
 [[nodiscard]] Array rollaxis(const Array& a, int axis, int start = 0);
-[[nodiscard]] Array atleast_1d(const Array& a);
-[[nodiscard]] Array atleast_2d(const Array& a);
+[[nodiscard]] Array atleast_1d(const Array& a);  // a view of at least one axis
+[[nodiscard]] Array atleast_2d(const Array& a);  // a view of at least two axes: new ones in front
+/// A view of at least three axes: new ones at both sides.
 [[nodiscard]] Array atleast_3d(const Array& a);
 [[nodiscard]] std::vector<Array> atleast_1d(std::span<const Array> arrays);
 [[nodiscard]] std::vector<Array> atleast_2d(std::span<const Array> arrays);
 [[nodiscard]] std::vector<Array> atleast_3d(std::span<const Array> arrays);
 [[nodiscard]] Array expand_dims(const Array& a, int axis);
 [[nodiscard]] Array expand_dims(const Array& a, const Shape& axes);  // places in the result
+/// Without axes of extent 1, or without those. Throws ShapeError where one is longer.
 [[nodiscard]] Array squeeze(const Array& a);
 [[nodiscard]] Array squeeze(const Array& a, int axis);
 [[nodiscard]] Array squeeze(const Array& a, const Shape& axes);

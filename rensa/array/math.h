@@ -60,7 +60,7 @@ Array clip(const Array& a, Scalar least, None, const UfuncOptions& options = {})
 [[nodiscard]] Array angle(const Array& a, bool deg = false);
 /// Whether the imaginary part is not 0 (is 0), element by element.
 [[nodiscard]] Array iscomplex(const Array& a);
-[[nodiscard]] Array isreal(const Array& a);
+[[nodiscard]] Array isreal(const Array& a);  // whether the imaginary part is 0, element by element
 /// Whether the dtype is complex (is not).
 bool iscomplexobj(const Array& a);
 bool isrealobj(const Array& a);

@@ -30,13 +30,13 @@ struct PrintOptionsChange {
   std::optional<int> precision = {};
   /// These stay as they are when left out, as all of PrintOptions' fields do.
   std::optional<std::int64_t> threshold = {};
-  std::optional<int> edgeitems = {};
-  std::optional<int> linewidth = {};
-  std::optional<bool> suppress = {};
-  std::optional<std::string> nanstr = {};
-  std::optional<std::string> infstr = {};
-  std::optional<char> sign = {};
-  std::optional<std::string> floatmode = {};
+  std::optional<int> edgeitems = {};          // as of PrintOptions
+  std::optional<int> linewidth = {};          // as of PrintOptions
+  std::optional<bool> suppress = {};          // as of PrintOptions
+  std::optional<std::string> nanstr = {};     // as of PrintOptions
+  std::optional<std::string> infstr = {};     // as of PrintOptions
+  std::optional<char> sign = {};              // as of PrintOptions
+  std::optional<std::string> floatmode = {};  // as of PrintOptions
 };
 /// For the calling thread. Throws ValueError, and changes nothing then.
 void set_printoptions(const PrintOptionsChange& change);

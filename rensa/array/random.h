@@ -61,6 +61,7 @@ class Generator {
   // --- uniforms and integers ---
   /// Floats in [0, 1): 24 bits, float64 53 bits.
   [[nodiscard]] Array random(const Size& size = {}, Dtype dtype = float32) const;
+  /// Floats in [low, high).
   [[nodiscard]] Array uniform(const Parameter& low = 0, const Parameter& high = 1,
                               const Size& size = {}, Dtype dtype = float32) const;
   /// Integers in [low, high). Throws ValueError for an empty range and for bounds outside of the

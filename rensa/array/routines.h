@@ -84,6 +84,8 @@ bool allclose(const Array& a, const Array& b, double rtol = 1e-5, double atol = 
 /// apart and copied. Operands are read where they lie under the same terms. Throws ShapeError,
 /// DtypeError.
 Array matmul(const Array& a, const Array& b, const MatmulOptions& options = {});
+/// NumPy's dot: matmul, but for more than two axes the sums over a's last axis and b's last but
+/// one.
 Array dot(const Array& a, const Array& b, const ProductOptions& options = {});
 /// x @ w.T + bias for x (n, k), w (m, k), bias (m,) or undefined; the products of functions/linear.
 [[nodiscard]] Array linear(const Array& x, const Array& w, const Array& bias);

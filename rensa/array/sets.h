@@ -66,6 +66,7 @@ struct IntersectResult {
 [[nodiscard]] Array setdiff1d(const Array& a, const Array& b, bool assume_unique = false);
 /// The values of either, or of exactly one of the two. They wait for the device.
 [[nodiscard]] Array union1d(const Array& a, const Array& b);
+/// The values of exactly one of the two, ascending. Waits.
 [[nodiscard]] Array setxor1d(const Array& a, const Array& b, bool assume_unique = false);
 
 }  // namespace rensa::xp

@@ -29,9 +29,10 @@ struct InterpOptions {
 
 /// Windows of m float64 points; none for m < 1.
 [[nodiscard]] Array bartlett(std::int64_t m, Placement device = {});
-[[nodiscard]] Array blackman(std::int64_t m, Placement device = {});
-[[nodiscard]] Array hamming(std::int64_t m, Placement device = {});
-[[nodiscard]] Array hanning(std::int64_t m, Placement device = {});
+[[nodiscard]] Array blackman(std::int64_t m, Placement device = {});  // blackman's window
+[[nodiscard]] Array hamming(std::int64_t m, Placement device = {});   // hamming's window
+[[nodiscard]] Array hanning(std::int64_t m, Placement device = {});   // hann's window
+/// Kaiser's window; beta 0 is a rectangle.
 [[nodiscard]] Array kaiser(std::int64_t m, double beta, Placement device = {});
 
 }  // namespace rensa::xp

@@ -36,8 +36,8 @@ struct GraphNode {
   std::string name;          // of a function its label, of a variable its name or nothing
   /// Of a variable.
   Shape shape = {};
-  Dtype dtype = Dtype::float32;
-  Device device = {};
+  Dtype dtype = Dtype::float32;  // of a variable
+  Device device = {};            // of a variable
 
   /// "W: (10, 3), float32, cpu", or the function's name.
   std::string label(bool show_name = true) const;
@@ -51,7 +51,7 @@ class ComputationalGraph {
   std::vector<GraphNode> nodes;
   /// Places in `nodes`, in the direction of forward.
   std::vector<std::pair<std::size_t, std::size_t>> edges;
-  GraphOptions options;
+  GraphOptions options;  // what it was made with
 
   /// The graph in Graphviz's language, dot. The same graph always gives the same text.
   std::string dump() const;

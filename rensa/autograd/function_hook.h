@@ -16,7 +16,7 @@ class FunctionHook {
   virtual ~FunctionHook() = default;
   /// A FunctionHookScope of this hook begins, and ends.
   virtual void added() {}
-  virtual void deleted() {}
+  virtual void deleted() {}  // its scope ends
   /// Before and after forward, on the function's device; after it also where it throws. `inputs`
   /// are what forward gets: of an Autocast, what it has cast.
   virtual void forward_preprocess(const FunctionNode&, const Variables& /*inputs*/) {}

@@ -105,7 +105,7 @@ class Parameter : public ParameterRef {
   Parameter& operator=(const Parameter& other) { return *this = Parameter(other); }
   Parameter(Parameter&&) = default;
   Parameter& operator=(Parameter&&) = default;
-  ParameterRef ref() const { return *this; }
+  ParameterRef ref() const { return *this; }  // a handle to it
 
   /// Makes this another name of `owner`'s parameter: Visitor::tied says it in members(). No-op
   /// where it is that already. Throws ValueError for itself and for an undefined owner, ShapeError

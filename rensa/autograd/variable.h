@@ -81,7 +81,7 @@ class Variable {
   /// "variable([1., 2.], creator=exp)": the name, the values, the function that gave it. Waits
   /// (counted).
   std::string str() const;
-  bool requires_grad() const;
+  bool requires_grad() const;  // whether backward gives it a gradient
   const std::string& name() const;
 
   /// The gradient's array; undefined when there is none.
@@ -108,8 +108,8 @@ class Variable {
   /// Cuts this variable (unchain) or all that it depends on (unchain_backward) off the graph.
   void unchain() const;
   void unchain_backward() const;
-  std::shared_ptr<FunctionNode> creator() const;
-  int rank() const { return node()->rank; }
+  std::shared_ptr<FunctionNode> creator() const;  // the function that gave it; null for a leaf
+  int rank() const { return node()->rank; }       // the longest way from a leaf of the graph
 
   /// The same elements in another shape, with a gradient. Throws ShapeError.
   [[nodiscard]] Variable reshape(const Shape& shape) const;

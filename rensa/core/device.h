@@ -51,7 +51,7 @@ struct Device {
   std::string compute_capability() const;
   /// "0000:18:00.0".
   std::string pci_bus_id() const;
-  cuda::MemoryInfo mem_info() const;
+  cuda::MemoryInfo mem_info() const;  // free and total bytes of its memory
   /// What cudaDeviceGetAttribute knows, by the names that CuPy gives it: "MultiProcessorCount".
   std::map<std::string, int> attributes() const;
 

@@ -26,6 +26,7 @@ class Scalar {
 
   /// 'b', 'i', 'u', 'f' or 'c'.
   constexpr char kind() const { return kind_; }
+  /// A bool or an integer.
   constexpr bool is_integral() const { return kind_ == 'b' || kind_ == 'i' || kind_ == 'u'; }
 
   /// The real part, rounded to double.

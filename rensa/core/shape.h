@@ -47,15 +47,15 @@ class Shape {
   /// A negative i counts from the end. Throws IndexError.
   std::int64_t& operator[](int i) { return values_[place(i)]; }
   std::int64_t operator[](int i) const { return values_[place(i)]; }
-  std::int64_t* begin() { return values_; }
+  std::int64_t* begin() { return values_; }  // the first value
   std::int64_t* end() { return values_ + ndim_; }
   const std::int64_t* begin() const { return values_; }
   const std::int64_t* end() const { return values_ + ndim_; }
   const std::int64_t* data() const { return values_; }
-  void push_back(std::int64_t value);
+  void push_back(std::int64_t value);  // throws ShapeError for a value too many
   /// Throw IndexError for a place that is not there, ShapeError for a value too many.
   void insert(int position, std::int64_t value);
-  void erase(int position);
+  void erase(int position);  // throws IndexError for a place that is not there
 
   /// The product of all values: an array's element count.
   std::int64_t total() const;

@@ -30,7 +30,7 @@ class DefaultDtype {
     made.mixed_ = true;
     return made;
   }
-  constexpr operator Dtype() const { return dtype_; }
+  constexpr operator Dtype() const { return dtype_; }  // of most parameters
   constexpr bool is_mixed() const { return mixed_; }
   friend constexpr bool operator==(DefaultDtype a, DefaultDtype b) = default;
   /// With what get_dtype() gives.

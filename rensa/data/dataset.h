@@ -45,7 +45,9 @@ class Dataset {
   /// The example with what is random in it drawn from `seed`. Throws IndexError outside
   /// [0, size()).
   Columns example(std::int64_t i, std::uint64_t seed) const;
+  /// Arrays whose rows are the examples; null where there are none.
   const Columns* columns() const { return body_->columns(); }
+  /// What the handles share.
   const std::shared_ptr<const DatasetBody>& body() const { return body_; }
 
  private:
@@ -73,6 +75,7 @@ class DictDataset : public TupleDataset {
  public:
   /// Throws as TupleDataset does, and ValueError for a name that is there twice.
   explicit DictDataset(std::vector<std::pair<std::string, Array>> columns);
+  /// Of the columns, in their order.
   const std::vector<std::string>& names() const { return names_; }
   /// Throws ValueError for a name there is not.
   const Array& column(const std::string& name) const;

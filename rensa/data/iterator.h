@@ -84,7 +84,8 @@ class Iterator {
   double epoch_detail() const { return body().epoch_detail(); }
   /// epoch_detail() before the latest batch; none before the first.
   std::optional<double> previous_epoch_detail() const { return body().previous_epoch_detail(); }
-  const Dataset& dataset() const { return body_->dataset(); }
+  const Dataset& dataset() const { return body_->dataset(); }  // what it goes over
+  /// Whether it goes on behind the end of an epoch.
   bool repeats() const { return body_->repeats(); }
   /// Where it is, for files; not the dataset.
   void members(Visitor& v) const { body_->members(v); }

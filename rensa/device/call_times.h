@@ -44,7 +44,7 @@ class CallTimes {
   const std::vector<TimedCall>& history();
   /// Seconds of the calls that were made by no other one.
   double total();
-  std::map<std::string, CallSummary> summary();
+  std::map<std::string, CallSummary> summary();  // by name. Waits for what is not done.
   /// The summary as a table, headed by `title`. `unit` is "sec", "ms", "us", "ns", "auto": one that
   /// fits the longest time, or "auto_foreach": one that fits each. Throws ValueError for another.
   std::string str(std::string_view title, std::string_view unit);

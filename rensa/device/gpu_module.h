@@ -69,6 +69,7 @@ class GpuModule {
 
   /// The kernel of that name or name expression. Throws ValueError where there is none.
   const void* function(const std::string& name) const;
+  /// Throws DeviceError, CudaError.
   KernelAttributes attributes(const void* function, Device device) const;
   /// Throws CudaError for a value that the device does not take.
   void set_attribute(const void* function, Device device, KernelAttribute which, int value) const;

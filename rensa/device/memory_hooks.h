@@ -60,7 +60,7 @@ class LineProfileHook : public MemoryHook {
   /// A tree, one line per label or function: "forward (3.00 MiB, 4.00 MiB)": bytes asked of the
   /// pool, bytes that the pool asked of the driver for it.
   std::string report() const;
-  void reset();
+  void reset();  // forgets what was counted
 
  private:
   struct Impl;

@@ -34,7 +34,7 @@ class MemorySource {
   virtual ~MemorySource() = default;
   /// nullptr when there is no more; anything else that goes wrong throws.
   virtual void* allocate(std::int64_t nbytes) = 0;
-  virtual void free(void* data) noexcept = 0;
+  virtual void free(void* data) noexcept = 0;  // takes back what allocate() gave
   /// As allocate and free, in the order of a stream's work, where the source can do that. `stream`
   /// is null for pinned memory and for memory of a stream that is gone and done.
   virtual void* allocate_on(std::int64_t nbytes, cuda::StreamState*) { return allocate(nbytes); }
@@ -45,8 +45,8 @@ class MemorySource {
   virtual std::int64_t capacity() { return 0; }
   /// A ticket that is done once all work queued on `stream` so far is; nullptr: already done.
   virtual void* record(cuda::StreamState* stream) = 0;
-  virtual bool is_done(void* ticket) = 0;
-  virtual void discard(void* ticket) noexcept = 0;
+  virtual bool is_done(void* ticket) = 0;           // whether that work is done; does not wait
+  virtual void discard(void* ticket) noexcept = 0;  // gives a ticket back
   /// Work queued on `later` from now on starts after all that is queued on `earlier` so far. False
   /// where that cannot be had: `later` is being captured, and `earlier` not with it.
   virtual bool order(cuda::StreamState* earlier, cuda::StreamState* later) = 0;

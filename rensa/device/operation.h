@@ -30,7 +30,7 @@ class OperandVisitor {
   virtual void write(Operand& operand) = 0;  // fully or partly overwritten, perhaps read as well
   /// A parameter that its optimizer writes to: graphs that were made before may still be used.
   virtual void update(Operand& operand) { write(operand); }
-  virtual void scalar(HostScalar&) {}
+  virtual void scalar(HostScalar&) {}  // a number that replays ask anew
 };
 
 namespace cuda {
@@ -61,6 +61,7 @@ class Operation {
   /// its HostScalars, and which operands are present: operations that are equal in all of these do
   /// the same.
   virtual void numbers(std::vector<std::int64_t>& bits) = 0;
+  /// A copy, for a recording; its operands are the same.
   virtual std::unique_ptr<Operation> clone() const = 0;
 
   /// Runs to the end on the calling thread and the CPU pool.

@@ -42,13 +42,13 @@ class Stream {
   /// The calling thread's own stream of `device`, made at its first call there: CUDA's per-thread
   /// default stream, as an ordinary one.
   static Stream per_thread(Device device);
-  static PriorityRange priority_range(Device device);
+  static PriorityRange priority_range(Device device);  // those that `priority` may be
 
   Device device() const;
   /// The CUstream / cudaStream_t.
   void* handle() const;
   int priority() const;
-  bool is_non_blocking() const;
+  bool is_non_blocking() const;  // whether it does not wait for the null stream
   /// Waits for all work of this stream. Counted by sync_count().
   void synchronize() const;
   /// Whether all work is done; does not wait.
@@ -76,7 +76,7 @@ class Stream {
   Graph end_capture() const;
   /// Ends a capture and forgets what it holds.
   void abort_capture() const noexcept;
-  bool is_capturing() const;
+  bool is_capturing() const;  // whether a capture is in progress
 
   StreamState* state() const { return state_.get(); }  // the library's own, for the launcher
   /// The same driver's stream.
@@ -109,8 +109,8 @@ class Event {
   void synchronize() const;
   /// Whether the recorded work is done (or nothing is recorded); does not wait.
   bool done() const;
-  void* handle() const;
-  bool has_timing() const;
+  void* handle() const;     // the CUevent / cudaEvent_t
+  bool has_timing() const;  // whether elapsed times can be taken of it
   /// 64 bytes for from_ipc_handle() in another process. Throws ValueError unless the event is made
   /// with `interprocess` and recorded.
   std::string ipc_handle() const;

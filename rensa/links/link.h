@@ -100,7 +100,7 @@ class Link {
   /// What to() does: moves what this link has itself and, by their own move_to(), all links below.
   /// An override goes on with Link::move_to().
   virtual void move_to(Device device);
-  void cleargrads();
+  void cleargrads();  // drops the gradients of all parameters below this link
   /// Lets optimizers update all parameters below this link, or leaves them as they are (frozen).
   void enable_update();
   void disable_update();

@@ -77,8 +77,9 @@ class LinkHook {
   virtual void members(Visitor&) {}
   /// Called as a link gets the hook; throws where it cannot have it.
   virtual void added(const HookedLink&) {}
-  virtual void deleted(const HookedLink&) {}
-  virtual void forward_preprocess(HookedCall&) {}
+  virtual void deleted(const HookedLink&) {}       // called as a link loses it
+  virtual void forward_preprocess(HookedCall&) {}  // called before the link's forward
+  /// Called after it, with what it gave.
   virtual void forward_postprocess(HookedCall&, const Variable& /*y*/) {}
   /// In its place where the forward throws.
   virtual void forward_failed(HookedCall&) noexcept {}
@@ -105,7 +106,7 @@ class LinkHooks {
   void add(std::unique_ptr<LinkHook> hook, const HookedLink& link);
   /// Throws ValueError where there is none of that name.
   void remove(std::string_view name, const HookedLink& link);
-  Variable call(const HookedLink& link, const Variables& x,
+  Variable call(const HookedLink& link, const Variables& x,  // forward(), between what the hooks do
                 const std::function<Variable()>& forward) const;
 
  private:

@@ -25,7 +25,7 @@ class LSTMWeights {
   void show(Visitor& v) { v("upward", upward), v("lateral", lateral); }
   /// What goes into the cell: of x and, where it is defined, the last output.
   Variable gates(const Variable& x, const Variable& h) const;
-  std::int64_t state_size() const { return state_size_; }
+  std::int64_t state_size() const { return state_size_; }  // elements of c and of h
 
   Linear upward, lateral;
 

@@ -81,7 +81,7 @@ class BatchRenormalization : public Chain<BatchRenormalization> {
   /// As BatchNormalization. Throws ValueError for an `axis` among the options: it is the first one
   /// and those behind gamma's.
   Variable operator()(const Variable& x, bool finetune = false) const;
-  void start_finetuning() { statistics.start_finetuning(); }
+  void start_finetuning() { statistics.start_finetuning(); }  // as BatchNormalization's
 
   BatchNormalization statistics;  // gamma, beta, avg_mean, avg_var, N
   double rmax, dmax;

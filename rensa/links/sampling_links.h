@@ -17,8 +17,8 @@ class WordSampler {
  public:
   /// Throws ValueError, naming `link`, for counts that are negative, or no count above 0.
   WordSampler(const char* link, const std::vector<double>& counts, double power);
-  Array draw(const Shape& shape) const;
-  void to(Device device) { cumulated_ = cumulated_.to(device); }
+  Array draw(const Shape& shape) const;  // words, each with its probability
+  void to(Device device) { cumulated_ = cumulated_.to(device); }  // moves what draws there
 
  private:
   Array cumulated_;  // the probabilities of all words up to each

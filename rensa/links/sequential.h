@@ -34,7 +34,7 @@ class ChainList : public Chain<ChainList> {
   /// From the end where i < 0. Throws IndexError.
   AnyLink& operator[](std::int64_t i);
   const AnyLink& operator[](std::int64_t i) const;
-  auto begin() { return links_.begin(); }
+  auto begin() { return links_.begin(); }  // over the links
   auto end() { return links_.end(); }
   auto begin() const { return links_.begin(); }
   auto end() const { return links_.end(); }
@@ -99,6 +99,7 @@ class Sequential : public Chain<Sequential> {
     /// Throws ValueError for a function.
     AnyLink& link();
     const AnyLink& link() const;
+    /// The link, as one of class L. Throws as link() and AnyLink::as() do.
     template <std::derived_from<Link> L> L& as() { return link().as<L>(); }
     template <std::derived_from<Link> L> const L& as() const { return link().as<L>(); }
     /// "Linear", "function".
@@ -149,8 +150,8 @@ class Sequential : public Chain<Sequential> {
   Sequential operator[](const Slice& slice) const;
   /// With the layers of Sequentials among the layers in place of these; shared as with a slice.
   Sequential flatten() const;
-  auto begin() { return layers_.begin(); }
-  auto end() { return layers_.end(); }
+  auto begin() { return layers_.begin(); }  // over the layers
+  auto end() { return layers_.end(); }      // behind the last layer
   auto begin() const { return layers_.begin(); }
   auto end() const { return layers_.end(); }
 

@@ -49,7 +49,7 @@ class Members {
   Members(const F& show)
       : object_(&show),
         show_([](const void* place, Visitor& v) { (*static_cast<const F*>(place))(v); }) {}
-  void show(Visitor& v) const { show_(object_, v); }
+  void show(Visitor& v) const { show_(object_, v); }  // shows them to a walk
   /// The link; null for what is none.
   const Link* link() const { return link_; }
 
@@ -233,10 +233,11 @@ class Visitor {
   virtual void persistent(std::string_view, Persistent&) {}
   /// What one call leaves for the next: moved with the model, cleared by reset_state(), not saved.
   virtual void state(std::string_view, State&) {}
-  virtual void value(std::string_view, const Access&) {}
+  virtual void value(std::string_view, const Access&) {}  // a member that is one value
   /// By default a value.
   virtual void counter(std::string_view name, Counter& counter);
-  virtual void link(std::string_view name, Link& child);
+  virtual void link(std::string_view name, Link& child);  // a child that is a link
+  /// A child with members that is no link.
   virtual void group(std::string_view name, const Members& members);
 
  protected:

@@ -142,7 +142,7 @@ class Optimizer {
   /// Updates, and new_epoch() calls, so far. A captured step that asks for them, or for a
   /// hyperparameter, stays eager: its replays would not ask again.
   std::int64_t t() const;
-  std::int64_t epoch() const;
+  std::int64_t epoch() const;  // new_epoch() calls so far
   void new_epoch() const;
   /// The named hyperparameter, readable and writable. Throws ValueError for a name there is not.
   double& attribute(const std::string& name) const;
@@ -151,7 +151,7 @@ class Optimizer {
   /// "l1/W/update_enabled". Hooks show theirs as "hook/<name>/...", those of a single parameter as
   /// "l1/W/hook/<name>/..." (of several parameters: of the first). Throws as target() does.
   void members(Visitor& v) const;
-  const std::shared_ptr<OptimizerState>& state() const { return state_; }
+  const std::shared_ptr<OptimizerState>& state() const { return state_; }  // what the handles share
 
  protected:
   explicit Optimizer(std::shared_ptr<OptimizerState> state) : state_(std::move(state)) {}

@@ -38,6 +38,7 @@ class UpdateRule {
   void add_hook(std::shared_ptr<OptimizerHook> hook);
   /// Throws ValueError where there is none of that name.
   void remove_hook(const std::string& name);
+  /// In the order in which they are called.
   const std::vector<std::shared_ptr<OptimizerHook>>& hooks() const { return hooks_; }
 
   /// Updates a float16 or bfloat16 parameter in float32: of the parameter a float32 copy is kept,

@@ -42,7 +42,7 @@ struct LoadNpzOptions {
   bool strict = true;
   /// Keys below this one are taken: "updater/model:main" of a trainer's snapshot.
   std::string path = {};
-  Naming names = {};
+  Naming names = {};  // what members are called in the file
 };
 namespace detail {
 void load_npz(const std::string& path, const Members& what, const LoadNpzOptions& options);

@@ -78,7 +78,7 @@ class Trainer {
   /// Of the current iteration; arrays on their devices.
   Observation& observation() const;
   const std::string& out() const;
-  const Trigger& stop_trigger() const;
+  const Trigger& stop_trigger() const;  // what ends the run
   /// Seconds since the run began, with those of the run that it goes on from.
   double elapsed_time() const;
 

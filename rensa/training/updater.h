@@ -24,8 +24,8 @@ class UpdaterBody {
   virtual ~UpdaterBody() = default;
   /// One iteration, counted when it succeeds.
   void update();
-  const Iterator& iterator() const { return iterator_; }
-  const Optimizer& optimizer() const { return optimizer_; }
+  const Iterator& iterator() const { return iterator_; }     // where batches come from
+  const Optimizer& optimizer() const { return optimizer_; }  // what updates the model
   std::int64_t iteration() const { return iteration_; }
   /// Shows "iteration", and as Chainer names them "iterator:main", "optimizer:main", "model:main".
   /// An override that adds its own goes on with UpdaterBody::members().
@@ -48,9 +48,10 @@ class Updater {
   /// the iterator has come to its end.
   void update() const { body_->update(); }
   std::int64_t iteration() const;
-  std::int64_t epoch() const { return body_->iterator().epoch(); }
-  bool is_new_epoch() const { return body_->iterator().is_new_epoch(); }
-  double epoch_detail() const { return body_->iterator().epoch_detail(); }
+  std::int64_t epoch() const { return body_->iterator().epoch(); }          // of the iterator
+  bool is_new_epoch() const { return body_->iterator().is_new_epoch(); }    // of the iterator
+  double epoch_detail() const { return body_->iterator().epoch_detail(); }  // of the iterator
+  /// Of the iterator.
   std::optional<double> previous_epoch_detail() const {
     return body_->iterator().previous_epoch_detail();
   }
@@ -69,7 +70,7 @@ struct StandardUpdaterOptions {
   /// Where batches are sent, if not to `device` or else to the model's first parameter: for a model
   /// that lies on several devices.
   std::optional<Device> input_device = {};
-  ConverterOptions converter_options = {};
+  ConverterOptions converter_options = {};  // of the default converter
   /// Makes arrays of a batch, in place of Converter.
   std::function<Columns(const Batch&, Device)> converter = {};
   /// The loss of a batch's columns; the optimizer's model, called with them, when left out.
@@ -88,7 +89,7 @@ class StandardUpdater : public Updater {
   /// `optimizer` has been set up on its model. Throws ValueError where it has not, and where
   /// `accumulate` is less than 1.
   StandardUpdater(Iterator iterator, Optimizer optimizer, StandardUpdaterOptions options = {});
-  const CaptureStats& capture_stats() const;
+  const CaptureStats& capture_stats() const;  // what captured iterations came to so far
 };
 
 /// Where the parameters of `model` are: the first one's device, the CPU for a model without any.

@@ -3,16 +3,20 @@
 A declaration's comment is, in this order,
 - what stands on the lines straight above it, behind /// or //, or above the macro straight above it;
 - what stands behind it on its own lines;
-- the comment above the run that it stands in: declarations without a blank line between them, the first of
-  which has a comment above. A class or enumeration of several lines ends a run.
+- the comment above the run that it stands in, declarations without a blank line between them, where covers()
+  says that it is of this one too. A class or enumeration of several lines ends a run.
 A line `// --- rounding ---` is a heading and no comment.
 """
 import collections
 import functools
+import os
 import pathlib
 import re
 
 Comment = collections.namedtuple("Comment", "text line kind")  # kind: above, behind, run
+
+Above = collections.namedtuple("Above", "text line group")  # group: behind //, not ///
+Extent = collections.namedtuple("Extent", "first last head ends_run name")  # head: the last line before a body
 
 ALONE = re.compile(r"^\s*(///?)(?!/) ?(.*)$")
 HEADING = re.compile(r"^\s*// --- (.*?) ---$")
@@ -51,7 +55,7 @@ def _goes_on(path, number):
 
 
 def above(path, number):
-    """The comment on the lines straight above line `number`: (text, its first line), or None."""
+    """The comment on the lines straight above line `number`, or None."""
     texts, first = [], number
     while first > 1 and (lines_of(path)[first - 1].startswith("#define")
                          or lines_of(path)[first - 1].endswith("\\")
@@ -64,7 +68,8 @@ def above(path, number):
         first -= 1
         if not NOT_TEXT.match(match[2]):
             texts.insert(0, match[2])
-    return ("\n".join(texts), first) if any(texts) else None
+    group = all("///" not in line[:line.find("//") + 3] for line in lines_of(path)[first:number])
+    return Above("\n".join(texts), first, group) if any(texts) else None
 
 
 def behind_lines(path, first, last):
@@ -101,30 +106,37 @@ def heading_of(path, number):
     return ""
 
 
-def comments_of(path, extents):
-    """The comment, or None, of each of the declarations of a scope, that stand in one file in this order.
+def covers(comment, leader, name):
+    """Whether the comment above `leader` is also that of `name`, which stands in one run with it: it says that
+    name, or how to come back, or is a group's, or the names are much the same (fft and ifft, scatter_max and
+    scatter_min)."""
+    if comment.group or re.search(rf"\b{re.escape(name)}\b", comment.text) or "back." in comment.text:
+        return True
+    shared = set(re.findall(r"[a-z]{3,}", name.lower())) & set(re.findall(r"[a-z]{3,}", leader.lower()))
+    ends = len(os.path.commonprefix([leader, name])), len(os.path.commonprefix([leader[::-1], name[::-1]]))
+    return bool(shared) or max(ends) >= 3 or leader in name or name in leader
 
-    extents: (first line, last line, last line of what stands before the body, whether it ends a run)
-    """
-    found, run, last_end = [], None, None
-    for first, last, head, ends_run in extents:
-        own = above(path, first)
-        between = lines_of(path)[last_end + 1:first] if last_end is not None else [""]
+
+def comments_of(path, extents):
+    """The comment, or None, of each of the declarations of a scope, Extents in one file in this order."""
+    found, run, leader, last_end = [], None, None, None
+    for extent in extents:
+        own = above(path, extent.first)
+        between = lines_of(path)[last_end + 1:extent.first] if last_end is not None else [""]
         if own:
-            run = own
-        elif last_end is None or (first > last_end and any(not line.strip() for line in between)):
+            run, leader = own, extent.name
+        elif last_end is None or (extent.first > last_end and any(not line.strip() for line in between)):
             run = None
-        tail = behind_lines(path, first, head)
+        tail = behind_lines(path, extent.first, extent.head)
         if own:
-            text = own[0] + ("\n" + tail if tail else "")
-            found.append(Comment(text, own[1], "above"))
+            found.append(Comment(own.text + ("\n" + tail if tail else ""), own.line, "above"))
         elif tail:
-            found.append(Comment(tail, first, "behind"))
-        elif run:
-            found.append(Comment(run[0], run[1], "run"))
+            found.append(Comment(tail, extent.first, "behind"))
+        elif run and covers(run, leader, extent.name):
+            found.append(Comment(run.text, run.line, "run"))
         else:
             found.append(None)
-        last_end = last
-        if ends_run:
+        last_end = extent.last
+        if extent.ends_run:
             run = None
     return found

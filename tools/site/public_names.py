@@ -123,7 +123,7 @@ class Reader:
                 head += 1
         ends_run = cursor.kind == CursorKind.NAMESPACE or (
             last > first and (cursor.kind in CLASSES or cursor.kind == CursorKind.ENUM_DECL))
-        return first, last, head, ends_run
+        return comments.Extent(first, last, head, ends_run, cursor.spelling)
 
     def declaration(self, cursor, path, extent, comment, full, kind):
         spelling = cursor.spelling
@@ -132,7 +132,7 @@ class Reader:
                 own = f"{full}::{spelling}" if full else spelling
                 self.scope([cursor], own, "namespace")
                 if comment and comment.kind == "above":
-                    self.spaces.append((own, path, extent[0], extent[1], comment))
+                    self.spaces.append((own, path, extent.first, extent.last, comment))
             return
         if not spelling:
             return
@@ -143,7 +143,7 @@ class Reader:
         what = self.kind_of(cursor)
         if not what:
             return
-        made = Declaration(signature(str(self.root / path), cursor), path, extent[0], comment, *self.used(cursor))
+        made = Declaration(signature(str(self.root / path), cursor), path, extent.first, comment, *self.used(cursor))
         if cursor.kind == CursorKind.DESTRUCTOR or what == "function" and self.of_language(cursor):
             return
         if what == "function" and kind == "class" and spelling.partition("<")[0] == full.rpartition("::")[2]:

@@ -39,6 +39,7 @@ template <class Derived> class StagedNetwork : public Chain<Derived> {
   Activations operator()(const Variable& x, const std::vector<std::string>& layers) const {
     return run_stages(self().stages(), x, layers);
   }
+  /// The names of the stages, in their order.
   std::vector<std::string> available_layers() const {
     std::vector<std::string> names;
     for (const Stage& stage : self().stages()) names.push_back(stage.name);
