@@ -190,6 +190,7 @@ template <class Self> class ArrayMethods {
   RENSA_AXIS_METHODS(RENSA_FORMS, RENSA_FORMS_AND_KEEPDIMS)
 #undef RENSA_FORMS
 #undef RENSA_FORMS_AND_KEEPDIMS
+  /// Xp::dot of this array and `other`.
   Array dot(const Array& other, const xp::ProductOptions& options = {}) const;
 
   // --- the routines of namespace xp of the same names ---

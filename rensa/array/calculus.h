@@ -80,7 +80,7 @@ struct CovOptions {
   bool bias = false;   // divide by the number of samples instead of one less
   /// Taken off the number of samples; 1, or 0 with `bias`, when left out.
   std::optional<int> ddof = {};
-  ArrayOption fweights = {},        // how often each sample counts, and its weight:
+  ArrayOption fweights = {},        // how often each sample counts; and how much:
       aweights = {};                // 1-d; taken as they are, negative ones are not looked for
   std::optional<Dtype> dtype = {};  // float64 or complex128 when left out
 };

@@ -46,8 +46,10 @@ struct CreationOptions {
 /// A shape is {3, 4}, or n for {n}.
 [[nodiscard]] Array empty(const Shape& shape, Dtype dtype = float32, Placement device = {});
 [[nodiscard]] Array empty(const Shape& shape, const CreationOptions& options);
+/// 0 everywhere.
 [[nodiscard]] Array zeros(const Shape& shape, Dtype dtype = float32, Placement device = {});
 [[nodiscard]] Array zeros(const Shape& shape, const CreationOptions& options);
+/// 1 everywhere.
 [[nodiscard]] Array ones(const Shape& shape, Dtype dtype = float32, Placement device = {});
 [[nodiscard]] Array ones(const Shape& shape, const CreationOptions& options);
 [[nodiscard]] Array full(const Shape& shape, Scalar value, Dtype dtype, Placement device = {});

@@ -17,6 +17,7 @@ namespace rensa::xp {
 
 /// The least and the greatest value of a histogram; found when left out.
 using HistogramRange = std::optional<std::pair<double, double>>;
+/// What histogram gives.
 struct HistogramResult {
   Array hist, bin_edges;  // the counts, and the edges of the bins: one more
 };

@@ -148,8 +148,11 @@ RENSA_DECLARE_JOIN(concat)
 /// Arrays of one shape along a new axis.
 RENSA_DECLARE_JOIN(stack)
 #undef RENSA_DECLARE_JOIN
+/// Arrays joined along their first axis; 1-d ones are rows. Throws as concatenate does.
 [[nodiscard]] Array vstack(const ArrayList& arrays, const StackOptions& options = {});
+/// Arrays joined along their second axis, 1-d ones along the only one. Throws as concatenate does.
 [[nodiscard]] Array hstack(const ArrayList& arrays, const StackOptions& options = {});
+/// Arrays joined along a third axis. Throws as concatenate does.
 [[nodiscard]] Array dstack(const ArrayList& arrays);
 /// 1-d arrays as columns beside the columns of 2-d ones.
 [[nodiscard]] Array column_stack(const ArrayList& arrays);
@@ -230,6 +233,7 @@ template <class T> class PadPairs {
 };
 /// Elements that pad puts in front of each axis and behind it.
 using PadWidth = PadPairs<std::int64_t>;
+/// The keywords of pad.
 struct PadOptions {
   PadPairs<Scalar> constant_values = Scalar(0);  // of "constant"
   PadPairs<Scalar> end_values = Scalar(0);       // of "linear_ramp"

@@ -154,6 +154,7 @@ struct MatmulOptions {
   std::vector<AxisList> axes = {};
 };
 
+/// What may be given for axes: an int, a list or a range of them, `none`.
 template <class T>
 concept AxisLike = std::convertible_to<T, Axes>;
 

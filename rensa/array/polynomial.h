@@ -13,8 +13,8 @@ namespace rensa::xp {
 
 /// p[0] * x**(n-1) + ... + p[n-1] by Horner's rule, in the common dtype.
 [[nodiscard]] Array polyval(const Array& p, const Array& x);
-[[nodiscard]] Array polyadd(const Array& a, const Array& b);
-[[nodiscard]] Array polysub(const Array& a, const Array& b);
+[[nodiscard]] Array polyadd(const Array& a, const Array& b);  // the coefficients of a + b
+[[nodiscard]] Array polysub(const Array& a, const Array& b);  // the coefficients of a - b
 /// Leading zeros of the operands are dropped first, for which it waits for the device.
 [[nodiscard]] Array polymul(const Array& a, const Array& b);
 /// The m-th derivative, and the m-th integral with the constant 0.
@@ -46,6 +46,7 @@ class poly1d {
   int order() const { return static_cast<int>(coefficients_.size()) - 1; }  // the highest power
   /// The coefficient of x**power, 0 for a power that is not there: a 0-d array.
   [[nodiscard]] Array operator[](int power) const;
+  /// The polynomial at x, or of another polynomial.
   [[nodiscard]] Array operator()(const Array& x) const { return polyval(coefficients_, x); }
   poly1d operator()(const poly1d& x) const;
   [[nodiscard]] Array roots() const { return xp::roots(coefficients_); }  // as xp::roots

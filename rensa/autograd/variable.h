@@ -81,8 +81,8 @@ class Variable {
   /// "variable([1., 2.], creator=exp)": the name, the values, the function that gave it. Waits
   /// (counted).
   std::string str() const;
-  bool requires_grad() const;  // whether backward gives it a gradient
-  const std::string& name() const;
+  bool requires_grad() const;       // whether backward gives it a gradient
+  const std::string& name() const;  // what errors and graphs call it
 
   /// The gradient's array; undefined when there is none.
   [[nodiscard]] Array grad() const;
@@ -91,7 +91,7 @@ class Variable {
   /// Throws ShapeError, DtypeError, DeviceError when `g` does not match this variable.
   void set_grad(const Array& g) const;
   void set_grad_var(const Variable& g) const;
-  void cleargrad() const;
+  void cleargrad() const;  // drops the gradient
   /// Adds the other's gradient to this one's, across devices.
   void addgrad(const Variable& other) const;
   /// Copies the other's values into this array, across devices.

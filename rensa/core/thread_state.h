@@ -31,7 +31,7 @@ class DefaultDtype {
     return made;
   }
   constexpr operator Dtype() const { return dtype_; }  // of most parameters
-  constexpr bool is_mixed() const { return mixed_; }
+  constexpr bool is_mixed() const { return mixed_; }   // whether it is mixed(dtype)
   friend constexpr bool operator==(DefaultDtype a, DefaultDtype b) = default;
   /// With what get_dtype() gives.
   friend constexpr bool operator==(DefaultDtype a, Dtype b) { return a.dtype_ == b; }

@@ -124,7 +124,7 @@ class MemoryPool {
   /// may wait for the device while it takes memory back; that is not counted.
   void free_all_blocks();
   void free_all_blocks(cuda::StreamState* stream);
-  Device device() const;
+  Device device() const;  // whose memory it is
   /// Bytes that total_bytes() may reach; 0 is none.
   void set_limit(std::int64_t bytes);
   /// "90%" of the device's memory, or a number of bytes, as RENSA_GPU_MEMORY_LIMIT has it (which

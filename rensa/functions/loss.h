@@ -71,6 +71,7 @@ struct NllLossOptions {
 
 /// Draws integers in an array of that shape: of words that are taken for others.
 using NegativeSampler = std::function<Array(const Shape&)>;
+/// The options of negative_sampling.
 struct NegativeSamplingOptions {
   std::string reduce = "sum";       // or "no": (n,)
   Array* return_samples = nullptr;  // where those that were used go: (n, sample_size + 1)

@@ -23,8 +23,8 @@ struct BatchNormalizationOptions {
   /// Written to, where they are given, and of gamma's shape: decay * running + (1 - decay) * found,
   /// the variance as m / (m - 1) times that of the m elements. A captured step does it again.
   std::optional<Array> running_mean = {}, running_var = {};
-  double decay = 0.9;
-  AxisList axis = {};
+  double decay = 0.9;  // how much of the old averages stays
+  AxisList axis = {};  // what is reduced
 };
 /// gamma * (x - mean) / sqrt(variance + eps) + beta by the mean and variance of x along `axis`
 /// (Ioffe and Szegedy, "Batch normalization: accelerating deep network training by reducing

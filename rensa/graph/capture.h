@@ -65,6 +65,7 @@ class CaptureCache {
   /// step leaves to others by other ways than its results and reports holds the latest call's
   /// values.
   Variables call(const Step& step, const Variables& inputs);
+  /// What calls came to so far.
   const CaptureStats& stats() const;
 
  private:

@@ -32,7 +32,7 @@ class DecorrelatedBatchNormalization : public Chain<DecorrelatedBatchNormalizati
 
   // Calls write to them.
   mutable Persistent avg_mean, avg_projection;
-  mutable Counter N;
+  mutable Counter N;  // batches since start_finetuning()
 
  private:
   DecorrelatedNormalizationOptions options_;

@@ -10,8 +10,8 @@ namespace rensa {
 namespace links {
 
 struct LSTMOptions {
-  Initializer lateral_init = {},  // of lateral, and of
-      upward_init = {};           // of each gate's rows; LeCunNormal when left out
+  /// Of each gate's rows; LeCunNormal when left out.
+  Initializer lateral_init = {}, upward_init = {};
   /// 0, and 1: memories begin by keeping what they hold.
   Initializer bias_init = 0, forget_bias_init = 1;
 };

@@ -54,8 +54,8 @@ class BatchNormalization : public Chain<BatchNormalization>, public Hookable<Bat
   Parameter gamma, beta;  // undefined where they are not used
   // Calls write to them.
   mutable Persistent avg_mean, avg_var;
-  mutable Counter N;
-  double decay, eps;
+  mutable Counter N;  // batches since start_finetuning()
+  double decay, eps;  // the options
   /// Set by fold_batch_normalization(), which takes parameters and averages away.
   bool folded = false;
 

@@ -28,6 +28,7 @@ namespace xp::random {
 class Generator;
 }
 
+/// A class with members(Visitor&).
 template <class T>
 concept HasMembers = requires(T& object, Visitor& v) {
   object.members(v);
@@ -104,7 +105,7 @@ class Visitor {
   struct Access {
     /// What get() gives, and take() wants, where it is not None: a value of this alternative.
     std::size_t kind;
-    std::function<Value()> get;
+    std::function<Value()> get;  // what the member holds
     /// Checks and converts another value, and gives what puts it in place, later and without fail:
     /// a file changes nothing unless all of it fits. Throws where the value cannot be taken.
     std::function<Commit(const Value&)> take;

@@ -26,7 +26,7 @@ class UpdaterBody {
   void update();
   const Iterator& iterator() const { return iterator_; }     // where batches come from
   const Optimizer& optimizer() const { return optimizer_; }  // what updates the model
-  std::int64_t iteration() const { return iteration_; }
+  std::int64_t iteration() const { return iteration_; }      // how many iterations succeeded
   /// Shows "iteration", and as Chainer names them "iterator:main", "optimizer:main", "model:main".
   /// An override that adds its own goes on with UpdaterBody::members().
   virtual void members(Visitor& v);
@@ -47,16 +47,16 @@ class Updater {
   /// One iteration: a batch, its loss and gradients, the optimizer's update. Throws ValueError when
   /// the iterator has come to its end.
   void update() const { body_->update(); }
-  std::int64_t iteration() const;
-  std::int64_t epoch() const { return body_->iterator().epoch(); }          // of the iterator
+  std::int64_t iteration() const;                                   // how many iterations succeeded
+  std::int64_t epoch() const { return body_->iterator().epoch(); }  // of the iterator
   bool is_new_epoch() const { return body_->iterator().is_new_epoch(); }    // of the iterator
   double epoch_detail() const { return body_->iterator().epoch_detail(); }  // of the iterator
   /// Of the iterator.
   std::optional<double> previous_epoch_detail() const {
     return body_->iterator().previous_epoch_detail();
   }
-  const Iterator& iterator() const { return body_->iterator(); }
-  const Optimizer& optimizer() const { return body_->optimizer(); }
+  const Iterator& iterator() const { return body_->iterator(); }     // where batches come from
+  const Optimizer& optimizer() const { return body_->optimizer(); }  // what updates the model
   /// The model, its optimizer and iterator, and the count of iterations.
   void members(Visitor& v) const { body_->members(v); }
 
@@ -81,7 +81,7 @@ struct StandardUpdaterOptions {
   int accumulate = 1;
   /// Iterations are recorded and replayed as CUDA graphs (graph/capture.h).
   bool capture = false;
-  CaptureOptions capture_options = {};
+  CaptureOptions capture_options = {};  // as capture() takes them
 };
 
 class StandardUpdater : public Updater {

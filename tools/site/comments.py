@@ -4,7 +4,8 @@ A declaration's comment is, in this order,
 - what stands on the lines straight above it, behind /// or //, or above the macro straight above it;
 - what stands behind it on its own lines;
 - the comment above the run that it stands in, declarations without a blank line between them, where covers()
-  says that it is of this one too. A class or enumeration of several lines ends a run.
+  says that it is of this one too. A class or enumeration of several lines ends a run;
+- the comment above a struct straight in front, which the function takes or gives.
 A line `// --- rounding ---` is a heading and no comment.
 """
 import collections
@@ -13,7 +14,8 @@ import os
 import pathlib
 import re
 
-Comment = collections.namedtuple("Comment", "text line kind")  # kind: above, behind, run
+# kind: above, behind, run, or front: that of the class straight in front, whose name `leader` is.
+Comment = collections.namedtuple("Comment", "text line kind leader", defaults=("",))
 
 Above = collections.namedtuple("Above", "text line group")  # group: behind //, not ///
 Extent = collections.namedtuple("Extent", "first last head ends_run name")  # head: the last line before a body
@@ -119,14 +121,14 @@ def covers(comment, leader, name):
 
 def comments_of(path, extents):
     """The comment, or None, of each of the declarations of a scope, Extents in one file in this order."""
-    found, run, leader, last_end = [], None, None, None
+    found, run, leader, last_end, front = [], None, None, None, None
     for extent in extents:
         own = above(path, extent.first)
         between = lines_of(path)[last_end + 1:extent.first] if last_end is not None else [""]
         if own:
-            run, leader = own, extent.name
+            run, leader, front = own, extent.name, None
         elif last_end is None or (extent.first > last_end and any(not line.strip() for line in between)):
-            run = None
+            run = front = None
         tail = behind_lines(path, extent.first, extent.head)
         if own:
             found.append(Comment(own.text + ("\n" + tail if tail else ""), own.line, "above"))
@@ -134,9 +136,12 @@ def comments_of(path, extents):
             found.append(Comment(tail, extent.first, "behind"))
         elif run and covers(run, leader, extent.name):
             found.append(Comment(run.text, run.line, "run"))
+        elif front:
+            found.append(front)
         else:
             found.append(None)
         last_end = extent.last
         if extent.ends_run:
+            front = Comment(own.text, own.line, "front", extent.name) if own else None
             run = None
     return found

@@ -3,7 +3,6 @@
 In this order:
 - of a method the comment of the method of that name in a base class;
 - of a struct the functions and classes that take it as options, or give it;
-- of a function the struct straight in front of it that it takes or gives;
 - of what a header's first comment begins with, as in `// Shape: up to eight extents`, that comment;
 - of a call, and of operators with one meaning, the class;
 - of a member the comment of its class, or of those that take the struct of options, that says its name: a
@@ -39,17 +38,13 @@ class Coverage:
 
     def fill(self):
         """Writes the notes of the names that have no comment; gives those that nothing documents."""
-        rules = (self.protocol, self.header, self.base, self.taker, self.in_front, self.call, self.told, self.accessor, self.routine, self.row)
+        rules = (self.protocol, self.header, self.base, self.taker, self.call, self.told, self.accessor, self.routine, self.row)
         open_names = [n for n in self.names.values() if not n.comments()]
         for rule in rules:
             for name in open_names:
                 if not name.note:
                     name.note = rule(name) or ""
         return [n for n in open_names if not n.note]
-
-    def unbroken(self, path, first, last):
-        """Whether there is no blank line between these lines."""
-        return all(line.strip() for line in self.lines_of(path)[first:last])
 
     def protocol(self, name):
         return name.scope_kind == "class" and PROTOCOLS.get(name.last)
@@ -75,17 +70,6 @@ class Coverage:
             return f"The options of {users}."
         given = all(name.full == d.gives for t in takers for d in t.declarations)
         return f"What {users} gives." if name.kind == "class" and takers and given else None
-
-    def in_front(self, name):
-        """A comment above a function's options is the function's: what they are is said at each of them."""
-        for declaration in name.declarations if name.kind == "function" else ():
-            for used in [*declaration.takes, declaration.gives]:
-                struct = self.names.get(used)
-                for other in struct.declarations if struct else ():
-                    if (other.path == declaration.path and other.line < declaration.line and other.comment
-                            and self.unbroken(other.path, other.line, declaration.line)):
-                        return other.comment.text
-        return None
 
     def header(self, name):
         """The first comment of a header that begins with this name."""

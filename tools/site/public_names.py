@@ -18,6 +18,7 @@ FUNCTIONS = {CursorKind.FUNCTION_DECL, CursorKind.FUNCTION_TEMPLATE, CursorKind.
              CursorKind.CONSTRUCTOR, CursorKind.DESTRUCTOR, CursorKind.CONVERSION_FUNCTION}
 ALIASES = {CursorKind.TYPE_ALIAS_DECL, CursorKind.TYPEDEF_DECL, CursorKind.TYPE_ALIAS_TEMPLATE_DECL}
 VALUES = {CursorKind.VAR_DECL, CursorKind.FIELD_DECL}
+CONCEPTS = {CursorKind.UNEXPOSED_DECL, getattr(CursorKind, "CONCEPT_DECL", CursorKind.UNEXPOSED_DECL)}
 # Namespaces whose names are the library's own.
 INNER = {"detail", "operations"}
 
@@ -105,8 +106,8 @@ class Reader:
 
     def siblings(self, path, children, full, kind):
         children = [c for c in children if c.kind in CLASSES | FUNCTIONS | ALIASES | VALUES or c.kind in (
-            CursorKind.ENUM_DECL, CursorKind.NAMESPACE, CursorKind.UNEXPOSED_DECL, CursorKind.FRIEND_DECL,
-            CursorKind.USING_DECLARATION, CursorKind.CONCEPT_DECL if hasattr(CursorKind, "CONCEPT_DECL") else None)]
+            CursorKind.ENUM_DECL, CursorKind.NAMESPACE, CursorKind.FRIEND_DECL, CursorKind.USING_DECLARATION,
+            *CONCEPTS)]
         children.sort(key=lambda c: (c.extent.start.line, c.location.offset))
         absolute = str(self.root / path)
         extents = [self.extent(absolute, c) for c in children]
@@ -127,6 +128,10 @@ class Reader:
 
     def declaration(self, cursor, path, extent, comment, full, kind):
         spelling = cursor.spelling
+        takes, gives = self.used(cursor)
+        if comment and comment.kind == "front":
+            leader = f"{full}::{comment.leader}" if full else comment.leader
+            comment = comment if leader in [*takes, gives] else None
         if cursor.kind == CursorKind.NAMESPACE:
             if spelling and spelling not in INNER:
                 own = f"{full}::{spelling}" if full else spelling
@@ -143,7 +148,7 @@ class Reader:
         what = self.kind_of(cursor)
         if not what:
             return
-        made = Declaration(signature(str(self.root / path), cursor), path, extent.first, comment, *self.used(cursor))
+        made = Declaration(signature(str(self.root / path), cursor), path, extent.first, comment, takes, gives)
         if cursor.kind == CursorKind.DESTRUCTOR or what == "function" and self.of_language(cursor):
             return
         if what == "function" and kind == "class" and spelling.partition("<")[0] == full.rpartition("::")[2]:
@@ -201,4 +206,6 @@ class Reader:
             return "value"
         if cursor.kind == CursorKind.ENUM_DECL:
             return "enumeration"
-        return None
+        # libclang tells concepts from version 17 on
+        words = [t.spelling for t in cursor.get_tokens()] if cursor.kind in CONCEPTS else []
+        return "concept" if "concept" in words else None

@@ -6,6 +6,9 @@ import textwrap
 
 from clang.cindex import CursorKind
 
+# The second or a later name of a declaration: `Array Q, R`.
+SEVERAL = re.compile(r"[\w:<>* ]+ \w+( = [^,(]*|\{[^}]*\})?,")
+
 
 @functools.lru_cache(maxsize=None)
 def _bytes_of(path):
@@ -34,13 +37,17 @@ def _composed(cursor):
         return f"{cursor.type.spelling} {cursor.spelling}"
     if cursor.kind in (CursorKind.CLASS_DECL, CursorKind.STRUCT_DECL):
         return f"class {cursor.spelling}"
-    parts = []
-    for child in cursor.get_children():
-        if child.kind == CursorKind.PARM_DECL:
-            parts.append(f"{child.type.spelling} {child.spelling}".strip())
+    children = list(cursor.get_children())
+    parts = [f"{c.type.spelling} {c.spelling}".strip() for c in children if c.kind == CursorKind.PARM_DECL]
+    types = [f"class {c.spelling}" for c in children if c.kind == CursorKind.TEMPLATE_TYPE_PARAMETER]
+    template = f"template <{', '.join(types)}> " if types else ""
     constant = " const" if cursor.is_const_method() else ""
     static = "static " if cursor.kind == CursorKind.CXX_METHOD and cursor.is_static_method() else ""
-    return f"{static}{cursor.result_type.spelling} {cursor.spelling}({', '.join(parts)}){constant}"
+    return f"{template}{static}{cursor.result_type.spelling} {cursor.spelling}({', '.join(parts)}){constant}"
+
+
+def _shown(text):
+    return re.sub(r" ([&*]+)(?=\W)", r"\1", re.sub(r"\brensa::", "", text))
 
 
 def signature(path, cursor):
@@ -49,7 +56,9 @@ def signature(path, cursor):
     text = _bytes_of(path)[begin:end].decode()
     name = re.sub(r"<.*", "", cursor.spelling) if not cursor.spelling.startswith("operator") else "operator"
     if not re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) or re.match(r"[A-Z_0-9]+\(", text):
-        return re.sub(r"\brensa::", "", _composed(cursor))
+        return _shown(_composed(cursor))
+    if cursor.kind in (CursorKind.VAR_DECL, CursorKind.FIELD_DECL) and SEVERAL.match(text):
+        return _shown(_composed(cursor))
     functions = (CursorKind.FUNCTION_DECL, CursorKind.FUNCTION_TEMPLATE, CursorKind.CXX_METHOD,
                  CursorKind.CONSTRUCTOR, CursorKind.CONVERSION_FUNCTION)
     classes = (CursorKind.CLASS_DECL, CursorKind.STRUCT_DECL, CursorKind.CLASS_TEMPLATE, CursorKind.UNION_DECL)

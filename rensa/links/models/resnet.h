@@ -79,8 +79,9 @@ struct ResNetParts {
   ResNetParts& operator=(const ResNetParts&);
   ResNetParts& operator=(ResNetParts&&) noexcept;
   ~ResNetParts();
+  /// Shows all to a model's members().
   void show(Visitor& v);
-  std::vector<Stage> stages() const;
+  std::vector<Stage> stages() const;  // those of ResNetLayers
 
   Convolution2D conv1;
   BatchNormalization bn1;

@@ -20,7 +20,7 @@ class ObservedMean {
   /// To be asked in each iteration. Where the interval is over, the mean, for which it waits for
   /// the device; none where nobody has reported the key, of which stderr is told once.
   std::optional<double> operator()(training::Trainer& trainer);
-  const std::string& key() const { return key_; }
+  const std::string& key() const { return key_; }  // what is looked at
   void members(Visitor& v);
 
  private:
