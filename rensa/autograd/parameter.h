@@ -32,7 +32,7 @@ class Initializer {
   Dtype dtype() const;
   /// The same for `dtype`; for what is to be float32 where config().dtype is mixed.
   Initializer of(Dtype dtype) const;
-  Initializer precise() const;
+  Initializer precise() const;  // the same, float32 where config().dtype is mixed
 
  private:
   std::optional<Dtype> dtype_, map_mixed_;

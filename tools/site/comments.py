@@ -142,6 +142,6 @@ def comments_of(path, extents):
             found.append(None)
         last_end = extent.last
         if extent.ends_run:
-            front = Comment(own.text, own.line, "front", extent.name) if own else None
+            front = Comment(own.text, own.line, "front", extent.name) if own else front
             run = None
     return found

@@ -8,10 +8,11 @@ Public is what rensa/rensa.h declares in namespace rensa, outside of the namespa
 and what is public of its classes. The headers are read by libclang, so that what macros declare is there;
 comments.py says which comment belongs to a declaration, documented.py what else documents a name. Faults, told
 as file:line, are a public name without documentation and a link that leads nowhere. Needs Debian's python3-clang,
-python3-markdown and python3-pygments. What the site shows needs no network.
+python3-markdown and python3-pygments; exits with 77 where they are missing. What the site shows needs no network.
 """
 import argparse
 import html.parser
+import importlib.util
 import json
 import pathlib
 import posixpath
@@ -19,6 +20,9 @@ import shutil
 import sys
 import urllib.parse
 
+if any(importlib.util.find_spec(module) is None for module in ("clang", "markdown", "pygments")):
+    print("site: needs python's clang, markdown and pygments", file=sys.stderr)
+    sys.exit(77)
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 

@@ -59,9 +59,7 @@ class Pages:
         return found[0][1] if found else path
 
     def target(self, path, number, target):
-        """Where a link of a page leads, from the site's top; None outside the tree. Notes faults."""
-        if re.match(r"[a-z]+:", target):
-            return None
+        """Where a link of a page leads, from the site's top; None for one that is broken, which is noted."""
         file, _, anchor = target.partition("#")
         full = posixpath.normpath(posixpath.join(posixpath.dirname(path), file)) if file else path
         if not (self.root / full).exists() or full.startswith(".."):
@@ -70,6 +68,7 @@ class Pages:
         if full in self.texts:
             if anchor and anchor not in self.anchors[full]:
                 self.faults.append(f"{path}:{number}: {full} has no heading #{anchor}")
+                return self.place(full)
             return self.place(full) + ("#" + anchor if anchor else "")
         if full.endswith((".png", ".svg", ".jpg")):
             self.pictures.add(full)
@@ -88,10 +87,10 @@ class Pages:
         for number, line in enumerate(lines, 1):
             if number in plain:
                 def turned(match, number=number):
-                    if match[3] is None:
+                    if match[3] is None or re.match(r"[a-z]+:", match[3]):
                         return match[0]
                     where = self.target(path, number, match[3])
-                    return f"{match[1]}[{match[2]}]({match[3] if where is None else top + where})"
+                    return match[2] if where is None else f"{match[1]}[{match[2]}]({top}{where})"
                 line = LINK.sub(turned, line)
                 before = out[-1] if out else ""
                 if ITEM.match(line) and before.strip() and not ITEM.match(before) and not before.startswith(" "):

@@ -43,7 +43,8 @@ def _composed(cursor):
     template = f"template <{', '.join(types)}> " if types else ""
     constant = " const" if cursor.is_const_method() else ""
     static = "static " if cursor.kind == CursorKind.CXX_METHOD and cursor.is_static_method() else ""
-    return f"{template}{static}{cursor.result_type.spelling} {cursor.spelling}({', '.join(parts)}){constant}"
+    result = "" if cursor.kind == CursorKind.CONSTRUCTOR else cursor.result_type.spelling + " "
+    return f"{template}{static}{result}{cursor.spelling}({', '.join(parts)}){constant}"
 
 
 def _shown(text):
@@ -55,7 +56,8 @@ def signature(path, cursor):
     begin, end = cursor.extent.start.offset, cursor.extent.end.offset
     text = _bytes_of(path)[begin:end].decode()
     name = re.sub(r"<.*", "", cursor.spelling) if not cursor.spelling.startswith("operator") else "operator"
-    if not re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) or re.match(r"[A-Z_0-9]+\(", text):
+    macro = re.match(r"([A-Z_0-9]+)\(", text)
+    if not re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) or macro and macro[1] != name:
         return _shown(_composed(cursor))
     if cursor.kind in (CursorKind.VAR_DECL, CursorKind.FIELD_DECL) and SEVERAL.match(text):
         return _shown(_composed(cursor))
