@@ -6,7 +6,7 @@ A declaration's comment is, in this order,
 - the comment above the run that it stands in, declarations without a blank line between them, where covers()
   says that it is of this one too. A class or enumeration of several lines ends a run;
 - the comment above a struct straight in front, which the function takes or gives.
-A line `// --- rounding ---` is a heading and no comment.
+A line `// --- rounding ---` is a heading and no comment; what a file begins with is the file's.
 """
 import collections
 import functools
@@ -71,7 +71,7 @@ def above(path, number):
         if not NOT_TEXT.match(match[2]):
             texts.insert(0, match[2])
     group = all("///" not in line[:line.find("//") + 3] for line in lines_of(path)[first:number])
-    return Above("\n".join(texts), first, group) if any(texts) else None
+    return Above("\n".join(texts), first, group) if any(texts) and first > 1 else None
 
 
 def behind_lines(path, first, last):

@@ -24,6 +24,19 @@ class Linker:
             for i in range(len(parts)):
                 self.by_last["::".join(parts[i:])].add(full)
 
+        self.by_place = collections.defaultdict(dict)  # (header, last part) -> full names
+        for name in names.values():
+            for declaration in name.declarations:
+                self.by_place[declaration.path, name.last][name.full] = name
+
+    def declared_in(self, path, text):
+        """Where the name that a header declares is (`sum`, `linalg.qr`), from the site's top; None where
+        that is not certain."""
+        last = re.split(r"\.|::", text.strip("`"))[-1]
+        found = self.by_place.get((path, last), {})
+        outer = [full for full, name in found.items() if name.scope_kind == "namespace"] or list(found)
+        return self.anchor(outer[0]) if len(outer) == 1 else None
+
     def space_of(self, name):
         """The namespace that a name stands in, whatever classes it is a member of."""
         while name.scope_kind == "class":

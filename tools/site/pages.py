@@ -90,6 +90,8 @@ class Pages:
                     if match[3] is None or re.match(r"[a-z]+:", match[3]):
                         return match[0]
                     where = self.target(path, number, match[3])
+                    if where and match[2].startswith("`") and where.startswith("source/"):
+                        where = self.linker.declared_in(where[7:-5], match[2]) or where
                     return match[2] if where is None else f"{match[1]}[{match[2]}]({top}{where})"
                 line = LINK.sub(turned, line)
                 before = out[-1] if out else ""
