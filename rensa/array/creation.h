@@ -22,7 +22,7 @@ class Placement {
  public:
   Placement() = default;
   Placement(Device device) : device_(device), given_(true) {}
-  Device device() const;
+  Device device() const;  // the current one where none was given
   /// Whether a device was named.
   bool given() const { return given_; }
 

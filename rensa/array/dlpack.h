@@ -59,9 +59,9 @@ struct DLTensor {
 
 /// What libraries exchanged before version 1.
 struct DLManagedTensor {
-  DLTensor dl_tensor;  // the array
-  void* manager_ctx;   // the producer's, for the deleter
-  void (*deleter)(DLManagedTensor* self);
+  DLTensor dl_tensor;                      // the array
+  void* manager_ctx;                       // the producer's, for the deleter
+  void (*deleter)(DLManagedTensor* self);  // called by the consumer when it is done; may be null
 };
 
 /// The version by which a table was filled in.
@@ -76,6 +76,7 @@ inline constexpr std::uint64_t kReadOnly = 1, kIsCopied = 2;
 struct DLManagedTensorVersioned {
   DLPackVersion version;  // of the table
   void* manager_ctx;      // the producer's, for the deleter
+  /// Called by the consumer when it is done; may be null.
   void (*deleter)(DLManagedTensorVersioned* self);
   std::uint64_t flags;  // kReadOnly, kIsCopied
   DLTensor dl_tensor;   // the array

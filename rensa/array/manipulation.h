@@ -19,7 +19,7 @@ class OptionalAxis {
   OptionalAxis(None) {}
   OptionalAxis(int axis) : axis_(axis), given_(true) {}
   bool given() const { return given_; }  // whether it is an axis
-  int axis() const { return axis_; }
+  int axis() const { return axis_; }     // where one is given
 
  private:
   int axis_ = 0;

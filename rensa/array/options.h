@@ -94,6 +94,7 @@ class IntegerList {
   IntegerList(std::span<const std::int64_t> values) : values_(values.begin(), values.end()) {}
   /// Whether it was one integer and no list.
   bool single() const { return single_; }
+  /// The one, or all of the list.
   const std::vector<std::int64_t>& values() const { return values_; }
 
  private:

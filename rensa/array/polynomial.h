@@ -50,7 +50,7 @@ class poly1d {
   [[nodiscard]] Array operator()(const Array& x) const { return polyval(coefficients_, x); }
   poly1d operator()(const poly1d& x) const;
   [[nodiscard]] Array roots() const { return xp::roots(coefficients_); }  // as xp::roots
-  [[nodiscard]] Array r() const { return roots(); }
+  [[nodiscard]] Array r() const { return roots(); }                       // the same
   /// The m-th derivative.
   poly1d deriv(int m = 1) const { return poly1d(polyder(coefficients_, m)); }
   /// The m-th integral, its constants 0.

@@ -98,7 +98,7 @@ class Seed {
 
 /// All there is to know of a generator: plain data, which a file can hold.
 struct GeneratorState {
-  std::uint64_t seed = 0;
+  std::uint64_t seed = 0;   // the key of its counters
   std::int64_t offset = 0;  // Philox counters handed out
 
   /// "philox4x32-10 <seed> <offset>", and back. Throws ValueError for another text.

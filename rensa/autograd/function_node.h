@@ -76,6 +76,7 @@ class FunctionNode : public std::enable_shared_from_this<FunctionNode> {
 
   const char* name() const { return name_; }
   int rank() const { return rank_; }  // the longest way from a leaf of the graph
+  /// Their places in the graph; none after unchain().
   const std::vector<std::shared_ptr<VariableNode>>& inputs() const { return inputs_; }
   /// Those that are still held.
   const std::vector<std::weak_ptr<VariableNode>>& outputs() const { return outputs_; }

@@ -43,7 +43,7 @@ class State {
   State& operator=(const Variable& value);
   /// Of an array: without a gradient.
   State& operator=(const Array& value);
-  void reset();
+  void reset();  // back to none
 
   /// The value; undefined before the first assignment and after reset().
   [[nodiscard]] Variable value() const;
@@ -51,7 +51,7 @@ class State {
   bool defined() const;
   /// The value's. Throws ValueError where it is undefined.
   Array array() const { return value().array(); }
-  Shape shape() const { return value().shape(); }
+  Shape shape() const { return value().shape(); }  // of the value
   Dtype dtype() const { return value().dtype(); }
   template <class T> T item() const { return value().item<T>(); }
 

@@ -69,13 +69,14 @@ class Variable {
   Variable(const Selection& selection) : Variable(Array(selection)) {}
 
   bool defined() const { return body_ != nullptr; }
+  /// The values. Throws ValueError for no variable, and a parameter without an array yet.
   const Array& array() const;
-  const Shape& shape() const { return array().shape(); }
+  const Shape& shape() const { return array().shape(); }  // the array's
   std::int64_t shape(int axis) const { return array().shape(axis); }
-  int ndim() const { return array().ndim(); }  // the number of axes
-  std::int64_t size() const { return array().size(); }
-  Dtype dtype() const { return array().dtype(); }  // of the array
-  Device device() const { return array().device(); }
+  int ndim() const { return array().ndim(); }           // the number of axes
+  std::int64_t size() const { return array().size(); }  // the number of elements
+  Dtype dtype() const { return array().dtype(); }       // of the array
+  Device device() const { return array().device(); }    // where the array is
   /// The one element, converted. Waits (counted).
   template <class T> T item() const { return array().item<T>(); }
   /// "variable([1., 2.], creator=exp)": the name, the values, the function that gave it. Waits
@@ -113,11 +114,11 @@ class Variable {
 
   /// The same elements in another shape, with a gradient. Throws ShapeError.
   [[nodiscard]] Variable reshape(const Shape& shape) const;
-  [[nodiscard]] Variable transpose() const;
+  [[nodiscard]] Variable transpose() const;  // the axes reversed, or in the order `axes`
   [[nodiscard]] Variable transpose(const Shape& axes) const;
-  [[nodiscard]] Variable T() const { return transpose(); }  // the axes reversed
-  [[nodiscard]] Variable sum(Axes axis = {}, bool keepdims = false) const;
-  [[nodiscard]] Variable mean(Axes axis = {}, bool keepdims = false) const;
+  [[nodiscard]] Variable T() const { return transpose(); }                   // the axes reversed
+  [[nodiscard]] Variable sum(Axes axis = {}, bool keepdims = false) const;   // F::sum
+  [[nodiscard]] Variable mean(Axes axis = {}, bool keepdims = false) const;  // F::mean
   // F's functions of the same names, with gradients.
   [[nodiscard]] Variable prod(Axes axis = {}, bool keepdims = false) const;
   [[nodiscard]] Variable max(Axes axis = {}, bool keepdims = false) const;

@@ -15,8 +15,8 @@ struct ArrayView {
   char* data = nullptr;          // the first element
   Dtype dtype = Dtype::float32;  // of the elements
   Device device;                 // where the memory is
-  Shape shape;
-  Shape strides;  // in bytes
+  Shape shape;                   // in elements
+  Shape strides;                 // in bytes
 
   int ndim() const { return shape.ndim(); }            // the number of axes
   std::int64_t size() const { return shape.total(); }  // the number of elements

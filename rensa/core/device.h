@@ -23,7 +23,7 @@ struct MemoryInfo {
 }  // namespace cuda
 
 struct Device {
-  DeviceType type = DeviceType::cpu;
+  DeviceType type = DeviceType::cpu;  // the CPU, or a GPU
   short index = 0;
 
   constexpr Device() = default;

@@ -41,8 +41,8 @@ class Shape {
   /// `count` times `value`.
   static Shape filled(int count, std::int64_t value);
 
-  int ndim() const { return ndim_; }
-  int size() const { return ndim_; }
+  int ndim() const { return ndim_; }         // the number of values
+  int size() const { return ndim_; }         // the same
   bool empty() const { return ndim_ == 0; }  // of a 0-d array
   /// A negative i counts from the end. Throws IndexError.
   std::int64_t& operator[](int i) { return values_[place(i)]; }
@@ -51,8 +51,8 @@ class Shape {
   std::int64_t* end() { return values_ + ndim_; }
   const std::int64_t* begin() const { return values_; }
   const std::int64_t* end() const { return values_ + ndim_; }
-  const std::int64_t* data() const { return values_; }
-  void push_back(std::int64_t value);  // throws ShapeError for a value too many
+  const std::int64_t* data() const { return values_; }  // the first value
+  void push_back(std::int64_t value);                   // throws ShapeError for a value too many
   /// Throw IndexError for a place that is not there, ShapeError for a value too many.
   void insert(int position, std::int64_t value);
   void erase(int position);  // throws IndexError for a place that is not there

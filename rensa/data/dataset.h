@@ -39,7 +39,7 @@ class Dataset {
   /// numbers are other ones each time that an iterator comes to the example.
   Dataset(std::int64_t size, std::function<Columns(std::int64_t, RandomStream&)> example);
 
-  std::int64_t size() const { return body_->size(); }
+  std::int64_t size() const { return body_->size(); }  // the number of examples
   /// What is random in it is the same each time. Throws IndexError outside [0, size()).
   Columns operator[](std::int64_t i) const { return example(i, static_cast<std::uint64_t>(i)); }
   /// The example with what is random in it drawn from `seed`. Throws IndexError outside

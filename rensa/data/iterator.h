@@ -24,8 +24,8 @@ class Batch {
   Batch(Dataset dataset, Array indices, std::shared_ptr<const EpochOrder> order,
         std::int64_t generation, std::int64_t begin);
 
-  const Dataset& dataset() const { return dataset_; }  // what the batch is of
-  std::int64_t size() const { return indices_.size(); }
+  const Dataset& dataset() const { return dataset_; }    // what the batch is of
+  std::int64_t size() const { return indices_.size(); }  // the number of examples
   const Array& indices() const { return indices_; }
   /// The indices on `device`, for use on its current stream. A whole epoch's order is sent there at
   /// once, from pinned memory, so that most batches cost no copy at all.

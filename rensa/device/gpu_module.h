@@ -28,7 +28,7 @@ struct GpuSource {
 
 /// Machine code for one architecture, and what the name expressions are called in it.
 struct GpuCode {
-  std::string image;
+  std::string image;                                       // what GpuModule takes
   std::vector<std::pair<std::string, std::string>> names;  // (expression, symbol)
 };
 

@@ -36,8 +36,8 @@ class OperandVisitor {
 namespace cuda {
 /// What a CUDA backend runs an operation with.
 struct LaunchContext {
-  Device device;
-  StreamState* stream;
+  Device device;                // whose stream it is
+  StreamState* stream;          // where the work is queued
   void* handle;                 // cudaStream_t
   void* workspace;              // scratch of Operation::workspace_bytes(), for this call alone
   std::size_t workspace_bytes;  // of `workspace`

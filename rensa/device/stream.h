@@ -44,7 +44,7 @@ class Stream {
   static Stream per_thread(Device device);
   static PriorityRange priority_range(Device device);  // those that `priority` may be
 
-  Device device() const;
+  Device device() const;  // the one it was made for
   /// The CUstream / cudaStream_t.
   void* handle() const;
   int priority() const;

@@ -35,8 +35,8 @@ struct FoldedNormalizations {
     std::string normalization;  // its path
     std::string reason;         // why not, in words
   };
-  std::vector<Folded> folded;
-  std::vector<Left> left;  // those that normalize as before
+  std::vector<Folded> folded;  // those that are in layers now
+  std::vector<Left> left;      // those that normalize as before
   /// How far what the model gives for x has moved.
   double moved = 0;
 

@@ -98,16 +98,6 @@ def first_comment(path):
     return "\n".join(texts)
 
 
-def heading_of(path, number):
-    """The heading that line `number` stands under, "" where there is none."""
-    for i in range(number, 0, -1):
-        if match := HEADING.match(lines_of(path)[i]):
-            return match[1]
-        if lines_of(path)[i].startswith(("namespace", "class ", "struct ")):
-            return ""
-    return ""
-
-
 def covers(comment, leader, name):
     """Whether the comment above `leader` is also that of `name`, which stands in one run with it: it says that
     name, or how to come back, or is a group's, or the names are much the same (fft and ifft, scatter_max and
@@ -116,7 +106,7 @@ def covers(comment, leader, name):
         return True
     shared = set(re.findall(r"[a-z]{3,}", name.lower())) & set(re.findall(r"[a-z]{3,}", leader.lower()))
     ends = len(os.path.commonprefix([leader, name])), len(os.path.commonprefix([leader[::-1], name[::-1]]))
-    return bool(shared) or max(ends) >= 3 or leader in name or name in leader
+    return bool(shared) or max(ends) >= 3 or name.startswith(leader + "_")
 
 
 def comments_of(path, extents):

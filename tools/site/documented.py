@@ -1,12 +1,13 @@
 """What documents a public name that has no comment of its own.
 
 In this order:
+- of what every class has that the library asks for it (PROTOCOLS), what it asks;
+- of what a header's first comment begins with, as in `// Shape: up to eight extents`, that comment;
 - of a method the comment of the method of that name in a base class;
 - of a struct the functions and classes that take it as options, or give it;
-- of what a header's first comment begins with, as in `// Shape: up to eight extents`, that comment;
 - of a call, and of operators with one meaning, the class;
-- of a member the comment of its class, or of those that take the struct of options, that says its name: a
-  field's as a word, a method's as name();
+- of a member the comment of its class, or of those that take the struct of options or give the result, that
+  says its name: a field's as a word, a method's as name();
 - of an accessor the option of that name that its class takes;
 - of a method of Array the routine of namespace xp of that name;
 - of a ufunc its row.
@@ -38,7 +39,8 @@ class Coverage:
 
     def fill(self):
         """Writes the notes of the names that have no comment; gives those that nothing documents."""
-        rules = (self.protocol, self.header, self.base, self.taker, self.call, self.told, self.accessor, self.routine, self.row)
+        rules = (self.protocol, self.header, self.base, self.taker, self.call, self.told, self.accessor,
+                 self.routine, self.row)
         open_names = [n for n in self.names.values() if not n.comments()]
         for rule in rules:
             for name in open_names:
@@ -104,7 +106,8 @@ class Coverage:
         if owner.comments() and place == (owner.declarations[0].path, owner.declarations[0].line):
             return f"See `{owner.full}`."  # both are of one macro
         bases = [self.names[b] for b in owner.bases if b in self.names]
-        for teller in [owner, *bases, *self.takers.get(owner.full, {}).values()]:
+        takers = self.takers.get(owner.full, {}).values() if owner.last.endswith(("Options", "Result")) else ()
+        for teller in [owner, *bases, *takers]:
             if any(re.search(word, comment.text) for comment in teller.comments()):
                 return f"See `{teller.full}`."
         return None

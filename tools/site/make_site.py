@@ -41,8 +41,8 @@ def names_of(root, header, folder, top):
     names = public_names.Reader(root, folder, top).read(public_names.parse(root, header))
     left = Coverage(names, lambda path: comments.lines_of(root / path),
                     lambda path: comments.first_comment(root / path)).fill()
-    places = [(n.declarations[0].path, n.declarations[0].line, n) for n in left]
-    return names, [f"{path}:{line}: {name.kind} {name.full} has no comment" for path, line, name in sorted(places, key=lambda p: p[:2])]
+    places = sorted((n.declarations[0].path, n.declarations[0].line, f"{n.kind} {n.full}") for n in left)
+    return names, [f"{path}:{line}: {name} has no comment" for path, line, name in places]
 
 
 class _Anchors(html.parser.HTMLParser):

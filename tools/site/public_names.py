@@ -19,6 +19,8 @@ FUNCTIONS = {CursorKind.FUNCTION_DECL, CursorKind.FUNCTION_TEMPLATE, CursorKind.
 ALIASES = {CursorKind.TYPE_ALIAS_DECL, CursorKind.TYPEDEF_DECL, CursorKind.TYPE_ALIAS_TEMPLATE_DECL}
 VALUES = {CursorKind.VAR_DECL, CursorKind.FIELD_DECL}
 CONCEPTS = {CursorKind.UNEXPOSED_DECL, getattr(CursorKind, "CONCEPT_DECL", CursorKind.UNEXPOSED_DECL)}
+KINDS = CLASSES | FUNCTIONS | ALIASES | VALUES | CONCEPTS | {
+    CursorKind.ENUM_DECL, CursorKind.NAMESPACE, CursorKind.FRIEND_DECL, CursorKind.USING_DECLARATION}
 # Namespaces whose names are the library's own.
 INNER = {"detail", "operations"}
 
@@ -44,10 +46,10 @@ class Name:
         return list({d.comment.text: d.comment for d in self.declarations if d.comment}.values())
 
 
-def parse(root, header, arguments=()):
+def parse(root, header):
     """The translation unit of a header under `root`."""
     unit = clang.cindex.Index.create().parse(
-        "names.cc", args=["-std=c++20", f"-I{root}", *arguments],
+        "names.cc", args=["-std=c++20", f"-I{root}"],
         unsaved_files=[("names.cc", f'#include "{header}"\n')],
         options=clang.cindex.TranslationUnit.PARSE_SKIP_FUNCTION_BODIES)
     errors = [d for d in unit.diagnostics if d.severity >= clang.cindex.Diagnostic.Error]
@@ -98,16 +100,14 @@ class Reader:
 
     @staticmethod
     def is_public(cursor, kind):
-        if kind == "class" and cursor.access_specifier != AccessSpecifier.PUBLIC:
-            return False
-        return not (kind == "namespace" and cursor.semantic_parent != cursor.lexical_parent
-                    and cursor.kind not in (CursorKind.UNEXPOSED_DECL, CursorKind.FRIEND_DECL)
-                    and cursor.semantic_parent.kind != CursorKind.NAMESPACE)
+        if kind == "class":
+            return cursor.access_specifier == AccessSpecifier.PUBLIC
+        # What stands in a namespace and belongs to a class was declared there.
+        return cursor.semantic_parent is None or cursor.semantic_parent.kind not in CLASSES
 
     def siblings(self, path, children, full, kind):
-        children = [c for c in children if c.kind in CLASSES | FUNCTIONS | ALIASES | VALUES or c.kind in (
-            CursorKind.ENUM_DECL, CursorKind.NAMESPACE, CursorKind.FRIEND_DECL, CursorKind.USING_DECLARATION,
-            *CONCEPTS)]
+        """Reads what stands in one file of a scope, in order."""
+        children = [c for c in children if c.kind in KINDS]
         children.sort(key=lambda c: (c.extent.start.line, c.location.offset))
         absolute = str(self.root / path)
         extents = [self.extent(absolute, c) for c in children]
@@ -139,9 +139,7 @@ class Reader:
                 if comment and comment.kind == "above":
                     self.spaces.append((own, path, extent.first, extent.last, comment))
             return
-        if not spelling:
-            return
-        if cursor.kind in CLASSES and not cursor.is_definition():
+        if not spelling or cursor.kind in CLASSES and not cursor.is_definition():
             return
         if cursor.kind == CursorKind.FIELD_DECL and INNER & set(self.class_of(cursor.type).split("::")):
             return  # of a type of the library's own, which no program names

@@ -16,10 +16,13 @@ function rank(name, words) {
 }
 
 function find(text) {
-  const words = text.toLowerCase().replace(/\bf::/g, "functions::").replace(/\bl::/g, "links::").split(/\s+/).filter(Boolean);
+  const full = text.toLowerCase().replace(/\bf::/g, "functions::").replace(/\bl::/g, "links::");
+  const words = full.split(/\s+/).filter(Boolean);
   if (!words.length) return [];
   return SEARCH_INDEX
-    .filter(([name, , about]) => { const all = (name + " " + about).toLowerCase(); return words.every((w) => all.includes(w)); })
+    .map((entry) => [entry, (entry[0] + " " + entry[2]).toLowerCase()])
+    .filter(([, all]) => words.every((word) => all.includes(word)))
+    .map(([entry]) => entry)
     .map((entry) => [rank(entry[0], words), entry[0].length, entry])
     .sort((a, b) => a[0] - b[0] || a[1] - b[1])
     .slice(0, 40)
