@@ -47,8 +47,8 @@ class Shape {
   /// A negative i counts from the end. Throws IndexError.
   std::int64_t& operator[](int i) { return values_[place(i)]; }
   std::int64_t operator[](int i) const { return values_[place(i)]; }
-  std::int64_t* begin() { return values_; }  // the first value
-  std::int64_t* end() { return values_ + ndim_; }
+  std::int64_t* begin() { return values_; }        // the first value
+  std::int64_t* end() { return values_ + ndim_; }  // behind the last value
   const std::int64_t* begin() const { return values_; }
   const std::int64_t* end() const { return values_ + ndim_; }
   const std::int64_t* data() const { return values_; }  // the first value

@@ -35,7 +35,7 @@ class ChainList : public Chain<ChainList> {
   AnyLink& operator[](std::int64_t i);
   const AnyLink& operator[](std::int64_t i) const;
   auto begin() { return links_.begin(); }  // over the links
-  auto end() { return links_.end(); }
+  auto end() { return links_.end(); }      // behind the last link
   auto begin() const { return links_.begin(); }
   auto end() const { return links_.end(); }
 

@@ -20,12 +20,12 @@ GUIDE = "# Guide\n\n## A first step\n\n[Back](../README.md)\n"
 
 
 class Site(unittest.TestCase):
-    def make(self, header, page=PAGE, guide=GUIDE):
-        """Sets what make() gives for a tree of one header, whose namespace is lib."""
+    def make(self, header, page=PAGE, guide=GUIDE, table=""):
+        """Sets what make() gives for a tree of one header, whose namespace is lib, and a table."""
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder)
             for path, text in (("lib/lib.h", f"namespace lib {{\n{header}}}\n"), ("README.md", page),
-                               ("docs/guide.md", guide)):
+                               ("lib/table.def", table), ("docs/guide.md", guide)):
                 (root / path).parent.mkdir(exist_ok=True)
                 (root / path).write_text(text)
             self.site, _, self.count, self.faults = make_site.make(root, "lib/lib.h", "lib", "lib")
@@ -83,6 +83,12 @@ class Site(unittest.TestCase):
         header = "/// Of its name.\n#define LIB_MAKE(name) \\\n  int name(int value);\nLIB_MAKE(%s)\nLIB_MAKE(area)\n"
         self.documents(header % "area_of", "int area(int value)")
         self.documents(header % "length", faults=["area"])
+
+    def test_a_row_of_a_table_documents_a_ufunc(self):
+        header = '#define RENSA_UFUNC(name, n, rule, f) extern const int name;\n#include "lib/table.def"\n'
+        self.make(header, table="// A table.\nRENSA_UFUNC(add, 2, any, a + b)\n")
+        self.assertEqual(self.faults, [])
+        self.assertIn("<code>a + b</code>. Dtypes: <code>DtypeRule::any</code>", self.site["reference/rensa.html"])
 
     def test_a_signature_has_no_body(self):
         self.documents("/// A class.\nclass C {\n public:\n  /// Makes it.\n  C(int x) : x_(x) {}\n"
