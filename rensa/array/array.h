@@ -72,10 +72,11 @@ template <class Self> class ArrayMethods {
   const Shape& strides() const { return array().view().strides; }  // bytes
   int ndim() const { return array().view().ndim(); }
   std::int64_t size() const { return array().view().size(); }
-  std::int64_t nbytes() const { return array().view().nbytes(); }
-  std::int64_t itemsize() const { return rensa::itemsize(dtype()); }
-  Dtype dtype() const { return array().view().dtype; }
-  Device device() const { return array().view().device; }
+  std::int64_t nbytes() const { return array().view().nbytes(); }     // of all elements
+  std::int64_t itemsize() const { return rensa::itemsize(dtype()); }  // bytes of an element
+  Dtype dtype() const { return array().view().dtype; }                // of the elements
+  Device device() const { return array().view().device; }             // where the memory is
+  /// Whether the elements lie in C order without gaps.
   bool is_contiguous() const { return array().view().is_c_contiguous(); }
   /// The first element's address, on the array's device.
   void* data() const { return array().view().data; }
@@ -89,14 +90,16 @@ template <class Self> class ArrayMethods {
   [[nodiscard]] Array transpose(const Shape& axes) const;
   template <std::integral... N>
   requires(sizeof...(N) > 1) [[nodiscard]] Array transpose(N... axes) const;
-  [[nodiscard]] Array T() const;
-  [[nodiscard]] Array swapaxes(int a, int b) const;
+  [[nodiscard]] Array T() const;                     // all axes reversed: transpose()
+  [[nodiscard]] Array swapaxes(int a, int b) const;  // the two axes exchanged
+  /// Without axes of extent 1, or without those. Throws ShapeError where one is longer.
   [[nodiscard]] Array squeeze() const;
   [[nodiscard]] Array squeeze(int axis) const;
   [[nodiscard]] Array squeeze(const Shape& axes) const;
   [[nodiscard]] Array expand_dims(int axis) const;
   [[nodiscard]] Array ravel() const;             // a copy unless contiguous
   [[nodiscard]] Array ravel(Order order) const;  // the elements in that order
+  /// A view of that shape, with stride 0 where an extent of 1 is repeated. Throws ShapeError.
   [[nodiscard]] Array broadcast_to(const Shape& shape) const;
 
   // --- copies ---
@@ -156,7 +159,7 @@ template <class Self> class ArrayMethods {
   // --- iteration over the first axis ---
   /// `for (Array row : a)`: the views a[0], a[1], ... Throws ShapeError for a 0-d array.
   FirstAxisIterator begin() const;
-  FirstAxisIterator end() const;
+  FirstAxisIterator end() const;  // behind the last
 
   // --- the forms of options.h ---
   // a.sum(), a.sum(1), a.sum({0, 1}), a.sum(axes, keepdims), a.sum({.axis = 1, .dtype = float64})
@@ -187,6 +190,7 @@ template <class Self> class ArrayMethods {
   RENSA_AXIS_METHODS(RENSA_FORMS, RENSA_FORMS_AND_KEEPDIMS)
 #undef RENSA_FORMS
 #undef RENSA_FORMS_AND_KEEPDIMS
+  /// Xp::dot of this array and `other`.
   Array dot(const Array& other, const xp::ProductOptions& options = {}) const;
 
   // --- the routines of namespace xp of the same names ---
@@ -244,7 +248,7 @@ class Array : public ArrayMethods<Array> {
 
   const ArrayView& view() const { return view_; }
   using ArrayMethods<Array>::view;
-  const StoragePtr& storage() const { return storage_; }
+  const StoragePtr& storage() const { return storage_; }  // the memory; null where this is no array
   /// What an Operation takes. Throws ValueError for an undefined array.
   Operand operand() const;
 
@@ -278,6 +282,7 @@ class Array : public ArrayMethods<Array> {
 #endif
 
   // --- in place ---
+  /// Writes `value`, converted, to all elements; other arrays on the storage see it. Does not wait.
   const Array& fill(Scalar value) const;
   /// Writes `source`, broadcast and converted ("same_kind"), into this array's elements.
   void assign(const Array& source) const;
@@ -429,9 +434,10 @@ class Index {
   template <std::convertible_to<BasicIndex> T> Index(T basic) : basic_(basic) {}
   Index(const Array& array) : is_array_(true), array_(array) {}
   Index(const Array::Selection& selection);
+  /// Whether it is an array, and not an entry of a basic index.
   bool is_array() const { return is_array_; }
-  const BasicIndex& basic() const { return basic_; }
-  const Array& array() const { return array_; }
+  const BasicIndex& basic() const { return basic_; }  // where it is no array
+  const Array& array() const { return array_; }       // where it is one
 
  private:
   bool is_array_ = false;
@@ -454,7 +460,7 @@ class Selector {
   ~Selector() noexcept(false) {
     if (selection_) end_expression();
   }
-  std::span<const Index> entries() const { return entries_; }
+  std::span<const Index> entries() const { return entries_; }  // as many as the index has
 
  private:
   friend class Array::Selection;
@@ -530,7 +536,7 @@ class [[nodiscard]] Array::Selection : public ArrayMethods<Array::Selection> {
   mutable Array array_;
   mutable const Selector* selector_ = nullptr;
 };
-using Selection = Array::Selection;
+using Selection = Array::Selection;  // what a[mask] and a[indices] give before they are gathered
 
 #ifdef __cpp_multidimensional_subscript
 /// The last of several entries without braces; keeps the Selector of all of them.

@@ -17,6 +17,7 @@ class AxisList {
   AxisList(std::initializer_list<std::int64_t> axes) : values_(Shape(axes)) {}
   template <IntegerRange V> AxisList(const V& axes) : values_(shape_of(axes)) {}
 
+  /// Whether there is a list; an empty one is one.
   bool given() const { return values_.has_value(); }
   /// The values; call it only when given().
   const Shape& values() const { return *values_; }

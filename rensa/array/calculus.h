@@ -28,7 +28,8 @@ class GradientSpacing {
  public:
   GradientSpacing(double distance) : distance_(distance) {}
   GradientSpacing(Array coordinates) : coordinates_(std::move(coordinates)) {}
-  double distance() const { return distance_; }
+  double distance() const { return distance_; }  // where there are no coordinates
+  /// 1-d; undefined where a distance was given.
   const Array& coordinates() const { return coordinates_; }
 
  private:
@@ -77,9 +78,10 @@ namespace linalg {
 struct CovOptions {
   bool rowvar = true;  // variables are rows
   bool bias = false;   // divide by the number of samples instead of one less
+  /// Taken off the number of samples; 1, or 0 with `bias`, when left out.
   std::optional<int> ddof = {};
-  ArrayOption fweights = {},
-              aweights = {};        // 1-d; taken as they are, negative ones are not looked for
+  ArrayOption fweights = {},        // how often each sample counts; and how much:
+      aweights = {};                // 1-d; taken as they are, negative ones are not looked for
   std::optional<Dtype> dtype = {};  // float64 or complex128 when left out
 };
 /// The covariance matrix of the variables in m (and y).
@@ -87,7 +89,7 @@ struct CovOptions {
 /// Pearson's correlation coefficients.
 struct CorrcoefOptions {
   rensa::detail::NamedOptions named = {};
-  bool rowvar = true;
+  bool rowvar = true;               // variables are rows
   std::optional<Dtype> dtype = {};  // float64 or complex128 when left out
 };
 [[nodiscard]] Array corrcoef(const Array& x, const Array& y = {},

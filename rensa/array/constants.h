@@ -9,10 +9,11 @@
 
 namespace rensa::xp {
 
-inline constexpr double pi = std::numbers::pi;
-inline constexpr double e = std::numbers::e;
-inline constexpr double euler_gamma = std::numbers::egamma;
-inline constexpr double inf = std::numeric_limits<double>::infinity();
+inline constexpr double pi = std::numbers::pi;  // the circumference of a circle by its diameter
+inline constexpr double e = std::numbers::e;    // the base of natural logarithms
+inline constexpr double euler_gamma = std::numbers::egamma;  // Euler's constant, 0.577...
+inline constexpr double inf = std::numeric_limits<double>::infinity();  // Infinity
+/// Not a number: it equals nothing, itself neither.
 inline constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 // The dtypes and what stands in indices, as NumPy has them in its namespace too.

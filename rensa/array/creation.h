@@ -22,7 +22,7 @@ class Placement {
  public:
   Placement() = default;
   Placement(Device device) : device_(device), given_(true) {}
-  Device device() const;
+  Device device() const;  // the current one where none was given
   /// Whether a device was named.
   bool given() const { return given_; }
 
@@ -41,13 +41,15 @@ struct CreationOptions {
   rensa::detail::NamedOptions named = {};
   std::optional<Dtype> dtype = {};
   Order order = 'C';
-  Placement device = {};
+  Placement device = {};  // the current device when left out
 };
 /// A shape is {3, 4}, or n for {n}.
 [[nodiscard]] Array empty(const Shape& shape, Dtype dtype = float32, Placement device = {});
 [[nodiscard]] Array empty(const Shape& shape, const CreationOptions& options);
+/// 0 everywhere.
 [[nodiscard]] Array zeros(const Shape& shape, Dtype dtype = float32, Placement device = {});
 [[nodiscard]] Array zeros(const Shape& shape, const CreationOptions& options);
+/// 1 everywhere.
 [[nodiscard]] Array ones(const Shape& shape, Dtype dtype = float32, Placement device = {});
 [[nodiscard]] Array ones(const Shape& shape, const CreationOptions& options);
 [[nodiscard]] Array full(const Shape& shape, Scalar value, Dtype dtype, Placement device = {});
@@ -57,9 +59,9 @@ struct CreationOptions {
 /// Where a ..._like routine differs from its model: zeros_like(a, {.dtype = float64}).
 struct Like {
   std::optional<Dtype> dtype = {};
-  std::optional<Shape> shape = {};
-  std::optional<Device> device = {};
-  Order order = 'C';  // 'K' and 'A' take after the model
+  std::optional<Shape> shape = {};    // the model's when left out
+  std::optional<Device> device = {};  // the model's when left out
+  Order order = 'C';                  // 'K' and 'A' take after the model
 };
 [[nodiscard]] Array empty_like(const Array& a, const Like& like = {});
 [[nodiscard]] Array zeros_like(const Array& a, const Like& like = {});
@@ -177,6 +179,7 @@ template <rensa::detail::ArrayLike A>
 /// `a` itself where it is C-contiguous and of the dtype. A 0-d array becomes one of shape (1,).
 [[nodiscard]] Array ascontiguousarray(const Array& a);
 [[nodiscard]] Array ascontiguousarray(const Array& a, Dtype dtype);
+/// A new array of the same values, C-contiguous unless `order` says otherwise.
 [[nodiscard]] Array copy(const Array& a);
 [[nodiscard]] Array copy(const Array& a, Order order);
 /// Any dtype converts into any other, complex ones by their real part.
@@ -227,11 +230,12 @@ struct EyeOptions {
   rensa::detail::NamedOptions named = {};
   std::optional<std::int64_t> M = {};  // columns, as many as rows when left out
   std::int64_t k = 0;
-  std::optional<Dtype> dtype = {};
-  Order order = 'C';
-  Placement device = {};
+  std::optional<Dtype> dtype = {};  // float32 when left out
+  Order order = 'C';                // 'C' or 'F'
+  Placement device = {};            // the current device when left out
 };
 [[nodiscard]] Array eye(std::int64_t n, const EyeOptions& options);
+/// N rows and columns, with ones on the main diagonal.
 [[nodiscard]] Array identity(std::int64_t n, Dtype dtype = float32, Placement device = {});
 /// Of a 1-d `v` the matrix that has it on diagonal k; of a 2-d one its diagonal k, a view. Throws
 /// ShapeError for other arrays.
@@ -276,8 +280,8 @@ class GridAxis {
   GridAxis(Scalar start, Scalar stop, Scalar step = 1) : start_(start), stop_(stop), step_(step) {}
   /// Throws ValueError for num < 0.
   static GridAxis points(double start, double stop, std::int64_t num);
-  bool is_integral() const;
-  [[nodiscard]] Array values(Dtype dtype, Device device) const;
+  bool is_integral() const;  // whether arange of it is one of integers
+  [[nodiscard]] Array values(Dtype dtype, Device device) const;  // its values: 1-d
 
  private:
   Scalar start_ = 0, stop_, step_ = 1;

@@ -17,10 +17,13 @@ namespace rensa {
 
 namespace dlpack {
 
+/// The version of DLPack's tables that follow.
 inline constexpr std::uint32_t kMajorVersion = 1, kMinorVersion = 0;
 
+/// Where memory lies, by DLPack's numbers.
 enum DLDeviceType : std::int32_t { kDLCPU = 1, kDLCUDA = 2, kDLCUDAHost = 3, kDLCUDAManaged = 13 };
 
+/// The kind of an element, by DLPack's numbers.
 enum DLDataTypeCode : std::uint8_t {
   kDLInt = 0,
   kDLUInt = 1,
@@ -30,46 +33,53 @@ enum DLDataTypeCode : std::uint8_t {
   kDLBool = 6,
 };
 
+/// A device: its type and which one of these.
 struct DLDevice {
-  DLDeviceType device_type;
-  std::int32_t device_id;
+  DLDeviceType device_type;  // a DLDeviceType
+  std::int32_t device_id;    // from 0 on
 };
 
+/// An element's type.
 struct DLDataType {
-  std::uint8_t code;
-  std::uint8_t bits;
-  std::uint16_t lanes;
+  std::uint8_t code;    // a DLDataTypeCode
+  std::uint8_t bits;    // of one lane
+  std::uint16_t lanes;  // elements that count as one: 1 for all dtypes of arrays
 };
 
+/// An array of whomever it comes from.
 struct DLTensor {
-  void* data;
-  DLDevice device;
-  std::int32_t ndim;
-  DLDataType dtype;
-  std::int64_t* shape;
-  std::int64_t* strides;  // in elements; null stands for C order
-  std::uint64_t byte_offset;
+  void* data;                 // the memory, in front of byte_offset
+  DLDevice device;            // where the memory lies
+  std::int32_t ndim;          // the number of axes
+  DLDataType dtype;           // of the elements
+  std::int64_t* shape;        // ndim extents
+  std::int64_t* strides;      // in elements; null stands for C order
+  std::uint64_t byte_offset;  // from `data` to the first element
 };
 
 /// What libraries exchanged before version 1.
 struct DLManagedTensor {
-  DLTensor dl_tensor;
-  void* manager_ctx;
-  void (*deleter)(DLManagedTensor* self);
+  DLTensor dl_tensor;                      // the array
+  void* manager_ctx;                       // the producer's, for the deleter
+  void (*deleter)(DLManagedTensor* self);  // called by the consumer when it is done; may be null
 };
 
+/// The version by which a table was filled in.
 struct DLPackVersion {
-  std::uint32_t major, minor;
+  std::uint32_t major, minor;  // a consumer refuses another `major`
 };
 
+/// Bits of DLManagedTensorVersioned::flags.
 inline constexpr std::uint64_t kReadOnly = 1, kIsCopied = 2;
 
+/// What libraries exchange since version 1: tensor, owner and how it was filled in.
 struct DLManagedTensorVersioned {
-  DLPackVersion version;
-  void* manager_ctx;
+  DLPackVersion version;  // of the table
+  void* manager_ctx;      // the producer's, for the deleter
+  /// Called by the consumer when it is done; may be null.
   void (*deleter)(DLManagedTensorVersioned* self);
-  std::uint64_t flags;
-  DLTensor dl_tensor;
+  std::uint64_t flags;  // kReadOnly, kIsCopied
+  DLTensor dl_tensor;   // the array
 };
 
 }  // namespace dlpack

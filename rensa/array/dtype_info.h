@@ -32,9 +32,9 @@ class TypeArgument {
   template <class T>
   requires(!std::same_as<T, Dtype> && std::convertible_to<T, Scalar>) TypeArgument(T number)
       : scalar_(number), weak_(true) {}
-  bool weak() const { return weak_; }
-  Dtype dtype() const { return dtype_; }
-  const Scalar& scalar() const { return scalar_; }
+  bool weak() const { return weak_; }     // whether it is a number, whose kind alone counts
+  Dtype dtype() const { return dtype_; }  // of an array or a dtype
+  const Scalar& scalar() const { return scalar_; }  // where it is weak
 
  private:
   Dtype dtype_ = Dtype::bool_;
@@ -63,17 +63,17 @@ Dtype min_scalar_type(const Array& a);
 struct finfo {
   explicit finfo(Dtype dtype);
   explicit finfo(const Array& a) : finfo(a.dtype()) {}
-  Dtype dtype;             // of the parts
-  int bits;                // of the parts
-  int nmant, nexp;         // bits of the fraction and of the exponent
-  int minexp, maxexp;      // the least exponent of a normal number; the first that overflows
-  int precision;           // decimal digits
-  double eps, epsneg;      // from 1 to the next number, and to the one before
-  double max, min;         // the greatest and the least number
-  double smallest_normal;  // the least positive normal number
-  double tiny;             // the same
-  double smallest_subnormal;
-  double resolution;  // 10 ** -precision
+  Dtype dtype;                // of the parts
+  int bits;                   // of the parts
+  int nmant, nexp;            // bits of the fraction and of the exponent
+  int minexp, maxexp;         // the least exponent of a normal number; the first that overflows
+  int precision;              // decimal digits
+  double eps, epsneg;         // from 1 to the next number, and to the one before
+  double max, min;            // the greatest and the least number
+  double smallest_normal;     // the least positive normal number
+  double tiny;                // the same
+  double smallest_subnormal;  // the least positive number
+  double resolution;          // 10 ** -precision
 };
 
 /// The limits of an integer dtype. Throws DtypeError for others.
@@ -81,9 +81,9 @@ struct iinfo {
   explicit iinfo(Dtype dtype);
   explicit iinfo(const Array& a) : iinfo(a.dtype()) {}
   Dtype dtype;
-  int bits;
-  std::int64_t min;
-  std::uint64_t max;
+  int bits;           // of an element
+  std::int64_t min;   // the least number
+  std::uint64_t max;  // the greatest number
 };
 
 /// NumPy's abstract types of dtypes.

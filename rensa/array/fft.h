@@ -21,30 +21,32 @@ namespace rensa::xp::fft {
 /// word.
 class Norm {
  public:
-  enum Kind : unsigned char { backward, ortho, forward };
+  enum Kind : unsigned char { backward, ortho, forward };  // the direction that carries the factor
   Norm(Kind kind) : kind_(kind) {}
   Norm(const char* word);
-  operator Kind() const { return kind_; }
+  operator Kind() const { return kind_; }  // for a switch
 
  private:
   Kind kind_;
 };
 
+/// Values along an axis before the transform: what is more is cut off, what is missing is 0.
 using Length = std::optional<std::int64_t>;
 
+/// NumPy's keywords of transforms of one axis.
 struct FftOptions {
   rensa::detail::NamedOptions named = {};
   Length n = {};
-  int axis = -1;
-  Norm norm = Norm::backward;
+  int axis = -1;               // one axis; negative ones count from the end
+  Norm norm = Norm::backward;  // which direction carries the factor 1/n
   ArrayOption out = {};  // of the result's shape, converted ("same_kind"); what the call returns
 };
 struct FftnOptions {
   rensa::detail::NamedOptions named = {};
   AxisList s = {};
   std::optional<AxisList> axes = {};  // the last two (fft2) or all when left out
-  Norm norm = Norm::backward;
-  ArrayOption out = {};
+  Norm norm = Norm::backward;         // which direction carries the factor 1/n
+  ArrayOption out = {};  // of the result's shape, converted ("same_kind"); what the call returns
 };
 
 // fft(a), fft(a, 8), fft(a, {}, 0, "ortho"), fft(a, {.axis = 0, .norm = "ortho"}).
@@ -71,6 +73,7 @@ struct FftnOptions {
   [[nodiscard]] inline Array name(const Array& a, std::initializer_list<std::int64_t> s) { \
     return name(a, FftnOptions{.s = AxisList(s)});                                         \
   }
+/// The discrete Fourier transform along one axis, and back.
 RENSA_DECLARE_FFT(fft)
 RENSA_DECLARE_FFT(ifft)
 /// The last two axes unless said.
@@ -88,7 +91,7 @@ RENSA_DECLARE_FFT(irfft)
 RENSA_DECLARE_FFTN(rfft2)
 RENSA_DECLARE_FFTN(irfft2)
 RENSA_DECLARE_FFTN(rfftn)
-RENSA_DECLARE_FFTN(irfftn)
+RENSA_DECLARE_FFTN(irfftn)  // back from rfftn
 
 /// Of a signal that is Hermitian in time, whose spectrum is real, and back.
 RENSA_DECLARE_FFT(hfft)
@@ -103,7 +106,7 @@ RENSA_DECLARE_FFT(ihfft)
 struct FreqOptions {
   rensa::detail::NamedOptions named = {};
   std::optional<Dtype> dtype = {};
-  Placement device = {};
+  Placement device = {};  // the current device when left out
 };
 [[nodiscard]] Array fftfreq(std::int64_t n, double d, const FreqOptions& options);
 [[nodiscard]] Array rfftfreq(std::int64_t n, double d, const FreqOptions& options);

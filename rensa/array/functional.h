@@ -36,6 +36,7 @@ class Piece {
   template <class F>
   requires std::is_invocable_r_v<Array, F, const Array&> Piece(F f)
       : value_(std::function<Array(const Array&)>(std::move(f))) {}
+  /// The number or the function.
   const std::variant<Scalar, std::function<Array(const Array&)>>& value() const { return value_; }
 
  private:

@@ -15,9 +15,11 @@ namespace rensa::xp {
 /// negative value).
 [[nodiscard]] Array bincount(const Array& x, const Array& weights = {}, std::int64_t minlength = 0);
 
+/// The least and the greatest value of a histogram; found when left out.
 using HistogramRange = std::optional<std::pair<double, double>>;
+/// What histogram gives.
 struct HistogramResult {
-  Array hist, bin_edges;
+  Array hist, bin_edges;  // the counts, and the edges of the bins: one more
 };
 /// How many of a's elements fall into each of `bins` equal bins of `range` (from the least to the
 /// greatest element where left out), or the sums of their `weights` (of a's shape); `density`
@@ -49,8 +51,8 @@ struct HistogramDdResult {
 struct HistogramDdOptions {
   rensa::detail::NamedOptions named = {};
   std::vector<HistogramRange> range = {};  // one per coordinate; not for bins that are edges
-  ArrayOption weights = {};
-  bool density = false;
+  ArrayOption weights = {};                // one per point
+  bool density = false;                    // divides by the sum and the bins' volumes
 };
 [[nodiscard]] HistogramDdResult histogramdd(const Array& sample,
                                             const std::vector<std::int64_t>& bins,

@@ -13,8 +13,8 @@
 
 namespace rensa {
 
-struct None {};
-inline constexpr None none{};
+struct None {};                // Python's None, for what may be left out
+inline constexpr None none{};  // the one value of None
 
 /// Python's slice(start, stop, step); parts that are `none` take Python's defaults.
 class Slice {
@@ -31,19 +31,20 @@ class Slice {
   /// Python's slice.indices(extent): the first index, the count and the step. Throws ValueError for
   /// a step of 0.
   struct Range {
+    /// The first index, how many there are, and from one to the next.
     std::int64_t start, count, step;
   };
-  Range over(std::int64_t extent) const;
+  Range over(std::int64_t extent) const;  // the indices of an axis of `extent` that it stands for
 
  private:
   std::optional<std::int64_t> start_, stop_;
   std::int64_t step_ = 1;
 };
 
-struct Ellipsis {};
-struct NewAxis {};
-inline constexpr Ellipsis ellipsis{};
-inline constexpr NewAxis newaxis{};
+struct Ellipsis {};                    // Python's `...`: the axes that are not named, all of each
+struct NewAxis {};                     // NumPy's newaxis: an axis of extent 1
+inline constexpr Ellipsis ellipsis{};  // the one value of Ellipsis
+inline constexpr NewAxis newaxis{};    // the one value of NewAxis
 
 namespace detail {
 /// False, but known only when a template is used: a static_assert of it says what to write instead.
@@ -73,7 +74,7 @@ requires(!IndexEntry<std::remove_cvref_t<U>>) auto operator,(U&&, T entry) {
 /// One entry of a basic index: an integer, a Slice, `ellipsis` or `newaxis`.
 class BasicIndex {
  public:
-  enum class Kind : unsigned char { integer, slice, ellipsis, newaxis };
+  enum class Kind : unsigned char { integer, slice, ellipsis, newaxis };  // what an entry is
   template <std::integral T>
   requires(!std::same_as<T, bool>) BasicIndex(T i)
       : kind_(Kind::integer), integer_(static_cast<std::int64_t>(i)) {
@@ -83,9 +84,9 @@ class BasicIndex {
   BasicIndex(Slice s) : kind_(Kind::slice), slice_(s) {}
   BasicIndex(Ellipsis) : kind_(Kind::ellipsis) {}
   BasicIndex(NewAxis) : kind_(Kind::newaxis) {}
-  Kind kind() const { return kind_; }
-  std::int64_t integer() const { return integer_; }
-  const Slice& slice() const { return slice_; }
+  Kind kind() const { return kind_; }                // which of the others has a value
+  std::int64_t integer() const { return integer_; }  // of an integer
+  const Slice& slice() const { return slice_; }      // of a slice
 
  private:
   Kind kind_;
@@ -119,7 +120,7 @@ class Axes {
   /// Bit i set for each axis, out-of-range and repeated ones reported as IndexError/ValueError
   /// naming `operation`.
   unsigned mask(const char* operation, int ndim) const;
-  bool all() const { return all_; }
+  bool all() const { return all_; }  // whether it is left out: every axis
   /// The axes as they were given. Call it unless all().
   Shape values() const;
 

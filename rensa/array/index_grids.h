@@ -38,19 +38,21 @@ namespace rensa::xp {
 class ndindex {
  public:
   explicit ndindex(const Shape& shape) : shape_(shape) {}
+  /// Over the indices of a shape, for a range-for.
   class iterator {
    public:
     iterator(const Shape& shape, std::int64_t left)
         : shape_(shape), at_(Shape::filled(shape.ndim(), 0)), left_(left) {}
-    const Shape& operator*() const { return at_; }
-    iterator& operator++();
+    const Shape& operator*() const { return at_; }  // the index
+    iterator& operator++();                         // to the next index, the last axis fastest
+    /// Whether there is more: for the comparison with end().
     bool operator!=(const iterator& other) const { return left_ != other.left_; }
 
    private:
     Shape shape_, at_;
     std::int64_t left_;
   };
-  iterator begin() const { return iterator(shape_, shape_.total()); }
+  iterator begin() const { return iterator(shape_, shape_.total()); }  // the first index
   iterator end() const { return iterator(shape_, 0); }
 
  private:

@@ -77,15 +77,16 @@ class NpzFile {
   explicit NpzFile(std::istream& stream);  // all of it
   /// The names, without ".npy", sorted.
   std::vector<std::string> files() const;
-  bool contains(const std::string& name) const;
+  bool contains(const std::string& name) const;  // whether there is an array of that name
   /// Throws IndexError for a name that is not there.
   [[nodiscard]] Array get(const std::string& name, Placement device = {}) const;
-  [[nodiscard]] Array operator[](const std::string& name) const { return get(name); }
+  [[nodiscard]] Array operator[](const std::string& name) const { return get(name); }  // as get()
 
  private:
   std::string entry_of(const std::string& name) const;
   std::shared_ptr<const ZipReader> zip_;
 };
+/// NpzFile(path), NpzFile(stream).
 NpzFile load_npz(const std::string& path);
 NpzFile load_npz(std::istream& stream);
 
@@ -109,20 +110,20 @@ NpzFile load_npz(std::istream& stream);
 /// Elements in C order, as plain bytes.
 void tofile(const Array& a, const std::string& path);
 void tofile(const Array& a, std::ostream& stream);
-std::string tobytes(const Array& a);
+std::string tobytes(const Array& a);  // its elements in C order, as plain bytes. Waits.
 
 // --- text ---
 
 struct LoadtxtOptions {
   Dtype dtype = float64;
-  std::string comments = "#";  // from where a line is left out; nothing: no comments
-  std::string delimiter = {};  // nothing: blanks
-  std::int64_t skiprows = 0;   // lines, comments included
-  std::vector<std::int64_t> usecols = {};
-  bool unpack = false;  // transposed
-  int ndmin = 0;        // axes of extent 1 beyond these are dropped
-  std::int64_t max_rows = -1;
-  Placement device = {};
+  std::string comments = "#";              // from where a line is left out; nothing: no comments
+  std::string delimiter = {};              // nothing: blanks
+  std::int64_t skiprows = 0;               // lines, comments included
+  std::vector<std::int64_t> usecols = {};  // which fields of a line, all when left out
+  bool unpack = false;                     // transposed
+  int ndmin = 0;                           // axes of extent 1 beyond these are dropped
+  std::int64_t max_rows = -1;              // at the most; -1: all
+  Placement device = {};                   // the current device when left out
 };
 /// The numbers of a text file, one row per line. Throws ValueError naming line and field where
 /// something is no number of the dtype or a line has another count of fields.
@@ -140,14 +141,15 @@ struct LoadtxtOptions {
 
 struct GenfromtxtOptions {
   Dtype dtype = float64;
-  std::string comments = "#";
-  std::string delimiter = {};
+  std::string comments = "#";  // from where a line is left out
+  std::string delimiter = {};  // nothing: blanks
+  /// Lines at the start and at the end that are left out.
   std::int64_t skip_header = 0, skip_footer = 0;
-  std::vector<std::int64_t> usecols = {};
+  std::vector<std::int64_t> usecols = {};    // which fields of a line, all when left out
   std::optional<Scalar> filling_value = {};  // nothing: NaN, -1 of integers, False of bools
-  bool unpack = false;
-  std::int64_t max_rows = -1;
-  Placement device = {};
+  bool unpack = false;                       // transposed
+  std::int64_t max_rows = -1;                // at the most; -1: all
+  Placement device = {};                     // the current device when left out
 };
 /// As loadtxt, with `filling_value` where a field is empty or no number. Throws ValueError where
 /// the dtype has no such number.
@@ -155,11 +157,11 @@ struct GenfromtxtOptions {
 [[nodiscard]] Array genfromtxt(std::istream& stream, const GenfromtxtOptions& options = {});
 
 struct SavetxtOptions {
-  std::string fmt = "%.18e";  // one printf conversion, of e f g E F G d i u x X o
-  std::string delimiter = " ";
-  std::string newline = "\n";
-  std::string header = {}, footer = {};
-  std::string comments = "# ";  // in front of the lines of header and footer
+  std::string fmt = "%.18e";             // one printf conversion, of e f g E F G d i u x X o
+  std::string delimiter = " ";           // between the numbers of a line
+  std::string newline = "\n";            // behind a line
+  std::string header = {}, footer = {};  // in front of all lines, and behind them
+  std::string comments = "# ";           // in front of the lines of header and footer
 };
 /// Writes a one- or two-dimensional array, one row per line. Complex numbers are written as
 /// (real+imagj). Throws ShapeError, ValueError for another fmt and for a NaN or an infinity that is

@@ -37,6 +37,7 @@ Array outer(const Array& a, const Array& b, const ProductOptions& options = {});
 Array vecdot(const Array& a, const Array& b, const MatmulOptions& options);
 /// (..., m, n) times (..., n), and (..., n), conjugated, times (..., n, m).
 Array matvec(const Array& a, const Array& x, const MatmulOptions& options = {});
+/// (..., n), conjugated, times (..., n, m).
 Array vecmat(const Array& x, const Array& a, const MatmulOptions& options = {});
 
 // --- einsum ---
@@ -47,8 +48,8 @@ Array vecmat(const Array& x, const Array& a, const MatmulOptions& options = {});
 /// subscripts that say nothing or do not fit the operands, ShapeError for extents that do not.
 struct EinsumOptions {
   rensa::detail::NamedOptions named = {};
-  ArrayOption out = {};  // of the result's shape; what the call returns
-  std::optional<Dtype> dtype = {};
+  ArrayOption out = {};               // of the result's shape; what the call returns
+  std::optional<Dtype> dtype = {};    // what to compute in, and so the result's
   std::string_view casting = "safe";  // of the operands to `dtype`, of the result to `out`
 };
 Array einsum(std::string_view subscripts, const ArrayList& operands,
@@ -81,7 +82,7 @@ Array multi_dot(const ArrayList& arrays, const ProductOptions& options = {});
 /// The array API's keywords of linalg.trace.
 struct TraceOptions {
   rensa::detail::NamedOptions named = {};
-  std::int64_t offset = 0;
+  std::int64_t offset = 0;  // > 0 lies above the main diagonal
   std::optional<Dtype> dtype = {};
 };
 /// Their sums, in `dtype` or in what xp::sum gives.
@@ -95,7 +96,7 @@ Array trace(const Array& a, const TraceOptions& options);
 struct QRResult {
   Array Q, R;
 };
-enum class QrMode { reduced, complete, r };
+enum class QrMode { reduced, complete, r };  // which factors qr gives, and of what size
 /// a = Q @ R: (m, k) and (k, n) with k = min(m, n), or `complete` (m, m) and (m, n). With `r` there
 /// is no Q.
 [[nodiscard]] QRResult qr(const Array& a, QrMode mode = QrMode::reduced);
@@ -114,9 +115,10 @@ struct SVDOptions {
   bool hermitian = false;  // a is Hermitian: by its eigenvalues
 };
 [[nodiscard]] SVDResult svd(const Array& a, const SVDOptions& options);
-[[nodiscard]] Array svdvals(const Array& a);
+[[nodiscard]] Array svdvals(const Array& a);  // the singular values alone, falling
 
 struct EigResult {
+  /// In the columns of eigenvectors are those of the values, in their order.
   Array eigenvalues, eigenvectors;
 };
 /// Eigenvalues (rising) and eigenvectors (columns) of a symmetric or Hermitian matrix, of which the
@@ -131,8 +133,8 @@ struct EigResult {
 // --- equations ---
 /// x with a @ x = b; b is (n,) or (..., n, k).
 [[nodiscard]] Array solve(const Array& a, const Array& b);
-[[nodiscard]] Array inv(const Array& a);
-[[nodiscard]] Array det(const Array& a);
+[[nodiscard]] Array inv(const Array& a);  // the inverse
+[[nodiscard]] Array det(const Array& a);  // the determinant
 struct SlogdetResult {
   Array sign, logabsdet;
 };
@@ -142,7 +144,7 @@ struct SlogdetResult {
 struct LstsqResult {
   Array x, residuals;
   std::int64_t rank = 0;
-  Array s;
+  Array s;  // the singular values of `a`
 };
 /// x that makes |b - a @ x| least, of those the shortest, for a (m, n) and b (m,) or (m, k).
 /// Singular values below rcond (default: epsilon * max(m, n)) times the greatest count as 0. The
@@ -157,7 +159,7 @@ class Tolerance {
   template <class T>
   requires std::is_arithmetic_v<T> Tolerance(T number) : number_(static_cast<double>(number)) {}
   Tolerance(const Array& array) : array_(&array) {}
-  bool given() const { return array_ || number_; }
+  bool given() const { return array_ || number_; }  // whether there is one
   /// `scale`, of the shape of the batch, times the tolerance.
   [[nodiscard]] Array times(const Array& scale) const;
   /// The tolerance, which broadcasts to the batch; `like` has the dtype and the device.
@@ -179,8 +181,8 @@ struct PinvOptions {
 struct MatrixRankOptions {
   rensa::detail::NamedOptions named = {};
   Tolerance tol = {};
-  bool hermitian = false;
-  Tolerance rtol = {};  // times the greatest singular value: max(m, n) * epsilon when left out
+  bool hermitian = false;  // a is Hermitian: by its eigenvalues
+  Tolerance rtol = {};     // times the greatest singular value: max(m, n) * epsilon when left out
 };
 /// Singular values above `tol`, or above `rtol` times the greatest, counted: int64. Throws
 /// ValueError where both are given.
@@ -196,15 +198,17 @@ struct MatrixRankOptions {
 /// Frobenius' of matrices.
 class Ord {
  public:
+  /// What an order is: a number, a name, or none.
   enum class Kind : unsigned char { none, number, fro, nuc };
   Ord() = default;
   Ord(None) {}
   template <class T>
   requires std::is_arithmetic_v<T> Ord(T value)
       : kind_(Kind::number), value_(static_cast<double>(value)) {}
-  Ord(const char* name);  // throws ValueError for others
-  Kind kind() const { return kind_; }
-  double value() const { return value_; }
+  Ord(const char* name);                   // throws ValueError for others
+  Kind kind() const { return kind_; }      // what it is
+  double value() const { return value_; }  // of a number
+  /// Whether it is this number.
   bool is(double number) const { return kind_ == Kind::number && value_ == number; }
 
  private:
@@ -220,22 +224,22 @@ struct NormOptions {
   rensa::detail::NamedOptions named = {};
   Ord ord = {};
   AxisList axis = {};
-  bool keepdims = false;
+  bool keepdims = false;  // the reduced axes stay, of extent 1
 };
 [[nodiscard]] Array norm(const Array& x, const NormOptions& options);
 /// Of the elements along any axes (all by default).
 struct VectorNormOptions {
   rensa::detail::NamedOptions named = {};
-  AxisList axis = {};
-  bool keepdims = false;
-  Ord ord = 2;
+  AxisList axis = {};     // several are one vector; all when left out
+  bool keepdims = false;  // the reduced axes stay, of extent 1
+  Ord ord = 2;            // as of norm; a number
 };
 [[nodiscard]] Array vector_norm(const Array& x, const VectorNormOptions& options = {});
 /// Of the last two axes.
 struct MatrixNormOptions {
   rensa::detail::NamedOptions named = {};
-  bool keepdims = false;
-  Ord ord = "fro";
+  bool keepdims = false;  // the reduced axes stay, of extent 1
+  Ord ord = "fro";        // as of norm
 };
 [[nodiscard]] Array matrix_norm(const Array& x, const MatrixNormOptions& options = {});
 /// norm(x) * norm(inv(x)) for p != 2, infinity for singular x; for 2 (default) and -2 the quotient

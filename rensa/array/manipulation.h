@@ -18,8 +18,8 @@ class OptionalAxis {
  public:
   OptionalAxis(None) {}
   OptionalAxis(int axis) : axis_(axis), given_(true) {}
-  bool given() const { return given_; }
-  int axis() const { return axis_; }
+  bool given() const { return given_; }  // whether it is an axis
+  int axis() const { return axis_; }     // where one is given
 
  private:
   int axis_ = 0;
@@ -44,9 +44,9 @@ class ArrayList {
 namespace rensa::xp {
 
 // --- shapes and axes: views ---
-int ndim(const Array& a);
-Shape shape(const Array& a);
-std::int64_t size(const Array& a);
+int ndim(const Array& a);           // the number of axes
+Shape shape(const Array& a);        // the extents
+std::int64_t size(const Array& a);  // the number of elements, or an axis's extent
 std::int64_t size(const Array& a, int axis);
 
 /// Copies where strides do not allow a view, unless told otherwise.
@@ -60,29 +60,36 @@ requires(sizeof...(N) > 1) auto reshape(const Array& a, N...) {
 }
 [[nodiscard]] Array ravel(const Array& a);  // likewise
 [[nodiscard]] Array ravel(const Array& a, Order order);
-[[nodiscard]] Array transpose(const Array& a);
+[[nodiscard]] Array transpose(const Array& a);  // the axes reversed, or in the order `axes`
 [[nodiscard]] Array transpose(const Array& a, const Shape& axes);
+/// The axes in the order `axes`.
 [[nodiscard]] Array permute_dims(const Array& a, const Shape& axes);
 /// The last two axes exchanged. Throws ShapeError for fewer than two.
 [[nodiscard]] Array matrix_transpose(const Array& a);
+/// The two axes exchanged. Throws IndexError.
 [[nodiscard]] Array swapaxes(const Array& a, int axis1, int axis2);
+/// Axis `source` moved to `destination`, the others in their order. Throws IndexError.
 [[nodiscard]] Array moveaxis(const Array& a, int source, int destination);
 [[nodiscard]] Array moveaxis(const Array& a, const Shape& source, const Shape& destination);
 /// Axis `axis` moved in front of axis `start`.
 [[nodiscard]] Array rollaxis(const Array& a, int axis, int start = 0);
-[[nodiscard]] Array atleast_1d(const Array& a);
-[[nodiscard]] Array atleast_2d(const Array& a);
+[[nodiscard]] Array atleast_1d(const Array& a);  // a view of at least one axis
+[[nodiscard]] Array atleast_2d(const Array& a);  // a view of at least two axes: new ones in front
+/// A view of at least three axes: new ones at both sides.
 [[nodiscard]] Array atleast_3d(const Array& a);
 [[nodiscard]] std::vector<Array> atleast_1d(std::span<const Array> arrays);
 [[nodiscard]] std::vector<Array> atleast_2d(std::span<const Array> arrays);
 [[nodiscard]] std::vector<Array> atleast_3d(std::span<const Array> arrays);
 [[nodiscard]] Array expand_dims(const Array& a, int axis);
 [[nodiscard]] Array expand_dims(const Array& a, const Shape& axes);  // places in the result
+/// Without axes of extent 1, or without those. Throws ShapeError where one is longer.
 [[nodiscard]] Array squeeze(const Array& a);
 [[nodiscard]] Array squeeze(const Array& a, int axis);
 [[nodiscard]] Array squeeze(const Array& a, const Shape& axes);
 
+/// `a` in a shape that it broadcasts to: a view. Throws ShapeError.
 [[nodiscard]] Array broadcast_to(const Array& a, const Shape& shape);
+/// The arrays in the shape that all broadcast to: views. Throws ShapeError.
 [[nodiscard]] std::vector<Array> broadcast_arrays(const ArrayList& arrays);
 /// The shape that shapes broadcast to. Throws ShapeError.
 Shape broadcast_shapes(std::span<const Shape> shapes);
@@ -92,10 +99,11 @@ class broadcast {
  public:
   explicit broadcast(const ArrayList& arrays);
   broadcast(std::initializer_list<Array> arrays) : broadcast(ArrayList(arrays)) {}
-  const Shape& shape() const { return shape_; }
-  int ndim() const { return shape_.ndim(); }
-  int nd() const { return shape_.ndim(); }
-  std::int64_t size() const { return shape_.total(); }
+  const Shape& shape() const { return shape_; }         // the common one
+  int ndim() const { return shape_.ndim(); }            // axes of the common shape
+  int nd() const { return shape_.ndim(); }              // the same
+  std::int64_t size() const { return shape_.total(); }  // elements of the common shape
+  /// The views, in the order of the arrays.
   const std::vector<Array>& values() const { return values_; }
 
  private:
@@ -122,8 +130,8 @@ struct JoinOptions {
 /// The keywords of vstack and hstack, whose axis is said by their names.
 struct StackOptions {
   rensa::detail::NamedOptions named = {};
-  std::optional<Dtype> dtype = {};
-  std::string_view casting = "same_kind";
+  std::optional<Dtype> dtype = {};         // as of JoinOptions
+  std::string_view casting = "same_kind";  // of the arrays to `dtype`
 };
 // concatenate({a, b}), concatenate({a, b}, 1), concatenate({a, b}, {.axis = 1, .dtype = float64}).
 #define RENSA_DECLARE_JOIN(name)                                                    \
@@ -140,8 +148,11 @@ RENSA_DECLARE_JOIN(concat)
 /// Arrays of one shape along a new axis.
 RENSA_DECLARE_JOIN(stack)
 #undef RENSA_DECLARE_JOIN
+/// Arrays joined along their first axis; 1-d ones are rows. Throws as concatenate does.
 [[nodiscard]] Array vstack(const ArrayList& arrays, const StackOptions& options = {});
+/// Arrays joined along their second axis, 1-d ones along the only one. Throws as concatenate does.
 [[nodiscard]] Array hstack(const ArrayList& arrays, const StackOptions& options = {});
+/// Arrays joined along a third axis. Throws as concatenate does.
 [[nodiscard]] Array dstack(const ArrayList& arrays);
 /// 1-d arrays as columns beside the columns of 2-d ones.
 [[nodiscard]] Array column_stack(const ArrayList& arrays);
@@ -163,6 +174,7 @@ RENSA_DECLARE_JOIN(stack)
 [[nodiscard]] std::vector<Array> unstack(const Array& a, int axis = 0);
 
 // --- repeating and turning ---
+/// `a` repeated as a whole, `repetitions` times along each axis.
 [[nodiscard]] Array tile(const Array& a, const Shape& repetitions);
 [[nodiscard]] Array tile(const Array& a, std::int64_t repetitions);
 /// Each element, or sub-array along `axis`, `repeats` times; of a list of them element i repeats[i]
@@ -213,12 +225,15 @@ template <class T> class PadPairs {
   PadPairs(std::pair<T, T> all) : pairs_{all} {}
   PadPairs(std::initializer_list<std::pair<T, T>> pairs) : pairs_(pairs) {}
   PadPairs(std::vector<std::pair<T, T>> pairs) : pairs_(std::move(pairs)) {}
+  /// One for all axes, or one per axis.
   const std::vector<std::pair<T, T>>& pairs() const { return pairs_; }
 
  private:
   std::vector<std::pair<T, T>> pairs_;
 };
+/// Elements that pad puts in front of each axis and behind it.
 using PadWidth = PadPairs<std::int64_t>;
+/// The keywords of pad.
 struct PadOptions {
   PadPairs<Scalar> constant_values = Scalar(0);  // of "constant"
   PadPairs<Scalar> end_values = Scalar(0);       // of "linear_ramp"

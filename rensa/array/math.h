@@ -26,9 +26,9 @@ inline Array around(const Array& a, int decimals, const UfuncOptions& options) {
 /// NumPy's keywords of ufuncs with two results: as UfuncOptions, with an `out` for each.
 struct PairOptions {
   std::pair<ArrayOption, ArrayOption> out = {};
-  ArrayOption where = {};
-  std::optional<Dtype> dtype = {};
-  std::string_view casting = "same_kind";
+  ArrayOption where = {};           // bool: elsewhere the results keep what `out` holds, or are 0
+  std::optional<Dtype> dtype = {};  // what to compute in
+  std::string_view casting = "same_kind";  // what conversions may do, as of UfuncOptions
 };
 /// {the part behind the point, the part before it}, both with a's sign; floats as of exp.
 std::pair<Array, Array> modf(const Array& a, const PairOptions& options = {});
@@ -60,7 +60,7 @@ Array clip(const Array& a, Scalar least, None, const UfuncOptions& options = {})
 [[nodiscard]] Array angle(const Array& a, bool deg = false);
 /// Whether the imaginary part is not 0 (is 0), element by element.
 [[nodiscard]] Array iscomplex(const Array& a);
-[[nodiscard]] Array isreal(const Array& a);
+[[nodiscard]] Array isreal(const Array& a);  // whether the imaginary part is 0, element by element
 /// Whether the dtype is complex (is not).
 bool iscomplexobj(const Array& a);
 bool isrealobj(const Array& a);
@@ -114,8 +114,8 @@ extern const UnaryUfunc asinh, acosh, atanh;            // arcsinh, arccosh, arc
 extern const UnaryUfunc fix;                            // trunc, towards zero
 extern const BinaryUfunc atan2, pow, true_divide, mod;  // arctan2, power, divide, remainder
 extern const BinaryUfunc bitwise_left_shift, bitwise_right_shift;  // left_shift, right_shift
-RENSA_AXIS_AND_KEEPDIMS_FORMS(amax, ReduceOptions)
-RENSA_AXIS_AND_KEEPDIMS_FORMS(amin, ReduceOptions)
+RENSA_AXIS_AND_KEEPDIMS_FORMS(amax, ReduceOptions)                 // max by its other name
+RENSA_AXIS_AND_KEEPDIMS_FORMS(amin, ReduceOptions)                 // min by its other name
 
 }  // namespace rensa::xp
 

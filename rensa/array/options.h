@@ -36,7 +36,7 @@ class ArrayOption {
   }
   explicit operator bool() const { return array_ != nullptr; }
   const Array& operator*() const { return *array_; }
-  const Array* get() const { return array_; }
+  const Array* get() const { return array_; }  // the array; null where it is left out
 
  private:
   const Array* array_ = nullptr;
@@ -57,7 +57,7 @@ class Order {
       : letter_(letter && letter[0] && !letter[1] ? letter[0] : '?') {
     check();
   }
-  constexpr char letter() const { return letter_; }
+  constexpr char letter() const { return letter_; }  // 'C', 'F', 'A' or 'K'
   /// 'C' or 'F' for an operand.
   char of(const Array& a) const;
 
@@ -76,7 +76,7 @@ class IndexModeOption {
   IndexModeOption(IndexMode mode) : mode_(mode) {}
   IndexModeOption(const char* name);
   IndexModeOption(std::string_view name);
-  operator IndexMode() const { return mode_; }
+  operator IndexMode() const { return mode_; }  // for the routines
 
  private:
   IndexMode mode_;
@@ -94,6 +94,7 @@ class IntegerList {
   IntegerList(std::span<const std::int64_t> values) : values_(values.begin(), values.end()) {}
   /// Whether it was one integer and no list.
   bool single() const { return single_; }
+  /// The one, or all of the list.
   const std::vector<std::int64_t>& values() const { return values_; }
 
  private:
@@ -107,8 +108,8 @@ class Bound {
   Bound(None) {}
   template <std::convertible_to<Scalar> T> Bound(T number) : number_(Scalar(number)) {}
   Bound(const Array& array) : array_(&array) {}
-  const Array* array() const { return array_; }
-  const std::optional<Scalar>& number() const { return number_; }
+  const Array* array() const { return array_; }                    // null where it is none
+  const std::optional<Scalar>& number() const { return number_; }  // nothing where it is none
 
  private:
   const Array* array_ = nullptr;
@@ -144,8 +145,8 @@ struct ProductOptions {
 /// NumPy's keywords of matmul, matvec, vecmat and vecdot.
 struct MatmulOptions {
   rensa::detail::NamedOptions named = {};
-  ArrayOption out = {};  // as in ProductOptions
-  std::string_view casting = "same_kind";
+  ArrayOption out = {};                    // as in ProductOptions
+  std::string_view casting = "same_kind";  // what conversions may do, as of UfuncOptions
   /// What to compute in, and so the result's dtype; operands convert to it by `casting`.
   std::optional<Dtype> dtype = {};
   /// The axes that a matrix or a vector lies along, of each operand and of the result:
@@ -154,14 +155,15 @@ struct MatmulOptions {
   std::vector<AxisList> axes = {};
 };
 
+/// What may be given for axes: an int, a list or a range of them, `none`.
 template <class T>
 concept AxisLike = std::convertible_to<T, Axes>;
 
 /// NumPy's keywords of reductions.
 struct ReduceOptions {
   rensa::detail::NamedOptions named = {};
-  Axes axis = {};
-  bool keepdims = false;
+  Axes axis = {};         // all when left out
+  bool keepdims = false;  // the reduced axes stay, of extent 1
   /// What to add or multiply in, and so the result's dtype: of sum, prod, mean and their nan forms.
   std::optional<Dtype> dtype = {};
   /// Where the results go, converted ("same_kind"); what the call returns.
@@ -176,17 +178,17 @@ struct ReduceOptions {
 struct AxisOptions {
   rensa::detail::NamedOptions named = {};
   Axes axis = {};
-  bool keepdims = false;
-  ArrayOption out = {};  // of the result's shape, converted ("same_kind"); what the call returns
+  bool keepdims = false;  // the reduced axes stay, of extent 1
+  ArrayOption out = {};   // of the result's shape, converted ("same_kind"); what the call returns
 };
 
 /// NumPy's keywords of var and std.
 struct VarianceOptions {
   rensa::detail::NamedOptions named = {};
-  Axes axis = {};
+  Axes axis = {};  // all when left out
   /// What is taken off the count that the squares are divided by.
   double ddof = 0;
-  bool keepdims = false;
+  bool keepdims = false;            // the reduced axes stay, of extent 1
   std::optional<Dtype> dtype = {};  // of the result; bool and integers give float64 else
   ArrayOption out = {};
   ArrayOption where = {};  // bool: which elements count
@@ -207,10 +209,10 @@ struct ScanOptions {
 /// The array API's keywords of cumulative_sum and cumulative_prod.
 struct CumulativeOptions {
   rensa::detail::NamedOptions named = {};
-  Axes axis = {};  // may be left out for 0-d and 1-d arrays only
-  std::optional<Dtype> dtype = {};
-  ArrayOption out = {};
-  bool include_initial = false;  // a 0 (1) in front
+  Axes axis = {};                   // may be left out for 0-d and 1-d arrays only
+  std::optional<Dtype> dtype = {};  // elements are converted before they are added
+  ArrayOption out = {};             // of the result's shape; what the call returns
+  bool include_initial = false;     // a 0 (1) in front
 };
 
 /// The keywords of sort and argsort.
@@ -224,37 +226,37 @@ struct SortOptions {
 /// NumPy's keywords of take.
 struct TakeOptions {
   rensa::detail::NamedOptions named = {};
-  Axes axis = {};  // one; the flattened array when left out
-  ArrayOption out = {};
-  IndexModeOption mode = IndexMode::raise;
+  Axes axis = {};                           // one; the flattened array when left out
+  ArrayOption out = {};                     // of the result's shape; what the call returns
+  IndexModeOption mode = IndexMode::raise;  // what becomes of an index out of range
 };
 
 /// NumPy's keywords of choose.
 struct ChooseOptions {
   rensa::detail::NamedOptions named = {};
   ArrayOption out = {};
-  IndexModeOption mode = IndexMode::raise;
+  IndexModeOption mode = IndexMode::raise;  // what becomes of an index out of range
 };
 
 /// NumPy's keywords of compress.
 struct CompressOptions {
   rensa::detail::NamedOptions named = {};
-  Axes axis = {};  // one; the flattened array when left out
-  ArrayOption out = {};
+  Axes axis = {};        // one; the flattened array when left out
+  ArrayOption out = {};  // of the result's shape; what the call returns
 };
 
 /// NumPy's keywords of diagonal, and of trace, which has all of them.
 struct DiagonalOptions {
   rensa::detail::NamedOptions named = {};
-  std::int64_t offset = 0;  // > 0 lies above the main diagonal
-  int axis1 = 0, axis2 = 1;
+  std::int64_t offset = 0;   // > 0 lies above the main diagonal
+  int axis1 = 0, axis2 = 1;  // the two axes of the matrices
 };
 struct TraceOptions {
   rensa::detail::NamedOptions named = {};
-  std::int64_t offset = 0;
-  int axis1 = 0, axis2 = 1;
-  std::optional<Dtype> dtype = {};
-  ArrayOption out = {};
+  std::int64_t offset = 0;          // > 0 lies above the main diagonal
+  int axis1 = 0, axis2 = 1;         // the two axes of the matrices
+  std::optional<Dtype> dtype = {};  // what to add in, and so the result's
+  ArrayOption out = {};             // where the sums go; what the call returns
 };
 
 /// NumPy's keywords of astype.

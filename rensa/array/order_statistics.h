@@ -27,9 +27,10 @@ class Shares {
   Shares(std::vector<double> q)
       : values_(std::move(q)), shape_{static_cast<std::int64_t>(values_.size())} {}
   Shares(const Array& q);
+  /// Of a number or a list; in an array's order.
   const std::vector<double>& values() const { return values_; }
-  const Shape& shape() const { return shape_; }
-  bool single() const { return single_; }
+  const Shape& shape() const { return shape_; }  // () of a number
+  bool single() const { return single_; }        // whether it was a number and no list
 
  private:
   std::vector<double> values_;
@@ -40,10 +41,10 @@ class Shares {
 /// NumPy's keywords of quantile and its relatives.
 struct QuantileOptions {
   rensa::detail::NamedOptions named = {};
-  Axes axis = {};
-  std::string_view method = "linear";
-  bool keepdims = false;
-  ArrayOption weights = {};
+  Axes axis = {};                      // all when left out
+  std::string_view method = "linear";  // what lies between two elements, by NumPy's words
+  bool keepdims = false;               // the reduced axes stay, of extent 1
+  ArrayOption weights = {};            // for inverted_cdf alone
   ArrayOption out = {};  // of the result's shape, converted ("same_kind"); what the call returns
 };
 

@@ -13,8 +13,8 @@ namespace rensa::xp {
 
 /// p[0] * x**(n-1) + ... + p[n-1] by Horner's rule, in the common dtype.
 [[nodiscard]] Array polyval(const Array& p, const Array& x);
-[[nodiscard]] Array polyadd(const Array& a, const Array& b);
-[[nodiscard]] Array polysub(const Array& a, const Array& b);
+[[nodiscard]] Array polyadd(const Array& a, const Array& b);  // the coefficients of a + b
+[[nodiscard]] Array polysub(const Array& a, const Array& b);  // the coefficients of a - b
 /// Leading zeros of the operands are dropped first, for which it waits for the device.
 [[nodiscard]] Array polymul(const Array& a, const Array& b);
 /// The m-th derivative, and the m-th integral with the constant 0.
@@ -41,16 +41,19 @@ class poly1d {
   /// Of a 0-d or 1-d array of coefficients; none are the polynomial 0. Throws ShapeError.
   explicit poly1d(const Array& coefficients);
 
-  const Array& coeffs() const { return coefficients_; }
-  const Array& c() const { return coefficients_; }
-  int order() const { return static_cast<int>(coefficients_.size()) - 1; }
+  const Array& coeffs() const { return coefficients_; }  // the highest power first
+  const Array& c() const { return coefficients_; }       // the same
+  int order() const { return static_cast<int>(coefficients_.size()) - 1; }  // the highest power
   /// The coefficient of x**power, 0 for a power that is not there: a 0-d array.
   [[nodiscard]] Array operator[](int power) const;
+  /// The polynomial at x, or of another polynomial.
   [[nodiscard]] Array operator()(const Array& x) const { return polyval(coefficients_, x); }
   poly1d operator()(const poly1d& x) const;
-  [[nodiscard]] Array roots() const { return xp::roots(coefficients_); }
-  [[nodiscard]] Array r() const { return roots(); }
+  [[nodiscard]] Array roots() const { return xp::roots(coefficients_); }  // as xp::roots
+  [[nodiscard]] Array r() const { return roots(); }                       // the same
+  /// The m-th derivative.
   poly1d deriv(int m = 1) const { return poly1d(polyder(coefficients_, m)); }
+  /// The m-th integral, its constants 0.
   poly1d integ(int m = 1) const { return poly1d(polyint(coefficients_, m)); }
 
   friend poly1d operator+(const poly1d& a, const poly1d& b) {

@@ -13,29 +13,30 @@ namespace rensa::xp {
 struct PrintOptions {
   int precision = 8;              // digits after the point, see floatmode
   std::int64_t threshold = 1000;  // more elements are shown by the edges
-  int edgeitems = 3;
-  int linewidth = 75;
-  bool suppress = false;  // small numbers never in scientific notation
-  std::string nanstr = "nan";
-  std::string infstr = "inf";
-  char sign = '-';  // '+': in front of positive numbers too; ' ': a blank there
+  int edgeitems = 3;              // elements at each end of an axis that is cut short
+  int linewidth = 75;             // characters of a line, at the most
+  bool suppress = false;          // small numbers never in scientific notation
+  std::string nanstr = "nan";     // how NaN is written
+  std::string infstr = "inf";     // how infinity is written
+  char sign = '-';                // '+': in front of positive numbers too; ' ': a blank there
   /// "fixed": all with `precision` digits; "unique": as many as tell a number from its neighbours;
   /// "maxprec": these, `precision` at most; "maxprec_equal": that, as many for all.
   std::string floatmode = "maxprec";
 };
-PrintOptions get_printoptions();
+PrintOptions get_printoptions();  // the calling thread's options
 
 /// What set_printoptions changes: set_printoptions({.precision = 3}).
 struct PrintOptionsChange {
   std::optional<int> precision = {};
+  /// These stay as they are when left out, as all of PrintOptions' fields do.
   std::optional<std::int64_t> threshold = {};
-  std::optional<int> edgeitems = {};
-  std::optional<int> linewidth = {};
-  std::optional<bool> suppress = {};
-  std::optional<std::string> nanstr = {};
-  std::optional<std::string> infstr = {};
-  std::optional<char> sign = {};
-  std::optional<std::string> floatmode = {};
+  std::optional<int> edgeitems = {};          // as of PrintOptions
+  std::optional<int> linewidth = {};          // as of PrintOptions
+  std::optional<bool> suppress = {};          // as of PrintOptions
+  std::optional<std::string> nanstr = {};     // as of PrintOptions
+  std::optional<std::string> infstr = {};     // as of PrintOptions
+  std::optional<char> sign = {};              // as of PrintOptions
+  std::optional<std::string> floatmode = {};  // as of PrintOptions
 };
 /// For the calling thread. Throws ValueError, and changes nothing then.
 void set_printoptions(const PrintOptionsChange& change);
@@ -57,15 +58,15 @@ class [[nodiscard]] printoptions {
 
 /// numpy.array2string's arguments; what is left out is as in get_printoptions().
 struct Array2StringOptions {
-  std::optional<int> max_line_width = {};
-  std::optional<int> precision = {};
-  std::optional<bool> suppress_small = {};
-  std::string separator = " ";
+  std::optional<int> max_line_width = {};   // in place of linewidth
+  std::optional<int> precision = {};        // digits behind the point
+  std::optional<bool> suppress_small = {};  // in place of `suppress`
+  std::string separator = " ";              // between the elements
   std::string prefix = {};  // what the caller writes in front: later lines are indented by it
-  std::optional<std::int64_t> threshold = {};
-  std::optional<int> edgeitems = {};
-  std::optional<char> sign = {};
-  std::optional<std::string> floatmode = {};
+  std::optional<std::int64_t> threshold = {};  // as of PrintOptions
+  std::optional<int> edgeitems = {};           // as of PrintOptions
+  std::optional<char> sign = {};               // as of PrintOptions
+  std::optional<std::string> floatmode = {};   // as of PrintOptions
 };
 
 /// The elements in brackets. Waits for the device, as the others. Throws ValueError.

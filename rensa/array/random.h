@@ -18,8 +18,8 @@ namespace rensa::xp::random {
 /// The keywords of integers.
 struct IntegersOptions {
   rensa::detail::NamedOptions named = {};
-  Size size = {};
-  Dtype dtype = int64;
+  Size size = {};       // what is drawn; one number when left out
+  Dtype dtype = int64;  // an integer one
   bool endpoint = false;
   Placement device = {};
 };
@@ -27,7 +27,7 @@ struct IntegersOptions {
 /// The keywords of choice.
 struct ChoiceOptions {
   rensa::detail::NamedOptions named = {};
-  Size size = {};
+  Size size = {};  // what is drawn; one number when left out
   bool replace = true;
   ArrayOption p = {};
   int axis = 0;           // along which `a` is chosen from
@@ -37,7 +37,7 @@ struct ChoiceOptions {
 /// The bit generator: Philox4x32-10. (NumPy's and CuPy's other ones make their numbers one after
 /// the other, so that what an element gets would depend on the grid; they are left out.)
 struct Philox4x3210 {
-  std::uint64_t seed = 0;
+  std::uint64_t seed = 0;  // a generator of this seed starts at its first number
 };
 
 namespace detail {
@@ -53,14 +53,15 @@ class Generator {
   Generator(std::shared_ptr<detail::GeneratorSource> source, Device device);
 
   Device device() const { return device_; }
-  GeneratorState get_state() const;
-  void set_state(const GeneratorState& state) const;
+  GeneratorState get_state() const;                   // where it is in its numbers
+  void set_state(const GeneratorState& state) const;  // goes on from there
   /// Takes `count` Philox counters.
   GeneratorPosition take(std::int64_t count) const;
 
   // --- uniforms and integers ---
   /// Floats in [0, 1): 24 bits, float64 53 bits.
   [[nodiscard]] Array random(const Size& size = {}, Dtype dtype = float32) const;
+  /// Floats in [low, high).
   [[nodiscard]] Array uniform(const Parameter& low = 0, const Parameter& high = 1,
                               const Size& size = {}, Dtype dtype = float32) const;
   /// Integers in [low, high). Throws ValueError for an empty range and for bounds outside of the
@@ -78,68 +79,100 @@ class Generator {
   std::vector<std::uint8_t> bytes(std::int64_t length) const;
 
   // --- location and scale ---
+  /// Of mean 0 and standard deviation 1.
   [[nodiscard]] Array standard_normal(const Size& size = {}, Dtype dtype = float32) const;
+  /// Of the normal distribution with mean `loc` and standard deviation `scale`.
   [[nodiscard]] Array normal(const Parameter& loc = 0, const Parameter& scale = 1,
                              const Size& size = {}, Dtype dtype = float32) const;
+  /// Exp of normal numbers with mean `mean` and standard deviation `sigma`.
   [[nodiscard]] Array lognormal(const Parameter& mean = 0, const Parameter& sigma = 1,
                                 const Size& size = {}, Dtype dtype = float32) const;
+  /// Of density exp(-x), x >= 0.
   [[nodiscard]] Array standard_exponential(const Size& size = {}, Dtype dtype = float32) const;
+  /// Standard_exponential times `scale`, which is the mean.
   [[nodiscard]] Array exponential(const Parameter& scale = 1, const Size& size = {},
                                   Dtype dtype = float32) const;
+  /// Of the distribution function exp(-exp(-z)), z = (x - loc) / scale.
   [[nodiscard]] Array gumbel(const Parameter& loc = 0, const Parameter& scale = 1,
                              const Size& size = {}, Dtype dtype = float32) const;
+  /// Of density exp(-|x - loc| / scale) / (2 * scale).
   [[nodiscard]] Array laplace(const Parameter& loc = 0, const Parameter& scale = 1,
                               const Size& size = {}, Dtype dtype = float32) const;
+  /// Of the distribution function 1 / (1 + exp(-z)), z = (x - loc) / scale.
   [[nodiscard]] Array logistic(const Parameter& loc = 0, const Parameter& scale = 1,
                                const Size& size = {}, Dtype dtype = float32) const;
+  /// Of density 1 / (pi * (1 + x^2)).
   [[nodiscard]] Array standard_cauchy(const Size& size = {}, Dtype dtype = float32) const;
 
   // --- shape parameters ---
+  /// Of density x^(shape - 1) * exp(-x) / Gamma(shape), x >= 0.
   [[nodiscard]] Array standard_gamma(const Parameter& shape, const Size& size = {},
                                      Dtype dtype = float32) const;
+  /// Standard_gamma times `scale`.
   [[nodiscard]] Array gamma(const Parameter& shape, const Parameter& scale = 1,
                             const Size& size = {}, Dtype dtype = float32) const;
+  /// Of a density in proportion to x^(a - 1) * (1 - x)^(b - 1) on [0, 1].
   [[nodiscard]] Array beta(const Parameter& a, const Parameter& b, const Size& size = {},
                            Dtype dtype = float32) const;
+  /// The sum of the squares of `df` standard normal numbers.
   [[nodiscard]] Array chisquare(const Parameter& df, const Size& size = {},
                                 Dtype dtype = float32) const;
+  /// The same of normal numbers whose means have squares of the sum `nonc`.
   [[nodiscard]] Array noncentral_chisquare(const Parameter& df, const Parameter& nonc,
                                            const Size& size = {}, Dtype dtype = float32) const;
+  /// The quotient of chisquare(dfnum) / dfnum by chisquare(dfden) / dfden.
   [[nodiscard]] Array f(const Parameter& dfnum, const Parameter& dfden, const Size& size = {},
                         Dtype dtype = float32) const;
+  /// The same with noncentral_chisquare(dfnum, nonc) above.
   [[nodiscard]] Array noncentral_f(const Parameter& dfnum, const Parameter& dfden,
                                    const Parameter& nonc, const Size& size = {},
                                    Dtype dtype = float32) const;
+  /// Student's: standard_normal by sqrt(chisquare(df) / df).
   [[nodiscard]] Array standard_t(const Parameter& df, const Size& size = {},
                                  Dtype dtype = float32) const;
+  /// Pareto's second kind (Lomax'), as NumPy's: of density a * (1 + x)^(-a - 1), x >= 0.
   [[nodiscard]] Array pareto(const Parameter& a, const Size& size = {},
                              Dtype dtype = float32) const;
+  /// Of density a * x^(a - 1) on [0, 1].
   [[nodiscard]] Array power(const Parameter& a, const Size& size = {}, Dtype dtype = float32) const;
+  /// The length of a vector of two normal numbers with standard deviation `scale`.
   [[nodiscard]] Array rayleigh(const Parameter& scale = 1, const Size& size = {},
                                Dtype dtype = float32) const;
+  /// Of density a * x^(a - 1) * exp(-x^a), x >= 0.
   [[nodiscard]] Array weibull(const Parameter& a, const Size& size = {},
                               Dtype dtype = float32) const;
+  /// Of a density that rises from `left` to `mode` and falls to `right`, in lines.
   [[nodiscard]] Array triangular(const Parameter& left, const Parameter& mode,
                                  const Parameter& right, const Size& size = {},
                                  Dtype dtype = float32) const;
+  /// The inverse Gaussian distribution.
   [[nodiscard]] Array wald(const Parameter& mean, const Parameter& scale, const Size& size = {},
                            Dtype dtype = float32) const;
+  /// An angle in [-pi, pi] about `mu`, the nearer the greater `kappa` is.
   [[nodiscard]] Array vonmises(const Parameter& mu, const Parameter& kappa, const Size& size = {},
                                Dtype dtype = float32) const;
 
   // --- counts: any integer dtype, or a floating one ---
+  /// How many events there are where `lam` are the mean.
   [[nodiscard]] Array poisson(const Parameter& lam = 1, const Size& size = {},
                               Dtype dtype = int64) const;
+  /// How many of `n` trials succeed, each with the probability `p`.
   [[nodiscard]] Array binomial(const Parameter& n, const Parameter& p, const Size& size = {},
                                Dtype dtype = int64) const;
+  /// How many trials fail before the n-th success.
   [[nodiscard]] Array negative_binomial(const Parameter& n, const Parameter& p,
                                         const Size& size = {}, Dtype dtype = int64) const;
+  /// How many trials there are up to and with the first success.
   [[nodiscard]] Array geometric(const Parameter& p, const Size& size = {},
                                 Dtype dtype = int64) const;
+  /// How many good ones are among `nsample` drawn, without replacement, from `ngood` good ones and
+  /// `nbad` bad ones.
   [[nodiscard]] Array hypergeometric(const Parameter& ngood, const Parameter& nbad,
                                      const Parameter& nsample, const Size& size = {},
                                      Dtype dtype = int64) const;
+  /// K = 1, 2, ... with probabilities in proportion to k^-a; a > 1.
   [[nodiscard]] Array zipf(const Parameter& a, const Size& size = {}, Dtype dtype = int64) const;
+  /// K = 1, 2, ... with probabilities in proportion to p^k / k.
   [[nodiscard]] Array logseries(const Parameter& p, const Size& size = {},
                                 Dtype dtype = int64) const;
 

@@ -31,9 +31,9 @@ class Parameter {
   /// Throws ValueError for an undefined array.
   Parameter(const Array& array);
 
-  bool is_array() const { return array_.defined(); }
-  const Array& array() const { return array_; }
-  double number() const { return number_; }
+  bool is_array() const { return array_.defined(); }  // whether it is an array
+  const Array& array() const { return array_; }       // undefined where it is a number
+  double number() const { return number_; }           // where it is no array
 
  private:
   Array array_;
@@ -50,7 +50,7 @@ class Size {
   template <IntegerRange V> Size(const V& shape) : shape_(shape_of(shape)), given_(true) {}
   Size(std::initializer_list<std::int64_t> shape) : shape_(shape), given_(true) {}
 
-  bool given() const { return given_; }
+  bool given() const { return given_; }  // whether there is one
   /// () where none is given.
   const Shape& shape() const { return shape_; }
 
@@ -90,7 +90,7 @@ class Seed {
   Seed(std::span<const std::uint64_t> numbers);
   Seed(const std::vector<std::uint64_t>& numbers) : Seed(std::span<const std::uint64_t>(numbers)) {}
   Seed(const Array& numbers);
-  std::uint64_t value() const { return value_; }
+  std::uint64_t value() const { return value_; }  // 64 bits made of all numbers
 
  private:
   std::uint64_t value_ = 0;
@@ -98,7 +98,7 @@ class Seed {
 
 /// All there is to know of a generator: plain data, which a file can hold.
 struct GeneratorState {
-  std::uint64_t seed = 0;
+  std::uint64_t seed = 0;   // the key of its counters
   std::int64_t offset = 0;  // Philox counters handed out
 
   /// "philox4x32-10 <seed> <offset>", and back. Throws ValueError for another text.
@@ -113,7 +113,7 @@ struct GeneratorState {
 
 /// Seed and position of a generator, as numbers that a captured step asks anew each replay.
 struct GeneratorPosition {
-  HostScalar seed, offset;
+  HostScalar seed, offset;  // asked anew by each replay
 };
 
 /// Restarts the generators of all devices (or of one) from `seed`, entropy for `none`. Unseeded

@@ -36,7 +36,7 @@ struct ElementwiseArgument {
   ElementwiseArgument(const Array& a) : array(&a) {}
   template <std::convertible_to<Scalar> T> ElementwiseArgument(T number) : scalar(number) {}
   const Array* array = nullptr;
-  Scalar scalar;
+  Scalar scalar;  // where `array` is null
 };
 /// Any row of ops.def, internal ones too: broadcasts, promotes, allocates (or writes `out`), runs.
 Array elementwise(Ufunc ufunc, std::initializer_list<ElementwiseArgument> arguments,
@@ -45,13 +45,14 @@ Array elementwise(Ufunc ufunc, std::initializer_list<ElementwiseArgument> argume
 // --- reductions (array/routines_reductions.cc) ---
 #include "rensa/array/begin_axis_forms.h"
 #define RENSA_DECLARE_REDUCTION(name) RENSA_AXIS_AND_KEEPDIMS_FORMS(name, ReduceOptions)
-RENSA_DECLARE_REDUCTION(sum)
-RENSA_DECLARE_REDUCTION(prod)
-RENSA_DECLARE_REDUCTION(mean)
+RENSA_DECLARE_REDUCTION(sum)   // the sum over the axes; bool and narrow integers in 64 bits
+RENSA_DECLARE_REDUCTION(prod)  // the product over the axes; bool and narrow integers in 64 bits
+RENSA_DECLARE_REDUCTION(mean)  // the mean over the axes; float64 of integers. NaN of nothing.
+/// The greatest; NaN where there is one. Throws ValueError for nothing.
 RENSA_DECLARE_REDUCTION(max)
-RENSA_DECLARE_REDUCTION(min)
-RENSA_DECLARE_REDUCTION(any)
-RENSA_DECLARE_REDUCTION(all)
+RENSA_DECLARE_REDUCTION(min)  // the least; NaN where there is one. Throws ValueError for nothing.
+RENSA_DECLARE_REDUCTION(any)  // whether one is not 0: bool
+RENSA_DECLARE_REDUCTION(all)  // whether none is 0: bool
 // NaN left out; where nothing else is, nansum gives 0, nanprod 1, nanmax and nanmin NaN.
 RENSA_DECLARE_REDUCTION(nansum)
 RENSA_DECLARE_REDUCTION(nanprod)
@@ -83,6 +84,8 @@ bool allclose(const Array& a, const Array& b, double rtol = 1e-5, double atol = 
 /// apart and copied. Operands are read where they lie under the same terms. Throws ShapeError,
 /// DtypeError.
 Array matmul(const Array& a, const Array& b, const MatmulOptions& options = {});
+/// NumPy's dot: matmul, but for more than two axes the sums over a's last axis and b's last but
+/// one.
 Array dot(const Array& a, const Array& b, const ProductOptions& options = {});
 /// x @ w.T + bias for x (n, k), w (m, k), bias (m,) or undefined; the products of functions/linear.
 [[nodiscard]] Array linear(const Array& x, const Array& w, const Array& bias);

@@ -12,9 +12,10 @@ namespace rensa::xp {
 /// (int64) of the first of each in the raveled array, the place of each element's value in `values`
 /// (of the array's shape), and how often each occurs.
 struct UniqueResult {
-  Array values, indices, inverse, counts;
+  Array values, indices, inverse, counts;  // undefined where not asked for
 };
 struct UniqueOptions {
+  /// What there is besides the values.
   bool return_index = false, return_inverse = false, return_counts = false;
   bool equal_nan = true;  // all NaNs are one value
   /// The subarrays along this axis are the elements: in lexicographic order, by as many sorts as
@@ -40,7 +41,7 @@ struct UniqueOptions {
                          bool invert = false);
 struct IsinOptions {
   rensa::detail::NamedOptions named = {};
-  bool assume_unique = false, invert = false;
+  bool assume_unique = false, invert = false;  // promises; of what is not in `test`
 };
 [[nodiscard]] Array isin(const Array& a, const Array& test, const IsinOptions& options);
 [[nodiscard]] inline Array isin(const Array& a, Scalar test, const IsinOptions& options) {
@@ -49,13 +50,14 @@ struct IsinOptions {
 [[nodiscard]] inline Array isin(Scalar a, const Array& test, const IsinOptions& options) {
   return isin(a, test, options.assume_unique, options.invert);
 }
+/// Isin of the flattened `a`: 1-d.
 [[nodiscard]] Array in1d(const Array& a, const Array& test, bool assume_unique = false,
                          bool invert = false);
 /// The values that both have, ascending. Waits for the device.
 [[nodiscard]] Array intersect1d(const Array& a, const Array& b, bool assume_unique = false);
 /// Those with where the first of each stands in the raveled `a` and `b`.
 struct IntersectResult {
-  Array values, a_indices, b_indices;
+  Array values, a_indices, b_indices;  // int64 places
 };
 [[nodiscard]] IntersectResult intersect1d_indices(const Array& a, const Array& b,
                                                   bool assume_unique = false);
@@ -64,6 +66,7 @@ struct IntersectResult {
 [[nodiscard]] Array setdiff1d(const Array& a, const Array& b, bool assume_unique = false);
 /// The values of either, or of exactly one of the two. They wait for the device.
 [[nodiscard]] Array union1d(const Array& a, const Array& b);
+/// The values of exactly one of the two, ascending. Waits.
 [[nodiscard]] Array setxor1d(const Array& a, const Array& b, bool assume_unique = false);
 
 }  // namespace rensa::xp

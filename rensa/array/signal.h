@@ -17,7 +17,7 @@ namespace rensa::xp {
 
 /// What interp gives in front of the first point and behind the last; their values when left out.
 struct InterpOptions {
-  std::optional<Scalar> left = {}, right = {};
+  std::optional<Scalar> left = {}, right = {};  // in front of the first point, and behind the last
   /// x is an angle, say: it goes round after this much, and xp may stand in any order. Without left
   /// and right.
   std::optional<double> period = {};
@@ -29,9 +29,10 @@ struct InterpOptions {
 
 /// Windows of m float64 points; none for m < 1.
 [[nodiscard]] Array bartlett(std::int64_t m, Placement device = {});
-[[nodiscard]] Array blackman(std::int64_t m, Placement device = {});
-[[nodiscard]] Array hamming(std::int64_t m, Placement device = {});
-[[nodiscard]] Array hanning(std::int64_t m, Placement device = {});
+[[nodiscard]] Array blackman(std::int64_t m, Placement device = {});  // blackman's window
+[[nodiscard]] Array hamming(std::int64_t m, Placement device = {});   // hamming's window
+[[nodiscard]] Array hanning(std::int64_t m, Placement device = {});   // hann's window
+/// Kaiser's window; beta 0 is a rectangle.
 [[nodiscard]] Array kaiser(std::int64_t m, double beta, Placement device = {});
 
 }  // namespace rensa::xp

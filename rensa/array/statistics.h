@@ -29,10 +29,10 @@ RENSA_AXIS_AND_KEEPDIMS_FORMS(ptp, AxisOptions)
 
 struct AverageOptions {
   rensa::detail::NamedOptions named = {};
-  Axes axis = {};
+  Axes axis = {};  // all when left out
   /// Of a's shape, or of the shape of the reduced axes, in their order in `a`.
   ArrayOption weights = {};
-  bool keepdims = false;
+  bool keepdims = false;  // the reduced axes stay, of extent 1
 };
 /// sum(a * weights) / sum(weights), or the mean. Weights whose sum is 0 give NaN or infinities
 /// (NumPy raises). Throws ShapeError for weights of another shape.

@@ -19,7 +19,7 @@ struct UfuncReduceOptions {
   rensa::detail::NamedOptions named = {};
   /// One axis, several (of ufuncs whose operands may change places) or `none`, which is all.
   Axes axis = 0;
-  bool keepdims = false;
+  bool keepdims = false;  // the reduced axes stay, of extent 1
   /// What to compute in, and so the result's dtype.
   std::optional<Dtype> dtype = {};
   /// Where the results go, converted ("same_kind"); what the call returns.
@@ -33,9 +33,9 @@ struct UfuncReduceOptions {
 /// NumPy's keywords of ufunc.accumulate and ufunc.reduceat.
 struct UfuncAxisOptions {
   rensa::detail::NamedOptions named = {};
-  int axis = 0;
-  std::optional<Dtype> dtype = {};
-  ArrayOption out = {};
+  int axis = 0;                     // one axis; negative ones count from the end
+  std::optional<Dtype> dtype = {};  // what to compute in, and so the result's
+  ArrayOption out = {};  // where the results go, converted ("same_kind"); what the call returns
 };
 
 /// What NumPy tells of a ufunc.
@@ -45,9 +45,9 @@ class UfuncObject {
   /// The row of ops.def.
   constexpr Ufunc row() const { return row_; }
   std::string_view name() const { return ufunc_info(row_).name; }
-  int nin() const { return ufunc_info(row_).inputs; }
-  int nout() const { return 1; }
-  int nargs() const { return nin() + 1; }
+  int nin() const { return ufunc_info(row_).inputs; }  // inputs
+  int nout() const { return 1; }                       // outputs
+  int nargs() const { return nin() + 1; }              // inputs and outputs
   /// What it computes, by NumPy's letters: "ff->f". bfloat16, which has none, is left out.
   std::vector<std::string> types() const;
   int ntypes() const { return static_cast<int>(types().size()); }

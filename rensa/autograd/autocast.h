@@ -47,9 +47,10 @@ enum class AutocastKind : unsigned char {
   widest,    // one dtype, the widest of them
   as_given,  // what they are
 };
+/// A row of the table: a function's name and what its inputs become.
 struct AutocastRow {
   std::string_view name;  // of the node, or of a function that is made of several
-  AutocastKind kind;
+  AutocastKind kind;      // what its inputs become
 };
 /// The table.
 std::span<const AutocastRow> autocast_rows();

@@ -18,7 +18,9 @@ using Style = std::vector<std::pair<std::string, std::string>>;
 
 struct GraphOptions {
   rensa::detail::NamedOptions named = {};
+  /// Of variables.
   Style variable_style = {{"shape", "octagon"}, {"fillcolor", "#E0E0E0"}, {"style", "filled"}};
+  /// Of functions.
   Style function_style = {{"shape", "record"}, {"fillcolor", "#6495ED"}, {"style", "filled"}};
   /// Which way forward goes: "TB" down, "BT" up, "LR" to the right, "RL" to the left.
   std::string rankdir = "TB";
@@ -30,12 +32,12 @@ struct GraphOptions {
 
 /// A variable or a function.
 struct GraphNode {
-  bool is_function = false;
-  std::string name;  // of a function its label, of a variable its name or nothing
+  bool is_function = false;  // or a variable
+  std::string name;          // of a function its label, of a variable its name or nothing
   /// Of a variable.
   Shape shape = {};
-  Dtype dtype = Dtype::float32;
-  Device device = {};
+  Dtype dtype = Dtype::float32;  // of a variable
+  Device device = {};            // of a variable
 
   /// "W: (10, 3), float32, cpu", or the function's name.
   std::string label(bool show_name = true) const;
@@ -49,7 +51,7 @@ class ComputationalGraph {
   std::vector<GraphNode> nodes;
   /// Places in `nodes`, in the direction of forward.
   std::vector<std::pair<std::size_t, std::size_t>> edges;
-  GraphOptions options;
+  GraphOptions options;  // what it was made with
 
   /// The graph in Graphviz's language, dot. The same graph always gives the same text.
   std::string dump() const;

@@ -14,9 +14,9 @@ namespace rensa {
 /// a graph down, as serializers::export_onnx.
 struct FunctionAttributes {
   std::map<std::string, std::int64_t> integers = {};  // 0 and 1 for a flag
-  std::map<std::string, double> numbers = {};
-  std::map<std::string, Shape> lists = {};
-  std::map<std::string, Array> arrays = {};  // not among the inputs: they have no gradient
+  std::map<std::string, double> numbers = {};         // floating settings: "slope", "eps"
+  std::map<std::string, Shape> lists = {};            // lists of integers: "axes", "pads"
+  std::map<std::string, Array> arrays = {};           // not among the inputs: they have no gradient
 };
 
 }  // namespace rensa

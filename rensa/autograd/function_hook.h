@@ -16,7 +16,7 @@ class FunctionHook {
   virtual ~FunctionHook() = default;
   /// A FunctionHookScope of this hook begins, and ends.
   virtual void added() {}
-  virtual void deleted() {}
+  virtual void deleted() {}  // its scope ends
   /// Before and after forward, on the function's device; after it also where it throws. `inputs`
   /// are what forward gets: of an Autocast, what it has cast.
   virtual void forward_preprocess(const FunctionNode&, const Variables& /*inputs*/) {}
@@ -53,6 +53,7 @@ namespace autograd {
 /// How many hooks all threads have: one branch where there are none.
 extern constinit std::atomic<int> function_hooks;
 
+/// One of FunctionHook's methods.
 using HookEvent = void (FunctionHook::*)(const FunctionNode&, const Variables&);
 
 /// Calls the thread's hooks before what is done in its scope, and after it: in end(), or at the end

@@ -63,21 +63,23 @@ class TimerHook final : public FunctionHook {
 /// blocks), `acquired_bytes` of the driver (of the system) because there was no free block for it.
 /// What it gives back again is not taken off: MemoryReport has what is held at a peak.
 struct MemoryCall {
-  std::string name;
+  std::string name;  // the function's
   std::int64_t used_bytes = 0, acquired_bytes = 0;
   int depth = 0;  // calls that it is within
 };
+/// All calls of one name.
 struct MemorySummary {
-  std::int64_t used_bytes = 0, acquired_bytes = 0, occurrence = 0;
+  std::int64_t used_bytes = 0, acquired_bytes = 0, occurrence = 0;  // bytes, and how many calls
 };
 
 /// How much memory functions ask for, on all devices together. Nothing waits.
 class MemoryProfileHook final : public FunctionHook, private MemoryHook, private HeapHook {
  public:
+  /// Every call so far, in the order in which they ended.
   const std::vector<MemoryCall>& call_history() const { return calls_; }
-  std::int64_t total_used_bytes() const { return total_.used_bytes; }
-  std::int64_t total_acquired_bytes() const { return total_.acquired_bytes; }
-  std::map<std::string, MemorySummary> summary() const;
+  std::int64_t total_used_bytes() const { return total_.used_bytes; }          // of all calls
+  std::int64_t total_acquired_bytes() const { return total_.acquired_bytes; }  // of all calls
+  std::map<std::string, MemorySummary> summary() const;  // by the functions' names
   /// The summary as a table, who used the most first. `unit` is "B", "KB", "MB", "GB" (powers of
   /// 1024), "auto" (one that fits all) or "auto_foreach"; ValueError for another.
   std::string str(std::string_view unit = "auto") const;

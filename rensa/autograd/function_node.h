@@ -26,8 +26,8 @@
 
 namespace rensa {
 
-using Arrays = std::vector<Array>;
-using Indexes = std::vector<int>;
+using Arrays = std::vector<Array>;  // what functions take and give
+using Indexes = std::vector<int>;   // places among inputs or outputs
 
 /// An array that a function keeps for its backward: the values of now, not what an operation in
 /// place makes of them later.
@@ -52,6 +52,7 @@ class FunctionNode : public std::enable_shared_from_this<FunctionNode> {
   FunctionNode(const FunctionNode&) = delete;
   FunctionNode& operator=(const FunctionNode&) = delete;
 
+  /// The outputs of these inputs, in arrays; called by apply(). It may throw.
   virtual Arrays forward(const Arrays& inputs) = 0;
   /// Gradients of the inputs whose indexes are in `targets`, in that order (or of all inputs, with
   /// undefined ones where not asked). `grad_outputs[i]` is undefined where no gradient reaches
@@ -74,10 +75,12 @@ class FunctionNode : public std::enable_shared_from_this<FunctionNode> {
   Variables apply(const Variables& inputs);
 
   const char* name() const { return name_; }
-  int rank() const { return rank_; }
+  int rank() const { return rank_; }  // the longest way from a leaf of the graph
+  /// Their places in the graph; none after unchain().
   const std::vector<std::shared_ptr<VariableNode>>& inputs() const { return inputs_; }
+  /// Those that are still held.
   const std::vector<std::weak_ptr<VariableNode>>& outputs() const { return outputs_; }
-  void unchain();
+  void unchain();  // lets go of its inputs: what came before can go
 
  protected:
   // Called in forward; what is not asked for here is not kept.

@@ -14,7 +14,7 @@ using Function = std::function<Variables(const Variables&)>;
 struct Options {
   double eps = 1e-3;   // step of the differences
   double atol = 1e-5;  // |numerical - analytical| <= atol + rtol * |analytical|
-  double rtol = 1e-4;
+  double rtol = 1e-4;  // as in `atol`'s line
 };
 
 /// Gradients of sum(f() * grad_outputs) by central differences, element by element: f reads

@@ -32,7 +32,7 @@ class Initializer {
   Dtype dtype() const;
   /// The same for `dtype`; for what is to be float32 where config().dtype is mixed.
   Initializer of(Dtype dtype) const;
-  Initializer precise() const;
+  Initializer precise() const;  // the same, float32 where config().dtype is mixed
 
  private:
   std::optional<Dtype> dtype_, map_mixed_;
@@ -49,6 +49,7 @@ class ParameterRef : public Variable {
  public:
   ParameterRef() = default;
 
+  /// Whether the array is made.
   bool is_initialized() const { return defined() && body_->array.defined(); }
   /// Makes the array, on the device the model was last moved to, of the initializer's dtype
   /// (config().dtype, mostly), and fills it; the gradient stays undefined. No-op when initialized.
@@ -104,7 +105,7 @@ class Parameter : public ParameterRef {
   Parameter& operator=(const Parameter& other) { return *this = Parameter(other); }
   Parameter(Parameter&&) = default;
   Parameter& operator=(Parameter&&) = default;
-  ParameterRef ref() const { return *this; }
+  ParameterRef ref() const { return *this; }  // a handle to it
 
   /// Makes this another name of `owner`'s parameter: Visitor::tied says it in members(). No-op
   /// where it is that already. Throws ValueError for itself and for an undefined owner, ShapeError

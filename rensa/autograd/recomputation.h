@@ -22,7 +22,7 @@ enum class Run { only, first, again };
 /// A run, and arrays that the first one gives to the second.
 class [[nodiscard]] RunScope {
  public:
-  using Notes = std::vector<Array>;
+  using Notes = std::vector<Array>;  // in the order in which they are noted
   RunScope(Run run, Notes& notes);
   ~RunScope();
   RunScope(const RunScope&) = delete;

@@ -11,7 +11,7 @@ namespace rensa {
 
 /// What a State refers to; a recording finds it here, wherever the link has moved.
 struct StateBody {
-  Variable value;
+  Variable value;           // undefined when cleared
   bool in_replays = false;  // the array's memory is what replays read and write
 };
 
@@ -43,7 +43,7 @@ class State {
   State& operator=(const Variable& value);
   /// Of an array: without a gradient.
   State& operator=(const Array& value);
-  void reset();
+  void reset();  // back to none
 
   /// The value; undefined before the first assignment and after reset().
   [[nodiscard]] Variable value() const;
@@ -51,7 +51,7 @@ class State {
   bool defined() const;
   /// The value's. Throws ValueError where it is undefined.
   Array array() const { return value().array(); }
-  Shape shape() const { return value().shape(); }
+  Shape shape() const { return value().shape(); }  // of the value
   Dtype dtype() const { return value().dtype(); }
   template <class T> T item() const { return value().item<T>(); }
 
@@ -74,7 +74,7 @@ class Counter {
   Counter& operator=(Counter&& other) noexcept;
 
   Counter& operator=(std::int64_t value);
-  Counter& operator+=(std::int64_t step);
+  Counter& operator+=(std::int64_t step);  // counts on, in each replay too
   Counter& operator++() { return *this += 1; }
   /// The count. A step that asks for it on the host stays eager: a replay would not ask again.
   /// Where arithmetic needs it, count in a State.

@@ -14,7 +14,7 @@ namespace rensa {
 
 class FunctionNode;
 class Variable;
-using Variables = std::vector<Variable>;
+using Variables = std::vector<Variable>;  // what functions of several take and give
 
 /// What the operators of Variable call, as those of Array do.
 namespace operators {
@@ -34,28 +34,28 @@ Variable negative(const Variable& a);
 /// their outputs' weakly, so a graph dies with its outputs. It knows the array's looks; the array
 /// itself is kept by the functions that asked for it.
 struct VariableNode {
-  Shape shape;
-  Dtype dtype = Dtype::float32;
-  Device device;
-  bool requires_grad = true;
-  int rank = 0;
-  std::shared_ptr<FunctionNode> creator;
+  Shape shape;                              // of the array
+  Dtype dtype = Dtype::float32;             // of the array
+  Device device;                            // of the array
+  bool requires_grad = true;                // whether a gradient is computed for it
+  int rank = 0;                             // the longest way from a leaf of the graph
+  std::shared_ptr<FunctionNode> creator;    // the function that gave it; null for a leaf
   std::weak_ptr<struct VariableBody> body;  // the variable, while somebody holds it
 };
 
 /// What the handles of one variable share.
 struct VariableBody {
-  Array array;
-  std::shared_ptr<VariableNode> node;
-  std::unique_ptr<Variable> grad;  // a Variable, for double backward
-  std::string name;
+  Array array;                                       // the values
+  std::shared_ptr<VariableNode> node;                // the place in the graph
+  std::unique_ptr<Variable> grad;                    // a Variable, for double backward
+  std::string name;                                  // what errors and graphs call it
   std::shared_ptr<struct ParameterState> parameter;  // set for parameters (autograd/parameter.h)
 };
 
 struct BackwardOptions {
   bool retain_grad = false;             // keep gradients of intermediate variables
   bool enable_double_backprop = false;  // record the graph of the backward computation
-  double loss_scale = 1;
+  double loss_scale = 1;                // the gradient starts from it in place of 1
 };
 
 class Variable {
@@ -69,19 +69,21 @@ class Variable {
   Variable(const Selection& selection) : Variable(Array(selection)) {}
 
   bool defined() const { return body_ != nullptr; }
+  /// The values. Throws ValueError for no variable, and a parameter without an array yet.
   const Array& array() const;
-  const Shape& shape() const { return array().shape(); }
+  const Shape& shape() const { return array().shape(); }  // the array's
   std::int64_t shape(int axis) const { return array().shape(axis); }
-  int ndim() const { return array().ndim(); }
-  std::int64_t size() const { return array().size(); }
-  Dtype dtype() const { return array().dtype(); }
-  Device device() const { return array().device(); }
+  int ndim() const { return array().ndim(); }           // the number of axes
+  std::int64_t size() const { return array().size(); }  // the number of elements
+  Dtype dtype() const { return array().dtype(); }       // of the array
+  Device device() const { return array().device(); }    // where the array is
+  /// The one element, converted. Waits (counted).
   template <class T> T item() const { return array().item<T>(); }
   /// "variable([1., 2.], creator=exp)": the name, the values, the function that gave it. Waits
   /// (counted).
   std::string str() const;
-  bool requires_grad() const;
-  const std::string& name() const;
+  bool requires_grad() const;       // whether backward gives it a gradient
+  const std::string& name() const;  // what errors and graphs call it
 
   /// The gradient's array; undefined when there is none.
   [[nodiscard]] Array grad() const;
@@ -90,7 +92,7 @@ class Variable {
   /// Throws ShapeError, DtypeError, DeviceError when `g` does not match this variable.
   void set_grad(const Array& g) const;
   void set_grad_var(const Variable& g) const;
-  void cleargrad() const;
+  void cleargrad() const;  // drops the gradient
   /// Adds the other's gradient to this one's, across devices.
   void addgrad(const Variable& other) const;
   /// Copies the other's values into this array, across devices.
@@ -107,15 +109,16 @@ class Variable {
   /// Cuts this variable (unchain) or all that it depends on (unchain_backward) off the graph.
   void unchain() const;
   void unchain_backward() const;
-  std::shared_ptr<FunctionNode> creator() const;
-  int rank() const { return node()->rank; }
+  std::shared_ptr<FunctionNode> creator() const;  // the function that gave it; null for a leaf
+  int rank() const { return node()->rank; }       // the longest way from a leaf of the graph
 
+  /// The same elements in another shape, with a gradient. Throws ShapeError.
   [[nodiscard]] Variable reshape(const Shape& shape) const;
-  [[nodiscard]] Variable transpose() const;
+  [[nodiscard]] Variable transpose() const;  // the axes reversed, or in the order `axes`
   [[nodiscard]] Variable transpose(const Shape& axes) const;
-  [[nodiscard]] Variable T() const { return transpose(); }
-  [[nodiscard]] Variable sum(Axes axis = {}, bool keepdims = false) const;
-  [[nodiscard]] Variable mean(Axes axis = {}, bool keepdims = false) const;
+  [[nodiscard]] Variable T() const { return transpose(); }                   // the axes reversed
+  [[nodiscard]] Variable sum(Axes axis = {}, bool keepdims = false) const;   // F::sum
+  [[nodiscard]] Variable mean(Axes axis = {}, bool keepdims = false) const;  // F::mean
   // F's functions of the same names, with gradients.
   [[nodiscard]] Variable prod(Axes axis = {}, bool keepdims = false) const;
   [[nodiscard]] Variable max(Axes axis = {}, bool keepdims = false) const;
@@ -202,8 +205,8 @@ class Variable {
 #undef RENSA_VARIABLE_COMPARISON
   friend std::ostream& operator<<(std::ostream& os, const Variable& v);
 
-  const std::shared_ptr<VariableNode>& node() const;
-  const std::shared_ptr<VariableBody>& body() const { return body_; }
+  const std::shared_ptr<VariableNode>& node() const;                   // its place in the graph
+  const std::shared_ptr<VariableBody>& body() const { return body_; }  // what all handles share
   explicit Variable(std::shared_ptr<VariableBody> body) : body_(std::move(body)) {}
 
  protected:

@@ -12,18 +12,20 @@
 namespace rensa {
 
 struct ArrayView {
-  char* data = nullptr;
-  Dtype dtype = Dtype::float32;
-  Device device;
-  Shape shape;
-  Shape strides;  // in bytes
+  char* data = nullptr;          // the first element
+  Dtype dtype = Dtype::float32;  // of the elements
+  Device device;                 // where the memory is
+  Shape shape;                   // in elements
+  Shape strides;                 // in bytes
 
-  int ndim() const { return shape.ndim(); }
-  std::int64_t size() const { return shape.total(); }
+  int ndim() const { return shape.ndim(); }            // the number of axes
+  std::int64_t size() const { return shape.total(); }  // the number of elements
+  /// Of all elements. Throws ShapeError beyond 64 bits.
   std::int64_t nbytes() const { return checked_multiply("nbytes", size(), itemsize(dtype)); }
+  /// `data`, as elements of type T.
   template <class T> T* as() const { return reinterpret_cast<T*>(data); }
 
-  bool is_c_contiguous() const;
+  bool is_c_contiguous() const;  // whether the elements lie in C order without gaps
   /// The half-open byte range, relative to `data`, that the elements lie in (strides may be < 0).
   /// Throws ShapeError naming `operation` where it is further than an address counts.
   void byte_range(std::int64_t* begin, std::int64_t* end,

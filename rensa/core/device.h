@@ -10,7 +10,7 @@
 
 namespace rensa {
 
-enum class DeviceType : unsigned char { cpu, cuda };
+enum class DeviceType : unsigned char { cpu, cuda };  // of a Device: the CPU, or a GPU of NVIDIA's
 
 /// Most GPUs of one process that the library keeps state for.
 inline constexpr int kMaxGpus = 16;
@@ -18,12 +18,12 @@ inline constexpr int kMaxGpus = 16;
 namespace cuda {
 /// Bytes of a GPU's memory.
 struct MemoryInfo {
-  std::int64_t free, total;
+  std::int64_t free, total;  // of the whole GPU, whoever has it
 };
 }  // namespace cuda
 
 struct Device {
-  DeviceType type = DeviceType::cpu;
+  DeviceType type = DeviceType::cpu;  // the CPU, or a GPU
   short index = 0;
 
   constexpr Device() = default;
@@ -35,8 +35,8 @@ struct Device {
   /// DeviceError for anything else.
   explicit Device(std::string_view text);
 
-  constexpr bool is_cpu() const { return type == DeviceType::cpu; }
-  constexpr bool is_cuda() const { return type == DeviceType::cuda; }
+  constexpr bool is_cpu() const { return type == DeviceType::cpu; }    // whether it is the CPU
+  constexpr bool is_cuda() const { return type == DeviceType::cuda; }  // whether it is a GPU
   /// "cpu" or "cuda:0".
   std::string str() const;
 
@@ -51,7 +51,7 @@ struct Device {
   std::string compute_capability() const;
   /// "0000:18:00.0".
   std::string pci_bus_id() const;
-  cuda::MemoryInfo mem_info() const;
+  cuda::MemoryInfo mem_info() const;  // free and total bytes of its memory
   /// What cudaDeviceGetAttribute knows, by the names that CuPy gives it: "MultiProcessorCount".
   std::map<std::string, int> attributes() const;
 
@@ -65,7 +65,8 @@ struct Device {
   [[noreturn]] static void throw_no_index(int i);
 };
 
-constexpr Device cpu() { return {DeviceType::cpu, 0}; }
+constexpr Device cpu() { return {DeviceType::cpu, 0}; }  // the CPU
+/// GPU `index`. Throws DeviceError for an index outside of [0, kMaxGpus).
 constexpr Device gpu(int index = 0) { return {DeviceType::cuda, index}; }
 /// The calling thread's current device where that is a GPU, else GPU 0: what to_gpu() means.
 Device current_gpu();

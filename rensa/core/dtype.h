@@ -10,6 +10,7 @@
 
 namespace rensa {
 
+/// The type of an array's elements; also by the names below.
 enum class Dtype : std::uint8_t {
   bool_,
   int8,
@@ -27,23 +28,23 @@ enum class Dtype : std::uint8_t {
   complex64,
   complex128,
 };
-inline constexpr int kNumDtypes = 15;
+inline constexpr int kNumDtypes = 15;  // of the dtypes above
 
-inline constexpr Dtype bool_ = Dtype::bool_;
-inline constexpr Dtype int8 = Dtype::int8;
-inline constexpr Dtype int16 = Dtype::int16;
-inline constexpr Dtype int32 = Dtype::int32;
-inline constexpr Dtype int64 = Dtype::int64;
-inline constexpr Dtype uint8 = Dtype::uint8;
-inline constexpr Dtype uint16 = Dtype::uint16;
-inline constexpr Dtype uint32 = Dtype::uint32;
-inline constexpr Dtype uint64 = Dtype::uint64;
-inline constexpr Dtype float16 = Dtype::float16;
-inline constexpr Dtype bfloat16 = Dtype::bfloat16;
-inline constexpr Dtype float32 = Dtype::float32;
-inline constexpr Dtype float64 = Dtype::float64;
-inline constexpr Dtype complex64 = Dtype::complex64;
-inline constexpr Dtype complex128 = Dtype::complex128;
+inline constexpr Dtype bool_ = Dtype::bool_;            // true or false, in a byte
+inline constexpr Dtype int8 = Dtype::int8;              // signed, 8 bits
+inline constexpr Dtype int16 = Dtype::int16;            // signed, 16 bits
+inline constexpr Dtype int32 = Dtype::int32;            // signed, 32 bits
+inline constexpr Dtype int64 = Dtype::int64;            // signed, 64 bits
+inline constexpr Dtype uint8 = Dtype::uint8;            // unsigned, 8 bits
+inline constexpr Dtype uint16 = Dtype::uint16;          // unsigned, 16 bits
+inline constexpr Dtype uint32 = Dtype::uint32;          // unsigned, 32 bits
+inline constexpr Dtype uint64 = Dtype::uint64;          // unsigned, 64 bits
+inline constexpr Dtype float16 = Dtype::float16;        // IEEE 754 binary16
+inline constexpr Dtype bfloat16 = Dtype::bfloat16;      // the upper half of a float32
+inline constexpr Dtype float32 = Dtype::float32;        // IEEE 754 binary32
+inline constexpr Dtype float64 = Dtype::float64;        // IEEE 754 binary64
+inline constexpr Dtype complex64 = Dtype::complex64;    // two float32: real and imaginary
+inline constexpr Dtype complex128 = Dtype::complex128;  // two float64: real and imaginary
 
 /// NumPy's letters for what a dtype is: 'b' bool, 'i' signed, 'u' unsigned, 'f' real, 'c' complex.
 constexpr char dtype_kind(Dtype d) {
@@ -77,7 +78,7 @@ Dtype promote_types(Dtype a, Dtype b);
 /// float32.
 class DtypeSet {
  public:
-  void add(Dtype d) { bits_ |= 1u << static_cast<unsigned>(d); }
+  void add(Dtype d) { bits_ |= 1u << static_cast<unsigned>(d); }  // puts `d` into the set
   /// bool of an empty set.
   Dtype promoted() const;
 

@@ -6,6 +6,7 @@
 
 namespace rensa {
 
+/// What every exception of the library derives from.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -85,7 +85,7 @@ RENSA_FN unsigned short float_to_bfloat16_bits(float f) {
 
 /// IEEE 754 binary16.
 struct half_t {
-  unsigned short bits;
+  unsigned short bits;  // as they lie in memory
   half_t() = default;
   RENSA_FN explicit half_t(float f) : bits(detail::float_to_half_bits(f)) {}
   RENSA_FN operator float() const { return detail::half_bits_to_float(bits); }
@@ -93,7 +93,7 @@ struct half_t {
 
 /// bfloat16: the upper half of a float.
 struct bfloat16_t {
-  unsigned short bits;
+  unsigned short bits;  // as they lie in memory
   bfloat16_t() = default;
   RENSA_FN explicit bfloat16_t(float f) : bits(detail::float_to_bfloat16_bits(f)) {}
   RENSA_FN operator float() const { return detail::bfloat16_bits_to_float(bits); }

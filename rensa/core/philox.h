@@ -9,7 +9,7 @@
 namespace rensa {
 
 struct PhiloxWords {
-  unsigned int word[4];
+  unsigned int word[4];  // random bits, 128 in all
 };
 
 /// a * b in full. (ptxas spends an addition of zero on a 64-bit product of widened factors.)

@@ -13,7 +13,7 @@ template <class Info> class Row {
   constexpr Row() = default;
   constexpr Row(const Info& info) : info_(&info) {}
   Row(const Info&&) = delete;
-  constexpr const Info& info() const { return *info_; }
+  constexpr const Info& info() const { return *info_; }  // the row; not of none
   /// From 0 on, without gaps; not the same from one version of the library to the next.
   int number() const { return info_->number; }
   friend constexpr bool operator==(Row a, Row b) { return a.info_ == b.info_; }

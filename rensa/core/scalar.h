@@ -26,13 +26,16 @@ class Scalar {
 
   /// 'b', 'i', 'u', 'f' or 'c'.
   constexpr char kind() const { return kind_; }
+  /// A bool or an integer.
   constexpr bool is_integral() const { return kind_ == 'b' || kind_ == 'i' || kind_ == 'u'; }
 
+  /// The real part, rounded to double.
   constexpr double real() const {
     if (kind_ == 'u') return static_cast<double>(static_cast<std::uint64_t>(int_));
     return is_integral() ? static_cast<double>(int_) : real_;
   }
-  constexpr double imag() const { return imag_; }
+  constexpr double imag() const { return imag_; }  // 0 but for complex numbers
+  /// Cut off towards 0.
   constexpr std::int64_t integer() const {
     return is_integral() ? int_ : static_cast<std::int64_t>(real_);
   }

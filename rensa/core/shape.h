@@ -11,7 +11,7 @@
 
 namespace rensa {
 
-inline constexpr int kMaxNdim = 8;
+inline constexpr int kMaxNdim = 8;  // axes of an array, at the most
 
 /// One number of a Shape, of any integral type. Throws ShapeError for one beyond int64.
 class Extent {
@@ -41,21 +41,21 @@ class Shape {
   /// `count` times `value`.
   static Shape filled(int count, std::int64_t value);
 
-  int ndim() const { return ndim_; }
-  int size() const { return ndim_; }
-  bool empty() const { return ndim_ == 0; }
+  int ndim() const { return ndim_; }         // the number of values
+  int size() const { return ndim_; }         // the same
+  bool empty() const { return ndim_ == 0; }  // of a 0-d array
   /// A negative i counts from the end. Throws IndexError.
   std::int64_t& operator[](int i) { return values_[place(i)]; }
   std::int64_t operator[](int i) const { return values_[place(i)]; }
-  std::int64_t* begin() { return values_; }
-  std::int64_t* end() { return values_ + ndim_; }
+  std::int64_t* begin() { return values_; }        // the first value
+  std::int64_t* end() { return values_ + ndim_; }  // behind the last value
   const std::int64_t* begin() const { return values_; }
   const std::int64_t* end() const { return values_ + ndim_; }
-  const std::int64_t* data() const { return values_; }
-  void push_back(std::int64_t value);
+  const std::int64_t* data() const { return values_; }  // the first value
+  void push_back(std::int64_t value);                   // throws ShapeError for a value too many
   /// Throw IndexError for a place that is not there, ShapeError for a value too many.
   void insert(int position, std::int64_t value);
-  void erase(int position);
+  void erase(int position);  // throws IndexError for a place that is not there
 
   /// The product of all values: an array's element count.
   std::int64_t total() const;

@@ -30,8 +30,8 @@ class DefaultDtype {
     made.mixed_ = true;
     return made;
   }
-  constexpr operator Dtype() const { return dtype_; }
-  constexpr bool is_mixed() const { return mixed_; }
+  constexpr operator Dtype() const { return dtype_; }  // of most parameters
+  constexpr bool is_mixed() const { return mixed_; }   // whether it is mixed(dtype)
   friend constexpr bool operator==(DefaultDtype a, DefaultDtype b) = default;
   /// With what get_dtype() gives.
   friend constexpr bool operator==(DefaultDtype a, Dtype b) { return a.dtype_ == b; }
@@ -48,24 +48,25 @@ inline constexpr DefaultDtype mixed_bf16 = DefaultDtype::mixed(Dtype::bfloat16);
 
 /// Chainer's configuration (chainer.config), with the fields' defaults.
 struct Config {
-  bool train = true;            // dropout and friends behave as in training
-  bool enable_backprop = true;  // functions link their outputs into a graph
-  bool debug = false;           // NaN checks after each forward and backward
-  bool keep_graph_on_report = false;
-  bool tf32 = false;                // float32 products on the GPU may round inputs to TF32
-  bool autotune = false;            // library plans are chosen by timing instead of by heuristic
-  bool cudnn_deterministic = true;  // what cuDNN computes has the same bits every time
-  UseCudnn use_cudnn = UseCudnn::automatic;
-  DefaultDtype dtype = Dtype::float32;  // of parameters
-  std::optional<Dtype> autocast;        // what an Autocast scope computes products in
+  bool train = true;                  // dropout and friends behave as in training
+  bool enable_backprop = true;        // functions link their outputs into a graph
+  bool debug = false;                 // NaN checks after each forward and backward
+  bool keep_graph_on_report = false;  // reported variables keep their graphs (Reporter::keep_graph)
+  bool tf32 = false;                  // float32 products on the GPU may round inputs to TF32
+  bool autotune = false;              // library plans are chosen by timing instead of by heuristic
+  bool cudnn_deterministic = true;    // what cuDNN computes has the same bits every time
+  UseCudnn use_cudnn = UseCudnn::automatic;  // which convolutions are cuDNN's
+  DefaultDtype dtype = Dtype::float32;       // of parameters
+  std::optional<Dtype> autocast;             // what an Autocast scope computes products in
 };
 
+/// What the library knows of a thread.
 struct ThreadState {
-  Config config;
+  Config config;  // as config() gives it
   Device device;  // current device: where creation routines put arrays
   std::array<std::shared_ptr<cuda::StreamState>, kMaxGpus> streams;  // null: the device's default
-  std::shared_ptr<Reporter> reporter;
-  Recorder* recorder = nullptr;  // the recording in progress on this thread; never copied
+  std::shared_ptr<Reporter> reporter;  // the current one; null where nothing is reported
+  Recorder* recorder = nullptr;        // the recording in progress on this thread; never copied
 
   /// The calling thread's.
   static ThreadState& current();

@@ -33,15 +33,17 @@ enum class DtypeRule : std::uint8_t {
   where,           // the condition is read as truth; the other two decide
 };
 
+/// What is known of a row of ops.def.
 struct UfuncInfo {
-  const char* name;
-  int inputs;
-  DtypeRule rule;
-  int number;
+  const char* name;  // NumPy's
+  int inputs;        // operands: 1, 2 or 3
+  DtypeRule rule;    // which dtypes it takes and gives
+  int number;        // the row's place in ops.def
 };
 /// A row of ops.def: ufunc::add and so on. Those that the library's own code names are declared
 /// here; another one is declared by whoever names it.
 using Ufunc = Row<UfuncInfo>;
+/// The rows that the library's own code names.
 namespace ufunc {
 extern const UfuncInfo copy, where, add, subtract, multiply, floor_divide, remainder, negative;
 extern const UfuncInfo maximum, minimum, fmax, fmin, clip, equal, not_equal, less, less_equal;
@@ -49,14 +51,15 @@ extern const UfuncInfo greater, greater_equal, logical_and, logical_or, logical_
 extern const UfuncInfo exp, log, power, sin, cos, rint, trunc, relu, relu_grad;
 }  // namespace ufunc
 
-inline const UfuncInfo& ufunc_info(Ufunc ufunc) { return ufunc.info(); }
+inline const UfuncInfo& ufunc_info(Ufunc ufunc) { return ufunc.info(); }  // what is known of a row
 
 /// All rows of ops.def, in its order.
 std::span<const Ufunc> all_ufuncs();
 
+/// What a ufunc computes in, and gives.
 struct UfuncTypes {
   Dtype compute;  // what every input is converted to
-  Dtype output;
+  Dtype output;   // of the result
 };
 /// The dtypes that `ufunc` computes in and returns for inputs that meet in `common`. Throws
 /// DtypeError naming the ufunc where it does not take that kind.

@@ -15,18 +15,18 @@ enum class UpdateChanges : unsigned char { parameter, gradient, result };
 
 /// A state of a rule: an array like the parameter, and what it starts from.
 struct UpdateState {
-  std::string name;
-  double initial = 0;
+  std::string name;    // what files and statements call it
+  double initial = 0;  // of every element
 };
 
 /// A row, as far as it is no arithmetic.
 struct UpdateRuleRow {
-  const char* name;
-  UpdateChanges changes;
-  std::vector<UpdateState> states;
-  std::vector<std::string> hyperparameters;
+  const char* name;                          // the optimizer's or hook's
+  UpdateChanges changes;                     // what its statements write to
+  std::vector<UpdateState> states;           // in the order of the statements' arguments
+  std::vector<std::string> hyperparameters;  // names, in the order of the statements' arguments
 };
-const UpdateRuleRow& row_of(UpdateRuleId rule);
+const UpdateRuleRow& row_of(UpdateRuleId rule);  // the row of that number
 
 /// "mem = 1, g = 0" as the states that it names. Throws ValueError for what is no list of names,
 /// each perhaps with a number.

@@ -19,6 +19,7 @@ struct ConverterOptions {
   /// A dataset of arrays that takes no more than this many bytes is copied to the device once and
   /// gathered there, so that a batch costs no copy. 0 turns that off.
   std::int64_t resident_limit = 1_GiB;
+  /// What shorter examples are filled up with, column by column; without, all have one shape.
   Padding padding = {};
 };
 
@@ -43,6 +44,7 @@ class Converter {
   Columns operator()(const Batch& batch, Device device) const {
     return locate(batch, device).gather();
   }
+  /// The batch's arrays on `device`, or where to gather them there. Throws as operator() does.
   LocatedBatch locate(const Batch& batch, Device device) const;
 
  private:

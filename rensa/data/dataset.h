@@ -21,7 +21,7 @@ using Columns = std::vector<Array>;
 class DatasetBody {
  public:
   virtual ~DatasetBody() = default;
-  virtual std::int64_t size() const = 0;
+  virtual std::int64_t size() const = 0;  // the number of examples
   /// Example `i` of [0, size()), in host memory. What it draws at random follows from `seed` alone,
   /// so that it is the same in whichever thread it is made. May be called from several threads at
   /// once.
@@ -39,13 +39,15 @@ class Dataset {
   /// numbers are other ones each time that an iterator comes to the example.
   Dataset(std::int64_t size, std::function<Columns(std::int64_t, RandomStream&)> example);
 
-  std::int64_t size() const { return body_->size(); }
+  std::int64_t size() const { return body_->size(); }  // the number of examples
   /// What is random in it is the same each time. Throws IndexError outside [0, size()).
   Columns operator[](std::int64_t i) const { return example(i, static_cast<std::uint64_t>(i)); }
   /// The example with what is random in it drawn from `seed`. Throws IndexError outside
   /// [0, size()).
   Columns example(std::int64_t i, std::uint64_t seed) const;
+  /// Arrays whose rows are the examples; null where there are none.
   const Columns* columns() const { return body_->columns(); }
+  /// What the handles share.
   const std::shared_ptr<const DatasetBody>& body() const { return body_; }
 
  private:
@@ -73,6 +75,7 @@ class DictDataset : public TupleDataset {
  public:
   /// Throws as TupleDataset does, and ValueError for a name that is there twice.
   explicit DictDataset(std::vector<std::pair<std::string, Array>> columns);
+  /// Of the columns, in their order.
   const std::vector<std::string>& names() const { return names_; }
   /// Throws ValueError for a name there is not.
   const Array& column(const std::string& name) const;

@@ -24,8 +24,8 @@ class Batch {
   Batch(Dataset dataset, Array indices, std::shared_ptr<const EpochOrder> order,
         std::int64_t generation, std::int64_t begin);
 
-  const Dataset& dataset() const { return dataset_; }
-  std::int64_t size() const { return indices_.size(); }
+  const Dataset& dataset() const { return dataset_; }    // what the batch is of
+  std::int64_t size() const { return indices_.size(); }  // the number of examples
   const Array& indices() const { return indices_; }
   /// The indices on `device`, for use on its current stream. A whole epoch's order is sent there at
   /// once, from pinned memory, so that most batches cost no copy at all.
@@ -52,21 +52,23 @@ class Batch {
   std::int64_t fetched_from_ = 0;  // the place of the first of examples_
 };
 
+/// What an iterator does, behind the handles: its methods are those of Iterator.
 class IteratorBody {
  public:
   virtual ~IteratorBody() = default;
-  virtual std::optional<Batch> next() = 0;
-  virtual void reset() = 0;
-  virtual std::int64_t epoch() const = 0;
-  virtual bool is_new_epoch() const = 0;
-  virtual double epoch_detail() const = 0;
-  virtual std::optional<double> previous_epoch_detail() const = 0;
-  virtual const Dataset& dataset() const = 0;
-  virtual bool repeats() const = 0;
+  virtual std::optional<Batch> next() = 0;                          // as of Iterator
+  virtual void reset() = 0;                                         // as of Iterator
+  virtual std::int64_t epoch() const = 0;                           // as of Iterator
+  virtual bool is_new_epoch() const = 0;                            // as of Iterator
+  virtual double epoch_detail() const = 0;                          // as of Iterator
+  virtual std::optional<double> previous_epoch_detail() const = 0;  // as of Iterator
+  virtual const Dataset& dataset() const = 0;                       // as of Iterator
+  virtual bool repeats() const = 0;  // whether it goes on behind the end of an epoch
   /// Shows where it is, so that the next batch of one that read this from a file is the same.
   virtual void members(Visitor& v) = 0;
 };
 
+/// A handle: batches of a dataset, one after another.
 class Iterator {
  public:
   explicit Iterator(std::shared_ptr<IteratorBody> body) : body_(std::move(body)) {}
@@ -82,7 +84,8 @@ class Iterator {
   double epoch_detail() const { return body().epoch_detail(); }
   /// epoch_detail() before the latest batch; none before the first.
   std::optional<double> previous_epoch_detail() const { return body().previous_epoch_detail(); }
-  const Dataset& dataset() const { return body_->dataset(); }
+  const Dataset& dataset() const { return body_->dataset(); }  // what it goes over
+  /// Whether it goes on behind the end of an epoch.
   bool repeats() const { return body_->repeats(); }
   /// Where it is, for files; not the dataset.
   void members(Visitor& v) const { body_->members(v); }

@@ -9,7 +9,7 @@
 namespace rensa::datasets {
 
 struct TrainTest {
-  TupleDataset train, test;
+  TupleDataset train, test;  // what to train with, and what to test with
 };
 
 /// MNIST: 60,000 and 10,000 digits of 28 x 28, float32 in [0, scale], labels int32. `ndim` 1 gives

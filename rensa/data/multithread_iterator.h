@@ -9,11 +9,11 @@
 namespace rensa::iterators {
 
 struct MultithreadIteratorOptions {
-  bool repeat = true;
-  bool shuffle = true;
+  bool repeat = true;   // goes on behind the end of an epoch
+  bool shuffle = true;  // in a new order each epoch
   /// As SerialIteratorOptions has them.
   std::optional<std::uint64_t> seed = {};
-  OrderSampler order_sampler = {};
+  OrderSampler order_sampler = {};  // as SerialIteratorOptions has it
   /// Threads that fetch; 0: as many as get_num_threads().
   int n_threads = 0;
   /// Batches that are fetched ahead of the one that is asked for, at the most.

@@ -23,7 +23,7 @@ class RandomStream {
   std::int64_t integers(std::int64_t low, std::int64_t high);
   /// Of [0, high).
   std::int64_t integers(std::int64_t high) { return integers(0, high); }
-  double normal(double mean = 0, double std = 1);
+  double normal(double mean = 0, double std = 1);  // of the normal distribution
 
  private:
   std::uint64_t seed_, drawn_ = 0;  // numbers of 64 bits

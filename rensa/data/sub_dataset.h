@@ -23,7 +23,7 @@ class SubDataset : public Dataset {
              const Order& order = {});
 };
 
-using Split = std::pair<SubDataset, SubDataset>;
+using Split = std::pair<SubDataset, SubDataset>;  // the two parts of split_dataset
 
 /// The first `split_at` examples, and the others. Throws ValueError as SubDataset does.
 Split split_dataset(const Dataset& dataset, std::int64_t split_at, const Order& order = {});

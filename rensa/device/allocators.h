@@ -20,7 +20,7 @@ class Allocator {
   virtual ~Allocator() = default;
   virtual MemoryPool& pool(Device device) = 0;
 };
-using AllocatorPtr = std::shared_ptr<Allocator>;
+using AllocatorPtr = std::shared_ptr<Allocator>;  // a shared handle to one
 
 /// The default: memory_pool(device).
 AllocatorPtr pool_allocator();

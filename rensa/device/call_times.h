@@ -17,14 +17,14 @@ namespace rensa {
 
 /// One call, and how long it took.
 struct TimedCall {
-  std::string name;
+  std::string name;         // what was called
   double elapsed_time = 0;  // in seconds
 };
 
 /// All calls of one name.
 struct CallSummary {
-  double elapsed_time = 0;  // in seconds
-  std::int64_t occurrence = 0;
+  double elapsed_time = 0;      // in seconds
+  std::int64_t occurrence = 0;  // how many calls
 };
 
 /// Calls on the CPU are timed by the clock, those on a GPU by two events on its current stream: the
@@ -44,7 +44,7 @@ class CallTimes {
   const std::vector<TimedCall>& history();
   /// Seconds of the calls that were made by no other one.
   double total();
-  std::map<std::string, CallSummary> summary();
+  std::map<std::string, CallSummary> summary();  // by name. Waits for what is not done.
   /// The summary as a table, headed by `title`. `unit` is "sec", "ms", "us", "ns", "auto": one that
   /// fits the longest time, or "auto_foreach": one that fits each. Throws ValueError for another.
   std::string str(std::string_view title, std::string_view unit);

@@ -24,7 +24,7 @@ namespace cuda {
 bool is_available();
 /// A readable account of driver, GPUs, libraries found and what is missing.
 std::string diagnose();
-MemoryInfo mem_info(Device device);
+MemoryInfo mem_info(Device device);  // free and total bytes. Throws DeviceError for the CPU.
 }  // namespace cuda
 
 }  // namespace rensa

@@ -13,14 +13,14 @@ namespace rensa {
 
 /// The extents of a grid or a block of threads.
 struct Dim3 {
-  unsigned x = 1, y = 1, z = 1;
+  unsigned x = 1, y = 1, z = 1;  // each at least 1
 };
 
 namespace cuda {
 
 /// CUDA C++ as NVRTC is given it.
 struct GpuSource {
-  std::string text;
+  std::string text;                           // the program
   std::string name;                           // what the compiler calls the file
   std::vector<std::string> options;           // besides the architecture
   std::vector<std::string> name_expressions;  // "f<float>": instantiated, and found by that name
@@ -28,8 +28,8 @@ struct GpuSource {
 
 /// Machine code for one architecture, and what the name expressions are called in it.
 struct GpuCode {
-  std::string image;
-  std::vector<std::pair<std::string, std::string>> names;
+  std::string image;                                       // what GpuModule takes
+  std::vector<std::pair<std::string, std::string>> names;  // (expression, symbol)
 };
 
 /// Compiles by NVRTC for compute capability `architecture` (90 is 9.0); needs no GPU. The headers
@@ -43,17 +43,18 @@ int architecture(Device device);
 
 /// What the driver knows of a kernel on a GPU; the names are CUDA's.
 struct KernelAttributes {
-  int max_threads_per_block = 0;
-  int num_regs = 0;           // of a thread
-  int shared_size_bytes = 0;  // of a block, without what a launch adds
-  int const_size_bytes = 0;   // of the user's constants
-  int local_size_bytes = 0;   // of a thread
-  int ptx_version = 0;        // 75 is 7.5
-  int binary_version = 0;     // 90 is 9.0
-  int cache_mode_ca = 0;
+  int max_threads_per_block = 0;              // that a launch may have
+  int num_regs = 0;                           // of a thread
+  int shared_size_bytes = 0;                  // of a block, without what a launch adds
+  int const_size_bytes = 0;                   // of the user's constants
+  int local_size_bytes = 0;                   // of a thread
+  int ptx_version = 0;                        // 75 is 7.5
+  int binary_version = 0;                     // 90 is 9.0
+  int cache_mode_ca = 0;                      // as CUDA has it
   int max_dynamic_shared_size_bytes = 0;      // what a launch may add
   int preferred_shared_memory_carveout = -1;  // percent of the shared memory; -1: as it likes
 };
+/// Those of KernelAttributes that can be set.
 enum class KernelAttribute { max_dynamic_shared_size_bytes, preferred_shared_memory_carveout };
 
 /// Loaded machine code, for every GPU of its architecture. The driver keeps it for good: work that
@@ -68,6 +69,7 @@ class GpuModule {
 
   /// The kernel of that name or name expression. Throws ValueError where there is none.
   const void* function(const std::string& name) const;
+  /// Throws DeviceError, CudaError.
   KernelAttributes attributes(const void* function, Device device) const;
   /// Throws CudaError for a value that the device does not take.
   void set_attribute(const void* function, Device device, KernelAttribute which, int value) const;
@@ -77,8 +79,8 @@ class GpuModule {
   int max_active_blocks(const void* function, Device device, int threads, unsigned bytes) const;
 
   struct Global {
-    void* data;
-    std::int64_t nbytes;
+    void* data;           // on the device
+    std::int64_t nbytes;  // its size
   };
   /// The __device__ or __constant__ variable of that name, or name expression ("&variable"), as it
   /// stands on `device`. Throws ValueError where there is none.

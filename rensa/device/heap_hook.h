@@ -10,8 +10,8 @@ namespace rensa {
 class HeapHook {
  public:
   virtual ~HeapHook() = default;
-  virtual void heap_malloc(const void* data, std::int64_t nbytes) = 0;
-  virtual void heap_free(const void* data) = 0;
+  virtual void heap_malloc(const void* data, std::int64_t nbytes) = 0;  // a block was handed out
+  virtual void heap_free(const void* data) = 0;                         // a block came back
   /// So much was asked of the system, ahead of heap_malloc: no block was cached.
   virtual void heap_acquired(std::int64_t /*nbytes*/) {}
 };

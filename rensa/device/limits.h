@@ -7,6 +7,7 @@
 
 namespace rensa::cuda {
 
+/// CUDA's limits of a device.
 enum class Limit {
   stack_size,        // bytes of a thread's stack
   printf_fifo_size,  // bytes of what printf in kernels writes to

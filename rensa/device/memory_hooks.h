@@ -35,6 +35,7 @@ class [[nodiscard]] MemoryLabel {
   MemoryLabel(const MemoryLabel&) = delete;
   MemoryLabel& operator=(const MemoryLabel&) = delete;
 };
+/// A MemoryLabel for the rest of the scope.
 inline MemoryLabel memory_label(std::string name) { return MemoryLabel(std::move(name)); }
 
 struct LineProfileOptions {
@@ -54,12 +55,12 @@ class LineProfileHook : public MemoryHook {
   LineProfileHook(const LineProfileHook&) = delete;
   LineProfileHook& operator=(const LineProfileHook&) = delete;
 
-  void alloc_postprocess(const MemoryEvent& event) override;
-  void malloc_postprocess(const MemoryEvent& event) override;
+  void alloc_postprocess(const MemoryEvent& event) override;   // counts what came from the driver
+  void malloc_postprocess(const MemoryEvent& event) override;  // counts what came from the pool
   /// A tree, one line per label or function: "forward (3.00 MiB, 4.00 MiB)": bytes asked of the
   /// pool, bytes that the pool asked of the driver for it.
   std::string report() const;
-  void reset();
+  void reset();  // forgets what was counted
 
  private:
   struct Impl;

@@ -13,12 +13,15 @@
 namespace rensa {
 
 inline namespace literals {
+/// N * 1024 bytes: 64_KiB.
 constexpr std::int64_t operator""_KiB(unsigned long long n) {
   return static_cast<std::int64_t>(n) << 10;
 }
+/// N * 1024^2 bytes: 64_MiB.
 constexpr std::int64_t operator""_MiB(unsigned long long n) {
   return static_cast<std::int64_t>(n) << 20;
 }
+/// N * 1024^3 bytes: 2_GiB.
 constexpr std::int64_t operator""_GiB(unsigned long long n) {
   return static_cast<std::int64_t>(n) << 30;
 }
@@ -31,7 +34,7 @@ class MemorySource {
   virtual ~MemorySource() = default;
   /// nullptr when there is no more; anything else that goes wrong throws.
   virtual void* allocate(std::int64_t nbytes) = 0;
-  virtual void free(void* data) noexcept = 0;
+  virtual void free(void* data) noexcept = 0;  // takes back what allocate() gave
   /// As allocate and free, in the order of a stream's work, where the source can do that. `stream`
   /// is null for pinned memory and for memory of a stream that is gone and done.
   virtual void* allocate_on(std::int64_t nbytes, cuda::StreamState*) { return allocate(nbytes); }
@@ -42,8 +45,8 @@ class MemorySource {
   virtual std::int64_t capacity() { return 0; }
   /// A ticket that is done once all work queued on `stream` so far is; nullptr: already done.
   virtual void* record(cuda::StreamState* stream) = 0;
-  virtual bool is_done(void* ticket) = 0;
-  virtual void discard(void* ticket) noexcept = 0;
+  virtual bool is_done(void* ticket) = 0;           // whether that work is done; does not wait
+  virtual void discard(void* ticket) noexcept = 0;  // gives a ticket back
   /// Work queued on `later` from now on starts after all that is queued on `earlier` so far. False
   /// where that cannot be had: `later` is being captured, and `earlier` not with it.
   virtual bool order(cuda::StreamState* earlier, cuda::StreamState* later) = 0;
@@ -55,20 +58,21 @@ class MemorySource {
 
 /// One call of an allocator, as hooks see it. CuPy's MemoryHook.
 struct MemoryEvent {
-  Device device;
+  Device device;              // whose memory
   std::int64_t size;          // bytes asked for
   std::int64_t rounded_size;  // bytes of the block
   const void* data;           // null before an allocation
 };
+/// Told what allocators do, before and after; CuPy's MemoryHook. MemoryHookScope has it called.
 class MemoryHook {
  public:
   virtual ~MemoryHook() = default;
-  virtual void alloc_preprocess(const MemoryEvent&) {}  // memory is asked from the driver
-  virtual void alloc_postprocess(const MemoryEvent&) {}
-  virtual void malloc_preprocess(const MemoryEvent&) {}  // a block is asked from the pool
-  virtual void malloc_postprocess(const MemoryEvent&) {}
-  virtual void free_preprocess(const MemoryEvent&) {}  // a block goes back to the pool
-  virtual void free_postprocess(const MemoryEvent&) {}
+  virtual void alloc_preprocess(const MemoryEvent&) {}    // memory is asked from the driver
+  virtual void alloc_postprocess(const MemoryEvent&) {}   // the driver has given it
+  virtual void malloc_preprocess(const MemoryEvent&) {}   // a block is asked from the pool
+  virtual void malloc_postprocess(const MemoryEvent&) {}  // the pool has given it
+  virtual void free_preprocess(const MemoryEvent&) {}     // a block goes back to the pool
+  virtual void free_postprocess(const MemoryEvent&) {}    // it is back
 };
 /// Hooks are the calling thread's and last for a scope.
 class [[nodiscard]] MemoryHookScope {
@@ -81,15 +85,15 @@ class [[nodiscard]] MemoryHookScope {
 
 /// What a pool holds at one moment, in bytes and counts.
 struct MemoryStatistics {
-  std::int64_t used, peak_used;    // in blocks that are alive; the most since reset_peaks()
-  std::int64_t total, peak_total;  // asked from the driver; likewise
-  std::int64_t cached;             // total - used
-  std::int64_t limit;              // 0: none
-  std::int64_t largest_free;       // of the free blocks
-  std::int64_t blocks, free_blocks;
-  std::int64_t pending_blocks;  // freed, but work of other streams may still use them
-  std::int64_t segments;        // pieces of the driver's
-  std::int64_t allocations;     // times that the driver was asked, since the start
+  std::int64_t used, peak_used;      // in blocks that are alive; the most since reset_peaks()
+  std::int64_t total, peak_total;    // asked from the driver; likewise
+  std::int64_t cached;               // total - used
+  std::int64_t limit;                // 0: none
+  std::int64_t largest_free;         // of the free blocks
+  std::int64_t blocks, free_blocks;  // all blocks, and those that are free
+  std::int64_t pending_blocks;       // freed, but work of other streams may still use them
+  std::int64_t segments;             // pieces of the driver's
+  std::int64_t allocations;          // times that the driver was asked, since the start
 };
 
 class MemoryPool {
@@ -104,10 +108,10 @@ class MemoryPool {
   /// which is the only wait here (counted by cuda::sync_count()).
   StoragePtr malloc(std::int64_t nbytes, cuda::StreamState* stream);
 
-  std::int64_t used_bytes() const;   // in blocks that are alive
-  std::int64_t free_bytes() const;   // cached
-  std::int64_t total_bytes() const;  // asked from the driver
-  std::int64_t n_free_blocks() const;
+  std::int64_t used_bytes() const;     // in blocks that are alive
+  std::int64_t free_bytes() const;     // cached
+  std::int64_t total_bytes() const;    // asked from the driver
+  std::int64_t n_free_blocks() const;  // blocks that wait to be used again
   /// Times the driver was asked for memory since the start.
   std::int64_t n_allocations() const;
   /// The most that used_bytes() and total_bytes() have been since the start or reset_peaks().
@@ -120,7 +124,7 @@ class MemoryPool {
   /// may wait for the device while it takes memory back; that is not counted.
   void free_all_blocks();
   void free_all_blocks(cuda::StreamState* stream);
-  Device device() const;
+  Device device() const;  // whose memory it is
   /// Bytes that total_bytes() may reach; 0 is none.
   void set_limit(std::int64_t bytes);
   /// "90%" of the device's memory, or a number of bytes, as RENSA_GPU_MEMORY_LIMIT has it (which

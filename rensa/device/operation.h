@@ -19,32 +19,32 @@ namespace rensa {
 struct Operand {
   ArrayView view;
   Storage* storage = nullptr;
-  bool present() const { return storage != nullptr; }
+  bool present() const { return storage != nullptr; }  // whether there is an array
 };
 
 /// What an operation shows its operands to.
 class OperandVisitor {
  public:
   virtual ~OperandVisitor() = default;
-  virtual void read(Operand& operand) = 0;
+  virtual void read(Operand& operand) = 0;   // the operation reads it
   virtual void write(Operand& operand) = 0;  // fully or partly overwritten, perhaps read as well
   /// A parameter that its optimizer writes to: graphs that were made before may still be used.
   virtual void update(Operand& operand) { write(operand); }
-  virtual void scalar(HostScalar&) {}
+  virtual void scalar(HostScalar&) {}  // a number that replays ask anew
 };
 
 namespace cuda {
 /// What a CUDA backend runs an operation with.
 struct LaunchContext {
-  Device device;
-  StreamState* stream;
-  void* handle;     // cudaStream_t
-  void* workspace;  // scratch of Operation::workspace_bytes(), for this call alone
-  std::size_t workspace_bytes;
-  unsigned int* semaphores;  // kSemaphores counters, zero on entry and left zero
-  void* error_word;          // device pointer to the device's ErrorWord
+  Device device;                // whose stream it is
+  StreamState* stream;          // where the work is queued
+  void* handle;                 // cudaStream_t
+  void* workspace;              // scratch of Operation::workspace_bytes(), for this call alone
+  std::size_t workspace_bytes;  // of `workspace`
+  unsigned int* semaphores;     // kSemaphores counters, zero on entry and left zero
+  void* error_word;             // device pointer to the device's ErrorWord
 };
-inline constexpr int kSemaphores = 1024;
+inline constexpr int kSemaphores = 1024;  // of a LaunchContext
 }  // namespace cuda
 
 class Operation {
@@ -61,6 +61,7 @@ class Operation {
   /// its HostScalars, and which operands are present: operations that are equal in all of these do
   /// the same.
   virtual void numbers(std::vector<std::int64_t>& bits) = 0;
+  /// A copy, for a recording; its operands are the same.
   virtual std::unique_ptr<Operation> clone() const = 0;
 
   /// Runs to the end on the calling thread and the CPU pool.

@@ -20,10 +20,10 @@ class Storage {
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
 
-  char* data() const { return data_; }
+  char* data() const { return data_; }  // the first byte, on device()
   /// Bytes asked for.
   std::int64_t nbytes() const { return nbytes_; }
-  Device device() const { return device_; }
+  Device device() const { return device_; }  // where the memory is
   /// Page-locked host memory: copies to and from it are asynchronous.
   bool is_pinned() const { return pinned_; }
   /// Somebody else's memory (wrap_storage): others may read and write it, whoever holds this.
@@ -37,17 +37,18 @@ class Storage {
   void use_on(cuda::StreamState* stream) {
     if (stream != home_) use_on_other(stream);
   }
-  cuda::StreamState* home_stream() const { return home_; }
+  cuda::StreamState* home_stream() const { return home_; }  // the stream it was allocated on
 
   /// How often operations have written here. Who keeps an array for later sees by it whether the
   /// values are still those (two threads that write at the same time may count as one).
   std::uint32_t version() const { return version_.load(std::memory_order_relaxed); }
-  void count_write() { version_.store(version() + 1, std::memory_order_relaxed); }
+  void count_write() { version_.store(version() + 1, std::memory_order_relaxed); }  // one more
   /// How often optimizers have changed what is here, which version() does not count.
   std::uint32_t updates() const { return updates_.load(std::memory_order_relaxed); }
-  void count_update() { updates_.store(updates() + 1, std::memory_order_relaxed); }
+  void count_update() { updates_.store(updates() + 1, std::memory_order_relaxed); }  // one more
 
-  void retain() { refs_.fetch_add(1, std::memory_order_relaxed); }
+  void retain() { refs_.fetch_add(1, std::memory_order_relaxed); }  // one more handle
+  /// One handle less; the last one gives the memory back.
   void release() {
     // The only handle's owner needs no read-modify-write: nobody else can make another.
     if (refs_.load(std::memory_order_acquire) == 1 ||
@@ -99,7 +100,7 @@ class StoragePtr {
     // The analyzer loses sight of members of std::pair.
     if (storage_) storage_->release();  // NOLINT(clang-analyzer-core.uninitialized.Branch)
   }
-  Storage* get() const { return storage_; }
+  Storage* get() const { return storage_; }  // null where there is none
   Storage* operator->() const { return storage_; }
   explicit operator bool() const { return storage_ != nullptr; }
   friend bool operator==(const StoragePtr& a, const StoragePtr& b) = default;

@@ -15,6 +15,7 @@ namespace rensa::cuda {
 
 class StreamState;
 
+/// CudaStreamNonBlocking's bit: the stream does not wait for the default one.
 enum StreamFlags : unsigned { default_stream_flags = 0, non_blocking = 1 };
 
 class Event;
@@ -22,7 +23,7 @@ class Graph;  // device/stream_graph.h
 
 /// The numerically lowest and highest priority that streams of a device may have; lower runs first.
 struct PriorityRange {
-  int first, last;
+  int first, last;  // lowest and highest
 };
 
 class Stream {
@@ -41,13 +42,13 @@ class Stream {
   /// The calling thread's own stream of `device`, made at its first call there: CUDA's per-thread
   /// default stream, as an ordinary one.
   static Stream per_thread(Device device);
-  static PriorityRange priority_range(Device device);
+  static PriorityRange priority_range(Device device);  // those that `priority` may be
 
-  Device device() const;
+  Device device() const;  // the one it was made for
   /// The CUstream / cudaStream_t.
   void* handle() const;
   int priority() const;
-  bool is_non_blocking() const;
+  bool is_non_blocking() const;  // whether it does not wait for the null stream
   /// Waits for all work of this stream. Counted by sync_count().
   void synchronize() const;
   /// Whether all work is done; does not wait.
@@ -75,9 +76,9 @@ class Stream {
   Graph end_capture() const;
   /// Ends a capture and forgets what it holds.
   void abort_capture() const noexcept;
-  bool is_capturing() const;
+  bool is_capturing() const;  // whether a capture is in progress
 
-  StreamState* state() const { return state_.get(); }
+  StreamState* state() const { return state_.get(); }  // the library's own, for the launcher
   /// The same driver's stream.
   friend bool operator==(const Stream& a, const Stream& b) {
     return a.state_ == b.state_ || (a.handle() == b.handle() && a.device() == b.device());
@@ -108,8 +109,8 @@ class Event {
   void synchronize() const;
   /// Whether the recorded work is done (or nothing is recorded); does not wait.
   bool done() const;
-  void* handle() const;
-  bool has_timing() const;
+  void* handle() const;     // the CUevent / cudaEvent_t
+  bool has_timing() const;  // whether elapsed times can be taken of it
   /// 64 bytes for from_ipc_handle() in another process. Throws ValueError unless the event is made
   /// with `interprocess` and recorded.
   std::string ipc_handle() const;
@@ -134,6 +135,7 @@ StreamState* current_stream_state(Device device);
 /// starts after what `producer` has queued so far. Does not wait.
 void order_foreign_stream(void* consumer, const Stream& producer);
 
+/// Makes a stream the calling thread's current one on its device, for a scope.
 class [[nodiscard]] StreamScope {
  public:
   [[nodiscard]] explicit StreamScope(const Stream& stream);

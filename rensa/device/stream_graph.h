@@ -25,7 +25,7 @@ class Graph {
   void launch() const;
   /// Brings the graph to the device before its first launch. Does not wait.
   void upload(const Stream& stream) const;
-  std::size_t num_nodes() const;
+  std::size_t num_nodes() const;  // of kernels, copies and what else it holds
   /// Bytes of device memory that the graph owns: what was allocated while it was captured, once for
   /// all launches.
   std::int64_t memory_bytes() const;

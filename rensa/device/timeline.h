@@ -12,6 +12,7 @@
 
 namespace rensa::timeline {
 
+/// What a record is of.
 enum class Kind {
   operation,  // of the library: on the CPU its run, for a GPU the time that queuing it takes
   kernel,
@@ -23,9 +24,10 @@ enum class Kind {
   range,  // of the program's own: Range
 };
 
+/// One thing that took time.
 struct Record {
-  Kind kind = Kind::operation;
-  std::string name;
+  Kind kind = Kind::operation;            // what it is of
+  std::string name;                       // what the picture calls it
   std::int64_t begin_ns = 0, end_ns = 0;  // since the timeline began
   Device device;                          // where: the CPU for what the host does
   /// A GPU's stream as the driver numbers them, or a host thread, from 1; 0: waits of the host.
@@ -95,7 +97,7 @@ std::vector<Record> read(const std::string& path);
 struct DrawOptions {
   int width = 1200;                // pixels
   double from_ms = 0, to_ms = -1;  // what part to show; -1: to the end
-  std::string title{};
+  std::string title{};             // in the picture's head
 };
 /// Draws a picture (SVG): a row for each thread and each stream, bars coloured by kind, names where
 /// they fit, an axis in ms, a legend. Throws SerializationError where the file cannot be written.

@@ -12,7 +12,7 @@ namespace functions {
 [[nodiscard]] Variable relu(const Variable& x);
 /// 1 / (1 + exp(-x)).
 [[nodiscard]] Variable sigmoid(const Variable& x);
-[[nodiscard]] Variable tanh(const Variable& x);
+[[nodiscard]] Variable tanh(const Variable& x);  // (exp(x) - exp(-x)) / (exp(x) + exp(-x))
 /// log(1 + exp(beta * x)) / beta: relu with its corner rounded, the less the greater beta is.
 [[nodiscard]] Variable softplus(const Variable& x, double beta = 1.0);
 /// x where it is not negative, else slope * x.

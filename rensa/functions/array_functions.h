@@ -22,6 +22,7 @@ namespace functions {
 [[nodiscard]] Variable squeeze(const Variable& x, const AxisList& axis = {});
 /// As one axis.
 [[nodiscard]] Variable flatten(const Variable& x);
+/// X in a shape that it broadcasts to. Throws ShapeError.
 [[nodiscard]] Variable broadcast_to(const Variable& x, const Shape& shape);
 /// Summed to `shape`, the reverse of broadcasting.
 [[nodiscard]] Variable sum_to(const Variable& x, const Shape& shape);
@@ -30,7 +31,7 @@ namespace functions {
 /// Axes reversed, or in the order `axes`.
 [[nodiscard]] Variable transpose(const Variable& x);
 [[nodiscard]] Variable transpose(const Variable& x, const Shape& axes);
-[[nodiscard]] Variable swapaxes(const Variable& x, int axis1, int axis2);
+[[nodiscard]] Variable swapaxes(const Variable& x, int axis1, int axis2);  // the two axes exchanged
 /// The axes `source` at the places `destination`; the others keep their order.
 [[nodiscard]] Variable moveaxis(const Variable& x, int source, int destination);
 [[nodiscard]] Variable moveaxis(const Variable& x, const Shape& source, const Shape& destination);

@@ -15,7 +15,7 @@ struct DecorrelatedBatchNormalizationOptions {
   /// Moved towards the batch's, in place: (groups, channels / groups) and (groups, channels /
   /// groups, channels / groups), as decay * old + (1 - decay) * new.
   std::optional<Array> running_mean = {}, running_projection = {};
-  double decay = 0.9;
+  double decay = 0.9;  // how much of the old averages stays
 };
 /// Huang et al., "Decorrelated batch normalization": of x (n, channels, ...) each group's channels,
 /// centred, times the inverse square root of their covariance plus eps. Its gradient has none of

@@ -41,8 +41,8 @@ struct SoftmaxCrossEntropyOptions {
 
 struct NllLossOptions {
   std::optional<Array> class_weight = {};  // (classes,)
-  std::int64_t ignore_label = -1;
-  std::string reduce = "mean";
+  std::int64_t ignore_label = -1;          // samples of this label count for nothing
+  std::string reduce = "mean";             // "mean", "sum" or "no"
 };
 /// -x[t] of logarithms of probabilities x (n, classes, ...), t (n, ...) integer. "mean" divides by
 /// the sum of the weights of the labels counted, as PyTorch's does. Labels as those of
@@ -71,6 +71,7 @@ struct NllLossOptions {
 
 /// Draws integers in an array of that shape: of words that are taken for others.
 using NegativeSampler = std::function<Array(const Shape&)>;
+/// The options of negative_sampling.
 struct NegativeSamplingOptions {
   std::string reduce = "sum";       // or "no": (n,)
   Array* return_samples = nullptr;  // where those that were used go: (n, sample_size + 1)
@@ -97,11 +98,12 @@ struct NegativeSamplingOptions {
 struct DiscriminativeLossOptions {
   rensa::detail::NamedOptions named = {};
   int norm = 1;  // or 2
+  /// The weights of variance, distance and regularization.
   double alpha = 1, beta = 1, gamma = 0.001;
 };
 /// The parts of the loss, times alpha, beta and gamma.
 struct DiscriminativeLoss {
-  Variable variance, distance, regularization;
+  Variable variance, distance, regularization;  // of one element each
 };
 /// De Brabandere et al., "Semantic instance segmentation with a discriminative loss function": of
 /// embeddings (n, max_embedding_dim, height, width) of pixels and labels (n, height, width), which

@@ -22,35 +22,36 @@ namespace functions {
 
 /// x to a constant power.
 [[nodiscard]] Variable pow(const Variable& x, double exponent);
-[[nodiscard]] Variable square(const Variable& x);
-[[nodiscard]] Variable sqrt(const Variable& x);
+[[nodiscard]] Variable square(const Variable& x);  // x * x
+[[nodiscard]] Variable sqrt(const Variable& x);    // the square root; NaN below 0
 /// 1 / sqrt(x).
 [[nodiscard]] Variable rsqrt(const Variable& x);
-[[nodiscard]] Variable exp(const Variable& x);
+[[nodiscard]] Variable exp(const Variable& x);  // e to the power of x
 /// 2 to the power of x.
 [[nodiscard]] Variable exp2(const Variable& x);
 /// exp(x) - 1, exact near 0.
 [[nodiscard]] Variable expm1(const Variable& x);
-[[nodiscard]] Variable log(const Variable& x);
-[[nodiscard]] Variable log2(const Variable& x);
-[[nodiscard]] Variable log10(const Variable& x);
+[[nodiscard]] Variable log(const Variable& x);    // the natural logarithm; NaN below 0
+[[nodiscard]] Variable log2(const Variable& x);   // the logarithm to base 2
+[[nodiscard]] Variable log10(const Variable& x);  // the logarithm to base 10
 /// log(1 + x), exact near 0.
 [[nodiscard]] Variable log1p(const Variable& x);
 /// log(exp(a) + exp(b)) without overflow.
 [[nodiscard]] Variable logaddexp(const Variable& a, const Variable& b);
-[[nodiscard]] Variable sin(const Variable& x);
-[[nodiscard]] Variable cos(const Variable& x);
-[[nodiscard]] Variable tan(const Variable& x);
-[[nodiscard]] Variable arcsin(const Variable& x);
-[[nodiscard]] Variable arccos(const Variable& x);
+[[nodiscard]] Variable sin(const Variable& x);     // of an angle in radians
+[[nodiscard]] Variable cos(const Variable& x);     // of an angle in radians
+[[nodiscard]] Variable tan(const Variable& x);     // of an angle in radians
+[[nodiscard]] Variable arcsin(const Variable& x);  // the angle from -pi / 2 to pi / 2 of that sine
+[[nodiscard]] Variable arccos(const Variable& x);  // the angle from 0 to pi of that cosine
+/// The angle from -pi / 2 to pi / 2 of that tangent.
 [[nodiscard]] Variable arctan(const Variable& x);
 /// The angle of the point (b, a), from -pi to pi.
 [[nodiscard]] Variable arctan2(const Variable& a, const Variable& b);
-[[nodiscard]] Variable sinh(const Variable& x);
-[[nodiscard]] Variable cosh(const Variable& x);
-[[nodiscard]] Variable arcsinh(const Variable& x);
-[[nodiscard]] Variable arccosh(const Variable& x);
-[[nodiscard]] Variable arctanh(const Variable& x);
+[[nodiscard]] Variable sinh(const Variable& x);     // (exp(x) - exp(-x)) / 2
+[[nodiscard]] Variable cosh(const Variable& x);     // (exp(x) + exp(-x)) / 2
+[[nodiscard]] Variable arcsinh(const Variable& x);  // the inverse of sinh
+[[nodiscard]] Variable arccosh(const Variable& x);  // the inverse of cosh; NaN below 1
+[[nodiscard]] Variable arctanh(const Variable& x);  // the inverse of tanh; NaN beyond -1 and 1
 /// 2 / sqrt(pi) * the integral of exp(-t * t) from 0 to x.
 [[nodiscard]] Variable erf(const Variable& x);
 /// |x|; the gradient at 0 is 0.
@@ -71,7 +72,7 @@ namespace functions {
 /// x * y and x + y, axis 0 of y being axis `axis` of x. Throw ShapeError where y does not fit
 /// there.
 [[nodiscard]] Variable scale(const Variable& x, const Variable& y, int axis = 1);
-[[nodiscard]] Variable bias(const Variable& x, const Variable& y, int axis = 1);
+[[nodiscard]] Variable bias(const Variable& x, const Variable& y, int axis = 1);  // x + y, likewise
 
 // Without a gradient: -1, 0 or 1; the integers below, above and towards zero.
 [[nodiscard]] Variable sign(const Variable& x);

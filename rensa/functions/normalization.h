@@ -23,8 +23,8 @@ struct BatchNormalizationOptions {
   /// Written to, where they are given, and of gamma's shape: decay * running + (1 - decay) * found,
   /// the variance as m / (m - 1) times that of the m elements. A captured step does it again.
   std::optional<Array> running_mean = {}, running_var = {};
-  double decay = 0.9;
-  AxisList axis = {};
+  double decay = 0.9;  // how much of the old averages stays
+  AxisList axis = {};  // what is reduced
 };
 /// gamma * (x - mean) / sqrt(variance + eps) + beta by the mean and variance of x along `axis`
 /// (Ioffe and Szegedy, "Batch normalization: accelerating deep network training by reducing
@@ -42,8 +42,8 @@ struct BatchNormalizationOptions {
 struct BatchRenormalizationOptions {
   double eps = 2e-5;
   Array running_mean, running_var;  // needed; floating, C-contiguous and of gamma's shape
-  double decay = 0.9;
-  bool update_statistics = false;  // as batch_normalization does
+  double decay = 0.9;               // of the averages: how much of the old one stays
+  bool update_statistics = false;   // as batch_normalization does
 };
 /// batch_normalization by statistics that may not leave the running ones far behind: gamma * (r *
 /// x_hat + d) + beta, x_hat being x normalized by its own, with r = sigma / running_sigma, between

@@ -8,7 +8,9 @@
 namespace rensa {
 namespace functions {
 
+/// The sum over the axes, all when left out.
 [[nodiscard]] Variable sum(const Variable& x, Axes axis = {}, bool keepdims = false);
+/// The mean over the axes, all when left out.
 [[nodiscard]] Variable mean(const Variable& x, Axes axis = {}, bool keepdims = false);
 /// The product; the gradient is right where elements are 0 too.
 [[nodiscard]] Variable prod(const Variable& x, Axes axis = {}, bool keepdims = false);
@@ -19,6 +21,7 @@ namespace functions {
 /// The greatest (least) element; all elements that are equal to it have its gradient, as in
 /// Chainer. Throws ValueError for no elements.
 [[nodiscard]] Variable max(const Variable& x, Axes axis = {}, bool keepdims = false);
+/// The least element, likewise.
 [[nodiscard]] Variable min(const Variable& x, Axes axis = {}, bool keepdims = false);
 /// The place (int64) of the first greatest (least) element along one axis, or in the flattened x;
 /// without a gradient.
@@ -27,6 +30,7 @@ namespace functions {
 /// The mean of (x - mean(x))^2, its count less by `ddof`; and the square root of that.
 [[nodiscard]] Variable var(const Variable& x, Axes axis = {}, double ddof = 0,
                            bool keepdims = false);
+/// The square root of var.
 [[nodiscard]] Variable std(const Variable& x, Axes axis = {}, double ddof = 0,
                            bool keepdims = false);
 /// log(sum(exp(x))) without overflow.

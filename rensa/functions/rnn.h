@@ -46,14 +46,17 @@ namespace functions {
 // Throw ShapeError, which names what does not fit, for B_t that rise or are 0 too, and ValueError
 // for no xs or another number of layers, weights or biases.
 
+/// What functions with a cell give.
 struct NStepLSTMOutput {
-  Variable hy, cy;
-  Variables ys;
+  Variable hy, cy;  // the last states (layers, B, units) of h and c
+  Variables ys;     // the outputs of each time, in the lengths of xs
 };
+/// What functions without a cell give.
 struct NStepOutput {
-  Variable hy;
-  Variables ys;
+  Variable hy;   // the last states (layers, B, units)
+  Variables ys;  // the outputs of each time, in the lengths of xs
 };
+/// For each layer and direction its weights, or its biases.
 using WeightLists = std::vector<Variables>;
 
 /// Of long short-term memories: eight weights, for the gates i, f, the input a and the gate o.

@@ -19,7 +19,7 @@ struct CooMatrix {
 
   Variable data;
   Array row, col;
-  std::int64_t rows, columns;
+  std::int64_t rows, columns;  // of the matrix
 };
 
 /// The elements of x (rows, columns) or (n, rows, columns) that are not 0, in C order; `ldnz` or

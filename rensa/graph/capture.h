@@ -33,18 +33,20 @@ struct CaptureOptions {
   std::optional<int> audit_every = {};
 };
 
+/// What captured calls came to.
 struct CaptureStats {
+  /// How often each.
   std::int64_t calls = 0, warmups = 0, recordings = 0, replays = 0, fallbacks = 0;
   std::string last_fallback;                              // why a step stayed eager
   std::int64_t operations = 0, rewritten_operations = 0;  // of the latest recording
   std::int64_t joined_operations = 0;  // of those: elementwise ones that went into joint kernels
-  std::int64_t audits = 0;
+  std::int64_t audits = 0;             // calls that were held against the recording
 };
 
 /// The recordings of one step function; what Captured and the updaters hold.
 class CaptureCache {
  public:
-  using Step = std::function<Variables(const Variables&)>;
+  using Step = std::function<Variables(const Variables&)>;  // what is captured
   explicit CaptureCache(CaptureOptions options = {});
   ~CaptureCache();
   /// Runs `step` eagerly the first time a signature (shapes, dtypes, devices of `inputs`, the
@@ -63,6 +65,7 @@ class CaptureCache {
   /// step leaves to others by other ways than its results and reports holds the latest call's
   /// values.
   Variables call(const Step& step, const Variables& inputs);
+  /// What calls came to so far.
   const CaptureStats& stats() const;
 
  private:
@@ -82,7 +85,7 @@ template <class F> class Captured {
         inputs);
     return results.at(0);
   }
-  const CaptureStats& stats() const { return cache_->stats(); }
+  const CaptureStats& stats() const { return cache_->stats(); }  // what calls came to so far
 
  private:
   template <std::size_t... I> Variables invoke(const Variables& in, std::index_sequence<I...>) {

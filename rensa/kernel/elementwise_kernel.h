@@ -48,7 +48,7 @@ class ElementwiseKernel {
     return call(arguments, CallOptions{});
   }
 
-  const std::string& name() const;
+  const std::string& name() const;  // the constructor's
   /// The CUDA C++ of a call with these arguments, wherever they are; compiles nothing.
   std::string source(const std::vector<KernelInput>& arguments, CallOptions options) const;
   std::string source(const std::vector<KernelInput>& arguments) const {

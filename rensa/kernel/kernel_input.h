@@ -31,12 +31,13 @@ class KernelInput {
   KernelInput(std::complex<float> value) : KernelInput(Scalar(value), value) {}
   KernelInput(std::complex<double> value) : KernelInput(Scalar(value), value) {}
 
-  bool is_array() const { return is_array_; }
-  bool is_number() const { return is_number_; }
-  const Array& array() const { return array_; }
-  const Scalar& scalar() const { return scalar_; }
+  bool is_array() const { return is_array_; }       // whether it is an array
+  bool is_number() const { return is_number_; }     // whether it is a number, with a dtype
+  const Array& array() const { return array_; }     // where it is one
+  const Scalar& scalar() const { return scalar_; }  // where it is a number
+  /// The value, where it is no array.
   const std::byte* bytes() const { return size_ > bytes_.size() ? large_.data() : bytes_.data(); }
-  std::size_t size() const { return size_; }
+  std::size_t size() const { return size_; }  // of the value, in bytes
 
  private:
   template <class T>

@@ -87,7 +87,7 @@ class RawKernel {
   int max_active_blocks(int threads, unsigned shared_bytes = 0) const;
   int max_active_blocks(int threads, unsigned shared_bytes, Device device) const;
 
-  const char* name() const { return name_; }
+  const char* name() const { return name_; }  // the constructor's
 
  private:
   friend class RawModule;

@@ -10,8 +10,8 @@ namespace rensa {
 namespace links {
 
 struct MultiHeadAttentionOptions {
-  double dropout = 0;  // of the weights
-  bool nobias = false;
+  double dropout = 0;             // of the weights
+  bool nobias = false;            // no biases
   Initializer initialW = {};      // of both products; GlorotUniform when left out
   Initializer initial_bias = {};  // 0 when left out
 };

@@ -19,6 +19,7 @@ namespace links {
 /// last call computed stays in y, loss and accuracy, unless the classifier is const.
 template <class Predictor> class Classifier : public Chain<Classifier<Predictor>> {
  public:
+  /// A function of scores and labels.
   using Measure = std::function<Variable(const Variable& y, const Variable& t)>;
 
   explicit Classifier(
@@ -48,7 +49,7 @@ template <class Predictor> class Classifier : public Chain<Classifier<Predictor>
 
   Predictor predictor;
   Measure lossfun, accfun;
-  bool compute_accuracy = true;
+  bool compute_accuracy = true;  // whether accfun is called
   State y, loss, accuracy;
 
  private:

@@ -11,41 +11,43 @@
 #include "rensa/links/link_hook.h"
 
 namespace rensa {
+/// The options of convolutions.
 namespace links {
 
 struct ConvolutionLinkOptions {
   rensa::detail::NamedOptions named = {};
-  Shape stride = 1, pad = 0;  // one number, or one for each spatial axis
-  bool nobias = false;
+  Shape stride = 1, pad = 0;      // one number, or one for each spatial axis
+  bool nobias = false;            // no b
   Initializer initialW = {};      // LeCunNormal when left out
   Initializer initial_bias = {};  // 0 when left out
   bool cover_all = false;         // a last place of the kernel that reaches beyond the padding
-  Shape dilate = 1;
-  std::int64_t groups = 1;
+  Shape dilate = 1;               // from one element of the kernel to the next
+  std::int64_t groups = 1;        // channels fall into so many, each with its own filters
 };
 
+/// The options of deconvolutions.
 struct DeconvolutionLinkOptions {
   rensa::detail::NamedOptions named = {};
-  Shape stride = 1, pad = 0;  // one number, or one for each spatial axis
-  bool nobias = false;
+  Shape stride = 1, pad = 0;      // one number, or one for each spatial axis
+  bool nobias = false;            // no b
   Shape outsize = {};             // the spatial extents of y, where several are possible
   Initializer initialW = {};      // LeCunNormal when left out
   Initializer initial_bias = {};  // 0 when left out
-  Shape dilate = 1;
-  std::int64_t groups = 1;
+  Shape dilate = 1;               // from one element of the kernel to the next
+  std::int64_t groups = 1;        // channels fall into so many, each with its own filters
 };
 
 /// What a layer's constructor is told of its weights.
 struct ConvolutionSizes {
   int axes;                        // spatial
   std::optional<std::int64_t> in;  // channels; made at the first call without
-  std::int64_t out;
-  Shape ksize;  // one number, or one for each spatial axis
+  std::int64_t out;                // channels of y
+  Shape ksize;                     // one number, or one for each spatial axis
 };
 
 /// The parameters of layers of filters.
 struct Filters {
-  Parameter W, b;
+  Parameter W, b;  // filters, and what is added to each channel; b is undefined with nobias
 };
 
 /// Puts the weights W of the model's convolutions and deconvolutions into memory with the channels
@@ -116,7 +118,7 @@ class DeconvolutionND : public DeconvolutionLink<DeconvolutionND> {
 /// A layer of a fixed number of spatial axes, whose constructor takes in, out, ksize and options.
 template <class Derived, int kAxes> class FixedConvolution : public ConvolutionLink<Derived> {
  public:
-  using Options = ConvolutionLinkOptions;
+  using Options = ConvolutionLinkOptions;  // what constructors take
   /// Chainer's short form: GCC would take the options' braces for a ksize. `none` goes before.
   FixedConvolution(std::int64_t out, int ksize, const Options& options) = delete;
   FixedConvolution(None, std::int64_t out, const Shape& ksize, const Options& options = {})
@@ -125,9 +127,10 @@ template <class Derived, int kAxes> class FixedConvolution : public ConvolutionL
                    const Options& options = {})
       : ConvolutionLink<Derived>({kAxes, in, out, ksize}, options) {}
 };
+/// FixedConvolution's counterpart.
 template <class Derived, int kAxes> class FixedDeconvolution : public DeconvolutionLink<Derived> {
  public:
-  using Options = DeconvolutionLinkOptions;
+  using Options = DeconvolutionLinkOptions;  // what constructors take
   FixedDeconvolution(std::int64_t out, int ksize, const Options& options) = delete;
   FixedDeconvolution(None, std::int64_t out, const Shape& ksize, const Options& options = {})
       : DeconvolutionLink<Derived>({kAxes, {}, out, ksize}, options) {}
@@ -140,18 +143,23 @@ template <class Derived, int kAxes> class FixedDeconvolution : public Deconvolut
 struct Convolution1D : FixedConvolution<Convolution1D, 1> {
   using FixedConvolution::FixedConvolution;
 };
+/// Of two spatial axes.
 struct Convolution2D : FixedConvolution<Convolution2D, 2> {
   using FixedConvolution::FixedConvolution;
 };
+/// Of three spatial axes.
 struct Convolution3D : FixedConvolution<Convolution3D, 3> {
   using FixedConvolution::FixedConvolution;
 };
+/// Of one spatial axis.
 struct Deconvolution1D : FixedDeconvolution<Deconvolution1D, 1> {
   using FixedDeconvolution::FixedDeconvolution;
 };
+/// Of two spatial axes.
 struct Deconvolution2D : FixedDeconvolution<Deconvolution2D, 2> {
   using FixedDeconvolution::FixedDeconvolution;
 };
+/// Of three spatial axes.
 struct Deconvolution3D : FixedDeconvolution<Deconvolution3D, 3> {
   using FixedDeconvolution::FixedDeconvolution;
 };
@@ -160,10 +168,11 @@ struct DilatedConvolution2D : FixedConvolution<DilatedConvolution2D, 2> {
   using FixedConvolution::FixedConvolution;
 };
 
+/// The options of DepthwiseConvolution2D.
 struct DepthwiseConvolutionLinkOptions {
   rensa::detail::NamedOptions named = {};
-  Shape stride = 1, pad = 0;  // one number, or {height, width}
-  bool nobias = false;
+  Shape stride = 1, pad = 0;      // one number, or {height, width}
+  bool nobias = false;            // no b
   Initializer initialW = {};      // HeNormal(sqrt(1 / 2)) when left out
   Initializer initial_bias = {};  // 0 when left out
 };
@@ -172,7 +181,7 @@ struct DepthwiseConvolutionLinkOptions {
 class DepthwiseConvolution2D : public Chain<DepthwiseConvolution2D>,
                                public Hookable<DepthwiseConvolution2D> {
  public:
-  using Options = DepthwiseConvolutionLinkOptions;
+  using Options = DepthwiseConvolutionLinkOptions;  // what constructors take
   DepthwiseConvolution2D(None, std::int64_t channel_multiplier, const Shape& ksize,
                          const Options& options = {});
   DepthwiseConvolution2D(std::int64_t in, std::int64_t channel_multiplier, const Shape& ksize,
@@ -188,10 +197,11 @@ class DepthwiseConvolution2D : public Chain<DepthwiseConvolution2D>,
   Shape ksize_, stride_, pad_;
 };
 
+/// The options of LocalConvolution2D.
 struct LocalConvolutionLinkOptions {
   rensa::detail::NamedOptions named = {};
-  Shape stride = 1;  // one number, or {height, width}
-  bool nobias = false;
+  Shape stride = 1;               // one number, or {height, width}
+  bool nobias = false;            // no b
   Initializer initialW = {};      // LeCunNormal when left out
   Initializer initial_bias = {};  // 0 when left out
 };
@@ -200,7 +210,7 @@ struct LocalConvolutionLinkOptions {
 /// the size of images both are made at the first call.
 class LocalConvolution2D : public Chain<LocalConvolution2D>, public Hookable<LocalConvolution2D> {
  public:
-  using Options = LocalConvolutionLinkOptions;
+  using Options = LocalConvolutionLinkOptions;  // what constructors take
   LocalConvolution2D(None, std::int64_t out, None, const Shape& ksize, const Options& options = {});
   LocalConvolution2D(std::int64_t in, std::int64_t out, const Shape& in_size, const Shape& ksize,
                      const Options& options = {});

@@ -11,7 +11,7 @@ namespace links {
 struct DecorrelatedNormalizationOptions {
   rensa::detail::NamedOptions named = {};
   std::int64_t groups = 16;
-  double decay = 0.9, eps = 2e-5;
+  double decay = 0.9, eps = 2e-5;  // how much of an average stays at each call; added to variances
 };
 
 /// F::decorrelated_batch_normalization while config().train is on, which moves avg_mean (groups,
@@ -32,7 +32,7 @@ class DecorrelatedBatchNormalization : public Chain<DecorrelatedBatchNormalizati
 
   // Calls write to them.
   mutable Persistent avg_mean, avg_projection;
-  mutable Counter N;
+  mutable Counter N;  // batches since start_finetuning()
 
  private:
   DecorrelatedNormalizationOptions options_;

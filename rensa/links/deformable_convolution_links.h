@@ -8,10 +8,11 @@
 namespace rensa {
 namespace links {
 
+/// The options of DeformableConvolution2DSampler.
 struct DeformableSamplerOptions {
   rensa::detail::NamedOptions named = {};
-  Shape stride = 1, pad = 0;  // one number, or {height, width}
-  bool nobias = false;
+  Shape stride = 1, pad = 0;      // one number, or {height, width}
+  bool nobias = false;            // no b
   Initializer initialW = {};      // 0 when left out
   Initializer initial_bias = {};  // 0 when left out
 };
@@ -19,7 +20,7 @@ struct DeformableSamplerOptions {
 /// F::deformable_convolution_2d_sampler: W is (out, in, kh, kw), b (out,). `in` may be `none`.
 class DeformableConvolution2DSampler : public Chain<DeformableConvolution2DSampler> {
  public:
-  using Options = DeformableSamplerOptions;
+  using Options = DeformableSamplerOptions;  // what constructors take
   DeformableConvolution2DSampler(None, std::int64_t out, const Shape& ksize,
                                  const Options& options = {});
   DeformableConvolution2DSampler(std::int64_t in, std::int64_t out, const Shape& ksize,
@@ -35,13 +36,14 @@ class DeformableConvolution2DSampler : public Chain<DeformableConvolution2DSampl
   Shape ksize_, stride_, pad_;
 };
 
+/// The options of DeformableConvolution2D.
 struct DeformableConvolutionLinkOptions {
   rensa::detail::NamedOptions named = {};
-  Shape stride = 1, pad = 0;  // one number, or {height, width}
-  bool offset_nobias = false;
+  Shape stride = 1, pad = 0;             // one number, or {height, width}
+  bool offset_nobias = false;            // no b of offset_conv
   Initializer offset_initialW = {};      // LeCunNormal when left out
   Initializer offset_initial_bias = {};  // 0 when left out
-  bool deform_nobias = false;
+  bool deform_nobias = false;            // no b of deform_conv
   Initializer deform_initialW = {};      // 0 when left out
   Initializer deform_initial_bias = {};  // 0 when left out
 };
@@ -50,7 +52,7 @@ struct DeformableConvolutionLinkOptions {
 /// `in` may be `none`.
 class DeformableConvolution2D : public Chain<DeformableConvolution2D> {
  public:
-  using Options = DeformableConvolutionLinkOptions;
+  using Options = DeformableConvolutionLinkOptions;  // what constructors take
   DeformableConvolution2D(None, std::int64_t out, const Shape& ksize, const Options& options = {});
   DeformableConvolution2D(std::int64_t in, std::int64_t out, const Shape& ksize,
                           const Options& options = {});
@@ -61,7 +63,7 @@ class DeformableConvolution2D : public Chain<DeformableConvolution2D> {
   Variable operator()(const Variable& x) const { return deform_conv(x, offset_conv(x)); }
 
   Convolution2D offset_conv;
-  DeformableConvolution2DSampler deform_conv;
+  DeformableConvolution2DSampler deform_conv;  // the sampler
 };
 
 }  // namespace links

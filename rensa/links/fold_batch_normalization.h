@@ -25,16 +25,18 @@ struct FoldOptions {
 
 /// What became of a model's BatchNormalizations, by their paths ("/bn1", "/res2/a/bn1").
 struct FoldedNormalizations {
+  /// One that is folded.
   struct Folded {
-    std::string normalization;
-    std::string layer;  // whose W and b have taken it in
+    std::string normalization;  // its path
+    std::string layer;          // whose W and b have taken it in
   };
+  /// One that is not.
   struct Left {
-    std::string normalization;
-    std::string reason;
+    std::string normalization;  // its path
+    std::string reason;         // why not, in words
   };
-  std::vector<Folded> folded;
-  std::vector<Left> left;  // those that normalize as before
+  std::vector<Folded> folded;  // those that are in layers now
+  std::vector<Left> left;      // those that normalize as before
   /// How far what the model gives for x has moved.
   double moved = 0;
 

@@ -33,9 +33,9 @@ class StatefulGRU : public Chain<StatefulGRU> {
   void members(Visitor& v) override { cell.members(v), v("h", h); }
 
   Variable operator()(const Variable& x);
-  void set_state(const Variable& new_h) { h = new_h; }
+  void set_state(const Variable& new_h) { h = new_h; }  // the h that the next call starts from
 
-  StatelessGRU cell;
+  StatelessGRU cell;  // the weights
   State h;
 };
 using GRU = StatefulGRU;
@@ -59,9 +59,9 @@ class StatefulMGU : public Chain<StatefulMGU> {
   void members(Visitor& v) override { cell.members(v), v("h", h); }
 
   Variable operator()(const Variable& x);
-  void set_state(const Variable& new_h) { h = new_h; }
+  void set_state(const Variable& new_h) { h = new_h; }  // the h that the next call starts from
 
-  StatelessMGU cell;
+  StatelessMGU cell;  // the weights
   State h;
 };
 

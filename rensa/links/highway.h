@@ -10,11 +10,11 @@ namespace rensa {
 namespace links {
 
 struct HighwayOptions {
-  bool nobias = false;
+  bool nobias = false;                                     // no biases
   std::function<Variable(const Variable&)> activate = {};  // F::relu when left out
   Initializer init_Wh = {}, init_Wt = {};                  // LeCunNormal when left out
   Initializer init_bh = {};                                // 0 when left out
-  Initializer init_bt = -1;
+  Initializer init_bt = -1;                                // below 0: layers begin by passing x on
 };
 
 /// y = activate(plain(x)) * t + x * (1 - t), t = sigmoid(transform(x)): Srivastava et al., "Highway

@@ -34,6 +34,7 @@ class Inception : public Chain<Inception> {
 
   Variable operator()(const Variable& x) const;
 
+  /// By the names of Chainer's: of 1 x 1, 3 x 3, 5 x 5 and behind the pooling.
   Convolution2D conv1, proj3, conv3, proj5, conv5, projp;
 };
 
@@ -42,7 +43,7 @@ struct InceptionBNOptions {
   Initializer conv_init = {};  // LeCunNormal when left out
 };
 
-enum class PoolType : unsigned char { max, avg };
+enum class PoolType : unsigned char { max, avg };  // what a pooling takes of its window
 
 /// As Inception, with two convolutions of 3 x 3 in a row for the one of 5 x 5, batch normalization
 /// and relu behind each convolution, and no bias (Ioffe and Szegedy, "Batch normalization"). With a
@@ -62,10 +63,12 @@ class InceptionBN : public Chain<InceptionBN> {
 
   Variable operator()(const Variable& x) const;
 
+  /// Proj...: the convolutions of 1 x 1 in front of the others.
   Convolution2D proj3, conv3, proj33, conv33a, conv33b;
+  /// Behind the convolution of that name.
   BatchNormalization proj3n, conv3n, proj33n, conv33an, conv33bn;
-  std::optional<Convolution2D> conv1, poolp;
-  std::optional<BatchNormalization> conv1n, poolpn;
+  std::optional<Convolution2D> conv1, poolp;         // none with a stride; none without proj_pool
+  std::optional<BatchNormalization> conv1n, poolpn;  // behind the convolution of that name
 
  private:
   std::int64_t stride_;

@@ -15,12 +15,13 @@ namespace rensa::initializers {
 /// One value everywhere.
 struct Constant {
   double value = 0;
-  std::optional<Dtype> dtype = {};
+  std::optional<Dtype> dtype = {};  // config().dtype when left out, as of all initializers
   void operator()(const Array& out) const;
 };
 
-struct Zero : Constant {};
+struct Zero : Constant {};  // 0 everywhere
 
+/// 1 everywhere.
 struct One : Constant {
   One() : Constant{1} {}
 };
@@ -33,35 +34,35 @@ struct NaN : Constant {
 /// The identity matrix times `scale`, of a square parameter.
 struct Identity {
   double scale = 1;
-  std::optional<Dtype> dtype = {};
+  std::optional<Dtype> dtype = {};  // as Constant's
   void operator()(const Array& out) const;
 };
 
 /// N(0, scale).
 struct Normal {
   double scale = 0.05;
-  std::optional<Dtype> dtype = {};
+  std::optional<Dtype> dtype = {};  // as Constant's
   void operator()(const Array& out) const;
 };
 
 /// U[-scale, scale).
 struct Uniform {
   double scale = 0.05;
-  std::optional<Dtype> dtype = {};
+  std::optional<Dtype> dtype = {};  // as Constant's
   void operator()(const Array& out) const;
 };
 
 /// N(0, scale * sqrt(1 / fan_in)): LeCun et al., "Efficient BackProp". The links' default.
 struct LeCunNormal {
   double scale = 1;
-  std::optional<Dtype> dtype = {};
+  std::optional<Dtype> dtype = {};  // as Constant's
   void operator()(const Array& out) const;
 };
 
 /// U[-s, s), s = scale * sqrt(3 / fan_in).
 struct LeCunUniform {
   double scale = 1;
-  std::optional<Dtype> dtype = {};
+  std::optional<Dtype> dtype = {};  // as Constant's
   void operator()(const Array& out) const;
 };
 
@@ -69,14 +70,14 @@ struct LeCunUniform {
 /// training deep feedforward neural networks".
 struct GlorotNormal {
   double scale = 1;
-  std::optional<Dtype> dtype = {};
+  std::optional<Dtype> dtype = {};  // as Constant's
   void operator()(const Array& out) const;
 };
 
 /// U[-s, s), s = scale * sqrt(6 / (fan_in + fan_out)).
 struct GlorotUniform {
   double scale = 1;
-  std::optional<Dtype> dtype = {};
+  std::optional<Dtype> dtype = {};  // as Constant's
   void operator()(const Array& out) const;
 };
 
@@ -85,14 +86,14 @@ struct GlorotUniform {
 struct HeNormal {
   double scale = 1;
   std::string fan_option = "fan_in";
-  std::optional<Dtype> dtype = {};
+  std::optional<Dtype> dtype = {};  // as Constant's
   void operator()(const Array& out) const;
 };
 
 /// U[-s, s), s = scale * sqrt(6 / fan_in).
 struct HeUniform {
   double scale = 1;
-  std::optional<Dtype> dtype = {};
+  std::optional<Dtype> dtype = {};  // as Constant's
   void operator()(const Array& out) const;
 };
 
@@ -105,7 +106,7 @@ struct HeUniform {
 struct Orthogonal {
   double scale = 1.1;
   std::string mode = "auto";
-  std::optional<Dtype> dtype = {};
+  std::optional<Dtype> dtype = {};  // as Constant's
   void operator()(const Array& out) const;
 };
 
@@ -115,14 +116,14 @@ struct Orthogonal {
 /// ValueError.
 struct UpsamplingDeconvFilter {
   std::string interpolation = "linear";
-  std::optional<Dtype> dtype = {};
+  std::optional<Dtype> dtype = {};  // as Constant's
   void operator()(const Array& out) const;
 };
 
 /// The weight of a convolution that makes images smaller: the same with the sum 1.
 struct DownsamplingConvFilter {
-  std::string interpolation = "linear";
-  std::optional<Dtype> dtype = {};
+  std::string interpolation = "linear";  // "linear" alone
+  std::optional<Dtype> dtype = {};       // as Constant's
   void operator()(const Array& out) const;
 };
 

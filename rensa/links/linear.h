@@ -10,7 +10,7 @@ namespace rensa {
 namespace links {
 
 struct LinearOptions {
-  bool nobias = false;
+  bool nobias = false;            // no b
   Initializer initialW = {};      // LeCunNormal when left out
   Initializer initial_bias = {};  // 0 when left out
 };

@@ -29,12 +29,12 @@ namespace rensa {
 /// How the holder of a reference to a model finds it: follows a move of the model, null once it is
 /// destroyed, fresh in a copy.
 struct LinkAnchor {
-  Link* link;
+  Link* link;  // null once it is destroyed
 };
 
 /// A named parameter: "/l1/W".
 struct NamedParameter {
-  std::string path;
+  std::string path;  // from the model on, "/" between
   ParameterRef parameter;
 };
 
@@ -44,6 +44,7 @@ class Sequential;
 /// one's own derives from Chain; one that has to be made without a template (for another language)
 /// from Link, and overrides members, invoke, clone and, where the language has classes of its own,
 /// type_name.
+/// Names parameters, children and what else a file keeps (links/visitor.h).
 class Link {
  public:
   Link() = default;
@@ -99,7 +100,7 @@ class Link {
   /// What to() does: moves what this link has itself and, by their own move_to(), all links below.
   /// An override goes on with Link::move_to().
   virtual void move_to(Device device);
-  void cleargrads();
+  void cleargrads();  // drops the gradients of all parameters below this link
   /// Lets optimizers update all parameters below this link, or leaves them as they are (frozen).
   void enable_update();
   void disable_update();
@@ -115,7 +116,7 @@ class Link {
   /// generators.
   void copy_persistents(const Link& other);
 
-  std::shared_ptr<LinkAnchor> anchor() const;
+  std::shared_ptr<LinkAnchor> anchor() const;  // of this link; made when first asked for
 
   /// Called on a copy: parameters that members() ties are one again (every walk does that), random
   /// generators draw on from where the model's are.

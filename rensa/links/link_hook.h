@@ -25,11 +25,12 @@ namespace rensa {
 /// A link that has hooks, and the axis of its weights along which its outputs lie.
 struct HookedLink {
   const Link& link;
-  int out_axis = 0;
+  int out_axis = 0;  // the axis of W
 
+  /// A parameter of the link's own.
   struct Named {
-    std::string name;
-    Parameter* parameter;
+    std::string name;      // as members() names it
+    Parameter* parameter;  // the link's
   };
   /// The link's own.
   std::vector<Named> parameters() const;
@@ -45,7 +46,7 @@ class HookedCall {
   HookedCall& operator=(const HookedCall&) = delete;
 
   const HookedLink& link() const { return link_; }
-  const Variables& x() const { return x_; }
+  const Variables& x() const { return x_; }  // what the link is called with
   /// What the link computes with as its parameter of that name: what an earlier hook put there,
   /// else the parameter. Throws ValueError where the link has none.
   Variable parameter(std::string_view name) { return place(name); }
@@ -69,14 +70,16 @@ class HookedCall {
 class LinkHook {
  public:
   virtual ~LinkHook() = default;
+  /// Unique among a link's hooks; the part of paths that its members have.
   virtual std::string name() const = 0;
-  virtual std::unique_ptr<LinkHook> clone() const = 0;
+  virtual std::unique_ptr<LinkHook> clone() const = 0;  // a copy, for a copy of the link
   /// What lasts of the hook: part of the link's members, and so of its files.
   virtual void members(Visitor&) {}
   /// Called as a link gets the hook; throws where it cannot have it.
   virtual void added(const HookedLink&) {}
-  virtual void deleted(const HookedLink&) {}
-  virtual void forward_preprocess(HookedCall&) {}
+  virtual void deleted(const HookedLink&) {}       // called as a link loses it
+  virtual void forward_preprocess(HookedCall&) {}  // called before the link's forward
+  /// Called after it, with what it gave.
   virtual void forward_postprocess(HookedCall&, const Variable& /*y*/) {}
   /// In its place where the forward throws.
   virtual void forward_failed(HookedCall&) noexcept {}
@@ -96,14 +99,14 @@ class LinkHooks {
   LinkHooks(LinkHooks&&) = default;
   LinkHooks& operator=(LinkHooks&&) = default;
 
-  bool empty() const { return hooks_.empty(); }
-  std::vector<std::string> names() const;
+  bool empty() const { return hooks_.empty(); }  // whether there is none
+  std::vector<std::string> names() const;        // in the order in which they were added
   void members(Visitor& v);
   /// Throws ValueError for a second one of a name.
   void add(std::unique_ptr<LinkHook> hook, const HookedLink& link);
   /// Throws ValueError where there is none of that name.
   void remove(std::string_view name, const HookedLink& link);
-  Variable call(const HookedLink& link, const Variables& x,
+  Variable call(const HookedLink& link, const Variables& x,  // forward(), between what the hooks do
                 const std::function<Variable()>& forward) const;
 
  private:
@@ -134,6 +137,7 @@ class [[nodiscard]] LinkHookScope {
 /// What links that take hooks are to those that do not know their class.
 class HasHooks {
  public:
+  /// In the order in which they were added.
   std::vector<std::string> hook_names() const { return hooks_.names(); }
 
  protected:

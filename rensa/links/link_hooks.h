@@ -17,11 +17,11 @@ namespace rensa::link_hooks {
 struct SpectralNormalizationOptions {
   rensa::detail::NamedOptions named = {};
   int n_power_iteration = 1;
-  double eps = 1e-6;
+  double eps = 1e-6;  // added to norms
   bool use_gamma = false;
   std::optional<double> factor = {};
-  std::string weight_name = "W";
-  std::string name = "SpectralNormalization";
+  std::string weight_name = "W";               // which parameter
+  std::string name = "SpectralNormalization";  // of the hook
 };
 
 /// Miyato et al., "Spectral normalization for generative adversarial networks": the link computes
@@ -53,9 +53,9 @@ class SpectralNormalization : public LinkHook {
 
 struct WeightStandardizationOptions {
   rensa::detail::NamedOptions named = {};
-  double eps = 1e-5;
-  std::string weight_name = "W";
-  std::string name = "WeightStandardization";
+  double eps = 1e-5;                           // added to variances
+  std::string weight_name = "W";               // which parameter
+  std::string name = "WeightStandardization";  // of the hook
 };
 
 /// Qiao et al., "Weight standardization": the link computes with weights whose mean is 0 and whose
@@ -89,8 +89,11 @@ class TimerHook final : public LinkHook {
   std::string name() const override { return "TimerHook"; }
   std::unique_ptr<LinkHook> clone() const override { return std::make_unique<TimerHook>(*this); }
 
+  /// Every call so far, in the order in which they ended. Waits for what is not done.
   const std::vector<TimedCall>& call_history() const { return times_->history(); }
+  /// Of all calls, in seconds. Waits for what is not done.
   double total_time() const { return times_->total(); }
+  /// By the links' names. Waits for what is not done.
   std::map<std::string, CallSummary> summary() const { return times_->summary(); }
   /// As function_hooks::TimerHook's.
   std::string str(std::string_view unit = "auto") const { return times_->str("LinkName", unit); }

@@ -10,8 +10,9 @@ namespace rensa {
 namespace links {
 
 struct LSTMOptions {
-  Initializer lateral_init = {},
-              upward_init = {};  // of each gate's rows; LeCunNormal when left out
+  /// Of each gate's rows; LeCunNormal when left out.
+  Initializer lateral_init = {}, upward_init = {};
+  /// 0, and 1: memories begin by keeping what they hold.
   Initializer bias_init = 0, forget_bias_init = 1;
 };
 
@@ -20,10 +21,11 @@ class LSTMWeights {
  public:
   LSTMWeights(None, std::int64_t out, const LSTMOptions& options);
   LSTMWeights(std::int64_t in, std::int64_t out, const LSTMOptions& options);
+  /// Shows both to a link's members().
   void show(Visitor& v) { v("upward", upward), v("lateral", lateral); }
   /// What goes into the cell: of x and, where it is defined, the last output.
   Variable gates(const Variable& x, const Variable& h) const;
-  std::int64_t state_size() const { return state_size_; }
+  std::int64_t state_size() const { return state_size_; }  // elements of c and of h
 
   Linear upward, lateral;
 
@@ -44,7 +46,7 @@ class StatelessLSTM : public Chain<StatelessLSTM> {
   std::pair<Variable, Variable> operator()(const Variable& c, const Variable& h,
                                            const Variable& x) const;
 
-  LSTMWeights weights;
+  LSTMWeights weights;  // upward and lateral
 };
 
 /// A memory that keeps c and h from one call to the next: called with the values of each time. Of
@@ -62,7 +64,7 @@ class LSTM : public Chain<LSTM> {
   /// Throws ShapeError where they have other rows than each other.
   void set_state(const Variable& new_c, const Variable& new_h);
 
-  LSTMWeights weights;
+  LSTMWeights weights;  // upward and lateral
   State c, h;
 };
 
@@ -76,8 +78,8 @@ class StatefulPeepholeLSTM : public Chain<StatefulPeepholeLSTM> {
   /// Throws ShapeError where they have other rows than each other.
   void set_state(const Variable& new_c, const Variable& new_h);
 
-  Linear upward, lateral, peep_i, peep_f, peep_o;
-  State c, h;
+  Linear upward, lateral, peep_i, peep_f, peep_o;  // of x, of h, and what gates see of c
+  State c, h;                                      // the state; undefined ones are zeros
 };
 
 /// A memory each element of which stays as it is with the probabilities c_ratio and h_ratio
@@ -92,9 +94,9 @@ class StatefulZoneoutLSTM : public Chain<StatefulZoneoutLSTM> {
   /// Throws ShapeError where they have other rows than each other.
   void set_state(const Variable& new_c, const Variable& new_h);
 
-  Linear upward, lateral;
+  Linear upward, lateral;  // of x, and of h
   double c_ratio, h_ratio;
-  State c, h;
+  State c, h;  // the state; undefined ones are zeros
 };
 
 }  // namespace links

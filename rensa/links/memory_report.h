@@ -29,10 +29,11 @@ class [[nodiscard]] MemoryReport {
   MemoryReport(const MemoryReport&) = delete;
   MemoryReport& operator=(const MemoryReport&) = delete;
 
+  /// Who holds memory, and how much.
   struct Holder {
     std::string function;  // "linear"; "linear, backward"; "parameter"; empty: outside of functions
     std::string link;      // "/l1"; empty for functions without parameters
-    std::int64_t bytes = 0, blocks = 0;
+    std::int64_t bytes = 0, blocks = 0;  // how much
   };
   /// At the peak so far, who holds the most first.
   std::vector<Holder> holders() const;

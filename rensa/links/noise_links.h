@@ -17,7 +17,7 @@ class Dropout : public Chain<Dropout> {
   void members(Visitor&) override {}
   Variable operator()(const Variable& x) const;
 
-  double ratio;
+  double ratio;  // the share that is dropped
 };
 
 /// The axes from `start_axis` on as one; (n, k) of a batch.
@@ -33,8 +33,8 @@ class Flatten : public Chain<Flatten> {
 };
 
 struct SimplifiedDropconnectLinkOptions {
-  double ratio = 0.5;
-  bool nobias = false;
+  double ratio = 0.5;             // the share of weights that are dropped
+  bool nobias = false;            // no b
   Initializer initialW = {};      // HeNormal(1 / sqrt(2)) when left out
   Initializer initial_bias = {};  // 0 when left out
 };
@@ -54,7 +54,7 @@ class SimplifiedDropconnect : public Chain<SimplifiedDropconnect> {
                       bool use_batchwise_mask = true) const;
 
   Parameter W, b;
-  double ratio;
+  double ratio;  // the share of weights that are dropped
 
  private:
   std::int64_t out_;

@@ -13,14 +13,14 @@ namespace rensa {
 namespace links {
 
 struct BatchNormalizationOptions {
-  double decay = 0.9, eps = 2e-5;
-  bool use_gamma = true, use_beta = true;
-  Initializer initial_gamma = {};     // 1 when left out
-  Initializer initial_beta = {};      // 0 when left out
-  Initializer initial_avg_mean = {};  // 0 when left out
-  Initializer initial_avg_var = {};   // 1 when left out
-  AxisList axis = {};                 // reduced: axis 0 and those behind gamma's when left out
-  std::optional<Dtype> dtype = {};    // of parameters and averages: config().dtype when left out
+  double decay = 0.9, eps = 2e-5;  // how much of an average stays at each call; added to variances
+  bool use_gamma = true, use_beta = true;  // whether there are such parameters
+  Initializer initial_gamma = {};          // 1 when left out
+  Initializer initial_beta = {};           // 0 when left out
+  Initializer initial_avg_mean = {};       // 0 when left out
+  Initializer initial_avg_var = {};        // 1 when left out
+  AxisList axis = {};                      // reduced: axis 0 and those behind gamma's when left out
+  std::optional<Dtype> dtype = {};  // of parameters and averages: config().dtype when left out
 };
 
 /// y = F::batch_normalization(x, gamma, beta) while config().train is on, which moves avg_mean and
@@ -54,8 +54,8 @@ class BatchNormalization : public Chain<BatchNormalization>, public Hookable<Bat
   Parameter gamma, beta;  // undefined where they are not used
   // Calls write to them.
   mutable Persistent avg_mean, avg_var;
-  mutable Counter N;
-  double decay, eps;
+  mutable Counter N;  // batches since start_finetuning()
+  double decay, eps;  // the options
   /// Set by fold_batch_normalization(), which takes parameters and averages away.
   bool folded = false;
 
@@ -81,14 +81,14 @@ class BatchRenormalization : public Chain<BatchRenormalization> {
   /// As BatchNormalization. Throws ValueError for an `axis` among the options: it is the first one
   /// and those behind gamma's.
   Variable operator()(const Variable& x, bool finetune = false) const;
-  void start_finetuning() { statistics.start_finetuning(); }
+  void start_finetuning() { statistics.start_finetuning(); }  // as BatchNormalization's
 
   BatchNormalization statistics;  // gamma, beta, avg_mean, avg_var, N
   double rmax, dmax;
 };
 
 struct NormalizationOptions {
-  double eps = 1e-5;
+  double eps = 1e-5;               // added to variances
   Initializer initial_gamma = {};  // 1 when left out
   Initializer initial_beta = {};   // 0 when left out
 };
@@ -109,7 +109,7 @@ class LayerNormalization : public Chain<LayerNormalization> {
   Variable operator()(const Variable& x) const;
 
   Parameter gamma, beta;
-  double eps;
+  double eps;  // added to variances
 };
 
 /// y = F::rms_norm(x, gamma) over the last axes of x, whose extents are `size`; made without one,
@@ -147,7 +147,7 @@ class GroupNormalization : public Chain<GroupNormalization> {
 
   Parameter gamma, beta;
   std::int64_t groups;
-  double eps;
+  double eps;  // added to variances
 };
 
 }  // namespace links

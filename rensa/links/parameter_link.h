@@ -15,7 +15,7 @@ class Parameter : public Chain<Parameter> {
 
   Variable operator()() const { return W; }
 
-  rensa::Parameter W;
+  rensa::Parameter W;  // the one parameter
 };
 
 }  // namespace links

@@ -70,7 +70,7 @@ class Reporter {
     std::shared_ptr<ReporterState> state_;
     Observation* previous_observation_;
   };
-  Scope scope(Observation& observation) const { return Scope(*this, observation); }
+  Scope scope(Observation& observation) const { return Scope(*this, observation); }  // a Scope
 
   /// As rensa::report, to this reporter.
   void report(const std::string& name, const Array& value, LinkAnchor* observer) const;
@@ -89,8 +89,8 @@ class Reporter {
 /// A running mean. Values are added up in float64 on their device, without a wait.
 class Summary {
  public:
-  void add(const Array& value);
-  std::int64_t count() const { return count_; }
+  void add(const Array& value);                  // one more value, of one element
+  std::int64_t count() const { return count_; }  // how many values were added
   /// The sum so far, 0-d; undefined when nothing was added.
   const Array& total() const { return total_; }
   /// Waits for the device. NaN when nothing was added.

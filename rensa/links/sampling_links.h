@@ -17,8 +17,8 @@ class WordSampler {
  public:
   /// Throws ValueError, naming `link`, for counts that are negative, or no count above 0.
   WordSampler(const char* link, const std::vector<double>& counts, double power);
-  Array draw(const Shape& shape) const;
-  void to(Device device) { cumulated_ = cumulated_.to(device); }
+  Array draw(const Shape& shape) const;  // words, each with its probability
+  void to(Device device) { cumulated_ = cumulated_.to(device); }  // moves what draws there
 
  private:
   Array cumulated_;  // the probabilities of all words up to each
@@ -39,7 +39,7 @@ class NegativeSampling : public Chain<NegativeSampling> {
   Variable operator()(const Variable& x, const Variable& t, std::string_view reduce = "sum") const;
 
   Parameter W;
-  int sample_size;
+  int sample_size;  // words that are drawn for each sample
 
  private:
   WordSampler sampler_;
@@ -69,10 +69,10 @@ class WordTree {
  public:
   WordTree(std::int64_t word) : word_(word) {}
   WordTree(WordTree left, WordTree right);
-  bool is_word() const { return !children_; }
-  std::int64_t word() const { return word_; }
-  const WordTree& left() const { return children_->first; }
-  const WordTree& right() const { return children_->second; }
+  bool is_word() const { return !children_; }                  // whether it is a leaf
+  std::int64_t word() const { return word_; }                  // of a leaf; -1 of others
+  const WordTree& left() const { return children_->first; }    // not of a leaf
+  const WordTree& right() const { return children_->second; }  // not of a leaf
 
  private:
   std::int64_t word_ = -1;

@@ -26,8 +26,8 @@ class Bias : public Chain<Bias> {
 
 struct ScaleOptions {
   int axis = 1;
-  std::optional<Shape> W_shape = {};  // left out: W is the second argument of each call
-  bool bias_term = false;
+  std::optional<Shape> W_shape = {};     // left out: W is the second argument of each call
+  bool bias_term = false;                // whether y = x * W + b
   std::optional<Shape> bias_shape = {};  // W_shape when left out
 };
 

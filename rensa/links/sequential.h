@@ -28,13 +28,14 @@ class ChainList : public Chain<ChainList> {
   }
   void members(Visitor& v) override;
 
+  /// The number of links.
   std::int64_t size() const { return static_cast<std::int64_t>(links_.size()); }
   void append(AnyLink link);
   /// From the end where i < 0. Throws IndexError.
   AnyLink& operator[](std::int64_t i);
   const AnyLink& operator[](std::int64_t i) const;
-  auto begin() { return links_.begin(); }
-  auto end() { return links_.end(); }
+  auto begin() { return links_.begin(); }  // over the links
+  auto end() { return links_.end(); }      // behind the last link
   auto begin() const { return links_.begin(); }
   auto end() const { return links_.end(); }
 
@@ -72,6 +73,7 @@ template <class F> class FunctionLink final : public Chain<FunctionLink<F>> {
 /// Sequential(Sequential::Layer(other)) has it as its layer.
 class Sequential : public Chain<Sequential> {
  public:
+  /// What a layer may be in place of a link.
   using Function = std::function<Variable(const Variable&)>;
 
   /// A link or a function. Throws ValueError for an AnyLink or a std::function that is empty.
@@ -93,10 +95,11 @@ class Sequential : public Chain<Sequential> {
         Layer(std::string name, F function)
         : link_(FunctionLink<F>(std::move(name), std::move(function))) {}
 
-    bool is_link() const { return static_cast<bool>(link_); }
+    bool is_link() const { return static_cast<bool>(link_); }  // or a function
     /// Throws ValueError for a function.
     AnyLink& link();
     const AnyLink& link() const;
+    /// The link, as one of class L. Throws as link() and AnyLink::as() do.
     template <std::derived_from<Link> L> L& as() { return link().as<L>(); }
     template <std::derived_from<Link> L> const L& as() const { return link().as<L>(); }
     /// "Linear", "function".
@@ -130,8 +133,9 @@ class Sequential : public Chain<Sequential> {
   Variable invoke(const Variables& x) override;
   Variable invoke(const Variables& x) const override;
 
+  /// The number of layers.
   std::int64_t size() const { return static_cast<std::int64_t>(layers_.size()); }
-  void append(Layer layer) { layers_.push_back(std::move(layer)); }
+  void append(Layer layer) { layers_.push_back(std::move(layer)); }  // behind the last one
   /// Before layer i; i == size() appends. Throws IndexError.
   void insert(std::int64_t i, Layer layer);
   /// The other's layers: a copy, as of all that is given; those of extend(other.copy()) share their
@@ -146,8 +150,8 @@ class Sequential : public Chain<Sequential> {
   Sequential operator[](const Slice& slice) const;
   /// With the layers of Sequentials among the layers in place of these; shared as with a slice.
   Sequential flatten() const;
-  auto begin() { return layers_.begin(); }
-  auto end() { return layers_.end(); }
+  auto begin() { return layers_.begin(); }  // over the layers
+  auto end() { return layers_.end(); }      // behind the last layer
   auto begin() const { return layers_.begin(); }
   auto end() const { return layers_.end(); }
 

@@ -19,20 +19,21 @@ struct SummaryOptions {
 
 /// One call of summary().
 struct ModelSummary {
+  /// A link, or a function.
   struct Row {
-    std::string path;  // of a link, "/l1"; empty of a function
-    std::string type;  // "Linear", "relu"
-    int calls = 0;
-    Shape output_shape;           // of the last call
-    std::int64_t parameters = 0;  // elements of the link's own, below no other link
-    std::int64_t multiply_adds = 0;
+    std::string path;                // of a link, "/l1"; empty of a function
+    std::string type;                // "Linear", "relu"
+    int calls = 0;                   // 0: it was not called
+    Shape output_shape;              // of the last call
+    std::int64_t parameters = 0;     // elements of the link's own, below no other link
+    std::int64_t multiply_adds = 0;  // of all calls
   };
-  std::string type;  // of the model
-  std::vector<Shape> input_shapes;
-  std::vector<Row> rows;
+  std::string type;                                     // of the model
+  std::vector<Shape> input_shapes;                      // of x
+  std::vector<Row> rows;                                // in the order of the first calls
   std::int64_t parameters = 0, trained_parameters = 0;  // those that optimizers may update
-  std::int64_t parameter_bytes = 0;
-  std::int64_t multiply_adds = 0;  // of all functions, those without rows too
+  std::int64_t parameter_bytes = 0;                     // of all of them
+  std::int64_t multiply_adds = 0;                       // of all functions, those without rows too
 
   /// The table, with the totals.
   std::string str() const;

@@ -11,7 +11,7 @@ namespace links {
 struct MaxoutOptions {
   Initializer initialW = {};     // of (out * pool, in); LeCunNormal when left out
   Initializer initial_bias = 0;  // of (out * pool,)
-  bool nobias = false;
+  bool nobias = false;           // no b
 };
 
 /// The greatest of each `pool` outputs of a Linear: Goodfellow et al., "Maxout networks". The input
@@ -24,7 +24,7 @@ class Maxout : public Chain<Maxout> {
 
   Variable operator()(const Variable& x) const;
 
-  Linear linear;
+  Linear linear;  // its outputs are those of which the greatest is taken
 
  private:
   int pool_;

@@ -30,10 +30,10 @@ class TransformerEncoderLayer : public Chain<TransformerEncoderLayer> {
   /// Throws as MultiHeadAttention.
   Variable operator()(const Variable& x, const F::AttentionOptions& attention = {}) const;
 
-  MultiHeadAttention self_attn;
+  MultiHeadAttention self_attn;  // of x with itself
   Linear linear1, linear2;
-  LayerNormalization norm1, norm2;
-  TransformerOptions options;
+  LayerNormalization norm1, norm2;  // behind the attention, and behind the products
+  TransformerOptions options;       // the constructor's
 };
 
 /// A layer that also sees `memory` (n, other length, units), between its attention with itself and
@@ -48,10 +48,10 @@ class TransformerDecoderLayer : public Chain<TransformerDecoderLayer> {
                       const F::AttentionOptions& attention = {},
                       const F::AttentionOptions& memory_attention = {}) const;
 
-  MultiHeadAttention self_attn, multihead_attn;
-  Linear linear1, linear2;
-  LayerNormalization norm1, norm2, norm3;
-  TransformerOptions options;
+  MultiHeadAttention self_attn, multihead_attn;  // of x with itself, and with memory
+  Linear linear1, linear2;                       // the two products
+  LayerNormalization norm1, norm2, norm3;        // behind each of the three parts
+  TransformerOptions options;                    // the constructor's
 };
 
 }  // namespace links

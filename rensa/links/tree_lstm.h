@@ -40,7 +40,7 @@ class NaryTreeLSTM : public Chain<NaryTreeLSTM> {
                                            const Variable& x) const;
 
   Linear W_x;
-  std::vector<Linear> W_h;
+  std::vector<Linear> W_h;  // of each child
 
  private:
   std::int64_t in_, out_;

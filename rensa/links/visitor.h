@@ -28,6 +28,7 @@ namespace xp::random {
 class Generator;
 }
 
+/// A class with members(Visitor&).
 template <class T>
 concept HasMembers = requires(T& object, Visitor& v) {
   object.members(v);
@@ -49,7 +50,7 @@ class Members {
   Members(const F& show)
       : object_(&show),
         show_([](const void* place, Visitor& v) { (*static_cast<const F*>(place))(v); }) {}
-  void show(Visitor& v) const { show_(object_, v); }
+  void show(Visitor& v) const { show_(object_, v); }  // shows them to a walk
   /// The link; null for what is none.
   const Link* link() const { return link_; }
 
@@ -104,7 +105,7 @@ class Visitor {
   struct Access {
     /// What get() gives, and take() wants, where it is not None: a value of this alternative.
     std::size_t kind;
-    std::function<Value()> get;
+    std::function<Value()> get;  // what the member holds
     /// Checks and converts another value, and gives what puts it in place, later and without fail:
     /// a file changes nothing unless all of it fits. Throws where the value cannot be taken.
     std::function<Commit(const Value&)> take;
@@ -112,7 +113,7 @@ class Visitor {
     /// a list of numbers.
     const void* place = nullptr;
 
-    void set(const Value& value) const { take(value)(); }
+    void set(const Value& value) const { take(value)(); }  // take(value), in place at once
   };
   /// The alternative of Value that holds a T.
   template <class T> static constexpr std::size_t kind_of() { return Value(T()).index(); }
@@ -233,10 +234,11 @@ class Visitor {
   virtual void persistent(std::string_view, Persistent&) {}
   /// What one call leaves for the next: moved with the model, cleared by reset_state(), not saved.
   virtual void state(std::string_view, State&) {}
-  virtual void value(std::string_view, const Access&) {}
+  virtual void value(std::string_view, const Access&) {}  // a member that is one value
   /// By default a value.
   virtual void counter(std::string_view name, Counter& counter);
-  virtual void link(std::string_view name, Link& child);
+  virtual void link(std::string_view name, Link& child);  // a child that is a link
+  /// A child with members that is no link.
   virtual void group(std::string_view name, const Members& members);
 
  protected:

@@ -19,13 +19,14 @@ namespace rensa {
 /// A parameter in an update.
 struct UpdatedParameter {
   ParameterRef parameter;
-  std::shared_ptr<UpdateRule> rule;
+  std::shared_ptr<UpdateRule> rule;  // what is kept for it
   Array array;  // what is to be changed: the parameter's, or the float32 copy of it
   Array grad;   // lies as `array` does; hooks change it in place
 };
 
+/// An update of parameters that lie on one device.
 struct UpdateCall {
-  std::vector<UpdatedParameter> parameters;
+  std::vector<UpdatedParameter> parameters;  // those with gradients
   /// Undefined, or one float64 on the parameters' device: where it is 0 (a gradient was too great
   /// for its dtype) nothing is to change.
   Array enabled;
@@ -105,6 +106,7 @@ class RowAlgorithm : public OptimizerAlgorithm {
 /// A hyperparameter of the row is the option of its name, unless `numbers` computes them all.
 template <class Options> class OptionsAlgorithm final : public RowAlgorithm {
  public:
+  /// The row's numbers, of the options and the count of updates.
   using Numbers = std::function<std::vector<double>(const Options&, std::int64_t t)>;
   OptionsAlgorithm(const char* name, UpdateRuleId rule, const Options& options, Numbers numbers)
       : RowAlgorithm(name, rule), options_(options), numbers_(std::move(numbers)) {}

@@ -17,10 +17,10 @@ class Link;
 /// A hook is called once for all that it is for. What it launches is recorded in captured steps.
 class OptimizerHook : public std::enable_shared_from_this<OptimizerHook> {
  public:
-  enum class Timing { pre, post };
+  enum class Timing { pre, post };  // before the update, or after it
   virtual ~OptimizerHook() = default;
-  virtual const char* name() const = 0;
-  virtual Timing timing() const { return Timing::pre; }
+  virtual const char* name() const = 0;  // unique among the hooks of an optimizer or a parameter
+  virtual Timing timing() const { return Timing::pre; }  // when it is called
   /// Before the update the gradients are changed in place; they are those without a loss scale.
   virtual void operator()(const UpdateCall& call) = 0;
   /// Shows what lasts of it, to files. What calls count is a Counter: replays count on.
@@ -33,6 +33,7 @@ class OptimizerHook : public std::enable_shared_from_this<OptimizerHook> {
   virtual bool is_random() const { return false; }
 };
 
+/// Hooks, in the order in which they are called.
 using HookList = std::vector<std::shared_ptr<OptimizerHook>>;
 /// Throws ValueError where the list has one of that name.
 void add_to(HookList& hooks, std::shared_ptr<OptimizerHook> hook);

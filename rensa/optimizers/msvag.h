@@ -6,8 +6,8 @@
 namespace rensa::optimizers {
 
 struct MSVAGOptions {
-  double lr = 0.1;
-  double beta = 0.9;
+  double lr = 0.1;               // learning rate
+  double beta = 0.9;             // of the momentum
   double eta = 1;                // schedule multiplier
   double weight_decay_rate = 0;  // decoupled from the gradient
   void fields(auto&& v) {

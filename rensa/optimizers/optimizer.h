@@ -31,7 +31,7 @@ struct DynamicLossScale {
 class OptimizerState : public std::enable_shared_from_this<OptimizerState> {
  public:
   explicit OptimizerState(std::shared_ptr<OptimizerAlgorithm> a) : algorithm(std::move(a)) {}
-  const char* name() const { return algorithm->name(); }
+  const char* name() const { return algorithm->name(); }  // the algorithm's
   /// Called by what decides which operations an update has: steps are recorded anew, and one that
   /// does it itself stays eager.
   void change_structure();
@@ -50,14 +50,14 @@ class OptimizerState : public std::enable_shared_from_this<OptimizerState> {
   /// Takes what the user has set of `main`, whose model this one's is a replica of.
   void follow(const OptimizerState& main);
 
-  std::shared_ptr<OptimizerAlgorithm> algorithm;
-  std::shared_ptr<LinkAnchor> target;
-  std::int64_t t = 0;      // updates so far
-  std::int64_t epoch = 0;  // new_epoch() calls so far
-  HookList hooks;
-  bool fp32_update = false;
-  double loss_scale = 1;  // unless dynamic
-  std::optional<DynamicLossScale> dynamic;
+  std::shared_ptr<OptimizerAlgorithm> algorithm;  // what updates do
+  std::shared_ptr<LinkAnchor> target;             // the model; null before setup()
+  std::int64_t t = 0;                             // updates so far
+  std::int64_t epoch = 0;                         // new_epoch() calls so far
+  HookList hooks;                                 // for all parameters
+  bool fp32_update = false;                       // parameters of 16 bits are updated in float32
+  double loss_scale = 1;                          // unless dynamic
+  std::optional<DynamicLossScale> dynamic;        // where the scale is dynamic
 
  private:
   void read_states(const ParameterRef& parameter, const std::shared_ptr<UpdateRule>& rule,
@@ -142,7 +142,7 @@ class Optimizer {
   /// Updates, and new_epoch() calls, so far. A captured step that asks for them, or for a
   /// hyperparameter, stays eager: its replays would not ask again.
   std::int64_t t() const;
-  std::int64_t epoch() const;
+  std::int64_t epoch() const;  // new_epoch() calls so far
   void new_epoch() const;
   /// The named hyperparameter, readable and writable. Throws ValueError for a name there is not.
   double& attribute(const std::string& name) const;
@@ -151,7 +151,7 @@ class Optimizer {
   /// "l1/W/update_enabled". Hooks show theirs as "hook/<name>/...", those of a single parameter as
   /// "l1/W/hook/<name>/..." (of several parameters: of the first). Throws as target() does.
   void members(Visitor& v) const;
-  const std::shared_ptr<OptimizerState>& state() const { return state_; }
+  const std::shared_ptr<OptimizerState>& state() const { return state_; }  // what the handles share
 
  protected:
   explicit Optimizer(std::shared_ptr<OptimizerState> state) : state_(std::move(state)) {}

@@ -46,11 +46,12 @@ class ParameterGroup {
     for (const ParameterRef& p : parameters_) p.update_rule()->add_hook(shared);
     return *this;
   }
+  /// Lets updates change them, or leaves them as they are.
   const ParameterGroup& set_update_enabled(bool on) const {
     for (const ParameterRef& p : parameters_) p.set_update_enabled(on);
     return *this;
   }
-  const std::vector<ParameterRef>& parameters() const { return parameters_; }
+  const std::vector<ParameterRef>& parameters() const { return parameters_; }  // those of the group
 
  private:
   std::vector<ParameterRef> parameters_;

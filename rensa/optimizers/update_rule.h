@@ -38,6 +38,7 @@ class UpdateRule {
   void add_hook(std::shared_ptr<OptimizerHook> hook);
   /// Throws ValueError where there is none of that name.
   void remove_hook(const std::string& name);
+  /// In the order in which they are called.
   const std::vector<std::shared_ptr<OptimizerHook>>& hooks() const { return hooks_; }
 
   /// Updates a float16 or bfloat16 parameter in float32: of the parameter a float32 copy is kept,
@@ -49,12 +50,13 @@ class UpdateRule {
   /// float32. For a replica's parameter.
   void follow(const UpdateRule& source);
 
-  std::weak_ptr<OptimizerState> owner;
-  std::int64_t t = 0;            // updates of this parameter so far
-  std::vector<Array> states;     // in the order of the optimizer's state names
-  Array fp32_param;              // where it is updated in float32
-  Array seen;                    // the parameter that fp32_param was taken from,
-  std::uint32_t seen_version{};  // and how often its memory had been written to
+  std::weak_ptr<OptimizerState> owner;  // the optimizer that it is set up with
+  std::int64_t t = 0;                   // updates of this parameter so far
+  std::vector<Array> states;            // in the order of the optimizer's state names
+  Array fp32_param;                     // where it is updated in float32
+  Array seen;                           // the parameter that fp32_param was taken from,
+  std::uint32_t seen_version{};         // and how often its memory had been written to
+  /// The parameter's own values, by name.
   const Hyperparameters& own_hyperparams() const { return own_; }
 
  private:

@@ -36,7 +36,7 @@ struct LoadHdf5Options {
   bool strict = true;
   /// Keys below this group are taken: "updater/model:main" of a trainer's file.
   std::string path = {};
-  Naming names = {};
+  Naming names = {};  // what members are called in the file
 };
 namespace detail {
 void load_hdf5(const std::string& path, const Members& what, const LoadHdf5Options& options);

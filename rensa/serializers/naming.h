@@ -13,8 +13,8 @@ struct StoredName {
       : name(std::move(stored)), transposed(is_transposed) {}
   StoredName(const char* stored) : name(stored) {}
 
-  std::string name;
-  bool transposed;  // the axes lie there in the opposite order
+  std::string name;  // in the file
+  bool transposed;   // the axes lie there in the opposite order
 };
 
 /// How a file calls what a model has; given to load_npz, load_safetensors and those that save.

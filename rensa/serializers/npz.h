@@ -14,8 +14,8 @@
 namespace rensa::serializers {
 
 struct SaveNpzOptions {
-  bool compression = true;
-  Naming names = {};
+  bool compression = true;  // by zlib; else stored as it is
+  Naming names = {};        // what members are called in the file
 };
 /// Writes all that `what` (a model, an optimizer, an iterator, a trainer, a struct of one's own)
 /// shows in its members(Visitor&), but States. The file appears whole or not at all. A parameter
@@ -42,7 +42,7 @@ struct LoadNpzOptions {
   bool strict = true;
   /// Keys below this one are taken: "updater/model:main" of a trainer's snapshot.
   std::string path = {};
-  Naming names = {};
+  Naming names = {};  // what members are called in the file
 };
 namespace detail {
 void load_npz(const std::string& path, const Members& what, const LoadNpzOptions& options);

@@ -50,8 +50,11 @@ class OnnxModel : public Chain<OnnxModel> {
   /// Of a model of one input and one output. Throws ValueError for another.
   Variable operator()(const Variable& input) const;
 
+  /// In the order of operator()'s inputs.
   const std::vector<std::string>& input_names() const { return input_names_; }
+  /// In the order of operator()'s outputs.
   const std::vector<std::string>& output_names() const { return output_names_; }
+  /// By the names of the file's initializers.
   const std::map<std::string, Parameter>& parameters() const { return parameters_; }
 
  private:

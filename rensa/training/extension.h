@@ -14,6 +14,7 @@ inline constexpr int kPriorityWriter = 300;  // writes into the observation
 inline constexpr int kPriorityEditor = 200;  // reads and changes it
 inline constexpr int kPriorityReader = 100;  // reads it
 
+/// What a Trainer calls beside its updates: to report, to write files, to change optimizers.
 class Extension {
  public:
   virtual ~Extension() = default;
@@ -34,8 +35,11 @@ class Extension {
   /// v("best", best_). The trainer's file has it under "extensions/<name>/".
   virtual void members(Visitor&) {}
 
+  /// The name where extend() gives none; of several equal ones the later get "_1", "_2".
   virtual std::string default_name() const { return "extension"; }
+  /// The trigger where extend() gives none.
   virtual Trigger default_trigger() const { return {1, "iteration"}; }
+  /// The priority where extend() gives none.
   virtual int default_priority() const { return kPriorityReader; }
 
   /// The name that the trainer gave it.

@@ -17,7 +17,8 @@ struct ParallelUpdaterOptions {
   /// else than on one device. "mean" weighs each by its share of the batch, so that (for a loss
   /// that is a mean over its batch) a step is what it would be on one device.
   std::string reduction = "sum";
-  ConverterOptions converter_options = {};
+  ConverterOptions converter_options = {};  // of the default converter
+  /// What makes arrays of a batch; concat_examples when left out.
   std::function<Columns(const Batch&, Device)> converter = {};
 };
 

@@ -8,16 +8,17 @@
 
 namespace rensa {
 
+/// One line of a chart.
 struct PlotSeries {
-  std::string name;
+  std::string name;                               // in the legend
   std::vector<std::pair<double, double>> points;  // x and y; one that is not finite is a gap
 };
 
 struct PlotOptions {
-  std::string title = {}, x_label = {}, y_label = {};
-  int width = 640, height = 400;      // pixels
+  std::string title = {}, x_label = {}, y_label = {};  // above it, below it and to its left
+  int width = 640, height = 400;                       // pixels
   bool log_x = false, log_y = false;  // by powers of 10; points that are not positive are gaps
-  bool grid = true, markers = true;
+  bool grid = true, markers = true;   // lines behind the data; a dot at each point
 };
 
 /// What a picture's file is. A PNG has 2 x 2 of its pixels for each of the options', and letters of
@@ -31,8 +32,8 @@ std::string plot(const std::vector<PlotSeries>& series, PictureFormat format,
 
 /// One of several charts.
 struct PlotPanel {
-  std::vector<PlotSeries> series;
-  PlotOptions options = {};
+  std::vector<PlotSeries> series;  // the lines of this chart
+  PlotOptions options = {};        // its words and axes
 };
 /// The charts in one picture, row by row, `columns` in each. They are all as large as their options
 /// say, and a row is as high as its highest. Throws ValueError for no columns, and as plot().

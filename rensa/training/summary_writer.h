@@ -17,7 +17,7 @@ namespace rensa::training {
 
 struct SummaryWriterOptions {
   rensa::detail::NamedOptions named = {};
-  std::string filename_suffix = {};
+  std::string filename_suffix = {};  // behind the file's name
   /// What was added is written by the next addition after that many seconds, at the latest.
   double flush_secs = 120;
   /// For a run that goes on in its folder: what earlier files have of this step and later ones is

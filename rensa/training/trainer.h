@@ -17,8 +17,8 @@ namespace rensa::training {
 /// What stands in for an extension's own when given.
 struct ExtendOptions {
   std::string name = {};
-  Trigger trigger = {};
-  std::optional<int> priority = {};
+  Trigger trigger = {};              // the extension's own when left out
+  std::optional<int> priority = {};  // the extension's own when left out
 };
 
 /// Ctrl-C or SIGTERM ended a run before its stop trigger fired.
@@ -73,12 +73,12 @@ class Trainer {
   /// other threads; before run() it is a run of no iterations.
   void stop() const;
 
-  const Updater& updater() const;
-  const Reporter& reporter() const;
+  const Updater& updater() const;    // what does the updates
+  const Reporter& reporter() const;  // what takes the reports
   /// Of the current iteration; arrays on their devices.
   Observation& observation() const;
   const std::string& out() const;
-  const Trigger& stop_trigger() const;
+  const Trigger& stop_trigger() const;  // what ends the run
   /// Seconds since the run began, with those of the run that it goes on from.
   double elapsed_time() const;
 

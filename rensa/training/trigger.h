@@ -43,7 +43,7 @@ class Trigger {
   }
   /// Of an interval; 0 and empty for any other trigger.
   double period() const { return period_; }
-  const std::string& unit() const { return unit_; }
+  const std::string& unit() const { return unit_; }  // "epoch" or "iteration"
 
  private:
   struct Body {

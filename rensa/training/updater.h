@@ -24,9 +24,9 @@ class UpdaterBody {
   virtual ~UpdaterBody() = default;
   /// One iteration, counted when it succeeds.
   void update();
-  const Iterator& iterator() const { return iterator_; }
-  const Optimizer& optimizer() const { return optimizer_; }
-  std::int64_t iteration() const { return iteration_; }
+  const Iterator& iterator() const { return iterator_; }     // where batches come from
+  const Optimizer& optimizer() const { return optimizer_; }  // what updates the model
+  std::int64_t iteration() const { return iteration_; }      // how many iterations succeeded
   /// Shows "iteration", and as Chainer names them "iterator:main", "optimizer:main", "model:main".
   /// An override that adds its own goes on with UpdaterBody::members().
   virtual void members(Visitor& v);
@@ -40,21 +40,23 @@ class UpdaterBody {
   std::int64_t iteration_ = 0;
 };
 
+/// A handle: what does one update of a run, and knows its iterator and optimizers.
 class Updater {
  public:
   explicit Updater(std::shared_ptr<UpdaterBody> body) : body_(std::move(body)) {}
   /// One iteration: a batch, its loss and gradients, the optimizer's update. Throws ValueError when
   /// the iterator has come to its end.
   void update() const { body_->update(); }
-  std::int64_t iteration() const;
-  std::int64_t epoch() const { return body_->iterator().epoch(); }
-  bool is_new_epoch() const { return body_->iterator().is_new_epoch(); }
-  double epoch_detail() const { return body_->iterator().epoch_detail(); }
+  std::int64_t iteration() const;                                   // how many iterations succeeded
+  std::int64_t epoch() const { return body_->iterator().epoch(); }  // of the iterator
+  bool is_new_epoch() const { return body_->iterator().is_new_epoch(); }    // of the iterator
+  double epoch_detail() const { return body_->iterator().epoch_detail(); }  // of the iterator
+  /// Of the iterator.
   std::optional<double> previous_epoch_detail() const {
     return body_->iterator().previous_epoch_detail();
   }
-  const Iterator& iterator() const { return body_->iterator(); }
-  const Optimizer& optimizer() const { return body_->optimizer(); }
+  const Iterator& iterator() const { return body_->iterator(); }     // where batches come from
+  const Optimizer& optimizer() const { return body_->optimizer(); }  // what updates the model
   /// The model, its optimizer and iterator, and the count of iterations.
   void members(Visitor& v) const { body_->members(v); }
 
@@ -68,7 +70,7 @@ struct StandardUpdaterOptions {
   /// Where batches are sent, if not to `device` or else to the model's first parameter: for a model
   /// that lies on several devices.
   std::optional<Device> input_device = {};
-  ConverterOptions converter_options = {};
+  ConverterOptions converter_options = {};  // of the default converter
   /// Makes arrays of a batch, in place of Converter.
   std::function<Columns(const Batch&, Device)> converter = {};
   /// The loss of a batch's columns; the optimizer's model, called with them, when left out.
@@ -79,7 +81,7 @@ struct StandardUpdaterOptions {
   int accumulate = 1;
   /// Iterations are recorded and replayed as CUDA graphs (graph/capture.h).
   bool capture = false;
-  CaptureOptions capture_options = {};
+  CaptureOptions capture_options = {};  // as capture() takes them
 };
 
 class StandardUpdater : public Updater {
@@ -87,7 +89,7 @@ class StandardUpdater : public Updater {
   /// `optimizer` has been set up on its model. Throws ValueError where it has not, and where
   /// `accumulate` is less than 1.
   StandardUpdater(Iterator iterator, Optimizer optimizer, StandardUpdaterOptions options = {});
-  const CaptureStats& capture_stats() const;
+  const CaptureStats& capture_stats() const;  // what captured iterations came to so far
 };
 
 /// Where the parameters of `model` are: the first one's device, the CPU for a model without any.

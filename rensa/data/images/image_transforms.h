@@ -42,16 +42,19 @@ struct RandomSizedCropOptions {
 Array random_sized_crop(const Array& img, RandomStream& random,
                         const RandomSizedCropOptions& options = {});
 
+/// Which way to turn the picture over.
 struct FlipOptions {
   bool y_flip = false;  // upside down
   bool x_flip = false;  // left to right
 };
-Array flip(const Array& img, const FlipOptions& options);
+Array flip(const Array& img, const FlipOptions& options);  // the picture turned over
 
+/// Which way to turn pictures over at random.
 struct RandomFlipOptions {
   bool y_random = false;  // upside down, for each second picture
   bool x_random = false;  // left to right, likewise
 };
+/// Flip() with a chance of one half for each way.
 Array random_flip(const Array& img, RandomStream& random, const RandomFlipOptions& options);
 
 // --- sizes ---
@@ -78,7 +81,7 @@ Array adjust_contrast(const Array& img, double factor);
 Array adjust_saturation(const Array& img, double factor);
 
 struct ColorJitterOptions {
-  double brightness = 0, contrast = 0, saturation = 0;
+  double brightness = 0, contrast = 0, saturation = 0;  // strengths, 0 for none
 };
 /// Those three in a random order, each by a factor of [1 - strength, 1 + strength] (not below 0).
 /// Throws ValueError for a negative strength.

@@ -22,7 +22,7 @@ enum class Mode {
 };
 
 struct ReadImageOptions {
-  Mode mode = Mode::unchanged;
+  Mode mode = Mode::unchanged;  // the channels
   /// What height and width both need to be at the least. A JPEG that is larger is decoded at 1/2,
   /// 1/4 or 1/8 of its size, as far as that leaves so much: it saves most of the work where the
   /// picture is made smaller afterwards. 0, and any PNG: the whole size.

@@ -29,12 +29,13 @@ class GoogLeNet : public StagedNetwork<GoogLeNet> {
   std::vector<Stage> stages() const;
 
   Convolution2D conv1, conv2_reduce, conv2;
+  /// By the names of stages.
   Inception inc3a, inc3b, inc4a, inc4b, inc4c, inc4d, inc4e, inc5a, inc5b;
   Linear loss3_fc;
-  Convolution2D loss1_conv;
-  Linear loss1_fc1, loss1_fc2;
-  Convolution2D loss2_conv;
-  Linear loss2_fc1, loss2_fc2;
+  Convolution2D loss1_conv;     // of the first auxiliary classifier
+  Linear loss1_fc1, loss1_fc2;  // likewise
+  Convolution2D loss2_conv;     // of the second one
+  Linear loss2_fc1, loss2_fc2;  // likewise
 };
 
 }  // namespace links

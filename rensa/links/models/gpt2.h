@@ -14,11 +14,11 @@ namespace links {
 /// The names are those of the published configurations. Left out: GPT-2 small, of 124 million
 /// parameters.
 struct GPT2Options {
-  std::int64_t vocab_size = 50257, n_positions = 1024;
-  std::int64_t n_embd = 768, n_layer = 12;
-  int n_head = 12;
-  double dropout = 0.1;  // of embeddings, of attention's weights, of what is added
-  double layer_norm_epsilon = 1e-5;
+  std::int64_t vocab_size = 50257, n_positions = 1024;  // different tokens, and places at the most
+  std::int64_t n_embd = 768, n_layer = 12;              // units of a token, and blocks
+  int n_head = 12;                                      // of the attention; n_embd divides by it
+  double dropout = 0.1;              // of embeddings, of attention's weights, of what is added
+  double layer_norm_epsilon = 1e-5;  // of the normalizations
 };
 
 /// MultiHeadAttention by its names in GPT-2: c_attn makes queries, keys and values.
@@ -28,7 +28,7 @@ class GPT2Attention : public Chain<GPT2Attention> {
   void members(Visitor& v) override { v("c_attn", heads.in_proj), v("c_proj", heads.out_proj); }
   Variable operator()(const Variable& x) const { return heads(x, {.causal = true}); }
 
-  MultiHeadAttention heads;
+  MultiHeadAttention heads;  // in_proj is c_attn, out_proj c_proj
 };
 
 /// c_proj(gelu(c_fc(x))).
@@ -49,7 +49,7 @@ class GPT2Block : public Chain<GPT2Block> {
   Variable operator()(const Variable& x) const;
 
   LayerNormalization ln_1, ln_2;
-  GPT2Attention attn;
+  GPT2Attention attn;  // between ln_1 and ln_2
   GPT2MLP mlp;
   double dropout;
 };

@@ -16,10 +16,10 @@ namespace links {
 /// Where published residual networks differ. Left out, they are Chainer's, of He et al.'s weights.
 struct ResNetOptions {
   bool downsample_fb = false;  // stride 2 in the convolution of 3 x 3 and not in that of 1 x 1
-  bool conv1_nobias = false;
-  bool padded_pool = false;   // pool1 pads by 1, and leaves out a last place that reaches beyond
-  double eps = 2e-5;          // of the normalizations
-  bool small_images = false;  // conv1 is of 3 x 3 without a stride, and there is no pool1
+  bool conv1_nobias = false;   // conv1 has no b
+  bool padded_pool = false;    // pool1 pads by 1, and leaves out a last place that reaches beyond
+  double eps = 2e-5;           // of the normalizations
+  bool small_images = false;   // conv1 is of 3 x 3 without a stride, and there is no pool1
   std::int64_t classes = 1000;
   std::int64_t width = 64;    // channels of conv1; all others in proportion
   Initializer initialW = {};  // of the convolutions; HeNormal when left out
@@ -38,8 +38,8 @@ struct ResNetOptions {
 
 /// The sizes of a block, and what it is made of.
 struct ResidualSizes {
-  std::int64_t in, mid, out, stride;
-  bool bottleneck;  // convolutions of 1 x 1, 3 x 3 and 1 x 1; else two of 3 x 3
+  std::int64_t in, mid, out, stride;  // channels, and the stride
+  bool bottleneck;                    // convolutions of 1 x 1, 3 x 3 and 1 x 1; else two of 3 x 3
 };
 
 /// relu(x plus its convolutions, each normalized, with relu between). The first block of several
@@ -51,10 +51,10 @@ class ResidualBlock : public Chain<ResidualBlock> {
 
   Variable operator()(const Variable& x) const;
 
-  Convolution2D conv1, conv2;
-  BatchNormalization bn1, bn2;
-  std::optional<Convolution2D> conv3, conv4;
-  std::optional<BatchNormalization> bn3, bn4;
+  Convolution2D conv1, conv2;                  // in their order
+  BatchNormalization bn1, bn2;                 // behind conv1 and conv2
+  std::optional<Convolution2D> conv3, conv4;   // of a bottleneck; of x
+  std::optional<BatchNormalization> bn3, bn4;  // behind conv3 and conv4
 };
 
 /// `n_layers` blocks, named "a", "b1", "b2", ..., of which the first has the stride.
@@ -79,16 +79,18 @@ struct ResNetParts {
   ResNetParts& operator=(const ResNetParts&);
   ResNetParts& operator=(ResNetParts&&) noexcept;
   ~ResNetParts();
+  /// Shows all to a model's members().
   void show(Visitor& v);
-  std::vector<Stage> stages() const;
+  std::vector<Stage> stages() const;  // those of ResNetLayers
 
   Convolution2D conv1;
   BatchNormalization bn1;
-  BuildingBlock res2, res3, res4, res5;
+  BuildingBlock res2, res3, res4, res5;  // the parts between conv1 and fc6
   Linear fc6;
   bool padded_pool, small_images;
 };
 
+/// The base of the residual networks below: a model of ResNetParts.
 template <class Derived> class ResNetLink : public StagedNetwork<Derived>, public ResNetParts {
  public:
   void members(Visitor& v) override { show(v); }
@@ -108,22 +110,27 @@ struct ResNetLayers : ResNetLink<ResNetLayers> {
                const ResNetOptions& options = {})
       : ResNetLink(blocks, bottleneck, options) {}
 };
+/// ResNetLayers of 18 layers.
 struct ResNet18Layers : ResNetLink<ResNet18Layers> {
   explicit ResNet18Layers(const ResNetOptions& options = {})
       : ResNetLink({2, 2, 2, 2}, false, options) {}
 };
+/// ResNetLayers of 34 layers.
 struct ResNet34Layers : ResNetLink<ResNet34Layers> {
   explicit ResNet34Layers(const ResNetOptions& options = {})
       : ResNetLink({3, 4, 6, 3}, false, options) {}
 };
+/// ResNetLayers of 50 layers.
 struct ResNet50Layers : ResNetLink<ResNet50Layers> {
   explicit ResNet50Layers(const ResNetOptions& options = {})
       : ResNetLink({3, 4, 6, 3}, true, options) {}
 };
+/// ResNetLayers of 101 layers.
 struct ResNet101Layers : ResNetLink<ResNet101Layers> {
   explicit ResNet101Layers(const ResNetOptions& options = {})
       : ResNetLink({3, 4, 23, 3}, true, options) {}
 };
+/// ResNetLayers of 152 layers.
 struct ResNet152Layers : ResNetLink<ResNet152Layers> {
   explicit ResNet152Layers(const ResNetOptions& options = {})
       : ResNetLink({3, 8, 36, 3}, true, options) {}

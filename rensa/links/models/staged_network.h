@@ -13,7 +13,8 @@ namespace links {
 
 /// A stage of a network: "conv1", "pool5".
 struct Stage {
-  std::string name;
+  std::string name;  // unique in a network
+  /// What it does with the result of the stage in front.
   std::function<Variable(const Variable&)> call;
   std::string after = {};  // the stage whose result it takes; the one before it when left out
 };
@@ -38,6 +39,7 @@ template <class Derived> class StagedNetwork : public Chain<Derived> {
   Activations operator()(const Variable& x, const std::vector<std::string>& layers) const {
     return run_stages(self().stages(), x, layers);
   }
+  /// The names of the stages, in their order.
   std::vector<std::string> available_layers() const {
     std::vector<std::string> names;
     for (const Stage& stage : self().stages()) names.push_back(stage.name);

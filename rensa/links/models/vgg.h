@@ -30,8 +30,8 @@ struct VGGOptions {
 /// The members of a VGG network: conv1_1, (bn1_1,) conv1_2 ... conv5_3, fc6, fc7, fc8.
 struct VGGParts {
   VGGParts(int convolutions_of_last_parts, const VGGOptions& options);
-  void show(Visitor& v);
-  std::vector<Stage> stages() const;
+  void show(Visitor& v);              // shows all to a model's members()
+  std::vector<Stage> stages() const;  // those of VGG16Layers, in their order
 
   std::vector<std::vector<Convolution2D>> conv;     // conv[0][1] is conv1_2
   std::vector<std::vector<BatchNormalization>> bn;  // of none without batch normalization
@@ -39,6 +39,7 @@ struct VGGParts {
   double dropout;
 };
 
+/// The base of both VGG networks: a model of VGGParts.
 template <class Derived> class VGGLink : public StagedNetwork<Derived>, public VGGParts {
  public:
   void members(Visitor& v) override { show(v); }
@@ -54,6 +55,7 @@ template <class Derived> class VGGLink : public StagedNetwork<Derived>, public V
 struct VGG16Layers : VGGLink<VGG16Layers> {
   explicit VGG16Layers(const VGGOptions& options = {}) : VGGLink(3, options) {}
 };
+/// VGG16Layers with four convolutions in each of the last three parts.
 struct VGG19Layers : VGGLink<VGG19Layers> {
   explicit VGG19Layers(const VGGOptions& options = {}) : VGGLink(4, options) {}
 };

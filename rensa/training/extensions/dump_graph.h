@@ -31,6 +31,6 @@ class DumpGraph final : public training::Extension {
   std::optional<bool> kept_before_;  // config().keep_graph_on_report, while this has set it
   bool done_ = false;
 };
-using dump_graph = DumpGraph;
+using dump_graph = DumpGraph;  // Chainer's name of it
 
 }  // namespace rensa::extensions

@@ -10,7 +10,8 @@
 namespace rensa::extensions {
 
 struct EvaluatorOptions {
-  ConverterOptions converter_options = {};
+  ConverterOptions converter_options = {};  // of the default converter
+  /// What makes arrays of a batch; concat_examples when left out.
   std::function<Columns(const Batch&, Device)> converter = {};
   /// Called with each batch's columns in place of the model, to report.
   std::function<void(const Variables&)> eval_func = {};

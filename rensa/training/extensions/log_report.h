@@ -14,9 +14,9 @@ namespace rensa::extensions {
 
 /// One entry of a log: means by key, and when it was made.
 struct LogEntry {
-  std::map<std::string, double> values;
-  std::int64_t epoch = 0, iteration = 0;
-  double elapsed_time = 0;
+  std::map<std::string, double> values;   // the means, by the names they were reported under
+  std::int64_t epoch = 0, iteration = 0;  // when it was written
+  double elapsed_time = 0;                // seconds since the run began
   /// `values`, or one of "epoch", "iteration", "elapsed_time"; false where there is none of `key`.
   bool find(const std::string& key, double* value) const;
 };
@@ -24,6 +24,7 @@ struct LogEntry {
 /// Tells on stderr, once for each key, what was asked for and is not in a log.
 class MissingKeys {
  public:
+  /// Says once, to the standard error, which of the names `wanted` an entry lacks.
   void tell(const char* extension, const std::vector<std::string>& wanted, const LogEntry& entry);
 
  private:
@@ -44,7 +45,7 @@ struct LogReportOptions {
 class LogReport final : public training::Extension {
  public:
   explicit LogReport(LogReportOptions options = {}) : options_(std::move(options)) {}
-  const std::vector<LogEntry>& log() const { return log_; }
+  const std::vector<LogEntry>& log() const { return log_; }  // all entries so far
   void operator()(training::Trainer& trainer) override;
   /// The log, and the sums of the entry that is coming.
   void members(Visitor& v) override;

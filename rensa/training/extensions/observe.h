@@ -25,6 +25,7 @@ class ObserveValue final : public training::Extension {
   std::function<double(training::Trainer&)> value_;
 };
 
+/// An ObserveValue.
 inline ObserveValue observe_value(std::string key,
                                   std::function<double(training::Trainer&)> value) {
   return {std::move(key), std::move(value)};

@@ -18,7 +18,7 @@ std::map<std::string, Statistic> default_statistics();
 
 struct ParameterStatisticsOptions {
   std::map<std::string, Statistic> statistics = default_statistics();
-  bool report_params = true, report_grads = true;
+  bool report_params = true, report_grads = true;  // of parameters, and of their gradients
   std::string prefix = {};
   /// When the means are reported over what was found since the last time.
   training::Trigger trigger = {1, "epoch"};

@@ -9,7 +9,7 @@ namespace rensa::extensions {
 
 struct ProgressBarOptions {
   int update_interval = 100;  // iterations between two drawings
-  int bar_length = 50;
+  int bar_length = 50;        // characters of the bar
 };
 
 /// Draws the run's and the epoch's progress, the speed and the time to go. Where the standard

@@ -18,13 +18,14 @@ struct SnapshotOptions {
   std::string filename = "snapshot_iter_{.updater.iteration}";
   /// Asked each time that the trigger fires: whether to write.
   std::function<bool()> condition = {};
+  /// What writes: at once, or by a thread.
   snapshot_writers::Writer writer = snapshot_writers::SimpleWriter();
   bool snapshot_on_error = false;  // one more file when the run fails
   /// One more file when Ctrl-C or SIGTERM ends the run; left out: of a trainer alone.
   std::optional<bool> snapshot_on_interrupt = {};
-  int n_retains = -1;     // so many of the latest files stay; -1: all
-  bool autoload = false;  // the run begins with what the latest file there holds
-  bool compression = true;
+  int n_retains = -1;       // so many of the latest files stay; -1: all
+  bool autoload = false;    // the run begins with what the latest file there holds
+  bool compression = true;  // by zlib; else stored as it is
   /// A file that cannot be written is told of on stderr, and the run goes on; off: the run fails.
   bool keep_going = false;
 };

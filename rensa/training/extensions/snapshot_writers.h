@@ -11,10 +11,11 @@ namespace rensa::extensions::snapshot_writers {
 class WriterBody {
  public:
   virtual ~WriterBody() = default;
-  virtual void write(std::function<void()> job) = 0;
-  virtual void finalize() = 0;
+  virtual void write(std::function<void()> job) = 0;  // runs the job, now or later
+  virtual void finalize() = 0;                        // waits for the jobs that are not done
 };
 
+/// A handle to what writes snapshots.
 class Writer {
  public:
   explicit Writer(std::shared_ptr<WriterBody> body) : body_(std::move(body)) {}

@@ -19,8 +19,8 @@ struct TensorBoardReportOptions {
   training::Trigger trigger = {1, "epoch"};
   /// When histograms are written, of the optimizer's model; without a trigger, never.
   training::Trigger histogram_trigger = {};
-  bool report_params = true, report_grads = true;
-  std::string folder = {};  // in the trainer's folder; empty: that itself
+  bool report_params = true, report_grads = true;  // which histograms
+  std::string folder = {};                         // in the trainer's folder; empty: that itself
 };
 
 /// Writes an event file into the trainer's folder (tensorboard --logdir result): as LogReport, the

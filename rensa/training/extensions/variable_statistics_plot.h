@@ -17,8 +17,8 @@ struct VariableStatisticsPlotOptions {
   /// Points that a curve has at most: when there are more, every second one is left out, and from
   /// then on half as many iterations are looked at.
   std::int64_t max_sample_size = 1000;
-  bool report_data = true, report_grad = true;
-  bool plot_mean = true, plot_std = true;
+  bool report_data = true, report_grad = true;  // of values, and of gradients
+  bool plot_mean = true, plot_std = true;       // of means, and of standard deviations
   /// In percent; empty: none. Those at 0, 1, 2 and 3 standard deviations on both sides of a normal
   /// distribution's mean, the least and the greatest.
   std::vector<double> percentile_sigmas = {0, 0.13, 2.28, 15.87, 50, 84.13, 97.72, 99.87, 100};
@@ -26,7 +26,7 @@ struct VariableStatisticsPlotOptions {
   training::Trigger trigger = {1, "epoch"};
   std::string filename = "statistics.png";  // or ".svg", in the trainer's folder
   int width = 480, height = 300;            // pixels of each chart
-  bool marker = false, grid = true;
+  bool marker = false, grid = true;         // a dot at each point; lines behind the data
 };
 
 /// Looks at all elements of its targets together, and at those of their gradients, after an

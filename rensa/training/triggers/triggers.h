@@ -20,7 +20,7 @@ class ObservedMean {
   /// To be asked in each iteration. Where the interval is over, the mean, for which it waits for
   /// the device; none where nobody has reported the key, of which stderr is told once.
   std::optional<double> operator()(training::Trainer& trainer);
-  const std::string& key() const { return key_; }
+  const std::string& key() const { return key_; }  // what is looked at
   void members(Visitor& v);
 
  private:
@@ -34,9 +34,11 @@ class ObservedMean {
 /// A mean that is not a number is never better. `compare(best, value)` tells whether `value` is.
 class BestValueTrigger {
  public:
+  /// Whether `value` is better than `best`.
   using Compare = std::function<bool(double best, double value)>;
   BestValueTrigger(std::string key, Compare compare, training::Trigger trigger = {1, "epoch"});
   bool operator()(training::Trainer& trainer);
+  /// The best so far; none before the first.
   std::optional<double> best_value() const { return best_; }
   void members(Visitor& v);
 
@@ -46,12 +48,14 @@ class BestValueTrigger {
   std::optional<double> best_;
 };
 
+/// Fires where the mean of `key` over an interval is the greatest so far.
 class MaxValueTrigger : public BestValueTrigger {
  public:
   explicit MaxValueTrigger(std::string key, training::Trigger trigger = {1, "epoch"})
       : BestValueTrigger(std::move(key), std::less<double>(), std::move(trigger)) {}
 };
 
+/// Fires where the mean of `key` over an interval is the least so far.
 class MinValueTrigger : public BestValueTrigger {
  public:
   explicit MinValueTrigger(std::string key, training::Trigger trigger = {1, "epoch"})
