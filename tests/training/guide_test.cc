@@ -1,5 +1,5 @@
-// What docs/guide_gpu.md and docs/guide_multi_gpu.md say: training loops written by hand, on one
-// device and on two.
+// What docs/guide.md and docs/guide_multi_gpu.md say: training loops written by hand, on one device
+// and on two.
 #include <gtest/gtest.h>
 
 #include <iostream>
