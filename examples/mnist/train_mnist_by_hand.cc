@@ -29,8 +29,7 @@ static void train(const Options& options, const datasets::TrainTest& data) {
     Array order = xp::random::permutation(datasize, cpu());
     for (std::int64_t i = 0; i < datasize; i += batchsize) {
       Array batch = order[Slice(i, i + batchsize)];
-      Variable x = Array(x_train[batch]).to(device);
-      Variable t = constant(Array(t_train[batch]).to(device));
+      Variable x = x_train[batch].to(device), t = t_train[batch].to(device);
       optimizer.update(model, x, t);
     }
     std::cout << "epoch " << epoch << "  test accuracy "

@@ -73,13 +73,22 @@ requires(sizeof...(A) > 0) DeviceOrDummy get_device_from_array(const A&... array
   return first_gpu({arrays.device()...});
 }
 
-// Chainer's name for both until its version 2. The difference is in `none`: get_device(none) is the
-// current device, as it is now.
+// Chainer's older name for both. The difference is in `none`: get_device(none) is the current
+// device, as it is now.
 Device get_device(int id);
 Device get_device(None);
 template <HasDevice... A>
 requires(sizeof...(A) > 0) DeviceOrDummy get_device(const A&... arrays) {
   return first_gpu({arrays.device()...});
+}
+
+/// There is no module to choose: what stands in xp is for arrays of all devices.
+template <class... A> auto get_array_module(const A&...) {
+  static_assert(
+      rensa::detail::kWrong<A...>,
+      "xp is there for all devices: write xp::exp(x), which runs where x is; whether that is a GPU "
+      "is x.device().is_cuda()");
+  return 0;
 }
 
 }  // namespace rensa::cuda

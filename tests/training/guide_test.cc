@@ -2,8 +2,6 @@
 // and on two.
 #include <gtest/gtest.h>
 
-#include <iostream>
-#include <sstream>
 #include <type_traits>
 
 #include "rensa/rensa.h"
@@ -66,7 +64,6 @@ TEST(Guide, OneHeaderHasAllNames) {
 TEST(Guide, TheWrittenOutLoopLearns) {
   Digits digits;
   for (Device device : testing::test_devices()) {
-    std::ostringstream out;
     xp::random::seed(0);
     Net model;
     model.to(device);
@@ -79,7 +76,6 @@ TEST(Guide, TheWrittenOutLoopLearns) {
 
     std::int64_t batchsize = 100, datasize = digits.x_train.shape(0);
     for (int epoch = 0; epoch < 6; ++epoch) {
-      out << "epoch " << epoch << "\n";
       Array indexes = xp::random::permutation(datasize, cpu());
       for (std::int64_t i = 0; i < datasize; i += batchsize) {
         Array batch = indexes[Slice(i, i + batchsize)];
@@ -91,7 +87,6 @@ TEST(Guide, TheWrittenOutLoopLearns) {
         optimizer.update();
       }
     }
-    EXPECT_EQ(out.str().substr(0, 16), "epoch 0\nepoch 1\n");
     UsingConfig not_training(&Config::train, false);
     auto [loss, accuracy] = forward(digits.x_test.to(device), digits.t_test.to(device));
     EXPECT_GT(accuracy.item<float>(), 0.97f) << device;
