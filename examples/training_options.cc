@@ -78,7 +78,7 @@ TrainingArguments::TrainingArguments(const TrainingProgram& program, TrainingOpt
   app.description(program.description);
   app.option_defaults()->always_capture_default();
   bool several = program.num_gpus > 1;
-  app.add_option("--device,--devices", state_->devices,
+  app.add_option("--device,--devices,-d", state_->devices,
                  several ? "cpu, gpu:0 and so on, separated by commas; one stands for all"
                          : "cpu, gpu:0 and so on")
       ->delimiter(',')
@@ -110,7 +110,7 @@ TrainingArguments::TrainingArguments(const TrainingProgram& program, TrainingOpt
     app.add_flag("--capture", options->capture, "record a step as a CUDA graph and replay it");
   }
   if (program.resume) {
-    app.add_flag("--resume", options->resume,
+    app.add_flag("--resume,-r", options->resume,
                  "leave a snapshot after each epoch, and go on from the latest one in --out");
   }
 }

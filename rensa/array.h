@@ -4,6 +4,7 @@
 #include "rensa/array/array.h"
 #include "rensa/array/calculus.h"
 #include "rensa/array/constants.h"
+#include "rensa/array/cuda_names.h"
 #include "rensa/array/dlpack.h"
 #include "rensa/array/dtype_info.h"
 #include "rensa/array/exchange.h"

@@ -124,9 +124,10 @@ def link_faults(page, line):
 
 @functools.lru_cache(maxsize=None)
 def classes():
-    """The names of the classes of the headers, also of those that have no constructors or that macros make."""
+    """The names of the classes of the headers, also of those that have no constructors or that macros make, and
+    what one namespace takes from another."""
     headers = "\n".join(path.read_text() for path in sorted((ROOT / "rensa").rglob("*.h")))
-    pairs = re.findall(r"\b(?:class|struct|using) (?:\[\[\w+\]\] )?(\w+)|^[A-Z_]+\((\w+),", headers, re.M)
+    pairs = re.findall(r"\b(?:class|struct|using|namespace) (?:\[\[\w+\]\] )?(?:\w+::)*(\w+)|^[A-Z_]+\((\w+),", headers, re.M)
     return {name for pair in pairs for name in pair}
 
 

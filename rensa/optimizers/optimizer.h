@@ -112,6 +112,10 @@ class Optimizer {
     return result;
   }
 
+  /// Chainer's old name for target().cleargrads(): afterwards there are no gradients, where the old
+  /// one filled them with zeros. A parameter that backward does not reach is left alone by
+  /// update().
+  void zero_grads() const { target().cleargrads(); }
   /// std::move(loss).backward(), the loss times the loss scale (and `weight`).
   void backward(Variable loss, double weight = 1) const;
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "rensa/array/random_basics.h"
+#include "rensa/autograd/computational_graph.h"
 #include "rensa/data/data.h"
 #include "rensa/functions/functions.h"
 #include "rensa/graph/capture.h"
@@ -70,6 +71,27 @@ TEST(ModelParallel, OnOneDeviceItLearns) {
   for (Device device : testing::test_devices()) {
     std::vector<float> l = losses(device, device);
     EXPECT_LT(l.back(), l.front()) << device;
+  }
+}
+
+// After the third and the sixth layer: nowhere else does anything cross from one device to another.
+TEST(ModelParallel, FourCopiesInAForward) {
+  Device last = num_gpus() > 0 ? gpu(num_gpus() - 1) : cpu();
+  Device first = num_gpus() > 1 ? gpu(0) : cpu();
+  ParallelMLP model(first, last);
+  Variable y = model(xp::ones({2, 30}, float32, first));
+  EXPECT_EQ(y.device(), first);
+  auto graph = computational_graph::build_computational_graph({y});
+  int copies = 0;
+  for (const auto& node : graph.nodes) copies += node.is_function && node.name == "copy";
+  EXPECT_EQ(copies, 4) << graph.dump();
+  for (const auto& [from, to] : graph.edges) {
+    const auto &a = graph.nodes[from], &b = graph.nodes[to];
+    if (a.is_function) continue;
+    for (const auto& [middle, end] : graph.edges) {
+      if (middle != to || b.name == "copy") continue;
+      EXPECT_EQ(a.device, graph.nodes[end].device) << b.name;
+    }
   }
 }
 
