@@ -31,7 +31,7 @@ int main(int argc, char** argv) {
   if (device.is_cuda()) {
     cuda::MemoryInfo memory = device.mem_info();
     std::cout << device.name() << ": " << memory.free << " of " << memory.total << " bytes free\n"
-              << cuda::memory_pool(device).report();
+              << cuda::current_pool(device).report();
   }
 
   // to() gives the same array where it is there already; copy(device) always makes a new one.
