@@ -1,7 +1,8 @@
 // Training on data that stay in a file: batches are read from it as they are needed, sent, and
-// trained on. Sent the plain way each one is waited for; the Converter sends it from pinned memory
-// while the GPU is still at the one before. Beside them: the same data on the device from the
-// start, where they have room, and the whole training on the CPU.
+// trained on. Sent the plain way, on the current stream, copies and kernels take turns; the
+// Converter sends a batch on a stream of its own while the GPU is still at the one before. Beside
+// them: the same data on the device from the start, where they have room, and the whole training on
+// the CPU.
 #include <rensa/rensa.h>
 #include <unistd.h>
 

@@ -68,8 +68,7 @@ struct ParallelNIN : Chain<ParallelNIN> {
   static constexpr std::int64_t insize = 227;
   Device device0, device1;
   NIN first0, first1;
-  Variable loss,
-      accuracy;  // of the last call; looking at their values waits, keeping them does not
+  Variable loss, accuracy;  // of the last call; keeping them waits for nothing
   ParallelNIN(std::int64_t width, std::int64_t classes, Device d0, Device d1)
       : device0(d0), device1(d1), first0(width, classes), first1(width, classes) {
     first0.to(d0), first1.to(d1);
