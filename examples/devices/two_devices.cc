@@ -54,9 +54,9 @@ struct NIN : Chain<NIN> {
     v("mlpconv3", mlpconv3), v("mlpconv4", mlpconv4);
   }
   Variable operator()(const Variable& x, const Variable& t) {
-    Variable h = F::max_pooling_2d(F::relu(mlpconv1(x)), 3, {.stride = 2});
-    h = F::max_pooling_2d(F::relu(mlpconv2(h)), 3, {.stride = 2});
-    h = F::max_pooling_2d(F::relu(mlpconv3(h)), 3, {.stride = 2});
+    Variable h = F::max_pooling_2d(F::relu(mlpconv1(x)), 3, 2);
+    h = F::max_pooling_2d(F::relu(mlpconv2(h)), 3, 2);
+    h = F::max_pooling_2d(F::relu(mlpconv3(h)), 3, 2);
     h = F::mean(mlpconv4(F::dropout(h)), {2, 3});
     accuracy = F::accuracy(h, t);
     return F::softmax_cross_entropy(h, t);
