@@ -124,11 +124,13 @@ def link_faults(page, line):
 
 @functools.lru_cache(maxsize=None)
 def classes():
-    """The names of the classes of the headers, also of those that have no constructors or that macros make, and
-    what one namespace takes from another."""
+    """The names of the classes of the headers, also of those that have no constructors or that macros make,
+    what one namespace takes from another, and the values of plain enums."""
     headers = "\n".join(path.read_text() for path in sorted((ROOT / "rensa").rglob("*.h")))
     pairs = re.findall(r"\b(?:class|struct|using|namespace) (?:\[\[\w+\]\] )?(?:\w+::)*(\w+)|^[A-Z_]+\((\w+),", headers, re.M)
-    return {name for pair in pairs for name in pair}
+    enums = re.findall(r"\benum \w+(?: : [\w: ]+)? \{([^}]*)\}", headers)
+    values = {name for body in enums for name in re.findall(r"\b([a-z]\w+)(?=\s*[=,]|\s*$)", body)}
+    return {name for pair in pairs for name in pair} | values
 
 
 @functools.lru_cache(maxsize=None)

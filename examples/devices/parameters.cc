@@ -31,6 +31,13 @@ int main(int argc, char** argv) {
   // From the host: to() moves the values, assign() writes them into the parameter.
   w.assign(xp::array({{1.f, 2.f, 3.f}, {4.f, 5.f, 6.f}}).to(device));
   std::cout << "sum of W: " << w.sum().item<float>() << "\n";
+  Array host = w.get();  // a copy in main memory
+  host *= 2;
+  w.set(host);  // and back, of the same shape and dtype
+  L::Linear other(3, 2);
+  other.to(device);
+  other.W.copydata(layer.W);  // one parameter; other.copyparams(layer) copies all, across devices
+  std::cout << "sum of the other's W: " << other.W.array().sum().item<float>() << "\n";
 
   // To a file and back.
   auto path = (std::filesystem::temp_directory_path() / "rensa_example_parameters.npz").string();

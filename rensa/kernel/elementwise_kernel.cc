@@ -161,6 +161,14 @@ std::vector<Array> ElementwiseKernel::call(const std::vector<KernelInput>& argum
   return std::move(arrays);
 }
 
+void ElementwiseKernel::compile(const std::vector<KernelInput>& arguments,
+                                CallOptions options) const {
+  Impl::Call call = impl_->prepare(arguments, options);
+  if (call.shape.total() == 0) return;  // nor does such a call need a kernel
+  detail::make_elementwise(impl_->text, impl_->compiled, impl_->kept_name, call.operands,
+                           call.shape, call.arguments.device);
+}
+
 std::string ElementwiseKernel::source(const std::vector<KernelInput>& arguments,
                                       CallOptions options) const {
   Impl::Call call = impl_->prepare(arguments, options);

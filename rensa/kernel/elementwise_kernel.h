@@ -48,6 +48,14 @@ class ElementwiseKernel {
     return call(arguments, CallOptions{});
   }
 
+  /// A warm-up: compiles and loads, or finds on disk, what a call with these arguments needs, and
+  /// runs nothing; given outputs stay as they are. A call of such dtypes and layouts then starts at
+  /// once. Throws what the call would throw. Does not wait for the device.
+  void compile(const std::vector<KernelInput>& arguments, CallOptions options) const;
+  void compile(const std::vector<KernelInput>& arguments) const {
+    compile(arguments, CallOptions{});
+  }
+
   const std::string& name() const;  // the constructor's
   /// The CUDA C++ of a call with these arguments, wherever they are; compiles nothing.
   std::string source(const std::vector<KernelInput>& arguments, CallOptions options) const;

@@ -191,6 +191,14 @@ std::vector<Array> ReductionKernel::call(const std::vector<KernelInput>& inputs,
   return std::move(call.outputs);
 }
 
+void ReductionKernel::compile(const std::vector<KernelInput>& inputs,
+                              const ReductionOptions& options) const {
+  Impl::Call call = impl_->prepare(inputs, options);
+  if (call.outputs[0].size() == 0) return;  // nor does such a call need a kernel
+  detail::make_reduction(call.text, impl_->compiled, impl_->kept_name, call.operands, call.shape,
+                         call.axes, call.arguments.device);
+}
+
 std::string ReductionKernel::source(const std::vector<KernelInput>& inputs,
                                     const ReductionOptions& options) const {
   Impl::Call call = impl_->prepare(inputs, options);

@@ -68,6 +68,9 @@ class ReductionKernel {
   std::vector<Array> call(const std::vector<KernelInput>& inputs,
                           const ReductionOptions& options) const;
 
+  /// A warm-up, as ElementwiseKernel::compile.
+  void compile(const std::vector<KernelInput>& inputs, const ReductionOptions& options = {}) const;
+
   const std::string& name() const;  // the constructor's
   /// The CUDA C++ of a call with these inputs, wherever they are; compiles nothing.
   std::string source(const std::vector<KernelInput>& inputs, const ReductionOptions& options) const;

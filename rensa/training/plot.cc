@@ -9,6 +9,7 @@
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "rensa/core/error.h"
 #include "rensa/training/painter.h"
@@ -23,12 +24,18 @@ constexpr std::array kColours = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
 constexpr const char* kBlack = "#000000";
 constexpr double kLine = 16;  // pixels from one line of text to the next
 
+using Limits = std::optional<std::pair<double, double>>;
+
 /// One axis: from numbers to pixels.
 class Axis {
  public:
-  Axis(bool log, double from, double to) : log_(log), from_(from), to_(to) {}
+  Axis(bool log, const Limits& limits, double from, double to)
+      : log_(log), limits_(limits), from_(from), to_(to) {}
 
-  bool shows(double value) const { return std::isfinite(value) && (!log_ || value > 0); }
+  bool shows(double value) const {
+    if (limits_ && (value < limits_->first || value > limits_->second)) return false;
+    return std::isfinite(value) && (!log_ || value > 0);
+  }
   void take_in(double value) {
     low_ = any_ ? std::min(low_, value) : value;
     high_ = any_ ? std::max(high_, value) : value;
@@ -36,6 +43,11 @@ class Axis {
   }
   /// When all values are known: a range that is not empty, out to the next ticks where `round`.
   void close(int most_ticks, bool round) {
+    if (limits_) {
+      std::tie(low_, high_) = *limits_;
+      ticks_ = detail::ticks(low_, high_, most_ticks, log_);
+      return;
+    }
     if (!any_) low_ = log_ ? 1 : 0, high_ = log_ ? 10 : 1;
     if (low_ == high_ && log_) low_ /= 2, high_ *= 2;
     if (low_ == high_) {
@@ -57,6 +69,7 @@ class Axis {
  private:
   double place(double value) const { return log_ ? std::log10(value) : value; }
   bool log_, any_ = false;
+  Limits limits_;
   double from_, to_, low_ = 0, high_ = 0;
   std::vector<double> ticks_;
 };
@@ -70,8 +83,8 @@ class Chart {
         top_(options.title.empty() ? 12 : 32),
         bottom_(options.height - (options.x_label.empty() ? 28. : 46.)),
         right_(options.width - 16.),
-        x_(options.log_x, kLeft, right_),
-        y_(options.log_y, bottom_, top_) {
+        x_(options.log_x, options.x_limits, kLeft, right_),
+        y_(options.log_y, options.y_limits, bottom_, top_) {
     for (const PlotSeries& one : series) {
       for (auto [x, y] : one.points) {
         if (x_.shows(x) && y_.shows(y)) x_.take_in(x), y_.take_in(y);
@@ -212,7 +225,17 @@ std::vector<double> detail::ticks(double low, double high, int most, bool log) {
 
 namespace {
 
-void check_size(const char* who, const PlotOptions& options) {
+void check_limits(const char* who, const char* axis, const Limits& limits, bool log) {
+  if (!limits) return;
+  auto [low, high] = *limits;
+  if (std::isfinite(low) && std::isfinite(high) && low < high && (!log || low > 0)) return;
+  throw ValueError(fmt::format("{}: {}_limits of {} and {}; give a lower and a higher {}number",
+                               who, axis, low, high, log ? "positive " : ""));
+}
+
+void check_options(const char* who, const PlotOptions& options) {
+  check_limits(who, "x", options.x_limits, options.log_x);
+  check_limits(who, "y", options.y_limits, options.log_y);
   if (options.width >= 200 && options.height >= 200) return;
   throw ValueError(fmt::format("{}: a picture of {} x {} pixels; give 200 or more of each", who,
                                options.width, options.height));
@@ -226,7 +249,7 @@ std::unique_ptr<Painter> painter_of(PictureFormat format, int width, int height)
 
 std::string plot(const std::vector<PlotSeries>& series, PictureFormat format,
                  const PlotOptions& options) {
-  check_size("plot", options);
+  check_options("plot", options);
   std::unique_ptr<Painter> painter = painter_of(format, options.width, options.height);
   Chart(series, options).draw(*painter);
   return painter->str();
@@ -241,7 +264,7 @@ std::string plot_grid(const std::vector<PlotPanel>& panels, int columns, Picture
   int width = 0, x = 0, y = 0, row_height = 0;
   for (std::size_t i = 0; i < panels.size(); ++i) {
     const PlotOptions& options = panels[i].options;
-    check_size("plot_grid", options);
+    check_options("plot_grid", options);
     if (i > 0 && i % static_cast<std::size_t>(columns) == 0) {
       y += row_height;
       x = row_height = 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +20,8 @@ struct PlotOptions {
   int width = 640, height = 400;                       // pixels
   bool log_x = false, log_y = false;  // by powers of 10; points that are not positive are gaps
   bool grid = true, markers = true;   // lines behind the data; a dot at each point
+  /// From where to where an axis goes; points beyond are gaps. Left out: as far as the points go.
+  std::optional<std::pair<double, double>> x_limits = {}, y_limits = {};
 };
 
 /// What a picture's file is. A PNG has 2 x 2 of its pixels for each of the options', and letters of
@@ -26,7 +29,8 @@ struct PlotOptions {
 enum class PictureFormat { svg, png };
 
 /// The chart as a file: a line for each series, axes with round numbers, a legend. Throws
-/// ValueError for a width or height below 200 pixels.
+/// ValueError for a width or height below 200 pixels, and for limits that are no range (of a
+/// logarithmic axis, of positive numbers).
 std::string plot(const std::vector<PlotSeries>& series, PictureFormat format,
                  const PlotOptions& options = {});
 

@@ -118,6 +118,9 @@ TEST(Allocators, TheDriversPool) {
 TEST(Allocators, ManagedMemory) {
   RENSA_NEEDS_GPUS(1);
   compute_with(cuda::managed_allocator());
+  auto scope = cuda::using_allocator(cuda::managed_allocator());
+  EXPECT_EQ(cuda::current_pool(gpu(0)).report().find("cuda:0 memory pool \"managed\""), 0u)
+      << "a report names the allocator";
 }
 
 TEST(Allocators, NamedPools) {

@@ -5,6 +5,7 @@
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
 #include "rensa/device/devices.h"
+#include "rensa/device/memory_pool.h"
 #include "rensa/device/transfer_stats.h"
 #include "tests/testing.h"
 
@@ -64,6 +65,39 @@ TEST(TransferStats, CountByDirection) {
     EXPECT_EQ(after.device_to_host.bytes - before.device_to_host.bytes, moves ? 8004 : 0);
     EXPECT_EQ(after.peer, before.peer);
   }
+}
+
+// Slow code is to be seen: operands on two devices are refused, not moved.
+TEST(TransferStats, WhatIsRefusedMovesNothing) {
+  RENSA_NEEDS_GPUS(1);
+  Array there = xp::ones({2, 3}, float32, gpu(0)), here = xp::ones({2, 3}, float32, cpu());
+  cuda::TransferStats before = cuda::transfer_stats();
+  for (int order : {0, 1}) {
+    std::string text =
+        testing::thrown<DeviceError>([&] { (void)(order == 0 ? there + here : here + there); });
+    EXPECT_NE(text.find("cuda:0"), std::string::npos) << text;
+    EXPECT_NE(text.find("cpu"), std::string::npos) << text;
+    EXPECT_NE(text.find(".to("), std::string::npos) << text << ": the way out";
+  }
+  cuda::TransferStats after = cuda::transfer_stats();
+  EXPECT_EQ(after.host_to_device, before.host_to_device);
+  EXPECT_EQ(after.device_to_host, before.device_to_host);
+}
+
+TEST(DeviceMemory, AnArrayTakesThatOfItsOwnDeviceOnly) {
+  RENSA_NEEDS_GPUS(1);
+  auto used = [](int i) { return cuda::memory_pool(gpu(i)).used_bytes(); };
+  std::int64_t first = used(0);
+  Array here = xp::ones({1000}, float32, cpu());
+  EXPECT_EQ(used(0), first);
+  if (num_gpus() > 1) {
+    std::int64_t second = used(1);
+    Array other = xp::ones({1000}, float32, gpu(1));
+    EXPECT_EQ(used(0), first);
+    EXPECT_GE(used(1), second + 4000);
+  }
+  Array there = xp::ones({1000}, float32, gpu(0));
+  EXPECT_GE(used(0), first + 4000);
 }
 
 TEST(TransferStats, CountBetweenGpus) {

@@ -11,8 +11,11 @@
 #include <filesystem>
 #include <fstream>
 
+#include "rensa/array/routines.h"
 #include "rensa/core/error.h"
 #include "rensa/kernel/compiler.h"
+#include "rensa/kernel/elementwise_kernel.h"
+#include "rensa/kernel/reduction_kernel.h"
 #include "tests/environment.h"
 #include "tests/temporary_folder.h"
 
@@ -114,6 +117,31 @@ TEST_F(HostCompilerTest, WarmKernelsNeedNoCompilerAndNoTemporaryFolder) {
   EXPECT_FALSE(detail::find_host_compiler());
   EXPECT_EQ(in_child([] { EXPECT_EQ(call("warm", 8), 8); }), "");
   EXPECT_THROW(call("cold", 9), NotImplementedError);
+}
+
+// After a warm-up calls of such dtypes and layouts, of any size, find the kernels in the process:
+// here without a folder that keeps them and without a compiler.
+TEST_F(HostCompilerTest, KernelsAreCompiledAheadOfTheirCalls) {
+  testing::EnvironmentScope no_cache("RENSA_KERNEL_CACHE", "");
+  ElementwiseKernel scaled("T x", "T y", "y = 3 * x", "scaled_ahead");
+  ReductionKernel total("T x", "T y", "x", "a + b", "y = a", "0", "total_ahead");
+  Array x = xp::arange(6, float32), out = xp::zeros({6}, float32);
+  {
+    testing::EnvironmentScope cxx("CXX", wrapper("c++ 1.0"));
+    scaled.compile({x});
+    scaled.compile({x, out});
+    total.compile({x});
+    EXPECT_EQ(compilations(), 2);
+    scaled.compile({xp::zeros({0}, float32)});
+    EXPECT_EQ(compilations(), 2) << "nothing to compute, nothing to compile";
+  }
+  EXPECT_EQ(out.sum().item<float>(), 0) << "a warm-up runs nothing";
+  testing::EnvironmentScope cxx("CXX", ""), path("PATH", "");
+  EXPECT_EQ(scaled(x)[5].item<float>(), 15);
+  EXPECT_EQ(scaled(xp::ones({1000}, float32)).sum().item<float>(), 3000);
+  EXPECT_EQ(total(x).item<float>(), 15);
+  EXPECT_THROW(scaled.compile({x.astype(float64)}), NotImplementedError) << "another dtype";
+  EXPECT_THROW(total.compile({x, x}), ValueError) << "as the call";
 }
 
 TEST_F(HostCompilerTest, AFolderIsNoCompiler) {

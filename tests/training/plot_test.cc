@@ -71,6 +71,26 @@ TEST(PlotTest, LinesGapsLabelsAndTheLegend) {
             count(plot(series, PictureFormat::svg, {.grid = false}), "#e0e0e0"));
 }
 
+TEST(PlotTest, AxesGoAsFarAsTheirLimits) {
+  std::vector<PlotSeries> series = {{"", {{-1, 2}, {1, 3}, {2, 4}, {3, 90}}}};
+  std::string svg = plot(series, PictureFormat::svg, {.x_limits = {{0, 10}}, .y_limits = {{0, 5}}});
+  EXPECT_EQ(count(svg, "<circle"), 2u) << "the first and the last point are beyond";
+  EXPECT_THAT(svg, AllOf(HasSubstr(">10</text>"), HasSubstr(">5</text>"), Not(HasSubstr(">-"))));
+  std::string empty = plot({}, PictureFormat::svg, {.x_limits = {{0, 20}}});
+  EXPECT_THAT(empty, AllOf(HasSubstr(">0</text>"), HasSubstr(">20</text>")));
+  std::string log = plot(series, PictureFormat::svg, {.log_y = true, .y_limits = {{0.1, 100}}});
+  EXPECT_THAT(log, AllOf(HasSubstr(">0.1</text>"), HasSubstr(">100</text>")));
+  EXPECT_EQ(count(log, "<circle"), 4u);
+  auto refused = [&](const PlotOptions& options) {
+    EXPECT_THAT(testing::thrown<ValueError>([&] { plot(series, PictureFormat::svg, options); }),
+                HasSubstr("_limits of"));
+  };
+  refused({.x_limits = {{1, 1}}});
+  refused({.y_limits = {{2, 1}}});
+  refused({.x_limits = {{0, NAN}}});
+  refused({.log_x = true, .x_limits = {{0, 1}}});
+}
+
 TEST(PlotTest, LogarithmsLeaveOutWhatIsNotPositive) {
   std::vector<PlotSeries> series = {{"a", {{1, 0.01}, {2, 0}, {3, 100}}}};
   std::string svg = plot(series, PictureFormat::svg, {.log_y = true});
