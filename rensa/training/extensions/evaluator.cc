@@ -32,6 +32,7 @@ Link& Evaluator::model() const {
 }
 
 std::map<std::string, double> Evaluator::evaluate() {
+  if (options_.eval_hook) options_.eval_hook(*this);
   Link& model = this->model();
   Device device = device_.value_or(training::device_of(model));
   Reporter reporter;
