@@ -158,7 +158,8 @@ static void train(const Options& options, const Sets& sets, Network network) {
                                           "validation/main/top5", "elapsed_time"}));
   options.extend(trainer, {"main/loss", "main/accuracy"});
   trainer.run();
-  serializers::save_npz(options.out + "/model.npz", model.network);
+  // Numbers of weights are hardly smaller compressed, and much sooner written otherwise.
+  serializers::save_npz(options.out + "/model.npz", model.network, {.compression = false});
   options.print_replays(updater.capture_stats());
 }
 

@@ -197,6 +197,7 @@ static void train(const Options& options) {
 
 int main(int argc, char** argv) {
   Options options;
+  options.epoch = 10;
   options.batchsize = 64;
   options.gradient_clipping = 5;
   // Lengths differ from batch to batch: there is no step that a graph could repeat.
