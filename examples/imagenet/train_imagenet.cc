@@ -149,7 +149,8 @@ static void train(const Options& options, const Sets& sets, Network network) {
   training::StandardUpdater updater(train_iter, optimizer,
                                     {.device = options.device(), .capture = options.capture});
   training::Trainer trainer(updater, options.stop(), options.out);
-  trainer.extend(extensions::Evaluator(val_iter, model));
+  trainer.extend(extensions::Evaluator(val_iter, model, {},
+                                       {.progress_bar = extensions::ProgressBarOptions()}));
   trainer.extend(extensions::ExponentialShift("lr", 0.1), {.trigger = {options.drop, "epoch"}});
   trainer.extend(extensions::observe_lr());
   trainer.extend(extensions::LogReport());

@@ -371,7 +371,8 @@ TEST_F(TrainerTest, ProgressBarText) {
 TEST_F(TrainerTest, ProgressBarLines) {
   std::ostringstream out, seldom;
   Trainer trainer = make_trainer({2, "epoch"}, 2, 8);
-  trainer.extend(extensions::ProgressBar({.update_interval = 3, .line_interval = 0, .out = &out}));
+  trainer.extend(extensions::ProgressBar(
+      {.update_interval = 3, .line_interval = 0, .entries = {"main/loss", "none"}, .out = &out}));
   trainer.extend(extensions::ProgressBar({.line_interval = 0.05, .out = &seldom}));
   trainer.extend([&](Trainer& t) {
     if (t.updater().iteration() == 5) std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -408,6 +409,21 @@ TEST_F(TrainerTest, EvaluatorHook) {
     EXPECT_EQ(evaluator.evaluate().at("main/loss"), 0);
     EXPECT_EQ(calls, (std::vector<std::string>{"hook", "batch", "batch"}));
   }
+}
+
+TEST_F(TrainerTest, EvaluatorProgress) {
+  iterators::SerialIterator test(testing::line_data(10), 2, {.repeat = false, .shuffle = false});
+  std::ostringstream out;
+  extensions::EvaluatorOptions options;
+  options.progress_bar = {.update_interval = 2, .line_interval = 0, .out = &out};
+  extensions::Evaluator evaluator(test, model_, cpu(), options);
+  evaluator.name = "test";
+  evaluator.evaluate();
+  EXPECT_EQ(out.str(), "  test: 40.0%, batch 2\n  test: 80.0%, batch 4\n");
+  out.str("");
+  options.progress_bar->line_interval = 60;
+  extensions::Evaluator(test, model_, cpu(), options).evaluate();
+  EXPECT_EQ(out.str(), "");
 }
 
 TEST_F(TrainerTest, EvaluatorReportsMeansWithoutTraining) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "rensa/training/extensions/progress_bar.h"
 #include "rensa/training/trainer.h"
 
 namespace rensa::extensions {
@@ -18,6 +19,9 @@ struct EvaluatorOptions {
   std::function<void(const Variables&)> eval_func = {};
   /// Called when an evaluation begins, before the iterator is reset: to prepare the model.
   std::function<void(Evaluator&)> eval_hook = {};
+  /// Shows how far a long evaluation is, as ProgressBar does (but for `entries`), its batches being
+  /// the iterations: ProgressBarOptions().
+  std::optional<ProgressBarOptions> progress_bar = {};
 };
 
 /// Runs the model over the whole of `iterator` with config().train off and no graph, and reports
@@ -47,6 +51,7 @@ class Evaluator final : public training::Extension {
 
  private:
   Link& model() const;
+  void show(std::int64_t batches, detail::ProgressOutput* progress) const;
   Iterator iterator_;
   std::shared_ptr<LinkAnchor> model_;
   bool is_const_ = false;

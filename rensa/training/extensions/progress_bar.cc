@@ -13,13 +13,53 @@
 
 namespace rensa::extensions {
 
-namespace {
-std::string bar(const char* label, double rate, int length) {
-  rate = std::clamp(rate, 0.0, 1.0);
-  auto marks = static_cast<std::size_t>(rate * length);
-  return fmt::format("{:>12} [{}{}] {:6.2f}%\n", label, std::string(marks, '#'),
-                     std::string(static_cast<std::size_t>(length) - marks, '.'), rate * 100);
+std::string detail::progress_bar(const std::string& label, double done, int length) {
+  done = std::clamp(done, 0.0, 1.0);
+  auto marks = static_cast<std::size_t>(done * length);
+  return fmt::format("{:>12} [{}{}] {:6.2f}%", label, std::string(marks, '#'),
+                     std::string(static_cast<std::size_t>(length) - marks, '.'), done * 100);
 }
+
+detail::ProgressOutput::ProgressOutput(const ProgressBarOptions& options)
+    : out_(options.out ? options.out : &std::cout),
+      update_interval_(options.update_interval),
+      line_interval_(options.line_interval),
+      terminal_(!options.out && ::isatty(STDOUT_FILENO)) {
+  if (options.update_interval < 1 || options.bar_length < 1) {
+    throw ValueError("ProgressBar: update_interval and bar_length are positive numbers");
+  }
+  if (!(options.line_interval >= 0)) {
+    throw ValueError(fmt::format("ProgressBar: a line_interval of {} seconds; give 0 or more",
+                                 options.line_interval));
+  }
+}
+
+bool detail::ProgressOutput::is_line_due(std::int64_t n) {
+  if (line_interval_.count() == 0) return n % update_interval_ == 0;
+  Clock::time_point now = Clock::now();
+  if (now - written_ < line_interval_) return false;
+  written_ = now;
+  return true;
+}
+
+void detail::ProgressOutput::show(std::int64_t n, const std::function<std::string()>& drawing,
+                                  const std::function<std::string()>& line) {
+  if (!terminal_) {
+    if (is_line_due(n)) *out_ << line() << std::flush;
+    return;
+  }
+  if (n % update_interval_) return;
+  std::string lines = drawing();
+  auto height = std::count(lines.begin(), lines.end(), '\n');
+  *out_ << "\033[J" << lines << "\033[" << height << 'A' << std::flush;
+  drawn_ = true;
+}
+
+void detail::ProgressOutput::clear() {
+  if (std::exchange(drawn_, false)) *out_ << "\033[J" << std::flush;
+}
+
+namespace {
 /// How far a run is.
 struct Progress {
   double done = 0;  // of the run; 0 where it does not stop at an interval
@@ -42,29 +82,16 @@ struct Progress {
 }  // namespace
 
 ProgressBar::ProgressBar(ProgressBarOptions options) : options_(std::move(options)) {
-  if (options_.update_interval < 1 || options_.bar_length < 1) {
-    throw ValueError("ProgressBar: update_interval and bar_length are positive numbers");
-  }
-  if (!(options_.line_interval >= 0)) {
-    throw ValueError(fmt::format("ProgressBar: a line_interval of {} seconds; give 0 or more",
-                                 options_.line_interval));
-  }
+  (void)detail::ProgressOutput(options_);  // checks them
 }
-
-void ProgressBar::initialize(training::Trainer& trainer) {
-  terminal_ = !options_.out && ::isatty(STDOUT_FILENO);
-  written_ = trainer.elapsed_time();
-}
-
-std::ostream& ProgressBar::out() const { return options_.out ? *options_.out : std::cout; }
 
 std::string ProgressBar::text(const training::Trainer& trainer) const {
   const training::Updater& updater = trainer.updater();
   const training::Trigger& stop = trainer.stop_trigger();
   Progress now(trainer);
-  std::string text = bar("total", now.done, options_.bar_length) +
-                     bar("this epoch", updater.epoch_detail() - std::floor(updater.epoch_detail()),
-                         options_.bar_length);
+  double of_epoch = updater.epoch_detail() - std::floor(updater.epoch_detail());
+  std::string text = detail::progress_bar("total", now.done, options_.bar_length) + '\n' +
+                     detail::progress_bar("this epoch", of_epoch, options_.bar_length) + '\n';
   text += fmt::format("{:>10} iter, {} epoch", updater.iteration(), updater.epoch());
   if (!stop.unit().empty()) text += fmt::format(" / {:g} {}s", stop.period(), stop.unit());
   text += fmt::format("\n{:>10.5g} iters/sec.", now.speed);
@@ -92,30 +119,13 @@ std::string ProgressBar::line(const training::Trainer& trainer) const {
   return line + '\n';
 }
 
-bool ProgressBar::is_line_due(const training::Trainer& trainer) {
-  if (options_.line_interval == 0) {
-    return trainer.updater().iteration() % options_.update_interval == 0;
-  }
-  double now = trainer.elapsed_time();
-  if (now - written_ < options_.line_interval) return false;
-  written_ = now;
-  return true;
-}
-
 void ProgressBar::operator()(training::Trainer& trainer) {
-  if (!terminal_) {
-    if (is_line_due(trainer)) out() << line(trainer) << std::flush;
-    return;
-  }
-  if (trainer.updater().iteration() % options_.update_interval) return;
-  std::string lines = text(trainer);
-  auto height = std::count(lines.begin(), lines.end(), '\n');
-  out() << "\033[J" << lines << "\033[" << height << 'A' << std::flush;
-  drawn_ = true;
+  output_->show(
+      trainer.updater().iteration(), [&] { return text(trainer); }, [&] { return line(trainer); });
 }
 
 void ProgressBar::finalize() {
-  if (drawn_) out() << "\033[J" << std::flush;
+  if (output_) output_->clear();
 }
 
 }  // namespace rensa::extensions

@@ -1,8 +1,11 @@
 // ProgressBar: how far a run is.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <iosfwd>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,11 +18,37 @@ struct ProgressBarOptions {
   int bar_length = 50;
   /// Where nothing is drawn, seconds between two lines; 0: a line each `update_interval`.
   double line_interval = 10;
-  /// Values that a line has beside the progress, where they are observed. Each waits for the
+  /// What is observed ("main/loss") and shown in a line beside the progress. Each waits for the
   /// device.
-  std::vector<std::string> entries = {"main/loss"};
+  std::vector<std::string> entries = {};
   std::ostream* out = nullptr;  // std::cout when null
 };
+
+namespace detail {
+/// "       total [####......]  42.00%", for a share `done` of [0, 1].
+std::string progress_bar(const std::string& label, double done, int length);
+
+/// Where progress is shown: drawn in one place on a terminal, written line by line elsewhere.
+class ProgressOutput {
+ public:
+  explicit ProgressOutput(const ProgressBarOptions& options);
+  /// To be called after the n-th iteration; asks for `drawing`, or for `line`, where that is due.
+  /// Both give whole lines.
+  void show(std::int64_t n, const std::function<std::string()>& drawing,
+            const std::function<std::string()>& line);
+  /// Takes away what is drawn.
+  void clear();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  bool is_line_due(std::int64_t n);
+  std::ostream* out_;
+  int update_interval_;
+  std::chrono::duration<double> line_interval_;
+  bool terminal_, drawn_ = false;
+  Clock::time_point written_ = Clock::now();
+};
+}  // namespace detail
 
 /// Shows how far the run and the epoch are, the speed and the time to go. On a terminal it draws
 /// them as bars, over and over in the same place, and waits for nothing. Into a file or a pipe it
@@ -31,7 +60,7 @@ class ProgressBar final : public training::Extension {
   /// Throws ValueError for an interval or a length that is not positive, and for a line_interval
   /// that is negative.
   explicit ProgressBar(ProgressBarOptions options = {});
-  void initialize(training::Trainer& trainer) override;
+  void initialize(training::Trainer&) override { output_.emplace(options_); }
   void operator()(training::Trainer& trainer) override;
   void finalize() override;
   std::string default_name() const override { return "ProgressBar"; }
@@ -42,11 +71,8 @@ class ProgressBar final : public training::Extension {
   std::string line(const training::Trainer& trainer) const;
 
  private:
-  bool is_line_due(const training::Trainer& trainer);
-  std::ostream& out() const;
   ProgressBarOptions options_;
-  bool terminal_ = false, drawn_ = false;
-  double written_ = 0;  // the trainer's elapsed time then
+  std::optional<detail::ProgressOutput> output_;  // of a run
 };
 
 }  // namespace rensa::extensions
