@@ -1,10 +1,7 @@
 // The command line that the programs which train share.
 #include "training_options.h"
 
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <iostream>
 
 #include "arguments.h"
@@ -25,25 +22,9 @@ void TrainingOptions::setup(const Optimizer& optimizer, Link& model) const {
   if (dtype == "mixed16") optimizer.loss_scaling();
 }
 
-namespace {
-
-/// How far the run is, where nobody sees a bar.
-void print_progress(training::Trainer& trainer) {
-  if (isatty(STDOUT_FILENO)) return;
-  std::printf("  epoch %.2f, iteration %lld, %.0f s", trainer.updater().epoch_detail(),
-              static_cast<long long>(trainer.updater().iteration()), trainer.elapsed_time());
-  for (const auto& [key, value] : trainer.observation()) {
-    if (key.ends_with("/loss")) std::printf(", %s %.4f", key.c_str(), value.item<double>());
-  }
-  std::printf("\n");
-  std::fflush(stdout);
-}
-
-}  // namespace
-
-void TrainingOptions::extend(const training::Trainer& trainer) const {
-  trainer.extend(extensions::ProgressBar({.update_interval = 10}));
-  trainer.extend(print_progress, {.name = "progress", .trigger = triggers::TimeTrigger(20)});
+void TrainingOptions::extend(const training::Trainer& trainer,
+                             const std::vector<std::string>& entries) const {
+  trainer.extend(extensions::ProgressBar({.update_interval = 10, .entries = entries}));
   if (!resume) return;
   trainer.extend(extensions::snapshot(
       {.writer = extensions::snapshot_writers::ThreadWriter(), .n_retains = 2, .autoload = true}));

@@ -29,10 +29,11 @@ struct TrainingOptions {
   rensa::training::Trigger stop() const;
   /// optimizer.setup(model), with the clipping, and what the dtype asks of an optimizer.
   void setup(const rensa::Optimizer& optimizer, rensa::Link& model) const;
-  /// What there is to see on the way: a bar on a terminal, elsewhere a line each 20 seconds; and
-  /// with --resume a snapshot after each epoch, from the latest of which the run goes on. To be
-  /// called behind the program's own extensions.
-  void extend(const rensa::training::Trainer& trainer) const;
+  /// What there is to see on the way: a bar on a terminal, elsewhere a line with the `entries` each
+  /// 10 seconds; and with --resume a snapshot after each epoch, from the latest of which the run
+  /// goes on. To be called behind the program's own extensions.
+  void extend(const rensa::training::Trainer& trainer,
+              const std::vector<std::string>& entries = {"main/loss"}) const;
   /// Prints how many iterations were replays, for --capture.
   void print_replays(const rensa::CaptureStats& stats) const;
   /// "device: cpu; batch size: 100; ..."

@@ -74,7 +74,8 @@ template <class Network> static void train(const Options& options, Network netwo
   training::StandardUpdater updater(train_iter, optimizer,
                                     {.device = options.device(), .capture = options.capture});
   training::Trainer trainer(updater, options.stop(), options.out);
-  trainer.extend(extensions::Evaluator(test_iter, model));
+  trainer.extend(extensions::Evaluator(test_iter, model, {},
+                                       {.progress_bar = extensions::ProgressBarOptions()}));
   trainer.extend(extensions::ExponentialShift("lr", 0.5), {.trigger = {options.drop, "epoch"}});
   trainer.extend(extensions::observe_lr());
   trainer.extend(extensions::LogReport());

@@ -1,6 +1,6 @@
 // DCGAN (Radford et al., "Unsupervised representation learning with deep convolutional generative
 // adversarial networks"): a generator draws pictures that a discriminator shall take for real ones.
-// Two models and two optimizers, in an updater of the example's own.
+// Two models and two optimizers, which an iteration updates in turn.
 #include <iostream>
 
 #include "picture_grid.h"
@@ -66,52 +66,29 @@ struct Discriminator : Chain<Discriminator> {
 
 /// An iteration: the discriminator learns from real and drawn pictures, then the generator from
 /// what the discriminator says now.
-class GANUpdater final : public training::UpdaterBody {
- public:
-  GANUpdater(Iterator iterator, Generator* generator, Optimizer generators,
-             Discriminator* discriminator, Optimizer discriminators, const Options& options)
-      : UpdaterBody(std::move(iterator), std::move(generators)),
-        generator_(*generator),
-        discriminator_(*discriminator),
-        discriminators_(std::move(discriminators)),
-        options_(options) {}
+struct GAN {
+  const Options& options;
+  const Generator& generator;
+  const Discriminator& discriminator;
+  Optimizer generators, discriminators;
 
-  /// What a snapshot has beside the generator, its optimizer and the iterator.
-  void members(Visitor& v) override {
-    v("model:discriminator", discriminator_);
-    v("optimizer:discriminator", discriminators_);
-    UpdaterBody::members(v);
-  }
-  const CaptureStats& capture_stats() const { return cache_.stats(); }
-
- protected:
-  void update_core(const Batch& batch) override {
-    Variables x = {constant(convert_(batch, options_.device())[0])};
-    auto step = [this](const Variables& in) {
-      update_both(in[0]);
-      return Variables();
-    };
-    if (options_.capture) cache_.call(step, x);
-    else step(x);
-  }
-
- private:
-  Variable draw(std::int64_t n) const {
-    Array z = xp::random::normal(0, 1, {n, options_.latent}, float32, options_.device());
-    return generator_(constant(z.astype(get_dtype())));
-  }
-
-  void update_both(const Variable& real) {
+  void update(const Variable& real) const {
     Variable drawn = constant(draw(real.shape(0)).array());  // no gradient to the generator
-    Variable loss = discriminators_.update([&] {
+    Variable loss = discriminators.update([&] {
       // softplus(-y) is -log of the probability "real" that the logit y stands for.
       Variable cost =
-          F::mean(F::softplus(-discriminator_(real))) + F::mean(F::softplus(discriminator_(drawn)));
-      return options_.penalty > 0 ? cost + penalty(real) : cost;
+          F::mean(F::softplus(-discriminator(real))) + F::mean(F::softplus(discriminator(drawn)));
+      return options.penalty > 0 ? cost + penalty(real) : cost;
     });
-    Variable generator_loss = optimizer().update(
-        [&] { return F::mean(F::softplus(-discriminator_(draw(real.shape(0))))); });
-    report({{"dis/loss", loss}, {"gen/loss", generator_loss}});
+    Variable generator_loss = generators.update(
+        [&] { return F::mean(F::softplus(-discriminator(draw(real.shape(0))))); });
+    report({{"loss", loss}}, discriminator);
+    report({{"loss", generator_loss}}, generator);
+  }
+
+  Variable draw(std::int64_t n) const {
+    Array z = xp::random::normal(0, 1, {n, options.latent}, float32, options.device());
+    return generator(constant(z.astype(get_dtype())));
   }
 
   /// How steep the logits are at real pictures (Mescheder et al., "Which training methods for GANs
@@ -119,17 +96,10 @@ class GANUpdater final : public training::UpdaterBody {
   /// that gradient.
   Variable penalty(const Variable& real) const {
     Variable x(real.array());
-    Variables slope = grad({F::sum(discriminator_(x))}, {x}, {}, true);
+    Variables slope = grad({F::sum(discriminator(x))}, {x}, {}, true);
     Variable steepness = F::sum(F::square(slope[0]), {1, 2, 3});
-    return options_.penalty / 2 * F::mean(steepness);
+    return options.penalty / 2 * F::mean(steepness);
   }
-
-  Generator& generator_;
-  Discriminator& discriminator_;
-  Optimizer discriminators_;
-  Options options_;
-  Converter convert_;
-  CaptureCache cache_;
 };
 
 /// Pictures (n, channels, size, size) in [-1, 1], without labels.
@@ -149,16 +119,18 @@ static void train(const Options& options) {
   std::cout << options.dataset << ": pictures " << x.shape() << std::endl;
   Generator generator(options, x.shape(1), x.shape(2));
   Discriminator discriminator(options, x.shape(1), x.shape(2));
-  generator.to(options.device()), discriminator.to(options.device());
   optimizers::Adam generators({.alpha = options.learnrate, .beta1 = 0.5});
   optimizers::Adam discriminators({.alpha = options.learnrate, .beta1 = 0.5});
   options.setup(generators, generator);
   options.setup(discriminators, discriminator);
 
   iterators::SerialIterator iterator(datasets::TupleDataset(x), options.batchsize);
-  auto body = std::make_shared<GANUpdater>(iterator, &generator, generators, &discriminator,
-                                           discriminators, options);
-  training::Trainer trainer(training::Updater(body), options.stop(), options.out);
+  GAN gan{options, generator, discriminator, generators, discriminators};
+  training::StandardUpdater updater(iterator, {{"gen", generators}, {"dis", discriminators}},
+                                    {.device = options.device(),
+                                     .update_core = [&](const Variables& in) { gan.update(in[0]); },
+                                     .capture = options.capture});
+  training::Trainer trainer(updater, options.stop(), options.out);
 
   // The same 64 numbers are drawn after each epoch.
   Array z = xp::random::normal(0, 1, {64, options.latent}, float32, options.device());
@@ -173,10 +145,10 @@ static void train(const Options& options) {
   trainer.extend(draw, {.name = "draw", .trigger = {1, "epoch"}});
   trainer.extend(extensions::LogReport());
   trainer.extend(extensions::PrintReport({"epoch", "gen/loss", "dis/loss", "elapsed_time"}));
-  options.extend(trainer);
+  options.extend(trainer, {"gen/loss", "dis/loss"});
   trainer.run();
   serializers::save_npz(options.out + "/generator.npz", generator);
-  options.print_replays(body->capture_stats());
+  options.print_replays(updater.capture_stats());
 }
 
 int main(int argc, char** argv) {

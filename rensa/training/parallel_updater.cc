@@ -170,7 +170,8 @@ class ParallelBody final : public UpdaterBody {
   }
 
  protected:
-  void update_core(const Batch& batch) override {
+  void update_core() override {
+    Batch batch = next_batch();
     Variable main_loss;
     each_replica([&](Replica& replica) {
       replica.optimizer.target().copy_persistents(optimizer().target());

@@ -185,7 +185,9 @@ struct Trainer::State {
 Trainer::Trainer(Updater updater, Trigger stop, std::string out) {
   if (!stop) throw ValueError("Trainer: give a stop trigger, {20, \"epoch\"} for instance");
   state_ = std::make_shared<State>(std::move(updater), std::move(stop), std::move(out));
-  state_->reporter.add_observers("main", state_->updater.optimizer().target());
+  for (const auto& [name, optimizer] : state_->updater.get_all_optimizers()) {
+    state_->reporter.add_observers(name, optimizer.target());
+  }
 }
 
 const Trainer& Trainer::add(std::shared_ptr<Extension> extension,

@@ -34,7 +34,8 @@ class Interrupted : public Error {
 
 /// Calls the updater until `stop` fires (an interval: until it is over, if it is not yet), and
 /// after each update the extensions whose triggers fire. What models report in an iteration (under
-/// "main/...") and extensions add is its observation. A shared handle; runs once.
+/// the name of their optimizer, "main/...") and extensions add is its observation. A shared handle;
+/// runs once.
 class Trainer {
  public:
   /// `out` is the folder that extensions write to, made by run().

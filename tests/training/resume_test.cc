@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include "rensa/array/io.h"
 #include "rensa/array/npy.h"
 #include "rensa/array/random_basics.h"
 #include "rensa/array/zip.h"
@@ -377,8 +378,8 @@ class Twice final : public UpdaterBody {
   }
 
  protected:
-  void update_core(const Batch& batch) override {
-    Columns columns = concat_examples(batch, cpu());
+  void update_core() override {
+    Columns columns = concat_examples(next_batch(), cpu());
     for (int i = 0; i < 2; ++i, ++losses) {
       optimizer().update([&] { return optimizer().target().invoke({columns[0], columns[1]}); });
     }
@@ -404,6 +405,78 @@ TEST(Resume, OfAnUpdaterOfOnesOwn) {
     weights.push_back(model.w.item<float>());
   }
   EXPECT_EQ(weights[0], weights[1]);
+}
+
+/// Two networks against each other: two optimizers and two iterators, all by name.
+struct Pair {
+  testing::Line a, b;
+  optimizers::Adam of_a{0.1};
+  optimizers::MomentumSGD of_b{0.001};
+  std::unique_ptr<Trainer> trainer;
+
+  Pair(const std::string& out, Device device, bool capture) {
+    of_a.setup(a), of_b.setup(b);
+    iterators::SerialIterator main(testing::line_data(11), 3), noise(testing::line_data(7), 2);
+    auto both = [this](const Variables& in) {
+      of_a.update(a, in[0], in[1]);
+      of_b.update([&] { return b(in[2], in[3]) + F::mean(F::square(b.w - a.w.array())); });
+    };
+    StandardUpdater updater({{"main", main}, {"noise", noise}}, {{"a", of_a}, {"b", of_b}},
+                            {.device = device,
+                             .update_core = both,
+                             .capture = capture,
+                             .capture_options = {.replay_lists = true}});
+    trainer = std::make_unique<Trainer>(updater, Trigger(4, "epoch"), out);
+    trainer->extend(extensions::LogReport({.trigger = {2, "iteration"}}));
+    trainer->extend(extensions::observe_lr("b"), {.trigger = {2, "iteration"}});
+  }
+  std::vector<std::string> outcome() const {
+    std::vector<std::string> text;
+    for (const NamedParameter& p : trainer->updater().namedparams()) {
+      text.push_back(fmt::format("{} {}", p.path, p.parameter.array().item<float>()));
+      for (const Array& state : p.parameter.update_rule()->states) {
+        text.push_back(fmt::format("{}", state.item<float>()));
+      }
+    }
+    for (const Optimizer& optimizer : {Optimizer(of_a), Optimizer(of_b)}) {
+      text.push_back(fmt::format("{} {}", optimizer.t(), optimizer.epoch()));
+    }
+    for (const auto& entry :
+         static_cast<extensions::LogReport&>(trainer->get_extension("LogReport")).log()) {
+      for (const auto& [key, value] : entry.values)
+        text.push_back(fmt::format("{} {}", key, value));
+    }
+    return text;
+  }
+};
+
+TEST(Resume, OfSeveralOptimizersAndIterators) {
+  for (Device device : testing::test_devices()) {
+    for (bool capture : {false, true}) {
+      testing::TemporaryFolder folder;
+      xp::random::seed(3);
+      Pair whole(folder / "whole", device, capture);
+      auto at_5 = [](Trainer& t) { return t.updater().iteration() == 5; };
+      auto save = [&](Trainer& t) { serializers::save_npz(folder / "a.npz", t); };
+      whole.trainer->extend(save, {.name = "save", .trigger = at_5, .priority = -100});
+      whole.trainer->run();
+      EXPECT_GT(whole.trainer->updater().iteration(), 12);
+      // Chainer's names.
+      for (const char* name : {"updater/model:a/w", "updater/model:b/w", "updater/optimizer:a/w/m",
+                               "updater/optimizer:b/w/v", "updater/iterator:main/current_position",
+                               "updater/iterator:noise/current_position"}) {
+        EXPECT_TRUE(xp::load_npz(folder / "a.npz").contains(name)) << name;
+      }
+      xp::random::seed(4);
+      Pair rest(folder / "rest", device, capture);
+      auto never = [](Trainer&) { return false; };
+      rest.trainer->extend([](Trainer&) {}, {.name = "save", .trigger = never, .priority = -100});
+      serializers::load_npz(folder / "a.npz", *rest.trainer);
+      EXPECT_EQ(rest.trainer->updater().iteration(), 5);
+      rest.trainer->run();
+      EXPECT_EQ(rest.outcome(), whole.outcome());
+    }
+  }
 }
 
 /// A broken log, random state or optimizer state is found before anything has been changed.

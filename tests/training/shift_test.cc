@@ -221,7 +221,7 @@ TEST_F(ShiftTest, ObservedValues) {
   iterators::SerialIterator iterator(testing::line_data(4), 4, {.shuffle = false});
   Trainer by_adam(StandardUpdater(iterator, adam), {1, "iteration"}, folder_ / "out");
   double rate = 0;
-  by_adam.extend(extensions::observe_lr("rate"));
+  by_adam.extend(extensions::observe_lr("main", "rate"));
   by_adam.extend([&](Trainer& t) { rate = t.observation().at("rate").item<double>(); });
   by_adam.run();
   EXPECT_NEAR(rate, 0.25 * std::sqrt(1 - 0.999) / (1 - 0.9), 1e-9);  // of the first update

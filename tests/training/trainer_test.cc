@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <signal.h>
 
+#include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -363,6 +364,66 @@ TEST_F(TrainerTest, ProgressBarText) {
   EXPECT_THAT(text, HasSubstr("total [##........]  25.00%"));
   EXPECT_THAT(text, HasSubstr("1 iter, 0 epoch / 4 iterations"));
   EXPECT_THROW(extensions::ProgressBar({.update_interval = 0}), ValueError);
+  EXPECT_THROW(extensions::ProgressBar({.line_interval = -1}), ValueError);
+}
+
+/// Into what is no terminal it writes lines, each whole.
+TEST_F(TrainerTest, ProgressBarLines) {
+  std::ostringstream out, seldom;
+  Trainer trainer = make_trainer({2, "epoch"}, 2, 8);
+  trainer.extend(extensions::ProgressBar(
+      {.update_interval = 3, .line_interval = 0, .entries = {"main/loss", "none"}, .out = &out}));
+  trainer.extend(extensions::ProgressBar({.line_interval = 0.05, .out = &seldom}));
+  trainer.extend([&](Trainer& t) {
+    if (t.updater().iteration() == 5) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  });
+  trainer.run();
+  EXPECT_THAT(out.str(),
+              ::testing::MatchesRegex("  epoch 0.75 / 2, iteration 3, 37.5%, [0-9.e+]+ iters/sec, "
+                                      "0:00:00 to go, main/loss [0-9.]+\n"
+                                      "  epoch 1.50 / 2, iteration 6, 75.0%, [^\n]*\n"));
+  EXPECT_THAT(seldom.str(), HasSubstr("iteration 6,"));
+  EXPECT_THAT(seldom.str(), ::testing::Not(HasSubstr("iteration 7,")));
+}
+
+/// Called once in each evaluation, before the first batch, outside of what the evaluator sets.
+TEST_F(TrainerTest, EvaluatorHook) {
+  iterators::SerialIterator test(testing::line_data(4), 2, {.repeat = false, .shuffle = false});
+  std::vector<std::string> calls;
+  extensions::EvaluatorOptions options;
+  options.eval_hook = [&](extensions::Evaluator& evaluator) {
+    EXPECT_TRUE(config().train);
+    EXPECT_EQ(&evaluator.target(), &model_);
+    EXPECT_EQ(&evaluator.iterator().dataset(), &test.dataset());
+    model_.w.array().fill(2);
+    calls.push_back("hook");
+  };
+  options.eval_func = [&](const Variables& columns) {
+    calls.push_back("batch");
+    model_(columns[0], columns[1]);
+  };
+  extensions::Evaluator evaluator(test, model_, cpu(), options);
+  for (int run = 0; run < 2; ++run) {
+    calls.clear();
+    model_.w.array().fill(0);
+    EXPECT_EQ(evaluator.evaluate().at("main/loss"), 0);
+    EXPECT_EQ(calls, (std::vector<std::string>{"hook", "batch", "batch"}));
+  }
+}
+
+TEST_F(TrainerTest, EvaluatorProgress) {
+  iterators::SerialIterator test(testing::line_data(10), 2, {.repeat = false, .shuffle = false});
+  std::ostringstream out;
+  extensions::EvaluatorOptions options;
+  options.progress_bar = {.update_interval = 2, .line_interval = 0, .out = &out};
+  extensions::Evaluator evaluator(test, model_, cpu(), options);
+  evaluator.name = "test";
+  evaluator.evaluate();
+  EXPECT_EQ(out.str(), "  test: 40.0%, batch 2\n  test: 80.0%, batch 4\n");
+  out.str("");
+  options.progress_bar->line_interval = 60;
+  extensions::Evaluator(test, model_, cpu(), options).evaluate();
+  EXPECT_EQ(out.str(), "");
 }
 
 TEST_F(TrainerTest, EvaluatorReportsMeansWithoutTraining) {

@@ -1,6 +1,10 @@
 // StandardUpdater: devices, converters, loss functions, capture; and a network that learns digits.
 #include "rensa/training/updater.h"
 
+#include <gmock/gmock.h>
+
+#include <cmath>
+
 #include "rensa/array/random_basics.h"
 #include "rensa/core/error.h"
 #include "rensa/optimizers/optimizers.h"
@@ -13,6 +17,7 @@
 namespace rensa::training {
 namespace {
 
+using ::testing::HasSubstr;
 using testing::Line;
 using testing::line_data;
 
@@ -95,6 +100,148 @@ TEST(StandardUpdater, OwnConverterAndLoss) {
 TEST(StandardUpdater, NeedsAnOptimizerThatIsSetUp) {
   EXPECT_THROW(StandardUpdater(iterators::SerialIterator(line_data(8), 4), optimizers::SGD()),
                ValueError);
+}
+
+/// Two lines, whose models report.
+struct TwoLines {
+  Line a, b;
+  optimizers::SGD of_a{0.001}, of_b{0.002};
+  TwoLines() { of_a.setup(a), of_b.setup(b); }
+  Named<Optimizer> optimizers() const { return {{"a", of_a}, {"b", of_b}}; }
+  auto update_both() {
+    return [this](const Variables& in) {
+      of_a.update(a, in[0], in[1]);
+      of_b.update(b, in[0], in[1]);
+    };
+  }
+};
+
+TEST(StandardUpdater, SeveralOptimizersByName) {
+  for (Device device : testing::test_devices()) {
+    for (bool captured : {false, true}) {
+      TwoLines lines;
+      StandardUpdater updater(iterators::SerialIterator(line_data(4), 4, {.shuffle = false}),
+                              lines.optimizers(),
+                              {.device = device,
+                               .update_core = lines.update_both(),
+                               .capture = captured,
+                               .capture_options = {.replay_lists = true}});
+      testing::TemporaryFolder folder;
+      Trainer trainer(updater, {10, "iteration"}, folder / "out");
+      std::vector<std::string> keys;
+      trainer.extend([&](Trainer& t) {
+        keys.clear();
+        for (const auto& [key, value] : t.observation()) keys.push_back(key);
+      });
+      trainer.run();
+      EXPECT_EQ(lines.a.w.device(), device);
+      EXPECT_EQ(lines.b.w.device(), device);
+      EXPECT_NEAR(lines.a.w.item<double>(), 2 * (1 - std::pow(1 - 0.002 * 7.5, 10)), 1e-5);
+      EXPECT_NEAR(lines.b.w.item<double>(), 2 * (1 - std::pow(1 - 0.004 * 7.5, 10)), 1e-5);
+      EXPECT_EQ(keys, (std::vector<std::string>{"a/loss", "b/loss"}));
+      EXPECT_EQ(lines.of_a.epoch(), 10);
+      EXPECT_EQ(lines.of_b.epoch(), 10);
+      if (captured) {
+        EXPECT_GT(updater.capture_stats().replays, 5) << updater.capture_stats().last_fallback;
+      }
+      EXPECT_EQ(updater.get_optimizer("b").state(), lines.of_b.state());
+      std::vector<std::string> paths;
+      for (const NamedParameter& p : updater.namedparams()) paths.push_back(p.path);
+      EXPECT_EQ(paths, (std::vector<std::string>{"/a/w", "/b/w"}));
+      EXPECT_THAT(testing::thrown<ValueError>([&] { (void)updater.optimizer(); }),
+                  HasSubstr("no optimizer is named \"main\"; there are \"a\", \"b\""));
+      EXPECT_THROW((void)updater.get_iterator("test"), ValueError);
+    }
+  }
+}
+
+/// A batch of each iterator: the columns of one come behind those of the other.
+TEST(StandardUpdater, SeveralIteratorsByName) {
+  for (Device device : testing::test_devices()) {
+    for (bool captured : {false, true}) {
+      Line model;
+      optimizers::SGD optimizer(0.001);
+      optimizer.setup(model);
+      iterators::SerialIterator main(line_data(6), 3, {.shuffle = false});
+      iterators::SerialIterator more(datasets::TupleDataset(xp::full({4}, 5.f, float32, cpu())), 2);
+      Array seen = xp::zeros({}, float32, device);
+      StandardUpdater updater({{"main", main}, {"more", more}}, optimizer,
+                              {.device = device,
+                               .loss_func =
+                                   [&](const Variables& in) {
+                                     EXPECT_EQ(in.size(), 3u);
+                                     seen += in[2].array().sum() + in[1].array().sum();
+                                     return model(in[0], in[1]);
+                                   },
+                               .capture = captured,
+                               .capture_options = {.replay_lists = true}});
+      for (int i = 0; i < 8; ++i) updater.update();
+      // 4 epochs of main, whose t are 2 .. 12; 8 batches of two fives.
+      EXPECT_EQ(seen.item<float>(), 4 * 42 + 8 * 10);
+      EXPECT_EQ(main.epoch(), 4);
+      EXPECT_EQ(more.epoch(), 4);
+      EXPECT_EQ(optimizer.epoch(), 4);
+      if (captured) {
+        EXPECT_GT(updater.capture_stats().replays, 3) << updater.capture_stats().last_fallback;
+      }
+    }
+  }
+}
+
+TEST(StandardUpdater, NamesThatAreWrong) {
+  TwoLines lines;
+  iterators::SerialIterator iterator(line_data(4), 4);
+  auto message = [&](const Named<Iterator>& iterators, const Named<Optimizer>& optimizers,
+                     const StandardUpdaterOptions& options) {
+    return testing::thrown<ValueError>(
+        [&] { StandardUpdater updater(iterators, optimizers, options); });
+  };
+  StandardUpdaterOptions both{.update_core = lines.update_both()};
+  EXPECT_THAT(message({{"test", iterator}}, lines.of_a, {}), HasSubstr("named \"main\""));
+  EXPECT_THAT(message({{"main", iterator}, {"main", iterator}}, lines.of_a, {}),
+              HasSubstr("two iterators are named \"main\""));
+  EXPECT_THAT(message(iterator, {{"a", lines.of_a}, {"a", lines.of_b}}, both),
+              HasSubstr("two optimizers are named \"a\""));
+  EXPECT_THAT(message(iterator, {{"", lines.of_a}}, both), HasSubstr("has no name"));
+  EXPECT_THAT(message(iterator, Named<Optimizer>(std::vector<Named<Optimizer>::Entry>()), both),
+              HasSubstr("give it an optimizer"));
+  EXPECT_THAT(message(iterator, lines.optimizers(), {}), HasSubstr("update_core"));
+  EXPECT_THAT(message(iterator, {{"a", lines.of_a}}, {}), HasSubstr("update_core"));
+  both.accumulate = 2;
+  EXPECT_THAT(message(iterator, lines.optimizers(), both), HasSubstr("accumulate"));
+}
+
+/// An updater of the user's own that takes several batches: each epoch is told of once.
+TEST(UpdaterBody, SeveralBatchesInAnIteration) {
+  struct Thrice final : UpdaterBody {
+    using UpdaterBody::UpdaterBody;
+    void update_core() override {
+      for (int i = 0; i < 3; ++i) {
+        Columns columns = concat_examples(next_batch(), cpu());
+        optimizer().update([&] { return optimizer().target().invoke({columns[0], columns[1]}); });
+      }
+    }
+  };
+  Line model;
+  optimizers::SGD optimizer(0.001);
+  optimizer.setup(model);
+  // Of four batches an epoch: the second update ends one by its first batch, the third by its
+  // second.
+  iterators::SerialIterator iterator(line_data(8), 2, {.repeat = true});
+  Updater updater(std::make_shared<Thrice>(iterator, optimizer));
+  std::vector<std::int64_t> epochs;
+  for (int i = 0; i < 4; ++i) {
+    updater.update();
+    epochs.push_back(optimizer.epoch());
+  }
+  EXPECT_EQ(epochs, (std::vector<std::int64_t>{0, 1, 2, 3}));
+  EXPECT_EQ(optimizer.t(), 12);
+  Updater ends(std::make_shared<Thrice>(
+      iterators::SerialIterator(line_data(8), 2, {.repeat = false}), optimizer));
+  ends.update();
+  EXPECT_THAT(testing::thrown<ValueError>([&] { ends.update(); }),
+              HasSubstr("the iterator \"main\" has come to its end"));
+  EXPECT_EQ(ends.iteration(), 1);
 }
 
 TEST(StandardUpdater, CaptureGivesTheSameNumbers) {

@@ -40,7 +40,7 @@ void DumpGraph::operator()(training::Trainer& trainer) {
         root_name_, fmt::join(reported, ", ")));
   }
   computational_graph::GraphOptions options = options_;
-  for (const auto& [path, parameter] : trainer.updater().optimizer().target().namedparams()) {
+  for (const auto& [path, parameter] : trainer.updater().namedparams()) {
     options.names.emplace_back(path, parameter);
   }
   std::string text = computational_graph::build_computational_graph({root}, options).dump();

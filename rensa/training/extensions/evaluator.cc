@@ -1,6 +1,8 @@
 // The evaluator's loop.
 #include "rensa/training/extensions/evaluator.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "rensa/core/error.h"
@@ -32,6 +34,7 @@ Link& Evaluator::model() const {
 }
 
 std::map<std::string, double> Evaluator::evaluate() {
+  if (options_.eval_hook) options_.eval_hook(*this);
   Link& model = this->model();
   Device device = device_.value_or(training::device_of(model));
   Reporter reporter;
@@ -40,6 +43,9 @@ std::map<std::string, double> Evaluator::evaluate() {
   no_backprop_mode no_graph;
   DictSummary summary;
   iterator_.reset();
+  std::optional<detail::ProgressOutput> progress;
+  if (options_.progress_bar) progress.emplace(*options_.progress_bar);
+  std::int64_t batches = 0;
   while (std::optional<Batch> batch = iterator_.next()) {
     Variables columns;
     for (Array& column :
@@ -54,8 +60,19 @@ std::map<std::string, double> Evaluator::evaluate() {
       else model.invoke(columns);
     }
     summary.add(observation);
+    if (progress) show(++batches, &*progress);
   }
+  if (progress) progress->clear();
   return summary.compute_mean();
+}
+
+void Evaluator::show(std::int64_t batches, detail::ProgressOutput* progress) const {
+  std::string label = name.empty() ? "evaluation" : name;
+  double done = iterator_.epoch_detail();
+  progress->show(
+      batches,
+      [&] { return detail::progress_bar(label, done, options_.progress_bar->bar_length) + '\n'; },
+      [&] { return fmt::format("  {}: {:.1f}%, batch {}\n", label, done * 100, batches); });
 }
 
 void Evaluator::operator()(training::Trainer&) {

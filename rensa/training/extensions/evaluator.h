@@ -5,9 +5,12 @@
 #include <optional>
 #include <string>
 
+#include "rensa/training/extensions/progress_bar.h"
 #include "rensa/training/trainer.h"
 
 namespace rensa::extensions {
+
+class Evaluator;
 
 struct EvaluatorOptions {
   ConverterOptions converter_options = {};  // of the default converter
@@ -15,6 +18,11 @@ struct EvaluatorOptions {
   std::function<Columns(const Batch&, Device)> converter = {};
   /// Called with each batch's columns in place of the model, to report.
   std::function<void(const Variables&)> eval_func = {};
+  /// Called when an evaluation begins, before the iterator is reset: to prepare the model.
+  std::function<void(Evaluator&)> eval_hook = {};
+  /// Shows how far a long evaluation is, as ProgressBar does (but for `entries`), its batches being
+  /// the iterations: ProgressBarOptions().
+  std::optional<ProgressBarOptions> progress_bar = {};
 };
 
 /// Runs the model over the whole of `iterator` with config().train off and no graph, and reports
@@ -33,6 +41,9 @@ class Evaluator final : public training::Extension {
   /// The means by key ("main/loss", with the extension's name before it once it has one).
   std::map<std::string, double> evaluate();
   void operator()(training::Trainer& trainer) override;
+  const Iterator& iterator() const { return iterator_; }
+  /// The model. Throws ValueError where it has been destroyed.
+  const Link& target() const { return model(); }
   /// The iterator: one that shuffles goes on with its next order.
   void members(Visitor& v) override { v.optional("iterator:main", iterator_); }
   std::string default_name() const override { return "validation"; }
@@ -41,6 +52,7 @@ class Evaluator final : public training::Extension {
 
  private:
   Link& model() const;
+  void show(std::int64_t batches, detail::ProgressOutput* progress) const;
   Iterator iterator_;
   std::shared_ptr<LinkAnchor> model_;
   bool is_const_ = false;

@@ -10,7 +10,7 @@ namespace rensa::extensions {
 void FailOnNonNumber::operator()(training::Trainer& trainer) {
   std::vector<NamedParameter> looked_at;
   std::vector<Array> finite;  // all are queued before the first is waited for
-  for (const NamedParameter& p : trainer.updater().optimizer().target().namedparams()) {
+  for (const NamedParameter& p : trainer.updater().namedparams()) {
     if (!p.parameter.is_initialized()) continue;
     looked_at.push_back(p);
     finite.push_back(xp::isfinite(p.parameter.array()).all());

@@ -26,9 +26,10 @@ double learning_rate(const Optimizer& optimizer) {
 
 }  // namespace
 
-ObserveValue observe_lr(std::string key) {
-  return {std::move(key),
-          [](training::Trainer& trainer) { return learning_rate(trainer.updater().optimizer()); }};
+ObserveValue observe_lr(const std::string& optimizer_name, std::string key) {
+  return {std::move(key), [optimizer_name](training::Trainer& trainer) {
+            return learning_rate(trainer.updater().get_optimizer(optimizer_name));
+          }};
 }
 
 MicroAverage::MicroAverage(std::string numerator_key, std::string denominator_key,

@@ -30,10 +30,10 @@ inline ObserveValue observe_value(std::string key,
                                   std::function<double(training::Trainer&)> value) {
   return {std::move(key), std::move(value)};
 }
-/// The learning rate of the updater's optimizer: its hyperparameter "lr", or, of Adam and its kin,
-/// alpha * sqrt(1 - beta2^t) / (1 - beta1^t) of the last update, as Chainer has it; alpha itself is
-/// observed by observe_value.
-ObserveValue observe_lr(std::string key = "lr");
+/// The learning rate of the updater's optimizer of that name: its hyperparameter "lr", or, of Adam
+/// and its kin, alpha * sqrt(1 - beta2^t) / (1 - beta1^t) of the last update, as Chainer has it;
+/// alpha itself is observed by observe_value.
+ObserveValue observe_lr(const std::string& optimizer_name = "main", std::string key = "lr");
 
 /// Observes the sum of what was observed as `numerator_key` by that of `denominator_key`, over each
 /// interval of `trigger`, as `result_key`: the mean over samples of batches that differ in size.

@@ -14,7 +14,7 @@ namespace rensa::extensions {
 struct ShiftOptions {
   std::optional<double> init = {};    // left out: what the hyperparameter is when the run begins
   std::optional<double> target = {};  // it goes no further
-  /// Whose hyperparameter it is; left out: the updater's optimizer.
+  /// Whose hyperparameter it is; left out: the updater's, "main".
   std::optional<Optimizer> optimizer = {};
 };
 

@@ -65,7 +65,7 @@ void TensorBoardReport::write_means(training::Trainer& trainer) {
 
 void TensorBoardReport::write_histograms(training::Trainer& trainer) const {
   std::int64_t step = trainer.updater().iteration();
-  for (const NamedParameter& p : trainer.updater().optimizer().target().namedparams()) {
+  for (const NamedParameter& p : trainer.updater().namedparams()) {
     if (!p.parameter.is_initialized()) continue;
     std::string key = p.path.starts_with('/') ? p.path.substr(1) : p.path;
     if (options_.report_params) writer().add_histogram(key + "/data", p.parameter.array(), step);
