@@ -9,7 +9,7 @@
 
 #include "rensa/array/creation.h"
 #include "rensa/array/routines.h"
-#include "rensa/array/ufunc.h"
+#include "rensa/array/ufuncs/trigonometric.h"
 #include "tests/testing.h"
 
 namespace rensa {
