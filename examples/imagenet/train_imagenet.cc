@@ -24,9 +24,10 @@ template <class Network> struct PhotoClassifier : Chain<PhotoClassifier<Network>
   void members(Visitor& v) override { v("network", network); }
 
   Variable operator()(const Variable& photos, const Variable& t) const {
-    // Pixels of about mean 0 and deviation 1. A GPU is sent bytes, and makes numbers of them
-    // itself.
-    Variable x = constant(((photos.array().astype(float32) - 117.f) / 58.f).astype(get_dtype()));
+    // Pixels of about mean 0 and deviation 1. A GPU is sent bytes, makes numbers of them itself, and
+    // has them lie as its convolutions read them.
+    Array pixels = ((photos.array().astype(float32) - 117.f) / 58.f).astype(get_dtype());
+    Variable x = constant(pixels.device().is_cuda() ? F::channels_last(pixels) : pixels);
     auto [y, loss] = scores(x, t);
     // The label is among the five best where fewer than five scores are above its own.
     Array own = F::select_item(y, t).array().expand_dims(1);
@@ -130,6 +131,7 @@ static void train(const Options& options, const Sets& sets, Network network) {
   std::int64_t size = options.size > 0 ? options.size : options.model == "nin" ? 227 : 224;
   PhotoClassifier model(std::move(network));
   model.to(options.device());
+  if (options.device().is_cuda()) L::channels_last(model);
   std::cout << photos.size() << " photos to train with, " << others.size() << " to test, of "
             << sets.train.classes << " classes; " << options.model << " at " << size << " x "
             << size << std::endl;
