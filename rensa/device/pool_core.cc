@@ -383,7 +383,8 @@ void Core::take_back_slowly(Block* block) noexcept {
 void Core::settle(Block* block, Dropped& dropped) noexcept {
   Segment* segment = block->segment;
   Arena& arena = *segment->arena;
-  if (poison_) source_->poison(block->data(), block->size, block->home_stream());
+  // What was asked for: without caching the block's memory ends there.
+  if (poison_) source_->poison(block->data(), block->nbytes(), block->home_stream());
   if (--arena.busy == 0 && arena.keep) dropped.streams.push_back(std::move(arena.keep));
   merge(block);
   if (!caching_ && segment->wholly_free()) release_segment(segment, dropped);

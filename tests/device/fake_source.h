@@ -29,7 +29,7 @@ class FakeDevice {
     int trims = 0, orders = 0;
     cuda::StreamState *earlier = nullptr, *later = nullptr;          // at the last order
     cuda::StreamState *allocated_on = nullptr, *freed_on = nullptr;  // at the last call
-    std::int64_t bytes = 0, last_size = 0;
+    std::int64_t bytes = 0, last_size = 0, last_poisoned = 0;
   };
   Counts counts() {
     std::lock_guard<std::mutex> hold(mutex_);
@@ -135,6 +135,7 @@ class FakeSource final : public MemorySource {
   void poison(void* data, std::int64_t nbytes, cuda::StreamState*) noexcept override {
     std::lock_guard<std::mutex> hold(device_.mutex_);
     ++device_.counts_.poisoned;
+    device_.counts_.last_poisoned = nbytes;
     std::memset(data, 0xff, static_cast<std::size_t>(nbytes));
   }
   void synchronize() override {

@@ -402,12 +402,14 @@ TEST_F(MemoryPoolTest, PoisonedBlocksShow) {
 TEST_F(MemoryPoolTest, WithoutCachingEachCallReachesTheDriver) {
   get(700);
   pool.set_caching(false);
+  pool.set_poison(true);
   EXPECT_EQ(device.counts().bytes, 0);
   for (int i = 0; i < 3; ++i) {
     StoragePtr a = get(701);
     EXPECT_EQ(device.counts().last_size, 701) << "exactly what was asked, for the checkers";
     EXPECT_EQ(pool.used_bytes(), 1024);
   }
+  EXPECT_EQ(device.counts().last_poisoned, 701) << "no byte behind what the driver gave";
   EXPECT_EQ(device.counts().allocations, 4);
   EXPECT_EQ(device.counts().frees, 4);
   EXPECT_EQ(pool.total_bytes(), 0);
