@@ -24,8 +24,8 @@ template <class Network> struct PhotoClassifier : Chain<PhotoClassifier<Network>
   void members(Visitor& v) override { v("network", network); }
 
   Variable operator()(const Variable& photos, const Variable& t) const {
-    // Pixels of about mean 0 and deviation 1. A GPU is sent bytes, makes numbers of them itself, and
-    // has them lie as its convolutions read them.
+    // Pixels of about mean 0 and deviation 1. A GPU is sent bytes, makes numbers of them itself,
+    // and has them lie as its convolutions read them.
     Array pixels = ((photos.array().astype(float32) - 117.f) / 58.f).astype(get_dtype());
     Variable x = constant(pixels.device().is_cuda() ? F::channels_last(pixels) : pixels);
     auto [y, loss] = scores(x, t);

@@ -33,7 +33,7 @@ class DeviceOrDummy {
   constexpr DeviceOrDummy() = default;
   constexpr DeviceOrDummy(Device device) : device_(device) {}
 
-  constexpr bool is_dummy() const { return !device_; }
+  constexpr bool is_dummy() const { return !device_; }  // of what is on no GPU
   /// The device; of the dummy the calling thread's current one.
   operator Device() const;
   /// Device::use(); nothing for the dummy.

@@ -100,7 +100,7 @@ Variable ahead(const Variable& x, std::int64_t d) {
 /// 1 there is that of the last place, 0 the others.
 class Recurrence final : public FunctionNode {
  public:
-  Recurrence() : FunctionNode("recurrence") {}
+  Recurrence() : FunctionNode("cumprod_grad") {}
 
   Arrays forward(const Arrays& gx) override {
     retain_inputs({1});

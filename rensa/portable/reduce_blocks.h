@@ -267,10 +267,10 @@ __device__ __forceinline__ typename R::Acc join_slices(const typename R::Args& a
 /// Stores a tile of kBlock lanes, whose first column is `first`: neighbouring threads neighbouring
 /// columns.
 template <class R, int W>
-__device__ __forceinline__ void store_tile(const typename R::Args& args,
-                                           const typename R::Place& place, typename R::Index first,
-                                           typename R::Index output, typename R::Acc (&acc)[W],
-                                           typename R::Acc* shared) {
+__device__ __forceinline__ void store_columns(const typename R::Args& args,
+                                              const typename R::Place& place,
+                                              typename R::Index first, typename R::Index output,
+                                              typename R::Acc (&acc)[W], typename R::Acc* shared) {
 #pragma unroll
   for (int j = 0; j < W; ++j) shared[threadIdx.x * W + j] = acc[j];
   __syncthreads();
@@ -316,7 +316,7 @@ template <class R> __device__ __forceinline__ void reduce_columns_of(const typen
   }
   let_next_come();
   __shared__ Acc shared[kBlock * W];
-  if (lanes == kBlock) return store_tile<R, W>(args, place, first, output, acc, shared);
+  if (lanes == kBlock) return store_columns<R, W>(args, place, first, output, acc, shared);
   Acc result = join_columns<R, W>(acc, lanes, shared);
   Index mine = first + static_cast<int>(threadIdx.x);  // the column this thread answers for
   bool answers = threadIdx.x < lanes * W && mine < width;

@@ -21,13 +21,13 @@ namespace rensa::training {
 /// Iterators or optimizers by name, in the order given. One without a name is "main".
 template <class T> class Named {
  public:
-  using Entry = std::pair<std::string, T>;
+  using Entry = std::pair<std::string, T>;  // the name, and what it names
   Named(T main) { entries_.emplace_back("main", std::move(main)); }
   Named(std::initializer_list<Entry> entries) : entries_(entries) {}
   explicit Named(std::vector<Entry> entries) : entries_(std::move(entries)) {}
-  auto begin() const { return entries_.begin(); }
-  auto end() const { return entries_.end(); }
-  std::size_t size() const { return entries_.size(); }
+  auto begin() const { return entries_.begin(); }       // the first entry
+  auto end() const { return entries_.end(); }           // behind the last one
+  std::size_t size() const { return entries_.size(); }  // how many there are
   /// Null for a name there is not.
   const T* find(const std::string& name) const {
     for (const Entry& entry : entries_) {
@@ -66,8 +66,8 @@ class UpdaterBody {
   const Named<Optimizer>& get_all_optimizers() const { return optimizers_; }
   /// Those named "main".
   const Iterator& iterator() const { return *iterators_.find("main"); }
-  const Optimizer& optimizer() const { return get_optimizer("main"); }
-  std::int64_t iteration() const { return iteration_; }  // how many iterations succeeded
+  const Optimizer& optimizer() const { return get_optimizer("main"); }  // the optimizer of "main"
+  std::int64_t iteration() const { return iteration_; }                 // how many succeeded
   /// Shows "iteration", and by their names, as Chainer has them, "iterator:main", "optimizer:main"
   /// and the optimizer's model, "model:main". An override that adds its own goes on with
   /// UpdaterBody::members().
