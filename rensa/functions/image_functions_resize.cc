@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "rensa/array/math.h"
-#include "rensa/array/ufuncs/rounding.h"
 #include "rensa/autograd/function_node.h"
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"
@@ -104,7 +103,8 @@ Variables ResizeNode::backward(const Indexes&, const Variables& gy) {
 /// One axis resized by indexing, for the dtypes that the operation has not: integers and complex.
 Variable resized(const Variable& x, int axis, const ResizeAxis& a) {
   Array place = (xp::arange(a.out, float64, x.device()) + a.shift) * a.scale - a.shift;
-  Array below = xp::minimum(xp::floor(xp::maximum(place, 0.0)), static_cast<double>(a.in - 1));
+  Array below =
+      xp::minimum(floor(constant(xp::maximum(place, 0.0))).array(), static_cast<double>(a.in - 1));
   Array index = below.astype(int64);
   Variable y = index_select(x, axis, index);
   if (!a.linear) return y;

@@ -6,7 +6,6 @@
 
 #include "rensa/array/math.h"
 #include "rensa/array/sorting.h"
-#include "rensa/array/ufuncs/rounding.h"
 #include "rensa/autograd/function_node.h"
 #include "rensa/autograd/recomputation.h"
 #include "rensa/core/error.h"
@@ -36,7 +35,7 @@ Variable composed_sampler(const Variable& x, const Variable& grid) {
     return clip((at + 1) * scale + 1, 0, static_cast<double>(extent - 1));
   };
   Variable u = place(0, width), v = place(1, height);
-  Array u0 = xp::floor(u.array()).clip(0, width - 2), v0 = xp::floor(v.array()).clip(0, height - 2);
+  Array u0 = floor(u).array().clip(0, width - 2), v0 = floor(v).array().clip(0, height - 2);
   Array image = xp::arange(n, int64, x.device()).reshape({-1, 1, 1});
   Array corner = (image * height + v0.astype(int64)) * width + u0.astype(int64);
   Variable right = expand_dims(u - constant(u0), -1), down = expand_dims(v - constant(v0), -1);

@@ -1,5 +1,8 @@
-// Functions that a user writes: those of docs/write_your_own_function.md.
+// What a user has by rensa/rensa.h alone: functions of his own, those of
+// docs/write_your_own_function.md, and all names.
 #include <gtest/gtest.h>
+
+#include <type_traits>
 
 #include "rensa/rensa.h"
 #include "tests/testing.h"
@@ -185,6 +188,24 @@ TEST(OwnFunction, CapturedStepsEqualEagerOnes) {
       EXPECT_LT(eager.back(), eager.front());
     }
   }
+}
+
+// The names that Chainer's guide (docs/guide.md) imports. Its `utils` and `backends` have no
+// counterpart but the names in xp and cuda.
+TEST(OneHeader, HasAllNamesOfChainersGuide) {
+  static_assert(std::is_base_of_v<Link, ChainList>);
+  static_assert(std::is_polymorphic_v<FunctionNode>);
+  (void)&cuda::is_available, (void)&gradient_check::check_double_backward;
+  (void)&datasets::get_mnist;
+  Variable x = F::relu(xp::ones({2}));
+  L::Linear layer(2, 2, {.initialW = initializers::HeNormal()});
+  report({{"x", x}}, layer);  // nobody listens
+  serializers::LoadNpzOptions options;
+  optimizers::SGD optimizer;
+  extensions::LogReport log;
+  training::Trigger trigger(1, "epoch");
+  iterators::SerialIterator iterator(datasets::TupleDataset(xp::ones({3})), 2);
+  EXPECT_EQ(iterator.next()->size(), 2);
 }
 
 }  // namespace

@@ -2,9 +2,15 @@
 // and on two.
 #include <gtest/gtest.h>
 
-#include <type_traits>
-
-#include "rensa/rensa.h"
+#include "rensa/array/creation.h"
+#include "rensa/array/random_basics.h"
+#include "rensa/array/routines.h"
+#include "rensa/data/data.h"
+#include "rensa/functions/functions.h"
+#include "rensa/links/links.h"
+#include "rensa/optimizers/optimizers.h"
+#include "rensa/serializers/npz.h"
+#include "rensa/training/training.h"
 #include "tests/testing.h"
 
 namespace rensa {
@@ -40,24 +46,6 @@ std::vector<std::pair<Device, Device>> pairs() {
   if (num_gpus() > 0) result.push_back({gpu(0), cpu()});
   if (num_gpus() > 1) result.push_back({gpu(0), gpu(1)});
   return result;
-}
-
-// The names that Chainer's guide imports. Its `utils` and `backends` have no counterpart but the
-// names in xp and cuda.
-TEST(Guide, OneHeaderHasAllNames) {
-  static_assert(std::is_base_of_v<Link, Net> && std::is_base_of_v<Link, ChainList>);
-  static_assert(std::is_polymorphic_v<FunctionNode>);
-  (void)&cuda::is_available, (void)&gradient_check::check_double_backward;
-  (void)&datasets::get_mnist;
-  Variable x = F::relu(xp::ones({2}));
-  L::Linear layer(2, 2, {.initialW = initializers::HeNormal()});
-  report({{"x", x}}, layer);  // nobody listens
-  serializers::LoadNpzOptions options;
-  optimizers::SGD optimizer;
-  extensions::LogReport log;
-  training::Trigger trigger(1, "epoch");
-  iterators::SerialIterator iterator(datasets::TupleDataset(xp::ones({3})), 2);
-  EXPECT_EQ(iterator.next()->size(), 2);
 }
 
 // The loop of 2015: the sizes given, the four steps of an update written out.
