@@ -60,4 +60,14 @@ template <class F> decltype(auto) visit_compute_type(ComputeType type, F&& f) {
   }
 }
 
+/// Calls f(T{}) with the type that elements of a floating dtype are stored in.
+template <class F> decltype(auto) visit_floating(Dtype floating, F&& f) {
+  switch (floating) {
+    case Dtype::float16: return f(half_t{});
+    case Dtype::bfloat16: return f(bfloat16_t{});
+    case Dtype::float32: return f(0.0f);
+    default: return f(0.0);
+  }
+}
+
 }  // namespace rensa

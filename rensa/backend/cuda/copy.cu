@@ -377,14 +377,22 @@ bool takes_words(const ArrayView& in, const ArrayView& out, int p, int q) {
   return bits % 4 == 0;
 }
 
+// The axis that `in` is contiguous along, where `out` is so along its last one instead; else -1.
+int turned_axis(const ArrayView& in, const ArrayView& out) {
+  std::int64_t size = itemsize(out.dtype);
+  int q = out.ndim() - 1, p = -1;
+  for (int axis = 0; axis < q; ++axis) p = in.strides[axis] == size ? axis : p;
+  bool turned = out.strides[q] == size && in.strides[q] != size && in.strides[q] != 0;
+  return turned ? p : -1;
+}
+
 // Copies by tiles if `in` is contiguous along another axis than `out`.
 bool launch_tiles(const char* operation, const LaunchContext& context, const ArrayView& in,
                   const ArrayView& out) {
   std::int64_t size = itemsize(out.dtype);
-  int q = out.ndim() - 1, p = -1;
-  for (int axis = 0; axis < q; ++axis) p = in.strides[axis] == size ? axis : p;
-  if (p < 0 || out.strides[q] != size || in.strides[q] == size || in.strides[q] == 0) return false;
-  if (out.shape[p] < 8 || out.shape[q] < 8) return false;
+  int p = turned_axis(in, out), q = out.ndim() - 1;
+  if (p < 0) return false;
+  if (out.shape[p] < kShort || out.shape[q] < kShort) return false;
 
   bool words = takes_words(in, out, p, q);
   int per_word = static_cast<int>(4 / size);
@@ -429,9 +437,8 @@ bool few_are_aligned(const ArrayView& view, int axis) {
 bool launch_short_axis(const char* operation, const LaunchContext& context, const ArrayView& in,
                        const ArrayView& out) {
   std::int64_t size = itemsize(out.dtype);
-  int q = out.ndim() - 1, p = -1;
-  for (int axis = 0; axis < q; ++axis) p = in.strides[axis] == size ? axis : p;
-  if (p < 0 || out.strides[q] != size || in.strides[q] == size || in.strides[q] == 0) return false;
+  int p = turned_axis(in, out), q = out.ndim() - 1;
+  if (p < 0) return false;
   bool splits = out.shape[p] < out.shape[q];
   int few = splits ? p : q, many = splits ? q : p;
   std::int64_t extent = out.shape[few];

@@ -38,12 +38,7 @@ namespace rensa::operations {
 
 void Recurrence::run_cpu() {
   if (out.view.size() == 0) return;
-  switch (out.view.dtype) {
-    case Dtype::float16: return host::recur<half_t>(*this);
-    case Dtype::bfloat16: return host::recur<bfloat16_t>(*this);
-    case Dtype::float32: return host::recur<float>(*this);
-    default: return host::recur<double>(*this);
-  }
+  visit_floating(out.view.dtype, [&](auto element) { host::recur<decltype(element)>(*this); });
 }
 
 }  // namespace rensa::operations

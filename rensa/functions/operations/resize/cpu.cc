@@ -80,15 +80,6 @@ template <class T> void spread(const ResizeSpread& op) {
   });
 }
 
-template <class F> void visit(Dtype dtype, const F& f) {
-  switch (dtype) {
-    case Dtype::float16: return f(half_t());
-    case Dtype::bfloat16: return f(bfloat16_t());
-    case Dtype::float32: return f(float());
-    default: return f(double());
-  }
-}
-
 }  // namespace
 
 }  // namespace rensa::host
@@ -96,11 +87,11 @@ template <class F> void visit(Dtype dtype, const F& f) {
 namespace rensa::operations {
 
 void Resize::run_cpu() {
-  host::visit(y.view.dtype, [&](auto element) { host::resize<decltype(element)>(*this); });
+  visit_floating(y.view.dtype, [&](auto element) { host::resize<decltype(element)>(*this); });
 }
 
 void ResizeSpread::run_cpu() {
-  host::visit(gx.view.dtype, [&](auto element) { host::spread<decltype(element)>(*this); });
+  visit_floating(gx.view.dtype, [&](auto element) { host::spread<decltype(element)>(*this); });
 }
 
 }  // namespace rensa::operations

@@ -128,15 +128,6 @@ template <class T> void spread(const RoiPoolingSpread& op) {
   });
 }
 
-template <class F> void visit(Dtype dtype, const F& f) {
-  switch (dtype) {
-    case Dtype::float16: return f(half_t());
-    case Dtype::bfloat16: return f(bfloat16_t());
-    case Dtype::float32: return f(float());
-    default: f(double());
-  }
-}
-
 }  // namespace
 
 }  // namespace rensa::host
@@ -144,11 +135,11 @@ template <class F> void visit(Dtype dtype, const F& f) {
 namespace rensa::operations {
 
 void RoiPooling::run_cpu() {
-  host::visit(x.view.dtype, [&](auto element) { host::pool<decltype(element)>(*this); });
+  visit_floating(x.view.dtype, [&](auto element) { host::pool<decltype(element)>(*this); });
 }
 
 void RoiPoolingSpread::run_cpu() {
-  host::visit(gy.view.dtype, [&](auto element) { host::spread<decltype(element)>(*this); });
+  visit_floating(gy.view.dtype, [&](auto element) { host::spread<decltype(element)>(*this); });
 }
 
 }  // namespace rensa::operations

@@ -123,12 +123,7 @@ template <class T> void run(const SpatialSampling& op) {
 namespace rensa::operations {
 
 void SpatialSampling::run_cpu() {
-  switch (grid.view.dtype) {
-    case Dtype::float16: return host::run<half_t>(*this);
-    case Dtype::bfloat16: return host::run<bfloat16_t>(*this);
-    case Dtype::float32: return host::run<float>(*this);
-    default: return host::run<double>(*this);
-  }
+  visit_floating(grid.view.dtype, [&](auto element) { host::run<decltype(element)>(*this); });
 }
 
 }  // namespace rensa::operations
