@@ -1,6 +1,8 @@
 // Axes (or extents) in the order given, or none of them.
 #pragma once
 
+#include <concepts>
+#include <cstdint>
 #include <optional>
 
 #include "rensa/array/index.h"
@@ -13,8 +15,10 @@ class AxisList {
  public:
   AxisList() = default;
   AxisList(None) {}
-  AxisList(int axis) : values_(Shape{axis}) {}
-  AxisList(std::initializer_list<std::int64_t> axes) : values_(Shape(axes)) {}
+  // As with Axes, not of a std::initializer_list.
+  template <std::integral... I>
+  requires(sizeof...(I) > 0 && !(std::same_as<I, bool> || ...)) AxisList(I... axes)
+      : values_(Shape{static_cast<std::int64_t>(axes)...}) {}
   template <IntegerRange V> AxisList(const V& axes) : values_(shape_of(axes)) {}
 
   /// Whether there is a list; an empty one is one.

@@ -23,14 +23,6 @@ Slice::Range Slice::over(std::int64_t extent) const {
   return {start, count, step_};
 }
 
-Axes::Axes(std::initializer_list<int> axes) : all_(false), count_(static_cast<int>(axes.size())) {
-  if (axes.size() > kMaxNdim) {
-    throw ShapeError(fmt::format("axis: {} axes are more than the {} that an array can have",
-                                 axes.size(), kMaxNdim));
-  }
-  std::copy(axes.begin(), axes.end(), values_);
-}
-
 Axes Axes::from_list(const Shape& axes) {
   Axes result;
   result.all_ = false;

@@ -115,7 +115,9 @@ class Axes {
   Axes() = default;
   Axes(None) {}
   Axes(int axis) : all_(false), count_(1) { values_[0] = axis; }
-  Axes(std::initializer_list<int> axes);  // throws ShapeError for more than kMaxNdim
+  // Not of a std::initializer_list: GCC takes {.keepdims = true} for one, of the integer 1.
+  template <std::same_as<int>... I>
+  requires(sizeof...(I) > 1) Axes(I... axes) : Axes(from_list(Shape{axes...})) {}
   template <IntegerRange V> Axes(const V& axes) : Axes(from_list(shape_of(axes))) {}
   /// Bit i set for each axis, out-of-range and repeated ones reported as IndexError/ValueError
   /// naming `operation`.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "rensa/array/routines.h"
+#include "rensa/autograd/reduction_options.h"
 
 namespace rensa {
 
@@ -116,15 +117,23 @@ class Variable {
   [[nodiscard]] Variable reshape(const Shape& shape) const;
   [[nodiscard]] Variable transpose() const;  // the axes reversed, or in the order `axes`
   [[nodiscard]] Variable transpose(const Shape& axes) const;
-  [[nodiscard]] Variable T() const { return transpose(); }                   // the axes reversed
-  [[nodiscard]] Variable sum(Axes axis = {}, bool keepdims = false) const;   // F::sum
-  [[nodiscard]] Variable mean(Axes axis = {}, bool keepdims = false) const;  // F::mean
+  [[nodiscard]] Variable T() const { return transpose(); }  // the axes reversed
   // F's functions of the same names, with gradients.
+  [[nodiscard]] Variable sum(Axes axis = {}, bool keepdims = false) const;
+  [[nodiscard]] Variable mean(Axes axis = {}, bool keepdims = false) const;
   [[nodiscard]] Variable prod(Axes axis = {}, bool keepdims = false) const;
   [[nodiscard]] Variable max(Axes axis = {}, bool keepdims = false) const;
   [[nodiscard]] Variable min(Axes axis = {}, bool keepdims = false) const;
   [[nodiscard]] Variable var(Axes axis = {}, double ddof = 0, bool keepdims = false) const;
   [[nodiscard]] Variable std(Axes axis = {}, double ddof = 0, bool keepdims = false) const;
+  // By keywords: x.sum({.axis = 1, .keepdims = true}).
+  [[nodiscard]] Variable sum(const functions::ReduceOptions& options) const;
+  [[nodiscard]] Variable mean(const functions::ReduceOptions& options) const;
+  [[nodiscard]] Variable prod(const functions::ReduceOptions& options) const;
+  [[nodiscard]] Variable max(const functions::ReduceOptions& options) const;
+  [[nodiscard]] Variable min(const functions::ReduceOptions& options) const;
+  [[nodiscard]] Variable var(const functions::VarianceOptions& options) const;
+  [[nodiscard]] Variable std(const functions::VarianceOptions& options) const;
   [[nodiscard]] Variable cumsum(Axes axis = {}) const;
   [[nodiscard]] Variable cumprod(Axes axis = {}) const;
   [[nodiscard]] Variable clip(std::optional<double> x_min, std::optional<double> x_max) const;

@@ -362,6 +362,13 @@ Variable Variable::var(Axes axis, double ddof, bool keepdims) const {
 Variable Variable::std(Axes axis, double ddof, bool keepdims) const {
   return F::std(*this, axis, ddof, keepdims);
 }
+Variable Variable::sum(const F::ReduceOptions& options) const { return F::sum(*this, options); }
+Variable Variable::mean(const F::ReduceOptions& options) const { return F::mean(*this, options); }
+Variable Variable::prod(const F::ReduceOptions& options) const { return F::prod(*this, options); }
+Variable Variable::max(const F::ReduceOptions& options) const { return F::max(*this, options); }
+Variable Variable::min(const F::ReduceOptions& options) const { return F::min(*this, options); }
+Variable Variable::var(const F::VarianceOptions& options) const { return F::var(*this, options); }
+Variable Variable::std(const F::VarianceOptions& options) const { return F::std(*this, options); }
 Variable Variable::cumsum(Axes axis) const { return F::cumsum(*this, axis); }
 Variable Variable::cumprod(Axes axis) const { return F::cumprod(*this, axis); }
 Array Variable::argmax(Axes axis) const { return xp::argmax(array(), axis); }
