@@ -2,7 +2,7 @@
 """Runs the GPU benchmarks next to the peers' on one machine, in one go, and writes the comparison.
 
     run_gpu.py --build-dir DIR [--python PYTHON] [--only PART ...]
-PART is training, startup, host, arrays, routines, activations, functions, attention, networks, recordings,
+PART is training, epochs, startup, host, arrays, routines, activations, functions, attention, networks, recordings,
 chains, fragmentation or libraries.
 The peers (PyTorch, JAX, CuPy) are those of PYTHON; what it lacks shows as a dash. Writes run_gpu.md
 and run_gpu.json to $OUT, or to DIR.
@@ -70,6 +70,19 @@ def training(report, python):
          "target, eager", "captured / best peer", "eager / PyTorch eager"], rows)
     report.table("Captured against eager: parameters and losses after 100 steps from one start",
                  ["batch", "bit-equal", "replays", "fallbacks", "operations", "after rewriting"], equal)
+
+
+def epochs(report, python):
+    """Epochs of MNIST by the library's iterator and updater; $RENSA_DATASET_ROOT/mnist has the files."""
+    report.run([report.program("mnist_epochs"), "cuda:0"])
+    report.run([python, HERE / "peers" / "mnist_epochs.py"])
+    rows = []
+    for name in [name for name in report.figures if name.startswith("mnist epoch, ")]:
+        figure = report.figures[name]
+        rows.append([name.removeprefix("mnist epoch, "), figure["value"], f"{100 * figure['accuracy']:.2f} %",
+                     figure["epochs"]])
+    report.table("An epoch of MNIST: MLP 784-1000-1000-10, Adam, batch 100 (s, the median)",
+                 ["way", "seconds", "right of the test images", "after epochs"], rows)
 
 
 def startup(report, python):
@@ -224,7 +237,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build-dir", required=True)
     parser.add_argument("--python", default=sys.executable)
-    parts = {"training": training, "startup": startup, "host": host, "arrays": arrays,
+    parts = {"training": training, "epochs": epochs, "startup": startup, "host": host, "arrays": arrays,
              "routines": routines, "activations": activations, "functions": functions,
              "attention": attention, "networks": networks, "recordings": recordings, "chains": chains, "fragmentation": fragmentation,
              "libraries": libraries}
