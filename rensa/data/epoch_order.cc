@@ -16,16 +16,33 @@ std::optional<Array> OrderBuffers::on(Device device, std::int64_t generation, co
   std::lock_guard lock(mutex_);
   Buffers& buffers = buffers_[device];
   Place& place = buffers.places[generation % 2];
-  if (place.generation == generation) return place.device;
   if (place.generation > generation) return std::nullopt;
-  if (!place.device.defined()) place.device = xp::empty(order.shape(), int64, device);
-  Staging& staging = stage(buffers, order);
-  // Queued behind the work that reads the order of two epochs ago from this place.
   cuda::Stream stream = cuda::current_stream(device);
+  if (place.generation < generation) {
+    if (!place.device.defined()) place.device = xp::empty(order.shape(), int64, device);
+    send(buffers, place, stream, order);
+    place.generation = generation;
+  } else if (std::ranges::find(place.readers, stream) == place.readers.end()) {
+    stream.wait(place.sent);
+    place.readers.push_back(stream);
+  }
+  return place.device;
+}
+
+/// Queued behind the work that reads the order of two epochs ago from this place.
+void OrderBuffers::send(Buffers& buffers, Place& place, const cuda::Stream& stream,
+                        const Array& order) {
+  for (const cuda::Stream& reader : place.readers) {
+    if (reader == stream) continue;
+    cuda::Event done(false);
+    reader.record(done);
+    stream.wait(done);
+  }
+  place.readers = {stream};
+  Staging& staging = stage(buffers, order);
   place.device.set(staging.pinned, stream);
   stream.record(staging.sent);
-  place.generation = generation;
-  return place.device;
+  stream.record(place.sent);
 }
 
 OrderBuffers::Staging& OrderBuffers::stage(Buffers& buffers, const Array& order) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "rensa/array/array.h"
+#include "rensa/device/stream.h"
 
 namespace rensa {
 
@@ -17,14 +18,17 @@ namespace rensa {
 /// allocates nor waits.
 class OrderBuffers {
  public:
-  /// `order` (host, int64, always of one length) on `device`; sent there, on its current stream,
-  /// when the place of `generation` holds another. None where that place is a later one's already.
+  /// `order` (host, int64, always of one length) on `device`, for work of the current stream; sent
+  /// there when the place of `generation` holds another. None where that place is a later one's
+  /// already.
   std::optional<Array> on(Device device, std::int64_t generation, const Array& order);
 
  private:
   struct Place {
     std::int64_t generation = -1;
     Array device;
+    std::vector<cuda::Stream> readers;  // that have asked for it; the first one sent it
+    cuda::Event sent{false};
   };
   struct Staging {
     Array pinned;
@@ -36,6 +40,7 @@ class OrderBuffers {
   };
   /// One whose last copy is done, with a copy of `order`.
   static Staging& stage(Buffers& buffers, const Array& order);
+  static void send(Buffers& buffers, Place& place, const cuda::Stream& stream, const Array& order);
 
   std::mutex mutex_;  // the threads of a parallel updater ask at the same time
   std::map<Device, Buffers> buffers_;

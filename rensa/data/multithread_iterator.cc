@@ -215,12 +215,13 @@ class MultithreadBody final : public CursorBody {
 
 std::shared_ptr<IteratorBody> make_body(Dataset dataset, std::int64_t batch_size,
                                         MultithreadIteratorOptions options) {
-  constexpr int kMaxThreads = 1024;
-  if (options.n_threads < 0 || options.n_threads > kMaxThreads || options.n_prefetch < 0) {
+  constexpr int kMaxThreads = 1024, kMaxPrefetch = 1 << 20;
+  if (options.n_threads < 0 || options.n_threads > kMaxThreads || options.n_prefetch < 0 ||
+      options.n_prefetch > kMaxPrefetch) {
     throw ValueError(fmt::format(
-        "MultithreadIterator: {} threads and {} batches ahead; give 0 to {} threads, and 0 or more "
+        "MultithreadIterator: {} threads and {} batches ahead; give 0 to {} threads, and 0 to {} "
         "batches",
-        options.n_threads, options.n_prefetch, kMaxThreads));
+        options.n_threads, options.n_prefetch, kMaxThreads, kMaxPrefetch));
   }
   BatchCursor cursor(
       "MultithreadIterator", std::move(dataset), batch_size,

@@ -36,7 +36,8 @@ struct MultithreadIteratorOptions {
 /// time may use the iterator.
 class MultithreadIterator : public Iterator {
  public:
-  /// Throws as SerialIterator does, and ValueError for an n_threads or n_prefetch below 0.
+  /// Throws as SerialIterator does, and ValueError for an n_threads or n_prefetch below 0 or beyond
+  /// 1024 and 2^20.
   MultithreadIterator(Dataset dataset, std::int64_t batch_size,
                       MultithreadIteratorOptions options = {});
 };

@@ -22,6 +22,11 @@ double RandomStream::uniform() {
   return uniform_double(static_cast<unsigned>(word >> 32), static_cast<unsigned>(word));
 }
 
+double RandomStream::uniform(double low, double high) {
+  double x = low + (high - low) * uniform();
+  return x == high ? std::nextafter(high, low) : x;  // the sum may round up
+}
+
 std::int64_t RandomStream::integers(std::int64_t low, std::int64_t high) {
   if (high <= low) {
     throw ValueError(fmt::format("RandomStream: no integer is in [{}, {})", low, high));

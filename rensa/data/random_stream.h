@@ -18,7 +18,7 @@ class RandomStream {
   /// Of [0, 1).
   double uniform();
   /// Of [low, high).
-  double uniform(double low, double high) { return low + (high - low) * uniform(); }
+  double uniform(double low, double high);
   /// Of [low, high). Throws ValueError where there is none.
   std::int64_t integers(std::int64_t low, std::int64_t high);
   /// Of [0, high).

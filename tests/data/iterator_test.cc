@@ -1,8 +1,10 @@
 // SerialIterator's state machine.
 #include "rensa/data/iterator.h"
 
+#include <chrono>
 #include <limits>
 #include <numeric>
+#include <thread>
 
 #include "rensa/array/random_basics.h"
 #include "rensa/core/error.h"
@@ -163,6 +165,23 @@ TEST(Batch, IndicesOnAGpuAreThoseOfTheHost) {
   for (const Batch& b : held) {  // epochs later
     EXPECT_EQ(b.indices_on(gpu(0)).to_vector<std::int64_t>(),
               b.indices().to_vector<std::int64_t>());
+  }
+}
+
+TEST(Batch, EveryStreamWaitsForIndices) {
+  RENSA_NEEDS_GPUS(1);
+  cuda::Stream busy(gpu(0), cuda::non_blocking), other(gpu(0), cuda::non_blocking);
+  iterators::SerialIterator it(numbers(4096), 4096);
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    Batch batch = *it.next();
+    busy.launch_host_func([] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); });
+    {
+      cuda::StreamScope scope(busy);
+      static_cast<void>(batch.indices_on(gpu(0)));  // it is sent behind what the stream does
+    }
+    cuda::StreamScope scope(other);
+    EXPECT_EQ(batch.indices_on(gpu(0)).to_vector<std::int64_t>(),
+              batch.indices().to_vector<std::int64_t>());
   }
 }
 

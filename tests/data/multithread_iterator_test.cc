@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <limits>
 #include <mutex>
 #include <thread>
 
@@ -402,6 +403,8 @@ TEST(MultithreadIterator, BadArguments) {
   EXPECT_THROW(MultithreadIterator(dataset, 1, {.n_threads = -1}), ValueError);
   EXPECT_THROW(MultithreadIterator(dataset, 1, {.n_threads = 5000}), ValueError);
   EXPECT_THROW(MultithreadIterator(dataset, 1, {.n_prefetch = -1}), ValueError);
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  EXPECT_THROW(MultithreadIterator(dataset, 1, {.n_prefetch = kMost}), ValueError);
   EXPECT_THAT(testing::thrown<ValueError>([&] { MultithreadIterator(empty, 1); }),
               HasSubstr("MultithreadIterator"));
   EXPECT_FALSE(MultithreadIterator(empty, 1, {.repeat = false}).next());

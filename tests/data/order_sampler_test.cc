@@ -190,6 +190,8 @@ TEST(RandomStream, FollowsFromItsSeed) {
   for (std::int64_t count : counts) EXPECT_NEAR(static_cast<double>(count), kN / 6.0, 320);
   constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
   EXPECT_LT(a.integers(kLeast, kLeast + 1), kLeast + 1);
+  double next = std::nextafter(1, 2);  // half of the sums round to it
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(a.uniform(1, next), 1);
   EXPECT_THROW(a.integers(0), ValueError);
   EXPECT_THROW(a.integers(3, 2), ValueError);
 }
