@@ -133,13 +133,35 @@ class Report:
             function, size, dtype = work.removeprefix("function ").rsplit(", ", 2)
             rows.append([function, size, dtype, *row])
         rows.sort(key=lambda row: -max(row[5] or 0, row[8] or 0))
-        slower = sum(1 for row in rows if max(row[5] or 0, row[8] or 0) > 1.1)
+        slow = [", ".join(row[:3]) for row in rows if max(row[5] or 0, row[8] or 0) > 1.1]
+        slower = len(slow)
         self.table(f"Functions on {device}, eager (µs), the worst first: {slower} of {len(rows)} take more "
                    "than 1.1 times PyTorch's, forward or with backward",
                    ["function", "size", "dtype", *(f"{what}, {way}" for way in ("forward", "forward and backward")
                                                    for what in ("PyTorch", "Rensa", "Rensa / PyTorch"))], rows)
+        if device != "cpu" and slow:
+            others += self.deterministic_functions(device, python, slow)
         if others:
             self.verbatim("Functions that failed", others)
+
+    def deterministic_functions(self, device, python, slow):
+        """The rows `slow` again, where PyTorch repeats its bits, as ours does without being asked. Returns what
+        the peer says of rows that it cannot do so."""
+        others = self.run([python, HERE / "peers" / "functions.py", "gpu", "--deterministic", *slow])
+        rows = []
+        for work in slow:
+            row = []
+            for way in ("forward", "both"):
+                theirs = self.value(f"function {work}, {way} torch deterministic")
+                ours = self.value(f"function {work}, {way} rensa")
+                row += [theirs, ours, ratio(ours, theirs)]
+            rows.append([work, *row])
+        rows.sort(key=lambda row: -max(row[3] or 0, row[6] or 0))
+        slower = sum(1 for row in rows if max(row[3] or 0, row[6] or 0) > 1.1)
+        self.table(f"Those rows on {device} beside PyTorch's deterministic algorithms (µs): {slower} of {len(rows)} "
+                   "take more than 1.1 times PyTorch's", ["row", *(f"{what}, {way}" for way in ("forward", "forward and backward")
+                                                                   for what in ("PyTorch", "Rensa", "Rensa / PyTorch"))], rows)
+        return others
 
     def attention(self, device, python, *options, **environment):
         """Attention on `device`, forward and with backward, beside PyTorch's."""

@@ -2,13 +2,16 @@
 """The rows of benchmarks/functions.def in PyTorch, eagerly: forward, and forward with backward.
 
     functions.py cpu|gpu [--threads N] [--only PART_OF_NAME] [--size small|large] [--dtype float32|bfloat16]
+                 [--deterministic "NAME, SIZE, DTYPE" ...]
 
+--deterministic times the rows named, by algorithms that repeat their bits, as ours do.
 Prints one JSON object per figure, the least of five timings, with the number of floating elements that the
 function gave; of a row that fails, what PyTorch says.
 """
 import argparse
 import json
 import math
+import os
 import pathlib
 import re
 
@@ -105,15 +108,15 @@ def flat(values):
 
 
 class Timer:
-    def __init__(self, torch, wait):
-        self.torch, self.wait = torch, wait
+    def __init__(self, torch, wait, who):
+        self.torch, self.wait, self.who = torch, wait, who
 
     def emit(self, name, elements, work):
         """So many calls a timing that it takes 3 ms."""
         once = sorted_seconds(work, 1, self.wait, warm_up=2)[0]
         calls = int(min(max(0.003 / once, 1), 200))
         seconds = sorted_seconds(work, calls, self.wait, warm_up=0)[0]
-        print(json.dumps({"name": f"{name} torch", "value": float(f"{seconds * 1e6:.4g}"), "unit": "us",
+        print(json.dumps({"name": f"{name} {self.who}", "value": float(f"{seconds * 1e6:.4g}"), "unit": "us",
                           "elements": elements}), flush=True)
 
     def row(self, name, names, operands, text):
@@ -145,7 +148,10 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--size", choices=("small", "large"))
     parser.add_argument("--dtype", choices=("float32", "bfloat16"))
+    parser.add_argument("--deterministic", nargs="+", default=[])
     options = parser.parse_args()
+    if options.deterministic:
+        os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"  # what PyTorch asks for
     try:
         import torch
     except ImportError as error:
@@ -155,12 +161,18 @@ def main():
         torch.set_num_threads(options.threads)
     on_gpu = options.device == "gpu"
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False  # as ours by default
-    timer = Timer(torch, torch.cuda.synchronize if on_gpu else lambda: None)
+    torch.use_deterministic_algorithms(bool(options.deterministic))
+    torch.utils.deterministic.fill_uninitialized_memory = False  # it would cost every row a pass
+    torch.backends.cudnn.deterministic = bool(options.deterministic)
+    who = "torch deterministic" if options.deterministic else "torch"
+    timer = Timer(torch, torch.cuda.synchronize if on_gpu else lambda: None, who)
     for dtype in [options.dtype] if options.dtype else ["float32", "bfloat16"] if on_gpu else ["float32"]:
         for size in [options.size] if options.size else ["small", "large"]:
             names = vocabulary(torch, "cuda" if on_gpu else "cpu", getattr(torch, dtype), size)
             for name, operands, text in rows():
                 if options.only not in name or not text:
+                    continue
+                if options.deterministic and f"{name}, {size}, {dtype}" not in options.deterministic:
                     continue
                 try:
                     timer.row(f"function {name}, {size}, {dtype}", names, operands, text)
