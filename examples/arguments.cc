@@ -2,6 +2,7 @@
 #include "arguments.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
 
 using namespace rensa;
@@ -77,8 +78,7 @@ std::vector<Device> Arguments::parse(int argc, char** argv) {
 
 std::vector<Device> find_devices(const std::vector<std::string>& names, int num_gpus) {
   std::vector<Device> devices;
-  std::size_t wanted = num_gpus == 0 ? 1 : static_cast<std::size_t>(num_gpus);
-  if (names.empty() && num_gpus == 0) {
+  if (names.empty() && num_gpus <= 0) {
     devices = {try_gpu()};
   } else if (names.empty()) {
     int there = rensa::num_gpus();
@@ -90,6 +90,8 @@ std::vector<Device> find_devices(const std::vector<std::string>& names, int num_
     for (int i = 0; i < num_gpus; ++i) devices.push_back(gpu(i));
   } else {
     for (const std::string& name : names) devices.emplace_back(name);
+    auto wanted =
+        num_gpus == kAnyNumber ? devices.size() : static_cast<std::size_t>(std::max(1, num_gpus));
     if (devices.size() == 1) devices.resize(wanted, devices[0]);
     if (devices.size() != wanted) {
       throw DeviceError("--device takes one or " + std::to_string(wanted) + " devices, not " +
@@ -97,5 +99,20 @@ std::vector<Device> find_devices(const std::vector<std::string>& names, int num_
     }
   }
   for (Device device : devices) check_device(device);
+  return devices;
+}
+
+std::vector<Device> clamp_gpus(std::int64_t wanted, int num_gpus) {
+  std::int64_t there = rensa::num_gpus(), used = std::min(wanted, there);
+  std::int64_t parts = std::max(1, num_gpus);
+  if (num_gpus != kAnyNumber) used = std::min(used, parts);
+  if (used < wanted) {
+    std::cout << "--num_gpus " << wanted << ": " << there << (there == 1 ? " GPU is" : " GPUs are")
+              << " there, " << used << " in use" << std::endl;
+  }
+  std::vector<Device> devices;
+  for (int i = 0; i < used; ++i) devices.push_back(gpu(i));
+  if (devices.empty()) devices.push_back(cpu());
+  if (std::ssize(devices) < parts) devices.assign(static_cast<std::size_t>(parts), devices[0]);
   return devices;
 }

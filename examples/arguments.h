@@ -32,7 +32,15 @@ class Arguments {
   std::unique_ptr<State> state_;
 };
 
+/// In the place of a number of GPUs: a program works on as many devices as it is given.
+inline constexpr int kAnyNumber = -1;
+
 /// The devices that `names` asks for, one name standing for all; without names the first
-/// `num_gpus` GPUs, for 0 of them one GPU or else the CPU. Throws DeviceError, with the way out,
-/// where one is not there.
+/// `num_gpus` GPUs, for 0 of them (and for kAnyNumber) one GPU or else the CPU. Throws DeviceError,
+/// with the way out, where one is not there.
 std::vector<rensa::Device> find_devices(const std::vector<std::string>& names, int num_gpus);
+
+/// Of `wanted` GPUs those that are there and that the program has work for, of `num_gpus` as above;
+/// the CPU where there is none of them, and where one is left for several parts of the program, it
+/// stands for all. Where that is fewer than wanted, a line on stdout says so.
+std::vector<rensa::Device> clamp_gpus(std::int64_t wanted, int num_gpus);

@@ -2,6 +2,7 @@
 #include "training_options.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
 
 #include "arguments.h"
@@ -48,8 +49,28 @@ struct TrainingArguments::State {
   CLI::App app;
   int num_gpus;
   std::vector<std::string> devices;
+  std::optional<std::int64_t> gpus_wanted;
   TrainingOptions* options;
 };
+
+void TrainingArguments::add_devices(int num_gpus) {
+  bool several = num_gpus > 1, any = num_gpus == kAnyNumber;
+  CLI::App& app = state_->app;
+  auto* devices = app.add_option("--device,--devices,-d", state_->devices,
+                                 several ? "cpu, gpu:0 and so on, separated by commas; one stands "
+                                           "for all"
+                                 : any   ? "cpu, gpu:0 and so on; several, separated by commas, "
+                                           "share each batch"
+                                         : "cpu, gpu:0 and so on");
+  devices->delimiter(',')->default_str(several ? "the first " + std::to_string(num_gpus) + " GPUs"
+                                               : "gpu:0, or cpu where there is none");
+  if (any) devices->expected(-1);
+  else devices->expected(1, std::max(1, num_gpus));
+  app.add_option("--num_gpus", state_->gpus_wanted,
+                 "in place of --device: the first so many GPUs, or as many as there are (0: cpu)")
+      ->check(CLI::NonNegativeNumber)
+      ->excludes(devices);
+}
 
 TrainingArguments::TrainingArguments(const TrainingProgram& program, TrainingOptions* options)
     : state_(new State) {
@@ -58,14 +79,7 @@ TrainingArguments::TrainingArguments(const TrainingProgram& program, TrainingOpt
   CLI::App& app = state_->app;
   app.description(program.description);
   app.option_defaults()->always_capture_default();
-  bool several = program.num_gpus > 1;
-  app.add_option("--device,--devices,-d", state_->devices,
-                 several ? "cpu, gpu:0 and so on, separated by commas; one stands for all"
-                         : "cpu, gpu:0 and so on")
-      ->delimiter(',')
-      ->expected(1, several ? program.num_gpus : 1)
-      ->default_str(several ? "the first " + std::to_string(program.num_gpus) + " GPUs"
-                            : "gpu:0, or cpu where there is none");
+  add_devices(program.num_gpus);
   if (program.epoch) {
     app.add_option("--epoch,-e", options->epoch, "sweeps over the training set")
         ->check(CLI::PositiveNumber);
@@ -128,7 +142,8 @@ int TrainingArguments::run(int argc, char** argv, const std::function<void()>& t
   TrainingOptions& options = *state_->options;
   try {
     state_->app.parse(argc, argv);
-    options.devices = find_devices(state_->devices, state_->num_gpus);
+    options.devices = state_->gpus_wanted ? clamp_gpus(*state_->gpus_wanted, state_->num_gpus)
+                                          : find_devices(state_->devices, state_->num_gpus);
     if (options.seed) xp::random::seed(*options.seed);
     DefaultDtype of_parameters = float32;
     if (options.dtype == "mixed_bf16") of_parameters = mixed_bf16;

@@ -43,7 +43,9 @@ struct TrainingOptions {
 /// What a program is, and which of the common arguments it cannot honour.
 struct TrainingProgram {
   const char* description;
-  int num_gpus = 0;  // that it cannot do without, unless told to; 0: one device of any kind
+  // GPUs that it cannot do without, unless told to; 0: one device of any kind. kAnyNumber
+  // (arguments.h): as many as it is given.
+  int num_gpus = 0;
   bool capture = true, resume = true, iterations = true, epoch = true;
 };
 
@@ -67,6 +69,8 @@ class TrainingArguments {
   int run(int argc, char** argv, const std::function<void()>& train);
 
  private:
+  void add_devices(int num_gpus);  // --device and --num_gpus
+
   struct State;
   std::unique_ptr<State> state_;
 };

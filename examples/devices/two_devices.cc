@@ -82,11 +82,15 @@ struct ParallelNIN : Chain<ParallelNIN> {
   }
 };
 
-/// Copies between GPUs that some work takes.
+/// Copies between devices that some work takes, in whichever direction.
 template <class F> static long long copies_of(F&& work) {
-  std::int64_t before = cuda::transfer_stats().peer.transfers;
+  auto count = [] {
+    cuda::TransferStats all = cuda::transfer_stats();
+    return all.host_to_device.transfers + all.device_to_host.transfers + all.peer.transfers;
+  };
+  std::int64_t before = count();
   work();
-  return static_cast<long long>(cuda::transfer_stats().peer.transfers - before);
+  return static_cast<long long>(count() - before);
 }
 
 int main(int argc, char** argv) {
@@ -106,7 +110,7 @@ int main(int argc, char** argv) {
   long long copies = copies_of([&] { y = split(x); });
   right &= y.device() == devices[0] && xp::allclose(y.array(), whole(x).array(), 1e-4, 1e-5);
   right &= copies == (devices[0] == devices[1] ? 0 : 4);
-  std::printf("halves of an MLP: y of shape %s on %s, %lld copies between GPUs\n",
+  std::printf("halves of an MLP: y of shape %s on %s, %lld copies between devices\n",
               y.shape().str().c_str(), y.device().str().c_str(), copies);
 
   ParallelNIN pair(width, 10, devices[0], devices[1]);

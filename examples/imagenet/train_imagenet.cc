@@ -6,6 +6,7 @@
 #include <iostream>
 #include <numbers>
 
+#include "arguments.h"
 #include "training_options.h"
 
 using namespace rensa;
@@ -124,6 +125,18 @@ static Sets load(const Options& options) {
   return {{train, photos.classes}, {val, photos.classes}};
 }
 
+/// Each of several devices has a copy of the network and a share of each batch.
+static training::ParallelUpdater share_batches(const Options& options, const Iterator& photos,
+                                               const Optimizer& optimizer) {
+  if (options.capture) throw ValueError("--capture records the steps of one device");
+  training::ParallelUpdaterOptions parallel{.devices = {{"main", options.device()}},
+                                            .reduction = "mean"};
+  for (std::size_t i = 1; i < options.devices.size(); ++i) {
+    parallel.devices.emplace_back("replica" + std::to_string(i), options.devices[i]);
+  }
+  return training::ParallelUpdater(photos, optimizer, parallel);
+}
+
 template <class Network>
 static void train(const Options& options, const Sets& sets, Network network) {
   Dataset photos = first(sets.train.dataset, options.images);
@@ -148,9 +161,15 @@ static void train(const Options& options, const Sets& sets, Network network) {
       in_size(others, size, false), options.batchsize,
       {.repeat = false, .shuffle = false, .n_threads = n_threads});
 
-  training::StandardUpdater updater(train_iter, optimizer,
-                                    {.device = options.device(), .capture = options.capture});
-  training::Trainer trainer(updater, options.stop(), options.out);
+  std::optional<training::StandardUpdater> alone;  // where there is one device
+  if (options.devices.size() == 1) {
+    alone.emplace(
+        train_iter, optimizer,
+        training::StandardUpdaterOptions{.device = options.device(), .capture = options.capture});
+  }
+  training::Trainer trainer(
+      alone ? training::Updater(*alone) : share_batches(options, train_iter, optimizer),
+      options.stop(), options.out);
   trainer.extend(extensions::Evaluator(val_iter, model, {},
                                        {.progress_bar = extensions::ProgressBarOptions()}));
   trainer.extend(extensions::ExponentialShift("lr", 0.1), {.trigger = {options.drop, "epoch"}});
@@ -163,7 +182,7 @@ static void train(const Options& options, const Sets& sets, Network network) {
   trainer.run();
   // Numbers of weights are hardly smaller compressed, and much sooner written otherwise.
   serializers::save_npz(options.out + "/model.npz", model.network, {.compression = false});
-  options.print_replays(updater.capture_stats());
+  if (alone) options.print_replays(alone->capture_stats());
 }
 
 static void train(const Options& options) {
@@ -184,7 +203,9 @@ int main(int argc, char** argv) {
   Options options;
   options.epoch = 90;
   options.batchsize = 32;
-  return TrainingArguments({.description = "Trains a convolutional network on photos"}, &options)
+  return TrainingArguments(
+             {.description = "Trains a convolutional network on photos", .num_gpus = kAnyNumber},
+             &options)
       .choice("--model", &options.model, {"nin", "googlenet", "resnet50"}, "the network")
       .text("--train", &options.train,
             "a folder with a subfolder for each class, a text file of lines 'path label', or the "

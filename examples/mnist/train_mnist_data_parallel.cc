@@ -13,7 +13,7 @@ static void train(const Options& options, const datasets::TrainTest& data) {
   iterators::SerialIterator train_iter(data.train, options.batchsize);
   iterators::SerialIterator test_iter(data.test, options.batchsize,
                                       {.repeat = false, .shuffle = false});
-  // The one line that differs from train_mnist.cc.
+  // In the place of train_mnist.cc's StandardUpdater.
   training::ParallelUpdater updater(
       train_iter, optimizer,
       {.devices = {{"main", options.devices[0]}, {"second", options.devices[1]}},

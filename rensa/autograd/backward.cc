@@ -119,7 +119,7 @@ class BackwardPass {
         std::string name = fmt::format("backward of {}, input {}", function.name(), i);
         autograd::check_gradient(name.c_str(), node->shape, node->dtype, node->device, g);
       }
-      if (config().debug) autograd::check_nan("gradient", function.name(), {g});
+      if (config().debug) autograd::check_nan("gradient", function.name(), function.inputs(), {g});
       accumulate(node, gradient);
     }
   }

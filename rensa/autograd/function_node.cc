@@ -15,12 +15,38 @@ namespace rensa {
 
 namespace autograd {
 
-void check_nan(const char* when, const char* function, const std::vector<Array>& arrays) {
+namespace {
+
+/// The functions that led to `inputs`, from a leaf on: "leaf -> linear -> exp". Of several inputs
+/// it goes back by the first that a function gave, and eight functions far.
+std::string way_to(const std::vector<std::shared_ptr<VariableNode>>& inputs) {
+  std::string way;
+  const auto* nodes = &inputs;
+  for (int functions = 0; !nodes->empty(); ++functions) {
+    auto given =
+        std::find_if(nodes->begin(), nodes->end(), [](const auto& n) { return n->creator; });
+    if (given == nodes->end()) {
+      auto body = nodes->front()->body.lock();
+      return (body && !body->name.empty() ? body->name : "leaf") + " -> " + way;
+    }
+    if (functions == 8) return "... -> " + way;
+    const FunctionNode& function = *(*given)->creator;
+    way.insert(0, std::string(function.name()) + " -> ");
+    nodes = &function.inputs();
+  }
+  return way;
+}
+
+}  // namespace
+
+void check_nan(const char* when, const char* function,
+               const std::vector<std::shared_ptr<VariableNode>>& inputs,
+               const std::vector<Array>& arrays) {
   for (const Array& a : arrays) {
     if (!a.defined() || dtype_kind(a.dtype()) != 'f') continue;
     if (xp::isnan(a).any().item<bool>()) {
-      throw ValueError(fmt::format("{}: NaN in the {} of this function: {}", function, when,
-                                   a.view().describe()));
+      throw ValueError(fmt::format("{}: NaN in the {} of this function: {}; on the way {}{}",
+                                   function, when, a.view().describe(), way_to(inputs), function));
     }
   }
 }
@@ -87,7 +113,11 @@ Variables FunctionNode::run(const Variables& inputs) {
     hooked.result(outputs);
     hooked.end();
   }
-  if (thread.config.debug) autograd::check_nan("forward result", name_, outputs);
+  if (thread.config.debug) {
+    std::vector<std::shared_ptr<VariableNode>> nodes;
+    for (const Variable& input : inputs) nodes.push_back(input.node());
+    autograd::check_nan("forward result", name_, nodes, outputs);
+  }
 
   Variables results;
   results.reserve(outputs.size());

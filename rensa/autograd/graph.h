@@ -68,8 +68,11 @@ template <class F> void bind_recording(const std::shared_ptr<VariableBody>& body
 Variables gradients_within(const Variables& outputs, const Variables& grad_outputs,
                            const Variables& inputs);
 
-/// Debug mode: throws ValueError when one of `arrays` holds a NaN. Waits for the device.
-void check_nan(const char* when, const char* function, const std::vector<Array>& arrays);
+/// Debug mode: throws ValueError when one of `arrays` holds a NaN, which a function of these inputs
+/// made: names it and the functions before it. Waits for the device.
+void check_nan(const char* when, const char* function,
+               const std::vector<std::shared_ptr<VariableNode>>& inputs,
+               const std::vector<Array>& arrays);
 
 /// Makes `device` the thread's current one for a scope, without asking whether it is there: arrays
 /// are on it.

@@ -5,6 +5,7 @@
 
 #include <sstream>
 
+#include "rensa/array/cuda_names.h"
 #include "rensa/autograd/backward.h"
 #include "rensa/autograd/function_node.h"
 #include "rensa/autograd/parameter.h"
@@ -373,13 +374,41 @@ TEST(Backward, ThirdDerivativeThroughForgottenOutputs) {
   EXPECT_NEAR(y.item<float>(), 8 * std::exp(1.0), 1e-4);
 }
 
+TEST(Variable, ItsDeviceIsThatOfItsArray) {
+  for (Device device : testing::test_devices()) {
+    Variable host(xp::ones({2}, float32, cpu())), there(xp::ones({2}, float32, device));
+    EXPECT_EQ(cuda::get_device_from_array(host, there).is_dummy(), device.is_cpu());
+    EXPECT_EQ(cuda::get_device_from_array(there, host.array()), cuda::first_gpu({device}));
+    DeviceScope on(cuda::get_device_from_array(there));
+    EXPECT_EQ(xp::empty({1}).device(), device);
+  }
+}
+
 TEST(Backward, DebugModeFindsNan) {
   UsingConfig<bool> debug(&Config::debug, true);
   Variable x(floats({-1}));
-  EXPECT_THROW(F::log(x), ValueError);
+  std::string text = testing::thrown<ValueError>([&] { F::log(x * 2); });
+  EXPECT_EQ(text.rfind("log: NaN in the forward result of this function: ", 0), 0U) << text;
+  EXPECT_NE(text.find("; on the way leaf -> multiply -> log"), text.npos) << text;
+
   Variable zero(floats({0}));
+  zero.body()->name = "z";
   Variable y = F::sqrt(zero) * 0;  // 0 / 0 on the way back
-  EXPECT_THROW(y.backward(), ValueError);
+  text = testing::thrown<ValueError>([&] { y.backward(); });
+  EXPECT_EQ(text.rfind("sqrt: NaN in the gradient of this function: ", 0), 0U) << text;
+  EXPECT_NE(text.find("; on the way z -> sqrt"), text.npos) << text;
+
+  Variable long_way = x;
+  for (int i = 0; i < 9; ++i) long_way = -long_way;
+  text = testing::thrown<ValueError>([&] { F::sqrt(long_way * long_way * -1); });
+  EXPECT_NE(text.find("on the way ... -> negative"), text.npos) << text;
+}
+
+// Masks are made of them.
+TEST(Backward, DebugModeLetsInfinitiesPass) {
+  UsingConfig<bool> debug(&Config::debug, true);
+  Variable x(floats({0, 1}));
+  EXPECT_EQ(values(F::log(x).array()), (Values{-INFINITY, 0}));
 }
 
 TEST(Backward, NodeIsAppliedOnce) {

@@ -10,6 +10,7 @@
 #include "rensa/array/routines.h"
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
+#include "rensa/functions/reduction_functions.h"
 #include "rensa/graph/recording.h"
 #include "tests/testing.h"
 
@@ -29,6 +30,38 @@ TEST(Activation, RreluDrawsSlopesInTrainingAlone) {
     EXPECT_TRUE(xp::array_equal(F::rrelu(x, 0.25, 0.5).array(), x * 0.375f));
     EXPECT_TRUE(xp::array_equal(F::rrelu(x, 0.25, 0.5, {.return_r = &r}).array(), x * 0.375f));
     EXPECT_EQ(r.to_vector<float>()[0], 0.375f);
+  }
+}
+
+// exp of such numbers is infinite, or zero: neither must come out, or be divided by.
+TEST(Activation, LargeNumbersHaveFiniteValuesAndGradients) {
+  using Function = Variable (*)(const Variable&);
+  const std::vector<std::pair<const char*, Function>> functions = {
+      {"sigmoid", [](const Variable& x) { return F::sigmoid(x); }},
+      {"softplus", [](const Variable& x) { return F::softplus(x); }},
+      {"tanh", [](const Variable& x) { return F::tanh(x); }},
+      {"elu", [](const Variable& x) { return F::elu(x); }},
+      {"selu", [](const Variable& x) { return F::selu(x); }},
+      {"gelu", [](const Variable& x) { return F::gelu(x); }},
+      {"swish", [](const Variable& x) { return x * F::sigmoid(x); }},
+      {"softmax", [](const Variable& x) { return F::softmax(x); }},
+      {"log_softmax", [](const Variable& x) { return F::log_softmax(x); }},
+      {"logsumexp", [](const Variable& x) { return F::logsumexp(x, 1); }},
+  };
+  for (Device device : testing::test_devices()) {
+    for (const auto& [name, function] : functions) {
+      for (Dtype dtype : {float32, float64, bfloat16, float16}) {
+        SCOPED_TRACE(std::string(name) + " " + std::string(dtype_name(dtype)) + " on " +
+                     device.str());
+        Variable x(xp::array({{1000., -1000., 0., 1000.}, {-1000., -1000., -1000., -1000.}}, device)
+                       .astype(dtype));
+        Variable y = function(x);
+        EXPECT_TRUE(xp::isfinite(y.array()).all().item<bool>()) << y;
+        y.set_grad(xp::ones_like(y.array()));
+        y.backward();
+        EXPECT_TRUE(xp::isfinite(x.grad()).all().item<bool>()) << x.grad();
+      }
+    }
   }
 }
 

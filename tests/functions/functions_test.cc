@@ -413,6 +413,23 @@ TEST_F(FunctionsTest, CopyGoesToTheOtherDeviceAndBack) {
                                                         {xp::array({1.0, 1.0}, gpu(0))}));
 }
 
+// A network of the model's own takes its labels along.
+TEST_F(FunctionsTest, IntegerLabelsAreCopied) {
+  Device there = testing::test_devices().back();
+  for (Dtype dtype : {int32, int64}) {
+    Variable t(xp::array({2, 0}, cpu()).astype(dtype), false);
+    Variable copy = F::copy(t, there);
+    EXPECT_EQ(copy.device(), there);
+    EXPECT_EQ(copy.dtype(), dtype);
+    EXPECT_EQ(copy.array().to_vector<std::int64_t>(), (std::vector<std::int64_t>{2, 0}));
+    Variable x(xp::array({{1.f, 2.f, 3.f}, {3.f, 2.f, 1.f}}, cpu()));
+    Variable loss = F::copy(F::softmax_cross_entropy(F::copy(x, there), copy), cpu());
+    loss.backward();
+    EXPECT_EQ(x.grad().device(), cpu());
+    EXPECT_NEAR(loss.item<float>(), 0.4076059f, 1e-6);
+  }
+}
+
 TEST_F(FunctionsTest, CopyBetweenGpus) {
   RENSA_NEEDS_GPUS(2);
   Variable x(xp::array({1.f, 2.f}, gpu(0)));

@@ -74,6 +74,26 @@ TEST(ModelParallel, OnOneDeviceItLearns) {
   }
 }
 
+TEST(ModelParallel, EachPartHasItsPathItsDeviceAndTheSizesItSaw) {
+  Device first = cpu(), second = testing::test_devices().back();
+  ParallelMLP model(first, second);
+  model(xp::ones({2, 30}, float32, first));
+  std::vector<std::string> parts;
+  for (const NamedParameter& p : model.namedparams()) {
+    if (!p.path.ends_with("/W")) continue;
+    parts.push_back(p.path + " " + p.parameter.shape().str());
+    bool on_first = p.path.find("_gpu0/") != std::string::npos;
+    EXPECT_EQ(p.parameter.device(), on_first ? first : second) << p.path;
+  }
+  EXPECT_EQ(
+      parts,
+      (std::vector<std::string>{
+          "/mlp1_gpu0/l1/W (20, 30)", "/mlp1_gpu0/l2/W (20, 20)", "/mlp1_gpu0/l3/W (24, 20)",
+          "/mlp1_gpu1/l1/W (20, 30)", "/mlp1_gpu1/l2/W (20, 20)", "/mlp1_gpu1/l3/W (24, 20)",
+          "/mlp2_gpu0/l1/W (20, 24)", "/mlp2_gpu0/l2/W (20, 20)", "/mlp2_gpu0/l3/W (10, 20)",
+          "/mlp2_gpu1/l1/W (20, 24)", "/mlp2_gpu1/l2/W (20, 20)", "/mlp2_gpu1/l3/W (10, 20)"}));
+}
+
 // After the third and the sixth layer: nowhere else does anything cross from one device to another.
 TEST(ModelParallel, FourCopiesInAForward) {
   Device last = num_gpus() > 0 ? gpu(num_gpus() - 1) : cpu();

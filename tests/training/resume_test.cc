@@ -517,6 +517,44 @@ TEST(Resume, AFileWithABrokenPartChangesNothing) {
   }
 }
 
+/// What a log says is what it holds: no fraction becomes a count, and no truth a number.
+TEST(Resume, ALogOfOtherThanNumbersIsRefused) {
+  testing::TemporaryFolder folder;
+  iterators::SerialIterator iterator(testing::line_data(4), 2);
+  testing::Line model;
+  optimizers::Adam optimizer;
+  optimizer.setup(model);
+  Trainer trainer(StandardUpdater(iterator, optimizer), {1, "iteration"}, folder / "out");
+  trainer.extend(extensions::LogReport());
+  trainer.run();
+  auto read = [&](const std::string& log) {
+    serializers::save_npz(folder / "a.npz", trainer);
+    testing::replace_entry(folder / "a.npz", "extensions/LogReport/_log.npy", format_npy_text(log));
+    serializers::load_npz(folder / "a.npz", trainer);
+    return static_cast<extensions::LogReport&>(trainer.get_extension("LogReport")).log();
+  };
+  const std::vector<std::pair<std::string, std::string>> faults = {
+      {R"([{"iteration": 1.5}])", "\"iteration\" is no count: 1.5"},
+      {R"([{"iteration": -1}])", "\"iteration\" is no count: -1"},
+      {R"([{"epoch": true}])", "\"epoch\" is no count: true"},
+      {R"([{"epoch": 18446744073709551615}])", "\"epoch\" is no count: 18446744073709551615"},
+      {R"([{"main/loss": "low"}])", "\"main/loss\" is no number: \"low\""},
+      {R"([{"elapsed_time": false}])", "\"elapsed_time\" is no number: false"},
+      {R"([7])", "an entry is no object: 7"},
+      {R"({"epoch": 1})", "no list"},
+  };
+  for (const auto& [log, what] : faults) {
+    EXPECT_THAT(testing::thrown<SerializationError>([&, text = log] { read(text); }),
+                AllOf(HasSubstr("LogReport"), HasSubstr(what)));
+  }
+  auto log = read(R"([{"main/loss": null, "epoch": 2, "iteration": 7, "elapsed_time": 1}])");
+  ASSERT_EQ(log.size(), 1U);
+  EXPECT_EQ(log[0].epoch, 2);
+  EXPECT_EQ(log[0].iteration, 7);
+  EXPECT_EQ(log[0].elapsed_time, 1);
+  EXPECT_TRUE(std::isnan(log[0].values.at("main/loss")));
+}
+
 TEST(Resume, ARunThatWasOverStaysOver) {
   testing::TemporaryFolder folder;
   for (const Trigger& stop : {Trigger(2, "epoch"), Trigger(5, "iteration")}) {

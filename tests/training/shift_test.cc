@@ -247,15 +247,23 @@ TEST_F(ShiftTest, MicroAverage) {
 }
 
 TEST_F(ShiftTest, FailOnNonNumber) {
-  Trainer trainer = make_trainer({9, "iteration"});
-  trainer.extend(extensions::FailOnNonNumber());
-  trainer.extend(
-      [&](Trainer& t) {
-        if (t.updater().iteration() == 3) model_.w.array().fill(INFINITY);
-      },
-      {.priority = kPriorityWriter});
-  EXPECT_THAT(testing::thrown<ValueError>([&] { trainer.run(); }),
-              AllOf(HasSubstr("after iteration 3 the parameter /w"), HasSubstr("has 1 values")));
+  auto text_of = [&](float value) {
+    model_.w.array().fill(0);
+    Trainer trainer = make_trainer({9, "iteration"});
+    trainer.extend(extensions::FailOnNonNumber());
+    trainer.extend(
+        [&](Trainer& t) {
+          if (t.updater().iteration() == 3) model_.w.array().fill(value);
+        },
+        {.priority = kPriorityWriter});
+    return testing::thrown<ValueError>([&] { trainer.run(); });
+  };
+  EXPECT_THAT(text_of(INFINITY),
+              AllOf(HasSubstr("after iteration 3 the parameter /w"),
+                    HasSubstr("has 0 values that are NaN and 1 that are infinite"),
+                    Not(HasSubstr("debug"))));
+  EXPECT_THAT(text_of(NAN), AllOf(HasSubstr("has 1 values that are NaN and 0 that are infinite"),
+                                  HasSubstr("config().debug")));
 }
 
 TEST_F(ShiftTest, ParameterStatistics) {

@@ -18,11 +18,14 @@ void FailOnNonNumber::operator()(training::Trainer& trainer) {
   for (std::size_t i = 0; i < finite.size(); ++i) {
     if (finite[i].item<bool>()) continue;
     const Array& values = looked_at[i].parameter.array();
-    auto bad = values.size() - xp::count_nonzero(xp::isfinite(values)).item<std::int64_t>();
+    auto nans = xp::count_nonzero(xp::isnan(values)).item<std::int64_t>();
+    auto finite_values = xp::count_nonzero(xp::isfinite(values)).item<std::int64_t>();
     throw ValueError(fmt::format(
-        "FailOnNonNumber: after iteration {} the parameter {} {} has {} values that are NaN or "
-        "infinite; config().debug = true names the function that makes the first one",
-        trainer.updater().iteration(), looked_at[i].path, values.view().describe(), bad));
+        "FailOnNonNumber: after iteration {} the parameter {} {} has {} values that are NaN and {} "
+        "that are infinite{}",
+        trainer.updater().iteration(), looked_at[i].path, values.view().describe(), nans,
+        values.size() - finite_values - nans,
+        nans ? "; config().debug = true names the function that makes the first NaN" : ""));
   }
 }
 

@@ -70,28 +70,48 @@ std::string text_of(const nlohmann::ordered_json& json, int indent) {
   return json.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
+[[noreturn]] void refuse(const std::string& what) {
+  throw SerializationError("LogReport: the log in the file cannot be read: " + what);
+}
+
 /// A number of JSON, which has null for one that is not finite.
-double number_of(const nlohmann::json& json) {
-  return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
+double number_of(const std::string& key, const nlohmann::json& json) {
+  if (json.is_null()) return std::numeric_limits<double>::quiet_NaN();
+  if (!json.is_number()) refuse("\"" + key + "\" is no number: " + json.dump());
+  return json.get<double>();
+}
+
+/// A number of things, which JSON's own conversion would make of a fraction and of true, too.
+std::int64_t count_of(const std::string& key, const nlohmann::json& json) {
+  // What JSON has without a sign may be beyond int64, and comes out negative then.
+  if (!json.is_number_integer() || json.get<std::int64_t>() < 0) {
+    refuse("\"" + key + "\" is no count: " + json.dump());
+  }
+  return json.get<std::int64_t>();
+}
+
+LogEntry entry_of(const nlohmann::json& json) {
+  if (!json.is_object()) refuse("an entry is no object: " + json.dump());
+  LogEntry entry;
+  for (const auto& [key, value] : json.items()) {
+    if (key == "epoch") entry.epoch = count_of(key, value);
+    else if (key == "iteration") entry.iteration = count_of(key, value);
+    else if (key == "elapsed_time") entry.elapsed_time = number_of(key, value);
+    else entry.values[key] = number_of(key, value);
+  }
+  return entry;
 }
 
 std::vector<LogEntry> parse_log(const std::string& text) {
-  std::vector<LogEntry> log;
   try {
-    for (const nlohmann::json& json : nlohmann::json::parse(text)) {
-      LogEntry& entry = log.emplace_back();
-      for (const auto& [key, value] : json.items()) {
-        if (key == "epoch") entry.epoch = value.get<std::int64_t>();
-        else if (key == "iteration") entry.iteration = value.get<std::int64_t>();
-        else if (key == "elapsed_time") entry.elapsed_time = number_of(value);
-        else entry.values[key] = number_of(value);
-      }
-    }
+    nlohmann::json entries = nlohmann::json::parse(text);
+    if (!entries.is_array()) refuse("it is no list of entries");
+    std::vector<LogEntry> log;
+    for (const nlohmann::json& json : entries) log.push_back(entry_of(json));
+    return log;
   } catch (const nlohmann::json::exception& error) {
-    throw SerializationError(std::string("LogReport: the log in the file cannot be read: ") +
-                             error.what());
+    refuse(error.what());
   }
-  return log;
 }
 
 }  // namespace
