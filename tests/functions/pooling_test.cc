@@ -52,6 +52,20 @@ const Pooling kPoolings[] = {
     [](const Variable& x) {
       return F::max_pooling_2d(x, {1, 3}, {1, 5}, 0, false);
     },
+    // Windows in steps of two.
+    [](const Variable& x) { return F::max_pooling_2d(x, 2); },
+    [](const Variable& x) { return F::max_pooling_2d(x, 3, 2, 1, false); },
+    [](const Variable& x) { return F::max_pooling_2d(x, 3, 2, 0); },
+    [](const Variable& x) { return F::average_pooling_2d(x, 2); },
+    [](const Variable& x) {
+      return F::average_pooling_2d(x, 3, {1, 2}, 1);
+    },
+    [](const Variable& x) { return F::unpooling_2d(x, 3, 2, 0); },
+    [](const Variable& x) {
+      const Array& values = x.array();  // positions, of which 4 is none of the window's
+      Array positions = xp::remainder(xp::arange(values.size(), int64, values.device()), 5);
+      return F::upsampling_2d(x, positions.reshape(values.shape()), 2, 2, 0, {}, false);
+    },
 };
 
 TEST(Poolings, ChannelsLastIsReadWhereItLies) {

@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "rensa/backend/cuda/copy_rows.h"
 #include "rensa/backend/cuda/kernel.cuh"
 
 namespace rensa::cuda {
@@ -335,6 +336,8 @@ void launch_units(const char* operation, const LaunchContext& context, const Arr
   bool contiguous = out.strides[last] == size && (!in.data || in.strides[last] == size || spread);
   int unit = static_cast<int>(size);
   if (contiguous) unit = unit_of(spread ? ArrayView{} : in, out);
+  bool rows = in.data && contiguous && !spread;
+  if (rows && copy_rows(operation, context, in, out, unit)) return;
   spread = spread && unit > size;
   std::int64_t run = contiguous ? out.shape[last] * size / unit : out.shape[last];
 

@@ -164,6 +164,36 @@ TEST(CudaCopy, Transpositions) {
   }
 }
 
+// Rows that begin and end anywhere within a vector, with others around them that stay as they are.
+TEST(CudaCopy, RowsAtAnyAddress) {
+  RENSA_NEEDS_GPUS(1);
+  for (Dtype dtype : {int8, float16, float32, float64}) {
+    for (std::int64_t from = 0; from < 17; ++from) {
+      std::int64_t to = from * 7 % 17;
+      for (std::int64_t width : {31, 32, 64, 100}) {
+        Slice part(to, to + width), whole(from, from + width);
+        std::string what = std::string(dtype_name(dtype)) + " " + std::to_string(width) + " from " +
+                           std::to_string(from) + " to " + std::to_string(to);
+        check("rows, " + what, {sample({3, 5, width + from}, dtype)}, [&](const auto& x) {
+          Array out = xp::ones({3, 5, width + 19}, dtype, x[0].device());
+          Array(out[{ellipsis, part}]).assign(x[0][{ellipsis, whole}]);
+          return out;
+        });
+        check("one row, " + what, {sample({width + from}, dtype)}, [&](const auto& x) {
+          Array out = xp::ones({width + to}, dtype, x[0].device());
+          Array(out[part]).assign(x[0][whole]);
+          return out;
+        });
+      }
+    }
+    check("windows", {sample({2, 9, 37}, dtype)}, [](const auto& x) {
+      Array rows[] = {x[0][{Slice(), Slice(0, 8), Slice(0, 35)}],
+                      x[0][{Slice(), Slice(1, 9), Slice(2, 37)}]};
+      return xp::stack({rows[0], rows[1], rows[0]}, 1);
+    });
+  }
+}
+
 TEST(CudaCopy, Fills) {
   RENSA_NEEDS_GPUS(1);
   for (Dtype dtype : kDtypes) {

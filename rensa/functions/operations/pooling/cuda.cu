@@ -113,12 +113,15 @@ template <class T, int W> struct PositionsAt {
   __device__ __forceinline__ ComputeOf<T> element(int k) const {
     return convert<ComputeOf<T>>(pack.value[k]);
   }
+  __device__ __forceinline__ void load_positions(std::int64_t i) const {
+    if (wide) load_as<std::int32_t>(i);
+    else load_as<std::uint8_t>(i);
+  }
 
  private:
   __device__ __forceinline__ void load(std::int64_t i) const {
     pack = *reinterpret_cast<const Pack<T, W>*>(data + i);
-    if (wide) load_as<std::int32_t>(i);
-    else load_as<std::uint8_t>(i);
+    load_positions(i);
   }
   template <class P> __device__ __forceinline__ void load_as(std::int64_t i) const {
     auto all = *reinterpret_cast<const Pack<P, W>*>(positions + i * sizeof(P));
@@ -158,6 +161,105 @@ __global__ void __launch_bounds__(kBlock) pool(const __grid_constant__ PoolingAr
   for (int j = 0; j < W; ++j) out.value[j] = convert<T>(result[j]);
   *reinterpret_cast<Pack<T, W>*>(reinterpret_cast<T*>(args.out) + to) = out;
 }
+
+// --- windows in steps of two ---
+
+/// What the windows of W neighbours along the last axis have, where nothing is inner: kSize rows of
+/// the 2 * W elements below the windows' begins, aligned vectors, and, of windows of 3, the element
+/// in front (kPad) or behind. Where there is no element there is `padding`.
+template <class T, int kSize, int kPad> struct WindowRows {
+  static_assert((kSize == 2 && kPad == 0) || (kSize == 3 && kPad <= 1));
+  using V = ComputeOf<T>;
+  static constexpr int W = Vector<T>::W;
+  Vector<T> vectors[kSize][2];
+  T beside[kSize];
+
+  __device__ __forceinline__ WindowRows(const T* in, const QuickAxis& rows,
+                                        const QuickAxis& columns, int row_window, int first_window,
+                                        T padding) {
+    Pack<T, W> none;
+    none.fill(padding);
+    int first = rows.first(row_window), column = 2 * first_window;
+    int alone = kPad ? column - 1 : column + 2 * W;
+#pragma unroll
+    for (int r = 0; r < kSize; ++r) {
+      int row = first + r;
+      bool there = row >= 0 && row < rows.in;
+      const T* line = in + static_cast<std::int64_t>(row) * columns.in;
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        vectors[r][half].set(none);
+        int at = column + half * W;
+        if (there && at < columns.in) vectors[r][half].load(line + at);
+      }
+      beside[r] = padding;
+      if (kSize == 3 && there && alone >= 0 && alone < columns.in) beside[r] = line[alone];
+    }
+#pragma unroll
+    for (int r = 0; r < kSize; ++r) vectors[r][0].keep(), vectors[r][1].keep();
+  }
+  /// Element `place` of window k, in row r.
+  __device__ __forceinline__ V at(int r, int k, int place) const {
+    int i = 2 * k + place - kPad;
+    if (i < 0 || i == 2 * W) return convert<V>(beside[r]);
+    return vectors[r][i / W].value(i % W);
+  }
+};
+
+/// As `pool` where nothing is inner: a thread has W neighbours along the last axis, whose windows
+/// step by two. Adds, or compares, in the same order.
+template <class T, PoolingMode kMode, int kSize, int kPad>
+__global__ void __launch_bounds__(kBlock) pool_along(const __grid_constant__ PoolingArgs<2> args) {
+  using V = ComputeOf<T>;
+  constexpr int W = Vector<T>::W;
+  wait_for_previous();
+  std::int64_t index = blockIdx.x * static_cast<std::int64_t>(kBlock) + threadIdx.x;
+  if (index >= args.count) return;
+  PoolingPlace<2> place(args, static_cast<unsigned>(index));
+  const QuickAxis &rows = args.axis[0], &columns = args.axis[1];
+  int first = place.at[1] * W;
+  T* out = reinterpret_cast<T*>(args.out);
+  const T* in = reinterpret_cast<const T*>(args.in) + place.outer * args.each;
+  PositionsAt<T, W> wanted = {args.positions, nullptr, 0, 1, args.wide};
+  if constexpr (kMode == PoolingMode::at) wanted.load_positions(index * W);
+  constexpr bool kGreatest = kMode == PoolingMode::max;
+  T padding = convert<T>(kGreatest ? m::lowest<V>() : V(0));
+  WindowRows<T, kSize, kPad> elements(in, rows, columns, place.at[0], first, padding);
+
+  Pack<T, W> results;
+  Pack<std::uint8_t, W> found;
+  int there = rows.end(place.at[0]) - rows.begin(place.at[0]);
+#pragma unroll
+  for (int k = 0; k < W; ++k) {
+    V result = kGreatest ? m::lowest<V>() : V(0);
+    int position = 0;
+#pragma unroll
+    for (int i = 0; i < kSize * kSize; ++i) {
+      V value = elements.at(i / kSize, k, i % kSize);
+      if constexpr (kGreatest) {
+        bool better = !(value <= result) & (result == result);
+        result = better ? value : result;
+        position = better ? i : position;
+      } else if constexpr (kMode == PoolingMode::at) {
+        result = wanted.at[k] == i ? value : result;
+      } else {
+        result += value;
+      }
+    }
+    if (kMode == PoolingMode::sum && args.weight != PoolingWeight::one) {
+      int covered = there * (columns.end(first + k) - columns.begin(first + k));
+      result = result / V(args.weight == PoolingWeight::window ? kSize * kSize : covered);
+    }
+    results.value[k] = convert<T>(result);
+    found.value[k] = static_cast<std::uint8_t>(position);
+  }
+  *reinterpret_cast<Pack<T, W>*>(out + index * W) = results;
+  if constexpr (kGreatest) {
+    *reinterpret_cast<Pack<std::uint8_t, W>*>(args.positions + index * W) = found;
+  }
+}
+
+// --- the reverse ---
 
 template <class T, int N, int W, bool kAt>
 __global__ void __launch_bounds__(kBlock) spread(const __grid_constant__ PoolingArgs<N> args) {
@@ -308,6 +410,32 @@ template <class T> int width_of(const PoolingShape& s, const char* in, const cha
   return whole && s.ndim < operations::kMostWindowAxes ? W : 1;
 }
 
+/// The kernel of windows in steps of two that lie as pool_along has them; null if there is none.
+template <class T> auto along_kernel(const Pooling& op) -> void (*)(PoolingArgs<2>) {
+  constexpr int W = Vector<T>::W;
+  const PoolingShape& s = op.shape;
+  const WindowAxis &rows = s.axis[0], &columns = s.axis[1];
+  bool aligned = is_aligned(op.x.view.data, 16) && is_aligned(op.y.view.data, 16);
+  aligned = aligned && columns.in % W == 0 && columns.out % W == 0;
+  if (op.positions.present()) {
+    auto bytes = W * itemsize(op.positions.view.dtype);
+    aligned = aligned && is_aligned(op.positions.view.data, bytes);
+  }
+  bool steps = rows.stride > 0 && columns.stride == 2 && rows.size == columns.size;
+  if (s.inner != 1 || !steps || !aligned || columns.pad > 1) return nullptr;
+  bool max = s.mode == PoolingMode::max, at = s.mode == PoolingMode::at;
+  if (max && op.positions.view.dtype != uint8) return nullptr;
+  if (columns.size == 2 && columns.pad == 0) {
+    if (at) return pool_along<T, PoolingMode::at, 2, 0>;
+    return max ? pool_along<T, PoolingMode::max, 2, 0> : pool_along<T, PoolingMode::sum, 2, 0>;
+  }
+  if (columns.size != 3 || at) return nullptr;
+  if (columns.pad == 0) {
+    return max ? pool_along<T, PoolingMode::max, 3, 0> : pool_along<T, PoolingMode::sum, 3, 0>;
+  }
+  return max ? pool_along<T, PoolingMode::max, 3, 1> : pool_along<T, PoolingMode::sum, 3, 1>;
+}
+
 template <class T, int N> void run(const Pooling& op, const LaunchContext& context) {
   constexpr int W = N < operations::kMostWindowAxes ? 16 / sizeof(T) : 1;
   int width =
@@ -317,6 +445,9 @@ template <class T, int N> void run(const Pooling& op, const LaunchContext& conte
     kernel = width == W ? pool<T, N, W, PoolingMode::max> : pool<T, N, 1, PoolingMode::max>;
   } else if (op.shape.mode == PoolingMode::sum) {
     kernel = width == W ? pool<T, N, W, PoolingMode::sum> : pool<T, N, 1, PoolingMode::sum>;
+  }
+  if constexpr (N == 2) {
+    if (auto along = along_kernel<T>(op)) kernel = along, width = W;
   }
   in_parts<T, N>(op.name(), op.shape, true, width, op.x.view.data, op.y.view.data, op.positions,
                  [&](const PoolingArgs<N>& args) {

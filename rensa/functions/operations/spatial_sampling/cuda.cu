@@ -31,6 +31,24 @@ struct SampleArgs {
   }
 };
 
+/// Elements as they are stored, in a register each. A load that may not be made and a conversion of
+/// what it gives would become one branch, which waits for each load before the next.
+template <class T> using BitsOf = std::conditional_t<sizeof(T) == 8, unsigned long long, unsigned>;
+
+template <class T> __device__ __forceinline__ BitsOf<T> load_bits(const T* p) {
+  using Stored = std::conditional_t<sizeof(T) == 2, unsigned short, BitsOf<T>>;
+  return *reinterpret_cast<const Stored*>(p);
+}
+/// Called once all loads are on their way: from here on the bits are a number to the compiler.
+__device__ __forceinline__ void keep(unsigned& bits) { asm("" : "+r"(bits)); }
+__device__ __forceinline__ void keep(unsigned long long& bits) { asm("" : "+l"(bits)); }
+
+template <class T> __device__ __forceinline__ ComputeOf<T> value_of(BitsOf<T> bits) {
+  T element;
+  memcpy(&element, &bits, sizeof(T));
+  return convert<ComputeOf<T>>(element);
+}
+
 /// One place: its elements among those of a channel, and which of them are there.
 template <class T> struct SamplePlace {
   using V = ComputeOf<T>;
@@ -51,34 +69,52 @@ template <class T> struct SamplePlace {
       at[k] = row * args.by.columns + column;
     }
   }
-  __device__ __forceinline__ void load(const T* channel, bool wanted, V (&v)[4]) const {
+  __device__ __forceinline__ void load(const T* channel, bool wanted, BitsOf<T> (&bits)[4]) const {
 #pragma unroll
-    for (int k = 0; k < 4; ++k) v[k] = there[k] && wanted ? convert<V>(channel[at[k]]) : V(0);
+    for (int k = 0; k < 4; ++k) bits[k] = there[k] && wanted ? load_bits(channel + at[k]) : 0;
   }
 };
 
+/// The values of bits that load gave.
 template <class T>
-__global__ void __launch_bounds__(kBlock) sample(const __grid_constant__ SampleArgs args) {
-  using V = ComputeOf<T>;
-  constexpr int P = sizeof(T) < 8 ? 8 : 4;
+__device__ __forceinline__ void get_values(const BitsOf<T> (&bits)[4], ComputeOf<T> (&v)[4]) {
+#pragma unroll
+  for (int k = 0; k < 4; ++k) v[k] = value_of<T>(bits[k]);
+}
+
+/// What lies at the place in P channels.
+template <class T, int P>
+__device__ __forceinline__ void sample_channels(const SampleArgs& args, const SamplePlace<T>& place,
+                                                std::int64_t c) {
+  std::int64_t channel = place.image * args.channels + c;
+  const T* x = reinterpret_cast<const T*>(args.x) + channel * args.plane;
+  T* out = reinterpret_cast<T*>(args.out) + channel * args.places + place.number;
+  BitsOf<T> bits[P][4];
+#pragma unroll
+  for (int p = 0; p < P; ++p) place.load(x + p * args.plane, true, bits[p]);
+#pragma unroll
+  for (int i = 0; i < P * 4; ++i) keep(bits[i / 4][i % 4]);
+#pragma unroll
+  for (int p = 0; p < P; ++p) {
+    ComputeOf<T> v[4];
+    get_values<T>(bits[p], v);
+    out[p * args.places] = convert<T>(sampled_between(place.y, place.x, v));
+  }
+}
+
+constexpr int kChannelsAtOnce = 4;  // more take registers, and there are fewer threads for it
+
+template <class T>
+__global__ void __launch_bounds__(kBlock, 4) sample(const __grid_constant__ SampleArgs args) {
   wait_for_previous();
   std::int64_t index = blockIdx.x * static_cast<std::int64_t>(kBlock) + threadIdx.x;
   if (index >= args.count) return;
   SamplePlace<T> place(args, index);
-  std::int64_t first = blockIdx.y * args.each;
-  std::int64_t end = min(first + args.each, args.channels);
-  for (std::int64_t c = first; c < end; c += P) {
-    std::int64_t channel = place.image * args.channels + c;
-    const T* x = reinterpret_cast<const T*>(args.x) + channel * args.plane;
-    V v[P][4];
-#pragma unroll
-    for (int p = 0; p < P; ++p) place.load(x + p * args.plane, c + p < end, v[p]);
-    T* out = reinterpret_cast<T*>(args.out) + channel * args.places + place.number;
-#pragma unroll
-    for (int p = 0; p < P; ++p) {
-      if (c + p < end) out[p * args.places] = convert<T>(sampled_between(place.y, place.x, v[p]));
-    }
+  std::int64_t c = blockIdx.y * args.each, end = min(c + args.each, args.channels);
+  for (; c + kChannelsAtOnce <= end; c += kChannelsAtOnce) {
+    sample_channels<T, kChannelsAtOnce>(args, place, c);
   }
+  for (; c < end; ++c) sample_channels<T, 1>(args, place, c);
 }
 
 template <class T>
@@ -110,15 +146,23 @@ __global__ void __launch_bounds__(kBlock)
     std::int64_t channel = place.image * args.channels + c;
     const T* x = reinterpret_cast<const T*>(args.x) + channel * args.plane;
     const T* gy = reinterpret_cast<const T*>(args.gy) + channel * args.places + place.number;
-    V v[P][4], g[P];
+    BitsOf<T> bits[P][4], g[P];
 #pragma unroll
     for (int p = 0; p < P; ++p) {
       bool wanted = c + p * kSampleParts < args.channels;
-      place.load(x + p * kSampleParts * args.plane, wanted, v[p]);
-      g[p] = wanted ? convert<V>(gy[p * kSampleParts * args.places]) : V(0);
+      place.load(x + p * kSampleParts * args.plane, wanted, bits[p]);
+      g[p] = wanted ? load_bits(gy + p * kSampleParts * args.places) : 0;
     }
 #pragma unroll
-    for (int p = 0; p < P; ++p) add_place_gradient(place.y, place.x, v[p], g[p], sum);
+    for (int i = 0; i < P * 4; ++i) keep(bits[i / 4][i % 4]);
+#pragma unroll
+    for (int p = 0; p < P; ++p) keep(g[p]);
+#pragma unroll
+    for (int p = 0; p < P; ++p) {
+      V v[4];
+      get_values<T>(bits[p], v);
+      add_place_gradient(place.y, place.x, v, value_of<T>(g[p]), sum);
+    }
   }
 #pragma unroll
   for (int a = 0; a < 2; ++a) parts[part][a][lane] = sum[a];
@@ -153,13 +197,15 @@ __global__ void __launch_bounds__(kBlock)
         args.by, image, i, j, args.order, args.starts, image * args.places,
         [&](long long place, int axis) { return args.coordinate<T>(image, place, axis); },
         [&](long long place, V weight) {
-          V g[P];
+          BitsOf<T> g[P];
 #pragma unroll
           for (int p = 0; p < P; ++p) {
-            g[p] = c + p < end ? convert<V>(gy[p * args.places + place]) : V(0);
+            g[p] = c + p < end ? load_bits(gy + p * args.places + place) : 0;
           }
 #pragma unroll
-          for (int p = 0; p < P; ++p) sum[p] += weight * g[p];
+          for (int p = 0; p < P; ++p) keep(g[p]);
+#pragma unroll
+          for (int p = 0; p < P; ++p) sum[p] += weight * value_of<T>(g[p]);
         });
     T* out = reinterpret_cast<T*>(args.out) + channel * args.plane + number;
 #pragma unroll
@@ -190,7 +236,7 @@ template <class T> void run(const SpatialSampling& op, const LaunchContext& cont
   int multiple = 16;
   void (*kernel)(SampleArgs) = nullptr;
   switch (op.mode) {
-    case SampleMode::values: kernel = sample<T>, multiple = 8; break;
+    case SampleMode::values: kernel = sample<T>, multiple = kChannelsAtOnce; break;
     case SampleMode::keys: kernel = sample_keys<T>; break;
     case SampleMode::grid_gradient: kernel = sample_grid_gradient<T>, threads = 32; break;
     case SampleMode::image_gradient: kernel = sample_image_gradient<T>; break;
@@ -201,8 +247,8 @@ template <class T> void run(const SpatialSampling& op, const LaunchContext& cont
                               " places are too many for one kernel");
   }
   if (op.mode == SampleMode::values || of_elements) {
-    constexpr std::int64_t kBlocks = 1 << 13;  // where there is work for them
-    parts = std::clamp<std::int64_t>(kBlocks / blocks, 1, ceil_div(op.channels, multiple));
+    std::int64_t many = of_elements ? 1 << 13 : 1 << 12;  // blocks, where there is work for them
+    parts = std::clamp<std::int64_t>(many / blocks, 1, ceil_div(op.channels, multiple));
     args.each = ceil_div(ceil_div(op.channels, parts), multiple) * multiple;
     parts = ceil_div(op.channels, args.each);
   }
