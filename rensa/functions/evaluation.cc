@@ -3,12 +3,15 @@
 
 #include <fmt/format.h>
 
+#include "rensa/array/internal.h"
+#include "rensa/array/routines.h"
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"
 #include "rensa/functions/classification.h"
 #include "rensa/functions/indexing_functions.h"
 #include "rensa/functions/loss_internal.h"
 #include "rensa/functions/operations/accuracy/accuracy.h"
+#include "rensa/functions/operations/binary_accuracy/binary_accuracy.h"
 
 namespace rensa::functions {
 
@@ -50,9 +53,19 @@ Variable binary_accuracy(const Variable& y, const Variable& t) {
     throw DtypeError(fmt::format("binary_accuracy: y {} must be floating and t {} integer",
                                  y.array().view().describe(), t.array().view().describe()));
   }
-  Array right = ((y >= 0).astype(t.dtype()) == t.array()).sum();
-  Array share = right / xp::maximum((t.array() != -1).sum(), 1);
-  return constant(share.astype(y.dtype()));
+  if (y.size() == 0) return constant(xp::zeros({}, y.dtype(), y.device()));
+  Array labels = t.array();
+  if (labels.dtype() == uint64) labels = xp::minimum(labels, 2);  // none becomes -1
+  if (labels.dtype() != int32) labels = labels.astype(int64, false);
+  Array scores = y.array().ascontiguous();
+  labels = labels.ascontiguous();
+  Array result = xp::empty({}, y.dtype(), y.device());
+  operations::BinaryAccuracy op;
+  op.y = scores.operand();
+  op.t = labels.operand();
+  op.accuracy = result.operand();
+  launch(op);
+  return constant(result);
 }
 
 ClassificationSummary classification_summary(const Variable& y, const Variable& t,
@@ -112,9 +125,13 @@ Variable r2_score(const Variable& pred, const Variable& t, std::string_view mult
                     multioutput));
   }
   Dtype wide = promote_types(pred.dtype(), float32);
-  Array truth = t.array().astype(wide, false);
-  Array residual = xp::sum(xp::square(pred.array().astype(wide, false) - truth), 0);
-  Array total = xp::sum(xp::square(truth - xp::mean(truth, 0)), 0);
+  unsigned axis = Axes(0).mask("r2_score", pred.ndim());
+  auto sum = [&](Reduction reduction, const Array& of) -> Array {
+    return rensa::detail::reduce_axes(reduction, of, axis, wide)[0];
+  };
+  Array difference = pred.array().astype(wide, false) - t.array().astype(wide, false);
+  Array residual = sum(reduction::sum_of_squares, difference);
+  Array total = sum(reduction::deviations, t.array());
   Array zero = xp::zeros({}, wide, pred.device()), flat = total == 0;
   Array score = xp::where(flat, zero, 1 - residual / xp::where(flat, zero + 1, total));
   if (multioutput == "uniform_average") score = xp::mean(score);

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "rensa/array/routines.h"
+#include "rensa/autograd/function_node.h"
 #include "rensa/core/error.h"
 #include "rensa/functions/activation.h"
 #include "rensa/functions/array_functions.h"
@@ -62,13 +64,37 @@ bool is_mean(const char* function, std::string_view reduce) {
   return reduce == "mean";
 }
 
-Variable sum_over(const Variable& losses, double count) {
+namespace {
+
+/// The sum of all in a wider dtype, which none of them is stored in on the way, nor is its
+/// gradient.
+class WideSum final : public FunctionNode {
+ public:
+  explicit WideSum(Dtype wide) : FunctionNode("sum"), wide_(wide) {}
+
+  Arrays forward(const Arrays& x) override { return {xp::sum(x[0], {.dtype = wide_})}; }
+  Variables backward(const Indexes&, const Variables& gy) override {
+    const VariableNode& x = *inputs()[0];
+    return {broadcast_to(cast(gy[0], x.dtype), x.shape)};
+  }
+
+ private:
+  Dtype wide_;
+};
+
+Variable wide_sum(const Variable& losses) {
   Dtype wide = promote_types(losses.dtype(), float32);
-  return cast(sum(cast(losses, wide)) / count, losses.dtype());
+  return wide == losses.dtype() ? sum(losses) : apply<WideSum>({losses}, wide)[0];
+}
+
+}  // namespace
+
+Variable sum_over(const Variable& losses, double count) {
+  return cast(wide_sum(losses) / count, losses.dtype());
 }
 
 Variable sum_over(const Variable& losses, const Array& count) {
-  Variable total = sum(cast(losses, promote_types(losses.dtype(), float32)));
+  Variable total = wide_sum(losses);
   return cast(total / constant(count.astype(total.dtype(), false)), losses.dtype());
 }
 

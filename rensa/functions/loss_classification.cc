@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "rensa/array/creation.h"
+#include "rensa/array/indexing.h"
 #include "rensa/array/indexing_routines.h"
 #include "rensa/autograd/function_node.h"
 #include "rensa/core/error.h"
@@ -219,6 +220,18 @@ Variable soft_target_losses(const Variable& x, const Variable& t,
   return losses + constant((p * xp::log(targets.array() + 1e-7)).sum(1));
 }
 
+/// As x (n, classes): 1 at each row's label, -1 elsewhere.
+Array label_signs(const char* function, const Variable& x, const Variable& labels) {
+  Array signs = xp::full(x.shape(), -1, x.dtype(), x.device());
+  Array places = labels.array().expand_dims(1);
+  rensa::detail::IndexedElements at = rensa::detail::apply_along_axis(function, signs, places, 1);
+  at.distinct = true;
+  at.mode = IndexMode::strict;
+  rensa::detail::scatter(function, operations::ScatterMode::assign, at,
+                         xp::ones({}, x.dtype(), x.device()));
+  return signs;
+}
+
 Shape without_classes(const Variable& x) {
   Shape shape = x.shape();
   shape.erase(1);
@@ -333,12 +346,7 @@ Variable hinge(const Variable& given, const Variable& t, std::string_view norm,
   if (x.ndim() != 2) {
     throw ShapeError(fmt::format("hinge: x {} must be (n, classes)", x.array().view().describe()));
   }
-  std::int64_t classes = x.shape(1);
-  Array places = xp::take(xp::arange(classes, int64, x.device()), t.array(),
-                          {.axis = 0, .mode = IndexMode::strict});
-  Array one = xp::ones({}, x.dtype(), x.device());
-  Array sign = xp::where(one_hot(constant(places), classes, bool_).array(), one, -one);
-  Variable losses = differentiable(rows::hinge, {x, constant(sign)})[0];
+  Variable losses = differentiable(rows::hinge, {x, constant(label_signs("hinge", x, t))})[0];
   if (norm == "L2") losses = square(losses);
   return mean ? sum_over(losses, static_cast<double>(x.shape(0))) : losses;
 }

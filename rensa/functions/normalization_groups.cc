@@ -154,6 +154,7 @@ class NormalizeByNorm final : public FunctionNode {
     Dtype wide = statistics_dtype(x.dtype());
     unsigned axes = axes_.mask("normalize", x.ndim());
     Array norm = rensa::detail::reduce_axes(reduction::norm, x, axes, wide);
+    if (wide != x.dtype() && are_rows(x, axes)) return {rows_times(x, 1 / (norm + eps_))};
     return {(x.astype(wide, false) / (norm + eps_)).astype(x.dtype(), false)};
   }
 
@@ -173,6 +174,31 @@ class NormalizeByNorm final : public FunctionNode {
   }
 
  private:
+  /// Whether what is reduced together lies together, in as many elements as the kernel of
+  /// rows_times takes.
+  static bool are_rows(const Array& x, unsigned axes) {
+    constexpr std::int64_t kMostElements = 1 << 30;
+    unsigned last = 1u << x.ndim();
+    std::int64_t row = 1;
+    for (int i = 0; i < x.ndim(); ++i) row *= axes >> i & 1 ? x.shape(i) : 1;
+    return axes != 0 && axes + (axes & -axes) == last && x.is_contiguous() && x.size() > 0 &&
+           row <= kMostElements;
+  }
+
+  /// Each row times its scale in one pass, without a copy in the dtype of the scales.
+  Array rows_times(const Array& x, const Array& scales) const {
+    Array out = xp::empty(x.shape(), x.dtype(), x.device());
+    operations::Normalize op(name());
+    op.samples = scales.size();
+    op.inner = x.size() / op.samples;
+    op.group = 1;
+    op.x = x.operand();
+    op.inv_std = scales.operand();
+    op.out = out.operand();
+    launch(op);
+    return out;
+  }
+
   double eps_;
   Axes axes_;
 };

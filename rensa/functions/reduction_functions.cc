@@ -307,7 +307,7 @@ Variable average(const Variable& x, Axes axis, const Variable& weights, bool kee
     }
     Shape beside = Shape::filled(x.ndim(), 1);
     beside[along] = w.shape(0);
-    w = broadcast_to(reshape(w, beside), x.shape());
+    return sum(x * reshape(w, beside), axis, keepdims) / sum(w);
   }
   return sum(x * w, axis, keepdims) / sum(w, axis, keepdims);
 }

@@ -144,6 +144,30 @@ TEST(Pointwise, AnElementForEachRow) {
   }
 }
 
+// A mean's gradient: one element for arrays that lie flat, at addresses of any alignment; lengths
+// around a vector's, a block's and several vectors a thread.
+TEST(Pointwise, OneElementForAll) {
+  for (Device device : testing::test_devices()) {
+    for (Dtype dtype : {float16, bfloat16, float32, float64}) {
+      for (std::int64_t n : {1, 2, 7, 8, 9, 1023, 1024, 1025, 4099, 1000003}) {
+        Array all = xp::random::uniform(0, 1, {n + 1}, float64, device).astype(dtype);
+        auto of = [](Arguments in) { return detail::pointwise(pointwise::sigmoid_grad, in)[0]; };
+        for (std::int64_t begin : {0, 1}) {
+          Array y = all[Slice(begin, begin + n)], other = all[Slice(1 - begin, 1 - begin + n)];
+          Array one = all[Slice(n / 2, n / 2 + 1)], many = xp::broadcast_to(one, {n}).copy();
+          EXPECT_EQ(bytes_of(of({y, one})), bytes_of(of({y, many}))) << n << dtype_name(dtype);
+          EXPECT_EQ(bytes_of(of({one, y})), bytes_of(of({many, y}))) << n << dtype_name(dtype);
+          auto loss = [&](const Array& gy) {
+            return detail::pointwise(pointwise::squared_error_grad, Arguments{y, other, gy});
+          };
+          EXPECT_EQ(bytes_of(loss(one)[0]), bytes_of(loss(many)[0])) << n << dtype_name(dtype);
+          EXPECT_EQ(bytes_of(loss(one)[1]), bytes_of(loss(many)[1])) << n << dtype_name(dtype);
+        }
+      }
+    }
+  }
+}
+
 TEST(Pointwise, BroadcastsAndTakesNumbers) {
   for (Device device : testing::test_devices()) {
     Array y = xp::random::uniform(0, 1, {300, 1}, float32, device);

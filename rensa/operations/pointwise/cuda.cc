@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "rensa/operations/pointwise/cuda_kernels.cuh"
 #include "rensa/operations/pointwise/pointwise.h"
@@ -63,12 +64,21 @@ void fill_inputs(PointwiseInput (&in)[kMostPointwiseInputs], const Pointwise& op
   }
 }
 
-// Whether every array's element i lies behind its element i - 1, in the dtype that is computed in.
+// Whether a view of one axis is one element for all.
+bool is_single(const ArrayView& view) { return view.strides[0] == 0; }
+
+// Whether every array's element i lies behind its element i - 1, in the dtype that is computed in;
+// an input may be one element for all.
 bool is_flat(const Pointwise& op, const PointwiseOperands& operands) {
   if (operands.view[0].ndim() != 1) return false;
-  return std::ranges::all_of(operands.all(), [&](const ArrayView& view) {
-    return !view.data || (view.dtype == op.compute && view.strides[0] == itemsize(view.dtype));
-  });
+  for (int k = 0; k < operands.outputs + operands.inputs; ++k) {
+    const ArrayView& view = operands.view[k];
+    if (!view.data) continue;
+    if (view.dtype != op.compute) return false;
+    if (k >= operands.outputs && is_single(view)) continue;
+    if (view.strides[0] != itemsize(view.dtype)) return false;
+  }
+  return true;
 }
 
 void launch_flat(const Pointwise& op, const LaunchContext& context,
@@ -77,10 +87,15 @@ void launch_flat(const Pointwise& op, const LaunchContext& context,
   PointwiseFlatArgs args = {};
   args.size = operands.view[0].size();
   args.aligned = std::ranges::all_of(operands.all(), [&](const ArrayView& view) {
-    return !view.data || is_aligned(view.data, itemsize(op.compute) * width);
+    return !view.data || is_single(view) || is_aligned(view.data, itemsize(op.compute) * width);
   });
   for (int k = 0; k < operands.outputs; ++k) args.out[k] = operands.view[k].data;
   fill_inputs(args.in, op, operands);
+  for (int k = 0; k < operands.inputs; ++k) {
+    if (!operands.input(k).data || !is_single(operands.input(k))) continue;
+    args.any_single = true;
+    args.single[k] = std::exchange(args.in[k].data, nullptr);
+  }
   // Small arrays are spread over as many threads as there are.
   std::int64_t count = ceil_div(args.size, width);
   int most = flat_unroll(op.row->inputs, op.row->outputs);

@@ -1,8 +1,8 @@
 // The kernels of pointwise.def's functions as templates, and the table of their instances. Three
-// kernels per function: one for arrays of one floating dtype that all lie flat, in vectors of up to
-// 16 bytes; one for matrices of one floating dtype (slices of columns, a row for all rows, an
-// element for each row) whose rows lie flat, in vectors that all of them are aligned for; and one
-// for any dtypes and strides.
+// kernels per function: one for arrays of one floating dtype that all lie flat, or are one element
+// for all, in vectors of up to 16 bytes; one for matrices of one floating dtype (slices of columns,
+// a row for all rows, an element for each row) whose rows lie flat, in vectors that all of them are
+// aligned for; and one for any dtypes and strides.
 #pragma once
 
 #include "rensa/backend/cuda/kernel.cuh"
@@ -22,8 +22,10 @@ struct PointwiseFlatArgs {
   std::int64_t size;  // elements
   int unroll;         // vectors per thread, at most what the kernel is made for
   bool aligned;       // every vector moves in one load or store
+  bool any_single;    // some input is one element for all
   char* out[kMostPointwiseOutputs];
   PointwiseInput in[kMostPointwiseInputs];
+  const char* single[kMostPointwiseInputs];  // where in[k] has no data: the one element, if any
 };
 /// An operand of the kernel for matrices. An input that is a number, or one element for each row,
 /// has the data and the pitch of another one: the loads wait for no decision.
@@ -117,6 +119,16 @@ __global__ void __launch_bounds__(kFlatBlock)
       }
     }
   }
+  if (args.any_single) {
+#pragma unroll
+    for (int k = 0; k < N; ++k) {
+      if (args.single[k] == nullptr) continue;
+      Pack<T, W> pack;
+      pack.fill(*reinterpret_cast<const T*>(args.single[k]));
+#pragma unroll
+      for (int u = 0; u < U; ++u) in[u][k].set(pack);
+    }
+  }
 #pragma unroll
   for (int u = 0; u < U; ++u) {
 #pragma unroll
@@ -128,7 +140,7 @@ __global__ void __launch_bounds__(kFlatBlock)
     V x[N][W], y[M][W];
 #pragma unroll
     for (int k = 0; k < N; ++k) {
-      if (args.in[k].data == nullptr) {
+      if (args.in[k].data == nullptr && args.single[k] == nullptr) {
 #pragma unroll
         for (int j = 0; j < W; ++j) x[k][j] = number_of<V>(args.in[k]);
         continue;

@@ -409,7 +409,7 @@ void Normalize::run_cuda(const cuda::LaunchContext& context) {
                               " elements are too large for one kernel");
   }
   std::int64_t most = cuda::kMaxCount / each, size = itemsize(x.view.dtype) * each;
-  std::int64_t statistics = group > 0 ? channels / group * itemsize(mean.view.dtype) : 0;
+  std::int64_t statistics = group > 0 ? channels / group * itemsize(inv_std.view.dtype) : 0;
   for (std::int64_t first = 0; first < samples; first += most) {
     Normalize part = *this;
     part.samples = std::min(most, samples - first);
