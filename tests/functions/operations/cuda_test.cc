@@ -85,6 +85,30 @@ TEST(CudaRows, ManyEqualIndicesAreAddedInOrder) {
   expect_equal(gpu_sums, sums, "scatter_add");
 }
 
+// Of long rows a thread adds several vectors, of short ones each thread one: the same bits.
+TEST(CudaRows, LongRowsAreAddedAsShortOnesAre) {
+  RENSA_NEEDS_GPUS(1);
+  xp::random::seed(7);
+  for (Dtype dtype : {bfloat16, float32}) {
+    std::int64_t columns = dtype == float32 ? 1000 : 2000;
+    Array values = normal({5000, columns}, dtype).to(gpu(0));
+    for (std::int64_t places : {2, 3000}) {
+      Array index = xp::random::randint(-places, places, {5000}, int64, gpu(0));
+      auto sums = [&](const Array& of) {
+        Array to = xp::ones({places, of.shape(1)}, dtype, gpu(0));
+        xp::scatter_add(to, index, of);
+        return to;
+      };
+      Array all = sums(values);
+      for (std::int64_t begin = 0; begin < columns; begin += 200) {
+        Slice part(begin, begin + 200);
+        expect_equal(all[{Slice(), part}], sums(values[{Slice(), part}].copy()),
+                     std::to_string(places));
+      }
+    }
+  }
+}
+
 TEST(CudaRows, ElementsAlongAnAxis) {
   RENSA_NEEDS_GPUS(1);
   struct Case {
