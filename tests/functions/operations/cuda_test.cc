@@ -215,6 +215,25 @@ TEST(CudaRows, GradientsOfRunningProducts) {
   }
 }
 
+// One kernel, and the functions that it stands for where its gradient is wanted.
+TEST(CudaRows, GradientsOfProductsAreThoseOfFunctions) {
+  RENSA_NEEDS_GPUS(1);
+  xp::random::seed(9);
+  for (Shape shape : {Shape{19, 2}, Shape{70, 31}, Shape{9, 128}, Shape{9, 129}, Shape{5, 1024},
+                      Shape{4, 1027}, Shape{3, 4096}, Shape{2, 4097}}) {
+    for (Dtype dtype : {float16, bfloat16, float32, float64}) {
+      Array all = xp::random::uniform(0.97, 1.03, {shape.total() + 1}, float64, gpu(0));
+      for (std::int64_t start : {0, 1}) {
+        Variable x(all.astype(dtype)[Slice(start, start + shape.total())].reshape(shape));
+        Variable y = F::prod(x, 1), gy = constant(normal({shape[0]}, dtype).to(gpu(0)));
+        Array got = grad({y}, {x}, {gy})[0].array();
+        Array want = grad({y}, {x}, {gy}, true)[0].array();
+        expect_close(got, want, 20 * tolerance(dtype), "prod " + shape.str());
+      }
+    }
+  }
+}
+
 TEST(CudaRandom, SameNumbersAsOnTheCpu) {
   RENSA_NEEDS_GPUS(1);
   for (std::int64_t n : {1, 2, 3, 5, 4096, 100003}) {
