@@ -143,13 +143,15 @@ Dtype carrier(Dtype dtype) {
 }
 
 Array running(const char* operation, bool product, const Array& a, int axis, Dtype dtype) {
-  Dtype wide = carrier(dtype);
-  Array in = a.astype(dtype, false).astype(wide, false).ascontiguous();
-  Array out = new_array(a.shape(), wide, a.device());
+  std::int64_t outer = 1, inner = 1;
+  for (int i = 0; i < a.ndim(); ++i) (i < axis ? outer : inner) *= i == axis ? 1 : a.shape()[i];
+  Shape shape = {outer, a.shape()[axis], inner};
+  bool as_stored = dtype_kind(dtype) == 'f' && itemsize(dtype) == 2 && a.device().is_cuda() &&
+                   !operations::Scan::has_long_rows(shape);
+  Dtype carried = as_stored ? dtype : carrier(dtype);
+  Array in = a.astype(dtype, false).astype(carried, false).ascontiguous();
+  Array out = new_array(a.shape(), carried, a.device());
   if (out.size() > 0) {
-    std::int64_t outer = 1, inner = 1;
-    for (int i = 0; i < a.ndim(); ++i) (i < axis ? outer : inner) *= i == axis ? 1 : a.shape()[i];
-    Shape shape = {outer, a.shape()[axis], inner};
     operations::Scan op(operation, product);
     op.in = in.reshape(shape).operand();
     op.out = out.reshape(shape).operand();

@@ -63,13 +63,31 @@ struct SelectItem {
     return xp::take_along_axis(x, t.get(name, "t").reshape({-1, 1}), 1).reshape({-1});
   }
   static Variable backward(const Variable&, const Variable& gy, const KeptArray& t,
+                           std::int64_t classes);
+};
+
+/// The gradient of SelectItem: gy[i] at [i, t[i]] of zeros.
+struct SelectItemGrad {
+  static constexpr const char* name = "select_item_grad";
+  static constexpr Keep keep = Keep::nothing;
+  static Array forward(const Array& gy, const KeptArray& t, std::int64_t classes) {
+    Array places = t.get(SelectItem::name, "t").reshape({-1, 1});
+    Array gx = xp::zeros({gy.size(), classes}, gy.dtype(), gy.device());
+    auto elements = rensa::detail::apply_along_axis(name, gx, places, 1);
+    elements.distinct = true;
+    rensa::detail::scatter(name, operations::ScatterMode::assign, elements, gy.reshape({-1, 1}));
+    return gx;
+  }
+  static Variable backward(const Variable&, const Variable& ggx, const KeptArray& t,
                            std::int64_t classes) {
-    Array places = t.get(name, "t").astype(int64, false);
-    places = xp::where(places < 0, places + classes, places);
-    Variable zero = constant(xp::zeros({}, gy.dtype(), gy.device()));
-    return where(one_hot(constant(places), classes, bool_).array(), reshape(gy, {-1, 1}), zero);
+    return unary<SelectItem>(ggx, t, classes);
   }
 };
+
+Variable SelectItem::backward(const Variable&, const Variable& gy, const KeptArray& t,
+                              std::int64_t classes) {
+  return unary<SelectItemGrad>(gy, t, classes);
+}
 
 class GetItem final : public FunctionNode {
  public:

@@ -12,6 +12,7 @@
 #include "rensa/functions/differentiable.h"
 #include "rensa/functions/joining_functions.h"
 #include "rensa/functions/math_functions.h"
+#include "rensa/operations/scan/product_grad.h"
 #include "rensa/operations/scan/recurrence.h"
 
 namespace rensa::functions {
@@ -142,6 +143,29 @@ Variable products_before(const Variable& x) {
   return concat({one, cumprod(get_item(x, {ellipsis, Slice(0, n - 1)}), -1)}, -1);
 }
 
+/// g times the product of all others, of each element of `rows` (rows, n); g is (rows, 1). One
+/// kernel, where backward is recorded functions: the products before times those behind.
+Variable products_of_others(const Variable& rows, const Variable& g) {
+  using operations::ProductGrad;
+  if (!config().enable_backprop && dtype_kind(rows.dtype()) == 'f' &&
+      rows.shape(1) <= ProductGrad::kMost) {
+    Array x = rows.array().ascontiguous(), scale = g.array().ascontiguous();
+    Array gx = xp::empty(x.shape(), x.dtype(), x.device());
+    ProductGrad op;
+    op.in = x.operand();
+    op.scale = scale.operand();
+    op.out = gx.operand();
+    launch(op);
+    return Variable(gx, false);
+  }
+  if (has_recurrence(rows)) {
+    Variable one = constant(xp::ones(g.shape(), rows.dtype(), rows.device()));
+    Variable before = flip(apply<Recurrence>({one, flip(rows, -1)})[0], -1);
+    return before * apply<Recurrence>({g, rows})[0];
+  }
+  return products_before(rows) * flip(products_before(flip(rows, -1)), -1) * g;
+}
+
 class Prod final : public Reduction {
  public:
   Prod(const Axes& axis, bool keepdims) : Reduction("prod", axis, keepdims) {}
@@ -150,7 +174,6 @@ class Prod final : public Reduction {
     retain_inputs({0});
     return {xp::prod(x[0], axis_, keepdims_)};
   }
-  // The products of all others: those before times those behind.
   Variables backward(const Indexes&, const Variables& gy) override {
     Variable x = get_retained_inputs()[0];
     Reduced r = reduced();
@@ -164,14 +187,7 @@ class Prod final : public Reduction {
       return {broadcast_to(reshape(cast(gy[0], x.dtype()), r.kept), x.shape())};
     }
     Variable rows = reshape(turned, {-1, r.count}), g = reshape(cast(gy[0], x.dtype()), {-1, 1});
-    Variable gx;
-    if (has_recurrence(rows)) {
-      Variable one = constant(xp::ones(g.shape(), x.dtype(), x.device()));
-      Variable before = flip(rensa::apply<Recurrence>({one, flip(rows, -1)})[0], -1);
-      gx = before * rensa::apply<Recurrence>({g, rows})[0];
-    } else {
-      gx = products_before(rows) * flip(products_before(flip(rows, -1)), -1) * g;
-    }
+    Variable gx = products_of_others(rows, g);
     return {cast(transpose(reshape(gx, turned.shape()), inverse), x.dtype())};
   }
 };

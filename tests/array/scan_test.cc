@@ -89,6 +89,30 @@ TEST(Scans, LongRowsAndColumns) {
   }
 }
 
+// Of 16 bits only the results are rounded, wherever the rows begin.
+TEST(Scans, NarrowElementsAreCarriedInFloat) {
+  for (Device device : testing::test_devices()) {
+    for (Shape shape : {Shape{40, 1024}, Shape{7, 2050}, Shape{90, 300}, Shape{3000, 5},
+                        Shape{2, 20001}, Shape{1, 40000}, Shape{3, 900, 8}}) {
+      Array all = xp::random::uniform(0.75, 1.25, {shape.total() + 1}, float32, device);
+      for (Dtype dtype : {float16, bfloat16}) {
+        Array narrow = all.astype(dtype);
+        for (std::int64_t start : {0, 1}) {
+          Array a = narrow[Slice(start, start + shape.total())].reshape(shape);
+          Array wide = a.astype(float32);
+          for (int axis = 0; axis < shape.ndim(); ++axis) {
+            EXPECT_TRUE(xp::array_equal(xp::cumsum(a, axis), xp::cumsum(wide, axis).astype(dtype)))
+                << shape.str() << axis << dtype_name(dtype) << start << device.str();
+            Array got = xp::cumprod(a, axis), want = xp::cumprod(wide, axis).astype(dtype);
+            EXPECT_TRUE(xp::array_equal(got, want, true))
+                << shape.str() << axis << dtype_name(dtype) << start << device.str();
+          }
+        }
+      }
+    }
+  }
+}
+
 // A wave of a GPU's blocks takes some rounds over such rows; the last one is not whole, and the odd
 // start leaves no vectors.
 TEST(Scans, RowsOfManyRounds) {

@@ -164,7 +164,7 @@ __global__ void __launch_bounds__(kBlock) move_rows(const __grid_constant__ Move
 }
 
 // From here on a launch has enough units for several per thread.
-constexpr std::int64_t kManyUnits = std::int64_t{8} * kMultiprocessors * 2048;
+constexpr std::int64_t kManyUnits = std::int64_t{4} * kMultiprocessors * 2048;
 
 template <class Unit, int K, bool kPut>
 void launch_units(const char* operation, const LaunchContext& context, const MoveArgs<K>& args) {
@@ -189,8 +189,7 @@ void launch_move(const char* operation, const LaunchContext& context, const Inde
   MoveArgs<K> args = {
       ListArgs<K>(plan, operation, context), listed.data, indexed.data, {}, {}, 0, sorted, false};
   // make_keys numbered the places by the index alone, and has reported what is out of range.
-  args.by_key = plan.count == 1 && std::all_of(plan.along.strides.begin(), plan.along.strides.end(),
-                                               [](std::int64_t s) { return s == 0; });
+  args.by_key = numbers_places_by_index(plan);
   std::int64_t units = 1;
   for (int axis = 0; axis < listed.ndim(); ++axis) {
     bool run = axis == listed.ndim() - 1 && unit != size;

@@ -105,8 +105,10 @@ __global__ void __launch_bounds__(kBlock) gather_vectors(const __grid_constant__
 
 template <class Unit, class Index>
 void launch_gather(const char* operation, const LaunchContext& context, const IndexPlan& plan) {
-  constexpr int W = 16 / static_cast<int>(std::max(sizeof(Unit), sizeof(Index)));
-  constexpr int kUnroll = 4;
+  // Of two loads of indices where the units are small: a store is to have 8 bytes at least.
+  constexpr int kIndices = 16 / static_cast<int>(std::max(sizeof(Unit), sizeof(Index)));
+  constexpr int W = kIndices * static_cast<int>(sizeof(Unit)) < 8 ? 2 * kIndices : kIndices;
+  constexpr int kUnroll = 4 * kIndices / W;
   constexpr std::int64_t kMany = std::int64_t{8} * kMultiprocessors * 2048;
   std::int64_t n = plan.list.shape[-1], vectors = ceil_div(n, W);
   GatherArgs args = {Lines(operation, context, plan), FastDiv(vectors), 0, false};

@@ -120,7 +120,8 @@ __global__ void __launch_bounds__(kBlock) combine_runs(const __grid_constant__ C
   }
 }
 
-// The same of sums of whole rows of vectors of 16 bytes: one thread per position and vector.
+// The same of sums of whole rows of vectors of 16 bytes: one thread per position and kVectors
+// vectors, `lanes` apart.
 template <class T, int K> struct VectorRunsArgs {
   ListArgs<K> list;
   const char* listed;
@@ -128,65 +129,95 @@ template <class T, int K> struct VectorRunsArgs {
   SortedList sorted;
   unsigned vectors, tiles;  // of a row
   int log2_lanes;
+  bool by_key;  // a key is the number that its index gives
   ComputeOf<T>* partials;
 };
 
-template <class T, int K>
+// Loads the vectors of a row that a thread has; `left` vectors of the row are there.
+template <class T, int kVectors>
+__device__ __forceinline__ void load_row(Vector<T> (&to)[kVectors], const char* first,
+                                         unsigned left, unsigned lanes) {
+#pragma unroll
+  for (int v = 0; v < kVectors; ++v) {
+    if (v * lanes < left) to[v].load(reinterpret_cast<const T*>(first + v * lanes * 16));
+  }
+}
+
+template <class T, int K, int kVectors>
 __global__ void __launch_bounds__(kBlock)
     add_vector_runs(const __grid_constant__ VectorRunsArgs<T, K> args) {
   using V = ComputeOf<T>;
-  constexpr int kAhead = 4, W = Vector<T>::W;
+  constexpr int kAhead = kVectors > 1 ? 2 : 4, W = Vector<T>::W;
   const SortedList& sorted = args.sorted;
   unsigned lanes = 1u << args.log2_lanes, block = blockIdx.x / args.tiles;
   unsigned j = block * (kBlock >> args.log2_lanes) + (threadIdx.x >> args.log2_lanes);
-  unsigned vector = (blockIdx.x - block * args.tiles) * lanes + (threadIdx.x & (lanes - 1));
+  unsigned vector =
+      (blockIdx.x - block * args.tiles) * lanes * kVectors + (threadIdx.x & (lanes - 1));
   if (j >= sorted.count || vector >= args.vectors) return;
   unsigned long long key = sorted.key(j);
   bool first = j == 0 || sorted.key(j - 1) != key;
   if (key == sorted.invalid || (!first && !begins_later_run(sorted, j, key))) return;
-  std::int64_t listed, indexed, in_row = vector * 16;
-  args.list.locate(sorted.order[j], false, &listed, &indexed);
-  auto* place = reinterpret_cast<T*>(args.indexed + indexed + in_row);
-  Vector<T> begin;
-  begin.load(first ? place : reinterpret_cast<const T*>(args.listed + listed + in_row));
+  std::int64_t listed, indexed, in_row = vector * std::int64_t{16};
+  unsigned left = args.vectors - vector;
+  if (args.by_key) {  // the index itself lies somewhere far off
+    listed = args.list.listed_offset(sorted.order[j]);
+    indexed = static_cast<std::int64_t>(key) * args.list.strides[0];
+  } else {
+    args.list.locate(sorted.order[j], false, &listed, &indexed);
+  }
+  char* place = args.indexed + indexed + in_row;
+  Vector<T> begin[kVectors];
+  load_row(begin, first ? place : args.listed + listed + in_row, left, lanes);
   unsigned end = j + kRun < sorted.count ? j + kRun : sorted.count;
-  V sum[W];
+  V sum[kVectors][W];
   bool is_begun = false;
+  auto start = [&] {
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+#pragma unroll
+      for (int w = 0; w < W; ++w) sum[v][w] = begin[v].value(w);
+    }
+    is_begun = true;
+  };
   for (unsigned at = first ? j : j + 1; at < end; at += kAhead) {
-    Vector<T> row[kAhead];
+    Vector<T> row[kAhead][kVectors];
     int rows = 0;
 #pragma unroll
     for (int r = 0; r < kAhead; ++r) {
       if (at + r >= end || sorted.key(at + r) != key) continue;
       std::int64_t offset = args.list.listed_offset(sorted.order[at + r]);
-      row[r].load(reinterpret_cast<const T*>(args.listed + offset + in_row));
+      load_row(row[r], args.listed + offset + in_row, left, lanes);
       rows = r + 1;
     }
+    if (!is_begun) start();
 #pragma unroll
-    for (int w = 0; w < W; ++w) {
-      if (!is_begun) sum[w] = begin.value(w);
+    for (int v = 0; v < kVectors; ++v) {
 #pragma unroll
-      for (int r = 0; r < kAhead; ++r) {
-        if (r < rows) sum[w] = convert<V>(convert<T>(sum[w] + row[r].value(w)));
+      for (int w = 0; w < W; ++w) {
+#pragma unroll
+        for (int r = 0; r < kAhead; ++r) {
+          if (r < rows) sum[v][w] = convert<V>(convert<T>(sum[v][w] + row[r][v].value(w)));
+        }
       }
     }
-    is_begun = true;
     if (rows < kAhead) break;
   }
-  if (!is_begun) {  // the last occurrence begins a run
+  if (!is_begun) start();  // the last occurrence begins a run
 #pragma unroll
-    for (int w = 0; w < W; ++w) sum[w] = begin.value(w);
+  for (int v = 0; v < kVectors; ++v) {
+    if (v * lanes >= left) continue;
+    if (!first) {
+      std::int64_t of_run = static_cast<std::int64_t>(j / kRun) * args.vectors;
+      V* partials = args.partials + (of_run + vector + v * lanes) * W;
+#pragma unroll
+      for (int w = 0; w < W; ++w) partials[w] = sum[v][w];
+      continue;
+    }
+    Pack<T, W> out;
+#pragma unroll
+    for (int w = 0; w < W; ++w) out.value[w] = convert<T>(sum[v][w]);
+    *reinterpret_cast<Pack<T, W>*>(place + v * lanes * 16) = out;
   }
-  if (!first) {
-    V* partials = args.partials + (static_cast<std::int64_t>(j / kRun) * args.vectors + vector) * W;
-#pragma unroll
-    for (int w = 0; w < W; ++w) partials[w] = sum[w];
-    return;
-  }
-  Pack<T, W> out;
-#pragma unroll
-  for (int w = 0; w < W; ++w) out.value[w] = convert<T>(sum[w]);
-  *reinterpret_cast<Pack<T, W>*>(place) = out;
 }
 
 // Brings the later runs of a place to its first one. They begin kRun apart, so at most one begins
@@ -271,9 +302,22 @@ bool has_vector_rows(const IndexPlan& plan, const ArrayView& listed, const Array
   return listed.ndim() == 1 && unit_of(plan, listed, indexed) == 16;
 }
 
+template <class T, int K, int kVectors>
+void launch_vector_runs(const char* operation, const LaunchContext& context,
+                        VectorRunsArgs<T, K> args) {
+  while (args.log2_lanes < 5 && 1u << args.log2_lanes < args.vectors) ++args.log2_lanes;
+  args.tiles = static_cast<unsigned>(ceil_div(args.vectors, kVectors << args.log2_lanes));
+  std::int64_t blocks = ceil_div(args.sorted.count, kBlock >> args.log2_lanes);
+  launch_kernel(operation, context, add_vector_runs<T, K, kVectors>, blocks * args.tiles, kBlock,
+                args);
+}
+
 template <class T>
 void add_vectors(const char* operation, const LaunchContext& context, const IndexPlan& plan,
                  const CombineArgs& of) {
+  // Of long rows a thread takes several vectors, so that what it looks up first is worth it.
+  constexpr unsigned kEach = 4, kLong = kEach * 32;
+  constexpr std::int64_t kMany = std::int64_t{4} * kMultiprocessors * 2048;
   visit_index_count(plan.count, [&](auto k) {
     VectorRunsArgs<T, k> args = {ListArgs<k>(plan, operation, context),
                                  of.listed,
@@ -282,11 +326,14 @@ void add_vectors(const char* operation, const LaunchContext& context, const Inde
                                  of.columns / Vector<T>::W,
                                  0,
                                  0,
+                                 numbers_places_by_index(plan),
                                  static_cast<ComputeOf<T>*>(of.partials)};
-    while (args.log2_lanes < 5 && 1u << args.log2_lanes < args.vectors) ++args.log2_lanes;
-    args.tiles = static_cast<unsigned>(ceil_div(args.vectors, 1 << args.log2_lanes));
-    std::int64_t blocks = ceil_div(of.sorted.count, kBlock >> args.log2_lanes);
-    launch_kernel(operation, context, add_vector_runs<T, k>, blocks * args.tiles, kBlock, args);
+    if constexpr (k == 1) {
+      if (args.vectors >= kLong && std::int64_t{args.vectors} * of.sorted.count >= kMany) {
+        return launch_vector_runs<T, k, kEach>(operation, context, args);
+      }
+    }
+    launch_vector_runs<T, k, 1>(operation, context, args);
   });
   launch_join<ComputeOf<T>, Sum>(operation, context, of);
 }

@@ -38,6 +38,12 @@ struct SortedList {
 #endif
 };
 
+/// Whether a sorted key is the number that an index gives: one index array alone steers.
+inline bool numbers_places_by_index(const operations::IndexPlan& plan) {
+  return plan.count == 1 && std::all_of(plan.along.strides.begin(), plan.along.strides.end(),
+                                        [](std::int64_t s) { return s == 0; });
+}
+
 /// The largest unit that pointers and strides allow.
 inline int unit_of(const operations::IndexPlan& plan, const ArrayView& listed,
                    const ArrayView& indexed) {

@@ -18,9 +18,9 @@ ScanPlan::ScanPlan(const operations::Scan& op)
       piece(n) {
   constexpr std::int64_t kWarpRow = 512, kLineRow = 8;
   if (inner == 1 && n > kLineRow) {
-    // A block takes a microsecond or two for some thousand elements, a scan of the device several
-    // for its launches.
-    if (n > 16384 && n > 8192 * outer) way = ScanWay::device;
+    bool is_16bit_float = op.in.view.dtype == Dtype::float16 || op.in.view.dtype == Dtype::bfloat16;
+    bool is_long = operations::Scan::has_long_rows(op.in.view.shape) && !is_16bit_float;
+    if (is_long) way = ScanWay::device;
     else way = n > kWarpRow ? ScanWay::block : ScanWay::warp;
     return;
   }

@@ -4,8 +4,8 @@
 namespace rensa::cuda {
 
 std::size_t scan_bytes(const operations::Scan& op, const ScanPlan& plan) {
-  return with_scan_value(op.in.view.dtype,
-                         [&](auto v) { return scan_bytes<decltype(v)>(op.in.view.device, plan); });
+  return with_scan_element(
+      op.in.view.dtype, [&](auto v) { return scan_bytes<decltype(v)>(op.in.view.device, plan); });
 }
 
 void run_sum_scan(const operations::Scan& op, const ScanPlan& plan, const LaunchContext& context) {

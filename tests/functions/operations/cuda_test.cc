@@ -85,6 +85,30 @@ TEST(CudaRows, ManyEqualIndicesAreAddedInOrder) {
   expect_equal(gpu_sums, sums, "scatter_add");
 }
 
+// Of long rows a thread adds several vectors, of short ones each thread one: the same bits.
+TEST(CudaRows, LongRowsAreAddedAsShortOnesAre) {
+  RENSA_NEEDS_GPUS(1);
+  xp::random::seed(7);
+  for (Dtype dtype : {bfloat16, float32}) {
+    std::int64_t columns = dtype == float32 ? 1000 : 2000;
+    Array values = normal({5000, columns}, dtype).to(gpu(0));
+    for (std::int64_t places : {2, 3000}) {
+      Array index = xp::random::randint(-places, places, {5000}, int64, gpu(0));
+      auto sums = [&](const Array& of) {
+        Array to = xp::ones({places, of.shape(1)}, dtype, gpu(0));
+        xp::scatter_add(to, index, of);
+        return to;
+      };
+      Array all = sums(values);
+      for (std::int64_t begin = 0; begin < columns; begin += 200) {
+        Slice part(begin, begin + 200);
+        expect_equal(all[{Slice(), part}], sums(values[{Slice(), part}].copy()),
+                     std::to_string(places));
+      }
+    }
+  }
+}
+
 TEST(CudaRows, ElementsAlongAnAxis) {
   RENSA_NEEDS_GPUS(1);
   struct Case {
@@ -187,6 +211,25 @@ TEST(CudaRows, GradientsOfRunningProducts) {
       F::sum(F::prod(on_gpu, 1)).backward();
       F::sum(F::prod(here, 1)).backward();
       expect_close(on_gpu.grad(), here.grad(), 20 * tolerance(dtype), "prod " + shape.str());
+    }
+  }
+}
+
+// One kernel, and the functions that it stands for where its gradient is wanted.
+TEST(CudaRows, GradientsOfProductsAreThoseOfFunctions) {
+  RENSA_NEEDS_GPUS(1);
+  xp::random::seed(9);
+  for (Shape shape : {Shape{19, 2}, Shape{70, 31}, Shape{9, 128}, Shape{9, 129}, Shape{5, 1024},
+                      Shape{4, 1027}, Shape{3, 4096}, Shape{2, 4097}}) {
+    for (Dtype dtype : {float16, bfloat16, float32, float64}) {
+      Array all = xp::random::uniform(0.97, 1.03, {shape.total() + 1}, float64, gpu(0));
+      for (std::int64_t start : {0, 1}) {
+        Variable x(all.astype(dtype)[Slice(start, start + shape.total())].reshape(shape));
+        Variable y = F::prod(x, 1), gy = constant(normal({shape[0]}, dtype).to(gpu(0)));
+        Array got = grad({y}, {x}, {gy})[0].array();
+        Array want = grad({y}, {x}, {gy}, true)[0].array();
+        expect_close(got, want, 20 * tolerance(dtype), "prod " + shape.str());
+      }
     }
   }
 }
