@@ -172,6 +172,44 @@ TEST_F(CudaConvolution, TunedPlansAddTheBias) {
   }
 }
 
+// Windows side by side, along 1 to 3 axes; the last of some images that do not fit together.
+TEST_F(CudaConvolution, ExactTilesAreOneProduct) {
+  struct Sizes {
+    Shape y, W, stride;
+  };
+  for (const Sizes& sizes : {Sizes{{2, 5, 9}, {5, 3, 4}, {4}},
+                             {{3, 4, 5, 7}, {4, 6, 2, 3}, {2, 3}},
+                             {{2, 3, 4, 1, 20}, {3, 7, 2, 1, 2}, {2, 1, 2}},
+                             {{3, 8, 256, 256}, {8, 16, 2, 2}, {2, 2}}}) {
+    Array y = xp::random::uniform(-1, 1, sizes.y, float64, cpu());
+    Array W = xp::random::uniform(-1, 1, sizes.W, float64, cpu());
+    Array b = xp::random::uniform(-1, 1, {sizes.W[1]}, float64, cpu());
+    F::DeconvolutionOptions options{.stride = sizes.stride};
+    Array want = F::deconvolution_nd(y, W, b, options).array();
+    for (auto [dtype, tolerance] : {std::pair{float32, 1e-6}, {float64, 1e-13}}) {
+      for (bool last : {false, true}) {
+        SCOPED_TRACE(sizes.y.str() + " " + std::string(dtype_name(dtype)) + (last ? " last" : ""));
+        auto moved = [&, dtype = dtype](const Array& a) {
+          Array there = a.astype(dtype).to(gpu(0));
+          return last && a.ndim() > 2 ? F::channels_last(there) : there;
+        };
+        Variable x(moved(y)), filters(moved(W)), bias(moved(b));
+        Recording recording;
+        Array got;
+        {
+          RecorderScope scope(&recording);
+          got = F::deconvolution_nd(x, filters, bias, options).array();
+        }
+        for (const auto& operation : recording.operations) {
+          EXPECT_EQ(dynamic_cast<const Convolution*>(operation.get()), nullptr);
+        }
+        expect_close(got.to(cpu()), want, tolerance, "x");
+        EXPECT_EQ(got.is_contiguous(), !last);
+      }
+    }
+  }
+}
+
 /// Whether the numbers are the same bit for bit, but for which NaN it is.
 void expect_same_numbers(const Array& got, const Array& want, const std::string& what) {
   auto a = got.astype(float64).to_vector<double>(), b = want.astype(float64).to_vector<double>();
