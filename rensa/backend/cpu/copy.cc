@@ -172,7 +172,8 @@ void copy_long_run(char* out, const char* in, std::int64_t nbytes) {
 }
 
 void copy_by_vectors(char* out, const char* in, std::int64_t nbytes) {
-  using Vector = char __attribute__((vector_size(16), aligned(1), may_alias));
+  using Vector __attribute__((vector_size(16), aligned(1), may_alias)) = char;
+  static_assert(alignof(Vector) == 1);  // clang passes by attributes behind the "="
   constexpr std::int64_t kLine = 64;
   std::int64_t i = 0;
   for (; i + kLine <= nbytes; i += kLine) {

@@ -10,8 +10,10 @@ namespace {
 // The compiler makes branches of the loops below that keep several results in local arrays, so that
 // those of floats are written as vectors: each instruction set has its own number of instructions
 // for one.
-using Floats = float __attribute__((vector_size(64), aligned(4), may_alias));
-using Ints = int __attribute__((vector_size(64), aligned(4), may_alias));
+using Floats __attribute__((vector_size(64), aligned(4), may_alias)) = float;
+using Ints __attribute__((vector_size(64), aligned(4), may_alias)) = int;
+// clang passes by attributes behind the "=".
+static_assert(alignof(Floats) == alignof(float) && alignof(Ints) == alignof(int));
 constexpr int kFloats = 16;
 
 template <int n>  // vectors
