@@ -69,7 +69,7 @@ class TrainingArguments {
   int run(int argc, char** argv, const std::function<void()>& train);
 
  private:
-  void add_devices(int num_gpus);  // --device and --num_gpus
+  void add_devices(int num_gpus);  // the arguments that say on which
 
   struct State;
   std::unique_ptr<State> state_;

@@ -1,4 +1,5 @@
 // Arrays between host and devices, and the waits that that takes.
+#include <cstring>
 #include <functional>
 
 #include "rensa/device/allocators.h"
@@ -29,6 +30,24 @@ TEST_P(TransferTest, ToIsTheSameArrayWhereItIs) {
   EXPECT_EQ(to_cpu(a).device(), cpu());
   EXPECT_EQ(values(a.T().get()), V({0, 3, 1, 4, 2, 5}));
   EXPECT_NE(a.get().storage(), a.storage());
+}
+
+// Of each dtype, patterns of bits that are no numbers, too.
+TEST_P(TransferTest, ToADeviceAndBackKeepsEveryBitOfEveryDtype) {
+  for (int i = 0; i < kNumDtypes; ++i) {
+    auto dtype = static_cast<Dtype>(i);
+    std::vector<std::uint8_t> bytes(static_cast<std::size_t>(16 * 257));
+    for (std::size_t k = 0; k < bytes.size(); ++k) {
+      bytes[k] = static_cast<std::uint8_t>(dtype == bool_ ? k % 2 : k * 89 + k / 256);
+    }
+    Array host = xp::empty({std::ssize(bytes) / itemsize(dtype)}, dtype, cpu());
+    std::memcpy(host.data(), bytes.data(), bytes.size());
+    for (const Array& back : {to_cpu(host.to(GetParam())), host.copy(GetParam()).get()}) {
+      EXPECT_EQ(back.device(), cpu());
+      EXPECT_EQ(back.dtype(), dtype);
+      EXPECT_EQ(std::memcmp(back.data(), bytes.data(), bytes.size()), 0) << dtype_name(dtype);
+    }
+  }
 }
 
 TEST_P(TransferTest, Items) {

@@ -2,12 +2,14 @@
 #include "rensa/core/thread_pool.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -16,6 +18,7 @@
 
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
+#include "tests/environment.h"
 #include "tests/num_threads.h"
 
 namespace rensa {
@@ -142,6 +145,22 @@ TEST(ParallelFor, ExitDoesNotHang) {
         std::exit(7);
       },
       ::testing::ExitedWithCode(7), "");
+}
+
+// In a process of its own, as the number is found once: all cores that it may run on, or as many
+// as the environment says.
+TEST(SetNumThreads, BeginsWithAllCores) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  cpu_set_t set;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(set), &set), 0);
+  int cores = CPU_COUNT(&set);
+  auto exit_with_threads = [] { std::exit(get_num_threads() % 128); };
+  {
+    testing::EnvironmentScope none("RENSA_NUM_THREADS", std::nullopt);
+    EXPECT_EXIT(exit_with_threads(), ::testing::ExitedWithCode(cores % 128), "");
+  }
+  testing::EnvironmentScope three("RENSA_NUM_THREADS", "3");
+  EXPECT_EXIT(exit_with_threads(), ::testing::ExitedWithCode(3), "");
 }
 
 TEST(SetNumThreads, IsChecked) {

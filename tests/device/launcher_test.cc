@@ -8,12 +8,14 @@
 #include <vector>
 
 #include "rensa/core/error.h"
+#include "rensa/device/cuda_runtime.h"
 #include "rensa/device/kind.h"
 #include "rensa/device/stream.h"
 #include "rensa/operations/all_reduce/all_reduce.h"
 #include "rensa/operations/elementwise/elementwise.h"
 #include "rensa/operations/matmul/matmul.h"
 #include "rensa/operations/random/random.h"
+#include "tests/device/driver_calls.h"
 #include "tests/testing.h"
 
 namespace rensa {
@@ -188,8 +190,36 @@ TEST(Devices, WhatIsThere) {
   EXPECT_EQ(try_gpu(-1), cpu());
   EXPECT_EQ(try_gpu(0), num_gpus() > 0 ? gpu(0) : cpu());
   EXPECT_EQ(try_all_gpus().size(), static_cast<std::size_t>(std::max(num_gpus(), 1)));
-  EXPECT_NE(cuda::diagnose().find("GPUs: "), std::string::npos);
   check_device(cpu());
+}
+
+// What a machine needs for its GPUs, line by line: what is there, or what is missing.
+TEST(Devices, DiagnoseTellsWhatIsThereAndWhatIsMissing) {
+  std::string text = cuda::diagnose();
+  auto says = [&](const std::string& part) { return text.find(part) != std::string::npos; };
+  if (num_gpus() == 0) {
+    EXPECT_TRUE(says("GPUs: none: " + cuda::runtime::why_no_device() + "\n")) << text;
+  } else {
+    EXPECT_EQ(text.rfind("GPUs: " + std::to_string(num_gpus()) + "\n", 0), 0u) << text;
+    EXPECT_TRUE(says("cuda:0: " + gpu(0).name() + ", compute capability ")) << text;
+  }
+#ifdef RENSA_HAS_CUDA
+  EXPECT_TRUE(says("CUDA runtime: ") && says(", driver for up to: ")) << text;
+  for (const char* library : {"cuBLAS", "NVRTC", "NCCL", "cuDNN", "CUPTI", "NVML"}) {
+    EXPECT_TRUE(says(library)) << library << " in\n" << text;
+  }
+#endif
+}
+
+// A device is a name: neither making one nor reading, printing and comparing them asks the driver.
+TEST(Devices, NamingAGpuIsNoDriverCalls) {
+  RENSA_NEEDS_GPUS(1);
+  testing::DriverCallCounter counter;
+  testing::DriverCalls before = counter.snapshot();
+  EXPECT_EQ(Device("gpu:0"), gpu(0));
+  EXPECT_EQ(gpu(kMaxGpus - 1).str(), "cuda:" + std::to_string(kMaxGpus - 1));
+  testing::DriverCalls made = counter.snapshot() - before;
+  EXPECT_TRUE(made.calls.empty()) << made.str();
 }
 
 TEST(Devices, AnAbsentGpuIsExplained) {

@@ -2,6 +2,8 @@
 // sees the flag where both run at once, and gives up after a while where one comes after the other.
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 #include "rensa/array/routines.h"
 #include "rensa/device/devices.h"
 #include "rensa/device/stream.h"
@@ -113,6 +115,32 @@ TEST_F(StreamOverlap, ResultsComeBackWhileAKernelRuns) {
   EXPECT_FALSE(compute.done()) << "the kernel has waited meanwhile";
   flag.set(up, copies);
   EXPECT_TRUE(was_seen());
+}
+
+// By staging they run beside it as well; what they cost is the host, which waits for its own copy
+// and for what comes before that on its stream.
+TEST_F(StreamOverlap, PageableCopiesRunBesideKernelsAndHoldTheHostUp) {
+  Array up = xp::ones({1}, int32, cpu()), host = xp::empty({1000}, float32, cpu());
+  Array results = xp::arange(1000, float32, gpu(0));
+  cuda::Stream compute(gpu(0), cuda::non_blocking), copies(gpu(0), cuda::non_blocking);
+  begin(copies);
+  results.get(host, copies);  // memory for the stages is taken before: that may wait for what runs
+  flag.set(up, copies);
+
+  begin(copies);
+  wait_on(compute, kLong);
+  results.get(host, copies);
+  EXPECT_FALSE(compute.done()) << "the kernel has waited meanwhile";
+  flag.set(up, copies);
+  EXPECT_TRUE(was_seen());
+
+  begin(copies);
+  auto before = std::chrono::steady_clock::now();
+  wait_on(compute, kShort);
+  results.get(host, compute);
+  auto held = std::chrono::steady_clock::now() - before;
+  EXPECT_GE(held, std::chrono::nanoseconds(kShort) / 2) << "the kernel runs for that long";
+  EXPECT_EQ(host[999].item<float>(), 999.f);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "rensa/array/linalg.h"
 #include "rensa/array/order_statistics.h"
 #include "rensa/array/random.h"
 #include "rensa/array/ufuncs/powers.h"
@@ -187,6 +188,23 @@ TEST(Waiting, OnAGpuEachCallDoesWhatItsRowSays) {
     } else {
       EXPECT_NO_THROW(call(things)) << name;
     }
+  }
+}
+
+// docs/devices.md, exercise 3: to log norms one by one is a wait each, a log on the device is one.
+TEST(Waiting, ALogOnTheDeviceIsWaitedForOnce) {
+  constexpr std::int64_t kCount = 20;
+  for (Device device : testing::test_devices()) {
+    Array a = xp::ones({kCount, 10, 10}, float32, device), b = xp::eye(10, float32, device);
+    auto norm_of = [&](std::int64_t i) { return xp::linalg::norm(xp::matmul(a[i], b)); };
+    Array log = xp::zeros({kCount}, float32, device);
+    std::int64_t begun = cuda::sync_count();
+    for (std::int64_t i = 0; i < kCount; ++i) log[i] = norm_of(i);
+    EXPECT_EQ(cuda::sync_count() - begun, 0);
+    EXPECT_EQ(log.to_vector<float>(), std::vector<float>(kCount, 10));
+    EXPECT_EQ(cuda::sync_count() - begun, device.is_cuda() ? 1 : 0);
+    for (std::int64_t i = 0; i < kCount; ++i) EXPECT_EQ(norm_of(i).item<float>(), 10);
+    EXPECT_EQ(cuda::sync_count() - begun, device.is_cuda() ? kCount + 1 : 0);
   }
 }
 

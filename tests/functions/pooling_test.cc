@@ -153,6 +153,45 @@ TEST(Poolings, OfNoSamplesGiveNone) {
   }
 }
 
+/// The shape and the values: two poolings of different windows differ in one of them.
+std::pair<Shape, std::vector<float>> outcome(const Variable& y) {
+  return {y.shape(), y.array().to_vector<float>()};
+}
+
+TEST(Poolings, KeywordsAreTheArgumentsByTheirNames) {
+  Variable line(xp::random::uniform(-2, -1, {2, 2, 7}, float32, cpu()));
+  Variable plane(xp::random::uniform(-2, -1, {2, 2, 7, 8}, float32, cpu()));
+  Variable space(xp::random::uniform(-2, -1, {1, 2, 7, 8, 6}, float32, cpu()));
+  auto same = [](const Variable& a, const Variable& b) { EXPECT_EQ(outcome(a), outcome(b)); };
+  Array indices, wanted;
+  same(F::max_pooling_1d(line, 3, {.stride = 2, .pad = 1}), F::max_pooling_1d(line, 3, 2, 1));
+  same(F::max_pooling_2d(plane, 3, {.stride = 2}), F::max_pooling_2d(plane, 3, 2));
+  same(F::max_pooling_2d(plane, 3, {.pad = 1}), F::max_pooling_2d(plane, 3, {}, 1));
+  same(F::max_pooling_2d(plane, {3, 2}, {.stride = {1, 3}, .pad = {1, 0}, .cover_all = false}),
+       F::max_pooling_2d(plane, {3, 2}, {1, 3}, {1, 0}, false));
+  Variable pooled = F::max_pooling_2d(plane, 3, {.stride = 2, .return_indices = &indices});
+  same(pooled, F::max_pooling_2d(plane, 3, 2, 0, true, &wanted));
+  EXPECT_TRUE(xp::array_equal(indices, wanted));
+  same(F::max_pooling_3d(space, 2, {.stride = 3}), F::max_pooling_3d(space, 2, 3));
+  same(F::max_pooling_nd(space, 2, {.stride = 3}), F::max_pooling_nd(space, 2, 3));
+
+  same(F::average_pooling_1d(line, 3, {.stride = 2, .pad = 1}),
+       F::average_pooling_1d(line, 3, 2, 1));
+  same(F::average_pooling_2d(plane, 3, {.stride = 2, .pad = 1, .pad_value = std::nullopt}),
+       F::average_pooling_2d(plane, 3, 2, 1, std::nullopt));
+  same(F::average_pooling_3d(space, 2, {.pad = 1}), F::average_pooling_3d(space, 2, {}, 1));
+  same(F::average_pooling_nd(space, 2, {.stride = 3}), F::average_pooling_nd(space, 2, 3));
+
+  same(F::unpooling_1d(line, 3, {.stride = 2, .cover_all = false}),
+       F::unpooling_1d(line, 3, 2, 0, {}, false));
+  same(F::unpooling_2d(plane, 2, {.outsize = {13, 15}}),
+       F::unpooling_2d(plane, 2, {}, 0, {13, 15}));
+  same(F::unpooling_3d(space, 2, {.stride = 1}), F::unpooling_3d(space, 2, 1));
+  same(F::unpooling_nd(space, 2, {.stride = 1, .pad = 1}), F::unpooling_nd(space, 2, 1, 1));
+  same(F::upsampling_2d(pooled, indices, 3, {.stride = 2, .outsize = {7, 8}}),
+       F::upsampling_2d(pooled, indices, 3, 2, 0, {7, 8}));
+}
+
 TEST(Poolings, WhatDoesNotFitIsTold) {
   Variable x = xp::ones({1, 2, 4, 4});
   EXPECT_THROW(F::max_pooling_2d(x, 6, 1), ShapeError);

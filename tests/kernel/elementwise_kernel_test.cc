@@ -10,6 +10,7 @@
 #include "rensa/kernel/elementwise_source.h"
 #include "rensa/kernel/reduction_kernel.h"
 #include "rensa/operations/runtime_kernel/runtime_kernel.h"
+#include "tests/device/driver_calls.h"
 #include "tests/testing.h"
 
 namespace rensa {
@@ -187,6 +188,25 @@ TEST_P(ElementwiseKernelTest, WhatDoesNotCompileSaysWhereAndWhy) {
 INSTANTIATE_TEST_SUITE_P(Devices, ElementwiseKernelTest,
                          ::testing::ValuesIn(testing::test_devices()),
                          [](const auto& info) { return info.param.is_cpu() ? "cpu" : "cuda"; });
+
+TEST(ElementwiseKernel, WhatIsCompiledAheadLoadsNothingByDriverCalls) {
+  RENSA_NEEDS_GPUS(1);
+  ElementwiseKernel scaled("T x", "T y", "y = 5 * x", "scaled_ahead_on_gpu");
+  ReductionKernel total("T x", "T y", "x", "a + b", "y = a", "0", "total_ahead_on_gpu");
+  ElementwiseKernel cold("T x", "T y", "y = 7 * x", "scaled_by_its_first_call");
+  Array x = xp::arange(6, float32, gpu(0));
+  EXPECT_EQ(x[5].item<float>(), 5);  // what brings a number to the host is loaded
+  testing::DriverCallCounter counter;
+  auto loads_of = [&](auto&& work) {
+    testing::DriverCalls before = counter.snapshot();
+    work();
+    return (counter.snapshot() - before).module_loads();
+  };
+  EXPECT_GT(loads_of([&] { scaled.compile({x}), total.compile({x}); }), 0);
+  EXPECT_EQ(loads_of([&] { EXPECT_EQ(scaled(x)[5].item<float>(), 25); }), 0);
+  EXPECT_EQ(loads_of([&] { EXPECT_EQ(total(x).item<float>(), 15); }), 0);
+  EXPECT_GT(loads_of([&] { EXPECT_EQ(cold(x)[5].item<float>(), 35); }), 0);
+}
 
 TEST(ElementwiseKernel, KnowsWhichOutputsAreSurelyAssigned) {
   for (const char* text : {"y = x", " y=x;", "T d = x - 1; y = d * d", "x2 = y2; y = 1"}) {
