@@ -137,14 +137,15 @@ Variable spatial_transformer_grid(const Variable& theta, const Shape& output_sha
                     "height and a width",
                     out.str()));
   }
-  auto places = [&](std::int64_t n) {
+  auto places = [&](std::int64_t n) {  // n of them
     double step = 2 / static_cast<double>(std::max<std::int64_t>(n - 1, 1));
-    return (xp::arange(n, float64, theta.device()) * step - 1).astype(theta.dtype());
+    double stop = (static_cast<double>(n) - 0.5) * step - 1;
+    return xp::arange(-1.0, stop, step, theta.dtype(), theta.device());
   };
-  Array x = places(out[1]).reshape({1, out[1]}).broadcast_to(out);
-  Array y = places(out[0]).reshape({out[0], 1}).broadcast_to(out);
-  Array one = xp::ones(out, theta.dtype(), theta.device());
-  Array points = xp::stack({x, y, one}).reshape({3, -1});
+  Array points = xp::ones({3, out[0], out[1]}, theta.dtype(), theta.device());
+  points[0].assign(places(out[1]));
+  points[1].assign(places(out[0]).reshape({out[0], 1}));
+  points = points.reshape({3, -1});
   return reshape(matmul(theta, constant(points)), {theta.shape(0), 2, out[0], out[1]});
 }
 
