@@ -11,6 +11,10 @@
 #include "rensa/core/error.h"
 #include "rensa/device/tracer.h"
 
+namespace rensa::reduction {
+extern const ReductionInfo variance, standard_deviation;
+}
+
 namespace rensa::xp {
 
 namespace {
@@ -82,6 +86,11 @@ Array variance(const char* name, const Array& a, const VarianceOptions& options,
   bool one_pass = !options.where && !options.mean && !current_tracer &&
                   (dtype_kind(a.dtype()) == 'c') == (dtype_kind(given) == 'c');
   Array difference, result;
+  if (one_pass && ddof == 0 && dtype_kind(given) == 'f' && !options.out && a.size() > 0) {
+    Reduction found = root ? reduction::standard_deviation : reduction::variance;
+    result = rensa::detail::reduce_axes(found, a, axes, given);
+    return options.keepdims ? result : result.reshape(without_axes(result.shape(), axes));
+  }
   if (!one_pass) {
     Array mean = options.mean ? *options.mean
                               : xp::mean(a, {.axis = options.axis,

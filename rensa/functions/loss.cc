@@ -202,9 +202,8 @@ Variable cosine_similarity(const Variable& given0, const Variable& given1, int a
   const Variable &x0 = in.x[0], &x1 = in.x[1];
   check_one_shape("cosine_similarity", "x0", x0, "x1", x1);
   Dtype wide = promote_types(promote_types(x0.dtype(), x1.dtype()), float32);
-  Variable least = constant(xp::full({}, eps * eps, wide, x0.device()));
   auto length = [&](const Variable& x) {
-    return sqrt(maximum(cast(sum(square(x), axis), wide), least));
+    return sqrt(clip(cast(sum(square(x), axis), wide), eps * eps, std::nullopt));
   };
   Variable product = sum(x0 * x1, axis);
   return cast(cast(product, wide) / (length(x0) * length(x1)), product.dtype());

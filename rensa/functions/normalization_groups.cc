@@ -245,8 +245,8 @@ Variable local_response_normalization(const Variable& x, std::int64_t n, double 
   Shape shape{x.shape(0), 1, x.shape(1), x.size() / x.shape(0) / x.shape(1)};
   std::int64_t window = n / 2 * 2 + 1;
   Variable means = average_pooling_2d(reshape(square(wide), shape), {window, 1}, 1, {n / 2, 0});
-  Variable sums = reshape(means, x.shape()) * static_cast<double>(window);
-  return cast(wide * pow(sums * alpha + k, -beta), x.dtype());
+  Variable scale = reshape(means, x.shape()) * (static_cast<double>(window) * alpha) + k;
+  return cast(wide * pow(scale, -beta), x.dtype());
 }
 
 }  // namespace rensa::functions

@@ -213,6 +213,28 @@ class Var final : public Reduction {
   double ddof_;
 };
 
+class Std final : public Reduction {
+ public:
+  Std(const Axes& axis, double ddof, bool keepdims)
+      : Reduction("std", axis, keepdims), ddof_(ddof) {}
+
+  Arrays forward(const Arrays& x) override {
+    retain_inputs({0});
+    retain_outputs({0});
+    return {xp::std(x[0], {.axis = axis_, .ddof = ddof_, .keepdims = keepdims_})};
+  }
+  Variables backward(const Indexes&, const Variables& gy) override {
+    Variable x = get_retained_inputs()[0], y = get_retained_outputs()[0];
+    Reduced r = reduced();
+    double count = static_cast<double>(r.count) - ddof_;
+    Variable gx = (x - mean(x, axis_, true)) * (reshape(gy[0] / y, r.kept) / count);
+    return {cast(gx, x.dtype())};
+  }
+
+ private:
+  double ddof_;
+};
+
 class Logsumexp final : public Reduction {
  public:
   Logsumexp(const Axes& axis, bool keepdims) : Reduction("logsumexp", axis, keepdims) {}
@@ -344,7 +366,7 @@ Variable var(const Variable& x, Axes axis, double ddof, bool keepdims) {
 }
 
 Variable std(const Variable& x, Axes axis, double ddof, bool keepdims) {
-  return sqrt(var(x, axis, ddof, keepdims));
+  return apply<Std>({x}, axis, ddof, keepdims)[0];
 }
 
 Variable logsumexp(const Variable& x, Axes axis, bool keepdims) {

@@ -1,10 +1,11 @@
-// deviations and nanmean on the CPU. Values are taken in blocks that fit the first-level cache,
-// whose sums the vectorized reductions make; blocks are joined pairwise, those of deviations as
-// Chan, Golub and LeVeque do. Of outputs that lie together a tile is carried at a time, row after
-// row.
+// deviations, what follows from them, and nanmean on the CPU. Values are taken in blocks that fit
+// the first-level cache, whose sums the vectorized reductions make; blocks are joined pairwise,
+// those of deviations as Chan, Golub and LeVeque do. Of outputs that lie together a tile is carried
+// at a time, row after row.
 #include "rensa/operations/reduce/cpu_moments.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <vector>
 
@@ -14,6 +15,10 @@
 #include "rensa/operations/reduce/cpu_kernels.h"
 #include "rensa/portable/element_types.h"
 #include "rensa/portable/launch_plan.h"
+
+namespace rensa::reduction {
+extern const ReductionInfo variance, standard_deviation;
+}
 
 namespace rensa::host {
 
@@ -49,8 +54,9 @@ template <class V, bool kDeviations> Moments<V> joined(std::vector<Moments<V>>& 
 
 template <class V, bool kDeviations> class Runner {
  public:
-  Runner(ComputeType type, const SplitAxes& split, char* means)
-      : type_(type),
+  Runner(Reduction reduction, ComputeType type, const SplitAxes& split, char* means)
+      : reduction_(reduction),
+        type_(type),
         s_(split),
         means_(means),
         store_(kernels().store_of(split.kept_out.dtype, type)) {}
@@ -201,12 +207,17 @@ template <class V, bool kDeviations> class Runner {
   }
 
   void finish(std::int64_t output, const Moments<V>& m) const {
-    V result = kDeviations ? m.squares : m.sum / V(static_cast<double>(m.n));
+    V count = V(static_cast<double>(m.n)), result = kDeviations ? m.squares : m.sum / count;
+    if constexpr (kDeviations) {
+      if (reduction_ != reduction::deviations) result /= count;
+      if (reduction_ == reduction::standard_deviation) result = std::sqrt(result);
+    }
     std::int64_t offset = offset_of(s_.kept_out, output);
     store_(1, &result, s_.kept_out.data + offset, 0);
     if (means_) store_(1, &m.sum, means_ + offset, 0);
   }
 
+  Reduction reduction_;
   ComputeType type_;
   const SplitAxes& s_;
   char* means_;
@@ -219,10 +230,12 @@ void run_moments(Reduction reduction, ComputeType type, const SplitAxes& split, 
   visit_compute_type(type, [&](auto v) {
     using V = decltype(v);
     if constexpr (rule_takes(ReductionRule::deviations, compute_type_of<V>)) {
-      if (reduction == reduction::deviations) return Runner<V, true>(type, split, means).run();
+      if (reduction != reduction::nanmean) {
+        return Runner<V, true>(reduction, type, split, means).run();
+      }
     }
     if constexpr (rule_takes(ReductionRule::nan_mean, compute_type_of<V>)) {
-      Runner<V, false>(type, split, nullptr).run();
+      Runner<V, false>(reduction, type, split, nullptr).run();
     }
   });
 }

@@ -9,8 +9,11 @@ namespace rensa::cuda {
 
 namespace reduction_rows {
 #define RENSA_REDUCTION(name, rule, identity, map, reduce, post) extern const ReduceKernels name;
+#define RENSA_REDUCTION_BESIDE(name, rule) extern const ReduceKernels name;
 #include "rensa/core/reductions.def"
+#include "rensa/core/reductions/beside.def"
 #undef RENSA_REDUCTION
+#undef RENSA_REDUCTION_BESIDE
 }  // namespace reduction_rows
 
 namespace {

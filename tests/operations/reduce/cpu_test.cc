@@ -10,6 +10,10 @@
 #include "rensa/operations/reduce/reduce.h"
 #include "tests/backend/cpu/test_array.h"
 
+namespace rensa::reduction {
+extern const ReductionInfo variance, standard_deviation;
+}
+
 namespace rensa::testing {
 namespace {
 
@@ -81,10 +85,12 @@ std::complex<double> expected(Reduction reduction,
   if (reduction == reduction::nanmax) return values[greatest];
   if (reduction == reduction::nanmin) return values[least];
   if (reduction == reduction::nanmean) return sum / static_cast<double>(values.size());
-  if (reduction == reduction::deviations) {
+  if (reduction_info(reduction).rule == ReductionRule::deviations) {
     double mean = sum.real() / static_cast<double>(values.size()), total = 0;
     for (std::complex<double> x : values) total += (x.real() - mean) * (x.real() - mean);
-    return total;
+    if (reduction == reduction::deviations) return total;
+    double variance = total / static_cast<double>(values.size());
+    return reduction == reduction::variance ? variance : std::sqrt(variance);
   }
   if (reduction == reduction::norm) return std::sqrt(squares);
   if (reduction == reduction::argmax) return static_cast<double>(greatest);
