@@ -1,12 +1,14 @@
-// Elementwise operations on a GPU: the choice between copies, the vector kernel and the generic
-// one.
+// Elementwise operations on a GPU: the choice between copies, the vector kernel, the one for mixed
+// dtypes and the generic one.
 #include "rensa/operations/elementwise/cuda_kernels.cuh"
 
+#include <span>
 #include <string>
 
 #include "rensa/backend/cuda/convert.h"
 #include "rensa/backend/cuda/copy.h"
 #include "rensa/core/error.h"
+#include "rensa/operations/elementwise/cuda_mixed.h"
 #include "rensa/operations/elementwise/elementwise.h"
 
 namespace rensa::cuda {
@@ -156,6 +158,8 @@ void launch_part(const Elementwise& op, const LaunchContext& context, const Oper
 void launch_parts(const Elementwise& op, const LaunchContext& context, Operands operands) {
   normalize(operands);
   const ArrayView& out = operands.view[0];
+  std::span<const ArrayView> views(operands.view, static_cast<std::size_t>(op.num_inputs) + 1);
+  if (run_mixed(op, context, views)) return;
   if (out.size() <= kMaxCount) return launch_part(op, context, operands);
   int axis = 0;  // two halves along the longest one
   for (int i = 1; i < out.ndim(); ++i) axis = out.shape[i] > out.shape[axis] ? i : axis;

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "rensa/array/math.h"
@@ -78,6 +79,37 @@ TEST(CudaElementwise, Dtypes) {
             [](const auto& x) { return x[0] + x[1]; });
       check("astype " + what, {sample({3, 37}, a)},
             [b](const auto& x) { return xp::abs(x[0]).astype(b); });
+    }
+  }
+}
+
+TEST(CudaElementwise, MixedFloatingDtypes) {
+  RENSA_NEEDS_GPUS(1);
+  using Row = Array (*)(const Array&, const Array&, const Array&);
+  const std::vector<std::pair<std::string, Row>> rows = {
+      {"add", [](auto& a, auto& b, auto& y) { return xp::add(a, b, {.out = y}); }},
+      {"subtract", [](auto& a, auto& b, auto& y) { return xp::subtract(a, b, {.out = y}); }},
+      {"multiply", [](auto& a, auto& b, auto& y) { return xp::multiply(a, b, {.out = y}); }},
+      {"divide", [](auto& a, auto& b, auto& y) { return xp::divide(a, b, {.out = y}); }},
+      {"maximum", [](auto& a, auto& b, auto& y) { return xp::maximum(a, b, {.out = y}); }},
+      {"minimum", [](auto& a, auto& b, auto& y) { return xp::minimum(a, b, {.out = y}); }},
+      {"remainder", [](auto& a, auto& b, auto& y) { return xp::remainder(a, b, {.out = y}); }}};
+  const std::vector<Dtype> floating = {float16, bfloat16, float32};
+  for (std::int64_t n : {0, 1, 7, 8, 9, 1023, 1024, 1033, 300001}) {
+    for (Dtype first : floating) {
+      for (Dtype second : floating) {
+        Array a = sample({n}, first), b = (sample({n}, float32, 5) + 4.0f).astype(second);
+        for (const auto& [name, row] : rows) {
+          for (Dtype out : floating) {
+            check(name + std::to_string(n), {a, b, xp::zeros({n}, out, cpu())},
+                  [&row = row](auto& x) { return row(x[0], x[1], x[2]); });
+          }
+        }
+        check("in place", {a, b}, [](auto& x) {
+          Array y = x[0].copy();
+          return y += x[1];
+        });
+      }
     }
   }
 }
