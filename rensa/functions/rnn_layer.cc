@@ -12,6 +12,8 @@
 #include "rensa/autograd/recomputation.h"
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
+#include "rensa/device/launcher.h"
+#include "rensa/functions/operations/recurrent_steps/recurrent_steps.h"
 #include "rensa/functions/rnn_internal.h"
 #include "rensa/functions/rnn_layer.h"
 #include "rensa/operations/pointwise/pointwise_rows.h"
@@ -146,15 +148,8 @@ class RnnLayer final : public FunctionNode {
     if (is_lstm) kept_ = xp::empty(shape, dtype, gates.device());
     if (is_gru) kept_ = xp::empty(shape, gates.dtype(), gates.device());
     if (is_lstm || is_gru) gates_ = gates;
-    Array bias = is_gru ? in[kLastBias] : Array();
-    for (std::size_t i = 0; i < steps_.size(); ++i) {
-      Array last = h.before(i);
-      Array u = xp::linear(last.astype(gates.dtype(), false), in[kLastWeight], bias);
-      Array x = rows_of(gates, steps_[i].begin, steps_[i].rows);
-      if (is_lstm) lstm_time({steps_, in[kC], kept_}, i, x, u, h.of(i));
-      else if (is_gru) gru_time(last, i, x, u, h.of(i));
-      else run_row(is_tanh() ? pointwise::tanh_time : pointwise::relu_time, {x, u}, {h.of(i)});
-    }
+    if (is_one_kernel(in)) launch_all_times(in, gates, h.values);
+    else go_through_times(in, gates, h);
     Arrays out{h.values, h.end()};
     if (is_lstm) out.push_back(History{steps_, in[kC], kept_}.end());
     return out;
@@ -192,6 +187,45 @@ class RnnLayer final : public FunctionNode {
  private:
   bool is_tanh() const { return kind_ == CellKind::rnn_tanh; }
 
+  /// Whether a GPU goes through all times in one kernel: few units, whose weights a block has at
+  /// hand, and sequences of one length.
+  bool is_one_kernel(const Arrays& in) const {
+    std::int64_t units = in[kH].shape(1);
+    return in[kX].device().is_cuda() && steps_.all_of_one_batch() && in[kH].size() > 0 &&
+           units <= operations::RecurrentSteps::kMostUnits &&
+           std::ranges::all_of(in, [](const Array& a) { return a.dtype() == float32; });
+  }
+  void launch_all_times(const Arrays& in, const Array& gates, const Array& h) const {
+    using operations::RecurrentCell;
+    bool is_lstm = kind_ == CellKind::lstm, is_gru = kind_ == CellKind::gru;
+    operations::RecurrentSteps op(is_lstm     ? RecurrentCell::lstm
+                                  : is_gru    ? RecurrentCell::gru
+                                  : is_tanh() ? RecurrentCell::tanh
+                                              : RecurrentCell::relu);
+    Array weight = in[kLastWeight].ascontiguous(), start = in[kH].ascontiguous();
+    Array other = is_lstm || is_gru ? in[kC].ascontiguous() : Array();  // c or the bias
+    op.backward = steps_.in_time(0) != 0;
+    op.weight = weight.operand();
+    op.h = start.operand();
+    if (is_lstm) op.c = other.operand();
+    if (is_gru) op.bias = other.operand();
+    op.gates = gates.operand();
+    op.y = h.operand();
+    if (is_lstm || is_gru) op.kept = kept_.operand();
+    launch(op);
+  }
+  void go_through_times(const Arrays& in, const Array& gates, const History& h) const {
+    bool is_lstm = kind_ == CellKind::lstm, is_gru = kind_ == CellKind::gru;
+    Array bias = is_gru ? in[kLastBias] : Array();
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      Array last = h.before(i);
+      Array u = xp::linear(last.astype(gates.dtype(), false), in[kLastWeight], bias);
+      Array x = rows_of(gates, steps_[i].begin, steps_[i].rows);
+      if (is_lstm) lstm_time({steps_, in[kC], kept_}, i, x, u, h.of(i));
+      else if (is_gru) gru_time(last, i, x, u, h.of(i));
+      else run_row(is_tanh() ? pointwise::tanh_time : pointwise::relu_time, {x, u}, {h.of(i)});
+    }
+  }
   // The gates take the places of what their functions are of: x of this time.
   static void lstm_time(const History& c, std::size_t i, const Array& x, const Array& u,
                         const Array& h) {

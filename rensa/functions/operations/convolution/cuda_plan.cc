@@ -37,15 +37,18 @@ std::int64_t workspace_limit() {
 
 /// All that a choice depends on beside the GPU and cuDNN's version.
 Numbers signature(const Convolution& op) {
+  constexpr std::size_t kLongest = 64;  // more than three axes need, with what the caller adds
   Dtype dtype = op.x.view.dtype;
-  Numbers key{static_cast<std::int64_t>(op.direction),
-              static_cast<std::int64_t>(dtype),
-              op.tf32 && dtype == float32,
-              op.autotune,
-              op.deterministic,
-              workspace_limit(),
-              op.channels_last,
-              op.bias.present()};
+  Numbers key;
+  key.reserve(kLongest);  // each call of a convolution makes one
+  key = {static_cast<std::int64_t>(op.direction),
+         static_cast<std::int64_t>(dtype),
+         op.tf32 && dtype == float32,
+         op.autotune,
+         op.deterministic,
+         workspace_limit(),
+         op.channels_last,
+         op.bias.present()};
   for (const Shape* shape :
        {&op.x.view.shape, &op.w.view.shape, &op.y.view.shape, &op.stride, &op.pad, &op.dilate}) {
     key.push_back(shape->size());
@@ -292,7 +295,7 @@ bool CudnnPlan::try_run(const Convolution& op, const LaunchContext& context) con
 
 std::shared_ptr<const CudnnPlan> convolution_plan(const Convolution& op) {
   Device device = op.x.view.device;
-  Numbers of_op = signature(op), key = of_op;
+  Numbers key = signature(op);
   key.push_back(device.index);
   if (auto plan = plan_cache().find(key)) return plan;
   if (op.autotune && is_captured(op)) {
@@ -300,7 +303,7 @@ std::shared_ptr<const CudnnPlan> convolution_plan(const Convolution& op) {
     untuned.autotune = false;
     return convolution_plan(untuned);
   }
-  return plan_cache().find_or_make(op, key, of_op);
+  return plan_cache().find_or_make(op, key, signature(op));
 }
 
 }  // namespace rensa::cuda
