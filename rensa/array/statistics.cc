@@ -11,10 +11,6 @@
 #include "rensa/core/error.h"
 #include "rensa/device/tracer.h"
 
-namespace rensa::reduction {
-extern const ReductionInfo variance, standard_deviation;
-}
-
 namespace rensa::xp {
 
 namespace {

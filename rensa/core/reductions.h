@@ -1,6 +1,6 @@
 // The reductions as values: dtype rules of the rows of reductions.def, and of those beside it whose
 // accumulators are more than a value: argmax and argmin carry positions, deviations (the sum of
-// |a - mean|^2) a mean, nanmean a count.
+// |a - mean|^2), variance and standard_deviation a mean, nanmean a count.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ using Reduction = Row<ReductionInfo>;
 namespace reduction {
 extern const ReductionInfo sum, prod, mean, max, min, any, all, sum_of_squares, count_nonzero;
 extern const ReductionInfo nansum, nanprod, nanmax, nanmin, norm;
-extern const ReductionInfo argmax, argmin, deviations, nanmean;
+extern const ReductionInfo argmax, argmin, deviations, variance, standard_deviation, nanmean;
 }  // namespace reduction
 
 inline const ReductionInfo& reduction_info(Reduction reduction) { return reduction.info(); }

@@ -16,10 +16,6 @@
 #include "rensa/portable/element_types.h"
 #include "rensa/portable/launch_plan.h"
 
-namespace rensa::reduction {
-extern const ReductionInfo variance, standard_deviation;
-}
-
 namespace rensa::host {
 
 namespace {

@@ -46,7 +46,7 @@ struct ReduceKernels {
 };
 /// The kernels of a reduction (cuda_sums.cu and so on), each by its name.
 namespace reduction_rows {
-extern const ReduceKernels argmax, argmin, deviations, nanmean;
+extern const ReduceKernels argmax, argmin, deviations, variance, standard_deviation, nanmean;
 }
 
 /// The arguments of the kernel for `plan`.

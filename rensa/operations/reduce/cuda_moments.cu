@@ -19,7 +19,6 @@ template <class V> using StandardDeviation = VarianceReducer<V, true>;
 }  // namespace
 
 namespace reduction_rows {
-extern const ReduceKernels variance, standard_deviation;
 const ReduceKernels deviations = kernels_beside<DeviationsReducer, ReductionRule::deviations>();
 const ReduceKernels variance = kernels_beside<Variance, ReductionRule::deviations>();
 const ReduceKernels standard_deviation =

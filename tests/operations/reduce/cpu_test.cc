@@ -10,10 +10,6 @@
 #include "rensa/operations/reduce/reduce.h"
 #include "tests/backend/cpu/test_array.h"
 
-namespace rensa::reduction {
-extern const ReductionInfo variance, standard_deviation;
-}
-
 namespace rensa::testing {
 namespace {
 
