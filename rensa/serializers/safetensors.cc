@@ -1,18 +1,14 @@
-// safetensors: 8 bytes say how long the header is; the header, JSON, says of each tensor its dtype,
-// its shape and where its bytes begin and end behind the header; the bytes fill the rest of the
-// file.
+// Models and arrays in safetensors files (safetensors_files.cc reads them).
 #include "rensa/serializers/safetensors.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
 #include <nlohmann/json.hpp>
-#include <set>
-#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -21,6 +17,7 @@
 #include "rensa/array/npy.h"
 #include "rensa/core/error.h"
 #include "rensa/core/files.h"
+#include "rensa/serializers/safetensors_files.h"
 #include "rensa/serializers/stored_values.h"
 
 namespace rensa::serializers {
@@ -29,188 +26,24 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "elements lie in the file as in memory");
 
-using Json = nlohmann::json;
-
-constexpr std::string_view kMetadata = "__metadata__";
-constexpr std::uint64_t kLongestHeader = 100'000'000;  // as the format's own library has it
-
-constexpr std::array<std::pair<std::string_view, Dtype>, 13> kDtypes = {{{"BOOL", Dtype::bool_},
-                                                                         {"U8", Dtype::uint8},
-                                                                         {"I8", Dtype::int8},
-                                                                         {"U16", Dtype::uint16},
-                                                                         {"I16", Dtype::int16},
-                                                                         {"U32", Dtype::uint32},
-                                                                         {"I32", Dtype::int32},
-                                                                         {"U64", Dtype::uint64},
-                                                                         {"I64", Dtype::int64},
-                                                                         {"F16", Dtype::float16},
-                                                                         {"BF16", Dtype::bfloat16},
-                                                                         {"F32", Dtype::float32},
-                                                                         {"F64", Dtype::float64}}};
-
 // --- Reading ---
-
-struct Tensor {
-  Dtype dtype = Dtype::float32;
-  Shape shape;
-  std::uint64_t begin = 0, end = 0;  // behind the header
-};
-
-/// A file whose header has been held against its size.
-class TensorFile {
- public:
-  explicit TensorFile(const std::string& path)
-      : path_(path), mapping_(path, FileMapping::Mode::read) {
-    std::span<const char> bytes(mapping_.data(), mapping_.size());
-    std::uint64_t length = 0;
-    if (bytes.size() < sizeof length) fail("it is shorter than the 8 bytes in front of the header");
-    std::memcpy(&length, bytes.data(), sizeof length);
-    bytes = bytes.subspan(sizeof length);
-    if (length > kLongestHeader || length > bytes.size()) {
-      fail(fmt::format("its header is to have {} bytes and {} are there", length, bytes.size()));
-    }
-    data_ = bytes.subspan(length);
-    parse(bytes.first(length));
-    check_places();
-  }
-
-  const std::map<std::string, Tensor>& tensors() const { return tensors_; }
-
-  Array array(const std::string& name) const {
-    const Tensor& tensor = tensors_.at(name);
-    std::span<const char> bytes = data_.subspan(tensor.begin, tensor.end - tensor.begin);
-    if (tensor.dtype == bool_ && std::ranges::any_of(bytes, [](char c) { return c & ~1; })) {
-      fail(name, "a BOOL is neither 0 nor 1");
-    }
-    Array array = xp::empty(tensor.shape, tensor.dtype, cpu());
-    if (!bytes.empty()) std::memcpy(array.data(), bytes.data(), bytes.size());
-    return array;
-  }
-
-  [[noreturn]] void fail(const std::string& name, const std::string& what) const {
-    fail(fmt::format("tensor \"{}\": {}", name, what));
-  }
-
- private:
-  [[noreturn]] void fail(const std::string& what) const {
-    throw SerializationError(fmt::format("{}: {}; is it a safetensors file?", path_, what));
-  }
-
-  void parse(std::span<const char> text) {
-    std::set<std::string> names;
-    auto check_twice = [&](int depth, Json::parse_event_t event, const Json& parsed) {
-      if (depth != 1 || event != Json::parse_event_t::key) return true;
-      auto [name, first] = names.insert(parsed.get<std::string>());
-      if (!first) fail(*name, "it is there twice");
-      return true;
-    };
-    try {
-      Json header = Json::parse(text.begin(), text.end(), check_twice);
-      if (!header.is_object()) fail("its header is no JSON object");
-      for (const auto& [name, entry] : header.items()) {
-        if (name != kMetadata) tensors_[name] = tensor_of(name, entry);
-      }
-    } catch (const Json::exception& error) {
-      fail(fmt::format("its header is not JSON ({})", error.what()));
-    }
-  }
-
-  Tensor tensor_of(const std::string& name, const Json& entry) const {
-    Tensor tensor;
-    auto member = [&](const char* key) -> const Json& {
-      if (!entry.is_object() || !entry.contains(key)) {
-        fail(name, fmt::format("it has no \"{}\"", key));
-      }
-      return entry[key];
-    };
-    std::string dtype = member("dtype").is_string() ? member("dtype").get<std::string>() : "none";
-    auto known = std::ranges::find(kDtypes, dtype, [](const auto& pair) { return pair.first; });
-    if (known == kDtypes.end()) fail(name, fmt::format("arrays have no dtype {}", dtype));
-    tensor.dtype = known->second;
-    auto bytes = static_cast<std::int64_t>(itemsize(tensor.dtype));
-    std::vector<std::uint64_t> shape = numbers(name, member("shape"), "shape");
-    if (shape.size() > kMaxNdim) {
-      fail(name, fmt::format("{} axes; arrays have at most {}", shape.size(), kMaxNdim));
-    }
-    bool is_empty = std::ranges::find(shape, 0u) != shape.end();
-    for (std::uint64_t extent : shape) {
-      if (__builtin_mul_overflow(bytes, std::max<std::uint64_t>(extent, 1), &bytes)) {
-        fail(name, "the shape's size overflows");
-      }
-      tensor.shape.push_back(static_cast<std::int64_t>(extent));
-    }
-    std::vector<std::uint64_t> place = numbers(name, member("data_offsets"), "data_offsets");
-    if (place.size() != 2) fail(name, "\"data_offsets\" is not a begin and an end");
-    tensor.begin = place[0], tensor.end = place[1];
-    if (tensor.begin > tensor.end || tensor.end > data_.size()) {
-      fail(name,
-           fmt::format("it lies from {} to {}, of {} bytes", place[0], place[1], data_.size()));
-    }
-    std::uint64_t wanted = is_empty ? 0 : static_cast<std::uint64_t>(bytes);
-    if (tensor.end - tensor.begin != wanted) {
-      fail(name, fmt::format("{} {} has {} bytes, not {}", dtype, tensor.shape.str(), wanted,
-                             tensor.end - tensor.begin));
-    }
-    return tensor;
-  }
-
-  std::vector<std::uint64_t> numbers(const std::string& name, const Json& list,
-                                     const char* key) const {
-    std::vector<std::uint64_t> all;
-    if (!list.is_array()) fail(name, fmt::format("\"{}\" is no list", key));
-    for (const Json& number : list) {
-      if (!number.is_number_unsigned()) {
-        fail(name, fmt::format("\"{}\" has what is no whole number of 0 or more", key));
-      }
-      all.push_back(number.get<std::uint64_t>());
-    }
-    return all;
-  }
-
-  /// Tensors lie side by side and fill the file.
-  void check_places() const {
-    std::vector<std::pair<const std::string*, const Tensor*>> sorted;
-    for (const auto& [name, tensor] : tensors_) sorted.emplace_back(&name, &tensor);
-    std::ranges::sort(sorted, {}, [](const auto& pair) {
-      return std::pair(pair.second->begin, pair.second->end);
-    });
-    std::uint64_t at = 0;
-    for (const auto& [name, tensor] : sorted) {
-      if (tensor->begin != at) {
-        fail(*name,
-             fmt::format("it begins at byte {}, the one before it ends at {}", tensor->begin, at));
-      }
-      at = tensor->end;
-    }
-    if (at != data_.size()) {
-      fail(fmt::format("its tensors have {} bytes and {} are there", at, data_.size()));
-    }
-  }
-
-  std::string path_;
-  FileMapping mapping_;
-  std::span<const char> data_;
-  std::map<std::string, Tensor> tensors_;
-};
 
 class StoredTensors final : public StoredValues {
  public:
   StoredTensors(const std::string& path, const LoadSafetensorsOptions& options)
-      : StoredValues(path, options.path, options.names, "./"), file_(path) {
-    std::vector<std::string> names;
-    for (const auto& [name, tensor] : file_.tensors()) names.push_back(name);
-    set_names(names);
+      : StoredValues(path, options.path, options.names, "./"), files_(path) {
+    set_names(files_.names());
   }
 
  private:
   Visitor::Value value(const std::string& name, bool is_text, const std::string&) const override {
-    Array array = file_.array(name);
+    Array array = files_.array(name);
     if (!is_text) return array;
-    if (array.dtype() != uint8 || array.ndim() != 1) file_.fail(name, "it is no text");
+    if (array.dtype() != uint8 || array.ndim() != 1) files_.fail(name, "it is no text");
     return std::string(bytes_of(array));
   }
 
-  TensorFile file_;
+  SafetensorsFiles files_;
 };
 
 // --- Writing ---
@@ -228,13 +61,13 @@ Written written(const std::string& name, const Array& host) {
         "model once before",
         name));
   }
-  if (name == kMetadata) {
-    throw ValueError(
-        fmt::format("save_safetensors: the format keeps the name \"{}\" for itself", kMetadata));
+  if (name == kSafetensorsMetadata) {
+    throw ValueError(fmt::format("save_safetensors: the format keeps the name \"{}\" for itself",
+                                 kSafetensorsMetadata));
   }
-  auto known =
-      std::ranges::find(kDtypes, host.dtype(), [](const auto& pair) { return pair.second; });
-  if (known == kDtypes.end()) {
+  auto known = std::ranges::find(kSafetensorsDtypes, host.dtype(),
+                                 [](const auto& pair) { return pair.second; });
+  if (known == kSafetensorsDtypes.end()) {
     throw DtypeError(fmt::format("save_safetensors: \"{}\" is {}, which the format has not", name,
                                  dtype_name(host.dtype())));
   }
@@ -249,24 +82,26 @@ std::string text_of(const nlohmann::ordered_json& header, const std::string& pat
     throw ValueError(fmt::format("save_safetensors: {}: names are UTF-8 in this format ({})", path,
                                  error.what()));
   }
-  if (text.size() > kLongestHeader) {
+  if (text.size() > kLongestSafetensorsHeader) {
     throw ValueError(fmt::format(
         "save_safetensors: {}: names and shapes of {} bytes, of which the format has {} at most",
-        path, text.size(), kLongestHeader));
+        path, text.size(), kLongestSafetensorsHeader));
   }
   return text;
 }
 
-void write(const std::string& path, std::vector<Written> tensors,
-           const std::map<std::string, std::string>& metadata) {
+std::size_t size_of(const Written& tensor) { return bytes_of(tensor.host).size(); }
+
+void write_file(const std::string& path, std::vector<Written> tensors,
+                const std::map<std::string, std::string>& metadata) {
   // Those of large elements go first: each lies at a multiple of its element.
   std::ranges::stable_sort(tensors, std::ranges::greater(),
                            [](const Written& t) { return itemsize(t.host.dtype()); });
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
-  if (!metadata.empty()) header[std::string(kMetadata)] = metadata;
+  if (!metadata.empty()) header[std::string(kSafetensorsMetadata)] = metadata;
   std::size_t at = 0;
   for (const Written& tensor : tensors) {
-    std::size_t end = at + bytes_of(tensor.host).size();
+    std::size_t end = at + size_of(tensor);
     std::vector<std::int64_t> shape(tensor.host.shape().begin(), tensor.host.shape().end());
     header[tensor.name] = {{"dtype", tensor.dtype}, {"shape", shape}, {"data_offsets", {at, end}}};
     at = end;
@@ -279,6 +114,61 @@ void write(const std::string& path, std::vector<Written> tensors,
   file.write(text);
   for (const Written& tensor : tensors) file.write(bytes_of(tensor.host));
   file.finish();
+}
+
+/// In order, as many in each as `most` bytes have room for.
+std::vector<std::vector<Written>> cut(std::vector<Written> tensors, std::int64_t most) {
+  if (most < 0) {
+    throw ValueError(fmt::format(
+        "save_safetensors: a max_shard_size of {}; give bytes, or 0 for one file", most));
+  }
+  std::vector<std::vector<Written>> files(1);
+  std::size_t bytes = 0;
+  for (Written& tensor : tensors) {
+    std::size_t more = size_of(tensor);
+    if (most > 0 && !files.back().empty() && bytes + more > static_cast<std::size_t>(most)) {
+      files.emplace_back();
+      bytes = 0;
+    }
+    bytes += more;
+    files.back().push_back(std::move(tensor));
+  }
+  return files;
+}
+
+void remove_file(const std::filesystem::path& path) {
+  std::error_code error;
+  std::filesystem::remove(path, error);
+  if (error) {
+    throw SerializationError(
+        fmt::format("save_safetensors: {} is in the way: {}", path.string(), error.message()));
+  }
+}
+
+void write(const std::string& path, std::vector<Written> tensors,
+           const std::map<std::string, std::string>& metadata, std::int64_t max_shard_size) {
+  std::vector<std::vector<Written>> files = cut(std::move(tensors), max_shard_size);
+  std::filesystem::path whole(path), index = path + std::string(kSafetensorsIndex);
+  if (files.size() == 1) {
+    write_file(path, std::move(files[0]), metadata);
+    return remove_file(index);
+  }
+  // While there is no index, nothing reads some files of this time and some of an earlier one.
+  remove_file(index);
+  nlohmann::ordered_json places = nlohmann::ordered_json::object();
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    std::string name = fmt::format("{}-{:05}-of-{:05}{}", whole.stem().string(), i + 1,
+                                   files.size(), whole.extension().string());
+    for (const Written& tensor : files[i]) {
+      places[tensor.name] = name;
+      bytes += size_of(tensor);
+    }
+    write_file(whole.parent_path() / name, std::move(files[i]), metadata);
+  }
+  nlohmann::ordered_json content = {{"metadata", {{"total_size", bytes}}}, {"weight_map", places}};
+  rensa::detail::write_whole_file(index, content.dump(2) + "\n");
+  remove_file(whole);  // it would be read in place of the index
 }
 
 }  // namespace
@@ -295,16 +185,17 @@ void save_safetensors(const std::string& path, const Members& what,
       tensors.push_back(written(name, as_array("save_safetensors", value)));
     }
   }
-  write(path, std::move(tensors), options.metadata);
+  write(path, std::move(tensors), options.metadata, options.max_shard_size);
 }
 
 void save_safetensors(const std::string& path, const std::map<std::string, Array>& arrays,
-                      const std::map<std::string, std::string>& metadata) {
+                      const std::map<std::string, std::string>& metadata,
+                      std::int64_t max_shard_size) {
   std::vector<Written> tensors;
   for (const auto& [name, array] : arrays) {
     tensors.push_back(written(name, as_array("save_safetensors", array)));
   }
-  write(path, std::move(tensors), metadata);
+  write(path, std::move(tensors), metadata, max_shard_size);
 }
 
 void detail::load_safetensors(const std::string& path, const Members& what,
@@ -314,9 +205,9 @@ void detail::load_safetensors(const std::string& path, const Members& what,
 }
 
 std::map<std::string, Array> load_safetensors(const std::string& path) {
-  TensorFile file(path);
+  SafetensorsFiles files(path);
   std::map<std::string, Array> arrays;
-  for (const auto& [name, tensor] : file.tensors()) arrays.emplace(name, file.array(name));
+  for (const std::string& name : files.names()) arrays.emplace(name, files.array(name));
   return arrays;
 }
 

@@ -259,6 +259,97 @@ TEST_F(SafetensorsTest, NoChangedByteEscapes) {
   EXPECT_EQ(refused, static_cast<int>(content.size()));
 }
 
+TEST_F(SafetensorsTest, ArraysAreTheFilesPages) {
+  serializers::save_safetensors(path_of("a"), {{"x", xp::arange(1 << 16).astype(float32)}});
+  std::string before = detail::read_whole_file(path_of("a"));
+  {
+    Array x = serializers::load_safetensors(path_of("a")).at("x");
+    // What another writes into the file is seen, as no page was touched.
+    std::fstream file(path_of("a"), std::ios::binary | std::ios::in | std::ios::out);
+    file.seekp(-4, std::ios::end).write("\0\0\x80\x3f", 4).flush();
+    EXPECT_EQ(x[-1].item<float>(), 1);
+    x.fill(5);  // stays here
+    EXPECT_EQ(xp::sum(x).item<float>(), 5 * (1 << 16));
+  }
+  std::string after = before.substr(0, before.size() - 4) + std::string("\0\0\x80\x3f", 4);
+  EXPECT_EQ(detail::read_whole_file(path_of("a")), after);
+  // Elements that do not lie as those of arrays.
+  std::string odd = R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
+  odd += std::string((9 - odd.size() % 8) % 8, ' ');
+  ASSERT_EQ(odd.size() % 4, 1u);
+  Array one = serializers::load_safetensors(file_of(odd, 4)).at("a");
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(one.data()) % 4, 0u);
+  EXPECT_EQ(one.nbytes(), 4);
+}
+
+TEST_F(SafetensorsTest, WhatIsLargeIsCutIntoFiles) {
+  std::map<std::string, Array> arrays;
+  for (int i = 0; i < 5; ++i) arrays["t" + std::to_string(i)] = xp::full({10}, i, float32, cpu());
+  std::string path = path_of("m.safetensors"), index = path + ".index.json";
+  serializers::save_safetensors(path, arrays);
+  serializers::save_safetensors(path, arrays, {{"format", "pt"}}, 80);
+  EXPECT_FALSE(std::filesystem::exists(path));
+  EXPECT_EQ(detail::read_whole_file(index), R"({
+  "metadata": {
+    "total_size": 200
+  },
+  "weight_map": {
+    "t0": "m-00001-of-00003.safetensors",
+    "t1": "m-00001-of-00003.safetensors",
+    "t2": "m-00002-of-00003.safetensors",
+    "t3": "m-00002-of-00003.safetensors",
+    "t4": "m-00003-of-00003.safetensors"
+  }
+}
+)");
+  for (const std::string& from : {path, index}) {
+    auto got = serializers::load_safetensors(from);
+    ASSERT_EQ(got.size(), 5u);
+    for (const auto& [name, array] : arrays) EXPECT_EQ(got.at(name).str(), array.str());
+  }
+  EXPECT_EQ(serializers::load_safetensors(path_of("m-00003-of-00003.safetensors")).size(), 1u);
+  serializers::save_safetensors(path, arrays, {}, 200);  // one file has room for all
+  EXPECT_FALSE(std::filesystem::exists(index));
+  EXPECT_EQ(serializers::load_safetensors(path).size(), 5u);
+  EXPECT_THROW(serializers::save_safetensors(path, arrays, {}, -1), ValueError);
+
+  Net source, target;
+  source.l1.W.array().fill(7), target.title = "other";
+  serializers::save_safetensors(path, source, {.max_shard_size = 1});  // each its own
+  serializers::load_safetensors(path, target);
+  EXPECT_EQ(target.l1.W.array().to_vector<float>(), Values(6, 7));
+  EXPECT_EQ(target.title, source.title);
+}
+
+TEST_F(SafetensorsTest, IndexesThatDoNotFitTheirFiles) {
+  std::string index = path_of("m.index.json");
+  serializers::save_safetensors(path_of("one"), {{"a", xp::ones({2})}, {"b", xp::ones({2})}});
+  serializers::save_safetensors(path_of("two"), {{"a", xp::ones({2})}});
+  auto text_of = [&](const std::string& content) {
+    detail::write_whole_file(index, content);
+    return testing::thrown<SerializationError>([&] { (void)serializers::load_safetensors(index); });
+  };
+  const std::pair<const char*, const char*> rows[] = {
+      {"[]", "no object \"weight_map\""},
+      {"{", "not JSON"},
+      {R"({"weight_map": 3})", "no object \"weight_map\""},
+      {R"({"weight_map": {}, "weight_map": {}})", "\"weight_map\" is there twice"},
+      {R"({"weight_map": {"a": 1}})", "tensor \"a\" is in no file beside the index"},
+      {R"({"weight_map": {"a": "../one"}})", "tensor \"a\" is in no file beside the index"},
+      {R"({"weight_map": {"a": ".."}})", "tensor \"a\" is in no file beside the index"},
+      {R"({"weight_map": {"c": "one"}})", "tensor \"c\" is not in one"},
+      {R"({"weight_map": {"a": "one"}})", "does not say that tensor \"b\" is in one"},
+      {R"({"weight_map": {"a": "two", "b": "one"}})", "does not say that tensor \"a\" is in one"},
+  };
+  for (const auto& [content, says] : rows) {
+    std::string text = text_of(content);
+    EXPECT_THAT(text, HasSubstr(says)) << content;
+    EXPECT_THAT(text, HasSubstr(index)) << content;
+  }
+  EXPECT_THAT(text_of(R"({"weight_map": {"a": "none"}})"), HasSubstr(path_of("none")));
+  EXPECT_THAT(text_of(R"({"weight_map": {"a": "m.index.json"}})"), HasSubstr("safetensors file?"));
+}
+
 // --- Files of others (tests/answers/links/networks.py) ---
 
 Array recorded(const std::string& wanted) {
