@@ -172,18 +172,22 @@ void copy_long_run(char* out, const char* in, std::int64_t nbytes) {
 }
 
 void copy_by_vectors(char* out, const char* in, std::int64_t nbytes) {
-  using Vector __attribute__((vector_size(16), aligned(1), may_alias)) = char;
-  static_assert(alignof(Vector) == 1);  // clang passes by attributes behind the "="
+  using Vector = char __attribute__((vector_size(16)));
   constexpr std::int64_t kLine = 64;
   std::int64_t i = 0;
   for (; i + kLine <= nbytes; i += kLine) {
-    const auto* from = reinterpret_cast<const Vector*>(in + i);
-    auto* to = reinterpret_cast<Vector*>(out + i);
-    Vector a = from[0], b = from[1], c = from[2], d = from[3];
+    Vector a, b, c, d;  // of any address
+    std::memcpy(&a, in + i, sizeof a);
+    std::memcpy(&b, in + i + 16, sizeof b);
+    std::memcpy(&c, in + i + 32, sizeof c);
+    std::memcpy(&d, in + i + 48, sizeof d);
 #if defined(__x86_64__)
     asm("" : "+x"(a), "+x"(b), "+x"(c), "+x"(d));  // else the compiler calls memcpy for the loop
 #endif
-    to[0] = a, to[1] = b, to[2] = c, to[3] = d;
+    std::memcpy(out + i, &a, sizeof a);
+    std::memcpy(out + i + 16, &b, sizeof b);
+    std::memcpy(out + i + 32, &c, sizeof c);
+    std::memcpy(out + i + 48, &d, sizeof d);
   }
   std::memcpy(out + i, in + i, static_cast<std::size_t>(nbytes - i));
 }

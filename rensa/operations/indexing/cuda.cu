@@ -164,7 +164,7 @@ __global__ void __launch_bounds__(kBlock) move_rows(const __grid_constant__ Move
 }
 
 // From here on a launch has enough units for several per thread.
-constexpr std::int64_t kManyUnits = std::int64_t{4} * kMultiprocessors * 2048;
+constexpr std::int64_t kManyUnits = std::int64_t{8} * kMultiprocessors * 2048;
 
 template <class Unit, int K, bool kPut>
 void launch_units(const char* operation, const LaunchContext& context, const MoveArgs<K>& args) {

@@ -12,7 +12,7 @@ namespace {
 // for one.
 using Floats __attribute__((vector_size(64), aligned(4), may_alias)) = float;
 using Ints __attribute__((vector_size(64), aligned(4), may_alias)) = int;
-// clang passes by attributes behind the "=".
+// clang passes by attributes behind the "=", and GCC by those of a type that `auto` stands for.
 static_assert(alignof(Floats) == alignof(float) && alignof(Ints) == alignof(int));
 constexpr int kFloats = 16;
 
@@ -26,7 +26,7 @@ RENSA_FN void take_greatest_vectors(const PoolingRun<float>* runs, int count, in
     positions[l] = reinterpret_cast<const Ints*>(positions_of + at)[l];
   }
   for (int r = 0; r < count; ++r) {
-    const auto* from = reinterpret_cast<const Floats*>(runs[r].from + at);
+    const Floats* from = reinterpret_cast<const Floats*>(runs[r].from + at);
     Ints position = runs[r].position - Ints{};
     for (int l = 0; l < n; ++l) {
       Floats value = from[l];
