@@ -7,9 +7,9 @@
 
 namespace rensa::host {
 
-/// reduction::deviations, variance, standard_deviation and nanmean, each in one pass over the input.
-/// The means that deviations are from go to `means`, where that is not null, as the results lie in the
-/// output.
+/// reduction::deviations, variance, standard_deviation and nanmean, each in one pass over the
+/// input. The means that deviations are from go to `means`, where that is not null, as the results
+/// lie in the output.
 void run_moments(Reduction reduction, ComputeType type, const SplitAxes& split,
                  char* means = nullptr);
 
