@@ -16,7 +16,7 @@
 #include "rensa/functions/operations/recurrent_steps/recurrent_steps.h"
 #include "rensa/functions/rnn_internal.h"
 #include "rensa/functions/rnn_layer.h"
-#include "rensa/operations/pointwise/pointwise_rows.h"
+#include "rensa/operations/pointwise/recurrent_rows.h"
 
 namespace rensa::functions {
 

@@ -14,7 +14,7 @@
 #include "rensa/functions/functions.h"
 #include "rensa/graph/plan.h"
 #include "rensa/graph/rewrite.h"
-#include "rensa/operations/pointwise/pointwise_rows.h"
+#include "rensa/operations/pointwise/recurrent_rows.h"
 #include "tests/testing.h"
 
 namespace rensa {
@@ -227,7 +227,8 @@ TEST_P(JoinChains, PointwiseRows) {
       for (const Array& result : detail::pointwise(*row, inputs)) m.made.push_back(result * 2);
     }
   };
-  EXPECT_GE(check(memory, all, true).operations, 4 * pointwise::kNumRows);
+  EXPECT_GE(check(memory, all, true).operations,
+            4 * static_cast<int>(std::size(pointwise::all_rows())));
   // One of several outputs that writes where it reads stays apart from what it works with.
   auto in_place = [](Memory& m) {
     Array &c = m.given[0], h = xp::empty_like(c);

@@ -5,7 +5,10 @@
 #include <cstdint>
 
 #include "rensa/functions/operations/recurrent_steps/recurrent_steps.h"
+// Of all rows these alone: the others' texts do not concern it.
+#define RENSA_POINTWISE_SUBJECT "rensa/operations/pointwise/recurrent.def"
 #include "rensa/operations/pointwise/pointwise_functors.h"
+#undef RENSA_POINTWISE_SUBJECT
 
 namespace rensa {
 
