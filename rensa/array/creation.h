@@ -5,8 +5,8 @@
 #include <complex>
 #include <concepts>
 #include <initializer_list>
+#include <iterator>
 #include <optional>
-#include <ranges>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -208,10 +208,11 @@ void check_iter_count(std::int64_t got, std::int64_t count);
 }  // namespace detail
 /// Numbers that a range of C++ gives, one after the other, at most `count` of them unless it is
 /// negative. Throws ValueError where there are fewer than `count`.
-template <std::ranges::input_range R>
+template <class R>
+requires requires(R& r) { std::begin(r), std::end(r); }
 [[nodiscard]] Array fromiter(R&& range, Dtype dtype, std::int64_t count = -1,
                              Placement device = {}) {
-  std::vector<std::ranges::range_value_t<R>> values;
+  std::vector<std::iter_value_t<decltype(std::begin(range))>> values;
   for (auto&& value : range) {
     if (count >= 0 && static_cast<std::int64_t>(values.size()) == count) break;
     values.push_back(value);

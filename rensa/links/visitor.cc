@@ -201,4 +201,7 @@ class CheckedMembers final : public PathVisitor {
 
 void check_members(const Members& members) { CheckedMembers check(members); }
 
+template Visitor::Access Visitor::access<bool>(bool&, const void*);
+template Visitor::Access Visitor::access<double>(double&, const void*);
+
 }  // namespace rensa

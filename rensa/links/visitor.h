@@ -7,8 +7,8 @@
 #include <concepts>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <optional>
-#include <ranges>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -75,11 +75,17 @@ namespace detail {
 /// What files hold as one value.
 template <class T>
 concept OneValue = std::is_arithmetic_v<T> || std::same_as<T, std::string>;
+/// What a loop goes over, and what it has. (Users compile <ranges> for 50 ms.)
+template <class T>
+concept Range = requires(T& range) {
+  std::begin(range), std::end(range);
+};
+template <Range T> using RangeValue = std::iter_value_t<decltype(std::begin(std::declval<T&>()))>;
 /// A list of numbers or flags that grows: one array of files.
 template <class T>
-concept NumberList = std::ranges::range<T> && std::is_arithmetic_v<std::ranges::range_value_t<T>> &&
-                     !std::same_as<T, std::string> &&
-                     requires(T & list) {
+concept NumberList =
+    Range<T> && std::is_arithmetic_v<RangeValue<T>> && !std::same_as<T, std::string> &&
+    requires(T & list) {
   list.resize(1);
 };
 template <class T>
@@ -175,10 +181,10 @@ class Visitor {
     } else if constexpr (requires { static_cast<bool>(member), *member; }) {
       pointed(name, member);
     } else {
-      static_assert(std::ranges::range<T>,
+      static_assert(detail::Range<T>,
                     "members(Visitor&): a member of this type is not known; give its class a "
                     "members(Visitor&), or show it by v.computed(name, get, set)");
-      using Element = std::ranges::range_value_t<T>;
+      using Element = detail::RangeValue<T>;
       static_assert(std::is_copy_constructible_v<Element> || !detail::LinkOrPointerToOne<Element>,
                     "members(Visitor&): this list of links cannot be copied with its model; make "
                     "it a ChainList or a std::vector<AnyLink>");
@@ -285,7 +291,7 @@ class Visitor {
   }
   template <class T> static Value stored(const T& member) {
     if constexpr (detail::NumberList<T>) {
-      using S = Element<std::ranges::range_value_t<T>>;
+      using S = Element<detail::RangeValue<T>>;
       std::vector<S> list;
       for (auto element : member) list.push_back(static_cast<S>(element));
       return array_of<S>(list);
@@ -295,7 +301,7 @@ class Visitor {
   }
   template <class T> static T restored(const Value& v) {
     if constexpr (detail::NumberList<T>) {
-      using E = std::ranges::range_value_t<T>;
+      using E = detail::RangeValue<T>;
       T list;
       for (const auto& element : list_of<Element<E>>(std::get<Array>(v))) {
         list.resize(list.size() + 1);
@@ -337,6 +343,10 @@ class Visitor {
   std::vector<const Parameter*> own_ties_;
   std::vector<const Parameter*>* ties_ = &own_ties_;
 };
+
+// Made once, in visitor.cc, for what most links and triggers show.
+extern template Visitor::Access Visitor::access<bool>(bool&, const void*);
+extern template Visitor::Access Visitor::access<double>(double&, const void*);
 
 /// A walk that knows where it is.
 class PathVisitor : public Visitor {
