@@ -71,6 +71,7 @@ def in_graph(train):
     run = Run(capturable=True)
     images, labels = (part.cuda() for part in train)
     chosen = torch.arange(BATCH, device="cuda")
+    run.read = images, labels, chosen  # by the graph, which does not hold them
     replay = graphed(lambda: run.step(images[chosen], labels[chosen]))
 
     def epoch():
@@ -83,6 +84,7 @@ def in_graph(train):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--epochs", type=int, default=20)
+    parser.add_argument("--only", default="", help="the ways whose names contain this")
     options = parser.parse_args()
     folder = pathlib.Path(os.environ["RENSA_DATASET_ROOT"], "mnist")
     train, test = samples(folder, "train"), samples(folder, "t10k")
@@ -91,6 +93,8 @@ def main():
             "data on the GPU torch eager": lambda: on_device(train),
             "data on the GPU torch cuda graph": lambda: in_graph(train)}
     for name, make in ways.items():
+        if options.only not in name:
+            continue
         run, epoch = make()
         seconds = []
         for _ in range(options.epochs):
