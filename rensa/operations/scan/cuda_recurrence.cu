@@ -92,12 +92,8 @@ namespace rensa::operations {
 
 void Recurrence::run_cuda(const cuda::LaunchContext& context) {
   if (out.view.size() == 0) return;
-  switch (out.view.dtype) {
-    case Dtype::float16: return cuda::run<half_t>(*this, context);
-    case Dtype::bfloat16: return cuda::run<bfloat16_t>(*this, context);
-    case Dtype::float32: return cuda::run<float>(*this, context);
-    default: return cuda::run<double>(*this, context);
-  }
+  visit_floating(out.view.dtype,
+                 [&](auto element) { cuda::run<decltype(element)>(*this, context); });
 }
 
 }  // namespace rensa::operations
