@@ -315,6 +315,44 @@ TEST_P(Indexing, LargeGathers) {
   }
 }
 
+// Rows of one piece and of several, few and many, at addresses for vectors and at any others.
+TEST_P(Indexing, GathersRowsOfAnyLength) {
+  xp::random::seed(5);
+  for (std::int64_t columns : {1, 2, 5, 8, 24, 40, 66, 130, 258, 264, 512, 520, 1031, 3000}) {
+    Array room = xp::arange(40 * (columns + 8), int32, cpu()) % 251;
+    room = room.astype(bfloat16).reshape({40, columns + 8});
+    std::int64_t many = 4600000 / columns / (testing::quick() ? 10 : 1);
+    for (auto [n, skip] : std::vector<std::pair<std::int64_t, int>>{
+             {1, 0}, {50, 0}, {50, 1}, {50, 2}, {50, 8}, {many, 0}}) {
+      Slice part(skip, skip + columns);
+      Array i = random_indices(40, n), want = xp::take(Array(room[{Slice(), part}]), i, 0);
+      auto taken = [&](const Array& index) {
+        return xp::take(Array(room.to(GetParam())[{Slice(), part}]), index, 0).to(cpu());
+      };
+      SCOPED_TRACE(std::to_string(n) + " of " + std::to_string(columns) + " from " +
+                   std::to_string(skip));
+      EXPECT_TRUE(xp::array_equal(taken(i.to(GetParam())), want));
+      EXPECT_TRUE(xp::array_equal(taken(i.astype(int32).to(GetParam())), want));
+      Array apart = xp::stack({i, i * 0}, 1).to(GetParam());
+      EXPECT_TRUE(xp::array_equal(taken(apart[{Slice(), 0}]), want));
+    }
+  }
+}
+
+TEST_P(Indexing, RowsOutOfRange) {
+  Array a = xp::arange(5 * 1040, float32).reshape({5, 1040}), i = xp::array({1, -6, 7, -1});
+  auto rows = [&](IndexMode mode) { return xp::take(a, i, {.axis = 0, .mode = mode}); };
+  EXPECT_TRUE(xp::array_equal(rows(IndexMode::clip), a[xp::array({1, 0, 4, 0})]));
+  EXPECT_TRUE(xp::array_equal(rows(IndexMode::wrap), a[xp::array({1, 4, 2, 4})]));
+  for (std::int64_t bad : {5, -6}) {  // where a row has several pieces it is reported too
+    std::string text = thrown<IndexError>([&] {
+      xp::take(a, xp::array({std::int64_t{2}, bad}), 0).get();
+    });
+    EXPECT_NE(text.find("index " + std::to_string(bad)), text.npos) << text;
+  }
+  EXPECT_TRUE(xp::array_equal(xp::take(a, xp::array({3}), 0)[0], a[3]));  // still usable
+}
+
 TEST_P(Indexing, LargeScattersAreOrdered) {
   xp::random::seed(2);
   for (std::int64_t n : {1, 1023, 1024, 1025, 5000, 200000}) {

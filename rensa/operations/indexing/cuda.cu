@@ -6,6 +6,7 @@
 
 #include "rensa/device/cuda_runtime.h"
 #include "rensa/operations/indexing/cuda_along.cuh"
+#include "rensa/operations/indexing/cuda_rows.cuh"
 #include "rensa/operations/indexing/cuda_scatter.cuh"
 
 namespace rensa::cuda {
@@ -242,6 +243,7 @@ void Gather::run_cuda(const cuda::LaunchContext& context) {
   if (plan.list.size() == 0) return;
   cuda::for_each_list_part(plan, cuda::kMaxList, [&](const IndexPlan& part) {
     if (cuda::gathers_lines(part)) return cuda::gather_lines(name(), context, part);
+    if (cuda::gathers_rows(part)) return cuda::gather_rows(name(), context, part);
     if (part.listed.size() > 0) return cuda::move<false>(name(), context, part);
     std::int64_t n = part.list.size();  // nothing to move, but the indices are looked at
     cuda::KeyArgs<unsigned, kMaxNdim> args = {cuda::ListArgs<kMaxNdim>(part, name(), context),

@@ -41,16 +41,9 @@ struct Lines {
 
   // The place that an index means; -1 where it is out of range, which is reported.
   __device__ __forceinline__ std::int64_t place(long long given) const {
-    long long number = given;
-    if (mode == IndexMode::clip) {
-      number = number < 0 ? 0 : number < extent ? number : extent - 1;
-    } else {
-      if (mode == IndexMode::wrap) number %= extent;
-      if (number < 0 && mode != IndexMode::strict) number += extent;
-    }
-    if (number >= 0 && number < extent) return number;
-    errors.report(ReportedError::index, given, extent);
-    return -1;
+    std::int64_t number = place_of(given, extent, mode);
+    if (number < 0) errors.report(ReportedError::index, given, extent);
+    return number;
   }
 };
 

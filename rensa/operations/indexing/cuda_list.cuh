@@ -12,6 +12,23 @@ namespace rensa::cuda {
 /// Most indices of one launch.
 inline constexpr std::int64_t kMaxList = std::int64_t{1} << 30;
 
+#if defined(__CUDACC__)
+/// The place that an index of an axis of `extent` means; -1 where it is out of range. Without
+/// kWraps the mode is not `wrap`, whose remainder is much to compute.
+template <bool kWraps = true>
+__device__ __forceinline__ std::int64_t place_of(long long given, std::int64_t extent,
+                                                 IndexMode mode) {
+  long long number = given;
+  if (mode == IndexMode::clip) {
+    number = number < 0 ? 0 : number < extent ? number : extent - 1;
+  } else {
+    if (kWraps && mode == IndexMode::wrap) number %= extent;
+    if (number < 0 && mode != IndexMode::strict) number += extent;
+  }
+  return number >= 0 && number < extent ? number : -1;
+}
+#endif
+
 /// From the number of an index in the list to offsets, for up to K index arrays.
 template <int K> struct ListArgs {
   int ndim = 0, count = 0;
@@ -72,17 +89,11 @@ template <int K> struct ListArgs {
 #pragma unroll
     for (int k = 0; k < K; ++k) {
       if (k >= count) break;
-      long long given = load_integer(indices[k] + at[k], dtypes[k]), number = given;
-      if (mode == IndexMode::clip) {
-        number = number < 0 ? 0 : number < extents[k] ? number : extents[k] - 1;
-      } else {
-        if (mode == IndexMode::wrap) number %= extents[k];
-        if (number < 0 && mode != IndexMode::strict) number += extents[k];
-      }
-      bool fits = number >= 0 && number < extents[k];
-      if (!fits && report) errors.report(ReportedError::index, given, extents[k]);
-      valid &= fits;
-      in_array += number * strides[k];
+      long long given = load_integer(indices[k] + at[k], dtypes[k]);
+      std::int64_t place = place_of(given, extents[k], mode);
+      if (place < 0 && report) errors.report(ReportedError::index, given, extents[k]);
+      valid &= place >= 0;
+      in_array += place * strides[k];
     }
     *to_listed = in_list;
     *to_indexed = in_array;

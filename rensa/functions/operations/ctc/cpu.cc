@@ -72,7 +72,7 @@ template <class V> void ctc_grad(const operations::CtcGrad& op) {
         if (step >= sample.steps) continue;
         for (long long place = 0; place < sample.places(); ++place) {
           V ends = sample.backward(step, place, behind.data());
-          here[static_cast<std::size_t>(place)] = ends;
+          here[static_cast<std::size_t>(place)] = ends + sample.y_at(step, place);
           row[sample.class_at(place)] -=
               std::exp(sample.alpha[step * sample.stride + place] + ends + loss);
         }

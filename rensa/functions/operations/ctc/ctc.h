@@ -11,9 +11,8 @@ namespace rensa::operations {
 ///   y (steps, n, classes): log softmax; float32 or float64, as loss, alpha, gy and gx
 ///   t (n, labels), steps_of (n,), labels_of (n,): int64; of sample b the first steps_of[b] steps
 ///     and the first labels_of[b] labels count
-///   alpha (n, steps, 2 * labels + 1): the logarithms of the sums over the paths' beginnings up to
-///   a
-///     step and a place among the labels with blanks around them
+///   alpha (n, steps, 2 * labels + 1): the logarithms of the sums over the paths' beginnings, up to
+///   a step and a place among the labels with blanks around them
 /// All are C-contiguous. A sample whose steps are too few has an infinite loss and NaN for a
 /// gradient. A label outside [0, classes) throws IndexError, a length outside [0, steps] or
 /// [0, labels] ValueError (on the GPU at the next wait).
@@ -30,7 +29,8 @@ struct Ctc final : KindOf<Ctc> {
 };
 
 /// gx[i, b, k] = (exp(y[i, b, k]) - the share of the paths of class k at step i) * gy[b], 0 beyond
-/// the sample's steps: the gradient of what y is the log softmax of.
+/// the sample's steps: the gradient of what y is the log softmax of. A GPU takes scratch of alpha's
+/// size for the share of each place.
 struct CtcGrad final : KindOf<CtcGrad> {
   CtcGrad() : KindOf("connectionist_temporal_classification_grad") {}
   long long blank = 0;
