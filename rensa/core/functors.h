@@ -57,6 +57,8 @@ RENSA_FN unsigned long long fmod(unsigned long long a, unsigned long long b) {
   return b == 0 ? 0 : a % b;
 }
 
+template <class V> RENSA_FN V rsqrt(V a) { return V(1) / sqrt(a); }
+
 RENSA_FN unsigned long long gcd(unsigned long long a, unsigned long long b) {
   while (b != 0) {
     unsigned long long rest = a % b;

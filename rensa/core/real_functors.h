@@ -52,9 +52,59 @@ RENSA_MATH_1(erf, erf)
 RENSA_MATH_2(atan2, atan2)
 RENSA_MATH_2(hypot, hypot)
 RENSA_MATH_2(copysign, copysign)
-RENSA_MATH_2(fmod, fmod)
 #undef RENSA_MATH_1
 #undef RENSA_MATH_2
+
+RENSA_FN double fmod(double a, double b) { return ::fmod(a, b); }
+#if defined(__CUDA_ARCH__)
+namespace instruction {
+/// What the GPU's instructions give: within an ulp or two, subnormal numbers taken for 0.
+RENSA_FN float reciprocal(float a) {
+  float result;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(a));
+  return result;
+}
+RENSA_FN float reciprocal_root(float a) {
+  float result;
+  asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(a));
+  return result;
+}
+}  // namespace instruction
+
+// To the bits of CUDA's fmodf and of 1 / sqrtf, which take branches for every element: threads wait
+// for each other there, and no element's instructions stand between those of another.
+
+inline __device__ __noinline__ float long_fmod(float a, float b) { return ::fmodf(a, b); }
+/// What is left of |a| by the nearest whole number of |b|, or once |b| more. That is exact wherever
+/// it is from 0 to |b|, as it is then made of the last bits of b; of quotients above 2^22 it is
+/// not.
+RENSA_FN float fmod(float a, float b) {
+  constexpr float kShift = 0x1.8p23f;
+  float x = ::fabsf(a), y = ::fabsf(b);
+  float whole = (__fmul_rn(x, instruction::reciprocal(y)) + kShift) - kShift;
+  float rest = ::fmaf(-whole, y, x);
+  rest = rest < 0.0f ? rest + y : rest;
+  bool less = x < y;
+  // As bits negative numbers and NaN are greater than any other.
+  if (!less & (detail::bit_cast<unsigned>(rest) >= detail::bit_cast<unsigned>(y))) {
+    return long_fmod(a, b);
+  }
+  return ::copysignf(less ? x : rest, a);
+}
+/// By the steps that the compiler takes for roots and quotients of usual size.
+RENSA_FN float rsqrt(float a) {
+  bool small = ::fabsf(a) < 0x1p-101f;
+  float x = small ? a * 0x1p48f : a, start = instruction::reciprocal_root(x);
+  float root = __fmul_rn(x, start);
+  root = ::fmaf(::fmaf(-root, root, x), start * 0.5f, root);
+  float inverse = instruction::reciprocal(root);
+  inverse = ::fmaf(::fmaf(-root, inverse, 1.0f), inverse, inverse);
+  inverse = root == root ? inverse : start;  // of 0, infinity, negative numbers and NaN
+  return small ? inverse * 0x1p24f : inverse;
+}
+#else
+RENSA_FN float fmod(float a, float b) { return ::fmodf(a, b); }
+#endif
 
 // Rounding leaves integers as they are.
 template <class V> RENSA_FN V floor(V a) { return a; }

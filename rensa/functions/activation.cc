@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+#include <utility>
+
 #include "rensa/array/creation.h"
 #include "rensa/array/pointwise.h"
 #include "rensa/array/random_basics.h"
@@ -13,6 +16,7 @@
 #include "rensa/functions/differentiable.h"
 #include "rensa/functions/math_functions.h"
 #include "rensa/functions/node_templates.h"
+#include "rensa/functions/operations/random_slopes/random_slopes.h"
 #include "rensa/functions/operations/softmax_grad/softmax_grad.h"
 #include "rensa/functions/reduction_functions.h"
 
@@ -39,6 +43,42 @@ struct Relu {
   static Variable backward(const Variable& y, const Variable& gy) {
     return unary<ReluGrad>(gy, KeptArray(y.array()));
   }
+};
+
+/// rrelu with slopes from one place of the generator's sequence, drawn in the same kernel: those of
+/// uniform(l, u, x.shape(), float32), of a contiguous x.
+class DrawnRrelu final : public FunctionNode {
+ public:
+  DrawnRrelu(double l, double u, xp::random::GeneratorPosition position, Array* return_r)
+      : FunctionNode("rrelu"), l_(l), u_(u), position_(position), return_r_(return_r) {}
+
+  Arrays forward(const Arrays& inputs) override {
+    retain_inputs({0});
+    const Array& x = inputs[0];
+    Array r = xp::empty(x.shape(), x.dtype(), x.device()), y = xp::empty_like(r);
+    operations::RandomSlopes op;
+    op.low = l_;
+    op.high = u_;
+    op.seed = position_.seed;
+    op.offset = position_.offset;
+    op.in = x.operand();
+    op.r = r.operand();
+    op.out = y.operand();
+    launch(op);
+    if (return_r_) *std::exchange(return_r_, nullptr) = r;
+    r_.emplace(std::move(r));
+    return {y};
+  }
+  Variables backward(const Indexes&, const Variables& gy) override {
+    Variable r = constant(r_->get("rrelu", "slopes"));
+    return {fit(gradient_of(gradients::rrelu, get_retained_inputs()[0], r, gy[0]), *inputs()[0])};
+  }
+
+ private:
+  double l_, u_;
+  xp::random::GeneratorPosition position_;
+  Array* return_r_;
+  std::optional<KeptArray> r_;
 };
 
 /// gx by row along `axis` of softmax's output y, or of its logarithm's: one kernel, where backward
@@ -203,6 +243,12 @@ Variable rrelu(const Variable& x, double l, double u, const RreluOptions& option
                                  options.r->shape().str(), x.shape().str()));
   }
   if (!config().train && !options.return_r) return leaky_relu(x, (l + u) / 2);
+  bool drawn = config().train && !options.r;
+  if (drawn && dtype_kind(x.dtype()) == 'f' && x.array().is_contiguous() && x.size() > 0) {
+    std::int64_t counters = (x.size() - 1) / 4 + 1;  // of four elements each
+    return apply<DrawnRrelu>({x}, l, u, xp::random::take(x.device(), counters),
+                             options.return_r)[0];
+  }
   Array r;
   if (!config().train) {
     r = xp::full(x.shape(), (l + u) / 2, x.dtype(), x.device());

@@ -13,6 +13,7 @@
 #include "rensa/functions/math_functions.h"
 #include "rensa/functions/normalization.h"
 #include "rensa/functions/normalization_internal.h"
+#include "rensa/functions/operations/local_response/local_response.h"
 #include "rensa/functions/pooling.h"
 
 namespace rensa::functions {
@@ -203,6 +204,79 @@ class NormalizeByNorm final : public FunctionNode {
   Axes axes_;
 };
 
+class LocalResponseNormalization final : public FunctionNode {
+ public:
+  LocalResponseNormalization(std::int64_t half, double k, double alpha, double beta)
+      : FunctionNode("local_response_normalization"),
+        half_(half),
+        k_(k),
+        alpha_(alpha),
+        beta_(beta) {}
+
+  Arrays forward(const Arrays& inputs) override {
+    retain_inputs({0});
+    return {launched(inputs[0], nullptr)};
+  }
+
+  Variables backward(const Indexes&, const Variables& gy) override {
+    Variable x = get_retained_inputs()[0];
+    if (!config().enable_backprop && reach(x.array()) <= operations::LocalResponse::kMostHalf) {
+      return {Variable(launched(x.array(), &gy[0].array()), false)};
+    }
+    Dtype wide = statistics_dtype(x.dtype());
+    Variable values = cast(x, wide), g = cast(gy[0], wide);
+    Variable scale = window_sums(square(values)) * alpha_ + k_, power = pow(scale, -beta_);
+    Variable around = window_sums(g * values * power / scale);
+    return {cast(g * power - values * around * (2 * alpha_ * beta_), x.dtype())};
+  }
+
+  std::optional<FunctionAttributes> attributes() const override {
+    FunctionAttributes attributes;
+    attributes.integers["half"] = half_;
+    attributes.numbers = {{"k", k_}, {"alpha", alpha_}, {"beta", beta_}};
+    return attributes;
+  }
+
+ private:
+  /// `half_` as far as there are channels.
+  std::int64_t reach(const Array& x) const { return std::min(half_, x.shape(1) - 1); }
+
+  /// One kernel, over the elements as x has them in memory.
+  Array launched(const Array& x, const Array* gy) const {
+    rensa::detail::MemoryOrder order(x, 'K');
+    Array in = order.permuted(x).ascontiguous(), given;
+    Array out = xp::empty(in.shape(), x.dtype(), x.device());
+    operations::LocalResponse op;
+    int channels = 1;  // the axis that they are in memory
+    for (int i = 0; i < order.axes().ndim(); ++i) channels = order.axes()[i] == 1 ? i : channels;
+    op.outer = op.inner = 1;
+    for (int i = 0; i < channels; ++i) op.outer *= in.shape(i);
+    for (int i = channels + 1; i < in.ndim(); ++i) op.inner *= in.shape(i);
+    op.channels = in.shape(channels);
+    op.half = reach(x);
+    op.k = k_, op.alpha = alpha_, op.beta = beta_;
+    op.x = in.operand();
+    if (gy) {
+      given = order.permuted(gy->astype(x.dtype(), false)).ascontiguous();
+      op.gy = given.operand();
+    }
+    op.out = out.operand();
+    launch(op);
+    return order.restored(out);
+  }
+
+  /// Sums over the channels that are near, of each.
+  Variable window_sums(const Variable& x) const {
+    Shape shape{x.shape(0), 1, x.shape(1), x.size() / x.shape(0) / x.shape(1)};
+    std::int64_t window = 2 * half_ + 1;
+    Variable means = average_pooling_2d(reshape(x, shape), {window, 1}, 1, {half_, 0});
+    return reshape(means, x.shape()) * static_cast<double>(window);
+  }
+
+  std::int64_t half_;
+  double k_, alpha_, beta_;
+};
+
 }  // namespace
 
 Variable group_normalization(const Variable& x, std::int64_t groups, const Variable& gamma,
@@ -240,13 +314,7 @@ Variable local_response_normalization(const Variable& x, std::int64_t n, double 
   }
   if (n < 1) throw ValueError(fmt::format("{}: a window of {} channels", name, n));
   if (x.size() == 0) return identity(x);
-  Variable wide = cast(x, statistics_dtype(x.dtype()));
-  // Windows over the channels alone.
-  Shape shape{x.shape(0), 1, x.shape(1), x.size() / x.shape(0) / x.shape(1)};
-  std::int64_t window = n / 2 * 2 + 1;
-  Variable means = average_pooling_2d(reshape(square(wide), shape), {window, 1}, 1, {n / 2, 0});
-  Variable scale = reshape(means, x.shape()) * (static_cast<double>(window) * alpha) + k;
-  return cast(wide * pow(scale, -beta), x.dtype());
+  return apply<LocalResponseNormalization>({x}, n / 2, k, alpha, beta)[0];
 }
 
 }  // namespace rensa::functions

@@ -263,6 +263,17 @@ Call build_layer_normalization(NodeReader& node) {
   };
 }
 
+Call build_lrn(NodeReader& node) {
+  node.expect_inputs(1, 1);
+  std::int64_t size = node.integer("size", 1);
+  if (size < 1 || size % 2 == 0) node.refuse("a size that is not odd");
+  double bias = node.real("bias", 1), beta = node.real("beta", 0.75f);
+  double alpha = node.real("alpha", 1e-4f) / static_cast<double>(size);  // that of a mean
+  return [=](const Variables& x) {
+    return Variables{F::local_response_normalization(x[0], size, bias, alpha, beta)};
+  };
+}
+
 Call build_reshape(NodeReader& node) {
   node.expect_inputs(2, 2);
   Shape shape = shape_of(node.constant_list(1));
@@ -385,6 +396,7 @@ const std::map<std::string, Builder>& builders() {
       {"AveragePool", build_average_pool},
       {"BatchNormalization", build_batch_normalization},
       {"LayerNormalization", build_layer_normalization},
+      {"LRN", build_lrn},
       {"Reshape", build_reshape},
       {"Expand", build_expand},
       {"Transpose", build_transpose},

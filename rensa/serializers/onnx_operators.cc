@@ -135,6 +135,19 @@ void layer_normalization(const OnnxEmission& given) {
                      {{"axis", {axis}}, {"epsilon", eps}}));
 }
 
+void local_response_normalization(const OnnxEmission& given) {
+  auto& [e, s, a, op] = given;
+  std::int64_t size = 2 * a.integers.at("half") + 1;
+  auto number = [&numbers = a.numbers](const char* name) {
+    return static_cast<float>(numbers.at(name));
+  };
+  e.result(s, e.node("LRN", {e.in(s)},
+                     {{"size", {size}},
+                      {"bias", number("k")},
+                      {"alpha", number("alpha") * static_cast<float>(size)},  // of the mean
+                      {"beta", number("beta")}}));
+}
+
 void reshape(const OnnxEmission& given) {
   auto& [e, s, a, op] = given;
   std::string x = e.in(s);
@@ -315,6 +328,7 @@ const std::map<std::string, OnnxEmitter>& onnx_emitters() {
       {"average_pooling_nd", {average_pooling}},
       {"fixed_batch_normalization", {batch_normalization}},
       {"layer_normalization", {layer_normalization}},
+      {"local_response_normalization", {local_response_normalization}},
   };
   return all;
 }

@@ -11,6 +11,7 @@
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
 #include "rensa/functions/reduction_functions.h"
+#include "rensa/graph/capture.h"
 #include "rensa/graph/recording.h"
 #include "tests/testing.h"
 
@@ -30,6 +31,67 @@ TEST(Activation, RreluDrawsSlopesInTrainingAlone) {
     EXPECT_TRUE(xp::array_equal(F::rrelu(x, 0.25, 0.5).array(), x * 0.375f));
     EXPECT_TRUE(xp::array_equal(F::rrelu(x, 0.25, 0.5, {.return_r = &r}).array(), x * 0.375f));
     EXPECT_EQ(r.to_vector<float>()[0], 0.375f);
+  }
+}
+
+// Drawn in one kernel, of a view by another way: the slopes are those of uniform() in both.
+TEST(Activation, RreluOfDrawnSlopes) {
+  for (Device device : testing::test_devices()) {
+    for (Dtype dtype : {float16, bfloat16, float32, float64}) {
+      for (std::int64_t n : {1, 6, 1000, 70001}) {
+        Array x = xp::random::normal(0, 1, {2, n}, float32, device).astype(dtype);
+        for (const Array& a : std::vector<Array>{x, x[{ellipsis, Slice(none, none, 2)}], x.T()}) {
+          xp::random::GeneratorState state = xp::random::get_random_state(device);
+          Array want = xp::random::uniform(0.25, 0.5, a.shape(), float32, device).astype(dtype);
+          xp::random::GeneratorState after = xp::random::get_random_state(device);
+          xp::random::set_random_state(state, device);
+          Array r;
+          Variable v(a), y = F::rrelu(v, 0.25, 0.5, {.return_r = &r});
+          EXPECT_EQ(xp::random::get_random_state(device), after);
+          EXPECT_TRUE(xp::array_equal(r, want));
+          EXPECT_TRUE(xp::array_equal(y.array(), xp::where(a < 0, want * a, a)));
+          Variable given = F::rrelu(constant(a), 0.25, 0.5, {.r = want});
+          EXPECT_TRUE(xp::array_equal(y.array(), given.array()));
+          y.set_grad(xp::full_like(y.array(), 2));
+          y.backward();
+          EXPECT_TRUE(xp::array_equal(v.grad(), xp::where(a < 0, want * 2, xp::full_like(a, 2))));
+        }
+      }
+    }
+  }
+}
+
+TEST(Activation, RreluIsOneKernelAndReplaysDrawAnew) {
+  for (Device device : testing::test_devices()) {
+    Array x = xp::random::normal(0, 1, {5, 77}, float32, device).astype(bfloat16);
+    Recording recording;
+    {
+      RecorderScope scope(&recording);
+      (void)F::rrelu(constant(x));
+    }
+    EXPECT_EQ(recording.operations.size(), 1u);
+    auto step = [](const Variables& in) {
+      Variable v(in[0].array()), y = F::rrelu(v);
+      y.set_grad(y.array());
+      y.backward();
+      return Variables{constant(y.array()), constant(v.grad())};
+    };
+    CaptureCache cache({.replay_lists = true});
+    std::vector<std::vector<Array>> captured, eager;
+    for (bool is_captured : {true, false}) {
+      xp::random::seed(3);
+      for (int i = 0; i < 6; ++i) {
+        Variables in{constant(x)}, out = is_captured ? cache.call(step, in) : step(in);
+        (is_captured ? captured : eager).push_back({out[0].array().copy(), out[1].array().copy()});
+      }
+    }
+    for (std::size_t i = 0; i < eager.size(); ++i) {
+      for (std::size_t k = 0; k < 2; ++k) {
+        EXPECT_TRUE(xp::array_equal(captured[i][k], eager[i][k])) << i << " " << k;
+      }
+      EXPECT_TRUE(i == 0 || !xp::array_equal(eager[i][0], eager[i - 1][0]));
+    }
+    EXPECT_GT(cache.stats().replays, 0) << cache.stats().last_fallback;
   }
 }
 

@@ -301,6 +301,51 @@ TEST(Normalization, NormalizeOfNarrowDtypes) {
   }
 }
 
+// One kernel each way, where the gradient is not recorded; windows that reach beyond all channels,
+// and too many of them for the kernel.
+TEST(Normalization, LocalResponsesAreThoseOfTheirFormula) {
+  constexpr double k = 1.5, alpha = 0.2, beta = 0.75;
+  for (Device device : testing::test_devices()) {
+    for (Dtype dtype : {float64, float32, bfloat16, float16}) {
+      double tolerance = dtype == float64   ? 1e-12
+                         : dtype == float32 ? 4e-6
+                         : dtype == float16 ? 2e-3
+                                            : 2e-2;
+      for (const Shape& shape :
+           {Shape{2, 7, 5, 3}, Shape{3, 1, 2, 2}, Shape{2, 40, 9, 31}, Shape{1, 90, 1, 1}}) {
+        for (std::int64_t n : {1, 4, 5, 13, 75}) {
+          SCOPED_TRACE(shape.str() + " " + std::to_string(n) + " " + device.str());
+          Array x = xp::random::normal(0, 1, shape, float32, device).astype(dtype);
+          Array gy = xp::random::normal(0, 1, shape, float32, device).astype(dtype);
+          Array wide = x.astype(float64), scale = xp::full_like(wide, k);
+          std::int64_t channels = shape[1], half = n / 2;
+          for (std::int64_t by = -half; by <= half; ++by) {
+            Slice to(std::max<std::int64_t>(-by, 0), std::min(channels - by, channels));
+            Slice from(std::max<std::int64_t>(by, 0), std::min(channels + by, channels));
+            if (std::abs(by) >= channels) continue;
+            Array near = wide[{Slice(), from}];
+            scale[{Slice(), to}] += alpha * near * near;
+          }
+          Array want = wide * xp::power(scale, -beta);
+          auto function = [&](const Variable& v) {
+            return F::local_response_normalization(v, n, k, alpha, beta);
+          };
+          Variable exact(wide), y = function(exact);
+          Array gradient = grad({y}, {exact}, {constant(gy.astype(float64))}, true)[0].array();
+          for (const Array& form : {x, channels_last(x)}) {
+            Arrays got = run([&](const Variables& v) { return function(v[0]); }, {form}, gy);
+            for (const Array& a : got) EXPECT_EQ(a.dtype(), dtype);
+            bool laid_out = shape[1] > 1 && shape[2] > 1;  // else other strides say the same
+            EXPECT_TRUE(!laid_out || got[0].strides() == form.strides());
+            expect_near(got[0].astype(float64), want, tolerance);
+            expect_near(got[1].astype(float64), gradient, tolerance);
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(Normalization, ANormOfZeroHasAGradient) {
   Variable x = xp::zeros({2, 3});
   Variable g = grad({F::normalize(x, 0.5)}, {x}, {constant(xp::ones({2, 3}))})[0];

@@ -61,6 +61,84 @@ TEST(SpecialFunctions, InversesAtTheEdges) {
   }
 }
 
+/// The numbers as float32, bfloat16 or float16 has them, with the most that a result of that dtype
+/// may be off by as a share of itself, beside `error`: half of the last place's unit.
+struct Rounded {
+  std::vector<float> values;
+  Array array;
+  double tolerance;
+  Rounded(const std::vector<float>& numbers, Dtype dtype, Device device, double error)
+      : array(xp::array(numbers).astype(dtype).to(device)),
+        tolerance(error + (dtype == bfloat16  ? 0x1p-8
+                           : dtype == float16 ? 0x1p-11
+                                              : 0)) {
+    values = array.astype(float32).to_vector<float>();
+  }
+  std::vector<float> of(Variable (*function)(const Variable&)) const {
+    return function(constant(array)).array().astype(float32).to_vector<float>();
+  }
+};
+
+TEST(SpecialFunctions, ErfinvOverNarrowDtypes) {
+  std::vector<float> numbers;
+  for (int k = -1023; k < 1024; ++k) numbers.push_back(static_cast<float>(k) / 1024);
+  for (int k = 1; k <= 14; ++k) numbers.push_back(std::ldexp(1.0f, -k));
+  for (Device device : testing::test_devices()) {
+    for (Dtype dtype : {float32, bfloat16, float16}) {
+      Rounded x(numbers, dtype, device, 5e-7);
+      const double subnormal = dtype == float16 ? 0x1p-25 : 0;  // half of their unit
+      Array wide = x.array.astype(float64);
+      std::vector<double> want = F::erfinv(constant(wide)).array().to_vector<double>();
+      std::vector<float> got = x.of(F::erfinv);
+      for (std::size_t k = 0; k < got.size(); ++k) {
+        if (std::isinf(want[k])) EXPECT_EQ(got[k], want[k]) << x.values[k];  // rounded to 1
+        else
+          EXPECT_NEAR(got[k], want[k], x.tolerance * std::abs(want[k]) + subnormal) << x.values[k];
+      }
+    }
+  }
+}
+
+TEST(SpecialFunctions, LgammaIsThatOverDouble) {
+  std::vector<float> numbers;
+  for (int k = 1; k < 6000; ++k) numbers.push_back(static_cast<float>(k) / 512);
+  for (float x = 1e-38f; x < 4e36f; x *= 1.7f) numbers.push_back(x);
+  for (float x : {0.7f, 1.5f, 3.0f}) {
+    for (float to : {0.0f, 10.0f}) numbers.push_back(std::nextafter(x, to));
+  }
+  for (int k = 1; k < 6000; ++k) numbers.push_back(static_cast<float>(-k) / 499);
+  for (float x : {-1e-40f, -1e-20f, -1e-9f, -1e-8f, 1e-40f, 1e-45f}) numbers.push_back(x);
+  for (Device device : testing::test_devices()) {
+    for (Dtype dtype : {float32, bfloat16, float16}) {
+      Rounded x(numbers, dtype, device, 5e-7);
+      std::vector<float> got = x.of(F::lgamma);
+      for (std::size_t k = 0; k < got.size(); ++k) {
+        double want = std::lgamma(static_cast<double>(x.values[k]));
+        if (dtype == float16 && want > 65504) continue;
+        // Below 0 what cancels is as large as the logarithms of gamma(-x) and of the sine.
+        double size = x.values[k] < 0 ? 1 + 2 * std::abs(std::lgamma(-x.values[k])) : 0;
+        if (std::isinf(want)) EXPECT_EQ(got[k], want) << x.values[k];
+        else EXPECT_NEAR(got[k], want, x.tolerance * std::abs(want) + 5e-7 * size) << x.values[k];
+      }
+    }
+  }
+}
+
+TEST(SpecialFunctions, LgammaAtTheEdges) {
+  constexpr float inf = std::numeric_limits<float>::infinity();
+  for (Device device : testing::test_devices()) {
+    for (Dtype dtype : {float64, float32, bfloat16, float16}) {
+      auto of = [&](std::vector<float> x) {
+        Array y = F::lgamma(constant(xp::array(x).astype(dtype).to(device))).array();
+        return y.astype(float32).to_vector<float>();
+      };
+      for (float y : of({0, -0.0f, inf, -inf, -1, -2, -20, -2048})) EXPECT_EQ(y, inf);
+      for (float y : of({1, 2})) EXPECT_TRUE(y == 0 && !std::signbit(y));
+      EXPECT_TRUE(std::isnan(of({NAN})[0]));
+    }
+  }
+}
+
 // The first derivative of digamma has a formula of its own: zeta(2, x) above 0, that of reflection
 // below.
 TEST(SpecialFunctions, TheFirstPolygamma) {

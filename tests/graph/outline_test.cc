@@ -52,6 +52,9 @@ std::vector<Row> rows() {
       {"randint", [](const Array&, int n) { xp::random::randint(0, 5 * n, {3}, int64, cpu()); }},
       {"gamma", [](const Array&, int n) { xp::random::gamma(n, 1, {3}, float64, cpu()); }},
       {"dropout", [](const Array& x, int n) { F::dropout(Variable(x), 0.1 * n); }},
+      {"rrelu", [](const Array& x, int n) { F::rrelu(Variable(x), 0.1, 0.2 * n); }},
+      {"local_response_normalization",
+       [](const Array& x, int n) { F::local_response_normalization(Variable(x), 3, n); }},
       {"softmax_cross_entropy",
        [labels](const Array& x, int n) {
          F::softmax_cross_entropy(Variable(x), constant(labels.to(x.device())),
