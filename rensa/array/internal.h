@@ -3,6 +3,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -51,6 +52,10 @@ inline bool is_dense(const Array& a) { return lies_as(a, a); }
 /// `a`, or a copy that lies_as() `model`.
 Array dense_as(const Array& a, const Array& model);
 inline Array dense(const Array& a) { return dense_as(a, a); }
+
+/// `parts`, one or more, as one array along `axis`, where they lie side by side in one memory: a
+/// view, nothing is copied. Nothing where they do not.
+std::optional<Array> joined_in_place(std::span<const Array> parts, int axis);
 
 /// A new array of `shape`, to which `operands` broadcast, that lies as they do (`order` "K" of
 /// them): what an elementwise operation gives.

@@ -8,7 +8,36 @@
 #include "rensa/core/error.h"
 #include "rensa/core/host_memory.h"
 
-namespace rensa::xp {
+namespace rensa {
+
+namespace detail {
+
+std::optional<Array> joined_in_place(std::span<const Array> parts, int axis) {
+  ArrayView whole = parts[0].view();
+  if (parts.size() == 1) return parts[0];
+  if (whole.shape[axis] == 0) return std::nullopt;
+  std::int64_t apart = parts[1].view().data - whole.data, step = apart / whole.shape[axis];
+  if (step <= 0 || apart % whole.shape[axis] != 0) return std::nullopt;
+  std::int64_t extent = 0;
+  for (const Array& part : parts) {
+    const ArrayView& view = part.view();
+    bool fits = part.storage() == parts[0].storage() && view.dtype == whole.dtype &&
+                view.ndim() == whole.ndim() && view.data == whole.data + extent * step;
+    for (int i = 0; fits && i < view.ndim(); ++i) {
+      fits = (i == axis || view.shape[i] == whole.shape[i]) &&
+             (view.shape[i] == 1 || view.strides[i] == (i == axis ? step : whole.strides[i]));
+    }
+    if (!fits) return std::nullopt;
+    extent += view.shape[axis];
+  }
+  whole.shape[axis] = extent;
+  whole.strides[axis] = step;
+  return Array(parts[0].storage(), whole);
+}
+
+}  // namespace detail
+
+namespace xp {
 
 using rensa::detail::check_defined;
 using rensa::detail::slice_along;
@@ -258,4 +287,6 @@ std::vector<Array> unstack(const Array& a, int axis) {
   return parts;
 }
 
-}  // namespace rensa::xp
+}  // namespace xp
+
+}  // namespace rensa

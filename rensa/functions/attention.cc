@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "rensa/array/creation.h"
+#include "rensa/array/internal.h"
 #include "rensa/array/routines.h"
 #include "rensa/autograd/autocast.h"
 #include "rensa/autograd/function_node.h"
@@ -162,6 +163,26 @@ Array empty_rows(const Array& like, std::int64_t width) {
   return xp::empty(shape, like.dtype(), like.device()).swapaxes(1, 2);
 }
 
+/// New arrays for the gradients of `kept`. Where these lie side by side in one memory, as what one
+/// product has projected does, so do the gradients: what joins them copies nothing.
+Arrays empty_gradients(const Variables& kept, const Indexes& targets) {
+  Arrays gradients(kept.size()), apart;
+  for (const Variable& x : kept) apart.push_back(x.array().expand_dims(0));
+  std::optional<Array> whole = rensa::detail::joined_in_place(apart, 0);
+  if (whole && targets.size() == kept.size() && rensa::detail::is_dense(*whole)) {
+    rensa::detail::MemoryOrder order(*whole, 'K');
+    Array room =
+        order.restored(xp::empty(order.permuted(whole->shape()), whole->dtype(), whole->device()));
+    for (std::size_t i = 0; i < kept.size(); ++i) gradients[i] = room[static_cast<std::int64_t>(i)];
+    return gradients;
+  }
+  for (int i : targets) {
+    const Array& x = kept[static_cast<std::size_t>(i)].array();
+    gradients[static_cast<std::size_t>(i)] = empty_rows(x, x.shape(3));
+  }
+  return gradients;
+}
+
 class AttentionNode final : public FunctionNode {
  public:
   explicit AttentionNode(AttentionSettings settings)
@@ -212,11 +233,11 @@ class AttentionNode final : public FunctionNode {
       op.lse = lse_.operand();
       op.gout = gout.operand();
       Operand* gradients[] = {&op.gquery, &op.gkey, &op.gvalue};
+      Arrays made = empty_gradients(kept, targets);
       for (int i : targets) {
         auto at = static_cast<std::size_t>(i);
-        Array g = empty_rows(kept[at].array(), kept[at].shape(3));
-        *gradients[at] = g.operand();
-        all[at] = constant(g);
+        *gradients[at] = made[at].operand();
+        all[at] = constant(made[at]);
       }
       (void)op.workspace_bytes();  // as in forward
       launch(op);

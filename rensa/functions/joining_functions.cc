@@ -4,11 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
+#include "rensa/array/internal.h"
 #include "rensa/autograd/autocast.h"
 #include "rensa/autograd/function_node.h"
 #include "rensa/core/error.h"
+#include "rensa/core/thread_state.h"
 #include "rensa/functions/array_functions.h"
 
 namespace rensa::functions {
@@ -71,10 +74,15 @@ class SplitAxis final : public FunctionNode {
   }
   Variables backward(const Indexes&, const Variables& gy) override {
     Variables parts;
+    Arrays arrays;
     for (std::size_t k = 0; k < gy.size(); ++k) {
       parts.push_back(or_zeros(gy[k], shapes_[k], *inputs()[0]));
+      arrays.push_back(parts[k].array());
     }
-    return {concat(parts, axis_)};
+    // What has made them may have put them side by side, as attention does.
+    std::optional<Array> whole;
+    if (!config().enable_backprop) whole = rensa::detail::joined_in_place(arrays, axis_);
+    return {whole ? constant(*whole) : concat(parts, axis_)};
   }
   std::optional<FunctionAttributes> attributes() const override {
     return FunctionAttributes{.integers = {{"axis", axis_}}};

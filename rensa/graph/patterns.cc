@@ -294,6 +294,10 @@ constexpr Pattern kPatterns[] = {
     // relu's gradient that others read too, and an addition before it: made in the first pass of
     // the normalization's gradient.
     {"join_relu_grad_sums", join_relu_grad_sums},
+    // The addition of a residual, then layer or RMS normalization of the sum: one pass.
+    {"join_residual_rows", join_residual_rows},
+    // The gradient of such a normalization, then its addition to the residual's: one pass.
+    {"join_rows_grad_sum", join_rows_grad_sum},
     // relu's gradient, then its sums over all but the channels, which lie last (the bias's
     // gradient, of a product or a convolution): one pass.
     {"join_bias_grad", join_bias_grad},

@@ -26,5 +26,7 @@ bool is_made_for(const RecordedList& list, const Operand& operand, std::size_t r
 void join_normalize_relu(RecordedList& list, std::size_t i);
 void join_normalize_relu_grad(RecordedList& list, std::size_t i);
 void join_relu_grad_sums(RecordedList& list, std::size_t i);
+void join_residual_rows(RecordedList& list, std::size_t i);
+void join_rows_grad_sum(RecordedList& list, std::size_t i);
 
 }  // namespace rensa

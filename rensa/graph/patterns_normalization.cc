@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "rensa/functions/operations/normalization/normalization.h"
+#include "rensa/functions/operations/row_normalization/row_normalization.h"
 #include "rensa/graph/patterns_internal.h"
 
 namespace rensa {
@@ -13,6 +14,8 @@ namespace {
 using operations::Elementwise;
 using operations::NormalizationSums;
 using operations::Normalize;
+using operations::RowNormalization;
+using operations::RowNormalizationGrad;
 
 /// The operation at `i` where it is a Normalize that gives `out` and nothing else yet.
 Normalize* plain_normalize_at(const RecordedList& list, std::size_t i, const Operand& out) {
@@ -81,6 +84,12 @@ bool has_channels_last(const ArrayView& x) {
   return x.ndim() == 3 && x.shape[1] > 1 && x.strides[1] == itemsize(x.dtype);
 }
 
+/// The elementwise addition at `i` whose sum is `sum`; null: it is none, or not that one.
+Elementwise* addition_at(const RecordedList& list, std::size_t i, const Operand& sum) {
+  Elementwise* add = elementwise_at(list, i, ufunc::add);
+  return add && is_flat(*add) && same_memory(add->out, sum) ? add : nullptr;
+}
+
 }  // namespace
 
 void join_normalize_relu(RecordedList& list, std::size_t i) {
@@ -93,8 +102,8 @@ void join_normalize_relu(RecordedList& list, std::size_t i) {
   if (plain_normalize_at(list, made, middle)) {
     first = made;
   } else {
-    Elementwise* add = elementwise_at(list, made, ufunc::add);
-    if (!add || !is_flat(*add) || !same_memory(add->out, middle)) return;
+    Elementwise* add = addition_at(list, made, middle);
+    if (!add) return;
     for (int k = 0; k < 2 && first == kNone; ++k) {
       const Operand& sum = add->in[k].array;
       std::size_t maker = maker_for(list, sum, made);
@@ -162,9 +171,9 @@ void join_relu_grad_sums(RecordedList& list, std::size_t i) {
   }
   Operand gy = given, addend;
   if (is_made_for(list, given, i)) {
-    Elementwise* add = elementwise_at(list, added, ufunc::add);
-    if (!add || !is_flat(*add) || !same_memory(add->out, given) || !may_wait(list, added, first) ||
-        is_made_for(list, add->in[0].array, added) || is_made_for(list, add->in[1].array, added)) {
+    Elementwise* add = addition_at(list, added, given);
+    if (!add || !may_wait(list, added, first) || is_made_for(list, add->in[0].array, added) ||
+        is_made_for(list, add->in[1].array, added)) {
       return;
     }
     gy = add->in[0].array, addend = add->in[1].array;
@@ -176,6 +185,53 @@ void join_relu_grad_sums(RecordedList& list, std::size_t i) {
   sums->gz = folded_as(sums->x, gz);
   list.take_out(i);
   list.has_changed(first);
+}
+
+// The addition reads two and writes the sum, the normalization reads that and writes: 5 passes, of
+// which reading the sum is one. A GPU's chain that the addition ends takes more in, and stays.
+void join_residual_rows(RecordedList& list, std::size_t i) {
+  auto* rows = list.at<RowNormalization>(i);
+  if (!rows || rows->addend.present()) return;
+  const StorageUses& uses = list.uses();
+  std::size_t added = uses.writer_before(rows->x.storage, i);
+  Elementwise* add = added == i ? nullptr : addition_at(list, added, rows->x);
+  if (!add || uses.used_between(rows->x.storage, added, i) || !may_wait(list, added, i)) return;
+  for (int k = 0; k < 2; ++k) {
+    const Operand& in = add->in[k].array;
+    if (in.storage == add->out.storage || is_made_for(list, in, added)) return;
+    for (const Operand* out : {&rows->y, &rows->mean, &rows->inv_std}) {
+      if (out->present() && out->storage == in.storage) return;
+    }
+  }
+  rows->sum = rows->x;
+  rows->addend = folded_as(rows->sum, add->in[1].array);
+  rows->x = folded_as(rows->sum, add->in[0].array);
+  list.take_out(added);
+  list.has_changed(i);
+}
+
+// Of the 6 passes of the gradient and of its addition to the residual's 4 are left.
+void join_rows_grad_sum(RecordedList& list, std::size_t i) {
+  Elementwise* add = elementwise_at(list, i, ufunc::add);
+  if (!add || !is_flat(*add)) return;
+  const StorageUses& uses = list.uses();
+  for (int k = 0; k < 2; ++k) {
+    const Operand gx = add->in[k].array, other = add->in[1 - k].array;
+    std::size_t made = maker_for(list, gx, i);
+    auto* grad = made == kNone ? nullptr : list.at<RowNormalizationGrad>(made);
+    if (!grad || grad->addend.present() || !same_memory(grad->gx, gx)) continue;
+    // Done where the addition was.
+    bool apart = other.storage != gx.storage && other.storage != add->out.storage &&
+                 gx.storage != add->out.storage;
+    bool free = uses.users(add->out.storage).count(made) == 0 &&
+                !uses.used_between(add->out.storage, made, i) && may_wait(list, made, i);
+    if (!apart || !free || is_made_for(list, other, i)) continue;
+    auto joined = std::make_unique<RowNormalizationGrad>(*grad);
+    joined->addend = folded_as(grad->x, other);
+    joined->gx = folded_as(grad->x, add->out);
+    list.take_out(made);
+    return list.replace(i, std::move(joined));
+  }
 }
 
 }  // namespace rensa

@@ -1,4 +1,5 @@
 // Routines that rearrange arrays, against NumPy and by hand.
+#include "rensa/array/internal.h"
 #include "tests/array/replay.h"
 
 namespace rensa {
@@ -359,6 +360,38 @@ TEST(Manipulation, ErrorsNameTheRoutine) {
   names(thrown<ValueError>([&] { xp::concatenate(std::span<const Array>()); }), "concatenate");
   names(thrown<ValueError>([&] { xp::stack({a, Array()}); }), "stack");
   EXPECT_THROW(xp::repeat(a, xp::array({1.5})), DtypeError);
+}
+
+TEST(Manipulation, WhatLiesSideBySideIsJoinedInPlace) {
+  using detail::joined_in_place;
+  for (Device device : testing::test_devices()) {
+    Array a = xp::arange(4 * 6 * 5, float32, device).reshape({4, 6, 5});
+    for (const Array& x : {a, a.transpose({2, 0, 1}), Array(a[{Slice(), Slice(0, 6, 2)}])}) {
+      for (int axis = 0; axis < 3; ++axis) {
+        std::vector<Array> parts = xp::split(x, IntegerList{1, 2}, axis),
+                           turned(parts.rbegin(), parts.rend());
+        std::optional<Array> whole = joined_in_place(parts, axis);
+        ASSERT_TRUE(whole) << axis;
+        EXPECT_EQ(whole->data(), x.data());
+        EXPECT_TRUE(xp::array_equal(*whole, x));
+        EXPECT_EQ(joined_in_place(std::vector<Array>{parts[1]}, axis)->data(), parts[1].data());
+        EXPECT_FALSE(joined_in_place(turned, axis));
+        // With a gap, as every second element or not at all.
+        std::vector<Array> ends = {parts[0], parts[2]};
+        std::optional<Array> apart = joined_in_place(ends, axis);
+        EXPECT_EQ(apart.has_value(), parts[2].shape(axis) == 1);
+        EXPECT_TRUE(!apart || xp::array_equal(*apart, xp::concatenate(ends, axis)));
+        EXPECT_FALSE(joined_in_place(std::vector<Array>{parts[0], parts[1].copy()}, axis));
+        EXPECT_FALSE(joined_in_place(std::vector<Array>{parts[0], parts[1].view(int32)}, axis));
+      }
+    }
+    Array rows = xp::arange(12, int32, device).reshape({4, 3});
+    std::vector<Array> each = {rows[0], rows[1], rows[2]};
+    for (Array& row : each) row = row.expand_dims(0);
+    EXPECT_TRUE(xp::array_equal(*joined_in_place(each, 0), rows[Slice(0, 3)]));
+    EXPECT_FALSE(joined_in_place(std::vector<Array>{each[0], each[0]}, 0));
+    EXPECT_FALSE(joined_in_place(std::vector<Array>{each[0], each[2], each[1]}, 0));
+  }
 }
 
 }  // namespace

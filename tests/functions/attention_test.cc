@@ -20,6 +20,8 @@
 #include "rensa/core/thread_state.h"
 #include "rensa/functions/functions.h"
 #include "rensa/graph/capture.h"
+#include "rensa/operations/copy_parts/copy_parts.h"
+#include "tests/graph/rewritten.h"
 #include "tests/num_threads.h"
 #include "tests/testing.h"
 
@@ -323,6 +325,44 @@ TEST(Attention, DropoutIsReplayedWithNewWeights) {
       if (i > 0) {
         EXPECT_FALSE(xp::array_equal(captured[i][0], captured[i - 1][0]));
       }
+    }
+  }
+}
+
+// What one product has projected lies side by side, and so do its gradients: joining them is a
+// view.
+TEST(Attention, GradientsOfOneProjectionAreJoinedWithoutACopy) {
+  for (Device device : testing::test_devices()) {
+    for (Dtype dtype : {float32, bfloat16}) {
+      Array numbers = xp::random::normal(0, 1, {2, 6, 96}, float64, cpu()).astype(dtype).to(device);
+      auto parts_of = [](const Variables& projected) {
+        Variables heads;
+        for (const Variable& x : projected) {
+          heads.push_back(F::swapaxes(F::reshape(x, {2, 6, 4, 8}), 1, 2));
+        }
+        return heads;
+      };
+      auto attended = [&](const Variables& projected) {
+        Variables h = parts_of(projected);
+        return F::scaled_dot_product_attention(h[0], h[1], h[2], {.causal = true});
+      };
+      Variable whole(numbers);
+      Variables apart;
+      for (const Array& part : xp::split(numbers, 3, 2)) apart.emplace_back(part.ascontiguous());
+      testing::Rewritten list([&] {
+        Variable y = attended(F::split_axis(whole, 3, 2));
+        return Arrays{grad({y}, {whole}, {y})[0].array()};
+      });
+      EXPECT_EQ(list.count<operations::CopyParts>([](const auto&) { return true; }), 0);
+      EXPECT_EQ(list.left(), 2u);  // attention and its gradient
+      Variable y = attended(F::split_axis(whole, 3, 2)), z = attended(apart);
+      Array got = grad({y}, {whole}, {y})[0].array(), want;
+      Arrays of_parts;
+      for (const Variable& g : grad({z}, apart, {z})) of_parts.push_back(g.array());
+      want = xp::concatenate(of_parts, 2);
+      EXPECT_TRUE(got.is_contiguous());
+      double tolerance = dtype == float32 ? 1e-5 : 2e-2;
+      EXPECT_TRUE(xp::allclose(got.astype(float32), want.astype(float32), tolerance, tolerance));
     }
   }
 }

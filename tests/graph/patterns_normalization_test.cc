@@ -10,6 +10,7 @@
 #include "rensa/autograd/function_node.h"
 #include "rensa/functions/functions.h"
 #include "rensa/functions/operations/normalization/normalization.h"
+#include "rensa/functions/operations/row_normalization/row_normalization.h"
 #include "rensa/links/links.h"
 #include "rensa/operations/elementwise/elementwise.h"
 #include "tests/graph/rewritten.h"
@@ -461,6 +462,132 @@ TEST(JoinReluGradSums, OfAResidualNetwork) {
       EXPECT_EQ(count_sums_with_relu(list), 1 + 2 * 5);
       EXPECT_EQ(count_sums_that_write(list, true), 4);
       EXPECT_EQ(count_sums_that_write(list, false), 1);
+    }
+  }
+}
+
+// --- rows ---
+
+int count_rows_with_sum(const Rewritten& list) {
+  using operations::RowNormalization;
+  return list.count<RowNormalization>(
+      [](const RowNormalization& op) { return op.addend.present() && op.sum.present(); });
+}
+int count_rows_grads_with_sum(const Rewritten& list) {
+  using operations::RowNormalizationGrad;
+  return list.count<RowNormalizationGrad>(
+      [](const RowNormalizationGrad& op) { return op.addend.present(); });
+}
+
+/// Rows of a warp and of a block, with a rest and without, of two passes on a GPU, and one row.
+std::vector<Case> cases_of_rows() {
+  std::vector<Case> all;
+  for (Device device : testing::test_devices()) {
+    for (Dtype dtype : {float32, float16, bfloat16, float64}) {
+      for (Shape shape :
+           {Shape{5, 24}, Shape{1, 7}, Shape{33, 768}, Shape{3, 2051}, Shape{2, 9000}}) {
+        all.push_back({device, dtype, shape, false});
+      }
+    }
+  }
+  return all;
+}
+
+// A block as of a Transformer: the sum is normalized, and goes on beside it.
+TEST(JoinResidualRows, BothWaysInOnePass) {
+  for (const Case& c : cases_of_rows()) {
+    SCOPED_TRACE(c.describe());
+    for (bool centered : {true, false}) {
+      Variables v{Variable(c.numbers()), Variable(c.numbers()), Variable(c.weights(1, c.dtype))};
+      if (centered) v.emplace_back(c.weights(0, c.dtype));
+      Array gy = c.numbers();
+      Rewritten list([&] {
+        Variable sum = v[0] + v[1];
+        Variable y = centered ? F::layer_normalization(sum, v[2], v[3]) : F::rms_norm(sum, v[2]);
+        return with_gradients(F::matmul(y, xp::eye(c.shape[1], c.dtype, c.device)) + sum, v, gy);
+      });
+      EXPECT_EQ(count_rows_with_sum(list), 1);
+      EXPECT_EQ(count_rows_grads_with_sum(list), 1);
+    }
+  }
+}
+
+TEST(JoinResidualRows, WhatOthersNeedBeforeStays) {
+  no_backprop_mode off;
+  for (Device device : testing::test_devices()) {
+    Case c = {device, float32, {6, 40}, false};
+    Array x = c.numbers(), r = c.numbers(), gamma = c.weights(1), beta = c.weights(0);
+    auto rows_of = [&](const Array& sum) {
+      return F::layer_normalization(constant(sum), constant(gamma), constant(beta)).array();
+    };
+    Rewritten read_before([&] {
+      Array sum = x + r, of_axis = sum.sum(0);
+      return Arrays{rows_of(sum), of_axis};
+    });
+    EXPECT_EQ(count_rows_with_sum(read_before), 0);
+    Rewritten of_chains([&] { return Arrays{rows_of(xp::exp(x) + r)}; });
+    EXPECT_EQ(count_rows_with_sum(of_chains), 0);
+    for (bool changes : {false, true}) {
+      Rewritten list([&] {
+        Array residual = F::softmax(constant(r)).array(), sum = x + residual;
+        if (changes) residual.fill(2);
+        return Arrays{rows_of(sum), sum, residual};
+      });
+      EXPECT_EQ(count_rows_with_sum(list), !changes);
+    }
+  }
+}
+
+TEST(JoinRowsGradSum, WhatOthersNeedStays) {
+  for (Device device : testing::test_devices()) {
+    Case c = {device, float32, {6, 40}, false};
+    Array x = c.numbers(), gy = c.numbers(), r = c.numbers();
+    Variable gamma(c.weights(1)), beta(c.weights(0));
+    auto gradient = [&](const Array& at) {
+      Variable v(at);
+      return grad({F::layer_normalization(v, gamma, beta)}, {v}, {constant(gy)})[0].array();
+    };
+    Rewritten alone([&] { return Arrays{r + gradient(x)}; });
+    EXPECT_EQ(count_rows_grads_with_sum(alone), 1);
+    Rewritten read_twice([&] {
+      Array gx = gradient(x), other = gradient(x);
+      return Arrays{gx + r, gx.sum(0), other + other};
+    });
+    EXPECT_EQ(count_rows_grads_with_sum(read_twice), 0);
+    Rewritten changed_between([&] {
+      Array at = x.sum(0) + x, gx = gradient(at);
+      at *= 2.f;
+      return Arrays{gx + r, at};
+    });
+    EXPECT_EQ(count_rows_grads_with_sum(changed_between), 0);
+  }
+}
+
+// Of a Transformer no addition of a block is left: of the sums that are normalized, and of their
+// gradients.
+TEST(JoinResidualRows, OfATransformer) {
+  for (Device device : testing::test_devices()) {
+    for (DefaultDtype dtype : {DefaultDtype(float32), mixed_bf16}) {
+      UsingConfig of_dtype(&Config::dtype, dtype);
+      L::GPT2 net({.vocab_size = 50,
+                   .n_positions = 16,
+                   .n_embd = 32,
+                   .n_layer = 2,
+                   .n_head = 2,
+                   .dropout = 0});
+      net.to(device);
+      Array x = (xp::arange(24, int32, device) % 50).reshape({2, 12}), t = x.reshape({24});
+      Rewritten list([&] {
+        Variable loss =
+            F::softmax_cross_entropy(F::reshape(net(constant(x)), {-1, 50}), constant(t));
+        net.cleargrads();
+        loss.backward();
+        Arrays results{loss.array()};
+        for (const ParameterRef& p : net.params()) results.push_back(p.grad());
+        return results;
+      });
+      EXPECT_EQ(count_rows_with_sum(list), 4);        // but the sum of embeddings
+      EXPECT_EQ(count_rows_grads_with_sum(list), 4);  // the last one has no residual
     }
   }
 }

@@ -1,6 +1,7 @@
 // Layer and RMS normalization on the CPU, row by row.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <vector>
 
 #include "rensa/backend/cpu/kernels.h"
@@ -39,12 +40,40 @@ template <class Make> void each_row(std::int64_t rows, std::int64_t columns, con
                });
 }
 
+/// The rows of x, or of x + addend, which are written to `sum` first.
+template <class V> class RowsToNormalize {
+ public:
+  RowsToNormalize(const RowNormalization& op, std::int64_t n) : n_(n), x_(op.x.view, n) {
+    if (op.addend.present()) sum_.emplace(op, n);
+  }
+  const V* read(std::int64_t first) {
+    const V* x = x_.read(first);
+    if (!sum_) return x;
+    V* sum = sum_->writer.target(first);
+    std::copy_n(x, n_, sum);
+    row_kernels<V>().add(n_, sum_->addend.read(first), sum);
+    sum_->writer.write(first);
+    return sum_->reader.read(first);
+  }
+
+ private:
+  struct Sum {
+    RowReader<V> addend, reader;
+    RowWriter<V> writer;
+    Sum(const RowNormalization& op, std::int64_t n)
+        : addend(op.addend.view, n), reader(op.sum.view, n), writer(op.sum.view, n) {}
+  };
+  std::int64_t n_;
+  RowReader<V> x_;
+  std::optional<Sum> sum_;
+};
+
 template <class V> void normalize_rows(const RowNormalization& op) {
   std::int64_t rows = op.x.view.shape[0], n = op.x.view.shape[1];
   std::vector<V> gamma = weights(op.gamma, n, V(1)), beta = weights(op.beta, n, V(0));
   const RowKernels<V>& k = row_kernels<V>();
   each_row(rows, n, [&] {
-    return [&, reader = RowReader<V>(op.x.view, n), writer = RowWriter<V>(op.y.view, n)](
+    return [&, reader = RowsToNormalize<V>(op, n), writer = RowWriter<V>(op.y.view, n)](
                std::int64_t row, std::int64_t first) mutable {
       const V* x = reader.read(first);
       V mean = V(0);
@@ -66,11 +95,20 @@ template <class V> void normalize_rows_grad(const RowNormalizationGrad& op) {
   const RowKernels<V>& k = row_kernels<V>();
   each_row(rows, n, [&] {
     return [&, x = RowReader<V>(op.x.view, n), gy = RowReader<V>(op.gy.view, n),
-            gx = RowWriter<V>(op.gx.view, n)](std::int64_t row, std::int64_t first) mutable {
+            gx = RowWriter<V>(op.gx.view, n), written = RowReader<V>(op.gx.view, n),
+            addend = RowReader<V>(op.addend.present() ? op.addend.view : op.gx.view, n)](
+               std::int64_t row, std::int64_t first) mutable {
       bool centered = op.mean.present();
       V mean = centered ? op.mean.view.as<V>()[row] : V(0);
       k.normalize_grad(n, x.read(first), gy.read(first), mean, op.inv_std.view.as<V>()[row],
                        gamma.data(), centered, gx.target(first));
+      gx.write(first);
+      if (!op.addend.present()) return;
+      // To what is rounded now.
+      V* sum = gx.target(first);
+      const V* rounded = written.read(first);
+      if (rounded != sum) std::copy_n(rounded, n, sum);
+      k.add(n, addend.read(first), sum);
       gx.write(first);
     };
   });

@@ -27,8 +27,8 @@ struct ColumnNumbers {
   Kind kind;
 };
 struct RowNormalizationArgs {
-  const char *x, *gy;
-  char *out, *mean, *inv_std;  // mean: null where it is 0
+  const char *x, *gy, *addend;  // addend: of x, or where there is a gy of the gradient; or null
+  char *out, *sum, *mean, *inv_std;  // mean: null where it is 0
   ColumnNumbers gamma, beta;
   std::int64_t rows, columns;
   bool vector;
@@ -121,6 +121,36 @@ __device__ __forceinline__ void store_row(char* row, const Pack<T, kWidth<T>>& p
   else store_pack<T, kWidth<T>>(to, pack, left, vector);
 }
 
+/// a + b, rounded as an array of sums would be.
+template <class T>
+__device__ __forceinline__ Pack<T, kWidth<T>> rounded_sum(const Vector<T>& a, const Vector<T>& b) {
+  Pack<T, kWidth<T>> sum;
+#pragma unroll
+  for (int j = 0; j < kWidth<T>; ++j) sum.value[j] = convert<T>(a.value(j) + b.value(j));
+  return sum;
+}
+
+/// Packs of x where it has an addend: the sums, which are stored.
+template <class T, int group, bool whole>
+__device__ __forceinline__ void add_row(const RowNormalizationArgs& args, const RowOf<T, group>& at,
+                                        Vector<T> (&x)[kPacks]) {
+  const char* more = at.data(args.addend);
+  char* to = at.data(args.sum);
+  Vector<T> addend[kPacks];
+#pragma unroll
+  for (int k = 0; k < kPacks; ++k) {
+    addend[k] = load_row<T, whole>(more, at.first(k), at.left(k), args.vector);
+  }
+#pragma unroll
+  for (int k = 0; k < kPacks; ++k) {
+    if (at.left(k) <= 0) break;
+    Pack<T, kWidth<T>> sum = rounded_sum(x[k], addend[k]);
+    store_row<T, whole>(to, sum, at.first(k), at.left(k), args.vector);
+    x[k].set(sum);
+    x[k].keep();
+  }
+}
+
 /// One pack of the result.
 template <class T, bool whole, class V>
 __device__ __forceinline__ void finish_pack(const RowNormalizationArgs& args, char* out,
@@ -159,6 +189,7 @@ __global__ void __launch_bounds__(kBlock, whole ? kResident : 1)
   for (int k = 0; k < kPacks; ++k) {
     x[k] = load_row<T, whole>(in, at.first(k), at.left(k), args.vector);
   }
+  if (args.addend) add_row<T, group, whole>(args, at, x);
   V mean = V(0);
   if (args.mean) {
     V sum = V(0);
@@ -204,6 +235,13 @@ __global__ void __launch_bounds__(kBlock)
   typename R::Acc found = R::identity();
   for (int k = 0; at.left(k) > 0; ++k) {
     Vector<T> x = load_row<T, false>(in, at.first(k), at.left(k), args.vector);
+    if (args.addend) {
+      const char* more = at.data(args.addend);
+      Pack<T, W> sum =
+          rounded_sum(x, load_row<T, false>(more, at.first(k), at.left(k), args.vector));
+      store_row<T, false>(at.data(args.sum), sum, at.first(k), at.left(k), args.vector);
+      x.set(sum);
+    }
     V values[W];
 #pragma unroll
     for (int j = 0; j < W; ++j) values[j] = x.value(j);
@@ -229,6 +267,7 @@ __global__ void __launch_bounds__(kBlock)
   V scale = V(1) / m::sqrt(squares / V(args.columns) + V(args.eps));
   if (threadIdx.x == 0) store_statistics(args, at.row, mean, scale);
   char* out = at.data(args.out);
+  if (args.addend) in = at.data(args.sum);  // what each thread has written itself
   for (int k = 0; at.left(k) > 0; ++k) {
     Vector<T> x = load_row<T, false>(in, at.first(k), at.left(k), args.vector);
     finish_pack<T, false>(args, out, x, at.first(k), at.left(k), mean, scale);
@@ -274,14 +313,20 @@ __device__ __forceinline__ void add_pack(const GradPack<T, whole, V>& pack, std:
 
 template <class T, bool whole, class V>
 __device__ __forceinline__ void store_grad(const RowNormalizationArgs& args, char* out,
-                                           const GradPack<T, whole, V>& pack, std::int64_t first,
-                                           std::int64_t left, V inv_std, RowSums<V> sums) {
+                                           const char* addend, const GradPack<T, whole, V>& pack,
+                                           std::int64_t first, std::int64_t left, V inv_std,
+                                           RowSums<V> sums) {
   constexpr int W = kWidth<T>;
   V share = args.mean ? sums.g / V(args.columns) : V(0), along = sums.along / V(args.columns);
   Pack<T, W> gx;
 #pragma unroll
   for (int j = 0; j < W; ++j) {
     gx.value[j] = convert<T>(inv_std * (pack.g[j] - (share + pack.x_hat[j] * along)));
+  }
+  if (args.addend) {
+    Vector<T> rounded;
+    rounded.set(gx);
+    gx = rounded_sum(rounded, load_row<T, whole>(addend, first, left, args.vector));
   }
   store_row<T, whole>(out, gx, first, left, args.vector);
 }
@@ -314,11 +359,12 @@ __global__ void __launch_bounds__(kBlock, whole ? kResident : 1)
   sums = join_all<RowSums<V>>(sums, group);
   if (!at.there) return;
   char* out = at.data(args.out);
+  const char* addend = at.data(args.addend);
 #pragma unroll
   for (int k = 0; k < kPacks; ++k) {
     if (at.left(k) <= 0) break;
     GradPack<T, whole, V> pack(args, x[k], gy[k], at.first(k), at.left(k), mean, inv_std);
-    store_grad(args, out, pack, at.first(k), at.left(k), inv_std, sums);
+    store_grad(args, out, addend, pack, at.first(k), at.left(k), inv_std, sums);
   }
 }
 
@@ -340,8 +386,9 @@ __global__ void __launch_bounds__(kBlock)
   for (int k = 0; at.left(k) > 0; ++k) add_pack(pack_at(k), at.left(k), sums);
   sums = join_all<RowSums<V>>(sums, kBlock);
   char* out = at.data(args.out);
+  const char* addend = at.data(args.addend);
   for (int k = 0; at.left(k) > 0; ++k) {
-    store_grad(args, out, pack_at(k), at.first(k), at.left(k), inv_std, sums);
+    store_grad(args, out, addend, pack_at(k), at.first(k), at.left(k), inv_std, sums);
   }
 }
 
@@ -395,29 +442,36 @@ char* data_of(const Operand& operand, std::int64_t bytes) {
   return operand.present() ? operand.view.data + bytes : nullptr;
 }
 
-/// Either kind; gy and beta may be absent operands. A launch has at most kMaxCount blocks.
-void run_row_norm(const char* name, const LaunchContext& context, const Operand& x,
-                  const Operand& gy, const Operand& out, const Operand& mean,
-                  const Operand& inv_std, const Operand& gamma, const Operand& beta, double eps) {
-  Dtype dtype = x.view.dtype, statistics = inv_std.view.dtype;
-  std::int64_t rows = x.view.shape[0], columns = x.view.shape[1];
+/// The operands of either kind, those that it has not absent.
+struct RowNormOperands {
+  const Operand &x, &gy, &addend, &out, &sum, &mean, &inv_std, &gamma, &beta;
+};
+
+/// A launch has at most kMaxCount blocks.
+void run_row_norm(const char* name, const LaunchContext& context, const RowNormOperands& of,
+                  double eps) {
+  Dtype dtype = of.x.view.dtype, statistics = of.inv_std.view.dtype;
+  std::int64_t rows = of.x.view.shape[0], columns = of.x.view.shape[1];
   for (std::int64_t first = 0; first < rows; first += kMaxCount) {
     std::int64_t bytes = first * columns * itemsize(dtype), of_row = first * itemsize(statistics);
     RowNormalizationArgs args = {};
-    args.x = data_of(x, bytes);
-    args.gy = data_of(gy, bytes);
-    args.out = data_of(out, bytes);
-    args.mean = data_of(mean, of_row);
-    args.inv_std = data_of(inv_std, of_row);
-    args.gamma = numbers_of(gamma, dtype, statistics);
-    args.beta = numbers_of(beta, dtype, statistics);
+    args.x = data_of(of.x, bytes);
+    args.gy = data_of(of.gy, bytes);
+    args.addend = data_of(of.addend, bytes);
+    args.out = data_of(of.out, bytes);
+    args.sum = data_of(of.sum, bytes);
+    args.mean = data_of(of.mean, of_row);
+    args.inv_std = data_of(of.inv_std, of_row);
+    args.gamma = numbers_of(of.gamma, dtype, statistics);
+    args.beta = numbers_of(of.beta, dtype, statistics);
     args.rows = std::min(kMaxCount, rows - first);
     args.columns = columns;
-    args.vector = columns * itemsize(dtype) % 16 == 0 && is_aligned(args.x, 16) &&
-                  is_aligned(args.gy, 16) && is_aligned(args.out, 16);
+    args.vector = columns * itemsize(dtype) % 16 == 0;
+    const char* arrays[] = {args.x, args.gy, args.addend, args.out, args.sum};
+    for (const char* data : arrays) args.vector = args.vector && is_aligned(data, 16);
     args.eps = eps;
     int group = kBlock;
-    RowNormalizationKernel kernel = kernel_of(dtype, gy.present(), args, group);
+    RowNormalizationKernel kernel = kernel_of(dtype, of.gy.present(), args, group);
     launch_overlapped(name, context, kernel,
                       static_cast<unsigned>(ceil_div(args.rows, kBlock / group)), kBlock, args);
   }
@@ -431,12 +485,14 @@ namespace rensa::operations {
 
 void RowNormalization::run_cuda(const cuda::LaunchContext& context) {
   if (x.view.size() == 0) return;
-  cuda::run_row_norm(name(), context, x, Operand(), y, mean, inv_std, gamma, beta, eps);
+  const Operand none;
+  cuda::run_row_norm(name(), context, {x, none, addend, y, sum, mean, inv_std, gamma, beta}, eps);
 }
 
 void RowNormalizationGrad::run_cuda(const cuda::LaunchContext& context) {
   if (x.view.size() == 0) return;
-  cuda::run_row_norm(name(), context, x, gy, gx, mean, inv_std, gamma, Operand(), 0);
+  const Operand none;
+  cuda::run_row_norm(name(), context, {x, gy, addend, gx, none, mean, inv_std, gamma, none}, 0);
 }
 
 }  // namespace rensa::operations
