@@ -140,27 +140,30 @@ class Report:
                    ["function", "size", "dtype", *(f"{what}, {way}" for way in ("forward", "forward and backward")
                                                    for what in ("PyTorch", "Rensa", "Rensa / PyTorch"))], rows)
         if device != "cpu" and slow:
-            others += self.deterministic_functions(device, python, slow)
+            others += self.like_for_like(device, python, slow)
         if others:
             self.verbatim("Functions that failed", others)
 
-    def deterministic_functions(self, device, python, slow):
-        """The rows `slow` again, where PyTorch repeats its bits, as ours does without being asked. Returns what
-        the peer says of rows that it cannot do so."""
+    def like_for_like(self, device, python, slow):
+        """The rows `slow` again: where both repeat their bits, which ours does without being asked, and where neither
+        has to. Returns what the peer says of rows that it cannot do so."""
         others = self.run([python, HERE / "peers" / "functions.py", "gpu", "--deterministic", *slow])
         rows = []
         for work in slow:
+            function, size, dtype = work.rsplit(", ", 2)
+            self.run([self.program("functions"), device, "--any-engine", "--only", function, "--size", size,
+                      "--dtype", dtype])
             row = []
-            for way in ("forward", "both"):
-                theirs = self.value(f"function {work}, {way} torch deterministic")
-                ours = self.value(f"function {work}, {way} rensa")
-                row += [theirs, ours, ratio(ours, theirs)]
+            for torch, rensa in (("torch deterministic", "rensa"), ("torch", "rensa any engine")):
+                for way in ("forward", "both"):
+                    theirs = self.value(f"function {work}, {way} {torch}")
+                    ours = self.value(f"function {work}, {way} {rensa}")
+                    row += [theirs, ours, ratio(ours, theirs)]
             rows.append([work, *row])
         rows.sort(key=lambda row: -max(row[3] or 0, row[6] or 0))
-        slower = sum(1 for row in rows if max(row[3] or 0, row[6] or 0) > 1.1)
-        self.table(f"Those rows on {device} beside PyTorch's deterministic algorithms (µs): {slower} of {len(rows)} "
-                   "take more than 1.1 times PyTorch's", ["row", *(f"{what}, {way}" for way in ("forward", "forward and backward")
-                                                                   for what in ("PyTorch", "Rensa", "Rensa / PyTorch"))], rows)
+        heads = [f"{what}, {way}, {bits}" for bits in ("the same bits", "any engine")
+                 for way in ("forward", "forward and backward") for what in ("PyTorch", "Rensa", "Rensa / PyTorch")]
+        self.table(f"Those rows on {device}, both with bits that repeat, and neither (µs)", ["row", *heads], rows)
         return others
 
     def attention(self, device, python, *options, **environment):

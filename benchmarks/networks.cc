@@ -30,6 +30,7 @@ struct Options {
   std::string precision = "tf32";
   bool eager = true;
   bool channels_last = true;
+  bool branches = true;
   bool memory = false;
 };
 
@@ -74,7 +75,7 @@ void measure(const Work& work, const Options& options) {
   if (options.device.is_cpu()) return;
   cuda::memory_pool(options.device).free_all_blocks();
   cuda::memory_pool(options.device).reset_peaks();
-  CaptureCache cache;
+  CaptureCache cache({.branches = options.branches});
   auto step = [&] { (void)cache.call(work.step, work.given); };
   report(work, options, "captured", sorted_seconds(step, options.steps, options.device));
   const CaptureStats stats = cache.stats();
@@ -295,6 +296,9 @@ int main(int argc, char** argv) try {
   app.add_option("--steps", options.steps, "steps a timing")->capture_default_str();
   app.add_flag("!--channels-first", options.channels_last, "convolutions in NCHW");
   app.add_flag("!--no-eager", options.eager, "captured steps alone");
+  app.add_flag("!--no-branches", options.branches, "captured work one after the other");
+  app.add_flag("!--any-engine", config().cudnn_deterministic,
+               "cuDNN's engines need not repeat their bits, as PyTorch's by default");
   app.add_flag("--memory", options.memory, "instead of times: who holds what at a step's peak");
   CLI11_PARSE(app, argc, argv);
 
