@@ -1,7 +1,10 @@
 // Products: layouts, batches and dtypes, against sums of products in double.
+#include <array>
 #include <random>
 
+#include "rensa/array/random_basics.h"
 #include "tests/array/arrays.h"
+#include "tests/num_threads.h"
 
 namespace rensa {
 namespace {
@@ -214,6 +217,22 @@ TEST_P(Linalg, Errors) {
   EXPECT_THROW(xp::matmul(xp::ones({2, 2, 3}), xp::ones({3, 3, 4})), ShapeError);
   EXPECT_THROW(xp::matmul(xp::array(1.), xp::ones({2})), ShapeError);
   EXPECT_THROW(xp::dot(xp::ones({2}), xp::ones({3})), ShapeError);
+}
+
+// Whichever code computes them on this machine.
+TEST(Products, DoNotDependOnTheNumberOfThreads) {
+  for (Dtype dtype : {float32, float64, complex64, bfloat16}) {
+    for (auto [m, k, n] :
+         {std::array<std::int64_t, 3>{8, 27, 4550}, {3001, 40, 9}, {300, 500, 700}}) {
+      Array a = xp::random::normal(0, 1, {m, k}, float64, cpu()).astype(dtype);
+      Array b = xp::random::normal(0, 1, {k, n}, float64, cpu()).astype(dtype);
+      Array want = xp::matmul(a, b);
+      for (int threads : {1, 2, 3, 8}) {
+        testing::NumThreads scope(threads);
+        EXPECT_TRUE(xp::array_equal(xp::matmul(a, b), want)) << dtype_name(dtype) << " " << threads;
+      }
+    }
+  }
 }
 
 }  // namespace

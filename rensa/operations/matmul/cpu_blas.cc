@@ -21,6 +21,13 @@ namespace {
 
 constexpr double kParallelWork = 200e3;  // multiplications that are worth a second thread
 
+/// Columns or rows of c, `extent` in all, of one call. The library's sums depend on where a call
+/// begins, so that borders follow from the shape alone and not from the number of threads. Each
+/// part packs what the others pack too, which takes some percent of parts of 128.
+std::int64_t part_of(std::int64_t extent) {
+  return std::clamp<std::int64_t>(extent / 8 / 16 * 16, 128, 1024);
+}
+
 // Other libraries keep their own threads, and are called once for the whole product.
 bool is_single_threaded() {
   static const bool single = [] {
@@ -87,17 +94,18 @@ bool blas_gemm(Dtype dtype, std::int64_t m, std::int64_t n, std::int64_t k, cons
   double work = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   bool by_columns = n >= m;
   std::int64_t extent = by_columns ? n : m;
-  // Whole vectors per thread, in as many parts as there are threads: each part packs what the
-  // others pack too.
-  std::int64_t parts = work >= kParallelWork && is_single_threaded() ? get_num_threads() : 1;
-  std::int64_t grain = ((extent + parts - 1) / parts + 15) / 16 * 16;
-  parallel_for(extent, grain, [&](std::int64_t begin, std::int64_t end) {
+  bool cut = work >= kParallelWork && is_single_threaded();
+  std::int64_t part = cut ? part_of(extent) : std::max<std::int64_t>(extent, 1);
+  auto compute = [&](std::int64_t begin, std::int64_t end) {
     auto count = static_cast<int>(end - begin);
     Operand p = left, q = right, r = result;
     (by_columns ? q : p).data += begin * (by_columns ? b.column_stride : a.row_stride);
     r.data += begin * (by_columns ? c.column_stride : c.row_stride);
     call(dtype, by_columns ? static_cast<int>(m) : count, by_columns ? count : static_cast<int>(n),
          static_cast<int>(k), p, q, r);
+  };
+  parallel_for((extent + part - 1) / part, 1, [&](std::int64_t first, std::int64_t last) {
+    for (; first < last; ++first) compute(first * part, std::min(extent, (first + 1) * part));
   });
   return true;
 }
