@@ -47,6 +47,12 @@ if(RENSA_HAS_CUDA)
     endif()
     list(APPEND RENSA_CUDA_INCLUDE_DIRS ${RENSA_${name}_INCLUDE_DIR})
   endforeach()
+  # For files of C++ that read CUDA's headers.
+  list(APPEND RENSA_CUDA_INCLUDE_DIRS ${CUDAToolkit_INCLUDE_DIRS})
+  list(REMOVE_DUPLICATES RENSA_CUDA_INCLUDE_DIRS)
+  foreach(dir IN LISTS RENSA_CUDA_INCLUDE_DIRS)
+    list(APPEND RENSA_CUDA_INCLUDE_OPTIONS -isystem ${dir})
+  endforeach()
   enable_language(CUDA)
   if(NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake before 3.26 does not know it
     set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)

@@ -4,9 +4,15 @@
 # the sets that not every machine has.
 include(CheckCXXSourceCompiles)
 check_cxx_source_compiles("#if !defined(__x86_64__)\n#error\n#endif\nint main() {}" RENSA_X86)
+# For the thread sanitizer: what it looks at, the threads, is the same whichever set's loops run, and
+# the baseline's are those that no other tests run where the machine has AVX2.
+option(RENSA_BASELINE_KERNELS "Compile the CPU's kernels for the baseline's instructions alone" OFF)
 set(rensa_instruction_sets baseline)
-if(RENSA_X86)
+if(RENSA_X86 AND NOT RENSA_BASELINE_KERNELS)
   list(APPEND rensa_instruction_sets avx2 avx512)
+endif()
+if(RENSA_BASELINE_KERNELS)
+  target_compile_definitions(rensa_flags INTERFACE RENSA_BASELINE_KERNELS=1)
 endif()
 set(rensa_flags_of_avx2 -mavx2 -mfma -mf16c)
 set(rensa_flags_of_avx512 ${rensa_flags_of_avx2} -mbmi2 -mpopcnt -mavx512f -mavx512bw -mavx512dq -mavx512vl

@@ -219,11 +219,11 @@ RENSA_DECLARE_JOIN(stack)
 /// axis.
 template <class T> class PadPairs {
  public:
-  PadPairs(T both) : pairs_{{both, both}} {}
+  PadPairs(T both);
   template <std::convertible_to<T> U> PadPairs(U both) : PadPairs(static_cast<T>(both)) {}
-  PadPairs(T before, T after) : pairs_{{before, after}} {}
-  PadPairs(std::pair<T, T> all) : pairs_{all} {}
-  PadPairs(std::initializer_list<std::pair<T, T>> pairs) : pairs_(pairs) {}
+  PadPairs(T before, T after);
+  PadPairs(std::pair<T, T> all);
+  PadPairs(std::initializer_list<std::pair<T, T>> pairs);
   PadPairs(std::vector<std::pair<T, T>> pairs) : pairs_(std::move(pairs)) {}
   /// One for all axes, or one per axis.
   const std::vector<std::pair<T, T>>& pairs() const { return pairs_; }
@@ -231,6 +231,9 @@ template <class T> class PadPairs {
  private:
   std::vector<std::pair<T, T>> pairs_;
 };
+// Made once, in manipulation_pad.cc.
+extern template class PadPairs<Scalar>;
+extern template class PadPairs<std::int64_t>;
 /// Elements that pad puts in front of each axis and behind it.
 using PadWidth = PadPairs<std::int64_t>;
 /// The keywords of pad.

@@ -12,6 +12,14 @@
 
 namespace rensa::xp {
 
+template <class T> PadPairs<T>::PadPairs(T both) : pairs_{{both, both}} {}
+template <class T> PadPairs<T>::PadPairs(T before, T after) : pairs_{{before, after}} {}
+template <class T> PadPairs<T>::PadPairs(std::pair<T, T> all) : pairs_{all} {}
+template <class T>
+PadPairs<T>::PadPairs(std::initializer_list<std::pair<T, T>> pairs) : pairs_(pairs) {}
+template class PadPairs<Scalar>;
+template class PadPairs<std::int64_t>;
+
 using rensa::detail::copy_elements;
 using rensa::detail::fill_elements;
 using rensa::detail::reduce_axes;

@@ -182,4 +182,6 @@ void CUDAProfileHook::backward_postprocess(const FunctionNode&, const Variables&
   open_.pop_back();
 }
 
+std::map<std::string, CallSummary> TimerHook::summary() { return times_.summary(); }
+
 }  // namespace rensa::function_hooks

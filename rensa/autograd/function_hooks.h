@@ -42,7 +42,7 @@ class TimerHook final : public FunctionHook {
   /// Seconds of all functions.
   double total_time() { return times_.total(); }
   /// Seconds and numbers of calls by name.
-  std::map<std::string, CallSummary> summary() { return times_.summary(); }
+  std::map<std::string, CallSummary> summary();
   /// The summary as a table, the longest time first. `unit` is "sec", "ms", "us", "ns", "auto" (one
   /// that fits all) or "auto_foreach"; ValueError for another.
   std::string str(std::string_view unit = "auto") { return times_.str("FunctionName", unit); }

@@ -196,4 +196,11 @@ void FunctionNode::unchain() {
   retained_.clear();
 }
 
+KeptArray::KeptArray(Array array)
+    : array_(std::move(array)), version_(array_.defined() ? array_.storage()->version() : 0) {}
+
+FunctionNode::FunctionNode(const char* name) : name_(name) {}
+
+std::optional<FunctionAttributes> FunctionNode::attributes() const { return std::nullopt; }
+
 }  // namespace rensa

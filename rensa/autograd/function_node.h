@@ -33,8 +33,7 @@ using Indexes = std::vector<int>;   // places among inputs or outputs
 /// place makes of them later.
 class KeptArray {
  public:
-  explicit KeptArray(Array array)
-      : array_(std::move(array)), version_(array_.defined() ? array_.storage()->version() : 0) {}
+  explicit KeptArray(Array array);
   /// The array. Throws ValueError, with the `function` that kept `what`, when its memory has been
   /// written to since; an optimizer's update does not count.
   const Array& get(const char* function, const char* what) const;
@@ -47,7 +46,7 @@ class KeptArray {
 class FunctionNode : public std::enable_shared_from_this<FunctionNode> {
  public:
   /// `name` is Chainer's label; it stands in errors and graph dumps.
-  explicit FunctionNode(const char* name) : name_(name) {}
+  explicit FunctionNode(const char* name);
   virtual ~FunctionNode();  // flat: long chains of nodes do not recurse
   FunctionNode(const FunctionNode&) = delete;
   FunctionNode& operator=(const FunctionNode&) = delete;
@@ -67,7 +66,7 @@ class FunctionNode : public std::enable_shared_from_this<FunctionNode> {
 
   /// What the function was made with: with its name all that there is to know of its forward. None
   /// of a function that does not tell, which graphs cannot be exported with.
-  virtual std::optional<FunctionAttributes> attributes() const { return std::nullopt; }
+  virtual std::optional<FunctionAttributes> attributes() const;
 
   /// Runs forward on the inputs' device and links the outputs to the inputs, unless backprop is
   /// off or no input requires a gradient. A node is applied once. Debug mode checks for NaN; an

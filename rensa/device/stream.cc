@@ -7,6 +7,7 @@
 #include <atomic>
 #include <exception>
 #include <map>
+#include <mutex>
 #include <utility>
 
 #include "rensa/core/environment.h"

@@ -5,7 +5,6 @@
 #include <complex>
 #include <concepts>
 #include <cstddef>
-#include <cstring>
 #include <type_traits>
 #include <vector>
 
@@ -28,27 +27,19 @@ class KernelInput {
       scalar_ = Scalar(value), is_number_ = true;
     }
   }
-  KernelInput(std::complex<float> value) : KernelInput(Scalar(value), value) {}
-  KernelInput(std::complex<double> value) : KernelInput(Scalar(value), value) {}
+  KernelInput(std::complex<float> value);
+  KernelInput(std::complex<double> value);
 
   bool is_array() const { return is_array_; }       // whether it is an array
   bool is_number() const { return is_number_; }     // whether it is a number, with a dtype
   const Array& array() const { return array_; }     // where it is one
   const Scalar& scalar() const { return scalar_; }  // where it is a number
   /// The value, where it is no array.
-  const std::byte* bytes() const { return size_ > bytes_.size() ? large_.data() : bytes_.data(); }
+  const std::byte* bytes() const;
   std::size_t size() const { return size_; }  // of the value, in bytes
 
  private:
-  template <class T>
-  KernelInput(Scalar scalar, const T& value) : scalar_(scalar), is_number_(true) {
-    copy(&value, sizeof(T));
-  }
-  void copy(const void* value, std::size_t size) {
-    size_ = size;
-    if (size > bytes_.size()) large_.resize(size);
-    std::memcpy(size > bytes_.size() ? large_.data() : bytes_.data(), value, size);
-  }
+  void copy(const void* value, std::size_t size);
 
   Array array_;
   Scalar scalar_;

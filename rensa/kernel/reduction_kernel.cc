@@ -208,4 +208,16 @@ std::string ReductionKernel::source(const std::vector<KernelInput>& inputs,
 
 const std::string& ReductionKernel::name() const { return impl_->text.signature.name; }
 
+Array ReductionKernel::operator()(const KernelInput& a, const ReductionOptions& options) const {
+  return call({a}, options).front();
+}
+Array ReductionKernel::operator()(const KernelInput& a, const KernelInput& b,
+                                  const ReductionOptions& options) const {
+  return call({a, b}, options).front();
+}
+Array ReductionKernel::operator()(const KernelInput& a, const KernelInput& b, const KernelInput& c,
+                                  const ReductionOptions& options) const {
+  return call({a, b, c}, options).front();
+}
+
 }  // namespace rensa

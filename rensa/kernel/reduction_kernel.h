@@ -53,17 +53,11 @@ class ReductionKernel {
 
   /// The first output. Throws ShapeError, DtypeError, DeviceError, ValueError, IndexError;
   /// CompileError at the first call.
-  Array operator()(const KernelInput& a, const ReductionOptions& options = {}) const {
-    return call({a}, options).front();
-  }
+  Array operator()(const KernelInput& a, const ReductionOptions& options = {}) const;
   Array operator()(const KernelInput& a, const KernelInput& b,
-                   const ReductionOptions& options = {}) const {
-    return call({a, b}, options).front();
-  }
+                   const ReductionOptions& options = {}) const;
   Array operator()(const KernelInput& a, const KernelInput& b, const KernelInput& c,
-                   const ReductionOptions& options = {}) const {
-    return call({a, b, c}, options).front();
-  }
+                   const ReductionOptions& options = {}) const;
   /// All outputs, of any number of inputs.
   std::vector<Array> call(const std::vector<KernelInput>& inputs,
                           const ReductionOptions& options) const;

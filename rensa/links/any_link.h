@@ -20,10 +20,11 @@ class AnyLink {
   template <std::derived_from<Link> L>
   requires(!std::is_abstract_v<L>) AnyLink(L link) : link_(std::make_unique<L>(std::move(link))) {}
   AnyLink(std::unique_ptr<Link> link) : link_(std::move(link)) {}
-  AnyLink(const AnyLink& other) : link_(other.link_ ? other.link_->clone() : nullptr) {}
-  AnyLink& operator=(const AnyLink& other) { return *this = AnyLink(other); }
-  AnyLink(AnyLink&&) noexcept = default;
-  AnyLink& operator=(AnyLink&&) noexcept = default;
+  AnyLink(const AnyLink& other);
+  AnyLink& operator=(const AnyLink& other);
+  AnyLink(AnyLink&&) noexcept;
+  AnyLink& operator=(AnyLink&&) noexcept;
+  ~AnyLink();
 
   explicit operator bool() const { return link_ != nullptr; }
   /// Throws ValueError where there is none.

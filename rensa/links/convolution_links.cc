@@ -159,16 +159,6 @@ template <class Derived> Variable DeconvolutionLink<Derived>::operator()(const V
   });
 }
 
-template class ConvolutionLink<ConvolutionND>;
-template class ConvolutionLink<Convolution1D>;
-template class ConvolutionLink<Convolution2D>;
-template class ConvolutionLink<Convolution3D>;
-template class ConvolutionLink<DilatedConvolution2D>;
-template class DeconvolutionLink<DeconvolutionND>;
-template class DeconvolutionLink<Deconvolution1D>;
-template class DeconvolutionLink<Deconvolution2D>;
-template class DeconvolutionLink<Deconvolution3D>;
-
 // --- Depthwise and local ones ---
 
 DepthwiseConvolution2D::DepthwiseConvolution2D(None, std::int64_t channel_multiplier,
@@ -243,4 +233,45 @@ Variable LocalConvolution2D::operator()(const Variable& x) const {
   return hooked(x, [&] { return F::local_convolution_2d(x, W, b, {.stride = stride_}); });
 }
 
+ConvolutionND::ConvolutionND(int ndim, None, std::int64_t out, const Shape& ksize,
+                             const ConvolutionLinkOptions& options)
+    : ConvolutionLink({ndim, {}, out, ksize}, options) {}
+ConvolutionND::ConvolutionND(int ndim, std::int64_t in, std::int64_t out, const Shape& ksize,
+                             const ConvolutionLinkOptions& options)
+    : ConvolutionLink({ndim, in, out, ksize}, options) {}
+DeconvolutionND::DeconvolutionND(int ndim, None, std::int64_t out, const Shape& ksize,
+                                 const DeconvolutionLinkOptions& options)
+    : DeconvolutionLink({ndim, {}, out, ksize}, options) {}
+DeconvolutionND::DeconvolutionND(int ndim, std::int64_t in, std::int64_t out, const Shape& ksize,
+                                 const DeconvolutionLinkOptions& options)
+    : DeconvolutionLink({ndim, in, out, ksize}, options) {}
+
 }  // namespace rensa::links
+
+namespace rensa {
+template class Chain<links::Convolution1D>;
+template class links::ConvolutionLink<links::Convolution1D>;
+template class links::FixedConvolution<links::Convolution1D, 1>;
+template class Chain<links::Convolution2D>;
+template class links::ConvolutionLink<links::Convolution2D>;
+template class links::FixedConvolution<links::Convolution2D, 2>;
+template class Chain<links::Convolution3D>;
+template class links::ConvolutionLink<links::Convolution3D>;
+template class links::FixedConvolution<links::Convolution3D, 3>;
+template class Chain<links::DilatedConvolution2D>;
+template class links::ConvolutionLink<links::DilatedConvolution2D>;
+template class links::FixedConvolution<links::DilatedConvolution2D, 2>;
+template class Chain<links::Deconvolution1D>;
+template class links::DeconvolutionLink<links::Deconvolution1D>;
+template class links::FixedDeconvolution<links::Deconvolution1D, 1>;
+template class Chain<links::Deconvolution2D>;
+template class links::DeconvolutionLink<links::Deconvolution2D>;
+template class links::FixedDeconvolution<links::Deconvolution2D, 2>;
+template class Chain<links::Deconvolution3D>;
+template class links::DeconvolutionLink<links::Deconvolution3D>;
+template class links::FixedDeconvolution<links::Deconvolution3D, 3>;
+template class Chain<links::ConvolutionND>;
+template class links::ConvolutionLink<links::ConvolutionND>;
+template class Chain<links::DeconvolutionND>;
+template class links::DeconvolutionLink<links::DeconvolutionND>;
+}  // namespace rensa

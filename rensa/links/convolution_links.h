@@ -97,22 +97,18 @@ class DeconvolutionLink : public Chain<Derived>, public Hookable<Derived>, publi
 class ConvolutionND : public ConvolutionLink<ConvolutionND> {
  public:
   ConvolutionND(int ndim, None, std::int64_t out, const Shape& ksize,
-                const ConvolutionLinkOptions& options = {})
-      : ConvolutionLink({ndim, {}, out, ksize}, options) {}
+                const ConvolutionLinkOptions& options = {});
   ConvolutionND(int ndim, std::int64_t in, std::int64_t out, const Shape& ksize,
-                const ConvolutionLinkOptions& options = {})
-      : ConvolutionLink({ndim, in, out, ksize}, options) {}
+                const ConvolutionLinkOptions& options = {});
 };
 
 /// F::deconvolution_nd over `ndim` spatial axes.
 class DeconvolutionND : public DeconvolutionLink<DeconvolutionND> {
  public:
   DeconvolutionND(int ndim, None, std::int64_t out, const Shape& ksize,
-                  const DeconvolutionLinkOptions& options = {})
-      : DeconvolutionLink({ndim, {}, out, ksize}, options) {}
+                  const DeconvolutionLinkOptions& options = {});
   DeconvolutionND(int ndim, std::int64_t in, std::int64_t out, const Shape& ksize,
-                  const DeconvolutionLinkOptions& options = {})
-      : DeconvolutionLink({ndim, in, out, ksize}, options) {}
+                  const DeconvolutionLinkOptions& options = {});
 };
 
 /// A layer of a fixed number of spatial axes, whose constructor takes in, out, ksize and options.
@@ -226,6 +222,33 @@ class LocalConvolution2D : public Chain<LocalConvolution2D>, public Hookable<Loc
 };
 
 }  // namespace links
+
+// Made once, in convolution_links.cc: what users' files would compile again for each of their own.
+extern template class Chain<links::Convolution1D>;
+extern template class links::ConvolutionLink<links::Convolution1D>;
+extern template class links::FixedConvolution<links::Convolution1D, 1>;
+extern template class Chain<links::Convolution2D>;
+extern template class links::ConvolutionLink<links::Convolution2D>;
+extern template class links::FixedConvolution<links::Convolution2D, 2>;
+extern template class Chain<links::Convolution3D>;
+extern template class links::ConvolutionLink<links::Convolution3D>;
+extern template class links::FixedConvolution<links::Convolution3D, 3>;
+extern template class Chain<links::DilatedConvolution2D>;
+extern template class links::ConvolutionLink<links::DilatedConvolution2D>;
+extern template class links::FixedConvolution<links::DilatedConvolution2D, 2>;
+extern template class Chain<links::Deconvolution1D>;
+extern template class links::DeconvolutionLink<links::Deconvolution1D>;
+extern template class links::FixedDeconvolution<links::Deconvolution1D, 1>;
+extern template class Chain<links::Deconvolution2D>;
+extern template class links::DeconvolutionLink<links::Deconvolution2D>;
+extern template class links::FixedDeconvolution<links::Deconvolution2D, 2>;
+extern template class Chain<links::Deconvolution3D>;
+extern template class links::DeconvolutionLink<links::Deconvolution3D>;
+extern template class links::FixedDeconvolution<links::Deconvolution3D, 3>;
+extern template class Chain<links::ConvolutionND>;
+extern template class links::ConvolutionLink<links::ConvolutionND>;
+extern template class Chain<links::DeconvolutionND>;
+extern template class links::DeconvolutionLink<links::DeconvolutionND>;
 
 namespace L = links;
 

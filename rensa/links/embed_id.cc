@@ -22,3 +22,7 @@ Variable EmbedID::operator()(const Variable& x) const {
 }
 
 }  // namespace rensa::links
+
+namespace rensa {
+template class Chain<links::EmbedID>;
+}  // namespace rensa

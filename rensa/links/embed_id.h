@@ -29,6 +29,9 @@ class EmbedID : public Chain<EmbedID>, public Hookable<EmbedID> {
 
 }  // namespace links
 
+// Made once, in embed_id.cc: what users' files would compile again for each of their own.
+extern template class Chain<links::EmbedID>;
+
 namespace L = links;
 
 }  // namespace rensa

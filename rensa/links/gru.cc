@@ -54,6 +54,8 @@ Variable StatelessMGU::operator()(const Variable& h, const Variable& x) const {
   return F::linear_interpolate(f, F::tanh(W_h(F::concat({f * h, x}))), h);
 }
 
+StatefulMGU::StatefulMGU(std::int64_t in, std::int64_t out) : cell(in, out) {}
+
 Variable StatefulMGU::operator()(const Variable& x) {
   functions::detail::check_state_rows("StatefulMGU", x, h);
   Variable last = h;

@@ -55,7 +55,7 @@ class StatelessMGU : public Chain<StatelessMGU> {
 /// One that keeps h from one call to the next, zeros at first.
 class StatefulMGU : public Chain<StatefulMGU> {
  public:
-  StatefulMGU(std::int64_t in, std::int64_t out) : cell(in, out) {}
+  StatefulMGU(std::int64_t in, std::int64_t out);
   void members(Visitor& v) override { cell.members(v), v("h", h); }
 
   Variable operator()(const Variable& x);

@@ -40,6 +40,12 @@ Inception::Inception(std::optional<std::int64_t> in, std::int64_t out1, std::int
       conv5(convolution(channels5, out5, 5, padded(options, 2))),
       projp(convolution(in, proj_pool, 1, padded(options, 0))) {}
 
+Inception::Inception(None, std::int64_t out1, std::int64_t channels3, std::int64_t out3,
+                     std::int64_t channels5, std::int64_t out5, std::int64_t proj_pool,
+                     const InceptionOptions& options)
+    : Inception(std::optional<std::int64_t>(), out1, channels3, out3, channels5, out5, proj_pool,
+                options) {}
+
 void Inception::members(Visitor& v) {
   v("conv1", conv1), v("proj3", proj3), v("conv3", conv3);
   v("proj5", proj5), v("conv5", conv5), v("projp", projp);
@@ -82,6 +88,12 @@ InceptionBN::InceptionBN(std::optional<std::int64_t> in, std::int64_t out1, std:
     poolpn.emplace(*proj_pool);
   }
 }
+
+InceptionBN::InceptionBN(None, std::int64_t out1, std::int64_t channels3, std::int64_t out3,
+                         std::int64_t channels33, std::int64_t out33, PoolType pooltype,
+                         std::optional<std::int64_t> proj_pool, const InceptionBNOptions& options)
+    : InceptionBN(std::optional<std::int64_t>(), out1, channels3, out3, channels33, out33, pooltype,
+                  proj_pool, options) {}
 
 void InceptionBN::members(Visitor& v) {
   v("proj3", proj3), v("conv3", conv3), v("proj33", proj33);

@@ -27,9 +27,7 @@ class Inception : public Chain<Inception> {
             std::int64_t out3, std::int64_t proj5, std::int64_t out5, std::int64_t proj_pool,
             const InceptionOptions& options = {});
   Inception(None, std::int64_t out1, std::int64_t proj3, std::int64_t out3, std::int64_t proj5,
-            std::int64_t out5, std::int64_t proj_pool, const InceptionOptions& options = {})
-      : Inception(std::optional<std::int64_t>(), out1, proj3, out3, proj5, out5, proj_pool,
-                  options) {}
+            std::int64_t out5, std::int64_t proj_pool, const InceptionOptions& options = {});
   void members(Visitor& v) override;
 
   Variable operator()(const Variable& x) const;
@@ -56,9 +54,7 @@ class InceptionBN : public Chain<InceptionBN> {
               std::optional<std::int64_t> proj_pool = {}, const InceptionBNOptions& options = {});
   InceptionBN(None, std::int64_t out1, std::int64_t proj3, std::int64_t out3, std::int64_t proj33,
               std::int64_t out33, PoolType pooltype, std::optional<std::int64_t> proj_pool = {},
-              const InceptionBNOptions& options = {})
-      : InceptionBN(std::optional<std::int64_t>(), out1, proj3, out3, proj33, out33, pooltype,
-                    proj_pool, options) {}
+              const InceptionBNOptions& options = {});
   void members(Visitor& v) override;
 
   Variable operator()(const Variable& x) const;

@@ -18,6 +18,8 @@ Linear::Linear(std::int64_t out, const LinearOptions& options)
   b.body()->name = "b";
 }
 
+Linear::Linear(None, std::int64_t out, const LinearOptions& options) : Linear(out, options) {}
+
 Linear::Linear(std::int64_t in, std::int64_t out, const LinearOptions& options)
     : Linear(out, options) {
   if (in < 0) throw ValueError(fmt::format("Linear: in size {}", in));
@@ -36,3 +38,7 @@ Variable Linear::operator()(const Variable& x, int n_batch_axes) const {
 }
 
 }  // namespace rensa::links
+
+namespace rensa {
+template class Chain<links::Linear>;
+}  // namespace rensa

@@ -20,7 +20,7 @@ struct LinearOptions {
 class Linear : public Chain<Linear>, public Hookable<Linear> {
  public:
   explicit Linear(std::int64_t out, const LinearOptions& options = {});
-  Linear(None, std::int64_t out, const LinearOptions& options = {}) : Linear(out, options) {}
+  Linear(None, std::int64_t out, const LinearOptions& options = {});
   Linear(std::int64_t in, std::int64_t out, const LinearOptions& options = {});
   void members(Visitor& v) override;
 
@@ -35,6 +35,9 @@ class Linear : public Chain<Linear>, public Hookable<Linear> {
 };
 
 }  // namespace links
+
+// Made once, in linear.cc: what users' files would compile again for each of their own.
+extern template class Chain<links::Linear>;
 
 namespace L = links;
 

@@ -436,4 +436,8 @@ void Link::copy_persistents(const Link& other) {
   copy_kept(mine, theirs);
 }
 
+std::unique_ptr<Link> Link::clone() const {
+  throw NotImplementedError("clone: this model cannot be copied");
+}
+
 }  // namespace rensa

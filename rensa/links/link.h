@@ -65,9 +65,7 @@ class Link {
   virtual Variable invoke(const Variables& x) const { throw_not_callable(x, 0, 0); }
   /// A copy on the heap, as the current CopyModeScope says, on which an override calls
   /// finish_copy(). Throws NotImplementedError for a model that cannot be copied.
-  virtual std::unique_ptr<Link> clone() const {
-    throw NotImplementedError("clone: this model cannot be copied");
-  }
+  virtual std::unique_ptr<Link> clone() const;
   /// `n` copies, one after the other; each starts anew from its initializers (unless `mode` says
   /// otherwise). Throws ValueError for n < 0, and as clone() does. Defined in links/sequential.h.
   Sequential repeat(std::int64_t n, CopyMode mode = CopyMode::init) const;

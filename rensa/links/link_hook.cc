@@ -117,4 +117,10 @@ LinkHookScope::~LinkHookScope() {
 
 bool LinkHookScope::is_open() { return any() && !hooks_of_thread.empty(); }
 
+HookedCall::HookedCall(const HookedLink& link, const Variables& x) : link_(link), x_(x) {}
+
+LinkHooks::LinkHooks(LinkHooks&&) noexcept = default;
+LinkHooks& LinkHooks::operator=(LinkHooks&&) noexcept = default;
+LinkHooks::~LinkHooks() = default;
+
 }  // namespace rensa

@@ -40,7 +40,7 @@ struct HookedLink {
 /// replaces parameters.
 class HookedCall {
  public:
-  HookedCall(const HookedLink& link, const Variables& x) : link_(link), x_(x) {}
+  HookedCall(const HookedLink& link, const Variables& x);
   ~HookedCall();
   HookedCall(const HookedCall&) = delete;
   HookedCall& operator=(const HookedCall&) = delete;
@@ -96,8 +96,9 @@ class LinkHooks {
   LinkHooks() = default;
   LinkHooks(const LinkHooks& other);
   LinkHooks& operator=(const LinkHooks& other);
-  LinkHooks(LinkHooks&&) = default;
-  LinkHooks& operator=(LinkHooks&&) = default;
+  LinkHooks(LinkHooks&&) noexcept;
+  LinkHooks& operator=(LinkHooks&&) noexcept;
+  ~LinkHooks();
 
   bool empty() const { return hooks_.empty(); }  // whether there is none
   std::vector<std::string> names() const;        // in the order in which they were added

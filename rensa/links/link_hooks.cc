@@ -136,4 +136,17 @@ void TimerHook::print_report(std::string_view unit, std::ostream& out) const {
   out << str(unit) << std::flush;
 }
 
+WeightStandardization::WeightStandardization(const WeightStandardizationOptions& options)
+    : options_(options) {}
+
+std::unique_ptr<LinkHook> SpectralNormalization::clone() const {
+  return std::make_unique<SpectralNormalization>(*this);
+}
+std::unique_ptr<LinkHook> WeightStandardization::clone() const {
+  return std::make_unique<WeightStandardization>(*this);
+}
+std::unique_ptr<LinkHook> TimerHook::clone() const { return std::make_unique<TimerHook>(*this); }
+
+std::map<std::string, CallSummary> TimerHook::summary() const { return times_->summary(); }
+
 }  // namespace rensa::link_hooks

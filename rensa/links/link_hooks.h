@@ -36,9 +36,7 @@ class SpectralNormalization : public LinkHook {
  public:
   explicit SpectralNormalization(const SpectralNormalizationOptions& options = {});
   std::string name() const override { return options_.name; }
-  std::unique_ptr<LinkHook> clone() const override {
-    return std::make_unique<SpectralNormalization>(*this);
-  }
+  std::unique_ptr<LinkHook> clone() const override;
   void members(Visitor& v) override;
   void added(const HookedLink& link) override;
   void forward_preprocess(HookedCall& call) override;
@@ -62,12 +60,9 @@ struct WeightStandardizationOptions {
 /// variance 1 in each slice along W's first axis.
 class WeightStandardization : public LinkHook {
  public:
-  explicit WeightStandardization(const WeightStandardizationOptions& options = {})
-      : options_(options) {}
+  explicit WeightStandardization(const WeightStandardizationOptions& options = {});
   std::string name() const override { return options_.name; }
-  std::unique_ptr<LinkHook> clone() const override {
-    return std::make_unique<WeightStandardization>(*this);
-  }
+  std::unique_ptr<LinkHook> clone() const override;
   void added(const HookedLink& link) override;
   void forward_preprocess(HookedCall& call) override;
 
@@ -87,14 +82,14 @@ class TimerHook final : public LinkHook {
  public:
   TimerHook();
   std::string name() const override { return "TimerHook"; }
-  std::unique_ptr<LinkHook> clone() const override { return std::make_unique<TimerHook>(*this); }
+  std::unique_ptr<LinkHook> clone() const override;
 
   /// Every call so far, in the order in which they ended. Waits for what is not done.
   const std::vector<TimedCall>& call_history() const { return times_->history(); }
   /// Of all calls, in seconds. Waits for what is not done.
   double total_time() const { return times_->total(); }
   /// By the links' names. Waits for what is not done.
-  std::map<std::string, CallSummary> summary() const { return times_->summary(); }
+  std::map<std::string, CallSummary> summary() const;
   /// As function_hooks::TimerHook's.
   std::string str(std::string_view unit = "auto") const { return times_->str("LinkName", unit); }
   void print_report(std::string_view unit = "auto") const;

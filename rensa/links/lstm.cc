@@ -88,6 +88,8 @@ StatelessLSTM::StatelessLSTM(std::int64_t in, std::int64_t out, const LSTMOption
     : weights(in, out, options) {}
 StatelessLSTM::StatelessLSTM(std::int64_t out, const LSTMOptions& options)
     : weights(none, out, options) {}
+StatelessLSTM::StatelessLSTM(None, std::int64_t out, const LSTMOptions& options)
+    : StatelessLSTM(out, options) {}
 
 std::pair<Variable, Variable> StatelessLSTM::operator()(const Variable& c, const Variable& h,
                                                         const Variable& x) const {
@@ -98,6 +100,7 @@ std::pair<Variable, Variable> StatelessLSTM::operator()(const Variable& c, const
 LSTM::LSTM(std::int64_t in, std::int64_t out, const LSTMOptions& options)
     : weights(in, out, options) {}
 LSTM::LSTM(std::int64_t out, const LSTMOptions& options) : weights(none, out, options) {}
+LSTM::LSTM(None, std::int64_t out, const LSTMOptions& options) : LSTM(out, options) {}
 
 Variable LSTM::operator()(const Variable& x) {
   std::int64_t rows = x.shape(0);
@@ -182,3 +185,8 @@ void StatefulZoneoutLSTM::set_state(const Variable& new_c, const Variable& new_h
 }
 
 }  // namespace rensa::links
+
+namespace rensa {
+template class Chain<links::StatelessLSTM>;
+template class Chain<links::LSTM>;
+}  // namespace rensa

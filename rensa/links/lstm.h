@@ -38,8 +38,7 @@ class StatelessLSTM : public Chain<StatelessLSTM> {
  public:
   StatelessLSTM(std::int64_t in, std::int64_t out, const LSTMOptions& options = {});
   explicit StatelessLSTM(std::int64_t out, const LSTMOptions& options = {});
-  StatelessLSTM(None, std::int64_t out, const LSTMOptions& options = {})
-      : StatelessLSTM(out, options) {}
+  StatelessLSTM(None, std::int64_t out, const LSTMOptions& options = {});
   void members(Visitor& v) override { weights.show(v); }
 
   /// The new c and h. Undefined ones are zeros.
@@ -56,7 +55,7 @@ class LSTM : public Chain<LSTM> {
  public:
   LSTM(std::int64_t in, std::int64_t out, const LSTMOptions& options = {});
   explicit LSTM(std::int64_t out, const LSTMOptions& options = {});
-  LSTM(None, std::int64_t out, const LSTMOptions& options = {}) : LSTM(out, options) {}
+  LSTM(None, std::int64_t out, const LSTMOptions& options = {});
   void members(Visitor& v) override { weights.show(v), v("c", c), v("h", h); }
 
   /// h of the rows that x has. Throws ShapeError for more rows than the last call had.
@@ -100,6 +99,10 @@ class StatefulZoneoutLSTM : public Chain<StatefulZoneoutLSTM> {
 };
 
 }  // namespace links
+
+// Made once, in lstm.cc: what users' files would compile again for each of their own.
+extern template class Chain<links::StatelessLSTM>;
+extern template class Chain<links::LSTM>;
 
 namespace L = links;
 

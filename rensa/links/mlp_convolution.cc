@@ -27,6 +27,10 @@ MLPConvolution2D::MLPConvolution2D(std::optional<std::int64_t> in,
   }
 }
 
+MLPConvolution2D::MLPConvolution2D(None, const std::vector<std::int64_t>& out_channels,
+                                   const Shape& ksize, const MLPConvolutionOptions& options)
+    : MLPConvolution2D(std::optional<std::int64_t>(), out_channels, ksize, options) {}
+
 void MLPConvolution2D::members(Visitor& v) {
   for (std::size_t i = 0; i < layers.size(); ++i) v(std::to_string(i), layers[i]);
 }

@@ -27,8 +27,7 @@ class MLPConvolution2D : public Chain<MLPConvolution2D> {
   MLPConvolution2D(std::optional<std::int64_t> in, const std::vector<std::int64_t>& out_channels,
                    const Shape& ksize, const MLPConvolutionOptions& options = {});
   MLPConvolution2D(None, const std::vector<std::int64_t>& out_channels, const Shape& ksize,
-                   const MLPConvolutionOptions& options = {})
-      : MLPConvolution2D(std::optional<std::int64_t>(), out_channels, ksize, options) {}
+                   const MLPConvolutionOptions& options = {});
   void members(Visitor& v) override;
 
   Variable operator()(const Variable& x) const;

@@ -13,8 +13,10 @@
 
 namespace rensa::links {
 
+Dropout::Dropout(double share) : ratio(share) {}
 Variable Dropout::operator()(const Variable& x) const { return F::dropout(x, ratio); }
 
+Flatten::Flatten(int start_axis) : start_axis_(start_axis) {}
 Variable Flatten::operator()(const Variable& x) const {
   if (start_axis_ < 0 || start_axis_ > x.ndim()) {
     throw ShapeError(
@@ -65,3 +67,8 @@ Variable SimplifiedDropconnect::operator()(const Variable& x, const std::optiona
 }
 
 }  // namespace rensa::links
+
+namespace rensa {
+template class Chain<links::Dropout>;
+template class Chain<links::Flatten>;
+}  // namespace rensa

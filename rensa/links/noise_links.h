@@ -13,7 +13,7 @@ namespace links {
 /// F::dropout, for a Sequential.
 class Dropout : public Chain<Dropout> {
  public:
-  explicit Dropout(double ratio = 0.5) : ratio(ratio) {}
+  explicit Dropout(double ratio = 0.5);
   void members(Visitor&) override {}
   Variable operator()(const Variable& x) const;
 
@@ -23,7 +23,7 @@ class Dropout : public Chain<Dropout> {
 /// The axes from `start_axis` on as one; (n, k) of a batch.
 class Flatten : public Chain<Flatten> {
  public:
-  explicit Flatten(int start_axis = 1) : start_axis_(start_axis) {}
+  explicit Flatten(int start_axis = 1);
   void members(Visitor&) override {}
   /// Throws ShapeError where x has not so many axes.
   Variable operator()(const Variable& x) const;
@@ -61,6 +61,10 @@ class SimplifiedDropconnect : public Chain<SimplifiedDropconnect> {
 };
 
 }  // namespace links
+
+// Made once, in noise_links.cc: what users' files would compile again for each of their own.
+extern template class Chain<links::Dropout>;
+extern template class Chain<links::Flatten>;
 
 namespace L = links;
 

@@ -154,6 +154,10 @@ BatchRenormalization::BatchRenormalization(const Shape& size, double rmax_, doub
   if (options.axis.given()) throw ValueError("BatchRenormalization: it takes no axis");
 }
 
+BatchRenormalization::BatchRenormalization(std::int64_t size, double rmax_, double dmax_,
+                                           const BatchNormalizationOptions& options)
+    : BatchRenormalization(Shape{size}, rmax_, dmax_, options) {}
+
 Variable BatchRenormalization::operator()(const Variable& x, bool finetune) const {
   if (!config().train) return statistics(x);
   auto [gamma, beta] = statistics.scale_and_shift();
@@ -177,6 +181,9 @@ LayerNormalization::LayerNormalization(const Shape& size, const NormalizationOpt
   gamma.initialize(size), beta.initialize(size);
 }
 
+LayerNormalization::LayerNormalization(std::int64_t size, const NormalizationOptions& options)
+    : LayerNormalization(Shape{size}, options) {}
+
 Variable LayerNormalization::operator()(const Variable& x) const {
   if (gamma.is_initialized() && beta.is_initialized()) {
     return F::layer_normalization(x, gamma, beta, eps);
@@ -198,6 +205,9 @@ RMSNorm::RMSNorm(const Shape& size, std::optional<double> epsilon, const Initial
     : RMSNorm(none, epsilon, initial_gamma) {
   gamma.initialize(size);
 }
+
+RMSNorm::RMSNorm(std::int64_t size, std::optional<double> epsilon, const Initializer& initial_gamma)
+    : RMSNorm(Shape{size}, epsilon, initial_gamma) {}
 
 Variable RMSNorm::operator()(const Variable& x) const {
   if (!gamma.is_initialized()) {
@@ -232,3 +242,8 @@ Variable GroupNormalization::operator()(const Variable& x) const {
 }
 
 }  // namespace rensa::links
+
+namespace rensa {
+template class Chain<links::BatchNormalization>;
+template class Chain<links::LayerNormalization>;
+}  // namespace rensa

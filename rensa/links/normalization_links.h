@@ -74,8 +74,7 @@ class BatchRenormalization : public Chain<BatchRenormalization> {
   explicit BatchRenormalization(const Shape& size, double rmax = 1, double dmax = 0,
                                 const BatchNormalizationOptions& options = {});
   explicit BatchRenormalization(std::int64_t size, double rmax = 1, double dmax = 0,
-                                const BatchNormalizationOptions& options = {})
-      : BatchRenormalization(Shape{size}, rmax, dmax, options) {}
+                                const BatchNormalizationOptions& options = {});
   void members(Visitor& v) override { statistics.members(v); }
 
   /// As BatchNormalization. Throws ValueError for an `axis` among the options: it is the first one
@@ -101,8 +100,7 @@ class LayerNormalization : public Chain<LayerNormalization> {
   explicit LayerNormalization(const Shape& size,
                               const NormalizationOptions& options = {.eps = 1e-6});
   explicit LayerNormalization(std::int64_t size,
-                              const NormalizationOptions& options = {.eps = 1e-6})
-      : LayerNormalization(Shape{size}, options) {}
+                              const NormalizationOptions& options = {.eps = 1e-6});
   void members(Visitor& v) override { v("gamma", gamma), v("beta", beta); }
 
   /// Throws ShapeError, DtypeError, DeviceError.
@@ -121,8 +119,7 @@ class RMSNorm : public Chain<RMSNorm> {
   explicit RMSNorm(const Shape& size, std::optional<double> eps = std::nullopt,
                    const Initializer& initial_gamma = 1);
   explicit RMSNorm(std::int64_t size, std::optional<double> eps = std::nullopt,
-                   const Initializer& initial_gamma = 1)
-      : RMSNorm(Shape{size}, eps, initial_gamma) {}
+                   const Initializer& initial_gamma = 1);
   void members(Visitor& v) override { v("gamma", gamma); }
 
   /// Throws ShapeError, DtypeError, DeviceError.
@@ -151,6 +148,11 @@ class GroupNormalization : public Chain<GroupNormalization> {
 };
 
 }  // namespace links
+
+// Made once, in normalization_links.cc: what users' files would compile again for each of their
+// own.
+extern template class Chain<links::BatchNormalization>;
+extern template class Chain<links::LayerNormalization>;
 
 namespace L = links;
 

@@ -231,4 +231,8 @@ std::map<std::string, double> DictSummary::compute_mean() const {
   return means;
 }
 
+Report::Report(std::string n, const Variable& v)
+    : name(std::move(n)), value(v.array()), variable(v) {}
+Report::Report(std::string n, Array v) : name(std::move(n)), value(std::move(v)) {}
+
 }  // namespace rensa

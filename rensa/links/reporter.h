@@ -21,8 +21,8 @@ using Observation = std::map<std::string, Array>;
 /// the host and changes from call to call keeps a captured step eager; given as a function,
 /// {"lr", [&] { return optimizer.lr(); }}, it is asked for anew by each replay.
 struct Report {
-  Report(std::string n, const Variable& v) : name(std::move(n)), value(v.array()), variable(v) {}
-  Report(std::string n, Array v) : name(std::move(n)), value(std::move(v)) {}
+  Report(std::string n, const Variable& v);
+  Report(std::string n, Array v);
   template <class T>
   requires std::is_arithmetic_v<T> Report(std::string n, T v)
       : name(std::move(n)), fixed(static_cast<double>(v)) {

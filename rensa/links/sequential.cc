@@ -31,6 +31,12 @@ template <class Layers> Variable run(Layers& layers, const Variables& x) {
 
 }  // namespace
 
+AnyLink::AnyLink(const AnyLink& other) : link_(other.link_ ? other.link_->clone() : nullptr) {}
+AnyLink& AnyLink::operator=(const AnyLink& other) { return *this = AnyLink(other); }
+AnyLink::AnyLink(AnyLink&&) noexcept = default;
+AnyLink& AnyLink::operator=(AnyLink&&) noexcept = default;
+AnyLink::~AnyLink() = default;
+
 Link* AnyLink::checked() const {
   if (link_) return link_.get();
   throw ValueError("AnyLink: there is no link (default-constructed, or moved from)");
@@ -151,5 +157,12 @@ Sequential Link::repeat(std::int64_t n, CopyMode mode) const {
   for (std::int64_t i = 0; i < n; ++i) copies.append(clone());
   return copies;
 }
+
+Sequential::Layer::Layer(std::string name, Function function)
+    : function_(std::move(function)), name_(std::move(name)) {
+  check();
+}
+
+void Sequential::append(Layer layer) { layers_.push_back(std::move(layer)); }
 
 }  // namespace rensa

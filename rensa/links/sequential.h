@@ -86,10 +86,7 @@ class Sequential : public Chain<Sequential> {
              std::is_invocable_r_v<Variable, F&, const Variable&>) Layer(F function)
         : Layer("function", std::move(function)) {}
     /// A function that says its name when printed.
-    Layer(std::string name, Function function)
-        : function_(std::move(function)), name_(std::move(name)) {
-      check();
-    }
+    Layer(std::string name, Function function);
     template <HasMembers F>
     requires(!std::derived_from<F, Link> && std::is_invocable_r_v<Variable, F&, const Variable&>)
         Layer(std::string name, F function)
@@ -135,7 +132,7 @@ class Sequential : public Chain<Sequential> {
 
   /// The number of layers.
   std::int64_t size() const { return static_cast<std::int64_t>(layers_.size()); }
-  void append(Layer layer) { layers_.push_back(std::move(layer)); }  // behind the last one
+  void append(Layer layer);  // behind the last one
   /// Before layer i; i == size() appends. Throws IndexError.
   void insert(std::int64_t i, Layer layer);
   /// The other's layers: a copy, as of all that is given; those of extend(other.copy()) share their

@@ -201,7 +201,17 @@ class CheckedMembers final : public PathVisitor {
 
 void check_members(const Members& members) { CheckedMembers check(members); }
 
+// kind_of() has the order of Value's alternatives in a text of its own.
+template <class T>
+constexpr bool kNumbered =
+    std::is_same_v<std::variant_alternative_t<Visitor::kind_of<T>(), Visitor::Value>, T>;
+static_assert(kNumbered<std::int64_t> && kNumbered<double> && kNumbered<bool> &&
+              kNumbered<std::string> && kNumbered<Array>);
+
 template Visitor::Access Visitor::access<bool>(bool&, const void*);
+template Visitor::Access Visitor::access<int>(int&, const void*);
+template Visitor::Access Visitor::access<std::int64_t>(std::int64_t&, const void*);
 template Visitor::Access Visitor::access<double>(double&, const void*);
+template Visitor::Access Visitor::access<std::string>(std::string&, const void*);
 
 }  // namespace rensa

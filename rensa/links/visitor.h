@@ -122,7 +122,14 @@ class Visitor {
     void set(const Value& value) const { take(value)(); }  // take(value), in place at once
   };
   /// The alternative of Value that holds a T.
-  template <class T> static constexpr std::size_t kind_of() { return Value(T()).index(); }
+  template <class T> static constexpr std::size_t kind_of() {
+    // Without a Value, which all who see this would compile.
+    constexpr bool is[] = {std::same_as<T, std::int64_t>, std::same_as<T, double>,
+                           std::same_as<T, bool>, std::same_as<T, std::string>,
+                           std::same_as<T, Array>};
+    static_assert(is[0] || is[1] || is[2] || is[3] || is[4]);
+    return is[0] ? 0 : is[1] ? 1 : is[2] ? 2 : is[3] ? 3 : 4;
+  }
 
   /// The file that a walk reads. Names are those of members of what is being walked over.
   class Reading {
@@ -313,21 +320,9 @@ class Visitor {
       return narrowed<T>(std::get<Stored<T>>(v));
     }
   }
-  template <class T> static Access access(T& member, const void* place) {
-    auto take = [&member](const Value& v) -> Commit {
-      if (is_none(v)) return [] {};
-      return [&member, read = restored<T>(v)] { member = read; };
-    };
-    return {kind<T>(), [&member] { return stored(member); }, take, place};
-  }
+  template <class T> static Access access(T& member, const void* place);
   /// Of a value that may be none: None in files.
-  template <class T> static Access access(std::optional<T>& member) {
-    auto take = [&member](const Value& v) -> Commit {
-      if (is_none(v)) return [&member] { member.reset(); };
-      return [&member, read = restored<T>(v)] { member = read; };
-    };
-    return {kind<T>(), [&member] { return member ? stored(*member) : Value(Array()); }, take};
-  }
+  template <class T> static Access access(std::optional<T>& member);
   template <class T> void pointed(std::string_view name, T& member) {
     if (static_cast<bool>(member)) (*this)(name, *member);
   }
@@ -344,9 +339,27 @@ class Visitor {
   std::vector<const Parameter*>* ties_ = &own_ties_;
 };
 
+// Outside of the class, as what is inline would be compiled by all who see it.
+template <class T> Visitor::Access Visitor::access(T& member, const void* place) {
+  auto take = [&member](const Value& v) -> Commit {
+    if (is_none(v)) return [] {};
+    return [&member, read = restored<T>(v)] { member = read; };
+  };
+  return {kind<T>(), [&member] { return stored(member); }, take, place};
+}
+template <class T> Visitor::Access Visitor::access(std::optional<T>& member) {
+  auto take = [&member](const Value& v) -> Commit {
+    if (is_none(v)) return [&member] { member.reset(); };
+    return [&member, read = restored<T>(v)] { member = read; };
+  };
+  return {kind<T>(), [&member] { return member ? stored(*member) : Value(Array()); }, take};
+}
 // Made once, in visitor.cc, for what most links and triggers show.
 extern template Visitor::Access Visitor::access<bool>(bool&, const void*);
+extern template Visitor::Access Visitor::access<int>(int&, const void*);
+extern template Visitor::Access Visitor::access<std::int64_t>(std::int64_t&, const void*);
 extern template Visitor::Access Visitor::access<double>(double&, const void*);
+extern template Visitor::Access Visitor::access<std::string>(std::string&, const void*);
 
 /// A walk that knows where it is.
 class PathVisitor : public Visitor {

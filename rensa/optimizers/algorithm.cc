@@ -40,4 +40,7 @@ void RowAlgorithm::update(const UpdateCall& call) {
   launch.run(call.enabled);
 }
 
+std::vector<UpdateState> OptimizerAlgorithm::states() const { return {}; }
+std::vector<UpdateState> RowAlgorithm::states() const { return row_of(rule_).states; }
+
 }  // namespace rensa

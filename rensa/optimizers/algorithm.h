@@ -53,7 +53,7 @@ class OptimizerAlgorithm : public std::enable_shared_from_this<OptimizerAlgorith
   virtual ~OptimizerAlgorithm() = default;
   virtual const char* name() const = 0;
   /// The arrays that UpdateRule::states holds for a parameter.
-  virtual std::vector<UpdateState> states() const { return {}; }
+  virtual std::vector<UpdateState> states() const;
   /// By name, for attribute(), files and values of a parameter's own.
   virtual NamedNumbers hyperparameters() { return {}; }
   /// Shows what lasts of it beside these, to files: v("k", k_).
@@ -79,7 +79,7 @@ class RowAlgorithm : public OptimizerAlgorithm {
  public:
   RowAlgorithm(const char* name, UpdateRuleId rule) : name_(name), rule_(rule) {}
   const char* name() const override { return name_; }
-  std::vector<UpdateState> states() const override { return row_of(rule_).states; }
+  std::vector<UpdateState> states() const override;
   void update(const UpdateCall& call) override;
   bool asks_anew() const override { return true; }
   bool heeds_enabled() const override { return true; }

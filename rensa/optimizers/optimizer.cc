@@ -594,4 +594,9 @@ double& Optimizer::attribute(const std::string& name) const {
   return number_of(*state_->algorithm, state_->algorithm->hyperparameters(), name);
 }
 
+OptimizerState::OptimizerState(std::shared_ptr<OptimizerAlgorithm> a) : algorithm(std::move(a)) {}
+
+Optimizer::Optimizer(std::shared_ptr<OptimizerAlgorithm> algorithm)
+    : state_(std::make_shared<OptimizerState>(std::move(algorithm))) {}
+
 }  // namespace rensa

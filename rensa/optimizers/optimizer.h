@@ -30,7 +30,7 @@ struct DynamicLossScale {
 /// The part of an optimizer that its handles share.
 class OptimizerState : public std::enable_shared_from_this<OptimizerState> {
  public:
-  explicit OptimizerState(std::shared_ptr<OptimizerAlgorithm> a) : algorithm(std::move(a)) {}
+  explicit OptimizerState(std::shared_ptr<OptimizerAlgorithm> a);
   const char* name() const { return algorithm->name(); }  // the algorithm's
   /// Called by what decides which operations an update has: steps are recorded anew, and one that
   /// does it itself stays eager.
@@ -74,8 +74,7 @@ struct LossScalingOptions {
 class Optimizer {
  public:
   /// An optimizer of the user's own.
-  explicit Optimizer(std::shared_ptr<OptimizerAlgorithm> algorithm)
-      : state_(std::make_shared<OptimizerState>(std::move(algorithm))) {}
+  explicit Optimizer(std::shared_ptr<OptimizerAlgorithm> algorithm);
 
   /// Holds on to `model` (following its moves) and gives every parameter an update rule. Throws
   /// ValueError where the model's members() names something twice (Link::check_members).

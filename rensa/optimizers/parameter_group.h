@@ -23,9 +23,8 @@ namespace rensa {
 /// same values are one set of numbers in the update's launch, which takes four sets.
 class ParameterGroup {
  public:
-  explicit ParameterGroup(std::vector<ParameterRef> parameters)
-      : parameters_(std::move(parameters)) {}
-  explicit ParameterGroup(const Link& link) : ParameterGroup(link.params()) {}
+  explicit ParameterGroup(std::vector<ParameterRef> parameters);
+  explicit ParameterGroup(const Link& link);
   /// Those of which `belongs` gives true.
   template <std::predicate<const NamedParameter&> Belongs>
   ParameterGroup(const Link& link, Belongs belongs) {
@@ -35,10 +34,7 @@ class ParameterGroup {
   }
 
   /// UpdateRule::set_hyperparam for each. Throws as that, and ValueError before Optimizer::setup.
-  const ParameterGroup& set_hyperparam(const std::string& name, double value) const {
-    for (const ParameterRef& p : parameters_) p.update_rule()->set_hyperparam(name, value);
-    return *this;
-  }
+  const ParameterGroup& set_hyperparam(const std::string& name, double value) const;
   /// Calls one hook for all of them, after the optimizer's: a GradientClipping of a group looks at
   /// the norm of its gradients alone. Throws as UpdateRule::add_hook and before Optimizer::setup.
   template <std::derived_from<OptimizerHook> Hook> const ParameterGroup& add_hook(Hook hook) const {
@@ -47,10 +43,7 @@ class ParameterGroup {
     return *this;
   }
   /// Lets updates change them, or leaves them as they are.
-  const ParameterGroup& set_update_enabled(bool on) const {
-    for (const ParameterRef& p : parameters_) p.set_update_enabled(on);
-    return *this;
-  }
+  const ParameterGroup& set_update_enabled(bool on) const;
   const std::vector<ParameterRef>& parameters() const { return parameters_; }  // those of the group
 
  private:

@@ -83,4 +83,6 @@ void UpdateRule::use_fp32_update(bool on) {
   fp32_update_ = on;
 }
 
+UpdateRule::UpdateRule(std::weak_ptr<OptimizerState> optimizer) : owner(std::move(optimizer)) {}
+
 }  // namespace rensa

@@ -21,7 +21,7 @@ using Hyperparameters = std::vector<std::pair<std::string, double>>;
 /// parameter's device at the first update.
 class UpdateRule {
  public:
-  explicit UpdateRule(std::weak_ptr<OptimizerState> optimizer) : owner(std::move(optimizer)) {}
+  explicit UpdateRule(std::weak_ptr<OptimizerState> optimizer);
 
   /// The value of a hyperparameter for this parameter: its own, or the optimizer's. Throws
   /// ValueError for a name that the optimizer has not.

@@ -53,4 +53,18 @@ Trigger Trigger::interval(double period, const std::string& unit) {
   return trigger;
 }
 
+Trigger::Trigger() = default;
+Trigger::Trigger(const Trigger& other)
+    : body_(other.body_ ? other.body_->clone() : nullptr),
+      period_(other.period_),
+      unit_(other.unit_) {}
+Trigger& Trigger::operator=(const Trigger& other) { return *this = Trigger(other); }
+Trigger::Trigger(Trigger&&) noexcept = default;
+Trigger& Trigger::operator=(Trigger&&) noexcept = default;
+Trigger::~Trigger() = default;
+
+void Trigger::members(Visitor& v) {
+  if (body_) body_->members(v);
+}
+
 }  // namespace rensa::training

@@ -18,7 +18,7 @@ class Trainer;
 class Trigger {
  public:
   /// No trigger: the extension's own.
-  Trigger() = default;
+  Trigger();
   /// {20, "epoch"} or {100, "iteration"}: fires whenever a multiple of `period` has been reached.
   /// Throws ValueError for a period that is not positive and for another unit.
   template <class T>
@@ -28,19 +28,15 @@ class Trigger {
   requires(std::predicate<F&, Trainer&> && !std::same_as<std::remove_cvref_t<F>, Trigger>)
       Trigger(F function)
       : body_(std::make_unique<Function<F>>(std::move(function))) {}
-  Trigger(const Trigger& other)
-      : body_(other.body_ ? other.body_->clone() : nullptr),
-        period_(other.period_),
-        unit_(other.unit_) {}
-  Trigger& operator=(const Trigger& other) { return *this = Trigger(other); }
-  Trigger(Trigger&&) noexcept = default;
-  Trigger& operator=(Trigger&&) noexcept = default;
+  Trigger(const Trigger& other);
+  Trigger& operator=(const Trigger& other);
+  Trigger(Trigger&&) noexcept;
+  Trigger& operator=(Trigger&&) noexcept;
+  ~Trigger();
 
   explicit operator bool() const { return body_ != nullptr; }
   bool operator()(Trainer& trainer);
-  void members(Visitor& v) {
-    if (body_) body_->members(v);
-  }
+  void members(Visitor& v);
   /// Of an interval; 0 and empty for any other trigger.
   double period() const { return period_; }
   const std::string& unit() const { return unit_; }  // "epoch" or "iteration"

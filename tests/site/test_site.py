@@ -69,6 +69,12 @@ class Site(unittest.TestCase):
         self.documents("/// A base.\nstruct B {\n  /// The answer.\n  virtual int f();\n};\n"
                        "/// Derived.\nstruct D : B {\n  int f() override;\n};\n", "As <a")
 
+    def test_what_is_instantiated_elsewhere_says_nothing_of_its_template(self):
+        self.documents("/// A base.\nstruct B {\n  /// The answer.\n  int f();\n};\n/// Of it.\n"
+                       "template <class T> struct D : B {\n  int f();\n};\n"
+                       "extern template struct D<int>;  // compiled once\n", "As <a")
+        self.assertNotIn("compiled once", self.site["reference/rensa.html"])
+
     def test_options_are_those_of_what_takes_them(self):
         self.documents("struct AreaOptions {\n  int unit;  // of the result\n  int scale;\n};\n\n"
                        "/// Its area, times scale.\nint area(const AreaOptions& options);\n", "The options of")

@@ -139,7 +139,7 @@ class Reader:
                 if comment and comment.kind == "above":
                     self.spaces.append((own, path, extent.first, extent.last, comment))
             return
-        if not spelling or cursor.kind in CLASSES and not cursor.is_definition():
+        if not spelling or cursor.kind in CLASSES and (not cursor.is_definition() or self.of_extern_template(cursor)):
             return
         if cursor.kind == CursorKind.FIELD_DECL and INNER & set(self.class_of(cursor.type).split("::")):
             return  # of a type of the library's own, which no program names
@@ -181,6 +181,11 @@ class Reader:
         takes = [self.class_of(c.type) for c in cursor.get_children() if c.kind == CursorKind.PARM_DECL]
         gives = self.class_of(cursor.result_type) if cursor.kind in FUNCTIONS else ""
         return takes, gives
+
+    @staticmethod
+    def of_extern_template(cursor):
+        """Whether this says only that a class is instantiated elsewhere."""
+        return next((token.spelling for token in cursor.get_tokens()), "") == "extern"
 
     @staticmethod
     def of_language(cursor):

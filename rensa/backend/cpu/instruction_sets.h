@@ -17,8 +17,9 @@ enum class InstructionSet { baseline, avx2, avx512 };
 InstructionSet best_instruction_set();
 
 // RENSA_EACH_SET declares a function that a *_kernels.cc defines for each set; RENSA_IN_SET is that
-// of one of them, which the machine has to have.
-#if defined(__x86_64__)
+// of one of them, which the machine has to have. RENSA_BASELINE_KERNELS is a build's that has the
+// baseline alone.
+#if defined(__x86_64__) && !defined(RENSA_BASELINE_KERNELS)
 #define RENSA_EACH_SET(...) \
   namespace baseline {      \
   __VA_ARGS__               \

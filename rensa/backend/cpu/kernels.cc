@@ -4,7 +4,7 @@
 #include "rensa/backend/cpu/convert_kernels.h"
 #include "rensa/backend/cpu/kernel_sources.h"
 #include "rensa/backend/cpu/row_kernels.h"
-#if RENSA_X86
+#if RENSA_X86 && !defined(RENSA_BASELINE_KERNELS)
 #include <cpuid.h>
 #endif
 
@@ -16,7 +16,7 @@ namespace rensa::host {
 #include "rensa/core/ops.def"
 #undef RENSA_UFUNC
 
-#if RENSA_X86
+#if RENSA_X86 && !defined(RENSA_BASELINE_KERNELS)
 namespace {
 /// Not by __builtin_cpu_supports: Clang 14 does not know the name.
 bool has_f16c() {
@@ -27,7 +27,7 @@ bool has_f16c() {
 #endif
 
 InstructionSet best_instruction_set() {
-#if RENSA_X86
+#if RENSA_X86 && !defined(RENSA_BASELINE_KERNELS)
   __builtin_cpu_init();
   bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
   if (avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&

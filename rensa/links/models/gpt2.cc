@@ -79,4 +79,8 @@ Variable GPT2::operator()(const Variable& tokens) const {
   return F::linear(ln_f(y), wte.W, {}, 2);
 }
 
+Variable GPT2Attention::operator()(const Variable& x) const { return heads(x, {.causal = true}); }
+
+void GPT2::members(Visitor& v) { v("wte", wte), v("wpe", wpe), v("h", h), v("ln_f", ln_f); }
+
 }  // namespace rensa::links

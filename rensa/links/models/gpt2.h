@@ -26,7 +26,7 @@ class GPT2Attention : public Chain<GPT2Attention> {
  public:
   explicit GPT2Attention(const GPT2Options& options);
   void members(Visitor& v) override { v("c_attn", heads.in_proj), v("c_proj", heads.out_proj); }
-  Variable operator()(const Variable& x) const { return heads(x, {.causal = true}); }
+  Variable operator()(const Variable& x) const;
 
   MultiHeadAttention heads;  // in_proj is c_attn, out_proj c_proj
 };
@@ -61,7 +61,7 @@ class GPT2Block : public Chain<GPT2Block> {
 class GPT2 : public Chain<GPT2> {
  public:
   explicit GPT2(const GPT2Options& options = {});
-  void members(Visitor& v) override { v("wte", wte), v("wpe", wpe), v("h", h), v("ln_f", ln_f); }
+  void members(Visitor& v) override;
 
   /// Throws ShapeError for other than (n, length), length <= n_positions, and as EmbedID.
   Variable operator()(const Variable& tokens) const;

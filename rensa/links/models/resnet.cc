@@ -154,4 +154,39 @@ std::vector<Stage> ResNetParts::stages() const {
   return all;
 }
 
+ResNetLayers::ResNetLayers(const std::vector<std::int64_t>& blocks, bool bottleneck,
+                           const ResNetOptions& options)
+    : ResNetLink(blocks, bottleneck, options) {}
+ResNet18Layers::ResNet18Layers(const ResNetOptions& options)
+    : ResNetLink({2, 2, 2, 2}, false, options) {}
+ResNet34Layers::ResNet34Layers(const ResNetOptions& options)
+    : ResNetLink({3, 4, 6, 3}, false, options) {}
+ResNet50Layers::ResNet50Layers(const ResNetOptions& options)
+    : ResNetLink({3, 4, 6, 3}, true, options) {}
+ResNet101Layers::ResNet101Layers(const ResNetOptions& options)
+    : ResNetLink({3, 4, 23, 3}, true, options) {}
+ResNet152Layers::ResNet152Layers(const ResNetOptions& options)
+    : ResNetLink({3, 8, 36, 3}, true, options) {}
+
 }  // namespace rensa::links
+
+namespace rensa {
+template class Chain<links::ResNetLayers>;
+template class links::StagedNetwork<links::ResNetLayers>;
+template class links::ResNetLink<links::ResNetLayers>;
+template class Chain<links::ResNet18Layers>;
+template class links::StagedNetwork<links::ResNet18Layers>;
+template class links::ResNetLink<links::ResNet18Layers>;
+template class Chain<links::ResNet34Layers>;
+template class links::StagedNetwork<links::ResNet34Layers>;
+template class links::ResNetLink<links::ResNet34Layers>;
+template class Chain<links::ResNet50Layers>;
+template class links::StagedNetwork<links::ResNet50Layers>;
+template class links::ResNetLink<links::ResNet50Layers>;
+template class Chain<links::ResNet101Layers>;
+template class links::StagedNetwork<links::ResNet101Layers>;
+template class links::ResNetLink<links::ResNet101Layers>;
+template class Chain<links::ResNet152Layers>;
+template class links::StagedNetwork<links::ResNet152Layers>;
+template class links::ResNetLink<links::ResNet152Layers>;
+}  // namespace rensa

@@ -107,36 +107,50 @@ struct ResNetLayers : ResNetLink<ResNetLayers> {
   /// `blocks` says how many there are in res2, res3, res4 and res5. Throws ValueError for other
   /// than four.
   ResNetLayers(const std::vector<std::int64_t>& blocks, bool bottleneck,
-               const ResNetOptions& options = {})
-      : ResNetLink(blocks, bottleneck, options) {}
+               const ResNetOptions& options = {});
 };
 /// ResNetLayers of 18 layers.
 struct ResNet18Layers : ResNetLink<ResNet18Layers> {
-  explicit ResNet18Layers(const ResNetOptions& options = {})
-      : ResNetLink({2, 2, 2, 2}, false, options) {}
+  explicit ResNet18Layers(const ResNetOptions& options = {});
 };
 /// ResNetLayers of 34 layers.
 struct ResNet34Layers : ResNetLink<ResNet34Layers> {
-  explicit ResNet34Layers(const ResNetOptions& options = {})
-      : ResNetLink({3, 4, 6, 3}, false, options) {}
+  explicit ResNet34Layers(const ResNetOptions& options = {});
 };
 /// ResNetLayers of 50 layers.
 struct ResNet50Layers : ResNetLink<ResNet50Layers> {
-  explicit ResNet50Layers(const ResNetOptions& options = {})
-      : ResNetLink({3, 4, 6, 3}, true, options) {}
+  explicit ResNet50Layers(const ResNetOptions& options = {});
 };
 /// ResNetLayers of 101 layers.
 struct ResNet101Layers : ResNetLink<ResNet101Layers> {
-  explicit ResNet101Layers(const ResNetOptions& options = {})
-      : ResNetLink({3, 4, 23, 3}, true, options) {}
+  explicit ResNet101Layers(const ResNetOptions& options = {});
 };
 /// ResNetLayers of 152 layers.
 struct ResNet152Layers : ResNetLink<ResNet152Layers> {
-  explicit ResNet152Layers(const ResNetOptions& options = {})
-      : ResNetLink({3, 8, 36, 3}, true, options) {}
+  explicit ResNet152Layers(const ResNetOptions& options = {});
 };
 
 }  // namespace links
+
+// Made once, in resnet.cc: what users' files would compile again for each of their own.
+extern template class Chain<links::ResNetLayers>;
+extern template class links::StagedNetwork<links::ResNetLayers>;
+extern template class links::ResNetLink<links::ResNetLayers>;
+extern template class Chain<links::ResNet18Layers>;
+extern template class links::StagedNetwork<links::ResNet18Layers>;
+extern template class links::ResNetLink<links::ResNet18Layers>;
+extern template class Chain<links::ResNet34Layers>;
+extern template class links::StagedNetwork<links::ResNet34Layers>;
+extern template class links::ResNetLink<links::ResNet34Layers>;
+extern template class Chain<links::ResNet50Layers>;
+extern template class links::StagedNetwork<links::ResNet50Layers>;
+extern template class links::ResNetLink<links::ResNet50Layers>;
+extern template class Chain<links::ResNet101Layers>;
+extern template class links::StagedNetwork<links::ResNet101Layers>;
+extern template class links::ResNetLink<links::ResNet101Layers>;
+extern template class Chain<links::ResNet152Layers>;
+extern template class links::StagedNetwork<links::ResNet152Layers>;
+extern template class links::ResNetLink<links::ResNet152Layers>;
 
 namespace L = links;
 

@@ -83,4 +83,16 @@ std::vector<Stage> VGGParts::stages() const {
   return all;
 }
 
+VGG16Layers::VGG16Layers(const VGGOptions& options) : VGGLink(3, options) {}
+VGG19Layers::VGG19Layers(const VGGOptions& options) : VGGLink(4, options) {}
+
 }  // namespace rensa::links
+
+namespace rensa {
+template class Chain<links::VGG16Layers>;
+template class links::StagedNetwork<links::VGG16Layers>;
+template class links::VGGLink<links::VGG16Layers>;
+template class Chain<links::VGG19Layers>;
+template class links::StagedNetwork<links::VGG19Layers>;
+template class links::VGGLink<links::VGG19Layers>;
+}  // namespace rensa

@@ -53,14 +53,22 @@ template <class Derived> class VGGLink : public StagedNetwork<Derived>, public V
 /// conv1_2, pool1, ... pool5, fc6, fc7, fc8, prob. Constructors throw ValueError for an image_size
 /// that is no multiple of 32.
 struct VGG16Layers : VGGLink<VGG16Layers> {
-  explicit VGG16Layers(const VGGOptions& options = {}) : VGGLink(3, options) {}
+  explicit VGG16Layers(const VGGOptions& options = {});
 };
 /// VGG16Layers with four convolutions in each of the last three parts.
 struct VGG19Layers : VGGLink<VGG19Layers> {
-  explicit VGG19Layers(const VGGOptions& options = {}) : VGGLink(4, options) {}
+  explicit VGG19Layers(const VGGOptions& options = {});
 };
 
 }  // namespace links
+
+// Made once, in vgg.cc: what users' files would compile again for each of their own.
+extern template class Chain<links::VGG16Layers>;
+extern template class links::StagedNetwork<links::VGG16Layers>;
+extern template class links::VGGLink<links::VGG16Layers>;
+extern template class Chain<links::VGG19Layers>;
+extern template class links::StagedNetwork<links::VGG19Layers>;
+extern template class links::VGGLink<links::VGG19Layers>;
 
 namespace L = links;
 

@@ -133,4 +133,6 @@ void LogReport::write(const std::string& folder) const {
   }
 }
 
+LogReport::LogReport(LogReportOptions options) : options_(std::move(options)) {}
+
 }  // namespace rensa::extensions

@@ -44,7 +44,7 @@ struct LogReportOptions {
 /// (that waits for the device), appends them to the log and writes the file anew.
 class LogReport final : public training::Extension {
  public:
-  explicit LogReport(LogReportOptions options = {}) : options_(std::move(options)) {}
+  explicit LogReport(LogReportOptions options = {});
   const std::vector<LogEntry>& log() const { return log_; }  // all entries so far
   void operator()(training::Trainer& trainer) override;
   /// The log, and the sums of the entry that is coming.

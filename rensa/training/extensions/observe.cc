@@ -71,4 +71,11 @@ void MicroAverage::members(Visitor& v) {
   v.optional("_trigger", trigger_);
 }
 
+ObserveValue::ObserveValue(std::string key, std::function<double(training::Trainer&)> value)
+    : key_(std::move(key)), value_(std::move(value)) {}
+
+ObserveValue observe_value(std::string key, std::function<double(training::Trainer&)> value) {
+  return {std::move(key), std::move(value)};
+}
+
 }  // namespace rensa::extensions

@@ -13,8 +13,7 @@ namespace rensa::extensions {
 /// is given another trigger.
 class ObserveValue final : public training::Extension {
  public:
-  ObserveValue(std::string key, std::function<double(training::Trainer&)> value)
-      : key_(std::move(key)), value_(std::move(value)) {}
+  ObserveValue(std::string key, std::function<double(training::Trainer&)> value);
   void operator()(training::Trainer& trainer) override;
   std::string default_name() const override { return "_observe_value"; }  // Chainer's
   training::Trigger default_trigger() const override { return {1, "epoch"}; }
@@ -26,10 +25,7 @@ class ObserveValue final : public training::Extension {
 };
 
 /// An ObserveValue.
-inline ObserveValue observe_value(std::string key,
-                                  std::function<double(training::Trainer&)> value) {
-  return {std::move(key), std::move(value)};
-}
+ObserveValue observe_value(std::string key, std::function<double(training::Trainer&)> value);
 /// The learning rate of the updater's optimizer of that name: its hyperparameter "lr", or, of Adam
 /// and its kin, alpha * sqrt(1 - beta2^t) / (1 - beta1^t) of the last update, as Chainer has it;
 /// alpha itself is observed by observe_value.

@@ -142,4 +142,9 @@ bool TimeTrigger::operator()(Trainer& trainer) {
   return true;
 }
 
+MaxValueTrigger::MaxValueTrigger(std::string key, training::Trigger trigger)
+    : BestValueTrigger(std::move(key), std::less<double>(), std::move(trigger)) {}
+MinValueTrigger::MinValueTrigger(std::string key, training::Trigger trigger)
+    : BestValueTrigger(std::move(key), std::greater<double>(), std::move(trigger)) {}
+
 }  // namespace rensa::triggers

@@ -51,15 +51,13 @@ class BestValueTrigger {
 /// Fires where the mean of `key` over an interval is the greatest so far.
 class MaxValueTrigger : public BestValueTrigger {
  public:
-  explicit MaxValueTrigger(std::string key, training::Trigger trigger = {1, "epoch"})
-      : BestValueTrigger(std::move(key), std::less<double>(), std::move(trigger)) {}
+  explicit MaxValueTrigger(std::string key, training::Trigger trigger = {1, "epoch"});
 };
 
 /// Fires where the mean of `key` over an interval is the least so far.
 class MinValueTrigger : public BestValueTrigger {
  public:
-  explicit MinValueTrigger(std::string key, training::Trigger trigger = {1, "epoch"})
-      : BestValueTrigger(std::move(key), std::greater<double>(), std::move(trigger)) {}
+  explicit MinValueTrigger(std::string key, training::Trigger trigger = {1, "epoch"});
 };
 
 struct EarlyStoppingOptions {
