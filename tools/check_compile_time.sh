@@ -12,7 +12,7 @@ limit=${1:-3}
 readonly YARDSTICK=1.1
 TIMEFORMAT='%U %S'
 
-# compiled FILE...: CPU seconds of one compile; '-' reads standard input.
+# compiled FILE: CPU seconds of one compile.
 compiled() {
   { time "${CXX:-g++}" -std=c++20 -O2 -I. -Iexamples -x c++ -c "$1" -o /dev/null; } 2>&1 | awk 'END {print $1 + $2}'
 }

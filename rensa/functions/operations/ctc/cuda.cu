@@ -107,7 +107,7 @@ __device__ __forceinline__ double computed(double value) {
   return value;
 }
 
-// A place's neighbours stand in shared memory, in two rows by turns: one barrier a step.
+// A place's neighbours stand in shared memory, in two rows by turns: one barrier per step.
 template <class V>
 __global__ void __launch_bounds__(kMostThreads) ctc(const __grid_constant__ CtcArgs args) {
   __shared__ V rows[2][kMostThreads + 2];
