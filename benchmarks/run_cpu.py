@@ -2,8 +2,8 @@
 """Runs the CPU benchmarks next to the peers' on the same cores, and writes the comparison.
 
     run_cpu.py --build-dir DIR [--python PYTHON] [--threads N] [--only PART ...]
-PART is training, networks, routines, activations, functions, attention, convolutions or recordings, or what is our
-own beside the libraries that could do it: sorting, products or transforms.
+PART is training, networks, routines, activations, functions, attention, convolutions, recordings or collectives, or
+what is our own beside the libraries that could do it: sorting, products or transforms.
 PYTHON is one that has PyTorch and NumPy. Writes run_cpu.md and run_cpu.json to $OUT, or to DIR.
 """
 import argparse
@@ -91,6 +91,22 @@ def recordings(report, _python, threads):
     report.recordings("cpu", RENSA_NUM_THREADS=threads)
 
 
+def collectives(report, python, _threads):
+    """allreduce over two ranks, threads and processes, beside PyTorch's gloo."""
+    launcher = report.build / "programs" / "rensa-run"
+    report.run([report.program("collectives"), 2], RENSA_NUM_THREADS="1")
+    report.run([launcher, "-n", 2, report.program("collectives")], RENSA_NUM_THREADS="1")
+    report.run([launcher, "-n", 2, python, HERE / "peers" / "collectives.py"], OMP_NUM_THREADS="1")
+    rows = []
+    for kilobytes in (4, 64, 1024, 16384, 131072):
+        name = f"allreduce {kilobytes} KB, 2"
+        threads, ours, theirs = (report.value(f"{name} {what}") for what in (
+            "threads rensa", "processes rensa", "processes gloo"))
+        rows.append([f"{kilobytes} KB", theirs, ours, ratio(ours, theirs), threads])
+    report.table("allreduce of float32 over two ranks on the CPU (µs)",
+                 ["array", "gloo, processes", "Rensa, processes", "Rensa / gloo", "Rensa, threads"], rows)
+
+
 def every_pool(threads):
     return {name: threads for name in ("RENSA_NUM_THREADS", "OMP_NUM_THREADS", "BLIS_NUM_THREADS",
                                        "OPENBLAS_NUM_THREADS")}
@@ -120,7 +136,7 @@ def main():
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parts = {"training": training, "networks": networks, "routines": routines, "activations": activations,
              "functions": functions, "attention": attention, "convolutions": convolutions, "recordings": recordings,
-             "sorting": sorting, "products": products, "transforms": transforms}
+             "collectives": collectives, "sorting": sorting, "products": products, "transforms": transforms}
     parser.add_argument("--only", nargs="+", choices=parts, default=list(parts))
     options = parser.parse_args()
     report = Report(options.build_dir)

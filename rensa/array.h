@@ -3,6 +3,7 @@
 
 #include "rensa/array/array.h"
 #include "rensa/array/calculus.h"
+#include "rensa/array/communicator.h"
 #include "rensa/array/constants.h"
 #include "rensa/array/cuda_names.h"
 #include "rensa/array/dlpack.h"

@@ -15,6 +15,7 @@ import sys
 ORDER = [
     ("core",),
     ("device",),
+    ("communication",),
     ("portable",),
     ("backend/cpu", "backend/cuda", "backend/no_cuda"),
     ("operations",),

@@ -14,6 +14,7 @@
 #include "rensa/data/order_sampler.h"
 #include "rensa/data/ptb.h"
 #include "rensa/data/random_stream.h"
+#include "rensa/data/scatter_dataset.h"
 #include "rensa/data/sub_dataset.h"
 #include "rensa/data/svhn.h"
 #include "rensa/data/text_datasets.h"

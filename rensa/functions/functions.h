@@ -4,6 +4,7 @@
 #include "rensa/functions/activation.h"
 #include "rensa/functions/array_functions.h"
 #include "rensa/functions/attention.h"
+#include "rensa/functions/communication_functions.h"
 #include "rensa/functions/connection.h"
 #include "rensa/functions/convolution.h"
 #include "rensa/functions/decorrelated_normalization.h"

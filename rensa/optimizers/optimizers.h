@@ -6,6 +6,7 @@
 #include "rensa/optimizers/elementwise_optimizer.h"
 #include "rensa/optimizers/hooks.h"
 #include "rensa/optimizers/msvag.h"
+#include "rensa/optimizers/multi_node_optimizer.h"
 #include "rensa/optimizers/optimizer.h"
 #include "rensa/optimizers/parameter_group.h"
 #include "rensa/optimizers/rmsprop.h"

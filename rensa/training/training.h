@@ -6,6 +6,7 @@
 #include "rensa/training/extensions/fail_on_non_number.h"
 #include "rensa/training/extensions/gpu_monitor.h"
 #include "rensa/training/extensions/log_report.h"
+#include "rensa/training/extensions/multi_node_evaluator.h"
 #include "rensa/training/extensions/observe.h"
 #include "rensa/training/extensions/parameter_statistics.h"
 #include "rensa/training/extensions/plot_report.h"

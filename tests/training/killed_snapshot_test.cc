@@ -1,10 +1,6 @@
 // Runs that are killed while they write snapshots, and folders that cannot be written.
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <poll.h>
-#include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -18,6 +14,7 @@
 #include "rensa/optimizers/optimizers.h"
 #include "rensa/serializers/npz.h"
 #include "rensa/training/training.h"
+#include "tests/child_process.h"
 #include "tests/temporary_folder.h"
 #include "tests/testing.h"
 #include "tests/training/models.h"
@@ -62,7 +59,7 @@ TEST(KilledSnapshot, IsWrittenByAProcessThatIsKilled) {
         model.w.array().fill(static_cast<double>(iteration));
         if (told) return;
         told = true;
-        std::string text = fmt::format("\nbegan {}\n", iteration);
+        std::string text = fmt::format("\nbegan {}, iterations to come\n", iteration);
         (void)!::write(STDOUT_FILENO, text.data(), text.size());
       },
       {.name = "fill", .trigger = {1, "iteration"}, .priority = 300});
@@ -77,64 +74,23 @@ TEST(KilledSnapshot, IsWrittenByAProcessThatIsKilled) {
 /// A process of this program that runs the test above.
 class Victim {
  public:
-  Victim(const std::string& folder, std::int64_t turn) {
-    int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
-    std::vector<std::string> variables = {"RENSA_TEST_KILLED=" + folder,
-                                          "RENSA_TEST_KILLED_TURN=" + std::to_string(turn)};
-    for (char** entry = environ; *entry; ++entry) {
-      // A part of the tests (GTEST_SHARD_INDEX) may leave out the one that is meant.
-      if (!std::string_view(*entry).starts_with("GTEST_")) variables.emplace_back(*entry);
-    }
-    std::vector<char*> environment;
-    for (std::string& variable : variables) environment.push_back(variable.data());
-    environment.push_back(nullptr);
-    std::string filter = "--gtest_filter=KilledSnapshot.IsWrittenByAProcessThatIsKilled";
-    char program[] = "/proc/self/exe", brief[] = "--gtest_brief=1";
-    char* arguments[] = {program, filter.data(), brief, nullptr};
-    child_ = ::fork();
-    if (child_ == 0) {
-      ::dup2(ends[1], STDOUT_FILENO);
-      int nowhere = ::open("/dev/null", O_WRONLY);
-      ::dup2(nowhere, STDERR_FILENO);
-      ::execve(program, arguments, environment.data());
-      ::_exit(1);
-    }
-    ::close(ends[1]);
-    told_ = ends[0];
-  }
-  ~Victim() { kill(); }
-  Victim(const Victim&) = delete;
-  Victim& operator=(const Victim&) = delete;
+  Victim(const std::string& folder, std::int64_t turn)
+      : process_(
+            "KilledSnapshot.IsWrittenByAProcessThatIsKilled",
+            {"RENSA_TEST_KILLED=" + folder, "RENSA_TEST_KILLED_TURN=" + std::to_string(turn)}) {}
 
   /// The number of its first iteration, once it has begun; none where it ends before.
-  std::optional<std::int64_t> began() const {
-    std::string text;
-    char piece[256];
-    pollfd ready{told_, POLLIN, 0};
+  std::optional<std::int64_t> began() {
     // gtest's own lines stand around it.
-    while (::poll(&ready, 1, 60000) > 0) {
-      ssize_t size = ::read(told_, piece, sizeof piece);
-      if (size <= 0) return std::nullopt;
-      text.append(piece, static_cast<std::size_t>(size));
-      std::size_t word = text.find("\nbegan ");
-      if (word != text.npos && text.find('\n', word + 1) != text.npos) {
-        return std::atoll(text.c_str() + word + 7);
-      }
-    }
-    return std::nullopt;
+    std::optional<std::string> text = process_.read_until("\nbegan ");
+    if (text) text = process_.read_until(", iterations to come\n");
+    if (!text) return std::nullopt;
+    return std::atoll(text->c_str() + text->find("\nbegan ") + 7);
   }
-  void kill() {
-    if (child_ <= 0) return;
-    ::kill(child_, SIGKILL);
-    ::waitpid(child_, nullptr, 0);
-    ::close(told_);
-    child_ = -1;
-  }
+  void kill() { process_.kill(); }
 
  private:
-  pid_t child_ = -1;
-  int told_ = -1;
+  testing::ChildProcess process_;
 };
 
 /// The snapshots in a folder by their iterations, each read whole; counts the temporary files.

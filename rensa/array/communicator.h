@@ -1,0 +1,87 @@
+// Communicator: one rank's end of a group of processes, or of threads, that work together.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rensa/array/array.h"
+#include "rensa/communication/communication_error.h"
+
+namespace rensa {
+
+namespace communication {
+class Transport;
+}  // namespace communication
+
+/// What becomes of the ranks' elements in one place.
+enum class ReduceOp { sum, mean, max, min };
+
+/// A shared handle: copies are the same end. All ranks make the same calls, in the same order,
+/// with arrays of the same dtype and, where nothing else is said, of the same shape; each call
+/// waits until this rank's part is done. Where a rank does something else, has failed, has
+/// ended, or keeps the others waiting for longer than RENSA_COMMUNICATION_TIMEOUT seconds (600),
+/// all throw CommunicationError naming the rank, its host and the call; the group is of no use
+/// afterwards. Used by one thread at a time. Arrays on GPUs go by way of the host, which waits for
+/// them; results are on the device of what was given. Results have the same bits on all ranks,
+/// and are those of adding the ranks' elements in the order of their ranks.
+class Communicator {
+ public:
+  explicit Communicator(std::shared_ptr<communication::Transport> transport);
+
+  int rank() const;  // this rank's place, from 0
+  int size() const;  // how many ranks there are
+  /// "rank 2 (host b, process 4711)".
+  std::string describe(int rank) const;
+
+  /// The ranks with the same color are a group of their own, with ranks in the order of their
+  /// keys and, where those are equal, of their ranks here. Throws ValueError for a negative color.
+  Communicator split(int color, int key) const;
+  /// Returns when all ranks have come here.
+  void barrier() const;
+
+  /// Over all ranks, on all of them. Sums and means of 16-bit floats are computed in float32.
+  /// Throws DtypeError for the mean of integers, and for complex maxima.
+  Array allreduce(const Array& x, ReduceOp op = ReduceOp::sum) const;
+  /// Over all ranks, on `root`; an undefined array on the others.
+  Array reduce(const Array& x, int root, ReduceOp op = ReduceOp::sum) const;
+  /// What `root` gives, on all ranks: a copy on its device there, on `x`'s or, where that is
+  /// undefined, on the CPU elsewhere. Shape and dtype are root's.
+  Array bcast(const Array& x, int root) const;
+  /// What each rank gives, by rank, on `root`; nothing on the others. Shapes and dtypes are each
+  /// rank's own.
+  std::vector<Array> gather(const Array& x, int root) const;
+  /// The same on all ranks.
+  std::vector<Array> allgather(const Array& x) const;
+  /// arrays[rank] of those that `root` gives, one for each rank; the others give none. Throws
+  /// ShapeError on root for another number.
+  Array scatter(const std::vector<Array>& arrays, int root) const;
+  /// What each rank gives this one, by rank: each gives arrays[rank] to that rank. Throws
+  /// ShapeError for another number than there are ranks.
+  std::vector<Array> alltoall(const std::vector<Array>& arrays) const;
+  /// To another rank, which calls recv() for it at that time. Throws ValueError for this rank.
+  void send(const Array& x, int destination) const;
+  /// What that rank sends, on the CPU.
+  Array recv(int source) const;
+
+  /// Bytes, as of a serialized object: what `root` gives, on all ranks.
+  std::string bcast_bytes(std::string_view bytes, int root) const;
+  /// What each rank gives, by rank, on all of them.
+  std::vector<std::string> allgather_bytes(std::string_view bytes) const;
+
+ private:
+  std::shared_ptr<communication::Transport> transport_;
+};
+
+/// The group of all processes of a program that was started as several of them: by `rensa-run -n N
+/// program`, torchrun or SLURM (communication/launch_environment.h). Every process calls it, and
+/// gets the same group each time. A program that was started as one is a group of one. Throws
+/// CommunicationError where the others do not come.
+Communicator create_communicator();
+
+/// Groups of this process's own threads, by rank: `size` ends, of which each thread uses one.
+/// Throws ValueError for less than one.
+std::vector<Communicator> create_thread_communicators(int size);
+
+}  // namespace rensa

@@ -1,0 +1,159 @@
+// Sockets of TCP.
+#include "rensa/communication/socket.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <thread>
+
+#include "rensa/communication/communication_error.h"
+
+namespace rensa::communication {
+
+namespace {
+
+[[noreturn]] void fail(const std::string& what, int error) {
+  throw CommunicationError(fmt::format("{}: {}", what, std::strerror(error)));
+}
+
+/// Waits for `events`; whether they came before the deadline.
+bool wait_for(int fd, short events, Clock::time_point deadline) {
+  for (;;) {
+    auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    pollfd one{fd, events, 0};
+    int n = ::poll(&one, 1, static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000)));
+    if (n > 0) return true;
+    if (n < 0 && errno != EINTR) fail("poll", errno);
+    if (Clock::now() >= deadline) return false;
+  }
+}
+
+}  // namespace
+
+Socket::Socket(int fd) : fd_(fd) {
+  if (fd_ < 0) return;
+  ::fcntl(fd_, F_SETFD, FD_CLOEXEC);
+  ::fcntl(fd_, F_SETFL, ::fcntl(fd_, F_GETFL) | O_NONBLOCK);
+  int one = 1;
+  ::setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);  // short messages go at once
+}
+
+Socket::~Socket() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+std::int64_t Socket::send_some(const void* data, std::int64_t nbytes) const {
+  ssize_t n = ::send(fd_, data, static_cast<std::size_t>(nbytes), MSG_NOSIGNAL);
+  if (n >= 0) return n;
+  if (errno == EAGAIN || errno == EINTR) return 0;
+  fail("send", errno);
+}
+
+std::int64_t Socket::receive_some(void* data, std::int64_t nbytes) const {
+  ssize_t n = ::recv(fd_, data, static_cast<std::size_t>(nbytes), 0);
+  if (n > 0) return n;
+  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return 0;
+  return -1;  // closed, or reset by one that was killed
+}
+
+void Socket::send_all(const void* data, std::int64_t nbytes, Clock::time_point deadline) const {
+  const char* at = static_cast<const char*>(data);
+  while (nbytes > 0) {
+    std::int64_t n = send_some(at, nbytes);
+    at += n, nbytes -= n;
+    if (n == 0 && !wait_for(fd_, POLLOUT, deadline)) {
+      throw CommunicationError(fmt::format("{} takes nothing", peer_address()));
+    }
+  }
+}
+
+void Socket::receive_all(void* data, std::int64_t nbytes, Clock::time_point deadline) const {
+  char* at = static_cast<char*>(data);
+  while (nbytes > 0) {
+    std::int64_t n = receive_some(at, nbytes);
+    if (n < 0) throw CommunicationError(fmt::format("{} has closed", peer_address()));
+    at += n, nbytes -= n;
+    if (n == 0 && !wait_for(fd_, POLLIN, deadline)) {
+      throw CommunicationError(fmt::format("{} says nothing", peer_address()));
+    }
+  }
+}
+
+std::string Socket::peer_address() const {
+  sockaddr_storage address{};
+  socklen_t length = sizeof address;
+  char text[NI_MAXHOST] = "?";
+  if (::getpeername(fd_, reinterpret_cast<sockaddr*>(&address), &length) == 0) {
+    ::getnameinfo(reinterpret_cast<sockaddr*>(&address), length, text, sizeof text, nullptr, 0,
+                  NI_NUMERICHOST);
+  }
+  return text;
+}
+
+Listener::Listener(int port) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
+  std::string what = fmt::format("listening on port {}", port);
+  if (!socket_.is_open()) fail(what, errno);
+  int one = 1;
+  ::setsockopt(fd(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_ANY);
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  socklen_t length = sizeof address;
+  if (::bind(fd(), generic, length) != 0 || ::listen(fd(), 1024) != 0 ||
+      ::getsockname(fd(), generic, &length) != 0) {
+    fail(what, errno);
+  }
+  port_ = ntohs(address.sin_port);
+}
+
+Socket Listener::accept(Clock::time_point deadline, const std::string& awaited) const {
+  for (;;) {
+    int fd = ::accept(socket_.fd(), nullptr, nullptr);
+    if (fd >= 0) return Socket(fd);
+    if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) fail("accept", errno);
+    if (!wait_for(socket_.fd(), POLLIN, deadline)) {
+      throw CommunicationError(fmt::format("waited in vain for {}", awaited));
+    }
+  }
+}
+
+Socket connect_to(const std::string& host, int port, Clock::time_point deadline) {
+  std::string what = fmt::format("connecting to {}:{}", host, port);
+  addrinfo hints{};
+  hints.ai_family = AF_INET;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (int error = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found)) {
+    throw CommunicationError(fmt::format("{}: {}", what, ::gai_strerror(error)));
+  }
+  std::unique_ptr<addrinfo, void (*)(addrinfo*)> address(found, ::freeaddrinfo);
+  for (;;) {
+    Socket socket(::socket(AF_INET, SOCK_STREAM, 0));
+    if (!socket.is_open()) fail(what, errno);
+    int error = 0;
+    if (::connect(socket.fd(), address->ai_addr, address->ai_addrlen) != 0) error = errno;
+    if (error == EINPROGRESS) {
+      if (!wait_for(socket.fd(), POLLOUT, deadline)) fail(what, ETIMEDOUT);
+      socklen_t length = sizeof error;
+      ::getsockopt(socket.fd(), SOL_SOCKET, SO_ERROR, &error, &length);
+    }
+    if (error == 0) return socket;
+    if (Clock::now() >= deadline) fail(what, error);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
+}  // namespace rensa::communication

@@ -1,0 +1,62 @@
+// Socket: a stream between two processes, with a time by which each wait ends.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace rensa::communication {
+
+using Clock = std::chrono::steady_clock;
+
+/// Owns a file descriptor, which no program that is started inherits. Reads and writes never wait
+/// by themselves.
+class Socket {
+ public:
+  Socket() = default;
+  explicit Socket(int fd);  // takes it over
+  ~Socket();
+  Socket(Socket&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Socket& operator=(Socket&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  int fd() const { return fd_; }
+  bool is_open() const { return fd_ >= 0; }
+  void close() { *this = Socket(); }
+
+  /// Bytes that went now, 0 where it would have to wait. Throws CommunicationError.
+  std::int64_t send_some(const void* data, std::int64_t nbytes) const;
+  /// Bytes that came now, 0 where it would have to wait, -1 where the other side has closed.
+  std::int64_t receive_some(void* data, std::int64_t nbytes) const;
+  /// All of them. Throw CommunicationError when the other side closes, or at the deadline.
+  void send_all(const void* data, std::int64_t nbytes, Clock::time_point deadline) const;
+  void receive_all(void* data, std::int64_t nbytes, Clock::time_point deadline) const;
+
+  std::string peer_address() const;  // "10.0.0.7"
+
+ private:
+  int fd_ = -1;
+};
+
+/// A socket that others connect to, on any of the machine's addresses. Port 0 lets the system
+/// choose. Throws CommunicationError where the port is taken.
+class Listener {
+ public:
+  explicit Listener(int port);
+  int port() const { return port_; }
+  int fd() const { return socket_.fd(); }
+  /// The next who connects. Throws CommunicationError, saying what was waited for, at the deadline.
+  Socket accept(Clock::time_point deadline, const std::string& awaited) const;
+
+ private:
+  Socket socket_;
+  int port_ = 0;
+};
+
+/// Connects to a host's name or address. Tries again, where nobody listens there yet, up to the
+/// deadline; then throws CommunicationError naming the address and the reason.
+Socket connect_to(const std::string& host, int port, Clock::time_point deadline);
+
+}  // namespace rensa::communication

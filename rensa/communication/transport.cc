@@ -1,0 +1,53 @@
+// Labels, and what all transports do alike.
+#include "rensa/communication/transport.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <tuple>
+
+namespace rensa::communication {
+
+namespace {
+template <std::size_t N> void put(char (&out)[N], std::string_view text) {
+  std::memcpy(out, text.data(), std::min(text.size(), N - 1));
+}
+}  // namespace
+
+Label::Label(std::string_view operation, std::string_view subject) {
+  put(operation_, operation);
+  put(subject_, subject);
+}
+
+std::string Label::str() const {
+  return subject_[0] ? fmt::format("{} of {}", operation_, subject_) : operation_;
+}
+
+SplitGroup agree_on_split(Transport& group, int color, int key) {
+  struct Wish {
+    int color, key;
+  };
+  std::vector<Wish> wishes(static_cast<std::size_t>(group.size()));
+  Wish& own = wishes[static_cast<std::size_t>(group.rank())];
+  own = {color, key};
+  std::vector<Outgoing> sent;
+  std::vector<Incoming> received;
+  for (int rank = 0; rank < group.size(); ++rank) {
+    if (rank == group.rank()) continue;
+    sent.push_back({rank, &own, sizeof(Wish)});
+    received.push_back({rank, &wishes[static_cast<std::size_t>(rank)], sizeof(Wish)});
+  }
+  group.exchange(Label("split", ""), sent, received);
+  SplitGroup result;
+  for (int rank = 0; rank < group.size(); ++rank) {
+    if (wishes[static_cast<std::size_t>(rank)].color == color) result.ranks.push_back(rank);
+  }
+  std::ranges::stable_sort(result.ranks, {},
+                           [&](int rank) { return wishes[static_cast<std::size_t>(rank)].key; });
+  result.rank =
+      static_cast<int>(std::ranges::find(result.ranks, group.rank()) - result.ranks.begin());
+  return result;
+}
+
+}  // namespace rensa::communication

@@ -1,0 +1,200 @@
+// Groups of processes, some of whose ranks are killed, stopped, or do something else.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <random>
+#include <thread>
+
+#include "rensa/array/communicator.h"
+#include "rensa/array/routines.h"
+#include "rensa/communication/launch_environment.h"
+#include "rensa/communication/socket.h"
+#include "rensa/core/error.h"
+#include "tests/child_process.h"
+#include "tests/testing.h"
+
+namespace rensa {
+namespace {
+
+using communication::launch_environment;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+
+/// Variables of the environment for a scope: those named here and no others of the kind.
+class Variables {
+ public:
+  explicit Variables(const std::vector<std::pair<const char*, const char*>>& set) {
+    for (const char* name : kAll) ::unsetenv(name);
+    for (auto [name, value] : set) ::setenv(name, value, 1);
+  }
+  ~Variables() {
+    for (const char* name : kAll) ::unsetenv(name);
+  }
+  Variables(const Variables&) = delete;
+  Variables& operator=(const Variables&) = delete;
+
+ private:
+  static constexpr const char* kAll[] = {
+      "RANK",        "WORLD_SIZE",   "LOCAL_RANK",   "LOCAL_WORLD_SIZE",      "MASTER_ADDR",
+      "MASTER_PORT", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_NTASKS_PER_NODE", "SLURM_LOCALID"};
+};
+
+TEST(LaunchEnvironment, OfRensaRunAndSlurm) {
+  {
+    Variables none({});
+    EXPECT_FALSE(launch_environment().has_value());
+  }
+  {
+    Variables one({{"RANK", "0"}, {"WORLD_SIZE", "1"}});
+    EXPECT_EQ(launch_environment()->size, 1);
+  }
+  {
+    Variables two({{"RANK", "5"},
+                   {"WORLD_SIZE", "8"},
+                   {"LOCAL_RANK", "1"},
+                   {"LOCAL_WORLD_SIZE", "4"},
+                   {"MASTER_ADDR", "node0"},
+                   {"MASTER_PORT", "2900"}});
+    auto e = *launch_environment();
+    EXPECT_EQ(e.rank, 5);
+    EXPECT_EQ(e.size, 8);
+    EXPECT_EQ(e.local_rank, 1);
+    EXPECT_EQ(e.local_size, 4);
+    EXPECT_EQ(e.address, "node0");
+    EXPECT_EQ(e.port, 2900);
+  }
+  {
+    Variables slurm({{"SLURM_PROCID", "3"},
+                     {"SLURM_NTASKS", "4"},
+                     {"SLURM_LOCALID", "1"},
+                     {"MASTER_ADDR", "node0"},
+                     {"MASTER_PORT", "2900"}});
+    EXPECT_EQ(launch_environment()->rank, 3);
+    EXPECT_EQ(launch_environment()->local_rank, 1);
+  }
+}
+
+TEST(LaunchEnvironment, WhatIsMissingOrSaysNothingSensible) {
+  auto text = [](const std::vector<std::pair<const char*, const char*>>& set) {
+    Variables variables(set);
+    return testing::thrown<ValueError>([] { launch_environment(); });
+  };
+  EXPECT_THAT(text({{"RANK", "1"}}), HasSubstr("RANK is set and WORLD_SIZE is not"));
+  EXPECT_THAT(text({{"RANK", "1"}, {"WORLD_SIZE", "2"}}), HasSubstr("MASTER_ADDR is not"));
+  EXPECT_THAT(text({{"RANK", "2"}, {"WORLD_SIZE", "2"}}), HasSubstr("RANK=\"2\""));
+  EXPECT_THAT(text({{"RANK", "x"}, {"WORLD_SIZE", "2"}}), HasSubstr("RANK=\"x\""));
+}
+
+/// What the tests below start: a rank that does what RENSA_TEST_RANK says until it fails, and
+/// tells how.
+TEST(GroupOfProcesses, Rank) {
+  const char* job = std::getenv("RENSA_TEST_RANK");
+  if (!job) GTEST_SKIP() << "is run by the other tests of GroupOfProcesses";
+  std::string text = "nothing";
+  try {
+    Communicator c = create_communicator();
+    EXPECT_EQ(create_communicator().allreduce(xp::full({3}, c.rank())).to_vector<int>(),
+              std::vector<int>(3, c.size() * (c.size() - 1) / 2));
+    std::printf("\nis there\n");
+    std::fflush(stdout);
+    bool leaves = std::string(job) == "leave" && c.rank() == 1;
+    for (int turn = 0; !leaves && std::string(job) != "once"; ++turn) {
+      c.allreduce(xp::ones({1 + turn % 5 * 20000}));
+    }
+  } catch (const CommunicationError& error) {
+    text = error.what();
+  }
+  std::printf("\nsaw: %s\n", text.c_str());
+}
+
+class StartedGroup {
+ public:
+  StartedGroup(int size, const std::string& job, int timeout) {
+    int port = communication::Listener(0).port();
+    for (int rank = 0; rank < size; ++rank) {
+      processes_.emplace_back(
+          "GroupOfProcesses.Rank",
+          std::vector<std::string>{"RENSA_TEST_RANK=" + job, fmt::format("RANK={}", rank),
+                                   fmt::format("WORLD_SIZE={}", size), "MASTER_ADDR=127.0.0.1",
+                                   fmt::format("MASTER_PORT={}", port), "RENSA_NUM_THREADS=1",
+                                   fmt::format("RENSA_COMMUNICATION_TIMEOUT={}", timeout)});
+    }
+  }
+  testing::ChildProcess& operator[](int rank) { return processes_[static_cast<std::size_t>(rank)]; }
+  /// Until all of them are at work.
+  void wait() {
+    for (auto& process : processes_) ASSERT_TRUE(process.read_until("\nis there\n").has_value());
+  }
+  /// What a rank saw; none where it hangs.
+  std::string saw(int rank, std::chrono::seconds within) {
+    std::optional<std::string> text = (*this)[rank].read_all(within);
+    if (!text) return "it hangs";
+    std::size_t at = text->find("\nsaw: ");
+    return at == text->npos ? "it said nothing" : text->substr(at + 6);
+  }
+
+ private:
+  std::vector<testing::ChildProcess> processes_;
+};
+
+TEST(GroupOfProcesses, WorksAndEnds) {
+  StartedGroup group(4, "once", 60);
+  for (int rank = 0; rank < 4; ++rank) {
+    EXPECT_THAT(group.saw(rank, std::chrono::seconds(60)), HasSubstr("nothing\n"));
+  }
+}
+
+TEST(GroupOfProcesses, ARankThatLeavesIsNamed) {
+  StartedGroup group(3, "leave", 60);
+  for (int rank : {0, 2}) {
+    std::string text = group.saw(rank, std::chrono::seconds(60));
+    EXPECT_THAT(text, HasSubstr("rank 1 (host "));
+    EXPECT_THAT(text, HasSubstr("has ended"));
+    EXPECT_THAT(text, HasSubstr("allreduce of float32"));
+  }
+}
+
+// Killed or stopped at random moments: the others end soon, and say who it was.
+TEST(GroupOfProcesses, RandomFaults) {
+  const char* given = std::getenv("RENSA_TEST_FAULTS");
+  int faults = given ? std::atoi(given) : testing::quick() ? 2 : 10;
+  std::mt19937 random(static_cast<unsigned>(::getpid()));
+  for (int turn = 0; turn < faults; ++turn) {
+    int victim = static_cast<int>(random() % 3);
+    bool stops = random() % 2 == 0;
+    SCOPED_TRACE(fmt::format("turn {}: rank {} is {}", turn, victim, stops ? "stopped" : "killed"));
+    StartedGroup group(3, "work", stops ? 2 : 60);
+    ASSERT_NO_FATAL_FAILURE(group.wait());
+    std::this_thread::sleep_for(std::chrono::milliseconds(random() % 50));
+    group[victim].signal(stops ? SIGSTOP : SIGKILL);
+    for (int rank = 0; rank < 3; ++rank) {
+      if (rank == victim) continue;
+      std::string text = group.saw(rank, std::chrono::seconds(60));
+      EXPECT_THAT(text, HasSubstr(fmt::format("rank {} (host ", victim)));
+      EXPECT_THAT(text, HasSubstr(stops ? "nothing came for 2 s" : "has ended"));
+    }
+  }
+}
+
+TEST(GroupOfProcesses, WhoDoesNotComeIsNamed) {
+  int port = communication::Listener(0).port();
+  testing::ChildProcess first(
+      "GroupOfProcesses.Rank",
+      {"RENSA_TEST_RANK=once", "RANK=0", "WORLD_SIZE=3", "MASTER_ADDR=127.0.0.1",
+       fmt::format("MASTER_PORT={}", port), "RENSA_COMMUNICATION_TIMEOUT=1"});
+  std::optional<std::string> text = first.read_all(std::chrono::seconds(60));
+  ASSERT_TRUE(text.has_value());
+  EXPECT_THAT(*text, HasSubstr("waited in vain for rank(s) 1, 2 of 3 to come to 127.0.0.1:"));
+  testing::ChildProcess second(
+      "GroupOfProcesses.Rank",
+      {"RENSA_TEST_RANK=once", "RANK=1", "WORLD_SIZE=3", "MASTER_ADDR=127.0.0.1",
+       fmt::format("MASTER_PORT={}", port), "RENSA_COMMUNICATION_TIMEOUT=1"});
+  text = second.read_all(std::chrono::seconds(60));
+  ASSERT_TRUE(text.has_value());
+  EXPECT_THAT(*text, AnyOf(HasSubstr("connecting to 127.0.0.1:"), HasSubstr("meeting at rank 0")));
+}
+
+}  // namespace
+}  // namespace rensa

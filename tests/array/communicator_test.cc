@@ -1,0 +1,287 @@
+// Collectives against what one rank computes alone; groups of threads, and of sockets between
+// threads, which is what processes have.
+#include "rensa/array/communicator.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <thread>
+
+#include "rensa/array/routines.h"
+#include "rensa/communication/processes.h"
+#include "rensa/communication/socket.h"
+#include "rensa/communication/thread_transport.h"
+#include "rensa/core/error.h"
+#include "tests/testing.h"
+
+namespace rensa {
+namespace {
+
+enum class Way { threads, sockets };
+
+/// Calls job on every rank of a group of `size`, each in a thread of its own.
+void run_group(Way way, int size, std::chrono::seconds timeout,
+               const std::function<void(const Communicator&)>& job) {
+  std::vector<std::shared_ptr<communication::Transport>> ends(static_cast<std::size_t>(size));
+  if (way == Way::threads) ends = communication::connect_threads(size, timeout);
+  communication::LaunchEnvironment environment;
+  environment.size = size;
+  environment.address = "127.0.0.1";
+  environment.port = communication::Listener(0).port();
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < size; ++rank) {
+    threads.emplace_back([&, rank] {
+      try {
+        auto& end = ends[static_cast<std::size_t>(rank)];
+        if (way == Way::sockets) {
+          communication::LaunchEnvironment own = environment;
+          own.rank = rank;
+          end = communication::connect_processes(own, timeout);
+        }
+        job(Communicator(std::move(end)));
+      } catch (const std::exception& error) {
+        ADD_FAILURE() << "rank " << rank << ": " << error.what();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+class Communicators : public ::testing::TestWithParam<std::tuple<Way, int>> {
+ protected:
+  void run(const std::function<void(const Communicator&)>& job, int seconds = 60) {
+    auto [way, size] = GetParam();
+    run_group(way, size, std::chrono::seconds(seconds), job);
+  }
+};
+
+/// What a rank of that rank gives: other numbers than any other rank.
+Array numbers(int rank, const Shape& shape, Dtype dtype = float32) {
+  return (xp::arange(shape.total(), float64).reshape(shape) * 0.25 + rank).astype(dtype);
+}
+
+TEST_P(Communicators, Reductions) {
+  for (Dtype dtype : {float16, bfloat16, float32, float64, int32, int64, uint8, complex64}) {
+    for (const Shape& shape : {Shape{}, Shape{3}, Shape{0}, Shape{7, 11}, Shape{2, 3, 500}}) {
+      run([&](const Communicator& c) {
+        std::vector<Array> all;
+        for (int r = 0; r < c.size(); ++r) all.push_back(numbers(r, shape, dtype));
+        Array x = all[static_cast<std::size_t>(c.rank())];
+        Array stacked = xp::stack(all);
+        Array sum = c.allreduce(x);
+        EXPECT_TRUE(xp::array_equal(sum, xp::sum(stacked, {.axis = 0, .dtype = dtype})));
+        EXPECT_EQ(sum.dtype(), dtype);
+        EXPECT_EQ(sum.shape(), shape);
+        if (dtype_kind(dtype) == 'f' || dtype_kind(dtype) == 'c') {
+          EXPECT_TRUE(
+              xp::array_equal(c.allreduce(x, ReduceOp::mean), xp::mean(stacked, {.axis = 0})));
+        }
+        if (dtype_kind(dtype) != 'c') {
+          EXPECT_TRUE(xp::array_equal(c.allreduce(x, ReduceOp::max), xp::max(stacked, 0)));
+          EXPECT_TRUE(xp::array_equal(c.allreduce(x, ReduceOp::min), xp::min(stacked, 0)));
+        }
+        int root = c.size() - 1;
+        Array at_root = c.reduce(x, root);
+        EXPECT_EQ(at_root.defined(), c.rank() == root);
+        if (at_root.defined()) {
+          EXPECT_TRUE(xp::array_equal(at_root, sum));
+        }
+      });
+    }
+  }
+}
+
+TEST_P(Communicators, ViewsAndBigArrays) {
+  run([&](const Communicator& c) {
+    Array x = numbers(c.rank(), {300, 2000});
+    Array sum = c.allreduce(x), turned = c.allreduce(x.transpose());
+    EXPECT_TRUE(xp::array_equal(turned, sum.transpose()));
+    EXPECT_TRUE(xp::array_equal(c.allreduce(x[Slice(0, 300, 3)]), sum[Slice(0, 300, 3)]));
+  });
+}
+
+TEST_P(Communicators, ArraysGoRound) {
+  run([&](const Communicator& c) {
+    int next = (c.rank() + 1) % c.size(), root = c.size() / 2;
+    // Other shapes and dtypes on each rank.
+    Array own = numbers(c.rank(), {c.rank() + 1, 2}, c.rank() % 2 ? float64 : int32);
+    Array from_root = c.bcast(c.rank() == root ? own : Array(), root);
+    EXPECT_TRUE(
+        xp::array_equal(from_root, numbers(root, {root + 1, 2}, root % 2 ? float64 : int32)));
+    std::vector<Array> gathered = c.gather(own, root), all = c.allgather(own);
+    EXPECT_EQ(gathered.size(), c.rank() == root ? static_cast<std::size_t>(c.size()) : 0u);
+    for (int r = 0; r < c.size(); ++r) {
+      Array want = numbers(r, {r + 1, 2}, r % 2 ? float64 : int32);
+      EXPECT_TRUE(xp::array_equal(all[static_cast<std::size_t>(r)], want));
+      EXPECT_EQ(all[static_cast<std::size_t>(r)].dtype(), want.dtype());
+      if (c.rank() == root) {
+        EXPECT_TRUE(xp::array_equal(gathered[static_cast<std::size_t>(r)], want));
+      }
+    }
+    EXPECT_TRUE(xp::array_equal(c.scatter(gathered, root), own));
+    std::vector<Array> given;
+    for (int r = 0; r < c.size(); ++r) given.push_back(xp::full({r + 1}, 10 * c.rank() + r));
+    std::vector<Array> got = c.alltoall(given);
+    for (int r = 0; r < c.size(); ++r) {
+      EXPECT_TRUE(xp::array_equal(got[static_cast<std::size_t>(r)],
+                                  xp::full({c.rank() + 1}, 10 * r + c.rank())));
+    }
+    if (c.size() > 1) {
+      // Around the ring: who sends first has someone to receive.
+      int before = (c.rank() + c.size() - 1) % c.size();
+      Array come;
+      if (c.rank() == 0) c.send(own, next), come = c.recv(before);
+      else come = c.recv(before), c.send(own, next);
+      EXPECT_TRUE(xp::array_equal(come, all[static_cast<std::size_t>(before)]));
+    }
+    EXPECT_EQ(c.bcast_bytes(c.rank() == root ? "a text" : "", root), "a text");
+    std::vector<std::string> texts =
+        c.allgather_bytes(std::string(static_cast<std::size_t>(c.rank()), 'x'));
+    for (int r = 0; r < c.size(); ++r) {
+      EXPECT_EQ(texts[static_cast<std::size_t>(r)].size(), static_cast<std::size_t>(r));
+    }
+  });
+}
+
+TEST_P(Communicators, Barriers) {
+  std::atomic<int> come{0};
+  run([&](const Communicator& c) {
+    for (int turn = 1; turn <= 20; ++turn) {
+      ++come;
+      c.barrier();
+      EXPECT_GE(come.load(), turn * c.size());
+      c.barrier();
+    }
+  });
+}
+
+TEST_P(Communicators, Split) {
+  run([&](const Communicator& c) {
+    for (int turn = 0; turn < 3; ++turn) {
+      // Odd and even ones, in turned order.
+      Communicator part = c.split(c.rank() % 2, -c.rank());
+      int others = (c.size() + 1 - c.rank() % 2) / 2;
+      EXPECT_EQ(part.size(), others);
+      EXPECT_EQ(part.rank(), others - 1 - c.rank() / 2);
+      double sum = 0;
+      for (int r = c.rank() % 2; r < c.size(); r += 2) sum += r;
+      EXPECT_EQ(part.allreduce(xp::full({2}, c.rank(), float64)).to_vector<double>(),
+                std::vector<double>(2, sum));
+      Communicator alone = part.split(c.rank(), 0);
+      EXPECT_EQ(alone.size(), 1);
+      EXPECT_EQ(c.allreduce(xp::full({1}, 1, int64)).item<int>(), c.size());
+    }
+    EXPECT_THROW(c.split(-1, 0), ValueError);
+  });
+}
+
+TEST_P(Communicators, WhatOneCanTellAloneIsRefusedBeforeAnythingIsSent) {
+  run([&](const Communicator& c) {
+    Array x = xp::ones({3});
+    EXPECT_THROW(c.bcast(x, c.size()), IndexError);
+    EXPECT_THROW(c.reduce(x, -1), IndexError);
+    EXPECT_THROW(c.send(x, c.rank()), ValueError);
+    EXPECT_THROW(c.recv(c.rank()), ValueError);
+    EXPECT_THROW(c.alltoall(std::vector<Array>(static_cast<std::size_t>(c.size() + 1), x)),
+                 ShapeError);
+    EXPECT_THROW(c.allreduce(Array()), ValueError);
+    EXPECT_THROW(c.allreduce(x.astype(int32), ReduceOp::mean), DtypeError);
+    EXPECT_THROW(c.allreduce(x.astype(complex64), ReduceOp::max), DtypeError);
+    EXPECT_EQ(c.allreduce(x).to_vector<int>(), std::vector<int>(3, c.size()));
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Groups, Communicators,
+                         ::testing::Combine(::testing::Values(Way::threads, Way::sockets),
+                                            ::testing::Values(1, 2, 3, 4)),
+                         [](const auto& info) {
+                           return std::string(std::get<0>(info.param) == Way::threads
+                                                  ? "threads_"
+                                                  : "sockets_") +
+                                  std::to_string(std::get<1>(info.param));
+                         });
+
+/// The text of the exception that `call` throws.
+std::string failure_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const CommunicationError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+class FailingGroups : public ::testing::TestWithParam<Way> {};
+
+TEST_P(FailingGroups, RanksThatDisagree) {
+  std::vector<std::string> texts(3);
+  run_group(GetParam(), 3, std::chrono::seconds(60), [&](const Communicator& c) {
+    std::string& text = texts[static_cast<std::size_t>(c.rank())];
+    text = failure_of([&] { c.allreduce(xp::ones({c.rank() == 1 ? 30 : 31})); });
+    // The group is of no use any more, and says why again.
+    EXPECT_EQ(failure_of([&] { c.barrier(); }), text);
+  });
+  for (const std::string& text : texts) {
+    EXPECT_THAT(text, ::testing::HasSubstr("allreduce of float32 (30,), sum"));
+    EXPECT_THAT(text, ::testing::HasSubstr("allreduce of float32 (31,), sum"));
+    EXPECT_THAT(text, ::testing::HasSubstr("rank 1"));
+  }
+  run_group(GetParam(), 2, std::chrono::seconds(60), [&](const Communicator& c) {
+    std::string text = failure_of([&] {
+      if (c.rank() == 0) c.barrier();
+      else c.allreduce(xp::ones({4}));
+    });
+    EXPECT_THAT(text, ::testing::HasSubstr("barrier"));
+    EXPECT_THAT(text, ::testing::HasSubstr("allreduce"));
+  });
+}
+
+TEST_P(FailingGroups, ARankThatEndsIsNamedByAll) {
+  std::vector<std::string> texts(4);
+  run_group(GetParam(), 4, std::chrono::seconds(60), [&](const Communicator& c) {
+    c.barrier();
+    if (c.rank() == 2) return;
+    texts[static_cast<std::size_t>(c.rank())] = failure_of([&] {
+      for (;;) c.allreduce(xp::ones({100000}));
+    });
+  });
+  for (int rank : {0, 1, 3}) {
+    EXPECT_THAT(texts[static_cast<std::size_t>(rank)],
+                ::testing::HasSubstr("allreduce of float32"));
+    EXPECT_THAT(texts[static_cast<std::size_t>(rank)], ::testing::HasSubstr("rank 2"));
+    EXPECT_THAT(texts[static_cast<std::size_t>(rank)], ::testing::HasSubstr("has ended"));
+  }
+}
+
+TEST_P(FailingGroups, ARankThatKeepsOthersWaiting) {
+  std::atomic<int> waiting{2};
+  run_group(GetParam(), 3, std::chrono::seconds(1), [&](const Communicator& c) {
+    c.barrier();
+    if (c.rank() == 2) {
+      while (waiting) std::this_thread::yield();
+      return;
+    }
+    std::string text = failure_of([&] { c.allreduce(xp::ones({5})); });
+    EXPECT_THAT(text, ::testing::HasSubstr("nothing came for 1 s"));
+    EXPECT_THAT(text, ::testing::HasSubstr("RENSA_COMMUNICATION_TIMEOUT"));
+    --waiting;
+  });
+}
+
+TEST_P(FailingGroups, RanksThatWaitForEachOther) {
+  run_group(GetParam(), 2, std::chrono::seconds(1), [&](const Communicator& c) {
+    std::string text = failure_of([&] { (void)c.recv(1 - c.rank()); });
+    EXPECT_THAT(text, ::testing::HasSubstr("send and recv of any array"));
+    EXPECT_THAT(text, ::testing::HasSubstr("rank "));
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, FailingGroups, ::testing::Values(Way::threads, Way::sockets),
+                         [](const auto& info) {
+                           return info.param == Way::threads ? "threads" : "sockets";
+                         });
+
+}  // namespace
+}  // namespace rensa

@@ -1,0 +1,217 @@
+// Ranks that train one model together, against one that trains it alone.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <mutex>
+#include <set>
+
+#include "rensa/array.h"
+#include "rensa/core/error.h"
+#include "rensa/core/thread_state.h"
+#include "rensa/data/data.h"
+#include "rensa/functions/functions.h"
+#include "rensa/graph/capture.h"
+#include "rensa/links/links.h"
+#include "rensa/optimizers/optimizers.h"
+#include "rensa/training/training.h"
+#include "tests/ranks.h"
+#include "tests/testing.h"
+#include "tests/training/models.h"
+
+namespace rensa {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// Of 6 inputs and 3 classes; its sizes are inferred.
+struct Net : Chain<Net> {
+  L::Linear l1{std::int64_t{8}}, l2{std::int64_t{3}};
+  void members(Visitor& v) override { v("l1", l1), v("l2", l2); }
+  Variable operator()(const Variable& x, const Variable& t) const {
+    return F::softmax_cross_entropy(l2(F::relu(l1(x))), t);
+  }
+};
+
+struct Data {
+  Array x = xp::sin(xp::arange(48 * 6, float32).reshape({48, 6}));
+  Array t = xp::arange(48, int64) % 3;
+  Array part_of(const Array& a, const Communicator& c) const {
+    std::int64_t part = 48 / c.size();
+    return a[Slice(part * c.rank(), part * (c.rank() + 1))];
+  }
+};
+
+/// All of a model's parameters in one array.
+Array numbers_of(const Link& model) {
+  std::vector<Array> flat;
+  for (const ParameterRef& p : model.params()) flat.push_back(p.array().ravel());
+  return xp::concatenate(flat);
+}
+
+TEST(MultiNode, StepsAreThoseOfTheWholeBatchOnOne) {
+  Data data;
+  Net start;
+  start(constant(data.x), constant(data.t));  // makes the parameters
+  for (auto make : std::initializer_list<Optimizer (*)()>{
+           [] { return Optimizer(optimizers::SGD(0.3)); },
+           [] { return Optimizer(optimizers::Adam()); },
+           [] { return Optimizer(optimizers::MomentumSGD(0.1)); }}) {
+    Net alone = start;
+    Optimizer optimizer = make();
+    optimizer.setup(alone);
+    for (int step = 0; step < 10; ++step) {
+      optimizer.update(alone, constant(data.x), constant(data.t));
+    }
+    Array want = numbers_of(alone);
+    for (int size : {1, 2, 4}) {
+      std::mutex mutex;
+      std::vector<Array> got(static_cast<std::size_t>(size));
+      testing::run_ranks(size, [&](const Communicator& c) {
+        Net model = start;
+        if (c.rank() != 0) model.l1.W.array() *= 2.f;  // rank 0's count
+        Optimizer own = make();
+        own.setup(model);
+        create_multi_node_optimizer(own, c);
+        for (int step = 0; step < 10; ++step) {
+          own.update(model, constant(data.part_of(data.x, c)), constant(data.part_of(data.t, c)));
+        }
+        std::lock_guard lock(mutex);
+        got[static_cast<std::size_t>(c.rank())] = numbers_of(model);
+      });
+      for (const Array& a : got) {
+        EXPECT_TRUE(xp::array_equal(a, got[0]));
+        EXPECT_TRUE(xp::allclose(a, want, 1e-5, 1e-6)) << size;
+      }
+    }
+  }
+}
+
+TEST(MultiNode, ParametersThatWaitForTheirShapes) {
+  Data data;
+  std::vector<Array> got(3), first(3);
+  Array start, gradient;
+  testing::run_ranks(3, [&](const Communicator& c) {
+    auto rank = static_cast<std::size_t>(c.rank());
+    Net model;
+    Optimizer own = optimizers::SGD(0.5);
+    own.setup(model);
+    create_multi_node_optimizer(own, c);
+    for (int step = 0; step < 4; ++step) {
+      Variable loss = model(constant(data.part_of(data.x, c)), constant(data.part_of(data.t, c)));
+      if (step == 0 && c.rank() == 0) start = numbers_of(model);
+      model.cleargrads();
+      loss.backward();
+      if (step == 0 && c.rank() == 0) gradient = model.l2.W.grad().copy();
+      Array before = model.l2.W.array().copy();
+      own.update();
+      if (step == 0) first[rank] = model.l2.W.array().copy();
+      if (step == 0 && c.rank() == 0) {
+        EXPECT_TRUE(xp::allclose(first[0], before - 0.5f * gradient));  // rank 0's alone
+      }
+    }
+    got[rank] = numbers_of(model);
+  });
+  for (std::size_t rank = 1; rank < 3; ++rank) {
+    EXPECT_TRUE(xp::array_equal(first[rank], first[0]));
+    EXPECT_TRUE(xp::array_equal(got[rank], got[0]));
+  }
+  EXPECT_FALSE(xp::array_equal(got[0], start));
+}
+
+TEST(MultiNode, CapturedStepsAreTheEagerOnes) {
+  Data data;
+  Net start;
+  start(constant(data.x), constant(data.t));
+  std::vector<Array> got[2] = {std::vector<Array>(2), std::vector<Array>(2)};
+  for (bool captured : {false, true}) {
+    testing::run_ranks(2, [&](const Communicator& c) {
+      Net model = start;
+      Optimizer own = optimizers::Adam();
+      own.setup(model);
+      create_multi_node_optimizer(own, c);
+      auto step = [&](const Variable& x, const Variable& t) { return own.update(model, x, t); };
+      auto recorded = capture(step, {.replay_lists = true});
+      for (int k = 0; k < 6; ++k) {
+        Variable x = constant(data.part_of(data.x, c)), t = constant(data.part_of(data.t, c));
+        if (captured) recorded(x, t);
+        else step(x, t);
+      }
+      if (captured) {
+        EXPECT_GT(recorded.stats().replays, 0) << recorded.stats().last_fallback;
+      }
+      got[captured][static_cast<std::size_t>(c.rank())] = numbers_of(model);
+    });
+  }
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    EXPECT_TRUE(xp::array_equal(got[1][rank], got[0][0]));
+  }
+}
+
+TEST(MultiNode, ModelsThatDiffer) {
+  testing::run_ranks(2, [&](const Communicator& c) {
+    L::Linear model(4, c.rank() == 0 ? 3 : 5);
+    std::string text = testing::thrown<ValueError>([&] { bcast_data(c, model); });
+    EXPECT_THAT(text, HasSubstr("/W float32 (3, 4)"));
+    EXPECT_THAT(text, HasSubstr("/W float32 (5, 4)"));
+    EXPECT_THAT(text, HasSubstr("rank 1"));
+  });
+  testing::run_ranks(2, [&](const Communicator& c) {
+    L::Linear made(4, 3), waits(std::int64_t{3});
+    std::string text =
+        testing::thrown<ValueError>([&] { bcast_data(c, c.rank() == 0 ? made : waits); });
+    EXPECT_THAT(text, HasSubstr("waits for its shape"));
+  });
+}
+
+TEST(MultiNode, PartsOfADataset) {
+  datasets::TupleDataset data = testing::line_data(11);
+  for (bool shuffle : {false, true}) {
+    for (bool equal : {false, true}) {
+      std::vector<std::vector<double>> parts(4);
+      testing::run_ranks(4, [&](const Communicator& c) {
+        auto part =
+            datasets::scatter_dataset(data, c, {.shuffle = shuffle, .force_equal_length = equal});
+        auto& own = parts[static_cast<std::size_t>(c.rank())];
+        for (std::int64_t i = 0; i < part.size(); ++i) own.push_back(part[i][0].item<double>());
+      });
+      std::multiset<double> all;
+      for (const auto& part : parts) {
+        all.insert(part.begin(), part.end());
+        if (equal) {
+          EXPECT_EQ(part.size(), 3u);
+        }
+      }
+      EXPECT_EQ(all.size(), equal ? 12u : 11u);
+      for (int i = 1; i <= 11; ++i) EXPECT_GE(all.count(i), 1u);
+      EXPECT_EQ(parts[0] == (std::vector<double>{1, 2, 3}), !shuffle && equal);
+    }
+  }
+  testing::run_ranks(2, [&](const Communicator& c) {
+    auto other = testing::line_data(10 + c.rank());
+    EXPECT_THAT(testing::thrown<ValueError>([&] { datasets::scatter_dataset(other, c); }),
+                HasSubstr("11"));
+    EXPECT_THROW(datasets::scatter_dataset(testing::line_data(1), c), ValueError);
+  });
+}
+
+TEST(MultiNode, EvaluatorsReportTheMeansOfAll) {
+  datasets::TupleDataset data = testing::line_data(12);
+  testing::Line alone;
+  alone.w.array().fill(0.5);
+  auto all = extensions::Evaluator(
+      iterators::SerialIterator(data, 3, {.repeat = false, .shuffle = false}), alone);
+  double want = all.evaluate().at("main/loss");
+  testing::run_ranks(4, [&](const Communicator& c) {
+    testing::Line model;
+    model.w.array().fill(0.5);
+    auto part = datasets::scatter_dataset(data, c);
+    extensions::MultiNodeEvaluator evaluator(
+        extensions::Evaluator(
+            iterators::SerialIterator(part, 3, {.repeat = false, .shuffle = false}), model),
+        c);
+    EXPECT_NEAR(evaluator.evaluate().at("main/loss"), want, 1e-5);
+  });
+}
+
+}  // namespace
+}  // namespace rensa
