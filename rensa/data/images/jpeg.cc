@@ -3,8 +3,9 @@
 
 #include <cstdio>  // libjpeg's header uses FILE
 
-#include <jerror.h>
 #include <jpeglib.h>
+// The numbers of its messages depend on the version, which jpeglib.h says.
+#include <jerror.h>
 
 #include <algorithm>
 #include <vector>
