@@ -15,11 +15,13 @@ struct LaunchEnvironment {
   int port = 0;         // where rank 0 listens
 };
 
-/// Read from the variables of rensa-run and torchrun (RANK, WORLD_SIZE, LOCAL_RANK,
-/// LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT), or, where RANK is not set, from SLURM's
-/// (SLURM_PROCID, SLURM_NTASKS, SLURM_LOCALID, SLURM_NTASKS_PER_NODE; MASTER_ADDR and MASTER_PORT
-/// are the user's). Nothing where neither is there: one process. Throws ValueError naming the
-/// variable that is missing or says nothing sensible.
+/// Read from the variables that processes are started with, the first of these that are there:
+/// RANK, WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE (rensa-run, torchrun), Open MPI's
+/// (OMPI_COMM_WORLD_RANK and so on), MPICH's and Intel MPI's (PMI_RANK), SLURM's (SLURM_PROCID).
+/// Where rank 0 listens is in MASTER_ADDR and MASTER_PORT, which rensa-run and torchrun set and
+/// the others pass on: mpirun -x MASTER_ADDR=node0 -x MASTER_PORT=29500. Nothing where none of
+/// them is there: one process. Throws ValueError naming the variable that is missing or says
+/// nothing sensible.
 std::optional<LaunchEnvironment> launch_environment();
 
 }  // namespace rensa::communication

@@ -62,6 +62,12 @@ class MeanOverRanks final : public OptimizerHook {
   const char* name() const override { return "MeanOverRanks"; }
 
   void operator()(const UpdateCall& call) override {
+    if (call.enabled.defined()) {
+      throw NotImplementedError(
+          "create_multi_node_optimizer: with a dynamic loss scale each rank would leave out the "
+          "updates that overflow on itself, and the models would go apart; give loss_scaling a "
+          "scale that stays: {.scale = 1024}");
+    }
     std::vector<Array> gradients, fresh;
     std::string described;
     for (const UpdatedParameter& p : call.parameters) {

@@ -36,12 +36,25 @@ class Variables {
   Variables& operator=(const Variables&) = delete;
 
  private:
-  static constexpr const char* kAll[] = {
-      "RANK",        "WORLD_SIZE",   "LOCAL_RANK",   "LOCAL_WORLD_SIZE",      "MASTER_ADDR",
-      "MASTER_PORT", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_NTASKS_PER_NODE", "SLURM_LOCALID"};
+  static constexpr const char* kAll[] = {"OMPI_COMM_WORLD_RANK",
+                                         "OMPI_COMM_WORLD_SIZE",
+                                         "OMPI_COMM_WORLD_LOCAL_RANK",
+                                         "OMPI_COMM_WORLD_LOCAL_SIZE",
+                                         "PMI_RANK",
+                                         "PMI_SIZE",
+                                         "RANK",
+                                         "WORLD_SIZE",
+                                         "LOCAL_RANK",
+                                         "LOCAL_WORLD_SIZE",
+                                         "MASTER_ADDR",
+                                         "MASTER_PORT",
+                                         "SLURM_PROCID",
+                                         "SLURM_NTASKS",
+                                         "SLURM_NTASKS_PER_NODE",
+                                         "SLURM_LOCALID"};
 };
 
-TEST(LaunchEnvironment, OfRensaRunAndSlurm) {
+TEST(LaunchEnvironment, OfWhatStartsProcesses) {
   {
     Variables none({});
     EXPECT_FALSE(launch_environment().has_value());
@@ -73,6 +86,18 @@ TEST(LaunchEnvironment, OfRensaRunAndSlurm) {
                      {"MASTER_PORT", "2900"}});
     EXPECT_EQ(launch_environment()->rank, 3);
     EXPECT_EQ(launch_environment()->local_rank, 1);
+    // mpirun within a job of SLURM.
+    ::setenv("OMPI_COMM_WORLD_RANK", "2", 1);
+    ::setenv("OMPI_COMM_WORLD_SIZE", "3", 1);
+    ::setenv("OMPI_COMM_WORLD_LOCAL_RANK", "0", 1);
+    EXPECT_EQ(launch_environment()->rank, 2);
+    EXPECT_EQ(launch_environment()->size, 3);
+    EXPECT_EQ(launch_environment()->local_rank, 0);
+  }
+  {
+    Variables hydra(
+        {{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MASTER_ADDR", "node0"}, {"MASTER_PORT", "2900"}});
+    EXPECT_EQ(launch_environment()->rank, 1);
   }
 }
 

@@ -147,6 +147,23 @@ TEST(MultiNode, CapturedStepsAreTheEagerOnes) {
   }
 }
 
+TEST(MultiNode, ADynamicLossScaleIsRefused) {
+  Data data;
+  testing::run_ranks(2, [&](const Communicator& c) {
+    Net model;
+    Optimizer own = optimizers::SGD(0.1);
+    own.setup(model);
+    own.loss_scaling({.scale = 8});
+    create_multi_node_optimizer(own, c);
+    auto step = [&] {
+      own.update(model, constant(data.part_of(data.x, c)), constant(data.part_of(data.t, c)));
+    };
+    EXPECT_NO_THROW(step());
+    own.loss_scaling();
+    EXPECT_THAT(testing::thrown<NotImplementedError>(step), HasSubstr("dynamic loss scale"));
+  });
+}
+
 TEST(MultiNode, ModelsThatDiffer) {
   testing::run_ranks(2, [&](const Communicator& c) {
     L::Linear model(4, c.rank() == 0 ? 3 : 5);
