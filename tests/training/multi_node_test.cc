@@ -5,7 +5,9 @@
 #include <mutex>
 #include <set>
 
-#include "rensa/array.h"
+#include "rensa/array/communicator.h"
+#include "rensa/array/manipulation.h"
+#include "rensa/array/routines.h"
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
 #include "rensa/data/data.h"
@@ -33,7 +35,7 @@ struct Net : Chain<Net> {
 };
 
 struct Data {
-  Array x = xp::sin(xp::arange(48 * 6, float32).reshape({48, 6}));
+  Array x = (xp::arange(48 * 6, float32) * 37.f % 101.f * 0.02f - 1.f).reshape({48, 6});
   Array t = xp::arange(48, int64) % 3;
   Array part_of(const Array& a, const Communicator& c) const {
     std::int64_t part = 48 / c.size();
