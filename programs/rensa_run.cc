@@ -21,7 +21,7 @@
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using rensa::communication::Clock;
 constexpr std::chrono::seconds kGrace{10};  // from the first failure: the others say what they saw
 
 const char* const kUsage =

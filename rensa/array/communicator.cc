@@ -93,6 +93,15 @@ std::vector<Array> exchange_described(const char* name, const std::shared_ptr<Tr
   return result;
 }
 
+/// exchange_described() where one rank alone gives something to this one: what it gives.
+Array exchange_from(int source, const char* name, const std::shared_ptr<Transport>& transport,
+                    const std::vector<Array>& to) {
+  auto place = static_cast<std::size_t>(source);
+  std::vector<bool> from(to.size());
+  from[place] = true;
+  return exchange_described(name, transport, to, from)[place];
+}
+
 void check_rank(const char* name, int rank, const Transport& transport) {
   if (rank < 0 || rank >= transport.size()) {
     throw IndexError(fmt::format("{}: rank {} of a group of {}", name, rank, transport.size()));
@@ -238,10 +247,8 @@ Array Communicator::bcast(const Array& x, int root) const {
   check_rank("bcast", root, *transport_);
   auto ranks = static_cast<std::size_t>(size());
   std::vector<Array> to(ranks);
-  std::vector<bool> from(ranks);
-  from[static_cast<std::size_t>(root)] = true;
   if (rank() == root) std::ranges::fill(to, on_host("bcast", x));
-  Array result = exchange_described("bcast", transport_, to, from)[static_cast<std::size_t>(root)];
+  Array result = exchange_from(root, "bcast", transport_, to);
   return x.defined() ? result.to(x.device()) : result;
 }
 
@@ -270,14 +277,11 @@ Array Communicator::scatter(const std::vector<Array>& arrays, int root) const {
   check_rank("scatter", root, *transport_);
   auto ranks = static_cast<std::size_t>(size());
   std::vector<Array> to(ranks);
-  std::vector<bool> from(ranks);
-  from[static_cast<std::size_t>(root)] = true;
   if (rank() == root) {
     check_one_for_each("scatter", arrays.size(), *transport_);
     for (std::size_t r = 0; r < ranks; ++r) to[r] = on_host("scatter", arrays[r]);
   }
-  Array result =
-      exchange_described("scatter", transport_, to, from)[static_cast<std::size_t>(root)];
+  Array result = exchange_from(root, "scatter", transport_, to);
   return rank() == root ? result.to(arrays[static_cast<std::size_t>(root)].device()) : result;
 }
 
@@ -304,11 +308,8 @@ void Communicator::send(const Array& x, int destination) const {
 Array Communicator::recv(int source) const {
   check_rank("recv", source, *transport_);
   if (source == rank()) throw ValueError("recv: a rank has what it sends itself");
-  auto ranks = static_cast<std::size_t>(size());
-  std::vector<bool> from(ranks);
-  from[static_cast<std::size_t>(source)] = true;
-  return exchange_described("send and recv", transport_, std::vector<Array>(ranks),
-                            from)[static_cast<std::size_t>(source)];
+  return exchange_from(source, "send and recv", transport_,
+                       std::vector<Array>(static_cast<std::size_t>(size())));
 }
 
 namespace {

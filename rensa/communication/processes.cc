@@ -58,12 +58,7 @@ std::vector<Card> gather_cards(const LaunchEnvironment& environment, Card own,
         deadline, fmt::format("rank(s) {} of {} to come to {}:{}", missing_ranks(cards),
                               environment.size, environment.address, environment.port));
     Card card;
-    try {
-      socket.receive_all(&card, sizeof card,
-                         std::min(deadline, Clock::now() + std::chrono::seconds(5)));
-    } catch (const CommunicationError&) {
-      continue;  // who is no process of ours
-    }
+    if (!socket.introduces_itself(&card, sizeof card, deadline)) continue;
     if (card.magic != kMagic) continue;
     if (card.version != kVersion || card.size != environment.size || card.rank < 1 ||
         card.rank >= environment.size) {

@@ -90,6 +90,15 @@ void Socket::receive_all(void* data, std::int64_t nbytes, Clock::time_point dead
   }
 }
 
+bool Socket::introduces_itself(void* data, std::int64_t nbytes, Clock::time_point deadline) const {
+  try {
+    receive_all(data, nbytes, std::min(deadline, Clock::now() + std::chrono::seconds(5)));
+    return true;
+  } catch (const CommunicationError&) {
+    return false;
+  }
+}
+
 std::string Socket::peer_address() const {
   sockaddr_storage address{};
   socklen_t length = sizeof address;

@@ -1,14 +1,13 @@
 // Socket: a stream between two processes, with a time by which each wait ends.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <string>
 #include <utility>
 
-namespace rensa::communication {
+#include "rensa/communication/transport.h"
 
-using Clock = std::chrono::steady_clock;
+namespace rensa::communication {
 
 /// Owns a file descriptor, which no program that is started inherits. Reads and writes never wait
 /// by themselves.
@@ -33,6 +32,10 @@ class Socket {
   /// All of them. Throw CommunicationError when the other side closes, or at the deadline.
   void send_all(const void* data, std::int64_t nbytes, Clock::time_point deadline) const;
   void receive_all(void* data, std::int64_t nbytes, Clock::time_point deadline) const;
+
+  /// Whether so many bytes come within a few seconds of connecting, as from a process of ours;
+  /// others who connect say something else, or nothing.
+  bool introduces_itself(void* data, std::int64_t nbytes, Clock::time_point deadline) const;
 
   std::string peer_address() const;  // "10.0.0.7"
 

@@ -46,13 +46,7 @@ Socket Endpoint::accept(std::uint64_t group, int rank, Clock::time_point deadlin
     if (found != early_.end()) return std::move(early_.extract(found).mapped());
     Socket socket = listener_.accept(deadline, awaited);
     Greeting greeting;
-    // Who is no process of ours says something else, or nothing.
-    auto soon = std::min(deadline, Clock::now() + std::chrono::seconds(5));
-    try {
-      socket.receive_all(&greeting, sizeof greeting, soon);
-    } catch (const CommunicationError&) {
-      continue;
-    }
+    if (!socket.introduces_itself(&greeting, sizeof greeting, deadline)) continue;
     if (greeting.magic == kMagic) {
       early_.insert_or_assign({greeting.group, greeting.rank}, std::move(socket));
     }
@@ -76,8 +70,6 @@ SocketTransport::SocketTransport(ProcessGroup group)
         group_.endpoint->accept(group_.id, peer, deadline, describe(peer));
   }
 }
-
-SocketTransport::~SocketTransport() = default;
 
 std::string SocketTransport::describe(int rank) const {
   const Address& address = group_.addresses[static_cast<std::size_t>(rank)];
@@ -206,14 +198,8 @@ void SocketTransport::check(int rank, const Label& label) {
     fail(fmt::format("{}: what {} sends is none of Rensa's messages", label.str(), describe(rank)));
   }
   if (header.kind != message) return;
-  std::int64_t wanted = peer.receiving.front().nbytes;
-  if (header.label != label || header.nbytes != wanted) {
-    fail(
-        fmt::format("{} ({} bytes) on {}, but {} ({} bytes) on {}: all ranks of a group "
-                    "make the same calls with the same shapes, in the same order",
-                    label.str(), wanted, describe(this->rank()), header.label.str(), header.nbytes,
-                    describe(rank)));
-  }
+  Announced awaited{label, peer.receiving.front().nbytes}, came{header.label, header.nbytes};
+  if (came != awaited) fail(disagreement(awaited, came, rank));
 }
 
 void SocketTransport::wait(const Label& label) {
@@ -232,12 +218,7 @@ void SocketTransport::wait(const Label& label) {
     if (now >= peer.heard + group_.timeout) name(silent, r);
     next = std::min(next, peer.heard + group_.timeout);
   }
-  if (!silent.empty()) {
-    fail(
-        fmt::format("{}: nothing came for {} s from {}: it is stopped, or far behind; "
-                    "RENSA_COMMUNICATION_TIMEOUT is how long to wait",
-                    label.str(), group_.timeout.count(), silent));
-  }
+  if (!silent.empty()) fail(silence(label, group_.timeout, silent));
   if (now >= progress_ + kPatience * group_.timeout) {
     fail(
         fmt::format("{}: {} waits itself for what does not come, for {} s: calls that do not fit "

@@ -49,7 +49,6 @@ class SocketTransport final : public Transport {
  public:
   /// Connects to those of lower ranks and waits for those of higher ones.
   explicit SocketTransport(ProcessGroup group);
-  ~SocketTransport() override;
 
   std::string describe(int rank) const override;
   void exchange(const Label& label, std::span<const Outgoing> sent,

@@ -16,8 +16,6 @@ namespace rensa::communication {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 /// What one thread offers another.
 struct Offer {
   Label label;
@@ -129,10 +127,7 @@ class ThreadTransport final : public Transport {
         board.fail(fmt::format("{}: {} has ended", label.str(), describe(peer)));
       }
       if (board.changed.wait_until(lock, deadline) == std::cv_status::timeout && !done()) {
-        board.fail(
-            fmt::format("{}: nothing came for {} s from {}: it is stopped, or far behind; "
-                        "RENSA_COMMUNICATION_TIMEOUT is how long to wait",
-                        label.str(), board.timeout.count(), describe(board.last_awaited(peer))));
+        board.fail(silence(label, board.timeout, describe(board.last_awaited(peer))));
       }
     }
     board.awaited[own] = kNobody;
@@ -155,13 +150,8 @@ class ThreadTransport final : public Transport {
     wait(
         lock, label, [&] { return in.peer; }, [&] { return !offers.empty(); });
     Offer offer = offers.front();
-    if (offer.label != label || offer.nbytes != in.nbytes) {
-      board.fail(
-          fmt::format("{} ({} bytes) on {}, but {} ({} bytes) on {}: all ranks of a group "
-                      "make the same calls with the same shapes, in the same order",
-                      label.str(), in.nbytes, describe(rank()), offer.label.str(), offer.nbytes,
-                      describe(in.peer)));
-    }
+    Announced awaited{label, in.nbytes}, came{offer.label, offer.nbytes};
+    if (came != awaited) board.fail(disagreement(awaited, came, in.peer));
     offers.pop_front();
     lock.unlock();  // the sender waits until it is counted down
     if (in.nbytes > 0) std::memcpy(in.data, offer.data, static_cast<std::size_t>(in.nbytes));

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <tuple>
 
 namespace rensa::communication {
 
@@ -22,6 +21,24 @@ Label::Label(std::string_view operation, std::string_view subject) {
 
 std::string Label::str() const {
   return subject_[0] ? fmt::format("{} of {}", operation_, subject_) : operation_;
+}
+
+std::string Transport::disagreement(const Announced& awaited, const Announced& came,
+                                    int sender) const {
+  return fmt::format(
+      "{} ({} bytes) on {}, but {} ({} bytes) on {}: all ranks of a group make the same calls with "
+      "the same shapes, in the same order",
+      awaited.label.str(), awaited.nbytes, describe(rank()), came.label.str(), came.nbytes,
+      describe(sender));
+}
+
+std::string Transport::silence(const Label& label, std::chrono::seconds timeout,
+                               const std::string& ranks) {
+  return fmt::format(
+      "{}: nothing came for {} s from {}: it is stopped, or far behind; "
+      "RENSA_COMMUNICATION_TIMEOUT "
+      "is how long to wait",
+      label.str(), timeout.count(), ranks);
 }
 
 SplitGroup agree_on_split(Transport& group, int color, int key) {

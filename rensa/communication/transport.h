@@ -1,6 +1,7 @@
 // Transport: how the ranks of a group reach one another. What a Communicator does is made of it.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -9,6 +10,8 @@
 #include <vector>
 
 namespace rensa::communication {
+
+using Clock = std::chrono::steady_clock;
 
 /// What ranks have to agree on in one exchange: which call this is, and of what. Every message
 /// bears it, and whoever receives it compares it with what he does himself.
@@ -64,6 +67,18 @@ class Transport {
 
  protected:
   Transport(int rank, int size) : rank_(rank), size_(size) {}
+
+  /// A message, as its sender and its receiver know it.
+  struct Announced {
+    Label label;
+    std::int64_t nbytes;
+    bool operator==(const Announced&) const = default;
+  };
+  // What errors say: of a message of `sender` that is not what this rank awaits, and of ranks
+  // (described) that were waited for too long.
+  std::string disagreement(const Announced& awaited, const Announced& came, int sender) const;
+  static std::string silence(const Label& label, std::chrono::seconds timeout,
+                             const std::string& ranks);
 
  private:
   int rank_, size_;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <memory>
 #include <set>
 
 #include "rensa/array/manipulation.h"
@@ -71,12 +72,12 @@ class MeanOverRanks final : public OptimizerHook {
     std::vector<Array> gradients, fresh;
     std::string described;
     for (const UpdatedParameter& p : call.parameters) {
-      if (known_.count(&*p.rule)) {
+      if (known_.count(p.rule)) {
         gradients.push_back(p.grad);
       } else {
         fresh.push_back(p.array), fresh.push_back(p.grad);
         described += line_of("a parameter", p.array);
-        known_.insert(&*p.rule);
+        know(p.rule);
       }
     }
     if (!fresh.empty()) {
@@ -87,11 +88,13 @@ class MeanOverRanks final : public OptimizerHook {
              [&](const Array& pack) { return communicator_.allreduce(pack, ReduceOp::mean); });
   }
 
-  void know(const std::shared_ptr<UpdateRule>& rule) { known_.insert(&*rule); }
+  void know(const std::shared_ptr<UpdateRule>& rule) { known_.insert(rule); }
 
  private:
   Communicator communicator_;
-  std::set<const UpdateRule*> known_;  // of parameters that are equal on all ranks
+  /// Of parameters that are equal on all ranks. Held by no address: another rule may have that of
+  /// one that is gone.
+  std::set<std::weak_ptr<UpdateRule>, std::owner_less<>> known_;
 };
 
 }  // namespace

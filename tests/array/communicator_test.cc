@@ -203,25 +203,16 @@ INSTANTIATE_TEST_SUITE_P(Groups, Communicators,
                                   std::to_string(std::get<1>(info.param));
                          });
 
-/// The text of the exception that `call` throws.
-std::string failure_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const CommunicationError& error) {
-    return error.what();
-  }
-  return "";
-}
-
 class FailingGroups : public ::testing::TestWithParam<Way> {};
 
 TEST_P(FailingGroups, RanksThatDisagree) {
   std::vector<std::string> texts(3);
   run_group(GetParam(), 3, std::chrono::seconds(60), [&](const Communicator& c) {
     std::string& text = texts[static_cast<std::size_t>(c.rank())];
-    text = failure_of([&] { c.allreduce(xp::ones({c.rank() == 1 ? 30 : 31})); });
+    text = testing::message_of<CommunicationError>(
+        [&] { c.allreduce(xp::ones({c.rank() == 1 ? 30 : 31})); });
     // The group is of no use any more, and says why again.
-    EXPECT_EQ(failure_of([&] { c.barrier(); }), text);
+    EXPECT_EQ(testing::message_of<CommunicationError>([&] { c.barrier(); }), text);
   });
   for (const std::string& text : texts) {
     EXPECT_THAT(text, ::testing::HasSubstr("allreduce of float32 (30,), sum"));
@@ -229,7 +220,7 @@ TEST_P(FailingGroups, RanksThatDisagree) {
     EXPECT_THAT(text, ::testing::HasSubstr("rank 1"));
   }
   run_group(GetParam(), 2, std::chrono::seconds(60), [&](const Communicator& c) {
-    std::string text = failure_of([&] {
+    std::string text = testing::message_of<CommunicationError>([&] {
       if (c.rank() == 0) c.barrier();
       else c.allreduce(xp::ones({4}));
     });
@@ -243,7 +234,7 @@ TEST_P(FailingGroups, ARankThatEndsIsNamedByAll) {
   run_group(GetParam(), 4, std::chrono::seconds(60), [&](const Communicator& c) {
     c.barrier();
     if (c.rank() == 2) return;
-    texts[static_cast<std::size_t>(c.rank())] = failure_of([&] {
+    texts[static_cast<std::size_t>(c.rank())] = testing::message_of<CommunicationError>([&] {
       for (;;) c.allreduce(xp::ones({100000}));
     });
   });
@@ -263,7 +254,7 @@ TEST_P(FailingGroups, ARankThatKeepsOthersWaiting) {
       while (waiting) std::this_thread::yield();
       return;
     }
-    std::string text = failure_of([&] { c.allreduce(xp::ones({5})); });
+    std::string text = testing::message_of<CommunicationError>([&] { c.allreduce(xp::ones({5})); });
     EXPECT_THAT(text, ::testing::HasSubstr("nothing came for 1 s"));
     EXPECT_THAT(text, ::testing::HasSubstr("RENSA_COMMUNICATION_TIMEOUT"));
     --waiting;
@@ -272,7 +263,7 @@ TEST_P(FailingGroups, ARankThatKeepsOthersWaiting) {
 
 TEST_P(FailingGroups, RanksThatWaitForEachOther) {
   run_group(GetParam(), 2, std::chrono::seconds(1), [&](const Communicator& c) {
-    std::string text = failure_of([&] { (void)c.recv(1 - c.rank()); });
+    std::string text = testing::message_of<CommunicationError>([&] { (void)c.recv(1 - c.rank()); });
     EXPECT_THAT(text, ::testing::HasSubstr("send and recv of any array"));
     EXPECT_THAT(text, ::testing::HasSubstr("rank "));
   });

@@ -4,7 +4,7 @@
 #include <cstdio>  // libjpeg's header uses FILE
 
 #include <jpeglib.h>
-// The numbers of its messages depend on the version, which jpeglib.h says.
+// The numbers of its messages depend on the version, which the header above says.
 #include <jerror.h>
 
 #include <algorithm>
