@@ -114,7 +114,7 @@ Passes time_passes(const Step& step, Device device) {
   passes.left = recording->operations.size();
   Plan plan;
   passes.plan = seconds_of([&] { plan = make_plan(*recording, true); });
-  passes.planned_bytes = plan.arena->nbytes();
+  passes.planned_bytes = plan.arenas.at(device)->nbytes();
   return passes;
 }
 

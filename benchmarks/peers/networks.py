@@ -145,6 +145,8 @@ def language_model(options, name, words, units, layers, heads, batch, length, us
     net = GPT2().to(options.device)
     optimizer = torch.optim.AdamW(net.parameters(), 1e-4, fused=True, capturable=options.device != "cpu")
     call = torch.compile(net) if options.compile else net
+    if options.parallel:
+        call = nn.parallel.DistributedDataParallel(net)
 
     def step():
         with torch.autocast(options.device, torch.bfloat16, enabled=options.precision == "bf16"):
@@ -215,6 +217,7 @@ def main():
     parser.add_argument("--threads", type=int)
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--channels-first", action="store_true")
+    parser.set_defaults(parallel=False)  # several_gpus.py's alone
     options = parser.parse_args()
     try:
         import torch

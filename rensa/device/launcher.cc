@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "rensa/core/error.h"
 #include "rensa/core/host_memory.h"
@@ -15,6 +17,7 @@
 #include "rensa/device/error_word.h"
 #include "rensa/device/stream.h"
 #include "rensa/device/stream_capture.h"
+#include "rensa/device/stream_state.h"
 #include "rensa/device/timeline_span.h"
 #include "rensa/device/tracer.h"
 
@@ -58,6 +61,36 @@ class Placement final : public OperandVisitor {
   }
 };
 
+/// What an operation between devices runs on, and the current streams of the other devices that its
+/// operands lie on: it comes after what they have queued, and what they queue next comes after it.
+class Crossing final : public OperandVisitor {
+ public:
+  void read(Operand& operand) override { see(operand); }
+  void write(Operand& operand) override { see(operand); }
+
+  cuda::StreamState* stream() const { return stream_; }
+  void begin() {
+    for (cuda::StreamState* other : all_) {
+      if (other != stream_) stream_->wait_for(*other);
+    }
+  }
+  void end() {
+    for (cuda::StreamState* other : all_) {
+      if (other != stream_) other->wait_for(*stream_);
+    }
+  }
+
+ private:
+  void see(const Operand& operand) {
+    if (operand.view.device.is_cpu()) return;
+    stream_ = cuda::current_stream_state(operand.view.device);
+    operand.storage->use_on(stream_);
+    if (std::ranges::find(all_, stream_) == all_.end()) all_.push_back(stream_);
+  }
+  cuda::StreamState* stream_ = nullptr;  // of the last GPU
+  std::vector<cuda::StreamState*> all_;
+};
+
 /// A profiler's range around an operation.
 class NamedRange {
  public:
@@ -86,32 +119,40 @@ void run_on(cuda::StreamState* stream, Operation& operation) {
   operation.run_cuda(cuda::make_context(stream, scratch));
 }
 
-}  // namespace
+void run_between_devices(Operation& operation) {
+  Crossing crossing;
+  operation.visit(crossing);
+  crossing.begin();
+  run_on(crossing.stream(), operation);
+  crossing.end();
+}
 
-void launch(Operation& operation) {
-  Placement placement;
-  operation.visit(placement);
-  if (!placement.first) return;  // nothing to work on
-  if (placement.stranger) {
-    if (!operation.is_between_devices()) {
-      throw DeviceError(fmt::format("{}: operands on {} and {}; move one with .to(...)",
-                                    operation.name(), placement.first->view.describe(),
-                                    placement.stranger->view.describe()));
-    }
-    // A transfer runs on its destination's stream, or on its source's towards the host.
-    Device destination = placement.stranger->view.device;
-    if (destination.is_cuda()) placement.stream = cuda::current_stream_state(destination);
+void check_placement(const Placement& placement, const Operation& operation) {
+  if (placement.stranger && !operation.is_between_devices()) {
+    throw DeviceError(fmt::format("{}: operands on {} and {}; move one with .to(...)",
+                                  operation.name(), placement.first->view.describe(),
+                                  placement.stranger->view.describe()));
   }
   if (placement.read_only) {
     throw ValueError(
         fmt::format("{}: cannot write into {}: its memory is read-only; copy() it first",
                     operation.name(), placement.read_only->view.describe()));
   }
+}
+
+}  // namespace
+
+void launch(Operation& operation) {
+  Placement placement;
+  operation.visit(placement);
+  if (!placement.first) return;  // nothing to work on
+  check_placement(placement, operation);
   if (Recorder* recorder = ThreadState::current().recorder) {
     recorder->operation(operation);
     if (current_tracer) return;
   }
   with_host_memory(operation.name(), [&] {
+    if (placement.stranger) return run_between_devices(operation);
     if (placement.stream) return run_on(placement.stream, operation);
     timeline::Span span(timeline::Kind::operation, operation.name(), cpu());
     operation.run_cpu();

@@ -70,8 +70,8 @@ class Operation {
   virtual void run_cuda(const cuda::LaunchContext& context) = 0;
   /// Scratch that run_cuda wants.
   virtual std::size_t workspace_bytes() const { return 0; }
-  /// Whether its operands may lie on two devices: it runs on the second one's stream, or on the
-  /// first one's towards the host.
+  /// Whether its operands may lie on several devices: it runs on the last one's, or on the first
+  /// one's towards the host.
   virtual bool is_between_devices() const { return false; }
 
  private:

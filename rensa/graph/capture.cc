@@ -124,6 +124,10 @@ Run record(const CaptureCache::Step& step, const Variables& inputs, const Watche
   run.num_results = outputs.size();
   for (auto& output : recording.outputs) outputs.push_back(std::move(output));
   recording.outputs = std::move(outputs);
+  for (const RecordedOutput& output : recording.outputs) {
+    if (std::ranges::count(recording.devices(), output.array.device()) > 0) continue;
+    recording.cannot_record("it hands out an array of a device on which it does no work");
+  }
   return run;
 }
 
@@ -299,7 +303,7 @@ struct CaptureCache::Impl {
     entry.changed = recording->changed();
     Plan plan = make_plan(*recording, options.branches);
     try {
-      entry.replay = recording->device().is_cuda()
+      entry.replay = recording->is_on_gpus()
                          ? make_cuda_replay(recording, std::move(plan), std::move(run.inputs))
                          : make_list_replay(recording, std::move(plan), std::move(run.inputs));
     } catch (const Error& error) {

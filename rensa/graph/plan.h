@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <vector>
 
 #include "rensa/graph/recording.h"
@@ -13,9 +14,9 @@ struct Plan {
   std::vector<std::vector<int>> dependencies;
   /// The lane of each operation, from 0: those of one lane follow one another.
   std::vector<std::size_t> lanes;
-  /// One block for all memory of the step's own and all scratch; two of them share a place only
-  /// where every use of the one has to come before the other anyway.
-  StoragePtr arena;
+  /// On each device one block for all memory of the step's own and all scratch; two of them share a
+  /// place only where every use of the one has to come before the other anyway.
+  std::map<Device, StoragePtr> arenas;
   std::vector<char*> workspaces;  // one per operation, null where it wants none
   std::vector<std::size_t> workspace_bytes;
 };

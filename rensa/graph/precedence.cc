@@ -185,15 +185,18 @@ std::vector<std::size_t> Precedence::lanes() const {
   return lane_of;
 }
 
-Precedence Precedence::narrowed(std::size_t width) const {
+Precedence Precedence::narrowed(std::size_t width, const std::vector<int>& devices) const {
   struct Track {
     int latest = -1;
     std::size_t lane = 0;
   };
-  std::vector<Track> tracks(width);
+  std::map<int, std::vector<Track>> tracks_of;
   std::vector<std::size_t> lane_of = lanes();
   std::vector<std::vector<int>> order = direct_;
   for (std::size_t i = 0; i < order.size(); ++i) {
+    int device = devices.empty() ? 0 : devices[i];
+    if (device < 0) continue;
+    std::vector<Track>& tracks = tracks_of.try_emplace(device, width).first->second;
     // A lane stays on its track while no other one takes that, then goes to the one longest unused.
     auto on_track = [&](const Track& t) { return t.latest >= 0 && t.lane == lane_of[i]; };
     auto track = std::ranges::find_if(tracks, on_track);

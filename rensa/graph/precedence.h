@@ -50,9 +50,10 @@ class Precedence {
   /// For each operation the number of its lane, from 0. The operations of a lane follow one
   /// another; where several follow one, the lane goes on with that which has the longest way to go.
   std::vector<std::size_t> lanes() const;
-  /// The same with at most `width` operations side by side: the others wait for some that stand
-  /// before them in the list.
-  Precedence narrowed(std::size_t width) const;
+  /// The same with at most `width` operations side by side on each device: the others wait for some
+  /// that stand before them in the list. `devices` has a number for the device of each operation,
+  /// -1 for one that takes no part in that: it only waits for a link. Empty: all are on one.
+  Precedence narrowed(std::size_t width, const std::vector<int>& devices = {}) const;
 
  private:
   /// Of operations that come after `order` at least, the latest first.

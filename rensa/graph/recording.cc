@@ -1,6 +1,7 @@
 // Recording: collecting what a step does while it runs eagerly.
 #include "rensa/graph/recording.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace rensa {
@@ -34,15 +35,12 @@ void Recording::give_back_some() {
 void Recording::operation(Operation& operation) {
   if (!failure_.empty()) return drop();
   give_back_some();
-  bool first = operations.empty();
   std::vector<Storage*> unknown, used;
   EachOperand visitor([&](Operand& operand, bool) {
-    if (first) device_ = operand.view.device;
-    first = false;
-    if (operand.view.device != device_) {
-      cannot_record(operand.view.device.is_cpu() || device_.is_cpu()
-                        ? "it copies between host memory and the GPU"
-                        : "it works on several devices");
+    Device device = operand.view.device;
+    if (std::ranges::find(devices_, device) == devices_.end()) devices_.push_back(device);
+    if (device.is_cpu() != devices_[0].is_cpu()) {
+      cannot_record("it copies between host memory and the GPU");
     }
     used.push_back(operand.storage);
     bool is_new = storages.try_emplace(operand.storage, operand.storage).second;
@@ -156,6 +154,13 @@ Recording::Changed Recording::changed() const {
 void Recording::Changed::count() const {
   for (Storage* storage : written) storage->count_write();
   for (Storage* storage : updated) storage->count_update();
+}
+
+Device device_of(Operation& operation) {
+  Device device;
+  EachOperand visitor([&](Operand& operand, bool) { device = operand.view.device; });
+  operation.visit(visitor);
+  return device;
 }
 
 std::vector<Access> accesses(Operation& operation) {

@@ -67,8 +67,9 @@ class Recording final : public Recorder {
   bool bindings_hold() const;
   /// Why the step cannot be replayed; empty when it can.
   const std::string& failure() const { return failure_; }
-  /// Where the operations ran. All on one device, else the recording has failed.
-  Device device() const { return device_; }
+  /// Where the operations ran, in the order of their first ones: the CPU alone, or GPUs.
+  const std::vector<Device>& devices() const { return devices_; }
+  bool is_on_gpus() const { return !devices_.empty() && devices_[0].is_cuda(); }
 
   std::vector<std::unique_ptr<Operation>> operations;
   std::vector<HostAction> actions;
@@ -104,7 +105,7 @@ class Recording final : public Recorder {
   std::vector<Binding> bindings_;
   RunMemory memory_;
   std::string failure_;
-  Device device_;
+  std::vector<Device> devices_;
 };
 
 /// One operand's memory as an operation uses it.
@@ -115,6 +116,8 @@ struct Access {
   bool write;
 };
 std::vector<Access> accesses(Operation& operation);
+/// The GPU that the operation runs on, or the CPU.
+Device device_of(Operation& operation);
 /// Whether only the recording holds the memory, and nobody else can see it. Memory of somebody
 /// else's is never its own.
 bool is_own(const Storage& storage);

@@ -1,4 +1,5 @@
 // A planned recording as one CUDA graph.
+#include <map>
 #include <unordered_map>
 
 #include "rensa/device/step_graph.h"
@@ -14,17 +15,16 @@ class GraphReplay final : public Replay {
       : recording_(std::move(recording)),
         plan_(std::move(plan)),
         inputs_(std::move(inputs)),
-        stream_(cuda::current_stream_state(recording_->device())),
-        graph_(recording_->device(), nodes(), input_places(), result_places(),
+        streams_(current_streams()),
+        graph_(recording_->devices(), nodes(), input_places(), result_places(),
                recording_->num_slots) {}
 
   void launch(const std::vector<Array>& inputs, const std::vector<std::uint64_t>& slots,
               const std::vector<Array>& results) override {
-    cuda::StreamState* stream = cuda::current_stream_state(recording_->device());
-    note_use(stream);
+    note_use();
     std::vector<const void*> sources;
     for (const Array& input : inputs) {
-      input.storage()->use_on(stream);
+      input.storage()->use_on(cuda::current_stream_state(input.device()));
       sources.push_back(input.data());
     }
     std::vector<void*> destinations;
@@ -36,7 +36,8 @@ class GraphReplay final : public Replay {
   std::vector<cuda::StepNode> nodes() const {
     std::vector<cuda::StepNode> result;
     for (std::size_t i = 0; i < recording_->operations.size(); ++i) {
-      result.push_back({recording_->operations[i].get(), plan_.dependencies[i], plan_.lanes[i],
+      Operation& operation = *recording_->operations[i];
+      result.push_back({&operation, device_of(operation), plan_.dependencies[i], plan_.lanes[i],
                         plan_.workspaces[i], plan_.workspace_bytes[i]});
     }
     return result;
@@ -44,7 +45,8 @@ class GraphReplay final : public Replay {
 
   std::vector<cuda::StepPlace> input_places() const {
     std::vector<cuda::StepPlace> places;
-    for (const Array& input : inputs_) places.push_back({input.data(), input.nbytes(), {}});
+    for (const Array& input : inputs_)
+      places.push_back({input.device(), input.data(), input.nbytes(), {}});
     return places;
   }
 
@@ -53,7 +55,8 @@ class GraphReplay final : public Replay {
     std::unordered_map<const Storage*, std::vector<std::size_t>> places_in;
     for (const RecordedOutput& output : recording_->outputs) {
       places_in[output.array.storage().get()].push_back(places.size());
-      places.push_back({output.array.data(), output.array.nbytes(), {}});
+      const Array& array = output.array;
+      places.push_back({array.device(), array.data(), array.nbytes(), {}});
     }
     for (std::size_t i = 0; i < recording_->operations.size(); ++i) {
       for (const Access& access : accesses(*recording_->operations[i])) {
@@ -67,19 +70,34 @@ class GraphReplay final : public Replay {
     return places;
   }
 
-  /// What the graph works on must not be handed out again before a launch on `stream` is done.
-  void note_use(cuda::StreamState* stream) {
-    if (stream == stream_) return;
-    stream_ = stream;
-    for (auto& [storage, holder] : recording_->storages) storage->use_on(stream);
-    plan_.arena->use_on(stream);
-    for (const Array& input : inputs_) input.storage()->use_on(stream);
+  using Streams = std::map<Device, cuda::StreamState*>;
+  Streams current_streams() const {
+    Streams streams;
+    for (Device device : recording_->devices()) {
+      streams[device] = cuda::current_stream_state(device);
+    }
+    return streams;
+  }
+
+  /// What the graph works on must not be handed out again before this launch is done. (A device's
+  /// stream waits for a launch whose own stream is another device's.)
+  void note_use() {
+    Streams now = current_streams();
+    if (now == streams_) return;
+    streams_ = std::move(now);
+    auto use = [&](Storage* storage) {
+      auto stream = streams_.find(storage->device());
+      if (stream != streams_.end()) storage->use_on(stream->second);
+    };
+    for (const auto& [storage, holder] : recording_->storages) use(storage);
+    for (const auto& [device, arena] : plan_.arenas) use(arena.get());
+    for (const Array& input : inputs_) use(input.storage().get());
   }
 
   std::shared_ptr<Recording> recording_;
   Plan plan_;
   std::vector<Array> inputs_;
-  cuda::StreamState* stream_;  // of the latest launch, at first of the recording
+  Streams streams_;  // of the latest launch, at first of the recording
   cuda::StepGraph graph_;
 };
 

@@ -14,7 +14,7 @@ JoinedChains rewrite(Recording& recording) {
   }
   list.close();
   // A CPU's recordings are for tests, and a compiler's vector functions may round otherwise.
-  return recording.device().is_cuda() ? join_chains(recording) : JoinedChains();
+  return recording.is_on_gpus() ? join_chains(recording) : JoinedChains();
 }
 
 }  // namespace rensa

@@ -22,6 +22,7 @@
 #include "rensa/device/launcher.h"
 #include "rensa/device/renewal.h"
 #include "rensa/device/tracer.h"
+#include "rensa/operations/copy_parts/copy_parts.h"
 
 namespace rensa {
 
@@ -185,7 +186,58 @@ template <class List> void check_same(const char* operation, const List& mine, c
   }
 }
 
-void copy_persistent(const Persistent& from, Persistent& to) {
+/// Copies of arrays to others of their shapes and dtypes. Those that go from one device to another
+/// travel together: many small ones take three operations.
+class ArrayCopies {
+ public:
+  void add(const Array& from, const Array& to) {
+    pairs_[{from.device(), to.device()}].emplace_back(from, to);
+  }
+  void run() const {
+    for (const auto& [devices, pairs] : pairs_) {
+      if (devices.first == devices.second) copy_parts(pairs);
+      else copy_between(devices.first, devices.second, pairs);
+    }
+  }
+
+ private:
+  using Pairs = std::vector<std::pair<Array, Array>>;
+
+  static void copy_parts(const Pairs& pairs) {
+    operations::CopyParts copy("copyparams");
+    for (const auto& [from, to] : pairs) {
+      if (from.size() != 0) copy.parts.push_back({from.operand(), to.operand()});
+    }
+    launch(copy);
+  }
+
+  static void copy_between(Device source, Device destination, const Pairs& pairs) {
+    constexpr std::int64_t kAligned = 16;
+    std::int64_t bytes = 0;
+    std::vector<Slice> places;
+    for (const auto& [from, to] : pairs) {
+      places.emplace_back(bytes, bytes + from.nbytes());
+      bytes += (from.nbytes() + kAligned - 1) / kAligned * kAligned;
+    }
+    Array packed = xp::empty({bytes}, uint8, source);
+    auto part = [&](const Array& all, std::size_t i) {
+      const Array& like = pairs[i].first;
+      return all[places[i]].view(like.dtype()).reshape(like.shape());
+    };
+    Pairs in, out;
+    for (std::size_t i = 0; i < pairs.size(); ++i) in.emplace_back(pairs[i].first, part(packed, i));
+    copy_parts(in);
+    Array arrived = packed.to(destination);
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+      out.emplace_back(part(arrived, i), pairs[i].second);
+    }
+    copy_parts(out);
+  }
+
+  std::map<std::pair<Device, Device>, Pairs> pairs_;
+};
+
+void copy_persistent(const Persistent& from, Persistent& to, ArrayCopies& copies) {
   if (!from.defined()) {
     Device home = to.home();
     to = Persistent();
@@ -193,7 +245,7 @@ void copy_persistent(const Persistent& from, Persistent& to) {
   } else if (!to.defined() || !(to.shape() == from.shape()) || to.dtype() != from.dtype()) {
     to = Persistent(from.copy(to.home()));
   } else {
-    to.assign(from.to(to.device()));
+    copies.add(from, to);
   }
 }
 
@@ -217,9 +269,11 @@ void check_kept(const char* operation, const Kept& mine, const Kept& theirs) {
 }
 
 void copy_kept(const Kept& mine, const Kept& theirs) {
+  ArrayCopies copies;
   for (std::size_t i = 0; i < mine.persistents.size(); ++i) {
-    copy_persistent(*theirs.persistents[i].second, *mine.persistents[i].second);
+    copy_persistent(*theirs.persistents[i].second, *mine.persistents[i].second, copies);
   }
+  copies.run();
   if (!mine.values.empty()) stay_eager("copyparams copies numbers of the host");
   bool is_other = false;  // what recordings may hold
   for (std::size_t i = 0; i < mine.values.size(); ++i) {

@@ -14,6 +14,7 @@
 #include "rensa/autograd/recomputation.h"
 #include "rensa/core/error.h"
 #include "rensa/device/tracer.h"
+#include "rensa/links/mute_reports.h"
 
 namespace rensa {
 
@@ -95,6 +96,14 @@ std::string Reporter::key_of(const std::string& name, LinkAnchor* observer) cons
 
 namespace {
 
+constinit thread_local bool muted = false;
+
+/// Whether anybody takes what is reported, now or in replays.
+bool is_heard() {
+  ThreadState& thread = ThreadState::current();
+  return !in_recomputing() && !muted && (thread.recorder || thread.reporter);
+}
+
 void report_values(std::initializer_list<Report> values,
                    const std::shared_ptr<LinkAnchor>& observer) {
   for (const Report& r : values) {
@@ -122,16 +131,15 @@ void report_values(std::initializer_list<Report> values,
 
 }  // namespace
 
+MuteReports::MuteReports(bool mute) : previous_(std::exchange(muted, mute || muted)) {}
+MuteReports::~MuteReports() { muted = previous_; }
+
 void report(std::initializer_list<Report> values, const Link& observer) {
-  ThreadState& thread = ThreadState::current();
-  if (in_recomputing()) return;
-  if (thread.recorder || thread.reporter) report_values(values, observer.anchor());
+  if (is_heard()) report_values(values, observer.anchor());
 }
 
 void report(std::initializer_list<Report> values) {
-  ThreadState& thread = ThreadState::current();
-  if (in_recomputing()) return;
-  if (thread.recorder || thread.reporter) report_values(values, nullptr);
+  if (is_heard()) report_values(values, nullptr);
 }
 
 void Summary::add(const Array& value) {

@@ -1,69 +1,55 @@
-// Summing gradients over NCCL, or by copies to the first member.
+// Summing gradients where they lie, or by copies to the first member.
 #include "rensa/training/gradient_sum.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <set>
 #include <utility>
 
-#include "rensa/core/error.h"
+#include "rensa/array/internal.h"
+#include "rensa/device/launcher.h"
+#include "rensa/device/peers.h"
+#include "rensa/operations/rank_sum/rank_sum.h"
 
 namespace rensa::training {
 
-namespace {
+GradientSum::GradientSum(std::vector<Device> devices)
+    : devices_(std::move(devices)), gradients_(devices_.size()) {}
 
-bool different_gpus(const std::vector<Device>& devices) {
-  std::set<Device> all(devices.begin(), devices.end());
-  return all.size() == devices.size() && devices.size() > 1 &&
-         std::all_of(devices.begin(), devices.end(), [](Device d) { return d.is_cuda(); });
-}
-
-}  // namespace
-
-GradientSum::GradientSum(const std::vector<Device>& devices) : gradients_(devices.size()) {
-  if (!different_gpus(devices)) return;
-  try {
-    nccl_ = std::make_unique<cuda::AllReduceGroup>(devices);
-  } catch (const CudaError& error) {
-    std::fprintf(stderr, "rensa: ParallelUpdater sums gradients by copies between GPUs: %s\n",
-                 error.what());
-  }
-}
-
-void GradientSum::operator()(ReplicaTeam& team, int member, Link& model) {
-  auto& own = gradients_[static_cast<std::size_t>(member)];
-  own.clear();
+void GradientSum::collect(int member, const Link& model) {
+  own(member).clear();
   std::set<const Storage*> seen;
   for (const ParameterRef& parameter : model.params()) {
     Array g = parameter.grad();
     if (g.defined()) {
       g = g.ascontiguous();
-      // Two parameters that were added to one another have one gradient array.
-      if (!seen.insert(g.storage().get()).second) g = g.copy();
+      // Two parameters that were added to one another have one gradient array, and memory of
+      // somebody else's may be out of the others' reach.
+      if (!seen.insert(g.storage().get()).second || g.storage()->is_foreign()) g = g.copy();
     }
-    own.push_back({parameter, g.defined(), std::move(g)});
-  }
-  team.barrier();  // all gradients are queued; whoever failed has been noticed
-  fill_missing(member);
-  if (nccl_) {
-    sum_by_nccl(member);
-  } else {
-    team.barrier();  // all have looked at what the others lack
-    if (member == 0) sum_by_copies();
-    team.barrier();
-  }
-  for (const Gradient& g : own) {
-    if (g.array.defined()) g.parameter.set_grad(g.array);
+    own(member).push_back({parameter, g.defined(), std::move(g)});
   }
 }
 
 void GradientSum::fill_missing(int member) {
-  auto& own = gradients_[static_cast<std::size_t>(member)];
-  for (std::size_t i = 0; i < own.size(); ++i) {
+  for (std::size_t i = 0; i < own(member).size(); ++i) {
     bool wanted = std::any_of(gradients_.begin(), gradients_.end(),
                               [&](const auto& gradients) { return gradients[i].present; });
-    if (wanted && !own[i].array.defined()) own[i].array = xp::zeros_like(own[i].parameter.array());
+    Gradient& gradient = own(member)[i];
+    if (wanted && !gradient.present) gradient.array = xp::zeros_like(gradient.parameter.array());
   }
+}
+
+void GradientSum::sum() {
+  if (devices_.size() == 1) return;
+  if (!cuda::share_memory(devices_)) return sum_by_copies();
+  // Backward makes the last parameters' gradients first.
+  std::vector<std::vector<Operand>> arrays(gradients_.size());
+  for (std::size_t member = 0; member < gradients_.size(); ++member) {
+    for (auto g = gradients_[member].rbegin(); g != gradients_[member].rend(); ++g) {
+      if (g->array.defined()) arrays[member].push_back(g->array.operand());
+    }
+  }
+  for (operations::RankSum& sum : operations::rank_sums(arrays)) launch(sum);
 }
 
 void GradientSum::sum_by_copies() {
@@ -80,12 +66,10 @@ void GradientSum::sum_by_copies() {
   }
 }
 
-void GradientSum::sum_by_nccl(int member) {
-  std::vector<Operand> operands;
-  for (const Gradient& g : gradients_[static_cast<std::size_t>(member)]) {
-    if (g.array.defined()) operands.push_back(g.array.operand());
+void GradientSum::give_back(int member) {
+  for (const Gradient& g : own(member)) {
+    if (g.array.defined()) g.parameter.set_grad(g.array);
   }
-  nccl_->sum(member, operands);
 }
 
 }  // namespace rensa::training

@@ -1,36 +1,38 @@
 // GradientSum: the same sum of gradients on every replica.
 #pragma once
 
-#include <memory>
 #include <vector>
 
 #include "rensa/links/link.h"
-#include "rensa/operations/all_reduce/all_reduce.h"
-#include "rensa/training/replica_team.h"
 
 namespace rensa::training {
 
-/// Used by the members of a team, each for its own model, within a job.
+/// Replaces the gradients of replicas by their sums: bit-equal on each, added in the order of the
+/// replicas. A parameter without a gradient counts as zero where another replica has one. Its steps
+/// follow each other: collect() for every replica, fill_missing() for every replica, sum() once,
+/// give_back() for every replica; those for the replicas may run in threads of theirs.
 class GradientSum {
  public:
-  explicit GradientSum(const std::vector<Device>& devices);
+  /// One replica on each of the devices, where sum() is one operation or a few for each if one
+  /// kernel reaches them all, and goes by copies to the first one else.
+  explicit GradientSum(std::vector<Device> devices);
 
-  /// Replaces the gradients of `model`, the member's, by their sums over all members: bit-equal on
-  /// each. A parameter without a gradient counts as zero where another member has one.
-  void operator()(ReplicaTeam& team, int member, Link& model);
+  void collect(int member, const Link& model);
+  void fill_missing(int member);
+  void sum();
+  void give_back(int member);
 
  private:
   struct Gradient {
     ParameterRef parameter;
-    bool present;  // before the sum; read by all members after the first barrier
+    bool present;  // before the sum
     Array array;   // undefined where there is none
   };
-  void fill_missing(int member);
+  std::vector<Gradient>& own(int member) { return gradients_[static_cast<std::size_t>(member)]; }
   void sum_by_copies();
-  void sum_by_nccl(int member);
 
-  std::vector<std::vector<Gradient>> gradients_;  // by member; each writes its own between barriers
-  std::unique_ptr<cuda::AllReduceGroup> nccl_;    // null: by copies
+  std::vector<Device> devices_;
+  std::vector<std::vector<Gradient>> gradients_;  // by member, who alone writes its own
 };
 
 }  // namespace rensa::training

@@ -9,6 +9,7 @@
 #include "rensa/array/internal.h"
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
+#include "rensa/links/mute_reports.h"
 #include "rensa/optimizers/host_numbers.h"
 #include "rensa/training/gradient_sum.h"
 #include "rensa/training/replica_team.h"
@@ -141,6 +142,7 @@ class ParallelBody final : public UpdaterBody {
         options_(ordered(std::move(options))),
         converter_(options_.converter_options),
         sum_(devices_of(options_)),
+        cache_(options_.capture_options),
         team_(static_cast<int>(options_.devices.size())) {
     Link& main = this->optimizer().target();
     main.to(options_.devices[0].second);
@@ -163,6 +165,7 @@ class ParallelBody final : public UpdaterBody {
     throw ValueError(fmt::format("ParallelUpdater: no device is named \"{}\"", name));
   }
   void synchronize() { synchronized_ = false; }
+  const CaptureStats& capture_stats() const { return cache_.stats(); }
 
   void members(Visitor& v) override {
     UpdaterBody::members(v);
@@ -178,7 +181,8 @@ class ParallelBody final : public UpdaterBody {
     });
     if (!synchronized_) {
       // Main goes first where its forward pass gives parameters their shapes and values.
-      if (has_waiting_parameters(optimizer().target())) main_loss = forward(0, batch);
+      if (has_waiting_parameters(optimizer().target()))
+        main_loss = forward(0, located(0, batch).gather());
       each_replica([&](Replica& replica) {
         replica.optimizer.target().copyparams(optimizer().target(), false);
         follow(optimizer(), replica.optimizer);
@@ -187,18 +191,10 @@ class ParallelBody final : public UpdaterBody {
     }
     check_shared(optimizer());
     each_replica([&](Replica& replica) { follow(optimizer(), replica.optimizer); });
+    bool captured = options_.capture && synchronized_ && batch.size() >= members();
     synchronized_ = false;  // should a replica fail after another's update
-    team_.run([&](int member) {
-      Link& model = replica(member).optimizer.target();
-      Variable loss =
-          member == 0 && main_loss.defined() ? std::move(main_loss) : forward(member, batch);
-      DeviceScope on(replica(member).device);
-      model.cleargrads();
-      if (loss.defined())
-        replica(member).optimizer.backward(std::move(loss), weight(member, batch));
-      sum_(team_, member, model);
-      replica(member).optimizer.update();
-    });
+    if (captured) update_captured(batch);
+    else update_by_team(batch, std::move(main_loss));
     synchronized_ = true;
   }
 
@@ -208,6 +204,54 @@ class ParallelBody final : public UpdaterBody {
     for (std::size_t i = 1; i < replicas_.size(); ++i) use(replicas_[i]);
   }
   Replica& replica(int member) { return replicas_[static_cast<std::size_t>(member)]; }
+  int members() const { return static_cast<int>(options_.devices.size()); }
+
+  /// Each replica by its thread. `main_loss`: main's, where it has been computed already.
+  void update_by_team(const Batch& batch, Variable main_loss) {
+    team_.run([&](int member) {
+      Variable loss = member == 0 && main_loss.defined()
+                          ? std::move(main_loss)
+                          : forward(member, located(member, batch).gather());
+      backward(member, std::move(loss), weight(member, batch));
+      sum_.collect(member, replica(member).optimizer.target());
+      team_.barrier();  // all gradients are queued; whoever failed has been noticed
+      sum_.fill_missing(member);
+      team_.barrier();  // all have looked at what the others lack
+      if (member == 0) sum_.sum();
+      team_.barrier();
+      update(member);
+    });
+  }
+
+  /// One after the other, as a step that is recorded.
+  void update_captured(const Batch& batch) {
+    std::vector<LocatedBatch> parts;
+    Variables inputs;
+    for (int member = 0; member < members(); ++member) {
+      parts.push_back(located(member, batch));
+      // Where the dataset lies on the device, the batch's indices are the step's only input.
+      if (parts.back().rows.defined()) inputs.push_back(constant(parts.back().rows));
+      else
+        for (const Array& column : parts.back().columns) inputs.push_back(constant(column));
+    }
+    auto step = [&](const Variables& in) {
+      auto next = in.begin();
+      for (int member = 0; member < members(); ++member) {
+        LocatedBatch part = parts[static_cast<std::size_t>(member)];
+        if (part.rows.defined()) part.rows = (next++)->array();
+        else
+          for (Array& column : part.columns) column = (next++)->array();
+        MuteReports muted(member != 0);
+        backward(member, forward(member, part.gather()), weight(member, batch));
+        sum_.collect(member, replica(member).optimizer.target());
+      }
+      for (int member = 0; member < members(); ++member) sum_.fill_missing(member);
+      sum_.sum();
+      for (int member = 0; member < members(); ++member) update(member);
+      return Variables();
+    };
+    cache_.call(step, inputs);
+  }
 
   Batch part(int member, const Batch& batch) const {
     return batch.strided(member, static_cast<std::int64_t>(replicas_.size()));
@@ -219,25 +263,44 @@ class ParallelBody final : public UpdaterBody {
     return static_cast<double>(part(member, batch).size()) / static_cast<double>(batch.size());
   }
 
-  /// The loss of the member's part of the batch; undefined when there is nothing in it.
-  Variable forward(int member, const Batch& batch) {
+  /// The member's part of the batch, on its device; without columns when there is nothing in it.
+  LocatedBatch located(int member, const Batch& batch) {
     Batch own = part(member, batch);
     if (own.size() == 0) return {};
     Device device = replica(member).device;
     DeviceScope on(device);
+    if (options_.converter) return {options_.converter(own, device), {}};
+    return converter_.locate(own, device);
+  }
+
+  /// The loss of a part of a batch; undefined when there is nothing in it.
+  Variable forward(int member, Columns part) {
+    if (part.empty()) return {};
+    DeviceScope on(replica(member).device);
     force_backprop_mode with_graph;
     Variables columns;
-    for (Array& column :
-         options_.converter ? options_.converter(own, device) : converter_(own, device)) {
-      columns.push_back(constant(std::move(column)));
-    }
+    for (Array& column : part) columns.push_back(constant(std::move(column)));
     return replica(member).optimizer.target().invoke(columns);
+  }
+
+  void backward(int member, Variable loss, double weight) {
+    DeviceScope on(replica(member).device);
+    const Optimizer& optimizer = replica(member).optimizer;
+    optimizer.target().cleargrads();
+    if (loss.defined()) optimizer.backward(std::move(loss), weight);
+  }
+
+  void update(int member) {
+    DeviceScope on(replica(member).device);
+    sum_.give_back(member);
+    replica(member).optimizer.update();
   }
 
   ParallelUpdaterOptions options_;
   Converter converter_;
   std::vector<Replica> replicas_;
   GradientSum sum_;
+  CaptureCache cache_;
   bool synchronized_ = false;
   ReplicaTeam team_;  // last: its threads end before what they use
 };
@@ -251,6 +314,10 @@ ParallelUpdater::ParallelUpdater(Iterator iterator, Optimizer optimizer,
 
 Link& ParallelUpdater::model(const std::string& name) const {
   return static_cast<ParallelBody&>(*body_).model(name);
+}
+
+const CaptureStats& ParallelUpdater::capture_stats() const {
+  return static_cast<const ParallelBody&>(*body_).capture_stats();
 }
 
 void ParallelUpdater::synchronize() const { static_cast<ParallelBody&>(*body_).synchronize(); }

@@ -20,12 +20,16 @@ struct ParallelUpdaterOptions {
   ConverterOptions converter_options = {};  // of the default converter
   /// What makes arrays of a batch; concat_examples when left out.
   std::function<Columns(const Batch&, Device)> converter = {};
+  /// Iterations are recorded and replayed as one CUDA graph for all GPUs (graph/capture.h): the
+  /// gradients are summed while others are still computed.
+  bool capture = false;
+  CaptureOptions capture_options = {};  // as capture() takes them
 };
 
 /// Each batch is split between the devices, batch[i::n]; every replica has a thread that lasts
-/// (main's is the caller's), does its part at the same time as the others, takes part in the sum of
-/// the gradients (over NCCL between different GPUs, else by copies) and updates itself by the
-/// optimizer's rule: replicas stay equal bit for bit. Persistents, counters, numbers and generators
+/// (main's is the caller's), does its part at the same time as the others and updates itself by the
+/// optimizer's rule with the sum of all gradients, which GPUs add up in each other's memory where
+/// they reach it: replicas stay equal bit for bit. Persistents, counters, numbers and generators
 /// are main's, as in Chainer: each iteration begins with main's in all replicas, and what the other
 /// replicas made of them is left. States are each replica's own. Only main's values are reported.
 /// An exception in one replica ends the iteration with it, for all, before any is updated.
@@ -39,6 +43,7 @@ class ParallelUpdater : public Updater {
   Link& model(const std::string& name) const;
   /// The next update begins by copying main's parameters and optimizer states to the others.
   void synchronize() const;
+  const CaptureStats& capture_stats() const;  // what captured iterations came to so far
 };
 
 }  // namespace rensa::training

@@ -196,5 +196,24 @@ TEST(TransferGpu, BetweenGpus) {
   EXPECT_EQ(values(b.to(gpu(0)) + a.T()), V({0, 6, 2, 8, 4, 10}));
 }
 
+// Few bytes go by a kernel, many by a copy engine; either comes between what is queued before and
+// behind it on both GPUs.
+TEST(TransferGpu, BetweenGpusInTheOrderOfWhatIsQueued) {
+  RENSA_NEEDS_GPUS(2);
+  for (std::int64_t size : {1, 3, 1000, 1 << 18, (1 << 18) + 1, 1 << 23}) {
+    for (int from : {0, 1}) {
+      Array source = xp::zeros({size}, float32, gpu(from));
+      for (int round = 1; round <= 10; ++round) {
+        source += 1;
+        Array copy = source.to(gpu(1 - from));
+        source += 1;  // after the copy
+        copy *= 2;
+        EXPECT_EQ(copy.min().item<int>(), 4 * round - 2) << size;
+        EXPECT_EQ(copy.max().item<int>(), 4 * round - 2) << size;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace rensa

@@ -307,7 +307,7 @@ TEST(Forget, ARecordingTakesLessMemory) {
       RecorderScope scope(&recording);
       run_blocks(x, forgetful);
     }
-    return make_plan(recording, true).arena->nbytes();
+    return make_plan(recording, true).arenas.at(cpu())->nbytes();
   };
   std::size_t plain = planned(false), forgetful = planned(true);
   EXPECT_LT(forgetful, plain / 3) << plain;

@@ -66,7 +66,7 @@ TEST(Plan, OwnMemoryIsSharedAlongAChain) {
   });
   Plan plan = make_plan(recording, true);
   // Ten intermediates of 4000 bytes; two are alive at a time. The result stays outside.
-  EXPECT_EQ(plan.arena->nbytes(), 2 * 4096);
+  EXPECT_EQ(plan.arenas.at(cpu())->nbytes(), 2 * 4096);
 }
 
 TEST(Plan, OfALongListTakesWhatIsInUseAtOnce) {
@@ -77,7 +77,7 @@ TEST(Plan, OfALongListTakesWhatIsInUseAtOnce) {
     for (int i = 0; i < 20000; ++i) y = y * 0.5f;
   });
   Plan plan = make_plan(recording, true);
-  EXPECT_EQ(plan.arena->nbytes(), 2 * 4096);
+  EXPECT_EQ(plan.arenas.at(cpu())->nbytes(), 2 * 4096);
   for (std::size_t i = 1; i < plan.dependencies.size(); ++i) {
     ASSERT_EQ(plan.dependencies[i], std::vector<int>{static_cast<int>(i) - 1});
   }
@@ -101,7 +101,7 @@ TEST(Plan, TheArenaComesWhenTheRunsMemoryIsGone) {
   std::int64_t held = in_use.now;
   EXPECT_GE(held, 11 * 4 * kSize);
   Plan plan = make_plan(recording, true);
-  EXPECT_GE(plan.arena->nbytes(), 2 * 4 * kSize);
+  EXPECT_GE(plan.arenas.at(cpu())->nbytes(), 2 * 4 * kSize);
   EXPECT_LE(in_use.most, held + kSize);
   EXPECT_LE(in_use.now, 3 * 4 * kSize + kSize);
 }
@@ -121,7 +121,7 @@ TEST(Plan, BranchesDoNotTakeManyTimesTheMemory) {
   });
   std::vector<float> eager = sum.to_vector<float>();
   Plan plan = make_plan(recording, true);
-  EXPECT_LT(plan.arena->nbytes(), 20 * 4 * kSize);
+  EXPECT_LT(plan.arenas.at(cpu())->nbytes(), 20 * 4 * kSize);
   sum.fill(0);
   for (auto& operation : recording.operations) launch(*operation);
   EXPECT_EQ(sum.to_vector<float>(), eager);
@@ -137,7 +137,7 @@ TEST(Plan, MemoryThatBranchesUseTogetherIsNotShared) {
     y = a + b;
   });
   Plan plan = make_plan(recording, true);
-  EXPECT_EQ(plan.arena->nbytes(), 4 * 4096);
+  EXPECT_EQ(plan.arenas.at(cpu())->nbytes(), 4 * 4096);
 }
 
 TEST(Plan, MemoryThatIsWrittenInPartsIsSharedWithNothingThatAnyPartMayPass) {

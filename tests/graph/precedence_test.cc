@@ -96,6 +96,22 @@ TEST(Precedence, NarrowedLeavesChainsWhole) {
   }
 }
 
+// On each of two devices one at a time; what goes between them waits for what it reads alone.
+TEST(Precedence, NarrowedOnEachDevice) {
+  constexpr int kBetween = -1;
+  Uses uses;
+  auto use = [&](std::size_t number, bool write) -> Access {
+    return {testing::storage_number(number), testing::memory_number(number),
+            testing::memory_number(number) + 8, write};
+  };
+  for (std::size_t i = 0; i < 6; ++i) uses.push_back({use(i, true)});
+  uses.push_back({use(1, false), use(4, false), use(6, true)});
+  uses.push_back({use(6, false), use(7, true)});
+  Precedence narrowed = Precedence(uses, true).narrowed(1, {0, 0, 0, 1, 1, 1, kBetween, 0});
+  EXPECT_EQ(narrowed.direct(),
+            (std::vector<std::vector<int>>{{}, {0}, {1}, {}, {3}, {4}, {4, 1}, {6, 2}}));
+}
+
 TEST(OperationSet, CommonOperations) {
   OperationSet few(70), all(200);
   for (int i : {0, 5, 63, 64, 69}) few.insert(i);

@@ -48,7 +48,7 @@ TEST(RunMemory, GoesBackAsSoonAsNobodyHoldsIt) {
   recording.give_back_memory();
   EXPECT_LT(in_use.now, 2 * kBytes + kBytes / 2);  // x and y
   Plan plan = make_plan(recording, true);
-  EXPECT_LT(plan.arena->nbytes(), 3 * kBytes);
+  EXPECT_LT(plan.arenas.at(cpu())->nbytes(), 3 * kBytes);
   y.fill(0);
   launch_all(recording);
   EXPECT_EQ(y.to_vector<float>(), eager);

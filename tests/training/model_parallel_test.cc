@@ -44,7 +44,7 @@ struct ParallelMLP : Chain<ParallelMLP> {
 
 /// Losses of the first steps of a net whose halves start from the same numbers whatever the
 /// devices.
-std::vector<float> losses(Device first, Device second) {
+std::vector<float> losses(Device first, Device second, bool captured = false) {
   auto model = L::Classifier(ParallelMLP(first, second));
   optimizers::SGD optimizer(0.2);
   optimizer.setup(model);
@@ -58,10 +58,19 @@ std::vector<float> losses(Device first, Device second) {
     p.array().assign(draw(p.shape(), 0.2).to(p.device()));
   }
   std::vector<float> result;
+  auto step =
+      capture([&](const Variable& x, const Variable& t) { return optimizer.update(model, x, t); },
+              {.replay_lists = true});
   for (int i = 0; i < (testing::quick() ? 20 : 60); ++i) {
     Array x = draw({64, 30}, 1).to(first);
     Array t = xp::argmax(x[{Slice(), Slice(10)}], 1);  // something to learn
-    result.push_back(optimizer.update(model, constant(x), constant(t)).item<float>());
+    Variable loss = captured ? step(constant(x), constant(t))
+                             : optimizer.update(model, constant(x), constant(t));
+    result.push_back(loss.item<float>());
+  }
+  if (captured) {
+    EXPECT_EQ(step.stats().fallbacks, 0) << step.stats().last_fallback;
+    EXPECT_GE(step.stats().replays, 10);
   }
   for (const ParameterRef& p : model.params()) EXPECT_TRUE(p.grad().defined());
   return result;
@@ -119,6 +128,14 @@ TEST(ModelParallel, TwoGpusLearnAsOneDoes) {
   RENSA_NEEDS_GPUS(2);
   std::vector<float> one = losses(gpu(0), gpu(0)), two = losses(gpu(0), gpu(1));
   for (std::size_t i = 0; i < one.size(); ++i) EXPECT_NEAR(one[i], two[i], 1e-4) << "step " << i;
+}
+
+TEST(ModelParallel, CapturedStepsAreTheEagerOnes) {
+  for (Device first : testing::test_devices()) {
+    Device second = num_gpus() > 1 && first.is_cuda() ? gpu(1) : first;
+    EXPECT_EQ(losses(first, second, true), losses(first, second)) << first;
+    EXPECT_EQ(losses(second, first, true), losses(second, first)) << first;
+  }
 }
 
 TEST(ModelParallel, OperandsOnTwoGpusAreRefused) {

@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 
+#include "rensa/array/random_basics.h"
 #include "rensa/core/error.h"
 #include "rensa/optimizers/optimizers.h"
 #include "tests/testing.h"
@@ -188,6 +189,102 @@ TEST(ParallelUpdater, ReplicasRunAtTheSameTime) {
   *model.meet = true;
   for (int i = 0; i < 5; ++i) updater.update();
   EXPECT_EQ(*model.met, 15);
+}
+
+/// With what lasts and with random numbers: features normalized, and some of them left out.
+struct Noisy : Chain<Noisy> {
+  L::Linear l1{1, 8}, l2{8, 1};
+  L::BatchNormalization bn{8};
+  double ratio;
+  explicit Noisy(double left_out) : ratio(left_out) {}
+  void members(Visitor& v) override { v("l1", l1), v("bn", bn), v("l2", l2); }
+  Variable operator()(const Variable& x, const Variable& t) const {
+    Variable h = F::dropout(F::relu(bn(l1(x.reshape({-1, 1})))), ratio);
+    Variable d = l2(h) - t.reshape({-1, 1});
+    Variable loss = (d * d).mean();
+    report({{"loss", loss}}, *this);
+    return loss;
+  }
+};
+
+/// The parameters, optimizer states and running statistics after each of some iterations.
+std::vector<float> course_of(const Devices& devices, bool captured, std::int64_t batch_size,
+                             int iterations, CaptureStats* stats) {
+  // Threads that draw from one device's generator do so in any order.
+  std::set<Device> places;
+  for (const auto& [name, device] : devices) {
+    xp::random::seed(7, device);
+    places.insert(device);
+  }
+  Noisy model(places.size() == devices.size() ? 0.25 : 0);
+  double value = 0;
+  for (const ParameterRef& p : model.params()) {
+    p.array().assign(xp::linspace(-0.5, 0.5 + value, p.array().size()).reshape(p.shape()));
+    value += 0.125;
+  }
+  optimizers::Adam optimizer(0.05);
+  optimizer.setup(model);
+  ParallelUpdater updater(iterator_of(batch_size), optimizer,
+                          {.devices = devices,
+                           .reduction = "mean",
+                           .capture = captured,
+                           .capture_options = {.replay_lists = true}});
+  Reporter reporter;
+  reporter.add_observer("main", model);
+  std::vector<float> course;
+  auto note = [&](const Array& a) {
+    for (float x : a.to_vector<float>()) course.push_back(x);
+  };
+  for (int i = 0; i < iterations; ++i) {
+    set_in_between(optimizer, i);
+    Observation observation;
+    {
+      auto scope = reporter.scope(observation);
+      updater.update();
+    }
+    EXPECT_EQ(observation.size(), 1u);  // main's
+    course.push_back(observation.at("main/loss").item<float>());
+    for (const ParameterRef& p : model.params()) note(p.array());
+    note(model.bn.avg_mean), note(model.bn.avg_var);
+    for (const auto& [name, device] : devices) {
+      std::vector<ParameterRef> mine = model.params(), theirs = updater.model(name).params();
+      for (std::size_t p = 0; p < mine.size(); ++p) {
+        EXPECT_TRUE(xp::array_equal(mine[p].array(), theirs[p].array().to(mine[p].device())));
+      }
+    }
+  }
+  *stats = updater.capture_stats();
+  return course;
+}
+
+void expect_captured_as_eager(const Devices& devices) {
+  for (std::int64_t batch_size : {6, 7}) {  // even, uneven
+    CaptureStats eager, captured;
+    std::vector<float> wanted = course_of(devices, false, batch_size, 20, &eager);
+    EXPECT_EQ(course_of(devices, true, batch_size, 20, &captured), wanted) << batch_size;
+    EXPECT_EQ(eager.calls, 0);
+    EXPECT_GE(captured.replays, 5) << captured.last_fallback;
+    EXPECT_EQ(captured.fallbacks, 0) << captured.last_fallback;
+  }
+}
+
+TEST(ParallelUpdater, CapturedIterationsAreTheEagerOnes) {
+  expect_captured_as_eager(kThreeCpus);
+  expect_captured_as_eager({{"main", cpu()}});
+}
+
+TEST(ParallelUpdater, CapturedIterationsOfGpusAreTheEagerOnes) {
+  RENSA_NEEDS_GPUS(1);
+  expect_captured_as_eager({{"main", gpu(0)}, {"second", gpu(0)}});
+  if (num_gpus() < 2) return;
+  expect_captured_as_eager({{"main", gpu(0)}, {"second", gpu(1)}});
+  expect_captured_as_eager({{"main", gpu(1)}, {"second", gpu(0)}});
+}
+
+TEST(ParallelUpdater, ABatchThatIsTooSmallForAllRunsEagerly) {
+  CaptureStats stats;
+  course_of(kThreeCpus, true, 2, 6, &stats);
+  EXPECT_EQ(stats.calls, 0);
 }
 
 struct FailingLine : Chain<FailingLine> {

@@ -18,6 +18,7 @@
 #include "rensa/core/error.h"
 #include "rensa/core/thread_pool.h"
 #include "rensa/device/cuda_runtime.h"
+#include "rensa/device/peers.h"
 #include "rensa/device/stream.h"
 #include "rensa/device/stream_state.h"
 #include "rensa/device/transfer_stats.h"
@@ -30,6 +31,7 @@ namespace {
 using cuda::LaunchContext;
 
 constexpr std::int64_t kPiece = std::int64_t{4} << 20;
+constexpr std::int64_t kKernelBytes = std::int64_t{1} << 20;
 constexpr std::int64_t kFewBytes = 256;  // up to here a kernel brings them to the host
 constexpr std::int64_t kCopyGrain = std::int64_t{256}
                                     << 10;  // bytes that are worth a thread's while
@@ -179,41 +181,19 @@ void copy_pageable(const char* name, const LaunchContext& context, const Operand
   cuda::throw_reported_error(context.device);
 }
 
-/// Lets two GPUs read each other's memory where the hardware can. Where it cannot, the driver
-/// copies through the host.
-void connect_peers(Device a, Device b) {
-  static std::mutex mutex;
-  static std::array<std::array<bool, kMaxGpus>, kMaxGpus> connected{};
-  std::lock_guard<std::mutex> hold(mutex);
-  bool& done = connected[static_cast<std::size_t>(std::min(a.index, b.index))]
-                        [static_cast<std::size_t>(std::max(a.index, b.index))];
-  if (std::exchange(done, true)) return;
-  for (auto [from, to] : {std::pair(a, b), std::pair(b, a)}) {
-    int possible = 0;
-    RENSA_CUDA_CALL(cudaDeviceCanAccessPeer(&possible, from.index, to.index));
-    if (!possible) continue;
-    cuda::runtime::set_device(from);
-    cudaError_t error = cudaDeviceEnablePeerAccess(to.index, 0);
-    if (error == cudaErrorPeerAccessAlreadyEnabled) {
-      (void)cudaGetLastError();
-    } else {
-      RENSA_CUDA_CALL(error);
-    }
-  }
-}
-
-void copy_between_gpus(const LaunchContext& context, const Operand& in, const Operand& out) {
-  connect_peers(in.view.device, out.view.device);
-  cuda::StreamState* source = cuda::current_stream_state(in.view.device);
-  in.storage->use_on(source);
-  out.storage->use_on(context.stream);
-  context.stream->wait_for(*source);
+/// Between GPUs that reach each other's memory a kernel moves little sooner than a copy engine; the
+/// driver copies through the host where they do not.
+void copy_between_gpus(const char* name, const LaunchContext& context, const Operand& in,
+                       const Operand& out) {
+  bool peers = cuda::connect_peers(in.view.device, out.view.device);
   cuda::runtime::set_device(context.device);
+  bool by_kernel = peers && out.view.nbytes() <= kKernelBytes && in.view.shape == out.view.shape &&
+                   !in.storage->is_foreign() && !out.storage->is_foreign();
+  if (by_kernel) return cuda::copy_elements(name, context, in.view, out.view);
+  if (peers) return copy_async(context, out.view.data, in.view.data, out.view.nbytes());
   RENSA_CUDA_CALL(
       cudaMemcpyPeerAsync(out.view.data, out.view.device.index, in.view.data, in.view.device.index,
                           static_cast<std::size_t>(out.view.nbytes()), stream_of(context)));
-  // The source may change, and its memory go to others, only after the copy.
-  source->wait_for(*context.stream);
 }
 
 }  // namespace
@@ -222,7 +202,7 @@ void Transfer::run_cuda(const LaunchContext& context) {
   if (out.view.nbytes() == 0) return;
   const Operand* host = in.view.device.is_cpu() ? &in : out.view.device.is_cpu() ? &out : nullptr;
   bool captured = context.handle != context.stream->handle();
-  if (captured && in.view.device != out.view.device && !(host && host->storage->is_pinned())) {
+  if (captured && host && in.view.device != out.view.device && !host->storage->is_pinned()) {
     throw NotImplementedError(
         fmt::format("{}: a copy from {} to {} cannot be part of a recorded step", name(),
                     in.view.describe(), out.view.describe()));
@@ -232,7 +212,7 @@ void Transfer::run_cuda(const LaunchContext& context) {
     (host == &in ? out : in).storage->use_on(context.stream);
     copy_pageable(name(), context, in, out);
   } else if (!host && in.view.device != out.view.device) {
-    copy_between_gpus(context, in, out);
+    copy_between_gpus(name(), context, in, out);
   } else {
     in.storage->use_on(context.stream);
     out.storage->use_on(context.stream);

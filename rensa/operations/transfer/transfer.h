@@ -5,9 +5,8 @@
 
 namespace rensa::operations {
 
-/// out = in between two devices, or host and device; both C-contiguous, one dtype and size. Runs on
-/// the destination's current stream after what the source's current stream has queued, and the
-/// other way round for its end. Host memory that is not pinned makes the copy wait (counted).
+/// out = in between two devices, or host and device; both C-contiguous, one dtype and size. Host
+/// memory that is not pinned makes the copy wait (counted).
 struct Transfer final : KindOf<Transfer> {
   explicit Transfer(const char* name = "copyto") : KindOf(name) {}
   Operand in, out;

@@ -1,0 +1,311 @@
+// One process on several GPUs against one GPU: copies between two, sums over all, training steps
+// with a replica on each (weak scaling, but for the MLP: its batch is that of all) and a model in
+// halves. Steps are captured unless asked otherwise; inputs lie on the GPUs.
+#include <fmt/format.h>
+#include <rensa/rensa.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <cstdio>
+#include <exception>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "benchmarks/timing.h"
+#include "rensa/device/launcher.h"
+#include "rensa/operations/rank_sum/rank_sum.h"
+
+namespace {
+
+using namespace rensa;
+using benchmarks::print_figure;
+
+struct Options {
+  int gpus = 2;
+  bool captured = true;
+  int steps = 50;
+  std::string how() const { return captured ? "captured" : "eager"; }
+};
+
+void wait_for_all(int gpus) {
+  for (int i = 0; i < gpus; ++i) cuda::synchronize(gpu(i));
+}
+
+/// Median seconds of a call, when all GPUs are done.
+double seconds_of(const Options& options, int calls, const std::function<void()>& call) {
+  auto all = [&] {
+    for (int i = 0; i < calls; ++i) call();
+    wait_for_all(options.gpus);
+  };
+  return benchmarks::median_seconds(all, 1, cpu(), 2) / calls;
+}
+
+void copies(const Options& options) {
+  for (std::int64_t kilobytes : {4, 64, 1024, 262144}) {
+    Array from = xp::ones({kilobytes * 1024}, uint8, gpu(0)), to = xp::zeros_like(from).to(gpu(1));
+    double seconds = seconds_of(options, kilobytes > 10000 ? 20 : 200, [&] { to.assign(from); });
+    print_figure(
+        fmt::format("copy {} KB gpu0 to gpu1 rensa", kilobytes), seconds * 1e6, "us",
+        fmt::format(", \"GB_s\": {:.1f}", static_cast<double>(from.nbytes()) / seconds / 1e9));
+  }
+}
+
+void sums(const Options& options) {
+  for (std::int64_t kilobytes : {4, 64, 1024, 7200, 102400, 1048576}) {
+    std::vector<Array> arrays;
+    std::vector<std::vector<Operand>> operands;
+    for (int i = 0; i < options.gpus; ++i) {
+      arrays.push_back(xp::zeros({kilobytes * 256}, float32, gpu(i)));
+      operands.push_back({arrays.back().operand()});
+    }
+    auto step = [&](const Variables&) {
+      for (operations::RankSum& sum : operations::rank_sums(operands)) launch(sum);
+      return Variables();
+    };
+    CaptureCache cache;
+    Variables given{constant(xp::zeros({1}, float32, gpu(0)))};
+    auto call = [&] { options.captured ? (void)cache.call(step, given) : (void)step({}); };
+    double seconds = seconds_of(options, kilobytes > 10000 ? 20 : 200, call);
+    print_figure(
+        fmt::format("allreduce {} KB x{} rensa {}", kilobytes, options.gpus, options.how()),
+        seconds * 1e6, "us",
+        fmt::format(", \"GB_s\": {:.1f}", static_cast<double>(kilobytes) * 1024 / seconds / 1e9));
+  }
+}
+
+/// What is trained: a net with its loss, an optimizer, and a batch of so many examples.
+struct Task {
+  std::string name, unit;
+  double amount;  // of an example, in `unit` a second; 0: microseconds a step
+  std::function<Optimizer()> optimizer;
+  std::function<Columns(std::int64_t, Device)> batch;
+};
+
+/// Seconds a step on so many GPUs, and whether the replicas were bit-equal afterwards.
+template <class Net>
+std::pair<double, bool> step_of(const Task& task, std::int64_t batch, int gpus,
+                                const Options& options) {
+  Net net;
+  Optimizer optimizer = task.optimizer();
+  optimizer.setup(net).use_fp32_update();
+  datasets::TupleDataset indices(xp::arange(batch, int32, cpu()));
+  iterators::SerialIterator iterator(indices, batch, {.shuffle = false});
+  std::map<std::pair<Device, std::int64_t>, Columns> made;
+  auto converter = [&](const Batch& part, Device device) {
+    Columns& columns = made[{device, part.size()}];
+    if (columns.empty()) columns = task.batch(part.size(), device);
+    return columns;
+  };
+  auto timed = [&](const training::Updater& updater) {
+    for (int i = 0; i < 4; ++i) updater.update();
+    return seconds_of(options, options.steps, [&] { updater.update(); });
+  };
+  if (gpus == 1) {
+    training::StandardUpdater updater(
+        iterator, optimizer,
+        {.device = gpu(0), .converter = converter, .capture = options.captured});
+    return {timed(updater), true};
+  }
+  training::ParallelUpdaterOptions how{
+      .reduction = "mean", .converter = converter, .capture = options.captured};
+  for (int i = 0; i < gpus; ++i) {
+    how.devices.emplace_back(i == 0 ? "main" : fmt::format("gpu{}", i), gpu(i));
+  }
+  // One after the other: threads would look the batches up at the same time.
+  for (int i = 0; i < gpus; ++i) converter(Batch(indices, xp::arange(batch / gpus, int64)), gpu(i));
+  training::ParallelUpdater updater(iterator, optimizer, how);
+  double seconds = timed(updater);
+  bool equal = true;
+  std::vector<ParameterRef> main = updater.model("main").params();
+  for (const auto& [name, device] : how.devices) {
+    std::vector<ParameterRef> other = updater.model(name).params();
+    for (std::size_t p = 0; p < main.size(); ++p) {
+      equal = equal && xp::array_equal(main[p].array(), other[p].array().to(gpu(0)));
+    }
+  }
+  if (options.captured && updater.capture_stats().replays == 0) {
+    fmt::print(stderr, "{} stayed eager: {}\n", task.name, updater.capture_stats().last_fallback);
+  }
+  return {seconds, equal};
+}
+
+/// `weak`: each GPU has the whole batch.
+template <class Net>
+void data_parallel(const Task& task, std::int64_t batch, bool weak, const Options& options) {
+  double alone = 0;
+  for (int gpus = 1; gpus <= options.gpus; gpus *= 2) {
+    std::int64_t all = weak ? batch * gpus : batch;
+    auto [seconds, equal] = step_of<Net>(task, all, gpus, options);
+    double figure =
+        task.amount == 0 ? seconds * 1e6 : task.amount * static_cast<double>(all) / seconds;
+    if (gpus == 1) alone = figure;
+    print_figure(fmt::format("{} B={} {} GPUs rensa {}", task.name, all, gpus, options.how()),
+                 figure, task.unit.c_str(),
+                 fmt::format(", \"speed_up\": {:.3f}, \"replicas_bit_equal\": {}",
+                             task.amount == 0 ? alone / figure : figure / alone, equal));
+  }
+}
+
+struct MLP : Chain<MLP> {
+  L::Linear l1{784, 1000}, l2{1000, 1000}, l3{1000, 10};
+  void members(Visitor& v) override { v("l1", l1), v("l2", l2), v("l3", l3); }
+  Variable operator()(const Variable& x, const Variable& t) const {
+    return F::softmax_cross_entropy(l3(F::relu(l2(F::relu(l1(x))))), t);
+  }
+};
+
+struct ResNet : Chain<ResNet> {
+  L::ResNet50Layers net{L::ResNetOptions::torchvision()};
+  ResNet() { L::channels_last(net); }
+  void members(Visitor& v) override { v("net", net); }
+  Variable operator()(const Variable& x, const Variable& t) {
+    return F::softmax_cross_entropy(net(x), t);
+  }
+};
+
+struct GPT2 : Chain<GPT2> {
+  L::GPT2 net{{.vocab_size = 50304, .dropout = 0}};
+  void members(Visitor& v) override { v("net", net); }
+  Variable operator()(const Variable& x, const Variable& t) {
+    return F::softmax_cross_entropy(F::reshape(net(x), {-1, 50304}), t.reshape({-1}));
+  }
+};
+
+void mlps(const Options& options) {
+  for (bool tf32 : {false, true}) {
+    config().tf32 = tf32;
+    Task task{fmt::format("mlp {}", tf32 ? "tf32" : "fp32"), "us", 0,
+              [] { return optimizers::SGD(0.01); },
+              [](std::int64_t n, Device device) -> Columns {
+                return {xp::random::random({n, 784}, float32, device),
+                        xp::random::randint(0, 10, {n}, int32, device)};
+              }};
+    for (std::int64_t batch : {200, 2048, 4096, 32768}) {
+      data_parallel<MLP>(task, batch, false, options);
+    }
+  }
+}
+
+void resnet(const Options& options) {
+  config().tf32 = true;
+  config().dtype = mixed_bf16;
+  Task task{"resnet50 bf16", "images/s", 1, [] { return optimizers::MomentumSGD(0.05); },
+            [](std::int64_t n, Device device) -> Columns {
+              Array x = xp::random::normal(0, 1, {n, 3, 224, 224}, float32, device);
+              return {F::channels_last(x).astype(bfloat16, {.order = "K"}),
+                      xp::random::randint(0, 1000, {n}, int32, device)};
+            }};
+  Options fewer = options;
+  fewer.steps = 10;
+  data_parallel<ResNet>(task, 128, true, fewer);
+}
+
+void gpt2(const Options& options) {
+  config().tf32 = true;
+  config().dtype = mixed_bf16;
+  Task task{"gpt2-small bf16", "tokens/s", 1024, [] { return optimizers::AdamW({.alpha = 1e-4}); },
+            [](std::int64_t n, Device device) -> Columns {
+              return {xp::random::randint(0, 50257, {n, 1024}, int32, device),
+                      xp::random::randint(0, 50257, {n, 1024}, int32, device)};
+            }};
+  Options fewer = options;
+  fewer.steps = 10;
+  data_parallel<GPT2>(task, 16, true, fewer);
+}
+
+struct Part : Chain<Part> {
+  L::Linear l1, l2, l3;
+  Part(std::int64_t in, std::int64_t units, std::int64_t out)
+      : l1(in, units), l2(units, units), l3(units, out) {}
+  void members(Visitor& v) override { v("l1", l1), v("l2", l2), v("l3", l3); }
+  Variable operator()(const Variable& x) const { return l3(F::relu(l2(F::relu(l1(x))))); }
+};
+
+/// Six layers of 2000 units on one GPU.
+struct Whole : Chain<Whole> {
+  Part first{784, 2000, 2000}, second{2000, 2000, 10};
+  explicit Whole(Device device) { to(device); }
+  void members(Visitor& v) override { v("first", first), v("second", second); }
+  Variable operator()(const Variable& x, const Variable& t) const {
+    return F::softmax_cross_entropy(second(F::relu(first(x))), t);
+  }
+};
+
+/// In halves that meet after the third layer and the sixth: the report's MnistMLPParallel.
+struct Halves : Chain<Halves> {
+  Part first0{784, 1000, 2000}, first1{784, 1000, 2000}, second0{2000, 1000, 10},
+      second1{2000, 1000, 10};
+  explicit Halves(Device device) : here(device) {
+    first0.to(here), second0.to(here), first1.to(there), second1.to(there);
+  }
+  Device here, there = gpu(1);
+  void members(Visitor& v) override {
+    v("first0", first0), v("first1", first1), v("second0", second0), v("second1", second1);
+  }
+  Variable operator()(const Variable& x, const Variable& t) const {
+    Variable z0 = first0(x), z1 = first1(F::copy(x, there));
+    Variable h0 = F::relu(z0 + F::copy(z1, here)), h1 = F::relu(z1 + F::copy(z0, there));
+    return F::softmax_cross_entropy(second0(h0) + F::copy(second1(h1), here), t);
+  }
+};
+
+template <class Net> double model_parallel_step(std::int64_t batch, const Options& options) {
+  Net net(gpu(0));
+  optimizers::SGD optimizer(0.01);
+  optimizer.setup(net);
+  CaptureCache cache;
+  auto step = [&](const Variables& in) { return Variables{optimizer.update(net, in[0], in[1])}; };
+  Variables given{constant(xp::random::random({batch, 784}, float32, gpu(0))),
+                  constant(xp::random::randint(0, 10, {batch}, int32, gpu(0)))};
+  auto call = [&] { options.captured ? (void)cache.call(step, given) : (void)step(given); };
+  for (int i = 0; i < 4; ++i) call();
+  double seconds = seconds_of(options, options.steps, call);
+  if (options.captured && cache.stats().replays == 0) {
+    fmt::print(stderr, "model-parallel stayed eager: {}\n", cache.stats().last_fallback);
+  }
+  return seconds;
+}
+
+void model_parallel(const Options& options) {
+  for (bool tf32 : {false, true}) {
+    config().tf32 = tf32;
+    for (std::int64_t batch : {100, 4096}) {
+      double one = model_parallel_step<Whole>(batch, options) * 1e6;
+      double two = model_parallel_step<Halves>(batch, options) * 1e6;
+      std::string row = fmt::format("model-parallel 6x2000 {} B={}", tf32 ? "tf32" : "fp32", batch);
+      print_figure(fmt::format("{} 1 GPU rensa {}", row, options.how()), one, "us");
+      print_figure(fmt::format("{} 2 GPUs rensa {}", row, options.how()), two, "us",
+                   fmt::format(", \"speed_up\": {:.3f}", one / two));
+    }
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  const std::map<std::string, std::function<void(const Options&)>> parts = {
+      {"copies", copies},   {"sums", sums}, {"mlp", mlps},
+      {"resnet50", resnet}, {"gpt2", gpt2}, {"model_parallel", model_parallel}};
+  Options options;
+  std::vector<std::string> wanted, known;
+  for (const auto& [name, part] : parts) known.push_back(name);
+  CLI::App app("Times one process on several GPUs against one GPU.");
+  app.add_option("parts", wanted, "which")->check(CLI::IsMember(known))->required();
+  app.add_option("--gpus", options.gpus, "2, or another power of 2")->capture_default_str();
+  app.add_option("--steps", options.steps, "steps a timing")->capture_default_str();
+  app.add_flag("!--eager", options.captured, "steps are not captured");
+  CLI11_PARSE(app, argc, argv);
+  gpu(0).use();
+  for (const std::string& name : wanted) {
+    Config before = config();
+    parts.at(name)(options);
+    config() = before;
+  }
+  return 0;
+} catch (const std::exception& error) {
+  fmt::print(stderr, "{}\n", error.what());
+  return 1;
+}

@@ -1,0 +1,88 @@
+// Cutting arrays into the pieces that each rank sums.
+#include "rensa/operations/rank_sum/rank_sum.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "rensa/core/error.h"
+
+namespace rensa::operations {
+
+namespace {
+
+constexpr std::int64_t kTogether = std::int64_t{4} << 20;  // bytes of a rank's, at least
+constexpr std::int64_t kAligned = 16;                      // bytes that a piece begins at
+
+void check_alike(std::span<const std::vector<Operand>> arrays) {
+  const std::vector<Operand>& first = arrays[0];
+  for (std::size_t rank = 0; rank < arrays.size(); ++rank) {
+    const std::vector<Operand>& own = arrays[rank];
+    if (own.size() != first.size()) {
+      throw ShapeError(fmt::format("rank_sum: {} arrays on rank 0 and {} on rank {}", first.size(),
+                                   own.size(), rank));
+    }
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      const ArrayView &a = first[i].view, &b = own[i].view;
+      if (dtype_kind(b.dtype) != 'f') {
+        throw DtypeError(fmt::format("rank_sum: sums floating arrays, got {}", b.describe()));
+      }
+      if (a.dtype != b.dtype || a.size() != b.size()) {
+        throw ShapeError(fmt::format("rank_sum: array {} is {} on rank 0 and {} on rank {}", i,
+                                     a.describe(), b.describe(), rank));
+      }
+      if (!b.is_c_contiguous()) {
+        throw ShapeError(
+            fmt::format("rank_sum: works in place on C-contiguous arrays, got {} with strides {}; "
+                        "pass its ascontiguous()",
+                        b.describe(), b.strides.str()));
+      }
+    }
+  }
+}
+
+/// Elements [begin, end) of a contiguous array.
+Operand part(const Operand& array, std::int64_t begin, std::int64_t end) {
+  Operand result = array;
+  std::int64_t size = itemsize(array.view.dtype);
+  result.view.data += begin * size;
+  result.view.shape = Shape{end - begin};
+  result.view.strides = Shape{size};
+  return result;
+}
+
+}  // namespace
+
+std::vector<RankSum> rank_sums(std::span<const std::vector<Operand>> arrays) {
+  std::vector<RankSum> sums;
+  if (arrays.empty()) return sums;
+  check_alike(arrays);
+  auto ranks = static_cast<std::int64_t>(arrays.size());
+  std::size_t group = 0;  // the first operation of those that take more arrays
+  std::int64_t bytes = kTogether;
+  for (std::size_t i = 0; i < arrays[0].size(); ++i) {
+    if (bytes >= kTogether) {
+      group = sums.size();
+      bytes = 0;
+      for (int rank = 0; rank < static_cast<int>(ranks); ++rank) {
+        sums.emplace_back();
+        sums.back().ranks = static_cast<int>(ranks);
+        sums.back().rank = rank;
+      }
+    }
+    const ArrayView& view = arrays[0][i].view;
+    bytes += view.nbytes();
+    std::int64_t unit = kAligned / itemsize(view.dtype), units = (view.size() + unit - 1) / unit;
+    for (std::int64_t rank = 0; rank < ranks; ++rank) {
+      std::int64_t begin = units * rank / ranks * unit;
+      std::int64_t end = std::min(units * (rank + 1) / ranks * unit, view.size());
+      if (begin >= end) continue;
+      std::vector<Operand>& pieces = sums[group + static_cast<std::size_t>(rank)].pieces;
+      for (const std::vector<Operand>& own : arrays) pieces.push_back(part(own[i], begin, end));
+    }
+  }
+  std::erase_if(sums, [](const RankSum& sum) { return sum.pieces.empty(); });
+  return sums;
+}
+
+}  // namespace rensa::operations
