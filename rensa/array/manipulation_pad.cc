@@ -1,5 +1,5 @@
-// Padding: the array goes into the middle of a new one, then the border grows axis by axis, each
-// axis padding what the earlier ones have made.
+// Padding: by one number in one pass. Else the array goes into the middle of a new one, then the
+// border grows axis by axis, each axis padding what the earlier ones have made.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +9,8 @@
 #include "rensa/array/ufuncs/rounding.h"
 #include "rensa/core/checked.h"
 #include "rensa/core/error.h"
+#include "rensa/device/launcher.h"
+#include "rensa/operations/pad/pad.h"
 
 namespace rensa::xp {
 
@@ -26,9 +28,6 @@ using rensa::detail::reduce_axes;
 using rensa::detail::slice_along;
 
 namespace {
-
-// Up to this size an array of one border value is filled as a whole: two launches in all.
-constexpr std::int64_t kFillWhole = 1 << 18;
 
 template <class T>
 std::vector<std::pair<T, T>> pairs_for(const char* what, const PadPairs<T>& pairs, const Array& a) {
@@ -216,8 +215,12 @@ void fill_border(PadMode mode, const Border& b, const PadValues& values, std::in
   }
 }
 
-// Whether every border has one and the same number.
-bool is_uniform(const PadValues& values) {
+// Whether every border has one and the same number, not a floating one among integers, which fills
+// fit to what those hold.
+bool is_uniform(const PadValues& values, Dtype dtype) {
+  if (values.numbers.empty()) return false;
+  char kind = dtype_kind(dtype);
+  if (values.numbers[0].first.kind() == 'f' && (kind == 'i' || kind == 'u')) return false;
   auto same = [&](Scalar x) {
     Scalar first = values.numbers[0].first;
     return x.kind() == first.kind() && x.integer() == first.integer() && x.real() == first.real() &&
@@ -225,6 +228,19 @@ bool is_uniform(const PadValues& values) {
   };
   return std::all_of(values.numbers.begin(), values.numbers.end(),
                      [&](const auto& pair) { return same(pair.first) && same(pair.second); });
+}
+
+// The borders, all of one number, and what is between them.
+void pad_by_number(const Array& a, const std::vector<std::pair<std::int64_t, std::int64_t>>& widths,
+                   Scalar number, const Array& out) {
+  bool rows = a.strides()[a.ndim() - 1] == a.itemsize();
+  Array in = rows ? a : a.ascontiguous();
+  operations::Pad op("pad");
+  op.value = number;
+  for (std::size_t i = 0; i < widths.size(); ++i) op.before[i] = widths[i].first;
+  op.in = in.operand();
+  op.out = out.operand();
+  launch(op);
 }
 
 }  // namespace
@@ -248,16 +264,17 @@ Array pad(const Array& a, const PadWidth& width, std::string_view mode_name,
   }
   Array out = rensa::detail::new_array(shape, a.dtype(), a.device());
   if (out.size() == 0) return out;
+  if (mode == PadMode::constant && is_uniform(values, a.dtype())) {
+    pad_by_number(a, widths, values.numbers[0].first, out);
+    return out;
+  }
   auto inner = [&](const Array& view, int axis) {
     return slice_along(view, axis, widths[static_cast<std::size_t>(axis)].first, a.shape()[axis]);
   };
   Array middle = out;
   for (int i = 0; i < a.ndim(); ++i) middle = inner(middle, i);
-  bool whole =
-      mode == PadMode::constant && a.ndim() > 0 && out.size() <= kFillWhole && is_uniform(values);
-  if (whole) fill_elements("pad", out, values.numbers[0].first);
   copy_elements("pad", a, middle);
-  for (int i = 0; i < a.ndim() && !whole; ++i) {
+  for (int i = 0; i < a.ndim(); ++i) {
     const auto& [before, after] = widths[static_cast<std::size_t>(i)];
     if (before == 0 && after == 0) continue;
     Array area = out;

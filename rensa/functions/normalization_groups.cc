@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "rensa/array/creation.h"
 #include "rensa/array/internal.h"
@@ -154,13 +155,16 @@ class NormalizeByNorm final : public FunctionNode {
     const Array& x = inputs[0];
     Dtype wide = statistics_dtype(x.dtype());
     unsigned axes = axes_.mask("normalize", x.ndim());
-    Array norm = rensa::detail::reduce_axes(reduction::norm, x, axes, wide);
-    if (wide != x.dtype() && are_rows(x, axes)) return {rows_times(x, 1 / (norm + eps_))};
-    return {(x.astype(wide, false) / (norm + eps_)).astype(x.dtype(), false)};
+    norm_ = rensa::detail::reduce_axes(reduction::norm, x, axes, wide);
+    if (wide != x.dtype() && are_rows(x, axes)) return {rows_times(x, 1 / (norm_ + eps_))};
+    return {(x.astype(wide, false) / (norm_ + eps_)).astype(x.dtype(), false)};
   }
 
   Variables backward(const Indexes&, const Variables& gy_given) override {
     Variable given = get_retained_inputs()[0];
+    if (!config().enable_backprop && are_rows(given.array(), axes_.mask(name(), given.ndim()))) {
+      return {constant(gradient_of_rows(given.array(), gy_given[0].array().ascontiguous()))};
+    }
     Dtype dtype = statistics_dtype(given.dtype());
     Variable x = cast(given, dtype), gy = cast(gy_given[0], dtype);
     // A norm of 0 has no derivative: it is left out, so that nothing is divided by it.
@@ -186,9 +190,9 @@ class NormalizeByNorm final : public FunctionNode {
            row <= kMostElements;
   }
 
-  /// Each row times its scale in one pass, without a copy in the dtype of the scales.
-  Array rows_times(const Array& x, const Array& scales) const {
-    Array out = xp::empty(x.shape(), x.dtype(), x.device());
+  /// A Normalize of rows, each by its scale.
+  operations::Normalize normalize_rows(const Array& x, const Array& scales,
+                                       const Array& out) const {
     operations::Normalize op(name());
     op.samples = scales.size();
     op.inner = x.size() / op.samples;
@@ -196,12 +200,44 @@ class NormalizeByNorm final : public FunctionNode {
     op.x = x.operand();
     op.inv_std = scales.operand();
     op.out = out.operand();
+    return op;
+  }
+
+  /// Each row times its scale in one pass, without a copy in the dtype of the scales.
+  Array rows_times(const Array& x, const Array& scales) const {
+    Array out = xp::empty(x.shape(), x.dtype(), x.device());
+    operations::Normalize op = normalize_rows(x, scales, out);
     launch(op);
     return out;
   }
 
+  /// In two passes: scale * (gy - scale * x * sum(x * gy) / norm), of a norm of 0 scale * gy.
+  Array gradient_of_rows(const Array& x, const Array& gy) const {
+    Dtype wide = norm_.dtype();
+    double most =
+        wide == float64 ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max();
+    Array scales = 1 / (norm_ + eps_), inverse = xp::minimum(1 / norm_, most);
+    Array sum_gy = xp::empty({norm_.size(), 1}, wide, x.device()), along = xp::empty_like(sum_gy);
+    Array rows = x.reshape({norm_.size(), -1}), gy_rows = gy.reshape(rows.shape());
+    operations::NormalizationSums sums(name());
+    sums.axes = 0b10;
+    sums.x = rows.operand();
+    sums.gy = gy_rows.operand();
+    sums.inv_std = inverse.operand();
+    sums.sum_gy = sum_gy.operand();
+    sums.sum_gyx = along.operand();
+    launch(sums);
+    Array gx = xp::empty(x.shape(), x.dtype(), x.device());
+    operations::Normalize op = normalize_rows(x, scales, gx);
+    op.gy = gy.operand();
+    op.sum_gyx = along.operand();
+    launch(op);
+    return gx;
+  }
+
   double eps_;
   Axes axes_;
+  Array norm_;
 };
 
 class LocalResponseNormalization final : public FunctionNode {

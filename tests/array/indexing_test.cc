@@ -355,7 +355,7 @@ TEST_P(Indexing, RowsOutOfRange) {
 
 TEST_P(Indexing, LargeScattersAreOrdered) {
   xp::random::seed(2);
-  for (std::int64_t n : {1, 1023, 1024, 1025, 5000, 200000}) {
+  for (std::int64_t n : {1, 256, 257, 512, 513, 1023, 1024, 1025, 5000, 200000}) {
     for (std::int64_t rows : {1, 7, 3000}) {
       for (std::int64_t columns : {1, 5, 300}) {
         if (n * columns > 1000000) continue;
@@ -395,16 +395,18 @@ TEST_P(Indexing, LargeScattersAreOrdered) {
 TEST_P(Indexing, FloatSumsAreInOrderAndRepeatable) {
   xp::random::seed(3);
   for (Dtype d : {float32, float16, bfloat16, float64}) {
-    Array v = xp::random::uniform(0, 1, {900, 33}, float32, cpu()).astype(d),
-          i = random_indices(3, 900);
-    Array want = xp::zeros({3, 33}, d, cpu());  // one by one: what no rounding may differ from
-    for (std::int64_t row = 0; row < 900; ++row) {
-      want[{i[row].item<std::int64_t>()}] += v[row];
-    }
-    for (int repeat = 0; repeat < 2; ++repeat) {
-      Array sums = xp::zeros({3, 33}, d);
-      xp::scatter_add(sums, i.to(GetParam()), v.to(GetParam()));
-      EXPECT_TRUE(xp::array_equal(sums.to(cpu()), want)) << dtype_name(d);
+    for (auto [n, columns] : {std::pair{900, 33}, {400, 64}}) {
+      Array v = xp::random::uniform(0, 1, {n, columns}, float32, cpu()).astype(d),
+            i = random_indices(3, n);
+      Array want = xp::zeros({3, columns}, d, cpu());  // one by one: what no rounding differs from
+      for (std::int64_t row = 0; row < n; ++row) {
+        want[{i[row].item<std::int64_t>()}] += v[row];
+      }
+      for (int repeat = 0; repeat < 2; ++repeat) {
+        Array sums = xp::zeros({3, columns}, d);
+        xp::scatter_add(sums, i.to(GetParam()), v.to(GetParam()));
+        EXPECT_TRUE(xp::array_equal(sums.to(cpu()), want)) << dtype_name(d) << ", " << n;
+      }
     }
   }
   Array v = xp::random::uniform(0, 1, {100000}), i = xp::zeros({100000}, int64);  // many runs

@@ -210,6 +210,59 @@ TEST(Manipulation, PadsALargeArrayWithOneNumber) {
   }
 }
 
+/// The same elements one after the other, at an odd address, every second in memory, backwards, and
+/// in Fortran's order.
+std::vector<Array> forms_of(const Array& a) {
+  Array apart = xp::zeros({a.size() + 1}, a.dtype(), a.device())[Slice(1, none)];
+  Array doubled = xp::repeat(a, 2, -1), back = xp::flip(a).copy();
+  apart[Slice()] = a.reshape({-1});
+  return {a, apart.reshape(a.shape()), doubled[{ellipsis, Slice(none, none, 2)}], xp::flip(back),
+          a.T().copy().T()};
+}
+
+// One pass: rows of any length and borders anywhere, whatever lies at multiples of what.
+TEST(Manipulation, PadsByOneNumberAtAnyAddress) {
+  struct Case {
+    Shape shape;
+    xp::PadWidth width;
+  };
+  const std::vector<Case> cases{{{5}, {{0, 0}}},
+                                {{1000}, {{3, 2}}},
+                                {{0}, {{2, 3}}},
+                                {{3, 0, 2}, {{1, 0}, {0, 0}, {0, 1}}},
+                                {{3, 0, 2}, {{1, 0}, {2, 1}, {0, 0}}},
+                                {{7, 1}, {{1, 2}, {0, 1}}},
+                                {{1, 9}, {{0, 0}, {0, 40}}},
+                                {{4, 6, 64}, {{0, 0}, {2, 1}, {0, 0}}},
+                                {{4, 6, 64}, {{0, 0}, {1, 1}, {1, 1}}},
+                                {{4, 1, 64}, {{0, 0}, {1, 1}, {64, 0}}},
+                                {{3, 5, 7, 9}, {{1, 0}, {0, 2}, {3, 0}, {0, 5}}},
+                                {{2, 3, 4, 37}, {{0, 0}, {0, 0}, {1, 1}, {1, 1}}},
+                                {{300, 700}, {{1, 1}, {1, 1}}}};
+  for (Device device : test_devices()) {
+    for (Dtype dtype : {bool_, int8, bfloat16, float32, float64, complex128}) {
+      for (const auto& [shape, width] : cases) {
+        Array whole = (xp::arange(shape.total(), int64, device) % 101).astype(dtype).reshape(shape);
+        for (const Array& a : forms_of(whole)) {
+          Shape padded = shape;
+          for (int i = 0; i < shape.ndim(); ++i) {
+            const auto& [before, after] = width.pairs()[static_cast<std::size_t>(i)];
+            padded[i] += before + after;
+          }
+          Array want = xp::full(padded, 1, dtype, device), inner = want;
+          for (int i = 0; i < shape.ndim(); ++i) {
+            std::int64_t before = width.pairs()[static_cast<std::size_t>(i)].first;
+            inner = rensa::detail::slice_along(inner, i, before, shape[i]);
+          }
+          xp::copyto(inner, whole);
+          Array got = xp::pad(a, width, "constant", {.constant_values = 1});
+          EXPECT_TRUE(xp::array_equal(got, want)) << a.view().describe() << " to " << padded.str();
+        }
+      }
+    }
+  }
+}
+
 TEST(Manipulation, ConcatenatesManyArrays) {
   for (Device device : test_devices()) {
     std::vector<Array> parts;

@@ -301,6 +301,36 @@ TEST(Normalization, NormalizeOfNarrowDtypes) {
   }
 }
 
+// Two passes over rows that lie together, where the gradient is not recorded; some rows are zero.
+TEST(Normalization, GradientsOfNormalizedRows) {
+  for (Device device : testing::test_devices()) {
+    for (Dtype dtype : {float64, float32, bfloat16, float16}) {
+      double tolerance = dtype == float64   ? 1e-12
+                         : dtype == float32 ? 4e-6
+                         : dtype == float16 ? 4e-3
+                                            : 2e-2;
+      for (const Shape& shape :
+           {Shape{5, 1}, Shape{7, 3, 5}, Shape{300, 2, 64}, Shape{2, 70001}, Shape{3, 1, 1024}}) {
+        for (Axes axes : {Axes(1), Axes(0), Axes({1, 2}), Axes(-1), Axes({0, 1})}) {
+          if (shape.ndim() == 2 && axes.mask("normalize", 3) == 6u) continue;  // axes 1 and 2
+          SCOPED_TRACE(shape.str() + " " + std::string(dtype_name(dtype)) + " " + device.str());
+          Array x = xp::random::normal(0, 1, shape, float32, device).astype(dtype);
+          Array gy = xp::random::normal(0, 1, shape, float32, device).astype(dtype);
+          x[1].fill(0);
+          Variable exact(x.astype(float64)), y = F::normalize(exact, 0.25, axes);
+          Array want = grad({y}, {exact}, {constant(gy.astype(float64))}, true)[0].array();
+          for (const Array& given : {gy, gy.T().copy().T()}) {
+            Array got = run([&](const Variables& v) { return F::normalize(v[0], 0.25, axes); }, {x},
+                            given)[1];
+            EXPECT_EQ(got.dtype(), dtype);
+            expect_near(got.astype(float64), want, tolerance);
+          }
+        }
+      }
+    }
+  }
+}
+
 // One kernel each way, where the gradient is not recorded; windows that reach beyond all channels,
 // and too many of them for the kernel.
 TEST(Normalization, LocalResponsesAreThoseOfTheirFormula) {

@@ -479,13 +479,14 @@ int count_rows_grads_with_sum(const Rewritten& list) {
       [](const RowNormalizationGrad& op) { return op.addend.present(); });
 }
 
-/// Rows of a warp and of a block, with a rest and without, of two passes on a GPU, and one row.
+/// Rows of a warp, short and long, and of a block, with a rest and without, of two passes on a GPU,
+/// and one row.
 std::vector<Case> cases_of_rows() {
   std::vector<Case> all;
   for (Device device : testing::test_devices()) {
     for (Dtype dtype : {float32, float16, bfloat16, float64}) {
-      for (Shape shape :
-           {Shape{5, 24}, Shape{1, 7}, Shape{33, 768}, Shape{3, 2051}, Shape{2, 9000}}) {
+      for (Shape shape : {Shape{5, 24}, Shape{1, 7}, Shape{33, 768}, Shape{4, 1001}, Shape{3, 2051},
+                          Shape{2, 9000}}) {
         all.push_back({device, dtype, shape, false});
       }
     }

@@ -536,13 +536,11 @@ void copy_elements(const char* operation, const LaunchContext& context, const Ar
   copy_or_fill(operation, context, in, out, nullptr);
 }
 
-void fill_elements(const char* operation, const LaunchContext& context, const Scalar& value,
-                   Dtype compute, const ArrayView& out) {
+void make_pattern(const Scalar& value, Dtype compute, Dtype dtype, unsigned char (&pattern)[16]) {
   alignas(16) unsigned char number[16];
   make_number(value, compute, number);
-  unsigned char pattern[16];
   auto write = [&](auto v) {
-    switch (out.dtype) {
+    switch (dtype) {
 #define RENSA_CASE(d, T)                                                                           \
   case Dtype::d: {                                                                                 \
     T element = convert<T>(v);                                                                     \
@@ -558,13 +556,19 @@ void fill_elements(const char* operation, const LaunchContext& context, const Sc
     write(v);
   };
   switch (compute_type(compute)) {
-    case ComputeType::i64: as(0ll); break;
-    case ComputeType::u64: as(0ull); break;
-    case ComputeType::f32: as(0.0f); break;
-    case ComputeType::f64: as(0.0); break;
-    case ComputeType::c64: as(complex_t<float>(0)); break;
-    case ComputeType::c128: as(complex_t<double>(0)); break;
+    case ComputeType::i64: return as(0ll);
+    case ComputeType::u64: return as(0ull);
+    case ComputeType::f32: return as(0.0f);
+    case ComputeType::f64: return as(0.0);
+    case ComputeType::c64: return as(complex_t<float>(0));
+    case ComputeType::c128: return as(complex_t<double>(0));
   }
+}
+
+void fill_elements(const char* operation, const LaunchContext& context, const Scalar& value,
+                   Dtype compute, const ArrayView& out) {
+  unsigned char pattern[16];
+  make_pattern(value, compute, out.dtype, pattern);
   copy_or_fill(operation, context, ArrayView{}, out, pattern);
 }
 

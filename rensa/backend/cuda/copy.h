@@ -11,6 +11,9 @@ namespace rensa::cuda {
 void copy_elements(const char* operation, const LaunchContext& context, const ArrayView& in,
                    const ArrayView& out);
 
+/// 16 bytes of elements of `dtype`: value, converted to `compute` and then to that.
+void make_pattern(const Scalar& value, Dtype compute, Dtype dtype, unsigned char (&pattern)[16]);
+
 /// Every element of out = value, converted to `compute` and then to out's dtype.
 void fill_elements(const char* operation, const LaunchContext& context, const Scalar& value,
                    Dtype compute, const ArrayView& out);

@@ -1,6 +1,7 @@
 // Gathers and scatters by index arrays on a GPU. Scatters are ordered: the indices are sorted
-// (stable) by the place they lead to, so that the occurrences of one place lie side by side and in
-// their order. Then the last of them writes, or they are combined (cuda_combine.cu).
+// (stable) by the place they lead to, few of them in one kernel, so that the occurrences of one
+// place lie side by side and in their order. Then the last of them writes, or they are combined
+// (cuda_combine.cu).
 #include <bit>
 #include <cub/device/device_radix_sort.cuh>
 
@@ -36,6 +37,30 @@ __global__ void __launch_bounds__(kBlock) make_keys(const __grid_constant__ KeyA
   if (!args.keys) return;
   args.keys[i] = valid ? static_cast<Key>(key) : args.invalid;
   args.order[i] = i;
+}
+
+constexpr int kFewIndices = 512;
+
+// What make_keys makes of few indices, already sorted: each one's rank is how many stand before it.
+template <int K>
+__global__ void __launch_bounds__(kBlock)
+    sort_few_keys(const __grid_constant__ KeyArgs<unsigned, K> args) {
+  __shared__ unsigned long long keys[kFewIndices];  // the numbers of the indices below them
+  wait_for_previous();
+  for (unsigned i = threadIdx.x; i < args.count; i += kBlock) {
+    std::int64_t listed, key;
+    bool valid = args.list.locate(i, blockIdx.x == 0, &listed, &key);
+    unsigned place = valid ? static_cast<unsigned>(key) : args.invalid;
+    keys[i] = static_cast<unsigned long long>(place) << 32 | i;
+  }
+  __syncthreads();
+  unsigned mine = blockIdx.x * kBlock + threadIdx.x, rank = 0;
+  if (mine >= args.count) return;
+  unsigned long long key = keys[mine];
+#pragma unroll 8
+  for (unsigned i = 0; i < args.count; ++i) rank += keys[i] < key ? 1 : 0;
+  args.keys[rank] = static_cast<unsigned>(key >> 32);
+  args.order[rank] = mine;
 }
 
 // The number of places that the list can lead to; its strides become those of keys.
@@ -80,6 +105,18 @@ struct ScatterSpace {
 };
 
 template <class Key>
+SortedList sorted_list(const Key* keys, const unsigned* order, std::int64_t n,
+                       std::int64_t places) {
+  SortedList result;
+  result.keys = keys;
+  result.order = order;
+  result.invalid = static_cast<unsigned long long>(places);
+  result.count = static_cast<unsigned>(n);
+  result.wide = sizeof(Key) == 8;
+  return result;
+}
+
+template <class Key>
 SortedList sort_list(const char* operation, const LaunchContext& context, const IndexPlan& plan,
                      std::int64_t places, const ScatterSpace& space) {
   std::int64_t n = plan.list.size();
@@ -100,13 +137,23 @@ SortedList sort_list(const char* operation, const LaunchContext& context, const 
                        const_cast<const unsigned*>(order), sorted_order, static_cast<int>(n), 0,
                        static_cast<int>(std::bit_width(static_cast<unsigned long long>(places))),
                        static_cast<cudaStream_t>(context.handle)));
-  SortedList result;
-  result.keys = sorted;
-  result.order = sorted_order;
-  result.invalid = static_cast<unsigned long long>(places);
-  result.count = static_cast<unsigned>(n);
-  result.wide = sizeof(Key) == 8;
-  return result;
+  return sorted_list(sorted, sorted_order, n, places);
+}
+
+bool is_few(std::int64_t n, std::int64_t places) { return n <= kFewIndices && !is_wide(places); }
+
+SortedList sort_few(const char* operation, const LaunchContext& context, const IndexPlan& plan,
+                    std::int64_t places, const ScatterSpace& space) {
+  std::int64_t n = plan.list.size();
+  auto* keys = static_cast<unsigned*>(context.workspace);
+  auto* order = reinterpret_cast<unsigned*>(static_cast<char*>(context.workspace) + space.keys);
+  visit_index_count(plan.count, [&](auto k) {
+    KeyArgs<unsigned, k> args = {ListArgs<k>(plan, operation, context), keys, order,
+                                 static_cast<unsigned>(places), static_cast<unsigned>(n)};
+    launch_overlapped(operation, context, sort_few_keys<k>,
+                      static_cast<unsigned>(ceil_div(n, kBlock)), kBlock, args);
+  });
+  return sorted_list(keys, order, n, places);
 }
 
 // --- moving rows ---
@@ -259,8 +306,10 @@ std::size_t Scatter::workspace_bytes() const {
   cuda::runtime::set_device(out.view.device);
   IndexPlan plan(by, out.view, in.view);
   if (mode == ScatterMode::add && cuda::adds_lines(plan)) return 0;
-  bool wide = cuda::is_wide(cuda::number_places(&plan));
+  std::int64_t places = cuda::number_places(&plan);
+  bool wide = cuda::is_wide(places);
   cuda::ScatterSpace space(n, wide, std::min(plan.listed.size(), cuda::most_columns(n)));
+  if (cuda::is_few(n, places)) return static_cast<std::size_t>(space.cub());
   return static_cast<std::size_t>(space.cub()) +
          std::max(cuda::cub_bytes<unsigned>(n), wide ? cuda::cub_bytes<unsigned long long>(n) : 0);
 }
@@ -277,8 +326,9 @@ void Scatter::run_cuda(const cuda::LaunchContext& context) {
     std::int64_t places = cuda::number_places(&numbered);
     cuda::ScatterSpace space(part.list.size(), cuda::is_wide(places),
                              std::min(plan.listed.size(), columns));
-    auto sort =
-        cuda::is_wide(places) ? cuda::sort_list<unsigned long long> : cuda::sort_list<unsigned>;
+    auto sort = cuda::is_few(part.list.size(), places) ? cuda::sort_few
+                : cuda::is_wide(places)                ? cuda::sort_list<unsigned long long>
+                                                       : cuda::sort_list<unsigned>;
     cuda::SortedList sorted = sort(name(), context, numbered, places, space);
     if (mode == ScatterMode::assign) return cuda::move<true>(name(), context, part, sorted);
     void* partials = static_cast<char*>(context.workspace) + 2 * space.keys + 2 * space.order;

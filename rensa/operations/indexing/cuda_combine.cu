@@ -149,6 +149,7 @@ __global__ void __launch_bounds__(kBlock)
   using V = ComputeOf<T>;
   constexpr int kAhead = kVectors > 1 ? 2 : 4, W = Vector<T>::W;
   const SortedList& sorted = args.sorted;
+  wait_for_previous();
   unsigned lanes = 1u << args.log2_lanes, block = blockIdx.x / args.tiles;
   unsigned j = block * (kBlock >> args.log2_lanes) + (threadIdx.x >> args.log2_lanes);
   unsigned vector =
@@ -308,8 +309,8 @@ void launch_vector_runs(const char* operation, const LaunchContext& context,
   while (args.log2_lanes < 5 && 1u << args.log2_lanes < args.vectors) ++args.log2_lanes;
   args.tiles = static_cast<unsigned>(ceil_div(args.vectors, kVectors << args.log2_lanes));
   std::int64_t blocks = ceil_div(args.sorted.count, kBlock >> args.log2_lanes);
-  launch_kernel(operation, context, add_vector_runs<T, K, kVectors>, blocks * args.tiles, kBlock,
-                args);
+  launch_overlapped(operation, context, add_vector_runs<T, K, kVectors>,
+                    static_cast<unsigned>(blocks * args.tiles), kBlock, args);
 }
 
 template <class T>

@@ -2,10 +2,13 @@
 #include "rensa/operations/rank_sum/rank_sum.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <string>
 
 #include "rensa/core/error.h"
+#include "rensa/device/peers.h"
 
 namespace rensa::operations {
 
@@ -41,6 +44,25 @@ void check_alike(std::span<const std::vector<Operand>> arrays) {
   }
 }
 
+void check_reach(std::span<const std::vector<Operand>> arrays) {
+  std::vector<Device> devices;
+  for (const std::vector<Operand>& own : arrays) {
+    for (const Operand& array : own) {
+      if (array.view.device == own[0].view.device) continue;
+      throw DeviceError(
+          fmt::format("rank_sum: a rank's arrays are {} and {}; move one with .to(...)",
+                      own[0].view.describe(), array.view.describe()));
+    }
+    devices.push_back(own[0].view.device);
+  }
+  if (cuda::share_memory(devices)) return;
+  std::vector<std::string> names;
+  for (Device device : devices) names.push_back(device.str());
+  throw DeviceError(fmt::format(
+      "rank_sum: {} do not reach each other's memory; add the arrays up by copies of them",
+      fmt::join(names, ", ")));
+}
+
 /// Elements [begin, end) of a contiguous array.
 Operand part(const Operand& array, std::int64_t begin, std::int64_t end) {
   Operand result = array;
@@ -55,8 +77,9 @@ Operand part(const Operand& array, std::int64_t begin, std::int64_t end) {
 
 std::vector<RankSum> rank_sums(std::span<const std::vector<Operand>> arrays) {
   std::vector<RankSum> sums;
-  if (arrays.empty()) return sums;
+  if (arrays.empty() || arrays[0].empty()) return sums;
   check_alike(arrays);
+  check_reach(arrays);
   auto ranks = static_cast<std::int64_t>(arrays.size());
   std::size_t group = 0;  // the first operation of those that take more arrays
   std::int64_t bytes = kTogether;

@@ -432,7 +432,7 @@ NormalizationResults run_normalization(const Array& x, const Array& gamma, const
 TEST(CudaRowNormalization, RowsAtAnyAddressWithNumbersOfAnyDtype) {
   RENSA_NEEDS_GPUS(1);
   for (Dtype dtype : {float16, bfloat16, float32, float64}) {
-    for (std::int64_t columns : {64, 768, 1024, 1536, 12288}) {
+    for (std::int64_t columns : {64, 768, 1001, 1024, 1536, 12288}) {
       Array memory = normal({9 * columns + 1}, dtype);
       Array x = memory[Slice(1, 9 * columns + 1)].reshape({9, columns});
       Array gamma = normal({columns}, bfloat16), beta = normal({columns}, bfloat16);

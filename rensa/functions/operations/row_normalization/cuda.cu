@@ -38,6 +38,9 @@ using RowNormalizationKernel = void (*)(RowNormalizationArgs);
 
 template <class T> inline constexpr int kWidth = 16 / static_cast<int>(sizeof(T));
 constexpr int kPacks = 4;  // of 16 bytes, that a thread keeps of each operand's row
+// As many as a warp's threads keep of a longer row whose x is all that they keep: enough loads
+// under way, where those of a block would have one or two each.
+constexpr int kMorePacks = 8;
 
 // The kernels of `whole` rows are for aligned vectors without a rest, of gamma and beta too: what
 // is left of a row at a vector is all of the vector or nothing. A multiprocessor has kResident of
@@ -130,24 +133,29 @@ __device__ __forceinline__ Pack<T, kWidth<T>> rounded_sum(const Vector<T>& a, co
   return sum;
 }
 
-/// Packs of x where it has an addend: the sums, which are stored.
-template <class T, int group, bool whole>
+/// Packs of x where it has an addend, kPacks of which are loaded at a time: the sums, which are
+/// stored.
+template <class T, int group, bool whole, int packs>
 __device__ __forceinline__ void add_row(const RowNormalizationArgs& args, const RowOf<T, group>& at,
-                                        Vector<T> (&x)[kPacks]) {
+                                        Vector<T> (&x)[packs]) {
+  static_assert(packs % kPacks == 0);
   const char* more = at.data(args.addend);
   char* to = at.data(args.sum);
-  Vector<T> addend[kPacks];
 #pragma unroll
-  for (int k = 0; k < kPacks; ++k) {
-    addend[k] = load_row<T, whole>(more, at.first(k), at.left(k), args.vector);
-  }
+  for (int begin = 0; begin < packs; begin += kPacks) {
+    Vector<T> addend[kPacks];
 #pragma unroll
-  for (int k = 0; k < kPacks; ++k) {
-    if (at.left(k) <= 0) break;
-    Pack<T, kWidth<T>> sum = rounded_sum(x[k], addend[k]);
-    store_row<T, whole>(to, sum, at.first(k), at.left(k), args.vector);
-    x[k].set(sum);
-    x[k].keep();
+    for (int k = 0; k < kPacks; ++k) {
+      addend[k] = load_row<T, whole>(more, at.first(begin + k), at.left(begin + k), args.vector);
+    }
+#pragma unroll
+    for (int k = 0; k < kPacks; ++k) {
+      if (at.left(begin + k) <= 0) break;
+      Pack<T, kWidth<T>> sum = rounded_sum(x[begin + k], addend[k]);
+      store_row<T, whole>(to, sum, at.first(begin + k), at.left(begin + k), args.vector);
+      x[begin + k].set(sum);
+      x[begin + k].keep();
+    }
   }
 }
 
@@ -175,8 +183,8 @@ __device__ __forceinline__ void store_statistics(const RowNormalizationArgs& arg
   reinterpret_cast<V*>(args.inv_std)[row] = scale;
 }
 
-// `group` threads, a warp or a block, to a row of at most group * kPacks packs.
-template <class T, int group, bool whole>
+// `group` threads, a warp or a block, to a row of at most group * packs packs.
+template <class T, int group, bool whole, int packs>
 __global__ void __launch_bounds__(kBlock, whole ? kResident : 1)
     normalize_in_registers(const __grid_constant__ RowNormalizationArgs args) {
   using V = ComputeOf<T>;
@@ -184,9 +192,9 @@ __global__ void __launch_bounds__(kBlock, whole ? kResident : 1)
   wait_for_previous();
   RowOf<T, group> at(args);
   const char* in = at.data(args.x);
-  Vector<T> x[kPacks];
+  Vector<T> x[packs];
 #pragma unroll
-  for (int k = 0; k < kPacks; ++k) {
+  for (int k = 0; k < packs; ++k) {
     x[k] = load_row<T, whole>(in, at.first(k), at.left(k), args.vector);
   }
   if (args.addend) add_row<T, group, whole>(args, at, x);
@@ -194,7 +202,7 @@ __global__ void __launch_bounds__(kBlock, whole ? kResident : 1)
   if (args.mean) {
     V sum = V(0);
 #pragma unroll
-    for (int k = 0; k < kPacks; ++k) {
+    for (int k = 0; k < packs; ++k) {
       if (at.left(k) <= 0) break;
 #pragma unroll
       for (int j = 0; j < W; ++j) sum += x[k].value(j);  // what is not there is 0
@@ -203,7 +211,7 @@ __global__ void __launch_bounds__(kBlock, whole ? kResident : 1)
   }
   V squares = V(0);
 #pragma unroll
-  for (int k = 0; k < kPacks; ++k) {
+  for (int k = 0; k < packs; ++k) {
     if (at.left(k) <= 0) break;
 #pragma unroll
     for (int j = 0; j < W; ++j) {
@@ -216,7 +224,7 @@ __global__ void __launch_bounds__(kBlock, whole ? kResident : 1)
   if (at.lane == 0) store_statistics(args, at.row, mean, scale);
   char* out = at.data(args.out);
 #pragma unroll
-  for (int k = 0; k < kPacks; ++k) {
+  for (int k = 0; k < packs; ++k) {
     if (at.left(k) <= 0) break;
     finish_pack<T, whole>(args, out, x[k], at.first(k), at.left(k), mean, scale);
   }
@@ -394,23 +402,28 @@ __global__ void __launch_bounds__(kBlock)
 
 // --- launches ---
 
-template <class T, int group>
-RowNormalizationKernel kernel_in_registers(bool gradient, bool whole) {
-  if (whole) {
-    return gradient ? gradient_in_registers<T, group, true>
-                    : normalize_in_registers<T, group, true>;
-  }
-  return gradient ? gradient_in_registers<T, group, false>
-                  : normalize_in_registers<T, group, false>;
+template <class T, int group, int packs = kPacks>
+RowNormalizationKernel forward_in_registers(bool whole) {
+  return whole ? normalize_in_registers<T, group, true, packs>
+               : normalize_in_registers<T, group, false, packs>;
+}
+template <class T, int group> RowNormalizationKernel gradient_kernel(bool whole) {
+  return whole ? gradient_in_registers<T, group, true> : gradient_in_registers<T, group, false>;
 }
 
 template <class T>
 RowNormalizationKernel kernel_of(bool gradient, std::int64_t columns, bool whole, int& group) {
-  constexpr std::int64_t kKept = kPacks * kWidth<T>;  // elements that a thread keeps
-  group = columns <= 32 * kKept ? 32 : kBlock;
-  if (columns <= 32 * kKept) return kernel_in_registers<T, 32>(gradient, whole);
-  if (columns <= kBlock * kKept) return kernel_in_registers<T, kBlock>(gradient, whole);
-  return gradient ? gradient_in_two_passes<T> : normalize_in_two_passes<T>;
+  constexpr std::int64_t kPack = kWidth<T>;
+  bool few = columns <= 32 * kPacks * kPack, fits = columns <= kBlock * kPacks * kPack;
+  bool by_warp = few || (!gradient && columns <= 32 * kMorePacks * kPack);
+  group = by_warp ? 32 : kBlock;
+  if (gradient) {
+    if (few) return gradient_kernel<T, 32>(whole);
+    return fits ? gradient_kernel<T, kBlock>(whole) : gradient_in_two_passes<T>;
+  }
+  if (few) return forward_in_registers<T, 32>(whole);
+  if (by_warp) return forward_in_registers<T, 32, kMorePacks>(whole);
+  return fits ? forward_in_registers<T, kBlock>(whole) : normalize_in_two_passes<T>;
 }
 
 RowNormalizationKernel kernel_of(Dtype dtype, bool gradient, const RowNormalizationArgs& args,
