@@ -17,7 +17,8 @@ static void train(const Options& options, const datasets::TrainTest& data) {
   training::ParallelUpdater updater(
       train_iter, optimizer,
       {.devices = {{"main", options.devices[0]}, {"second", options.devices[1]}},
-       .reduction = options.reduction});
+       .reduction = options.reduction,
+       .capture = options.capture});
   training::Trainer trainer(updater, options.stop(), options.out);
   trainer.extend(extensions::Evaluator(test_iter, model, options.devices[0]));
   trainer.extend(extensions::LogReport());
@@ -26,13 +27,13 @@ static void train(const Options& options, const datasets::TrainTest& data) {
                                "validation/main/accuracy", "elapsed_time"}));
   options.extend(trainer);
   trainer.run();
+  options.print_replays(updater.capture_stats());
 }
 
 int main(int argc, char** argv) {
   return run_example(
       argc, argv,
       {.description = "Trains a network on MNIST, each batch split between two devices",
-       .num_gpus = 2,
-       .capture = false},
+       .num_gpus = 2},
       train, true);
 }

@@ -12,6 +12,13 @@
 
 namespace rensa::training {
 
+namespace {
+
+/// The elements of a dense array, with the axes in the order in which they lie in memory.
+Array as_it_lies(const Array& a) { return rensa::detail::MemoryOrder(a, Order('K')).permuted(a); }
+
+}  // namespace
+
 GradientSum::GradientSum(std::vector<Device> devices)
     : devices_(std::move(devices)), gradients_(devices_.size()) {}
 
@@ -21,7 +28,7 @@ void GradientSum::collect(int member, const Link& model) {
   for (const ParameterRef& parameter : model.params()) {
     Array g = parameter.grad();
     if (g.defined()) {
-      g = g.ascontiguous();
+      g = rensa::detail::dense_as(g, parameter.array());
       // Two parameters that were added to one another have one gradient array, and memory of
       // somebody else's may be out of the others' reach.
       if (!seen.insert(g.storage().get()).second || g.storage()->is_foreign()) g = g.copy();
@@ -42,11 +49,17 @@ void GradientSum::fill_missing(int member) {
 void GradientSum::sum() {
   if (devices_.size() == 1) return;
   if (!cuda::share_memory(devices_)) return sum_by_copies();
+  for (auto& others : gradients_) {
+    for (std::size_t i = 0; i < others.size(); ++i) {
+      Array &array = others[i].array, &first = gradients_[0][i].array;
+      if (array.defined()) array = rensa::detail::dense_as(array, first);
+    }
+  }
   // Backward makes the last parameters' gradients first.
   std::vector<std::vector<Operand>> arrays(gradients_.size());
   for (std::size_t member = 0; member < gradients_.size(); ++member) {
     for (auto g = gradients_[member].rbegin(); g != gradients_[member].rend(); ++g) {
-      if (g->array.defined()) arrays[member].push_back(g->array.operand());
+      if (g->array.defined()) arrays[member].push_back(as_it_lies(g->array).operand());
     }
   }
   for (operations::RankSum& sum : operations::rank_sums(arrays)) launch(sum);

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "rensa/array/internal.h"
+#include "rensa/autograd/graph.h"
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
 #include "rensa/links/mute_reports.h"
@@ -57,6 +58,20 @@ void copy_states(const Optimizer& from, const Optimizer& to) {
                              : Array();
   }
   if (from.state()->dynamic) *to.state()->dynamic = copy_of(*from.state()->dynamic);
+}
+
+/// Gives the parameters of a replica the values of main's, and the order in which their axes lie in
+/// memory: gradients are added up element by element as they lie.
+void copy_parameters(const Link& from, Link& to) {
+  to.copyparams(from, false);
+  std::vector<ParameterRef> sources = from.params(), targets = to.params();
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    if (!sources[i].is_initialized()) continue;
+    const Array &model = sources[i].array(), &own = targets[i].array();
+    if (!rensa::detail::lies_as(own, model)) {
+      autograd::set_array(targets[i], rensa::detail::dense_as(own, model));
+    }
+  }
 }
 
 /// What was set on main's since: hooks, values, what is left out.
@@ -184,14 +199,14 @@ class ParallelBody final : public UpdaterBody {
       if (has_waiting_parameters(optimizer().target()))
         main_loss = forward(0, located(0, batch).gather());
       each_replica([&](Replica& replica) {
-        replica.optimizer.target().copyparams(optimizer().target(), false);
+        copy_parameters(optimizer().target(), replica.optimizer.target());
         follow(optimizer(), replica.optimizer);
         copy_states(optimizer(), replica.optimizer);
       });
     }
     check_shared(optimizer());
     each_replica([&](Replica& replica) { follow(optimizer(), replica.optimizer); });
-    bool captured = options_.capture && synchronized_ && batch.size() >= members();
+    bool captured = is_recorded() && synchronized_ && batch.size() >= members();
     synchronized_ = false;  // should a replica fail after another's update
     if (captured) update_captured(batch);
     else update_by_team(batch, std::move(main_loss));
@@ -204,6 +219,11 @@ class ParallelBody final : public UpdaterBody {
     for (std::size_t i = 1; i < replicas_.size(); ++i) use(replicas_[i]);
   }
   Replica& replica(int member) { return replicas_[static_cast<std::size_t>(member)]; }
+  /// Where nothing would be recorded threads do better.
+  bool is_recorded() const {
+    bool on_gpu = options_.devices[0].second.is_cuda();
+    return options_.capture && (on_gpu || options_.capture_options.replay_lists);
+  }
   int members() const { return static_cast<int>(options_.devices.size()); }
 
   /// Each replica by its thread. `main_loss`: main's, where it has been computed already.

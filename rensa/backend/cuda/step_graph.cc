@@ -199,6 +199,18 @@ class DeviceSide {
     }
   }
 
+  /// What an operation that waits for no other one waits for.
+  Nodes start() const {
+    Nodes nodes;
+    for (std::size_t k = 1; k < input_parts_.size(); ++k) {
+      if (input_parts_[k].node) nodes.push_back(input_parts_[k].node);
+    }
+    if (nodes.empty()) {
+      nodes.push_back(more_scalars_nodes_.empty() ? prologue_node_ : more_scalars_nodes_.back());
+    }
+    return nodes;
+  }
+
   /// An operation after `before`; gives the nodes that what follows it has to follow.
   Nodes add(const StepNode& step, Nodes before) {
     runtime::set_device(device_);
@@ -302,18 +314,6 @@ class DeviceSide {
     }
   }
 
-  /// What an operation that waits for no other one waits for.
-  Nodes start() const {
-    Nodes nodes;
-    for (std::size_t k = 1; k < input_parts_.size(); ++k) {
-      if (input_parts_[k].node) nodes.push_back(input_parts_[k].node);
-    }
-    if (nodes.empty()) {
-      nodes.push_back(more_scalars_nodes_.empty() ? prologue_node_ : more_scalars_nodes_.back());
-    }
-    return nodes;
-  }
-
   Device device_;
   int num_slots_;
   StoragePtr scalar_block_, semaphores_;
@@ -354,6 +354,10 @@ struct StepGraph::Impl {
     for (const StepNode& step : steps) {
       Nodes before;
       for (int j : step.dependencies) append(before, last[static_cast<std::size_t>(j)]);
+      if (step.operation->is_between_devices()) {  // it may read another GPU's inputs
+        for (const auto& side : sides) append(before, side->start());
+        sort_unique(before);
+      }
       last.push_back(side(step.device).add(step, std::move(before)));
     }
     Nodes all;  // the stream ends after every branch

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <string>
 
 #include "rensa/core/error.h"
@@ -14,7 +15,7 @@ namespace rensa::operations {
 
 namespace {
 
-constexpr std::int64_t kTogether = std::int64_t{4} << 20;  // bytes of a rank's, at least
+constexpr std::int64_t kTogether = std::int64_t{2} << 20;  // bytes of a rank's, at least
 constexpr std::int64_t kAligned = 16;                      // bytes that a piece begins at
 
 void check_alike(std::span<const std::vector<Operand>> arrays) {
@@ -81,9 +82,13 @@ std::vector<RankSum> rank_sums(std::span<const std::vector<Operand>> arrays) {
   check_alike(arrays);
   check_reach(arrays);
   auto ranks = static_cast<std::int64_t>(arrays.size());
-  std::size_t group = 0;  // the first operation of those that take more arrays
-  std::int64_t bytes = kTogether;
+  struct Group {
+    std::size_t first = 0;  // of the operations that take more arrays of a dtype
+    std::int64_t bytes = kTogether;
+  };
+  std::map<Dtype, Group> groups;
   for (std::size_t i = 0; i < arrays[0].size(); ++i) {
+    auto& [group, bytes] = groups[arrays[0][i].view.dtype];
     if (bytes >= kTogether) {
       group = sums.size();
       bytes = 0;
