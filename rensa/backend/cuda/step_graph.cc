@@ -98,6 +98,20 @@ void sort_unique(Nodes& nodes) {
 
 constexpr CaptureLaunch kMoreScalarsLaunch{1, kBlock};
 
+/// Has kernels among the nodes start before others that wait for a processor.
+void hurry(const Nodes& nodes) {
+  int least = 0, greatest = 0;
+  check(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+  for (cudaGraphNode_t node : nodes) {
+    cudaGraphNodeType type;
+    check(cudaGraphNodeGetType(node, &type));
+    if (type != cudaGraphNodeTypeKernel) continue;
+    cudaLaunchAttributeValue value{};
+    value.priority = greatest;
+    check(cudaGraphKernelNodeSetAttribute(node, cudaLaunchAttributePriority, &value));
+  }
+}
+
 /// Places that one kernel copies to or from, and which of the launch's addresses those are.
 struct CopyPart {
   std::vector<StepPlace> places;
@@ -332,6 +346,7 @@ struct StepGraph::Impl {
   std::vector<std::unique_ptr<DeviceSide>> sides;  // the first one's stream is that of launches
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t exec = nullptr;
+  Nodes between_devices;  // the last ones of each operation of that kind: others' work waits for it
   cudaStream_t last_stream = nullptr;
   cudaEvent_t done = nullptr;
 
@@ -359,6 +374,7 @@ struct StepGraph::Impl {
         sort_unique(before);
       }
       last.push_back(side(step.device).add(step, std::move(before)));
+      if (step.operation->is_between_devices()) append(between_devices, last.back());
     }
     Nodes all;  // the stream ends after every branch
     for (const Nodes& nodes : last) append(all, nodes);
@@ -389,7 +405,9 @@ struct StepGraph::Impl {
     }
     check(cudaStreamEndCapture(origin, &graph));
     for (const auto& side : sides) side->end();
-    check(cudaGraphInstantiate(&exec, graph, 0));
+    hurry(between_devices);
+    check(cudaGraphInstantiate(
+        &exec, graph, between_devices.empty() ? 0 : cudaGraphInstantiateFlagUseNodePriority));
     check(cudaGraphUpload(exec, last_stream));
   }
 
