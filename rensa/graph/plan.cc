@@ -154,7 +154,7 @@ class Retarget final : public OperandVisitor {
     auto found = places_.find(operand.storage);
     if (found == places_.end()) return;
     std::int64_t inside = operand.view.data - operand.storage->data();
-    // An offset for now.
+    // An offset for now. NOLINTNEXTLINE(performance-no-int-to-ptr)
     operand.view.data = reinterpret_cast<char*>(found->second.offset + inside);
     operand.storage = found->second.stand_in;
   }
