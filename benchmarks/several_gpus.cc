@@ -5,7 +5,6 @@
 #include <rensa/rensa.h>
 
 #include <CLI/CLI.hpp>
-#include <cmath>
 #include <cstdio>
 #include <exception>
 #include <functional>

@@ -34,9 +34,9 @@ struct StepPlace {
 
 class StepGraph {
  public:
-  /// Captures `nodes`, which run on `devices`. `num_slots` host numbers of 8 bytes are had in every
-  /// launch; an operation's HostScalar with a slot is pointed there. Throws CudaError where an
-  /// operation cannot be captured.
+  /// Captures `nodes`, which run on `devices`. Every launch takes `num_slots` numbers of the
+  /// host, 8 bytes each; an operation's HostScalar with a slot reads its number there. Throws
+  /// CudaError where an operation cannot be captured.
   StepGraph(const std::vector<Device>& devices, const std::vector<StepNode>& nodes,
             const std::vector<StepPlace>& inputs, const std::vector<StepPlace>& results,
             int num_slots);

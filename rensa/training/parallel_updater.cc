@@ -14,6 +14,7 @@
 #include "rensa/optimizers/host_numbers.h"
 #include "rensa/training/gradient_sum.h"
 #include "rensa/training/replica_team.h"
+#include "rensa/training/step_inputs.h"
 
 namespace rensa::training {
 
@@ -249,20 +250,14 @@ class ParallelBody final : public UpdaterBody {
     Variables inputs;
     for (int member = 0; member < members(); ++member) {
       parts.push_back(located(member, batch));
-      // Where the dataset lies on the device, the batch's indices are the step's only input.
-      if (parts.back().rows.defined()) inputs.push_back(constant(parts.back().rows));
-      else
-        for (const Array& column : parts.back().columns) inputs.push_back(constant(column));
+      append_inputs(parts.back(), inputs);
     }
     auto step = [&](const Variables& in) {
       auto next = in.begin();
       for (int member = 0; member < members(); ++member) {
-        LocatedBatch part = parts[static_cast<std::size_t>(member)];
-        if (part.rows.defined()) part.rows = (next++)->array();
-        else
-          for (Array& column : part.columns) column = (next++)->array();
+        Columns part = columns_of(parts[static_cast<std::size_t>(member)], next);
         MuteReports muted(member != 0);
-        backward(member, forward(member, part.gather()), weight(member, batch));
+        backward(member, forward(member, std::move(part)), weight(member, batch));
         sum_.collect(member, replica(member).optimizer.target());
       }
       for (int member = 0; member < members(); ++member) sum_.fill_missing(member);

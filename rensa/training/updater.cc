@@ -8,6 +8,7 @@
 
 #include "rensa/core/error.h"
 #include "rensa/device/tracer.h"
+#include "rensa/training/step_inputs.h"
 
 namespace rensa::training {
 
@@ -144,24 +145,14 @@ class StandardBody final : public UpdaterBody {
     Variables inputs;
     for (const auto& [name, iterator] : get_all_iterators()) {
       located.push_back(locate(next_batch(name), &converters_[located.size()]));
-      LocatedBatch& batch = located.back();
-      // Where the dataset lies on the device, the batch's indices are the step's only input.
-      if (batch.rows.defined()) {
-        inputs.push_back(constant(batch.rows));
-      } else {
-        for (Array& column : batch.columns) inputs.push_back(constant(std::move(column)));
-      }
+      append_inputs(located.back(), inputs);
     }
     auto step = [&](const Variables& in) {
       Variables columns;
       auto next = in.begin();
       for (const LocatedBatch& batch : located) {
-        if (batch.rows.defined()) {
-          LocatedBatch here{batch.columns, (next++)->array()};
-          for (Array& column : here.gather()) columns.push_back(constant(std::move(column)));
-        } else {
-          for (std::size_t i = 0; i < batch.columns.size(); ++i) columns.push_back(*next++);
-        }
+        for (Array& column : columns_of(batch, next))
+          columns.push_back(constant(std::move(column)));
       }
       update_by(columns);
       return Variables();
