@@ -19,10 +19,7 @@ for diff in "$folder"/diffs/*.diff; do
   git apply "$diff"
 done
 
-if command -v ccache >/dev/null; then
-  export CMAKE_CXX_COMPILER_LAUNCHER=ccache CMAKE_CUDA_COMPILER_LAUNCHER=ccache
-  export CCACHE_BASEDIR=$PWD  # objects of one copy serve the next
-fi
+source tools/ccache.sh
 cmake --preset "$preset" -D RENSA_BUILD_BENCHMARKS=OFF -D RENSA_BUILD_EXAMPLES=OFF
 cmake --build "build/$preset" --target array_tests rensa_tests
 for program in array_tests rensa_tests; do
