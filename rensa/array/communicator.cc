@@ -3,6 +3,7 @@
 #include "rensa/array/communicator.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstring>
@@ -115,6 +116,12 @@ void check_one_for_each(const char* name, std::size_t given, const Transport& tr
   }
 }
 
+void check_flat(const char* name, const Array& x) {
+  if (x.ndim() == 1) return;
+  throw ShapeError(fmt::format("{}: x is {}, and has to have one dimension; give x.ravel()", name,
+                               x.view().describe()));
+}
+
 /// In the host's memory, C-contiguous.
 Array on_host(const char* name, const Array& x) {
   detail::check_defined(name, x);
@@ -135,21 +142,29 @@ const char* name_of(ReduceOp op) {
   return names[static_cast<int>(op)];
 }
 
-/// Each rank's part of the elements of an array.
+/// Each rank's part of the elements of an array in one dimension, one behind the other.
 struct Parts {
-  Parts(std::int64_t elements, int ranks) : elements(elements), ranks(ranks) {}
-  std::int64_t begin(int rank) const { return elements * rank / ranks; }
+  explicit Parts(const std::vector<std::int64_t>& counts) : begins{0} {
+    for (std::int64_t count : counts) begins.push_back(begins.back() + count);
+  }
+  /// Parts of one size, or almost.
+  static Parts even(std::int64_t elements, int ranks) {
+    std::vector<std::int64_t> counts;
+    for (int r = 0; r < ranks; ++r) {
+      counts.push_back(elements * (r + 1) / ranks - elements * r / ranks);
+    }
+    return Parts(counts);
+  }
+  std::int64_t begin(int rank) const { return begins[static_cast<std::size_t>(rank)]; }
   std::int64_t size(int rank) const { return begin(rank + 1) - begin(rank); }
   Array of(const Array& flat, int rank) const { return flat[Slice(begin(rank), begin(rank + 1))]; }
-  std::int64_t elements;
-  int ranks;
+  std::vector<std::int64_t> begins;  // and the end of the last one
 };
 
-/// This rank's part of the elements, over all ranks: in one dimension.
-Array reduce_scatter(const char* name, const std::shared_ptr<Transport>& transport,
-                     const std::string& subject, const Array& flat, ReduceOp op) {
+/// This rank's part of the elements, over all ranks.
+Array reduce_part(const char* name, const std::shared_ptr<Transport>& transport,
+                  const std::string& subject, const Array& flat, const Parts& parts, ReduceOp op) {
   int rank = transport->rank(), size = transport->size();
-  Parts parts(flat.size(), size);
   Array own = detail::new_array({size, parts.size(rank)}, flat.dtype(), cpu());
   own[rank] = parts.of(flat, rank);
   std::vector<Message> sent, received;
@@ -160,6 +175,35 @@ Array reduce_scatter(const char* name, const std::shared_ptr<Transport>& transpo
   }
   exchange(name, transport, subject, sent, received);
   return reduced(own, op, flat.dtype());
+}
+
+/// The parts of all ranks, end to end.
+Array join_parts(const char* name, const std::shared_ptr<Transport>& transport,
+                 const std::string& subject, const Array& own, const Parts& parts) {
+  int rank = transport->rank(), size = transport->size();
+  Array result = detail::new_array({parts.begins.back()}, own.dtype(), cpu());
+  std::vector<Message> sent, received;
+  for (int peer = 0; peer < size; ++peer) {
+    if (peer == rank) continue;
+    if (own.size() > 0) sent.push_back({peer, own});
+    if (parts.size(peer) > 0) received.push_back({peer, parts.of(result, peer)});
+  }
+  exchange(name, transport, subject, sent, received);
+  parts.of(result, rank).assign(own);
+  return result;
+}
+
+/// Throws ShapeError unless `counts` are the parts of `elements`.
+Parts checked_parts(const char* name, const std::vector<std::int64_t>& counts,
+                    std::int64_t elements, const Transport& transport) {
+  bool fits = counts.size() == static_cast<std::size_t>(transport.size()) &&
+              std::ranges::all_of(counts, [](std::int64_t count) { return count >= 0; });
+  Parts parts(counts);
+  if (fits && parts.begins.back() == elements) return parts;
+  throw ShapeError(
+      fmt::format("{}: counts {} for {} elements in a group of {}; give one for each rank, that "
+                  "come to all elements",
+                  name, fmt::join(counts, ", "), elements, transport.size()));
 }
 
 void check_reducible(const char* name, const Array& x, ReduceOp op) {
@@ -174,8 +218,9 @@ void check_reducible(const char* name, const Array& x, ReduceOp op) {
   }
 }
 
-std::string subject_of(const Array& x, ReduceOp op) {
-  return fmt::format("{} {}, {}", dtype_name(x.dtype()), x.shape().str(), name_of(op));
+std::string subject_of(const Array& x, ReduceOp op, std::string_view what = {}) {
+  return fmt::format("{} {}, {}{}{}", dtype_name(x.dtype()), x.shape().str(), name_of(op),
+                     what.empty() ? "" : ", ", what);
 }
 
 }  // namespace
@@ -203,22 +248,41 @@ void Communicator::barrier() const {
   transport_->exchange(communication::Label("barrier", ""), sent, received);
 }
 
-Array Communicator::allreduce(const Array& x, ReduceOp op) const {
+Array Communicator::allreduce(const Array& x, ReduceOp op, std::string_view what) const {
   check_reducible("allreduce", x, op);
-  std::string subject = subject_of(x, op);
+  std::string subject = subject_of(x, op, what);
   Array flat = on_host("allreduce", x).ravel();
-  Array own = reduce_scatter("allreduce", transport_, subject, flat, op);
-  Array result = detail::new_array({flat.size()}, flat.dtype(), cpu());
-  Parts parts(flat.size(), size());
-  std::vector<Message> sent, received;
-  for (int peer = 0; peer < size(); ++peer) {
-    if (peer == rank()) continue;
-    if (own.size() > 0) sent.push_back({peer, own});
-    if (parts.size(peer) > 0) received.push_back({peer, parts.of(result, peer)});
-  }
-  exchange("allreduce", transport_, subject, sent, received);
-  parts.of(result, rank()).assign(own);
+  Parts parts = Parts::even(flat.size(), size());
+  Array own = reduce_part("allreduce", transport_, subject, flat, parts, op);
+  Array result = join_parts("allreduce", transport_, subject, own, parts);
   return result.reshape(x.shape()).to(x.device());
+}
+
+Array Communicator::reduce_scatter(const Array& x, const std::vector<std::int64_t>& counts,
+                                   ReduceOp op, std::string_view what) const {
+  check_reducible("reduce_scatter", x, op);
+  check_flat("reduce_scatter", x);
+  Parts parts = checked_parts("reduce_scatter", counts, x.size(), *transport_);
+  return reduce_part("reduce_scatter", transport_, subject_of(x, op, what),
+                     on_host("reduce_scatter", x), parts, op)
+      .to(x.device());
+}
+
+Array Communicator::allgatherv(const Array& x, const std::vector<std::int64_t>& counts,
+                               std::string_view what) const {
+  detail::check_defined("allgatherv", x);
+  check_flat("allgatherv", x);
+  std::int64_t total = 0;
+  for (std::int64_t count : counts) total += count;
+  Parts parts = checked_parts("allgatherv", counts, total, *transport_);
+  if (x.size() != parts.size(rank())) {
+    throw ShapeError(fmt::format("allgatherv: x is {}, and this rank's count is {}",
+                                 x.view().describe(), parts.size(rank())));
+  }
+  std::string subject =
+      fmt::format("{} ({},){}{}", dtype_name(x.dtype()), total, what.empty() ? "" : ", ", what);
+  return join_parts("allgatherv", transport_, subject, on_host("allgatherv", x), parts)
+      .to(x.device());
 }
 
 Array Communicator::reduce(const Array& x, int root, ReduceOp op) const {
@@ -226,8 +290,8 @@ Array Communicator::reduce(const Array& x, int root, ReduceOp op) const {
   check_reducible("reduce", x, op);
   std::string subject = fmt::format("{} to rank {}", subject_of(x, op), root);
   Array flat = on_host("reduce", x).ravel();
-  Array own = reduce_scatter("reduce", transport_, subject, flat, op);
-  Parts parts(flat.size(), size());
+  Parts parts = Parts::even(flat.size(), size());
+  Array own = reduce_part("reduce", transport_, subject, flat, parts, op);
   std::vector<Message> sent, received;
   Array result;
   if (rank() == root) {

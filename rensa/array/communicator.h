@@ -1,6 +1,7 @@
 // Communicator: one rank's end of a group of processes, or of threads, that work together.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -42,10 +43,20 @@ class Communicator {
   void barrier() const;
 
   /// Over all ranks, on all of them. Sums and means of 16-bit floats are computed in float32.
-  /// Throws DtypeError for the mean of integers, and for complex maxima.
-  Array allreduce(const Array& x, ReduceOp op = ReduceOp::sum) const;
+  /// Throws DtypeError for the mean of integers, and for complex maxima. `what` is what x is, in a
+  /// word or two: ranks that say something else are found.
+  Array allreduce(const Array& x, ReduceOp op = ReduceOp::sum, std::string_view what = {}) const;
   /// Over all ranks, on `root`; an undefined array on the others.
   Array reduce(const Array& x, int root, ReduceOp op = ReduceOp::sum) const;
+  /// This rank's part of what allreduce gives of an x in one dimension: counts[rank] elements
+  /// behind those of the ranks before it. The counts, one for each rank, are the same on all.
+  /// Throws ShapeError where they are not as many as ranks or x's elements.
+  Array reduce_scatter(const Array& x, const std::vector<std::int64_t>& counts,
+                       ReduceOp op = ReduceOp::sum, std::string_view what = {}) const;
+  /// The reverse: each rank gives counts[rank] elements in one dimension, and all get them end to
+  /// end (MPI_Allgatherv). Throws ShapeError as reduce_scatter does.
+  Array allgatherv(const Array& x, const std::vector<std::int64_t>& counts,
+                   std::string_view what = {}) const;
   /// What `root` gives, on all ranks: a copy on its device there, on `x`'s or, where that is
   /// undefined, on the CPU elsewhere. Shape and dtype are root's.
   Array bcast(const Array& x, int root) const;

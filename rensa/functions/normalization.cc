@@ -237,31 +237,6 @@ class FixedBatchNormalization final : public FunctionNode {
   double eps_;
 };
 
-ChannelFold checked_fold(const char* function, const Variable& x, const Variable& gamma,
-                         const AxisList& axis) {
-  check_floating(function, "x", x);
-  check_floating(function, "gamma", gamma);
-  if (x.ndim() == 0) throw ShapeError(fmt::format("{}: x has no axis of samples", function));
-  ChannelFold fold(function, x.shape(), axis, gamma.ndim());
-  if (fold.kept() == gamma.shape()) return fold;
-  throw ShapeError(fmt::format(
-      "{}: gamma {} and x {}: gamma must have the shape of x's axes that are not reduced, {}",
-      function, gamma.shape().str(), x.shape().str(), fold.kept().str()));
-}
-
-void check_running(const char* function, const Variable& gamma, const char* what,
-                   const Array& running) {
-  check_same_device(function, gamma.array(), running);
-  if (running.shape() != gamma.shape()) {
-    throw ShapeError(fmt::format("{}: {} {} and gamma {} must have one shape", function, what,
-                                 running.shape().str(), gamma.shape().str()));
-  }
-  if (dtype_kind(running.dtype()) != 'f' || !running.is_contiguous()) {
-    throw DtypeError(fmt::format("{}: {} {} must be floating and C-contiguous", function, what,
-                                 running.view().describe()));
-  }
-}
-
 }  // namespace
 
 Variable batch_normalization(const Variable& x, const Variable& gamma, const Variable& beta,
@@ -269,13 +244,7 @@ Variable batch_normalization(const Variable& x, const Variable& gamma, const Var
   constexpr const char* name = "batch_normalization";
   ChannelFold fold = checked_fold(name, x, gamma, options.axis);
   check_beside(name, gamma, "beta", beta);
-  if (options.running_mean.has_value() != options.running_var.has_value()) {
-    throw ValueError(fmt::format("{}: running_mean and running_var go together", name));
-  }
-  if (options.running_mean) {
-    check_running(name, gamma, "running_mean", *options.running_mean);
-    check_running(name, gamma, "running_var", *options.running_var);
-  }
+  check_running(name, gamma, options);
   return apply<BatchNormalization>({x, gamma, beta}, std::move(fold), options)[0];
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "rensa/array/axis_list.h"
+#include "rensa/array/communicator.h"
 #include "rensa/array/index.h"
 #include "rensa/autograd/variable.h"
 
@@ -31,6 +32,13 @@ struct BatchNormalizationOptions {
 /// internal covariate shift"). Throws ValueError for one running statistic without the other.
 [[nodiscard]] Variable batch_normalization(const Variable& x, const Variable& gamma,
                                            const Variable& beta,
+                                           const BatchNormalizationOptions& options = {});
+
+/// The same by the mean and variance of the x of all ranks, each of which calls this, and its
+/// backward, at the same time: y and the gradient of the sum of all ranks' losses are those of the
+/// whole batch on one. Ranks may have different numbers of samples, or none.
+[[nodiscard]] Variable batch_normalization(const Communicator& communicator, const Variable& x,
+                                           const Variable& gamma, const Variable& beta,
                                            const BatchNormalizationOptions& options = {});
 
 /// The same by a mean and a variance that are given, in gamma's shape; they have gradients.

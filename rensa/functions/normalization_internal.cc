@@ -119,4 +119,39 @@ void check_beside(const char* function, const Variable& gamma, const char* what,
   }
 }
 
+ChannelFold checked_fold(const char* function, const Variable& x, const Variable& gamma,
+                         const AxisList& axis) {
+  check_floating(function, "x", x);
+  check_floating(function, "gamma", gamma);
+  if (x.ndim() == 0) throw ShapeError(fmt::format("{}: x has no axis of samples", function));
+  ChannelFold fold(function, x.shape(), axis, gamma.ndim());
+  if (fold.kept() == gamma.shape()) return fold;
+  throw ShapeError(fmt::format(
+      "{}: gamma {} and x {}: gamma must have the shape of x's axes that are not reduced, {}",
+      function, gamma.shape().str(), x.shape().str(), fold.kept().str()));
+}
+
+void check_running(const char* function, const Variable& gamma, const char* what,
+                   const Array& running) {
+  check_same_device(function, gamma.array(), running);
+  if (running.shape() != gamma.shape()) {
+    throw ShapeError(fmt::format("{}: {} {} and gamma {} must have one shape", function, what,
+                                 running.shape().str(), gamma.shape().str()));
+  }
+  if (dtype_kind(running.dtype()) != 'f' || !running.is_contiguous()) {
+    throw DtypeError(fmt::format("{}: {} {} must be floating and C-contiguous", function, what,
+                                 running.view().describe()));
+  }
+}
+
+void check_running(const char* function, const Variable& gamma,
+                   const BatchNormalizationOptions& options) {
+  if (options.running_mean.has_value() != options.running_var.has_value()) {
+    throw ValueError(fmt::format("{}: running_mean and running_var go together", function));
+  }
+  if (!options.running_mean) return;
+  check_running(function, gamma, "running_mean", *options.running_mean);
+  check_running(function, gamma, "running_var", *options.running_var);
+}
+
 }  // namespace rensa::functions

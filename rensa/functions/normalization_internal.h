@@ -2,6 +2,7 @@
 #pragma once
 
 #include "rensa/autograd/function_node.h"
+#include "rensa/functions/normalization.h"
 #include "rensa/functions/operations/normalization/normalization.h"
 
 namespace rensa::functions {
@@ -43,5 +44,14 @@ operations::Normalize normalize_operation(const char* name, const Array& x);
 void check_floating(const char* function, const char* what, const Variable& v);
 /// Throws ShapeError and DtypeError unless `v` has the shape and dtype of gamma.
 void check_beside(const char* function, const Variable& gamma, const char* what, const Variable& v);
+/// Of an x whose statistics are gamma's. Throws ShapeError where gamma has not the shape of the
+/// kept axes, DtypeError, and as the constructor does.
+ChannelFold checked_fold(const char* function, const Variable& x, const Variable& gamma,
+                         const AxisList& axis);
+/// Throws unless running statistics may be written to beside that gamma.
+void check_running(const char* function, const Variable& gamma, const char* what,
+                   const Array& running);
+void check_running(const char* function, const Variable& gamma,
+                   const BatchNormalizationOptions& options);
 
 }  // namespace rensa::functions

@@ -115,12 +115,21 @@ Variable BatchNormalization::normalized(const Variable& x, bool finetune) const 
   if (!config().train) {
     return F::fixed_batch_normalization(x, g, b, constant(mean), constant(var), eps, axis_);
   }
-  return F::batch_normalization(x, g, b,
-                                {.eps = eps,
-                                 .running_mean = mean,
-                                 .running_var = var,
-                                 .decay = next_decay(finetune),
-                                 .axis = axis_});
+  F::BatchNormalizationOptions options = {.eps = eps,
+                                          .running_mean = mean,
+                                          .running_var = var,
+                                          .decay = next_decay(finetune),
+                                          .axis = axis_};
+  return communicator ? F::batch_normalization(*communicator, x, g, b, options)
+                      : F::batch_normalization(x, g, b, options);
+}
+
+void synchronize_batch_normalization(Link& model, const Communicator& communicator) {
+  for (auto& [path, link] : model.namedlinks()) {
+    if (auto* normalization = dynamic_cast<BatchNormalization*>(link)) {
+      normalization->communicator = communicator;
+    }
+  }
 }
 
 void BatchNormalization::check_not_folded() const {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "rensa/array/axis_list.h"
+#include "rensa/array/communicator.h"
 #include "rensa/array/index.h"
 #include "rensa/links/link_hook.h"
 
@@ -56,6 +57,9 @@ class BatchNormalization : public Chain<BatchNormalization>, public Hookable<Bat
   mutable Persistent avg_mean, avg_var;
   mutable Counter N;  // batches since start_finetuning()
   double decay, eps;  // the options
+  /// Whose ranks' batches the mean and the variance in training are of; where there is none, of
+  /// this one's alone. synchronize_batch_normalization() sets it in a whole model.
+  std::optional<Communicator> communicator;
   /// Set by fold_batch_normalization(), which takes parameters and averages away.
   bool folded = false;
 
@@ -66,6 +70,10 @@ class BatchNormalization : public Chain<BatchNormalization>, public Hookable<Bat
   AxisList axis_;
   Initializer initial_avg_mean_, initial_avg_var_;
 };
+
+/// Has every BatchNormalization of the model normalize by the statistics of all ranks' batches
+/// (ChainerMN's create_mnbn_model, for the model itself). All ranks call their models alike.
+void synchronize_batch_normalization(Link& model, const Communicator& communicator);
 
 /// As BatchNormalization; in training y = F::batch_renormalization(x, gamma, beta, rmax, dmax) by
 /// the averages, which it moves as well. The names in files are the same.

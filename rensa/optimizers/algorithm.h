@@ -16,6 +16,8 @@
 
 namespace rensa {
 
+class JointUpdate;
+
 /// A parameter in an update.
 struct UpdatedParameter {
   ParameterRef parameter;
@@ -24,9 +26,11 @@ struct UpdatedParameter {
   Array grad;   // lies as `array` does; hooks change it in place
 };
 
-/// An update of parameters that lie on one device.
+/// An update of a model's parameters.
 struct UpdateCall {
   std::vector<UpdatedParameter> parameters;  // those with gradients
+  /// With whom it is made (optimizers/joint_update.h); null of an optimizer that is alone.
+  JointUpdate* joint = nullptr;
   /// Undefined, or one float64 on the parameters' device: where it is 0 (a gradient was too great
   /// for its dtype) nothing is to change.
   Array enabled;

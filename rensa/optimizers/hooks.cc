@@ -18,6 +18,7 @@
 #include "rensa/device/launcher.h"
 #include "rensa/device/tracer.h"
 #include "rensa/links/link.h"
+#include "rensa/optimizers/joint_update.h"
 #include "rensa/optimizers/row_launch.h"
 
 namespace rensa {
@@ -56,6 +57,13 @@ Array squared_sums(const std::vector<Array>& arrays) {
   return sums;
 }
 
+Array squared_norm(const UpdateCall& call) {
+  std::vector<Array> gradients;
+  for (const UpdatedParameter& p : call.parameters) gradients.push_back(p.grad);
+  Array own = squared_sums(gradients)[{Slice(-1, none)}];
+  return call.joint ? call.joint->total(own) : own;
+}
+
 namespace optimizer_hooks {
 
 namespace {
@@ -92,10 +100,7 @@ void Lasso::operator()(const UpdateCall& call) {
 }
 
 void GradientClipping::operator()(const UpdateCall& call) {
-  std::vector<Array> gradients;
-  for (const UpdatedParameter& p : call.parameters) gradients.push_back(p.grad);
-  if (gradients.empty()) return;
-  Array norm = xp::sqrt(squared_sums(gradients)[{Slice(-1, none)}]);
+  Array norm = xp::sqrt(squared_norm(call));
   launch_row(
       call, name(), UpdateRuleId::gradient_clipping,
       [h = held(*this)] { return Values{h->threshold}; }, norm);

@@ -42,6 +42,9 @@ void remove_from(HookList& hooks, const std::string& name);
 
 /// The sums of squares of n arrays of one device, and of all: float64, (n + 1,). Does not wait.
 [[nodiscard]] Array squared_sums(const std::vector<Array>& arrays);
+/// The sum of the squares of all gradients of an update, of other ranks' parts of it too: float64,
+/// (1,).
+[[nodiscard]] Array squared_norm(const UpdateCall& call);
 
 namespace optimizer_hooks {
 

@@ -3,13 +3,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
-#include <set>
 
+#include "rensa/array/creation.h"
+#include "rensa/array/dtype_info.h"
 #include "rensa/array/manipulation.h"
 #include "rensa/array/routines.h"
 #include "rensa/core/error.h"
+#include "rensa/optimizers/joint_update.h"
 
 namespace rensa {
 
@@ -40,61 +44,208 @@ std::string line_of(const std::string& path, const Array& a) {
                      : fmt::format("{} (waits for its shape)\n", path);
 }
 
-/// Replaces arrays by one array for each dtype that `make` gives for them, all in one dimension.
-template <class Make> void in_packs(const std::vector<Array>& arrays, Make&& make) {
-  std::map<Dtype, std::vector<Array>> packs;
-  for (const Array& a : arrays) packs[a.dtype()].push_back(a);
-  for (const auto& [dtype, pack] : packs) {
+/// Those of one device and dtype, in the order of the first of each.
+struct Pack {
+  Device device;
+  Dtype dtype;
+  std::vector<std::size_t> members;  // places among the arrays
+};
+
+std::vector<Pack> packs_of(const std::vector<Array>& arrays) {
+  std::vector<Pack> packs;
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    const Array& a = arrays[i];
+    auto same = std::ranges::find_if(packs, [&](const Pack& pack) {
+      return pack.device == a.device() && pack.dtype == a.dtype();
+    });
+    if (same == packs.end()) same = packs.insert(same, {a.device(), a.dtype(), {}});
+    same->members.push_back(i);
+  }
+  return packs;
+}
+
+/// Arrays end to end, in one dimension.
+class Ends {
+ public:
+  Ends(Device device, Dtype dtype) : device_(device), dtype_(dtype) {}
+  void add(const Array& a) { arrays_.push_back(a), size_ += a.size(); }
+  std::int64_t size() const { return size_; }
+  Array joined() const {
     std::vector<Array> flat;
-    for (const Array& a : pack) flat.push_back(a.ravel());
-    Array made = make(xp::concatenate(flat));
-    std::int64_t at = 0;
-    for (const Array& a : pack) {
-      a.assign(made[Slice(at, at + a.size())].reshape(a.shape()));
+    for (const Array& a : arrays_) flat.push_back(a.ravel());
+    return flat.empty() ? xp::empty({0}, dtype_, device_) : xp::concatenate(flat);
+  }
+  /// Gives the arrays the values of `joined` from `at` on.
+  void assign(const Array& joined, std::int64_t at = 0) const {
+    for (const Array& a : arrays_) {
+      a.assign(joined[Slice(at, at + a.size())].reshape(a.shape()));
       at += a.size();
     }
   }
-}
-
-/// Of an optimizer's parameters, once for all that lie on one device.
-class MeanOverRanks final : public OptimizerHook {
- public:
-  explicit MeanOverRanks(Communicator communicator) : communicator_(std::move(communicator)) {}
-  const char* name() const override { return "MeanOverRanks"; }
-
-  void operator()(const UpdateCall& call) override {
-    if (call.enabled.defined()) {
-      throw NotImplementedError(
-          "create_multi_node_optimizer: with a dynamic loss scale each rank would leave out the "
-          "updates that overflow on itself, and the models would go apart; give loss_scaling a "
-          "scale that stays: {.scale = 1024}");
-    }
-    std::vector<Array> gradients, fresh;
-    std::string described;
-    for (const UpdatedParameter& p : call.parameters) {
-      if (known_.count(p.rule)) {
-        gradients.push_back(p.grad);
-      } else {
-        fresh.push_back(p.array), fresh.push_back(p.grad);
-        described += line_of("a parameter", p.array);
-        know(p.rule);
-      }
-    }
-    if (!fresh.empty()) {
-      check_agreement("the first update of parameters", communicator_, described);
-      in_packs(fresh, [&](const Array& pack) { return communicator_.bcast(pack, 0); });
-    }
-    in_packs(gradients,
-             [&](const Array& pack) { return communicator_.allreduce(pack, ReduceOp::mean); });
-  }
-
-  void know(const std::shared_ptr<UpdateRule>& rule) { known_.insert(rule); }
 
  private:
+  Device device_;
+  Dtype dtype_;
+  std::vector<Array> arrays_;
+  std::int64_t size_ = 0;
+};
+
+/// Replaces arrays by what `make` gives for one array of each dtype and device.
+template <class Make> void in_packs(const std::vector<Array>& arrays, Make&& make) {
+  for (const Pack& pack : packs_of(arrays)) {
+    Ends all(pack.device, pack.dtype);
+    for (std::size_t i : pack.members) all.add(arrays[i]);
+    all.assign(make(all.joined()));
+  }
+}
+
+class MeanOverRanks final : public JointUpdate {
+ public:
+  MeanOverRanks(Communicator communicator, MultiNodeOptimizerOptions options)
+      : communicator_(std::move(communicator)),
+        options_(options),
+        loads_(static_cast<std::size_t>(communicator_.size())) {}
+
+  bool fills_zeros() const override { return options_.zero_fill; }
+
+  void begin(const std::vector<ParameterRef>& parameters) override {
+    std::vector<ParameterRef> fresh;
+    for (const ParameterRef& p : parameters) {
+      if (!known_.contains(p.update_rule())) fresh.push_back(p);
+    }
+    if (!fresh.empty()) {
+      std::vector<Array> arrays;
+      std::string described;
+      for (const ParameterRef& p : fresh) {
+        arrays.push_back(p.array()), arrays.push_back(p.grad());
+        described += line_of("a parameter", p.array());
+      }
+      check_agreement("the first update of parameters", communicator_, described);
+      in_packs(arrays, [&](const Array& pack) { return communicator_.bcast(pack, 0); });
+      know(fresh);
+    }
+    std::size_t sum = 0;
+    for (const ParameterRef& p : parameters) sum = sum * 31 + known(p.update_rule()).place + 1;
+    what_ = fmt::format("{} gradients ({:x})", parameters.size(), sum & 0xffffff);
+  }
+
+  bool owns(const std::shared_ptr<UpdateRule>& rule) const override {
+    return !options_.sharded || known(rule).owner == communicator_.rank();
+  }
+
+  void join(const UpdateCall& call) override {
+    std::vector<Array> gradients;
+    for (const UpdatedParameter& p : call.parameters) gradients.push_back(p.grad);
+    if (options_.sharded) return join_shares(call, gradients);
+    in_packs(gradients, [&](const Array& pack) {
+      return communicator_.allreduce(sent(pack), ReduceOp::mean, what_).astype(pack.dtype(), false);
+    });
+  }
+
+  Array total(const Array& own) const override {
+    return options_.sharded ? communicator_.allreduce(own, ReduceOp::sum, "a total") : own;
+  }
+
+  void share(const UpdateCall& call) override {
+    if (!options_.sharded) return;
+    std::vector<Array> arrays;
+    std::vector<int> owners;
+    for (const UpdatedParameter& p : call.parameters) {
+      arrays.push_back(p.parameter.array());
+      owners.push_back(known(p.rule).owner);
+    }
+    spread(arrays, owners);
+  }
+
+  /// Has every rank's states come to all.
+  void gather_states(OptimizerState& optimizer, const Link& model) {
+    if (!options_.sharded) return;
+    std::vector<Array> arrays;
+    std::vector<int> owners;
+    for (const ParameterRef& p : model.params()) {
+      if (!p.is_initialized() || !known_.contains(optimizer.rule_of(p))) continue;
+      optimizer.prepare_for_update(p);
+      const std::shared_ptr<UpdateRule>& rule = p.update_rule();
+      std::vector<Array> kept = rule->states;
+      if (rule->fp32_param.defined()) kept.push_back(rule->fp32_param);
+      arrays.insert(arrays.end(), kept.begin(), kept.end());
+      owners.insert(owners.end(), kept.size(), known(rule).owner);
+    }
+    spread(arrays, owners);
+  }
+
+  /// Parameters that are equal on all ranks, from now on.
+  void know(std::vector<ParameterRef> parameters) {
+    auto bytes = [](const ParameterRef& p) { return p.array().nbytes(); };
+    std::ranges::stable_sort(parameters, std::ranges::greater(), bytes);
+    for (const ParameterRef& p : parameters) {
+      auto least = std::ranges::min_element(loads_);
+      *least += bytes(p);
+      known_[p.update_rule()] = {known_.size(), static_cast<int>(least - loads_.begin())};
+    }
+  }
+
+ private:
+  struct Known {
+    std::size_t place;  // when it came to be known
+    int owner;          // the rank that has its states, where these are sharded
+  };
+  const Known& known(const std::shared_ptr<UpdateRule>& rule) const {
+    return known_.find(rule)->second;
+  }
+
+  Array sent(const Array& pack) const {
+    return options_.allreduce_grad_dtype ? pack.astype(*options_.allreduce_grad_dtype, false)
+                                         : pack;
+  }
+
+  /// A pack's arrays by the rank that they belong to, one behind the other.
+  std::vector<Ends> shares(const Pack& pack, const std::vector<Array>& arrays,
+                           const std::vector<int>& owners) const {
+    std::vector<Ends> shares(loads_.size(), Ends(pack.device, pack.dtype));
+    for (std::size_t i : pack.members) shares[static_cast<std::size_t>(owners[i])].add(arrays[i]);
+    return shares;
+  }
+  static std::vector<std::int64_t> counts_of(const std::vector<Ends>& shares) {
+    std::vector<std::int64_t> counts;
+    for (const Ends& share : shares) counts.push_back(share.size());
+    return counts;
+  }
+
+  void join_shares(const UpdateCall& call, const std::vector<Array>& gradients) {
+    std::vector<int> owners;
+    for (const UpdatedParameter& p : call.parameters) owners.push_back(known(p.rule).owner);
+    for (const Pack& pack : packs_of(gradients)) {
+      std::vector<Ends> all = shares(pack, gradients, owners);
+      std::vector<Array> joined;
+      for (const Ends& share : all) joined.push_back(share.joined());
+      Array own = communicator_.reduce_scatter(sent(xp::concatenate(joined)), counts_of(all),
+                                               ReduceOp::mean, what_);
+      all[static_cast<std::size_t>(communicator_.rank())].assign(own.astype(pack.dtype, false));
+    }
+  }
+
+  /// Gives all ranks the arrays of each one's own.
+  void spread(const std::vector<Array>& arrays, const std::vector<int>& owners) {
+    auto rank = static_cast<std::size_t>(communicator_.rank());
+    for (const Pack& pack : packs_of(arrays)) {
+      std::vector<Ends> all = shares(pack, arrays, owners);
+      Array whole = communicator_.allgatherv(all[rank].joined(), counts_of(all), what_);
+      std::int64_t at = 0;
+      for (std::size_t owner = 0; owner < all.size(); ++owner) {
+        if (owner != rank) all[owner].assign(whole, at);
+        at += all[owner].size();
+      }
+    }
+  }
+
   Communicator communicator_;
+  MultiNodeOptimizerOptions options_;
+  std::vector<std::int64_t> loads_;  // bytes of parameters that belong to each rank
+  std::string what_;                 // the gradients that this update has: what ranks compare
   /// Of parameters that are equal on all ranks. Held by no address: another rule may have that of
   /// one that is gone.
-  std::set<std::weak_ptr<UpdateRule>, std::owner_less<>> known_;
+  std::map<std::weak_ptr<const UpdateRule>, Known, std::owner_less<>> known_;
 };
 
 }  // namespace
@@ -111,16 +262,36 @@ void bcast_data(const Communicator& communicator, Link& model) {
   in_packs(arrays, [&](const Array& pack) { return communicator.bcast(pack, 0); });
 }
 
-Optimizer create_multi_node_optimizer(Optimizer optimizer, const Communicator& communicator) {
-  auto hook = std::make_shared<MeanOverRanks>(communicator);
+Optimizer create_multi_node_optimizer(Optimizer optimizer, const Communicator& communicator,
+                                      const MultiNodeOptimizerOptions& options) {
+  if (optimizer.state()->joint) {
+    throw ValueError(fmt::format("create_multi_node_optimizer: {} works with other ranks already",
+                                 optimizer.state()->name()));
+  }
+  if (Dtype dtype = options.allreduce_grad_dtype.value_or(float32); dtype_kind(dtype) != 'f') {
+    throw DtypeError(fmt::format(
+        "create_multi_node_optimizer: gradients cannot be sent as {}; take bfloat16 or float16",
+        dtype_name(dtype)));
+  }
+  auto joint = std::make_shared<MeanOverRanks>(communicator, options);
   if (optimizer.state()->target) {
     bcast_data(communicator, optimizer.target());
+    std::vector<ParameterRef> initialized;
     for (const ParameterRef& p : optimizer.target().params()) {
-      if (p.is_initialized()) hook->know(optimizer.state()->rule_of(p));
+      if (!p.is_initialized()) continue;
+      optimizer.state()->rule_of(p);  // which is known from now on
+      initialized.push_back(p);
     }
+    joint->know(std::move(initialized));
   }
-  optimizer.add_hook(hook);
+  optimizer.state()->joint = std::move(joint);
+  optimizer.state()->change_structure();
   return optimizer;
+}
+
+void gather_states(const Optimizer& optimizer) {
+  auto* joint = dynamic_cast<MeanOverRanks*>(optimizer.state()->joint.get());
+  if (joint) joint->gather_states(*optimizer.state(), optimizer.target());
 }
 
 }  // namespace rensa

@@ -1,6 +1,8 @@
 // Optimizers of models that several ranks of a group train together.
 #pragma once
 
+#include <optional>
+
 #include "rensa/array/communicator.h"
 #include "rensa/optimizers/optimizer.h"
 
@@ -11,16 +13,42 @@ namespace rensa {
 /// differ: in their parameters' paths, shapes and dtypes, or in which of them are initialized.
 void bcast_data(const Communicator& communicator, Link& model);
 
+struct MultiNodeOptimizerOptions {
+  /// What gradients are sent as, bfloat16 or float16 for half the bytes; sums are float32 all the
+  /// same. Their own dtype when left out.
+  std::optional<Dtype> allreduce_grad_dtype = {};
+  /// A parameter without a gradient counts as one whose gradient is zero, where other ranks may
+  /// have one. Without it all ranks have to have gradients of the same parameters.
+  bool zero_fill = false;
+  /// Each rank keeps the optimizer's states, and float32 copies, of a share of the parameters, to
+  /// which the means of its gradients go, updates these and gives them to all (ZeRO 1 of
+  /// Rajbhandari et al., "ZeRO: memory optimizations toward training trillion parameter models",
+  /// with the traffic of ZeRO 2: no more than without). A parameter is one rank's as a whole, the
+  /// largest ones are given out first. Hooks before the update see the rank's share alone, norms
+  /// are those of all. Files want gather_states() first.
+  bool sharded = false;
+};
+
 /// The same optimizer, each of whose updates begins by replacing the gradients by their means over
 /// all ranks: with the same share of a batch on each rank, a step is what it would be for the
 /// whole batch on one (Chainer's create_multi_node_optimizer). Called by all ranks, with the same
-/// optimizer. Hooks that are added later see the means, and so do all after an earlier one of this.
+/// optimizer. Hooks see the means; a dynamic loss scale follows them, so that all ranks leave out
+/// the same updates.
 ///
 /// A model that has been set up is given rank 0's parameters now (bcast_data). Parameters that wait
-/// for their shapes are given rank 0's at their first update, in which rank 0's gradients count
-/// alone: the others' are those of other parameters. Gradients go through the communicator packed,
-/// an array for each dtype, by way of the host. Throws ValueError as bcast_data does, then and at
-/// first updates.
-Optimizer create_multi_node_optimizer(Optimizer optimizer, const Communicator& communicator);
+/// for their shapes are given rank 0's, with its gradients, at their first update: the others' are
+/// those of other parameters. Gradients go through the communicator packed, an array for each dtype
+/// and device, by way of the host.
+///
+/// Throws ValueError as bcast_data does, then and at first updates, and for an optimizer that is
+/// one of these already; DtypeError for an allreduce_grad_dtype that is not floating. Updates throw
+/// CommunicationError where ranks have gradients of other parameters, and NotImplementedError for
+/// hooks that make random numbers.
+Optimizer create_multi_node_optimizer(Optimizer optimizer, const Communicator& communicator,
+                                      const MultiNodeOptimizerOptions& options = {});
+
+/// Gives every rank the states that the others keep, for a file: with sharded states, called by
+/// all ranks; the next update gives them up again. Does nothing for another optimizer.
+void gather_states(const Optimizer& optimizer);
 
 }  // namespace rensa

@@ -17,6 +17,7 @@
 #include "rensa/device/launcher.h"
 #include "rensa/device/tracer.h"
 #include "rensa/optimizers/host_numbers.h"
+#include "rensa/optimizers/joint_update.h"
 #include "rensa/optimizers/row_launch.h"
 
 namespace rensa {
@@ -141,24 +142,57 @@ void bind_rule(const ParameterRef& p, const std::shared_ptr<UpdateRule>& rule) {
       });
 }
 
+/// Whether this rank updates the parameter.
+bool owns(const UpdateCall& call, const std::shared_ptr<UpdateRule>& rule) {
+  return !call.joint || call.joint->owns(rule);
+}
+
+/// The part of an update that this rank makes.
+UpdateCall own_part(const UpdateCall& call) {
+  UpdateCall own{{}, call.joint, call.enabled};
+  for (const UpdatedParameter& p : call.parameters) {
+    if (owns(call, p.rule)) own.parameters.push_back(p);
+  }
+  return own;
+}
+
+/// The parameters that an update changes, here or on another rank.
+std::vector<ParameterRef> updated_parameters(Link& model, const OptimizerState& optimizer) {
+  std::vector<ParameterRef> updated;
+  for (ParameterRef& p : model.params()) {
+    bind_parameter(p);
+    if (!p.is_initialized() || !p.update_enabled()) continue;
+    if (!p.grad().defined()) {
+      if (!optimizer.joint || !optimizer.joint->fills_zeros()) continue;
+      p.set_grad(xp::zeros_like(p.array()));
+    }
+    updated.push_back(p);
+  }
+  if (optimizer.joint) optimizer.joint->begin(updated);
+  return updated;
+}
+
 /// What an update works on. The states are made where they are missing.
 UpdateCall make_call(Link& model, const std::shared_ptr<OptimizerState>& optimizer) {
   UpdateCall call;
+  call.joint = optimizer->joint.get();
   const std::vector<UpdateState> states = optimizer->algorithm->states();
-  std::vector<ParameterRef> parameters = model.params();
+  std::vector<ParameterRef> parameters = updated_parameters(model, *optimizer);
   call.parameters.reserve(parameters.size());
   for (ParameterRef& p : parameters) {
-    bind_parameter(p);
-    if (!p.is_initialized() || !p.update_enabled()) continue;
     Array gradient = p.grad();
-    if (!gradient.defined()) continue;
     std::shared_ptr<UpdateRule> rule = optimizer->rule_of(p);
     if (!detail::is_dense(p.array())) {
       throw ValueError(fmt::format("{}: the elements of the parameter {} do not lie together",
                                    optimizer->name(), p.array().view().describe()));
     }
     gradient = detail::dense_as(gradient, p.array());
-    prepare(*rule, p.array(), states);
+    if (owns(call, rule)) {
+      prepare(*rule, p.array(), states);
+    } else {
+      rule->states.clear();
+      rule->fp32_param = {};
+    }
     Array updated = rule->fp32_param.defined() ? rule->fp32_param : p.array();
     bind_rule(p, rule);
     call.parameters.push_back(
@@ -205,12 +239,10 @@ void unscale(UpdateCall& call, const std::function<std::vector<double>()>& scale
 
 /// Unscales, and finds out on the device whether the update may be done and what comes next.
 void apply_dynamic_scale(UpdateCall& call, const std::shared_ptr<OptimizerState>& optimizer) {
-  if (call.parameters.empty()) return;
+  if (call.parameters.empty() && !call.joint) return;
   DynamicLossScale& dynamic = *optimizer->dynamic;
-  std::vector<Array> gradients;
-  for (const UpdatedParameter& p : call.parameters) gradients.push_back(p.grad);
-  dynamic.prepare(gradients[0].device());
-  Array total = squared_sums(gradients)[{Slice(-1, none)}];
+  Array total = squared_norm(call);
+  dynamic.prepare(total.device());
   unscale(call, {}, dynamic.scale);
   RowLaunch next("loss_scale", UpdateRuleId::loss_scale);
   next.add_set(
@@ -250,23 +282,39 @@ void round_copies(const UpdateCall& call) {
   launch.run();
 }
 
+void call_hook(OptimizerHook& hook, const UpdateCall& call) {
+  if (call.joint && hook.is_random()) {
+    throw NotImplementedError(
+        fmt::format("the optimizer's hook {} makes other random numbers on each rank, with which "
+                    "their models would go apart",
+                    hook.name()));
+  }
+  hook(call);
+}
+
 /// The optimizer's hooks for all parameters, then those of single parameters, each for all that it
-/// was added to.
-void call_hooks(const UpdateCall& call, const OptimizerState& optimizer,
+/// was added to: of these the ones in `part`, which holds some of them. The same hooks on every
+/// rank.
+void call_hooks(const UpdateCall& all, const UpdateCall& part, const OptimizerState& optimizer,
                 OptimizerHook::Timing timing) {
   for (const auto& hook : HookList(optimizer.hooks)) {
-    if (hook->timing() == timing) (*hook)(call);
+    if (hook->timing() == timing) call_hook(*hook, part);
   }
   std::vector<std::pair<std::shared_ptr<OptimizerHook>, UpdateCall>> own;
-  for (const UpdatedParameter& p : call.parameters) {
+  auto next = part.parameters.begin();
+  for (const UpdatedParameter& p : all.parameters) {
+    bool is_part = next != part.parameters.end() && next->rule == p.rule;
     for (const auto& hook : p.rule->hooks()) {
       if (hook->timing() != timing) continue;
       auto known = std::ranges::find(own, hook, [](const auto& entry) { return entry.first; });
-      if (known == own.end()) known = own.insert(own.end(), {hook, UpdateCall{{}, call.enabled}});
-      known->second.parameters.push_back(p);
+      if (known == own.end()) {
+        known = own.insert(own.end(), {hook, UpdateCall{{}, part.joint, part.enabled}});
+      }
+      if (is_part) known->second.parameters.push_back(*next);
     }
+    if (is_part) ++next;
   }
-  for (const auto& [hook, part] : own) (*hook)(part);
+  for (const auto& [hook, call] : own) call_hook(*hook, call);
 }
 
 void check_heeds_enabled(const OptimizerState& optimizer) {
@@ -369,15 +417,20 @@ void Optimizer::update() const {
   check_unnamed(state_->name());
   state_->bind_structure();
   watch_numbers(call, state_);
-  bool changes = state_->dynamic || state_->loss_scale != 1 || has_hooks(call, *state_);
+  bool changes =
+      call.joint || state_->dynamic || state_->loss_scale != 1 || has_hooks(call, *state_);
   if (changes) part_gradients(call);
-  apply_loss_scale(call, state_);
-  call_hooks(call, *state_, OptimizerHook::Timing::pre);
+  if (call.joint) call.joint->join(call);
+  UpdateCall own = own_part(call);
+  apply_loss_scale(own, state_);
+  call_hooks(call, own, *state_, OptimizerHook::Timing::pre);
   host_effect([state = state_] { ++state->t; });
   count_updates(call);
-  state_->algorithm->update(call);
-  if (!state_->algorithm->writes_parameters()) round_copies(call);
-  call_hooks(call, *state_, OptimizerHook::Timing::post);
+  state_->algorithm->update(own);
+  if (!state_->algorithm->writes_parameters()) round_copies(own);
+  if (call.joint) call.joint->share(call);
+  call.enabled = own.enabled;
+  call_hooks(call, call, *state_, OptimizerHook::Timing::post);
 }
 
 void Optimizer::backward(Variable loss, double weight) const {

@@ -17,6 +17,8 @@
 
 namespace rensa {
 
+class JointUpdate;
+
 /// Dynamic loss scaling: the scale lies on the parameters' device, where it is doubled until a
 /// gradient overflows, then halved at each overflow and raised to its double in `interval` updates.
 struct DynamicLossScale {
@@ -58,6 +60,7 @@ class OptimizerState : public std::enable_shared_from_this<OptimizerState> {
   bool fp32_update = false;                       // parameters of 16 bits are updated in float32
   double loss_scale = 1;                          // unless dynamic
   std::optional<DynamicLossScale> dynamic;        // where the scale is dynamic
+  std::shared_ptr<JointUpdate> joint;             // with whom updates are made; null where alone
 
  private:
   void read_states(const ParameterRef& parameter, const std::shared_ptr<UpdateRule>& rule,

@@ -88,6 +88,11 @@ void follow(const Optimizer& main, const Optimizer& replica) {
 
 /// The replicas share the algorithm and the hooks, each in its thread, and have to do the same.
 void check_shared(const Optimizer& optimizer) {
+  if (optimizer.state()->joint) {
+    throw NotImplementedError(
+        "ParallelUpdater: the optimizer works with other ranks (create_multi_node_optimizer), which "
+        "its replicas do not; give each rank one device and a StandardUpdater");
+  }
   const OptimizerAlgorithm& algorithm = *optimizer.state()->algorithm;
   const char* keeps =
       "ParallelUpdater: the {} {} shows members(), which calls may change, and would be shared by "

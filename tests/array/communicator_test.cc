@@ -102,6 +102,28 @@ TEST_P(Communicators, ViewsAndBigArrays) {
   });
 }
 
+TEST_P(Communicators, PartsOfASum) {
+  run([&](const Communicator& c) {
+    std::vector<std::int64_t> counts;  // 0, 1, 2, ...
+    std::int64_t total = 0, begin = 0;
+    for (int r = 0; r < c.size(); ++r) {
+      if (r == c.rank()) begin = total;
+      counts.push_back(r), total += r;
+    }
+    for (Dtype dtype : {float32, float16, int32}) {
+      for (ReduceOp op : {ReduceOp::sum, ReduceOp::mean, ReduceOp::max}) {
+        if (op == ReduceOp::mean && dtype == int32) continue;
+        Array x = numbers(c.rank(), {total}, dtype);
+        Array whole = total > 0 ? c.allreduce(x, op) : x;
+        Array own = c.reduce_scatter(x, counts, op);
+        EXPECT_EQ(own.dtype(), dtype);
+        EXPECT_TRUE(xp::array_equal(own, whole[Slice(begin, begin + c.rank())]));
+        EXPECT_TRUE(xp::array_equal(c.allgatherv(own, counts), whole));
+      }
+    }
+  });
+}
+
 TEST_P(Communicators, ArraysGoRound) {
   run([&](const Communicator& c) {
     int next = (c.rank() + 1) % c.size(), root = c.size() / 2;
@@ -189,6 +211,13 @@ TEST_P(Communicators, WhatOneCanTellAloneIsRefusedBeforeAnythingIsSent) {
     EXPECT_THROW(c.allreduce(Array()), ValueError);
     EXPECT_THROW(c.allreduce(x.astype(int32), ReduceOp::mean), DtypeError);
     EXPECT_THROW(c.allreduce(x.astype(complex64), ReduceOp::max), DtypeError);
+    std::vector<std::int64_t> counts(static_cast<std::size_t>(c.size()), 1), many = counts;
+    many.push_back(0);
+    EXPECT_THROW(c.reduce_scatter(xp::ones({c.size() + 1}), counts), ShapeError);
+    EXPECT_THROW(c.reduce_scatter(xp::ones({c.size()}), many), ShapeError);
+    EXPECT_THROW(c.reduce_scatter(xp::ones({c.size(), 1}), counts), ShapeError);
+    EXPECT_THROW(c.allgatherv(xp::ones({2}), counts), ShapeError);
+    EXPECT_THROW(c.allgatherv(Array(), counts), ValueError);
     EXPECT_EQ(c.allreduce(x).to_vector<int>(), std::vector<int>(3, c.size()));
   });
 }
@@ -226,6 +255,12 @@ TEST_P(FailingGroups, RanksThatDisagree) {
     });
     EXPECT_THAT(text, ::testing::HasSubstr("barrier"));
     EXPECT_THAT(text, ::testing::HasSubstr("allreduce"));
+  });
+  run_group(GetParam(), 2, std::chrono::seconds(60), [&](const Communicator& c) {
+    std::string text = testing::message_of<CommunicationError>(
+        [&] { c.allreduce(xp::ones({4}), ReduceOp::sum, c.rank() == 0 ? "losses" : "gradients"); });
+    EXPECT_THAT(text, ::testing::HasSubstr("losses"));
+    EXPECT_THAT(text, ::testing::HasSubstr("gradients"));
   });
 }
 

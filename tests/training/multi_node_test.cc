@@ -1,8 +1,11 @@
 // Ranks that train one model together, against one that trains it alone.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <mutex>
+#include <numeric>
 #include <set>
 
 #include "rensa/array/communicator.h"
@@ -15,8 +18,10 @@
 #include "rensa/graph/capture.h"
 #include "rensa/links/links.h"
 #include "rensa/optimizers/optimizers.h"
+#include "rensa/serializers/npz.h"
 #include "rensa/training/training.h"
 #include "tests/ranks.h"
+#include "tests/temporary_folder.h"
 #include "tests/testing.h"
 #include "tests/training/models.h"
 
@@ -149,21 +154,227 @@ TEST(MultiNode, CapturedStepsAreTheEagerOnes) {
   }
 }
 
-TEST(MultiNode, ADynamicLossScaleIsRefused) {
+TEST(MultiNode, ShardedStatesAreTheSameSteps) {
   Data data;
+  Net start;
+  start(constant(data.x), constant(data.t));
+  auto train = [&](int size, const MultiNodeOptimizerOptions& options, bool captured,
+                   std::vector<Array>& got, std::vector<std::int64_t>* kept = nullptr) {
+    got.resize(static_cast<std::size_t>(size));
+    testing::run_ranks(size, [&](const Communicator& c) {
+      Net model = start;
+      Optimizer own = optimizers::Adam();
+      own.setup(model);
+      own.add_hook(optimizer_hooks::WeightDecay(0.01));
+      create_multi_node_optimizer(own, c, options);
+      auto step = [&](const Variable& x, const Variable& t) { return own.update(model, x, t); };
+      auto recorded = capture(step, {.replay_lists = true});
+      for (int k = 0; k < 6; ++k) {
+        Variable x = constant(data.part_of(data.x, c)), t = constant(data.part_of(data.t, c));
+        if (captured) recorded(x, t);
+        else step(x, t);
+      }
+      if (captured) {
+        EXPECT_GT(recorded.stats().replays, 0) << recorded.stats().last_fallback;
+      }
+      got[static_cast<std::size_t>(c.rank())] = numbers_of(model);
+      if (!kept) return;
+      for (const ParameterRef& p : model.params()) {
+        for (const Array& state : p.update_rule()->states) {
+          (*kept)[static_cast<std::size_t>(c.rank())] += state.size();
+        }
+      }
+    });
+  };
+  for (int size : {1, 2, 4}) {
+    std::vector<Array> whole, sharded, captured;
+    std::vector<std::int64_t> kept(static_cast<std::size_t>(size));
+    train(size, {}, false, whole);
+    train(size, {.sharded = true}, false, sharded, &kept);
+    train(size, {.sharded = true}, true, captured);
+    for (std::size_t rank = 0; rank < whole.size(); ++rank) {
+      EXPECT_TRUE(xp::array_equal(sharded[rank], whole[0])) << size;
+      EXPECT_TRUE(xp::array_equal(captured[rank], whole[0])) << size;
+      EXPECT_LT(kept[rank], size == 1 ? 167 : 2 * 83);
+    }
+    // Two of Adam's for each of 6 x 8 + 8 + 8 x 3 + 3 numbers, on one rank or another.
+    EXPECT_EQ(std::accumulate(kept.begin(), kept.end(), std::int64_t{0}), 2 * 83);
+  }
+}
+
+TEST(MultiNode, NormsAreThoseOfAllShares) {
+  Data data;
+  Net start;
+  start(constant(data.x), constant(data.t));
+  auto make = [] {
+    Optimizer own = optimizers::MomentumSGD(0.5);
+    own.add_hook(optimizer_hooks::GradientClipping(0.05));
+    return own;
+  };
+  Net alone = start;
+  Optimizer optimizer = make();
+  optimizer.setup(alone);
+  for (int step = 0; step < 5; ++step) {
+    optimizer.update(alone, constant(data.x), constant(data.t));
+  }
+  for (bool sharded : {false, true}) {
+    testing::run_ranks(4, [&](const Communicator& c) {
+      Net model = start;
+      Optimizer own = make();
+      own.setup(model);
+      create_multi_node_optimizer(own, c, {.sharded = sharded});
+      for (int step = 0; step < 5; ++step) {
+        own.update(model, constant(data.part_of(data.x, c)), constant(data.part_of(data.t, c)));
+      }
+      EXPECT_TRUE(xp::allclose(numbers_of(model), numbers_of(alone), 1e-5, 1e-6));
+    });
+  }
+}
+
+TEST(MultiNode, ADynamicLossScaleLeavesOutTheSameUpdates) {
+  Data data;
+  for (bool sharded : {false, true}) {
+    std::vector<Array> got(3), scales(3);
+    testing::run_ranks(3, [&](const Communicator& c) {
+      Net model;
+      Optimizer own = optimizers::Adam();
+      own.setup(model);
+      own.loss_scaling({.interval = 2});
+      create_multi_node_optimizer(own, c, {.sharded = sharded});
+      Array before;
+      for (int step = 0; step < 6; ++step) {
+        Array x = data.part_of(data.x, c);
+        if (step == 3) {
+          before = numbers_of(model);
+          if (c.rank() == 1) x = xp::full_like(x, INFINITY);  // on one rank alone
+        }
+        own.update(model, constant(x), constant(data.part_of(data.t, c)));
+        if (step == 3) {
+          EXPECT_TRUE(xp::array_equal(numbers_of(model), before));
+        }
+      }
+      got[static_cast<std::size_t>(c.rank())] = numbers_of(model);
+      scales[static_cast<std::size_t>(c.rank())] = own.loss_scale();
+      EXPECT_FALSE(xp::array_equal(numbers_of(model), before));
+    });
+    for (std::size_t rank = 1; rank < 3; ++rank) {
+      EXPECT_TRUE(xp::array_equal(got[rank], got[0]));
+      EXPECT_TRUE(xp::array_equal(scales[rank], scales[0]));
+    }
+    EXPECT_TRUE(xp::all(xp::isfinite(got[0])).item<bool>());
+  }
+}
+
+TEST(MultiNode, GradientsAreSentAsToldTo) {
+  Data data;
+  Net start;
+  start(constant(data.x), constant(data.t));
+  std::vector<Array> got(2);
+  for (bool sharded : {false, true}) {
+    testing::run_ranks(2, [&](const Communicator& c) {
+      Net model = start;
+      Optimizer own = optimizers::SGD(1);
+      own.setup(model);
+      create_multi_node_optimizer(own, c, {.allreduce_grad_dtype = bfloat16, .sharded = sharded});
+      own.update(model, constant(data.part_of(data.x, c)), constant(data.part_of(data.t, c)));
+      Array change = numbers_of(start) - numbers_of(model);
+      if (c.rank() == 0) got[sharded] = change;
+    });
+  }
+  EXPECT_TRUE(xp::array_equal(got[1], got[0]));
+  Net alone = start;
+  Optimizer optimizer = optimizers::SGD(1);
+  optimizer.setup(alone);
+  optimizer.update(alone, constant(data.x), constant(data.t));
+  Array want = numbers_of(start) - numbers_of(alone);
+  EXPECT_TRUE(xp::allclose(got[0], want, 0.02, 1e-4));
+  EXPECT_FALSE(xp::allclose(got[0], want, 1e-5, 1e-7));
+}
+
+/// Two layers, of which a call takes one or both.
+struct Two : Chain<Two> {
+  L::Linear a{3, 2}, b{3, 2};
+  void members(Visitor& v) override { v("a", a), v("b", b); }
+};
+
+TEST(MultiNode, GradientsThatSomeRanksLack) {
+  auto step = [](const Communicator& c, const MultiNodeOptimizerOptions& options) {
+    Two model;
+    for (L::Linear* l : {&model.a, &model.b}) l->W.array().fill(1);
+    Optimizer own = optimizers::SGD(1);
+    own.setup(model);
+    create_multi_node_optimizer(own, c, options);
+    Variable x = constant(xp::ones({1, 3}));
+    model.cleargrads();
+    F::sum(c.rank() == 0 ? model.a(x) : model.b(x)).backward();
+    own.update();
+    return std::pair(model.a.W.array().copy(), model.b.W.array().copy());
+  };
+  for (bool sharded : {false, true}) {
+    testing::run_ranks(2, [&](const Communicator& c) {
+      // Of one shape, and all the same not the same.
+      std::string text =
+          testing::thrown<CommunicationError>([&] { step(c, {.sharded = sharded}); });
+      EXPECT_THAT(text, HasSubstr("2 gradients"));
+    });
+    testing::run_ranks(2, [&](const Communicator& c) {
+      auto [a, b] = step(c, {.zero_fill = true, .sharded = sharded});
+      EXPECT_EQ(a.to_vector<float>(), std::vector<float>(6, 0.5f));
+      EXPECT_EQ(b.to_vector<float>(), std::vector<float>(6, 0.5f));
+    });
+  }
+}
+
+TEST(MultiNode, WhatCannotBeShared) {
   testing::run_ranks(2, [&](const Communicator& c) {
+    Data data;
     Net model;
     Optimizer own = optimizers::SGD(0.1);
     own.setup(model);
-    own.loss_scaling({.scale = 8});
+    EXPECT_THROW(create_multi_node_optimizer(own, c, {.allreduce_grad_dtype = int32}), DtypeError);
     create_multi_node_optimizer(own, c);
-    auto step = [&] {
-      own.update(model, constant(data.part_of(data.x, c)), constant(data.part_of(data.t, c)));
-    };
-    EXPECT_NO_THROW(step());
-    own.loss_scaling();
-    EXPECT_THAT(testing::thrown<NotImplementedError>(step), HasSubstr("dynamic loss scale"));
+    EXPECT_THAT(testing::thrown<ValueError>([&] { create_multi_node_optimizer(own, c); }),
+                HasSubstr("already"));
+    own.add_hook(optimizer_hooks::GradientNoise(0.1));
+    EXPECT_THAT(testing::thrown<NotImplementedError>(
+                    [&] { own.update(model, constant(data.x), constant(data.t)); }),
+                HasSubstr("GradientNoise"));
+    training::ParallelUpdater updater(
+        iterators::SerialIterator(datasets::TupleDataset(data.x, data.t), 8), own,
+        {.devices = {{"main", cpu()}, {"second", cpu()}}});
+    EXPECT_THAT(testing::thrown<NotImplementedError>([&] { updater.update(); }),
+                HasSubstr("create_multi_node_optimizer"));
   });
+}
+
+TEST(MultiNode, GatheredStatesAreThoseOfOneRank) {
+  Data data;
+  Net start;
+  start(constant(data.x), constant(data.t));
+  testing::TemporaryFolder folder;
+  std::vector<Array> got(2);
+  for (bool sharded : {false, true}) {
+    testing::run_ranks(2, [&](const Communicator& c) {
+      Net model = start;
+      Optimizer own = optimizers::Adam();
+      own.setup(model);
+      create_multi_node_optimizer(own, c, {.sharded = sharded});
+      Variable x = constant(data.part_of(data.x, c)), t = constant(data.part_of(data.t, c));
+      for (int step = 0; step < 3; ++step) own.update(model, x, t);
+      gather_states(own);
+      for (const ParameterRef& p : model.params()) EXPECT_EQ(p.update_rule()->states.size(), 2u);
+      serializers::save_npz(folder / fmt::format("{}.npz", c.rank()), own);
+      Net other = model;
+      Optimizer resumed = optimizers::Adam();
+      resumed.setup(other);
+      serializers::load_npz(folder / fmt::format("{}.npz", c.rank()), resumed);
+      create_multi_node_optimizer(resumed, c, {.sharded = sharded});
+      for (int step = 0; step < 2; ++step) own.update(model, x, t), resumed.update(other, x, t);
+      EXPECT_TRUE(xp::array_equal(numbers_of(other), numbers_of(model)));
+      if (c.rank() == 0) got[sharded] = numbers_of(model);
+    });
+  }
+  EXPECT_TRUE(xp::array_equal(got[1], got[0]));
 }
 
 TEST(MultiNode, ModelsThatDiffer) {
