@@ -161,7 +161,8 @@ struct Parts {
   std::vector<std::int64_t> begins;  // and the end of the last one
 };
 
-/// This rank's part of the elements, over all ranks.
+/// This rank's part of the elements, over all ranks. Parts without elements are sent too: ranks that
+/// do not mean the same parts hear of it.
 Array reduce_part(const char* name, const std::shared_ptr<Transport>& transport,
                   const std::string& subject, const Array& flat, const Parts& parts, ReduceOp op) {
   int rank = transport->rank(), size = transport->size();
@@ -170,8 +171,8 @@ Array reduce_part(const char* name, const std::shared_ptr<Transport>& transport,
   std::vector<Message> sent, received;
   for (int peer = 0; peer < size; ++peer) {
     if (peer == rank) continue;
-    if (parts.size(peer) > 0) sent.push_back({peer, parts.of(flat, peer)});
-    if (parts.size(rank) > 0) received.push_back({peer, own[peer]});
+    sent.push_back({peer, parts.of(flat, peer)});
+    received.push_back({peer, own[peer]});
   }
   exchange(name, transport, subject, sent, received);
   return reduced(own, op, flat.dtype());
@@ -185,8 +186,8 @@ Array join_parts(const char* name, const std::shared_ptr<Transport>& transport,
   std::vector<Message> sent, received;
   for (int peer = 0; peer < size; ++peer) {
     if (peer == rank) continue;
-    if (own.size() > 0) sent.push_back({peer, own});
-    if (parts.size(peer) > 0) received.push_back({peer, parts.of(result, peer)});
+    sent.push_back({peer, own});
+    received.push_back({peer, parts.of(result, peer)});
   }
   exchange(name, transport, subject, sent, received);
   parts.of(result, rank).assign(own);
@@ -298,9 +299,9 @@ Array Communicator::reduce(const Array& x, int root, ReduceOp op) const {
     result = detail::new_array({flat.size()}, flat.dtype(), cpu());
     parts.of(result, rank()).assign(own);
     for (int peer = 0; peer < size(); ++peer) {
-      if (peer != root && parts.size(peer) > 0) received.push_back({peer, parts.of(result, peer)});
+      if (peer != root) received.push_back({peer, parts.of(result, peer)});
     }
-  } else if (own.size() > 0) {
+  } else {
     sent.push_back({root, own});
   }
   exchange("reduce", transport_, subject, sent, received);

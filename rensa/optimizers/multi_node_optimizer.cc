@@ -44,24 +44,25 @@ std::string line_of(const std::string& path, const Array& a) {
                      : fmt::format("{} (waits for its shape)\n", path);
 }
 
-/// Those of one device and dtype, in the order of the first of each.
-struct Pack {
+/// Arrays of one device and dtype.
+struct Alike {
   Device device;
   Dtype dtype;
   std::vector<std::size_t> members;  // places among the arrays
 };
 
-std::vector<Pack> packs_of(const std::vector<Array>& arrays) {
-  std::vector<Pack> packs;
+/// In the order of the first of each.
+std::vector<Alike> groups_of(const std::vector<Array>& arrays) {
+  std::vector<Alike> groups;
   for (std::size_t i = 0; i < arrays.size(); ++i) {
     const Array& a = arrays[i];
-    auto same = std::ranges::find_if(packs, [&](const Pack& pack) {
-      return pack.device == a.device() && pack.dtype == a.dtype();
+    auto same = std::ranges::find_if(groups, [&](const Alike& group) {
+      return group.device == a.device() && group.dtype == a.dtype();
     });
-    if (same == packs.end()) same = packs.insert(same, {a.device(), a.dtype(), {}});
+    if (same == groups.end()) same = groups.insert(same, {a.device(), a.dtype(), {}});
     same->members.push_back(i);
   }
-  return packs;
+  return groups;
 }
 
 /// Arrays end to end, in one dimension.
@@ -92,9 +93,9 @@ class Ends {
 
 /// Replaces arrays by what `make` gives for one array of each dtype and device.
 template <class Make> void in_packs(const std::vector<Array>& arrays, Make&& make) {
-  for (const Pack& pack : packs_of(arrays)) {
-    Ends all(pack.device, pack.dtype);
-    for (std::size_t i : pack.members) all.add(arrays[i]);
+  for (const Alike& group : groups_of(arrays)) {
+    Ends all(group.device, group.dtype);
+    for (std::size_t i : group.members) all.add(arrays[i]);
     all.assign(make(all.joined()));
   }
 }
@@ -199,11 +200,11 @@ class MeanOverRanks final : public JointUpdate {
                                          : pack;
   }
 
-  /// A pack's arrays by the rank that they belong to, one behind the other.
-  std::vector<Ends> shares(const Pack& pack, const std::vector<Array>& arrays,
+  /// A group's arrays by the rank that they belong to, one behind the other.
+  std::vector<Ends> shares(const Alike& group, const std::vector<Array>& arrays,
                            const std::vector<int>& owners) const {
-    std::vector<Ends> shares(loads_.size(), Ends(pack.device, pack.dtype));
-    for (std::size_t i : pack.members) shares[static_cast<std::size_t>(owners[i])].add(arrays[i]);
+    std::vector<Ends> shares(loads_.size(), Ends(group.device, group.dtype));
+    for (std::size_t i : group.members) shares[static_cast<std::size_t>(owners[i])].add(arrays[i]);
     return shares;
   }
   static std::vector<std::int64_t> counts_of(const std::vector<Ends>& shares) {
@@ -215,21 +216,21 @@ class MeanOverRanks final : public JointUpdate {
   void join_shares(const UpdateCall& call, const std::vector<Array>& gradients) {
     std::vector<int> owners;
     for (const UpdatedParameter& p : call.parameters) owners.push_back(known(p.rule).owner);
-    for (const Pack& pack : packs_of(gradients)) {
-      std::vector<Ends> all = shares(pack, gradients, owners);
+    for (const Alike& group : groups_of(gradients)) {
+      std::vector<Ends> all = shares(group, gradients, owners);
       std::vector<Array> joined;
       for (const Ends& share : all) joined.push_back(share.joined());
       Array own = communicator_.reduce_scatter(sent(xp::concatenate(joined)), counts_of(all),
                                                ReduceOp::mean, what_);
-      all[static_cast<std::size_t>(communicator_.rank())].assign(own.astype(pack.dtype, false));
+      all[static_cast<std::size_t>(communicator_.rank())].assign(own.astype(group.dtype, false));
     }
   }
 
   /// Gives all ranks the arrays of each one's own.
   void spread(const std::vector<Array>& arrays, const std::vector<int>& owners) {
     auto rank = static_cast<std::size_t>(communicator_.rank());
-    for (const Pack& pack : packs_of(arrays)) {
-      std::vector<Ends> all = shares(pack, arrays, owners);
+    for (const Alike& group : groups_of(arrays)) {
+      std::vector<Ends> all = shares(group, arrays, owners);
       Array whole = communicator_.allgatherv(all[rank].joined(), counts_of(all), what_);
       std::int64_t at = 0;
       for (std::size_t owner = 0; owner < all.size(); ++owner) {

@@ -157,16 +157,19 @@ UpdateCall own_part(const UpdateCall& call) {
 }
 
 /// The parameters that an update changes, here or on another rank.
-std::vector<ParameterRef> updated_parameters(Link& model, const OptimizerState& optimizer) {
+std::vector<ParameterRef> updated_parameters(Link& model, OptimizerState& optimizer) {
   std::vector<ParameterRef> updated;
-  for (ParameterRef& p : model.params()) {
+  std::vector<ParameterRef> all = model.params();
+  updated.reserve(all.size());
+  for (ParameterRef& p : all) {
     bind_parameter(p);
     if (!p.is_initialized() || !p.update_enabled()) continue;
     if (!p.grad().defined()) {
       if (!optimizer.joint || !optimizer.joint->fills_zeros()) continue;
       p.set_grad(xp::zeros_like(p.array()));
     }
-    updated.push_back(p);
+    optimizer.rule_of(p);  // there is one from now on
+    updated.push_back(std::move(p));
   }
   if (optimizer.joint) optimizer.joint->begin(updated);
   return updated;
@@ -181,7 +184,7 @@ UpdateCall make_call(Link& model, const std::shared_ptr<OptimizerState>& optimiz
   call.parameters.reserve(parameters.size());
   for (ParameterRef& p : parameters) {
     Array gradient = p.grad();
-    std::shared_ptr<UpdateRule> rule = optimizer->rule_of(p);
+    std::shared_ptr<UpdateRule> rule = p.update_rule();
     if (!detail::is_dense(p.array())) {
       throw ValueError(fmt::format("{}: the elements of the parameter {} do not lie together",
                                    optimizer->name(), p.array().view().describe()));
@@ -421,7 +424,9 @@ void Optimizer::update() const {
       call.joint || state_->dynamic || state_->loss_scale != 1 || has_hooks(call, *state_);
   if (changes) part_gradients(call);
   if (call.joint) call.joint->join(call);
-  UpdateCall own = own_part(call);
+  UpdateCall part;
+  if (call.joint) part = own_part(call);
+  UpdateCall& own = call.joint ? part : call;
   apply_loss_scale(own, state_);
   call_hooks(call, own, *state_, OptimizerHook::Timing::pre);
   host_effect([state = state_] { ++state->t; });
