@@ -8,12 +8,13 @@ namespace rensa {
 namespace functions {
 
 // Called by all ranks, as the calls of Communicator are, and so is their part of backward: every
-// rank has to call it, for graphs of the same functions, whose x requires a gradient on all ranks
-// or on none. But for send and recv each has gradients of gradients. They throw what Communicator's
-// throw.
+// rank has to call it, for graphs of the same functions. Each has gradients of gradients. They
+// throw what Communicator's throw.
 //
 // Where a rank gets nothing but its part of backward, there is a delegate: a variable without
-// elements, float32 of shape (0,) on the CPU, from which backward starts or by which it gets here.
+// elements, float32 of shape (0,) on the CPU, from which backward starts, or by which it comes
+// here. A leaf that is one, Variable(xp::zeros({0})), is for gradients of gradients: from its
+// grad_var() this rank's part of that backward starts.
 
 /// The sum or the mean over all ranks, on all of them. The gradient is the same of theirs.
 [[nodiscard]] Variable allreduce(const Communicator& communicator, const Variable& x,
@@ -28,27 +29,26 @@ namespace functions {
 /// the sum over the ranks of those of what they got of it.
 [[nodiscard]] Variables allgather(const Communicator& communicator, const Variable& x);
 /// xs[rank] of those that `root` gives, one for each rank; on the CPU where root is another. The
-/// others give none, or a delegate. root gets the gradients of all. For gradients of gradients the
-/// others give a delegate that they hold: from its grad_var() their part of that backward starts.
-/// Throws ShapeError on root for another number of xs, on the others for what is no delegate.
+/// others give none, or a delegate. root gets the gradients of all, zeros where none came. Throws
+/// ShapeError on root for another number of xs, on the others for what is no delegate.
 [[nodiscard]] Variable scatter(const Communicator& communicator, const Variables& xs, int root = 0);
 /// What each rank gives this one, by rank: each gives xs[rank] to that rank. The gradients go back
 /// the same way.
 [[nodiscard]] Variables alltoall(const Communicator& communicator, const Variables& xs);
 
 /// x to another rank, which calls recv() for it at that time: a delegate. Its backward waits for
-/// the gradient, which that rank's recv sends. Throws NotImplementedError where a gradient that
-/// came so is differentiated itself.
+/// the gradient, which that rank's recv sends. Throws ValueError where the gradient of something
+/// else comes: what two ranks send each other has to come in the same order on both.
 [[nodiscard]] Variable send(const Communicator& communicator, const Variable& x, int destination);
 /// What that rank sends, on the CPU; backward sends it the gradient. `delegate`, where one is
-/// given, is of what this rank has to do before, such as a send(): its part of backward comes
+/// given, is of what this rank has done before, such as a send(): its part of backward comes
 /// after. Throws ShapeError for what is no delegate, and as send().
 [[nodiscard]] Variable recv(const Communicator& communicator, int source,
                             const Variable& delegate = {});
-/// x as it is, whose backward also gets to `delegate`, after x's gradient came: the parts of
-/// backward that wait for other ranks keep their order. Throws ShapeError for what is no delegate.
+/// x as it is, whose backward also goes to `delegate`, once x's gradient is there: for what x is
+/// used for comes after what the delegate is of. Throws ShapeError for what is no delegate.
 [[nodiscard]] Variable pseudo_connect(const Variable& delegate, const Variable& x);
-/// The same of several; `delegate` is behind all of them.
+/// The same of several.
 [[nodiscard]] Variables pseudo_connect(const Variable& delegate, const Variables& xs);
 
 // Parts of one computation, whose result and loss are alike on all ranks: Shoeybi et al.,
@@ -64,10 +64,10 @@ namespace functions {
 [[nodiscard]] Variable sum_of_parts(const Communicator& communicator, const Variable& x);
 /// This rank's of as many equal parts along `axis` as there are ranks, of an x that all have alike.
 /// The gradient is join_parts() of theirs. Throws ShapeError where x's extent does not divide,
-/// AxisError.
+/// IndexError for an axis that is not there.
 [[nodiscard]] Variable part_of(const Communicator& communicator, const Variable& x, int axis);
 /// The x of all ranks one after the other along `axis`, alike on all of them. The gradient is its
-/// part of this rank. Throws ShapeError where the ranks' shapes differ, AxisError.
+/// part of this rank. Throws ShapeError where the ranks' shapes differ, IndexError as part_of.
 [[nodiscard]] Variable join_parts(const Communicator& communicator, const Variable& x, int axis);
 
 }  // namespace functions

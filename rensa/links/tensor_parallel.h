@@ -99,7 +99,8 @@ class ParallelMultiHeadAttention : public Chain<ParallelMultiHeadAttention> {
 
   /// Of x with itself: one product makes queries, keys and values.
   Variable operator()(const Variable& x, const F::AttentionOptions& given = {}) const;
-  /// (n, queries, units). Throws ShapeError, and as F::scaled_dot_product_attention.
+  /// (n, queries, units). Throws ShapeError, for an option of another number of heads too, and as
+  /// F::scaled_dot_product_attention.
   Variable operator()(const Variable& query, const Variable& key, const Variable& value,
                       const F::AttentionOptions& given = {}) const;
 
@@ -109,6 +110,8 @@ class ParallelMultiHeadAttention : public Chain<ParallelMultiHeadAttention> {
 
  private:
   Variable attend(const Variables& projected, const F::AttentionOptions& given) const;
+  /// The options of this rank's heads.
+  F::AttentionOptions own(const F::AttentionOptions& given) const;
   Communicator communicator_;
   std::int64_t units_;
   int heads_;  // of this rank
