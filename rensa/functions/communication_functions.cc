@@ -101,7 +101,7 @@ class AllToAll final : public FunctionNode {
       : FunctionNode("alltoall"), communicator_(std::move(communicator)) {}
   Arrays forward(const Arrays& xs) override {
     Arrays ys = communicator_.alltoall(xs);
-    came_.emplace(ys, xs[0].device());
+    came_.emplace(ys, ys[0].device());
     return ys;
   }
   Variables backward(const Indexes&, const Variables& gy) override {
@@ -114,22 +114,6 @@ class AllToAll final : public FunctionNode {
 };
 
 Array no_elements() { return xp::zeros({0}, float32, cpu()); }
-
-/// `given`, or a delegate of nothing, from which nobody has to start: of which backward comes here
-/// all the same.
-Variable delegate_or_leaf(const char* function, const Variable& given) {
-  if (!given.defined()) return Variable(no_elements());
-  if (given.shape() != Shape{0} || given.dtype() != float32 || !given.device().is_cpu()) {
-    throw ShapeError(fmt::format(
-        "{}: {} is no delegate, which is what F::send gives, and F::gather on ranks other than "
-        "root: float32 (0,) on the CPU",
-        function, given.array().view().describe()));
-  }
-  return given.requires_grad() ? given : Variable(no_elements());
-}
-
-/// What a function holds of its delegate: a leaf that nobody holds gets no gradient.
-Variable held(const Variable& delegate) { return delegate.creator() ? Variable() : delegate; }
 
 /// A delegate of all inputs, whose gradients are zeros.
 class DelegateOf final : public FunctionNode {
@@ -144,6 +128,16 @@ class DelegateOf final : public FunctionNode {
     return gx;
   }
 };
+
+/// `given` as a delegate, or one of nothing: a leaf, of which backward comes by all the same.
+Variable delegate_or_leaf(const Variable& given) {
+  if (!given.defined() || !given.requires_grad()) return Variable(no_elements());
+  bool is_one = given.shape() == Shape{0} && given.dtype() == float32 && given.device().is_cpu();
+  return is_one ? given : rensa::apply<DelegateOf>({given})[0];
+}
+
+/// What a function holds of its delegate: a leaf that nobody holds gets no gradient.
+Variable held(const Variable& delegate) { return delegate.creator() ? Variable() : delegate; }
 
 class PseudoConnect final : public FunctionNode {
  public:
@@ -234,7 +228,7 @@ struct MessageNumbers {
   std::int64_t own = 0, answered = 0;
 
   void send(const Communicator& communicator, int destination) const {
-    communicator.send(xp::array({own, answered}), destination);
+    communicator.send(xp::array({own, answered}, int64, cpu()), destination);
   }
   static MessageNumbers recv(const Communicator& communicator, int source) {
     Array numbers = communicator.recv(source);
@@ -323,7 +317,7 @@ class Receive final : public FunctionNode {
 
 Variable receive(const Communicator& communicator, int source, const Variable& delegate,
                  std::int64_t answered) {
-  Variable before = delegate_or_leaf("recv", delegate);
+  Variable before = delegate_or_leaf(delegate);
   return rensa::apply<Receive>({before}, communicator, source, answered, held(before))[0];
 }
 
@@ -439,7 +433,7 @@ Variable scatter(const Communicator& communicator, const Variables& xs, int root
         fmt::format("scatter: {} variables where {} is root; others give one delegate, or none",
                     xs.size(), communicator.describe(root)));
   }
-  Variable delegate = delegate_or_leaf("scatter", xs.empty() ? Variable() : xs[0]);
+  Variable delegate = delegate_or_leaf(xs.empty() ? Variable() : xs[0]);
   return apply<Scatter>({delegate}, communicator, root, held(delegate))[0];
 }
 
@@ -456,7 +450,7 @@ Variable pseudo_connect(const Variable& delegate, const Variable& x) {
 }
 
 Variables pseudo_connect(const Variable& delegate, const Variables& xs) {
-  Variable before = delegate_or_leaf("pseudo_connect", delegate);
+  Variable before = delegate_or_leaf(delegate);
   Variables inputs{before};
   inputs.insert(inputs.end(), xs.begin(), xs.end());
   return apply<PseudoConnect>(inputs, held(before));

@@ -12,8 +12,9 @@ namespace functions {
 // throw what Communicator's throw.
 //
 // Where a rank gets nothing but its part of backward, there is a delegate: a variable without
-// elements, float32 of shape (0,) on the CPU, from which backward starts, or by which it comes
-// here. A leaf that is one, Variable(xp::zeros({0})), is for gradients of gradients: from its
+// elements, float32 of shape (0,) on the CPU, from which backward starts. Where one is taken, any
+// variable may be given, of what this rank has done before; its part of backward comes after. A
+// leaf that is a delegate, Variable(xp::zeros({0})), is for gradients of gradients: from its
 // grad_var() this rank's part of that backward starts.
 
 /// The sum or the mean over all ranks, on all of them. The gradient is the same of theirs.
@@ -29,8 +30,8 @@ namespace functions {
 /// the sum over the ranks of those of what they got of it.
 [[nodiscard]] Variables allgather(const Communicator& communicator, const Variable& x);
 /// xs[rank] of those that `root` gives, one for each rank; on the CPU where root is another. The
-/// others give none, or a delegate. root gets the gradients of all, zeros where none came. Throws
-/// ShapeError on root for another number of xs, on the others for what is no delegate.
+/// others give none, or a delegate. root gets the gradients of all. Throws ShapeError on root for
+/// another number of xs, on the others for more than one.
 [[nodiscard]] Variable scatter(const Communicator& communicator, const Variables& xs, int root = 0);
 /// What each rank gives this one, by rank: each gives xs[rank] to that rank. The gradients go back
 /// the same way.
@@ -40,13 +41,12 @@ namespace functions {
 /// the gradient, which that rank's recv sends. Throws ValueError where the gradient of something
 /// else comes: what two ranks send each other has to come in the same order on both.
 [[nodiscard]] Variable send(const Communicator& communicator, const Variable& x, int destination);
-/// What that rank sends, on the CPU; backward sends it the gradient. `delegate`, where one is
-/// given, is of what this rank has done before, such as a send(): its part of backward comes
-/// after. Throws ShapeError for what is no delegate, and as send().
+/// What that rank sends by send(), on the CPU; backward sends it the gradient. Throws as send(),
+/// and ValueError for what comes from Communicator::send.
 [[nodiscard]] Variable recv(const Communicator& communicator, int source,
                             const Variable& delegate = {});
 /// x as it is, whose backward also goes to `delegate`, once x's gradient is there: for what x is
-/// used for comes after what the delegate is of. Throws ShapeError for what is no delegate.
+/// used for comes after what the delegate is of.
 [[nodiscard]] Variable pseudo_connect(const Variable& delegate, const Variable& x);
 /// The same of several.
 [[nodiscard]] Variables pseudo_connect(const Variable& delegate, const Variables& xs);

@@ -130,13 +130,9 @@ ColumnParallelLinear::ColumnParallelLinear(const Communicator& communicator, con
   W = taken("W", communicator, whole.W, {shape, groups}, {own, shape[1]});
 }
 
-void ColumnParallelLinear::members(Visitor& v) { v("W", W), v("b", b), hook_members(v); }
-
 Variable ColumnParallelLinear::operator()(const Variable& x, int n_batch_axes) const {
-  return hooked(x, [&] {
-    Variable y = F::linear(F::to_parts(communicator_, x), W, b, n_batch_axes);
-    return gather_output ? F::join_parts(communicator_, y, -1) : y;
-  });
+  Variable y = F::linear(F::to_parts(communicator_, x), W, b, n_batch_axes);
+  return gather_output ? F::join_parts(communicator_, y, -1) : y;
 }
 
 // --- RowParallelLinear ---
@@ -160,20 +156,16 @@ RowParallelLinear::RowParallelLinear(const Communicator& communicator, const Lin
   W = taken("W", communicator, whole.W, {shape, out}, {out, own});
 }
 
-void RowParallelLinear::members(Visitor& v) { v("W", W), v("b", b), hook_members(v); }
-
-Variable RowParallelLinear::operator()(const Variable& given, int n_batch_axes) const {
-  return hooked(given, [&] {
-    Variable x = given;
-    if (scatter_input) {
-      Shape flat;
-      for (int i = 0; i < n_batch_axes; ++i) flat.push_back(x.shape(i));
-      flat.push_back(-1);
-      x = F::part_of(communicator_, F::reshape(x, flat), -1);
-    }
-    Variable y = F::sum_of_parts(communicator_, F::linear(x, W, {}, n_batch_axes));
-    return b.defined() ? y + F::cast(b, y.dtype()) : y;
-  });
+Variable RowParallelLinear::operator()(const Variable& x, int n_batch_axes) const {
+  Variable part = x;
+  if (scatter_input) {
+    Shape flat;
+    for (int i = 0; i < n_batch_axes; ++i) flat.push_back(x.shape(i));
+    flat.push_back(-1);
+    part = F::part_of(communicator_, F::reshape(x, flat), -1);
+  }
+  Variable y = F::sum_of_parts(communicator_, F::linear(part, W, {}, n_batch_axes));
+  return b.defined() ? y + F::cast(b, y.dtype()) : y;
 }
 
 // --- ParallelMultiHeadAttention ---

@@ -17,7 +17,8 @@ namespace links {
 // so do copies that start anew (CopyMode::init). A learner of its own on each rank keeps what all
 // have whole alike to the bit, for all get the same gradients. Forward and backward exchange what
 // they do by Communicator::allreduce, which captured steps record, unless something is gathered or
-// scattered.
+// scattered. Files hold a rank's own parts. Hooks of links (links/link_hook.h) there are none: they
+// would see parts.
 
 struct ColumnParallelLinearOptions {
   bool nobias = false;            // no b
@@ -29,8 +30,7 @@ struct ColumnParallelLinearOptions {
 
 /// L::Linear, of whose W and b this rank has out / size rows, where there are groups its part of
 /// each: W is (out / size, in), b (out / size,). x is alike on all ranks.
-class ColumnParallelLinear : public Chain<ColumnParallelLinear>,
-                             public Hookable<ColumnParallelLinear> {
+class ColumnParallelLinear : public Chain<ColumnParallelLinear> {
  public:
   /// Throws ValueError unless the number of ranks divides `out`, or that of each group; for groups
   /// of which the outputs are gathered, which would lie in another order.
@@ -41,7 +41,7 @@ class ColumnParallelLinear : public Chain<ColumnParallelLinear>,
   /// and as above.
   ColumnParallelLinear(const Communicator& communicator, const Linear& whole,
                        const ColumnParallelLinearOptions& options = {});
-  void members(Visitor& v) override;
+  void members(Visitor& v) override { v("W", W), v("b", b); }
 
   /// The first `n_batch_axes` axes of x count samples; the others are flattened. Throws as Linear.
   Variable operator()(const Variable& x, int n_batch_axes = 1) const;
@@ -63,7 +63,7 @@ struct RowParallelLinearOptions {
 /// L::Linear, of whose W this rank has in / size columns: W is (out, in / size). y, to which the
 /// whole b (out,) is added once, is alike on all ranks. x is this rank's part, as a
 /// ColumnParallelLinear gives it.
-class RowParallelLinear : public Chain<RowParallelLinear>, public Hookable<RowParallelLinear> {
+class RowParallelLinear : public Chain<RowParallelLinear> {
  public:
   /// Throws ValueError unless the number of ranks divides `in`.
   RowParallelLinear(const Communicator& communicator, std::int64_t in, std::int64_t out,
@@ -71,7 +71,7 @@ class RowParallelLinear : public Chain<RowParallelLinear>, public Hookable<RowPa
   /// As of ColumnParallelLinear; of the options scatter_input counts.
   RowParallelLinear(const Communicator& communicator, const Linear& whole,
                     const RowParallelLinearOptions& options = {});
-  void members(Visitor& v) override;
+  void members(Visitor& v) override { v("W", W), v("b", b); }
 
   /// The first `n_batch_axes` axes of x count samples; the others are flattened. Throws as Linear.
   Variable operator()(const Variable& x, int n_batch_axes = 1) const;
