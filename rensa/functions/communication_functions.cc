@@ -38,7 +38,7 @@ class AllReduce final : public FunctionNode {
 class SumOnRoot final : public FunctionNode {
  public:
   SumOnRoot(Communicator communicator, int root)
-      : FunctionNode("reduce"), communicator_(std::move(communicator)), root_(root) {}
+      : FunctionNode("bcast_grad"), communicator_(std::move(communicator)), root_(root) {}
   Arrays forward(const Arrays& x) override {
     Array sum = communicator_.reduce(x[0], root_);
     return {sum.defined() ? sum : xp::zeros_like(x[0])};

@@ -68,6 +68,7 @@ Parameter taken(const char* name, const Communicator& communicator, const Parame
   Array part = place.part(whole.array(), communicator.rank(), communicator.size(), shape);
   Parameter made{Initializer(part.copy())};
   made.to(part.device());
+  made.set_update_enabled(whole.update_enabled());
   made.body()->name = name;
   return made;
 }
@@ -142,8 +143,9 @@ RowParallelLinear::RowParallelLinear(const Communicator& communicator, std::int6
     : scatter_input(options.scatter_input), communicator_(communicator) {
   std::int64_t own = share("RowParallelLinear", "inputs", in, communicator);
   if (out < 0) throw ValueError(fmt::format("RowParallelLinear: out size {}", out));
-  if (!options.nobias)
+  if (!options.nobias) {
     b = drawn("b", {communicator, biases(options.initial_bias), {{out}, 1}}, {out});
+  }
   W = drawn("W", {communicator, weights(options.initialW), {{out, in}, out}}, {out, own});
 }
 

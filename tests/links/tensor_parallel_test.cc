@@ -261,6 +261,12 @@ TEST(ParallelLinear, StartsFromAWholeLayersWeights) {
     EXPECT_TRUE(xp::array_equal(row.b.array(), rank_0(8)));
     EXPECT_FALSE(L::RowParallelLinear(c, 6, 8, {.nobias = true}).b.defined());
 
+    L::Linear frozen(4, 2);
+    frozen.W.set_update_enabled(false);
+    L::ColumnParallelLinear part_of_frozen(c, frozen);
+    EXPECT_FALSE(part_of_frozen.W.update_enabled());
+    EXPECT_TRUE(part_of_frozen.b.update_enabled());
+
     // Drawn numbers, and a copy's that starts anew.
     L::RowParallelLinear drawn(c, 64, 32, {.initial_bias = initializers::Normal(1)});
     L::RowParallelLinear anew = drawn.copy(CopyMode::init), same = drawn;
