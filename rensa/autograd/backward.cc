@@ -325,7 +325,7 @@ Variable ones_like(const Variable& y, double scale) {
 Variable seed_of(const Variable& output, double loss_scale) {
   Variable seed = output.grad_var();
   if (seed.defined()) return seed;
-  if (output.size() != 1) {
+  if (output.size() > 1) {
     throw ValueError(fmt::format(
         "backward: the variable {} has more than one element and no gradient to start from; sum it "
         "to a loss, or call set_grad first",

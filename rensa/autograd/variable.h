@@ -100,10 +100,10 @@ class Variable {
   void copydata(const Variable& other) const;
 
   /// Computes the gradients of all variables that this one depends on, by rank. A variable of one
-  /// element starts from 1; another must have its gradient set (else ValueError). The graph stays
-  /// as long as somebody holds the variable; of one that is given up, as in
-  /// std::move(loss).backward(), each function goes, with the arrays that it kept, once it has
-  /// given its gradients.
+  /// element starts from 1, one without elements from none; another must have its gradient set
+  /// (else ValueError). The graph stays as long as somebody holds the variable; of one that is
+  /// given up, as in std::move(loss).backward(), each function goes, with the arrays that it kept,
+  /// once it has given its gradients.
   void backward(const BackwardOptions& options = {}) const&;
   void backward(const BackwardOptions& options = {}) &&;
 

@@ -5,6 +5,7 @@
 
 #include "rensa/core/error.h"
 #include "rensa/functions/functions.h"
+#include "rensa/links/attention_parts.h"
 #include "rensa/links/initializers.h"
 
 namespace rensa::links {
@@ -23,13 +24,30 @@ std::int64_t checked(std::int64_t units, int heads) {
   throw ValueError(fmt::format("MultiHeadAttention: {} heads of {} units", heads, units));
 }
 
-void check_input(const char* what, const Variable& x, std::int64_t units) {
+}  // namespace
+
+void check_attention_input(const char* what, const Variable& x, std::int64_t units) {
   if (x.ndim() == 3 && x.shape(2) == units) return;
   throw ShapeError(fmt::format("MultiHeadAttention: {} is {}; it must be (n, length, {})", what,
                                x.array().view().describe(), units));
 }
 
-}  // namespace
+Variables attention_products(const Variables& inputs, const Variable& W, const Variable& b) {
+  Variables Ws = F::split_axis(W, 3, 0), bs(3), projected;
+  if (b.defined()) bs = F::split_axis(b, 3, 0);
+  for (std::size_t i = 0; i < 3; ++i) projected.push_back(F::linear(inputs[i], Ws[i], bs[i], 2));
+  return projected;
+}
+
+Variable attend(const Variables& projected, int heads, const F::AttentionOptions& options) {
+  Variables parts;  // (n, heads, length, out / heads)
+  for (const Variable& x : projected) {
+    Shape apart{x.shape(0), x.shape(1), heads, x.shape(2) / heads};
+    parts.push_back(F::swapaxes(F::reshape(x, apart), 1, 2));
+  }
+  Variable y = F::scaled_dot_product_attention(parts[0], parts[1], parts[2], options);
+  return F::reshape(F::swapaxes(y, 1, 2), projected[0].shape());
+}
 
 MultiHeadAttention::MultiHeadAttention(std::int64_t units, int heads,
                                        const MultiHeadAttentionOptions& options)
@@ -40,36 +58,24 @@ MultiHeadAttention::MultiHeadAttention(std::int64_t units, int heads,
       heads_(heads) {}
 
 Variable MultiHeadAttention::operator()(const Variable& x, const F::AttentionOptions& given) const {
-  check_input("x", x, units_);
+  check_attention_input("x", x, units_);
   return attend(F::split_axis(in_proj(x, 2), 3, 2), given);
 }
 
 Variable MultiHeadAttention::operator()(const Variable& query, const Variable& key,
                                         const Variable& value,
                                         const F::AttentionOptions& given) const {
-  const Variable* inputs[] = {&query, &key, &value};
-  const char* names[] = {"query", "key", "value"};
-  Variables W = F::split_axis(in_proj.W, 3, 0), b(3), projected;
-  if (in_proj.b.defined()) b = F::split_axis(in_proj.b, 3, 0);
-  for (std::size_t i = 0; i < 3; ++i) {
-    check_input(names[i], *inputs[i], units_);
-    projected.push_back(F::linear(*inputs[i], W[i], b[i], 2));
-  }
-  return attend(projected, given);
+  check_attention_input("query", query, units_);
+  check_attention_input("key", key, units_);
+  check_attention_input("value", value, units_);
+  return attend(attention_products({query, key, value}, in_proj.W, in_proj.b), given);
 }
 
 Variable MultiHeadAttention::attend(const Variables& projected,
                                     const F::AttentionOptions& given) const {
-  Variables parts;  // (n, heads, length, units / heads)
-  for (const Variable& x : projected) {
-    Shape apart{x.shape(0), x.shape(1), heads_, units_ / heads_};
-    parts.push_back(F::swapaxes(F::reshape(x, apart), 1, 2));
-  }
   F::AttentionOptions options = given;
   options.dropout_ratio = dropout;
-  Variable y = F::scaled_dot_product_attention(parts[0], parts[1], parts[2], options);
-  y = F::reshape(F::swapaxes(y, 1, 2), projected[0].shape());
-  return out_proj(y, 2);
+  return out_proj(links::attend(projected, heads_, options), 2);
 }
 
 }  // namespace rensa::links

@@ -33,6 +33,9 @@ class MultiHeadAttention : public Chain<MultiHeadAttention> {
   Variable operator()(const Variable& query, const Variable& key, const Variable& value,
                       const F::AttentionOptions& given = {}) const;
 
+  std::int64_t units() const { return units_; }  // the constructor's
+  int heads() const { return heads_; }
+
   Linear in_proj, out_proj;
   double dropout;
 

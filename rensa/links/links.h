@@ -35,6 +35,7 @@
 #include "rensa/links/sampling_links.h"
 #include "rensa/links/scale.h"
 #include "rensa/links/sequential.h"
+#include "rensa/links/tensor_parallel.h"
 #include "rensa/links/trained_activations.h"
 #include "rensa/links/transformer.h"
 #include "rensa/links/tree_lstm.h"

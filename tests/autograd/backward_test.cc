@@ -8,6 +8,7 @@
 
 #include "rensa/array/creation.h"
 #include "rensa/autograd/function_node.h"
+#include "rensa/core/error.h"
 #include "rensa/functions/functions.h"
 #include "rensa/links/links.h"
 #include "rensa/links/memory_report.h"
@@ -150,6 +151,15 @@ TEST(Backward, ResidualBlocksWithoutGradientsHoldThreeArraysAtMost) {
   constexpr std::int64_t kOut = 4 * 32 * 32 * 32 * 4;
   EXPECT_GE(report.peak_bytes(), 2 * kOut) << report.str();
   EXPECT_LT(report.peak_bytes(), 3 * kOut + kOut / 2) << report.str();
+}
+
+TEST(Backward, OfAVariableWithoutElements) {
+  Variable x(xp::zeros({0, 3}));
+  Variable y = x * 2.0;
+  y.backward();
+  EXPECT_EQ(x.grad().shape(), (Shape{0, 3}));
+  Variable two(xp::ones({2}));
+  EXPECT_THROW((two * 2.0).backward(), ValueError);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <mutex>
 #include <set>
 
 #include "rensa/array/random_basics.h"
@@ -17,6 +18,7 @@
 #include "rensa/functions/rnn_internal.h"
 #include "rensa/functions/rnn_rows.h"
 #include "rensa/graph/capture.h"
+#include "tests/ranks.h"
 #include "tests/recorded.h"
 #include "tests/testing.h"
 
@@ -406,6 +408,24 @@ TEST(AutocastTable, HasNoRowOfNothing) {
                           F::detail::resize_blocks({m}, {{1, 3, 4}}, xp::zeros({1}))[0],
                           F::forget([](const Variable& x) { return F::exp(x); }, m)};
   for (const auto& node : nodes_of(without_cases)) met.insert(node->name());
+  std::mutex mutex;
+  testing::run_ranks(2, [&](const Communicator& c) {
+    Variable x(xp::ones({2}));
+    Variables all = F::alltoall(c, {x, x});
+    Variables ys{all[0],
+                 F::allreduce(c, x),
+                 F::bcast(c, x),
+                 F::gather(c, x)[0],
+                 F::pseudo_connect({}, x),
+                 F::scatter(c, c.rank() == 0 ? all : Variables{}),
+                 F::to_parts(c, x),
+                 F::sum_of_parts(c, x),
+                 F::part_of(c, x, 0),
+                 F::join_parts(c, x, 0)};
+    ys.push_back(c.rank() == 0 ? F::send(c, x, 1) : F::recv(c, 0, x));
+    std::lock_guard lock(mutex);
+    for (const auto& node : nodes_of(ys)) met.insert(node->name());
+  });
   for (const testing::FunctionSubject& subject : testing::function_subjects()) {
     std::map<std::string, FunctionRow> rows;
     for (const FunctionRow& row : subject.rows) rows.emplace(row.name, row);
