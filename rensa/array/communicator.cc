@@ -392,6 +392,12 @@ std::string Communicator::bcast_bytes(std::string_view bytes, int root) const {
   return bytes_of(bcast(rank() == root ? array_of_bytes(bytes) : Array(), root));
 }
 
+std::vector<std::string> Communicator::gather_bytes(std::string_view bytes, int root) const {
+  std::vector<std::string> result;
+  for (const Array& a : gather(array_of_bytes(bytes), root)) result.push_back(bytes_of(a));
+  return result;
+}
+
 std::vector<std::string> Communicator::allgather_bytes(std::string_view bytes) const {
   std::vector<std::string> result;
   for (const Array& a : allgather(array_of_bytes(bytes))) result.push_back(bytes_of(a));

@@ -78,6 +78,8 @@ class Communicator {
 
   /// Bytes, as of a serialized object: what `root` gives, on all ranks.
   std::string bcast_bytes(std::string_view bytes, int root) const;
+  /// What each rank gives, by rank, on `root`; nothing on the others.
+  std::vector<std::string> gather_bytes(std::string_view bytes, int root) const;
   /// What each rank gives, by rank, on all of them.
   std::vector<std::string> allgather_bytes(std::string_view bytes) const;
 
