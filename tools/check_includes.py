@@ -27,8 +27,8 @@ ORDER = [
     ("links",),
     ("optimizers",),
     ("graph",),
-    ("data",),
     ("serializers",),
+    ("data",),
     ("training",),
 ]
 KINDS = ("operations", "functions/operations")  # folders of kinds of operations

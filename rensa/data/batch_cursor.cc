@@ -78,6 +78,16 @@ std::optional<double> BatchCursor::previous_epoch_detail() const {
   return previous_epoch_detail_ < 0 ? std::nullopt : std::optional(previous_epoch_detail_);
 }
 
+std::string BatchCursor::describe() const {
+  const auto& options = settings_->options;
+  return fmt::format("{} over {} examples ({} an epoch) in batches of {}, {}{}", settings_->name,
+                     dataset().size(), epoch_size_, settings_->batch_size,
+                     options.order_sampler ? "by an order sampler"
+                     : options.shuffle     ? "shuffled"
+                                           : "in order",
+                     options.repeat ? "" : ", once");
+}
+
 void BatchCursor::members(Visitor& v) {
   if (Visitor::Reading* file = v.reading()) check(*file);
   v("current_position", position_);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -30,6 +31,7 @@ class BatchCursor {
   const Dataset& dataset() const { return settings_->dataset; }
   bool repeats() const { return settings_->options.repeat; }
   void members(Visitor& v);
+  std::string describe() const;
 
  private:
   struct Settings {
@@ -86,6 +88,7 @@ class CursorBody : public IteratorBody {
   const Dataset& dataset() const override { return cursor_.dataset(); }
   bool repeats() const override { return cursor_.repeats(); }
   void members(Visitor& v) override { cursor_.members(v); }
+  std::string describe() const override { return cursor_.describe(); }
 
  protected:
   BatchCursor cursor_;

@@ -10,6 +10,7 @@
 #include "rensa/data/images/write_image.h"
 #include "rensa/data/iterator.h"
 #include "rensa/data/mnist.h"
+#include "rensa/data/multi_node_iterator.h"
 #include "rensa/data/multithread_iterator.h"
 #include "rensa/data/order_sampler.h"
 #include "rensa/data/ptb.h"

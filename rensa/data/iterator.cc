@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -50,6 +51,7 @@ std::int64_t Batch::index(std::int64_t k) const {
 
 std::uint64_t Batch::seed(std::int64_t k) const {
   std::int64_t number = index(k);
+  if (seeds_) return (*seeds_)[static_cast<std::size_t>(begin_ + k * step_ - fetched_from_)];
   if (!order_) return static_cast<std::uint64_t>(number);  // as dataset()[number]
   std::int64_t place = begin_ + k * step_, n = order_->epoch_size();
   return derived_seed(order_->seed(), static_cast<std::uint64_t>(place % n),
@@ -62,13 +64,15 @@ Columns Batch::example(std::int64_t k) const {
   return dataset_.example(number, seed(k));
 }
 
-Batch Batch::with_examples(std::shared_ptr<const std::vector<Columns>> examples) const {
+Batch Batch::with_examples(std::shared_ptr<const std::vector<Columns>> examples,
+                           std::shared_ptr<const std::vector<std::uint64_t>> seeds) const {
   if (step_ != 1 || static_cast<std::int64_t>(examples->size()) != size()) {
     throw ValueError(fmt::format("Batch: {} examples for a batch of {}{}", examples->size(), size(),
                                  step_ == 1 ? "" : ", which is a part of another"));
   }
   Batch fetched = *this;
   fetched.examples_ = std::move(examples);
+  fetched.seeds_ = std::move(seeds);
   fetched.fetched_from_ = begin_;
   return fetched;
 }
@@ -79,6 +83,10 @@ Batch Batch::strided(std::int64_t start, std::int64_t step) const {
   part.begin_ = begin_ + start * step_;
   part.step_ = step_ * step;
   return part;
+}
+
+std::string IteratorBody::describe() const {
+  return fmt::format("{} over {} examples", typeid(*this).name(), dataset().size());
 }
 
 IteratorBody& Iterator::body() const {

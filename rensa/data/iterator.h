@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "rensa/data/dataset.h"
@@ -38,8 +39,10 @@ class Batch {
   Columns example(std::int64_t k) const;
   /// Python's batch[start::step], as Chainer splits a batch between devices.
   Batch strided(std::int64_t start, std::int64_t step) const;
-  /// The same batch with its examples: as many as there are indices.
-  Batch with_examples(std::shared_ptr<const std::vector<Columns>> examples) const;
+  /// The same batch with its examples: as many as there are indices. Those of another rank come
+  /// with their seeds.
+  Batch with_examples(std::shared_ptr<const std::vector<Columns>> examples,
+                      std::shared_ptr<const std::vector<std::uint64_t>> seeds = nullptr) const;
 
  private:
   std::int64_t index(std::int64_t k) const;
@@ -49,7 +52,8 @@ class Batch {
   std::int64_t generation_ = 0;              // of the epoch that the order begins with
   std::int64_t begin_ = 0, step_ = 1;
   std::shared_ptr<const std::vector<Columns>> examples_;
-  std::int64_t fetched_from_ = 0;  // the place of the first of examples_
+  std::shared_ptr<const std::vector<std::uint64_t>> seeds_;  // of examples_; null: order_ has them
+  std::int64_t fetched_from_ = 0;                            // the place of the first of examples_
 };
 
 /// What an iterator does, behind the handles: its methods are those of Iterator.
@@ -66,6 +70,9 @@ class IteratorBody {
   virtual bool repeats() const = 0;  // whether it goes on behind the end of an epoch
   /// Shows where it is, so that the next batch of one that read this from a file is the same.
   virtual void members(Visitor& v) = 0;
+  /// What ranks have to have alike to go through one order: "SerialIterator over 12 examples in
+  /// batches of 3, shuffled". By default the class and the number of examples.
+  virtual std::string describe() const;
 };
 
 /// A handle: batches of a dataset, one after another.
@@ -89,6 +96,8 @@ class Iterator {
   bool repeats() const { return body_->repeats(); }
   /// Where it is, for files; not the dataset.
   void members(Visitor& v) const { body_->members(v); }
+  /// What it is, in words: its kind, length, batch size and settings.
+  std::string describe() const { return body_->describe(); }
 
  private:
   /// For what replays of a recorded step would not do: the step stays eager.

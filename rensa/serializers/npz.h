@@ -25,16 +25,22 @@ struct SaveNpzOptions {
 void save_npz(const std::string& path, const Members& what, const SaveNpzOptions& options = {});
 
 /// What save_npz would write, in host memory of its own: for who writes it later, or in another
-/// thread, while training goes on.
-class NpzContent {
- public:
+/// thread, while training goes on, and for who sends it to another rank.
+struct NpzContent {
+  /// The name of a value, and the .npy of it.
+  using Entry = std::pair<std::string, std::string>;
   /// Waits for the device. Throws ValueError as save_npz does.
   explicit NpzContent(const Members& what, const Naming& names = {});
+  explicit NpzContent(std::vector<Entry> all = {}) : entries(std::move(all)) {}
+  /// What the bytes of a file are; `file` stands in errors. Throws SerializationError.
+  static NpzContent parse(const std::string& file, std::string bytes);
+
   /// Throws SerializationError.
   void write(const std::string& path, bool compression = true) const;
+  /// The bytes of the file, without compression.
+  std::string bytes() const;
 
- private:
-  std::vector<std::pair<std::string, Visitor::Value>> values_;
+  std::vector<Entry> entries;
 };
 
 struct LoadNpzOptions {
@@ -46,7 +52,9 @@ struct LoadNpzOptions {
 };
 namespace detail {
 void load_npz(const std::string& path, const Members& what, const LoadNpzOptions& options);
-}
+void load_npz(const std::string& file, const NpzContent& content, const Members& what,
+              const LoadNpzOptions& options);
+}  // namespace detail
 
 /// Reads into the arrays that `what` has, converted to their dtypes (a step recorded by capture
 /// stays valid; where numbers, flags or texts are set too it is recorded anew); a parameter that
@@ -58,6 +66,14 @@ requires(HasMembers<T> ||
          std::invocable<T&, Visitor&>) void load_npz(const std::string& path, T&& what,
                                                      const LoadNpzOptions& options = {}) {
   detail::load_npz(path, Members(what), options);
+}
+/// The same of what a file holds, which is in memory; `file` stands in errors.
+template <class T>
+requires(HasMembers<T> ||
+         std::invocable<T&, Visitor&>) void load_npz(const std::string& file,
+                                                     const NpzContent& content, T&& what,
+                                                     const LoadNpzOptions& options = {}) {
+  detail::load_npz(file, content, Members(what), options);
 }
 
 }  // namespace rensa::serializers
