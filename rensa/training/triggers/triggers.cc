@@ -18,8 +18,12 @@ using training::Trainer;
 using training::Trigger;
 using training::Updater;
 
-ObservedMean::ObservedMean(std::string owner, std::string key, Trigger interval)
-    : owner_(std::move(owner)), key_(std::move(key)), interval_(std::move(interval)) {
+ObservedMean::ObservedMean(std::string owner, std::string key, Trigger interval,
+                           Agreement agreement)
+    : owner_(std::move(owner)),
+      key_(std::move(key)),
+      interval_(std::move(interval)),
+      agreement_(std::move(agreement)) {
   if (!interval_) throw ValueError(fmt::format("{}: give a trigger, {{1, \"epoch\"}}", owner_));
 }
 
@@ -28,7 +32,10 @@ std::optional<double> ObservedMean::operator()(Trainer& trainer) {
   if (auto found = observation.find(key_); found != observation.end()) summary_.add({*found});
   if (!interval_(trainer)) return std::nullopt;
   auto means = std::exchange(summary_, {}).compute_mean();
-  if (auto found = means.find(key_); found != means.end()) return found->second;
+  std::optional<double> mean;
+  if (auto found = means.find(key_); found != means.end()) mean = found->second;
+  if (agreement_) mean = agreement_(mean);
+  if (mean) return mean;
   if (!std::exchange(told_, true)) {
     std::string there;
     for (const auto& [name, value] : observation) there += (there.empty() ? "" : ", ") + name;
@@ -70,9 +77,10 @@ bool is_more_better(const std::string& mode, const std::string& monitor) {
 
 }  // namespace
 
-EarlyStoppingTrigger::EarlyStoppingTrigger(EarlyStoppingOptions options)
+EarlyStoppingTrigger::EarlyStoppingTrigger(EarlyStoppingOptions options,
+                                           ObservedMean::Agreement agreement)
     : options_(std::move(options)),
-      mean_("EarlyStoppingTrigger", options_.monitor, options_.check_trigger),
+      mean_("EarlyStoppingTrigger", options_.monitor, options_.check_trigger, std::move(agreement)),
       more_is_better_(is_more_better(options_.mode, options_.monitor)),
       best_((more_is_better_ ? -1 : 1) * std::numeric_limits<double>::infinity()) {
   if (options_.patience < 1) {

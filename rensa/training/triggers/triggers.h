@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "rensa/links/reporter.h"
@@ -16,7 +17,10 @@ namespace rensa::triggers {
 /// The mean of what is observed under a key from one firing of a trigger to the next.
 class ObservedMean {
  public:
-  ObservedMean(std::string owner, std::string key, training::Trigger interval);
+  /// What is made of the mean, or of none, where the interval is over.
+  using Agreement = std::function<std::optional<double>(std::optional<double> own)>;
+  ObservedMean(std::string owner, std::string key, training::Trigger interval,
+               Agreement agreement = {});
   /// To be asked in each iteration. Where the interval is over, the mean, for which it waits for
   /// the device; none where nobody has reported the key, of which stderr is told once.
   std::optional<double> operator()(training::Trainer& trainer);
@@ -26,6 +30,7 @@ class ObservedMean {
  private:
   std::string owner_, key_;  // who says so, and of what
   training::Trigger interval_;
+  Agreement agreement_;
   DictSummary summary_;
   bool told_ = false;
 };
@@ -75,9 +80,13 @@ struct EarlyStoppingOptions {
 class EarlyStoppingTrigger {
  public:
   /// Throws ValueError for another `mode`, and where `patience` is less than 1.
-  explicit EarlyStoppingTrigger(EarlyStoppingOptions options = {});
+  explicit EarlyStoppingTrigger(EarlyStoppingOptions options = {})
+      : EarlyStoppingTrigger(std::move(options), {}) {}
   bool operator()(training::Trainer& trainer);
   void members(Visitor& v);
+
+ protected:
+  EarlyStoppingTrigger(EarlyStoppingOptions options, ObservedMean::Agreement agreement);
 
  private:
   EarlyStoppingOptions options_;
