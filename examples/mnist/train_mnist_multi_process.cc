@@ -29,14 +29,15 @@ static void train(const Options& options, const datasets::TrainTest& data) {
         extensions::PrintReport({"epoch", "main/loss", "validation/main/loss", "main/accuracy",
                                  "validation/main/accuracy", "elapsed_time"}));
   }
+  if (options.resume) {
+    trainer.extend(extensions::multi_node_snapshot(comm, {.n_retains = 2, .autoload = true}));
+  }
   trainer.run();
   if (comm.rank() == 0) serializers::save_npz(options.out + "/model.npz", model);
 }
 
 int main(int argc, char** argv) {
-  return run_example(argc, argv,
-                     {.description = "Trains a network on MNIST with several processes",
-                      .capture = false,
-                      .resume = false},
-                     train);
+  return run_example(
+      argc, argv,
+      {.description = "Trains a network on MNIST with several processes", .capture = false}, train);
 }

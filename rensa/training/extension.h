@@ -26,6 +26,9 @@ class Extension {
   virtual void initialize(Trainer&) {}
   /// Called at the end of the run, also of one that fails or is ended by a signal.
   virtual void finalize() {}
+  /// Asked before each iteration with the signal that has come, 0 for none: gives what the run is
+  /// to take for it. For who knows of other ranks.
+  virtual int agreed_signal(int own) { return own; }
   /// Called when the run fails with `error`, before finalize.
   virtual void on_error(Trainer&, const std::exception&) {}
   /// Called when Ctrl-C or SIGTERM ends the run, after an iteration and before finalize.

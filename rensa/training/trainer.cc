@@ -126,7 +126,9 @@ struct Trainer::State {
   int loop(Trainer& trainer) {
     InterruptScope interrupt;
     while (!is_over(trainer) && !stopped) {
-      if (int signal = interrupt.interrupted()) {
+      int signal = interrupt.interrupted();
+      for (Entry& entry : entries) signal = entry.extension->agreed_signal(signal);
+      if (signal != 0) {
         observation.clear();  // the stop trigger has seen it
         each([&](Extension& extension) { extension.on_interrupt(trainer); });
         return signal;

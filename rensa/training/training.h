@@ -7,6 +7,8 @@
 #include "rensa/training/extensions/gpu_monitor.h"
 #include "rensa/training/extensions/log_report.h"
 #include "rensa/training/extensions/multi_node_evaluator.h"
+#include "rensa/training/extensions/multi_node_snapshot.h"
+#include "rensa/training/extensions/observation_aggregator.h"
 #include "rensa/training/extensions/observe.h"
 #include "rensa/training/extensions/parameter_statistics.h"
 #include "rensa/training/extensions/plot_report.h"
@@ -19,6 +21,7 @@
 #include "rensa/training/parallel_updater.h"
 #include "rensa/training/summary_writer.h"
 #include "rensa/training/trainer.h"
+#include "rensa/training/triggers/multi_node_triggers.h"
 #include "rensa/training/triggers/triggers.h"
 #include "rensa/training/updater.h"
 
