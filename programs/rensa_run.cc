@@ -69,7 +69,6 @@ Command read(int argc, char** argv) {
   if (command.processes == 0) refuse("how many processes? -n N");
   if (at >= argc) refuse("which program?");
   command.program = argv + at;
-  if (command.port == 0) command.port = rensa::communication::Listener(0).port();
   return command;
 }
 
@@ -144,6 +143,8 @@ int wait_for(std::vector<Process>& processes) {
 
 int main(int argc, char** argv) {
   Command command = read(argc, argv);
+  std::optional<rensa::communication::ReservedPort> reserved;  // until all have ended
+  if (command.port == 0) command.port = reserved.emplace().port();
   // Ctrl-C comes to all of the terminal's processes; who ends is waited for.
   ::signal(SIGINT, [](int) {});
   ::signal(SIGTERM, [](int) { asked_to_end = 1; });

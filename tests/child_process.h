@@ -35,6 +35,7 @@ class ChildProcess {
     char program[] = "/proc/self/exe", brief[] = "--gtest_brief=1";
     char* arguments[] = {program, filter.data(), brief, nullptr};
     child_ = ::fork();
+    if (child_ < 0) throw std::runtime_error("no process");
     if (child_ == 0) {
       ::dup2(ends[1], STDOUT_FILENO);
       int nowhere = ::open("/dev/null", O_WRONLY);
@@ -72,6 +73,10 @@ class ChildProcess {
     }
     if (std::chrono::steady_clock::now() >= deadline) return std::nullopt;
     return text_;
+  }
+  /// Until it has stopped itself, or ended.
+  void await_stop() const {
+    ::waitid(P_PID, static_cast<id_t>(child_), nullptr, WSTOPPED | WEXITED | WNOWAIT);
   }
   void signal(int number) const { ::kill(child_, number); }
   void kill() {

@@ -2,7 +2,6 @@
 #include "rensa/communication/socket.h"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -23,6 +22,9 @@ namespace rensa::communication {
 
 namespace {
 
+/// Set as a socket is made, so that no program which another thread starts meanwhile inherits it.
+constexpr int kFlags = SOCK_CLOEXEC | SOCK_NONBLOCK;
+
 [[noreturn]] void fail(const std::string& what, int error) {
   throw CommunicationError(fmt::format("{}: {}", what, std::strerror(error)));
 }
@@ -39,12 +41,45 @@ bool wait_for(int fd, short events, Clock::time_point deadline) {
   }
 }
 
+/// A socket that is connected to nothing yet. Unless it listens itself, others may listen on the
+/// port that it has or had.
+Socket new_socket(const std::string& what) {
+  Socket socket(::socket(AF_INET, SOCK_STREAM | kFlags, 0));
+  if (!socket.is_open()) fail(what, errno);
+  int one = 1;
+  ::setsockopt(socket.fd(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+  return socket;
+}
+
+/// Has a port of all the machine's addresses, for port 0 one that is free; which it is.
+int bind_to(const Socket& socket, int port, const std::string& what) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_ANY);
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  socklen_t length = sizeof address;
+  if (::bind(socket.fd(), generic, length) != 0 ||
+      ::getsockname(socket.fd(), generic, &length) != 0) {
+    fail(what, errno);
+  }
+  return ntohs(address.sin_port);
+}
+
+/// Whether a socket's two ends are one: who connects to a port of this machine where nobody listens
+/// may be given that port for his own end.
+bool is_connected_to_itself(const Socket& socket) {
+  sockaddr_in own{}, other{};
+  socklen_t length = sizeof own;
+  return ::getsockname(socket.fd(), reinterpret_cast<sockaddr*>(&own), &length) == 0 &&
+         ::getpeername(socket.fd(), reinterpret_cast<sockaddr*>(&other), &length) == 0 &&
+         own.sin_port == other.sin_port && own.sin_addr.s_addr == other.sin_addr.s_addr;
+}
+
 }  // namespace
 
 Socket::Socket(int fd) : fd_(fd) {
   if (fd_ < 0) return;
-  ::fcntl(fd_, F_SETFD, FD_CLOEXEC);
-  ::fcntl(fd_, F_SETFL, ::fcntl(fd_, F_GETFL) | O_NONBLOCK);
   int one = 1;
   ::setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);  // short messages go at once
 }
@@ -110,27 +145,16 @@ std::string Socket::peer_address() const {
   return text;
 }
 
-Listener::Listener(int port) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
+Listener::Listener(int port) {
   std::string what = fmt::format("listening on port {}", port);
-  if (!socket_.is_open()) fail(what, errno);
-  int one = 1;
-  ::setsockopt(fd(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_ANY);
-  address.sin_port = htons(static_cast<std::uint16_t>(port));
-  auto* generic = reinterpret_cast<sockaddr*>(&address);
-  socklen_t length = sizeof address;
-  if (::bind(fd(), generic, length) != 0 || ::listen(fd(), 1024) != 0 ||
-      ::getsockname(fd(), generic, &length) != 0) {
-    fail(what, errno);
-  }
-  port_ = ntohs(address.sin_port);
+  socket_ = new_socket(what);
+  port_ = bind_to(socket_, port, what);
+  if (::listen(fd(), 1024) != 0) fail(what, errno);
 }
 
 Socket Listener::accept(Clock::time_point deadline, const std::string& awaited) const {
   for (;;) {
-    int fd = ::accept(socket_.fd(), nullptr, nullptr);
+    int fd = ::accept4(socket_.fd(), nullptr, nullptr, kFlags);
     if (fd >= 0) return Socket(fd);
     if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) fail("accept", errno);
     if (!wait_for(socket_.fd(), POLLIN, deadline)) {
@@ -138,6 +162,9 @@ Socket Listener::accept(Clock::time_point deadline, const std::string& awaited) 
     }
   }
 }
+
+ReservedPort::ReservedPort()
+    : socket_(new_socket("reserving a port")), port_(bind_to(socket_, 0, "reserving a port")) {}
 
 Socket connect_to(const std::string& host, int port, Clock::time_point deadline) {
   std::string what = fmt::format("connecting to {}:{}", host, port);
@@ -150,8 +177,7 @@ Socket connect_to(const std::string& host, int port, Clock::time_point deadline)
   }
   std::unique_ptr<addrinfo, void (*)(addrinfo*)> address(found, ::freeaddrinfo);
   for (;;) {
-    Socket socket(::socket(AF_INET, SOCK_STREAM, 0));
-    if (!socket.is_open()) fail(what, errno);
+    Socket socket = new_socket(what);
     int error = 0;
     if (::connect(socket.fd(), address->ai_addr, address->ai_addrlen) != 0) error = errno;
     if (error == EINPROGRESS) {
@@ -159,7 +185,9 @@ Socket connect_to(const std::string& host, int port, Clock::time_point deadline)
       socklen_t length = sizeof error;
       ::getsockopt(socket.fd(), SOL_SOCKET, SO_ERROR, &error, &length);
     }
-    if (error == 0) return socket;
+    if (error == 0 && !is_connected_to_itself(socket)) return socket;
+    socket.close();
+    if (error == 0) error = ECONNREFUSED;
     if (Clock::now() >= deadline) fail(what, error);
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }

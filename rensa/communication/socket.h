@@ -9,12 +9,12 @@
 
 namespace rensa::communication {
 
-/// Owns a file descriptor, which no program that is started inherits. Reads and writes never wait
-/// by themselves.
+/// Owns a file descriptor, which no program that is started inherits, by whichever thread. Reads
+/// and writes never wait by themselves.
 class Socket {
  public:
   Socket() = default;
-  explicit Socket(int fd);  // takes it over
+  explicit Socket(int fd);  // takes over one of these kinds
   ~Socket();
   Socket(Socket&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   Socket& operator=(Socket&& other) noexcept {
@@ -52,6 +52,19 @@ class Listener {
   int fd() const { return socket_.fd(); }
   /// The next who connects. Throws CommunicationError, saying what was waited for, at the deadline.
   Socket accept(Clock::time_point deadline, const std::string& awaited) const;
+
+ private:
+  Socket socket_;
+  int port_ = 0;
+};
+
+/// A port for a Listener to come, of this process or of another: as long as this lasts the system
+/// gives it to nobody who leaves the choice to it, and whoever connects to it before somebody
+/// listens there is refused.
+class ReservedPort {
+ public:
+  ReservedPort();
+  int port() const { return port_; }
 
  private:
   Socket socket_;

@@ -42,8 +42,7 @@ std::uint64_t id_of_part(std::uint64_t group, std::uint64_t splits, int color) {
 Socket Endpoint::accept(std::uint64_t group, int rank, Clock::time_point deadline,
                         const std::string& awaited) {
   for (;;) {
-    auto found = early_.find({group, rank});
-    if (found != early_.end()) return std::move(early_.extract(found).mapped());
+    if (Socket come = take_early(group, rank); come.is_open()) return come;
     Socket socket = listener_.accept(deadline, awaited);
     Greeting greeting;
     if (!socket.introduces_itself(&greeting, sizeof greeting, deadline)) continue;
@@ -53,18 +52,44 @@ Socket Endpoint::accept(std::uint64_t group, int rank, Clock::time_point deadlin
   }
 }
 
+Socket Endpoint::take_early(std::uint64_t group, int rank) {
+  auto found = early_.find({group, rank});
+  return found == early_.end() ? Socket() : std::move(early_.extract(found).mapped());
+}
+
 SocketTransport::SocketTransport(ProcessGroup group)
     : Transport(group.rank, static_cast<int>(group.addresses.size())),
       group_(std::move(group)),
       peers_(group_.addresses.size()) {
   auto deadline = Clock::now() + group_.timeout;
+  try {
+    connect_to_lower(deadline);
+    await_higher(deadline);
+  } catch (const CommunicationError& error) {
+    for (int peer = rank() + 1; peer < size(); ++peer) {
+      Socket& socket = peers_[static_cast<std::size_t>(peer)].socket;
+      if (!socket.is_open()) socket = group_.endpoint->take_early(group_.id, peer);
+    }
+    fail(error.what());
+  }
+}
+
+void SocketTransport::connect_to_lower(Clock::time_point deadline) {
   for (int peer = 0; peer < rank(); ++peer) {
     const Address& address = group_.addresses[static_cast<std::size_t>(peer)];
-    Socket socket = connect_to(address.ip, address.port, deadline);
-    Greeting greeting{kMagic, rank(), group_.id};
-    socket.send_all(&greeting, sizeof greeting, deadline);
-    peers_[static_cast<std::size_t>(peer)].socket = std::move(socket);
+    try {
+      Socket socket = connect_to(address.ip, address.port, deadline);
+      Greeting greeting{kMagic, rank(), group_.id};
+      socket.send_all(&greeting, sizeof greeting, deadline);
+      peers_[static_cast<std::size_t>(peer)].socket = std::move(socket);
+    } catch (const CommunicationError& error) {
+      throw CommunicationError(
+          fmt::format("{} cannot be reached, or has ended: {}", describe(peer), error.what()));
+    }
   }
+}
+
+void SocketTransport::await_higher(Clock::time_point deadline) {
   for (int peer = rank() + 1; peer < size(); ++peer) {
     peers_[static_cast<std::size_t>(peer)].socket =
         group_.endpoint->accept(group_.id, peer, deadline, describe(peer));
@@ -102,17 +127,24 @@ void SocketTransport::exchange(const Label& label, std::span<const Outgoing> sen
   }
 }
 
+std::span<const char> SocketTransport::rest_of(const Sending& s) {
+  if (s.done < kHead) {
+    return {reinterpret_cast<const char*>(&s.header) + s.done,
+            static_cast<std::size_t>(kHead - s.done)};
+  }
+  std::int64_t at = s.done - kHead;
+  return {s.data + at, static_cast<std::size_t>(s.header.nbytes - at)};
+}
+
 bool SocketTransport::push(int rank, const Label& label) {
   Peer& peer = peers_[static_cast<std::size_t>(rank)];
   bool moved = false;
   while (!peer.sending.empty()) {
     Sending& s = peer.sending.front();
-    bool in_header = s.done < kHead;
-    const char* from = in_header ? reinterpret_cast<const char*>(&s.header) : s.data - kHead;
-    std::int64_t end = in_header ? kHead : kHead + s.header.nbytes;
+    std::span<const char> rest = rest_of(s);
     std::int64_t n = 0;
     try {
-      if (end > s.done) n = peer.socket.send_some(from + s.done, end - s.done);
+      if (!rest.empty()) n = peer.socket.send_some(rest.data(), std::ssize(rest));
     } catch (const CommunicationError&) {
       hear_out(rank, label);  // it may have said why before it closed
     }
@@ -249,11 +281,17 @@ void SocketTransport::tell_that_it_waits() {
 
 void SocketTransport::tell_failure(Peer& peer) const {
   if (!peer.socket.is_open()) return;
-  // Behind a message that is half sent nobody would look for another.
-  if (!peer.sending.empty() && peer.sending.front().done > 0) return;
   Header header{kMagic, failure, static_cast<std::int64_t>(failure_.size()), {}};
   auto soon = Clock::now() + std::chrono::seconds(1);
   try {
+    // A message that is half sent has to be whole before another is looked for.
+    if (!peer.sending.empty() && peer.sending.front().done > 0) {
+      Sending& s = peer.sending.front();
+      for (auto rest = rest_of(s); !rest.empty(); rest = rest_of(s)) {
+        peer.socket.send_all(rest.data(), std::ssize(rest), soon);
+        s.done += std::ssize(rest);
+      }
+    }
     peer.socket.send_all(&header, sizeof header, soon);
     peer.socket.send_all(failure_.data(), header.nbytes, soon);
   } catch (const CommunicationError&) {

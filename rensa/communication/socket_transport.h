@@ -30,6 +30,8 @@ class Endpoint {
   /// The connection of that rank of that group.
   Socket accept(std::uint64_t group, int rank, Clock::time_point deadline,
                 const std::string& awaited);
+  /// That connection, where it has come already; else one that is not open.
+  Socket take_early(std::uint64_t group, int rank);
 
  private:
   Listener listener_;
@@ -47,7 +49,8 @@ struct ProcessGroup {
 
 class SocketTransport final : public Transport {
  public:
-  /// Connects to those of lower ranks and waits for those of higher ones.
+  /// Connects to those of lower ranks and waits for those of higher ones. Throws
+  /// CommunicationError, and tells those who have come, where one does not come within the timeout.
   explicit SocketTransport(ProcessGroup group);
 
   std::string describe(int rank) const override;
@@ -85,8 +88,11 @@ class SocketTransport final : public Transport {
   };
   static constexpr std::int64_t kHead = sizeof(Header);
 
-  bool push(int rank, const Label& label);  // whether anything went
-  bool pull(int rank, const Label& label);  // whether anything came
+  void connect_to_lower(Clock::time_point deadline);
+  void await_higher(Clock::time_point deadline);
+  bool push(int rank, const Label& label);                       // whether anything went
+  bool pull(int rank, const Label& label);                       // whether anything came
+  static std::span<const char> rest_of(const Sending& sending);  // of its header, else of its data
   static std::span<char> next_bytes(Peer& peer);
   void check(int rank, const Label& label);
   /// Until something can move. Fails where nothing has been heard of a rank for too long. A rank

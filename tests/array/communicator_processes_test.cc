@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <fstream>
 #include <random>
 #include <thread>
 
@@ -12,14 +13,14 @@
 #include "rensa/communication/launch_environment.h"
 #include "rensa/communication/socket.h"
 #include "rensa/core/error.h"
-#include "tests/child_process.h"
+#include "tests/started_ranks.h"
 #include "tests/testing.h"
 
 namespace rensa {
 namespace {
 
 using communication::launch_environment;
-using ::testing::AnyOf;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 /// Variables of the environment for a scope: those named here and no others of the kind.
@@ -115,8 +116,9 @@ TEST(LaunchEnvironment, WhatIsMissingOrSaysNothingSensible) {
 /// What the tests below start: a rank that does what RENSA_TEST_RANK says until it fails, and
 /// tells how.
 TEST(GroupOfProcesses, Rank) {
-  const char* job = std::getenv("RENSA_TEST_RANK");
+  const char* job = testing::rank_job();
   if (!job) GTEST_SKIP() << "is run by the other tests of GroupOfProcesses";
+  if (std::string(job) == "stays away") return;
   std::string text = "nothing";
   try {
     Communicator c = create_communicator();
@@ -131,48 +133,24 @@ TEST(GroupOfProcesses, Rank) {
   } catch (const CommunicationError& error) {
     text = error.what();
   }
-  std::printf("\nsaw: %s\n", text.c_str());
+  testing::tell_what_was_seen(text);
 }
 
-class StartedGroup {
- public:
-  StartedGroup(int size, const std::string& job, int timeout) {
-    int port = communication::Listener(0).port();
-    for (int rank = 0; rank < size; ++rank) {
-      processes_.emplace_back(
-          "GroupOfProcesses.Rank",
-          std::vector<std::string>{"RENSA_TEST_RANK=" + job, fmt::format("RANK={}", rank),
-                                   fmt::format("WORLD_SIZE={}", size), "MASTER_ADDR=127.0.0.1",
-                                   fmt::format("MASTER_PORT={}", port), "RENSA_NUM_THREADS=1",
-                                   fmt::format("RENSA_COMMUNICATION_TIMEOUT={}", timeout)});
-    }
-  }
-  testing::ChildProcess& operator[](int rank) { return processes_[static_cast<std::size_t>(rank)]; }
-  /// Until all of them are at work.
-  void wait() {
-    for (auto& process : processes_) ASSERT_TRUE(process.read_until("\nis there\n").has_value());
-  }
-  /// What a rank saw; none where it hangs.
-  std::string saw(int rank, std::chrono::seconds within) {
-    std::optional<std::string> text = (*this)[rank].read_all(within);
-    if (!text) return "it hangs";
-    std::size_t at = text->find("\nsaw: ");
-    return at == text->npos ? "it said nothing" : text->substr(at + 6);
-  }
-
- private:
-  std::vector<testing::ChildProcess> processes_;
-};
+/// So many ranks, all of which have the same job.
+testing::StartedRanks started(int size, const std::string& job, int timeout) {
+  return {"GroupOfProcesses.Rank", std::vector<std::string>(static_cast<std::size_t>(size), job),
+          timeout};
+}
 
 TEST(GroupOfProcesses, WorksAndEnds) {
-  StartedGroup group(4, "once", 60);
+  testing::StartedRanks group = started(4, "once", 60);
   for (int rank = 0; rank < 4; ++rank) {
     EXPECT_THAT(group.saw(rank, std::chrono::seconds(60)), HasSubstr("nothing\n"));
   }
 }
 
 TEST(GroupOfProcesses, ARankThatLeavesIsNamed) {
-  StartedGroup group(3, "leave", 60);
+  testing::StartedRanks group = started(3, "leave", 60);
   for (int rank : {0, 2}) {
     std::string text = group.saw(rank, std::chrono::seconds(60));
     EXPECT_THAT(text, HasSubstr("rank 1 (host "));
@@ -190,8 +168,10 @@ TEST(GroupOfProcesses, RandomFaults) {
     int victim = static_cast<int>(random() % 3);
     bool stops = random() % 2 == 0;
     SCOPED_TRACE(fmt::format("turn {}: rank {} is {}", turn, victim, stops ? "stopped" : "killed"));
-    StartedGroup group(3, "work", stops ? 2 : 60);
-    ASSERT_NO_FATAL_FAILURE(group.wait());
+    testing::StartedRanks group = started(3, "work", stops ? 2 : 60);
+    for (int rank = 0; rank < 3; ++rank) {
+      ASSERT_TRUE(group[rank].read_until("\nis there\n").has_value());
+    }
     std::this_thread::sleep_for(std::chrono::milliseconds(random() % 50));
     group[victim].signal(stops ? SIGSTOP : SIGKILL);
     for (int rank = 0; rank < 3; ++rank) {
@@ -203,22 +183,41 @@ TEST(GroupOfProcesses, RandomFaults) {
   }
 }
 
-TEST(GroupOfProcesses, WhoDoesNotComeIsNamed) {
-  int port = communication::Listener(0).port();
-  testing::ChildProcess first(
-      "GroupOfProcesses.Rank",
-      {"RENSA_TEST_RANK=once", "RANK=0", "WORLD_SIZE=3", "MASTER_ADDR=127.0.0.1",
-       fmt::format("MASTER_PORT={}", port), "RENSA_COMMUNICATION_TIMEOUT=1"});
-  std::optional<std::string> text = first.read_all(std::chrono::seconds(60));
-  ASSERT_TRUE(text.has_value());
-  EXPECT_THAT(*text, HasSubstr("waited in vain for rank(s) 1, 2 of 3 to come to 127.0.0.1:"));
-  testing::ChildProcess second(
-      "GroupOfProcesses.Rank",
-      {"RENSA_TEST_RANK=once", "RANK=1", "WORLD_SIZE=3", "MASTER_ADDR=127.0.0.1",
-       fmt::format("MASTER_PORT={}", port), "RENSA_COMMUNICATION_TIMEOUT=1"});
-  text = second.read_all(std::chrono::seconds(60));
-  ASSERT_TRUE(text.has_value());
-  EXPECT_THAT(*text, AnyOf(HasSubstr("connecting to 127.0.0.1:"), HasSubstr("meeting at rank 0")));
+TEST(GroupOfProcesses, WhoDoesNotComeIsNamedByAll) {
+  testing::StartedRanks group("GroupOfProcesses.Rank", {"once", "once", "stays away"}, 1);
+  EXPECT_THAT(group.saw(0, std::chrono::seconds(60)),
+              HasSubstr("waited in vain for rank(s) 2 of 3 to come to 127.0.0.1:"));
+  EXPECT_THAT(group.saw(1, std::chrono::seconds(60)),
+              AllOf(HasSubstr("meeting at rank 0 (127.0.0.1:"),
+                    HasSubstr("waited in vain for rank(s) 2 of 3")));
+}
+
+TEST(GroupOfProcesses, WithoutRankZero) {
+  testing::StartedRanks group("GroupOfProcesses.Rank", {"stays away", "once"}, 1);
+  EXPECT_THAT(group.saw(1, std::chrono::seconds(60)),
+              AllOf(HasSubstr("meeting at rank 0 (127.0.0.1:"), HasSubstr("refused")));
+}
+
+TEST(Ports, AreReservedForWhoAsksForThemByNumber) {
+  communication::ReservedPort port;
+  EXPECT_THAT(testing::thrown<CommunicationError>([&] {
+                communication::connect_to("127.0.0.1", port.port(), communication::Clock::now());
+              }),
+              HasSubstr("refused"));
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(communication::Listener(port.port()).port(), port.port());
+}
+
+// The system gives a socket that connects a port of its own, which may be the one it connects to.
+TEST(Ports, NobodyIsConnectedToHimself) {
+  std::ifstream range("/proc/sys/net/ipv4/ip_local_port_range");
+  int first = 0, last = 0;
+  range >> first >> last;
+  int port = first + ::getpid() % ((last - first) / 2) * 2;  // ports of that kind come first
+  for (int i = first; i < last; ++i) {
+    EXPECT_THROW(communication::connect_to("127.0.0.1", port, communication::Clock::now()),
+                 CommunicationError);
+  }
+  EXPECT_EQ(communication::Listener(port).port(), port);  // nothing of it is left
 }
 
 }  // namespace
