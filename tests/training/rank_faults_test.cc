@@ -1,0 +1,205 @@
+// Ranks that train a model together, one of which fails in some way: the others end soon, with an
+// error that names it. Each way comes once; with RENSA_TEST_FAULTS=200 so many come, of random
+// kinds, one after the other.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <random>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "rensa/array/communicator.h"
+#include "rensa/array/routines.h"
+#include "rensa/core/environment.h"
+#include "rensa/core/error.h"
+#include "rensa/data/data.h"
+#include "rensa/functions/functions.h"
+#include "rensa/links/links.h"
+#include "rensa/optimizers/multi_node_optimizer.h"
+#include "rensa/optimizers/optimizers.h"
+#include "rensa/training/training.h"
+#include "tests/file_size_limit.h"
+#include "tests/started_ranks.h"
+#include "tests/temporary_folder.h"
+#include "tests/testing.h"
+
+namespace rensa::training {
+namespace {
+
+using ::testing::AnyOf;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+using Clock = std::chrono::steady_clock;
+
+struct Net : Chain<Net> {
+  L::Linear l1, l2;
+  explicit Net(std::int64_t width) : l1(4, width), l2(width, 1) {}
+  void members(Visitor& v) override { v("l1", l1), v("l2", l2); }
+  Variable operator()(const Variable& x, const Variable& t) const {
+    Variable d = l2(F::relu(l1(x))) - t;
+    return (d * d).mean();
+  }
+};
+
+/// What a rank does at that iteration.
+struct Job {
+  std::string what;
+  std::int64_t iteration = 0;
+  std::string out;  // the folder for what it writes
+};
+
+/// One that an iteration begins or ends with.
+void do_fault(const std::string& what, const Communicator& communicator) {
+  static std::optional<testing::FileSizeLimit> full_disk;
+  if (what == "kill") ::raise(SIGKILL);
+  if (what == "stop") ::raise(SIGSTOP);
+  if (what == "exit") std::exit(0);
+  if (what == "throw") throw std::runtime_error("a fault");
+  if (what == "call") communicator.allreduce(xp::ones({5}));
+  if (what == "disk") full_disk.emplace(100);
+}
+
+/// Trains for one epoch, which is long, and writes a snapshot now and then.
+void train(const Job& job) {
+  Communicator communicator = create_communicator();
+  Net model(job.what == "width" ? 9 : 8);
+  optimizers::MomentumSGD optimizer(0.001);
+  optimizer.setup(model);
+  create_multi_node_optimizer(optimizer, communicator);
+  constexpr std::int64_t kBatch = 3;
+  std::int64_t n = kBatch * (job.what == "fewer" ? job.iteration : 100000);
+  datasets::TupleDataset data(xp::ones({n, 4}), xp::zeros({n, 1}));
+  Trainer trainer(StandardUpdater(iterators::SerialIterator(data, kBatch), optimizer), {1, "epoch"},
+                  job.out);
+  trainer.extend(
+      [&](Trainer& t) {
+        if (t.updater().iteration() == job.iteration) do_fault(job.what, communicator);
+      },
+      {.name = "fault", .trigger = {1, "iteration"}, .priority = 300});
+  trainer.extend(extensions::snapshot({.n_retains = 1}), {.trigger = {5, "iteration"}});
+  trainer.run();
+}
+
+/// What the tests below start: a rank with a job, which tells how that ended.
+TEST(RankFaults, Rank) {
+  const char* text = testing::rank_job();
+  if (!text) GTEST_SKIP() << "is run by the other tests of RankFaults";
+  Job job;
+  std::istringstream(text) >> job.what >> job.iteration >> job.out;
+  std::string seen = "nothing";
+  try {
+    train(job);
+  } catch (const CommunicationError& error) {
+    seen = fmt::format("CommunicationError: {}", error.what());
+  } catch (const ValueError& error) {
+    seen = fmt::format("ValueError: {}", error.what());
+  } catch (const std::exception& error) {
+    seen = fmt::format("another error: {}", error.what());
+  }
+  testing::tell_what_was_seen(seen);
+}
+
+/// A way to fail.
+struct Kind {
+  const char* what;
+  int timeout;         // RENSA_COMMUNICATION_TIMEOUT: only those that it finds out wait for so long
+  const char* others;  // see this
+  const char* itself;  // sees this; null where it cannot tell
+};
+constexpr char kEnded[] = "has ended, or the connection to it is lost";
+constexpr char kOtherCall[] = "all ranks of a group make the same calls";
+constexpr char kOtherModel[] = "all ranks have to make the same model";
+constexpr Kind kKinds[] = {
+    {"kill", 60, kEnded, nullptr},
+    {"stop", 2, "nothing came for 2 s from", nullptr},
+    {"exit", 60, kEnded, nullptr},
+    {"throw", 60, kEnded, "a fault"},
+    {"call", 60, kOtherCall, kOtherCall},
+    {"fewer", 60, kEnded, "nothing"},
+    {"width", 60, kOtherModel, kOtherModel},
+    {"disk", 60, kEnded, "cannot write"},
+    // By this process, at any moment: often while the ranks meet.
+    {"is killed", 2, "", nullptr},
+    {"is stopped", 2, "", nullptr},
+};
+
+struct Fault {
+  const Kind& kind;
+  int size, victim;
+  std::int64_t iteration;
+  std::chrono::microseconds delay;  // of what this process does
+};
+
+Fault random_fault(const Kind& kind, std::mt19937& random) {
+  int size = 2 + static_cast<int>(random() % 3);
+  return {kind, size, static_cast<int>(random() % static_cast<unsigned>(size)),
+          1 + static_cast<std::int64_t>(random() % 60),
+          std::chrono::microseconds(random() % (random() % 2 ? 5'000 : 100'000))};
+}
+
+void expect_named(const Fault& fault, const std::string& seen) {
+  EXPECT_THAT(
+      seen, StartsWith(fault.kind.others == kOtherModel ? "ValueError: " : "CommunicationError: "));
+  EXPECT_THAT(seen, HasSubstr(fault.kind.others));
+  // "rank 1 (host a, process 7)", "meeting at rank 0 (127.0.0.1:29500)", "rank(s) 1 of 3 to come".
+  EXPECT_THAT(seen, ContainsRegex(fmt::format("rank(\\(s\\))? {} ", fault.victim)));
+}
+
+/// How long it took until all others had ended.
+double run(const Fault& fault) {
+  std::string what = fault.kind.what;
+  SCOPED_TRACE(fmt::format("rank {} of {}: {}, iteration {}, after {} us", fault.victim, fault.size,
+                           what, fault.iteration, fault.delay.count()));
+  bool from_outside = what.starts_with("is ");
+  testing::TemporaryFolder folder;
+  std::vector<std::string> jobs;
+  for (int rank = 0; rank < fault.size; ++rank) {
+    bool fails = rank == fault.victim && !from_outside;
+    jobs.push_back(fmt::format("{} {} {}", fails ? what : "works", fault.iteration,
+                               folder / std::to_string(rank)));
+  }
+  testing::StartedRanks ranks("RankFaults.Rank", jobs, fault.kind.timeout);
+  if (from_outside) {
+    std::this_thread::sleep_for(fault.delay);
+    ranks[fault.victim].signal(what == "is stopped" ? SIGSTOP : SIGKILL);
+  }
+  auto begin = Clock::now();
+  constexpr std::chrono::seconds kSoon{30};  // on a machine with much to do
+  for (int rank = 0; rank < fault.size; ++rank) {
+    if (rank != fault.victim) expect_named(fault, ranks.saw(rank, kSoon));
+  }
+  double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  if (fault.kind.itself) {
+    EXPECT_THAT(ranks.saw(fault.victim, kSoon), HasSubstr(fault.kind.itself));
+  }
+  return seconds;
+}
+
+TEST(RankFaults, EndTheOthersWithErrorsThatNameTheRank) {
+  auto given = environment::number("RENSA_TEST_FAULTS", 1, 1000000);
+  std::mt19937 random(static_cast<unsigned>(::getpid()));
+  std::map<std::string, std::pair<int, double>> times;  // how many of a kind; the longest
+  auto faults = static_cast<std::size_t>(given.value_or(std::size(kKinds)));
+  for (std::size_t i = 0; i < faults && !HasFailure(); ++i) {
+    const Kind& kind = kKinds[given ? random() % std::size(kKinds) : i];
+    double seconds = run(random_fault(kind, random));
+    auto& [count, longest] = times[kind.what];
+    ++count, longest = std::max(longest, seconds);
+  }
+  for (const auto& [what, time] : times) {
+    std::printf("%d x %s: the others ended within %.2f s\n", time.first, what.c_str(), time.second);
+  }
+}
+
+}  // namespace
+}  // namespace rensa::training
