@@ -13,7 +13,9 @@
 #include "rensa/communication/processes.h"
 #include "rensa/communication/socket.h"
 #include "rensa/communication/thread_transport.h"
+#include "rensa/communication/transport.h"
 #include "rensa/core/error.h"
+#include "tests/cycles.h"
 #include "tests/testing.h"
 
 namespace rensa {
@@ -21,15 +23,18 @@ namespace {
 
 enum class Way { threads, sockets };
 
-/// Calls job on every rank of a group of `size`, each in a thread of its own.
-void run_group(Way way, int size, std::chrono::seconds timeout,
-               const std::function<void(const Communicator&)>& job) {
-  std::vector<std::shared_ptr<communication::Transport>> ends(static_cast<std::size_t>(size));
+using End = std::shared_ptr<communication::Transport>;
+
+/// Calls job on every end of a group of `size`, each in a thread of its own.
+void run_ends(Way way, int size, std::chrono::seconds timeout,
+              const std::function<void(End)>& job) {
+  std::vector<End> ends(static_cast<std::size_t>(size));
   if (way == Way::threads) ends = communication::connect_threads(size, timeout);
   communication::LaunchEnvironment environment;
   environment.size = size;
   environment.address = "127.0.0.1";
-  environment.port = communication::Listener(0).port();
+  communication::ReservedPort reserved;
+  environment.port = reserved.port();
   std::vector<std::thread> threads;
   for (int rank = 0; rank < size; ++rank) {
     threads.emplace_back([&, rank] {
@@ -40,13 +45,18 @@ void run_group(Way way, int size, std::chrono::seconds timeout,
           own.rank = rank;
           end = communication::connect_processes(own, timeout);
         }
-        job(Communicator(std::move(end)));
+        job(std::move(end));
       } catch (const std::exception& error) {
         ADD_FAILURE() << "rank " << rank << ": " << error.what();
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+void run_group(Way way, int size, std::chrono::seconds timeout,
+               const std::function<void(const Communicator&)>& job) {
+  run_ends(way, size, timeout, [&](End end) { job(Communicator(std::move(end))); });
 }
 
 class Communicators : public ::testing::TestWithParam<std::tuple<Way, int>> {
@@ -301,6 +311,46 @@ TEST_P(FailingGroups, RanksThatWaitForEachOther) {
     std::string text = testing::message_of<CommunicationError>([&] { (void)c.recv(1 - c.rank()); });
     EXPECT_THAT(text, ::testing::HasSubstr("send and recv of any array"));
     EXPECT_THAT(text, ::testing::HasSubstr("rank "));
+  });
+}
+
+// Rank 0 finds out that rank 2 has ended in the middle of a long message to rank 1, which has to
+// hear of it from him: it wants nothing of rank 2.
+TEST_P(FailingGroups, WhoIsInTheMiddleOfAMessageIsToldToo) {
+  std::string text;
+  std::vector<char> sent(64 << 20), come(sent.size());
+  auto nbytes = std::ssize(sent);
+  run_ends(GetParam(), 3, std::chrono::seconds(60), [&](const End& end) {
+    communication::Label label("a long message", "");
+    char word = 0;
+    std::vector<communication::Incoming> from_0{{0, come.data(), nbytes}}, from_2{{2, &word, 1}};
+    std::vector<communication::Outgoing> to_1{{1, sent.data(), nbytes}};
+    if (end->rank() == 0) {
+      EXPECT_THROW(end->exchange(label, to_1, from_2), CommunicationError);
+    } else if (end->rank() == 1) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(300));
+      text = testing::message_of<CommunicationError>([&] {
+        for (;;) end->exchange(label, {}, from_0);
+      });
+    } else {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  });
+  EXPECT_THAT(text, ::testing::HasSubstr("rank 2 ("));
+  EXPECT_THAT(text, ::testing::HasSubstr("has ended"));
+}
+
+TEST_P(FailingGroups, LeaveNothingOfTheSystemsBehind) {
+  testing::expect_nothing_is_left([&](int i) {
+    run_group(GetParam(), 2 + i % 3, std::chrono::seconds(60), [&](const Communicator& c) {
+      bool fails = i % 2 == 1;  // for rank 1 ends before the others
+      auto work = [&] {
+        Communicator part = c.split(c.rank() % 2, 0);
+        if (!fails || c.rank() != 1) c.allreduce(xp::ones({100}));
+      };
+      if (fails && c.rank() != 1) EXPECT_THROW(work(), CommunicationError);
+      else work();
+    });
   });
 }
 

@@ -1,0 +1,50 @@
+// What comes and goes again and again leaves nothing of the system's behind.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <malloc.h>
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <iterator>
+#include <thread>
+
+#include "rensa/core/environment.h"
+
+namespace rensa::testing {
+
+/// How many there are in a folder, this process's threads or descriptors.
+inline std::int64_t count_in(const char* folder) {
+  return std::distance(std::filesystem::directory_iterator(folder),
+                       std::filesystem::directory_iterator());
+}
+
+/// Of the heap, in bytes: what is not free. Sanitizers have a heap of their own, of which this
+/// knows nothing.
+inline std::int64_t heap_in_use() {
+  struct mallinfo2 heap = ::mallinfo2();
+  return static_cast<std::int64_t>(heap.uordblks + heap.hblkhd);
+}
+
+/// Calls cycle(0), cycle(1) and so on; threads, descriptors and the heap are then what they were
+/// after the first few. RENSA_TEST_CYCLES=1000 for a long run.
+inline void expect_nothing_is_left(const std::function<void(int)>& cycle) {
+  constexpr int kFirst = 10;  // until caches have what they keep
+  constexpr std::int64_t kNoise = 32 << 10;
+  auto cycles = static_cast<int>(environment::number("RENSA_TEST_CYCLES", 1, 1000000).value_or(50));
+  for (int i = 0; i < kFirst; ++i) cycle(i);
+  std::int64_t threads = count_in("/proc/self/task"), descriptors = count_in("/proc/self/fd");
+  std::int64_t heap = heap_in_use();
+  for (int i = 0; i < cycles; ++i) cycle(kFirst + i);
+  // A thread that has been joined is there for a moment more.
+  for (int tries = 0; count_in("/proc/self/task") > threads && tries < 1000; ++tries) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_EQ(count_in("/proc/self/task"), threads);
+  EXPECT_EQ(count_in("/proc/self/fd"), descriptors);
+  EXPECT_LT(heap_in_use() - heap, kNoise) << "bytes after " << cycles << " cycles";
+}
+
+}  // namespace rensa::testing
