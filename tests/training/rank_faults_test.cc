@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <functional>
 #include <map>
 #include <optional>
 #include <random>
@@ -27,6 +28,7 @@
 #include "rensa/optimizers/multi_node_optimizer.h"
 #include "rensa/optimizers/optimizers.h"
 #include "rensa/training/training.h"
+#include "tests/environment.h"
 #include "tests/file_size_limit.h"
 #include "tests/started_ranks.h"
 #include "tests/temporary_folder.h"
@@ -43,7 +45,7 @@ using Clock = std::chrono::steady_clock;
 
 struct Net : Chain<Net> {
   L::Linear l1, l2;
-  explicit Net(std::int64_t width) : l1(4, width), l2(width, 1) {}
+  explicit Net(std::int64_t width) : l1(width), l2(width, 1) {}
   void members(Visitor& v) override { v("l1", l1), v("l2", l2); }
   Variable operator()(const Variable& x, const Variable& t) const {
     Variable d = l2(F::relu(l1(x))) - t;
@@ -70,15 +72,14 @@ void do_fault(const std::string& what, const Communicator& communicator) {
 }
 
 /// Trains for one epoch, which is long, and writes a snapshot now and then.
-void train(const Job& job) {
-  Communicator communicator = create_communicator();
-  Net model(job.what == "width" ? 9 : 8);
+void train(const Job& job, const Communicator& communicator) {
+  Net model(job.what == "other_width" ? 9 : 8);
   optimizers::MomentumSGD optimizer(0.001);
   optimizer.setup(model);
   create_multi_node_optimizer(optimizer, communicator);
   constexpr std::int64_t kBatch = 3;
   std::int64_t n = kBatch * (job.what == "fewer" ? job.iteration : 100000);
-  datasets::TupleDataset data(xp::ones({n, 4}), xp::zeros({n, 1}));
+  datasets::TupleDataset data(xp::ones({n, job.what == "other_inputs" ? 5 : 4}), xp::zeros({n, 1}));
   Trainer trainer(StandardUpdater(iterators::SerialIterator(data, kBatch), optimizer), {1, "epoch"},
                   job.out);
   trainer.extend(
@@ -90,23 +91,27 @@ void train(const Job& job) {
   trainer.run();
 }
 
-/// What the tests below start: a rank with a job, which tells how that ended.
+/// How a rank's training ends: "ValueError: ...", "nothing".
+std::string end_of(const std::function<void()>& training) {
+  try {
+    training();
+  } catch (const CommunicationError& error) {
+    return fmt::format("CommunicationError: {}", error.what());
+  } catch (const ValueError& error) {
+    return fmt::format("ValueError: {}", error.what());
+  } catch (const std::exception& error) {
+    return fmt::format("another error: {}", error.what());
+  }
+  return "nothing";
+}
+
+/// What a test below starts: a rank with a job, which tells how that ended.
 TEST(RankFaults, Rank) {
   const char* text = testing::rank_job();
   if (!text) GTEST_SKIP() << "is run by the other tests of RankFaults";
   Job job;
   std::istringstream(text) >> job.what >> job.iteration >> job.out;
-  std::string seen = "nothing";
-  try {
-    train(job);
-  } catch (const CommunicationError& error) {
-    seen = fmt::format("CommunicationError: {}", error.what());
-  } catch (const ValueError& error) {
-    seen = fmt::format("ValueError: {}", error.what());
-  } catch (const std::exception& error) {
-    seen = fmt::format("another error: {}", error.what());
-  }
-  testing::tell_what_was_seen(seen);
+  testing::tell_what_was_seen(end_of([&] { train(job, create_communicator()); }));
 }
 
 /// A way to fail.
@@ -115,18 +120,20 @@ struct Kind {
   int timeout;         // RENSA_COMMUNICATION_TIMEOUT: only those that it finds out wait for so long
   const char* others;  // see this
   const char* itself;  // sees this; null where it cannot tell
+  bool of_threads = false;  // a thread may fail so, too
 };
-constexpr char kEnded[] = "has ended, or the connection to it is lost";
+constexpr char kEnded[] = "has ended";
 constexpr char kOtherCall[] = "all ranks of a group make the same calls";
 constexpr char kOtherModel[] = "all ranks have to make the same model";
 constexpr Kind kKinds[] = {
     {"kill", 60, kEnded, nullptr},
     {"stop", 2, "nothing came for 2 s from", nullptr},
     {"exit", 60, kEnded, nullptr},
-    {"throw", 60, kEnded, "a fault"},
-    {"call", 60, kOtherCall, kOtherCall},
-    {"fewer", 60, kEnded, "nothing"},
-    {"width", 60, kOtherModel, kOtherModel},
+    {"throw", 60, kEnded, "a fault", true},
+    {"call", 60, kOtherCall, kOtherCall, true},
+    {"fewer", 60, kEnded, "nothing", true},
+    {"other_width", 60, kOtherModel, kOtherModel, true},
+    {"other_inputs", 60, kOtherModel, kOtherModel, true},  // found out at the first update
     {"disk", 60, kEnded, "cannot write"},
     // By this process, at any moment: often while the ranks meet.
     {"is killed", 2, "", nullptr},
@@ -147,12 +154,12 @@ Fault random_fault(const Kind& kind, std::mt19937& random) {
           std::chrono::microseconds(random() % (random() % 2 ? 5'000 : 100'000))};
 }
 
-void expect_named(const Fault& fault, const std::string& seen) {
-  EXPECT_THAT(
-      seen, StartsWith(fault.kind.others == kOtherModel ? "ValueError: " : "CommunicationError: "));
-  EXPECT_THAT(seen, HasSubstr(fault.kind.others));
+void expect_named(const Kind& kind, int victim, const std::string& seen) {
+  EXPECT_THAT(seen,
+              StartsWith(kind.others == kOtherModel ? "ValueError: " : "CommunicationError: "));
+  EXPECT_THAT(seen, HasSubstr(kind.others));
   // "rank 1 (host a, process 7)", "meeting at rank 0 (127.0.0.1:29500)", "rank(s) 1 of 3 to come".
-  EXPECT_THAT(seen, ContainsRegex(fmt::format("rank(\\(s\\))? {} ", fault.victim)));
+  EXPECT_THAT(seen, ContainsRegex(fmt::format("rank(\\(s\\))? {} ", victim)));
 }
 
 /// How long it took until all others had ended.
@@ -176,7 +183,7 @@ double run(const Fault& fault) {
   auto begin = Clock::now();
   constexpr std::chrono::seconds kSoon{30};  // on a machine with much to do
   for (int rank = 0; rank < fault.size; ++rank) {
-    if (rank != fault.victim) expect_named(fault, ranks.saw(rank, kSoon));
+    if (rank != fault.victim) expect_named(fault.kind, fault.victim, ranks.saw(rank, kSoon));
   }
   double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   if (fault.kind.itself) {
@@ -198,6 +205,39 @@ TEST(RankFaults, EndTheOthersWithErrorsThatNameTheRank) {
   }
   for (const auto& [what, time] : times) {
     std::printf("%d x %s: the others ended within %.2f s\n", time.first, what.c_str(), time.second);
+  }
+}
+
+/// How each of three threads ends, of which one fails in that way.
+std::vector<std::string> ends_of_threads(const std::string& what, int victim) {
+  testing::TemporaryFolder folder;
+  std::vector<Communicator> ranks = create_thread_communicators(3);
+  std::vector<std::string> ends(ranks.size());
+  std::vector<std::thread> threads;
+  for (Communicator& own : ranks) {
+    int rank = own.rank();
+    Job job{rank == victim ? what : "works", 7, folder / std::to_string(rank)};
+    threads.emplace_back([&ends, job, rank, own = std::move(own)] {
+      ends[static_cast<std::size_t>(rank)] = end_of([&] { train(job, own); });
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return ends;
+}
+
+TEST(RankFaults, OfThreads) {
+  testing::EnvironmentScope timeout("RENSA_COMMUNICATION_TIMEOUT", "20");
+  for (const Kind& kind : kKinds) {
+    if (!kind.of_threads) continue;
+    for (int victim = 0; victim < 3; ++victim) {
+      SCOPED_TRACE(fmt::format("rank {}: {}", victim, kind.what));
+      std::vector<std::string> ends = ends_of_threads(kind.what, victim);
+      for (int rank = 0; rank < 3; ++rank) {
+        const std::string& end = ends[static_cast<std::size_t>(rank)];
+        if (rank == victim) EXPECT_THAT(end, HasSubstr(kind.itself));
+        else expect_named(kind, victim, end);
+      }
+    }
   }
 }
 
