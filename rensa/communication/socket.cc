@@ -3,10 +3,12 @@
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
+#include <linux/sockios.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -123,6 +125,19 @@ void Socket::receive_all(void* data, std::int64_t nbytes, Clock::time_point dead
       throw CommunicationError(fmt::format("{} says nothing", peer_address()));
     }
   }
+}
+
+void Socket::deliver(Clock::time_point deadline) const {
+  for (int on_its_way = 1; on_its_way > 0 && Clock::now() < deadline;) {
+    if (::ioctl(fd_, SIOCOUTQ, &on_its_way) != 0) return;
+    pollfd one{fd_, 0, 0};
+    if (on_its_way > 0 && ::poll(&one, 1, 1) > 0) return;  // the connection is lost
+  }
+}
+
+void Socket::discard() const {
+  char rest[4096];
+  while (receive_some(rest, sizeof rest) > 0) {}
 }
 
 bool Socket::introduces_itself(void* data, std::int64_t nbytes, Clock::time_point deadline) const {

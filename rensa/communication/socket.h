@@ -33,6 +33,12 @@ class Socket {
   void send_all(const void* data, std::int64_t nbytes, Clock::time_point deadline) const;
   void receive_all(void* data, std::int64_t nbytes, Clock::time_point deadline) const;
 
+  /// Until the other side's system has all that was sent, or never will, or the deadline. Closing a
+  /// socket of which something is unread takes back what is still on its way.
+  void deliver(Clock::time_point deadline) const;
+  /// Reads what has come, for nobody.
+  void discard() const;
+
   /// Whether so many bytes come within a few seconds of connecting, as from a process of ours;
   /// others who connect say something else, or nothing.
   bool introduces_itself(void* data, std::int64_t nbytes, Clock::time_point deadline) const;

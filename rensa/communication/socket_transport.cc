@@ -74,6 +74,12 @@ SocketTransport::SocketTransport(ProcessGroup group)
   }
 }
 
+SocketTransport::~SocketTransport() {
+  for (const Peer& peer : peers_) {
+    if (peer.socket.is_open()) peer.socket.discard();  // that the others wait, and say so
+  }
+}
+
 void SocketTransport::connect_to_lower(Clock::time_point deadline) {
   for (int peer = 0; peer < rank(); ++peer) {
     const Address& address = group_.addresses[static_cast<std::size_t>(peer)];
@@ -294,6 +300,7 @@ void SocketTransport::tell_failure(Peer& peer) const {
     }
     peer.socket.send_all(&header, sizeof header, soon);
     peer.socket.send_all(failure_.data(), header.nbytes, soon);
+    peer.socket.deliver(soon);
   } catch (const CommunicationError&) {
     // It has gone too, or is stuck; the connection is closed either way.
   }

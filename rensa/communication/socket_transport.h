@@ -52,6 +52,10 @@ class SocketTransport final : public Transport {
   /// Connects to those of lower ranks and waits for those of higher ones. Throws
   /// CommunicationError, and tells those who have come, where one does not come within the timeout.
   explicit SocketTransport(ProcessGroup group);
+  /// What this rank has sent arrives.
+  ~SocketTransport() override;
+  SocketTransport(const SocketTransport&) = delete;
+  SocketTransport& operator=(const SocketTransport&) = delete;
 
   std::string describe(int rank) const override;
   void exchange(const Label& label, std::span<const Outgoing> sent,

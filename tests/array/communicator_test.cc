@@ -314,32 +314,6 @@ TEST_P(FailingGroups, RanksThatWaitForEachOther) {
   });
 }
 
-// Rank 0 finds out that rank 2 has ended in the middle of a long message to rank 1, which has to
-// hear of it from him: it wants nothing of rank 2.
-TEST_P(FailingGroups, WhoIsInTheMiddleOfAMessageIsToldToo) {
-  std::string text;
-  std::vector<char> sent(64 << 20), come(sent.size());
-  auto nbytes = std::ssize(sent);
-  run_ends(GetParam(), 3, std::chrono::seconds(60), [&](const End& end) {
-    communication::Label label("a long message", "");
-    char word = 0;
-    std::vector<communication::Incoming> from_0{{0, come.data(), nbytes}}, from_2{{2, &word, 1}};
-    std::vector<communication::Outgoing> to_1{{1, sent.data(), nbytes}};
-    if (end->rank() == 0) {
-      EXPECT_THROW(end->exchange(label, to_1, from_2), CommunicationError);
-    } else if (end->rank() == 1) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(300));
-      text = testing::message_of<CommunicationError>([&] {
-        for (;;) end->exchange(label, {}, from_0);
-      });
-    } else {
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    }
-  });
-  EXPECT_THAT(text, ::testing::HasSubstr("rank 2 ("));
-  EXPECT_THAT(text, ::testing::HasSubstr("has ended"));
-}
-
 TEST_P(FailingGroups, LeaveNothingOfTheSystemsBehind) {
   testing::expect_nothing_is_left([&](int i) {
     run_group(GetParam(), 2 + i % 3, std::chrono::seconds(60), [&](const Communicator& c) {
@@ -358,6 +332,53 @@ INSTANTIATE_TEST_SUITE_P(Ways, FailingGroups, ::testing::Values(Way::threads, Wa
                          [](const auto& info) {
                            return info.param == Way::threads ? "threads" : "sockets";
                          });
+
+// Rank 0 finds out that rank 2 has ended in the middle of a long message to rank 1, which has to
+// hear of it from him: it wants nothing of rank 2. A word from it to rank 0 is never read.
+TEST(Transports, WhoIsInTheMiddleOfAMessageIsToldToo) {
+  std::string text;
+  std::vector<char> sent(64 << 20), come(sent.size());
+  auto nbytes = std::ssize(sent);
+  run_ends(Way::sockets, 3, std::chrono::seconds(60), [&](const End& end) {
+    communication::Label label("a long message", "");
+    char word = 0;
+    std::vector<communication::Incoming> from_0{{0, come.data(), nbytes}}, from_2{{2, &word, 1}};
+    std::vector<communication::Outgoing> to_0{{0, &word, 1}}, to_1{{1, sent.data(), nbytes}};
+    if (end->rank() == 0) {
+      EXPECT_THROW(end->exchange(label, to_1, from_2), CommunicationError);
+    } else if (end->rank() == 1) {
+      end->exchange(label, to_0, {});
+      std::this_thread::sleep_for(std::chrono::milliseconds(300));
+      text = testing::message_of<CommunicationError>([&] {
+        for (;;) end->exchange(label, {}, from_0);
+      });
+    } else {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  });
+  EXPECT_THAT(text, ::testing::HasSubstr("rank 2 ("));
+  EXPECT_THAT(text, ::testing::HasSubstr("has ended"));
+}
+
+// Though something that came to it is unread.
+TEST(Transports, WhatARankSendsLastArrives) {
+  std::vector<char> sent(8 << 20, 'x'), come(sent.size());
+  run_ends(Way::sockets, 2, std::chrono::seconds(60), [&](const End& end) {
+    communication::Label label("the last message", "");
+    char word = 0;
+    std::vector<communication::Outgoing> to_0{{0, &word, 1}};
+    std::vector<communication::Outgoing> to_1{{1, sent.data(), std::ssize(sent)}};
+    std::vector<communication::Incoming> from_0{{0, come.data(), std::ssize(come)}};
+    if (end->rank() == 0) {
+      end->exchange(label, to_1, {});
+      return;
+    }
+    end->exchange(label, to_0, {});
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    end->exchange(label, {}, from_0);
+  });
+  EXPECT_EQ(come, sent);
+}
 
 }  // namespace
 }  // namespace rensa
