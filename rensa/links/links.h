@@ -31,6 +31,7 @@
 #include "rensa/links/n_step_rnn.h"
 #include "rensa/links/noise_links.h"
 #include "rensa/links/normalization_links.h"
+#include "rensa/links/pipeline.h"
 #include "rensa/links/reporter.h"
 #include "rensa/links/sampling_links.h"
 #include "rensa/links/scale.h"
