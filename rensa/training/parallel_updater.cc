@@ -12,6 +12,7 @@
 #include "rensa/core/thread_state.h"
 #include "rensa/links/mute_reports.h"
 #include "rensa/optimizers/host_numbers.h"
+#include "rensa/training/batch_parts.h"
 #include "rensa/training/gradient_sum.h"
 #include "rensa/training/replica_team.h"
 #include "rensa/training/step_inputs.h"
@@ -90,7 +91,8 @@ void follow(const Optimizer& main, const Optimizer& replica) {
 void check_shared(const Optimizer& optimizer) {
   if (optimizer.state()->joint) {
     throw NotImplementedError(
-        "ParallelUpdater: the optimizer works with other ranks (create_multi_node_optimizer), which "
+        "ParallelUpdater: the optimizer works with other ranks (create_multi_node_optimizer), "
+        "which "
         "its replicas do not; give each rank one device and a StandardUpdater");
   }
   const OptimizerAlgorithm& algorithm = *optimizer.state()->algorithm;
@@ -134,6 +136,10 @@ void check_options(const ParallelUpdaterOptions& options) {
   if (options.reduction != "sum" && options.reduction != "mean") {
     throw ValueError(fmt::format(
         "ParallelUpdater: the reduction is \"sum\" or \"mean\", not \"{}\"", options.reduction));
+  }
+  if (options.accumulate < 1) {
+    throw ValueError(
+        fmt::format("ParallelUpdater: parts of a batch in {} parts", options.accumulate));
   }
 }
 
@@ -202,8 +208,9 @@ class ParallelBody final : public UpdaterBody {
     });
     if (!synchronized_) {
       // Main goes first where its forward pass gives parameters their shapes and values.
-      if (has_waiting_parameters(optimizer().target()))
-        main_loss = forward(0, located(0, batch).gather());
+      if (has_waiting_parameters(optimizer().target())) {
+        main_loss = first_loss(columns(0, located(0, batch).gather()));
+      }
       each_replica([&](Replica& replica) {
         copy_parameters(optimizer().target(), replica.optimizer.target());
         follow(optimizer(), replica.optimizer);
@@ -235,10 +242,8 @@ class ParallelBody final : public UpdaterBody {
   /// Each replica by its thread. `main_loss`: main's, where it has been computed already.
   void update_by_team(const Batch& batch, Variable main_loss) {
     team_.run([&](int member) {
-      Variable loss = member == 0 && main_loss.defined()
-                          ? std::move(main_loss)
-                          : forward(member, located(member, batch).gather());
-      backward(member, std::move(loss), weight(member, batch));
+      Variables own = columns(member, located(member, batch).gather());
+      backward(member, own, weight(member, batch), member == 0 ? std::move(main_loss) : Variable());
       sum_.collect(member, replica(member).optimizer.target());
       team_.barrier();  // all gradients are queued; whoever failed has been noticed
       sum_.fill_missing(member);
@@ -262,7 +267,7 @@ class ParallelBody final : public UpdaterBody {
       for (int member = 0; member < members(); ++member) {
         Columns part = columns_of(parts[static_cast<std::size_t>(member)], next);
         MuteReports muted(member != 0);
-        backward(member, forward(member, std::move(part)), weight(member, batch));
+        backward(member, columns(member, std::move(part)), weight(member, batch));
         sum_.collect(member, replica(member).optimizer.target());
       }
       for (int member = 0; member < members(); ++member) sum_.fill_missing(member);
@@ -293,21 +298,43 @@ class ParallelBody final : public UpdaterBody {
     return converter_.locate(own, device);
   }
 
-  /// The loss of a part of a batch; undefined when there is nothing in it.
-  Variable forward(int member, Columns part) {
-    if (part.empty()) return {};
-    DeviceScope on(replica(member).device);
-    force_backprop_mode with_graph;
+  /// Those of a member's part of a batch, as what the model takes.
+  Variables columns(int member, Columns part) const {
+    DeviceScope on(replicas_[static_cast<std::size_t>(member)].device);
     Variables columns;
     for (Array& column : part) columns.push_back(constant(std::move(column)));
-    return replica(member).optimizer.target().invoke(columns);
+    return columns;
   }
 
-  void backward(int member, Variable loss, double weight) {
+  Variable loss(int member, const Variables& part) {
+    force_backprop_mode with_graph;
+    return replica(member).optimizer.target().invoke(part);
+  }
+
+  /// Main's, of the first of the parts that backward() takes.
+  Variable first_loss(const Variables& columns) {
+    if (columns.empty()) return {};
+    DeviceScope on(replica(0).device);
+    Variable first;
+    each_part(columns, options_.accumulate, [&](const Variables& part, double) {
+      if (!first.defined()) first = loss(0, part);
+    });
+    return first;
+  }
+
+  /// Gradients of a member's part of a batch, which may be empty; `first`, where it is defined, is
+  /// the loss that first_loss() gave of it.
+  void backward(int member, const Variables& columns, double weight, Variable first = {}) {
     DeviceScope on(replica(member).device);
     const Optimizer& optimizer = replica(member).optimizer;
-    optimizer.target().cleargrads();
-    if (loss.defined()) optimizer.backward(std::move(loss), weight);
+    bool clear = true;
+    if (columns.empty()) optimizer.target().cleargrads();
+    else
+      each_part(columns, options_.accumulate, [&](const Variables& part, double share) {
+        Variable of_part = first.defined() ? std::exchange(first, {}) : loss(member, part);
+        if (std::exchange(clear, false)) optimizer.target().cleargrads();
+        optimizer.backward(std::move(of_part), weight * share);
+      });
   }
 
   void update(int member) {

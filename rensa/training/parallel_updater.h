@@ -17,6 +17,9 @@ struct ParallelUpdaterOptions {
   /// else than on one device. "mean" weighs each by its share of the batch, so that (for a loss
   /// that is a mean over its batch) a step is what it would be on one device.
   std::string reduction = "sum";
+  /// Each replica takes its part of the batch in so many parts, one after the other, as
+  /// StandardUpdater does.
+  int accumulate = 1;
   ConverterOptions converter_options = {};  // of the default converter
   /// What makes arrays of a batch; concat_examples when left out.
   std::function<Columns(const Batch&, Device)> converter = {};
@@ -37,7 +40,8 @@ struct ParallelUpdaterOptions {
 /// synchronize() after loading a model or an optimizer alone.
 class ParallelUpdater : public Updater {
  public:
-  /// Throws ValueError without a device named "main", for a name given twice or another reduction.
+  /// Throws ValueError without a device named "main", for a name given twice, another reduction or
+  /// an `accumulate` below 1.
   ParallelUpdater(Iterator iterator, Optimizer optimizer, ParallelUpdaterOptions options);
   /// The model of a name.
   Link& model(const std::string& name) const;

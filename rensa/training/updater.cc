@@ -8,6 +8,7 @@
 
 #include "rensa/core/error.h"
 #include "rensa/device/tracer.h"
+#include "rensa/training/batch_parts.h"
 #include "rensa/training/step_inputs.h"
 
 namespace rensa::training {
@@ -175,21 +176,14 @@ class StandardBody final : public UpdaterBody {
       options_.update_core(columns);
       return;
     }
-    std::int64_t n = columns.empty() || columns[0].ndim() == 0 ? 1 : columns[0].shape(0);
-    std::int64_t parts = std::min<std::int64_t>(options_.accumulate, n);
-    if (parts <= 1) {
+    if (options_.accumulate == 1) {
       optimizer().update([&] { return loss(columns); });
       return;
     }
     optimizer().target().cleargrads();
-    for (std::int64_t k = 0; k < parts; ++k) {
-      std::int64_t begin = k * n / parts, end = (k + 1) * n / parts;
-      Variables part;
-      for (const Variable& column : columns) {
-        part.push_back(constant(column.array()[Slice(begin, end)]));
-      }
-      optimizer().backward(loss(part), static_cast<double>(end - begin) / static_cast<double>(n));
-    }
+    each_part(columns, options_.accumulate, [&](const Variables& part, double share) {
+      optimizer().backward(loss(part), share);
+    });
     optimizer().update();
   }
 

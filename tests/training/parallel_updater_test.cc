@@ -54,14 +54,14 @@ std::vector<float> weights_of_one(std::int64_t batch_size, int iterations) {
   return weights;
 }
 
-void expect_as_one_device(const Devices& devices) {
+void expect_as_one_device(const Devices& devices, int accumulate = 1) {
   for (std::int64_t batch_size : {6, 7, 2}) {  // even, uneven, fewer examples than replicas
     std::vector<float> expected = weights_of_one(batch_size, 12);
     Line model;
     optimizers::Adam optimizer(0.1);
     optimizer.setup(model);
     ParallelUpdater updater(iterator_of(batch_size), optimizer,
-                            {.devices = devices, .reduction = "mean"});
+                            {.devices = devices, .reduction = "mean", .accumulate = accumulate});
     for (int i = 0; i < 12; ++i) {
       set_in_between(optimizer, i);
       updater.update();
@@ -121,6 +121,11 @@ TEST(ParallelUpdater, RefusesStateThatReplicasWouldShare) {
 }
 
 TEST(ParallelUpdater, ThreeCpuReplicasLearnAsOneDoes) { expect_as_one_device(kThreeCpus); }
+
+TEST(ParallelUpdater, PartsOfPartsLearnAsOneDoes) {
+  expect_as_one_device(kThreeCpus, 2);
+  expect_as_one_device(kThreeCpus, 5);  // more than a replica has examples
+}
 
 TEST(ParallelUpdater, ReplicasOfOneGpuLearnAsOneDoes) {
   RENSA_NEEDS_GPUS(1);
@@ -209,7 +214,7 @@ struct Noisy : Chain<Noisy> {
 
 /// The parameters, optimizer states and running statistics after each of some iterations.
 std::vector<float> course_of(const Devices& devices, bool captured, std::int64_t batch_size,
-                             int iterations, CaptureStats* stats) {
+                             int iterations, CaptureStats* stats, int accumulate = 1) {
   // Threads that draw from one device's generator do so in any order.
   std::set<Device> places;
   for (const auto& [name, device] : devices) {
@@ -227,6 +232,7 @@ std::vector<float> course_of(const Devices& devices, bool captured, std::int64_t
   ParallelUpdater updater(iterator_of(batch_size), optimizer,
                           {.devices = devices,
                            .reduction = "mean",
+                           .accumulate = accumulate,
                            .capture = captured,
                            .capture_options = {.replay_lists = true}});
   Reporter reporter;
@@ -257,11 +263,12 @@ std::vector<float> course_of(const Devices& devices, bool captured, std::int64_t
   return course;
 }
 
-void expect_captured_as_eager(const Devices& devices) {
+void expect_captured_as_eager(const Devices& devices, int accumulate = 1) {
   for (std::int64_t batch_size : {6, 7}) {  // even, uneven
     CaptureStats eager, captured;
-    std::vector<float> wanted = course_of(devices, false, batch_size, 20, &eager);
-    EXPECT_EQ(course_of(devices, true, batch_size, 20, &captured), wanted) << batch_size;
+    std::vector<float> wanted = course_of(devices, false, batch_size, 20, &eager, accumulate);
+    EXPECT_EQ(course_of(devices, true, batch_size, 20, &captured, accumulate), wanted)
+        << batch_size;
     EXPECT_EQ(eager.calls, 0);
     EXPECT_GE(captured.replays, 5) << captured.last_fallback;
     EXPECT_EQ(captured.fallbacks, 0) << captured.last_fallback;
@@ -271,6 +278,7 @@ void expect_captured_as_eager(const Devices& devices) {
 TEST(ParallelUpdater, CapturedIterationsAreTheEagerOnes) {
   expect_captured_as_eager(kThreeCpus);
   expect_captured_as_eager({{"main", cpu()}});
+  expect_captured_as_eager(kThreeCpus, 2);
 }
 
 TEST(ParallelUpdater, CapturedIterationsOfGpusAreTheEagerOnes) {
@@ -576,6 +584,9 @@ TEST(ParallelUpdater, BadArguments) {
   EXPECT_THROW(make({{"main", cpu()}, {"main", cpu()}}), ValueError);
   EXPECT_THROW(make({{"main", cpu()}}, "median"), ValueError);
   EXPECT_THROW(make({{"main", gpu(num_gpus())}}), DeviceError);
+  EXPECT_THROW(
+      ParallelUpdater(iterator_of(4), optimizer, {.devices = {{"main", cpu()}}, .accumulate = 0}),
+      ValueError);
 }
 
 }  // namespace
