@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 
+#include "rensa/array/agreement.h"
 #include "rensa/array/creation.h"
 #include "rensa/array/dtype_info.h"
 #include "rensa/array/manipulation.h"
@@ -19,25 +20,7 @@ namespace rensa {
 
 namespace {
 
-/// Throws on all ranks where they do not say the same of what they have: a line for each part.
-void check_agreement(const char* what, const Communicator& communicator, const std::string& own) {
-  std::vector<std::string> all = communicator.allgather_bytes(own);
-  for (int rank = 1; rank < communicator.size(); ++rank) {
-    const std::string &first = all[0], &other = all[static_cast<std::size_t>(rank)];
-    if (first == other) continue;
-    // The first line that differs.
-    std::size_t begin = 0;
-    auto line = [&](const std::string& text) {
-      return begin < text.size() ? text.substr(begin, text.find('\n', begin) - begin) : "nothing";
-    };
-    while (begin < first.size() && begin < other.size() && line(first) == line(other)) {
-      begin = first.find('\n', begin) + 1;
-    }
-    throw ValueError(fmt::format(
-        "{}: {} has {} where {} has {}; all ranks have to make the same model", what,
-        communicator.describe(0), line(first), communicator.describe(rank), line(other)));
-  }
-}
+constexpr const char* kWayOut = "all ranks have to make the same model";
 
 std::string line_of(const std::string& path, const Array& a) {
   return a.defined() ? fmt::format("{} {} {}\n", path, dtype_name(a.dtype()), a.shape().str())
@@ -115,13 +98,15 @@ class MeanOverRanks final : public JointUpdate {
       if (!known_.contains(p.update_rule())) fresh.push_back(p);
     }
     if (!fresh.empty()) {
+      // Those that a file has brought are equal already, and their gradients each rank's own.
       std::vector<Array> arrays;
       std::string described;
       for (const ParameterRef& p : fresh) {
-        arrays.push_back(p.array()), arrays.push_back(p.grad());
-        described += line_of("a parameter", p.array());
+        described += fmt::format("a parameter, updated {} times,{}", p.update_rule()->t,
+                                 line_of("", p.array()));
+        if (p.update_rule()->t == 0) arrays.push_back(p.array()), arrays.push_back(p.grad());
       }
-      check_agreement("the first update of parameters", communicator_, described);
+      check_agreement(communicator_, "the first update of parameters", described, kWayOut);
       in_packs(arrays, [&](const Array& pack) { return communicator_.bcast(pack, 0); });
       know(fresh);
     }
@@ -259,7 +244,7 @@ void bcast_data(const Communicator& communicator, Link& model) {
     described += line_of(p.path, initialized ? p.parameter.array() : Array());
     if (initialized) arrays.push_back(p.parameter.array());
   }
-  check_agreement("bcast_data", communicator, described);
+  check_agreement(communicator, "bcast_data", described, kWayOut);
   in_packs(arrays, [&](const Array& pack) { return communicator.bcast(pack, 0); });
 }
 

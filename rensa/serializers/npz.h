@@ -40,7 +40,7 @@ struct NpzContent {
   /// The bytes of the file, without compression.
   std::string bytes() const;
 
-  std::vector<Entry> entries;
+  std::vector<Entry> entries;  // all of the file, in its order
 };
 
 struct LoadNpzOptions {
