@@ -116,7 +116,9 @@ class MeanOverRanks final : public JointUpdate {
   }
 
   bool owns(const std::shared_ptr<UpdateRule>& rule) const override {
-    return !options_.sharded || known(rule).owner == communicator_.rank();
+    if (!options_.sharded) return true;
+    auto found = known_.find(rule);
+    return found == known_.end() || found->second.owner == communicator_.rank();
   }
 
   void join(const UpdateCall& call) override {

@@ -481,6 +481,21 @@ TEST_F(MultiNodeSnapshotTest, AnErrorWaitsForNobody) {
   }
 }
 
+TEST_F(MultiNodeSnapshotTest, AnErrorLeavesNoFileThatLacksStates) {
+  Run run{.options = {.snapshot_on_error = true}, .trigger = {2, "iteration"}, .sharded = true};
+  run.extend = [&](Trainer& trainer, const Communicator&) {
+    auto fail = [](Trainer& t) {
+      if (t.updater().iteration() == 3) throw IndexError("the third");
+    };
+    trainer.extend(fail, {.name = "fail"});
+  };
+  run.run = [&](Trainer& t, const Communicator&) { EXPECT_THROW(t.run(), Error); };
+  std::vector<Outcome> outcomes;
+  EXPECT_THAT(told_by(run, &outcomes), HasSubstr("no " + path_of(run, 3)));
+  EXPECT_FALSE(fs::exists(path_of(run, 3)));
+  EXPECT_TRUE(fs::exists(path_of(run, 2)));
+}
+
 TEST_F(MultiNodeSnapshotTest, OptionsOfTheRanks) {
   // What rank 0 says counts.
   Run run{.run = [](Trainer& t, const Communicator& c) {

@@ -14,6 +14,8 @@
 #include "rensa/array/creation.h"
 #include "rensa/core/error.h"
 #include "rensa/core/files.h"
+#include "rensa/optimizers/joint_update.h"
+#include "rensa/optimizers/optimizer.h"
 #include "rensa/training/extensions/snapshot_files.h"
 
 namespace rensa::extensions {
@@ -83,6 +85,18 @@ void take_latest(const Communicator& communicator, const Trainer& trainer) {
   }
 }
 
+/// Whether this rank keeps the states of all parameters.
+bool has_all_states(const Trainer& trainer) {
+  for (const auto& [name, optimizer] : trainer.updater().get_all_optimizers()) {
+    const auto& joint = optimizer.state()->joint;
+    if (!joint) continue;
+    for (const ParameterRef& p : optimizer.target().params()) {
+      if (p.has_update_rule() && !joint->owns(p.update_rule())) return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 MultiNodeSnapshot::MultiNodeSnapshot(Communicator communicator, SnapshotOptions options)
@@ -127,6 +141,13 @@ void MultiNodeSnapshot::on_error(Trainer& trainer, const std::exception&) {
   std::string path = trainer.out() + "/" + detail::name_of(options_.filename, trainer);
   std::error_code error;
   if (std::filesystem::exists(path, error)) return;  // of all ranks
+  if (!has_all_states(trainer)) {
+    std::fprintf(stderr,
+                 "snapshot: no %s of the run that failed: other ranks keep a share of the "
+                 "optimizer's states\n",
+                 path.c_str());
+    return;
+  }
   detail::write(NpzContent(trainer), trainer, options_);
 }
 

@@ -28,8 +28,8 @@ namespace rensa::extensions {
 /// Unless `snapshot_on_interrupt` is false, a signal that one rank gets ends the run of all after
 /// the same iteration, with a file: they exchange a number before each. Where a run fails the other
 /// ranks may be gone: `snapshot_on_error` has a file of rank 0's trainer alone, from which a run
-/// goes on as one of another number of ranks, unless there is a file of that name: nothing for
-/// optimizers whose states are sharded, as it lacks those of the other ranks.
+/// goes on as one of another number of ranks, unless there is a file of that name. Of optimizers
+/// whose states are sharded there is none: rank 0 has not those of the other ranks.
 class MultiNodeSnapshot final : public training::Extension {
  public:
   /// Throws as Snapshot does.
