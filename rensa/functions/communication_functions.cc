@@ -15,63 +15,54 @@
 #include "rensa/autograd/function_node.h"
 #include "rensa/core/error.h"
 #include "rensa/functions/array_functions.h"
+#include "rensa/functions/node_templates.h"
 
 namespace rensa::functions {
 
 namespace {
 
-class AllReduce final : public FunctionNode {
- public:
-  AllReduce(Communicator communicator, ReduceOp op)
-      : FunctionNode("allreduce"), communicator_(std::move(communicator)), op_(op) {}
-  Arrays forward(const Arrays& x) override { return {communicator_.allreduce(x[0], op_)}; }
-  Variables backward(const Indexes&, const Variables& gy) override {
-    return {allreduce(communicator_, gy[0], op_)};
+struct AllReduce {
+  static constexpr const char* name = "allreduce";
+  static constexpr Keep keep = Keep::nothing;
+  static Array forward(const Array& x, const Communicator& communicator, ReduceOp op) {
+    return communicator.allreduce(x, op);
   }
-
- private:
-  Communicator communicator_;
-  ReduceOp op_;
+  static Variable backward(const Variable&, const Variable& gy, const Communicator& communicator,
+                           ReduceOp op) {
+    return allreduce(communicator, gy, op);
+  }
 };
 
 /// The sum over all ranks on `root`, zeros on the others.
-class SumOnRoot final : public FunctionNode {
- public:
-  SumOnRoot(Communicator communicator, int root)
-      : FunctionNode("bcast_grad"), communicator_(std::move(communicator)), root_(root) {}
-  Arrays forward(const Arrays& x) override {
-    Array sum = communicator_.reduce(x[0], root_);
-    return {sum.defined() ? sum : xp::zeros_like(x[0])};
+struct SumOnRoot {
+  static constexpr const char* name = "bcast_grad";
+  static constexpr Keep keep = Keep::nothing;
+  static Array forward(const Array& x, const Communicator& communicator, int root) {
+    Array sum = communicator.reduce(x, root);
+    return sum.defined() ? sum : xp::zeros_like(x);
   }
-  Variables backward(const Indexes&, const Variables& gy) override {
-    return {bcast(communicator_, gy[0], root_)};
+  static Variable backward(const Variable&, const Variable& gy, const Communicator& communicator,
+                           int root) {
+    return bcast(communicator, gy, root);
   }
-
- private:
-  Communicator communicator_;
-  int root_;
 };
 
-class Broadcast final : public FunctionNode {
- public:
-  Broadcast(Communicator communicator, int root)
-      : FunctionNode("bcast"), communicator_(std::move(communicator)), root_(root) {}
-  Arrays forward(const Arrays& x) override {
-    Array y = communicator_.bcast(x[0], root_);
-    if (y.shape() != x[0].shape() || y.dtype() != x[0].dtype()) {
+struct Broadcast {
+  static constexpr const char* name = "bcast";
+  static constexpr Keep keep = Keep::nothing;
+  static Array forward(const Array& x, const Communicator& communicator, int root) {
+    Array y = communicator.bcast(x, root);
+    if (y.shape() != x.shape() || y.dtype() != x.dtype()) {
       throw ShapeError(fmt::format("bcast: {} gives {}, and x is {} here; give one like it",
-                                   communicator_.describe(root_), y.view().describe(),
-                                   x[0].view().describe()));
+                                   communicator.describe(root), y.view().describe(),
+                                   x.view().describe()));
     }
-    return {y};
+    return y;
   }
-  Variables backward(const Indexes&, const Variables& gy) override {
-    return rensa::apply<SumOnRoot>({gy[0]}, communicator_, root_);
+  static Variable backward(const Variable&, const Variable& gy, const Communicator& communicator,
+                           int root) {
+    return unary<SumOnRoot>(gy, communicator, root);
   }
-
- private:
-  Communicator communicator_;
-  int root_;
 };
 
 /// Arrays that came, for the gradients that go back.
@@ -321,76 +312,61 @@ Variable receive(const Communicator& communicator, int source, const Variable& d
   return rensa::apply<Receive>({before}, communicator, source, answered, held(before))[0];
 }
 
-class ToParts final : public FunctionNode {
- public:
-  explicit ToParts(Communicator communicator)
-      : FunctionNode("to_parts"), communicator_(std::move(communicator)) {}
-  Arrays forward(const Arrays& x) override { return {x[0]}; }
-  Variables backward(const Indexes&, const Variables& gy) override {
-    return {sum_of_parts(communicator_, gy[0])};
+struct ToParts {
+  static constexpr const char* name = "to_parts";
+  static constexpr Keep keep = Keep::nothing;
+  static Array forward(const Array& x, const Communicator&) { return x; }
+  static Variable backward(const Variable&, const Variable& gy, const Communicator& communicator) {
+    return sum_of_parts(communicator, gy);
   }
-
- private:
-  Communicator communicator_;
 };
 
-class SumOfParts final : public FunctionNode {
- public:
-  explicit SumOfParts(Communicator communicator)
-      : FunctionNode("sum_of_parts"), communicator_(std::move(communicator)) {}
-  Arrays forward(const Arrays& x) override { return {communicator_.allreduce(x[0])}; }
-  Variables backward(const Indexes&, const Variables& gy) override {
-    return {to_parts(communicator_, gy[0])};
+struct SumOfParts {
+  static constexpr const char* name = "sum_of_parts";
+  static constexpr Keep keep = Keep::nothing;
+  static Array forward(const Array& x, const Communicator& communicator) {
+    return communicator.allreduce(x);
   }
-
- private:
-  Communicator communicator_;
+  static Variable backward(const Variable&, const Variable& gy, const Communicator& communicator) {
+    return to_parts(communicator, gy);
+  }
 };
 
-class PartOf final : public FunctionNode {
- public:
-  PartOf(Communicator communicator, int axis)
-      : FunctionNode("part_of"), communicator_(std::move(communicator)), axis_(axis) {}
-  Arrays forward(const Arrays& x) override {
-    if (x[0].shape(axis_) % communicator_.size() != 0) {
+struct PartOf {
+  static constexpr const char* name = "part_of";
+  static constexpr Keep keep = Keep::nothing;
+  static Array forward(const Array& x, const Communicator& communicator, int axis) {
+    if (x.shape(axis) % communicator.size() != 0) {
       throw ShapeError(
-          fmt::format("part_of: axis {} of {} has {} elements, which {} ranks do not divide", axis_,
-                      x[0].view().describe(), x[0].shape(axis_), communicator_.size()));
+          fmt::format("part_of: axis {} of {} has {} elements, which {} ranks do not divide", axis,
+                      x.view().describe(), x.shape(axis), communicator.size()));
     }
-    Arrays parts = xp::split(x[0], communicator_.size(), axis_);
-    return {parts[static_cast<std::size_t>(communicator_.rank())]};
+    return xp::split(x, communicator.size(), axis)[static_cast<std::size_t>(communicator.rank())];
   }
-  Variables backward(const Indexes&, const Variables& gy) override {
-    return {join_parts(communicator_, gy[0], axis_)};
+  static Variable backward(const Variable&, const Variable& gy, const Communicator& communicator,
+                           int axis) {
+    return join_parts(communicator, gy, axis);
   }
-
- private:
-  Communicator communicator_;
-  int axis_;
 };
 
-class JoinParts final : public FunctionNode {
- public:
-  JoinParts(Communicator communicator, int axis)
-      : FunctionNode("join_parts"), communicator_(std::move(communicator)), axis_(axis) {}
-  Arrays forward(const Arrays& x) override {
-    Arrays parts = communicator_.allgather(x[0]);
-    for (int rank = 0; rank < communicator_.size(); ++rank) {
+struct JoinParts {
+  static constexpr const char* name = "join_parts";
+  static constexpr Keep keep = Keep::nothing;
+  static Array forward(const Array& x, const Communicator& communicator, int axis) {
+    Arrays parts = communicator.allgather(x);
+    for (int rank = 0; rank < communicator.size(); ++rank) {
       const Array& part = parts[static_cast<std::size_t>(rank)];
       if (part.shape() == parts[0].shape() && part.dtype() == parts[0].dtype()) continue;
       throw ShapeError(fmt::format("join_parts: {} has {} where {} has {}; parts are alike",
-                                   communicator_.describe(0), parts[0].view().describe(),
-                                   communicator_.describe(rank), part.view().describe()));
+                                   communicator.describe(0), parts[0].view().describe(),
+                                   communicator.describe(rank), part.view().describe()));
     }
-    return {xp::concatenate(parts, axis_)};
+    return xp::concatenate(parts, axis);
   }
-  Variables backward(const Indexes&, const Variables& gy) override {
-    return {part_of(communicator_, gy[0], axis_)};
+  static Variable backward(const Variable&, const Variable& gy, const Communicator& communicator,
+                           int axis) {
+    return part_of(communicator, gy, axis);
   }
-
- private:
-  Communicator communicator_;
-  int axis_;
 };
 
 }  // namespace
@@ -401,11 +377,11 @@ Variable allreduce(const Communicator& communicator, const Variable& x, ReduceOp
         "allreduce: of functions there are the sum and the mean; maxima have no gradient here, "
         "take Communicator::allreduce of the array");
   }
-  return apply<AllReduce>({x}, communicator, op)[0];
+  return unary<AllReduce>(x, communicator, op);
 }
 
 Variable bcast(const Communicator& communicator, const Variable& x, int root) {
-  return apply<Broadcast>({x}, communicator, root)[0];
+  return unary<Broadcast>(x, communicator, root);
 }
 
 Variables allgather(const Communicator& communicator, const Variable& x) {
@@ -457,19 +433,19 @@ Variables pseudo_connect(const Variable& delegate, const Variables& xs) {
 }
 
 Variable to_parts(const Communicator& communicator, const Variable& x) {
-  return apply<ToParts>({x}, communicator)[0];
+  return unary<ToParts>(x, communicator);
 }
 
 Variable sum_of_parts(const Communicator& communicator, const Variable& x) {
-  return apply<SumOfParts>({x}, communicator)[0];
+  return unary<SumOfParts>(x, communicator);
 }
 
 Variable part_of(const Communicator& communicator, const Variable& x, int axis) {
-  return apply<PartOf>({x}, communicator, normalize_axis("part_of", axis, x.ndim()))[0];
+  return unary<PartOf>(x, communicator, normalize_axis("part_of", axis, x.ndim()));
 }
 
 Variable join_parts(const Communicator& communicator, const Variable& x, int axis) {
-  return apply<JoinParts>({x}, communicator, normalize_axis("join_parts", axis, x.ndim()))[0];
+  return unary<JoinParts>(x, communicator, normalize_axis("join_parts", axis, x.ndim()));
 }
 
 }  // namespace rensa::functions

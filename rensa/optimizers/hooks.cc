@@ -100,6 +100,7 @@ void Lasso::operator()(const UpdateCall& call) {
 }
 
 void GradientClipping::operator()(const UpdateCall& call) {
+  if (call.parameters.empty() && !call.joint) return;
   Array norm = xp::sqrt(squared_norm(call));
   launch_row(
       call, name(), UpdateRuleId::gradient_clipping,

@@ -137,12 +137,8 @@ class MeanOverRanks final : public JointUpdate {
   void share(const UpdateCall& call) override {
     if (!options_.sharded) return;
     std::vector<Array> arrays;
-    std::vector<int> owners;
-    for (const UpdatedParameter& p : call.parameters) {
-      arrays.push_back(p.parameter.array());
-      owners.push_back(known(p.rule).owner);
-    }
-    spread(arrays, owners);
+    for (const UpdatedParameter& p : call.parameters) arrays.push_back(p.parameter.array());
+    spread(arrays, owners_of(call));
   }
 
   /// Has every rank's states come to all.
@@ -182,6 +178,12 @@ class MeanOverRanks final : public JointUpdate {
     return known_.find(rule)->second;
   }
 
+  std::vector<int> owners_of(const UpdateCall& call) const {
+    std::vector<int> owners;
+    for (const UpdatedParameter& p : call.parameters) owners.push_back(known(p.rule).owner);
+    return owners;
+  }
+
   Array sent(const Array& pack) const {
     return options_.allreduce_grad_dtype ? pack.astype(*options_.allreduce_grad_dtype, false)
                                          : pack;
@@ -201,8 +203,7 @@ class MeanOverRanks final : public JointUpdate {
   }
 
   void join_shares(const UpdateCall& call, const std::vector<Array>& gradients) {
-    std::vector<int> owners;
-    for (const UpdatedParameter& p : call.parameters) owners.push_back(known(p.rule).owner);
+    std::vector<int> owners = owners_of(call);
     for (const Alike& group : groups_of(gradients)) {
       std::vector<Ends> all = shares(group, gradients, owners);
       std::vector<Array> joined;
