@@ -33,9 +33,13 @@ void check_attention_input(const char* what, const Variable& x, std::int64_t uni
 }
 
 Variables attention_products(const Variables& inputs, const Variable& W, const Variable& b) {
+  constexpr const char* names[] = {"query", "key", "value"};
   Variables Ws = F::split_axis(W, 3, 0), bs(3), projected;
   if (b.defined()) bs = F::split_axis(b, 3, 0);
-  for (std::size_t i = 0; i < 3; ++i) projected.push_back(F::linear(inputs[i], Ws[i], bs[i], 2));
+  for (std::size_t i = 0; i < 3; ++i) {
+    check_attention_input(names[i], inputs[i], W.shape(1));
+    projected.push_back(F::linear(inputs[i], Ws[i], bs[i], 2));
+  }
   return projected;
 }
 
@@ -65,9 +69,6 @@ Variable MultiHeadAttention::operator()(const Variable& x, const F::AttentionOpt
 Variable MultiHeadAttention::operator()(const Variable& query, const Variable& key,
                                         const Variable& value,
                                         const F::AttentionOptions& given) const {
-  check_attention_input("query", query, units_);
-  check_attention_input("key", key, units_);
-  check_attention_input("value", value, units_);
   return attend(attention_products({query, key, value}, in_proj.W, in_proj.b), given);
 }
 

@@ -242,9 +242,6 @@ Variable ParallelMultiHeadAttention::operator()(const Variable& x,
 Variable ParallelMultiHeadAttention::operator()(const Variable& query, const Variable& key,
                                                 const Variable& value,
                                                 const F::AttentionOptions& given) const {
-  check_attention_input("query", query, units_);
-  check_attention_input("key", key, units_);
-  check_attention_input("value", value, units_);
   Variables inputs;
   for (const Variable& x : {query, key, value}) inputs.push_back(F::to_parts(communicator_, x));
   return attend(attention_products(inputs, in_proj.W, in_proj.b), given);
