@@ -161,8 +161,8 @@ struct Parts {
   std::vector<std::int64_t> begins;  // and the end of the last one
 };
 
-/// This rank's part of the elements, over all ranks. Parts without elements are sent too: ranks that
-/// do not mean the same parts hear of it.
+/// This rank's part of the elements, over all ranks. Parts without elements are sent too: ranks
+/// that do not mean the same parts hear of it.
 Array reduce_part(const char* name, const std::shared_ptr<Transport>& transport,
                   const std::string& subject, const Array& flat, const Parts& parts, ReduceOp op) {
   int rank = transport->rank(), size = transport->size();

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "rensa/communication/arrivals.h"
 #include "rensa/communication/communication_error.h"
 #include "rensa/communication/socket_transport.h"
 #include "rensa/core/environment.h"
@@ -86,18 +87,19 @@ void answer(const Socket& socket, bool refused, const void* data, std::int64_t n
 /// What rank 0 does: hears everyone, then tells everyone.
 std::vector<Card> gather_cards(const LaunchEnvironment& environment, Card own,
                                Clock::time_point deadline) {
-  Listener listener(environment.port);
+  Arrivals arrivals(environment.port, sizeof(Card));
   std::vector<Card> cards(static_cast<std::size_t>(environment.size));
   std::strncpy(own.ip, environment.address.c_str(), sizeof own.ip - 1);
   cards[0] = own;
   std::vector<Socket> sockets;
+  auto awaited = [&] {
+    return fmt::format("rank(s) {} of {} to come to {}:{}", missing_ranks(cards), environment.size,
+                       environment.address, environment.port);
+  };
   try {
     while (std::ssize(sockets) < environment.size - 1) {
-      Socket socket = listener.accept(
-          deadline, fmt::format("rank(s) {} of {} to come to {}:{}", missing_ranks(cards),
-                                environment.size, environment.address, environment.port));
       Card card;
-      if (!socket.introduces_itself(&card, sizeof card, deadline)) continue;
+      Socket socket = arrivals.await(&card, deadline, awaited);
       if (card.magic != kMagic) continue;
       std::string ip = socket.peer_address();
       std::strncpy(card.ip, ip.c_str(), sizeof card.ip - 1);

@@ -34,11 +34,9 @@ constexpr int kFlags = SOCK_CLOEXEC | SOCK_NONBLOCK;
 /// Waits for `events`; whether they came before the deadline.
 bool wait_for(int fd, short events, Clock::time_point deadline) {
   for (;;) {
-    auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
     pollfd one{fd, events, 0};
-    int n = ::poll(&one, 1, static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000)));
-    if (n > 0) return true;
-    if (n < 0 && errno != EINTR) fail("poll", errno);
+    wait_for_any({&one, 1}, deadline);
+    if (one.revents) return true;
     if (Clock::now() >= deadline) return false;
   }
 }
@@ -140,15 +138,6 @@ void Socket::discard() const {
   while (receive_some(rest, sizeof rest) > 0) {}
 }
 
-bool Socket::introduces_itself(void* data, std::int64_t nbytes, Clock::time_point deadline) const {
-  try {
-    receive_all(data, nbytes, std::min(deadline, Clock::now() + std::chrono::seconds(5)));
-    return true;
-  } catch (const CommunicationError&) {
-    return false;
-  }
-}
-
 std::string Socket::peer_address() const {
   sockaddr_storage address{};
   socklen_t length = sizeof address;
@@ -167,21 +156,19 @@ Listener::Listener(int port) {
   if (::listen(fd(), 1024) != 0) fail(what, errno);
 }
 
-Socket Listener::accept(Clock::time_point deadline, const std::string& awaited) const {
+Socket Listener::accept_one() const {
   for (;;) {
     int fd = ::accept4(socket_.fd(), nullptr, nullptr, kFlags);
     if (fd >= 0) return Socket(fd);
-    if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) fail("accept", errno);
-    if (!wait_for(socket_.fd(), POLLIN, deadline)) {
-      throw CommunicationError(fmt::format("waited in vain for {}", awaited));
-    }
+    if (errno == EAGAIN) return {};
+    if (errno != EINTR && errno != ECONNABORTED) fail("accept", errno);
   }
 }
 
 ReservedPort::ReservedPort()
     : socket_(new_socket("reserving a port")), port_(bind_to(socket_, 0, "reserving a port")) {}
 
-Socket connect_to(const std::string& host, int port, Clock::time_point deadline) {
+Socket connect_to(const std::string& host, int port, Clock::time_point deadline, Refusal refusal) {
   std::string what = fmt::format("connecting to {}:{}", host, port);
   addrinfo hints{};
   hints.ai_family = AF_INET;
@@ -203,9 +190,16 @@ Socket connect_to(const std::string& host, int port, Clock::time_point deadline)
     if (error == 0 && !is_connected_to_itself(socket)) return socket;
     socket.close();
     if (error == 0) error = ECONNREFUSED;
-    if (Clock::now() >= deadline) fail(what, error);
+    bool has_ended = error == ECONNREFUSED && refusal == Refusal::has_ended;
+    if (has_ended || Clock::now() >= deadline) fail(what, error);
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
+}
+
+void wait_for_any(std::span<pollfd> events, Clock::time_point deadline) {
+  auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+  int milliseconds = static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
+  if (::poll(events.data(), events.size(), milliseconds) < 0 && errno != EINTR) fail("poll", errno);
 }
 
 }  // namespace rensa::communication

@@ -1,7 +1,10 @@
 // Socket: a stream between two processes, with a time by which each wait ends.
 #pragma once
 
+#include <poll.h>
+
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -39,10 +42,6 @@ class Socket {
   /// Reads what has come, for nobody.
   void discard() const;
 
-  /// Whether so many bytes come within a few seconds of connecting, as from a process of ours;
-  /// others who connect say something else, or nothing.
-  bool introduces_itself(void* data, std::int64_t nbytes, Clock::time_point deadline) const;
-
   std::string peer_address() const;  // "10.0.0.7"
 
  private:
@@ -56,8 +55,8 @@ class Listener {
   explicit Listener(int port);
   int port() const { return port_; }
   int fd() const { return socket_.fd(); }
-  /// The next who connects. Throws CommunicationError, saying what was waited for, at the deadline.
-  Socket accept(Clock::time_point deadline, const std::string& awaited) const;
+  /// One who has connected; not open where nobody has.
+  Socket accept_one() const;
 
  private:
   Socket socket_;
@@ -77,8 +76,16 @@ class ReservedPort {
   int port_ = 0;
 };
 
-/// Connects to a host's name or address. Tries again, where nobody listens there yet, up to the
-/// deadline; then throws CommunicationError naming the address and the reason.
-Socket connect_to(const std::string& host, int port, Clock::time_point deadline);
+/// What it means that nobody listens where somebody is looked for.
+enum class Refusal { not_yet, has_ended };
+/// Connects to a host's name or address. Where that fails tries again up to the deadline, but not
+/// when who is looked for has ended; then throws CommunicationError naming the address and the
+/// reason.
+Socket connect_to(const std::string& host, int port, Clock::time_point deadline,
+                  Refusal refusal = Refusal::not_yet);
+
+/// Waits until one of these events has come, or until the deadline (or a minute). Throws
+/// CommunicationError.
+void wait_for_any(std::span<pollfd> events, Clock::time_point deadline);
 
 }  // namespace rensa::communication

@@ -17,7 +17,12 @@ namespace {
 constexpr std::uint32_t kMagic = 0x524e5341;
 enum Kind : std::uint32_t { message = 1, failure, waiting };
 constexpr int kPatience = 4;  // timeouts for ranks that are there and wait themselves
+constexpr std::chrono::milliseconds kGrace{500};    // for others to say why a rank is not there
 constexpr std::int64_t kLongestHeardOut = 1 << 30;  // bytes of a message that nobody takes any more
+
+/// What every rank tells the others once it is connected to all: who hears it from all has met
+/// them.
+const Label kMeeting("meeting", "");
 
 /// How who connects says for whom he is.
 struct Greeting {
@@ -39,39 +44,29 @@ std::uint64_t id_of_part(std::uint64_t group, std::uint64_t splits, int color) {
 
 }  // namespace
 
-Socket Endpoint::accept(std::uint64_t group, int rank, Clock::time_point deadline,
-                        const std::string& awaited) {
-  for (;;) {
-    if (Socket come = take_early(group, rank); come.is_open()) return come;
-    Socket socket = listener_.accept(deadline, awaited);
-    Greeting greeting;
-    if (!socket.introduces_itself(&greeting, sizeof greeting, deadline)) continue;
+Endpoint::Endpoint(int port) : arrivals_(port, sizeof(Greeting)) {}
+
+Socket Endpoint::take(std::uint64_t group, int rank) {
+  Greeting greeting;
+  while (std::optional<Socket> socket = arrivals_.next(&greeting)) {
     if (greeting.magic == kMagic) {
-      early_.insert_or_assign({greeting.group, greeting.rank}, std::move(socket));
+      come_.insert_or_assign({greeting.group, greeting.rank}, std::move(*socket));
     }
   }
-}
-
-Socket Endpoint::take_early(std::uint64_t group, int rank) {
-  auto found = early_.find({group, rank});
-  return found == early_.end() ? Socket() : std::move(early_.extract(found).mapped());
+  auto found = come_.find({group, rank});
+  return found == come_.end() ? Socket() : std::move(come_.extract(found).mapped());
 }
 
 SocketTransport::SocketTransport(ProcessGroup group)
     : Transport(group.rank, static_cast<int>(group.addresses.size())),
       group_(std::move(group)),
       peers_(group_.addresses.size()) {
-  auto deadline = Clock::now() + group_.timeout;
-  try {
-    connect_to_lower(deadline);
-    await_higher(deadline);
-  } catch (const CommunicationError& error) {
-    for (int peer = rank() + 1; peer < size(); ++peer) {
-      Socket& socket = peers_[static_cast<std::size_t>(peer)].socket;
-      if (!socket.is_open()) socket = group_.endpoint->take_early(group_.id, peer);
-    }
-    fail(error.what());
+  connect_to_lower(Clock::now() + group_.timeout);
+  std::vector<Incoming> received;
+  for (int peer = 0; peer < size(); ++peer) {
+    if (peer != rank()) received.push_back({peer, nullptr, 0});
   }
+  SocketTransport::exchange(kMeeting, {}, received);
 }
 
 SocketTransport::~SocketTransport() {
@@ -81,24 +76,37 @@ SocketTransport::~SocketTransport() {
 }
 
 void SocketTransport::connect_to_lower(Clock::time_point deadline) {
-  for (int peer = 0; peer < rank(); ++peer) {
-    const Address& address = group_.addresses[static_cast<std::size_t>(peer)];
+  for (int r = 0; r < rank(); ++r) {
+    Peer& peer = peers_[static_cast<std::size_t>(r)];
+    const Address& address = group_.addresses[static_cast<std::size_t>(r)];
     try {
-      Socket socket = connect_to(address.ip, address.port, deadline);
+      Socket socket = connect_to(address.ip, address.port, deadline, Refusal::has_ended);
       Greeting greeting{kMagic, rank(), group_.id};
       socket.send_all(&greeting, sizeof greeting, deadline);
-      peers_[static_cast<std::size_t>(peer)].socket = std::move(socket);
+      peer.socket = std::move(socket);
     } catch (const CommunicationError& error) {
-      throw CommunicationError(
-          fmt::format("{} cannot be reached, or has ended: {}", describe(peer), error.what()));
+      peer.unreachable =
+          fmt::format("{} cannot be reached, or has ended: {}", describe(r), error.what());
     }
   }
 }
 
-void SocketTransport::await_higher(Clock::time_point deadline) {
-  for (int peer = rank() + 1; peer < size(); ++peer) {
-    peers_[static_cast<std::size_t>(peer)].socket =
-        group_.endpoint->accept(group_.id, peer, deadline, describe(peer));
+void SocketTransport::take_arrivals() {
+  have_come_ = true;
+  for (int r = 0; r < size(); ++r) {
+    Socket& socket = peers_[static_cast<std::size_t>(r)].socket;
+    if (r > rank() && !socket.is_open()) socket = group_.endpoint->take(group_.id, r);
+    if (r != rank()) have_come_ &= socket.is_open();
+  }
+}
+
+void SocketTransport::meet() {
+  take_arrivals();
+  if (!have_come_) return;
+  for (int r = 0; r < size(); ++r) {
+    if (r == rank()) continue;
+    peers_[static_cast<std::size_t>(r)].sending.push_back(
+        {{kMagic, message, 0, kMeeting}, nullptr});
   }
 }
 
@@ -122,6 +130,7 @@ void SocketTransport::exchange(const Label& label, std::span<const Outgoing> sen
   progress_ = told_ = Clock::now();
   for (Peer& peer : peers_) peer.heard = progress_;
   for (;;) {
+    if (!have_come_) meet();
     bool moved = false, busy = false;
     for (int r = 0; r < size(); ++r) {
       moved |= push(r, label);
@@ -145,7 +154,7 @@ std::span<const char> SocketTransport::rest_of(const Sending& s) {
 bool SocketTransport::push(int rank, const Label& label) {
   Peer& peer = peers_[static_cast<std::size_t>(rank)];
   bool moved = false;
-  while (!peer.sending.empty()) {
+  while (peer.socket.is_open() && !peer.sending.empty()) {
     Sending& s = peer.sending.front();
     std::span<const char> rest = rest_of(s);
     std::int64_t n = 0;
@@ -175,29 +184,34 @@ std::span<char> SocketTransport::next_bytes(Peer& peer) {
 bool SocketTransport::pull(int rank, const Label& label) {
   Peer& peer = peers_[static_cast<std::size_t>(rank)];
   bool moved = false;
-  while (!peer.receiving.empty()) {
-    std::span<char> to = next_bytes(peer);
-    std::int64_t n = to.empty() ? 0 : peer.socket.receive_some(to.data(), std::ssize(to));
-    if (n < 0) fail_as_ended(rank, label);
-    peer.done += n;
-    if (n > 0) {
-      moved = true, peer.heard = Clock::now();
-      if (peer.done > kHead || peer.header.kind == message) progress_ = peer.heard;
-    }
-    if (peer.done == kHead && n > 0) {
-      check(rank, label);
-      if (peer.header.kind == failure)
-        peer.failure.resize(static_cast<std::size_t>(peer.header.nbytes));
-    }
+  while (peer.socket.is_open() && !peer.receiving.empty()) {
+    if (peer.done == kHead) check(rank, label);
     if (peer.done >= kHead && peer.done == kHead + peer.header.nbytes) {
       if (peer.header.kind == failure) fail(peer.failure);
       peer.done = 0;
       if (peer.header.kind == message) peer.receiving.pop_front();
-    } else if (n == 0) {
-      return moved;
+      continue;
     }
+    std::span<char> to = next_bytes(peer);
+    std::int64_t n = peer.socket.receive_some(to.data(), std::ssize(to));
+    if (n < 0) fail_as_ended(rank, label);
+    if (n == 0) return moved;
+    peer.done += n;
+    moved = true, peer.heard = Clock::now();
+    if (peer.done > kHead || peer.header.kind == message) progress_ = peer.heard;
   }
   return moved;
+}
+
+void SocketTransport::listen(int rank, const Label& label) {
+  Peer& peer = peers_[static_cast<std::size_t>(rank)];
+  std::span<char> to = next_bytes(peer);
+  std::int64_t n = peer.socket.receive_some(to.data(), std::ssize(to));
+  peer.gone = n < 0;
+  peer.done += std::max<std::int64_t>(n, 0);
+  if (peer.done < kHead) return;
+  if (peer.header.kind == failure) hear_out(rank, label);
+  if (peer.header.kind == waiting) peer.done = 0;
 }
 
 void SocketTransport::hear_out(int rank, const Label& label) {
@@ -224,37 +238,47 @@ void SocketTransport::hear_out(int rank, const Label& label) {
 }
 
 void SocketTransport::fail_as_ended(int rank, const Label& label) {
+  std::string others = unreachable_ranks();
   fail(fmt::format(
-      "{}: {} has ended, or the connection to it is lost; what it said itself tells more",
-      label.str(), describe(rank)));
+      "{}: {} has ended, or the connection to it is lost; what it said itself tells more{}{}",
+      label.str(), describe(rank), others.empty() ? "" : "; ", others));
+}
+
+std::string SocketTransport::unreachable_ranks() const {
+  std::string list;
+  for (const Peer& peer : peers_) {
+    if (!peer.unreachable.empty()) list += (list.empty() ? "" : "; ") + peer.unreachable;
+  }
+  return list;
 }
 
 void SocketTransport::check(int rank, const Label& label) {
-  const Peer& peer = peers_[static_cast<std::size_t>(rank)];
+  Peer& peer = peers_[static_cast<std::size_t>(rank)];
   const Header& header = peer.header;
   if (header.magic != kMagic || header.nbytes < 0) {
     fail(fmt::format("{}: what {} sends is none of Rensa's messages", label.str(), describe(rank)));
   }
+  if (header.kind == failure) peer.failure.resize(static_cast<std::size_t>(header.nbytes));
   if (header.kind != message) return;
   Announced awaited{label, peer.receiving.front().nbytes}, came{header.label, header.nbytes};
   if (came != awaited) fail(disagreement(awaited, came, rank));
 }
 
 void SocketTransport::wait(const Label& label) {
-  auto now = Clock::now(), next = told_ + group_.timeout / 4;
-  std::vector<pollfd> events;
+  auto now = Clock::now(), next = told_ + notice_period();
   std::string silent, awaited;
   auto name = [&](std::string& list, int r) { list += (list.empty() ? "" : ", ") + describe(r); };
   for (int r = 0; r < size(); ++r) {
     const Peer& peer = peers_[static_cast<std::size_t>(r)];
     if (!peer.is_busy()) continue;
-    events.push_back({peer.socket.fd(),
-                      static_cast<short>((peer.receiving.empty() ? 0 : POLLIN) |
-                                         (peer.sending.empty() ? 0 : POLLOUT)),
-                      0});
     name(awaited, r);
-    if (now >= peer.heard + group_.timeout) name(silent, r);
-    next = std::min(next, peer.heard + group_.timeout);
+    auto patience = peer.heard + group_.timeout;
+    if (!peer.unreachable.empty()) {
+      patience = std::min(patience, peer.heard + kGrace);
+      if (now >= patience) fail(fmt::format("{}: {}", label.str(), unreachable_ranks()));
+    }
+    if (now >= patience) name(silent, r);
+    next = std::min(next, patience);
   }
   if (!silent.empty()) fail(silence(label, group_.timeout, silent));
   if (now >= progress_ + kPatience * group_.timeout) {
@@ -263,11 +287,30 @@ void SocketTransport::wait(const Label& label) {
                     "together, such as recv() on either side",
                     label.str(), awaited, kPatience * group_.timeout.count()));
   }
-  if (now >= told_ + group_.timeout / 4) tell_that_it_waits();
-  auto left = std::chrono::ceil<std::chrono::milliseconds>(next - now).count();
-  int milliseconds = static_cast<int>(std::clamp<std::int64_t>(left, 1, 60'000));
-  if (::poll(events.data(), events.size(), milliseconds) < 0 && errno != EINTR) {
-    fail(fmt::format("{}: poll: {}", label.str(), std::strerror(errno)));
+  if (now >= told_ + notice_period()) tell_that_it_waits();
+  poll_all(label, next);
+}
+
+void SocketTransport::poll_all(const Label& label, Clock::time_point until) {
+  std::vector<pollfd> events;
+  std::vector<int> idle;  // the ranks of the first of these, of which nothing is wanted
+  for (int r = 0; r < size(); ++r) {
+    const Peer& peer = peers_[static_cast<std::size_t>(r)];
+    if (peer.is_busy() || !peer.socket.is_open() || peer.gone || peer.done >= kHead) continue;
+    events.push_back({peer.socket.fd(), POLLIN, 0});
+    idle.push_back(r);
+  }
+  for (const Peer& peer : peers_) {
+    if (!peer.is_busy() || !peer.socket.is_open()) continue;
+    events.push_back({peer.socket.fd(),
+                      static_cast<short>((peer.receiving.empty() ? 0 : POLLIN) |
+                                         (peer.sending.empty() ? 0 : POLLOUT)),
+                      0});
+  }
+  if (!have_come_) group_.endpoint->add_to(events);
+  wait_for_any(events, until);
+  for (std::size_t i = 0; i < idle.size(); ++i) {
+    if (events[i].revents) listen(idle[i], label);
   }
 }
 
@@ -309,6 +352,7 @@ void SocketTransport::tell_failure(Peer& peer) const {
 void SocketTransport::fail(const std::string& text) {
   if (failure_.empty()) {
     failure_ = text;
+    if (!have_come_) take_arrivals();
     for (Peer& peer : peers_) {
       tell_failure(peer);
       peer.socket.close();

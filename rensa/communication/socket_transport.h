@@ -1,6 +1,8 @@
 // SocketTransport: a group of processes, each connected to every other one.
 #pragma once
 
+#include <poll.h>
+
 #include <chrono>
 #include <deque>
 #include <map>
@@ -8,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "rensa/communication/arrivals.h"
 #include "rensa/communication/socket.h"
 #include "rensa/communication/transport.h"
 
@@ -24,18 +27,16 @@ struct Address {
 /// What the groups of a process share: where it listens, and who connected before he was awaited.
 class Endpoint {
  public:
-  explicit Endpoint(int port) : listener_(port) {}
-  int port() const { return listener_.port(); }
-  const Listener& listener() const { return listener_; }
-  /// The connection of that rank of that group.
-  Socket accept(std::uint64_t group, int rank, Clock::time_point deadline,
-                const std::string& awaited);
-  /// That connection, where it has come already; else one that is not open.
-  Socket take_early(std::uint64_t group, int rank);
+  explicit Endpoint(int port);
+  int port() const { return arrivals_.port(); }
+  /// The connection of that rank of that group, where it has come; else one that is not open.
+  Socket take(std::uint64_t group, int rank);
+  /// Adds what to poll before take() is asked again.
+  void add_to(std::vector<pollfd>& events) const { arrivals_.add_to(events); }
 
  private:
-  Listener listener_;
-  std::map<std::pair<std::uint64_t, int>, Socket> early_;
+  Arrivals arrivals_;
+  std::map<std::pair<std::uint64_t, int>, Socket> come_;
 };
 
 /// What a SocketTransport is made of.
@@ -49,8 +50,8 @@ struct ProcessGroup {
 
 class SocketTransport final : public Transport {
  public:
-  /// Connects to those of lower ranks and waits for those of higher ones. Throws
-  /// CommunicationError, and tells those who have come, where one does not come within the timeout.
+  /// Connects to those of lower ranks and is connected to by those of higher ones; returns when all
+  /// have met. Throws CommunicationError as exchange() does, and tells those who have come.
   explicit SocketTransport(ProcessGroup group);
   /// What this rank has sent arrives.
   ~SocketTransport() override;
@@ -88,31 +89,39 @@ class SocketTransport final : public Transport {
     std::int64_t done = 0;    // of it, with its header
     Clock::time_point heard;  // of it last
     std::string failure;      // the text of a message that says the group has failed
+    bool gone = false;        // while nothing was wanted of it
+    std::string unreachable;  // why one cannot be connected to, where he has ended
     bool is_busy() const { return !sending.empty() || !receiving.empty(); }
   };
   static constexpr std::int64_t kHead = sizeof(Header);
 
   void connect_to_lower(Clock::time_point deadline);
-  void await_higher(Clock::time_point deadline);
-  bool push(int rank, const Label& label);                       // whether anything went
-  bool pull(int rank, const Label& label);                       // whether anything came
+  void take_arrivals();                     // of higher ranks
+  void meet();                              // tells the others when all have come
+  bool push(int rank, const Label& label);  // whether anything went
+  bool pull(int rank, const Label& label);  // whether anything came
   static std::span<const char> rest_of(const Sending& sending);  // of its header, else of its data
   static std::span<char> next_bytes(Peer& peer);
   void check(int rank, const Label& label);
+  void listen(int rank, const Label& label);  // for a failure, where no message is awaited
   /// Until something can move. Fails where nothing has been heard of a rank for too long. A rank
   /// that waits itself says so now and then, so that who is stopped is given up first by those that
   /// wait for it.
   void wait(const Label& label);
+  void poll_all(const Label& label, Clock::time_point until);
+  Clock::duration notice_period() const { return Clock::duration(group_.timeout) / 4; }
   void tell_that_it_waits();
   /// Fails with what a rank said last, that takes nothing any more.
   [[noreturn]] void hear_out(int rank, const Label& label);
   [[noreturn]] void fail_as_ended(int rank, const Label& label);
+  std::string unreachable_ranks() const;  // and why; empty where there are none
   /// Tells the others, and throws.
   [[noreturn]] void fail(const std::string& text);
   void tell_failure(Peer& peer) const;
 
   ProcessGroup group_;
   std::vector<Peer> peers_;  // by rank; that of its own is empty
+  bool have_come_ = false;   // all others: they are connected
   std::uint64_t splits_ = 0;
   Clock::time_point progress_;  // when a part of a message last went or came
   Clock::time_point told_;      // when the others were last told that this one waits
