@@ -31,8 +31,9 @@ class Communicator {
  public:
   explicit Communicator(std::shared_ptr<communication::Transport> transport);
 
-  int rank() const;  // this rank's place, from 0
-  int size() const;  // how many ranks there are
+  bool operator==(const Communicator&) const = default;  // the same end of the same group
+  int rank() const;                                      // this rank's place, from 0
+  int size() const;                                      // how many ranks there are
   /// "rank 2 (host b, process 4711)".
   std::string describe(int rank) const;
 

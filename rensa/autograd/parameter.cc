@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "rensa/autograd/graph.h"
+#include "rensa/autograd/parameter_parts.h"
 #include "rensa/autograd/recomputation.h"
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"
@@ -23,6 +24,7 @@ struct ParameterState {
   bool named = false;            // by some model's members()
   bool awaits_its_name = false;  // it is in unnamed_parameters
   std::shared_ptr<UpdateRule> rule;
+  std::optional<Communicator> ranks_of_parts;
   /// Of one that waits for its shape: the parameters, itself among them, that will share its array.
   std::shared_ptr<std::vector<std::weak_ptr<VariableBody>>> sharers;
 };
@@ -41,6 +43,7 @@ std::shared_ptr<VariableBody> new_parameter(const VariableBody& like, Array arra
   body->parameter->initializer = like.parameter->initializer;
   body->parameter->device = autograd::home_device(like);
   body->parameter->update_enabled = like.parameter->update_enabled;
+  body->parameter->ranks_of_parts = like.parameter->ranks_of_parts;
   return body;
 }
 
@@ -95,6 +98,14 @@ void set_array(const Variable& parameter, Array array) {
     other->parameter->sharers = nullptr;
     set_array(Variable(other), body.array.to(other->parameter->device));
   }
+}
+
+const Communicator* ranks_of_parts(const ParameterRef& parameter) {
+  const auto& ranks = state_of(parameter, "ranks_of_parts").ranks_of_parts;
+  return ranks ? &*ranks : nullptr;
+}
+void set_ranks_of_parts(const ParameterRef& parameter, const Communicator& ranks) {
+  state_of(parameter, "set_ranks_of_parts").ranks_of_parts = ranks;
 }
 
 Array array_for(const ParameterRef& parameter, const Shape& shape) {

@@ -10,6 +10,7 @@
 #include "rensa/array/manipulation.h"
 #include "rensa/array/random_basics.h"
 #include "rensa/array/routines.h"
+#include "rensa/autograd/parameter_parts.h"
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
 #include "rensa/functions/array_functions.h"
@@ -57,9 +58,16 @@ struct PartOfInitial {
   }
 };
 
+/// Notes what optimizers and errors ask a new parameter.
+void describe(const Parameter& made, const char* name, const Communicator& communicator,
+              const Place& place, const Shape& shape) {
+  made.body()->name = name;
+  if (shape != place.whole) autograd::set_ranks_of_parts(made, communicator);
+}
+
 Parameter drawn(const char* name, const PartOfInitial& initial, const Shape& shape) {
   Parameter made(initial, shape);
-  made.body()->name = name;
+  describe(made, name, initial.communicator, initial.place, shape);
   return made;
 }
 
@@ -69,7 +77,7 @@ Parameter taken(const char* name, const Communicator& communicator, const Parame
   Parameter made{Initializer(part.copy())};
   made.to(part.device());
   made.set_update_enabled(whole.update_enabled());
-  made.body()->name = name;
+  describe(made, name, communicator, place, shape);
   return made;
 }
 

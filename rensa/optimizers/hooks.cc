@@ -11,9 +11,11 @@
 
 #include "rensa/array/creation.h"
 #include "rensa/array/internal.h"
+#include "rensa/array/manipulation.h"
 #include "rensa/array/random_basics.h"
 #include "rensa/array/routines.h"
 #include "rensa/autograd/graph.h"
+#include "rensa/autograd/parameter_parts.h"
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"
 #include "rensa/device/tracer.h"
@@ -57,10 +59,40 @@ Array squared_sums(const std::vector<Array>& arrays) {
   return sums;
 }
 
+namespace {
+
+/// The same on all ranks: adds to sums over parameters those of the parts that other ranks have.
+/// `sums` are as many for each parameter, in their order, and may be followed by others. Whether
+/// any parameter is cut.
+bool add_other_parts(const Array& sums, const UpdateCall& call, std::int64_t for_each = 1) {
+  std::vector<std::pair<Communicator, std::vector<Array>>> groups;  // what each has to add up
+  for (std::size_t i = 0; i < call.parameters.size(); ++i) {
+    const Communicator* ranks = autograd::ranks_of_parts(call.parameters[i].parameter);
+    if (!ranks) continue;
+    auto known = std::ranges::find(groups, *ranks, [](const auto& group) { return group.first; });
+    if (known == groups.end()) known = groups.insert(known, {*ranks, {}});
+    auto at = static_cast<std::int64_t>(i) * for_each;
+    known->second.push_back(sums[{Slice(at, at + for_each)}]);
+  }
+  for (const auto& [ranks, own] : groups) {
+    Array all = ranks.allreduce(xp::concatenate(own), ReduceOp::sum, "sums of squares of parts");
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      auto at = static_cast<std::int64_t>(i) * for_each;
+      own[i].assign(all[{Slice(at, at + for_each)}]);
+    }
+  }
+  return !groups.empty();
+}
+
+}  // namespace
+
 Array squared_norm(const UpdateCall& call) {
   std::vector<Array> gradients;
   for (const UpdatedParameter& p : call.parameters) gradients.push_back(p.grad);
-  Array own = squared_sums(gradients)[{Slice(-1, none)}];
+  Array sums = squared_sums(gradients), own = sums[{Slice(-1, none)}];
+  if (add_other_parts(sums, call)) {
+    own = xp::sum(sums[{Slice(0, -1)}], {.axis = 0, .keepdims = true});
+  }
   return call.joint ? call.joint->total(own) : own;
 }
 
@@ -134,7 +166,9 @@ void GradientLARS::operator()(const UpdateCall& call) {
   std::vector<Array> arrays;  // parameter, gradient, parameter, ...
   for (const UpdatedParameter& p : call.parameters) arrays.insert(arrays.end(), {p.array, p.grad});
   if (arrays.empty()) return;
-  Array norms = xp::sqrt(squared_sums(arrays));
+  Array sums = squared_sums(arrays);
+  add_other_parts(sums, call, 2);
+  Array norms = xp::sqrt(sums);
   RowLaunch launch(name(), UpdateRuleId::gradient_lars);
   int set = launch.add_set([h = held(*this)] {
     return Values{h->threshold, h->weight_decay, h->eps};

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <future>
 #include <map>
 #include <memory>
 
@@ -15,6 +16,7 @@
 #include "rensa/array/routines.h"
 #include "rensa/core/error.h"
 #include "rensa/optimizers/joint_update.h"
+#include "rensa/optimizers/update_call.h"
 
 namespace rensa {
 
@@ -53,6 +55,8 @@ class Ends {
  public:
   Ends(Device device, Dtype dtype) : device_(device), dtype_(dtype) {}
   void add(const Array& a) { arrays_.push_back(a), size_ += a.size(); }
+  Device device() const { return device_; }
+  Dtype dtype() const { return dtype_; }
   std::int64_t size() const { return size_; }
   Array joined() const {
     std::vector<Array> flat;
@@ -83,7 +87,7 @@ template <class Make> void in_packs(const std::vector<Array>& arrays, Make&& mak
   }
 }
 
-class MeanOverRanks final : public JointUpdate {
+class MeanOverRanks : public JointUpdate {
  public:
   MeanOverRanks(Communicator communicator, MultiNodeOptimizerOptions options)
       : communicator_(std::move(communicator)),
@@ -121,13 +125,17 @@ class MeanOverRanks final : public JointUpdate {
     return found == known_.end() || found->second.owner == communicator_.rank();
   }
 
-  void join(const UpdateCall& call) override {
-    std::vector<Array> gradients;
-    for (const UpdatedParameter& p : call.parameters) gradients.push_back(p.grad);
-    if (options_.sharded) return join_shares(call, gradients);
-    in_packs(gradients, [&](const Array& pack) {
-      return communicator_.allreduce(sent(pack), ReduceOp::mean, what_).astype(pack.dtype(), false);
-    });
+  bool join(const UpdateCall& call) override {
+    std::vector<Array> gradients = gradients_of(call);
+    if (options_.sharded) {
+      join_shares(call, gradients);
+    } else {
+      in_packs(gradients, [&](const Array& pack) {
+        return communicator_.allreduce(sent(pack), ReduceOp::mean, what_)
+            .astype(pack.dtype(), false);
+      });
+    }
+    return true;
   }
 
   Array total(const Array& own) const override {
@@ -169,6 +177,20 @@ class MeanOverRanks final : public JointUpdate {
     }
   }
 
+ protected:
+  static std::vector<Array> gradients_of(const UpdateCall& call) {
+    std::vector<Array> gradients;
+    for (const UpdatedParameter& p : call.parameters) gradients.push_back(p.grad);
+    return gradients;
+  }
+  /// What goes to other ranks of a pack of gradients.
+  Array sent(const Array& pack) const {
+    return options_.allreduce_grad_dtype ? pack.astype(*options_.allreduce_grad_dtype, false)
+                                         : pack;
+  }
+  /// The gradients that this update has: what ranks compare.
+  const std::string& what() const { return what_; }
+
  private:
   struct Known {
     std::size_t place;  // when it came to be known
@@ -182,11 +204,6 @@ class MeanOverRanks final : public JointUpdate {
     std::vector<int> owners;
     for (const UpdatedParameter& p : call.parameters) owners.push_back(known(p.rule).owner);
     return owners;
-  }
-
-  Array sent(const Array& pack) const {
-    return options_.allreduce_grad_dtype ? pack.astype(*options_.allreduce_grad_dtype, false)
-                                         : pack;
   }
 
   /// A group's arrays by the rank that they belong to, one behind the other.
@@ -231,11 +248,95 @@ class MeanOverRanks final : public JointUpdate {
   Communicator communicator_;
   MultiNodeOptimizerOptions options_;
   std::vector<std::int64_t> loads_;  // bytes of parameters that belong to each rank
-  std::string what_;                 // the gradients that this update has: what ranks compare
+  std::string what_;
   /// Of parameters that are equal on all ranks. Held by no address: another rule may have that of
   /// one that is gone.
   std::map<std::weak_ptr<const UpdateRule>, Known, std::owner_less<>> known_;
 };
+
+/// Means of the gradients of the update before, which another thread makes meanwhile.
+class LateMeanOverRanks final : public MeanOverRanks {
+ public:
+  LateMeanOverRanks(const Communicator& communicator, const MultiNodeOptimizerOptions& options,
+                    std::weak_ptr<OptimizerState> optimizer)
+      : MeanOverRanks(communicator, options),
+        behind_(communicator.split(0, communicator.rank())),
+        optimizer_(std::move(optimizer)) {}
+
+  bool join(const UpdateCall& call) override {
+    refuse_recording("gradients are exchanged by another thread (double_buffering)");
+    double scale = loss_scale();
+    std::vector<Array> gradients = gradients_of(call);
+    std::vector<Ends> packs;
+    std::vector<Array> own;
+    for (const Alike& group : groups_of(gradients)) {
+      packs.emplace_back(group.device, group.dtype);
+      for (std::size_t i : group.members) packs.back().add(gradients[i]);
+      own.push_back(sent(packs.back().joined()).to(cpu()));
+    }
+    std::vector<Array> means;
+    if (under_way_.valid()) means = under_way_.get();
+    bool are_these = means.size() == packs.size() && what_under_way_ == what();
+    double rescale = scale / scale_under_way_;
+    under_way_ = std::async(std::launch::async, [c = behind_, what = what(), own] {
+      std::vector<Array> all;
+      for (const Array& a : own) all.push_back(c.allreduce(a, ReduceOp::mean, what));
+      return all;
+    });
+    what_under_way_ = what(), scale_under_way_ = scale;
+    if (!are_these) return false;  // of other parameters, or of none
+    for (std::size_t i = 0; i < packs.size(); ++i) {
+      Array mean = means[i].astype(packs[i].dtype(), false);
+      packs[i].assign((rescale == 1 ? mean : mean * rescale).to(packs[i].device()));
+    }
+    return true;
+  }
+
+ private:
+  /// That the gradients bear.
+  double loss_scale() const {
+    std::shared_ptr<OptimizerState> optimizer = optimizer_.lock();
+    if (optimizer->dynamic) {
+      throw NotImplementedError(
+          "create_multi_node_optimizer: the gradients that are on their way (double_buffering) "
+          "bear a scale that a dynamic loss scale has changed since; give it one that stays, "
+          "loss_scaling({.scale = ...})");
+    }
+    return optimizer->loss_scale;
+  }
+
+  Communicator behind_;  // of the other thread
+  std::weak_ptr<OptimizerState> optimizer_;
+  std::future<std::vector<Array>> under_way_;
+  std::string what_under_way_;
+  double scale_under_way_ = 1;
+};
+
+/// Stages of one model.
+class StagesOfOne final : public JointUpdate {
+ public:
+  explicit StagesOfOne(Communicator communicator) : communicator_(std::move(communicator)) {}
+  bool of_equal_models() const override { return false; }
+  void begin(const std::vector<ParameterRef>&) override {}
+  bool join(const UpdateCall&) override { return true; }
+  Array total(const Array& own) const override {
+    return communicator_.allreduce(own, ReduceOp::sum, "a total over stages");
+  }
+
+ private:
+  Communicator communicator_;
+};
+
+void check_alone(const char* function, const Optimizer& optimizer) {
+  if (!optimizer.state()->joint) return;
+  throw ValueError(
+      fmt::format("{}: {} works with other ranks already", function, optimizer.state()->name()));
+}
+
+void join_updates(const Optimizer& optimizer, std::shared_ptr<JointUpdate> joint) {
+  optimizer.state()->joint = std::move(joint);
+  optimizer.state()->change_structure();
+}
 
 }  // namespace
 
@@ -253,16 +354,20 @@ void bcast_data(const Communicator& communicator, Link& model) {
 
 Optimizer create_multi_node_optimizer(Optimizer optimizer, const Communicator& communicator,
                                       const MultiNodeOptimizerOptions& options) {
-  if (optimizer.state()->joint) {
-    throw ValueError(fmt::format("create_multi_node_optimizer: {} works with other ranks already",
-                                 optimizer.state()->name()));
-  }
+  check_alone("create_multi_node_optimizer", optimizer);
   if (Dtype dtype = options.allreduce_grad_dtype.value_or(float32); dtype_kind(dtype) != 'f') {
     throw DtypeError(fmt::format(
         "create_multi_node_optimizer: gradients cannot be sent as {}; take bfloat16 or float16",
         dtype_name(dtype)));
   }
-  auto joint = std::make_shared<MeanOverRanks>(communicator, options);
+  if (options.double_buffering && options.sharded) {
+    throw ValueError(
+        "create_multi_node_optimizer: double_buffering and sharded, of which one update has but "
+        "one");
+  }
+  auto joint = options.double_buffering
+                   ? std::make_shared<LateMeanOverRanks>(communicator, options, optimizer.state())
+                   : std::make_shared<MeanOverRanks>(communicator, options);
   if (optimizer.state()->target) {
     bcast_data(communicator, optimizer.target());
     std::vector<ParameterRef> initialized;
@@ -273,8 +378,13 @@ Optimizer create_multi_node_optimizer(Optimizer optimizer, const Communicator& c
     }
     joint->know(std::move(initialized));
   }
-  optimizer.state()->joint = std::move(joint);
-  optimizer.state()->change_structure();
+  join_updates(optimizer, std::move(joint));
+  return optimizer;
+}
+
+Optimizer create_pipeline_optimizer(Optimizer optimizer, const Communicator& communicator) {
+  check_alone("create_pipeline_optimizer", optimizer);
+  join_updates(optimizer, std::make_shared<StagesOfOne>(communicator));
   return optimizer;
 }
 

@@ -27,6 +27,12 @@ struct MultiNodeOptimizerOptions {
   /// largest ones are given out first. Hooks before the update see the rank's share alone, norms
   /// are those of all. Files want gather_states() first.
   bool sharded = false;
+  /// Gradients are exchanged by another thread while the next step computes its own, and updated
+  /// with then: an update has the means of the step before, and the first one does nothing
+  /// (ChainerMN's double buffering). Worth it where an exchange takes a good part of a step. Steps
+  /// stay eager; files lack the gradients that are on their way. Not with `sharded`, nor with a
+  /// dynamic loss scale.
+  bool double_buffering = false;
 };
 
 /// The same optimizer, each of whose updates begins by replacing the gradients by their means over
@@ -40,12 +46,21 @@ struct MultiNodeOptimizerOptions {
 /// those of other parameters. Gradients go through the communicator packed, an array for each dtype
 /// and device, by way of the host.
 ///
-/// Throws ValueError as bcast_data does, then and at first updates, and for an optimizer that is
-/// one of these already; DtypeError for an allreduce_grad_dtype that is not floating. Updates throw
-/// CommunicationError where ranks have gradients of other parameters, and NotImplementedError for
-/// hooks that make random numbers.
+/// Throws ValueError as bcast_data does, then and at first updates, for an optimizer that is one of
+/// these already, and for options that exclude each other; DtypeError for an allreduce_grad_dtype
+/// that is not floating. Updates throw CommunicationError where ranks have gradients of other
+/// parameters, and NotImplementedError for hooks that make random numbers and for a dynamic loss
+/// scale with double buffering.
 Optimizer create_multi_node_optimizer(Optimizer optimizer, const Communicator& communicator,
                                       const MultiNodeOptimizerOptions& options = {});
+
+/// The same optimizer, of this rank's stage of a model (links/pipeline.h): what an update does with
+/// all parameters is for those of all stages. GradientClipping takes the norm of the whole model,
+/// and a dynamic loss scale leaves out the same updates on all ranks. Hooks of single parameters
+/// see those of this rank. Called by all ranks, with the same optimizer and hooks; each update
+/// waits for that of the others. Throws ValueError for an optimizer that works with other ranks
+/// already.
+Optimizer create_pipeline_optimizer(Optimizer optimizer, const Communicator& communicator);
 
 /// Gives every rank the states that the others keep, for a file: with sharded states, called by
 /// all ranks; the next update gives them up again. Does nothing for another optimizer.

@@ -117,7 +117,7 @@ void round_copies(const UpdateCall& call) {
 }
 
 void call_hook(OptimizerHook& hook, const UpdateCall& call) {
-  if (call.joint && hook.is_random()) {
+  if (call.joint && call.joint->of_equal_models() && hook.is_random()) {
     throw NotImplementedError(
         fmt::format("the optimizer's hook {} makes other random numbers on each rank, with which "
                     "their models would go apart",
@@ -128,13 +128,14 @@ void call_hook(OptimizerHook& hook, const UpdateCall& call) {
 
 /// The optimizer's hooks for all parameters, then those of single parameters, each for all that it
 /// was added to: of these the ones in `part`, which holds some of them. The same hooks on every
-/// rank.
+/// rank; those of single parameters are for one rank where models differ.
 void call_hooks(const UpdateCall& all, const UpdateCall& part, const OptimizerState& optimizer,
                 OptimizerHook::Timing timing) {
   for (const auto& hook : HookList(optimizer.hooks)) {
     if (hook->timing() == timing) call_hook(*hook, part);
   }
   std::vector<std::pair<std::shared_ptr<OptimizerHook>, UpdateCall>> own;
+  JointUpdate* joint = part.joint && part.joint->of_equal_models() ? part.joint : nullptr;
   auto next = part.parameters.begin();
   for (const UpdatedParameter& p : all.parameters) {
     bool is_part = next != part.parameters.end() && next->rule == p.rule;
@@ -142,7 +143,7 @@ void call_hooks(const UpdateCall& all, const UpdateCall& part, const OptimizerSt
       if (hook->timing() != timing) continue;
       auto known = std::ranges::find(own, hook, [](const auto& entry) { return entry.first; });
       if (known == own.end()) {
-        known = own.insert(own.end(), {hook, UpdateCall{{}, part.joint, part.enabled}});
+        known = own.insert(own.end(), {hook, UpdateCall{{}, joint, part.enabled}});
       }
       if (is_part) known->second.parameters.push_back(*next);
     }
@@ -254,7 +255,7 @@ void Optimizer::update() const {
   bool changes =
       call.joint || state_->dynamic || state_->loss_scale != 1 || has_hooks(call, *state_);
   if (changes) part_gradients(call);
-  if (call.joint) call.joint->join(call);
+  if (call.joint && !call.joint->join(call)) return;
   UpdateCall part;
   if (call.joint) part = own_part(call);
   UpdateCall& own = call.joint ? part : call;

@@ -1,6 +1,7 @@
 // Training: updaters, the Trainer and its extensions.
 #pragma once
 
+#include "rensa/training/extensions/allreduce_persistent.h"
 #include "rensa/training/extensions/dump_graph.h"
 #include "rensa/training/extensions/evaluator.h"
 #include "rensa/training/extensions/fail_on_non_number.h"

@@ -4,8 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <memory>
 #include <mutex>
 
+#include "rensa/array/linalg.h"
 #include "rensa/array/manipulation.h"
 #include "rensa/array/random_basics.h"
 #include "rensa/array/routines.h"
@@ -13,7 +16,9 @@
 #include "rensa/functions/activation.h"
 #include "rensa/functions/loss.h"
 #include "rensa/links/linear.h"
-#include "rensa/optimizers/adam.h"
+#include "rensa/optimizers/hooks.h"
+#include "rensa/optimizers/multi_node_optimizer.h"
+#include "rensa/optimizers/sgd.h"
 #include "tests/ranks.h"
 #include "tests/testing.h"
 
@@ -45,8 +50,10 @@ Array weights(const Layer& layer) {
 TEST(Pipeline, StepsAreThoseOfTheWholeModel) {
   Array x = xp::random::uniform(-1, 1, {12, 5}), t = xp::arange(12, int64) % 4;
   Net start, alone = start;
-  Optimizer optimizer = optimizers::Adam();
+  optimizer_hooks::GradientClipping clipping(0.2);
+  Optimizer optimizer = optimizers::MomentumSGD(0.5);
   optimizer.setup(alone);
+  optimizer.add_hook(clipping);
   std::vector<float> losses;
   for (int step = 0; step < 5; ++step) {
     Variable loss = F::softmax_cross_entropy(alone(constant(x)), constant(t));
@@ -61,8 +68,9 @@ TEST(Pipeline, StepsAreThoseOfTheWholeModel) {
       L::Pipeline model(comm, Layer(stage), micro_batches);
       EXPECT_EQ(model.is_first(), comm.rank() == 0);
       EXPECT_EQ(model.is_last(), comm.rank() == 2);
-      Optimizer own = optimizers::Adam();
+      Optimizer own = create_pipeline_optimizer(optimizers::MomentumSGD(0.5), comm);
       own.setup(model);
+      own.add_hook(clipping);
       for (std::size_t step = 0; step < 5; ++step) {
         Variable y = model(model.is_first() ? constant(x) : Variable());
         Variable loss = model.is_last() ? F::softmax_cross_entropy(y, constant(t)) : y;
@@ -78,6 +86,36 @@ TEST(Pipeline, StepsAreThoseOfTheWholeModel) {
       EXPECT_TRUE(xp::allclose(got, want, 1e-4, 1e-5)) << comm.rank() << " " << micro_batches;
     });
   }
+}
+
+// Of rank 0 alone, while a parameter's own hook finds what is that parameter's.
+TEST(Pipeline, UpdatesAreLeftOutByAllStages) {
+  Array x = xp::random::uniform(-1, 1, {12, 5}), t = xp::arange(12, int64) % 4;
+  Net start;
+  testing::run_ranks(3, [&](const Communicator& comm) {
+    L::Pipeline model(comm, Layer(start.stage(comm.rank())));
+    Optimizer own = create_pipeline_optimizer(optimizers::SGD(1), comm);
+    own.setup(model);
+    own.loss_scaling();
+    const L::Linear& layer = model.stage.as<Layer>().l;
+    if (comm.rank() == 1) {
+      layer.W.update_rule()->add_hook(std::make_shared<optimizer_hooks::GradientClipping>(1e-3));
+    }
+    for (bool overflows : {true, false}) {
+      Variable y = model(model.is_first() ? constant(x) : Variable());
+      Variable loss = model.is_last() ? F::softmax_cross_entropy(y, constant(t)) : y;
+      model.cleargrads();
+      loss.backward({.loss_scale = own.loss_scale().item<double>()});
+      if (overflows && comm.rank() == 0) layer.W.grad().fill(HUGE_VAL);
+      Array before = layer.W.array().copy();
+      own.update();
+      EXPECT_EQ(xp::array_equal(layer.W.array(), before), overflows) << comm.rank();
+      if (comm.rank() == 1 && !overflows) {
+        EXPECT_NEAR(xp::linalg::norm(layer.W.array() - before).item<float>(), 1e-3, 1e-5);
+      }
+    }
+    EXPECT_THROW(create_pipeline_optimizer(own, comm), ValueError);
+  });
 }
 
 TEST(Pipeline, OfOneRankIsTheStage) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cmath>
 #include <map>
 #include <mutex>
 #include <string>
@@ -141,6 +142,13 @@ void expect_parts(const Link& got, const Link& want, const Communicator& c, Take
   }
 }
 
+/// SGD with a hook that asks for norms.
+template <class Hook> Optimizer with(Hook hook) {
+  Optimizer optimizer = optimizers::SGD(0.3);
+  optimizer.add_hook(hook);
+  return optimizer;
+}
+
 template <class T> class TensorParallel : public ::testing::Test {};
 using Networks = ::testing::Types<MlpData, BlockData>;
 TYPED_TEST_SUITE(TensorParallel, Networks);
@@ -154,7 +162,9 @@ TYPED_TEST(TensorParallel, IsTheWholeModel) {
   for (auto make : std::initializer_list<Optimizer (*)()>{
            [] { return Optimizer(optimizers::SGD(0.3)); },
            // Roundings of gradients that are 0, such as those of keys' biases, count for nothing.
-           [] { return Optimizer(optimizers::Adam({.alpha = 0.01, .eps = 1e-3})); }}) {
+           [] { return Optimizer(optimizers::Adam({.alpha = 0.01, .eps = 1e-3})); },
+           [] { return with(optimizer_hooks::GradientClipping(0.1)); },
+           [] { return with(optimizer_hooks::GradientLARS(0.5, 0.1, 1e-3)); }}) {
     typename TypeParam::Whole trained = start;
     Optimizer optimizer = make();
     optimizer.setup(trained);
@@ -191,6 +201,7 @@ TYPED_TEST(TensorParallel, RecordedStepsAreTheEagerOnes) {
       typename TypeParam::Parallel model(c, start);
       Optimizer own = optimizers::Adam(0.01);
       own.setup(model);
+      own.add_hook(optimizer_hooks::GradientClipping(0.1));
       auto step = [&](const Variable& x, const Variable& t) { return own.update(model, x, t); };
       auto recorded = capture(step, {.replay_lists = true});
       for (int k = 0; k < 6; ++k) {
@@ -210,6 +221,27 @@ TYPED_TEST(TensorParallel, RecordedStepsAreTheEagerOnes) {
   for (std::size_t rank = 0; rank < 2; ++rank) {
     EXPECT_TRUE(xp::array_equal(got[1][rank], got[0][rank]));
   }
+}
+
+// An overflow in one rank's part of a gradient.
+TEST(TensorParallelUpdates, AreLeftOutByAllRanks) {
+  MlpData data;
+  Mlp start;
+  testing::run_ranks(2, [&](const Communicator& c) {
+    ParallelMlp model(c, start);
+    Optimizer optimizer = optimizers::SGD(0.3);
+    optimizer.setup(model);
+    optimizer.loss_scaling();
+    for (bool overflows : {true, false}) {
+      model(data.x, data.t).backward({.loss_scale = optimizer.loss_scale().item<double>()});
+      if (overflows && c.rank() == 1) model.l1.W.grad().fill(HUGE_VAL);
+      Array whole = model.l2.b.array().copy(), part = model.l2.W.array().copy();
+      optimizer.update();
+      EXPECT_EQ(xp::array_equal(model.l2.b.array(), whole), overflows);
+      EXPECT_EQ(xp::array_equal(model.l2.W.array(), part), overflows);
+      model.cleargrads();
+    }
+  });
 }
 
 TEST(ParallelLinear, GathersAndScatters) {

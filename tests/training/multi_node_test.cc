@@ -298,6 +298,65 @@ struct Two : Chain<Two> {
   void members(Visitor& v) override { v("a", a), v("b", b); }
 };
 
+TEST(MultiNode, DoubleBufferingUpdatesWithTheMeansOfTheStepBefore) {
+  Data data;
+  Net start;
+  start(constant(data.x), constant(data.t));
+  constexpr int kSteps = 6;
+  Net alone = start;
+  Optimizer optimizer = optimizers::MomentumSGD(0.2);
+  optimizer.setup(alone);
+  std::vector<Array> before;
+  for (int step = 0; step < kSteps; ++step) {
+    alone.cleargrads();
+    alone(constant(data.x), constant(data.t)).backward();
+    std::vector<Array> late = std::move(before);
+    before.clear();
+    for (const ParameterRef& p : alone.params()) before.push_back(p.grad().copy());
+    if (late.empty()) continue;
+    std::size_t i = 0;
+    for (const ParameterRef& p : alone.params()) p.set_grad(late[i++]);
+    optimizer.update();
+  }
+  testing::run_ranks(3, [&](const Communicator& c) {
+    Net model = start;
+    Optimizer own = optimizers::MomentumSGD(0.2);
+    own.setup(model);
+    create_multi_node_optimizer(own, c, {.double_buffering = true});
+    auto captured = capture(
+        [&](const Variable& x, const Variable& t) {
+          Variable loss = model(x, t);
+          model.cleargrads();
+          own.backward(loss);
+          own.update();
+          return loss;
+        },
+        {.replay_lists = true});
+    Variable x = constant(data.part_of(data.x, c)), t = constant(data.part_of(data.t, c));
+    for (int step = 0; step < kSteps; ++step) {
+      if (step == 3) own.set_loss_scale(8);
+      captured(x, t);
+    }
+    EXPECT_EQ(own.t(), kSteps - 1);
+    EXPECT_TRUE(xp::allclose(numbers_of(model), numbers_of(alone), 1e-5, 1e-6));
+    for (const Array& other : c.allgather(numbers_of(model))) {
+      EXPECT_TRUE(xp::array_equal(other, numbers_of(model)));
+    }
+    EXPECT_EQ(captured.stats().replays, 0);
+    EXPECT_THAT(captured.stats().last_fallback, HasSubstr("double_buffering"));
+    // Gradients of other parameters than those that are on their way.
+    model.l1.W.set_update_enabled(false);
+    Array unchanged = numbers_of(model);
+    captured(x, t);
+    EXPECT_TRUE(xp::array_equal(numbers_of(model), unchanged));
+    captured(x, t);
+    EXPECT_FALSE(xp::array_equal(numbers_of(model), unchanged));
+    own.loss_scaling();
+    EXPECT_THAT(testing::thrown<NotImplementedError>([&] { own.update(); }),
+                HasSubstr("loss_scaling({.scale"));
+  });
+}
+
 TEST(MultiNode, GradientsThatSomeRanksLack) {
   auto step = [](const Communicator& c, const MultiNodeOptimizerOptions& options) {
     Two model;
@@ -333,6 +392,10 @@ TEST(MultiNode, WhatCannotBeShared) {
     Optimizer own = optimizers::SGD(0.1);
     own.setup(model);
     EXPECT_THROW(create_multi_node_optimizer(own, c, {.allreduce_grad_dtype = int32}), DtypeError);
+    EXPECT_THAT(testing::thrown<ValueError>([&] {
+                  create_multi_node_optimizer(own, c, {.sharded = true, .double_buffering = true});
+                }),
+                HasSubstr("double_buffering"));
     create_multi_node_optimizer(own, c);
     EXPECT_THAT(testing::thrown<ValueError>([&] { create_multi_node_optimizer(own, c); }),
                 HasSubstr("already"));
@@ -424,6 +487,46 @@ TEST(MultiNode, PartsOfADataset) {
     EXPECT_THAT(testing::thrown<ValueError>([&] { datasets::scatter_dataset(other, c); }),
                 HasSubstr("11"));
     EXPECT_THROW(datasets::scatter_dataset(testing::line_data(1), c), ValueError);
+  });
+}
+
+TEST(MultiNode, PersistentsAreTheMeansOfAll) {
+  Data data;
+  std::vector<Array> means(3);
+  testing::run_ranks(3, [&](const Communicator& c) {
+    L::BatchNormalization model(6);
+    Array x = data.part_of(data.x, c);
+    Optimizer own = optimizers::SGD(0.1);
+    own.setup(model);
+    training::Trainer trainer(
+        training::StandardUpdater(
+            iterators::SerialIterator(datasets::TupleDataset(x), 4, {.shuffle = false}), own,
+            {.loss_func = [&](const Variables& in) { return F::sum(model(in[0])); }}),
+        {1, "epoch"});
+    std::vector<float> own_mean;
+    trainer.extend(
+        [&](training::Trainer&) { own_mean = model.avg_mean.to_vector<float>(); },
+        {.name = "before", .trigger = {1, "epoch"}, .priority = training::kPriorityWriter + 2});
+    trainer.extend(extensions::AllreducePersistent(model, c));
+    trainer.run();
+    std::vector<Array> all = c.allgather(xp::array(own_mean));
+    EXPECT_FALSE(xp::array_equal(all[0], all[1]));
+    EXPECT_TRUE(xp::allclose(model.avg_mean, (all[0] + all[1] + all[2]) / 3, 1e-6, 1e-7));
+    means[static_cast<std::size_t>(c.rank())] = model.avg_mean.copy();
+  });
+  EXPECT_TRUE(xp::array_equal(means[0], means[1]));
+  EXPECT_TRUE(xp::array_equal(means[0], means[2]));
+  testing::run_ranks(2, [&](const Communicator& c) {
+    L::BatchNormalization model(c.rank() + 2);
+    Optimizer own = optimizers::SGD(0.1);
+    own.setup(model);
+    training::Trainer trainer(
+        training::StandardUpdater(
+            iterators::SerialIterator(datasets::TupleDataset(xp::ones({4, 2})), 4), own),
+        {1, "epoch"});
+    EXPECT_THAT(
+        testing::thrown<ValueError>([&] { extensions::AllreducePersistent(model, c)(trainer); }),
+        HasSubstr("avg_mean float32 (3,)"));
   });
 }
 
