@@ -37,6 +37,14 @@ void TrainingOptions::print_replays(const CaptureStats& stats) const {
             << stats.fallbacks << " fallbacks" << std::endl;
 }
 
+std::vector<std::pair<std::string, Device>> TrainingOptions::replicas() const {
+  std::vector<std::pair<std::string, Device>> replicas;
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    replicas.emplace_back(i == 0 ? "main" : "replica" + std::to_string(i), devices[i]);
+  }
+  return replicas;
+}
+
 std::string TrainingOptions::str() const {
   std::string names;
   for (Device device : devices) names += (names.empty() ? "" : ", ") + device.str();

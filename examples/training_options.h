@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 /// What every program that trains may be told. A program sets its own defaults, and adds to it what
@@ -25,6 +26,8 @@ struct TrainingOptions {
   std::optional<std::uint64_t> seed;
 
   rensa::Device device() const { return devices.at(0); }
+  /// The devices by the names that a ParallelUpdater wants.
+  std::vector<std::pair<std::string, rensa::Device>> replicas() const;
   /// When the run is over.
   rensa::training::Trigger stop() const;
   /// optimizer.setup(model), with the clipping, and what the dtype asks of an optimizer.

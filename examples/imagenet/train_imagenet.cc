@@ -129,12 +129,8 @@ static Sets load(const Options& options) {
 static training::ParallelUpdater share_batches(const Options& options, const Iterator& photos,
                                                const Optimizer& optimizer) {
   if (options.capture) throw ValueError("--capture records the steps of one device");
-  training::ParallelUpdaterOptions parallel{.devices = {{"main", options.device()}},
-                                            .reduction = "mean"};
-  for (std::size_t i = 1; i < options.devices.size(); ++i) {
-    parallel.devices.emplace_back("replica" + std::to_string(i), options.devices[i]);
-  }
-  return training::ParallelUpdater(photos, optimizer, parallel);
+  return training::ParallelUpdater(photos, optimizer,
+                                   {.devices = options.replicas(), .reduction = "mean"});
 }
 
 template <class Network>
