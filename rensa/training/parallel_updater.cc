@@ -42,6 +42,11 @@ DynamicLossScale copy_of(const DynamicLossScale& main) {
   return copy;
 }
 
+/// Gives the optimizer of a replica the loss scale of main's.
+void copy_scale(const Optimizer& from, const Optimizer& to) {
+  if (from.state()->dynamic) *to.state()->dynamic = copy_of(*from.state()->dynamic);
+}
+
 /// Gives the optimizer of a replica the counts and states of main's.
 void copy_states(const Optimizer& from, const Optimizer& to) {
   to.state()->t = from.state()->t;
@@ -59,7 +64,6 @@ void copy_states(const Optimizer& from, const Optimizer& to) {
                              ? detail::dense_as(wide.copy(targets[i].device()), targets[i].array())
                              : Array();
   }
-  if (from.state()->dynamic) *to.state()->dynamic = copy_of(*from.state()->dynamic);
 }
 
 /// Gives the parameters of a replica the values of main's, and the order in which their axes lie in
@@ -73,6 +77,21 @@ void copy_parameters(const Link& from, Link& to) {
     if (!rensa::detail::lies_as(own, model)) {
       autograd::set_array(targets[i], rensa::detail::dense_as(own, model));
     }
+  }
+}
+
+/// Gives a replica what an update has changed in main.
+void take_update(const Optimizer& from, const Optimizer& to) {
+  std::vector<ParameterRef> sources = from.target().params(), targets = to.target().params();
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    if (sources[i].is_initialized()) targets[i].copydata(sources[i]);
+  }
+  if (!from.state()->dynamic) return;
+  const DynamicLossScale &main = *from.state()->dynamic, &own = *to.state()->dynamic;
+  for (Array DynamicLossScale::*array :
+       {&DynamicLossScale::scale, &DynamicLossScale::overflowed, &DynamicLossScale::enabled}) {
+    const Array &source = main.*array, &target = own.*array;
+    if (source.defined() && target.defined()) target.assign(source.to(target.device()));
   }
 }
 
@@ -93,7 +112,7 @@ void check_shared(const Optimizer& optimizer) {
     throw NotImplementedError(
         "ParallelUpdater: the optimizer works with other ranks (create_multi_node_optimizer), "
         "which "
-        "its replicas do not; give each rank one device and a StandardUpdater");
+        "its replicas do not; with .update_on_main = true main does");
   }
   const OptimizerAlgorithm& algorithm = *optimizer.state()->algorithm;
   const char* keeps =
@@ -214,10 +233,11 @@ class ParallelBody final : public UpdaterBody {
       each_replica([&](Replica& replica) {
         copy_parameters(optimizer().target(), replica.optimizer.target());
         follow(optimizer(), replica.optimizer);
-        copy_states(optimizer(), replica.optimizer);
+        if (!options_.update_on_main) copy_states(optimizer(), replica.optimizer);
+        copy_scale(optimizer(), replica.optimizer);
       });
     }
-    check_shared(optimizer());
+    if (!options_.update_on_main) check_shared(optimizer());
     each_replica([&](Replica& replica) { follow(optimizer(), replica.optimizer); });
     bool captured = is_recorded() && synchronized_ && batch.size() >= members();
     synchronized_ = false;  // should a replica fail after another's update
@@ -250,7 +270,11 @@ class ParallelBody final : public UpdaterBody {
       team_.barrier();  // all have looked at what the others lack
       if (member == 0) sum_.sum();
       team_.barrier();
-      update(member);
+      if (options_.update_on_main && member > 0) sum_.give_back(member);
+      else update(member);
+      if (!options_.update_on_main) return;
+      team_.barrier();  // main is updated, or its failure has been noticed
+      if (member > 0) take(member);
     });
   }
 
@@ -272,7 +296,10 @@ class ParallelBody final : public UpdaterBody {
       }
       for (int member = 0; member < members(); ++member) sum_.fill_missing(member);
       sum_.sum();
-      for (int member = 0; member < members(); ++member) update(member);
+      for (int member = 0; member < members(); ++member) {
+        if (options_.update_on_main && member > 0) sum_.give_back(member), take(member);
+        else update(member);
+      }
       return Variables();
     };
     cache_.call(step, inputs);
@@ -341,6 +368,12 @@ class ParallelBody final : public UpdaterBody {
     DeviceScope on(replica(member).device);
     sum_.give_back(member);
     replica(member).optimizer.update();
+  }
+
+  /// Of main's update, to another member.
+  void take(int member) {
+    DeviceScope on(replica(member).device);
+    take_update(optimizer(), replica(member).optimizer);
   }
 
   ParallelUpdaterOptions options_;

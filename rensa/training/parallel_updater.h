@@ -20,6 +20,11 @@ struct ParallelUpdaterOptions {
   /// Each replica takes its part of the batch in so many parts, one after the other, as
   /// StandardUpdater does.
   int accumulate = 1;
+  /// Main alone is updated, as Chainer's, and the others take its parameters: they keep no states,
+  /// in exchange for sending the parameters. Hooks may make random numbers, optimizers and hooks
+  /// keep things of their own, and the optimizer be one of create_multi_node_optimizer, for several
+  /// processes of several devices each.
+  bool update_on_main = false;
   ConverterOptions converter_options = {};  // of the default converter
   /// What makes arrays of a batch; concat_examples when left out.
   std::function<Columns(const Batch&, Device)> converter = {};
@@ -31,13 +36,13 @@ struct ParallelUpdaterOptions {
 
 /// Each batch is split between the devices, batch[i::n]; every replica has a thread that lasts
 /// (main's is the caller's), does its part at the same time as the others and updates itself by the
-/// optimizer's rule with the sum of all gradients, which GPUs add up in each other's memory where
-/// they reach it: replicas stay equal bit for bit. Persistents, counters, numbers and generators
-/// are main's, as in Chainer: each iteration begins with main's in all replicas, and what the other
-/// replicas made of them is left. States are each replica's own. Only main's values are reported.
-/// An exception in one replica ends the iteration with it, for all, before any is updated.
-/// Parameters are copied from main once, before the first update, and after load_npz of this; call
-/// synchronize() after loading a model or an optimizer alone.
+/// optimizer's rule (unless main alone is) with the sum of all gradients, which GPUs add up in each
+/// other's memory where they reach it: replicas stay equal bit for bit. Persistents, counters,
+/// numbers and generators are main's, as in Chainer: each iteration begins with main's in all
+/// replicas, and what the other replicas made of them is left. States are each replica's own. Only
+/// main's values are reported. An exception in one replica ends the iteration with it, for all,
+/// before any is updated. Parameters are copied from main once, before the first update, and after
+/// load_npz of this; call synchronize() after loading a model or an optimizer alone.
 class ParallelUpdater : public Updater {
  public:
   /// Throws ValueError without a device named "main", for a name given twice, another reduction or

@@ -1,6 +1,7 @@
 // ParallelUpdater over CPU replicas, and over two GPUs where they are.
 #include "rensa/training/parallel_updater.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <chrono>
@@ -12,7 +13,9 @@
 
 #include "rensa/array/random_basics.h"
 #include "rensa/core/error.h"
+#include "rensa/optimizers/multi_node_optimizer.h"
 #include "rensa/optimizers/optimizers.h"
+#include "tests/ranks.h"
 #include "tests/testing.h"
 #include "tests/training/models.h"
 
@@ -54,14 +57,17 @@ std::vector<float> weights_of_one(std::int64_t batch_size, int iterations) {
   return weights;
 }
 
-void expect_as_one_device(const Devices& devices, int accumulate = 1) {
+void expect_as_one_device(const Devices& devices, int accumulate = 1, bool on_main = false) {
   for (std::int64_t batch_size : {6, 7, 2}) {  // even, uneven, fewer examples than replicas
     std::vector<float> expected = weights_of_one(batch_size, 12);
     Line model;
     optimizers::Adam optimizer(0.1);
     optimizer.setup(model);
     ParallelUpdater updater(iterator_of(batch_size), optimizer,
-                            {.devices = devices, .reduction = "mean", .accumulate = accumulate});
+                            {.devices = devices,
+                             .reduction = "mean",
+                             .accumulate = accumulate,
+                             .update_on_main = on_main});
     for (int i = 0; i < 12; ++i) {
       set_in_between(optimizer, i);
       updater.update();
@@ -73,6 +79,11 @@ void expect_as_one_device(const Devices& devices, int accumulate = 1) {
       }
     }
     EXPECT_EQ(optimizer.t(), 12);
+    for (const auto& [name, device] : devices) {
+      ParameterRef w = updater.model(name).params()[0];
+      bool keeps = name == "main" || !on_main;
+      EXPECT_EQ(w.update_rule()->states.empty(), !keeps);
+    }
   }
 }
 
@@ -83,6 +94,50 @@ TEST(ParallelUpdater, RefusesHooksThatDifferOnReplicas) {
   ParallelUpdater updater(iterator_of(6), optimizer, {.devices = kThreeCpus});
   optimizer.add_hook(optimizer_hooks::GradientNoise(0.1));
   EXPECT_THROW(updater.update(), NotImplementedError);
+}
+
+TEST(ParallelUpdater, MainAloneMayDrawRandomNumbers) {
+  xp::random::seed(3, cpu());
+  Line model;
+  optimizers::SGD optimizer(0.001);
+  optimizer.setup(model);
+  ParallelUpdater updater(iterator_of(6), optimizer,
+                          {.devices = kThreeCpus, .update_on_main = true});
+  optimizer.add_hook(optimizer_hooks::GradientNoise(0.1));
+  for (int i = 0; i < 5; ++i) {
+    updater.update();
+    for (const char* name : {"second", "third"}) {
+      EXPECT_EQ(updater.model(name).params()[0].item<float>(), model.w.item<float>());
+    }
+  }
+}
+
+// Two ranks of two devices each, against one device.
+TEST(ParallelUpdater, RanksHaveReplicas) {
+  Array x = xp::arange(1, 17, 1, float32, cpu());
+  auto train = [&](Line& model, const Optimizer& optimizer, const Array& own, std::int64_t batch,
+                   const Devices& devices) {
+    ParallelUpdater updater(iterators::SerialIterator(datasets::TupleDataset(own, own * 2.f), batch,
+                                                      {.shuffle = false}),
+                            optimizer,
+                            {.devices = devices, .reduction = "mean", .update_on_main = true});
+    for (int i = 0; i < 9; ++i) {
+      set_in_between(optimizer, i);
+      updater.update();
+      for (const auto& [name, device] : devices) {
+        EXPECT_EQ(updater.model(name).params()[0].item<float>(), model.w.item<float>());
+      }
+    }
+  };
+  Line alone;
+  train(alone, optimizers::Adam(0.1).setup(alone), x, 8, {{"main", cpu()}});
+  testing::run_ranks(2, [&](const Communicator& c) {
+    Line model;
+    Array own = x.reshape({2, 2, 4})[{Slice(), c.rank()}].ravel();  // half of each 8 examples
+    train(model, create_multi_node_optimizer(optimizers::Adam(0.1).setup(model), c), own, 4,
+          {{"main", cpu()}, {"second", cpu()}});
+    EXPECT_NEAR(model.w.item<float>(), alone.w.item<float>(), 1e-5);
+  });
 }
 
 /// A hook and an algorithm that count for themselves.
@@ -120,7 +175,19 @@ TEST(ParallelUpdater, RefusesStateThatReplicasWouldShare) {
   }
 }
 
-TEST(ParallelUpdater, ThreeCpuReplicasLearnAsOneDoes) { expect_as_one_device(kThreeCpus); }
+/// As many as no machine of tests has GPUs.
+Devices eight_cpus() {
+  Devices devices{{"main", cpu()}};
+  while (devices.size() < 8) devices.emplace_back(fmt::format("{}", devices.size()), cpu());
+  return devices;
+}
+
+TEST(ParallelUpdater, CpuReplicasLearnAsOneDoes) {
+  for (bool on_main : {false, true}) {
+    expect_as_one_device(kThreeCpus, 1, on_main);
+    expect_as_one_device(eight_cpus(), 1, on_main);
+  }
+}
 
 TEST(ParallelUpdater, PartsOfPartsLearnAsOneDoes) {
   expect_as_one_device(kThreeCpus, 2);
@@ -136,6 +203,7 @@ TEST(ParallelUpdater, ReplicasOfOneGpuLearnAsOneDoes) {
 TEST(ParallelUpdater, TwoGpusLearnAsOneDoes) {
   RENSA_NEEDS_GPUS(2);
   expect_as_one_device({{"main", gpu(0)}, {"second", gpu(1)}});
+  expect_as_one_device({{"main", gpu(0)}, {"second", gpu(1)}}, 1, true);
 }
 
 TEST(ParallelUpdater, SumAddsTheGradients) {
@@ -214,7 +282,8 @@ struct Noisy : Chain<Noisy> {
 
 /// The parameters, optimizer states and running statistics after each of some iterations.
 std::vector<float> course_of(const Devices& devices, bool captured, std::int64_t batch_size,
-                             int iterations, CaptureStats* stats, int accumulate = 1) {
+                             int iterations, CaptureStats* stats, int accumulate = 1,
+                             bool on_main = false) {
   // Threads that draw from one device's generator do so in any order.
   std::set<Device> places;
   for (const auto& [name, device] : devices) {
@@ -233,6 +302,7 @@ std::vector<float> course_of(const Devices& devices, bool captured, std::int64_t
                           {.devices = devices,
                            .reduction = "mean",
                            .accumulate = accumulate,
+                           .update_on_main = on_main,
                            .capture = captured,
                            .capture_options = {.replay_lists = true}});
   Reporter reporter;
@@ -263,11 +333,13 @@ std::vector<float> course_of(const Devices& devices, bool captured, std::int64_t
   return course;
 }
 
-void expect_captured_as_eager(const Devices& devices, int accumulate = 1) {
-  for (std::int64_t batch_size : {6, 7}) {  // even, uneven
+void expect_captured_as_eager(const Devices& devices, int accumulate = 1, bool on_main = false) {
+  std::int64_t even = 2 * std::ssize(devices);
+  for (std::int64_t batch_size : {even, even + 1}) {
     CaptureStats eager, captured;
-    std::vector<float> wanted = course_of(devices, false, batch_size, 20, &eager, accumulate);
-    EXPECT_EQ(course_of(devices, true, batch_size, 20, &captured, accumulate), wanted)
+    std::vector<float> wanted =
+        course_of(devices, false, batch_size, 20, &eager, accumulate, on_main);
+    EXPECT_EQ(course_of(devices, true, batch_size, 20, &captured, accumulate, on_main), wanted)
         << batch_size;
     EXPECT_EQ(eager.calls, 0);
     EXPECT_GE(captured.replays, 5) << captured.last_fallback;
@@ -279,6 +351,8 @@ TEST(ParallelUpdater, CapturedIterationsAreTheEagerOnes) {
   expect_captured_as_eager(kThreeCpus);
   expect_captured_as_eager({{"main", cpu()}});
   expect_captured_as_eager(kThreeCpus, 2);
+  expect_captured_as_eager(kThreeCpus, 1, true);
+  expect_captured_as_eager(eight_cpus());
 }
 
 TEST(ParallelUpdater, CapturedIterationsOfGpusAreTheEagerOnes) {
@@ -287,6 +361,7 @@ TEST(ParallelUpdater, CapturedIterationsOfGpusAreTheEagerOnes) {
   if (num_gpus() < 2) return;
   expect_captured_as_eager({{"main", gpu(0)}, {"second", gpu(1)}});
   expect_captured_as_eager({{"main", gpu(1)}, {"second", gpu(0)}});
+  expect_captured_as_eager({{"main", gpu(0)}, {"second", gpu(1)}}, 1, true);
 }
 
 struct Pictures : Chain<Pictures> {
@@ -470,19 +545,22 @@ TEST(ParallelUpdater, APartReplacedAfterSetupIsTrainedToo) {
 }
 
 TEST(ParallelUpdater, ALossScaleStartsAnewOnReplicasToo) {
-  Line model;
-  optimizers::SGD optimizer(0.0001);
-  optimizer.loss_scaling({.interval = 1000});
-  optimizer.setup(model);
-  ParallelUpdater updater(iterator_of(6), optimizer, {.devices = kThreeCpus});
-  for (int i = 0; i < 3; ++i) updater.update();
-  EXPECT_EQ(optimizer.loss_scale().item<double>(), 8);
-  optimizer.loss_scaling({.interval = 1000});
-  for (int i = 0; i < 2; ++i) {
-    updater.update();
-    expect_equal_replicas(updater);
+  for (bool on_main : {false, true}) {
+    Line model;
+    optimizers::SGD optimizer(0.0001);
+    optimizer.loss_scaling({.interval = 1000});
+    optimizer.setup(model);
+    ParallelUpdater updater(iterator_of(6), optimizer,
+                            {.devices = kThreeCpus, .update_on_main = on_main});
+    for (int i = 0; i < 3; ++i) updater.update();
+    EXPECT_EQ(optimizer.loss_scale().item<double>(), 8);
+    optimizer.loss_scaling({.interval = 1000});
+    for (int i = 0; i < 2; ++i) {
+      updater.update();
+      expect_equal_replicas(updater);
+    }
+    EXPECT_EQ(optimizer.loss_scale().item<double>(), 4);
   }
-  EXPECT_EQ(optimizer.loss_scale().item<double>(), 4);
 }
 
 TEST(ParallelUpdater, SynchronizeTakesOverLoadedParametersAndStates) {
