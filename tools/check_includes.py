@@ -14,8 +14,8 @@ import sys
 # A row's folders know nothing of one another.
 ORDER = [
     ("core",),
-    ("device",),
     ("communication",),
+    ("device",),
     ("portable",),
     ("backend/cpu", "backend/cuda", "backend/no_cuda"),
     ("operations",),

@@ -7,12 +7,14 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
 
+#include "rensa/communication/launch_environment.h"
 #include "rensa/core/environment.h"
 #include "rensa/core/error.h"
 #include "rensa/device/cuda_runtime.h"
@@ -56,6 +58,16 @@ Timeline*& to_the_end() {
   return timeline;
 }
 
+/// "trace.rank1.json" for one of several processes, each of which writes a file of its own.
+std::string path_of_process(const std::string& path) {
+  auto launched = communication::launch_environment();
+  if (!launched || launched->size == 1) return path;
+  std::filesystem::path whole(path), name(whole.stem());
+  name += fmt::format(".rank{}", launched->rank);
+  name += whole.extension();
+  return whole.replace_filename(name).string();
+}
+
 void finish_at_exit() { delete std::exchange(to_the_end(), nullptr); }
 
 void begin(Session& session, std::string& note, Options options) {
@@ -85,7 +97,7 @@ bool look() {
   }
   if (!path) return false;
   try {
-    to_the_end() = new Timeline(*path);
+    to_the_end() = new Timeline(path_of_process(*path));
     // Registered after the CUDA runtime's own: the GPUs' part is fetched before that is gone.
     std::atexit(finish_at_exit);
   } catch (const std::exception& error) {

@@ -296,6 +296,19 @@ TEST(Timeline, ATraceBecomesAPicture) {
   EXPECT_NE(contents(picture).find("<title>exp: "), std::string::npos);
 }
 
+/// Ends the process with status 0 once it has recorded an exp.
+void record_by_environment(const std::string& path, const char* rank) {
+  setenv("RENSA_TIMELINE", path.c_str(), 1);
+  if (rank) {
+    for (auto [name, value] :
+         {std::pair("RANK", rank), std::pair("WORLD_SIZE", "2"),
+          std::pair("MASTER_ADDR", "127.0.0.1"), std::pair("MASTER_PORT", "9")})
+      setenv(name, value, 1);
+  }
+  Array a = xp::exp(xp::ones({100}, float32, cpu()));
+  std::exit(a.size() == 100 ? 0 : 1);
+}
+
 TEST(TimelineDeathTest, TheEnvironmentRecordsAWholeProgram) {
   ::testing::FLAGS_gtest_death_test_style = "threadsafe";  // a process that has launched nothing
   testing::TemporaryFolder folder;
@@ -304,14 +317,14 @@ TEST(TimelineDeathTest, TheEnvironmentRecordsAWholeProgram) {
   const char* known = std::getenv("RENSA_TEST_TRACE");
   ASSERT_NE(known, nullptr);
   std::string path = known;
-  auto program = [&] {
-    setenv("RENSA_TIMELINE", path.c_str(), 1);
-    Array a = xp::exp(xp::ones({100}, float32, cpu()));
-    std::exit(a.size() == 100 ? 0 : 1);
-  };
-  EXPECT_EXIT(program(), ::testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(record_by_environment(path, nullptr), ::testing::ExitedWithCode(0), "");
+  // Of two processes each has a file.
+  EXPECT_EXIT(record_by_environment(path, "0"), ::testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(record_by_environment(path, "1"), ::testing::ExitedWithCode(0), "");
   unsetenv("RENSA_TEST_TRACE");
-  EXPECT_TRUE(find(timeline::read(path), Kind::operation, "exp"));
+  for (const char* name : {"trace.json", "trace.rank0.json", "trace.rank1.json"}) {
+    EXPECT_TRUE(find(timeline::read(folder / name), Kind::operation, "exp")) << name;
+  }
 }
 
 TEST(Timeline, AnEndUnderForbidSyncIsAnEnd) {
