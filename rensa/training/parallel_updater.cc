@@ -270,11 +270,7 @@ class ParallelBody final : public UpdaterBody {
       team_.barrier();  // all have looked at what the others lack
       if (member == 0) sum_.sum();
       team_.barrier();
-      if (options_.update_on_main && member > 0) sum_.give_back(member);
-      else update(member);
-      if (!options_.update_on_main) return;
-      team_.barrier();  // main is updated, or its failure has been noticed
-      if (member > 0) take(member);
+      update(member);
     });
   }
 
@@ -296,10 +292,7 @@ class ParallelBody final : public UpdaterBody {
       }
       for (int member = 0; member < members(); ++member) sum_.fill_missing(member);
       sum_.sum();
-      for (int member = 0; member < members(); ++member) {
-        if (options_.update_on_main && member > 0) sum_.give_back(member), take(member);
-        else update(member);
-      }
+      for (int member = 0; member < members(); ++member) update(member);
       return Variables();
     };
     cache_.call(step, inputs);
@@ -364,16 +357,22 @@ class ParallelBody final : public UpdaterBody {
       });
   }
 
+  /// With the sum of all gradients: the member's own update, or main's for all, which is made in
+  /// main's thread as a whole.
   void update(int member) {
+    if (options_.update_on_main && member > 0) return;
+    update_alone(member);
+    for (int other = 1; options_.update_on_main && other < members(); ++other) {
+      DeviceScope on(replica(other).device);
+      sum_.give_back(other);
+      take_update(optimizer(), replica(other).optimizer);
+    }
+  }
+
+  void update_alone(int member) {
     DeviceScope on(replica(member).device);
     sum_.give_back(member);
     replica(member).optimizer.update();
-  }
-
-  /// Of main's update, to another member.
-  void take(int member) {
-    DeviceScope on(replica(member).device);
-    take_update(optimizer(), replica(member).optimizer);
   }
 
   ParallelUpdaterOptions options_;
