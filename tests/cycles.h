@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <malloc.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -21,6 +22,17 @@ inline std::int64_t count_in(const char* folder) {
                        std::filesystem::directory_iterator());
 }
 
+/// This process's threads, without those that have been joined and are there for a moment more:
+/// the fewest within a while.
+inline std::int64_t count_threads() {
+  std::int64_t fewest = count_in("/proc/self/task");
+  for (int tries = 0; tries < 50; ++tries) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    fewest = std::min(fewest, count_in("/proc/self/task"));
+  }
+  return fewest;
+}
+
 /// Of the heap, in bytes: what is not free. Sanitizers have a heap of their own, of which this
 /// knows nothing.
 inline std::int64_t heap_in_use() {
@@ -35,14 +47,10 @@ inline void expect_nothing_is_left(const std::function<void(int)>& cycle) {
   constexpr std::int64_t kNoise = 32 << 10;
   auto cycles = static_cast<int>(environment::number("RENSA_TEST_CYCLES", 1, 1000000).value_or(50));
   for (int i = 0; i < kFirst; ++i) cycle(i);
-  std::int64_t threads = count_in("/proc/self/task"), descriptors = count_in("/proc/self/fd");
+  std::int64_t threads = count_threads(), descriptors = count_in("/proc/self/fd");
   std::int64_t heap = heap_in_use();
   for (int i = 0; i < cycles; ++i) cycle(kFirst + i);
-  // A thread that has been joined is there for a moment more.
-  for (int tries = 0; count_in("/proc/self/task") > threads && tries < 1000; ++tries) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  EXPECT_EQ(count_in("/proc/self/task"), threads);
+  EXPECT_EQ(count_threads(), threads);
   EXPECT_EQ(count_in("/proc/self/fd"), descriptors);
   EXPECT_LT(heap_in_use() - heap, kNoise) << "bytes after " << cycles << " cycles";
 }
