@@ -46,6 +46,7 @@ struct Place {
   Communicator comm;
   Device device;
   bool is_split = false;  // the network, over the ranks, which then have the same batches
+  bool shares_batches() const { return comm.size() > 1 && !is_split; }
   bool tells() const { return comm.rank() == 0; }
 };
 
@@ -113,7 +114,9 @@ static void train(const Options& options, const Place& place, Network network) {
   Dataset data = datasets::token_sequences(tokens_of(text.substr(0, split)), options.length);
   auto rest = datasets::token_sequences(tokens_of(text.substr(split)), options.length);
   datasets::SubDataset valid(rest, 0, std::min<std::int64_t>(200, rest.size()));
-  if (!place.is_split) data = datasets::scatter_dataset(data, comm, {.shuffle = true, .seed = 1});
+  if (place.shares_batches()) {
+    data = datasets::scatter_dataset(data, comm, {.shuffle = true, .seed = 1});
+  }
   std::int64_t iterations =
       options.iterations > 0 ? options.iterations : options.epoch * data.size() / options.batchsize;
 
@@ -136,7 +139,7 @@ static void train(const Options& options, const Place& place, Network network) {
   ParameterGroup(model, [](const NamedParameter& p) {
     return p.parameter.ndim() < 2;
   }).set_hyperparam("weight_decay_rate", 0);
-  if (comm.size() > 1 && !place.is_split) {
+  if (place.shares_batches()) {
     create_multi_node_optimizer(optimizer, comm, {.sharded = options.split == "zero"});
   }
 

@@ -78,13 +78,19 @@ class Ends {
   std::int64_t size_ = 0;
 };
 
+/// The arrays of each dtype and device, end to end.
+std::vector<Ends> packs_of(const std::vector<Array>& arrays) {
+  std::vector<Ends> packs;
+  for (const Alike& group : groups_of(arrays)) {
+    packs.emplace_back(group.device, group.dtype);
+    for (std::size_t i : group.members) packs.back().add(arrays[i]);
+  }
+  return packs;
+}
+
 /// Replaces arrays by what `make` gives for one array of each dtype and device.
 template <class Make> void in_packs(const std::vector<Array>& arrays, Make&& make) {
-  for (const Alike& group : groups_of(arrays)) {
-    Ends all(group.device, group.dtype);
-    for (std::size_t i : group.members) all.add(arrays[i]);
-    all.assign(make(all.joined()));
-  }
+  for (const Ends& pack : packs_of(arrays)) pack.assign(make(pack.joined()));
 }
 
 class MeanOverRanks : public JointUpdate {
@@ -266,14 +272,9 @@ class LateMeanOverRanks final : public MeanOverRanks {
   bool join(const UpdateCall& call) override {
     refuse_recording("gradients are exchanged by another thread (double_buffering)");
     double scale = loss_scale();
-    std::vector<Array> gradients = gradients_of(call);
-    std::vector<Ends> packs;
+    std::vector<Ends> packs = packs_of(gradients_of(call));
     std::vector<Array> own;
-    for (const Alike& group : groups_of(gradients)) {
-      packs.emplace_back(group.device, group.dtype);
-      for (std::size_t i : group.members) packs.back().add(gradients[i]);
-      own.push_back(sent(packs.back().joined()).to(cpu()));
-    }
+    for (const Ends& pack : packs) own.push_back(sent(pack.joined()).to(cpu()));
     std::vector<Array> means;
     if (under_way_.valid()) means = under_way_.get();
     bool are_these = means.size() == packs.size() && what_under_way_ == what();

@@ -360,9 +360,10 @@ class ParallelBody final : public UpdaterBody {
   /// With the sum of all gradients: the member's own update, or main's for all, which is made in
   /// main's thread as a whole.
   void update(int member) {
-    if (options_.update_on_main && member > 0) return;
-    update_alone(member);
-    for (int other = 1; options_.update_on_main && other < members(); ++other) {
+    if (!options_.update_on_main) return update_alone(member);
+    if (member > 0) return;
+    update_alone(0);
+    for (int other = 1; other < members(); ++other) {
       DeviceScope on(replica(other).device);
       sum_.give_back(other);
       take_update(optimizer(), replica(other).optimizer);
