@@ -32,13 +32,17 @@ SequenceOutput run_sequences(const SequenceNetwork& network, const Variable& hx,
 struct Memory {
   Variable h, c;
 };
-/// One layer in one direction. Its parts for the gates lie behind one another: of long short-term
-/// memories a, i, f and o; of gated recurrent units n, r, z for the input and r, z, n for the last
-/// output.
+/// From the first time to the last one, the other way round, or two layers of the same input, one
+/// each way, whose steps go together: sequences are of one length then.
+enum class Direction : unsigned char { forward, backward, both };
+/// One layer. Its parts for the gates lie behind one another: of long short-term memories a, i, f
+/// and o; of gated recurrent units n, r, z for the input and r, z, n for the last output. Of both
+/// directions the weights and biases of the second one lie behind all of the first one's, and its
+/// columns of states and outputs do: they are 2 * N wide.
 struct Layer {
   const char* name;  // of the network, for errors
   CellKind kind;
-  bool backward;                      // from the last time to the first one
+  Direction direction;
   std::vector<std::int64_t> batches;  // as Sequences has them
   Variable input, bias;               // (gates * N, I), (gates * N,)
   Variable last, last_bias;  // (gates * N, N) for the last output; (gates * N,) of gated recurrent

@@ -1,5 +1,5 @@
-// One layer of a recurrent network over sequences, in one direction: forward, and a backward that
-// has one product for each gradient of weights.
+// One layer of a recurrent network over sequences, in one direction or in both side by side:
+// forward, and a backward that has one product for each gradient of weights.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,6 +23,7 @@ namespace rensa::functions {
 namespace {
 
 using detail::CellKind;
+using detail::Direction;
 using detail::Layer;
 using detail::LayerOutput;
 using detail::LayerSteps;
@@ -105,9 +106,9 @@ struct History {
 /// of what the sequence ends with, and ends as that of what it starts from.
 class StateGradient {
  public:
-  StateGradient(const Variable& end, const Shape& shape, const LayerSteps& steps, const Array& like)
+  StateGradient(const Array& end, const Shape& shape, const LayerSteps& steps, const Array& like)
       : known_(end.defined() || !steps.all_of_one_batch()) {
-    if (end.defined()) values_ = end.array().copy();
+    if (end.defined()) values_ = end.copy();
     else if (known_) values_ = xp::zeros(shape, like.dtype(), like.device());
     else values_ = xp::empty(shape, like.dtype(), like.device());
   }
@@ -127,31 +128,42 @@ class StateGradient {
 
 /// Inputs: x, the weight and the bias for it, the weight for the last output, h and, of some kinds,
 /// c or the bias for the last output. Outputs: y, what h ends with, what c ends with.
+///
+/// Of both directions a step is one time of each, the first and the last one, the second and the
+/// last but one, and so on. Within the node arrays are in the order of steps, and have a row for
+/// each direction, in turns: rows of all of them lie at one distance, and so do a step's matrices
+/// of the two directions. Its products are one product of two matrices by two.
 class RnnLayer final : public FunctionNode {
  public:
   enum Input : std::size_t { kX, kWeight, kBias, kLastWeight, kH, kC, kLastBias = kC };
 
-  RnnLayer(CellKind kind, LayerSteps steps)
-      : FunctionNode("rnn_layer"), kind_(kind), steps_(std::move(steps)) {}
+  RnnLayer(CellKind kind, Direction direction, std::vector<std::int64_t> batches)
+      : FunctionNode("rnn_layer"),
+        kind_(kind),
+        direction_(direction),
+        directions_(direction == Direction::both ? 2 : 1),
+        batches_(std::move(batches)),
+        steps_(batches_, direction == Direction::backward, directions_) {}
 
   Arrays forward(const Arrays& in) override {
     Indexes all;
     for (std::size_t i = 0; i < in.size(); ++i) all.push_back(static_cast<int>(i));
     retain_inputs(all), retain_outputs({0});
-    Array gates = xp::linear(in[kX], in[kWeight], in[kBias]);
+    Array gates = turned(in_turns(xp::linear(in[kX], in[kWeight], in[kBias])));
     Dtype dtype = gates.dtype();
     if (kind_ == CellKind::lstm) dtype = promote_types(dtype, in[kC].dtype());
     if (kind_ == CellKind::gru) dtype = promote_types(dtype, in[kH].dtype());
-    Shape shape{gates.shape(0), in[kH].shape(1)};
-    History h{steps_, in[kH], xp::empty(shape, dtype, gates.device())};
+    Array start = in_turns(in[kH]);
+    Shape shape{gates.shape(0), start.shape(1)};
+    History h{steps_, start, xp::empty(shape, dtype, gates.device())};
     bool is_lstm = kind_ == CellKind::lstm, is_gru = kind_ == CellKind::gru;
     if (is_lstm) kept_ = xp::empty(shape, dtype, gates.device());
     if (is_gru) kept_ = xp::empty(shape, gates.dtype(), gates.device());
     if (is_lstm || is_gru) gates_ = gates;
     if (is_one_kernel(in)) launch_all_times(in, gates, h.values);
     else go_through_times(in, gates, h);
-    Arrays out{h.values, h.end()};
-    if (is_lstm) out.push_back(History{steps_, in[kC], kept_}.end());
+    Arrays out{side_by_side(turned(h.values)), side_by_side(h.end())};
+    if (is_lstm) out.push_back(side_by_side(History{steps_, in_turns(in[kC]), kept_}.end()));
     return out;
   }
   std::int64_t multiply_adds(const Arrays& in, const Arrays&) const override {
@@ -164,35 +176,71 @@ class RnnLayer final : public FunctionNode {
     auto wanted = [&](Input i) {
       return std::ranges::find(targets, static_cast<int>(i)) != targets.end();
     };
-    History h{steps_, in[kH].array(), y[0].array()};
+    History h{steps_, in_turns(in[kH].array()), turned(in_turns(y[0].array()))};
     Gradients g = gradients_of_gates(in, h, gy, wanted(kH));
     Variables gx(in.size());
     auto put = [&](Input i, const Array& value) {
-      gx[i] = constant(value.astype(in[i].dtype(), false));
+      gx[i] = constant(value.reshape(in[i].shape()).astype(in[i].dtype(), false));
     };
-    if (wanted(kX)) put(kX, xp::matmul(g.of_input, in[kWeight].array()));
-    if (wanted(kWeight)) put(kWeight, xp::matmul(g.of_input.transpose(), in[kX].array()));
-    if (wanted(kBias)) put(kBias, g.of_input.sum(0));
+    Array of_input = side_by_side(turned(g.of_input)), of_last = apart(g.of_last);
+    if (wanted(kX)) put(kX, xp::matmul(of_input, in[kWeight].array()));
+    if (wanted(kWeight)) put(kWeight, xp::matmul(of_input.transpose(), in[kX].array()));
+    if (wanted(kBias)) put(kBias, of_input.sum(0));
     if (wanted(kLastWeight)) {
-      Array before = h.before_all().astype(g.of_last.dtype(), false);
-      put(kLastWeight, xp::matmul(g.of_last.transpose(), before));
+      Array before = apart(h.before_all().astype(of_last.dtype(), false));
+      put(kLastWeight, xp::matmul(of_last.swapaxes(1, 2), before));
     }
     bool is_gru = kind_ == CellKind::gru;
     if (wanted(kH)) put(kH, is_gru ? g.h.all() + g.past.all() : g.h.all());
     if (kind_ == CellKind::lstm && wanted(kC)) put(kC, g.past.all());
-    if (is_gru && wanted(kLastBias)) put(kLastBias, g.of_last.sum(0));
+    if (is_gru && wanted(kLastBias)) put(kLastBias, of_last.sum(1));
     return gx;
   }
 
  private:
   bool is_tanh() const { return kind_ == CellKind::rnn_tanh; }
 
+  /// (rows, directions * n) as (rows * directions, n), and back: views of what is contiguous.
+  Array in_turns(const Array& a) const {
+    return a.reshape({a.shape(0) * directions_, a.shape(1) / directions_});
+  }
+  Array side_by_side(const Array& a) const {
+    return a.reshape({a.shape(0) / directions_, a.shape(1) * directions_});
+  }
+  /// Rows in turns as a matrix of each direction: a view.
+  Array apart(const Array& a) const {
+    return a.reshape({a.shape(0) / directions_, directions_, a.shape(1)}).swapaxes(0, 1);
+  }
+  /// Weights behind one another as those of each direction.
+  Array weights_apart(const Array& a) const {
+    return a.reshape({directions_, a.shape(0) / directions_, a.shape(1)});
+  }
+  /// Rows of all times in the order of steps, or of those in that order in the order of times: the
+  /// second direction goes through them the other way.
+  Array turned(const Array& a) const {
+    if (directions_ == 1) return a;
+    auto times = static_cast<std::int64_t>(steps_.size());
+    auto of = [&](const Array& rows, std::int64_t d) {
+      return rows.reshape({times, batches_[0], 2, a.shape(1)})[{Slice(), Slice(), d}];
+    };
+    Array b = xp::empty(a.shape(), a.dtype(), a.device());
+    rensa::detail::copy_parts("rnn_layer",
+                              {{of(a, 0), of(b, 0)}, {of(a, 1)[Slice(none, none, -1)], of(b, 1)}});
+    return b;
+  }
+  /// The bias for the last output, for each row that may be there.
+  Array last_bias(const Arrays& in) const {
+    std::int64_t rows = in[kH].shape(0), n = in[kLastBias].size() / directions_;
+    Array each = in[kLastBias].reshape({directions_, n});
+    return each.broadcast_to({rows, directions_, n}).reshape({rows * directions_, n});
+  }
+
   /// Whether a GPU goes through all times in one kernel: few units, whose weights a block has at
   /// hand, and sequences of one length.
   bool is_one_kernel(const Arrays& in) const {
     std::int64_t units = in[kH].shape(1);
-    return in[kX].device().is_cuda() && steps_.all_of_one_batch() && in[kH].size() > 0 &&
-           units <= operations::RecurrentSteps::kMostUnits &&
+    return in[kX].device().is_cuda() && directions_ == 1 && steps_.all_of_one_batch() &&
+           in[kH].size() > 0 && units <= operations::RecurrentSteps::kMostUnits &&
            std::ranges::all_of(in, [](const Array& a) { return a.dtype() == float32; });
   }
   void launch_all_times(const Arrays& in, const Array& gates, const Array& h) const {
@@ -216,13 +264,16 @@ class RnnLayer final : public FunctionNode {
   }
   void go_through_times(const Arrays& in, const Array& gates, const History& h) const {
     bool is_lstm = kind_ == CellKind::lstm, is_gru = kind_ == CellKind::gru;
-    Array bias = is_gru ? in[kLastBias] : Array();
+    Array bias = is_gru ? last_bias(in) : Array();
+    Array weight = weights_apart(in[kLastWeight]).swapaxes(1, 2);
+    History c{steps_, is_lstm ? in_turns(in[kC]) : Array(), kept_};
     for (std::size_t i = 0; i < steps_.size(); ++i) {
-      Array last = h.before(i);
-      Array u = xp::linear(last.astype(gates.dtype(), false), in[kLastWeight], bias);
-      Array x = rows_of(gates, steps_[i].begin, steps_[i].rows);
-      if (is_lstm) lstm_time({steps_, in[kC], kept_}, i, x, u, h.of(i));
-      else if (is_gru) gru_time(last, i, x, u, h.of(i));
+      auto [begin, rows] = steps_[i];
+      Array last = h.before(i), x = rows_of(gates, begin, rows);
+      Array u = xp::empty(x.shape(), x.dtype(), x.device());
+      (void)xp::matmul(apart(last.astype(x.dtype(), false)), weight, {.out = apart(u)});
+      if (is_lstm) lstm_time(c, i, x, u, h.of(i));
+      else if (is_gru) gru_time(last, i, x, u, rows_of(bias, 0, rows), h.of(i));
       else run_row(is_tanh() ? pointwise::tanh_time : pointwise::relu_time, {x, u}, {h.of(i)});
     }
   }
@@ -236,12 +287,15 @@ class RnnLayer final : public FunctionNode {
     run_row(pointwise::lstm_time, in, out);
   }
   // Those of x are n, r, z; what is kept beside them is what the last output gives for n.
-  void gru_time(const Array& last, std::size_t i, const Array& x, const Array& u,
+  void gru_time(const Array& last, std::size_t i, const Array& x, const Array& u, const Array& bias,
                 const Array& h) const {
     std::int64_t n = h.shape(1);
     Array xn = part_of(x, n, 0), xr = part_of(x, n, 1), xz = part_of(x, n, 2);
-    run_row(pointwise::gru_time,
-            {last, xr, xz, xn, part_of(u, n, 0), part_of(u, n, 1), part_of(u, n, 2)},
+    Arrays in{last, xr, xz, xn};
+    for (const Array& a : {u, bias}) {
+      for (int k = 0; k < 3; ++k) in.push_back(part_of(a, n, k));
+    }
+    run_row(pointwise::gru_time, in,
             {h, xr, xz, xn, rows_of(kept_, steps_[i].begin, steps_[i].rows)});
   }
 
@@ -255,20 +309,24 @@ class RnnLayer final : public FunctionNode {
                                bool of_start) const {
     bool is_lstm = kind_ == CellKind::lstm, is_gru = kind_ == CellKind::gru;
     std::int64_t units = h.values.shape(1), parts = is_lstm || is_gru ? 4 : 1;
-    Array weight = in[kLastWeight].array();
+    Array weight = weights_apart(in[kLastWeight].array());
     Array all = xp::empty({h.values.shape(0), parts * units}, weight.dtype(), weight.device());
+    auto given = [&](std::size_t k) {
+      return k < gy.size() && gy[k].defined() ? in_turns(gy[k].array()) : Array();
+    };
+    History c{steps_, is_lstm ? in_turns(in[kC].array()) : Array(), kept_};
+    Array of_y = gy[0].defined() ? turned(given(0)) : Array();
     // Of a gated recurrent unit n for the input, r, z, n for the last output: r and z are the same.
     const Shape& shape = h.start.shape();
     Gradients g{is_gru ? part_of(all, units, 0, 3) : all, is_gru ? part_of(all, units, 1, 3) : all,
-                StateGradient(gy[1], shape, steps_, h.values),
-                StateGradient(is_lstm ? gy[2] : Variable(), shape, steps_, h.values)};
+                StateGradient(given(1), shape, steps_, h.values),
+                StateGradient(given(2), shape, steps_, h.values)};
     for (std::size_t i = steps_.size(); i-- > 0;) {
       auto [begin, rows] = steps_[i];
-      OutputGradient gh{gy[0].defined() ? rows_of(gy[0].array(), begin, rows) : Array(),
-                        g.h.read(rows)};
+      OutputGradient gh{of_y.defined() ? rows_of(of_y, begin, rows) : Array(), g.h.read(rows)};
       Array here = rows_of(all, begin, rows);
       if (is_lstm) {
-        lstm_time_grad({steps_, in[kC].array(), kept_}, i, gh, g.past, here);
+        lstm_time_grad(c, i, gh, g.past, here);
       } else if (is_gru) {
         gru_time_grad(h.before(i), i, gh, g.past, here);
       } else {
@@ -276,7 +334,8 @@ class RnnLayer final : public FunctionNode {
                 {h.of(i), gh.by_itself, gh.of_next}, {here});
       }
       if (i == 0 && !of_start) break;
-      (void)xp::matmul(rows_of(g.of_last, begin, rows), weight, {.out = g.h.write(rows)});
+      Array of_step = apart(rows_of(g.of_last, begin, rows));
+      (void)xp::matmul(of_step, weight, {.out = apart(g.h.write(rows))});
     }
     return g;
   }
@@ -312,7 +371,11 @@ class RnnLayer final : public FunctionNode {
   Variables composed(const Variables& given, const Variables& gy) const {
     Variables in, outputs, gradients;
     for (const Variable& v : given) in.push_back(autograd::entrance(name(), v));
-    Variables y = detail::composed_layer(kind_, steps_, in);
+    std::vector<LayerSteps> each;
+    for (std::int64_t d = 0; d < directions_; ++d) {
+      each.emplace_back(batches_, direction_ == Direction::backward || d == 1);
+    }
+    Variables y = detail::composed_layer(kind_, each, in);
     for (std::size_t i = 0; i < gy.size(); ++i) {
       if (gy[i].defined()) outputs.push_back(y[i]), gradients.push_back(gy[i]);
     }
@@ -320,6 +383,9 @@ class RnnLayer final : public FunctionNode {
   }
 
   CellKind kind_;
+  Direction direction_;
+  std::int64_t directions_;
+  std::vector<std::int64_t> batches_;
   LayerSteps steps_;
   // The gates of all times; c, or of gated recurrent units what h gives for n.
   Array gates_, kept_;
@@ -355,7 +421,7 @@ detail::LayerOutput detail::run_layer(const Layer& layer, const Variable& x, con
   in.push_back(start.h);
   if (layer.kind == CellKind::lstm) in.push_back(start.c);
   if (layer.kind == CellKind::gru) in.push_back(products[4]);
-  Variables y = apply<RnnLayer>(in, layer.kind, LayerSteps(layer.batches, layer.backward));
+  Variables y = apply<RnnLayer>(in, layer.kind, layer.direction, layer.batches);
   return {{y[1], layer.kind == CellKind::lstm ? y[2] : Variable()}, y[0]};
 }
 

@@ -25,7 +25,8 @@ class LayerSteps {
     std::int64_t begin, rows;  // among the rows of all times
   };
 
-  LayerSteps(const std::vector<std::int64_t>& batches, bool backward);
+  /// `rows_each` rows are of one sequence.
+  LayerSteps(const std::vector<std::int64_t>& batches, bool backward, std::int64_t rows_each = 1);
 
   std::size_t size() const { return steps_.size(); }
   const Step& operator[](std::size_t i) const { return steps_[i]; }
@@ -43,7 +44,9 @@ class LayerSteps {
   bool backward_;
 };
 
-/// The outputs of node rnn_layer for its inputs (rnn_layer.cc).
-Variables composed_layer(CellKind kind, const LayerSteps& steps, const Variables& in);
+/// The outputs of node rnn_layer for its inputs (rnn_layer.cc). `directions` are the steps of one
+/// direction, or of two.
+Variables composed_layer(CellKind kind, const std::vector<LayerSteps>& directions,
+                         const Variables& in);
 
 }  // namespace rensa::functions::detail

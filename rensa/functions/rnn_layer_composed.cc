@@ -8,12 +8,13 @@
 
 namespace rensa::functions::detail {
 
-LayerSteps::LayerSteps(const std::vector<std::int64_t>& batches, bool backward)
+LayerSteps::LayerSteps(const std::vector<std::int64_t>& batches, bool backward,
+                       std::int64_t rows_each)
     : backward_(backward) {
   std::int64_t begin = 0;
-  for (std::int64_t rows : batches) {
-    steps_.push_back({begin, rows});
-    begin += rows;
+  for (std::int64_t batch : batches) {
+    steps_.push_back({begin, batch * rows_each});
+    begin += batch * rows_each;
   }
   if (backward) std::ranges::reverse(steps_);
 }
@@ -69,9 +70,7 @@ Memory time_of(CellKind kind, const Memory& last, const Variable& x, const Varia
   return {relu(x + u), {}};
 }
 
-}  // namespace
-
-Variables composed_layer(CellKind kind, const LayerSteps& steps, const Variables& in) {
+Variables composed_direction(CellKind kind, const LayerSteps& steps, const Variables& in) {
   const Variable &weight = in[3], &h = in[4];
   Variable c = kind == CellKind::lstm ? in[5] : Variable();
   Variable bias = kind == CellKind::gru ? in[5] : Variable();
@@ -97,6 +96,30 @@ Variables composed_layer(CellKind kind, const LayerSteps& steps, const Variables
   for (std::size_t t = 0; t < hs.size(); ++t) in_time.push_back(hs[steps.in_time(t)]);
   Variable y = in_time.size() == 1 ? in_time[0] : concat(in_time, 0);
   return c.defined() ? Variables{y, end_h, end_c} : Variables{y, end_h};
+}
+
+}  // namespace
+
+Variables composed_layer(CellKind kind, const std::vector<LayerSteps>& directions,
+                         const Variables& in) {
+  if (directions.size() == 1) return composed_direction(kind, directions[0], in);
+  std::vector<Variables> outputs;
+  for (std::size_t d = 0; d < directions.size(); ++d) {
+    Variables own{in[0]};
+    for (std::size_t k = 1; k < in.size(); ++k) {
+      bool is_state = k == 4 || (k == 5 && kind == CellKind::lstm);
+      auto parts = static_cast<std::int64_t>(directions.size());
+      own.push_back(split_axis(in[k], parts, is_state ? 1 : 0)[d]);
+    }
+    outputs.push_back(composed_direction(kind, directions[d], own));
+  }
+  Variables joined;
+  for (std::size_t k = 0; k < outputs[0].size(); ++k) {
+    Variables parts;
+    for (const Variables& y : outputs) parts.push_back(y[k]);
+    joined.push_back(concat(parts, 1));
+  }
+  return joined;
 }
 
 }  // namespace rensa::functions::detail

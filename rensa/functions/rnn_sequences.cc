@@ -14,6 +14,7 @@
 #include "rensa/functions/joining_functions.h"
 #include "rensa/functions/node_templates.h"
 #include "rensa/functions/noise.h"
+#include "rensa/functions/operations/recurrent_steps/recurrent_steps.h"
 #include "rensa/functions/rnn_internal.h"
 #include "rensa/functions/rnn_rows.h"
 
@@ -23,6 +24,7 @@ namespace {
 
 using detail::Blocks;
 using detail::CellKind;
+using detail::Direction;
 using detail::Layer;
 using detail::LayerOutput;
 using detail::Memory;
@@ -74,26 +76,31 @@ struct Joined {
   Variable input, last, bias, last_bias;
 };
 
-/// In the order in which the layer has its gates; `in` are the blocks of its input.
-Joined joined(CellKind kind, const Variables& w, const Variables& b, const Blocks& in,
+/// In the order in which the layer has its gates; `in` are the blocks of its input. Those of
+/// several directions lie behind one another.
+Joined joined(CellKind kind, const WeightLists& ws, const WeightLists& bs, const Blocks& in,
               const Widths& widths) {
   bool gated = kind == CellKind::lstm || kind == CellKind::gru;
-  if (!gated && !widths.wider()) return {w[0], w[1], b[0], b[1]};
-  std::vector<Indexes> members{{0}, {1}};
-  if (kind == CellKind::lstm) members = {{2, 0, 1, 3}, {6, 4, 5, 7}};
-  if (kind == CellKind::gru) members = {{2, 0, 1}, {3, 4, 5}};
-  for (std::size_t g : {0u, 1u}) {
-    Indexes biases = members[g];
-    for (int& k : biases) k += static_cast<int>(w.size());
-    members.push_back(biases);
-  }
+  if (!gated && ws.size() == 1 && !widths.wider()) return {ws[0][0], ws[0][1], bs[0][0], bs[0][1]};
+  std::vector<Indexes> order{{0}, {1}};
+  if (kind == CellKind::lstm) order = {{2, 0, 1, 3}, {6, 4, 5, 7}};
+  if (kind == CellKind::gru) order = {{2, 0, 1}, {3, 4, 5}};
+  auto count = static_cast<int>(ws.size()), each = static_cast<int>(detail::weights_of(kind));
   Blocks last{1, widths.units, widths.wide};
   std::vector<WeightGroup> groups;
-  for (std::size_t g = 0; g < members.size(); ++g) {
-    groups.push_back({members[g], widths.wide, g == 0 ? in : last});
+  for (int lists : {0, count}) {  // that stand before: of weights, then of biases
+    for (const Indexes& members : order) {
+      WeightGroup group{{}, widths.wide, groups.empty() ? in : last};
+      for (int d = lists; d < lists + count; ++d) {
+        for (int k : members) group.members.push_back(d * each + k);
+      }
+      groups.push_back(group);
+    }
   }
-  Variables all = w;
-  all.insert(all.end(), b.begin(), b.end());
+  Variables all;
+  for (const WeightLists* lists : {&ws, &bs}) {
+    for (const Variables& list : *lists) all.insert(all.end(), list.begin(), list.end());
+  }
   Variables y = detail::join_weights(all, groups, widths.zeros);
   return {y[0], y[1], y[2], y[3]};
 }
@@ -158,9 +165,9 @@ Memory rows_of(const Memory& memory, const Slice& rows) {
 }
 
 LayerOutput run_direction(const SequenceNetwork& network, const Sequences& xs, const Memory& start,
-                          const Joined& weights, bool backward) {
+                          const Joined& weights, Direction direction) {
   auto [input, last, bias, last_bias] = weights;
-  Layer layer{network.name, network.kind, backward, xs.batches, input, bias, last, last_bias};
+  Layer layer{network.name, network.kind, direction, xs.batches, input, bias, last, last_bias};
   if (network.kind != CellKind::gru) {
     layer.bias = bias + last_bias;
     layer.last_bias = Variable();
@@ -173,6 +180,38 @@ LayerOutput run_direction(const SequenceNetwork& network, const Sequences& xs, c
   if (others.c.defined()) output.end.c = concat({output.end.c, others.c}, 0);
   return output;
 }
+
+/// Whether both directions of a layer go side by side. Few units of a direction go through all
+/// times in one kernel of a GPU.
+bool go_side_by_side(const SequenceNetwork& network, const Sequences& xs, std::int64_t units) {
+  bool of_one_length = xs.batches.front() == xs.batches.back();
+  return network.directions == 2 && of_one_length && units > operations::RecurrentSteps::kMostUnits;
+}
+
+/// The states of layers and their directions: what they start from, or end with.
+struct States {
+  Variables h, c;
+
+  /// Of `count` directions, side by side.
+  Memory from(std::size_t first, std::size_t count) const {
+    auto joined = [&](const Variables& all) {
+      if (all.empty()) return Variable();
+      auto begin = all.begin() + static_cast<std::ptrdiff_t>(first);
+      Variables some(begin, begin + static_cast<std::ptrdiff_t>(count));
+      return count == 1 ? some[0] : concat(some, 1);
+    };
+    return {joined(h), joined(c)};
+  }
+  void append(const Memory& end, std::size_t count) {
+    auto put = [&](const Variable& both, Variables& all) {
+      if (!both.defined()) return;
+      Variables some{both};
+      if (count > 1) some = split_axis(both, static_cast<std::int64_t>(count), 1);
+      all.insert(all.end(), some.begin(), some.end());
+    };
+    put(end.h, h), put(end.c, c);
+  }
+};
 
 /// Its gradient is the way back.
 struct Reorder {
@@ -217,22 +256,30 @@ detail::SequenceOutput detail::run_sequences(const SequenceNetwork& network, con
   if (has_c) given.push_back(cx);
   if (widths.wider()) given = resize_blocks(given, {in, state, state}, zeros);
   Variable x = given[0];
-  Variables h = separate(given[1]), c = has_c ? separate(given[2]) : Variables(h.size()), hy, cy;
-  for (std::size_t layer = 0, i = 0; layer < static_cast<std::size_t>(network.n_layers); ++layer) {
-    if (layer > 0 && network.dropout_ratio != 0) x = dropout(x, network.dropout_ratio);
+  States starts{separate(given[1]), has_c ? separate(given[2]) : Variables()}, ends;
+  const auto directions = static_cast<std::size_t>(network.directions);
+  const std::size_t count = go_side_by_side(network, xs, units) ? 2 : 1;
+  for (std::size_t i = 0; i < ws.size();) {
+    if (i > 0 && network.dropout_ratio != 0) x = dropout(x, network.dropout_ratio);
     Variables ys;
-    for (int direction = 0; direction < network.directions; ++direction, ++i) {
-      check_shapes(network, ws[i], bs[i], i, in.count * in.from, units);
-      Joined weights = joined(network.kind, ws[i], bs[i], in, widths);
-      auto [end, y] =
-          run_direction(network, {x, xs.batches}, {h[i], c[i]}, weights, direction == 1);
-      hy.push_back(end.h), cy.push_back(end.c), ys.push_back(y);
+    for (std::size_t end = i + directions; i < end; i += count) {
+      WeightLists w, b;
+      for (std::size_t k = i; k < i + count; ++k) {
+        check_shapes(network, ws[k], bs[k], k, in.count * in.from, units);
+        w.push_back(ws[k]), b.push_back(bs[k]);
+      }
+      Direction direction = count == 2                        ? Direction::both
+                            : i + 1 == end && directions == 2 ? Direction::backward
+                                                              : Direction::forward;
+      LayerOutput output = run_direction(network, {x, xs.batches}, starts.from(i, count),
+                                         joined(network.kind, w, b, in, widths), direction);
+      ends.append(output.end, count), ys.push_back(output.y);
     }
     x = ys.size() == 1 ? ys[0] : concat(ys, 1);
     in = {network.directions, units, widths.wide};
   }
-  Variables outputs{x, stack(hy)};
-  if (has_c) outputs.push_back(stack(cy));
+  Variables outputs{x, stack(ends.h)};
+  if (has_c) outputs.push_back(stack(ends.c));
   Blocks y{network.directions, widths.wide, units}, end{1, widths.wide, units};
   if (widths.wider()) outputs = resize_blocks(outputs, {y, end, end}, zeros);
   return {outputs[1], has_c ? outputs[2] : Variable(), outputs[0]};

@@ -34,6 +34,8 @@ struct Net {
   int layers = 1;
   std::int64_t row_multiple = 0;
   std::int64_t units = kUnits;
+  double range = 1;  // of inputs: up to that, of either sign
+  double dropout = 0;
 
   bool has_c() const { return kind == CellKind::lstm; }
   std::size_t weights() const { return F::detail::weights_of(kind); }
@@ -53,7 +55,7 @@ struct Net {
     }
     Arrays values;
     for (const Shape& shape : shapes) {
-      values.push_back(xp::random::uniform(-1, 1, shape, float64, device).astype(dtype));
+      values.push_back(xp::random::uniform(-range, range, shape, float64, device).astype(dtype));
     }
     return values;
   }
@@ -69,9 +71,9 @@ struct Net {
         next = end;
       }
     }
-    F::detail::SequenceOutput out = F::detail::run_sequences({name, kind, layers, directions, 0},
-                                                             v[1], has_c() ? v[2] : Variable(), ws,
-                                                             bs, {v[0], batches, row_multiple});
+    F::detail::SequenceOutput out = F::detail::run_sequences(
+        {name, kind, layers, directions, dropout}, v[1], has_c() ? v[2] : Variable(), ws, bs,
+        {v[0], batches, row_multiple});
     return has_c() ? Variables{out.hy, out.y, out.cy} : Variables{out.hy, out.y};
   }
 };
@@ -88,7 +90,22 @@ const Net kWideNets[] = {
     {"n_step_lstm", CellKind::lstm, 1, 2, 8},      {"n_step_bilstm", CellKind::lstm, 2, 2, 8},
     {"n_step_gru", CellKind::gru, 1, 2, 4},        {"n_step_bigru", CellKind::gru, 2, 2, 8},
     {"n_step_birnn", CellKind::rnn_tanh, 2, 2, 4}, {"n_step_relu", CellKind::rnn_relu, 1, 1, 3},
+    {"n_step_bigru", CellKind::gru, 2, 2, 8, 65},
 };
+
+/// Whose directions go side by side where sequences are of one length.
+const Net kBothWays[] = {
+    {"n_step_bilstm", CellKind::lstm, 2, 1, 0, 65, 0.3},
+    {"n_step_bigru", CellKind::gru, 2, 1, 0, 65, 0.3},
+    {"n_step_birnn", CellKind::rnn_tanh, 2, 1, 0, 72, 0.3},
+    {"n_step_birelu", CellKind::rnn_relu, 2, 1, 0, 65, 0.3},
+};
+const Net kBothWaysTwice[] = {
+    {"n_step_bilstm", CellKind::lstm, 2, 2, 0, 72, 0.3},
+    {"n_step_bigru", CellKind::gru, 2, 2, 0, 65, 0.3},
+    {"n_step_birnn", CellKind::rnn_tanh, 2, 2, 0, 66, 0.3},
+};
+const Net kDropping[] = {{"n_step_bigru", CellKind::gru, 2, 2, 0, 66, 0.3, 0.5}};
 
 /// Batches, and how many rows a state has.
 const std::pair<Batches, std::int64_t> kBatches[] = {
@@ -121,7 +138,7 @@ class RnnLayer : public ::testing::TestWithParam<Device> {
 Variables leaves(const Arrays& values) { return Variables(values.begin(), values.end()); }
 
 TEST_P(RnnLayer, FirstAndSecondDerivatives) {
-  for_each(float64, [](const Net& net, const Batches& batches, const Arrays& inputs) {
+  auto check = [](const Net& net, const Batches& batches, const Arrays& inputs) {
     auto all = [&](const Variables& v) { return net(v, batches); };
     Arrays weights = like(all(leaves(inputs)));
     EXPECT_NO_THROW(gradient_check::check_backward(all, inputs, weights));
@@ -130,18 +147,24 @@ TEST_P(RnnLayer, FirstAndSecondDerivatives) {
       auto one = [&](const Variables& v) { return Variables{net(v, batches)[k]}; };
       EXPECT_NO_THROW(gradient_check::check_backward(one, inputs, {weights[k]})) << k;
     }
-  });
+  };
+  for_each(float64, check);
+  for_each(float64, check, kBothWays);
 }
 
 // Gradients that are to be differentiated are made of functions of one time.
 TEST_P(RnnLayer, GradientsAreThoseOfFunctionsOfOneTime) {
-  for_each(float64, [](const Net& net, const Batches& batches, const Arrays& inputs) {
+  auto check = [](const Net& net, const Batches& batches, const Arrays& inputs) {
     Variables x = leaves(inputs), y = net(x, batches), gy = leaves(like(y));
     Variables got = grad(y, x, gy), want = grad(y, x, gy, true);
     for (std::size_t k = 0; k < x.size(); ++k) {
       EXPECT_TRUE(xp::allclose(got[k].array(), want[k].array(), 1e-12, 1e-13)) << k;
     }
-  });
+  };
+  for_each(float64, check);
+  for_each(float64, check, kBothWays);
+  for_each(float64, check, kBothWaysTwice);
+  for_each(float64, check, kDropping);
 }
 
 // An input that is also what another input is made of gets each gradient once.
@@ -167,10 +190,13 @@ std::int64_t count(const Recording& recording, const char* name) {
 }
 
 // The weights' gradients are of all times at once: one product of each time goes back through it,
-// three more are the gradients of the input and of the two weights.
+// three more are the gradients of the input and of the two weights. Directions that go side by side
+// have one product for both.
 TEST_P(RnnLayer, OneProductOfEachTimeGoesBack) {
   constexpr std::int64_t kTimes = 7;
-  for (const Net& net : kNets) {
+  std::vector<Net> nets(std::begin(kNets), std::end(kNets));
+  nets.insert(nets.end(), std::begin(kBothWays), std::end(kBothWays));
+  for (const Net& net : nets) {
     Batches batches(kTimes, 2);
     for (bool ragged : {false, true}) {
       SCOPED_TRACE(std::string(net.name) + (ragged ? ", ragged" : ""));
@@ -188,14 +214,71 @@ TEST_P(RnnLayer, OneProductOfEachTimeGoesBack) {
         RecorderScope scope(&back);
         y.backward();
       }
-      bool one_kernel = GetParam().is_cuda() && !ragged;  // in place of the times' products
-      EXPECT_EQ(count(forward, "linear"), net.directions * (one_kernel ? 1 : 1 + kTimes));
-      EXPECT_EQ(count(forward, "recurrent_steps"), one_kernel ? net.directions : 0);
-      EXPECT_EQ(count(back, "matmul"), net.directions * (kTimes + 3));
+      bool few = net.units == kUnits;
+      bool one_kernel = GetParam().is_cuda() && !ragged && few;  // in place of the times' products
+      int nodes = ragged || few ? net.directions : 1;
+      EXPECT_EQ(count(forward, "linear"), nodes);
+      EXPECT_EQ(count(forward, "matmul"), one_kernel ? 0 : nodes * kTimes);
+      EXPECT_EQ(count(forward, "recurrent_steps"), one_kernel ? nodes : 0);
+      EXPECT_EQ(count(back, "matmul"), nodes * (kTimes + 3));
       EXPECT_EQ(count(forward, "add") + count(back, "add"),
-                (net.directions - 1) +  // of the directions' gradients of x
-                    net.directions * 1);
+                (nodes - 1) +  // of the directions' gradients of x
+                    nodes * 1);
     }
+  }
+}
+
+// A sequence's results and gradients are its own, so one that ends sooner, whose batch goes one
+// direction after the other, changes nothing in those beside it.
+TEST_P(RnnLayer, DirectionsSideBySideGiveWhatEachGives) {
+  const Batches even(5, 3), ragged{4, 3, 3, 3, 3};
+  auto of_first = [](const Array& a) { return xp::delete_(a, 3, a.ndim() == 3 ? 1 : 0); };
+  auto check = [&](const Net& net, Dtype dtype, double tolerance) {
+    Arrays with_another = net.inputs(ragged, 4, dtype, GetParam()), inputs;
+    for (std::size_t k = 0; k < with_another.size(); ++k) {
+      const Array& a = with_another[k];
+      bool has_rows = k < (net.has_c() ? 3 : 2);
+      inputs.push_back(has_rows ? of_first(a) : a);
+    }
+    Variables x = leaves(inputs), got = net(x, even);
+    Variables wide_x = leaves(with_another), want = net(wide_x, ragged), gy, wide_gy;
+    for (const Array& g : like(want)) {
+      Array others = g.copy();
+      if (g.ndim() == 3) others[{Slice(), 3}] = 0;
+      else others[3] = 0;
+      wide_gy.push_back(constant(others)), gy.push_back(constant(of_first(others)));
+    }
+    for (const Variable& y : got) EXPECT_TRUE(y.array().is_contiguous());
+    Variables g = grad(got, x, gy), want_g = grad(want, wide_x, wide_gy);
+    got.insert(got.end(), g.begin(), g.end());
+    want.insert(want.end(), want_g.begin(), want_g.end());
+    for (std::size_t k = 0; k < want.size(); ++k) {
+      EXPECT_EQ(got[k].dtype(), dtype);
+      Array value = want[k].array().astype(float64), off = got[k].array().astype(float64);
+      if (value.shape() != off.shape()) value = of_first(value);
+      double scale = 1 + xp::abs(value).max().item<double>();
+      EXPECT_LE(xp::abs(off - value).max().item<double>(), tolerance * scale) << k;
+    }
+  };
+  for (std::span<const Net> nets : {std::span<const Net>(kBothWays), {kBothWaysTwice}}) {
+    for (const Net& net : nets) {
+      SCOPED_TRACE(std::string(net.name) + " of " + std::to_string(net.layers) + " layers");
+      check(net, float64, 1e-12), check(net, float32, 1e-5);
+      // Of rounded units some are on the other side of 0.
+      if (net.kind != CellKind::rnn_relu) check(net, bfloat16, 3e-2);
+    }
+  }
+}
+
+// States of sequences that no time reaches pass by both directions.
+TEST_P(RnnLayer, DirectionsSideBySideLeaveOtherStatesAsTheyAre) {
+  for (const Net& net : kBothWays) {
+    SCOPED_TRACE(net.name);
+    const Batches batches{2, 2};
+    Arrays inputs = net.inputs(batches, 3, float32, GetParam());
+    Variables y = net(leaves(inputs), batches);
+    EXPECT_TRUE(xp::array_equal(y[0].array()[{Slice(), 2}], inputs[1][{Slice(), 2}]));
+    EXPECT_FALSE(xp::array_equal(y[0].array()[{Slice(), 1}], inputs[1][{Slice(), 1}]));
   }
 }
 
@@ -309,17 +392,21 @@ TEST_P(RnnLayer, IsReplayedBitForBit) {
   };
   for_each(float32, check);
   for_each(float32, check, kWideNets);
+  for_each(float32, check, kBothWays);
+  for_each(bfloat16, check, kBothWaysTwice);
 }
 
 TEST_P(RnnLayer, ForgetsAndComputesAgain) {
-  for_each(float32, [](const Net& net, const Batches& batches, const Arrays& inputs) {
+  auto check = [](const Net& net, const Batches& batches, const Arrays& inputs) {
     auto f = [&](const Variables& v) { return net(v, batches); };
     Variables x = leaves(inputs), y = f(x), gy = leaves(like(y));
     Variables want = grad(y, x, gy), got = grad(F::forget(f, x), x, gy);
     for (std::size_t k = 0; k < x.size(); ++k) {
       EXPECT_TRUE(xp::array_equal(got[k].array(), want[k].array())) << k;
     }
-  });
+  };
+  for_each(float32, check);
+  for_each(float32, check, kBothWays);
 }
 
 // Those of all digits go by products of each time. A weight may lie in any order.
@@ -366,7 +453,7 @@ TEST_P(RnnLayer, LeavesOutWhatNobodyWants) {
 }
 
 TEST_P(RnnLayer, ComputesProductsInTheDtypeOfAutocast) {
-  for_each(float32, [](const Net& net, const Batches& batches, const Arrays& inputs) {
+  auto check = [](const Net& net, const Batches& batches, const Arrays& inputs) {
     Variables x = leaves(inputs), want = net(x, batches), got;
     {
       Autocast on(bfloat16);
@@ -387,7 +474,10 @@ TEST_P(RnnLayer, ComputesProductsInTheDtypeOfAutocast) {
       EXPECT_TRUE(xp::allclose(g[k].array(), want_g[k].array(), 0, scale)) << k;
       EXPECT_TRUE(xp::allclose(twice[k].array(), want_g[k].array(), 0, scale)) << k;
     }
-  });
+  };
+  for_each(float32, check);
+  // Of many rectified units some are on the other side of 0.
+  for_each(float32, check, std::span(kBothWays).first(3));
 }
 
 TEST_P(RnnLayer, OfNoFeaturesAndOfNoUnits) {

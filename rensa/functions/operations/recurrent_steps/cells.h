@@ -53,12 +53,12 @@ template <> struct RecurrentUnit<operations::RecurrentCell::lstm> {
     s.kept = s.c;
   }
 };
-// Its parts of the input are n, r, z, those of the last output r, z, n.
+// Its parts of the input are n, r, z, those of the last output r, z, n, with the bias in them.
 template <> struct RecurrentUnit<operations::RecurrentCell::gru> {
   static constexpr int kParts = 3;
   static RENSA_FN void step(float (&x)[kParts], const float (&u)[kParts], UnitState& s) {
-    pw::gru_time::apply<float>(s.h, x[1], x[2], x[0], u[0], u[1], u[2], s.h, x[1], x[2], x[0],
-                               s.kept);
+    pw::gru_time::apply<float>(s.h, x[1], x[2], x[0], u[0], u[1], u[2], 0, 0, 0, s.h, x[1], x[2],
+                               x[0], s.kept);
   }
 };
 template <> struct RecurrentUnit<operations::RecurrentCell::tanh> {
