@@ -1,12 +1,14 @@
 // allreduce over the ranks of a group: of threads of this process, or of processes that rensa-run
-// started.
+// started, on the CPU or with a GPU each.
 //
 //   collectives 2                     two threads
 //   rensa-run -n 2 collectives        two processes
+//   rensa-run -n 2 collectives gpu    two processes with a GPU each: eager and captured
 #include <fmt/format.h>
 #include <rensa/rensa.h>
 
 #include <cstdlib>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -16,16 +18,25 @@ namespace {
 
 using namespace rensa;
 
+void print(const Communicator& c, std::int64_t kilobytes, const std::string& way, double seconds) {
+  if (c.rank() != 0) return;
+  benchmarks::print_figure(fmt::format("allreduce {} KB, {} {} rensa", kilobytes, c.size(), way),
+                           seconds * 1e6, "us");
+}
+
 void time_allreduce(const Communicator& c, const std::string& way) {
+  DeviceScope scope(c.device());
   for (std::int64_t kilobytes : {4, 64, 1024, 16384, 131072}) {
-    Array x = xp::ones({kilobytes * 256}, float32, cpu());
+    Array x = xp::ones({kilobytes * 256}, float32, c.device());
     int calls = static_cast<int>(std::max<std::int64_t>(2, 20000 / (kilobytes + 50)));
-    double seconds = benchmarks::median_seconds([&] { c.allreduce(x); }, calls, cpu());
-    if (c.rank() == 0) {
-      benchmarks::print_figure(
-          fmt::format("allreduce {} KB, {} {} rensa", kilobytes, c.size(), way), seconds * 1e6,
-          "us");
-    }
+    auto call = [&] { c.allreduce(x); };
+    print(c, kilobytes, way, benchmarks::median_seconds(call, calls, c.device()));
+    if (c.device().is_cpu()) continue;
+    auto recorded = capture([&](const Variable& a) { return Variable(c.allreduce(a.array())); });
+    Variable input = constant(x);
+    auto replay = [&] { recorded(input); };
+    print(c, kilobytes, way + ", captured,", benchmarks::median_seconds(replay, calls, c.device()));
+    if (recorded.stats().replays == 0) throw Error(recorded.stats().last_fallback);
   }
 }
 
@@ -34,6 +45,11 @@ void time_allreduce(const Communicator& c, const std::string& way) {
 int main(int argc, char** argv) {
   if (argc < 2) {
     time_allreduce(create_communicator(), "processes");
+    return 0;
+  }
+  if (argv[1] == std::string("gpu")) {
+    Communicator all = create_communicator();
+    time_allreduce(all.on(gpu(all.local_rank())), "GPUs");
     return 0;
   }
   std::vector<Communicator> ends = create_thread_communicators(std::atoi(argv[1]));

@@ -3,7 +3,7 @@
 
     run_gpu.py --build-dir DIR [--python PYTHON] [--only PART ...]
 PART is training, epochs, startup, host, arrays, routines, activations, functions, attention, networks, recordings,
-chains, fragmentation or libraries.
+chains, fragmentation or libraries; or collectives, which wants two GPUs and runs only where it is named.
 The peers (PyTorch, JAX, CuPy) are those of PYTHON; what it lacks shows as a dash. Writes run_gpu.md
 and run_gpu.json to $OUT, or to DIR.
 """
@@ -143,6 +143,21 @@ def functions(report, python):
     report.functions("cuda:0", python)
 
 
+def collectives(report, python):
+    """allreduce over two processes with a GPU each, beside PyTorch's by NCCL."""
+    launcher = report.build / "programs" / "rensa-run"
+    report.run([launcher, "-n", 2, report.program("collectives"), "gpu"])
+    report.run([launcher, "-n", 2, python, HERE / "peers" / "collectives.py", "gpu"])
+    rows = []
+    for kilobytes in (4, 64, 1024, 16384, 131072):
+        name = f"allreduce {kilobytes} KB, 2"
+        theirs, eager, captured = (report.value(f"{name} {what}") for what in (
+            "GPUs nccl", "GPUs rensa", "GPUs, captured, rensa"))
+        rows.append([f"{kilobytes} KB", theirs, eager, ratio(eager, theirs), captured, ratio(captured, theirs)])
+    report.table("allreduce of float32 over two processes with a GPU each (µs)",
+                 ["array", "PyTorch (NCCL)", "Rensa", "Rensa / PyTorch", "Rensa, captured", "captured / PyTorch"], rows)
+
+
 def attention(report, python):
     report.attention("cuda:0", python)
 
@@ -239,9 +254,11 @@ def main():
     parser.add_argument("--python", default=sys.executable)
     parts = {"training": training, "epochs": epochs, "startup": startup, "host": host, "arrays": arrays,
              "routines": routines, "activations": activations, "functions": functions,
-             "attention": attention, "networks": networks, "recordings": recordings, "chains": chains, "fragmentation": fragmentation,
-             "libraries": libraries}
-    parser.add_argument("--only", nargs="+", choices=parts, default=list(parts))
+             "attention": attention, "networks": networks, "recordings": recordings, "chains": chains,
+             "fragmentation": fragmentation, "libraries": libraries}
+    of_one_gpu = list(parts)
+    parts["collectives"] = collectives
+    parser.add_argument("--only", nargs="+", choices=parts, default=of_one_gpu)
     options = parser.parse_args()
     report = Report(options.build_dir)
     for part in options.only:

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "rensa/array/communicator.h"
+#include "rensa/core/thread_state.h"
 
 namespace rensa::testing {
 
@@ -28,6 +29,14 @@ inline void run_ranks(int size, const std::function<void(const Communicator&)>& 
     });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+/// Each with a GPU of its own, which is the thread's current device.
+inline void run_ranks_on_gpus(int size, const std::function<void(const Communicator&)>& job) {
+  run_ranks(size, [&](const Communicator& ranks) {
+    DeviceScope scope(gpu(ranks.rank()));
+    job(ranks.on(gpu(ranks.rank())));
+  });
 }
 
 }  // namespace rensa::testing

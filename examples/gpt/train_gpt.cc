@@ -56,8 +56,9 @@ static Place find_place(const Options& options) {
   if (!several && options.split != "data") {
     throw ValueError("--split " + options.split + " is for several processes: rensa-run -n 2 ...");
   }
-  auto turn = static_cast<std::size_t>(comm.rank()) % options.devices.size();
-  return {comm, options.devices[turn], several && options.split == "tensor"};
+  auto turn = static_cast<std::size_t>(comm.local_rank()) % options.devices.size();
+  Device device = options.devices[turn];
+  return {comm.on(device), device, several && options.split == "tensor"};
 }
 
 /// `prompt` and `options.sample` more bytes, each drawn by the model's scores for what comes next:

@@ -1,8 +1,12 @@
 // Photos of things, such as ImageNet's: a network in network, GoogLeNet or ResNet-50. The photos
 // lie in a folder with a subfolder for each class, in a text file's list of paths and labels, or in
-// files that pack_images has packed; without any they are drawn.
+// files that pack_images has packed; without any they are drawn. On several devices,
+//   train_imagenet --devices gpu:0,gpu:1
+// or in several processes with a device and a part of the photos each:
+//   rensa-run -n 2 train_imagenet --devices gpu:0,gpu:1
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <iostream>
 #include <numbers>
 
@@ -125,29 +129,94 @@ static Sets load(const Options& options) {
   return {{train, photos.classes}, {val, photos.classes}};
 }
 
-/// Each of several devices has a copy of the network and a share of each batch.
-static training::ParallelUpdater share_batches(const Options& options, const Iterator& photos,
-                                               const Optimizer& optimizer) {
-  if (options.capture) throw ValueError("--capture records the steps of one device");
-  return training::ParallelUpdater(photos, optimizer,
-                                   {.devices = options.replicas(), .reduction = "mean"});
+/// The processes that train together, one alone where nothing has started several, and this one's
+/// device.
+struct Place {
+  Communicator comm;
+  Device device;
+  bool is_alone() const { return comm.size() == 1; }
+  bool tells() const { return comm.rank() == 0; }
+};
+
+static Place find_place(const Options& options) {
+  Communicator comm = create_communicator();
+  auto turn = static_cast<std::size_t>(comm.local_rank()) % options.devices.size();
+  Device device = options.devices[turn];
+  return {comm.on(device), device};
+}
+
+/// An updater, and what its captured iterations came to.
+struct Updating {
+  training::Updater updater;
+  std::function<CaptureStats()> stats;
+};
+
+template <class Updater> static Updating updating(const Updater& updater) {
+  return {updater, [updater] { return updater.capture_stats(); }};
+}
+
+/// Each of several devices of one process has a copy of the network and a share of each batch.
+static Updating make_updater(const Iterator& photos, const Optimizer& optimizer,
+                             const Options& options, const Place& place) {
+  if (place.is_alone() && options.devices.size() > 1) {
+    return updating(training::ParallelUpdater(
+        photos, optimizer,
+        {.devices = options.replicas(), .reduction = "mean", .capture = options.capture}));
+  }
+  return updating(training::StandardUpdater(photos, optimizer,
+                                            {.device = place.device, .capture = options.capture}));
+}
+
+/// What is tested, written and told on the way.
+template <class Model>
+static void extend(const training::Trainer& trainer, const Options& options, const Place& place,
+                   Model& model, const Iterator& val_iter) {
+  extensions::Evaluator evaluator(val_iter, model, {},
+                                  {.progress_bar = extensions::ProgressBarOptions()});
+  if (place.is_alone()) {
+    trainer.extend(evaluator);
+  } else {
+    trainer.extend(extensions::AllreducePersistent(model, place.comm));
+    trainer.extend(extensions::MultiNodeEvaluator(evaluator, place.comm));
+  }
+  trainer.extend(extensions::ExponentialShift("lr", 0.1), {.trigger = {options.drop, "epoch"}});
+  if (place.tells()) {
+    trainer.extend(extensions::observe_lr());
+    trainer.extend(extensions::LogReport());
+    trainer.extend(extensions::PrintReport({"epoch", "lr", "main/loss", "validation/main/loss",
+                                            "main/accuracy", "validation/main/accuracy",
+                                            "validation/main/top5", "elapsed_time"}));
+  }
+  if (place.is_alone()) {
+    options.extend(trainer, {"main/loss", "main/accuracy"});
+  } else if (options.resume) {
+    trainer.extend(extensions::multi_node_snapshot(place.comm, {.n_retains = 2, .autoload = true}));
+  }
 }
 
 template <class Network>
 static void train(const Options& options, const Sets& sets, Network network) {
+  Place place = find_place(options);
   Dataset photos = first(sets.train.dataset, options.images);
   Dataset others = first(sets.val.dataset, options.images);
   std::int64_t size = options.size > 0 ? options.size : options.model == "nin" ? 227 : 224;
   PhotoClassifier model(std::move(network));
-  model.to(options.device());
-  if (options.device().is_cuda()) L::channels_last(model);
-  std::cout << photos.size() << " photos to train with, " << others.size() << " to test, of "
-            << sets.train.classes << " classes; " << options.model << " at " << size << " x "
-            << size << std::endl;
+  model.to(place.device);
+  if (place.device.is_cuda()) L::channels_last(model);
+  if (place.tells()) {
+    std::cout << photos.size() << " photos to train with, " << others.size() << " to test, of "
+              << sets.train.classes << " classes; " << options.model << " at " << size << " x "
+              << size << std::endl;
+  }
 
   optimizers::MomentumSGD optimizer({.lr = options.learnrate, .momentum = 0.9});
   options.setup(optimizer, model);
   optimizer.add_hook(optimizer_hooks::WeightDecay(options.weight_decay));
+  if (!place.is_alone()) {
+    create_multi_node_optimizer(optimizer, place.comm);
+    photos = datasets::scatter_dataset(photos, place.comm, {.shuffle = true, .seed = 1});
+    others = datasets::scatter_dataset(others, place.comm);
+  }
 
   // Threads read, cut and resize the photos of the next batches while the network trains.
   auto n_threads = static_cast<int>(options.threads);
@@ -157,28 +226,14 @@ static void train(const Options& options, const Sets& sets, Network network) {
       in_size(others, size, false), options.batchsize,
       {.repeat = false, .shuffle = false, .n_threads = n_threads});
 
-  std::optional<training::StandardUpdater> alone;  // where there is one device
-  if (options.devices.size() == 1) {
-    alone.emplace(
-        train_iter, optimizer,
-        training::StandardUpdaterOptions{.device = options.device(), .capture = options.capture});
-  }
-  training::Trainer trainer(
-      alone ? training::Updater(*alone) : share_batches(options, train_iter, optimizer),
-      options.stop(), options.out);
-  trainer.extend(extensions::Evaluator(val_iter, model, {},
-                                       {.progress_bar = extensions::ProgressBarOptions()}));
-  trainer.extend(extensions::ExponentialShift("lr", 0.1), {.trigger = {options.drop, "epoch"}});
-  trainer.extend(extensions::observe_lr());
-  trainer.extend(extensions::LogReport());
-  trainer.extend(extensions::PrintReport({"epoch", "lr", "main/loss", "validation/main/loss",
-                                          "main/accuracy", "validation/main/accuracy",
-                                          "validation/main/top5", "elapsed_time"}));
-  options.extend(trainer, {"main/loss", "main/accuracy"});
+  auto [updater, stats] = make_updater(train_iter, optimizer, options, place);
+  training::Trainer trainer(updater, options.stop(), options.out);
+  extend(trainer, options, place, model, val_iter);
   trainer.run();
+  if (!place.tells()) return;
   // Numbers of weights are hardly smaller compressed, and much sooner written otherwise.
   serializers::save_npz(options.out + "/model.npz", model.network, {.compression = false});
-  if (alone) options.print_replays(alone->capture_stats());
+  options.print_replays(stats());
 }
 
 static void train(const Options& options) {

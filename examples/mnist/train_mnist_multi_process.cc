@@ -1,4 +1,5 @@
 // MNIST with several processes, each with a replica of the network and a part of the data:
+//   rensa-run -n 2 train_mnist_multi_process                a GPU for each
 //   rensa-run -n 2 train_mnist_multi_process --device cpu
 #include "net.h"
 #include "options.h"
@@ -7,7 +8,8 @@ using namespace rensa;
 
 static void train(const Options& options, const datasets::TrainTest& data) {
   Communicator comm = create_communicator();
-  Device device = options.device();
+  Device device = options.device().is_cpu() ? cpu() : gpu(comm.local_rank());
+  comm = comm.on(device);  // gradients go from GPU to GPU
   auto model = L::Classifier(MLP(options.unit, 10));
   model.to_device(device);
   Optimizer optimizer = make_optimizer(options.optimizer);

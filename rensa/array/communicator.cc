@@ -7,19 +7,35 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 
 #include "rensa/array/internal.h"
 #include "rensa/communication/processes.h"
 #include "rensa/communication/thread_transport.h"
 #include "rensa/communication/transport.h"
+#include "rensa/device/devices.h"
 #include "rensa/device/launcher.h"
 #include "rensa/operations/exchange/exchange.h"
+#include "rensa/operations/exchange/gpu_links.h"
 
 namespace rensa {
 
+/// How this rank reaches the others.
+struct detail::RankEnd {
+  std::shared_ptr<communication::Transport> transport;
+  Device device = cpu();
+  std::shared_ptr<cuda::GpuLinks> links = {};  // of `device`, where other ranks have GPUs
+  Array order = {};                            // there: what all exchanges write to
+
+  int rank() const { return transport->rank(); }
+  int size() const { return transport->size(); }
+  /// Where what goes to others is taken from, and what comes from them is put.
+  Device reaches(Device given) const { return size() == 1 || given == device ? given : cpu(); }
+};
+
 namespace {
 
-using communication::Transport;
+using detail::RankEnd;
 using operations::Exchange;
 
 /// What goes to whom and comes from whom.
@@ -28,19 +44,28 @@ struct Message {
   Array array;
 };
 
-void exchange(const char* name, const std::shared_ptr<Transport>& transport, std::string subject,
+/// All of it is on one device, this rank's or the CPU; the others' is, too.
+void exchange(const char* name, const RankEnd& end, std::string subject,
               const std::vector<Message>& sent, const std::vector<Message>& received) {
   Exchange operation(name);
-  operation.transport = transport;
+  operation.transport = end.transport;
   operation.subject = std::move(subject);
   for (const Message& m : sent) operation.sent.push_back({m.peer, m.array.operand()});
   for (const Message& m : received) operation.received.push_back({m.peer, m.array.operand()});
+  const std::vector<Message>& any = sent.empty() ? received : sent;
+  if (!any.empty() && any[0].array.device().is_cuda()) {
+    operation.links = end.links;
+    operation.order = end.order.operand();
+    host_effect([links = end.links, label = operation.label(), out = operation.outgoing(),
+                 in = operation.incoming()] { links->note(label, out, in); });
+  }
   launch(operation);
 }
 
 /// What another rank has to know of an array to take it.
 struct Description {
-  std::int64_t dtype = -1;  // -1: no array
+  std::int64_t dtype = -1;     // -1: no array
+  std::int64_t is_on_gpu = 0;  // its rank's
   std::int64_t ndim = 0;
   std::int64_t extents[kMaxNdim] = {};
 };
@@ -49,24 +74,24 @@ Description description_of(const Array& a) {
   Description d;
   if (!a.defined()) return d;
   d.dtype = static_cast<std::int64_t>(a.dtype());
+  d.is_on_gpu = a.device().is_cuda();
   d.ndim = a.ndim();
   std::ranges::copy(a.shape(), d.extents);
   return d;
 }
 
 /// An array to take what was described.
-Array array_of(const Description& d) {
+Array array_of(const Description& d, Device gpu) {
   Shape shape{std::span<const std::int64_t>(d.extents, static_cast<std::size_t>(d.ndim))};
-  return detail::new_array(shape, static_cast<Dtype>(d.dtype), cpu());
+  return detail::new_array(shape, static_cast<Dtype>(d.dtype), d.is_on_gpu ? gpu : cpu());
 }
 
 /// Messages whose receivers do not know their shapes: descriptions go ahead. `to[r]` goes to rank r
 /// where it is defined; returns what came from those of whom `from` holds, by rank.
-std::vector<Array> exchange_described(const char* name, const std::shared_ptr<Transport>& transport,
+std::vector<Array> exchange_described(const char* name, const RankEnd& end,
                                       const std::vector<Array>& to, const std::vector<bool>& from) {
   if (Recorder* recorder = ThreadState::current().recorder) recorder->cannot_record(name);
-  auto size = static_cast<std::size_t>(transport->size());
-  auto own = static_cast<std::size_t>(transport->rank());
+  auto size = static_cast<std::size_t>(end.size()), own = static_cast<std::size_t>(end.rank());
   std::vector<Description> outgoing(size), incoming(size);
   std::vector<communication::Outgoing> sent;
   std::vector<communication::Incoming> received;
@@ -76,43 +101,50 @@ std::vector<Array> exchange_described(const char* name, const std::shared_ptr<Tr
     if (to[r].defined()) sent.push_back({static_cast<int>(r), &outgoing[r], sizeof(Description)});
     if (from[r]) received.push_back({static_cast<int>(r), &incoming[r], sizeof(Description)});
   }
-  transport->exchange(communication::Label(name, "any array"), sent, received);
-  std::vector<Message> arrays_sent, arrays_received;
+  end.transport->exchange(communication::Label(name, "any array"), sent, received);
+  struct Messages {
+    std::vector<Message> sent, received;
+  };
+  Messages on_host, on_gpu;
+  auto of = [&](const Array& a) -> Messages& { return a.device().is_cpu() ? on_host : on_gpu; };
   std::vector<Array> result(size);
   for (std::size_t r = 0; r < size; ++r) {
     if (r == own) {
       if (from[r]) result[r] = to[r].copy();
       continue;
     }
-    if (to[r].defined()) arrays_sent.push_back({static_cast<int>(r), to[r]});
+    if (to[r].defined()) of(to[r]).sent.push_back({static_cast<int>(r), to[r]});
     if (from[r]) {
-      result[r] = array_of(incoming[r]);
-      arrays_received.push_back({static_cast<int>(r), result[r]});
+      result[r] = array_of(incoming[r], end.device);
+      of(result[r]).received.push_back({static_cast<int>(r), result[r]});
     }
   }
-  exchange(name, transport, "the array described", arrays_sent, arrays_received);
+  for (const Messages& messages : {on_host, on_gpu}) {
+    if (messages.sent.empty() && messages.received.empty()) continue;
+    exchange(name, end, "the array described", messages.sent, messages.received);
+  }
   return result;
 }
 
 /// exchange_described() where one rank alone gives something to this one: what it gives.
-Array exchange_from(int source, const char* name, const std::shared_ptr<Transport>& transport,
+Array exchange_from(int source, const char* name, const RankEnd& end,
                     const std::vector<Array>& to) {
   auto place = static_cast<std::size_t>(source);
   std::vector<bool> from(to.size());
   from[place] = true;
-  return exchange_described(name, transport, to, from)[place];
+  return exchange_described(name, end, to, from)[place];
 }
 
-void check_rank(const char* name, int rank, const Transport& transport) {
-  if (rank < 0 || rank >= transport.size()) {
-    throw IndexError(fmt::format("{}: rank {} of a group of {}", name, rank, transport.size()));
+void check_rank(const char* name, int rank, const RankEnd& end) {
+  if (rank < 0 || rank >= end.size()) {
+    throw IndexError(fmt::format("{}: rank {} of a group of {}", name, rank, end.size()));
   }
 }
 
-void check_one_for_each(const char* name, std::size_t given, const Transport& transport) {
-  if (given != static_cast<std::size_t>(transport.size())) {
+void check_one_for_each(const char* name, std::size_t given, const RankEnd& end) {
+  if (given != static_cast<std::size_t>(end.size())) {
     throw ShapeError(fmt::format("{}: {} arrays for a group of {}; give one for each rank", name,
-                                 given, transport.size()));
+                                 given, end.size()));
   }
 }
 
@@ -122,18 +154,18 @@ void check_flat(const char* name, const Array& x) {
                                x.view().describe()));
 }
 
-/// In the host's memory, C-contiguous.
-Array on_host(const char* name, const Array& x) {
+/// Where the others reach it, C-contiguous.
+Array reachable(const char* name, const RankEnd& end, const Array& x) {
   detail::check_defined(name, x);
-  return (x.device().is_cpu() ? x : x.to(cpu())).ascontiguous();
+  return x.to(end.reaches(x.device())).ascontiguous();
 }
 
-Array reduced(const Array& parts, ReduceOp op, Dtype dtype) {
+void reduce_to(const Array& out, const Array& parts, ReduceOp op) {
   switch (op) {
-    case ReduceOp::sum: return xp::sum(parts, {.axis = 0, .dtype = dtype});
-    case ReduceOp::mean: return xp::mean(parts, {.axis = 0});
-    case ReduceOp::max: return xp::max(parts, {.axis = 0});
-    default: return xp::min(parts, {.axis = 0});
+    case ReduceOp::sum: xp::sum(parts, {.axis = 0, .dtype = out.dtype(), .out = out}); break;
+    case ReduceOp::mean: xp::mean(parts, {.axis = 0, .out = out}); break;
+    case ReduceOp::max: xp::max(parts, {.axis = 0, .out = out}); break;
+    default: xp::min(parts, {.axis = 0, .out = out});
   }
 }
 
@@ -147,12 +179,11 @@ struct Parts {
   explicit Parts(const std::vector<std::int64_t>& counts) : begins{0} {
     for (std::int64_t count : counts) begins.push_back(begins.back() + count);
   }
-  /// Parts of one size, or almost.
+  /// Parts of about one size, which begin where memory is moved fast from.
   static Parts even(std::int64_t elements, int ranks) {
+    auto end_of = [&](int r) { return r == ranks ? elements : elements * r / ranks / 128 * 128; };
     std::vector<std::int64_t> counts;
-    for (int r = 0; r < ranks; ++r) {
-      counts.push_back(elements * (r + 1) / ranks - elements * r / ranks);
-    }
+    for (int r = 0; r < ranks; ++r) counts.push_back(end_of(r + 1) - end_of(r));
     return Parts(counts);
   }
   std::int64_t begin(int rank) const { return begins[static_cast<std::size_t>(rank)]; }
@@ -161,12 +192,12 @@ struct Parts {
   std::vector<std::int64_t> begins;  // and the end of the last one
 };
 
-/// This rank's part of the elements, over all ranks. Parts without elements are sent too: ranks
-/// that do not mean the same parts hear of it.
-Array reduce_part(const char* name, const std::shared_ptr<Transport>& transport,
-                  const std::string& subject, const Array& flat, const Parts& parts, ReduceOp op) {
-  int rank = transport->rank(), size = transport->size();
-  Array own = detail::new_array({size, parts.size(rank)}, flat.dtype(), cpu());
+/// Writes this rank's part of the elements, over all ranks, to `out`. Parts without elements are
+/// sent too: ranks that do not mean the same parts hear of it.
+void reduce_part(const char* name, const RankEnd& end, const std::string& subject,
+                 const Array& flat, const Parts& parts, ReduceOp op, const Array& out) {
+  int rank = end.rank(), size = end.size();
+  Array own = detail::new_array({size, parts.size(rank)}, flat.dtype(), flat.device());
   own[rank] = parts.of(flat, rank);
   std::vector<Message> sent, received;
   for (int peer = 0; peer < size; ++peer) {
@@ -174,37 +205,38 @@ Array reduce_part(const char* name, const std::shared_ptr<Transport>& transport,
     sent.push_back({peer, parts.of(flat, peer)});
     received.push_back({peer, own[peer]});
   }
-  exchange(name, transport, subject, sent, received);
-  return reduced(own, op, flat.dtype());
+  exchange(name, end, subject, sent, received);
+  reduce_to(out, own, op);
 }
 
-/// The parts of all ranks, end to end.
-Array join_parts(const char* name, const std::shared_ptr<Transport>& transport,
-                 const std::string& subject, const Array& own, const Parts& parts) {
-  int rank = transport->rank(), size = transport->size();
-  Array result = detail::new_array({parts.begins.back()}, own.dtype(), cpu());
+/// Fills in the parts of the others; this rank's is there.
+void join_parts(const char* name, const RankEnd& end, const std::string& subject,
+                const Array& result, const Parts& parts) {
   std::vector<Message> sent, received;
-  for (int peer = 0; peer < size; ++peer) {
-    if (peer == rank) continue;
-    sent.push_back({peer, own});
+  for (int peer = 0; peer < end.size(); ++peer) {
+    if (peer == end.rank()) continue;
+    sent.push_back({peer, parts.of(result, end.rank())});
     received.push_back({peer, parts.of(result, peer)});
   }
-  exchange(name, transport, subject, sent, received);
-  parts.of(result, rank).assign(own);
-  return result;
+  exchange(name, end, subject, sent, received);
+}
+
+/// An array of so many elements, where `like` is.
+Array flat_array(std::int64_t size, const Array& like) {
+  return detail::new_array({size}, like.dtype(), like.device());
 }
 
 /// Throws ShapeError unless `counts` are the parts of `elements`.
 Parts checked_parts(const char* name, const std::vector<std::int64_t>& counts,
-                    std::int64_t elements, const Transport& transport) {
-  bool fits = counts.size() == static_cast<std::size_t>(transport.size()) &&
+                    std::int64_t elements, const RankEnd& end) {
+  bool fits = counts.size() == static_cast<std::size_t>(end.size()) &&
               std::ranges::all_of(counts, [](std::int64_t count) { return count >= 0; });
   Parts parts(counts);
   if (fits && parts.begins.back() == elements) return parts;
   throw ShapeError(
       fmt::format("{}: counts {} for {} elements in a group of {}; give one for each rank, that "
                   "come to all elements",
-                  name, fmt::join(counts, ", "), elements, transport.size()));
+                  name, fmt::join(counts, ", "), elements, end.size()));
 }
 
 void check_reducible(const char* name, const Array& x, ReduceOp op) {
@@ -226,16 +258,77 @@ std::string subject_of(const Array& x, ReduceOp op, std::string_view what = {}) 
 
 }  // namespace
 
-Communicator::Communicator(std::shared_ptr<Transport> transport)
-    : transport_(std::move(transport)) {}
+Communicator::Communicator(std::shared_ptr<communication::Transport> transport)
+    : end_(std::make_shared<RankEnd>(RankEnd{.transport = std::move(transport)})) {}
 
-int Communicator::rank() const { return transport_->rank(); }
-int Communicator::size() const { return transport_->size(); }
-std::string Communicator::describe(int rank) const { return transport_->describe(rank); }
+int Communicator::rank() const { return end_->rank(); }
+int Communicator::size() const { return end_->size(); }
+std::string Communicator::describe(int rank) const { return end_->transport->describe(rank); }
+Device Communicator::device() const { return end_->device; }
+
+int Communicator::local_rank() const {
+  const communication::Transport& all = *end_->transport;
+  int before = 0;
+  for (int r = 0; r < rank(); ++r) before += all.host(r) == all.host(rank());
+  return before;
+}
+
+namespace {
+using Greeting = cuda::GpuLinks::Greeting;
+
+/// Throws the same on all ranks.
+void check_greetings(const std::vector<Greeting>& greetings, const Communicator& ranks) {
+  std::map<std::string, int> owners;
+  for (std::size_t r = 0; r < greetings.size(); ++r) {
+    int rank = static_cast<int>(r);
+    if (greetings[r].refusal[0]) {
+      throw DeviceError(fmt::format("on: {}: {}", ranks.describe(rank), greetings[r].refusal));
+    }
+    std::string gpu = greetings[r].gpu;
+    auto [owner, is_new] = owners.emplace(gpu, rank);
+    if (is_new || gpu.empty()) continue;
+    throw DeviceError(
+        fmt::format("on: {} and {} have the same GPU; each rank needs another one, "
+                    "gpu(comm.local_rank())",
+                    ranks.describe(owner->second), ranks.describe(rank)));
+  }
+  if (owners.size() == 1 || owners.begin()->first != "") return;
+  throw DeviceError(
+      fmt::format("on: {} has a GPU and {} the CPU; all ranks need the one or the "
+                  "other",
+                  ranks.describe(owners.rbegin()->second), ranks.describe(owners.begin()->second)));
+}
+}  // namespace
+
+Communicator Communicator::on(Device device) const {
+  RankEnd end{.transport = end_->transport, .device = device};
+  if (device.is_cuda() && size() == 1) check_device(device);
+  if (size() > 1) {
+    auto ranks = static_cast<std::size_t>(size()), own = static_cast<std::size_t>(rank());
+    std::vector<Greeting> greetings(ranks);
+    if (device.is_cuda()) greetings[own] = cuda::GpuLinks::greeting(device);
+    std::vector<communication::Outgoing> sent;
+    std::vector<communication::Incoming> received;
+    for (std::size_t r = 0; r < ranks; ++r) {
+      if (r == own) continue;
+      sent.push_back({static_cast<int>(r), &greetings[own], sizeof(Greeting)});
+      received.push_back({static_cast<int>(r), &greetings[r], sizeof(Greeting)});
+    }
+    end.transport->exchange(communication::Label("on", "devices"), sent, received);
+    check_greetings(greetings, *this);
+    if (device.is_cuda()) {
+      end.links =
+          std::make_shared<cuda::GpuLinks>(end.transport->split(0, rank()), device, greetings[0]);
+      end.order = detail::new_array({1}, uint8, device);
+    }
+  }
+  return Communicator(std::make_shared<const RankEnd>(std::move(end)));
+}
 
 Communicator Communicator::split(int color, int key) const {
   if (color < 0) throw ValueError(fmt::format("split: a color is 0 or more, not {}", color));
-  return Communicator(transport_->split(color, key));
+  Communicator part(end_->transport->split(color, key));
+  return device().is_cuda() ? part.on(device()) : part;
 }
 
 void Communicator::barrier() const {
@@ -246,16 +339,17 @@ void Communicator::barrier() const {
     sent.push_back({peer, nullptr, 0});
     received.push_back({peer, nullptr, 0});
   }
-  transport_->exchange(communication::Label("barrier", ""), sent, received);
+  end_->transport->exchange(communication::Label("barrier", ""), sent, received);
 }
 
 Array Communicator::allreduce(const Array& x, ReduceOp op, std::string_view what) const {
   check_reducible("allreduce", x, op);
   std::string subject = subject_of(x, op, what);
-  Array flat = on_host("allreduce", x).ravel();
+  Array flat = reachable("allreduce", *end_, x).ravel();
   Parts parts = Parts::even(flat.size(), size());
-  Array own = reduce_part("allreduce", transport_, subject, flat, parts, op);
-  Array result = join_parts("allreduce", transport_, subject, own, parts);
+  Array result = flat_array(flat.size(), flat);
+  reduce_part("allreduce", *end_, subject, flat, parts, op, parts.of(result, rank()));
+  join_parts("allreduce", *end_, subject, result, parts);
   return result.reshape(x.shape()).to(x.device());
 }
 
@@ -263,10 +357,11 @@ Array Communicator::reduce_scatter(const Array& x, const std::vector<std::int64_
                                    ReduceOp op, std::string_view what) const {
   check_reducible("reduce_scatter", x, op);
   check_flat("reduce_scatter", x);
-  Parts parts = checked_parts("reduce_scatter", counts, x.size(), *transport_);
-  return reduce_part("reduce_scatter", transport_, subject_of(x, op, what),
-                     on_host("reduce_scatter", x), parts, op)
-      .to(x.device());
+  Parts parts = checked_parts("reduce_scatter", counts, x.size(), *end_);
+  Array flat = reachable("reduce_scatter", *end_, x);
+  Array own = flat_array(parts.size(rank()), flat);
+  reduce_part("reduce_scatter", *end_, subject_of(x, op, what), flat, parts, op, own);
+  return own.to(x.device());
 }
 
 Array Communicator::allgatherv(const Array& x, const std::vector<std::int64_t>& counts,
@@ -275,55 +370,57 @@ Array Communicator::allgatherv(const Array& x, const std::vector<std::int64_t>& 
   check_flat("allgatherv", x);
   std::int64_t total = 0;
   for (std::int64_t count : counts) total += count;
-  Parts parts = checked_parts("allgatherv", counts, total, *transport_);
+  Parts parts = checked_parts("allgatherv", counts, total, *end_);
   if (x.size() != parts.size(rank())) {
     throw ShapeError(fmt::format("allgatherv: x is {}, and this rank's count is {}",
                                  x.view().describe(), parts.size(rank())));
   }
   std::string subject =
       fmt::format("{} ({},){}{}", dtype_name(x.dtype()), total, what.empty() ? "" : ", ", what);
-  return join_parts("allgatherv", transport_, subject, on_host("allgatherv", x), parts)
-      .to(x.device());
+  Array own = reachable("allgatherv", *end_, x), result = flat_array(total, own);
+  parts.of(result, rank()).assign(own);
+  join_parts("allgatherv", *end_, subject, result, parts);
+  return result.to(x.device());
 }
 
 Array Communicator::reduce(const Array& x, int root, ReduceOp op) const {
-  check_rank("reduce", root, *transport_);
+  check_rank("reduce", root, *end_);
   check_reducible("reduce", x, op);
   std::string subject = fmt::format("{} to rank {}", subject_of(x, op), root);
-  Array flat = on_host("reduce", x).ravel();
+  Array flat = reachable("reduce", *end_, x).ravel();
   Parts parts = Parts::even(flat.size(), size());
-  Array own = reduce_part("reduce", transport_, subject, flat, parts, op);
+  Array own = flat_array(parts.size(rank()), flat), result;
   std::vector<Message> sent, received;
-  Array result;
   if (rank() == root) {
-    result = detail::new_array({flat.size()}, flat.dtype(), cpu());
-    parts.of(result, rank()).assign(own);
+    result = flat_array(flat.size(), flat);
+    own = parts.of(result, rank());
     for (int peer = 0; peer < size(); ++peer) {
       if (peer != root) received.push_back({peer, parts.of(result, peer)});
     }
   } else {
     sent.push_back({root, own});
   }
-  exchange("reduce", transport_, subject, sent, received);
+  reduce_part("reduce", *end_, subject, flat, parts, op, own);
+  exchange("reduce", *end_, subject, sent, received);
   return rank() == root ? result.reshape(x.shape()).to(x.device()) : Array();
 }
 
 Array Communicator::bcast(const Array& x, int root) const {
-  check_rank("bcast", root, *transport_);
+  check_rank("bcast", root, *end_);
   auto ranks = static_cast<std::size_t>(size());
   std::vector<Array> to(ranks);
-  if (rank() == root) std::ranges::fill(to, on_host("bcast", x));
-  Array result = exchange_from(root, "bcast", transport_, to);
+  if (rank() == root) std::ranges::fill(to, reachable("bcast", *end_, x));
+  Array result = exchange_from(root, "bcast", *end_, to);
   return x.defined() ? result.to(x.device()) : result;
 }
 
 std::vector<Array> Communicator::gather(const Array& x, int root) const {
-  check_rank("gather", root, *transport_);
+  check_rank("gather", root, *end_);
   auto ranks = static_cast<std::size_t>(size());
   std::vector<Array> to(ranks);
-  to[static_cast<std::size_t>(root)] = on_host("gather", x);
+  to[static_cast<std::size_t>(root)] = reachable("gather", *end_, x);
   std::vector<Array> result =
-      exchange_described("gather", transport_, to, std::vector<bool>(ranks, rank() == root));
+      exchange_described("gather", *end_, to, std::vector<bool>(ranks, rank() == root));
   if (rank() != root) return {};
   for (Array& a : result) a = a.to(x.device());
   return result;
@@ -331,49 +428,49 @@ std::vector<Array> Communicator::gather(const Array& x, int root) const {
 
 std::vector<Array> Communicator::allgather(const Array& x) const {
   auto ranks = static_cast<std::size_t>(size());
-  std::vector<Array> result = exchange_described("allgather", transport_,
-                                                 std::vector<Array>(ranks, on_host("allgather", x)),
-                                                 std::vector<bool>(ranks, true));
+  std::vector<Array> result = exchange_described(
+      "allgather", *end_, std::vector<Array>(ranks, reachable("allgather", *end_, x)),
+      std::vector<bool>(ranks, true));
   for (Array& a : result) a = a.to(x.device());
   return result;
 }
 
 Array Communicator::scatter(const std::vector<Array>& arrays, int root) const {
-  check_rank("scatter", root, *transport_);
+  check_rank("scatter", root, *end_);
   auto ranks = static_cast<std::size_t>(size());
   std::vector<Array> to(ranks);
   if (rank() == root) {
-    check_one_for_each("scatter", arrays.size(), *transport_);
-    for (std::size_t r = 0; r < ranks; ++r) to[r] = on_host("scatter", arrays[r]);
+    check_one_for_each("scatter", arrays.size(), *end_);
+    for (std::size_t r = 0; r < ranks; ++r) to[r] = reachable("scatter", *end_, arrays[r]);
   }
-  Array result = exchange_from(root, "scatter", transport_, to);
+  Array result = exchange_from(root, "scatter", *end_, to);
   return rank() == root ? result.to(arrays[static_cast<std::size_t>(root)].device()) : result;
 }
 
 std::vector<Array> Communicator::alltoall(const std::vector<Array>& arrays) const {
-  check_one_for_each("alltoall", arrays.size(), *transport_);
+  check_one_for_each("alltoall", arrays.size(), *end_);
   std::vector<Array> to;
-  for (const Array& a : arrays) to.push_back(on_host("alltoall", a));
+  for (const Array& a : arrays) to.push_back(reachable("alltoall", *end_, a));
   std::vector<Array> result = exchange_described(
-      "alltoall", transport_, to, std::vector<bool>(static_cast<std::size_t>(size()), true));
+      "alltoall", *end_, to, std::vector<bool>(static_cast<std::size_t>(size()), true));
   Device device = arrays[static_cast<std::size_t>(rank())].device();
   for (Array& a : result) a = a.to(device);
   return result;
 }
 
 void Communicator::send(const Array& x, int destination) const {
-  check_rank("send", destination, *transport_);
+  check_rank("send", destination, *end_);
   if (destination == rank()) throw ValueError("send: a rank has what it sends itself");
   auto ranks = static_cast<std::size_t>(size());
   std::vector<Array> to(ranks);
-  to[static_cast<std::size_t>(destination)] = on_host("send", x);
-  exchange_described("send and recv", transport_, to, std::vector<bool>(ranks));
+  to[static_cast<std::size_t>(destination)] = reachable("send", *end_, x);
+  exchange_described("send and recv", *end_, to, std::vector<bool>(ranks));
 }
 
 Array Communicator::recv(int source) const {
-  check_rank("recv", source, *transport_);
+  check_rank("recv", source, *end_);
   if (source == rank()) throw ValueError("recv: a rank has what it sends itself");
-  return exchange_from(source, "send and recv", transport_,
+  return exchange_from(source, "send and recv", *end_,
                        std::vector<Array>(static_cast<std::size_t>(size())));
 }
 

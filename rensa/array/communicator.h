@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "rensa/array/array.h"
@@ -15,6 +16,9 @@ namespace rensa {
 namespace communication {
 class Transport;
 }  // namespace communication
+namespace detail {
+struct RankEnd;
+}  // namespace detail
 
 /// What becomes of the ranks' elements in one place.
 enum class ReduceOp { sum, mean, max, min };
@@ -25,8 +29,9 @@ enum class ReduceOp { sum, mean, max, min };
 /// ended, or keeps the others waiting for longer than RENSA_COMMUNICATION_TIMEOUT seconds (600),
 /// all throw CommunicationError naming the rank, its host and the call; the group is of no use
 /// afterwards. Used by one thread at a time. Arrays on GPUs go by way of the host, which waits for
-/// them; results are on the device of what was given. Results have the same bits on all ranks,
-/// and are those of adding the ranks' elements in the order of their ranks.
+/// them, or straight from GPU to GPU (on()); results are on the device of what was given. Results
+/// have the same bits on all ranks, and are those of adding the ranks' elements in the order of
+/// their ranks.
 class Communicator {
  public:
   explicit Communicator(std::shared_ptr<communication::Transport> transport);
@@ -34,11 +39,26 @@ class Communicator {
   bool operator==(const Communicator&) const = default;  // the same end of the same group
   int rank() const;                                      // this rank's place, from 0
   int size() const;                                      // how many ranks there are
+  /// This rank's place among those on its host, from 0: the GPU that is its own.
+  int local_rank() const;
   /// "rank 2 (host b, process 4711)".
   std::string describe(int rank) const;
 
-  /// The ranks with the same color are a group of their own, with ranks in the order of their
-  /// keys and, where those are equal, of their ranks here. Throws ValueError for a negative color.
+  /// The same group, whose arrays on GPUs go from one to the other by NCCL: called by all ranks,
+  /// each with another GPU, or with the CPU, which gives the group as it is. Arrays on `device` go
+  /// so from then on, where all ranks give theirs on their GPUs: calls are queued on the current
+  /// stream and do not wait for it, and steps that are captured hold them. Other arrays go as
+  /// before. A rank that fails is found within a second or so by a thread that ranks hear of each
+  /// other with; then waits for the GPU throw CommunicationError, too. All ranks let go of their
+  /// ends at about the same time. Throws DeviceError on all ranks where one has no such GPU or no
+  /// NCCL, where two have the same, and where only some have one.
+  Communicator on(Device device) const;
+  /// That device; the CPU where on() was not called.
+  Device device() const;
+
+  /// The ranks with the same color are a group of their own, on the same devices, with ranks in the
+  /// order of their keys and, where those are equal, of their ranks here. Throws ValueError for a
+  /// negative color.
   Communicator split(int color, int key) const;
   /// Returns when all ranks have come here.
   void barrier() const;
@@ -58,8 +78,9 @@ class Communicator {
   /// end (MPI_Allgatherv). Throws ShapeError as reduce_scatter does.
   Array allgatherv(const Array& x, const std::vector<std::int64_t>& counts,
                    std::string_view what = {}) const;
-  /// What `root` gives, on all ranks: a copy on its device there, on `x`'s or, where that is
-  /// undefined, on the CPU elsewhere. Shape and dtype are root's.
+  /// What `root` gives, on all ranks: a copy on its device there, elsewhere on `x`'s or, where that
+  /// is undefined, on the group's device if root's is on its, else on the CPU. Shape and dtype are
+  /// root's.
   Array bcast(const Array& x, int root) const;
   /// What each rank gives, by rank, on `root`; nothing on the others. Shapes and dtypes are each
   /// rank's own.
@@ -74,7 +95,7 @@ class Communicator {
   std::vector<Array> alltoall(const std::vector<Array>& arrays) const;
   /// To another rank, which calls recv() for it at that time. Throws ValueError for this rank.
   void send(const Array& x, int destination) const;
-  /// What that rank sends, on the CPU.
+  /// What that rank sends: on the group's device if it is on its there, else on the CPU.
   Array recv(int source) const;
 
   /// Bytes, as of a serialized object: what `root` gives, on all ranks.
@@ -85,7 +106,8 @@ class Communicator {
   std::vector<std::string> allgather_bytes(std::string_view bytes) const;
 
  private:
-  std::shared_ptr<communication::Transport> transport_;
+  explicit Communicator(std::shared_ptr<const detail::RankEnd> end) : end_(std::move(end)) {}
+  std::shared_ptr<const detail::RankEnd> end_;
 };
 
 /// The group of all processes of a program that was started as several of them: by `rensa-run -n N

@@ -115,6 +115,10 @@ std::string SocketTransport::describe(int rank) const {
   return fmt::format("rank {} (host {}, process {})", rank, address.host, address.process);
 }
 
+std::string SocketTransport::host(int rank) const {
+  return group_.addresses[static_cast<std::size_t>(rank)].host;
+}
+
 void SocketTransport::exchange(const Label& label, std::span<const Outgoing> sent,
                                std::span<const Incoming> received) {
   if (!failure_.empty()) throw CommunicationError(failure_);

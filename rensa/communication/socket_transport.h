@@ -59,6 +59,7 @@ class SocketTransport final : public Transport {
   SocketTransport& operator=(const SocketTransport&) = delete;
 
   std::string describe(int rank) const override;
+  std::string host(int rank) const override;
   void exchange(const Label& label, std::span<const Outgoing> sent,
                 std::span<const Incoming> received) override;
   std::shared_ptr<Transport> split(int color, int key) override;

@@ -78,6 +78,7 @@ class ThreadTransport final : public Transport {
   }
 
   std::string describe(int rank) const override { return fmt::format("rank {} (a thread)", rank); }
+  std::string host(int) const override { return "this one"; }
 
   void exchange(const Label& label, std::span<const Outgoing> sent,
                 std::span<const Incoming> received) override {

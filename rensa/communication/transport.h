@@ -54,6 +54,8 @@ class Transport {
   int size() const { return size_; }
   /// "rank 2 (host b, process 4711)", where that is known: what errors say.
   virtual std::string describe(int rank) const = 0;
+  /// The machine it is on: ranks with the same one share GPUs.
+  virtual std::string host(int rank) const = 0;
 
   /// Sends and receives all of these at once; returns when what was sent may be changed and what
   /// was to come is there. What one rank sends another arrives in the order in which it is named,
@@ -64,9 +66,6 @@ class Transport {
   /// The groups of those with the same color: called by all ranks at once. Ranks follow the keys,
   /// and where they are equal the ranks here. Null for a negative color.
   virtual std::shared_ptr<Transport> split(int color, int key) = 0;
-
- protected:
-  Transport(int rank, int size) : rank_(rank), size_(size) {}
 
   /// A message, as its sender and its receiver know it.
   struct Announced {
@@ -79,6 +78,9 @@ class Transport {
   std::string disagreement(const Announced& awaited, const Announced& came, int sender) const;
   static std::string silence(const Label& label, std::chrono::seconds timeout,
                              const std::string& ranks);
+
+ protected:
+  Transport(int rank, int size) : rank_(rank), size_(size) {}
 
  private:
   int rank_, size_;

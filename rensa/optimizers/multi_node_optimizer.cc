@@ -266,7 +266,7 @@ class LateMeanOverRanks final : public MeanOverRanks {
   LateMeanOverRanks(const Communicator& communicator, const MultiNodeOptimizerOptions& options,
                     std::weak_ptr<OptimizerState> optimizer)
       : MeanOverRanks(communicator, options),
-        behind_(communicator.split(0, communicator.rank())),
+        behind_(communicator.on(cpu()).split(0, communicator.rank())),
         optimizer_(std::move(optimizer)) {}
 
   bool join(const UpdateCall& call) override {

@@ -2,6 +2,7 @@
 // threads, which is what processes have.
 #include "rensa/array/communicator.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,13 +16,20 @@
 #include "rensa/communication/thread_transport.h"
 #include "rensa/communication/transport.h"
 #include "rensa/core/error.h"
+#include "rensa/core/thread_state.h"
+#include "rensa/device/devices.h"
 #include "tests/cycles.h"
 #include "tests/testing.h"
 
 namespace rensa {
 namespace {
 
-enum class Way { threads, sockets };
+/// How ranks reach each other: of `gpus` each is a thread with a GPU, which is its current device.
+enum class Way { threads, sockets, gpus };
+
+const char* name_of(Way way) {
+  return way == Way::threads ? "threads" : way == Way::sockets ? "sockets" : "gpus";
+}
 
 using End = std::shared_ptr<communication::Transport>;
 
@@ -29,7 +37,7 @@ using End = std::shared_ptr<communication::Transport>;
 void run_ends(Way way, int size, std::chrono::seconds timeout,
               const std::function<void(End)>& job) {
   std::vector<End> ends(static_cast<std::size_t>(size));
-  if (way == Way::threads) ends = communication::connect_threads(size, timeout);
+  if (way != Way::sockets) ends = communication::connect_threads(size, timeout);
   communication::LaunchEnvironment environment;
   environment.size = size;
   environment.address = "127.0.0.1";
@@ -56,13 +64,19 @@ void run_ends(Way way, int size, std::chrono::seconds timeout,
 
 void run_group(Way way, int size, std::chrono::seconds timeout,
                const std::function<void(const Communicator&)>& job) {
-  run_ends(way, size, timeout, [&](End end) { job(Communicator(std::move(end))); });
+  run_ends(way, size, timeout, [&](End end) {
+    Communicator ranks(std::move(end));
+    if (way != Way::gpus) return job(ranks);
+    DeviceScope scope(gpu(ranks.rank()));
+    job(ranks.on(gpu(ranks.rank())));
+  });
 }
 
 class Communicators : public ::testing::TestWithParam<std::tuple<Way, int>> {
  protected:
   void run(const std::function<void(const Communicator&)>& job, int seconds = 60) {
     auto [way, size] = GetParam();
+    if (way == Way::gpus) RENSA_NEEDS_GPUS(size);
     run_group(way, size, std::chrono::seconds(seconds), job);
   }
 };
@@ -209,6 +223,23 @@ TEST_P(Communicators, Split) {
   });
 }
 
+TEST_P(Communicators, ResultsAreWhereWhatWasGivenIs) {
+  run([&](const Communicator& c) {
+    for (Device device : {c.device(), cpu()}) {
+      Array x = numbers(c.rank(), {6}).to(device);
+      EXPECT_EQ(c.allreduce(x).device(), device);
+      EXPECT_EQ(c.allgather(x).back().device(), device);
+      EXPECT_EQ(c.bcast(c.rank() == 0 ? x : Array(), 0).device(), device);
+      EXPECT_EQ(c.bcast(c.rank() == 0 ? x : x.to(cpu()), 0).device(),
+                c.rank() == 0 ? device : cpu());
+      Communicator part = c.split(0, 0);
+      EXPECT_EQ(part.device(), c.device());
+      EXPECT_EQ(part.allreduce(x).device(), device);
+    }
+    EXPECT_EQ(c.local_rank(), c.rank());
+  });
+}
+
 TEST_P(Communicators, WhatOneCanTellAloneIsRefusedBeforeAnythingIsSent) {
   run([&](const Communicator& c) {
     Array x = xp::ones({3});
@@ -233,14 +264,67 @@ TEST_P(Communicators, WhatOneCanTellAloneIsRefusedBeforeAnythingIsSent) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Groups, Communicators,
-                         ::testing::Combine(::testing::Values(Way::threads, Way::sockets),
+                         ::testing::Combine(::testing::Values(Way::threads, Way::sockets,
+                                                              Way::gpus),
                                             ::testing::Values(1, 2, 3, 4)),
                          [](const auto& info) {
-                           return std::string(std::get<0>(info.param) == Way::threads
-                                                  ? "threads_"
-                                                  : "sockets_") +
-                                  std::to_string(std::get<1>(info.param));
+                           return fmt::format("{}_{}", name_of(std::get<0>(info.param)),
+                                              std::get<1>(info.param));
                          });
+
+// All ranks throw the same, and the group goes on.
+TEST(CommunicatorOn, ADeviceThatSomeRankHasNot) {
+  for (Way way : {Way::threads, Way::sockets}) {
+    run_group(way, 3, std::chrono::seconds(60), [&](const Communicator& c) {
+      Device absent = gpu(num_gpus());
+      std::string text =
+          testing::message_of<DeviceError>([&] { (void)c.on(c.rank() == 1 ? absent : cpu()); });
+      EXPECT_THAT(text, ::testing::HasSubstr("on: rank 1 ("));
+      EXPECT_EQ(c.on(cpu()).allreduce(xp::ones({1})).item<int>(), 3);
+    });
+  }
+  EXPECT_THROW((void)create_thread_communicators(1)[0].on(gpu(num_gpus())), DeviceError);
+}
+
+TEST(CommunicatorOn, TheSameGpuForTwoRanks) {
+  RENSA_NEEDS_GPUS(1);
+  run_group(Way::threads, 2, std::chrono::seconds(60), [&](const Communicator& c) {
+    EXPECT_THAT(testing::message_of<DeviceError>([&] { (void)c.on(gpu(0)); }),
+                ::testing::HasSubstr("rank 0 (a thread) and rank 1 (a thread) have the same GPU"));
+    EXPECT_THAT(
+        testing::message_of<DeviceError>([&] { (void)c.on(c.rank() == 0 ? gpu(0) : cpu()); }),
+        ::testing::HasSubstr("rank 0 (a thread) has a GPU and rank 1 (a thread) the CPU"));
+  });
+}
+
+// The error is the next call's, or that of a wait for the GPU.
+TEST(CommunicatorOn, ARankThatFailsEndsTheWaitsOfTheOthersGpus) {
+  RENSA_NEEDS_GPUS(2);
+  for (const char* how : {"ends", "other call", "other size"}) {
+    SCOPED_TRACE(how);
+    run_group(Way::gpus, 2, std::chrono::seconds(60), [&](const Communicator& c) {
+      Array x = xp::ones({1000});
+      EXPECT_EQ(c.allreduce(x).sum().item<int>(), 2000);
+      bool other = c.rank() == 1;
+      if (other && how == std::string("ends")) return;
+      std::string text = testing::message_of<CommunicationError>([&] {
+        for (;;) {
+          if (other && how == std::string("other call")) c.reduce(x, 0);
+          else if (other) c.allreduce(x[Slice(0, 500)]);
+          else c.allreduce(x);
+          c.device().synchronize();
+        }
+      });
+      EXPECT_THAT(text, ::testing::HasSubstr("allreduce of float32 (1000,), sum"));
+      EXPECT_THAT(text, ::testing::HasSubstr("rank 1"));
+      EXPECT_THROW(c.allreduce(x), CommunicationError);
+      try {
+        c.device().synchronize();  // which may throw it, once
+      } catch (const CommunicationError&) {}
+      c.device().synchronize();
+    });
+  }
+}
 
 class FailingGroups : public ::testing::TestWithParam<Way> {};
 

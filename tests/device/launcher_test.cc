@@ -3,16 +3,18 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "rensa/communication/thread_transport.h"
 #include "rensa/core/error.h"
 #include "rensa/device/cuda_runtime.h"
 #include "rensa/device/kind.h"
 #include "rensa/device/stream.h"
-#include "rensa/operations/all_reduce/all_reduce.h"
 #include "rensa/operations/elementwise/elementwise.h"
+#include "rensa/operations/exchange/exchange.h"
 #include "rensa/operations/matmul/matmul.h"
 #include "rensa/operations/random/random.h"
 #include "tests/device/driver_calls.h"
@@ -153,10 +155,11 @@ TEST(Operations, ToldApartByTheirNumbers) {
   other.seed.integer = 7;  // a replay asks for it anew
   EXPECT_EQ(numbers(one), numbers(other));
   EXPECT_EQ(numbers(*other.clone()), numbers(other));
-  operations::AllReduce sum, sum_of_others;
-  EXPECT_EQ(numbers(sum), numbers(sum_of_others));
-  sum_of_others.group = reinterpret_cast<cuda::AllReduceGroup*>(64);
-  EXPECT_NE(numbers(sum), numbers(sum_of_others));
+  auto groups = communication::connect_threads(2, std::chrono::seconds(1));
+  operations::Exchange exchange("allreduce"), of_others = exchange;
+  EXPECT_EQ(numbers(exchange), numbers(of_others));
+  of_others.transport = groups[0];
+  EXPECT_NE(numbers(exchange), numbers(of_others));
   operations::Elementwise x_less_0("subtract", ufunc::subtract), zero_less_x = x_less_0;
   x_less_0.num_inputs = zero_less_x.num_inputs = 2;
   Storage* some = reinterpret_cast<Storage*>(64);  // not looked into

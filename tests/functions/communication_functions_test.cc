@@ -251,6 +251,27 @@ TEST(CommunicationFunctions, ANetworkOverTwoRanks) {
   });
 }
 
+TEST(CommunicationFunctions, ANetworkOverTwoGpus) {
+  RENSA_NEEDS_GPUS(2);
+  L::Linear first(4, 6), second(6, 3);
+  Variable x = constant((xp::arange(20, float32) * 7.f % 11.f - 5.f).reshape({5, 4}));
+  Variable t = constant(xp::arange(5, int64) % 3);
+  F::softmax_cross_entropy(second(F::relu(first(x))), t).backward();
+  testing::run_ranks_on_gpus(2, [&](const Communicator& comm) {
+    const L::Linear& whole = comm.rank() == 0 ? first : second;
+    L::Linear l = whole;
+    l.to_device(comm.device());
+    if (comm.rank() == 0) {
+      F::send(comm, F::relu(l(x.to(comm.device()))), 1).backward();
+    } else {
+      Variable h = F::recv(comm, 0);
+      EXPECT_EQ(h.device(), comm.device());
+      F::softmax_cross_entropy(l(h), t.to(comm.device())).backward();
+    }
+    EXPECT_TRUE(xp::allclose(l.W.grad().to(cpu()), whole.W.grad()));
+  });
+}
+
 TEST(CommunicationFunctions, ThereAndBack) {
   for (bool linear : {false, true}) {
     testing::run_ranks(2, [&](const Communicator& c) {

@@ -223,6 +223,43 @@ TYPED_TEST(TensorParallel, RecordedStepsAreTheEagerOnes) {
   }
 }
 
+TYPED_TEST(TensorParallel, OnGpusEagerAndRecorded) {
+  RENSA_NEEDS_GPUS(2);
+  TypeParam data;
+  typename TypeParam::Whole start, whole = start;
+  Optimizer alone = optimizers::SGD(0.3);
+  alone.setup(whole);
+  for (int step = 0; step < 6; ++step) alone.update(whole, data.x, data.t);
+  std::vector<Array> got[2] = {std::vector<Array>(2), std::vector<Array>(2)};
+  for (bool captured : {false, true}) {
+    testing::run_ranks_on_gpus(2, [&](const Communicator& c) {
+      typename TypeParam::Parallel model(c, start);
+      model.to_device(c.device());
+      Optimizer own = optimizers::SGD(0.3);
+      own.setup(model);
+      auto step = [&](const Variable& x, const Variable& t) { return own.update(model, x, t); };
+      auto recorded = capture(step);
+      Variable x = constant(data.x.array().to(c.device()));
+      Variable t = constant(data.t.array().to(c.device()));
+      for (int k = 0; k < 6; ++k) {
+        if (captured) recorded(x, t);
+        else step(x, t);
+      }
+      if (captured) {
+        EXPECT_GT(recorded.stats().replays, 0) << recorded.stats().last_fallback;
+      }
+      std::vector<Array> flat;
+      for (const ParameterRef& p : model.params()) flat.push_back(p.array().ravel());
+      got[captured][static_cast<std::size_t>(c.rank())] = xp::concatenate(flat).to(cpu());
+      model.to_device(cpu());
+      expect_parts(model, whole, c, [](const ParameterRef& p) { return p.array(); });
+    });
+  }
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    EXPECT_TRUE(xp::array_equal(got[1][rank], got[0][rank]));
+  }
+}
+
 // An overflow in one rank's part of a gradient.
 TEST(TensorParallelUpdates, AreLeftOutByAllRanks) {
   MlpData data;

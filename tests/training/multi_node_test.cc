@@ -154,6 +154,51 @@ TEST(MultiNode, CapturedStepsAreTheEagerOnes) {
   }
 }
 
+// From GPU to GPU: the same bits on both, eager and captured, and the steps of one.
+TEST(MultiNode, StepsOnGpus) {
+  RENSA_NEEDS_GPUS(2);
+  Data data;
+  Net start;
+  start(constant(data.x), constant(data.t));
+  Net alone = start;
+  Optimizer optimizer = optimizers::Adam();
+  optimizer.setup(alone);
+  for (int k = 0; k < 8; ++k) optimizer.update(alone, constant(data.x), constant(data.t));
+  for (const MultiNodeOptimizerOptions& options :
+       {MultiNodeOptimizerOptions{}, MultiNodeOptimizerOptions{.sharded = true},
+        MultiNodeOptimizerOptions{.allreduce_grad_dtype = bfloat16}}) {
+    std::vector<Array> got[2] = {std::vector<Array>(2), std::vector<Array>(2)};
+    for (bool captured : {false, true}) {
+      testing::run_ranks_on_gpus(2, [&](const Communicator& c) {
+        Net model = start;
+        model.to_device(c.device());
+        Optimizer own = optimizers::Adam();
+        own.setup(model);
+        create_multi_node_optimizer(own, c, options);
+        auto step = [&](const Variable& x, const Variable& t) { return own.update(model, x, t); };
+        auto recorded = capture(step);
+        Variable x = constant(data.part_of(data.x, c).to(c.device()));
+        Variable t = constant(data.part_of(data.t, c).to(c.device()));
+        for (int k = 0; k < 8; ++k) {
+          if (captured) recorded(x, t);
+          else step(x, t);
+        }
+        if (captured) {
+          EXPECT_GT(recorded.stats().replays, 0) << recorded.stats().last_fallback;
+        }
+        got[captured][static_cast<std::size_t>(c.rank())] = numbers_of(model).to(cpu());
+      });
+    }
+    for (std::size_t rank = 0; rank < 2; ++rank) {
+      EXPECT_TRUE(xp::array_equal(got[1][rank], got[0][0]));
+      EXPECT_TRUE(xp::array_equal(got[0][rank], got[0][0]));
+    }
+    if (!options.allreduce_grad_dtype) {
+      EXPECT_TRUE(xp::allclose(got[0][0], numbers_of(alone), 1e-4, 1e-5));
+    }
+  }
+}
+
 TEST(MultiNode, ShardedStatesAreTheSameSteps) {
   Data data;
   Net start;

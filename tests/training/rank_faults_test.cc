@@ -57,7 +57,8 @@ struct Net : Chain<Net> {
 struct Job {
   std::string what;
   std::int64_t iteration = 0;
-  std::string out;  // the folder for what it writes
+  std::string out;      // the folder for what it writes
+  bool on_gpu = false;  // of each rank's own
 };
 
 /// One that an iteration begins or ends with.
@@ -67,21 +68,24 @@ void do_fault(const std::string& what, const Communicator& communicator) {
   if (what == "stop") ::raise(SIGSTOP);
   if (what == "exit") std::exit(0);
   if (what == "throw") throw std::runtime_error("a fault");
-  if (what == "call") communicator.allreduce(xp::ones({5}));
+  if (what == "call") communicator.allreduce(xp::ones({5}).to(communicator.device()));
   if (what == "disk") full_disk.emplace(100);
 }
 
 /// Trains for one epoch, which is long, and writes a snapshot now and then.
-void train(const Job& job, const Communicator& communicator) {
+void train(const Job& job, const Communicator& group) {
+  Communicator communicator = job.on_gpu ? group.on(gpu(group.local_rank())) : group;
   Net model(job.what == "other_width" ? 9 : 8);
   optimizers::MomentumSGD optimizer(0.001);
+  model.to_device(communicator.device());
   optimizer.setup(model);
   create_multi_node_optimizer(optimizer, communicator);
   constexpr std::int64_t kBatch = 3;
   std::int64_t n = kBatch * (job.what == "fewer" ? job.iteration : 100000);
   datasets::TupleDataset data(xp::ones({n, job.what == "other_inputs" ? 5 : 4}), xp::zeros({n, 1}));
-  Trainer trainer(StandardUpdater(iterators::SerialIterator(data, kBatch), optimizer), {1, "epoch"},
-                  job.out);
+  StandardUpdater updater(iterators::SerialIterator(data, kBatch), optimizer,
+                          {.device = communicator.device()});
+  Trainer trainer(updater, {1, "epoch"}, job.out);
   trainer.extend(
       [&](Trainer& t) {
         if (t.updater().iteration() == job.iteration) do_fault(job.what, communicator);
@@ -110,7 +114,7 @@ TEST(RankFaults, Rank) {
   const char* text = testing::rank_job();
   if (!text) GTEST_SKIP() << "is run by the other tests of RankFaults";
   Job job;
-  std::istringstream(text) >> job.what >> job.iteration >> job.out;
+  std::istringstream(text) >> job.what >> job.iteration >> job.out >> job.on_gpu;
   testing::tell_what_was_seen(end_of([&] { train(job, create_communicator()); }));
 }
 
@@ -163,7 +167,7 @@ void expect_named(const Kind& kind, int victim, const std::string& seen) {
 }
 
 /// How long it took until all others had ended.
-double run(const Fault& fault) {
+double run(const Fault& fault, bool on_gpus = false) {
   std::string what = fault.kind.what;
   SCOPED_TRACE(fmt::format("rank {} of {}: {}, iteration {}, after {} us", fault.victim, fault.size,
                            what, fault.iteration, fault.delay.count()));
@@ -172,8 +176,8 @@ double run(const Fault& fault) {
   std::vector<std::string> jobs;
   for (int rank = 0; rank < fault.size; ++rank) {
     bool fails = rank == fault.victim && !from_outside;
-    jobs.push_back(fmt::format("{} {} {}", fails ? what : "works", fault.iteration,
-                               folder / std::to_string(rank)));
+    jobs.push_back(fmt::format("{} {} {} {:d}", fails ? what : "works", fault.iteration,
+                               folder / std::to_string(rank), on_gpus));
   }
   testing::StartedRanks ranks("RankFaults.Rank", jobs, fault.kind.timeout);
   if (from_outside) {
@@ -205,6 +209,20 @@ TEST(RankFaults, EndTheOthersWithErrorsThatNameTheRank) {
   }
   for (const auto& [what, time] : times) {
     std::printf("%d x %s: the others ended within %.2f s\n", time.first, what.c_str(), time.second);
+  }
+}
+
+TEST(RankFaults, OnGpus) {
+  RENSA_NEEDS_GPUS(2);
+  std::mt19937 random(static_cast<unsigned>(::getpid()));
+  for (int turn = 0; turn < 2; ++turn) {
+    for (const Kind& kind : kKinds) {
+      Fault fault = random_fault(kind, random);
+      fault.size = 2, fault.victim = turn;
+      // While the GPUs work, too.
+      fault.delay = std::chrono::milliseconds(turn * 3000) + fault.delay;
+      std::printf("%s: the other ended within %.2f s\n", kind.what, run(fault, true));
+    }
   }
 }
 

@@ -13,9 +13,12 @@ namespace {
 Nccl load_nccl() {
   Library library(nccl_source());
   Nccl table;
-  library.bind("ncclCommInitAll", table.comm_init_all);
+  library.bind("ncclGetUniqueId", table.get_unique_id);
+  library.bind("ncclCommInitRank", table.comm_init_rank);
   library.bind("ncclCommDestroy", table.comm_destroy);
-  library.bind("ncclAllReduce", table.all_reduce);
+  library.bind("ncclCommAbort", table.comm_abort);
+  library.bind("ncclSend", table.send);
+  library.bind("ncclRecv", table.recv);
   library.bind("ncclGroupStart", table.group_start);
   library.bind("ncclGroupEnd", table.group_end);
   library.bind("ncclGetErrorString", table.error_string);
@@ -33,7 +36,7 @@ const Nccl& nccl() {
 void check_nccl(const char* what, ncclResult_t result) {
   if (result == ncclSuccess) return;
   const char* detail = nccl().last_error(nullptr);
-  throw CudaError(fmt::format("all_reduce: {} failed: {}{}{}", what, nccl().error_string(result),
+  throw CudaError(fmt::format("exchange: {} failed: {}{}{}", what, nccl().error_string(result),
                               detail && *detail ? "; " : "", detail ? detail : ""));
 }
 

@@ -6,9 +6,12 @@
 namespace rensa::cuda {
 
 struct Nccl {
-  decltype(&::ncclCommInitAll) comm_init_all;
+  decltype(&::ncclGetUniqueId) get_unique_id;
+  decltype(&::ncclCommInitRank) comm_init_rank;
   decltype(&::ncclCommDestroy) comm_destroy;
-  decltype(&::ncclAllReduce) all_reduce;
+  decltype(&::ncclCommAbort) comm_abort;
+  decltype(&::ncclSend) send;
+  decltype(&::ncclRecv) recv;
   decltype(&::ncclGroupStart) group_start;
   decltype(&::ncclGroupEnd) group_end;
   decltype(&::ncclGetErrorString) error_string;

@@ -3,16 +3,6 @@
 
 namespace rensa::operations {
 
-void Exchange::run_cpu() {
-  std::vector<communication::Outgoing> outgoing;
-  std::vector<communication::Incoming> incoming;
-  for (const Part& part : sent) {
-    outgoing.push_back({part.peer, part.array.view.data, part.array.view.nbytes()});
-  }
-  for (const Part& part : received) {
-    incoming.push_back({part.peer, part.array.view.data, part.array.view.nbytes()});
-  }
-  transport->exchange(communication::Label(name(), subject), outgoing, incoming);
-}
+void Exchange::run_cpu() { transport->exchange(label(), outgoing(), incoming()); }
 
 }  // namespace rensa::operations

@@ -1,11 +1,11 @@
-// Messages are the host's; Communicator takes arrays of GPUs by way of it.
-#include "rensa/core/error.h"
+// Messages from GPU to GPU.
 #include "rensa/operations/exchange/exchange.h"
+#include "rensa/operations/exchange/gpu_links.h"
 
 namespace rensa::operations {
 
-void Exchange::run_cuda(const cuda::LaunchContext&) {
-  throw NotImplementedError("exchange: messages are sent from the host's memory, not from a GPU's");
+void Exchange::run_cuda(const cuda::LaunchContext& context) {
+  links->exchange(outgoing(), incoming(), context);
 }
 
 }  // namespace rensa::operations

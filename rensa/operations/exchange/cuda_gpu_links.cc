@@ -1,0 +1,205 @@
+// Links between GPUs by NCCL's messages.
+#include <cuda_runtime.h>
+#include <fmt/format.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "rensa/backend/cuda/check.h"
+#include "rensa/backend/cuda/nccl.h"
+#include "rensa/communication/communication_error.h"
+#include "rensa/communication/heartbeat.h"
+#include "rensa/communication/processes.h"
+#include "rensa/core/error.h"
+#include "rensa/device/devices.h"
+#include "rensa/device/launcher.h"
+#include "rensa/operations/exchange/gpu_links.h"
+
+namespace rensa::cuda {
+
+namespace {
+
+template <std::size_t N> void put(char (&out)[N], const std::string& text) {
+  text.copy(out, N - 1);
+}
+
+/// What is queued inside starts together at the end: messages that go both ways would wait for each
+/// other otherwise.
+class NcclGroup {
+ public:
+  NcclGroup() { check_nccl("ncclGroupStart", nccl().group_start()); }
+  ~NcclGroup() {
+    if (open_) nccl().group_end();  // on the way out of an exception
+  }
+  NcclGroup(const NcclGroup&) = delete;
+  NcclGroup& operator=(const NcclGroup&) = delete;
+  void end() {
+    open_ = false;
+    check_nccl("ncclGroupEnd", nccl().group_end());
+  }
+
+ private:
+  bool open_ = true;
+};
+
+/// Leaves the thread's device as it was.
+class KeepDevice {
+ public:
+  KeepDevice() { known_ = cudaGetDevice(&device_) == cudaSuccess; }
+  ~KeepDevice() {
+    if (known_) cudaSetDevice(device_);
+  }
+  KeepDevice(const KeepDevice&) = delete;
+  KeepDevice& operator=(const KeepDevice&) = delete;
+
+ private:
+  int device_ = 0;
+  bool known_ = false;
+};
+
+/// NCCL's communicator of a rank. To make one waits for the others, and hears of none that fails:
+/// it is done by a thread of its own, which is left behind where `check` throws.
+ncclComm_t communicator_of(const ncclUniqueId& id, int rank, int size, Device device,
+                           const std::function<void()>& check) {
+  struct Made {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool done = false;
+    ncclResult_t result = ncclSuccess;
+    ncclComm_t communicator = nullptr;
+  };
+  auto made = std::make_shared<Made>();
+  std::thread thread([made, id, rank, size, device] {
+    cudaSetDevice(device.index);
+    ncclComm_t communicator = nullptr;
+    ncclResult_t result = nccl().comm_init_rank(&communicator, size, id, rank);
+    std::lock_guard lock(made->mutex);
+    made->result = result, made->communicator = communicator, made->done = true;
+    made->changed.notify_all();
+  });
+  try {
+    std::unique_lock lock(made->mutex);
+    while (
+        !made->changed.wait_for(lock, std::chrono::milliseconds(50), [&] { return made->done; })) {
+      check();
+    }
+  } catch (...) {
+    thread.detach();
+    throw;
+  }
+  thread.join();
+  if (made->result != ncclSuccess) check();
+  check_nccl("ncclCommInitRank", made->result);
+  return made->communicator;
+}
+
+}  // namespace
+
+struct GpuLinks::Impl {
+  Device device;
+  std::atomic<ncclComm_t> communicator = nullptr;  // null where the group has failed
+  std::timed_mutex call;                           // held while NCCL is called
+  std::optional<communication::Heartbeat> heartbeat;
+
+  /// By the heartbeat: what the GPU waits for will not come.
+  void give_up(const std::string& text) {
+    report_host_error(device, std::make_exception_ptr(CommunicationError(text)));
+    cudaSetDevice(device.index);
+    ncclComm_t all;
+    {
+      // A call that takes so long is itself one that waits for a rank: to abort ends it.
+      std::unique_lock lock(call, std::chrono::seconds(2));
+      all = communicator.exchange(nullptr);
+    }
+    // Returns when the recordings that hold its work are gone, too.
+    if (all) nccl().comm_abort(all);
+  }
+};
+
+GpuLinks::Greeting GpuLinks::greeting(Device device) {
+  Greeting result;
+  try {
+    check_device(device);
+    KeepDevice keep;
+    cudaDeviceProp properties;
+    std::string uuid;
+    RENSA_CUDA_CALL(cudaGetDeviceProperties(&properties, device.index));
+    for (char byte : properties.uuid.bytes) uuid += fmt::format("{:02x}", byte & 0xff);
+    put(result.gpu, uuid);
+    ncclUniqueId id;
+    check_nccl("ncclGetUniqueId", nccl().get_unique_id(&id));
+    static_assert(sizeof(id) == sizeof(result.id));
+    std::memcpy(result.id, &id, sizeof(id));
+  } catch (const std::exception& error) {
+    put(result.refusal, error.what());
+  }
+  return result;
+}
+
+GpuLinks::GpuLinks(std::shared_ptr<communication::Transport> heartbeat, Device device,
+                   const Greeting& first)
+    : impl_(std::make_unique<Impl>()) {
+  impl_->device = device;
+  int rank = heartbeat->rank(), size = heartbeat->size();
+  impl_->heartbeat.emplace(std::move(heartbeat), communication::communication_timeout(),
+                           [impl = impl_.get()](const std::string& text) { impl->give_up(text); });
+  ncclUniqueId id;
+  std::memcpy(&id, first.id, sizeof(id));
+  impl_->communicator =
+      communicator_of(id, rank, size, device, [this] { impl_->heartbeat->check(); });
+}
+
+GpuLinks::~GpuLinks() {
+  KeepDevice keep;
+  // Errors are met again, and reported, by whoever waits next. Where a rank has failed the
+  // heartbeat ends the wait.
+  if (cudaSetDevice(impl_->device.index) == cudaSuccess) cudaDeviceSynchronize();
+  impl_->heartbeat.reset();
+  if (ncclComm_t all = impl_->communicator.exchange(nullptr)) nccl().comm_destroy(all);
+}
+
+void GpuLinks::note(const communication::Label& label,
+                    std::span<const communication::Outgoing> sent,
+                    std::span<const communication::Incoming> received) {
+  impl_->heartbeat->check();
+  impl_->heartbeat->note(label, sent, received);
+}
+
+void GpuLinks::exchange(std::span<const communication::Outgoing> sent,
+                        std::span<const communication::Incoming> received,
+                        const LaunchContext& context) {
+  try {
+    std::lock_guard lock(impl_->call);
+    ncclComm_t all = impl_->communicator;
+    if (!all) return impl_->heartbeat->check();
+    auto* stream = static_cast<cudaStream_t>(context.handle);
+    NcclGroup together;
+    for (const communication::Outgoing& out : sent) {
+      if (out.nbytes == 0) continue;
+      check_nccl("ncclSend", nccl().send(out.data, static_cast<std::size_t>(out.nbytes), ncclInt8,
+                                         out.peer, all, stream));
+    }
+    for (const communication::Incoming& in : received) {
+      if (in.nbytes == 0) continue;
+      check_nccl("ncclRecv", nccl().recv(in.data, static_cast<std::size_t>(in.nbytes), ncclInt8,
+                                         in.peer, all, stream));
+    }
+    together.end();
+  } catch (const CudaError&) {
+    impl_->heartbeat->check();  // which knows why
+    throw;
+  }
+}
+
+}  // namespace rensa::cuda
