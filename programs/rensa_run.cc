@@ -11,6 +11,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,6 +20,7 @@
 #include <vector>
 
 #include "rensa/communication/socket.h"
+#include "rensa/device/timeline_ranks.h"
 
 namespace {
 
@@ -30,7 +33,8 @@ const char* const kUsage =
     "  LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT in its environment, as torchrun's have, and\n"
     "  rensa::create_communicator() gives the group of them. When one fails the others have 10 s\n"
     "  to end; the exit status is that of the first that failed, 128 and a signal's number for\n"
-    "  one that was killed.\n";
+    "  one that was killed. RENSA_TIMELINE=trace.json gives a trace of each, trace.rank0.json and\n"
+    "  so on, and trace.json of all.\n";
 
 [[noreturn]] void refuse(const std::string& why) {
   std::fputs(fmt::format("rensa-run: {}\n{}", why, kUsage).c_str(), stderr);
@@ -139,6 +143,21 @@ int wait_for(std::vector<Process>& processes) {
   return first_failure;
 }
 
+/// Beside the files of the ranks one of all.
+void merge_timelines(const std::string& path, int processes) {
+  std::vector<std::string> traces;
+  for (int rank = 0; rank < processes; ++rank) {
+    std::string trace = rensa::timeline::path_of_rank(path, rank);
+    if (!std::filesystem::exists(trace)) return;  // no program of Rensa's, or one that did nothing
+    traces.push_back(trace);
+  }
+  try {
+    rensa::timeline::merge(traces, path);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "rensa-run: RENSA_TIMELINE: %s\n", error.what());
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -158,5 +177,9 @@ int main(int argc, char** argv) {
     }
     processes.push_back({id});
   }
-  return wait_for(processes);
+  int status = wait_for(processes);
+  if (const char* timeline = std::getenv("RENSA_TIMELINE"); timeline && status == 0) {
+    merge_timelines(timeline, command.processes);
+  }
+  return status;
 }

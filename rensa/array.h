@@ -50,6 +50,7 @@
 #include "rensa/device/stream.h"
 #include "rensa/device/stream_graph.h"
 #include "rensa/device/timeline.h"
+#include "rensa/device/timeline_ranks.h"
 #include "rensa/device/transfer_stats.h"
 #include "rensa/kernel/elementwise_kernel.h"
 #include "rensa/kernel/fuse.h"

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -19,6 +18,7 @@
 #include "rensa/core/error.h"
 #include "rensa/device/cuda_runtime.h"
 #include "rensa/device/devices.h"
+#include "rensa/device/timeline_ranks.h"
 #include "rensa/device/timeline_span.h"
 
 namespace rensa::timeline {
@@ -30,7 +30,8 @@ namespace {
 /// The timeline in progress. Threads add to it while it is on.
 struct Session {
   std::mutex mutex;
-  std::int64_t start_ns = 0;
+  std::int64_t start_ns = 0;  // by the clock that records have
+  std::int64_t began_ns = 0;  // the same moment, since 1970
   std::vector<Record> records;
   std::unordered_map<std::uint64_t, std::string> names;  // of operations queued on GPUs
   std::array<bool, kMaxGpus> used{};
@@ -62,10 +63,7 @@ Timeline*& to_the_end() {
 std::string path_of_process(const std::string& path) {
   auto launched = communication::launch_environment();
   if (!launched || launched->size == 1) return path;
-  std::filesystem::path whole(path), name(whole.stem());
-  name += fmt::format(".rank{}", launched->rank);
-  name += whole.extension();
-  return whole.replace_filename(name).string();
+  return path_of_rank(path, launched->rank);
 }
 
 void finish_at_exit() { delete std::exchange(to_the_end(), nullptr); }
@@ -75,6 +73,9 @@ void begin(Session& session, std::string& note, Options options) {
   session.names.clear();
   session.used.fill(false);
   session.start_ns = now_ns();
+  session.began_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                         std::chrono::system_clock::now().time_since_epoch())
+                         .count();
   session.gpus = options.gpus && num_gpus() > 0 ? start_activity_source(note) : nullptr;
 }
 
@@ -188,7 +189,7 @@ void Timeline::end(bool wait) {
       records_.push_back(std::move(record));
     }
   }
-  if (!path_.empty()) write(records_, path_);
+  if (!path_.empty()) write(records_, path_, session.began_ns);
 }
 
 Timeline::~Timeline() {

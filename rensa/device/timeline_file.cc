@@ -17,6 +17,7 @@
 #include "rensa/core/error.h"
 #include "rensa/core/files.h"
 #include "rensa/device/timeline.h"
+#include "rensa/device/timeline_ranks.h"
 #include "rensa/device/timeline_rows.h"
 
 namespace rensa::timeline {
@@ -102,9 +103,10 @@ std::string event_text(const Record& r, std::int64_t tid) {
       more);
 }
 
-/// "cuda:1" is gpu(1); all else is the host.
+/// "cuda:1", and "rank 2: cuda:1", is gpu(1); all else is the host.
 Device device_of(std::string_view process) {
   constexpr std::string_view kGpu = "cuda:";
+  if (std::size_t rank = process.find(": "); rank != process.npos) process.remove_prefix(rank + 2);
   if (process.substr(0, kGpu.size()) != kGpu) return cpu();
   int index = 0;  // too many digits leave it so
   std::from_chars(process.data() + kGpu.size(), process.data() + process.size(), index);
@@ -135,9 +137,13 @@ std::int64_t nanoseconds(const nlohmann::json& event, const char* name, const st
 
 }  // namespace
 
-void write(const std::vector<Record>& records, const std::string& path) {
+void write(const std::vector<Record>& records, const std::string& path) { write(records, path, 0); }
+
+void write(const std::vector<Record>& records, const std::string& path, std::int64_t began_ns) {
   FileWriter out(path);
-  out.write("{\"displayTimeUnit\": \"ms\", \"traceEvents\": [");
+  out.write("{\"displayTimeUnit\": \"ms\", ");
+  if (began_ns != 0) out.write(fmt::format("\"began_ns\": {}, ", began_ns));
+  out.write("\"traceEvents\": [");
   const char* separator = "\n";
   auto line = [&](const std::string& text) {
     out.write(separator);

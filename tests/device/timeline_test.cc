@@ -20,6 +20,7 @@
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"
 #include "rensa/device/stream.h"
+#include "rensa/device/timeline_ranks.h"
 #include "tests/temporary_folder.h"
 #include "tests/testing.h"
 
@@ -325,6 +326,38 @@ TEST(TimelineDeathTest, TheEnvironmentRecordsAWholeProgram) {
   for (const char* name : {"trace.json", "trace.rank0.json", "trace.rank1.json"}) {
     EXPECT_TRUE(find(timeline::read(folder / name), Kind::operation, "exp")) << name;
   }
+}
+
+TEST(Timeline, OfSeveralRanksInOne) {
+  testing::TemporaryFolder folder;
+  Record exp, kernel;
+  exp.name = kernel.name = "exp";
+  exp.begin_ns = 1000, exp.end_ns = 3000, exp.row = 1;
+  kernel.kind = Kind::kernel, kernel.device = gpu(1);
+  kernel.begin_ns = 2500, kernel.end_ns = 4000, kernel.row = 7;
+  std::vector<std::string> traces;
+  for (int rank : {0, 1}) {
+    traces.push_back(timeline::path_of_rank(folder / "trace.json", rank));
+    timeline::write({exp, kernel}, traces.back(), 1'700'000'000'000'000'000 + 500'000 * rank);
+  }
+  timeline::merge(traces, folder / "trace.json");
+  std::vector<Record> all = timeline::read(folder / "trace.json");
+  ASSERT_EQ(all.size(), 4u);
+  EXPECT_EQ(all[0].begin_ns, 1000);
+  EXPECT_EQ(all[2].begin_ns, 501000);
+  EXPECT_EQ(all[2].end_ns, 503000);
+  EXPECT_NE(all[2].row, all[0].row);  // threads of other processes
+  EXPECT_EQ(all[3].device, gpu(1));
+  EXPECT_EQ(all[3].row, 7);
+  std::string text = contents(folder / "trace.json");
+  for (const char* process : {"rank 0: host", "rank 1: host", "rank 0: cuda:1", "rank 1: cuda:1"}) {
+    EXPECT_EQ(count_of(text, process), 1) << process;
+  }
+  // What does not say when it began.
+  timeline::write({exp}, folder / "other.json");
+  EXPECT_THROW(timeline::merge({traces[0], folder / "other.json"}, folder / "all.json"),
+               SerializationError);
+  EXPECT_THROW(timeline::merge({folder / "none.json"}, folder / "all.json"), SerializationError);
 }
 
 TEST(Timeline, AnEndUnderForbidSyncIsAnEnd) {
