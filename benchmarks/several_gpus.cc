@@ -1,14 +1,18 @@
 // One process on several GPUs against one GPU: copies between two, sums over all, training steps
 // with a replica on each (weak scaling, but for the MLP: its batch is that of all) and a model in
-// halves. Steps are captured unless asked otherwise; inputs lie on the GPUs.
+// halves. Steps are captured unless asked otherwise; inputs lie on the GPUs. The training steps of
+// a process for each GPU: rensa-run -n 2 several_gpus mlp resnet50 gpt2
 #include <fmt/format.h>
 #include <rensa/rensa.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <functional>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,20 +28,22 @@ using benchmarks::print_figure;
 
 struct Options {
   int gpus = 2;
+  std::optional<Communicator> ranks = {};  // of several processes, on a GPU each
   bool captured = true;
   int steps = 50;
   std::string how() const { return captured ? "captured" : "eager"; }
 };
 
-void wait_for_all(int gpus) {
-  for (int i = 0; i < gpus; ++i) cuda::synchronize(gpu(i));
+void wait_for_all(const Options& options) {
+  if (options.ranks) return cuda::synchronize(options.ranks->device());
+  for (int i = 0; i < options.gpus; ++i) cuda::synchronize(gpu(i));
 }
 
 /// Median seconds of a call, when all GPUs are done.
 double seconds_of(const Options& options, int calls, const std::function<void()>& call) {
   auto all = [&] {
     for (int i = 0; i < calls; ++i) call();
-    wait_for_all(options.gpus);
+    wait_for_all(options);
   };
   return benchmarks::median_seconds(all, 1, cpu(), 2) / calls;
 }
@@ -84,6 +90,53 @@ struct Task {
   std::function<Columns(std::int64_t, Device)> batch;
 };
 
+/// The same batch of a task at each step, made once for each device and size.
+class FixedBatches {
+ public:
+  explicit FixedBatches(const Task& task) : task_(&task) {}
+  Columns operator()(const Batch& part, Device device) {
+    Columns& columns = (*made_)[{device, part.size()}];
+    if (columns.empty()) columns = task_->batch(part.size(), device);
+    return columns;
+  }
+
+ private:
+  using Made = std::map<std::pair<Device, std::int64_t>, Columns>;
+  const Task* task_;
+  std::shared_ptr<Made> made_ = std::make_shared<Made>();
+};
+
+double time_updates(const training::Updater& updater, const Options& options) {
+  for (int i = 0; i < 4; ++i) updater.update();
+  return seconds_of(options, options.steps, [&] { updater.update(); });
+}
+
+/// Seconds a step of this process on its GPU, alone or with the others, and whether all had the
+/// same bits afterwards.
+template <class Net>
+std::pair<double, bool> step_of_rank(const Task& task, std::int64_t batch, bool with_others,
+                                     const Options& options) {
+  const Communicator& ranks = *options.ranks;
+  Net net;
+  Optimizer optimizer = task.optimizer();
+  optimizer.setup(net).use_fp32_update();
+  if (with_others) create_multi_node_optimizer(optimizer, ranks);
+  datasets::TupleDataset indices(xp::arange(batch, int32, cpu()));
+  iterators::SerialIterator iterator(indices, batch, {.shuffle = false});
+  training::StandardUpdaterOptions how;
+  how.device = ranks.device(), how.converter = FixedBatches(task), how.capture = options.captured;
+  training::StandardUpdater updater(iterator, optimizer, how);
+  double seconds = time_updates(updater, options);
+  if (options.captured && updater.capture_stats().replays == 0) {
+    fmt::print(stderr, "{} stayed eager: {}\n", task.name, updater.capture_stats().last_fallback);
+  }
+  bool equal = true;
+  for (const ParameterRef& p : net.params()) {
+    if (with_others) equal = equal && xp::array_equal(ranks.bcast(p.array(), 0), p.array());
+  }
+  return {seconds, equal};
+}
+
 /// Seconds a step on so many GPUs, and whether the replicas were bit-equal afterwards.
 template <class Net>
 std::pair<double, bool> step_of(const Task& task, std::int64_t batch, int gpus,
@@ -93,24 +146,15 @@ std::pair<double, bool> step_of(const Task& task, std::int64_t batch, int gpus,
   optimizer.setup(net).use_fp32_update();
   datasets::TupleDataset indices(xp::arange(batch, int32, cpu()));
   iterators::SerialIterator iterator(indices, batch, {.shuffle = false});
-  std::map<std::pair<Device, std::int64_t>, Columns> made;
-  auto converter = [&](const Batch& part, Device device) {
-    Columns& columns = made[{device, part.size()}];
-    if (columns.empty()) columns = task.batch(part.size(), device);
-    return columns;
-  };
-  auto timed = [&](const training::Updater& updater) {
-    for (int i = 0; i < 4; ++i) updater.update();
-    return seconds_of(options, options.steps, [&] { updater.update(); });
-  };
+  FixedBatches converter(task);
   if (gpus == 1) {
-    training::StandardUpdater updater(
-        iterator, optimizer,
-        {.device = gpu(0), .converter = converter, .capture = options.captured});
-    return {timed(updater), true};
+    training::StandardUpdaterOptions how;
+    how.device = gpu(0), how.converter = converter, how.capture = options.captured;
+    training::StandardUpdater updater(iterator, optimizer, how);
+    return {time_updates(updater, options), true};
   }
-  training::ParallelUpdaterOptions how{
-      .reduction = "mean", .converter = converter, .capture = options.captured};
+  training::ParallelUpdaterOptions how;
+  how.reduction = "mean", how.converter = converter, how.capture = options.captured;
   for (int i = 0; i < gpus; ++i) {
     how.devices.emplace_back(i == 0 ? "main" : fmt::format("gpu{}", i), gpu(i));
   }
@@ -118,7 +162,7 @@ std::pair<double, bool> step_of(const Task& task, std::int64_t batch, int gpus,
   for (int i = 0; i < gpus; ++i)
     converter(Batch(indices, xp::arange(batch / gpus, int64, cpu())), gpu(i));
   training::ParallelUpdater updater(iterator, optimizer, how);
-  double seconds = timed(updater);
+  double seconds = time_updates(updater, options);
   bool equal = true;
   std::vector<ParameterRef> main = updater.model("main").params();
   for (const auto& [name, device] : how.devices) {
@@ -138,15 +182,20 @@ template <class Net>
 void data_parallel(const Task& task, std::int64_t batch, bool weak, const Options& options) {
   double alone = 0;
   for (int gpus = 1; gpus <= options.gpus; gpus *= 2) {
+    if (options.ranks && gpus > 1) gpus = options.gpus;  // all or one
     std::int64_t all = weak ? batch * gpus : batch;
-    auto [seconds, equal] = step_of<Net>(task, all, gpus, options);
+    auto [seconds, equal] = options.ranks ? step_of_rank<Net>(task, all / gpus, gpus > 1, options)
+                                          : step_of<Net>(task, all, gpus, options);
     double figure =
         task.amount == 0 ? seconds * 1e6 : task.amount * static_cast<double>(all) / seconds;
     if (gpus == 1) alone = figure;
-    print_figure(fmt::format("{} B={} {} GPUs rensa {}", task.name, all, gpus, options.how()),
-                 figure, task.unit.c_str(),
-                 fmt::format(", \"speed_up\": {:.3f}, \"replicas_bit_equal\": {}",
-                             task.amount == 0 ? alone / figure : figure / alone, equal));
+    if (options.ranks && options.ranks->rank() != 0) continue;
+    const char* of_whom = options.ranks ? "processes" : "GPUs";
+    print_figure(
+        fmt::format("{} B={} {} {} rensa {}", task.name, all, gpus, of_whom, options.how()), figure,
+        task.unit.c_str(),
+        fmt::format(", \"speed_up\": {:.3f}, \"replicas_bit_equal\": {}",
+                    task.amount == 0 ? alone / figure : figure / alone, equal));
   }
 }
 
@@ -299,7 +348,16 @@ int main(int argc, char** argv) try {
   app.add_option("--steps", options.steps, "steps a timing")->capture_default_str();
   app.add_flag("!--eager", options.captured, "steps are not captured");
   CLI11_PARSE(app, argc, argv);
-  gpu(0).use();
+  Communicator started = create_communicator();  // of one process where nothing has started several
+  Device device = gpu(started.local_rank());
+  device.use();
+  if (started.size() > 1) {
+    options.ranks = started.on(device), options.gpus = started.size();
+    for (const char* of_one : {"copies", "sums", "model_parallel"}) {
+      if (std::ranges::find(wanted, of_one) == wanted.end()) continue;
+      throw ValueError(fmt::format("{} is for one process", of_one));
+    }
+  }
   for (const std::string& name : wanted) {
     Config before = config();
     parts.at(name)(options);

@@ -25,7 +25,9 @@ struct detail::RankEnd {
   std::shared_ptr<communication::Transport> transport;
   Device device = cpu();
   std::shared_ptr<cuda::GpuLinks> links = {};  // of `device`, where other ranks have GPUs
-  Array order = {};                            // there: what all exchanges write to
+  // What all exchanges by the host or on `device` write to, of this group and of what is split off
+  // it: they stay in one order in recordings, though one of them may have nothing to do here.
+  Array host_order, gpu_order = {};
 
   int rank() const { return transport->rank(); }
   int size() const { return transport->size(); }
@@ -52,10 +54,11 @@ void exchange(const char* name, const RankEnd& end, std::string subject,
   operation.subject = std::move(subject);
   for (const Message& m : sent) operation.sent.push_back({m.peer, m.array.operand()});
   for (const Message& m : received) operation.received.push_back({m.peer, m.array.operand()});
+  operation.order = end.host_order.operand();
   const std::vector<Message>& any = sent.empty() ? received : sent;
   if (!any.empty() && any[0].array.device().is_cuda()) {
     operation.links = end.links;
-    operation.order = end.order.operand();
+    operation.order = end.gpu_order.operand();
     host_effect([links = end.links, label = operation.label(), out = operation.outgoing(),
                  in = operation.incoming()] { links->note(label, out, in); });
   }
@@ -259,7 +262,9 @@ std::string subject_of(const Array& x, ReduceOp op, std::string_view what = {}) 
 }  // namespace
 
 Communicator::Communicator(std::shared_ptr<communication::Transport> transport)
-    : end_(std::make_shared<RankEnd>(RankEnd{.transport = std::move(transport)})) {}
+    : end_(std::make_shared<RankEnd>(RankEnd{.transport = std::move(transport),
+                                             .host_order = detail::new_array({1}, uint8, cpu())})) {
+}
 
 int Communicator::rank() const { return end_->rank(); }
 int Communicator::size() const { return end_->size(); }
@@ -301,7 +306,9 @@ void check_greetings(const std::vector<Greeting>& greetings, const Communicator&
 }  // namespace
 
 Communicator Communicator::on(Device device) const {
-  RankEnd end{.transport = end_->transport, .device = device};
+  RankEnd end = *end_;
+  bool is_same = device == end.device && end.gpu_order.defined();
+  end.device = device, end.links = nullptr;
   if (device.is_cuda() && size() == 1) check_device(device);
   if (size() > 1) {
     auto ranks = static_cast<std::size_t>(size()), own = static_cast<std::size_t>(rank());
@@ -319,7 +326,7 @@ Communicator Communicator::on(Device device) const {
     if (device.is_cuda()) {
       end.links =
           std::make_shared<cuda::GpuLinks>(end.transport->split(0, rank()), device, greetings[0]);
-      end.order = detail::new_array({1}, uint8, device);
+      if (!is_same) end.gpu_order = detail::new_array({1}, uint8, device);
     }
   }
   return Communicator(std::make_shared<const RankEnd>(std::move(end)));
@@ -327,7 +334,9 @@ Communicator Communicator::on(Device device) const {
 
 Communicator Communicator::split(int color, int key) const {
   if (color < 0) throw ValueError(fmt::format("split: a color is 0 or more, not {}", color));
-  Communicator part(end_->transport->split(color, key));
+  RankEnd end = *end_;
+  end.transport = end.transport->split(color, key);
+  Communicator part(std::make_shared<const RankEnd>(std::move(end)));
   return device().is_cuda() ? part.on(device()) : part;
 }
 

@@ -8,10 +8,12 @@
 #include <future>
 #include <map>
 #include <memory>
+#include <ranges>
 
 #include "rensa/array/agreement.h"
 #include "rensa/array/creation.h"
 #include "rensa/array/dtype_info.h"
+#include "rensa/array/internal.h"
 #include "rensa/array/manipulation.h"
 #include "rensa/array/routines.h"
 #include "rensa/core/error.h"
@@ -59,16 +61,19 @@ class Ends {
   Dtype dtype() const { return dtype_; }
   std::int64_t size() const { return size_; }
   Array joined() const {
+    if (arrays_.size() == 1) return arrays_[0].ravel();
     std::vector<Array> flat;
     for (const Array& a : arrays_) flat.push_back(a.ravel());
     return flat.empty() ? xp::empty({0}, dtype_, device_) : xp::concatenate(flat);
   }
   /// Gives the arrays the values of `joined` from `at` on.
   void assign(const Array& joined, std::int64_t at = 0) const {
+    std::vector<detail::CopyPair> parts;
     for (const Array& a : arrays_) {
-      a.assign(joined[Slice(at, at + a.size())].reshape(a.shape()));
+      parts.push_back({joined[Slice(at, at + a.size())].reshape(a.shape()), a});
       at += a.size();
     }
+    detail::copy_parts("multi_node_optimizer", parts);
   }
 
  private:
@@ -78,17 +83,28 @@ class Ends {
   std::int64_t size_ = 0;
 };
 
-/// The arrays of each dtype and device, end to end.
+/// What goes at once: larger packs take no less time, and begin later.
+constexpr std::int64_t kPackBytes = 25 << 20;
+
+/// The arrays of each dtype and device, end to end, in packs of about kPackBytes: the last ones
+/// first, whose gradients are there first. So a captured step exchanges them under backward.
 std::vector<Ends> packs_of(const std::vector<Array>& arrays) {
   std::vector<Ends> packs;
   for (const Alike& group : groups_of(arrays)) {
-    packs.emplace_back(group.device, group.dtype);
-    for (std::size_t i : group.members) packs.back().add(arrays[i]);
+    std::int64_t bytes = 0;
+    for (std::size_t i : std::views::reverse(group.members)) {
+      if (bytes == 0 || bytes + arrays[i].nbytes() > kPackBytes) {
+        packs.emplace_back(group.device, group.dtype);
+        bytes = 0;
+      }
+      packs.back().add(arrays[i]);
+      bytes += arrays[i].nbytes();
+    }
   }
   return packs;
 }
 
-/// Replaces arrays by what `make` gives for one array of each dtype and device.
+/// Replaces arrays by what `make` gives for one array of each pack.
 template <class Make> void in_packs(const std::vector<Array>& arrays, Make&& make) {
   for (const Ends& pack : packs_of(arrays)) pack.assign(make(pack.joined()));
 }

@@ -43,8 +43,9 @@ struct MultiNodeOptimizerOptions {
 ///
 /// A model that has been set up is given rank 0's parameters now (bcast_data). Parameters that wait
 /// for their shapes are given rank 0's, with its gradients, at their first update: the others' are
-/// those of other parameters. Gradients go through the communicator packed, an array for each dtype
-/// and device.
+/// those of other parameters. Gradients go through the communicator in packs of one dtype and
+/// device, the last parameters' first: on GPUs (Communicator::on) a captured step exchanges them
+/// while backward still works.
 ///
 /// Throws ValueError as bcast_data does, then and at first updates, for an optimizer that is one of
 /// these already, and for options that exclude each other; DtypeError for an allreduce_grad_dtype

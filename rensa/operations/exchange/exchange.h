@@ -24,7 +24,7 @@ struct Exchange final : KindOf<Exchange> {
   explicit Exchange(const char* name) : KindOf(name) {}
   std::shared_ptr<communication::Transport> transport;
   std::shared_ptr<cuda::GpuLinks> links;
-  Operand order;  // on the GPU an array of the links': what all of them write to stays in its order
+  Operand order;  // what exchanges that have to stay in one order write to
   std::string subject;
   std::vector<Part> sent, received;
 
