@@ -168,8 +168,11 @@ Socket Listener::accept_one() const {
 ReservedPort::ReservedPort()
     : socket_(new_socket("reserving a port")), port_(bind_to(socket_, 0, "reserving a port")) {}
 
-Socket connect_to(const std::string& host, int port, Clock::time_point deadline, Refusal refusal) {
-  std::string what = fmt::format("connecting to {}:{}", host, port);
+namespace {
+
+using Found = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
+
+Found find_address(const std::string& host, int port, const std::string& what) {
   addrinfo hints{};
   hints.ai_family = AF_INET;
   hints.ai_socktype = SOCK_STREAM;
@@ -177,23 +180,42 @@ Socket connect_to(const std::string& host, int port, Clock::time_point deadline,
   if (int error = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found)) {
     throw CommunicationError(fmt::format("{}: {}", what, ::gai_strerror(error)));
   }
-  std::unique_ptr<addrinfo, void (*)(addrinfo*)> address(found, ::freeaddrinfo);
+  return {found, ::freeaddrinfo};
+}
+
+/// errno of one try, 0 where it went well.
+int try_to_connect(const Socket& socket, const addrinfo& address, Clock::time_point deadline) {
+  int error = 0;
+  if (::connect(socket.fd(), address.ai_addr, address.ai_addrlen) != 0) error = errno;
+  if (error == EINPROGRESS) {
+    if (!wait_for(socket.fd(), POLLOUT, deadline)) return ETIMEDOUT;
+    socklen_t length = sizeof error;
+    ::getsockopt(socket.fd(), SOL_SOCKET, SO_ERROR, &error, &length);
+  }
+  return error == 0 && is_connected_to_itself(socket) ? ECONNREFUSED : error;
+}
+
+}  // namespace
+
+Socket connect_to(const std::string& host, int port, Clock::time_point deadline, Refusal refusal) {
+  std::string what = fmt::format("connecting to {}:{}", host, port);
+  Found address = find_address(host, port, what);
   for (;;) {
     Socket socket = new_socket(what);
-    int error = 0;
-    if (::connect(socket.fd(), address->ai_addr, address->ai_addrlen) != 0) error = errno;
-    if (error == EINPROGRESS) {
-      if (!wait_for(socket.fd(), POLLOUT, deadline)) fail(what, ETIMEDOUT);
-      socklen_t length = sizeof error;
-      ::getsockopt(socket.fd(), SOL_SOCKET, SO_ERROR, &error, &length);
-    }
-    if (error == 0 && !is_connected_to_itself(socket)) return socket;
-    socket.close();
-    if (error == 0) error = ECONNREFUSED;
+    int error = try_to_connect(socket, *address, deadline);
+    if (error == 0) return socket;
     bool has_ended = error == ECONNREFUSED && refusal == Refusal::has_ended;
     if (has_ended || Clock::now() >= deadline) fail(what, error);
+    socket.close();
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
+}
+
+bool nobody_listens(const std::string& host, int port) {
+  std::string what = fmt::format("looking for {}:{}", host, port);
+  Found address = find_address(host, port, what);
+  auto soon = Clock::now() + std::chrono::milliseconds(200);
+  return try_to_connect(new_socket(what), *address, soon) == ECONNREFUSED;
 }
 
 void wait_for_any(std::span<pollfd> events, Clock::time_point deadline) {

@@ -84,6 +84,10 @@ enum class Refusal { not_yet, has_ended };
 Socket connect_to(const std::string& host, int port, Clock::time_point deadline,
                   Refusal refusal = Refusal::not_yet);
 
+/// Whether that host says that nobody listens there. Takes a moment at most, and says nothing to
+/// who does. Throws CommunicationError where there is no such host.
+bool nobody_listens(const std::string& host, int port);
+
 /// Waits until one of these events has come, or until the deadline (or a minute). Throws
 /// CommunicationError.
 void wait_for_any(std::span<pollfd> events, Clock::time_point deadline);

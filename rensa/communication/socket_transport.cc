@@ -17,7 +17,8 @@ namespace {
 constexpr std::uint32_t kMagic = 0x524e5341;
 enum Kind : std::uint32_t { message = 1, failure, waiting };
 constexpr int kPatience = 4;  // timeouts for ranks that are there and wait themselves
-constexpr std::chrono::milliseconds kGrace{500};    // for others to say why a rank is not there
+constexpr std::chrono::milliseconds kGrace{500};  // for others to say why a rank is not there
+constexpr std::chrono::seconds kLook{1};  // from one look for those who have not come to the next
 constexpr std::int64_t kLongestHeardOut = 1 << 30;  // bytes of a message that nobody takes any more
 
 /// What every rank tells the others once it is connected to all: who hears it from all has met
@@ -61,7 +62,8 @@ SocketTransport::SocketTransport(ProcessGroup group)
     : Transport(group.rank, static_cast<int>(group.addresses.size())),
       group_(std::move(group)),
       peers_(group_.addresses.size()) {
-  connect_to_lower(Clock::now() + group_.timeout);
+  looked_ = Clock::now();
+  connect_to_lower(looked_ + group_.timeout);
   std::vector<Incoming> received;
   for (int peer = 0; peer < size(); ++peer) {
     if (peer != rank()) received.push_back({peer, nullptr, 0});
@@ -107,6 +109,22 @@ void SocketTransport::meet() {
     if (r == rank()) continue;
     peers_[static_cast<std::size_t>(r)].sending.push_back(
         {{kMagic, message, 0, kMeeting}, nullptr});
+  }
+}
+
+// A rank that has ended before it connected to this one is missed by nobody else where it is the
+// highest.
+void SocketTransport::look_for_higher() {
+  if (Clock::now() < looked_ + kLook) return;
+  looked_ = Clock::now();
+  for (int r = rank() + 1; r < size(); ++r) {
+    Peer& peer = peers_[static_cast<std::size_t>(r)];
+    const Address& address = group_.addresses[static_cast<std::size_t>(r)];
+    if (peer.socket.is_open() || !peer.unreachable.empty()) continue;
+    if (nobody_listens(address.ip, address.port)) {
+      peer.unreachable = fmt::format("{} has ended: nobody listens at {}:{}", describe(r),
+                                     address.ip, address.port);
+    }
   }
 }
 
@@ -269,7 +287,9 @@ void SocketTransport::check(int rank, const Label& label) {
 }
 
 void SocketTransport::wait(const Label& label) {
+  if (!have_come_) look_for_higher();
   auto now = Clock::now(), next = told_ + notice_period();
+  if (!have_come_) next = std::min(next, looked_ + kLook);
   std::string silent, awaited;
   auto name = [&](std::string& list, int r) { list += (list.empty() ? "" : ", ") + describe(r); };
   for (int r = 0; r < size(); ++r) {

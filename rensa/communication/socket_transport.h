@@ -99,6 +99,7 @@ class SocketTransport final : public Transport {
   void connect_to_lower(Clock::time_point deadline);
   void take_arrivals();                     // of higher ranks
   void meet();                              // tells the others when all have come
+  void look_for_higher();                   // now and then: whether they listen where they said
   bool push(int rank, const Label& label);  // whether anything went
   bool pull(int rank, const Label& label);  // whether anything came
   static std::span<const char> rest_of(const Sending& sending);  // of its header, else of its data
@@ -121,8 +122,9 @@ class SocketTransport final : public Transport {
   void tell_failure(Peer& peer) const;
 
   ProcessGroup group_;
-  std::vector<Peer> peers_;  // by rank; that of its own is empty
-  bool have_come_ = false;   // all others: they are connected
+  std::vector<Peer> peers_;   // by rank; that of its own is empty
+  bool have_come_ = false;    // all others: they are connected
+  Clock::time_point looked_;  // when higher ranks were last looked for
   std::uint64_t splits_ = 0;
   Clock::time_point progress_;  // when a part of a message last went or came
   Clock::time_point told_;      // when the others were last told that this one waits

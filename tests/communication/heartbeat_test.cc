@@ -132,6 +132,18 @@ TEST(Heartbeat, OneThatEndsBeforeACallIsNamedByAll) {
   });
 }
 
+// As where a process is killed.
+TEST(Heartbeat, OneThatIsGoneIsNamedByAll) {
+  auto groups = connect_threads(3, seconds(60));
+  End first(std::move(groups[0]), seconds(60)), second(std::move(groups[1]), seconds(60));
+  first.send(1, 8), second.receive(0, 8);
+  groups.clear();
+  for (End* end : {&first, &second}) {
+    EXPECT_THAT(end->failure(), AllOf(HasSubstr("rank 2 (a thread) has ended"),
+                                      HasSubstr("the last call was send")));
+  }
+}
+
 TEST(Heartbeat, OneThatIsBehindForTooLongIsNamedByAll) {
   run(3, seconds(1), [](End& end) {
     if (end.rank() != 0) end.call("allreduce");
