@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -143,16 +144,25 @@ int wait_for(std::vector<Process>& processes) {
   return first_failure;
 }
 
-/// Beside the files of the ranks one of all.
-void merge_timelines(const std::string& path, int processes) {
+/// The files that RENSA_TIMELINE has each process write; none where there is one process.
+std::vector<std::string> traces_of(const Command& command) {
   std::vector<std::string> traces;
-  for (int rank = 0; rank < processes; ++rank) {
-    std::string trace = rensa::timeline::path_of_rank(path, rank);
-    if (!std::filesystem::exists(trace)) return;  // no program of Rensa's, or one that did nothing
-    traces.push_back(trace);
+  const char* path = std::getenv("RENSA_TIMELINE");
+  for (int rank = 0; path && command.processes > 1 && rank < command.processes; ++rank) {
+    traces.push_back(rensa::timeline::path_of_rank(path, rank));
   }
+  return traces;
+}
+
+/// Beside the files of the ranks one of all, where all have written theirs.
+void merge_timelines(const std::vector<std::string>& traces) {
+  std::error_code ignored;
+  for (const std::string& trace : traces) {
+    if (!std::filesystem::exists(trace, ignored)) return;
+  }
+  if (traces.empty()) return;
   try {
-    rensa::timeline::merge(traces, path);
+    rensa::timeline::merge(traces, std::getenv("RENSA_TIMELINE"));
   } catch (const std::exception& error) {
     std::fprintf(stderr, "rensa-run: RENSA_TIMELINE: %s\n", error.what());
   }
@@ -162,6 +172,9 @@ void merge_timelines(const std::string& path, int processes) {
 
 int main(int argc, char** argv) {
   Command command = read(argc, argv);
+  std::vector<std::string> traces = traces_of(command);
+  std::error_code ignored;
+  for (const std::string& trace : traces) std::filesystem::remove(trace, ignored);  // of other runs
   std::optional<rensa::communication::ReservedPort> reserved;  // until all have ended
   if (command.port == 0) command.port = reserved.emplace().port();
   // Ctrl-C comes to all of the terminal's processes; who ends is waited for.
@@ -178,8 +191,6 @@ int main(int argc, char** argv) {
     processes.push_back({id});
   }
   int status = wait_for(processes);
-  if (const char* timeline = std::getenv("RENSA_TIMELINE"); timeline && status == 0) {
-    merge_timelines(timeline, command.processes);
-  }
+  if (status == 0) merge_timelines(traces);
   return status;
 }

@@ -49,6 +49,7 @@ struct Message {
 /// All of it is on one device, this rank's or the CPU; the others' is, too.
 void exchange(const char* name, const RankEnd& end, std::string subject,
               const std::vector<Message>& sent, const std::vector<Message>& received) {
+  if (sent.empty() && received.empty()) return;  // alone, or nothing to do with the others
   Exchange operation(name);
   operation.transport = end.transport;
   operation.subject = std::move(subject);
@@ -123,7 +124,6 @@ std::vector<Array> exchange_described(const char* name, const RankEnd& end,
     }
   }
   for (const Messages& messages : {on_host, on_gpu}) {
-    if (messages.sent.empty() && messages.received.empty()) continue;
     exchange(name, end, "the array described", messages.sent, messages.received);
   }
   return result;
@@ -313,7 +313,7 @@ Communicator Communicator::on(Device device) const {
   if (size() > 1) {
     auto ranks = static_cast<std::size_t>(size()), own = static_cast<std::size_t>(rank());
     std::vector<Greeting> greetings(ranks);
-    if (device.is_cuda()) greetings[own] = cuda::GpuLinks::greeting(device);
+    if (device.is_cuda()) greetings[own] = cuda::GpuLinks::greeting(device, own == 0);
     std::vector<communication::Outgoing> sent;
     std::vector<communication::Incoming> received;
     for (std::size_t r = 0; r < ranks; ++r) {

@@ -30,8 +30,9 @@ enum class ReduceOp { sum, mean, max, min };
 /// all throw CommunicationError naming the rank, its host and the call; the group is of no use
 /// afterwards. Used by one thread at a time. Arrays on GPUs go by way of the host, which waits for
 /// them, or straight from GPU to GPU (on()); results are on the device of what was given. Results
-/// have the same bits on all ranks, and are those of adding the ranks' elements in the order of
-/// their ranks.
+/// have the same bits on all ranks. On the CPU, and on two GPUs, they are those of adding the
+/// ranks' elements in the order of their ranks; on more GPUs sums of floats may be in another
+/// order.
 class Communicator {
  public:
   explicit Communicator(std::shared_ptr<communication::Transport> transport);
@@ -39,19 +40,24 @@ class Communicator {
   bool operator==(const Communicator&) const = default;  // the same end of the same group
   int rank() const;                                      // this rank's place, from 0
   int size() const;                                      // how many ranks there are
-  /// This rank's place among those on its host, from 0: the GPU that is its own.
+  /// This rank's place among those of this group that are on its host, from 0. Of the group of all
+  /// processes it is the number of the GPU that is this one's own, where each sees all of them.
   int local_rank() const;
   /// "rank 2 (host b, process 4711)".
   std::string describe(int rank) const;
 
   /// The same group, whose arrays on GPUs go from one to the other by NCCL: called by all ranks,
-  /// each with another GPU, or with the CPU, which gives the group as it is. Arrays on `device` go
-  /// so from then on, where all ranks give theirs on their GPUs: calls are queued on the current
-  /// stream and do not wait for it, and steps that are captured hold them. Other arrays go as
-  /// before. A rank that fails is found within a second or so by a thread that ranks hear of each
-  /// other with; then waits for the GPU throw CommunicationError, too. All ranks let go of their
-  /// ends at about the same time. Throws DeviceError on all ranks where one has no such GPU or no
-  /// NCCL, where two have the same, and where only some have one.
+  /// each with another GPU; or, with the CPU, the group whose arrays go by way of the host. Calls
+  /// with arrays on `device` are queued on the current stream and do not wait for it, and steps
+  /// that are captured hold them. All ranks give arrays on their GPUs to a call, or all give
+  /// others, which go by the host: ranks that differ in this wait for each other until the timeout.
+  /// A thread of each rank tells the others that it is there: when one fails the others find out
+  /// within a second or so, and the next wait for the GPU throws CommunicationError, as does every
+  /// call. What the GPU had queued behind the call that failed is done with whatever lay in its
+  /// memory. All ranks let go of their ends at about the same time. Not for a stream that is being
+  /// captured by hand (cuda::Graph), whose launches the others would not hear of. Throws
+  /// DeviceError on all ranks where one has no such GPU or no NCCL, where two have the same, and
+  /// where only some have one; CudaError and CommunicationError where the GPUs cannot be connected.
   Communicator on(Device device) const;
   /// That device; the CPU where on() was not called.
   Device device() const;

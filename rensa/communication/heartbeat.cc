@@ -45,6 +45,11 @@ void Heartbeat::note(const Label& label, std::span<const Outgoing> sent,
   last_ = label;
 }
 
+void Heartbeat::tell_failure(const std::string& text) {
+  std::lock_guard lock(mutex_);
+  own_failure_ = fmt::format("{}: {}", group_->describe(group_->rank()), text);
+}
+
 void Heartbeat::check() const {
   std::lock_guard lock(mutex_);
   if (!failure_.empty()) throw CommunicationError(failure_);
@@ -116,12 +121,13 @@ bool Heartbeat::beat(State state) {
       if (peer.state == State::failed && fault.empty()) fault = e.other.failure;
     }
   }
-  if (!fault.empty()) fail(fault);
+  if (!fault.empty() && state != State::left) fail(fault);
   return fault.empty();
 }
 
 std::string Heartbeat::find_fault() {
   std::lock_guard lock(mutex_);
+  if (!own_failure_.empty()) return own_failure_;
   for (int rank = 0; rank < group_->size(); ++rank) {
     Peer& peer = peers_[static_cast<std::size_t>(rank)];
     for (; peer.told > 0 && !peer.theirs.empty(); --peer.told) {

@@ -36,6 +36,9 @@ class Heartbeat {
   /// This rank is about to make a call that sends and receives these: any two ranks make the same
   /// calls with each other, in the same order.
   void note(const Label& label, std::span<const Outgoing> sent, std::span<const Incoming> received);
+  /// This rank cannot do its part, or has not done it: the others fail, with its name and this
+  /// text.
+  void tell_failure(const std::string& text);
   /// Throws CommunicationError where the group has failed.
   void check() const;
 
@@ -73,6 +76,7 @@ class Heartbeat {
   mutable std::mutex mutex_;  // for what follows
   std::condition_variable changed_;
   bool leaves_ = false;
+  std::string own_failure_;  // what this rank tells; empty where there is nothing
   std::string failure_;      // of the group; empty while it works
   std::vector<Peer> peers_;  // by rank; that of its own is not used
   Label last_;               // call of this rank's

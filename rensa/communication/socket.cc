@@ -213,9 +213,13 @@ Socket connect_to(const std::string& host, int port, Clock::time_point deadline,
 
 bool nobody_listens(const std::string& host, int port) {
   std::string what = fmt::format("looking for {}:{}", host, port);
-  Found address = find_address(host, port, what);
   auto soon = Clock::now() + std::chrono::milliseconds(200);
-  return try_to_connect(new_socket(what), *address, soon) == ECONNREFUSED;
+  try {
+    Found address = find_address(host, port, what);
+    return try_to_connect(new_socket(what), *address, soon) == ECONNREFUSED;
+  } catch (const CommunicationError&) {
+    return false;  // that is not known
+  }
 }
 
 void wait_for_any(std::span<pollfd> events, Clock::time_point deadline) {

@@ -116,7 +116,6 @@ void SocketTransport::meet() {
 // highest.
 void SocketTransport::look_for_higher() {
   if (Clock::now() < looked_ + kLook) return;
-  looked_ = Clock::now();
   for (int r = rank() + 1; r < size(); ++r) {
     Peer& peer = peers_[static_cast<std::size_t>(r)];
     const Address& address = group_.addresses[static_cast<std::size_t>(r)];
@@ -126,6 +125,7 @@ void SocketTransport::look_for_higher() {
                                      address.ip, address.port);
     }
   }
+  looked_ = Clock::now();
 }
 
 std::string SocketTransport::describe(int rank) const {

@@ -290,7 +290,8 @@ class LateMeanOverRanks final : public MeanOverRanks {
     double scale = loss_scale();
     std::vector<Ends> packs = packs_of(gradients_of(call));
     std::vector<Array> own;
-    for (const Ends& pack : packs) own.push_back(sent(pack.joined()).to(cpu()));
+    // Copies: the other thread reads them while the gradients get the means of the step before.
+    for (const Ends& pack : packs) own.push_back(sent(pack.joined()).copy(cpu()));
     std::vector<Array> means;
     if (under_way_.valid()) means = under_way_.get();
     bool are_these = means.size() == packs.size() && what_under_way_ == what();

@@ -54,6 +54,7 @@ class End {
     std::vector<Incoming> received{{from, nullptr, nbytes}};
     heartbeat_->note(Label("send", ""), {}, received);
   }
+  void tell_failure(const std::string& text) { heartbeat_->tell_failure(text); }
   void check() const { heartbeat_->check(); }
   /// Until the group has failed; empty where it has not within so long.
   std::string failure(seconds within = seconds(20)) const {
@@ -129,6 +130,14 @@ TEST(Heartbeat, OneThatEndsBeforeACallIsNamedByAll) {
     EXPECT_EQ(end.failure(seconds(1)), "");
     end.call("barrier");
     EXPECT_THAT(end.failure(), HasSubstr("rank 1 (a thread) has ended"));
+  });
+}
+
+TEST(Heartbeat, OneThatCannotDoItsPartTellsTheOthersThoughItEnds) {
+  run(3, seconds(60), [](End& end) {
+    end.call("allreduce");  // which rank 1's GPU does not do
+    if (end.rank() == 1) return end.tell_failure("an illegal address");
+    EXPECT_THAT(end.failure(), HasSubstr("rank 1 (a thread): an illegal address"));
   });
 }
 

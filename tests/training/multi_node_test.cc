@@ -403,6 +403,26 @@ TEST(MultiNode, DoubleBufferingUpdatesWithTheMeansOfTheStepBefore) {
   });
 }
 
+// A pack of one array, which the update writes to while it is on its way.
+TEST(MultiNode, DoubleBufferingOfOneParameter) {
+  constexpr std::int64_t kSize = 3'000'000;
+  testing::run_ranks(2, [](const Communicator& c) {
+    L::Linear model(1, kSize, {.nobias = true});
+    model.W.array().fill(0);
+    Optimizer own = optimizers::SGD(1);
+    own.setup(model);
+    create_multi_node_optimizer(own, c, {.double_buffering = true});
+    double expected = 0;
+    for (int step = 0; step < 8; ++step) {
+      model.W.set_grad(xp::full({kSize, 1}, step * 10 + 2 * c.rank(), float32));
+      own.update();
+      if (step > 0) expected -= (step - 1) * 10 + 1;
+      EXPECT_EQ(model.W.array().min().item<double>(), expected) << step;
+      EXPECT_EQ(model.W.array().max().item<double>(), expected) << step;
+    }
+  });
+}
+
 TEST(MultiNode, GradientsThatSomeRanksLack) {
   auto step = [](const Communicator& c, const MultiNodeOptimizerOptions& options) {
     Two model;

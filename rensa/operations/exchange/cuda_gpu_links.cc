@@ -69,9 +69,11 @@ class KeepDevice {
 };
 
 /// NCCL's communicator of a rank. To make one waits for the others, and hears of none that fails:
-/// it is done by a thread of its own, which is left behind where `check` throws.
+/// it is done by a thread of its own, which is left behind where `check` throws, and at the
+/// timeout.
 ncclComm_t communicator_of(const ncclUniqueId& id, int rank, int size, Device device,
-                           const std::function<void()>& check) {
+                           std::chrono::seconds timeout, const std::function<void()>& check) {
+  auto deadline = communication::Clock::now() + timeout;
   struct Made {
     std::mutex mutex;
     std::condition_variable changed;
@@ -93,6 +95,10 @@ ncclComm_t communicator_of(const ncclUniqueId& id, int rank, int size, Device de
     while (
         !made->changed.wait_for(lock, std::chrono::milliseconds(50), [&] { return made->done; })) {
       check();
+      if (communication::Clock::now() < deadline) continue;
+      throw CommunicationError(fmt::format(
+          "on: NCCL has not connected the GPUs within {} s (RENSA_COMMUNICATION_TIMEOUT)",
+          timeout.count()));
     }
   } catch (...) {
     thread.detach();
@@ -127,7 +133,7 @@ struct GpuLinks::Impl {
   }
 };
 
-GpuLinks::Greeting GpuLinks::greeting(Device device) {
+GpuLinks::Greeting GpuLinks::greeting(Device device, bool is_first) {
   Greeting result;
   try {
     check_device(device);
@@ -137,9 +143,11 @@ GpuLinks::Greeting GpuLinks::greeting(Device device) {
     RENSA_CUDA_CALL(cudaGetDeviceProperties(&properties, device.index));
     for (char byte : properties.uuid.bytes) uuid += fmt::format("{:02x}", byte & 0xff);
     put(result.gpu, uuid);
-    ncclUniqueId id;
-    check_nccl("ncclGetUniqueId", nccl().get_unique_id(&id));
-    static_assert(sizeof(id) == sizeof(result.id));
+    static_assert(sizeof(ncclUniqueId) == sizeof(result.id));
+    ncclUniqueId id{};
+    const Nccl& library = nccl();  // throws where it is missing
+    // Whoever makes one has a thread wait for the others: one rank alone does.
+    if (is_first) check_nccl("ncclGetUniqueId", library.get_unique_id(&id));
     std::memcpy(result.id, &id, sizeof(id));
   } catch (const std::exception& error) {
     put(result.refusal, error.what());
@@ -152,19 +160,28 @@ GpuLinks::GpuLinks(std::shared_ptr<communication::Transport> heartbeat, Device d
     : impl_(std::make_unique<Impl>()) {
   impl_->device = device;
   int rank = heartbeat->rank(), size = heartbeat->size();
-  impl_->heartbeat.emplace(std::move(heartbeat), communication::communication_timeout(),
+  auto timeout = communication::communication_timeout();
+  impl_->heartbeat.emplace(std::move(heartbeat), timeout,
                            [impl = impl_.get()](const std::string& text) { impl->give_up(text); });
   ncclUniqueId id;
   std::memcpy(&id, first.id, sizeof(id));
-  impl_->communicator =
-      communicator_of(id, rank, size, device, [this] { impl_->heartbeat->check(); });
+  auto check = [this] { impl_->heartbeat->check(); };
+  try {
+    impl_->communicator = communicator_of(id, rank, size, device, timeout, check);
+    check();
+  } catch (const std::exception& error) {
+    impl_->heartbeat->tell_failure(error.what());
+    throw;
+  }
 }
 
 GpuLinks::~GpuLinks() {
   KeepDevice keep;
   // Errors are met again, and reported, by whoever waits next. Where a rank has failed the
   // heartbeat ends the wait.
-  if (cudaSetDevice(impl_->device.index) == cudaSuccess) cudaDeviceSynchronize();
+  cudaError_t error = cudaSetDevice(impl_->device.index);
+  if (error == cudaSuccess) error = cudaDeviceSynchronize();
+  if (error != cudaSuccess) impl_->heartbeat->tell_failure(cudaGetErrorString(error));
   impl_->heartbeat.reset();
   if (ncclComm_t all = impl_->communicator.exchange(nullptr)) nccl().comm_destroy(all);
 }
@@ -196,8 +213,9 @@ void GpuLinks::exchange(std::span<const communication::Outgoing> sent,
                                          in.peer, all, stream));
     }
     together.end();
-  } catch (const CudaError&) {
+  } catch (const CudaError& error) {
     impl_->heartbeat->check();  // which knows why
+    impl_->heartbeat->tell_failure(error.what());
     throw;
   }
 }

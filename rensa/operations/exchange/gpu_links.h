@@ -18,10 +18,10 @@ class GpuLinks {
   struct Greeting {
     char gpu[64] = {};       // which one, of all machines; empty for none
     char refusal[512] = {};  // why it cannot connect; empty where it can
-    char id[128] = {};       // of the connections: the first rank's counts
+    char id[128] = {};       // of the connections, by the first rank
   };
   /// For a GPU of this rank's. Never throws.
-  static Greeting greeting(Device device);
+  static Greeting greeting(Device device, bool is_first);
 
   /// Called by all ranks, with the first one's id, once all could. `heartbeat` is a group of the
   /// same ranks for these links alone. Throws CommunicationError where one fails meanwhile, and
@@ -33,12 +33,14 @@ class GpuLinks {
   GpuLinks(const GpuLinks&) = delete;
   GpuLinks& operator=(const GpuLinks&) = delete;
 
-  /// To be called before each exchange, and before each replay of it: tells the other ranks, for
-  /// which the number of bytes counts alone. Throws CommunicationError where one has failed.
+  /// To be called before each exchange, and before each replay of it in a captured step: tells the
+  /// other ranks, for which the number of bytes counts alone. Throws CommunicationError where one
+  /// has failed.
   void note(const communication::Label& label, std::span<const communication::Outgoing> sent,
             std::span<const communication::Incoming> received);
   /// Queues what Transport::exchange does, of memory of the GPU. Where a rank fails before its part
-  /// is done, the next wait for this GPU throws CommunicationError, and so does every note().
+  /// is done, the next wait for this GPU throws CommunicationError, and so does every note(). Where
+  /// this rank cannot queue it, the others hear why.
   void exchange(std::span<const communication::Outgoing> sent,
                 std::span<const communication::Incoming> received, const LaunchContext& context);
 

@@ -12,7 +12,7 @@ constexpr char kAbsent[] = "this build of Rensa has no CUDA and so no GPUs to co
 
 struct GpuLinks::Impl {};
 
-GpuLinks::Greeting GpuLinks::greeting(Device) {
+GpuLinks::Greeting GpuLinks::greeting(Device, bool) {
   Greeting result;
   static_assert(sizeof(kAbsent) <= sizeof(result.refusal));
   std::ranges::copy(kAbsent, result.refusal);
