@@ -12,7 +12,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,14 +27,15 @@ using benchmarks::print_figure;
 
 struct Options {
   int gpus = 2;
-  std::optional<Communicator> ranks = {};  // of several processes, on a GPU each
+  Communicator ranks = create_communicator();  // the processes, of which each has a GPU, or the one
+  bool several() const { return ranks.size() > 1; }
   bool captured = true;
   int steps = 50;
   std::string how() const { return captured ? "captured" : "eager"; }
 };
 
 void wait_for_all(const Options& options) {
-  if (options.ranks) return cuda::synchronize(options.ranks->device());
+  if (options.several()) return cuda::synchronize(options.ranks.device());
   for (int i = 0; i < options.gpus; ++i) cuda::synchronize(gpu(i));
 }
 
@@ -106,17 +106,22 @@ class FixedBatches {
   std::shared_ptr<Made> made_ = std::make_shared<Made>();
 };
 
-double time_updates(const training::Updater& updater, const Options& options) {
+template <class Updater>
+double time_updates(const Task& task, const Updater& updater, const Options& options) {
   for (int i = 0; i < 4; ++i) updater.update();
-  return seconds_of(options, options.steps, [&] { updater.update(); });
+  double seconds = seconds_of(options, options.steps, [&] { updater.update(); });
+  if (options.captured && updater.capture_stats().replays == 0) {
+    fmt::print(stderr, "{} stayed eager: {}\n", task.name, updater.capture_stats().last_fallback);
+  }
+  return seconds;
 }
 
 /// Seconds a step of this process on its GPU, alone or with the others, and whether all had the
 /// same bits afterwards.
 template <class Net>
-std::pair<double, bool> step_of_rank(const Task& task, std::int64_t batch, bool with_others,
-                                     const Options& options) {
-  const Communicator& ranks = *options.ranks;
+std::pair<double, bool> step_of_process(const Task& task, std::int64_t batch, bool with_others,
+                                        const Options& options) {
+  const Communicator& ranks = options.ranks;
   Net net;
   Optimizer optimizer = task.optimizer();
   optimizer.setup(net).use_fp32_update();
@@ -126,10 +131,7 @@ std::pair<double, bool> step_of_rank(const Task& task, std::int64_t batch, bool 
   training::StandardUpdaterOptions how;
   how.device = ranks.device(), how.converter = FixedBatches(task), how.capture = options.captured;
   training::StandardUpdater updater(iterator, optimizer, how);
-  double seconds = time_updates(updater, options);
-  if (options.captured && updater.capture_stats().replays == 0) {
-    fmt::print(stderr, "{} stayed eager: {}\n", task.name, updater.capture_stats().last_fallback);
-  }
+  double seconds = time_updates(task, updater, options);
   bool equal = true;
   for (const ParameterRef& p : net.params()) {
     if (with_others) equal = equal && xp::array_equal(ranks.bcast(p.array(), 0), p.array());
@@ -137,22 +139,17 @@ std::pair<double, bool> step_of_rank(const Task& task, std::int64_t batch, bool 
   return {seconds, equal};
 }
 
-/// Seconds a step on so many GPUs, and whether the replicas were bit-equal afterwards.
+/// Seconds a step of this process alone on so many GPUs, and whether the replicas were bit-equal
+/// afterwards.
 template <class Net>
-std::pair<double, bool> step_of(const Task& task, std::int64_t batch, int gpus,
-                                const Options& options) {
+std::pair<double, bool> step_of_replicas(const Task& task, std::int64_t batch, int gpus,
+                                         const Options& options) {
   Net net;
   Optimizer optimizer = task.optimizer();
   optimizer.setup(net).use_fp32_update();
   datasets::TupleDataset indices(xp::arange(batch, int32, cpu()));
   iterators::SerialIterator iterator(indices, batch, {.shuffle = false});
   FixedBatches converter(task);
-  if (gpus == 1) {
-    training::StandardUpdaterOptions how;
-    how.device = gpu(0), how.converter = converter, how.capture = options.captured;
-    training::StandardUpdater updater(iterator, optimizer, how);
-    return {time_updates(updater, options), true};
-  }
   training::ParallelUpdaterOptions how;
   how.reduction = "mean", how.converter = converter, how.capture = options.captured;
   for (int i = 0; i < gpus; ++i) {
@@ -162,7 +159,7 @@ std::pair<double, bool> step_of(const Task& task, std::int64_t batch, int gpus,
   for (int i = 0; i < gpus; ++i)
     converter(Batch(indices, xp::arange(batch / gpus, int64, cpu())), gpu(i));
   training::ParallelUpdater updater(iterator, optimizer, how);
-  double seconds = time_updates(updater, options);
+  double seconds = time_updates(task, updater, options);
   bool equal = true;
   std::vector<ParameterRef> main = updater.model("main").params();
   for (const auto& [name, device] : how.devices) {
@@ -170,9 +167,6 @@ std::pair<double, bool> step_of(const Task& task, std::int64_t batch, int gpus,
     for (std::size_t p = 0; p < main.size(); ++p) {
       equal = equal && xp::array_equal(main[p].array(), other[p].array().to(gpu(0)));
     }
-  }
-  if (options.captured && updater.capture_stats().replays == 0) {
-    fmt::print(stderr, "{} stayed eager: {}\n", task.name, updater.capture_stats().last_fallback);
   }
   return {seconds, equal};
 }
@@ -182,15 +176,16 @@ template <class Net>
 void data_parallel(const Task& task, std::int64_t batch, bool weak, const Options& options) {
   double alone = 0;
   for (int gpus = 1; gpus <= options.gpus; gpus *= 2) {
-    if (options.ranks && gpus > 1) gpus = options.gpus;  // all or one
+    if (options.several() && gpus > 1) gpus = options.gpus;  // all or one
     std::int64_t all = weak ? batch * gpus : batch;
-    auto [seconds, equal] = options.ranks ? step_of_rank<Net>(task, all / gpus, gpus > 1, options)
-                                          : step_of<Net>(task, all, gpus, options);
+    auto [seconds, equal] = gpus == 1 || options.several()
+                                ? step_of_process<Net>(task, all / gpus, gpus > 1, options)
+                                : step_of_replicas<Net>(task, all, gpus, options);
     double figure =
         task.amount == 0 ? seconds * 1e6 : task.amount * static_cast<double>(all) / seconds;
     if (gpus == 1) alone = figure;
-    if (options.ranks && options.ranks->rank() != 0) continue;
-    const char* of_whom = options.ranks ? "processes" : "GPUs";
+    if (options.ranks.rank() != 0) continue;
+    const char* of_whom = options.several() ? "processes" : "GPUs";
     print_figure(
         fmt::format("{} B={} {} {} rensa {}", task.name, all, gpus, of_whom, options.how()), figure,
         task.unit.c_str(),
@@ -348,11 +343,11 @@ int main(int argc, char** argv) try {
   app.add_option("--steps", options.steps, "steps a timing")->capture_default_str();
   app.add_flag("!--eager", options.captured, "steps are not captured");
   CLI11_PARSE(app, argc, argv);
-  Communicator started = create_communicator();  // of one process where nothing has started several
-  Device device = gpu(started.local_rank());
+  Device device = gpu(options.ranks.local_rank());
   device.use();
-  if (started.size() > 1) {
-    options.ranks = started.on(device), options.gpus = started.size();
+  options.ranks = options.ranks.on(device);
+  if (options.several()) {
+    options.gpus = options.ranks.size();
     for (const char* of_one : {"copies", "sums", "model_parallel"}) {
       if (std::ranges::find(wanted, of_one) == wanted.end()) continue;
       throw ValueError(fmt::format("{} is for one process", of_one));

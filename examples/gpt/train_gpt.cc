@@ -4,13 +4,12 @@
 //   rensa-run -n 2 train_gpt --split tensor --devices gpu:0,gpu:1
 #include <cmath>
 #include <fstream>
-#include <functional>
 #include <iostream>
 #include <iterator>
 
 #include "arguments.h"
 #include "parallel_gpt.h"
-#include "training_options.h"
+#include "training_place.h"
 
 using namespace rensa;
 
@@ -41,24 +40,18 @@ static Array tokens_of(std::string_view text) {
   return xp::array(std::vector<std::uint8_t>(text.begin(), text.end())).astype(int32);
 }
 
-/// The ranks that train, this process's device, and what there is of both.
-struct Place {
-  Communicator comm;
-  Device device;
+struct Place : TrainingPlace {
   bool is_split = false;  // the network, over the ranks, which then have the same batches
-  bool shares_batches() const { return comm.size() > 1 && !is_split; }
-  bool tells() const { return comm.rank() == 0; }
+  bool shares_batches() const { return !is_alone() && !is_split; }
 };
 
-static Place find_place(const Options& options) {
-  Communicator comm = create_communicator();  // of one where there is one process
-  bool several = comm.size() > 1;
-  if (!several && options.split != "data") {
+static Place find_gpt_place(const Options& options) {
+  Place place{find_place(options)};
+  if (place.is_alone() && options.split != "data") {
     throw ValueError("--split " + options.split + " is for several processes: rensa-run -n 2 ...");
   }
-  auto turn = static_cast<std::size_t>(comm.local_rank()) % options.devices.size();
-  Device device = options.devices[turn];
-  return {comm.on(device), device, several && options.split == "tensor"};
+  place.is_split = !place.is_alone() && options.split == "tensor";
+  return place;
 }
 
 /// `prompt` and `options.sample` more bytes, each drawn by the model's scores for what comes next:
@@ -83,28 +76,6 @@ static void write(const Model& model, const Options& options, const Place& place
     if (place.tells()) std::cout << text.back() << std::flush;
   }
   if (place.tells()) std::cout << std::endl;
-}
-
-/// An updater, and what its captured iterations came to.
-struct Updating {
-  training::Updater updater;
-  std::function<CaptureStats()> stats;
-};
-
-template <class Updater> static Updating updating(const Updater& updater) {
-  return {updater, [updater] { return updater.capture_stats(); }};
-}
-
-/// With a replica of the network on each device of one process.
-static Updating make_updater(const Iterator& runs, const Optimizer& optimizer,
-                             const Options& options, const Place& place) {
-  if (place.comm.size() == 1 && options.devices.size() > 1) {
-    return updating(training::ParallelUpdater(
-        runs, optimizer,
-        {.devices = options.replicas(), .reduction = "mean", .capture = options.capture}));
-  }
-  return updating(training::StandardUpdater(runs, optimizer,
-                                            {.device = place.device, .capture = options.capture}));
 }
 
 template <class Network>
@@ -162,11 +133,7 @@ static void train(const Options& options, const Place& place, Network network) {
     trainer.extend(extensions::PrintReport(
         {"epoch", "iteration", "main/loss", "validation/main/loss", "elapsed_time"}));
   }
-  if (comm.size() == 1) {
-    options.extend(trainer);
-  } else if (options.resume) {
-    trainer.extend(extensions::multi_node_snapshot(comm, {.n_retains = 2, .autoload = true}));
-  }
+  extend(trainer, options, place);
   trainer.run();
   std::string of_rank = place.is_split ? std::to_string(comm.rank()) : "";
   if (place.tells() || place.is_split) {
@@ -177,7 +144,7 @@ static void train(const Options& options, const Place& place, Network network) {
 }
 
 static void train(const Options& options) {
-  Place place = find_place(options);
+  Place place = find_gpt_place(options);
   L::GPT2 network({.vocab_size = 256,
                    .n_positions = options.length,
                    .n_embd = options.unit,

@@ -6,12 +6,11 @@
 //   rensa-run -n 2 train_imagenet --devices gpu:0,gpu:1
 #include <cmath>
 #include <filesystem>
-#include <functional>
 #include <iostream>
 #include <numbers>
 
 #include "arguments.h"
-#include "training_options.h"
+#include "training_place.h"
 
 using namespace rensa;
 
@@ -129,48 +128,10 @@ static Sets load(const Options& options) {
   return {{train, photos.classes}, {val, photos.classes}};
 }
 
-/// The processes that train together, one alone where nothing has started several, and this one's
-/// device.
-struct Place {
-  Communicator comm;
-  Device device;
-  bool is_alone() const { return comm.size() == 1; }
-  bool tells() const { return comm.rank() == 0; }
-};
-
-static Place find_place(const Options& options) {
-  Communicator comm = create_communicator();
-  auto turn = static_cast<std::size_t>(comm.local_rank()) % options.devices.size();
-  Device device = options.devices[turn];
-  return {comm.on(device), device};
-}
-
-/// An updater, and what its captured iterations came to.
-struct Updating {
-  training::Updater updater;
-  std::function<CaptureStats()> stats;
-};
-
-template <class Updater> static Updating updating(const Updater& updater) {
-  return {updater, [updater] { return updater.capture_stats(); }};
-}
-
-/// Each of several devices of one process has a copy of the network and a share of each batch.
-static Updating make_updater(const Iterator& photos, const Optimizer& optimizer,
-                             const Options& options, const Place& place) {
-  if (place.is_alone() && options.devices.size() > 1) {
-    return updating(training::ParallelUpdater(
-        photos, optimizer,
-        {.devices = options.replicas(), .reduction = "mean", .capture = options.capture}));
-  }
-  return updating(training::StandardUpdater(photos, optimizer,
-                                            {.device = place.device, .capture = options.capture}));
-}
-
 /// What is tested, written and told on the way.
 template <class Model>
-static void extend(const training::Trainer& trainer, const Options& options, const Place& place,
-                   Model& model, const Iterator& val_iter) {
+static void observe(const training::Trainer& trainer, const Options& options,
+                    const TrainingPlace& place, Model& model, const Iterator& val_iter) {
   extensions::Evaluator evaluator(val_iter, model, {},
                                   {.progress_bar = extensions::ProgressBarOptions()});
   if (place.is_alone()) {
@@ -187,16 +148,12 @@ static void extend(const training::Trainer& trainer, const Options& options, con
                                             "main/accuracy", "validation/main/accuracy",
                                             "validation/main/top5", "elapsed_time"}));
   }
-  if (place.is_alone()) {
-    options.extend(trainer, {"main/loss", "main/accuracy"});
-  } else if (options.resume) {
-    trainer.extend(extensions::multi_node_snapshot(place.comm, {.n_retains = 2, .autoload = true}));
-  }
+  extend(trainer, options, place, {"main/loss", "main/accuracy"});
 }
 
 template <class Network>
 static void train(const Options& options, const Sets& sets, Network network) {
-  Place place = find_place(options);
+  TrainingPlace place = find_place(options);
   Dataset photos = first(sets.train.dataset, options.images);
   Dataset others = first(sets.val.dataset, options.images);
   std::int64_t size = options.size > 0 ? options.size : options.model == "nin" ? 227 : 224;
@@ -228,7 +185,7 @@ static void train(const Options& options, const Sets& sets, Network network) {
 
   auto [updater, stats] = make_updater(train_iter, optimizer, options, place);
   training::Trainer trainer(updater, options.stop(), options.out);
-  extend(trainer, options, place, model, val_iter);
+  observe(trainer, options, place, model, val_iter);
   trainer.run();
   if (!place.tells()) return;
   // Numbers of weights are hardly smaller compressed, and much sooner written otherwise.

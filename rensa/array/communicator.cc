@@ -311,17 +311,11 @@ Communicator Communicator::on(Device device) const {
   end.device = device, end.links = nullptr;
   if (device.is_cuda() && size() == 1) check_device(device);
   if (size() > 1) {
-    auto ranks = static_cast<std::size_t>(size()), own = static_cast<std::size_t>(rank());
-    std::vector<Greeting> greetings(ranks);
-    if (device.is_cuda()) greetings[own] = cuda::GpuLinks::greeting(device, own == 0);
-    std::vector<communication::Outgoing> sent;
-    std::vector<communication::Incoming> received;
-    for (std::size_t r = 0; r < ranks; ++r) {
-      if (r == own) continue;
-      sent.push_back({static_cast<int>(r), &greetings[own], sizeof(Greeting)});
-      received.push_back({static_cast<int>(r), &greetings[r], sizeof(Greeting)});
+    std::vector<Greeting> greetings(static_cast<std::size_t>(size()));
+    if (device.is_cuda()) {
+      greetings[static_cast<std::size_t>(rank())] = cuda::GpuLinks::greeting(device, rank() == 0);
     }
-    end.transport->exchange(communication::Label("on", "devices"), sent, received);
+    communication::tell_all(*end.transport, communication::Label("on", "devices"), greetings);
     check_greetings(greetings, *this);
     if (device.is_cuda()) {
       end.links =
@@ -341,14 +335,7 @@ Communicator Communicator::split(int color, int key) const {
 }
 
 void Communicator::barrier() const {
-  std::vector<communication::Outgoing> sent;
-  std::vector<communication::Incoming> received;
-  for (int peer = 0; peer < size(); ++peer) {
-    if (peer == rank()) continue;
-    sent.push_back({peer, nullptr, 0});
-    received.push_back({peer, nullptr, 0});
-  }
-  end_->transport->exchange(communication::Label("barrier", ""), sent, received);
+  communication::tell_all(*end_->transport, communication::Label("barrier", ""), nullptr, 0);
 }
 
 Array Communicator::allreduce(const Array& x, ReduceOp op, std::string_view what) const {

@@ -41,21 +41,25 @@ std::string Transport::silence(const Label& label, std::chrono::seconds timeout,
       label.str(), timeout.count(), ranks);
 }
 
+void tell_all(Transport& group, const Label& label, void* all, std::int64_t nbytes_each) {
+  auto of = [&](int rank) { return static_cast<char*>(all) + rank * nbytes_each; };
+  std::vector<Outgoing> sent;
+  std::vector<Incoming> received;
+  for (int rank = 0; rank < group.size(); ++rank) {
+    if (rank == group.rank()) continue;
+    sent.push_back({rank, of(group.rank()), nbytes_each});
+    received.push_back({rank, of(rank), nbytes_each});
+  }
+  group.exchange(label, sent, received);
+}
+
 SplitGroup agree_on_split(Transport& group, int color, int key) {
   struct Wish {
     int color, key;
   };
   std::vector<Wish> wishes(static_cast<std::size_t>(group.size()));
-  Wish& own = wishes[static_cast<std::size_t>(group.rank())];
-  own = {color, key};
-  std::vector<Outgoing> sent;
-  std::vector<Incoming> received;
-  for (int rank = 0; rank < group.size(); ++rank) {
-    if (rank == group.rank()) continue;
-    sent.push_back({rank, &own, sizeof(Wish)});
-    received.push_back({rank, &wishes[static_cast<std::size_t>(rank)], sizeof(Wish)});
-  }
-  group.exchange(Label("split", ""), sent, received);
+  wishes[static_cast<std::size_t>(group.rank())] = {color, key};
+  tell_all(group, Label("split", ""), wishes);
   SplitGroup result;
   for (int rank = 0; rank < group.size(); ++rank) {
     if (wishes[static_cast<std::size_t>(rank)].color == color) result.ranks.push_back(rank);

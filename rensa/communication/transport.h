@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace rensa::communication {
@@ -85,6 +86,15 @@ class Transport {
  private:
   int rank_, size_;
 };
+
+/// Of as many bytes as ranks have, one behind the other, fills in those of the others: each gives
+/// its own. Called by all ranks; without bytes it waits until all have come.
+void tell_all(Transport& group, const Label& label, void* all, std::int64_t nbytes_each);
+/// The same of a value for each rank.
+template <class T> void tell_all(Transport& group, const Label& label, std::vector<T>& all) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  tell_all(group, label, all.data(), sizeof(T));
+}
 
 /// Whom a rank shares its new group with.
 struct SplitGroup {

@@ -146,7 +146,7 @@ GpuLinks::Greeting GpuLinks::greeting(Device device, bool is_first) {
     static_assert(sizeof(ncclUniqueId) == sizeof(result.id));
     ncclUniqueId id{};
     const Nccl& library = nccl();  // throws where it is missing
-    // Whoever makes one has a thread wait for the others: one rank alone does.
+    // Making an id starts a thread that waits for all ranks, so only the first rank makes one.
     if (is_first) check_nccl("ncclGetUniqueId", library.get_unique_id(&id));
     std::memcpy(result.id, &id, sizeof(id));
   } catch (const std::exception& error) {
