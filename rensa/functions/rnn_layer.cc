@@ -235,23 +235,29 @@ class RnnLayer final : public FunctionNode {
     return each.broadcast_to({rows, directions_, n}).reshape({rows * directions_, n});
   }
 
-  /// Whether a GPU goes through all times in one kernel: few units, whose weights a block has at
-  /// hand, and sequences of one length.
+  operations::RecurrentCell cell() const {
+    using operations::RecurrentCell;
+    return kind_ == CellKind::lstm  ? RecurrentCell::lstm
+           : kind_ == CellKind::gru ? RecurrentCell::gru
+           : is_tanh()              ? RecurrentCell::tanh
+                                    : RecurrentCell::relu;
+  }
+  /// Whether a GPU goes through all times in one kernel: of sequences of one length, and of units
+  /// whose weights are few enough.
   bool is_one_kernel(const Arrays& in) const {
-    std::int64_t units = in[kH].shape(1);
-    return in[kX].device().is_cuda() && directions_ == 1 && steps_.all_of_one_batch() &&
-           in[kH].size() > 0 && units <= operations::RecurrentSteps::kMostUnits &&
-           std::ranges::all_of(in, [](const Array& a) { return a.dtype() == float32; });
+    Array start = in_turns(in[kH]);
+    return steps_.all_of_one_batch() && start.size() > 0 &&
+           std::ranges::all_of(in, [](const Array& a) { return a.dtype() == float32; }) &&
+           operations::RecurrentSteps::fits(in[kX].device(), cell(), start.shape(0), start.shape(1),
+                                            directions_);
   }
   void launch_all_times(const Arrays& in, const Array& gates, const Array& h) const {
-    using operations::RecurrentCell;
     bool is_lstm = kind_ == CellKind::lstm, is_gru = kind_ == CellKind::gru;
-    operations::RecurrentSteps op(is_lstm     ? RecurrentCell::lstm
-                                  : is_gru    ? RecurrentCell::gru
-                                  : is_tanh() ? RecurrentCell::tanh
-                                              : RecurrentCell::relu);
-    Array weight = in[kLastWeight].ascontiguous(), start = in[kH].ascontiguous();
-    Array other = is_lstm || is_gru ? in[kC].ascontiguous() : Array();  // c or the bias
+    operations::RecurrentSteps op(cell());
+    Array weight = in[kLastWeight].ascontiguous(), start = in_turns(in[kH]).ascontiguous();
+    Array other = is_gru ? in[kLastBias].ascontiguous() : Array();  // or c
+    if (is_lstm) other = in_turns(in[kC]).ascontiguous();
+    op.directions = directions_;
     op.backward = steps_.in_time(0) != 0;
     op.weight = weight.operand();
     op.h = start.operand();

@@ -185,7 +185,7 @@ LayerOutput run_direction(const SequenceNetwork& network, const Sequences& xs, c
 /// times in one kernel of a GPU.
 bool go_side_by_side(const SequenceNetwork& network, const Sequences& xs, std::int64_t units) {
   bool of_one_length = xs.batches.front() == xs.batches.back();
-  return network.directions == 2 && of_one_length && units > operations::RecurrentSteps::kMostUnits;
+  return network.directions == 2 && of_one_length && units > operations::RecurrentSteps::kFewUnits;
 }
 
 /// The states of layers and their directions: what they start from, or end with.

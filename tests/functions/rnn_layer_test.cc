@@ -215,7 +215,7 @@ TEST_P(RnnLayer, OneProductOfEachTimeGoesBack) {
         y.backward();
       }
       bool few = net.units == kUnits;
-      bool one_kernel = GetParam().is_cuda() && !ragged && few;  // in place of the times' products
+      bool one_kernel = GetParam().is_cuda() && !ragged;  // in place of the times' products
       int nodes = ragged || few ? net.directions : 1;
       EXPECT_EQ(count(forward, "linear"), nodes);
       EXPECT_EQ(count(forward, "matmul"), one_kernel ? 0 : nodes * kTimes);

@@ -17,7 +17,7 @@ struct RecurrentArgs {
   const float *weight, *bias, *h, *c;
   float *gates, *y, *kept;
   std::int64_t rows, times;
-  int units;
+  int units, directions;
   bool backward;
 };
 
@@ -34,6 +34,7 @@ inline RecurrentArgs recurrent_args(const operations::RecurrentSteps& op) {
           start[0],
           op.y.view.shape[0] / start[0],
           static_cast<int>(start[1]),
+          static_cast<int>(op.directions),
           op.backward};
 }
 

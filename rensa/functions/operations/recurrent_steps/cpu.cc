@@ -8,13 +8,15 @@ namespace rensa::host {
 
 namespace {
 
-/// u = h * weight^T + bias, of one sequence.
-void sum_products(const RecurrentArgs& args, int parts, const float* h, float* u) {
+/// u = h * weight^T + bias, of one sequence of a direction.
+void sum_products(const RecurrentArgs& args, int parts, std::int64_t direction, const float* h,
+                  float* u) {
+  std::int64_t first = direction * parts * args.units;
   for (int k = 0; k < parts * args.units; ++k) {
-    const float* weight = args.weight + std::int64_t{k} * args.units;
+    const float* weight = args.weight + (first + k) * args.units;
     float sum = 0;
     for (int j = 0; j < args.units; ++j) sum += weight[j] * h[j];
-    u[k] = args.bias ? sum + args.bias[k] : sum;
+    u[k] = args.bias ? sum + args.bias[first + k] : sum;
   }
 }
 
@@ -26,7 +28,7 @@ template <class Unit> void follow_sequence(const RecurrentArgs& args, std::int64
   for (std::int64_t i = 0; i < args.times; ++i) {
     std::int64_t place = (args.backward ? args.times - 1 - i : i) * args.rows + row;
     float* gates = args.gates + place * kParts * n;
-    sum_products(args, kParts, h, sums.data());
+    sum_products(args, kParts, row % args.directions, h, sums.data());
     for (int j = 0; j < n; ++j) {
       float x[kParts], u[kParts];
       for (int k = 0; k < kParts; ++k) x[k] = gates[k * n + j], u[k] = sums.data()[k * n + j];

@@ -1,7 +1,8 @@
-// The times of a recurrent layer on a GPU. Sequences know nothing of each other: a block follows
-// one through all its times, and a thread has one row of the weight in registers.
+// The times of a recurrent layer of few units on a GPU. Sequences know nothing of each other: a
+// block follows one through all its times, and a thread has one row of the weight in registers.
 #include "rensa/backend/cuda/kernel.cuh"
 #include "rensa/functions/operations/recurrent_steps/cells.h"
+#include "rensa/functions/operations/recurrent_steps/cuda_teams.h"
 #include "rensa/portable/block.h"
 
 namespace rensa::cuda {
@@ -10,8 +11,9 @@ namespace {
 
 constexpr int kLanes = 32;
 
-// The row of the weight (parts * units, units) for `unit` of `part`, zeros behind it. A warp, whose
-// threads have neighbouring rows, reads the memory in the order in which it lies.
+// The row of the weight (parts * units, units) for `unit` of `part` (counted over directions),
+// zeros behind it. A warp, whose threads have neighbouring rows, reads the memory in the order in
+// which it lies.
 template <int kUnits>
 __device__ __forceinline__ void load_row(const RecurrentArgs& args, int part, int unit,
                                          float (*tile)[kLanes + 1], float (&row)[kUnits]) {
@@ -60,8 +62,9 @@ __global__ void __launch_bounds__(Unit::kParts* kUnits)
   wait_for_previous();
 
   float weight[kUnits];
-  load_row(args, part, unit, tiles[threadIdx.x / kLanes], weight);
-  float bias = there && args.bias ? args.bias[part * n + unit] : 0.f;
+  int of_all = blockIdx.x % args.directions * kParts + part;
+  load_row(args, of_all, unit, tiles[threadIdx.x / kLanes], weight);
+  float bias = there && args.bias ? args.bias[of_all * n + unit] : 0.f;
   std::int64_t start = blockIdx.x * std::int64_t{n} + unit;
   UnitState state = {leads ? args.h[start] : 0.f, leads && args.c ? args.c[start] : 0.f, 0.f};
   if (part == 0) reinterpret_cast<float*>(last)[unit] = state.h;
@@ -102,7 +105,7 @@ __global__ void __launch_bounds__(Unit::kParts* kUnits)
 template <operations::RecurrentCell cell>
 void follow(const char* name, const LaunchContext& context, const RecurrentArgs& args) {
   using Unit = RecurrentUnit<cell>;
-  constexpr int kMost = operations::RecurrentSteps::kMostUnits, kFew = kMost / 2;
+  constexpr int kMost = operations::RecurrentSteps::kFewUnits, kFew = kMost / 2;
   bool few = args.units <= kFew;
   launch_overlapped(name, context, few ? follow_sequence<Unit, kFew> : follow_sequence<Unit, kMost>,
                     dim3(static_cast<unsigned>(args.rows)), Unit::kParts * (few ? kFew : kMost),
@@ -117,6 +120,7 @@ namespace rensa::operations {
 
 void RecurrentSteps::run_cuda(const cuda::LaunchContext& context) {
   RecurrentArgs args = recurrent_args(*this);
+  if (args.units > kFewUnits) return cuda::follow_in_teams(*this, context);
   switch (cell) {
     case RecurrentCell::lstm: return cuda::follow<RecurrentCell::lstm>(name(), context, args);
     case RecurrentCell::gru: return cuda::follow<RecurrentCell::gru>(name(), context, args);
