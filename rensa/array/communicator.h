@@ -52,12 +52,13 @@ class Communicator {
   /// that are captured hold them. All ranks give arrays on their GPUs to a call, or all give
   /// others, which go by the host: ranks that differ in this wait for each other until the timeout.
   /// A thread of each rank tells the others that it is there: when one fails the others find out
-  /// within a second or so, and the next wait for the GPU throws CommunicationError, as does every
-  /// call. What the GPU had queued behind the call that failed is done with whatever lay in its
-  /// memory. All ranks let go of their ends at about the same time. Not for a stream that is being
-  /// captured by hand (cuda::Graph), whose launches the others would not hear of. Throws
-  /// DeviceError on all ranks where one has no such GPU or no NCCL, where two have the same, and
-  /// where only some have one; CudaError and CommunicationError where the GPUs cannot be connected.
+  /// within a second or so. What the GPU had queued behind the call that failed is done with
+  /// whatever lay in its memory, so every wait for the GPU throws CommunicationError until the last
+  /// end of the group is gone, as does every call. All ranks let go of their ends at about the same
+  /// time. Not for a stream that is being captured by hand (cuda::Graph), whose launches the others
+  /// would not hear of. Throws DeviceError on all ranks where one has no such GPU or no NCCL, where
+  /// two have the same, and where only some have one; CudaError and CommunicationError where the
+  /// GPUs cannot be connected.
   Communicator on(Device device) const;
   /// That device; the CPU where on() was not called.
   Device device() const;

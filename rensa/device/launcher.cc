@@ -15,6 +15,7 @@
 #include "rensa/device/cuda_runtime.h"
 #include "rensa/device/device_state.h"
 #include "rensa/device/error_word.h"
+#include "rensa/device/host_errors.h"
 #include "rensa/device/stream.h"
 #include "rensa/device/stream_capture.h"
 #include "rensa/device/stream_state.h"
@@ -181,36 +182,11 @@ std::atomic<std::int64_t> sync_counter{0};
 
 constinit thread_local bool sync_forbidden = false;
 
-/// The first exception of a host function on each device since it was last thrown.
-struct HostErrors {
-  std::mutex mutex;
-  std::array<std::exception_ptr, kMaxGpus> first;
-  std::atomic<bool> any{false};
-};
-
-HostErrors& host_errors() {
-  static auto* errors = new HostErrors;
-  return *errors;
-}
-
-void throw_host_error(Device device) {
-  HostErrors& errors = host_errors();
-  std::exception_ptr error;
-  {
-    std::lock_guard<std::mutex> hold(errors.mutex);
-    error = std::exchange(errors.first[static_cast<std::size_t>(device.index)], nullptr);
-    bool more = false;
-    for (const auto& other : errors.first) more = more || other;
-    errors.any.store(more, std::memory_order_release);
-  }
-  if (error) std::rethrow_exception(error);
-}
-
 }  // namespace
 
 void throw_reported_error(Device device) {
   if (device.is_cpu()) return;
-  if (host_errors().any.load(std::memory_order_acquire)) throw_host_error(device);
+  throw_host_error(device);
   ErrorWord& word = *device_state(device).error_word;
   std::atomic_ref<unsigned int> state(word.state);
   unsigned int written = ErrorWord::written;
@@ -227,14 +203,6 @@ ForbidSync::ForbidSync() : previous_(std::exchange(sync_forbidden, true)) {}
 ForbidSync::~ForbidSync() { sync_forbidden = previous_; }
 AllowSync::AllowSync() : previous_(std::exchange(sync_forbidden, false)) {}
 AllowSync::~AllowSync() { sync_forbidden = previous_; }
-
-void report_host_error(Device device, std::exception_ptr error) {
-  HostErrors& errors = host_errors();
-  std::lock_guard<std::mutex> hold(errors.mutex);
-  auto& first = errors.first[static_cast<std::size_t>(device.index)];
-  if (!first) first = std::move(error);
-  errors.any.store(true, std::memory_order_release);
-}
 
 void count_sync(const char* what) {
   if (sync_forbidden) {

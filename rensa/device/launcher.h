@@ -94,12 +94,9 @@ namespace cuda {
 /// workspace is the stream's: hold stream->lock() while queuing work that uses it.
 LaunchContext make_context(StreamState* stream, std::size_t workspace_bytes);
 
-/// Throws what a host function threw, or the error that a kernel on `device` reported, if any, and
-/// clears it. Called by every wait.
+/// Throws what the host found (host_errors.h), or the error that a kernel on `device` reported, if
+/// any, and clears it. Called by every wait.
 void throw_reported_error(Device device);
-
-/// What a host function threw; the next wait for `device` throws it.
-void report_host_error(Device device, std::exception_ptr error);
 
 /// Counts one wait for a device or one pageable copy, and tells a recording about it. Called before
 /// the wait: throws SyncError, naming `what`, under ForbidSync and while the thread captures a

@@ -15,6 +15,7 @@
 #include "rensa/core/thread_state.h"
 #include "rensa/device/cuda_runtime.h"
 #include "rensa/device/device_state.h"
+#include "rensa/device/host_errors.h"
 #include "rensa/device/launcher.h"
 #include "rensa/device/stream_capture.h"
 #include "rensa/device/timeline_span.h"

@@ -72,6 +72,16 @@ void do_fault(const std::string& what, const Communicator& communicator) {
   if (what == "disk") full_disk.emplace(100);
 }
 
+/// Of a GPU whose group has failed: what it has computed since is garbage.
+void expect_nothing_can_be_read(const Array& a) {
+  try {
+    a.to(cpu());
+  } catch (const CommunicationError&) {
+    return;
+  }
+  throw std::runtime_error("memory of a GPU can be read after its group has failed");
+}
+
 /// Trains for one epoch, which is long, and writes a snapshot now and then.
 void train(const Job& job, const Communicator& group) {
   Communicator communicator = job.on_gpu ? group.on(gpu(group.local_rank())) : group;
@@ -92,7 +102,12 @@ void train(const Job& job, const Communicator& group) {
       },
       {.name = "fault", .trigger = {1, "iteration"}, .priority = 300});
   trainer.extend(extensions::snapshot({.n_retains = 1}), {.trigger = {5, "iteration"}});
-  trainer.run();
+  try {
+    trainer.run();
+  } catch (const CommunicationError&) {
+    if (job.on_gpu && model.l1.W.is_initialized()) expect_nothing_can_be_read(model.l1.W.array());
+    throw;
+  }
 }
 
 /// How a rank's training ends: "ValueError: ...", "nothing".

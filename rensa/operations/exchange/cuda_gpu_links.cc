@@ -23,6 +23,7 @@
 #include "rensa/communication/processes.h"
 #include "rensa/core/error.h"
 #include "rensa/device/devices.h"
+#include "rensa/device/host_errors.h"
 #include "rensa/device/launcher.h"
 #include "rensa/operations/exchange/gpu_links.h"
 
@@ -110,17 +111,55 @@ ncclComm_t communicator_of(const ncclUniqueId& id, int rank, int size, Device de
   return made->communicator;
 }
 
+/// Has exchanges go in the order in which they are queued, on whichever streams. (Within a graph
+/// they stand in an order.)
+class OneAfterTheOther {
+ public:
+  /// `last` is when the last one is done.
+  OneAfterTheOther(cudaStream_t stream, cudaEvent_t last) : stream_(stream), last_(last) {
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    RENSA_CUDA_CALL(cudaStreamIsCapturing(stream, &status));
+    captured_ = status != cudaStreamCaptureStatusNone;
+    if (!captured_) RENSA_CUDA_CALL(cudaStreamWaitEvent(stream_, last_, 0));
+  }
+  void end() const {
+    if (!captured_) RENSA_CUDA_CALL(cudaEventRecord(last_, stream_));
+  }
+
+ private:
+  cudaStream_t stream_;
+  cudaEvent_t last_;
+  bool captured_ = false;
+};
+
 }  // namespace
 
 struct GpuLinks::Impl {
   Device device;
   std::atomic<ncclComm_t> communicator = nullptr;  // null where the group has failed
   std::timed_mutex call;                           // held while NCCL is called
+  cudaEvent_t exchanged = nullptr;                 // the last exchange is done
+  std::once_flag failed;
+  std::optional<LastingError> failure;
   std::optional<communication::Heartbeat> heartbeat;
 
+  /// What the GPU computes from now on is garbage.
+  void fail_waits(const std::string& text) {
+    std::call_once(failed, [&] {
+      failure.emplace(device, std::make_exception_ptr(CommunicationError(text)));
+    });
+  }
+  void check() {
+    try {
+      heartbeat->check();
+    } catch (const CommunicationError& error) {
+      fail_waits(error.what());
+      throw;
+    }
+  }
   /// By the heartbeat: what the GPU waits for will not come.
   void give_up(const std::string& text) {
-    report_host_error(device, std::make_exception_ptr(CommunicationError(text)));
+    fail_waits(text);
     cudaSetDevice(device.index);
     ncclComm_t all;
     {
@@ -165,10 +204,13 @@ GpuLinks::GpuLinks(std::shared_ptr<communication::Transport> heartbeat, Device d
                            [impl = impl_.get()](const std::string& text) { impl->give_up(text); });
   ncclUniqueId id;
   std::memcpy(&id, first.id, sizeof(id));
-  auto check = [this] { impl_->heartbeat->check(); };
+  auto check = [this] { impl_->check(); };
   try {
     impl_->communicator = communicator_of(id, rank, size, device, timeout, check);
     check();
+    KeepDevice keep;
+    RENSA_CUDA_CALL(cudaSetDevice(device.index));
+    RENSA_CUDA_CALL(cudaEventCreateWithFlags(&impl_->exchanged, cudaEventDisableTiming));
   } catch (const std::exception& error) {
     impl_->heartbeat->tell_failure(error.what());
     throw;
@@ -184,12 +226,13 @@ GpuLinks::~GpuLinks() {
   if (error != cudaSuccess) impl_->heartbeat->tell_failure(cudaGetErrorString(error));
   impl_->heartbeat.reset();
   if (ncclComm_t all = impl_->communicator.exchange(nullptr)) nccl().comm_destroy(all);
+  if (impl_->exchanged) cudaEventDestroy(impl_->exchanged);
 }
 
 void GpuLinks::note(const communication::Label& label,
                     std::span<const communication::Outgoing> sent,
                     std::span<const communication::Incoming> received) {
-  impl_->heartbeat->check();
+  impl_->check();
   impl_->heartbeat->note(label, sent, received);
 }
 
@@ -199,8 +242,9 @@ void GpuLinks::exchange(std::span<const communication::Outgoing> sent,
   try {
     std::lock_guard lock(impl_->call);
     ncclComm_t all = impl_->communicator;
-    if (!all) return impl_->heartbeat->check();
+    if (!all) return impl_->check();
     auto* stream = static_cast<cudaStream_t>(context.handle);
+    OneAfterTheOther in_order(stream, impl_->exchanged);
     NcclGroup together;
     for (const communication::Outgoing& out : sent) {
       if (out.nbytes == 0) continue;
@@ -213,8 +257,9 @@ void GpuLinks::exchange(std::span<const communication::Outgoing> sent,
                                          in.peer, all, stream));
     }
     together.end();
+    in_order.end();
   } catch (const CudaError& error) {
-    impl_->heartbeat->check();  // which knows why
+    impl_->check();  // which knows why
     impl_->heartbeat->tell_failure(error.what());
     throw;
   }

@@ -39,8 +39,8 @@ class GpuLinks {
   void note(const communication::Label& label, std::span<const communication::Outgoing> sent,
             std::span<const communication::Incoming> received);
   /// Queues what Transport::exchange does, of memory of the GPU. Where a rank fails before its part
-  /// is done, the next wait for this GPU throws CommunicationError, and so does every note(). Where
-  /// this rank cannot queue it, the others hear why.
+  /// is done, each wait for this GPU throws CommunicationError while the links live, and so does
+  /// every note(). Where this rank cannot queue it, the others hear why.
   void exchange(std::span<const communication::Outgoing> sent,
                 std::span<const communication::Incoming> received, const LaunchContext& context);
 
