@@ -18,6 +18,15 @@ using testing::thrown;
 
 constexpr char kFirst[] = "0000:18:00.0", kSecond[] = "0000:b3:00.0";
 
+// NCCL opens NVML by its name, in this process too.
+TEST(GpuStatus, TheStandInIsNotGivenToWhoAsksForTheLibrary) {
+  testing::FakeNvml fake;
+  void* library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_NOLOAD);
+  if (!library) return;
+  EXPECT_EQ(dlsym(library, "fake_nvml_set"), nullptr);
+  dlclose(library);
+}
+
 TEST(GpuStatus, TellsWhatTheLibrarySays) {
   testing::FakeNvml fake;
   fake.set("1/utilization", 87), fake.set("1/memory_utilization", 43);
