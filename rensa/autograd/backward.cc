@@ -16,6 +16,7 @@
 #include "rensa/autograd/autocast.h"
 #include "rensa/autograd/function_hook.h"
 #include "rensa/autograd/function_node.h"
+#include "rensa/autograd/gradient_watch.h"
 #include "rensa/autograd/graph.h"
 #include "rensa/autograd/parameter.h"
 #include "rensa/core/error.h"
@@ -41,19 +42,27 @@ class BackwardPass {
 
   void run() {
     Running here(this);
+    GradientWatch* watch = fills_leaves() ? GradientWatchScope::current() : nullptr;
     while (!functions_.empty()) {
       std::pop_heap(functions_.begin(), functions_.end());
       std::shared_ptr<FunctionNode> function = std::move(functions_.back().function);
       functions_.pop_back();
       step(*function);
+      if (watch) show_complete(*watch);
     }
-    for (const auto& leaf : leaves_) finish(leaf.get(), gradients_.at(leaf));
+    for (const auto& leaf : leaves_) {
+      auto found = gradients_.find(leaf);
+      if (found != gradients_.end()) finish(leaf.get(), found->second);  // else it was taken
+    }
+    if (watch && !here.previous) watch->end();
   }
 
  protected:
   virtual bool wanted(const VariableNode& node) = 0;
   /// Whether gradients go into the variables themselves.
   virtual bool fills_leaves() const { return false; }
+  /// Whether a leaf's gradient is for the leaf alone, so that a watch may take it.
+  virtual bool shows(const VariableNode&) const { return true; }
   /// Whether a function's inputs get no gradients.
   virtual bool stops_at(const FunctionNode&) const { return false; }
   /// All of `node`'s gradient has arrived.
@@ -124,6 +133,27 @@ class BackwardPass {
     }
   }
 
+  /// Shows the leaves whose users are done: no function that is still to come has a higher rank
+  /// than the next one.
+  void show_complete(GradientWatch& watch) {
+    int next = functions_.empty() ? -1 : functions_.front().rank;
+    for (; seen_leaves_ < leaves_.size(); ++seen_leaves_) {
+      int user = leaves_[seen_leaves_]->lowest_user.load(std::memory_order_relaxed);
+      open_leaves_.emplace_back(user, seen_leaves_);
+      std::push_heap(open_leaves_.begin(), open_leaves_.end());
+    }
+    while (!open_leaves_.empty() && open_leaves_.front().first > next) {
+      const std::shared_ptr<VariableNode>& leaf = leaves_[open_leaves_.front().second];
+      auto body = leaf->body.lock();
+      if (body && shows(*leaf) && watch.take(body, gradients_.at(leaf))) {
+        if (body->parameter) autograd::note_gradient(body);
+        gradients_.erase(leaf);
+      }
+      std::pop_heap(open_leaves_.begin(), open_leaves_.end());
+      open_leaves_.pop_back();
+    }
+  }
+
   // The first gradient is taken as it is.
   void accumulate(const std::shared_ptr<VariableNode>& node, const Variable& gradient) {
     auto [entry, first] = gradients_.try_emplace(node, gradient);
@@ -167,6 +197,10 @@ class BackwardPass {
   std::pmr::vector<Candidate> functions_{&memory_};
   // In the order they were reached.
   std::pmr::vector<std::shared_ptr<VariableNode>> leaves_{&memory_};
+  // Where somebody watches: how many of them have been looked at, and which of these are not
+  // complete, by their lowest users.
+  std::size_t seen_leaves_ = 0;
+  std::pmr::vector<std::pair<int, std::size_t>> open_leaves_{&memory_};
   int pushed_ = 0;
 };
 
@@ -196,10 +230,7 @@ class IntoLeaves : public BackwardPass {
     if (!body) return;
     Variable total = gradient;
     if (is_leaf && body->grad) {
-      autograd::bind_recording(body, [](const VariableBody& b) -> const Storage* {
-        return b.grad ? b.grad->array().storage().get() : nullptr;
-      });
-      total = *body->grad + gradient;
+      total = autograd::added_to_grad(body, gradient);
     } else if (is_leaf && !gradient.creator()) {
       total = owned(beside(gradient, body->array));
     }
@@ -241,6 +272,7 @@ class Within final : public IntoLeaves {
   const Variable& result(const Variable& input) const { return results_.at(input.node().get()); }
 
  private:
+  bool shows(const VariableNode& node) const override { return !results_.contains(&node); }
   bool stops_at(const FunctionNode& function) const override {
     return entrances_.contains(&function);
   }

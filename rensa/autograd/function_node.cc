@@ -57,6 +57,13 @@ namespace {
 
 const Storage* array_storage(const VariableBody& body) { return body.array.storage().get(); }
 
+/// Threads may give one leaf to functions at the same time.
+void note_user(VariableNode& leaf, int rank) {
+  int lowest = leaf.lowest_user.load(std::memory_order_relaxed);
+  while (rank < lowest &&
+         !leaf.lowest_user.compare_exchange_weak(lowest, rank, std::memory_order_relaxed)) {}
+}
+
 // The variable at `node`, or a new one of `array` when nobody holds it any longer.
 Variable variable_at(const std::shared_ptr<VariableNode>& node, const Array& array) {
   if (auto body = node->body.lock()) return Variable(std::move(body));
@@ -139,6 +146,9 @@ void FunctionNode::link(const Variables& inputs, Arrays& arrays, const Variables
   for (const Variable& input : inputs) {
     rank_ = std::max(rank_, input.node()->rank);
     inputs_.push_back(input.node());
+  }
+  for (const auto& input : inputs_) {
+    if (!input->creator) note_user(*input, rank_);
   }
   outputs_.reserve(results.size());
   std::shared_ptr<FunctionNode> self = shared_from_this();

@@ -39,6 +39,9 @@ Device home_device(const VariableBody& body);
 /// replay of a recording.
 void store_grad(const std::shared_ptr<VariableBody>& body, Variable gradient);
 
+/// The gradient of `body`, which has one, and this one more.
+Variable added_to_grad(const std::shared_ptr<VariableBody>& body, const Variable& gradient);
+
 /// A walk over some members() has met `parameter`.
 void note_named(const ParameterRef& parameter);
 /// Backward gave the parameter `body` a gradient. In debug mode one that no walk has met yet is

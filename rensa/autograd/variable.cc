@@ -32,6 +32,13 @@ void store_grad(const std::shared_ptr<VariableBody>& body, Variable gradient) {
   });
 }
 
+Variable added_to_grad(const std::shared_ptr<VariableBody>& body, const Variable& gradient) {
+  bind_recording(body, [](const VariableBody& b) -> const Storage* {
+    return b.grad ? b.grad->array().storage().get() : nullptr;
+  });
+  return *body->grad + gradient;
+}
+
 void check_gradient(const char* operation, const Shape& shape, Dtype dtype, Device device,
                     const Array& g) {
   if (g.shape() == shape && g.dtype() == dtype && g.device() == device) return;

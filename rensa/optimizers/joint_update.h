@@ -8,6 +8,7 @@
 
 namespace rensa {
 
+class GradientWatch;
 class ParameterRef;
 struct UpdateCall;
 
@@ -20,6 +21,8 @@ class JointUpdate {
   virtual bool of_equal_models() const { return true; }
   /// Whether a parameter without a gradient is to count as one whose gradient is zero.
   virtual bool fills_zeros() const { return false; }
+  /// Who is told of gradients by Optimizer::backward; null for nobody.
+  virtual GradientWatch* watch() { return nullptr; }
   /// Given the parameters that are updated; of equal models the same on every rank.
   virtual void begin(const std::vector<ParameterRef>& parameters) = 0;
   /// Whether this rank updates the parameter; if not, no state is kept for it here.

@@ -8,7 +8,6 @@
 #include <future>
 #include <map>
 #include <memory>
-#include <ranges>
 
 #include "rensa/array/agreement.h"
 #include "rensa/array/creation.h"
@@ -16,13 +15,22 @@
 #include "rensa/array/internal.h"
 #include "rensa/array/manipulation.h"
 #include "rensa/array/routines.h"
+#include "rensa/autograd/gradient_watch.h"
+#include "rensa/autograd/graph.h"
 #include "rensa/core/error.h"
+#include "rensa/optimizers/gradient_packs.h"
 #include "rensa/optimizers/joint_update.h"
 #include "rensa/optimizers/update_call.h"
 
 namespace rensa {
 
 namespace {
+
+using detail::Alike;
+using detail::Ends;
+using detail::groups_of;
+using detail::in_packs;
+using detail::packs_of;
 
 constexpr const char* kWayOut = "all ranks have to make the same model";
 
@@ -31,85 +39,58 @@ std::string line_of(const std::string& path, const Array& a) {
                      : fmt::format("{} (waits for its shape)\n", path);
 }
 
-/// Arrays of one device and dtype.
-struct Alike {
-  Device device;
-  Dtype dtype;
-  std::vector<std::size_t> members;  // places among the arrays
-};
-
-/// In the order of the first of each.
-std::vector<Alike> groups_of(const std::vector<Array>& arrays) {
-  std::vector<Alike> groups;
-  for (std::size_t i = 0; i < arrays.size(); ++i) {
-    const Array& a = arrays[i];
-    auto same = std::ranges::find_if(groups, [&](const Alike& group) {
-      return group.device == a.device() && group.dtype == a.dtype();
-    });
-    if (same == groups.end()) same = groups.insert(same, {a.device(), a.dtype(), {}});
-    same->members.push_back(i);
-  }
-  return groups;
-}
-
-/// Arrays end to end, in one dimension.
-class Ends {
+/// Gradients that are exchanged while backward goes on, each the owner's alone afterwards. Another
+/// rank's reads as zeros, which take no memory.
+class SharedOutGradients {
  public:
-  Ends(Device device, Dtype dtype) : device_(device), dtype_(dtype) {}
-  void add(const Array& a) { arrays_.push_back(a), size_ += a.size(); }
-  Device device() const { return device_; }
-  Dtype dtype() const { return dtype_; }
-  std::int64_t size() const { return size_; }
-  Array joined() const {
-    if (arrays_.size() == 1) return arrays_[0].ravel();
-    std::vector<Array> flat;
-    for (const Array& a : arrays_) flat.push_back(a.ravel());
-    return flat.empty() ? xp::empty({0}, dtype_, device_) : xp::concatenate(flat);
-  }
-  /// Gives the arrays the values of `joined` from `at` on.
-  void assign(const Array& joined, std::int64_t at = 0) const {
-    std::vector<detail::CopyPair> parts;
-    for (const Array& a : arrays_) {
-      parts.push_back({joined[Slice(at, at + a.size())].reshape(a.shape()), a});
-      at += a.size();
+  void forget_all() { given_.clear(); }
+  /// Adds a mean to the parameter's gradient; of another rank's, which is undefined, nothing.
+  void give(const ParameterRef& p, const Array& mean) {
+    if (mean.defined()) {
+      Variable own = constant(detail::dense_as(mean, p.array()));
+      if (p.grad().defined()) own = autograd::added_to_grad(p.body(), own);
+      autograd::store_grad(p.body(), own);
+    } else {
+      Array& zero = zeros_[p.update_rule()];
+      if (!zero.defined() || zero.device() != p.device() || zero.dtype() != p.array().dtype()) {
+        zero = xp::zeros({}, p.array().dtype(), p.device());
+      }
+      autograd::store_grad(p.body(), constant(zero.broadcast_to(p.array().shape())));
     }
-    detail::copy_parts("multi_node_optimizer", parts);
+    given_[p.update_rule()] = {p.grad().storage(), p.grad().storage()->version()};
+  }
+  /// Whether the parameter's gradient is all that was given.
+  bool is_all(const ParameterRef& p) const {
+    auto found = given_.find(p.update_rule());
+    if (found == given_.end()) return false;
+    Array now = p.grad();
+    const Given& given = found->second;
+    return now.defined() && now.storage() == given.storage &&
+           now.storage()->version() == given.version;
+  }
+  /// Whether the parameter was given one. Throws ValueError where it has been changed since.
+  bool has(const ParameterRef& p) const {
+    if (!given_.contains(p.update_rule())) return false;
+    if (is_all(p)) return true;
+    throw ValueError(fmt::format(
+        "create_multi_node_optimizer: the gradient of a parameter {} was changed after backward "
+        "had exchanged it (sharded_gradients); change gradients in a hook, and have all of them "
+        "come by Optimizer::backward",
+        p.array().view().describe()));
   }
 
  private:
-  Device device_;
-  Dtype dtype_;
-  std::vector<Array> arrays_;
-  std::int64_t size_ = 0;
+  struct Given {
+    StoragePtr storage;
+    std::uint32_t version;
+  };
+  template <class T> using ByRule = std::map<std::weak_ptr<const UpdateRule>, T, std::owner_less<>>;
+  ByRule<Given> given_;  // since the last update
+  ByRule<Array> zeros_;
 };
 
-/// What goes at once: larger packs take no less time, and begin later.
-constexpr std::int64_t kPackBytes = 25 << 20;
-
-/// The arrays of each dtype and device, end to end, in packs of about kPackBytes: the last ones
-/// first, whose gradients are there first. So a captured step exchanges them under backward.
-std::vector<Ends> packs_of(const std::vector<Array>& arrays) {
-  std::vector<Ends> packs;
-  for (const Alike& group : groups_of(arrays)) {
-    std::int64_t bytes = 0;
-    for (std::size_t i : std::views::reverse(group.members)) {
-      if (bytes == 0 || bytes + arrays[i].nbytes() > kPackBytes) {
-        packs.emplace_back(group.device, group.dtype);
-        bytes = 0;
-      }
-      packs.back().add(arrays[i]);
-      bytes += arrays[i].nbytes();
-    }
-  }
-  return packs;
-}
-
-/// Replaces arrays by what `make` gives for one array of each pack.
-template <class Make> void in_packs(const std::vector<Array>& arrays, Make&& make) {
-  for (const Ends& pack : packs_of(arrays)) pack.assign(make(pack.joined()));
-}
-
-class MeanOverRanks : public JointUpdate {
+/// Each update's gradients are their means over the ranks.
+class MeanOverRanks : public JointUpdate, public GradientWatch {
  public:
   MeanOverRanks(Communicator communicator, MultiNodeOptimizerOptions options)
       : communicator_(std::move(communicator)),
@@ -117,6 +98,7 @@ class MeanOverRanks : public JointUpdate {
         loads_(static_cast<std::size_t>(communicator_.size())) {}
 
   bool fills_zeros() const override { return options_.zero_fill; }
+  GradientWatch* watch() override { return options_.sharded_gradients ? this : nullptr; }
 
   void begin(const std::vector<ParameterRef>& parameters) override {
     std::vector<ParameterRef> fresh;
@@ -136,9 +118,7 @@ class MeanOverRanks : public JointUpdate {
       in_packs(arrays, [&](const Array& pack) { return communicator_.bcast(pack, 0); });
       know(fresh);
     }
-    std::size_t sum = 0;
-    for (const ParameterRef& p : parameters) sum = sum * 31 + known(p.update_rule()).place + 1;
-    what_ = fmt::format("{} gradients ({:x})", parameters.size(), sum & 0xffffff);
+    what_ = name_of(parameters);
   }
 
   bool owns(const std::shared_ptr<UpdateRule>& rule) const override {
@@ -148,11 +128,10 @@ class MeanOverRanks : public JointUpdate {
   }
 
   bool join(const UpdateCall& call) override {
-    std::vector<Array> gradients = gradients_of(call);
     if (options_.sharded) {
-      join_shares(call, gradients);
+      join_shares(call);
     } else {
-      in_packs(gradients, [&](const Array& pack) {
+      in_packs(gradients_of(call), [&](const Array& pack) {
         return communicator_.allreduce(sent(pack), ReduceOp::mean, what_)
             .astype(pack.dtype(), false);
       });
@@ -222,6 +201,17 @@ class MeanOverRanks : public JointUpdate {
     return known_.find(rule)->second;
   }
 
+  /// Says which parameters these are: the same on all ranks.
+  std::string name_of(const std::vector<ParameterRef>& parameters) const {
+    std::size_t sum = 0;
+    for (const ParameterRef& p : parameters) sum = sum * 31 + known(p.update_rule()).place + 1;
+    return fmt::format("{} gradients ({:x})", parameters.size(), sum & 0xffffff);
+  }
+  std::vector<int> owners_of(const std::vector<ParameterRef>& parameters) const {
+    std::vector<int> owners;
+    for (const ParameterRef& p : parameters) owners.push_back(known(p.update_rule()).owner);
+    return owners;
+  }
   std::vector<int> owners_of(const UpdateCall& call) const {
     std::vector<int> owners;
     for (const UpdatedParameter& p : call.parameters) owners.push_back(known(p.rule).owner);
@@ -241,16 +231,68 @@ class MeanOverRanks : public JointUpdate {
     return counts;
   }
 
-  void join_shares(const UpdateCall& call, const std::vector<Array>& gradients) {
-    std::vector<int> owners = owners_of(call);
+  /// Gives take(group, means) the means of each group's gradients that belong to this rank, end to
+  /// end.
+  template <class Take>
+  void reduce_to_owners(const std::vector<Array>& gradients, const std::vector<int>& owners,
+                        const std::string& what, Take&& take) {
     for (const Alike& group : groups_of(gradients)) {
       std::vector<Ends> all = shares(group, gradients, owners);
       std::vector<Array> joined;
-      for (const Ends& share : all) joined.push_back(share.joined());
-      Array own = communicator_.reduce_scatter(sent(xp::concatenate(joined)), counts_of(all),
-                                               ReduceOp::mean, what_);
-      all[static_cast<std::size_t>(communicator_.rank())].assign(own.astype(group.dtype, false));
+      for (const Ends& share : all) {
+        if (share.size() > 0) joined.push_back(share.joined());
+      }
+      Array every = joined.size() == 1 ? joined[0] : xp::concatenate(joined);
+      Array own = communicator_.reduce_scatter(sent(every), counts_of(all), ReduceOp::mean, what);
+      take(group, own.astype(group.dtype, false));
     }
+  }
+
+  /// What backward has not exchanged yet.
+  void join_shares(const UpdateCall& call) {
+    std::vector<Array> gradients;
+    std::vector<int> owners;
+    for (const UpdatedParameter& p : call.parameters) {
+      if (given_.has(p.parameter)) continue;
+      gradients.push_back(p.grad), owners.push_back(known(p.rule).owner);
+    }
+    given_.forget_all();
+    auto rank = static_cast<std::size_t>(communicator_.rank());
+    reduce_to_owners(gradients, owners, what_, [&](const Alike& group, const Array& own) {
+      shares(group, gradients, owners)[rank].assign(own);
+    });
+  }
+
+  // Of backward, with sharded gradients.
+  void begin() override { complete_.clear(), gradients_.clear(), bytes_ = 0; }
+  bool take(const std::shared_ptr<VariableBody>& leaf, const Variable& gradient) override {
+    if (!leaf->parameter || gradient.creator()) return false;
+    ParameterRef p(leaf);
+    bool ours = p.update_enabled() && p.has_update_rule() && known_.contains(p.update_rule());
+    if (!ours || (p.grad().defined() && !given_.is_all(p))) return false;
+    complete_.push_back(p), gradients_.push_back(gradient.array());
+    bytes_ += gradients_.back().nbytes();
+    if (bytes_ >= detail::kPackBytes) end();
+    return true;
+  }
+  void end() override {
+    if (complete_.empty()) return;
+    std::vector<int> owners = owners_of(complete_);
+    std::vector<Array> means(complete_.size());
+    reduce_to_owners(
+        gradients_, owners, name_of(complete_), [&](const Alike& group, const Array& own) {
+          Ends mine(group.device, group.dtype);
+          for (std::size_t i : group.members) {
+            if (owners[i] != communicator_.rank()) continue;
+            const Shape& shape = gradients_[i].shape();
+            bool is_all = gradients_[i].size() == own.size();  // and no copy is made
+            means[i] = is_all ? own.reshape(shape) : xp::empty(shape, group.dtype, group.device);
+            if (!is_all) mine.add(means[i]);
+          }
+          if (mine.size() > 0) mine.assign(own);
+        });
+    for (std::size_t i = 0; i < complete_.size(); ++i) given_.give(complete_[i], means[i]);
+    begin();
   }
 
   /// Gives all ranks the arrays of each one's own.
@@ -269,6 +311,10 @@ class MeanOverRanks : public JointUpdate {
 
   Communicator communicator_;
   MultiNodeOptimizerOptions options_;
+  SharedOutGradients given_;
+  std::vector<ParameterRef> complete_;  // and their gradients, which are to be exchanged next
+  std::vector<Array> gradients_;
+  std::int64_t bytes_ = 0;
   std::vector<std::int64_t> loads_;  // bytes of parameters that belong to each rank
   std::string what_;
   /// Of parameters that are equal on all ranks. Held by no address: another rule may have that of
@@ -382,6 +428,9 @@ Optimizer create_multi_node_optimizer(Optimizer optimizer, const Communicator& c
     throw ValueError(
         "create_multi_node_optimizer: double_buffering and sharded, of which one update has but "
         "one");
+  }
+  if (options.sharded_gradients && !options.sharded) {
+    throw ValueError("create_multi_node_optimizer: sharded_gradients wants sharded, too");
   }
   auto joint = options.double_buffering
                    ? std::make_shared<LateMeanOverRanks>(communicator, options, optimizer.state())

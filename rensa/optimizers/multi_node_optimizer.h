@@ -27,6 +27,13 @@ struct MultiNodeOptimizerOptions {
   /// largest ones are given out first. Hooks before the update see the rank's share alone, norms
   /// are those of all. Files want gather_states() first.
   bool sharded = false;
+  /// With `sharded`: gradients, too, are kept by the rank that updates with them alone (ZeRO 2).
+  /// Backward exchanges them as they become complete, some megabytes at a time, and gives their
+  /// memory back; another rank's read as zeros. For what calls Optimizer::backward or
+  /// Optimizer::update(lossfun, ...), as StandardUpdater does, the same parts of a batch on each
+  /// rank.
+  /// Between backward and the update gradients are not to be changed (ValueError) but by hooks.
+  bool sharded_gradients = false;
   /// Gradients are exchanged by another thread while the next step computes its own, and updated
   /// with then: an update has the means of the step before, and the first one does nothing
   /// (ChainerMN's double buffering). Worth it where an exchange takes a good part of a step. Steps

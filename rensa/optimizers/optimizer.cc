@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <optional>
 #include <unordered_set>
 #include <utility>
 
 #include "rensa/array/creation.h"
+#include "rensa/autograd/gradient_watch.h"
 #include "rensa/autograd/graph.h"
 #include "rensa/core/error.h"
 #include "rensa/core/update_rule_ids.h"
@@ -272,6 +274,10 @@ void Optimizer::update() const {
 
 void Optimizer::backward(Variable loss, double weight) const {
   state_->bind_structure();
+  std::optional<GradientWatchScope> watched;
+  if (GradientWatch* watch = state_->joint ? state_->joint->watch() : nullptr) {
+    watched.emplace(watch);
+  }
   if (!state_->dynamic) {
     std::move(loss).backward({.loss_scale = weight * state_->loss_scale});
     return;

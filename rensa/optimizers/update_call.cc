@@ -171,8 +171,8 @@ UpdateCall make_call(Link& model, const std::shared_ptr<OptimizerState>& optimiz
       throw ValueError(fmt::format("{}: the elements of the parameter {} do not lie together",
                                    optimizer->name(), p.array().view().describe()));
     }
-    gradient = detail::dense_as(gradient, p.array());
     if (owns(call, rule)) {
+      gradient = detail::dense_as(gradient, p.array());
       prepare(*rule, p.array(), states);
     } else {
       rule->states.clear();
