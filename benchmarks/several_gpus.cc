@@ -1,7 +1,8 @@
 // One process on several GPUs against one GPU: copies between two, sums over all, training steps
 // with a replica on each (weak scaling, but for the MLP: its batch is that of all) and a model in
-// halves. Steps are captured unless asked otherwise; inputs lie on the GPUs. The training steps of
-// a process for each GPU: rensa-run -n 2 several_gpus mlp resnet50 gpt2
+// halves; `widths` has these two over widths and batches. Steps are captured unless asked
+// otherwise; inputs lie on the GPUs. The training steps of a process for each GPU: rensa-run -n 2
+// several_gpus mlp resnet50 gpt2
 #include <fmt/format.h>
 #include <rensa/rensa.h>
 
@@ -9,9 +10,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,6 +34,8 @@ struct Options {
   bool several() const { return ranks.size() > 1; }
   bool captured = true;
   int steps = 50;
+  int zero = 0;  // of several processes: each keeps a share of states (1), of gradients too (2)
+  std::string picture;  // of `widths`
   std::string how() const { return captured ? "captured" : "eager"; }
 };
 
@@ -116,35 +121,45 @@ double time_updates(const Task& task, const Updater& updater, const Options& opt
   return seconds;
 }
 
-/// Seconds a step of this process on its GPU, alone or with the others, and whether all had the
-/// same bits afterwards.
+struct Step {
+  double seconds;
+  bool equal;       // whether all replicas had the same bits afterwards
+  double peak_gib;  // of memory that arrays had on the first GPU meanwhile
+};
+
+double peak_gib(const Device& device) {
+  return static_cast<double>(cuda::memory_pool(device).peak_used_bytes()) / (1 << 30);
+}
+
+/// Of this process on its GPU, alone or with the others.
 template <class Net>
-std::pair<double, bool> step_of_process(const Task& task, std::int64_t batch, bool with_others,
-                                        const Options& options) {
+Step step_of_process(const Task& task, Net& net, std::int64_t batch, bool with_others,
+                     const Options& options) {
   const Communicator& ranks = options.ranks;
-  Net net;
   Optimizer optimizer = task.optimizer();
   optimizer.setup(net).use_fp32_update();
-  if (with_others) create_multi_node_optimizer(optimizer, ranks);
+  if (with_others) {
+    create_multi_node_optimizer(
+        optimizer, ranks, {.sharded = options.zero >= 1, .sharded_gradients = options.zero >= 2});
+  }
   datasets::TupleDataset indices(xp::arange(batch, int32, cpu()));
   iterators::SerialIterator iterator(indices, batch, {.shuffle = false});
   training::StandardUpdaterOptions how;
   how.device = ranks.device(), how.converter = FixedBatches(task), how.capture = options.captured;
   training::StandardUpdater updater(iterator, optimizer, how);
-  double seconds = time_updates(task, updater, options);
+  cuda::memory_pool(ranks.device()).reset_peaks();
+  double seconds = time_updates(task, updater, options), peak = peak_gib(ranks.device());
   bool equal = true;
   for (const ParameterRef& p : net.params()) {
     if (with_others) equal = equal && xp::array_equal(ranks.bcast(p.array(), 0), p.array());
   }
-  return {seconds, equal};
+  return {seconds, equal, peak};
 }
 
-/// Seconds a step of this process alone on so many GPUs, and whether the replicas were bit-equal
-/// afterwards.
+/// Of this process alone on so many GPUs.
 template <class Net>
-std::pair<double, bool> step_of_replicas(const Task& task, std::int64_t batch, int gpus,
-                                         const Options& options) {
-  Net net;
+Step step_of_replicas(const Task& task, Net& net, std::int64_t batch, int gpus,
+                      const Options& options) {
   Optimizer optimizer = task.optimizer();
   optimizer.setup(net).use_fp32_update();
   datasets::TupleDataset indices(xp::arange(batch, int32, cpu()));
@@ -159,7 +174,8 @@ std::pair<double, bool> step_of_replicas(const Task& task, std::int64_t batch, i
   for (int i = 0; i < gpus; ++i)
     converter(Batch(indices, xp::arange(batch / gpus, int64, cpu())), gpu(i));
   training::ParallelUpdater updater(iterator, optimizer, how);
-  double seconds = time_updates(task, updater, options);
+  cuda::memory_pool(gpu(0)).reset_peaks();
+  double seconds = time_updates(task, updater, options), peak = peak_gib(gpu(0));
   bool equal = true;
   std::vector<ParameterRef> main = updater.model("main").params();
   for (const auto& [name, device] : how.devices) {
@@ -168,7 +184,7 @@ std::pair<double, bool> step_of_replicas(const Task& task, std::int64_t batch, i
       equal = equal && xp::array_equal(main[p].array(), other[p].array().to(gpu(0)));
     }
   }
-  return {seconds, equal};
+  return {seconds, equal, peak};
 }
 
 /// `weak`: each GPU has the whole batch.
@@ -178,9 +194,10 @@ void data_parallel(const Task& task, std::int64_t batch, bool weak, const Option
   for (int gpus = 1; gpus <= options.gpus; gpus *= 2) {
     if (options.several() && gpus > 1) gpus = options.gpus;  // all or one
     std::int64_t all = weak ? batch * gpus : batch;
-    auto [seconds, equal] = gpus == 1 || options.several()
-                                ? step_of_process<Net>(task, all / gpus, gpus > 1, options)
-                                : step_of_replicas<Net>(task, all, gpus, options);
+    Net net;
+    auto [seconds, equal, peak] = gpus == 1 || options.several()
+                                      ? step_of_process(task, net, all / gpus, gpus > 1, options)
+                                      : step_of_replicas(task, net, all, gpus, options);
     double figure =
         task.amount == 0 ? seconds * 1e6 : task.amount * static_cast<double>(all) / seconds;
     if (gpus == 1) alone = figure;
@@ -189,8 +206,10 @@ void data_parallel(const Task& task, std::int64_t batch, bool weak, const Option
     print_figure(
         fmt::format("{} B={} {} {} rensa {}", task.name, all, gpus, of_whom, options.how()), figure,
         task.unit.c_str(),
-        fmt::format(", \"speed_up\": {:.3f}, \"replicas_bit_equal\": {}",
-                    task.amount == 0 ? alone / figure : figure / alone, equal));
+        fmt::format(", \"speed_up\": {:.3f}, \"replicas_bit_equal\": {}, \"peak_GiB\": {:.2f}, "
+                    "\"zero\": {}",
+                    task.amount == 0 ? alone / figure : figure / alone, equal, peak,
+                    gpus > 1 ? options.zero : 0));
   }
 }
 
@@ -219,15 +238,18 @@ struct GPT2 : Chain<GPT2> {
   }
 };
 
+Task mlp_task(const std::string& name) {
+  return {name, "us", 0, [] { return optimizers::SGD(0.01); },
+          [](std::int64_t n, Device device) -> Columns {
+            return {xp::random::random({n, 784}, float32, device),
+                    xp::random::randint(0, 10, {n}, int32, device)};
+          }};
+}
+
 void mlps(const Options& options) {
   for (bool tf32 : {false, true}) {
     config().tf32 = tf32;
-    Task task{fmt::format("mlp {}", tf32 ? "tf32" : "fp32"), "us", 0,
-              [] { return optimizers::SGD(0.01); },
-              [](std::int64_t n, Device device) -> Columns {
-                return {xp::random::random({n, 784}, float32, device),
-                        xp::random::randint(0, 10, {n}, int32, device)};
-              }};
+    Task task = mlp_task(fmt::format("mlp {}", tf32 ? "tf32" : "fp32"));
     for (std::int64_t batch : {200, 2048, 4096, 32768}) {
       data_parallel<MLP>(task, batch, false, options);
     }
@@ -269,10 +291,12 @@ struct Part : Chain<Part> {
   Variable operator()(const Variable& x) const { return l3(F::relu(l2(F::relu(l1(x))))); }
 };
 
-/// Six layers of 2000 units on one GPU.
+/// Six layers of so many units on one GPU.
 struct Whole : Chain<Whole> {
-  Part first{784, 2000, 2000}, second{2000, 2000, 10};
-  explicit Whole(Device device) { to(device); }
+  Part first, second;
+  Whole(Device device, std::int64_t units) : first(784, units, units), second(units, units, 10) {
+    to(device);
+  }
   void members(Visitor& v) override { v("first", first), v("second", second); }
   Variable operator()(const Variable& x, const Variable& t) const {
     return F::softmax_cross_entropy(second(F::relu(first(x))), t);
@@ -281,9 +305,13 @@ struct Whole : Chain<Whole> {
 
 /// In halves that meet after the third layer and the sixth: the report's MnistMLPParallel.
 struct Halves : Chain<Halves> {
-  Part first0{784, 1000, 2000}, first1{784, 1000, 2000}, second0{2000, 1000, 10},
-      second1{2000, 1000, 10};
-  explicit Halves(Device device) : here(device) {
+  Part first0, first1, second0, second1;
+  Halves(Device device, std::int64_t units)
+      : first0(784, units / 2, units),
+        first1(784, units / 2, units),
+        second0(units, units / 2, 10),
+        second1(units, units / 2, 10),
+        here(device) {
     first0.to(here), second0.to(here), first1.to(there), second1.to(there);
   }
   Device here, there = gpu(1);
@@ -297,8 +325,9 @@ struct Halves : Chain<Halves> {
   }
 };
 
-template <class Net> double model_parallel_step(std::int64_t batch, const Options& options) {
-  Net net(gpu(0));
+template <class Net>
+double model_parallel_step(std::int64_t units, std::int64_t batch, const Options& options) {
+  Net net(gpu(0), units);
   optimizers::SGD optimizer(0.01);
   optimizer.setup(net);
   CaptureCache cache;
@@ -318,8 +347,8 @@ void model_parallel(const Options& options) {
   for (bool tf32 : {false, true}) {
     config().tf32 = tf32;
     for (std::int64_t batch : {100, 4096}) {
-      double one = model_parallel_step<Whole>(batch, options) * 1e6;
-      double two = model_parallel_step<Halves>(batch, options) * 1e6;
+      double one = model_parallel_step<Whole>(2000, batch, options) * 1e6;
+      double two = model_parallel_step<Halves>(2000, batch, options) * 1e6;
       std::string row = fmt::format("model-parallel 6x2000 {} B={}", tf32 ? "tf32" : "fp32", batch);
       print_figure(fmt::format("{} 1 GPU rensa {}", row, options.how()), one, "us");
       print_figure(fmt::format("{} 2 GPUs rensa {}", row, options.how()), two, "us",
@@ -328,12 +357,56 @@ void model_parallel(const Options& options) {
   }
 }
 
+/// The step of six layers on two GPUs, with a replica on each and in halves, beside one GPU: over
+/// widths and batches, as figures and as curves of the speed-up.
+void widths(const Options& options) {
+  std::vector<PlotPanel> panels;
+  for (bool tf32 : {false, true}) {
+    config().tf32 = tf32;
+    const char* dtype = tf32 ? "TF32" : "float32";
+    std::vector<PlotSeries> lines;
+    for (std::int64_t batch : {128, 1024, 8192}) {
+      PlotSeries replicas{fmt::format("data-parallel, {}", batch), {}};
+      PlotSeries halves{fmt::format("model-parallel, {}", batch), {}};
+      for (std::int64_t units : {256, 512, 1024, 2048, 4096}) {
+        Options few = options;
+        const double operations = 36.0 * static_cast<double>(units * units * batch);
+        few.steps = std::clamp(static_cast<int>(5e12 / operations), 2, 50);  // of some 0.1 s
+        std::string row = fmt::format("6x{} {} B={}", units, dtype, batch);
+        double one = model_parallel_step<Whole>(units, batch, few);
+        double in_halves = model_parallel_step<Halves>(units, batch, few);
+        Whole net(gpu(0), units);
+        auto [data, equal, peak] = step_of_replicas(mlp_task(row), net, batch, 2, few);
+        print_figure(row + " 1 GPU rensa " + options.how(), one * 1e6, "us");
+        print_figure(
+            row + " replicas on 2 GPUs rensa " + options.how(), data * 1e6, "us",
+            fmt::format(", \"speed_up\": {:.3f}, \"replicas_bit_equal\": {}", one / data, equal));
+        print_figure(row + " halves on 2 GPUs rensa " + options.how(), in_halves * 1e6, "us",
+                     fmt::format(", \"speed_up\": {:.3f}", one / in_halves));
+        replicas.points.emplace_back(units, one / data);
+        halves.points.emplace_back(units, one / in_halves);
+      }
+      lines.push_back(replicas), lines.push_back(halves);
+    }
+    PlotOptions words{.title = fmt::format("6 layers on two GPUs, {}", dtype),
+                      .x_label = "units of a layer",
+                      .y_label = "times as fast as one GPU"};
+    words.log_x = true, words.y_limits = {0, 2.2};
+    panels.push_back({lines, words});
+  }
+  if (options.picture.empty()) return;
+  std::ofstream file(options.picture, std::ios::binary);
+  file << plot_grid(panels, 2, picture_format("several_gpus", options.picture));
+  if (!file.flush()) throw std::runtime_error("cannot write " + options.picture);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
   const std::map<std::string, std::function<void(const Options&)>> parts = {
       {"copies", copies},   {"sums", sums}, {"mlp", mlps},
-      {"resnet50", resnet}, {"gpt2", gpt2}, {"model_parallel", model_parallel}};
+      {"resnet50", resnet}, {"gpt2", gpt2}, {"model_parallel", model_parallel},
+      {"widths", widths}};
   Options options;
   std::vector<std::string> wanted, known;
   for (const auto& [name, part] : parts) known.push_back(name);
@@ -341,6 +414,10 @@ int main(int argc, char** argv) try {
   app.add_option("parts", wanted, "which")->check(CLI::IsMember(known))->required();
   app.add_option("--gpus", options.gpus, "2, or another power of 2")->capture_default_str();
   app.add_option("--steps", options.steps, "steps a timing")->capture_default_str();
+  app.add_option("--zero", options.zero,
+                 "processes keep a share of the optimizer's states (1), of gradients too (2)")
+      ->check(CLI::Range(0, 2));
+  app.add_option("--picture", options.picture, "a file for the curves of widths, .svg or .png");
   app.add_flag("!--eager", options.captured, "steps are not captured");
   CLI11_PARSE(app, argc, argv);
   Device device = gpu(options.ranks.local_rank());
@@ -348,7 +425,7 @@ int main(int argc, char** argv) try {
   options.ranks = options.ranks.on(device);
   if (options.several()) {
     options.gpus = options.ranks.size();
-    for (const char* of_one : {"copies", "sums", "model_parallel"}) {
+    for (const char* of_one : {"copies", "sums", "model_parallel", "widths"}) {
       if (std::ranges::find(wanted, of_one) == wanted.end()) continue;
       throw ValueError(fmt::format("{} is for one process", of_one));
     }
