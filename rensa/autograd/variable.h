@@ -37,15 +37,16 @@ Variable negative(const Variable& a);
 /// their outputs' weakly, so a graph dies with its outputs. It knows the array's looks; the array
 /// itself is kept by the functions that asked for it.
 struct VariableNode {
-  static constexpr int kNoUser = std::numeric_limits<int>::max();  // no function was given it
-  Shape shape;                                                     // of the array
-  Dtype dtype = Dtype::float32;                                    // of the array
-  Device device;                                                   // of the array
+  Shape shape;                              // of the array
+  Dtype dtype = Dtype::float32;             // of the array
+  Device device;                            // of the array
   bool requires_grad = true;                // whether a gradient is computed for it
   int rank = 0;                             // the longest way from a leaf of the graph
   std::atomic<int> lowest_user = kNoUser;   // of a leaf: the least rank of a function given it
   std::shared_ptr<FunctionNode> creator;    // the function that gave it; null for a leaf
   std::weak_ptr<struct VariableBody> body;  // the variable, while somebody holds it
+
+  static constexpr int kNoUser = std::numeric_limits<int>::max();  // no function was given it
 };
 
 /// What the handles of one variable share.

@@ -1,5 +1,4 @@
-// Arrays end to end, as they are sent to other ranks, and gradients sent while backward still
-// works.
+// Arrays end to end, as they are sent to other ranks.
 #pragma once
 
 #include <cstddef>
