@@ -1,0 +1,73 @@
+"""Arrays with NumPy's names: rensa.xp.add(a, b, out=c), a[rows, 1:], a.sum(axis=0).
+
+What differs from NumPy: an array is on a device (`device="cuda:0"`); one element of an array is an
+array without axes, as CuPy's, of which item() gives the number; empty memory is not shared with a
+list; there are no elements but numbers and bools.
+"""
+
+from rensa import _engine
+from rensa._engine import *  # noqa: F403 the engine's names are this module's
+from rensa._engine import ndarray, random, ufunc  # noqa: F401
+
+newaxis = None
+inf, nan, pi, e = float("inf"), float("nan"), 3.141592653589793, 2.718281828459045
+absolute = _engine.absolute
+abs, amax, amin = absolute, _engine.max, _engine.min  # NumPy's other names
+asanyarray, ascontiguousarray = _engine.asarray, lambda a, dtype=None: asarray(a, dtype).copy()
+
+
+def asnumpy(a):
+    """The elements as an array of NumPy's, which shares the memory where `a` is on the CPU."""
+    import numpy
+
+    return numpy.asarray(a if isinstance(a, ndarray) and a.device.is_cpu else asarray(a).get())
+
+
+def _array(self, dtype=None, copy=None):
+    """What numpy.asarray(a) calls where the buffer protocol does not do: GPUs are asked explicitly."""
+    import numpy
+
+    if not self.device.is_cpu:
+        raise TypeError("an array on a GPU becomes one of NumPy's by asnumpy(a) or a.get(), which wait")
+    return numpy.array(memoryview(self), dtype=dtype, copy=copy)
+
+
+def _array_ufunc(self, function, method, *inputs, **keywords):
+    """numpy.add(a, b) of such arrays is ours."""
+    own = getattr(_engine, function.__name__, None)
+    if not isinstance(own, ufunc):
+        return NotImplemented
+    if method == "__call__":
+        return own(*inputs, **keywords)
+    return getattr(own, method)(*inputs, **keywords)
+
+
+def _array_function(self, function, types, arguments, keywords):
+    """numpy.concatenate([a, b]) of such arrays is ours."""
+    own = globals().get(function.__name__)
+    if own is None or not callable(own):
+        return NotImplemented
+    return own(*arguments, **keywords)
+
+
+def _of_pickle(data, shape, dtype, device):
+    return asarray(bytearray(data), device=device).view(dtype).reshape(shape)
+
+
+def _reduce(self):
+    return _of_pickle, (self.tobytes(), self.shape, str(self.dtype), str(self.device))
+
+
+def _sort(self, axis=-1):
+    """Sorts the elements where they stand."""
+    copyto(self, sort(self, axis))
+
+
+ndarray.__array__ = _array
+ndarray.__reduce__ = _reduce
+ndarray.__array_ufunc__ = _array_ufunc
+ndarray.__array_function__ = _array_function
+ndarray.sort = _sort
+ndarray.__iter__ = lambda self: (self[i] for i in range(len(self)))
+ndarray.__contains__ = lambda self, value: bool((self == value).any())
+ndarray.__divmod__ = lambda self, other: (self // other, self % other)

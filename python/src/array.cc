@@ -1,0 +1,327 @@
+// rensa.xp.ndarray and its dtypes.
+
+#include <string>
+
+#include "bind.h"
+#include "rensa/array/dlpack.h"
+#include "rensa/core/error.h"
+
+namespace rensa::python {
+
+namespace {
+
+nb::tuple tuple_of(const Shape& shape) {
+  nb::object made = nb::steal(PyTuple_New(shape.size()));
+  for (int i = 0; i < shape.size(); ++i) {
+    PyTuple_SET_ITEM(made.ptr(), i, PyLong_FromLongLong(shape[i]));
+  }
+  return nb::borrow<nb::tuple>(made);
+}
+
+nb::object number_of(const Scalar& value) {
+  switch (value.kind()) {
+    case 'b': return nb::bool_(value.as<bool>());
+    case 'i': return nb::int_(value.as<std::int64_t>());
+    case 'u': return nb::int_(value.as<std::uint64_t>());
+    case 'f': return nb::float_(value.as<double>());
+    default: return nb::steal(PyComplex_FromDoubles(value.as<double>(), value.imag()));
+  }
+}
+
+nb::object item(const Array& a) {
+  return number_of(unlocked([&] { return a.item_scalar(); }));
+}
+
+nb::object list_of(const Array& host) {
+  if (host.ndim() == 0) return number_of(host.item_scalar());
+  nb::list values;
+  for (std::int64_t i = 0; i < host.shape(0); ++i) values.append(list_of(host[i]));
+  return values;
+}
+
+Array get_item(const Array& a, nb::handle key) {
+  std::vector<Index> index = index_of(key);
+  return unlocked([&]() -> Array {
+    bool basic = true;
+    std::vector<BasicIndex> entries;
+    for (const Index& entry : index) {
+      basic = basic && !entry.is_array();
+      if (basic) entries.push_back(entry.basic());
+    }
+    if (basic) return a[std::span<const BasicIndex>(entries)];
+    return a[Selector(index)];
+  });
+}
+
+void set_item(const Array& a, nb::handle key, nb::handle value) {
+  std::vector<Index> index = index_of(key);
+  Operand operand = operand_of(value);
+  unlocked([&] {
+    if (auto* array = std::get_if<Array>(&operand)) a[Selector(index)] = array->to(a.device());
+    else a[Selector(index)] = std::get<Scalar>(operand);
+  });
+}
+
+/// numpy.array_repr: the dtype is told where the numbers do not. A device other than the CPU is,
+/// too.
+std::string repr(const Array& a) {
+  return unlocked([&] {
+    xp::Array2StringOptions options{.separator = ", ", .prefix = "array("};
+    std::string text = "array(" + (a.size() > 0 ? xp::array2string(a, options) : "[]"), words;
+    Dtype dtype = a.dtype();
+    bool plain = dtype == bool_ || dtype == int64 || dtype == float64 || dtype == complex128;
+    bool cut = a.size() > xp::get_printoptions().threshold;
+    if (cut || (a.size() == 0 && a.ndim() > 1)) words += ", shape=" + a.shape().str();
+    if (!plain || a.size() == 0) {
+      words += ", dtype=" + std::string(dtype_name(dtype));
+    }
+    if (!a.device().is_cpu()) words += ", device='" + a.device().str() + "'";
+    std::size_t last_line = text.size() - (text.rfind('\n') + 1);
+    bool fits = last_line + words.size() + 1 <= std::size_t(xp::get_printoptions().linewidth);
+    if (!words.empty() && !fits) words = ",\n      " + words.substr(2);
+    return text + words + ")";
+  });
+}
+
+// --- DLPack ---
+
+/// Gives what nobody took back to the engine.
+template <class Tensor> void drop_capsule(PyObject* capsule, const char* name) {
+  if (!PyCapsule_IsValid(capsule, name)) return;  // taken
+  auto* tensor = static_cast<Tensor*>(PyCapsule_GetPointer(capsule, name));
+  if (tensor->deleter) tensor->deleter(tensor);
+}
+
+nb::object to_capsule(const Array& a, nb::handle stream, nb::handle max_version,
+                      nb::handle dl_device, nb::handle copy) {
+  Array given = a;
+  if (!dl_device.is_none()) {
+    auto [type, index] = nb::cast<std::pair<int, int>>(nb::make_tuple(dl_device[0], dl_device[1]));
+    bool host = type == dlpack::kDLCPU;
+    given = unlocked([&] { return a.to(host ? cpu() : gpu(index)); });
+  }
+  if (copy.ptr() == Py_True && given.storage() == a.storage()) given = given.copy();
+  if (copy.ptr() == Py_False && given.storage() != a.storage()) {
+    throw ValueError("__dlpack__: copy=False, but another device needs a copy");
+  }
+  ToDlpackOptions options;
+  if (!stream.is_none()) {
+    auto handle = nb::cast<std::intptr_t>(stream);  // 1: the legacy default stream; -1: no order
+    if (handle != -1) options.stream = reinterpret_cast<void*>(handle == 1 ? 0 : handle);
+  }
+  if (!max_version.is_none() && nb::cast<int>(max_version[0]) >= 1) {
+    return nb::steal(
+        PyCapsule_New(to_dlpack(given, options), "dltensor_versioned", [](PyObject* c) {
+          drop_capsule<dlpack::DLManagedTensorVersioned>(c, "dltensor_versioned");
+        }));
+  }
+  return nb::steal(
+      PyCapsule_New(to_dlpack_unversioned(given, options), "dltensor",
+                    [](PyObject* c) { drop_capsule<dlpack::DLManagedTensor>(c, "dltensor"); }));
+}
+
+// --- the buffer protocol ---
+
+const char* format_of(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::bool_: return "?";
+    case Dtype::int8: return "b";
+    case Dtype::int16: return "h";
+    case Dtype::int32: return "i";
+    case Dtype::int64: return "q";
+    case Dtype::uint8: return "B";
+    case Dtype::uint16: return "H";
+    case Dtype::uint32: return "I";
+    case Dtype::uint64: return "Q";
+    case Dtype::float16: return "e";
+    case Dtype::float32: return "f";
+    case Dtype::float64: return "d";
+    case Dtype::complex64: return "Zf";
+    case Dtype::complex128: return "Zd";
+    case Dtype::bfloat16: break;
+  }
+  return nullptr;
+}
+
+/// What a buffer's view points to.
+struct Exported {
+  Array array;
+  Py_ssize_t shape[kMaxNdim], strides[kMaxNdim];
+};
+
+int get_buffer(PyObject* object, Py_buffer* view, int flags) {
+  view->obj = nullptr;
+  const Array& a = *nb::inst_ptr<Array>(object);
+  const char* format = a.defined() ? format_of(a.dtype()) : nullptr;
+  const char* why = !a.device().is_cpu() ? "the array is on a GPU; use get()"
+                    : !format            ? "bfloat16 has no letter in a buffer's format"
+                    : (flags & PyBUF_STRIDES) != PyBUF_STRIDES && !a.is_contiguous()
+                        ? "the elements do not lie in C order"
+                    : (flags & PyBUF_WRITABLE) && a.storage()->is_read_only()
+                        ? "the memory is read-only"
+                        : nullptr;
+  if (why) {
+    PyErr_SetString(PyExc_BufferError, why);
+    return -1;
+  }
+  auto* exported = new Exported{a, {}, {}};
+  for (int i = 0; i < a.ndim(); ++i) {
+    exported->shape[i] = a.shape()[i], exported->strides[i] = a.strides()[i];
+  }
+  view->buf = a.data();
+  view->obj = Py_NewRef(object);
+  view->len = a.nbytes();
+  view->itemsize = a.itemsize();
+  view->readonly = a.storage()->is_read_only();
+  view->format = (flags & PyBUF_FORMAT) ? const_cast<char*>(format) : nullptr;
+  view->ndim = a.ndim();
+  view->shape = (flags & PyBUF_ND) ? exported->shape : nullptr;
+  view->strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? exported->strides : nullptr;
+  view->suboffsets = nullptr;
+  view->internal = exported;
+  return 0;
+}
+
+void release_buffer(PyObject*, Py_buffer* view) { delete static_cast<Exported*>(view->internal); }
+
+PyType_Slot array_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)},
+                             {Py_bf_releasebuffer, reinterpret_cast<void*>(release_buffer)},
+                             {0, nullptr}};
+
+void bind_dtypes(nb::module_& m) {
+  nb::class_<DtypeObject>(m, "dtype", "The type of an array's elements.")
+      .def(
+          "__init__",
+          [](DtypeObject* self, nb::handle of) { new (self) DtypeObject{dtype_of_object(of)}; },
+          nb::arg("of").none(), "Of whatever NumPy takes for a dtype.")
+      .def_prop_ro("name", [](const DtypeObject& d) { return std::string(dtype_name(d.value)); })
+      .def_prop_ro("kind", [](const DtypeObject& d) { return std::string(1, dtype_kind(d.value)); })
+      .def_prop_ro("itemsize", [](const DtypeObject& d) { return itemsize(d.value); })
+      .def("__str__", [](const DtypeObject& d) { return std::string(dtype_name(d.value)); })
+      .def("__repr__",
+           [](const DtypeObject& d) { return "dtype('" + std::string(dtype_name(d.value)) + "')"; })
+      .def("__eq__",
+           [](const DtypeObject& d, nb::handle other) {
+             try {
+               return dtype_of_object(other) == d.value;
+             } catch (const DtypeError&) {
+               return false;
+             }
+           })
+      .def("__hash__", [](const DtypeObject& d) { return static_cast<int>(d.value); });
+  for (int i = 0; i < kNumDtypes; ++i) {
+    auto dtype = static_cast<Dtype>(i);
+    std::string name(dtype_name(dtype));
+    m.attr(name.c_str()) = DtypeObject{dtype};
+    if (dtype == bool_) m.attr("bool_") = DtypeObject{dtype};
+  }
+}
+
+}  // namespace
+
+void bind_arrays(nb::module_& m) {
+  bind_dtypes(m);
+  nb::class_<Array> array(m, "ndarray", nb::type_slots(array_slots),
+                          "An array on the CPU or a GPU. Slices are views, as NumPy's.");
+  array.def_prop_ro("shape", [](const Array& a) { return tuple_of(a.shape()); })
+      .def_prop_ro("strides", [](const Array& a) { return tuple_of(a.strides()); })
+      .def_prop_ro("ndim", [](const Array& a) { return a.ndim(); })
+      .def_prop_ro("size", [](const Array& a) { return a.size(); })
+      .def_prop_ro("nbytes", [](const Array& a) { return a.nbytes(); })
+      .def_prop_ro("itemsize", [](const Array& a) { return a.itemsize(); })
+      .def_prop_ro("dtype", [](const Array& a) { return DtypeObject{a.dtype()}; })
+      .def_prop_ro("device", [](const Array& a) { return a.device(); })
+      .def_prop_ro("T", [](const Array& a) { return a.T(); })
+      .def_prop_ro("mT", [](const Array& a) { return a.mT(); })
+      .def_prop_ro("real", [](const Array& a) { return a.real(); })
+      .def_prop_ro("imag", [](const Array& a) { return a.imag(); })
+      .def("__len__",
+           [](const Array& a) {
+             if (a.ndim() == 0) throw nb::type_error("len() of an array without axes");
+             return a.shape(0);
+           })
+      .def("__getitem__", &get_item, nb::arg("key").none())
+      .def("__setitem__", &set_item, nb::arg("key").none(), nb::arg("value"))
+      .def("__str__", [](const Array& a) { return unlocked([&] { return xp::array_str(a); }); })
+      .def("__repr__", &repr)
+      .def("item", &item, "The one element as a number of Python's. Waits.")
+      .def(
+          "tolist", [](const Array& a) { return list_of(unlocked([&] { return a.get(); })); },
+          "The elements as nested lists. Waits.")
+      .def("__bool__",
+           [](const Array& a) {
+             if (a.size() != 1) {
+               throw ValueError("the truth of an array of " + std::to_string(a.size()) +
+                                " elements: use a.any() or a.all()");
+             }
+             return unlocked([&] { return a.item<bool>(); });
+           })
+      .def("__int__", [](const Array& a) { return nb::int_(item(a)); })
+      .def("__float__", [](const Array& a) { return unlocked([&] { return a.item<double>(); }); })
+      .def("__complex__",
+           [](const Array& a) {
+             Scalar value = unlocked([&] { return a.item_scalar(); });
+             return nb::steal(PyComplex_FromDoubles(value.as<double>(), value.imag()));
+           })
+      .def("__index__",
+           [](const Array& a) {
+             char kind = dtype_kind(a.dtype());
+             if (a.size() != 1 || (kind != 'i' && kind != 'u')) {
+               throw nb::type_error("only an array of one integer is an index");
+             }
+             return nb::int_(item(a));
+           })
+      .def("__copy__", [](const Array& a) { return a.copy(); })
+      .def("__deepcopy__", [](const Array& a, nb::handle) { return a.copy(); })
+      .def("__dlpack__", &to_capsule, nb::kw_only(), nb::arg("stream") = nb::none(),
+           nb::arg("max_version") = nb::none(), nb::arg("dl_device") = nb::none(),
+           nb::arg("copy") = nb::none())
+      .def("__dlpack_device__",
+           [](const Array& a) {
+             Device d = a.device();
+             return nb::make_tuple(static_cast<int>(d.is_cpu() ? dlpack::kDLCPU : dlpack::kDLCUDA),
+                                   static_cast<int>(d.index));
+           })
+      .def(
+          "to",
+          [](const Array& a, nb::handle device) {
+            Placement to = placement_of(device);
+            return unlocked([&] { return a.to(to.device()); });
+          },
+          nb::arg("device"), "This array on a device. Waits towards the CPU.")
+      .def(
+          "get", [](const Array& a) { return unlocked([&] { return a.get(); }); },
+          "A new array on the CPU. Waits.")
+      .def("fill",
+           [](const Array& a, nb::handle value) {
+             auto number = scalar_of(value);
+             Scalar filled = number ? *number : array_of(value).item_scalar();
+             unlocked([&] { a.fill(filled); });
+           })
+      .def(
+          "astype",
+          [](const Array& a, nb::handle dtype, const char* order, const char* casting, bool copy) {
+            Dtype to = dtype_of_object(dtype);
+            return unlocked([&] {
+              return a.astype(
+                  to, xp::AstypeOptions{.copy = copy, .order = Order(order), .casting = casting});
+            });
+          },
+          nb::arg("dtype"), nb::arg("order") = "K", nb::arg("casting") = "unsafe",
+          nb::arg("copy") = true)
+      .def(
+          "copy",
+          [](const Array& a, const char* order) {
+            return unlocked([&] { return a.copy(Order(order)); });
+          },
+          nb::arg("order") = "C")
+      .def(
+          "view", [](const Array& a, nb::handle dtype) { return a.view(dtype_of_object(dtype)); },
+          nb::arg("dtype"))
+      .def("tobytes", [](const Array& a) {
+        std::string bytes = unlocked([&] { return a.tobytes(); });
+        return nb::bytes(bytes.data(), bytes.size());
+      });
+}
+
+}  // namespace rensa::python

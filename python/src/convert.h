@@ -1,0 +1,77 @@
+// What Python gives, as the engine takes it.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "rensa/array.h"
+
+namespace rensa::python {
+
+namespace nb = nanobind;
+
+/// A dtype as an object of Python's: rensa.xp.float32.
+struct DtypeObject {
+  Dtype value;
+};
+
+/// A dtype by what NumPy takes for one: an object of ours, a name ("float32", "<f4"), bool, int,
+/// float, complex, or a dtype or scalar type of NumPy's. Throws DtypeError.
+Dtype dtype_of_object(nb::handle object);
+/// None is nothing.
+std::optional<Dtype> optional_dtype(nb::handle object);
+
+/// "cpu", "cuda:1", or a Device; None: the current one.
+Placement placement_of(nb::handle object);
+
+/// An integer or a sequence of them. Throws TypeError (nb::type_error).
+Shape shape_of_object(nb::handle object);
+/// None: all axes.
+Axes axes_of(nb::handle object);
+
+/// Python's number: bool, int, float or complex, which takes an array's dtype. Nothing for
+/// whatever else.
+std::optional<Scalar> scalar_of(nb::handle object);
+
+/// An array of what is not one yet: a number, a sequence of sequences of numbers and arrays, a
+/// buffer (NumPy's arrays and scalars) or what has __dlpack__. With `copy` = false memory on the
+/// CPU is shared where it can be. Throws nb::type_error for what is none of these.
+Array array_of(nb::handle object, std::optional<Dtype> dtype = {}, Placement device = {},
+               std::optional<bool> copy = {});
+
+/// What a ufunc works on.
+using Operand = std::variant<Array, Scalar>;
+Operand operand_of(nb::handle object);
+/// Whether it is a number or an array, or can be made one: else an operator gives NotImplemented.
+bool is_operand(nb::handle object);
+
+/// What stands between brackets.
+std::vector<Index> index_of(nb::handle key);
+
+/// An array that a call may be given, for the length of the call.
+class OptionalArray {
+ public:
+  /// None, and of `where` True, are nothing.
+  explicit OptionalArray(nb::handle object);
+  ArrayOption option() const { return array_ ? ArrayOption(*array_) : ArrayOption(); }
+  const std::optional<Array>& array() const { return array_; }
+
+ private:
+  std::optional<Array> array_;
+};
+
+/// Calls f without the interpreter's lock: other threads of Python run while work is queued, done
+/// or waited for.
+template <class F> auto unlocked(F&& f) {
+  nb::gil_scoped_release release;
+  return f();
+}
+
+}  // namespace rensa::python

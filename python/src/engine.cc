@@ -1,0 +1,69 @@
+// rensa._engine: the engine's names for Python. What NumPy has as Python, rensa/ has.
+#include "bind.h"
+
+#include "rensa/core/error.h"
+
+namespace rensa::python {
+
+namespace {
+
+/// An error of the engine's as a class of Python's, which derives from the nearest of its own.
+template <class E> void bind_error(nb::module_& m, const char* name, nb::handle base) {
+  nb::exception<E>(m, name, base);
+}
+
+}  // namespace
+
+void bind_errors(nb::module_& m) {
+  // The last one that fits is asked first.
+  bind_error<Error>(m, "Error", PyExc_RuntimeError);
+  bind_error<ShapeError>(m, "ShapeError", PyExc_ValueError);
+  bind_error<DtypeError>(m, "DtypeError", PyExc_TypeError);
+  bind_error<DeviceError>(m, "DeviceError", PyExc_ValueError);
+  bind_error<IndexError>(m, "IndexError", PyExc_IndexError);
+  bind_error<ValueError>(m, "ValueError", PyExc_ValueError);
+  bind_error<LinAlgError>(m, "LinAlgError", PyExc_ValueError);
+  bind_error<CudaError>(m, "CudaError", PyExc_RuntimeError);
+  bind_error<NotImplementedError>(m, "NotImplementedError", PyExc_NotImplementedError);
+  bind_error<SerializationError>(m, "SerializationError", PyExc_OSError);
+  bind_error<CompileError>(m, "CompileError", PyExc_RuntimeError);
+  bind_error<SyncError>(m, "SyncError", PyExc_RuntimeError);
+  bind_error<OutOfMemoryError>(m, "OutOfMemoryError", PyExc_MemoryError);
+}
+
+void bind_devices(nb::module_& m) {
+  nb::class_<Device>(m, "Device", "The CPU or a GPU.")
+      .def(
+          "__init__",
+          [](Device* self, const char* text) { new (self) Device(std::string_view(text)); },
+          nb::arg("text"), "Of \"cpu\", \"cuda\" or \"cuda:1\".")
+      .def("__str__", &Device::str)
+      .def("__repr__", [](const Device& d) { return "Device('" + d.str() + "')"; })
+      .def("__eq__",
+           [](const Device& a, nb::handle b) {
+             Device other;
+             return nb::try_cast(b, other) && a == other;
+           })
+      .def("__hash__", [](const Device& d) { return (d.is_cuda() ? 1 : 0) * 1024 + d.index; })
+      .def_prop_ro("is_cpu", &Device::is_cpu)
+      .def_prop_ro("is_cuda", &Device::is_cuda)
+      .def_prop_ro("id", [](const Device& d) { return static_cast<int>(d.index); })
+      .def("use", &Device::use, "Makes this the calling thread's current device.")
+      .def(
+          "synchronize", [](const Device& d) { unlocked([&] { d.synchronize(); }); },
+          "Waits for everything queued on it.");
+  m.def("num_gpus", &num_gpus, "How many GPUs there are.");
+}
+
+}  // namespace rensa::python
+
+NB_MODULE(_engine, m) {
+  using namespace rensa::python;
+  m.doc() = "Rensa's engine.";
+  bind_errors(m);
+  bind_devices(m);
+  bind_arrays(m);
+  bind_ufuncs(m);
+  bind_routines(m);
+  bind_random(m);
+}
