@@ -5,7 +5,7 @@
 
 namespace rensa::python {
 
-void bind_errors(nb::module_& m);
+void bind_errors(nb::module_& engine);
 void bind_devices(nb::module_& m);
 void bind_arrays(nb::module_& m);
 void bind_ufuncs(nb::module_& m);

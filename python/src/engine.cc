@@ -7,22 +7,23 @@ namespace rensa::python {
 
 namespace {
 
-/// An error of the engine's as a class of Python's, which derives from the nearest of its own.
-template <class E> void bind_error(nb::module_& m, const char* name, nb::handle base) {
-  nb::exception<E>(m, name, base);
+/// An error of the engine's as a class of Python's: an Error, and the nearest of Python's own.
+template <class E> void bind_error(nb::module_& m, const char* name, nb::handle nearest) {
+  nb::exception<E>(m, name, nb::make_tuple(m.attr("Error"), nearest));
 }
 
 }  // namespace
 
-void bind_errors(nb::module_& m) {
+void bind_errors(nb::module_& engine) {
+  nb::module_ m = engine.def_submodule("errors", "What the engine throws.");
   // The last one that fits is asked first.
-  bind_error<Error>(m, "Error", PyExc_RuntimeError);
+  nb::exception<Error>(m, "Error", PyExc_Exception);
   bind_error<ShapeError>(m, "ShapeError", PyExc_ValueError);
   bind_error<DtypeError>(m, "DtypeError", PyExc_TypeError);
   bind_error<DeviceError>(m, "DeviceError", PyExc_ValueError);
   bind_error<IndexError>(m, "IndexError", PyExc_IndexError);
   bind_error<ValueError>(m, "ValueError", PyExc_ValueError);
-  bind_error<LinAlgError>(m, "LinAlgError", PyExc_ValueError);
+  nb::exception<LinAlgError>(m, "LinAlgError", m.attr("ValueError"));
   bind_error<CudaError>(m, "CudaError", PyExc_RuntimeError);
   bind_error<NotImplementedError>(m, "NotImplementedError", PyExc_NotImplementedError);
   bind_error<SerializationError>(m, "SerializationError", PyExc_OSError);

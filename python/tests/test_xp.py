@@ -244,6 +244,15 @@ class Arrays(unittest.TestCase):
         for thread in threads:
             thread.join()
 
+    def test_names_of_python_stay_its_own(self):
+        self.assertFalse({"ValueError", "IndexError", "NotImplementedError"} & set(dir(xp)))
+        self.assertTrue(issubclass(rensa.ShapeError, ValueError))
+        self.assertTrue(issubclass(rensa.DtypeError, TypeError))
+        self.assertTrue(issubclass(rensa.LinAlgError, rensa.ValueError))
+        self.assertTrue(issubclass(rensa.SerializationError, OSError))
+        with self.assertRaisesRegex(rensa.Error, r"add: .*\(3,\).*\(4,\)"):
+            xp.arange(3) + xp.arange(4)
+
     def test_on_gpus(self):
         if rensa.num_gpus() == 0:
             self.skipTest("no GPU")
