@@ -11,5 +11,18 @@ void bind_arrays(nb::module_& m);
 void bind_ufuncs(nb::module_& m);
 void bind_routines(nb::module_& m);
 void bind_random(nb::module_& m);
+void bind_rearranging(nb::module_& m);
+void bind_statistics(nb::module_& m);
+void bind_linalg(nb::module_& m);
+
+/// A routine of xp, and the method of arrays of that name.
+template <class Function, class... Extra>
+void def_both(nb::module_& m, const char* name, Function function, const Extra&... extra) {
+  m.def(name, function, nb::arg("a"), extra...);
+  nb::object array = m.attr("ndarray");
+  nb::setattr(
+      array, name,
+      nb::cpp_function(function, nb::is_method(), nb::scope(array), nb::name(name), extra...));
+}
 
 }  // namespace rensa::python

@@ -298,6 +298,29 @@ Array array_of(nb::handle object, std::optional<Dtype> dtype, Placement device,
   return copy.value_or(false) && same ? converted.copy() : converted;
 }
 
+std::vector<Array> arrays_of(nb::handle object) {
+  std::vector<Array> arrays;
+  if (nb::isinstance<Array>(object)) {
+    for (Array row : nb::cast<const Array&>(object)) arrays.push_back(row);
+  } else {
+    for (nb::handle item : nb::borrow<nb::sequence>(object)) arrays.push_back(array_of(item));
+  }
+  return arrays;
+}
+
+nb::tuple tuple_of(const std::vector<Array>& arrays) {
+  nb::list list;
+  for (const Array& a : arrays) list.append(a);
+  return nb::tuple(list);
+}
+
+IntegerList integers_of(nb::handle object) {
+  if (PyIndex_Check(object.ptr())) return integer_of(object);
+  std::vector<std::int64_t> values;
+  for (nb::handle value : nb::borrow<nb::sequence>(object)) values.push_back(integer_of(value));
+  return IntegerList(std::span<const std::int64_t>(values));
+}
+
 Operand operand_of(nb::handle object) {
   if (auto number = scalar_of(object)) return *number;
   return array_of(object);

@@ -52,6 +52,12 @@ Operand operand_of(nb::handle object);
 /// Whether it is a number or an array, or can be made one: else an operator gives NotImplemented.
 bool is_operand(nb::handle object);
 
+/// Those of a sequence, or an array's rows.
+std::vector<Array> arrays_of(nb::handle object);
+nb::tuple tuple_of(const std::vector<Array>& arrays);
+/// An integer, or several.
+IntegerList integers_of(nb::handle object);
+
 /// What stands between brackets.
 std::vector<Index> index_of(nb::handle key);
 

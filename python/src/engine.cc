@@ -67,4 +67,7 @@ NB_MODULE(_engine, m) {
   bind_ufuncs(m);
   bind_routines(m);
   bind_random(m);
+  bind_rearranging(m);
+  bind_statistics(m);
+  bind_linalg(m);
 }

@@ -16,16 +16,6 @@ OptionalAxis optional_axis(nb::handle object) {
   return nb::cast<int>(object);
 }
 
-std::vector<Array> arrays_of(nb::handle object) {
-  std::vector<Array> arrays;
-  if (nb::isinstance<Array>(object)) {
-    for (Array row : nb::cast<const Array&>(object)) arrays.push_back(row);
-  } else {
-    for (nb::handle item : nb::borrow<nb::sequence>(object)) arrays.push_back(array_of(item));
-  }
-  return arrays;
-}
-
 // --- creation ---
 
 using OfShape = Array (*)(const Shape&, const xp::CreationOptions&);
@@ -148,16 +138,6 @@ void bind_creation(nb::module_& m) {
 // --- reductions ---
 
 using Reduction = Array (*)(const Array&, const xp::ReduceOptions&);
-
-/// A routine of xp, and the method of arrays of that name.
-template <class Function, class... Extra>
-void def_both(nb::module_& m, const char* name, Function function, const Extra&... extra) {
-  m.def(name, function, nb::arg("a"), extra...);
-  nb::object array = m.attr("ndarray");
-  nb::setattr(
-      array, name,
-      nb::cpp_function(function, nb::is_method(), nb::scope(array), nb::name(name), extra...));
-}
 
 void bind_reduction(nb::module_& m, const char* name, Reduction reduce) {
   def_both(
@@ -391,12 +371,6 @@ Array where(nb::handle condition, nb::handle x, nb::handle y) {
     if (second) return xp::where(mask, std::get<Scalar>(a), *second);
     return xp::where(mask, as_array(a), as_array(b));
   });
-}
-
-nb::tuple tuple_of(const std::vector<Array>& arrays) {
-  nb::list list;
-  for (const Array& a : arrays) list.append(a);
-  return nb::tuple(list);
 }
 
 void bind_others(nb::module_& m) {
