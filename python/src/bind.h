@@ -15,6 +15,17 @@ void bind_rearranging(nb::module_& m);
 void bind_statistics(nb::module_& m);
 void bind_linalg(nb::module_& m);
 
+/// A routine of one array.
+inline void def_of_one(nb::module_& m, const char* name, Array (*routine)(const Array&)) {
+  m.def(
+      name,
+      [routine](nb::handle x) {
+        Array a = array_of(x);
+        return unlocked([&] { return routine(a); });
+      },
+      nb::arg("a"));
+}
+
 /// A routine of xp, and the method of arrays of that name.
 template <class Function, class... Extra>
 void def_both(nb::module_& m, const char* name, Function function, const Extra&... extra) {

@@ -253,6 +253,11 @@ Axes axes_of(nb::handle object) {
   return shape_of_object(object);
 }
 
+OptionalAxis optional_axis(nb::handle object) {
+  if (object.is_none()) return none;
+  return nb::cast<int>(object);
+}
+
 std::optional<Scalar> scalar_of(nb::handle object) {
   PyObject* o = object.ptr();
   if (PyBool_Check(o)) return o == Py_True;

@@ -36,6 +36,9 @@ Shape shape_of_object(nb::handle object);
 /// None: all axes.
 Axes axes_of(nb::handle object);
 
+/// One axis, or none.
+OptionalAxis optional_axis(nb::handle object);
+
 /// Python's number: bool, int, float or complex, which takes an array's dtype. Nothing for
 /// whatever else.
 std::optional<Scalar> scalar_of(nb::handle object);

@@ -20,16 +20,6 @@ void bind_of_two(nb::module_& m, const char* name, OfTwo routine) {
       nb::arg("a"), nb::arg("b"));
 }
 
-void bind_of_one(nb::module_& m, const char* name, Array (*routine)(const Array&)) {
-  m.def(
-      name,
-      [routine](nb::handle x) {
-        Array a = array_of(x);
-        return unlocked([&] { return routine(a); });
-      },
-      nb::arg("a"));
-}
-
 Array tensordot(nb::handle x, nb::handle y, nb::handle axes) {
   Array a = array_of(x), b = array_of(y);
   if (PyIndex_Check(axes.ptr())) {
@@ -73,9 +63,9 @@ void bind_linalg(nb::module_& m) {
   bind_products(m);
   nb::module_ linalg = m.def_submodule("linalg", "numpy.linalg's functions.");
   bind_of_two(linalg, "solve", xp::linalg::solve);
-  bind_of_one(linalg, "inv", xp::linalg::inv), bind_of_one(linalg, "det", xp::linalg::det);
-  bind_of_one(linalg, "svdvals", xp::linalg::svdvals);
-  bind_of_one(linalg, "eigvals", xp::linalg::eigvals);
+  def_of_one(linalg, "inv", xp::linalg::inv), def_of_one(linalg, "det", xp::linalg::det);
+  def_of_one(linalg, "svdvals", xp::linalg::svdvals);
+  def_of_one(linalg, "eigvals", xp::linalg::eigvals);
   linalg.def(
       "cholesky",
       [](nb::handle x, bool upper) {

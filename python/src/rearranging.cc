@@ -8,21 +8,6 @@ namespace rensa::python {
 
 namespace {
 
-OptionalAxis optional_axis(nb::handle object) {
-  if (object.is_none()) return none;
-  return nb::cast<int>(object);
-}
-
-void bind_one(nb::module_& m, const char* name, Array (*routine)(const Array&)) {
-  m.def(
-      name,
-      [routine](nb::handle x) {
-        Array a = array_of(x);
-        return unlocked([&] { return routine(a); });
-      },
-      nb::arg("m"));
-}
-
 using Diagonal = Array (*)(const Array&, std::int64_t);
 
 void bind_diagonal(nb::module_& m, const char* name, Diagonal routine) {
@@ -90,9 +75,9 @@ void bind_rearranging(nb::module_& m) {
         nb::arg("dtype") = nb::none(), nb::kw_only(), nb::arg("device") = nb::none());
   bind_diagonal(m, "diag", xp::diag), bind_diagonal(m, "diagflat", xp::diagflat);
   bind_diagonal(m, "tril", xp::tril), bind_diagonal(m, "triu", xp::triu);
-  bind_one(m, "fliplr", xp::fliplr), bind_one(m, "flipud", xp::flipud);
-  bind_one(m, "atleast_1d", xp::atleast_1d), bind_one(m, "atleast_2d", xp::atleast_2d);
-  bind_one(m, "atleast_3d", xp::atleast_3d);
+  def_of_one(m, "fliplr", xp::fliplr), def_of_one(m, "flipud", xp::flipud);
+  def_of_one(m, "atleast_1d", xp::atleast_1d), def_of_one(m, "atleast_2d", xp::atleast_2d);
+  def_of_one(m, "atleast_3d", xp::atleast_3d);
   bind_stack(m, "vstack", xp::vstack), bind_stack(m, "hstack", xp::hstack);
   bind_split(m, "split", xp::split), bind_split(m, "array_split", xp::array_split);
   m.def(

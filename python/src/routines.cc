@@ -10,12 +10,6 @@ namespace rensa::python {
 
 namespace {
 
-/// One axis, or none.
-OptionalAxis optional_axis(nb::handle object) {
-  if (object.is_none()) return none;
-  return nb::cast<int>(object);
-}
-
 // --- creation ---
 
 using OfShape = Array (*)(const Shape&, const xp::CreationOptions&);
