@@ -26,14 +26,20 @@ inline void def_of_one(nb::module_& m, const char* name, Array (*routine)(const 
       nb::arg("a"));
 }
 
-/// A routine of xp, and the method of arrays of that name.
+/// A method of arrays.
 template <class Function, class... Extra>
-void def_both(nb::module_& m, const char* name, Function function, const Extra&... extra) {
-  m.def(name, function, nb::arg("a"), extra...);
+void def_method(nb::module_& m, const char* name, Function function, const Extra&... extra) {
   nb::object array = m.attr("ndarray");
   nb::setattr(
       array, name,
       nb::cpp_function(function, nb::is_method(), nb::scope(array), nb::name(name), extra...));
+}
+
+/// A routine of xp, and the method of arrays of that name.
+template <class Function, class... Extra>
+void def_both(nb::module_& m, const char* name, Function function, const Extra&... extra) {
+  m.def(name, function, nb::arg("a"), extra...);
+  def_method(m, name, function, extra...);
 }
 
 }  // namespace rensa::python

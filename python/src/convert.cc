@@ -135,7 +135,6 @@ bool is_sequence(nb::handle object) {
 struct Numbers {
   std::vector<Scalar> values;
   Shape shape;
-  bool has_arrays = false;  // among the elements: they are stacked instead
 };
 
 [[noreturn]] void throw_ragged() {
@@ -329,6 +328,12 @@ IntegerList integers_of(nb::handle object) {
 Operand operand_of(nb::handle object) {
   if (auto number = scalar_of(object)) return *number;
   return array_of(object);
+}
+
+Array array_of_operand(const Operand& operand) {
+  if (auto* a = std::get_if<Array>(&operand)) return *a;
+  const Scalar& number = std::get<Scalar>(operand);
+  return xp::full({}, number, number.default_dtype());
 }
 
 bool is_operand(nb::handle object) {

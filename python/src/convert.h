@@ -52,6 +52,8 @@ Array array_of(nb::handle object, std::optional<Dtype> dtype = {}, Placement dev
 /// What a ufunc works on.
 using Operand = std::variant<Array, Scalar>;
 Operand operand_of(nb::handle object);
+/// A number becomes an array without axes, of its own dtype.
+Array array_of_operand(const Operand& operand);
 /// Whether it is a number or an array, or can be made one: else an operator gives NotImplemented.
 bool is_operand(nb::handle object);
 

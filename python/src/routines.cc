@@ -240,21 +240,15 @@ Shape shape_of_arguments(const nb::args& args) {
 }
 
 void bind_shapes(nb::module_& m) {
-  nb::object array = m.attr("ndarray");
-  auto method = [&](const char* name, auto function, const auto&... extra) {
-    nb::setattr(
-        array, name,
-        nb::cpp_function(function, nb::is_method(), nb::scope(array), nb::name(name), extra...));
-  };
-  method(
-      "reshape",
+  def_method(
+      m, "reshape",
       [](const Array& a, const nb::args& args, const std::string& order) {
         Shape shape = shape_of_arguments(args);
         return unlocked([&] { return a.reshape(shape, {.order = Order(order.c_str())}); });
       },
       nb::arg("shape"), nb::kw_only(), nb::arg("order") = "C");
-  method(
-      "transpose",
+  def_method(
+      m, "transpose",
       [](const Array& a, const nb::args& args) {
         if (args.size() == 0 || (args.size() == 1 && args[0].is_none())) return a.transpose();
         return a.transpose(shape_of_arguments(args));
@@ -282,8 +276,8 @@ void bind_shapes(nb::module_& m) {
         return unlocked([&] { return a.ravel(Order(order.c_str())); });
       },
       nb::arg("order") = "C");
-  method(
-      "flatten",
+  def_method(
+      m, "flatten",
       [](const Array& a, const std::string& order) {
         return unlocked([&] { return a.flatten(Order(order.c_str())); });
       },
@@ -353,46 +347,32 @@ Array where(nb::handle condition, nb::handle x, nb::handle y) {
   Array mask = array_of(condition);
   Operand a = operand_of(x), b = operand_of(y);
   return unlocked([&] {
-    auto as_array = [](const Operand& operand) {
-      if (auto* array = std::get_if<Array>(&operand)) return *array;
-      const Scalar& number = std::get<Scalar>(operand);
-      return xp::full({}, number, number.default_dtype());
-    };
     auto* first = std::get_if<Array>(&a);
     auto* second = std::get_if<Array>(&b);
     if (first && second) return xp::where(mask, *first, *second);
     if (first) return xp::where(mask, *first, std::get<Scalar>(b));
     if (second) return xp::where(mask, std::get<Scalar>(a), *second);
-    return xp::where(mask, as_array(a), as_array(b));
+    return xp::where(mask, array_of_operand(a), array_of_operand(b));
   });
 }
 
+/// self @ other, and NotImplemented where the other is nothing to compute with.
+template <bool reflected> nb::object multiply_matrices(const Array& self, nb::handle other) {
+  if (!is_operand(other)) return nb::borrow(Py_NotImplemented);
+  Array operand = array_of(other);
+  return nb::cast(
+      unlocked([&] { return reflected ? xp::matmul(operand, self) : xp::matmul(self, operand); }));
+}
+
 void bind_others(nb::module_& m) {
-  nb::object array = m.attr("ndarray");
   auto product = [](nb::handle x, nb::handle y, nb::handle out) {
     Array a = array_of(x), b = array_of(y);
     OptionalArray place(out);
     return unlocked([&] { return xp::matmul(a, b, {.out = place.option()}); });
   };
   m.def("matmul", product, nb::arg("x1"), nb::arg("x2"), nb::arg("out") = nb::none());
-  nb::setattr(
-      array, "__matmul__",
-      nb::cpp_function(
-          [](const Array& a, nb::handle other) -> nb::object {
-            if (!is_operand(other)) return nb::borrow(Py_NotImplemented);
-            Array b = array_of(other);
-            return nb::cast(unlocked([&] { return xp::matmul(a, b); }));
-          },
-          nb::is_method(), nb::scope(array), nb::name("__matmul__"), nb::arg("other").none()));
-  nb::setattr(
-      array, "__rmatmul__",
-      nb::cpp_function(
-          [](const Array& a, nb::handle other) -> nb::object {
-            if (!is_operand(other)) return nb::borrow(Py_NotImplemented);
-            Array b = array_of(other);
-            return nb::cast(unlocked([&] { return xp::matmul(b, a); }));
-          },
-          nb::is_method(), nb::scope(array), nb::name("__rmatmul__"), nb::arg("other").none()));
+  def_method(m, "__matmul__", &multiply_matrices<false>, nb::arg("other").none());
+  def_method(m, "__rmatmul__", &multiply_matrices<true>, nb::arg("other").none());
   def_both(
       m, "dot",
       [](nb::handle x, nb::handle y, nb::handle out) {
@@ -473,6 +453,26 @@ void bind_others(nb::module_& m) {
       nb::arg("equal_nan") = false);
 }
 
+xp::random::Size size_of_object(nb::handle size) {
+  return size.is_none() ? xp::random::Size() : xp::random::Size(shape_of_object(size));
+}
+
+/// Random numbers of a distribution with two numbers.
+void bind_distribution(nb::module_& random, const char* name, const char* first, double one,
+                       const char* second, double other,
+                       Array (*draw)(double, double, const xp::random::Size&, Dtype, Placement)) {
+  random.def(
+      name,
+      [draw](double a, double b, nb::handle size, nb::handle dtype, nb::handle device) {
+        xp::random::Size shape = size_of_object(size);
+        Dtype of = optional_dtype(dtype).value_or(float64);
+        Placement where = placement_of(device);
+        return unlocked([&] { return draw(a, b, shape, of, where); });
+      },
+      nb::arg(first) = one, nb::arg(second) = other, nb::arg("size") = nb::none(),
+      nb::arg("dtype") = nb::none(), nb::kw_only(), nb::arg("device") = nb::none());
+}
+
 }  // namespace
 
 void bind_routines(nb::module_& m) {
@@ -484,9 +484,6 @@ void bind_routines(nb::module_& m) {
 
 void bind_random(nb::module_& m) {
   nb::module_ random = m.def_submodule("random", "numpy.random's functions, by Philox.");
-  auto size_of = [](nb::handle size) {
-    return size.is_none() ? xp::random::Size() : xp::random::Size(shape_of_object(size));
-  };
   random.def(
       "seed",
       [](nb::handle seed) {
@@ -496,34 +493,24 @@ void bind_random(nb::module_& m) {
       nb::arg("seed") = nb::none());
   random.def(
       "random",
-      [size_of](nb::handle size, nb::handle dtype, nb::handle device) {
-        auto shape = size_of(size);
+      [](nb::handle size, nb::handle dtype, nb::handle device) {
+        xp::random::Size shape = size_of_object(size);
         Dtype of = optional_dtype(dtype).value_or(float64);
         Placement where = placement_of(device);
         return unlocked([&] { return xp::random::random(shape, of, where); });
       },
       nb::arg("size") = nb::none(), nb::arg("dtype") = nb::none(), nb::kw_only(),
       nb::arg("device") = nb::none());
-  random.def(
-      "uniform",
-      [size_of](double low, double high, nb::handle size, nb::handle dtype, nb::handle device) {
-        auto shape = size_of(size);
-        Dtype of = optional_dtype(dtype).value_or(float64);
-        Placement where = placement_of(device);
-        return unlocked([&] { return xp::random::uniform(low, high, shape, of, where); });
-      },
-      nb::arg("low") = 0.0, nb::arg("high") = 1.0, nb::arg("size") = nb::none(),
-      nb::arg("dtype") = nb::none(), nb::kw_only(), nb::arg("device") = nb::none());
-  random.def(
-      "normal",
-      [size_of](double loc, double scale, nb::handle size, nb::handle dtype, nb::handle device) {
-        auto shape = size_of(size);
-        Dtype of = optional_dtype(dtype).value_or(float64);
-        Placement where = placement_of(device);
-        return unlocked([&] { return xp::random::normal(loc, scale, shape, of, where); });
-      },
-      nb::arg("loc") = 0.0, nb::arg("scale") = 1.0, nb::arg("size") = nb::none(),
-      nb::arg("dtype") = nb::none(), nb::kw_only(), nb::arg("device") = nb::none());
+  bind_distribution(
+      random, "uniform", "low", 0, "high", 1,
+      [](double low, double high, const xp::random::Size& size, Dtype dtype, Placement device) {
+        return xp::random::uniform(low, high, size, dtype, device);
+      });
+  bind_distribution(
+      random, "normal", "loc", 0, "scale", 1,
+      [](double loc, double scale, const xp::random::Size& size, Dtype dtype, Placement device) {
+        return xp::random::normal(loc, scale, size, dtype, device);
+      });
 }
 
 }  // namespace rensa::python

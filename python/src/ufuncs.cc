@@ -19,12 +19,6 @@ struct UfuncOfPython {
   std::string name() const { return std::string(object().name()); }
 };
 
-Array as_array(const Operand& operand) {
-  if (auto* a = std::get_if<Array>(&operand)) return *a;
-  const Scalar& number = std::get<Scalar>(operand);
-  return xp::full({}, number, number.default_dtype());
-}
-
 Array call_binary(const xp::BinaryUfunc& ufunc, const Operand& a, const Operand& b,
                   const xp::UfuncOptions& options) {
   auto* x = std::get_if<Array>(&a);
@@ -32,7 +26,7 @@ Array call_binary(const xp::BinaryUfunc& ufunc, const Operand& a, const Operand&
   if (x && y) return ufunc(*x, *y, options);
   if (x) return ufunc(*x, std::get<Scalar>(b), options);
   if (y) return ufunc(std::get<Scalar>(a), *y, options);
-  return ufunc(as_array(a), as_array(b), options);
+  return ufunc(array_of_operand(a), array_of_operand(b), options);
 }
 
 /// The place for results: an array, or NumPy's tuple of one.
@@ -57,7 +51,7 @@ Array call(const UfuncOfPython& self, const nb::args& args, nb::handle out, nb::
   OptionalArray place = place_of(args.size() > nin ? nb::handle(args[nin]) : out), mask(where);
   xp::UfuncOptions options{place.option(), mask.option(), optional_dtype(dtype), casting};
   Operand a = operand_of(args[0]);
-  if (self.unary) return unlocked([&] { return (*self.unary)(as_array(a), options); });
+  if (self.unary) return unlocked([&] { return (*self.unary)(array_of_operand(a), options); });
   Operand b = operand_of(args[1]);
   return unlocked([&] { return call_binary(*self.binary, a, b, options); });
 }
@@ -120,8 +114,6 @@ void bind_ufunc_class(nb::module_& m) {
 
 // --- operators ---
 
-using Binary = nb::object (*)(nb::handle, nb::handle);
-
 /// self + other, and NotImplemented where the other is nothing to compute with.
 template <const xp::BinaryUfunc& ufunc, bool reflected>
 nb::object operate(const Array& self, nb::handle other) {
@@ -144,11 +136,8 @@ nb::object operate_in_place(nb::handle self, nb::handle other) {
 }
 
 template <const xp::BinaryUfunc& ufunc> void bind_operator(nb::module_& m, const char* name) {
-  nb::object array = m.attr("ndarray");
   auto def = [&](const std::string& full, auto function) {
-    nb::setattr(array, full.c_str(),
-                nb::cpp_function(function, nb::is_method(), nb::scope(array),
-                                 nb::name(full.c_str()), nb::arg("other").none()));
+    def_method(m, full.c_str(), function, nb::arg("other").none());
   };
   std::string plain = name;
   def("__" + plain + "__", &operate<ufunc, false>);
@@ -157,10 +146,7 @@ template <const xp::BinaryUfunc& ufunc> void bind_operator(nb::module_& m, const
 }
 
 template <const xp::BinaryUfunc& ufunc> void bind_comparison(nb::module_& m, const char* name) {
-  nb::object array = m.attr("ndarray");
-  nb::setattr(array, name,
-              nb::cpp_function(&operate<ufunc, false>, nb::is_method(), nb::scope(array),
-                               nb::name(name), nb::arg("other").none()));
+  def_method(m, name, &operate<ufunc, false>, nb::arg("other").none());
 }
 
 void bind_operators(nb::module_& m) {
@@ -182,16 +168,13 @@ void bind_operators(nb::module_& m) {
   bind_comparison<xp::less_equal>(m, "__le__");
   bind_comparison<xp::greater>(m, "__gt__");
   bind_comparison<xp::greater_equal>(m, "__ge__");
-  nb::object array = m.attr("ndarray");
-  auto unary = [&](const char* name, auto function) {
-    nb::setattr(array, name,
-                nb::cpp_function(function, nb::is_method(), nb::scope(array), nb::name(name)));
-  };
-  unary("__neg__", [](const Array& a) { return unlocked([&] { return -a; }); });
-  unary("__pos__", [](const Array& a) { return unlocked([&] { return xp::positive(a); }); });
-  unary("__abs__", [](const Array& a) { return unlocked([&] { return xp::absolute(a); }); });
-  unary("__invert__", [](const Array& a) { return unlocked([&] { return ~a; }); });
-  nb::setattr(array, "__hash__", nb::none());  // == gives arrays
+  def_method(m, "__neg__", [](const Array& a) { return unlocked([&] { return -a; }); });
+  def_method(m, "__pos__",
+             [](const Array& a) { return unlocked([&] { return xp::positive(a); }); });
+  def_method(m, "__abs__",
+             [](const Array& a) { return unlocked([&] { return xp::absolute(a); }); });
+  def_method(m, "__invert__", [](const Array& a) { return unlocked([&] { return ~a; }); });
+  nb::setattr(m.attr("ndarray"), "__hash__", nb::none());  // == gives arrays
 }
 
 void put(nb::module_& m, const char* name, const UfuncOfPython& ufunc) {
