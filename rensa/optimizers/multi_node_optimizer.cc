@@ -231,8 +231,8 @@ class MeanOverRanks : public JointUpdate, public GradientWatch {
     return counts;
   }
 
-  /// Gives take(group, means) the means of each group's gradients that belong to this rank, end to
-  /// end.
+  /// Gives take(group, own, means) what of each group's gradients belongs to this rank, and the
+  /// means of those, end to end.
   template <class Take>
   void reduce_to_owners(const std::vector<Array>& gradients, const std::vector<int>& owners,
                         const std::string& what, Take&& take) {
@@ -243,8 +243,9 @@ class MeanOverRanks : public JointUpdate, public GradientWatch {
         if (share.size() > 0) joined.push_back(share.joined());
       }
       Array every = joined.size() == 1 ? joined[0] : xp::concatenate(joined);
-      Array own = communicator_.reduce_scatter(sent(every), counts_of(all), ReduceOp::mean, what);
-      take(group, own.astype(group.dtype, false));
+      Array means = communicator_.reduce_scatter(sent(every), counts_of(all), ReduceOp::mean, what);
+      take(group, all[static_cast<std::size_t>(communicator_.rank())],
+           means.astype(group.dtype, false));
     }
   }
 
@@ -257,10 +258,8 @@ class MeanOverRanks : public JointUpdate, public GradientWatch {
       gradients.push_back(p.grad), owners.push_back(known(p.rule).owner);
     }
     given_.forget_all();
-    auto rank = static_cast<std::size_t>(communicator_.rank());
-    reduce_to_owners(gradients, owners, what_, [&](const Alike& group, const Array& own) {
-      shares(group, gradients, owners)[rank].assign(own);
-    });
+    reduce_to_owners(gradients, owners, what_,
+                     [](const Alike&, const Ends& own, const Array& mean) { own.assign(mean); });
   }
 
   // Of backward, with sharded gradients.
@@ -279,18 +278,19 @@ class MeanOverRanks : public JointUpdate, public GradientWatch {
     if (complete_.empty()) return;
     std::vector<int> owners = owners_of(complete_);
     std::vector<Array> means(complete_.size());
-    reduce_to_owners(
-        gradients_, owners, name_of(complete_), [&](const Alike& group, const Array& own) {
-          Ends mine(group.device, group.dtype);
-          for (std::size_t i : group.members) {
-            if (owners[i] != communicator_.rank()) continue;
-            const Shape& shape = gradients_[i].shape();
-            bool is_all = gradients_[i].size() == own.size();  // and no copy is made
-            means[i] = is_all ? own.reshape(shape) : xp::empty(shape, group.dtype, group.device);
-            if (!is_all) mine.add(means[i]);
-          }
-          if (mine.size() > 0) mine.assign(own);
-        });
+    reduce_to_owners(gradients_, owners, name_of(complete_),
+                     [&](const Alike& group, const Ends&, const Array& own) {
+                       Ends mine(group.device, group.dtype);
+                       for (std::size_t i : group.members) {
+                         if (owners[i] != communicator_.rank()) continue;
+                         const Shape& shape = gradients_[i].shape();
+                         bool is_all = gradients_[i].size() == own.size();  // and no copy is made
+                         means[i] = is_all ? own.reshape(shape)
+                                           : xp::empty(shape, group.dtype, group.device);
+                         if (!is_all) mine.add(means[i]);
+                       }
+                       if (mine.size() > 0) mine.assign(own);
+                     });
     for (std::size_t i = 0; i < complete_.size(); ++i) given_.give(complete_[i], means[i]);
     begin();
   }

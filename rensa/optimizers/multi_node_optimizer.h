@@ -31,8 +31,8 @@ struct MultiNodeOptimizerOptions {
   /// Backward exchanges them as they become complete, some megabytes at a time, and gives their
   /// memory back; another rank's read as zeros. For what calls Optimizer::backward or
   /// Optimizer::update(lossfun, ...), as StandardUpdater does, the same parts of a batch on each
-  /// rank.
-  /// Between backward and the update gradients are not to be changed (ValueError) but by hooks.
+  /// rank. Between backward and the update gradients are not to be changed (ValueError) but by
+  /// hooks.
   bool sharded_gradients = false;
   /// Gradients are exchanged by another thread while the next step computes its own, and updated
   /// with then: an update has the means of the step before, and the first one does nothing
