@@ -60,6 +60,7 @@ def _parameter(text):
 class _Reader:
     def __init__(self):
         self.functions, self.structs = [], {}
+        self.types = {}  # {(struct, field): type}
         self.objects = []  # (name, class, header, line): what is called by its operator()
         self.places = {}  # {struct: (header, line)}
         self.scopes = []  # (kind, name)
@@ -156,10 +157,13 @@ class _Reader:
             full = (self.path() + "." if self.path() else "") + name
             self.functions.append(Function(full, result.strip(), parameters, *start))
         elif kind == "class" and self.path() in self.structs and "operator" not in text:
+            kind_of_all = None
             for part in _split(text):
                 field = re.search(r"(\w+)\s*(=.*)?$", re.sub(r"\{.*", "", part))
                 if field:
                     self.structs[self.path()].append(field[1])
+                    kind_of_all = part[:field.start()].strip() or kind_of_all
+                    self.types[self.path(), field[1]] = kind_of_all
 
     @staticmethod
     def function(text):
@@ -220,6 +224,7 @@ def declarations(header="rensa/array.h"):
     """({name: [Function]}, {struct: [field]}) of a header and all that it includes of rensa/."""
     reader = _Reader()
     reader.read(_lines(header))
+    declarations.types[header] = reader.types
     functions = collections.defaultdict(list)
     for function in reader.functions:
         functions[function.name].append(function)
@@ -235,17 +240,26 @@ def declarations(header="rensa/array.h"):
     return functions, reader.structs
 
 
+declarations.types = {}
+
+
+def types_of_fields(header):
+    """{(struct, field): type} of the structs of a header and all that it includes of rensa/."""
+    declarations(header)
+    return declarations.types[header]
+
+
 def names_of_parameters(function, structs):
     """The names by which a caller may give the function something: its parameters', and the fields of
     its structs of options."""
     names = []
     for parameter in function.parameters:
-        fields = _fields(function.name, parameter.type, structs)
+        fields = fields_of(function.name, parameter.type, structs)
         names += [parameter.name] if fields is None else [f for f in fields if f != "named"]
     return names
 
 
-def _fields(name, kind, structs):
+def fields_of(name, kind, structs):
     """The fields of a struct of options that a function of that name is given; None for another type."""
     struct = re.sub(r"^const |[&* ]+$", "", kind).replace("::", ".")
     struct = re.sub(r"^(rensa\.)?(xp\.)?", "", struct)

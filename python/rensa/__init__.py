@@ -1,7 +1,12 @@
-"""Rensa for Python: arrays on the CPU and on NVIDIA GPUs by the C++ engine, under NumPy's names."""
+"""Rensa for Python: arrays and networks on the CPU and on NVIDIA GPUs by the C++ engine, under NumPy's and Chainer's
+names."""
 
 from rensa import _engine, xp
 from rensa._engine import Device, num_gpus
+from rensa._engine.networks import FunctionNode, Initializer, Parameter, Variable, get_dtype, grad, report
+from rensa.configuration import config, force_backprop_mode, no_backprop_mode, using_config
+from rensa.link import Chain, ChainList, Link, Sequential
+from rensa import datasets, functions, initializers, iterators, links, optimizer_hooks, optimizers, serializers, training
 
 CompileError = _engine.errors.CompileError
 CudaError = _engine.errors.CudaError
@@ -17,4 +22,7 @@ ShapeError = _engine.errors.ShapeError
 SyncError = _engine.errors.SyncError
 ValueError = _engine.errors.ValueError
 
-__all__ = ["Device", "num_gpus", "xp"] + [name for name in vars() if name.endswith("Error")]
+__all__ = ["Chain", "ChainList", "Device", "FunctionNode", "Initializer", "Link", "Parameter", "Sequential", "Variable",
+           "config", "datasets", "force_backprop_mode", "functions", "get_dtype", "grad", "initializers", "iterators", "links",
+           "no_backprop_mode", "num_gpus", "optimizer_hooks", "optimizers", "report", "serializers", "training", "using_config",
+           "xp"] + [name for name in vars() if name.endswith("Error")]

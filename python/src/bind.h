@@ -14,6 +14,19 @@ void bind_random(nb::module_& m);
 void bind_rearranging(nb::module_& m);
 void bind_statistics(nb::module_& m);
 void bind_linalg(nb::module_& m);
+void bind_variables(nb::module_& m);
+void bind_function_nodes(nb::module_& m);
+void bind_calls_of_functions(nb::module_& functions);
+void bind_link_class(nb::module_& m);
+void bind_optimizer_class(nb::module_& m, nb::module_& hooks);
+void bind_serializers(nb::module_& m);
+void bind_data(nb::module_& datasets, nb::module_& iterators);
+void bind_training(nb::module_& engine, nb::module_& networks);
+// Written by python/generate.py.
+void bind_functions(nb::module_& m);
+void bind_links(nb::module_& m);
+void bind_optimizers(nb::module_& m);
+void bind_initializers(nb::module_& m);
 
 /// A routine of one array.
 inline void def_of_one(nb::module_& m, const char* name, Array (*routine)(const Array&)) {

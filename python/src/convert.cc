@@ -378,6 +378,32 @@ std::vector<Index> index_of(nb::handle key) {
   return index;
 }
 
+namespace {
+
+/// What there are weak references to, whatever the object is.
+nb::object box_of(nb::handle object) {
+  nb::object box = nb::cast(Box());
+  box.attr("object") = object;
+  return box;
+}
+
+nb::object keep(nb::handle owner, nb::handle object) {
+  nb::object box = box_of(object);
+  nb::dict names(owner.attr("__dict__"));
+  names.attr("setdefault")("_held", nb::list()).attr("append")(box);
+  return nb::module_::import_("weakref").attr("ref")(box);
+}
+
+}  // namespace
+
+Tied::Tied(nb::handle owner, nb::handle object) : box_(keep(owner, object)) {}
+
+nb::object Tied::get() const {
+  nb::object box = box_.object();
+  if (box.is_none()) throw Error("a function of Python's is gone with the object that it was given to");
+  return box.attr("object");
+}
+
 OptionalArray::OptionalArray(nb::handle object) {
   if (object.is_none() || object.ptr() == Py_True) return;
   array_ = array_of(object);

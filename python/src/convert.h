@@ -78,6 +78,34 @@ class OptionalArray {
   std::optional<Array> array_;
 };
 
+/// An object of Python's that the engine holds on to: it may let go of it in any thread.
+struct Held {
+  explicit Held(nb::object o) : object(std::move(o)) {}
+  ~Held() {
+    nb::gil_scoped_acquire lock;
+    object.reset();
+  }
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+  nb::object object;
+};
+
+/// Python's object with attributes and weak references.
+struct Box {};
+
+/// An object that an owner of Python's holds for the engine, where the collector of garbage sees it: a function that a
+/// trainer calls and that refers to the trainer goes with it. The engine's part goes when the owner does.
+class Tied {
+ public:
+  /// `owner` has a __dict__.
+  Tied(nb::handle owner, nb::handle object);
+  /// The object. Throws Error where the owner is gone. The caller has the interpreter's lock.
+  nb::object get() const;
+
+ private:
+  Held box_;  // a weak reference to what the owner holds
+};
+
 /// Calls f without the interpreter's lock: other threads of Python run while work is queued, done
 /// or waited for.
 template <class F> auto unlocked(F&& f) {

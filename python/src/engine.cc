@@ -58,9 +58,41 @@ void bind_devices(nb::module_& m) {
 
 }  // namespace rensa::python
 
+namespace rensa::python {
+
+/// Submodules, so that no name of networks is one of arrays.
+static void bind_networks(nb::module_& m) {
+  nb::module_ networks = m.def_submodule("networks");
+  bind_variables(networks);
+  bind_function_nodes(networks);
+  nb::module_ functions = m.def_submodule("functions");
+  bind_functions(functions);
+  bind_calls_of_functions(functions);
+  nb::module_ initializers = m.def_submodule("initializers");
+  bind_initializers(initializers);
+  bind_link_class(networks);
+  nb::module_ links = m.def_submodule("links");
+  bind_links(links);
+  nb::module_ optimizers = m.def_submodule("optimizers");
+  nb::module_ hooks = m.def_submodule("optimizer_hooks");
+  bind_optimizer_class(optimizers, hooks);
+  bind_optimizers(optimizers);
+  nb::module_ datasets = m.def_submodule("datasets");
+  nb::module_ iterators = m.def_submodule("iterators");
+  bind_data(datasets, iterators);
+  nb::module_ serializers = m.def_submodule("serializers");
+  bind_serializers(serializers);
+  bind_training(m, networks);
+}
+
+}  // namespace rensa::python
+
 NB_MODULE(_engine, m) {
   using namespace rensa::python;
   m.doc() = "Rensa's engine.";
+  // At the end of a program Python leaves what module-level functions refer to; tests look for leaks (test_leaks.py).
+  nb::set_leak_warnings(false);
+  nb::class_<Box>(m, "_Box", nb::dynamic_attr(), nb::is_weak_referenceable());
   bind_errors(m);
   bind_devices(m);
   bind_arrays(m);
@@ -70,4 +102,5 @@ NB_MODULE(_engine, m) {
   bind_rearranging(m);
   bind_statistics(m);
   bind_linalg(m);
+  bind_networks(m);
 }

@@ -1,0 +1,376 @@
+#!/usr/bin/env python3
+"""Writes what binds the functions, links, optimizers and initializers of the public headers for Python.
+
+    python3 python/generate.py FOLDER     functions.cc, links.cc, optimizers.cc and initializers.cc there
+
+A parameter becomes an argument of its name, a struct of options one argument for each field, with the defaults
+of the header; an Array* that gets something beside the result a flag, which makes the result a tuple. What has no
+counterpart in Python is left out: --missing lists it, with the reason. The comments are the docstrings.
+"""
+import argparse
+import functools
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
+from declarations import declarations, fields_of, types_of_fields  # noqa: E402
+
+# What arguments.h converts, beside numbers and texts, and std::optional of each.
+KNOWN = {"Variable", "Variables", "Array", "Initializer", "Shape", "AxisList", "Axes", "OptionalAxis", "IntegerList",
+         "Scalar", "Dtype", "Device", "xp::PadWidth", "None", "bool", "int", "double", "std::int64_t", "std::string",
+         "std::string_view", "std::vector<std::int64_t>", "std::vector<double>", "WeightLists",
+         "std::vector<std::string>", "std::function<Variable(const Variable&)>",
+         "std::vector<std::pair<std::int64_t, std::int64_t>>"}
+# What arguments.h gives back.
+RESULTS = {"Variable", "Variables", "Array", "std::pair<Variable, Variable>", "std::pair<Variable, Array>",
+           "std::pair<Variable, std::vector<Array>>", "NStepOutput", "NStepLSTMOutput", "F::NStepOutput",
+           "F::NStepLSTMOutput", "Activations"}
+# What may be None, whatever its default.
+NONE_TOO = {"None", "Variable", "Initializer", "Shape", "AxisList", "Axes", "OptionalAxis"}
+# Python's word, or Chainer's, where the header's cannot be an argument's name or is another one.
+NAMES = {"in": "in_size", "out": "out_size", "lambda": "lam"}
+CHANNELS = {"in": "in_channels", "out": "out_channels"}  # of layers of filters
+FILTERS = ("convolution_links.h", "deformable_convolution_links.h", "inception.h", "mlp_convolution.h")
+# The methods of links that Python has beside a call.
+METHODS = {"set_state", "start_finetuning", "init_hx", "argmax"}
+# Bound by hand: what takes functions or links of Python's, or has a class of its own there.
+BY_HAND = {"functions.get_item", "functions.forget", "links.Classifier", "links.Parameter"}
+
+
+class Unknown(Exception):
+    """A type that has no counterpart in Python."""
+
+
+def plain(kind):
+    return re.sub(r"^const |[& ]+$", "", kind)
+
+
+def check_known(kind):
+    kind = plain(kind)
+    inner = re.fullmatch(r"std::optional<(.*)>", kind)
+    if (inner[1] if inner else kind) not in KNOWN:
+        raise Unknown(kind)
+
+
+def none_of(kind):
+    return ".none()" if kind in NONE_TOO or kind.startswith("std::optional") else ""
+
+
+@functools.lru_cache(maxsize=None)
+def lines_of(header):
+    return (ROOT / header).read_text().splitlines()
+
+
+def comment_of(function):
+    """The comment above a declaration, or behind it."""
+    lines, end = lines_of(function.header), function.line - 1
+    begin = end
+    while begin and lines[begin - 1].lstrip().startswith("///"):
+        begin -= 1
+    text = " ".join(line.strip().removeprefix("///").strip() for line in lines[begin:end])
+    if not text and "// " in lines[end]:
+        text = lines[end].split("// ", 1)[1].strip()
+    return text
+
+
+class Call:
+    """A call of one overload: its arguments in Python, and the text that makes it."""
+
+    def __init__(self, function, scope, structs, types, names, own_options=None):
+        self.arguments, self.texts, self.before, self.flags = [], [], [], []
+        nones = 0
+        for place, p in enumerate(function.parameters):
+            name, kind = p.name or f"unnamed{place}", plain(p.type)
+            if kind == "None" and not p.name:
+                # Stands for a size: named as the parameter of the overload that takes one.
+                stands_for = own_options["none"].split()[min(nones, len(own_options["none"].split()) - 1)]
+                nones += 1
+                self.argument(stands_for, "None", p.default, names)
+                continue
+            if kind == "Options":
+                kind = own_options["class"]
+            fields = fields_of(function.name, kind.replace("F::", "functions::"), structs)
+            if fields is not None:
+                self.options(kind, p, fields, structs, types, names, scope, own_options)
+            elif p.type == "Array*":
+                self.flag(name, f"&{name}_")
+            else:
+                check_known(kind)
+                self.argument(name, kind, p.default, names)
+
+    def argument(self, name, kind, default, names):
+        python_name = names.get(name, name)
+        value = f" = shown<{kind}>({'nullptr' if default == 'nullptr' else default})" if default else ""
+        if default in ("{}", "none", "std::nullopt"):
+            value = f" = shown<{kind}>({kind}({'' if default == '{}' else default}))"
+        self.arguments.append((python_name, f"In<{kind}> {name}_given", f'nb::arg("{python_name}"){none_of(kind)}{value}'))
+        self.texts.append(f"give({name}_given)")
+
+    def flag(self, name, place):
+        self.before.append(f"Array {name}_;")
+        self.flags.append(name)
+        self.arguments.append((name, f"bool {name}_given", f'nb::arg("{name}") = false'))
+        self.texts.append(f"{name}_given ? &{name}_ : nullptr")
+
+    def options(self, struct, parameter, fields, structs, types, names, scope, own_options):
+        variable, default = f"{parameter.name}_options", parameter.default
+        taken = {name for name, _, _ in self.arguments}
+        known = own_options["struct"] if own_options and struct == own_options["class"] else None
+        full = known or self.full_name(struct, scope, structs)
+        initial = default if default not in ("", "{}") else "{}"
+        self.before.append(f"{struct} {variable} = {initial};")
+        for field in fields:
+            field_type = types[full, field]
+            if field == "named":
+                continue
+            name = names.get(field, field)
+            if name in taken:  # two structs of options: the later one's fields have the parameter's name before them
+                name = f"{parameter.name}_{name}"
+            given = f"{name}_given"
+            if field_type == "Array*":
+                self.before.append(f"Array {field}_; if ({given}) {variable}.{field} = &{field}_;")
+                self.flags.append(field)
+                self.arguments.append((name, f"bool {field}_given", f'nb::arg("{name}") = false'))
+                continue
+            check_known(field_type)
+            kind_of = f"decltype({struct}::{field})"
+            self.arguments.append((name, f"In<{kind_of}> {given}",
+                                   f'nb::arg("{name}"){none_of(field_type)} = shown<{kind_of}>('
+                                   f'[] {{ {struct} o = {initial}; return o.{field}; }}())'))
+            self.before.append(f"{variable}.{field} = give({given});")
+        self.texts.append(variable)
+
+    @staticmethod
+    def full_name(kind, scope, structs):
+        name = kind.replace("F::", "functions.").replace("::", ".")
+        return name if name in structs else f"{scope}.{name}"
+
+    def key(self):
+        """What tells overloads apart: names, and which of them are None alone."""
+        return tuple((name, declared.startswith("In<None>")) for name, declared, _ in self.arguments)
+
+    def wrapped(self, call, result):
+        """The body: what is given is converted, the engine called without the interpreter's lock."""
+        lines = "".join(f"        {line}\n" for line in self.before)
+        if result == "void":
+            return lines + f"        unlocked([&] {{ {call}; }});\n"
+        lines += f"        auto result_ = unlocked([&] {{ return {call}; }});\n"
+        text = "given(result_)"
+        for flag in self.flags:
+            text = f"with_more({text}, {flag}_given, {flag}_)"
+        return lines + f"        return {text};\n"
+
+
+def parameter_list(call, first=()):
+    return ", ".join([*first, *(declared for _, declared, _ in call.arguments)])
+
+
+def argument_list(call):
+    return "".join(", " + argument for _, _, argument in call.arguments)
+
+
+def quoted(text):
+    return 'R"doc(' + text.replace("Throws", "Raises") + ')doc"'
+
+
+class Module:
+    """What is bound of one namespace."""
+
+    def __init__(self, header, scope):
+        self.header, self.scope = header, scope
+        self.functions, self.structs = declarations(header)
+        self.types = types_of_fields(header)
+        self.missing = []  # (name, reason)
+
+    def named(self, name):
+        return f"{self.scope}.{name}"
+
+    def overloads(self, name, functions, names, own_options=None, results=RESULTS | {"void"}):
+        """The calls that Python can make of a name, each signature once."""
+        seen, reason = {}, None
+        for function in functions:
+            try:
+                if function.result and function.result not in results:
+                    raise Unknown(function.result)
+                call = Call(function, self.scope, self.structs, self.types, names, own_options)
+                seen.setdefault(call.key(), (function, call))
+            except Unknown as error:
+                reason = f"{error} has no counterpart"
+        found = list(seen.values())
+        if not found:
+            self.missing.append((name, reason or "nothing to call"))
+        return found
+
+
+def bind_functions(module):
+    lines = []
+    for full in sorted(module.functions):
+        scope, _, name = full.rpartition(".")
+        if scope != module.scope or name.endswith("_") or full in BY_HAND or full in module.structs:
+            continue
+        if not module.functions[full][0].result:
+            continue
+        for function, call in module.overloads(full, module.functions[full], NAMES):
+            body = call.wrapped(f"{module.scope}::{name}({', '.join(call.texts)})", function.result)
+            lines.append(f'  m.def(\n      "{name}",\n      []({parameter_list(call)}) {{\n{body}      }}'
+                         f"{argument_list(call)},\n      {quoted(comment_of(function))});\n")
+    return lines
+
+
+def classes_of(module, base):
+    """{class: (header, line, declaration)} of a folder's headers that derive from `base`."""
+    found = {}
+    for path in sorted((ROOT / "rensa" / module.scope).rglob("*.h")):
+        header = str(path.relative_to(ROOT))
+        for i, line in enumerate(lines_of(header)):
+            match = re.match(r"(?:class|struct) (\w+)(?: final)? ?: ?(.*)$", line)
+            if i and lines_of(header)[i - 1].startswith("template"):
+                continue
+            if match and re.search(base, match[2] + (lines_of(header)[i + 1] if "{" not in match[2] else "")):
+                found[match[1]] = (header, i + 1, match[2])
+    return found
+
+
+def options_alias(header, name):
+    """The struct that a class calls Options."""
+    text, depth = (ROOT / header).read_text(), re.compile(rf"\b(class|struct) {name}\b[^;]*?using Options = (\w+);", re.S)
+    match = depth.search(text)
+    return match[2] if match else None
+
+
+def bind_links(module):
+    lines = []
+    bases = r"public (public )?(Chain|StagedNetwork|NStepNetwork|ConvolutionLink|DeconvolutionLink)<|^(Fixed\w+|ResNetLink|VGGLink|Chain)<|public (Chain|StagedNetwork|NStepNetwork|ConvolutionLink|DeconvolutionLink)<"
+    classes = classes_of(module, bases)
+    for match in re.finditer(r"^RENSA_\w*N_STEP\w*\((\w+),", (ROOT / "rensa/links/n_step_rnn.h").read_text(), re.M):
+        classes[match[1]] = ("rensa/links/n_step_rnn.h", 1, "NStepNetwork<")
+    for name, (header, line, derived) in sorted(classes.items()):
+        full = module.named(name)
+        if full in BY_HAND or name in ("ChainList", "Sequential", "Pipeline"):
+            continue
+        family = re.match(r"(?:public )?(Fixed\w+|ConvolutionLink|DeconvolutionLink|NStepNetwork|ResNetLink|VGGLink)?", derived)[1]
+        base = family if family and family.startswith(("Fixed", "NStep")) else None
+        made_as = module.named(base) if base else full
+        names = {**NAMES, **(CHANNELS if header.endswith(FILTERS) else {})}
+        alias = options_alias(header, base or name)
+        own = {"class": f"links::{name}::Options" if alias else None,
+               "struct": f"links.{alias}" if alias else None,
+               "none": "in" if name not in ("RMSNorm", "LayerNormalization", "BatchNormalization", "Swish") else
+               ("beta_shape" if name == "Swish" else "size")}
+        if name == "LocalConvolution2D":
+            own["none"] = "in in_size"
+        constructors = [f for f in module.functions.get(made_as, []) if f.parameters is not None]
+        made = module.overloads(full, [f._replace(name=full, result="") for f in constructors], names,
+                                {**own, "class": f"{alias}" if alias else None} if alias else own)
+        if not made:
+            continue
+        comment = comment_of(module.functions[full][0]._replace(header=header, line=line)) if full in module.functions \
+            else ""
+        lines.append(f'  {{\n    nb::class_<links::{name}, Link> link(m, "{name}", {quoted(comment)});\n')
+        for function, call in made:
+            before = "".join(f"          {text}\n" for text in call.before)
+            parameters = parameter_list(call, (f"links::{name}* self",))
+            lines.append(f"    link.def(\n        \"__init__\",\n        []({parameters}) {{\n{before}"
+                         f"          new (self) links::{name}({', '.join(call.texts)});\n        }}{argument_list(call)});\n")
+        for method in ["call_of", *sorted(METHODS)]:
+            owners = [full] + [module.named(b) for b in (family, "StagedNetwork" if family in ("ResNetLink", "VGGLink") or
+                                                         "StagedNetwork" in derived else None) if b]
+            functions = next((module.functions[f"{o}.{method}"] for o in owners if f"{o}.{method}" in module.functions), [])
+            if family == "NStepNetwork" and method == "call_of":
+                functions = [f for f in functions if ("LSTM" in f.result) == ("LSTM" in name)]
+            python_name = "__call__" if method == "call_of" else method
+            if not functions:
+                continue
+            for function, call in module.overloads(f"{full}.{python_name}", functions, names):
+                called = "self" if method == "call_of" else f"self.{method}"
+                body = call.wrapped(f"{called}({', '.join(call.texts)})", function.result)
+                lines.append(f'    link.def(\n        "{python_name}",\n        '
+                             f"[]({parameter_list(call, (f'links::{name}& self',))}) {{\n{body}        }}"
+                             f"{argument_list(call)},\n        {quoted(comment_of(function))});\n")
+        lines.append("  }\n")
+    return lines
+
+
+def bind_optimizers(module):
+    lines = []
+    for name, (header, line, _) in sorted(classes_of(module, r"public (Optimizer|Adam)\b").items()):
+        full = module.named(name)
+        if name == "ElementwiseOptimizer":
+            continue
+        functions = [f for f in module.functions.get(full, []) if any("Options" in p.type for p in f.parameters)]
+        made = module.overloads(full, functions, NAMES)
+        for function, call in made:
+            comment = comment_of(function._replace(header=header, line=line))
+            before = "".join(f"          {text}\n" for text in call.before)
+            lines.append(f'  nb::class_<optimizers::{name}, Optimizer>(m, "{name}", {quoted(comment)})\n      .def(\n          "__init__",\n'
+                         f"          []({parameter_list(call, (f'optimizers::{name}* self',))}) {{\n{before}"
+                         f"            new (self) optimizers::{name}({', '.join(call.texts)});\n          }}{argument_list(call)});\n")
+    return lines
+
+
+def bind_initializers(module):
+    lines = []
+    for full, fields in sorted(module.structs.items()):
+        scope, _, name = full.rpartition(".")
+        if scope != module.scope:
+            continue
+        inherited = not fields
+        fields = fields or module.structs[module.named("Constant")]
+        if name in ("Zero", "One", "NaN"):
+            fields = ["dtype"]
+        arguments = ", ".join(f"In<decltype(initializers::{name}::{f})> {f}_given" for f in fields)
+        named = "".join(f', nb::arg("{f}").none() = shown<decltype(initializers::{name}::{f})>(initializers::{name}{{}}.{f})'
+                        for f in fields)
+        if name == "Constant":
+            named = named.replace(" = shown<decltype(initializers::Constant::value)>(initializers::Constant{}.value)", "")
+        sets = "".join(f" made.{f} = give({f}_given);" for f in fields)
+        lines.append(f'  nb::class_<initializers::{name}, Initializer>(m, "{name}")' if False else
+                     f'  m.def("{name}", []({arguments}) {{ initializers::{name} made;{sets} return Initializer(made); }}{named});\n')
+        del inherited
+    return lines
+
+
+HEAD = """// Written by python/generate.py from {header}; do not edit.
+#include "arguments.h"
+#include "bind.h"
+
+namespace rensa {{
+
+using namespace rensa::python;  // NOLINT
+{using}
+void python::bind_{name}(nb::module_& m) {{
+{body}}}
+
+}}  // namespace rensa
+"""
+
+PARTS = {  # file: (header, namespace, what writes the body, names that the headers leave out)
+    "functions": ("rensa/functions/functions.h", "functions", bind_functions, "using namespace functions;  // NOLINT"),
+    "links": ("rensa/rensa.h", "links", bind_links, "using namespace links;  // NOLINT"),
+    "optimizers": ("rensa/rensa.h", "optimizers", bind_optimizers, "using namespace optimizers;  // NOLINT"),
+    "initializers": ("rensa/rensa.h", "initializers", bind_initializers, ""),
+}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", nargs="?")
+    parser.add_argument("--missing", action="store_true")
+    options = parser.parse_args()
+    for name, (header, scope, bind, using) in PARTS.items():
+        module = Module(header, scope)
+        body = "".join(bind(module))
+        if options.missing:
+            print("".join(f"{left}: {reason}\n" for left, reason in module.missing), end="")
+        if options.folder:
+            text = HEAD.format(header=header, name=name, body=body, using=using)
+            path = pathlib.Path(options.folder) / f"bound_{name}.cc"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if not path.exists() or path.read_text() != text:
+                path.write_text(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,268 @@
+"""Link, Chain, ChainList and Sequential: models, their own classes in Python.
+
+A class derives from Chain, makes its parts within `with self.init_scope():` and computes in `forward`. To the engine
+it is a link like its own: names, devices, copies, files, updaters and captured steps know it.
+"""
+
+import contextlib
+
+from rensa import _engine
+from rensa._engine.networks import Link, Parameter
+
+_known_init, _known_setattr = Link.__init__, Link.__setattr__
+
+
+def _init(self, **parts):
+    """`parts` are Chainer 1's: shapes of parameters, links of a Chain."""
+    _known_init(self)
+    self.__dict__.update(_members=[], _within_init_scope=False, name=None)
+    for name, part in parts.items():
+        if isinstance(part, Link):
+            self.add_link(name, part)
+        else:
+            self.add_param(name, part)
+
+
+@contextlib.contextmanager
+def init_scope(self):
+    """Links and parameters that are assigned within it are members."""
+    outer = self._within_init_scope
+    self.__dict__["_within_init_scope"] = True
+    try:
+        yield
+    finally:
+        self.__dict__["_within_init_scope"] = outer
+
+
+def _setattr(self, name, value):
+    own = self.__dict__.get("_members")
+    if own is None:  # of the engine's, or not made yet
+        member = getattr(self, name, None) if not name.startswith("_") else None
+        if isinstance(member, Parameter) and value is not member:
+            raise AttributeError(f"{type(self).__name__}.{name} is a parameter: set its values by .array")
+        return object.__setattr__(self, name, value)
+    if self._has_persistent(name):
+        return self._set_persistent(name, value)
+    if self._within_init_scope and isinstance(value, (Link, Parameter)):
+        if name not in own:
+            own.append(name)
+        if isinstance(value, Parameter) and value.name is None:
+            value.name = name
+    elif name in own and not isinstance(value, (Link, Parameter)):
+        if isinstance(self.__dict__.get(name), (Link, Parameter)):
+            own.remove(name)
+    self.__dict__[name] = value
+
+
+def _delattr(self, name):
+    own = self.__dict__.get("_members", [])
+    if name in own:
+        own.remove(name)
+    object.__delattr__(self, name)
+
+
+def add_param(self, name, shape=None, dtype=None, initializer=None):
+    """Chainer's way before init_scope()."""
+    _check_new(self, name)
+    with self.init_scope():
+        setattr(self, name, Parameter(initializer, shape))
+
+
+def add_link(self, name, link):
+    """Chainer's way before init_scope()."""
+    _check_new(self, name)
+    with self.init_scope():
+        setattr(self, name, link)
+
+
+def add_persistent(self, name, value):
+    """An array, a number or a text that files have with the link; an array moves with it."""
+    _check_new(self, name)
+    self._members.append(name)
+    if isinstance(value, (bool, int, float, str)):
+        self.__dict__[name] = value
+    else:
+        self._set_persistent(name, value)
+
+
+def register_persistent(self, name):
+    """The attribute becomes one that files have with the link."""
+    value = self.__dict__.pop(name)
+    add_persistent(self, name, value)
+
+
+def _check_new(self, name):
+    if name in self.__dict__ or self._has_persistent(name):
+        raise AttributeError(f"cannot add {name!r}: the link has an attribute of that name")
+
+
+def _call(self, *args, **kwargs):
+    if not hasattr(type(self), "forward"):
+        raise TypeError(f"{type(self).__name__} has no forward: it computes nothing")
+    return self.forward(*args, **kwargs)
+
+
+def _bare_copy(self):
+    made = type(self).__new__(type(self))
+    _known_init(made)
+    made.__dict__.update(self.__dict__)
+    made.__dict__["_members"] = list(self._members)
+    return made
+
+
+def _children(self):
+    """The links right below this one."""
+    return iter([link for path, link in self.namedlinks(skipself=True) if path.count("/") == 1])
+
+
+def _xp(self):
+    return _engine_xp()
+
+
+def _engine_xp():
+    from rensa import xp
+
+    return xp
+
+
+def _device(self):
+    for parameter in self.params():
+        return parameter.device if parameter.is_initialized else _engine.Device("cpu")
+    return _engine.Device("cpu")
+
+
+Link.__init__ = _init
+Link.__setattr__ = _setattr
+Link.__delattr__ = _delattr
+Link.init_scope = init_scope
+Link.add_param, Link.add_link = add_param, add_link
+Link.add_persistent, Link.register_persistent = add_persistent, register_persistent
+Link.children = _children
+Link._bare_copy = _bare_copy
+Link.__call__ = _call
+Link.within_init_scope = property(lambda self: self._within_init_scope)
+Link.xp = property(_xp)
+Link.device = property(_device)
+Link.update_enabled = property(lambda self: any(p.update_enabled for p in self.params()))
+
+
+class Chain(Link):
+    """A model of named parts."""
+
+    def __getitem__(self, name):
+        if name not in self._members or not isinstance(self.__dict__.get(name), Link):
+            raise KeyError(name)
+        return self.__dict__[name]
+
+
+class ChainList(Link):
+    """Links in a list, named by their numbers: "0", "1"."""
+
+    def __init__(self, *links):
+        super().__init__()
+        for link in links:
+            self.add_link(link)
+
+    def _links(self):
+        return [self.__dict__[name] for name in self._members if name.isdigit()]
+
+    def add_link(self, link):
+        name = str(len(self._links()))
+        self._members.append(name)
+        self.__dict__[name] = link
+
+    append = add_link
+
+    def __getitem__(self, i):
+        return self._links()[i]
+
+    def __iter__(self):
+        return iter(self._links())
+
+    def __len__(self):
+        return len(self._links())
+
+    def children(self):
+        return iter(self._links())
+
+
+class Sequential(Link):
+    """Links and functions, each called with what the one before gave."""
+
+    def __init__(self, *layers):
+        super().__init__()
+        self._layers = []
+        for layer in layers:
+            self.append(layer)
+
+    def _name_members(self):
+        """Links are named by their numbers among the links, as in Chainer."""
+        for name in self._members:
+            self.__dict__.pop(name, None)
+        del self._members[:]
+        for layer in self._layers:
+            if isinstance(layer, Link):
+                name = str(len(self._members))
+                self._members.append(name)
+                self.__dict__[name] = layer
+
+    def _bare_copy(self):
+        made = _bare_copy(self)
+        made.__dict__["_layers"] = None  # by what is copied, once it is asked for
+        made.__dict__["_pattern"] = [None if isinstance(layer, Link) else layer for layer in self._all()]
+        return made
+
+    def _all(self):
+        if self.__dict__["_layers"] is None:
+            links = iter([self.__dict__[name] for name in self._members])
+            self.__dict__["_layers"] = [next(links) if layer is None else layer for layer in self._pattern]
+        return self.__dict__["_layers"]
+
+    def append(self, layer):
+        self.insert(len(self._all()), layer)
+
+    def insert(self, i, layer):
+        if not callable(layer):
+            raise ValueError(f"Sequential: a layer is a link or a function, not {type(layer).__name__}")
+        self._all().insert(i, layer)
+        self._name_members()
+
+    def extend(self, sequential):
+        for layer in sequential:
+            self.append(layer)
+
+    def pop(self, i=-1):
+        layer = self._all().pop(i)
+        self._name_members()
+        return layer
+
+    def __getitem__(self, i):
+        if isinstance(i, slice):
+            return Sequential(*self._all()[i])
+        return self._all()[i]
+
+    def __iter__(self):
+        return iter(self._all())
+
+    def __len__(self):
+        return len(self._all())
+
+    def flatten(self):
+        """With the layers of Sequentials among the layers in place of these."""
+        flat = []
+        for layer in self._all():
+            flat += list(layer.flatten()) if isinstance(layer, Sequential) else [layer]
+        return Sequential(*flat)
+
+    def repeat(self, n_repeat, mode="init"):
+        """n_repeat copies of these layers, one after the other."""
+        copies = []
+        for _ in range(n_repeat):
+            copies += [layer.copy(mode) if isinstance(layer, Link) else layer for layer in self._all()]
+        return Sequential(*copies)
+
+    def forward(self, *x):
+        for layer in self._all():
+            x = layer(*x)
+            x = x if isinstance(x, tuple) else (x,)
+        return x[0] if len(x) == 1 else x

@@ -1,0 +1,6 @@
+"""rensa.training.triggers, under Chainer's names."""
+
+from rensa import _engine
+from rensa._engine.training.triggers import *  # noqa: F403 the engine's names are this module's
+
+__all__ = [name for name in dir(_engine.training.triggers) if not name.startswith("_")]

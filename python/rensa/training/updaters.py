@@ -1,0 +1,6 @@
+"""rensa.training.updaters, under Chainer's names."""
+
+from rensa import _engine
+from rensa._engine.training.updaters import *  # noqa: F403 the engine's names are this module's
+
+__all__ = [name for name in dir(_engine.training.updaters) if not name.startswith("_")]

@@ -1,0 +1,95 @@
+#include "arguments.h"
+
+namespace rensa::python {
+
+Variable variable_of(nb::handle object) {
+  Variable variable;
+  if (object.is_none()) return variable;
+  if (nb::try_cast(object, variable)) return variable;
+  return constant(array_of(object));
+}
+
+Variables variables_of(nb::handle object) {
+  Variables variables;
+  if (nb::isinstance<Array>(object)) {
+    for (Array row : nb::cast<const Array&>(object)) variables.push_back(constant(row));
+  } else {
+    for (nb::handle item : nb::borrow<nb::sequence>(object)) variables.push_back(variable_of(item));
+  }
+  return variables;
+}
+
+std::vector<Variables> variable_lists_of(nb::handle object) {
+  std::vector<Variables> lists;
+  for (nb::handle item : nb::borrow<nb::sequence>(object)) lists.push_back(variables_of(item));
+  return lists;
+}
+
+Array plain_array_of(nb::handle object) {
+  if (object.is_none()) return {};
+  Variable variable;
+  if (nb::try_cast(object, variable)) return variable.array();
+  return array_of(object);
+}
+
+Initializer initializer_of(nb::handle object) {
+  Initializer known;
+  if (object.is_none() || nb::try_cast(object, known)) return known;
+  if (auto number = scalar_of(object)) return number->as<double>();
+  if (nb::isinstance<Array>(object) || PyObject_CheckBuffer(object.ptr())) return array_of(object);
+  if (!PyCallable_Check(object.ptr())) {
+    throw nb::type_error("an initializer is a number, an array, or a function that fills one");
+  }
+  auto function = std::make_shared<Held>(nb::borrow(object));
+  return [function](const Array& out) {
+    nb::gil_scoped_acquire lock;
+    function->object(out);
+  };
+}
+
+Device device_of_object(nb::handle object) {
+  if (PyIndex_Check(object.ptr())) {
+    int index = nb::cast<int>(object);
+    return index < 0 ? cpu() : gpu(index);
+  }
+  if (PyUnicode_Check(object.ptr())) return Device(nb::cast<std::string>(object));
+  return nb::cast<Device>(object);
+}
+
+xp::PadWidth pad_width_of(nb::handle object) {
+  if (PyIndex_Check(object.ptr())) return nb::cast<std::int64_t>(object);
+  auto list = nb::borrow<nb::sequence>(object);
+  std::vector<std::pair<std::int64_t, std::int64_t>> pairs;
+  bool flat = nb::len(list) > 0 && PyIndex_Check(nb::object(list[0]).ptr());
+  if (flat && nb::len(list) == 2) return std::pair(nb::cast<std::int64_t>(list[0]), nb::cast<std::int64_t>(list[1]));
+  for (nb::handle item : list) {
+    if (PyIndex_Check(item.ptr())) {
+      pairs.emplace_back(nb::cast<std::int64_t>(item), nb::cast<std::int64_t>(item));
+    } else {
+      auto [before, after] = nb::cast<std::pair<std::int64_t, std::int64_t>>(nb::tuple(item));
+      pairs.emplace_back(before, after);
+    }
+  }
+  return pairs;
+}
+
+Scalar one_scalar_of(nb::handle object) {
+  if (auto number = scalar_of(object)) return *number;
+  return plain_array_of(object).item_scalar();
+}
+
+nb::object list_of_extents(const Shape& shape) {
+  if (shape.size() == 0) return nb::none();
+  if (shape.size() == 1) return nb::int_(shape[0]);
+  nb::list list;
+  for (std::int64_t extent : shape) list.append(extent);
+  return nb::tuple(list);
+}
+
+nb::object list_of_extents(const AxisList& axes) {
+  return axes.given() ? list_of_extents(axes.values()) : nb::none();
+}
+
+nb::object shown_axes(const Axes& axes) { return axes.all() ? nb::none() : list_of_extents(axes.values()); }
+
+}  // namespace rensa::python

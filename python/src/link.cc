@@ -1,0 +1,285 @@
+#include "link.h"
+
+#include "bind.h"
+#include "rensa/links/visitor.h"
+
+namespace rensa::python {
+
+// --- OwnLink ---
+
+nb::object OwnLink::self() const {
+  nb::object object = nb::find(static_cast<const Link&>(*this));
+  if (!object.is_valid()) throw Error("a link of Python's was not made by its class: call super().__init__()");
+  return object;
+}
+
+void OwnLink::members(Visitor& v) {
+  nb::gil_scoped_acquire lock;
+  nb::object own = self();
+  for (nb::handle entry : nb::list(own.attr("_members"))) {
+    auto name = nb::cast<std::string>(entry);
+    if (auto found = persistents.find(name); found != persistents.end()) {
+      v(name, found->second);
+      continue;
+    }
+    nb::object value = own.attr(name.c_str());
+    if (nb::isinstance<ParameterRef>(value)) {
+      MemberParameter& member = parameters_[name];
+      member.be(nb::cast<const ParameterRef&>(value));
+      v(name, static_cast<Parameter&>(member));
+    } else if (nb::isinstance<Link>(value)) {
+      v.link(name, nb::cast<Link&>(value));
+    } else if (!value.is_none()) {
+      auto set = [own, name](const auto& number) {
+        nb::gil_scoped_acquire lock;
+        own.attr(name.c_str()) = nb::cast(number);
+      };
+      if (PyLong_Check(value.ptr()) && !PyBool_Check(value.ptr())) {
+        v.computed(name, [value] { return nb::cast<std::int64_t>(value); }, set);
+      } else if (PyFloat_Check(value.ptr())) {
+        v.computed(name, [value] { return nb::cast<double>(value); }, set);
+      } else {
+        v.computed(name, [value] { return nb::cast<std::string>(value); }, set);
+      }
+    }
+  }
+}
+
+Variable OwnLink::call(const Variables& x) const {
+  nb::gil_scoped_acquire lock;
+  nb::list arguments;
+  for (const Variable& variable : x) arguments.append(given(variable));
+  nb::object result = self()(*nb::tuple(arguments));
+  Variable variable;
+  if (nb::try_cast(result, variable)) return variable;
+  throw ValueError(type_name() + ": a call gives a Variable, not " +
+                   nb::cast<std::string>(nb::repr(result.type())));
+}
+
+std::string OwnLink::type_name() const {
+  nb::gil_scoped_acquire lock;
+  return nb::cast<std::string>(self().type().attr("__name__"));
+}
+
+nb::object OwnLink::copied() const {
+  nb::object own = self();
+  nb::object made = own.attr("_bare_copy")();
+  auto& target = static_cast<OwnLink&>(nb::cast<Link&>(made));
+  for (const auto& [name, array] : persistents) target.persistents.try_emplace(name, array);
+  for (nb::handle entry : nb::list(own.attr("_members"))) {
+    auto name = nb::cast<std::string>(entry);
+    if (persistents.contains(name)) continue;
+    nb::object value = own.attr(name.c_str());
+    if (nb::isinstance<ParameterRef>(value)) {
+      MemberParameter member;
+      member.be(nb::cast<const ParameterRef&>(value));
+      made.attr("__dict__")[name.c_str()] = Parameter(static_cast<const Parameter&>(member)).ref();
+    } else if (nb::isinstance<Link>(value)) {
+      made.attr("__dict__")[name.c_str()] = python::copied(nb::cast<Link&>(value));
+    }
+  }
+  target.finish_copy();
+  return made;
+}
+
+std::unique_ptr<Link> OwnLink::clone() const {
+  nb::gil_scoped_acquire lock;
+  return std::make_unique<HeldLink>(copied());
+}
+
+nb::object copied(Link& link) {
+  if (auto* own = dynamic_cast<OwnLink*>(&link)) return own->copied();
+  std::unique_ptr<Link> made = unlocked([&] { return link.clone(); });
+  return nb::cast(made.release(), nb::rv_policy::take_ownership);
+}
+
+namespace {
+
+// --- members by their names ---
+
+/// Looks for the member of a name.
+class FindMember : public Visitor {
+ public:
+  explicit FindMember(std::string_view name) : name_(name) {}
+  void parameter(std::string_view name, Parameter& p) override {
+    if (name == name_) found = nb::cast(p.ref());
+  }
+  void persistent(std::string_view name, Persistent& array) override {
+    if (name == name_) found = given(static_cast<const Array&>(array));
+  }
+  void state(std::string_view name, State& state) override {
+    if (name == name_) found = given(state.value());
+  }
+  void value(std::string_view name, const Access& access) override {
+    if (name != name_) return;
+    Value value = access.get();
+    found = std::visit(
+        [](const auto& v) -> nb::object {
+          if constexpr (std::same_as<std::remove_cvref_t<decltype(v)>, Array>) return given(v);
+          else return nb::cast(v);
+        },
+        value);
+  }
+  void link(std::string_view name, Link& child) override {
+    if (name == name_) found = nb::cast(&child, nb::rv_policy::reference);
+  }
+  void group(std::string_view, const Members&) override {}
+  nb::object found;
+
+ private:
+  std::string_view name_;
+};
+
+/// A part of a link of the engine's is there as long as the link.
+void hold_owner(nb::handle part, nb::handle owner) {
+  nb::dict(part.attr("__dict__"))["_owner"] = owner;
+}
+
+/// What C++ calls a member is an attribute: l.W, bn.avg_mean, net.fc6.
+nb::object get_member(nb::handle_t<Link> self, const std::string& name) {
+  Link& link = nb::cast<Link&>(self);
+  if (name[0] != '_' && !dynamic_cast<OwnLink*>(&link)) {
+    FindMember find(name);
+    link.members(find);
+    if (find.found.is_valid()) {
+      if (nb::isinstance<Link>(find.found)) hold_owner(find.found, self);
+      return find.found;
+    }
+  } else if (auto* own = dynamic_cast<OwnLink*>(&link)) {
+    if (auto found = own->persistents.find(name); found != own->persistents.end()) {
+      return given(static_cast<const Array&>(found->second));
+    }
+  }
+  std::string type = nb::cast<std::string>(self.type().attr("__name__"));
+  throw nb::attribute_error(("'" + type + "' object has no attribute '" + name + "'").c_str());
+}
+
+OwnLink& own(Link& link, const char* call) {
+  if (auto* found = dynamic_cast<OwnLink*>(&link)) return *found;
+  throw ValueError(std::string(call) + ": the members of " + link.type_name() + " are the engine's");
+}
+
+nb::list links_of(nb::handle self, bool with_names, bool skip_self) {
+  nb::list list;
+  for (auto& [path, link] : nb::cast<Link&>(self).namedlinks()) {
+    bool is_self = link == &nb::cast<Link&>(self);
+    if (is_self && skip_self) continue;
+    nb::object object = is_self ? nb::borrow(self) : nb::cast(link, nb::rv_policy::reference);
+    if (!is_self) hold_owner(object, self);
+    if (with_names) list.append(nb::make_tuple(path, object));
+    else list.append(object);
+  }
+  return list;
+}
+
+template <class Move> nb::object moved(nb::handle self, Move move) {
+  Link& link = nb::cast<Link&>(self);
+  unlocked([&] { move(link); });
+  return nb::borrow(self);
+}
+
+using LinkClass = nb::class_<Link, OwnLink>;
+
+void bind_walks(LinkClass& link) {
+  link.def(
+          "params",
+          [](const Link& l, bool include_uninit) {
+            nb::list list;
+            for (const ParameterRef& p : l.params()) {
+              if (include_uninit || p.is_initialized()) list.append(nb::cast(p));
+            }
+            return list;
+          },
+          nb::arg("include_uninit") = true, "All parameters below this link, by their paths.")
+      .def(
+          "namedparams",
+          [](const Link& l, bool include_uninit) {
+            nb::list list;
+            for (const NamedParameter& p : l.namedparams()) {
+              if (include_uninit || p.parameter.is_initialized()) {
+                list.append(nb::make_tuple(p.path, nb::cast(p.parameter)));
+              }
+            }
+            return list;
+          },
+          nb::arg("include_uninit") = true, "(path, parameter) of all: \"/l1/W\".")
+      .def("links", [](nb::handle_t<Link> self, bool skipself) { return links_of(self, false, skipself); },
+           nb::arg("skipself") = false, "This link and all below it.")
+      .def("namedlinks", [](nb::handle_t<Link> self, bool skipself) { return links_of(self, true, skipself); },
+           nb::arg("skipself") = false, "(path, link) of all.")
+      .def("count_params", &Link::count_params)
+      .def("cleargrads", [](Link& l) { unlocked([&] { l.cleargrads(); }); })
+      .def("zerograds",
+           [](Link& l) {
+             unlocked([&] {
+               for (const ParameterRef& p : l.params()) {
+                 if (p.is_initialized()) p.set_grad(xp::zeros_like(p.array()));
+               }
+             });
+           })
+      .def("enable_update", &Link::enable_update)
+      .def("disable_update", &Link::disable_update)
+      .def("reset_state", [](Link& l) { unlocked([&] { l.reset_state(); }); })
+      .def("addgrads", [](Link& l, const Link& other) { unlocked([&] { l.addgrads(other); }); })
+      .def(
+          "copyparams",
+          [](Link& l, const Link& other, bool copy_persistent) {
+            unlocked([&] { l.copyparams(other, copy_persistent); });
+          },
+          nb::arg("link"), nb::arg("copy_persistent") = true)
+      .def(
+          "copy",
+          [](Link& l, const std::string& mode) {
+            if (mode != "share" && mode != "copy" && mode != "init") {
+              throw ValueError("Link.copy: the mode is 'share', 'copy' or 'init', not '" + mode + "'");
+            }
+            CopyModeScope scope(mode == "share" ? CopyMode::share : mode == "copy" ? CopyMode::copy : CopyMode::init);
+            return copied(l);
+          },
+          nb::arg("mode") = "share",
+          "A copy: `share` shares arrays, `copy` is deep, `init` starts anew from the initializers.")
+      .def("__deepcopy__", [](Link& l, nb::handle) {
+        CopyModeScope scope(CopyMode::copy);
+        return copied(l);
+      });
+}
+
+void bind_moves(LinkClass& link) {
+  link.def("to_device",
+           [](nb::handle_t<Link> self, Argument<Device> device) {
+             return moved(self, [&](Link& l) { l.to(device.get()); });
+           })
+      .def("to_cpu", [](nb::handle_t<Link> self) { return moved(self, [](Link& l) { l.to_cpu(); }); })
+      .def(
+          "to_gpu",
+          [](nb::handle_t<Link> self, std::optional<int> device) {
+            return moved(self, [&](Link& l) { device ? l.to_gpu(*device) : l.to_gpu(); });
+          },
+          nb::arg("device") = nb::none(), "Moves the parameters to a GPU, the current one by default; gives itself.");
+}
+
+}  // namespace
+
+void bind_link_class(nb::module_& m) {
+  LinkClass link(m, "Link", nb::dynamic_attr(), nb::is_weak_referenceable(),
+                                 "A model, or a part of one.");
+  link.def(nb::init<>())
+      .def("__getattr__", &get_member)
+      .def("__str__", [](const Link& l) { return unlocked([&] { return l.str(); }); })
+      .def("__repr__", [](const Link& l) { return unlocked([&] { return l.describe(); }); })
+      .def(
+          "_set_persistent",
+          [](Link& l, const std::string& name, Argument<Array> values) {
+            Persistent& member = own(l, "add_persistent").persistents[name];
+            if (values.get().defined()) unlocked([&] { member = values.get(); });
+          },
+          nb::arg("name"), nb::arg("values").none())
+      .def("_has_persistent", [](Link& l, const std::string& name) {
+        auto* own = dynamic_cast<OwnLink*>(&l);
+        return own && own->persistents.contains(name);
+      });
+  bind_walks(link);
+  bind_moves(link);
+}
+
+}  // namespace rensa::python

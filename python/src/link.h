@@ -1,0 +1,61 @@
+// Links of Python's own.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "arguments.h"
+
+namespace rensa::python {
+
+/// A parameter as a link of Python's has it: by its handle.
+class MemberParameter : public Parameter {
+ public:
+  /// Makes this the parameter that `p` is a handle of.
+  void be(const ParameterRef& p) { body_ = p.body(); }
+};
+
+/// What a class of Python's that derives from Link is to the engine. The object of Python's has its members' names
+/// in `_members`, in their order; what they name are its attributes.
+class OwnLink : public Link {
+ public:
+  void members(Visitor& v) override;
+  Variable invoke(const Variables& x) override { return call(x); }
+  Variable invoke(const Variables& x) const override { return call(x); }
+  std::unique_ptr<Link> clone() const override;
+  std::string type_name() const override;
+
+  /// The object of Python's. The caller has the interpreter's lock.
+  nb::object self() const;
+  /// A copy of the object of Python's, as the current CopyModeScope says.
+  nb::object copied() const;
+  /// Saved, moved and copied with the link.
+  std::map<std::string, Persistent> persistents;
+
+ private:
+  Variable call(const Variables& x) const;
+  std::map<std::string, MemberParameter> parameters_;
+};
+
+/// A link of Python's that the engine owns: a replica of ParallelUpdater.
+class HeldLink : public Link {
+ public:
+  explicit HeldLink(nb::object link) : held_(std::move(link)), link_(nb::cast<Link&>(held_.object)) {}
+  void members(Visitor& v) override { link_.members(v); }
+  Variable invoke(const Variables& x) override { return link_.invoke(x); }
+  Variable invoke(const Variables& x) const override { return link_.invoke(x); }
+  std::unique_ptr<Link> clone() const override { return link_.clone(); }
+  std::string type_name() const override { return link_.type_name(); }
+  void move_to(Device device) override { link_.move_to(device); }
+  void reset_state() override { link_.reset_state(); }
+
+ private:
+  Held held_;
+  Link& link_;
+};
+
+/// A copy as an object of Python's.
+nb::object copied(Link& link);
+
+}  // namespace rensa::python

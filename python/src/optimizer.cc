@@ -1,0 +1,146 @@
+// rensa.optimizers: the class of all of them, and hooks.
+#include "link.h"
+
+#include "bind.h"
+
+namespace rensa::python {
+
+namespace {
+
+/// A hook of any kind, until an optimizer gets it.
+struct AnyHook {
+  std::shared_ptr<OptimizerHook> hook;
+};
+
+/// A function of Python's, called with the optimizer before each update.
+class OwnHook : public OptimizerHook {
+ public:
+  OwnHook(nb::handle function, std::string name, bool post, nb::handle optimizer)
+      : function_(optimizer, function),
+        optimizer_(nb::module_::import_("weakref").attr("ref")(optimizer)),
+        name_(std::move(name)), post_(post) {}
+  const char* name() const override { return name_.c_str(); }
+  Timing timing() const override { return post_ ? Timing::post : Timing::pre; }
+  void operator()(const UpdateCall&) override {
+    nb::gil_scoped_acquire lock;
+    nb::object optimizer = optimizer_.object();
+    if (!optimizer.is_none()) function_.get()(optimizer);
+  }
+
+ private:
+  Tied function_;
+  Held optimizer_;  // a weak reference: the optimizer holds this hook
+  std::string name_;
+  bool post_;
+};
+
+template <class Hook, class... Arguments, class... Extra>
+void bind_hook(nb::module_& m, const char* name, const Extra&... extra) {
+  m.def(
+      name, [](Arguments... arguments) { return AnyHook{std::make_shared<Hook>(arguments...)}; }, extra...);
+}
+
+void bind_hooks(nb::module_& m) {
+  namespace hooks = optimizer_hooks;
+  nb::class_<AnyHook>(m, "OptimizerHook", "What is done to gradients before or after each update.")
+      .def_prop_ro("name", [](const AnyHook& h) { return std::string(h.hook->name()); });
+  bind_hook<hooks::WeightDecay, double>(m, "WeightDecay", nb::arg("rate"));
+  bind_hook<hooks::Lasso, double>(m, "Lasso", nb::arg("rate"));
+  bind_hook<hooks::GradientClipping, double>(m, "GradientClipping", nb::arg("threshold"));
+  bind_hook<hooks::GradientHardClipping, double, double>(m, "GradientHardClipping", nb::arg("lower_bound"),
+                                                         nb::arg("upper_bound"));
+  bind_hook<hooks::GradientNoise, double>(m, "GradientNoise", nb::arg("eta"));
+  bind_hook<hooks::GradientLARS, double, double, double>(m, "GradientLARS", nb::arg("threshold") = 1e-2,
+                                                         nb::arg("weight_decay") = 0.0, nb::arg("eps") = 1e-9);
+}
+
+void add_hook(nb::handle_t<Optimizer> self, nb::object hook, std::optional<std::string> name,
+              const std::string& timing) {
+  auto& optimizer = nb::cast<const Optimizer&>(self);
+  if (timing != "auto" && timing != "pre" && timing != "post") {
+    throw ValueError("add_hook: timing is 'auto', 'pre' or 'post', not '" + timing + "'");
+  }
+  AnyHook known;
+  if (nb::try_cast(hook, known)) {
+    optimizer.add_hook(known.hook);
+    return;
+  }
+  std::string called = name.value_or(nb::cast<std::string>(nb::str(
+      nb::object(nb::getattr(hook, "name", nb::getattr(hook, "__name__", nb::str("function")))))));
+  bool post = timing == "post" || nb::cast<std::string>(nb::str(nb::object(nb::getattr(hook, "timing", nb::str("pre"))))) == "post";
+  optimizer.add_hook(std::make_shared<OwnHook>(hook, called, post, self));
+}
+
+/// Chainer's update(): with the gradients that are there, or with those of lossfun(*args).
+nb::object update(nb::handle_t<Optimizer> self, nb::handle lossfun, const nb::args& args, const nb::kwargs& kwargs) {
+  auto& optimizer = nb::cast<const Optimizer&>(self);
+  if (lossfun.is_none()) {
+    unlocked([&] { optimizer.update(); });
+    return nb::none();
+  }
+  return given(unlocked([&] {
+    return optimizer.update([&]() -> Variable {
+      nb::gil_scoped_acquire lock;
+      return nb::cast<Variable>(lossfun(*args, **kwargs));
+    });
+  }));
+}
+
+nb::object hyperparameter(const Optimizer& optimizer, const std::string& name) {
+  try {
+    return nb::float_(optimizer.attribute(name));
+  } catch (const ValueError& error) {
+    throw nb::attribute_error(error.what());
+  }
+}
+
+}  // namespace
+
+void bind_optimizer_class(nb::module_& m, nb::module_& hooks) {
+  nb::class_<Optimizer>(m, "Optimizer", nb::dynamic_attr(), nb::is_weak_referenceable(), "Updates a model's parameters.")
+      .def(
+          "setup",
+          [](nb::handle_t<Optimizer> self, nb::handle_t<Link> link) {
+            auto& optimizer = nb::cast<const Optimizer&>(self);
+            auto& model = nb::cast<Link&>(link);
+            unlocked([&] { optimizer.setup(model); });
+            self.attr("__dict__")["_target"] = link;  // lives as long as the optimizer
+            return nb::borrow(self);
+          },
+          nb::arg("link"), "Gives every parameter of the model an update rule.")
+      .def_prop_ro("target", [](nb::handle_t<Optimizer> self) {
+        return nb::object(nb::dict(self.attr("__dict__")).contains("_target") ? nb::object(self.attr("__dict__")["_target"])
+                                                                             : nb::none());
+      })
+      .def("update", &update, nb::arg("lossfun").none() = nb::none(), nb::arg("args"), nb::arg("kwargs"),
+           "With the gradients that are there, or with those of lossfun(*args).")
+      .def("add_hook", &add_hook, nb::arg("hook"), nb::arg("name") = nb::none(), nb::arg("timing") = "auto")
+      .def("remove_hook", &Optimizer::remove_hook, nb::arg("name"))
+      .def("zero_grads", [](const Optimizer& o) { unlocked([&] { o.zero_grads(); }); })
+      .def("use_cleargrads", [](const Optimizer&, bool) {}, nb::arg("use") = true, "Gradients are always cleared.")
+      .def("use_fp32_update", [](const Optimizer& o, bool on) { o.use_fp32_update(on); }, nb::arg("flag") = true)
+      .def(
+          "loss_scaling",
+          [](const Optimizer& o, double interval, std::optional<double> scale) { o.loss_scaling({interval, scale}); },
+          nb::arg("interval") = 1000.0, nb::arg("scale") = nb::none())
+      .def("set_loss_scale", [](const Optimizer& o, double scale) { o.set_loss_scale(scale); })
+      .def("new_epoch", [](const Optimizer& o, bool) { o.new_epoch(); }, nb::arg("auto") = false)
+      .def_prop_ro("t", &Optimizer::t, "Updates so far.")
+      .def_prop_ro("epoch", &Optimizer::epoch)
+      .def("__getattr__", &hyperparameter, "A hyperparameter of that name.")
+      .def("_has_hyperparameter",
+           [](const Optimizer& o, const std::string& name) {
+             try {
+               o.attribute(name);
+               return true;
+             } catch (const ValueError&) {
+               return false;
+             }
+           })
+      .def("_set_hyperparameter", [](const Optimizer& o, const std::string& name, double value) {
+        o.attribute(name) = value;
+      });
+  bind_hooks(hooks);
+}
+
+}  // namespace rensa::python

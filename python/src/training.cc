@@ -1,0 +1,444 @@
+// rensa.training: updaters, Trainer, extensions and triggers.
+#include "bind.h"
+#include "link.h"
+#include "rensa/core/thread_state.h"
+
+namespace rensa::python {
+
+namespace {
+
+using training::ExtendOptions;
+using training::Extension;
+using training::Named;
+using training::Trainer;
+using training::Trigger;
+using training::Updater;
+
+// --- triggers ---
+
+/// A function of the trainer's, of Python's.
+struct OwnTrigger {
+  std::shared_ptr<Tied> function;
+  bool operator()(Trainer& trainer) {
+    nb::gil_scoped_acquire lock;
+    return nb::cast<bool>(nb::bool_(function->get()(nb::cast(trainer))));
+  }
+};
+
+/// `owner` is to hold a function.
+Trigger trigger_of(nb::handle object, nb::handle owner = {}) {
+  if (object.is_none()) return {};
+  Trigger* known = nullptr;
+  if (nb::try_cast(object, known) && known) return *known;
+  if (PyTuple_Check(object.ptr()) && nb::len(object) == 2) {
+    return Trigger(nb::cast<double>(object[0]), nb::cast<std::string>(object[1]));
+  }
+  if (PyCallable_Check(object.ptr())) return OwnTrigger{std::make_shared<Tied>(owner.is_valid() ? owner : object, object)};
+  throw nb::type_error("a trigger is (period, 'epoch' or 'iteration'), or a function of the trainer");
+}
+
+void bind_triggers(nb::module_& m) {
+  using namespace rensa::triggers;
+  nb::class_<Trigger>(m, "Trigger", "When an extension is called, and when a run is over.")
+      .def("__call__", [](Trigger& t, Trainer& trainer) { return unlocked([&] { return t(trainer); }); });
+  m.def(
+      "IntervalTrigger", [](double period, const std::string& unit) { return Trigger(period, unit); },
+      nb::arg("period"), nb::arg("unit"));
+  m.def(
+      "MaxValueTrigger",
+      [](const std::string& key, nb::handle trigger) { return Trigger(MaxValueTrigger(key, trigger_of(trigger))); },
+      nb::arg("key"), nb::arg("trigger") = nb::make_tuple(1, "epoch"));
+  m.def(
+      "MinValueTrigger",
+      [](const std::string& key, nb::handle trigger) { return Trigger(MinValueTrigger(key, trigger_of(trigger))); },
+      nb::arg("key"), nb::arg("trigger") = nb::make_tuple(1, "epoch"));
+  m.def(
+      "ManualScheduleTrigger",
+      [](nb::handle points, const std::string& unit) {
+        std::vector<double> all;
+        if (PyNumber_Check(points.ptr())) all = {nb::cast<double>(points)};
+        else all = nb::cast<std::vector<double>>(points);
+        return Trigger(ManualScheduleTrigger(all, unit));
+      },
+      nb::arg("points"), nb::arg("unit"));
+  m.def(
+      "OnceTrigger", [](bool call_on_resume) { return Trigger(OnceTrigger(call_on_resume)); },
+      nb::arg("call_on_resume") = false);
+  m.def("TimeTrigger", [](double period) { return Trigger(TimeTrigger(period)); }, nb::arg("period"));
+}
+
+// --- updaters ---
+
+template <class T> Named<T> named_of(nb::handle object) {
+  if (!PyDict_Check(object.ptr())) return nb::cast<T&>(object);
+  std::vector<std::pair<std::string, T>> entries;
+  for (auto [name, value] : nb::borrow<nb::dict>(object)) {
+    entries.emplace_back(nb::cast<std::string>(name), nb::cast<T&>(value));
+  }
+  return Named<T>(entries);
+}
+
+std::optional<Device> optional_device(nb::handle object) {
+  if (object.is_none()) return {};
+  return device_of_object(object);
+}
+
+/// Makes arrays of a batch: a function of Python's of a list of examples and a device.
+std::function<Columns(const Batch&, Device)> converter_of(nb::handle object, nb::handle owner) {
+  if (object.is_none()) return {};
+  auto function = std::make_shared<Tied>(owner, object);
+  return [function](const Batch& batch, Device device) {
+    nb::gil_scoped_acquire lock;
+    nb::object examples = nb::cast(batch).attr("examples")();
+    nb::object columns = function->get()(examples, nb::cast(device));
+    Columns arrays;
+    if (!PyTuple_Check(columns.ptr())) return Columns{plain_array_of(columns)};
+    for (nb::handle column : nb::borrow<nb::tuple>(columns)) arrays.push_back(plain_array_of(column));
+    return arrays;
+  };
+}
+
+std::function<Variable(const Variables&)> loss_of(nb::handle object, nb::handle owner) {
+  if (object.is_none()) return {};
+  if (nb::isinstance<Link>(object)) {
+    auto link = std::make_shared<Tied>(owner, object);
+    return [link, &model = nb::cast<Link&>(object)](const Variables& x) { return model.invoke(x); };
+  }
+  auto function = std::make_shared<Tied>(owner, object);
+  return [function](const Variables& x) {
+    nb::gil_scoped_acquire lock;
+    nb::list arguments;
+    for (const Variable& variable : x) arguments.append(given(variable));
+    return nb::cast<Variable>(function->get()(*nb::tuple(arguments)));
+  };
+}
+
+/// Python's update_core in place of the engine's.
+class OwnUpdaterBody : public training::UpdaterBody {
+ public:
+  OwnUpdaterBody(Named<Iterator> iterators, Named<Optimizer> optimizers, nb::object updater)
+      : UpdaterBody(std::move(iterators), std::move(optimizers)), updater_(std::move(updater)) {}
+
+ protected:
+  void update_core() override {
+    nb::gil_scoped_acquire lock;
+    nb::object updater = updater_.object();  // a weak reference
+    if (!updater.is_none()) updater.attr("update_core")();
+  }
+
+ private:
+  Held updater_;
+};
+
+bool overrides_update_core(nb::handle self) {
+  return !nb::object(self.type().attr("update_core")).is(nb::type<Updater>().attr("update_core"));
+}
+
+void make_standard(nb::handle_t<Updater> self, nb::handle iterator, nb::handle optimizer, nb::handle converter,
+                   nb::handle device, nb::handle loss_func, bool capture, int accumulate) {
+  Named<Iterator> iterators = named_of<Iterator>(iterator);
+  Named<Optimizer> optimizers = named_of<Optimizer>(optimizer);
+  auto* place = nb::inst_ptr<Updater>(self);
+  if (overrides_update_core(self)) {
+    nb::object weak = nb::module_::import_("weakref").attr("ref")(self);
+    new (place) Updater(std::make_shared<OwnUpdaterBody>(iterators, optimizers, weak));
+    if (auto target = optional_device(device)) {
+      for (const auto& [name, each] : optimizers) each.target().to(*target);
+    }
+  } else {
+    training::StandardUpdaterOptions options{.device = optional_device(device),
+                                             .converter = converter_of(converter, self),
+                                             .loss_func = loss_of(loss_func, self),
+                                             .accumulate = accumulate,
+                                             .capture = capture};
+    new (place) Updater(training::StandardUpdater(iterators, optimizers, options));
+  }
+  nb::inst_mark_ready(self);
+  self.attr("_optimizers") = optimizer;  // whose targets live as long as the updater
+  self.attr("converter") = converter;
+  self.attr("device") = device;
+}
+
+void make_parallel(nb::handle_t<Updater> self, nb::handle iterator, nb::handle optimizer, nb::handle converter,
+                   const nb::dict& devices, bool capture, const std::string& reduction) {
+  training::ParallelUpdaterOptions options{.reduction = reduction,                                             .converter = converter_of(converter, self), .capture = capture};
+  for (auto [name, device] : devices) {
+    options.devices.emplace_back(nb::cast<std::string>(name), device_of_object(device));
+  }
+  new (nb::inst_ptr<Updater>(self))
+      Updater(training::ParallelUpdater(nb::cast<Iterator&>(iterator), nb::cast<Optimizer&>(optimizer), options));
+  nb::inst_mark_ready(self);
+  self.attr("_optimizers") = optimizer;
+}
+
+void bind_updaters(nb::module_& m) {
+  nb::class_<Updater> updater(m, "Updater", nb::dynamic_attr(), nb::is_weak_referenceable(), "One training iteration.");
+  updater.def("update", [](const Updater& u) { unlocked([&] { u.update(); }); }, "One iteration.")
+      .def("update_core", [](const Updater&) { throw NotImplementedError("update_core: for classes of one's own"); },
+           "What an iteration does; a class of one's own overrides it.")
+      .def_prop_ro("iteration", &Updater::iteration)
+      .def_prop_ro("epoch", &Updater::epoch)
+      .def_prop_ro("is_new_epoch", &Updater::is_new_epoch)
+      .def_prop_ro("epoch_detail", &Updater::epoch_detail)
+      .def_prop_ro("previous_epoch_detail", &Updater::previous_epoch_detail)
+      .def("get_iterator", &Updater::get_iterator, nb::arg("name") = "main")
+      .def(
+          "get_optimizer",
+          [](nb::handle_t<Updater> self, const std::string& name) -> nb::object {
+            nb::object all = self.attr("_optimizers");
+            if (PyDict_Check(all.ptr())) return nb::borrow(all[name.c_str()]);
+            nb::cast<const Updater&>(self).get_optimizer(name);
+            return all;
+          },
+          nb::arg("name") = "main")
+      .def("connect_trainer", [](const Updater&, nb::handle) {})
+      .def("finalize", [](const Updater&) {});
+  nb::class_<training::StandardUpdater, Updater>(m, "StandardUpdater", "Takes a batch, its loss, gradients and an update.")
+      .def("__init__", [](nb::handle_t<Updater> self, nb::handle iterator, nb::handle optimizer, nb::handle converter,
+                          nb::handle device, nb::handle loss_func, bool capture, int accumulate) {
+             make_standard(self, iterator, optimizer, converter, device, loss_func, capture, accumulate);
+           },
+           nb::arg("iterator"), nb::arg("optimizer"), nb::arg("converter").none() = nb::none(),
+           nb::arg("device").none() = nb::none(), nb::arg("loss_func").none() = nb::none(), nb::kw_only(),
+           nb::arg("capture") = false, nb::arg("accumulate") = 1);
+  nb::class_<training::ParallelUpdater, Updater>(m, "ParallelUpdater", "One model trained on several devices.")
+      .def("__init__", [](nb::handle_t<Updater> self, nb::handle iterator, nb::handle optimizer, nb::handle converter,
+                          const nb::dict& devices, bool capture, const std::string& reduction) {
+             make_parallel(self, iterator, optimizer, converter, devices, capture, reduction);
+           },
+           nb::arg("iterator"), nb::arg("optimizer"), nb::arg("converter").none() = nb::none(), nb::arg("devices"),
+           nb::kw_only(), nb::arg("capture") = false, nb::arg("reduction") = "sum");
+}
+
+// --- extensions ---
+
+/// An extension of the engine's, until a trainer gets a copy of it.
+struct AnyExtension {
+  std::function<void(const Trainer&, const ExtendOptions&)> add;
+};
+
+template <class E> AnyExtension any_extension(E extension) {
+  return {[extension = std::move(extension)](const Trainer& trainer, const ExtendOptions& options) {
+    trainer.extend(E(extension), options);
+  }};
+}
+
+/// A function of Python's, or an object with Chainer's attributes and methods.
+class OwnExtension final : public Extension {
+ public:
+  OwnExtension(nb::handle trainer, nb::handle object) : held_(std::make_shared<Tied>(trainer, object)) {}
+  void operator()(Trainer& trainer) override {
+    nb::gil_scoped_acquire lock;
+    held_->get()(nb::cast(trainer));
+  }
+  void initialize(Trainer& trainer) override { call("initialize", &trainer); }
+  void finalize() override { call("finalize", nullptr); }
+  std::string default_name() const override {
+    nb::gil_scoped_acquire lock;
+    for (const char* name : {"name", "default_name", "__name__"}) {
+      nb::object found = nb::getattr(held_->get(), name, nb::none());
+      if (PyUnicode_Check(found.ptr())) return nb::cast<std::string>(found);
+    }
+    return nb::cast<std::string>(held_->get().type().attr("__name__"));
+  }
+  Trigger default_trigger() const override {
+    nb::gil_scoped_acquire lock;
+    nb::object found = nb::getattr(held_->get(), "trigger", nb::none());
+    return found.is_none() ? Extension::default_trigger() : trigger_of(found);
+  }
+  int default_priority() const override {
+    nb::gil_scoped_acquire lock;
+    nb::object found = nb::getattr(held_->get(), "priority", nb::none());
+    return found.is_none() ? Extension::default_priority() : nb::cast<int>(found);
+  }
+
+ private:
+  void call(const char* method, Trainer* trainer) {
+    nb::gil_scoped_acquire lock;
+    nb::object found = nb::getattr(held_->get(), method, nb::none());
+    if (found.is_none()) return;
+    if (trainer) found(nb::cast(*trainer));
+    else found();
+  }
+  std::shared_ptr<Tied> held_;
+};
+
+nb::object extend(nb::handle_t<Trainer> self, nb::object extension, std::optional<std::string> name, nb::handle trigger,
+                  std::optional<int> priority) {
+  auto& trainer = nb::cast<const Trainer&>(self);
+  ExtendOptions options{.name = name.value_or(""), .trigger = trigger_of(trigger, self), .priority = priority};
+  AnyExtension* known = nullptr;
+  if (nb::try_cast(extension, known) && known) known->add(trainer, options);
+  else trainer.extend(OwnExtension(self, extension), options);
+  // What it holds of Python's lives as long as the trainer.
+  nb::dict(self.attr("__dict__")).attr("setdefault")("_extensions", nb::list()).attr("append")(extension);
+  return nb::borrow(self);
+}
+
+std::vector<std::string> strings_of(nb::handle object) {
+  if (object.is_none()) return {};
+  return nb::cast<std::vector<std::string>>(object);
+}
+
+void bind_extensions(nb::module_& m) {
+  using namespace rensa::extensions;
+  nb::class_<AnyExtension>(m, "Extension", nb::dynamic_attr(), "What a Trainer calls beside its updates.");
+  m.attr("PRIORITY_WRITER") = training::kPriorityWriter;
+  m.attr("PRIORITY_EDITOR") = training::kPriorityEditor;
+  m.attr("PRIORITY_READER") = training::kPriorityReader;
+  m.def(
+      "Evaluator",
+      [](nb::handle iterator, nb::object target, nb::handle converter, nb::handle device, nb::handle eval_func) {
+        nb::object made = nb::cast(AnyExtension{});  // holds what is of Python's
+        EvaluatorOptions options{.converter = converter_of(converter, made)};
+        if (!eval_func.is_none()) {
+          options.eval_func = [loss = loss_of(eval_func, made)](const Variables& x) { loss(x); };
+        }
+        nb::cast<AnyExtension&>(made) = any_extension(
+            Evaluator(nb::cast<Iterator&>(iterator), nb::cast<Link&>(target), optional_device(device), options));
+        made.attr("_target") = target;
+        return made;
+      },
+      nb::arg("iterator"), nb::arg("target"), nb::arg("converter").none() = nb::none(),
+      nb::arg("device").none() = nb::none(), nb::arg("eval_func").none() = nb::none());
+  m.def(
+      "LogReport",
+      [](nb::handle keys, nb::handle trigger, const std::string& filename) {
+        return any_extension(LogReport({.keys = strings_of(keys), .trigger = trigger_of(trigger), .filename = filename}));
+      },
+      nb::arg("keys").none() = nb::none(), nb::arg("trigger") = nb::make_tuple(1, "epoch"), nb::arg("filename") = "log");
+  m.def(
+      "PrintReport", [](nb::handle entries, const std::string& log_report) {
+        return any_extension(PrintReport(strings_of(entries), {.log_report = log_report}));
+      },
+      nb::arg("entries"), nb::arg("log_report") = "LogReport");
+  m.def(
+      "ProgressBar",
+      [](int bar_length, int update_interval) {
+        return any_extension(ProgressBar({.update_interval = update_interval, .bar_length = bar_length}));
+      },
+      nb::arg("bar_length") = 50, nb::arg("update_interval") = 100);
+  auto snapshot_options = [](const std::string& filename, int n_retains, bool autoload, bool snapshot_on_error) {
+    return SnapshotOptions{.filename = filename, .snapshot_on_error = snapshot_on_error, .n_retains = n_retains, .autoload = autoload};
+  };
+  m.def(
+      "snapshot",
+      [=](const std::string& filename, int n_retains, bool autoload, bool snapshot_on_error) {
+        return any_extension(Snapshot(snapshot_options(filename, n_retains, autoload, snapshot_on_error)));
+      },
+      nb::arg("filename") = "snapshot_iter_{.updater.iteration}", nb::kw_only(), nb::arg("n_retains") = -1,
+      nb::arg("autoload") = false, nb::arg("snapshot_on_error") = false);
+  m.def(
+      "snapshot_object",
+      [=](nb::object target, const std::string& filename, int n_retains, bool autoload) {
+        SnapshotOptions options = snapshot_options(filename, n_retains, autoload, false);
+        nb::object made = nb::cast(nb::isinstance<Link>(target)
+                                       ? any_extension(Snapshot(nb::cast<const Link&>(target), options))
+                                       : any_extension(Snapshot(nb::cast<const Optimizer&>(target), options)));
+        made.attr("_target") = target;
+        return made;
+      },
+      nb::arg("target"), nb::arg("filename"), nb::kw_only(), nb::arg("n_retains") = -1, nb::arg("autoload") = false);
+  m.def(
+      "PlotReport",
+      [](nb::handle y_keys, const std::string& x_key, nb::handle trigger, const std::string& filename) {
+        return any_extension(PlotReport(strings_of(y_keys), {.x_key = x_key, .trigger = trigger_of(trigger), .filename = filename}));
+      },
+      nb::arg("y_keys"), nb::arg("x_key") = "iteration", nb::arg("trigger") = nb::make_tuple(1, "epoch"),
+      nb::arg("filename") = "plot.png");
+  m.def("FailOnNonNumber", [] { return any_extension(FailOnNonNumber()); });
+  m.def(
+      "observe_lr",
+      [](const std::string& optimizer_name, const std::string& observation_key) {
+        return any_extension(observe_lr(optimizer_name, observation_key));
+      },
+      nb::arg("optimizer_name") = "main", nb::arg("observation_key") = "lr");
+  m.def(
+      "observe_value",
+      [](const std::string& key, nb::object target_func) {
+        nb::object made = nb::cast(AnyExtension{});
+        auto function = std::make_shared<Tied>(made, target_func);
+        nb::cast<AnyExtension&>(made) = any_extension(observe_value(key, [function](Trainer& trainer) {
+          nb::gil_scoped_acquire lock;
+          return nb::cast<double>(nb::float_(function->get()(nb::cast(trainer))));
+        }));
+        return made;
+      },
+      nb::arg("observation_key"), nb::arg("target_func"));
+  m.def(
+      "ExponentialShift",
+      [](const std::string& attr, double rate, std::optional<double> init, std::optional<double> target, nb::handle optimizer) {
+        ShiftOptions options{.init = init, .target = target};
+        if (!optimizer.is_none()) options.optimizer = nb::cast<Optimizer&>(optimizer);
+        return any_extension(ExponentialShift(attr, rate, options));
+      },
+      nb::arg("attr"), nb::arg("rate"), nb::arg("init") = nb::none(), nb::arg("target") = nb::none(),
+      nb::arg("optimizer").none() = nb::none());
+  m.def(
+      "LinearShift",
+      [](const std::string& attr, std::pair<double, double> value_range, std::pair<double, double> time_range) {
+        return any_extension(LinearShift(attr, value_range, time_range));
+      },
+      nb::arg("attr"), nb::arg("value_range"), nb::arg("time_range"));
+  m.def(
+      "DumpGraph", [](const std::string& root_name) { return any_extension(DumpGraph(root_name)); }, nb::arg("root_name"));
+}
+
+// --- the trainer ---
+
+void bind_trainer(nb::module_& m) {
+  nb::class_<Trainer>(m, "Trainer", nb::dynamic_attr(), nb::is_weak_referenceable(), "The training loop.")
+      .def(
+          "__init__",
+          [](nb::handle_t<Trainer> self, nb::object updater, nb::handle stop_trigger, const std::string& out) {
+            new (nb::inst_ptr<Trainer>(self)) Trainer(nb::cast<Updater&>(updater), trigger_of(stop_trigger, self), out);
+            nb::inst_mark_ready(self);
+            self.attr("_updater") = updater;
+          },
+          nb::arg("updater"), nb::arg("stop_trigger").none() = nb::none(), nb::arg("out") = "result")
+      .def("extend", &extend, nb::arg("extension"), nb::arg("name") = nb::none(), nb::arg("trigger").none() = nb::none(),
+           nb::arg("priority") = nb::none())
+      .def("run", [](Trainer& t) { unlocked([&] { t.run(); }); }, "The whole run.")
+      .def("stop", &Trainer::stop)
+      .def_prop_ro("updater", [](nb::handle_t<Trainer> self) -> nb::object {
+        nb::object known = nb::getattr(self, "_updater", nb::none());
+        return known.is_none() ? nb::cast(nb::cast<const Trainer&>(self).updater()) : known;
+      })
+      .def_prop_ro("observation",
+                   [](const Trainer& t) {
+                     nb::dict dict;
+                     for (const auto& [name, value] : t.observation()) dict[name.c_str()] = given(value);
+                     return dict;
+                   })
+      .def_prop_ro("out", &Trainer::out)
+      .def_prop_ro("elapsed_time", &Trainer::elapsed_time);
+}
+
+/// chainer.report.
+void report_values(const nb::dict& values, nb::handle observer) {
+  const Link* link = observer.is_none() ? nullptr : &nb::cast<const Link&>(observer);
+  for (auto [key, value] : values) {
+    auto name = nb::cast<std::string>(key);
+    auto send = [&](Report one) { unlocked([&] { link ? report({one}, *link) : report({one}); }); };
+    Variable variable;
+    if (nb::try_cast(value, variable)) send(Report(name, variable));
+    else if (auto number = scalar_of(value)) send(Report(name, number->as<double>()));
+    else send(Report(name, plain_array_of(value)));
+  }
+}
+
+}  // namespace
+
+void bind_training(nb::module_& engine, nb::module_& networks) {
+  nb::module_ training = engine.def_submodule("training");
+  nb::module_ updaters = training.def_submodule("updaters");
+  nb::module_ triggers = training.def_submodule("triggers");
+  nb::module_ extensions = training.def_submodule("extensions");
+  bind_triggers(triggers);
+  bind_updaters(updaters);
+  bind_trainer(training);
+  bind_extensions(extensions);
+  networks.def("report", &report_values, nb::arg("values"), nb::arg("observer").none() = nb::none());
+}
+
+}  // namespace rensa::python
