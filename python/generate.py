@@ -275,7 +275,8 @@ def bind_links(module):
             lines.append(f"    link.def(\n        \"__init__\",\n        []({parameters}) {{\n{before}"
                          f"          new (self) links::{name}({', '.join(call.texts)});\n        }}{argument_list(call)});\n")
         for method in ["call_of", *sorted(METHODS)]:
-            owners = [full] + [module.named(b) for b in (family, "StagedNetwork" if family in ("ResNetLink", "VGGLink") or
+            above = {"FixedConvolution": "ConvolutionLink", "FixedDeconvolution": "DeconvolutionLink"}.get(family, family)
+            owners = [full] + [module.named(b) for b in (above, "StagedNetwork" if family in ("ResNetLink", "VGGLink") or
                                                          "StagedNetwork" in derived else None) if b]
             functions = next((module.functions[f"{o}.{method}"] for o in owners if f"{o}.{method}" in module.functions), [])
             if family == "NStepNetwork" and method == "call_of":

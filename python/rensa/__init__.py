@@ -1,12 +1,30 @@
 """Rensa for Python: arrays and networks on the CPU and on NVIDIA GPUs by the C++ engine, under NumPy's and Chainer's
 names."""
 
+import threading as _threading
+
 from rensa import _engine, xp
-from rensa._engine import Device, num_gpus
+from rensa._engine import Device, current_device, num_gpus
 from rensa._engine.networks import FunctionNode, Initializer, Parameter, Variable, get_dtype, grad, report
 from rensa.configuration import config, force_backprop_mode, no_backprop_mode, using_config
 from rensa.link import Chain, ChainList, Link, Sequential
 from rensa import datasets, functions, initializers, iterators, links, optimizer_hooks, optimizers, serializers, training
+
+
+
+def _enter(self):
+    """with Device("cuda:1"): the calling thread's current device in the scope."""
+    _outer_devices.stack = [*getattr(_outer_devices, "stack", []), current_device()]
+    self.use()
+    return self
+
+
+def _exit(self, *error):
+    _outer_devices.stack.pop().use()
+
+
+_outer_devices = _threading.local()
+Device.__enter__, Device.__exit__ = _enter, _exit
 
 CompileError = _engine.errors.CompileError
 CudaError = _engine.errors.CudaError
@@ -23,6 +41,6 @@ SyncError = _engine.errors.SyncError
 ValueError = _engine.errors.ValueError
 
 __all__ = ["Chain", "ChainList", "Device", "FunctionNode", "Initializer", "Link", "Parameter", "Sequential", "Variable",
-           "config", "datasets", "force_backprop_mode", "functions", "get_dtype", "grad", "initializers", "iterators", "links",
+           "config", "current_device", "datasets", "force_backprop_mode", "functions", "get_dtype", "grad", "initializers", "iterators", "links",
            "no_backprop_mode", "num_gpus", "optimizer_hooks", "optimizers", "report", "serializers", "training", "using_config",
            "xp"] + [name for name in vars() if name.endswith("Error")]

@@ -1,6 +1,19 @@
 #include "arguments.h"
 
+#include <atomic>
+
 namespace rensa::python {
+
+namespace {
+std::atomic<bool> cpu_for_gpus = false;
+}
+
+void use_cpu_for_gpus(bool on) { cpu_for_gpus = on; }
+
+Device gpu_of(std::optional<int> index) {
+  if (cpu_for_gpus) return cpu();
+  return index ? gpu(*index) : current_gpu();
+}
 
 Variable variable_of(nb::handle object) {
   Variable variable;
@@ -50,7 +63,7 @@ Initializer initializer_of(nb::handle object) {
 Device device_of_object(nb::handle object) {
   if (PyIndex_Check(object.ptr())) {
     int index = nb::cast<int>(object);
-    return index < 0 ? cpu() : gpu(index);
+    return index < 0 ? cpu() : gpu_of(index);
   }
   if (PyUnicode_Check(object.ptr())) return Device(nb::cast<std::string>(object));
   return nb::cast<Device>(object);

@@ -48,6 +48,10 @@ Array plain_array_of(nb::handle object);
 Initializer initializer_of(nb::handle object);
 /// A Device, its name, or as in Chainer the number of a GPU, the CPU below 0.
 Device device_of_object(nb::handle object);
+/// The GPU of that number, the current one without; the CPU where it stands for all GPUs.
+Device gpu_of(std::optional<int> index);
+/// Whether the CPU stands for GPUs: code that names them runs where there are none.
+void use_cpu_for_gpus(bool on);
 xp::PadWidth pad_width_of(nb::handle object);
 Scalar one_scalar_of(nb::handle object);  // a number, or an array of one
 // What defaults look like: one number for a list of one, None for what is left out.

@@ -2,6 +2,7 @@
 #include "bind.h"
 
 #include "rensa/core/error.h"
+#include "rensa/core/thread_state.h"
 
 namespace rensa::python {
 
@@ -53,6 +54,8 @@ void bind_devices(nb::module_& m) {
       .def(
           "synchronize", [](const Device& d) { unlocked([&] { d.synchronize(); }); },
           "Waits for everything queued on it.");
+  m.def(
+      "current_device", [] { return ThreadState::current().device; }, "Where the calling thread's new arrays go.");
   m.def("num_gpus", &num_gpus, "How many GPUs there are.");
 }
 

@@ -253,7 +253,7 @@ void bind_moves(LinkClass& link) {
       .def(
           "to_gpu",
           [](nb::handle_t<Link> self, std::optional<int> device) {
-            return moved(self, [&](Link& l) { device ? l.to_gpu(*device) : l.to_gpu(); });
+            return moved(self, [&](Link& l) { l.to(gpu_of(device)); });
           },
           nb::arg("device") = nb::none(), "Moves the parameters to a GPU, the current one by default; gives itself.");
 }

@@ -86,6 +86,22 @@ void bind_creation(nb::module_& m) {
   bind_filled(m, "ones", xp::ones, "ones_like", xp::ones_like);
   m.def("full", &full, nb::arg("shape"), nb::arg("fill_value"), nb::arg("dtype") = nb::none(),
         nb::arg("order") = "C", nb::kw_only(), nb::arg("device") = nb::none());
+  m.def(
+      "full_like",
+      [](nb::handle model, nb::handle value, nb::handle dtype, const std::string& order, nb::handle shape,
+         nb::handle device) {
+        Array a = array_of(model), values = array_of(value);
+        xp::Like like{.dtype = optional_dtype(dtype), .order = Order(order.c_str())};
+        if (!shape.is_none()) like.shape = shape_of_object(shape);
+        if (!device.is_none()) like.device = placement_of(device).device();
+        return unlocked([&] {
+          Array made = xp::empty_like(a, like);
+          made.assign(values.to(made.device()).astype(made.dtype(), false));
+          return made;
+        });
+      },
+      nb::arg("a"), nb::arg("fill_value"), nb::arg("dtype") = nb::none(), nb::arg("order") = "K",
+      nb::arg("shape") = nb::none(), nb::kw_only(), nb::arg("device") = nb::none());
   m.def("arange", &arange, nb::arg("start"), nb::arg("stop") = nb::none(),
         nb::arg("step") = nb::none(), nb::arg("dtype") = nb::none(), nb::kw_only(),
         nb::arg("device") = nb::none());

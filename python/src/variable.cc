@@ -196,7 +196,7 @@ void bind_graph(nb::class_<Variable>& variable) {
       .def("unchain", &Variable::unchain)
       .def("unchain_backward", &Variable::unchain_backward)
       .def("to_cpu", [](const Variable& v) { move(v, cpu()); })
-      .def("to_gpu", [](const Variable& v, std::optional<int> device) { move(v, device ? gpu(*device) : current_gpu()); },
+      .def("to_gpu", [](const Variable& v, std::optional<int> device) { move(v, gpu_of(device)); },
            nb::arg("device") = nb::none())
       .def("to_device", [](const Variable& v, Argument<Device> device) { move(v, device.get()); });
 }
@@ -224,7 +224,7 @@ void bind_parameters(nb::module_& m) {
       .def_prop_rw("update_enabled", &ParameterRef::update_enabled, &ParameterRef::set_update_enabled)
       .def("to_cpu", [](const ParameterRef& p) { unlocked([&] { p.to(cpu()); }); })
       .def("to_gpu", [](const ParameterRef& p, std::optional<int> device) {
-             unlocked([&] { p.to(device ? gpu(*device) : current_gpu()); });
+             unlocked([&] { p.to(gpu_of(device)); });
            },
            nb::arg("device") = nb::none())
       .def("to_device", [](const ParameterRef& p, Argument<Device> device) {
@@ -250,6 +250,8 @@ void bind_config(nb::module_& m) {
   m.def("set_config", [](const std::string& name, bool value) {
     with_field(name, [&](bool& field) { return field = value; });
   });
+  m.def("use_cpu_for_gpus", &python::use_cpu_for_gpus, nb::arg("on"), "Code that names GPUs runs on the CPU.");
+  m.def("gpu_of", &gpu_of, nb::arg("index") = nb::none(), "The GPU of that number, the current one without.");
   m.def("get_dtype", [] { return DtypeObject{rensa::get_dtype()}; }, "The dtype of parameters.");
   m.def("set_dtype", [](Argument<Dtype> dtype) { config().dtype = dtype.get(); });
 }
