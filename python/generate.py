@@ -28,7 +28,8 @@ RESULTS = {"Variable", "Variables", "Array", "std::pair<Variable, Variable>", "s
            "std::pair<Variable, std::vector<Array>>", "NStepOutput", "NStepLSTMOutput", "F::NStepOutput",
            "F::NStepLSTMOutput", "Activations"}
 # What may be None, whatever its default.
-NONE_TOO = {"None", "Variable", "Initializer", "Shape", "AxisList", "Axes", "OptionalAxis"}
+NONE_TOO = {"None", "Variable", "Initializer", "Shape", "AxisList", "Axes", "OptionalAxis",
+            "std::function<Variable(const Variable&)>"}
 # Python's word, or Chainer's, where the header's cannot be an argument's name or is another one.
 NAMES = {"in": "in_size", "out": "out_size", "lambda": "lam"}
 CHANNELS = {"in": "in_channels", "out": "out_channels"}  # of layers of filters

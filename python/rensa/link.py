@@ -9,20 +9,6 @@ import contextlib
 from rensa import _engine
 from rensa._engine.networks import Link, Parameter
 
-_known_init, _known_setattr = Link.__init__, Link.__setattr__
-
-
-def _init(self, **parts):
-    """`parts` are Chainer 1's: shapes of parameters, links of a Chain."""
-    _known_init(self)
-    self.__dict__.update(_members=[], _within_init_scope=False, name=None)
-    for name, part in parts.items():
-        if isinstance(part, Link):
-            self.add_link(name, part)
-        else:
-            self.add_param(name, part)
-
-
 @contextlib.contextmanager
 def init_scope(self):
     """Links and parameters that are assigned within it are members."""
@@ -104,7 +90,7 @@ def _call(self, *args, **kwargs):
 
 def _bare_copy(self):
     made = type(self).__new__(type(self))
-    _known_init(made)
+    Link.__init__(made)
     made.__dict__.update(self.__dict__)
     made.__dict__["_members"] = list(self._members)
     return made
@@ -131,7 +117,6 @@ def _device(self):
     return _engine.Device("cpu")
 
 
-Link.__init__ = _init
 Link.__setattr__ = _setattr
 Link.__delattr__ = _delattr
 Link.init_scope = init_scope

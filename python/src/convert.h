@@ -113,4 +113,16 @@ template <class F> auto unlocked(F&& f) {
   return f();
 }
 
+/// A handle of the engine's whose last one goes without the interpreter's lock: threads that end with it may be waiting
+/// for that.
+template <class Handle> class UnlockedAtTheEnd : public Handle {
+ public:
+  explicit UnlockedAtTheEnd(Handle handle) : Handle(std::move(handle)) {}
+  UnlockedAtTheEnd(const UnlockedAtTheEnd&) = default;
+  UnlockedAtTheEnd& operator=(const UnlockedAtTheEnd&) = default;
+  ~UnlockedAtTheEnd() {
+    unlocked([this] { this->body_.reset(); });
+  }
+};
+
 }  // namespace rensa::python

@@ -1,4 +1,4 @@
-// rensa.FunctionNode, and functions that take functions of Python's.
+// rensa.FunctionNode, functions that take functions of Python's, and captured steps.
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/trampoline.h>
 
@@ -44,6 +44,38 @@ class OwnFunction : public FunctionNode {
   using FunctionNode::retain_outputs;
 };
 
+/// rensa.capture's: a step of Python's and its recordings.
+class CapturedStep {
+ public:
+  explicit CapturedStep(const CaptureOptions& options) : cache_(std::make_shared<CaptureCache>(options)) {}
+  nb::object call(nb::handle self, const nb::args& args) {
+    Variables inputs = variables_of(args);
+    Variables results = unlocked([&] {
+      return cache_->call(
+          [&](const Variables& in) {
+            nb::gil_scoped_acquire lock;
+            nb::object result = self.attr("step")(*nb::tuple(given(in)));
+            one_ = !PyTuple_Check(result.ptr());
+            return result.is_none() ? Variables{} : all_of(result, variable_of);
+          },
+          inputs);
+    });
+    if (results.empty()) return nb::none();
+    return one_ ? given(results[0]) : given(results);
+  }
+  nb::dict stats() const {
+    const CaptureStats& s = cache_->stats();
+    nb::dict dict;
+    dict["calls"] = s.calls, dict["warmups"] = s.warmups, dict["recordings"] = s.recordings;
+    dict["replays"] = s.replays, dict["fallbacks"] = s.fallbacks, dict["last_fallback"] = s.last_fallback;
+    return dict;
+  }
+
+ private:
+  std::shared_ptr<CaptureCache> cache_;
+  bool one_ = true;  // whether the step gives one variable, not a tuple
+};
+
 OwnFunction& own(FunctionNode& node) {
   if (auto* found = dynamic_cast<OwnFunction*>(&node)) return *found;
   throw ValueError(std::string(node.name()) + ": what it keeps is the engine's");
@@ -68,6 +100,20 @@ void bind_function_nodes(nb::module_& m) {
       .def_prop_ro("label", [](const FunctionNode& n) { return std::string(n.name()); })
       .def_prop_ro("rank", &FunctionNode::rank)
       .def("unchain", &FunctionNode::unchain);
+  nb::class_<CapturedStep>(m, "capture", nb::dynamic_attr(), nb::is_weak_referenceable(),
+                           "A step, recorded and replayed: step = rensa.capture(function).")
+      .def(
+          "__init__",
+          [](nb::handle_t<CapturedStep> self, nb::object step, bool replay_lists, std::optional<int> audit_every) {
+            new (nb::inst_ptr<CapturedStep>(self)) CapturedStep({.replay_lists = replay_lists, .audit_every = audit_every});
+            nb::inst_mark_ready(self);
+            self.attr("step") = step;
+          },
+          nb::arg("step"), nb::kw_only(), nb::arg("replay_lists") = false, nb::arg("audit_every") = nb::none())
+      .def("__call__", [](nb::handle_t<CapturedStep> self, const nb::args& args) {
+        return nb::cast<CapturedStep&>(self).call(self, args);
+      })
+      .def_prop_ro("stats", &CapturedStep::stats, "What calls came to so far.");
 }
 
 void bind_calls_of_functions(nb::module_& functions) {

@@ -30,17 +30,16 @@ void OwnLink::members(Visitor& v) {
     } else if (nb::isinstance<Link>(value)) {
       v.link(name, nb::cast<Link&>(value));
     } else if (!value.is_none()) {
-      auto set = [own, name](const auto& number) {
+      // Walks keep these functions, and let go of them without the interpreter's lock.
+      auto set = [held = std::make_shared<Held>(own), name](const auto& number) {
         nb::gil_scoped_acquire lock;
-        own.attr(name.c_str()) = nb::cast(number);
+        held->object.attr(name.c_str()) = nb::cast(number);
       };
-      if (PyLong_Check(value.ptr()) && !PyBool_Check(value.ptr())) {
-        v.computed(name, [value] { return nb::cast<std::int64_t>(value); }, set);
-      } else if (PyFloat_Check(value.ptr())) {
-        v.computed(name, [value] { return nb::cast<double>(value); }, set);
-      } else {
-        v.computed(name, [value] { return nb::cast<std::string>(value); }, set);
-      }
+      auto show = [&](const auto& number) { v.computed(name, [number] { return number; }, set); };
+      if (PyBool_Check(value.ptr())) show(nb::cast<bool>(value));
+      else if (PyLong_Check(value.ptr())) show(nb::cast<std::int64_t>(value));
+      else if (PyFloat_Check(value.ptr())) show(nb::cast<double>(value));
+      else show(nb::cast<std::string>(value));
     }
   }
 }
@@ -263,7 +262,20 @@ void bind_moves(LinkClass& link) {
 void bind_link_class(nb::module_& m) {
   LinkClass link(m, "Link", nb::dynamic_attr(), nb::is_weak_referenceable(),
                                  "A model, or a part of one.");
-  link.def(nb::init<>())
+  link.def(
+          "__init__",
+          [](nb::handle_t<Link> self, const nb::kwargs& parts) {
+            new (nb::inst_ptr<Link>(self)) OwnLink();
+            nb::inst_mark_ready(self);
+            nb::dict own(self.attr("__dict__"));
+            own["_members"] = nb::list();
+            own["_within_init_scope"] = false;
+            own["name"] = nb::none();
+            for (auto [name, part] : parts) {
+              self.attr(nb::isinstance<Link>(part) ? "add_link" : "add_param")(name, part);
+            }
+          },
+          nb::arg("parts"), "`parts` are Chainer 1's: links, and shapes of parameters.")
       .def("__getattr__", &get_member)
       .def("__str__", [](const Link& l) { return unlocked([&] { return l.str(); }); })
       .def("__repr__", [](const Link& l) { return unlocked([&] { return l.describe(); }); })

@@ -134,14 +134,22 @@ bool overrides_update_core(nb::handle self) {
   return !nb::object(self.type().attr("update_core")).is(nb::type<Updater>().attr("update_core"));
 }
 
+// What is made in Python. Their threads may be waiting for the interpreter's lock.
+struct PythonStandardUpdater : UnlockedAtTheEnd<Updater> {
+  using UnlockedAtTheEnd::UnlockedAtTheEnd;
+};
+struct PythonParallelUpdater : UnlockedAtTheEnd<Updater> {
+  using UnlockedAtTheEnd::UnlockedAtTheEnd;
+};
+
 void make_standard(nb::handle_t<Updater> self, nb::handle iterator, nb::handle optimizer, nb::handle converter,
-                   nb::handle device, nb::handle loss_func, bool capture, int accumulate) {
+                   nb::handle device, nb::handle loss_func, bool capture, int accumulate, bool replay_lists) {
   Named<Iterator> iterators = named_of<Iterator>(iterator);
   Named<Optimizer> optimizers = named_of<Optimizer>(optimizer);
-  auto* place = nb::inst_ptr<Updater>(self);
+  auto* place = nb::inst_ptr<PythonStandardUpdater>(self);
   if (overrides_update_core(self)) {
     nb::object weak = nb::module_::import_("weakref").attr("ref")(self);
-    new (place) Updater(std::make_shared<OwnUpdaterBody>(iterators, optimizers, weak));
+    new (place) PythonStandardUpdater(Updater(std::make_shared<OwnUpdaterBody>(iterators, optimizers, weak)));
     if (auto target = optional_device(device)) {
       for (const auto& [name, each] : optimizers) each.target().to(*target);
     }
@@ -150,8 +158,9 @@ void make_standard(nb::handle_t<Updater> self, nb::handle iterator, nb::handle o
                                              .converter = converter_of(converter, self),
                                              .loss_func = loss_of(loss_func, self),
                                              .accumulate = accumulate,
-                                             .capture = capture};
-    new (place) Updater(training::StandardUpdater(iterators, optimizers, options));
+                                             .capture = capture,
+                                             .capture_options = {.replay_lists = replay_lists}};
+    new (place) PythonStandardUpdater(training::StandardUpdater(iterators, optimizers, options));
   }
   nb::inst_mark_ready(self);
   self.attr("_optimizers") = optimizer;  // whose targets live as long as the updater
@@ -165,8 +174,8 @@ void make_parallel(nb::handle_t<Updater> self, nb::handle iterator, nb::handle o
   for (auto [name, device] : devices) {
     options.devices.emplace_back(nb::cast<std::string>(name), device_of_object(device));
   }
-  new (nb::inst_ptr<Updater>(self))
-      Updater(training::ParallelUpdater(nb::cast<Iterator&>(iterator), nb::cast<Optimizer&>(optimizer), options));
+  new (nb::inst_ptr<PythonParallelUpdater>(self)) PythonParallelUpdater(
+      training::ParallelUpdater(nb::cast<Iterator&>(iterator), nb::cast<Optimizer&>(optimizer), options));
   nb::inst_mark_ready(self);
   self.attr("_optimizers") = optimizer;
 }
@@ -193,15 +202,15 @@ void bind_updaters(nb::module_& m) {
           nb::arg("name") = "main")
       .def("connect_trainer", [](const Updater&, nb::handle) {})
       .def("finalize", [](const Updater&) {});
-  nb::class_<training::StandardUpdater, Updater>(m, "StandardUpdater", "Takes a batch, its loss, gradients and an update.")
+  nb::class_<PythonStandardUpdater, Updater>(m, "StandardUpdater", "Takes a batch, its loss, gradients and an update.")
       .def("__init__", [](nb::handle_t<Updater> self, nb::handle iterator, nb::handle optimizer, nb::handle converter,
-                          nb::handle device, nb::handle loss_func, bool capture, int accumulate) {
-             make_standard(self, iterator, optimizer, converter, device, loss_func, capture, accumulate);
+                          nb::handle device, nb::handle loss_func, bool capture, int accumulate, bool replay_lists) {
+             make_standard(self, iterator, optimizer, converter, device, loss_func, capture, accumulate, replay_lists);
            },
            nb::arg("iterator"), nb::arg("optimizer"), nb::arg("converter").none() = nb::none(),
            nb::arg("device").none() = nb::none(), nb::arg("loss_func").none() = nb::none(), nb::kw_only(),
-           nb::arg("capture") = false, nb::arg("accumulate") = 1);
-  nb::class_<training::ParallelUpdater, Updater>(m, "ParallelUpdater", "One model trained on several devices.")
+           nb::arg("capture") = false, nb::arg("accumulate") = 1, nb::arg("replay_lists") = false);
+  nb::class_<PythonParallelUpdater, Updater>(m, "ParallelUpdater", "One model trained on several devices.")
       .def("__init__", [](nb::handle_t<Updater> self, nb::handle iterator, nb::handle optimizer, nb::handle converter,
                           const nb::dict& devices, bool capture, const std::string& reduction) {
              make_parallel(self, iterator, optimizer, converter, devices, capture, reduction);

@@ -1,4 +1,6 @@
 // rensa.Variable and Parameter, gradients, and the configuration.
+#include <nanobind/stl/shared_ptr.h>
+
 #include "arguments.h"
 #include "bind.h"
 

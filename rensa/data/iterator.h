@@ -99,10 +99,12 @@ class Iterator {
   /// What it is, in words: its kind, length, batch size and settings.
   std::string describe() const { return body_->describe(); }
 
+ protected:
+  std::shared_ptr<IteratorBody> body_;
+
  private:
   /// For what replays of a recorded step would not do: the step stays eager.
   IteratorBody& body() const;
-  std::shared_ptr<IteratorBody> body_;
 };
 
 namespace iterators {
