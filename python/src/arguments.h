@@ -150,7 +150,7 @@ template <class T, class Convert> bool take(rensa::python::Argument<T>& out, Con
       return (fits) && take(value, [&]() -> T { return convert; });                                \
     }                                                                                              \
     static handle from_cpp(const rensa::python::Argument<T>& argument, rv_policy, cleanup_list*) { \
-      const T& value = argument.value;                                                             \
+      [[maybe_unused]] const T& value = argument.value;                                            \
       return object(shown_as).release();                                                           \
     }                                                                                              \
   };
