@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes what binds the functions, links, optimizers and initializers of the public headers for Python.
 
-    python3 python/generate.py FOLDER     functions.cc, links.cc, optimizers.cc and initializers.cc there
+    python3 python/generate.py FOLDER     bound_<part>.cc there, of each of PARTS
 
 A parameter becomes an argument of its name, a struct of options one argument for each field, with the defaults
 of the header; an Array* that gets something beside the result a flag, which makes the result a tuple. What has no

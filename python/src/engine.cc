@@ -93,7 +93,7 @@ static void bind_networks(nb::module_& m) {
 NB_MODULE(_engine, m) {
   using namespace rensa::python;
   m.doc() = "Rensa's engine.";
-  // At the end of a program Python leaves what module-level functions refer to; tests look for leaks (test_leaks.py).
+  // At the end of a program Python leaves what module-level functions refer to; python/tests/test_networks.py looks for leaks.
   nb::set_leak_warnings(false);
   nb::class_<Box>(m, "_Box", nb::dynamic_attr(), nb::is_weak_referenceable());
   bind_errors(m);

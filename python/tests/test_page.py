@@ -1,7 +1,9 @@
 """What docs/python.md shows runs."""
 
+import os
 import pathlib
 import re
+import tempfile
 import unittest
 
 
@@ -10,9 +12,14 @@ class Page(unittest.TestCase):
         page = pathlib.Path(__file__).parents[2] / "docs" / "python.md"
         blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
         self.assertGreaterEqual(len(blocks), 2)
-        names = {}
-        for block in blocks:
-            exec(block, names)
+        names, folder = {}, os.getcwd()
+        with tempfile.TemporaryDirectory() as scratch:
+            os.chdir(scratch)
+            try:
+                for block in blocks:
+                    exec(block, names)
+            finally:
+                os.chdir(folder)
 
 
 if __name__ == "__main__":
