@@ -4,11 +4,12 @@ names."""
 import threading as _threading
 
 from rensa import _engine, xp
-from rensa._engine import Device, current_device, num_gpus
+from rensa._engine import (Device, ElementwiseKernel, RawKernel, RawModule, ReductionKernel, current_device, fuse,
+                           num_gpus)
 from rensa._engine.networks import FunctionNode, Initializer, Parameter, Variable, capture, get_dtype, grad, report
 from rensa.configuration import config, force_backprop_mode, no_backprop_mode, using_config
 from rensa.link import Chain, ChainList, Link, Sequential
-from rensa import datasets, functions, initializers, iterators, links, optimizer_hooks, optimizers, serializers, training
+from rensa import cuda, datasets, functions, initializers, iterators, links, optimizer_hooks, optimizers, serializers, training
 
 
 
@@ -40,7 +41,7 @@ ShapeError = _engine.errors.ShapeError
 SyncError = _engine.errors.SyncError
 ValueError = _engine.errors.ValueError
 
-__all__ = ["Chain", "ChainList", "Device", "FunctionNode", "Initializer", "Link", "Parameter", "Sequential", "Variable",
-           "capture", "config", "current_device", "datasets", "force_backprop_mode", "functions", "get_dtype", "grad", "initializers", "iterators", "links",
+__all__ = ["Chain", "ChainList", "Device", "ElementwiseKernel", "FunctionNode", "Initializer", "Link", "Parameter", "RawKernel", "RawModule", "ReductionKernel", "Sequential", "Variable",
+           "capture", "config", "cuda", "current_device", "datasets", "force_backprop_mode", "functions", "fuse", "get_dtype", "grad", "initializers", "iterators", "links",
            "no_backprop_mode", "num_gpus", "optimizer_hooks", "optimizers", "report", "serializers", "training", "using_config",
            "xp"] + [name for name in vars() if name.endswith("Error")]

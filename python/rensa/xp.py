@@ -58,6 +58,24 @@ def _reduce(self):
     return _of_pickle, (self.tobytes(), self.shape, str(self.dtype), str(self.device))
 
 
+class _MemoryPointer:
+    """CuPy's ndarray.data: where the elements are."""
+
+    def __init__(self, array):
+        self._array = array
+        self.device = array.device
+
+    def copy_to_host_async(self, mem, size, stream=None):
+        """Copies to the host memory that `mem` (a ctypes pointer, or its number) points to."""
+        import ctypes
+
+        address = mem if isinstance(mem, int) else ctypes.cast(mem, ctypes.c_void_p).value
+        target = asarray((ctypes.c_uint8 * size).from_address(address))
+        self._array.view(uint8).reshape(-1)[:size].get(stream=stream, out=target)  # noqa: F405
+
+    copy_to_host = copy_to_host_async
+
+
 def _sort(self, axis=-1):
     """Sorts the elements where they stand."""
     copyto(self, sort(self, axis))
@@ -68,6 +86,7 @@ ndarray.__reduce__ = _reduce
 ndarray.__array_ufunc__ = _array_ufunc
 ndarray.__array_function__ = _array_function
 ndarray.sort = _sort
+ndarray.data = property(_MemoryPointer)
 ndarray.__iter__ = lambda self: (self[i] for i in range(len(self)))
 ndarray.__contains__ = lambda self, value: bool((self == value).any())
 ndarray.__divmod__ = lambda self, other: (self // other, self % other)

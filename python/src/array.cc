@@ -5,6 +5,7 @@
 #include "bind.h"
 #include "rensa/array/dlpack.h"
 #include "rensa/core/error.h"
+#include "rensa/device/stream.h"
 
 namespace rensa::python {
 
@@ -290,8 +291,26 @@ void bind_arrays(nb::module_& m) {
           },
           nb::arg("device"), "This array on a device. Waits towards the CPU.")
       .def(
-          "get", [](const Array& a) { return unlocked([&] { return a.get(); }); },
-          "A new array on the CPU. Waits.")
+          "get",
+          [](const Array& a, nb::handle stream, nb::handle out) {
+            if (stream.is_none() && out.is_none()) return unlocked([&] { return a.get(); });
+            Array to = out.is_none() ? xp::empty(a.shape(), a.dtype(), cpu()) : array_of(out);
+            cuda::Stream on = stream.is_none() ? cuda::current_stream(a.device()) : nb::cast<const cuda::Stream&>(stream);
+            unlocked([&] { a.get(to, on); });
+            return to;
+          },
+          nb::arg("stream") = nb::none(), nb::kw_only(), nb::arg("out") = nb::none(),
+          "The elements on the CPU. Waits, unless `out` is of page-locked memory.")
+      .def(
+          "set",
+          [](const Array& a, nb::handle source, nb::handle stream) {
+            Array values = array_of(source, {}, cpu());
+            if (stream.is_none()) return unlocked([&] { a.set(values); });
+            const auto& on = nb::cast<const cuda::Stream&>(stream);
+            unlocked([&] { a.set(values, on); });
+          },
+          nb::arg("arr"), nb::arg("stream") = nb::none(),
+          "Copies an array of the host into this one; of page-locked memory at once, else it waits.")
       .def("fill",
            [](const Array& a, nb::handle value) {
              auto number = scalar_of(value);

@@ -80,6 +80,27 @@ class Buffer {
   Py_buffer view_{};
 };
 
+/// The array of ours that an array of NumPy's is made of; undefined where there is none.
+Array owner_of(nb::handle object) {
+  nb::object base = nb::borrow(object);
+  for (const char* next : {"base", "base", "obj"}) {
+    base = nb::getattr(base, next, nb::none());
+    if (nb::isinstance<Array>(base)) return nb::cast<Array>(base);
+  }
+  return {};
+}
+
+/// On page-locked memory of ours an array is known as such: copies of it do not wait.
+Array array_of_pinned(nb::handle object, const Py_buffer& view, const Shape& shape, Dtype dtype) {
+  if (!PyBuffer_IsContiguous(&view, 'C')) return {};
+  Array owner = owner_of(object);
+  if (!owner.defined() || !owner.storage()->is_pinned() || !owner.is_contiguous()) return {};
+  std::int64_t offset = static_cast<std::byte*>(view.buf) - static_cast<std::byte*>(owner.data());
+  if (offset < 0 || offset + view.len > owner.nbytes()) return {};
+  Array bytes = owner.ravel().view(uint8);
+  return Array(bytes[Slice(offset, offset + view.len)]).view(dtype).reshape(shape);
+}
+
 /// Shares the memory; read-only memory is copied.
 Array array_of_buffer(nb::handle object, bool* shared) {
   auto buffer = std::make_shared<Buffer>(object, PyBUF_RECORDS_RO);
@@ -96,7 +117,8 @@ Array array_of_buffer(nb::handle object, bool* shared) {
   std::int64_t size = 1;
   for (int i = 0; i < view.ndim; ++i) size *= view.shape[i];
   if (size == 0) return xp::empty(shape, *dtype, cpu());
-  Array a = xp::wrap(view.buf, shape, strides, *dtype, cpu(), buffer);
+  Array a = array_of_pinned(object, view, shape, *dtype);
+  if (!a.defined()) a = xp::wrap(view.buf, shape, strides, *dtype, cpu(), buffer);
   if (view.readonly) return a.copy();
   *shared = true;
   return a;
@@ -396,9 +418,9 @@ nb::object keep(nb::handle owner, nb::handle object) {
 
 }  // namespace
 
-Tied::Tied(nb::handle owner, nb::handle object) : box_(keep(owner, object)) {}
+HeldByOwner::HeldByOwner(nb::handle owner, nb::handle object) : box_(keep(owner, object)) {}
 
-nb::object Tied::get() const {
+nb::object HeldByOwner::get() const {
   nb::object box = box_.object();
   if (box.is_none()) throw Error("a function of Python's is gone with the object that it was given to");
   return box.attr("object");

@@ -95,10 +95,10 @@ struct Box {};
 
 /// An object that an owner of Python's holds for the engine, where the collector of garbage sees it: a function that a
 /// trainer calls and that refers to the trainer goes with it. The engine's part goes when the owner does.
-class Tied {
+class HeldByOwner {
  public:
   /// `owner` has a __dict__.
-  Tied(nb::handle owner, nb::handle object);
+  HeldByOwner(nb::handle owner, nb::handle object);
   /// The object. Throws Error where the owner is gone. The caller has the interpreter's lock.
   nb::object get() const;
 

@@ -86,7 +86,7 @@ template <class Get> void def_pair(nb::module_& m, const char* name, int ndim, G
       nb::arg("withlabel") = true, nb::arg("ndim") = ndim, nb::arg("scale") = 1.0F);
 }
 
-using PythonIterator = UnlockedAtTheEnd<Iterator>;
+using IteratorOfPython = UnlockedAtTheEnd<Iterator>;
 
 void bind_datasets(nb::module_& m) {
   nb::class_<Dataset>(m, "Dataset", "Examples by number: a tuple of columns each, or the one column.")
@@ -173,11 +173,11 @@ void bind_data(nb::module_& datasets, nb::module_& iterators) {
       .def_prop_ro("previous_epoch_detail", &Iterator::previous_epoch_detail)
       .def_prop_ro("repeat", &Iterator::repeats)
       .def("__str__", &Iterator::describe);
-  nb::class_<PythonIterator, Iterator>(iterators, "OwnIterator", "An iterator that was made in Python.");
+  nb::class_<IteratorOfPython, Iterator>(iterators, "IteratorOfPython", "An iterator that was made in Python.");
   iterators.def(
       "SerialIterator",
       [](nb::handle dataset, std::int64_t batch_size, bool repeat, std::optional<bool> shuffle, std::optional<std::uint64_t> seed) {
-        return PythonIterator(rensa::iterators::SerialIterator(
+        return IteratorOfPython(rensa::iterators::SerialIterator(
             dataset_of(dataset), batch_size, {.repeat = repeat, .shuffle = shuffle.value_or(true), .seed = seed}));
       },
       nb::arg("dataset"), nb::arg("batch_size"), nb::arg("repeat") = true, nb::arg("shuffle") = nb::none(),
@@ -186,7 +186,7 @@ void bind_data(nb::module_& datasets, nb::module_& iterators) {
       "MultithreadIterator",
       [](nb::handle dataset, std::int64_t batch_size, bool repeat, std::optional<bool> shuffle, int n_threads,
          std::optional<std::uint64_t> seed) {
-        return PythonIterator(rensa::iterators::MultithreadIterator(dataset_of(dataset), batch_size,
+        return IteratorOfPython(rensa::iterators::MultithreadIterator(dataset_of(dataset), batch_size,
                                                               {.repeat = repeat,
                                                                .shuffle = shuffle.value_or(true),
                                                                .seed = seed,

@@ -21,10 +21,10 @@ template <class Of> auto all_of(nb::handle result, Of of) {
 }
 
 /// A function with a gradient whose forward and backward are Python's.
-class OwnFunction : public FunctionNode {
+class FunctionOfPython : public FunctionNode {
  public:
   NB_TRAMPOLINE(FunctionNode, 4);
-  OwnFunction() : FunctionNode("Function") {}
+  FunctionOfPython() : FunctionNode("Function") {}
 
   Arrays forward(const Arrays& inputs) override {
     nb::gil_scoped_acquire lock;
@@ -76,15 +76,15 @@ class CapturedStep {
   bool one_ = true;  // whether the step gives one variable, not a tuple
 };
 
-OwnFunction& own(FunctionNode& node) {
-  if (auto* found = dynamic_cast<OwnFunction*>(&node)) return *found;
+FunctionOfPython& own(FunctionNode& node) {
+  if (auto* found = dynamic_cast<FunctionOfPython*>(&node)) return *found;
   throw ValueError(std::string(node.name()) + ": what it keeps is the engine's");
 }
 
 }  // namespace
 
 void bind_function_nodes(nb::module_& m) {
-  nb::class_<FunctionNode, OwnFunction>(m, "FunctionNode", nb::dynamic_attr(), nb::is_weak_referenceable(),
+  nb::class_<FunctionNode, FunctionOfPython>(m, "FunctionNode", nb::dynamic_attr(), nb::is_weak_referenceable(),
                                         "A differentiable function: forward on arrays, backward on variables.")
       .def(nb::init<>())
       .def(

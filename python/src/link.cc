@@ -5,15 +5,15 @@
 
 namespace rensa::python {
 
-// --- OwnLink ---
+// --- LinkOfPython ---
 
-nb::object OwnLink::self() const {
+nb::object LinkOfPython::self() const {
   nb::object object = nb::find(static_cast<const Link&>(*this));
   if (!object.is_valid()) throw Error("a link of Python's was not made by its class: call super().__init__()");
   return object;
 }
 
-void OwnLink::members(Visitor& v) {
+void LinkOfPython::members(Visitor& v) {
   nb::gil_scoped_acquire lock;
   nb::object own = self();
   for (nb::handle entry : nb::list(own.attr("_members"))) {
@@ -44,7 +44,7 @@ void OwnLink::members(Visitor& v) {
   }
 }
 
-Variable OwnLink::call(const Variables& x) const {
+Variable LinkOfPython::call(const Variables& x) const {
   nb::gil_scoped_acquire lock;
   nb::list arguments;
   for (const Variable& variable : x) arguments.append(given(variable));
@@ -55,15 +55,15 @@ Variable OwnLink::call(const Variables& x) const {
                    nb::cast<std::string>(nb::repr(result.type())));
 }
 
-std::string OwnLink::type_name() const {
+std::string LinkOfPython::type_name() const {
   nb::gil_scoped_acquire lock;
   return nb::cast<std::string>(self().type().attr("__name__"));
 }
 
-nb::object OwnLink::copied() const {
+nb::object LinkOfPython::copied() const {
   nb::object own = self();
   nb::object made = own.attr("_bare_copy")();
-  auto& target = static_cast<OwnLink&>(nb::cast<Link&>(made));
+  auto& target = static_cast<LinkOfPython&>(nb::cast<Link&>(made));
   for (const auto& [name, array] : persistents) target.persistents.try_emplace(name, array);
   for (nb::handle entry : nb::list(own.attr("_members"))) {
     auto name = nb::cast<std::string>(entry);
@@ -81,13 +81,13 @@ nb::object OwnLink::copied() const {
   return made;
 }
 
-std::unique_ptr<Link> OwnLink::clone() const {
+std::unique_ptr<Link> LinkOfPython::clone() const {
   nb::gil_scoped_acquire lock;
   return std::make_unique<HeldLink>(copied());
 }
 
 nb::object copied(Link& link) {
-  if (auto* own = dynamic_cast<OwnLink*>(&link)) return own->copied();
+  if (auto* own = dynamic_cast<LinkOfPython*>(&link)) return own->copied();
   std::unique_ptr<Link> made = unlocked([&] { return link.clone(); });
   return nb::cast(made.release(), nb::rv_policy::take_ownership);
 }
@@ -137,14 +137,14 @@ void hold_owner(nb::handle part, nb::handle owner) {
 /// What C++ calls a member is an attribute: l.W, bn.avg_mean, net.fc6.
 nb::object get_member(nb::handle_t<Link> self, const std::string& name) {
   Link& link = nb::cast<Link&>(self);
-  if (name[0] != '_' && !dynamic_cast<OwnLink*>(&link)) {
+  if (name[0] != '_' && !dynamic_cast<LinkOfPython*>(&link)) {
     FindMember find(name);
     link.members(find);
     if (find.found.is_valid()) {
       if (nb::isinstance<Link>(find.found)) hold_owner(find.found, self);
       return find.found;
     }
-  } else if (auto* own = dynamic_cast<OwnLink*>(&link)) {
+  } else if (auto* own = dynamic_cast<LinkOfPython*>(&link)) {
     if (auto found = own->persistents.find(name); found != own->persistents.end()) {
       return given(static_cast<const Array&>(found->second));
     }
@@ -153,8 +153,8 @@ nb::object get_member(nb::handle_t<Link> self, const std::string& name) {
   throw nb::attribute_error(("'" + type + "' object has no attribute '" + name + "'").c_str());
 }
 
-OwnLink& own(Link& link, const char* call) {
-  if (auto* found = dynamic_cast<OwnLink*>(&link)) return *found;
+LinkOfPython& own(Link& link, const char* call) {
+  if (auto* found = dynamic_cast<LinkOfPython*>(&link)) return *found;
   throw ValueError(std::string(call) + ": the members of " + link.type_name() + " are the engine's");
 }
 
@@ -177,7 +177,7 @@ template <class Move> nb::object moved(nb::handle self, Move move) {
   return nb::borrow(self);
 }
 
-using LinkClass = nb::class_<Link, OwnLink>;
+using LinkClass = nb::class_<Link, LinkOfPython>;
 
 void bind_walks(LinkClass& link) {
   link.def(
@@ -265,7 +265,7 @@ void bind_link_class(nb::module_& m) {
   link.def(
           "__init__",
           [](nb::handle_t<Link> self, const nb::kwargs& parts) {
-            new (nb::inst_ptr<Link>(self)) OwnLink();
+            new (nb::inst_ptr<Link>(self)) LinkOfPython();
             nb::inst_mark_ready(self);
             nb::dict own(self.attr("__dict__"));
             own["_members"] = nb::list();
@@ -287,7 +287,7 @@ void bind_link_class(nb::module_& m) {
           },
           nb::arg("name"), nb::arg("values").none())
       .def("_has_persistent", [](Link& l, const std::string& name) {
-        auto* own = dynamic_cast<OwnLink*>(&l);
+        auto* own = dynamic_cast<LinkOfPython*>(&l);
         return own && own->persistents.contains(name);
       });
   bind_walks(link);

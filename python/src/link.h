@@ -18,7 +18,7 @@ class MemberParameter : public Parameter {
 
 /// What a class of Python's that derives from Link is to the engine. The object of Python's has its members' names
 /// in `_members`, in their order; what they name are its attributes.
-class OwnLink : public Link {
+class LinkOfPython : public Link {
  public:
   void members(Visitor& v) override;
   Variable invoke(const Variables& x) override { return call(x); }

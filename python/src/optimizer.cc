@@ -13,9 +13,9 @@ struct AnyHook {
 };
 
 /// A function of Python's, called with the optimizer before each update.
-class OwnHook : public OptimizerHook {
+class HookOfPython : public OptimizerHook {
  public:
-  OwnHook(nb::handle function, std::string name, bool post, nb::handle optimizer)
+  HookOfPython(nb::handle function, std::string name, bool post, nb::handle optimizer)
       : function_(optimizer, function),
         optimizer_(nb::module_::import_("weakref").attr("ref")(optimizer)),
         name_(std::move(name)), post_(post) {}
@@ -28,7 +28,7 @@ class OwnHook : public OptimizerHook {
   }
 
  private:
-  Tied function_;
+  HeldByOwner function_;
   Held optimizer_;  // a weak reference: the optimizer holds this hook
   std::string name_;
   bool post_;
@@ -68,7 +68,7 @@ void add_hook(nb::handle_t<Optimizer> self, nb::object hook, std::optional<std::
   std::string called = name.value_or(nb::cast<std::string>(nb::str(
       nb::object(nb::getattr(hook, "name", nb::getattr(hook, "__name__", nb::str("function")))))));
   bool post = timing == "post" || nb::cast<std::string>(nb::str(nb::object(nb::getattr(hook, "timing", nb::str("pre"))))) == "post";
-  optimizer.add_hook(std::make_shared<OwnHook>(hook, called, post, self));
+  optimizer.add_hook(std::make_shared<HookOfPython>(hook, called, post, self));
 }
 
 /// Chainer's update(): with the gradients that are there, or with those of lossfun(*args).

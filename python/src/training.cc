@@ -17,8 +17,8 @@ using training::Updater;
 // --- triggers ---
 
 /// A function of the trainer's, of Python's.
-struct OwnTrigger {
-  std::shared_ptr<Tied> function;
+struct TriggerOfPython {
+  std::shared_ptr<HeldByOwner> function;
   bool operator()(Trainer& trainer) {
     nb::gil_scoped_acquire lock;
     return nb::cast<bool>(nb::bool_(function->get()(nb::cast(trainer))));
@@ -33,7 +33,7 @@ Trigger trigger_of(nb::handle object, nb::handle owner = {}) {
   if (PyTuple_Check(object.ptr()) && nb::len(object) == 2) {
     return Trigger(nb::cast<double>(object[0]), nb::cast<std::string>(object[1]));
   }
-  if (PyCallable_Check(object.ptr())) return OwnTrigger{std::make_shared<Tied>(owner.is_valid() ? owner : object, object)};
+  if (PyCallable_Check(object.ptr())) return TriggerOfPython{std::make_shared<HeldByOwner>(owner.is_valid() ? owner : object, object)};
   throw nb::type_error("a trigger is (period, 'epoch' or 'iteration'), or a function of the trainer");
 }
 
@@ -86,7 +86,7 @@ std::optional<Device> optional_device(nb::handle object) {
 /// Makes arrays of a batch: a function of Python's of a list of examples and a device.
 std::function<Columns(const Batch&, Device)> converter_of(nb::handle object, nb::handle owner) {
   if (object.is_none()) return {};
-  auto function = std::make_shared<Tied>(owner, object);
+  auto function = std::make_shared<HeldByOwner>(owner, object);
   return [function](const Batch& batch, Device device) {
     nb::gil_scoped_acquire lock;
     nb::object examples = nb::cast(batch).attr("examples")();
@@ -101,10 +101,10 @@ std::function<Columns(const Batch&, Device)> converter_of(nb::handle object, nb:
 std::function<Variable(const Variables&)> loss_of(nb::handle object, nb::handle owner) {
   if (object.is_none()) return {};
   if (nb::isinstance<Link>(object)) {
-    auto link = std::make_shared<Tied>(owner, object);
+    auto link = std::make_shared<HeldByOwner>(owner, object);
     return [link, &model = nb::cast<Link&>(object)](const Variables& x) { return model.invoke(x); };
   }
-  auto function = std::make_shared<Tied>(owner, object);
+  auto function = std::make_shared<HeldByOwner>(owner, object);
   return [function](const Variables& x) {
     nb::gil_scoped_acquire lock;
     nb::list arguments;
@@ -114,9 +114,9 @@ std::function<Variable(const Variables&)> loss_of(nb::handle object, nb::handle 
 }
 
 /// Python's update_core in place of the engine's.
-class OwnUpdaterBody : public training::UpdaterBody {
+class UpdaterBodyOfPython : public training::UpdaterBody {
  public:
-  OwnUpdaterBody(Named<Iterator> iterators, Named<Optimizer> optimizers, nb::object updater)
+  UpdaterBodyOfPython(Named<Iterator> iterators, Named<Optimizer> optimizers, nb::object updater)
       : UpdaterBody(std::move(iterators), std::move(optimizers)), updater_(std::move(updater)) {}
 
  protected:
@@ -135,10 +135,10 @@ bool overrides_update_core(nb::handle self) {
 }
 
 // What is made in Python. Their threads may be waiting for the interpreter's lock.
-struct PythonStandardUpdater : UnlockedAtTheEnd<Updater> {
+struct StandardUpdaterOfPython : UnlockedAtTheEnd<Updater> {
   using UnlockedAtTheEnd::UnlockedAtTheEnd;
 };
-struct PythonParallelUpdater : UnlockedAtTheEnd<Updater> {
+struct ParallelUpdaterOfPython : UnlockedAtTheEnd<Updater> {
   using UnlockedAtTheEnd::UnlockedAtTheEnd;
 };
 
@@ -146,10 +146,10 @@ void make_standard(nb::handle_t<Updater> self, nb::handle iterator, nb::handle o
                    nb::handle device, nb::handle loss_func, bool capture, int accumulate, bool replay_lists) {
   Named<Iterator> iterators = named_of<Iterator>(iterator);
   Named<Optimizer> optimizers = named_of<Optimizer>(optimizer);
-  auto* place = nb::inst_ptr<PythonStandardUpdater>(self);
+  auto* place = nb::inst_ptr<StandardUpdaterOfPython>(self);
   if (overrides_update_core(self)) {
     nb::object weak = nb::module_::import_("weakref").attr("ref")(self);
-    new (place) PythonStandardUpdater(Updater(std::make_shared<OwnUpdaterBody>(iterators, optimizers, weak)));
+    new (place) StandardUpdaterOfPython(Updater(std::make_shared<UpdaterBodyOfPython>(iterators, optimizers, weak)));
     if (auto target = optional_device(device)) {
       for (const auto& [name, each] : optimizers) each.target().to(*target);
     }
@@ -160,7 +160,7 @@ void make_standard(nb::handle_t<Updater> self, nb::handle iterator, nb::handle o
                                              .accumulate = accumulate,
                                              .capture = capture,
                                              .capture_options = {.replay_lists = replay_lists}};
-    new (place) PythonStandardUpdater(training::StandardUpdater(iterators, optimizers, options));
+    new (place) StandardUpdaterOfPython(training::StandardUpdater(iterators, optimizers, options));
   }
   nb::inst_mark_ready(self);
   self.attr("_optimizers") = optimizer;  // whose targets live as long as the updater
@@ -174,7 +174,7 @@ void make_parallel(nb::handle_t<Updater> self, nb::handle iterator, nb::handle o
   for (auto [name, device] : devices) {
     options.devices.emplace_back(nb::cast<std::string>(name), device_of_object(device));
   }
-  new (nb::inst_ptr<PythonParallelUpdater>(self)) PythonParallelUpdater(
+  new (nb::inst_ptr<ParallelUpdaterOfPython>(self)) ParallelUpdaterOfPython(
       training::ParallelUpdater(nb::cast<Iterator&>(iterator), nb::cast<Optimizer&>(optimizer), options));
   nb::inst_mark_ready(self);
   self.attr("_optimizers") = optimizer;
@@ -202,7 +202,7 @@ void bind_updaters(nb::module_& m) {
           nb::arg("name") = "main")
       .def("connect_trainer", [](const Updater&, nb::handle) {})
       .def("finalize", [](const Updater&) {});
-  nb::class_<PythonStandardUpdater, Updater>(m, "StandardUpdater", "Takes a batch, its loss, gradients and an update.")
+  nb::class_<StandardUpdaterOfPython, Updater>(m, "StandardUpdater", "Takes a batch, its loss, gradients and an update.")
       .def("__init__", [](nb::handle_t<Updater> self, nb::handle iterator, nb::handle optimizer, nb::handle converter,
                           nb::handle device, nb::handle loss_func, bool capture, int accumulate, bool replay_lists) {
              make_standard(self, iterator, optimizer, converter, device, loss_func, capture, accumulate, replay_lists);
@@ -210,7 +210,7 @@ void bind_updaters(nb::module_& m) {
            nb::arg("iterator"), nb::arg("optimizer"), nb::arg("converter").none() = nb::none(),
            nb::arg("device").none() = nb::none(), nb::arg("loss_func").none() = nb::none(), nb::kw_only(),
            nb::arg("capture") = false, nb::arg("accumulate") = 1, nb::arg("replay_lists") = false);
-  nb::class_<PythonParallelUpdater, Updater>(m, "ParallelUpdater", "One model trained on several devices.")
+  nb::class_<ParallelUpdaterOfPython, Updater>(m, "ParallelUpdater", "One model trained on several devices.")
       .def("__init__", [](nb::handle_t<Updater> self, nb::handle iterator, nb::handle optimizer, nb::handle converter,
                           const nb::dict& devices, bool capture, const std::string& reduction) {
              make_parallel(self, iterator, optimizer, converter, devices, capture, reduction);
@@ -233,9 +233,9 @@ template <class E> AnyExtension any_extension(E extension) {
 }
 
 /// A function of Python's, or an object with Chainer's attributes and methods.
-class OwnExtension final : public Extension {
+class ExtensionOfPython final : public Extension {
  public:
-  OwnExtension(nb::handle trainer, nb::handle object) : held_(std::make_shared<Tied>(trainer, object)) {}
+  ExtensionOfPython(nb::handle trainer, nb::handle object) : held_(std::make_shared<HeldByOwner>(trainer, object)) {}
   void operator()(Trainer& trainer) override {
     nb::gil_scoped_acquire lock;
     held_->get()(nb::cast(trainer));
@@ -269,7 +269,7 @@ class OwnExtension final : public Extension {
     if (trainer) found(nb::cast(*trainer));
     else found();
   }
-  std::shared_ptr<Tied> held_;
+  std::shared_ptr<HeldByOwner> held_;
 };
 
 nb::object extend(nb::handle_t<Trainer> self, nb::object extension, std::optional<std::string> name, nb::handle trigger,
@@ -278,7 +278,7 @@ nb::object extend(nb::handle_t<Trainer> self, nb::object extension, std::optiona
   ExtendOptions options{.name = name.value_or(""), .trigger = trigger_of(trigger, self), .priority = priority};
   AnyExtension* known = nullptr;
   if (nb::try_cast(extension, known) && known) known->add(trainer, options);
-  else trainer.extend(OwnExtension(self, extension), options);
+  else trainer.extend(ExtensionOfPython(self, extension), options);
   // What it holds of Python's lives as long as the trainer.
   nb::dict(self.attr("__dict__")).attr("setdefault")("_extensions", nb::list()).attr("append")(extension);
   return nb::borrow(self);
@@ -366,7 +366,7 @@ void bind_extensions(nb::module_& m) {
       "observe_value",
       [](const std::string& key, nb::object target_func) {
         nb::object made = nb::cast(AnyExtension{});
-        auto function = std::make_shared<Tied>(made, target_func);
+        auto function = std::make_shared<HeldByOwner>(made, target_func);
         nb::cast<AnyExtension&>(made) = any_extension(observe_value(key, [function](Trainer& trainer) {
           nb::gil_scoped_acquire lock;
           return nb::cast<double>(nb::float_(function->get()(nb::cast(trainer))));

@@ -92,6 +92,8 @@ class _Random(types.ModuleType):
         return _on_gpu(found) if callable(found) and name != "seed" else found
 
 
+ElementwiseKernel, ReductionKernel, RawKernel, RawModule, fuse = (
+    rensa.ElementwiseKernel, rensa.ReductionKernel, rensa.RawKernel, rensa.RawModule, rensa.fuse)
 random = _Random("cupy.random")
 linalg = xp.linalg
 
@@ -130,7 +132,10 @@ class _Cuda(types.ModuleType):
             return _NoStream
         if name == "alloc_pinned_memory" and _gpu().is_cpu:
             return bytearray
-        raise AttributeError(f"cupy.cuda has no {name} here")
+        found = getattr(rensa.cuda, name, None)
+        if found is None:
+            raise AttributeError(f"cupy.cuda has no {name} here")
+        return found
 
 
 cuda = _Cuda("cupy.cuda")
