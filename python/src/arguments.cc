@@ -74,7 +74,8 @@ xp::PadWidth pad_width_of(nb::handle object) {
   auto list = nb::borrow<nb::sequence>(object);
   std::vector<std::pair<std::int64_t, std::int64_t>> pairs;
   bool flat = nb::len(list) > 0 && PyIndex_Check(nb::object(list[0]).ptr());
-  if (flat && nb::len(list) == 2) return std::pair(nb::cast<std::int64_t>(list[0]), nb::cast<std::int64_t>(list[1]));
+  if (flat && nb::len(list) == 2)
+    return std::pair(nb::cast<std::int64_t>(list[0]), nb::cast<std::int64_t>(list[1]));
   for (nb::handle item : list) {
     if (PyIndex_Check(item.ptr())) {
       pairs.emplace_back(nb::cast<std::int64_t>(item), nb::cast<std::int64_t>(item));
@@ -103,6 +104,8 @@ nb::object list_of_extents(const AxisList& axes) {
   return axes.given() ? list_of_extents(axes.values()) : nb::none();
 }
 
-nb::object shown_axes(const Axes& axes) { return axes.all() ? nb::none() : list_of_extents(axes.values()); }
+nb::object shown_axes(const Axes& axes) {
+  return axes.all() ? nb::none() : list_of_extents(axes.values());
+}
 
 }  // namespace rensa::python

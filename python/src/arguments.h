@@ -1,5 +1,5 @@
-// What functions and links take from Python, and give it: In<T> is the argument for a parameter of type T,
-// give(argument) what the engine is called with, and given(result) what Python gets.
+// What functions and links take from Python, and give it: In<T> is the argument for a parameter of
+// type T, give(argument) what the engine is called with, and given(result) what Python gets.
 #pragma once
 
 #include <nanobind/stl/function.h>
@@ -18,8 +18,8 @@
 
 namespace rensa::python {
 
-/// An argument that is more in Python than one class. What goes wrong while it is converted is thrown when it is used:
-/// nanobind would say no more than that no overload fits.
+/// An argument that is more in Python than one class. What goes wrong while it is converted is
+/// thrown when it is used: nanobind would say no more than that no overload fits.
 template <class T> struct Argument {
   Argument() = default;
   Argument(T v) : value(std::move(v)) {}
@@ -38,13 +38,15 @@ template <class T> struct Argument {
   }
 };
 
-/// A Variable of an object: one, or an array or what becomes one, to which no gradient goes. None is undefined.
+/// A Variable of an object: one, or an array or what becomes one, to which no gradient goes. None
+/// is undefined.
 Variable variable_of(nb::handle object);
 Variables variables_of(nb::handle object);  // of a sequence, or of an array's rows
 std::vector<Variables> variable_lists_of(nb::handle object);
 /// An array, or what becomes one; of a Variable its values. None is undefined.
 Array plain_array_of(nb::handle object);
-/// None, a number, values, an initializer of the engine's, or a function that fills the array it is given.
+/// None, a number, values, an initializer of the engine's, or a function that fills the array it is
+/// given.
 Initializer initializer_of(nb::handle object);
 /// A Device, its name, or as in Chainer the number of a GPU, the CPU below 0.
 Device device_of_object(nb::handle object);
@@ -112,7 +114,9 @@ template <class T> nb::object given(const std::vector<T>& values) {
 template <class A, class B> nb::object given(const std::pair<A, B>& pair) {
   return nb::make_tuple(given(pair.first), given(pair.second));
 }
-inline nb::object given(const F::NStepOutput& o) { return nb::make_tuple(given(o.hy), given(o.ys)); }
+inline nb::object given(const F::NStepOutput& o) {
+  return nb::make_tuple(given(o.hy), given(o.ys));
+}
 inline nb::object given(const F::NStepLSTMOutput& o) {
   return nb::make_tuple(given(o.hy), given(o.cy), given(o.ys));
 }
@@ -133,7 +137,8 @@ inline nb::object with_more(nb::object result, bool asked, const Array& more) {
 namespace nanobind::detail {
 
 /// Of arguments that are one of several classes.
-template <class T, class Convert> bool take(rensa::python::Argument<T>& out, Convert convert) noexcept {
+template <class T, class Convert>
+bool take(rensa::python::Argument<T>& out, Convert convert) noexcept {
   try {
     out.value = convert();
     return true;
@@ -174,19 +179,23 @@ RENSA_CASTER(rensa::Shape, "int | Sequence[int]", is_integers(src) || src.is_non
              src.is_none() ? rensa::Shape() : rensa::python::shape_of_object(src),
              rensa::python::list_of_extents(value))
 RENSA_CASTER(rensa::AxisList, "int | Sequence[int]", is_integers(src) || src.is_none(),
-             src.is_none() ? rensa::AxisList() : rensa::AxisList(rensa::python::shape_of_object(src)),
+             src.is_none() ? rensa::AxisList()
+                           : rensa::AxisList(rensa::python::shape_of_object(src)),
              rensa::python::list_of_extents(value))
 RENSA_CASTER(rensa::Axes, "int | Sequence[int] | None", is_integers(src) || src.is_none(),
              rensa::python::axes_of(src), rensa::python::shown_axes(value))
 RENSA_CASTER(rensa::OptionalAxis, "int | None", is_one_integer(src) || src.is_none(),
              rensa::python::optional_axis(src), none())
-RENSA_CASTER(rensa::IntegerList, "int | Sequence[int]", is_integers(src), rensa::python::integers_of(src), none())
+RENSA_CASTER(rensa::IntegerList, "int | Sequence[int]", is_integers(src),
+             rensa::python::integers_of(src), none())
 RENSA_CASTER(rensa::Scalar, "float", !is_text(src) && !is_list(src) && !src.is_none(),
              rensa::python::one_scalar_of(src), float_(value.as<double>()))
 RENSA_CASTER(rensa::Dtype, "dtype", !src.is_none(), rensa::python::dtype_of_object(src),
              cast(rensa::python::DtypeObject{value}))
-RENSA_CASTER(rensa::Device, "Device", !src.is_none(), rensa::python::device_of_object(src), cast(value))
-RENSA_CASTER(rensa::xp::PadWidth, "int | Sequence", is_integers(src), rensa::python::pad_width_of(src), none())
+RENSA_CASTER(rensa::Device, "Device", !src.is_none(), rensa::python::device_of_object(src),
+             cast(value))
+RENSA_CASTER(rensa::xp::PadWidth, "int | Sequence", is_integers(src),
+             rensa::python::pad_width_of(src), none())
 RENSA_CASTER(rensa::None, "None", src.is_none(), (rensa::none), none())
 #undef RENSA_CASTER
 

@@ -295,7 +295,8 @@ void bind_arrays(nb::module_& m) {
           [](const Array& a, nb::handle stream, nb::handle out) {
             if (stream.is_none() && out.is_none()) return unlocked([&] { return a.get(); });
             Array to = out.is_none() ? xp::empty(a.shape(), a.dtype(), cpu()) : array_of(out);
-            cuda::Stream on = stream.is_none() ? cuda::current_stream(a.device()) : nb::cast<const cuda::Stream&>(stream);
+            cuda::Stream on = stream.is_none() ? cuda::current_stream(a.device())
+                                               : nb::cast<const cuda::Stream&>(stream);
             unlocked([&] { a.get(to, on); });
             return to;
           },
@@ -310,7 +311,8 @@ void bind_arrays(nb::module_& m) {
             unlocked([&] { a.set(values, on); });
           },
           nb::arg("arr"), nb::arg("stream") = nb::none(),
-          "Copies an array of the host into this one; of page-locked memory at once, else it waits.")
+          "Copies an array of the host into this one; of page-locked memory at once, else it "
+          "waits.")
       .def("fill",
            [](const Array& a, nb::handle value) {
              auto number = scalar_of(value);

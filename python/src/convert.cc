@@ -422,7 +422,8 @@ HeldByOwner::HeldByOwner(nb::handle owner, nb::handle object) : box_(keep(owner,
 
 nb::object HeldByOwner::get() const {
   nb::object box = box_.object();
-  if (box.is_none()) throw Error("a function of Python's is gone with the object that it was given to");
+  if (box.is_none())
+    throw Error("a function of Python's is gone with the object that it was given to");
   return box.attr("object");
 }
 

@@ -93,8 +93,9 @@ struct Held {
 /// Python's object with attributes and weak references.
 struct Box {};
 
-/// An object that an owner of Python's holds for the engine, where the collector of garbage sees it: a function that a
-/// trainer calls and that refers to the trainer goes with it. The engine's part goes when the owner does.
+/// An object that an owner of Python's holds for the engine, where the collector of garbage sees
+/// it: a function that a trainer calls and that refers to the trainer goes with it. The engine's
+/// part goes when the owner does.
 class HeldByOwner {
  public:
   /// `owner` has a __dict__.
@@ -113,8 +114,8 @@ template <class F> auto unlocked(F&& f) {
   return f();
 }
 
-/// A handle of the engine's whose last one goes without the interpreter's lock: threads that end with it may be waiting
-/// for that.
+/// A handle of the engine's whose last one goes without the interpreter's lock: threads that end
+/// with it may be waiting for that.
 template <class Handle> class UnlockedAtTheEnd : public Handle {
  public:
   explicit UnlockedAtTheEnd(Handle handle) : Handle(std::move(handle)) {}

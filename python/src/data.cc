@@ -9,7 +9,8 @@ namespace {
 Columns columns_of_example(nb::handle example) {
   Columns columns;
   if (PyTuple_Check(example.ptr())) {
-    for (nb::handle column : nb::borrow<nb::tuple>(example)) columns.push_back(plain_array_of(column));
+    for (nb::handle column : nb::borrow<nb::tuple>(example))
+      columns.push_back(plain_array_of(column));
   } else {
     columns.push_back(plain_array_of(example));
   }
@@ -49,10 +50,12 @@ nb::object example_object(const Columns& columns) {
 
 nb::object item_of(const Dataset& dataset, nb::handle key) {
   if (PySlice_Check(key.ptr())) {
-    auto [start, stop, step, length] = nb::borrow<nb::slice>(key).compute(static_cast<std::size_t>(dataset.size()));
+    auto [start, stop, step, length] =
+        nb::borrow<nb::slice>(key).compute(static_cast<std::size_t>(dataset.size()));
     nb::list list;
     for (std::size_t k = 0; k < length; ++k) {
-      list.append(example_object(dataset[static_cast<std::int64_t>(start) + static_cast<std::int64_t>(k) * step]));
+      list.append(example_object(
+          dataset[static_cast<std::int64_t>(start) + static_cast<std::int64_t>(k) * step]));
     }
     return list;
   }
@@ -89,8 +92,11 @@ template <class Get> void def_pair(nb::module_& m, const char* name, int ndim, G
 using IteratorOfPython = UnlockedAtTheEnd<Iterator>;
 
 void bind_datasets(nb::module_& m) {
-  nb::class_<Dataset>(m, "Dataset", "Examples by number: a tuple of columns each, or the one column.")
-      .def("__init__", [](Dataset* self, nb::handle of) { new (self) Dataset(dataset_of(of)); }, nb::arg("sequence"))
+  nb::class_<Dataset>(m, "Dataset",
+                      "Examples by number: a tuple of columns each, or the one column.")
+      .def(
+          "__init__", [](Dataset* self, nb::handle of) { new (self) Dataset(dataset_of(of)); },
+          nb::arg("sequence"))
       .def("__len__", &Dataset::size)
       .def("__getitem__", &item_of);
   m.def(
@@ -102,7 +108,8 @@ void bind_datasets(nb::module_& m) {
         }
         if (!arrays) {  // rows of sequences
           nb::list rows;
-          for (nb::handle row : nb::module_::import_("builtins").attr("zip")(*columns)) rows.append(row);
+          for (nb::handle row : nb::module_::import_("builtins").attr("zip")(*columns))
+            rows.append(row);
           return dataset_of(rows);
         }
         Columns all;
@@ -122,13 +129,15 @@ void bind_datasets(nb::module_& m) {
       "TransformDataset",
       [](nb::handle dataset, nb::object transform) {
         auto function = std::make_shared<Held>(transform);
-        Dataset made = datasets::TransformDataset(dataset_of(dataset), [function](const Columns& columns) {
-          nb::gil_scoped_acquire lock;
-          return columns_of_example(function->object(example_object(columns)));
-        });
+        Dataset made =
+            datasets::TransformDataset(dataset_of(dataset), [function](const Columns& columns) {
+              nb::gil_scoped_acquire lock;
+              return columns_of_example(function->object(example_object(columns)));
+            });
         return made;
       },
-      nb::arg("dataset"), nb::arg("transform"), "What a function makes of another dataset's examples.");
+      nb::arg("dataset"), nb::arg("transform"),
+      "What a function makes of another dataset's examples.");
   m.def(
       "split_dataset",
       [](nb::handle dataset, std::int64_t split_at) {
@@ -154,7 +163,8 @@ void bind_datasets(nb::module_& m) {
         auto sets = unlocked([&] { return datasets::get_synthetic_digits(n_train, n_test, seed); });
         return nb::make_tuple(Dataset(sets.train), Dataset(sets.test));
       },
-      nb::arg("n_train") = 60000, nb::arg("n_test") = 10000, nb::arg("seed") = 0, "Digits that are drawn.");
+      nb::arg("n_train") = 60000, nb::arg("n_test") = 10000, nb::arg("seed") = 0,
+      "Digits that are drawn.");
 }
 
 }  // namespace
@@ -173,27 +183,31 @@ void bind_data(nb::module_& datasets, nb::module_& iterators) {
       .def_prop_ro("previous_epoch_detail", &Iterator::previous_epoch_detail)
       .def_prop_ro("repeat", &Iterator::repeats)
       .def("__str__", &Iterator::describe);
-  nb::class_<IteratorOfPython, Iterator>(iterators, "IteratorOfPython", "An iterator that was made in Python.");
+  nb::class_<IteratorOfPython, Iterator>(iterators, "IteratorOfPython",
+                                         "An iterator that was made in Python.");
   iterators.def(
       "SerialIterator",
-      [](nb::handle dataset, std::int64_t batch_size, bool repeat, std::optional<bool> shuffle, std::optional<std::uint64_t> seed) {
+      [](nb::handle dataset, std::int64_t batch_size, bool repeat, std::optional<bool> shuffle,
+         std::optional<std::uint64_t> seed) {
         return IteratorOfPython(rensa::iterators::SerialIterator(
-            dataset_of(dataset), batch_size, {.repeat = repeat, .shuffle = shuffle.value_or(true), .seed = seed}));
+            dataset_of(dataset), batch_size,
+            {.repeat = repeat, .shuffle = shuffle.value_or(true), .seed = seed}));
       },
-      nb::arg("dataset"), nb::arg("batch_size"), nb::arg("repeat") = true, nb::arg("shuffle") = nb::none(),
-      nb::arg("seed") = nb::none());
+      nb::arg("dataset"), nb::arg("batch_size"), nb::arg("repeat") = true,
+      nb::arg("shuffle") = nb::none(), nb::arg("seed") = nb::none());
   iterators.def(
       "MultithreadIterator",
-      [](nb::handle dataset, std::int64_t batch_size, bool repeat, std::optional<bool> shuffle, int n_threads,
-         std::optional<std::uint64_t> seed) {
-        return IteratorOfPython(rensa::iterators::MultithreadIterator(dataset_of(dataset), batch_size,
-                                                              {.repeat = repeat,
-                                                               .shuffle = shuffle.value_or(true),
-                                                               .seed = seed,
-                                                               .n_threads = n_threads}));
+      [](nb::handle dataset, std::int64_t batch_size, bool repeat, std::optional<bool> shuffle,
+         int n_threads, std::optional<std::uint64_t> seed) {
+        return IteratorOfPython(
+            rensa::iterators::MultithreadIterator(dataset_of(dataset), batch_size,
+                                                  {.repeat = repeat,
+                                                   .shuffle = shuffle.value_or(true),
+                                                   .seed = seed,
+                                                   .n_threads = n_threads}));
       },
-      nb::arg("dataset"), nb::arg("batch_size"), nb::arg("repeat") = true, nb::arg("shuffle") = nb::none(),
-      nb::arg("n_threads") = 1, nb::arg("seed") = nb::none());
+      nb::arg("dataset"), nb::arg("batch_size"), nb::arg("repeat") = true,
+      nb::arg("shuffle") = nb::none(), nb::arg("n_threads") = 1, nb::arg("seed") = nb::none());
   nb::class_<Batch>(iterators, "Batch", "Some examples of a dataset, not fetched yet.")
       .def("__len__", &Batch::size)
       .def("examples", &examples_of, "Fetched: a list.");

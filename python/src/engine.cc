@@ -55,7 +55,8 @@ void bind_devices(nb::module_& m) {
           "synchronize", [](const Device& d) { unlocked([&] { d.synchronize(); }); },
           "Waits for everything queued on it.");
   m.def(
-      "current_device", [] { return ThreadState::current().device; }, "Where the calling thread's new arrays go.");
+      "current_device", [] { return ThreadState::current().device; },
+      "Where the calling thread's new arrays go.");
   m.def("num_gpus", &num_gpus, "How many GPUs there are.");
 }
 
@@ -93,7 +94,8 @@ static void bind_networks(nb::module_& m) {
 NB_MODULE(_engine, m) {
   using namespace rensa::python;
   m.doc() = "Rensa's engine.";
-  // At the end of a program Python leaves what module-level functions refer to; python/tests/test_networks.py looks for leaks.
+  // At the end of a program Python leaves what module-level functions refer to;
+  // python/tests/test_networks.py looks for leaks.
   nb::set_leak_warnings(false);
   nb::class_<Box>(m, "_Box", nb::dynamic_attr(), nb::is_weak_referenceable());
   bind_errors(m);

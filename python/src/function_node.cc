@@ -47,7 +47,8 @@ class FunctionOfPython : public FunctionNode {
 /// rensa.capture's: a step of Python's and its recordings.
 class CapturedStep {
  public:
-  explicit CapturedStep(const CaptureOptions& options) : cache_(std::make_shared<CaptureCache>(options)) {}
+  explicit CapturedStep(const CaptureOptions& options)
+      : cache_(std::make_shared<CaptureCache>(options)) {}
   nb::object call(nb::handle self, const nb::args& args) {
     Variables inputs = variables_of(args);
     Variables results = unlocked([&] {
@@ -67,7 +68,8 @@ class CapturedStep {
     const CaptureStats& s = cache_->stats();
     nb::dict dict;
     dict["calls"] = s.calls, dict["warmups"] = s.warmups, dict["recordings"] = s.recordings;
-    dict["replays"] = s.replays, dict["fallbacks"] = s.fallbacks, dict["last_fallback"] = s.last_fallback;
+    dict["replays"] = s.replays, dict["fallbacks"] = s.fallbacks,
+    dict["last_fallback"] = s.last_fallback;
     return dict;
   }
 
@@ -84,8 +86,9 @@ FunctionOfPython& own(FunctionNode& node) {
 }  // namespace
 
 void bind_function_nodes(nb::module_& m) {
-  nb::class_<FunctionNode, FunctionOfPython>(m, "FunctionNode", nb::dynamic_attr(), nb::is_weak_referenceable(),
-                                        "A differentiable function: forward on arrays, backward on variables.")
+  nb::class_<FunctionNode, FunctionOfPython>(
+      m, "FunctionNode", nb::dynamic_attr(), nb::is_weak_referenceable(),
+      "A differentiable function: forward on arrays, backward on variables.")
       .def(nb::init<>())
       .def(
           "apply",
@@ -93,10 +96,14 @@ void bind_function_nodes(nb::module_& m) {
             return given(unlocked([&] { return node->apply(inputs.get()); }));
           },
           nb::arg("inputs"), "Runs forward and links the outputs to the inputs: a tuple.")
-      .def("retain_inputs", [](FunctionNode& n, const std::vector<int>& indexes) { own(n).retain_inputs(indexes); })
-      .def("retain_outputs", [](FunctionNode& n, const std::vector<int>& indexes) { own(n).retain_outputs(indexes); })
-      .def("get_retained_inputs", [](FunctionNode& n) { return given(own(n).get_retained_inputs()); })
-      .def("get_retained_outputs", [](FunctionNode& n) { return given(own(n).get_retained_outputs()); })
+      .def("retain_inputs",
+           [](FunctionNode& n, const std::vector<int>& indexes) { own(n).retain_inputs(indexes); })
+      .def("retain_outputs",
+           [](FunctionNode& n, const std::vector<int>& indexes) { own(n).retain_outputs(indexes); })
+      .def("get_retained_inputs",
+           [](FunctionNode& n) { return given(own(n).get_retained_inputs()); })
+      .def("get_retained_outputs",
+           [](FunctionNode& n) { return given(own(n).get_retained_outputs()); })
       .def_prop_ro("label", [](const FunctionNode& n) { return std::string(n.name()); })
       .def_prop_ro("rank", &FunctionNode::rank)
       .def("unchain", &FunctionNode::unchain);
@@ -104,15 +111,19 @@ void bind_function_nodes(nb::module_& m) {
                            "A step, recorded and replayed: step = rensa.capture(function).")
       .def(
           "__init__",
-          [](nb::handle_t<CapturedStep> self, nb::object step, bool replay_lists, std::optional<int> audit_every) {
-            new (nb::inst_ptr<CapturedStep>(self)) CapturedStep({.replay_lists = replay_lists, .audit_every = audit_every});
+          [](nb::handle_t<CapturedStep> self, nb::object step, bool replay_lists,
+             std::optional<int> audit_every) {
+            new (nb::inst_ptr<CapturedStep>(self))
+                CapturedStep({.replay_lists = replay_lists, .audit_every = audit_every});
             nb::inst_mark_ready(self);
             self.attr("step") = step;
           },
-          nb::arg("step"), nb::kw_only(), nb::arg("replay_lists") = false, nb::arg("audit_every") = nb::none())
-      .def("__call__", [](nb::handle_t<CapturedStep> self, const nb::args& args) {
-        return nb::cast<CapturedStep&>(self).call(self, args);
-      })
+          nb::arg("step"), nb::kw_only(), nb::arg("replay_lists") = false,
+          nb::arg("audit_every") = nb::none())
+      .def("__call__",
+           [](nb::handle_t<CapturedStep> self, const nb::args& args) {
+             return nb::cast<CapturedStep&>(self).call(self, args);
+           })
       .def_prop_ro("stats", &CapturedStep::stats, "What calls came to so far.");
 }
 
@@ -135,10 +146,11 @@ void bind_calls_of_functions(nb::module_& functions) {
         });
         return *one ? given(results[0]) : given(results);
       },
-      nb::arg("func"), nb::arg("xs"), "func(*xs), whose inner results are computed again for the gradients.");
+      nb::arg("func"), nb::arg("xs"),
+      "func(*xs), whose inner results are computed again for the gradients.");
   functions.def(
-      "get_item", [](const Variable& x, nb::object slices) { return nb::cast(x)[slices]; }, nb::arg("x"),
-      nb::arg("slices"), "x[slices].");
+      "get_item", [](const Variable& x, nb::object slices) { return nb::cast(x)[slices]; },
+      nb::arg("x"), nb::arg("slices"), "x[slices].");
 }
 
 }  // namespace rensa::python

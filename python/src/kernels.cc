@@ -29,13 +29,15 @@ KernelInput number_of(const Scalar& value, Dtype dtype) {
     case Dtype::bfloat16: return bfloat16_t(value.as<float>());
     case Dtype::float32: return value.as<float>();
     case Dtype::float64: return value.as<double>();
-    case Dtype::complex64: return KernelInput(std::complex<float>(value.as<std::complex<double>>()));
+    case Dtype::complex64:
+      return KernelInput(std::complex<float>(value.as<std::complex<double>>()));
     case Dtype::complex128: break;
   }
   return KernelInput(value.as<std::complex<double>>());
 }
 
-/// An array; a number of Python's, of its own width (CuPy's: 64 bits); a scalar of NumPy's, of its dtype.
+/// An array; a number of Python's, of its own width (CuPy's: 64 bits); a scalar of NumPy's, of its
+/// dtype.
 KernelInput kernel_input_of(nb::handle object) {
   Array array;
   if (nb::try_cast(object, array)) return array;
@@ -47,7 +49,8 @@ KernelInput kernel_input_of(nb::handle object) {
 
 std::vector<KernelInput> kernel_inputs_of(nb::handle arguments) {
   std::vector<KernelInput> inputs;
-  for (nb::handle argument : nb::borrow<nb::sequence>(arguments)) inputs.push_back(kernel_input_of(argument));
+  for (nb::handle argument : nb::borrow<nb::sequence>(arguments))
+    inputs.push_back(kernel_input_of(argument));
   return inputs;
 }
 
@@ -57,23 +60,28 @@ nb::object one_or_tuple(const std::vector<Array>& arrays) {
 }
 
 void bind_elementwise(nb::module_& m) {
-  nb::class_<ElementwiseKernel>(m, "ElementwiseKernel", "A kernel of one's own over the elements of arrays.")
+  nb::class_<ElementwiseKernel>(m, "ElementwiseKernel",
+                                "A kernel of one's own over the elements of arrays.")
       .def(
           "__init__",
           [](ElementwiseKernel* self, const std::string& in_params, const std::string& out_params,
              const std::string& operation, const std::string& name, const std::string& preamble,
-             const std::string& loop_prep, const std::string& after_loop, const std::vector<std::string>& options) {
+             const std::string& loop_prep, const std::string& after_loop,
+             const std::vector<std::string>& options) {
             new (self) ElementwiseKernel(in_params, out_params, operation, name,
                                          {preamble, loop_prep, after_loop, options});
           },
-          nb::arg("in_params"), nb::arg("out_params"), nb::arg("operation"), nb::arg("name") = "kernel",
-          nb::arg("preamble") = "", nb::kw_only(), nb::arg("loop_prep") = "", nb::arg("after_loop") = "",
+          nb::arg("in_params"), nb::arg("out_params"), nb::arg("operation"),
+          nb::arg("name") = "kernel", nb::arg("preamble") = "", nb::kw_only(),
+          nb::arg("loop_prep") = "", nb::arg("after_loop") = "",
           nb::arg("options") = std::vector<std::string>())
       .def(
           "__call__",
-          [](const ElementwiseKernel& kernel, const nb::args& args, std::optional<std::int64_t> size) {
+          [](const ElementwiseKernel& kernel, const nb::args& args,
+             std::optional<std::int64_t> size) {
             std::vector<KernelInput> inputs = kernel_inputs_of(args);
-            return one_or_tuple(unlocked([&] { return kernel.call(inputs, {.size = size.value_or(-1)}); }));
+            return one_or_tuple(
+                unlocked([&] { return kernel.call(inputs, {.size = size.value_or(-1)}); }));
           },
           nb::arg("args"), nb::kw_only(), nb::arg("size") = nb::none(),
           "The outputs: the arguments are the inputs, and after them perhaps the outputs to write.")
@@ -85,9 +93,10 @@ void bind_reduction(nb::module_& m) {
       .def(
           "__init__",
           [](ReductionKernel* self, const std::string& in_params, const std::string& out_params,
-             const std::string& map_expr, const std::string& reduce_expr, const std::string& post_map_expr,
-             nb::handle identity, const std::string& name, std::optional<std::string> reduce_type,
-             const std::string& preamble, const std::vector<std::string>& options) {
+             const std::string& map_expr, const std::string& reduce_expr,
+             const std::string& post_map_expr, nb::handle identity, const std::string& name,
+             std::optional<std::string> reduce_type, const std::string& preamble,
+             const std::vector<std::string>& options) {
             new (self) ReductionKernel(in_params, out_params, map_expr, reduce_expr, post_map_expr,
                                        nb::cast<std::string>(nb::str(identity)), name,
                                        {reduce_type.value_or(""), options, preamble});
@@ -98,7 +107,8 @@ void bind_reduction(nb::module_& m) {
           nb::arg("options") = std::vector<std::string>())
       .def(
           "__call__",
-          [](const ReductionKernel& kernel, const nb::args& args, nb::handle out, nb::handle axis, bool keepdims) {
+          [](const ReductionKernel& kernel, const nb::args& args, nb::handle out, nb::handle axis,
+             bool keepdims) {
             std::vector<KernelInput> inputs = kernel_inputs_of(args);
             ReductionOptions options{.axis = axes_of(axis), .keepdims = keepdims};
             if (!out.is_none()) options.out = nb::cast<Array>(out);
@@ -117,7 +127,8 @@ Dim3 dim_of(nb::handle object) {
   return Dim3(extents[0], extents[1], extents[2]);
 }
 
-void launch(const RawKernel& kernel, nb::handle grid, nb::handle block, nb::handle args, unsigned shared_mem) {
+void launch(const RawKernel& kernel, nb::handle grid, nb::handle block, nb::handle args,
+            unsigned shared_mem) {
   Dim3 blocks = dim_of(grid), threads = dim_of(block);
   std::vector<KernelInput> inputs = kernel_inputs_of(args);
   unlocked([&] { kernel.launch(blocks, threads, inputs, shared_mem); });
@@ -127,12 +138,12 @@ void bind_raw(nb::module_& m) {
   nb::class_<RawKernel>(m, "RawKernel", "A kernel in CUDA C++.")
       .def(
           "__init__",
-          [](RawKernel* self, const std::string& code, const std::string& name, const std::vector<std::string>& options,
-             bool enable_cooperative_groups) {
+          [](RawKernel* self, const std::string& code, const std::string& name,
+             const std::vector<std::string>& options, bool enable_cooperative_groups) {
             new (self) RawKernel(code, name, {options, {}, enable_cooperative_groups});
           },
-          nb::arg("code"), nb::arg("name"), nb::arg("options") = std::vector<std::string>(), nb::kw_only(),
-          nb::arg("enable_cooperative_groups") = false)
+          nb::arg("code"), nb::arg("name"), nb::arg("options") = std::vector<std::string>(),
+          nb::kw_only(), nb::arg("enable_cooperative_groups") = false)
       .def("__call__", &launch, nb::arg("grid"), nb::arg("block"), nb::arg("args"), nb::kw_only(),
            nb::arg("shared_mem") = 0, "Queues a launch.")
       .def_prop_ro("name", [](const RawKernel& k) { return std::string(k.name()); });
@@ -140,14 +151,17 @@ void bind_raw(nb::module_& m) {
       .def(
           "__init__",
           [](RawModule* self, std::optional<std::string> code, std::optional<std::string> path,
-             const std::vector<std::string>& options, const std::vector<std::string>& name_expressions) {
-            if (code.has_value() == path.has_value()) throw ValueError("RawModule: either code or path");
+             const std::vector<std::string>& options,
+             const std::vector<std::string>& name_expressions) {
+            if (code.has_value() == path.has_value())
+              throw ValueError("RawModule: either code or path");
             RawModule::Options given{options, name_expressions};
             if (code) new (self) RawModule(*code, given);
             else new (self) RawModule(RawModule::from_file(*path, given));
           },
           nb::kw_only(), nb::arg("code") = nb::none(), nb::arg("path") = nb::none(),
-          nb::arg("options") = std::vector<std::string>(), nb::arg("name_expressions") = std::vector<std::string>())
+          nb::arg("options") = std::vector<std::string>(),
+          nb::arg("name_expressions") = std::vector<std::string>())
       .def("get_function", &RawModule::get_function, nb::arg("name"));
 }
 
@@ -183,7 +197,8 @@ void bind_kernels(nb::module_& m) {
   bind_elementwise(m);
   bind_reduction(m);
   bind_raw(m);
-  nb::class_<FusedFunction>(m, "fuse", nb::dynamic_attr(), "A function of arrays whose operations are one kernel: a decorator.")
+  nb::class_<FusedFunction>(m, "fuse", nb::dynamic_attr(),
+                            "A function of arrays whose operations are one kernel: a decorator.")
       .def(
           "__init__",
           [](nb::handle_t<FusedFunction> self, nb::object function) {
@@ -192,10 +207,12 @@ void bind_kernels(nb::module_& m) {
             self.attr("function") = function;
           },
           nb::arg("function"))
-      .def("__call__", [](nb::handle_t<FusedFunction> self, const nb::args& args) {
-        return nb::cast<const FusedFunction&>(self).call(self, args);
-      })
-      .def_prop_ro("kernels", &FusedFunction::kernels, "How many kernels the latest call launched.");
+      .def("__call__",
+           [](nb::handle_t<FusedFunction> self, const nb::args& args) {
+             return nb::cast<const FusedFunction&>(self).call(self, args);
+           })
+      .def_prop_ro("kernels", &FusedFunction::kernels,
+                   "How many kernels the latest call launched.");
 }
 
 }  // namespace rensa::python

@@ -9,7 +9,8 @@ namespace rensa::python {
 
 nb::object LinkOfPython::self() const {
   nb::object object = nb::find(static_cast<const Link&>(*this));
-  if (!object.is_valid()) throw Error("a link of Python's was not made by its class: call super().__init__()");
+  if (!object.is_valid())
+    throw Error("a link of Python's was not made by its class: call super().__init__()");
   return object;
 }
 
@@ -35,7 +36,10 @@ void LinkOfPython::members(Visitor& v) {
         nb::gil_scoped_acquire lock;
         held->object.attr(name.c_str()) = nb::cast(number);
       };
-      auto show = [&](const auto& number) { v.computed(name, [number] { return number; }, set); };
+      auto show = [&](const auto& number) {
+        v.computed(
+            name, [number] { return number; }, set);
+      };
       if (PyBool_Check(value.ptr())) show(nb::cast<bool>(value));
       else if (PyLong_Check(value.ptr())) show(nb::cast<std::int64_t>(value));
       else if (PyFloat_Check(value.ptr())) show(nb::cast<double>(value));
@@ -155,7 +159,8 @@ nb::object get_member(nb::handle_t<Link> self, const std::string& name) {
 
 LinkOfPython& own(Link& link, const char* call) {
   if (auto* found = dynamic_cast<LinkOfPython*>(&link)) return *found;
-  throw ValueError(std::string(call) + ": the members of " + link.type_name() + " are the engine's");
+  throw ValueError(std::string(call) + ": the members of " + link.type_name() +
+                   " are the engine's");
 }
 
 nb::list links_of(nb::handle self, bool with_names, bool skip_self) {
@@ -202,10 +207,14 @@ void bind_walks(LinkClass& link) {
             return list;
           },
           nb::arg("include_uninit") = true, "(path, parameter) of all: \"/l1/W\".")
-      .def("links", [](nb::handle_t<Link> self, bool skipself) { return links_of(self, false, skipself); },
-           nb::arg("skipself") = false, "This link and all below it.")
-      .def("namedlinks", [](nb::handle_t<Link> self, bool skipself) { return links_of(self, true, skipself); },
-           nb::arg("skipself") = false, "(path, link) of all.")
+      .def(
+          "links",
+          [](nb::handle_t<Link> self, bool skipself) { return links_of(self, false, skipself); },
+          nb::arg("skipself") = false, "This link and all below it.")
+      .def(
+          "namedlinks",
+          [](nb::handle_t<Link> self, bool skipself) { return links_of(self, true, skipself); },
+          nb::arg("skipself") = false, "(path, link) of all.")
       .def("count_params", &Link::count_params)
       .def("cleargrads", [](Link& l) { unlocked([&] { l.cleargrads(); }); })
       .def("zerograds",
@@ -230,13 +239,17 @@ void bind_walks(LinkClass& link) {
           "copy",
           [](Link& l, const std::string& mode) {
             if (mode != "share" && mode != "copy" && mode != "init") {
-              throw ValueError("Link.copy: the mode is 'share', 'copy' or 'init', not '" + mode + "'");
+              throw ValueError("Link.copy: the mode is 'share', 'copy' or 'init', not '" + mode +
+                               "'");
             }
-            CopyModeScope scope(mode == "share" ? CopyMode::share : mode == "copy" ? CopyMode::copy : CopyMode::init);
+            CopyModeScope scope(mode == "share"  ? CopyMode::share
+                                : mode == "copy" ? CopyMode::copy
+                                                 : CopyMode::init);
             return copied(l);
           },
           nb::arg("mode") = "share",
-          "A copy: `share` shares arrays, `copy` is deep, `init` starts anew from the initializers.")
+          "A copy: `share` shares arrays, `copy` is deep, `init` starts anew from the "
+          "initializers.")
       .def("__deepcopy__", [](Link& l, nb::handle) {
         CopyModeScope scope(CopyMode::copy);
         return copied(l);
@@ -248,20 +261,22 @@ void bind_moves(LinkClass& link) {
            [](nb::handle_t<Link> self, Argument<Device> device) {
              return moved(self, [&](Link& l) { l.to(device.get()); });
            })
-      .def("to_cpu", [](nb::handle_t<Link> self) { return moved(self, [](Link& l) { l.to_cpu(); }); })
+      .def("to_cpu",
+           [](nb::handle_t<Link> self) { return moved(self, [](Link& l) { l.to_cpu(); }); })
       .def(
           "to_gpu",
           [](nb::handle_t<Link> self, std::optional<int> device) {
             return moved(self, [&](Link& l) { l.to(gpu_of(device)); });
           },
-          nb::arg("device") = nb::none(), "Moves the parameters to a GPU, the current one by default; gives itself.");
+          nb::arg("device") = nb::none(),
+          "Moves the parameters to a GPU, the current one by default; gives itself.");
 }
 
 }  // namespace
 
 void bind_link_class(nb::module_& m) {
   LinkClass link(m, "Link", nb::dynamic_attr(), nb::is_weak_referenceable(),
-                                 "A model, or a part of one.");
+                 "A model, or a part of one.");
   link.def(
           "__init__",
           [](nb::handle_t<Link> self, const nb::kwargs& parts) {

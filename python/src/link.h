@@ -16,8 +16,8 @@ class MemberParameter : public Parameter {
   void be(const ParameterRef& p) { body_ = p.body(); }
 };
 
-/// What a class of Python's that derives from Link is to the engine. The object of Python's has its members' names
-/// in `_members`, in their order; what they name are its attributes.
+/// What a class of Python's that derives from Link is to the engine. The object of Python's has its
+/// members' names in `_members`, in their order; what they name are its attributes.
 class LinkOfPython : public Link {
  public:
   void members(Visitor& v) override;
@@ -41,7 +41,8 @@ class LinkOfPython : public Link {
 /// A link of Python's that the engine owns: a replica of ParallelUpdater.
 class HeldLink : public Link {
  public:
-  explicit HeldLink(nb::object link) : held_(std::move(link)), link_(nb::cast<Link&>(held_.object)) {}
+  explicit HeldLink(nb::object link)
+      : held_(std::move(link)), link_(nb::cast<Link&>(held_.object)) {}
   void members(Visitor& v) override { link_.members(v); }
   Variable invoke(const Variables& x) override { return link_.invoke(x); }
   Variable invoke(const Variables& x) const override { return link_.invoke(x); }

@@ -18,7 +18,8 @@ class HookOfPython : public OptimizerHook {
   HookOfPython(nb::handle function, std::string name, bool post, nb::handle optimizer)
       : function_(optimizer, function),
         optimizer_(nb::module_::import_("weakref").attr("ref")(optimizer)),
-        name_(std::move(name)), post_(post) {}
+        name_(std::move(name)),
+        post_(post) {}
   const char* name() const override { return name_.c_str(); }
   Timing timing() const override { return post_ ? Timing::post : Timing::pre; }
   void operator()(const UpdateCall&) override {
@@ -37,7 +38,8 @@ class HookOfPython : public OptimizerHook {
 template <class Hook, class... Arguments, class... Extra>
 void bind_hook(nb::module_& m, const char* name, const Extra&... extra) {
   m.def(
-      name, [](Arguments... arguments) { return AnyHook{std::make_shared<Hook>(arguments...)}; }, extra...);
+      name, [](Arguments... arguments) { return AnyHook{std::make_shared<Hook>(arguments...)}; },
+      extra...);
 }
 
 void bind_hooks(nb::module_& m) {
@@ -47,11 +49,12 @@ void bind_hooks(nb::module_& m) {
   bind_hook<hooks::WeightDecay, double>(m, "WeightDecay", nb::arg("rate"));
   bind_hook<hooks::Lasso, double>(m, "Lasso", nb::arg("rate"));
   bind_hook<hooks::GradientClipping, double>(m, "GradientClipping", nb::arg("threshold"));
-  bind_hook<hooks::GradientHardClipping, double, double>(m, "GradientHardClipping", nb::arg("lower_bound"),
-                                                         nb::arg("upper_bound"));
+  bind_hook<hooks::GradientHardClipping, double, double>(
+      m, "GradientHardClipping", nb::arg("lower_bound"), nb::arg("upper_bound"));
   bind_hook<hooks::GradientNoise, double>(m, "GradientNoise", nb::arg("eta"));
-  bind_hook<hooks::GradientLARS, double, double, double>(m, "GradientLARS", nb::arg("threshold") = 1e-2,
-                                                         nb::arg("weight_decay") = 0.0, nb::arg("eps") = 1e-9);
+  bind_hook<hooks::GradientLARS, double, double, double>(
+      m, "GradientLARS", nb::arg("threshold") = 1e-2, nb::arg("weight_decay") = 0.0,
+      nb::arg("eps") = 1e-9);
 }
 
 void add_hook(nb::handle_t<Optimizer> self, nb::object hook, std::optional<std::string> name,
@@ -67,12 +70,15 @@ void add_hook(nb::handle_t<Optimizer> self, nb::object hook, std::optional<std::
   }
   std::string called = name.value_or(nb::cast<std::string>(nb::str(
       nb::object(nb::getattr(hook, "name", nb::getattr(hook, "__name__", nb::str("function")))))));
-  bool post = timing == "post" || nb::cast<std::string>(nb::str(nb::object(nb::getattr(hook, "timing", nb::str("pre"))))) == "post";
+  bool post = timing == "post" ||
+              nb::cast<std::string>(
+                  nb::str(nb::object(nb::getattr(hook, "timing", nb::str("pre"))))) == "post";
   optimizer.add_hook(std::make_shared<HookOfPython>(hook, called, post, self));
 }
 
 /// Chainer's update(): with the gradients that are there, or with those of lossfun(*args).
-nb::object update(nb::handle_t<Optimizer> self, nb::handle lossfun, const nb::args& args, const nb::kwargs& kwargs) {
+nb::object update(nb::handle_t<Optimizer> self, nb::handle lossfun, const nb::args& args,
+                  const nb::kwargs& kwargs) {
   auto& optimizer = nb::cast<const Optimizer&>(self);
   if (lossfun.is_none()) {
     unlocked([&] { optimizer.update(); });
@@ -97,7 +103,8 @@ nb::object hyperparameter(const Optimizer& optimizer, const std::string& name) {
 }  // namespace
 
 void bind_optimizer_class(nb::module_& m, nb::module_& hooks) {
-  nb::class_<Optimizer>(m, "Optimizer", nb::dynamic_attr(), nb::is_weak_referenceable(), "Updates a model's parameters.")
+  nb::class_<Optimizer>(m, "Optimizer", nb::dynamic_attr(), nb::is_weak_referenceable(),
+                        "Updates a model's parameters.")
       .def(
           "setup",
           [](nb::handle_t<Optimizer> self, nb::handle_t<Link> link) {
@@ -108,23 +115,33 @@ void bind_optimizer_class(nb::module_& m, nb::module_& hooks) {
             return nb::borrow(self);
           },
           nb::arg("link"), "Gives every parameter of the model an update rule.")
-      .def_prop_ro("target", [](nb::handle_t<Optimizer> self) {
-        return nb::object(nb::dict(self.attr("__dict__")).contains("_target") ? nb::object(self.attr("__dict__")["_target"])
-                                                                             : nb::none());
-      })
-      .def("update", &update, nb::arg("lossfun").none() = nb::none(), nb::arg("args"), nb::arg("kwargs"),
-           "With the gradients that are there, or with those of lossfun(*args).")
-      .def("add_hook", &add_hook, nb::arg("hook"), nb::arg("name") = nb::none(), nb::arg("timing") = "auto")
+      .def_prop_ro("target",
+                   [](nb::handle_t<Optimizer> self) {
+                     return nb::object(nb::dict(self.attr("__dict__")).contains("_target")
+                                           ? nb::object(self.attr("__dict__")["_target"])
+                                           : nb::none());
+                   })
+      .def("update", &update, nb::arg("lossfun").none() = nb::none(), nb::arg("args"),
+           nb::arg("kwargs"), "With the gradients that are there, or with those of lossfun(*args).")
+      .def("add_hook", &add_hook, nb::arg("hook"), nb::arg("name") = nb::none(),
+           nb::arg("timing") = "auto")
       .def("remove_hook", &Optimizer::remove_hook, nb::arg("name"))
       .def("zero_grads", [](const Optimizer& o) { unlocked([&] { o.zero_grads(); }); })
-      .def("use_cleargrads", [](const Optimizer&, bool) {}, nb::arg("use") = true, "Gradients are always cleared.")
-      .def("use_fp32_update", [](const Optimizer& o, bool on) { o.use_fp32_update(on); }, nb::arg("flag") = true)
+      .def(
+          "use_cleargrads", [](const Optimizer&, bool) {}, nb::arg("use") = true,
+          "Gradients are always cleared.")
+      .def(
+          "use_fp32_update", [](const Optimizer& o, bool on) { o.use_fp32_update(on); },
+          nb::arg("flag") = true)
       .def(
           "loss_scaling",
-          [](const Optimizer& o, double interval, std::optional<double> scale) { o.loss_scaling({interval, scale}); },
+          [](const Optimizer& o, double interval, std::optional<double> scale) {
+            o.loss_scaling({interval, scale});
+          },
           nb::arg("interval") = 1000.0, nb::arg("scale") = nb::none())
       .def("set_loss_scale", [](const Optimizer& o, double scale) { o.set_loss_scale(scale); })
-      .def("new_epoch", [](const Optimizer& o, bool) { o.new_epoch(); }, nb::arg("auto") = false)
+      .def(
+          "new_epoch", [](const Optimizer& o, bool) { o.new_epoch(); }, nb::arg("auto") = false)
       .def_prop_ro("t", &Optimizer::t, "Updates so far.")
       .def_prop_ro("epoch", &Optimizer::epoch)
       .def("__getattr__", &hyperparameter, "A hyperparameter of that name.")

@@ -88,8 +88,8 @@ void bind_creation(nb::module_& m) {
         nb::arg("order") = "C", nb::kw_only(), nb::arg("device") = nb::none());
   m.def(
       "full_like",
-      [](nb::handle model, nb::handle value, nb::handle dtype, const std::string& order, nb::handle shape,
-         nb::handle device) {
+      [](nb::handle model, nb::handle value, nb::handle dtype, const std::string& order,
+         nb::handle shape, nb::handle device) {
         Array a = array_of(model), values = array_of(value);
         xp::Like like{.dtype = optional_dtype(dtype), .order = Order(order.c_str())};
         if (!shape.is_none()) like.shape = shape_of_object(shape);

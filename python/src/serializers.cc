@@ -12,10 +12,13 @@ template <class Use> void with_members(nb::handle object, Use use) {
   auto run = [&](auto& what) { unlocked([&] { use(Members(what)); }); };
   if (nb::isinstance<Link>(object)) return run(nb::cast<Link&>(object));
   if (nb::isinstance<Optimizer>(object)) return run(nb::cast<const Optimizer&>(object));
-  if (nb::isinstance<training::Trainer>(object)) return run(nb::cast<const training::Trainer&>(object));
-  if (nb::isinstance<training::Updater>(object)) return run(nb::cast<const training::Updater&>(object));
+  if (nb::isinstance<training::Trainer>(object))
+    return run(nb::cast<const training::Trainer&>(object));
+  if (nb::isinstance<training::Updater>(object))
+    return run(nb::cast<const training::Updater&>(object));
   if (nb::isinstance<Iterator>(object)) return run(nb::cast<const Iterator&>(object));
-  throw nb::type_error("serializers: a link, an optimizer, an iterator, an updater or a trainer is needed");
+  throw nb::type_error(
+      "serializers: a link, an optimizer, an iterator, an updater or a trainer is needed");
 }
 
 }  // namespace
@@ -24,7 +27,9 @@ void bind_serializers(nb::module_& m) {
   m.def(
       "save_npz",
       [](const std::string& file, nb::handle obj, bool compression) {
-        with_members(obj, [&](const Members& what) { serializers::save_npz(file, what, {.compression = compression}); });
+        with_members(obj, [&](const Members& what) {
+          serializers::save_npz(file, what, {.compression = compression});
+        });
       },
       nb::arg("file"), nb::arg("obj"), nb::arg("compression") = true, "With Chainer's keys.");
   m.def(
@@ -46,7 +51,8 @@ void bind_serializers(nb::module_& m) {
   m.def(
       "load_hdf5",
       [](const std::string& filename, nb::handle obj) {
-        with_members(obj, [&](const Members& what) { serializers::detail::load_hdf5(filename, what, {}); });
+        with_members(
+            obj, [&](const Members& what) { serializers::detail::load_hdf5(filename, what, {}); });
       },
       nb::arg("filename"), nb::arg("obj"));
   m.def(

@@ -33,24 +33,33 @@ Trigger trigger_of(nb::handle object, nb::handle owner = {}) {
   if (PyTuple_Check(object.ptr()) && nb::len(object) == 2) {
     return Trigger(nb::cast<double>(object[0]), nb::cast<std::string>(object[1]));
   }
-  if (PyCallable_Check(object.ptr())) return TriggerOfPython{std::make_shared<HeldByOwner>(owner.is_valid() ? owner : object, object)};
-  throw nb::type_error("a trigger is (period, 'epoch' or 'iteration'), or a function of the trainer");
+  if (PyCallable_Check(object.ptr()))
+    return TriggerOfPython{
+        std::make_shared<HeldByOwner>(owner.is_valid() ? owner : object, object)};
+  throw nb::type_error(
+      "a trigger is (period, 'epoch' or 'iteration'), or a function of the trainer");
 }
 
 void bind_triggers(nb::module_& m) {
   using namespace rensa::triggers;
   nb::class_<Trigger>(m, "Trigger", "When an extension is called, and when a run is over.")
-      .def("__call__", [](Trigger& t, Trainer& trainer) { return unlocked([&] { return t(trainer); }); });
+      .def("__call__",
+           [](Trigger& t, Trainer& trainer) { return unlocked([&] { return t(trainer); }); });
   m.def(
-      "IntervalTrigger", [](double period, const std::string& unit) { return Trigger(period, unit); },
+      "IntervalTrigger",
+      [](double period, const std::string& unit) { return Trigger(period, unit); },
       nb::arg("period"), nb::arg("unit"));
   m.def(
       "MaxValueTrigger",
-      [](const std::string& key, nb::handle trigger) { return Trigger(MaxValueTrigger(key, trigger_of(trigger))); },
+      [](const std::string& key, nb::handle trigger) {
+        return Trigger(MaxValueTrigger(key, trigger_of(trigger)));
+      },
       nb::arg("key"), nb::arg("trigger") = nb::make_tuple(1, "epoch"));
   m.def(
       "MinValueTrigger",
-      [](const std::string& key, nb::handle trigger) { return Trigger(MinValueTrigger(key, trigger_of(trigger))); },
+      [](const std::string& key, nb::handle trigger) {
+        return Trigger(MinValueTrigger(key, trigger_of(trigger)));
+      },
       nb::arg("key"), nb::arg("trigger") = nb::make_tuple(1, "epoch"));
   m.def(
       "ManualScheduleTrigger",
@@ -64,7 +73,8 @@ void bind_triggers(nb::module_& m) {
   m.def(
       "OnceTrigger", [](bool call_on_resume) { return Trigger(OnceTrigger(call_on_resume)); },
       nb::arg("call_on_resume") = false);
-  m.def("TimeTrigger", [](double period) { return Trigger(TimeTrigger(period)); }, nb::arg("period"));
+  m.def(
+      "TimeTrigger", [](double period) { return Trigger(TimeTrigger(period)); }, nb::arg("period"));
 }
 
 // --- updaters ---
@@ -93,7 +103,8 @@ std::function<Columns(const Batch&, Device)> converter_of(nb::handle object, nb:
     nb::object columns = function->get()(examples, nb::cast(device));
     Columns arrays;
     if (!PyTuple_Check(columns.ptr())) return Columns{plain_array_of(columns)};
-    for (nb::handle column : nb::borrow<nb::tuple>(columns)) arrays.push_back(plain_array_of(column));
+    for (nb::handle column : nb::borrow<nb::tuple>(columns))
+      arrays.push_back(plain_array_of(column));
     return arrays;
   };
 }
@@ -142,14 +153,16 @@ struct ParallelUpdaterOfPython : UnlockedAtTheEnd<Updater> {
   using UnlockedAtTheEnd::UnlockedAtTheEnd;
 };
 
-void make_standard(nb::handle_t<Updater> self, nb::handle iterator, nb::handle optimizer, nb::handle converter,
-                   nb::handle device, nb::handle loss_func, bool capture, int accumulate, bool replay_lists) {
+void make_standard(nb::handle_t<Updater> self, nb::handle iterator, nb::handle optimizer,
+                   nb::handle converter, nb::handle device, nb::handle loss_func, bool capture,
+                   int accumulate, bool replay_lists) {
   Named<Iterator> iterators = named_of<Iterator>(iterator);
   Named<Optimizer> optimizers = named_of<Optimizer>(optimizer);
   auto* place = nb::inst_ptr<StandardUpdaterOfPython>(self);
   if (overrides_update_core(self)) {
     nb::object weak = nb::module_::import_("weakref").attr("ref")(self);
-    new (place) StandardUpdaterOfPython(Updater(std::make_shared<UpdaterBodyOfPython>(iterators, optimizers, weak)));
+    new (place) StandardUpdaterOfPython(
+        Updater(std::make_shared<UpdaterBodyOfPython>(iterators, optimizers, weak)));
     if (auto target = optional_device(device)) {
       for (const auto& [name, each] : optimizers) each.target().to(*target);
     }
@@ -168,23 +181,33 @@ void make_standard(nb::handle_t<Updater> self, nb::handle iterator, nb::handle o
   self.attr("device") = device;
 }
 
-void make_parallel(nb::handle_t<Updater> self, nb::handle iterator, nb::handle optimizer, nb::handle converter,
-                   const nb::dict& devices, bool capture, const std::string& reduction) {
-  training::ParallelUpdaterOptions options{.reduction = reduction,                                             .converter = converter_of(converter, self), .capture = capture};
+void make_parallel(nb::handle_t<Updater> self, nb::handle iterator, nb::handle optimizer,
+                   nb::handle converter, const nb::dict& devices, bool capture,
+                   const std::string& reduction) {
+  training::ParallelUpdaterOptions options{
+      .reduction = reduction, .converter = converter_of(converter, self), .capture = capture};
   for (auto [name, device] : devices) {
     options.devices.emplace_back(nb::cast<std::string>(name), device_of_object(device));
   }
-  new (nb::inst_ptr<ParallelUpdaterOfPython>(self)) ParallelUpdaterOfPython(
-      training::ParallelUpdater(nb::cast<Iterator&>(iterator), nb::cast<Optimizer&>(optimizer), options));
+  new (nb::inst_ptr<ParallelUpdaterOfPython>(self))
+      ParallelUpdaterOfPython(training::ParallelUpdater(nb::cast<Iterator&>(iterator),
+                                                        nb::cast<Optimizer&>(optimizer), options));
   nb::inst_mark_ready(self);
   self.attr("_optimizers") = optimizer;
 }
 
 void bind_updaters(nb::module_& m) {
-  nb::class_<Updater> updater(m, "Updater", nb::dynamic_attr(), nb::is_weak_referenceable(), "One training iteration.");
-  updater.def("update", [](const Updater& u) { unlocked([&] { u.update(); }); }, "One iteration.")
-      .def("update_core", [](const Updater&) { throw NotImplementedError("update_core: for classes of one's own"); },
-           "What an iteration does; a class of one's own overrides it.")
+  nb::class_<Updater> updater(m, "Updater", nb::dynamic_attr(), nb::is_weak_referenceable(),
+                              "One training iteration.");
+  updater
+      .def(
+          "update", [](const Updater& u) { unlocked([&] { u.update(); }); }, "One iteration.")
+      .def(
+          "update_core",
+          [](const Updater&) {
+            throw NotImplementedError("update_core: for classes of one's own");
+          },
+          "What an iteration does; a class of one's own overrides it.")
       .def_prop_ro("iteration", &Updater::iteration)
       .def_prop_ro("epoch", &Updater::epoch)
       .def_prop_ro("is_new_epoch", &Updater::is_new_epoch)
@@ -202,21 +225,32 @@ void bind_updaters(nb::module_& m) {
           nb::arg("name") = "main")
       .def("connect_trainer", [](const Updater&, nb::handle) {})
       .def("finalize", [](const Updater&) {});
-  nb::class_<StandardUpdaterOfPython, Updater>(m, "StandardUpdater", "Takes a batch, its loss, gradients and an update.")
-      .def("__init__", [](nb::handle_t<Updater> self, nb::handle iterator, nb::handle optimizer, nb::handle converter,
-                          nb::handle device, nb::handle loss_func, bool capture, int accumulate, bool replay_lists) {
-             make_standard(self, iterator, optimizer, converter, device, loss_func, capture, accumulate, replay_lists);
-           },
-           nb::arg("iterator"), nb::arg("optimizer"), nb::arg("converter").none() = nb::none(),
-           nb::arg("device").none() = nb::none(), nb::arg("loss_func").none() = nb::none(), nb::kw_only(),
-           nb::arg("capture") = false, nb::arg("accumulate") = 1, nb::arg("replay_lists") = false);
-  nb::class_<ParallelUpdaterOfPython, Updater>(m, "ParallelUpdater", "One model trained on several devices.")
-      .def("__init__", [](nb::handle_t<Updater> self, nb::handle iterator, nb::handle optimizer, nb::handle converter,
-                          const nb::dict& devices, bool capture, const std::string& reduction) {
-             make_parallel(self, iterator, optimizer, converter, devices, capture, reduction);
-           },
-           nb::arg("iterator"), nb::arg("optimizer"), nb::arg("converter").none() = nb::none(), nb::arg("devices"),
-           nb::kw_only(), nb::arg("capture") = false, nb::arg("reduction") = "sum");
+  nb::class_<StandardUpdaterOfPython, Updater>(m, "StandardUpdater",
+                                               "Takes a batch, its loss, gradients and an update.")
+      .def(
+          "__init__",
+          [](nb::handle_t<Updater> self, nb::handle iterator, nb::handle optimizer,
+             nb::handle converter, nb::handle device, nb::handle loss_func, bool capture,
+             int accumulate, bool replay_lists) {
+            make_standard(self, iterator, optimizer, converter, device, loss_func, capture,
+                          accumulate, replay_lists);
+          },
+          nb::arg("iterator"), nb::arg("optimizer"), nb::arg("converter").none() = nb::none(),
+          nb::arg("device").none() = nb::none(), nb::arg("loss_func").none() = nb::none(),
+          nb::kw_only(), nb::arg("capture") = false, nb::arg("accumulate") = 1,
+          nb::arg("replay_lists") = false);
+  nb::class_<ParallelUpdaterOfPython, Updater>(m, "ParallelUpdater",
+                                               "One model trained on several devices.")
+      .def(
+          "__init__",
+          [](nb::handle_t<Updater> self, nb::handle iterator, nb::handle optimizer,
+             nb::handle converter, const nb::dict& devices, bool capture,
+             const std::string& reduction) {
+            make_parallel(self, iterator, optimizer, converter, devices, capture, reduction);
+          },
+          nb::arg("iterator"), nb::arg("optimizer"), nb::arg("converter").none() = nb::none(),
+          nb::arg("devices"), nb::kw_only(), nb::arg("capture") = false,
+          nb::arg("reduction") = "sum");
 }
 
 // --- extensions ---
@@ -235,7 +269,8 @@ template <class E> AnyExtension any_extension(E extension) {
 /// A function of Python's, or an object with Chainer's attributes and methods.
 class ExtensionOfPython final : public Extension {
  public:
-  ExtensionOfPython(nb::handle trainer, nb::handle object) : held_(std::make_shared<HeldByOwner>(trainer, object)) {}
+  ExtensionOfPython(nb::handle trainer, nb::handle object)
+      : held_(std::make_shared<HeldByOwner>(trainer, object)) {}
   void operator()(Trainer& trainer) override {
     nb::gil_scoped_acquire lock;
     held_->get()(nb::cast(trainer));
@@ -272,15 +307,18 @@ class ExtensionOfPython final : public Extension {
   std::shared_ptr<HeldByOwner> held_;
 };
 
-nb::object extend(nb::handle_t<Trainer> self, nb::object extension, std::optional<std::string> name, nb::handle trigger,
-                  std::optional<int> priority) {
+nb::object extend(nb::handle_t<Trainer> self, nb::object extension, std::optional<std::string> name,
+                  nb::handle trigger, std::optional<int> priority) {
   auto& trainer = nb::cast<const Trainer&>(self);
-  ExtendOptions options{.name = name.value_or(""), .trigger = trigger_of(trigger, self), .priority = priority};
+  ExtendOptions options{
+      .name = name.value_or(""), .trigger = trigger_of(trigger, self), .priority = priority};
   AnyExtension* known = nullptr;
   if (nb::try_cast(extension, known) && known) known->add(trainer, options);
   else trainer.extend(ExtensionOfPython(self, extension), options);
   // What it holds of Python's lives as long as the trainer.
-  nb::dict(self.attr("__dict__")).attr("setdefault")("_extensions", nb::list()).attr("append")(extension);
+  nb::dict(self.attr("__dict__"))
+      .attr("setdefault")("_extensions", nb::list())
+      .attr("append")(extension);
   return nb::borrow(self);
 }
 
@@ -291,20 +329,23 @@ std::vector<std::string> strings_of(nb::handle object) {
 
 void bind_extensions(nb::module_& m) {
   using namespace rensa::extensions;
-  nb::class_<AnyExtension>(m, "Extension", nb::dynamic_attr(), "What a Trainer calls beside its updates.");
+  nb::class_<AnyExtension>(m, "Extension", nb::dynamic_attr(),
+                           "What a Trainer calls beside its updates.");
   m.attr("PRIORITY_WRITER") = training::kPriorityWriter;
   m.attr("PRIORITY_EDITOR") = training::kPriorityEditor;
   m.attr("PRIORITY_READER") = training::kPriorityReader;
   m.def(
       "Evaluator",
-      [](nb::handle iterator, nb::object target, nb::handle converter, nb::handle device, nb::handle eval_func) {
+      [](nb::handle iterator, nb::object target, nb::handle converter, nb::handle device,
+         nb::handle eval_func) {
         nb::object made = nb::cast(AnyExtension{});  // holds what is of Python's
         EvaluatorOptions options{.converter = converter_of(converter, made)};
         if (!eval_func.is_none()) {
           options.eval_func = [loss = loss_of(eval_func, made)](const Variables& x) { loss(x); };
         }
-        nb::cast<AnyExtension&>(made) = any_extension(
-            Evaluator(nb::cast<Iterator&>(iterator), nb::cast<Link&>(target), optional_device(device), options));
+        nb::cast<AnyExtension&>(made) =
+            any_extension(Evaluator(nb::cast<Iterator&>(iterator), nb::cast<Link&>(target),
+                                    optional_device(device), options));
         made.attr("_target") = target;
         return made;
       },
@@ -313,48 +354,62 @@ void bind_extensions(nb::module_& m) {
   m.def(
       "LogReport",
       [](nb::handle keys, nb::handle trigger, const std::string& filename) {
-        return any_extension(LogReport({.keys = strings_of(keys), .trigger = trigger_of(trigger), .filename = filename}));
+        return any_extension(LogReport(
+            {.keys = strings_of(keys), .trigger = trigger_of(trigger), .filename = filename}));
       },
-      nb::arg("keys").none() = nb::none(), nb::arg("trigger") = nb::make_tuple(1, "epoch"), nb::arg("filename") = "log");
+      nb::arg("keys").none() = nb::none(), nb::arg("trigger") = nb::make_tuple(1, "epoch"),
+      nb::arg("filename") = "log");
   m.def(
-      "PrintReport", [](nb::handle entries, const std::string& log_report) {
+      "PrintReport",
+      [](nb::handle entries, const std::string& log_report) {
         return any_extension(PrintReport(strings_of(entries), {.log_report = log_report}));
       },
       nb::arg("entries"), nb::arg("log_report") = "LogReport");
   m.def(
       "ProgressBar",
       [](int bar_length, int update_interval) {
-        return any_extension(ProgressBar({.update_interval = update_interval, .bar_length = bar_length}));
+        return any_extension(
+            ProgressBar({.update_interval = update_interval, .bar_length = bar_length}));
       },
       nb::arg("bar_length") = 50, nb::arg("update_interval") = 100);
-  auto snapshot_options = [](const std::string& filename, int n_retains, bool autoload, bool snapshot_on_error) {
-    return SnapshotOptions{.filename = filename, .snapshot_on_error = snapshot_on_error, .n_retains = n_retains, .autoload = autoload};
+  auto snapshot_options = [](const std::string& filename, int n_retains, bool autoload,
+                             bool snapshot_on_error) {
+    return SnapshotOptions{.filename = filename,
+                           .snapshot_on_error = snapshot_on_error,
+                           .n_retains = n_retains,
+                           .autoload = autoload};
   };
   m.def(
       "snapshot",
       [=](const std::string& filename, int n_retains, bool autoload, bool snapshot_on_error) {
-        return any_extension(Snapshot(snapshot_options(filename, n_retains, autoload, snapshot_on_error)));
+        return any_extension(
+            Snapshot(snapshot_options(filename, n_retains, autoload, snapshot_on_error)));
       },
-      nb::arg("filename") = "snapshot_iter_{.updater.iteration}", nb::kw_only(), nb::arg("n_retains") = -1,
-      nb::arg("autoload") = false, nb::arg("snapshot_on_error") = false);
+      nb::arg("filename") = "snapshot_iter_{.updater.iteration}", nb::kw_only(),
+      nb::arg("n_retains") = -1, nb::arg("autoload") = false, nb::arg("snapshot_on_error") = false);
   m.def(
       "snapshot_object",
       [=](nb::object target, const std::string& filename, int n_retains, bool autoload) {
         SnapshotOptions options = snapshot_options(filename, n_retains, autoload, false);
-        nb::object made = nb::cast(nb::isinstance<Link>(target)
-                                       ? any_extension(Snapshot(nb::cast<const Link&>(target), options))
-                                       : any_extension(Snapshot(nb::cast<const Optimizer&>(target), options)));
+        nb::object made =
+            nb::cast(nb::isinstance<Link>(target)
+                         ? any_extension(Snapshot(nb::cast<const Link&>(target), options))
+                         : any_extension(Snapshot(nb::cast<const Optimizer&>(target), options)));
         made.attr("_target") = target;
         return made;
       },
-      nb::arg("target"), nb::arg("filename"), nb::kw_only(), nb::arg("n_retains") = -1, nb::arg("autoload") = false);
+      nb::arg("target"), nb::arg("filename"), nb::kw_only(), nb::arg("n_retains") = -1,
+      nb::arg("autoload") = false);
   m.def(
       "PlotReport",
-      [](nb::handle y_keys, const std::string& x_key, nb::handle trigger, const std::string& filename) {
-        return any_extension(PlotReport(strings_of(y_keys), {.x_key = x_key, .trigger = trigger_of(trigger), .filename = filename}));
+      [](nb::handle y_keys, const std::string& x_key, nb::handle trigger,
+         const std::string& filename) {
+        return any_extension(
+            PlotReport(strings_of(y_keys),
+                       {.x_key = x_key, .trigger = trigger_of(trigger), .filename = filename}));
       },
-      nb::arg("y_keys"), nb::arg("x_key") = "iteration", nb::arg("trigger") = nb::make_tuple(1, "epoch"),
-      nb::arg("filename") = "plot.png");
+      nb::arg("y_keys"), nb::arg("x_key") = "iteration",
+      nb::arg("trigger") = nb::make_tuple(1, "epoch"), nb::arg("filename") = "plot.png");
   m.def("FailOnNonNumber", [] { return any_extension(FailOnNonNumber()); });
   m.def(
       "observe_lr",
@@ -367,56 +422,68 @@ void bind_extensions(nb::module_& m) {
       [](const std::string& key, nb::object target_func) {
         nb::object made = nb::cast(AnyExtension{});
         auto function = std::make_shared<HeldByOwner>(made, target_func);
-        nb::cast<AnyExtension&>(made) = any_extension(observe_value(key, [function](Trainer& trainer) {
-          nb::gil_scoped_acquire lock;
-          return nb::cast<double>(nb::float_(function->get()(nb::cast(trainer))));
-        }));
+        nb::cast<AnyExtension&>(made) =
+            any_extension(observe_value(key, [function](Trainer& trainer) {
+              nb::gil_scoped_acquire lock;
+              return nb::cast<double>(nb::float_(function->get()(nb::cast(trainer))));
+            }));
         return made;
       },
       nb::arg("observation_key"), nb::arg("target_func"));
   m.def(
       "ExponentialShift",
-      [](const std::string& attr, double rate, std::optional<double> init, std::optional<double> target, nb::handle optimizer) {
+      [](const std::string& attr, double rate, std::optional<double> init,
+         std::optional<double> target, nb::handle optimizer) {
         ShiftOptions options{.init = init, .target = target};
         if (!optimizer.is_none()) options.optimizer = nb::cast<Optimizer&>(optimizer);
         return any_extension(ExponentialShift(attr, rate, options));
       },
-      nb::arg("attr"), nb::arg("rate"), nb::arg("init") = nb::none(), nb::arg("target") = nb::none(),
-      nb::arg("optimizer").none() = nb::none());
+      nb::arg("attr"), nb::arg("rate"), nb::arg("init") = nb::none(),
+      nb::arg("target") = nb::none(), nb::arg("optimizer").none() = nb::none());
   m.def(
       "LinearShift",
-      [](const std::string& attr, std::pair<double, double> value_range, std::pair<double, double> time_range) {
+      [](const std::string& attr, std::pair<double, double> value_range,
+         std::pair<double, double> time_range) {
         return any_extension(LinearShift(attr, value_range, time_range));
       },
       nb::arg("attr"), nb::arg("value_range"), nb::arg("time_range"));
   m.def(
-      "DumpGraph", [](const std::string& root_name) { return any_extension(DumpGraph(root_name)); }, nb::arg("root_name"));
+      "DumpGraph", [](const std::string& root_name) { return any_extension(DumpGraph(root_name)); },
+      nb::arg("root_name"));
 }
 
 // --- the trainer ---
 
 void bind_trainer(nb::module_& m) {
-  nb::class_<Trainer>(m, "Trainer", nb::dynamic_attr(), nb::is_weak_referenceable(), "The training loop.")
+  nb::class_<Trainer>(m, "Trainer", nb::dynamic_attr(), nb::is_weak_referenceable(),
+                      "The training loop.")
       .def(
           "__init__",
-          [](nb::handle_t<Trainer> self, nb::object updater, nb::handle stop_trigger, const std::string& out) {
-            new (nb::inst_ptr<Trainer>(self)) Trainer(nb::cast<Updater&>(updater), trigger_of(stop_trigger, self), out);
+          [](nb::handle_t<Trainer> self, nb::object updater, nb::handle stop_trigger,
+             const std::string& out) {
+            new (nb::inst_ptr<Trainer>(self))
+                Trainer(nb::cast<Updater&>(updater), trigger_of(stop_trigger, self), out);
             nb::inst_mark_ready(self);
             self.attr("_updater") = updater;
           },
-          nb::arg("updater"), nb::arg("stop_trigger").none() = nb::none(), nb::arg("out") = "result")
-      .def("extend", &extend, nb::arg("extension"), nb::arg("name") = nb::none(), nb::arg("trigger").none() = nb::none(),
-           nb::arg("priority") = nb::none())
-      .def("run", [](Trainer& t) { unlocked([&] { t.run(); }); }, "The whole run.")
+          nb::arg("updater"), nb::arg("stop_trigger").none() = nb::none(),
+          nb::arg("out") = "result")
+      .def("extend", &extend, nb::arg("extension"), nb::arg("name") = nb::none(),
+           nb::arg("trigger").none() = nb::none(), nb::arg("priority") = nb::none())
+      .def(
+          "run", [](Trainer& t) { unlocked([&] { t.run(); }); }, "The whole run.")
       .def("stop", &Trainer::stop)
-      .def_prop_ro("updater", [](nb::handle_t<Trainer> self) -> nb::object {
-        nb::object known = nb::getattr(self, "_updater", nb::none());
-        return known.is_none() ? nb::cast(nb::cast<const Trainer&>(self).updater()) : known;
-      })
+      .def_prop_ro("updater",
+                   [](nb::handle_t<Trainer> self) -> nb::object {
+                     nb::object known = nb::getattr(self, "_updater", nb::none());
+                     return known.is_none() ? nb::cast(nb::cast<const Trainer&>(self).updater())
+                                            : known;
+                   })
       .def_prop_ro("observation",
                    [](const Trainer& t) {
                      nb::dict dict;
-                     for (const auto& [name, value] : t.observation()) dict[name.c_str()] = given(value);
+                     for (const auto& [name, value] : t.observation())
+                       dict[name.c_str()] = given(value);
                      return dict;
                    })
       .def_prop_ro("out", &Trainer::out)
@@ -447,7 +514,8 @@ void bind_training(nb::module_& engine, nb::module_& networks) {
   bind_updaters(updaters);
   bind_trainer(training);
   bind_extensions(extensions);
-  networks.def("report", &report_values, nb::arg("values"), nb::arg("observer").none() = nb::none());
+  networks.def("report", &report_values, nb::arg("values"),
+               nb::arg("observer").none() = nb::none());
 }
 
 }  // namespace rensa::python

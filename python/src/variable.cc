@@ -48,24 +48,24 @@ using ScalarWith = Variable (*)(Scalar, const Variable&);
 void def_operator(nb::class_<Variable>& variable, const std::string& name, Binary both,
                   WithScalar scalar_right, ScalarWith scalar_left) {
   auto not_implemented = [] { return nb::borrow(Py_NotImplemented); };
-  variable.def(
-      ("__" + name + "__").c_str(),
-      [=](const Variable& a, nb::handle b) -> nb::object {
-        if (auto number = scalar_of(b)) return given(unlocked([&] { return scalar_right(a, *number); }));
-        if (!nb::isinstance<Variable>(b) && !is_operand(b)) return not_implemented();
-        Variable other = variable_of(b);
-        return given(unlocked([&] { return both(a, other); }));
-      },
-      nb::is_operator());
-  variable.def(
-      ("__r" + name + "__").c_str(),
-      [=](const Variable& b, nb::handle a) -> nb::object {
-        if (auto number = scalar_of(a)) return given(unlocked([&] { return scalar_left(*number, b); }));
-        if (!is_operand(a)) return not_implemented();
-        Variable other = variable_of(a);
-        return given(unlocked([&] { return both(other, b); }));
-      },
-      nb::is_operator());
+  variable.def(("__" + name + "__").c_str(),
+               [=](const Variable& a, nb::handle b) -> nb::object {
+                 if (auto number = scalar_of(b))
+                   return given(unlocked([&] { return scalar_right(a, *number); }));
+                 if (!nb::isinstance<Variable>(b) && !is_operand(b)) return not_implemented();
+                 Variable other = variable_of(b);
+                 return given(unlocked([&] { return both(a, other); }));
+               },
+               nb::is_operator());
+  variable.def(("__r" + name + "__").c_str(),
+               [=](const Variable& b, nb::handle a) -> nb::object {
+                 if (auto number = scalar_of(a))
+                   return given(unlocked([&] { return scalar_left(*number, b); }));
+                 if (!is_operand(a)) return not_implemented();
+                 Variable other = variable_of(a);
+                 return given(unlocked([&] { return both(other, b); }));
+               },
+               nb::is_operator());
 }
 
 template <class Compare>
@@ -81,21 +81,25 @@ void def_comparison(nb::class_<Variable>& variable, const char* name, Compare co
 }
 
 void bind_operators(nb::class_<Variable>& variable) {
-#define RENSA_OPERATOR(name, function)                            \
+#define RENSA_OPERATOR(name, function)                                   \
   def_operator(variable, name, static_cast<Binary>(operators::function), \
-               static_cast<WithScalar>(operators::function),      \
+               static_cast<WithScalar>(operators::function),             \
                static_cast<ScalarWith>(operators::function));
   RENSA_OPERATOR("add", add)
   RENSA_OPERATOR("sub", subtract)
   RENSA_OPERATOR("mul", multiply)
   RENSA_OPERATOR("truediv", divide)
 #undef RENSA_OPERATOR
-  def_comparison(variable, "__eq__", [](const Array& a, const Array& b) -> Array { return a == b; });
-  def_comparison(variable, "__ne__", [](const Array& a, const Array& b) -> Array { return a != b; });
+  def_comparison(variable, "__eq__",
+                 [](const Array& a, const Array& b) -> Array { return a == b; });
+  def_comparison(variable, "__ne__",
+                 [](const Array& a, const Array& b) -> Array { return a != b; });
   def_comparison(variable, "__lt__", [](const Array& a, const Array& b) -> Array { return a < b; });
-  def_comparison(variable, "__le__", [](const Array& a, const Array& b) -> Array { return a <= b; });
+  def_comparison(variable, "__le__",
+                 [](const Array& a, const Array& b) -> Array { return a <= b; });
   def_comparison(variable, "__gt__", [](const Array& a, const Array& b) -> Array { return a > b; });
-  def_comparison(variable, "__ge__", [](const Array& a, const Array& b) -> Array { return a >= b; });
+  def_comparison(variable, "__ge__",
+                 [](const Array& a, const Array& b) -> Array { return a >= b; });
   variable.def("__neg__", [](const Variable& a) { return -a; })
       .def("__abs__", [](const Variable& a) { return F::absolute(a); })
       .def(
@@ -113,11 +117,14 @@ void bind_operators(nb::class_<Variable>& variable) {
       .def(
           "__pow__",
           [](const Variable& a, nb::handle b) {
-            Operand exponent = nb::isinstance<Variable>(b) ? Operand(nb::cast<Variable>(b).array()) : operand_of(b);
+            Operand exponent = nb::isinstance<Variable>(b) ? Operand(nb::cast<Variable>(b).array())
+                                                           : operand_of(b);
             Variable power = nb::isinstance<Variable>(b) ? nb::cast<Variable>(b) : Variable();
             return unlocked([&] {
-              if (auto* number = std::get_if<Scalar>(&exponent)) return F::pow(a, number->as<double>());
-              return F::exp(F::log(a) * (power.defined() ? power : constant(std::get<Array>(exponent))));
+              if (auto* number = std::get_if<Scalar>(&exponent))
+                return F::pow(a, number->as<double>());
+              return F::exp(F::log(a) *
+                            (power.defined() ? power : constant(std::get<Array>(exponent))));
             });
           },
           nb::is_operator())
@@ -127,16 +134,15 @@ void bind_operators(nb::class_<Variable>& variable) {
             return unlocked([&] { return F::exp(exponent * std::log(base)); });
           },
           nb::is_operator())
-      .def("__hash__", [](const Variable& v) { return reinterpret_cast<std::intptr_t>(v.body().get()) >> 4; })
+      .def("__hash__",
+           [](const Variable& v) { return reinterpret_cast<std::intptr_t>(v.body().get()) >> 4; })
       .def("__bool__",
-           [](const Variable& v) {
-             return nb::cast<bool>(nb::bool_(nb::cast(v.array())));
-           })
+           [](const Variable& v) { return nb::cast<bool>(nb::bool_(nb::cast(v.array()))); })
       .def("__len__", [](const Variable& v) { return nb::len(nb::cast(v.array())); })
       .def("__getitem__", &get_item, nb::arg("key").none())
       .def("__repr__", [](const Variable& v) {
         return v.body() && v.body()->array.defined() ? unlocked([&] { return v.str(); })
-                                                    : std::string("variable(None)");
+                                                     : std::string("variable(None)");
       });
   // numpy_array * variable is the variable's.
   variable.attr("__array_ufunc__") = nb::none();
@@ -153,17 +159,20 @@ void bind_values(nb::class_<Variable>& variable) {
   };
   variable.def_prop_rw("array", array, assign, nb::arg("array").none(), "The values.")
       .def_prop_rw("data", array, assign, nb::arg("array").none(), "Chainer's old name for array.")
-      .def_prop_rw("grad", [](const Variable& v) { return given(v.grad()); }, assign_grad,
-                   nb::arg("g").none(), "The gradient's array, or None.")
+      .def_prop_rw(
+          "grad", [](const Variable& v) { return given(v.grad()); }, assign_grad,
+          nb::arg("g").none(), "The gradient's array, or None.")
       .def_prop_rw(
           "grad_var", [](const Variable& v) { return given(v.grad_var()); },
           [](const Variable& v, Argument<Variable> g) {
             if (g.get().defined()) v.set_grad_var(g.get());
             else v.cleargrad();
           },
-          nb::arg("g").none(), "The gradient as a variable, with its own graph after enable_double_backprop.")
+          nb::arg("g").none(),
+          "The gradient as a variable, with its own graph after enable_double_backprop.")
       .def_prop_rw(
-          "name", [](const Variable& v) -> nb::object {
+          "name",
+          [](const Variable& v) -> nb::object {
             return v.name().empty() ? nb::none() : nb::object(nb::str(v.name().c_str()));
           },
           [](const Variable& v, const std::string& name) { v.body()->name = name; })
@@ -176,30 +185,37 @@ void bind_values(nb::class_<Variable>& variable) {
       .def_prop_ro("requires_grad", &Variable::requires_grad)
       .def_prop_ro("creator", [](const Variable& v) { return v.creator(); })
       .def_prop_ro("T", [](const Variable& v) { return unlocked([&] { return v.T(); }); })
-      .def("item", [](const Variable& v) { return nb::cast(v.array()).attr("item")(); },
-           "The one element as a number. Waits.");
+      .def(
+          "item", [](const Variable& v) { return nb::cast(v.array()).attr("item")(); },
+          "The one element as a number. Waits.");
 }
 
 void bind_graph(nb::class_<Variable>& variable) {
   variable
       .def(
           "backward",
-          [](const Variable& v, bool retain_grad, bool enable_double_backprop, std::optional<double> loss_scale) {
+          [](const Variable& v, bool retain_grad, bool enable_double_backprop,
+             std::optional<double> loss_scale) {
             BackwardOptions options{retain_grad, enable_double_backprop, loss_scale.value_or(1)};
             unlocked([&] { v.backward(options); });
           },
           nb::arg("retain_grad") = false, nb::arg("enable_double_backprop") = false,
           nb::arg("loss_scale") = nb::none(), "Gradients of all that this one depends on.")
       .def("cleargrad", &Variable::cleargrad, "Drops the gradient.")
-      .def("zerograd", [](const Variable& v) { unlocked([&] { v.set_grad(xp::zeros_like(v.array())); }); },
-           "Chainer's old way: the gradient is zeros.")
-      .def("addgrad", [](const Variable& v, const Variable& other) { unlocked([&] { v.addgrad(other); }); })
-      .def("copydata", [](const Variable& v, const Variable& other) { unlocked([&] { v.copydata(other); }); })
+      .def(
+          "zerograd",
+          [](const Variable& v) { unlocked([&] { v.set_grad(xp::zeros_like(v.array())); }); },
+          "Chainer's old way: the gradient is zeros.")
+      .def("addgrad",
+           [](const Variable& v, const Variable& other) { unlocked([&] { v.addgrad(other); }); })
+      .def("copydata",
+           [](const Variable& v, const Variable& other) { unlocked([&] { v.copydata(other); }); })
       .def("unchain", &Variable::unchain)
       .def("unchain_backward", &Variable::unchain_backward)
       .def("to_cpu", [](const Variable& v) { move(v, cpu()); })
-      .def("to_gpu", [](const Variable& v, std::optional<int> device) { move(v, gpu_of(device)); },
-           nb::arg("device") = nb::none())
+      .def(
+          "to_gpu", [](const Variable& v, std::optional<int> device) { move(v, gpu_of(device)); },
+          nb::arg("device") = nb::none())
       .def("to_device", [](const Variable& v, Argument<Device> device) { move(v, device.get()); });
 }
 
@@ -207,7 +223,8 @@ void bind_parameters(nb::module_& m) {
   nb::class_<ParameterRef, Variable>(m, "Parameter", "A variable that a model owns.")
       .def(
           "__init__",
-          [](ParameterRef* self, Argument<Initializer> initializer, Argument<Shape> shape, std::optional<std::string> name) {
+          [](ParameterRef* self, Argument<Initializer> initializer, Argument<Shape> shape,
+             std::optional<std::string> name) {
             nb::object none;
             new (self) ParameterRef();
             Initializer how = initializer.get() ? initializer.get() : Initializer(std::nan(""));
@@ -220,15 +237,19 @@ void bind_parameters(nb::module_& m) {
           nb::arg("initializer").none() = nb::none(), nb::arg("shape").none() = nb::none(),
           nb::arg("name") = nb::none(), "Waits for initialize(shape) where no shape is given.")
       .def_prop_ro("is_initialized", &ParameterRef::is_initialized)
-      .def("initialize", [](const ParameterRef& p, Argument<Shape> shape) {
-        unlocked([&] { p.initialize(shape.get()); });
-      })
-      .def_prop_rw("update_enabled", &ParameterRef::update_enabled, &ParameterRef::set_update_enabled)
+      .def("initialize",
+           [](const ParameterRef& p, Argument<Shape> shape) {
+             unlocked([&] { p.initialize(shape.get()); });
+           })
+      .def_prop_rw("update_enabled", &ParameterRef::update_enabled,
+                   &ParameterRef::set_update_enabled)
       .def("to_cpu", [](const ParameterRef& p) { unlocked([&] { p.to(cpu()); }); })
-      .def("to_gpu", [](const ParameterRef& p, std::optional<int> device) {
-             unlocked([&] { p.to(gpu_of(device)); });
-           },
-           nb::arg("device") = nb::none())
+      .def(
+          "to_gpu",
+          [](const ParameterRef& p, std::optional<int> device) {
+            unlocked([&] { p.to(gpu_of(device)); });
+          },
+          nb::arg("device") = nb::none())
       .def("to_device", [](const ParameterRef& p, Argument<Device> device) {
         unlocked([&] { p.to(device.get()); });
       });
@@ -248,13 +269,18 @@ template <class Use> auto with_field(const std::string& name, Use use) {
 }
 
 void bind_config(nb::module_& m) {
-  m.def("get_config", [](const std::string& name) { return with_field(name, [](bool& field) { return field; }); });
+  m.def("get_config", [](const std::string& name) {
+    return with_field(name, [](bool& field) { return field; });
+  });
   m.def("set_config", [](const std::string& name, bool value) {
     with_field(name, [&](bool& field) { return field = value; });
   });
-  m.def("use_cpu_for_gpus", &python::use_cpu_for_gpus, nb::arg("on"), "Code that names GPUs runs on the CPU.");
-  m.def("gpu_of", &gpu_of, nb::arg("index") = nb::none(), "The GPU of that number, the current one without.");
-  m.def("get_dtype", [] { return DtypeObject{rensa::get_dtype()}; }, "The dtype of parameters.");
+  m.def("use_cpu_for_gpus", &python::use_cpu_for_gpus, nb::arg("on"),
+        "Code that names GPUs runs on the CPU.");
+  m.def("gpu_of", &gpu_of, nb::arg("index") = nb::none(),
+        "The GPU of that number, the current one without.");
+  m.def(
+      "get_dtype", [] { return DtypeObject{rensa::get_dtype()}; }, "The dtype of parameters.");
   m.def("set_dtype", [](Argument<Dtype> dtype) { config().dtype = dtype.get(); });
 }
 
@@ -262,19 +288,23 @@ void bind_config(nb::module_& m) {
 
 void bind_variables(nb::module_& m) {
   nb::class_<Initializer>(m, "Initializer", "Fills an array.")
-      .def("__call__", [](const Initializer& i, Argument<Array> out) { unlocked([&] { i(out.get()); }); });
-  nb::class_<Variable> variable(m, "Variable", nb::dynamic_attr(), "An array that remembers how it was computed.");
+      .def("__call__",
+           [](const Initializer& i, Argument<Array> out) { unlocked([&] { i(out.get()); }); });
+  nb::class_<Variable> variable(m, "Variable", nb::dynamic_attr(),
+                                "An array that remembers how it was computed.");
   variable.def(
       "__init__",
-      [](Variable* self, Argument<Array> data, std::optional<std::string> name, Argument<Array> grad, bool requires_grad) {
+      [](Variable* self, Argument<Array> data, std::optional<std::string> name,
+         Argument<Array> grad, bool requires_grad) {
         if (!data.get().defined()) throw nb::type_error("Variable: values are needed");
-        bool differentiable = dtype_kind(data.get().dtype()) == 'f' || dtype_kind(data.get().dtype()) == 'c';
+        bool differentiable =
+            dtype_kind(data.get().dtype()) == 'f' || dtype_kind(data.get().dtype()) == 'c';
         new (self) Variable(data.get(), requires_grad && differentiable);
         if (name) self->body()->name = *name;
         if (grad.get().defined()) self->set_grad(grad.get());
       },
-      nb::arg("data").none() = nb::none(), nb::kw_only(), nb::arg("name") = nb::none(), nb::arg("grad").none() = nb::none(),
-      nb::arg("requires_grad") = true);
+      nb::arg("data").none() = nb::none(), nb::kw_only(), nb::arg("name") = nb::none(),
+      nb::arg("grad").none() = nb::none(), nb::arg("requires_grad") = true);
   bind_values(variable);
   bind_operators(variable);
   bind_graph(variable);
