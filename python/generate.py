@@ -22,22 +22,25 @@ KNOWN = {"Variable", "Variables", "Array", "Initializer", "Shape", "AxisList", "
          "Scalar", "Dtype", "Device", "xp::PadWidth", "None", "bool", "int", "double", "std::int64_t", "std::string",
          "std::string_view", "std::vector<std::int64_t>", "std::vector<double>", "WeightLists",
          "std::vector<std::string>", "std::function<Variable(const Variable&)>",
-         "std::vector<std::pair<std::int64_t, std::int64_t>>"}
+         "std::vector<std::pair<std::int64_t, std::int64_t>>", "std::pair<double, double>", "training::Trigger", "Optimizer"}
 # What arguments.h gives back.
 RESULTS = {"Variable", "Variables", "Array", "std::pair<Variable, Variable>", "std::pair<Variable, Array>",
            "std::pair<Variable, std::vector<Array>>", "NStepOutput", "NStepLSTMOutput", "F::NStepOutput",
            "F::NStepLSTMOutput", "Activations"}
 # What may be None, whatever its default.
 NONE_TOO = {"None", "Variable", "Initializer", "Shape", "AxisList", "Axes", "OptionalAxis",
-            "std::function<Variable(const Variable&)>"}
+            "std::function<Variable(const Variable&)>", "training::Trigger"}
 # Python's word, or Chainer's, where the header's cannot be an argument's name or is another one.
 NAMES = {"in": "in_size", "out": "out_size", "lambda": "lam"}
 CHANNELS = {"in": "in_channels", "out": "out_channels"}  # of layers of filters
 FILTERS = ("convolution_links.h", "deformable_convolution_links.h", "inception.h", "mlp_convolution.h")
 # The methods of links that Python has beside a call.
 METHODS = {"set_state", "start_finetuning", "init_hx", "argmax"}
+# Where a field of a type that Python has no counterpart of is left out, and stays what it is.
+LEFT_OUT = {"extensions"}
 # Bound by hand: what takes functions or links of Python's, or has a class of its own there.
-BY_HAND = {"functions.get_item", "functions.forget", "links.Classifier", "links.Parameter"}
+BY_HAND = {"functions.get_item", "functions.forget", "links.Classifier", "links.Parameter", "extensions.Evaluator",
+           "extensions.Snapshot", "extensions.ObserveValue", "extensions.Shift"}
 
 
 class Unknown(Exception):
@@ -81,6 +84,7 @@ class Call:
 
     def __init__(self, function, scope, structs, types, names, own_options=None):
         self.arguments, self.texts, self.before, self.flags = [], [], [], []
+        self.link = None  # the parameter that is a link
         nones = 0
         for place, p in enumerate(function.parameters):
             name, kind = p.name or f"unnamed{place}", plain(p.type)
@@ -97,6 +101,10 @@ class Call:
                 self.options(kind, p, fields, structs, types, names, scope, own_options)
             elif p.type == "Array*":
                 self.flag(name, f"&{name}_")
+            elif kind == "Link":
+                self.link = name
+                self.arguments.append((name, f"Link& {name}", f'nb::arg("{name}")'))
+                self.texts.append(name)
             else:
                 check_known(kind)
                 self.argument(name, kind, p.default, names)
@@ -135,13 +143,25 @@ class Call:
                 self.flags.append(field)
                 self.arguments.append((name, f"bool {field}_given", f'nb::arg("{name}") = false'))
                 continue
-            check_known(field_type)
+            try:
+                check_known(field_type)
+            except Unknown:
+                if scope not in LEFT_OUT:
+                    raise
+                continue
             kind_of = f"decltype({struct}::{field})"
             self.arguments.append((name, f"In<{kind_of}> {given}",
                                    f'nb::arg("{name}"){none_of(field_type)} = shown<{kind_of}>('
                                    f'[] {{ {struct} o = {initial}; return o.{field}; }}())'))
             self.before.append(f"{variable}.{field} = give({given});")
         self.texts.append(variable)
+
+    @classmethod
+    def of_nothing(cls):
+        """The call of a constructor without parameters."""
+        call = cls.__new__(cls)
+        call.arguments, call.texts, call.before, call.flags, call.link = [], [], [], [], None
+        return call
 
     @staticmethod
     def full_name(kind, scope, structs):
@@ -188,6 +208,10 @@ class Module:
     def named(self, name):
         return f"{self.scope}.{name}"
 
+    def place(self, header, line):
+        """A declaration there, for its comment."""
+        return next(iter(self.functions.values()))[0]._replace(header=header, line=line)
+
     def overloads(self, name, functions, names, own_options=None, results=RESULTS | {"void"}):
         """The calls that Python can make of a name, each signature once."""
         seen, reason = {}, None
@@ -220,10 +244,10 @@ def bind_functions(module):
     return lines
 
 
-def classes_of(module, base):
+def classes_of(module, base, folder=None):
     """{class: (header, line, declaration)} of a folder's headers that derive from `base`."""
     found = {}
-    for path in sorted((ROOT / "rensa" / module.scope).rglob("*.h")):
+    for path in sorted((ROOT / "rensa" / (folder or module.scope)).rglob("*.h")):
         header = str(path.relative_to(ROOT))
         for i, line in enumerate(lines_of(header)):
             match = re.match(r"(?:class|struct) (\w+)(?: final)? ?: ?(.*)$", line)
@@ -334,9 +358,40 @@ def bind_initializers(module):
     return lines
 
 
+def bind_extensions(module):
+    lines = []
+    found = classes_of(module, r"public (training::Extension|Shift)\b", "training/extensions")
+    for name, (header, line, _) in sorted(found.items()):
+        full = module.named(name)
+        if full in BY_HAND:
+            continue
+        functions = module.functions.get(full, [])
+        made = module.overloads(full, functions, NAMES) if functions else [(None, Call.of_nothing())]
+        for function, call in made:
+            comment = comment_of(module.place(header, line))
+            before = "".join(f"        {text}\n" for text in call.before)
+            target = f'        made.attr("_target") = nb::find({call.link});\n' if call.link else ""
+            lines.append(f'  m.def(\n      "{name}",\n      []({parameter_list(call)}) {{\n{before}'
+                         f"        nb::object made = nb::cast(any_extension(extensions::{name}({', '.join(call.texts)})));\n"
+                         f"{target}        return made;\n      }}{argument_list(call)},\n      {quoted(comment)});\n")
+    return lines
+
+
+def bind_triggers(module):
+    lines = []
+    for name in ("EarlyStoppingTrigger", "ManualScheduleTrigger", "MaxValueTrigger", "MinValueTrigger", "OnceTrigger",
+                 "TimeTrigger"):
+        for function, call in module.overloads(module.named(name), module.functions[module.named(name)], NAMES):
+            before = "".join(f"        {text}\n" for text in call.before)
+            lines.append(f'  m.def(\n      "{name}",\n      []({parameter_list(call)}) {{\n{before}'
+                         f"        return training::Trigger(triggers::{name}({', '.join(call.texts)}));\n"
+                         f"      }}{argument_list(call)});\n")
+    return lines
+
+
 HEAD = """// Written by python/generate.py from {header}; do not edit.
-#include "arguments.h"
 #include "bind.h"
+#include "training.h"
 
 namespace rensa {{
 
@@ -353,6 +408,8 @@ PARTS = {  # file: (header, namespace, what writes the body, names that the head
     "links": ("rensa/rensa.h", "links", bind_links, "using namespace links;  // NOLINT"),
     "optimizers": ("rensa/rensa.h", "optimizers", bind_optimizers, "using namespace optimizers;  // NOLINT"),
     "initializers": ("rensa/rensa.h", "initializers", bind_initializers, ""),
+    "extensions": ("rensa/rensa.h", "extensions", bind_extensions, "using namespace extensions;  // NOLINT"),
+    "triggers": ("rensa/rensa.h", "triggers", bind_triggers, "using namespace triggers;  // NOLINT"),
 }
 
 

@@ -197,6 +197,5 @@ RENSA_CASTER(rensa::Device, "Device", !src.is_none(), rensa::python::device_of_o
 RENSA_CASTER(rensa::xp::PadWidth, "int | Sequence", is_integers(src),
              rensa::python::pad_width_of(src), none())
 RENSA_CASTER(rensa::None, "None", src.is_none(), (rensa::none), none())
-#undef RENSA_CASTER
 
 }  // namespace nanobind::detail

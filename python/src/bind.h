@@ -29,6 +29,8 @@ void bind_functions(nb::module_& m);
 void bind_links(nb::module_& m);
 void bind_optimizers(nb::module_& m);
 void bind_initializers(nb::module_& m);
+void bind_extensions(nb::module_& m);
+void bind_triggers(nb::module_& m);
 
 /// A routine of one array.
 inline void def_of_one(nb::module_& m, const char* name, Array (*routine)(const Array&)) {

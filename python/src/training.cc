@@ -1,4 +1,5 @@
 // rensa.training: updaters, Trainer, extensions and triggers.
+#include "training.h"
 #include "bind.h"
 #include "link.h"
 #include "rensa/core/thread_state.h"
@@ -16,32 +17,7 @@ using training::Updater;
 
 // --- triggers ---
 
-/// A function of the trainer's, of Python's.
-struct TriggerOfPython {
-  std::shared_ptr<HeldByOwner> function;
-  bool operator()(Trainer& trainer) {
-    nb::gil_scoped_acquire lock;
-    return nb::cast<bool>(nb::bool_(function->get()(nb::cast(trainer))));
-  }
-};
-
-/// `owner` is to hold a function.
-Trigger trigger_of(nb::handle object, nb::handle owner = {}) {
-  if (object.is_none()) return {};
-  Trigger* known = nullptr;
-  if (nb::try_cast(object, known) && known) return *known;
-  if (PyTuple_Check(object.ptr()) && nb::len(object) == 2) {
-    return Trigger(nb::cast<double>(object[0]), nb::cast<std::string>(object[1]));
-  }
-  if (PyCallable_Check(object.ptr()))
-    return TriggerOfPython{
-        std::make_shared<HeldByOwner>(owner.is_valid() ? owner : object, object)};
-  throw nb::type_error(
-      "a trigger is (period, 'epoch' or 'iteration'), or a function of the trainer");
-}
-
-void bind_triggers(nb::module_& m) {
-  using namespace rensa::triggers;
+void bind_trigger_class(nb::module_& m) {
   nb::class_<Trigger>(m, "Trigger", "When an extension is called, and when a run is over.")
       .def("__call__",
            [](Trigger& t, Trainer& trainer) { return unlocked([&] { return t(trainer); }); });
@@ -49,32 +25,6 @@ void bind_triggers(nb::module_& m) {
       "IntervalTrigger",
       [](double period, const std::string& unit) { return Trigger(period, unit); },
       nb::arg("period"), nb::arg("unit"));
-  m.def(
-      "MaxValueTrigger",
-      [](const std::string& key, nb::handle trigger) {
-        return Trigger(MaxValueTrigger(key, trigger_of(trigger)));
-      },
-      nb::arg("key"), nb::arg("trigger") = nb::make_tuple(1, "epoch"));
-  m.def(
-      "MinValueTrigger",
-      [](const std::string& key, nb::handle trigger) {
-        return Trigger(MinValueTrigger(key, trigger_of(trigger)));
-      },
-      nb::arg("key"), nb::arg("trigger") = nb::make_tuple(1, "epoch"));
-  m.def(
-      "ManualScheduleTrigger",
-      [](nb::handle points, const std::string& unit) {
-        std::vector<double> all;
-        if (PyNumber_Check(points.ptr())) all = {nb::cast<double>(points)};
-        else all = nb::cast<std::vector<double>>(points);
-        return Trigger(ManualScheduleTrigger(all, unit));
-      },
-      nb::arg("points"), nb::arg("unit"));
-  m.def(
-      "OnceTrigger", [](bool call_on_resume) { return Trigger(OnceTrigger(call_on_resume)); },
-      nb::arg("call_on_resume") = false);
-  m.def(
-      "TimeTrigger", [](double period) { return Trigger(TimeTrigger(period)); }, nb::arg("period"));
 }
 
 // --- updaters ---
@@ -255,17 +205,6 @@ void bind_updaters(nb::module_& m) {
 
 // --- extensions ---
 
-/// An extension of the engine's, until a trainer gets a copy of it.
-struct AnyExtension {
-  std::function<void(const Trainer&, const ExtendOptions&)> add;
-};
-
-template <class E> AnyExtension any_extension(E extension) {
-  return {[extension = std::move(extension)](const Trainer& trainer, const ExtendOptions& options) {
-    trainer.extend(E(extension), options);
-  }};
-}
-
 /// A function of Python's, or an object with Chainer's attributes and methods.
 class ExtensionOfPython final : public Extension {
  public:
@@ -327,7 +266,7 @@ std::vector<std::string> strings_of(nb::handle object) {
   return nb::cast<std::vector<std::string>>(object);
 }
 
-void bind_extensions(nb::module_& m) {
+void bind_extension_class(nb::module_& m) {
   using namespace rensa::extensions;
   nb::class_<AnyExtension>(m, "Extension", nb::dynamic_attr(),
                            "What a Trainer calls beside its updates.");
@@ -351,27 +290,6 @@ void bind_extensions(nb::module_& m) {
       },
       nb::arg("iterator"), nb::arg("target"), nb::arg("converter").none() = nb::none(),
       nb::arg("device").none() = nb::none(), nb::arg("eval_func").none() = nb::none());
-  m.def(
-      "LogReport",
-      [](nb::handle keys, nb::handle trigger, const std::string& filename) {
-        return any_extension(LogReport(
-            {.keys = strings_of(keys), .trigger = trigger_of(trigger), .filename = filename}));
-      },
-      nb::arg("keys").none() = nb::none(), nb::arg("trigger") = nb::make_tuple(1, "epoch"),
-      nb::arg("filename") = "log");
-  m.def(
-      "PrintReport",
-      [](nb::handle entries, const std::string& log_report) {
-        return any_extension(PrintReport(strings_of(entries), {.log_report = log_report}));
-      },
-      nb::arg("entries"), nb::arg("log_report") = "LogReport");
-  m.def(
-      "ProgressBar",
-      [](int bar_length, int update_interval) {
-        return any_extension(
-            ProgressBar({.update_interval = update_interval, .bar_length = bar_length}));
-      },
-      nb::arg("bar_length") = 50, nb::arg("update_interval") = 100);
   auto snapshot_options = [](const std::string& filename, int n_retains, bool autoload,
                              bool snapshot_on_error) {
     return SnapshotOptions{.filename = filename,
@@ -401,17 +319,6 @@ void bind_extensions(nb::module_& m) {
       nb::arg("target"), nb::arg("filename"), nb::kw_only(), nb::arg("n_retains") = -1,
       nb::arg("autoload") = false);
   m.def(
-      "PlotReport",
-      [](nb::handle y_keys, const std::string& x_key, nb::handle trigger,
-         const std::string& filename) {
-        return any_extension(
-            PlotReport(strings_of(y_keys),
-                       {.x_key = x_key, .trigger = trigger_of(trigger), .filename = filename}));
-      },
-      nb::arg("y_keys"), nb::arg("x_key") = "iteration",
-      nb::arg("trigger") = nb::make_tuple(1, "epoch"), nb::arg("filename") = "plot.png");
-  m.def("FailOnNonNumber", [] { return any_extension(FailOnNonNumber()); });
-  m.def(
       "observe_lr",
       [](const std::string& optimizer_name, const std::string& observation_key) {
         return any_extension(observe_lr(optimizer_name, observation_key));
@@ -430,26 +337,6 @@ void bind_extensions(nb::module_& m) {
         return made;
       },
       nb::arg("observation_key"), nb::arg("target_func"));
-  m.def(
-      "ExponentialShift",
-      [](const std::string& attr, double rate, std::optional<double> init,
-         std::optional<double> target, nb::handle optimizer) {
-        ShiftOptions options{.init = init, .target = target};
-        if (!optimizer.is_none()) options.optimizer = nb::cast<Optimizer&>(optimizer);
-        return any_extension(ExponentialShift(attr, rate, options));
-      },
-      nb::arg("attr"), nb::arg("rate"), nb::arg("init") = nb::none(),
-      nb::arg("target") = nb::none(), nb::arg("optimizer").none() = nb::none());
-  m.def(
-      "LinearShift",
-      [](const std::string& attr, std::pair<double, double> value_range,
-         std::pair<double, double> time_range) {
-        return any_extension(LinearShift(attr, value_range, time_range));
-      },
-      nb::arg("attr"), nb::arg("value_range"), nb::arg("time_range"));
-  m.def(
-      "DumpGraph", [](const std::string& root_name) { return any_extension(DumpGraph(root_name)); },
-      nb::arg("root_name"));
 }
 
 // --- the trainer ---
@@ -505,14 +392,42 @@ void report_values(const nb::dict& values, nb::handle observer) {
 
 }  // namespace
 
+Trigger trigger_of(nb::handle object, nb::handle owner) {
+  if (object.is_none()) return {};
+  Trigger* known = nullptr;
+  if (nb::try_cast(object, known) && known) return *known;
+  if (PyTuple_Check(object.ptr()) && nb::len(object) == 2) {
+    return Trigger(nb::cast<double>(object[0]), nb::cast<std::string>(object[1]));
+  }
+  if (!PyCallable_Check(object.ptr())) {
+    throw nb::type_error(
+        "a trigger is (period, 'epoch' or 'iteration'), or a function of the trainer");
+  }
+  auto ask = [](const nb::object& function, Trainer& trainer) {
+    return nb::cast<bool>(nb::bool_(function(nb::cast(trainer))));
+  };
+  if (!owner.is_valid()) {
+    return [held = std::make_shared<Held>(nb::borrow(object)), ask](Trainer& trainer) {
+      nb::gil_scoped_acquire lock;
+      return ask(held->object, trainer);
+    };
+  }
+  return [held = std::make_shared<HeldByOwner>(owner, object), ask](Trainer& trainer) {
+    nb::gil_scoped_acquire lock;
+    return ask(held->get(), trainer);
+  };
+}
+
 void bind_training(nb::module_& engine, nb::module_& networks) {
   nb::module_ training = engine.def_submodule("training");
   nb::module_ updaters = training.def_submodule("updaters");
   nb::module_ triggers = training.def_submodule("triggers");
   nb::module_ extensions = training.def_submodule("extensions");
+  bind_trigger_class(triggers);
   bind_triggers(triggers);
   bind_updaters(updaters);
   bind_trainer(training);
+  bind_extension_class(extensions);
   bind_extensions(extensions);
   networks.def("report", &report_values, nb::arg("values"),
                nb::arg("observer").none() = nb::none());
