@@ -209,10 +209,11 @@ void bind_updaters(nb::module_& m) {
 class ExtensionOfPython final : public Extension {
  public:
   ExtensionOfPython(nb::handle trainer, nb::handle object)
-      : held_(std::make_shared<HeldByOwner>(trainer, object)) {}
+      : held_(std::make_shared<HeldByOwner>(trainer, object)),
+        trainer_(std::make_shared<Held>(nb::module_::import_("weakref").attr("ref")(trainer))) {}
   void operator()(Trainer& trainer) override {
     nb::gil_scoped_acquire lock;
-    held_->get()(nb::cast(trainer));
+    held_->get()(object_of(trainer));
   }
   void initialize(Trainer& trainer) override { call("initialize", &trainer); }
   void finalize() override { call("finalize", nullptr); }
@@ -240,10 +241,16 @@ class ExtensionOfPython final : public Extension {
     nb::gil_scoped_acquire lock;
     nb::object found = nb::getattr(held_->get(), method, nb::none());
     if (found.is_none()) return;
-    if (trainer) found(nb::cast(*trainer));
+    if (trainer) found(object_of(*trainer));
     else found();
   }
+  /// The object that extend() was called on.
+  nb::object object_of(Trainer& trainer) const {
+    nb::object known = trainer_->object();
+    return known.is_none() ? nb::cast(trainer) : known;
+  }
   std::shared_ptr<HeldByOwner> held_;
+  std::shared_ptr<Held> trainer_;  // a weak reference
 };
 
 nb::object extend(nb::handle_t<Trainer> self, nb::object extension, std::optional<std::string> name,
@@ -268,8 +275,7 @@ std::vector<std::string> strings_of(nb::handle object) {
 
 void bind_extension_class(nb::module_& m) {
   using namespace rensa::extensions;
-  nb::class_<AnyExtension>(m, "Extension", nb::dynamic_attr(),
-                           "What a Trainer calls beside its updates.");
+  nb::class_<AnyExtension>(m, "EngineExtension", nb::dynamic_attr(), "An extension of the engine's.");
   m.attr("PRIORITY_WRITER") = training::kPriorityWriter;
   m.attr("PRIORITY_EDITOR") = training::kPriorityEditor;
   m.attr("PRIORITY_READER") = training::kPriorityReader;

@@ -337,15 +337,15 @@ class Training(unittest.TestCase):
         optimizer.setup(model)
         seen = []
 
-        class Counting:
+        class Counting(training.Extension):
             trigger = (1, "epoch")
-            default_name = "counting"
 
             def initialize(self, trainer):
                 seen.append("initialize")
 
-            def __call__(self, trainer):
-                seen.append(trainer.updater.epoch)
+            def __call__(self, trainer_):
+                assert trainer_ is trainer
+                seen.append(trainer_.updater.epoch)
 
             def finalize(self):
                 seen.append("finalize")
@@ -459,7 +459,7 @@ class Lifetimes(unittest.TestCase):
         """Runs that start and stop in threads beside each other do not wait for each other for ever."""
 
         def work():
-            for _ in range(25):
+            for _ in range(250):
                 x = Variable(np.ones(100))
                 F.sum(F.exp(x)).backward()
                 iterator = iterators.MultithreadIterator([(np.ones(2, "f"), np.int32(0))] * 8, 4, n_threads=2)

@@ -5,6 +5,29 @@ from rensa import _engine
 from rensa._engine.training.extensions import *  # noqa: F403 the engine's names are this module's
 
 
+class Extension:
+    """What a Trainer calls beside its updates: the base of classes of one's own."""
+
+    trigger = (1, "iteration")
+    priority = _engine.training.extensions.PRIORITY_READER
+    name = None
+
+    @property
+    def default_name(self):
+        """The name where extend() gives none."""
+        return type(self).__name__
+
+    def __call__(self, trainer):
+        """Called in each iteration in which its trigger fires, after the update."""
+        raise NotImplementedError(f"{type(self).__name__}: an extension is called with its trainer")
+
+    def initialize(self, trainer):
+        """Called before the first iteration."""
+
+    def finalize(self):
+        """Called at the end of the run, also of one that fails."""
+
+
 def make_extension(trigger=(1, "iteration"), default_name=None, priority=_engine.training.extensions.PRIORITY_READER,
                    finalizer=None, initializer=None):
     """Says of a function, as a decorator, when a trainer calls it."""
@@ -18,4 +41,4 @@ def make_extension(trigger=(1, "iteration"), default_name=None, priority=_engine
     return decorated
 
 
-__all__ = ["make_extension"] + [name for name in dir(_engine.training.extensions) if not name.startswith("_")]
+__all__ = ["Extension", "make_extension"] + [name for name in dir(_engine.training.extensions) if not name.startswith("_")]
