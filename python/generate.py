@@ -181,7 +181,8 @@ class Call:
         text = "given(result_)"
         for flag in self.flags:
             text = f"with_more({text}, {flag}_given, {flag}_)"
-        return lines + f"        return {text};\n"
+        kind = "nb::object" if self.flags else f"Returned<{result}>"
+        return lines + f"        return {kind}({text});\n"
 
 
 def parameter_list(call, first=()):

@@ -7,6 +7,7 @@ from rensa import _engine, xp
 from rensa._engine import (Device, ElementwiseKernel, RawKernel, RawModule, ReductionKernel, current_device, fuse,
                            num_gpus)
 from rensa._engine.networks import FunctionNode, Initializer, Parameter, Variable, capture, get_dtype, grad, report
+from rensa._methods import add_members
 from rensa.configuration import config, force_backprop_mode, no_backprop_mode, using_config
 from rensa.link import Chain, ChainList, Link, Sequential
 from rensa import cuda, datasets, functions, initializers, iterators, links, optimizer_hooks, optimizers, serializers, training
@@ -25,7 +26,7 @@ def _exit(self, *error):
 
 
 _outer_devices = _threading.local()
-Device.__enter__, Device.__exit__ = _enter, _exit
+add_members(Device, __enter__=_enter, __exit__=_exit)
 
 CompileError = _engine.errors.CompileError
 CudaError = _engine.errors.CudaError

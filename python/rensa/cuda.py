@@ -6,6 +6,7 @@ from rensa import _engine
 from rensa._engine import Device, num_gpus  # noqa: F401
 from rensa._engine.cuda import *  # noqa: F403 the engine's names are this module's
 from rensa._engine.cuda import Stream, get_current_stream
+from rensa._methods import add_members
 
 _outer = threading.local()
 
@@ -20,7 +21,7 @@ def _exit(self, *error):
     _outer.stack.pop().use()
 
 
-Stream.__enter__, Stream.__exit__ = _enter, _exit
+add_members(Stream, __enter__=_enter, __exit__=_exit)
 
 
 def is_available():

@@ -8,6 +8,7 @@ import contextlib
 
 from rensa import _engine
 from rensa._engine.networks import Link, Parameter
+from rensa._methods import add_members
 
 @contextlib.contextmanager
 def init_scope(self):
@@ -102,10 +103,6 @@ def _children(self):
 
 
 def _xp(self):
-    return _engine_xp()
-
-
-def _engine_xp():
     from rensa import xp
 
     return xp
@@ -117,18 +114,19 @@ def _device(self):
     return _engine.Device("cpu")
 
 
-Link.__setattr__ = _setattr
-Link.__delattr__ = _delattr
-Link.init_scope = init_scope
-Link.add_param, Link.add_link = add_param, add_link
-Link.add_persistent, Link.register_persistent = add_persistent, register_persistent
-Link.children = _children
-Link._bare_copy = _bare_copy
-Link.__call__ = _call
-Link.within_init_scope = property(lambda self: self._within_init_scope)
-Link.xp = property(_xp)
-Link.device = property(_device)
-Link.update_enabled = property(lambda self: any(p.update_enabled for p in self.params()))
+def _within(self):
+    return self._within_init_scope
+
+
+def _update_enabled(self):
+    """Whether an optimizer updates one of the parameters."""
+    return any(parameter.update_enabled for parameter in self.params())
+
+
+add_members(Link, __setattr__=_setattr, __delattr__=_delattr, __call__=_call, init_scope=init_scope, add_param=add_param,
+            add_link=add_link, add_persistent=add_persistent, register_persistent=register_persistent, children=_children,
+            _bare_copy=_bare_copy, within_init_scope=property(_within), xp=property(_xp), device=property(_device),
+            update_enabled=property(_update_enabled))
 
 
 class Chain(Link):

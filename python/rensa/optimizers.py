@@ -2,6 +2,7 @@
 
 from rensa import _engine
 from rensa._engine.optimizers import *  # noqa: F403 the engine's names are this module's
+from rensa._methods import add_members
 
 __all__ = [name for name in dir(_engine.optimizers) if not name.startswith("_")]
 
@@ -14,4 +15,4 @@ def _setattr(self, name, value):
         object.__setattr__(self, name, value)
 
 
-Optimizer.__setattr__ = _setattr  # noqa: F405
+add_members(Optimizer, __setattr__=_setattr)  # noqa: F405

@@ -8,6 +8,7 @@ list; there are no elements but numbers and bools.
 from rensa import _engine
 from rensa._engine import *  # noqa: F403 the engine's names are this module's
 from rensa._engine import ndarray, random, ufunc  # noqa: F401
+from rensa._methods import add_members
 
 newaxis = None
 inf, nan, pi, e = float("inf"), float("nan"), 3.141592653589793, 2.718281828459045
@@ -76,17 +77,26 @@ class _MemoryPointer:
     copy_to_host = copy_to_host_async
 
 
+def _data(self):
+    return _MemoryPointer(self)
+
+
+def _iter(self):
+    return (self[i] for i in range(len(self)))
+
+
+def _contains(self, value):
+    return bool((self == value).any())
+
+
+def _divmod(self, other):
+    return self // other, self % other
+
+
 def _sort(self, axis=-1):
     """Sorts the elements where they stand."""
     copyto(self, sort(self, axis))
 
 
-ndarray.__array__ = _array
-ndarray.__reduce__ = _reduce
-ndarray.__array_ufunc__ = _array_ufunc
-ndarray.__array_function__ = _array_function
-ndarray.sort = _sort
-ndarray.data = property(_MemoryPointer)
-ndarray.__iter__ = lambda self: (self[i] for i in range(len(self)))
-ndarray.__contains__ = lambda self, value: bool((self == value).any())
-ndarray.__divmod__ = lambda self, other: (self // other, self % other)
+add_members(ndarray, __array__=_array, __reduce__=_reduce, __array_ufunc__=_array_ufunc, __array_function__=_array_function,
+            __iter__=_iter, __contains__=_contains, __divmod__=_divmod, sort=_sort, data=property(_data))

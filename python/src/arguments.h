@@ -125,6 +125,11 @@ inline nb::object given(const L::Activations& activations) {
   for (const auto& [name, value] : activations) dict[name.c_str()] = given(value);
   return dict;
 }
+/// What a call of that result gives Python, for signatures.
+template <class T> struct Returned {
+  Returned(nb::object o) : object(std::move(o)) {}
+  nb::object object;
+};
 /// A result with what was asked for beside it.
 inline nb::object with_more(nb::object result, bool asked, const Array& more) {
   return asked ? nb::object(nb::make_tuple(result, given(more))) : result;
@@ -148,6 +153,20 @@ bool take(rensa::python::Argument<T>& out, Convert convert) noexcept {
   }
 }
 
+template <class T> struct type_caster<rensa::python::Returned<T>> {
+  static constexpr auto name() {
+    if constexpr (std::is_same_v<T, rensa::Variable>)
+      return const_name("rensa._engine.networks.Variable");
+    else if constexpr (std::is_same_v<T, rensa::Array>) return const_name("rensa._engine.ndarray");
+    else if constexpr (std::is_same_v<T, rensa::L::Activations>) return const_name("dict");
+    else return const_name("tuple");
+  }
+  NB_TYPE_CASTER(rensa::python::Returned<T>, name())
+  static handle from_cpp(const rensa::python::Returned<T>& returned, rv_policy, cleanup_list*) {
+    return object(returned.object).release();
+  }
+};
+
 #define RENSA_CASTER(T, text, fits, convert, shown_as)                                             \
   template <> struct type_caster<rensa::python::Argument<T>> {                                     \
     NB_TYPE_CASTER(rensa::python::Argument<T>, const_name(text))                                   \
@@ -165,36 +184,40 @@ inline bool is_list(handle o) { return PyList_Check(o.ptr()) || PyTuple_Check(o.
 inline bool is_one_integer(handle o) { return PyIndex_Check(o.ptr()) && !PyBool_Check(o.ptr()); }
 inline bool is_integers(handle o) { return is_one_integer(o) || is_list(o); }
 
-RENSA_CASTER(rensa::Variable, "Variable", !is_text(src), rensa::python::variable_of(src),
-             value.defined() ? cast(value) : none())
-RENSA_CASTER(rensa::Variables, "Sequence[Variable]", is_list(src) || isinstance<rensa::Array>(src),
-             rensa::python::variables_of(src), rensa::python::given(value))
-RENSA_CASTER(std::vector<rensa::Variables>, "Sequence[Sequence[Variable]]", is_list(src),
-             rensa::python::variable_lists_of(src), none())
-RENSA_CASTER(rensa::Array, "ndarray", !is_text(src), rensa::python::plain_array_of(src),
-             value.defined() ? cast(value) : none())
-RENSA_CASTER(rensa::Initializer, "Initializer", true, rensa::python::initializer_of(src),
-             value ? cast(value) : none())
-RENSA_CASTER(rensa::Shape, "int | Sequence[int]", is_integers(src) || src.is_none(),
+RENSA_CASTER(rensa::Variable, "rensa._engine.networks.Variable", !is_text(src),
+             rensa::python::variable_of(src), value.defined() ? cast(value) : none())
+RENSA_CASTER(rensa::Variables, "collections.abc.Sequence[rensa._engine.networks.Variable]",
+             is_list(src) || isinstance<rensa::Array>(src), rensa::python::variables_of(src),
+             rensa::python::given(value))
+RENSA_CASTER(std::vector<rensa::Variables>,
+             "collections.abc.Sequence[collections.abc.Sequence[rensa._engine.networks.Variable]]",
+             is_list(src), rensa::python::variable_lists_of(src), none())
+RENSA_CASTER(rensa::Array, "rensa._engine.ndarray", !is_text(src),
+             rensa::python::plain_array_of(src), value.defined() ? cast(value) : none())
+RENSA_CASTER(rensa::Initializer, "rensa._engine.networks.Initializer", true,
+             rensa::python::initializer_of(src), value ? cast(value) : none())
+RENSA_CASTER(rensa::Shape, "int | collections.abc.Sequence[int]", is_integers(src) || src.is_none(),
              src.is_none() ? rensa::Shape() : rensa::python::shape_of_object(src),
              rensa::python::list_of_extents(value))
-RENSA_CASTER(rensa::AxisList, "int | Sequence[int]", is_integers(src) || src.is_none(),
+RENSA_CASTER(rensa::AxisList, "int | collections.abc.Sequence[int]",
+             is_integers(src) || src.is_none(),
              src.is_none() ? rensa::AxisList()
                            : rensa::AxisList(rensa::python::shape_of_object(src)),
              rensa::python::list_of_extents(value))
-RENSA_CASTER(rensa::Axes, "int | Sequence[int] | None", is_integers(src) || src.is_none(),
-             rensa::python::axes_of(src), rensa::python::shown_axes(value))
+RENSA_CASTER(rensa::Axes, "int | collections.abc.Sequence[int] | None",
+             is_integers(src) || src.is_none(), rensa::python::axes_of(src),
+             rensa::python::shown_axes(value))
 RENSA_CASTER(rensa::OptionalAxis, "int | None", is_one_integer(src) || src.is_none(),
              rensa::python::optional_axis(src), none())
-RENSA_CASTER(rensa::IntegerList, "int | Sequence[int]", is_integers(src),
+RENSA_CASTER(rensa::IntegerList, "int | collections.abc.Sequence[int]", is_integers(src),
              rensa::python::integers_of(src), none())
 RENSA_CASTER(rensa::Scalar, "float", !is_text(src) && !is_list(src) && !src.is_none(),
              rensa::python::one_scalar_of(src), float_(value.as<double>()))
-RENSA_CASTER(rensa::Dtype, "dtype", !src.is_none(), rensa::python::dtype_of_object(src),
-             cast(rensa::python::DtypeObject{value}))
-RENSA_CASTER(rensa::Device, "Device", !src.is_none(), rensa::python::device_of_object(src),
-             cast(value))
-RENSA_CASTER(rensa::xp::PadWidth, "int | Sequence", is_integers(src),
+RENSA_CASTER(rensa::Dtype, "rensa._engine.dtype", !src.is_none(),
+             rensa::python::dtype_of_object(src), cast(rensa::python::DtypeObject{value}))
+RENSA_CASTER(rensa::Device, "rensa._engine.Device", !src.is_none(),
+             rensa::python::device_of_object(src), cast(value))
+RENSA_CASTER(rensa::xp::PadWidth, "int | collections.abc.Sequence", is_integers(src),
              rensa::python::pad_width_of(src), none())
 RENSA_CASTER(rensa::None, "None", src.is_none(), (rensa::none), none())
 

@@ -199,7 +199,7 @@ void bind_updaters(nb::module_& m) {
             make_parallel(self, iterator, optimizer, converter, devices, capture, reduction);
           },
           nb::arg("iterator"), nb::arg("optimizer"), nb::arg("converter").none() = nb::none(),
-          nb::arg("devices"), nb::kw_only(), nb::arg("capture") = false,
+          nb::arg("devices") = nb::dict(), nb::kw_only(), nb::arg("capture") = false,
           nb::arg("reduction") = "sum");
 }
 
@@ -275,7 +275,8 @@ std::vector<std::string> strings_of(nb::handle object) {
 
 void bind_extension_class(nb::module_& m) {
   using namespace rensa::extensions;
-  nb::class_<AnyExtension>(m, "EngineExtension", nb::dynamic_attr(), "An extension of the engine's.");
+  nb::class_<AnyExtension>(m, "EngineExtension", nb::dynamic_attr(),
+                           "An extension of the engine's.");
   m.attr("PRIORITY_WRITER") = training::kPriorityWriter;
   m.attr("PRIORITY_EDITOR") = training::kPriorityEditor;
   m.attr("PRIORITY_READER") = training::kPriorityReader;

@@ -38,8 +38,10 @@ inline std::optional<Optimizer> give(
 }  // namespace rensa::python
 
 namespace nanobind::detail {
-RENSA_CASTER(rensa::training::Trigger, "Trigger | tuple[float, str] | Callable", !is_text(src),
-             rensa::python::trigger_of(src), value ? cast(value) : none())
-RENSA_CASTER(std::optional<rensa::Optimizer>, "Optimizer", isinstance<rensa::Optimizer>(src),
-             (cast<rensa::Optimizer&>(src)), none())
+RENSA_CASTER(
+    rensa::training::Trigger,
+    "rensa._engine.training.triggers.Trigger | tuple[float, str] | collections.abc.Callable",
+    !is_text(src), rensa::python::trigger_of(src), value ? cast(value) : none())
+RENSA_CASTER(std::optional<rensa::Optimizer>, "rensa._engine.optimizers.Optimizer",
+             isinstance<rensa::Optimizer>(src), (cast<rensa::Optimizer&>(src)), none())
 }  // namespace nanobind::detail

@@ -4,6 +4,7 @@ import math
 
 import rensa
 from rensa import functions, links, optimizers
+from rensa._methods import add_members
 from rensa.link import Chain
 
 # Functions that have parameters, which were links' names in chainer.functions.
@@ -122,9 +123,7 @@ def clip_grads(self, maxnorm):
 
 def add_methods():
     """Chainer 1's methods of optimizers."""
-    optimizers.Optimizer.weight_decay = weight_decay
-    optimizers.Optimizer.compute_grads_norm = compute_grads_norm
-    optimizers.Optimizer.clip_grads = clip_grads
+    add_members(optimizers.Optimizer, weight_decay=weight_decay, compute_grads_norm=compute_grads_norm, clip_grads=clip_grads)
 
 
 def function_names():
