@@ -23,22 +23,22 @@ def init_scope(self):
 
 def _setattr(self, name, value):
     own = self.__dict__.get("_members")
-    if own is None:  # of the engine's, or not made yet
-        member = getattr(self, name, None) if not name.startswith("_") else None
-        if isinstance(member, Parameter) and value is not member:
-            raise AttributeError(f"{type(self).__name__}.{name} is a parameter: set its values by .array")
-        return object.__setattr__(self, name, value)
+    if own is None:  # of the engine's: its members are set, whatever else is an attribute
+        if "_members" in self.__dict__ or name.startswith("_") or not self._set_member(name, value):
+            object.__setattr__(self, name, value)
+        return
     if self._has_persistent(name):
-        return self._set_persistent(name, value)
+        self._set_persistent(name, value)
+        return
     if self._within_init_scope and isinstance(value, (Link, Parameter)):
         if name not in own:
             own.append(name)
         if isinstance(value, Parameter) and value.name is None:
             value.name = name
-    elif name in own and not isinstance(value, (Link, Parameter)):
+    elif name in own and value is not None and not isinstance(value, (Link, Parameter, bool, int, float, str)):
         if isinstance(self.__dict__.get(name), (Link, Parameter)):
             own.remove(name)
-    self.__dict__[name] = value
+    object.__setattr__(self, name, value)
 
 
 def _delattr(self, name):
@@ -51,8 +51,15 @@ def _delattr(self, name):
 def add_param(self, name, shape=None, dtype=None, initializer=None):
     """Chainer's way before init_scope()."""
     _check_new(self, name)
-    with self.init_scope():
+    with _engine_dtype(dtype), self.init_scope():
         setattr(self, name, Parameter(initializer, shape))
+
+
+def _engine_dtype(dtype):
+    """The scope in which parameters are of a dtype."""
+    from rensa import configuration
+
+    return contextlib.nullcontext() if dtype is None else configuration.using_config("dtype", dtype)
 
 
 def add_link(self, name, link):
@@ -109,8 +116,9 @@ def _xp(self):
 
 
 def _device(self):
+    """Where the first parameter is, or will be."""
     for parameter in self.params():
-        return parameter.device if parameter.is_initialized else _engine.Device("cpu")
+        return parameter.device
     return _engine.Device("cpu")
 
 
@@ -179,15 +187,13 @@ class Sequential(Link):
             self.append(layer)
 
     def _name_members(self):
-        """Links are named by their numbers among the links, as in Chainer."""
-        for name in self._members:
+        """Links are named by their numbers among the links, as in Chainer; other members stay what they are."""
+        for name in [name for name in self._members if name.isdigit()]:
+            self._members.remove(name)
             self.__dict__.pop(name, None)
-        del self._members[:]
-        for layer in self._layers:
-            if isinstance(layer, Link):
-                name = str(len(self._members))
-                self._members.append(name)
-                self.__dict__[name] = layer
+        for number, layer in enumerate(layer for layer in self._layers if isinstance(layer, Link)):
+            self._members.append(str(number))
+            self.__dict__[str(number)] = layer
 
     def _bare_copy(self):
         made = _bare_copy(self)
@@ -197,7 +203,7 @@ class Sequential(Link):
 
     def _all(self):
         if self.__dict__["_layers"] is None:
-            links = iter([self.__dict__[name] for name in self._members])
+            links = iter([self.__dict__[name] for name in self._members if name.isdigit()])
             self.__dict__["_layers"] = [next(links) if layer is None else layer for layer in self._pattern]
         return self.__dict__["_layers"]
 

@@ -87,6 +87,17 @@ xp::PadWidth pad_width_of(nb::handle object) {
   return pairs;
 }
 
+nb::object parameter_object(const ParameterRef& parameter) {
+  nb::object known = nb::module_::import_("rensa._engine.networks").attr("_parameters");
+  nb::int_ place(reinterpret_cast<std::uintptr_t>(parameter.body().get()));
+  nb::object object = known.attr("get")(place);
+  if (object.is_none()) {
+    object = nb::cast(parameter);
+    known[place] = object;
+  }
+  return object;
+}
+
 Scalar one_scalar_of(nb::handle object) {
   if (auto number = scalar_of(object)) return *number;
   return plain_array_of(object).item_scalar();

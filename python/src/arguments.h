@@ -55,6 +55,8 @@ Device gpu_of(std::optional<int> index);
 /// Whether the CPU stands for GPUs: code that names them runs where there are none.
 void use_cpu_for_gpus(bool on);
 xp::PadWidth pad_width_of(nb::handle object);
+/// The object of Python's that stands for a parameter, while there is one: `l.W is l.W`.
+nb::object parameter_object(const ParameterRef& parameter);
 Scalar one_scalar_of(nb::handle object);  // a number, or an array of one
 // What defaults look like: one number for a list of one, None for what is left out.
 nb::object list_of_extents(const Shape& shape);

@@ -69,6 +69,7 @@ class Buffer {
     if (PyObject_GetBuffer(object.ptr(), &view_, flags) != 0) nb::raise_python_error();
   }
   ~Buffer() {
+    if (!Py_IsInitialized()) return;
     nb::gil_scoped_acquire lock;
     PyBuffer_Release(&view_);
   }

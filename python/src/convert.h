@@ -82,6 +82,10 @@ class OptionalArray {
 struct Held {
   explicit Held(nb::object o) : object(std::move(o)) {}
   ~Held() {
+    if (!Py_IsInitialized()) {
+      object.release();  // the interpreter is gone, and what it held with it
+      return;
+    }
     nb::gil_scoped_acquire lock;
     object.reset();
   }
@@ -114,16 +118,15 @@ template <class F> auto unlocked(F&& f) {
   return f();
 }
 
-/// A handle of the engine's whose last one goes without the interpreter's lock: threads that end
-/// with it may be waiting for that.
-template <class Handle> class UnlockedAtTheEnd : public Handle {
- public:
-  explicit UnlockedAtTheEnd(Handle handle) : Handle(std::move(handle)) {}
-  UnlockedAtTheEnd(const UnlockedAtTheEnd&) = default;
-  UnlockedAtTheEnd& operator=(const UnlockedAtTheEnd&) = default;
-  ~UnlockedAtTheEnd() {
-    unlocked([this] { this->body_.reset(); });
-  }
-};
+/// The body of a handle, whose last one goes without the interpreter's lock: threads that end with
+/// it may be waiting for that.
+template <class Body> std::shared_ptr<Body> let_go_unlocked(std::shared_ptr<Body> body) {
+  Body* raw = body.get();
+  auto hold = std::make_shared<std::shared_ptr<Body>>(std::move(body));
+  return {raw, [hold](Body*) {
+            if (PyGILState_Check()) unlocked([&] { hold->reset(); });
+            else hold->reset();
+          }};
+}
 
 }  // namespace rensa::python

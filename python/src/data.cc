@@ -1,18 +1,28 @@
 // rensa.datasets and iterators.
+#include <mutex>
+
 #include "bind.h"
 #include "link.h"
+#include "rensa/core/error.h"
 
 namespace rensa::python {
 
 namespace {
 
+/// Of NumPy's and numbers in host memory, whatever the current device is; ours stay where they are.
+Array host_array_of(nb::handle object) {
+  Variable variable;
+  if (nb::try_cast(object, variable)) return variable.array();
+  return array_of(object, {}, nb::isinstance<Array>(object) ? Placement() : Placement(cpu()));
+}
+
 Columns columns_of_example(nb::handle example) {
   Columns columns;
   if (PyTuple_Check(example.ptr())) {
     for (nb::handle column : nb::borrow<nb::tuple>(example))
-      columns.push_back(plain_array_of(column));
+      columns.push_back(host_array_of(column));
   } else {
-    columns.push_back(plain_array_of(example));
+    columns.push_back(host_array_of(example));
   }
   return columns;
 }
@@ -38,7 +48,7 @@ Dataset dataset_of(nb::handle object) {
   Dataset* known = nullptr;
   if (nb::try_cast(object, known) && known) return *known;
   if (nb::isinstance<Array>(object) || PyObject_CheckBuffer(object.ptr())) {
-    return datasets::TupleDataset(plain_array_of(object));
+    return datasets::TupleDataset(host_array_of(object));
   }
   return Dataset(std::make_shared<SequenceDataset>(nb::borrow(object)));
 }
@@ -89,7 +99,45 @@ template <class Get> void def_pair(nb::module_& m, const char* name, int ndim, G
       nb::arg("withlabel") = true, nb::arg("ndim") = ndim, nb::arg("scale") = 1.0F);
 }
 
-using IteratorOfPython = UnlockedAtTheEnd<Iterator>;
+/// The iterators that were made in Python and are alive.
+struct LiveIterators {
+  std::mutex mutex;
+  std::vector<std::weak_ptr<IteratorBody>> bodies;
+};
+
+LiveIterators& live_iterators() {
+  static auto* live = new LiveIterators();
+  return *live;
+}
+
+/// An iterator whose threads end without the interpreter's lock, and before the interpreter does.
+Iterator iterator_of_python(const Iterator& made) {
+  struct Opened : Iterator {
+    explicit Opened(const Iterator& i) : Iterator(i) {}
+    std::shared_ptr<IteratorBody> body() { return std::move(body_); }
+  };
+  auto body = let_go_unlocked(Opened(made).body());
+  LiveIterators& live = live_iterators();
+  std::lock_guard lock(live.mutex);
+  std::erase_if(live.bodies, [](const auto& one) { return one.expired(); });
+  live.bodies.push_back(body);
+  return Iterator(body);
+}
+
+/// At the end of the program: threads of iterators call nothing of Python's any more.
+void stop_iterators() {
+  LiveIterators& live = live_iterators();
+  std::vector<std::weak_ptr<IteratorBody>> bodies;
+  {
+    std::lock_guard lock(live.mutex);
+    bodies.swap(live.bodies);
+  }
+  unlocked([&] {
+    for (const auto& one : bodies) {
+      if (auto body = one.lock()) body->reset();
+    }
+  });
+}
 
 void bind_datasets(nb::module_& m) {
   nb::class_<Dataset>(m, "Dataset",
@@ -107,13 +155,20 @@ void bind_datasets(nb::module_& m) {
           arrays = arrays && (nb::isinstance<Array>(column) || PyObject_CheckBuffer(column.ptr()));
         }
         if (!arrays) {  // rows of sequences
+          for (nb::handle column : columns) {
+            if (nb::len(column) != nb::len(nb::object(columns[0]))) {
+              throw ShapeError("TupleDataset: columns of " +
+                               std::to_string(nb::len(nb::object(columns[0]))) + " and " +
+                               std::to_string(nb::len(column)) + " rows");
+            }
+          }
           nb::list rows;
           for (nb::handle row : nb::module_::import_("builtins").attr("zip")(*columns))
             rows.append(row);
           return dataset_of(rows);
         }
         Columns all;
-        for (nb::handle column : columns) all.push_back(plain_array_of(column));
+        for (nb::handle column : columns) all.push_back(host_array_of(column));
         return Dataset(datasets::TupleDataset(all));
       },
       nb::arg("columns"), "Examples that are the rows of arrays of one length.");
@@ -171,25 +226,26 @@ void bind_datasets(nb::module_& m) {
 
 void bind_data(nb::module_& datasets, nb::module_& iterators) {
   bind_datasets(datasets);
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function(&stop_iterators));
   nb::class_<Iterator>(iterators, "Iterator", "Batches of a dataset, one after another.")
       .def("__iter__", [](nb::handle self) { return nb::borrow(self); })
       .def("__next__", &next)
       .def("next", &next, "The next batch: a list of examples.")
-      .def("reset", &Iterator::reset)
-      .def("finalize", [](const Iterator&) {})
+      .def("reset", [](const Iterator& i) { unlocked([&] { i.reset(); }); })
+      .def(
+          "finalize", [](const Iterator& i) { unlocked([&] { i.reset(); }); },
+          "Lets what is being fetched end.")
       .def_prop_ro("epoch", &Iterator::epoch)
       .def_prop_ro("is_new_epoch", &Iterator::is_new_epoch)
       .def_prop_ro("epoch_detail", &Iterator::epoch_detail)
       .def_prop_ro("previous_epoch_detail", &Iterator::previous_epoch_detail)
       .def_prop_ro("repeat", &Iterator::repeats)
       .def("__str__", &Iterator::describe);
-  nb::class_<IteratorOfPython, Iterator>(iterators, "IteratorOfPython",
-                                         "An iterator that was made in Python.");
   iterators.def(
       "SerialIterator",
       [](nb::handle dataset, std::int64_t batch_size, bool repeat, std::optional<bool> shuffle,
          std::optional<std::uint64_t> seed) {
-        return IteratorOfPython(rensa::iterators::SerialIterator(
+        return iterator_of_python(rensa::iterators::SerialIterator(
             dataset_of(dataset), batch_size,
             {.repeat = repeat, .shuffle = shuffle.value_or(true), .seed = seed}));
       },
@@ -199,7 +255,7 @@ void bind_data(nb::module_& datasets, nb::module_& iterators) {
       "MultithreadIterator",
       [](nb::handle dataset, std::int64_t batch_size, bool repeat, std::optional<bool> shuffle,
          int n_threads, std::optional<std::uint64_t> seed) {
-        return IteratorOfPython(
+        return iterator_of_python(
             rensa::iterators::MultithreadIterator(dataset_of(dataset), batch_size,
                                                   {.repeat = repeat,
                                                    .shuffle = shuffle.value_or(true),

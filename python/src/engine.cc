@@ -44,9 +44,12 @@ void bind_devices(nb::module_& m) {
       .def("__eq__",
            [](const Device& a, nb::handle b) {
              Device other;
-             return nb::try_cast(b, other) && a == other;
+             if (nb::try_cast(b, other)) return a == other;
+             return PyLong_Check(b.ptr()) &&
+                    nb::cast<long>(b) == (a.is_cuda() ? a.index : -1);  // Chainer's
            })
       .def("__hash__", [](const Device& d) { return (d.is_cuda() ? 1 : 0) * 1024 + d.index; })
+      .def("__int__", [](const Device& d) { return d.is_cuda() ? static_cast<int>(d.index) : -1; })
       .def_prop_ro("is_cpu", &Device::is_cpu)
       .def_prop_ro("is_cuda", &Device::is_cuda)
       .def_prop_ro("id", [](const Device& d) { return static_cast<int>(d.index); })

@@ -1,6 +1,7 @@
 #include "link.h"
 
 #include "bind.h"
+#include "rensa/core/thread_state.h"
 #include "rensa/links/visitor.h"
 
 namespace rensa::python {
@@ -40,6 +41,13 @@ void LinkOfPython::members(Visitor& v) {
         v.computed(
             name, [number] { return number; }, set);
       };
+      if (!PyUnicode_Check(value.ptr()) && !PyNumber_Check(value.ptr())) {
+        throw nb::type_error((name + ": a persistent is an array, a number or a text, not " +
+                              nb::cast<std::string>(nb::repr(value.type())))
+                                 .c_str());
+      }
+      if (PyIndex_Check(value.ptr()) && !PyLong_Check(value.ptr())) value = nb::int_(value);
+      if (!PyLong_Check(value.ptr()) && !PyUnicode_Check(value.ptr())) value = nb::float_(value);
       if (PyBool_Check(value.ptr())) show(nb::cast<bool>(value));
       else if (PyLong_Check(value.ptr())) show(nb::cast<std::int64_t>(value));
       else if (PyFloat_Check(value.ptr())) show(nb::cast<double>(value));
@@ -92,20 +100,36 @@ std::unique_ptr<Link> LinkOfPython::clone() const {
 
 nb::object copied(Link& link) {
   if (auto* own = dynamic_cast<LinkOfPython*>(&link)) return own->copied();
+  nb::object original = nb::find(link);
   std::unique_ptr<Link> made = unlocked([&] { return link.clone(); });
-  return nb::cast(made.release(), nb::rv_policy::take_ownership);
+  if (!original.is_valid()) return nb::cast(made.release(), nb::rv_policy::take_ownership);
+  // Of its class, which may be one of Python's, with its attributes.
+  nb::object object = nb::inst_take_ownership(original.type(), dynamic_cast<void*>(made.release()));
+  for (auto [name, value] : nb::dict(original.attr("__dict__"))) {
+    if (nb::cast<std::string>(name) != "_owner") object.attr("__dict__")[name] = value;
+  }
+  return object;
 }
 
 namespace {
 
 // --- members by their names ---
 
+/// The object of a part of a link of the engine's, which is there as long as the link.
+nb::object part_object(Link* part, nb::handle owner) {
+  nb::object known = nb::find(*part);
+  if (known.is_valid()) return known;
+  nb::object object = nb::cast(part, nb::rv_policy::reference);
+  nb::dict(object.attr("__dict__"))["_owner"] = owner;
+  return object;
+}
+
 /// Looks for the member of a name.
 class FindMember : public Visitor {
  public:
-  explicit FindMember(std::string_view name) : name_(name) {}
+  FindMember(std::string_view name, nb::handle owner) : name_(name), owner_(owner) {}
   void parameter(std::string_view name, Parameter& p) override {
-    if (name == name_) found = nb::cast(p.ref());
+    if (name == name_) found = parameter_object(p.ref());
   }
   void persistent(std::string_view name, Persistent& array) override {
     if (name == name_) found = given(static_cast<const Array&>(array));
@@ -124,30 +148,23 @@ class FindMember : public Visitor {
         value);
   }
   void link(std::string_view name, Link& child) override {
-    if (name == name_) found = nb::cast(&child, nb::rv_policy::reference);
+    if (name == name_) found = part_object(&child, owner_);
   }
   void group(std::string_view, const Members&) override {}
   nb::object found;
 
  private:
   std::string_view name_;
+  nb::handle owner_;
 };
-
-/// A part of a link of the engine's is there as long as the link.
-void hold_owner(nb::handle part, nb::handle owner) {
-  nb::dict(part.attr("__dict__"))["_owner"] = owner;
-}
 
 /// What C++ calls a member is an attribute: l.W, bn.avg_mean, net.fc6.
 nb::object get_member(nb::handle_t<Link> self, const std::string& name) {
   Link& link = nb::cast<Link&>(self);
   if (name[0] != '_' && !dynamic_cast<LinkOfPython*>(&link)) {
-    FindMember find(name);
+    FindMember find(name, self);
     link.members(find);
-    if (find.found.is_valid()) {
-      if (nb::isinstance<Link>(find.found)) hold_owner(find.found, self);
-      return find.found;
-    }
+    if (find.found.is_valid()) return find.found;
   } else if (auto* own = dynamic_cast<LinkOfPython*>(&link)) {
     if (auto found = own->persistents.find(name); found != own->persistents.end()) {
       return given(static_cast<const Array&>(found->second));
@@ -156,6 +173,59 @@ nb::object get_member(nb::handle_t<Link> self, const std::string& name) {
   std::string type = nb::cast<std::string>(self.type().attr("__name__"));
   throw nb::attribute_error(("'" + type + "' object has no attribute '" + name + "'").c_str());
 }
+
+/// Sets the member of a name, or says why it cannot be set.
+class SetMember : public Visitor {
+ public:
+  SetMember(std::string_view name, nb::handle value) : name_(name), value_(value) {}
+  void parameter(std::string_view name, Parameter& p) override {
+    if (name != name_) return;
+    found = true;
+    ParameterRef* given = nullptr;
+    if (nb::try_cast(value_, given) && given && given->body() == p.body()) return;
+    refuse("is a parameter: set its values by .array");
+  }
+  void persistent(std::string_view name, Persistent& array) override {
+    if (name != name_) return;
+    found = true;
+    array = plain_array_of(value_);
+  }
+  void state(std::string_view name, State& state) override {
+    if (name != name_) return;
+    found = true;
+    if (value_.is_none()) state.reset();
+    else state = variable_of(value_);
+  }
+  void value(std::string_view name, const Access& access) override {
+    if (name != name_) return;
+    found = true;
+    switch (access.kind) {
+      case kind_of<std::int64_t>(): return access.set(nb::cast<std::int64_t>(value_));
+      case kind_of<double>(): return access.set(nb::cast<double>(value_));
+      case kind_of<bool>(): return access.set(nb::cast<bool>(value_));
+      case kind_of<std::string>(): return access.set(nb::cast<std::string>(value_));
+      default: return access.set(plain_array_of(value_));
+    }
+  }
+  void link(std::string_view name, Link& child) override {
+    if (name != name_) return;
+    found = true;
+    Link* given = nullptr;
+    if (nb::try_cast(value_, given) && given == &child) return;
+    refuse(
+        "is a part of a link of the engine's and cannot be replaced: make a Chain with the parts "
+        "that you want");
+  }
+  void group(std::string_view, const Members&) override {}
+  bool found = false;
+
+ private:
+  [[noreturn]] void refuse(const char* why) const {
+    throw nb::attribute_error((std::string(name_) + " " + why).c_str());
+  }
+  std::string_view name_;
+  nb::handle value_;
+};
 
 LinkOfPython& own(Link& link, const char* call) {
   if (auto* found = dynamic_cast<LinkOfPython*>(&link)) return *found;
@@ -168,8 +238,7 @@ nb::list links_of(nb::handle self, bool with_names, bool skip_self) {
   for (auto& [path, link] : nb::cast<Link&>(self).namedlinks()) {
     bool is_self = link == &nb::cast<Link&>(self);
     if (is_self && skip_self) continue;
-    nb::object object = is_self ? nb::borrow(self) : nb::cast(link, nb::rv_policy::reference);
-    if (!is_self) hold_owner(object, self);
+    nb::object object = is_self ? nb::borrow(self) : part_object(link, self);
     if (with_names) list.append(nb::make_tuple(path, object));
     else list.append(object);
   }
@@ -190,7 +259,7 @@ void bind_walks(LinkClass& link) {
           [](const Link& l, bool include_uninit) {
             nb::list list;
             for (const ParameterRef& p : l.params()) {
-              if (include_uninit || p.is_initialized()) list.append(nb::cast(p));
+              if (include_uninit || p.is_initialized()) list.append(parameter_object(p));
             }
             return list;
           },
@@ -201,7 +270,7 @@ void bind_walks(LinkClass& link) {
             nb::list list;
             for (const NamedParameter& p : l.namedparams()) {
               if (include_uninit || p.parameter.is_initialized()) {
-                list.append(nb::make_tuple(p.path, nb::cast(p.parameter)));
+                list.append(nb::make_tuple(p.path, parameter_object(p.parameter)));
               }
             }
             return list;
@@ -298,9 +367,24 @@ void bind_link_class(nb::module_& m) {
           "_set_persistent",
           [](Link& l, const std::string& name, Argument<Array> values) {
             Persistent& member = own(l, "add_persistent").persistents[name];
-            if (values.get().defined()) unlocked([&] { member = values.get(); });
+            if (!values.get().defined()) {
+              member = Persistent();
+            } else if (ThreadState::current().recorder) {
+              member = values.get();  // in place, so that replays do it again
+            } else {
+              Array copied = values.get().copy();
+              member = Persistent(copied);
+            }
           },
           nb::arg("name"), nb::arg("values").none())
+      .def(
+          "_set_member",
+          [](Link& l, const std::string& name, nb::handle value) {
+            SetMember set(name, value);
+            l.members(set);
+            return set.found;
+          },
+          nb::arg("name"), nb::arg("value").none())
       .def("_has_persistent", [](Link& l, const std::string& name) {
         auto* own = dynamic_cast<LinkOfPython*>(&l);
         return own && own->persistents.contains(name);

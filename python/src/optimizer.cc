@@ -2,6 +2,8 @@
 #include "link.h"
 
 #include "bind.h"
+#include "rensa/core/error.h"
+#include "rensa/optimizers/update_rule.h"
 
 namespace rensa::python {
 
@@ -22,13 +24,39 @@ class HookOfPython : public OptimizerHook {
         post_(post) {}
   const char* name() const override { return name_.c_str(); }
   Timing timing() const override { return post_ ? Timing::post : Timing::pre; }
-  void operator()(const UpdateCall&) override {
-    nb::gil_scoped_acquire lock;
-    nb::object optimizer = optimizer_.object();
-    if (!optimizer.is_none()) function_.get()(optimizer);
+  void operator()(const UpdateCall& call) override {
+    // The function sees gradients by the parameters: unscaled ones, and of the dtype of these.
+    for (const UpdatedParameter& p : call.parameters) show(p);
+    {
+      nb::gil_scoped_acquire lock;
+      nb::object optimizer = optimizer_.object();
+      if (optimizer.is_none()) return;
+      check_owner(call, nb::cast<const Optimizer&>(optimizer));
+      function_.get()(optimizer);
+    }
+    for (const UpdatedParameter& p : call.parameters) take(p);
   }
 
  private:
+  static void show(const UpdatedParameter& p) {
+    Array shown = p.parameter.grad();
+    if (shown.defined() && shown.data() == p.grad.data()) return;
+    p.parameter.set_grad(p.grad.astype(p.parameter.array().dtype(), false));
+  }
+  /// What the function has made of the gradient, in place or by another array.
+  static void take(const UpdatedParameter& p) {
+    Array made = p.parameter.grad();
+    if (!made.defined()) p.grad.fill(0);
+    else if (made.data() != p.grad.data()) p.grad.assign(made.astype(p.grad.dtype(), false));
+  }
+  void check_owner(const UpdateCall& call, const Optimizer& optimizer) const {
+    if (call.parameters.empty()) return;
+    if (call.parameters[0].rule->owner.lock() == optimizer.state()) return;
+    throw NotImplementedError("the hook \"" + name_ +
+                              "\" is of Python's and of one optimizer, but replicas are updated by "
+                              "others: add hooks before the ParallelUpdater is made");
+  }
+
   HeldByOwner function_;
   Held optimizer_;  // a weak reference: the optimizer holds this hook
   std::string name_;
@@ -73,6 +101,7 @@ void add_hook(nb::handle_t<Optimizer> self, nb::object hook, std::optional<std::
   bool post = timing == "post" ||
               nb::cast<std::string>(
                   nb::str(nb::object(nb::getattr(hook, "timing", nb::str("pre"))))) == "post";
+  self.attr("__dict__")["_has_own_hooks"] = true;
   optimizer.add_hook(std::make_shared<HookOfPython>(hook, called, post, self));
 }
 
@@ -87,7 +116,14 @@ nb::object update(nb::handle_t<Optimizer> self, nb::handle lossfun, const nb::ar
   return given(unlocked([&] {
     return optimizer.update([&]() -> Variable {
       nb::gil_scoped_acquire lock;
-      return nb::cast<Variable>(lossfun(*args, **kwargs));
+      nb::object loss = lossfun(*args, **kwargs);
+      Variable variable;
+      if (!nb::try_cast(loss, variable)) {
+        throw nb::type_error(("Optimizer.update: lossfun gives a Variable, not " +
+                              nb::cast<std::string>(nb::repr(loss.type())))
+                                 .c_str());
+      }
+      return variable;
     });
   }));
 }

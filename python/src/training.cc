@@ -15,6 +15,32 @@ using training::Trainer;
 using training::Trigger;
 using training::Updater;
 
+// --- the objects of trainers ---
+
+/// The trainers that Python has made: a weak reference each, by a place of what their handles
+/// share.
+nb::dict trainer_objects() { return nb::module_::import_("rensa._engine").attr("_trainers"); }
+
+nb::int_ place_of(const Trainer& trainer) {
+  return nb::int_(reinterpret_cast<std::uintptr_t>(&trainer.observation()));
+}
+
+/// The object that Python made, or a new one.
+nb::object object_of(const Trainer& trainer) {
+  nb::dict known = trainer_objects();
+  nb::int_ place = place_of(trainer);
+  if (known.contains(place)) {
+    nb::object object = known[place]();
+    if (!object.is_none()) return object;
+  }
+  return nb::cast(trainer);
+}
+
+/// trainer.observation: what is written to it is observed.
+struct ObservationOfPython {
+  Trainer trainer;
+};
+
 // --- triggers ---
 
 void bind_trigger_class(nb::module_& m) {
@@ -96,11 +122,15 @@ bool overrides_update_core(nb::handle self) {
 }
 
 // What is made in Python. Their threads may be waiting for the interpreter's lock.
-struct StandardUpdaterOfPython : UnlockedAtTheEnd<Updater> {
-  using UnlockedAtTheEnd::UnlockedAtTheEnd;
+struct StandardUpdaterOfPython : Updater {
+  explicit StandardUpdaterOfPython(const Updater& made) : Updater(made) {
+    body_ = let_go_unlocked(body_);
+  }
 };
-struct ParallelUpdaterOfPython : UnlockedAtTheEnd<Updater> {
-  using UnlockedAtTheEnd::UnlockedAtTheEnd;
+struct ParallelUpdaterOfPython : Updater {
+  explicit ParallelUpdaterOfPython(const Updater& made) : Updater(made) {
+    body_ = let_go_unlocked(body_);
+  }
 };
 
 void make_standard(nb::handle_t<Updater> self, nb::handle iterator, nb::handle optimizer,
@@ -110,6 +140,11 @@ void make_standard(nb::handle_t<Updater> self, nb::handle iterator, nb::handle o
   Named<Optimizer> optimizers = named_of<Optimizer>(optimizer);
   auto* place = nb::inst_ptr<StandardUpdaterOfPython>(self);
   if (overrides_update_core(self)) {
+    if (!loss_func.is_none() || capture || accumulate != 1) {
+      throw ValueError(
+          "StandardUpdater: loss_func, capture and accumulate are for the update_core that is "
+          "overridden");
+    }
     nb::object weak = nb::module_::import_("weakref").attr("ref")(self);
     new (place) StandardUpdaterOfPython(
         Updater(std::make_shared<UpdaterBodyOfPython>(iterators, optimizers, weak)));
@@ -117,25 +152,36 @@ void make_standard(nb::handle_t<Updater> self, nb::handle iterator, nb::handle o
       for (const auto& [name, each] : optimizers) each.target().to(*target);
     }
   } else {
-    training::StandardUpdaterOptions options{.device = optional_device(device),
-                                             .converter = converter_of(converter, self),
-                                             .loss_func = loss_of(loss_func, self),
-                                             .accumulate = accumulate,
-                                             .capture = capture,
-                                             .capture_options = {.replay_lists = replay_lists}};
+    training::StandardUpdaterOptions options;
+    options.device = optional_device(device);
+    options.converter = converter_of(converter, self);
+    options.loss_func = loss_of(loss_func, self);
+    options.accumulate = accumulate;
+    options.capture = capture;
+    options.capture_options.replay_lists = replay_lists;
     new (place) StandardUpdaterOfPython(training::StandardUpdater(iterators, optimizers, options));
   }
   nb::inst_mark_ready(self);
   self.attr("_optimizers") = optimizer;  // whose targets live as long as the updater
-  self.attr("converter") = converter;
+  self.attr("converter") = converter.is_none()
+                               ? nb::module_::import_("rensa.converters").attr("concat_examples")
+                               : nb::borrow(converter);
   self.attr("device") = device;
 }
 
 void make_parallel(nb::handle_t<Updater> self, nb::handle iterator, nb::handle optimizer,
                    nb::handle converter, const nb::dict& devices, bool capture,
                    const std::string& reduction) {
-  training::ParallelUpdaterOptions options{
-      .reduction = reduction, .converter = converter_of(converter, self), .capture = capture};
+  if (overrides_update_core(self)) {
+    throw NotImplementedError(
+        "ParallelUpdater: update_core cannot be overridden; derive from StandardUpdater");
+  }
+  training::ParallelUpdaterOptions options;
+  options.reduction = reduction;
+  options.converter = converter_of(converter, self);
+  options.capture = capture;
+  // A hook of Python's is of one optimizer: main's.
+  options.update_on_main = nb::dict(optimizer.attr("__dict__")).contains("_has_own_hooks");
   for (auto [name, device] : devices) {
     options.devices.emplace_back(nb::cast<std::string>(name), device_of_object(device));
   }
@@ -167,7 +213,8 @@ void bind_updaters(nb::module_& m) {
       .def(
           "get_optimizer",
           [](nb::handle_t<Updater> self, const std::string& name) -> nb::object {
-            nb::object all = self.attr("_optimizers");
+            nb::object all = nb::getattr(self, "_optimizers", nb::none());
+            if (all.is_none()) return nb::cast(nb::cast<const Updater&>(self).get_optimizer(name));
             if (PyDict_Check(all.ptr())) return nb::borrow(all[name.c_str()]);
             nb::cast<const Updater&>(self).get_optimizer(name);
             return all;
@@ -209,8 +256,7 @@ void bind_updaters(nb::module_& m) {
 class ExtensionOfPython final : public Extension {
  public:
   ExtensionOfPython(nb::handle trainer, nb::handle object)
-      : held_(std::make_shared<HeldByOwner>(trainer, object)),
-        trainer_(std::make_shared<Held>(nb::module_::import_("weakref").attr("ref")(trainer))) {}
+      : held_(std::make_shared<HeldByOwner>(trainer, object)) {}
   void operator()(Trainer& trainer) override {
     nb::gil_scoped_acquire lock;
     held_->get()(object_of(trainer));
@@ -244,13 +290,7 @@ class ExtensionOfPython final : public Extension {
     if (trainer) found(object_of(*trainer));
     else found();
   }
-  /// The object that extend() was called on.
-  nb::object object_of(Trainer& trainer) const {
-    nb::object known = trainer_->object();
-    return known.is_none() ? nb::cast(trainer) : known;
-  }
   std::shared_ptr<HeldByOwner> held_;
-  std::shared_ptr<Held> trainer_;  // a weak reference
 };
 
 nb::object extend(nb::handle_t<Trainer> self, nb::object extension, std::optional<std::string> name,
@@ -268,11 +308,6 @@ nb::object extend(nb::handle_t<Trainer> self, nb::object extension, std::optiona
   return nb::borrow(self);
 }
 
-std::vector<std::string> strings_of(nb::handle object) {
-  if (object.is_none()) return {};
-  return nb::cast<std::vector<std::string>>(object);
-}
-
 void bind_extension_class(nb::module_& m) {
   using namespace rensa::extensions;
   nb::class_<AnyExtension>(m, "EngineExtension", nb::dynamic_attr(),
@@ -285,9 +320,14 @@ void bind_extension_class(nb::module_& m) {
       [](nb::handle iterator, nb::object target, nb::handle converter, nb::handle device,
          nb::handle eval_func) {
         nb::object made = nb::cast(AnyExtension{});  // holds what is of Python's
-        EvaluatorOptions options{.converter = converter_of(converter, made)};
+        EvaluatorOptions options;
+        options.converter = converter_of(converter, made);
         if (!eval_func.is_none()) {
-          options.eval_func = [loss = loss_of(eval_func, made)](const Variables& x) { loss(x); };
+          auto function = std::make_shared<HeldByOwner>(made, eval_func);
+          options.eval_func = [function](const Variables& x) {
+            nb::gil_scoped_acquire lock;
+            function->get()(*nb::tuple(given(x)));
+          };
         }
         nb::cast<AnyExtension&>(made) =
             any_extension(Evaluator(nb::cast<Iterator&>(iterator), nb::cast<Link&>(target),
@@ -339,7 +379,7 @@ void bind_extension_class(nb::module_& m) {
         nb::cast<AnyExtension&>(made) =
             any_extension(observe_value(key, [function](Trainer& trainer) {
               nb::gil_scoped_acquire lock;
-              return nb::cast<double>(nb::float_(function->get()(nb::cast(trainer))));
+              return nb::cast<double>(nb::float_(function->get()(object_of(trainer))));
             }));
         return made;
       },
@@ -348,7 +388,41 @@ void bind_extension_class(nb::module_& m) {
 
 // --- the trainer ---
 
+void bind_observation(nb::module_& m) {
+  auto keys = [](const ObservationOfPython& o) {
+    nb::list list;
+    for (const auto& [name, value] : o.trainer.observation()) list.append(name);
+    return list;
+  };
+  nb::class_<ObservationOfPython>(m, "Observation", "Values by name.")
+      .def("__getitem__",
+           [](const ObservationOfPython& o, const std::string& name) {
+             auto found = o.trainer.observation().find(name);
+             if (found == o.trainer.observation().end()) throw nb::key_error(name.c_str());
+             return given(found->second);
+           })
+      .def("__setitem__",
+           [](const ObservationOfPython& o, const std::string& name, Argument<Array> value) {
+             o.trainer.observation()[name] = value.get();
+           })
+      .def("__contains__",
+           [](const ObservationOfPython& o, const std::string& name) {
+             return o.trainer.observation().contains(name);
+           })
+      .def("__len__", [](const ObservationOfPython& o) { return o.trainer.observation().size(); })
+      .def("__iter__", [keys](const ObservationOfPython& o) { return nb::iter(keys(o)); })
+      .def("keys", keys)
+      .def(
+          "get",
+          [](const ObservationOfPython& o, const std::string& name, nb::object otherwise) {
+            auto found = o.trainer.observation().find(name);
+            return found == o.trainer.observation().end() ? otherwise : given(found->second);
+          },
+          nb::arg("name"), nb::arg("default") = nb::none());
+}
+
 void bind_trainer(nb::module_& m) {
+  bind_observation(m);
   nb::class_<Trainer>(m, "Trainer", nb::dynamic_attr(), nb::is_weak_referenceable(),
                       "The training loop.")
       .def(
@@ -359,6 +433,8 @@ void bind_trainer(nb::module_& m) {
                 Trainer(nb::cast<Updater&>(updater), trigger_of(stop_trigger, self), out);
             nb::inst_mark_ready(self);
             self.attr("_updater") = updater;
+            nb::object weak = nb::module_::import_("weakref").attr("ref")(self);
+            trainer_objects()[place_of(nb::cast<const Trainer&>(self))] = weak;
           },
           nb::arg("updater"), nb::arg("stop_trigger").none() = nb::none(),
           nb::arg("out") = "result")
@@ -373,13 +449,9 @@ void bind_trainer(nb::module_& m) {
                      return known.is_none() ? nb::cast(nb::cast<const Trainer&>(self).updater())
                                             : known;
                    })
-      .def_prop_ro("observation",
-                   [](const Trainer& t) {
-                     nb::dict dict;
-                     for (const auto& [name, value] : t.observation())
-                       dict[name.c_str()] = given(value);
-                     return dict;
-                   })
+      .def_prop_ro(
+          "observation", [](const Trainer& t) { return ObservationOfPython{t}; },
+          "What was observed in this iteration, by name; what is written to it is observed too.")
       .def_prop_ro("out", &Trainer::out)
       .def_prop_ro("elapsed_time", &Trainer::elapsed_time);
 }
@@ -411,7 +483,7 @@ Trigger trigger_of(nb::handle object, nb::handle owner) {
         "a trigger is (period, 'epoch' or 'iteration'), or a function of the trainer");
   }
   auto ask = [](const nb::object& function, Trainer& trainer) {
-    return nb::cast<bool>(nb::bool_(function(nb::cast(trainer))));
+    return nb::cast<bool>(nb::bool_(function(object_of(trainer))));
   };
   if (!owner.is_valid()) {
     return [held = std::make_shared<Held>(nb::borrow(object)), ask](Trainer& trainer) {
@@ -426,6 +498,7 @@ Trigger trigger_of(nb::handle object, nb::handle owner) {
 }
 
 void bind_training(nb::module_& engine, nb::module_& networks) {
+  engine.attr("_trainers") = nb::dict();
   nb::module_ training = engine.def_submodule("training");
   nb::module_ updaters = training.def_submodule("updaters");
   nb::module_ triggers = training.def_submodule("triggers");

@@ -40,6 +40,42 @@ Variable get_item(const Variable& v, nb::handle key) {
   });
 }
 
+/// A number of Python's, or a scalar of NumPy's: operators convert it to the variable's dtype.
+std::optional<Scalar> operator_scalar(nb::handle object) {
+  if (auto number = scalar_of(object)) return number;
+  if (nb::isinstance<Array>(object) || nb::isinstance<Variable>(object)) return {};
+  // numpy.generic has a dtype and no len(), and is no ndarray.
+  if (!nb::hasattr(object, "dtype") || nb::hasattr(object, "__len__") ||
+      !nb::hasattr(object, "item"))
+    return {};
+  return array_of(object, {}, cpu()).item_scalar();
+}
+
+/// x to the power of y, element by element.
+class Power final : public FunctionNode {
+ public:
+  Power() : FunctionNode("power") {}
+  Arrays forward(const Arrays& x) override {
+    retain_inputs({0, 1});
+    retain_outputs({0});
+    return {xp::power(x[0], x[1])};
+  }
+  Variables backward(const Indexes& targets, const Variables& gy) override {
+    Variables in = get_retained_inputs();
+    Variable out = get_retained_outputs()[0];
+    Variables gradients;
+    for (int target : targets) {
+      Variable g =
+          target == 0 ? gy[0] * in[1] * power(in[0], in[1] - 1.0) : gy[0] * F::log(in[0]) * out;
+      gradients.push_back(F::sum_to(g, in[target].shape()));
+    }
+    return gradients;
+  }
+  static Variable power(const Variable& x, const Variable& y) {
+    return std::make_shared<Power>()->apply({x, y})[0];
+  }
+};
+
 using Binary = Variable (*)(const Variable&, const Variable&);
 using WithScalar = Variable (*)(const Variable&, Scalar);
 using ScalarWith = Variable (*)(Scalar, const Variable&);
@@ -50,7 +86,7 @@ void def_operator(nb::class_<Variable>& variable, const std::string& name, Binar
   auto not_implemented = [] { return nb::borrow(Py_NotImplemented); };
   variable.def(("__" + name + "__").c_str(),
                [=](const Variable& a, nb::handle b) -> nb::object {
-                 if (auto number = scalar_of(b))
+                 if (auto number = operator_scalar(b))
                    return given(unlocked([&] { return scalar_right(a, *number); }));
                  if (!nb::isinstance<Variable>(b) && !is_operand(b)) return not_implemented();
                  Variable other = variable_of(b);
@@ -59,7 +95,7 @@ void def_operator(nb::class_<Variable>& variable, const std::string& name, Binar
                nb::is_operator());
   variable.def(("__r" + name + "__").c_str(),
                [=](const Variable& b, nb::handle a) -> nb::object {
-                 if (auto number = scalar_of(a))
+                 if (auto number = operator_scalar(a))
                    return given(unlocked([&] { return scalar_left(*number, b); }));
                  if (!is_operand(a)) return not_implemented();
                  Variable other = variable_of(a);
@@ -117,21 +153,22 @@ void bind_operators(nb::class_<Variable>& variable) {
       .def(
           "__pow__",
           [](const Variable& a, nb::handle b) {
-            Operand exponent = nb::isinstance<Variable>(b) ? Operand(nb::cast<Variable>(b).array())
-                                                           : operand_of(b);
-            Variable power = nb::isinstance<Variable>(b) ? nb::cast<Variable>(b) : Variable();
-            return unlocked([&] {
-              if (auto* number = std::get_if<Scalar>(&exponent))
-                return F::pow(a, number->as<double>());
-              return F::exp(F::log(a) *
-                            (power.defined() ? power : constant(std::get<Array>(exponent))));
-            });
+            auto number = operator_scalar(b);
+            if (number && number->kind() != 'c') {
+              return unlocked([&] { return F::pow(a, number->as<double>()); });
+            }
+            Variable exponent = variable_of(b);
+            return unlocked([&] { return Power::power(a, exponent); });
           },
           nb::is_operator())
       .def(
           "__rpow__",
-          [](const Variable& exponent, double base) {
-            return unlocked([&] { return F::exp(exponent * std::log(base)); });
+          [](const Variable& exponent, nb::handle base) {
+            auto number = operator_scalar(base);
+            Variable x = number
+                             ? constant(xp::full({}, *number, exponent.dtype(), exponent.device()))
+                             : variable_of(base);
+            return unlocked([&] { return Power::power(x, exponent); });
           },
           nb::is_operator())
       .def("__hash__",
@@ -220,7 +257,9 @@ void bind_graph(nb::class_<Variable>& variable) {
 }
 
 void bind_parameters(nb::module_& m) {
-  nb::class_<ParameterRef, Variable>(m, "Parameter", "A variable that a model owns.")
+  m.attr("_parameters") = nb::module_::import_("weakref").attr("WeakValueDictionary")();
+  nb::class_<ParameterRef, Variable>(m, "Parameter", nb::is_weak_referenceable(),
+                                     "A variable that a model owns.")
       .def(
           "__init__",
           [](ParameterRef* self, Argument<Initializer> initializer, Argument<Shape> shape,
@@ -237,6 +276,9 @@ void bind_parameters(nb::module_& m) {
           nb::arg("initializer").none() = nb::none(), nb::arg("shape").none() = nb::none(),
           nb::arg("name") = nb::none(), "Waits for initialize(shape) where no shape is given.")
       .def_prop_ro("is_initialized", &ParameterRef::is_initialized)
+      .def_prop_ro(
+          "device", [](const ParameterRef& p) { return p.device(); },
+          "Where the array is, or will be.")
       .def("initialize",
            [](const ParameterRef& p, Argument<Shape> shape) {
              unlocked([&] { p.initialize(shape.get()); });

@@ -4,6 +4,7 @@ import functools
 import types
 
 import rensa
+from rensa import converters
 from rensa import (configuration, datasets, functions, initializers, iterators, link, links, optimizer_hooks, optimizers,
                    serializers, training)
 from rensa.compat import cuda, cupy_module, old_forms
@@ -89,7 +90,7 @@ def _backend_names():
 
 
 def _dataset_names():
-    return {"Iterator": iterators.Iterator, "concat_examples": concat_examples, "to_device": to_device}
+    return {"Iterator": iterators.Iterator, "concat_examples": converters.concat_examples, "to_device": converters.to_device}
 
 
 def as_variable(value):
@@ -107,28 +108,3 @@ def get_device(spec):
     if text.startswith("@cupy:") or text.isdigit():
         return cupy_module.Device(int(text.removeprefix("@cupy:")))
     return rensa.Device(text)
-
-
-def to_device(device, array):
-    """The array on a device: None leaves it where it is."""
-    if device is None:
-        return array
-    if isinstance(device, int) and device < 0:
-        return cuda.to_cpu(array)
-    return cuda.to_gpu(array, device) if isinstance(device, int) else rensa.xp.asarray(array, device=device)
-
-
-def concat_examples(batch, device=None, padding=None):
-    """Arrays of a list of examples: a tuple of columns, or the one."""
-    import numpy
-
-    if padding is not None:
-        raise rensa.NotImplementedError("concat_examples: padding is a converter's of C++")
-    def stacked(column):
-        return to_device(device, numpy.stack([numpy.asarray(value) for value in column]))
-
-    if isinstance(batch[0], tuple):
-        return tuple(stacked(column) for column in zip(*batch))
-    if isinstance(batch[0], dict):
-        return {key: stacked([example[key] for example in batch]) for key in batch[0]}
-    return stacked(batch)
