@@ -31,13 +31,19 @@ RESULTS = {"Variable", "Variables", "Array", "std::pair<Variable, Variable>", "s
 NONE_TOO = {"None", "Variable", "Initializer", "Shape", "AxisList", "Axes", "OptionalAxis",
             "std::function<Variable(const Variable&)>", "training::Trigger"}
 # Python's word, or Chainer's, where the header's cannot be an argument's name or is another one.
-NAMES = {"in": "in_size", "out": "out_size", "lambda": "lam"}
+NAMES = {"in": "in_size", "out": "out_size", "lambda": "lam", "in_out": "in_out_size", "pool": "pool_size", "left": "left_size",
+         "right": "right_size"}
 CHANNELS = {"in": "in_channels", "out": "out_channels"}  # of layers of filters
 FILTERS = ("convolution_links.h", "deformable_convolution_links.h", "inception.h", "mlp_convolution.h")
 # The methods of links that Python has beside a call.
 METHODS = {"set_state", "start_finetuning", "init_hx", "argmax"}
 # Where a field of a type that Python has no counterpart of is left out, and stays what it is.
 LEFT_OUT = {"extensions"}
+# Chainer's order of arguments where it is not that of the fields.
+ORDER = {name: "alpha beta1 beta2 final_lr gamma eps eta weight_decay_rate amsgrad".split()
+         for name in ("AdaBound", "AMSBound")}
+# The last argument before those that are given by name alone: Chainer has others in between.
+BY_POSITION_TO = {"softmax_cross_entropy": "normalize"}
 # Bound by hand: what takes functions or links of Python's, or has a class of its own there.
 BY_HAND = {"functions.get_item", "functions.forget", "links.Classifier", "links.Parameter", "extensions.Evaluator",
            "extensions.Snapshot", "extensions.ObserveValue", "extensions.Shift"}
@@ -85,6 +91,7 @@ class Call:
     def __init__(self, function, scope, structs, types, names, own_options=None):
         self.arguments, self.texts, self.before, self.flags = [], [], [], []
         self.link = None  # the parameter that is a link
+        self.kinds = {}   # {argument: type}
         nones = 0
         for place, p in enumerate(function.parameters):
             name, kind = p.name or f"unnamed{place}", plain(p.type)
@@ -103,6 +110,7 @@ class Call:
                 self.flag(name, f"&{name}_")
             elif kind == "Link":
                 self.link = name
+                self.kinds[name] = kind
                 self.arguments.append((name, f"Link& {name}", f'nb::arg("{name}")'))
                 self.texts.append(name)
             else:
@@ -111,6 +119,7 @@ class Call:
 
     def argument(self, name, kind, default, names):
         python_name = names.get(name, name)
+        self.kinds[python_name] = kind
         value = f" = shown<{kind}>({'nullptr' if default == 'nullptr' else default})" if default else ""
         if default in ("{}", "none", "std::nullopt"):
             value = f" = shown<{kind}>({kind}({'' if default == '{}' else default}))"
@@ -120,6 +129,7 @@ class Call:
     def flag(self, name, place):
         self.before.append(f"Array {name}_;")
         self.flags.append(name)
+        self.kinds[name] = "Array*"
         self.arguments.append((name, f"bool {name}_given", f'nb::arg("{name}") = false'))
         self.texts.append(f"{name}_given ? &{name}_ : nullptr")
 
@@ -137,6 +147,7 @@ class Call:
             name = names.get(field, field)
             if name in taken:  # two structs of options: the later one's fields have the parameter's name before them
                 name = f"{parameter.name}_{name}"
+            self.kinds[name] = plain(field_type)
             given = f"{name}_given"
             if field_type == "Array*":
                 self.before.append(f"Array {field}_; if ({given}) {variable}.{field} = &{field}_;")
@@ -156,11 +167,22 @@ class Call:
             self.before.append(f"{variable}.{field} = give({given});")
         self.texts.append(variable)
 
+    def arrange(self, name):
+        """Chainer's order."""
+        order = ORDER.get(name)
+        if order:
+            self.arguments.sort(key=lambda a: order.index(a[0]) if a[0] in order else len(order))
+        last = BY_POSITION_TO.get(name)
+        if last:
+            at = [a[0] for a in self.arguments].index(last)
+            name_, declared, argument = self.arguments[at]
+            self.arguments[at] = (name_, declared, argument + ", nb::kw_only()")
+
     @classmethod
     def of_nothing(cls):
         """The call of a constructor without parameters."""
         call = cls.__new__(cls)
-        call.arguments, call.texts, call.before, call.flags, call.link = [], [], [], [], None
+        call.arguments, call.texts, call.before, call.flags, call.link, call.kinds = [], [], [], [], None, {}
         return call
 
     @staticmethod
@@ -169,8 +191,8 @@ class Call:
         return name if name in structs else f"{scope}.{name}"
 
     def key(self):
-        """What tells overloads apart: names, and which of them are None alone."""
-        return tuple((name, declared.startswith("In<None>")) for name, declared, _ in self.arguments)
+        """What tells overloads apart: names, and their types."""
+        return tuple((name, self.kinds[name]) for name, _, _ in self.arguments)
 
     def wrapped(self, call, result):
         """The body: what is given is converted, the engine called without the interpreter's lock."""
@@ -227,6 +249,8 @@ class Module:
         found = list(seen.values())
         if not found:
             self.missing.append((name, reason or "nothing to call"))
+        for _, call in found:
+            call.arrange(name.rpartition(".")[2])
         return found
 
 
@@ -307,7 +331,7 @@ def bind_links(module):
             functions = next((module.functions[f"{o}.{method}"] for o in owners if f"{o}.{method}" in module.functions), [])
             if family == "NStepNetwork" and method == "call_of":
                 functions = [f for f in functions if ("LSTM" in f.result) == ("LSTM" in name)]
-            python_name = "__call__" if method == "call_of" else method
+            python_name = "forward" if method == "call_of" else method
             if not functions:
                 continue
             for function, call in module.overloads(f"{full}.{python_name}", functions, names):

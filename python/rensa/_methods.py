@@ -1,4 +1,6 @@
-"""Methods of the engine's classes that are written in Python."""
+"""Names of the engine's as Python's modules have them."""
+
+import functools
 
 
 def add_members(cls, **members):
@@ -8,3 +10,19 @@ def add_members(cls, **members):
         function.__module__, function.__name__ = cls.__module__, name
         function.__qualname__ = f"{cls.__qualname__}.{name}"
         setattr(cls, name, member)
+
+
+def _plain(function):
+    @functools.wraps(function)
+    def made(*args, **kwargs):
+        return function(*args, **kwargs)
+
+    return made
+
+
+def names_of(module):
+    """The names of a module of the engine's. What makes an object and is called like a class is a function of Python's: a
+    class that derives from it is a TypeError."""
+    names = {name: value for name, value in vars(module).items() if not name.startswith("_")}
+    return {name: _plain(value) if name[0].isupper() and callable(value) and not isinstance(value, type) else value
+            for name, value in names.items()}

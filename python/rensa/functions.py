@@ -2,5 +2,85 @@
 
 from rensa import _engine
 from rensa._engine.functions import *  # noqa: F403 the engine's names are this module's
+from rensa._engine.networks import Variable
+from rensa._methods import add_members
 
-__all__ = [name for name in dir(_engine.functions) if not name.startswith("_")]
+_functions = _engine.functions
+
+
+# --- those that take any number of variables ---
+
+
+def add(*xs):
+    """The sum of all of them."""
+    return _functions.add(*xs) if len(xs) == 2 else _functions.add(list(xs))
+
+
+def broadcast(*args):
+    """All of them of one shape: a tuple."""
+    return _functions.broadcast(list(args))
+
+
+def einsum(subscripts, *operands):
+    """numpy.einsum of variables, with gradients."""
+    return _functions.einsum(subscripts, list(operands))
+
+
+def transpose(x, axes=None):
+    """The axes reversed, or in the order `axes`."""
+    return _functions.transpose(x) if axes is None else _functions.transpose(x, axes)
+
+
+# --- methods of variables ---
+
+
+def _axes(axes):
+    """x.transpose(1, 0), x.transpose((1, 0)) and x.transpose()."""
+    if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
+        return axes[0]
+    return axes or None
+
+
+def _transpose(self, *axes):
+    return transpose(self, _axes(axes))
+
+
+def _reshape(self, *shape):
+    return _functions.reshape(self, shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape)
+
+
+def _sum(self, axis=None, keepdims=False):
+    return _functions.sum(self, axis, keepdims)
+
+
+def _mean(self, axis=None, keepdims=False):
+    return _functions.mean(self, axis, keepdims)
+
+
+def _max(self, axis=None, keepdims=False):
+    return _functions.max(self, axis, keepdims)
+
+
+def _min(self, axis=None, keepdims=False):
+    return _functions.min(self, axis, keepdims)
+
+
+def _astype(self, dtype):
+    return _functions.cast(self, dtype)
+
+
+def _xp(self):
+    from rensa import xp
+
+    return xp
+
+
+def _label(self):
+    """The dtype and the shape in words: "(2, 3), float32"."""
+    return f"{self.shape}, {self.dtype}" if self.ndim else str(self.dtype)
+
+
+add_members(Variable, transpose=_transpose, reshape=_reshape, sum=_sum, mean=_mean, max=_max, min=_min, astype=_astype,
+            xp=property(_xp), label=property(_label))
+
+__all__ = [name for name in dir(_functions) if not name.startswith("_")]

@@ -1,6 +1,7 @@
 """rensa.initializers, under Chainer's names."""
 
 from rensa import _engine
-from rensa._engine.initializers import *  # noqa: F403 the engine's names are this module's
+from rensa._methods import names_of
 
-__all__ = [name for name in dir(_engine.initializers) if not name.startswith("_")]
+globals().update(names_of(_engine.initializers))
+__all__ = list(names_of(_engine.initializers))

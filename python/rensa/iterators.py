@@ -1,6 +1,7 @@
 """rensa.iterators, under Chainer's names."""
 
 from rensa import _engine
-from rensa._engine.iterators import *  # noqa: F403 the engine's names are this module's
+from rensa._methods import names_of
 
-__all__ = [name for name in dir(_engine.iterators) if not name.startswith("_")]
+globals().update(names_of(_engine.iterators))
+__all__ = list(names_of(_engine.iterators))

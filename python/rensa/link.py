@@ -5,6 +5,7 @@ it is a link like its own: names, devices, copies, files, updaters and captured 
 """
 
 import contextlib
+import copy
 
 from rensa import _engine
 from rensa._engine.networks import Link, Parameter
@@ -24,7 +25,8 @@ def init_scope(self):
 def _setattr(self, name, value):
     own = self.__dict__.get("_members")
     if own is None:  # of the engine's: its members are set, whatever else is an attribute
-        if "_members" in self.__dict__ or name.startswith("_") or not self._set_member(name, value):
+        plain = name.startswith("_") or not _engine.networks._is_ready(self)
+        if plain or not self._set_member(name, value):
             object.__setattr__(self, name, value)
         return
     if self._has_persistent(name):
@@ -104,6 +106,19 @@ def _bare_copy(self):
     return made
 
 
+def _copy_attributes(self, original):
+    """Of a deep copy: what lists and the like hold, with members in them as the copy has them."""
+    memo = {id(original.__dict__[name]): self.__dict__[name] for name in self._members if name in self.__dict__}
+    for name, value in list(self.__dict__.items()):
+        if name not in self._members and not name.startswith("_") and isinstance(value, (list, dict, set, tuple)):
+            self.__dict__[name] = copy.deepcopy(value, memo)
+
+
+def _repeat(self, n_repeat, mode="init"):
+    """A Sequential of n_repeat copies, one after the other."""
+    return Sequential(self).repeat(n_repeat, mode)
+
+
 def _children(self):
     """The links right below this one."""
     return iter([link for path, link in self.namedlinks(skipself=True) if path.count("/") == 1])
@@ -132,7 +147,7 @@ def _update_enabled(self):
 
 
 add_members(Link, __setattr__=_setattr, __delattr__=_delattr, __call__=_call, init_scope=init_scope, add_param=add_param,
-            add_link=add_link, add_persistent=add_persistent, register_persistent=register_persistent, children=_children,
+            add_link=add_link, add_persistent=add_persistent, register_persistent=register_persistent, children=_children, _copy_attributes=_copy_attributes, repeat=_repeat,
             _bare_copy=_bare_copy, within_init_scope=property(_within), xp=property(_xp), device=property(_device),
             update_enabled=property(_update_enabled))
 

@@ -2,7 +2,7 @@
 
 from rensa import _engine, functions
 from rensa._engine.links import *  # noqa: F403 the engine's names are this module's
-from rensa._engine.networks import report
+from rensa._engine.networks import Parameter as rensa_parameter, report
 from rensa.link import Chain
 
 
@@ -34,4 +34,18 @@ class Classifier(Chain):
         return self.loss
 
 
-__all__ = ["Classifier"] + [name for name in dir(_engine.links) if not name.startswith("_")]
+class Parameter(Chain):
+    """A link that is one parameter, and gives it."""
+
+    def __init__(self, array):
+        super().__init__()
+        with self.init_scope():
+            self.W = rensa_parameter(array)
+
+    def forward(self, volatile="off"):
+        return self.W
+
+
+GRU = StatefulGRU  # noqa: F405 Chainer's name
+
+__all__ = ["Classifier", "GRU", "Parameter"] + [name for name in dir(_engine.links) if not name.startswith("_")]

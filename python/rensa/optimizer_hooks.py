@@ -1,6 +1,7 @@
 """rensa.optimizer_hooks, under Chainer's names."""
 
 from rensa import _engine
-from rensa._engine.optimizer_hooks import *  # noqa: F403 the engine's names are this module's
+from rensa._methods import names_of
 
-__all__ = [name for name in dir(_engine.optimizer_hooks) if not name.startswith("_")]
+globals().update(names_of(_engine.optimizer_hooks))
+__all__ = list(names_of(_engine.optimizer_hooks))

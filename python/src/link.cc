@@ -72,11 +72,15 @@ std::string LinkOfPython::type_name() const {
   return nb::cast<std::string>(self().type().attr("__name__"));
 }
 
+/// Whether the copies that this thread makes are deep.
+static thread_local bool deep_copies = true;
+
 nb::object LinkOfPython::copied() const {
   nb::object own = self();
   nb::object made = own.attr("_bare_copy")();
   auto& target = static_cast<LinkOfPython&>(nb::cast<Link&>(made));
   for (const auto& [name, array] : persistents) target.persistents.try_emplace(name, array);
+  std::map<const Link*, nb::object> links;  // a link of two names is one in the copy, too
   for (nb::handle entry : nb::list(own.attr("_members"))) {
     auto name = nb::cast<std::string>(entry);
     if (persistents.contains(name)) continue;
@@ -86,10 +90,14 @@ nb::object LinkOfPython::copied() const {
       member.be(nb::cast<const ParameterRef&>(value));
       made.attr("__dict__")[name.c_str()] = Parameter(static_cast<const Parameter&>(member)).ref();
     } else if (nb::isinstance<Link>(value)) {
-      made.attr("__dict__")[name.c_str()] = python::copied(nb::cast<Link&>(value));
+      Link& child = nb::cast<Link&>(value);
+      nb::object& copy = links[&child];
+      if (!copy.is_valid()) copy = python::copied(child);
+      made.attr("__dict__")[name.c_str()] = copy;
     }
   }
   target.finish_copy();
+  if (deep_copies) made.attr("_copy_attributes")(own);
   return made;
 }
 
@@ -112,6 +120,20 @@ nb::object copied(Link& link) {
 }
 
 namespace {
+
+/// How the copies in its scope are made.
+class CopyScope {
+ public:
+  explicit CopyScope(CopyMode mode)
+      : scope_(mode), previous_(std::exchange(deep_copies, mode != CopyMode::share)) {}
+  ~CopyScope() { deep_copies = previous_; }
+  CopyScope(const CopyScope&) = delete;
+  CopyScope& operator=(const CopyScope&) = delete;
+
+ private:
+  CopyModeScope scope_;
+  bool previous_;
+};
 
 // --- members by their names ---
 
@@ -311,16 +333,16 @@ void bind_walks(LinkClass& link) {
               throw ValueError("Link.copy: the mode is 'share', 'copy' or 'init', not '" + mode +
                                "'");
             }
-            CopyModeScope scope(mode == "share"  ? CopyMode::share
-                                : mode == "copy" ? CopyMode::copy
-                                                 : CopyMode::init);
+            CopyScope scope(mode == "share"  ? CopyMode::share
+                            : mode == "copy" ? CopyMode::copy
+                                             : CopyMode::init);
             return copied(l);
           },
           nb::arg("mode") = "share",
           "A copy: `share` shares arrays, `copy` is deep, `init` starts anew from the "
           "initializers.")
       .def("__deepcopy__", [](Link& l, nb::handle) {
-        CopyModeScope scope(CopyMode::copy);
+        CopyScope scope(CopyMode::copy);
         return copied(l);
       });
 }
@@ -344,6 +366,7 @@ void bind_moves(LinkClass& link) {
 }  // namespace
 
 void bind_link_class(nb::module_& m) {
+  m.def("_is_ready", [](nb::handle object) { return nb::inst_ready(object); });
   LinkClass link(m, "Link", nb::dynamic_attr(), nb::is_weak_referenceable(),
                  "A model, or a part of one.");
   link.def(

@@ -55,11 +55,21 @@ void bind_trigger_class(nb::module_& m) {
 
 // --- updaters ---
 
+/// The engine's object, or a TypeError that says what is needed.
+template <class T> T& needed(nb::handle object, const char* what) {
+  T* found = nullptr;
+  if (nb::try_cast(object, found) && found) return *found;
+  throw nb::type_error(
+      (std::string(what) + " is needed, not " + nb::cast<std::string>(nb::repr(object.type())))
+          .c_str());
+}
+
 template <class T> Named<T> named_of(nb::handle object) {
-  if (!PyDict_Check(object.ptr())) return nb::cast<T&>(object);
+  const char* what = std::is_same_v<T, Iterator> ? "an iterator" : "an optimizer";
+  if (!PyDict_Check(object.ptr())) return needed<T>(object, what);
   std::vector<std::pair<std::string, T>> entries;
   for (auto [name, value] : nb::borrow<nb::dict>(object)) {
-    entries.emplace_back(nb::cast<std::string>(name), nb::cast<T&>(value));
+    entries.emplace_back(nb::cast<std::string>(name), needed<T>(value, what));
   }
   return Named<T>(entries);
 }
@@ -185,9 +195,9 @@ void make_parallel(nb::handle_t<Updater> self, nb::handle iterator, nb::handle o
   for (auto [name, device] : devices) {
     options.devices.emplace_back(nb::cast<std::string>(name), device_of_object(device));
   }
-  new (nb::inst_ptr<ParallelUpdaterOfPython>(self))
-      ParallelUpdaterOfPython(training::ParallelUpdater(nb::cast<Iterator&>(iterator),
-                                                        nb::cast<Optimizer&>(optimizer), options));
+  new (nb::inst_ptr<ParallelUpdaterOfPython>(self)) ParallelUpdaterOfPython(
+      training::ParallelUpdater(needed<Iterator>(iterator, "an iterator"),
+                                needed<Optimizer>(optimizer, "an optimizer"), options));
   nb::inst_mark_ready(self);
   self.attr("_optimizers") = optimizer;
 }
@@ -329,9 +339,9 @@ void bind_extension_class(nb::module_& m) {
             function->get()(*nb::tuple(given(x)));
           };
         }
-        nb::cast<AnyExtension&>(made) =
-            any_extension(Evaluator(nb::cast<Iterator&>(iterator), nb::cast<Link&>(target),
-                                    optional_device(device), options));
+        nb::cast<AnyExtension&>(made) = any_extension(
+            Evaluator(*named_of<Iterator>(iterator).find("main"), needed<Link>(target, "a link"),
+                      optional_device(device), options));
         made.attr("_target") = target;
         return made;
       },
@@ -429,8 +439,8 @@ void bind_trainer(nb::module_& m) {
           "__init__",
           [](nb::handle_t<Trainer> self, nb::object updater, nb::handle stop_trigger,
              const std::string& out) {
-            new (nb::inst_ptr<Trainer>(self))
-                Trainer(nb::cast<Updater&>(updater), trigger_of(stop_trigger, self), out);
+            new (nb::inst_ptr<Trainer>(self)) Trainer(needed<Updater>(updater, "an updater"),
+                                                      trigger_of(stop_trigger, self), out);
             nb::inst_mark_ready(self);
             self.attr("_updater") = updater;
             nb::object weak = nb::module_::import_("weakref").attr("ref")(self);

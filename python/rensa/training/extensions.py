@@ -2,7 +2,9 @@
 attributes: `trigger`, `priority`, `default_name`, `initialize(trainer)`, `finalize()`."""
 
 from rensa import _engine
-from rensa._engine.training.extensions import *  # noqa: F403 the engine's names are this module's
+from rensa._methods import names_of
+
+globals().update(names_of(_engine.training.extensions))
 
 
 class Extension:
@@ -41,4 +43,4 @@ def make_extension(trigger=(1, "iteration"), default_name=None, priority=_engine
     return decorated
 
 
-__all__ = ["Extension", "make_extension"] + [name for name in dir(_engine.training.extensions) if not name.startswith("_")]
+__all__ = ["Extension", "make_extension", *names_of(_engine.training.extensions)]

@@ -1,6 +1,7 @@
 """rensa.training.triggers, under Chainer's names."""
 
 from rensa import _engine
-from rensa._engine.training.triggers import *  # noqa: F403 the engine's names are this module's
+from rensa._methods import names_of
 
-__all__ = [name for name in dir(_engine.training.triggers) if not name.startswith("_")]
+globals().update(names_of(_engine.training.triggers))
+__all__ = list(names_of(_engine.training.triggers))
