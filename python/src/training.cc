@@ -1,5 +1,7 @@
 // rensa.training: updaters, Trainer, extensions and triggers.
 #include "training.h"
+#include <csignal>
+
 #include "bind.h"
 #include "link.h"
 #include "rensa/core/thread_state.h"
@@ -398,6 +400,37 @@ void bind_extension_class(nb::module_& m) {
 
 // --- the trainer ---
 
+/// Leaves Ctrl-C to the engine while a run lasts: Python's handler is asked where Python runs, and
+/// the engine may not call it.
+class CtrlCOfTheEngine {
+ public:
+  CtrlCOfTheEngine() {
+    nb::module_ threading = nb::module_::import_("threading");
+    bool main = threading.attr("current_thread")().is(threading.attr("main_thread")());
+    if (main) before_ = PyOS_setsig(SIGINT, SIG_DFL);
+    if (before_ == SIG_IGN) PyOS_setsig(SIGINT, SIG_IGN);
+  }
+  ~CtrlCOfTheEngine() {
+    if (before_) PyOS_setsig(SIGINT, before_);
+  }
+  CtrlCOfTheEngine(const CtrlCOfTheEngine&) = delete;
+  CtrlCOfTheEngine& operator=(const CtrlCOfTheEngine&) = delete;
+
+ private:
+  PyOS_sighandler_t before_ = nullptr;
+};
+
+void run(Trainer& trainer) {
+  CtrlCOfTheEngine scope;
+  try {
+    unlocked([&] { trainer.run(); });
+  } catch (const training::Interrupted& interrupted) {
+    if (interrupted.signal() != SIGINT) throw;
+    PyErr_SetString(PyExc_KeyboardInterrupt, interrupted.what());
+    nb::raise_python_error();
+  }
+}
+
 void bind_observation(nb::module_& m) {
   auto keys = [](const ObservationOfPython& o) {
     nb::list list;
@@ -450,8 +483,9 @@ void bind_trainer(nb::module_& m) {
           nb::arg("out") = "result")
       .def("extend", &extend, nb::arg("extension"), nb::arg("name") = nb::none(),
            nb::arg("trigger").none() = nb::none(), nb::arg("priority") = nb::none())
-      .def(
-          "run", [](Trainer& t) { unlocked([&] { t.run(); }); }, "The whole run.")
+      .def("run", &run,
+           "The whole run. Ctrl-C lets the iteration end, snapshots be written, and raises "
+           "KeyboardInterrupt.")
       .def("stop", &Trainer::stop)
       .def_prop_ro("updater",
                    [](nb::handle_t<Trainer> self) -> nb::object {

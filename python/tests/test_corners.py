@@ -58,6 +58,31 @@ class Threads(unittest.TestCase):
         self.assertEqual(run(SLOW_DATASET), 0)
 
 
+class Interrupts(unittest.TestCase):
+    def test_ctrl_c_ends_a_run_with_a_snapshot(self):
+        self.assertEqual(run("""
+            import os, signal, tempfile
+            import numpy as np
+            from rensa import datasets, iterators, links, optimizers, training
+            from rensa.training import extensions
+
+            optimizer = optimizers.SGD().setup(links.Classifier(links.Linear(3, 2)))
+            rows = datasets.TupleDataset(np.ones((8, 3), "f"), np.zeros(8, "i"))
+            folder = tempfile.mkdtemp()
+            updater = training.updaters.StandardUpdater(iterators.SerialIterator(rows, 4), optimizer)
+            trainer = training.Trainer(updater, (10 ** 9, "iteration"), out=folder)
+            trainer.extend(extensions.snapshot(filename="snapshot"), trigger=(10 ** 9, "iteration"))
+            trainer.extend(lambda t: os.kill(os.getpid(), signal.SIGINT), name="ctrl_c", trigger=(3, "iteration"))
+            try:
+                trainer.run()
+            except KeyboardInterrupt:
+                assert updater.iteration == 3 and os.listdir(folder) == ["snapshot"]
+                assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+            else:
+                raise SystemExit(1)
+        """), 0)
+
+
 class Hooks(unittest.TestCase):
     def model(self):
         model = L.Linear(2, 2, initialW=1, nobias=True)
