@@ -201,14 +201,16 @@ void bind_dtypes(nb::module_& m) {
       .def("__str__", [](const DtypeObject& d) { return std::string(dtype_name(d.value)); })
       .def("__repr__",
            [](const DtypeObject& d) { return "dtype('" + std::string(dtype_name(d.value)) + "')"; })
-      .def("__eq__",
-           [](const DtypeObject& d, nb::handle other) {
-             try {
-               return dtype_of_object(other) == d.value;
-             } catch (const DtypeError&) {
-               return false;
-             }
-           })
+      .def(
+          "__eq__",
+          [](const DtypeObject& d, nb::handle other) {
+            try {
+              return dtype_of_object(other) == d.value;
+            } catch (const DtypeError&) {
+              return false;
+            }
+          },
+          nb::arg("other").none())
       .def("__hash__", [](const DtypeObject& d) { return static_cast<int>(d.value); });
   for (int i = 0; i < kNumDtypes; ++i) {
     auto dtype = static_cast<Dtype>(i);

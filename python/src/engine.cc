@@ -41,13 +41,15 @@ void bind_devices(nb::module_& m) {
           nb::arg("text"), "Of \"cpu\", \"cuda\" or \"cuda:1\".")
       .def("__str__", &Device::str)
       .def("__repr__", [](const Device& d) { return "Device('" + d.str() + "')"; })
-      .def("__eq__",
-           [](const Device& a, nb::handle b) {
-             Device other;
-             if (nb::try_cast(b, other)) return a == other;
-             return PyLong_Check(b.ptr()) &&
-                    nb::cast<long>(b) == (a.is_cuda() ? a.index : -1);  // Chainer's
-           })
+      .def(
+          "__eq__",
+          [](const Device& a, nb::handle b) {
+            Device other;
+            if (nb::try_cast(b, other)) return a == other;
+            return PyLong_Check(b.ptr()) &&
+                   nb::cast<long>(b) == (a.is_cuda() ? a.index : -1);  // Chainer's
+          },
+          nb::arg("other").none())
       .def("__hash__", [](const Device& d) { return (d.is_cuda() ? 1 : 0) * 1024 + d.index; })
       .def("__int__", [](const Device& d) { return d.is_cuda() ? static_cast<int>(d.index) : -1; })
       .def_prop_ro("is_cpu", &Device::is_cpu)
