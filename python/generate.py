@@ -28,7 +28,7 @@ RESULTS = {"Variable", "Variables", "Array", "std::pair<Variable, Variable>", "s
            "std::pair<Variable, std::vector<Array>>", "NStepOutput", "NStepLSTMOutput", "F::NStepOutput",
            "F::NStepLSTMOutput", "Activations"}
 # What may be None, whatever its default.
-NONE_TOO = {"None", "Variable", "Initializer", "Shape", "AxisList", "Axes", "OptionalAxis",
+NONE_TOO = {"None", "Variable", "Array", "Initializer", "Shape", "AxisList", "Axes", "OptionalAxis",
             "std::function<Variable(const Variable&)>", "training::Trigger"}
 # Python's word, or Chainer's, where the header's cannot be an argument's name or is another one.
 NAMES = {"in": "in_size", "out": "out_size", "lambda": "lam", "in_out": "in_out_size", "pool": "pool_size", "left": "left_size",
@@ -40,8 +40,14 @@ METHODS = {"set_state", "start_finetuning", "init_hx", "argmax"}
 # Where a field of a type that Python has no counterpart of is left out, and stays what it is.
 LEFT_OUT = {"extensions"}
 # Chainer's order of arguments where it is not that of the fields.
-ORDER = {name: "alpha beta1 beta2 final_lr gamma eps eta weight_decay_rate amsgrad".split()
-         for name in ("AdaBound", "AMSBound")}
+ORDER = {name: order.split() for names, order in {
+    "AdaBound AMSBound": "alpha beta1 beta2 final_lr gamma eps eta weight_decay_rate amsgrad",
+    "BatchNormalization": "size decay eps dtype use_gamma use_beta initial_gamma initial_beta axis initial_avg_mean "
+                          "initial_avg_var",
+    "DilatedConvolution2D": "in_channels out_channels ksize stride pad dilate nobias initialW initial_bias",
+    "HeNormal": "scale dtype fan_option", "Orthogonal": "scale dtype mode",
+    "ProgressBar": "update_interval bar_length",
+}.items() for name in names.split()}
 # The last argument before those that are given by name alone: Chainer has others in between.
 BY_POSITION_TO = {"softmax_cross_entropy": "normalize"}
 # Bound by hand: what takes functions or links of Python's, or has a class of its own there.
@@ -367,19 +373,19 @@ def bind_initializers(module):
         scope, _, name = full.rpartition(".")
         if scope != module.scope:
             continue
-        inherited = not fields
         fields = fields or module.structs[module.named("Constant")]
         if name in ("Zero", "One", "NaN"):
             fields = ["dtype"]
+        if name in ORDER:
+            fields = ORDER[name]
         arguments = ", ".join(f"In<decltype(initializers::{name}::{f})> {f}_given" for f in fields)
         named = "".join(f', nb::arg("{f}").none() = shown<decltype(initializers::{name}::{f})>(initializers::{name}{{}}.{f})'
                         for f in fields)
         if name == "Constant":
             named = named.replace(" = shown<decltype(initializers::Constant::value)>(initializers::Constant{}.value)", "")
+            named = named.replace('"value"', '"fill_value"')
         sets = "".join(f" made.{f} = give({f}_given);" for f in fields)
-        lines.append(f'  nb::class_<initializers::{name}, Initializer>(m, "{name}")' if False else
-                     f'  m.def("{name}", []({arguments}) {{ initializers::{name} made;{sets} return Initializer(made); }}{named});\n')
-        del inherited
+        lines.append(f'  m.def("{name}", []({arguments}) {{ initializers::{name} made;{sets} return Initializer(made); }}{named});\n')
     return lines
 
 

@@ -18,18 +18,21 @@ def concat_examples(batch, device=None, padding=None):
     """Arrays of a list of examples, each stacked along a new first axis: a tuple of columns, or the one. With `padding`
     shorter examples are filled up with it to the largest of the batch."""
 
-    def stacked(column):
+    def stacked(column, padding):
         arrays = [numpy.asarray(value.get() if isinstance(value, xp.ndarray) else value) for value in column]
         if padding is not None:
             shape = numpy.max([array.shape for array in arrays], axis=0)
-            filled = numpy.full((len(arrays), *shape), padding, arrays[0].dtype)
-            for place, array in zip(filled, arrays):
-                place[tuple(slice(extent) for extent in array.shape)] = array
+            filled = numpy.full((len(arrays), *map(int, shape)), padding, arrays[0].dtype)
+            for i, array in enumerate(arrays):
+                filled[(i, *(slice(extent) for extent in array.shape))] = array
             arrays = filled
         return to_device(device, numpy.stack(arrays))
 
     if isinstance(batch[0], tuple):
-        return tuple(stacked(column) for column in zip(*batch))
+        columns = list(zip(*batch))
+        paddings = padding if isinstance(padding, tuple) else [padding] * len(columns)
+        return tuple(stacked(column, fill) for column, fill in zip(columns, paddings))
     if isinstance(batch[0], dict):
-        return {key: stacked([example[key] for example in batch]) for key in batch[0]}
-    return stacked(batch)
+        paddings = padding if isinstance(padding, dict) else dict.fromkeys(batch[0], padding)
+        return {key: stacked([example[key] for example in batch], paddings[key]) for key in batch[0]}
+    return stacked(batch, padding)

@@ -5,3 +5,6 @@ from rensa._methods import names_of
 
 globals().update(names_of(_engine.iterators))
 __all__ = list(names_of(_engine.iterators))
+
+MultiprocessIterator = MultithreadIterator  # noqa: F405 Chainer's name: threads of C++ need no processes
+__all__.append("MultiprocessIterator")

@@ -14,6 +14,8 @@ from rensa._methods import add_members
 @contextlib.contextmanager
 def init_scope(self):
     """Links and parameters that are assigned within it are members."""
+    if "_members" not in self.__dict__:
+        raise TypeError(f"{type(self).__name__}: members of a link of the engine's are the engine's; derive from Chain")
     outer = self._within_init_scope
     self.__dict__["_within_init_scope"] = True
     try:

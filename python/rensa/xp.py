@@ -5,16 +5,118 @@ array without axes, as CuPy's, of which item() gives the number; empty memory is
 list; there are no elements but numbers and bools.
 """
 
+import collections
+
 from rensa import _engine
 from rensa._engine import *  # noqa: F403 the engine's names are this module's
 from rensa._engine import ndarray, random, ufunc  # noqa: F401
 from rensa._methods import add_members
 
+fft = _engine.fft
+linalg = _engine.linalg
+for _name in "matmul outer tensordot vecdot".split():  # the standard has them there, too
+    setattr(linalg, _name, getattr(_engine, _name))
 newaxis = None
 inf, nan, pi, e = float("inf"), float("nan"), 3.141592653589793, 2.718281828459045
 absolute = _engine.absolute
 abs, amax, amin = absolute, _engine.max, _engine.min  # NumPy's other names
 asanyarray, ascontiguousarray = _engine.asarray, lambda a, dtype=None: asarray(a, dtype).copy()
+
+
+# --- the array API standard ---
+
+# Its names of what NumPy calls otherwise.
+acos, acosh, asin, asinh, atan, atan2, atanh = (
+    _engine.arccos, _engine.arccosh, _engine.arcsin, _engine.arcsinh, _engine.arctan, _engine.arctan2, _engine.arctanh)
+bitwise_invert, bitwise_left_shift, bitwise_right_shift = _engine.invert, _engine.left_shift, _engine.right_shift
+conj, pow, concat, permute_dims = _engine.conjugate, _engine.power, _engine.concatenate, _engine.transpose
+
+_Unique = collections.namedtuple("UniqueAllResult", "values indices inverse_indices counts")
+_UniqueCounts = collections.namedtuple("UniqueCountsResult", "values counts")
+_UniqueInverse = collections.namedtuple("UniqueInverseResult", "values inverse_indices")
+
+
+def unique_all(x):
+    """The values, where each stands first, which one each element is, and how often each is there."""
+    return _Unique(*_engine._unique(x))
+
+
+def unique_counts(x):
+    """The values, and how often each is there."""
+    values, _, _, counts = _engine._unique(x)
+    return _UniqueCounts(values, counts)
+
+
+def unique_inverse(x):
+    """The values, and which one each element is."""
+    values, _, inverse, _ = _engine._unique(x)
+    return _UniqueInverse(values, inverse)
+
+
+def unique_values(x):
+    """The values, sorted."""
+    return _engine._unique(x)[0]
+
+
+def matrix_transpose(x):
+    """The last two axes exchanged."""
+    return x.mT
+
+
+def astype(x, dtype, copy=True, device=None):
+    """The elements in another dtype."""
+    made = x.astype(dtype, copy=copy)
+    return made if device is None else made.to(device)
+
+
+class _Information:
+    """What __array_namespace_info__() gives: the array API standard's inspection."""
+
+    def capabilities(self):
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 8}
+
+    def default_device(self):
+        return _engine.current_device()
+
+    def default_dtypes(self, device=None):
+        return {"real floating": float64, "complex floating": complex128, "integral": int64, "indexing": int64}  # noqa: F405
+
+    def devices(self):
+        return [_engine.Device("cpu")] + [_engine.Device(f"cuda:{i}") for i in range(_engine.num_gpus())]
+
+    def dtypes(self, device=None, kind=None):
+        names = ("bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128").split()
+        found = {name: _engine.dtype(name) for name in names}
+        return found if kind is None else {name: dtype for name, dtype in found.items() if isdtype(dtype, kind)}  # noqa: F405
+
+
+def __array_namespace_info__():
+    """The array API standard's inspection of this module."""
+    return _Information()
+
+
+def _format(self, spec):
+    """A number where there is one element and a form of numbers is asked for."""
+    return format(self.item(), spec) if spec and self.size == 1 else format(str(self), spec)
+
+
+def _numpy_dtype(self):
+    """NumPy's, for numpy.dtype(a.dtype)."""
+    import numpy
+
+    return numpy.dtype(self.name)
+
+
+def _namespace(self, api_version=None):
+    import sys
+
+    if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
+        raise ValueError(f"the array API standard of {api_version} is not here: 2024.12 is")
+    return sys.modules[__name__]
+
+
+def _to_device(self, device, stream=None):
+    return self.to(device)
 
 
 def asnumpy(a):
@@ -99,4 +201,5 @@ def _sort(self, axis=-1):
 
 
 add_members(ndarray, __array__=_array, __reduce__=_reduce, __array_ufunc__=_array_ufunc, __array_function__=_array_function,
-            __iter__=_iter, __contains__=_contains, __divmod__=_divmod, sort=_sort, data=property(_data))
+            __iter__=_iter, __contains__=_contains, __divmod__=_divmod, __array_namespace__=_namespace, __format__=_format, to_device=_to_device, sort=_sort, data=property(_data))
+add_members(_engine.dtype, dtype=property(_numpy_dtype))

@@ -182,12 +182,20 @@ template <class T> struct type_caster<rensa::python::Returned<T>> {
   };
 
 inline bool is_text(handle o) { return PyUnicode_Check(o.ptr()); }
+/// A list of variables or arrays is several; one of numbers is an array's elements.
+inline bool holds_variables(handle o) {
+  if (!PyList_Check(o.ptr()) && !PyTuple_Check(o.ptr())) return false;
+  auto list = borrow<sequence>(o);
+  return len(list) > 0 && (isinstance<rensa::Variable>(object(list[0])) ||
+                           isinstance<rensa::Array>(object(list[0])));
+}
 inline bool is_list(handle o) { return PyList_Check(o.ptr()) || PyTuple_Check(o.ptr()); }
 inline bool is_one_integer(handle o) { return PyIndex_Check(o.ptr()) && !PyBool_Check(o.ptr()); }
 inline bool is_integers(handle o) { return is_one_integer(o) || is_list(o); }
 
-RENSA_CASTER(rensa::Variable, "rensa._engine.networks.Variable", !is_text(src),
-             rensa::python::variable_of(src), value.defined() ? cast(value) : none())
+RENSA_CASTER(rensa::Variable, "rensa._engine.networks.Variable",
+             !is_text(src) && !holds_variables(src), rensa::python::variable_of(src),
+             value.defined() ? cast(value) : none())
 RENSA_CASTER(rensa::Variables, "collections.abc.Sequence[rensa._engine.networks.Variable]",
              is_list(src) || isinstance<rensa::Array>(src), rensa::python::variables_of(src),
              rensa::python::given(value))

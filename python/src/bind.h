@@ -14,6 +14,7 @@ void bind_random(nb::module_& m);
 void bind_rearranging(nb::module_& m);
 void bind_statistics(nb::module_& m);
 void bind_linalg(nb::module_& m);
+void bind_standard(nb::module_& m);
 void bind_kernels(nb::module_& m);
 void bind_streams(nb::module_& m);
 void bind_variables(nb::module_& m);

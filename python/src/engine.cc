@@ -112,6 +112,7 @@ NB_MODULE(_engine, m) {
   bind_rearranging(m);
   bind_statistics(m);
   bind_linalg(m);
+  bind_standard(m);
   bind_kernels(m);
   nb::module_ cuda = m.def_submodule("cuda");
   bind_streams(cuda);

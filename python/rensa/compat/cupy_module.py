@@ -143,7 +143,6 @@ cuda.__file__ = None
 
 
 def __getattr__(name):
-    found = getattr(xp, name, None)
-    if found is None:
+    if not hasattr(xp, name):
         raise AttributeError(f"cupy has no {name} here: see docs/python.md for what there is")
-    return found
+    return getattr(xp, name)

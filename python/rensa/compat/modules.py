@@ -51,7 +51,10 @@ def all_modules():
         "training.triggers": _public(training.triggers), "training.extensions": _public(training.extensions),
         "training.extension": {"Extension": training.Extension, "make_extension": training.make_extension},
         "backends": {"cuda": cuda}, "backend": _backend_names(), "dataset": _dataset_names(),
-        "reporter": {"report": rensa.report}, "utils": {}, "variable": {}, "link": vars_of_link(),
+        "reporter": {"report": rensa.report}, "utils": {}, "link": vars_of_link(),
+        "variable": {"Variable": old_forms.Variable, "Parameter": rensa.Parameter, "as_variable": as_variable},
+        "optimizer": {"Optimizer": optimizers.Optimizer, **_public(optimizer_hooks)},
+        "initializer": {"Initializer": rensa.Initializer}, "function": {"Function": old_forms.Function},
         "configuration": {"config": rensa.config, "using_config": rensa.using_config},
         "gradient_check": {}, "function_node": {"FunctionNode": rensa.FunctionNode},
     }
@@ -90,7 +93,7 @@ def _backend_names():
 
 
 def _dataset_names():
-    return {"Iterator": iterators.Iterator, "concat_examples": converters.concat_examples, "to_device": converters.to_device}
+    return {"Iterator": iterators.Iterator, "DatasetMixin": datasets.DatasetMixin, "concat_examples": converters.concat_examples, "to_device": converters.to_device}
 
 
 def as_variable(value):
