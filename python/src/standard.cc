@@ -155,19 +155,25 @@ void bind_more_linalg(nb::module_& linalg) {
       nb::arg("x"), nb::kw_only(), nb::arg("offset") = 0, nb::arg("dtype") = nb::none());
   linalg.def(
       "matrix_rank",
-      [](nb::handle x, std::optional<double> rtol) {
+      [](nb::handle x, nb::handle rtol) {
         Array a = array_of(x);
         xp::linalg::MatrixRankOptions options;
-        if (rtol) options.rtol = *rtol;
+        Array tolerances;
+        if (auto number = scalar_of(rtol)) options.rtol = number->as<double>();
+        else if (!rtol.is_none())
+          tolerances = array_of(rtol), options.rtol = xp::linalg::Tolerance(tolerances);
         return unlocked([&] { return xp::linalg::matrix_rank(a, options); });
       },
       nb::arg("x"), nb::kw_only(), nb::arg("rtol") = nb::none());
   linalg.def(
       "pinv",
-      [](nb::handle x, std::optional<double> rtol) {
+      [](nb::handle x, nb::handle rtol) {
         Array a = array_of(x);
         xp::linalg::PinvOptions options;
-        if (rtol) options.rtol = *rtol;
+        Array tolerances;
+        if (auto number = scalar_of(rtol)) options.rtol = number->as<double>();
+        else if (!rtol.is_none())
+          tolerances = array_of(rtol), options.rtol = xp::linalg::Tolerance(tolerances);
         return unlocked([&] { return xp::linalg::pinv(a, options); });
       },
       nb::arg("x"), nb::kw_only(), nb::arg("rtol") = nb::none());
