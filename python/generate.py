@@ -51,7 +51,8 @@ ORDER = {name: order.split() for names, order in {
 # The last argument before those that are given by name alone: Chainer has others in between.
 BY_POSITION_TO = {"softmax_cross_entropy": "normalize"}
 # Bound by hand: what takes functions or links of Python's, or has a class of its own there.
-BY_HAND = {"functions.get_item", "functions.forget", "links.Classifier", "links.Parameter", "extensions.Evaluator",
+BY_HAND = {"functions.get_item", "functions.forget", "links.Classifier", "links.Parameter", "links.ChainList",
+           "links.Sequential", "links.Pipeline", "extensions.Evaluator",
            "extensions.Snapshot", "extensions.ObserveValue", "extensions.Shift"}
 
 
@@ -296,57 +297,75 @@ def options_alias(header, name):
     return match[2] if match else None
 
 
+def link_classes(module):
+    """classes_of() the links, those with whose names a macro makes classes too."""
+    classes = classes_of(module, r"\b(Chain|StagedNetwork|NStepNetwork|ConvolutionLink|DeconvolutionLink|Fixed\w+|ResNetLink|"
+                                 r"VGGLink)<")
+    header = "rensa/links/n_step_rnn.h"
+    for match in re.finditer(r"^RENSA_\w*N_STEP\w*\((\w+),", (ROOT / header).read_text(), re.M):
+        classes[match[1]] = (header, 1, "NStepNetwork<")
+    return classes
+
+
+def none_stands_for(name):
+    """The argument that a parameter of type None stands for: a size that is left out."""
+    sizes = {"RMSNorm": "size", "LayerNormalization": "size", "BatchNormalization": "size", "Swish": "beta_shape",
+             "LocalConvolution2D": "in in_size"}
+    return sizes.get(name, "in")
+
+
+def bind_link(module, name, header, line, derived):
+    """The lines of one link: its constructors, its call as `forward`, and METHODS."""
+    full = module.named(name)
+    family = re.match(r"(?:public )?(Fixed\w+|ConvolutionLink|DeconvolutionLink|NStepNetwork|ResNetLink|VGGLink)?", derived)[1]
+    base = family if family and family.startswith(("Fixed", "NStep")) else None
+    names = {**NAMES, **(CHANNELS if header.endswith(FILTERS) else {})}
+    alias = options_alias(header, base or name)
+    own = {"class": alias, "struct": f"links.{alias}" if alias else None, "none": none_stands_for(name)}
+    constructors = [f._replace(name=full, result="") for f in module.functions.get(module.named(base) if base else full, [])]
+    made = module.overloads(full, constructors, names, own)
+    if not made:
+        return []
+    comment = comment_of(module.functions[full][0]._replace(header=header, line=line)) if full in module.functions else ""
+    lines = [f'  {{\n    nb::class_<links::{name}, Link> link(m, "{name}", {quoted(comment)});\n']
+    for function, call in made:
+        before = "".join(f"          {text}\n" for text in call.before)
+        parameters = parameter_list(call, (f"links::{name}* self",))
+        lines.append(f"    link.def(\n        \"__init__\",\n        []({parameters}) {{\n{before}"
+                     f"          new (self) links::{name}({', '.join(call.texts)});\n        }}{argument_list(call)});\n")
+    for method in ["call_of", *sorted(METHODS)]:
+        lines += bind_method(module, name, method, names, methods_of(module, name, method, family, derived))
+    return [*lines, "  }\n"]
+
+
+def methods_of(module, name, method, family, derived):
+    """The overloads of a link's method, of its own or of the class above."""
+    above = {"FixedConvolution": "ConvolutionLink", "FixedDeconvolution": "DeconvolutionLink"}.get(family, family)
+    staged = "StagedNetwork" if family in ("ResNetLink", "VGGLink") or "StagedNetwork" in derived else None
+    owners = [module.named(owner) for owner in (name, above, staged) if owner]
+    functions = next((module.functions[f"{o}.{method}"] for o in owners if f"{o}.{method}" in module.functions), [])
+    if family == "NStepNetwork" and method == "call_of":
+        functions = [f for f in functions if ("LSTM" in f.result) == ("LSTM" in name)]
+    return functions
+
+
+def bind_method(module, name, method, names, functions):
+    python_name = "forward" if method == "call_of" else method
+    lines = []
+    for function, call in module.overloads(f"{module.named(name)}.{python_name}", functions, names) if functions else []:
+        called = "self" if method == "call_of" else f"self.{method}"
+        body = call.wrapped(f"{called}({', '.join(call.texts)})", function.result)
+        lines.append(f'    link.def(\n        "{python_name}",\n        '
+                     f"[]({parameter_list(call, (f'links::{name}& self',))}) {{\n{body}        }}"
+                     f"{argument_list(call)},\n        {quoted(comment_of(function))});\n")
+    return lines
+
+
 def bind_links(module):
     lines = []
-    bases = r"public (public )?(Chain|StagedNetwork|NStepNetwork|ConvolutionLink|DeconvolutionLink)<|^(Fixed\w+|ResNetLink|VGGLink|Chain)<|public (Chain|StagedNetwork|NStepNetwork|ConvolutionLink|DeconvolutionLink)<"
-    classes = classes_of(module, bases)
-    for match in re.finditer(r"^RENSA_\w*N_STEP\w*\((\w+),", (ROOT / "rensa/links/n_step_rnn.h").read_text(), re.M):
-        classes[match[1]] = ("rensa/links/n_step_rnn.h", 1, "NStepNetwork<")
-    for name, (header, line, derived) in sorted(classes.items()):
-        full = module.named(name)
-        if full in BY_HAND or name in ("ChainList", "Sequential", "Pipeline"):
-            continue
-        family = re.match(r"(?:public )?(Fixed\w+|ConvolutionLink|DeconvolutionLink|NStepNetwork|ResNetLink|VGGLink)?", derived)[1]
-        base = family if family and family.startswith(("Fixed", "NStep")) else None
-        made_as = module.named(base) if base else full
-        names = {**NAMES, **(CHANNELS if header.endswith(FILTERS) else {})}
-        alias = options_alias(header, base or name)
-        own = {"class": f"links::{name}::Options" if alias else None,
-               "struct": f"links.{alias}" if alias else None,
-               "none": "in" if name not in ("RMSNorm", "LayerNormalization", "BatchNormalization", "Swish") else
-               ("beta_shape" if name == "Swish" else "size")}
-        if name == "LocalConvolution2D":
-            own["none"] = "in in_size"
-        constructors = [f for f in module.functions.get(made_as, []) if f.parameters is not None]
-        made = module.overloads(full, [f._replace(name=full, result="") for f in constructors], names,
-                                {**own, "class": f"{alias}" if alias else None} if alias else own)
-        if not made:
-            continue
-        comment = comment_of(module.functions[full][0]._replace(header=header, line=line)) if full in module.functions \
-            else ""
-        lines.append(f'  {{\n    nb::class_<links::{name}, Link> link(m, "{name}", {quoted(comment)});\n')
-        for function, call in made:
-            before = "".join(f"          {text}\n" for text in call.before)
-            parameters = parameter_list(call, (f"links::{name}* self",))
-            lines.append(f"    link.def(\n        \"__init__\",\n        []({parameters}) {{\n{before}"
-                         f"          new (self) links::{name}({', '.join(call.texts)});\n        }}{argument_list(call)});\n")
-        for method in ["call_of", *sorted(METHODS)]:
-            above = {"FixedConvolution": "ConvolutionLink", "FixedDeconvolution": "DeconvolutionLink"}.get(family, family)
-            owners = [full] + [module.named(b) for b in (above, "StagedNetwork" if family in ("ResNetLink", "VGGLink") or
-                                                         "StagedNetwork" in derived else None) if b]
-            functions = next((module.functions[f"{o}.{method}"] for o in owners if f"{o}.{method}" in module.functions), [])
-            if family == "NStepNetwork" and method == "call_of":
-                functions = [f for f in functions if ("LSTM" in f.result) == ("LSTM" in name)]
-            python_name = "forward" if method == "call_of" else method
-            if not functions:
-                continue
-            for function, call in module.overloads(f"{full}.{python_name}", functions, names):
-                called = "self" if method == "call_of" else f"self.{method}"
-                body = call.wrapped(f"{called}({', '.join(call.texts)})", function.result)
-                lines.append(f'    link.def(\n        "{python_name}",\n        '
-                             f"[]({parameter_list(call, (f'links::{name}& self',))}) {{\n{body}        }}"
-                             f"{argument_list(call)},\n        {quoted(comment_of(function))});\n")
-        lines.append("  }\n")
+    for name, (header, line, derived) in sorted(link_classes(module).items()):
+        if module.named(name) not in BY_HAND:
+            lines += bind_link(module, name, header, line, derived)
     return lines
 
 
