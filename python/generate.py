@@ -56,6 +56,10 @@ BY_HAND = {"functions.get_item", "functions.forget", "links.Classifier", "links.
            "extensions.Snapshot", "extensions.ObserveValue", "extensions.Shift"}
 
 
+# xp::random's types, by their names there.
+RANDOM = {"Parameter": "xp::random::Parameter", "Size": "xp::random::Size", "Placement": "Placement"}
+
+
 class Unknown(Exception):
     """A type that has no counterpart in Python."""
 
@@ -439,6 +443,37 @@ def bind_triggers(module):
     return lines
 
 
+def bind_random(module):
+    """The distributions and orders of xp::random. Floating numbers are NumPy's float64 unless told otherwise."""
+    lines = []
+    for full, functions in sorted(module.functions.items()):
+        scope, _, name = full.rpartition(".")
+        for function in functions if scope == module.scope else []:
+            kinds = [plain(p.type) for p in function.parameters]
+            known = all(k in {"Dtype", "Array", "std::int64_t", "bool", "int", *RANDOM} for k in kinds)
+            if not known or function.result not in ("Array", "void") or name in ("seed", "take", "rand", "randn"):
+                continue
+            arguments, texts, named = [], [], []
+            for p, kind in zip(function.parameters, kinds):
+                of = RANDOM.get(kind, kind)
+                default = "" if not p.default else f" = shown<{of}>({of}{p.default if p.default == '{}' else f'({p.default})'})"
+                if kind == "Dtype":
+                    natural = "float64" if p.default == "float32" else p.default
+                    arguments.append(f"std::optional<In<Dtype>> {p.name}")
+                    texts.append(f"given_dtype({p.name}, {natural})")
+                    named.append(f'nb::arg("{p.name}").none() = nb::none()')
+                else:
+                    arguments.append(f"In<{of}> {p.name}")
+                    texts.append(f"give({p.name})")
+                    named.append(f'nb::arg("{p.name}").none(){default}' if kind in ("Size", "Placement", "Array")
+                                 else f'nb::arg("{p.name}"){default}')
+            returned = "return " if function.result == "Array" else ""
+            lines.append(f'  m.def(\n      "{name}",\n      []({", ".join(arguments)}) {{\n        {returned}unlocked([&] {{ '
+                         f'return xp::random::{name}({", ".join(texts)}); }});\n      }}'
+                         f'{"".join(", " + n for n in named)},\n      {quoted(comment_of(function))});\n')
+    return lines
+
+
 HEAD = """// Written by python/generate.py from {header}; do not edit.
 #include "bind.h"
 #include "training.h"
@@ -459,6 +494,7 @@ PARTS = {  # file: (header, namespace, what writes the body, names that the head
     "optimizers": ("rensa/rensa.h", "optimizers", bind_optimizers, "using namespace optimizers;  // NOLINT"),
     "initializers": ("rensa/rensa.h", "initializers", bind_initializers, ""),
     "extensions": ("rensa/rensa.h", "extensions", bind_extensions, "using namespace extensions;  // NOLINT"),
+    "random": ("rensa/array.h", "random", bind_random, ""),
     "triggers": ("rensa/rensa.h", "triggers", bind_triggers, "using namespace triggers;  // NOLINT"),
 }
 

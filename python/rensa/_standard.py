@@ -109,4 +109,25 @@ def name_results(linalg):
     linalg.slogdet, linalg.svd = _named(linalg.slogdet, _Slogdet), _named(linalg.svd, _Svd)
 
 
+def add_random_forms(random):
+    """NumPy's forms of xp.random that take extents one by one, or leave the lower bound out."""
+    of_bounds = random.randint
+
+    def rand(*shape, dtype=None, device=None):
+        """Numbers from [0, 1)."""
+        return random.random(shape or None, dtype, device)
+
+    def randn(*shape, dtype=None, device=None):
+        """Numbers of the standard normal distribution."""
+        return random.standard_normal(shape or None, dtype, device)
+
+    def randint(low, high=None, size=None, dtype=None, device=None):
+        """Integers from [low, high), or from [0, low)."""
+        if high is None:
+            low, high = 0, low
+        return of_bounds(low, high, size, dtype) if device is None else of_bounds(low, high, size, dtype, device)
+
+    random.rand, random.randn, random.randint = rand, randn, randint
+
+
 NAMES = [sort, argsort, searchsorted, repeat, diff, reshape, clip, var, std, meshgrid, broadcast_arrays]

@@ -11,10 +11,11 @@ from rensa import _engine
 from rensa._engine import *  # noqa: F403 the engine's names are this module's
 from rensa._engine import ndarray, random, ufunc  # noqa: F401
 from rensa._methods import add_members
-from rensa._standard import NAMES, name_results
+from rensa._standard import NAMES, add_random_forms, name_results
 
 globals().update({function.__name__: function for function in NAMES})
 name_results(_engine.linalg)
+add_random_forms(_engine.random)
 __array_api_version__ = "2024.12"
 
 fft = _engine.fft

@@ -98,6 +98,11 @@ nb::object parameter_object(const ParameterRef& parameter) {
   return object;
 }
 
+xp::random::Parameter random_parameter_of(nb::handle object) {
+  if (auto number = scalar_of(object)) return number->as<double>();
+  return array_of(object);
+}
+
 Scalar one_scalar_of(nb::handle object) {
   if (auto number = scalar_of(object)) return *number;
   return plain_array_of(object).item_scalar();

@@ -57,7 +57,8 @@ void use_cpu_for_gpus(bool on);
 xp::PadWidth pad_width_of(nb::handle object);
 /// The object of Python's that stands for a parameter, while there is one: `l.W is l.W`.
 nb::object parameter_object(const ParameterRef& parameter);
-Scalar one_scalar_of(nb::handle object);  // a number, or an array of one
+xp::random::Parameter random_parameter_of(nb::handle object);  // a number, or an array of them
+Scalar one_scalar_of(nb::handle object);                       // a number, or an array of one
 // What defaults look like: one number for a list of one, None for what is left out.
 nb::object list_of_extents(const Shape& shape);
 nb::object list_of_extents(const AxisList& axes);
@@ -85,6 +86,9 @@ RENSA_ARGUMENT(Dtype)
 RENSA_ARGUMENT(Device)
 RENSA_ARGUMENT(xp::PadWidth)
 RENSA_ARGUMENT(None)
+RENSA_ARGUMENT(xp::random::Parameter)
+RENSA_ARGUMENT(xp::random::Size)
+RENSA_ARGUMENT(Placement)
 #undef RENSA_ARGUMENT
 template <> struct InOf<std::string_view> { using type = std::string; };
 template <> struct InOf<const char*> { using type = std::string; };
@@ -95,6 +99,11 @@ template <class T> const T& give(const T& argument) { return argument; }
 template <class T> std::optional<T> give(const std::optional<Argument<T>>& argument) {
   if (!argument) return {};
   return argument->get();
+}
+
+/// A dtype that was given, or another.
+inline Dtype given_dtype(const std::optional<Argument<Dtype>>& argument, Dtype otherwise) {
+  return argument ? argument->get() : otherwise;
 }
 
 /// A default of the engine's as Python shows it.
@@ -229,6 +238,16 @@ RENSA_CASTER(rensa::Device, "rensa._engine.Device", !src.is_none(),
              rensa::python::device_of_object(src), cast(value))
 RENSA_CASTER(rensa::xp::PadWidth, "int | collections.abc.Sequence", is_integers(src),
              rensa::python::pad_width_of(src), none())
+RENSA_CASTER(rensa::xp::random::Parameter, "float | rensa._engine.ndarray",
+             !is_text(src) && !src.is_none(), rensa::python::random_parameter_of(src),
+             value.is_array() ? cast(value.array()) : object(float_(value.number())))
+RENSA_CASTER(rensa::xp::random::Size, "int | collections.abc.Sequence[int] | None",
+             is_integers(src) || src.is_none(),
+             src.is_none() ? rensa::xp::random::Size()
+                           : rensa::xp::random::Size(rensa::python::shape_of_object(src)),
+             none())
+RENSA_CASTER(rensa::Placement, "rensa._engine.Device | str | None", true,
+             rensa::python::placement_of(src), none())
 RENSA_CASTER(rensa::None, "None", src.is_none(), (rensa::none), none())
 
 }  // namespace nanobind::detail

@@ -10,7 +10,7 @@ void bind_devices(nb::module_& m);
 void bind_arrays(nb::module_& m);
 void bind_ufuncs(nb::module_& m);
 void bind_routines(nb::module_& m);
-void bind_random(nb::module_& m);
+void bind_seed(nb::module_& random);
 void bind_rearranging(nb::module_& m);
 void bind_statistics(nb::module_& m);
 void bind_linalg(nb::module_& m);
@@ -32,6 +32,7 @@ void bind_optimizers(nb::module_& m);
 void bind_initializers(nb::module_& m);
 void bind_extensions(nb::module_& m);
 void bind_triggers(nb::module_& m);
+void bind_random(nb::module_& m);
 
 /// A routine of one array.
 inline void def_of_one(nb::module_& m, const char* name, Array (*routine)(const Array&)) {

@@ -108,7 +108,8 @@ NB_MODULE(_engine, m) {
   bind_arrays(m);
   bind_ufuncs(m);
   bind_routines(m);
-  bind_random(m);
+  nb::module_ random = m.def_submodule("random", "numpy.random's functions, by Philox.");
+  bind_seed(random), bind_random(random);
   bind_rearranging(m);
   bind_statistics(m);
   bind_linalg(m);

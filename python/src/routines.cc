@@ -469,26 +469,6 @@ void bind_others(nb::module_& m) {
       nb::arg("equal_nan") = false);
 }
 
-xp::random::Size size_of_object(nb::handle size) {
-  return size.is_none() ? xp::random::Size() : xp::random::Size(shape_of_object(size));
-}
-
-/// Random numbers of a distribution with two numbers.
-void bind_distribution(nb::module_& random, const char* name, const char* first, double one,
-                       const char* second, double other,
-                       Array (*draw)(double, double, const xp::random::Size&, Dtype, Placement)) {
-  random.def(
-      name,
-      [draw](double a, double b, nb::handle size, nb::handle dtype, nb::handle device) {
-        xp::random::Size shape = size_of_object(size);
-        Dtype of = optional_dtype(dtype).value_or(float64);
-        Placement where = placement_of(device);
-        return unlocked([&] { return draw(a, b, shape, of, where); });
-      },
-      nb::arg(first) = one, nb::arg(second) = other, nb::arg("size") = nb::none(),
-      nb::arg("dtype") = nb::none(), nb::kw_only(), nb::arg("device") = nb::none());
-}
-
 }  // namespace
 
 void bind_routines(nb::module_& m) {
@@ -498,35 +478,14 @@ void bind_routines(nb::module_& m) {
   bind_others(m);
 }
 
-void bind_random(nb::module_& m) {
-  nb::module_ random = m.def_submodule("random", "numpy.random's functions, by Philox.");
+void bind_seed(nb::module_& random) {
   random.def(
       "seed",
       [](nb::handle seed) {
         if (seed.is_none()) xp::random::seed(none);
         else xp::random::seed(nb::cast<std::uint64_t>(seed));
       },
-      nb::arg("seed") = nb::none());
-  random.def(
-      "random",
-      [](nb::handle size, nb::handle dtype, nb::handle device) {
-        xp::random::Size shape = size_of_object(size);
-        Dtype of = optional_dtype(dtype).value_or(float64);
-        Placement where = placement_of(device);
-        return unlocked([&] { return xp::random::random(shape, of, where); });
-      },
-      nb::arg("size") = nb::none(), nb::arg("dtype") = nb::none(), nb::kw_only(),
-      nb::arg("device") = nb::none());
-  bind_distribution(
-      random, "uniform", "low", 0, "high", 1,
-      [](double low, double high, const xp::random::Size& size, Dtype dtype, Placement device) {
-        return xp::random::uniform(low, high, size, dtype, device);
-      });
-  bind_distribution(
-      random, "normal", "loc", 0, "scale", 1,
-      [](double loc, double scale, const xp::random::Size& size, Dtype dtype, Placement device) {
-        return xp::random::normal(loc, scale, size, dtype, device);
-      });
+      nb::arg("seed") = nb::none(), "Of all devices' numbers; None: of the machine's chance.");
 }
 
 }  // namespace rensa::python

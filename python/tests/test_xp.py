@@ -225,6 +225,25 @@ class Arrays(unittest.TestCase):
         with self.assertRaises(rensa.DtypeError):
             xp.dtype("text")
 
+    def test_distributions(self):
+        xp.random.seed(1)
+        n = 20000
+        for made, mean, deviation in [
+                (xp.random.rand(n), 0.5, 12 ** -0.5), (xp.random.randn(n), 0, 1), (xp.random.uniform(2, 4, n), 3, 12 ** -0.5 * 2),
+                (xp.random.exponential(3.0, n), 3, 3), (xp.random.binomial(10, 0.5, n), 5, 2.5 ** 0.5),
+                (xp.random.poisson(4, n), 4, 2), (xp.random.gumbel(0, 1, n), 0.5772, np.pi / 6 ** 0.5),
+                (xp.random.randint(10, size=n), 4.5, (99 / 12) ** 0.5), (xp.random.randint(5, 15, n), 9.5, (99 / 12) ** 0.5),
+                (xp.random.choice(4, n), 1.5, (15 / 12) ** 0.5)]:
+            with self.subTest(mean=mean):
+                self.assertLess(abs(made.mean().item() - mean), 6 * deviation / n ** 0.5)
+                self.assertLess(abs(made.std().item() / deviation - 1), 0.06)
+        self.assertEqual(str(xp.random.rand(2, 3).dtype), "float64")
+        self.assertEqual(xp.random.normal(size=3, dtype="float32").dtype, xp.float32)
+        np.testing.assert_array_equal(xp.sort(xp.random.permutation(9)), np.arange(9))
+        shuffled = xp.arange(9)
+        xp.random.shuffle(shuffled)
+        np.testing.assert_array_equal(xp.sort(shuffled), np.arange(9))
+
     def test_random_numbers_are_those_of_the_seed(self):
         for device in devices():
             xp.random.seed(5)
