@@ -29,7 +29,8 @@ if(RENSA_FUZZ)
   add_link_options(-fsanitize=address,undefined)
 endif()
 # rensa_precompile(TARGET HEADER...): with RENSA_PRECOMPILED_HEADERS TARGET reads the standard library's
-# headers and those named precompiled; with TESTS, where TARGET is tests. A file with options of its own reads them as they are.
+# headers and those named precompiled; with TESTS, where TARGET is tests. A file with options of its own reads
+# them as they are.
 function(rensa_precompile target)
   if(NOT RENSA_PRECOMPILED_HEADERS OR (RENSA_PRECOMPILED_HEADERS STREQUAL TESTS AND NOT target MATCHES "_tests$"))
     return()

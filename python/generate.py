@@ -46,7 +46,6 @@ ORDER = {name: order.split() for names, order in {
                           "initial_avg_var",
     "DilatedConvolution2D": "in_channels out_channels ksize stride pad dilate nobias initialW initial_bias",
     "HeNormal": "scale dtype fan_option", "Orthogonal": "scale dtype mode",
-    "ProgressBar": "update_interval bar_length",
 }.items() for name in names.split()}
 # The last argument before those that are given by name alone: Chainer has others in between.
 BY_POSITION_TO = {"softmax_cross_entropy": "normalize"}
@@ -131,7 +130,7 @@ class Call:
     def argument(self, name, kind, default, names):
         python_name = names.get(name, name)
         self.kinds[python_name] = kind
-        value = f" = shown<{kind}>({'nullptr' if default == 'nullptr' else default})" if default else ""
+        value = f" = shown<{kind}>({default})" if default else ""
         if default in ("{}", "none", "std::nullopt"):
             value = f" = shown<{kind}>({kind}({'' if default == '{}' else default}))"
         self.arguments.append((python_name, f"In<{kind}> {name}_given", f'nb::arg("{python_name}"){none_of(kind)}{value}'))
@@ -178,6 +177,10 @@ class Call:
             self.before.append(f"{variable}.{field} = give({given});")
         self.texts.append(variable)
 
+    def preamble(self, indent):
+        """What stands before the call: its structs of options."""
+        return "".join(f"{' ' * indent}{line}\n" for line in self.before)
+
     def arrange(self, name):
         """Chainer's order."""
         order = ORDER.get(name)
@@ -207,7 +210,7 @@ class Call:
 
     def wrapped(self, call, result):
         """The body: what is given is converted, the engine called without the interpreter's lock."""
-        lines = "".join(f"        {line}\n" for line in self.before)
+        lines = self.preamble(8)
         if result == "void":
             return lines + f"        unlocked([&] {{ {call}; }});\n"
         lines += f"        auto result_ = unlocked([&] {{ return {call}; }});\n"
@@ -234,7 +237,7 @@ class Module:
     """What is bound of one namespace."""
 
     def __init__(self, header, scope):
-        self.header, self.scope = header, scope
+        self.scope = scope
         self.functions, self.structs = declarations(header)
         self.types = types_of_fields(header)
         self.missing = []  # (name, reason)
@@ -246,12 +249,12 @@ class Module:
         """A declaration there, for its comment."""
         return next(iter(self.functions.values()))[0]._replace(header=header, line=line)
 
-    def overloads(self, name, functions, names, own_options=None, results=RESULTS | {"void"}):
+    def overloads(self, name, functions, names, own_options=None):
         """The calls that Python can make of a name, each signature once."""
         seen, reason = {}, None
         for function in functions:
             try:
-                if function.result and function.result not in results:
+                if function.result and function.result not in RESULTS | {"void"}:
                     raise Unknown(function.result)
                 call = Call(function, self.scope, self.structs, self.types, names, own_options)
                 seen.setdefault(call.key(), (function, call))
@@ -330,12 +333,11 @@ def bind_link(module, name, header, line, derived):
     made = module.overloads(full, constructors, names, own)
     if not made:
         return []
-    comment = comment_of(module.functions[full][0]._replace(header=header, line=line)) if full in module.functions else ""
+    comment = comment_of(module.place(header, line)) if full in module.functions else ""
     lines = [f'  {{\n    nb::class_<links::{name}, Link> link(m, "{name}", {quoted(comment)});\n']
     for function, call in made:
-        before = "".join(f"          {text}\n" for text in call.before)
         parameters = parameter_list(call, (f"links::{name}* self",))
-        lines.append(f"    link.def(\n        \"__init__\",\n        []({parameters}) {{\n{before}"
+        lines.append(f"    link.def(\n        \"__init__\",\n        []({parameters}) {{\n{call.preamble(10)}"
                      f"          new (self) links::{name}({', '.join(call.texts)});\n        }}{argument_list(call)});\n")
     for method in ["call_of", *sorted(METHODS)]:
         lines += bind_method(module, name, method, names, methods_of(module, name, method, family, derived))
@@ -382,10 +384,9 @@ def bind_optimizers(module):
         functions = [f for f in module.functions.get(full, []) if any("Options" in p.type for p in f.parameters)]
         made = module.overloads(full, functions, NAMES)
         for function, call in made:
-            comment = comment_of(function._replace(header=header, line=line))
-            before = "".join(f"          {text}\n" for text in call.before)
+            comment = comment_of(module.place(header, line))
             lines.append(f'  nb::class_<optimizers::{name}, Optimizer>(m, "{name}", {quoted(comment)})\n      .def(\n          "__init__",\n'
-                         f"          []({parameter_list(call, (f'optimizers::{name}* self',))}) {{\n{before}"
+                         f"          []({parameter_list(call, (f'optimizers::{name}* self',))}) {{\n{call.preamble(10)}"
                          f"            new (self) optimizers::{name}({', '.join(call.texts)});\n          }}{argument_list(call)});\n")
     return lines
 
@@ -423,9 +424,8 @@ def bind_extensions(module):
         made = module.overloads(full, functions, NAMES) if functions else [(None, Call.of_nothing())]
         for function, call in made:
             comment = comment_of(module.place(header, line))
-            before = "".join(f"        {text}\n" for text in call.before)
             target = f'        made.attr("_target") = nb::find({call.link});\n' if call.link else ""
-            lines.append(f'  m.def(\n      "{name}",\n      []({parameter_list(call)}) {{\n{before}'
+            lines.append(f'  m.def(\n      "{name}",\n      []({parameter_list(call)}) {{\n{call.preamble(8)}'
                          f"        nb::object made = nb::cast(any_extension(extensions::{name}({', '.join(call.texts)})));\n"
                          f"{target}        return made;\n      }}{argument_list(call)},\n      {quoted(comment)});\n")
     return lines
@@ -436,8 +436,7 @@ def bind_triggers(module):
     for name in ("EarlyStoppingTrigger", "ManualScheduleTrigger", "MaxValueTrigger", "MinValueTrigger", "OnceTrigger",
                  "TimeTrigger"):
         for function, call in module.overloads(module.named(name), module.functions[module.named(name)], NAMES):
-            before = "".join(f"        {text}\n" for text in call.before)
-            lines.append(f'  m.def(\n      "{name}",\n      []({parameter_list(call)}) {{\n{before}'
+            lines.append(f'  m.def(\n      "{name}",\n      []({parameter_list(call)}) {{\n{call.preamble(8)}'
                          f"        return training::Trigger(triggers::{name}({', '.join(call.texts)}));\n"
                          f"      }}{argument_list(call)});\n")
     return lines

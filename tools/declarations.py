@@ -220,11 +220,16 @@ def _after_requires(text):
 
 
 @functools.lru_cache(maxsize=None)
-def declarations(header="rensa/array.h"):
-    """({name: [Function]}, {struct: [field]}) of a header and all that it includes of rensa/."""
+def _read(header):
     reader = _Reader()
     reader.read(_lines(header))
-    declarations.types[header] = reader.types
+    return reader
+
+
+@functools.lru_cache(maxsize=None)
+def declarations(header="rensa/array.h"):
+    """({name: [Function]}, {struct: [field]}) of a header and all that it includes of rensa/."""
+    reader = _read(header)
     functions = collections.defaultdict(list)
     for function in reader.functions:
         functions[function.name].append(function)
@@ -240,13 +245,9 @@ def declarations(header="rensa/array.h"):
     return functions, reader.structs
 
 
-declarations.types = {}
-
-
 def types_of_fields(header):
     """{(struct, field): type} of the structs of a header and all that it includes of rensa/."""
-    declarations(header)
-    return declarations.types[header]
+    return _read(header).types
 
 
 def names_of_parameters(function, structs):

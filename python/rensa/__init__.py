@@ -1,32 +1,17 @@
 """Rensa for Python: arrays and networks on the CPU and on NVIDIA GPUs by the C++ engine, under NumPy's and Chainer's
 names."""
 
-import threading as _threading
-
 from rensa import _engine, xp
 from rensa._engine import (Device, ElementwiseKernel, RawKernel, RawModule, ReductionKernel, current_device, fuse,
                            num_gpus)
 from rensa._engine.networks import FunctionNode, Initializer, Parameter, Variable, capture, get_dtype, grad, report
-from rensa._methods import add_members
+from rensa._methods import add_scope
 from rensa.configuration import config, force_backprop_mode, no_backprop_mode, using_config
 from rensa.link import Chain, ChainList, Link, Sequential
 from rensa import cuda, datasets, functions, initializers, iterators, links, optimizer_hooks, optimizers, serializers, training
 
 
-
-def _enter(self):
-    """with Device("cuda:1"): the calling thread's current device in the scope."""
-    _outer_devices.stack = [*getattr(_outer_devices, "stack", []), current_device()]
-    self.use()
-    return self
-
-
-def _exit(self, *error):
-    _outer_devices.stack.pop().use()
-
-
-_outer_devices = _threading.local()
-add_members(Device, __enter__=_enter, __exit__=_exit)
+add_scope(Device, lambda device: current_device())
 
 CompileError = _engine.errors.CompileError
 CudaError = _engine.errors.CudaError
@@ -42,7 +27,8 @@ ShapeError = _engine.errors.ShapeError
 SyncError = _engine.errors.SyncError
 ValueError = _engine.errors.ValueError
 
-__all__ = ["Chain", "ChainList", "Device", "ElementwiseKernel", "FunctionNode", "Initializer", "Link", "Parameter", "RawKernel", "RawModule", "ReductionKernel", "Sequential", "Variable",
-           "capture", "config", "cuda", "current_device", "datasets", "force_backprop_mode", "functions", "fuse", "get_dtype", "grad", "initializers", "iterators", "links",
-           "no_backprop_mode", "num_gpus", "optimizer_hooks", "optimizers", "report", "serializers", "training", "using_config",
-           "xp"] + [name for name in vars() if name.endswith("Error")]
+__all__ = ["Chain", "ChainList", "Device", "ElementwiseKernel", "FunctionNode", "Initializer", "Link", "Parameter", "RawKernel",
+           "RawModule", "ReductionKernel", "Sequential", "Variable", "capture", "config", "cuda", "current_device",
+           "datasets", "force_backprop_mode", "functions", "fuse", "get_dtype", "grad", "initializers", "iterators", "links",
+           "no_backprop_mode", "num_gpus", "optimizer_hooks", "optimizers", "report", "serializers", "training",
+           "using_config", "xp"] + [name for name in vars() if name.endswith("Error")]

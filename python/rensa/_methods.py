@@ -1,6 +1,7 @@
 """Names of the engine's as Python's modules have them."""
 
 import functools
+import threading
 
 
 def add_members(cls, **members):
@@ -10,6 +11,22 @@ def add_members(cls, **members):
         function.__module__, function.__name__ = cls.__module__, name
         function.__qualname__ = f"{cls.__qualname__}.{name}"
         setattr(cls, name, member)
+
+
+def add_scope(cls, current):
+    """Makes objects of a class of the engine's scopes: `with` uses one, and the one that `current` gave before again at
+    the end. Scopes are a thread's own."""
+    outer = threading.local()
+
+    def enter(self):
+        outer.stack = [*getattr(outer, "stack", []), current(self)]
+        self.use()
+        return self
+
+    def leave(self, *error):
+        outer.stack.pop().use()
+
+    add_members(cls, __enter__=enter, __exit__=leave)
 
 
 def _plain(function):

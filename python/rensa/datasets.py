@@ -3,8 +3,9 @@
 from rensa import _engine
 from rensa._methods import names_of
 
-globals().update(names_of(_engine.datasets))
-__all__ = list(names_of(_engine.datasets))
+_names = names_of(_engine.datasets)
+globals().update(_names)
+__all__ = list(_names)
 
 
 class DatasetMixin:

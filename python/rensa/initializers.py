@@ -3,5 +3,6 @@
 from rensa import _engine
 from rensa._methods import names_of
 
-globals().update(names_of(_engine.initializers))
-__all__ = list(names_of(_engine.initializers))
+_names = names_of(_engine.initializers)
+globals().update(_names)
+__all__ = list(_names)

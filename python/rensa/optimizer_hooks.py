@@ -3,5 +3,6 @@
 from rensa import _engine
 from rensa._methods import names_of
 
-globals().update(names_of(_engine.optimizer_hooks))
-__all__ = list(names_of(_engine.optimizer_hooks))
+_names = names_of(_engine.optimizer_hooks)
+globals().update(_names)
+__all__ = list(_names)

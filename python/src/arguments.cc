@@ -88,12 +88,10 @@ xp::PadWidth pad_width_of(nb::handle object) {
 }
 
 nb::object parameter_object(const ParameterRef& parameter) {
-  nb::object known = nb::module_::import_("rensa._engine.networks").attr("_parameters");
-  nb::int_ place(reinterpret_cast<std::uintptr_t>(parameter.body().get()));
-  nb::object object = known.attr("get")(place);
-  if (object.is_none()) {
+  nb::object object = object_at(parameter.body().get());
+  if (!object.is_valid()) {
     object = nb::cast(parameter);
-    known[place] = object;
+    remember_object(parameter.body().get(), object);
   }
   return object;
 }

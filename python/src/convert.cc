@@ -419,6 +419,23 @@ nb::object keep(nb::handle owner, nb::handle object) {
 
 }  // namespace
 
+namespace {
+
+nb::object known_objects() { return nb::module_::import_("rensa._engine").attr("_objects"); }
+
+nb::int_ key_of(const void* place) { return nb::int_(reinterpret_cast<std::uintptr_t>(place)); }
+
+}  // namespace
+
+nb::object object_at(const void* place) {
+  nb::object found = known_objects().attr("get")(key_of(place));
+  return found.is_none() ? nb::object() : found;
+}
+
+void remember_object(const void* place, nb::handle object) {
+  known_objects()[key_of(place)] = object;
+}
+
 HeldByOwner::HeldByOwner(nb::handle owner, nb::handle object) : box_(keep(owner, object)) {}
 
 nb::object HeldByOwner::get() const {

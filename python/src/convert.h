@@ -111,6 +111,11 @@ class HeldByOwner {
   Held box_;  // a weak reference to what the owner holds
 };
 
+/// The object of Python's that stands for what lies at `place`, while there is one; else not valid.
+nb::object object_at(const void* place);
+/// `object` stands for what lies at `place`, and keeps it there, as long as it lives.
+void remember_object(const void* place, nb::handle object);
+
 /// Calls f without the interpreter's lock: other threads of Python run while work is queued, done
 /// or waited for.
 template <class F> auto unlocked(F&& f) {

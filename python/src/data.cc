@@ -37,7 +37,6 @@ class SequenceDataset : public DatasetBody {
     nb::gil_scoped_acquire lock;
     return columns_of_example(sequence_.object[nb::int_(i)]);
   }
-  nb::object sequence() const { return sequence_.object; }
 
  private:
   std::int64_t size_;

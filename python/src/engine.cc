@@ -103,6 +103,7 @@ NB_MODULE(_engine, m) {
   // python/tests/test_networks.py looks for leaks.
   nb::set_leak_warnings(false);
   nb::class_<Box>(m, "_Box", nb::dynamic_attr(), nb::is_weak_referenceable());
+  m.attr("_objects") = nb::module_::import_("weakref").attr("WeakValueDictionary")();
   bind_errors(m);
   bind_devices(m);
   bind_arrays(m);

@@ -88,7 +88,8 @@ nb::object LinkOfPython::copied() const {
     if (nb::isinstance<ParameterRef>(value)) {
       MemberParameter member;
       member.be(nb::cast<const ParameterRef&>(value));
-      made.attr("__dict__")[name.c_str()] = Parameter(static_cast<const Parameter&>(member)).ref();
+      made.attr("__dict__")[name.c_str()] =
+          parameter_object(Parameter(static_cast<const Parameter&>(member)).ref());
     } else if (nb::isinstance<Link>(value)) {
       Link& child = nb::cast<Link&>(value);
       nb::object& copy = links[&child];

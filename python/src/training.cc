@@ -19,23 +19,13 @@ using training::Updater;
 
 // --- the objects of trainers ---
 
-/// The trainers that Python has made: a weak reference each, by a place of what their handles
-/// share.
-nb::dict trainer_objects() { return nb::module_::import_("rensa._engine").attr("_trainers"); }
-
-nb::int_ place_of(const Trainer& trainer) {
-  return nb::int_(reinterpret_cast<std::uintptr_t>(&trainer.observation()));
-}
+/// What all handles of a trainer share.
+const void* place_of(const Trainer& trainer) { return &trainer.observation(); }
 
 /// The object that Python made, or a new one.
 nb::object object_of(const Trainer& trainer) {
-  nb::dict known = trainer_objects();
-  nb::int_ place = place_of(trainer);
-  if (known.contains(place)) {
-    nb::object object = known[place]();
-    if (!object.is_none()) return object;
-  }
-  return nb::cast(trainer);
+  nb::object known = object_at(place_of(trainer));
+  return known.is_valid() ? known : nb::cast(trainer);
 }
 
 /// trainer.observation: what is written to it is observed.
@@ -476,8 +466,7 @@ void bind_trainer(nb::module_& m) {
                                                       trigger_of(stop_trigger, self), out);
             nb::inst_mark_ready(self);
             self.attr("_updater") = updater;
-            nb::object weak = nb::module_::import_("weakref").attr("ref")(self);
-            trainer_objects()[place_of(nb::cast<const Trainer&>(self))] = weak;
+            remember_object(place_of(nb::cast<const Trainer&>(self)), self);
           },
           nb::arg("updater"), nb::arg("stop_trigger").none() = nb::none(),
           nb::arg("out") = "result")
@@ -542,7 +531,6 @@ Trigger trigger_of(nb::handle object, nb::handle owner) {
 }
 
 void bind_training(nb::module_& engine, nb::module_& networks) {
-  engine.attr("_trainers") = nb::dict();
   nb::module_ training = engine.def_submodule("training");
   nb::module_ updaters = training.def_submodule("updaters");
   nb::module_ triggers = training.def_submodule("triggers");

@@ -257,21 +257,18 @@ void bind_graph(nb::class_<Variable>& variable) {
 }
 
 void bind_parameters(nb::module_& m) {
-  m.attr("_parameters") = nb::module_::import_("weakref").attr("WeakValueDictionary")();
   nb::class_<ParameterRef, Variable>(m, "Parameter", nb::is_weak_referenceable(),
                                      "A variable that a model owns.")
       .def(
           "__init__",
-          [](ParameterRef* self, Argument<Initializer> initializer, Argument<Shape> shape,
-             std::optional<std::string> name) {
-            nb::object none;
-            new (self) ParameterRef();
+          [](nb::handle_t<ParameterRef> self, Argument<Initializer> initializer,
+             Argument<Shape> shape, std::optional<std::string> name) {
             Initializer how = initializer.get() ? initializer.get() : Initializer(std::nan(""));
             bool has_shape = shape.get().size() > 0;
-            if (how.values().defined() && !has_shape) *self = Parameter(how).ref();
-            else if (has_shape) *self = Parameter(how, shape.get()).ref();
-            else *self = Parameter(how).ref();
-            if (name) self->body()->name = *name;
+            auto* made = new (nb::inst_ptr<ParameterRef>(self))
+                ParameterRef(has_shape ? Parameter(how, shape.get()).ref() : Parameter(how).ref());
+            if (name) made->body()->name = *name;
+            remember_object(made->body().get(), self);
           },
           nb::arg("initializer").none() = nb::none(), nb::arg("shape").none() = nb::none(),
           nb::arg("name") = nb::none(), "Waits for initialize(shape) where no shape is given.")

@@ -143,6 +143,13 @@ class Members(unittest.TestCase):
         layer.W.tag = 5
         self.assertEqual([p.tag for p in parameters if p is layer.W], [5])
 
+    def test_a_parameter_of_ones_own_is_one_object(self):
+        link = rensa.Link()
+        with link.init_scope():
+            link.scale = rensa.Parameter(1, (2,))
+        for one in (link, link.copy("copy"), link.copy()):
+            self.assertIs(one.params()[0], one.scale)
+
     def test_a_class_that_derives_from_a_link_of_the_engines(self):
         class Doubled(L.Linear):
             def forward(self, x):

@@ -139,7 +139,6 @@ class _Cuda(types.ModuleType):
 
 
 cuda = _Cuda("cupy.cuda")
-cuda.__file__ = None
 
 
 def __getattr__(name):

@@ -14,8 +14,6 @@ REPLACED = {
     "chainer.AbstractSerializer": "classes show their members; rensa.serializers writes them",
     "chainer.backends.intel64": "oneDNN computes on the CPU where it is installed",
     "chainer.backends.chainerx": "rensa.xp",
-    "chainerx": "rensa.xp",
-    "chainermn": "processes of C++: docs/guide_multi_gpu.md",
 }
 
 
@@ -65,7 +63,7 @@ def all_modules():
            if "." not in name and not name.startswith("cupy")}
     top.update(_top_names())
     found["chainer"] = _module("chainer", top, "chainer on Rensa's engine.")
-    for name, module in parts.items():
+    for name in parts:
         if "." in name:
             setattr(found[f"chainer.{name.split('.')[0]}"], name.split(".")[1], found[f"chainer.{name}"])
     return found

@@ -4,7 +4,8 @@ attributes: `trigger`, `priority`, `default_name`, `initialize(trainer)`, `final
 from rensa import _engine
 from rensa._methods import names_of
 
-globals().update(names_of(_engine.training.extensions))
+_names = names_of(_engine.training.extensions)
+globals().update(_names)
 
 
 class Extension:
@@ -43,4 +44,4 @@ def make_extension(trigger=(1, "iteration"), default_name=None, priority=_engine
     return decorated
 
 
-__all__ = ["Extension", "make_extension", *names_of(_engine.training.extensions)]
+__all__ = ["Extension", "make_extension", *_names]

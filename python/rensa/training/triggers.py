@@ -3,5 +3,6 @@
 from rensa import _engine
 from rensa._methods import names_of
 
-globals().update(names_of(_engine.training.triggers))
-__all__ = list(names_of(_engine.training.triggers))
+_names = names_of(_engine.training.triggers)
+globals().update(_names)
+__all__ = list(_names)
