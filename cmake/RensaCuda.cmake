@@ -63,6 +63,7 @@ if(RENSA_HAS_CUDA)
   set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
   if(RENSA_FAST_COMPILE AND CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
     add_compile_options($<$<COMPILE_LANGUAGE:CUDA>:--Ofast-compile=max>)
+    string(REPLACE -O3 -O0 CMAKE_CUDA_FLAGS_RELEASE "${CMAKE_CUDA_FLAGS_RELEASE}")  # what calls kernels
   endif()
   message(STATUS "Rensa: CUDA ${CUDAToolkit_VERSION} for ${CMAKE_CUDA_ARCHITECTURES}")
 else()
