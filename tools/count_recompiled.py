@@ -4,9 +4,9 @@
     count_recompiled.py [--most N] BUILD_DIR...
 
 Counted are the objects of Ninja builds that read the table: the library's and the tests', and apart from
-them those of the examples and benchmarks, which are users of the whole library. What is counted in one
-build is not counted again in another one, so that one with CUDA and one without may be given together.
-With --most it fails where a table has more than N objects of the library and the tests.
+them those of examples, benchmarks and the package for Python, which are users of the whole library. What
+is counted in one build is not counted again in another one, so that one with CUDA and one without may be
+given together. With --most it fails where a table has more than N objects of the library and the tests.
 """
 import argparse
 import collections
@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-USERS = ("examples/", "benchmarks/")
+USERS = ("examples/", "benchmarks/", "python/")
 
 
 def tables():

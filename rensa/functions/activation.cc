@@ -13,7 +13,7 @@
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
 #include "rensa/device/launcher.h"
-#include "rensa/functions/differentiable.h"
+#include "rensa/functions/differentiable_rows.h"
 #include "rensa/functions/math_functions.h"
 #include "rensa/functions/node_templates.h"
 #include "rensa/functions/operations/random_slopes/random_slopes.h"

@@ -7,6 +7,7 @@
 #include "rensa/array/ufuncs/rounding.h"
 #include "rensa/array/ufuncs/signs.h"
 #include "rensa/core/thread_state.h"
+#include "rensa/functions/differentiable_rows.h"
 #include "rensa/operations/pointwise/pointwise_rows.h"
 // Behind differentiable_value.h, whose functions it calls.
 #include "rensa/operations/pointwise/pointwise_functors.h"

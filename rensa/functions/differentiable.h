@@ -1,5 +1,6 @@
 // Rows of operations/pointwise/pointwise.def that are gradients, one kernel each, and functions
-// that are differentiable rows, one kernel forward and one backward.
+// that are differentiable rows, one kernel forward and one backward. The rows themselves are in
+// differentiable_rows.h.
 //
 //   Variable silu(const Variable& x) { return differentiable(rows::silu, {x})[0]; }
 #pragma once
@@ -38,23 +39,5 @@ Variables gradients_of(const Gradient& gradient, const std::vector<Differentiabl
 template <class... Inputs> Variable gradient_of(const Gradient& gradient, const Inputs&... inputs) {
   return gradients_of(gradient, {DifferentiableValue(inputs)...})[0];
 }
-
-/// The gradients, by the names of what they belong to.
-namespace gradients {
-#define RENSA_POINTWISE(name, rule, inputs, outputs, statements)
-#define RENSA_GRADIENT(name, rule, given, gradients, derivative) extern const Gradient name;
-#include "rensa/operations/pointwise/pointwise.def"
-#undef RENSA_POINTWISE
-}  // namespace gradients
-
-namespace rows {
-#define RENSA_POINTWISE(name, rule, inputs, outputs, statements)
-#define RENSA_GRADIENT(name, rule, given, gradients, derivative)
-#define RENSA_DIFFERENTIABLE(name, rule, keep, inputs, outputs, statements, given, gradients, \
-                             derivative)                                                      \
-  extern const Differentiable name;
-#include "rensa/operations/pointwise/pointwise.def"
-#undef RENSA_POINTWISE
-}  // namespace rows
 
 }  // namespace rensa::functions

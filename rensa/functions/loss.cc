@@ -8,7 +8,7 @@
 #include "rensa/core/error.h"
 #include "rensa/functions/activation.h"
 #include "rensa/functions/array_functions.h"
-#include "rensa/functions/differentiable.h"
+#include "rensa/functions/differentiable_rows.h"
 #include "rensa/functions/loss_internal.h"
 #include "rensa/functions/math_functions.h"
 

@@ -13,7 +13,7 @@
 #include "rensa/functions/activation.h"
 #include "rensa/functions/array_functions.h"
 #include "rensa/functions/classification.h"
-#include "rensa/functions/differentiable.h"
+#include "rensa/functions/differentiable_rows.h"
 #include "rensa/functions/indexing_functions.h"
 #include "rensa/functions/loss.h"
 #include "rensa/functions/loss_internal.h"

@@ -8,7 +8,7 @@
 #include "rensa/array/ufuncs/ufuncs.h"
 #include "rensa/core/error.h"
 #include "rensa/functions/array_functions.h"
-#include "rensa/functions/differentiable.h"
+#include "rensa/functions/differentiable_rows.h"
 #include "rensa/functions/node_templates.h"
 
 namespace rensa::functions {

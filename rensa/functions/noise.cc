@@ -17,6 +17,10 @@
 
 namespace rensa::functions {
 
+namespace rows {
+extern const Differentiable gaussian_noise;
+}
+
 namespace {
 
 using rensa::detail::MemoryOrder;

@@ -17,6 +17,10 @@
 
 namespace rensa::functions {
 
+namespace gradients {
+extern const Gradient extremum;
+}
+
 namespace {
 
 /// What is reduced of an array: the shape with those axes of extent 1, and how many elements go

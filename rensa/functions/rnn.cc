@@ -15,6 +15,10 @@
 
 namespace rensa::functions {
 
+namespace rows {
+extern const Differentiable lstm;
+}
+
 namespace {
 
 constexpr int kGates = 4;

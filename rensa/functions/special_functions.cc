@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "rensa/core/error.h"
-#include "rensa/functions/differentiable.h"
+#include "rensa/functions/differentiable_rows.h"
 
 namespace rensa::functions {
 

@@ -12,6 +12,7 @@
 #include "rensa/array/random_basics.h"
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
+#include "rensa/functions/differentiable_rows.h"
 #include "rensa/functions/functions.h"
 #include "rensa/graph/recording.h"
 #include "tests/testing.h"
