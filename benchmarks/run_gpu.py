@@ -3,7 +3,8 @@
 
     run_gpu.py --build-dir DIR [--python PYTHON] [--only PART ...]
 PART is training, epochs, startup, host, arrays, routines, activations, functions, attention, networks, recordings,
-chains, fragmentation or libraries; or collectives, which wants two GPUs and runs only where it is named.
+chains, fragmentation or libraries; or, only where they are named, collectives, which wants two GPUs, and package,
+which wants a build with RENSA_PYTHON.
 The peers (PyTorch, JAX, CuPy) are those of PYTHON; what it lacks shows as a dash. Writes run_gpu.md
 and run_gpu.json to $OUT, or to DIR.
 """
@@ -158,6 +159,23 @@ def collectives(report, python):
                  ["array", "PyTorch (NCCL)", "Rensa", "Rensa / PyTorch", "Rensa, captured", "captured / PyTorch"], rows)
 
 
+def package(report, python):
+    """The package for Python beside the C++ that it calls, and beside the peers."""
+    report.run([report.program("eager_overhead"), "cuda:0"])
+    report.run([report.program("mnist_epochs"), "cuda:0"])
+    report.run([python, HERE / "python_package.py", "cuda:0"], PYTHONPATH=str(report.build / "python"))
+    report.run([python, HERE / "peers" / "eager_overhead.py"])
+    rows = [["import", "s", None, report.value("import of the package rensa python"), None]]
+    for name, unit in (("host cost of a small add, cuda:0", "us"), *(
+            (f"mnist epoch, data on the {where}", "s") for where in ("host", "GPU"))):
+        for how in ("",) if unit == "us" else (" eager", " captured"):
+            ours, bound = (report.value(f"{name} rensa{way}{how}") for way in ("", " python"))
+            rows.append([f"{name},{how}" if how else name, unit, ours, bound, ratio(bound, ours)])
+    rows += [[f"host cost of a small add, cuda:0, {peer}", "us", None,
+              report.value(f"host cost of a small add, cuda:0 {peer}"), None] for peer in ("torch", "cupy")]
+    report.table("The package for Python beside C++", ["work", "unit", "C++", "Python", "Python / C++"], rows)
+
+
 def attention(report, python):
     report.attention("cuda:0", python)
 
@@ -257,7 +275,7 @@ def main():
              "attention": attention, "networks": networks, "recordings": recordings, "chains": chains,
              "fragmentation": fragmentation, "libraries": libraries}
     of_one_gpu = list(parts)
-    parts["collectives"] = collectives
+    parts["collectives"], parts["package"] = collectives, package
     parser.add_argument("--only", nargs="+", choices=parts, default=of_one_gpu)
     options = parser.parse_args()
     report = Report(options.build_dir)

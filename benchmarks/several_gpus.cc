@@ -35,7 +35,9 @@ struct Options {
   bool captured = true;
   int steps = 50;
   int zero = 0;  // of several processes: each keeps a share of states (1), of gradients too (2)
-  std::string picture;  // of `widths`
+  // Of `widths`:
+  std::vector<std::int64_t> units{256, 512, 1024, 2048, 4096}, batches{128, 1024, 8192};
+  std::string picture;
   std::string how() const { return captured ? "captured" : "eager"; }
 };
 
@@ -365,10 +367,10 @@ void widths(const Options& options) {
     config().tf32 = tf32;
     const char* dtype = tf32 ? "TF32" : "float32";
     std::vector<PlotSeries> lines;
-    for (std::int64_t batch : {128, 1024, 8192}) {
+    for (std::int64_t batch : options.batches) {
       PlotSeries replicas{fmt::format("data-parallel, {}", batch), {}};
       PlotSeries halves{fmt::format("model-parallel, {}", batch), {}};
-      for (std::int64_t units : {256, 512, 1024, 2048, 4096}) {
+      for (std::int64_t units : options.units) {
         Options few = options;
         const double operations = 36.0 * static_cast<double>(units * units * batch);
         few.steps = std::clamp(static_cast<int>(5e12 / operations), 2, 50);  // of some 0.1 s
@@ -417,6 +419,8 @@ int main(int argc, char** argv) try {
   app.add_option("--zero", options.zero,
                  "processes keep a share of the optimizer's states (1), of gradients too (2)")
       ->check(CLI::Range(0, 2));
+  app.add_option("--units", options.units, "of a layer, in widths")->delimiter(',');
+  app.add_option("--batches", options.batches, "in widths")->delimiter(',');
   app.add_option("--picture", options.picture, "a file for the curves of widths, .svg or .png");
   app.add_flag("!--eager", options.captured, "steps are not captured");
   CLI11_PARSE(app, argc, argv);

@@ -4,6 +4,7 @@
 
 #include "bind.h"
 #include "link.h"
+#include "training.h"
 
 namespace rensa::python {
 
@@ -64,14 +65,7 @@ class CapturedStep {
     if (results.empty()) return nb::none();
     return one_ ? given(results[0]) : given(results);
   }
-  nb::dict stats() const {
-    const CaptureStats& s = cache_->stats();
-    nb::dict dict;
-    dict["calls"] = s.calls, dict["warmups"] = s.warmups, dict["recordings"] = s.recordings;
-    dict["replays"] = s.replays, dict["fallbacks"] = s.fallbacks,
-    dict["last_fallback"] = s.last_fallback;
-    return dict;
-  }
+  nb::dict stats() const { return dict_of(cache_->stats()); }
 
  private:
   std::shared_ptr<CaptureCache> cache_;
@@ -84,6 +78,14 @@ FunctionOfPython& own(FunctionNode& node) {
 }
 
 }  // namespace
+
+nb::dict dict_of(const CaptureStats& stats) {
+  nb::dict dict;
+  dict["calls"] = stats.calls, dict["warmups"] = stats.warmups;
+  dict["recordings"] = stats.recordings, dict["replays"] = stats.replays;
+  dict["fallbacks"] = stats.fallbacks, dict["last_fallback"] = stats.last_fallback;
+  return dict;
+}
 
 void bind_function_nodes(nb::module_& m) {
   nb::class_<FunctionNode, FunctionOfPython>(

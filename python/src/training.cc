@@ -124,15 +124,21 @@ bool overrides_update_core(nb::handle self) {
 }
 
 // What is made in Python. Their threads may be waiting for the interpreter's lock.
-struct StandardUpdaterOfPython : Updater {
-  explicit StandardUpdaterOfPython(const Updater& made) : Updater(made) {
+struct UpdaterOfPython : Updater {
+  explicit UpdaterOfPython(const Updater& made, const CaptureStats* its_stats = nullptr)
+      : Updater(made), stats(its_stats) {
     body_ = let_go_unlocked(body_);
   }
+  nb::object capture_stats() const {
+    return stats == nullptr ? nb::none() : nb::object(dict_of(*stats));
+  }
+  const CaptureStats* stats;  // of the body; null where update_core is Python's
 };
-struct ParallelUpdaterOfPython : Updater {
-  explicit ParallelUpdaterOfPython(const Updater& made) : Updater(made) {
-    body_ = let_go_unlocked(body_);
-  }
+struct StandardUpdaterOfPython : UpdaterOfPython {
+  using UpdaterOfPython::UpdaterOfPython;
+};
+struct ParallelUpdaterOfPython : UpdaterOfPython {
+  using UpdaterOfPython::UpdaterOfPython;
 };
 
 void make_standard(nb::handle_t<Updater> self, nb::handle iterator, nb::handle optimizer,
@@ -161,7 +167,8 @@ void make_standard(nb::handle_t<Updater> self, nb::handle iterator, nb::handle o
     options.accumulate = accumulate;
     options.capture = capture;
     options.capture_options.replay_lists = replay_lists;
-    new (place) StandardUpdaterOfPython(training::StandardUpdater(iterators, optimizers, options));
+    training::StandardUpdater made(iterators, optimizers, options);
+    new (place) StandardUpdaterOfPython(made, &made.capture_stats());
   }
   nb::inst_mark_ready(self);
   self.attr("_optimizers") = optimizer;  // whose targets live as long as the updater
@@ -187,12 +194,16 @@ void make_parallel(nb::handle_t<Updater> self, nb::handle iterator, nb::handle o
   for (auto [name, device] : devices) {
     options.devices.emplace_back(nb::cast<std::string>(name), device_of_object(device));
   }
-  new (nb::inst_ptr<ParallelUpdaterOfPython>(self)) ParallelUpdaterOfPython(
-      training::ParallelUpdater(needed<Iterator>(iterator, "an iterator"),
-                                needed<Optimizer>(optimizer, "an optimizer"), options));
+  training::ParallelUpdater made(needed<Iterator>(iterator, "an iterator"),
+                                 needed<Optimizer>(optimizer, "an optimizer"), options);
+  new (nb::inst_ptr<ParallelUpdaterOfPython>(self))
+      ParallelUpdaterOfPython(made, &made.capture_stats());
   nb::inst_mark_ready(self);
   self.attr("_optimizers") = optimizer;
 }
+
+constexpr const char* kStatsDoc =
+    "What captured iterations came to so far; None where update_core is overridden.";
 
 void bind_updaters(nb::module_& m) {
   nb::class_<Updater> updater(m, "Updater", nb::dynamic_attr(), nb::is_weak_referenceable(),
@@ -237,7 +248,8 @@ void bind_updaters(nb::module_& m) {
           nb::arg("iterator"), nb::arg("optimizer"), nb::arg("converter").none() = nb::none(),
           nb::arg("device").none() = nb::none(), nb::arg("loss_func").none() = nb::none(),
           nb::kw_only(), nb::arg("capture") = false, nb::arg("accumulate") = 1,
-          nb::arg("replay_lists") = false);
+          nb::arg("replay_lists") = false)
+      .def_prop_ro("capture_stats", &UpdaterOfPython::capture_stats, kStatsDoc);
   nb::class_<ParallelUpdaterOfPython, Updater>(m, "ParallelUpdater",
                                                "One model trained on several devices.")
       .def(
@@ -249,7 +261,8 @@ void bind_updaters(nb::module_& m) {
           },
           nb::arg("iterator"), nb::arg("optimizer"), nb::arg("converter").none() = nb::none(),
           nb::arg("devices") = nb::dict(), nb::kw_only(), nb::arg("capture") = false,
-          nb::arg("reduction") = "sum");
+          nb::arg("reduction") = "sum")
+      .def_prop_ro("capture_stats", &UpdaterOfPython::capture_stats, kStatsDoc);
 }
 
 // --- extensions ---

@@ -1,4 +1,4 @@
-// Extensions and triggers on their way to a trainer.
+// Extensions and triggers on their way to a trainer, and what is told of captured steps.
 #pragma once
 
 #include <functional>
@@ -11,6 +11,9 @@ namespace rensa::python {
 /// None is no trigger. `owner` is to hold a function of Python's, where the collector sees it;
 /// without one the trigger holds it.
 training::Trigger trigger_of(nb::handle object, nb::handle owner = {});
+
+/// The counts by their names.
+nb::dict dict_of(const CaptureStats& stats);
 
 /// An extension of the engine's, until a trainer gets a copy of it.
 struct AnyExtension {

@@ -8,6 +8,7 @@ import unittest
 
 import numpy as np
 import rensa
+from devices import on_gpu_too
 from rensa import Chain, Sequential, Variable, functions as F, iterators, links as L, optimizer_hooks, optimizers, training, xp
 
 
@@ -39,6 +40,7 @@ SLOW_DATASET = """
 """
 
 
+@on_gpu_too
 class Threads(unittest.TestCase):
     def test_an_iterator_goes_back_while_it_fetches(self):
         self.assertEqual(run(SLOW_DATASET + "    iterator.reset(); iterator.next(); iterator.finalize()"), 0)
@@ -83,6 +85,7 @@ class Interrupts(unittest.TestCase):
         """), 0)
 
 
+@on_gpu_too
 class Hooks(unittest.TestCase):
     def model(self):
         model = L.Linear(2, 2, initialW=1, nobias=True)
@@ -123,6 +126,7 @@ class Hooks(unittest.TestCase):
         np.testing.assert_allclose(trained(decay), trained(optimizer_hooks.WeightDecay(0.5)), rtol=1e-6)
 
 
+@on_gpu_too
 class Members(unittest.TestCase):
     def test_members_of_the_engines_links(self):
         layer = L.BatchNormalization(3)
@@ -233,6 +237,7 @@ class Members(unittest.TestCase):
                 type("Derived", (made,), {})
 
 
+@on_gpu_too
 class Numbers(unittest.TestCase):
     def test_scalars_of_numpy_take_the_variables_dtype(self):
         x = Variable(np.ones(2, "float32"))

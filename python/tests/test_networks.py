@@ -11,6 +11,7 @@ import weakref
 
 import numpy as np
 import rensa
+from devices import on_gpu_too
 from rensa import Chain, ChainList, Sequential, Variable, functions as F, initializers, iterators, links as L
 from rensa import optimizer_hooks, optimizers, serializers, training, xp
 from rensa.training import extensions
@@ -54,6 +55,7 @@ def trained(seed=3, epochs=2, model=None, dataset=None, **options):
     return model, losses
 
 
+@on_gpu_too
 class Gradients(unittest.TestCase):
     def numerical(self, f, x, gy, eps=1e-3):
         gradient = np.zeros_like(x)
@@ -143,6 +145,7 @@ class Gradients(unittest.TestCase):
             np.testing.assert_array_equal(host(F.dropout(Variable(np.ones(100)))), 1)
 
 
+@on_gpu_too
 class Links(unittest.TestCase):
     def test_members_have_names(self):
         model = L.Classifier(MLP())
@@ -250,6 +253,7 @@ class Links(unittest.TestCase):
             link.W = np.zeros((4, 3))
 
 
+@on_gpu_too
 class Training(unittest.TestCase):
     def test_a_trainer_trains(self):
         _, losses = trained(epochs=30)
@@ -428,6 +432,7 @@ class Training(unittest.TestCase):
                     np.testing.assert_array_equal(host(one), host(two))
 
 
+@on_gpu_too
 class Lifetimes(unittest.TestCase):
     def test_nothing_stays(self):
         """Models, optimizers, updaters and trainers go when they are given up, whatever refers to what."""

@@ -1,4 +1,4 @@
-"""What docs/python.md shows runs."""
+"""What the pages about Python show runs."""
 
 import os
 import pathlib
@@ -8,8 +8,15 @@ import unittest
 
 
 class Page(unittest.TestCase):
-    def test_blocks_run_one_after_the_other(self):
-        page = pathlib.Path(__file__).parents[2] / "docs" / "python.md"
+    def test_python(self):
+        self.run_blocks("python.md")
+
+    def test_guide_python(self):
+        self.run_blocks("guide_python.md")
+
+    def run_blocks(self, page):
+        """Runs a page's blocks one after the other."""
+        page = pathlib.Path(__file__).parents[2] / "docs" / page
         blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
         self.assertGreaterEqual(len(blocks), 2)
         names, folder = {}, os.getcwd()

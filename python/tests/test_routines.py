@@ -4,6 +4,7 @@ import unittest
 
 import numpy as np
 
+from devices import on_gpu_too
 from rensa import xp
 
 A = np.arange(24.0).reshape(2, 3, 4)
@@ -40,6 +41,7 @@ n.take(a(A), [0, 2], axis=1)          n.where(a(V) > 1)                 n.moveax
 """.replace("kind='stable'", "**stable").strip()
 
 
+@on_gpu_too
 class Routines(unittest.TestCase):
     def test_are_those_of_numpy(self):
         calls = [call.strip() for line in CALLS.splitlines() for call in line.split("  ") if call.strip()]
