@@ -250,8 +250,8 @@ Array decoded(const NpyHeader& header, const Array& stored) {
   auto* bytes = static_cast<char*>(stored.data());
   if (header.byte_swapped) {
     std::int64_t word = word_size(header.dtype);
-    for (char* end = bytes + stored.nbytes(); bytes != end; bytes += word) {
-      std::reverse(bytes, bytes + word);
+    for (std::int64_t i = 0; i < stored.nbytes(); i += word) {
+      std::reverse(bytes + i, bytes + i + word);
     }
   }
   if (header.dtype == bool_) {  // any other byte would not be a C++ bool

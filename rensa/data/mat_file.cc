@@ -136,6 +136,10 @@ Array array_of(const Elements& file, const Element& element, Dtype stored, Dtype
     file.fail(fmt::format("an array of {} {} with {} bytes", matlab_shape.str(), dtype_name(stored),
                           bytes));
   }
+  if (dtype_kind(stored) == 'f' && dtype_kind(dtype) != 'f') {  // integers that may not be
+    file.fail(fmt::format("an array of {} that is stored as {}", dtype_name(dtype),
+                          dtype_name(stored)));
+  }
   Shape c_shape = matlab_shape;  // MATLAB has columns next to one another
   std::ranges::reverse(c_shape);
   Array values = xp::empty(c_shape, stored, cpu());

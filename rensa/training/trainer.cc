@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <sstream>
 #include <vector>
 
@@ -76,9 +77,14 @@ Visitor::Commit setting_random_states(const std::string& text) {
   for (std::string line; std::getline(lines, line);) {
     std::size_t space = line.find(' ');
     if (space == std::string::npos) throw SerializationError("Trainer: no generator: " + line);
-    Device device(line.substr(0, space));
-    if (device.is_cuda() && device.index >= num_gpus()) continue;
-    states.emplace_back(device, xp::random::GeneratorState::parse(line.substr(space + 1)));
+    std::optional<Device> device;
+    try {
+      device = Device(line.substr(0, space));
+    } catch (const DeviceError& error) {  // of the file, not of this machine
+      throw SerializationError(fmt::format("Trainer: a generator: {}", error.what()));
+    }
+    if (device->is_cuda() && device->index >= num_gpus()) continue;
+    states.emplace_back(*device, xp::random::GeneratorState::parse(line.substr(space + 1)));
   }
   return [states = std::move(states)] {
     for (const auto& [device, state] : states) xp::random::set_random_state(state, device);

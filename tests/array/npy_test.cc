@@ -53,6 +53,13 @@ TEST(Npy, FortranOrderAndBigEndian) {
   EXPECT_TRUE(a.is_contiguous());
 }
 
+TEST(Npy, BoolsHaveNoOrderOfBytes) {
+  std::string data("\0\1\2", 3);
+  Array a = parse(npy("{'descr': '>b1', 'fortran_order': False, 'shape': (3,), }", data));
+  EXPECT_EQ(a.dtype(), bool_);
+  EXPECT_EQ(a.to_vector<int>(), (std::vector<int>{0, 1, 1}));
+}
+
 TEST(Npy, AnyOrderAndSpacing) {
   Array a = parse(npy("{ 'shape':(2L,),\"fortran_order\":False , 'descr':'|u1' }", "ab"));
   EXPECT_EQ(a.to_vector<int>(), (std::vector<int>{'a', 'b'}));

@@ -108,6 +108,8 @@ TEST_F(MatFile, ThatIsDamagedSaysSo) {
   EXPECT_THAT(fault(mat_file(matrix("n", kUint8Class, {1 << 30, 1 << 30, 16}, kUint8, ""))),
               HasSubstr("with 0 bytes"));
   EXPECT_THAT(fault(mat_file(matrix("n", kUint8Class, {1, 1}, 99, "a"))), HasSubstr("type 99"));
+  EXPECT_THAT(fault(mat_file(matrix("n", kUint8Class, {1, 1}, kDouble, bytes_of<double>({1e300})))),
+              HasSubstr("an array of uint8 that is stored as float64"));
   std::string packed = compressed(good);
   packed[packed.size() / 2] ^= 0x55;
   EXPECT_THAT(fault(mat_file(packed)), HasSubstr("damaged"));
