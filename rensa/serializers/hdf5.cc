@@ -28,6 +28,19 @@ using Value = Visitor::Value;
 
 constexpr std::uint64_t kDeflation = 1032;  // how many bytes deflate makes of one, at most
 
+/// How many names an object has.
+unsigned links_to(hid_t object, const std::string& where) {
+#if H5_VERSION_GE(1, 12, 0)
+  H5O_info2_t info;
+  herr_t status = H5Oget_info3(object, &info, H5O_INFO_BASIC);
+#else
+  H5O_info_t info;
+  herr_t status = H5Oget_info2(object, &info, H5O_INFO_BASIC);
+#endif
+  if (status < 0) fail_in_hdf5(where);
+  return info.rc;
+}
+
 /// An open file.
 class Hdf5File {
  public:
@@ -84,6 +97,7 @@ class Hdf5File {
       if (type != H5L_TYPE_HARD) fail(where, "it is a link that leads elsewhere");
       Hdf5Handle object(H5Oopen(file_, name.c_str(), H5P_DEFAULT), H5Oclose, where);
       if (H5Iget_type(object) == H5I_DATASET) names_.push_back(name);
+      else if (links_to(object, where) > 1) fail(where, "it is a group that has two names");
     }
   }
 

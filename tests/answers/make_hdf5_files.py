@@ -83,6 +83,9 @@ def write_h5pys():
         f.create_dataset("x", shape=(2**40,), dtype=np.float32, chunks=(1024,), compression="gzip")
     with open_new("soft_link.h5") as f:
         f["x"] = h5py.SoftLink("/y")
+    with open_new("two_names.h5") as f:
+        f["x/y"] = np.zeros(2, np.float32)
+        f["z"] = f["x"]
     with open_new("external_link.h5") as f:
         f["x"] = h5py.ExternalLink("read.h5", "/floats")
     with open_new("external.h5") as f:

@@ -305,6 +305,7 @@ TEST_F(Hdf5Test, FilesOfH5pyThatAreRefused) {
       {"never_written", "x: it is to have 4398046511104 bytes, and 0 are in the file"},
       {"never_packed", "x: it is to have 4398046511104 bytes, and 0 are in the file"},
       {"soft_link", "x: it is a link that leads elsewhere"},
+      {"two_names", "x: it is a group that has two names"},
       {"external_link", "x: it is a link that leads elsewhere"},
       {"external", "x: its values lie in other files"},
       {"virtual", "x: its values lie in other files"},
