@@ -8,6 +8,7 @@ of the header; an Array* that gets something beside the result a flag, which mak
 counterpart in Python is left out: --missing lists it, with the reason. The comments are the docstrings.
 """
 import argparse
+import copy
 import functools
 import pathlib
 import re
@@ -50,9 +51,10 @@ ORDER = {name: order.split() for names, order in {
 # The last argument before those that are given by name alone: Chainer has others in between.
 BY_POSITION_TO = {"softmax_cross_entropy": "normalize"}
 # Bound by hand: what takes functions or links of Python's, or has a class of its own there.
-BY_HAND = {"functions.get_item", "functions.forget", "links.Classifier", "links.Parameter", "links.ChainList",
+BY_HAND = {"functions.get_item", "functions.forget", "functions.scatter_add", "functions.classification_summary",
+           "functions.discriminative_margin_based_clustering_loss", "functions.negative_sampling", "links.Classifier", "links.Parameter", "links.ChainList",
            "links.Sequential", "links.Pipeline", "extensions.Evaluator",
-           "extensions.Snapshot", "extensions.ObserveValue", "extensions.Shift"}
+           "extensions.Snapshot", "extensions.LogReport", "extensions.ObserveValue", "extensions.Shift"}
 
 
 # xp::random's types, by their names there.
@@ -192,6 +194,16 @@ class Call:
             name_, declared, argument = self.arguments[at]
             self.arguments[at] = (name_, declared, argument + ", nb::kw_only()")
 
+    def without_channels(self):
+        """Chainer's shorter form of a layer of filters: (out_channels, ksize), what else is given by name."""
+        short = copy.copy(self)
+        short.texts = ["none" if text == "give(in_given)" else text for text in self.texts]
+        short.arguments = [a for a in self.arguments if a[0] != "in_channels"]
+        at = [a[0] for a in short.arguments].index("ksize")
+        name, declared, argument = short.arguments[at]
+        short.arguments[at] = (name, declared, argument + ", nb::kw_only()")
+        return short
+
     @classmethod
     def of_nothing(cls):
         """The call of a constructor without parameters."""
@@ -321,6 +333,14 @@ def none_stands_for(name):
     return sizes.get(name, "in")
 
 
+def bind_constructor(name, call):
+    """The lines of one form of a link's constructor."""
+    parameters = parameter_list(call, (f"links::{name}* self",))
+    return (f"    link.def(\n        \"__init__\",\n        []({parameters}) {{\n{call.preamble(10)}"
+            f"          new (self) links::{name}({', '.join(call.texts)});\n        }}{argument_list(call)},\n"
+            f"        nb::call_policy<Remembers<\"{' '.join(argument[0] for argument in call.arguments)}\">>());\n")
+
+
 def bind_link(module, name, header, line, derived):
     """The lines of one link: its constructors, its call as `forward`, and METHODS."""
     full = module.named(name)
@@ -336,9 +356,9 @@ def bind_link(module, name, header, line, derived):
     comment = comment_of(module.place(header, line)) if full in module.functions else ""
     lines = [f'  {{\n    nb::class_<links::{name}, Link> link(m, "{name}", {quoted(comment)});\n']
     for function, call in made:
-        parameters = parameter_list(call, (f"links::{name}* self",))
-        lines.append(f"    link.def(\n        \"__init__\",\n        []({parameters}) {{\n{call.preamble(10)}"
-                     f"          new (self) links::{name}({', '.join(call.texts)});\n        }}{argument_list(call)});\n")
+        lines.append(bind_constructor(name, call))
+        if call.kinds.get("in_channels") == "None" and " = " not in dict((a[0], a[2]) for a in call.arguments).get("ksize", " = "):
+            lines.append(bind_constructor(name, call.without_channels()))
     for method in ["call_of", *sorted(METHODS)]:
         lines += bind_method(module, name, method, names, methods_of(module, name, method, family, derived))
     return [*lines, "  }\n"]
@@ -475,6 +495,7 @@ def bind_random(module):
 
 HEAD = """// Written by python/generate.py from {header}; do not edit.
 #include "bind.h"
+#include "link.h"
 #include "training.h"
 
 namespace rensa {{

@@ -38,8 +38,8 @@ def _plain(function):
 
 
 def names_of(module):
-    """The names of a module of the engine's. What makes an object and is called like a class is a function of Python's: a
-    class that derives from it is a TypeError."""
+    """The names of a module of the engine's. What makes an object and is called like a class is a function of Python's:
+    a class that derives from it is a TypeError."""
     names = {name: value for name, value in vars(module).items() if not name.startswith("_")}
     return {name: _plain(value) if name[0].isupper() and callable(value) and not isinstance(value, type) else value
             for name, value in names.items()}

@@ -2,7 +2,26 @@
 
 import contextlib
 
+import numpy
+
 from rensa._engine import networks
+
+
+FIELDS = ("train", "enable_backprop", "debug", "keep_graph_on_report", "tf32", "autotune", "cudnn_deterministic",
+          "dtype")
+
+
+class Mixed:
+    """A dtype of parameters of 16 bits, beside which normalizations compute in float32."""
+
+    def __init__(self, name, dtype):
+        self.name, self.dtype = name, dtype
+
+    def __repr__(self):
+        return f"dtype('{self.name}')"
+
+
+mixed16, mixed_bf16 = Mixed("mixed16", numpy.dtype("float16")), Mixed("mixed_bf16", "bfloat16")
 
 
 class Config:
@@ -10,7 +29,10 @@ class Config:
     `autotune`, `cudnn_deterministic`, and `dtype` of parameters."""
 
     def __getattr__(self, name):
-        return networks.get_dtype() if name == "dtype" else networks.get_config(name)
+        if name != "dtype":
+            return networks.get_config(name)
+        own = networks.get_dtype()
+        return own if not networks.is_mixed() else mixed16 if str(own) == "float16" else mixed_bf16
 
     def __setattr__(self, name, value):
         if name == "dtype":

@@ -2,7 +2,7 @@
 
 from rensa import _engine
 from rensa._engine.functions import *  # noqa: F403 the engine's names are this module's
-from rensa._engine.networks import Variable
+from rensa._engine.networks import FunctionNode, Variable
 from rensa._methods import add_members
 
 _functions = _engine.functions
@@ -53,8 +53,8 @@ def _sum(self, axis=None, keepdims=False):
     return _functions.sum(self, axis, keepdims)
 
 
-def _mean(self, axis=None, keepdims=False):
-    return _functions.mean(self, axis, keepdims)
+def _mean(self, axis=None, weights=None, keepdims=False):
+    return _functions.average(self, axis, weights, keepdims)
 
 
 def _max(self, axis=None, keepdims=False):
@@ -80,6 +80,26 @@ def _label(self):
     return f"{self.shape}, {self.dtype}" if self.ndim else str(self.dtype)
 
 
+# --- functions of one's own ---
+
+
+def _forward(self, inputs):
+    """For classes that have forward_cpu and forward_gpu in place of forward."""
+    method = "forward_gpu" if any(isinstance(x, _engine.ndarray) and x.device.is_cuda for x in inputs) else "forward_cpu"
+    if not hasattr(self, method):
+        raise NotImplementedError(f"{type(self).__name__}: a function has forward, or {method}")
+    return getattr(self, method)(inputs)
+
+
+def _backward(self, indexes, grad_outputs):
+    """For classes that have backward_accumulate in place of backward."""
+    if not hasattr(self, "backward_accumulate"):
+        raise NotImplementedError(f"{type(self).__name__}: its gradients are not implemented")
+    return self.backward_accumulate(indexes, grad_outputs, (None,) * len(indexes))
+
+
+add_members(FunctionNode, forward=_forward, backward=_backward)
+add_members(Variable, creator_node=property(lambda self: self.creator))
 add_members(Variable, transpose=_transpose, reshape=_reshape, sum=_sum, mean=_mean, max=_max, min=_min, astype=_astype,
             xp=property(_xp), label=property(_label))
 

@@ -8,15 +8,13 @@ import contextlib
 import copy
 
 from rensa import _engine
-from rensa._engine.networks import Link, Parameter
+from rensa._engine.networks import Link, Parameter, Variable
 from rensa._methods import add_members
 
 @contextlib.contextmanager
 def init_scope(self):
     """Links and parameters that are assigned within it are members."""
-    if "_members" not in self.__dict__:
-        raise TypeError(f"{type(self).__name__}: members of a link of the engine's are the engine's; derive from Chain")
-    outer = self._within_init_scope
+    outer = self.__dict__.get("_within_init_scope", False)
     self.__dict__["_within_init_scope"] = True
     try:
         yield
@@ -24,11 +22,21 @@ def init_scope(self):
         self.__dict__["_within_init_scope"] = outer
 
 
+def _give_name(member, name):
+    if isinstance(member, Link):
+        member.__dict__["name"] = name
+    else:
+        member.name = name
+
+
 def _setattr(self, name, value):
     own = self.__dict__.get("_members")
     if own is None:  # of the engine's: its members are set, whatever else is an attribute
         plain = name.startswith("_") or not _engine.networks._is_ready(self)
         if plain or not self._set_member(name, value):
+            if self.__dict__.get("_within_init_scope") and isinstance(value, (Link, Parameter)):
+                raise TypeError(f"{type(self).__name__}: members of a link of the engine's are the engine's; "
+                                "derive from Chain")
             object.__setattr__(self, name, value)
         return
     if self._has_persistent(name):
@@ -37,8 +45,8 @@ def _setattr(self, name, value):
     if self._within_init_scope and isinstance(value, (Link, Parameter)):
         if name not in own:
             own.append(name)
-        if isinstance(value, Parameter) and value.name is None:
-            value.name = name
+        if isinstance(value, Link) or value.name is None:
+            _give_name(value, name)
     elif name in own and value is not None and not isinstance(value, (Link, Parameter, bool, int, float, str)):
         if isinstance(self.__dict__.get(name), (Link, Parameter)):
             own.remove(name)
@@ -53,8 +61,10 @@ def _delattr(self, name):
 
 
 def add_param(self, name, shape=None, dtype=None, initializer=None):
-    """Chainer's way before init_scope()."""
+    """Chainer's way before init_scope(); `shape` may be a pair of it and a dtype."""
     _check_new(self, name)
+    if isinstance(shape, tuple) and len(shape) == 2 and (shape[0] is None or isinstance(shape[0], tuple)):
+        shape, dtype = shape
     with _engine_dtype(dtype), self.init_scope():
         setattr(self, name, Parameter(initializer, shape))
 
@@ -140,7 +150,7 @@ def _device(self):
 
 
 def _within(self):
-    return self._within_init_scope
+    return self.__dict__.get("_within_init_scope", False)
 
 
 def _update_enabled(self):
@@ -148,6 +158,55 @@ def _update_enabled(self):
     return any(parameter.update_enabled for parameter in self.params())
 
 
+# --- pickles ---
+
+
+def _parameter_of(values, name, update_enabled):
+    made = Parameter(values, name=name)
+    made.update_enabled = update_enabled
+    return made
+
+
+def _reduce_parameter(self):
+    if not self.is_initialized:
+        raise TypeError("a parameter without an array yet cannot be pickled: call the model once")
+    return _parameter_of, (self.array, self.name, self.update_enabled)
+
+
+def _variable_of(array, name, requires_grad, grad):
+    return Variable(array, name=name, requires_grad=requires_grad, grad=grad)
+
+
+def _reduce_variable(self):
+    """The values and the gradient, without the graph."""
+    return _variable_of, (self.array, self.name, self.requires_grad, self.grad)
+
+
+def _link_of(cls):
+    made = cls.__new__(cls)
+    Link.__init__(made)
+    return made
+
+
+def _reduce_link(self, protocol):
+    """Of a class of Python's: its attributes, its members among them, and its arrays."""
+    if "_members" not in self.__dict__:
+        raise TypeError(f"cannot pickle {type(self).__name__!r}: serializers.save_npz writes its parameters")
+    arrays = {name: getattr(self, name) for name in self._members if self._has_persistent(name)}
+    return _link_of, (type(self),), (dict(self.__dict__), arrays)
+
+
+def _set_state(self, state):
+    attributes, arrays = state
+    self.__dict__.update(attributes)
+    for name, array in arrays.items():
+        self._set_persistent(name, array)
+
+
+Link.name = None  # until it is a member of another one
+add_members(Parameter, __reduce__=_reduce_parameter)
+add_members(Variable, __reduce__=_reduce_variable)
+add_members(Link, __reduce_ex__=_reduce_link, __setstate__=_set_state)
 add_members(Link, __setattr__=_setattr, __delattr__=_delattr, __call__=_call, init_scope=init_scope, add_param=add_param,
             add_link=add_link, add_persistent=add_persistent, register_persistent=register_persistent, children=_children, _copy_attributes=_copy_attributes, repeat=_repeat,
             _bare_copy=_bare_copy, within_init_scope=property(_within), xp=property(_xp), device=property(_device),
@@ -175,11 +234,47 @@ class ChainList(Link):
         return [self.__dict__[name] for name in self._members if name.isdigit()]
 
     def add_link(self, link):
-        name = str(len(self._links()))
-        self._members.append(name)
-        self.__dict__[name] = link
+        self.insert(len(self), link)
 
     append = add_link
+
+    def _put(self, links):
+        """These are its links, named by their numbers; other members stay what they are."""
+        for name in [name for name in self._members if name.isdigit()]:
+            self._members.remove(name)
+            self.__dict__.pop(name, None)
+        for number, link in enumerate(links):
+            self._members.append(str(number))
+            self.__dict__[str(number)] = link
+            _give_name(link, str(number))
+
+    def insert(self, i, link):
+        links = self._links()
+        links.insert(i, link)
+        self._put(links)
+
+    def extend(self, links):
+        self._put([*self._links(), *links])
+
+    def pop(self, i=-1):
+        links = self._links()
+        link = links.pop(i)
+        self._put(links)
+        return link
+
+    def __setitem__(self, i, link):
+        links = self._links()
+        links[i] = link
+        self._put(links)
+
+    def __delitem__(self, i):
+        links = self._links()
+        del links[i]
+        self._put(links)
+
+    def __iadd__(self, links):
+        self.extend(links)
+        return self
 
     def __getitem__(self, i):
         return self._links()[i]
@@ -192,6 +287,10 @@ class ChainList(Link):
 
     def children(self):
         return iter(self._links())
+
+
+def _kind(layer):
+    return type(layer).__name__ if isinstance(layer, Link) else getattr(layer, "__name__", type(layer).__name__)
 
 
 class Sequential(Link):
@@ -227,10 +326,15 @@ class Sequential(Link):
     def append(self, layer):
         self.insert(len(self._all()), layer)
 
-    def insert(self, i, layer):
+    def _check(self, layer):
         if not callable(layer):
             raise ValueError(f"Sequential: a layer is a link or a function, not {type(layer).__name__}")
-        self._all().insert(i, layer)
+        return layer
+
+    def insert(self, i, layer):
+        if not -len(self) <= i <= len(self):
+            raise IndexError(f"Sequential: there is no place {i} among {len(self)} layers")
+        self._all().insert(i, self._check(layer))
         self._name_members()
 
     def extend(self, sequential):
@@ -241,6 +345,49 @@ class Sequential(Link):
         layer = self._all().pop(i)
         self._name_members()
         return layer
+
+    def __setitem__(self, i, layer):
+        self._all()[i] = [self._check(one) for one in layer] if isinstance(i, slice) else self._check(layer)
+        self._name_members()
+
+    def __delitem__(self, i):
+        del self._all()[i]
+        self._name_members()
+
+    def clear(self):
+        del self[:]
+
+    def remove(self, layer):
+        """Takes the first that is this layer away."""
+        del self[self.index(layer)]
+
+    def remove_by_layer_type(self, type_name):
+        """Takes all layers away that are of a class, or a function, of that name."""
+        self[:] = [layer for layer in self if _kind(layer) != type_name]
+
+    def index(self, layer, start=0, end=None):
+        return self._all().index(layer, start, len(self) if end is None else end)
+
+    def count(self, layer):
+        return self._all().count(layer)
+
+    def count_by_layer_type(self, type_name):
+        """How many layers are of a class, or a function, of that name."""
+        return sum(_kind(layer) == type_name for layer in self)
+
+    def __add__(self, other):
+        if not isinstance(other, Sequential):
+            return NotImplemented
+        return Sequential(*self, *other)
+
+    def __iadd__(self, other):
+        if not isinstance(other, Sequential):
+            return NotImplemented
+        self.extend(other)
+        return self
+
+    def __reversed__(self):
+        return reversed(self._all())
 
     def __getitem__(self, i):
         if isinstance(i, slice):
@@ -268,6 +415,8 @@ class Sequential(Link):
         return Sequential(*copies)
 
     def forward(self, *x):
+        if not self._all():
+            raise RuntimeError("Sequential: there are no layers to call")
         for layer in self._all():
             x = layer(*x)
             x = x if isinstance(x, tuple) else (x,)

@@ -13,20 +13,25 @@ from rensa._engine import ndarray, random, ufunc  # noqa: F401
 from rensa._methods import add_members
 from rensa._standard import NAMES, add_random_forms, name_results
 
-globals().update({function.__name__: function for function in NAMES})
+globals().update(NAMES)
 name_results(_engine.linalg)
 add_random_forms(_engine.random)
 __array_api_version__ = "2024.12"
 
 fft = _engine.fft
 linalg = _engine.linalg
-for _name in "matmul outer tensordot vecdot".split():  # the standard has them there, too
+for _name in "matmul outer tensordot vecdot matvec vecmat".split():  # the standard has them there, too
     setattr(linalg, _name, getattr(_engine, _name))
 newaxis = None
 inf, nan, pi, e = float("inf"), float("nan"), 3.141592653589793, 2.718281828459045
 absolute = _engine.absolute
 abs, amax, amin = absolute, _engine.max, _engine.min  # NumPy's other names
-asanyarray, ascontiguousarray = _engine.asarray, lambda a, dtype=None: asarray(a, dtype).copy()
+asanyarray = _engine.asarray
+true_divide, mod, fix = _engine.divide, _engine.remainder, _engine.trunc
+deg2rad, rad2deg, bitwise_not = _engine.radians, _engine.degrees, _engine.invert
+lib = _engine.lib
+Inf = Infinity = infty = inf
+NINF, PINF, NZERO, PZERO, NAN, NaN, euler_gamma = -inf, inf, -0.0, 0.0, nan, nan, 0.5772156649015329
 
 
 # --- the array API standard ---
@@ -85,7 +90,8 @@ class _Information:
         return _engine.current_device()
 
     def default_dtypes(self, device=None):
-        return {"real floating": float64, "complex floating": complex128, "integral": int64, "indexing": int64}  # noqa: F405
+        return {"real floating": _engine.float64, "complex floating": _engine.complex128, "integral": _engine.int64,
+                "indexing": _engine.int64}
 
     def devices(self):
         return [_engine.Device("cpu")] + [_engine.Device(f"cuda:{i}") for i in range(_engine.num_gpus())]
@@ -93,7 +99,9 @@ class _Information:
     def dtypes(self, device=None, kind=None):
         names = ("bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128").split()
         found = {name: _engine.dtype(name) for name in names}
-        return found if kind is None else {name: dtype for name, dtype in found.items() if isdtype(dtype, kind)}  # noqa: F405
+        if kind is None:
+            return found
+        return {name: dtype for name, dtype in found.items() if _engine.isdtype(dtype, kind)}
 
 
 def __array_namespace_info__():
@@ -144,7 +152,7 @@ def _array(self, dtype=None, copy=None):
 def _array_ufunc(self, function, method, *inputs, **keywords):
     """numpy.add(a, b) of such arrays is ours."""
     own = getattr(_engine, function.__name__, None)
-    if not isinstance(own, ufunc):
+    if own is None or not (isinstance(own, ufunc) or method == "__call__"):
         return NotImplemented
     if method == "__call__":
         return own(*inputs, **keywords)
@@ -153,7 +161,9 @@ def _array_ufunc(self, function, method, *inputs, **keywords):
 
 def _array_function(self, function, types, arguments, keywords):
     """numpy.concatenate([a, b]) of such arrays is ours."""
-    own = globals().get(function.__name__)
+    place = getattr(function, "__module__", "").split(".")[-1]
+    places = {"linalg": linalg, "fft": fft, "random": random}
+    own = getattr(places[place], function.__name__, None) if place in places else globals().get(function.__name__)
     if own is None or not callable(own):
         return NotImplemented
     return own(*arguments, **keywords)
@@ -167,12 +177,31 @@ def _reduce(self):
     return _of_pickle, (self.tobytes(), self.shape, str(self.dtype), str(self.device))
 
 
+def _address(array):
+    return _engine.byte_bounds(array)[0] if array.size else 0
+
+
 class _MemoryPointer:
     """CuPy's ndarray.data: where the elements are."""
 
     def __init__(self, array):
         self._array = array
         self.device = array.device
+
+    @property
+    def ptr(self):
+        """The address."""
+        return _address(self._array)
+
+    def as_array(self, shape, dtype, strides=None, order="C"):
+        """A view of the memory from there on."""
+        rows = self._array if self._array.flags.c_contiguous else self._array.T
+        a = rows.reshape(-1, copy=False).view(dtype)  # a ValueError where the elements lie apart
+        shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        if strides is None:
+            wanted = empty(shape, dtype, order, device="cpu")  # noqa: F405
+            strides = wanted.strides
+        return lib.stride_tricks.as_strided(a, shape, strides)
 
     def copy_to_host_async(self, mem, size, stream=None):
         """Copies to the host memory that `mem` (a ctypes pointer, or its number) points to."""
@@ -197,15 +226,85 @@ def _contains(self, value):
     return bool((self == value).any())
 
 
-def _divmod(self, other):
-    return self // other, self % other
+class _Flat:
+    """numpy.ndarray.flat: the elements in C order."""
+
+    def __init__(self, array):
+        self.base, self.index = array, 0
+
+    def __len__(self):
+        return self.base.size
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.index == self.base.size:
+            raise StopIteration
+        self.index += 1
+        return self.base.ravel()[self.index - 1]
+
+    def copy(self):
+        """The elements in an array of their own."""
+        return self.base.flatten()
+
+    @staticmethod
+    def _checked(key):
+        if key is None or isinstance(key, tuple):
+            raise IndexError("flat: one integer, slice or array is an index")
+        return key
+
+    def __getitem__(self, key):
+        return self.base.ravel()[self._checked(key)]
+
+    def __setitem__(self, key, value):
+        key = self._checked(key)
+        places = arange(self.base.size, device=self.base.device)[key]  # noqa: F405
+        self.base.put(places.reshape(-1), asarray(value, self.base.dtype))  # noqa: F405
 
 
-def _sort(self, axis=-1):
-    """Sorts the elements where they stand."""
-    copyto(self, sort(self, axis))
+def _flat(self):
+    return _Flat(self)
 
 
-add_members(ndarray, __array__=_array, __reduce__=_reduce, __array_ufunc__=_array_ufunc, __array_function__=_array_function,
-            __iter__=_iter, __contains__=_contains, __divmod__=_divmod, __array_namespace__=_namespace, __format__=_format, to_device=_to_device, sort=_sort, data=property(_data))
+def _set_flat(self, value):
+    _Flat(self)[:] = value
+
+
+def _dump(self, file):
+    """Writes the array's pickle to a file."""
+    import pickle
+
+    if hasattr(file, "write"):
+        pickle.dump(self, file, protocol=pickle.HIGHEST_PROTOCOL)
+        return
+    with open(file, "wb") as opened:
+        pickle.dump(self, opened, protocol=pickle.HIGHEST_PROTOCOL)
+
+
+def _to_dlpack(self):
+    """CuPy's name of __dlpack__()."""
+    return self.__dlpack__()
+
+
+def _dumps(self):
+    """The array's pickle."""
+    import pickle
+
+    return pickle.dumps(self, protocol=pickle.HIGHEST_PROTOCOL)
+
+
+add_members(ndarray, __array__=_array, __reduce__=_reduce, __array_ufunc__=_array_ufunc,
+            __array_function__=_array_function, __iter__=_iter, __contains__=_contains,
+            __array_namespace__=_namespace, __format__=_format, to_device=_to_device,
+            data=property(_data), flat=property(_flat, _set_flat), dump=_dump, dumps=_dumps, toDlpack=_to_dlpack)
 add_members(_engine.dtype, dtype=property(_numpy_dtype))
+
+
+def _of_numpy(name):
+    """A property of NumPy's dtypes."""
+    return property(lambda self: getattr(_numpy_dtype(self), name), doc="As of NumPy's dtype.")
+
+
+_OF_DTYPES = "type char num str descr byteorder alignment isnative fields names shape subdtype".split()
+add_members(_engine.dtype, **{name: _of_numpy(name) for name in _OF_DTYPES})

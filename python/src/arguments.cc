@@ -45,19 +45,37 @@ Array plain_array_of(nb::handle object) {
   return array_of(object);
 }
 
+namespace {
+
+/// A function of Python's that fills an array; of the dtype that it says.
+struct FillOfPython {
+  std::shared_ptr<Held> function;
+  std::optional<Dtype> dtype;
+  void operator()(const Array& out) const {
+    nb::gil_scoped_acquire lock;
+    function->object(out);
+  }
+};
+
+/// Whether a class of Python's has a way of its own to fill arrays.
+bool fills_itself(nb::handle initializer) {
+  nb::object own = initializer.type().attr("__call__");
+  return !own.is(nb::type<Initializer>().attr("__call__"));
+}
+
+}  // namespace
+
 Initializer initializer_of(nb::handle object) {
   Initializer known;
-  if (object.is_none() || nb::try_cast(object, known)) return known;
+  if (object.is_none()) return known;
+  if (nb::try_cast(object, known) && !fills_itself(object)) return known;
   if (auto number = scalar_of(object)) return number->as<double>();
   if (nb::isinstance<Array>(object) || PyObject_CheckBuffer(object.ptr())) return array_of(object);
   if (!PyCallable_Check(object.ptr())) {
     throw nb::type_error("an initializer is a number, an array, or a function that fills one");
   }
-  auto function = std::make_shared<Held>(nb::borrow(object));
-  return [function](const Array& out) {
-    nb::gil_scoped_acquire lock;
-    function->object(out);
-  };
+  return FillOfPython{std::make_shared<Held>(nb::borrow(object)),
+                      optional_dtype(nb::getattr(object, "dtype", nb::none()))};
 }
 
 Device device_of_object(nb::handle object) {

@@ -2,22 +2,14 @@
 
 #include <string>
 
-#include "bind.h"
 #include "rensa/array/dlpack.h"
 #include "rensa/core/error.h"
 #include "rensa/device/stream.h"
+#include "routines.h"
 
 namespace rensa::python {
 
 namespace {
-
-nb::tuple tuple_of(const Shape& shape) {
-  nb::object made = nb::steal(PyTuple_New(shape.size()));
-  for (int i = 0; i < shape.size(); ++i) {
-    PyTuple_SET_ITEM(made.ptr(), i, PyLong_FromLongLong(shape[i]));
-  }
-  return nb::borrow<nb::tuple>(made);
-}
 
 nb::object number_of(const Scalar& value) {
   switch (value.kind()) {
@@ -54,13 +46,29 @@ Array get_item(const Array& a, nb::handle key) {
   });
 }
 
+/// Kinds of numbers, from bools to complex ones.
+int kind_rank(char kind) {
+  return kind == 'b' ? 0 : kind == 'i' || kind == 'u' ? 1 : kind == 'f' ? 2 : 3;
+}
+
 void set_item(const Array& a, nb::handle key, nb::handle value) {
   std::vector<Index> index = index_of(key);
   Operand operand = operand_of(value);
+  // NumPy converts in whatever way; an integer that does not fit is an error.
+  auto* number = std::get_if<Scalar>(&operand);
+  if (number && kind_rank(number->kind()) > kind_rank(dtype_kind(a.dtype())))
+    operand = array_of_operand(operand);
   unlocked([&] {
-    if (auto* array = std::get_if<Array>(&operand)) a[Selector(index)] = array->to(a.device());
+    auto* array = std::get_if<Array>(&operand);
+    if (array) a[Selector(index)] = array->to(a.device()).astype(a.dtype(), false);
     else a[Selector(index)] = std::get<Scalar>(operand);
   });
+}
+
+/// An array of NumPy's on the memory of one on the CPU; itself where it has no such dtype.
+nb::object array_of_numpy(const Array& host) {
+  if (host.dtype() == bfloat16) return nb::cast(host);
+  return nb::module_::import_("numpy").attr("asarray")(nb::cast(host));
 }
 
 /// numpy.array_repr: the dtype is told where the numbers do not. A device other than the CPU is,
@@ -204,6 +212,7 @@ void bind_dtypes(nb::module_& m) {
       .def(
           "__eq__",
           [](const DtypeObject& d, nb::handle other) {
+            if (other.is_none()) return d.value == float64;  // NumPy's
             try {
               return dtype_of_object(other) == d.value;
             } catch (const DtypeError&) {
@@ -226,8 +235,7 @@ void bind_arrays(nb::module_& m) {
   bind_dtypes(m);
   nb::class_<Array> array(m, "ndarray", nb::type_slots(array_slots),
                           "An array on the CPU or a GPU. Slices are views, as NumPy's.");
-  array.def_prop_ro("shape", [](const Array& a) { return tuple_of(a.shape()); })
-      .def_prop_ro("strides", [](const Array& a) { return tuple_of(a.strides()); })
+  array.def_prop_ro("strides", [](const Array& a) { return tuple_of_extents(a.strides()); })
       .def_prop_ro("ndim", [](const Array& a) { return a.ndim(); })
       .def_prop_ro("size", [](const Array& a) { return a.size(); })
       .def_prop_ro("nbytes", [](const Array& a) { return a.nbytes(); })
@@ -236,8 +244,6 @@ void bind_arrays(nb::module_& m) {
       .def_prop_ro("device", [](const Array& a) { return a.device(); })
       .def_prop_ro("T", [](const Array& a) { return a.T(); })
       .def_prop_ro("mT", [](const Array& a) { return a.mT(); })
-      .def_prop_ro("real", [](const Array& a) { return a.real(); })
-      .def_prop_ro("imag", [](const Array& a) { return a.imag(); })
       .def("__len__",
            [](const Array& a) {
              if (a.ndim() == 0) throw nb::type_error("len() of an array without axes");
@@ -294,21 +300,36 @@ void bind_arrays(nb::module_& m) {
           nb::arg("device"), "This array on a device. Waits towards the CPU.")
       .def(
           "get",
-          [](const Array& a, nb::handle stream, nb::handle out) {
-            if (stream.is_none() && out.is_none()) return unlocked([&] { return a.get(); });
-            Array to = out.is_none() ? xp::empty(a.shape(), a.dtype(), cpu()) : array_of(out);
+          [](const Array& a, nb::handle stream, nb::handle order, nb::handle out,
+             bool) -> nb::object {
+            Order in = order_of(order);
+            bool host = a.device().is_cpu();  // where streams of GPUs are nothing
+            OptionalArray place(out);
+            if (!place.array() && (host || stream.is_none())) {
+              Array made = unlocked([&] { return a.get(); });
+              if (in.of(made) == 'F') made = made.copy(in);
+              return array_of_numpy(made);
+            }
+            Array to = place.array() ? *place.array() : xp::empty(a.shape(), a.dtype(), cpu());
+            if (host) {
+              unlocked([&] { to.assign(a); });
+              return nb::borrow(place.object());
+            }
             cuda::Stream on = stream.is_none() ? cuda::current_stream(a.device())
                                                : nb::cast<const cuda::Stream&>(stream);
             unlocked([&] { a.get(to, on); });
-            return to;
+            return place.array() ? nb::borrow(place.object()) : array_of_numpy(to);
           },
-          nb::arg("stream") = nb::none(), nb::kw_only(), nb::arg("out") = nb::none(),
-          "The elements on the CPU. Waits, unless `out` is of page-locked memory.")
+          nb::arg("stream") = nb::none(), nb::arg("order").none() = "C",
+          nb::arg("out") = nb::none(), nb::arg("blocking") = true,
+          "An array of NumPy's (of bfloat16, which it has not, one of ours on the CPU). Waits, "
+          "unless "
+          "`out` is of page-locked memory.")
       .def(
           "set",
           [](const Array& a, nb::handle source, nb::handle stream) {
             Array values = array_of(source, {}, cpu());
-            if (stream.is_none()) return unlocked([&] { a.set(values); });
+            if (stream.is_none() || a.device().is_cpu()) return unlocked([&] { a.set(values); });
             const auto& on = nb::cast<const cuda::Stream&>(stream);
             unlocked([&] { a.set(values, on); });
           },
@@ -317,34 +338,45 @@ void bind_arrays(nb::module_& m) {
           "waits.")
       .def("fill",
            [](const Array& a, nb::handle value) {
-             auto number = scalar_of(value);
-             Scalar filled = number ? *number : array_of(value).item_scalar();
-             unlocked([&] { a.fill(filled); });
+             if (nb::isinstance<Array>(value) && nb::cast<const Array&>(value).ndim() != 0)
+               throw ValueError("fill: one value is needed");
+             set_item(a, nb::ellipsis(), value);
            })
       .def(
           "astype",
-          [](const Array& a, nb::handle dtype, const char* order, const char* casting, bool copy) {
+          [](nb::handle self, nb::handle dtype, nb::handle order, nb::handle casting, nb::handle,
+             bool copy) {
+            const Array& a = nb::cast<const Array&>(self);
             Dtype to = dtype_of_object(dtype);
-            return unlocked([&] {
-              return a.astype(
-                  to, xp::AstypeOptions{.copy = copy, .order = Order(order), .casting = casting});
-            });
+            xp::AstypeOptions options{.copy = copy, .order = order_of(order, 'K')};
+            std::string how = casting.is_none() ? "unsafe" : nb::cast<std::string>(casting);
+            options.casting = how;
+            return itself_or(self, unlocked([&] { return a.astype(to, options); }));
           },
-          nb::arg("dtype"), nb::arg("order") = "K", nb::arg("casting") = "unsafe",
-          nb::arg("copy") = true)
+          nb::arg("dtype"), nb::arg("order").none() = "K", nb::arg("casting") = nb::none(),
+          nb::arg("subok") = nb::none(), nb::arg("copy") = true)
       .def(
           "copy",
-          [](const Array& a, const char* order) {
-            return unlocked([&] { return a.copy(Order(order)); });
+          [](const Array& a, nb::handle order) {
+            Order in = order_of(order);
+            return unlocked([&] { return a.copy(in); });
           },
-          nb::arg("order") = "C")
+          nb::arg("order").none() = "C")
       .def(
-          "view", [](const Array& a, nb::handle dtype) { return a.view(dtype_of_object(dtype)); },
-          nb::arg("dtype"))
-      .def("tobytes", [](const Array& a) {
-        std::string bytes = unlocked([&] { return a.tobytes(); });
-        return nb::bytes(bytes.data(), bytes.size());
-      });
+          "view",
+          [](const Array& a, nb::handle dtype) {
+            return dtype.is_none() ? a.reshape(a.shape()) : a.view(dtype_of_object(dtype));
+          },
+          nb::arg("dtype") = nb::none())
+      .def(
+          "tobytes",
+          [](const Array& a, nb::handle order) {
+            bool fortran = order_of(order).of(a) == 'F';
+            std::string bytes =
+                unlocked([&] { return fortran ? a.transpose().tobytes() : a.tobytes(); });
+            return nb::bytes(bytes.data(), bytes.size());
+          },
+          nb::arg("order").none() = "C");
 }
 
 }  // namespace rensa::python

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "rensa/array/dtype_info.h"
 #include "rensa/core/error.h"
 
 namespace rensa::python {
@@ -193,10 +194,42 @@ bool find_shape(nb::handle object, Shape& shape) {
   return false;
 }
 
+/// Throws OverflowError, as NumPy does, for an integer that the dtype does not hold.
+void check_holds(const Scalar& value, Dtype dtype) {
+  bool huge = value.kind() == 'u';  // no int64 holds it
+  if (!huge && value.kind() != 'i') return;
+  bool fits = false;
+  if (dtype_kind(dtype) == 'u') {
+    std::uint64_t most = xp::iinfo(dtype).max;
+    fits = huge ? value.as<std::uint64_t>() <= most
+                : value.as<std::int64_t>() >= 0 && value.as<std::uint64_t>() <= most;
+  } else {
+    auto most = static_cast<std::int64_t>(xp::iinfo(dtype).max);
+    fits = !huge && value.as<std::int64_t>() >= xp::iinfo(dtype).min &&
+           value.as<std::int64_t>() <= most;
+  }
+  if (fits) return;
+  std::string number =
+      huge ? std::to_string(value.as<std::uint64_t>()) : std::to_string(value.as<std::int64_t>());
+  PyErr_SetString(PyExc_OverflowError, ("Python integer " + number + " out of bounds for " +
+                                        std::string(dtype_name(dtype)))
+                                           .c_str());
+  nb::raise_python_error();
+}
+
+bool is_integral(Dtype dtype) { return dtype_kind(dtype) == 'i' || dtype_kind(dtype) == 'u'; }
+
 Array array_of_numbers(const Numbers& numbers, std::optional<Dtype> dtype) {
   DtypeSet dtypes;
-  for (const Scalar& value : numbers.values) dtypes.add(value.default_dtype());
+  bool integers = dtype && is_integral(*dtype);
+  for (const Scalar& value : numbers.values) {
+    dtypes.add(value.default_dtype());
+    if (integers) check_holds(value, *dtype);
+    integers = integers && (value.kind() == 'i' || value.kind() == 'u' || value.kind() == 'b');
+  }
   Dtype natural = numbers.values.empty() ? float64 : dtypes.promoted();
+  if (integers && natural == float64)
+    natural = uint64;  // what no int64 holds, beside what one does
   Array a = xp::empty(numbers.shape, natural, cpu());
   for (std::size_t i = 0; i < numbers.values.size(); ++i) {
     const Scalar& value = numbers.values[i];
@@ -230,20 +263,44 @@ Array array_of_sequence(nb::handle object, std::optional<Dtype> dtype) {
 
 }  // namespace
 
+namespace {
+
+nb::object numpy_dtype(nb::handle object) {
+  return nb::module_::import_("numpy").attr("dtype")(object);
+}
+
+/// NumPy has letters for the types of C, some of which are the same here, and words.
+Dtype dtype_of_text(const std::string& text) {
+  bool letter = text.size() == 1 && std::strchr("qQpPlLiI", text[0]);
+  bool word = text == "int" || text == "uint" || text == "float" || text == "complex" ||
+              text == "half" || text == "single" || text == "double";
+  if (!letter && !word) return parse_dtype(text);
+  return parse_dtype(nb::cast<std::string>(numpy_dtype(nb::str(text.c_str())).attr("name")));
+}
+
+}  // namespace
+
 Dtype dtype_of_object(nb::handle object) {
   DtypeObject known{};
   if (nb::try_cast(object, known)) return known.value;
-  if (is_text(object)) return parse_dtype(nb::cast<std::string>(object));
+  if (is_text(object)) return dtype_of_text(nb::cast<std::string>(object));
   if (object.is(reinterpret_cast<PyObject*>(&PyBool_Type))) return bool_;
   if (object.is(reinterpret_cast<PyObject*>(&PyLong_Type))) return int64;
   if (object.is(reinterpret_cast<PyObject*>(&PyFloat_Type))) return float64;
   if (object.is(reinterpret_cast<PyObject*>(&PyComplex_Type))) return complex128;
-  // numpy.dtype("f4").name is "float32", and so is numpy.float32.__name__.
-  for (const char* name : {"name", "__name__"}) {
-    nb::object text = nb::getattr(object, name, nb::none());
-    if (is_text(text)) return parse_dtype(nb::cast<std::string>(text));
+  // numpy.dtype("f4").name is "float32".
+  nb::object name = nb::getattr(object, "name", nb::none());
+  if (is_text(name)) {
+    auto word = nb::cast<std::string>(name);
+    return word == "mixed16" ? float16 : parse_dtype(word);  // rensa.configuration.mixed16
   }
-  throw DtypeError("no dtype: " + nb::cast<std::string>(nb::repr(object)));
+  // numpy.float32.__name__ is it too; of its other types (longlong) NumPy knows which one they are.
+  name = nb::getattr(object, "__name__", nb::none());
+  if (!is_text(name)) throw DtypeError("no dtype: " + nb::cast<std::string>(nb::repr(object)));
+  auto text = nb::cast<std::string>(name);
+  bool theirs = nb::borrow(nb::getattr(object, "__module__", nb::none())).equal(nb::str("numpy"));
+  if (theirs) text = nb::cast<std::string>(numpy_dtype(object).attr("name"));
+  return parse_dtype(text);
 }
 
 std::optional<Dtype> optional_dtype(nb::handle object) {
@@ -257,14 +314,29 @@ Placement placement_of(nb::handle object) {
   return nb::cast<Device>(object);
 }
 
+bool is_integer(nb::handle object) {
+  if (PyLong_Check(object.ptr())) return true;
+  if (!PyIndex_Check(object.ptr()) || nb::isinstance<Array>(object)) return false;
+  if (!PyObject_CheckBuffer(object.ptr())) return true;
+  nb::object number = nb::steal(PyNumber_Index(object.ptr()));  // arrays of NumPy's are indexes
+  PyErr_Clear();
+  return number.is_valid();
+}
+
 Shape shape_of_object(nb::handle object) {
   Shape shape;
-  if (PyIndex_Check(object.ptr())) {
+  Array array;
+  if (nb::try_cast(object, array) && array.ndim() > 0) {
+    for (std::int64_t extent : array.astype(int64, {.casting = "safe"}).to_vector<std::int64_t>())
+      shape.push_back(extent);
+    return shape;
+  }
+  if (is_integer(object) || array.defined()) {
     shape.push_back(integer_of(object));
   } else if (PySequence_Check(object.ptr()) && !is_text(object)) {
     for (nb::handle extent : nb::borrow<nb::sequence>(object)) shape.push_back(integer_of(extent));
   } else {
-    throw_type("a shape is an integer or a sequence of integers", object);
+    throw_type("a shape is an integer or a sequence of integers (Use () for one element)", object);
   }
   return shape;
 }
@@ -342,7 +414,12 @@ nb::tuple tuple_of(const std::vector<Array>& arrays) {
 }
 
 IntegerList integers_of(nb::handle object) {
-  if (PyIndex_Check(object.ptr())) return integer_of(object);
+  if (nb::isinstance<Array>(object)) {
+    Shape shape = shape_of_object(object);
+    if (nb::cast<const Array&>(object).ndim() == 0) return shape[0];
+    return IntegerList(std::vector<std::int64_t>(shape.begin(), shape.end()));
+  }
+  if (is_integer(object)) return integer_of(object);
   std::vector<std::int64_t> values;
   for (nb::handle value : nb::borrow<nb::sequence>(object)) values.push_back(integer_of(value));
   return IntegerList(std::span<const std::int64_t>(values));
@@ -393,10 +470,18 @@ Index entry_of(nb::handle object) {
 
 std::vector<Index> index_of(nb::handle key) {
   std::vector<Index> index;
+  auto add = [&](const Index& entry) {
+    bool no_elements = entry.is_array() && entry.array().dtype() == bool_ &&
+                       entry.array().size() == 0 && entry.array().ndim() > 0;
+    if (!no_elements) return index.push_back(entry);
+    // NumPy's: a mask without elements chooses nothing, whatever the extents of the array.
+    Array nothing = xp::empty({0}, int64, entry.array().device());
+    for (int i = 0; i < entry.array().ndim(); ++i) index.push_back(nothing);
+  };
   if (PyTuple_Check(key.ptr())) {
-    for (nb::handle entry : nb::borrow<nb::tuple>(key)) index.push_back(entry_of(entry));
+    for (nb::handle entry : nb::borrow<nb::tuple>(key)) add(entry_of(entry));
   } else {
-    index.push_back(entry_of(key));
+    add(entry_of(key));
   }
   return index;
 }
@@ -445,7 +530,7 @@ nb::object HeldByOwner::get() const {
   return box.attr("object");
 }
 
-OptionalArray::OptionalArray(nb::handle object) {
+OptionalArray::OptionalArray(nb::handle object) : object_(object) {
   if (object.is_none() || object.ptr() == Py_True) return;
   array_ = array_of(object);
 }

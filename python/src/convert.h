@@ -31,6 +31,9 @@ std::optional<Dtype> optional_dtype(nb::handle object);
 /// "cpu", "cuda:1", or a Device; None: the current one.
 Placement placement_of(nb::handle object);
 
+/// Whether it is one integer: of Python's or of NumPy's, and no array of ours.
+bool is_integer(nb::handle object);
+
 /// An integer or a sequence of them. Throws TypeError (nb::type_error).
 Shape shape_of_object(nb::handle object);
 /// None: all axes.
@@ -73,9 +76,11 @@ class OptionalArray {
   explicit OptionalArray(nb::handle object);
   ArrayOption option() const { return array_ ? ArrayOption(*array_) : ArrayOption(); }
   const std::optional<Array>& array() const { return array_; }
+  nb::handle object() const { return object_; }  // what was given
 
  private:
   std::optional<Array> array_;
+  nb::handle object_;
 };
 
 /// An object of Python's that the engine holds on to: it may let go of it in any thread.

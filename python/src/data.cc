@@ -1,6 +1,5 @@
-// rensa.datasets and iterators.
-#include <mutex>
-
+// rensa.datasets.
+#include "data.h"
 #include "bind.h"
 #include "link.h"
 #include "rensa/core/error.h"
@@ -73,21 +72,6 @@ nb::object item_of(const Dataset& dataset, nb::handle key) {
   return example_object(columns);
 }
 
-nb::object examples_of(const Batch& batch) {
-  nb::list list;
-  for (std::int64_t k = 0; k < batch.size(); ++k) {
-    Columns columns = unlocked([&] { return batch.example(k); });
-    list.append(example_object(columns));
-  }
-  return list;
-}
-
-nb::object next(const Iterator& iterator) {
-  std::optional<Batch> batch = unlocked([&] { return iterator.next(); });
-  if (!batch) throw nb::stop_iteration();
-  return examples_of(*batch);
-}
-
 template <class Get> void def_pair(nb::module_& m, const char* name, int ndim, Get get) {
   m.def(
       name,
@@ -98,44 +82,77 @@ template <class Get> void def_pair(nb::module_& m, const char* name, int ndim, G
       nb::arg("withlabel") = true, nb::arg("ndim") = ndim, nb::arg("scale") = 1.0F);
 }
 
-/// The iterators that were made in Python and are alive.
-struct LiveIterators {
-  std::mutex mutex;
-  std::vector<std::weak_ptr<IteratorBody>> bodies;
-};
-
-LiveIterators& live_iterators() {
-  static auto* live = new LiveIterators();
-  return *live;
+/// An order of a dataset's examples: numbers, or none.
+datasets::Order order_of(nb::handle object) {
+  if (object.is_none()) return {};
+  datasets::Order order;
+  for (nb::handle i : nb::list(nb::borrow(object)))
+    order.push_back(nb::cast<std::int64_t>(nb::int_(nb::borrow(i))));
+  return order;
 }
 
-/// An iterator whose threads end without the interpreter's lock, and before the interpreter does.
-Iterator iterator_of_python(const Iterator& made) {
-  struct Opened : Iterator {
-    explicit Opened(const Iterator& i) : Iterator(i) {}
-    std::shared_ptr<IteratorBody> body() { return std::move(body_); }
-  };
-  auto body = let_go_unlocked(Opened(made).body());
-  LiveIterators& live = live_iterators();
-  std::lock_guard lock(live.mutex);
-  std::erase_if(live.bodies, [](const auto& one) { return one.expired(); });
-  live.bodies.push_back(body);
-  return Iterator(body);
-}
-
-/// At the end of the program: threads of iterators call nothing of Python's any more.
-void stop_iterators() {
-  LiveIterators& live = live_iterators();
-  std::vector<std::weak_ptr<IteratorBody>> bodies;
-  {
-    std::lock_guard lock(live.mutex);
-    bodies.swap(live.bodies);
+template <class Parts> nb::object parts_object(const Parts& parts) {
+  nb::list list;
+  for (const auto& part : parts) {
+    if constexpr (requires { part.first; })
+      list.append(nb::make_tuple(Dataset(part.first), Dataset(part.second)));
+    else list.append(Dataset(part));
   }
-  unlocked([&] {
-    for (const auto& one : bodies) {
-      if (auto body = one.lock()) body->reset();
-    }
-  });
+  return list;
+}
+
+using Seed = std::optional<std::uint64_t>;
+
+void bind_parts(nb::module_& m) {
+  m.def(
+      "SubDataset",
+      [](nb::handle dataset, std::int64_t start, std::int64_t finish, nb::handle order) {
+        return Dataset(datasets::SubDataset(dataset_of(dataset), start, finish, order_of(order)));
+      },
+      nb::arg("dataset"), nb::arg("start"), nb::arg("finish"), nb::arg("order").none() = nb::none(),
+      "Examples [start, finish) of a dataset.");
+  m.def(
+      "split_dataset",
+      [](nb::handle dataset, std::int64_t split_at, nb::handle order) {
+        auto split = datasets::split_dataset(dataset_of(dataset), split_at, order_of(order));
+        return nb::make_tuple(Dataset(split.first), Dataset(split.second));
+      },
+      nb::arg("dataset"), nb::arg("split_at"), nb::arg("order").none() = nb::none());
+  m.def(
+      "split_dataset_random",
+      [](nb::handle dataset, std::int64_t first_size, Seed seed) {
+        auto split = datasets::split_dataset_random(dataset_of(dataset), first_size, seed);
+        return nb::make_tuple(Dataset(split.first), Dataset(split.second));
+      },
+      nb::arg("dataset"), nb::arg("first_size"), nb::arg("seed") = nb::none());
+  m.def(
+      "split_dataset_n",
+      [](nb::handle dataset, std::int64_t n, nb::handle order) {
+        return parts_object(datasets::split_dataset_n(dataset_of(dataset), n, order_of(order)));
+      },
+      nb::arg("dataset"), nb::arg("n"), nb::arg("order").none() = nb::none(),
+      "n parts of one size: a list.");
+  m.def(
+      "split_dataset_n_random",
+      [](nb::handle dataset, std::int64_t n, Seed seed) {
+        return parts_object(datasets::split_dataset_n_random(dataset_of(dataset), n, seed));
+      },
+      nb::arg("dataset"), nb::arg("n"), nb::arg("seed") = nb::none());
+  m.def(
+      "get_cross_validation_datasets",
+      [](nb::handle dataset, std::int64_t n_folds, nb::handle order) {
+        return parts_object(
+            datasets::get_cross_validation_datasets(dataset_of(dataset), n_folds, order_of(order)));
+      },
+      nb::arg("dataset"), nb::arg("n_folds"), nb::arg("order").none() = nb::none(),
+      "(what to train with, what to test with) of each fold: a list.");
+  m.def(
+      "get_cross_validation_datasets_random",
+      [](nb::handle dataset, std::int64_t n_folds, Seed seed) {
+        return parts_object(
+            datasets::get_cross_validation_datasets_random(dataset_of(dataset), n_folds, seed));
+      },
+      nb::arg("dataset"), nb::arg("n_folds"), nb::arg("seed") = nb::none());
 }
 
 void bind_datasets(nb::module_& m) {
@@ -192,20 +209,7 @@ void bind_datasets(nb::module_& m) {
       },
       nb::arg("dataset"), nb::arg("transform"),
       "What a function makes of another dataset's examples.");
-  m.def(
-      "split_dataset",
-      [](nb::handle dataset, std::int64_t split_at) {
-        auto split = datasets::split_dataset(dataset_of(dataset), split_at);
-        return nb::make_tuple(Dataset(split.first), Dataset(split.second));
-      },
-      nb::arg("dataset"), nb::arg("split_at"));
-  m.def(
-      "split_dataset_random",
-      [](nb::handle dataset, std::int64_t first_size, std::optional<std::uint64_t> seed) {
-        auto split = datasets::split_dataset_random(dataset_of(dataset), first_size, seed);
-        return nb::make_tuple(Dataset(split.first), Dataset(split.second));
-      },
-      nb::arg("dataset"), nb::arg("first_size"), nb::arg("seed") = nb::none());
+  bind_parts(m);
   def_pair(m, "get_mnist", 1, &datasets::get_mnist);
   def_pair(m, "get_fashion_mnist", 1, &datasets::get_fashion_mnist);
   def_pair(m, "get_kuzushiji_mnist", 1, &datasets::get_kuzushiji_mnist);
@@ -223,49 +227,13 @@ void bind_datasets(nb::module_& m) {
 
 }  // namespace
 
+Dataset python_dataset(nb::handle object) { return dataset_of(object); }
+
+nb::object python_example(const Columns& columns) { return example_object(columns); }
+
 void bind_data(nb::module_& datasets, nb::module_& iterators) {
   bind_datasets(datasets);
-  nb::module_::import_("atexit").attr("register")(nb::cpp_function(&stop_iterators));
-  nb::class_<Iterator>(iterators, "Iterator", "Batches of a dataset, one after another.")
-      .def("__iter__", [](nb::handle self) { return nb::borrow(self); })
-      .def("__next__", &next)
-      .def("next", &next, "The next batch: a list of examples.")
-      .def("reset", [](const Iterator& i) { unlocked([&] { i.reset(); }); })
-      .def(
-          "finalize", [](const Iterator& i) { unlocked([&] { i.reset(); }); },
-          "Lets what is being fetched end.")
-      .def_prop_ro("epoch", &Iterator::epoch)
-      .def_prop_ro("is_new_epoch", &Iterator::is_new_epoch)
-      .def_prop_ro("epoch_detail", &Iterator::epoch_detail)
-      .def_prop_ro("previous_epoch_detail", &Iterator::previous_epoch_detail)
-      .def_prop_ro("repeat", &Iterator::repeats)
-      .def("__str__", &Iterator::describe);
-  iterators.def(
-      "SerialIterator",
-      [](nb::handle dataset, std::int64_t batch_size, bool repeat, std::optional<bool> shuffle,
-         std::optional<std::uint64_t> seed) {
-        return iterator_of_python(rensa::iterators::SerialIterator(
-            dataset_of(dataset), batch_size,
-            {.repeat = repeat, .shuffle = shuffle.value_or(true), .seed = seed}));
-      },
-      nb::arg("dataset"), nb::arg("batch_size"), nb::arg("repeat") = true,
-      nb::arg("shuffle") = nb::none(), nb::arg("seed") = nb::none());
-  iterators.def(
-      "MultithreadIterator",
-      [](nb::handle dataset, std::int64_t batch_size, bool repeat, std::optional<bool> shuffle,
-         int n_threads, std::optional<std::uint64_t> seed) {
-        return iterator_of_python(
-            rensa::iterators::MultithreadIterator(dataset_of(dataset), batch_size,
-                                                  {.repeat = repeat,
-                                                   .shuffle = shuffle.value_or(true),
-                                                   .seed = seed,
-                                                   .n_threads = n_threads}));
-      },
-      nb::arg("dataset"), nb::arg("batch_size"), nb::arg("repeat") = true,
-      nb::arg("shuffle") = nb::none(), nb::arg("n_threads") = 1, nb::arg("seed") = nb::none());
-  nb::class_<Batch>(iterators, "Batch", "Some examples of a dataset, not fetched yet.")
-      .def("__len__", &Batch::size)
-      .def("examples", &examples_of, "Fetched: a list.");
+  bind_iterators(iterators);
 }
 
 }  // namespace rensa::python

@@ -9,8 +9,17 @@ namespace rensa::python {
 namespace {
 
 /// An error of the engine's as a class of Python's: an Error, and the nearest of Python's own.
-template <class E> void bind_error(nb::module_& m, const char* name, nb::handle nearest) {
-  nb::exception<E>(m, name, nb::make_tuple(m.attr("Error"), nearest));
+template <class E>
+void bind_error(nb::module_& m, const char* name, nb::handle nearest, const char* base = "Error") {
+  nb::exception<E>(m, name, nb::make_tuple(m.attr(base), nearest));
+}
+
+/// Chainer's name for what a function cannot be given: an array of another shape or dtype.
+void add_invalid_type(nb::module_& m) {
+  nb::object error = m.attr("Error");
+  PyObject* made = PyErr_NewException("rensa._engine.errors.InvalidType", error.ptr(), nullptr);
+  if (!made) nb::raise_python_error();
+  m.attr("InvalidType") = nb::steal(made);
 }
 
 }  // namespace
@@ -19,10 +28,13 @@ void bind_errors(nb::module_& engine) {
   nb::module_ m = engine.def_submodule("errors", "What the engine throws.");
   // The last one that fits is asked first.
   nb::exception<Error>(m, "Error", PyExc_Exception);
-  bind_error<ShapeError>(m, "ShapeError", PyExc_ValueError);
-  bind_error<DtypeError>(m, "DtypeError", PyExc_TypeError);
+  add_invalid_type(m);
+  bind_error<ShapeError>(m, "ShapeError", PyExc_ValueError, "InvalidType");
+  bind_error<DtypeError>(m, "DtypeError", PyExc_TypeError, "InvalidType");
   bind_error<DeviceError>(m, "DeviceError", PyExc_ValueError);
-  bind_error<IndexError>(m, "IndexError", PyExc_IndexError);
+  // As NumPy's AxisError, also a ValueError.
+  nb::handle index = PyExc_IndexError, value = PyExc_ValueError;
+  nb::exception<IndexError>(m, "IndexError", nb::make_tuple(m.attr("InvalidType"), value, index));
   bind_error<ValueError>(m, "ValueError", PyExc_ValueError);
   nb::exception<LinAlgError>(m, "LinAlgError", m.attr("ValueError"));
   bind_error<CudaError>(m, "CudaError", PyExc_RuntimeError);
@@ -80,6 +92,11 @@ static void bind_networks(nb::module_& m) {
   nb::module_ initializers = m.def_submodule("initializers");
   bind_initializers(initializers);
   bind_link_class(networks);
+  bind_reporters(networks);
+  nb::module_ checks = m.def_submodule("gradient_check");
+  bind_checks(checks);
+  nb::module_ function_hooks = m.def_submodule("function_hooks");
+  bind_function_hooks(function_hooks);
   nb::module_ links = m.def_submodule("links");
   bind_links(links);
   nb::module_ optimizers = m.def_submodule("optimizers");

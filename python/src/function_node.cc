@@ -106,7 +106,13 @@ void bind_function_nodes(nb::module_& m) {
            [](FunctionNode& n) { return given(own(n).get_retained_inputs()); })
       .def("get_retained_outputs",
            [](FunctionNode& n) { return given(own(n).get_retained_outputs()); })
-      .def_prop_ro("label", [](const FunctionNode& n) { return std::string(n.name()); })
+      .def_prop_ro("label",
+                   [](nb::handle_t<FunctionNode> self) {
+                     auto& node = nb::cast<FunctionNode&>(self);
+                     if (dynamic_cast<FunctionOfPython*>(&node))
+                       return nb::cast<std::string>(self.type().attr("__name__"));
+                     return std::string(node.name());
+                   })
       .def_prop_ro("rank", &FunctionNode::rank)
       .def("unchain", &FunctionNode::unchain);
   nb::class_<CapturedStep>(m, "capture", nb::dynamic_attr(), nb::is_weak_referenceable(),
@@ -128,6 +134,61 @@ void bind_function_nodes(nb::module_& m) {
            })
       .def_prop_ro("stats", &CapturedStep::stats, "What calls came to so far.");
 }
+
+namespace {
+
+/// Functions whose results are a struct in C++, and a tuple here.
+void bind_several_results(nb::module_& functions) {
+  functions.def(
+      "classification_summary",
+      [](Argument<Variable> y, Argument<Variable> t, std::optional<std::int64_t> label_num,
+         double beta, std::int64_t ignore_label) {
+        auto s = unlocked([&] {
+          return F::classification_summary(y.get(), t.get(), label_num, beta, ignore_label);
+        });
+        return given(Variables{s.precision, s.recall, s.fbeta, s.support});
+      },
+      nb::arg("y"), nb::arg("t"), nb::arg("label_num") = nb::none(), nb::arg("beta") = 1.0,
+      nb::arg("ignore_label") = -1, "(precision, recall, fbeta, support), each of all classes.");
+  functions.def(
+      "discriminative_margin_based_clustering_loss",
+      [](Argument<Variable> embeddings, Argument<Variable> labels, double delta_v, double delta_d,
+         std::int64_t max_embedding_dim, int norm, double alpha, double beta, double gamma) {
+        auto parts = unlocked([&] {
+          return F::discriminative_margin_based_clustering_loss(
+              embeddings.get(), labels.get(), delta_v, delta_d, max_embedding_dim,
+              {.norm = norm, .alpha = alpha, .beta = beta, .gamma = gamma});
+        });
+        return given(Variables{parts.variance, parts.distance, parts.regularization});
+      },
+      nb::arg("embeddings"), nb::arg("labels"), nb::arg("delta_v"), nb::arg("delta_d"),
+      nb::arg("max_embedding_dim"), nb::arg("norm") = 1, nb::arg("alpha") = 1.0,
+      nb::arg("beta") = 1.0, nb::arg("gamma") = 0.001,
+      "The parts of the loss: (variance, distance, regularization).");
+  functions.def(
+      "negative_sampling",
+      [](Argument<Variable> x, Argument<Variable> t, Argument<Variable> W, nb::object sampler,
+         int sample_size, const std::string& reduce, bool return_samples) {
+        Held function(sampler);
+        auto draw = [&](const Shape& shape) {
+          nb::gil_scoped_acquire lock;
+          nb::list extents;
+          for (std::int64_t extent : shape) extents.append(extent);
+          return array_of(function.object(nb::tuple(extents)), {}, x.get().device());
+        };
+        Array samples;
+        Variable loss = unlocked([&] {
+          return F::negative_sampling(x.get(), t.get(), W.get(), draw, sample_size,
+                                      {.reduce = reduce, .return_samples = &samples});
+        });
+        return with_more(given(loss), return_samples, samples);
+      },
+      nb::arg("x"), nb::arg("t"), nb::arg("W"), nb::arg("sampler"), nb::arg("sample_size"),
+      nb::arg("reduce") = "sum", nb::kw_only(), nb::arg("return_samples") = false,
+      "`sampler` is a function of a shape, which draws words.");
+}
+
+}  // namespace
 
 void bind_calls_of_functions(nb::module_& functions) {
   functions.def(
@@ -151,8 +212,18 @@ void bind_calls_of_functions(nb::module_& functions) {
       nb::arg("func"), nb::arg("xs"),
       "func(*xs), whose inner results are computed again for the gradients.");
   functions.def(
-      "get_item", [](const Variable& x, nb::object slices) { return nb::cast(x)[slices]; },
+      "get_item",
+      [](Argument<Variable> x, nb::object slices) { return nb::object(nb::cast(x.get())[slices]); },
       nb::arg("x"), nb::arg("slices"), "x[slices].");
+  functions.def(
+      "scatter_add",
+      [](Argument<Variable> a, nb::handle slices, Argument<Variable> b) {
+        std::vector<Index> index = index_of(slices);
+        return given(unlocked([&] { return F::scatter_add(a.get(), Selector(index), b.get()); }));
+      },
+      nb::arg("a"), nb::arg("slices"), nb::arg("b"),
+      "a with b added to a[slices]; every one of equal indices counts.");
+  bind_several_results(functions);
 }
 
 }  // namespace rensa::python

@@ -1,4 +1,5 @@
 // Kernels of the user's own: ElementwiseKernel, ReductionKernel, RawKernel, RawModule, fuse.
+#include <cctype>
 #include <complex>
 #include <string>
 #include <vector>
@@ -59,6 +60,14 @@ nb::object one_or_tuple(const std::vector<Array>& arrays) {
   return tuple_of(arrays);
 }
 
+/// A kernel's name is one of C++'s. Throws ValueError.
+const std::string& checked_name(const std::string& name) {
+  bool fits = !name.empty() && !std::isdigit(static_cast<unsigned char>(name[0]));
+  for (char c : name) fits = fits && (std::isalnum(static_cast<unsigned char>(c)) || c == '_');
+  if (!fits) throw ValueError("a kernel's name is an identifier, not \"" + name + "\"");
+  return name;
+}
+
 void bind_elementwise(nb::module_& m) {
   nb::class_<ElementwiseKernel>(m, "ElementwiseKernel",
                                 "A kernel of one's own over the elements of arrays.")
@@ -68,7 +77,7 @@ void bind_elementwise(nb::module_& m) {
              const std::string& operation, const std::string& name, const std::string& preamble,
              const std::string& loop_prep, const std::string& after_loop,
              const std::vector<std::string>& options) {
-            new (self) ElementwiseKernel(in_params, out_params, operation, name,
+            new (self) ElementwiseKernel(in_params, out_params, operation, checked_name(name),
                                          {preamble, loop_prep, after_loop, options});
           },
           nb::arg("in_params"), nb::arg("out_params"), nb::arg("operation"),
@@ -98,7 +107,7 @@ void bind_reduction(nb::module_& m) {
              std::optional<std::string> reduce_type, const std::string& preamble,
              const std::vector<std::string>& options) {
             new (self) ReductionKernel(in_params, out_params, map_expr, reduce_expr, post_map_expr,
-                                       nb::cast<std::string>(nb::str(identity)), name,
+                                       nb::cast<std::string>(nb::str(identity)), checked_name(name),
                                        {reduce_type.value_or(""), options, preamble});
           },
           nb::arg("in_params"), nb::arg("out_params"), nb::arg("map_expr"), nb::arg("reduce_expr"),
@@ -184,7 +193,8 @@ class FusedFunction {
   static void collect(nb::handle result, std::vector<Array*>& arrays) {
     if (nb::isinstance<Array>(result)) {
       arrays.push_back(nb::inst_ptr<Array>(result));
-    } else {
+    } else if (PyTuple_Check(result.ptr()) ||
+               PyList_Check(result.ptr())) {  // else no array of ours
       for (nb::handle one : nb::borrow<nb::sequence>(result)) collect(one, arrays);
     }
   }

@@ -1,5 +1,7 @@
 #include "link.h"
 
+#include <sstream>
+
 #include "bind.h"
 #include "rensa/core/thread_state.h"
 #include "rensa/links/visitor.h"
@@ -153,9 +155,11 @@ class FindMember : public Visitor {
   FindMember(std::string_view name, nb::handle owner) : name_(name), owner_(owner) {}
   void parameter(std::string_view name, Parameter& p) override {
     if (name == name_) found = parameter_object(p.ref());
+    has_weights = has_weights || name == "W";
   }
   void persistent(std::string_view name, Persistent& array) override {
     if (name == name_) found = given(static_cast<const Array&>(array));
+    has_statistics = has_statistics || name == "avg_mean";
   }
   void state(std::string_view name, State& state) override {
     if (name == name_) found = given(state.value());
@@ -175,6 +179,7 @@ class FindMember : public Visitor {
   }
   void group(std::string_view, const Members&) override {}
   nb::object found;
+  bool has_weights = false, has_statistics = false;
 
  private:
   std::string_view name_;
@@ -188,6 +193,9 @@ nb::object get_member(nb::handle_t<Link> self, const std::string& name) {
     FindMember find(name, self);
     link.members(find);
     if (find.found.is_valid()) return find.found;
+    // What `nobias`, `use_gamma` and `use_beta` leave out is None.
+    if (name == "b" && find.has_weights) return nb::none();
+    if ((name == "gamma" || name == "beta") && find.has_statistics) return nb::none();
   } else if (auto* own = dynamic_cast<LinkOfPython*>(&link)) {
     if (auto found = own->persistents.find(name); found != own->persistents.end()) {
       return given(static_cast<const Array&>(found->second));
@@ -205,8 +213,12 @@ class SetMember : public Visitor {
     if (name != name_) return;
     found = true;
     ParameterRef* given = nullptr;
-    if (nb::try_cast(value_, given) && given && given->body() == p.body()) return;
-    refuse("is a parameter: set its values by .array");
+    if (!nb::try_cast(value_, given) || !given)
+      refuse("is a parameter: another Parameter can take its place, or set its values by .array");
+    if (given->body() == p.body()) return;
+    MemberParameter other;
+    other.be(*given);
+    p = std::move(static_cast<Parameter&>(other));
   }
   void persistent(std::string_view name, Persistent& array) override {
     if (name != name_) return;
@@ -365,6 +377,18 @@ void bind_moves(LinkClass& link) {
 }
 
 }  // namespace
+
+void remember_arguments(nb::handle link, const char* names, PyObject** given) {
+  nb::dict kept;
+  std::istringstream words(names);
+  for (std::string name; words >> name; ++given) {
+    nb::handle argument = *given;
+    bool is_array = nb::isinstance<Array>(argument) || nb::isinstance<Variable>(argument) ||
+                    PyObject_CheckBuffer(argument.ptr());
+    if (!is_array) kept[name.c_str()] = argument;
+  }
+  link.attr("__dict__")["_made_with"] = kept;
+}
 
 void bind_link_class(nb::module_& m) {
   m.def("_is_ready", [](nb::handle object) { return nb::inst_ready(object); });

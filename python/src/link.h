@@ -1,6 +1,7 @@
 // Links of Python's own.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
@@ -58,5 +59,23 @@ class HeldLink : public Link {
 
 /// A copy as an object of Python's.
 nb::object copied(Link& link);
+
+/// A text as a parameter of a template.
+template <std::size_t size> struct Text {
+  constexpr Text(const char (&text)[size]) { std::copy_n(text, size, characters); }
+  char characters[size];
+};
+
+/// Keeps what a link of the engine's is made with in its `_made_with`: {name: argument}, without
+/// arrays, which would stay in memory.
+void remember_arguments(nb::handle link, const char* names, PyObject** given);
+
+/// The policy of constructors whose arguments have these names, with blanks between.
+template <Text names> struct Remembers {
+  static void precall(PyObject**, std::size_t, nb::detail::cleanup_list*) {}
+  static void postcall(PyObject** given, std::size_t, nb::handle) {
+    remember_arguments(given[0], names.characters, given + 1);
+  }
+};
 
 }  // namespace rensa::python

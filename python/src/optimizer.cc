@@ -1,8 +1,11 @@
 // rensa.optimizers: the class of all of them, and hooks.
 #include "link.h"
 
+#include <nanobind/stl/shared_ptr.h>
+
 #include "bind.h"
 #include "rensa/core/error.h"
+#include "rensa/optimizers/algorithm.h"
 #include "rensa/optimizers/update_rule.h"
 
 namespace rensa::python {
@@ -32,7 +35,7 @@ class HookOfPython : public OptimizerHook {
       nb::object optimizer = optimizer_.object();
       if (optimizer.is_none()) return;
       check_owner(call, nb::cast<const Optimizer&>(optimizer));
-      function_.get()(optimizer);
+      call_function(call, optimizer);
     }
     for (const UpdatedParameter& p : call.parameters) take(p);
   }
@@ -48,6 +51,17 @@ class HookOfPython : public OptimizerHook {
     Array made = p.parameter.grad();
     if (!made.defined()) p.grad.fill(0);
     else if (made.data() != p.grad.data()) p.grad.assign(made.astype(p.grad.dtype(), false));
+  }
+  /// With the optimizer; or, where it says so, with each parameter's rule and the parameter.
+  void call_function(const UpdateCall& call, nb::handle optimizer) const {
+    nb::object function = function_.get();
+    nb::object each = nb::getattr(function, "call_for_each_param", nb::none());
+    if (each.ptr() != Py_True) {
+      function(optimizer);
+      return;
+    }
+    for (const UpdatedParameter& p : call.parameters)
+      function(nb::cast(p.parameter.update_rule()), parameter_object(p.parameter));
   }
   void check_owner(const UpdateCall& call, const Optimizer& optimizer) const {
     if (call.parameters.empty()) return;
@@ -136,14 +150,61 @@ nb::object hyperparameter(const Optimizer& optimizer, const std::string& name) {
   }
 }
 
+std::vector<std::string> hyperparameters_of(const OptimizerState& state) {
+  std::vector<std::string> names;
+  for (const auto& [name, number] : state.algorithm->hyperparameters()) names.push_back(name);
+  return names;
+}
+
+std::shared_ptr<OptimizerState> owner_of(const UpdateRule& rule) {
+  auto owner = rule.owner.lock();
+  if (!owner) throw ValueError("UpdateRule: its optimizer is gone");
+  return owner;
+}
+
+/// What is kept for a parameter, by name; nothing before its first update.
+nb::dict states_of(const UpdateRule& rule) {
+  nb::dict states;
+  std::vector<UpdateState> named = owner_of(rule)->algorithm->states();
+  for (std::size_t i = 0; i < rule.states.size() && i < named.size(); ++i) {
+    states[nb::cast(std::string(named[i].name))] = given(rule.states[i]);
+  }
+  return states;
+}
+
+void bind_update_rule(nb::module_& m) {
+  nb::class_<UpdateRule>(m, "UpdateRule", nb::dynamic_attr(),
+                         "What an optimizer keeps for one parameter, and what that has of its own.")
+      .def_prop_ro("state", &states_of, "Arrays by name; none before the first update.")
+      .def_prop_ro(
+          "t", [](const UpdateRule& r) { return r.t; }, "Updates so far.")
+      .def("_hyperparam", &UpdateRule::hyperparam)
+      .def("_set_hyperparam", &UpdateRule::set_hyperparam)
+      .def("_hyperparameters", [](const UpdateRule& r) { return hyperparameters_of(*owner_of(r)); })
+      .def("use_fp32_update", &UpdateRule::use_fp32_update, nb::arg("flag") = true)
+      .def(
+          "add_hook", [](UpdateRule& r, const AnyHook& hook) { r.add_hook(hook.hook); },
+          nb::arg("hook"))
+      .def("remove_hook", &UpdateRule::remove_hook, nb::arg("name"));
+  m.def("_update_rule", [](const ParameterRef& p) -> std::shared_ptr<UpdateRule> {
+    return p.has_update_rule() ? p.update_rule() : nullptr;
+  });
+}
+
 }  // namespace
 
 void bind_optimizer_class(nb::module_& m, nb::module_& hooks) {
+  bind_update_rule(m);
   nb::class_<Optimizer>(m, "Optimizer", nb::dynamic_attr(), nb::is_weak_referenceable(),
                         "Updates a model's parameters.")
       .def(
           "setup",
-          [](nb::handle_t<Optimizer> self, nb::handle_t<Link> link) {
+          [](nb::handle_t<Optimizer> self, nb::handle link) {
+            if (!nb::isinstance<Link>(link)) {
+              std::string kind = nb::cast<std::string>(nb::repr(link.type()));
+              throw nb::type_error(
+                  ("Optimizer.setup: the optimization target must be a link, not " + kind).c_str());
+            }
             auto& optimizer = nb::cast<const Optimizer&>(self);
             auto& model = nb::cast<Link&>(link);
             unlocked([&] { optimizer.setup(model); });
@@ -181,6 +242,7 @@ void bind_optimizer_class(nb::module_& m, nb::module_& hooks) {
       .def_prop_ro("t", &Optimizer::t, "Updates so far.")
       .def_prop_ro("epoch", &Optimizer::epoch)
       .def("__getattr__", &hyperparameter, "A hyperparameter of that name.")
+      .def("_hyperparameters", [](const Optimizer& o) { return hyperparameters_of(*o.state()); })
       .def("_has_hyperparameter",
            [](const Optimizer& o, const std::string& name) {
              try {

@@ -17,6 +17,9 @@ template <class Use> void with_members(nb::handle object, Use use) {
   if (nb::isinstance<training::Updater>(object))
     return run(nb::cast<const training::Updater&>(object));
   if (nb::isinstance<Iterator>(object)) return run(nb::cast<const Iterator&>(object));
+  if (nb::isinstance<training::Trigger>(object)) return run(nb::cast<training::Trigger&>(object));
+  if (nb::isinstance<Summary>(object)) return run(nb::cast<Summary&>(object));
+  if (nb::isinstance<DictSummary>(object)) return run(nb::cast<DictSummary&>(object));
   throw nb::type_error(
       "serializers: a link, an optimizer, an iterator, an updater or a trainer is needed");
 }

@@ -3,11 +3,10 @@
 #include <string>
 #include <vector>
 
-#include "arguments.h"
-#include "bind.h"
 #include "rensa/array/dtype_info.h"
 #include "rensa/array/fft.h"
 #include "rensa/core/error.h"
+#include "routines.h"
 
 namespace rensa::python {
 
@@ -20,41 +19,7 @@ Dtype dtype_or_array(nb::handle object) {
   return nb::try_cast(object, array) ? array.dtype() : dtype_of_object(object);
 }
 
-void bind_dtypes_of_results(nb::module_& m) {
-  m.def(
-      "can_cast",
-      [](nb::handle from, nb::handle to, const std::string& casting) {
-        return xp::can_cast(dtype_or_array(from), dtype_of_object(to), casting);
-      },
-      nb::arg("from_"), nb::arg("to"), nb::arg("casting") = "safe");
-  m.def(
-      "result_type",
-      [](const nb::args& arguments) {
-        std::vector<xp::TypeArgument> all;
-        for (nb::handle argument : arguments) {
-          Array array;
-          if (nb::try_cast(argument, array)) all.emplace_back(array);
-          else if (auto number = scalar_of(argument)) all.emplace_back(*number);
-          else all.emplace_back(dtype_of_object(argument));
-        }
-        return DtypeObject{xp::result_type(all)};
-      },
-      nb::arg("arrays_and_dtypes"));
-  auto fits = [](Dtype dtype, nb::handle kind) {
-    if (PyUnicode_Check(kind.ptr())) return xp::isdtype(dtype, nb::cast<std::string>(kind));
-    return xp::isdtype(dtype, dtype_of_object(kind));
-  };
-  m.def(
-      "isdtype",
-      [fits](nb::handle dtype, nb::handle kind) {
-        Dtype of = dtype_of_object(dtype);
-        if (!PyTuple_Check(kind.ptr())) return fits(of, kind);
-        for (nb::handle one : nb::borrow<nb::tuple>(kind)) {
-          if (fits(of, one)) return true;
-        }
-        return false;
-      },
-      nb::arg("dtype"), nb::arg("kind"));
+void bind_limits(nb::module_& m) {
   nb::class_<xp::finfo>(m, "finfo", "The limits of a floating dtype.")
       .def(
           "__init__",
@@ -78,6 +43,61 @@ void bind_dtypes_of_results(nb::module_& m) {
       .def_ro("max", &xp::iinfo::max);
 }
 
+void bind_dtypes_of_results(nb::module_& m) {
+  m.def(
+      "can_cast",
+      [](nb::handle from, nb::handle to, const std::string& casting) {
+        return xp::can_cast(dtype_or_array(from), dtype_of_object(to), casting);
+      },
+      nb::arg("from_"), nb::arg("to"), nb::arg("casting") = "safe");
+  m.def(
+      "result_type",
+      [](const nb::args& arguments) {
+        std::vector<xp::TypeArgument> all;
+        for (nb::handle argument : arguments) {
+          Array array;
+          if (nb::try_cast(argument, array)) all.emplace_back(array);
+          else if (auto number = scalar_of(argument)) all.emplace_back(*number);
+          else all.emplace_back(dtype_of_object(argument));
+        }
+        return DtypeObject{xp::result_type(all)};
+      },
+      nb::arg("arrays_and_dtypes"));
+  m.def(
+      "promote_types",
+      [](nb::handle a, nb::handle b) {
+        return DtypeObject{xp::promote_types(dtype_of_object(a), dtype_of_object(b))};
+      },
+      nb::arg("type1"), nb::arg("type2"));
+  m.def("common_type", [](const nb::args& arrays) {
+    std::vector<Array> all = arrays_of(arrays);
+    return DtypeObject{xp::common_type(all)};
+  });
+  m.def(
+      "min_scalar_type",
+      [](nb::handle a) {
+        if (auto number = scalar_of(a)) return DtypeObject{xp::min_scalar_type(*number)};
+        return DtypeObject{xp::min_scalar_type(array_of(a))};
+      },
+      nb::arg("a"));
+  auto fits = [](Dtype dtype, nb::handle kind) {
+    if (PyUnicode_Check(kind.ptr())) return xp::isdtype(dtype, nb::cast<std::string>(kind));
+    return xp::isdtype(dtype, dtype_of_object(kind));
+  };
+  m.def(
+      "isdtype",
+      [fits](nb::handle dtype, nb::handle kind) {
+        Dtype of = dtype_of_object(dtype);
+        if (!PyTuple_Check(kind.ptr())) return fits(of, kind);
+        for (nb::handle one : nb::borrow<nb::tuple>(kind)) {
+          if (fits(of, one)) return true;
+        }
+        return false;
+      },
+      nb::arg("dtype"), nb::arg("kind"));
+  bind_limits(m);
+}
+
 // --- sets and sums ---
 
 void bind_sets(nb::module_& m) {
@@ -95,11 +115,13 @@ void bind_sets(nb::module_& m) {
       nb::arg("x"), nb::kw_only(), nb::arg("axis") = 0);
   m.def(
       "take_along_axis",
-      [](nb::handle x, nb::handle indices, int axis) {
-        Array a = array_of(x), at = array_of(indices);
-        return unlocked([&] { return xp::take_along_axis(a, at, axis); });
+      [](nb::handle x, nb::handle indices, std::optional<int> axis) {
+        Array a = array_of(x), at = array_beside(indices, a);
+        return unlocked([&] {
+          return axis ? xp::take_along_axis(a, at, *axis) : xp::take_along_axis(a.ravel(), at, 0);
+        });
       },
-      nb::arg("x"), nb::arg("indices"), nb::arg("axis") = -1);
+      nb::arg("x"), nb::arg("indices"), nb::arg("axis").none() = -1);
   m.def(
       "vecdot",
       [](nb::handle x1, nb::handle x2, int axis) {
@@ -111,16 +133,19 @@ void bind_sets(nb::module_& m) {
                          Array (*sum)(const Array&, const xp::CumulativeOptions&)) {
     m.def(
         name,
-        [sum](nb::handle x, std::optional<int> axis, nb::handle dtype, bool include_initial) {
+        [sum](nb::handle x, std::optional<int> axis, nb::handle dtype, nb::handle out,
+              bool include_initial) {
           Array a = array_of(x);
+          OptionalArray place(out);
           xp::CumulativeOptions options;
+          options.out = place.option();
           if (axis) options.axis = *axis;
           options.dtype = optional_dtype(dtype);
           options.include_initial = include_initial;
-          return unlocked([&] { return sum(a, options); });
+          return stored(place, unlocked([&] { return sum(a, options); }));
         },
         nb::arg("x"), nb::kw_only(), nb::arg("axis") = nb::none(), nb::arg("dtype") = nb::none(),
-        nb::arg("include_initial") = false);
+        nb::arg("out") = nb::none(), nb::arg("include_initial") = false);
   };
   cumulative("cumulative_sum", xp::cumulative_sum),
       cumulative("cumulative_prod", xp::cumulative_prod);
@@ -129,6 +154,23 @@ void bind_sets(nb::module_& m) {
 }
 
 // --- factors and norms ---
+
+/// A number, an array of numbers, or none.
+class OfTolerance {
+ public:
+  explicit OfTolerance(nb::handle object) {
+    if (auto number = scalar_of(object)) number_ = number->as<double>();
+    else if (!object.is_none()) array_ = array_of(object);
+  }
+  xp::linalg::Tolerance value() const {
+    if (array_.defined()) return array_;
+    return number_;
+  }
+
+ private:
+  Array array_;
+  std::optional<double> number_;
+};
 
 void bind_more_linalg(nb::module_& linalg) {
   linalg.def(
@@ -155,28 +197,26 @@ void bind_more_linalg(nb::module_& linalg) {
       nb::arg("x"), nb::kw_only(), nb::arg("offset") = 0, nb::arg("dtype") = nb::none());
   linalg.def(
       "matrix_rank",
-      [](nb::handle x, nb::handle rtol) {
+      [](nb::handle x, nb::handle tol, bool hermitian, nb::handle rtol) {
         Array a = array_of(x);
-        xp::linalg::MatrixRankOptions options;
-        Array tolerances;
-        if (auto number = scalar_of(rtol)) options.rtol = number->as<double>();
-        else if (!rtol.is_none())
-          tolerances = array_of(rtol), options.rtol = xp::linalg::Tolerance(tolerances);
+        OfTolerance absolute(tol), relative(rtol);
+        xp::linalg::MatrixRankOptions options{
+            .tol = absolute.value(), .hermitian = hermitian, .rtol = relative.value()};
         return unlocked([&] { return xp::linalg::matrix_rank(a, options); });
       },
-      nb::arg("x"), nb::kw_only(), nb::arg("rtol") = nb::none());
+      nb::arg("A"), nb::arg("tol") = nb::none(), nb::arg("hermitian") = false, nb::kw_only(),
+      nb::arg("rtol") = nb::none());
   linalg.def(
       "pinv",
-      [](nb::handle x, nb::handle rtol) {
+      [](nb::handle x, nb::handle rcond, bool hermitian, nb::handle rtol) {
         Array a = array_of(x);
-        xp::linalg::PinvOptions options;
-        Array tolerances;
-        if (auto number = scalar_of(rtol)) options.rtol = number->as<double>();
-        else if (!rtol.is_none())
-          tolerances = array_of(rtol), options.rtol = xp::linalg::Tolerance(tolerances);
+        OfTolerance least(rcond), relative(rtol);
+        xp::linalg::PinvOptions options{
+            .rcond = least.value(), .hermitian = hermitian, .rtol = relative.value()};
         return unlocked([&] { return xp::linalg::pinv(a, options); });
       },
-      nb::arg("x"), nb::kw_only(), nb::arg("rtol") = nb::none());
+      nb::arg("a"), nb::arg("rcond") = nb::none(), nb::arg("hermitian") = false, nb::kw_only(),
+      nb::arg("rtol") = nb::none());
 }
 
 void bind_norms(nb::module_& linalg) {
@@ -213,6 +253,14 @@ void bind_norms(nb::module_& linalg) {
       },
       nb::arg("x"), nb::arg("ord") = nb::none(), nb::arg("axis").none() = nb::none(),
       nb::arg("keepdims") = false);
+  linalg.def(
+      "cond",
+      [order](nb::handle x, nb::handle p) {
+        Array a = array_of(x);
+        xp::linalg::Ord how = order(p);
+        return unlocked([&] { return xp::linalg::cond(a, how); });
+      },
+      nb::arg("x"), nb::arg("p") = nb::none());
   def_of_one(linalg, "matrix_transpose", [](const Array& a) { return Array(a.mT()); });
 }
 

@@ -1,5 +1,7 @@
 // rensa.training: updaters, Trainer, extensions and triggers.
 #include "training.h"
+#include <nanobind/stl/map.h>
+
 #include <csignal>
 
 #include "bind.h"
@@ -22,11 +24,7 @@ using training::Updater;
 /// What all handles of a trainer share.
 const void* place_of(const Trainer& trainer) { return &trainer.observation(); }
 
-/// The object that Python made, or a new one.
-nb::object object_of(const Trainer& trainer) {
-  nb::object known = object_at(place_of(trainer));
-  return known.is_valid() ? known : nb::cast(trainer);
-}
+nb::object object_of(const Trainer& trainer) { return trainer_object(trainer); }
 
 /// trainer.observation: what is written to it is observed.
 struct ObservationOfPython {
@@ -35,234 +33,31 @@ struct ObservationOfPython {
 
 // --- triggers ---
 
+/// Whole numbers as such.
+nb::object number_of(double value) {
+  auto whole = static_cast<std::int64_t>(value);
+  if (static_cast<double>(whole) == value) return nb::int_(whole);
+  return nb::float_(value);
+}
+
 void bind_trigger_class(nb::module_& m) {
   nb::class_<Trigger>(m, "Trigger", "When an extension is called, and when a run is over.")
       .def("__call__",
-           [](Trigger& t, Trainer& trainer) { return unlocked([&] { return t(trainer); }); });
+           [](Trigger& t, Trainer& trainer) {
+             count_as_python(trainer);
+             return unlocked([&] { return t(trainer); });
+           })
+      .def_prop_ro("period", &Trigger::period, "Of an interval; 0 of any other trigger.")
+      .def_prop_ro("unit", &Trigger::unit)
+      .def("__str__", [](const Trigger& t) {
+        std::string period = nb::cast<std::string>(nb::str(number_of(t.period())));
+        return t.unit().empty() ? "a trigger"
+                                : "IntervalTrigger(" + period + ", '" + t.unit() + "')";
+      });
   m.def(
       "IntervalTrigger",
       [](double period, const std::string& unit) { return Trigger(period, unit); },
       nb::arg("period"), nb::arg("unit"));
-}
-
-// --- updaters ---
-
-/// The engine's object, or a TypeError that says what is needed.
-template <class T> T& needed(nb::handle object, const char* what) {
-  T* found = nullptr;
-  if (nb::try_cast(object, found) && found) return *found;
-  throw nb::type_error(
-      (std::string(what) + " is needed, not " + nb::cast<std::string>(nb::repr(object.type())))
-          .c_str());
-}
-
-template <class T> Named<T> named_of(nb::handle object) {
-  const char* what = std::is_same_v<T, Iterator> ? "an iterator" : "an optimizer";
-  if (!PyDict_Check(object.ptr())) return needed<T>(object, what);
-  std::vector<std::pair<std::string, T>> entries;
-  for (auto [name, value] : nb::borrow<nb::dict>(object)) {
-    entries.emplace_back(nb::cast<std::string>(name), needed<T>(value, what));
-  }
-  return Named<T>(entries);
-}
-
-std::optional<Device> optional_device(nb::handle object) {
-  if (object.is_none()) return {};
-  return device_of_object(object);
-}
-
-/// Makes arrays of a batch: a function of Python's of a list of examples and a device.
-std::function<Columns(const Batch&, Device)> converter_of(nb::handle object, nb::handle owner) {
-  if (object.is_none()) return {};
-  auto function = std::make_shared<HeldByOwner>(owner, object);
-  return [function](const Batch& batch, Device device) {
-    nb::gil_scoped_acquire lock;
-    nb::object examples = nb::cast(batch).attr("examples")();
-    nb::object columns = function->get()(examples, nb::cast(device));
-    Columns arrays;
-    if (!PyTuple_Check(columns.ptr())) return Columns{plain_array_of(columns)};
-    for (nb::handle column : nb::borrow<nb::tuple>(columns))
-      arrays.push_back(plain_array_of(column));
-    return arrays;
-  };
-}
-
-std::function<Variable(const Variables&)> loss_of(nb::handle object, nb::handle owner) {
-  if (object.is_none()) return {};
-  if (nb::isinstance<Link>(object)) {
-    auto link = std::make_shared<HeldByOwner>(owner, object);
-    return [link, &model = nb::cast<Link&>(object)](const Variables& x) { return model.invoke(x); };
-  }
-  auto function = std::make_shared<HeldByOwner>(owner, object);
-  return [function](const Variables& x) {
-    nb::gil_scoped_acquire lock;
-    nb::list arguments;
-    for (const Variable& variable : x) arguments.append(given(variable));
-    return nb::cast<Variable>(function->get()(*nb::tuple(arguments)));
-  };
-}
-
-/// Python's update_core in place of the engine's.
-class UpdaterBodyOfPython : public training::UpdaterBody {
- public:
-  UpdaterBodyOfPython(Named<Iterator> iterators, Named<Optimizer> optimizers, nb::object updater)
-      : UpdaterBody(std::move(iterators), std::move(optimizers)), updater_(std::move(updater)) {}
-
- protected:
-  void update_core() override {
-    nb::gil_scoped_acquire lock;
-    nb::object updater = updater_.object();  // a weak reference
-    if (!updater.is_none()) updater.attr("update_core")();
-  }
-
- private:
-  Held updater_;
-};
-
-bool overrides_update_core(nb::handle self) {
-  return !nb::object(self.type().attr("update_core")).is(nb::type<Updater>().attr("update_core"));
-}
-
-// What is made in Python. Their threads may be waiting for the interpreter's lock.
-struct UpdaterOfPython : Updater {
-  explicit UpdaterOfPython(const Updater& made, const CaptureStats* its_stats = nullptr)
-      : Updater(made), stats(its_stats) {
-    body_ = let_go_unlocked(body_);
-  }
-  nb::object capture_stats() const {
-    return stats == nullptr ? nb::none() : nb::object(dict_of(*stats));
-  }
-  const CaptureStats* stats;  // of the body; null where update_core is Python's
-};
-struct StandardUpdaterOfPython : UpdaterOfPython {
-  using UpdaterOfPython::UpdaterOfPython;
-};
-struct ParallelUpdaterOfPython : UpdaterOfPython {
-  using UpdaterOfPython::UpdaterOfPython;
-};
-
-void make_standard(nb::handle_t<Updater> self, nb::handle iterator, nb::handle optimizer,
-                   nb::handle converter, nb::handle device, nb::handle loss_func, bool capture,
-                   int accumulate, bool replay_lists) {
-  Named<Iterator> iterators = named_of<Iterator>(iterator);
-  Named<Optimizer> optimizers = named_of<Optimizer>(optimizer);
-  auto* place = nb::inst_ptr<StandardUpdaterOfPython>(self);
-  if (overrides_update_core(self)) {
-    if (!loss_func.is_none() || capture || accumulate != 1) {
-      throw ValueError(
-          "StandardUpdater: loss_func, capture and accumulate are for the update_core that is "
-          "overridden");
-    }
-    nb::object weak = nb::module_::import_("weakref").attr("ref")(self);
-    new (place) StandardUpdaterOfPython(
-        Updater(std::make_shared<UpdaterBodyOfPython>(iterators, optimizers, weak)));
-    if (auto target = optional_device(device)) {
-      for (const auto& [name, each] : optimizers) each.target().to(*target);
-    }
-  } else {
-    training::StandardUpdaterOptions options;
-    options.device = optional_device(device);
-    options.converter = converter_of(converter, self);
-    options.loss_func = loss_of(loss_func, self);
-    options.accumulate = accumulate;
-    options.capture = capture;
-    options.capture_options.replay_lists = replay_lists;
-    training::StandardUpdater made(iterators, optimizers, options);
-    new (place) StandardUpdaterOfPython(made, &made.capture_stats());
-  }
-  nb::inst_mark_ready(self);
-  self.attr("_optimizers") = optimizer;  // whose targets live as long as the updater
-  self.attr("converter") = converter.is_none()
-                               ? nb::module_::import_("rensa.converters").attr("concat_examples")
-                               : nb::borrow(converter);
-  self.attr("device") = device;
-}
-
-void make_parallel(nb::handle_t<Updater> self, nb::handle iterator, nb::handle optimizer,
-                   nb::handle converter, const nb::dict& devices, bool capture,
-                   const std::string& reduction) {
-  if (overrides_update_core(self)) {
-    throw NotImplementedError(
-        "ParallelUpdater: update_core cannot be overridden; derive from StandardUpdater");
-  }
-  training::ParallelUpdaterOptions options;
-  options.reduction = reduction;
-  options.converter = converter_of(converter, self);
-  options.capture = capture;
-  // A hook of Python's is of one optimizer: main's.
-  options.update_on_main = nb::dict(optimizer.attr("__dict__")).contains("_has_own_hooks");
-  for (auto [name, device] : devices) {
-    options.devices.emplace_back(nb::cast<std::string>(name), device_of_object(device));
-  }
-  training::ParallelUpdater made(needed<Iterator>(iterator, "an iterator"),
-                                 needed<Optimizer>(optimizer, "an optimizer"), options);
-  new (nb::inst_ptr<ParallelUpdaterOfPython>(self))
-      ParallelUpdaterOfPython(made, &made.capture_stats());
-  nb::inst_mark_ready(self);
-  self.attr("_optimizers") = optimizer;
-}
-
-constexpr const char* kStatsDoc =
-    "What captured iterations came to so far; None where update_core is overridden.";
-
-void bind_updaters(nb::module_& m) {
-  nb::class_<Updater> updater(m, "Updater", nb::dynamic_attr(), nb::is_weak_referenceable(),
-                              "One training iteration.");
-  updater
-      .def(
-          "update", [](const Updater& u) { unlocked([&] { u.update(); }); }, "One iteration.")
-      .def(
-          "update_core",
-          [](const Updater&) {
-            throw NotImplementedError("update_core: for classes of one's own");
-          },
-          "What an iteration does; a class of one's own overrides it.")
-      .def_prop_ro("iteration", &Updater::iteration)
-      .def_prop_ro("epoch", &Updater::epoch)
-      .def_prop_ro("is_new_epoch", &Updater::is_new_epoch)
-      .def_prop_ro("epoch_detail", &Updater::epoch_detail)
-      .def_prop_ro("previous_epoch_detail", &Updater::previous_epoch_detail)
-      .def("get_iterator", &Updater::get_iterator, nb::arg("name") = "main")
-      .def(
-          "get_optimizer",
-          [](nb::handle_t<Updater> self, const std::string& name) -> nb::object {
-            nb::object all = nb::getattr(self, "_optimizers", nb::none());
-            if (all.is_none()) return nb::cast(nb::cast<const Updater&>(self).get_optimizer(name));
-            if (PyDict_Check(all.ptr())) return nb::borrow(all[name.c_str()]);
-            nb::cast<const Updater&>(self).get_optimizer(name);
-            return all;
-          },
-          nb::arg("name") = "main")
-      .def("connect_trainer", [](const Updater&, nb::handle) {})
-      .def("finalize", [](const Updater&) {});
-  nb::class_<StandardUpdaterOfPython, Updater>(m, "StandardUpdater",
-                                               "Takes a batch, its loss, gradients and an update.")
-      .def(
-          "__init__",
-          [](nb::handle_t<Updater> self, nb::handle iterator, nb::handle optimizer,
-             nb::handle converter, nb::handle device, nb::handle loss_func, bool capture,
-             int accumulate, bool replay_lists) {
-            make_standard(self, iterator, optimizer, converter, device, loss_func, capture,
-                          accumulate, replay_lists);
-          },
-          nb::arg("iterator"), nb::arg("optimizer"), nb::arg("converter").none() = nb::none(),
-          nb::arg("device").none() = nb::none(), nb::arg("loss_func").none() = nb::none(),
-          nb::kw_only(), nb::arg("capture") = false, nb::arg("accumulate") = 1,
-          nb::arg("replay_lists") = false)
-      .def_prop_ro("capture_stats", &UpdaterOfPython::capture_stats, kStatsDoc);
-  nb::class_<ParallelUpdaterOfPython, Updater>(m, "ParallelUpdater",
-                                               "One model trained on several devices.")
-      .def(
-          "__init__",
-          [](nb::handle_t<Updater> self, nb::handle iterator, nb::handle optimizer,
-             nb::handle converter, const nb::dict& devices, bool capture,
-             const std::string& reduction) {
-            make_parallel(self, iterator, optimizer, converter, devices, capture, reduction);
-          },
-          nb::arg("iterator"), nb::arg("optimizer"), nb::arg("converter").none() = nb::none(),
-          nb::arg("devices") = nb::dict(), nb::kw_only(), nb::arg("capture") = false,
-          nb::arg("reduction") = "sum")
-      .def_prop_ro("capture_stats", &UpdaterOfPython::capture_stats, kStatsDoc);
 }
 
 // --- extensions ---
@@ -278,6 +73,15 @@ class ExtensionOfPython final : public Extension {
   }
   void initialize(Trainer& trainer) override { call("initialize", &trainer); }
   void finalize() override { call("finalize", nullptr); }
+  void on_error(Trainer& trainer, const std::exception& error) override {
+    nb::gil_scoped_acquire lock;
+    nb::object found = nb::getattr(held_->get(), "on_error", nb::none());
+    if (found.is_none()) return;
+    auto* raised = dynamic_cast<const nb::python_error*>(&error);
+    nb::object value = raised ? nb::borrow(raised->value())
+                              : nb::handle(PyExc_RuntimeError)(nb::str(error.what()));
+    found(object_of(trainer), value, value.attr("__traceback__"));
+  }
   std::string default_name() const override {
     nb::gil_scoped_acquire lock;
     for (const char* name : {"name", "default_name", "__name__"}) {
@@ -308,28 +112,67 @@ class ExtensionOfPython final : public Extension {
   std::shared_ptr<HeldByOwner> held_;
 };
 
+/// Enters an extension under the name that the trainer gives it.
+void enter_name(nb::handle self, const std::string& name, nb::handle extension) {
+  nb::object entered = self.attr("__dict__").attr("setdefault")("_extensions", nb::dict());
+  nb::dict named = nb::borrow<nb::dict>(entered);
+  std::string free = name;
+  for (int n = 1; named.contains(free.c_str()); ++n) free = name + "_" + std::to_string(n);
+  named[free.c_str()] = extension;  // lives as long as the trainer
+  nb::object own = nb::getattr(extension, "name", nb::ellipsis());
+  if (own.is_none()) nb::setattr(extension, "name", nb::str(free.c_str()));
+}
+
 nb::object extend(nb::handle_t<Trainer> self, nb::object extension, std::optional<std::string> name,
                   nb::handle trigger, std::optional<int> priority) {
   auto& trainer = nb::cast<const Trainer&>(self);
   ExtendOptions options{
       .name = name.value_or(""), .trigger = trigger_of(trigger, self), .priority = priority};
   AnyExtension* known = nullptr;
-  if (nb::try_cast(extension, known) && known) known->add(trainer, options);
-  else trainer.extend(ExtensionOfPython(self, extension), options);
-  // What it holds of Python's lives as long as the trainer.
-  nb::dict(self.attr("__dict__"))
-      .attr("setdefault")("_extensions", nb::list())
-      .attr("append")(extension);
+  if (nb::try_cast(extension, known) && known) {
+    nb::object own = nb::getattr(extension, "trigger", nb::none());
+    if (!options.trigger && !own.is_none()) options.trigger = trigger_of(own, self);
+    known->add(trainer, options);
+    enter_name(self, name.value_or(known->call->default_name()), extension);
+  } else {
+    ExtensionOfPython made(self, extension);
+    std::string by_default = made.default_name();
+    trainer.extend(std::move(made), options);
+    enter_name(self, name.value_or(by_default), extension);
+  }
   return nb::borrow(self);
 }
 
-void bind_extension_class(nb::module_& m) {
+/// An extension of the engine's as an object: a trainer gets a copy; called by itself it is one of
+/// its own.
+void bind_any_extension(nb::module_& m) {
+  nb::class_<AnyExtension>(m, "EngineExtension", nb::dynamic_attr(), nb::is_weak_referenceable(),
+                           "An extension of the engine's.")
+      .def("__call__",
+           [](AnyExtension& e, Trainer& trainer) {
+             count_as_python(trainer);
+             unlocked([&] { (*e.call)(trainer); });
+           })
+      .def("initialize",
+           [](AnyExtension& e, Trainer& trainer) {
+             count_as_python(trainer);
+             unlocked([&] { e.call->initialize(trainer); });
+           })
+      .def("finalize", [](AnyExtension& e) { unlocked([&] { e.call->finalize(); }); })
+      .def(
+          "evaluate",
+          [](AnyExtension& e) {
+            auto* evaluator = dynamic_cast<extensions::Evaluator*>(e.call.get());
+            if (!evaluator) throw nb::attribute_error("evaluate: this extension is no Evaluator");
+            return unlocked([&] { return evaluator->evaluate(); });
+          },
+          "Of an Evaluator: the means by name.")
+      .def_prop_ro("default_name", [](const AnyExtension& e) { return e.call->default_name(); })
+      .def_prop_ro("priority", [](const AnyExtension& e) { return e.call->default_priority(); });
+}
+
+void bind_evaluator(nb::module_& m) {
   using namespace rensa::extensions;
-  nb::class_<AnyExtension>(m, "EngineExtension", nb::dynamic_attr(),
-                           "An extension of the engine's.");
-  m.attr("PRIORITY_WRITER") = training::kPriorityWriter;
-  m.attr("PRIORITY_EDITOR") = training::kPriorityEditor;
-  m.attr("PRIORITY_READER") = training::kPriorityReader;
   m.def(
       "Evaluator",
       [](nb::handle iterator, nb::object target, nb::handle converter, nb::handle device,
@@ -352,6 +195,37 @@ void bind_extension_class(nb::module_& m) {
       },
       nb::arg("iterator"), nb::arg("target"), nb::arg("converter").none() = nb::none(),
       nb::arg("device").none() = nb::none(), nb::arg("eval_func").none() = nb::none());
+}
+
+void bind_log_report(nb::module_& m) {
+  using namespace rensa::extensions;
+  m.def(
+      "LogReport",
+      [](const std::vector<std::string>& keys, Argument<Trigger> trigger,
+         const std::string& filename, nb::object postprocess) {
+        nb::object made = nb::cast(AnyExtension{});
+        LogReportOptions options{.keys = keys, .trigger = trigger.get(), .filename = filename};
+        if (!postprocess.is_none()) {
+          auto function = std::make_shared<HeldByOwner>(made, postprocess);
+          options.postprocess = [function](std::map<std::string, double>& means) {
+            nb::gil_scoped_acquire lock;
+            nb::object changed = nb::cast(means);
+            function->get()(changed);
+            means = nb::cast<std::map<std::string, double>>(changed);
+          };
+        }
+        nb::cast<AnyExtension&>(made) = any_extension(LogReport(options));
+        return made;
+      },
+      nb::arg("keys") = std::vector<std::string>(),
+      nb::arg("trigger").none() = Argument<Trigger>(Trigger(1, "epoch")),
+      nb::arg("filename") = "log", nb::arg("postprocess").none() = nb::none(),
+      "Means of what is observed, as a JSON file; `postprocess` changes each entry before it is "
+      "written.");
+}
+
+void bind_snapshots(nb::module_& m) {
+  using namespace rensa::extensions;
   auto snapshot_options = [](const std::string& filename, int n_retains, bool autoload,
                              bool snapshot_on_error) {
     return SnapshotOptions{.filename = filename,
@@ -380,6 +254,17 @@ void bind_extension_class(nb::module_& m) {
       },
       nb::arg("target"), nb::arg("filename"), nb::kw_only(), nb::arg("n_retains") = -1,
       nb::arg("autoload") = false);
+}
+
+void bind_extension_class(nb::module_& m) {
+  using namespace rensa::extensions;
+  bind_any_extension(m);
+  m.attr("PRIORITY_WRITER") = training::kPriorityWriter;
+  m.attr("PRIORITY_EDITOR") = training::kPriorityEditor;
+  m.attr("PRIORITY_READER") = training::kPriorityReader;
+  bind_evaluator(m);
+  bind_log_report(m);
+  bind_snapshots(m);
   m.def(
       "observe_lr",
       [](const std::string& optimizer_name, const std::string& observation_key) {
@@ -423,7 +308,8 @@ class CtrlCOfTheEngine {
   PyOS_sighandler_t before_ = nullptr;
 };
 
-void run(Trainer& trainer) {
+void run(Trainer& trainer, bool) {
+  count_as_python(trainer);
   CtrlCOfTheEngine scope;
   try {
     unlocked([&] { trainer.run(); });
@@ -474,18 +360,31 @@ void bind_trainer(nb::module_& m) {
       .def(
           "__init__",
           [](nb::handle_t<Trainer> self, nb::object updater, nb::handle stop_trigger,
-             const std::string& out) {
-            new (nb::inst_ptr<Trainer>(self)) Trainer(needed<Updater>(updater, "an updater"),
-                                                      trigger_of(stop_trigger, self), out);
+             const std::string& out, nb::handle extensions) {
+            Trigger stop = trigger_of(stop_trigger, self);
+            if (!stop) stop = [](Trainer&) { return false; };
+            new (nb::inst_ptr<Trainer>(self)) Trainer(python_updater(updater), stop, out);
             nb::inst_mark_ready(self);
             self.attr("_updater") = updater;
             remember_object(place_of(nb::cast<const Trainer&>(self)), self);
+            count_as_python(nb::cast<const Trainer&>(self));
+            if (extensions.is_none()) return;
+            for (nb::handle extension : extensions) self.attr("extend")(extension);
           },
           nb::arg("updater"), nb::arg("stop_trigger").none() = nb::none(),
-          nb::arg("out") = "result")
+          nb::arg("out") = "result", nb::arg("extensions").none() = nb::none())
+      .def(
+          "get_extension",
+          [](nb::handle self, const std::string& name) {
+            auto named = nb::borrow<nb::dict>(nb::getattr(self, "_extensions", nb::dict()));
+            if (!named.contains(name.c_str()))
+              throw ValueError("Trainer: there is no extension " + name);
+            return nb::object(named[name.c_str()]);
+          },
+          nb::arg("name"), "The extension that was entered under that name.")
       .def("extend", &extend, nb::arg("extension"), nb::arg("name") = nb::none(),
            nb::arg("trigger").none() = nb::none(), nb::arg("priority") = nb::none())
-      .def("run", &run,
+      .def("run", &run, nb::arg("show_loop_exception_msg") = true,
            "The whole run. Ctrl-C lets the iteration end, snapshots be written, and raises "
            "KeyboardInterrupt.")
       .def("stop", &Trainer::stop)
@@ -495,8 +394,13 @@ void bind_trainer(nb::module_& m) {
                      return known.is_none() ? nb::cast(nb::cast<const Trainer&>(self).updater())
                                             : known;
                    })
-      .def_prop_ro(
+      .def_prop_rw(
           "observation", [](const Trainer& t) { return ObservationOfPython{t}; },
+          [](const Trainer& t, const nb::dict& values) {
+            t.observation().clear();
+            for (auto [name, value] : values)
+              t.observation()[nb::cast<std::string>(name)] = plain_array_of(value);
+          },
           "What was observed in this iteration, by name; what is written to it is observed too.")
       .def_prop_ro("out", &Trainer::out)
       .def_prop_ro("elapsed_time", &Trainer::elapsed_time);
@@ -504,7 +408,7 @@ void bind_trainer(nb::module_& m) {
 
 /// chainer.report.
 void report_values(const nb::dict& values, nb::handle observer) {
-  const Link* link = observer.is_none() ? nullptr : &nb::cast<const Link&>(observer);
+  const Link* link = observer.is_none() ? nullptr : &needed<Link>(observer, "report: a link");
   for (auto [key, value] : values) {
     auto name = nb::cast<std::string>(key);
     auto send = [&](Report one) { unlocked([&] { link ? report({one}, *link) : report({one}); }); };
@@ -516,6 +420,11 @@ void report_values(const nb::dict& values, nb::handle observer) {
 }
 
 }  // namespace
+
+nb::object trainer_object(const Trainer& trainer) {
+  nb::object known = object_at(place_of(trainer));
+  return known.is_valid() ? known : nb::cast(trainer);
+}
 
 Trigger trigger_of(nb::handle object, nb::handle owner) {
   if (object.is_none()) return {};
@@ -550,7 +459,7 @@ void bind_training(nb::module_& engine, nb::module_& networks) {
   nb::module_ extensions = training.def_submodule("extensions");
   bind_trigger_class(triggers);
   bind_triggers(triggers);
-  bind_updaters(updaters);
+  python::bind_updaters(updaters);
   bind_trainer(training);
   bind_extension_class(extensions);
   bind_extensions(extensions);

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "bind.h"
 #include "rensa/core/error.h"
+#include "routines.h"
 
 namespace rensa::python {
 
@@ -38,8 +38,8 @@ OptionalArray place_of(nb::handle out) {
   return OptionalArray(out);
 }
 
-Array call(const UfuncOfPython& self, const nb::args& args, nb::handle out, nb::handle where,
-           nb::handle dtype, const std::string& casting) {
+Returned<Array> call(const UfuncOfPython& self, const nb::args& args, nb::handle out,
+                     nb::handle where, nb::handle dtype, const std::string& casting) {
   auto nin = static_cast<std::size_t>(self.object().nin());
   if (args.size() != nin && !(args.size() == nin + 1 && out.is_none())) {
     std::string text = self.name() + "() takes " + std::to_string(nin) +
@@ -51,9 +51,38 @@ Array call(const UfuncOfPython& self, const nb::args& args, nb::handle out, nb::
   OptionalArray place = place_of(args.size() > nin ? nb::handle(args[nin]) : out), mask(where);
   xp::UfuncOptions options{place.option(), mask.option(), optional_dtype(dtype), casting};
   Operand a = operand_of(args[0]);
-  if (self.unary) return unlocked([&] { return (*self.unary)(array_of_operand(a), options); });
+  if (self.unary)
+    return stored(place, unlocked([&] { return (*self.unary)(array_of_operand(a), options); }));
   Operand b = operand_of(args[1]);
-  return unlocked([&] { return call_binary(*self.binary, a, b, options); });
+  return stored(place, unlocked([&] { return call_binary(*self.binary, a, b, options); }));
+}
+
+/// a[index] = f(a[index], b), the index being an array or one to six entries.
+template <class At> void at_index(nb::handle key, At at) {
+  std::vector<Index> i = index_of(key);
+  unlocked([&] {
+    switch (i.size()) {
+      case 1: return at({i[0]});
+      case 2: return at({i[0], i[1]});
+      case 3: return at({i[0], i[1], i[2]});
+      case 4: return at({i[0], i[1], i[2], i[3]});
+      case 5: return at({i[0], i[1], i[2], i[3], i[4]});
+      case 6: return at({i[0], i[1], i[2], i[3], i[4], i[5]});
+      default: throw IndexError("ufunc.at: an index of one to six entries is needed");
+    }
+  });
+}
+
+void at(const UfuncOfPython& self, const Array& a, nb::handle key, nb::handle b) {
+  using Entries = std::initializer_list<Index>;
+  if (self.unary) return at_index(key, [&](Entries index) { self.unary->at(a, index); });
+  if (b.is_none()) throw nb::type_error((self.name() + ".at: second operand needed").c_str());
+  Operand operand = operand_of(b);
+  at_index(key, [&](Entries index) {
+    if (auto* array = std::get_if<Array>(&operand))
+      self.binary->at(a, index, array->to(a.device()));
+    else self.binary->at(a, index, std::get<Scalar>(operand));
+  });
 }
 
 const xp::BinaryUfunc& binary_of(const UfuncOfPython& self, const char* method) {
@@ -85,7 +114,7 @@ void bind_ufunc_class(nb::module_& m) {
                                            .out = place.option(),
                                            .initial = scalar_of(initial),
                                            .where = mask.option()};
-            return unlocked([&] { return ufunc.reduce(a, options); });
+            return stored(place, unlocked([&] { return ufunc.reduce(a, options); }));
           },
           nb::arg("array"), nb::arg("axis").none() = 0, nb::arg("dtype") = nb::none(),
           nb::arg("out") = nb::none(), nb::arg("keepdims") = false, nb::arg("initial") = nb::none(),
@@ -98,18 +127,36 @@ void bind_ufunc_class(nb::module_& m) {
             OptionalArray place = place_of(out);
             xp::UfuncAxisOptions options{
                 .axis = axis, .dtype = optional_dtype(dtype), .out = place.option()};
-            return unlocked([&] { return ufunc.accumulate(a, options); });
+            return stored(place, unlocked([&] { return ufunc.accumulate(a, options); }));
           },
           nb::arg("array"), nb::arg("axis") = 0, nb::arg("dtype") = nb::none(),
           nb::arg("out") = nb::none())
       .def(
           "outer",
-          [](const UfuncOfPython& u, nb::handle x, nb::handle y) {
+          [](const UfuncOfPython& u, nb::handle x, nb::handle y, nb::handle out, nb::handle dtype) {
             const xp::BinaryUfunc& ufunc = binary_of(u, "outer");
             Array a = array_of(x), b = array_of(y);
-            return unlocked([&] { return ufunc.outer(a, b); });
+            OptionalArray place = place_of(out);
+            xp::UfuncOptions options{.out = place.option(), .dtype = optional_dtype(dtype)};
+            return stored(place, unlocked([&] { return ufunc.outer(a, b, options); }));
           },
-          nb::arg("a"), nb::arg("b"));
+          nb::arg("a"), nb::arg("b"), nb::kw_only(), nb::arg("out") = nb::none(),
+          nb::arg("dtype") = nb::none())
+      .def("at", &at, nb::arg("a"), nb::arg("indices").none(), nb::arg("b") = nb::none(),
+           "Every one of equal indices counts.")
+      .def(
+          "reduceat",
+          [](const UfuncOfPython& u, nb::handle x, nb::handle indices, int axis, nb::handle dtype,
+             nb::handle out) {
+            const xp::BinaryUfunc& ufunc = binary_of(u, "reduceat");
+            Array a = array_of(x), at = array_of(indices);
+            OptionalArray place = place_of(out);
+            xp::UfuncAxisOptions options{
+                .axis = axis, .dtype = optional_dtype(dtype), .out = place.option()};
+            return stored(place, unlocked([&] { return ufunc.reduceat(a, at, options); }));
+          },
+          nb::arg("array"), nb::arg("indices"), nb::arg("axis") = 0, nb::arg("dtype") = nb::none(),
+          nb::arg("out") = nb::none());
 }
 
 // --- operators ---
@@ -145,8 +192,26 @@ template <const xp::BinaryUfunc& ufunc> void bind_operator(nb::module_& m, const
   def("__i" + plain + "__", &operate_in_place<ufunc>);
 }
 
+/// What no array is made of: None, Ellipsis and plain objects, which equal nothing.
+bool equals_nothing(nb::handle other) {
+  return other.is_none() || other.ptr() == Py_Ellipsis ||
+         reinterpret_cast<PyTypeObject*>(other.type().ptr())->tp_richcompare ==
+             PyBaseObject_Type.tp_richcompare;
+}
+
 template <const xp::BinaryUfunc& ufunc> void bind_comparison(nb::module_& m, const char* name) {
   def_method(m, name, &operate<ufunc, false>, nb::arg("other").none());
+}
+
+template <const xp::BinaryUfunc& ufunc>
+void bind_equality(nb::module_& m, const char* name, bool unlike) {
+  def_method(
+      m, name,
+      [unlike](const Array& self, nb::handle other) {
+        if (!equals_nothing(other) || is_operand(other)) return operate<ufunc, false>(self, other);
+        return nb::object(nb::cast(xp::full(self.shape(), unlike, bool_, self.device())));
+      },
+      nb::arg("other").none());
 }
 
 void bind_operators(nb::module_& m) {
@@ -162,8 +227,8 @@ void bind_operators(nb::module_& m) {
   bind_operator<xp::bitwise_xor>(m, "xor");
   bind_operator<xp::left_shift>(m, "lshift");
   bind_operator<xp::right_shift>(m, "rshift");
-  bind_comparison<xp::equal>(m, "__eq__");
-  bind_comparison<xp::not_equal>(m, "__ne__");
+  bind_equality<xp::equal>(m, "__eq__", false);
+  bind_equality<xp::not_equal>(m, "__ne__", true);
   bind_comparison<xp::less>(m, "__lt__");
   bind_comparison<xp::less_equal>(m, "__le__");
   bind_comparison<xp::greater>(m, "__gt__");

@@ -97,7 +97,7 @@ void def_operator(nb::class_<Variable>& variable, const std::string& name, Binar
                [=](const Variable& b, nb::handle a) -> nb::object {
                  if (auto number = operator_scalar(a))
                    return given(unlocked([&] { return scalar_left(*number, b); }));
-                 if (!is_operand(a)) return not_implemented();
+                 if (!nb::isinstance<Variable>(a) && !is_operand(a)) return not_implemented();
                  Variable other = variable_of(a);
                  return given(unlocked([&] { return both(other, b); }));
                },
@@ -116,16 +116,7 @@ void def_comparison(nb::class_<Variable>& variable, const char* name, Compare co
       nb::is_operator());
 }
 
-void bind_operators(nb::class_<Variable>& variable) {
-#define RENSA_OPERATOR(name, function)                                   \
-  def_operator(variable, name, static_cast<Binary>(operators::function), \
-               static_cast<WithScalar>(operators::function),             \
-               static_cast<ScalarWith>(operators::function));
-  RENSA_OPERATOR("add", add)
-  RENSA_OPERATOR("sub", subtract)
-  RENSA_OPERATOR("mul", multiply)
-  RENSA_OPERATOR("truediv", divide)
-#undef RENSA_OPERATOR
+void bind_comparisons(nb::class_<Variable>& variable) {
   def_comparison(variable, "__eq__",
                  [](const Array& a, const Array& b) -> Array { return a == b; });
   def_comparison(variable, "__ne__",
@@ -136,6 +127,27 @@ void bind_operators(nb::class_<Variable>& variable) {
   def_comparison(variable, "__gt__", [](const Array& a, const Array& b) -> Array { return a > b; });
   def_comparison(variable, "__ge__",
                  [](const Array& a, const Array& b) -> Array { return a >= b; });
+}
+
+void bind_operators(nb::class_<Variable>& variable) {
+#define RENSA_OPERATOR(name, function)                                   \
+  def_operator(variable, name, static_cast<Binary>(operators::function), \
+               static_cast<WithScalar>(operators::function),             \
+               static_cast<ScalarWith>(operators::function));
+  RENSA_OPERATOR("add", add)
+  RENSA_OPERATOR("sub", subtract)
+  RENSA_OPERATOR("mul", multiply)
+  RENSA_OPERATOR("truediv", divide)
+#undef RENSA_OPERATOR
+  bind_comparisons(variable);
+  auto floor_of = [](nb::handle a, nb::handle b) {
+    Array x = plain_array_of(a), y = plain_array_of(b);
+    return given(unlocked([&] { return constant(xp::floor_divide(x, y)); }));
+  };
+  variable.def(
+      "__floordiv__", [=](nb::handle a, nb::handle b) { return floor_of(a, b); },
+      "Without a gradient.");
+  variable.def("__rfloordiv__", [=](nb::handle b, nb::handle a) { return floor_of(a, b); });
   variable.def("__neg__", [](const Variable& a) { return -a; })
       .def("__abs__", [](const Variable& a) { return F::absolute(a); })
       .def(
@@ -191,7 +203,7 @@ void bind_values(nb::class_<Variable>& variable) {
   };
   auto assign = [](const Variable& v, Argument<Array> a) { set_array(v, a.get()); };
   auto assign_grad = [](const Variable& v, Argument<Array> g) {
-    if (g.get().defined()) v.set_grad(g.get());
+    if (g.get().defined()) v.set_grad_var(Variable(g.get()));
     else v.cleargrad();
   };
   variable.def_prop_rw("array", array, assign, nb::arg("array").none(), "The values.")
@@ -212,14 +224,24 @@ void bind_values(nb::class_<Variable>& variable) {
           [](const Variable& v) -> nb::object {
             return v.name().empty() ? nb::none() : nb::object(nb::str(v.name().c_str()));
           },
-          [](const Variable& v, const std::string& name) { v.body()->name = name; })
+          [](const Variable& v, const std::optional<std::string>& name) {
+            v.body()->name = name.value_or("");
+          },
+          nb::arg("name").none())
       .def_prop_ro("shape", [](const Variable& v) { return nb::cast(v.array()).attr("shape"); })
       .def_prop_ro("ndim", [](const Variable& v) { return v.ndim(); })
       .def_prop_ro("size", [](const Variable& v) { return v.size(); })
       .def_prop_ro("dtype", [](const Variable& v) { return DtypeObject{v.dtype()}; })
       .def_prop_ro("device", [](const Variable& v) { return v.device(); })
       .def_prop_ro("rank", &Variable::rank)
-      .def_prop_ro("requires_grad", &Variable::requires_grad)
+      .def_prop_rw("requires_grad", &Variable::requires_grad,
+                   [](const Variable& v, bool on) {
+                     if (v.creator() && v.requires_grad() != on) {
+                       throw ValueError(
+                           "Variable.requires_grad: it is set of leaves; a function gave this one");
+                     }
+                     v.node()->requires_grad = on;
+                   })
       .def_prop_ro("creator", [](const Variable& v) { return v.creator(); })
       .def_prop_ro("T", [](const Variable& v) { return unlocked([&] { return v.T(); }); })
       .def(
@@ -254,6 +276,24 @@ void bind_graph(nb::class_<Variable>& variable) {
           "to_gpu", [](const Variable& v, std::optional<int> device) { move(v, gpu_of(device)); },
           nb::arg("device") = nb::none())
       .def("to_device", [](const Variable& v, Argument<Device> device) { move(v, device.get()); });
+}
+
+/// chainer.backward: from the gradients given, or from those that the outputs have.
+void backward_of(const Variables& outputs, const Variables& grad_outputs,
+                 const BackwardOptions& options) {
+  if (!grad_outputs.empty() && grad_outputs.size() != outputs.size()) {
+    throw ValueError("backward: " + std::to_string(outputs.size()) + " outputs, but " +
+                     std::to_string(grad_outputs.size()) + " of grad_outputs");
+  }
+  for (std::size_t i = 0; i < grad_outputs.size(); ++i) {
+    if (grad_outputs[i].defined()) outputs[i].set_grad_var(grad_outputs[i]);
+    else outputs[i].cleargrad();
+  }
+  Variables left;  // what leads nowhere costs nothing
+  for (const Variable& y : outputs) {
+    if (y.creator() && (grad_outputs.empty() || y.grad().defined())) left.push_back(y);
+  }
+  if (!left.empty()) backward(left, options);
 }
 
 void bind_parameters(nb::module_& m) {
@@ -320,22 +360,74 @@ void bind_config(nb::module_& m) {
         "The GPU of that number, the current one without.");
   m.def(
       "get_dtype", [] { return DtypeObject{rensa::get_dtype()}; }, "The dtype of parameters.");
-  m.def("set_dtype", [](Argument<Dtype> dtype) { config().dtype = dtype.get(); });
+  m.def("set_dtype", [](nb::handle dtype) {
+    nb::object name = nb::getattr(dtype, "name", nb::borrow(dtype));
+    std::string text = PyUnicode_Check(name.ptr()) ? nb::cast<std::string>(name) : "";
+    if (text == "mixed16") config().dtype = mixed16;
+    else if (text == "mixed_bf16") config().dtype = mixed_bf16;
+    else config().dtype = dtype_of_object(dtype);
+  });
+  m.def("is_mixed", [] { return config().dtype.is_mixed(); });
+}
+
+void bind_initializer_class(nb::module_& m) {
+  nb::class_<Initializer>(m, "Initializer", nb::dynamic_attr(), nb::is_weak_referenceable(),
+                          "Fills an array: the base of those of one's own, which have __call__.")
+      .def(
+          "__init__",
+          [](nb::handle_t<Initializer> self, nb::handle dtype, Argument<Initializer> like) {
+            new (nb::inst_ptr<Initializer>(self)) Initializer(like.get());
+            nb::inst_mark_ready(self);
+            self.attr("dtype") = dtype;
+          },
+          nb::arg("dtype").none() = nb::none(), nb::kw_only(), nb::arg("like").none() = nb::none())
+      .def("__call__",
+           [](const Initializer& i, Argument<Array> out) { unlocked([&] { i(out.get()); }); });
+}
+
+void bind_gradients(nb::module_& m) {
+  m.def(
+      "backward",
+      [](Argument<Variables> outputs, Argument<Variables> grad_outputs, bool retain_grad,
+         bool enable_double_backprop, std::optional<double> loss_scale) {
+        BackwardOptions options{retain_grad, enable_double_backprop, loss_scale.value_or(1)};
+        unlocked([&] { backward_of(outputs.get(), grad_outputs.get(), options); });
+      },
+      nb::arg("outputs"), nb::arg("grad_outputs") = Argument<Variables>(),
+      nb::arg("retain_grad") = false, nb::arg("enable_double_backprop") = false,
+      nb::arg("loss_scale") = nb::none(),
+      "Gradients of all that the outputs depend on, from grad_outputs: None where there is none.");
+  m.def(
+      "grad",
+      [](Argument<Variables> outputs, Argument<Variables> inputs, Argument<Variables> grad_outputs,
+         bool enable_double_backprop) {
+        return given(unlocked([&] {
+          return grad(outputs.get(), inputs.get(), grad_outputs.get(), enable_double_backprop);
+        }));
+      },
+      nb::arg("outputs"), nb::arg("inputs"), nb::arg("grad_outputs") = Argument<Variables>(),
+      nb::arg("enable_double_backprop") = false,
+      "Gradients of `outputs` with respect to `inputs`, as variables; None where no path leads.");
 }
 
 }  // namespace
 
 void bind_variables(nb::module_& m) {
-  nb::class_<Initializer>(m, "Initializer", "Fills an array.")
-      .def("__call__",
-           [](const Initializer& i, Argument<Array> out) { unlocked([&] { i(out.get()); }); });
+  bind_initializer_class(m);
   nb::class_<Variable> variable(m, "Variable", nb::dynamic_attr(),
                                 "An array that remembers how it was computed.");
   variable.def(
       "__init__",
       [](Variable* self, Argument<Array> data, std::optional<std::string> name,
          Argument<Array> grad, bool requires_grad) {
-        if (!data.get().defined()) throw nb::type_error("Variable: values are needed");
+        if (!data.get().defined()) {  // values may be assigned later
+          auto body = std::make_shared<VariableBody>();
+          body->node = std::make_shared<VariableNode>();
+          body->node->requires_grad = requires_grad;
+          if (name) body->name = *name;
+          new (self) Variable(body);
+          return;
+        }
         bool differentiable =
             dtype_kind(data.get().dtype()) == 'f' || dtype_kind(data.get().dtype()) == 'c';
         new (self) Variable(data.get(), requires_grad && differentiable);
@@ -349,17 +441,7 @@ void bind_variables(nb::module_& m) {
   bind_graph(variable);
   bind_parameters(m);
   bind_config(m);
-  m.def(
-      "grad",
-      [](Argument<Variables> outputs, Argument<Variables> inputs, Argument<Variables> grad_outputs,
-         bool enable_double_backprop) {
-        return given(unlocked([&] {
-          return grad(outputs.get(), inputs.get(), grad_outputs.get(), enable_double_backprop);
-        }));
-      },
-      nb::arg("outputs"), nb::arg("inputs"), nb::arg("grad_outputs") = Argument<Variables>(),
-      nb::arg("enable_double_backprop") = false,
-      "Gradients of `outputs` with respect to `inputs`, as variables; None where no path leads.");
+  bind_gradients(m);
 }
 
 }  // namespace rensa::python

@@ -137,8 +137,8 @@ Array array_of(const Elements& file, const Element& element, Dtype stored, Dtype
                           bytes));
   }
   if (dtype_kind(stored) == 'f' && dtype_kind(dtype) != 'f') {  // integers that may not be
-    file.fail(fmt::format("an array of {} that is stored as {}", dtype_name(dtype),
-                          dtype_name(stored)));
+    file.fail(
+        fmt::format("an array of {} that is stored as {}", dtype_name(dtype), dtype_name(stored)));
   }
   Shape c_shape = matlab_shape;  // MATLAB has columns next to one another
   std::ranges::reverse(c_shape);

@@ -10,10 +10,16 @@
 What is not there raises AttributeError, with what takes its place where something does.
 """
 
+import functools
 import sys
 
 from rensa import _engine
-from rensa.compat import modules
+from rensa.compat import modules, submodules
+
+
+@functools.lru_cache(maxsize=None)
+def _finder():
+    return submodules.Finder(modules.all_modules())
 
 
 def install(gpus=None):
@@ -27,6 +33,8 @@ def install(gpus=None):
         if known is not None and known is not ours[name]:
             raise ImportError(f"install: another {name} is loaded already; call install() before it is imported")
     sys.modules.update(ours)
+    if _finder() not in sys.meta_path:
+        sys.meta_path.insert(0, _finder())
 
 
 def uninstall():
@@ -35,3 +43,7 @@ def uninstall():
     for name, module in modules.all_modules().items():
         if sys.modules.get(name) is module:
             del sys.modules[name]
+    if _finder() in sys.meta_path:
+        sys.meta_path.remove(_finder())
+    for name in [name for name in sys.modules if _finder().above(name)]:
+        del sys.modules[name]

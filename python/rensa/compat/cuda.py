@@ -32,6 +32,8 @@ class DummyDeviceType:
     def __int__(self):
         return -1
 
+    __index__ = __int__
+
     def __eq__(self, other):
         return isinstance(other, DummyDeviceType)
 
@@ -42,9 +44,13 @@ class DummyDeviceType:
 DummyDevice = DummyDeviceType()
 
 
+def _available():
+    return rensa.num_gpus() > 0 or _engine.networks.gpu_of(None).is_cpu
+
+
 def check_cuda_available():
     """Raises RuntimeError where there is no GPU."""
-    if not available:
+    if not _available():
         raise RuntimeError("there is no GPU; install(gpus='cpu') has the CPU stand for one")
 
 
@@ -127,7 +133,7 @@ def clear_memo():
 
 def __getattr__(name):
     if name == "available":
-        return rensa.num_gpus() > 0 or _engine.networks.gpu_of(None).is_cpu
+        return _available()
     if name == "cupy":
         return cupy
     found = getattr(cupy.cuda, name, None)

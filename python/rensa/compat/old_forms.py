@@ -3,7 +3,7 @@
 import math
 
 import rensa
-from rensa import functions, links, optimizers
+from rensa import optimizers
 from rensa._methods import add_members
 from rensa.link import Chain
 
@@ -124,10 +124,3 @@ def clip_grads(self, maxnorm):
 def add_methods():
     """Chainer 1's methods of optimizers."""
     add_members(optimizers.Optimizer, weight_decay=weight_decay, compute_grads_norm=compute_grads_norm, clip_grads=clip_grads)
-
-
-def function_names():
-    """chainer.functions with the names of links that it had."""
-    names = {name: getattr(functions, name) for name in functions.__all__}
-    names.update({name: getattr(links, name) for name in PARAMETRIC if hasattr(links, name)})
-    return names

@@ -30,15 +30,18 @@ class Extension:
     def finalize(self):
         """Called at the end of the run, also of one that fails."""
 
+    def on_error(self, trainer, exception, traceback):
+        """Called when the run fails."""
+
 
 def make_extension(trigger=(1, "iteration"), default_name=None, priority=_engine.training.extensions.PRIORITY_READER,
-                   finalizer=None, initializer=None):
+                   finalizer=None, initializer=None, on_error=None):
     """Says of a function, as a decorator, when a trainer calls it."""
 
     def decorated(function):
         function.trigger, function.priority = trigger, priority
         function.default_name = default_name or function.__name__
-        function.finalize, function.initialize = finalizer, initializer
+        function.finalize, function.initialize, function.on_error = finalizer, initializer, on_error
         return function
 
     return decorated
