@@ -92,6 +92,27 @@ std::string repr(const Array& a) {
   });
 }
 
+/// What Numba and others take memory of GPUs by (version 3).
+nb::dict cuda_interface(const Array& a) {
+  if (!a.device().is_cuda() || a.dtype() == bfloat16) {
+    throw nb::attribute_error(
+        "__cuda_array_interface__: of arrays on a GPU, of a dtype that NumPy has");
+  }
+  nb::list shape, strides;
+  for (int i = 0; i < a.ndim(); ++i) shape.append(a.shape()[i]), strides.append(a.strides()[i]);
+  void* stream = cuda::current_stream(a.device()).handle();
+  constexpr std::uintptr_t kLegacyStream = 1;
+  nb::dict interface;
+  interface["shape"] = nb::tuple(shape);
+  interface["strides"] = nb::tuple(strides);
+  char kind = dtype_kind(a.dtype());
+  interface["typestr"] = (kind == 'b' ? "|" : "<") + (kind + std::to_string(itemsize(a.dtype())));
+  interface["data"] = nb::make_tuple(reinterpret_cast<std::uintptr_t>(a.data()), false);
+  interface["version"] = 3;
+  interface["stream"] = stream ? reinterpret_cast<std::uintptr_t>(stream) : kLegacyStream;
+  return interface;
+}
+
 // --- DLPack ---
 
 /// Gives what nobody took back to the engine.
@@ -285,6 +306,7 @@ void bind_arrays(nb::module_& m) {
       .def("__dlpack__", &to_capsule, nb::kw_only(), nb::arg("stream") = nb::none(),
            nb::arg("max_version") = nb::none(), nb::arg("dl_device") = nb::none(),
            nb::arg("copy") = nb::none())
+      .def_prop_ro("__cuda_array_interface__", &cuda_interface)
       .def("__dlpack_device__",
            [](const Array& a) {
              Device d = a.device();

@@ -84,10 +84,12 @@ class Buffer {
 
 /// The array of ours that an array of NumPy's is made of; undefined where there is none.
 Array owner_of(nb::handle object) {
+  constexpr int kMostViews = 8;
   nb::object base = nb::borrow(object);
-  for (const char* next : {"base", "base", "obj"}) {
-    base = nb::getattr(base, next, nb::none());
+  for (int i = 0; i < kMostViews && !base.is_none(); ++i) {
     if (nb::isinstance<Array>(base)) return nb::cast<Array>(base);
+    nb::object memory = nb::getattr(base, "obj", nb::none());  // a memoryview's
+    base = memory.is_none() ? nb::getattr(base, "base", nb::none()) : memory;
   }
   return {};
 }

@@ -150,9 +150,17 @@ void bind_streams(nb::module_& m) {
       m, "ForbidSync", "In this scope a call that would wait for a device raises SyncError.");
   bind_scope<cuda::AllowSync>(m, "AllowSync", "Lets waits through again within a ForbidSync.");
   m.def(
-      "alloc_pinned_memory", [](std::int64_t size) { return xp::empty_pinned({size}, uint8); },
-      nb::arg("size"),
-      "Page-locked host memory, as bytes: numpy.frombuffer makes arrays of it, which copies know.");
+       "synchronize",
+       [](nb::handle device) {
+         Device on = placement_of(device).device();
+         unlocked([&] { on.synchronize(); });
+       },
+       nb::arg("device") = nb::none(), "Waits for all that a device has been given.")
+      .def(
+          "alloc_pinned_memory", [](std::int64_t size) { return xp::empty_pinned({size}, uint8); },
+          nb::arg("size"),
+          "Page-locked host memory, as bytes: numpy.frombuffer makes arrays of it, which copies "
+          "know.");
 }
 
 }  // namespace rensa::python

@@ -71,6 +71,15 @@ class OneGpu(unittest.TestCase):
                 ours[...] = 0
                 self.assertEqual(float(theirs.sum()), 0)
 
+    def test_copies_of_pinned_memory_do_not_wait(self):
+        pinned = np.frombuffer(rensa.cuda.alloc_pinned_memory(800), "float32").reshape(2, 100)
+        pinned[...] = 5
+        x = xp.empty(100, "float32", device="cuda:0")
+        with rensa.cuda.ForbidSync():
+            x.set(pinned[1])
+        rensa.cuda.synchronize("cuda:0")
+        np.testing.assert_array_equal(x.get(), 5)
+
     def test_a_pickle_comes_back_on_its_device(self):
         x = xp.arange(5, device="cuda:0")
         again = pickle.loads(pickle.dumps(x))

@@ -75,9 +75,7 @@ float elapsed_ms(void* start, void* stop);
 
 /// Memory straight from the driver; null when there is no more.
 void* allocate_device(Device device, std::size_t nbytes);
-/// Waits for the device's work. (The driver waits for that of the current device alone, which
-/// therefore is made this one.)
-void free_device(Device device, void* data) noexcept;
+void free_device(void* data) noexcept;
 void zero_async(void* data, std::size_t nbytes, void* stream);
 
 /// A zeroed ErrorWord that host and device see, and its address on the device.

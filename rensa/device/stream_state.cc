@@ -25,7 +25,7 @@ void order_handles(Device device, void* earlier, void* later) {
 
 StreamState::~StreamState() {
   release_from_pools(this);
-  for (void* piece : memory_) runtime::free_device(device_, piece);
+  for (void* piece : memory_) runtime::free_device(piece);
   if (order_event_) runtime::destroy_event(order_event_);
   if (stand_in_) runtime::destroy_stream(stand_in_);
   if (owned_) runtime::destroy_stream(handle_);

@@ -290,17 +290,6 @@ TEST(Transfer, BetweenGpusBothStreamsAreOrdered) {
   }
 }
 
-TEST(DevicePool, GivesMemoryBackAfterItsDevicesWorkWhicheverIsCurrent) {
-  RENSA_NEEDS_GPUS(2);
-  {
-    StoragePtr a = allocate(256 << 20, gpu(1)), b = allocate(256 << 20, gpu(1));
-    for (int i = 0; i < 500; ++i) copy(a, b);  // some tens of milliseconds
-  }
-  cuda::synchronize(gpu(0));  // which is current from then on
-  cuda::memory_pool(gpu(1)).free_all_blocks();
-  EXPECT_NO_THROW(cuda::synchronize(gpu(1)));
-}
-
 TEST(DevicePool, ServesCurrentStreamsAndSurvivesThem) {
   RENSA_NEEDS_GPUS(1);
   auto& pool = cuda::memory_pool(gpu(0));

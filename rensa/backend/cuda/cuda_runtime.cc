@@ -355,14 +355,7 @@ void* allocate_device(Device device, std::size_t nbytes) {
   return data;
 }
 
-void free_device(Device device, void* data) noexcept {
-  try {
-    set_device(device);
-  } catch (...) {
-    return;  // the device is gone, and the memory with it
-  }
-  forgive(cudaFree(data));
-}
+void free_device(void* data) noexcept { forgive(cudaFree(data)); }
 
 void zero_async(void* data, std::size_t nbytes, void* stream) {
   RENSA_CUDA_CALL(cudaMemsetAsync(data, 0, nbytes, as_stream(stream)));

@@ -114,7 +114,7 @@ class DeviceSource : public EventSource {
   void* allocate(std::int64_t nbytes) override {
     return allocate_device(device_, static_cast<std::size_t>(nbytes));
   }
-  void free(void* data) noexcept override { free_device(device_, data); }
+  void free(void* data) noexcept override { free_device(data); }
   void poison(void* data, std::int64_t nbytes, StreamState* stream) noexcept override {
     if (cudaMemsetAsync(data, kPoison, static_cast<std::size_t>(nbytes),
                         static_cast<cudaStream_t>(stream->order_handle())) != cudaSuccess) {

@@ -52,7 +52,7 @@ bool event_done(void*) { fail(); }
 float elapsed_ms(void*, void*) { fail(); }
 
 void* allocate_device(Device, std::size_t) { fail(); }
-void free_device(Device, void*) noexcept {}
+void free_device(void*) noexcept {}
 void zero_async(void*, std::size_t, void*) { fail(); }
 
 ErrorWord* make_error_word(Device, void**) { fail(); }
