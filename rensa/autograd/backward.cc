@@ -231,12 +231,17 @@ class IntoLeaves : public BackwardPass {
     Variable total = gradient;
     if (is_leaf && body->grad) {
       total = autograd::added_to_grad(body, gradient);
-    } else if (is_leaf && !gradient.creator()) {
+    } else if (is_leaf && !has_graph(gradient)) {
       total = owned(beside(gradient, body->array));
     }
     add_owner(total.array());
     if (body->parameter) autograd::note_gradient(body);
     autograd::store_grad(body, std::move(total));
+  }
+
+  /// Whether it is to be differentiated: one that was given may be a leaf.
+  static bool has_graph(const Variable& gradient) {
+    return gradient.creator() || (config().enable_backprop && gradient.requires_grad());
   }
 
   // A user, or an optimizer's hook, may change a leaf's gradient in place: its elements lie
@@ -279,7 +284,7 @@ class Within final : public IntoLeaves {
   void finish(VariableNode* node, const Variable& gradient) override {
     auto found = results_.find(node);
     if (found == results_.end()) return IntoLeaves::finish(node, gradient);
-    found->second = gradient.creator() ? gradient : owned(gradient);
+    found->second = has_graph(gradient) ? gradient : owned(gradient);
     add_owner(found->second.array());
   }
 

@@ -2,6 +2,7 @@
 #include "rensa/functions/linalg_functions.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -26,11 +27,7 @@ namespace {
 struct Subscripts {
   std::vector<std::string> operands;
   std::string result;
-  std::string str() const {
-    std::string text;
-    for (const std::string& labels : operands) text += (text.empty() ? "" : ",") + labels;
-    return text + "->" + result;
-  }
+  std::string str() const { return fmt::format("{}->{}", fmt::join(operands, ","), result); }
 };
 
 bool has(std::string_view labels, char label) { return labels.find(label) != labels.npos; }

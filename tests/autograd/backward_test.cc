@@ -113,6 +113,21 @@ TEST(Backward, SecondDerivativesOfALossThatIsGivenUp) {
   EXPECT_TRUE(xp::allclose(x.grad(), e * (a * a * 4 + 2), 1e-12));
 }
 
+TEST(Backward, AGradientThatIsGivenStaysInTheGraph) {
+  Variable a(kValues), b(kValues), gy(kValues);
+  Variable y = a - b;
+  y.set_grad_var(gy);
+  y.backward({.enable_double_backprop = true});
+  Variable ga = a.grad_var(), gb = b.grad_var();
+  Variables second = grad({F::sum(ga * ga) + F::sum(gb)}, {gy});
+  EXPECT_TRUE(xp::array_equal(second[0].array(), kValues * 2 - 1));
+  // Where it is not differentiated it is memory of its own.
+  a.cleargrad();
+  y.set_grad_var(gy);
+  y.backward();
+  EXPECT_NE(a.grad().storage(), gy.array().storage());
+}
+
 TEST(Backward, OptimizersGiveUpTheGraphAndReturnTheLoss) {
   for (Device device : testing::test_devices()) {
     struct Net : Chain<Net> {

@@ -56,6 +56,21 @@ TEST(LinalgFunctions, FactorizationsAreXps) {
   }
 }
 
+TEST(LinalgFunctions, TermsWithoutLabelsHaveGradients) {
+  Array v = xp::array({0.5, -1.0, 2.0}), w = xp::array({1.0, 3.0, -0.5}), number = xp::array(1.5);
+  for (const auto& [subscripts, x] :
+       std::vector<std::pair<const char*, Arrays>>{{"i,i", {v, w}},
+                                                   {",i->i", {number, v}},
+                                                   {"i,->i", {v, number}},
+                                                   {",->", {number, number}}}) {
+    SCOPED_TRACE(subscripts);
+    auto f = [&](const Variables& in) -> Variables { return {F::einsum(subscripts, in)}; };
+    Arrays gy{xp::ones_like(xp::einsum(subscripts, x))};
+    EXPECT_NO_THROW(gradient_check::check_backward(f, x, gy));
+    EXPECT_NO_THROW(gradient_check::check_double_backward(f, x, gy));
+  }
+}
+
 TEST(LinalgFunctions, SubscriptsThatDoNotFitAreErrors) {
   Variable a(xp::ones({2, 3})), b(xp::ones({3, 4}));
   EXPECT_THROW(F::einsum("ij->ij", {a, b}), ValueError);

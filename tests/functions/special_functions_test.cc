@@ -139,6 +139,23 @@ TEST(SpecialFunctions, LgammaAtTheEdges) {
   }
 }
 
+TEST(SpecialFunctions, ZetaOfLargeOrders) {
+  for (Device device : testing::test_devices()) {
+    Array q = xp::array({0.75, 1.0, 1.5, 10.258}).to(device);
+    for (double order : {25.0, 38.0, 45.0, 100.0}) {
+      Variable x(q.astype(float32));
+      Variable y = F::zeta(order, x);
+      F::sum(y).backward();
+      Array want = F::zeta(order, constant(q)).array();
+      Array slope = -order * F::zeta(order + 1, constant(q)).array();
+      EXPECT_TRUE(xp::allclose(y.array().astype(float64), want, 1e-4, 1e-37))
+          << order << y.array() << want;
+      EXPECT_TRUE(xp::allclose(x.grad().astype(float64), slope, 1e-4, 1e-37))
+          << order << x.grad() << slope;
+    }
+  }
+}
+
 // The first derivative of digamma has a formula of its own: zeta(2, x) above 0, that of reflection
 // below.
 TEST(SpecialFunctions, TheFirstPolygamma) {

@@ -341,16 +341,15 @@ template <class V> RENSA_LONG_FN V zeta(V s, V q) {
     if (abs(power) < rounding<V>() * abs(sum)) return sum;
   }
   sum += power * x / (s - V(1)) - V(0.5) * power;
-  V factor = 1, k = 0;
+  // power s (s + 1) (s + 2) ... / x^k: the factors alone would overflow.
+  V product = power, k = 0;
   for (double term : kTerms) {
-    factor *= s + k;
-    power /= x;
-    V t = factor * power / V(term);
+    product *= (s + k) / x;
+    V t = product / V(term);
     sum += t;
     if (abs(t) < rounding<V>() * abs(sum)) return sum;
     k += V(1);
-    factor *= s + k;
-    power /= x;
+    product *= (s + k) / x;
     k += V(1);
   }
   return sum;
