@@ -1,6 +1,8 @@
 // rensa.Variable and Parameter, gradients, and the configuration.
 #include <nanobind/stl/shared_ptr.h>
 
+#include <set>
+
 #include "arguments.h"
 #include "bind.h"
 
@@ -285,12 +287,21 @@ void backward_of(const Variables& outputs, const Variables& grad_outputs,
     throw ValueError("backward: " + std::to_string(outputs.size()) + " outputs, but " +
                      std::to_string(grad_outputs.size()) + " of grad_outputs");
   }
+  std::set<const VariableNode*> nodes;
+  Variables apart;  // one may be there several times, and has the sum of its gradients then
+  for (const Variable& y : outputs) {
+    if (nodes.insert(y.node().get()).second) apart.push_back(y);
+  }
+  if (!grad_outputs.empty()) {
+    for (const Variable& y : apart) y.cleargrad();
+  }
   for (std::size_t i = 0; i < grad_outputs.size(); ++i) {
-    if (grad_outputs[i].defined()) outputs[i].set_grad_var(grad_outputs[i]);
-    else outputs[i].cleargrad();
+    const Variable &y = outputs[i], &gradient = grad_outputs[i];
+    if (!gradient.defined()) continue;
+    y.set_grad_var(y.grad().defined() ? y.grad_var() + gradient : gradient);
   }
   Variables left;  // what leads nowhere costs nothing
-  for (const Variable& y : outputs) {
+  for (const Variable& y : apart) {
     if (y.creator() && (grad_outputs.empty() || y.grad().defined())) left.push_back(y);
   }
   if (!left.empty()) backward(left, options);

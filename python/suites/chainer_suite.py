@@ -91,11 +91,9 @@ _REFUSED = "|".join((
     r"::test_\w*(inv[al]+id|forbid|fail|_type_error|value_check|too_many|no_arg|dtype_assertion)\w*",
 ))
 _DTYPES = "x and the weights within a link differ in dtype"
-_CUT_OFF = "engine: a leaf's gradient that is another leaf is cut off its graph in backward(enable_double_backprop)"
 
 # The first that fits counts.
 REASONS = [
-    (r"einsum: \"[^\"]*\": \d+ terms? for", "engine: einsum takes no term without letters", True),
     (r"unpooling_nd: x .* of 0 windows", "engine: unpooling_nd gives no empty results", True),
     (r"(zeta|polygamma)\(\): incompatible", "zeta and polygamma of an array of orders", False),
     (_MOCKS, "a mock in place of an optimizer, a trainer or a model", False),
@@ -129,7 +127,6 @@ REASONS = [
     (r"constant_values: tuple", "F.pad with several constants", False),
     (_REFUSED, "what Chainer refuses is taken, or refused by another error", True),
     (r"no implementation found for 'numpy|__array_function__", "NumPy's functions that rensa.xp lacks", True),
-    (r"double backward|check_double_backward", _CUT_OFF, True),
     (r"incompatible function arguments|unexpected keyword argument", "arguments that are not there", True),
     (r"has no \w+ here|cannot import name|ImportError|has no attribute", "names that are not there", True),
 ]

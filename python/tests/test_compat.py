@@ -110,6 +110,11 @@ class Functions(Compat):
         x.cleargrad()
         chainer.backward([y, z], [np.ones(2), np.ones(2)])
         self.assertEqual(x.grad.tolist(), [5, 5])
+        x.cleargrad()
+        chainer.backward([y, y], [np.ones(2), np.ones(2)])
+        self.assertEqual(x.grad.tolist(), [4, 4])
+        chainer.backward([x, x, y], [np.ones(2), np.ones(2), np.ones(2)])
+        self.assertEqual(x.grad.tolist(), [4, 4])
         with self.assertRaises(ValueError):
             chainer.backward([y, z], [np.ones(2)])
 
