@@ -64,18 +64,8 @@ void def0(Class& c, const char* name, OfNone draw) {
       nb::arg("out") = nb::none());
 }
 
-void def1(Class& c, const char* name, OfOne draw, const nb::arg& first, Dtype usual) {
-  c.def(
-      name,
-      [draw, usual](const Generator& g, In<Parameter> a, nb::handle size, nb::handle dtype,
-                    nb::handle out) {
-        Draw how(size, dtype, out, usual);
-        return stored(how.place, unlocked([&] { return (g.*draw)(give(a), how.options()); }));
-      },
-      first, nb::arg("size") = nb::none(), nb::arg("dtype") = nb::none(),
-      nb::arg("out") = nb::none());
-}
-void def1(Class& c, const char* name, OfOne draw, const nb::arg_v& first, Dtype usual) {
+template <class First>
+void def1(Class& c, const char* name, OfOne draw, const First& first, Dtype usual) {
   c.def(
       name,
       [draw, usual](const Generator& g, In<Parameter> a, nb::handle size, nb::handle dtype,
