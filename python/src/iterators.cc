@@ -35,9 +35,9 @@ nb::object next(nb::handle_t<Iterator> self) {
 }
 
 /// An iterator whose methods and attributes are Python's.
-class IteratorBodyOfPython final : public IteratorBody {
+class IteratorBodyOfPython final : public EpochsOfPython {
  public:
-  explicit IteratorBodyOfPython(nb::handle iterator) : held_(nb::borrow(iterator)) {}
+  using EpochsOfPython::EpochsOfPython;
   std::optional<Batch> next() override {
     nb::gil_scoped_acquire lock;
     const char* method = nb::hasattr(held_.object, "next") ? "next" : "__next__";
@@ -58,32 +58,14 @@ class IteratorBodyOfPython final : public IteratorBody {
     nb::gil_scoped_acquire lock;
     if (nb::hasattr(held_.object, "reset")) held_.object.attr("reset")();
   }
-  std::int64_t epoch() const override { return read<std::int64_t>("epoch", 0); }
-  bool is_new_epoch() const override { return read<bool>("is_new_epoch", false); }
   double epoch_detail() const override {
     return read<double>("epoch_detail", static_cast<double>(epoch()));
-  }
-  std::optional<double> previous_epoch_detail() const override {
-    return read<std::optional<double>>("previous_epoch_detail", {});
   }
   const Dataset& dataset() const override {
     throw NotImplementedError("an iterator of Python's has no dataset that the engine knows");
   }
   bool repeats() const override { return read<bool>("repeat", false); }
-  void members(Visitor&) override {}
   std::string describe() const override { return "an iterator of Python's"; }
-
- private:
-  template <class T> T read(const char* name, T otherwise) const {
-    nb::gil_scoped_acquire lock;
-    nb::object value = nb::getattr(held_.object, name, nb::none());
-    if (value.is_none()) return otherwise;
-    T found{};
-    if (nb::try_cast(value, found)) return found;
-    std::string kind = nb::cast<std::string>(nb::repr(value.type()));
-    throw nb::type_error((std::string(name) + " is of " + kind).c_str());
-  }
-  Held held_;
 };
 
 /// Chainer's order sampler, a function of the order before and the place in it: asked once for each

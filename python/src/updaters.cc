@@ -1,5 +1,6 @@
 // rensa.training.updaters.
 #include "bind.h"
+#include "data.h"
 #include "link.h"
 #include "rensa/links/visitor.h"
 #include "training.h"
@@ -32,35 +33,19 @@ std::function<Columns(const Batch&, Device)> converter_of(nb::handle object, nb:
 namespace {
 
 /// The epochs of an updater of Python's, which the engine asks an iterator for.
-class ClockOfUpdater final : public IteratorBody {
+class ClockOfUpdater final : public EpochsOfPython {
  public:
-  explicit ClockOfUpdater(nb::handle updater) : updater_(nb::borrow(updater)) {}
+  using EpochsOfPython::EpochsOfPython;
   std::optional<Batch> next() override { refuse(); }
   void reset() override {}
-  std::int64_t epoch() const override { return read<std::int64_t>("epoch", 0); }
-  bool is_new_epoch() const override { return read<bool>("is_new_epoch", false); }
   double epoch_detail() const override { return read<double>("epoch_detail", 0); }
-  std::optional<double> previous_epoch_detail() const override {
-    return read<std::optional<double>>("previous_epoch_detail", {});
-  }
   const Dataset& dataset() const override { refuse(); }
   bool repeats() const override { return true; }
-  void members(Visitor&) override {}
 
  private:
   [[noreturn]] static void refuse() {
     throw NotImplementedError("an updater of Python's has no iterator that the engine knows");
   }
-  template <class T> T read(const char* name, T otherwise) const {
-    nb::gil_scoped_acquire lock;
-    nb::object value = nb::getattr(updater_.object, name, nb::none());
-    if (value.is_none()) return otherwise;
-    T found{};
-    if (nb::try_cast(value, found)) return found;
-    std::string kind = nb::cast<std::string>(nb::repr(value.type()));
-    throw nb::type_error((std::string(name) + " is of " + kind).c_str());
-  }
-  Held updater_;
 };
 
 /// Stands for the model of an updater of Python's that names no optimizer.

@@ -39,6 +39,12 @@ def ProgressBar(training_length=None, update_interval=100, bar_length=50, out=sy
     return extensions.ProgressBar(update_interval, bar_length)
 
 
+def _written_by_the_engine(name, savefun, condition, writer):
+    _only(f"{name}: savefun", savefun, serializers.save_npz)
+    _only(f"{name}: condition", condition)
+    _only(f"{name}: writer", writer)
+
+
 def snapshot(
     savefun=None,
     filename="snapshot_iter_{.updater.iteration}",
@@ -51,9 +57,7 @@ def snapshot(
     autoload=False,
 ):
     """As the engine's, of the trainer."""
-    _only("snapshot: savefun", savefun, serializers.save_npz)
-    _only("snapshot: condition", condition)
-    _only("snapshot: writer", writer)
+    _written_by_the_engine("snapshot", savefun, condition, writer)
     if target is not None:
         return snapshot_object(target, filename, n_retains=n_retains, autoload=autoload)
     return extensions.snapshot(filename, n_retains=n_retains, autoload=autoload, snapshot_on_error=snapshot_on_error)
@@ -71,9 +75,7 @@ def snapshot_object(
     autoload=False,
 ):
     """As the engine's."""
-    _only("snapshot_object: savefun", savefun, serializers.save_npz)
-    _only("snapshot_object: condition", condition)
-    _only("snapshot_object: writer", writer)
+    _written_by_the_engine("snapshot_object", savefun, condition, writer)
     _only("snapshot_object: snapshot_on_error", snapshot_on_error or None)
     return extensions.snapshot_object(target, filename, n_retains=n_retains, autoload=autoload)
 
