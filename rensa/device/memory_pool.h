@@ -35,8 +35,9 @@ class MemorySource {
   /// nullptr when there is no more; anything else that goes wrong throws.
   virtual void* allocate(std::int64_t nbytes) = 0;
   virtual void free(void* data) noexcept = 0;  // takes back what allocate() gave
-  /// As allocate and free, in the order of a stream's work, where the source can do that. `stream`
-  /// is null for pinned memory and for memory of a stream that is gone and done.
+  /// As allocate and free, in the order of a stream's work: memory is freed once what the stream
+  /// has queued so far is done, or as if it were. `stream` is null for pinned memory and for memory
+  /// of a stream that is gone and done.
   virtual void* allocate_on(std::int64_t nbytes, cuda::StreamState*) { return allocate(nbytes); }
   virtual void free_on(void* data, cuda::StreamState*) noexcept { free(data); }
   /// Gives back what the source itself caches.

@@ -138,6 +138,73 @@ TEST(ModelParallel, CapturedStepsAreTheEagerOnes) {
   }
 }
 
+/// Six layers on one device.
+struct Wide : Chain<Wide> {
+  MLP lower, upper;
+  explicit Wide(std::int64_t units) : lower(units, units), upper(units, 10) {}
+  void members(Visitor& v) override { v("lower", lower), v("upper", upper); }
+  Variable operator()(const Variable& x, const Variable& t) const {
+    return F::softmax_cross_entropy(upper(F::relu(lower(x))), t);
+  }
+};
+
+/// And as the report of 2015 has them: in halves that meet after the third.
+struct WideHalves : Chain<WideHalves> {
+  MLP lower0, lower1, upper0, upper1;
+  explicit WideHalves(std::int64_t units)
+      : lower0(units / 2, units),
+        lower1(units / 2, units),
+        upper0(units / 2, 10),
+        upper1(units / 2, 10) {
+    lower0.to(gpu(0)), upper0.to(gpu(0)), lower1.to(gpu(1)), upper1.to(gpu(1));
+  }
+  void members(Visitor& v) override {
+    v("lower0", lower0), v("lower1", lower1), v("upper0", upper0), v("upper1", upper1);
+  }
+  Variable operator()(const Variable& x, const Variable& t) const {
+    Variable z0 = lower0(x), z1 = lower1(F::copy(x, gpu(1)));
+    Variable h0 = F::relu(z0 + F::copy(z1, gpu(0))), h1 = F::relu(z1 + F::copy(z0, gpu(1)));
+    return F::softmax_cross_entropy(upper0(h0) + F::copy(upper1(h1), gpu(0)), t);
+  }
+};
+
+template <class Net> void train_captured(Net net, const Array& x, const Array& t) {
+  optimizers::SGD optimizer(0.01);
+  optimizer.setup(net);
+  auto step = capture(
+      [&](const Variable& in, const Variable& of) { return optimizer.update(net, in, of); });
+  for (int i = 0; i < 12; ++i) (void)step(constant(x), constant(t));
+  EXPECT_GE(step.stats().replays, 5) << step.stats().last_fallback;
+}
+
+// What the larger nets have left goes back to the driver while steps of the smaller ones run on
+// both GPUs. (This ended with an illegal address where it did so before the streams had got there.)
+TEST(ModelParallel, SmallerNetsAreTrainedAfterLargerOnes) {
+  RENSA_NEEDS_GPUS(2);
+  for (std::int64_t units : {4096, 2048}) {
+    const std::int64_t batch = 8192;
+    Array x = xp::random::random({batch, 784}, float32, gpu(0));
+    Array t = xp::random::randint(0, 10, {batch}, int32, gpu(0));
+    Wide whole(units);
+    whole.to(gpu(0));
+    train_captured(std::move(whole), x, t);
+    train_captured(WideHalves(units), x, t);
+    Wide main(units);
+    optimizers::SGD optimizer(0.01);
+    optimizer.setup(main);
+    training::ParallelUpdater updater(
+        iterators::SerialIterator(datasets::TupleDataset(x.to(cpu()), t.to(cpu())), batch),
+        optimizer,
+        {.devices = {{"main", gpu(0)}, {"second", gpu(1)}}, .reduction = "mean", .capture = true});
+    for (int i = 0; i < 12; ++i) updater.update();
+    EXPECT_GE(updater.capture_stats().replays, 5) << updater.capture_stats().last_fallback;
+    for (std::size_t i = 0; i < main.params().size(); ++i) {
+      Array other = updater.model("second").params()[i].array();
+      EXPECT_TRUE(xp::array_equal(main.params()[i].array(), other.to(gpu(0)))) << i;
+    }
+  }
+}
+
 TEST(ModelParallel, OperandsOnTwoGpusAreRefused) {
   RENSA_NEEDS_GPUS(2);
   Variable a(xp::ones({2}, float32, gpu(0))), b(xp::ones({2}, float32, gpu(1)));

@@ -89,7 +89,7 @@ class EventSource : public MemorySource {
     return true;
   }
 
- private:
+ protected:
   /// Whether somebody else captures the stream (one of another library's, say), or the legacy
   /// stream is not to be touched since another one is captured.
   static bool is_captured(void* stream) {
@@ -115,6 +115,14 @@ class DeviceSource : public EventSource {
     return allocate_device(device_, static_cast<std::size_t>(nbytes));
   }
   void free(void* data) noexcept override { free_device(data); }
+  /// The driver waits for what runs on the memory's own device. Another one may still use it, in a
+  /// recorded step of both say: the stream has been told to wait for that.
+  void free_on(void* data, StreamState* stream) noexcept override {
+    if (stream && !is_captured(stream->order_handle())) {
+      forgive(cudaStreamSynchronize(static_cast<cudaStream_t>(stream->order_handle())));
+    }
+    free(data);
+  }
   void poison(void* data, std::int64_t nbytes, StreamState* stream) noexcept override {
     if (cudaMemsetAsync(data, kPoison, static_cast<std::size_t>(nbytes),
                         static_cast<cudaStream_t>(stream->order_handle())) != cudaSuccess) {
@@ -128,6 +136,10 @@ class DeviceSource : public EventSource {
   std::int64_t capacity() override { return memory_info(device_).total; }
 
  protected:
+  static void forgive(cudaError_t error) noexcept {
+    if (error != cudaSuccess) (void)cudaGetLastError();
+  }
+
   Device device_;
 };
 
@@ -173,9 +185,6 @@ class AsyncSource final : public DeviceSource {
   void trim() noexcept override { forgive(cudaMemPoolTrimTo(pool_, 0)); }
 
  private:
-  static void forgive(cudaError_t error) noexcept {
-    if (error != cudaSuccess) (void)cudaGetLastError();
-  }
   static cudaStream_t handle_of(StreamState* stream) {
     // Of a stream that is gone, all work is done: any order will do.
     return static_cast<cudaStream_t>(stream ? stream->order_handle() : legacy_stream());
