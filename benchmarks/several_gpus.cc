@@ -33,12 +33,15 @@ struct Options {
   Communicator ranks = create_communicator();  // the processes, of which each has a GPU, or the one
   bool several() const { return ranks.size() > 1; }
   bool captured = true;
+  bool late_sums = false;  // of eager replicas: when backward is done
   int steps = 50;
   int zero = 0;  // of several processes: each keeps a share of states (1), of gradients too (2)
   // Of `widths`:
   std::vector<std::int64_t> units{256, 512, 1024, 2048, 4096}, batches{128, 1024, 8192};
   std::string picture;
-  std::string how() const { return captured ? "captured" : "eager"; }
+  std::string how() const {
+    return captured ? "captured" : late_sums ? "eager, sums after backward" : "eager";
+  }
 };
 
 void wait_for_all(const Options& options) {
@@ -169,6 +172,7 @@ Step step_of_replicas(const Task& task, Net& net, std::int64_t batch, int gpus,
   FixedBatches converter(task);
   training::ParallelUpdaterOptions how;
   how.reduction = "mean", how.converter = converter, how.capture = options.captured;
+  if (options.late_sums) how.pack_bytes = std::int64_t{1} << 50;
   for (int i = 0; i < gpus; ++i) {
     how.devices.emplace_back(i == 0 ? "main" : fmt::format("gpu{}", i), gpu(i));
   }
@@ -393,7 +397,7 @@ void widths(const Options& options) {
     PlotOptions words{.title = fmt::format("6 layers on two GPUs, {}", dtype),
                       .x_label = "units of a layer",
                       .y_label = "times as fast as one GPU"};
-    words.log_x = true, words.y_limits = {0, 2.2};
+    words.log_x = true, words.y_limits = {0, 2.75};
     panels.push_back({lines, words});
   }
   if (options.picture.empty()) return;
@@ -423,6 +427,7 @@ int main(int argc, char** argv) try {
   app.add_option("--batches", options.batches, "in widths")->delimiter(',');
   app.add_option("--picture", options.picture, "a file for the curves of widths, .svg or .png");
   app.add_flag("!--eager", options.captured, "steps are not captured");
+  app.add_flag("--late-sums", options.late_sums, "eager replicas sum gradients after backward");
   CLI11_PARSE(app, argc, argv);
   Device device = gpu(options.ranks.local_rank());
   device.use();

@@ -8,13 +8,23 @@
 
 namespace rensa::training {
 
-/// Calls use(part, share) for each of `count` parts of a batch's columns along axis 0, of almost
-/// equal sizes, with the share of the samples that the part has; fewer where there are not so many
+/// The samples of a batch's columns.
+inline std::int64_t num_samples(const Variables& columns) {
+  return columns.empty() || columns[0].ndim() == 0 ? 1 : columns[0].shape(0);
+}
+
+/// How many parts there are of `count` that are asked for: fewer where there are not so many
 /// samples.
+inline std::int64_t num_parts(const Variables& columns, std::int64_t count) {
+  return std::max(std::min(count, num_samples(columns)), std::int64_t{1});
+}
+
+/// Calls use(part, share) for each of the num_parts() parts of a batch's columns along axis 0, of
+/// almost equal sizes, with the share of the samples that the part has.
 template <class Use> void each_part(const Variables& columns, std::int64_t count, Use&& use) {
-  std::int64_t n = columns.empty() || columns[0].ndim() == 0 ? 1 : columns[0].shape(0);
-  count = std::min(count, n);
-  if (count <= 1) return use(columns, 1.0);
+  const std::int64_t n = num_samples(columns);
+  count = num_parts(columns, count);
+  if (count == 1) return use(columns, 1.0);
   for (std::int64_t k = 0; k < count; ++k) {
     std::int64_t begin = k * n / count, end = (k + 1) * n / count;
     Variables part;

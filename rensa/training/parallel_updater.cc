@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "rensa/array/internal.h"
+#include "rensa/autograd/gradient_watch.h"
 #include "rensa/autograd/graph.h"
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
@@ -160,6 +162,10 @@ void check_options(const ParallelUpdaterOptions& options) {
     throw ValueError(
         fmt::format("ParallelUpdater: parts of a batch in {} parts", options.accumulate));
   }
+  if (options.pack_bytes < 1) {
+    throw ValueError(
+        fmt::format("ParallelUpdater: gradients in packs of {} bytes", options.pack_bytes));
+  }
 }
 
 /// Main in front.
@@ -187,7 +193,7 @@ class ParallelBody final : public UpdaterBody {
       : UpdaterBody(std::move(iterator), std::move(optimizer)),
         options_(ordered(std::move(options))),
         converter_(options_.converter_options),
-        sum_(devices_of(options_)),
+        sum_(devices_of(options_), options_.pack_bytes),
         cache_(options_.capture_options),
         team_(static_cast<int>(options_.devices.size())) {
     Link& main = this->optimizer().target();
@@ -261,15 +267,18 @@ class ParallelBody final : public UpdaterBody {
 
   /// Each replica by its thread. `main_loss`: main's, where it has been computed already.
   void update_by_team(const Batch& batch, Variable main_loss) {
+    sum_.plan_early(optimizer().target());
     team_.run([&](int member) {
       Variables own = columns(member, located(member, batch).gather());
-      backward(member, own, weight(member, batch), member == 0 ? std::move(main_loss) : Variable());
+      backward(member, own, weight(member, batch), true,
+               member == 0 ? std::move(main_loss) : Variable());
       sum_.collect(member, replica(member).optimizer.target());
       team_.barrier();  // all gradients are queued; whoever failed has been noticed
       sum_.fill_missing(member);
       team_.barrier();  // all have looked at what the others lack
       if (member == 0) sum_.sum();
       team_.barrier();
+      sum_.finish_early(member);
       update(member);
     });
   }
@@ -287,7 +296,7 @@ class ParallelBody final : public UpdaterBody {
       for (int member = 0; member < members(); ++member) {
         Columns part = columns_of(parts[static_cast<std::size_t>(member)], next);
         MuteReports muted(member != 0);
-        backward(member, columns(member, std::move(part)), weight(member, batch));
+        backward(member, columns(member, std::move(part)), weight(member, batch), false);
         sum_.collect(member, replica(member).optimizer.target());
       }
       for (int member = 0; member < members(); ++member) sum_.fill_missing(member);
@@ -342,17 +351,24 @@ class ParallelBody final : public UpdaterBody {
     return first;
   }
 
-  /// Gradients of a member's part of a batch, which may be empty; `first`, where it is defined, is
-  /// the loss that first_loss() gave of it.
-  void backward(int member, const Variables& columns, double weight, Variable first = {}) {
+  /// Gradients of a member's part of a batch, which may be empty. `early`: those of its last part
+  /// are shown to the sum. `first`, where it is defined, is the loss that first_loss() gave of it.
+  void backward(int member, const Variables& columns, double weight, bool early,
+                Variable first = {}) {
     DeviceScope on(replica(member).device);
     const Optimizer& optimizer = replica(member).optimizer;
+    std::int64_t left = num_parts(columns, options_.accumulate);
     bool clear = true;
     if (columns.empty()) optimizer.target().cleargrads();
     else
       each_part(columns, options_.accumulate, [&](const Variables& part, double share) {
         Variable of_part = first.defined() ? std::exchange(first, {}) : loss(member, part);
         if (std::exchange(clear, false)) optimizer.target().cleargrads();
+        std::optional<GradientWatchScope> watched;
+        if (GradientWatch* watch =
+                --left == 0 && early ? sum_.early(member, optimizer.target()) : nullptr) {
+          watched.emplace(watch);
+        }
         optimizer.backward(std::move(of_part), weight * share);
       });
   }

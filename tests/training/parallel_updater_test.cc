@@ -303,6 +303,7 @@ std::vector<float> course_of(const Devices& devices, bool captured, std::int64_t
                            .reduction = "mean",
                            .accumulate = accumulate,
                            .update_on_main = on_main,
+                           .pack_bytes = 1,  // eager sums begin with each parameter
                            .capture = captured,
                            .capture_options = {.replay_lists = true}});
   Reporter reporter;
@@ -664,6 +665,9 @@ TEST(ParallelUpdater, BadArguments) {
   EXPECT_THROW(make({{"main", gpu(num_gpus())}}), DeviceError);
   EXPECT_THROW(
       ParallelUpdater(iterator_of(4), optimizer, {.devices = {{"main", cpu()}}, .accumulate = 0}),
+      ValueError);
+  EXPECT_THROW(
+      ParallelUpdater(iterator_of(4), optimizer, {.devices = {{"main", cpu()}}, .pack_bytes = 0}),
       ValueError);
 }
 
