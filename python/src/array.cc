@@ -100,8 +100,6 @@ nb::dict cuda_interface(const Array& a) {
   }
   nb::list shape, strides;
   for (int i = 0; i < a.ndim(); ++i) shape.append(a.shape()[i]), strides.append(a.strides()[i]);
-  void* stream = cuda::current_stream(a.device()).handle();
-  constexpr std::uintptr_t kLegacyStream = 1;
   nb::dict interface;
   interface["shape"] = nb::tuple(shape);
   interface["strides"] = nb::tuple(strides);
@@ -109,7 +107,7 @@ nb::dict cuda_interface(const Array& a) {
   interface["typestr"] = (kind == 'b' ? "|" : "<") + (kind + std::to_string(itemsize(a.dtype())));
   interface["data"] = nb::make_tuple(reinterpret_cast<std::uintptr_t>(a.data()), false);
   interface["version"] = 3;
-  interface["stream"] = stream ? reinterpret_cast<std::uintptr_t>(stream) : kLegacyStream;
+  interface["stream"] = stream_number(cuda::current_stream(a.device()));
   return interface;
 }
 

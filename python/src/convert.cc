@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "rensa/array/dlpack.h"
 #include "rensa/array/dtype_info.h"
 #include "rensa/core/error.h"
 
@@ -105,9 +106,16 @@ Array array_of_pinned(nb::handle object, const Py_buffer& view, const Shape& sha
   return Array(bytes[Slice(offset, offset + view.len)]).view(dtype).reshape(shape);
 }
 
-/// Shares the memory; read-only memory is copied.
+/// Shares the memory; read-only memory is copied. Undefined where the object has a buffer that it
+/// does not give, and __dlpack__ (CuPy's arrays).
 Array array_of_buffer(nb::handle object, bool* shared) {
-  auto buffer = std::make_shared<Buffer>(object, PyBUF_RECORDS_RO);
+  std::shared_ptr<Buffer> buffer;
+  try {
+    buffer = std::make_shared<Buffer>(object, PyBUF_RECORDS_RO);
+  } catch (nb::python_error&) {
+    if (!nb::hasattr(object, "__dlpack__")) throw;
+    return {};
+  }
   const Py_buffer& view = buffer->view();
   auto dtype = dtype_of_format(view.format, view.itemsize);
   if (!dtype) {
@@ -128,13 +136,24 @@ Array array_of_buffer(nb::handle object, bool* shared) {
   return a;
 }
 
+/// What `object` has to be told by __dlpack__: the stream that is to follow its work.
+nb::dict capsule_options(nb::handle object) {
+  nb::dict options;
+  if (!nb::hasattr(object, "__dlpack_device__")) return options;
+  auto [type, index] = nb::cast<std::pair<int, int>>(object.attr("__dlpack_device__")());
+  if (type != dlpack::kDLCUDA) return options;
+  options["stream"] = stream_number(cuda::current_stream(gpu(index)));
+  return options;
+}
+
 Array array_of_capsule(nb::handle object) {
+  nb::dict options = capsule_options(object);
   nb::object made;
   try {
-    made = object.attr("__dlpack__")(nb::arg("max_version") = nb::make_tuple(1, 0));
+    made = object.attr("__dlpack__")(nb::arg("max_version") = nb::make_tuple(1, 0), **options);
   } catch (nb::python_error& error) {
     if (!error.matches(PyExc_TypeError)) throw;
-    made = object.attr("__dlpack__")();  // one that knows no versions
+    made = object.attr("__dlpack__")(**options);  // one that knows no versions
   }
   PyObject* capsule = made.ptr();
   auto take = [&]<class T>(const char* name, const char* used, T*) {
@@ -316,6 +335,12 @@ Placement placement_of(nb::handle object) {
   return nb::cast<Device>(object);
 }
 
+std::uintptr_t stream_number(const cuda::Stream& stream) {
+  constexpr std::uintptr_t kLegacyStream = 1;
+  void* handle = stream.handle();
+  return handle ? reinterpret_cast<std::uintptr_t>(handle) : kLegacyStream;
+}
+
 bool is_integer(nb::handle object) {
   if (PyLong_Check(object.ptr())) return true;
   if (!PyIndex_Check(object.ptr()) || nb::isinstance<Array>(object)) return false;
@@ -377,15 +402,15 @@ Array array_of(nb::handle object, std::optional<Dtype> dtype, Placement device,
   } else if (is_sequence(object)) {
     a = array_of_sequence(object, dtype);
     shared = false;
-  } else if (PyObject_CheckBuffer(object.ptr())) {
-    a = array_of_buffer(object, &shared);
-  } else if (nb::hasattr(object, "__dlpack__")) {
-    a = array_of_capsule(object);
   } else {
-    throw_type("array: numbers, sequences of them, or what exports a buffer or has __dlpack__",
-               object);
+    if (PyObject_CheckBuffer(object.ptr())) a = array_of_buffer(object, &shared);
+    if (!a.defined() && nb::hasattr(object, "__dlpack__")) a = array_of_capsule(object);
+    if (!a.defined()) {
+      throw_type("array: numbers, sequences of them, or what exports a buffer or has __dlpack__",
+                 object);
+    }
   }
-  bool has_home = nb::isinstance<Array>(object);
+  bool has_home = nb::isinstance<Array>(object) || a.device().is_cuda();
   Device home = device.given() || !has_home ? device.device() : a.device();
   Array converted = a;
   if (dtype) converted = converted.astype(*dtype, false);

@@ -31,6 +31,9 @@ std::optional<Dtype> optional_dtype(nb::handle object);
 /// "cpu", "cuda:1", or a Device; None: the current one.
 Placement placement_of(nb::handle object);
 
+/// A stream as DLPack and the CUDA array interface call it: its address, 1 the legacy default one.
+std::uintptr_t stream_number(const cuda::Stream& stream);
+
 /// Whether it is one integer: of Python's or of NumPy's, and no array of ours.
 bool is_integer(nb::handle object);
 

@@ -235,7 +235,7 @@ class Links(unittest.TestCase):
         x = np.ones((1, 3), "float32")
         copied = net.copy("copy")
         np.testing.assert_array_equal(host(net(x)), host(copied(x)))
-        net[0].W.array[...] = 0
+        net[2].b.array[...] = 1
         self.assertFalse((host(net(x)) == host(copied(x))).all())
         self.assertEqual(len(Sequential(L.Linear(3, 3), F.relu).repeat(3)), 6)
 
