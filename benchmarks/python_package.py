@@ -51,7 +51,7 @@ def epoch_of_mnist(device, mnist, on_device, captured):
     model = L.Classifier(Sequential(L.Linear(1000), F.relu, L.Linear(1000), F.relu, L.Linear(10)))
     model.to_device(device)
     optimizer = optimizers.Adam().setup(model)
-    columns = [x.to_device(device) for x in mnist[0]] if on_device else mnist[0]
+    columns = [xp.asarray(x, device=device) for x in mnist[0]] if on_device else mnist[0]
     iterator = iterators.SerialIterator(datasets.TupleDataset(*columns), 100)
     updater = training.updaters.StandardUpdater(iterator, optimizer, device=device, capture=captured)
     trainer = training.Trainer(updater, (EPOCHS, "epoch"), out="result_of_epochs")
@@ -64,7 +64,7 @@ def epoch_of_mnist(device, mnist, on_device, captured):
 
     trainer.extend(clock)
     trainer.run()
-    x, t = (column.to_device(device) for column in mnist[1])
+    x, t = (xp.asarray(column, device=device) for column in mnist[1])
     with rensa.using_config("train", False), rensa.no_backprop_mode():
         right = F.accuracy(model.predictor(x), t).item()
     return statistics.median(later - before for before, later in zip(times, times[1:])), right

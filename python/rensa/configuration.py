@@ -2,8 +2,6 @@
 
 import contextlib
 
-import numpy
-
 from rensa._engine import networks
 
 
@@ -14,14 +12,23 @@ FIELDS = ("train", "enable_backprop", "debug", "keep_graph_on_report", "tf32", "
 class Mixed:
     """A dtype of parameters of 16 bits, beside which normalizations compute in float32."""
 
-    def __init__(self, name, dtype):
-        self.name, self.dtype = name, dtype
+    def __init__(self, name):
+        self.name = name
+
+    @property
+    def dtype(self):
+        """The dtype of parameters: NumPy's, where it has one."""
+        if self is mixed_bf16:
+            return "bfloat16"
+        import numpy  # not before it is wanted: it takes longer to import than this package
+
+        return numpy.dtype("float16")
 
     def __repr__(self):
         return f"dtype('{self.name}')"
 
 
-mixed16, mixed_bf16 = Mixed("mixed16", numpy.dtype("float16")), Mixed("mixed_bf16", "bfloat16")
+mixed16, mixed_bf16 = Mixed("mixed16"), Mixed("mixed_bf16")
 
 
 class Config:

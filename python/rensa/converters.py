@@ -1,7 +1,5 @@
 """From examples to arrays on a device."""
 
-import numpy
-
 from rensa import _engine, xp
 
 
@@ -9,7 +7,7 @@ def to_device(device, array):
     """The array on a device: a Device or its name, the number of a GPU, the CPU below 0; None leaves it where it is."""
     if device is None:
         return array
-    if isinstance(device, (int, numpy.integer)):
+    if hasattr(device, "__index__"):
         device = _engine.networks.gpu_of(int(device)) if device >= 0 else "cpu"
     return xp.asarray(array, device=device)
 
@@ -17,6 +15,8 @@ def to_device(device, array):
 def concat_examples(batch, device=None, padding=None):
     """Arrays of a list of examples, each stacked along a new first axis: a tuple of columns, or the one. With `padding`
     shorter examples are filled up with it to the largest of the batch."""
+
+    import numpy
 
     def stacked(column, padding):
         arrays = [numpy.asarray(value.get() if isinstance(value, xp.ndarray) else value) for value in column]

@@ -1,7 +1,5 @@
 """rensa.initializers, under Chainer's names: classes, and bases of classes of one's own."""
 
-import inspect
-
 from rensa import _engine
 from rensa._engine.networks import Initializer
 
@@ -15,7 +13,7 @@ def _class_of(name, make):
         self._made_with = args, {**kwargs, "dtype": dtype}
         self.scale = args[0] if args else kwargs.get("scale", _SCALES.get(name, 1.0))
 
-    return type(name, (Initializer,), {"__init__": init, "__reduce__": _reduce, "__doc__": inspect.getdoc(make),
+    return type(name, (Initializer,), {"__init__": init, "__reduce__": _reduce, "__doc__": make.__doc__,
                                    "__module__": __name__})
 
 

@@ -2,7 +2,6 @@
 
 import functools
 import os
-import tempfile
 
 from rensa import _engine
 from rensa._engine.serializers import *  # noqa: F403 the engine's names are this module's
@@ -17,6 +16,8 @@ def _in_file(name, loads):
     def called(file, obj, *args, **kwargs):
         if isinstance(file, (str, os.PathLike)):
             return call(os.fspath(file), obj, *args, **kwargs)
+        import tempfile  # which imports much that nobody else wants
+
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "file")
             if loads:

@@ -453,6 +453,7 @@ IntegerList integers_of(nb::handle object) {
 }
 
 Operand operand_of(nb::handle object) {
+  if (nb::isinstance<Array>(object)) return *nb::inst_ptr<Array>(object);
   if (auto number = scalar_of(object)) return *number;
   return array_of(object);
 }
@@ -464,7 +465,7 @@ Array array_of_operand(const Operand& operand) {
 }
 
 bool is_operand(nb::handle object) {
-  return scalar_of(object) || nb::isinstance<Array>(object) || PyObject_CheckBuffer(object.ptr()) ||
+  return nb::isinstance<Array>(object) || scalar_of(object) || PyObject_CheckBuffer(object.ptr()) ||
          nb::hasattr(object, "__dlpack__");
 }
 

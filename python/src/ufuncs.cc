@@ -164,6 +164,10 @@ void bind_ufunc_class(nb::module_& m) {
 /// self + other, and NotImplemented where the other is nothing to compute with.
 template <const xp::BinaryUfunc& ufunc, bool reflected>
 nb::object operate(const Array& self, nb::handle other) {
+  if (nb::isinstance<Array>(other)) {
+    const Array& array = *nb::inst_ptr<Array>(other);
+    return nb::cast(unlocked([&] { return reflected ? ufunc(array, self) : ufunc(self, array); }));
+  }
   if (!is_operand(other)) return nb::borrow(Py_NotImplemented);
   Operand operand = operand_of(other);
   return nb::cast(unlocked([&] {
