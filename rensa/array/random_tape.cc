@@ -17,6 +17,9 @@ Tape::Scope::Scope(Tape& tape, Mode mode)
     : tape_(tape), mode_(mode), outer_(std::exchange(innermost, this)) {}
 Tape::Scope::~Scope() { innermost = outer_; }
 
+Tape::Aside::Aside() : outer_(std::exchange(innermost, nullptr)) {}
+Tape::Aside::~Aside() { innermost = outer_; }
+
 GeneratorPosition Tape::Scope::take(const void* generator, std::int64_t count,
                                     const std::function<GeneratorPosition()>& advance) {
   return innermost ? innermost->position(generator, count, advance) : advance();

@@ -18,6 +18,9 @@ class Tape {
   /// first on (`repeat`), and generators stay where they are. Scopes nest: what an inner one notes
   /// may come from an outer one's tape.
   class [[nodiscard]] Scope;
+  /// What this thread draws in the scope is noted nowhere, nor given anew: what is made once only,
+  /// such as parameters at their first use.
+  class [[nodiscard]] Aside;
 
  private:
   struct Entry {
@@ -51,6 +54,17 @@ class [[nodiscard]] Tape::Scope {
   Tape& tape_;
   Mode mode_;
   std::size_t next_ = 0;
+  Scope* outer_;
+};
+
+class [[nodiscard]] Tape::Aside {
+ public:
+  Aside();
+  ~Aside();
+  Aside(const Aside&) = delete;
+  Aside& operator=(const Aside&) = delete;
+
+ private:
   Scope* outer_;
 };
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "rensa/array/random_tape.h"
 #include "rensa/autograd/graph.h"
 #include "rensa/autograd/parameter_parts.h"
 #include "rensa/autograd/recomputation.h"
@@ -252,7 +253,10 @@ void ParameterRef::initialize(const Shape& shape) const {
   ThreadState& thread = ThreadState::current();
   if (thread.recorder) thread.recorder->cannot_record("it initializes a parameter");
   Array array = autograd::array_for(*this, shape);
-  state.initializer(array);
+  {
+    xp::random::Tape::Aside once;  // in a second run of F::forget there is a parameter
+    state.initializer(array);
+  }
   autograd::set_array(*this, std::move(array));
 }
 

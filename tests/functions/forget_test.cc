@@ -192,6 +192,21 @@ TEST(Forget, ParametersInsideGetTheirsWhereNothingElseWantsAny) {
   EXPECT_FALSE(link.W.grad().defined());
 }
 
+TEST(Forget, LinksMayTakeTheirShapeInside) {
+  for (Device device : testing::test_devices()) {
+    Array x = xp::random::random({4, 3}, float32, device), wanted;
+    for (bool forgets : {false, true}) {
+      xp::random::seed(3, device);
+      L::Linear link(5);
+      link.to(device);
+      auto f = [&](const Variable& v) { return F::dropout(link(F::dropout(v))); };
+      F::sum(forgets ? F::forget(f, constant(x)) : f(constant(x))).backward();
+      if (!forgets) wanted = link.W.grad();
+      else EXPECT_TRUE(xp::array_equal(link.W.grad(), wanted)) << device;
+    }
+  }
+}
+
 TEST(Forget, GradientsShareNoMemory) {
   L::Bias bias(1, Shape{2});
   Variable x = xp::ones({1, 2});
