@@ -310,6 +310,7 @@ class Sequential(Link):
         for number, layer in enumerate(layer for layer in self._layers if isinstance(layer, Link)):
             self._members.append(str(number))
             self.__dict__[str(number)] = layer
+            _give_name(layer, str(number))
 
     def _bare_copy(self):
         made = _bare_copy(self)

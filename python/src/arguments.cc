@@ -83,8 +83,7 @@ Device device_of_object(nb::handle object) {
     int index = nb::cast<int>(object);
     return index < 0 ? cpu() : gpu_of(index);
   }
-  if (PyUnicode_Check(object.ptr())) return Device(nb::cast<std::string>(object));
-  return nb::cast<Device>(object);
+  return placement_of(object).device();
 }
 
 xp::PadWidth pad_width_of(nb::handle object) {

@@ -332,7 +332,9 @@ std::optional<Dtype> optional_dtype(nb::handle object) {
 Placement placement_of(nb::handle object) {
   if (object.is_none()) return {};
   if (is_text(object)) return Device(nb::cast<std::string>(object));
-  return nb::cast<Device>(object);
+  Device device;
+  if (!nb::try_cast(object, device)) throw_type("a Device, its name or None is needed", object);
+  return device;
 }
 
 std::uintptr_t stream_number(const cuda::Stream& stream) {

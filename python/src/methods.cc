@@ -1,6 +1,7 @@
 // What arrays have beside their routines: flags, parts that can be assigned, files; and errors that
 // are NumPy's too.
 #include <cctype>
+#include <typeinfo>
 
 #include "rensa/array/io.h"
 #include "rensa/core/error.h"
@@ -178,6 +179,9 @@ void translate(const std::exception_ptr& thrown, void*) {
   } catch (const DtypeError& error) {
     if (!says(error, "is not an index: ")) throw;
     raise_joined("IndexDtypeError", "DtypeError", "builtins", "IndexError", error.what());
+  } catch (const std::bad_cast&) {
+    PyErr_SetString(PyExc_TypeError,
+                    "an argument, or a part of one, is of a type that is not taken here");
   } catch (const ValueError& error) {
     if (!says(error, "the number ") || !says(error, "is out of bounds for ")) throw;
     raise_joined("NumberError", "Error", "builtins", "OverflowError", error.what());

@@ -175,6 +175,13 @@ nb::dict states_of(const UpdateRule& rule) {
 void bind_update_rule(nb::module_& m) {
   nb::class_<UpdateRule>(m, "UpdateRule", nb::dynamic_attr(),
                          "What an optimizer keeps for one parameter, and what that has of its own.")
+      .def(
+          "__init__",
+          [](nb::handle) {
+            throw NotImplementedError(
+                "UpdateRule: rules are made by an optimizer's setup(link), one for each parameter; "
+                "parameter.update_enabled = False leaves one out");
+          })
       .def_prop_ro("state", &states_of, "Arrays by name; none before the first update.")
       .def_prop_ro(
           "t", [](const UpdateRule& r) { return r.t; }, "Updates so far.")

@@ -47,6 +47,11 @@ Observation observation_of(const nb::dict& values) {
   for (auto [name, value] : values) {
     nb::object of = nb::getattr(value, "array", value);
     if (PyUnicode_Check(of.ptr()) || of.is_none()) continue;
+    if (PyTuple_Check(of.ptr())) {
+      throw NotImplementedError(
+          "DictSummary: \"" + nb::cast<std::string>(name) +
+          "\" is a value with a weight; means are of values that count alike");
+    }
     observation[nb::cast<std::string>(name)] = array_of(of);
   }
   return observation;

@@ -139,7 +139,7 @@ class Evaluator(training.Extension):
         if self._own is None:
             self._own = extensions.Evaluator(
                 self._iterators["main"],
-                self._targets["main"],
+                next(iter(self._targets.values())),
                 self.converter,
                 self.device,
                 self.eval_func or self._targets["main"],
