@@ -355,6 +355,10 @@ def bind_link(module, name, header, line, derived):
         return []
     comment = comment_of(module.place(header, line)) if full in module.functions else ""
     lines = [f'  {{\n    nb::class_<links::{name}, Link> link(m, "{name}", {quoted(comment)});\n']
+    shapes, nones = ({name for _, call in made for name in call.kinds if call.kinds[name] == kind}
+                     for kind in ("Shape", "None"))
+    if shapes & nones:  # the first form that takes what is given is called, and None is a shape too: one without axes
+        made = sorted(made, key=lambda form: "None" not in form[1].kinds.values())
     for function, call in made:
         lines.append(bind_constructor(name, call))
         if call.kinds.get("in_channels") == "None" and " = " not in dict((a[0], a[2]) for a in call.arguments).get("ksize", " = "):

@@ -105,7 +105,7 @@ def _check_new(self, name):
 
 
 def _call(self, *args, **kwargs):
-    if not hasattr(type(self), "forward"):
+    if not hasattr(self, "forward"):
         raise TypeError(f"{type(self).__name__} has no forward: it computes nothing")
     return self.forward(*args, **kwargs)
 

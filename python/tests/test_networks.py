@@ -239,6 +239,12 @@ class Links(unittest.TestCase):
         self.assertFalse((host(net(x)) == host(copied(x))).all())
         self.assertEqual(len(Sequential(L.Linear(3, 3), F.relu).repeat(3)), 6)
 
+    def test_a_size_that_is_none_is_found_at_the_first_call(self):
+        for link, x in ((L.Linear(None, 2), np.ones((1, 3), "f")), (L.Swish(None), np.ones((4, 3, 2), "f"))):
+            link(x)
+            for parameter in link.params():
+                self.assertIn(parameter.shape, [(2, 3), (2,), (3, 2)])
+
     def test_errors_name_what_is_wrong(self):
         with self.assertRaisesRegex(rensa.ShapeError, r"linear.*\(2, 3\).*\(4, 5\)"):
             F.linear(np.ones((2, 3), "f"), np.zeros((4, 5), "f"))
