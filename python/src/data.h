@@ -2,6 +2,7 @@
 #pragma once
 
 #include "arguments.h"
+#include "serialize.h"
 
 namespace rensa::python {
 
@@ -23,7 +24,7 @@ class EpochsOfPython : public IteratorBody {
   std::optional<double> previous_epoch_detail() const override {
     return read<std::optional<double>>("previous_epoch_detail", {});
   }
-  void members(Visitor&) override {}
+  void members(Visitor& v) override { show_serialized(v, held_.object); }
 
  protected:
   /// An attribute; `otherwise` where it is not there or None. TypeError where it is of another

@@ -3,6 +3,7 @@
 
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
+#include "serialize.h"
 
 namespace rensa::python {
 
@@ -107,6 +108,7 @@ static void bind_networks(nb::module_& m) {
   nb::module_ iterators = m.def_submodule("iterators");
   bind_data(datasets, iterators);
   nb::module_ serializers = m.def_submodule("serializers");
+  bind_serialize(serializers);
   bind_serializers(serializers);
   bind_training(m, networks);
 }

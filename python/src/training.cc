@@ -7,6 +7,7 @@
 #include "bind.h"
 #include "link.h"
 #include "rensa/core/thread_state.h"
+#include "serialize.h"
 
 namespace rensa::python {
 
@@ -73,6 +74,10 @@ class ExtensionOfPython final : public Extension {
   }
   void initialize(Trainer& trainer) override { call("initialize", &trainer); }
   void finalize() override { call("finalize", nullptr); }
+  void members(Visitor& v) override {
+    nb::gil_scoped_acquire lock;
+    show_serialized(v, held_->get());
+  }
   void on_error(Trainer& trainer, const std::exception& error) override {
     nb::gil_scoped_acquire lock;
     nb::object found = nb::getattr(held_->get(), "on_error", nb::none());

@@ -3,6 +3,7 @@
 #include "data.h"
 #include "link.h"
 #include "rensa/links/visitor.h"
+#include "serialize.h"
 #include "training.h"
 
 namespace rensa::python {
@@ -36,6 +37,7 @@ namespace {
 class ClockOfUpdater final : public EpochsOfPython {
  public:
   using EpochsOfPython::EpochsOfPython;
+  void members(Visitor&) override {}  // the updater's are shown with it
   std::optional<Batch> next() override { refuse(); }
   void reset() override {}
   double epoch_detail() const override { return read<double>("epoch_detail", 0); }
@@ -86,7 +88,12 @@ class UpdaterBodyLike final : public training::UpdaterBody {
       std::int64_t count = 0;
     } set;
     set.count = nb::cast<std::int64_t>(iteration);
-    members(set);
+    UpdaterBody::members(set);
+  }
+
+  void members(Visitor& v) override {
+    UpdaterBody::members(v);
+    show_serialized(v, updater_.object);
   }
 
  protected:
@@ -119,6 +126,12 @@ class UpdaterBodyOfPython : public training::UpdaterBody {
  public:
   UpdaterBodyOfPython(Named<Iterator> iterators, Named<Optimizer> optimizers, nb::object updater)
       : UpdaterBody(std::move(iterators), std::move(optimizers)), updater_(std::move(updater)) {}
+  void members(Visitor& v) override {
+    UpdaterBody::members(v);
+    nb::gil_scoped_acquire lock;
+    nb::object updater = updater_.object();  // a weak reference
+    if (!updater.is_none()) show_serialized(v, updater);
+  }
 
  protected:
   void update_core() override {

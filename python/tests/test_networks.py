@@ -341,6 +341,85 @@ class Training(unittest.TestCase):
         for one, other in zip(straight.params(), resumed.params()):
             np.testing.assert_array_equal(host(one), host(other))
 
+    def test_what_objects_of_pythons_serialize_is_resumed(self):
+        class Best(training.Extension):
+            trigger = (1, "epoch")
+            best, at, words, sums, calls = None, 0, "none", np.zeros(2, "float32"), xp.zeros(())
+
+            def __call__(self, trainer):
+                loss = float(trainer.observation["main/loss"].item())
+                self.at, self.words = trainer.updater.iteration, f"at {trainer.updater.iteration}"
+                self.best = loss if self.best is None else min(self.best, loss)
+                self.sums = self.sums + np.float32([1, loss])
+                self.calls = self.calls + 1
+
+            def serialize(self, serializer):
+                self.best, self.at = serializer("best", self.best), serializer("at", self.at)
+                self.words, part = serializer("words", self.words), serializer["part"]
+                self.sums, self.calls = part("sums", self.sums), part("calls", self.calls)
+
+        class Counting(training.updaters.StandardUpdater):
+            steps = 0
+
+            def update_core(self):
+                self.steps += 1
+                optimizer = self.get_optimizer("main")
+                optimizer.update(optimizer.target, *rensa.converters.concat_examples(self.get_iterator("main").next()))
+
+            def serialize(self, serializer):
+                super().serialize(serializer)
+                self.steps = serializer("steps", self.steps)
+
+        class Rows:  # an iterator of Chainer's kind
+            batch_size, epoch, is_new_epoch, at = 16, 0, False, 0
+
+            def next(self):
+                rows = list(examples()[self.at:self.at + 16])
+                self.at = (self.at + 16) % len(examples())
+                self.is_new_epoch = self.at == 0
+                self.epoch += self.is_new_epoch
+                return rows
+
+            @property
+            def epoch_detail(self):
+                return self.epoch + self.at / len(examples())
+
+            def serialize(self, serializer):
+                self.epoch, self.at = serializer("epoch", self.epoch), serializer("at", self.at)
+
+        def run(folder, steps):
+            xp.random.seed(5)
+            optimizer = optimizers.Adam().setup(L.Classifier(MLP()))
+            updater, best = Counting(Rows(), optimizer), Best()
+            trainer = training.Trainer(updater, (steps, "iteration"), out=folder)
+            trainer.extend(extensions.snapshot(filename="snapshot", autoload=True), trigger=(7, "iteration"))
+            trainer.extend(best, trigger=(1, "iteration"))
+            trainer.run()
+            return [updater.steps, best.at, best.words, best.best, *best.sums, float(best.calls), type(best.sums),
+                    *(host(p).sum() for p in optimizer.target.params())]
+
+        with tempfile.TemporaryDirectory() as a, tempfile.TemporaryDirectory() as b:
+            straight = run(a, 21)
+            run(b, 14)
+            self.assertEqual(run(b, 21), straight)
+        self.assertEqual(straight[:3], [21, 21, "at 21"])
+
+    def test_a_serializer_refuses_what_files_do_not_hold(self):
+        class Odd(training.Extension):
+            def __call__(self, trainer):
+                pass
+
+            def serialize(self, serializer):
+                serializer("odd", object())
+
+        with tempfile.TemporaryDirectory() as folder:
+            optimizer = optimizers.SGD().setup(L.Classifier(MLP()))
+            updater = training.updaters.StandardUpdater(iterators.SerialIterator(examples(), 16), optimizer)
+            trainer = training.Trainer(updater, (1, "epoch"), out=folder)
+            trainer.extend(Odd())
+            with self.assertRaisesRegex(TypeError, 'serialize: "odd" is a .*files hold'):
+                rensa.serializers.save_npz(folder + "/a", trainer)
+
     def test_extensions(self):
         model = L.Classifier(MLP())
         optimizer = optimizers.SGD()

@@ -30,6 +30,9 @@ class Iterator(metaclass=_IteratorClass):
     def finalize(self):
         """Lets go of what it holds."""
 
+    def serialize(self, serializer):
+        """Names what lasts of it: `self.epoch = serializer("epoch", self.epoch)`."""
+
     def __enter__(self):
         return self
 

@@ -14,7 +14,8 @@ from rensa.compat import cuda, cupy_module, data, devices, gradient_check, gradi
 
 # What programs ask for that is not there, and what they do instead.
 REPLACED = {
-    "chainer.AbstractSerializer": "classes show their members; rensa.serializers writes them",
+    "chainer.AbstractSerializer": "serialize(serializer) of extensions, updaters and iterators gets a rensa.serializers.Serializer",
+    "chainer.Deserializer": "serializer.reads says whether what a serializer gives is a file's",
     "chainer.backends.intel64": "oneDNN computes on the CPU where it is installed",
     "chainer.backends.chainerx": "rensa.xp",
 }
@@ -111,6 +112,7 @@ def _top_names():
         "Optimizer": optimizers.Optimizer,
         "GradientMethod": optimizers.Optimizer,
         "UpdateRule": optimizers.UpdateRule,
+        "Serializer": serializers.Serializer,
         "Initializer": rensa.Initializer,
         "report": rensa.report,
         "FunctionHook": function_hooks.FunctionHook,

@@ -33,6 +33,9 @@ class Extension:
     def on_error(self, trainer, exception, traceback):
         """Called when the run fails."""
 
+    def serialize(self, serializer):
+        """Names what lasts of it: `self.best = serializer("best", self.best)`, a number, a text, an array or None."""
+
 
 def make_extension(trigger=(1, "iteration"), default_name=None, priority=_engine.training.extensions.PRIORITY_READER,
                    finalizer=None, initializer=None, on_error=None):
