@@ -149,14 +149,16 @@ def collectives(report, python):
     launcher = report.build / "programs" / "rensa-run"
     report.run([launcher, "-n", 2, report.program("collectives"), "gpu"])
     report.run([launcher, "-n", 2, python, HERE / "peers" / "collectives.py", "gpu"])
-    rows = []
-    for kilobytes in (4, 64, 1024, 16384, 131072):
-        name = f"allreduce {kilobytes} KB, 2"
-        theirs, eager, captured = (report.value(f"{name} {what}") for what in (
-            "GPUs nccl", "GPUs rensa", "GPUs, captured, rensa"))
-        rows.append([f"{kilobytes} KB", theirs, eager, ratio(eager, theirs), captured, ratio(captured, theirs)])
-    report.table("allreduce of float32 over two processes with a GPU each (µs)",
-                 ["array", "PyTorch (NCCL)", "Rensa", "Rensa / PyTorch", "Rensa, captured", "captured / PyTorch"], rows)
+    for collective in ("allreduce", "allgather", "alltoall"):
+        rows = []
+        for kilobytes in (4, 64, 1024, 16384, 131072, 1048576):
+            name = f"{collective} {kilobytes} KB, 2"
+            theirs, eager, captured = (report.value(f"{name} {what}") for what in (
+                "GPUs nccl", "GPUs rensa", "GPUs, captured, rensa"))
+            rows.append([f"{kilobytes} KB", theirs, eager, ratio(eager, theirs), captured, ratio(captured, theirs)])
+        report.table(f"{collective} of float32 over two processes with a GPU each (µs)",
+                     ["array of each", "PyTorch (NCCL)", "Rensa", "Rensa / PyTorch", "Rensa, captured", "captured / PyTorch"],
+                     rows)
 
 
 def package(report, python):

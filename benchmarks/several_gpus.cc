@@ -58,14 +58,22 @@ double seconds_of(const Options& options, int calls, const std::function<void()>
   return benchmarks::median_seconds(all, 1, cpu(), 2) / calls;
 }
 
+void copy(int from, int to, std::int64_t kilobytes, const Options& options) {
+  Array array = xp::ones({kilobytes * 1024}, uint8, gpu(from));
+  double seconds =
+      seconds_of(options, kilobytes > 10000 ? 20 : 200, [&] { (void)array.to(gpu(to)); });
+  print_figure(
+      fmt::format("copy {} KB gpu{} to gpu{} rensa", kilobytes, from, to), seconds * 1e6, "us",
+      fmt::format(", \"GB_s\": {:.1f}", static_cast<double>(array.nbytes()) / seconds / 1e9));
+}
+
+/// From the first GPU to the second, and large ones between all.
 void copies(const Options& options) {
-  for (std::int64_t kilobytes : {4, 64, 1024, 262144}) {
-    Array from = xp::ones({kilobytes * 1024}, uint8, gpu(0));
-    double seconds =
-        seconds_of(options, kilobytes > 10000 ? 20 : 200, [&] { (void)from.to(gpu(1)); });
-    print_figure(
-        fmt::format("copy {} KB gpu0 to gpu1 rensa", kilobytes), seconds * 1e6, "us",
-        fmt::format(", \"GB_s\": {:.1f}", static_cast<double>(from.nbytes()) / seconds / 1e9));
+  for (std::int64_t kilobytes : {4, 64, 1024}) copy(0, 1, kilobytes, options);
+  for (int from = 0; from < options.gpus; ++from) {
+    for (int to = 0; to < options.gpus; ++to) {
+      if (to != from) copy(from, to, 262144, options);
+    }
   }
 }
 

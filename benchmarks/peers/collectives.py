@@ -1,4 +1,4 @@
-"""allreduce over processes by PyTorch's gloo, or by its NCCL with a GPU each:
+"""allreduce, allgather and alltoall over processes by PyTorch's gloo, or by its NCCL with a GPU each:
 rensa-run -n 2 python collectives.py [gpu]"""
 import json
 import os
@@ -17,12 +17,22 @@ backend = "nccl" if on_gpus else "gloo"
 dist.init_process_group(backend)
 size = dist.get_world_size()
 what = "GPUs" if on_gpus else "processes"
-for kilobytes in (4, 64, 1024, 16384, 131072):
+def exchanges(x):
+    """The calls that rensa's benchmark makes, each of an array of every rank's; results are made anew."""
+    yield "allreduce", lambda: dist.all_reduce(x.clone())
+    if on_gpus:
+        yield "allgather", lambda: dist.all_gather_into_tensor(x.new_empty(size * x.numel()), x)
+        yield "alltoall", lambda: dist.all_to_all_single(torch.empty_like(x), x)
+    else:  # gloo has none of the two
+        yield "allgather", lambda: dist.all_gather([torch.empty_like(x) for _ in range(size)], x)
+
+
+for kilobytes in (4, 64, 1024, 16384, 131072, *((1048576,) if on_gpus else ())):
     x = torch.ones(kilobytes * 256, device="cuda" if on_gpus else "cpu")
     calls = max(2, 20000 // (kilobytes + 50))
-    seconds = median_seconds(lambda: dist.all_reduce(x.clone()), calls,
-                             torch.cuda.synchronize if on_gpus else lambda: None)
-    if dist.get_rank() == 0:
-        print(json.dumps({"name": f"allreduce {kilobytes} KB, {size} {what} {backend}", "value": round(seconds * 1e6, 1),
-                          "unit": "us"}), flush=True)
+    for name, call in exchanges(x):
+        seconds = median_seconds(call, calls, torch.cuda.synchronize if on_gpus else lambda: None)
+        if dist.get_rank() == 0:
+            print(json.dumps({"name": f"{name} {kilobytes} KB, {size} {what} {backend}", "value": round(seconds * 1e6, 1),
+                              "unit": "us"}), flush=True)
 dist.destroy_process_group()
