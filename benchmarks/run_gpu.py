@@ -145,7 +145,7 @@ def functions(report, python):
 
 
 def collectives(report, python):
-    """allreduce over two processes with a GPU each, beside PyTorch's by NCCL."""
+    """The exchanges of two processes with a GPU each, beside PyTorch's by NCCL."""
     launcher = report.build / "programs" / "rensa-run"
     report.run([launcher, "-n", 2, report.program("collectives"), "gpu"])
     report.run([launcher, "-n", 2, python, HERE / "peers" / "collectives.py", "gpu"])

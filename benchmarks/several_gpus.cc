@@ -308,8 +308,8 @@ struct Part : Chain<Part> {
 /// Six layers of so many units on one GPU.
 struct Whole : Chain<Whole> {
   Part first, second;
-  Whole(Device device, std::int64_t units) : first(784, units, units), second(units, units, 10) {
-    to(device);
+  explicit Whole(std::int64_t units) : first(784, units, units), second(units, units, 10) {
+    to(gpu(0));
   }
   void members(Visitor& v) override { v("first", first), v("second", second); }
   Variable operator()(const Variable& x, const Variable& t) const {
@@ -317,31 +317,38 @@ struct Whole : Chain<Whole> {
   }
 };
 
-/// In halves that meet after the third layer and the sixth: the report's MnistMLPParallel.
-struct Halves : Chain<Halves> {
-  Part first0, first1, second0, second1;
-  Halves(Device device, std::int64_t units)
-      : first0(784, units / 2, units),
-        first1(784, units / 2, units),
-        second0(units, units / 2, 10),
-        second1(units, units / 2, 10),
-        here(device) {
-    first0.to(here), second0.to(here), first1.to(there), second1.to(there);
+/// In parts, one on each GPU, that meet after the third layer and the sixth: the report's
+/// MnistMLPParallel, of two.
+struct Parts : Chain<Parts> {
+  std::vector<Part> first, second;
+  Parts(int gpus, std::int64_t units) {
+    for (int i = 0; i < gpus; ++i) {
+      first.emplace_back(784, units / gpus, units), second.emplace_back(units, units / gpus, 10);
+      first.back().to(gpu(i)), second.back().to(gpu(i));
+    }
   }
-  Device here, there = gpu(1);
   void members(Visitor& v) override {
-    v("first0", first0), v("first1", first1), v("second0", second0), v("second1", second1);
+    for (std::size_t i = 0; i < first.size(); ++i) {
+      v(fmt::format("first{}", i), first[i]), v(fmt::format("second{}", i), second[i]);
+    }
+  }
+  /// On a GPU: of each part what it gives, added up.
+  static Variable met(const Variables& parts, int at) {
+    Variable sum = F::copy(parts[0], gpu(at));
+    for (std::size_t i = 1; i < parts.size(); ++i) sum = sum + F::copy(parts[i], gpu(at));
+    return sum;
   }
   Variable operator()(const Variable& x, const Variable& t) const {
-    Variable z0 = first0(x), z1 = first1(F::copy(x, there));
-    Variable h0 = F::relu(z0 + F::copy(z1, here)), h1 = F::relu(z1 + F::copy(z0, there));
-    return F::softmax_cross_entropy(second0(h0) + F::copy(second1(h1), here), t);
+    Variables z, y;
+    int gpus = static_cast<int>(first.size());
+    for (int i = 0; i < gpus; ++i) z.push_back(first[std::size_t(i)](F::copy(x, gpu(i))));
+    for (int i = 0; i < gpus; ++i) y.push_back(second[std::size_t(i)](F::relu(met(z, i))));
+    return F::softmax_cross_entropy(met(y, 0), t);
   }
 };
 
 template <class Net>
-double model_parallel_step(std::int64_t units, std::int64_t batch, const Options& options) {
-  Net net(gpu(0), units);
+double model_parallel_step(Net net, std::int64_t batch, const Options& options) {
   optimizers::SGD optimizer(0.01);
   optimizer.setup(net);
   CaptureCache cache;
@@ -361,12 +368,14 @@ void model_parallel(const Options& options) {
   for (bool tf32 : {false, true}) {
     config().tf32 = tf32;
     for (std::int64_t batch : {100, 4096}) {
-      double one = model_parallel_step<Whole>(2000, batch, options) * 1e6;
-      double two = model_parallel_step<Halves>(2000, batch, options) * 1e6;
+      double one = model_parallel_step(Whole(2000), batch, options) * 1e6;
       std::string row = fmt::format("model-parallel 6x2000 {} B={}", tf32 ? "tf32" : "fp32", batch);
       print_figure(fmt::format("{} 1 GPU rensa {}", row, options.how()), one, "us");
-      print_figure(fmt::format("{} 2 GPUs rensa {}", row, options.how()), two, "us",
-                   fmt::format(", \"speed_up\": {:.3f}", one / two));
+      for (int gpus = 2; gpus <= options.gpus; gpus *= 2) {
+        double several = model_parallel_step(Parts(gpus, 2000), batch, options) * 1e6;
+        print_figure(fmt::format("{} {} GPUs rensa {}", row, gpus, options.how()), several, "us",
+                     fmt::format(", \"speed_up\": {:.3f}", one / several));
+      }
     }
   }
 }
@@ -387,9 +396,9 @@ void widths(const Options& options) {
         const double operations = 36.0 * static_cast<double>(units * units * batch);
         few.steps = std::clamp(static_cast<int>(5e12 / operations), 2, 50);  // of some 0.1 s
         std::string row = fmt::format("6x{} {} B={}", units, dtype, batch);
-        double one = model_parallel_step<Whole>(units, batch, few);
-        double in_halves = model_parallel_step<Halves>(units, batch, few);
-        Whole net(gpu(0), units);
+        double one = model_parallel_step(Whole(units), batch, few);
+        double in_halves = model_parallel_step(Parts(2, units), batch, few);
+        Whole net(units);
         auto [data, equal, peak] = step_of_replicas(mlp_task(row), net, batch, 2, few);
         print_figure(row + " 1 GPU rensa " + options.how(), one * 1e6, "us");
         print_figure(
