@@ -95,7 +95,6 @@ _DTYPES = "x and the weights within a link differ in dtype"
 
 # The first that fits counts.
 REASONS = [
-    (r"unpooling_nd: x .* of 0 windows", "engine: unpooling_nd gives no empty results", True),
     (r"(zeta|polygamma)\(\): incompatible", "zeta and polygamma of an array of orders", False),
     (_MOCKS, "a mock in place of an optimizer, a trainer or a model", False),
     (r"\.serialize\b|attribute 'serialize'|[sS]erializer here|DictionarySerializer", _SERIALIZERS, False),

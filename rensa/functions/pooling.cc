@@ -334,13 +334,13 @@ Windows windows_before(const char* function, const Variable& x, int expected, co
   Windows windows;
   for (int i = 0; i < count; ++i) {
     WindowAxis a = given.axis(function, i, count);
-    std::int64_t n = x.shape(i + 2), in = 0;
+    std::int64_t n = x.shape(i + 2), in = 0, least = 0;
     if (outsize.given()) {
-      in = extent_of(function, "outsize", outsize, i, count, 1);
-    } else {
+      in = extent_of(function, "outsize", outsize, i, count, least = 1);
+    } else {  // padding may take all of it
       in = a.stride * (n - 1) + a.size - 2 * std::int64_t{a.pad} - (cover_all ? a.stride - 1 : 0);
     }
-    if (in < 1 || in > std::numeric_limits<int>::max() / 4 ||
+    if (in < least || in > std::numeric_limits<int>::max() / 4 ||
         (outsize.given() && windows_over(in, a, cover_all) != n)) {
       throw ShapeError(fmt::format(
           "{}: x {} has {} elements along axis {}, and of {} windows of {} make {}, with a stride "

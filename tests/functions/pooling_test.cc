@@ -158,6 +158,17 @@ std::pair<Shape, std::vector<float>> outcome(const Variable& y) {
   return {y.shape(), y.array().to_vector<float>()};
 }
 
+TEST(Poolings, PaddingMayTakeAllOfWhatUnpoolingGives) {
+  for (Device device : testing::test_devices()) {
+    Variable x = xp::ones({2, 3, 3, 2}, float32, device);
+    Variable y = F::unpooling_nd(x, 1, {.stride = 1, .pad = 1});
+    EXPECT_EQ(y.shape(), (Shape{2, 3, 1, 0}));
+    F::sum(y).backward();
+    EXPECT_TRUE(xp::array_equal(x.grad(), xp::zeros_like(x.array()))) << device;
+    EXPECT_THROW(F::unpooling_nd(x, 1, {.stride = 1, .pad = 2}), ShapeError);
+  }
+}
+
 TEST(Poolings, KeywordsAreTheArgumentsByTheirNames) {
   Variable line(xp::random::uniform(-2, -1, {2, 2, 7}, float32, cpu()));
   Variable plane(xp::random::uniform(-2, -1, {2, 2, 7, 8}, float32, cpu()));
