@@ -1,8 +1,7 @@
 #include "serialize.h"
 
-#include <map>
 #include <memory>
-#include <string>
+#include <utility>
 
 #include "rensa/array/manipulation.h"
 #include "rensa/core/error.h"
@@ -16,6 +15,7 @@ struct Call {
   Visitor* visitor = nullptr;  // of the walk
   bool loads = false;
   std::map<std::string, Visitor::Value> read;
+  ShownAlready already;
 };
 
 /// What serialize is given.
@@ -56,6 +56,9 @@ nb::object object_of(const Visitor::Value& value, nb::handle now) {
 nb::object serialized(const Serializer& self, const std::string& key, nb::handle value) {
   std::string name = self.path + key;
   Call& call = *self.call;
+  if (auto known = call.already.find(name); known != call.already.end()) {
+    return call.loads ? known->second() : nb::borrow(value);
+  }
   if (call.loads) {
     auto found = call.read.find(name);
     return found == call.read.end() ? nb::borrow(value) : object_of(found->second, value);
@@ -73,12 +76,13 @@ nb::object serialized(const Serializer& self, const std::string& key, nb::handle
 
 }  // namespace
 
-void show_serialized(Visitor& v, nb::handle object) {
+void show_serialized(Visitor& v, nb::handle object, ShownAlready already) {
   nb::gil_scoped_acquire lock;
   nb::object serialize = nb::getattr(object, "serialize", nb::none());
   if (serialize.is_none()) return;
   auto call = std::make_shared<Call>();
   call->visitor = &v;
+  call->already = std::move(already);
   serialize(Serializer{call, ""});
   call->visitor = nullptr;
   if (Visitor::Reading* file = v.reading()) {

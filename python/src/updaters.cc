@@ -93,7 +93,8 @@ class UpdaterBodyLike final : public training::UpdaterBody {
 
   void members(Visitor& v) override {
     UpdaterBody::members(v);
-    show_serialized(v, updater_.object);
+    show_serialized(v, updater_.object,
+                    {{"iteration", [this] { return nb::object(nb::int_(iteration())); }}});
   }
 
  protected:
