@@ -64,12 +64,14 @@ void check_real(const char* operation, const Array& a) {
 
 // --- edges ---
 
-// The least and the greatest element, as an array of two float64.
+// The least and the greatest element, as an array of two: of the dtype of `a` where that is a
+// floating one, as NumPy has them, else float64.
 Array found_range(const char* operation, const Array& a) {
   Device device = a.device();
-  if (a.size() == 0) return xp::array({0., 1.}, device);
-  Array range =
-      xp::stack(std::vector<Array>{xp::min(a).astype(float64), xp::max(a).astype(float64)});
+  Dtype dtype = is_integral(a.dtype()) ? float64 : a.dtype();
+  if (a.size() == 0) return xp::array({0., 1.}, device).astype(dtype, false);
+  Array range = xp::stack(
+      std::vector<Array>{xp::min(a).astype(dtype, false), xp::max(a).astype(dtype, false)});
   if (device.is_cpu() && !xp::all(xp::isfinite(range)).item<bool>()) {
     throw ValueError(
         fmt::format("{}: {} has a range that is not finite", operation, a.view().describe()));
@@ -77,7 +79,8 @@ Array found_range(const char* operation, const Array& a) {
   return range;
 }
 
-// `bins` + 1 evenly spaced edges, of the dtype that NumPy gives them.
+// `bins` + 1 evenly spaced edges, of the dtype that NumPy gives them, and computed as it does
+// (numpy.linspace): in the elements' dtype where the range is theirs, in float64 where it is given.
 Array even_edges(const char* operation, const Array& a, std::int64_t bins, HistogramRange range) {
   check_real(operation, a);
   if (bins < 1) throw ValueError(fmt::format("{}: {} bins are fewer than one", operation, bins));
@@ -96,7 +99,8 @@ Array even_edges(const char* operation, const Array& a, std::int64_t bins, Histo
   first = xp::where(single, first - 0.5, first);
   last = xp::where(single, last + 0.5, last);
   Array step = (last - first) / static_cast<double>(bins);
-  Array edges = xp::arange(checked_add(operation, bins, 1), float64, a.device()) * step + first;
+  Array edges =
+      xp::arange(checked_add(operation, bins, 1), step.dtype(), a.device()) * step + first;
   edges[Slice(bins, bins + 1)] = last;
   return edges.astype(is_integral(a.dtype()) ? float64 : a.dtype(), false);
 }

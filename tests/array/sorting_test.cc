@@ -345,6 +345,24 @@ TEST(Sets, LargeArrays) {
   }
 }
 
+// The edges that NumPy's own arithmetic of the dtype gives (numpy.histogram_bin_edges of NumPy 2).
+TEST(Histograms, EdgesOfNarrowDtypesAreNumPys) {
+  for (Device device : testing::test_devices()) {
+    Array a = xp::array({0.469548f, 99.0339f, 3.3f}).to(device);
+    auto edges = [&](Dtype dtype, xp::HistogramRange range = {}) {
+      return xp::histogram_bin_edges(a.astype(dtype), 4, range).astype(float64).to_vector<double>();
+    };
+    EXPECT_EQ(edges(float32),
+              (std::vector<double>{0.46954798698425293, 25.110633850097656, 49.7517204284668,
+                                   74.39281463623047, 99.03389739990234}));
+    EXPECT_EQ(edges(float16),
+              (std::vector<double>{0.469482421875, 25.109375, 49.75, 74.4375, 99.0625}));
+    EXPECT_EQ(edges(float32, {{0.1, 99.}}),
+              (std::vector<double>{0.10000000149011612, 24.825000762939453, 49.54999923706055,
+                                   74.2750015258789, 99}));
+  }
+}
+
 TEST(Histograms, LargeArrays) {
   for (Device device : testing::test_devices()) {
     std::int64_t n = testing::quick() ? 5000 : 400000;
