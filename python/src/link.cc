@@ -397,6 +397,12 @@ void bind_link_class(nb::module_& m) {
   link.def(
           "__init__",
           [](nb::handle_t<Link> self, const nb::kwargs& parts) {
+            if (nb::hasattr(self.type(), "serialize")) {
+              throw NotImplementedError(
+                  nb::cast<std::string>(self.type().attr("__name__")) +
+                  ": serialize is asked of extensions, updaters and iterators; what lasts of a "
+                  "link is named by add_persistent(name, value)");
+            }
             new (nb::inst_ptr<Link>(self)) LinkOfPython();
             nb::inst_mark_ready(self);
             nb::dict own(self.attr("__dict__"));

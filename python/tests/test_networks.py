@@ -254,6 +254,8 @@ class Links(unittest.TestCase):
             Chain()(1)
         with self.assertRaisesRegex(ValueError, "share"):
             MLP().copy("deep")
+        with self.assertRaisesRegex(rensa.NotImplementedError, "Own: serialize .* add_persistent"):
+            type("Own", (Chain,), {"serialize": lambda self, serializer: None})()
         link = L.Linear(3, 4)
         with self.assertRaisesRegex(AttributeError, "by .array"):
             link.W = np.zeros((4, 3))
