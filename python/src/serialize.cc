@@ -40,15 +40,15 @@ Visitor::Value value_of(const std::string& key, nb::handle value) {
                            .c_str());
 }
 
-/// A value of a file as what `now` is: an array of NumPy's where that is one, a number where it may
-/// be one.
+/// A value of a file as what `now` is: an array of NumPy's where that is one, on the device where
+/// that lies; a number in place of None where it may be one.
 nb::object object_of(const Visitor::Value& value, nb::handle now) {
   auto* array = std::get_if<Array>(&value);
   if (!array) {
     return std::visit([](const auto& one) { return nb::object(nb::cast(one)); }, value);
   }
   if (!array->defined()) return nb::none();
-  if (nb::isinstance<Array>(now)) return nb::cast(*array);
+  if (nb::isinstance<Array>(now)) return nb::cast(array->to(nb::cast<Array>(now).device()));
   nb::object host = nb::module_::import_("numpy").attr("array")(nb::cast(array->to(cpu())));
   return now.is_none() && array->ndim() == 0 ? host.attr("item")() : host;
 }

@@ -80,7 +80,6 @@ _RULES = [
 ]
 # What there is, and fails.
 _FAILS = [
-    (r"(?s)TestHistogram(dd|2d).*Not equal to tolerance", "edges of bins of float16 and float32 are rounded otherwise"),
     (r"test_goodness_of_fit",
      "statistical tests that one seed of twenty fails: the numbers of a seed are Rensa's own"),
     (r"incompatible function arguments",
