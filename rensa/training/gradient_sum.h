@@ -36,10 +36,10 @@ class GradientSum {
 
  private:
   struct Gradient {
-    /// What is there before the sum, and what of a sum.
+    /// What is summed at once.
     struct Part {
-      bool present;
-      Array array;  // undefined where there is none
+      bool present;  // whether backward made it; else it is zeros, or undefined where all lack it
+      Array array;
     };
     ParameterRef parameter;
     Part main, late;  // late: what came after the main part had been taken for an early sum
