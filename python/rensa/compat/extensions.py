@@ -136,6 +136,8 @@ class Evaluator(training.Extension):
         """The means by name: "main/loss"."""
         if self.eval_hook:
             self.eval_hook(self)
+        if not self._targets:
+            raise ValueError("Evaluator: a target is needed, whose reports are gathered")
         if self._own is None:
             self._own = extensions.Evaluator(
                 self._iterators["main"],
