@@ -17,13 +17,15 @@ backend = "nccl" if on_gpus else "gloo"
 dist.init_process_group(backend)
 size = dist.get_world_size()
 what = "GPUs" if on_gpus else "processes"
+
+
 def exchanges(x):
     """The calls that rensa's benchmark makes, each of an array of every rank's; results are made anew."""
     yield "allreduce", lambda: dist.all_reduce(x.clone())
     if on_gpus:
         yield "allgather", lambda: dist.all_gather_into_tensor(x.new_empty(size * x.numel()), x)
         yield "alltoall", lambda: dist.all_to_all_single(torch.empty_like(x), x)
-    else:  # gloo has none of the two
+    else:  # gloo has no alltoall, and no allgather into one tensor
         yield "allgather", lambda: dist.all_gather([torch.empty_like(x) for _ in range(size)], x)
 
 

@@ -5,6 +5,7 @@
 #include "bind.h"
 #include "rensa/core/thread_state.h"
 #include "rensa/links/visitor.h"
+#include "serialize.h"
 
 namespace rensa::python {
 
@@ -34,26 +35,23 @@ void LinkOfPython::members(Visitor& v) {
     } else if (nb::isinstance<Link>(value)) {
       v.link(name, nb::cast<Link&>(value));
     } else if (!value.is_none()) {
-      // Walks keep these functions, and let go of them without the interpreter's lock.
-      auto set = [held = std::make_shared<Held>(own), name](const auto& number) {
-        nb::gil_scoped_acquire lock;
-        held->object.attr(name.c_str()) = nb::cast(number);
-      };
-      auto show = [&](const auto& number) {
-        v.computed(
-            name, [number] { return number; }, set);
-      };
-      if (!PyUnicode_Check(value.ptr()) && !PyNumber_Check(value.ptr())) {
+      std::optional<Visitor::Value> plain = plain_value_of(value);
+      if (!plain && PyNumber_Check(value.ptr())) plain = nb::cast<double>(nb::float_(value));
+      if (!plain) {
         throw nb::type_error((name + ": a persistent is an array, a number or a text, not " +
                               nb::cast<std::string>(nb::repr(value.type())))
                                  .c_str());
       }
-      if (PyIndex_Check(value.ptr()) && !PyLong_Check(value.ptr())) value = nb::int_(value);
-      if (!PyLong_Check(value.ptr()) && !PyUnicode_Check(value.ptr())) value = nb::float_(value);
-      if (PyBool_Check(value.ptr())) show(nb::cast<bool>(value));
-      else if (PyLong_Check(value.ptr())) show(nb::cast<std::int64_t>(value));
-      else if (PyFloat_Check(value.ptr())) show(nb::cast<double>(value));
-      else show(nb::cast<std::string>(value));
+      // Walks keep this function, and let go of it without the interpreter's lock.
+      auto set = [held = std::make_shared<Held>(own), name](const auto& read) {
+        nb::gil_scoped_acquire lock;
+        held->object.attr(name.c_str()) = nb::cast(read);
+      };
+      auto show = [&](const auto& one) {
+        v.computed(
+            name, [one] { return one; }, set);
+      };
+      std::visit(show, *plain);
     }
   }
 }

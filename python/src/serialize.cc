@@ -28,10 +28,7 @@ struct Serializer {
 Visitor::Value value_of(const std::string& key, nb::handle value) {
   if (value.is_none()) return Array();
   if (nb::isinstance<Array>(value)) return nb::cast<Array>(value);
-  if (PyBool_Check(value.ptr())) return nb::cast<bool>(value);
-  if (PyUnicode_Check(value.ptr())) return nb::cast<std::string>(value);
-  if (PyFloat_Check(value.ptr())) return nb::cast<double>(value);
-  if (is_integer(value)) return nb::cast<std::int64_t>(nb::int_(value));
+  if (auto plain = plain_value_of(value)) return *plain;
   nb::object array = nb::getattr(value, "array", value);  // a variable's
   if (PyObject_CheckBuffer(array.ptr()) || nb::isinstance<Array>(array)) return array_of(array);
   throw nb::type_error(("serialize: \"" + key + "\" is a " +
@@ -75,6 +72,14 @@ nb::object serialized(const Serializer& self, const std::string& key, nb::handle
 }
 
 }  // namespace
+
+std::optional<Visitor::Value> plain_value_of(nb::handle value) {
+  if (PyBool_Check(value.ptr())) return nb::cast<bool>(value);
+  if (PyUnicode_Check(value.ptr())) return nb::cast<std::string>(value);
+  if (PyFloat_Check(value.ptr())) return nb::cast<double>(value);
+  if (is_integer(value)) return nb::cast<std::int64_t>(nb::int_(value));
+  return {};
+}
 
 void show_serialized(Visitor& v, nb::handle object, ShownAlready already) {
   nb::gil_scoped_acquire lock;

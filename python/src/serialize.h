@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "convert.h"
@@ -17,6 +18,9 @@ using ShownAlready = std::map<std::string, std::function<nb::object()>>;
 /// a method: numbers, texts, arrays and None. When a file is read, the method is called once more,
 /// after all of the file has been found to fit, and the serializer gives what the file has.
 void show_serialized(Visitor& v, nb::handle object, ShownAlready already = {});
+
+/// A flag, an integer, a number or a text as files hold it; nothing for what is none of these.
+std::optional<Visitor::Value> plain_value_of(nb::handle value);
 
 void bind_serialize(nb::module_& m);
 

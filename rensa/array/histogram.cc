@@ -64,11 +64,13 @@ void check_real(const char* operation, const Array& a) {
 
 // --- edges ---
 
-// The least and the greatest element, as an array of two: of the dtype of `a` where that is a
-// floating one, as NumPy has them, else float64.
+// The dtype of edges of bins, as NumPy has them.
+Dtype edges_dtype(const Array& a) { return is_integral(a.dtype()) ? float64 : a.dtype(); }
+
+// The least and the greatest element, as an array of two.
 Array found_range(const char* operation, const Array& a) {
   Device device = a.device();
-  Dtype dtype = is_integral(a.dtype()) ? float64 : a.dtype();
+  Dtype dtype = edges_dtype(a);
   if (a.size() == 0) return xp::array({0., 1.}, device).astype(dtype, false);
   Array range = xp::stack(
       std::vector<Array>{xp::min(a).astype(dtype, false), xp::max(a).astype(dtype, false)});
@@ -79,7 +81,7 @@ Array found_range(const char* operation, const Array& a) {
   return range;
 }
 
-// `bins` + 1 evenly spaced edges, of the dtype that NumPy gives them, and computed as it does
+// `bins` + 1 evenly spaced edges, computed as NumPy does
 // (numpy.linspace): in the elements' dtype where the range is theirs, in float64 where it is given.
 Array even_edges(const char* operation, const Array& a, std::int64_t bins, HistogramRange range) {
   check_real(operation, a);
@@ -102,7 +104,7 @@ Array even_edges(const char* operation, const Array& a, std::int64_t bins, Histo
   Array edges =
       xp::arange(checked_add(operation, bins, 1), step.dtype(), a.device()) * step + first;
   edges[Slice(bins, bins + 1)] = last;
-  return edges.astype(is_integral(a.dtype()) ? float64 : a.dtype(), false);
+  return edges.astype(edges_dtype(a), false);
 }
 
 void check_edges(const char* operation, const Array& a, const Array& edges) {

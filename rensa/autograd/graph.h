@@ -39,7 +39,7 @@ Device home_device(const VariableBody& body);
 /// replay of a recording.
 void store_grad(const std::shared_ptr<VariableBody>& body, Variable gradient);
 
-/// The gradient of `body`, which has one, and this one more.
+/// `gradient`, and with it the gradient of `body` where that has one.
 Variable added_to_grad(const std::shared_ptr<VariableBody>& body, const Variable& gradient);
 
 /// A walk over some members() has met `parameter`.

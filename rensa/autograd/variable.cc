@@ -33,6 +33,7 @@ void store_grad(const std::shared_ptr<VariableBody>& body, Variable gradient) {
 }
 
 Variable added_to_grad(const std::shared_ptr<VariableBody>& body, const Variable& gradient) {
+  if (!body->grad) return gradient;
   bind_recording(body, [](const VariableBody& b) -> const Storage* {
     return b.grad ? b.grad->array().storage().get() : nullptr;
   });

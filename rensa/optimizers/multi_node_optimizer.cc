@@ -48,8 +48,7 @@ class SharedOutGradients {
   void give(const ParameterRef& p, const Array& mean) {
     if (mean.defined()) {
       Variable own = constant(detail::dense_as(mean, p.array()));
-      if (p.grad().defined()) own = autograd::added_to_grad(p.body(), own);
-      autograd::store_grad(p.body(), own);
+      autograd::store_grad(p.body(), autograd::added_to_grad(p.body(), own));
     } else {
       Array& zero = zeros_[p.update_rule()];
       if (!zero.defined() || zero.device() != p.device() || zero.dtype() != p.array().dtype()) {

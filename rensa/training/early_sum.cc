@@ -132,12 +132,8 @@ bool EarlySum::take(int member, const std::shared_ptr<VariableBody>& leaf,
     return false;
   }
   if (gradient.array().dtype() != pack.dtype) return false;
-  Variable all = gradient;
-  if (mine.parameters[i].grad().defined()) {
-    all = autograd::added_to_grad(leaf, gradient);
-    autograd::store_grad(leaf, {});
-  }
-  mine.taken[i] = all.array();
+  mine.taken[i] = autograd::added_to_grad(leaf, gradient).array();
+  autograd::store_grad(leaf, {});
   if (--pack.missing[static_cast<std::size_t>(member)] == 0) fill(pack, member);
   return true;
 }
@@ -150,10 +146,8 @@ void EarlySum::put_back(int member) {
     for (std::size_t i : pack->places) {
       Array taken = std::exchange(mine.taken[i], {});
       if (!taken.defined()) continue;
-      const ParameterRef& p = mine.parameters[i];
-      Variable all = constant(std::move(taken));
-      if (p.grad().defined()) all = autograd::added_to_grad(p.body(), all);
-      autograd::store_grad(p.body(), all);
+      const auto& body = mine.parameters[i].body();
+      autograd::store_grad(body, autograd::added_to_grad(body, constant(std::move(taken))));
     }
   }
 }

@@ -25,24 +25,23 @@ GradientSum::GradientSum(std::vector<Device> devices, std::int64_t pack_bytes)
 void GradientSum::plan_early(const Link& model) {
   if (!early_ && devices_.size() > 1 && cuda::share_memory(devices_))
     early_.emplace(devices_, pack_bytes_);
-  is_early_ = early_.has_value();
-  if (is_early_) early_->plan(model);
+  if (early_) early_->plan(model);
 }
 
 GradientWatch* GradientSum::early(int member, const Link& model) {
   own(member).clear();  // with the gradients of the step before, whose memory is used again
-  return is_early_ ? early_->watch(member, model) : nullptr;
+  return early_ ? early_->watch(member, model) : nullptr;
 }
 
 void GradientSum::finish_early(int member) {
-  if (is_early_) early_->finish(member);
+  if (early_) early_->finish(member);
 }
 
 void GradientSum::collect(int member, const Link& model) {
   own(member).clear();
   std::set<const Storage*> seen;
   for (const ParameterRef& parameter : model.params()) {
-    Array taken = is_early_ ? early_->taken(member, own(member).size()) : Array();
+    Array taken = early_ ? early_->taken(member, own(member).size()) : Array();
     Array g = parameter.grad();
     if (g.defined()) {
       g = rensa::detail::dense_as(g, parameter.array());
@@ -75,12 +74,12 @@ void GradientSum::sum() {
   // Backward makes the last parameters' gradients first.
   std::vector<std::vector<Operand>> arrays(gradients_.size());
   for (std::size_t i = gradients_[0].size(); i-- > 0;) {
-    bool is_summed = is_early_ && early_->is_summed(i);
+    bool is_summed = early_ && early_->is_summed(i);
     if (!is_summed) add_operands(i, &Gradient::main, arrays);
     add_operands(i, &Gradient::late, arrays);
   }
   for (operations::RankSum& sum : operations::rank_sums(arrays)) launch(sum);
-  if (is_early_) early_->close();
+  if (early_) early_->close();
 }
 
 /// Of each member's part of the i-th gradient, where there is one.

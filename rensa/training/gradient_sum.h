@@ -52,8 +52,9 @@ class GradientSum {
   std::vector<Device> devices_;
   std::int64_t pack_bytes_;
   std::vector<std::vector<Gradient>> gradients_;  // by member, who alone writes its own
-  std::optional<EarlySum> early_;                 // of several devices that share memory
-  bool is_early_ = false;                         // whether this sum had a plan_early()
+  // From the first plan_early() on, of several devices that share memory; it has nothing of a sum
+  // that was not planned.
+  std::optional<EarlySum> early_;
 };
 
 }  // namespace rensa::training

@@ -22,11 +22,19 @@ struct MLP : Chain<MLP> {
   Variable operator()(const Variable& x) const { return l3(F::relu(l2(F::relu(l1(x))))); }
 };
 
-/// TOUR's ParallelMLP with the devices as arguments.
+/// TOUR's ParallelMLP with the devices as arguments, and of `units` each, which meet as `met`.
 struct ParallelMLP : Chain<ParallelMLP> {
-  MLP mlp1_gpu0{20, 24}, mlp1_gpu1{20, 24}, mlp2_gpu0{20, 10}, mlp2_gpu1{20, 10};
+  MLP mlp1_gpu0, mlp1_gpu1, mlp2_gpu0, mlp2_gpu1;
   Device first, second;
-  ParallelMLP(Device a, Device b) : first(a), second(b) { place(); }
+  ParallelMLP(Device a, Device b, std::int64_t units = 20, std::int64_t met = 24)
+      : mlp1_gpu0(units, met),
+        mlp1_gpu1(units, met),
+        mlp2_gpu0(units, 10),
+        mlp2_gpu1(units, 10),
+        first(a),
+        second(b) {
+    place();
+  }
   void place() {
     mlp1_gpu0.to_device(first), mlp1_gpu1.to_device(second);
     mlp2_gpu0.to_device(first), mlp2_gpu1.to_device(second);
@@ -138,36 +146,6 @@ TEST(ModelParallel, CapturedStepsAreTheEagerOnes) {
   }
 }
 
-/// Six layers on one device.
-struct Wide : Chain<Wide> {
-  MLP lower, upper;
-  explicit Wide(std::int64_t units) : lower(units, units), upper(units, 10) {}
-  void members(Visitor& v) override { v("lower", lower), v("upper", upper); }
-  Variable operator()(const Variable& x, const Variable& t) const {
-    return F::softmax_cross_entropy(upper(F::relu(lower(x))), t);
-  }
-};
-
-/// And as the report of 2015 has them: in halves that meet after the third.
-struct WideHalves : Chain<WideHalves> {
-  MLP lower0, lower1, upper0, upper1;
-  explicit WideHalves(std::int64_t units)
-      : lower0(units / 2, units),
-        lower1(units / 2, units),
-        upper0(units / 2, 10),
-        upper1(units / 2, 10) {
-    lower0.to(gpu(0)), upper0.to(gpu(0)), lower1.to(gpu(1)), upper1.to(gpu(1));
-  }
-  void members(Visitor& v) override {
-    v("lower0", lower0), v("lower1", lower1), v("upper0", upper0), v("upper1", upper1);
-  }
-  Variable operator()(const Variable& x, const Variable& t) const {
-    Variable z0 = lower0(x), z1 = lower1(F::copy(x, gpu(1)));
-    Variable h0 = F::relu(z0 + F::copy(z1, gpu(0))), h1 = F::relu(z1 + F::copy(z0, gpu(1)));
-    return F::softmax_cross_entropy(upper0(h0) + F::copy(upper1(h1), gpu(0)), t);
-  }
-};
-
 template <class Net> void train_captured(Net net, const Array& x, const Array& t) {
   optimizers::SGD optimizer(0.01);
   optimizer.setup(net);
@@ -185,11 +163,13 @@ TEST(ModelParallel, SmallerNetsAreTrainedAfterLargerOnes) {
     const std::int64_t batch = 8192;
     Array x = xp::random::random({batch, 784}, float32, gpu(0));
     Array t = xp::random::randint(0, 10, {batch}, int32, gpu(0));
-    Wide whole(units);
-    whole.to(gpu(0));
-    train_captured(std::move(whole), x, t);
-    train_captured(WideHalves(units), x, t);
-    Wide main(units);
+    auto whole = [&] {
+      return L::Classifier(Sequential(MLP(units, units), F::relu, MLP(units, 10)));
+    };
+    auto alone = whole(), main = whole();
+    alone.to(gpu(0));
+    train_captured(std::move(alone), x, t);
+    train_captured(L::Classifier(ParallelMLP(gpu(0), gpu(1), units / 2, units)), x, t);
     optimizers::SGD optimizer(0.01);
     optimizer.setup(main);
     training::ParallelUpdater updater(
