@@ -102,6 +102,19 @@ void SocketTransport::take_arrivals() {
   }
 }
 
+void SocketTransport::await_late_ones() {
+  auto deadline = Clock::now() + kGrace;
+  auto is_late = [](const Peer& p) { return !p.socket.is_open() && p.unreachable.empty(); };
+  take_arrivals();
+  while (std::any_of(peers_.begin() + rank() + 1, peers_.end(), is_late) &&
+         Clock::now() < deadline) {
+    std::vector<pollfd> events;
+    group_.endpoint->add_to(events);
+    wait_for_any(events, deadline);
+    take_arrivals();
+  }
+}
+
 void SocketTransport::meet() {
   take_arrivals();
   if (!have_come_) return;
@@ -216,8 +229,8 @@ bool SocketTransport::pull(int rank, const Label& label) {
     }
     std::span<char> to = next_bytes(peer);
     std::int64_t n = peer.socket.receive_some(to.data(), std::ssize(to));
-    if (n < 0) fail_as_ended(rank, label);
-    if (n == 0) return moved;
+    if (n < 0) lose(rank, label);
+    if (n <= 0) return moved;
     peer.done += n;
     moved = true, peer.heard = Clock::now();
     if (peer.done > kHead || peer.header.kind == message) progress_ = peer.heard;
@@ -256,14 +269,21 @@ void SocketTransport::hear_out(int rank, const Label& label) {
   } catch (const CommunicationError&) {
     if (!failure_.empty()) throw;
   }
-  fail_as_ended(rank, label);
+  lose(rank, label);
 }
 
-void SocketTransport::fail_as_ended(int rank, const Label& label) {
+void SocketTransport::lose(int rank, const Label& label) {
   std::string others = unreachable_ranks();
-  fail(fmt::format(
-      "{}: {} has ended, or the connection to it is lost; what it said itself tells more{}{}",
-      label.str(), describe(rank), others.empty() ? "" : "; ", others));
+  std::string why =
+      fmt::format("{} has ended, or the connection to it is lost; what it said itself tells more",
+                  describe(rank));
+  if (label != kMeeting) {
+    fail(fmt::format("{}: {}{}{}", label.str(), why, others.empty() ? "" : "; ", others));
+  }
+  // Before it could say why another has not come, perhaps, which that other's neighbours can.
+  Peer& peer = peers_[static_cast<std::size_t>(rank)];
+  peer.unreachable = std::move(why), peer.heard = Clock::now();
+  peer.socket.close();
 }
 
 std::string SocketTransport::unreachable_ranks() const {
@@ -376,7 +396,7 @@ void SocketTransport::tell_failure(Peer& peer) const {
 void SocketTransport::fail(const std::string& text) {
   if (failure_.empty()) {
     failure_ = text;
-    if (!have_come_) take_arrivals();
+    if (!have_come_) await_late_ones();
     for (Peer& peer : peers_) {
       tell_failure(peer);
       peer.socket.close();

@@ -91,13 +91,14 @@ class SocketTransport final : public Transport {
     Clock::time_point heard;  // of it last
     std::string failure;      // the text of a message that says the group has failed
     bool gone = false;        // while nothing was wanted of it
-    std::string unreachable;  // why one cannot be connected to, where he has ended
+    std::string unreachable;  // that one cannot be connected to, or is lost: he has ended
     bool is_busy() const { return !sending.empty() || !receiving.empty(); }
   };
   static constexpr std::int64_t kHead = sizeof(Header);
 
   void connect_to_lower(Clock::time_point deadline);
   void take_arrivals();                     // of higher ranks
+  void await_late_ones();                   // of higher ranks, so that they hear of a failure
   void meet();                              // tells the others when all have come
   void look_for_higher();                   // now and then: whether they listen where they said
   bool push(int rank, const Label& label);  // whether anything went
@@ -113,9 +114,10 @@ class SocketTransport final : public Transport {
   void poll_all(const Label& label, Clock::time_point until);
   Clock::duration notice_period() const { return Clock::duration(group_.timeout) / 4; }
   void tell_that_it_waits();
-  /// Fails with what a rank said last, that takes nothing any more.
-  [[noreturn]] void hear_out(int rank, const Label& label);
-  [[noreturn]] void fail_as_ended(int rank, const Label& label);
+  /// Fails with what a rank said last, that takes nothing any more; else loses it.
+  void hear_out(int rank, const Label& label);
+  /// Fails, as it has ended: at the meeting only where no other says why soon.
+  void lose(int rank, const Label& label);
   std::string unreachable_ranks() const;  // and why; empty where there are none
   /// Tells the others, and throws.
   [[noreturn]] void fail(const std::string& text);

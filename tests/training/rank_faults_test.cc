@@ -200,7 +200,7 @@ double run(const Fault& fault, bool on_gpus = false) {
     ranks[fault.victim].signal(what == "is stopped" ? SIGSTOP : SIGKILL);
   }
   auto begin = Clock::now();
-  constexpr std::chrono::seconds kSoon{30};  // on a machine with much to do
+  constexpr std::chrono::seconds kSoon{60};  // on a machine with much to do
   for (int rank = 0; rank < fault.size; ++rank) {
     if (rank != fault.victim) expect_named(fault.kind, fault.victim, ranks.saw(rank, kSoon));
   }
