@@ -29,6 +29,19 @@ if(RENSA_FUZZ)
     -fno-sanitize-recover=all)
   add_link_options(-fsanitize=address,undefined)
 endif()
+# rensa_options_to_sanitize_less(VARIABLE): the options of what calls the libraries and computes little itself.
+# Overflows and the like, and variables used after their scope, are looked for in the libraries: to look for
+# them in tests and in what is generated takes half as long again to compile.
+function(rensa_options_to_sanitize_less variable)
+  set(options)
+  if(RENSA_SANITIZE MATCHES "undefined")
+    list(APPEND options -fno-sanitize=undefined)
+  endif()
+  if(RENSA_SANITIZE MATCHES "address")
+    list(APPEND options -fno-sanitize-address-use-after-scope)
+  endif()
+  set(${variable} ${options} PARENT_SCOPE)
+endfunction()
 # rensa_precompile(TARGET HEADER...): with RENSA_PRECOMPILED_HEADERS TARGET reads the standard library's
 # headers and those named precompiled; with TESTS, where TARGET is tests. A file with options of its own reads
 # them as they are.

@@ -354,7 +354,7 @@ def bind_link(module, name, header, line, derived):
     if not made:
         return []
     comment = comment_of(module.place(header, line)) if full in module.functions else ""
-    lines = [f'  {{\n    nb::class_<links::{name}, Link> link(m, "{name}", {quoted(comment)});\n']
+    lines = [f'  nb::class_<links::{name}, Link> link(m, "{name}", {quoted(comment)});\n']
     shapes, nones = ({name for _, call in made for name in call.kinds if call.kinds[name] == kind}
                      for kind in ("Shape", "None"))
     if shapes & nones:  # the first form that takes what is given is called, and None is a shape too: one without axes
@@ -365,7 +365,7 @@ def bind_link(module, name, header, line, derived):
             lines.append(bind_constructor(name, call.without_channels()))
     for method in ["call_of", *sorted(METHODS)]:
         lines += bind_method(module, name, method, names, methods_of(module, name, method, family, derived))
-    return [*lines, "  }\n"]
+    return lines
 
 
 def methods_of(module, name, method, family, derived):
@@ -395,7 +395,7 @@ def bind_links(module):
     lines = []
     for name, (header, line, derived) in sorted(link_classes(module).items()):
         if module.named(name) not in BY_HAND:
-            lines += bind_link(module, name, header, line, derived)
+            lines.append("".join(bind_link(module, name, header, line, derived)))
     return lines
 
 
@@ -506,8 +506,8 @@ namespace rensa {{
 
 using namespace rensa::python;  // NOLINT
 {using}
-void python::bind_{name}(nb::module_& m) {{
-{body}}}
+{pieces}void python::bind_{name}(nb::module_& m) {{
+{calls}}}
 
 }}  // namespace rensa
 """
@@ -530,11 +530,15 @@ def main():
     options = parser.parse_args()
     for name, (header, scope, bind, using) in PARTS.items():
         module = Module(header, scope)
-        body = "".join(bind(module))
+        pieces = [piece for piece in bind(module) if piece]
         if options.missing:
             print("".join(f"{left}: {reason}\n" for left, reason in module.missing), end="")
         if options.folder:
-            text = HEAD.format(header=header, name=name, body=body, using=using)
+            # A function each: of one long function the compiler takes half as long again.
+            text = HEAD.format(
+                header=header, name=name, using=using,
+                pieces="".join(f"static void bind_{i}(nb::module_& m) {{\n{piece}}}\n" for i, piece in enumerate(pieces)),
+                calls="".join(f"  bind_{i}(m);\n" for i in range(len(pieces))))
             path = pathlib.Path(options.folder) / f"bound_{name}.cc"
             path.parent.mkdir(parents=True, exist_ok=True)
             if not path.exists() or path.read_text() != text:
