@@ -24,6 +24,7 @@ using Exchange = std::function<Variables(const Communicator&, const Variable&)>;
 struct Collective {
   const char* name;
   Exchange exchange;  // of a rank's array
+  Exchange recorded;  // the same, of sizes that all know
 };
 
 /// The parts of `x` that go to each rank.
@@ -32,12 +33,27 @@ Variables parts_of(const Variable& x, int ranks) {
   return Variables(parts.begin(), parts.end());
 }
 
+/// The sizes of these parts.
+std::vector<std::int64_t> sizes_of(const Variable& x, int ranks) {
+  return std::vector<std::int64_t>(static_cast<std::size_t>(ranks), x.size() / ranks);
+}
+
+Variables sum_over(const Communicator& c, const Variable& x) {
+  return {Variable(c.allreduce(x.array()))};
+}
+
 const Collective kCollectives[] = {
-    {"allreduce", [](const Communicator& c,
-                     const Variable& x) { return Variables{Variable(c.allreduce(x.array()))}; }},
-    {"allgather", [](const Communicator& c, const Variable& x) { return F::allgather(c, x); }},
-    {"alltoall", [](const Communicator& c, const Variable& x) {
-       return F::alltoall(c, parts_of(x, c.size()));
+    {"allreduce", sum_over, sum_over},
+    {"allgather", [](const Communicator& c, const Variable& x) { return F::allgather(c, x); },
+     [](const Communicator& c, const Variable& x) {
+       std::vector<std::int64_t> counts(static_cast<std::size_t>(c.size()), x.size());
+       return Variables{Variable(c.allgatherv(x.array(), counts))};
+     }},
+    {"alltoall",
+     [](const Communicator& c, const Variable& x) { return F::alltoall(c, parts_of(x, c.size())); },
+     [](const Communicator& c, const Variable& x) {
+       std::vector<std::int64_t> counts = sizes_of(x, c.size());
+       return Variables{F::alltoallv(c, x, counts, counts)};
      }}};
 
 /// Times one for an array of so many KB on each rank.
@@ -56,7 +72,7 @@ void time_one(const Communicator& c, const Collective& collective, std::int64_t 
   print(way, benchmarks::median_seconds(call, calls, c.device()));
   if (c.device().is_cpu()) return;
   CaptureCache cache;
-  auto step = [&](const Variables& in) { return collective.exchange(c, in[0]); };
+  auto step = [&](const Variables& in) { return collective.recorded(c, in[0]); };
   auto replay = [&] { (void)cache.call(step, {x}); };
   print(way + ", captured,", benchmarks::median_seconds(replay, calls, c.device()));
   if (cache.stats().replays == 0) throw Error(cache.stats().last_fallback);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <numeric>
 
 #include "rensa/array/internal.h"
 #include "rensa/communication/processes.h"
@@ -175,6 +176,10 @@ void reduce_to(const Array& out, const Array& parts, ReduceOp op) {
 const char* name_of(ReduceOp op) {
   constexpr const char* names[] = {"sum", "mean", "max", "min"};
   return names[static_cast<int>(op)];
+}
+
+std::int64_t sum_of(const std::vector<std::int64_t>& counts) {
+  return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
 }
 
 /// Each rank's part of the elements of an array in one dimension, one behind the other.
@@ -364,8 +369,7 @@ Array Communicator::allgatherv(const Array& x, const std::vector<std::int64_t>& 
                                std::string_view what) const {
   detail::check_defined("allgatherv", x);
   check_flat("allgatherv", x);
-  std::int64_t total = 0;
-  for (std::int64_t count : counts) total += count;
+  std::int64_t total = sum_of(counts);
   Parts parts = checked_parts("allgatherv", counts, total, *end_);
   if (x.size() != parts.size(rank())) {
     throw ShapeError(fmt::format("allgatherv: x is {}, and this rank's count is {}",
@@ -452,6 +456,31 @@ std::vector<Array> Communicator::alltoall(const std::vector<Array>& arrays) cons
   Device device = arrays[static_cast<std::size_t>(rank())].device();
   for (Array& a : result) a = a.to(device);
   return result;
+}
+
+Array Communicator::alltoallv(const Array& x, const std::vector<std::int64_t>& sent,
+                              const std::vector<std::int64_t>& received,
+                              std::string_view what) const {
+  detail::check_defined("alltoallv", x);
+  check_flat("alltoallv", x);
+  Parts to = checked_parts("alltoallv", sent, x.size(), *end_);
+  Parts from = checked_parts("alltoallv", received, sum_of(received), *end_);
+  if (to.size(rank()) != from.size(rank())) {
+    throw ShapeError(fmt::format("alltoallv: this rank sends itself {} elements and receives {}",
+                                 to.size(rank()), from.size(rank())));
+  }
+  Array own = reachable("alltoallv", *end_, x), result = flat_array(sum_of(received), own);
+  from.of(result, rank()).assign(to.of(own, rank()));
+  std::vector<Message> out, in;
+  for (int peer = 0; peer < size(); ++peer) {
+    if (peer == rank()) continue;
+    out.push_back({peer, to.of(own, peer)});
+    in.push_back({peer, from.of(result, peer)});
+  }
+  std::string subject =
+      fmt::format("{}{}{}", dtype_name(x.dtype()), what.empty() ? "" : ", ", what);
+  exchange("alltoallv", *end_, subject, out, in);
+  return result.to(x.device());
 }
 
 void Communicator::send(const Array& x, int destination) const {

@@ -100,6 +100,13 @@ class Communicator {
   /// What each rank gives this one, by rank: each gives arrays[rank] to that rank. Throws
   /// ShapeError for another number than there are ranks.
   std::vector<Array> alltoall(const std::vector<Array>& arrays) const;
+  /// The same of one array in one dimension, where all know the sizes beforehand: sent[r] of its
+  /// elements, behind those for the ranks before, go to rank r, which has that number in its
+  /// received[] for this one (MPI_Alltoallv). Recorded steps have this and allgatherv() in them;
+  /// those above, whose shapes each rank learns when they come, stay eager. Throws ShapeError where
+  /// the numbers are not as many as ranks or come to another size than x's.
+  Array alltoallv(const Array& x, const std::vector<std::int64_t>& sent,
+                  const std::vector<std::int64_t>& received, std::string_view what = {}) const;
   /// To another rank, which calls recv() for it at that time. Throws ValueError for this rank.
   void send(const Array& x, int destination) const;
   /// What that rank sends: on the group's device if it is on its there, else on the CPU.

@@ -21,6 +21,8 @@ namespace rensa::functions {
 
 namespace {
 
+using Counts = std::vector<std::int64_t>;  // of elements, by rank
+
 struct AllReduce {
   static constexpr const char* name = "allreduce";
   static constexpr Keep keep = Keep::nothing;
@@ -102,6 +104,19 @@ class AllToAll final : public FunctionNode {
  private:
   Communicator communicator_;
   std::optional<Came> came_;
+};
+
+struct AllToAllV {
+  static constexpr const char* name = "alltoallv";
+  static constexpr Keep keep = Keep::nothing;
+  static Array forward(const Array& x, const Communicator& communicator, const Counts& sent,
+                       const Counts& received) {
+    return communicator.alltoallv(x, sent, received);
+  }
+  static Variable backward(const Variable&, const Variable& gy, const Communicator& communicator,
+                           const Counts& sent, const Counts& received) {
+    return alltoallv(communicator, gy, received, sent);
+  }
 };
 
 Array no_elements() { return xp::zeros({0}, float32, cpu()); }
@@ -353,15 +368,15 @@ struct JoinParts {
   static constexpr const char* name = "join_parts";
   static constexpr Keep keep = Keep::nothing;
   static Array forward(const Array& x, const Communicator& communicator, int axis) {
-    Arrays parts = communicator.allgather(x);
-    for (int rank = 0; rank < communicator.size(); ++rank) {
-      const Array& part = parts[static_cast<std::size_t>(rank)];
-      if (part.shape() == parts[0].shape() && part.dtype() == parts[0].dtype()) continue;
-      throw ShapeError(fmt::format("join_parts: {} has {} where {} has {}; parts are alike",
-                                   communicator.describe(0), parts[0].view().describe(),
-                                   communicator.describe(rank), part.view().describe()));
-    }
-    return xp::concatenate(parts, axis);
+    Counts counts(static_cast<std::size_t>(communicator.size()), x.size());
+    std::string what = fmt::format("parts {}", x.shape().str());
+    Shape whole = x.shape();
+    whole[axis] *= communicator.size();
+    std::int64_t outer = 1;
+    for (int a = 0; a < axis; ++a) outer *= x.shape()[a];
+    Shape parts{communicator.size(), outer, outer ? x.size() / outer : 0};
+    Array joined = communicator.allgatherv(x.ravel(), counts, what).reshape(parts);
+    return xp::moveaxis(joined, 0, 1).reshape(whole);
   }
   static Variable backward(const Variable&, const Variable& gy, const Communicator& communicator,
                            int axis) {
@@ -411,6 +426,11 @@ Variable scatter(const Communicator& communicator, const Variables& xs, int root
   }
   Variable delegate = delegate_or_leaf(xs.empty() ? Variable() : xs[0]);
   return apply<Scatter>({delegate}, communicator, root, held(delegate))[0];
+}
+
+Variable alltoallv(const Communicator& communicator, const Variable& x, const Counts& sent,
+                   const Counts& received) {
+  return unary<AllToAllV>(x, communicator, sent, received);
 }
 
 Variable send(const Communicator& communicator, const Variable& x, int destination) {

@@ -1,6 +1,9 @@
 // Collectives and messages as functions: what ranks of a group exchange in the middle of a network.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "rensa/array/communicator.h"
 #include "rensa/autograd/variable.h"
 
@@ -37,6 +40,12 @@ namespace functions {
 /// the same way.
 [[nodiscard]] Variables alltoall(const Communicator& communicator, const Variables& xs);
 
+/// Communicator::alltoallv() of an x in one dimension, which recorded steps have in them. The
+/// gradients go back the same way.
+[[nodiscard]] Variable alltoallv(const Communicator& communicator, const Variable& x,
+                                 const std::vector<std::int64_t>& sent,
+                                 const std::vector<std::int64_t>& received);
+
 /// x to another rank, which calls recv() for it at that time: a delegate. Its backward waits for
 /// the gradient, which that rank's recv sends. Throws ValueError where the gradient of something
 /// else comes: what two ranks send each other has to come in the same order on both.
@@ -67,7 +76,8 @@ namespace functions {
 /// IndexError for an axis that is not there.
 [[nodiscard]] Variable part_of(const Communicator& communicator, const Variable& x, int axis);
 /// The x of all ranks one after the other along `axis`, alike on all of them. The gradient is its
-/// part of this rank. Throws ShapeError where the ranks' shapes differ, IndexError as part_of.
+/// part of this rank. Throws CommunicationError where the ranks' shapes differ, IndexError as
+/// part_of.
 [[nodiscard]] Variable join_parts(const Communicator& communicator, const Variable& x, int axis);
 
 }  // namespace functions

@@ -148,6 +148,22 @@ TEST_P(Communicators, PartsOfASum) {
   });
 }
 
+TEST_P(Communicators, PartsForEachRank) {
+  run([&](const Communicator& c) {
+    std::vector<std::int64_t> sent, received;  // r elements more for the rank behind
+    std::vector<Array> parts;
+    for (int r = 0; r < c.size(); ++r) {
+      sent.push_back(c.rank() + r), received.push_back(r + c.rank());
+      parts.push_back(numbers(10 * c.rank() + r, {c.rank() + r}));
+    }
+    Array x = xp::concatenate(parts), got = c.alltoallv(x, sent, received);
+    std::vector<Array> want = c.alltoall(parts);
+    EXPECT_TRUE(xp::array_equal(got, xp::concatenate(want)));
+    EXPECT_EQ(got.dtype(), x.dtype());
+    EXPECT_EQ(got.device(), x.device());
+  });
+}
+
 TEST_P(Communicators, ArraysGoRound) {
   run([&](const Communicator& c) {
     int next = (c.rank() + 1) % c.size(), root = c.size() / 2;
@@ -240,6 +256,13 @@ TEST_P(Communicators, ResultsAreWhereWhatWasGivenIs) {
   });
 }
 
+/// Two elements from itself, one from each other.
+std::vector<std::int64_t> many_to_itself(const Communicator& c) {
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(c.size()), 1);
+  counts[static_cast<std::size_t>(c.rank())] = 2;
+  return counts;
+}
+
 TEST_P(Communicators, WhatOneCanTellAloneIsRefusedBeforeAnythingIsSent) {
   run([&](const Communicator& c) {
     Array x = xp::ones({3});
@@ -259,6 +282,10 @@ TEST_P(Communicators, WhatOneCanTellAloneIsRefusedBeforeAnythingIsSent) {
     EXPECT_THROW(c.reduce_scatter(xp::ones({c.size(), 1}), counts), ShapeError);
     EXPECT_THROW(c.allgatherv(xp::ones({2}), counts), ShapeError);
     EXPECT_THROW(c.allgatherv(Array(), counts), ValueError);
+    EXPECT_THROW(c.alltoallv(Array(), counts, counts), ValueError);
+    EXPECT_THROW(c.alltoallv(xp::ones({c.size() + 1}), counts, counts), ShapeError);
+    EXPECT_THROW(c.alltoallv(xp::ones({c.size()}), counts, many), ShapeError);
+    EXPECT_THROW(c.alltoallv(xp::ones({c.size()}), counts, many_to_itself(c)), ShapeError);
     EXPECT_EQ(c.allreduce(x).to_vector<int>(), std::vector<int>(3, c.size()));
   });
 }

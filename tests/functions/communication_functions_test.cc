@@ -10,6 +10,7 @@
 #include "rensa/autograd/backward.h"
 #include "rensa/core/error.h"
 #include "rensa/functions/functions.h"
+#include "rensa/graph/capture.h"
 #include "rensa/links/linear.h"
 #include "tests/ranks.h"
 #include "tests/testing.h"
@@ -422,10 +423,61 @@ TEST(CommunicationFunctions, PartsAlongAnAxis) {
     EXPECT_THROW(F::part_of(c, Variable(grid()), 2), IndexError);
     EXPECT_THROW(F::join_parts(c, Variable(grid()), -3), IndexError);
     Variable uneven(xp::ones({2, c.rank() + 3}));
-    text = testing::thrown<ShapeError>([&] { F::join_parts(c, uneven, 1); });
+    text = testing::thrown<CommunicationError>([&] { F::join_parts(c, uneven, 1); });
     EXPECT_THAT(text, HasSubstr("(2, 3)"));
     EXPECT_THAT(text, HasSubstr("(2, 4)"));
   });
+}
+
+// Rank r sends q + 1 elements to rank q, and so does each.
+std::vector<std::int64_t> sent_to(int size) {
+  std::vector<std::int64_t> counts;
+  for (int q = 0; q < size; ++q) counts.push_back(q + 1);
+  return counts;
+}
+
+TEST(CommunicationFunctions, AllToAllV) {
+  for (int size : {1, 2, 3}) {
+    testing::run_ranks(size, [&](const Communicator& c) {
+      std::vector<std::int64_t> sent = sent_to(size);
+      std::vector<std::int64_t> received(static_cast<std::size_t>(size), c.rank() + 1);
+      // Element k for rank q of rank r: 100 r + 10 q + k.
+      std::vector<double> given, came;
+      for (int q = 0; q < size; ++q) {
+        for (int k = 0; k <= q; ++k) given.push_back(100 * c.rank() + 10 * q + k);
+        for (int k = 0; k <= c.rank(); ++k) came.push_back(100 * q + 10 * c.rank() + k);
+      }
+      Variable x(xp::array(given, float64));
+      Variable y = F::alltoallv(c, x, sent, received);
+      EXPECT_EQ(values(y.array()), came);
+      Variable loss = F::sum(y * y * y);
+      backward({loss}, {.enable_double_backprop = true});
+      EXPECT_TRUE(xp::array_equal(x.grad(), x.array() * x.array() * 3.0));
+      Variable gx = x.grad_var();
+      x.cleargrad();
+      backward({F::sum(gx)});
+      EXPECT_TRUE(xp::array_equal(x.grad(), x.array() * 6.0));
+    });
+  }
+}
+
+// What each rank knows the sizes of beforehand is part of recorded steps.
+TEST(CommunicationFunctions, SizesThatAreKnownAreRecorded) {
+  for (int size : {1, 2, 3}) {
+    testing::run_ranks(size, [&](const Communicator& c) {
+      std::vector<std::int64_t> counts(static_cast<std::size_t>(size), 2);
+      auto step = [&](const Variables& in) {
+        Variable swapped = F::alltoallv(c, in[0], counts, counts);
+        return Variables{F::join_parts(c, F::tanh(swapped).reshape({size, 2}), 1)};
+      };
+      CaptureCache cache({.replay_lists = true});
+      for (int i = 0; i < 4; ++i) {
+        Variable x = constant(xp::arange(2 * size, float32) * 0.1f + float(c.rank() + i));
+        EXPECT_TRUE(xp::array_equal(cache.call(step, {x})[0].array(), step({x})[0].array()));
+      }
+      EXPECT_GT(cache.stats().replays, 0) << cache.stats().last_fallback;
+    });
+  }
 }
 
 }  // namespace

@@ -418,6 +418,7 @@ TEST(AutocastTable, HasNoRowOfNothing) {
                  F::gather(c, x)[0],
                  F::pseudo_connect({}, x),
                  F::scatter(c, c.rank() == 0 ? all : Variables{}),
+                 F::alltoallv(c, x, {1, 1}, {1, 1}),
                  F::to_parts(c, x),
                  F::sum_of_parts(c, x),
                  F::part_of(c, x, 0),

@@ -57,6 +57,18 @@ struct ParallelMlp : Chain<ParallelMlp> {
   }
 };
 
+/// The same, with the hidden layer whole on all ranks.
+struct GatheredMlp : Chain<GatheredMlp> {
+  L::ColumnParallelLinear l1;
+  L::RowParallelLinear l2;
+  GatheredMlp(const Communicator& c, const Mlp& whole)
+      : l1(c, whole.l1, {.gather_output = true}), l2(c, whole.l2, {.scatter_input = true}) {}
+  void members(Visitor& v) override { v("l1", l1), v("l2", l2); }
+  Variable operator()(const Variable& x, const Variable& t) const {
+    return F::softmax_cross_entropy(l2(F::relu(l1(x))), t);
+  }
+};
+
 /// A transformer's layer and what classifies by it.
 struct Block : Chain<Block> {
   L::TransformerEncoderLayer layer{8, 4, {.feedforward = 16, .dropout = 0}};
@@ -118,6 +130,9 @@ struct MlpData {
   Variable x = constant(numbers(72).reshape({12, 6}));
   Variable t = constant(xp::arange(12, int64) % 3);
 };
+struct GatheredMlpData : MlpData {
+  using Parallel = GatheredMlp;
+};
 
 struct BlockData {
   using Whole = Block;
@@ -150,7 +165,7 @@ template <class Hook> Optimizer with(Hook hook) {
 }
 
 template <class T> class TensorParallel : public ::testing::Test {};
-using Networks = ::testing::Types<MlpData, BlockData>;
+using Networks = ::testing::Types<MlpData, GatheredMlpData, BlockData>;
 TYPED_TEST_SUITE(TensorParallel, Networks);
 
 TYPED_TEST(TensorParallel, IsTheWholeModel) {
