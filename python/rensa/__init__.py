@@ -9,7 +9,7 @@ from rensa._engine.networks import (FunctionNode, Initializer, Parameter, Variab
 from rensa._methods import add_scope
 from rensa.configuration import config, force_backprop_mode, no_backprop_mode, using_config
 from rensa.link import Chain, ChainList, Link, Sequential
-from rensa import cuda, datasets, function_hooks, functions, gradient_check, initializers, iterators, links, optimizer_hooks, optimizers, serializers, training
+from rensa import cuda, datasets, function_hooks, functions, gradient_check, initializers, iterators, link_hooks, links, optimizer_hooks, optimizers, serializers, training
 
 
 add_scope(Device, lambda device: current_device())
@@ -31,6 +31,6 @@ ValueError = _engine.errors.ValueError
 
 __all__ = ["Chain", "ChainList", "Device", "ElementwiseKernel", "FunctionNode", "Initializer", "Link", "Parameter", "RawKernel",
            "RawModule", "ReductionKernel", "Sequential", "Variable", "backward", "capture", "config", "cuda", "current_device",
-           "datasets", "force_backprop_mode", "function_hooks", "functions", "fuse", "get_dtype", "grad", "gradient_check", "initializers", "iterators", "links",
+           "datasets", "force_backprop_mode", "function_hooks", "functions", "fuse", "get_dtype", "grad", "gradient_check", "initializers", "iterators", "link_hooks", "links",
            "no_backprop_mode", "num_gpus", "optimizer_hooks", "optimizers", "report", "serializers", "training",
            "using_config", "xp"] + [name for name in vars() if name.endswith("Error")]

@@ -43,12 +43,12 @@ class FunctionHook:
         self.__dict__.pop("_scope").__exit__(*error)
 
 
-def _print_report(self, unit="auto", file=None):
+def print_report(self, unit="auto", file=None):
     """Prints the summary as a table."""
-    print(self.str(unit), file=file or sys.stdout)
+    print(self.str(unit), end="", file=file or sys.stdout)
 
 
 for _class in (TimerHook, MemoryProfileHook):  # noqa: F405
-    add_members(_class, print_report=_print_report)
+    add_members(_class, print_report=print_report)
 
 __all__ = ["CupyMemoryProfileHook", "FunctionHook", *(name for name in dir(_engine.function_hooks) if not name.startswith("_"))]

@@ -8,6 +8,7 @@ import contextlib
 import copy
 
 from rensa import _engine
+from rensa._engine.link_hooks import Hook
 from rensa._engine.networks import Link, Parameter, Variable
 from rensa._methods import add_members
 
@@ -107,7 +108,35 @@ def _check_new(self, name):
 def _call(self, *args, **kwargs):
     if not hasattr(self, "forward"):
         raise TypeError(f"{type(self).__name__} has no forward: it computes nothing")
+    own = self.__dict__
+    if "_members" in own and ("_link_hooks" in own or _engine.link_hooks._is_open()):  # the engine's links see to theirs
+        return self._call_hooked(self.forward, args, kwargs)
     return self.forward(*args, **kwargs)
+
+
+def add_hook(self, hook, name=None):
+    """From now on the hook is told of this link's calls; `name` tells it from the link's others."""
+    name = name or hook.name
+    engine_hook = hook if isinstance(hook, Hook) else Hook(hook, name)
+    if engine_hook.name != name:
+        raise ValueError(f"add_hook: this hook's name is {engine_hook.name!r}: give it another one as you make it")
+    self._add_hook(engine_hook)
+    self.__dict__["_link_hooks"] = {**self.local_link_hooks, name: hook}
+    return self
+
+
+def delete_hook(self, name):
+    """The hook of that name is told no more."""
+    self._delete_hook(name)
+    kept = {known: hook for known, hook in self.local_link_hooks.items() if known != name}
+    self.__dict__.pop("_link_hooks")
+    if kept:
+        self.__dict__["_link_hooks"] = kept
+
+
+def _local_link_hooks(self):
+    """{name: hook}"""
+    return dict(self.__dict__.get("_link_hooks", {}))
 
 
 def _bare_copy(self):
@@ -209,7 +238,8 @@ add_members(Variable, __reduce__=_reduce_variable)
 add_members(Link, __reduce_ex__=_reduce_link, __setstate__=_set_state)
 add_members(Link, __setattr__=_setattr, __delattr__=_delattr, __call__=_call, init_scope=init_scope, add_param=add_param,
             add_link=add_link, add_persistent=add_persistent, register_persistent=register_persistent, children=_children, _copy_attributes=_copy_attributes, repeat=_repeat,
-            _bare_copy=_bare_copy, within_init_scope=property(_within), xp=property(_xp), device=property(_device),
+            _bare_copy=_bare_copy, add_hook=add_hook, delete_hook=delete_hook, local_link_hooks=property(_local_link_hooks),
+            within_init_scope=property(_within), xp=property(_xp), device=property(_device),
             update_enabled=property(_update_enabled))
 
 

@@ -25,6 +25,7 @@ void bind_optimizer_class(nb::module_& m, nb::module_& hooks);
 void bind_reporters(nb::module_& m);
 void bind_checks(nb::module_& m);
 void bind_function_hooks(nb::module_& m);
+void bind_link_hooks(nb::module_& m);
 void bind_serializers(nb::module_& m);
 void bind_data(nb::module_& datasets, nb::module_& iterators);
 void bind_training(nb::module_& engine, nb::module_& networks);

@@ -98,6 +98,8 @@ static void bind_networks(nb::module_& m) {
   bind_checks(checks);
   nb::module_ function_hooks = m.def_submodule("function_hooks");
   bind_function_hooks(function_hooks);
+  nb::module_ link_hooks = m.def_submodule("link_hooks");
+  bind_link_hooks(link_hooks);
   nb::module_ links = m.def_submodule("links");
   bind_links(links);
   nb::module_ optimizers = m.def_submodule("optimizers");

@@ -1,11 +1,16 @@
-// rensa.function_hooks: what is told of each function that a thread applies and goes back through.
+// rensa.function_hooks and link_hooks: what is told of each function that a thread applies and goes
+// back through, and of each call of a link.
 #include <nanobind/stl/shared_ptr.h>
 
 #include "arguments.h"
 #include "bind.h"
+#include "link.h"
+#include "link_hooks.h"
 #include "rensa/autograd/function_hooks.h"
 #include "rensa/autograd/function_node.h"
 #include "rensa/core/error.h"
+#include "rensa/device/tracer.h"
+#include "rensa/links/link_hooks.h"
 
 namespace rensa::python {
 
@@ -55,43 +60,110 @@ class HookOfPython final : public FunctionHook {
   Held object_;
 };
 
+/// A hook of links whose methods are Python's, with Chainer's arguments.
+class LinkHookOfPython final : public LinkHook {
+ public:
+  LinkHookOfPython(nb::handle object, std::string name)
+      : object_(std::make_shared<Held>(nb::borrow(object))), name_(std::move(name)) {}
+  std::string name() const override { return name_; }
+  std::unique_ptr<LinkHook> clone() const override {
+    return std::make_unique<LinkHookOfPython>(*this);
+  }
+  void added(const HookedLink& link) override { tell("added", link); }
+  void deleted(const HookedLink& link) override { tell("deleted", link); }
+  void forward_preprocess(HookedCall& call) override {
+    stay_eager("a hook of Python's is told of each call of a link, of which replays make none");
+    nb::gil_scoped_acquire lock;
+    object_->object.attr("forward_preprocess")(arguments(call));
+  }
+  void forward_postprocess(HookedCall& call, const Variable& y) override {
+    nb::gil_scoped_acquire lock;
+    nb::object told = arguments(call);
+    const CallOfPython* own = call_of_python(call);
+    told.attr("out") = own ? own->result : given(y);
+    object_->object.attr("forward_postprocess")(told);
+  }
+
+ private:
+  /// None of a part of a link of the engine's that Python has not looked at.
+  static nb::object object_of(const Link& link) {
+    nb::object found = nb::find(link);
+    return found.is_valid() ? found : nb::none();
+  }
+  static const CallOfPython* call_of_python(const HookedCall& call) {
+    const CallOfPython* innermost = current_call();
+    return innermost && innermost->link == &call.link().link ? innermost : nullptr;
+  }
+  static nb::object arguments(const HookedCall& call) {
+    const Link& link = call.link().link;
+    nb::object told = nb::module_::import_("types").attr("SimpleNamespace")();
+    told.attr("link") = object_of(link), told.attr("link_name") = link.type_name();
+    told.attr("forward_name") = "forward";
+    if (const CallOfPython* own = call_of_python(call)) {
+      told.attr("args") = own->args, told.attr("kwargs") = own->kwargs;
+      return told;
+    }
+    nb::list x;
+    for (const Variable& v : call.x()) x.append(given(v));
+    told.attr("args") = nb::tuple(x), told.attr("kwargs") = nb::dict();
+    return told;
+  }
+  void tell(const char* method, const HookedLink& link) {
+    nb::gil_scoped_acquire lock;
+    object_->object.attr(method)(object_of(link.link));
+  }
+  std::shared_ptr<Held> object_;
+  std::string name_;
+};
+
 /// A hook, while Python's `with` lasts.
 struct AnyFunctionHook {
   std::shared_ptr<FunctionHook> hook;
   std::shared_ptr<FunctionHookScope> scope;
 };
 
-void enter(AnyFunctionHook& h) {
-  if (h.scope) throw ValueError("a function hook is in one scope at a time");
-  h.scope = std::make_shared<FunctionHookScope>(*h.hook);
+/// `with hook:`
+template <class Scope, class AnyHook> void bind_scope(nb::class_<AnyHook>& bound) {
+  bound
+      .def("__enter__",
+           [](nb::handle_t<AnyHook> self) {
+             auto& h = nb::cast<AnyHook&>(self);
+             if (h.scope) throw ValueError("a hook is in one scope at a time");
+             unlocked([&] { h.scope = std::make_shared<Scope>(*h.hook); });
+             return nb::borrow(self);
+           })
+      .def("__exit__", [](AnyHook& h, const nb::args&) { unlocked([&] { h.scope.reset(); }); });
 }
 
 template <class Hook> Hook& of(AnyFunctionHook& h) { return static_cast<Hook&>(*h.hook); }
 
-struct TimerOfPython : AnyFunctionHook {};
 struct MemoryOfPython : AnyFunctionHook {};
 
-void bind_timer(nb::module_& m) {
-  using function_hooks::TimerHook;
-  nb::class_<TimerOfPython, AnyFunctionHook>(m, "TimerHook", "How long functions take.")
+template <class Base> struct TimerOfPython : Base {};
+
+/// Of functions or links.
+template <class Timer, class Base> void bind_timer(nb::module_& m, const char* doc) {
+  using Bound = TimerOfPython<Base>;
+  auto timer = [](const Base& h) -> Timer& { return static_cast<Timer&>(*h.hook); };
+  nb::class_<Bound, Base>(m, "TimerHook", doc)
       .def("__init__",
-           [](TimerOfPython* self) {
-             new (self) TimerOfPython();
-             self->hook = std::make_shared<TimerHook>();
+           [](Bound* self) {
+             new (self) Bound();
+             self->hook = std::make_shared<Timer>();
            })
-      .def("total_time", [](TimerOfPython& h) { return of<TimerHook>(h).total_time(); })
+      .def("total_time", [timer](const Bound& h) { return timer(h).total_time(); })
       .def_prop_ro("call_history",
-                   [](TimerOfPython& h) {
+                   [timer](const Bound& h) {
                      nb::list list;
-                     for (const TimedCall& call : of<TimerHook>(h).call_history())
+                     for (const TimedCall& call : timer(h).call_history())
                        list.append(nb::make_tuple(call.name, call.elapsed_time));
                      return list;
                    })
       .def(
           "summary",
-          [](TimerOfPython& h) {
+          [timer](const Bound& h) {
             nb::dict all;
-            for (const auto& [name, call] : of<TimerHook>(h).summary()) {
+            for (const auto& [name, call] : timer(h).summary()) {
               nb::dict one;
               one["elapsed_time"] = call.elapsed_time, one["occurrence"] = call.occurrence;
               all[name.c_str()] = one;
@@ -100,8 +172,7 @@ void bind_timer(nb::module_& m) {
           },
           "Seconds and numbers of calls by name.")
       .def(
-          "str",
-          [](TimerOfPython& h, const std::string& unit) { return of<TimerHook>(h).str(unit); },
+          "str", [timer](const Bound& h, const std::string& unit) { return timer(h).str(unit); },
           nb::arg("unit") = "auto", "The summary as a table.");
 }
 
@@ -137,23 +208,16 @@ void bind_memory(nb::module_& m) {
 }  // namespace
 
 void bind_function_hooks(nb::module_& m) {
-  nb::class_<AnyFunctionHook>(m, "Hook", nb::dynamic_attr(),
-                              "Told of functions within `with hook:`.")
-      .def(
-          "__init__",
-          [](AnyFunctionHook* self, nb::handle of) {
-            new (self) AnyFunctionHook{std::make_shared<HookOfPython>(of), nullptr};
-          },
-          nb::arg("of"), "`of` has FunctionHook's methods.")
-      .def("__enter__",
-           [](nb::handle_t<AnyFunctionHook> self) {
-             auto& hook = nb::cast<AnyFunctionHook&>(self);
-             unlocked([&] { enter(hook); });
-             return nb::borrow(self);
-           })
-      .def("__exit__",
-           [](AnyFunctionHook& h, const nb::args&) { unlocked([&] { h.scope.reset(); }); });
-  bind_timer(m);
+  nb::class_<AnyFunctionHook> hook(m, "Hook", nb::dynamic_attr(),
+                                   "Told of functions within `with hook:`.");
+  hook.def(
+      "__init__",
+      [](AnyFunctionHook* self, nb::handle of) {
+        new (self) AnyFunctionHook{std::make_shared<HookOfPython>(of), nullptr};
+      },
+      nb::arg("of"), "`of` has FunctionHook's methods.");
+  bind_scope<FunctionHookScope>(hook);
+  bind_timer<function_hooks::TimerHook, AnyFunctionHook>(m, "How long functions take.");
   bind_memory(m);
   m.def(
       "PrintHook",
@@ -164,6 +228,45 @@ void bind_function_hooks(nb::module_& m) {
   m.def("CUDAProfileHook", [] {
     return AnyFunctionHook{std::make_shared<function_hooks::CUDAProfileHook>(), nullptr};
   });
+}
+
+void bind_link_hooks(nb::module_& m) {
+  nb::class_<AnyLinkHook> hook(m, "Hook", nb::dynamic_attr(),
+                               "Told of the links that have it, and of all within `with hook:`.");
+  hook.def(
+          "__init__",
+          [](AnyLinkHook* self, nb::handle of, const std::string& name) {
+            new (self) AnyLinkHook{std::make_shared<LinkHookOfPython>(of, name)};
+          },
+          nb::arg("of"), nb::arg("name"), "`of` has LinkHook's methods.")
+      .def_prop_ro("name", [](const AnyLinkHook& h) { return h.hook->name(); });
+  bind_scope<LinkHookScope>(hook);
+  bind_timer<link_hooks::TimerHook, AnyLinkHook>(m, "How long the calls of links take.");
+  m.def("_is_open", &LinkHookScope::is_open);
+  m.def(
+      "SpectralNormalization",
+      [](int n_power_iteration, double eps, bool use_gamma, std::optional<double> factor,
+         const std::string& weight_name, const std::optional<std::string>& name) {
+        link_hooks::SpectralNormalizationOptions options;
+        options.n_power_iteration = n_power_iteration, options.eps = eps;
+        options.use_gamma = use_gamma, options.factor = factor;
+        options.weight_name = weight_name;
+        if (name) options.name = *name;
+        return AnyLinkHook{std::make_shared<link_hooks::SpectralNormalization>(options), true};
+      },
+      nb::arg("n_power_iteration") = 1, nb::arg("eps") = 1e-6, nb::arg("use_gamma") = false,
+      nb::arg("factor") = nb::none(), nb::arg("weight_name") = "W", nb::arg("name") = nb::none(),
+      "The link computes with W divided by its greatest singular value.");
+  m.def(
+      "WeightStandardization",
+      [](double eps, const std::string& weight_name, const std::optional<std::string>& name) {
+        link_hooks::WeightStandardizationOptions options;
+        options.eps = eps, options.weight_name = weight_name;
+        if (name) options.name = *name;
+        return AnyLinkHook{std::make_shared<link_hooks::WeightStandardization>(options), true};
+      },
+      nb::arg("eps") = 1e-5, nb::arg("weight_name") = "W", nb::arg("name") = nb::none(),
+      "The link computes with weights of mean 0 and variance 1 in each slice of their first axis.");
 }
 
 }  // namespace rensa::python

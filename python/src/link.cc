@@ -3,6 +3,8 @@
 #include <sstream>
 
 #include "bind.h"
+#include "link_hooks.h"
+#include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
 #include "rensa/links/visitor.h"
 #include "serialize.h"
@@ -20,6 +22,7 @@ nb::object LinkOfPython::self() const {
 
 void LinkOfPython::members(Visitor& v) {
   nb::gil_scoped_acquire lock;
+  hook_members(v);
   nb::object own = self();
   for (nb::handle entry : nb::list(own.attr("_members"))) {
     auto name = nb::cast<std::string>(entry);
@@ -72,6 +75,32 @@ std::string LinkOfPython::type_name() const {
   return nb::cast<std::string>(self().type().attr("__name__"));
 }
 
+static thread_local CallOfPython* innermost_call = nullptr;
+CallOfPython* current_call() { return innermost_call; }
+
+nb::object LinkOfPython::call_hooked(nb::handle forward, nb::tuple args, nb::dict kwargs) const {
+  CallOfPython call{this, args, kwargs};
+  CallOfPython* outer = std::exchange(innermost_call, &call);
+  Variables x;
+  for (nb::handle argument : args) {
+    Variable variable;
+    if (nb::try_cast(argument, variable)) x.push_back(variable);
+  }
+  try {
+    hooks_.call(hooked_link(), x, [&] {
+      call.result = forward(*args, **kwargs);
+      Variable y;
+      (void)nb::try_cast(call.result, y);
+      return y;
+    });
+  } catch (...) {
+    innermost_call = outer;
+    throw;
+  }
+  innermost_call = outer;
+  return call.result;
+}
+
 /// Whether the copies that this thread makes are deep.
 static thread_local bool deep_copies = true;
 
@@ -97,6 +126,7 @@ nb::object LinkOfPython::copied() const {
       made.attr("__dict__")[name.c_str()] = copy;
     }
   }
+  target.hooks_ = hooks_;
   target.finish_copy();
   if (deep_copies) made.attr("_copy_attributes")(own);
   return made;
@@ -358,6 +388,41 @@ void bind_walks(LinkClass& link) {
       });
 }
 
+HasHooks& with_hooks(Link& link, const char* call) {
+  if (auto* found = dynamic_cast<HasHooks*>(&link)) return *found;
+  throw NotImplementedError(std::string(call) + ": " + link.type_name() +
+                            " takes no hooks; Linear, EmbedID, BatchNormalization, convolutions "
+                            "and links of Python's do");
+}
+
+void bind_hooks(LinkClass& link) {
+  link.def(
+          "_add_hook",
+          [](Link& l, const AnyLinkHook& given) {
+            HasHooks& hooks = with_hooks(l, "add_hook");
+            if (given.replaces_parameters && dynamic_cast<LinkOfPython*>(&l)) {
+              throw NotImplementedError("add_hook: " + given.hook->name() +
+                                        " is for links of the engine's that compute "
+                                        "with weights: add it to the parts of " +
+                                        l.type_name());
+            }
+            unlocked([&] { hooks.add_hook(given.hook->clone()); });
+          },
+          nb::arg("hook"))
+      .def(
+          "_delete_hook",
+          [](Link& l, const std::string& name) {
+            unlocked([&] { with_hooks(l, "delete_hook").delete_hook(name); });
+          },
+          nb::arg("name"))
+      .def(
+          "_call_hooked",
+          [](Link& l, nb::handle forward, nb::tuple args, nb::dict kwargs) {
+            return own(l, "a call").call_hooked(forward, std::move(args), std::move(kwargs));
+          },
+          nb::arg("forward"), nb::arg("args"), nb::arg("kwargs"));
+}
+
 void bind_moves(LinkClass& link) {
   link.def("to_device",
            [](nb::handle_t<Link> self, Argument<Device> device) {
@@ -442,6 +507,7 @@ void bind_link_class(nb::module_& m) {
         return own && own->persistents.contains(name);
       });
   bind_walks(link);
+  bind_hooks(link);
   bind_moves(link);
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "arguments.h"
+#include "rensa/links/link_hook.h"
 
 namespace rensa::python {
 
@@ -19,7 +20,7 @@ class MemberParameter : public Parameter {
 
 /// What a class of Python's that derives from Link is to the engine. The object of Python's has its
 /// members' names in `_members`, in their order; what they name are its attributes.
-class LinkOfPython : public Link {
+class LinkOfPython : public Link, public HasHooks {
  public:
   void members(Visitor& v) override;
   Variable invoke(const Variables& x) override { return call(x); }
@@ -31,10 +32,13 @@ class LinkOfPython : public Link {
   nb::object self() const;
   /// A copy of the object of Python's, as the current CopyModeScope says.
   nb::object copied() const;
+  /// forward(*args, **kwargs), between what hooks do.
+  nb::object call_hooked(nb::handle forward, nb::tuple args, nb::dict kwargs) const;
   /// Saved, moved and copied with the link.
   std::map<std::string, Persistent> persistents;
 
  private:
+  HookedLink hooked_link() const override { return {*this}; }
   Variable call(const Variables& x) const;
   std::map<std::string, MemberParameter> parameters_;
 };
@@ -56,6 +60,15 @@ class HeldLink : public Link {
   Held held_;
   Link& link_;
 };
+
+/// A call of a link of Python's that has hooks, on this thread: what it is given, and what it gave.
+struct CallOfPython {
+  const Link* link;
+  nb::handle args, kwargs;
+  nb::object result = {};
+};
+/// The innermost; null where there is none.
+CallOfPython* current_call();
 
 /// A copy as an object of Python's.
 nb::object copied(Link& link);

@@ -169,6 +169,91 @@ class Functions(Compat):
         self.assertEqual(timer.call_history[0][0], "exp")
         self.assertEqual(timer.summary()["exp"]["occurrence"], 1)
 
+    def test_link_hooks(self):
+        import chainer
+        from chainer import functions as F, link_hooks, links as L
+
+        class Told(chainer.LinkHook):
+            name = "Told"
+
+            def __init__(self):
+                self.told = []
+
+            def added(self, link):
+                self.told.append(("added", link))
+
+            def deleted(self, link):
+                self.told.append(("deleted", link))
+
+            def forward_preprocess(self, args):
+                self.told.append((args.forward_name, args.link, args.args, args.kwargs))
+
+            def forward_postprocess(self, args):
+                self.told.append(("out", args.out))
+
+        class Net(chainer.Chain):
+            def __init__(self):
+                super().__init__()
+                with self.init_scope():
+                    self.l1 = L.Linear(3, 2)
+
+            def forward(self, x, twice=False):
+                y = F.relu(self.l1(x))
+                return (y, y) if twice else y
+
+        net, x = Net(), chainer.Variable(np.ones((2, 3), "f"))
+        for link in (net, net.l1):  # of Python's, and of the engine's
+            hook = Told()
+            link.add_hook(hook)
+            self.assertEqual(link.local_link_hooks, {"Told": hook})
+            with self.assertRaisesRegex(ValueError, "Told"):
+                link.add_hook(Told())
+            y = net(x)
+            self.assertEqual([told[0] for told in hook.told], ["added", "forward", "out"])
+            self.assertIs(hook.told[1][1], link)
+            self.assertEqual((len(hook.told[1][2]), hook.told[1][3]), (1, {}))
+            np.testing.assert_array_equal(hook.told[1][2][0].array, x.array)
+            np.testing.assert_array_equal(F.relu(hook.told[2][1]).array, y.array)
+            link.copy()(x)
+            self.assertEqual(len(hook.told), 5)  # copies have it
+            link.delete_hook("Told")
+            net(x)
+            self.assertEqual((len(hook.told), hook.told[-1][0], link.local_link_hooks), (6, "deleted", {}))
+        with Told() as hook:
+            y = net(x, twice=True)
+        self.assertEqual([told[0] for told in hook.told], ["forward", "forward", "out", "out"])
+        self.assertEqual((hook.told[0][3], hook.told[3][1]), ({"twice": True}, y))
+
+        class Throws(chainer.LinkHook):
+            def forward_preprocess(self, args):
+                raise KeyError("of the hook")
+
+        with self.assertRaisesRegex(KeyError, "of the hook"), Throws():
+            net(x)
+        net(x)
+        with link_hooks.TimerHook() as timer:
+            net(x)
+        self.assertEqual([name for name, _ in timer.call_history], ["Linear", "Net"])
+        with self.assertRaisesRegex(NotImplementedError, "takes no hooks"):
+            L.LSTM(2, 2).add_hook(Told())
+
+    def test_hooks_that_normalize_weights(self):
+        import chainer
+        from chainer import link_hooks, links as L
+
+        layer = L.Linear(4, 3)
+        W, x = layer.W.array.get(), np.eye(4, dtype="f")
+        layer.add_hook(link_hooks.SpectralNormalization(n_power_iteration=50))
+        np.testing.assert_allclose(layer(x).array.get(), W.T / np.linalg.svd(W)[1][0], rtol=1e-3, atol=1e-5)
+        self.assertIn("SpectralNormalization", layer.local_link_hooks)
+        self.assertEqual(layer.W_u.shape, (3,))
+        layer.delete_hook("SpectralNormalization")
+        layer.add_hook(link_hooks.WeightStandardization(eps=0, name="even"))
+        even = (W - W.mean(1, keepdims=True)) / W.std(1, keepdims=True)
+        np.testing.assert_allclose(layer(x).array.get(), even.T, rtol=1e-4, atol=1e-5)
+        with self.assertRaisesRegex(NotImplementedError, "parts of"):
+            chainer.Chain(l1=layer).add_hook(link_hooks.SpectralNormalization())
+
     def test_gradient_check(self):
         from chainer import FunctionNode, functions as F, gradient_check
 

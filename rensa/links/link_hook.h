@@ -138,11 +138,22 @@ class [[nodiscard]] LinkHookScope {
 /// What links that take hooks are to those that do not know their class.
 class HasHooks {
  public:
+  virtual ~HasHooks() = default;
   /// In the order in which they were added.
   std::vector<std::string> hook_names() const { return hooks_.names(); }
+  /// As Hookable's.
+  void add_hook(std::unique_ptr<LinkHook> hook) { hooks_.add(std::move(hook), hooked_link()); }
+  void delete_hook(std::string_view name) { hooks_.remove(name, hooked_link()); }
 
  protected:
+  HasHooks() = default;
+  HasHooks(const HasHooks&) = default;
+  HasHooks& operator=(const HasHooks&) = default;
+  HasHooks(HasHooks&&) = default;
+  HasHooks& operator=(HasHooks&&) = default;
+
   void hook_members(Visitor& v) { hooks_.members(v); }
+  virtual HookedLink hooked_link() const = 0;
   LinkHooks hooks_;
 };
 
@@ -152,11 +163,11 @@ template <class Derived> class Hookable : public HasHooks {
   /// Chainer's Link.add_hook. To be called before an optimizer's setup where the hook has
   /// parameters.
   template <std::derived_from<LinkHook> Hook> Derived& add_hook(Hook hook) {
-    hooks_.add(std::make_unique<Hook>(std::move(hook)), hooked_link());
+    HasHooks::add_hook(std::make_unique<Hook>(std::move(hook)));
     return static_cast<Derived&>(*this);
   }
   Derived& delete_hook(std::string_view name) {
-    hooks_.remove(name, hooked_link());
+    HasHooks::delete_hook(name);
     return static_cast<Derived&>(*this);
   }
 
@@ -168,7 +179,7 @@ template <class Derived> class Hookable : public HasHooks {
   }
 
  private:
-  HookedLink hooked_link() const {
+  HookedLink hooked_link() const override {
     const auto& link = static_cast<const Derived&>(*this);
     if constexpr (requires { Derived::kOutAxis; }) return {link, Derived::kOutAxis};
     else return {link};

@@ -264,7 +264,10 @@ TEST(LinkHook, IsCalledAroundTheForward) {
   first.seen = second.seen = seen;
   second.label = "Second";
   L::Linear link(2, 1, {.initialW = 0});
-  link.add_hook(first).add_hook(second).add_hook(WeightStandardization());
+  link.add_hook(first);
+  HasHooks& any = link;  // as who does not know its class has it
+  any.add_hook(second.clone());
+  link.add_hook(WeightStandardization());
   EXPECT_EQ(link.hook_names(),
             (std::vector<std::string>{"Watch", "Second", "WeightStandardization"}));
   EXPECT_EQ(link(xp::ones({3, 2})).array().to_vector<float>(), (Values{2, 2, 2}));

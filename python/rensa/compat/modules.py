@@ -7,7 +7,7 @@ import sys
 import types
 
 import rensa
-from rensa import configuration, datasets, function_hooks, link, optimizer_hooks, optimizers, serializers
+from rensa import configuration, datasets, function_hooks, link, link_hooks, optimizer_hooks, optimizers, serializers
 from rensa.compat import functions as compat_functions, initializers as compat_initializers, links as compat_links
 from rensa.compat import training as compat_training
 from rensa.compat import cuda, cupy_module, data, devices, gradient_check, gradients, old_forms, reporter, settings
@@ -69,6 +69,8 @@ def all_modules():
         "optimizer": {"Optimizer": optimizers.Optimizer, **_public(optimizer_hooks)},
         "function_hooks": _public(function_hooks),
         "function_hook": {"FunctionHook": function_hooks.FunctionHook},
+        "link_hooks": _public(link_hooks),
+        "link_hook": {"LinkHook": link_hooks.LinkHook},
         "initializer": {"Initializer": rensa.Initializer, "get_fans": compat_initializers.get_fans},
         "function": {"Function": old_forms.Function},
         "configuration": {
@@ -116,6 +118,7 @@ def _top_names():
         "Initializer": rensa.Initializer,
         "report": rensa.report,
         "FunctionHook": function_hooks.FunctionHook,
+        "LinkHook": link_hooks.LinkHook,
         "grad": gradients.grad,
         "backward": rensa.backward,
         "config": settings.config,
