@@ -28,6 +28,9 @@ namespace {
 using namespace rensa;
 using benchmarks::print_figure;
 
+/// How many times as fast as one GPU, over GPUs: a chart's lines by its title.
+using Curves = std::map<std::string, std::vector<PlotSeries>>;
+
 struct Options {
   int gpus = 2;
   Communicator ranks = create_communicator();  // the processes, of which each has a GPU, or the one
@@ -39,6 +42,7 @@ struct Options {
   // Of `widths`:
   std::vector<std::int64_t> units{256, 512, 1024, 2048, 4096}, batches{128, 1024, 8192};
   std::string picture;
+  std::shared_ptr<Curves> curves = std::make_shared<Curves>();  // of the other parts
   std::string how() const {
     return captured ? "captured" : late_sums ? "eager, sums after backward" : "eager";
   }
@@ -205,6 +209,7 @@ Step step_of_replicas(const Task& task, Net& net, std::int64_t batch, int gpus,
 template <class Net>
 void data_parallel(const Task& task, std::int64_t batch, bool weak, const Options& options) {
   double alone = 0;
+  PlotSeries curve{weak ? task.name : fmt::format("{}, {}", task.name, batch), {}};
   for (int gpus = 1; gpus <= options.gpus; gpus *= 2) {
     if (options.several() && gpus > 1) gpus = options.gpus;  // all or one
     std::int64_t all = weak ? batch * gpus : batch;
@@ -215,6 +220,8 @@ void data_parallel(const Task& task, std::int64_t batch, bool weak, const Option
     double figure =
         task.amount == 0 ? seconds * 1e6 : task.amount * static_cast<double>(all) / seconds;
     if (gpus == 1) alone = figure;
+    double speed_up = task.amount == 0 ? alone / figure : figure / alone;
+    curve.points.emplace_back(gpus, speed_up);
     if (options.ranks.rank() != 0) continue;
     const char* of_whom = options.several() ? "processes" : "GPUs";
     print_figure(
@@ -222,9 +229,9 @@ void data_parallel(const Task& task, std::int64_t batch, bool weak, const Option
         task.unit.c_str(),
         fmt::format(", \"speed_up\": {:.3f}, \"replicas_bit_equal\": {}, \"peak_GiB\": {:.2f}, "
                     "\"zero\": {}",
-                    task.amount == 0 ? alone / figure : figure / alone, equal, peak,
-                    gpus > 1 ? options.zero : 0));
+                    speed_up, equal, peak, gpus > 1 ? options.zero : 0));
   }
+  (*options.curves)[weak ? "A batch on each GPU" : "One batch, shared out"].push_back(curve);
 }
 
 struct MLP : Chain<MLP> {
@@ -369,15 +376,26 @@ void model_parallel(const Options& options) {
     config().tf32 = tf32;
     for (std::int64_t batch : {100, 4096}) {
       double one = model_parallel_step(Whole(2000), batch, options) * 1e6;
-      std::string row = fmt::format("model-parallel 6x2000 {} B={}", tf32 ? "tf32" : "fp32", batch);
+      const char* dtype = tf32 ? "tf32" : "fp32";
+      std::string row = fmt::format("model-parallel 6x2000 {} B={}", dtype, batch);
+      PlotSeries curve{fmt::format("6 x 2000 {}, {}", dtype, batch), {{1, 1}}};
       print_figure(fmt::format("{} 1 GPU rensa {}", row, options.how()), one, "us");
       for (int gpus = 2; gpus <= options.gpus; gpus *= 2) {
         double several = model_parallel_step(Parts(gpus, 2000), batch, options) * 1e6;
         print_figure(fmt::format("{} {} GPUs rensa {}", row, gpus, options.how()), several, "us",
                      fmt::format(", \"speed_up\": {:.3f}", one / several));
+        curve.points.emplace_back(gpus, one / several);
       }
+      (*options.curves)["Layers in parts"].push_back(curve);
     }
   }
+}
+
+void draw(const std::vector<PlotPanel>& panels, int columns, const Options& options) {
+  if (options.picture.empty()) return;
+  std::ofstream file(options.picture, std::ios::binary);
+  file << plot_grid(panels, columns, picture_format("several_gpus", options.picture));
+  if (!file.flush()) throw std::runtime_error("cannot write " + options.picture);
 }
 
 /// The step of six layers on two GPUs, with a replica on each and in halves, beside one GPU: over
@@ -417,10 +435,20 @@ void widths(const Options& options) {
     words.log_x = true, words.y_limits = {0, 2.75};
     panels.push_back({lines, words});
   }
-  if (options.picture.empty()) return;
-  std::ofstream file(options.picture, std::ios::binary);
-  file << plot_grid(panels, 2, picture_format("several_gpus", options.picture));
-  if (!file.flush()) throw std::runtime_error("cannot write " + options.picture);
+  draw(panels, 2, options);
+}
+
+/// What the parts added.
+void draw_curves(const Options& options) {
+  std::vector<PlotPanel> panels;
+  double most = options.gpus;
+  for (auto& [title, lines] : *options.curves) {
+    lines.push_back({"as many times", {{1, 1}, {most, most}}});
+    PlotOptions words{.title = title, .x_label = "GPUs", .y_label = "times as fast as one GPU"};
+    words.x_limits = {1, most}, words.y_limits = {0, most * 1.1};
+    panels.push_back({lines, words});
+  }
+  if (!panels.empty()) draw(panels, static_cast<int>(panels.size()), options);
 }
 
 }  // namespace
@@ -442,7 +470,8 @@ int main(int argc, char** argv) try {
       ->check(CLI::Range(0, 2));
   app.add_option("--units", options.units, "of a layer, in widths")->delimiter(',');
   app.add_option("--batches", options.batches, "in widths")->delimiter(',');
-  app.add_option("--picture", options.picture, "a file for the curves of widths, .svg or .png");
+  app.add_option("--picture", options.picture,
+                 "a file for the curves, .svg or .png; widths has its own: alone");
   app.add_flag("!--eager", options.captured, "steps are not captured");
   app.add_flag("--late-sums", options.late_sums, "eager replicas sum gradients after backward");
   CLI11_PARSE(app, argc, argv);
@@ -461,6 +490,7 @@ int main(int argc, char** argv) try {
     parts.at(name)(options);
     config() = before;
   }
+  if (options.ranks.rank() == 0) draw_curves(options);
   return 0;
 } catch (const std::exception& error) {
   fmt::print(stderr, "{}\n", error.what());

@@ -16,10 +16,10 @@ class LinkHook:
     name = "LinkHook"
 
     def added(self, link):
-        """A link gets it."""
+        """A link gets it; None as a scope begins."""
 
     def deleted(self, link):
-        """A link loses it."""
+        """A link loses it; None as a scope ends."""
 
     def forward_preprocess(self, args):
         """Before a link's forward."""
@@ -30,10 +30,12 @@ class LinkHook:
     def __enter__(self):
         self.__dict__["_scope"] = Hook(self, self.name)
         self._scope.__enter__()
+        self.added(None)
         return self
 
     def __exit__(self, *error):
         self.__dict__.pop("_scope").__exit__(*error)
+        self.deleted(None)
 
 
 

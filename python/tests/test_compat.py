@@ -221,8 +221,8 @@ class Functions(Compat):
             self.assertEqual((len(hook.told), hook.told[-1][0], link.local_link_hooks), (6, "deleted", {}))
         with Told() as hook:
             y = net(x, twice=True)
-        self.assertEqual([told[0] for told in hook.told], ["forward", "forward", "out", "out"])
-        self.assertEqual((hook.told[0][3], hook.told[3][1]), ({"twice": True}, y))
+        self.assertEqual([told[0] for told in hook.told], ["added", "forward", "forward", "out", "out", "deleted"])
+        self.assertEqual((hook.told[1][3], hook.told[4][1]), ({"twice": True}, y))
 
         class Throws(chainer.LinkHook):
             def forward_preprocess(self, args):

@@ -169,6 +169,34 @@ struct StoredWalk {
   }
 };
 
+/// Calls the kernel of few elements that lie as it reads and writes them, or are one number: to
+/// find that out for operands of any strides and dtypes takes longer than they do. False where they
+/// lie otherwise.
+bool run_few(Ufunc ufunc, Dtype compute, const Input* inputs, int num_inputs,
+             const ArrayView& out) {
+  ComputeType type = compute_type(compute);
+  std::int64_t n = out.size();
+  bool plain = ufunc != ufunc::where && compute != bool_ && compute == value_dtype(type);
+  if (!plain || n > kRepeats || out.dtype != compute || !out.is_c_contiguous()) return false;
+  alignas(kMaxValueSize) char filled[3][kRepeats * kMaxValueSize];
+  const void* values[3];
+  unsigned repeated = 0;
+  for (int k = 0; k < num_inputs; ++k) {
+    if (const ArrayView* in = inputs[k].view) {
+      if (in->dtype != compute || in->shape != out.shape || in->strides != out.strides)
+        return false;
+      values[k] = in->data;
+      continue;
+    }
+    alignas(kMaxValueSize) char number[kMaxValueSize];
+    make_value(inputs[k].scalar, compute, type, number);
+    kernels().fill(n, number, itemsize(compute), filled[k]);
+    values[k] = filled[k], repeated |= 1u << k;
+  }
+  kernels().of(ufunc, type)(n, values, out.data, repeated);
+  return true;
+}
+
 }  // namespace
 
 void make_value(const Scalar& scalar, Dtype compute, ComputeType type, void* value) {
@@ -189,6 +217,7 @@ void run_elementwise(Ufunc ufunc, Dtype compute, const Input* inputs, int num_in
   if (output.size() == 0) return;
   bool same_dtype = inputs[0].view && inputs[0].view->dtype == output.dtype;
   if (ufunc == ufunc::copy && same_dtype) return copy_elements(*inputs[0].view, output);
+  if (run_few(ufunc, compute, inputs, num_inputs, output)) return;
 
   ComputeType type = compute_type(compute);
   alignas(kMaxValueSize) char numbers[3][kMaxValueSize];
