@@ -209,7 +209,7 @@ Step step_of_replicas(const Task& task, Net& net, std::int64_t batch, int gpus,
 template <class Net>
 void data_parallel(const Task& task, std::int64_t batch, bool weak, const Options& options) {
   double alone = 0;
-  PlotSeries curve{weak ? task.name : fmt::format("{}, {}", task.name, batch), {}};
+  PlotSeries curve{weak ? task.name : fmt::format("{} in all", batch), {}};
   for (int gpus = 1; gpus <= options.gpus; gpus *= 2) {
     if (options.several() && gpus > 1) gpus = options.gpus;  // all or one
     std::int64_t all = weak ? batch * gpus : batch;
@@ -231,7 +231,7 @@ void data_parallel(const Task& task, std::int64_t batch, bool weak, const Option
                     "\"zero\": {}",
                     speed_up, equal, peak, gpus > 1 ? options.zero : 0));
   }
-  (*options.curves)[weak ? "A batch on each GPU" : "One batch, shared out"].push_back(curve);
+  (*options.curves)[weak ? "A batch on each GPU" : "One batch: " + task.name].push_back(curve);
 }
 
 struct MLP : Chain<MLP> {
@@ -445,10 +445,10 @@ void draw_curves(const Options& options) {
   for (auto& [title, lines] : *options.curves) {
     lines.push_back({"as many times", {{1, 1}, {most, most}}});
     PlotOptions words{.title = title, .x_label = "GPUs", .y_label = "times as fast as one GPU"};
-    words.x_limits = {1, most}, words.y_limits = {0, most * 1.1};
+    words.x_limits = {1, most}, words.y_limits = {0, most * 1.5};
     panels.push_back({lines, words});
   }
-  if (!panels.empty()) draw(panels, static_cast<int>(panels.size()), options);
+  if (!panels.empty()) draw(panels, 2, options);
 }
 
 }  // namespace
