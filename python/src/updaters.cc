@@ -206,7 +206,8 @@ void make_standard(nb::handle_t<Updater> self, nb::handle iterator, nb::handle o
 
 void make_parallel(nb::handle_t<Updater> self, nb::handle iterator, nb::handle optimizer,
                    nb::handle converter, const nb::dict& devices, bool capture,
-                   const std::string& reduction) {
+                   const std::string& reduction, int accumulate, bool update_on_main,
+                   std::int64_t pack_bytes) {
   if (overrides_update_core(self)) {
     throw NotImplementedError(
         "ParallelUpdater: update_core cannot be overridden; derive from StandardUpdater");
@@ -215,8 +216,10 @@ void make_parallel(nb::handle_t<Updater> self, nb::handle iterator, nb::handle o
   options.reduction = reduction;
   options.converter = converter_of(converter, self);
   options.capture = capture;
+  options.accumulate = accumulate, options.pack_bytes = pack_bytes;
   // A hook of Python's is of one optimizer: main's.
-  options.update_on_main = nb::dict(optimizer.attr("__dict__")).contains("_has_own_hooks");
+  options.update_on_main =
+      update_on_main || nb::dict(optimizer.attr("__dict__")).contains("_has_own_hooks");
   for (auto [name, device] : devices) {
     options.devices.emplace_back(nb::cast<std::string>(name), device_of_object(device));
   }
@@ -300,12 +303,16 @@ void bind_updaters(nb::module_& m) {
           "__init__",
           [](nb::handle_t<Updater> self, nb::handle iterator, nb::handle optimizer,
              nb::handle converter, const nb::dict& devices, bool capture,
-             const std::string& reduction) {
-            make_parallel(self, iterator, optimizer, converter, devices, capture, reduction);
+             const std::string& reduction, int accumulate, bool update_on_main,
+             std::int64_t pack_bytes) {
+            make_parallel(self, iterator, optimizer, converter, devices, capture, reduction,
+                          accumulate, update_on_main, pack_bytes);
           },
           nb::arg("iterator"), nb::arg("optimizer"), nb::arg("converter").none() = nb::none(),
           nb::arg("devices") = nb::dict(), nb::kw_only(), nb::arg("capture") = false,
-          nb::arg("reduction") = "sum")
+          nb::arg("reduction") = "sum", nb::arg("accumulate") = 1,
+          nb::arg("update_on_main") = false,
+          nb::arg("pack_bytes") = training::ParallelUpdaterOptions{}.pack_bytes)
       .def_prop_ro("capture_stats", &UpdaterOfPython::capture_stats, kStatsDoc);
 }
 

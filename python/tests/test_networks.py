@@ -323,6 +323,30 @@ class Training(unittest.TestCase):
         self.assertEqual(updater.iteration, 4)
         self.assertTrue(all(np.isfinite(host(p)).all() for p in model.params()))
 
+    def test_replicas_are_as_one_device(self):
+        start = MLP()
+        start(np.stack([np.asarray(example[0]) for example in examples()[:4]]))  # makes its parameters
+
+        def trained(**options):
+            model = L.Classifier(start.copy("copy"))
+            optimizer = optimizers.SGD(lr=0.05).setup(model)
+            iterator = iterators.SerialIterator(examples(), 16, shuffle=False)
+            if options:
+                devices = {"main": -1, "second": -1}
+                updater = training.updaters.ParallelUpdater(iterator, optimizer, devices=devices, reduction="mean", **options)
+            else:
+                updater = training.updaters.StandardUpdater(iterator, optimizer)
+            for _ in range(3):
+                updater.update()
+            return [host(parameter) for parameter in model.params()]
+
+        want = trained()
+        for options in ({"accumulate": 1}, {"accumulate": 2}, {"update_on_main": True}, {"pack_bytes": 1}):
+            for one, other in zip(trained(**options), want):
+                np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
+        with self.assertRaisesRegex(ValueError, "packs of 0 bytes"):
+            trained(pack_bytes=0)
+
     def test_resume_is_exact(self):
         def run(folder, epochs):
             xp.random.seed(5)
