@@ -227,7 +227,10 @@ def _reduce_link(self, protocol):
 
 def _set_state(self, state):
     attributes, arrays = state
+    hooks = attributes.pop("_link_hooks", {})
     self.__dict__.update(attributes)
+    for name, hook in hooks.items():
+        self.add_hook(hook, name)
     for name, array in arrays.items():
         self._set_persistent(name, array)
 

@@ -91,8 +91,8 @@ class LinkHookOfPython final : public LinkHook {
     return found.is_valid() ? found : nb::none();
   }
   static const CallOfPython* call_of_python(const HookedCall& call) {
-    const CallOfPython* innermost = current_call();
-    return innermost && innermost->link == &call.link().link ? innermost : nullptr;
+    const CallOfPython* innermost = CallOfPython::innermost();
+    return innermost && &innermost->link == &call.link().link ? innermost : nullptr;
   }
   static nb::object arguments(const HookedCall& call) {
     const Link& link = call.link().link;

@@ -76,28 +76,25 @@ std::string LinkOfPython::type_name() const {
 }
 
 static thread_local CallOfPython* innermost_call = nullptr;
-CallOfPython* current_call() { return innermost_call; }
+CallOfPython* CallOfPython::innermost() { return innermost_call; }
+
+CallOfPython::CallOfPython(const Link& link, nb::handle args, nb::handle kwargs)
+    : link(link), args(args), kwargs(kwargs), outer_(std::exchange(innermost_call, this)) {}
+CallOfPython::~CallOfPython() { innermost_call = outer_; }
 
 nb::object LinkOfPython::call_hooked(nb::handle forward, nb::tuple args, nb::dict kwargs) const {
-  CallOfPython call{this, args, kwargs};
-  CallOfPython* outer = std::exchange(innermost_call, &call);
+  CallOfPython call(*this, args, kwargs);
   Variables x;
   for (nb::handle argument : args) {
     Variable variable;
     if (nb::try_cast(argument, variable)) x.push_back(variable);
   }
-  try {
-    hooks_.call(hooked_link(), x, [&] {
-      call.result = forward(*args, **kwargs);
-      Variable y;
-      (void)nb::try_cast(call.result, y);
-      return y;
-    });
-  } catch (...) {
-    innermost_call = outer;
-    throw;
-  }
-  innermost_call = outer;
+  hooks_.call(hooked_link(), x, [&] {
+    call.result = forward(*args, **kwargs);
+    Variable y;
+    (void)nb::try_cast(call.result, y);
+    return y;
+  });
   return call.result;
 }
 

@@ -62,13 +62,21 @@ class HeldLink : public Link {
 };
 
 /// A call of a link of Python's that has hooks, on this thread: what it is given, and what it gave.
-struct CallOfPython {
-  const Link* link;
+class CallOfPython {
+ public:
+  CallOfPython(const Link& link, nb::handle args, nb::handle kwargs);
+  ~CallOfPython();
+  CallOfPython(const CallOfPython&) = delete;
+  CallOfPython& operator=(const CallOfPython&) = delete;
+  static CallOfPython* innermost();  // null where there is none
+
+  const Link& link;
   nb::handle args, kwargs;
   nb::object result = {};
+
+ private:
+  CallOfPython* outer_;
 };
-/// The innermost; null where there is none.
-CallOfPython* current_call();
 
 /// A copy as an object of Python's.
 nb::object copied(Link& link);

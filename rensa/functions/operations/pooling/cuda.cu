@@ -23,8 +23,7 @@ struct QuickAxis : WindowAxis {
   explicit QuickAxis(const WindowAxis& axis)
       : WindowAxis(axis),
         by_stride(std::max(stride, 1)),
-        by_in(
-            std::max(in, 1)),  // windows may lie in the padding alone, which an empty axis has too
+        by_in(std::max(in, 1)),  // an axis without elements has windows, too: in its padding
         by_out(std::max(out, 1)) {
     long long most = stride ? static_cast<long long>(in) + pad + stride : (in + 1ll) * (out + 1ll);
     quick = most < 1ll << 31;
