@@ -230,7 +230,11 @@ void bind_values(nb::class_<Variable>& variable) {
             v.body()->name = name.value_or("");
           },
           nb::arg("name").none())
-      .def_prop_ro("shape", [](const Variable& v) { return nb::cast(v.array()).attr("shape"); })
+      .def_prop_ro("shape",
+                   [](const Variable& v) {
+                     nb::object array = nb::cast(v.array());
+                     return nb::object(array.attr("shape"));  // an accessor would outlive it
+                   })
       .def_prop_ro("ndim", [](const Variable& v) { return v.ndim(); })
       .def_prop_ro("size", [](const Variable& v) { return v.size(); })
       .def_prop_ro("dtype", [](const Variable& v) { return DtypeObject{v.dtype()}; })

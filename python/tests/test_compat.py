@@ -248,8 +248,8 @@ class Functions(Compat):
         import chainer
         from chainer import link_hooks, links as L
 
-        layer = L.Linear(4, 3)
-        W, x = layer.W.array.get(), np.eye(4, dtype="f")
+        W, x = np.diag([3, 1, 0.5, 0.25]).astype("f")[:3] + 0.1, np.eye(4, dtype="f")
+        layer = L.Linear(4, 3, initialW=W)
         layer.add_hook(link_hooks.SpectralNormalization(n_power_iteration=50))
         np.testing.assert_allclose(layer(x).array.get(), W.T / np.linalg.svd(W)[1][0], rtol=1e-3, atol=1e-5)
         self.assertIn("SpectralNormalization", layer.local_link_hooks)

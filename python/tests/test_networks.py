@@ -4,9 +4,11 @@ import contextlib
 import gc
 import io
 import os
+import sys
 import tempfile
 import threading
 import unittest
+import warnings
 import weakref
 
 import numpy as np
@@ -32,6 +34,13 @@ class MLP(Chain):
 
     def forward(self, x):
         return self.l2(F.relu(self.l1(x)))
+
+
+class CountsCalls(rensa.link_hooks.LinkHook):
+    calls = 0
+
+    def forward_preprocess(self, args):
+        self.calls += 1
 
 
 def examples(n=64, units=6, seed=0):
@@ -563,6 +572,61 @@ class Lifetimes(unittest.TestCase):
         alive = make()
         gc.collect()
         self.assertEqual([ref() is None for ref in alive], [True] * 5)
+
+    def test_no_object_is_left(self):
+        class Doubled(rensa.FunctionNode):
+            def forward(self, inputs):
+                return (inputs[0] * 2,)
+
+            def backward(self, indexes, gys):
+                return (gys[0] * 2,)
+
+        def arrays():
+            a = xp.asarray(np.arange(12.0).reshape(3, 4))
+            b = a[1:, ::2] + a.sum(axis=1, keepdims=True)[1:] * 2
+            a[a > 3] = 0
+            np.asarray(b), np.from_dlpack(a), xp.from_dlpack(np.ones(3)), repr(a), a.tolist(), a.dtype.name, a.shape
+            with self.assertRaises(ValueError):
+                a + xp.ones(7)
+
+        def graphs():
+            x = Variable(np.ones((2, 3), "f"))
+            y = Doubled().apply((F.exp(x),))[0]
+            F.sum(y * y).backward()
+            x.grad.sum().item(), x.shape, y.creator, repr(y)
+            step = rensa.capture(lambda v: F.tanh(v) * 2, replay_lists=True)
+            for _ in range(4):
+                step(Variable(np.ones((2, 3), "f")))
+
+        def training_of(kind, **options):
+            model = L.Classifier(MLP())
+            model.add_hook(CountsCalls())
+            optimizer = optimizers.Adam().setup(model)
+            optimizer.add_hook(lambda o: o.t, name="reads")
+            updater = kind(iterators.SerialIterator(examples(), 16), optimizer, **options)
+            with tempfile.TemporaryDirectory() as out:
+                trainer = training.Trainer(updater, (1, "epoch"), out=out)
+                trainer.extend(lambda t: t.observation["main/loss"], name="reads", trigger=(1, "iteration"))
+                trainer.extend(extensions.LogReport())
+                trainer.extend(extensions.snapshot(filename="snapshot"))
+                trainer.run()
+                serializers.load_npz(out + "/snapshot", trainer)
+
+        def once():
+            arrays(), graphs(), training_of(training.updaters.StandardUpdater)
+            training_of(training.updaters.ParallelUpdater, devices={"main": -1, "second": -1}, reduction="mean")
+            gc.collect()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                sys._clear_type_cache()  # which keeps names of attributes
+            return sys.getallocatedblocks()
+
+        for _ in range(5):
+            once()
+        before, turns = once(), 20
+        for _ in range(turns - 1):
+            once()
+        self.assertLess(once() - before, turns / 2)
 
     def test_a_part_keeps_the_whole(self):
         layer = L.Inception(4, 2, 2, 2, 2, 2, 2)
