@@ -109,7 +109,7 @@ def _call(self, *args, **kwargs):
     if not hasattr(self, "forward"):
         raise TypeError(f"{type(self).__name__} has no forward: it computes nothing")
     own = self.__dict__
-    if "_members" in own and ("_link_hooks" in own or _engine.link_hooks._is_open()):  # the engine's links see to theirs
+    if "_members" in own and (own.get("_link_hooks") or _engine.link_hooks._is_open()):  # the engine's links see to theirs
         return self._call_hooked(self.forward, args, kwargs)
     return self.forward(*args, **kwargs)
 
@@ -128,10 +128,9 @@ def add_hook(self, hook, name=None):
 def delete_hook(self, name):
     """The hook of that name is told no more."""
     self._delete_hook(name)
-    kept = {known: hook for known, hook in self.local_link_hooks.items() if known != name}
-    self.__dict__.pop("_link_hooks")
-    if kept:
-        self.__dict__["_link_hooks"] = kept
+    kept = self.local_link_hooks
+    del kept[name]
+    self.__dict__["_link_hooks"] = kept
 
 
 def _local_link_hooks(self):

@@ -38,22 +38,6 @@ class LinkHook:
         self.deleted(None)
 
 
-
-def SpectralNormalization(n_power_iteration=1, eps=1e-6, use_gamma=False, factor=None, weight_name="W", name=None):
-    """The link computes with its weight divided by the weight's greatest singular value, times `factor`."""
-    hook = _engine.link_hooks.SpectralNormalization(n_power_iteration, eps, use_gamma, factor, weight_name, name)
-    hook.__dict__.update(n_power_iteration=n_power_iteration, eps=eps, use_gamma=use_gamma, factor=factor, weight_name=weight_name,
-                         vector_name=weight_name + "_u")
-    return hook
-
-
-def WeightStandardization(*, eps=1e-5, weight_name="W", name=None):
-    """The link computes with weights of mean 0 and variance 1 in each slice of their first axis."""
-    hook = _engine.link_hooks.WeightStandardization(eps, weight_name, name)
-    hook.__dict__.update(eps=eps, weight_name=weight_name)
-    return hook
-
-
 add_members(TimerHook, print_report=print_report)  # noqa: F405
 
 __all__ = ["LinkHook", *(name for name in dir(_engine.link_hooks) if not name.startswith("_"))]

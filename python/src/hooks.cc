@@ -230,6 +230,47 @@ void bind_function_hooks(nb::module_& m) {
   });
 }
 
+static void bind_normalizing_hooks(nb::module_& m) {
+  using namespace link_hooks;  // NOLINT
+  const SpectralNormalizationOptions spectral;
+  m.def(
+      "SpectralNormalization",
+      [](int n_power_iteration, double eps, bool use_gamma, std::optional<double> factor,
+         const std::string& weight_name, const std::optional<std::string>& name) {
+        SpectralNormalizationOptions options;
+        options.n_power_iteration = n_power_iteration, options.eps = eps;
+        options.use_gamma = use_gamma, options.factor = factor;
+        options.weight_name = weight_name;
+        if (name) options.name = *name;
+        nb::object made =
+            nb::cast(AnyLinkHook{std::make_shared<SpectralNormalization>(options), true});
+        made.attr("n_power_iteration") = n_power_iteration, made.attr("eps") = eps;
+        made.attr("use_gamma") = use_gamma, made.attr("factor") = factor;
+        made.attr("weight_name") = weight_name, made.attr("vector_name") = weight_name + "_u";
+        return made;
+      },
+      nb::arg("n_power_iteration") = spectral.n_power_iteration, nb::arg("eps") = spectral.eps,
+      nb::arg("use_gamma") = spectral.use_gamma, nb::arg("factor") = nb::none(),
+      nb::arg("weight_name") = spectral.weight_name, nb::arg("name") = nb::none(),
+      "The link computes with its weight divided by the weight's greatest singular value, times "
+      "`factor`.");
+  const WeightStandardizationOptions even;
+  m.def(
+      "WeightStandardization",
+      [](double eps, const std::string& weight_name, const std::optional<std::string>& name) {
+        WeightStandardizationOptions options;
+        options.eps = eps, options.weight_name = weight_name;
+        if (name) options.name = *name;
+        nb::object made =
+            nb::cast(AnyLinkHook{std::make_shared<WeightStandardization>(options), true});
+        made.attr("eps") = eps, made.attr("weight_name") = weight_name;
+        return made;
+      },
+      nb::kw_only(), nb::arg("eps") = even.eps, nb::arg("weight_name") = even.weight_name,
+      nb::arg("name") = nb::none(),
+      "The link computes with weights of mean 0 and variance 1 in each slice of their first axis.");
+}
+
 void bind_link_hooks(nb::module_& m) {
   nb::class_<AnyLinkHook> hook(m, "Hook", nb::dynamic_attr(),
                                "Told of the links that have it, and of all within `with hook:`.");
@@ -243,30 +284,7 @@ void bind_link_hooks(nb::module_& m) {
   bind_scope<LinkHookScope>(hook);
   bind_timer<link_hooks::TimerHook, AnyLinkHook>(m, "How long the calls of links take.");
   m.def("_is_open", &LinkHookScope::is_open);
-  m.def(
-      "SpectralNormalization",
-      [](int n_power_iteration, double eps, bool use_gamma, std::optional<double> factor,
-         const std::string& weight_name, const std::optional<std::string>& name) {
-        link_hooks::SpectralNormalizationOptions options;
-        options.n_power_iteration = n_power_iteration, options.eps = eps;
-        options.use_gamma = use_gamma, options.factor = factor;
-        options.weight_name = weight_name;
-        if (name) options.name = *name;
-        return AnyLinkHook{std::make_shared<link_hooks::SpectralNormalization>(options), true};
-      },
-      nb::arg("n_power_iteration") = 1, nb::arg("eps") = 1e-6, nb::arg("use_gamma") = false,
-      nb::arg("factor") = nb::none(), nb::arg("weight_name") = "W", nb::arg("name") = nb::none(),
-      "The link computes with W divided by its greatest singular value.");
-  m.def(
-      "WeightStandardization",
-      [](double eps, const std::string& weight_name, const std::optional<std::string>& name) {
-        link_hooks::WeightStandardizationOptions options;
-        options.eps = eps, options.weight_name = weight_name;
-        if (name) options.name = *name;
-        return AnyLinkHook{std::make_shared<link_hooks::WeightStandardization>(options), true};
-      },
-      nb::arg("eps") = 1e-5, nb::arg("weight_name") = "W", nb::arg("name") = nb::none(),
-      "The link computes with weights of mean 0 and variance 1 in each slice of their first axis.");
+  bind_normalizing_hooks(m);
 }
 
 }  // namespace rensa::python

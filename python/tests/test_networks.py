@@ -4,6 +4,7 @@ import contextlib
 import gc
 import io
 import os
+import pickle
 import sys
 import tempfile
 import threading
@@ -37,10 +38,15 @@ class MLP(Chain):
 
 
 class CountsCalls(rensa.link_hooks.LinkHook):
-    calls = 0
+    name, calls = "CountsCalls", 0
 
     def forward_preprocess(self, args):
         self.calls += 1
+
+
+class CountedLink(Chain):
+    def forward(self, x):
+        return x
 
 
 def examples(n=64, units=6, seed=0):
@@ -628,6 +634,13 @@ class Lifetimes(unittest.TestCase):
         for _ in range(turns - 1):
             once()
         self.assertLess(once() - before, turns / 2)
+
+    def test_pickles_have_the_hooks(self):
+        link = CountedLink()
+        link.add_hook(CountsCalls())
+        again = pickle.loads(pickle.dumps(link))
+        again(np.ones((1, 2), "f"))
+        self.assertEqual((again.local_link_hooks["CountsCalls"].calls, link.local_link_hooks["CountsCalls"].calls), (1, 0))
 
     def test_a_part_keeps_the_whole(self):
         layer = L.Inception(4, 2, 2, 2, 2, 2, 2)

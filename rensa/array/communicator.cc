@@ -200,6 +200,19 @@ struct Parts {
   std::vector<std::int64_t> begins;  // and the end of the last one
 };
 
+/// sent(r) goes to each other rank r, and received(r) comes from it.
+template <class Sent, class Received>
+void exchange_with_all(const char* name, const RankEnd& end, const std::string& subject,
+                       const Sent& sent, const Received& received) {
+  std::vector<Message> out, in;
+  for (int peer = 0; peer < end.size(); ++peer) {
+    if (peer == end.rank()) continue;
+    out.push_back({peer, sent(peer)});
+    in.push_back({peer, received(peer)});
+  }
+  exchange(name, end, subject, out, in);
+}
+
 /// Writes this rank's part of the elements, over all ranks, to `out`. Parts without elements are
 /// sent too: ranks that do not mean the same parts hear of it.
 void reduce_part(const char* name, const RankEnd& end, const std::string& subject,
@@ -207,26 +220,18 @@ void reduce_part(const char* name, const RankEnd& end, const std::string& subjec
   int rank = end.rank(), size = end.size();
   Array own = detail::new_array({size, parts.size(rank)}, flat.dtype(), flat.device());
   own[rank] = parts.of(flat, rank);
-  std::vector<Message> sent, received;
-  for (int peer = 0; peer < size; ++peer) {
-    if (peer == rank) continue;
-    sent.push_back({peer, parts.of(flat, peer)});
-    received.push_back({peer, own[peer]});
-  }
-  exchange(name, end, subject, sent, received);
+  exchange_with_all(
+      name, end, subject, [&](int peer) { return parts.of(flat, peer); },
+      [&](int peer) -> Array { return own[peer]; });
   reduce_to(out, own, op);
 }
 
 /// Fills in the parts of the others; this rank's is there.
 void join_parts(const char* name, const RankEnd& end, const std::string& subject,
                 const Array& result, const Parts& parts) {
-  std::vector<Message> sent, received;
-  for (int peer = 0; peer < end.size(); ++peer) {
-    if (peer == end.rank()) continue;
-    sent.push_back({peer, parts.of(result, end.rank())});
-    received.push_back({peer, parts.of(result, peer)});
-  }
-  exchange(name, end, subject, sent, received);
+  exchange_with_all(
+      name, end, subject, [&](int) { return parts.of(result, end.rank()); },
+      [&](int peer) { return parts.of(result, peer); });
 }
 
 /// An array of so many elements, where `like` is.
@@ -464,22 +469,19 @@ Array Communicator::alltoallv(const Array& x, const std::vector<std::int64_t>& s
   detail::check_defined("alltoallv", x);
   check_flat("alltoallv", x);
   Parts to = checked_parts("alltoallv", sent, x.size(), *end_);
-  Parts from = checked_parts("alltoallv", received, sum_of(received), *end_);
+  std::int64_t total = sum_of(received);
+  Parts from = checked_parts("alltoallv", received, total, *end_);
   if (to.size(rank()) != from.size(rank())) {
     throw ShapeError(fmt::format("alltoallv: this rank sends itself {} elements and receives {}",
                                  to.size(rank()), from.size(rank())));
   }
-  Array own = reachable("alltoallv", *end_, x), result = flat_array(sum_of(received), own);
+  Array own = reachable("alltoallv", *end_, x), result = flat_array(total, own);
   from.of(result, rank()).assign(to.of(own, rank()));
-  std::vector<Message> out, in;
-  for (int peer = 0; peer < size(); ++peer) {
-    if (peer == rank()) continue;
-    out.push_back({peer, to.of(own, peer)});
-    in.push_back({peer, from.of(result, peer)});
-  }
   std::string subject =
       fmt::format("{}{}{}", dtype_name(x.dtype()), what.empty() ? "" : ", ", what);
-  exchange("alltoallv", *end_, subject, out, in);
+  exchange_with_all(
+      "alltoallv", *end_, subject, [&](int peer) { return to.of(own, peer); },
+      [&](int peer) { return from.of(result, peer); });
   return result.to(x.device());
 }
 
