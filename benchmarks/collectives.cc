@@ -33,9 +33,9 @@ Variables parts_of(const Variable& x, int ranks) {
   return Variables(parts.begin(), parts.end());
 }
 
-/// The sizes of these parts.
-std::vector<std::int64_t> sizes_of(const Variable& x, int ranks) {
-  return std::vector<std::int64_t>(static_cast<std::size_t>(ranks), x.size() / ranks);
+/// So many elements of each rank.
+std::vector<std::int64_t> of_each(const Communicator& c, std::int64_t elements) {
+  return std::vector<std::int64_t>(static_cast<std::size_t>(c.size()), elements);
 }
 
 Variables sum_over(const Communicator& c, const Variable& x) {
@@ -46,13 +46,12 @@ const Collective kCollectives[] = {
     {"allreduce", sum_over, sum_over},
     {"allgather", [](const Communicator& c, const Variable& x) { return F::allgather(c, x); },
      [](const Communicator& c, const Variable& x) {
-       std::vector<std::int64_t> counts(static_cast<std::size_t>(c.size()), x.size());
-       return Variables{Variable(c.allgatherv(x.array(), counts))};
+       return Variables{Variable(c.allgatherv(x.array(), of_each(c, x.size())))};
      }},
     {"alltoall",
      [](const Communicator& c, const Variable& x) { return F::alltoall(c, parts_of(x, c.size())); },
      [](const Communicator& c, const Variable& x) {
-       std::vector<std::int64_t> counts = sizes_of(x, c.size());
+       std::vector<std::int64_t> counts = of_each(c, x.size() / c.size());
        return Variables{F::alltoallv(c, x, counts, counts)};
      }}};
 

@@ -42,7 +42,6 @@ struct Options {
   // Of `widths`:
   std::vector<std::int64_t> units{256, 512, 1024, 2048, 4096}, batches{128, 1024, 8192};
   std::string picture;
-  std::shared_ptr<Curves> curves = std::make_shared<Curves>();  // of the other parts
   std::string how() const {
     return captured ? "captured" : late_sums ? "eager, sums after backward" : "eager";
   }
@@ -72,16 +71,17 @@ void copy(int from, int to, std::int64_t kilobytes, const Options& options) {
 }
 
 /// From the first GPU to the second, and large ones between all.
-void copies(const Options& options) {
+Curves copies(const Options& options) {
   for (std::int64_t kilobytes : {4, 64, 1024}) copy(0, 1, kilobytes, options);
   for (int from = 0; from < options.gpus; ++from) {
     for (int to = 0; to < options.gpus; ++to) {
       if (to != from) copy(from, to, 262144, options);
     }
   }
+  return {};
 }
 
-void sums(const Options& options) {
+Curves sums(const Options& options) {
   for (std::int64_t kilobytes : {4, 64, 1024, 7200, 102400, 1048576}) {
     std::vector<Array> arrays;
     std::vector<std::vector<Operand>> operands;
@@ -102,6 +102,7 @@ void sums(const Options& options) {
         seconds * 1e6, "us",
         fmt::format(", \"GB_s\": {:.1f}", static_cast<double>(kilobytes) * 1024 / seconds / 1e9));
   }
+  return {};
 }
 
 /// What is trained: a net with its loss, an optimizer, and a batch of so many examples.
@@ -207,7 +208,7 @@ Step step_of_replicas(const Task& task, Net& net, std::int64_t batch, int gpus,
 
 /// `weak`: each GPU has the whole batch.
 template <class Net>
-void data_parallel(const Task& task, std::int64_t batch, bool weak, const Options& options) {
+PlotSeries data_parallel(const Task& task, std::int64_t batch, bool weak, const Options& options) {
   double alone = 0;
   PlotSeries curve{weak ? task.name : fmt::format("{} in all", batch), {}};
   for (int gpus = 1; gpus <= options.gpus; gpus *= 2) {
@@ -231,7 +232,7 @@ void data_parallel(const Task& task, std::int64_t batch, bool weak, const Option
                     "\"zero\": {}",
                     speed_up, equal, peak, gpus > 1 ? options.zero : 0));
   }
-  (*options.curves)[weak ? "A batch on each GPU" : "One batch: " + task.name].push_back(curve);
+  return curve;
 }
 
 struct MLP : Chain<MLP> {
@@ -267,17 +268,21 @@ Task mlp_task(const std::string& name) {
           }};
 }
 
-void mlps(const Options& options) {
+Curves mlps(const Options& options) {
+  Curves curves;
   for (bool tf32 : {false, true}) {
     config().tf32 = tf32;
     Task task = mlp_task(fmt::format("mlp {}", tf32 ? "tf32" : "fp32"));
     for (std::int64_t batch : {200, 2048, 4096, 32768}) {
-      data_parallel<MLP>(task, batch, false, options);
+      curves["One batch: " + task.name].push_back(data_parallel<MLP>(task, batch, false, options));
     }
   }
+  return curves;
 }
 
-void resnet(const Options& options) {
+constexpr char kWeak[] = "A batch on each GPU";
+
+Curves resnet(const Options& options) {
   config().tf32 = true;
   config().dtype = mixed_bf16;
   Task task{"resnet50 bf16", "images/s", 1, [] { return optimizers::MomentumSGD(0.05); },
@@ -288,10 +293,10 @@ void resnet(const Options& options) {
             }};
   Options fewer = options;
   fewer.steps = 10;
-  data_parallel<ResNet>(task, 128, true, fewer);
+  return {{kWeak, {data_parallel<ResNet>(task, 128, true, fewer)}}};
 }
 
-void gpt2(const Options& options) {
+Curves gpt2(const Options& options) {
   config().tf32 = true;
   config().dtype = mixed_bf16;
   Task task{"gpt2-small bf16", "tokens/s", 1024, [] { return optimizers::AdamW({.alpha = 1e-4}); },
@@ -301,7 +306,7 @@ void gpt2(const Options& options) {
             }};
   Options fewer = options;
   fewer.steps = 10;
-  data_parallel<GPT2>(task, 16, true, fewer);
+  return {{kWeak, {data_parallel<GPT2>(task, 16, true, fewer)}}};
 }
 
 struct Part : Chain<Part> {
@@ -371,7 +376,8 @@ double model_parallel_step(Net net, std::int64_t batch, const Options& options) 
   return seconds;
 }
 
-void model_parallel(const Options& options) {
+Curves model_parallel(const Options& options) {
+  std::vector<PlotSeries> lines;
   for (bool tf32 : {false, true}) {
     config().tf32 = tf32;
     for (std::int64_t batch : {100, 4096}) {
@@ -386,9 +392,10 @@ void model_parallel(const Options& options) {
                      fmt::format(", \"speed_up\": {:.3f}", one / several));
         curve.points.emplace_back(gpus, one / several);
       }
-      (*options.curves)["Layers in parts"].push_back(curve);
+      lines.push_back(curve);
     }
   }
+  return {{"Layers in parts", lines}};
 }
 
 void draw(const std::vector<PlotPanel>& panels, int columns, const Options& options) {
@@ -400,7 +407,7 @@ void draw(const std::vector<PlotPanel>& panels, int columns, const Options& opti
 
 /// The step of six layers on two GPUs, with a replica on each and in halves, beside one GPU: over
 /// widths and batches, as figures and as curves of the speed-up.
-void widths(const Options& options) {
+Curves widths(const Options& options) {
   std::vector<PlotPanel> panels;
   for (bool tf32 : {false, true}) {
     config().tf32 = tf32;
@@ -436,13 +443,13 @@ void widths(const Options& options) {
     panels.push_back({lines, words});
   }
   draw(panels, 2, options);
+  return {};
 }
 
-/// What the parts added.
-void draw_curves(const Options& options) {
+void draw_curves(Curves curves, const Options& options) {
   std::vector<PlotPanel> panels;
   double most = options.gpus;
-  for (auto& [title, lines] : *options.curves) {
+  for (auto& [title, lines] : curves) {
     lines.push_back({"as many times", {{1, 1}, {most, most}}});
     PlotOptions words{.title = title, .x_label = "GPUs", .y_label = "times as fast as one GPU"};
     words.x_limits = {1, most}, words.y_limits = {0, most * 1.5};
@@ -454,7 +461,7 @@ void draw_curves(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  const std::map<std::string, std::function<void(const Options&)>> parts = {
+  const std::map<std::string, std::function<Curves(const Options&)>> parts = {
       {"copies", copies},   {"sums", sums}, {"mlp", mlps},
       {"resnet50", resnet}, {"gpt2", gpt2}, {"model_parallel", model_parallel},
       {"widths", widths}};
@@ -485,12 +492,15 @@ int main(int argc, char** argv) try {
       throw ValueError(fmt::format("{} is for one process", of_one));
     }
   }
+  Curves curves;
   for (const std::string& name : wanted) {
     Config before = config();
-    parts.at(name)(options);
+    for (const auto& [title, lines] : parts.at(name)(options)) {
+      curves[title].insert(curves[title].end(), lines.begin(), lines.end());
+    }
     config() = before;
   }
-  if (options.ranks.rank() == 0) draw_curves(options);
+  if (options.ranks.rank() == 0) draw_curves(std::move(curves), options);
   return 0;
 } catch (const std::exception& error) {
   fmt::print(stderr, "{}\n", error.what());
