@@ -43,10 +43,10 @@ function(rensa_options_to_sanitize_less variable)
   set(${variable} ${options} PARENT_SCOPE)
 endfunction()
 # rensa_precompile(TARGET HEADER...): with RENSA_PRECOMPILED_HEADERS TARGET reads the standard library's
-# headers and those named precompiled; with TESTS, where TARGET is tests. A file with options of its own reads
-# them as they are.
+# headers and those named precompiled; with TESTS, where TARGET is none of the libraries. A file with options
+# of its own reads them as they are.
 function(rensa_precompile target)
-  if(NOT RENSA_PRECOMPILED_HEADERS OR (RENSA_PRECOMPILED_HEADERS STREQUAL TESTS AND NOT target MATCHES "_tests$"))
+  if(NOT RENSA_PRECOMPILED_HEADERS OR (RENSA_PRECOMPILED_HEADERS STREQUAL TESTS AND target MATCHES "^rensa(_array)?$"))
     return()
   endif()
   set(headers ${ARGN} algorithm array atomic cmath cstdint cstring fmt/format.h functional limits map memory mutex
@@ -60,5 +60,18 @@ function(rensa_precompile target)
     if(options)
       set_source_files_properties(${file} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
     endif()
+  endforeach()
+endfunction()
+
+# rensa_precompile_alike(OWNER TARGET...): the targets, compiled with the same options, read what is precompiled
+# for OWNER.
+function(rensa_precompile_alike owner)
+  get_target_property(precompiled ${owner} PRECOMPILE_HEADERS)
+  if(NOT precompiled)
+    return()
+  endif()
+  foreach(target IN LISTS ARGN)
+    target_precompile_headers(${target} REUSE_FROM ${owner})
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)  # for ccache
   endforeach()
 endfunction()

@@ -20,17 +20,29 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 SLIPS = ROOT / "tests" / "slips"
 
 
-def errors_of(compiler, source):
-    """The lines with errors of a source that is compiled as C++20."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder) / "slip.cc"
-        path.write_text(source)
-        run = subprocess.run([compiler, "-std=c++20", f"-I{ROOT}", "-fsyntax-only", path],
-                             capture_output=True, text=True, env=dict(os.environ, LC_ALL="C"))
+def errors_of(command, source, name):
+    """The lines with errors of a source that `command` compiles as C++20, as a file of that name."""
+    path = pathlib.Path(command.folder) / name
+    path.write_text(source)
+    arguments = [*command.arguments, path] if name.endswith(".cc") else [*command.header, path]
+    run = subprocess.run(arguments, capture_output=True, text=True, env=dict(os.environ, LC_ALL="C"))
     lines = [line for line in run.stderr.splitlines() if re.search(r"\berror:", line)]
     if run.returncode and not lines:
-        sys.exit(f"{compiler}: {run.stderr}")
+        sys.exit(f"{command.compiler}: {run.stderr}")
     return lines
+
+
+class Command:
+    """How a compiler is asked: once for the head of a file of slips, precompiled, then for each slip after it."""
+
+    def __init__(self, compiler, folder):
+        self.compiler, self.folder = compiler, folder
+        head = pathlib.Path(folder) / "head.h"
+        made = head.with_suffix(".h.gch")
+        options = [compiler, "-std=c++20", f"-I{ROOT}"]
+        self.header = [*options, "-x", "c++-header", "-o", made]
+        self.arguments = [*options, "-fsyntax-only", *(["-include-pch", made] if "clang" in compiler else
+                                                       ["-include", head])]
 
 
 def main():
@@ -40,9 +52,11 @@ def main():
         for compiler, path in itertools.product(compilers, sorted(SLIPS.glob("*.cc"))):
             head, *blocks = re.split(r"^// slip: ", path.read_text(), flags=re.M)
             slips = [block.split("\n", 1) for block in blocks]
-            for line in errors_of(compiler, head)[:1]:
-                faults.append(f"{compiler}: without any slip: {line}")
-            found = pool.map(lambda slip: errors_of(compiler, head + slip[1]), slips)
+            with tempfile.TemporaryDirectory() as folder:
+                command = Command(compiler, folder)
+                for line in errors_of(command, head, "head.h")[:1]:
+                    faults.append(f"{compiler}: without any slip: {line}")
+                found = list(pool.map(lambda n: errors_of(command, slips[n][1], f"slip{n}.cc"), range(len(slips))))
             for (words, code), lines in zip(slips, found):
                 name = re.search(r"\w+(?=\()", code).group()
                 told += 1
