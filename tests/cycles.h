@@ -46,17 +46,24 @@ inline void expect_nothing_is_left(const std::function<void(int)>& cycle) {
   constexpr int kFirst = 10;  // until caches have what they keep
   constexpr std::int64_t kNoise = 32 << 10;
   auto cycles = static_cast<int>(environment::number("RENSA_TEST_CYCLES", 1, 1000000).value_or(50));
-  for (int i = 0; i < kFirst; ++i) cycle(i);
+  int done = 0;
+  auto grown = [&](int count) {
+    std::int64_t heap = heap_in_use();
+    for (int i = 0; i < count; ++i) cycle(done++);
+    return heap_in_use() - heap;
+  };
+  grown(kFirst);
   std::int64_t threads = count_threads(), descriptors = count_in("/proc/self/fd");
-  std::int64_t heap = heap_in_use();
-  for (int i = 0; i < cycles; ++i) cycle(kFirst + i);
+  std::int64_t bytes = grown(cycles);
+  // What threads of a busy machine keep for later comes once, what is lost comes again.
+  if (bytes >= kNoise) bytes = grown(cycles);
   // Where the machine has much to do, one that has been joined is there for longer.
   for (int tries = 0; count_in("/proc/self/task") > threads && tries < 1000; ++tries) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   EXPECT_EQ(count_threads(), threads);
   EXPECT_EQ(count_in("/proc/self/fd"), descriptors);
-  EXPECT_LT(heap_in_use() - heap, kNoise) << "bytes after " << cycles << " cycles";
+  EXPECT_LT(bytes, kNoise) << "bytes after " << cycles << " cycles";
 }
 
 }  // namespace rensa::testing
