@@ -2,7 +2,7 @@
 """Runs the CPU benchmarks next to the peers' on the same cores, and writes the comparison.
 
     run_cpu.py --build-dir DIR [--python PYTHON] [--threads N] [--only PART ...]
-PART is training, networks, routines, activations, functions, attention, convolutions, recordings or collectives, or
+PART is training, short, networks, routines, activations, functions, attention, convolutions, recordings or collectives, or
 what is our own beside the libraries that could do it: sorting, products or transforms.
 PYTHON is one that has PyTorch and NumPy. Writes run_cpu.md and run_cpu.json to $OUT, or to DIR.
 """
@@ -13,20 +13,40 @@ import sys
 from harness import HERE, Report, cpu_name, ratio, text_of
 
 
+BATCHES = (1, 10, 100, 1024)  # of the training step
+
+
 def training(report, python, threads):
     """The training step, beside PyTorch's."""
     rows = []
     # Both twice, in turns: what else the machine does shows as a difference.
     for turn in (1, 2):
-        report.run([report.program("training_step"), "--device", "cpu"],
+        report.run([report.program("training_step"), "--device", "cpu", "--batchsize", *map(str, BATCHES)],
                    RENSA_NUM_THREADS=threads, OPENBLAS_NUM_THREADS=threads)
         report.run([python, HERE / "peers" / "training_step.py", "cpu", "--threads", threads])
-        for batch in (100, 1024):
+        for batch in BATCHES:
             ours = report.value(f"mnist_mlp1000 B={batch} fp32 cpu rensa eager")
             theirs = report.value(f"mnist_mlp1000 B={batch} fp32 cpu torch eager")
             rows.append([batch, turn, theirs, ours, ratio(ours, theirs)])
     report.table(f"Training step on the CPU, {threads} threads: MLP 784-1000-1000-10, SGD (µs a step)",
                  ["batch", "turn", "PyTorch eager", "Rensa", "Rensa / PyTorch"], rows)
+
+
+def short(report, python, threads):
+    """Steps so short that calls decide, beside PyTorch's, in turns."""
+    rows = []
+    for turn in (1, 2):
+        report.run([report.program("short_steps"), "--device", "cpu"],
+                   RENSA_NUM_THREADS=threads, OPENBLAS_NUM_THREADS=threads)
+        report.run([python, HERE / "peers" / "short_steps.py", "--device", "cpu", "--threads", threads])
+        for what in ("policy", "lstm cell"):
+            for batch in (1, 16, 64):
+                name = f"{what} B={batch} cpu"
+                ours, theirs, jax = (report.value(f"{name} {who}") for who in ("rensa", "torch", "jax jit"))
+                rows.append([what, batch, turn, theirs, jax, ours,
+                             ratio(ours, min((p for p in (theirs, jax) if p), default=None))])
+    report.table(f"Short steps on the CPU, {threads} threads: an LSTM cell of 256 units, a policy of two layers of 256 "
+                 "(µs a step)", ["step", "batch", "turn", "PyTorch", "JAX jit", "Rensa", "Rensa / best peer"], rows)
 
 
 # The networks of networks.cc that a step of takes seconds at most, and how many steps a timing has.
@@ -134,7 +154,7 @@ def main():
     parser.add_argument("--build-dir", required=True)
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
-    parts = {"training": training, "networks": networks, "routines": routines, "activations": activations,
+    parts = {"training": training, "short": short, "networks": networks, "routines": routines, "activations": activations,
              "functions": functions, "attention": attention, "convolutions": convolutions, "recordings": recordings,
              "collectives": collectives, "sorting": sorting, "products": products, "transforms": transforms}
     parser.add_argument("--only", nargs="+", choices=parts, default=list(parts))

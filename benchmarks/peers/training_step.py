@@ -122,7 +122,7 @@ def torch_cpu(threads):
     torch.set_num_threads(threads)
     x, t = torch.rand(SAMPLES, 784), torch.randint(0, 10, (SAMPLES,))
     order = torch.randperm(SAMPLES)
-    for batch in (100, 1024):
+    for batch in (1, 10, 100, 1024):
         step = TorchStep(torch, x, t, False)
         state = {"k": 0}
 
