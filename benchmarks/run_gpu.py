@@ -2,7 +2,7 @@
 """Runs the GPU benchmarks next to the peers' on one machine, in one go, and writes the comparison.
 
     run_gpu.py --build-dir DIR [--python PYTHON] [--only PART ...]
-PART is training, epochs, startup, host, arrays, routines, activations, functions, attention, networks, recordings,
+PART is training, short, epochs, startup, host, arrays, routines, activations, functions, attention, networks, recordings,
 chains, fragmentation or libraries; or, only where they are named, collectives, which wants two GPUs, and package,
 which wants a build with RENSA_PYTHON.
 The peers (PyTorch, JAX, CuPy) are those of PYTHON; what it lacks shows as a dash. Writes run_gpu.md
@@ -73,6 +73,25 @@ def training(report, python):
                  ["batch", "bit-equal", "replays", "fallbacks", "operations", "after rewriting"], equal)
 
 
+def short(report, python):
+    """Steps so short that launches decide."""
+    report.run([report.program("short_steps"), "--device", "cuda:0"])
+    report.run([python, HERE / "peers" / "short_steps.py"])
+    rows = []
+    for what, end in (("policy", ""), ("policy", " to the host"), ("lstm cell", "")):
+        for how in ("fp32", "tf32"):
+            for batch in (1, 16, 64):
+                name = f"{what} B={batch} {how}"
+                peers = [report.value(f"{name} {who}{end}") for who in ("torch cuda graph", "jax jit")]
+                ours = report.value(f"{name} rensa captured{end}")
+                figure = report.figures.get(f"{name} rensa captured{end}", {})
+                rows.append([f"{what}{end}", how, batch, *peers, ours, figure.get("rewritten_operations"),
+                             ratio(ours, min((p for p in peers if p), default=None))])
+    report.table("Short steps: an LSTM cell of 256 units, a policy of two layers of 256 (µs a step)",
+                 ["step", "products", "batch", "PyTorch, CUDA graph", "JAX jit", "Rensa captured",
+                  "operations", "captured / best peer"], rows)
+
+
 def epochs(report, python):
     """Epochs of MNIST by the library's iterator and updater; $RENSA_DATASET_ROOT/mnist has the files."""
     report.run([report.program("mnist_epochs"), "cuda:0"])
@@ -106,6 +125,8 @@ def startup(report, python):
 def host(report, python):
     """What the host pays: a small operation, and the pool."""
     report.run([report.program("eager_overhead"), "cuda:0"])
+    if report.program("hand_written_launches"):
+        report.run([report.program("hand_written_launches")])
     report.run([python, HERE / "peers" / "eager_overhead.py"])
     names = [name for name in report.figures if name.startswith("host cost")]
     report.table("Host cost of a small operation", ["work", "value", "unit"],
@@ -272,7 +293,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build-dir", required=True)
     parser.add_argument("--python", default=sys.executable)
-    parts = {"training": training, "epochs": epochs, "startup": startup, "host": host, "arrays": arrays,
+    parts = {"training": training, "short": short, "epochs": epochs, "startup": startup, "host": host, "arrays": arrays,
              "routines": routines, "activations": activations, "functions": functions,
              "attention": attention, "networks": networks, "recordings": recordings, "chains": chains,
              "fragmentation": fragmentation, "libraries": libraries}

@@ -48,7 +48,7 @@ namespace ufunc {
 extern const UfuncInfo copy, where, add, subtract, multiply, floor_divide, remainder, negative;
 extern const UfuncInfo maximum, minimum, fmax, fmin, clip, equal, not_equal, less, less_equal;
 extern const UfuncInfo greater, greater_equal, logical_and, logical_or, logical_xor, logical_not;
-extern const UfuncInfo exp, log, power, sin, cos, rint, trunc, relu, relu_grad;
+extern const UfuncInfo exp, log, power, sin, cos, tanh, rint, trunc, relu, relu_grad;
 }  // namespace ufunc
 
 inline const UfuncInfo& ufunc_info(Ufunc ufunc) { return ufunc.info(); }  // what is known of a row

@@ -26,10 +26,12 @@ enum class Kind {
 
 /// One thing that took time.
 struct Record {
-  Kind kind = Kind::operation;            // what it is of
-  std::string name;                       // what the picture calls it
-  std::int64_t begin_ns = 0, end_ns = 0;  // since the timeline began
-  Device device;                          // where: the CPU for what the host does
+  Kind kind = Kind::operation;  // what it is of
+  std::string name;             // what the picture calls it
+  /// Since the timeline began. From Hopper on a kernel of ours begins while the one before ends,
+  /// and then waits for it.
+  std::int64_t begin_ns = 0, end_ns = 0;
+  Device device;  // where: the CPU for what the host does
   /// A GPU's stream as the driver numbers them, or a host thread, from 1; 0: waits of the host.
   std::int64_t row = 0;
   std::string operation;   // the library's operation that queued it

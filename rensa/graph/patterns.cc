@@ -16,6 +16,10 @@
 
 namespace rensa {
 
+namespace pointwise {
+extern const PointwiseRow tanh;  // of pointwise_rows.h, which each new row changes
+}  // namespace pointwise
+
 bool RecordedList::is_carried_over(Storage* storage) {
   if (!carried_over_) {
     carried_over_ = std::make_unique<std::unordered_set<Storage*>>(uses_.carried_over());
@@ -108,58 +112,77 @@ void fold_constant(RecordedList& list, std::size_t i) {
   list.keep_constant(i, storage);
 }
 
-/// relu of memory of the step's own, at `i`, where one operation before it alone touches that
-/// memory: the place of that operation. Nothing where it is anything else, or where what relu
-/// writes is used in between.
-struct Relu {
-  Elementwise* operation;
+/// A function of one array, of memory of the step's own, where one operation before it alone
+/// touches that memory: the place of that operation.
+struct Activated {
+  Operand in, out;
+  Dtype compute;
   std::size_t of;
 };
-std::optional<Relu> relu_of_one(const RecordedList& list, std::size_t i) {
-  Elementwise* relu = elementwise_at(list, i, ufunc::relu);
-  if (!relu || !relu->in[0].array.present()) return std::nullopt;
-  Storage* middle = relu->in[0].array.storage;
-  if (!is_own(*middle)) return std::nullopt;
-  const StorageUses::Places& users = list.uses().users(middle);
+/// Nothing where what the function at `i` reads is anything else, or where what it writes is used
+/// in between.
+std::optional<Activated> activation_of_one(const RecordedList& list, std::size_t i,
+                                           const Operand& in, const Operand& out, Dtype compute) {
+  if (!in.present() || !is_own(*in.storage)) return std::nullopt;
+  const StorageUses::Places& users = list.uses().users(in.storage);
   if (users.size() != 2 || *users.rbegin() != i) return std::nullopt;
-  if (list.uses().used_between(relu->out.storage, *users.begin(), i)) return std::nullopt;
-  return Relu{relu, *users.begin()};
+  if (list.uses().used_between(out.storage, *users.begin(), i)) return std::nullopt;
+  return Activated{in, out, compute, *users.begin()};
+}
+std::optional<Activated> relu_of_one(const RecordedList& list, std::size_t i) {
+  Elementwise* relu = elementwise_at(list, i, ufunc::relu);
+  if (!relu) return std::nullopt;
+  return activation_of_one(list, i, relu->in[0].array, relu->out, relu->compute);
+}
+std::optional<Activated> tanh_of_one(const RecordedList& list, std::size_t i) {
+  auto* tanh = list.at<operations::Pointwise>(i);
+  if (!tanh || tanh->row != &pointwise::tanh) return std::nullopt;
+  return activation_of_one(list, i, tanh->in[0].array, tanh->out[0], tanh->compute);
 }
 
-void join_relu(RecordedList& list, std::size_t i) {
-  std::optional<Relu> found = relu_of_one(list, i);
+/// Has the product before the function at `i` do that too, where `fits(product)`.
+template <class Fits>
+void join_activation(RecordedList& list, std::size_t i, const std::optional<Activated>& found,
+                     operations::Activation activation, Fits&& fits) {
   auto* product = found ? list.at<operations::Matmul>(found->of) : nullptr;
-  if (!product || product->relu || !product->bias.present()) return;
-  Elementwise* relu = found->operation;
-  if (!same_view(product->c.view, relu->in[0].array.view) ||
-      relu->compute != product->c.view.dtype || relu->out.view.dtype != product->c.view.dtype ||
-      !relu->out.view.is_c_contiguous()) {
+  if (!product || product->activation != operations::Activation::none || !fits(*product)) return;
+  if (!same_view(product->c.view, found->in.view) || found->compute != product->c.view.dtype ||
+      found->out.view.dtype != product->c.view.dtype || !found->out.view.is_c_contiguous()) {
     return;
   }
-  product->c = relu->out;
-  product->relu = true;
+  product->c = found->out;
+  product->activation = activation;
   list.has_changed(found->of);
   list.take_out(i);
 }
 
+void join_relu(RecordedList& list, std::size_t i) {
+  join_activation(list, i, relu_of_one(list, i), operations::Activation::relu,
+                  [](const operations::Matmul& product) { return product.bias.present(); });
+}
+
+void join_tanh(RecordedList& list, std::size_t i) {
+  join_activation(list, i, tanh_of_one(list, i), operations::Activation::tanh,
+                  [](const operations::Matmul& product) { return product.joins_tanh(); });
+}
+
 void join_convolution_relu(RecordedList& list, std::size_t i) {
-  std::optional<Relu> found = relu_of_one(list, i);
+  std::optional<Activated> found = relu_of_one(list, i);
   auto* convolution = found ? list.at<operations::Convolution>(found->of) : nullptr;
   if (!convolution || convolution->relu ||
       convolution->direction != operations::ConvolutionDirection::forward) {
     return;
   }
-  Elementwise* relu = found->operation;
-  const ArrayView &y = convolution->y.view, &in = relu->in[0].array.view, &out = relu->out.view;
+  const ArrayView &y = convolution->y.view, &in = found->in.view, &out = found->out.view;
   // Both go through the whole memory from its begin, though relu may have its axes in another
   // order.
   bool fits = in.data == y.data && in.size() == y.size() && in.is_c_contiguous() &&
               out.is_c_contiguous() && in.dtype == y.dtype && out.dtype == y.dtype &&
-              relu->compute == y.dtype && relu->out.storage != convolution->x.storage &&
+              found->compute == y.dtype && found->out.storage != convolution->x.storage &&
               reinterpret_cast<std::uintptr_t>(out.data) % 16 == 0;
   if (!fits || !convolution->joins_relu()) return;
   convolution->y.view.data = out.data;
-  convolution->y.storage = relu->out.storage;
+  convolution->y.storage = found->out.storage;
   convolution->relu = true;
   list.has_changed(found->of);
   list.take_out(i);
@@ -285,7 +308,9 @@ constexpr Pattern kPatterns[] = {
     {"fold_constant", fold_constant},
     // A product with a bias, then relu: relu as the product's epilogue.
     {"join_relu", join_relu},
-    // The same of a convolution, where its plan has such an epilogue.
+    // A product by a kernel of ours, then tanh: the same.
+    {"join_tanh", join_tanh},
+    // relu of a convolution, where its plan has such an epilogue.
     {"join_convolution_relu", join_convolution_relu},
     // What is normalized, then relu, or the addition of a residual and relu: one pass.
     {"join_normalize_relu", join_normalize_relu},

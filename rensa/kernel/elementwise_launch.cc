@@ -146,6 +146,7 @@ RuntimeKernel make_elementwise(const ElementwiseText& text, CompiledKernels& com
   kernel.module = function.module;
   kernel.function = function.function;
   kernel.host_function = function.host;
+  kernel.start = RuntimeKernel::Start::early;
   kernel.size = shape.total();
   kernel.block.x = kBlock;
   std::int64_t block = std::int64_t{kBlock} * layout.width;

@@ -72,7 +72,8 @@ class Writer {
     } else {
       out_ += fmt::format(
           "extern \"C\" __global__ void __launch_bounds__(256) {}(const __grid_constant__ "
-          "rensa_arguments rensa_a) {{\n",
+          "rensa_arguments rensa_a) {{\n"
+          "  rensa::cuda::wait_for_previous();\n",
           text_.signature.name);
     }
     out_ +=

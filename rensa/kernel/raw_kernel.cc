@@ -163,7 +163,9 @@ void RawKernel::launch(Dim3 grid, Dim3 block, const std::vector<KernelInput>& ar
   Found found = module_.impl_->find(name_, device);
   kernel.module = found.module;
   kernel.function = found.function;
-  kernel.cooperative = module_.impl_->options.enable_cooperative_groups;
+  if (module_.impl_->options.enable_cooperative_groups) {
+    kernel.start = operations::RuntimeKernel::Start::together;
+  }
   kernel.grid = grid;
   kernel.block = block;
   kernel.shared_bytes = shared_bytes;

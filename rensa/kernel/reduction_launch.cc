@@ -261,6 +261,7 @@ RuntimeKernel make_reduction(const ReductionText& text, CompiledKernels& compile
   kernel.module = function.module;
   kernel.function = function.function;
   kernel.host_function = function.host;
+  kernel.start = RuntimeKernel::Start::early;
   kernel.size = plan.parts.items;
   kernel.second_size = plan.second_items;
   kernel.grain = plan.parts.grain;

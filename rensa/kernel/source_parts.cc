@@ -10,7 +10,7 @@ namespace rensa::detail {
 std::string kernel_prelude(bool host, bool small) {
   std::string text = host ? "#define RENSA_RUN_TIME 1\n#include <algorithm>\n#include "
                             "\"rensa/backend/cpu/vector_math.h\"\nusing namespace std;\n"
-                          : "";
+                          : "#include \"rensa/portable/block.h\"\n";
   // The 16-bit floats compute as float; assigning one rounds to nearest even.
   text +=
       "#include \"rensa/core/functors.h\"\n#include \"rensa/portable/pack.h\"\n"

@@ -14,19 +14,13 @@ constexpr int kBlock = 256;  // threads of a block, unless a kernel says otherwi
 
 // --- kernels that follow one another ---
 
-/// Waits until the work before this kernel is done and its memory is to be seen. Every thread calls
-/// it, in a kernel of launch_overlapped: also what has nothing to do must not end before that work.
+/// Waits until the work before this kernel is done and its memory is to be seen, then lets the next
+/// kernel come to the processors once all blocks of this one are there; that one waits here in
+/// turn, for all of this one. Every thread of every kernel calls it before it touches memory: also
+/// what has nothing to do must not end before the work before.
 __device__ __forceinline__ void wait_for_previous() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
-}
-
-/// Says that the next kernel may be brought to the processors once all blocks have called this or
-/// ended; called when little is left to do. Its wait_for_previous() still waits for all of this
-/// one.
-__device__ __forceinline__ void let_next_come() {
-#if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" :::);
 #endif
 }

@@ -123,7 +123,6 @@ __device__ __forceinline__ void finish_row(const typename R::Args& args,
                                            typename R::Index output, typename R::Index slice,
                                            int lane) {
   using Acc = typename R::Acc;
-  let_next_come();
   acc = join_group<R>(acc, args.group);
   if (args.slices > 1) {
     unsigned slices = static_cast<unsigned>(args.slices);
@@ -314,7 +313,6 @@ template <class R> __device__ __forceinline__ void reduce_columns_of(const typen
       add_rows<R, false>(args, base, begin, end, below, left, output + column, acc);
     }
   }
-  let_next_come();
   __shared__ Acc shared[kBlock * W];
   if (lanes == kBlock) return store_columns<R, W>(args, place, first, output, acc, shared);
   Acc result = join_columns<R, W>(acc, lanes, shared);

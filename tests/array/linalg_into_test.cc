@@ -252,7 +252,7 @@ TEST_P(MatmulInto, Epilogues) {
           operations::Matmul op;
           op.a = a.operand(), op.b = b.operand(), op.c = place.view.operand();
           if (has_bias) op.bias = bias.operand();
-          op.relu = has_relu;
+          if (has_relu) op.activation = operations::Activation::relu;
           if (has_factor) op.alpha = 0.5;
           launch(op);
           Array want = xp::matmul(a, b);

@@ -1,4 +1,5 @@
-// The pattern of relu's and a bias's gradients over all layouts; the others are in plan_test.cc.
+// Patterns over all layouts and shapes: relu's and a bias's gradients, and a product's tanh; the
+// others are in plan_test.cc.
 #include "rensa/graph/patterns.h"
 
 #include <gtest/gtest.h>
@@ -8,6 +9,7 @@
 #include "rensa/autograd/backward.h"
 #include "rensa/functions/functions.h"
 #include "rensa/functions/operations/relu_bias_grad/relu_bias_grad.h"
+#include "rensa/operations/matmul/matmul.h"
 #include "tests/graph/rewritten.h"
 
 namespace rensa {
@@ -63,6 +65,38 @@ TEST(JoinBiasGrad, OfConvolutionsOfAnyNumberOfAxes) {
         EXPECT_EQ(count_joined(list), 1);
         EXPECT_EQ(list.count_elementwise(ufunc::relu_grad), 0);
       }
+    }
+  }
+}
+
+// On a GPU, in float32, where the product is one of ours: one of a few rows, of a few columns, of
+// small matrices. Rewritten holds the results against the eager ones, bit for bit.
+TEST(JoinTanh, OfProductsByOurKernels) {
+  auto joined = [](Device device, Dtype dtype, std::int64_t rows, std::int64_t in, std::int64_t out,
+                   bool bias) {
+    auto drawn = [&](const Shape& shape) {
+      return xp::random::normal(0, 1, shape, float64, device).astype(dtype);
+    };
+    Array x = drawn({rows, in}), w = drawn({out, in}), b = drawn({out});
+    Rewritten list([&] {
+      Array h = bias ? xp::linear(x, w, b) : xp::matmul(x, w.T());
+      return Arrays{F::tanh(constant(h)).array()};
+    });
+    EXPECT_EQ(list.recorded, 2u);
+    int count = list.count<operations::Matmul>([](const operations::Matmul& product) {
+      return product.activation == operations::Activation::tanh;
+    });
+    EXPECT_EQ(list.left(), 2u - static_cast<std::size_t>(count));
+    return count == 1;
+  };
+  for (Device device : testing::test_devices()) {
+    SCOPED_TRACE(device.str());
+    for (bool bias : {false, true}) {
+      EXPECT_EQ(joined(device, float32, 1, 256, 300, bias), device.is_cuda());
+      EXPECT_EQ(joined(device, float32, 500, 256, 8, bias), device.is_cuda());
+      EXPECT_EQ(joined(device, float32, 64, 100, 90, bias), device.is_cuda());
+      EXPECT_FALSE(joined(device, float32, 700, 800, 900, bias));
+      EXPECT_FALSE(joined(device, float64, 64, 100, 90, bias));
     }
   }
 }

@@ -181,10 +181,11 @@ TEST(Plan, ReplannedListGivesTheSameNumbers) {
 TEST(Rewrite, ThePatternsAreTheseInThisOrder) {
   std::vector<std::string> names;
   for (const Pattern& pattern : patterns()) names.emplace_back(pattern.name);
-  EXPECT_EQ(names, (std::vector<std::string>{
-                       "fold_constant", "join_relu", "join_convolution_relu", "join_normalize_relu",
-                       "join_normalize_relu_grad", "join_relu_grad_sums", "join_residual_rows",
-                       "join_rows_grad_sum", "join_bias_grad", "drop_unread", "split_updates"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"fold_constant", "join_relu", "join_tanh",
+                                             "join_convolution_relu", "join_normalize_relu",
+                                             "join_normalize_relu_grad", "join_relu_grad_sums",
+                                             "join_residual_rows", "join_rows_grad_sum",
+                                             "join_bias_grad", "drop_unread", "split_updates"}));
 }
 
 TEST(Rewrite, ReluBecomesTheProductsEpilogue) {
@@ -196,7 +197,8 @@ TEST(Rewrite, ReluBecomesTheProductsEpilogue) {
   ASSERT_EQ(recording.operations.size(), 2u);
   rewrite(recording);
   ASSERT_EQ(recording.operations.size(), 1u);
-  EXPECT_TRUE(dynamic_cast<operations::Matmul&>(*recording.operations[0]).relu);
+  EXPECT_EQ(dynamic_cast<operations::Matmul&>(*recording.operations[0]).activation,
+            operations::Activation::relu);
   y.fill(0);
   launch(*recording.operations[0]);
   EXPECT_EQ(y.to_vector<float>(), eager);

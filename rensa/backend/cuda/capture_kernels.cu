@@ -27,6 +27,7 @@ __device__ __forceinline__ void copy_by_grid(const CaptureCopy& copy) {
 }
 
 __global__ void __launch_bounds__(kBlock) prologue(const __grid_constant__ PrologueParams params) {
+  wait_for_previous();
   if (blockIdx.x == 0 && threadIdx.x < params.num_scalars) {
     static_cast<unsigned long long*>(params.scalar_block)[threadIdx.x] =
         params.scalars[threadIdx.x];
@@ -36,6 +37,7 @@ __global__ void __launch_bounds__(kBlock) prologue(const __grid_constant__ Prolo
 
 __global__ void __launch_bounds__(kBlock)
     more_scalars(const __grid_constant__ MoreScalarsParams params) {
+  wait_for_previous();
   auto* block = static_cast<unsigned long long*>(params.scalar_block);
   for (int i = static_cast<int>(threadIdx.x); i < params.num_scalars; i += kBlock) {
     block[i] = params.scalars[i];
@@ -43,6 +45,7 @@ __global__ void __launch_bounds__(kBlock)
 }
 
 __global__ void __launch_bounds__(kBlock) copies(const __grid_constant__ CopiesParams params) {
+  wait_for_previous();
   for (int i = 0; i < params.num_copies; ++i) copy_by_grid(params.copies[i]);
 }
 

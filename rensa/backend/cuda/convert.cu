@@ -60,6 +60,7 @@ __device__ __forceinline__ void store_fours(char* out, std::int64_t first,
 // V is what elements of the input's dtype are computed in.
 template <class V>
 __global__ void __launch_bounds__(kBlock) convert_fours(const __grid_constant__ ConvertArgs args) {
+  wait_for_previous();
   constexpr std::int64_t kEach = kBlock * kUnroll * kFour;
   std::int64_t begin = blockIdx.x * kEach;
   if (begin + kEach > args.size) {  // the last block

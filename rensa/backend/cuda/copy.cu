@@ -52,6 +52,7 @@ template <class Unit> __device__ __forceinline__ Unit spread_element(const char*
 
 template <class Unit>
 __global__ void __launch_bounds__(kBlock) copy_units(const __grid_constant__ CopyArgs args) {
+  wait_for_previous();
   unsigned begin = blockIdx.x * (kBlock * args.unroll) + threadIdx.x;
   Unit value[kUnroll];
   std::int64_t target[kUnroll];
@@ -109,6 +110,7 @@ constexpr int tile_extent(int bytes) { return bytes <= 4 ? 64 : 32; }
 
 template <class Unit>
 __global__ void __launch_bounds__(kBlock) copy_tiles(const __grid_constant__ TileArgs args) {
+  wait_for_previous();
   constexpr int kTile = tile_extent(sizeof(Unit));
   constexpr int kRows = kBlock / kTile;  // rows of a tile that the block moves at a time
   __shared__ Unit tile[kTile][kTile + 1];
@@ -165,6 +167,7 @@ __device__ __forceinline__ void turn(unsigned (&w)[4]) {
 // Extents are multiples of N, addresses and strides of 4 bytes.
 template <int N>
 __global__ void __launch_bounds__(kBlock) copy_packed_tiles(const __grid_constant__ TileArgs args) {
+  wait_for_previous();
   constexpr int kWords = packed_words(N), kTile = kWords * N, kBatch = 16 / N, kSize = 4 / N;
   // Row p of the output's tile; its words are rotated by p / N, so that the threads of a warp,
   // whose p lie N apart, write to different banks.
@@ -229,6 +232,7 @@ template <class Unit, int N> struct alignas(N * sizeof(Unit)) Few { Unit element
 // N elements, which are one aligned vector where they lie together: in `in` (kSplits) or in `out`.
 template <class Unit, int N, bool kSplits>
 __global__ void __launch_bounds__(kBlock) copy_few(const __grid_constant__ ShortAxisArgs args) {
+  wait_for_previous();
   unsigned begin = blockIdx.x * (kBlock * args.unroll) + threadIdx.x;
   Few<Unit, N> few[kUnroll];
   char* target[kUnroll];
@@ -267,6 +271,7 @@ __global__ void __launch_bounds__(kBlock) copy_few(const __grid_constant__ Short
 template <class Unit>
 __global__ void __launch_bounds__(kBlock)
     copy_short_axis(const __grid_constant__ ShortAxisArgs args) {
+  wait_for_previous();
   unsigned index = blockIdx.x * kBlock + threadIdx.x;
   if (index >= args.count) return;
   std::int64_t offset[2];
@@ -575,7 +580,7 @@ void fill_elements(const char* operation, const LaunchContext& context, const Sc
 void copy_few_bytes(const char* operation, const LaunchContext& context, const void* from, void* to,
                     std::int64_t nbytes, unsigned* flag, unsigned turn) {
   BytesArgs args{static_cast<const char*>(from), static_cast<char*>(to), nbytes, flag, turn};
-  launch_overlapped(operation, context, copy_bytes, 1, 32, args);
+  launch_kernel(operation, context, copy_bytes, 1, 32, args);
 }
 
 }  // namespace rensa::cuda

@@ -69,6 +69,7 @@ __device__ __forceinline__ void store_part(char* p, const unsigned (&words)[kWor
 template <int kUnit>
 __global__ void __launch_bounds__(kBlock)
     copy_row_vectors(const __grid_constant__ CopyRowsArgs args) {
+  wait_for_previous();
   unsigned index = blockIdx.x * kBlock + threadIdx.x;
   if (index >= args.count) return;
   unsigned row = args.vectors.divide(index);

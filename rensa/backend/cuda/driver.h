@@ -12,8 +12,7 @@ struct Driver {
   decltype(&::cuLibraryGetGlobal) library_get_global;
   decltype(&::cuKernelGetAttribute) kernel_get_attribute;
   decltype(&::cuKernelSetAttribute) kernel_set_attribute;
-  decltype(&::cuLaunchKernel) launch_kernel;
-  decltype(&::cuLaunchCooperativeKernel) launch_cooperative_kernel;
+  decltype(&::cuLaunchKernelEx) launch_kernel;
   decltype(&::cuOccupancyMaxActiveBlocksPerMultiprocessor) max_active_blocks;
   decltype(&::cuMemGetAddressRange) mem_get_address_range;
   decltype(&::cuGetErrorString) error_string;

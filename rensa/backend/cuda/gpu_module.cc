@@ -172,8 +172,7 @@ const Driver& driver() {
     bind_driver("cuLibraryGetGlobal", t.library_get_global);
     bind_driver("cuKernelGetAttribute", t.kernel_get_attribute);
     bind_driver("cuKernelSetAttribute", t.kernel_set_attribute);
-    bind_driver("cuLaunchKernel", t.launch_kernel);
-    bind_driver("cuLaunchCooperativeKernel", t.launch_cooperative_kernel);
+    bind_driver("cuLaunchKernelEx", t.launch_kernel);
     bind_driver("cuOccupancyMaxActiveBlocksPerMultiprocessor", t.max_active_blocks);
     bind_driver("cuMemGetAddressRange", t.mem_get_address_range);
     bind_driver("cuGetErrorString", t.error_string);

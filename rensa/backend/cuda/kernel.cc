@@ -3,12 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <atomic>
 #include <complex>
 #include <cstring>
 
 #include "rensa/backend/cuda/kernel.cuh"
 #include "rensa/core/error.h"
-#include "rensa/device/stream_state.h"
 
 namespace rensa::cuda {
 
@@ -17,8 +18,16 @@ void throw_cuda_error(const char* operation, cudaError_t error) {
                               cudaGetErrorName(error)));
 }
 
-bool is_recorded(const LaunchContext& context) {
-  return context.handle != context.stream->handle() || context.stream->capture();
+bool brings_kernels_early(Device device) {
+  static std::array<std::atomic<int>, kMaxGpus> majors{};  // of the compute capability; 0 unknown
+  auto& known = majors.at(static_cast<std::size_t>(device.index));
+  int major = known.load(std::memory_order_relaxed);
+  if (major == 0) {
+    RENSA_CUDA_CALL(
+        cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device.index));
+    known.store(major, std::memory_order_relaxed);
+  }
+  return major >= 9;
 }
 
 void make_number(const Scalar& scalar, Dtype compute, unsigned char (&number)[16]) {

@@ -25,23 +25,11 @@ namespace rensa::cuda {
 // What launches is static: where the libraries are shared ones, each has a copy of the runtime,
 // which knows the kernels of that library alone.
 
-/// Queues `kernel(args)`; every kernel here takes one struct by value.
-template <class Args>
-static void launch_kernel(const char* operation, const LaunchContext& context, void (*kernel)(Args),
-                          std::int64_t grid, int block, const Args& args) {
-  void* pointers[] = {const_cast<Args*>(&args)};
-  RENSA_CUDA_CHECK(
-      operation,
-      cudaLaunchKernel(reinterpret_cast<const void*>(kernel), dim3(static_cast<unsigned>(grid)),
-                       dim3(block), pointers, 0, static_cast<cudaStream_t>(context.handle)));
-}
+/// Whether the GPU brings kernels to its processors while those before them end (Hopper on).
+bool brings_kernels_early(Device device);
 
-/// Whether what is queued becomes part of a graph that the library makes. (In one that others make
-/// of an external stream, launch_overlapped becomes a programmatic edge.)
-bool is_recorded(const LaunchContext& context);
-
-/// Whether the kernel can be brought early: compiled for GPUs before Hopper, it lacks the
-/// instruction that waits.
+/// Whether it can bring this one: compiled for GPUs before Hopper, it lacks the instruction that
+/// waits.
 static inline bool can_overlap(const LaunchContext& context, const void* kernel) {
   enum : signed char { unknown, no, yes };
   static std::array<std::atomic<signed char>, kMaxGpus> devices{};
@@ -57,30 +45,41 @@ static inline bool can_overlap(const LaunchContext& context, const void* kernel)
   return state == yes;
 }
 
-/// The part of launch_overlapped that is no template.
-static inline void launch_kernel_early(const char* operation, const LaunchContext& context,
-                                       const void* kernel, dim3 grid, int block, void* args) {
+/// The part of launch_kernel that is no template.
+static inline void launch_address(const char* operation, const LaunchContext& context,
+                                  const void* kernel, dim3 grid, int block, void** args,
+                                  std::size_t shared_bytes) {
   cudaLaunchAttribute early{};
   early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   early.val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t config{};
   config.gridDim = grid;
   config.blockDim = dim3(static_cast<unsigned>(block));
+  config.dynamicSmemBytes = shared_bytes;
   config.stream = static_cast<cudaStream_t>(context.handle);
   config.attrs = &early;
-  config.numAttrs = can_overlap(context, kernel) && !is_recorded(context) ? 1 : 0;
-  RENSA_CUDA_CHECK(operation, cudaLaunchKernelExC(&config, kernel, &args));
+  config.numAttrs = context.overlaps && can_overlap(context, kernel) ? 1 : 0;
+  RENSA_CUDA_CHECK(operation, cudaLaunchKernelExC(&config, kernel, args));
 }
 
-/// As launch_kernel, for a kernel that calls wait_for_previous() before it touches memory: it is
-/// brought to the processors while the work before it in the stream ends (CUDA's programmatic
-/// dependent launch), where the GPU can and nothing is being recorded. Small kernels that wait for
-/// each other start a microsecond sooner.
+/// Queues `kernel(args)`; every kernel here takes one struct by value, and calls
+/// wait_for_previous() before it touches memory. Where the GPU can, it is brought to the processors
+/// while the work before it ends (CUDA's programmatic dependent launch; in a graph, a programmatic
+/// edge): kernels that wait for each other start up to a microsecond sooner, and the driver takes
+/// half a microsecond less to launch one.
 template <class Args>
-static void launch_overlapped(const char* operation, const LaunchContext& context,
-                              void (*kernel)(Args), dim3 grid, int block, const Args& args) {
-  launch_kernel_early(operation, context, reinterpret_cast<const void*>(kernel), grid, block,
-                      const_cast<Args*>(&args));
+static void launch_kernel(const char* operation, const LaunchContext& context, void (*kernel)(Args),
+                          dim3 grid, int block, const Args& args, std::size_t shared_bytes = 0) {
+  void* pointers[] = {const_cast<Args*>(&args)};
+  launch_address(operation, context, reinterpret_cast<const void*>(kernel), grid, block, pointers,
+                 shared_bytes);
+}
+template <class Args>
+static void launch_kernel(const char* operation, const LaunchContext& context, void (*kernel)(Args),
+                          std::int64_t grid, int block, const Args& args,
+                          std::size_t shared_bytes = 0) {
+  launch_kernel(operation, context, kernel, dim3(static_cast<unsigned>(grid)), block, args,
+                shared_bytes);
 }
 
 // --- vectors ---

@@ -137,9 +137,10 @@ std::vector<CopyPart> parts_of(const std::vector<StepPlace>& all, Device device)
 }
 
 template <class Params>
-void queue(const void* kernel, CaptureLaunch dims, Params& params, cudaStream_t stream) {
+void queue(const void* kernel, CaptureLaunch dims, Params& params, const LaunchContext& context) {
   void* arguments[] = {&params};
-  check(cudaLaunchKernel(kernel, dim3(dims.grid), dim3(dims.block), arguments, 0, stream));
+  launch_address("capture", context, kernel, dim3(dims.grid), static_cast<int>(dims.block),
+                 arguments, 0);
 }
 
 template <class Params>
@@ -197,18 +198,18 @@ class DeviceSide {
   void add_copies_in() {
     runtime::set_device(device_);
     PrologueParams first = prologue(nullptr);
-    queue(prologue_kernel(), prologue_launch(), first, capturing_->get());
+    queue(prologue_kernel(), prologue_launch(), first, context_);
     prologue_node_ = capturing_->last_node();
     for_more_scalars([&](int slot) {
       MoreScalarsParams more = more_scalars(nullptr, slot);
-      queue(more_scalars_kernel(), kMoreScalarsLaunch, more, capturing_->get());
+      queue(more_scalars_kernel(), kMoreScalarsLaunch, more, context_);
       more_scalars_nodes_.push_back(capturing_->last_node());
     });
     Nodes before = start();
     for (std::size_t k = 1; k < input_parts_.size(); ++k) {
       capturing_->depend_on(before);
       CopiesParams params{};
-      queue(copies_kernel(), input_parts_[k].launch(), params, capturing_->get());
+      queue(copies_kernel(), input_parts_[k].launch(), params, context_);
       input_parts_[k].node = capturing_->last_node();
     }
   }
@@ -225,9 +226,11 @@ class DeviceSide {
     return nodes;
   }
 
-  /// An operation after `before`; gives the nodes that what follows it has to follow.
-  Nodes add(const StepNode& step, Nodes before) {
+  /// An operation after `before`, of which some may be another GPU's (`between`); gives the nodes
+  /// that what follows it has to follow.
+  Nodes add(const StepNode& step, Nodes before, bool between) {
     runtime::set_device(device_);
+    context_.overlaps = !between;
     if (before.empty()) before = start();
     capturing_->depend_on(before);
     BindScalars bind(scalar_block_->data());
@@ -241,9 +244,10 @@ class DeviceSide {
   }
 
   /// The results leave as soon as those of one kernel are there, beside what still runs. `last`:
-  /// the last nodes of each operation.
-  void add_copies_out(const std::vector<Nodes>& last) {
+  /// the last nodes of each operation, of which some may be another GPU's (`between`).
+  void add_copies_out(const std::vector<Nodes>& last, bool between) {
     runtime::set_device(device_);
+    context_.overlaps = !between;
     for (CopyPart& part : result_parts_) {
       Nodes before = start();
       for (const StepPlace& result : part.places) {
@@ -252,7 +256,7 @@ class DeviceSide {
       sort_unique(before);
       capturing_->depend_on(before);
       CopiesParams params{};
-      queue(copies_kernel(), part.launch(), params, capturing_->get());
+      queue(copies_kernel(), part.launch(), params, context_);
       part.node = capturing_->last_node();
       results_nodes_.push_back(part.node);
     }
@@ -368,18 +372,22 @@ struct StepGraph::Impl {
     std::vector<Nodes> last;  // of each operation
     for (const StepNode& step : steps) {
       Nodes before;
-      for (int j : step.dependencies) append(before, last[static_cast<std::size_t>(j)]);
-      if (step.operation->is_between_devices()) {  // it may read another GPU's inputs
+      bool between = step.operation->is_between_devices();
+      if (between) {  // it may read another GPU's inputs
         for (const auto& side : sides) append(before, side->start());
-        sort_unique(before);
       }
-      last.push_back(side(step.device).add(step, std::move(before)));
+      for (int j : step.dependencies) {
+        append(before, last[static_cast<std::size_t>(j)]);
+        between |= steps[static_cast<std::size_t>(j)].device != step.device;
+      }
+      sort_unique(before);
+      last.push_back(side(step.device).add(step, std::move(before), between));
       if (step.operation->is_between_devices()) append(between_devices, last.back());
     }
     Nodes all;  // the stream ends after every branch
     for (const Nodes& nodes : last) append(all, nodes);
     for (const auto& side : sides) {
-      side->add_copies_out(last);
+      side->add_copies_out(last, sides.size() > 1);
       append(all, side->results_nodes());
     }
     sort_unique(all);

@@ -16,6 +16,7 @@ template <class V> struct ArangeArgs {
 
 template <class V>
 __global__ void __launch_bounds__(kBlock) fill_arange(const __grid_constant__ ArangeArgs<V> args) {
+  wait_for_previous();
   std::int64_t i = blockIdx.x * static_cast<std::int64_t>(kBlock) + threadIdx.x;
   if (i >= args.size) return;
   store_any<V>(args.out + i * args.stride, args.dtype, args.start + static_cast<V>(i) * args.step);

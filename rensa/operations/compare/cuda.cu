@@ -70,6 +70,7 @@ constexpr int kCloseUnroll = 2;
 
 template <class T>
 __global__ void __launch_bounds__(kBlock) close_vectors(const __grid_constant__ CloseArgs args) {
+  wait_for_previous();
   constexpr int W = 16 / sizeof(T), U = kCloseUnroll;
   std::int64_t begin = blockIdx.x * static_cast<std::int64_t>(kBlock * U) + threadIdx.x;
   Pack<T, W> a[U], b[U];
@@ -101,6 +102,7 @@ __global__ void __launch_bounds__(kBlock) close_vectors(const __grid_constant__ 
 }
 
 __global__ void __launch_bounds__(kBlock) close_elements(const __grid_constant__ CloseArgs args) {
+  wait_for_previous();
   unsigned index = blockIdx.x * kBlock + threadIdx.x;
   if (index >= args.size) return;
   std::int64_t offset[3];

@@ -57,6 +57,7 @@ __device__ __forceinline__ void copy_units(const Piece& piece, unsigned begin) {
 }
 
 __global__ void __launch_bounds__(kBlock) copy_pieces(const __grid_constant__ PiecesArgs args) {
+  wait_for_previous();
   int low = 0, high = args.count;  // the piece is in [low, high)
   while (high - low > 1) {
     int middle = (low + high) / 2;

@@ -190,6 +190,7 @@ template <class T, class First, int N, int W, int U> struct VectorInputs {
 template <class Op, class T, class First, class Out, int N, int W, int U>
 __global__ void __launch_bounds__(kVectorBlock)
     elementwise_vector(const __grid_constant__ ElementwiseArgs args) {
+  wait_for_previous();
   using V = ComputeOf<T>;
   constexpr bool kOnBits = std::is_same_v<T, bool> && N <= 2 && kBoolRule<Op> != BoolRule::none;
   unsigned number[2];
@@ -252,6 +253,7 @@ __global__ void __launch_bounds__(kVectorBlock)
 template <class Op, class V, int N, int U>
 __global__ void __launch_bounds__(kBlock)
     elementwise_generic(const __grid_constant__ ElementwiseArgs args) {
+  wait_for_previous();
   unsigned begin = blockIdx.x * (kBlock * args.unroll) + threadIdx.x;
   Raw<V> raw[U][N];
   std::int64_t target[U];

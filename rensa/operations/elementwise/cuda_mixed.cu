@@ -129,6 +129,7 @@ __device__ __forceinline__ void store(char* out, const float (&y)[kEach], std::i
 
 __global__ void __launch_bounds__(kMixedBlock)
     elementwise_mixed(const __grid_constant__ MixedArgs args) {
+  wait_for_previous();
   std::int64_t first = (std::int64_t{blockIdx.x} * kMixedBlock + threadIdx.x) * kEach;
   std::int64_t left = args.size - first;
   if (left <= 0) return;

@@ -53,6 +53,7 @@ template <class V> __device__ __noinline__ V complex_function(int function, V x)
 template <class V>
 __global__ void __launch_bounds__(kBlock)
     complex_kernel(const __grid_constant__ ElementwiseArgs args) {
+  wait_for_previous();
   unsigned index = blockIdx.x * kBlock + threadIdx.x;
   if (index >= args.count) return;
   std::int64_t offset[4];

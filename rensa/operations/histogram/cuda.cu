@@ -40,6 +40,7 @@ template <> struct SharedOf<unsigned long long> { using type = unsigned; };
 
 template <class W, bool kShared>
 __global__ void __launch_bounds__(kBlock) count_bins(const __grid_constant__ HistogramArgs args) {
+  wait_for_previous();
   using S = typename SharedOf<W>::type;
   __shared__ double shared_edges[kShared ? kSharedBins + 1 : 1];
   __shared__ alignas(16) char shared_bytes[kShared ? kSharedBins * sizeof(S) : 1];

@@ -30,6 +30,7 @@ template <class Key, int K> struct KeyArgs {
 
 template <class Key, int K>
 __global__ void __launch_bounds__(kBlock) make_keys(const __grid_constant__ KeyArgs<Key, K> args) {
+  wait_for_previous();
   unsigned i = blockIdx.x * kBlock + threadIdx.x;
   if (i >= args.count) return;
   std::int64_t listed, key;
@@ -150,8 +151,8 @@ SortedList sort_few(const char* operation, const LaunchContext& context, const I
   visit_index_count(plan.count, [&](auto k) {
     KeyArgs<unsigned, k> args = {ListArgs<k>(plan, operation, context), keys, order,
                                  static_cast<unsigned>(places), static_cast<unsigned>(n)};
-    launch_overlapped(operation, context, sort_few_keys<k>,
-                      static_cast<unsigned>(ceil_div(n, kBlock)), kBlock, args);
+    launch_kernel(operation, context, sort_few_keys<k>, static_cast<unsigned>(ceil_div(n, kBlock)),
+                  kBlock, args);
   });
   return sorted_list(keys, order, n, places);
 }
@@ -172,6 +173,7 @@ template <int K> struct MoveArgs {
 
 template <class Unit, int K, bool kPut, int kUnroll>
 __global__ void __launch_bounds__(kBlock) move_rows(const __grid_constant__ MoveArgs<K> args) {
+  wait_for_previous();
   unsigned begin = blockIdx.x * (kBlock * kUnroll) + threadIdx.x;
   const Unit* source[kUnroll];
   Unit* target[kUnroll];

@@ -58,6 +58,7 @@ struct GatherArgs {
 
 template <class Unit, class Index, int W, int kUnroll>
 __global__ void __launch_bounds__(kBlock) gather_vectors(const __grid_constant__ GatherArgs args) {
+  wait_for_previous();
   const Lines& lines = args.lines;
   unsigned first = blockIdx.x * (kBlock * kUnroll) + threadIdx.x;
   Pack<Index, W> index[kUnroll];
@@ -201,6 +202,7 @@ __device__ __forceinline__ void sort_few(unsigned short* order, unsigned count) 
 
 template <class T>
 __global__ void __launch_bounds__(kBlock) add_by_block(const __grid_constant__ AddArgs args) {
+  wait_for_previous();
   constexpr int kAhead = 4;
   constexpr unsigned short kNone = 0xffff;
   extern __shared__ __align__(16) unsigned char memory[];
@@ -282,12 +284,8 @@ void launch_add(const char* operation, const LaunchContext& context, const Index
                   plan.indices[0].strides[-1], plan.list.strides[-1],
                   static_cast<unsigned>(plan.extents[0])};
   std::int64_t bytes = ceil_div(n * sizeof(T), 16) * 16 + plan.extents[0] * 4 + n * 4;
-  void* pointers[] = {&args};
-  RENSA_CUDA_CHECK(
-      operation,
-      cudaLaunchKernel(reinterpret_cast<const void*>(add_by_block<T>),
-                       dim3(static_cast<unsigned>(plan.list.size() / n)), dim3(kBlock), pointers,
-                       static_cast<std::size_t>(bytes), static_cast<cudaStream_t>(context.handle)));
+  launch_kernel(operation, context, add_by_block<T>, plan.list.size() / n, kBlock, args,
+                static_cast<std::size_t>(bytes));
 }
 
 bool has_single_elements(const IndexPlan& plan) {

@@ -58,6 +58,7 @@ __device__ __forceinline__ bool begins_later_run(const SortedList& sorted, unsig
 // The first run goes on from the place's own value, the others go to `partials`.
 template <class V, class F>
 __global__ void __launch_bounds__(kBlock) combine_runs(const __grid_constant__ CombineArgs args) {
+  wait_for_previous();
   constexpr int kAhead = 4;  // rows whose loads are in flight together
   const SortedList& sorted = args.sorted;
   Work work(args);
@@ -226,6 +227,7 @@ __global__ void __launch_bounds__(kBlock)
 // the s where the second run begins does them all.
 template <class V, class F>
 __global__ void __launch_bounds__(kBlock) join_runs(const __grid_constant__ CombineArgs args) {
+  wait_for_previous();
   const SortedList& sorted = args.sorted;
   Work work(args);
   if (work.position > sorted.count / kRun) return;
@@ -309,8 +311,8 @@ void launch_vector_runs(const char* operation, const LaunchContext& context,
   while (args.log2_lanes < 5 && 1u << args.log2_lanes < args.vectors) ++args.log2_lanes;
   args.tiles = static_cast<unsigned>(ceil_div(args.vectors, kVectors << args.log2_lanes));
   std::int64_t blocks = ceil_div(args.sorted.count, kBlock >> args.log2_lanes);
-  launch_overlapped(operation, context, add_vector_runs<T, K, kVectors>,
-                    static_cast<unsigned>(blocks * args.tiles), kBlock, args);
+  launch_kernel(operation, context, add_vector_runs<T, K, kVectors>,
+                static_cast<unsigned>(blocks * args.tiles), kBlock, args);
 }
 
 template <class T>

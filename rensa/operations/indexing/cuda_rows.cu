@@ -30,6 +30,7 @@ struct RowArgs {
 // units, a team has 32 of them.
 template <class Unit, class Index, int kRows, int kUnits>
 __global__ void __launch_bounds__(kBlock) move_pieces(const __grid_constant__ RowArgs args) {
+  wait_for_previous();
   int log2_lanes = kUnits > 1 ? 5 : args.log2_lanes;
   unsigned lanes = 1u << log2_lanes, teams = kBlock >> log2_lanes;
   unsigned lane = threadIdx.x & (lanes - 1);

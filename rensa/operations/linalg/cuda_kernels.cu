@@ -17,6 +17,7 @@ struct PointersArgs {
 
 __global__ void __launch_bounds__(kBlock)
     batch_pointers(const __grid_constant__ PointersArgs args) {
+  wait_for_previous();
   std::int64_t i = blockIdx.x * static_cast<std::int64_t>(kBlock) + threadIdx.x;
   if (i < args.count) args.pointers[i] = args.base + i * args.stride;
 }
@@ -49,6 +50,7 @@ struct InfoArgs {
 };
 
 __global__ void __launch_bounds__(kBlock) check_info(const __grid_constant__ InfoArgs args) {
+  wait_for_previous();
   report_first(args.errors, args.error, args.count, [&](std::int64_t i) {
     return (args.info && args.info[i] != 0) || (args.contents && args.contents[i] >= args.bad);
   });
@@ -77,6 +79,7 @@ template <class T, class F> __device__ void for_each_element(const MatrixArgs<T>
 
 template <class T>
 __global__ void __launch_bounds__(kBlock) look(const __grid_constant__ MatrixArgs<T> args) {
+  wait_for_previous();
   std::int64_t matrix = blockIdx.x / args.blocks;
   const T* values = args.data + matrix * args.size();
   int worst = static_cast<int>(MatrixContent::finite);
@@ -95,6 +98,7 @@ __global__ void __launch_bounds__(kBlock) look(const __grid_constant__ MatrixArg
 
 template <class T>
 __global__ void __launch_bounds__(kBlock) fill_marked(const __grid_constant__ MatrixArgs<T> args) {
+  wait_for_previous();
   std::int64_t matrix = blockIdx.x / args.blocks;
   if (args.contents[matrix] == static_cast<int>(MatrixContent::finite)) return;
   T* values = args.data + matrix * args.size();

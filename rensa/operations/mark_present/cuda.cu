@@ -41,6 +41,7 @@ __device__ __forceinline__ void for_each_value(const PresenceArgs& args, const F
 }
 
 __global__ void __launch_bounds__(kBlock) mark_bits(const __grid_constant__ PresenceArgs args) {
+  wait_for_previous();
   __shared__ unsigned bits[kSharedWords];
   int words = static_cast<int>((args.span + 31) / 32);
   for (int w = threadIdx.x; w < words; w += kBlock) bits[w] = 0;
@@ -59,6 +60,7 @@ __global__ void __launch_bounds__(kBlock) mark_bits(const __grid_constant__ Pres
 }
 
 __global__ void __launch_bounds__(kBlock) mark_bytes(const __grid_constant__ PresenceArgs args) {
+  wait_for_previous();
   for_each_value(args, [&](unsigned long long at) {
     if (!args.flags[at]) args.flags[at] = true;
   });

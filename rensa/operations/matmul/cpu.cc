@@ -1,4 +1,4 @@
-// Matmul on the CPU: batches of products, and what follows them (scale, bias, relu) while the
+// Matmul on the CPU: batches of products, and what follows them (scale, bias, activation) while the
 // result is still in the cache.
 #include <algorithm>
 #include <complex>
@@ -90,8 +90,10 @@ void scale(const ArrayView& c, double alpha) {
   run_elementwise(ufunc::multiply, c.dtype, inputs, 2, c);
 }
 
-// c = relu(c + bias), either of them left out where it is not asked for.
-void finish(const ArrayView& c, const ArrayView* bias, bool relu) {
+// c = activation(c + bias), either of them left out where it is not asked for.
+void finish(const ArrayView& c, const ArrayView* bias, operations::Activation activation) {
+  bool has_activation = activation != operations::Activation::none;
+  Ufunc function = activation == operations::Activation::tanh ? ufunc::tanh : ufunc::relu;
   ComputeType type = compute_type(c.dtype);
   int last = c.ndim() - 1;
   bool plain = c.dtype == value_dtype(type) && (!bias || bias->is_c_contiguous()) &&
@@ -103,20 +105,20 @@ void finish(const ArrayView& c, const ArrayView* bias, bool relu) {
       run_elementwise(ufunc::add, c.dtype, inputs, 2, c);
     }
     Input input = c;
-    if (relu) run_elementwise(ufunc::relu, c.dtype, &input, 1, c);
+    if (has_activation) run_elementwise(function, c.dtype, &input, 1, c);
     return;
   }
   std::int64_t columns = c.shape[last], rows = c.size() / columns;
   ArrayView first_column = c;
   first_column.shape[last] = 1;
-  ElementwiseKernel add = kernels().of(ufunc::add, type), rectify = kernels().of(ufunc::relu, type);
+  ElementwiseKernel add = kernels().of(ufunc::add, type), activate = kernels().of(function, type);
   std::int64_t grain = std::max<std::int64_t>(1, (32 << 10) / columns);
   parallel_for(rows, grain, [&](std::int64_t begin, std::int64_t end) {
     for (; begin < end; ++begin) {
       char* row = c.data + offset_of(first_column, begin);
       const void* inputs[] = {row, bias ? bias->data : nullptr};
       if (bias) add(columns, inputs, row, 0);
-      if (relu) rectify(columns, inputs, row, 0);
+      if (has_activation) activate(columns, inputs, row, 0);
     }
   });
 }
@@ -139,7 +141,9 @@ void Matmul::run_cpu() {
     host::multiply_batch(*this, extents);
     if (alpha != 1) host::scale(out, alpha);
   }
-  if (bias.present() || relu) host::finish(out, bias.present() ? &bias.view : nullptr, relu);
+  if (bias.present() || activation != Activation::none) {
+    host::finish(out, bias.present() ? &bias.view : nullptr, activation);
+  }
 }
 
 }  // namespace rensa::operations

@@ -61,7 +61,7 @@ PlanKey plan_key(const Matmul& op, const MatmulLayout& layout) {
     key.bias = packed ? PlanKey::Bias::epilogue : PlanKey::Bias::separate;
     if (packed && is_aligned16(bias.data, nullptr, 0)) aligned |= PlanKey::aligned_bias;
   } else {
-    key.relu_alone = op.relu;
+    key.relu_alone = op.activation == Activation::relu;
   }
   key.aligned = static_cast<std::uint8_t>(aligned);
   return key;
@@ -75,7 +75,7 @@ cuda::EpilogueArgs epilogue_args(const Matmul& op, const MatmulLayout& layout, c
   args.n = layout.n;
   args.c_batch = layout.c_stride;
   args.c_row = layout.c_ld;
-  args.relu = op.relu;
+  args.activation = op.activation;
   if (op.bias.present()) {
     args.bias = op.bias.view.data;
     args.bias_stride = op.bias.view.strides[0] / itemsize(op.bias.view.dtype);
@@ -84,7 +84,8 @@ cuda::EpilogueArgs epilogue_args(const Matmul& op, const MatmulLayout& layout, c
 }
 
 /// Integers, which cuBLASLt lacks.
-void run_integers(const Matmul& op, const MatmulLayout& layout, cudaStream_t stream) {
+void run_integers(const Matmul& op, const MatmulLayout& layout,
+                  const cuda::LaunchContext& context) {
   if (op.alpha != 1) {
     throw NotImplementedError(
         fmt::format("{}: a product of integers takes no factor, got {}", op.name(), op.alpha));
@@ -109,15 +110,16 @@ void run_integers(const Matmul& op, const MatmulLayout& layout, cudaStream_t str
     args.a = op.a.view.data + offset[0];
     args.b = op.b.view.data + offset[1];
     args.c = c;
-    cuda::launch_integer_matmul(op.c.view.dtype, args, stream);
-    if (op.bias.present() || op.relu) {
-      cuda::launch_matmul_epilogue(op.c.view.dtype, epilogue_args(op, layout, c), stream);
+    cuda::launch_integer_matmul(op.c.view.dtype, args, context);
+    if (op.bias.present() || op.activation != Activation::none) {
+      cuda::launch_matmul_epilogue(op.c.view.dtype, epilogue_args(op, layout, c), context);
     }
   }
 }
 
 /// Sums of nothing: zeros, then what follows.
-void run_empty_sums(const Matmul& op, const MatmulLayout& layout, cudaStream_t stream) {
+void run_empty_sums(const Matmul& op, const MatmulLayout& layout,
+                    const cuda::LaunchContext& context) {
   auto size = static_cast<std::size_t>(itemsize(op.c.view.dtype));
   for (std::int64_t i = 0; i < layout.outer_count; ++i) {
     std::int64_t offset[3];
@@ -128,10 +130,11 @@ void run_empty_sums(const Matmul& op, const MatmulLayout& layout, cudaStream_t s
       RENSA_CUDA_CHECK(op.name(),
                        cudaMemset2DAsync(matrix, static_cast<std::size_t>(layout.c_ld) * size, 0,
                                          static_cast<std::size_t>(layout.n) * size,
-                                         static_cast<std::size_t>(layout.m), stream));
+                                         static_cast<std::size_t>(layout.m),
+                                         static_cast<cudaStream_t>(context.handle)));
     }
-    if (op.bias.present() || op.relu) {
-      cuda::launch_matmul_epilogue(op.c.view.dtype, epilogue_args(op, layout, c), stream);
+    if (op.bias.present() || op.activation != Activation::none) {
+      cuda::launch_matmul_epilogue(op.c.view.dtype, epilogue_args(op, layout, c), context);
     }
   }
 }
@@ -147,12 +150,21 @@ std::size_t Matmul::workspace_bytes() const {
   return cuda::matmul_plan(plan_key(*this, layout), c.view.device, stream).choice.workspace;
 }
 
+bool Matmul::joins_tanh() const {
+  if (c.view.device.is_cpu() || c.view.dtype != float32) return false;
+  MatmulLayout layout = matmul_layout(a.view, b.view, c.view);
+  if (layout.empty() || layout.k == 0 || layout.outer_count != 1) return false;
+  auto stream = static_cast<cudaStream_t>(cuda::current_stream_state(c.view.device)->handle());
+  PlanKey key = plan_key(*this, layout);
+  return cuda::matmul_plan(key, c.view.device, stream).choice.kind != cuda::PlanKind::cublaslt;
+}
+
 void Matmul::run_cuda(const cuda::LaunchContext& context) {
   MatmulLayout layout = matmul_layout(a.view, b.view, c.view);
   auto stream = static_cast<cudaStream_t>(context.handle);
   if (layout.empty()) return;
-  if (is_integral(c.view.dtype)) return run_integers(*this, layout, stream);
-  if (layout.k == 0) return run_empty_sums(*this, layout, stream);
+  if (is_integral(c.view.dtype)) return run_integers(*this, layout, context);
+  if (layout.k == 0) return run_empty_sums(*this, layout, context);
   if (cuda::is_long_dot(*this, layout)) return cuda::run_long_dot(*this, layout, context);
 
   PlanKey key = plan_key(*this, layout);
@@ -168,16 +180,15 @@ void Matmul::run_cuda(const cuda::LaunchContext& context) {
     run.bias_stride = bias.view.strides[0] / itemsize(bias.view.dtype);
   }
   run.alpha = alpha;
-  run.relu = relu;
-  run.workspace = context.workspace;
-  run.stream = stream;
+  run.activation = activation;
+  run.context = context;
   for (std::int64_t i = 0; i < layout.outer_count; ++i) {
     std::int64_t offset[3];
     layout.offsets(i, offset);
     run.a = a.view.data + offset[0];
     run.b = b.view.data + offset[1];
     run.c = c.view.data + offset[2];
-    cublasStatus_t status = cuda::run_plan(*plan, context.device, run);
+    cublasStatus_t status = cuda::run_plan(*plan, run);
     if (status != CUBLAS_STATUS_SUCCESS) {
       throw CudaError(fmt::format("{}: cublasLtMatmul says {} for {} @ {} -> {}", name(),
                                   cuda::cublaslt().status_name(status), a.view.describe(),

@@ -16,6 +16,7 @@ using Accumulator = std::conditional_t<sizeof(T) == 8, unsigned long long, unsig
 
 template <class T>
 __global__ void __launch_bounds__(kTile* kTile) integer_matmul_kernel(IntegerMatmulArgs p) {
+  wait_for_previous();
   using A = Accumulator<T>;
   __shared__ A a_tile[kTile][kTile + 1], b_tile[kTile][kTile + 1];
   int x = threadIdx.x % kTile, y = threadIdx.x / kTile;
@@ -44,6 +45,7 @@ __global__ void __launch_bounds__(kTile* kTile) integer_matmul_kernel(IntegerMat
 }
 
 template <class T> __global__ void epilogue_kernel(EpilogueArgs p) {
+  wait_for_previous();
   using V = ComputeOf<T>;
   std::int64_t size = p.batch * p.m * p.n, step = std::int64_t{gridDim.x} * blockDim.x;
   for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < size; i += step) {
@@ -53,17 +55,22 @@ template <class T> __global__ void epilogue_kernel(EpilogueArgs p) {
     if (p.bias) {
       V bias = convert<V>(static_cast<const T*>(p.bias)[j * p.bias_stride]);
       if constexpr (std::is_same_v<T, bool>) value |= bias;
-      // What would be stored without relu is what relu sees.
+      // What would be stored without the activation is what it sees.
       else value = convert<V>(convert<T>(value + bias));
     }
+    using operations::Activation;
     if constexpr (!m::is_complex<V>::value) {
-      if (p.relu) value = value <= V(0) ? V(0) : value;
+      if (p.activation == Activation::relu) value = value <= V(0) ? V(0) : value;
+    }
+    if constexpr (!std::is_integral_v<V>) {
+      if (p.activation == Activation::tanh) value = m::tanh(value);
     }
     *c = convert<T>(value);
   }
 }
 
 template <class T> __global__ void fill_kernel(T* data, std::int64_t size, unsigned seed) {
+  wait_for_previous();
   std::int64_t step = std::int64_t{gridDim.x} * blockDim.x;
   for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < size; i += step) {
     // Any good mix of the bits will do.
@@ -76,6 +83,7 @@ template <class T> __global__ void fill_kernel(T* data, std::int64_t size, unsig
 
 __global__ void compare_kernel(const unsigned short* a, const unsigned short* b, std::int64_t count,
                                unsigned* differs) {
+  wait_for_previous();
   std::int64_t step = std::int64_t{gridDim.x} * blockDim.x;
   bool found = false;
   for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) {
@@ -91,7 +99,8 @@ unsigned grid_for(std::int64_t size) {
 
 }  // namespace
 
-void launch_integer_matmul(Dtype dtype, const IntegerMatmulArgs& args, cudaStream_t stream) {
+void launch_integer_matmul(Dtype dtype, const IntegerMatmulArgs& args,
+                           const LaunchContext& context) {
   constexpr std::int64_t kMaxGrid = 65535;
   if (ceil_div(args.m, kTile) > kMaxGrid) {
     throw NotImplementedError("matmul: integer products have at most 1048560 rows on a GPU");
@@ -100,8 +109,8 @@ void launch_integer_matmul(Dtype dtype, const IntegerMatmulArgs& args, cudaStrea
             static_cast<unsigned>(ceil_div(args.m, kTile)),
             static_cast<unsigned>(std::min(args.batch, kMaxGrid)));
   auto start = [&](auto zero) {
-    integer_matmul_kernel<decltype(zero)><<<grid, kTile * kTile, 0, stream>>>(args);
-    RENSA_CUDA_CHECK("matmul", cudaGetLastError());
+    launch_kernel("matmul", context, integer_matmul_kernel<decltype(zero)>, grid, kTile * kTile,
+                  args);
   };
   switch (dtype) {
     case Dtype::bool_: return start(bool{});
@@ -116,15 +125,14 @@ void launch_integer_matmul(Dtype dtype, const IntegerMatmulArgs& args, cudaStrea
   }
 }
 
-void launch_matmul_epilogue(Dtype dtype, const EpilogueArgs& args, cudaStream_t stream) {
+void launch_matmul_epilogue(Dtype dtype, const EpilogueArgs& args, const LaunchContext& context) {
   unsigned blocks = grid_for(args.batch * args.m * args.n);
   switch (dtype) {
 #define RENSA_CASE(d, T) \
-  case Dtype::d: epilogue_kernel<T><<<blocks, kBlock, 0, stream>>>(args); break;
+  case Dtype::d: return launch_kernel("matmul", context, epilogue_kernel<T>, blocks, kBlock, args);
     RENSA_STORAGE_TYPES(RENSA_CASE)
 #undef RENSA_CASE
   }
-  RENSA_CUDA_CHECK("matmul", cudaGetLastError());
 }
 
 void launch_fill_pattern(Dtype dtype, void* data, std::int64_t size, unsigned seed,

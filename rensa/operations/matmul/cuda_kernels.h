@@ -1,5 +1,5 @@
-// What products need beside cuBLASLt: products of integers, a bias and relu in a pass of their own,
-// and data to time plans on.
+// What products need beside cuBLASLt: products of integers, a bias and an activation in a pass of
+// their own, and data to time plans on.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -8,6 +8,12 @@
 #include <cstdint>
 
 #include "rensa/core/dtype.h"
+#include "rensa/device/operation.h"
+#include "rensa/operations/matmul/matmul.h"
+
+#if defined(__CUDACC__)
+#include "rensa/core/functors.h"
+#endif
 
 namespace rensa::cuda {
 
@@ -21,17 +27,19 @@ struct IntegerMatmulArgs {
   std::int64_t a_row, a_k, b_k, b_column, c_row;
   std::int64_t batch, a_batch, b_batch, c_batch;
 };
-void launch_integer_matmul(Dtype dtype, const IntegerMatmulArgs& args, cudaStream_t stream);
+void launch_integer_matmul(Dtype dtype, const IntegerMatmulArgs& args,
+                           const LaunchContext& context);
 
-/// c(b, i, j) += bias(j), then relu, of any dtype (complex ones have no relu).
+/// c(b, i, j) += bias(j), then the activation, of any dtype (complex ones have no relu, only
+/// floating and complex ones tanh).
 struct EpilogueArgs {
   void* c;
-  const void* bias;  // null: relu alone
+  const void* bias;  // null: the activation alone
   std::int64_t bias_stride;
   std::int64_t batch, m, n, c_batch, c_row;
-  bool relu;
+  operations::Activation activation;
 };
-void launch_matmul_epilogue(Dtype dtype, const EpilogueArgs& args, cudaStream_t stream);
+void launch_matmul_epilogue(Dtype dtype, const EpilogueArgs& args, const LaunchContext& context);
 
 /// Numbers in [-1, 1), the same for the same `seed`; a floating or complex dtype.
 void launch_fill_pattern(Dtype dtype, void* data, std::int64_t size, unsigned seed,
@@ -44,10 +52,11 @@ bool is_same_memory(const char* operation, const void* a, const void* b, std::in
 #if defined(__CUDACC__)
 /// What a product of float32 stores for a sum.
 __device__ __forceinline__ float finish(float sum, float alpha, bool has_bias, float bias,
-                                        bool relu) {
+                                        operations::Activation activation) {
   float value = alpha * sum;
   if (has_bias) value += bias;
-  if (relu) value = value <= 0.0f ? 0.0f : value;
+  if (activation == operations::Activation::relu) value = value <= 0.0f ? 0.0f : value;
+  if (activation == operations::Activation::tanh) value = m::tanh(value);
   return value;
 }
 #endif

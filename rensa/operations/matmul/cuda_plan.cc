@@ -310,7 +310,7 @@ const MatmulPlan& matmul_plan(const PlanKey& key, Device device, cudaStream_t st
   return *plan;
 }
 
-cublasStatus_t run_plan(const MatmulPlan& plan, Device device, const MatmulRun& run) {
+cublasStatus_t run_plan(const MatmulPlan& plan, const MatmulRun& run) {
   const PlanKey& key = plan.key;
   if (plan.choice.kind != PlanKind::cublaslt) {
     run_skinny(key, plan.choice.kind, run);
@@ -318,10 +318,12 @@ cublasStatus_t run_plan(const MatmulPlan& plan, Device device, const MatmulRun& 
   }
   const CublasLt& lt = cublaslt();
   const PlanDescriptors& d = *plan.descriptors;
+  using operations::Activation;
+  bool relu = run.activation == Activation::relu;
   bool separate = plan.choice.separate_epilogue || key.bias == PlanKey::Bias::separate;
   // Threads share the plan, so the bias goes into a copy. cuBLASLt takes descriptions by non-const
   // pointers and does not write to them.
-  cublasLtMatmulDescOpaque_t desc = run.relu ? d.relu : d.plain;
+  cublasLtMatmulDescOpaque_t desc = relu ? d.relu : d.plain;
   if (run.bias && !separate) set(desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, run.bias);
   auto shared = [](const cublasLtMatrixLayoutOpaque_t& layout) {
     return const_cast<cublasLtMatrixLayoutOpaque_t*>(&layout);
@@ -329,15 +331,20 @@ cublasStatus_t run_plan(const MatmulPlan& plan, Device device, const MatmulRun& 
   bool is_double = key.dtype == Dtype::float64 || key.dtype == Dtype::complex128;
   double alpha64[2] = {run.alpha, 0}, beta64[2] = {0, 0};
   float alpha32[2] = {static_cast<float>(run.alpha), 0}, beta32[2] = {0, 0};
-  cublasStatus_t status =
-      lt.matmul(cublaslt_handle(device), &desc, is_double ? static_cast<void*>(alpha64) : alpha32,
-                run.b, shared(d.a), run.a, shared(d.b),
-                is_double ? static_cast<void*>(beta64) : beta32, run.c, shared(d.c), run.c,
-                shared(d.c), &plan.choice.algo, run.workspace, plan.choice.workspace, run.stream);
-  if (status == CUBLAS_STATUS_SUCCESS && separate && (run.bias || run.relu)) {
-    EpilogueArgs args{run.c, run.bias,     run.bias_stride, key.batch, key.m,
-                      key.n, key.c_stride, key.c_ld,        run.relu};
-    launch_matmul_epilogue(key.dtype, args, run.stream);
+  cublasStatus_t status = lt.matmul(
+      cublaslt_handle(run.context.device), &desc, is_double ? static_cast<void*>(alpha64) : alpha32,
+      run.b, shared(d.a), run.a, shared(d.b), is_double ? static_cast<void*>(beta64) : beta32,
+      run.c, shared(d.c), run.c, shared(d.c), &plan.choice.algo, run.context.workspace,
+      plan.choice.workspace, static_cast<cudaStream_t>(run.context.handle));
+  bool is_left = separate ? run.bias || run.activation != Activation::none
+                          : run.activation != Activation::none && !relu;
+  if (status == CUBLAS_STATUS_SUCCESS && is_left) {
+    EpilogueArgs args{run.c,           separate ? run.bias : nullptr,
+                      run.bias_stride, key.batch,
+                      key.m,           key.n,
+                      key.c_stride,    key.c_ld,
+                      run.activation};
+    launch_matmul_epilogue(key.dtype, args, run.context);
   }
   return status;
 }

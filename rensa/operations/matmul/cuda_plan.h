@@ -16,6 +16,8 @@
 
 #include "rensa/core/device.h"
 #include "rensa/core/dtype.h"
+#include "rensa/device/operation.h"
+#include "rensa/operations/matmul/matmul.h"
 
 namespace rensa::cuda {
 
@@ -90,9 +92,8 @@ struct MatmulRun {
   std::int64_t bias_stride = 1;  // elements
   char* c = nullptr;
   double alpha = 1;
-  bool relu = false;
-  void* workspace = nullptr;  // of at least choice.workspace bytes
-  cudaStream_t stream = nullptr;
+  operations::Activation activation = operations::Activation::none;
+  LaunchContext context = {};  // with a workspace of at least choice.workspace bytes
 };
 
 /// The plan for `key` on `device`, made when it is not there: from a loaded plan file, by timing
@@ -100,9 +101,9 @@ struct MatmulRun {
 /// the heuristic's plan serves. The plan lives as long as the process.
 const MatmulPlan& matmul_plan(const PlanKey& key, Device device, cudaStream_t stream);
 
-/// Queues the product; the current device must be `device`. Returns cuBLASLt's status, which is
-/// success for other kinds.
-cublasStatus_t run_plan(const MatmulPlan& plan, Device device, const MatmulRun& run);
+/// Queues the product; the current device must be the context's. Returns cuBLASLt's status, which
+/// is success for other kinds.
+cublasStatus_t run_plan(const MatmulPlan& plan, const MatmulRun& run);
 
 /// At most `count` ways of cuBLASLt's to compute the product, the most promising first, and the
 /// kernel of cuda_skinny.h if there is one; not empty. Their epilogues take a bias with and

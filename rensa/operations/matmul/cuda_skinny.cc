@@ -24,7 +24,7 @@ SkinnyArgs skinny_args(const PlanKey& key, Long which, const MatmulRun& run) {
   args.bias = reinterpret_cast<const float*>(run.bias);
   args.c = reinterpret_cast<float*>(run.c);
   args.k = static_cast<int>(key.k);
-  args.relu = run.relu;
+  args.activation = run.activation;
   args.alpha = static_cast<float>(run.alpha);
   bool is_a = which == Long::a;
   args.x = reinterpret_cast<const float*>(is_a ? run.a : run.b);
@@ -56,7 +56,7 @@ ProductArgs product_args(const PlanKey& key, const MatmulRun& run) {
   args.m = static_cast<int>(key.m);
   args.n = static_cast<int>(key.n);
   args.k = static_cast<int>(key.k);
-  args.relu = run.relu;
+  args.activation = run.activation;
   args.alpha = static_cast<float>(run.alpha);
   return args;
 }
@@ -92,18 +92,18 @@ bool skinny_is_likely_faster(const PlanKey& key) {
 }
 
 void run_skinny(const PlanKey& key, PlanKind kind, const MatmulRun& run) {
-  if (kind == PlanKind::small) return launch_small(product_args(key, run), run.stream);
-  if (kind == PlanKind::outer) return launch_outer(product_args(key, run), run.stream);
+  if (kind == PlanKind::small) return launch_small(product_args(key, run), run.context);
+  if (kind == PlanKind::outer) return launch_outer(product_args(key, run), run.context);
   Long which = long_operand(key, kind == PlanKind::dot);
   SkinnyArgs args = skinny_args(key, which, run);
   if (kind == PlanKind::columns) {
-    launch_columns(args, run.stream);
+    launch_columns(args, run.context);
     return;
   }
   constexpr unsigned kBoth = PlanKey::aligned_a | PlanKey::aligned_b;
   bool vectors = (key.aligned & kBoth) == kBoth && args.s_k == 1 && args.k % 4 == 0 &&
                  args.x_ld % 4 == 0 && args.s_row % 4 == 0;
-  launch_dot(args, vectors, run.stream);
+  launch_dot(args, vectors, run.context);
 }
 
 }  // namespace rensa::cuda

@@ -9,8 +9,8 @@ namespace rensa::cuda {
 namespace {
 
 __device__ __forceinline__ float finish(float sum, float alpha, const float* bias, int column,
-                                        bool relu) {
-  return cuda::finish(sum, alpha, bias != nullptr, bias ? bias[column] : 0.0f, relu);
+                                        operations::Activation activation) {
+  return cuda::finish(sum, alpha, bias != nullptr, bias ? bias[column] : 0.0f, activation);
 }
 
 // --- dot: k is contiguous in x ---
@@ -43,6 +43,7 @@ template <int N, int Mask = 16> __device__ __forceinline__ float reduce_transpos
 /// elements along k.
 template <int S, int R, int W>
 __global__ void __launch_bounds__(kMaxWarps * 32, 2) dot_kernel(SkinnyArgs p) {
+  wait_for_previous();
   constexpr int kPadded = S <= 4 ? 4 : S <= 8 ? 8 : 16;  // a power of two
   constexpr int kValues = R * kPadded, kGroup = kValues < 32 ? kValues : 32;
   __shared__ float partial[kMaxWarps][kValues];
@@ -86,11 +87,12 @@ __global__ void __launch_bounds__(kMaxWarps * 32, 2) dot_kernel(SkinnyArgs p) {
     float total = 0.0f;
     for (int w = 0; w < static_cast<int>(blockDim.x) / 32; ++w) total += partial[w][i];
     p.c[row * p.c_length + s * p.c_count] =
-        finish(total, p.alpha, p.bias, p.bias_by_count ? s : row, p.relu);
+        finish(total, p.alpha, p.bias, p.bias_by_count ? s : row, p.activation);
   }
 }
 
-template <int S> void launch_dot_of(const SkinnyArgs& args, bool vectors, cudaStream_t stream) {
+template <int S>
+void launch_dot_of(const SkinnyArgs& args, bool vectors, const LaunchContext& context) {
   int packs = vectors ? args.k / 4 : args.k;
   int threads = packs > 128 ? 256 : packs > 64 ? 128 : 64;
   // Few rows: one per block, for as many blocks as there are; many: four share the short operand.
@@ -99,8 +101,7 @@ template <int S> void launch_dot_of(const SkinnyArgs& args, bool vectors, cudaSt
   unsigned blocks = static_cast<unsigned>(few ? args.length : ceil_div(args.length, 4));
   auto kernel = few ? (vectors ? dot_kernel<S, 1, 4> : dot_kernel<S, 1, 1>)
                     : (vectors ? dot_kernel<S, 4, 4> : dot_kernel<S, 4, 1>);
-  kernel<<<blocks, threads, 0, stream>>>(args);
-  RENSA_CUDA_CHECK("matmul", cudaGetLastError());
+  launch_kernel("matmul", context, kernel, blocks, threads, args);
 }
 
 // --- columns: the long dimension is contiguous in x ---
@@ -111,6 +112,7 @@ constexpr int kDepth = 8;     // loads that a thread has in flight
 constexpr int kChunk = kSlices * kDepth;
 
 template <int S> __global__ void __launch_bounds__(kSlices * 32) columns_kernel(SkinnyArgs p) {
+  wait_for_previous();
   __shared__ alignas(16) float tile[kChunk][S];  // of the short operand
   __shared__ float partial[kSlices][S][kColumns];
   int lane = threadIdx.x % 32, slice = threadIdx.x / 32;
@@ -151,7 +153,7 @@ template <int S> __global__ void __launch_bounds__(kSlices * 32) columns_kernel(
 #pragma unroll
     for (int j = 0; j < kSlices; ++j) total += partial[j][s][i % kColumns];
     p.c[l * p.c_length + s * p.c_count] =
-        finish(total, p.alpha, p.bias, p.bias_by_count ? s : l, p.relu);
+        finish(total, p.alpha, p.bias, p.bias_by_count ? s : l, p.activation);
   }
 }
 
@@ -161,6 +163,7 @@ constexpr int kOuterThreads = 128;  // one per column
 constexpr int kOuterRows = 8;
 
 template <int K> __global__ void __launch_bounds__(kOuterThreads) outer_kernel(ProductArgs p) {
+  wait_for_previous();
   __shared__ alignas(16) float tile[kOuterRows][K];  // of a
   static_assert(kOuterRows * K <= kOuterThreads);
   int column_blocks = (p.n + kOuterThreads - 1) / kOuterThreads;
@@ -185,43 +188,41 @@ template <int K> __global__ void __launch_bounds__(kOuterThreads) outer_kernel(P
 #pragma unroll
       for (int w = 0; w < 4; ++w) sum = fmaf(a.value[w], b[k + w], sum);
     }
-    p.c[(row0 + r) * p.c_ld + j] = finish(sum, p.alpha, p.bias, j, p.relu);
+    p.c[(row0 + r) * p.c_ld + j] = finish(sum, p.alpha, p.bias, j, p.activation);
   }
 }
 
-template <int K> void launch_outer_of(const ProductArgs& args, cudaStream_t stream) {
+template <int K> void launch_outer_of(const ProductArgs& args, const LaunchContext& context) {
   auto blocks = ceil_div(args.n, kOuterThreads) * ceil_div(args.m, kOuterRows);
-  outer_kernel<K><<<static_cast<unsigned>(blocks), kOuterThreads, 0, stream>>>(args);
-  RENSA_CUDA_CHECK("matmul", cudaGetLastError());
+  launch_kernel("matmul", context, outer_kernel<K>, blocks, kOuterThreads, args);
 }
 
-template <int S> void launch_columns_of(const SkinnyArgs& args, cudaStream_t stream) {
-  auto blocks = static_cast<unsigned>(ceil_div(args.length, kColumns));
-  columns_kernel<S><<<blocks, kSlices * 32, 0, stream>>>(args);
-  RENSA_CUDA_CHECK("matmul", cudaGetLastError());
+template <int S> void launch_columns_of(const SkinnyArgs& args, const LaunchContext& context) {
+  launch_kernel("matmul", context, columns_kernel<S>, ceil_div(args.length, kColumns), kSlices * 32,
+                args);
 }
 
 }  // namespace
 
-void launch_dot(const SkinnyArgs& args, bool vectors, cudaStream_t stream) {
-  if (args.count <= 4) launch_dot_of<4>(args, vectors, stream);
-  else if (args.count <= 8) launch_dot_of<8>(args, vectors, stream);
-  else if (args.count <= 12) launch_dot_of<12>(args, vectors, stream);
-  else launch_dot_of<16>(args, vectors, stream);
+void launch_dot(const SkinnyArgs& args, bool vectors, const LaunchContext& context) {
+  if (args.count <= 4) launch_dot_of<4>(args, vectors, context);
+  else if (args.count <= 8) launch_dot_of<8>(args, vectors, context);
+  else if (args.count <= 12) launch_dot_of<12>(args, vectors, context);
+  else launch_dot_of<16>(args, vectors, context);
 }
 
-void launch_columns(const SkinnyArgs& args, cudaStream_t stream) {
-  if (args.count <= 4) launch_columns_of<4>(args, stream);
-  else if (args.count <= 8) launch_columns_of<8>(args, stream);
-  else if (args.count <= 12) launch_columns_of<12>(args, stream);
-  else launch_columns_of<16>(args, stream);
+void launch_columns(const SkinnyArgs& args, const LaunchContext& context) {
+  if (args.count <= 4) launch_columns_of<4>(args, context);
+  else if (args.count <= 8) launch_columns_of<8>(args, context);
+  else if (args.count <= 12) launch_columns_of<12>(args, context);
+  else launch_columns_of<16>(args, context);
 }
 
-void launch_outer(const ProductArgs& args, cudaStream_t stream) {
-  if (args.k <= 4) launch_outer_of<4>(args, stream);
-  else if (args.k <= 8) launch_outer_of<8>(args, stream);
-  else if (args.k <= 12) launch_outer_of<12>(args, stream);
-  else launch_outer_of<16>(args, stream);
+void launch_outer(const ProductArgs& args, const LaunchContext& context) {
+  if (args.k <= 4) launch_outer_of<4>(args, context);
+  else if (args.k <= 8) launch_outer_of<8>(args, context);
+  else if (args.k <= 12) launch_outer_of<12>(args, context);
+  else launch_outer_of<16>(args, context);
 }
 
 }  // namespace rensa::cuda

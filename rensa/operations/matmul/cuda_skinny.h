@@ -24,7 +24,7 @@ struct SkinnyArgs {
   std::int64_t c_length, c_count;  // strides of c along l and along s
   int length, count, k;
   bool bias_by_count;  // the columns of c are s, not l
-  bool relu;
+  operations::Activation activation;
   float alpha;
 };
 
@@ -36,7 +36,7 @@ struct ProductArgs {
   float* c;
   std::int64_t a_row, a_k, b_k, b_column, c_ld;
   int m, n, k;
-  bool relu;
+  operations::Activation activation;
   float alpha;
 };
 
@@ -51,9 +51,9 @@ void run_skinny(const PlanKey& key, PlanKind kind, const MatmulRun& run);
 /// The kernels (cuda_skinny.cu). dot: x is (length, k), k contiguous; columns: x lies as
 /// (k, length), length contiguous. outer: k <= kMaxSkinny, b_column 1. small: whatever it is, all
 /// of k at once.
-void launch_dot(const SkinnyArgs& args, bool vectors, cudaStream_t stream);
-void launch_columns(const SkinnyArgs& args, cudaStream_t stream);
-void launch_outer(const ProductArgs& args, cudaStream_t stream);
-void launch_small(const ProductArgs& args, cudaStream_t stream);  // cuda_small.cu
+void launch_dot(const SkinnyArgs& args, bool vectors, const LaunchContext& context);
+void launch_columns(const SkinnyArgs& args, const LaunchContext& context);
+void launch_outer(const ProductArgs& args, const LaunchContext& context);
+void launch_small(const ProductArgs& args, const LaunchContext& context);  // cuda_small.cu
 
 }  // namespace rensa::cuda

@@ -43,6 +43,7 @@ struct TileLoader {
 };
 
 __global__ void __launch_bounds__(kBlock) small_kernel(const __grid_constant__ ProductArgs p) {
+  wait_for_previous();
   __shared__ alignas(8) float a_tile[kDepth][kTile + 2], b_tile[kDepth][kTile + 2];
   int row0 = static_cast<int>(blockIdx.y) * kTile, column0 = static_cast<int>(blockIdx.x) * kTile;
   TileLoader a(p.a + row0 * p.a_row, p.a_row, p.a_k, p.m - row0, p.k);
@@ -57,7 +58,6 @@ __global__ void __launch_bounds__(kBlock) small_kernel(const __grid_constant__ P
     a.store(a_tile, a_values);
     b.store(b_tile, b_values);
     __syncthreads();
-    if (k0 + kDepth >= p.k) let_next_come();
     int depth = min(kDepth, p.k - k0);
 #pragma unroll 8
     for (int d = 0; d < depth; ++d) {
@@ -74,17 +74,16 @@ __global__ void __launch_bounds__(kBlock) small_kernel(const __grid_constant__ P
     int row = row0 + y + i / 2, column = column0 + x + i % 2;
     if (row >= p.m || column >= p.n) continue;
     p.c[row * p.c_ld + column] = finish(sum[i / 2][i % 2], p.alpha, p.bias != nullptr,
-                                        p.bias ? p.bias[column] : 0.0f, p.relu);
+                                        p.bias ? p.bias[column] : 0.0f, p.activation);
   }
 }
 
 }  // namespace
 
-void launch_small(const ProductArgs& args, cudaStream_t stream) {
+void launch_small(const ProductArgs& args, const LaunchContext& context) {
   dim3 grid(static_cast<unsigned>(ceil_div(args.n, kTile)),
             static_cast<unsigned>(ceil_div(args.m, kTile)));
-  small_kernel<<<grid, kBlock, 0, stream>>>(args);
-  RENSA_CUDA_CHECK("matmul", cudaGetLastError());
+  launch_kernel("matmul", context, small_kernel, grid, kBlock, args);
 }
 
 }  // namespace rensa::cuda

@@ -43,9 +43,10 @@ class Bench {
     run_.b = pattern(b, PlanKey::aligned_b, 2);
     if (key.bias == PlanKey::Bias::epilogue) run_.bias = pattern(key.n, PlanKey::aligned_bias, 3);
     for (char*& c : c_) c = pattern(c_bytes_ / size, PlanKey::aligned_c, 4);
-    run_.relu = key.relu_alone;
-    run_.workspace = scratch(static_cast<std::int64_t>(std::max<std::size_t>(workspace, 1)));
-    run_.stream = handle();
+    if (key.relu_alone) run_.activation = operations::Activation::relu;
+    run_.context = make_context(stream_.state(), 0);
+    run_.context.workspace =
+        scratch(static_cast<std::int64_t>(std::max<std::size_t>(workspace, 1)));
     differs_ = reinterpret_cast<unsigned*>(scratch(sizeof(unsigned)));
   }
   Bench(const Bench&) = delete;
@@ -60,7 +61,7 @@ class Bench {
     bool runs = true;
     if (run_.bias) {  // this also has cuBLASLt load what the fused form needs
       MatmulRun fused = run_;
-      fused.relu = true;
+      fused.activation = operations::Activation::relu;
       runs = run(plan, fused, c_[0]);
     }
     runs = runs && run(plan, run_, c_[0]) && run(plan, run_, c_[1]);
@@ -78,7 +79,7 @@ class Bench {
 
   bool run(const MatmulPlan& plan, MatmulRun run, char* c) const {
     run.c = c;
-    return run_plan(plan, device_, run) == CUBLAS_STATUS_SUCCESS;
+    return run_plan(plan, run) == CUBLAS_STATUS_SUCCESS;
   }
 
   char* scratch(std::int64_t nbytes) {

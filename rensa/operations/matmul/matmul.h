@@ -1,28 +1,36 @@
 // Products of matrices.
 #pragma once
 
+#include <cstdint>
+
 #include "rensa/device/kind.h"
 
 namespace rensa::operations {
 
-/// c = alpha * a @ b (+ bias) (then relu). a is (..., m, k), b (..., k, n), c (..., m, n), one
-/// dtype, equal leading axes (stride 0 where broadcast); bias is (n,). The last two axes of a and b
-/// may be transposed views.
+/// What a product's last pass does to what it stores, after the bias: the function of that name,
+/// bit for bit.
+enum class Activation : std::uint8_t { none, relu, tanh };
+
+/// c = alpha * a @ b (+ bias) (then the activation). a is (..., m, k), b (..., k, n), c (..., m,
+/// n), one dtype, equal leading axes (stride 0 where broadcast); bias is (n,). The last two axes of
+/// a and b may be transposed views.
 struct Matmul final : KindOf<Matmul> {
   Matmul() : KindOf("matmul") {}
   explicit Matmul(const char* name) : KindOf(name) {}
   double alpha = 1;
-  bool relu = false;
-  bool tf32 = false;  // taken from Config when the operation is made
+  Activation activation = Activation::none;  // tanh where joins_tanh() says so
+  bool tf32 = false;                         // taken from Config when the operation is made
   bool autotune = false;
   Operand a, b, bias, c;
 
   template <class V> void fields(V& v) {
-    v.read(a, b, bias), v.write(c), v.number(alpha, relu, tf32);
+    v.read(a, b, bias), v.write(c), v.number(alpha, activation, tf32);
   }
   void run_cpu() override;
   void run_cuda(const cuda::LaunchContext& context) override;
   std::size_t workspace_bytes() const override;
+  /// Whether tanh as the activation saves a pass: where a kernel of ours computes the product.
+  bool joins_tanh() const;
 };
 
 }  // namespace rensa::operations

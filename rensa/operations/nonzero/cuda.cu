@@ -130,6 +130,7 @@ __device__ __forceinline__ unsigned sum_before(unsigned value, unsigned* total) 
 }
 
 __global__ void __launch_bounds__(kBlock) count_true(const __grid_constant__ TrueArgs args) {
+  wait_for_previous();
   unsigned total;
   sum_before(static_cast<unsigned>(__popc(args.truths(thread_begin()))), &total);
   if (threadIdx.x != 0) return;
@@ -138,6 +139,7 @@ __global__ void __launch_bounds__(kBlock) count_true(const __grid_constant__ Tru
 }
 
 __global__ void __launch_bounds__(kBlock) find_true(const __grid_constant__ TrueArgs args) {
+  wait_for_previous();
   __shared__ unsigned short found[kTrueTile];  // within the tile
   unsigned bits = args.truths(thread_begin()), total;
   unsigned at = sum_before(static_cast<unsigned>(__popc(bits)), &total);

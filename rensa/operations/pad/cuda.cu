@@ -125,9 +125,9 @@ void launch_pad(const char* name, const LaunchContext& context, const PadPlan& p
   }
   int width = kVector / unit;
   bool vector = is_aligned(plan.out, kVector) && columns >= width;
-  launch_overlapped(name, context, kernel_of(unit, vector),
-                    static_cast<unsigned>(ceil_div(count, (vector ? width : 1) * kBlock)), kBlock,
-                    args);
+  launch_kernel(name, context, kernel_of(unit, vector),
+                static_cast<unsigned>(ceil_div(count, (vector ? width : 1) * kBlock)), kBlock,
+                args);
 }
 
 /// Elements [begin, end) of the output's outermost axis.

@@ -91,6 +91,7 @@ template <class V> __device__ __forceinline__ V number_of(const PointwiseInput& 
 template <class Row, class T, int W, int U>
 __global__ void __launch_bounds__(kFlatBlock)
     pointwise_flat(const __grid_constant__ PointwiseFlatArgs args) {
+  wait_for_previous();
   using V = ComputeOf<T>;
   constexpr int N = pw::num_inputs<Row>, M = pw::num_outputs<Row>;
   std::int64_t begin = std::int64_t{blockIdx.x} * (kFlatBlock * args.unroll) + threadIdx.x;
@@ -249,6 +250,7 @@ template <class T, class F> __device__ __forceinline__ void visit_bytes(int widt
 template <class Row, class T>
 __global__ void __launch_bounds__(kMatrixBlock)
     pointwise_matrix(const __grid_constant__ PointwiseMatrixArgs args) {
+  wait_for_previous();
   using V = ComputeOf<T>;
   constexpr int N = pw::num_inputs<Row>, M = pw::num_outputs<Row>;
   unsigned index = blockIdx.x * kMatrixBlock + threadIdx.x;
@@ -304,6 +306,7 @@ __global__ void __launch_bounds__(kMatrixBlock)
 template <class Row, class V>
 __global__ void __launch_bounds__(kBlock)
     pointwise_strided(const __grid_constant__ PointwiseStridedArgs args) {
+  wait_for_previous();
   constexpr int N = pw::num_inputs<Row>, M = pw::num_outputs<Row>;
   unsigned index = blockIdx.x * kBlock + threadIdx.x;
   if (index >= args.count) return;

@@ -163,6 +163,7 @@ template <int kCount> struct Integers {
 };
 
 __global__ void __launch_bounds__(kBlock) fill_order(const __grid_constant__ RandomArgs args) {
+  wait_for_previous();
   __shared__ unsigned keys[PseudoOrder::kRounds];
   if (threadIdx.x < PseudoOrder::kCounters) {
     PhiloxWords words = philox(integer_of(args.seed), integer_of(args.offset) + threadIdx.x);

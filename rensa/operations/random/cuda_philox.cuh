@@ -89,6 +89,7 @@ __device__ __forceinline__ void fill_pack(const typename Filler::Args& args, std
 template <class Filler, class T>
 __global__ void __launch_bounds__(kBlock)
     fill_random(const __grid_constant__ typename Filler::Args args) {
+  wait_for_previous();
   unsigned long long seed = integer_of(args.seed), offset = integer_of(args.offset);
   std::int64_t first = blockIdx.x * static_cast<std::int64_t>(kBlock * kPacks) + threadIdx.x;
   // Words of several packs side by side, without a branch between, share one key schedule.

@@ -73,6 +73,7 @@ __device__ __forceinline__ void sum_chunk(void* const* data, unsigned ranks, lon
 
 template <class T, int kMostRanks>
 __global__ void __launch_bounds__(kThreads) sum_pieces(const __grid_constant__ RankSumArgs args) {
+  wait_for_previous();
   unsigned piece = 0;
   for (unsigned chunk = blockIdx.x; chunk < args.chunks; chunk += gridDim.x) {
     while (piece + 1 < args.count && args.pieces[piece + 1].first_chunk <= chunk) ++piece;

@@ -100,7 +100,7 @@ void Reduce::run_cuda(const cuda::LaunchContext& context) {
     throw DtypeError(std::string(name()) + ": no kernel computes it in " +
                      std::string(dtype_name(compute)));
   }
-  cuda::launch_overlapped(name(), context, kernel, args.grid, cuda::kBlock, args);
+  cuda::launch_kernel(name(), context, kernel, args.grid, cuda::kBlock, args);
 }
 
 }  // namespace rensa::operations

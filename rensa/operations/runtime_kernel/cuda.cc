@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "rensa/backend/cuda/driver.h"
+#include "rensa/backend/cuda/kernel.cuh"
 #include "rensa/core/error.h"
 #include "rensa/operations/runtime_kernel/runtime_kernel.h"
 
@@ -16,13 +17,28 @@ void RuntimeKernel::run_cuda(const cuda::LaunchContext& context) {
   // The driver takes a kernel of a library for a function of the current context.
   auto* kernel = static_cast<CUfunction>(const_cast<void*>(function));
   const cuda::Driver& driver = cuda::driver();
-  auto* stream = static_cast<CUstream>(context.handle);
-  CUresult result =
-      cooperative
-          ? driver.launch_cooperative_kernel(kernel, grid.x, grid.y, grid.z, block.x, block.y,
-                                             block.z, shared_bytes, stream, addresses.data())
-          : driver.launch_kernel(kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z,
-                                 shared_bytes, stream, addresses.data(), nullptr);
+  CUlaunchAttribute attribute = {};
+  CUlaunchConfig config = {};
+  config.gridDimX = grid.x;
+  config.gridDimY = grid.y;
+  config.gridDimZ = grid.z;
+  config.blockDimX = block.x;
+  config.blockDimY = block.y;
+  config.blockDimZ = block.z;
+  config.sharedMemBytes = shared_bytes;
+  config.hStream = static_cast<CUstream>(context.handle);
+  config.attrs = &attribute;
+  if (start == Start::together) {
+    attribute.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+    attribute.value.cooperative = 1;
+    config.numAttrs = 1;
+  } else if (start == Start::early && context.overlaps &&
+             cuda::brings_kernels_early(context.device)) {
+    attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+    attribute.value.programmaticStreamSerializationAllowed = 1;
+    config.numAttrs = 1;
+  }
+  CUresult result = driver.launch_kernel(&config, kernel, addresses.data(), nullptr);
   if (result != CUDA_SUCCESS) {
     throw CudaError(fmt::format(
         "{}: the CUDA driver says {} for a grid of ({}, {}, {}), blocks of ({}, {}, {}) and {} "

@@ -41,7 +41,13 @@ struct RuntimeKernel final : KindOf<RuntimeKernel> {
   const void* function = nullptr;
   Dim3 grid, block;
   unsigned shared_bytes = 0;
-  bool cooperative = false;  // all blocks run at once, and may wait for each other
+  /// When its blocks come to a GPU's processors.
+  enum class Start {
+    apart,     // when the work before has ended
+    early,     // while it ends: the kernel calls wait_for_previous() before it touches memory
+    together,  // all at once, and may wait for each other (CUDA's cooperative launch)
+  };
+  Start start = Start::apart;
   HostFunction host_function = nullptr;
   std::int64_t size = 0, second_size = 0;
   std::int64_t grain = 16384;  // of `size`: what is worth waking a thread for

@@ -23,6 +23,7 @@ inline constexpr int kScanItems = 4;  // that a thread of scan_by_block has of a
 
 template <class T, class F>
 __global__ void __launch_bounds__(kBlock) scan_by_warp(const __grid_constant__ ScanArgs<T> args) {
+  wait_for_previous();
   std::int64_t row = blockIdx.x * static_cast<std::int64_t>(kBlock / 32) + threadIdx.x / 32;
   if (row >= args.outer) return;
   using V = ComputeOf<T>;
@@ -41,6 +42,7 @@ __global__ void __launch_bounds__(kBlock) scan_by_warp(const __grid_constant__ S
 
 template <class T, class F>
 __global__ void __launch_bounds__(kBlock) scan_by_block(const __grid_constant__ ScanArgs<T> args) {
+  wait_for_previous();
   using V = ComputeOf<T>;
   constexpr int kItems = kScanItems;
   const T identity = convert<T>(F::template identity<V>());
@@ -88,6 +90,7 @@ __device__ __forceinline__ bool find_piece(const ScanArgs<T>& args, std::int64_t
 
 template <class T, class F>
 __global__ void __launch_bounds__(kBlock) piece_totals(const __grid_constant__ ScanArgs<T> args) {
+  wait_for_previous();
   using V = ComputeOf<T>;
   std::int64_t at, count, item;
   if (!find_piece(args, at, count, item)) return;
@@ -101,6 +104,7 @@ __global__ void __launch_bounds__(kBlock) piece_totals(const __grid_constant__ S
 // Turns each line's totals into what stands before its pieces.
 template <class T, class F>
 __global__ void __launch_bounds__(kBlock) before_pieces(const __grid_constant__ ScanArgs<T> args) {
+  wait_for_previous();
   using V = ComputeOf<T>;
   std::int64_t lines = args.outer * args.inner;
   std::int64_t line = blockIdx.x * static_cast<std::int64_t>(kBlock) + threadIdx.x;
@@ -115,6 +119,7 @@ __global__ void __launch_bounds__(kBlock) before_pieces(const __grid_constant__ 
 
 template <class T, class F>
 __global__ void __launch_bounds__(kBlock) scan_pieces(const __grid_constant__ ScanArgs<T> args) {
+  wait_for_previous();
   using V = ComputeOf<T>;
   std::int64_t at, count, item;
   if (!find_piece(args, at, count, item)) return;

@@ -37,6 +37,7 @@ template <class V> __device__ __forceinline__ void join_both_ways(V total, V& be
 template <class T, int kGroup, int kItems>
 __global__ void __launch_bounds__(kBlock)
     multiply_others(const __grid_constant__ ProductGradArgs<T> args) {
+  wait_for_previous();
   using V = ComputeOf<T>;
   static_assert(kGroup == 32 || kGroup == kBlock);
   std::int64_t row = blockIdx.x * std::int64_t{kBlock / kGroup} + threadIdx.x / kGroup;

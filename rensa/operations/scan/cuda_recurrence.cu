@@ -29,6 +29,7 @@ template <class V> struct Affine {
 template <class T>
 __global__ void __launch_bounds__(kBlock)
     recur_by_block(const __grid_constant__ RecurrenceArgs<T> args) {
+  wait_for_previous();
   using V = ComputeOf<T>;
   constexpr int kItems = 4, kTile = kItems * kBlock, kWarps = kBlock / 32;
   __shared__ V warp_factors[2][kWarps], warp_adds[2][kWarps];

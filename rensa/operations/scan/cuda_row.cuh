@@ -191,6 +191,7 @@ __device__ __forceinline__ V tiles_between(const TileTotal<V>* totals, unsigned 
 template <class V, class F>
 __global__ void __launch_bounds__(kRowThreads, kRowBlocks)
     scan_row(const __grid_constant__ ScanRowArgs<V> args) {
+  wait_for_previous();
   using Part = TilePart<V, F>;
   constexpr int kWarps = kRowThreads / 32, kPart = Part::W * kRowVectors * 32;
   constexpr std::int64_t kTile = kPart * kWarps;

@@ -33,6 +33,7 @@ template <class V> __device__ __forceinline__ V element(const SearchArgs& args, 
 
 template <class V>
 __global__ void __launch_bounds__(kBlock) search(const __grid_constant__ SearchArgs args) {
+  wait_for_previous();
   bool falls = args.either_way && args.n > 0 &&
                sorts_before(element<V>(args, args.n - 1), element<V>(args, 0));
   std::int64_t step = static_cast<std::int64_t>(gridDim.x) * kBlock;
@@ -93,6 +94,7 @@ __device__ __forceinline__ std::int64_t rank_of(const SearchArgs& args, const Ke
 
 template <class T>
 __global__ void __launch_bounds__(kBlock) search_tree(const __grid_constant__ SearchArgs args) {
+  wait_for_previous();
   using Key = KeyOf<T>;
   __shared__ Key tree[kTreeBytes / sizeof(Key)];
   bool falls = args.either_way && key_at<T>(args, false, args.n - 1) < key_at<T>(args, false, 0);

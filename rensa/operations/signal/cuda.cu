@@ -26,6 +26,7 @@ struct CorrelateArgs {
 
 template <class V>
 __global__ void __launch_bounds__(kBlock) correlate(const __grid_constant__ CorrelateArgs args) {
+  wait_for_previous();
   // V may have a constructor, which shared memory cannot run.
   __shared__ alignas(16) char in_bytes[(kSums + kBlock) * sizeof(V)];
   __shared__ alignas(16) char tap_bytes[kBlock * sizeof(V)];
@@ -111,6 +112,7 @@ struct InterpolateArgs {
 
 __global__ void __launch_bounds__(kBlock)
     interpolate_points(const __grid_constant__ InterpolateArgs args) {
+  wait_for_previous();
   std::int64_t i = blockIdx.x * static_cast<std::int64_t>(kBlock) + threadIdx.x;
   if (i >= args.size) return;
   double x = args.x[i];

@@ -46,6 +46,7 @@ template <class V> struct Finish {
 template <class T, int group>
 __global__ void __launch_bounds__(kBlock)
     softmax_in_registers(const __grid_constant__ SoftmaxArgs args) {
+  wait_for_previous();
   using V = ComputeOf<T>;
   constexpr int W = kWidth<T>;
   std::int64_t row = blockIdx.x * static_cast<std::int64_t>(kBlock / group) + threadIdx.x / group;
@@ -86,6 +87,7 @@ __global__ void __launch_bounds__(kBlock)
 template <class T>
 __global__ void __launch_bounds__(kBlock)
     softmax_in_two_passes(const __grid_constant__ SoftmaxArgs args) {
+  wait_for_previous();
   using V = ComputeOf<T>;
   constexpr int W = kWidth<T>;
   const T* in = reinterpret_cast<const T*>(args.in) + blockIdx.x * args.columns;

@@ -159,6 +159,7 @@ template <class Key, class Place> struct KeyArgs {
 template <class Key, class Place>
 __global__ void __launch_bounds__(kBlock)
     prepare_keys(const __grid_constant__ KeyArgs<Key, Place> args) {
+  wait_for_previous();
   std::int64_t step = static_cast<std::int64_t>(gridDim.x) * kBlock;
   for (std::int64_t i = blockIdx.x * static_cast<std::int64_t>(kBlock) + threadIdx.x;
        i < args.total; i += step) {
@@ -180,6 +181,7 @@ __global__ void __launch_bounds__(kBlock)
 template <class Key, class Place>
 __global__ void __launch_bounds__(kBlock)
     values_of_keys(const __grid_constant__ KeyArgs<Key, Place> args) {
+  wait_for_previous();
   std::int64_t step = static_cast<std::int64_t>(gridDim.x) * kBlock;
   for (std::int64_t i = blockIdx.x * static_cast<std::int64_t>(kBlock) + threadIdx.x;
        i < args.total; i += step) {
@@ -202,6 +204,7 @@ template <class Place> struct PlaceArgs {
 template <class Place>
 __global__ void __launch_bounds__(kBlock)
     finish_places(const __grid_constant__ PlaceArgs<Place> args) {
+  wait_for_previous();
   std::int64_t step = static_cast<std::int64_t>(gridDim.x) * kBlock;
   for (std::int64_t i = blockIdx.x * static_cast<std::int64_t>(kBlock) + threadIdx.x;
        i < args.total; i += step) {
@@ -244,6 +247,7 @@ template <class T> __device__ __forceinline__ bool is_negative_nan(T x) {
 // with them at the end, and `wanted` is set.
 template <class T>
 __global__ void __launch_bounds__(kBlock) rotate_nans(const __grid_constant__ RotateArgs<T> args) {
+  wait_for_previous();
   bool any = is_negative_nan(args.sorted[0]);
   if (blockIdx.x == 0 && threadIdx.x == 0) *args.wanted = any;
   if (!any) return;
@@ -262,6 +266,7 @@ __global__ void __launch_bounds__(kBlock) rotate_nans(const __grid_constant__ Ro
 
 template <class T>
 __global__ void __launch_bounds__(kBlock) take_rotated(const __grid_constant__ RotateArgs<T> args) {
+  wait_for_previous();
   if (!*args.wanted) return;
   std::int64_t step = static_cast<std::int64_t>(gridDim.x) * kBlock;
   for (std::int64_t i = blockIdx.x * static_cast<std::int64_t>(kBlock) + threadIdx.x; i < args.n;

@@ -33,6 +33,7 @@ __device__ __forceinline__ Word least_from(const Key (&keys)[kHeld], Word from, 
 
 template <class T, int kHeld>
 __global__ void __launch_bounds__(kBlock) find_top(const __grid_constant__ TopKArgs<T> args) {
+  wait_for_previous();
   unsigned row = blockIdx.x * (kBlock / 32) + threadIdx.x / 32, lane = threadIdx.x % 32;
   if (row >= args.rows) return;
   const T* in = args.in + static_cast<std::int64_t>(row) * args.n;

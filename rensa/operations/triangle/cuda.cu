@@ -23,6 +23,7 @@ struct TriangleArgs {
 
 template <class Unit>
 __global__ void __launch_bounds__(kBlock) keep_triangle(const __grid_constant__ TriangleArgs args) {
+  wait_for_previous();
   long long chunks = (args.shape.columns + kBlock * kPerThread - 1) / (kBlock * kPerThread);
   for (long long work = blockIdx.x; work < args.count * chunks; work += gridDim.x) {
     long long line = work / chunks;
@@ -56,6 +57,7 @@ struct IndicesArgs {
 
 // A block takes one row after the other.
 __global__ void __launch_bounds__(kBlock) write_indices(const __grid_constant__ IndicesArgs args) {
+  wait_for_previous();
   for (long long row = blockIdx.x; row < args.shape.rows; row += gridDim.x) {
     long long begin = args.shape.begin(row), count = args.shape.end(row) - begin;
     long long at = args.shape.before(row);

@@ -53,6 +53,7 @@ struct VariatesArgs {
 
 template <Distribution D>
 __global__ void __launch_bounds__(kBlock) fill_variates(const __grid_constant__ VariatesArgs args) {
+  wait_for_previous();
   std::int64_t i = blockIdx.x * static_cast<std::int64_t>(kBlock) + threadIdx.x;
   if (i >= args.size) return;
   double value[3] = {args.parameters[0].number, args.parameters[1].number,
@@ -83,6 +84,7 @@ struct BinomialArgs {
 };
 
 __global__ void __launch_bounds__(kBlock) fill_binomial(const __grid_constant__ BinomialArgs args) {
+  wait_for_previous();
   __shared__ double upto[draw::BinomialTable::kMost];
   if (threadIdx.x < args.table.counts) upto[threadIdx.x] = args.table.upto[threadIdx.x];
   __syncthreads();

@@ -1,5 +1,6 @@
 // Products on a GPU: every way they can be computed gives the right numbers, the same bits each
-// time, and the same bits whether relu follows in the product or after it.
+// time, and the same bits whether an activation follows in the product or after it.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "rensa/array/routines.h"
+#include "rensa/array.h"
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"
 #include "rensa/device/plans.h"
@@ -56,8 +57,12 @@ Operands operands(const Product& p, Dtype dtype) {
           xp::array(numbers(p.n, 3), gpu()).astype(dtype)};
 }
 
+using operations::Activation;
+
 struct Options {
-  bool bias = false, relu = false, autotune = false;
+  bool bias = false;
+  Activation activation = Activation::none;
+  bool autotune = false;
   double alpha = 1;
 };
 
@@ -68,7 +73,7 @@ Array multiply(const Operands& o, Options options) {
   op.b = o.b.operand();
   op.c = c.operand();
   if (options.bias) op.bias = o.bias.operand();
-  op.relu = options.relu;
+  op.activation = options.activation;
   op.alpha = options.alpha;
   op.autotune = options.autotune;
   launch(op);
@@ -94,7 +99,8 @@ std::vector<double> finished(std::vector<double> c, const Operands& o, Options o
   auto bias = o.bias.to_vector<double>();
   for (std::size_t i = 0; i < c.size(); ++i) {
     c[i] = options.alpha * c[i] + (options.bias ? bias[i % bias.size()] : 0);
-    if (options.relu) c[i] = std::max(c[i], 0.0);
+    if (options.activation == Activation::relu) c[i] = std::max(c[i], 0.0);
+    if (options.activation == Activation::tanh) c[i] = std::tanh(c[i]);
   }
   return c;
 }
@@ -156,16 +162,19 @@ TEST(CudaMatmul, GivesTheRightNumbers) {
       Operands o = operands(p, dtype);
       auto want = plain_product(o);
       for (Options options : {Options{}, Options{.bias = true, .alpha = 0.5},
-                              Options{.bias = true, .relu = true}, Options{.relu = true}}) {
-        expect_close(
-            multiply(o, options), finished(want, o, options), tolerance(dtype, p.k),
-            describe(p, dtype) + (options.bias ? " bias" : "") + (options.relu ? " relu" : ""));
+                              Options{.bias = true, .activation = Activation::relu},
+                              Options{.activation = Activation::relu},
+                              Options{.bias = true, .activation = Activation::tanh},
+                              Options{.activation = Activation::tanh}}) {
+        expect_close(multiply(o, options), finished(want, o, options), tolerance(dtype, p.k),
+                     describe(p, dtype) + (options.bias ? " bias" : "") +
+                         fmt::format(" activation {}", static_cast<int>(options.activation)));
       }
     }
   }
 }
 
-TEST(CudaMatmul, ReluInTheProductAndAfterItGiveTheSameBits) {
+TEST(CudaMatmul, ActivationsInTheProductAndAfterItGiveTheSameBits) {
   RENSA_NEEDS_GPUS(1);
   for (bool autotune : {false, true}) {
     for (Dtype dtype : {float32, float16}) {
@@ -174,8 +183,12 @@ TEST(CudaMatmul, ReluInTheProductAndAfterItGiveTheSameBits) {
         Operands o = operands(p, dtype);
         Array apart = multiply(o, {.bias = true, .autotune = autotune});
         Array zero = xp::zeros(apart.shape(), dtype, gpu());
-        Array fused = multiply(o, {.bias = true, .relu = true, .autotune = autotune});
-        EXPECT_TRUE(xp::array_equal(fused, xp::maximum(apart, zero))) << describe(p, dtype);
+        Array rectified =
+            multiply(o, {.bias = true, .activation = Activation::relu, .autotune = autotune});
+        EXPECT_TRUE(xp::array_equal(rectified, xp::maximum(apart, zero))) << describe(p, dtype);
+        Array bent =
+            multiply(o, {.bias = true, .activation = Activation::tanh, .autotune = autotune});
+        EXPECT_TRUE(xp::array_equal(bent, xp::tanh(apart))) << describe(p, dtype);
         EXPECT_TRUE(xp::array_equal(apart, multiply(o, {.bias = true, .autotune = autotune})))
             << describe(p, dtype);
       }
@@ -235,7 +248,7 @@ TEST(CudaMatmul, EmptySumsAreTheBias) {
   Operands o{xp::empty({3, 0}, float32, gpu()), xp::empty({0, 2}, float32, gpu()),
              xp::array({1.f, -2.f}, gpu())};
   EXPECT_EQ(multiply(o, {}).to_vector<float>(), std::vector<float>(6, 0.f));
-  EXPECT_EQ(multiply(o, {.bias = true, .relu = true}).to_vector<float>(),
+  EXPECT_EQ(multiply(o, {.bias = true, .activation = Activation::relu}).to_vector<float>(),
             (std::vector<float>{1, 0, 1, 0, 1, 0}));
 }
 

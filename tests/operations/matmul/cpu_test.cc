@@ -130,13 +130,15 @@ TEST(CpuGemm, CallersOnManyThreads) {
   for (TestArray& c : results) EXPECT_EQ(c.bytes(), expected.bytes());
 }
 
-TEST(CpuMatmul, BatchScaleBiasRelu) {
+TEST(CpuMatmul, BatchScaleBiasActivation) {
+  using operations::Activation;
   for (Dtype d : {float32, float16, float64, int32}) {
     TestArray a({2, 3, 5, 7}, d), b({1, 3, 7, 4}, d), bias({4}, d), c({2, 3, 5, 4}, d);
     a.fill(1);
     b.fill(2);
     bias.fill(3);
-    for (bool relu : {false, true}) {
+    for (Activation activation : {Activation::none, Activation::relu, Activation::tanh}) {
+      if (activation == Activation::tanh && d == int32) continue;
       for (bool with_bias : {false, true}) {
         for (double alpha : {1.0, 2.0}) {
           operations::Matmul op;
@@ -146,7 +148,7 @@ TEST(CpuMatmul, BatchScaleBiasRelu) {
           if (with_bias) op.bias = bias.operand();
           op.c = c.operand();
           op.alpha = alpha;
-          op.relu = relu;
+          op.activation = activation;
           op.run_cpu();
           for (std::int64_t i = 0; i < 2 * 3 * 5 * 4; ++i) {
             std::int64_t batch = i / 20, row = i / 4 % 5, column = i % 4;
@@ -155,7 +157,8 @@ TEST(CpuMatmul, BatchScaleBiasRelu) {
               want += alpha * a.real(batch * 35 + row * 7 + p) *
                       b.real(batch % 3 * 28 + p * 4 + column);
             }
-            if (relu) want = std::max(want, 0.0);
+            if (activation == Activation::relu) want = std::max(want, 0.0);
+            if (activation == Activation::tanh) want = std::tanh(want);
             double tolerance = d == float16 ? 0.2 : 1e-4;
             ASSERT_NEAR(c.real(i), want, tolerance) << dtype_name(d) << " " << alpha;
           }

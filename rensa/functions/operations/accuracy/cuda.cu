@@ -63,6 +63,7 @@ __device__ __forceinline__ auto best_of_row(const T* y, const RowVectors<T>& at,
 template <class T, bool is_long>
 __global__ void __launch_bounds__(is_long ? kBlock : kMostThreads)
     accuracy(const __grid_constant__ AccuracyArgs args) {
+  wait_for_previous();
   using Reducer = ArgReducer<ComputeOf<T>, true>;
   int lane = args.rows.lane(), group = args.rows.group;
   Sums sums = {0, 0};

@@ -106,6 +106,7 @@ template <class T, bool kQuick> struct RowSums {
 template <class T, bool kQuick>
 __global__ void __launch_bounds__(kBlock)
     attention_row_sums(const __grid_constant__ RowSums<T, kQuick> args) {
+  wait_for_previous();
   using V = ComputeOf<T>;
   using I = typename RowSums<T, kQuick>::I;
   constexpr int W = Vector<T>::W, kRows = RowSums<T, kQuick>::kRows;
@@ -194,6 +195,7 @@ struct DropoutArgs {
 template <class V>
 __global__ void __launch_bounds__(kBlock)
     attention_dropout(const __grid_constant__ DropoutArgs args) {
+  wait_for_previous();
   std::int64_t place = blockIdx.x * static_cast<std::int64_t>(kBlock) + threadIdx.x;
   if (place >= args.size) return;
   AttentionDropoutWords words(static_cast<unsigned long long>(integer_of(args.seed)),

@@ -150,6 +150,7 @@ __device__ __forceinline__ void scale_all(float (&c)[kTiles][kChunks][4], float 
 template <class E, int D, bool kGeneral>
 __global__ void __launch_bounds__(kTileBlock, 2)
     attention_grad_of_keys(const __grid_constant__ AttentionArgs args) {
+  wait_for_previous();
 #if RENSA_HAS_TENSOR_TILES
   extern __shared__ uint4 attention_tiles[];
   using T = Stored<E>;
@@ -249,6 +250,7 @@ __global__ void __launch_bounds__(kTileBlock, 2)
 template <class E, int D, bool kGeneral>
 __global__ void __launch_bounds__(kTileBlock, 2)
     attention_grad_of_queries(const __grid_constant__ AttentionArgs args) {
+  wait_for_previous();
 #if RENSA_HAS_TENSOR_TILES
   extern __shared__ uint4 attention_tiles[];
   using T = Stored<E>;

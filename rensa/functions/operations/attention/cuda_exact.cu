@@ -199,6 +199,7 @@ struct Part {
 template <class V, int D>
 __global__ void __launch_bounds__(kThreads)
     exact_attention(const __grid_constant__ AttentionArgs args) {
+  wait_for_previous();
   __shared__ SharedMemory<V, D> shared;
   constexpr int kTile = kExtent<V>;
   Part part(args.heads, args.queries, kTile);
@@ -296,6 +297,7 @@ __device__ void differentiate(Scores<V>& s, Scores<V>& ds, SharedMemory<V, D>& s
 template <class V, int D>
 __global__ void __launch_bounds__(kThreads)
     exact_attention_grad_of_keys(const __grid_constant__ AttentionArgs args) {
+  wait_for_previous();
   __shared__ SharedMemory<V, D> shared;
   constexpr int kTile = kExtent<V>;
   Part part(args.groups, args.keys, kTile);
@@ -328,6 +330,7 @@ __global__ void __launch_bounds__(kThreads)
 template <class V, int D>
 __global__ void __launch_bounds__(kThreads)
     exact_attention_grad_of_queries(const __grid_constant__ AttentionArgs args) {
+  wait_for_previous();
   __shared__ SharedMemory<V, D> shared;
   constexpr int kTile = kExtent<V>;
   Part part(args.heads, args.queries, kTile);

@@ -121,6 +121,7 @@ __device__ __forceinline__ void drop(float (&s)[kWarpTiles][kChunks][4],
 template <class E, int D, bool kGeneral>
 __global__ void __launch_bounds__(kTileBlock, D > 64 || kGeneral ? 2 : 3)
     attention_forward(const __grid_constant__ AttentionArgs args) {
+  wait_for_previous();
 #if RENSA_HAS_TENSOR_TILES
   extern __shared__ uint4 attention_tiles[];
   using T = Stored<E>;

@@ -116,11 +116,7 @@ static void launch_with_memory(const char* operation, const LaunchContext& conte
   auto* address = reinterpret_cast<const void*>(kernel);
   RENSA_CUDA_CHECK(
       operation, cudaFuncSetAttribute(address, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-  void* pointers[] = {const_cast<Args*>(&args)};
-  RENSA_CUDA_CHECK(operation, cudaLaunchKernel(address, dim3(static_cast<unsigned>(grid)),
-                                               dim3(static_cast<unsigned>(block)), pointers,
-                                               static_cast<std::size_t>(bytes),
-                                               static_cast<cudaStream_t>(context.handle)));
+  launch_kernel(operation, context, kernel, grid, block, args, static_cast<std::size_t>(bytes));
 }
 
 }  // namespace rensa::cuda

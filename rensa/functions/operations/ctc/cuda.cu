@@ -110,6 +110,7 @@ __device__ __forceinline__ double computed(double value) {
 // A place's neighbours stand in shared memory, in two rows by turns: one barrier per step.
 template <class V>
 __global__ void __launch_bounds__(kMostThreads) ctc(const __grid_constant__ CtcArgs args) {
+  wait_for_previous();
   __shared__ V rows[2][kMostThreads + 2];
   CtcSample<V> sample = sample_of<V>(args, blockIdx.x);
   int place = threadIdx.x;
@@ -145,6 +146,7 @@ __global__ void __launch_bounds__(kMostThreads) ctc(const __grid_constant__ CtcA
 
 template <class V>
 __global__ void __launch_bounds__(kMostThreads) ctc_long(const __grid_constant__ CtcArgs args) {
+  wait_for_previous();
   CtcSample<V> sample = sample_of<V>(args, blockIdx.x);
   for (long long step = 0; step < sample.steps; ++step) {
     for (long long place = threadIdx.x; place < sample.places(); place += blockDim.x) {
@@ -185,6 +187,7 @@ __device__ CtcSample<V> begin_gradient(const CtcArgs& args, const CtcScratch<V>&
 // The way back, by which the share of the paths that are at a place at a step is known.
 template <class V>
 __global__ void __launch_bounds__(kMostThreads) ctc_shares(const __grid_constant__ CtcArgs args) {
+  wait_for_previous();
   __shared__ V rows[2][kMostThreads + 2];
   CtcScratch<V> scratch(args);
   CtcSample<V> sample = begin_gradient(args, scratch);
@@ -226,6 +229,7 @@ __global__ void __launch_bounds__(kMostThreads) ctc_shares(const __grid_constant
 template <class V>
 __global__ void __launch_bounds__(kMostThreads)
     ctc_shares_long(const __grid_constant__ CtcArgs args) {
+  wait_for_previous();
   CtcScratch<V> scratch(args);
   CtcSample<V> sample = begin_gradient(args, scratch);
   V* behind = scratch.rows + blockIdx.x * 2 * sample.stride;
@@ -270,6 +274,7 @@ __device__ __forceinline__ void start_row(V* row, const V* y, long long classes,
 // A block has some steps of a sample, a warp one of them at a time.
 template <class V>
 __global__ void __launch_bounds__(kBlock) ctc_grad(const __grid_constant__ CtcArgs args) {
+  wait_for_previous();
   CtcScratch<V> scratch(args);
   long long b = blockIdx.x % args.samples, first = blockIdx.x / args.samples * kStepsOfBlock;
   long long steps = scratch.counts[2 * b], labels = scratch.counts[2 * b + 1];

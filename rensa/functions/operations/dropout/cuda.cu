@@ -53,6 +53,7 @@ __device__ __forceinline__ void divide(const DropArgs& args, double (&x)[kElemen
 // As fill_random. All that a thread reads is on its way before it makes the words.
 template <class T>
 __global__ void __launch_bounds__(kBlock) drop(const __grid_constant__ DropArgs args) {
+  wait_for_previous();
   using V = ComputeOf<T>;
   std::int64_t first = blockIdx.x * static_cast<std::int64_t>(kBlock * kPacks) + threadIdx.x;
   std::int64_t block_end = (blockIdx.x + std::int64_t{1}) * (kBlock * kPacks * kElements);

@@ -57,6 +57,7 @@ template <class T> struct Run {
 
 template <class T>
 __global__ void __launch_bounds__(kBlock) respond(const __grid_constant__ ResponseArgs args) {
+  wait_for_previous();
   unsigned index = blockIdx.x * kBlock + threadIdx.x;
   if (index >= args.count) return;
   Run<T> run(args, index);
@@ -69,6 +70,7 @@ __global__ void __launch_bounds__(kBlock) respond(const __grid_constant__ Respon
 // last of them is: a ring of one window in shared memory, and one of gy * s^-beta beside it.
 template <class T>
 __global__ void __launch_bounds__(kBlock) respond_grad(const __grid_constant__ ResponseArgs args) {
+  wait_for_previous();
   using V = ComputeOf<T>;
   extern __shared__ double memory[];
   unsigned index = blockIdx.x * blockDim.x + threadIdx.x;
@@ -132,11 +134,8 @@ void launch_response(const operations::LocalResponse& op, const LaunchContext& c
     bytes = ring * static_cast<std::size_t>(block);
   }
   args.count = static_cast<unsigned>(places);
-  void* pointers[] = {&args};
-  RENSA_CUDA_CHECK(
-      op.name(), cudaLaunchKernel(reinterpret_cast<const void*>(response_kernel(dtype, grad)),
-                                  dim3(static_cast<unsigned>(ceil_div(places, block))), dim3(block),
-                                  pointers, bytes, static_cast<cudaStream_t>(context.handle)));
+  launch_kernel(op.name(), context, response_kernel(dtype, grad), ceil_div(places, block), block,
+                args, bytes);
 }
 
 }  // namespace

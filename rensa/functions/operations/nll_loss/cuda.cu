@@ -16,6 +16,7 @@ struct NllArgs {
 // A thread to a row.
 template <class T>
 __global__ void __launch_bounds__(kMostThreads) nll_loss(const __grid_constant__ NllArgs args) {
+  wait_for_previous();
   using V = ComputeOf<T>;
   Sums sums = {0, 0};
   args.rows.for_each([&](std::int64_t row, bool there) {
@@ -46,6 +47,7 @@ struct NllGradArgs {
 // A thread to a vector, which may reach over the ends of rows.
 template <class T>
 __global__ void __launch_bounds__(kBlock) nll_loss_grad(const __grid_constant__ NllGradArgs args) {
+  wait_for_previous();
   using V = ComputeOf<T>;
   constexpr int W = 16 / static_cast<int>(sizeof(T));
   std::int64_t first = (blockIdx.x * std::int64_t{kBlock} + threadIdx.x) * W;

@@ -359,8 +359,8 @@ void launch_places(const Normalize& op, const LaunchContext& context, NormalizeA
   args.rows = static_cast<unsigned>(rows);
   args.below = static_cast<unsigned>(below);
   args.sweep = static_cast<unsigned>(below * blocks);
-  launch_overlapped(op.name(), context, normalize_places<T, kForm, W>,
-                    static_cast<unsigned>(units * blocks), kBlock, args);
+  launch_kernel(op.name(), context, normalize_places<T, kForm, W>,
+                static_cast<unsigned>(units * blocks), kBlock, args);
 }
 
 template <class T>
@@ -369,9 +369,8 @@ void run_normalize(const Normalize& op, const LaunchContext& context, NormalizeA
   args.vector = is_aligned(args.x, 16) && is_aligned(args.second, 16) && is_aligned(args.out, 16);
   if (!op.channels_last) {
     args.sample = FastDiv(op.channels * op.inner);
-    launch_overlapped(op.name(), context, channels_kernel<T>(args, op.inner % W == 0),
-                      static_cast<unsigned>(ceil_div(args.size, kBlock * W * kAtOnce)), kBlock,
-                      args);
+    launch_kernel(op.name(), context, channels_kernel<T>(args, op.inner % W == 0),
+                  static_cast<unsigned>(ceil_div(args.size, kBlock * W * kAtOnce)), kBlock, args);
     return;
   }
   // Single elements also where a part has so few rows that most of a block would be idle.

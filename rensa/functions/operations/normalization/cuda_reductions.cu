@@ -401,8 +401,8 @@ void Moments::run_cuda(const cuda::LaunchContext& context) {
   args.eps = eps;
   args.decay = decay;
   args.adjust = adjust;
-  cuda::launch_overlapped(name(), context, cuda::moments_kernel(plan, mean.view.dtype), args.grid,
-                          cuda::kBlock, args);
+  cuda::launch_kernel(name(), context, cuda::moments_kernel(plan, mean.view.dtype), args.grid,
+                      cuda::kBlock, args);
 }
 
 std::size_t NormalizationSums::workspace_bytes() const {
@@ -443,7 +443,7 @@ void NormalizationSums::run_cuda(const cuda::LaunchContext& context) {
   args.sharing = group;
   args.gamma = cuda::numbers_of(gamma, sum_gy.view.dtype);
   args.beta = cuda::numbers_of(beta, sum_gy.view.dtype);
-  cuda::launch_overlapped(name(), context, kernel, args.grid, cuda::kBlock, args);
+  cuda::launch_kernel(name(), context, kernel, args.grid, cuda::kBlock, args);
 }
 
 }  // namespace rensa::operations

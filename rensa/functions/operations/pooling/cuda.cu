@@ -454,9 +454,8 @@ template <class T, int N> void run(const Pooling& op, const LaunchContext& conte
   }
   in_parts<T, N>(op.name(), op.shape, true, width, op.x.view.data, op.y.view.data, op.positions,
                  [&](const PoolingArgs<N>& args) {
-                   launch_overlapped(op.name(), context, kernel,
-                                     static_cast<unsigned>(ceil_div(args.count, kBlock)), kBlock,
-                                     args);
+                   launch_kernel(op.name(), context, kernel,
+                                 static_cast<unsigned>(ceil_div(args.count, kBlock)), kBlock, args);
                  });
 }
 
@@ -477,9 +476,8 @@ template <class T, int N> void run(const PoolingSpread& op, const LaunchContext&
   }
   in_parts<T, N>(op.name(), op.shape, false, width, op.gy.view.data, op.gx.view.data, op.positions,
                  [&](const PoolingArgs<N>& args) {
-                   launch_overlapped(op.name(), context, kernel,
-                                     static_cast<unsigned>(ceil_div(args.count, kBlock)), kBlock,
-                                     args);
+                   launch_kernel(op.name(), context, kernel,
+                                 static_cast<unsigned>(ceil_div(args.count, kBlock)), kBlock, args);
                  });
 }
 

@@ -15,6 +15,7 @@ struct SlopeArgs : RandomArgs {
 // As fill_random. All that a thread reads is on its way before it makes the words.
 template <class T>
 __global__ void __launch_bounds__(kBlock) rectify(const __grid_constant__ SlopeArgs args) {
+  wait_for_previous();
   using V = ComputeOf<T>;
   std::int64_t first = blockIdx.x * static_cast<std::int64_t>(kBlock * kPacks) + threadIdx.x;
   std::int64_t block_end = (blockIdx.x + std::int64_t{1}) * (kBlock * kPacks * kElements);

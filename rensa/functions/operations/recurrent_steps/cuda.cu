@@ -107,9 +107,8 @@ void follow(const char* name, const LaunchContext& context, const RecurrentArgs&
   using Unit = RecurrentUnit<cell>;
   constexpr int kMost = operations::RecurrentSteps::kFewUnits, kFew = kMost / 2;
   bool few = args.units <= kFew;
-  launch_overlapped(name, context, few ? follow_sequence<Unit, kFew> : follow_sequence<Unit, kMost>,
-                    dim3(static_cast<unsigned>(args.rows)), Unit::kParts * (few ? kFew : kMost),
-                    args);
+  launch_kernel(name, context, few ? follow_sequence<Unit, kFew> : follow_sequence<Unit, kMost>,
+                dim3(static_cast<unsigned>(args.rows)), Unit::kParts * (few ? kFew : kMost), args);
 }
 
 }  // namespace

@@ -169,6 +169,7 @@ template <class Unit> struct Output {
 template <class Unit>
 __global__ void __launch_bounds__(kThreads, 1)
     follow_in_team(const __grid_constant__ TeamArgs args) {
+  wait_for_previous();
   constexpr int kParts = Unit::kParts;
   extern __shared__ float4 shared[];
   const RecurrentArgs& layer = args.layer;

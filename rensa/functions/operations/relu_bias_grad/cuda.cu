@@ -112,7 +112,7 @@ void ReluBiasGrad::run_cuda(const cuda::LaunchContext& context) {
   args.in = gy.view.data;
   args.second = y.view.data;
   args.gz = gz.view.data;
-  cuda::launch_overlapped(name(), context, kernel, args.grid, cuda::kBlock, args);
+  cuda::launch_kernel(name(), context, kernel, args.grid, cuda::kBlock, args);
 }
 
 }  // namespace rensa::operations

@@ -168,7 +168,7 @@ void launch_on(const char* name, const LaunchContext& context, const ResizeShape
   dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(ceil_div(s.outer, args.each)));
   void (*kernel)(ResizeArgs) = resize_spread<T, W>;
   if (forward) kernel = s.columns.linear ? resize<T, W, true> : resize<T, W, false>;
-  launch_overlapped(name, context, kernel, grid, kBlock, args);
+  launch_kernel(name, context, kernel, grid, kBlock, args);
 }
 
 void launch_any(const char* name, const LaunchContext& context, const ResizeShape& s, bool forward,

@@ -38,6 +38,7 @@ struct RoiArgs {
 
 template <class T, RoiMode kMode>
 __global__ void __launch_bounds__(kBlock) roi_pool(const __grid_constant__ RoiArgs args) {
+  wait_for_previous();
   using V = ComputeOf<T>;
   std::int64_t index = blockIdx.x * static_cast<std::int64_t>(kBlock) + threadIdx.x;
   if (index >= args.count) return;
@@ -112,6 +113,7 @@ __device__ __forceinline__ void add_roi(const RoiArgs& args, std::int64_t r, std
 
 template <class T, bool kAt>
 __global__ void __launch_bounds__(kBlock) roi_spread(const __grid_constant__ RoiArgs args) {
+  wait_for_previous();
   using V = ComputeOf<T>;
   std::int64_t index = blockIdx.x * static_cast<std::int64_t>(kBlock) + threadIdx.x;
   if (index >= args.count) return;

@@ -485,8 +485,8 @@ void run_row_norm(const char* name, const LaunchContext& context, const RowNormO
     args.eps = eps;
     int group = kBlock;
     RowNormalizationKernel kernel = kernel_of(dtype, of.gy.present(), args, group);
-    launch_overlapped(name, context, kernel,
-                      static_cast<unsigned>(ceil_div(args.rows, kBlock / group)), kBlock, args);
+    launch_kernel(name, context, kernel, static_cast<unsigned>(ceil_div(args.rows, kBlock / group)),
+                  kBlock, args);
   }
 }
 

@@ -64,6 +64,7 @@ template <class V> __device__ __forceinline__ void store_loss(const LossArgs& ar
 template <class T>
 __global__ void __launch_bounds__(kMostThreads)
     softmax_cross_entropy(const __grid_constant__ LossArgs args) {
+  wait_for_previous();
   using V = ComputeOf<T>;
   int lane = args.rows.lane();
   std::int64_t classes = args.rows.classes;
@@ -157,6 +158,7 @@ __device__ __forceinline__ RunningSum<T> sum_of_row(const T* x, const RowVectors
 template <class T>
 __global__ void __launch_bounds__(kBlock, 4)
     softmax_cross_entropy_of_long_rows(const __grid_constant__ LossArgs args) {
+  wait_for_previous();
   using V = ComputeOf<T>;
   int lane = args.rows.lane(), group = args.rows.group;
   Sums sums = {0, 0};
@@ -228,6 +230,7 @@ template <class T> struct GradOfRow {
 template <class T>
 __global__ void __launch_bounds__(kBlock)
     softmax_cross_entropy_grad(const __grid_constant__ LossGradArgs args) {
+  wait_for_previous();
   using V = ComputeOf<T>;
   unsigned i = blockIdx.x * kBlock + threadIdx.x;
   if (i >= args.rows * args.classes) return;
@@ -319,8 +322,8 @@ void run_grad(const operations::SoftmaxCrossEntropyGrad& op, const LaunchContext
     using T = decltype(element);
     if (args.by_vectors) {
       dim3 grid = plan_vector_grad(args, op.x.view.dtype);
-      launch_overlapped(op.name(), context, softmax_cross_entropy_grad_by_vectors<T>, grid, kBlock,
-                        args);
+      launch_kernel(op.name(), context, softmax_cross_entropy_grad_by_vectors<T>, grid, kBlock,
+                    args);
     } else {
       args.by_classes = FastDiv(args.classes);
       launch_kernel(op.name(), context, softmax_cross_entropy_grad<T>,

@@ -44,6 +44,7 @@ __device__ __forceinline__ Pack<T, W> gradients(const Vector<T, W>& y, const Vec
 template <class T, int group>
 __global__ void __launch_bounds__(kBlock)
     softmax_grad_in_registers(const __grid_constant__ SoftmaxGradArgs args) {
+  wait_for_previous();
   using V = ComputeOf<T>;
   constexpr int W = kWidth<T>;
   std::int64_t row = blockIdx.x * static_cast<std::int64_t>(kBlock / group) + threadIdx.x / group;
@@ -77,6 +78,7 @@ __global__ void __launch_bounds__(kBlock)
 template <class T>
 __global__ void __launch_bounds__(kBlock)
     softmax_grad_in_two_passes(const __grid_constant__ SoftmaxGradArgs args) {
+  wait_for_previous();
   using V = ComputeOf<T>;
   constexpr int W = kWidth<T>;
   const T* y = reinterpret_cast<const T*>(args.y) + blockIdx.x * args.columns;

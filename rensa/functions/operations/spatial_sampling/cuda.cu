@@ -253,7 +253,7 @@ template <class T> void run(const SpatialSampling& op, const LaunchContext& cont
     parts = ceil_div(op.channels, args.each);
   }
   dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(parts));
-  launch_overlapped(op.name(), context, kernel, grid, kBlock, args);
+  launch_kernel(op.name(), context, kernel, grid, kBlock, args);
 }
 
 }  // namespace

@@ -192,6 +192,7 @@ template <class Rule, class T> struct TargetVector {
 template <class Rule, class T, int kTargets>
 __global__ void __launch_bounds__(kBlock)
     update_parameters(const __grid_constant__ UpdateArgs<Rule, kTargets> args) {
+  wait_for_previous();
   using V = ComputeOf<T>;
   constexpr int W = 16 / sizeof(T);
   if (args.enabled && *args.enabled == 0) return;
@@ -399,6 +400,7 @@ __device__ __forceinline__ double sum_of_thread(const SumArgs::Source& source, s
 }
 
 __global__ void __launch_bounds__(kBlock) square_parts(const __grid_constant__ SumArgs args) {
+  wait_for_previous();
   const SumArgs::Source& source = args.target[target_of_block(args)];
   std::int64_t first =
       static_cast<std::int64_t>(blockIdx.x - source.first_block) * kBlock * kSumElements +
@@ -418,6 +420,7 @@ std::int64_t sum_blocks(std::int64_t size) { return ceil_div(size, kBlock * kSum
 
 // One warp per array; the last block adds all up.
 __global__ void __launch_bounds__(kBlock) join_square_parts(const __grid_constant__ SumArgs args) {
+  wait_for_previous();
   int array = static_cast<int>(blockIdx.x * (kBlock / 32) + threadIdx.x / 32);
   int lane = static_cast<int>(threadIdx.x % 32);
   if (array < args.num_targets) {
