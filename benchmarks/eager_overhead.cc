@@ -1,4 +1,5 @@
-// What one small operation costs the host: an addition of 16 elements, queued and not waited for.
+// What one small operation costs the host, queued and not waited for: an addition of 16 elements,
+// and a product of 4 x 4 matrices.
 #include <rensa/array.h>
 
 #include "benchmarks/timing.h"
@@ -12,4 +13,9 @@ int main(int argc, char** argv) {
   double seconds = benchmarks::median_seconds(add, 3000, device);
   benchmarks::print_figure("host cost of a small add, " + device.str() + " rensa", seconds * 1e6,
                            "us");
+  Array matrix = a.reshape({4, 4});
+  auto multiply = [&] { Array product = xp::matmul(matrix, matrix); };
+  seconds = benchmarks::median_seconds(multiply, 3000, device);
+  benchmarks::print_figure("host cost of a small product, " + device.str() + " rensa",
+                           seconds * 1e6, "us");
 }

@@ -16,17 +16,17 @@ namespace rensa::host {
 #include "rensa/core/ops.def"
 #undef RENSA_UFUNC
 
-#if RENSA_X86 && !defined(RENSA_BASELINE_KERNELS)
 namespace {
+
+#if RENSA_X86 && !defined(RENSA_BASELINE_KERNELS)
 /// Not by __builtin_cpu_supports: Clang 14 does not know the name.
 bool has_f16c() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
 }
-}  // namespace
 #endif
 
-InstructionSet best_instruction_set() {
+InstructionSet find_instruction_set() {
 #if RENSA_X86 && !defined(RENSA_BASELINE_KERNELS)
   __builtin_cpu_init();
   bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
@@ -38,6 +38,14 @@ InstructionSet best_instruction_set() {
   if (avx2) return InstructionSet::avx2;
 #endif
   return InstructionSet::baseline;
+}
+
+}  // namespace
+
+InstructionSet best_instruction_set() {
+  // A virtual machine's host answers cpuid, which takes some microseconds.
+  static const InstructionSet best = find_instruction_set();
+  return best;
 }
 
 KernelTable make_kernel_table(InstructionSet set) {

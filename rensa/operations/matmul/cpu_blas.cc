@@ -7,6 +7,7 @@
 #include <cblas.h>
 
 #include <algorithm>
+#include <complex>
 #include <limits>
 
 #include "rensa/core/thread_pool.h"
@@ -79,6 +80,38 @@ void call(Dtype dtype, int m, int n, int k, const Operand& a, const Operand& b, 
   }
 }
 
+// One row or one column: c = matrix @ x, of which matrices' products would pack the matrix first,
+// which takes longer than to read it once.
+struct MatrixVector {
+  const Operand& matrix;
+  int rows, columns;  // of the matrix
+  const char* x;
+  int x_step;
+  char* y;
+  int y_step;
+
+  void call(Dtype dtype) const {
+    auto run = [&](auto function, auto type, auto one) {
+      using T = decltype(type);
+      auto* out = reinterpret_cast<T*>(y);
+      // Added to zeros: times 0, what the memory held before could be NaN.
+      for (std::int64_t i = 0; i < rows; ++i) out[i * y_step] = T();
+      bool turned = matrix.transposed;  // what lies in memory
+      function(CblasRowMajor, matrix.order(), turned ? columns : rows, turned ? rows : columns, one,
+               reinterpret_cast<const T*>(matrix.data), matrix.leading,
+               reinterpret_cast<const T*>(x), x_step, one, out, y_step);
+    };
+    constexpr float one_c[2] = {1, 0};
+    constexpr double one_z[2] = {1, 0};
+    switch (dtype) {
+      case Dtype::float32: return run(cblas_sgemv, 0.0f, 1.0f);
+      case Dtype::float64: return run(cblas_dgemv, 0.0, 1.0);
+      case Dtype::complex64: return run(cblas_cgemv, std::complex<float>(), &one_c[0]);
+      default: return run(cblas_zgemv, std::complex<double>(), &one_z[0]);
+    }
+  }
+};
+
 }  // namespace
 
 bool blas_gemm(Dtype dtype, std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a,
@@ -94,13 +127,32 @@ bool blas_gemm(Dtype dtype, std::int64_t m, std::int64_t n, std::int64_t k, cons
   double work = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   bool by_columns = n >= m;
   std::int64_t extent = by_columns ? n : m;
-  bool cut = work >= kParallelWork && is_single_threaded();
+  bool cut = is_single_threaded() && work >= kParallelWork;
   std::int64_t part = cut ? part_of(extent) : std::max<std::int64_t>(extent, 1);
   auto compute = [&](std::int64_t begin, std::int64_t end) {
     auto count = static_cast<int>(end - begin);
     Operand p = left, q = right, r = result;
     (by_columns ? q : p).data += begin * (by_columns ? b.column_stride : a.row_stride);
     r.data += begin * (by_columns ? c.column_stride : c.row_stride);
+    auto steps = [size](std::int64_t stride) {  // of one element any will do
+      return static_cast<int>(std::max<std::int64_t>(stride / size, 1));
+    };
+    if (m == 1 && k > 0) {
+      q.transposed = !q.transposed;  // c's row is b's transpose @ a's
+      return MatrixVector{q,
+                          count,
+                          static_cast<int>(k),
+                          p.data,
+                          steps(a.column_stride),
+                          r.data,
+                          steps(c.column_stride)}
+          .call(dtype);
+    }
+    if (n == 1 && k > 0) {
+      return MatrixVector{
+          p, count, static_cast<int>(k), q.data, steps(b.row_stride), r.data, steps(c.row_stride)}
+          .call(dtype);
+    }
     call(dtype, by_columns ? static_cast<int>(m) : count, by_columns ? count : static_cast<int>(n),
          static_cast<int>(k), p, q, r);
   };

@@ -77,6 +77,29 @@ TEST(CpuGemm, SizesAndStrides) {
   }
 }
 
+// These the library multiplies as a matrix and a vector, in parts where they are long. What the
+// result's memory held before is NaN.
+TEST(CpuGemm, OneRowOrColumn) {
+  struct Size {
+    std::int64_t m, n, k;
+  };
+  for (Dtype d : {float32, float64, complex64, complex128}) {
+    for (const Size& s : {Size{1, 700, 300}, Size{700, 1, 300}, Size{1, 9, 1}, Size{1, 1, 50}}) {
+      for (Layout left : kLayouts) {
+        for (Layout right : kLayouts) {
+          TestArray a({s.m, s.k}, d, left), b({s.k, s.n}, d, right), c({s.m, s.n}, d);
+          a.fill(1);
+          b.fill(2);
+          for (std::int64_t i = 0; i < s.m * s.n; ++i) c.set(i, {NAN, NAN});
+          if (!host::blas_gemm(d, s.m, s.n, s.k, matrix(a), matrix(b), matrix(c))) continue;
+          check_product(a, b, c, "blas_gemm");
+          if (HasFatalFailure()) return;
+        }
+      }
+    }
+  }
+}
+
 TEST(CpuGemm, EveryDtype) {
   for (Dtype d : all_dtypes()) {
     for (Layout layout : {Layout::contiguous, Layout::transposed}) {
