@@ -98,6 +98,8 @@ TEST(JoinTanh, OfProductsByOurKernels) {
       EXPECT_FALSE(joined(device, float32, 700, 800, 900, bias));
       EXPECT_FALSE(joined(device, float64, 64, 100, 90, bias));
     }
+    // A long sum, which is made in another order than a product's.
+    EXPECT_FALSE(joined(device, float32, 1, 1 << 17, 1, false));
   }
 }
 

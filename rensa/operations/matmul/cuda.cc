@@ -139,6 +139,13 @@ void run_empty_sums(const Matmul& op, const MatmulLayout& layout,
   }
 }
 
+/// The plan of a product that is launched on the thread's stream now.
+const cuda::MatmulPlan& current_plan(const Matmul& op, const MatmulLayout& layout) {
+  Device device = op.c.view.device;
+  auto stream = static_cast<cudaStream_t>(cuda::current_stream_state(device)->handle());
+  return cuda::matmul_plan(plan_key(op, layout), device, stream);
+}
+
 }  // namespace
 
 std::size_t Matmul::workspace_bytes() const {
@@ -146,17 +153,15 @@ std::size_t Matmul::workspace_bytes() const {
   MatmulLayout layout = matmul_layout(a.view, b.view, c.view);
   if (layout.empty() || layout.k == 0) return 0;
   if (cuda::is_long_dot(*this, layout)) return cuda::long_dot_workspace_bytes(*this, layout);
-  auto stream = static_cast<cudaStream_t>(cuda::current_stream_state(c.view.device)->handle());
-  return cuda::matmul_plan(plan_key(*this, layout), c.view.device, stream).choice.workspace;
+  return current_plan(*this, layout).choice.workspace;
 }
 
 bool Matmul::joins_tanh() const {
   if (c.view.device.is_cpu() || c.view.dtype != float32) return false;
   MatmulLayout layout = matmul_layout(a.view, b.view, c.view);
   if (layout.empty() || layout.k == 0 || layout.outer_count != 1) return false;
-  auto stream = static_cast<cudaStream_t>(cuda::current_stream_state(c.view.device)->handle());
-  PlanKey key = plan_key(*this, layout);
-  return cuda::matmul_plan(key, c.view.device, stream).choice.kind != cuda::PlanKind::cublaslt;
+  if (cuda::is_long_dot(*this, layout)) return false;  // added in another order
+  return current_plan(*this, layout).choice.kind != cuda::PlanKind::cublaslt;
 }
 
 void Matmul::run_cuda(const cuda::LaunchContext& context) {
