@@ -6,6 +6,8 @@
 #include <nvrtc.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 
 #include "rensa/backend/cuda/check.h"
 #include "rensa/backend/cuda/driver.h"
@@ -129,10 +131,15 @@ std::string nvrtc_version() {
 }
 
 int architecture(Device device) {
+  static std::array<std::atomic<int>, kMaxGpus> known{};  // 0: not asked for yet
+  auto& value = known.at(static_cast<std::size_t>(device.index));
+  int result = value.load(std::memory_order_relaxed);
+  if (result > 0) return result;
   int major = 0, minor = 0;
   RENSA_CUDA_CALL(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device.index));
   RENSA_CUDA_CALL(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device.index));
-  return 10 * major + minor;
+  value.store(result = 10 * major + minor, std::memory_order_relaxed);
+  return result;
 }
 
 // --- the driver ---

@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <atomic>
 #include <complex>
 #include <cstring>
 
@@ -16,18 +14,6 @@ namespace rensa::cuda {
 void throw_cuda_error(const char* operation, cudaError_t error) {
   throw CudaError(fmt::format("{}: CUDA says {} ({})", operation, cudaGetErrorString(error),
                               cudaGetErrorName(error)));
-}
-
-bool brings_kernels_early(Device device) {
-  static std::array<std::atomic<int>, kMaxGpus> majors{};  // of the compute capability; 0 unknown
-  auto& known = majors.at(static_cast<std::size_t>(device.index));
-  int major = known.load(std::memory_order_relaxed);
-  if (major == 0) {
-    RENSA_CUDA_CALL(
-        cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device.index));
-    known.store(major, std::memory_order_relaxed);
-  }
-  return major >= 9;
 }
 
 void make_number(const Scalar& scalar, Dtype compute, unsigned char (&number)[16]) {

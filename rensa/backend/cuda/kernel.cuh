@@ -25,11 +25,8 @@ namespace rensa::cuda {
 // What launches is static: where the libraries are shared ones, each has a copy of the runtime,
 // which knows the kernels of that library alone.
 
-/// Whether the GPU brings kernels to its processors while those before them end (Hopper on).
-bool brings_kernels_early(Device device);
-
-/// Whether it can bring this one: compiled for GPUs before Hopper, it lacks the instruction that
-/// waits.
+/// Whether the GPU can bring the kernel early: compiled for GPUs before Hopper, it lacks the
+/// instruction that waits.
 static inline bool can_overlap(const LaunchContext& context, const void* kernel) {
   enum : signed char { unknown, no, yes };
   static std::array<std::atomic<signed char>, kMaxGpus> devices{};

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include "rensa/backend/cuda/driver.h"
-#include "rensa/backend/cuda/kernel.cuh"
 #include "rensa/core/error.h"
 #include "rensa/operations/runtime_kernel/runtime_kernel.h"
 
@@ -33,7 +32,7 @@ void RuntimeKernel::run_cuda(const cuda::LaunchContext& context) {
     attribute.value.cooperative = 1;
     config.numAttrs = 1;
   } else if (start == Start::early && context.overlaps &&
-             cuda::brings_kernels_early(context.device)) {
+             cuda::architecture(context.device) >= 90) {
     attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
     attribute.value.programmaticStreamSerializationAllowed = 1;
     config.numAttrs = 1;
