@@ -137,22 +137,16 @@ bool blas_gemm(Dtype dtype, std::int64_t m, std::int64_t n, std::int64_t k, cons
     auto steps = [size](std::int64_t stride) {  // of one element any will do
       return static_cast<int>(std::max<std::int64_t>(stride / size, 1));
     };
-    if (m == 1 && k > 0) {
+    auto vector = [&](const Operand& matrix, const char* x, std::int64_t x_stride,
+                      std::int64_t y_stride) {
+      MatrixVector{matrix, count, static_cast<int>(k), x, steps(x_stride), r.data, steps(y_stride)}
+          .call(dtype);
+    };
+    if (m == 1) {
       q.transposed = !q.transposed;  // c's row is b's transpose @ a's
-      return MatrixVector{q,
-                          count,
-                          static_cast<int>(k),
-                          p.data,
-                          steps(a.column_stride),
-                          r.data,
-                          steps(c.column_stride)}
-          .call(dtype);
+      return vector(q, p.data, a.column_stride, c.column_stride);
     }
-    if (n == 1 && k > 0) {
-      return MatrixVector{
-          p, count, static_cast<int>(k), q.data, steps(b.row_stride), r.data, steps(c.row_stride)}
-          .call(dtype);
-    }
+    if (n == 1) return vector(p, q.data, b.row_stride, c.row_stride);
     call(dtype, by_columns ? static_cast<int>(m) : count, by_columns ? count : static_cast<int>(n),
          static_cast<int>(k), p, q, r);
   };

@@ -336,14 +336,11 @@ cublasStatus_t run_plan(const MatmulPlan& plan, const MatmulRun& run) {
       run.b, shared(d.a), run.a, shared(d.b), is_double ? static_cast<void*>(beta64) : beta32,
       run.c, shared(d.c), run.c, shared(d.c), &plan.choice.algo, run.context.workspace,
       plan.choice.workspace, static_cast<cudaStream_t>(run.context.handle));
-  bool is_left = separate ? run.bias || run.activation != Activation::none
-                          : run.activation != Activation::none && !relu;
-  if (status == CUBLAS_STATUS_SUCCESS && is_left) {
-    EpilogueArgs args{run.c,           separate ? run.bias : nullptr,
-                      run.bias_stride, key.batch,
-                      key.m,           key.n,
-                      key.c_stride,    key.c_ld,
-                      run.activation};
+  const char* bias_left = separate ? run.bias : nullptr;
+  bool activation_left = run.activation != Activation::none && (separate || !relu);
+  if (status == CUBLAS_STATUS_SUCCESS && (bias_left || activation_left)) {
+    EpilogueArgs args{run.c, bias_left,    run.bias_stride, key.batch,     key.m,
+                      key.n, key.c_stride, key.c_ld,        run.activation};
     launch_matmul_epilogue(key.dtype, args, run.context);
   }
   return status;
