@@ -25,19 +25,19 @@ namespace rensa::cuda {
 // What launches is static: where the libraries are shared ones, each has a copy of the runtime,
 // which knows the kernels of that library alone.
 
-/// Whether the GPU can bring the kernel early: compiled for GPUs before Hopper, it lacks the
-/// instruction that waits.
-static inline bool can_overlap(const LaunchContext& context, const void* kernel) {
+/// Whether the kernels of this file, of which `kernel` is any, run on the GPU as code for compute
+/// capability kCapability (90 is 9.0) or later: such code has instructions that older code lacks.
+template <int kCapability> static bool are_compiled_for(Device device, const void* kernel) {
   enum : signed char { unknown, no, yes };
   static std::array<std::atomic<signed char>, kMaxGpus> devices{};
-  auto& known = devices[static_cast<std::size_t>(context.device.index)];
+  auto& known = devices[static_cast<std::size_t>(device.index)];
   signed char state = known.load(std::memory_order_relaxed);
   if (state == unknown) {
     cudaFuncAttributes attributes{};
-    bool can = cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess &&
-               attributes.ptxVersion >= 90 && attributes.binaryVersion >= 90;
+    bool are = cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess &&
+               attributes.ptxVersion >= kCapability && attributes.binaryVersion >= kCapability;
     (void)cudaGetLastError();  // the launch says what is wrong
-    known.store(state = can ? yes : no, std::memory_order_relaxed);
+    known.store(state = are ? yes : no, std::memory_order_relaxed);
   }
   return state == yes;
 }
@@ -55,8 +55,15 @@ static inline void launch_address(const char* operation, const LaunchContext& co
   config.dynamicSmemBytes = shared_bytes;
   config.stream = static_cast<cudaStream_t>(context.handle);
   config.attrs = &early;
-  config.numAttrs = context.overlaps && can_overlap(context, kernel) ? 1 : 0;
+  config.numAttrs = context.overlaps && are_compiled_for<90>(context.device, kernel) ? 1 : 0;
   RENSA_CUDA_CHECK(operation, cudaLaunchKernelExC(&config, kernel, args));
+}
+
+/// Lets a launch give each block of `kernel` that much shared memory; 48 KiB, with what the kernel
+/// has of its own, are free to all.
+static inline void allow_shared_memory(const char* operation, const void* kernel, int bytes) {
+  RENSA_CUDA_CHECK(
+      operation, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
 }
 
 /// Queues `kernel(args)`; every kernel here takes one struct by value, and calls

@@ -255,9 +255,7 @@ template <class V, class F> static RowWave scan_row_wave(const char* name, Devic
       name, cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device.index));
   if (most >= kTileBytes + kStaticBytes) {
     wave.shared_bytes = kTileBytes;
-    RENSA_CUDA_CHECK(
-        name, cudaFuncSetAttribute(scan_row<V, F>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                   kTileBytes));
+    allow_shared_memory(name, reinterpret_cast<const void*>(scan_row<V, F>), kTileBytes);
   }
   RENSA_CUDA_CHECK(
       name, cudaOccupancyMaxActiveBlocksPerMultiprocessor(

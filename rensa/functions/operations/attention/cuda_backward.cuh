@@ -19,7 +19,7 @@ template <class E, int D> struct OfQueries {
 };
 template <class Part> inline constexpr int kRowsOf = 16 * kTileWarps* Part::kTiles;
 
-#if RENSA_HAS_TENSOR_TILES
+#if RENSA_HAS_TENSOR_CORES
 
 /// A thread's part of a warp's rows.
 template <int kTiles, int kWidth> using Accumulator = float[kTiles][kWidth / 8][4];
@@ -151,7 +151,7 @@ template <class E, int D, bool kGeneral>
 __global__ void __launch_bounds__(kTileBlock, 2)
     attention_grad_of_keys(const __grid_constant__ AttentionArgs args) {
   wait_for_previous();
-#if RENSA_HAS_TENSOR_TILES
+#if RENSA_HAS_TENSOR_CORES
   extern __shared__ uint4 attention_tiles[];
   using T = Stored<E>;
   using Part = OfKeys<E, D>;
@@ -251,7 +251,7 @@ template <class E, int D, bool kGeneral>
 __global__ void __launch_bounds__(kTileBlock, 2)
     attention_grad_of_queries(const __grid_constant__ AttentionArgs args) {
   wait_for_previous();
-#if RENSA_HAS_TENSOR_TILES
+#if RENSA_HAS_TENSOR_CORES
   extern __shared__ uint4 attention_tiles[];
   using T = Stored<E>;
   using Part = OfQueries<E, D>;

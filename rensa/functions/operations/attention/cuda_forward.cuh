@@ -12,7 +12,7 @@ template <class E> struct ForwardTiles {
   static constexpr int kKeys = is_16bit<E> ? 64 : 32;  // of a tile
 };
 
-#if RENSA_HAS_TENSOR_TILES
+#if RENSA_HAS_TENSOR_CORES
 
 /// What a thread knows of its rows: of 16-row tile m the rows lane / 4 and lane / 4 + 8.
 template <int kWarpTiles> struct RunningRows {
@@ -122,7 +122,7 @@ template <class E, int D, bool kGeneral>
 __global__ void __launch_bounds__(kTileBlock, D > 64 || kGeneral ? 2 : 3)
     attention_forward(const __grid_constant__ AttentionArgs args) {
   wait_for_previous();
-#if RENSA_HAS_TENSOR_TILES
+#if RENSA_HAS_TENSOR_CORES
   extern __shared__ uint4 attention_tiles[];
   using T = Stored<E>;
   using Sizes = ForwardTiles<E>;

@@ -107,15 +107,13 @@ inline int heads_at_once(const AttentionArgs& args, std::int64_t heads, int rows
   return static_cast<int>(std::clamp<std::int64_t>(kCached / bytes, 1, heads));
 }
 
-/// Queues `kernel` with scratch of the block's own, which may be more than 48 KiB.
+/// Queues `kernel` with scratch of the block's own.
 template <class Args>
 static void launch_with_memory(const char* operation, const LaunchContext& context,
                                void (*kernel)(Args), std::int64_t grid, int block, int bytes,
                                const Args& args) {
   if (grid == 0) return;
-  auto* address = reinterpret_cast<const void*>(kernel);
-  RENSA_CUDA_CHECK(
-      operation, cudaFuncSetAttribute(address, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+  allow_shared_memory(operation, reinterpret_cast<const void*>(kernel), bytes);
   launch_kernel(operation, context, kernel, grid, block, args, static_cast<std::size_t>(bytes));
 }
 
