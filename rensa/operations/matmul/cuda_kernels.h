@@ -13,6 +13,7 @@
 
 #if defined(__CUDACC__)
 #include "rensa/core/functors.h"
+#include "rensa/portable/conversion.h"
 #endif
 
 namespace rensa::cuda {
@@ -50,14 +51,19 @@ bool is_same_memory(const char* operation, const void* a, const void* b, std::in
                     unsigned* differs, cudaStream_t stream);
 
 #if defined(__CUDACC__)
-/// What a product of float32 stores for a sum.
-__device__ __forceinline__ float finish(float sum, float alpha, bool has_bias, float bias,
-                                        operations::Activation activation) {
+/// What a product stores for a sum in column `column`; `bias` may be null. An activation sees what
+/// would be stored without it.
+template <class T>
+__device__ __forceinline__ T finish(float sum, float alpha, const T* bias, int column,
+                                    operations::Activation activation) {
   float value = alpha * sum;
-  if (has_bias) value += bias;
+  if (bias) value += convert<float>(bias[column]);
+  T stored = convert<T>(value);
+  if (activation == operations::Activation::none) return stored;
+  value = convert<float>(stored);
   if (activation == operations::Activation::relu) value = value <= 0.0f ? 0.0f : value;
-  if (activation == operations::Activation::tanh) value = m::tanh(value);
-  return value;
+  else value = m::tanh(value);
+  return convert<T>(value);
 }
 #endif
 

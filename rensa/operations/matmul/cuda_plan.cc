@@ -18,6 +18,7 @@
 #include "rensa/operations/matmul/cuda_cublaslt.h"
 #include "rensa/operations/matmul/cuda_kernels.h"
 #include "rensa/operations/matmul/cuda_skinny.h"
+#include "rensa/operations/matmul/cuda_tiles.h"
 
 namespace rensa::cuda {
 
@@ -158,7 +159,7 @@ std::vector<PlanChoice> proposals(const PlanKey& key, Device device, int count, 
     auto plain = check_algo(key, device, d, d.plain, result.algo);
     if (!plain) continue;
     choices.push_back(
-        {PlanKind::cublaslt, separate, std::max(*plain, result.workspaceSize), result.algo});
+        {PlanKind::cublaslt, separate, std::max(*plain, result.workspaceSize), result.algo, {}});
   }
   return choices;
 }
@@ -169,6 +170,8 @@ std::string describe(const PlanKey& key) {
                      key.a_transposed ? " transposed" : "", key.b_ld,
                      key.b_transposed ? " transposed" : "", key.c_ld);
 }
+
+PlanChoice tile_choice(TileForm form) { return {.kind = PlanKind::tiles, .form = form}; }
 
 struct KeyHash {
   std::size_t operator()(const PlanKey& key) const { return key.hash(); }
@@ -224,7 +227,8 @@ class PlanCache {
       return it->second;
     }
     if (!key.autotune) {
-      if (skinny_is_likely_faster(key)) return {skinny_kind(key), false, 0, {}};
+      if (skinny_is_likely_faster(key)) return {.kind = skinny_kind(key)};
+      if (auto form = likely_tile_form(key, device)) return tile_choice(*form);
       return plan_candidates(key, device, 8).front();
     }
     return tune_plan(key, device, plan_candidates(key, device, 64));
@@ -232,7 +236,10 @@ class PlanCache {
 
   static void check_loaded(const PlanKey& key, Device device, const PlanChoice& choice) {
     bool fits = choice.kind == skinny_kind(key);
-    if (choice.kind == PlanKind::cublaslt) {
+    if (choice.kind == PlanKind::tiles) {
+      std::vector<TileForm> forms = tile_forms(key, device);
+      fits = std::find(forms.begin(), forms.end(), choice.form) != forms.end();
+    } else if (choice.kind == PlanKind::cublaslt) {
       PlanDescriptors d(key, choice.separate_epilogue);
       auto plain = check_algo(key, device, d, d.plain, choice.algo);
       auto relu = check_algo(key, device, d, d.relu, choice.algo);
@@ -277,9 +284,8 @@ std::vector<PlanChoice> plan_candidates(const PlanKey& key, Device device, int c
   std::vector<PlanChoice> choices;
   if (!has_epilogue || dtype_kind(key.dtype) != 'c') choices = proposals(key, device, count, false);
   if (choices.empty() && has_epilogue) choices = proposals(key, device, count, true);
-  if (skinny != PlanKind::cublaslt) {
-    choices.push_back({skinny, false, 0, {}});
-  }
+  if (skinny != PlanKind::cublaslt) choices.push_back({.kind = skinny});
+  for (TileForm form : tile_forms(key, device)) choices.push_back(tile_choice(form));
   if (choices.empty()) {
     throw CudaError(
         fmt::format("matmul: cuBLASLt {} has no way to compute {} on {}; a contiguous "
@@ -313,7 +319,8 @@ const MatmulPlan& matmul_plan(const PlanKey& key, Device device, cudaStream_t st
 cublasStatus_t run_plan(const MatmulPlan& plan, const MatmulRun& run) {
   const PlanKey& key = plan.key;
   if (plan.choice.kind != PlanKind::cublaslt) {
-    run_skinny(key, plan.choice.kind, run);
+    if (plan.choice.kind == PlanKind::tiles) run_tiles(key, plan.choice.form, run);
+    else run_skinny(key, plan.choice.kind, run);
     return CUBLAS_STATUS_SUCCESS;
   }
   const CublasLt& lt = cublaslt();

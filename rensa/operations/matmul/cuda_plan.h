@@ -56,8 +56,17 @@ struct PlanKey {
 };
 static_assert(std::has_unique_object_representations_v<PlanKey> && sizeof(PlanKey) % 8 == 0);
 
-/// cublaslt, or one of the kernels of cuda_skinny.h.
-enum class PlanKind : std::uint8_t { cublaslt, dot, columns, outer, small };
+/// cublaslt, one of the kernels of cuda_skinny.h, or the tiles of cuda_tiles.h.
+enum class PlanKind : std::uint8_t { cublaslt, dot, outer, tiles };
+
+/// How a product goes by tiles: the size of a block's tile of c, the block's warps, and whether
+/// tensor cores multiply (float32 rounded to TF32).
+struct TileForm {
+  std::uint8_t rows = 0, columns = 0, warps = 0;
+  bool tensor_cores = false;
+
+  bool operator==(const TileForm&) const = default;
+};
 
 /// What was chosen; with the key, all that a plan file keeps.
 struct PlanChoice {
@@ -65,6 +74,7 @@ struct PlanChoice {
   bool separate_epilogue = false;  // bias and relu by a kernel of their own
   std::size_t workspace = 0;
   cublasLtMatmulAlgo_t algo = {};
+  TileForm form = {};  // of tiles
 };
 
 /// cuBLASLt's descriptions of a key, and of the product without and with relu. Plain data.
@@ -105,9 +115,9 @@ const MatmulPlan& matmul_plan(const PlanKey& key, Device device, cudaStream_t st
 /// is success for other kinds.
 cublasStatus_t run_plan(const MatmulPlan& plan, const MatmulRun& run);
 
-/// At most `count` ways of cuBLASLt's to compute the product, the most promising first, and the
-/// kernel of cuda_skinny.h if there is one; not empty. Their epilogues take a bias with and
-/// without relu alike. Throws CudaError where there is none.
+/// At most `count` ways of cuBLASLt's to compute the product, the most promising first, the kernel
+/// of cuda_skinny.h if there is one, and the forms of cuda_tiles.h; not empty. Their epilogues take
+/// a bias with and without relu alike. Throws CudaError where there is none.
 std::vector<PlanChoice> plan_candidates(const PlanKey& key, Device device, int count);
 
 /// The fastest of `candidates` by timing on scratch memory, among those whose results repeat bit

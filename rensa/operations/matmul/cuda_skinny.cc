@@ -1,8 +1,10 @@
-// Which products have a kernel for a short dimension or small operands, and its arguments.
+// Which products have a kernel for a short dimension, and its arguments.
 #include "rensa/operations/matmul/cuda_skinny.h"
 
 #include <algorithm>
 #include <limits>
+
+#include "rensa/core/integers.h"
 
 namespace rensa::cuda {
 
@@ -11,10 +13,10 @@ namespace {
 /// Which operand is the long one, x. It is a when the columns of c are the short dimension.
 enum class Long { none, a, b };
 
-Long long_operand(const PlanKey& key, bool k_contiguous) {
+Long long_operand(const PlanKey& key) {
   // a's k is contiguous unless it is transposed, b's where it is.
-  bool a_fits = key.n <= kMaxSkinny && key.a_transposed != k_contiguous;
-  bool b_fits = key.m <= kMaxSkinny && key.b_transposed == k_contiguous;
+  bool a_fits = key.n <= kMaxSkinny && !key.a_transposed;
+  bool b_fits = key.m <= kMaxSkinny && key.b_transposed;
   if (a_fits && b_fits) return key.m >= key.n ? Long::a : Long::b;
   return a_fits ? Long::a : b_fits ? Long::b : Long::none;
 }
@@ -34,6 +36,10 @@ SkinnyArgs skinny_args(const PlanKey& key, Long which, const MatmulRun& run) {
   args.count = static_cast<int>(is_a ? key.n : key.m);
   args.c_length = is_a ? key.c_ld : 1;
   args.c_count = is_a ? 1 : key.c_ld;
+  args.x_batch = is_a ? key.a_stride : key.b_stride;
+  args.s_batch = is_a ? key.b_stride : key.a_stride;
+  args.c_batch = key.c_stride;
+  args.batch = static_cast<int>(key.batch);
   args.bias_by_count = is_a;
   std::int64_t short_ld = is_a ? key.b_ld : key.a_ld;
   bool short_k_contiguous = is_a ? key.b_transposed : !key.a_transposed;
@@ -42,20 +48,23 @@ SkinnyArgs skinny_args(const PlanKey& key, Long which, const MatmulRun& run) {
   return args;
 }
 
-ProductArgs product_args(const PlanKey& key, const MatmulRun& run) {
-  ProductArgs args{};
-  args.a = reinterpret_cast<const float*>(run.a);
-  args.b = reinterpret_cast<const float*>(run.b);
-  args.bias = reinterpret_cast<const float*>(run.bias);
-  args.c = reinterpret_cast<float*>(run.c);
+OuterArgs outer_args(const PlanKey& key, const MatmulRun& run) {
+  OuterArgs args{};
+  args.a = run.a;
+  args.b = run.b;
+  args.bias = run.bias;
+  args.c = run.c;
   args.a_row = key.a_transposed ? 1 : key.a_ld;
   args.a_k = key.a_transposed ? key.a_ld : 1;
-  args.b_k = key.b_transposed ? 1 : key.b_ld;
-  args.b_column = key.b_transposed ? key.b_ld : 1;
+  args.b_k = key.b_ld;
   args.c_ld = key.c_ld;
+  args.a_batch = key.a_stride;
+  args.b_batch = key.b_stride;
+  args.c_batch = key.c_stride;
   args.m = static_cast<int>(key.m);
   args.n = static_cast<int>(key.n);
   args.k = static_cast<int>(key.k);
+  args.batch = static_cast<int>(key.batch);
   args.activation = run.activation;
   args.alpha = static_cast<float>(run.alpha);
   return args;
@@ -64,45 +73,43 @@ ProductArgs product_args(const PlanKey& key, const MatmulRun& run) {
 }  // namespace
 
 PlanKind skinny_kind(const PlanKey& key) {
-  constexpr std::int64_t kMax = std::numeric_limits<int>::max() / 2;
-  if (key.dtype != Dtype::float32 || key.batch != 1 || key.bias == PlanKey::Bias::separate ||
-      key.m > kMax || key.n > kMax || key.k > kMax) {
+  constexpr std::int64_t kMax = std::numeric_limits<int>::max() / 2, kMaxGrid = 65535;
+  bool half = key.dtype == Dtype::float16 || key.dtype == Dtype::bfloat16;
+  if ((key.dtype != Dtype::float32 && !half) || key.batch > kMaxGrid ||
+      key.bias == PlanKey::Bias::separate || key.m > kMax || key.n > kMax || key.k > kMax) {
     return PlanKind::cublaslt;
   }
   if (key.k <= kMaxSkinny && !key.b_transposed) return PlanKind::outer;
-  if (long_operand(key, true) != Long::none) return PlanKind::dot;
-  if (long_operand(key, false) != Long::none) return PlanKind::columns;
-  constexpr std::int64_t kSmall = 256;
-  if (std::max({key.m, key.n, key.k}) <= kSmall) return PlanKind::small;
-  return PlanKind::cublaslt;
+  if (half) return PlanKind::cublaslt;
+  return long_operand(key) == Long::none ? PlanKind::cublaslt : PlanKind::dot;
 }
 
 bool skinny_is_likely_faster(const PlanKey& key) {
-  // Beyond these sizes cuBLASLt's tiles have enough to do.
+  // Measured on an H200. Beyond these sizes cuBLASLt's tiles have enough to do.
   constexpr std::int64_t kMega = std::int64_t{1} << 20;
   std::int64_t shorter = std::min(key.m, key.n), longer = std::max(key.m, key.n);
   switch (skinny_kind(key)) {
-    case PlanKind::outer: return key.m * key.n <= 4 * kMega;
-    // Four rows at a time read all of the short operand.
-    case PlanKind::dot: return longer * key.k * (1 + shorter / 4) <= 16 * kMega;
-    case PlanKind::columns: return longer <= 32768 && key.k <= 2048;
-    case PlanKind::small: return true;  // cuBLASLt's sums in parts are two launches
+    case PlanKind::outer: {
+      // A block has eight rows of 128 columns.
+      bool fills_blocks = key.n >= 32 || key.m * key.batch <= 512;
+      return fills_blocks && ceil_div(key.n, 128) * ceil_div(key.m, 8) * key.batch <= 1024;
+    }
+    case PlanKind::dot: {
+      // Four rows at a time read all of the short operand.
+      bool short_enough = longer * key.batch * key.k * (1 + shorter / 4) <= 16 * kMega;
+      return short_enough && (key.batch == 1 || longer * key.batch <= 1024);
+    }
     default: return false;
   }
 }
 
 void run_skinny(const PlanKey& key, PlanKind kind, const MatmulRun& run) {
-  if (kind == PlanKind::small) return launch_small(product_args(key, run), run.context);
-  if (kind == PlanKind::outer) return launch_outer(product_args(key, run), run.context);
-  Long which = long_operand(key, kind == PlanKind::dot);
-  SkinnyArgs args = skinny_args(key, which, run);
-  if (kind == PlanKind::columns) {
-    launch_columns(args, run.context);
-    return;
-  }
+  if (kind == PlanKind::outer) return launch_outer(key.dtype, outer_args(key, run), run.context);
+  SkinnyArgs args = skinny_args(key, long_operand(key), run);
   constexpr unsigned kBoth = PlanKey::aligned_a | PlanKey::aligned_b;
   bool vectors = (key.aligned & kBoth) == kBoth && args.s_k == 1 && args.k % 4 == 0 &&
-                 args.x_ld % 4 == 0 && args.s_row % 4 == 0;
+                 args.x_ld % 4 == 0 && args.s_row % 4 == 0 && args.x_batch % 4 == 0 &&
+                 args.s_batch % 4 == 0;
   launch_dot(args, vectors, run.context);
 }
 

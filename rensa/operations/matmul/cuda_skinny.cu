@@ -8,11 +8,6 @@ namespace rensa::cuda {
 
 namespace {
 
-__device__ __forceinline__ float finish(float sum, float alpha, const float* bias, int column,
-                                        operations::Activation activation) {
-  return cuda::finish(sum, alpha, bias != nullptr, bias ? bias[column] : 0.0f, activation);
-}
-
 // --- dot: k is contiguous in x ---
 
 constexpr int kMaxWarps = 8;
@@ -47,6 +42,9 @@ __global__ void __launch_bounds__(kMaxWarps * 32, 2) dot_kernel(SkinnyArgs p) {
   constexpr int kPadded = S <= 4 ? 4 : S <= 8 ? 8 : 16;  // a power of two
   constexpr int kValues = R * kPadded, kGroup = kValues < 32 ? kValues : 32;
   __shared__ float partial[kMaxWarps][kValues];
+  p.x += blockIdx.z * p.x_batch;
+  p.s += blockIdx.z * p.s_batch;
+  p.c += blockIdx.z * p.c_batch;
   int row0 = blockIdx.x * R;
   float sum[R][S] = {};
   for (int i = threadIdx.x * W; i < p.k; i += blockDim.x * W) {
@@ -101,60 +99,8 @@ void launch_dot_of(const SkinnyArgs& args, bool vectors, const LaunchContext& co
   unsigned blocks = static_cast<unsigned>(few ? args.length : ceil_div(args.length, 4));
   auto kernel = few ? (vectors ? dot_kernel<S, 1, 4> : dot_kernel<S, 1, 1>)
                     : (vectors ? dot_kernel<S, 4, 4> : dot_kernel<S, 4, 1>);
-  launch_kernel("matmul", context, kernel, blocks, threads, args);
-}
-
-// --- columns: the long dimension is contiguous in x ---
-
-constexpr int kColumns = 32;  // of a block, one per lane
-constexpr int kSlices = 16;   // of k, one per warp
-constexpr int kDepth = 8;     // loads that a thread has in flight
-constexpr int kChunk = kSlices * kDepth;
-
-template <int S> __global__ void __launch_bounds__(kSlices * 32) columns_kernel(SkinnyArgs p) {
-  wait_for_previous();
-  __shared__ alignas(16) float tile[kChunk][S];  // of the short operand
-  __shared__ float partial[kSlices][S][kColumns];
-  int lane = threadIdx.x % 32, slice = threadIdx.x / 32;
-  int column = min(static_cast<int>(blockIdx.x) * kColumns + lane, p.length - 1);
-  float sum[S] = {};
-  for (int k0 = 0; k0 < p.k; k0 += kChunk) {
-    float x[kDepth];
-#pragma unroll
-    for (int j = 0; j < kDepth; ++j) {
-      int k = k0 + slice + j * kSlices;
-      x[j] = k < p.k ? p.x[k * p.x_ld + column] : 0.0f;
-    }
-    for (int i = threadIdx.x; i < kChunk * S; i += kSlices * 32) {
-      // Neighbouring threads read along the short operand's contiguous side.
-      int k = p.s_row == 1 ? i / S : i % kChunk, s = p.s_row == 1 ? i % S : i / kChunk;
-      bool inside = s < p.count && k0 + k < p.k;
-      tile[k][s] = inside ? p.s[s * p.s_row + (k0 + k) * p.s_k] : 0.0f;
-    }
-    __syncthreads();
-#pragma unroll
-    for (int j = 0; j < kDepth; ++j) {
-#pragma unroll
-      for (int s = 0; s < S; s += 4) {
-        auto y = *reinterpret_cast<const Pack<float, 4>*>(&tile[slice + j * kSlices][s]);
-#pragma unroll
-        for (int w = 0; w < 4; ++w) sum[s + w] = fmaf(x[j], y.value[w], sum[s + w]);
-      }
-    }
-    __syncthreads();
-  }
-#pragma unroll
-  for (int s = 0; s < S; ++s) partial[slice][s][lane] = sum[s];
-  __syncthreads();
-  for (int i = threadIdx.x; i < S * kColumns; i += kSlices * 32) {
-    int s = i / kColumns, l = static_cast<int>(blockIdx.x) * kColumns + i % kColumns;
-    if (s >= p.count || l >= p.length) continue;
-    float total = 0.0f;
-#pragma unroll
-    for (int j = 0; j < kSlices; ++j) total += partial[j][s][i % kColumns];
-    p.c[l * p.c_length + s * p.c_count] =
-        finish(total, p.alpha, p.bias, p.bias_by_count ? s : l, p.activation);
-  }
+  dim3 grid(blocks, 1, static_cast<unsigned>(args.batch));
+  launch_kernel("matmul", context, kernel, grid, threads, args);
 }
 
 // --- outer: k is short ---
@@ -162,19 +108,26 @@ template <int S> __global__ void __launch_bounds__(kSlices * 32) columns_kernel(
 constexpr int kOuterThreads = 128;  // one per column
 constexpr int kOuterRows = 8;
 
-template <int K> __global__ void __launch_bounds__(kOuterThreads) outer_kernel(ProductArgs p) {
+template <class T, int K>
+__global__ void __launch_bounds__(kOuterThreads) outer_kernel(const __grid_constant__ OuterArgs p) {
   wait_for_previous();
   __shared__ alignas(16) float tile[kOuterRows][K];  // of a
   static_assert(kOuterRows * K <= kOuterThreads);
+  const T* left = static_cast<const T*>(p.a) + blockIdx.z * p.a_batch;
+  const T* right = static_cast<const T*>(p.b) + blockIdx.z * p.b_batch;
+  T* c = static_cast<T*>(p.c) + blockIdx.z * p.c_batch;
   int column_blocks = (p.n + kOuterThreads - 1) / kOuterThreads;
   int row0 = static_cast<int>(blockIdx.x) / column_blocks * kOuterRows;
   int j = static_cast<int>(blockIdx.x) % column_blocks * kOuterThreads + threadIdx.x;
   float b[K];
 #pragma unroll
-  for (int k = 0; k < K; ++k) b[k] = k < p.k && j < p.n ? p.b[k * p.b_k + j] : 0.0f;
+  for (int k = 0; k < K; ++k) {
+    b[k] = k < p.k && j < p.n ? convert<float>(right[k * p.b_k + j]) : 0.0f;
+  }
   if (threadIdx.x < kOuterRows * K) {
     int i = row0 + threadIdx.x / K, k = threadIdx.x % K;
-    tile[threadIdx.x / K][k] = i < p.m && k < p.k ? p.a[i * p.a_row + k * p.a_k] : 0.0f;
+    bool there = i < p.m && k < p.k;
+    tile[threadIdx.x / K][k] = there ? convert<float>(left[i * p.a_row + k * p.a_k]) : 0.0f;
   }
   __syncthreads();
   if (j >= p.n) return;
@@ -188,18 +141,19 @@ template <int K> __global__ void __launch_bounds__(kOuterThreads) outer_kernel(P
 #pragma unroll
       for (int w = 0; w < 4; ++w) sum = fmaf(a.value[w], b[k + w], sum);
     }
-    p.c[(row0 + r) * p.c_ld + j] = finish(sum, p.alpha, p.bias, j, p.activation);
+    c[(row0 + r) * p.c_ld + j] =
+        finish(sum, p.alpha, static_cast<const T*>(p.bias), j, p.activation);
   }
 }
 
-template <int K> void launch_outer_of(const ProductArgs& args, const LaunchContext& context) {
+template <int K>
+void launch_outer_of(Dtype dtype, const OuterArgs& args, const LaunchContext& context) {
   auto blocks = ceil_div(args.n, kOuterThreads) * ceil_div(args.m, kOuterRows);
-  launch_kernel("matmul", context, outer_kernel<K>, blocks, kOuterThreads, args);
-}
-
-template <int S> void launch_columns_of(const SkinnyArgs& args, const LaunchContext& context) {
-  launch_kernel("matmul", context, columns_kernel<S>, ceil_div(args.length, kColumns), kSlices * 32,
-                args);
+  dim3 grid(static_cast<unsigned>(blocks), 1, static_cast<unsigned>(args.batch));
+  auto kernel = dtype == Dtype::float16    ? outer_kernel<half_t, K>
+                : dtype == Dtype::bfloat16 ? outer_kernel<bfloat16_t, K>
+                                           : outer_kernel<float, K>;
+  launch_kernel("matmul", context, kernel, grid, kOuterThreads, args);
 }
 
 }  // namespace
@@ -211,18 +165,11 @@ void launch_dot(const SkinnyArgs& args, bool vectors, const LaunchContext& conte
   else launch_dot_of<16>(args, vectors, context);
 }
 
-void launch_columns(const SkinnyArgs& args, const LaunchContext& context) {
-  if (args.count <= 4) launch_columns_of<4>(args, context);
-  else if (args.count <= 8) launch_columns_of<8>(args, context);
-  else if (args.count <= 12) launch_columns_of<12>(args, context);
-  else launch_columns_of<16>(args, context);
-}
-
-void launch_outer(const ProductArgs& args, const LaunchContext& context) {
-  if (args.k <= 4) launch_outer_of<4>(args, context);
-  else if (args.k <= 8) launch_outer_of<8>(args, context);
-  else if (args.k <= 12) launch_outer_of<12>(args, context);
-  else launch_outer_of<16>(args, context);
+void launch_outer(Dtype dtype, const OuterArgs& args, const LaunchContext& context) {
+  if (args.k <= 4) launch_outer_of<4>(dtype, args, context);
+  else if (args.k <= 8) launch_outer_of<8>(dtype, args, context);
+  else if (args.k <= 12) launch_outer_of<12>(dtype, args, context);
+  else launch_outer_of<16>(dtype, args, context);
 }
 
 }  // namespace rensa::cuda

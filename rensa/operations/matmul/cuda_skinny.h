@@ -1,6 +1,6 @@
-// Float32 products that cuBLASLt does at several times their cost: with one short dimension (at
-// most kMaxSkinny), as the last layer of a classifier and its gradients, and small in all of them.
-// Sums run in an order that depends on the shape alone.
+// Products with one short dimension (at most kMaxSkinny), which cuBLASLt does at several times
+// their cost, as the last layer of a classifier and its gradients: of float32, and where k is short
+// also of float16 and bfloat16. Sums run in an order that depends on the shape alone.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -22,20 +22,22 @@ struct SkinnyArgs {
   std::int64_t x_ld;               // elements between rows of x as it lies in memory
   std::int64_t s_row, s_k;         // strides of the short operand
   std::int64_t c_length, c_count;  // strides of c along l and along s
-  int length, count, k;
+  std::int64_t x_batch, s_batch, c_batch;
+  int length, count, k, batch;
   bool bias_by_count;  // the columns of c are s, not l
   operations::Activation activation;
   float alpha;
 };
 
-/// c(i, j) = sum over p < k of a(i, p) * b(p, j).
-struct ProductArgs {
-  const float* a;
-  const float* b;
-  const float* bias;
-  float* c;
-  std::int64_t a_row, a_k, b_k, b_column, c_ld;
-  int m, n, k;
+/// c(b, i, j) = sum over p < k of a(b, i, p) * b(b, p, j), for k <= kMaxSkinny; b's rows lie
+/// together.
+struct OuterArgs {
+  const void* a;
+  const void* b;
+  const void* bias;
+  void* c;
+  std::int64_t a_row, a_k, b_k, c_ld, a_batch, b_batch, c_batch;
+  int m, n, k, batch;
   operations::Activation activation;
   float alpha;
 };
@@ -45,15 +47,11 @@ PlanKind skinny_kind(const PlanKey& key);
 /// Whether skinny_kind's kernel is the better one, as far as the shape tells.
 bool skinny_is_likely_faster(const PlanKey& key);
 
-/// Queues plan's kernel (not cublaslt).
+/// Queues the kernel of skinny_kind.
 void run_skinny(const PlanKey& key, PlanKind kind, const MatmulRun& run);
 
-/// The kernels (cuda_skinny.cu). dot: x is (length, k), k contiguous; columns: x lies as
-/// (k, length), length contiguous. outer: k <= kMaxSkinny, b_column 1. small: whatever it is, all
-/// of k at once.
+/// The kernels (cuda_skinny.cu). dot: x is (length, k), k contiguous.
 void launch_dot(const SkinnyArgs& args, bool vectors, const LaunchContext& context);
-void launch_columns(const SkinnyArgs& args, const LaunchContext& context);
-void launch_outer(const ProductArgs& args, const LaunchContext& context);
-void launch_small(const ProductArgs& args, const LaunchContext& context);  // cuda_small.cu
+void launch_outer(Dtype dtype, const OuterArgs& args, const LaunchContext& context);
 
 }  // namespace rensa::cuda

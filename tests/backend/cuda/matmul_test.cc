@@ -64,10 +64,13 @@ struct Options {
   Activation activation = Activation::none;
   bool autotune = false;
   double alpha = 1;
+  bool tf32 = false;
 };
 
 Array multiply(const Operands& o, Options options) {
-  Array c = xp::empty({o.a.shape(0), o.b.shape(1)}, o.a.dtype(), gpu());
+  Shape shape = o.a.shape();
+  shape[shape.size() - 1] = o.b.shape(-1);
+  Array c = xp::empty(shape, o.a.dtype(), gpu());
   operations::Matmul op;
   op.a = o.a.operand();
   op.b = o.b.operand();
@@ -76,6 +79,7 @@ Array multiply(const Operands& o, Options options) {
   op.activation = options.activation;
   op.alpha = options.alpha;
   op.autotune = options.autotune;
+  op.tf32 = options.tf32;
   launch(op);
   return c;
 }
@@ -169,6 +173,37 @@ TEST(CudaMatmul, GivesTheRightNumbers) {
         expect_close(multiply(o, options), finished(want, o, options), tolerance(dtype, p.k),
                      describe(p, dtype) + (options.bias ? " bias" : "") +
                          fmt::format(" activation {}", static_cast<int>(options.activation)));
+      }
+    }
+  }
+}
+
+// Short in each of the dimensions, small, and neither.
+TEST(CudaMatmul, BatchesGiveTheNumbersOfTheirProducts) {
+  RENSA_NEEDS_GPUS(1);
+  constexpr std::int64_t kBatch = 5;
+  for (bool autotune : {false, true}) {
+    for (Dtype dtype : {float32, float16, bfloat16}) {
+      for (bool tf32 : {false, true}) {
+        if (tf32 && dtype != float32) continue;
+        for (Product p : {Product{1, 10, 64}, Product{200, 1, 72}, Product{40, 200, 1},
+                          Product{64, 64, 64}, Product{13, 7, 5}, Product{16, 130, 300}}) {
+          std::int64_t width = p.k;
+          Array a = xp::array(numbers(kBatch * p.m * width, 4), gpu())
+                        .reshape({kBatch, p.m, width})
+                        .astype(dtype);
+          Array b = xp::array(numbers(kBatch * p.n * width, 5), gpu()).astype(dtype);
+          for (const Array& right :
+               {b.reshape({kBatch, width, p.n}), b.reshape({kBatch, p.n, width}).swapaxes(1, 2)}) {
+            Options options{.autotune = autotune, .tf32 = tf32};
+            Array c = multiply({a, right, a}, options);
+            for (int i = 0; i < kBatch; ++i) {
+              expect_close(c[i], plain_product({a[i], right[i], a}),
+                           tolerance(tf32 ? float16 : dtype, p.k),
+                           describe(p, dtype) + (tf32 ? " TF32" : ""));
+            }
+          }
+        }
       }
     }
   }

@@ -1,0 +1,206 @@
+// What one warp of the kernels of cuda_tiles.cuh does: brings its parts of the operands to shared
+// memory of its own, and adds up a tile of c.
+#pragma once
+
+#include "rensa/backend/cuda/tensor_cores.cuh"
+
+namespace rensa::cuda {
+
+/// Part of an operand in shared memory: kLines rows of a, or columns of b, and kDepth of k. Lines
+/// of memory, of k where kAlongK and of the operand's other side elsewhere, are padded such that
+/// what a warp reads at once lies in different banks.
+template <class T, int kLines, bool kAlongK> struct OperandPart {
+  static constexpr bool along_k = kAlongK;
+  static constexpr int kChunk = 16 / static_cast<int>(sizeof(T)), kDepth = 4 * kChunk;
+  static constexpr int kPad = kAlongK ? kChunk : kLines / 8 % 2 == 0 ? 8 : 0;
+  static constexpr int kStride = (kAlongK ? kDepth : kLines) + kPad;
+  static constexpr int kSize = kStride * (kAlongK ? kLines : kDepth);
+
+  static __device__ __forceinline__ int offset(int line, int k) {
+    return kAlongK ? line * kStride + k : k * kStride + line;
+  }
+
+#if RENSA_HAS_TENSOR_CORES
+  /// Brings the part of `x` from `line0` and `k0` on, zeros beyond `lines` and `k_end`; it is there
+  /// once the warp has waited for its copies. kChunks: 16 bytes at a time.
+  template <bool kChunks>
+  static __device__ __forceinline__ void bring(T* part, const T* x, std::int64_t stride, int line0,
+                                               int lines, int k0, int k_end) {
+    constexpr int kWidth = kChunks ? kChunk : 1, kInner = (kAlongK ? kDepth : kLines) / kWidth;
+    constexpr int kCount = kLines * kDepth / kWidth;
+#pragma unroll
+    for (int first = 0; first < kCount; first += 32) {
+      int i = first + static_cast<int>(threadIdx.x) % 32;
+      if (kCount % 32 != 0 && i >= kCount) break;
+      int outer = i / kInner, inner = i % kInner * kWidth;
+      int line = line0 + (kAlongK ? outer : inner), k = k0 + (kAlongK ? inner : outer);
+      bool there = line < lines && k < k_end;
+      const T* from = there ? x + (kAlongK ? line * stride + k : k * stride + line) : x;
+      T* to = part + outer * kStride + inner;
+      if constexpr (kChunks) copy_chunk(to, from, there);
+      else if constexpr (sizeof(T) == 4) copy_word(to, from, there);
+      else *to = there ? *from : T(0.0f);
+    }
+  }
+#endif
+};
+
+/// A warp's sums of a tile of kRows x kColumns. E is what is multiplied: float, or what tensor
+/// cores take.
+template <class E, int kRows, int kColumns, class A, class B> struct TileSums {
+  static constexpr int kStride = kColumns + 8;  // of a row of sums in shared memory
+  static_assert(kRows % 16 == 0 && kColumns % 8 == 0);
+  float sum[kRows / 16][kColumns / 8][4] = {};
+
+#if RENSA_HAS_TENSOR_CORES
+  using T = Stored<E>;
+
+  __device__ __forceinline__ void add(const T* a, const T* b) {
+    constexpr int kStep = A::kDepth / 2;
+    int lane = threadIdx.x % 32;
+    OperandWords<E> columns[kColumns / 8];
+#pragma unroll
+    for (int j = 0; j < kColumns / 8; ++j) {
+      unsigned words[4];  // two of each half of k
+      if constexpr (B::along_k) {
+        load_matrices(words, b + B::offset(j * 8 + lane % 8, lane / 8 * A::kChunk));
+      } else if constexpr (is_16bit<E>) {
+        load_transposed(words, b + B::offset(j * 8, lane));
+      } else {
+#pragma unroll
+        for (int w = 0; w < 4; ++w) {
+          words[w] = __float_as_uint(b[B::offset(j * 8 + lane / 4, w * 4 + lane % 4)]);
+        }
+      }
+      columns[j].set(words);
+    }
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+#pragma unroll
+      for (int i = 0; i < kRows / 16; ++i) {
+        unsigned words[4];
+        if constexpr (A::along_k) {
+          load_matrices(words,
+                        a + A::offset(i * 16 + lane % 16, half * kStep + lane / 16 * A::kChunk));
+        } else if constexpr (is_16bit<E>) {
+          load_transposed(words, a + A::offset(i * 16 + lane / 8 % 2 * 8,
+                                               half * kStep + lane / 16 * 8 + lane % 8));
+        } else {
+#pragma unroll
+          for (int w = 0; w < 4; ++w) {
+            words[w] = __float_as_uint(
+                a[A::offset(i * 16 + w % 2 * 8 + lane / 4, half * kStep + w / 2 * 4 + lane % 4)]);
+          }
+        }
+        OperandWords<E> rows;
+        rows.set(words);
+#pragma unroll
+        for (int j = 0; j < kColumns / 8; ++j) multiply<E>(sum[i][j], rows, columns[j], half);
+      }
+    }
+  }
+#endif
+
+  __device__ __forceinline__ void store(float* to) const {
+    int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int i = 0; i < kRows / 16; ++i) {
+#pragma unroll
+      for (int j = 0; j < kColumns / 8; ++j) {
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          int row = i * 16 + half * 8 + lane / 4, column = j * 8 + lane % 4 * 2;
+          Pack<float, 2> pair{{sum[i][j][2 * half], sum[i][j][2 * half + 1]}};
+          *reinterpret_cast<Pack<float, 2>*>(to + row * kStride + column) = pair;
+        }
+      }
+    }
+  }
+};
+
+/// Of floats, by fused multiply-adds: of a warp's 8 x 4 lanes each has kRows / 8 rows and
+/// kColumns / 4 columns.
+template <int kRows, int kColumns, class A, class B> struct TileSums<float, kRows, kColumns, A, B> {
+  static constexpr int kTall = kRows / 8, kWide = kColumns / 4;
+  static constexpr int kStride = kColumns + (B::along_k ? 4 : 16);
+  static_assert(kRows % 8 == 0 && kColumns % 16 == 0);
+  float sum[kTall][kWide] = {};
+
+  // Lines that lie together are one lane's where they are read in one piece, and elsewhere every
+  // 8th or 4th is. Columns come in fours.
+  static __device__ __forceinline__ int row_of(int i) {
+    int lane_row = static_cast<int>(threadIdx.x) % 32 / 4;
+    return A::along_k ? lane_row + 8 * i : lane_row * kTall + i;
+  }
+  static __device__ __forceinline__ int column_of(int j) {
+    int lane_column = static_cast<int>(threadIdx.x) % 4;
+    return B::along_k ? lane_column + 4 * j : j / 4 * 16 + lane_column * 4 + j % 4;
+  }
+
+  __device__ __forceinline__ void add(const float* a, const float* b) {
+#pragma unroll 1  // the code of more would come too late to the processors
+    for (int k = 0; k < A::kDepth; k += 4) {
+      float x[4][kTall], y[4][kWide];
+      if constexpr (A::along_k) {
+#pragma unroll
+        for (int i = 0; i < kTall; ++i) spread(x, i, a + A::offset(row_of(i), k));
+      } else {
+#pragma unroll
+        for (int e = 0; e < 4; ++e) take<kTall>(x[e], a + A::offset(row_of(0), k + e));
+      }
+      if constexpr (B::along_k) {
+#pragma unroll
+        for (int j = 0; j < kWide; ++j) spread(y, j, b + B::offset(column_of(j), k));
+      } else {
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+#pragma unroll
+          for (int j = 0; j < kWide; j += 4) take<4>(y[e] + j, b + B::offset(column_of(j), k + e));
+        }
+      }
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+#pragma unroll
+        for (int i = 0; i < kTall; ++i) {
+#pragma unroll
+          for (int j = 0; j < kWide; ++j) sum[i][j] = fmaf(x[e][i], y[e][j], sum[i][j]);
+        }
+      }
+    }
+  }
+
+  __device__ __forceinline__ void store(float* to) const {
+#pragma unroll
+    for (int i = 0; i < kTall; ++i) {
+      float* row = to + row_of(i) * kStride;
+#pragma unroll
+      for (int j = 0; j < kWide; j += 4) {
+        if constexpr (B::along_k) {
+#pragma unroll
+          for (int e = 0; e < 4; ++e) row[column_of(j + e)] = sum[i][j + e];
+        } else {
+          Pack<float, 4> four{{sum[i][j], sum[i][j + 1], sum[i][j + 2], sum[i][j + 3]}};
+          *reinterpret_cast<Pack<float, 4>*>(row + column_of(j)) = four;
+        }
+      }
+    }
+  }
+
+ private:
+  /// The W values at `from`, which lie at a multiple of their size.
+  template <int W> static __device__ __forceinline__ void take(float* values, const float* from) {
+    auto pack = *reinterpret_cast<const Pack<float, W>*>(from);
+#pragma unroll
+    for (int i = 0; i < W; ++i) values[i] = pack.value[i];
+  }
+  /// Four values along k as line `line` of four k's.
+  template <int N>
+  static __device__ __forceinline__ void spread(float (&values)[4][N], int line,
+                                                const float* from) {
+    auto pack = *reinterpret_cast<const Pack<float, 4>*>(from);
+#pragma unroll
+    for (int e = 0; e < 4; ++e) values[e][line] = pack.value[e];
+  }
+};
+
+}  // namespace rensa::cuda

@@ -1,0 +1,136 @@
+// Which forms of tiles can compute a product, which is likely the best, and its arguments.
+#include "rensa/operations/matmul/cuda_tiles.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "rensa/core/integers.h"
+#include "rensa/portable/launch_plan.h"
+
+namespace rensa::cuda {
+
+namespace {
+
+struct Size {
+  std::uint8_t rows, columns;
+};
+constexpr Size kFloatSizes[] = {{8, 16}, {16, 16}, {16, 32}, {32, 32}};
+constexpr Size kTensorSizes[] = {{16, 8}, {16, 16}, {16, 32}, {32, 32}};
+
+bool is_half(const PlanKey& key) {
+  return key.dtype == Dtype::float16 || key.dtype == Dtype::bfloat16;
+}
+
+/// Of k, what a warp adds at a time.
+std::int64_t depth(const PlanKey& key) { return 64 / itemsize(key.dtype); }
+
+/// Whether every line of both operands can be read 16 bytes at a time.
+bool has_chunks(const PlanKey& key) {
+  constexpr unsigned kBoth = PlanKey::aligned_a | PlanKey::aligned_b;
+  std::int64_t chunk = 16 / itemsize(key.dtype);
+  auto whole = [&](std::int64_t count) { return count % chunk == 0; };
+  return (key.aligned & kBoth) == kBoth && whole(key.a_ld) && whole(key.b_ld) &&
+         whole(key.a_stride) && whole(key.b_stride) && whole(key.a_transposed ? key.m : key.k) &&
+         whole(key.b_transposed ? key.k : key.n);
+}
+
+bool is_possible(const PlanKey& key, Device device) {
+  constexpr std::int64_t kMaxGrid = 65535, kLarge = std::int64_t{1} << 28;
+  constexpr std::int64_t kMax = std::numeric_limits<int>::max() / 2;
+  if ((key.dtype != Dtype::float32 && !is_half(key)) || key.bias == PlanKey::Bias::separate ||
+      (key.a_transposed && key.b_transposed)) {
+    return false;
+  }
+  if (key.m > kMax || key.n > kMax || key.k > kMax || ceil_div(key.m, 8) > kMaxGrid ||
+      key.batch > kMaxGrid) {
+    return false;
+  }
+  // Beyond this many multiplications cuBLASLt's tiles have enough to do. (As floating-point numbers
+  // they cannot overflow.)
+  double count = static_cast<double>(key.m) * static_cast<double>(key.n) *
+                 static_cast<double>(key.k) * static_cast<double>(key.batch);
+  return count <= static_cast<double>(kLarge) && has_tiles(device);
+}
+
+/// Calls f(size, whether by tensor cores) for each size of tile that fits the key, the smallest
+/// first.
+template <class F> void for_each_size(const PlanKey& key, F&& f) {
+  bool chunks = has_chunks(key);
+  auto all = [&](const auto& sizes, bool tensor_cores) {
+    for (Size size : sizes) {
+      if (chunks || size.rows * size.columns <= kMaxTileInElements) f(size, tensor_cores);
+    }
+  };
+  if (is_half(key) || key.tf32) all(kTensorSizes, true);
+  if (!is_half(key)) all(kFloatSizes, false);
+}
+
+int most_warps(Size size) { return size.rows * size.columns >= 1024 ? 8 : 16; }
+
+}  // namespace
+
+std::vector<TileForm> tile_forms(const PlanKey& key, Device device) {
+  std::vector<TileForm> forms;
+  if (!is_possible(key, device)) return forms;
+  std::int64_t parts = ceil_div(key.k, depth(key));
+  for_each_size(key, [&](Size size, bool tensor_cores) {
+    int most = most_warps(size);
+    for (int warps = 1; warps <= most; warps *= 2) {
+      if (warps >= 2 * parts) break;
+      // A warp that has many parts alone is for products of many tiles, which are not these.
+      if (4 * warps < parts && warps < std::min(most, 8)) continue;
+      forms.push_back({size.rows, size.columns, static_cast<std::uint8_t>(warps), tensor_cores});
+    }
+  });
+  return forms;
+}
+
+std::optional<TileForm> likely_tile_form(const PlanKey& key, Device device) {
+  if (!is_possible(key, device)) return std::nullopt;
+  // Measured on an H200: as many blocks as there are multiprocessors, and blocks that are done
+  // before cuBLASLt's have their first operands. A long sum for a vector has one row of a tile to
+  // do, and few blocks.
+  constexpr std::int64_t kLongVector = 256;
+  if (std::min(key.m, key.n) == 1 && key.k > kLongVector) return std::nullopt;
+  bool half = is_half(key);
+  std::int64_t most_work = half ? 131072 : 262144;  // multiplications of a block
+  std::optional<TileForm> likely;
+  for_each_size(key, [&](Size size, bool tensor_cores) {
+    std::int64_t tiles = ceil_div(key.m, size.rows) * ceil_div(key.n, size.columns) * key.batch;
+    std::int64_t area = size.rows * size.columns;
+    if (likely || tiles > kMultiprocessors || area * key.k > most_work || (half && area > 512)) {
+      return;
+    }
+    std::int64_t warps = 1, parts = ceil_div(key.k, depth(key));
+    while (warps < parts && warps < most_warps(size)) warps *= 2;
+    likely = {size.rows, size.columns, static_cast<std::uint8_t>(warps), tensor_cores};
+  });
+  return likely;
+}
+
+void run_tiles(const PlanKey& key, TileForm form, const MatmulRun& run) {
+  TileArgs args{};
+  args.a = run.a;
+  args.b = run.b;
+  args.bias = run.bias;
+  args.c = run.c;
+  args.a_ld = key.a_ld;
+  args.b_ld = key.b_ld;
+  args.c_ld = key.c_ld;
+  args.a_batch = key.a_stride;
+  args.b_batch = key.b_stride;
+  args.c_batch = key.c_stride;
+  args.m = static_cast<int>(key.m);
+  args.n = static_cast<int>(key.n);
+  args.k = static_cast<int>(key.k);
+  args.batch = static_cast<int>(key.batch);
+  args.alpha = static_cast<float>(run.alpha);
+  args.activation = run.activation;
+  args.a_along_k = !key.a_transposed;
+  args.b_along_k = key.b_transposed;
+  args.chunks = has_chunks(key);
+  if (is_half(key)) launch_half_tiles(key.dtype, args, form, run.context);
+  else launch_float_tiles(args, form, run.context);
+}
+
+}  // namespace rensa::cuda

@@ -1,0 +1,122 @@
+// The kernel of cuda_tiles.h, and its launch in one of its forms.
+#pragma once
+
+#include "rensa/operations/matmul/cuda_kernels.h"
+#include "rensa/operations/matmul/cuda_tile_sums.cuh"
+#include "rensa/operations/matmul/cuda_tiles.h"
+
+namespace rensa::cuda {
+
+/// The shared memory of one warp: two parts of each operand, of which one comes while the other is
+/// added (one where a warp has no more), and then its sums.
+template <class E, int kRows, int kColumns, bool kAAlongK, bool kBAlongK> struct TileWarp {
+  using T = Stored<E>;
+  using A = OperandPart<T, kRows, kAAlongK>;
+  using B = OperandPart<T, kColumns, kBAlongK>;
+  using Sums = TileSums<E, kRows, kColumns, A, B>;
+  static constexpr int kPartBytes = (A::kSize + B::kSize) * static_cast<int>(sizeof(T));
+  static constexpr int kSumBytes = kRows * Sums::kStride * static_cast<int>(sizeof(float));
+
+  RENSA_FN static int bytes(int k, int warps) {
+    int parts = k > warps * A::kDepth ? 2 * kPartBytes : kPartBytes;
+    return parts > kSumBytes ? parts : kSumBytes;
+  }
+};
+
+template <class E, int kRows, int kColumns, bool kAAlongK, bool kBAlongK, bool kChunks>
+__global__ void __launch_bounds__(kRows* kColumns >= 1024 ? 256 : 512)
+    tile_kernel(const __grid_constant__ TileArgs p) {
+  wait_for_previous();
+#if RENSA_HAS_TENSOR_CORES
+  using Warp = TileWarp<E, kRows, kColumns, kAAlongK, kBAlongK>;
+  using A = typename Warp::A;
+  using B = typename Warp::B;
+  using T = typename Warp::T;
+  extern __shared__ uint4 tile_memory[];
+  int warps = static_cast<int>(blockDim.x) / 32, warp = static_cast<int>(threadIdx.x) / 32;
+  int bytes = Warp::bytes(p.k, warps);
+  auto* all = reinterpret_cast<char*>(tile_memory);
+  T* mine = reinterpret_cast<T*>(all + warp * bytes);
+  int row0 = static_cast<int>(blockIdx.y) * kRows,
+      column0 = static_cast<int>(blockIdx.x) * kColumns;
+  const T* a = static_cast<const T*>(p.a) + blockIdx.z * p.a_batch;
+  const T* b = static_cast<const T*>(p.b) + blockIdx.z * p.b_batch;
+  auto bring = [&](int part, int k) {
+    if (k < p.k) {
+      T* to = mine + part * (A::kSize + B::kSize);
+      A::template bring<kChunks>(to, a, p.a_ld, row0, p.m, k, p.k);
+      B::template bring<kChunks>(to + A::kSize, b, p.b_ld, column0, p.n, k, p.k);
+    }
+    close_group();
+  };
+  typename Warp::Sums sums;
+  int k = warp * A::kDepth, step = warps * A::kDepth, part = 0;
+  bring(0, k);
+#pragma unroll 1
+  for (; k < p.k; k += step) {
+    bring(1 - part, k + step);
+    wait_for_older_groups();
+    __syncwarp();
+    const T* from = mine + part * (A::kSize + B::kSize);
+    sums.add(from, from + A::kSize);
+    __syncwarp();
+    part = 1 - part;
+  }
+  wait_for_copies();
+  sums.store(reinterpret_cast<float*>(mine));
+  __syncthreads();
+
+  T* c = static_cast<T*>(p.c) + blockIdx.z * p.c_batch;
+#pragma unroll 1
+  for (int i = static_cast<int>(threadIdx.x); i < kRows * kColumns;
+       i += static_cast<int>(blockDim.x)) {
+    int row = i / kColumns, column = i % kColumns;
+    if (row0 + row >= p.m || column0 + column >= p.n) continue;
+    const char* from = all + (row * Warp::Sums::kStride + column) * sizeof(float);
+    float sum = 0.0f;
+    for (int w = 0; w < warps; ++w) sum += *reinterpret_cast<const float*>(from + w * bytes);
+    c[(row0 + row) * p.c_ld + column0 + column] =
+        finish(sum, p.alpha, static_cast<const T*>(p.bias), column0 + column, p.activation);
+  }
+#endif
+}
+
+template <class E, int kRows, int kColumns, bool kAAlongK, bool kBAlongK, bool kChunks>
+void launch_tile_kernel(const TileArgs& args, int warps, const LaunchContext& context) {
+  auto kernel = tile_kernel<E, kRows, kColumns, kAAlongK, kBAlongK, kChunks>;
+  int bytes = warps * TileWarp<E, kRows, kColumns, kAAlongK, kBAlongK>::bytes(args.k, warps);
+  if (bytes > 48 << 10) {
+    allow_shared_memory("matmul", reinterpret_cast<const void*>(kernel), bytes);
+  }
+  dim3 grid(static_cast<unsigned>(ceil_div(args.n, kColumns)),
+            static_cast<unsigned>(ceil_div(args.m, kRows)), static_cast<unsigned>(args.batch));
+  launch_kernel("matmul", context, kernel, grid, 32 * warps, args, static_cast<std::size_t>(bytes));
+}
+
+/// By tiles of kRows x kColumns. Both operands transposed, and large tiles of operands that cannot
+/// be read in chunks, are no forms.
+template <class E, int kRows, int kColumns>
+void launch_tile_size(const TileArgs& args, int warps, const LaunchContext& context) {
+  auto launch = [&]<bool kAAlongK, bool kBAlongK>() {
+    if (args.chunks) {
+      return launch_tile_kernel<E, kRows, kColumns, kAAlongK, kBAlongK, true>(args, warps, context);
+    }
+    if constexpr (kRows * kColumns <= kMaxTileInElements) {
+      launch_tile_kernel<E, kRows, kColumns, kAAlongK, kBAlongK, false>(args, warps, context);
+    }
+  };
+  if (!args.a_along_k) launch.template operator()<false, false>();
+  else if (args.b_along_k) launch.template operator()<true, true>();
+  else launch.template operator()<true, false>();
+}
+
+/// By tiles on tensor cores.
+template <class E>
+void launch_tensor_tiles(const TileArgs& args, TileForm form, const LaunchContext& context) {
+  if (form.rows == 32) launch_tile_size<E, 32, 32>(args, form.warps, context);
+  else if (form.columns == 8) launch_tile_size<E, 16, 8>(args, form.warps, context);
+  else if (form.columns == 16) launch_tile_size<E, 16, 16>(args, form.warps, context);
+  else launch_tile_size<E, 16, 32>(args, form.warps, context);
+}
+
+}  // namespace rensa::cuda

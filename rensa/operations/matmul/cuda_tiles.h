@@ -1,0 +1,49 @@
+// Products of floats by small tiles of c, whose sums the warps of a block share: where a product is
+// so small that cuBLASLt's tiles would leave most of a GPU idle. A warp takes every `warps`-th part
+// of k, and the warps' sums are added in one order, which depends on the form alone.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "rensa/operations/matmul/cuda_plan.h"
+
+namespace rensa::cuda {
+
+/// c(b, i, j) = sum over p < k of a(b, i, p) * b(b, p, j), and what `finish` makes of it. The
+/// strides are in elements: of a between its rows, or between its columns where these lie together,
+/// of b likewise.
+struct TileArgs {
+  const void* a;
+  const void* b;
+  const void* bias;  // null, or a value for each column of c
+  void* c;
+  std::int64_t a_ld, b_ld, c_ld, a_batch, b_batch, c_batch;
+  int m, n, k, batch;
+  float alpha;
+  operations::Activation activation;
+  bool a_along_k, b_along_k;  // neighbours in memory are neighbours along k
+  bool chunks;                // lines start at multiples of 16 bytes and have that many
+};
+
+/// Tiles of more elements are only for operands that are read in chunks.
+inline constexpr int kMaxTileInElements = 256;
+
+/// The forms in which `key` can be computed on the current device, which is `device`; none where
+/// the product is large.
+std::vector<TileForm> tile_forms(const PlanKey& key, Device device);
+/// The one of them that is likely faster than cuBLASLt, as far as the shape tells.
+std::optional<TileForm> likely_tile_form(const PlanKey& key, Device device);
+
+/// Queues the product in a form of tile_forms.
+void run_tiles(const PlanKey& key, TileForm form, const MatmulRun& run);
+
+// The kernels: cuda_tiles_float.cu and cuda_tiles_half.cu.
+void launch_float_tiles(const TileArgs& args, TileForm form, const LaunchContext& context);
+void launch_half_tiles(Dtype dtype, const TileArgs& args, TileForm form,
+                       const LaunchContext& context);
+/// Whether the device has the kernels: GPUs before Ampere lack what they are made of.
+bool has_tiles(Device device);
+
+}  // namespace rensa::cuda

@@ -1,0 +1,167 @@
+// Products by tiles: each form gives the right numbers, whatever the shape, the layout and the
+// batch, and the same bits each time.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rensa/array.h"
+#include "rensa/device/launcher.h"
+#include "rensa/operations/matmul/cuda_tiles.h"
+#include "tests/testing.h"
+
+namespace rensa {
+namespace {
+
+using operations::Activation;
+
+struct Product {
+  std::int64_t m, n, k, batch = 1;
+  std::int64_t pad = 0;  // elements after each line, and before the first
+};
+
+struct Precision {
+  const char* name;
+  Dtype dtype;
+  bool tf32;
+  double unit;  // of a product of numbers in [-1, 1)
+};
+constexpr Precision kPrecisions[] = {{"float32", Dtype::float32, false, 1e-6},
+                                     {"tf32", Dtype::float32, true, 1e-3},
+                                     {"float16", Dtype::float16, false, 1e-3},
+                                     {"bfloat16", Dtype::bfloat16, false, 8e-3}};
+
+/// `batch` matrices of random numbers that are stored as (lines, width), rows after each other.
+Array stored(std::int64_t batch, std::int64_t lines, std::int64_t width, std::int64_t pad,
+             Dtype dtype) {
+  Array all = xp::random::uniform(-1, 1, {batch, lines, width + pad}, float32, gpu());
+  return all.astype(dtype)[{Slice(), Slice(), Slice(pad, pad + width)}];
+}
+
+struct Operands {
+  Array a, b, bias, c;
+  cuda::PlanKey key;
+};
+
+Operands operands(const Product& p, const Precision& precision, bool a_transposed,
+                  bool b_transposed) {
+  Dtype dtype = precision.dtype;
+  Array a = a_transposed ? stored(p.batch, p.k, p.m, p.pad, dtype)
+                         : stored(p.batch, p.m, p.k, p.pad, dtype);
+  Array b = b_transposed ? stored(p.batch, p.n, p.k, p.pad, dtype)
+                         : stored(p.batch, p.k, p.n, p.pad, dtype);
+  Operands o{a_transposed ? a.swapaxes(1, 2) : a,
+             b_transposed ? b.swapaxes(1, 2) : b,
+             xp::random::uniform(-1, 1, {p.n}, float32, gpu()).astype(dtype),
+             xp::empty({p.batch, p.m, p.n}, dtype, gpu()),
+             {}};
+  cuda::PlanKey& key = o.key;
+  std::int64_t size = itemsize(dtype);
+  key.m = p.m, key.n = p.n, key.k = p.k, key.batch = p.batch;
+  key.a_ld = a.strides()[1] / size, key.b_ld = b.strides()[1] / size, key.c_ld = p.n;
+  key.a_stride = a.strides()[0] / size, key.b_stride = b.strides()[0] / size;
+  key.c_stride = p.m * p.n;
+  key.dtype = dtype, key.tf32 = precision.tf32;
+  key.a_transposed = a_transposed, key.b_transposed = b_transposed;
+  key.bias = cuda::PlanKey::Bias::epilogue;
+  auto is_aligned = [](const Array& x) {
+    return reinterpret_cast<std::uintptr_t>(x.data()) % 16 == 0;
+  };
+  unsigned aligned = 0;
+  if (is_aligned(a)) aligned |= cuda::PlanKey::aligned_a;
+  if (is_aligned(b)) aligned |= cuda::PlanKey::aligned_b;
+  key.aligned = static_cast<std::uint8_t>(aligned);
+  return o;
+}
+
+Array run(Operands& o, cuda::TileForm form, Activation activation, bool bias, double alpha) {
+  o.c.fill(7);
+  cuda::MatmulRun run;
+  run.a = static_cast<const char*>(o.a.data());
+  run.b = static_cast<const char*>(o.b.data());
+  run.bias = bias ? static_cast<const char*>(o.bias.data()) : nullptr;
+  run.c = static_cast<char*>(o.c.data());
+  run.alpha = alpha;
+  run.activation = activation;
+  run.context = cuda::make_context(cuda::current_stream_state(gpu()), 0);
+  cuda::run_tiles(o.key, form, run);
+  return o.c.copy();
+}
+
+class MatmulTiles : public ::testing::TestWithParam<Precision> {};
+
+TEST_P(MatmulTiles, EveryFormIsRight) {
+  RENSA_NEEDS_GPUS(1);
+  const Precision& precision = GetParam();
+  std::vector<Product> products = {{1, 1, 1},           {5, 3, 7},       {16, 32, 64},
+                                   {33, 40, 24, 3},     {64, 64, 64, 2}, {31, 17, 129, 3, 1},
+                                   {100, 200, 1000},    {8, 256, 40},    {40, 24, 96, 2, 8},
+                                   {256, 136, 72, 1, 8}};
+  std::size_t forms = 0;
+  for (const Product& p : products) {
+    if (testing::quick() && p.m * p.n * p.k > 1000000) continue;
+    for (auto [a_transposed, b_transposed] :
+         {std::pair(false, false), {false, true}, {true, false}}) {
+      Operands o = operands(p, precision, a_transposed, b_transposed);
+      if (!cuda::has_tiles(gpu())) GTEST_SKIP() << "a GPU before Ampere";
+      Array exact = xp::matmul(o.a.to(cpu()).astype(float64), o.b.to(cpu()).astype(float64));
+      Array bias = o.bias.to(cpu()).astype(float64);
+      double tolerance = 2 * precision.unit * std::sqrt(static_cast<double>(p.k + 1));
+      for (cuda::TileForm form : cuda::tile_forms(o.key, gpu())) {
+        ++forms;
+        std::string what = fmt::format("{} of ({}, {}, {}) {} {} pad {}, {} x {} by {} warps {}",
+                                       p.batch, p.m, p.n, p.k, a_transposed, b_transposed, p.pad,
+                                       form.rows, form.columns, form.warps, form.tensor_cores);
+        Array plain = run(o, form, Activation::none, false, 1);
+        auto error = [&](const Array& got, const Array& want) {
+          return xp::abs(got.to(cpu()).astype(float64) - want).max().item<double>();
+        };
+        EXPECT_LE(error(plain, exact), tolerance) << what;
+        EXPECT_TRUE(xp::array_equal(plain, run(o, form, Activation::none, false, 1))) << what;
+        Array with_bias = run(o, form, Activation::none, true, 0.5);
+        EXPECT_LE(error(with_bias, exact * 0.5 + bias), tolerance) << what;
+        // What follows sees what would be stored without it.
+        EXPECT_TRUE(xp::array_equal(run(o, form, Activation::relu, true, 0.5),
+                                    xp::maximum(with_bias, xp::zeros_like(with_bias))))
+            << what;
+        EXPECT_TRUE(xp::array_equal(run(o, form, Activation::tanh, true, 0.5), xp::tanh(with_bias)))
+            << what;
+      }
+    }
+  }
+  EXPECT_GT(forms, products.size());
+}
+
+TEST(MatmulTiles, NoneForWhatTheyCannotDo) {
+  RENSA_NEEDS_GPUS(1);
+  const Precision& precision = kPrecisions[0];
+  cuda::PlanKey key = operands({16, 16, 16}, precision, false, false).key;
+  if (!cuda::has_tiles(gpu())) GTEST_SKIP() << "a GPU before Ampere";
+  EXPECT_FALSE(cuda::tile_forms(key, gpu()).empty());
+  EXPECT_TRUE(cuda::likely_tile_form(key, gpu()));
+  for (auto change : std::vector<void (*)(cuda::PlanKey&)>{
+           [](cuda::PlanKey& k) { k.a_transposed = k.b_transposed = true; },
+           [](cuda::PlanKey& k) { k.dtype = Dtype::float64; },
+           [](cuda::PlanKey& k) { k.bias = cuda::PlanKey::Bias::separate; },
+           [](cuda::PlanKey& k) { k.batch = 65536; }, [](cuda::PlanKey& k) { k.m = 1 << 20; },
+           [](cuda::PlanKey& k) { k.m = k.n = k.k = 1024; }}) {
+    cuda::PlanKey other = key;
+    change(other);
+    EXPECT_TRUE(cuda::tile_forms(other, gpu()).empty());
+    EXPECT_FALSE(cuda::likely_tile_form(other, gpu()));
+  }
+  // A large product has forms that are worth a try, but none is likely.
+  key.m = key.n = 512, key.k = 1024;
+  EXPECT_FALSE(cuda::tile_forms(key, gpu()).empty());
+  EXPECT_FALSE(cuda::likely_tile_form(key, gpu()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, MatmulTiles, ::testing::ValuesIn(kPrecisions),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace rensa
