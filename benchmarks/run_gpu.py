@@ -3,13 +3,15 @@
 
     run_gpu.py --build-dir DIR [--python PYTHON] [--only PART ...]
 PART is training, short, epochs, startup, host, arrays, routines, activations, functions, attention, networks, recordings,
-chains, fragmentation or libraries; or, only where they are named, collectives, which wants two GPUs, and package,
+chains, fragmentation, libraries or products; or, only where they are named, collectives, which wants two GPUs, and package,
 which wants a build with RENSA_PYTHON.
 The peers (PyTorch, JAX, CuPy) are those of PYTHON; what it lacks shows as a dash. Writes run_gpu.md
 and run_gpu.json to $OUT, or to DIR.
 """
 import argparse
 import pathlib
+import re
+import statistics
 import subprocess
 import sys
 
@@ -282,6 +284,37 @@ def libraries(report, python):
                   LD_LIBRARY_PATH=cublas_folders(python))
 
 
+def products(report, python):
+    """The table of small products beside cuBLASLt."""
+    report.run([report.program("library_cublaslt"), "cuda:0", "table"], LD_LIBRARY_PATH=cublas_folders(python))
+    pattern = re.compile(r"beside cuBLASLt: (\w+), (\d+) of \((\d+), (\d+)\) @ \(\d+, (\d+)\) rensa$")
+    work = [(found[1], *map(int, found.groups()[1:]), name.removesuffix("rensa"))
+            for name in report.figures if (found := pattern.match(name))]
+    value = lambda name, who: report.value(name + who)
+    groups = {}
+    for precision, batch, m, k, n, name in work:
+        ratios = [value(name, who) / value(name, "cublaslt") for who in ("rensa", "rensa, untuned")]
+        for sides in ("all",) if max(m, k, n) >= 256 else ("all", "below 256"):
+            groups.setdefault((precision, batch, sides), []).append(ratios)
+    percent = lambda share: f"{100 * share:.0f} %"
+    rows = []
+    for (precision, batch, sides), ratios in groups.items():
+        row = [precision, batch, sides, len(ratios)]
+        for way in zip(*ratios):
+            row += [percent(sum(r < 0.98 for r in way) / len(way)), percent(sum(r > 1.05 for r in way) / len(way)),
+                    round(statistics.median(way), 2), round(max(way), 2)]
+        rows.append(row)
+    columns = ["faster by 2 %", "slower by 5 %", "median", "worst"]
+    report.table("Products of 1 to 1024 rows, columns and terms beside the fastest of cuBLASLt's plans: ours / cuBLASLt's",
+                 ["precision", "products at a time", "sides", "rows", *columns,
+                  *(f"{column}, untuned" for column in columns)], rows)
+    rows = [[precision, f"({m}, {k}) @ ({k}, {n})", value(name, "cublaslt"), value(name, "rensa"),
+             value(name, "rensa, untuned"), ratio(value(name, "rensa"), value(name, "cublaslt"))]
+            for precision, batch, m, k, n, name in work if batch == 1 and {m, k, n} <= {64, 200, 1024}]
+    report.table("Some of them, one at a time (µs on the device)",
+                 ["precision", "product", "cuBLASLt", "Rensa", "Rensa, untuned", "Rensa / cuBLASLt"], rows)
+
+
 def hardware():
     query = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version,clocks.max.sm",
                             "--format=csv,noheader"], capture_output=True, text=True, check=False)
@@ -296,7 +329,7 @@ def main():
     parts = {"training": training, "short": short, "epochs": epochs, "startup": startup, "host": host, "arrays": arrays,
              "routines": routines, "activations": activations, "functions": functions,
              "attention": attention, "networks": networks, "recordings": recordings, "chains": chains,
-             "fragmentation": fragmentation, "libraries": libraries}
+             "fragmentation": fragmentation, "libraries": libraries, "products": products}
     of_one_gpu = list(parts)
     parts["collectives"], parts["package"] = collectives, package
     parser.add_argument("--only", nargs="+", choices=parts, default=of_one_gpu)
