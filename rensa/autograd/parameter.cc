@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -22,8 +23,8 @@ struct ParameterState {
   Initializer initializer;
   Device device;  // where it will be made
   bool update_enabled = true;
-  bool named = false;            // by some model's members()
-  bool awaits_its_name = false;  // it is in unnamed_parameters
+  std::atomic<bool> named = false;  // by some model's members(), which several threads may read
+  bool awaits_its_name = false;     // it is in unnamed_parameters
   std::shared_ptr<UpdateRule> rule;
   std::optional<Communicator> ranks_of_parts;
   /// Of one that waits for its shape: the parameters, itself among them, that will share its array.
@@ -117,7 +118,9 @@ Dtype dtype_for(const ParameterRef& parameter) {
   return parameter.body()->parameter->initializer.dtype();
 }
 
-void note_named(const ParameterRef& parameter) { parameter.body()->parameter->named = true; }
+void note_named(const ParameterRef& parameter) {
+  parameter.body()->parameter->named.store(true, std::memory_order_relaxed);
+}
 
 void note_gradient(const std::shared_ptr<VariableBody>& body) {
   ParameterState& state = *body->parameter;

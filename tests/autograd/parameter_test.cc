@@ -5,7 +5,9 @@
 
 #include <functional>
 #include <string>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "rensa/core/error.h"
 #include "rensa/core/thread_state.h"
@@ -178,6 +180,18 @@ TEST(Parameter, CopydataMakesTheArray) {
   to.copydata(from);
   EXPECT_EQ(values(to.array()), (Values{4, 4}));
   EXPECT_NE(to.array().storage(), from.array().storage());
+}
+
+// Under the thread sanitizer: naming writes nothing that the other thread reads.
+TEST(Parameter, SeveralThreadsMayNameThoseOfOneModel) {
+  const L::Linear model(3, 2);
+  std::vector<NamedParameter> here, there;
+  std::thread other([&] { there = model.namedparams(); });
+  here = model.namedparams();
+  other.join();
+  ASSERT_EQ(here.size(), 2u);
+  ASSERT_EQ(there.size(), 2u);
+  EXPECT_EQ(here[0].path, there[0].path);
 }
 
 }  // namespace
