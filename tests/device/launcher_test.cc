@@ -168,7 +168,7 @@ TEST(Operations, ToldApartByTheirNumbers) {
 }
 
 TEST(Operations, WithoutCudaTheirCudaSideSaysSo) {
-#ifdef RENSA_HAS_CUDA
+#if RENSA_HAS_CUDA
   GTEST_SKIP() << "this build has CUDA";
 #endif
   operations::Matmul matmul;
@@ -206,7 +206,7 @@ TEST(Devices, DiagnoseTellsWhatIsThereAndWhatIsMissing) {
     EXPECT_EQ(text.rfind("GPUs: " + std::to_string(num_gpus()) + "\n", 0), 0u) << text;
     EXPECT_TRUE(says("cuda:0: " + gpu(0).name() + ", compute capability ")) << text;
   }
-#ifdef RENSA_HAS_CUDA
+#if RENSA_HAS_CUDA
   EXPECT_TRUE(says("CUDA runtime: ") && says(", driver for up to: ")) << text;
   for (const char* library : {"cuBLAS", "NVRTC", "NCCL", "cuDNN", "CUPTI", "NVML"}) {
     EXPECT_TRUE(says(library)) << library << " in\n" << text;
