@@ -19,6 +19,9 @@ namespace rensa {
 struct Operand {
   ArrayView view;
   Storage* storage = nullptr;
+  /// That nothing before this operation in a graph writes what it reads there: a kernel may read it
+  /// before wait_for_previous().
+  bool settled = false;
   bool present() const { return storage != nullptr; }  // whether there is an array
 };
 

@@ -1,13 +1,44 @@
-// A planned recording as one CUDA graph.
+// A planned recording as CUDA graphs.
+#include <algorithm>
 #include <map>
 #include <unordered_map>
 
 #include "rensa/device/step_graph.h"
 #include "rensa/graph/replay.h"
+#include "rensa/graph/storage_uses.h"
 
 namespace rensa {
 
 namespace {
+
+/// Notes which operands of an operation are settled.
+class SettleOperands final : public OperandVisitor {
+ public:
+  SettleOperands(const StorageUses& uses, const std::vector<Array>& inputs)
+      : uses_(uses), inputs_(inputs) {}
+  void visit(Operation& operation, std::size_t place) {
+    place_ = place;
+    operation.visit(*this);
+  }
+  void read(Operand& operand) override {
+    operand.settled =
+        uses_.writer_before(operand.storage, place_) == place_ && !is_input(*operand.storage);
+  }
+  void write(Operand&) override {}
+
+ private:
+  /// Each launch writes the inputs.
+  bool is_input(const Storage& storage) const {
+    return std::ranges::any_of(inputs_, [&](const Array& input) {
+      const Storage* other = input.storage().get();
+      return other->data() < storage.data() + storage.nbytes() &&
+             storage.data() < other->data() + other->nbytes();
+    });
+  }
+  const StorageUses& uses_;
+  const std::vector<Array>& inputs_;
+  std::size_t place_ = 0;
+};
 
 class GraphReplay final : public Replay {
  public:
@@ -35,8 +66,11 @@ class GraphReplay final : public Replay {
  private:
   std::vector<cuda::StepNode> nodes() const {
     std::vector<cuda::StepNode> result;
+    StorageUses uses(*recording_);
+    SettleOperands settle(uses, inputs_);
     for (std::size_t i = 0; i < recording_->operations.size(); ++i) {
       Operation& operation = *recording_->operations[i];
+      settle.visit(operation, i);
       result.push_back({&operation, device_of(operation), plan_.dependencies[i], plan_.lanes[i],
                         plan_.workspaces[i], plan_.workspace_bytes[i]});
     }
@@ -79,8 +113,8 @@ class GraphReplay final : public Replay {
     return streams;
   }
 
-  /// What the graph works on must not be handed out again before this launch is done. (A device's
-  /// stream waits for a launch whose own stream is another device's.)
+  /// What the graphs work on must not be handed out again before this launch is done. (Each
+  /// device's stream has the launch's end behind it.)
   void note_use() {
     Streams now = current_streams();
     if (now == streams_) return;

@@ -184,6 +184,8 @@ void Matmul::run_cuda(const cuda::LaunchContext& context) {
     run.bias = bias.view.data;
     run.bias_stride = bias.view.strides[0] / itemsize(bias.view.dtype);
   }
+  run.a_settled = a.settled;
+  run.b_settled = b.settled;
   run.alpha = alpha;
   run.activation = activation;
   run.context = context;

@@ -353,6 +353,27 @@ cublasStatus_t run_plan(const MatmulPlan& plan, const MatmulRun& run) {
   return status;
 }
 
+ProductArgs product_args(const PlanKey& key, const MatmulRun& run) {
+  ProductArgs args{};
+  args.a = run.a;
+  args.b = run.b;
+  args.bias = run.bias;
+  args.c = run.c;
+  args.c_ld = key.c_ld;
+  args.a_batch = key.a_stride;
+  args.b_batch = key.b_stride;
+  args.c_batch = key.c_stride;
+  args.m = static_cast<int>(key.m);
+  args.n = static_cast<int>(key.n);
+  args.k = static_cast<int>(key.k);
+  args.batch = static_cast<int>(key.batch);
+  args.alpha = static_cast<float>(run.alpha);
+  args.activation = run.activation;
+  args.a_settled = run.a_settled;
+  args.b_settled = run.b_settled;
+  return args;
+}
+
 std::vector<std::pair<PlanKey, PlanChoice>> chosen_plans() { return plan_cache().all(); }
 
 void use_plans(std::span<const std::pair<PlanKey, PlanChoice>> plans) { plan_cache().use(plans); }

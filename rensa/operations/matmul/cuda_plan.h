@@ -101,6 +101,7 @@ struct MatmulRun {
   const char* bias = nullptr;    // null: none
   std::int64_t bias_stride = 1;  // elements
   char* c = nullptr;
+  bool a_settled = false, b_settled = false;  // Operand::settled
   double alpha = 1;
   operations::Activation activation = operations::Activation::none;
   LaunchContext context = {};  // with a workspace of at least choice.workspace bytes

@@ -41,6 +41,7 @@ SkinnyArgs skinny_args(const PlanKey& key, Long which, const MatmulRun& run) {
   args.c_batch = key.c_stride;
   args.batch = static_cast<int>(key.batch);
   args.bias_by_count = is_a;
+  args.x_settled = is_a ? run.a_settled : run.b_settled;
   std::int64_t short_ld = is_a ? key.b_ld : key.a_ld;
   bool short_k_contiguous = is_a ? key.b_transposed : !key.a_transposed;
   args.s_row = short_k_contiguous ? short_ld : 1;
@@ -49,25 +50,8 @@ SkinnyArgs skinny_args(const PlanKey& key, Long which, const MatmulRun& run) {
 }
 
 OuterArgs outer_args(const PlanKey& key, const MatmulRun& run) {
-  OuterArgs args{};
-  args.a = run.a;
-  args.b = run.b;
-  args.bias = run.bias;
-  args.c = run.c;
-  args.a_row = key.a_transposed ? 1 : key.a_ld;
-  args.a_k = key.a_transposed ? key.a_ld : 1;
-  args.b_k = key.b_ld;
-  args.c_ld = key.c_ld;
-  args.a_batch = key.a_stride;
-  args.b_batch = key.b_stride;
-  args.c_batch = key.c_stride;
-  args.m = static_cast<int>(key.m);
-  args.n = static_cast<int>(key.n);
-  args.k = static_cast<int>(key.k);
-  args.batch = static_cast<int>(key.batch);
-  args.activation = run.activation;
-  args.alpha = static_cast<float>(run.alpha);
-  return args;
+  std::int64_t a_row = key.a_transposed ? 1 : key.a_ld, a_k = key.a_transposed ? key.a_ld : 1;
+  return {product_args(key, run), a_row, a_k, key.b_ld};
 }
 
 }  // namespace

@@ -38,7 +38,6 @@ template <int N, int Mask = 16> __device__ __forceinline__ float reduce_transpos
 /// elements along k.
 template <int S, int R, int W>
 __global__ void __launch_bounds__(kMaxWarps * 32, 2) dot_kernel(SkinnyArgs p) {
-  wait_for_previous();
   constexpr int kPadded = S <= 4 ? 4 : S <= 8 ? 8 : 16;  // a power of two
   constexpr int kValues = R * kPadded, kGroup = kValues < 32 ? kValues : 32;
   __shared__ float partial[kMaxWarps][kValues];
@@ -47,13 +46,20 @@ __global__ void __launch_bounds__(kMaxWarps * 32, 2) dot_kernel(SkinnyArgs p) {
   p.c += blockIdx.z * p.c_batch;
   int row0 = blockIdx.x * R;
   float sum[R][S] = {};
-  for (int i = threadIdx.x * W; i < p.k; i += blockDim.x * W) {
-    Pack<float, W> x[R];
+  Pack<float, W> x[R];
+  auto load = [&](int i) {
+    if (i >= p.k) return;
 #pragma unroll
     for (int r = 0; r < R; ++r) {
       int row = min(row0 + r, p.length - 1);
       x[r] = *reinterpret_cast<const Pack<float, W>*>(p.x + row * p.x_ld + i);
     }
+  };
+  int i = threadIdx.x * W, step = blockDim.x * W;
+  if (p.x_settled) load(i);
+  wait_for_previous();
+  if (!p.x_settled) load(i);
+  for (; i < p.k; i += step) {
 #pragma unroll
     for (int s = 0; s < S; ++s) {
       int row = min(s, p.count - 1);
@@ -64,6 +70,7 @@ __global__ void __launch_bounds__(kMaxWarps * 32, 2) dot_kernel(SkinnyArgs p) {
         for (int w = 0; w < W; ++w) sum[r][s] = fmaf(x[r].value[w], y.value[w], sum[r][s]);
       }
     }
+    load(i + step);
   }
   int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 #pragma unroll
@@ -110,7 +117,6 @@ constexpr int kOuterRows = 8;
 
 template <class T, int K>
 __global__ void __launch_bounds__(kOuterThreads) outer_kernel(const __grid_constant__ OuterArgs p) {
-  wait_for_previous();
   __shared__ alignas(16) float tile[kOuterRows][K];  // of a
   static_assert(kOuterRows * K <= kOuterThreads);
   const T* left = static_cast<const T*>(p.a) + blockIdx.z * p.a_batch;
@@ -120,10 +126,15 @@ __global__ void __launch_bounds__(kOuterThreads) outer_kernel(const __grid_const
   int row0 = static_cast<int>(blockIdx.x) / column_blocks * kOuterRows;
   int j = static_cast<int>(blockIdx.x) % column_blocks * kOuterThreads + threadIdx.x;
   float b[K];
+  auto load_b = [&] {
 #pragma unroll
-  for (int k = 0; k < K; ++k) {
-    b[k] = k < p.k && j < p.n ? convert<float>(right[k * p.b_k + j]) : 0.0f;
-  }
+    for (int k = 0; k < K; ++k) {
+      b[k] = k < p.k && j < p.n ? convert<float>(right[k * p.b_k + j]) : 0.0f;
+    }
+  };
+  if (p.b_settled) load_b();
+  wait_for_previous();
+  if (!p.b_settled) load_b();
   if (threadIdx.x < kOuterRows * K) {
     int i = row0 + threadIdx.x / K, k = threadIdx.x % K;
     bool there = i < p.m && k < p.k;

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "rensa/operations/matmul/cuda_kernels.h"
 #include "rensa/operations/matmul/cuda_plan.h"
 
 namespace rensa::cuda {
@@ -25,21 +26,14 @@ struct SkinnyArgs {
   std::int64_t x_batch, s_batch, c_batch;
   int length, count, k, batch;
   bool bias_by_count;  // the columns of c are s, not l
+  bool x_settled;      // Operand::settled
   operations::Activation activation;
   float alpha;
 };
 
-/// c(b, i, j) = sum over p < k of a(b, i, p) * b(b, p, j), for k <= kMaxSkinny; b's rows lie
-/// together.
-struct OuterArgs {
-  const void* a;
-  const void* b;
-  const void* bias;
-  void* c;
-  std::int64_t a_row, a_k, b_k, c_ld, a_batch, b_batch, c_batch;
-  int m, n, k, batch;
-  operations::Activation activation;
-  float alpha;
+/// A product with k <= kMaxSkinny; b's rows lie together.
+struct OuterArgs : ProductArgs {
+  std::int64_t a_row, a_k, b_k;
 };
 
 /// The kernel that can compute `key`, or PlanKind::cublaslt where none can.

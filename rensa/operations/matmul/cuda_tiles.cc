@@ -109,26 +109,8 @@ std::optional<TileForm> likely_tile_form(const PlanKey& key, Device device) {
 }
 
 void run_tiles(const PlanKey& key, TileForm form, const MatmulRun& run) {
-  TileArgs args{};
-  args.a = run.a;
-  args.b = run.b;
-  args.bias = run.bias;
-  args.c = run.c;
-  args.a_ld = key.a_ld;
-  args.b_ld = key.b_ld;
-  args.c_ld = key.c_ld;
-  args.a_batch = key.a_stride;
-  args.b_batch = key.b_stride;
-  args.c_batch = key.c_stride;
-  args.m = static_cast<int>(key.m);
-  args.n = static_cast<int>(key.n);
-  args.k = static_cast<int>(key.k);
-  args.batch = static_cast<int>(key.batch);
-  args.alpha = static_cast<float>(run.alpha);
-  args.activation = run.activation;
-  args.a_along_k = !key.a_transposed;
-  args.b_along_k = key.b_transposed;
-  args.chunks = has_chunks(key);
+  TileArgs args{product_args(key, run), key.a_ld,         key.b_ld,
+                !key.a_transposed,      key.b_transposed, has_chunks(key)};
   if (is_half(key)) launch_half_tiles(key.dtype, args, form, run.context);
   else launch_float_tiles(args, form, run.context);
 }

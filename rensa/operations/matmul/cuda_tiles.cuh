@@ -26,7 +26,6 @@ template <class E, int kRows, int kColumns, bool kAAlongK, bool kBAlongK> struct
 template <class E, int kRows, int kColumns, bool kAAlongK, bool kBAlongK, bool kChunks>
 __global__ void __launch_bounds__(kRows* kColumns >= 1024 ? 256 : 512)
     tile_kernel(const __grid_constant__ TileArgs p) {
-  wait_for_previous();
 #if RENSA_HAS_TENSOR_CORES
   using Warp = TileWarp<E, kRows, kColumns, kAAlongK, kBAlongK>;
   using A = typename Warp::A;
@@ -41,24 +40,30 @@ __global__ void __launch_bounds__(kRows* kColumns >= 1024 ? 256 : 512)
       column0 = static_cast<int>(blockIdx.x) * kColumns;
   const T* a = static_cast<const T*>(p.a) + blockIdx.z * p.a_batch;
   const T* b = static_cast<const T*>(p.b) + blockIdx.z * p.b_batch;
-  auto bring = [&](int part, int k) {
-    if (k < p.k) {
-      T* to = mine + part * (A::kSize + B::kSize);
-      A::template bring<kChunks>(to, a, p.a_ld, row0, p.m, k, p.k);
-      B::template bring<kChunks>(to + A::kSize, b, p.b_ld, column0, p.n, k, p.k);
-    }
-    close_group();
+  auto part_of_a = [&](int part) { return mine + part * (A::kSize + B::kSize); };
+  auto bring_a = [&](int part, int k) {
+    if (k < p.k) A::template bring<kChunks>(part_of_a(part), a, p.a_ld, row0, p.m, k, p.k);
+  };
+  auto bring_b = [&](int part, int k) {
+    T* to = part_of_a(part) + A::kSize;
+    if (k < p.k) B::template bring<kChunks>(to, b, p.b_ld, column0, p.n, k, p.k);
   };
   typename Warp::Sums sums;
   int k = warp * A::kDepth, step = warps * A::kDepth, part = 0;
-  bring(0, k);
+  if (p.a_settled) bring_a(0, k);
+  if (p.b_settled) bring_b(0, k);
+  wait_for_previous();
+  if (!p.a_settled) bring_a(0, k);
+  if (!p.b_settled) bring_b(0, k);
+  close_group();
 #pragma unroll 1
   for (; k < p.k; k += step) {
-    bring(1 - part, k + step);
+    bring_a(1 - part, k + step);
+    bring_b(1 - part, k + step);
+    close_group();
     wait_for_older_groups();
     __syncwarp();
-    const T* from = mine + part * (A::kSize + B::kSize);
-    sums.add(from, from + A::kSize);
+    sums.add(part_of_a(part), part_of_a(part) + A::kSize);
     __syncwarp();
     part = 1 - part;
   }

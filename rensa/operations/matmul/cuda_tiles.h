@@ -7,22 +7,15 @@
 #include <optional>
 #include <vector>
 
+#include "rensa/operations/matmul/cuda_kernels.h"
 #include "rensa/operations/matmul/cuda_plan.h"
 
 namespace rensa::cuda {
 
-/// c(b, i, j) = sum over p < k of a(b, i, p) * b(b, p, j), and what `finish` makes of it. The
-/// strides are in elements: of a between its rows, or between its columns where these lie together,
-/// of b likewise.
-struct TileArgs {
-  const void* a;
-  const void* b;
-  const void* bias;  // null, or a value for each column of c
-  void* c;
-  std::int64_t a_ld, b_ld, c_ld, a_batch, b_batch, c_batch;
-  int m, n, k, batch;
-  float alpha;
-  operations::Activation activation;
+/// The strides are of a between its rows, or between its columns where these lie together, of b
+/// likewise.
+struct TileArgs : ProductArgs {
+  std::int64_t a_ld, b_ld;
   bool a_along_k, b_along_k;  // neighbours in memory are neighbours along k
   bool chunks;                // lines start at multiples of 16 bytes and have that many
 };
