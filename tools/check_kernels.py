@@ -11,8 +11,8 @@ import re
 import sys
 
 WAIT = "wait_for_previous();"
-# What begins with the wait itself.
-WAITS = re.compile(r"\breduce_(rows|columns)_of<")
+# What begins with the wait itself, and the wait that lets nothing come.
+WAITS = re.compile(r"\breduce_(rows|columns)_of<|\bwait_for_previous_alone\(\);")
 
 
 def matching(text, start):

@@ -46,7 +46,6 @@ struct LaunchContext {
   std::size_t workspace_bytes;  // of `workspace`
   unsigned int* semaphores;     // kSemaphores counters, zero on entry and left zero
   void* error_word;             // device pointer to the device's ErrorWord
-  bool overlaps = true;         // a kernel may come while what it waits for ends: work of its GPU
 };
 inline constexpr int kSemaphores = 1024;  // of a LaunchContext
 }  // namespace cuda

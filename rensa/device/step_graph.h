@@ -1,7 +1,8 @@
-// StepGraph: a list of operations, of one GPU or several, as one CUDA graph. On each GPU its first
-// nodes copy a launch's inputs and host numbers in, and its last ones copy the results out; they
-// get their addresses in their kernel arguments, which are set anew for each launch, so nothing
-// that a running graph reads is ever overwritten by the host.
+// StepGraph: a list of operations, of one GPU or several, as a CUDA graph for each. On each GPU its
+// first nodes copy a launch's inputs and host numbers in, and its last ones copy the results out;
+// they get their addresses in their kernel arguments, which are set anew for each launch, so
+// nothing that a running graph reads is ever overwritten by the host. The graphs of several GPUs
+// wait for each other by marks (step_parts.h).
 #pragma once
 
 #include <cstddef>
@@ -36,7 +37,8 @@ class StepGraph {
  public:
   /// Captures `nodes`, which run on `devices`. Every launch takes `num_slots` numbers of the
   /// host, 8 bytes each; an operation's HostScalar with a slot reads its number there. Throws
-  /// CudaError where an operation cannot be captured.
+  /// CudaError where an operation cannot be captured, and for several GPUs where
+  /// CUDA_LAUNCH_BLOCKING has the host wait for the first graph before it launches the next.
   StepGraph(const std::vector<Device>& devices, const std::vector<StepNode>& nodes,
             const std::vector<StepPlace>& inputs, const std::vector<StepPlace>& results,
             int num_slots);
@@ -44,9 +46,10 @@ class StepGraph {
   StepGraph(const StepGraph&) = delete;
   StepGraph& operator=(const StepGraph&) = delete;
 
-  /// Queues one run on the current stream of the first device, after what the current streams of
-  /// the others have queued so far and before what they queue next. A launch on another stream than
-  /// the one before waits for that. `inputs` and `results` are addresses on the places' devices.
+  /// Queues one run on the devices' current streams: on each after what it has queued so far and
+  /// before what it queues next, with all that touches memory of its device. A launch on other
+  /// streams than the one before waits for that. `inputs` and `results` are addresses on the
+  /// places' devices.
   void launch(const std::vector<const void*>& inputs, const std::vector<std::uint64_t>& slots,
               const std::vector<void*>& results);
 

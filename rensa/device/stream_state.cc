@@ -13,6 +13,11 @@
 
 namespace rensa::cuda {
 
+std::shared_mutex& stream_order() {
+  static auto* order = new std::shared_mutex;  // memory is given back at the very end
+  return *order;
+}
+
 void order_handles(Device device, void* earlier, void* later) {
   runtime::set_device(device);
   struct Handle {

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <shared_mutex>
 #include <vector>
 
 #include "rensa/core/device.h"
@@ -15,6 +16,12 @@
 namespace rensa::cuda {
 
 class Capture;  // device/stream_capture.h
+
+/// Held by who makes a stream wait for another (shared), by who gives memory back to the driver,
+/// which waits for a GPU (shared), and while the parts of one step go to the streams of several
+/// GPUs. A part waits for the others while it runs, so nothing may come between them that waits for
+/// one of the first parts and has a stream or the driver wait with it.
+std::shared_mutex& stream_order();
 
 /// Work queued on the driver's stream `later` from now on starts after what is queued on `earlier`,
 /// of `device`, so far. Both may be of one capture: then it is an edge of the graph.

@@ -21,7 +21,7 @@ class Replay {
 };
 
 /// `inputs` are the arrays that the step was recorded with. Throws CudaError where the operations
-/// cannot be made into one CUDA graph.
+/// cannot be made into CUDA graphs.
 std::unique_ptr<Replay> make_cuda_replay(std::shared_ptr<Recording> recording, Plan plan,
                                          std::vector<Array> inputs);
 /// Runs the list operation by operation, on any device: what the tests hold the graph against.

@@ -14,13 +14,22 @@ constexpr int kBlock = 256;  // threads of a block, unless a kernel says otherwi
 
 // --- kernels that follow one another ---
 
+/// Waits until the work before this kernel is done and its memory is to be seen. The next kernel
+/// comes when this one is done: for one that waits for another GPU, while what came would hold
+/// processors.
+__device__ __forceinline__ void wait_for_previous_alone() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 /// Waits until the work before this kernel is done and its memory is to be seen, then lets the next
 /// kernel come to the processors once all blocks of this one are there; that one waits here in
 /// turn, for all of this one. Every thread of every kernel calls it before it touches memory: also
 /// what has nothing to do must not end before the work before.
 __device__ __forceinline__ void wait_for_previous() {
+  wait_for_previous_alone();
 #if __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.wait;" ::: "memory");
   asm volatile("griddepcontrol.launch_dependents;" :::);
 #endif
 }

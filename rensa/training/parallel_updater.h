@@ -33,7 +33,7 @@ struct ParallelUpdaterOptions {
   /// many bytes: larger ones take less time in all, smaller ones begin earlier. (Captured
   /// iterations choose their own.)
   std::int64_t pack_bytes = std::int64_t{25} << 20;
-  /// Iterations are recorded and replayed as one CUDA graph for all GPUs (graph/capture.h): the
+  /// Iterations are recorded and replayed as a CUDA graph on each GPU (graph/capture.h): the
   /// gradients are summed while others are still computed.
   bool capture = false;
   CaptureOptions capture_options = {};  // as capture() takes them

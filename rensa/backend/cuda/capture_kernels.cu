@@ -49,6 +49,29 @@ __global__ void __launch_bounds__(kBlock) copies(const __grid_constant__ CopiesP
   for (int i = 0; i < params.num_copies; ++i) copy_by_grid(params.copies[i]);
 }
 
+__device__ __forceinline__ unsigned long long number_of(const CrossingParams& params, int i) {
+  return *params.launch * params.numbers_of_a_launch + params.marks[i].number;
+}
+
+// What the work before has written is to be seen by whoever sees the mark.
+__global__ void tell(const __grid_constant__ CrossingParams params) {
+  wait_for_previous();
+  int i = static_cast<int>(threadIdx.x);
+  if (i >= params.num_marks) return;
+  unsigned long long number = number_of(params, i);
+  __threadfence_system();
+  *static_cast<volatile unsigned long long*>(params.marks[i].word) = number;
+}
+
+__global__ void await(const __grid_constant__ CrossingParams params) {
+  wait_for_previous_alone();
+  int i = static_cast<int>(threadIdx.x);
+  if (i >= params.num_marks) return;
+  unsigned long long number = number_of(params, i);
+  while (*static_cast<volatile const unsigned long long*>(params.marks[i].word) < number) {}
+  __threadfence_system();
+}
+
 static_assert(kMaxCaptureScalars <= kBlock);
 static_assert(sizeof(MoreScalarsParams) <= 4096);  // what a kernel's arguments may take
 
@@ -57,6 +80,8 @@ static_assert(sizeof(MoreScalarsParams) <= 4096);  // what a kernel's arguments 
 const void* prologue_kernel() { return reinterpret_cast<const void*>(&prologue); }
 const void* more_scalars_kernel() { return reinterpret_cast<const void*>(&more_scalars); }
 const void* copies_kernel() { return reinterpret_cast<const void*>(&copies); }
+const void* tell_kernel() { return reinterpret_cast<const void*>(&tell); }
+const void* await_kernel() { return reinterpret_cast<const void*>(&await); }
 
 CaptureLaunch capture_launch(long long bytes) {
   long long blocks = ceil_div(bytes, 16 * kBlock);

@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <mutex>
+#include <shared_mutex>
 #include <string>
 
 #include "rensa/backend/cuda/check.h"
@@ -20,6 +22,7 @@
 #include "rensa/device/cuda_runtime.h"
 #include "rensa/device/nvml.h"
 #include "rensa/device/stream.h"
+#include "rensa/device/stream_state.h"
 
 namespace rensa::cuda::runtime {
 
@@ -262,6 +265,7 @@ void record_event(void* event, void* stream) {
 }
 
 void wait_event(void* stream, void* event) {
+  std::shared_lock<std::shared_mutex> hold(stream_order());
   RENSA_CUDA_CALL(cudaStreamWaitEvent(as_stream(stream), as_event(event), 0));
 }
 
@@ -355,7 +359,10 @@ void* allocate_device(Device device, std::size_t nbytes) {
   return data;
 }
 
-void free_device(void* data) noexcept { forgive(cudaFree(data)); }
+void free_device(void* data) noexcept {
+  std::shared_lock<std::shared_mutex> hold(stream_order());
+  forgive(cudaFree(data));
+}
 
 void zero_async(void* data, std::size_t nbytes, void* stream) {
   RENSA_CUDA_CALL(cudaMemsetAsync(data, 0, nbytes, as_stream(stream)));

@@ -55,7 +55,7 @@ static inline void launch_address(const char* operation, const LaunchContext& co
   config.dynamicSmemBytes = shared_bytes;
   config.stream = static_cast<cudaStream_t>(context.handle);
   config.attrs = &early;
-  config.numAttrs = context.overlaps && are_compiled_for<90>(context.device, kernel) ? 1 : 0;
+  config.numAttrs = are_compiled_for<90>(context.device, kernel) ? 1 : 0;
   RENSA_CUDA_CHECK(operation, cudaLaunchKernelExC(&config, kernel, args));
 }
 

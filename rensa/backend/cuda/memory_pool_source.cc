@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <mutex>
+#include <shared_mutex>
 
 #include "rensa/backend/cuda/check.h"
 #include "rensa/device/cuda_runtime.h"
@@ -82,6 +83,7 @@ class EventSource : public MemorySource {
         cudaEventRecord(ticket->event, static_cast<cudaStream_t>(earlier->order_handle()));
     if (error == cudaSuccess) {
       set_device(later->device());
+      std::shared_lock<std::shared_mutex> hold(stream_order());
       error = cudaStreamWaitEvent(static_cast<cudaStream_t>(later->handle()), ticket->event, 0);
     }
     stock.put(ticket);

@@ -22,6 +22,7 @@
 #include "rensa/communication/heartbeat.h"
 #include "rensa/communication/processes.h"
 #include "rensa/core/error.h"
+#include "rensa/device/cuda_runtime.h"
 #include "rensa/device/devices.h"
 #include "rensa/device/host_errors.h"
 #include "rensa/device/launcher.h"
@@ -120,7 +121,7 @@ class OneAfterTheOther {
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     RENSA_CUDA_CALL(cudaStreamIsCapturing(stream, &status));
     captured_ = status != cudaStreamCaptureStatusNone;
-    if (!captured_) RENSA_CUDA_CALL(cudaStreamWaitEvent(stream_, last_, 0));
+    if (!captured_) runtime::wait_event(stream_, last_);
   }
   void end() const {
     if (!captured_) RENSA_CUDA_CALL(cudaEventRecord(last_, stream_));

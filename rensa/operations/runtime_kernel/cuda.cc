@@ -31,8 +31,7 @@ void RuntimeKernel::run_cuda(const cuda::LaunchContext& context) {
     attribute.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
     attribute.value.cooperative = 1;
     config.numAttrs = 1;
-  } else if (start == Start::early && context.overlaps &&
-             cuda::architecture(context.device) >= 90) {
+  } else if (start == Start::early && cuda::architecture(context.device) >= 90) {
     attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
     attribute.value.programmaticStreamSerializationAllowed = 1;
     config.numAttrs = 1;
