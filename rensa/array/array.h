@@ -244,7 +244,16 @@ class Array : public ArrayMethods<Array> {
 
   /// No array: shape(), item() and every operation on it throw; defined() is false.
   Array() = default;
-  Array(StoragePtr storage, ArrayView view) : storage_(std::move(storage)), view_(view) {}
+  Array(StoragePtr storage, const ArrayView& view) : storage_(std::move(storage)), view_(view) {}
+  // These make the view where it stays: a copy of what was just written waits for it.
+  /// In C order, from where the memory begins.
+  Array(StoragePtr storage, const Shape& shape, Dtype dtype, Device device)
+      : storage_(std::move(storage)),
+        view_{storage_->data(), dtype, device, shape,
+              contiguous_strides(shape, rensa::itemsize(dtype))} {}
+  /// Other elements of the memory of `base`, of its dtype: the strides are in bytes.
+  Array(const Array& base, char* data, const Shape& shape, const Shape& strides)
+      : storage_(base.storage_), view_{data, base.view_.dtype, base.view_.device, shape, strides} {}
 
   const ArrayView& view() const { return view_; }
   using ArrayMethods<Array>::view;
@@ -260,7 +269,7 @@ class Array : public ArrayMethods<Array> {
   // --- indexing ---
   /// Basic indexing gives a view: a[1], a[{Slice(), -1}], a[{ellipsis, newaxis}], or a list made at
   /// run time (std::vector<BasicIndex>). Throws IndexError.
-  View operator[](BasicIndex index) const;
+  View operator[](const BasicIndex& index) const;
   View operator[](std::initializer_list<BasicIndex> index) const;
   View operator[](std::span<const BasicIndex> index) const;
   /// Indexing by integer arrays and boolean masks, alone or mixed with the above, as NumPy's:
@@ -386,6 +395,7 @@ class Array : public ArrayMethods<Array> {
 class [[nodiscard]] View : public Array {
  public:
   explicit View(Array array) : Array(std::move(array)) {}
+  using Array::Array;
   View(const View&) = default;
   void operator=(const View& source) && { assign(source); }
   void operator=(const Array& source) && { assign(source); }
@@ -491,7 +501,7 @@ class [[nodiscard]] Array::Selection : public ArrayMethods<Array::Selection> {
   operator Array() const { return self(); }
 
   // Elements of the gathered copy. They are no View: what is written there would be lost.
-  [[nodiscard]] Array operator[](BasicIndex index) const;
+  [[nodiscard]] Array operator[](const BasicIndex& index) const;
   [[nodiscard]] Array operator[](std::initializer_list<BasicIndex> index) const;
   [[nodiscard]] Array operator[](std::span<const BasicIndex> index) const;
   [[nodiscard]] Array operator[](const Selector& index) const;

@@ -18,7 +18,8 @@ Slice::Range Slice::over(std::int64_t extent) const {
   std::int64_t start = start_ ? place(*start_) : step_ > 0 ? lowest : highest;
   std::int64_t stop = stop_ ? place(*stop_) : step_ > 0 ? highest : lowest;
   std::int64_t count = 0;
-  if (step_ > 0 && start < stop) count = (stop - start - 1) / step_ + 1;
+  if (step_ == 1) count = std::max<std::int64_t>(stop - start, 0);
+  else if (step_ > 0 && start < stop) count = (stop - start - 1) / step_ + 1;
   if (step_ < 0 && stop < start) count = (stop - start + 1) / step_ + 1;
   return {start, count, step_};
 }

@@ -30,9 +30,9 @@ class Indexer {
       case BasicIndex::Kind::newaxis: shape_.push_back(1); strides_.push_back(0);
     }
   }
-  Array finish() {
+  View finish() {
     keep(array_.ndim() - axis_);
-    return detail::new_view(array_, offset_, shape_, strides_);
+    return View(array_, array_.view().data + offset_, shape_, strides_);
   }
 
  private:
@@ -63,7 +63,7 @@ class Indexer {
   Shape shape_, strides_;
 };
 
-Array basic_index(const Array& a, const BasicIndex* begin, const BasicIndex* end) {
+View basic_index(const Array& a, const BasicIndex* begin, const BasicIndex* end) {
   check_defined("getitem", a);
   int named = 0, ellipses = 0;
   for (const BasicIndex* i = begin; i != end; ++i) {
@@ -98,16 +98,16 @@ Array aligned_mask(const Array& base, const Array& mask) {
 
 }  // namespace
 
-View Array::operator[](BasicIndex index) const {
-  return View(basic_index(*this, &index, &index + 1));
+View Array::operator[](const BasicIndex& index) const {
+  return basic_index(*this, &index, &index + 1);
 }
 
 View Array::operator[](std::initializer_list<BasicIndex> index) const {
-  return View(basic_index(*this, index.begin(), index.end()));
+  return basic_index(*this, index.begin(), index.end());
 }
 
 View Array::operator[](std::span<const BasicIndex> index) const {
-  return View(basic_index(*this, index.data(), index.data() + index.size()));
+  return basic_index(*this, index.data(), index.data() + index.size());
 }
 
 Selection Array::operator[](const Selector& index) const { return Selection(*this, index); }
@@ -156,7 +156,7 @@ void Selection::gather() const {
   array_ = detail::gather("getitem", detail::apply_index("getitem", base, index));
 }
 
-Array Selection::operator[](BasicIndex index) const { return self()[index]; }
+Array Selection::operator[](const BasicIndex& index) const { return self()[index]; }
 Array Selection::operator[](std::initializer_list<BasicIndex> index) const {
   return self()[std::span<const BasicIndex>(index.begin(), index.size())];
 }

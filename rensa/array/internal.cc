@@ -38,16 +38,6 @@ std::int64_t checked_nbytes(const Shape& shape, Dtype dtype) {
   return nbytes;
 }
 
-Array array_on(StoragePtr storage, const Shape& shape, Dtype dtype, Device device) {
-  ArrayView view;
-  view.data = storage->data();
-  view.dtype = dtype;
-  view.device = device;
-  view.shape = shape;
-  view.strides = contiguous_strides(shape, itemsize(dtype));
-  return Array(std::move(storage), view);
-}
-
 }  // namespace
 
 Array on_host(const char* operation, const Array& a) {
@@ -60,19 +50,15 @@ Array new_array(const Shape& shape, Dtype dtype, Device device) {
   std::int64_t nbytes = checked_nbytes(shape, dtype);
   StoragePtr storage =
       current_tracer ? current_tracer->allocate(nbytes, device) : allocate(nbytes, device);
-  return array_on(std::move(storage), shape, dtype, device);
+  return Array(std::move(storage), shape, dtype, device);
 }
 
 Array new_pinned_array(const Shape& shape, Dtype dtype) {
-  return array_on(allocate_pinned(checked_nbytes(shape, dtype)), shape, dtype, cpu());
+  return Array(allocate_pinned(checked_nbytes(shape, dtype)), shape, dtype, cpu());
 }
 
 Array new_view(const Array& a, std::int64_t offset, const Shape& shape, const Shape& strides) {
-  ArrayView view = a.view();
-  view.data += offset;
-  view.shape = shape;
-  view.strides = strides;
-  return Array(a.storage(), view);
+  return Array(a, a.view().data + offset, shape, strides);
 }
 
 Array slice_along(const Array& a, int axis, std::int64_t start, std::int64_t count,

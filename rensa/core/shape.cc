@@ -11,22 +11,18 @@
 
 namespace rensa {
 
-namespace {
+void Extent::throw_beyond_int64() {
+  throw ShapeError("shape: an extent is beyond int64, more than can be counted");
+}
 
-[[noreturn]] void too_many(std::size_t count) {
+void Shape::throw_too_many(std::size_t count) {
   throw ShapeError(
       fmt::format("shape: {} dimensions are more than the {} that an array can have; reshape first",
                   count, kMaxNdim));
 }
 
-}  // namespace
-
-void Extent::throw_beyond_int64() {
-  throw ShapeError("shape: an extent is beyond int64, more than can be counted");
-}
-
 Shape::Shape(std::initializer_list<Extent> values) {
-  if (values.size() > static_cast<std::size_t>(kMaxNdim)) too_many(values.size());
+  if (values.size() > static_cast<std::size_t>(kMaxNdim)) throw_too_many(values.size());
   std::copy(values.begin(), values.end(), values_);
   ndim_ = static_cast<int>(values.size());
 }
@@ -36,13 +32,13 @@ void detail::throw_uncountable(const char* operation, std::int64_t a, char sign,
 }
 
 Shape::Shape(std::span<const std::int64_t> values) {
-  if (values.size() > static_cast<std::size_t>(kMaxNdim)) too_many(values.size());
+  if (values.size() > static_cast<std::size_t>(kMaxNdim)) throw_too_many(values.size());
   std::copy(values.begin(), values.end(), values_);
   ndim_ = static_cast<int>(values.size());
 }
 
 Shape Shape::filled(int count, std::int64_t value) {
-  if (count < 0 || count > kMaxNdim) too_many(static_cast<std::size_t>(count));
+  if (count < 0 || count > kMaxNdim) throw_too_many(static_cast<std::size_t>(count));
   Shape shape;
   std::fill_n(shape.values_, count, value);
   shape.ndim_ = count;
@@ -57,10 +53,8 @@ int Shape::place_from_end(int i) const {
   return i + ndim_;
 }
 
-void Shape::push_back(std::int64_t value) { insert(ndim_, value); }
-
 void Shape::insert(int position, std::int64_t value) {
-  if (ndim_ == kMaxNdim) too_many(kMaxNdim + 1);
+  if (ndim_ == kMaxNdim) throw_too_many(kMaxNdim + 1);
   if (position < 0 || position > ndim_) {
     throw IndexError(fmt::format("shape: {} has no place {}", str(), position));
   }

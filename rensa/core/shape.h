@@ -52,7 +52,11 @@ class Shape {
   const std::int64_t* begin() const { return values_; }
   const std::int64_t* end() const { return values_ + ndim_; }
   const std::int64_t* data() const { return values_; }  // the first value
-  void push_back(std::int64_t value);                   // throws ShapeError for a value too many
+  /// Throws ShapeError for a value too many.
+  void push_back(std::int64_t value) {
+    if (ndim_ == kMaxNdim) throw_too_many(kMaxNdim + 1);
+    values_[ndim_++] = value;
+  }
   /// Throw IndexError for a place that is not there, ShapeError for a value too many.
   void insert(int position, std::int64_t value);
   void erase(int position);  // throws IndexError for a place that is not there
@@ -69,6 +73,7 @@ class Shape {
     return static_cast<unsigned>(i) < static_cast<unsigned>(ndim_) ? i : place_from_end(i);
   }
   int place_from_end(int i) const;
+  [[noreturn]] static void throw_too_many(std::size_t count);
 
   std::int64_t values_[kMaxNdim] = {};
   int ndim_ = 0;

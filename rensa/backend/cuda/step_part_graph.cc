@@ -139,15 +139,15 @@ CaptureLaunch CopyPart::launch() const {
 
 template <class Params> void GivenNode<Params>::give(cudaGraphExec_t exec, const Params& params) {
   if (is_given && std::memcmp(&given, &params, sizeof(Params)) == 0) return;
-  given = params;
-  is_given = true;
-  void* arguments[] = {&given};
+  void* arguments[] = {const_cast<Params*>(&params)};
   cudaKernelNodeParams node_params{};
   node_params.func = const_cast<void*>(kernel);
   node_params.gridDim = dim3(dims.grid);
   node_params.blockDim = dim3(dims.block);
   node_params.kernelParams = arguments;
   check(cudaGraphExecKernelNodeSetParams(exec, node, &node_params));
+  given = params;
+  is_given = true;
 }
 
 // --- PartGraph ---
