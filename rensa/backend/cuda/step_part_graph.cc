@@ -55,17 +55,17 @@ void hurry(const GraphNodes& nodes) {
   }
 }
 
-std::vector<CopyPart> parts_of(const std::vector<StepPlace>& all, Device device) {
-  std::vector<CopyPart> parts;
+std::vector<CopyGroup> groups_of(const std::vector<StepPlace>& all, Device device) {
+  std::vector<CopyGroup> groups;
   std::size_t number = 0;
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (all[i].device != device) continue;
-    if (parts.empty() || parts.back().places.size() == kMaxCaptureCopies) parts.emplace_back();
-    parts.back().places.push_back(all[i]);
-    parts.back().addresses.push_back(i);
-    parts.back().numbers.push_back(number++);
+    if (groups.empty() || groups.back().places.size() == kMaxCaptureCopies) groups.emplace_back();
+    groups.back().places.push_back(all[i]);
+    groups.back().addresses.push_back(i);
+    groups.back().numbers.push_back(number++);
   }
-  return parts;
+  return groups;
 }
 
 }  // namespace
@@ -131,7 +131,7 @@ std::size_t CaptureStream::look_at_frontier(const cudaGraphNode_t** nodes) const
   return count;
 }
 
-CaptureLaunch CopyPart::launch() const {
+CaptureLaunch CopyGroup::launch() const {
   long long total = 0;
   for (const StepPlace& place : places) total += place.nbytes;
   return capture_launch(total);
@@ -158,8 +158,8 @@ PartGraph::PartGraph(Device device, const std::vector<StepPlace>& inputs,
       num_slots_(num_slots),
       scalar_block_(allocate(8 * std::max(num_slots, 1), device)),
       semaphores_(allocate(static_cast<std::int64_t>(num_lanes) * kSemaphores * 4, device)),
-      input_parts_(parts_of(inputs, device)),
-      result_parts_(parts_of(results, device)) {
+      input_groups_(groups_of(inputs, device)),
+      result_groups_(groups_of(results, device)) {
   context_ = make_context(current_stream_state(device), 0);
   last_stream_ = static_cast<cudaStream_t>(context_.handle);
   check(cudaMemsetAsync(semaphores_->data(), 0, static_cast<std::size_t>(semaphores_->nbytes()),
@@ -187,23 +187,23 @@ GivenNode<Params> PartGraph::queue(const void* kernel, CaptureLaunch dims, Param
 
 void PartGraph::add_copies_in() {
   runtime::set_device(device_);
-  CaptureLaunch dims = input_parts_.empty() ? capture_launch(0) : input_parts_[0].launch();
+  CaptureLaunch dims = input_groups_.empty() ? capture_launch(0) : input_groups_[0].launch();
   prologue_node_ = queue(prologue_kernel(), dims, prologue(nullptr));
   for_more_scalars([&](int slot) {
     more_scalars_nodes_.push_back(
         queue(more_scalars_kernel(), kMoreScalarsLaunch, more_scalars(nullptr, slot)));
   });
   GraphNodes before = start();
-  for (std::size_t k = 1; k < input_parts_.size(); ++k) {
+  for (std::size_t k = 1; k < input_groups_.size(); ++k) {
     capturing_->depend_on(before);
-    input_parts_[k].node = queue(copies_kernel(), input_parts_[k].launch(), CopiesParams{});
+    input_groups_[k].node = queue(copies_kernel(), input_groups_[k].launch(), CopiesParams{});
   }
 }
 
 GraphNodes PartGraph::start() const {
   GraphNodes nodes;
-  for (std::size_t k = 1; k < input_parts_.size(); ++k) {
-    if (input_parts_[k].node.node) nodes.push_back(input_parts_[k].node.node);
+  for (std::size_t k = 1; k < input_groups_.size(); ++k) {
+    if (input_groups_[k].node.node) nodes.push_back(input_groups_[k].node.node);
   }
   if (nodes.empty()) {
     nodes.push_back(more_scalars_nodes_.empty() ? prologue_node_.node
@@ -233,14 +233,14 @@ GraphNodes PartGraph::add(const void* crossing_kernel, CrossingParams params, Gr
 GraphNodes PartGraph::add_copies_out(const std::vector<GraphNodes>& before) {
   runtime::set_device(device_);
   GraphNodes last;
-  for (CopyPart& part : result_parts_) {
+  for (CopyGroup& group : result_groups_) {
     GraphNodes all = start();
-    for (std::size_t number : part.numbers) {
+    for (std::size_t number : group.numbers) {
       all.insert(all.end(), before[number].begin(), before[number].end());
     }
     capturing_->depend_on(std::move(all));
-    part.node = queue(copies_kernel(), part.launch(), CopiesParams{});
-    last.push_back(part.node.node);
+    group.node = queue(copies_kernel(), group.launch(), CopiesParams{});
+    last.push_back(group.node.node);
   }
   return last;
 }
@@ -283,32 +283,32 @@ void PartGraph::follow_last(cudaStream_t handle) {
 
 /// Gives the nodes at the front this launch's numbers and inputs.
 void PartGraph::set_front(const std::uint64_t* slots, const std::vector<const void*>& sources) {
-  auto add = [&](auto& params, const CopyPart& part) {
-    for (std::size_t i = 0; i < part.places.size(); ++i) {
-      params.copies[params.num_copies++] = {sources[part.addresses[i]], part.places[i].data,
-                                            part.places[i].nbytes};
+  auto add = [&](auto& params, const CopyGroup& group) {
+    for (std::size_t i = 0; i < group.places.size(); ++i) {
+      params.copies[params.num_copies++] = {sources[group.addresses[i]], group.places[i].data,
+                                            group.places[i].nbytes};
     }
   };
   PrologueParams first = prologue(slots);
-  if (!input_parts_.empty()) add(first, input_parts_[0]);
+  if (!input_groups_.empty()) add(first, input_groups_[0]);
   prologue_node_.give(exec_, first);
   auto node = more_scalars_nodes_.begin();
   for_more_scalars([&](int slot) { (node++)->give(exec_, more_scalars(slots, slot)); });
-  for (std::size_t k = 1; k < input_parts_.size(); ++k) {
+  for (std::size_t k = 1; k < input_groups_.size(); ++k) {
     CopiesParams params{};
-    add(params, input_parts_[k]);
-    input_parts_[k].node.give(exec_, params);
+    add(params, input_groups_[k]);
+    input_groups_[k].node.give(exec_, params);
   }
 }
 
 void PartGraph::set_back(const std::vector<void*>& destinations) {
-  for (CopyPart& part : result_parts_) {
+  for (CopyGroup& group : result_groups_) {
     CopiesParams params{};
-    for (std::size_t i = 0; i < part.places.size(); ++i) {
-      params.copies[params.num_copies++] = {part.places[i].data, destinations[part.addresses[i]],
-                                            part.places[i].nbytes};
+    for (std::size_t i = 0; i < group.places.size(); ++i) {
+      params.copies[params.num_copies++] = {group.places[i].data, destinations[group.addresses[i]],
+                                            group.places[i].nbytes};
     }
-    part.node.give(exec_, params);
+    group.node.give(exec_, params);
   }
 }
 

@@ -55,7 +55,7 @@ template <class Params> struct GivenNode {
 };
 
 /// Places that one kernel copies to or from, and which of the launch's addresses those are.
-struct CopyPart {
+struct CopyGroup {
   std::vector<StepPlace> places;
   std::vector<std::size_t> addresses;  // in the launch's list
   std::vector<std::size_t> numbers;    // of the places among those of their GPU
@@ -73,7 +73,6 @@ class PartGraph {
   PartGraph(const PartGraph&) = delete;
   PartGraph& operator=(const PartGraph&) = delete;
 
-  Device device() const { return device_; }
   /// Where the number of the host in `slot` stands when the graph runs.
   const void* slot_address(int slot) const { return scalar_block_->data() + 8 * slot; }
 
@@ -113,8 +112,8 @@ class PartGraph {
   Device device_;
   int num_slots_;
   StoragePtr scalar_block_, semaphores_;
-  std::vector<CopyPart> input_parts_;  // the prologue's first, which has no node of its own
-  std::vector<CopyPart> result_parts_;
+  std::vector<CopyGroup> input_groups_;  // the prologue's first, which has no node of its own
+  std::vector<CopyGroup> result_groups_;
   LaunchContext context_{};
   std::optional<CaptureStream> capturing_;
   GivenNode<PrologueParams> prologue_node_;
