@@ -128,7 +128,6 @@ class Builder {
     action.marks = {{p, static_cast<int>(tells_[p].size())}};
     action.told = std::move(told);
     action.after = std::move(after);
-    action.follows_start = true;
     parts_[p].actions.push_back(std::move(action));
     return static_cast<int>(tells_[p].size());
   }
@@ -139,7 +138,6 @@ class Builder {
   std::vector<std::size_t> await(std::size_t p, const Numbers& needed) {
     StepAction action;
     action.kind = StepAction::Kind::await;
-    action.follows_start = true;
     std::vector<std::size_t> known_by;
     int time = 0;  // of the last mark
     for (std::size_t q = 0; q < needed.size(); ++q) {
@@ -166,8 +164,6 @@ class Builder {
       else needed[q] = std::max(needed[q], mark_[static_cast<std::size_t>(j)]);
     }
     for (std::size_t action : await(p, needed)) after.push_back(action);
-    std::ranges::sort(after);
-    after.erase(std::unique(after.begin(), after.end()), after.end());
     return after;
   }
 
@@ -178,7 +174,6 @@ class Builder {
     StepAction action;
     action.node = i;
     action.after = followed(p, nodes_[i].dependencies, std::move(needed));
-    action.follows_start = action.after.empty() || nodes_[i].operation->is_between_devices();
     place_[i] = parts_[p].actions.size();
     parts_[p].actions.push_back(std::move(action));
     mark_[i] = tell(p, told_[i], {place_[i]});

@@ -21,11 +21,12 @@ struct StepMark {
 struct StepAction {
   enum class Kind : unsigned char { run, tell, await };
   Kind kind = Kind::run;
-  std::size_t node = 0;            // that is run, of the step's
-  std::vector<StepMark> marks;     // awaited ones: of each part the last; or the one that is told
-  std::vector<std::size_t> told;   // the parts that are told
-  std::vector<std::size_t> after;  // the part's earlier actions that it directly follows
-  bool follows_start = false;      // and what brings the part's inputs and numbers in
+  std::size_t node = 0;           // that is run, of the step's
+  std::vector<StepMark> marks;    // awaited ones: of each part the last; or the one that is told
+  std::vector<std::size_t> told;  // the parts that are told
+  /// The part's earlier actions that it directly follows; with none, it follows what brings the
+  /// part's inputs and numbers in.
+  std::vector<std::size_t> after;
 };
 
 /// The actions of one GPU.

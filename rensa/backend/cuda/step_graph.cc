@@ -45,7 +45,6 @@ StoragePtr make_words(const std::vector<Device>& devices, Device device) {
       std::ranges::all_of(devices, [&](Device other) { return connect_peers(device, other); });
   StoragePtr words = reached ? allocate(bytes, device) : allocate_pinned(bytes);
   fill(*words.get(), 0, current_stream(device));
-  words->use_on(current_stream_state(device));
   return words;
 }
 
@@ -95,7 +94,7 @@ struct StepGraph::Impl {
     GraphNodes all, hurried;
     for (const StepAction& action : part.actions) {
       GraphNodes before = after(action.after);
-      if (action.follows_start) append(before, graph.start());
+      if (before.empty()) before = graph.start();
       if (action.kind == StepAction::Kind::run) {
         const StepNode& step = steps[action.node];
         last.push_back(graph.add(step, std::move(before)));
@@ -164,27 +163,27 @@ StepGraph::~StepGraph() = default;
 
 void StepGraph::launch(const std::vector<const void*>& inputs,
                        const std::vector<std::uint64_t>& slots, const std::vector<void*>& results) {
-  std::vector<std::uint64_t> numbers;
   if (impl_->given_up) {
     throw CudaError("capture: the launch of this step failed on one GPU before; record it again");
   }
+  std::vector<std::uint64_t> with_launch;
   if (impl_->several()) {
-    numbers = slots;
-    numbers.push_back(++impl_->launches);
+    with_launch = slots;
+    with_launch.push_back(++impl_->launches);
   }
+  const std::uint64_t* numbers = impl_->several() ? with_launch.data() : slots.data();
   std::vector<StreamState*> streams;
   for (std::size_t p = 0; p < impl_->parts.size(); ++p) {
     streams.push_back(current_stream_state(impl_->devices[p]));
     if (impl_->several()) impl_->words[p]->use_on(streams[p]);
-    impl_->parts[p]->set(streams[p], impl_->several() ? numbers.data() : slots.data(), inputs,
-                         results);
+    impl_->parts[p]->set(streams[p], numbers, inputs, results);
   }
   if (!impl_->several()) return impl_->parts[0]->launch(streams[0]);
-  std::unique_lock<std::shared_mutex> hold(stream_order());
   std::size_t launched = 0;
   try {
+    std::unique_lock<std::shared_mutex> hold(stream_order());
     for (; launched < streams.size(); ++launched) impl_->parts[launched]->launch(streams[launched]);
-  } catch (...) {
+  } catch (...) {  // without the lock: giving up makes a stream and lets go of it
     impl_->give_up(launched);
     throw;
   }
