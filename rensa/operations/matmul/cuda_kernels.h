@@ -18,9 +18,6 @@
 
 namespace rensa::cuda {
 
-struct PlanKey;
-struct MatmulRun;
-
 /// c(b, i, j) = sum over p of a(b, i, p) * b(b, p, j), strides in elements; for bool the sum is
 /// `or` and the product `and`. Integers wrap around. k = 0 gives zeros.
 struct IntegerMatmulArgs {
@@ -52,21 +49,6 @@ void launch_fill_pattern(Dtype dtype, void* data, std::int64_t size, unsigned se
 /// scratch on the GPU. Waits; `operation` stands in errors and in the account of waits.
 bool is_same_memory(const char* operation, const void* a, const void* b, std::int64_t nbytes,
                     unsigned* differs, cudaStream_t stream);
-
-/// What our kernels for products of floats have in common: c(b, i, j) = sum over p < k of
-/// a(b, i, p) * b(b, p, j), and what `finish` makes of it. Strides are in elements.
-struct ProductArgs {
-  const void* a;
-  const void* b;
-  const void* bias;  // null, or a value for each column of c
-  void* c;
-  std::int64_t c_ld, a_batch, b_batch, c_batch;
-  int m, n, k, batch;
-  float alpha;
-  operations::Activation activation;
-  bool a_settled, b_settled;  // Operand::settled
-};
-ProductArgs product_args(const PlanKey& key, const MatmulRun& run);
 
 #if defined(__CUDACC__)
 /// What a product stores for a sum in column `column`; `bias` may be null. An activation sees what

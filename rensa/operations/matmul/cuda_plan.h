@@ -107,6 +107,22 @@ struct MatmulRun {
   LaunchContext context = {};  // with a workspace of at least choice.workspace bytes
 };
 
+/// What our kernels for products of floats have in common: c(b, i, j) = sum over p < k of
+/// a(b, i, p) * b(b, p, j), and what `finish` (cuda_kernels.h) makes of it. Strides are in
+/// elements.
+struct ProductArgs {
+  const void* a;
+  const void* b;
+  const void* bias;  // null, or a value for each column of c
+  void* c;
+  std::int64_t c_ld, a_batch, b_batch, c_batch;
+  int m, n, k, batch;
+  float alpha;
+  operations::Activation activation;
+  bool a_settled, b_settled;  // Operand::settled
+};
+ProductArgs product_args(const PlanKey& key, const MatmulRun& run);
+
 /// The plan for `key` on `device`, made when it is not there: from a loaded plan file, by timing
 /// (key.autotune) or by cuBLASLt's heuristic. While `stream` is being captured nothing is timed:
 /// the heuristic's plan serves. The plan lives as long as the process.

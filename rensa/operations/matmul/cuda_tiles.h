@@ -7,7 +7,6 @@
 #include <optional>
 #include <vector>
 
-#include "rensa/operations/matmul/cuda_kernels.h"
 #include "rensa/operations/matmul/cuda_plan.h"
 
 namespace rensa::cuda {
