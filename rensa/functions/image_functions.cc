@@ -33,16 +33,10 @@ Shape both(const char* function, const char* what, const Shape& given) {
 struct Windows {
   Shape ksize, stride, dilate, out;
   Array of(const Array& x) const {
-    ArrayView view = x.view();
     const Shape &shape = x.shape(), &strides = x.strides();
-    view.shape = {shape[0], shape[1], ksize[0], ksize[1], out[0], out[1]};
-    view.strides = {strides[0],
-                    strides[1],
-                    strides[2] * dilate[0],
-                    strides[3] * dilate[1],
-                    strides[2] * stride[0],
-                    strides[3] * stride[1]};
-    return Array(x.storage(), view);
+    return Array(x, x.view().data, {shape[0], shape[1], ksize[0], ksize[1], out[0], out[1]},
+                 {strides[0], strides[1], strides[2] * dilate[0], strides[3] * dilate[1],
+                  strides[2] * stride[0], strides[3] * stride[1]});
   }
 };
 

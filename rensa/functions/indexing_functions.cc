@@ -29,13 +29,7 @@ struct Slab {
     shape = selected.shape();
     strides = selected.strides();
   }
-  Array of(const Array& a) const {
-    ArrayView view = a.view();
-    view.data += offset;
-    view.shape = shape;
-    view.strides = strides;
-    return Array(a.storage(), view);
-  }
+  Array of(const Array& a) const { return Array(a, a.view().data + offset, shape, strides); }
   /// Where it begins along each axis of a C-contiguous array of shape `whole`, and its steps; none
   /// where an axis was dropped or is new.
   std::optional<FunctionAttributes> attributes(const Shape& whole, std::int64_t item) const {
