@@ -83,11 +83,14 @@ class SoftmaxCrossEntropyNode final : public LabelledLossNode {
     Array x = get_retained_inputs()[0].array().ascontiguous();
     Array gx = xp::empty(x.shape(), x.dtype(), x.device());
     operations::SoftmaxCrossEntropyGrad op;
+    op.normalize = normalize_;
     op.ignore_label = ignore_label_;
     op.x = x.operand();
-    op.shift = shift_.operand();
     op.t = labels().operand();
-    op.count = count_.operand();
+    if (x.device().is_cpu() || !op.is_few_short_rows(op.x.view)) {
+      op.shift = shift_.operand();
+      op.count = count_.operand();
+    }
     op.gy = gy.operand();
     op.gx = gx.operand();
     launch(op);

@@ -95,7 +95,16 @@ TEST(CpuSoftmaxCrossEntropy, ForwardAndBackward) {
           grad.gy = gy.operand();
           grad.gx = gx.operand();
           grad.run_cpu();
+          TestArray again({n, width}, d);
+          operations::SoftmaxCrossEntropyGrad alone = grad;
+          alone.normalize = normalize;
+          alone.shift = alone.count = {};
+          alone.gx = again.operand();
+          alone.run_cpu();
           for (std::int64_t i = 0; i < n; ++i) {
+            for (std::int64_t j = 0; j < width; ++j) {
+              ASSERT_EQ(again.real(i * width + j), gx.real(i * width + j));
+            }
             auto label = static_cast<std::int64_t>(s.t.real(i));
             for (std::int64_t j = 0; j < width; ++j) {
               double want = (std::exp(log_softmax(i, j)) - (j == label)) * 2 / count;

@@ -66,13 +66,19 @@ template <class V> class ShiftRows {
   std::vector<V> powers_;
 };
 
+/// What the loss is divided by.
+template <class Op> std::int64_t divisor(const Op& op, const std::vector<long long>& labels) {
+  auto rows = static_cast<std::int64_t>(labels.size());
+  if (!op.normalize) return rows;
+  return std::max<std::int64_t>(1, rows - std::ranges::count(labels, op.ignore_label));
+}
+
 template <class V> void softmax_cross_entropy(const operations::SoftmaxCrossEntropy& op) {
   const ArrayView &x = op.x.view, &shift = op.shift.view;
-  std::int64_t rows = x.shape[0], columns = x.shape[1], counted = 0;
+  std::int64_t rows = x.shape[0], columns = x.shape[1];
   std::vector<long long> labels = read_labels(op.t.view);
   for (long long label : labels) {
     if (label == op.ignore_label) continue;
-    ++counted;
     if (label < 0 || label >= columns) {
       throw_reported({ReportedError::label, op.name(), label, columns}, cpu());
     }
@@ -88,7 +94,7 @@ template <class V> void softmax_cross_entropy(const operations::SoftmaxCrossEntr
     load(1, x.data + (i * columns + label) * itemsize(x.dtype), 0, &value);
     total -= static_cast<double>(value - found[2 * i] - found[2 * i + 1]);
   }
-  std::int64_t count = op.normalize ? std::max<std::int64_t>(1, counted) : rows;
+  std::int64_t count = divisor(op, labels);
   write_number(op.loss.view, static_cast<V>(total / static_cast<double>(count)));
   write_number(op.count.view, static_cast<float>(count));
 }
@@ -112,9 +118,19 @@ template <class V> void softmax_cross_entropy_grad(const operations::SoftmaxCros
   constexpr ComputeType kType = compute_type_of<V>;
   const ArrayView &x = op.x.view, &gx = op.gx.view;
   std::int64_t rows = x.shape[0], columns = x.shape[1], size = itemsize(x.dtype);
-  const V* shift = reinterpret_cast<const V*>(op.shift.view.data);
-  V gy = read_number<V>(op.gy.view), count = read_number<V>(op.count.view);
+  V gy = read_number<V>(op.gy.view), count;
   std::vector<long long> labels = read_labels(op.t.view);
+  std::vector<V> found;
+  ArrayView shifts = op.shift.view;
+  if (op.shift.present()) {
+    count = read_number<V>(op.count.view);
+  } else {
+    count = static_cast<V>(divisor(op, labels));
+    found.resize(static_cast<std::size_t>(2 * rows));
+    shifts.data = reinterpret_cast<char*>(found.data());
+    for_each_block(rows, columns, [&](std::int64_t most) { return ShiftRows<V>(x, shifts, most); });
+  }
+  const V* shift = reinterpret_cast<const V*>(shifts.data);
   bool as_stored = x.dtype == value_dtype(kType) && gx.dtype == x.dtype;
   LoadKernel load = kernels().load_of(x.dtype, kType);
   StoreKernel store = kernels().store_of(gx.dtype, kType);

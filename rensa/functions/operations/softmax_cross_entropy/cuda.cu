@@ -20,36 +20,50 @@ struct LossArgs {
 
 constexpr int kCached = 4;  // elements of a row that a thread keeps; what is beyond is read again
 
-// The shift of one row; gives what the row adds to the loss in the first thread of the group. A
-// group's threads call it together; those of rows that are not there with no classes.
-template <class T, class V>
-__device__ __forceinline__ V loss_of_row(const T* x, V* shift, std::int64_t classes,
-                                         long long label, int lane, int group) {
+// The start of a row of T as a thread of the row's group has it, and the row's shift.
+template <class V> struct ShortRow {
   V cached[kCached];
+  V greatest, log_sum;
+};
+
+// The threads of a group call it together; those of rows that are not there with no classes.
+template <class T, class V>
+__device__ __forceinline__ ShortRow<V> short_row(const T* x, std::int64_t classes, int lane,
+                                                 int group) {
+  ShortRow<V> row;
   V greatest = m::lowest<V>();
 #pragma unroll
   for (int c = 0; c < kCached; ++c) {
     std::int64_t j = lane + c * group;
-    cached[c] = j < classes ? convert<V>(x[j]) : m::lowest<V>();
+    row.cached[c] = j < classes ? convert<V>(x[j]) : m::lowest<V>();
   }
 #pragma unroll
-  for (int c = 0; c < kCached; ++c) greatest = m::maximum(greatest, cached[c]);
+  for (int c = 0; c < kCached; ++c) greatest = m::maximum(greatest, row.cached[c]);
   std::int64_t rest = lane + kCached * group;
   for (std::int64_t j = rest; j < classes; j += group) {
     greatest = m::maximum(greatest, convert<V>(x[j]));
   }
-  greatest = join_all<MaxOf<V>>(greatest, group);
+  row.greatest = greatest = join_all<MaxOf<V>>(greatest, group);
   V sum = V(0);
 #pragma unroll
   for (int c = 0; c < kCached; ++c) {
-    if (lane + c * group < classes) sum += m::exp(cached[c] - greatest);
+    if (lane + c * group < classes) sum += m::exp(row.cached[c] - greatest);
   }
   for (std::int64_t j = rest; j < classes; j += group) sum += m::exp(convert<V>(x[j]) - greatest);
-  V log_sum = m::log(join_all<SumOf<V>>(sum, group));
+  row.log_sum = m::log(join_all<SumOf<V>>(sum, group));
+  return row;
+}
+
+// The shift of one row; gives what the row adds to the loss in the first thread of the group.
+template <class T, class V>
+__device__ __forceinline__ V loss_of_row(const T* x, V* shift, std::int64_t classes,
+                                         long long label, int lane, int group) {
+  ShortRow<V> row = short_row<T, V>(x, classes, lane, group);
   if (lane != 0 || classes == 0) return V(0);
-  shift[0] = greatest;
-  shift[1] = log_sum;
-  return label < 0 || label >= classes ? V(0) : -((convert<V>(x[label]) - greatest) - log_sum);
+  shift[0] = row.greatest;
+  shift[1] = row.log_sum;
+  if (label < 0 || label >= classes) return V(0);
+  return -((convert<V>(x[label]) - row.greatest) - row.log_sum);
 }
 
 // The loss and the count from what each thread has of them.
@@ -199,8 +213,9 @@ struct LossGradArgs {
   std::int64_t rows, classes;
   long long ignore_label;
   FastDiv by_classes;  // for the kernel of any rows
-  int group;           // by vectors: threads of a row, or of a block that has a part of it
+  int group;           // threads of a row; by vectors perhaps of a block that has a part of it
   bool by_vectors;     // the rows are long, and the vectors of x and gx aligned
+  bool normalize;      // for the kernel that counts labels
 };
 
 // What the gradient's elements of one row have in common.
@@ -208,11 +223,14 @@ template <class T> struct GradOfRow {
   using V = ComputeOf<T>;
   V greatest, log_sum, gy, count, inverse;
   long long label;
-  __device__ __forceinline__ GradOfRow(const LossGradArgs& args, std::int64_t row) {
-    const V* shift = args.shift.as<const V>() + 2 * row;
-    greatest = shift[0], log_sum = shift[1];
+  __device__ __forceinline__ GradOfRow(const LossGradArgs& args, std::int64_t row)
+      : GradOfRow(args, row, args.shift.as<const V>()[2 * row],
+                  args.shift.as<const V>()[2 * row + 1], args.count.load<V>(0)) {}
+  __device__ __forceinline__ GradOfRow(const LossGradArgs& args, std::int64_t row, V shift_greatest,
+                                       V shift_log_sum, V rows_counted)
+      : greatest(shift_greatest), log_sum(shift_log_sum), count(rows_counted) {
     label = args.t.load_index(row);
-    gy = args.gy.load<V>(0), count = args.count.load<V>(0);
+    gy = args.gy.load<V>(0);
     inverse = V(1) / count;
   }
   // By a power of two, 1 / count is exact, and a product has the quotient's bits.
@@ -239,6 +257,55 @@ __global__ void __launch_bounds__(kBlock)
   V one = column == grad.label ? V(1) : V(0);
   T gx = grad.template of<false>(convert<V>(args.x.as<const T>()[i]), one);
   args.gx.as<T>()[i] = grad.label == args.ignore_label ? convert<T>(0.0f) : gx;
+}
+
+// What the loss is divided by, found from the labels by a block of kBlock threads.
+template <class V> __device__ __forceinline__ V count_labels(const LossGradArgs& args) {
+  constexpr int kAtOnce = 8;  // loads that a thread has under way
+  if (!args.normalize) return static_cast<V>(args.rows);
+  int log2_size = args.t.type.log2_size, rows = static_cast<int>(args.rows);
+  int counted = 0;
+  for (int first = threadIdx.x; first < rows; first += kAtOnce * kBlock) {
+    Raw<long long> bits[kAtOnce];
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k) {
+      std::int64_t i = first + k * kBlock;
+      if (i < rows) bits[k] = load_raw<long long>(args.t.data + (i << log2_size), log2_size);
+    }
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k) {
+      if (first + k * kBlock >= rows) break;
+      const char* label = reinterpret_cast<const char*>(bits[k].bits);
+      counted += load_integer(label, args.t.type.dtype) != args.ignore_label;
+    }
+  }
+  counted = join_all<SumOf<int>>(counted, kBlock);
+  return static_cast<V>(counted < 1 ? 1 : counted);
+}
+
+// Without the loss's shift and count, of few rows, whose labels each block counts, and of at most
+// kCached classes a thread.
+template <class T>
+__global__ void __launch_bounds__(kBlock)
+    softmax_cross_entropy_grad_of_short_rows(const __grid_constant__ LossGradArgs args) {
+  wait_for_previous();
+  using V = ComputeOf<T>;
+  int group = args.group, lane = threadIdx.x & (group - 1);
+  std::int64_t row = blockIdx.x * static_cast<std::int64_t>(kBlock / group) + threadIdx.x / group;
+  bool there = row < args.rows;
+  const T* x = args.x.as<const T>() + row * args.classes;
+  ShortRow<V> found = short_row<T, V>(x, there ? args.classes : 0, lane, group);
+  V count = count_labels<V>(args);
+  if (!there) return;
+  GradOfRow<T> grad(args, row, found.greatest, found.log_sum, count);
+  T* gx = args.gx.as<T>() + row * args.classes;
+#pragma unroll
+  for (int c = 0; c < kCached; ++c) {
+    std::int64_t j = lane + c * group;
+    if (j >= args.classes) break;
+    T value = grad.template of<false>(found.cached[c], j == grad.label ? V(1) : V(0));
+    gx[j] = grad.label == args.ignore_label ? convert<T>(0.0f) : value;
+  }
 }
 
 // The part of a row that thread `lane` of `step` has.
@@ -332,6 +399,19 @@ void run_grad(const operations::SoftmaxCrossEntropyGrad& op, const LaunchContext
   });
 }
 
+void run_grad_of_short_rows(const operations::SoftmaxCrossEntropyGrad& op,
+                            const LaunchContext& context, LossGradArgs args) {
+  args.x = FlatView(op.x.view);
+  args.t = FlatView(op.t.view);
+  args.gx = FlatView(op.gx.view);
+  args.rows = op.x.view.shape[0];
+  args.group = plan_class_rows(args.rows, args.classes).group;
+  visit_class_rows(op, op.x.view, [&](auto element) {
+    launch_kernel(op.name(), context, softmax_cross_entropy_grad_of_short_rows<decltype(element)>,
+                  ceil_div(args.rows * args.group, kBlock), kBlock, args);
+  });
+}
+
 }  // namespace
 
 }  // namespace rensa::cuda
@@ -368,10 +448,12 @@ void SoftmaxCrossEntropyGrad::run_cuda(const cuda::LaunchContext& context) {
   ComputeType type = compute_type(x.view.dtype);
   std::int64_t rows = x.view.shape[0], classes = x.view.shape[1];
   cuda::LossGradArgs args = {};
-  args.count = cuda::FlatView(count.view, type);
   args.gy = cuda::FlatView(gy.view, type);
   args.classes = classes;
+  args.normalize = normalize;
   args.ignore_label = ignore_label;
+  if (!shift.present()) return cuda::run_grad_of_short_rows(*this, context, args);
+  args.count = cuda::FlatView(count.view, type);
   args.by_vectors = classes > cuda::kShortRow && cuda::is_aligned(x.view.data, 16) &&
                     cuda::is_aligned(gx.view.data, 16);
   // One turn but for huge arrays. Turns of many rows begin where a vector does.

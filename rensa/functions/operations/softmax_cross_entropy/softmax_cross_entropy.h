@@ -29,14 +29,23 @@ struct SoftmaxCrossEntropy final : KindOf<SoftmaxCrossEntropy> {
 };
 
 /// gx[i, j] = (exp(y[i, j]) - [j == t[i]]) * gy / count, 0 in ignored rows; gy is 0-d, gx of
-/// x's dtype.
+/// x's dtype. Without `shift` and `count` the same are found from x and t (`normalize` is for
+/// that), on a GPU where x is_few_short_rows.
 struct SoftmaxCrossEntropyGrad final : KindOf<SoftmaxCrossEntropyGrad> {
   SoftmaxCrossEntropyGrad() : KindOf("softmax_cross_entropy_grad") {}
+  bool normalize = true;
   long long ignore_label = -1;
   Operand x, shift, t, count, gy, gx;
 
+  /// Whether a GPU finds shift and count again as soon as it reads them: without them the gradient
+  /// need not wait for the loss, whose sum over all rows takes longer than what is done twice.
+  static bool is_few_short_rows(const ArrayView& x) {
+    constexpr std::int64_t kFew = 4096, kShort = 128;
+    return x.shape[0] <= kFew && x.shape[1] <= kShort;
+  }
+
   template <class V> void fields(V& v) {
-    v.read(x, shift, t, count, gy), v.write(gx), v.number(ignore_label);
+    v.read(x, shift, t, count, gy), v.write(gx), v.number(normalize, ignore_label);
   }
   void run_cpu() override;
   void run_cuda(const cuda::LaunchContext& context) override;
