@@ -70,22 +70,29 @@ ReduceBlocks plan_columns(std::int64_t outer, std::int64_t columns, std::int64_t
   plan.outputs = outer * columns;
   plan.count = count;
   plan.width = columns;
-  // Few elements: what counts is that all blocks are at work soon. A tile's lanes read two sectors
-  // of a row at least, and there are as many tiles as that allows.
-  int least = 4;
-  std::int64_t enough = 60, blocks = 8 * kMultiprocessors;
-  // Many: that memory is read in long pieces, a whole line at least, and that all blocks run at
-  // once, so that each joins its threads once. With 8 tiles the last one joins few slices.
+  // Many elements: that memory is read in long pieces, a whole line at least, and that all blocks
+  // run at once, so that each joins its threads once. With 8 tiles the last one joins few slices.
   constexpr std::int64_t kMany = std::int64_t{kMultiprocessors} * 4 * kBlock * 8;
-  if (outer * vectors * count >= kMany) {
+  bool many = outer * vectors * count >= kMany;
+  int least = 8;
+  std::int64_t enough = 8, blocks = 4 * kMultiprocessors, rows = 8;  // rows: of a thread, at least
+  if (many) {
     plan.lanes = std::min(plan.lanes, power_of_two_above(vectors));
-    least = 8;
-    enough = 8;
-    blocks = 4 * kMultiprocessors;
     // Few rows of many columns: a thread takes all rows of its own columns.
     if (count <= kFewRows && columns >= kBlock * width && outer * vectors >= blocks * kBlock) {
       plan.lanes = kBlock;
       least = kBlock;
+    }
+  } else {
+    // Few: that all blocks are at work soon, and none waits for others. A tile's lanes read two
+    // sectors of a row at least, and there are as many tiles as that allows; where a block has too
+    // many rows even so, slices, whose blocks read longer pieces.
+    least = 4, enough = 60, blocks = 8 * kMultiprocessors, rows = 16;
+    if (count * least > rows * kBlock) {
+      plan.lanes = std::clamp(power_of_two_above(vectors), least, 16);
+      enough = 1;
+    } else {
+      while (count * plan.lanes > rows * kBlock) plan.lanes /= 2;
     }
   }
   while (plan.lanes > least && outer * ceil_div(vectors, plan.lanes) < enough) plan.lanes /= 2;
@@ -94,7 +101,7 @@ ReduceBlocks plan_columns(std::int64_t outer, std::int64_t columns, std::int64_t
   std::int64_t below = kBlock / plan.lanes;
   if (tiles <= kSemaphores) {
     std::int64_t slices =
-        std::min(ceil_div(count, below * 8), std::max<std::int64_t>(1, blocks / tiles));
+        std::min(ceil_div(count, below * rows), std::max<std::int64_t>(1, blocks / tiles));
     if (slices > 1) {
       plan.slice_rows = round_up(ceil_div(count, slices), below * 4);
       plan.slices = ceil_div(count, plan.slice_rows);
