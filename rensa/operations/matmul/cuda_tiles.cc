@@ -24,14 +24,19 @@ bool is_half(const PlanKey& key) {
 /// Of k, what a warp adds at a time.
 std::int64_t depth(const PlanKey& key) { return 64 / itemsize(key.dtype); }
 
-/// Whether every line of both operands can be read 16 bytes at a time.
-bool has_chunks(const PlanKey& key) {
-  constexpr unsigned kBoth = PlanKey::aligned_a | PlanKey::aligned_b;
+/// Whether every line of an operand can be read 16 bytes at a time. `width` is a line's.
+bool has_chunks(const PlanKey& key, PlanKey::Aligned operand, std::int64_t ld, std::int64_t stride,
+                std::int64_t width) {
   std::int64_t chunk = 16 / itemsize(key.dtype);
-  auto whole = [&](std::int64_t count) { return count % chunk == 0; };
-  return (key.aligned & kBoth) == kBoth && whole(key.a_ld) && whole(key.b_ld) &&
-         whole(key.a_stride) && whole(key.b_stride) && whole(key.a_transposed ? key.m : key.k) &&
-         whole(key.b_transposed ? key.k : key.n);
+  return (key.aligned & operand) && ld % chunk == 0 && stride % chunk == 0 && width % chunk == 0;
+}
+bool a_has_chunks(const PlanKey& key) {
+  return has_chunks(key, PlanKey::aligned_a, key.a_ld, key.a_stride,
+                    key.a_transposed ? key.m : key.k);
+}
+bool b_has_chunks(const PlanKey& key) {
+  return has_chunks(key, PlanKey::aligned_b, key.b_ld, key.b_stride,
+                    key.b_transposed ? key.k : key.n);
 }
 
 bool is_possible(const PlanKey& key, Device device) {
@@ -55,7 +60,7 @@ bool is_possible(const PlanKey& key, Device device) {
 /// Calls f(size, whether by tensor cores) for each size of tile that fits the key, the smallest
 /// first.
 template <class F> void for_each_size(const PlanKey& key, F&& f) {
-  bool chunks = has_chunks(key);
+  bool chunks = a_has_chunks(key) && b_has_chunks(key);
   auto all = [&](const auto& sizes, bool tensor_cores) {
     for (Size size : sizes) {
       if (chunks || size.rows * size.columns <= kMaxTileInElements) f(size, tensor_cores);
@@ -109,8 +114,8 @@ std::optional<TileForm> likely_tile_form(const PlanKey& key, Device device) {
 }
 
 void run_tiles(const PlanKey& key, TileForm form, const MatmulRun& run) {
-  TileArgs args{product_args(key, run), key.a_ld,         key.b_ld,
-                !key.a_transposed,      key.b_transposed, has_chunks(key)};
+  TileArgs args{product_args(key, run), key.a_ld,          key.b_ld,         !key.a_transposed,
+                key.b_transposed,       a_has_chunks(key), b_has_chunks(key)};
   if (is_half(key)) launch_half_tiles(key.dtype, args, form, run.context);
   else launch_float_tiles(args, form, run.context);
 }

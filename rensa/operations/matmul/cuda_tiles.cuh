@@ -23,7 +23,8 @@ template <class E, int kRows, int kColumns, bool kAAlongK, bool kBAlongK> struct
   }
 };
 
-template <class E, int kRows, int kColumns, bool kAAlongK, bool kBAlongK, bool kChunks>
+template <class E, int kRows, int kColumns, bool kAAlongK, bool kBAlongK, bool kAChunks,
+          bool kBChunks>
 __global__ void __launch_bounds__(kRows* kColumns >= 1024 ? 256 : 512)
     tile_kernel(const __grid_constant__ TileArgs p) {
 #if RENSA_HAS_TENSOR_CORES
@@ -42,11 +43,11 @@ __global__ void __launch_bounds__(kRows* kColumns >= 1024 ? 256 : 512)
   const T* b = static_cast<const T*>(p.b) + blockIdx.z * p.b_batch;
   auto part_of_a = [&](int part) { return mine + part * (A::kSize + B::kSize); };
   auto bring_a = [&](int part, int k) {
-    if (k < p.k) A::template bring<kChunks>(part_of_a(part), a, p.a_ld, row0, p.m, k, p.k);
+    if (k < p.k) A::template bring<kAChunks>(part_of_a(part), a, p.a_ld, row0, p.m, k, p.k);
   };
   auto bring_b = [&](int part, int k) {
     T* to = part_of_a(part) + A::kSize;
-    if (k < p.k) B::template bring<kChunks>(to, b, p.b_ld, column0, p.n, k, p.k);
+    if (k < p.k) B::template bring<kBChunks>(to, b, p.b_ld, column0, p.n, k, p.k);
   };
   typename Warp::Sums sums;
   int k = warp * A::kDepth, step = warps * A::kDepth, part = 0;
@@ -86,9 +87,10 @@ __global__ void __launch_bounds__(kRows* kColumns >= 1024 ? 256 : 512)
 #endif
 }
 
-template <class E, int kRows, int kColumns, bool kAAlongK, bool kBAlongK, bool kChunks>
+template <class E, int kRows, int kColumns, bool kAAlongK, bool kBAlongK, bool kAChunks,
+          bool kBChunks>
 void launch_tile_kernel(const TileArgs& args, int warps, const LaunchContext& context) {
-  auto kernel = tile_kernel<E, kRows, kColumns, kAAlongK, kBAlongK, kChunks>;
+  auto kernel = tile_kernel<E, kRows, kColumns, kAAlongK, kBAlongK, kAChunks, kBChunks>;
   int bytes = warps * TileWarp<E, kRows, kColumns, kAAlongK, kBAlongK>::bytes(args.k, warps);
   if (bytes > 48 << 10) {
     allow_shared_memory("matmul", reinterpret_cast<const void*>(kernel), bytes);
@@ -99,15 +101,18 @@ void launch_tile_kernel(const TileArgs& args, int warps, const LaunchContext& co
 }
 
 /// By tiles of kRows x kColumns. Both operands transposed, and large tiles of operands that cannot
-/// be read in chunks, are no forms.
+/// both be read in chunks, are no forms. Where b alone cannot, a is read by its elements as well.
 template <class E, int kRows, int kColumns>
 void launch_tile_size(const TileArgs& args, int warps, const LaunchContext& context) {
   auto launch = [&]<bool kAAlongK, bool kBAlongK>() {
-    if (args.chunks) {
-      return launch_tile_kernel<E, kRows, kColumns, kAAlongK, kBAlongK, true>(args, warps, context);
-    }
+    auto by = [&]<bool kAChunks, bool kBChunks>() {
+      launch_tile_kernel<E, kRows, kColumns, kAAlongK, kBAlongK, kAChunks, kBChunks>(args, warps,
+                                                                                     context);
+    };
+    if (args.a_chunks && args.b_chunks) return by.template operator()<true, true>();
     if constexpr (kRows * kColumns <= kMaxTileInElements) {
-      launch_tile_kernel<E, kRows, kColumns, kAAlongK, kBAlongK, false>(args, warps, context);
+      if (args.b_chunks) by.template operator()<false, true>();
+      else by.template operator()<false, false>();
     }
   };
   if (!args.a_along_k) launch.template operator()<false, false>();

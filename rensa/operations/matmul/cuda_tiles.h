@@ -16,7 +16,7 @@ namespace rensa::cuda {
 struct TileArgs : ProductArgs {
   std::int64_t a_ld, b_ld;
   bool a_along_k, b_along_k;  // neighbours in memory are neighbours along k
-  bool chunks;                // lines start at multiples of 16 bytes and have that many
+  bool a_chunks, b_chunks;    // lines start at multiples of 16 bytes and have that many
 };
 
 /// Tiles of more elements are only for operands that are read in chunks.

@@ -4,7 +4,7 @@
 namespace rensa::cuda {
 
 bool has_tiles(Device device) {
-  auto kernel = tile_kernel<float, 16, 16, true, true, true>;
+  auto kernel = tile_kernel<float, 16, 16, true, true, true, true>;
   return are_compiled_for<80>(device, reinterpret_cast<const void*>(kernel));
 }
 
