@@ -19,6 +19,7 @@
 #include "rensa/operations/matmul/cuda_kernels.h"
 #include "rensa/operations/matmul/cuda_skinny.h"
 #include "rensa/operations/matmul/cuda_tiles.h"
+#include "rensa/operations/matmul/cuda_turned.h"
 
 namespace rensa::cuda {
 
@@ -144,7 +145,9 @@ std::optional<std::size_t> check_algo(const PlanKey& key, Device device, PlanDes
 
 /// What cuBLASLt proposes for the richest epilogue that the plan may be run with, as far as it does
 /// the plain one too.
-std::vector<PlanChoice> proposals(const PlanKey& key, Device device, int count, bool separate) {
+std::vector<PlanChoice> proposals(const PlanKey& whole, Device device, int count, bool separate,
+                                  Turned turned = Turned::none) {
+  PlanKey key = turned_key(whole, turned);
   PlanDescriptors d(key, separate);
   cublasLtMatmulPreferenceOpaque_t preference = make_preference(key);
   std::vector<cublasLtMatmulHeuristicResult_t> results(static_cast<std::size_t>(count));
@@ -158,8 +161,9 @@ std::vector<PlanChoice> proposals(const PlanKey& key, Device device, int count, 
     if (result.state != CUBLAS_STATUS_SUCCESS) continue;
     auto plain = check_algo(key, device, d, d.plain, result.algo);
     if (!plain) continue;
-    choices.push_back(
-        {PlanKind::cublaslt, separate, std::max(*plain, result.workspaceSize), result.algo, {}});
+    auto workspace = static_cast<std::size_t>(turned_bytes(whole, turned)) +
+                     std::max(*plain, result.workspaceSize);
+    choices.push_back({PlanKind::cublaslt, separate, workspace, result.algo, {}, turned});
   }
   return choices;
 }
@@ -240,10 +244,12 @@ class PlanCache {
       std::vector<TileForm> forms = tile_forms(key, device);
       fits = std::find(forms.begin(), forms.end(), choice.form) != forms.end();
     } else if (choice.kind == PlanKind::cublaslt) {
-      PlanDescriptors d(key, choice.separate_epilogue);
-      auto plain = check_algo(key, device, d, d.plain, choice.algo);
-      auto relu = check_algo(key, device, d, d.relu, choice.algo);
-      fits = plain && relu && std::max(*plain, *relu) <= choice.workspace;
+      PlanKey left = turned_key(key, choice.turned);
+      PlanDescriptors d(left, choice.separate_epilogue);
+      auto plain = check_algo(left, device, d, d.plain, choice.algo);
+      auto relu = check_algo(left, device, d, d.relu, choice.algo);
+      auto turned = static_cast<std::size_t>(turned_bytes(key, choice.turned));
+      fits = plain && relu && turned + std::max(*plain, *relu) <= choice.workspace;
     }
     if (!fits) {
       throw CudaError("matmul: the loaded plan for " + describe(key) +
@@ -278,12 +284,23 @@ PlanDescriptors::PlanDescriptors(const PlanKey& key, bool separate_epilogue)
                          : make_layout(key, key.k, key.m, key.a_ld, key.a_stride)),
       c(make_layout(key, key.n, key.m, key.c_ld, key.c_stride)) {}
 
+MatmulPlan::MatmulPlan(const PlanKey& k, const PlanChoice& c) : key(k), choice(c) {
+  if (c.kind != PlanKind::cublaslt) return;
+  descriptors.emplace(turned_key(k, c.turned), c.separate_epilogue);
+}
+
 std::vector<PlanChoice> plan_candidates(const PlanKey& key, Device device, int count) {
+  constexpr int kMostTurned = 8;
   PlanKind skinny = skinny_kind(key);
   bool has_epilogue = key.bias == PlanKey::Bias::epilogue || key.relu_alone;
   std::vector<PlanChoice> choices;
   if (!has_epilogue || dtype_kind(key.dtype) != 'c') choices = proposals(key, device, count, false);
   if (choices.empty() && has_epilogue) choices = proposals(key, device, count, true);
+  if (Turned turned = operand_to_turn(key); turned != Turned::none) {
+    auto more = proposals(key, device, std::min(count, kMostTurned), false, turned);
+    choices.insert(turning_is_likely_faster(key) ? choices.begin() : choices.end(), more.begin(),
+                   more.end());
+  }
   if (skinny != PlanKind::cublaslt) choices.push_back({.kind = skinny});
   for (TileForm form : tile_forms(key, device)) choices.push_back(tile_choice(form));
   if (choices.empty()) {
@@ -316,8 +333,10 @@ const MatmulPlan& matmul_plan(const PlanKey& key, Device device, cudaStream_t st
   return *plan;
 }
 
-cublasStatus_t run_plan(const MatmulPlan& plan, const MatmulRun& run) {
+cublasStatus_t run_plan(const MatmulPlan& plan, const MatmulRun& given) {
   const PlanKey& key = plan.key;
+  Turned turned = plan.choice.turned;
+  MatmulRun run = turned == Turned::none ? given : turn_operand(key, turned, given);
   if (plan.choice.kind != PlanKind::cublaslt) {
     if (plan.choice.kind == PlanKind::tiles) run_tiles(key, plan.choice.form, run);
     else run_skinny(key, plan.choice.kind, run);
@@ -342,7 +361,8 @@ cublasStatus_t run_plan(const MatmulPlan& plan, const MatmulRun& run) {
       cublaslt_handle(run.context.device), &desc, is_double ? static_cast<void*>(alpha64) : alpha32,
       run.b, shared(d.a), run.a, shared(d.b), is_double ? static_cast<void*>(beta64) : beta32,
       run.c, shared(d.c), run.c, shared(d.c), &plan.choice.algo, run.context.workspace,
-      plan.choice.workspace, static_cast<cudaStream_t>(run.context.handle));
+      plan.choice.workspace - static_cast<std::size_t>(turned_bytes(key, turned)),
+      static_cast<cudaStream_t>(run.context.handle));
   const char* bias_left = separate ? run.bias : nullptr;
   bool activation_left = run.activation != Activation::none && (separate || !relu);
   if (status == CUBLAS_STATUS_SUCCESS && (bias_left || activation_left)) {

@@ -68,13 +68,17 @@ struct TileForm {
   bool operator==(const TileForm&) const = default;
 };
 
+/// The operand that a product has turned first, into the workspace, so that it lies along k.
+enum class Turned : std::uint8_t { none, a, b };
+
 /// What was chosen; with the key, all that a plan file keeps.
 struct PlanChoice {
   PlanKind kind = PlanKind::cublaslt;
   bool separate_epilogue = false;  // bias and relu by a kernel of their own
   std::size_t workspace = 0;
   cublasLtMatmulAlgo_t algo = {};
-  TileForm form = {};  // of tiles
+  TileForm form = {};            // of tiles
+  Turned turned = Turned::none;  // of cublaslt
 };
 
 /// cuBLASLt's descriptions of a key, and of the product without and with relu. Plain data.
@@ -86,9 +90,7 @@ struct PlanDescriptors {
 };
 
 struct MatmulPlan {
-  MatmulPlan(const PlanKey& k, const PlanChoice& c) : key(k), choice(c) {
-    if (c.kind == PlanKind::cublaslt) descriptors.emplace(k, c.separate_epilogue);
-  }
+  MatmulPlan(const PlanKey& key, const PlanChoice& choice);
   PlanKey key;
   PlanChoice choice;
   std::optional<PlanDescriptors> descriptors;
@@ -132,9 +134,10 @@ const MatmulPlan& matmul_plan(const PlanKey& key, Device device, cudaStream_t st
 /// is success for other kinds.
 cublasStatus_t run_plan(const MatmulPlan& plan, const MatmulRun& run);
 
-/// At most `count` ways of cuBLASLt's to compute the product, the most promising first, the kernel
-/// of cuda_skinny.h if there is one, and the forms of cuda_tiles.h; not empty. Their epilogues take
-/// a bias with and without relu alike. Throws CudaError where there is none.
+/// At most `count` ways of cuBLASLt's to compute the product, the most promising first, some more
+/// with an operand turned, before or behind these, the kernel of cuda_skinny.h if there is one, and
+/// the forms of cuda_tiles.h; not empty. Their epilogues take a bias with and without relu alike.
+/// Throws CudaError where there is none.
 std::vector<PlanChoice> plan_candidates(const PlanKey& key, Device device, int count);
 
 /// The fastest of `candidates` by timing on scratch memory, among those whose results repeat bit

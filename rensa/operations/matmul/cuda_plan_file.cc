@@ -21,7 +21,7 @@ namespace rensa::cuda {
 
 namespace {
 
-constexpr const char* kMagic = "rensa plans 2";
+constexpr const char* kMagic = "rensa plans 3";
 constexpr std::string_view kBetween = " : ";  // the key and the choice of a text
 
 std::string version_line() { return fmt::format("cublaslt {}", cublaslt().version()); }
@@ -29,12 +29,13 @@ std::string version_line() { return fmt::format("cublaslt {}", cublaslt().versio
 std::string plan_line(const PlanKey& key, const PlanChoice& choice) {
   std::string line = fmt::format(
       "matmul {} {} {} {} {} {} {} {} {} {} {} {} {:d} {:d} {:d} {:d} {:d} {} {} {} {:d} {} "
-      "{} {} {} {:d}",
+      "{} {} {} {:d} {}",
       key.m, key.n, key.k, key.a_ld, key.b_ld, key.c_ld, key.batch, key.a_stride, key.b_stride,
       key.c_stride, key.workspace_limit, dtype_name(key.dtype), key.a_transposed, key.b_transposed,
       key.tf32, key.autotune, key.relu_alone, static_cast<int>(key.bias), key.aligned,
       static_cast<int>(choice.kind), choice.separate_epilogue, choice.workspace, choice.form.rows,
-      choice.form.columns, choice.form.warps, choice.form.tensor_cores);
+      choice.form.columns, choice.form.warps, choice.form.tensor_cores,
+      static_cast<int>(choice.turned));
   for (std::uint64_t word : choice.algo.data) line += fmt::format(" {:x}", word);
   return line;
 }
@@ -42,16 +43,17 @@ std::string plan_line(const PlanKey& key, const PlanChoice& choice) {
 /// Reads what plan_line has written, but for its first word; false where it is anything else.
 bool parse_plan(std::istringstream& in, PlanKey& key, PlanChoice& choice) {
   std::string dtype;
-  int bias = 0, aligned = 0, kind = 0, rows = 0, columns = 0, warps = 0;
+  int bias = 0, aligned = 0, kind = 0, rows = 0, columns = 0, warps = 0, turned = 0;
   in >> key.m >> key.n >> key.k >> key.a_ld >> key.b_ld >> key.c_ld >> key.batch >> key.a_stride >>
       key.b_stride >> key.c_stride >> key.workspace_limit >> dtype >> key.a_transposed >>
       key.b_transposed >> key.tf32 >> key.autotune >> key.relu_alone >> bias >> aligned >> kind >>
       choice.separate_epilogue >> choice.workspace >> rows >> columns >> warps >>
-      choice.form.tensor_cores >> std::hex;
+      choice.form.tensor_cores >> turned >> std::hex;
   for (std::uint64_t& word : choice.algo.data) in >> word;
   bool sane = !in.fail() && key.m > 0 && key.n > 0 && key.k > 0 && key.batch > 0 && bias >= 0 &&
               bias <= 2 && aligned >= 0 && aligned < 16 && kind >= 0 &&
-              kind <= static_cast<int>(PlanKind::tiles) && key.workspace_limit >= 0 &&
+              kind <= static_cast<int>(PlanKind::tiles) && turned >= 0 &&
+              turned <= static_cast<int>(Turned::b) && key.workspace_limit >= 0 &&
               choice.workspace <= static_cast<std::size_t>(key.workspace_limit);
   std::string rest;
   if (!sane || in >> rest) return false;
@@ -63,6 +65,7 @@ bool parse_plan(std::istringstream& in, PlanKey& key, PlanChoice& choice) {
   choice.form.rows = static_cast<std::uint8_t>(rows);
   choice.form.columns = static_cast<std::uint8_t>(columns);
   choice.form.warps = static_cast<std::uint8_t>(warps);
+  choice.turned = static_cast<Turned>(turned);
   return true;
 }
 

@@ -67,10 +67,7 @@ struct Options {
   bool tf32 = false;
 };
 
-Array multiply(const Operands& o, Options options) {
-  Shape shape = o.a.shape();
-  shape[shape.size() - 1] = o.b.shape(-1);
-  Array c = xp::empty(shape, o.a.dtype(), gpu());
+operations::Matmul product(const Operands& o, const Array& c, Options options) {
   operations::Matmul op;
   op.a = o.a.operand();
   op.b = o.b.operand();
@@ -80,6 +77,14 @@ Array multiply(const Operands& o, Options options) {
   op.alpha = options.alpha;
   op.autotune = options.autotune;
   op.tf32 = options.tf32;
+  return op;
+}
+
+Array multiply(const Operands& o, Options options) {
+  Shape shape = o.a.shape();
+  shape[shape.size() - 1] = o.b.shape(-1);
+  Array c = xp::empty(shape, o.a.dtype(), gpu());
+  operations::Matmul op = product(o, c, options);
   launch(op);
   return c;
 }
@@ -241,6 +246,26 @@ TEST(CudaMatmul, TunedPlansAreRightAndAreTimedOnce) {
     std::int64_t waits = cuda::sync_count();
     multiply(o, options);
     EXPECT_EQ(cuda::sync_count(), waits);
+  }
+}
+
+// The smaller one is turned first, into the workspace, where the shape tells that this is faster.
+TEST(CudaMatmul, OperandsAcrossK) {
+  RENSA_NEEDS_GPUS(1);
+  for (Product p : {Product{900, 1000, 1100, true}, Product{1000, 804, 1027, true},
+                    Product{901, 1003, 1030, true, false, 3}}) {
+    Operands o = operands(p, float32);
+    Operands wide{o.a.astype(float64), o.b.astype(float64), o.bias};
+    Array c = xp::empty({p.m, p.n}, float32, gpu());
+    EXPECT_GE(product(o, c, {.tf32 = true}).workspace_bytes(),
+              static_cast<std::size_t>(4 * p.k * std::min(p.m, p.n)));
+    for (bool autotune : {false, true}) {
+      Options options{.autotune = autotune, .alpha = 0.5, .tf32 = true};
+      Array got = multiply(o, options);
+      expect_close(got, multiply(wide, {.alpha = 0.5}).to_vector<double>(), tolerance(float16, p.k),
+                   describe(p, float32));
+      EXPECT_TRUE(xp::array_equal(got, multiply(o, options))) << describe(p, float32);
+    }
   }
 }
 
