@@ -402,6 +402,20 @@ TEST(CudaLoss, LongRowsWithInfinities) {
   }
 }
 
+TEST(CudaLoss, OnlyFewShortRowsNeedNoShift) {
+  RENSA_NEEDS_GPUS(1);
+  for (auto [rows, classes] : {std::pair{5, 129}, {4097, 3}}) {
+    Array x = xp::zeros({rows, classes}, float32, gpu(0)), gx = xp::empty_like(x);
+    Array t = xp::zeros({rows}, int32, gpu(0)), gy = xp::ones({}, float32, gpu(0));
+    operations::SoftmaxCrossEntropyGrad grad;
+    grad.x = x.operand();
+    grad.t = t.operand();
+    grad.gy = gy.operand();
+    grad.gx = gx.operand();
+    EXPECT_THROW(launch(grad), ValueError) << rows;
+  }
+}
+
 TEST(CudaLoss, LabelOutOfRangeIsReported) {
   RENSA_NEEDS_GPUS(1);
   LossCase c = {3, 4, float32, int32, true};

@@ -401,6 +401,7 @@ void run_grad(const operations::SoftmaxCrossEntropyGrad& op, const LaunchContext
 
 void run_grad_of_short_rows(const operations::SoftmaxCrossEntropyGrad& op,
                             const LaunchContext& context, LossGradArgs args) {
+  if (!op.is_few_short_rows(op.x.view)) refuse_large_rows(op, op.x.view);
   args.x = FlatView(op.x.view);
   args.t = FlatView(op.t.view);
   args.gx = FlatView(op.gx.view);

@@ -34,6 +34,11 @@ void refuse_class_rows(const Operation& op, const ArrayView& view) {
                    " is not taken, only float16, bfloat16, float32 and float64");
 }
 
+void refuse_large_rows(const Operation& op, const ArrayView& view) {
+  throw ValueError(std::string(op.name()) + ": " + view.describe() +
+                   " has too many rows or classes to do without the loss's shift and count");
+}
+
 std::size_t class_rows_bytes(std::int64_t rows, std::int64_t classes) {
   return static_cast<std::size_t>(plan_class_rows(rows, classes).blocks * kPartialBytes);
 }

@@ -19,6 +19,8 @@ struct ClassRowsPlan {
 ClassRowsPlan plan_class_rows(std::int64_t rows, std::int64_t classes);
 /// Throws DtypeError: `view`, of rows of classes, is of none of the floating dtypes.
 [[noreturn]] void refuse_class_rows(const Operation& op, const ArrayView& view);
+/// Throws ValueError: `view` is no few short rows, of which alone the gradient needs no shift.
+[[noreturn]] void refuse_large_rows(const Operation& op, const ArrayView& view);
 
 /// Scratch of the sums of all blocks.
 std::size_t class_rows_bytes(std::int64_t rows, std::int64_t classes);
