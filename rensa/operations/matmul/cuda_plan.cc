@@ -87,7 +87,7 @@ cublasLtMatmulDescOpaque_t make_desc(const PlanKey& key, std::int32_t epilogue) 
   if (epilogue & CUBLASLT_EPILOGUE_BIAS) {
     // Not read before a run sets the real one, but its alignment counts in the choice.
     std::uintptr_t address = 4096 + alignment(key, PlanKey::aligned_bias);
-    set(desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, reinterpret_cast<const void*>(address));
+    set(desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, address);
   }
   return desc;
 }
