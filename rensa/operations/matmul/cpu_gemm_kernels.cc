@@ -131,21 +131,30 @@ void gemm_dots_of(std::int64_t k, const V* p, std::int64_t row_stride, int rows,
   constexpr int R = GemmKernels<V>::kDotRows;
   typedef V Vector __attribute__((vector_size(kVectorBytes)));
   typedef V Unaligned __attribute__((vector_size(kVectorBytes), aligned(sizeof(V)), may_alias));
-  Vector sums[R][C] = {};
+  Vector sums[R][C];  // in registers: with loops that are not unrolled it would be in memory
+#pragma GCC unroll 8
+  for (int i = 0; i < R; ++i) {
+#pragma GCC unroll 4
+    for (int j = 0; j < C; ++j) sums[i][j] = Vector{};
+  }
   const V *a[R], *b[C];  // what is left over repeats the last row or column
   for (int i = 0; i < R; ++i) a[i] = p + (i < rows ? i : rows - 1) * row_stride;
   for (int j = 0; j < C; ++j) b[j] = q + (j < columns ? j : columns - 1) * column_stride;
   std::int64_t x = 0;
   for (; x + kLanes <= k; x += kLanes) {
     Vector y[C];
+#pragma GCC unroll 4
     for (int j = 0; j < C; ++j) y[j] = *reinterpret_cast<const Unaligned*>(b[j] + x);
 #pragma GCC unroll 16
     for (int i = 0; i < R; ++i) {
       Vector z = *reinterpret_cast<const Unaligned*>(a[i] + x);
+#pragma GCC unroll 4
       for (int j = 0; j < C; ++j) sums[i][j] += z * y[j];
     }
   }
+#pragma GCC unroll 8
   for (int i = 0; i < R; ++i) {
+#pragma GCC unroll 4
     for (int j = 0; j < C; ++j) {
       V rest = V(0);
       for (std::int64_t t = x; t < k; ++t) rest += a[i][t] * b[j][t];
