@@ -6,7 +6,6 @@
 #include <cmath>
 #include <mutex>
 #include <numeric>
-#include <set>
 
 #include "rensa/array/communicator.h"
 #include "rensa/array/manipulation.h"

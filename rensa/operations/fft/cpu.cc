@@ -1,7 +1,6 @@
 // Fourier transforms on the CPU: as many rows side by side as a vector has lanes, or, of few rows,
 // each by itself (cpu_transform.h).
 #include <algorithm>
-#include <cmath>
 #include <complex>
 #include <cstdint>
 #include <memory>

@@ -335,13 +335,13 @@ const MatmulPlan& matmul_plan(const PlanKey& key, Device device, cudaStream_t st
 
 cublasStatus_t run_plan(const MatmulPlan& plan, const MatmulRun& given) {
   const PlanKey& key = plan.key;
-  Turned turned = plan.choice.turned;
-  MatmulRun run = turned == Turned::none ? given : turn_operand(key, turned, given);
   if (plan.choice.kind != PlanKind::cublaslt) {
-    if (plan.choice.kind == PlanKind::tiles) run_tiles(key, plan.choice.form, run);
-    else run_skinny(key, plan.choice.kind, run);
+    if (plan.choice.kind == PlanKind::tiles) run_tiles(key, plan.choice.form, given);
+    else run_skinny(key, plan.choice.kind, given);
     return CUBLAS_STATUS_SUCCESS;
   }
+  Turned turned = plan.choice.turned;
+  MatmulRun run = turned == Turned::none ? given : turn_operand(key, turned, given);
   const CublasLt& lt = cublaslt();
   const PlanDescriptors& d = *plan.descriptors;
   using operations::Activation;

@@ -41,6 +41,11 @@ struct PlanKey {
   std::uint8_t aligned = 0;  // the operands that start at a multiple of 16 bytes
   std::uint32_t unused = 0;  // no padding: keys are compared as bytes
 
+  /// As a floating-point number, which cannot overflow.
+  double multiplications() const {
+    return static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) *
+           static_cast<double>(batch);
+  }
   bool operator==(const PlanKey& other) const {
     return std::memcmp(this, &other, sizeof(PlanKey)) == 0;
   }

@@ -50,11 +50,8 @@ bool is_possible(const PlanKey& key, Device device) {
       key.batch > kMaxGrid) {
     return false;
   }
-  // Beyond this many multiplications cuBLASLt's tiles have enough to do. (As floating-point numbers
-  // they cannot overflow.)
-  double count = static_cast<double>(key.m) * static_cast<double>(key.n) *
-                 static_cast<double>(key.k) * static_cast<double>(key.batch);
-  return count <= static_cast<double>(kLarge) && has_tiles(device);
+  // Beyond this many multiplications cuBLASLt's tiles have enough to do.
+  return key.multiplications() <= static_cast<double>(kLarge) && has_tiles(device);
 }
 
 /// Calls f(size, whether by tensor cores) for each size of tile that fits the key, the smallest

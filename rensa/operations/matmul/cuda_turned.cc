@@ -15,12 +15,10 @@ std::int64_t turned_line(const PlanKey& key) { return round_up(key.k, kWidth); }
 }  // namespace
 
 Turned operand_to_turn(const PlanKey& key) {
-  constexpr double kLeast = 1 << 28;  // multiplications
-  double count =
-      static_cast<double>(key.m) * static_cast<double>(key.n) * static_cast<double>(key.k);
+  constexpr double kLeast = 1 << 28;
   bool apart = key.a_transposed && !key.b_transposed;
   bool plain = key.batch == 1 && key.bias == PlanKey::Bias::none && !key.relu_alone;
-  if (!key.tf32 || !apart || !plain || count < kLeast) return Turned::none;
+  if (!key.tf32 || !apart || !plain || key.multiplications() < kLeast) return Turned::none;
   Turned turned = key.m <= key.n ? Turned::a : Turned::b;
   return turned_bytes(key, turned) <= key.workspace_limit ? turned : Turned::none;
 }
