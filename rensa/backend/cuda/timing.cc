@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "rensa/backend/cuda/check.h"
@@ -18,7 +19,8 @@ constexpr float kNever = std::numeric_limits<float>::infinity();
 class RunGraph {
  public:
   /// Of `runs` times what `queue` puts on the stream; where it fails there is no graph.
-  RunGraph(const char* operation, cudaStream_t stream, int runs, const RunTimer::Queue& queue) {
+  RunGraph(const char* operation, cudaStream_t stream, int runs, const RunTimer::Queue& queue)
+      : runs_(runs) {
     RENSA_CUDA_CHECK(operation, cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
     bool queued = true;
     for (int i = 0; i < runs; ++i) queued = queued && queue();
@@ -37,10 +39,18 @@ class RunGraph {
   RunGraph(const RunGraph&) = delete;
   RunGraph& operator=(const RunGraph&) = delete;
   cudaGraphExec_t get() const { return graph_; }
+  int runs() const { return runs_; }
 
  private:
+  int runs_;
   cudaGraphExec_t graph_ = nullptr;
 };
+
+/// Runs that fill a round, of `time` microseconds each.
+int runs_of_round(float time) {
+  constexpr float kRound = 300;  // microseconds that a round shall take
+  return static_cast<int>(std::clamp(kRound / std::max(time, 1.0f), 1.0f, 32.0f));
+}
 
 }  // namespace
 
@@ -85,17 +95,24 @@ float RunTimer::once(const Queue& queue) {
 float RunTimer::median(int rounds, const Queue& queue) {
   float first = once(queue);
   if (first == kNever) return kNever;
-  constexpr float kRound = 300;  // microseconds that a round shall take
-  int runs = static_cast<int>(std::clamp(kRound / std::max(first, 1.0f), 1.0f, 32.0f));
-  RunGraph graph(operation_, stream_, runs, queue);
-  if (!graph.get()) return kNever;
-  RENSA_CUDA_CHECK(operation_, cudaGraphLaunch(graph.get(), stream_));  // warms the caches
-  std::vector<float> times;
-  for (int i = 0; i < rounds; ++i) {
+  auto per_run = [this](const RunGraph& graph) {
     RENSA_CUDA_CHECK(operation_, cudaEventRecord(start_, stream_));
     RENSA_CUDA_CHECK(operation_, cudaGraphLaunch(graph.get(), stream_));
-    times.push_back(elapsed() / static_cast<float>(runs));
+    return elapsed() / static_cast<float>(graph.runs());
+  };
+  int runs = runs_of_round(first);
+  std::optional<RunGraph> graph(std::in_place, operation_, stream_, runs, queue);
+  if (!graph->get()) return kNever;
+  float time = per_run(*graph);  // warms the caches
+  // The host may have needed longer to queue a run than the GPU for it. Of work that takes the same
+  // there have to be as many runs in a round, as the start of a graph is part of each.
+  if (int more = runs_of_round(time); more > runs) {
+    graph.emplace(operation_, stream_, more, queue);
+    if (!graph->get()) return kNever;
+    per_run(*graph);
   }
+  std::vector<float> times;
+  for (int i = 0; i < rounds; ++i) times.push_back(per_run(*graph));
   std::nth_element(times.begin(), times.begin() + rounds / 2, times.end());
   return times[static_cast<std::size_t>(rounds / 2)];
 }
