@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "rensa/core/checked.h"
 #include "rensa/core/error.h"
@@ -187,12 +188,31 @@ void check_in_range(const char* operation, Scalar value, Dtype dtype) {
                   operation, text, dtype_name(dtype)));
 }
 
+namespace {
+
+/// Whether elements of the two lie between each other, as real and imaginary parts do: all their
+/// strides are multiples of one distance, and modulo that their elements lie apart.
+bool are_interleaved(const ArrayView& a, const ArrayView& b) {
+  std::int64_t distance = 0;
+  for (const ArrayView* view : {&a, &b}) {
+    for (int axis = 0; axis < view->ndim(); ++axis) {
+      if (view->shape[axis] > 1) distance = std::gcd(distance, view->strides[axis]);
+    }
+  }
+  if (distance == 0) return false;
+  std::int64_t between = (b.data - a.data) % distance;  // from an element of a to one of b
+  if (between < 0) between += distance;
+  return between >= itemsize(a.dtype) && between + itemsize(b.dtype) <= distance;
+}
+
+}  // namespace
+
 bool partly_overlap(const ArrayView& a, const ArrayView& b) {
   std::int64_t a_begin, a_end, b_begin, b_end;
   a.byte_range(&a_begin, &a_end);
   b.byte_range(&b_begin, &b_end);
   if (a.data + a_begin >= b.data + b_end || b.data + b_begin >= a.data + a_end) return false;
-  return !same_view(a, b);
+  return !same_view(a, b) && !are_interleaved(a, b);
 }
 
 void copy_elements(const char* operation, const Array& in, const Array& out) {

@@ -129,8 +129,9 @@ bool is_out_of_range(Scalar value, Dtype dtype);
 /// Throws ValueError naming `operation` when is_out_of_range.
 void check_in_range(const char* operation, Scalar value, Dtype dtype);
 
-/// Whether the two share memory without being the same elements at the same places, so that a
-/// kernel must not read one while it writes the other.
+/// Whether the two may share memory without being the same elements at the same places, so that a
+/// kernel must not read one while it writes the other. False where they are apart, or where single
+/// elements of the one lie between those of the other, as real and imaginary parts do.
 bool partly_overlap(const ArrayView& a, const ArrayView& b);
 
 /// out[i] = in[i], converted in whatever way; `in` broadcasts to out's shape. No launch for
