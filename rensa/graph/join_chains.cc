@@ -2,6 +2,7 @@
 #include "rensa/graph/join_chains.h"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <span>
 
@@ -63,14 +64,52 @@ std::optional<PerElement> chainable(const Operation& operation) {
   return e;
 }
 
+/// `view`, of elements of `whole`, moved to where the same elements of `other` are. Both are
+/// C-contiguous and of one shape.
+ArrayView same_elements_of(const ArrayView& other, const ArrayView& view, const ArrayView& whole) {
+  std::int64_t theirs = itemsize(whole.dtype), size = itemsize(other.dtype);
+  ArrayView result = view;
+  result.dtype = other.dtype;
+  result.data = other.data + (view.data - whole.data) / theirs * size;
+  for (int axis = 0; axis < view.ndim(); ++axis) {
+    result.strides[axis] = view.strides[axis] / theirs * size;
+  }
+  return result;
+}
+
+/// The operation for those elements alone that `parts` are, views of what it writes; none where
+/// its operands are not simply arrays of one shape.
+std::vector<std::unique_ptr<operations::Elementwise>> in_parts(
+    const operations::Elementwise& operation, const std::vector<ArrayView>& parts) {
+  std::vector<std::unique_ptr<operations::Elementwise>> result;
+  const ArrayView& whole = operation.out.view;
+  for (int k = 0; k < operation.num_inputs; ++k) {
+    const Operand& in = operation.in[k].array;
+    if (!in.present()) continue;
+    if (in.view.shape != whole.shape || !in.view.is_c_contiguous()) return result;
+  }
+  for (const ArrayView& part : parts) {
+    auto copy = std::make_unique<operations::Elementwise>(operation);
+    copy->out.view = part;
+    for (int k = 0; k < operation.num_inputs; ++k) {
+      ArrayView& in = copy->in[k].array.view;
+      if (copy->in[k].array.present()) in = same_elements_of(in, part, whole);
+    }
+    result.push_back(std::move(copy));
+  }
+  return result;
+}
+
 /// Operations of one shape that go on with each other's results, found one after the other. All
 /// read before any writes, each thread its own elements. What may come to belong to them (another
 /// branch that a later operation joins) is a part of its own until then.
 class Chain {
  public:
-  Chain(std::size_t index, const PerElement& first, const StorageUses& uses)
-      : shape_(first.out[0].view.shape), uses_(uses) {
-    add(index, first, 0);
+  /// The first operation in `parts`: itself, or those of the elements that one later operation
+  /// reads together.
+  Chain(std::size_t index, const std::vector<PerElement>& parts, const StorageUses& uses)
+      : shape_(parts[0].out[0].view.shape), uses_(uses) {
+    for (const PerElement& part : parts) add(index, part, 0);
   }
 
   /// Whether it can have no more members.
@@ -202,7 +241,9 @@ class Chain {
       if (in.value < 0) continue;
       in.kind = TracedInput::Kind::value;
       in.array.storage = nullptr;
-      in.array.view.data = nullptr;  // from the value's first element on
+      ArrayView& view = in.array.view;
+      view.data = nullptr;  // from the value's first element on, each as it lies there
+      view.strides = contiguous_strides(view.shape, itemsize(view.dtype));
     }
     return value;
   }
@@ -224,7 +265,11 @@ class Joiner {
   JoinedChains run() {
     for (std::size_t i = 0; i < ops_.size() && result_.failure.empty(); ++i) {
       if (!chainable_[i]) continue;
-      Chain chain(i, *chainable_[i], uses_);
+      Parts parts = parts_for_reader(i);
+      std::vector<PerElement> first;
+      for (const auto& part : parts) first.push_back(*detail::per_element(*part));
+      if (first.empty()) first.push_back(*chainable_[i]);
+      Chain chain(i, first, uses_);
       grow(chain, i + 1);
       if (chain.members().size() > 1) join(chain);
     }
@@ -233,6 +278,35 @@ class Joiner {
   }
 
  private:
+  using Parts = std::vector<std::unique_ptr<operations::Elementwise>>;
+
+  /// The operation at `i` as those of the views in which one later operation alone reads what it
+  /// writes, each element once: gates that lie side by side, say. None: it is read otherwise.
+  Parts parts_for_reader(std::size_t i) const {
+    const auto* maker = dynamic_cast<const operations::Elementwise*>(ops_[i].get());
+    if (!maker || !is_own(*maker->out.storage) || carried_over_.count(maker->out.storage) != 0) {
+      return {};
+    }
+    const StorageUses::Places& users = uses_.users(maker->out.storage);
+    std::size_t reader = *users.rbegin();
+    bool alone = users.size() == 2 && *users.begin() == i && chainable_[reader] &&
+                 uses_.writers(maker->out.storage).size() == 1;
+    if (!alone) return {};
+    std::vector<ArrayView> views;
+    std::int64_t elements = 0;
+    for (const ElementwiseInput& in : chainable_[reader]->in) {
+      const ArrayView& view = in.array.view;
+      if (in.array.storage != maker->out.storage) continue;
+      if (view.dtype != maker->out.view.dtype || view.size() == maker->out.view.size() ||
+          view.shape != chainable_[reader]->out[0].view.shape) {
+        return {};
+      }
+      elements += view.size();
+      views.push_back(view);
+    }
+    return elements == maker->out.view.size() ? in_parts(*maker, views) : Parts();
+  }
+
   /// The kernel runs where the last member ran: no one that a member has to come before is passed.
   void grow(Chain& chain, std::size_t begin) const {
     std::size_t end = std::min(ops_.size(), begin + kLookAhead);

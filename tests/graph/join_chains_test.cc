@@ -242,6 +242,39 @@ TEST_P(JoinChains, PointwiseRows) {
   EXPECT_EQ(check(memory, in_place).kernels, 0);
 }
 
+// Gates that lie side by side in a sum, of which each is read by itself.
+TEST_P(JoinChains, ViewsOfASumAreSumsOfViews) {
+  Memory memory{{numbers({9, 4 * 17}), numbers({9, 4 * 17}), numbers({9, 17})}, {}};
+  auto gate = [](const Array& x, int k) { return x.reshape({9, 17, 4})[{Slice(), Slice(), k}]; };
+  auto cell = [&](Memory& m, const Array& x, int last) {
+    std::vector<xp::ElementwiseArgument> inputs{m.given[2]};
+    for (int k : {0, 1, 2, last}) inputs.emplace_back(gate(x, k));
+    m.made = detail::pointwise(pointwise::lstm, inputs);
+  };
+  auto joined = [&](const char* what, auto&& program) {
+    SCOPED_TRACE(what);
+    return check(memory, program, true).operations;
+  };
+  EXPECT_EQ(joined("gates of a sum", [&](Memory& m) { cell(m, m.given[0] + m.given[1], 3); }), 2);
+  EXPECT_EQ(operations_left, 1u);
+  EXPECT_EQ(joined("a number beside", [&](Memory& m) { cell(m, m.given[0] * 0.5f, 3); }), 2);
+  EXPECT_EQ(joined("not all of it is read", [&](Memory& m) { cell(m, m.given[0] + 1, 2); }), 2);
+  auto twice = [&](Memory& m) {
+    Array x = m.given[0] + m.given[1];
+    cell(m, x, 3);
+    m.made.push_back(x.sum({.axis = 0}));
+  };
+  EXPECT_EQ(joined("somebody else reads it", twice), 0);
+  auto rows = [&](Memory& m) { cell(m, m.given[0] + m.given[1][0], 3); };
+  EXPECT_EQ(joined("a row that is broadcast", rows), 0);
+  auto kept = [&](Memory& m) {
+    Array x = m.given[0] + m.given[1];
+    cell(m, x, 3);
+    m.made.push_back(x);
+  };
+  EXPECT_EQ(joined("it is kept", kept), 0);
+}
+
 // A step that holds the last handle of memory which it updates from run to run.
 TEST_P(JoinChains, WhatIsCarriedOverIsWritten) {
   Array state = numbers({100}), x = numbers({100}), y;
