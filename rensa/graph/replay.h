@@ -13,9 +13,10 @@ namespace rensa {
 class Replay {
  public:
   virtual ~Replay() = default;
-  /// Queues one run on the device's current stream: `inputs` are copied into the recorded inputs,
-  /// `slots` are the host's numbers of this run (the bits of doubles and integers), and `results`
-  /// receive the recorded outputs. Arrays are dense and lie as those of the recording do.
+  /// Queues one run on the device's current stream: `inputs` stand for the recorded inputs, `slots`
+  /// are the host's numbers of this run (the bits of doubles and integers), and `results`, which
+  /// nobody else works with yet, receive the recorded outputs. Arrays are dense and lie as those of
+  /// the recording do. The step works on copies of them, or where they lie themselves.
   virtual void launch(const std::vector<Array>& inputs, const std::vector<std::uint64_t>& slots,
                       const std::vector<Array>& results) = 0;
 };

@@ -23,6 +23,7 @@ class StorageUses {
   /// The operation at `i` is now `operation`; null: it has been taken out.
   void replace(std::size_t i, Operation* operation);
 
+  std::size_t size() const { return accesses_.size(); }  // of the list
   const std::vector<Access>& of(std::size_t i) const { return accesses_[i]; }
   const Places& users(const Storage* storage) const { return memory_of(storage).users; }
   const Places& writers(const Storage* storage) const { return memory_of(storage).writers; }

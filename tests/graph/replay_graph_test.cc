@@ -95,6 +95,105 @@ INSTANTIATE_TEST_SUITE_P(Products, Settled,
                            return name + (std::get<1>(info.param).is_cuda() ? "_cuda" : "_cpu");
                          });
 
+class InputsOfReplays : public ::testing::TestWithParam<Device> {
+ protected:
+  CaptureCache cache{{.replay_lists = true}};
+  void TearDown() override { EXPECT_GE(cache.stats().replays, 15) << cache.stats().last_fallback; }
+};
+
+// Whether they are copied or read where they are: memory that comes in turns, as that of batches
+// does, some of it once only, and that of an input which is a result too.
+TEST_P(InputsOfReplays, ComeInTurns) {
+  auto step = [](const Variables& in) {
+    return Variables{constant(xp::matmul(in[0].array(), in[1].array())), in[1]};
+  };
+  Array ones = xp::ones({32, 64}, float32, GetParam());
+  std::vector<Array> turns;
+  for (int i = 0; i < 3; ++i) turns.push_back(xp::zeros({64, 64}, float32, GetParam()));
+  for (int round = 1; round <= 40; ++round) {
+    Array turn = round % 7 == 0 ? xp::empty({64, 64}, float32, GetParam())
+                                : turns[static_cast<std::size_t>(round % 3)];
+    auto value = static_cast<float>(round);
+    turn.fill(value);
+    Variables out = cache.call(step, {constant(ones), constant(turn)});
+    EXPECT_TRUE(xp::all(out[1].array() == value).item<bool>()) << round;
+    turn.fill(-1.f);  // behind the launch
+    EXPECT_TRUE(xp::all(out[0].array() == 64 * value).item<bool>()) << round;
+  }
+}
+
+TEST_P(InputsOfReplays, MayBeMemoryThatTheStepWrites) {
+  Array all = xp::zeros({1 << 20}, float32, GetParam());
+  auto step = [&](const Variables& in) {
+    Array before = in[0].array() * 1.f;
+    all += 1.f;
+    return Variables{constant(before)};
+  };
+  for (int round = 0; round < 20; ++round) {
+    Variables out = cache.call(step, {constant(all)});
+    EXPECT_TRUE(xp::all(out[0].array() == static_cast<float>(round)).item<bool>()) << round;
+  }
+}
+
+// Results lie where they are likely to lie again: let go of at once, kept for a while, fed back;
+// one given twice, one that is a part of what the step makes, and one that a link keeps.
+TEST_P(InputsOfReplays, GiveResultsThatStay) {
+  Array one = xp::ones({64, 64}, float32, GetParam()), kept;
+  auto step = [&](const Variables& in) {
+    Array next = in[0].array() + one, all = xp::matmul(next, one);
+    if (!kept.defined()) kept = xp::zeros_like(all);
+    kept += all;
+    return Variables{constant(next), constant(next), constant(all[{Slice(0, 32)}]), constant(kept)};
+  };
+  Variable x = constant(xp::zeros({64, 64}, float32, GetParam()));
+  std::vector<std::pair<float, Variables>> earlier;
+  float sum = 0;
+  for (int round = 1; round <= 40; ++round) {
+    auto value = static_cast<float>(round);
+    Variables out = cache.call(step, {x});
+    sum += 64 * value;
+    x = out[0];
+    if (round % 3 == 0) earlier.emplace_back(sum, out);
+    if (earlier.size() > 2) earlier.erase(earlier.begin());
+    EXPECT_TRUE(xp::all(out[1].array() == value).item<bool>()) << round;
+    EXPECT_TRUE(xp::all(out[2].array() == 64 * value).item<bool>()) << round;
+    EXPECT_TRUE(xp::all(out[3].array() == sum).item<bool>()) << round;
+    for (const auto& [at_that_time, results] : earlier) {
+      EXPECT_TRUE(xp::all(results[3].array() == at_that_time).item<bool>()) << round;
+      EXPECT_TRUE(xp::all(results[0].array() * 64 == results[2].array()[{0, 0}]).item<bool>());
+    }
+  }
+}
+
+// Launches on another stream come behind those before, and those behind them.
+TEST(InputsOfReplaysInPlace, MayBeReadOnAnyStream) {
+  RENSA_NEEDS_GPUS(1);
+  no_backprop_mode inference;
+  CaptureCache cache;
+  Device device = gpu(0);
+  cuda::Stream other(device, cuda::non_blocking);
+  std::int64_t size = std::int64_t{1} << 22;
+  Array sum = xp::zeros({size}, float32, device), one = xp::ones({size}, float32, device);
+  auto step = [&](const Variables& in) {
+    sum += in[0].array();
+    return Variables{in[0] * 1.f};
+  };
+  for (int round = 1; round <= 40; ++round) {
+    if (round <= 20 || round % 2 == 0) {
+      cache.call(step, {constant(one)});
+    } else {
+      cuda::StreamScope scope(other);
+      cache.call(step, {constant(one)});
+    }
+  }
+  cuda::synchronize(device);
+  EXPECT_TRUE(xp::all(sum == 40.f).item<bool>());
+  EXPECT_GE(cache.stats().replays, 30) << cache.stats().last_fallback;
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, InputsOfReplays, ::testing::ValuesIn(testing::test_devices()),
+                         [](const auto& info) { return info.param.is_cuda() ? "cuda" : "cpu"; });
+
 /// Goes to the second GPU and back; each has something to do meanwhile.
 Variables there_and_back(const Variables& in) {
   Variable here = in[0] * 2.f;
