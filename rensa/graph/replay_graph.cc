@@ -10,6 +10,7 @@
 #include "rensa/device/step_graph.h"
 #include "rensa/graph/replay.h"
 #include "rensa/graph/storage_uses.h"
+#include "rensa/operations/exchange/exchange.h"
 #include "rensa/portable/launch_plan.h"
 
 namespace rensa {
@@ -191,11 +192,17 @@ class GraphReplay final : public Replay {
   }
 
   /// What each input and each result goes through; nothing for steps whose graphs are better made
-  /// once: of several GPUs, or so long that copies hardly count.
+  /// once: of several GPUs or processes (what a library may have noted of memory that it sends has
+  /// to stay true, and another capture that fails would tell the other ranks), or so long that
+  /// copies hardly count.
   std::vector<Passage> find_passages() const {
     constexpr std::size_t kMostNodes = 512;
     std::vector<Passage> passages;
-    if (recording_->devices().size() > 1 || recording_->operations.size() > kMostNodes) {
+    bool exchanges = std::ranges::any_of(recording_->operations, [](const auto& operation) {
+      return dynamic_cast<const operations::Exchange*>(operation.get()) != nullptr;
+    });
+    if (exchanges || recording_->devices().size() > 1 ||
+        recording_->operations.size() > kMostNodes) {
       return passages;
     }
     StorageUses uses(*recording_);
