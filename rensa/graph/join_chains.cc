@@ -281,17 +281,16 @@ class Joiner {
   using Parts = std::vector<std::unique_ptr<operations::Elementwise>>;
 
   /// The operation at `i` as those of the views in which one later operation alone reads what it
-  /// writes, each element once: gates that lie side by side, say. None: it is read otherwise.
+  /// writes, as many elements in all: gates that lie side by side, say. None: it is read otherwise.
+  /// In a chain its reader is there too, so that no part is written to memory.
   Parts parts_for_reader(std::size_t i) const {
     const auto* maker = dynamic_cast<const operations::Elementwise*>(ops_[i].get());
-    if (!maker || !is_own(*maker->out.storage) || carried_over_.count(maker->out.storage) != 0) {
+    if (!maker || is_seen_outside(maker->out.storage) ||
+        !uses_.is_handed_over(maker->out.storage)) {
       return {};
     }
-    const StorageUses::Places& users = uses_.users(maker->out.storage);
-    std::size_t reader = *users.rbegin();
-    bool alone = users.size() == 2 && *users.begin() == i && chainable_[reader] &&
-                 uses_.writers(maker->out.storage).size() == 1;
-    if (!alone) return {};
+    std::size_t reader = *uses_.users(maker->out.storage).rbegin();
+    if (!chainable_[reader]) return {};
     std::vector<ArrayView> views;
     std::int64_t elements = 0;
     for (const ElementwiseInput& in : chainable_[reader]->in) {
@@ -317,12 +316,16 @@ class Joiner {
     chain.close();
   }
 
+  /// Whether others than this run's operations may read what lies there.
+  bool is_seen_outside(Storage* storage) const {
+    return !is_own(*storage) || carried_over_.count(storage) != 0;
+  }
+
   void join(const Chain& chain) {
     std::vector<std::size_t> members = chain.members();
     std::size_t last = members.back();
     auto needed = [&](Storage* storage) {
-      return !is_own(*storage) || carried_over_.count(storage) != 0 ||
-             uses_.used_after(storage, last);
+      return is_seen_outside(storage) || uses_.used_after(storage, last);
     };
     try {
       auto kernel = std::make_unique<operations::RuntimeKernel>(chain.kernel(needed, programs_));

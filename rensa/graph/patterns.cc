@@ -84,12 +84,9 @@ bool same_memory(const Operand& a, const Operand& b) {
 }
 
 std::size_t maker_for(const RecordedList& list, const Operand& operand, std::size_t reader) {
-  if (!is_own(*operand.storage)) return kNone;
+  if (!is_own(*operand.storage) || !list.uses().is_handed_over(operand.storage)) return kNone;
   const StorageUses::Places& users = list.uses().users(operand.storage);
-  bool two = users.size() == 2 && *users.rbegin() == reader;
-  return two && list.uses().writers(operand.storage) == StorageUses::Places{*users.begin()}
-             ? *users.begin()
-             : kNone;
+  return *users.rbegin() == reader ? *users.begin() : kNone;
 }
 
 bool is_made_for(const RecordedList& list, const Operand& operand, std::size_t reader) {

@@ -50,6 +50,12 @@ void StorageUses::replace(std::size_t i, Operation* operation) {
   enter(i);
 }
 
+bool StorageUses::is_handed_over(const Storage* storage) const {
+  const Memory& memory = memory_of(storage);
+  return memory.users.size() == 2 && memory.writers.size() == 1 &&
+         *memory.writers.begin() == *memory.users.begin();
+}
+
 bool StorageUses::used_after(const Storage* storage, std::size_t i) const {
   const Places& places = users(storage);
   return !places.empty() && *places.rbegin() > i;

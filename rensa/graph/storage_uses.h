@@ -27,6 +27,9 @@ class StorageUses {
   const std::vector<Access>& of(std::size_t i) const { return accesses_[i]; }
   const Places& users(const Storage* storage) const { return memory_of(storage).users; }
   const Places& writers(const Storage* storage) const { return memory_of(storage).writers; }
+  /// Whether one operation writes the storage and a later one reads it, and nobody else in the list
+  /// touches it: users() are these two.
+  bool is_handed_over(const Storage* storage) const;
   bool used_after(const Storage* storage, std::size_t i) const;
   /// Whether an operation after `first` and before `last` touches the storage.
   bool used_between(const Storage* storage, std::size_t first, std::size_t last) const;

@@ -31,16 +31,20 @@ TEST(StorageUses, FollowsTheListAsItChanges) {
   EXPECT_FALSE(uses.used_after(of_y, 2));
   EXPECT_EQ(uses.writer_before(of_y, 2), 1u);
   EXPECT_EQ(uses.writer_before(of_y, 0), 0u);
+  EXPECT_FALSE(uses.is_handed_over(of_x));  // nobody writes it
+  EXPECT_FALSE(uses.is_handed_over(of_y));
   EXPECT_TRUE(uses.conflict(0, 1));
   EXPECT_TRUE(uses.conflict(1, 2));
 
   uses.replace(1, nullptr);
   EXPECT_EQ(uses.writers(of_y), Places{0});
+  EXPECT_TRUE(uses.is_handed_over(of_y));
   EXPECT_FALSE(uses.used_between(of_y, 0, 2));
   EXPECT_FALSE(uses.conflict(1, 2));
   uses.replace(2, recording.operations[1].get());
   EXPECT_EQ(uses.users(of_x), Places{0});
   EXPECT_EQ(uses.writers(of_y), (Places{0, 2}));
+  EXPECT_FALSE(uses.is_handed_over(of_y));
 }
 
 TEST(StorageUses, WrappersOfTheSameMemoryCountAsOne) {
