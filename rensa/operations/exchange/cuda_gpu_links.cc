@@ -71,11 +71,13 @@ class KeepDevice {
 };
 
 /// NCCL's communicator of a rank. To make one waits for the others, and hears of none that fails:
-/// it is done by a thread of its own, which is left behind where `check` throws, and at the
-/// timeout.
+/// it is done by a thread of its own, which is left behind where `check` throws, and after twice
+/// the timeout. (Of a rank that falls silent within the timeout `check` knows by then, and names
+/// it.)
 ncclComm_t communicator_of(const ncclUniqueId& id, int rank, int size, Device device,
                            std::chrono::seconds timeout, const std::function<void()>& check) {
-  auto deadline = communication::Clock::now() + timeout;
+  auto patience = 2 * timeout;
+  auto deadline = communication::Clock::now() + patience;
   struct Made {
     std::mutex mutex;
     std::condition_variable changed;
@@ -99,8 +101,9 @@ ncclComm_t communicator_of(const ncclUniqueId& id, int rank, int size, Device de
       check();
       if (communication::Clock::now() < deadline) continue;
       throw CommunicationError(fmt::format(
-          "on: NCCL has not connected the GPUs within {} s (RENSA_COMMUNICATION_TIMEOUT)",
-          timeout.count()));
+          "on: NCCL has not connected the GPUs within {} s, though all ranks are there (twice "
+          "RENSA_COMMUNICATION_TIMEOUT)",
+          patience.count()));
     }
   } catch (...) {
     thread.detach();
