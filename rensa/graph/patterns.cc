@@ -137,20 +137,30 @@ std::optional<Activated> tanh_of_one(const RecordedList& list, std::size_t i) {
   return activation_of_one(list, i, tanh->in[0].array, tanh->out[0], tanh->compute);
 }
 
-/// Has the product before the function at `i` do that too, where `fits(product)`.
-template <class Fits>
-void join_activation(RecordedList& list, std::size_t i, const std::optional<Activated>& found,
-                     operations::Activation activation, Fits&& fits) {
+/// Has the product before the function at `i` do that too, as `join(product)` says, where
+/// `fits(product)`.
+template <class Fits, class Join>
+void join_end(RecordedList& list, std::size_t i, const std::optional<Activated>& found, Fits&& fits,
+              Join&& join) {
   auto* product = found ? list.at<operations::Matmul>(found->of) : nullptr;
-  if (!product || product->activation != operations::Activation::none || !fits(*product)) return;
+  if (!product || product->activation != operations::Activation::none || product->gate.present() ||
+      !fits(*product)) {
+    return;
+  }
   if (!same_view(product->c.view, found->in.view) || found->compute != product->c.view.dtype ||
       found->out.view.dtype != product->c.view.dtype || !found->out.view.is_c_contiguous()) {
     return;
   }
   product->c = found->out;
-  product->activation = activation;
+  join(*product);
   list.has_changed(found->of);
   list.take_out(i);
+}
+template <class Fits>
+void join_activation(RecordedList& list, std::size_t i, const std::optional<Activated>& found,
+                     operations::Activation activation, Fits&& fits) {
+  join_end(list, i, found, fits,
+           [&](operations::Matmul& product) { product.activation = activation; });
 }
 
 void join_relu(RecordedList& list, std::size_t i) {
@@ -161,6 +171,21 @@ void join_relu(RecordedList& list, std::size_t i) {
 void join_tanh(RecordedList& list, std::size_t i) {
   join_activation(list, i, tanh_of_one(list, i), operations::Activation::tanh,
                   [](const operations::Matmul& product) { return product.joins_tanh(); });
+}
+
+void join_gate(RecordedList& list, std::size_t i) {
+  Elementwise* grad = elementwise_at(list, i, ufunc::relu_grad);
+  if (!grad || !is_flat(*grad)) return;
+  const Operand gate = grad->in[1].array;
+  std::optional<Activated> found =
+      activation_of_one(list, i, grad->in[0].array, grad->out, grad->compute);
+  if (!found || found->out.storage == gate.storage) return;
+  // The product reads it before.
+  const StorageUses::Places& writers = list.uses().writers(gate.storage);
+  if (writers.lower_bound(found->of) != writers.lower_bound(i)) return;
+  join_end(
+      list, i, found, [](const operations::Matmul& product) { return product.joins_gate(); },
+      [&](operations::Matmul& product) { product.gate = gate; });
 }
 
 void join_convolution_relu(RecordedList& list, std::size_t i) {
@@ -307,6 +332,8 @@ constexpr Pattern kPatterns[] = {
     {"join_relu", join_relu},
     // A product by a kernel of ours, then tanh: the same.
     {"join_tanh", join_tanh},
+    // The same with relu's gradient, of what a product gives.
+    {"join_gate", join_gate},
     // relu of a convolution, where its plan has such an epilogue.
     {"join_convolution_relu", join_convolution_relu},
     // What is normalized, then relu, or the addition of a residual and relu: one pass.

@@ -103,6 +103,42 @@ TEST(JoinTanh, OfProductsByOurKernels) {
   }
 }
 
+// On a GPU, of any floating dtype, where the product is one of ours; not where others read what the
+// product gives, or write the gate in between.
+TEST(JoinGate, OfProductsByOurKernels) {
+  for (Device device : testing::test_devices()) {
+    SCOPED_TRACE(device.str());
+    auto joined = [&](Dtype dtype, std::int64_t rows, std::int64_t in, std::int64_t out,
+                      auto&& between) {
+      auto drawn = [&](const Shape& shape) {
+        return xp::random::normal(0, 1, shape, float64, device).astype(dtype);
+      };
+      Array gy = drawn({rows, in}), w = drawn({in, out}), h = drawn({rows, out});
+      Rewritten list([&] {
+        Array gate = h.copy(), gh = xp::matmul(gy, w);
+        Array also = between(gh, gate);
+        Array gz = xp::elementwise(ufunc::relu_grad, {gh, gate});
+        return Arrays{gz, also, xp::sum(gz, {.axis = 0})};
+      });
+      return list.count<operations::Matmul>(
+                 [](const operations::Matmul& product) { return product.gate.present(); }) == 1;
+    };
+    auto nothing = [](const Array&, const Array& gate) { return gate.sum(); };
+    for (Dtype dtype : {float32, float16, bfloat16}) {
+      EXPECT_EQ(joined(dtype, 100, 10, 1000, nothing), device.is_cuda());
+      EXPECT_EQ(joined(dtype, 64, 100, 90, nothing), device.is_cuda());
+      EXPECT_FALSE(joined(dtype, 700, 800, 900, nothing));
+    }
+    EXPECT_EQ(joined(float32, 1, 256, 300, nothing), device.is_cuda());
+    EXPECT_FALSE(joined(float64, 64, 100, 90, nothing));
+    EXPECT_FALSE(joined(float32, 100, 10, 1000, [](const Array& gh, const Array&) { return gh; }));
+    EXPECT_FALSE(joined(float32, 100, 10, 1000, [](const Array&, Array gate) {
+      gate += 1;
+      return gate;
+    }));
+  }
+}
+
 // Sums over fewer axes or more, of other elements, in another dtype.
 TEST(JoinBiasGrad, OtherSumsStay) {
   for (Device device : testing::test_devices()) {

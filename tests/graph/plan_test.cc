@@ -181,7 +181,7 @@ TEST(Plan, ReplannedListGivesTheSameNumbers) {
 TEST(Rewrite, ThePatternsAreTheseInThisOrder) {
   std::vector<std::string> names;
   for (const Pattern& pattern : patterns()) names.emplace_back(pattern.name);
-  EXPECT_EQ(names, (std::vector<std::string>{"fold_constant", "join_relu", "join_tanh",
+  EXPECT_EQ(names, (std::vector<std::string>{"fold_constant", "join_relu", "join_tanh", "join_gate",
                                              "join_convolution_relu", "join_normalize_relu",
                                              "join_normalize_relu_grad", "join_relu_grad_sums",
                                              "join_residual_rows", "join_rows_grad_sum",

@@ -144,6 +144,10 @@ void Matmul::run_cpu() {
   if (bias.present() || activation != Activation::none) {
     host::finish(out, bias.present() ? &bias.view : nullptr, activation);
   }
+  if (gate.present()) {
+    host::Input inputs[] = {out, gate.view};
+    host::run_elementwise(ufunc::relu_grad, out.dtype, inputs, 2, out);
+  }
 }
 
 }  // namespace rensa::operations

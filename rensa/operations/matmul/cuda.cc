@@ -76,11 +76,17 @@ cuda::EpilogueArgs epilogue_args(const Matmul& op, const MatmulLayout& layout, c
   args.c_batch = layout.c_stride;
   args.c_row = layout.c_ld;
   args.activation = op.activation;
+  if (op.gate.present()) args.gate = op.gate.view.data + (c - op.c.view.data);
   if (op.bias.present()) {
     args.bias = op.bias.view.data;
     args.bias_stride = op.bias.view.strides[0] / itemsize(op.bias.view.dtype);
   }
   return args;
+}
+
+/// Whether anything follows the sums.
+bool has_end(const Matmul& op) {
+  return op.bias.present() || op.gate.present() || op.activation != Activation::none;
 }
 
 /// Integers, which cuBLASLt lacks.
@@ -111,7 +117,7 @@ void run_integers(const Matmul& op, const MatmulLayout& layout,
     args.b = op.b.view.data + offset[1];
     args.c = c;
     cuda::launch_integer_matmul(op.c.view.dtype, args, context);
-    if (op.bias.present() || op.activation != Activation::none) {
+    if (has_end(op)) {
       cuda::launch_matmul_epilogue(op.c.view.dtype, epilogue_args(op, layout, c), context);
     }
   }
@@ -133,7 +139,7 @@ void run_empty_sums(const Matmul& op, const MatmulLayout& layout,
                                          static_cast<std::size_t>(layout.m),
                                          static_cast<cudaStream_t>(context.handle)));
     }
-    if (op.bias.present() || op.activation != Activation::none) {
+    if (has_end(op)) {
       cuda::launch_matmul_epilogue(op.c.view.dtype, epilogue_args(op, layout, c), context);
     }
   }
@@ -146,6 +152,14 @@ const cuda::MatmulPlan& current_plan(const Matmul& op, const MatmulLayout& layou
   return cuda::matmul_plan(plan_key(op, layout), device, stream);
 }
 
+bool is_one_kernel_of_ours(const Matmul& op) {
+  if (op.c.view.device.is_cpu() || is_integral(op.c.view.dtype)) return false;
+  MatmulLayout layout = matmul_layout(op.a.view, op.b.view, op.c.view);
+  if (layout.empty() || layout.k == 0 || layout.outer_count != 1) return false;
+  if (cuda::is_long_dot(op, layout)) return false;  // added in another order
+  return current_plan(op, layout).choice.kind != cuda::PlanKind::cublaslt;
+}
+
 }  // namespace
 
 std::size_t Matmul::workspace_bytes() const {
@@ -156,13 +170,9 @@ std::size_t Matmul::workspace_bytes() const {
   return current_plan(*this, layout).choice.workspace;
 }
 
-bool Matmul::joins_tanh() const {
-  if (c.view.device.is_cpu() || c.view.dtype != float32) return false;
-  MatmulLayout layout = matmul_layout(a.view, b.view, c.view);
-  if (layout.empty() || layout.k == 0 || layout.outer_count != 1) return false;
-  if (cuda::is_long_dot(*this, layout)) return false;  // added in another order
-  return current_plan(*this, layout).choice.kind != cuda::PlanKind::cublaslt;
-}
+bool Matmul::joins_tanh() const { return c.view.dtype == float32 && is_one_kernel_of_ours(*this); }
+
+bool Matmul::joins_gate() const { return is_one_kernel_of_ours(*this); }
 
 void Matmul::run_cuda(const cuda::LaunchContext& context) {
   MatmulLayout layout = matmul_layout(a.view, b.view, c.view);
@@ -195,6 +205,7 @@ void Matmul::run_cuda(const cuda::LaunchContext& context) {
     run.a = a.view.data + offset[0];
     run.b = b.view.data + offset[1];
     run.c = c.view.data + offset[2];
+    run.gate = gate.present() ? gate.view.data + offset[2] : nullptr;
     cublasStatus_t status = cuda::run_plan(*plan, run);
     if (status != CUBLAS_STATUS_SUCCESS) {
       throw CudaError(fmt::format("{}: cublasLtMatmul says {} for {} @ {} -> {}", name(),

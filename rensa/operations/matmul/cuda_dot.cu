@@ -42,7 +42,7 @@ bool is_long_dot(const Matmul& op, const MatmulLayout& layout) {
   const ArrayView &a = op.a.view, &b = op.b.view;
   std::int64_t size = itemsize(op.c.view.dtype);
   return layout.m == 1 && layout.n == 1 && layout.batch == 1 && layout.outer_count == 1 &&
-         layout.k >= kLong && op.alpha == 1 && !op.bias.present() &&
+         layout.k >= kLong && op.alpha == 1 && !op.bias.present() && !op.gate.present() &&
          op.activation == operations::Activation::none && a.strides[a.ndim() - 1] == size &&
          b.strides[b.ndim() - 2] == size;
 }

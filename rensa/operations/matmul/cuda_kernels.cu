@@ -65,6 +65,10 @@ template <class T> __global__ void epilogue_kernel(EpilogueArgs p) {
     if constexpr (!std::is_integral_v<V>) {
       if (p.activation == Activation::tanh) value = m::tanh(value);
     }
+    if constexpr (!m::is_complex<V>::value) {
+      const T* gate = static_cast<const T*>(p.gate);
+      if (gate && !(convert<V>(gate[c - static_cast<T*>(p.c)]) > V(0))) value = V(0);
+    }
     *c = convert<T>(value);
   }
 }

@@ -31,12 +31,13 @@ struct IntegerMatmulArgs {
 void launch_integer_matmul(Dtype dtype, const IntegerMatmulArgs& args,
                            const LaunchContext& context);
 
-/// c(b, i, j) += bias(j), then the activation, of any dtype (complex ones have no relu, only
-/// floating and complex ones tanh).
+/// c(b, i, j) += bias(j), then the activation, then the gate, of any dtype (complex ones have no
+/// relu and no gate, only floating and complex ones tanh).
 struct EpilogueArgs {
   void* c;
   const void* bias;  // null: the activation alone
   std::int64_t bias_stride;
+  const void* gate;  // null, or what lies as c does: see Matmul
   std::int64_t batch, m, n, c_batch, c_row;
   operations::Activation activation;
 };
@@ -51,8 +52,13 @@ bool is_same_memory(const char* operation, const void* a, const void* b, std::in
                     unsigned* differs, cudaStream_t stream);
 
 #if defined(__CUDACC__)
-/// What a product stores for a sum in column `column`; `bias` may be null. An activation sees what
-/// would be stored without it.
+/// Whether a gate, of which this is an element, lets through what a product stores there.
+template <class T> __device__ __forceinline__ bool is_open(T gate) {
+  return convert<float>(gate) > 0.0f;
+}
+
+/// What a product stores for a sum in column `column`, unless a gate is closed there; `bias` may be
+/// null. An activation sees what would be stored without it.
 template <class T>
 __device__ __forceinline__ T finish(float sum, float alpha, const T* bias, int column,
                                     operations::Activation activation) {

@@ -365,9 +365,12 @@ cublasStatus_t run_plan(const MatmulPlan& plan, const MatmulRun& given) {
       static_cast<cudaStream_t>(run.context.handle));
   const char* bias_left = separate ? run.bias : nullptr;
   bool activation_left = run.activation != Activation::none && (separate || !relu);
-  if (status == CUBLAS_STATUS_SUCCESS && (bias_left || activation_left)) {
-    EpilogueArgs args{run.c, bias_left,    run.bias_stride, key.batch,     key.m,
-                      key.n, key.c_stride, key.c_ld,        run.activation};
+  if (status == CUBLAS_STATUS_SUCCESS && (bias_left || activation_left || run.gate)) {
+    EpilogueArgs args{run.c,           bias_left,
+                      run.bias_stride, run.gate,
+                      key.batch,       key.m,
+                      key.n,           key.c_stride,
+                      key.c_ld,        activation_left ? run.activation : Activation::none};
     launch_matmul_epilogue(key.dtype, args, run.context);
   }
   return status;
@@ -379,6 +382,7 @@ ProductArgs product_args(const PlanKey& key, const MatmulRun& run) {
   args.b = run.b;
   args.bias = run.bias;
   args.c = run.c;
+  args.gate = run.gate;
   args.c_ld = key.c_ld;
   args.a_batch = key.a_stride;
   args.b_batch = key.b_stride;

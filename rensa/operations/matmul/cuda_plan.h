@@ -108,6 +108,7 @@ struct MatmulRun {
   const char* bias = nullptr;    // null: none
   std::int64_t bias_stride = 1;  // elements
   char* c = nullptr;
+  const char* gate = nullptr;                 // null: none; Matmul::gate
   bool a_settled = false, b_settled = false;  // Operand::settled
   double alpha = 1;
   operations::Activation activation = operations::Activation::none;
@@ -122,6 +123,7 @@ struct ProductArgs {
   const void* b;
   const void* bias;  // null, or a value for each column of c
   void* c;
+  const void* gate;  // null, or what lies as c does: see Matmul
   std::int64_t c_ld, a_batch, b_batch, c_batch;
   int m, n, k, batch;
   float alpha;

@@ -25,6 +25,7 @@ SkinnyArgs skinny_args(const PlanKey& key, Long which, const MatmulRun& run) {
   SkinnyArgs args{};
   args.bias = reinterpret_cast<const float*>(run.bias);
   args.c = reinterpret_cast<float*>(run.c);
+  args.gate = reinterpret_cast<const float*>(run.gate);
   args.k = static_cast<int>(key.k);
   args.activation = run.activation;
   args.alpha = static_cast<float>(run.alpha);

@@ -44,6 +44,7 @@ __global__ void __launch_bounds__(kMaxWarps * 32, 2) dot_kernel(SkinnyArgs p) {
   p.x += blockIdx.z * p.x_batch;
   p.s += blockIdx.z * p.s_batch;
   p.c += blockIdx.z * p.c_batch;
+  if (p.gate) p.gate += blockIdx.z * p.c_batch;
   int row0 = blockIdx.x * R;
   float sum[R][S] = {};
   Pack<float, W> x[R];
@@ -91,8 +92,10 @@ __global__ void __launch_bounds__(kMaxWarps * 32, 2) dot_kernel(SkinnyArgs p) {
     if (row >= p.length || s >= p.count) continue;
     float total = 0.0f;
     for (int w = 0; w < static_cast<int>(blockDim.x) / 32; ++w) total += partial[w][i];
-    p.c[row * p.c_length + s * p.c_count] =
-        finish(total, p.alpha, p.bias, p.bias_by_count ? s : row, p.activation);
+    std::int64_t at = row * p.c_length + s * p.c_count;
+    bool open = !p.gate || is_open(p.gate[at]);
+    float value = finish(total, p.alpha, p.bias, p.bias_by_count ? s : row, p.activation);
+    p.c[at] = open ? value : 0.0f;
   }
 }
 
@@ -122,6 +125,7 @@ __global__ void __launch_bounds__(kOuterThreads) outer_kernel(const __grid_const
   const T* left = static_cast<const T*>(p.a) + blockIdx.z * p.a_batch;
   const T* right = static_cast<const T*>(p.b) + blockIdx.z * p.b_batch;
   T* c = static_cast<T*>(p.c) + blockIdx.z * p.c_batch;
+  const T* gate = p.gate ? static_cast<const T*>(p.gate) + blockIdx.z * p.c_batch : nullptr;
   int column_blocks = (p.n + kOuterThreads - 1) / kOuterThreads;
   int row0 = static_cast<int>(blockIdx.x) / column_blocks * kOuterRows;
   int j = static_cast<int>(blockIdx.x) % column_blocks * kOuterThreads + threadIdx.x;
@@ -135,6 +139,13 @@ __global__ void __launch_bounds__(kOuterThreads) outer_kernel(const __grid_const
   if (p.b_settled) load_b();
   wait_for_previous();
   if (!p.b_settled) load_b();
+  std::int64_t first = row0 * p.c_ld + j;
+  bool open[kOuterRows];
+#pragma unroll
+  for (int r = 0; r < kOuterRows; ++r) {
+    bool there = gate && row0 + r < p.m && j < p.n;
+    open[r] = !there || is_open(gate[first + r * p.c_ld]);
+  }
   if (threadIdx.x < kOuterRows * K) {
     int i = row0 + threadIdx.x / K, k = threadIdx.x % K;
     bool there = i < p.m && k < p.k;
@@ -152,8 +163,8 @@ __global__ void __launch_bounds__(kOuterThreads) outer_kernel(const __grid_const
 #pragma unroll
       for (int w = 0; w < 4; ++w) sum = fmaf(a.value[w], b[k + w], sum);
     }
-    c[(row0 + r) * p.c_ld + j] =
-        finish(sum, p.alpha, static_cast<const T*>(p.bias), j, p.activation);
+    T value = finish(sum, p.alpha, static_cast<const T*>(p.bias), j, p.activation);
+    c[first + r * p.c_ld] = open[r] ? value : T(0.0f);
   }
 }
 

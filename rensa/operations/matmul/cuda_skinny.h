@@ -19,6 +19,7 @@ struct SkinnyArgs {
   const float* s;     // the short one
   const float* bias;  // null, or a value for each column of c
   float* c;
+  const float* gate;               // null, or what lies as c does: see Matmul
   std::int64_t x_ld;               // elements between rows of x as it lies in memory
   std::int64_t s_row, s_k;         // strides of the short operand
   std::int64_t c_length, c_count;  // strides of c along l and along s

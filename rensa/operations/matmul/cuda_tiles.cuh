@@ -73,6 +73,7 @@ __global__ void __launch_bounds__(kRows* kColumns >= 1024 ? 256 : 512)
   __syncthreads();
 
   T* c = static_cast<T*>(p.c) + blockIdx.z * p.c_batch;
+  const T* gate = p.gate ? static_cast<const T*>(p.gate) + blockIdx.z * p.c_batch : nullptr;
 #pragma unroll 1
   for (int i = static_cast<int>(threadIdx.x); i < kRows * kColumns;
        i += static_cast<int>(blockDim.x)) {
@@ -81,8 +82,10 @@ __global__ void __launch_bounds__(kRows* kColumns >= 1024 ? 256 : 512)
     const char* from = all + (row * Warp::Sums::kStride + column) * sizeof(float);
     float sum = 0.0f;
     for (int w = 0; w < warps; ++w) sum += *reinterpret_cast<const float*>(from + w * bytes);
-    c[(row0 + row) * p.c_ld + column0 + column] =
-        finish(sum, p.alpha, static_cast<const T*>(p.bias), column0 + column, p.activation);
+    std::int64_t at = (row0 + row) * p.c_ld + column0 + column;
+    bool open = !gate || is_open(gate[at]);
+    T value = finish(sum, p.alpha, static_cast<const T*>(p.bias), column0 + column, p.activation);
+    c[at] = open ? value : T(0.0f);
   }
 #endif
 }

@@ -11,9 +11,10 @@ namespace rensa::operations {
 /// bit for bit.
 enum class Activation : std::uint8_t { none, relu, tanh };
 
-/// c = alpha * a @ b (+ bias) (then the activation). a is (..., m, k), b (..., k, n), c (..., m,
-/// n), one dtype, equal leading axes (stride 0 where broadcast); bias is (n,). The last two axes of
-/// a and b may be transposed views.
+/// c = alpha * a @ b (+ bias) (then the activation), or 0 where a `gate` is not positive: relu's
+/// gradient, of which the gate is relu's result. a is (..., m, k), b (..., k, n), c (..., m, n),
+/// one dtype, equal leading axes (stride 0 where broadcast); bias is (n,), the gate lies as c does.
+/// The last two axes of a and b may be transposed views.
 struct Matmul final : KindOf<Matmul> {
   Matmul() : KindOf("matmul") {}
   explicit Matmul(const char* name) : KindOf(name) {}
@@ -21,16 +22,18 @@ struct Matmul final : KindOf<Matmul> {
   Activation activation = Activation::none;  // tanh where joins_tanh() says so
   bool tf32 = false;                         // taken from Config when the operation is made
   bool autotune = false;
-  Operand a, b, bias, c;
+  Operand a, b, bias, gate, c;
 
   template <class V> void fields(V& v) {
-    v.read(a, b, bias), v.write(c), v.number(alpha, activation, tf32);
+    v.read(a, b, bias, gate), v.write(c), v.number(alpha, activation, tf32);
   }
   void run_cpu() override;
   void run_cuda(const cuda::LaunchContext& context) override;
   std::size_t workspace_bytes() const override;
-  /// Whether tanh as the activation saves a pass: where a kernel of ours computes the product.
+  /// Whether tanh as the activation, or a gate, saves a pass: where a kernel of ours computes the
+  /// product, in one go.
   bool joins_tanh() const;
+  bool joins_gate() const;
 };
 
 }  // namespace rensa::operations

@@ -65,6 +65,7 @@ struct Options {
   bool autotune = false;
   double alpha = 1;
   bool tf32 = false;
+  Array gate = {};
 };
 
 operations::Matmul product(const Operands& o, const Array& c, Options options) {
@@ -77,6 +78,7 @@ operations::Matmul product(const Operands& o, const Array& c, Options options) {
   op.alpha = options.alpha;
   op.autotune = options.autotune;
   op.tf32 = options.tf32;
+  if (options.gate.defined()) op.gate = options.gate.operand();
   return op;
 }
 
@@ -214,7 +216,7 @@ TEST(CudaMatmul, BatchesGiveTheNumbersOfTheirProducts) {
   }
 }
 
-TEST(CudaMatmul, ActivationsInTheProductAndAfterItGiveTheSameBits) {
+TEST(CudaMatmul, WhatFollowsGivesTheSameBitsInTheProductAndAfterIt) {
   RENSA_NEEDS_GPUS(1);
   for (bool autotune : {false, true}) {
     for (Dtype dtype : {float32, float16}) {
@@ -230,6 +232,10 @@ TEST(CudaMatmul, ActivationsInTheProductAndAfterItGiveTheSameBits) {
             multiply(o, {.bias = true, .activation = Activation::tanh, .autotune = autotune});
         EXPECT_TRUE(xp::array_equal(bent, xp::tanh(apart))) << describe(p, dtype);
         EXPECT_TRUE(xp::array_equal(apart, multiply(o, {.bias = true, .autotune = autotune})))
+            << describe(p, dtype);
+        Array gate = xp::random::uniform(-1, 1, apart.shape(), float32, gpu()).astype(dtype);
+        Array gated = multiply(o, {.bias = true, .autotune = autotune, .gate = gate});
+        EXPECT_TRUE(xp::array_equal(gated, xp::elementwise(ufunc::relu_grad, {apart, gate})))
             << describe(p, dtype);
       }
     }

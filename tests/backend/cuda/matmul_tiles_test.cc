@@ -43,7 +43,7 @@ Array stored(std::int64_t batch, std::int64_t lines, std::int64_t width, std::in
 }
 
 struct Operands {
-  Array a, b, bias, c;
+  Array a, b, bias, gate, c;
   cuda::PlanKey key;
 };
 
@@ -57,6 +57,7 @@ Operands operands(const Product& p, const Precision& precision, bool a_transpose
   Operands o{a_transposed ? a.swapaxes(1, 2) : a,
              b_transposed ? b.swapaxes(1, 2) : b,
              xp::random::uniform(-1, 1, {p.n}, float32, gpu()).astype(dtype),
+             xp::random::uniform(-1, 1, {p.batch, p.m, p.n}, float32, gpu()).astype(dtype),
              xp::empty({p.batch, p.m, p.n}, dtype, gpu()),
              {}};
   cuda::PlanKey& key = o.key;
@@ -78,13 +79,15 @@ Operands operands(const Product& p, const Precision& precision, bool a_transpose
   return o;
 }
 
-Array run(Operands& o, cuda::TileForm form, Activation activation, bool bias, double alpha) {
+Array run(Operands& o, cuda::TileForm form, Activation activation, bool bias, double alpha,
+          bool gate = false) {
   o.c.fill(7);
   cuda::MatmulRun run;
   run.a = static_cast<const char*>(o.a.data());
   run.b = static_cast<const char*>(o.b.data());
   run.bias = bias ? static_cast<const char*>(o.bias.data()) : nullptr;
   run.c = static_cast<char*>(o.c.data());
+  run.gate = gate ? static_cast<const char*>(o.gate.data()) : nullptr;
   run.alpha = alpha;
   run.activation = activation;
   run.context = cuda::make_context(cuda::current_stream_state(gpu()), 0);
@@ -129,6 +132,9 @@ TEST_P(MatmulTiles, EveryFormIsRight) {
                                     xp::maximum(with_bias, xp::zeros_like(with_bias))))
             << what;
         EXPECT_TRUE(xp::array_equal(run(o, form, Activation::tanh, true, 0.5), xp::tanh(with_bias)))
+            << what;
+        EXPECT_TRUE(xp::array_equal(run(o, form, Activation::none, true, 0.5, true),
+                                    xp::elementwise(ufunc::relu_grad, {with_bias, o.gate})))
             << what;
       }
     }

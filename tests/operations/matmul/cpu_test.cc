@@ -156,13 +156,15 @@ TEST(CpuGemm, CallersOnManyThreads) {
   for (TestArray& c : results) EXPECT_EQ(c.bytes(), expected.bytes());
 }
 
-TEST(CpuMatmul, BatchScaleBiasActivation) {
+TEST(CpuMatmul, BatchScaleBiasActivationGate) {
   using operations::Activation;
   for (Dtype d : {float32, float16, float64, int32}) {
-    TestArray a({2, 3, 5, 7}, d), b({1, 3, 7, 4}, d), bias({4}, d), c({2, 3, 5, 4}, d);
+    TestArray a({2, 3, 5, 7}, d), b({1, 3, 7, 4}, d), bias({4}, d), gate({2, 3, 5, 4}, d),
+        c({2, 3, 5, 4}, d);
     a.fill(1);
     b.fill(2);
     bias.fill(3);
+    gate.fill(4);
     for (Activation activation : {Activation::none, Activation::relu, Activation::tanh}) {
       if (activation == Activation::tanh && d == int32) continue;
       for (bool with_bias : {false, true}) {
@@ -171,7 +173,7 @@ TEST(CpuMatmul, BatchScaleBiasActivation) {
           op.a = a.operand();
           op.b = b.operand();
           op.b.view = broadcast_view(b.view(), {2, 3, 7, 4});
-          if (with_bias) op.bias = bias.operand();
+          if (with_bias) op.bias = bias.operand(), op.gate = gate.operand();
           op.c = c.operand();
           op.alpha = alpha;
           op.activation = activation;
@@ -185,6 +187,7 @@ TEST(CpuMatmul, BatchScaleBiasActivation) {
             }
             if (activation == Activation::relu) want = std::max(want, 0.0);
             if (activation == Activation::tanh) want = std::tanh(want);
+            if (with_bias && gate.real(i) <= 0) want = 0;
             double tolerance = d == float16 ? 0.2 : 1e-4;
             ASSERT_NEAR(c.real(i), want, tolerance) << dtype_name(d) << " " << alpha;
           }
