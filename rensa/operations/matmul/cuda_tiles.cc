@@ -1,9 +1,14 @@
 // Which forms of tiles can compute a product, which is likely the best, and its arguments.
 #include "rensa/operations/matmul/cuda_tiles.h"
 
+#include <cuda_runtime.h>
+
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <limits>
 
+#include "rensa/backend/cuda/check.h"
 #include "rensa/core/integers.h"
 #include "rensa/portable/launch_plan.h"
 
@@ -108,6 +113,20 @@ std::optional<TileForm> likely_tile_form(const PlanKey& key, Device device) {
     likely = {size.rows, size.columns, static_cast<std::uint8_t>(warps), tensor_cores};
   });
   return likely;
+}
+
+int memory_of_one_alone(Device device) {
+  static std::array<std::atomic<int>, kMaxGpus> devices{};
+  std::atomic<int>& known = devices[static_cast<std::size_t>(device.index)];
+  int bytes = known.load(std::memory_order_relaxed);
+  if (bytes == 0) {
+    RENSA_CUDA_CHECK(
+        "matmul",
+        cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device.index));
+    bytes /= 2;  // with what each block has beside
+    known.store(bytes, std::memory_order_relaxed);
+  }
+  return bytes;
 }
 
 void run_tiles(const PlanKey& key, TileForm form, const MatmulRun& run) {

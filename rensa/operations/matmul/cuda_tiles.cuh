@@ -1,6 +1,8 @@
 // The kernel of cuda_tiles.h, and its launch in one of its forms.
 #pragma once
 
+#include <algorithm>
+
 #include "rensa/operations/matmul/cuda_kernels.h"
 #include "rensa/operations/matmul/cuda_tile_sums.cuh"
 #include "rensa/operations/matmul/cuda_tiles.h"
@@ -95,6 +97,14 @@ template <class E, int kRows, int kColumns, bool kAAlongK, bool kBAlongK, bool k
 void launch_tile_kernel(const TileArgs& args, int warps, const LaunchContext& context) {
   auto kernel = tile_kernel<E, kRows, kColumns, kAAlongK, kBAlongK, kAChunks, kBChunks>;
   int bytes = warps * TileWarp<E, kRows, kColumns, kAAlongK, kBAlongK>::bytes(args.k, warps);
+  // Kernels come while those before are there still. Large blocks, of which the GPU has a processor
+  // for each, would gather on those that are free, two on one; with short sums that costs less than
+  // to come later.
+  constexpr int kLongSum = 256;
+  std::int64_t blocks = ceil_div(args.n, kColumns) * ceil_div(args.m, kRows) * args.batch;
+  if (kRows * kColumns >= 1024 && args.k > kLongSum && blocks <= kMultiprocessors) {
+    bytes = std::max(bytes, memory_of_one_alone(context.device));
+  }
   if (bytes > 48 << 10) {
     allow_shared_memory("matmul", reinterpret_cast<const void*>(kernel), bytes);
   }

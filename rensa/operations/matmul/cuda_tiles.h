@@ -31,6 +31,9 @@ std::optional<TileForm> likely_tile_form(const PlanKey& key, Device device);
 /// Queues the product in a form of tile_forms.
 void run_tiles(const PlanKey& key, TileForm form, const MatmulRun& run);
 
+/// Bytes of shared memory of which no multiprocessor of the device has room for two blocks.
+int memory_of_one_alone(Device device);
+
 // The kernels: cuda_tiles_float.cu and cuda_tiles_half.cu.
 void launch_float_tiles(const TileArgs& args, TileForm form, const LaunchContext& context);
 void launch_half_tiles(Dtype dtype, const TileArgs& args, TileForm form,
