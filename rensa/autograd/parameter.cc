@@ -283,11 +283,8 @@ bool ParameterRef::update_enabled() const {
 }
 void ParameterRef::set_update_enabled(bool on) const {
   (void)state_of(*this, "set_update_enabled");
-  host_effect(
-      [weak = std::weak_ptr(body_), on] {
-        if (auto body = weak.lock()) body->parameter->update_enabled = on;
-      },
-      on);
+  host_effect_on(
+      body_, [on](VariableBody& body) { body.parameter->update_enabled = on; }, on);
 }
 
 const std::shared_ptr<UpdateRule>& ParameterRef::update_rule() const {

@@ -18,17 +18,10 @@ namespace rensa {
 namespace autograd {
 
 void store_grad(const std::shared_ptr<VariableBody>& body, Variable gradient) {
-  if (!gradient.defined()) {
-    host_effect([weak = std::weak_ptr(body)] {
-      if (auto target = weak.lock()) target->grad.reset();
-    });
-    return;
-  }
-  host_effect([weak = std::weak_ptr(body), gradient = std::move(gradient)] {
-    auto target = weak.lock();
-    if (!target) return;
-    if (target->grad) *target->grad = gradient;
-    else target->grad = std::make_unique<Variable>(gradient);
+  if (!gradient.defined()) return host_effect_on(body, [](VariableBody& b) { b.grad.reset(); });
+  host_effect_on(body, [gradient = std::move(gradient)](VariableBody& b) {
+    if (b.grad) *b.grad = gradient;
+    else b.grad = std::make_unique<Variable>(gradient);
   });
 }
 

@@ -6,6 +6,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,9 +31,11 @@ class Recorder {
   virtual void memory_wanted(std::int64_t /*bytes*/) {}
   /// Called before the operation runs eagerly.
   virtual void operation(Operation& operation) = 0;
+  /// What an effect is on, where that may go: afterwards there is nothing to repeat.
+  using EffectTarget = std::optional<std::weak_ptr<const void>>;
   /// A host effect that each replay repeats, in order with the others. `number` is what it holds of
   /// the host's: runs of a step in which it differs are not the same.
-  virtual void effect(std::function<void()> effect, double number) = 0;
+  virtual void effect(std::function<void()> effect, double number, EffectTarget target) = 0;
   /// A number that each replay asks anew, in order with the effects; returns its slot.
   virtual int scalar(std::function<HostScalar()> source) = 0;
   /// An array that the step hands out while it runs (a report). `use` was called with it; each
@@ -71,8 +74,21 @@ class [[nodiscard]] RecorderScope {
 /// holds, and that each run of the step computes, is `number`: where it changes from run to run,
 /// the step stays eager.
 template <class F> void host_effect(F&& effect, double number = 0) {
-  if (Recorder* recorder = ThreadState::current().recorder) recorder->effect(effect, number);
+  if (Recorder* recorder = ThreadState::current().recorder) recorder->effect(effect, number, {});
   effect();
+}
+
+/// The same with effect(*target), while `target` is there: what it holds goes with the step's own
+/// memory where the target does not outlive the step.
+template <class T, class F>
+void host_effect_on(const std::shared_ptr<T>& target, F&& effect, double number = 0) {
+  if (Recorder* recorder = ThreadState::current().recorder) {
+    auto repeated = [weak = std::weak_ptr(target), effect] {
+      if (auto there = weak.lock()) effect(*there);
+    };
+    recorder->effect(std::move(repeated), number, std::weak_ptr<const void>(target));
+  }
+  effect(*target);
 }
 
 /// A HostScalar of `source()` (double or long long), asked anew in each replay.

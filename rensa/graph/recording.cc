@@ -57,6 +57,8 @@ void Recording::operation(Operation& operation) {
 }
 
 void Recording::give_back_memory() {
+  std::erase_if(actions,
+                [](const HostAction& action) { return action.target && action.target->expired(); });
   for (Storage* storage : memory_.give_back(operations, storages, true)) outline.forget(storage);
 }
 
@@ -72,9 +74,9 @@ void Recording::give_memory(const std::unordered_set<Storage*>& lasting) {
   }
 }
 
-void Recording::effect(std::function<void()> effect, double number) {
+void Recording::effect(std::function<void()> effect, double number, EffectTarget target) {
   outline.add_action(effect.target_type(), number);
-  actions.push_back({std::move(effect), nullptr, -1});
+  actions.push_back({std::move(effect), nullptr, -1, std::move(target)});
 }
 
 int Recording::scalar(std::function<HostScalar()> source) {

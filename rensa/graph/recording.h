@@ -22,6 +22,7 @@ struct HostAction {
   std::function<void()> effect;
   std::function<HostScalar()> source;  // set instead of `effect`
   int slot = -1;
+  Recorder::EffectTarget target = {};  // of the effect
 };
 
 /// An array that leaves the step: returned (no `use`) or reported.
@@ -47,7 +48,7 @@ class Recording final : public Recorder {
  public:
   void memory_wanted(std::int64_t bytes) override;
   void operation(Operation& operation) override;
-  void effect(std::function<void()> effect, double number) override;
+  void effect(std::function<void()> effect, double number, EffectTarget target) override;
   int scalar(std::function<HostScalar()> source) override;
   void output(const ArrayView& view, Storage* storage,
               std::function<void(StoragePtr, const ArrayView&)> use) override;
@@ -56,8 +57,8 @@ class Recording final : public Recorder {
   void state(const std::shared_ptr<StateBody>& state, bool reads) override;
   void cannot_record(const char* reason) override;
 
-  /// Gives back all memory that the run has made and that nobody else holds any more, which
-  /// operation() does little by little.
+  /// The run is over: drops effects on what has gone with it, and gives back all memory that it has
+  /// made and that nobody else holds any more, which operation() does little by little.
   void give_back_memory();
   /// Gives those of `lasting` that have only a name memory for all replays, and writes constants
   /// there again. `lasting` is what the list, after its rewrites, reads before it writes it.

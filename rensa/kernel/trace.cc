@@ -179,8 +179,8 @@ void Trace::operation(Operation& operation) {
                   operation.name(), kTaken));
 }
 
-void Trace::effect(std::function<void()> effect, double number) {
-  if (outer_) outer_->effect(std::move(effect), number);
+void Trace::effect(std::function<void()> effect, double number, EffectTarget target) {
+  if (outer_) outer_->effect(std::move(effect), number, std::move(target));
 }
 int Trace::scalar(std::function<HostScalar()>) { refuse("a number of the host's"); }
 void Trace::output(const ArrayView&, Storage*, std::function<void(StoragePtr, const ArrayView&)>) {

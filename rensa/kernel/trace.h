@@ -77,7 +77,7 @@ class Trace final : public Tracer {
   }
 
   void operation(Operation& operation) override;
-  void effect(std::function<void()> effect, double number) override;
+  void effect(std::function<void()> effect, double number, EffectTarget target) override;
   int scalar(std::function<HostScalar()> source) override;
   void output(const ArrayView& view, Storage* storage,
               std::function<void(StoragePtr, const ArrayView&)> use) override;

@@ -105,7 +105,7 @@ void count_updates(const UpdateCall& call) {
   auto count = [rules = std::move(rules)] {
     for (const auto& rule : rules) ++rule->t;
   };
-  recorder->effect(count, 0);
+  recorder->effect(count, 0, {});
 }
 
 /// The parameters from the float32 copies that were updated.

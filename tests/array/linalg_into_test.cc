@@ -19,7 +19,7 @@ constexpr Dtype kDtypes[] = {float16, bfloat16, float32,   float64,   int8,
 class Launches final : public Recorder {
  public:
   void operation(Operation& operation) override { names += std::string(operation.name()) + " "; }
-  void effect(std::function<void()>, double) override {}
+  void effect(std::function<void()>, double, EffectTarget) override {}
   int scalar(std::function<HostScalar()>) override { return 0; }
   void output(const ArrayView&, Storage*,
               std::function<void(StoragePtr, const ArrayView&)>) override {}

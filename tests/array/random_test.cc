@@ -171,7 +171,7 @@ TEST(RandomDevices, DrawTheSameNumbers) {
 class ScalarRecorder : public Recorder {
  public:
   void operation(Operation&) override {}
-  void effect(std::function<void()>, double) override {}
+  void effect(std::function<void()>, double, EffectTarget) override {}
   int scalar(std::function<HostScalar()> source) override {
     sources.push_back(std::move(source));
     return static_cast<int>(sources.size()) - 1;

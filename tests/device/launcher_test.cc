@@ -50,7 +50,7 @@ Operand operand_on(Device device, const StoragePtr& storage, Shape shape) {
 class CountingRecorder final : public Recorder {
  public:
   void operation(Operation& operation) override { seen += std::string(operation.name()) + " "; }
-  void effect(std::function<void()>, double) override { seen += "effect "; }
+  void effect(std::function<void()>, double, EffectTarget) override { seen += "effect "; }
   int scalar(std::function<HostScalar()>) override { return 7; }
   void output(const ArrayView&, Storage*,
               std::function<void(StoragePtr, const ArrayView&)>) override {}

@@ -276,6 +276,31 @@ TEST_P(JoinChains, ViewsOfASumAreSumsOfViews) {
 }
 
 // A step that holds the last handle of memory which it updates from run to run.
+TEST_P(JoinChains, TheGradientOfWhatGoesWithTheStepIsNotWritten) {
+  Array x = numbers({40, 50}), seed = numbers({40, 50}), copy = xp::empty_like(x);
+  for (bool outlives : {false, true}) {
+    Recording recording;
+    Variable kept;
+    {
+      RecorderScope scope(&recording);
+      Variable leaf(x, true), y = F::tanh(leaf * leaf);
+      y.set_grad(seed);
+      y.backward();
+      copy.assign(leaf.grad());
+      if (outlives) kept = leaf;
+    }
+    recording.give_back_memory();
+    rewrite(recording);
+    if (device().is_cpu()) join_chains(recording);
+    ASSERT_EQ(recording.operations.size(), 1u);
+    auto is_write = [](const Access& access) { return access.write; };
+    EXPECT_EQ(std::ranges::count_if(accesses(*recording.operations[0]), is_write),
+              outlives ? 2 : 1);
+    // The effects that are left: the seed's and y's gradients have gone with y.
+    EXPECT_EQ(recording.actions.size(), outlives ? 1u : 0u);
+  }
+}
+
 TEST_P(JoinChains, WhatIsCarriedOverIsWritten) {
   Array state = numbers({100}), x = numbers({100}), y;
   const Storage* memory = state.storage().get();
