@@ -206,31 +206,56 @@ Step step_of_replicas(const Task& task, Net& net, std::int64_t batch, int gpus,
   return {seconds, equal, peak};
 }
 
+double figure_of(const Task& task, std::int64_t samples, const Step& step) {
+  if (task.amount == 0) return step.seconds * 1e6;
+  return task.amount * static_cast<double>(samples) / step.seconds;
+}
+
+/// The figure of a step on one GPU: the mean of those that each GPU of this process has alone, as
+/// GPUs of a host differ. Prints those.
+template <class Net>
+double figure_alone(const Task& task, std::int64_t batch, const Options& options) {
+  int count = options.several() ? 1 : options.gpus;
+  double sum = 0;
+  for (int i = 0; i < count; ++i) {
+    Options own = options;
+    if (!options.several()) own.ranks = options.ranks.on(gpu(i));
+    own.ranks.device().use();
+    Net net;
+    Step step = step_of_process(task, net, batch, false, own);
+    double figure = figure_of(task, batch, step);
+    sum += figure;
+    if (options.ranks.rank() != 0) continue;
+    print_figure(fmt::format("{} B={} {} rensa {}", task.name, batch,
+                             options.several() ? "one process" : fmt::format("GPU {} alone", i),
+                             options.how()),
+                 figure, task.unit.c_str(), fmt::format(", \"peak_GiB\": {:.2f}", step.peak_gib));
+  }
+  options.ranks.device().use();
+  return sum / count;
+}
+
 /// `weak`: each GPU has the whole batch.
 template <class Net>
 PlotSeries data_parallel(const Task& task, std::int64_t batch, bool weak, const Options& options) {
-  double alone = 0;
-  PlotSeries curve{weak ? task.name : fmt::format("{} in all", batch), {}};
-  for (int gpus = 1; gpus <= options.gpus; gpus *= 2) {
-    if (options.several() && gpus > 1) gpus = options.gpus;  // all or one
+  double alone = figure_alone<Net>(task, batch, options);
+  PlotSeries curve{weak ? task.name : fmt::format("{} in all", batch), {{1, 1}}};
+  for (int gpus = 2; gpus <= options.gpus; gpus *= 2) {
+    if (options.several()) gpus = options.gpus;  // all or one
     std::int64_t all = weak ? batch * gpus : batch;
     Net net;
-    auto [seconds, equal, peak] = gpus == 1 || options.several()
-                                      ? step_of_process(task, net, all / gpus, gpus > 1, options)
-                                      : step_of_replicas(task, net, all, gpus, options);
-    double figure =
-        task.amount == 0 ? seconds * 1e6 : task.amount * static_cast<double>(all) / seconds;
-    if (gpus == 1) alone = figure;
+    Step step = options.several() ? step_of_process(task, net, all / gpus, true, options)
+                                  : step_of_replicas(task, net, all, gpus, options);
+    double figure = figure_of(task, all, step);
     double speed_up = task.amount == 0 ? alone / figure : figure / alone;
     curve.points.emplace_back(gpus, speed_up);
     if (options.ranks.rank() != 0) continue;
-    const char* of_whom = options.several() ? "processes" : "GPUs";
-    print_figure(
-        fmt::format("{} B={} {} {} rensa {}", task.name, all, gpus, of_whom, options.how()), figure,
-        task.unit.c_str(),
-        fmt::format(", \"speed_up\": {:.3f}, \"replicas_bit_equal\": {}, \"peak_GiB\": {:.2f}, "
-                    "\"zero\": {}",
-                    speed_up, equal, peak, gpus > 1 ? options.zero : 0));
+    print_figure(fmt::format("{} B={} {} {} rensa {}", task.name, all, gpus,
+                             options.several() ? "processes" : "GPUs", options.how()),
+                 figure, task.unit.c_str(),
+                 fmt::format(", \"speed_up\": {:.3f}, \"replicas_bit_equal\": {}, "
+                             "\"peak_GiB\": {:.2f}, \"zero\": {}",
+                             speed_up, step.equal, step.peak_gib, options.zero));
   }
   return curve;
 }
