@@ -2,8 +2,8 @@
 """Runs the GPU benchmarks next to the peers' on one machine, in one go, and writes the comparison.
 
     run_gpu.py --build-dir DIR [--python PYTHON] [--only PART ...]
-PART is training, short, epochs, startup, host, arrays, routines, activations, functions, attention, networks, recordings,
-chains, fragmentation, libraries or products; or, only where they are named, collectives, which wants two GPUs, and package,
+PART is training, floor, short, epochs, startup, host, arrays, routines, activations, functions, attention, networks,
+recordings, chains, fragmentation, libraries or products; or, only where they are named, collectives, which wants two GPUs, and package,
 which wants a build with RENSA_PYTHON.
 The peers (PyTorch, JAX, CuPy) are those of PYTHON; what it lacks shows as a dash. Writes run_gpu.md
 and run_gpu.json to $OUT, or to DIR.
@@ -315,6 +315,22 @@ def products(report, python):
                  ["precision", "product", "cuBLASLt", "Rensa", "Rensa, untuned", "Rensa / cuBLASLt"], rows)
 
 
+def floor(report, python):
+    """The captured step beside the bounds by multiplications, memory and its chain of operations."""
+    report.run([report.program("step_floor"), "cuda:0", "--autotune"])
+    rows = []
+    for name, figure in report.figures.items():
+        if not name.startswith("floor B="):
+            continue
+        _, batch, precision, *_ = name.split()
+        rows.append([f"{batch.removeprefix('B=')}, {precision}", figure["value"],
+                     *(figure[key] for key in ("multiplications", "memory", "chain", "longest_chain", "operations",
+                                               "times_floor"))])
+    report.table("A captured training step beside its floor: MLP 784-1000-1000-10, SGD (µs)",
+                 ["batch", "step", "multiplications", "memory", "chain", "operations in the chain", "operations",
+                  "step / highest"], rows)
+
+
 def hardware():
     query = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version,clocks.max.sm",
                             "--format=csv,noheader"], capture_output=True, text=True, check=False)
@@ -326,7 +342,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build-dir", required=True)
     parser.add_argument("--python", default=sys.executable)
-    parts = {"training": training, "short": short, "epochs": epochs, "startup": startup, "host": host, "arrays": arrays,
+    parts = {"training": training, "floor": floor, "short": short, "epochs": epochs,
+             "startup": startup, "host": host, "arrays": arrays,
              "routines": routines, "activations": activations, "functions": functions,
              "attention": attention, "networks": networks, "recordings": recordings, "chains": chains,
              "fragmentation": fragmentation, "libraries": libraries, "products": products}

@@ -302,6 +302,7 @@ struct CaptureCache::Impl {
     stats.rewritten_operations = static_cast<std::int64_t>(recording->operations.size());
     entry.changed = recording->changed();
     Plan plan = make_plan(*recording, options.branches);
+    stats.longest_chain = plan.longest_chain();
     try {
       entry.replay = recording->is_on_gpus()
                          ? make_cuda_replay(recording, std::move(plan), std::move(run.inputs))

@@ -40,6 +40,7 @@ struct CaptureStats {
   std::string last_fallback;                              // why a step stayed eager
   std::int64_t operations = 0, rewritten_operations = 0;  // of the latest recording
   std::int64_t joined_operations = 0;  // of those: elementwise ones that went into joint kernels
+  std::int64_t longest_chain = 0;      // rewritten operations that wait for one another, at most
   std::int64_t audits = 0;             // calls that were held against the recording
 };
 

@@ -227,6 +227,16 @@ void move_into_arenas(Recording& recording, const std::vector<std::vector<Access
 
 }  // namespace
 
+std::int64_t Plan::longest_chain() const {
+  std::vector<std::int64_t> length(dependencies.size(), 1);
+  for (std::size_t i = 0; i < length.size(); ++i) {
+    for (int before : dependencies[i]) {
+      length[i] = std::max(length[i], length[static_cast<std::size_t>(before)] + 1);
+    }
+  }
+  return length.empty() ? 0 : *std::ranges::max_element(length);
+}
+
 Plan make_plan(Recording& recording, bool branches) {
   recording.give_memory(carried_over(all_accesses(recording)));
   std::size_t n = recording.operations.size();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <vector>
 
@@ -19,6 +20,9 @@ struct Plan {
   std::map<Device, StoragePtr> arenas;
   std::vector<char*> workspaces;  // one per operation, null where it wants none
   std::vector<std::size_t> workspace_bytes;
+
+  /// Of operations that wait for one another, the most.
+  std::int64_t longest_chain() const;
 };
 
 /// Plans `recording` and points its operations' operands into the arena. With `branches` off every

@@ -133,6 +133,8 @@ TEST_P(CaptureTest, EqualsEagerBitForBit) {
   EXPECT_EQ(captured.stats.replays, 36 - 6);
   EXPECT_EQ(captured.stats.fallbacks, 0);
   EXPECT_LT(captured.stats.rewritten_operations, captured.stats.operations);
+  EXPECT_GT(captured.stats.longest_chain, 0);
+  EXPECT_LE(captured.stats.longest_chain, captured.stats.rewritten_operations);
 }
 
 TEST_P(CaptureTest, AnotherConfigurationIsAnotherRecording) {

@@ -42,6 +42,7 @@ TEST(Plan, IndependentOperationsHaveNoOrder) {
   EXPECT_TRUE(plan.dependencies[0].empty());
   EXPECT_TRUE(plan.dependencies[1].empty());
   EXPECT_EQ(plan.dependencies[2], (std::vector<int>{1, 0}));
+  EXPECT_EQ(plan.longest_chain(), 2);
 }
 
 TEST(Plan, WithoutBranchesEachFollowsTheOneBefore) {
@@ -78,6 +79,7 @@ TEST(Plan, OfALongListTakesWhatIsInUseAtOnce) {
   });
   Plan plan = make_plan(recording, true);
   EXPECT_EQ(plan.arenas.at(cpu())->nbytes(), 2 * 4096);
+  EXPECT_EQ(plan.longest_chain(), std::ssize(plan.dependencies));
   for (std::size_t i = 1; i < plan.dependencies.size(); ++i) {
     ASSERT_EQ(plan.dependencies[i], std::vector<int>{static_cast<int>(i) - 1});
   }
