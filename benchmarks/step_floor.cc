@@ -56,7 +56,7 @@ Rates rates_of(Device device, bool tf32) {
   constexpr int kShort = 10, kLong = 110;
   auto chain = [&](int length) {
     auto step = capture(
-        [length](Variable x) {
+        [length](const Variable& x) {
           Array sum = x.array();
           for (int i = 0; i < length; ++i) sum = sum + 1;
           return constant(sum);
