@@ -3,8 +3,8 @@
 
     run_gpu.py --build-dir DIR [--python PYTHON] [--only PART ...]
 PART is training, floor, short, epochs, startup, host, arrays, routines, activations, functions, attention, networks,
-recordings, chains, fragmentation, libraries or products; or, only where they are named, collectives, which wants two GPUs, and package,
-which wants a build with RENSA_PYTHON.
+recordings, chains, fragmentation, libraries or products; or, only where they are named, collectives, which wants two
+GPUs, and package, which wants a build with RENSA_PYTHON.
 The peers (PyTorch, JAX, CuPy) are those of PYTHON; what it lacks shows as a dash. Writes run_gpu.md
 and run_gpu.json to $OUT, or to DIR.
 """

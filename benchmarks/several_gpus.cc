@@ -10,16 +10,15 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
-#include <fstream>
 #include <functional>
 #include <map>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "benchmarks/timing.h"
+#include "rensa/core/files.h"
 #include "rensa/device/launcher.h"
 #include "rensa/operations/rank_sum/rank_sum.h"
 
@@ -425,9 +424,8 @@ Curves model_parallel(const Options& options) {
 
 void draw(const std::vector<PlotPanel>& panels, int columns, const Options& options) {
   if (options.picture.empty()) return;
-  std::ofstream file(options.picture, std::ios::binary);
-  file << plot_grid(panels, columns, picture_format("several_gpus", options.picture));
-  if (!file.flush()) throw std::runtime_error("cannot write " + options.picture);
+  detail::write_whole_file(
+      options.picture, plot_grid(panels, columns, picture_format("several_gpus", options.picture)));
 }
 
 /// The step of six layers on two GPUs, with a replica on each and in halves, beside one GPU: over

@@ -10,12 +10,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
-#include <fstream>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "benchmarks/timing.h"
+#include "rensa/core/files.h"
 
 namespace {
 
@@ -32,7 +31,6 @@ struct MLP : Chain<MLP> {
 
 /// Of each sample, forward and backward; the samples want no gradient.
 constexpr double kMultiplications = 2 * kIn * kUnits + 3 * kUnits * kUnits + 3 * kUnits * kClasses;
-constexpr double kParameters = (kIn + 1) * kUnits + (kUnits + 1) * kUnits + (kUnits + 1) * kClasses;
 
 /// What the device does at best.
 struct Rates {
@@ -92,7 +90,7 @@ Row measure(Device device, std::int64_t batch, const Rates& rates) {
   if (stats.replays == 0) fmt::print(stderr, "stayed eager: {}\n", stats.last_fallback);
   double samples = static_cast<double>(batch);
   // Of memory the least: parameters read and written once, samples read once.
-  double bytes = 4 * (2 * kParameters + samples * kIn);
+  double bytes = 4 * (2 * static_cast<double>(model.count_params()) + samples * kIn);
   return {seconds * 1e6,
           samples * kMultiplications / rates.multiplications * 1e6,
           bytes / rates.bytes * 1e6,
@@ -152,9 +150,7 @@ int main(int argc, char** argv) try {
     panels.push_back({run(device, tf32, batches), words});
   }
   if (picture.empty()) return 0;
-  std::ofstream file(picture, std::ios::binary);
-  file << plot_grid(panels, 2, picture_format("step_floor", picture));
-  if (!file.flush()) throw std::runtime_error("cannot write " + picture);
+  detail::write_whole_file(picture, plot_grid(panels, 2, picture_format("step_floor", picture)));
   return 0;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "%s\n", error.what());

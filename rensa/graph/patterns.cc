@@ -170,7 +170,9 @@ void join_relu(RecordedList& list, std::size_t i) {
 
 void join_tanh(RecordedList& list, std::size_t i) {
   join_activation(list, i, tanh_of_one(list, i), operations::Activation::tanh,
-                  [](const operations::Matmul& product) { return product.joins_tanh(); });
+                  [](const operations::Matmul& product) {
+                    return product.c.view.dtype == float32 && product.takes_ends();
+                  });
 }
 
 void join_gate(RecordedList& list, std::size_t i) {
@@ -184,7 +186,7 @@ void join_gate(RecordedList& list, std::size_t i) {
   const StorageUses::Places& writers = list.uses().writers(gate.storage);
   if (writers.lower_bound(found->of) != writers.lower_bound(i)) return;
   join_end(
-      list, i, found, [](const operations::Matmul& product) { return product.joins_gate(); },
+      list, i, found, [](const operations::Matmul& product) { return product.takes_ends(); },
       [&](operations::Matmul& product) { product.gate = gate; });
 }
 

@@ -275,7 +275,6 @@ TEST_P(JoinChains, ViewsOfASumAreSumsOfViews) {
   EXPECT_EQ(joined("it is kept", kept), 0);
 }
 
-// A step that holds the last handle of memory which it updates from run to run.
 TEST_P(JoinChains, TheGradientOfWhatGoesWithTheStepIsNotWritten) {
   Array x = numbers({40, 50}), seed = numbers({40, 50}), copy = xp::empty_like(x);
   for (bool outlives : {false, true}) {
@@ -301,6 +300,7 @@ TEST_P(JoinChains, TheGradientOfWhatGoesWithTheStepIsNotWritten) {
   }
 }
 
+// A step that holds the last handle of memory which it updates from run to run.
 TEST_P(JoinChains, WhatIsCarriedOverIsWritten) {
   Array state = numbers({100}), x = numbers({100}), y;
   const Storage* memory = state.storage().get();

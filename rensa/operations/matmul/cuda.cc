@@ -152,14 +152,6 @@ const cuda::MatmulPlan& current_plan(const Matmul& op, const MatmulLayout& layou
   return cuda::matmul_plan(plan_key(op, layout), device, stream);
 }
 
-bool is_one_kernel_of_ours(const Matmul& op) {
-  if (op.c.view.device.is_cpu() || is_integral(op.c.view.dtype)) return false;
-  MatmulLayout layout = matmul_layout(op.a.view, op.b.view, op.c.view);
-  if (layout.empty() || layout.k == 0 || layout.outer_count != 1) return false;
-  if (cuda::is_long_dot(op, layout)) return false;  // added in another order
-  return current_plan(op, layout).choice.kind != cuda::PlanKind::cublaslt;
-}
-
 }  // namespace
 
 std::size_t Matmul::workspace_bytes() const {
@@ -170,9 +162,13 @@ std::size_t Matmul::workspace_bytes() const {
   return current_plan(*this, layout).choice.workspace;
 }
 
-bool Matmul::joins_tanh() const { return c.view.dtype == float32 && is_one_kernel_of_ours(*this); }
-
-bool Matmul::joins_gate() const { return is_one_kernel_of_ours(*this); }
+bool Matmul::takes_ends() const {
+  if (c.view.device.is_cpu() || is_integral(c.view.dtype)) return false;
+  MatmulLayout layout = matmul_layout(a.view, b.view, c.view);
+  if (layout.empty() || layout.k == 0 || layout.outer_count != 1) return false;
+  if (cuda::is_long_dot(*this, layout)) return false;  // added in another order
+  return current_plan(*this, layout).choice.kind != cuda::PlanKind::cublaslt;
+}
 
 void Matmul::run_cuda(const cuda::LaunchContext& context) {
   MatmulLayout layout = matmul_layout(a.view, b.view, c.view);

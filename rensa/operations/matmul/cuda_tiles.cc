@@ -4,8 +4,6 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <limits>
 
 #include "rensa/backend/cuda/check.h"
@@ -116,17 +114,10 @@ std::optional<TileForm> likely_tile_form(const PlanKey& key, Device device) {
 }
 
 int memory_of_one_alone(Device device) {
-  static std::array<std::atomic<int>, kMaxGpus> devices{};
-  std::atomic<int>& known = devices[static_cast<std::size_t>(device.index)];
-  int bytes = known.load(std::memory_order_relaxed);
-  if (bytes == 0) {
-    RENSA_CUDA_CHECK(
-        "matmul",
-        cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device.index));
-    bytes /= 2;  // with what each block has beside
-    known.store(bytes, std::memory_order_relaxed);
-  }
-  return bytes;
+  int all = 0;
+  RENSA_CUDA_CHECK("matmul", cudaDeviceGetAttribute(
+                                 &all, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device.index));
+  return all / 2;  // with what each block has beside
 }
 
 void run_tiles(const PlanKey& key, TileForm form, const MatmulRun& run) {

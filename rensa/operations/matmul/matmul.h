@@ -19,7 +19,7 @@ struct Matmul final : KindOf<Matmul> {
   Matmul() : KindOf("matmul") {}
   explicit Matmul(const char* name) : KindOf(name) {}
   double alpha = 1;
-  Activation activation = Activation::none;  // tanh where joins_tanh() says so
+  Activation activation = Activation::none;  // tanh where takes_ends() says so
   bool tf32 = false;                         // taken from Config when the operation is made
   bool autotune = false;
   Operand a, b, bias, gate, c;
@@ -30,10 +30,9 @@ struct Matmul final : KindOf<Matmul> {
   void run_cpu() override;
   void run_cuda(const cuda::LaunchContext& context) override;
   std::size_t workspace_bytes() const override;
-  /// Whether tanh as the activation, or a gate, saves a pass: where a kernel of ours computes the
-  /// product, in one go.
-  bool joins_tanh() const;
-  bool joins_gate() const;
+  /// Whether tanh as the activation, of float32, or a gate saves a pass: where one kernel of ours
+  /// computes the product.
+  bool takes_ends() const;
 };
 
 }  // namespace rensa::operations

@@ -3,7 +3,6 @@
 
 namespace rensa::operations {
 
-bool Matmul::joins_tanh() const { return false; }
-bool Matmul::joins_gate() const { return false; }
+bool Matmul::takes_ends() const { return false; }
 
 }  // namespace rensa::operations
