@@ -132,12 +132,14 @@ class Builder {
     return static_cast<int>(tells_[p].size());
   }
 
-  /// Has part `p` await those marks of `needed` that it has not awaited yet; returns the actions by
-  /// which it then knows of them. (It may know of later ones already, for which it would wait
-  /// longer.)
-  std::vector<std::size_t> await(std::size_t p, const Numbers& needed) {
+  /// Has part `p` await those marks of `needed` that it has not awaited yet, no sooner than it is
+  /// done with `after`; returns the actions by which it then knows of them. (It may know of later
+  /// ones already, for which it would wait longer.)
+  std::vector<std::size_t> await(std::size_t p, const Numbers& needed,
+                                 std::vector<std::size_t> after) {
     StepAction action;
     action.kind = StepAction::Kind::await;
+    action.after = std::move(after);
     std::vector<std::size_t> known_by;
     int time = 0;  // of the last mark
     for (std::size_t q = 0; q < needed.size(); ++q) {
@@ -163,7 +165,8 @@ class Builder {
       if (q == p) after.push_back(place_[static_cast<std::size_t>(j)]);
       else needed[q] = std::max(needed[q], mark_[static_cast<std::size_t>(j)]);
     }
-    for (std::size_t action : await(p, needed)) after.push_back(action);
+    // What waits takes room on the GPU: only what is needed next is awaited.
+    for (std::size_t action : await(p, needed, after)) after.push_back(action);
     return after;
   }
 
@@ -195,7 +198,7 @@ class Builder {
         const Heard& heard = heard_[p][q];
         if (!heard.empty() && heard.rbegin()->first >= needed[q]) needed[q] = 0;
       }
-      await(p, needed);
+      await(p, needed, {});
     }
   }
 
