@@ -104,6 +104,23 @@ TEST(RankSum, ComesBetweenWhatIsQueuedOnItsGpus) {
   }
 }
 
+// Gradients come one after the other: an operation stands where its last one is there.
+TEST(RankSum, StandInTheOrderOfTheirLastArrays) {
+  Ranks ranks;
+  for (int rank = 0; rank < 2; ++rank) {
+    std::vector<Array>& own = ranks.emplace_back();
+    for (int i = 0; i < 3; ++i) {  // large ones of float32, and a small one beside each
+      own.push_back(xp::zeros({3}, float64, cpu()));
+      own.push_back(xp::zeros({1 << 20}, float32, cpu()));
+    }
+  }
+  std::vector<Dtype> dtypes;
+  for (const operations::RankSum& sum : sums_of(ranks)) {
+    if (sum.rank == 0) dtypes.push_back(sum.pieces[0].view.dtype);
+  }
+  EXPECT_EQ(dtypes, (std::vector<Dtype>{float32, float32, float64, float32}));
+}
+
 TEST(RankSum, AddsInTheOrderOfTheRanks) {
   for (Device device : testing::test_devices()) {
     Ranks ranks;

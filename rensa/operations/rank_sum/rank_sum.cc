@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <string>
+#include <utility>
 
 #include "rensa/core/error.h"
 #include "rensa/device/peers.h"
@@ -82,6 +84,7 @@ std::vector<RankSum> rank_sums(std::span<const std::vector<Operand>> arrays) {
   check_alike(arrays);
   check_reach(arrays);
   auto ranks = static_cast<std::int64_t>(arrays.size());
+  std::vector<std::size_t> last;  // by operation: the last array that it takes
   struct Group {
     std::size_t first = 0;  // of the operations that take more arrays of a dtype
     std::int64_t bytes = kTogether;
@@ -97,7 +100,9 @@ std::vector<RankSum> rank_sums(std::span<const std::vector<Operand>> arrays) {
         sums.back().ranks = static_cast<int>(ranks);
         sums.back().rank = rank;
       }
+      last.resize(sums.size());
     }
+    std::fill_n(last.begin() + static_cast<std::ptrdiff_t>(group), ranks, i);
     const ArrayView& view = arrays[0][i].view;
     bytes += view.nbytes();
     std::int64_t unit = kAligned / itemsize(view.dtype), units = (view.size() + unit - 1) / unit;
@@ -109,8 +114,15 @@ std::vector<RankSum> rank_sums(std::span<const std::vector<Operand>> arrays) {
       for (const std::vector<Operand>& own : arrays) pieces.push_back(part(own[i], begin, end));
     }
   }
-  std::erase_if(sums, [](const RankSum& sum) { return sum.pieces.empty(); });
-  return sums;
+  // In the order in which their arrays are complete: those of a rare dtype come from far apart.
+  std::vector<std::size_t> order(sums.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t k) { return last[k]; });
+  std::vector<RankSum> result;
+  for (std::size_t k : order) {
+    if (!sums[k].pieces.empty()) result.push_back(std::move(sums[k]));
+  }
+  return result;
 }
 
 }  // namespace rensa::operations

@@ -34,9 +34,9 @@ struct RankSum final : KindOf<RankSum> {
 /// The operations that replace the arrays of all ranks by their sums, `arrays[rank][i]` being the
 /// i-th of a rank: C-contiguous, of the i-th's size and dtype on all ranks. Each rank computes its
 /// part of every array; arrays of a dtype that make up some megabytes, one after the other, share
-/// an operation, so that in a recorded step they are summed while others are computed. Throws
-/// ShapeError, DtypeError, and DeviceError where one kernel does not reach all of it
-/// (device/peers.h).
+/// an operation, so that in a recorded step they are summed while others are computed. They stand
+/// in the order of their last arrays. Throws ShapeError, DtypeError, and DeviceError where one
+/// kernel does not reach all of it (device/peers.h).
 std::vector<RankSum> rank_sums(std::span<const std::vector<Operand>> arrays);
 
 }  // namespace rensa::operations
