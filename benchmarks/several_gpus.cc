@@ -13,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +22,7 @@
 #include "rensa/core/files.h"
 #include "rensa/device/launcher.h"
 #include "rensa/operations/rank_sum/rank_sum.h"
+#include "rensa/training/replica_team.h"
 
 namespace {
 
@@ -34,6 +36,7 @@ struct Options {
   int gpus = 2;
   Communicator ranks = create_communicator();  // the processes, of which each has a GPU, or the one
   bool several() const { return ranks.size() > 1; }
+  bool alone = false;  // this thread is on the GPU of `ranks`, whatever others do
   bool captured = true;
   bool late_sums = false;  // of eager replicas: when backward is done
   int steps = 50;
@@ -47,7 +50,7 @@ struct Options {
 };
 
 void wait_for_all(const Options& options) {
-  if (options.several()) return cuda::synchronize(options.ranks.device());
+  if (options.several() || options.alone) return cuda::synchronize(options.ranks.device());
   for (int i = 0; i < options.gpus; ++i) cuda::synchronize(gpu(i));
 }
 
@@ -210,6 +213,33 @@ double figure_of(const Task& task, std::int64_t samples, const Step& step) {
   return task.amount * static_cast<double>(samples) / step.seconds;
 }
 
+Options alone_on(int gpu_index, const Options& options) {
+  Options own = options;
+  own.ranks = options.ranks.on(gpu(gpu_index));
+  own.alone = true;
+  return own;
+}
+
+/// What the GPUs of this process take at the same time, each with a net of its own and no sums:
+/// the most that replicas could do. Prints it, as the mean of seconds and so for all together.
+template <class Net>
+void figure_apart(const Task& task, std::int64_t batch, int gpus, const Options& options) {
+  auto count = static_cast<std::size_t>(gpus);
+  std::vector<Net> nets(count);
+  std::vector<double> seconds(count);
+  training::ReplicaTeam(gpus).run([&](int i) {
+    auto k = static_cast<std::size_t>(i);
+    Options own = alone_on(i, options);
+    own.ranks.device().use();
+    seconds[k] = step_of_process(task, nets[k], batch, false, own).seconds;
+  });
+  options.ranks.device().use();
+  Step mean{std::accumulate(seconds.begin(), seconds.end(), 0.0) / gpus, true, 0};
+  print_figure(fmt::format("{} B={} {} GPUs without sums rensa {}", task.name, batch * gpus, gpus,
+                           options.how()),
+               figure_of(task, batch * gpus, mean), task.unit.c_str());
+}
+
 /// The figure of a step on one GPU: the mean of those that each GPU of this process has alone, as
 /// GPUs of a host differ. Prints those.
 template <class Net>
@@ -217,8 +247,7 @@ double figure_alone(const Task& task, std::int64_t batch, const Options& options
   int count = options.several() ? 1 : options.gpus;
   double sum = 0;
   for (int i = 0; i < count; ++i) {
-    Options own = options;
-    if (!options.several()) own.ranks = options.ranks.on(gpu(i));
+    Options own = options.several() ? options : alone_on(i, options);
     own.ranks.device().use();
     Net net;
     Step step = step_of_process(task, net, batch, false, own);
@@ -242,6 +271,7 @@ PlotSeries data_parallel(const Task& task, std::int64_t batch, bool weak, const 
   for (int gpus = 2; gpus <= options.gpus; gpus *= 2) {
     if (options.several()) gpus = options.gpus;  // all or one
     std::int64_t all = weak ? batch * gpus : batch;
+    if (!options.several()) figure_apart<Net>(task, all / gpus, gpus, options);
     Net net;
     Step step = options.several() ? step_of_process(task, net, all / gpus, true, options)
                                   : step_of_replicas(task, net, all, gpus, options);
