@@ -534,6 +534,7 @@ int main(int argc, char** argv) try {
                  "a file for the curves, .svg or .png; widths has its own: alone");
   app.add_flag("!--eager", options.captured, "steps are not captured");
   app.add_flag("--late-sums", options.late_sums, "eager replicas sum gradients after backward");
+  app.add_flag("--autotune", config().autotune, "choose the products' plans by timing");
   CLI11_PARSE(app, argc, argv);
   Device device = gpu(options.ranks.local_rank());
   device.use();
