@@ -54,11 +54,12 @@ void run(const datasets::TrainTest& mnist, Device device, int epochs, bool on_de
   }
   std::sort(seconds.begin() + 1, seconds.end());  // the first one warms up
   double median = seconds[1 + (seconds.size() - 1) / 2];
-  benchmarks::print_figure(fmt::format("mnist epoch, data on the {} rensa {}",
-                                       on_device ? "GPU" : "host", captured ? "captured" : "eager"),
-                           median, "s",
-                           fmt::format(", \"accuracy\": {:.5f}, \"epochs\": {}",
-                                       accuracy(model, mnist.test, device), epochs));
+  benchmarks::print_figure(
+      fmt::format("mnist epoch, data on the {} rensa {}", on_device ? "GPU" : "host",
+                  captured ? "captured" : "eager"),
+      median, "s",
+      fmt::format(", \"accuracy\": {:.5f}, \"epochs\": {}, \"tf32\": {}, \"autotune\": {}",
+                  accuracy(model, mnist.test, device), epochs, config().tf32, config().autotune));
 }
 
 }  // namespace
@@ -69,6 +70,8 @@ int main(int argc, char** argv) {
   int epochs = 20;
   app.add_option("device", device_name);
   app.add_option("--epochs", epochs)->check(CLI::Range(2, 1000));
+  app.add_flag("--tf32", config().tf32, "products in TF32");
+  app.add_flag("--autotune", config().autotune, "choose the products' plans by timing");
   CLI11_PARSE(app, argc, argv);
   try {
     Device device(device_name);
