@@ -64,7 +64,7 @@ void run(const datasets::TrainTest& mnist, Device device, int epochs, bool on_de
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   CLI::App app("Epochs of MNIST");
   std::string device_name = "cuda:0";
   int epochs = 20;
@@ -73,14 +73,13 @@ int main(int argc, char** argv) {
   app.add_flag("--tf32", config().tf32, "products in TF32");
   app.add_flag("--autotune", config().autotune, "choose the products' plans by timing");
   CLI11_PARSE(app, argc, argv);
-  try {
-    Device device(device_name);
-    datasets::TrainTest mnist = datasets::get_mnist();
-    for (bool on_device : {false, true}) {
-      for (bool captured : {false, true}) run(mnist, device, epochs, on_device, captured);
-    }
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "mnist_epochs: %s\n", error.what());
-    return 1;
+  Device device(device_name);
+  datasets::TrainTest mnist = datasets::get_mnist();
+  for (bool on_device : {false, true}) {
+    for (bool captured : {false, true}) run(mnist, device, epochs, on_device, captured);
   }
+  return 0;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "%s\n", error.what());
+  return 1;
 }

@@ -499,10 +499,11 @@ Curves widths(const Options& options) {
   return {};
 }
 
-void draw_curves(Curves curves, const Options& options) {
+void draw_curves(const Curves& curves, const Options& options) {
   std::vector<PlotPanel> panels;
   double most = options.gpus;
-  for (auto& [title, lines] : curves) {
+  for (const auto& [title, measured] : curves) {
+    std::vector<PlotSeries> lines = measured;
     lines.push_back({"as many times", {{1, 1}, {most, most}}});
     PlotOptions words{.title = title, .x_label = "GPUs", .y_label = "times as fast as one GPU"};
     words.x_limits = {1, most}, words.y_limits = {0, most * 1.5};
@@ -554,7 +555,7 @@ int main(int argc, char** argv) try {
     }
     config() = before;
   }
-  if (options.ranks.rank() == 0) draw_curves(std::move(curves), options);
+  if (options.ranks.rank() == 0) draw_curves(curves, options);
   return 0;
 } catch (const std::exception& error) {
   fmt::print(stderr, "{}\n", error.what());
