@@ -57,10 +57,6 @@ class Blocks {
   /// That the placed blocks take.
   std::int64_t bytes() const { return std::max(bytes_, kAlignment); }
 
-  /// Calls `f(operation)` for each use of a block.
-  template <class F> void for_each_use(F&& f) const {
-    for (const Block& block : blocks_) std::ranges::for_each(block.users, f);
-  }
   /// Calls `f(storage, offset)` for each storage.
   template <class F> void for_each_storage(F&& f) const {
     for (auto [storage, block] : block_of_) f(storage, blocks_[block].offset);
@@ -111,17 +107,14 @@ DeviceBlocks blocks_of(const Recording& recording, const std::vector<std::vector
   return blocks;
 }
 
-/// For each operation the number of its device, -1 for those between devices and for those that
-/// touch none of `blocks`, such as updates of parameters: that these wait would save no memory.
-std::vector<int> device_numbers(const Recording& recording, const DeviceBlocks& blocks) {
-  std::vector<int> numbers(recording.operations.size(), -1);
-  int device_number = 0;
-  for (const auto& [device, own] : blocks) {
-    own.for_each_use([&](int i) {
-      const Operation& operation = *recording.operations[static_cast<std::size_t>(i)];
-      if (!operation.is_between_devices()) numbers[static_cast<std::size_t>(i)] = device_number;
-    });
-    ++device_number;
+/// For each operation the number of its device, -1 for those between devices.
+std::vector<int> device_numbers(const Recording& recording) {
+  std::vector<int> numbers;
+  for (const auto& operation : recording.operations) {
+    auto found = std::ranges::find(recording.devices(), device_of(*operation));
+    numbers.push_back(operation->is_between_devices()
+                          ? -1
+                          : static_cast<int>(found - recording.devices().begin()));
   }
   return numbers;
 }
@@ -258,7 +251,7 @@ Plan make_plan(Recording& recording, bool branches) {
     }
   }
   DeviceBlocks blocks = blocks_of(recording, uses, plan.workspace_bytes);
-  place_within_reason(blocks, device_numbers(recording, blocks), precedence);
+  place_within_reason(blocks, device_numbers(recording), precedence);
   move_into_arenas(recording, uses, blocks, plan);
   plan.dependencies = precedence.direct();
   plan.lanes = precedence.lanes();

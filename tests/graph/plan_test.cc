@@ -111,7 +111,7 @@ TEST(Plan, TheArenaComesWhenTheRunsMemoryIsGone) {
 // As the gradients of a recurrent net's weights: made in any order, then summed one by one.
 TEST(Plan, BranchesDoNotTakeManyTimesTheMemory) {
   constexpr std::int64_t kSize = 250000;  // a megabyte
-  Array x = xp::ones({kSize}), sum, others = xp::zeros({1});
+  Array x = xp::ones({kSize}), sum;
   Recording recording;
   record(recording, [&] {
     Array scale = xp::ones({1}) + 1.f;
@@ -120,12 +120,10 @@ TEST(Plan, BranchesDoNotTakeManyTimesTheMemory) {
       scale = scale * 0.5f;
       sum = sum + x * scale;
     }
-    others += 1.f;
   });
   std::vector<float> eager = sum.to_vector<float>();
   Plan plan = make_plan(recording, true);
   EXPECT_LT(plan.arenas.at(cpu())->nbytes(), 20 * 4 * kSize);
-  EXPECT_TRUE(plan.dependencies.back().empty());  // it has no part in that memory
   sum.fill(0);
   for (auto& operation : recording.operations) launch(*operation);
   EXPECT_EQ(sum.to_vector<float>(), eager);
