@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "benchmarks/mlp.h"
 #include "benchmarks/timing.h"
 
 namespace {
@@ -125,15 +126,9 @@ Work training(const std::string& name, std::shared_ptr<Net> net, std::int64_t si
                         options);
 }
 
-struct MLP : Chain<MLP> {
-  L::Linear l1{784, 1000}, l2{1000, 1000}, l3{1000, 10};
-  void members(Visitor& v) override { v("l1", l1), v("l2", l2), v("l3", l3); }
-  Variable operator()(const Variable& x) const { return l3(F::relu(l2(F::relu(l1(x))))); }
-};
-
 Work mlp(const Options& options) {
-  return classification("mlp", std::make_shared<MLP>(), {100, 784}, 10, optimizers::Adam(),
-                        options);
+  return classification("mlp", std::make_shared<benchmarks::MLP>(), {100, 784}, 10,
+                        optimizers::Adam(), options);
 }
 
 /// LeCun et al.'s network in the sizes that Caffe gave it.

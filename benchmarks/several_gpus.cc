@@ -208,9 +208,9 @@ Step step_of_replicas(const Task& task, Net& net, std::int64_t batch, int gpus,
   return {seconds, equal, peak};
 }
 
-double figure_of(const Task& task, std::int64_t samples, const Step& step) {
-  if (task.amount == 0) return step.seconds * 1e6;
-  return task.amount * static_cast<double>(samples) / step.seconds;
+double figure_of(const Task& task, std::int64_t samples, double seconds) {
+  if (task.amount == 0) return seconds * 1e6;
+  return task.amount * static_cast<double>(samples) / seconds;
 }
 
 Options alone_on(int gpu_index, const Options& options) {
@@ -234,7 +234,7 @@ void figure_apart(const Task& task, std::int64_t batch, int gpus, const Options&
     seconds[k] = step_of_process(task, nets[k], batch, false, own).seconds;
   });
   options.ranks.device().use();
-  Step mean{std::accumulate(seconds.begin(), seconds.end(), 0.0) / gpus, true, 0};
+  double mean = std::accumulate(seconds.begin(), seconds.end(), 0.0) / gpus;
   print_figure(fmt::format("{} B={} {} GPUs without sums rensa {}", task.name, batch * gpus, gpus,
                            options.how()),
                figure_of(task, batch * gpus, mean), task.unit.c_str());
@@ -251,7 +251,7 @@ double figure_alone(const Task& task, std::int64_t batch, const Options& options
     own.ranks.device().use();
     Net net;
     Step step = step_of_process(task, net, batch, false, own);
-    double figure = figure_of(task, batch, step);
+    double figure = figure_of(task, batch, step.seconds);
     sum += figure;
     if (options.ranks.rank() != 0) continue;
     print_figure(fmt::format("{} B={} {} rensa {}", task.name, batch,
@@ -275,7 +275,7 @@ PlotSeries data_parallel(const Task& task, std::int64_t batch, bool weak, const 
     Net net;
     Step step = options.several() ? step_of_process(task, net, all / gpus, true, options)
                                   : step_of_replicas(task, net, all, gpus, options);
-    double figure = figure_of(task, all, step);
+    double figure = figure_of(task, all, step.seconds);
     double speed_up = task.amount == 0 ? alone / figure : figure / alone;
     curve.points.emplace_back(gpus, speed_up);
     if (options.ranks.rank() != 0) continue;

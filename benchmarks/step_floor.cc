@@ -13,21 +13,16 @@
 #include <string>
 #include <vector>
 
+#include "benchmarks/mlp.h"
 #include "benchmarks/timing.h"
 #include "rensa/core/files.h"
 
 namespace {
 
 using namespace rensa;
-using benchmarks::median_seconds;
+using benchmarks::median_seconds, benchmarks::MLP;
 
-constexpr std::int64_t kIn = 784, kUnits = 1000, kClasses = 10;
-
-struct MLP : Chain<MLP> {
-  L::Linear l1{kIn, kUnits}, l2{kUnits, kUnits}, l3{kUnits, kClasses};
-  void members(Visitor& v) override { v("l1", l1), v("l2", l2), v("l3", l3); }
-  Variable operator()(const Variable& x) const { return l3(F::relu(l2(F::relu(l1(x))))); }
-};
+constexpr std::int64_t kIn = MLP::kIn, kUnits = MLP::kUnits, kClasses = MLP::kClasses;
 
 /// Of each sample, forward and backward; the samples want no gradient.
 constexpr double kMultiplications = 2 * kIn * kUnits + 3 * kUnits * kUnits + 3 * kUnits * kClasses;

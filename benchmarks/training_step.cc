@@ -10,23 +10,15 @@
 #include <exception>
 #include <vector>
 
+#include "benchmarks/mlp.h"
 #include "benchmarks/timing.h"
 
 namespace {
 
 using namespace rensa;
+using benchmarks::MLP;
 
 constexpr std::int64_t kSamples = 60000;
-
-struct MLP : Chain<MLP> {
-  L::Linear l1{784, 1000}, l2{1000, 1000}, l3{1000, 10};
-  void members(Visitor& v) override {
-    v("l1", l1);
-    v("l2", l2);
-    v("l3", l3);
-  }
-  Variable operator()(const Variable& x) const { return l3(F::relu(l2(F::relu(l1(x))))); }
-};
 
 struct Data {
   Array x, t, order;

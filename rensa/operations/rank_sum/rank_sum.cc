@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <string>
 #include <utility>
 
@@ -76,6 +75,29 @@ Operand part(const Operand& array, std::int64_t begin, std::int64_t end) {
   return result;
 }
 
+/// The places of arrays of one dtype that go together. Those of a rare dtype come from far apart:
+/// groups stand in the order in which they are complete.
+std::vector<std::vector<std::size_t>> groups_of(const std::vector<Operand>& arrays) {
+  struct Open {
+    std::size_t group = 0;
+    std::int64_t bytes = kTogether;  // so far
+  };
+  std::map<Dtype, Open> open;
+  std::vector<std::vector<std::size_t>> groups;
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    auto& [group, bytes] = open[arrays[i].view.dtype];
+    if (bytes >= kTogether) {
+      group = groups.size();
+      bytes = 0;
+      groups.emplace_back();
+    }
+    groups[group].push_back(i);
+    bytes += arrays[i].view.nbytes();
+  }
+  std::ranges::sort(groups, {}, [](const auto& group) { return group.back(); });
+  return groups;
+}
+
 }  // namespace
 
 std::vector<RankSum> rank_sums(std::span<const std::vector<Operand>> arrays) {
@@ -84,45 +106,26 @@ std::vector<RankSum> rank_sums(std::span<const std::vector<Operand>> arrays) {
   check_alike(arrays);
   check_reach(arrays);
   auto ranks = static_cast<std::int64_t>(arrays.size());
-  std::vector<std::size_t> last;  // by operation: the last array that it takes
-  struct Group {
-    std::size_t first = 0;  // of the operations that take more arrays of a dtype
-    std::int64_t bytes = kTogether;
-  };
-  std::map<Dtype, Group> groups;
-  for (std::size_t i = 0; i < arrays[0].size(); ++i) {
-    auto& [group, bytes] = groups[arrays[0][i].view.dtype];
-    if (bytes >= kTogether) {
-      group = sums.size();
-      bytes = 0;
-      for (int rank = 0; rank < static_cast<int>(ranks); ++rank) {
-        sums.emplace_back();
-        sums.back().ranks = static_cast<int>(ranks);
-        sums.back().rank = rank;
-      }
-      last.resize(sums.size());
-    }
-    std::fill_n(last.begin() + static_cast<std::ptrdiff_t>(group), ranks, i);
-    const ArrayView& view = arrays[0][i].view;
-    bytes += view.nbytes();
-    std::int64_t unit = kAligned / itemsize(view.dtype), units = (view.size() + unit - 1) / unit;
+  for (const std::vector<std::size_t>& group : groups_of(arrays[0])) {
     for (std::int64_t rank = 0; rank < ranks; ++rank) {
-      std::int64_t begin = units * rank / ranks * unit;
-      std::int64_t end = std::min(units * (rank + 1) / ranks * unit, view.size());
-      if (begin >= end) continue;
-      std::vector<Operand>& pieces = sums[group + static_cast<std::size_t>(rank)].pieces;
-      for (const std::vector<Operand>& own : arrays) pieces.push_back(part(own[i], begin, end));
+      RankSum sum;
+      sum.ranks = static_cast<int>(ranks);
+      sum.rank = static_cast<int>(rank);
+      for (std::size_t i : group) {
+        const ArrayView& view = arrays[0][i].view;
+        std::int64_t unit = kAligned / itemsize(view.dtype);
+        std::int64_t units = (view.size() + unit - 1) / unit;
+        std::int64_t begin = units * rank / ranks * unit;
+        std::int64_t end = std::min(units * (rank + 1) / ranks * unit, view.size());
+        if (begin >= end) continue;
+        for (const std::vector<Operand>& own : arrays) {
+          sum.pieces.push_back(part(own[i], begin, end));
+        }
+      }
+      if (!sum.pieces.empty()) sums.push_back(std::move(sum));
     }
   }
-  // In the order in which their arrays are complete: those of a rare dtype come from far apart.
-  std::vector<std::size_t> order(sums.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, {}, [&](std::size_t k) { return last[k]; });
-  std::vector<RankSum> result;
-  for (std::size_t k : order) {
-    if (!sums[k].pieces.empty()) result.push_back(std::move(sums[k]));
-  }
-  return result;
+  return sums;
 }
 
 }  // namespace rensa::operations
