@@ -50,6 +50,20 @@ TEST_P(TransferTest, ToADeviceAndBackKeepsEveryBitOfEveryDtype) {
   }
 }
 
+// Few bytes come to the host by another way than many, aligned ones by another than others.
+TEST_P(TransferTest, OfAnySizeComesToTheHost) {
+  for (std::int64_t size :
+       {1, 15, 16, 31, 255, 256, 257, 4096, 16368, 16383, 16384, 16385, 40000}) {
+    for (std::int64_t skip : {0, 1, 16}) {
+      Array whole = (xp::arange(size + skip, int32) % 251).astype(uint8);
+      Array there = whole.to(GetParam());
+      EXPECT_EQ(there[Slice(skip, size + skip)].to_vector<std::uint8_t>(),
+                whole[Slice(skip, size + skip)].to_vector<std::uint8_t>())
+          << size << " behind " << skip;
+    }
+  }
+}
+
 TEST_P(TransferTest, Items) {
   EXPECT_EQ(xp::array({{7.5f}}).item<float>(), 7.5f);
   EXPECT_EQ(xp::array({7.5f}).item<int>(), 7);

@@ -525,12 +525,16 @@ struct BytesArgs {
   unsigned turn;
 };
 
-// One warp.
-__global__ void __launch_bounds__(32) copy_bytes(const __grid_constant__ BytesArgs args) {
+// By one block, whose writes are all there before the flag is.
+template <class Unit>
+__global__ void __launch_bounds__(kBlock) copy_bytes(const __grid_constant__ BytesArgs args) {
   wait_for_previous();
-  for (std::int64_t i = threadIdx.x; i < args.count; i += 32) args.out[i] = args.in[i];
+  auto units = args.count / static_cast<std::int64_t>(sizeof(Unit));
+  for (std::int64_t i = threadIdx.x; i < units; i += blockDim.x) {
+    reinterpret_cast<Unit*>(args.out)[i] = reinterpret_cast<const Unit*>(args.in)[i];
+  }
   __threadfence_system();
-  __syncwarp();
+  __syncthreads();
   if (threadIdx.x == 0) *static_cast<volatile unsigned*>(args.flag) = args.turn;
 }
 
@@ -580,7 +584,11 @@ void fill_elements(const char* operation, const LaunchContext& context, const Sc
 void copy_few_bytes(const char* operation, const LaunchContext& context, const void* from, void* to,
                     std::int64_t nbytes, unsigned* flag, unsigned turn) {
   BytesArgs args{static_cast<const char*>(from), static_cast<char*>(to), nbytes, flag, turn};
-  launch_kernel(operation, context, copy_bytes, 1, 32, args);
+  bool vectors = is_aligned(from, 16) && is_aligned(to, 16) && nbytes % 16 == 0;
+  std::int64_t units = vectors ? nbytes / 16 : nbytes;
+  int threads = static_cast<int>(std::min<std::int64_t>(ceil_div(units, 32) * 32, kBlock));
+  launch_kernel(operation, context, vectors ? copy_bytes<uint4> : copy_bytes<char>, 1, threads,
+                args);
 }
 
 }  // namespace rensa::cuda

@@ -18,9 +18,9 @@ void make_pattern(const Scalar& value, Dtype compute, Dtype dtype, unsigned char
 void fill_elements(const char* operation, const LaunchContext& context, const Scalar& value,
                    Dtype compute, const ArrayView& out);
 
-/// to = from, a few bytes, and then *flag = turn, by a kernel: towards page-locked memory it starts
-/// behind other kernels sooner than a copy engine does, and the host sees the flag sooner than the
-/// driver says that the kernel is over.
+/// to = from, some thousand bytes at most, and then *flag = turn, by a kernel of one block: towards
+/// page-locked memory it starts behind other kernels sooner than a copy engine does, and the host
+/// sees the flag sooner than the driver says that the kernel is over.
 void copy_few_bytes(const char* operation, const LaunchContext& context, const void* from, void* to,
                     std::int64_t nbytes, unsigned* flag, unsigned turn);
 

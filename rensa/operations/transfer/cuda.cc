@@ -32,7 +32,7 @@ using cuda::LaunchContext;
 
 constexpr std::int64_t kPiece = std::int64_t{4} << 20;
 constexpr std::int64_t kKernelBytes = std::int64_t{1} << 20;
-constexpr std::int64_t kFewBytes = 256;  // up to here a kernel brings them to the host
+constexpr std::int64_t kFewBytes = 16384;  // up to here a kernel brings them to the host
 constexpr std::int64_t kCopyGrain = std::int64_t{256}
                                     << 10;  // bytes that are worth a thread's while
 
