@@ -1,6 +1,5 @@
 // A planned recording as CUDA graphs.
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <optional>
 #include <unordered_map>
@@ -98,12 +97,15 @@ class MoveToArrays final : public OperandVisitor {
 class GraphReplay final : public Replay {
  public:
   GraphReplay(std::shared_ptr<Recording> recording, Plan plan, std::vector<Array> inputs)
-      : recording_(std::move(recording)),
-        plan_(std::move(plan)),
-        inputs_(std::move(inputs)),
-        streams_(current_streams()),
-        passages_(find_passages()),
-        graph_(make_graph({})) {}
+      : recording_(std::move(recording)), plan_(std::move(plan)), inputs_(std::move(inputs)) {
+    for (Device device : recording_->devices()) {
+      streams_.push_back(cuda::current_stream_state(device));
+    }
+    StorageUses uses(*recording_);
+    settle_operands(uses);
+    passages_ = find_passages(uses);
+    graph_ = make_graph({});
+  }
 
   void launch(const std::vector<Array>& inputs, const std::vector<std::uint64_t>& slots,
               const std::vector<Array>& results) override {
@@ -195,7 +197,7 @@ class GraphReplay final : public Replay {
   /// once: of several GPUs or processes (what a library may have noted of memory that it sends has
   /// to stay true, and another capture that fails would tell the other ranks), or so long that
   /// copies hardly count.
-  std::vector<Passage> find_passages() const {
+  std::vector<Passage> find_passages(const StorageUses& uses) const {
     constexpr std::size_t kMostNodes = 512;
     std::vector<Passage> passages;
     bool exchanges = std::ranges::any_of(recording_->operations, [](const auto& operation) {
@@ -205,7 +207,6 @@ class GraphReplay final : public Replay {
         recording_->operations.size() > kMostNodes) {
       return passages;
     }
-    StorageUses uses(*recording_);
     auto carried_over = uses.carried_over();
     auto add = [&](const Array& array, bool passes) {
       Passage& passage = passages.emplace_back();
@@ -264,13 +265,17 @@ class GraphReplay final : public Replay {
                                              recording_->num_slots);
   }
 
-  std::vector<cuda::StepNode> nodes() const {
-    std::vector<cuda::StepNode> result;
-    StorageUses uses(*recording_);
+  void settle_operands(const StorageUses& uses) {
     SettleOperands settle(uses, inputs_);
     for (std::size_t i = 0; i < recording_->operations.size(); ++i) {
+      settle.visit(*recording_->operations[i], i);
+    }
+  }
+
+  std::vector<cuda::StepNode> nodes() const {
+    std::vector<cuda::StepNode> result;
+    for (std::size_t i = 0; i < recording_->operations.size(); ++i) {
       Operation& operation = *recording_->operations[i];
-      settle.visit(operation, i);
       result.push_back({&operation, device_of(operation), plan_.dependencies[i], plan_.lanes[i],
                         plan_.workspaces[i], plan_.workspace_bytes[i]});
     }
@@ -297,27 +302,22 @@ class GraphReplay final : public Replay {
     return places;
   }
 
-  using Streams = std::map<Device, cuda::StreamState*>;
-  Streams current_streams() const {
-    Streams streams;
-    for (Device device : recording_->devices()) {
-      streams[device] = cuda::current_stream_state(device);
-    }
-    return streams;
-  }
-
   /// What the graphs work on must not be handed out again before this launch is done. (Each
   /// device's stream has the launch's end behind it.)
   void note_use() {
-    Streams now = current_streams();
-    if (now == streams_) return;
-    streams_ = std::move(now);
+    bool changed = false;
+    const std::vector<Device>& devices = recording_->devices();
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+      cuda::StreamState* now = cuda::current_stream_state(devices[i]);
+      changed = std::exchange(streams_[i], now) != now || changed;
+    }
+    if (!changed) return;
     // Each graph waits for its own launches on other streams, not for those of others.
     streams_changed_ = true;
     in_place_.clear();
     auto use = [&](Storage* storage) {
-      auto stream = streams_.find(storage->device());
-      if (stream != streams_.end()) storage->use_on(stream->second);
+      auto device = std::ranges::find(devices, storage->device());
+      if (device != devices.end()) storage->use_on(streams_[device - devices.begin()]);
     };
     for (const auto& [storage, holder] : recording_->storages) use(storage);
     for (const auto& [device, arena] : plan_.arenas) use(arena.get());
@@ -327,7 +327,7 @@ class GraphReplay final : public Replay {
   std::shared_ptr<Recording> recording_;
   Plan plan_;
   std::vector<Array> inputs_;
-  Streams streams_;  // of the latest launch, at first of the recording
+  std::vector<cuda::StreamState*> streams_;  // of the latest launch, by the recording's devices
   bool streams_changed_ = false;
   std::vector<Passage> passages_;           // none: everything is copied
   std::unique_ptr<cuda::StepGraph> graph_;  // copies inputs and results
