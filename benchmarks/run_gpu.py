@@ -96,7 +96,8 @@ def short(report, python):
 
 def epochs(report, python):
     """Epochs of MNIST by the library's iterator and updater; $RENSA_DATASET_ROOT/mnist has the files."""
-    report.run([report.program("mnist_epochs"), "cuda:0"])
+    for flags in ([], ["--autotune"], ["--tf32"]):
+        report.run([report.program("mnist_epochs"), "cuda:0", *flags])
     report.run([python, HERE / "peers" / "mnist_epochs.py"])
     rows = []
     for name in [name for name in report.figures if name.startswith("mnist epoch, ")]:
