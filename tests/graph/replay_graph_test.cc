@@ -2,8 +2,8 @@
 // graphs of several GPUs that wait for each other.
 #include <gtest/gtest.h>
 
+#include <future>
 #include <string>
-#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -217,9 +217,11 @@ TEST(GraphsOfSeveralGpus, ThreadsLaunchSideBySide) {
     }
     EXPECT_GE(cache.stats().replays, 290) << cache.stats().last_fallback;
   };
-  std::vector<std::thread> threads;
-  for (float value : {1.f, 2.f, 4.f}) threads.emplace_back(work, value);
-  for (std::thread& thread : threads) thread.join();
+  std::vector<std::future<void>> threads;
+  for (float value : {1.f, 2.f, 4.f}) {
+    threads.push_back(std::async(std::launch::async, work, value));
+  }
+  for (std::future<void>& thread : threads) thread.get();  // throws what it threw
 }
 
 // What a stream has before a launch and behind it is before and behind the whole step, also what
