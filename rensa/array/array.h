@@ -440,7 +440,7 @@ Array ArrayMethods<Self>::compress(const Array& condition, const A& axis) const 
   return compress(condition, xp::CompressOptions{.axis = axis});
 }
 
-#define RENSA_AXIS_METHOD(name, Options)                                                       \
+#define RENSA_FORMS(name, Options)                                                             \
   template <class Self> Array ArrayMethods<Self>::name() const { return name(xp::Options{}); } \
   template <class Self>                                                                        \
   template <xp::AxisLike A>                                                                    \
@@ -452,14 +452,15 @@ Array ArrayMethods<Self>::compress(const Array& condition, const A& axis) const 
   Array ArrayMethods<Self>::name(std::initializer_list<I> axes) const {                        \
     return name(xp::Options{.axis = Axes(axes)});                                              \
   }
-#define RENSA_AXIS_METHOD_WITH_KEEPDIMS(name, Options)                                          \
-  RENSA_AXIS_METHOD(name, Options)                                                              \
+#define RENSA_FORMS_AND_KEEPDIMS(name, Options)                                                 \
+  RENSA_FORMS(name, Options)                                                                    \
   template <class Self> Array ArrayMethods<Self>::name(const Axes& axis, bool keepdims) const { \
     return name(xp::Options{.axis = axis, .keepdims = keepdims});                               \
   }
-#include "rensa/array/axis_methods.def"
-#undef RENSA_AXIS_METHOD
-#undef RENSA_AXIS_METHOD_WITH_KEEPDIMS
+RENSA_AXIS_METHODS(RENSA_FORMS, RENSA_FORMS_AND_KEEPDIMS)
+#undef RENSA_FORMS
+#undef RENSA_FORMS_AND_KEEPDIMS
+#undef RENSA_AXIS_METHODS
 
 extern template class ArrayMethods<Array>;
 extern template class ArrayMethods<Selection>;

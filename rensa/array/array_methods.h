@@ -125,17 +125,34 @@ template <class Self> class ArrayMethods {
 
   // --- the forms of options.h ---
   // a.sum(), a.sum(1), a.sum({0, 1}), a.sum(axes, keepdims), a.sum({.axis = 1, .dtype = float64})
-#define RENSA_AXIS_METHOD(name, Options)                                   \
+  // (The list serves for the bodies in array.h too, which ends it.)
+#define RENSA_AXIS_METHODS(FORMS, FORMS_AND_KEEPDIMS) \
+  FORMS_AND_KEEPDIMS(sum, ReduceOptions)              \
+  FORMS_AND_KEEPDIMS(prod, ReduceOptions)             \
+  FORMS_AND_KEEPDIMS(mean, ReduceOptions)             \
+  FORMS_AND_KEEPDIMS(max, ReduceOptions)              \
+  FORMS_AND_KEEPDIMS(min, ReduceOptions)              \
+  FORMS_AND_KEEPDIMS(any, ReduceOptions)              \
+  FORMS_AND_KEEPDIMS(all, ReduceOptions)              \
+  FORMS_AND_KEEPDIMS(argmax, AxisOptions)             \
+  FORMS_AND_KEEPDIMS(argmin, AxisOptions)             \
+  FORMS_AND_KEEPDIMS(ptp, AxisOptions)                \
+  FORMS(var, VarianceOptions)                         \
+  FORMS(std, VarianceOptions)                         \
+  FORMS(cumsum, ScanOptions)                          \
+  FORMS(cumprod, ScanOptions)                         \
+  FORMS(argsort, SortOptions)
+#define RENSA_FORMS(name, Options)                                         \
   [[nodiscard]] Array name() const;                                        \
   Array name(const xp::Options& options) const;                            \
   template <xp::AxisLike A> [[nodiscard]] Array name(const A& axis) const; \
   template <std::same_as<int> I> [[nodiscard]] Array name(std::initializer_list<I> axes) const;
-#define RENSA_AXIS_METHOD_WITH_KEEPDIMS(name, Options) \
-  RENSA_AXIS_METHOD(name, Options)                     \
+#define RENSA_FORMS_AND_KEEPDIMS(name, Options) \
+  RENSA_FORMS(name, Options)                    \
   [[nodiscard]] Array name(const Axes& axis, bool keepdims) const;
-#include "rensa/array/axis_methods.def"
-#undef RENSA_AXIS_METHOD
-#undef RENSA_AXIS_METHOD_WITH_KEEPDIMS
+  RENSA_AXIS_METHODS(RENSA_FORMS, RENSA_FORMS_AND_KEEPDIMS)
+#undef RENSA_FORMS
+#undef RENSA_FORMS_AND_KEEPDIMS
   /// Xp::dot of this array and `other`.
   Array dot(const Array& other, const xp::ProductOptions& options = {}) const;
 
