@@ -586,7 +586,7 @@ void copy_few_bytes(const char* operation, const LaunchContext& context, const v
   BytesArgs args{static_cast<const char*>(from), static_cast<char*>(to), nbytes, flag, turn};
   bool vectors = is_aligned(from, 16) && is_aligned(to, 16) && nbytes % 16 == 0;
   std::int64_t units = vectors ? nbytes / 16 : nbytes;
-  int threads = static_cast<int>(std::min<std::int64_t>(ceil_div(units, 32) * 32, kBlock));
+  int threads = static_cast<int>(std::min<std::int64_t>(round_up(units, 32), kBlock));
   launch_kernel(operation, context, vectors ? copy_bytes<uint4> : copy_bytes<char>, 1, threads,
                 args);
 }

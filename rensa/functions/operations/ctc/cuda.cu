@@ -329,7 +329,7 @@ template <class Op> CtcArgs arguments_of(const Op& op) {
 void walk(const char* operation, const LaunchContext& context, const CtcArgs& args,
           void (*few)(CtcArgs), void (*many)(CtcArgs)) {
   bool fits = args.places() <= kMostThreads;
-  int threads = fits ? static_cast<int>(ceil_div(args.places(), 32) * 32) : kMostThreads;
+  int threads = fits ? static_cast<int>(round_up(args.places(), 32)) : kMostThreads;
   launch_kernel(operation, context, fits ? few : many, args.samples, threads, args);
 }
 
