@@ -18,47 +18,55 @@ struct LossArgs {
   ErrorSink errors;
 };
 
-constexpr int kCached = 4;  // elements of a row that a thread keeps; what is beyond is read again
+// Of a short row each thread has one element, or up to kMostCached. Their code is apart: much of it
+// would come too late to the processors.
+constexpr int kMostCached = 4;
+static_assert(kShortRow <= 32 * kMostCached);
 
-// The start of a row of T as a thread of the row's group has it, and the row's shift.
-template <class V> struct ShortRow {
+// join_all of up to a warp alone, in a loop that stays one: little code, as above.
+template <class R, class A> __device__ __forceinline__ A join_all_lanes(A value, int group) {
+#pragma unroll 1
+  for (int mask = group / 2; mask > 0; mask /= 2) {
+    value = R::combine(value, shuffle_xor(value, mask));
+  }
+  return value;
+}
+
+// The part of a row of T that a thread of the row's group has, and the row's shift.
+template <class V, int kCached> struct ShortRow {
   V cached[kCached];
   V greatest, log_sum;
 };
 
 // The threads of a group call it together; those of rows that are not there with no classes.
-template <class T, class V>
-__device__ __forceinline__ ShortRow<V> short_row(const T* x, std::int64_t classes, int lane,
-                                                 int group) {
-  ShortRow<V> row;
-  V greatest = m::lowest<V>();
+template <int kCached, class T, class V = ComputeOf<T>>
+__device__ __forceinline__ ShortRow<V, kCached> short_row(const T* x, int classes, int lane,
+                                                          int group) {
+  ShortRow<V, kCached> row;
 #pragma unroll
   for (int c = 0; c < kCached; ++c) {
-    std::int64_t j = lane + c * group;
+    int j = lane + c * group;
     row.cached[c] = j < classes ? convert<V>(x[j]) : m::lowest<V>();
   }
+  V greatest = row.cached[0];
 #pragma unroll
-  for (int c = 0; c < kCached; ++c) greatest = m::maximum(greatest, row.cached[c]);
-  std::int64_t rest = lane + kCached * group;
-  for (std::int64_t j = rest; j < classes; j += group) {
-    greatest = m::maximum(greatest, convert<V>(x[j]));
-  }
-  row.greatest = greatest = join_all<MaxOf<V>>(greatest, group);
+  for (int c = 1; c < kCached; ++c) greatest = m::maximum(greatest, row.cached[c]);
+  row.greatest = greatest = join_all_lanes<MaxOf<V>>(greatest, group);
   V sum = V(0);
 #pragma unroll
   for (int c = 0; c < kCached; ++c) {
+    if (c * group >= classes) break;
     if (lane + c * group < classes) sum += m::exp(row.cached[c] - greatest);
   }
-  for (std::int64_t j = rest; j < classes; j += group) sum += m::exp(convert<V>(x[j]) - greatest);
-  row.log_sum = m::log(join_all<SumOf<V>>(sum, group));
+  row.log_sum = m::log(join_all_lanes<SumOf<V>>(sum, group));
   return row;
 }
 
 // The shift of one row; gives what the row adds to the loss in the first thread of the group.
-template <class T, class V>
-__device__ __forceinline__ V loss_of_row(const T* x, V* shift, std::int64_t classes,
-                                         long long label, int lane, int group) {
-  ShortRow<V> row = short_row<T, V>(x, classes, lane, group);
+template <int kCached, class T, class V>
+__device__ __forceinline__ V loss_of_row(const T* x, V* shift, int classes, long long label,
+                                         int lane, int group) {
+  ShortRow<V, kCached> row = short_row<kCached>(x, classes, lane, group);
   if (lane != 0 || classes == 0) return V(0);
   shift[0] = row.greatest;
   shift[1] = row.log_sum;
@@ -75,13 +83,13 @@ template <class V> __device__ __forceinline__ void store_loss(const LossArgs& ar
   args.count.store(0, static_cast<float>(count));
 }
 
-template <class T>
+template <class T, int kCached>
 __global__ void __launch_bounds__(kMostThreads)
     softmax_cross_entropy(const __grid_constant__ LossArgs args) {
   wait_for_previous();
   using V = ComputeOf<T>;
   int lane = args.rows.lane();
-  std::int64_t classes = args.rows.classes;
+  int classes = static_cast<int>(args.rows.classes);
   Sums sums = {0, 0};
   args.rows.for_each([&](std::int64_t row, bool there) {
     long long label = there ? args.t.load_index(row) : args.ignore_label;
@@ -90,8 +98,8 @@ __global__ void __launch_bounds__(kMostThreads)
       if (lane == 0) args.errors.report(ReportedError::label, label, classes);
     }
     std::int64_t at = row * classes;
-    V loss = loss_of_row<T, V>(args.x.as<const T>() + at, args.shift.as<V>() + 2 * row,
-                               there ? classes : 0, counted ? label : -1, lane, args.rows.group);
+    V loss = loss_of_row<kCached>(args.x.as<const T>() + at, args.shift.as<V>() + 2 * row,
+                                  there ? classes : 0, counted ? label : -1, lane, args.rows.group);
     sums = sums + Sums{static_cast<double>(loss), counted && lane == 0 ? 1.0 : 0.0};
   });
   store_loss<V>(args, sums);
@@ -224,15 +232,16 @@ template <class T> struct GradOfRow {
   V greatest, log_sum, gy, count, inverse;
   long long label;
   __device__ __forceinline__ GradOfRow(const LossGradArgs& args, std::int64_t row)
-      : GradOfRow(args, row, args.shift.as<const V>()[2 * row],
-                  args.shift.as<const V>()[2 * row + 1], args.count.load<V>(0)) {}
-  __device__ __forceinline__ GradOfRow(const LossGradArgs& args, std::int64_t row, V shift_greatest,
-                                       V shift_log_sum, V rows_counted)
-      : greatest(shift_greatest), log_sum(shift_log_sum), count(rows_counted) {
-    label = args.t.load_index(row);
-    gy = args.gy.load<V>(0);
-    inverse = V(1) / count;
-  }
+      : GradOfRow(args.shift.as<const V>()[2 * row], args.shift.as<const V>()[2 * row + 1],
+                  args.gy.load<V>(0), args.count.load<V>(0), args.t.load_index(row)) {}
+  __device__ __forceinline__ GradOfRow(V shift_greatest, V shift_log_sum, V of_loss, V rows_counted,
+                                       long long own_label)
+      : greatest(shift_greatest),
+        log_sum(shift_log_sum),
+        gy(of_loss),
+        count(rows_counted),
+        inverse(V(1) / count),
+        label(own_label) {}
   // By a power of two, 1 / count is exact, and a product has the quotient's bits.
   __device__ __forceinline__ bool count_is_power() const {
     return (__float_as_uint(static_cast<float>(count)) & 0x7fffffu) == 0;
@@ -259,52 +268,59 @@ __global__ void __launch_bounds__(kBlock)
   args.gx.as<T>()[i] = grad.label == args.ignore_label ? convert<T>(0.0f) : gx;
 }
 
+// How many of the block's share of labels, of integers I, are counted.
+template <class I>
+__device__ __forceinline__ int count_labels_of(const I* t, int rows, long long ignore_label) {
+  int counted = 0;
+#pragma unroll 4
+  for (int i = static_cast<int>(threadIdx.x); i < rows; i += kBlock)
+    counted += t[i] != ignore_label;
+  return counted;
+}
+
 // What the loss is divided by, found from the labels by a block of kBlock threads.
 template <class V> __device__ __forceinline__ V count_labels(const LossGradArgs& args) {
-  constexpr int kAtOnce = 8;  // loads that a thread has under way
   if (!args.normalize) return static_cast<V>(args.rows);
-  int log2_size = args.t.type.log2_size, rows = static_cast<int>(args.rows);
-  int counted = 0;
-  for (int first = threadIdx.x; first < rows; first += kAtOnce * kBlock) {
-    Raw<long long> bits[kAtOnce];
-#pragma unroll
-    for (int k = 0; k < kAtOnce; ++k) {
-      std::int64_t i = first + k * kBlock;
-      if (i < rows) bits[k] = load_raw<long long>(args.t.data + (i << log2_size), log2_size);
-    }
-#pragma unroll
-    for (int k = 0; k < kAtOnce; ++k) {
-      if (first + k * kBlock >= rows) break;
-      const char* label = reinterpret_cast<const char*>(bits[k].bits);
-      counted += load_integer(label, args.t.type.dtype) != args.ignore_label;
+  int rows = static_cast<int>(args.rows), counted = 0;
+  if (args.t.type.dtype == Dtype::int32) {
+    counted = count_labels_of(args.t.as<const int>(), rows, args.ignore_label);
+  } else if (args.t.type.dtype == Dtype::int64) {
+    counted = count_labels_of(args.t.as<const long long>(), rows, args.ignore_label);
+  } else {
+#pragma unroll 1
+    for (int i = static_cast<int>(threadIdx.x); i < rows; i += kBlock) {
+      counted += args.t.load_index(i) != args.ignore_label;
     }
   }
   counted = join_all<SumOf<int>>(counted, kBlock);
   return static_cast<V>(counted < 1 ? 1 : counted);
 }
 
-// Without the loss's shift and count, of few rows, whose labels each block counts, and of at most
-// kCached classes a thread.
-template <class T>
+// Without the loss's shift and count, of few rows, whose labels each block counts.
+template <class T, int kCached>
 __global__ void __launch_bounds__(kBlock)
     softmax_cross_entropy_grad_of_short_rows(const __grid_constant__ LossGradArgs args) {
   wait_for_previous();
   using V = ComputeOf<T>;
-  int group = args.group, lane = threadIdx.x & (group - 1);
-  std::int64_t row = blockIdx.x * static_cast<std::int64_t>(kBlock / group) + threadIdx.x / group;
+  int group = args.group, lane = threadIdx.x & (group - 1), log2_group = 31 - __clz(group);
+  int row = static_cast<int>((blockIdx.x * kBlock + threadIdx.x) >> log2_group);
+  int classes = static_cast<int>(args.classes);
   bool there = row < args.rows;
-  const T* x = args.x.as<const T>() + row * args.classes;
-  ShortRow<V> found = short_row<T, V>(x, there ? args.classes : 0, lane, group);
-  V count = count_labels<V>(args);
+  // All that is loaded is loaded first.
+  long long label = there ? args.t.load_index(row) : 0;
+  V gy = args.gy.load<V>(0);
+  std::int64_t first = static_cast<std::int64_t>(row) * classes;
+  ShortRow<V, kCached> found =
+      short_row<kCached>(args.x.as<const T>() + first, there ? classes : 0, lane, group);
+  GradOfRow<T> grad(found.greatest, found.log_sum, gy, count_labels<V>(args), label);
   if (!there) return;
-  GradOfRow<T> grad(args, row, found.greatest, found.log_sum, count);
-  T* gx = args.gx.as<T>() + row * args.classes;
+  T* gx = args.gx.as<T>() + first;
 #pragma unroll
   for (int c = 0; c < kCached; ++c) {
-    std::int64_t j = lane + c * group;
-    if (j >= args.classes) break;
-    T value = grad.template of<false>(found.cached[c], j == grad.label ? V(1) : V(0));
-    gx[j] = grad.label == args.ignore_label ? convert<T>(0.0f) : value;
+    int j = lane + c * group;
+    if (j >= classes) break;
+    T value = grad.template of<false>(found.cached[c], j == label ? V(1) : V(0));
+    gx[j] = label == args.ignore_label ? convert<T>(0.0f) : value;
   }
 }
 
@@ -408,8 +424,12 @@ void run_grad_of_short_rows(const operations::SoftmaxCrossEntropyGrad& op,
   args.rows = op.x.view.shape[0];
   args.group = plan_class_rows(args.rows, args.classes).group;
   visit_class_rows(op, op.x.view, [&](auto element) {
-    launch_kernel(op.name(), context, softmax_cross_entropy_grad_of_short_rows<decltype(element)>,
-                  ceil_div(args.rows * args.group, kBlock), kBlock, args);
+    using T = decltype(element);
+    auto kernel = args.classes <= args.group
+                      ? softmax_cross_entropy_grad_of_short_rows<T, 1>
+                      : softmax_cross_entropy_grad_of_short_rows<T, kMostCached>;
+    launch_kernel(op.name(), context, kernel, ceil_div(args.rows * args.group, kBlock), kBlock,
+                  args);
   });
 }
 
@@ -439,7 +459,9 @@ void SoftmaxCrossEntropy::run_cuda(const cuda::LaunchContext& context) {
   cuda::visit_class_rows(*this, x.view, [&](auto element) {
     using T = decltype(element);
     auto kernel = args.rows.classes > cuda::kShortRow ? cuda::softmax_cross_entropy_of_long_rows<T>
-                                                      : cuda::softmax_cross_entropy<T>;
+                  : args.rows.classes <= args.rows.group
+                      ? cuda::softmax_cross_entropy<T, 1>
+                      : cuda::softmax_cross_entropy<T, cuda::kMostCached>;
     cuda::launch_kernel(name(), context, kernel, plan.blocks, plan.block, args);
   });
 }
