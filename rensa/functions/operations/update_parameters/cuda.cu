@@ -195,15 +195,15 @@ __global__ void __launch_bounds__(kBlock)
   wait_for_previous();
   using V = ComputeOf<T>;
   constexpr int W = 16 / sizeof(T);
-  if (args.enabled && *args.enabled == 0) return;
   const TargetOf<Rule>& target = args.target[target_of_block(args)];
-  Rule rule{};
-  V* numbers = reinterpret_cast<V*>(&rule) + Rule::num_states;
+  // Nothing is made of what is loaded before all is on its way.
+  bool enabled = !args.enabled || *args.enabled != 0;
+  double numbers[Rule::num_hyperparameters];
 #pragma unroll
   for (int i = 0; i < Rule::num_hyperparameters; ++i) {
     const double* device =
         i < args.set_size ? args.device[target.set][i] : target.numbers + (i - args.set_size);
-    numbers[i] = static_cast<V>(device ? *device : args.value[target.set][i]);
+    numbers[i] = device ? *device : args.value[target.set][i];
   }
   std::int64_t first = static_cast<std::int64_t>(blockIdx.x - target.first_block) * args.unroll;
   TargetVector<Rule, T> vectors[kUnroll];
@@ -216,7 +216,7 @@ __global__ void __launch_bounds__(kBlock)
       vectors[u].template load<decltype(access)::value>(target, index, W);
     }
   };
-  if (whole && target.same_gradient) {
+  if (whole && target.same_gradient) [[likely]] {
     load_whole(std::integral_constant<Access, Access::whole>());
   } else if (whole && target.half_gradient) {
     load_whole(std::integral_constant<Access, Access::whole_with_halves>());
@@ -231,6 +231,11 @@ __global__ void __launch_bounds__(kBlock)
       }
     }
   }
+  if (!enabled) return;
+  Rule rule{};
+  V* constants = reinterpret_cast<V*>(&rule) + Rule::num_states;
+#pragma unroll
+  for (int i = 0; i < Rule::num_hyperparameters; ++i) constants[i] = static_cast<V>(numbers[i]);
 #pragma unroll
   for (int u = 0; u < kUnroll; ++u) {
     std::int64_t index = ((first + u) * kBlock + threadIdx.x) * W, left = target.size - index;
