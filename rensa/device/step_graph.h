@@ -23,6 +23,7 @@ struct StepNode {
   std::size_t lane;               // from 0; nodes of one lane follow one another and share counters
   void* workspace;
   std::size_t workspace_bytes;
+  bool urgent = true;  // of a longest chain of the graph, or between devices
 };
 
 /// Memory of the graph's own that is copied into or out of.

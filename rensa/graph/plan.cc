@@ -227,14 +227,27 @@ void move_into_arenas(Recording& recording, const std::vector<std::vector<Access
 
 }  // namespace
 
-std::int64_t Plan::longest_chain() const {
-  std::vector<std::int64_t> length(dependencies.size(), 1);
-  for (std::size_t i = 0; i < length.size(); ++i) {
+std::vector<std::int64_t> Plan::chains() const {
+  std::size_t n = dependencies.size();
+  std::vector<std::int64_t> up_to(n, 1), from(n, 1), through(n);
+  for (std::size_t i = 0; i < n; ++i) {
     for (int before : dependencies[i]) {
-      length[i] = std::max(length[i], length[static_cast<std::size_t>(before)] + 1);
+      up_to[i] = std::max(up_to[i], up_to[static_cast<std::size_t>(before)] + 1);
     }
   }
-  return length.empty() ? 0 : *std::ranges::max_element(length);
+  for (std::size_t i = n; i-- > 0;) {
+    for (int before : dependencies[i]) {
+      auto j = static_cast<std::size_t>(before);
+      from[j] = std::max(from[j], from[i] + 1);
+    }
+    through[i] = up_to[i] + from[i] - 1;
+  }
+  return through;
+}
+
+std::int64_t Plan::longest_chain() const {
+  std::vector<std::int64_t> all = chains();
+  return all.empty() ? 0 : *std::ranges::max_element(all);
 }
 
 Plan make_plan(Recording& recording, bool branches) {

@@ -21,7 +21,10 @@ struct Plan {
   std::vector<char*> workspaces;  // one per operation, null where it wants none
   std::vector<std::size_t> workspace_bytes;
 
-  /// Of operations that wait for one another, the most.
+  /// For each operation the length of the longest chain through it, of operations that wait for one
+  /// another.
+  std::vector<std::int64_t> chains() const;
+  /// The length of the longest one.
   std::int64_t longest_chain() const;
 };
 

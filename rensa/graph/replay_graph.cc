@@ -274,10 +274,13 @@ class GraphReplay final : public Replay {
 
   std::vector<cuda::StepNode> nodes() const {
     std::vector<cuda::StepNode> result;
+    std::vector<std::int64_t> chains = plan_.chains();
+    auto longest = std::ranges::max_element(chains);
     for (std::size_t i = 0; i < recording_->operations.size(); ++i) {
       Operation& operation = *recording_->operations[i];
+      bool urgent = chains[i] == *longest || operation.is_between_devices();
       result.push_back({&operation, device_of(operation), plan_.dependencies[i], plan_.lanes[i],
-                        plan_.workspaces[i], plan_.workspace_bytes[i]});
+                        plan_.workspaces[i], plan_.workspace_bytes[i], urgent});
     }
     return result;
   }

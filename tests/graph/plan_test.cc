@@ -45,6 +45,23 @@ TEST(Plan, IndependentOperationsHaveNoOrder) {
   EXPECT_EQ(plan.longest_chain(), 2);
 }
 
+TEST(Plan, ChainsThroughEachOperation) {
+  Array x = xp::ones({1000}), a, b, c, d, e;
+  Recording recording;
+  record(recording, [&] {
+    a = x + 1;
+    b = a * 2;
+    c = x * 3;
+    d = b + c;
+    e = x * 5;
+  });
+  Plan plan = make_plan(recording, true);
+  EXPECT_EQ(plan.chains(), (std::vector<std::int64_t>{3, 3, 2, 3, 1}));
+  EXPECT_EQ(plan.longest_chain(), 3);
+  EXPECT_TRUE(Plan().chains().empty());
+  EXPECT_EQ(Plan().longest_chain(), 0);
+}
+
 TEST(Plan, WithoutBranchesEachFollowsTheOneBefore) {
   Array x = xp::ones({1000});
   Array a, b;

@@ -214,6 +214,10 @@ GraphNodes PartGraph::start() const {
 
 GraphNodes PartGraph::add(const StepNode& step, GraphNodes before) {
   runtime::set_device(device_);
+  // CUDA lets a kernel come early behind one node alone. One that is not urgent would only take
+  // room on the processors meanwhile: it follows the first node, too, behind which it may come.
+  sort_unique(before);
+  if (!step.urgent && before.size() == 1) before.push_back(prologue_node_.node);
   capturing_->depend_on(std::move(before));
   BindScalars bind(scalar_block_->data());
   step.operation->visit(bind);
