@@ -18,6 +18,10 @@ namespace rensa::detail {
 /// is being fused.
 Array on_host(const char* operation, const Array& a);
 
+/// xp::matmul of matrices (m, k) and (k, n), of whose product relu's gradient is likely to be taken
+/// next: Matmul::gate_follows.
+Array matmul_before_gate(const Array& a, const Array& b);
+
 /// An uninitialized C-contiguous array. Throws ShapeError for a negative extent, OutOfMemoryError
 /// for a size that no memory has.
 Array new_array(const Shape& shape, Dtype dtype, Device device);

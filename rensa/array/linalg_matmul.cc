@@ -36,7 +36,7 @@ Array product_operand(const Array& a, Dtype dtype) {
 
 // c = a @ b (+ bias), whose shapes fit: (..., m, k), (..., k, n), (..., m, n).
 void multiply_into(const char* name, const Array& a, const Array& b, const Array& bias,
-                   const Array& c) {
+                   const Array& c, bool gate_follows = false) {
   if (c.size() == 0) return;
   if (a.shape(-1) == 0) {  // sums of nothing
     if (bias.defined()) rensa::detail::copy_elements(name, bias, c);
@@ -47,6 +47,7 @@ void multiply_into(const char* name, const Array& a, const Array& b, const Array
   operations::Matmul op(name);
   op.tf32 = config().tf32;
   op.autotune = config().autotune;
+  op.gate_follows = gate_follows;
   op.a = left.operand();
   op.b = right.operand();
   op.c = c.operand();
@@ -163,6 +164,18 @@ void check_pair(const char* name, const Array& a, const Array& b) {
 }
 
 }  // namespace
+
+namespace detail {
+
+Array matmul_before_gate(const Array& a, const Array& b) {
+  check_pair("matmul", a, b);
+  check_summed("matmul", a, 1, b, 0);
+  Array c = new_array({a.shape(0), b.shape(1)}, promote_types(a.dtype(), b.dtype()), a.device());
+  multiply_into("matmul", a, b, Array(), c, true);
+  return c;
+}
+
+}  // namespace detail
 
 namespace xp {
 

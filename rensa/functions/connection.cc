@@ -10,6 +10,7 @@
 #include "rensa/functions/array_functions.h"
 #include "rensa/functions/math_functions.h"
 #include "rensa/functions/node_templates.h"
+#include "rensa/functions/products_internal.h"
 
 namespace rensa::functions {
 
@@ -44,7 +45,7 @@ class Linear final : public FunctionNode {
     Variables kept = get_retained_inputs(), gx;
     gx.reserve(targets.size());
     for (int i : targets) {
-      if (i == 0) gx.push_back(matmul(gy[0], kept[1]));
+      if (i == 0) gx.push_back(matmul_as_gradient(*inputs()[0], gy[0], kept[1]));
       else if (i == 1) gx.push_back(matmul(gy[0], kept[0], true, false));
       else gx.push_back(sum(gy[0], 0));
     }

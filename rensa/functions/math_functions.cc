@@ -4,12 +4,15 @@
 #include <fmt/format.h>
 
 #include <limits>
+#include <string_view>
 
+#include "rensa/array/internal.h"
 #include "rensa/array/ufuncs/ufuncs.h"
 #include "rensa/core/error.h"
 #include "rensa/functions/array_functions.h"
 #include "rensa/functions/differentiable_rows.h"
 #include "rensa/functions/node_templates.h"
+#include "rensa/functions/products_internal.h"
 
 namespace rensa::functions {
 
@@ -258,10 +261,12 @@ Array swapped(const Array& a, bool swap) {
 /// Of operands of two axes or more.
 class MatMul final : public FunctionNode {
  public:
-  MatMul(bool transa, bool transb) : FunctionNode("matmul"), transa_(transa), transb_(transb) {}
+  MatMul(bool transa, bool transb, bool gate_follows = false)
+      : FunctionNode("matmul"), transa_(transa), transb_(transb), gate_follows_(gate_follows) {}
 
   Arrays forward(const Arrays& x) override {
     retain_inputs({0, 1});
+    if (gate_follows_) return {rensa::detail::matmul_before_gate(x[0], x[1])};
     return {xp::matmul(swapped(x[0], transa_), swapped(x[1], transb_))};
   }
   std::int64_t multiply_adds(const Arrays& x, const Arrays& y) const override {
@@ -284,6 +289,7 @@ class MatMul final : public FunctionNode {
 
  private:
   bool transa_, transb_;
+  bool gate_follows_;  // Matmul::gate_follows; of matrices as they are
 };
 
 /// y with axes of extent 1 behind it, so that it broadcasts to x from `axis` on.
@@ -378,6 +384,11 @@ Variable floor(const Variable& x) { return constant(xp::floor(x.array())); }
 Variable ceil(const Variable& x) { return constant(xp::ceil(x.array())); }
 Variable fix(const Variable& x) { return constant(xp::trunc(x.array())); }
 Variable identity(const Variable& x) { return x; }
+
+Variable matmul_as_gradient(const VariableNode& x, const Variable& a, const Variable& b) {
+  bool gate_follows = x.creator && std::string_view(x.creator->name()) == "relu";
+  return apply<MatMul>({a, b}, false, false, gate_follows)[0];
+}
 
 // A vector is a row on the left and a column on the right, and leaves no axis behind.
 Variable matmul(const Variable& a, const Variable& b, bool transa, bool transb) {

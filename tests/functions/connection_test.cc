@@ -1,10 +1,19 @@
-// What functions with weights refuse.
+// What functions with weights refuse, and how linear's gradient is computed.
 #include "rensa/functions/connection.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <vector>
 
 #include "rensa/array/creation.h"
 #include "rensa/core/error.h"
+#include "rensa/device/launcher.h"
+#include "rensa/functions/activation.h"
+#include "rensa/functions/math_functions.h"
+#include "rensa/functions/reduction_functions.h"
+#include "rensa/graph/recording.h"
+#include "rensa/operations/matmul/matmul.h"
 #include "tests/testing.h"
 
 namespace rensa {
@@ -33,6 +42,28 @@ TEST(EmbedId, IntegersOutOfRange) {
     EXPECT_THROW(rows(3, {}), IndexError);
     EXPECT_THROW(rows(3, {.ignore_label = 7}), IndexError);
   }
+}
+
+// The plan of linear's gradient is chosen with relu's in view where that is next, and only there.
+TEST(Linear, GradientWithRespectToWhatReluGave) {
+  Variable h(xp::ones({3, 4})), W(xp::ones({5, 4}));
+  auto before_gate = [&](const Variable& x) {
+    Variable loss = F::sum(F::linear(x, W));
+    Recording recording;
+    {
+      RecorderScope scope(&recording);
+      loss.backward();
+    }
+    std::vector<bool> found;
+    for (const auto& operation : recording.operations) {
+      auto* product = dynamic_cast<const operations::Matmul*>(operation.get());
+      if (product) found.push_back(product->gate_follows);
+    }
+    return found;
+  };
+  EXPECT_THAT(before_gate(F::relu(h)), ::testing::UnorderedElementsAre(true, false));
+  EXPECT_THAT(before_gate(F::tanh(h)), ::testing::UnorderedElementsAre(false, false));
+  EXPECT_THAT(before_gate(h), ::testing::UnorderedElementsAre(false, false));
 }
 
 TEST(Bilinear, ShapesThatDoNotFit) {

@@ -47,6 +47,7 @@ PlanKey plan_key(const Matmul& op, const MatmulLayout& layout) {
   key.b_transposed = layout.b_transposed;
   key.tf32 = op.tf32 && key.dtype == Dtype::float32;
   key.autotune = op.autotune;
+  key.gate_follows = op.gate_follows;
   key.device_class = cuda::device_class(op.c.view.device);
   // The limit that cuBLASLt recommends on Hopper. With a lower one its heuristic proposes no sums
   // in parts at all, though those need only a few MiB. A run gets what its plan needs.

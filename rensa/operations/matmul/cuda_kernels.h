@@ -52,18 +52,23 @@ bool is_same_memory(const char* operation, const void* a, const void* b, std::in
                     unsigned* differs, cudaStream_t stream);
 
 #if defined(__CUDACC__)
-/// Whether a gate, of which this is an element, lets through what a product stores there.
-template <class T> __device__ __forceinline__ bool is_open(T gate) {
-  return convert<float>(gate) > 0.0f;
+/// Whether a gate, or none, lets through what a product stores at `at`.
+template <class T> __device__ __forceinline__ bool is_open(const T* gate, std::int64_t at) {
+  return !gate || convert<float>(gate[at]) > 0.0f;
 }
 
-/// What a product stores for a sum in column `column`, unless a gate is closed there; `bias` may be
-/// null. An activation sees what would be stored without it.
+/// What is added in column `column`; -0, which changes no sum, where there is no bias.
+template <class T> __device__ __forceinline__ float bias_of(const T* bias, int column) {
+  return bias ? convert<float>(bias[column]) : -0.0f;
+}
+
+/// What a product stores for a sum, unless a gate is closed there. An activation sees what would be
+/// stored without it.
 template <class T>
-__device__ __forceinline__ T finish(float sum, float alpha, const T* bias, int column,
+__device__ __forceinline__ T finish(float sum, float alpha, float bias,
                                     operations::Activation activation) {
   float value = alpha * sum;
-  if (bias) value += convert<float>(bias[column]);
+  value += bias;
   T stored = convert<T>(value);
   if (activation == operations::Activation::none) return stored;
   value = convert<float>(stored);

@@ -36,10 +36,11 @@ struct PlanKey {
   Dtype dtype = Dtype::float32;
   bool a_transposed = false, b_transposed = false;
   bool tf32 = false, autotune = false;
-  bool relu_alone = false;  // relu without a bias
+  bool relu_alone = false;    // relu without a bias
+  bool gate_follows = false;  // Matmul::gate_follows
   Bias bias = Bias::none;
-  std::uint8_t aligned = 0;  // the operands that start at a multiple of 16 bytes
-  std::uint32_t unused = 0;  // no padding: keys are compared as bytes
+  std::uint8_t aligned = 0;     // the operands that start at a multiple of 16 bytes
+  std::uint8_t unused[3] = {};  // no padding: keys are compared as bytes
 
   /// As a floating-point number, which cannot overflow.
   double multiplications() const {

@@ -21,20 +21,20 @@ namespace rensa::cuda {
 
 namespace {
 
-constexpr const char* kMagic = "rensa plans 3";
+constexpr const char* kMagic = "rensa plans 4";
 constexpr std::string_view kBetween = " : ";  // the key and the choice of a text
 
 std::string version_line() { return fmt::format("cublaslt {}", cublaslt().version()); }
 
 std::string plan_line(const PlanKey& key, const PlanChoice& choice) {
   std::string line = fmt::format(
-      "matmul {} {} {} {} {} {} {} {} {} {} {} {} {:d} {:d} {:d} {:d} {:d} {} {} {} {:d} {} "
+      "matmul {} {} {} {} {} {} {} {} {} {} {} {} {:d} {:d} {:d} {:d} {:d} {:d} {} {} {} {:d} {} "
       "{} {} {} {:d} {}",
       key.m, key.n, key.k, key.a_ld, key.b_ld, key.c_ld, key.batch, key.a_stride, key.b_stride,
       key.c_stride, key.workspace_limit, dtype_name(key.dtype), key.a_transposed, key.b_transposed,
-      key.tf32, key.autotune, key.relu_alone, static_cast<int>(key.bias), key.aligned,
-      static_cast<int>(choice.kind), choice.separate_epilogue, choice.workspace, choice.form.rows,
-      choice.form.columns, choice.form.warps, choice.form.tensor_cores,
+      key.tf32, key.autotune, key.relu_alone, key.gate_follows, static_cast<int>(key.bias),
+      key.aligned, static_cast<int>(choice.kind), choice.separate_epilogue, choice.workspace,
+      choice.form.rows, choice.form.columns, choice.form.warps, choice.form.tensor_cores,
       static_cast<int>(choice.turned));
   for (std::uint64_t word : choice.algo.data) line += fmt::format(" {:x}", word);
   return line;
@@ -46,8 +46,8 @@ bool parse_plan(std::istringstream& in, PlanKey& key, PlanChoice& choice) {
   int bias = 0, aligned = 0, kind = 0, rows = 0, columns = 0, warps = 0, turned = 0;
   in >> key.m >> key.n >> key.k >> key.a_ld >> key.b_ld >> key.c_ld >> key.batch >> key.a_stride >>
       key.b_stride >> key.c_stride >> key.workspace_limit >> dtype >> key.a_transposed >>
-      key.b_transposed >> key.tf32 >> key.autotune >> key.relu_alone >> bias >> aligned >> kind >>
-      choice.separate_epilogue >> choice.workspace >> rows >> columns >> warps >>
+      key.b_transposed >> key.tf32 >> key.autotune >> key.relu_alone >> key.gate_follows >> bias >>
+      aligned >> kind >> choice.separate_epilogue >> choice.workspace >> rows >> columns >> warps >>
       choice.form.tensor_cores >> turned >> std::hex;
   for (std::uint64_t& word : choice.algo.data) in >> word;
   bool sane = !in.fail() && key.m > 0 && key.n > 0 && key.k > 0 && key.batch > 0 && bias >= 0 &&

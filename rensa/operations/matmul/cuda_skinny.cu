@@ -73,6 +73,13 @@ __global__ void __launch_bounds__(kMaxWarps * 32, 2) dot_kernel(SkinnyArgs p) {
     }
     load(i + step);
   }
+  // A thread has one sum at the end at most; what that meets is loaded before it is added up.
+  static_assert(kValues <= 64);
+  int end_row = row0 + static_cast<int>(threadIdx.x) / kPadded, end_s = threadIdx.x % kPadded;
+  bool ends = threadIdx.x < kValues && end_row < p.length && end_s < p.count;
+  std::int64_t end = end_row * p.c_length + end_s * p.c_count;
+  bool open = ends && is_open(p.gate, end);
+  float bias = ends ? bias_of(p.bias, p.bias_by_count ? end_s : end_row) : 0.0f;
   int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 #pragma unroll
   for (int group = 0; group < kValues / kGroup; ++group) {
@@ -87,22 +94,16 @@ __global__ void __launch_bounds__(kMaxWarps * 32, 2) dot_kernel(SkinnyArgs p) {
     if (lane % kLanes == 0) partial[warp][group * kGroup + lane / kLanes] = total;
   }
   __syncthreads();
-  for (int i = threadIdx.x; i < kValues; i += blockDim.x) {
-    int row = row0 + i / kPadded, s = i % kPadded;
-    if (row >= p.length || s >= p.count) continue;
-    float total = 0.0f;
-    for (int w = 0; w < static_cast<int>(blockDim.x) / 32; ++w) total += partial[w][i];
-    std::int64_t at = row * p.c_length + s * p.c_count;
-    bool open = !p.gate || is_open(p.gate[at]);
-    float value = finish(total, p.alpha, p.bias, p.bias_by_count ? s : row, p.activation);
-    p.c[at] = open ? value : 0.0f;
-  }
+  if (!ends) return;
+  float total = 0.0f;
+  for (int w = 0; w < static_cast<int>(blockDim.x) / 32; ++w) total += partial[w][threadIdx.x];
+  p.c[end] = open ? finish<float>(total, p.alpha, bias, p.activation) : 0.0f;
 }
 
 template <int S>
 void launch_dot_of(const SkinnyArgs& args, bool vectors, const LaunchContext& context) {
   int packs = vectors ? args.k / 4 : args.k;
-  int threads = packs > 128 ? 256 : packs > 64 ? 128 : 64;
+  int threads = packs > 128 ? 256 : packs > 64 ? 128 : 64;  // at least one for each of its sums
   // Few rows: one per block, for as many blocks as there are; many: four share the short operand.
   constexpr int kFewRows = 256;
   bool few = args.length <= kFewRows;
@@ -136,16 +137,19 @@ __global__ void __launch_bounds__(kOuterThreads) outer_kernel(const __grid_const
       b[k] = k < p.k && j < p.n ? convert<float>(right[k * p.b_k + j]) : 0.0f;
     }
   };
-  if (p.b_settled) load_b();
-  wait_for_previous();
-  if (!p.b_settled) load_b();
+#pragma unroll 1  // one code for both times: more would come too late to the processors
+  for (int early = 1; early >= 0; --early) {
+    if (early == 0) wait_for_previous();
+    if (p.b_settled == early) load_b();
+  }
   std::int64_t first = row0 * p.c_ld + j;
-  bool open[kOuterRows];
+  unsigned open = 0;  // a bit for each row
 #pragma unroll
   for (int r = 0; r < kOuterRows; ++r) {
-    bool there = gate && row0 + r < p.m && j < p.n;
-    open[r] = !there || is_open(gate[first + r * p.c_ld]);
+    bool there = row0 + r < p.m && j < p.n;
+    if (there && is_open(gate, first + r * p.c_ld)) open |= 1u << r;
   }
+  float bias = j < p.n ? bias_of(static_cast<const T*>(p.bias), j) : 0.0f;
   if (threadIdx.x < kOuterRows * K) {
     int i = row0 + threadIdx.x / K, k = threadIdx.x % K;
     bool there = i < p.m && k < p.k;
@@ -153,7 +157,7 @@ __global__ void __launch_bounds__(kOuterThreads) outer_kernel(const __grid_const
   }
   __syncthreads();
   if (j >= p.n) return;
-#pragma unroll
+#pragma unroll 1
   for (int r = 0; r < kOuterRows; ++r) {
     if (row0 + r >= p.m) break;
     float sum = 0.0f;
@@ -163,8 +167,8 @@ __global__ void __launch_bounds__(kOuterThreads) outer_kernel(const __grid_const
 #pragma unroll
       for (int w = 0; w < 4; ++w) sum = fmaf(a.value[w], b[k + w], sum);
     }
-    T value = finish(sum, p.alpha, static_cast<const T*>(p.bias), j, p.activation);
-    c[first + r * p.c_ld] = open[r] ? value : T(0.0f);
+    T value = finish<T>(sum, p.alpha, bias, p.activation);
+    c[first + r * p.c_ld] = open >> r & 1 ? value : T(0.0f);
   }
 }
 

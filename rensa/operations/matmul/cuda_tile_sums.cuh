@@ -1,5 +1,5 @@
-// What one warp of the kernels of cuda_tiles.cuh does: brings its parts of the operands to shared
-// memory of its own, and adds up a tile of c.
+// What one warp of the kernels of cuda_tiles.cuh and cuda_panels.cuh does: brings parts of the
+// operands to shared memory, its own or its block's, and adds up a tile of c.
 #pragma once
 
 #include "rensa/backend/cuda/tensor_cores.cuh"
@@ -22,7 +22,7 @@ template <class T, int kLines, bool kAlongK> struct OperandPart {
 
 #if RENSA_HAS_TENSOR_CORES
   /// Brings the part of `x` from `line0` and `k0` on, zeros beyond `lines` and `k_end`; it is there
-  /// once the warp has waited for its copies. kChunks: 16 bytes at a time.
+  /// for the warp once that has waited for its copies. kChunks: 16 bytes at a time.
   template <bool kChunks>
   static __device__ __forceinline__ void bring(T* part, const T* x, std::int64_t stride, int line0,
                                                int lines, int k0, int k_end) {

@@ -70,6 +70,23 @@ template <class F> void for_each_size(const PlanKey& key, F&& f) {
   if (!is_half(key)) all(kFloatSizes, false);
 }
 
+int attribute(cudaDeviceAttr which, Device device) {
+  int value = 0;
+  RENSA_CUDA_CHECK("matmul", cudaDeviceGetAttribute(&value, which, device.index));
+  return value;
+}
+
+/// Large tiles of short sums (cuda_panels.cuh).
+constexpr TileForm kPanels[] = {{128, 64, 8, true}, {64, 64, 4, true}};
+
+bool takes_panels(const PlanKey& key, TileForm form, Device device) {
+  constexpr std::int64_t kMostParts = 8, kNarrow = 32;
+  std::int64_t parts = ceil_div(key.k, depth(key));
+  std::int64_t bytes = parts * (form.rows + form.columns) * kPanelLineBytes;
+  return (is_half(key) || key.tf32) && a_has_chunks(key) && b_has_chunks(key) &&
+         std::min(key.m, key.n) > kNarrow && parts <= kMostParts && bytes <= most_memory(device);
+}
+
 int most_warps(Size size) { return size.rows * size.columns >= 1024 ? 8 : 16; }
 
 }  // namespace
@@ -87,6 +104,9 @@ std::vector<TileForm> tile_forms(const PlanKey& key, Device device) {
       forms.push_back({size.rows, size.columns, static_cast<std::uint8_t>(warps), tensor_cores});
     }
   });
+  for (TileForm form : kPanels) {
+    if (takes_panels(key, form, device)) forms.push_back(form);
+  }
   return forms;
 }
 
@@ -97,13 +117,24 @@ std::optional<TileForm> likely_tile_form(const PlanKey& key, Device device) {
   // do, and few blocks.
   constexpr std::int64_t kLongVector = 256;
   if (std::min(key.m, key.n) == 1 && key.k > kLongVector) return std::nullopt;
+  auto tiles_of = [&](std::int64_t rows, std::int64_t columns) {
+    return ceil_div(key.m, rows) * ceil_div(key.n, columns) * key.batch;
+  };
+  constexpr std::int64_t kShortest = 64;
+  std::int64_t large = tiles_of(kPanels[0].rows, kPanels[0].columns);
+  if (key.tf32 && key.k >= kShortest && large <= kMultiprocessors && 2 * large > kMultiprocessors &&
+      takes_panels(key, kPanels[0], device)) {
+    return kPanels[0];
+  }
   bool half = is_half(key);
   std::int64_t most_work = half ? 131072 : 262144;  // multiplications of a block
   std::optional<TileForm> likely;
   for_each_size(key, [&](Size size, bool tensor_cores) {
-    std::int64_t tiles = ceil_div(key.m, size.rows) * ceil_div(key.n, size.columns) * key.batch;
-    std::int64_t area = size.rows * size.columns;
-    if (likely || tiles > kMultiprocessors || area * key.k > most_work || (half && area > 512)) {
+    std::int64_t tiles = tiles_of(size.rows, size.columns), area = size.rows * size.columns;
+    // What a gate costs as a pass of its own pays for longer sums.
+    bool long_with_gate = key.gate_follows && area == 1024 && key.k <= 1024;
+    if (likely || tiles > kMultiprocessors || (half && area > 512) ||
+        (area * key.k > most_work && !long_with_gate)) {
       return;
     }
     std::int64_t warps = 1, parts = ceil_div(key.k, depth(key));
@@ -114,10 +145,12 @@ std::optional<TileForm> likely_tile_form(const PlanKey& key, Device device) {
 }
 
 int memory_of_one_alone(Device device) {
-  int all = 0;
-  RENSA_CUDA_CHECK("matmul", cudaDeviceGetAttribute(
-                                 &all, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device.index));
-  return all / 2;  // with what each block has beside
+  // With what each block has beside.
+  return attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor, device) / 2;
+}
+
+int most_memory(Device device) {
+  return attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
 }
 
 void run_tiles(const PlanKey& key, TileForm form, const MatmulRun& run) {

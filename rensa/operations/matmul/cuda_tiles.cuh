@@ -3,7 +3,8 @@
 
 #include <algorithm>
 
-#include "rensa/operations/matmul/cuda_kernels.h"
+#include "rensa/operations/matmul/cuda_panels.cuh"
+#include "rensa/operations/matmul/cuda_tile_ends.cuh"
 #include "rensa/operations/matmul/cuda_tile_sums.cuh"
 #include "rensa/operations/matmul/cuda_tiles.h"
 
@@ -70,24 +71,19 @@ __global__ void __launch_bounds__(kRows* kColumns >= 1024 ? 256 : 512)
     __syncwarp();
     part = 1 - part;
   }
+  TileEnds<T, kRows, kColumns> ends(p, row0, column0, static_cast<int>(threadIdx.x),
+                                    static_cast<int>(blockDim.x));
   wait_for_copies();
   sums.store(reinterpret_cast<float*>(mine));
   __syncthreads();
 
-  T* c = static_cast<T*>(p.c) + blockIdx.z * p.c_batch;
-  const T* gate = p.gate ? static_cast<const T*>(p.gate) + blockIdx.z * p.c_batch : nullptr;
 #pragma unroll 1
-  for (int i = static_cast<int>(threadIdx.x); i < kRows * kColumns;
-       i += static_cast<int>(blockDim.x)) {
-    int row = i / kColumns, column = i % kColumns;
-    if (row0 + row >= p.m || column0 + column >= p.n) continue;
-    const char* from = all + (row * Warp::Sums::kStride + column) * sizeof(float);
+  for (int row = ends.first_row; row < ends.rows; row += ends.row_step) {
+    int at = row * Warp::Sums::kStride + static_cast<int>(threadIdx.x) % kColumns;
+    const char* from = all + at * sizeof(float);
     float sum = 0.0f;
     for (int w = 0; w < warps; ++w) sum += *reinterpret_cast<const float*>(from + w * bytes);
-    std::int64_t at = (row0 + row) * p.c_ld + column0 + column;
-    bool open = !gate || is_open(gate[at]);
-    T value = finish(sum, p.alpha, static_cast<const T*>(p.bias), column0 + column, p.activation);
-    c[at] = open ? value : T(0.0f);
+    ends.store(p, row, sum);
   }
 #endif
 }
@@ -105,12 +101,7 @@ void launch_tile_kernel(const TileArgs& args, int warps, const LaunchContext& co
   if (kRows * kColumns >= 1024 && args.k > kLongSum && blocks <= kMultiprocessors) {
     bytes = std::max(bytes, memory_of_one_alone(context.device));
   }
-  if (bytes > 48 << 10) {
-    allow_shared_memory("matmul", reinterpret_cast<const void*>(kernel), bytes);
-  }
-  dim3 grid(static_cast<unsigned>(ceil_div(args.n, kColumns)),
-            static_cast<unsigned>(ceil_div(args.m, kRows)), static_cast<unsigned>(args.batch));
-  launch_kernel("matmul", context, kernel, grid, 32 * warps, args, static_cast<std::size_t>(bytes));
+  launch_tiles(kernel, args, kRows, kColumns, warps, bytes, context);
 }
 
 /// By tiles of kRows x kColumns. Both operands transposed, and large tiles of operands that cannot
@@ -136,7 +127,9 @@ void launch_tile_size(const TileArgs& args, int warps, const LaunchContext& cont
 /// By tiles on tensor cores.
 template <class E>
 void launch_tensor_tiles(const TileArgs& args, TileForm form, const LaunchContext& context) {
-  if (form.rows == 32) launch_tile_size<E, 32, 32>(args, form.warps, context);
+  if (form.rows == 128) launch_panels<E, 128, 64>(args, context);
+  else if (form.rows == 64) launch_panels<E, 64, 64>(args, context);
+  else if (form.rows == 32) launch_tile_size<E, 32, 32>(args, form.warps, context);
   else if (form.columns == 8) launch_tile_size<E, 16, 8>(args, form.warps, context);
   else if (form.columns == 16) launch_tile_size<E, 16, 16>(args, form.warps, context);
   else launch_tile_size<E, 16, 32>(args, form.warps, context);

@@ -1,6 +1,7 @@
 // Products of floats by small tiles of c, whose sums the warps of a block share: where a product is
 // so small that cuBLASLt's tiles would leave most of a GPU idle. A warp takes every `warps`-th part
-// of k, and the warps' sums are added in one order, which depends on the form alone.
+// of k, and the warps' sums are added in one order, which depends on the form alone. Of the forms
+// of 64 or 128 rows, for short sums, each warp has 32 x 32 of the tile, and all of k.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +23,10 @@ struct TileArgs : ProductArgs {
 /// Tiles of more elements are only for operands that are read in chunks.
 inline constexpr int kMaxTileInElements = 256;
 
+/// What 64 bytes of an operand's line take of a block's shared memory, at most, in the forms for
+/// short sums.
+inline constexpr int kPanelLineBytes = 80;
+
 /// The forms in which `key` can be computed on the current device, which is `device`; none where
 /// the product is large.
 std::vector<TileForm> tile_forms(const PlanKey& key, Device device);
@@ -33,6 +38,8 @@ void run_tiles(const PlanKey& key, TileForm form, const MatmulRun& run);
 
 /// Bytes of shared memory of which no multiprocessor of the device has room for two blocks.
 int memory_of_one_alone(Device device);
+/// Bytes of shared memory that a block may have.
+int most_memory(Device device);
 
 // The kernels: cuda_tiles_float.cu and cuda_tiles_half.cu.
 void launch_float_tiles(const TileArgs& args, TileForm form, const LaunchContext& context);

@@ -44,6 +44,7 @@ class Bench {
     if (key.bias == PlanKey::Bias::epilogue) run_.bias = pattern(key.n, PlanKey::aligned_bias, 3);
     for (char*& c : c_) c = pattern(c_bytes_ / size, PlanKey::aligned_c, 4);
     if (key.relu_alone) run_.activation = operations::Activation::relu;
+    if (key.gate_follows) run_.gate = pattern(c_bytes_ / size, PlanKey::aligned_c, 5);
     run_.context = make_context(stream_.state(), 0);
     run_.context.workspace =
         scratch(static_cast<std::int64_t>(std::max<std::size_t>(workspace, 1)));

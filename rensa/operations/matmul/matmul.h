@@ -22,10 +22,11 @@ struct Matmul final : KindOf<Matmul> {
   Activation activation = Activation::none;  // tanh where takes_ends() says so
   bool tf32 = false;                         // taken from Config when the operation is made
   bool autotune = false;
+  bool gate_follows = false;  // what comes next is likely a gate: the plan is chosen for both
   Operand a, b, bias, gate, c;
 
   template <class V> void fields(V& v) {
-    v.read(a, b, bias, gate), v.write(c), v.number(alpha, activation, tf32);
+    v.read(a, b, bias, gate), v.write(c), v.number(alpha, activation, tf32, gate_follows);
   }
   void run_cpu() override;
   void run_cuda(const cuda::LaunchContext& context) override;

@@ -100,10 +100,10 @@ class MatmulTiles : public ::testing::TestWithParam<Precision> {};
 TEST_P(MatmulTiles, EveryFormIsRight) {
   RENSA_NEEDS_GPUS(1);
   const Precision& precision = GetParam();
-  std::vector<Product> products = {{1, 1, 1},           {5, 3, 7},       {16, 32, 64},
-                                   {33, 40, 24, 3},     {64, 64, 64, 2}, {31, 17, 129, 3, 1},
-                                   {100, 200, 1000},    {8, 256, 40},    {40, 24, 96, 2, 8},
-                                   {256, 136, 72, 1, 8}};
+  std::vector<Product> products = {
+      {1, 1, 1},           {5, 3, 7},        {16, 32, 64}, {33, 40, 24, 3},    {64, 64, 64, 2},
+      {31, 17, 129, 3, 1}, {100, 200, 1000}, {8, 256, 40}, {40, 24, 96, 2, 8}, {256, 136, 72, 1, 8},
+      {200, 72, 100}};
   std::size_t forms = 0;
   for (const Product& p : products) {
     if (testing::quick() && p.m * p.n * p.k > 1000000) continue;
@@ -163,6 +163,19 @@ TEST(MatmulTiles, NoneForWhatTheyCannotDo) {
   // A large product has forms that are worth a try, but none is likely.
   key.m = key.n = 512, key.k = 1024;
   EXPECT_FALSE(cuda::tile_forms(key, gpu()).empty());
+  EXPECT_FALSE(cuda::likely_tile_form(key, gpu()));
+}
+
+// They take relu's gradient with them, which another kernel has behind it.
+TEST(MatmulTiles, LikelyForLongerSumsBeforeAGate) {
+  RENSA_NEEDS_GPUS(1);
+  cuda::PlanKey key = operands({100, 1000, 1000}, kPrecisions[0], false, false).key;
+  if (!cuda::has_tiles(gpu())) GTEST_SKIP() << "a GPU before Ampere";
+  EXPECT_FALSE(cuda::likely_tile_form(key, gpu()));
+  key.gate_follows = true;
+  ASSERT_TRUE(cuda::likely_tile_form(key, gpu()));
+  EXPECT_EQ(cuda::likely_tile_form(key, gpu())->rows, 32);
+  key.m = 1024;
   EXPECT_FALSE(cuda::likely_tile_form(key, gpu()));
 }
 

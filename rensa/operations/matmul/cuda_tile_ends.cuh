@@ -1,0 +1,56 @@
+// What the kernels of cuda_tiles.cuh and cuda_panels.cuh share beside their sums: how a tile of c
+// is stored, and how blocks are launched for all tiles.
+#pragma once
+
+#include "rensa/backend/cuda/kernel.cuh"
+#include "rensa/operations/matmul/cuda_kernels.h"
+#include "rensa/operations/matmul/cuda_tiles.h"
+
+namespace rensa::cuda {
+
+/// The elements of c that a thread stores, all in one column of a tile, and what its sums meet
+/// there, which is loaded before they are added up.
+template <class T, int kRows, int kColumns> struct TileEnds {
+  int first_row, row_step, rows;  // of the tile; rows is 0 or less where c has none of it
+  std::int64_t first;             // where row 0 lies in c, and in the gate
+  float bias = 0.0f;
+  unsigned closed = 0;  // a bit for each element, the next one's the lowest
+  static_assert(kRows * kColumns <= 32 * 32);
+
+  /// Of thread `thread` of `threads` that store the tile.
+  __device__ __forceinline__ TileEnds(const TileArgs& p, int row0, int column0, int thread,
+                                      int threads) {
+    int column = column0 + thread % kColumns;
+    first_row = thread / kColumns;
+    row_step = threads / kColumns;
+    rows = column < p.n ? min(kRows, p.m - row0) : 0;
+    first = blockIdx.z * p.c_batch + row0 * p.c_ld + column;
+    if (first_row >= rows) return;
+    bias = bias_of(static_cast<const T*>(p.bias), column);
+    if (!p.gate) return;
+    unsigned bit = 1;
+#pragma unroll 4
+    for (int row = first_row; row < rows; row += row_step, bit += bit) {
+      if (!is_open(static_cast<const T*>(p.gate), first + row * p.c_ld)) closed |= bit;
+    }
+  }
+  /// Rows in their order.
+  __device__ __forceinline__ void store(const TileArgs& p, int row, float sum) {
+    T value = finish<T>(sum, p.alpha, bias, p.activation);
+    static_cast<T*>(p.c)[first + row * p.c_ld] = closed & 1 ? T(0.0f) : value;
+    closed >>= 1;
+  }
+};
+
+/// A block of `warps` warps, with that much shared memory, for each tile of c.
+inline void launch_tiles(void (*kernel)(TileArgs), const TileArgs& args, int rows, int columns,
+                         int warps, int bytes, const LaunchContext& context) {
+  if (bytes > 48 << 10) {
+    allow_shared_memory("matmul", reinterpret_cast<const void*>(kernel), bytes);
+  }
+  dim3 grid(static_cast<unsigned>(ceil_div(args.n, columns)),
+            static_cast<unsigned>(ceil_div(args.m, rows)), static_cast<unsigned>(args.batch));
+  launch_kernel("matmul", context, kernel, grid, 32 * warps, args, static_cast<std::size_t>(bytes));
+}
+
+}  // namespace rensa::cuda
