@@ -76,17 +76,14 @@ __global__ void __launch_bounds__(kRows* kColumns / 32)
 #endif
 }
 
-/// By tiles of kRows x kColumns. Both operands transposed are no form.
+/// By tiles of kRows x kColumns.
 template <class E, int kRows, int kColumns>
 void launch_panels(const TileArgs& args, const LaunchContext& context) {
-  auto launch = [&]<bool kAAlongK, bool kBAlongK>() {
+  launch_by_layout(args, [&]<bool kAAlongK, bool kBAlongK>() {
     auto kernel = panel_kernel<E, kRows, kColumns, kAAlongK, kBAlongK>;
     using Block = PanelBlock<E, kRows, kColumns, kAAlongK, kBAlongK>;
     launch_tiles(kernel, args, kRows, kColumns, Block::kWarps, Block::bytes(args.k), context);
-  };
-  if (!args.a_along_k) launch.template operator()<false, false>();
-  else if (args.b_along_k) launch.template operator()<true, true>();
-  else launch.template operator()<true, false>();
+  });
 }
 
 }  // namespace rensa::cuda

@@ -1,5 +1,5 @@
 // What the kernels of cuda_tiles.cuh and cuda_panels.cuh share beside their sums: how a tile of c
-// is stored, and how blocks are launched for all tiles.
+// is stored, and how blocks are launched for all tiles, by the kernel for the operands' layout.
 #pragma once
 
 #include "rensa/backend/cuda/kernel.cuh"
@@ -41,6 +41,13 @@ template <class T, int kRows, int kColumns> struct TileEnds {
     closed >>= 1;
   }
 };
+
+/// Calls launch.operator()<a lies along k, b lies along k>(). Both operands transposed are no form.
+template <class F> void launch_by_layout(const TileArgs& args, F&& launch) {
+  if (!args.a_along_k) launch.template operator()<false, false>();
+  else if (args.b_along_k) launch.template operator()<true, true>();
+  else launch.template operator()<true, false>();
+}
 
 /// A block of `warps` warps, with that much shared memory, for each tile of c.
 inline void launch_tiles(void (*kernel)(TileArgs), const TileArgs& args, int rows, int columns,

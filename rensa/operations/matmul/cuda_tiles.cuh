@@ -104,11 +104,11 @@ void launch_tile_kernel(const TileArgs& args, int warps, const LaunchContext& co
   launch_tiles(kernel, args, kRows, kColumns, warps, bytes, context);
 }
 
-/// By tiles of kRows x kColumns. Both operands transposed, and large tiles of operands that cannot
-/// both be read in chunks, are no forms. Where b alone cannot, a is read by its elements as well.
+/// By tiles of kRows x kColumns. Large tiles of operands that cannot both be read in chunks are no
+/// forms. Where b alone cannot, a is read by its elements as well.
 template <class E, int kRows, int kColumns>
 void launch_tile_size(const TileArgs& args, int warps, const LaunchContext& context) {
-  auto launch = [&]<bool kAAlongK, bool kBAlongK>() {
+  launch_by_layout(args, [&]<bool kAAlongK, bool kBAlongK>() {
     auto by = [&]<bool kAChunks, bool kBChunks>() {
       launch_tile_kernel<E, kRows, kColumns, kAAlongK, kBAlongK, kAChunks, kBChunks>(args, warps,
                                                                                      context);
@@ -118,10 +118,7 @@ void launch_tile_size(const TileArgs& args, int warps, const LaunchContext& cont
       if (args.b_chunks) by.template operator()<false, true>();
       else by.template operator()<false, false>();
     }
-  };
-  if (!args.a_along_k) launch.template operator()<false, false>();
-  else if (args.b_along_k) launch.template operator()<true, true>();
-  else launch.template operator()<true, false>();
+  });
 }
 
 /// By tiles on tensor cores.
