@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <barrier>
 #include <functional>
 #include <thread>
 
@@ -33,7 +34,8 @@ const char* name_of(Way way) {
 
 using End = std::shared_ptr<communication::Transport>;
 
-/// Calls job on every end of a group of `size`, each in a thread of its own.
+/// Calls job on every end of a group of `size`, each in a thread of its own, once all are
+/// connected: one that still connects would hear there of what goes wrong among the others.
 void run_ends(Way way, int size, std::chrono::seconds timeout,
               const std::function<void(End)>& job) {
   std::vector<End> ends(static_cast<std::size_t>(size));
@@ -43,9 +45,11 @@ void run_ends(Way way, int size, std::chrono::seconds timeout,
   environment.address = "127.0.0.1";
   communication::ReservedPort reserved;
   environment.port = reserved.port();
+  std::barrier connected(size);
   std::vector<std::thread> threads;
   for (int rank = 0; rank < size; ++rank) {
     threads.emplace_back([&, rank] {
+      bool is_connected = false;
       try {
         auto& end = ends[static_cast<std::size_t>(rank)];
         if (way == Way::sockets) {
@@ -53,8 +57,11 @@ void run_ends(Way way, int size, std::chrono::seconds timeout,
           own.rank = rank;
           end = communication::connect_processes(own, timeout);
         }
+        is_connected = true;
+        connected.arrive_and_wait();
         job(std::move(end));
       } catch (const std::exception& error) {
+        if (!is_connected) connected.arrive_and_drop();
         ADD_FAILURE() << "rank " << rank << ": " << error.what();
       }
     });
