@@ -137,11 +137,9 @@ __global__ void __launch_bounds__(kOuterThreads) outer_kernel(const __grid_const
       b[k] = k < p.k && j < p.n ? convert<float>(right[k * p.b_k + j]) : 0.0f;
     }
   };
-#pragma unroll 1  // one code for both times: more would come too late to the processors
-  for (int early = 1; early >= 0; --early) {
-    if (early == 0) wait_for_previous();
-    if (p.b_settled == early) load_b();
-  }
+  if (p.b_settled) load_b();
+  wait_for_previous();
+  if (!p.b_settled) load_b();
   std::int64_t first = row0 * p.c_ld + j;
   unsigned open = 0;  // a bit for each row
 #pragma unroll
@@ -157,7 +155,7 @@ __global__ void __launch_bounds__(kOuterThreads) outer_kernel(const __grid_const
   }
   __syncthreads();
   if (j >= p.n) return;
-#pragma unroll 1
+#pragma unroll
   for (int r = 0; r < kOuterRows; ++r) {
     if (row0 + r >= p.m) break;
     float sum = 0.0f;
